@@ -1,0 +1,3 @@
+module github.com/snug-go/snug
+
+go 1.23

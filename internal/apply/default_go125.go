@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build go1.25
+
+package apply
+
+import "runtime"
+
+// resetProcs gives GOMAXPROCS back to the runtime.
+func resetProcs() bool {
+	runtime.SetDefaultGOMAXPROCS()
+	return true
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plan decides what Go should use in a container: GOMAXPROCS,
+// GOMEMLIMIT, GOGC. It is pure: facts, hints and policy in, values with their
+// reasons out. It reads nothing, sets nothing and knows no clock.
+package plan
+
+import (
+	"math"
+
+	"github.com/snug-go/snug/limits"
+)
+
+// Plan is what Go should use, and why.
+type Plan struct {
+	GOMAXPROCS Setting // Value in Ps
+	GOMEMLIMIT Setting // Value in bytes
+	GOGC       Setting // Value in percent, Off for "off"
+	// Runtime is the GOMAXPROCS that Go would choose by itself, 0 when that
+	// cannot be told, Crash when it would not live to choose one.
+	Runtime int
+	// DefaultProcs is true when the GOMAXPROCS of a running process is one
+	// that the runtime chose, so that it can be handed back to the runtime.
+	DefaultProcs bool
+	Warnings     []limits.Warning // those of the limits, then the plan's own
+}
+
+// Off is the Value of GOGC=off. Crash is the Runtime of a quota that ends
+// plain Go programs before main.
+const (
+	Off   = -1
+	Crash = -1
+)
+
+// Setting is the decision about one knob.
+type Setting struct {
+	Value int64 // what to use; 0 when Leave
+	Leave bool  // leave the knob alone
+	Reason
+	Ignored []Reason // what could have decided and did not
+}
+
+// Reason says why a number is what it is, or why another did not decide. Its
+// sentence is made by Text, when somebody asks: programs that only want to be
+// fitted do not carry the words.
+type Reason struct {
+	Code   string        // stable, see the constants
+	Number float64       // what the code speaks of: cores, Ps or bytes; 0 when it speaks of none
+	Source limits.Source // the file that decided, or the variable with its value; empty when neither did
+}
+
+// Input is everything a decision depends on.
+type Input struct {
+	Limits limits.Limits
+	Env    Env
+	Hints  Hints
+	Policy Policy
+	Go     Go
+	Now    Now
+}
+
+// Env is what the operator put into the environment for Go itself. Go treats
+// an empty variable like one that is not set, and so does plan.
+type Env struct{ GOMAXPROCS, GOMEMLIMIT, GOGC string }
+
+// Hints are what the operator knows and the process may not see. They only
+// tighten what is visible. 0 means not given.
+type Hints struct {
+	CPULimit    float64 // cores
+	CPURequest  float64 // cores; counts only where there is no limit
+	MemoryLimit int64   // bytes
+}
+
+// Round is how a fraction of a core becomes Ps.
+type Round uint8
+
+const (
+	Ceil Round = iota // the Go runtime's own rule
+	Floor
+	Nearest
+)
+
+// DefaultRequestFactor is how many Ps a requested core is worth where a
+// request decides: such a pod may use idle CPUs beyond it.
+const DefaultRequestFactor = 2
+
+// Policy is how to decide. The zero Policy is the default.
+type Policy struct {
+	Round         Round
+	MinProcs      int     // at least this many Ps, 0 = 2 as the Go runtime has it; never above affinity
+	MaxProcs      int     // at most this many Ps, 0 = no such limit
+	ReserveCPUs   float64 // cores to leave to other processes in the container
+	RequestFactor float64 // Ps per requested core, 0 = DefaultRequestFactor
+	Memory        Memory  // what of the memory limit Go may use
+	Workers       int     // Go processes that share the memory limit, 0 = 1
+
+	// Values given outright. They are taken as they are.
+	GOMAXPROCS int // 0 = decide
+	GOGC       int // 0 = leave alone, Off = off
+
+	// Override takes knobs that the program itself has set.
+	Override bool
+}
+
+// Go is what is known about the Go program that the plan is for.
+type Go struct {
+	Minor int // 26 for Go 1.26.x; 0 = not known, taken as recent
+	// Blind is true when the runtime does not look at cgroups: before Go
+	// 1.25, or GODEBUG=containermaxprocs=0, which a go line below 1.25 implies.
+	Blind bool
+}
+
+// Now is what a running process uses. The zero Now is a program that has not
+// started yet.
+type Now struct {
+	Procs    int   // GOMAXPROCS; 0 = not running
+	NumCPU   int   // runtime.NumCPU: the affinity at start
+	MemLimit int64 // bytes; NoMemLimit when there is none
+	Live     int64 // bytes of live heap, 0 = so little that it does not matter
+
+	// What snug wrote last, 0 = nothing or given up.
+	OwnProcs    int
+	OwnMemLimit int64
+}
+
+// NoMemLimit is the Go runtime's way to say that GOMEMLIMIT is off.
+const NoMemLimit = 1<<63 - 1
+
+// Codes of reasons. They are part of the v1 promise: a code never changes its
+// meaning.
+const (
+	QuotaCeil     = "quota-ceil"
+	QuotaFloor    = "quota-floor"
+	QuotaNearest  = "quota-nearest"
+	QuotaMin      = "quota-min"
+	Affinity      = "affinity"
+	CPULimitHint  = "cpu-limit-hint"
+	CPURequest    = "cpu-request"
+	MaxProcs      = "max-procs"
+	ReserveCPUs   = "reserve-cpus"
+	MemoryMax     = "memory-max"
+	MemoryHigh    = "memory-high"
+	HostMemory    = "host-memory"
+	MemoryHint    = "memory-limit-hint"
+	Explicit      = "explicit"
+	NoLimit       = "no-limit"
+	Unknown       = "unknown"
+	TooSmall      = "limit-too-small"
+	LiveHeap      = "live-heap"
+	EnvSet        = "env-set"
+	ProgramSet    = "program-set"
+	NotManaged    = "not-managed"
+	NotSupported  = "not-supported"
+	Disabled      = "disabled"
+	EnvInvalid    = "env-invalid"
+	MemoryShared  = "memory-shared"
+	ExplicitAbove = "explicit-above-limit"
+	RequestUnused = "request-unused"
+	HintUnused    = "hint-unused"
+)
+
+// Decide makes the plan.
+func Decide(in *Input) *Plan {
+	p := &Plan{
+		Runtime:  RuntimeProcs(&in.Limits.CPU, in.Go),
+		Warnings: append([]limits.Warning(nil), in.Limits.Warnings...),
+	}
+	p.DefaultProcs = in.isDefault()
+	p.GOMAXPROCS = in.procs(p)
+	p.GOMEMLIMIT = in.memory(p)
+	p.GOGC = in.gogc(p)
+	return p
+}
+
+func (p *Plan) warn(code string, from limits.Source) {
+	p.Warnings = append(p.Warnings, limits.Warning{Code: code, Source: from})
+}
+
+func leave(code string) Setting { return Setting{Leave: true, Reason: Reason{Code: code}} }
+
+// byEnv leaves a knob alone because the operator set it.
+func byEnv(name, value string) Setting {
+	s := leave(EnvSet)
+	s.Source = limits.Source{File: name, Raw: value}
+	return s
+}
+
+// byProgram leaves a knob alone because the program set it to n.
+func byProgram(s Setting, n int64) Setting {
+	out := leave(ProgramSet)
+	out.Number = float64(n)
+	if !s.Leave {
+		out.Ignored = append(s.Ignored, s.Reason)
+	}
+	return out
+}
+
+// RuntimeProcs is the GOMAXPROCS that the Go runtime chooses by itself
+// (runtime/cgroup_linux.go): min(affinity, max(2, ceil(quota))) with the quota
+// of the process's own cgroup alone. It is 0 when affinity is not known and
+// Crash when converting the quota to an int32 overflows.
+func RuntimeProcs(c *limits.CPU, g Go) int {
+	cpus, ok := c.Affinity.Get()
+	if !ok {
+		return 0
+	}
+	return runtimeProcs(c, g, cpus)
+}
+
+func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
+	if g.Blind || g.Minor != 0 && g.Minor < 25 || len(c.Levels) == 0 {
+		return cpus
+	}
+	own := &c.Levels[0]
+	if own.CrashesGo() {
+		return Crash
+	}
+	if cores, ok := own.RuntimeCores(); ok && cores < float64(cpus) {
+		return min(cpus, max(2, int(math.Ceil(cores))))
+	}
+	return cpus
+}
+
+func (in *Input) gogc(p *Plan) Setting {
+	text := in.Env.GOGC
+	valid := validGOGC(text)
+	if text != "" && !valid {
+		p.warn(EnvInvalid, limits.Source{File: "GOGC", Raw: text})
+	}
+	switch {
+	case in.Policy.GOGC == 0:
+		return leave(NotManaged)
+	case valid:
+		return byEnv("GOGC", text)
+	}
+	return Setting{Value: int64(in.Policy.GOGC), Reason: Reason{Code: Explicit}}
+}

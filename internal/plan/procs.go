@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"math"
+
+	"github.com/snug-go/snug/limits"
+)
+
+// maxProcs bounds what is decided where affinity cannot be read: the most CPUs
+// a Linux kernel is built for.
+const maxProcs = 8192
+
+// procs decides GOMAXPROCS.
+func (in *Input) procs(p *Plan) Setting {
+	if text := in.Env.GOMAXPROCS; text != "" {
+		if validProcs(text) {
+			return byEnv("GOMAXPROCS", text)
+		}
+		p.warn(EnvInvalid, limits.Source{File: "GOMAXPROCS", Raw: text})
+	}
+	if n := in.Policy.GOMAXPROCS; n > 0 {
+		return Setting{Value: int64(n), Reason: Reason{Code: Explicit}}
+	}
+	s := in.size()
+	now := &in.Now
+	if now.Procs != 0 && !in.Policy.Override && now.Procs != now.OwnProcs && !p.DefaultProcs && (s.Leave || s.Value != int64(now.Procs)) {
+		return byProgram(s, int64(now.Procs))
+	}
+	return s
+}
+
+// isDefault reports whether the program's GOMAXPROCS is one that the runtime may
+// have chosen by itself, at start or since.
+func (in *Input) isDefault() bool {
+	n, c := in.Now.Procs, &in.Limits.CPU
+	return n != 0 && (n == in.Now.NumCPU || n == c.Affinity.N || n == RuntimeProcs(c, in.Go) || n == runtimeProcs(c, in.Go, in.Now.NumCPU))
+}
+
+// size is what limits, hints and policy say, whoever owns the knob.
+func (in *Input) size() Setting {
+	pol := &in.Policy
+	var s Setting
+	in.cores(&s)
+	affinity, known := in.Limits.CPU.Affinity.Get()
+	if s.Number == 0 {
+		s.Number = float64(affinity)
+		s.Code = Affinity
+		if pol.MaxProcs <= 0 && !(pol.ReserveCPUs > 0) || !known {
+			s.Leave, s.Code = true, NoLimit
+			if !known || in.Limits.CPU.Quota.State == limits.Unknown {
+				s.Code = Unknown
+			}
+			return s
+		}
+	}
+	cores := s.Number
+	if s.Code == CPURequest {
+		if cores *= DefaultRequestFactor; pol.RequestFactor > 0 {
+			cores = cores / DefaultRequestFactor * pol.RequestFactor
+		}
+	}
+	if !known {
+		affinity = maxProcs
+		if !(cores < maxProcs) {
+			s.Leave, s.Code = true, Unknown
+			return s
+		}
+	}
+	if pol.ReserveCPUs > 0 {
+		cores = max(0, cores-pol.ReserveCPUs)
+		s.Code = ReserveCPUs
+	}
+	// Still floating point: a quota may be 1.76e10 cores.
+	if cores > float64(affinity) {
+		cores = float64(affinity)
+		s.Code = Affinity
+	}
+	n := int(math.Ceil(cores))
+	switch pol.Round {
+	case Floor:
+		n = int(cores)
+	case Nearest:
+		n = int(cores + 0.5)
+	}
+	least := 2
+	if pol.MinProcs > 0 {
+		least = pol.MinProcs
+	}
+	if least = min(least, affinity); n < least {
+		n = least
+		s.Code = QuotaMin
+	}
+	if pol.MaxProcs > 0 && n > pol.MaxProcs {
+		n = pol.MaxProcs
+		s.Code = MaxProcs
+	}
+	s.Value = int64(max(n, 1))
+	return s
+}
+
+// cores finds the limit that decides. Without one Number stays 0.
+func (in *Input) cores(s *Setting) {
+	c, h := &in.Limits.CPU, &in.Hints
+	quota, limited := c.Quota.Get()
+	switch {
+	case h.CPULimit > 0 && (!limited || h.CPULimit < quota):
+		s.Code, s.Number = CPULimitHint, h.CPULimit
+		if limited {
+			s.Ignored = append(s.Ignored, Reason{in.Policy.Round.code(), quota, c.Source})
+		}
+	case limited:
+		s.Code, s.Number, s.Source = in.Policy.Round.code(), quota, c.Source
+		if h.CPULimit > 0 {
+			s.Ignored = append(s.Ignored, Reason{Code: HintUnused, Number: h.CPULimit})
+		}
+	case h.CPURequest > 0:
+		s.Code, s.Number = CPURequest, h.CPURequest
+		return
+	}
+	if h.CPURequest > 0 {
+		s.Ignored = append(s.Ignored, Reason{Code: RequestUnused, Number: h.CPURequest})
+	}
+}
+
+func (r Round) code() string {
+	switch r {
+	case Floor:
+		return QuotaFloor
+	case Nearest:
+		return QuotaNearest
+	}
+	return QuotaCeil
+}

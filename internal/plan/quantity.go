@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The parsers report only whether a text makes sense: what to write instead is
+// for whoever speaks to people. See Want.
+
+// ParseBytes reads a size of at least 1 byte and below 8 EiB: 512Mi, 512MiB,
+// 1.5G, 268435456. A lower-case m is refused, because Docker means mebibytes by
+// it and Kubernetes thousandths.
+func ParseBytes(text string) (int64, bool) {
+	text = strings.TrimSuffix(text, "B")
+	base := 1000.0
+	if rest, ok := strings.CutSuffix(text, "i"); ok {
+		text, base = rest, 1024
+	}
+	factor := 1.0
+	if n := len(text); n > 0 {
+		power := strings.IndexByte("KMGT", text[n-1]) + 1
+		if text[n-1] == 'k' && base == 1000 {
+			power = 1
+		}
+		if power > 0 {
+			text = text[:n-1]
+		} else if base == 1024 {
+			return 0, false
+		}
+		for range power {
+			factor *= base
+		}
+	}
+	x, ok := parseDecimal(text)
+	x *= factor
+	return int64(x), ok && x >= 1 && x < math.MaxInt64
+}
+
+// ParseCPUs reads a number of cores from 0.001 to a million: 1.5 or 1500m.
+func ParseCPUs(text string) (float64, bool) {
+	digits, milli := strings.CutSuffix(text, "m")
+	x, ok := parseDecimal(digits)
+	if milli {
+		x /= 1000
+	}
+	return x, ok && x >= 0.001 && x <= 1e6
+}
+
+// ParseProcs reads a number of Ps, 1 to 8192.
+func ParseProcs(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 1 && n <= maxProcs
+}
+
+// ParseFactor reads a factor above 0 and up to 1000.
+func ParseFactor(text string) (float64, bool) {
+	x, ok := parseDecimal(text)
+	return x, ok && x > 0 && x <= 1000
+}
+
+// ParseMemory reads what GOMEMLIMIT should be: 400MiB, 90%, 99%-100MiB, off.
+func ParseMemory(text string) (m Memory, ok bool) {
+	share, less, relative := strings.Cut(text, "%")
+	switch {
+	case text == "off":
+		return Memory{Off: true}, true
+	case !relative:
+		m.Bytes, ok = ParseBytes(text)
+		return m, ok
+	}
+	m.Percent, ok = parseDecimal(share)
+	if !ok || m.Percent <= 0 || m.Percent > 100 {
+		return Memory{}, false
+	}
+	if less != "" {
+		if m.Less, ok = ParseBytes(less[1:]); !ok || less[0] != '-' {
+			return Memory{}, false
+		}
+	}
+	return m, true
+}
+
+// ParseRound reads ceil, floor or nearest.
+func ParseRound(text string) (Round, bool) {
+	switch text {
+	case "ceil":
+		return Ceil, true
+	case "floor":
+		return Floor, true
+	case "nearest":
+		return Nearest, true
+	}
+	return 0, false
+}
+
+// parseDecimal reads up to 15 digits with at most one point among them: no
+// sign, no exponent. Both the digits and the power of ten are exact in floating
+// point, and so their quotient is the nearest number to the text.
+func parseDecimal(text string) (float64, bool) {
+	var n, scale float64
+	digits := 0
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '.' && scale == 0:
+			scale = 1
+		case c >= '0' && c <= '9':
+			n = n*10 + float64(c-'0')
+			scale *= 10
+			digits++
+		default:
+			return 0, false
+		}
+	}
+	return n / max(scale, 1), digits > 0 && digits <= 15
+}
+
+// validProcs reports whether the Go runtime takes this GOMAXPROCS variable
+// (runtime/proc.go, schedinit): a positive int32.
+func validProcs(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 32)
+	return err == nil && n > 0
+}
+
+// validGOGC reports whether the Go runtime takes this GOGC variable
+// (runtime/mgcpacer.go, readGOGC).
+func validGOGC(text string) bool {
+	if text == "off" {
+		return true
+	}
+	_, err := strconv.ParseInt(text, 10, 32)
+	return err == nil
+}
+
+// parseGoBytes reads a size as the Go runtime reads GOMEMLIMIT
+// (runtime/string.go, parseByteCount): digits and B, KiB, MiB, GiB, TiB or
+// nothing; or off. Anything else ends the program before main.
+func parseGoBytes(text string) (int64, bool) {
+	if text == "off" {
+		return NoMemLimit, true
+	}
+	digits, shift := text, 0
+	if rest, ok := strings.CutSuffix(text, "B"); ok {
+		digits = rest
+		for i, prefix := range []string{"Ki", "Mi", "Gi", "Ti"} {
+			if rest, ok := strings.CutSuffix(digits, prefix); ok {
+				digits, shift = rest, 10*(i+1)
+				break
+			}
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 || n > NoMemLimit>>shift {
+		return 0, false
+	}
+	return n << shift, true
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/snug-go/snug/limits"
+)
+
+// Text is a reason in one sentence without a full stop. value is the number
+// it led to, 0 where it led to none.
+func Text(r Reason, value int64) string {
+	cores := number(r.Number) + " cores"
+	if r.Number == 1 {
+		cores = "1 core"
+	}
+	size := Bytes(int64(r.Number))
+	less := ", less " + Bytes(int64(r.Number)-value) + " headroom"
+	if value == 0 {
+		less = ""
+	}
+	switch r.Code {
+	case QuotaCeil:
+		return "the quota is " + cores + ", rounded up"
+	case QuotaFloor:
+		return "the quota is " + cores + ", rounded down"
+	case QuotaNearest:
+		return "the quota is " + cores + ", rounded to the nearest"
+	case QuotaMin:
+		return "the limit is " + cores + ", raised to the minimum"
+	case Affinity:
+		if r.Source.File == "" {
+			return "the process may run on " + plural(r.Number, "CPU")
+		}
+		return "the quota of " + cores + " is more than the CPUs it may run on"
+	case CPULimitHint:
+		return "the operator says the limit is " + cores
+	case CPURequest:
+		return "there is no limit, and the request is " + cores
+	case RequestUnused:
+		return "the request of " + cores + " counts only where there is no limit"
+	case MaxProcs:
+		return "the limit is " + cores + ", lowered to the maximum asked for"
+	case ReserveCPUs:
+		return "the limit is " + cores + ", less those reserved for others"
+	case MemoryMax:
+		return "the memory limit is " + size + less
+	case MemoryHigh:
+		return "memory is throttled above " + size + less
+	case HostMemory:
+		return "the machine has " + size + ", less than the limit" + less
+	case MemoryHint:
+		return "the operator says the memory limit is " + size + less
+	case HintUnused:
+		return "the hint is not below the limit that is visible"
+	case TooSmall:
+		return "of a limit of " + size + " too little is left for a GOMEMLIMIT to do more good than harm"
+	case LiveHeap:
+		return "the live heap is already " + size + ": a GOMEMLIMIT below it would keep the garbage collector running"
+	case Explicit:
+		return "asked for"
+	case NoLimit:
+		return "no limit is visible"
+	case Unknown:
+		return "the limit could not be read"
+	case EnvSet:
+		return "the operator set " + r.Source.File + "=" + clip(r.Source.Raw)
+	case ProgramSet:
+		if r.Number > maxProcs {
+			return "the program itself set it to " + size
+		}
+		return "the program itself set it to " + number(r.Number)
+	case NotManaged:
+		return "no limit says what it should be"
+	case NotSupported:
+		return "this Go does not know it"
+	case Disabled:
+		return "SNUG=off"
+	}
+	return r.Code
+}
+
+// WarningText is a warning in one sentence without a full stop.
+func WarningText(w limits.Warning) string {
+	what := w.File + " (" + clip(w.Raw) + ")"
+	switch w.Code {
+	case limits.WarnQuotaCrashesGo:
+		return what + ": plain programs of Go 1.25 to 1.27 crash before main in a group with this quota"
+	case limits.WarnCgroupDeleted:
+		return "the process's own cgroup " + w.Level + " was removed"
+	case limits.WarnCgroupUnreachable:
+		return "the process's own cgroup " + w.Level + " cannot be seen from here"
+	case limits.WarnMemoryLimitZero:
+		return w.File + " is 0: nothing can be sized by it"
+	case limits.WarnQuotaTorn:
+		return what + " changed each time it was read"
+	case EnvInvalid:
+		return w.File + "=" + clip(w.Raw) + " makes no sense and is ignored" + wantHint(w.File)
+	case MemoryShared:
+		return "the memory limit sits on " + w.Level + ", above the process's own cgroup: others may use the same memory"
+	case LiveHeap:
+		return "the live heap does not fit the GOMEMLIMIT that " + what + " allows"
+	case ExplicitAbove:
+		return "the GOMEMLIMIT asked for is above the memory limit, " + what
+	}
+	return w.Code + ": " + what
+}
+
+func wantHint(name string) string {
+	if w := Want(name); w != "" {
+		return ": write " + w
+	}
+	return ""
+}
+
+// Want says what a variable's value looks like, "" for an unknown variable.
+func Want(name string) string {
+	switch name {
+	case "SNUG":
+		return "on, observe or off"
+	case "SNUG_ROUND":
+		return "ceil, floor or nearest"
+	case "SNUG_MIN_PROCS", "SNUG_MAX_PROCS", "GOMAXPROCS":
+		return "a whole number from 1"
+	case "SNUG_CPU_LIMIT", "SNUG_CPU_REQUEST", "SNUG_RESERVE_CPUS":
+		return "CPUs as 1.5 or 1500m"
+	case "SNUG_REQUEST_FACTOR":
+		return "a number such as 1.5"
+	case "SNUG_MEMORY_LIMIT":
+		return "a size as 512MiB, 512Mi, 1.5G or bytes"
+	case "SNUG_GOMEMLIMIT", "Options.GOMEMLIMIT":
+		return "400MiB, 90%, 99%-100MiB or off"
+	case "GOMEMLIMIT":
+		return "400MiB, 1GiB, bytes or off, as Go does: other units end Go programs before main"
+	case "GOGC":
+		return "a whole number or off"
+	}
+	return ""
+}
+
+// clip quotes at most 40 bytes of other people's text.
+func clip(s string) string { return strconv.Quote(s[:min(len(s), 40)]) }
+
+func plural(n float64, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return number(n) + " " + word + "s"
+}
+
+// number prints cores with at most three decimals.
+func number(x float64) string {
+	return strconv.FormatFloat(math.Round(x*1000)/1000, 'f', -1, 64)
+}
+
+// Bytes prints a number of bytes for people: 512 MiB, 1.5 GiB.
+func Bytes(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	x, i := float64(n), 0
+	for math.Abs(x) >= 1024 && i < len(units)-1 {
+		x, i = x/1024, i+1
+	}
+	return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64) + " " + units[i]
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"math"
+	"strings"
+)
+
+// readDetail reads what only explains: when something changed, not at every
+// poll.
+func readDetail(h *Handle) {
+	c, m := &h.last.CPU, &h.last.Memory
+	if len(h.cpu) > 0 && h.cpu[0].path == h.cpuAt.path {
+		l := &h.cpu[0]
+		dir := strings.TrimSuffix(strings.TrimSuffix(l.quota.name, "cpu.max"), "cpu.cfs_quota_us")
+		if l.v1 {
+			c.Shares = intIn(h.once(dir+"cpu.shares"), 2, 262144)
+			c.Requests = requestsOfShares(c.Shares)
+			c.Burst = burst(h.once(dir+"cpu.cfs_burst_us"), parseV1Quota(l.quota.text, l.period.text))
+		} else {
+			c.Weight = intIn(h.once(dir+"cpu.weight"), 1, 10000)
+			c.Requests = requestsOfWeight(c.Weight)
+			c.Burst = burst(h.once(dir+"cpu.max.burst"), parseCPUMax(l.quota.text))
+			c.Pressure = parsePressure(h.once(dir + "cpu.pressure"))
+		}
+	}
+	if at := findGroup(h.group.text, "cpuset"); at.path != "" {
+		if mt, rest, ok := choose(h.mounts(), at, "cpuset"); ok {
+			dir := strings.Trim(mt.point, "/") + rest + "/"
+			names := []string{"cpuset.cpus.effective"}
+			if at.v1 {
+				names = []string{"cpuset.effective_cpus", "cpuset.cpus"}
+			}
+			for _, name := range names {
+				if c.Cpuset == "" {
+					c.Cpuset = string(trim(h.once(dir + name)))
+				}
+			}
+		}
+	}
+	if len(h.memory) == 0 || h.memory[0].path != h.memoryAt.path {
+		return
+	}
+	l := &h.memory[0]
+	dir := strings.TrimSuffix(strings.TrimSuffix(l.limit.name, "memory.max"), "memory.limit_in_bytes")
+	if l.v1 {
+		// memsw counts memory and swap together: it is shown as it is.
+		m.SwapMax = parseBytes(h.once(dir + "memory.memsw.limit_in_bytes"))
+		m.SwapCurrent = field(l.sum.text, "swap")
+		m.Events.Max = count(h.once(dir + "memory.failcnt"))
+		m.Events.OOMKills = field(h.once(dir+"memory.oom_control"), "oom_kill")
+		return
+	}
+	m.SwapMax = parseBytes(h.once(dir + "memory.swap.max"))
+	m.SwapCurrent = count(h.once(dir + "memory.swap.current"))
+	events := h.once(dir + "memory.events")
+	m.Events = MemoryEvents{High: field(events, "high"), Max: field(events, "max"), OOM: field(events, "oom"), OOMKills: field(events, "oom_kill")}
+	m.Pressure = parsePressure(h.once(dir + "memory.pressure"))
+}
+
+// once reads a file that is not kept open; nil when it cannot be read.
+func (h *Handle) once(name string) []byte {
+	f, err := h.tree.open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.close()
+	text, err := readWhole(f, make([]byte, 0, 1024))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+func count(b []byte) Value[int64] {
+	if n, ok := parseCount(trim(b)); ok {
+		return Is(n)
+	}
+	return Value[int64]{}
+}
+
+func intIn(b []byte, lo, hi int64) Value[int] {
+	if n, ok := parseCount(trim(b)); ok && n >= lo && n <= hi {
+		return Is(int(n))
+	}
+	return Value[int]{}
+}
+
+// burst is in cores of one period: what may be spent in a period above the
+// quota is burst/period.
+func burst(b []byte, q quota) Value[float64] {
+	n, ok := parseCount(trim(b))
+	if !ok || q.period <= 0 {
+		return Value[float64]{}
+	}
+	return Is(float64(n) / float64(q.period))
+}
+
+// Kubernetes and Docker hand a CPU request on as shares, 1024 for one CPU. The
+// kernel's default is 1024 as well, and 2 is both the smallest there is and
+// what a pod without a request gets.
+func requestsOfShares(shares Value[int]) []float64 {
+	n, ok := shares.Get()
+	switch {
+	case !ok, n <= 2:
+		return nil
+	case n == 1024:
+		return []float64{1, 0}
+	}
+	return []float64{float64(n) / 1024}
+}
+
+// requestsOfWeight undoes the two maps from shares to weight that are in use,
+// the older first. Both cover the whole range, so that a weight alone is always
+// ambiguous, and 100 may as well be the kernel's default: 0 stands for that.
+//
+//	older: weight = 1 + (shares-2)*9999/262142            (KEP-2254)
+//	newer: weight = ceil(10^(l²/612 + 125l/612 - 7/34)), l = log2(shares)
+//	                                                      (runc 1.3.2, crun 1.23)
+//
+// Each map is many to one; the request given is the smallest in whole millicores.
+func requestsOfWeight(weight Value[int]) []float64 {
+	w, ok := weight.Get()
+	if !ok || w <= 1 {
+		return nil
+	}
+	requests := []float64{requestFor(w, olderWeight), requestFor(w, newerWeight)}
+	if w == 100 {
+		requests = append(requests, 0)
+	}
+	return requests
+}
+
+func olderWeight(shares float64) float64 { return 1 + math.Floor((shares-2)*9999/262142) }
+
+func newerWeight(shares float64) float64 {
+	l := math.Log2(shares)
+	return math.Ceil(math.Pow(10, l*l/612+125*l/612-7.0/34))
+}
+
+// requestFor finds the smallest request, in whole millicores as Kubernetes
+// writes them, whose shares a map turns into this weight or more.
+func requestFor(weight int, toWeight func(shares float64) float64) float64 {
+	lo, hi := 1, 256000 // 262144 shares are 256 CPUs
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if toWeight(max(2, math.Floor(float64(mid)*1024/1000))) >= float64(weight) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return float64(lo) / 1000
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+)
+
+// A tree is a root directory that files are opened in: this machine's, by
+// system calls that allocate nothing, or any fs.FS. Names have no leading
+// slash. live is true for this machine.
+type tree interface {
+	open(name string) (file, error)
+	isDir(name string) bool
+	live() bool
+}
+
+// A file stays open and is read again and again. readAt is io.ReaderAt's, but
+// 0 bytes without an error is the end, and fewer bytes than asked for may be
+// followed by more.
+type file interface {
+	readAt(buf []byte, off int64) (int, error)
+	close()
+}
+
+// readWhole reads a file from start to end into buf, which grows as it must.
+func readWhole(f file, buf []byte) ([]byte, error) {
+	buf = buf[:cap(buf)]
+	n := 0
+	for {
+		if n == len(buf) {
+			buf = append(buf, make([]byte, max(4096, n))...)
+		}
+		m, err := f.readAt(buf[n:], int64(n))
+		n += m
+		if err != nil || m == 0 {
+			return buf[:n], err
+		}
+	}
+}
+
+// fsTree reads any fs.FS.
+type fsTree struct{ fsys fs.FS }
+
+func (t fsTree) live() bool { return false }
+
+func (t fsTree) isDir(name string) bool {
+	info, err := fs.Stat(t.fsys, fsName(name))
+	return err == nil && info.IsDir()
+}
+
+func (t fsTree) open(name string) (file, error) {
+	f, err := t.fsys.Open(fsName(name))
+	if err != nil {
+		return nil, err
+	}
+	return &fsFile{fsys: t.fsys, name: fsName(name), f: f}, nil
+}
+
+// fsName is name as io/fs wants it: "." for the root.
+func fsName(name string) string {
+	if name == "" {
+		return "."
+	}
+	return name
+}
+
+type fsFile struct {
+	fsys fs.FS
+	name string
+	f    fs.File
+	text []byte // the content, for file systems whose files have no ReadAt
+}
+
+func (f *fsFile) close() { f.f.Close() }
+
+func (f *fsFile) readAt(buf []byte, off int64) (int, error) {
+	if r, ok := f.f.(io.ReaderAt); ok {
+		n, err := r.ReadAt(buf, off)
+		if err == io.EOF {
+			err = nil
+		}
+		return n, err
+	}
+	if off == 0 {
+		text, err := fs.ReadFile(f.fsys, f.name)
+		if err != nil {
+			return 0, err
+		}
+		f.text = text
+	}
+	return copy(buf, f.text[min(off, int64(len(f.text))):]), nil
+}
+
+// why is an error as one word or two, without the path that the message of a
+// path error repeats.
+func why(err error) string {
+	// Not errors.As: it costs every program that imports this 20 KB.
+	if p, ok := err.(*fs.PathError); ok {
+		err = p.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "no such file"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	}
+	return err.Error()
+}
+
+func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build go1.25
+
+package snug
+
+// goMinor is the Go release as far as deciding depends on it: 0 is recent.
+const goMinor = 0

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !go1.25
+
+package snug
+
+// goMinor is the newest Go release whose runtime does not look at cgroups.
+const goMinor = 24
