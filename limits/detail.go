@@ -3,6 +3,7 @@
 package limits
 
 import (
+	"bytes"
 	"math"
 	"strings"
 )
@@ -11,6 +12,14 @@ import (
 // poll.
 func readDetail(h *Handle) {
 	c, m := &h.last.CPU, &h.last.Memory
+	table := h.mounts()
+	if len(h.cpu) > 0 && h.pid == 0 {
+		own := &c.Levels[0]
+		dir, ok := runtimeGroup(h.group.text, table.text)
+		name := strings.TrimPrefix(dir+own.File[strings.LastIndexByte(own.File, '/'):], "/")
+		own.plain = own.plain && ok && bytes.Equal(h.once(name), h.cpu[0].quota.text)
+		own.crashes = own.crashes && own.plain
+	}
 	if len(h.cpu) > 0 && h.cpu[0].path == h.cpuAt.path {
 		l := &h.cpu[0]
 		dir := strings.TrimSuffix(strings.TrimSuffix(l.quota.name, "cpu.max"), "cpu.cfs_quota_us")
@@ -26,7 +35,7 @@ func readDetail(h *Handle) {
 		}
 	}
 	if at := findGroup(h.group.text, "cpuset"); at.path != "" {
-		if mt, rest, ok := choose(h.mounts(), at, "cpuset"); ok {
+		if mt, rest, ok := choose(table.mounts, at, "cpuset"); ok {
 			dir := strings.Trim(mt.point, "/") + rest + "/"
 			names := []string{"cpuset.cpus.effective"}
 			if at.v1 {
@@ -119,7 +128,7 @@ func requestsOfShares(shares Value[int]) []float64 {
 //	newer: weight = ceil(10^(l²/612 + 125l/612 - 7/34)), l = log2(shares)
 //	                                                      (runc 1.3.2, crun 1.23)
 //
-// Each map is many to one; the request given is the smallest in whole millicores.
+// Each map is many to one: of the requests that make a weight the roundest is given.
 func requestsOfWeight(weight Value[int]) []float64 {
 	w, ok := weight.Get()
 	if !ok || w <= 1 {
@@ -139,17 +148,27 @@ func newerWeight(shares float64) float64 {
 	return math.Ceil(math.Pow(10, l*l/612+125*l/612-7.0/34))
 }
 
-// requestFor finds the smallest request, in whole millicores as Kubernetes
-// writes them, whose shares a map turns into this weight or more.
+// requestFor finds the roundest request, in millicores as Kubernetes writes
+// them, among those whose shares a map turns into this weight.
 func requestFor(weight int, toWeight func(shares float64) float64) float64 {
-	lo, hi := 1, 256000 // 262144 shares are 256 CPUs
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if toWeight(max(2, math.Floor(float64(mid)*1024/1000))) >= float64(weight) {
-			hi = mid
-		} else {
-			lo = mid + 1
+	// least is the smallest request that makes w or more.
+	least := func(w int) int {
+		lo, hi := 1, 256001 // 262144 shares are 256 CPUs
+		for lo < hi {
+			mid := (lo + hi) / 2
+			if toWeight(max(2, math.Floor(float64(mid)*1024/1000))) >= float64(w) {
+				hi = mid
+			} else {
+				lo = mid + 1
+			}
+		}
+		return lo
+	}
+	from, to := least(weight), least(weight+1)-1
+	for _, step := range []int{1000, 500, 250, 100, 50, 25, 10, 5} {
+		if n := (from + step - 1) / step * step; n <= to {
+			return float64(n) / 1000
 		}
 	}
-	return float64(lo) / 1000
+	return float64(from) / 1000
 }

@@ -95,8 +95,7 @@ func (h *Handle) evaluateCPU(cpus Value[int]) {
 		}
 		level := CPULevel{
 			Source: Source{File: "/" + l.quota.name, Level: l.path, Raw: string(raw)},
-			Quota:  q.cores(), set: q.state == Known, plain: q.plain,
-			ratio: float64(q.micros) / float64(q.period),
+			Quota:  q.cores(), plain: q.plain, crashes: q.crashes(),
 		}
 		c.Levels[i] = level
 		if l.torn {
@@ -149,9 +148,14 @@ func (h *Handle) evaluateMemory() {
 		l := &h.memory[i]
 		h.tighten(&m.Hard, &m.Source, "memory.hard_bytes", &l.limit, l.path)
 		h.tighten(&high, &m.SoftSource, "memory.soft_bytes", &l.high, l.path)
-		if n, ok := field(l.sum.text, "hierarchical_memory_limit").Get(); ok && n > 0 && n < noLimit && (m.Hard.State != Known || n < m.Hard.N) {
+	}
+	if len(h.memory) > 0 {
+		// v1 adds up what the levels above say, those included that cannot be
+		// seen from here.
+		sum := &h.memory[0].sum
+		if n, ok := field(sum.text, "hierarchical_memory_limit").Get(); ok && n > 0 && n < noLimit && (m.Hard.State != Known || n < m.Hard.N) {
 			m.Hard = Is(n)
-			m.Source = Source{File: "/" + l.sum.name, Level: l.path, Raw: "hierarchical_memory_limit " + strconv.FormatInt(n, 10)}
+			m.Source = Source{File: "/" + sum.name, Raw: "hierarchical_memory_limit " + strconv.FormatInt(n, 10)}
 		}
 	}
 	if n, ok := m.Hard.Get(); ok && n == 0 {

@@ -85,7 +85,7 @@ func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
 	h.proc = "proc/self"
 	if pid != 0 {
 		h.proc = "proc/" + strconv.Itoa(pid)
-		if pid < 0 || !h.tree.isDir(h.proc) {
+		if pid < 0 || h.tree.missing(h.proc) {
 			return nil, noProcess(pid)
 		}
 	}
@@ -237,14 +237,14 @@ func (h *Handle) appeared() bool {
 // false when a cgroup is gone, so that everything must be resolved again.
 func (h *Handle) poll() bool {
 	first := h.last.CPU.Levels == nil && h.last.Unknown == nil
-	changed := first
+	changed, whole := first, true
 	for i := range h.cpu {
 		l := &h.cpu[i]
 		if h.readQuota(l) {
 			changed = true
 		}
 		if gone(l.quota.err) {
-			return false
+			whole = false
 		}
 	}
 	for i := range h.memory {
@@ -254,7 +254,7 @@ func (h *Handle) poll() bool {
 			changed = true
 		}
 		if gone(m.limit.err) {
-			return false
+			whole = false
 		}
 	}
 	cpus := h.affinity()
@@ -267,7 +267,7 @@ func (h *Handle) poll() bool {
 	if h.count != nil {
 		h.count(h)
 	}
-	return true
+	return whole
 }
 
 // readQuota reads one level's bandwidth limit and reports whether it changed.

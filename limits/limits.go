@@ -84,9 +84,8 @@ type CPULevel struct {
 	Source
 	Quota Value[float64] // quota/period, in cores
 
-	ratio float64 // quota/period as floating point has it: +Inf or NaN when the period is 0
-	set   bool    // the file holds a quota, usable or not
-	plain bool    // its text is exactly what the Go runtime's parser accepts
+	plain   bool // the text is exactly what the Go runtime's parser accepts
+	crashes bool
 }
 
 // Throttle is bandwidth control's own count since the group was made.
@@ -166,15 +165,9 @@ func Read(fsys fs.FS, pid int) (Limits, error) {
 	return h.Read()
 }
 
-// maxSane is the quota in cores from which the Go runtime's conversion to
-// int32 overflows (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS).
-const maxSane = 1 << 31
-
 // CrashesGo reports whether this level's quota ends plain programs of Go 1.25
 // to 1.27 that run directly in it, before main or when it is set live.
-func (l CPULevel) CrashesGo() bool {
-	return l.set && l.plain && !(l.ratio < maxSane)
-}
+func (l CPULevel) CrashesGo() bool { return l.crashes }
 
 // RuntimeCores is the quota of this level as the Go runtime since 1.25 reads
 // it (internal/runtime/cgroup, ReadCPULimit): false when it sees no limit or

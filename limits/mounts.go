@@ -17,7 +17,8 @@ type hierarchy struct {
 //	(1)(2)        (3)
 //
 // (1) hierarchy, 0 for v2; (2) v1 controllers, empty for v2; (3) path, which may
-// hold colons. A v1 line with the controller wins: then v2 does not have it.
+// hold colons. A v1 line with the controller wins: then v2 does not have it. An
+// empty controller finds any line.
 func findGroup(text []byte, controller string) hierarchy {
 	var h hierarchy
 	eachLine(text, func(line []byte) bool {
@@ -30,7 +31,7 @@ func findGroup(text []byte, controller string) hierarchy {
 			h.path = string(path)
 			return true
 		}
-		if hasToken(list, controller) {
+		if controller == "" || hasToken(list, controller) {
 			h = hierarchy{v1: true, path: string(path)}
 			return false
 		}

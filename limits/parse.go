@@ -136,6 +136,13 @@ func (q quota) cores() Value[float64] {
 	return Is(float64(q.micros) / float64(q.period))
 }
 
+// crashes reports whether the Go runtime's conversion of quota/period to an
+// int32 overflows: from 2^31 cores on, and for a period of 0, which gives
+// infinity or NaN (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS).
+func (q quota) crashes() bool {
+	return q.state == Known && q.plain && !(float64(q.micros)/float64(q.period) < 1<<31)
+}
+
 // noLimit is where "unlimited" starts. v1 prints the largest page-aligned
 // int64, which differs with the page size, and old kernels nearly 2^64: every
 // one of them is above 2^62, and no machine's memory is.

@@ -16,7 +16,7 @@ func (h *Handle) resolve() {
 	h.group.read(h)
 	text := h.group.text
 	h.cpuAt, h.memoryAt = findGroup(text, "cpu"), findGroup(text, "memory")
-	var mounts []mount
+	var mounts mountTable
 	if h.cpuAt.path != "" || h.memoryAt.path != "" {
 		mounts = h.mounts()
 	}
@@ -55,7 +55,7 @@ func (h *Handle) resolve() {
 // looked up in: for this process its own; for another process of this machine
 // again our own, because it is through our own mounts that we read; for another
 // process of another tree that tree's init's.
-func (h *Handle) mounts() []mount {
+func (h *Handle) mounts() mountTable {
 	names := []string{h.proc + "/mountinfo"}
 	if h.pid != 0 {
 		names = []string{"proc/self/mountinfo"}
@@ -63,34 +63,48 @@ func (h *Handle) mounts() []mount {
 			names = []string{"proc/1/mountinfo", "proc/self/mountinfo", h.proc + "/mountinfo"}
 		}
 	}
+	var t mountTable
 	for _, name := range names {
+		t.file = name
 		f, err := h.tree.open(name)
-		if err != nil {
+		if t.err = err; err != nil {
 			continue
 		}
 		text, err := readWhole(f, make([]byte, 0, 16<<10))
 		f.close()
-		if mounts := parseMounts(text); err == nil && len(mounts) > 0 {
-			return mounts
+		t.text, t.mounts, t.err = text, parseMounts(text), err
+		if len(t.mounts) > 0 {
+			break
 		}
 	}
-	return nil
+	return t
+}
+
+// A mountTable is the cgroup mounts of one mountinfo file.
+type mountTable struct {
+	file   string
+	err    error // why it could not be read
+	text   []byte
+	mounts []mount
 }
 
 // levels calls open for every visible cgroup from the process's own outwards,
 // and lists what could not be reached. open returns the level's limit file.
-func (h *Handle) levels(at hierarchy, controller string, mounts []mount, open func(dir, path string) *probe, fieldName string) []Gap {
-	if at.path == "" {
-		text := "no cgroup has the " + controller + " controller"
-		if h.group.err != nil {
-			text = why(h.group.err)
-		}
-		return []Gap{{fieldName, "/" + h.group.name, text}}
+func (h *Handle) levels(at hierarchy, controller string, table mountTable, open func(dir, path string) *probe, fieldName string) []Gap {
+	switch {
+	case h.group.err != nil:
+		return []Gap{{fieldName, "/" + h.group.name, why(h.group.err)}}
+	case at.path == "" && findGroup(h.group.text, "").path != "":
+		return nil // there are hierarchies, and none has the controller: it is off
+	case at.path == "":
+		return []Gap{{fieldName, "/" + h.group.name, "names no cgroup"}}
+	case table.err != nil:
+		return []Gap{{fieldName, "/" + table.file, why(table.err)}}
 	}
-	m, rest, ok := choose(mounts, at, controller)
+	m, rest, ok := choose(table.mounts, at, controller)
 	if !ok {
-		h.warn(at)
-		return []Gap{{fieldName, "/" + h.proc + "/mountinfo", "no cgroup mount shows " + at.path}}
+		h.warn(WarnCgroupUnreachable, at)
+		return []Gap{{fieldName, "/" + table.file, "no cgroup mount shows " + at.path}}
 	}
 	var gaps []Gap
 	point := strings.Trim(m.point, "/")
@@ -103,9 +117,9 @@ func (h *Handle) levels(at hierarchy, controller string, mounts []mount, open fu
 		}
 		// A group whose directory is missing has no files that could be read;
 		// only the process's own can be (it was removed, or is hidden).
-		if own && !h.tree.isDir(dir) {
+		if own && h.tree.missing(dir) {
 			if len(gaps) == 0 {
-				h.warn(at)
+				h.warn(WarnCgroupDeleted, at)
 				gaps = append(gaps, Gap{fieldName, "/" + dir, "no such directory"})
 			}
 		} else {
@@ -119,16 +133,9 @@ func (h *Handle) levels(at hierarchy, controller string, mounts []mount, open fu
 	}
 }
 
-// warn says that the process's own group cannot be seen.
-func (h *Handle) warn(at hierarchy) {
-	w := Warning{WarnCgroupUnreachable, Source{File: "/" + h.group.name, Level: at.path}}
-	if strings.HasSuffix(at.path, " (deleted)") {
-		w.Code = WarnCgroupDeleted
+// warn says once that the process's own group cannot be seen.
+func (h *Handle) warn(code string, at hierarchy) {
+	if len(h.warnings) == 0 {
+		h.warnings = append(h.warnings, Warning{code, Source{File: "/" + h.group.name, Level: at.path}})
 	}
-	for _, have := range h.warnings {
-		if have.Code == w.Code {
-			return
-		}
-	}
-	h.warnings = append(h.warnings, w)
 }

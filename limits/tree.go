@@ -13,7 +13,9 @@ import (
 // slash. live is true for this machine.
 type tree interface {
 	open(name string) (file, error)
-	isDir(name string) bool
+	// missing reports that there is no such directory. One that may not be
+	// looked at is not missing.
+	missing(name string) bool
 	live() bool
 }
 
@@ -46,9 +48,9 @@ type fsTree struct{ fsys fs.FS }
 
 func (t fsTree) live() bool { return false }
 
-func (t fsTree) isDir(name string) bool {
+func (t fsTree) missing(name string) bool {
 	info, err := fs.Stat(t.fsys, fsName(name))
-	return err == nil && info.IsDir()
+	return isNotExist(err) || err == nil && !info.IsDir()
 }
 
 func (t fsTree) open(name string) (file, error) {

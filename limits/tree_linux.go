@@ -18,9 +18,10 @@ func thisMachine() (tree, error) { return machine{}, nil }
 
 func (machine) live() bool { return true }
 
-func (machine) isDir(name string) bool {
+func (machine) missing(name string) bool {
 	var st syscall.Stat_t
-	return syscall.Stat("/"+name, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFDIR
+	err := syscall.Stat("/"+name, &st)
+	return isNotExist(err) || err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFDIR
 }
 
 func (machine) open(name string) (file, error) {

@@ -75,7 +75,7 @@ func (in *Input) memorySize(p *Plan) Setting {
 	}
 	s.Value = limit - max(limit/10, MinHeadroom)
 	if spec.Percent > 0 {
-		s.Value = int64(float64(limit)*spec.Percent/100) - spec.Less
+		s.Value = min(limit, int64(float64(limit)*spec.Percent/100)-spec.Less)
 	}
 	if limit < MinMemory || s.Value < MinMemory-MinHeadroom {
 		s.Value, s.Leave, s.Code = 0, true, TooSmall

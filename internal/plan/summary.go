@@ -5,6 +5,7 @@ package plan
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/limits"
 )
@@ -19,7 +20,7 @@ func Summary(l *limits.Limits, p *Plan) []byte {
 	b.line("cpu.cores", value(c.Cores, exact))
 	b.line("cpu.affinity_cpus", value(c.Affinity, strconv.Itoa))
 	if c.Quota.State == limits.Known {
-		b.line("cpu.source", c.Source.File[1:])
+		b.line("cpu.source", escape(c.Source.File[1:]))
 	}
 	if n, ok := c.Throttle.Throttled.Get(); ok && n > 0 {
 		b.line("cpu.throttled", decimal(n)+"/"+decimal(c.Throttle.Periods.N), exact(c.Throttle.Time.Seconds())+"s")
@@ -27,7 +28,7 @@ func Summary(l *limits.Limits, p *Plan) []byte {
 	b.line("memory.hard_bytes", value(m.Hard, decimal))
 	b.line("memory.soft_bytes", value(m.Soft, decimal))
 	if m.Hard.State == limits.Known {
-		b.line("memory.source", m.Source.File[1:])
+		b.line("memory.source", escape(m.Source.File[1:]))
 	}
 	if m.Shared {
 		b.line("memory.shared", "true")
@@ -95,3 +96,9 @@ func value[T int | int64 | float64](v limits.Value[T], print func(T) string) str
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 func exact(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// escape writes blanks and backslashes as the kernel does in mountinfo, so
+// that a path stays one word.
+func escape(path string) string {
+	return strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(path)
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"math"
+	"testing"
+
+	"github.com/snug-go/snug/limits"
+)
+
+const mib = 1 << 20
+
+// container makes limits: 0 stands for none, cpus 0 for an unknown affinity.
+func container(quota float64, cpus int, memory int64) limits.Limits {
+	var l limits.Limits
+	if cpus > 0 {
+		l.CPU.Affinity = limits.Is(cpus)
+	}
+	l.CPU.Quota = limits.IsNone[float64]()
+	if quota > 0 {
+		l.CPU.Quota = limits.Is(quota)
+		l.CPU.Source = limits.Source{File: "/sys/fs/cgroup/cpu.max"}
+	}
+	l.Memory.Hard, l.Memory.Soft = limits.IsNone[int64](), limits.IsNone[int64]()
+	if memory > 0 {
+		l.Memory.Hard, l.Memory.Soft = limits.Is(memory), limits.Is(memory)
+	}
+	return l
+}
+
+func TestProcs(t *testing.T) {
+	unknown := container(0, 16, 0)
+	unknown.CPU.Quota = limits.Value[float64]{}
+	for _, c := range []struct {
+		name string
+		in   Input
+		want int64 // 0 = left alone
+		code string
+	}{
+		{"no limit", Input{Limits: container(0, 16, 0)}, 0, NoLimit},
+		{"unknown limit", Input{Limits: unknown}, 0, Unknown},
+		{"nothing known", Input{}, 0, Unknown},
+		{"two cores", Input{Limits: container(2, 16, 0)}, 2, QuotaCeil},
+		{"fraction goes up", Input{Limits: container(2.1, 16, 0)}, 3, QuotaCeil},
+		{"fraction goes down when asked", Input{Limits: container(2.9, 16, 0), Policy: Policy{Round: Floor}}, 2, QuotaFloor},
+		{"nearest", Input{Limits: container(2.5, 16, 0), Policy: Policy{Round: Nearest}}, 3, QuotaNearest},
+		{"minimum is two", Input{Limits: container(0.5, 16, 0)}, 2, QuotaMin},
+		{"minimum of one when asked", Input{Limits: container(0.5, 16, 0), Policy: Policy{MinProcs: 1}}, 1, QuotaCeil},
+		{"floor with minimum of one", Input{Limits: container(0.5, 16, 0), Policy: Policy{MinProcs: 1, Round: Floor}}, 1, QuotaMin},
+		{"minimum is not above affinity", Input{Limits: container(0.5, 1, 0)}, 1, QuotaCeil},
+		{"large minimum is not above affinity", Input{Limits: container(0.5, 4, 0), Policy: Policy{MinProcs: 8}}, 4, QuotaMin},
+		{"affinity is tighter", Input{Limits: container(64, 16, 0)}, 16, Affinity},
+		{"kernel maximum", Input{Limits: container(17592186044.415, 16, 0)}, 16, Affinity},
+		{"kernel maximum and no affinity", Input{Limits: container(17592186044.415, 0, 0)}, 0, Unknown},
+		{"quota without affinity", Input{Limits: container(3, 0, 0)}, 3, QuotaCeil},
+		{"maximum", Input{Limits: container(8, 16, 0), Policy: Policy{MaxProcs: 4}}, 4, MaxProcs},
+		{"maximum without a limit", Input{Limits: container(0, 16, 0), Policy: Policy{MaxProcs: 4}}, 4, MaxProcs},
+		{"maximum beats minimum", Input{Limits: container(8, 16, 0), Policy: Policy{MinProcs: 6, MaxProcs: 1}}, 1, MaxProcs},
+		{"reserve", Input{Limits: container(4, 16, 0), Policy: Policy{ReserveCPUs: 1.5}}, 3, ReserveCPUs},
+		{"reserve without a limit", Input{Limits: container(0, 16, 0), Policy: Policy{ReserveCPUs: 4}}, 12, ReserveCPUs},
+		{"reserve more than there is", Input{Limits: container(1, 16, 0), Policy: Policy{ReserveCPUs: 4}}, 2, QuotaMin},
+		{"hint tightens", Input{Limits: container(8, 16, 0), Hints: Hints{CPULimit: 3}}, 3, CPULimitHint},
+		{"hint does not widen", Input{Limits: container(2, 16, 0), Hints: Hints{CPULimit: 8}}, 2, QuotaCeil},
+		{"hint where nothing can be read", Input{Limits: unknown, Hints: Hints{CPULimit: 3}}, 3, CPULimitHint},
+		{"request without a limit", Input{Limits: container(0, 16, 0), Hints: Hints{CPURequest: 1.5}}, 3, CPURequest},
+		{"request times a factor", Input{Limits: container(0, 16, 0), Hints: Hints{CPURequest: 2}, Policy: Policy{RequestFactor: 1.5}}, 3, CPURequest},
+		{"request beside a limit", Input{Limits: container(8, 16, 0), Hints: Hints{CPURequest: 1}}, 8, QuotaCeil},
+		{"request above affinity", Input{Limits: container(0, 4, 0), Hints: Hints{CPURequest: 12}}, 4, Affinity},
+		{"asked for", Input{Limits: container(2, 16, 0), Policy: Policy{GOMAXPROCS: 40}}, 40, Explicit},
+		{"operator's", Input{Limits: container(2, 16, 0), Env: Env{GOMAXPROCS: "7"}}, 0, EnvSet},
+		{"operator's wins over asked for", Input{Limits: container(2, 16, 0), Env: Env{GOMAXPROCS: "7"}, Policy: Policy{GOMAXPROCS: 3}}, 0, EnvSet},
+		{"operator's nonsense", Input{Limits: container(2, 16, 0), Env: Env{GOMAXPROCS: "500m"}}, 2, QuotaCeil},
+		{"runtime's own", Input{Limits: container(2, 16, 0), Now: Now{Procs: 16, NumCPU: 16}}, 2, QuotaCeil},
+		{"program's", Input{Limits: container(2, 16, 0), Now: Now{Procs: 5, NumCPU: 16}}, 0, ProgramSet},
+		{"program's, and the same", Input{Limits: container(5, 16, 0), Now: Now{Procs: 5, NumCPU: 16}}, 5, QuotaCeil},
+		{"program's, overridden", Input{Limits: container(2, 16, 0), Now: Now{Procs: 5, NumCPU: 16}, Policy: Policy{Override: true}}, 2, QuotaCeil},
+		{"snug's own", Input{Limits: container(2, 16, 0), Now: Now{Procs: 5, NumCPU: 16, OwnProcs: 5}}, 2, QuotaCeil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := Decide(&c.in).GOMAXPROCS
+			if s.Value != c.want || s.Code != c.code || s.Leave != (c.want == 0) {
+				t.Errorf("= %d, %q (leave %v), want %d, %q", s.Value, s.Code, s.Leave, c.want, c.code)
+			}
+		})
+	}
+}
+
+func TestMemory(t *testing.T) {
+	high := container(0, 16, 512*mib)
+	high.Memory.Soft = limits.Is[int64](400 * mib)
+	onlyHigh := container(0, 16, 0)
+	onlyHigh.Memory.Soft = limits.Is[int64](400 * mib)
+	unknown := container(0, 16, 0)
+	unknown.Memory.Hard, unknown.Memory.Soft = limits.Value[int64]{}, limits.Value[int64]{}
+	host := container(0, 16, 1024*mib)
+	host.Memory.SoftSource.File = limits.HostMemory
+	running := Now{Procs: 16, NumCPU: 16, MemLimit: NoMemLimit}
+	with := func(n Now, f func(*Now)) Now { f(&n); return n }
+	for _, c := range []struct {
+		name string
+		in   Input
+		want int64 // 0 = left alone
+		code string
+	}{
+		{"no limit", Input{Limits: container(0, 16, 0)}, 0, NoLimit},
+		{"unknown", Input{Limits: unknown}, 0, Unknown},
+		{"a tenth stays free", Input{Limits: container(0, 16, 1000*mib)}, 900 * mib, MemoryMax},
+		{"at least 16 MiB stay free", Input{Limits: container(0, 16, 100*mib)}, 84 * mib, MemoryMax},
+		{"smallest", Input{Limits: container(0, 16, 64*mib)}, 48 * mib, MemoryMax},
+		{"too small", Input{Limits: container(0, 16, 64*mib-1)}, 0, TooSmall},
+		{"memory.high", Input{Limits: high}, 360 * mib, MemoryHigh},
+		{"memory.high alone", Input{Limits: onlyHigh}, 360 * mib, MemoryHigh},
+		{"host", Input{Limits: host}, 1024*mib - 1024*mib/10, HostMemory},
+		{"share", Input{Limits: container(0, 16, 1000*mib), Policy: Policy{Memory: Memory{Percent: 80}}}, 800 * mib, MemoryMax},
+		{"share less a size", Input{Limits: container(0, 16, 1000*mib), Policy: Policy{Memory: Memory{Percent: 90, Less: 100 * mib}}}, 800 * mib, MemoryMax},
+		{"share less more than there is", Input{Limits: container(0, 16, 100*mib), Policy: Policy{Memory: Memory{Percent: 90, Less: 100 * mib}}}, 0, TooSmall},
+		{"asked for", Input{Limits: container(0, 16, 0), Policy: Policy{Memory: Memory{Bytes: 7}}}, 7, Explicit},
+		{"off", Input{Limits: container(0, 16, 512*mib), Policy: Policy{Memory: Memory{Off: true}}}, NoMemLimit, Explicit},
+		{"workers", Input{Limits: container(0, 16, 1000*mib), Policy: Policy{Workers: 4}}, 225 * mib, MemoryMax},
+		{"too many workers", Input{Limits: container(0, 16, 100*mib), Policy: Policy{Workers: 4}}, 0, TooSmall},
+		{"hint tightens", Input{Limits: container(0, 16, 1000*mib), Hints: Hints{MemoryLimit: 500 * mib}}, 450 * mib, MemoryHint},
+		{"hint does not widen", Input{Limits: container(0, 16, 500*mib), Hints: Hints{MemoryLimit: 1000 * mib}}, 450 * mib, MemoryMax},
+		{"hint where nothing can be read", Input{Limits: unknown, Hints: Hints{MemoryLimit: 1000 * mib}}, 900 * mib, MemoryHint},
+		{"operator's", Input{Limits: container(0, 16, 500*mib), Env: Env{GOMEMLIMIT: "1GiB"}}, 0, EnvSet},
+		{"operator's off", Input{Limits: container(0, 16, 500*mib), Env: Env{GOMEMLIMIT: "off"}}, 0, EnvSet},
+		{"old Go", Input{Limits: container(0, 16, 500*mib), Go: Go{Minor: 18}}, 0, NotSupported},
+		{"running", Input{Limits: container(0, 16, 500*mib), Now: running}, 450 * mib, MemoryMax},
+		{"program's", Input{Limits: container(0, 16, 500*mib), Now: with(running, func(n *Now) { n.MemLimit = 5 })}, 0, ProgramSet},
+		{"program's, overridden", Input{Limits: container(0, 16, 500*mib), Now: with(running, func(n *Now) { n.MemLimit = 5 }), Policy: Policy{Override: true}}, 450 * mib, MemoryMax},
+		{"snug's own", Input{Limits: container(0, 16, 500*mib), Now: with(running, func(n *Now) { n.MemLimit, n.OwnMemLimit = 5, 5 })}, 450 * mib, MemoryMax},
+		{"live heap is larger", Input{Limits: container(0, 16, 500*mib), Now: with(running, func(n *Now) { n.Live = 460 * mib })}, 0, LiveHeap},
+		{"live heap fits", Input{Limits: container(0, 16, 500*mib), Now: with(running, func(n *Now) { n.Live = 440 * mib })}, 450 * mib, MemoryMax},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := Decide(&c.in).GOMEMLIMIT
+			if s.Value != c.want || s.Code != c.code || s.Leave != (c.want == 0) {
+				t.Errorf("= %d, %q (leave %v), want %d, %q", s.Value, s.Code, s.Leave, c.want, c.code)
+			}
+		})
+	}
+}
+
+func TestGOGC(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   Input
+		want int64
+		code string
+	}{
+		{"not managed", Input{}, 0, NotManaged},
+		{"asked for", Input{Policy: Policy{GOGC: 200}}, 200, Explicit},
+		{"off", Input{Policy: Policy{GOGC: Off}}, Off, Explicit},
+		{"operator's", Input{Policy: Policy{GOGC: 200}, Env: Env{GOGC: "50"}}, 0, EnvSet},
+		{"operator's nonsense", Input{Policy: Policy{GOGC: 200}, Env: Env{GOGC: "lots"}}, 200, Explicit},
+	} {
+		if s := Decide(&c.in).GOGC; s.Value != c.want || s.Code != c.code {
+			t.Errorf("%s: %d, %q, want %d, %q", c.name, s.Value, s.Code, c.want, c.code)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	shared := container(0, 16, 500*mib)
+	shared.Memory.Shared = true
+	for code, in := range map[string]Input{
+		EnvInvalid:    {Env: Env{GOMAXPROCS: "x"}},
+		MemoryShared:  {Limits: shared},
+		ExplicitAbove: {Limits: container(0, 16, 500*mib), Policy: Policy{Memory: Memory{Bytes: 600 * mib}}},
+		LiveHeap:      {Limits: container(0, 16, 500*mib), Now: Now{Procs: 1, NumCPU: 1, MemLimit: NoMemLimit, Live: 500 * mib}},
+	} {
+		if w := Decide(&in).Warnings; len(w) != 1 || w[0].Code != code {
+			t.Errorf("warnings %v, want %q", w, code)
+		}
+	}
+}
+
+func TestIgnoredIsSaid(t *testing.T) {
+	in := Input{Limits: container(8, 16, 0), Hints: Hints{CPULimit: 3, CPURequest: 1}}
+	got := Decide(&in).GOMAXPROCS.Ignored
+	if len(got) != 2 || got[0].Code != QuotaCeil || got[0].Number != 8 || got[1].Code != RequestUnused {
+		t.Errorf("ignored = %+v, want the quota and the request", got)
+	}
+}
+
+// FuzzDecide: whatever a container looks like, the plan is sane.
+func FuzzDecide(f *testing.F) {
+	f.Add(1.5, 16, int64(512*mib), int64(512*mib), uint8(0), 0, 0, 0.0, 0.0, 0.0, 0.0, int64(0), 0.0, int64(0), int64(0))
+	f.Add(1e18, 1, int64(0), int64(1), uint8(2), 9, 1, 0.5, 3.0, 2.0, 1.0, int64(5), 90.0, int64(1), int64(1<<40))
+	f.Add(math.Inf(1), 0, int64(-1), int64(math.MaxInt64), uint8(1), -1, -1, math.NaN(), math.NaN(), math.NaN(), math.NaN(), int64(-1), math.NaN(), int64(-1), int64(-1))
+	f.Fuzz(func(t *testing.T, quota float64, cpus int, hard, soft int64, round uint8, least, most int, reserve, hint, request, factor float64, memHint int64, percent float64, less, live int64) {
+		l := container(quota, cpus, 0)
+		if hard >= 0 {
+			l.Memory.Hard = limits.Is(hard)
+		}
+		if soft >= 0 {
+			l.Memory.Soft = limits.Min(l.Memory.Hard, limits.Is(soft))
+		}
+		in := Input{Limits: l, Hints: Hints{CPULimit: hint, CPURequest: request, MemoryLimit: memHint}, Policy: Policy{
+			Round: Round(round), MinProcs: least, MaxProcs: most, ReserveCPUs: reserve, RequestFactor: factor, Memory: Memory{Percent: percent, Less: less},
+		}, Now: Now{Procs: 1, NumCPU: 1, MemLimit: NoMemLimit, Live: live}}
+		p := Decide(&in)
+		if s := p.GOMAXPROCS; s.Leave != (s.Value == 0) || s.Value < 0 || s.Value > maxProcs || cpus > 0 && s.Value > int64(cpus) || s.Code == "" {
+			t.Errorf("GOMAXPROCS %+v of %+v", s, in)
+		}
+		s := p.GOMEMLIMIT
+		if s.Leave != (s.Value == 0) || s.Code == "" {
+			t.Errorf("GOMEMLIMIT %+v of %+v", s, in)
+		}
+		if !s.Leave && (s.Value < MinMemory-MinHeadroom || s.Value <= live) {
+			t.Errorf("GOMEMLIMIT %d is below the floor or the live heap: %+v", s.Value, in)
+		}
+		if limit, ok := l.Memory.Soft.Get(); ok && !s.Leave && less >= 0 && s.Value > limit {
+			t.Errorf("GOMEMLIMIT %d is above the limit of %d: %+v", s.Value, limit, in)
+		}
+		for _, s := range []Setting{p.GOMAXPROCS, p.GOMEMLIMIT, p.GOGC} {
+			if Text(s.Reason, s.Value) == "" {
+				t.Errorf("no text for %+v", s)
+			}
+		}
+	})
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/snug-go/snug/internal/fixture"
+	"github.com/snug-go/snug/limits"
+)
+
+// load is one of the saved situations, to be changed by the test.
+func load(t *testing.T, name string) *fixture.FS {
+	t.Helper()
+	s, err := fixture.Load(os.DirFS("../testdata/situations"), name+".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.FS
+}
+
+func open(t *testing.T, fsys fs.FS, pid int) *limits.Handle {
+	t.Helper()
+	h, err := limits.Open(fsys, pid, limits.Counters|limits.Detail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+func read(t *testing.T, h *limits.Handle) limits.Limits {
+	t.Helper()
+	l, err := h.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func set(t *testing.T, f *fixture.FS, name, content string) {
+	t.Helper()
+	if err := f.Set(name, content); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFollowsChanges(t *testing.T) {
+	f := load(t, "v2-parent-tighter")
+	h := open(t, f, 0)
+	first := read(t, h)
+	if first.CPU.Quota != limits.Is(2.0) {
+		t.Fatalf("quota = %v, want 2", first.CPU.Quota)
+	}
+	set(t, f, "sys/fs/cgroup/a/cpu.max", "300000 100000\n")
+	set(t, f, "sys/fs/cgroup/a/b/memory.max", "134217728\n")
+	set(t, f, "proc/self/status", "Cpus_allowed:\t3\n")
+	now := read(t, h)
+	if now.CPU.Quota != limits.Is(3.0) || now.CPU.Cores != limits.Is(2.0) || now.CPU.Affinity != limits.Is(2) {
+		t.Errorf("quota %v, cores %v, affinity %v, want 3, 2, 2", now.CPU.Quota, now.CPU.Cores, now.CPU.Affinity)
+	}
+	if now.Memory.Hard != limits.Is[int64](134217728) || now.Memory.Shared {
+		t.Errorf("hard %v, shared %v, want 128 MiB of its own", now.Memory.Hard, now.Memory.Shared)
+	}
+	if first.CPU.Levels[1].Quota != limits.Is(2.0) {
+		t.Error("Limits that were handed out changed")
+	}
+}
+
+func TestFollowsCounters(t *testing.T) {
+	f := load(t, "v2-simple")
+	h := open(t, f, 0)
+	read(t, h)
+	set(t, f, "sys/fs/cgroup/cpu.stat", "nr_periods 50\nnr_throttled 20\nthrottled_usec 2500000\n")
+	set(t, f, "sys/fs/cgroup/memory.current", "99\n")
+	l := read(t, h)
+	if got := l.CPU.Throttle; got.Periods != limits.Is[int64](50) || got.Throttled != limits.Is[int64](20) || got.Time.Seconds() != 2.5 {
+		t.Errorf("throttle = %+v, want 20 of 50, 2.5 s", got)
+	}
+	if l.Memory.Current != limits.Is[int64](99) {
+		t.Errorf("current = %v, want 99", l.Memory.Current)
+	}
+}
+
+func TestNoticesAMove(t *testing.T) {
+	f := load(t, "v2-parent-tighter")
+	h := open(t, f, 0)
+	read(t, h)
+	set(t, f, "sys/fs/cgroup/c/cpu.max", "50000 100000\n")
+	set(t, f, "proc/self/cgroup", "0::/c\n")
+	if l := read(t, h); l.CPU.Quota != limits.Is(0.5) || l.CPU.Source.Level != "/c" {
+		t.Errorf("after the move quota = %v at %q, want 0.5 at /c", l.CPU.Quota, l.CPU.Source.Level)
+	}
+}
+
+func TestNoticesARemovedGroup(t *testing.T) {
+	f := load(t, "v2-parent-tighter")
+	h := open(t, f, 0)
+	read(t, h)
+	if err := f.Remove("sys/fs/cgroup/a/b"); err != nil {
+		t.Fatal(err)
+	}
+	l := read(t, h)
+	if l.CPU.Quota != limits.Is(2.0) {
+		t.Errorf("quota = %v, want the parent's 2", l.CPU.Quota)
+	}
+	if len(l.Unknown) == 0 || len(l.Warnings) == 0 || l.Warnings[0].Code != limits.WarnCgroupDeleted {
+		t.Errorf("unknown %v, warnings %v, want the group's own files listed", l.Unknown, l.Warnings)
+	}
+}
+
+func TestNoticesANewController(t *testing.T) {
+	f := load(t, "v2-simple")
+	for _, name := range []string{"cpu.max", "memory.max"} {
+		if err := f.Remove("sys/fs/cgroup/" + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := open(t, f, 0)
+	if l := read(t, h); l.CPU.Quota.State != limits.None || l.Memory.Hard.State != limits.None {
+		t.Fatalf("without the files quota = %v, hard = %v, want none", l.CPU.Quota, l.Memory.Hard)
+	}
+	set(t, f, "sys/fs/cgroup/cpu.max", "100000 100000\n")
+	for range 40 {
+		if read(t, h).CPU.Quota == limits.Is(1.0) {
+			return
+		}
+	}
+	t.Error("a cpu.max that appeared was not seen in 40 polls")
+}
+
+func TestOtherProcesses(t *testing.T) {
+	f := load(t, "v2-simple")
+	set(t, f, "proc/42/cgroup", "0::/\n")
+	set(t, f, "proc/42/status", "Cpus_allowed:\tf\n")
+	h := open(t, f, 42)
+	if l := read(t, h); l.CPU.Quota != limits.Is(2.0) || l.CPU.Affinity != limits.Is(4) {
+		t.Errorf("quota %v, affinity %v, want 2 and 4", l.CPU.Quota, l.CPU.Affinity)
+	}
+	for _, pid := range []int{7, -1} {
+		if _, err := limits.Read(f, pid); !errors.Is(err, limits.ErrNoProcess) {
+			t.Errorf("pid %d: error %v, want ErrNoProcess", pid, err)
+		}
+	}
+	if err := f.Fail("proc/42/cgroup", errESRCH); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Read(); runtime.GOOS == "linux" && !errors.Is(err, limits.ErrNoProcess) {
+		t.Errorf("after it ended: error %v, want ErrNoProcess", err)
+	}
+}
+
+// hideReaderAt is a file system whose files can only be read from the start.
+type hideReaderAt struct{ fs.FS }
+
+func (h hideReaderAt) Open(name string) (fs.File, error) {
+	f, err := h.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ fs.File }{f}, nil
+}
+
+func TestPlainFileSystems(t *testing.T) {
+	f := load(t, "v2-parent-tighter")
+	h := open(t, hideReaderAt{f}, 0)
+	if l := read(t, h); l.CPU.Quota != limits.Is(2.0) {
+		t.Errorf("quota = %v, want 2", l.CPU.Quota)
+	}
+	set(t, f, "sys/fs/cgroup/a/cpu.max", "300000 100000\n")
+	if l := read(t, h); l.CPU.Quota != limits.Is(3.0) {
+		t.Errorf("quota = %v, want 3", l.CPU.Quota)
+	}
+}
+
+func TestUnreadableLevelKeepsTheOthers(t *testing.T) {
+	f := load(t, "v2-parent-tighter")
+	if err := f.Deny("sys/fs/cgroup/a/b/cpu.max"); err != nil {
+		t.Fatal(err)
+	}
+	l := read(t, open(t, f, 0))
+	if l.CPU.Quota != limits.Is(2.0) {
+		t.Errorf("quota = %v, want the parent's 2", l.CPU.Quota)
+	}
+	want := limits.Gap{Field: "cpu.quota_cores", File: "/sys/fs/cgroup/a/b/cpu.max", Why: "permission denied"}
+	if len(l.Unknown) != 1 || l.Unknown[0] != want {
+		t.Errorf("unknown = %v, want %v", l.Unknown, want)
+	}
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits_test
+
+import (
+	"os"
+	"reflect"
+	"syscall"
+	"testing"
+
+	"github.com/snug-go/snug/limits"
+)
+
+var errESRCH = error(syscall.ESRCH)
+
+// TestSystemCallsGiveTheSame compares the two ways to read this machine: plain
+// system calls and fs.FS.
+func TestSystemCallsGiveTheSame(t *testing.T) {
+	for _, pid := range []int{0, os.Getpid(), 1} {
+		a, err := limits.Read(nil, pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := limits.Read(os.DirFS("/"), pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []*limits.Limits{&a, &b} {
+			l.CPU.Throttle, l.CPU.Pressure = limits.Throttle{}, limits.Pressure{}
+			m := &l.Memory
+			m.Current, m.SharedCurrent, m.SwapCurrent, m.Pressure = limits.Value[int64]{}, limits.Value[int64]{}, limits.Value[int64]{}, limits.Pressure{}
+			m.Events = limits.MemoryEvents{}
+		}
+		if !reflect.DeepEqual(a, b) {
+			t.Errorf("pid %d:\nsystem calls %+v\nfs.FS        %+v", pid, a, b)
+		}
+	}
+	if _, err := limits.Read(nil, 1<<30); err == nil {
+		t.Error("a pid that cannot be has limits")
+	}
+}
+
+func TestSelfIsTheLimitsOnly(t *testing.T) {
+	h, err := limits.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	l := read(t, h)
+	all, err := limits.Read(nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.CPU.Quota != all.CPU.Quota || l.CPU.Affinity != all.CPU.Affinity || l.Memory.Hard != all.Memory.Hard {
+		t.Errorf("Self reads %+v, Read %+v", l, all)
+	}
+	if l.CPU.Shares.State == limits.Known || l.CPU.Weight.State == limits.Known {
+		t.Error("Self reads details")
+	}
+}
+
+func TestPollAllocatesNothing(t *testing.T) {
+	h, err := limits.Open(nil, 0, limits.Counters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	h.Read()
+	if n := testing.AllocsPerRun(200, func() { h.Read() }); n != 0 {
+		t.Errorf("a poll allocates %v times, want 0", n)
+	}
+}
+
+func TestFilesAreGivenBack(t *testing.T) {
+	count := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	before := count()
+	for range 20 {
+		if _, err := limits.Read(nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := count(); after > before {
+		t.Errorf("%d files open, %d before", after, before)
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	b.ReportAllocs()
+	for range b.N {
+		h, err := limits.Self()
+		if err != nil {
+			b.Fatal(err)
+		}
+		h.Read()
+		h.Close()
+	}
+}
+
+func BenchmarkPoll(b *testing.B) {
+	h, err := limits.Open(nil, 0, limits.Counters)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer h.Close()
+	b.ReportAllocs()
+	for range b.N {
+		h.Read()
+	}
+}
