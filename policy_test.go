@@ -20,9 +20,11 @@ import (
 const layers = `
 limits < plan < apply < snug < auto
 NONE < limiter, fixture
+limits, plan, fixture < collect
 NONE < finding, cgrun, goproc
 finding < report
-limits, plan, fixture, finding, report, cgrun, goproc < cli < main
+limits, plan, fixture, finding, report, cgrun, goproc, collect < cli < main
+cgrun < main
 `
 
 // pure packages decide; they see neither the machine nor the time.

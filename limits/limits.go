@@ -165,6 +165,12 @@ func Read(fsys fs.FS, pid int) (Limits, error) {
 	return h.Read()
 }
 
+// NewCPULevel is the level of a cgroup that is yet to be made, with a quota of
+// so many cores.
+func NewCPULevel(cores float64, from Source) CPULevel {
+	return CPULevel{Source: from, Quota: Is(cores), plain: true, crashes: !(cores < 1<<31)}
+}
+
 // CrashesGo reports whether this level's quota ends plain programs of Go 1.25
 // to 1.27 that run directly in it, before main or when it is set live.
 func (l CPULevel) CrashesGo() bool { return l.crashes }

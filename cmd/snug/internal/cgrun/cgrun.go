@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cgrun runs a command in a fresh, real cgroup with a CPU limit, a
+// memory limit or both. It is the only writer of cgroupfs in snug.
+//
+// The promise is: confined or not started. A small shim (this very program,
+// see [ChildMain]) enters the group, reads from inside where it is and what
+// holds there, and becomes the command only after the parent has compared that
+// proof with what was asked. Where no group can be made, Start returns a
+// [*NoWayError] that says what was tried and what would help.
+//
+// # Where the group is made
+//
+// Always below the caller's own group, or as near to it as the kernel allows,
+// so that no limit of the caller is shed; and never by writing to a file that
+// snug did not create. The ways, in this order:
+//
+//   - on a machine run by systemd: a transient scope, asked of systemd-run, as
+//     root too. systemd owns the tree there and may move what others put in it;
+//   - cgroup v2: a directory in the caller's own group, if the controllers are
+//     enabled for its children (only the root group may hold processes and have
+//     that), and cgroup v1: one in each hierarchy needed;
+//   - cgroup v2, delegated: a directory in the nearest group above the caller's
+//     that this user owns and that has the controllers enabled, provided that
+//     no limit is set on the groups stepped over.
+//
+// Controllers may be split between v1 and v2; each is looked up on its own.
+//
+// # Limitations
+//
+// The proof is taken once, before the command starts. A command with enough
+// privilege can leave its group, raise its limits or make itself real-time
+// (real-time threads are not held by the CPU quota). On the systemd way the
+// group disappears with its last process, and its counters with it.
+package cgrun
+
+import (
+	"os"
+	"time"
+)
+
+// DefaultPeriodMicros is the CPU period used when none is asked for: the
+// kernel's own default, 100 ms.
+const DefaultPeriodMicros = 100_000
+
+// Bounds the kernel sets (kernel/sched/core.c, tg_set_cfs_bandwidth).
+const (
+	minQuotaMicros  = 1000      // for quota and period, min_cfs_quota_period
+	maxPeriodMicros = 1_000_000 // max_cfs_quota_period
+	maxQuotaMicros  = 1<<44 - 1 // max_cfs_runtime
+)
+
+// MinMemoryBytes is the smallest memory limit that is accepted. It is what the
+// shim needs to hand over to the command, found by trying; most commands need
+// more to do anything useful.
+const MinMemoryBytes = 1 << 20
+
+// Spec says what to run, and within which limits.
+type Spec struct {
+	// Args is the command and its arguments. Args[0] is looked up in PATH of
+	// Env unless it holds a slash, as by [LookPath].
+	Args []string
+	// Env is the command's environment; nil means that of this process.
+	Env []string
+	// Dir is where the command starts; "" means here.
+	Dir string
+
+	// CPUs is the CPU limit in cores, 0 for none. The quota is CPUs times the
+	// period, rounded to the microsecond; the kernel wants at least 1 ms of it.
+	CPUs float64
+	// PeriodMicros is the period of the CPU limit in microseconds, from 1000 to
+	// 1000000; 0 means DefaultPeriodMicros.
+	PeriodMicros int64
+	// MemoryBytes is the memory limit in bytes, 0 for none, else at least
+	// MinMemoryBytes. The kernel rounds it down to whole pages. Swap is denied
+	// on top of it where the kernel can.
+	MemoryBytes int64
+
+	// Counters asks for groups in those v1 hierarchies, too, that are needed
+	// only to count (CPU time, peak memory). On v2 it changes nothing.
+	Counters bool
+
+	// Stdin, Stdout and Stderr become the command's files as they are, nothing
+	// is copied; nil means this process's own.
+	Stdin, Stdout, Stderr *os.File
+
+	// Ready, if not nil, is called once the command is known to be confined and
+	// has not yet started.
+	Ready func(Confinement)
+}
+
+// A Way is how a group came to be.
+type Way string
+
+// The ways a group is made.
+const (
+	WaySystemd   Way = "systemd-scope" // asked of systemd
+	WayV2        Way = "cgroup-v2"     // below the caller's own group
+	WayV1        Way = "cgroup-v1"     // below the caller's own groups, one a hierarchy
+	WayHybrid    Way = "cgroup-hybrid" // some controllers v1, some v2; all below the caller's own
+	WayDelegated Way = "delegated"     // as V2 or Hybrid, but v2 in a delegated group above the caller's
+)
+
+// Confinement is what holds for a command, as proved from inside.
+type Confinement struct {
+	Way Way
+	PID int
+	// CPUGroup and MemoryGroup are the groups that limit CPU and memory, as in
+	// /proc/PID/cgroup; "" where no such limit was asked for.
+	CPUGroup, MemoryGroup string
+
+	// QuotaMicros and PeriodMicros are the CPU limit of the group itself, in
+	// microseconds; 0 where none was asked for. It differs from what was asked
+	// where systemd rounds it, and on v1 where an ancestor allows less (v1
+	// refuses a quota above the parent's).
+	QuotaMicros, PeriodMicros int64
+	// CPUs is the smallest quota/period of the group and every ancestor that
+	// can be seen, in cores; CPUsFrom is the file it stands in.
+	CPUs     float64
+	CPUsFrom string
+
+	// LimitBytes is the memory limit of the group itself; 0 where none was
+	// asked for. MemoryBytes is the smallest of the group and every ancestor
+	// that can be seen; MemoryFrom is the file it stands in.
+	LimitBytes  int64
+	MemoryBytes int64
+	MemoryFrom  string
+
+	// Policy is the scheduling policy the command starts with, in the kernel's
+	// words (sched(7)); PolicyWas is what it had inherited. With a CPU limit,
+	// real-time policies become SCHED_OTHER.
+	Policy, PolicyWas string
+
+	// Warnings are things that work less well than asked, one sentence each.
+	Warnings []string
+}
+
+// Usage is what the kernel counted for a group. A nil field means that this
+// kernel or this kind of group does not say.
+type Usage struct {
+	// Periods counts the periods in which the group wanted CPU, and
+	// ThrottledPeriods those in which its quota ran out.
+	Periods, ThrottledPeriods *uint64
+	// ThrottledTime is how long tasks were held back, summed over CPUs: it can
+	// grow faster than the clock.
+	ThrottledTime *time.Duration
+	// CPUTime is user and system time of all processes in the group.
+	CPUTime *time.Duration
+	// MemoryPeakBytes is the largest amount charged so far.
+	MemoryPeakBytes *int64
+	// OOMKills counts processes killed for want of memory in this group.
+	OOMKills *uint64
+}
+
+// Exit is how a command ended.
+type Exit struct {
+	// Code is the exit code when Signal is 0, else 128 + Signal.
+	Code int
+	// Signal is the number of the signal that ended the command, 0 for none.
+	Signal int
+	// UserTime, SystemTime and MaxRSSBytes are the command's own and its
+	// waited-for children's (getrusage(2)).
+	UserTime, SystemTime time.Duration
+	MaxRSSBytes          int64
+}
+
+// Result is how a foreground run ended.
+type Result struct {
+	Exit
+	Confinement Confinement
+	Usage       Usage
+	// Leftovers is how many processes outlived the command in its group and
+	// were killed.
+	Leftovers int
+	// Warning says what could not be cleaned up; nil when all is gone.
+	Warning error
+}

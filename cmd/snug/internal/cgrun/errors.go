@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgrun
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrNotSupported is returned (wrapped) where commands cannot be confined at
+// all: anything but Linux on amd64 and arm64.
+var ErrNotSupported = errors.New("confining a command needs Linux on amd64 or arm64")
+
+// Exit codes of a run that has no exit code of a command to pass on, as with
+// env(1) and the shells.
+const (
+	CodeFailed     = 125 // snug failed, or was used wrongly
+	CodeCannotExec = 126 // the command was found and cannot be executed
+	CodeNotFound   = 127 // the command was not found
+)
+
+// ExitCode returns the exit code for an error of this package: 126 and 127 for
+// an ExecError, 0 for nil, else 125.
+func ExitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if e, ok := errors.AsType[*ExecError](err); ok {
+		return e.Code
+	}
+	return CodeFailed
+}
+
+// Hint returns the cure that an error of this package knows of, or "".
+func Hint(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
+}
+
+// SpecError is a Spec that cannot be fulfilled anywhere.
+type SpecError struct {
+	What string // what is wrong, with the value
+	Cure string
+}
+
+func (e *SpecError) Error() string { return e.What }
+
+// Hint returns what to ask for instead.
+func (e *SpecError) Hint() string { return e.Cure }
+
+// ExecError is a command that could not be executed.
+type ExecError struct {
+	Name string // as it was given
+	Code int    // CodeNotFound or CodeCannotExec
+	Err  error
+}
+
+func (e *ExecError) Error() string {
+	if e.Code == CodeNotFound {
+		return fmt.Sprintf("command not found: %v, %s", e.Err, e.Name)
+	}
+	return fmt.Sprintf("command cannot be executed: %v, %s", e.Err, e.Name)
+}
+
+func (e *ExecError) Unwrap() error { return e.Err }
+
+// ProofError is a child that is not confined as asked. It was killed before the
+// command could start.
+type ProofError struct {
+	What string
+}
+
+func (e *ProofError) Error() string { return "not confined as asked: " + e.What }
+
+// A Tried is one way that did not work, and why.
+type Tried struct {
+	Way Way
+	Err error
+}
+
+// NoWayError is returned when no group could be made. Nothing was started.
+type NoWayError struct {
+	Tried []Tried
+	cure  string
+}
+
+func (e *NoWayError) Error() string {
+	var b strings.Builder
+	b.WriteString("no cgroup can be made here")
+	for i, t := range e.Tried {
+		if i == 0 {
+			b.WriteString(": ")
+		} else {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s: %v", t.Way, t.Err)
+	}
+	return b.String()
+}
+
+// Unwrap returns the reasons, one for each way.
+func (e *NoWayError) Unwrap() []error {
+	errs := make([]error, len(e.Tried))
+	for i, t := range e.Tried {
+		errs[i] = t.Err
+	}
+	return errs
+}
+
+// Hint returns what would make it work.
+func (e *NoWayError) Hint() string { return e.cure }
+
+// InterruptedError is returned when a signal or the context ended Start before
+// the command was running.
+type InterruptedError struct {
+	Signal int // 0 when it was the context
+}
+
+func (e *InterruptedError) Error() string {
+	if e.Signal == 0 {
+		return "interrupted before the command started"
+	}
+	return fmt.Sprintf("interrupted by signal %d before the command started", e.Signal)
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package cgrun
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A group is a cgroup of our own: one directory on v2, one a hierarchy on v1.
+type group struct {
+	parts    []part
+	want     want // what is written; quota is clamped on v1 where the parent allows less
+	record   *record
+	scope    bool // made by systemd, which also removes it
+	warnings []string
+}
+
+// makeGroup makes the directories of an attempt and writes the limits. On error
+// nothing is left.
+func makeGroup(a attempt, w want, r *record) (g *group, err error) {
+	g = &group{want: w, record: r}
+	defer func() {
+		if err != nil {
+			g.rmdir()
+			g = nil
+		}
+	}()
+	for _, p := range a.parts {
+		if err := os.Mkdir(p.dir, 0o755); err != nil {
+			if p.optional {
+				continue
+			}
+			return g, err
+		}
+		g.parts = append(g.parts, p)
+		if err := g.limit(p); err != nil {
+			if p.optional {
+				continue
+			}
+			return g, err
+		}
+	}
+	return g, nil
+}
+
+// limit writes the limits of one part, and reads them back.
+func (g *group) limit(p part) error {
+	if p.has("cpuset") && p.v1 {
+		// A new v1 cpuset is empty and takes no process.
+		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+			text, err := os.ReadFile(path.Join(p.parent, name))
+			if err != nil {
+				return err
+			}
+			if err := write(p.dir, name, strings.TrimSpace(string(text))); err != nil {
+				return err
+			}
+		}
+	}
+	if p.has("cpu") && g.want.quota > 0 {
+		if err := g.limitCPU(p); err != nil {
+			return err
+		}
+	}
+	if p.has("memory") && g.want.memory > 0 {
+		return g.limitMemory(p)
+	}
+	return nil
+}
+
+func (g *group) limitCPU(p part) error {
+	fsys := os.DirFS("/")
+	if !p.v1 {
+		if err := write(p.dir, "cpu.max", fmt.Sprintf("%d %d", g.want.quota, g.want.period)); err != nil {
+			return err
+		}
+	} else {
+		// v1 refuses a ratio above the parent's (EINVAL): what the parent has is
+		// then the most there is. A new group has no quota, so that the period
+		// can be written first.
+		quota, period, file, err := tightestCPU(fsys, parents(p), true)
+		if err != nil {
+			return err
+		}
+		if quota > 0 && float64(quota)/float64(period) < float64(g.want.quota)/float64(g.want.period) {
+			g.want.quota = max(minQuotaMicros, int64(float64(g.want.period)*float64(quota)/float64(period)))
+			g.warnings = append(g.warnings, fmt.Sprintf("the caller's own CPU limit is below what was asked for and holds instead, %s", file))
+		}
+		if err := write(p.dir, "cpu.cfs_period_us", strconv.FormatInt(g.want.period, 10)); err != nil {
+			return err
+		}
+		if err := write(p.dir, "cpu.cfs_quota_us", strconv.FormatInt(g.want.quota, 10)); err != nil {
+			return err
+		}
+	}
+	quota, period, file, err := cpuLimit(fsys, p.dir, p.v1)
+	if err == nil && (quota != g.want.quota || period != g.want.period) {
+		err = &ProofError{fmt.Sprintf("wrote quota %d of %d µs and read back %d of %d, %s", g.want.quota, g.want.period, quota, period, file)}
+	}
+	return err
+}
+
+func (g *group) limitMemory(p part) error {
+	bytes := strconv.FormatInt(g.want.memory, 10)
+	if p.v1 {
+		// Before 5.11 groups made below ours escape the limit without it.
+		_ = write(p.dir, "memory.use_hierarchy", "1")
+		if err := write(p.dir, "memory.limit_in_bytes", bytes); err != nil {
+			return err
+		}
+		g.denySwap(write(p.dir, "memory.memsw.limit_in_bytes", bytes))
+	} else {
+		if err := write(p.dir, "memory.max", bytes); err != nil {
+			return err
+		}
+		g.denySwap(write(p.dir, "memory.swap.max", "0"))
+	}
+	got, file, err := memoryLimit(os.DirFS("/"), p.dir, p.v1)
+	if err == nil && !rounded(got, g.want.memory) {
+		err = &ProofError{fmt.Sprintf("wrote a memory limit of %d bytes and read back %d, %s", g.want.memory, got, file)}
+	}
+	return err
+}
+
+// denySwap notes that swap could not be denied, if there is any to be had.
+func (g *group) denySwap(err error) {
+	if err == nil {
+		return
+	}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil && info.Totalswap == 0 {
+		return
+	}
+	g.warnings = append(g.warnings, fmt.Sprintf("memory above the limit may be swapped out instead of failing: %v", err))
+}
+
+// rounded reports whether got is the memory limit asked for, rounded down to a
+// page of at most 64 KiB.
+func rounded(got, asked int64) bool { return got <= asked && asked-got < 64<<10 }
+
+// parents returns the directories above a part, as far as they are groups.
+func parents(p part) []string {
+	var list []string
+	for d := p.parent; d != "/"; d = path.Dir(d) {
+		if _, err := os.Stat(path.Join(d, "cgroup.procs")); err != nil {
+			break
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// write writes a file of a group of our own. The file has to be there: O_CREATE
+// would turn a missing kernel feature into a puzzling permission error.
+func write(dir, name, text string) error {
+	f, err := os.OpenFile(path.Join(dir, name), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// usage reads the group's counters.
+func (g *group) usage() Usage { return usage(os.DirFS("/"), g.parts) }
+
+// pids returns the processes in the group and in the groups made below it.
+func (g *group) pids() []int {
+	seen := map[int]bool{}
+	var list []int
+	for _, p := range g.parts {
+		for _, pid := range pidsBelow(p.dir) {
+			if pid > 0 && pid != os.Getpid() && !seen[pid] {
+				seen[pid] = true
+				list = append(list, pid)
+			}
+		}
+	}
+	return list
+}
+
+// pidsBelow returns the processes of a group and of those below it. Processes of
+// other pid namespaces show as 0.
+func pidsBelow(dir string) []int {
+	var list []int
+	for _, d := range groupsBelow(dir) {
+		text, err := os.ReadFile(path.Join(d, "cgroup.procs"))
+		if err != nil {
+			continue
+		}
+		for word := range strings.FieldsSeq(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				list = append(list, pid)
+			}
+		}
+	}
+	return list
+}
+
+// groupsBelow returns dir and the groups below it, children before parents.
+func groupsBelow(dir string) []string {
+	var list []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			list = append(list, groupsBelow(path.Join(dir, e.Name()))...)
+		}
+	}
+	return append(list, dir)
+}
+
+// leftoverGrace is how long processes that outlive the command may take to end
+// by themselves, as the last members of a pipeline do.
+const leftoverGrace = 100 * time.Millisecond
+
+// clear ends what still runs in the group after its command, the way a container
+// ends with its first process, and returns how many processes were killed.
+func (g *group) clear() (killed int) {
+	wait := time.Millisecond
+	for start := time.Now(); time.Since(start) < leftoverGrace; time.Sleep(wait) {
+		if len(g.pids()) == 0 {
+			return 0
+		}
+		wait = min(2*wait, 20*time.Millisecond)
+	}
+	seen := map[int]bool{}
+	for range 200 { // forks can be quicker than a round; each round is 5 ms or more
+		left := g.pids()
+		if len(left) == 0 {
+			break
+		}
+		for _, pid := range left {
+			if g.kill(pid) && !seen[pid] {
+				seen[pid] = true
+				killed++
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return killed
+}
+
+// kill kills a process if it is in this group. The descriptor is opened before
+// that is checked, so that a reused pid is never hit.
+func (g *group) kill(pid int) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return false
+	}
+	for _, p := range g.parts {
+		controller := ""
+		if p.v1 {
+			controller = p.controllers[0]
+		}
+		h, err := findGroup(string(text), controller)
+		if err != nil {
+			continue
+		}
+		if rest, ok := below(p.group, h.path); ok && (rest == "" || rest[0] == '/') {
+			return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
+		}
+	}
+	return false
+}
+
+// remove removes the group with whatever groups were made below it, and its
+// record. The kernel may need a moment after the last process ended.
+func (g *group) remove() error {
+	var err error
+	wait := time.Millisecond
+	for start := time.Now(); time.Since(start) < 2*time.Second; time.Sleep(wait) {
+		if err = g.rmdir(); err == nil {
+			g.record.drop()
+			return nil
+		}
+		wait = min(2*wait, 50*time.Millisecond)
+	}
+	g.record.release() // a later run removes what is left
+	return err
+}
+
+func (g *group) rmdir() error {
+	var errs []error
+	for _, p := range g.parts {
+		if g.scope {
+			if _, err := os.Stat(p.dir); err == nil {
+				errs = append(errs, fmt.Errorf("systemd has not removed its scope, %s", p.dir))
+			}
+			continue
+		}
+		for _, dir := range groupsBelow(p.dir) {
+			if err := unix.Rmdir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, &fs.PathError{Op: "rmdir", Path: dir, Err: err})
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgrun
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// cpuLimit reads the CPU limit of one group: quota and period in microseconds,
+// quota 0 for none. The root group has no such file, which is no limit, too.
+//
+//	cpu.max            v2: "150000 100000", "max 100000"
+//	cpu.cfs_quota_us   v1: "150000", -1 for none
+//	cpu.cfs_period_us  v1: "100000"
+func cpuLimit(fsys fs.FS, dir string, v1 bool) (quota, period int64, file string, err error) {
+	var q, p string
+	if v1 {
+		file = path.Join(dir, "cpu.cfs_quota_us")
+		if q, err = readText(fsys, file); err == nil {
+			p, err = readText(fsys, path.Join(dir, "cpu.cfs_period_us"))
+		}
+	} else {
+		file = path.Join(dir, "cpu.max")
+		var text string
+		text, err = readText(fsys, file)
+		q, p, _ = strings.Cut(text, " ")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, file, nil
+	}
+	if err != nil {
+		return 0, 0, file, err
+	}
+	period, perr := strconv.ParseInt(p, 10, 64)
+	if q == "max" || q == "-1" {
+		return 0, period, file, nil
+	}
+	quota, qerr := strconv.ParseInt(q, 10, 64)
+	if qerr != nil || perr != nil || quota <= 0 || period <= 0 {
+		return 0, 0, file, fmt.Errorf("not a CPU limit: %q %q, %s", q, p, file)
+	}
+	return quota, period, file, nil
+}
+
+// memoryLimit reads the memory limit of one group in bytes, 0 for none. A v1
+// group without one shows a number near 2^63, which depends on the page size.
+func memoryLimit(fsys fs.FS, dir string, v1 bool) (limit int64, file string, err error) {
+	file = path.Join(dir, "memory.max")
+	if v1 {
+		file = path.Join(dir, "memory.limit_in_bytes")
+	}
+	text, err := readText(fsys, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, file, nil
+	}
+	if err != nil {
+		return 0, file, err
+	}
+	if text == "max" {
+		return 0, file, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, file, fmt.Errorf("not a memory limit: %q, %s", text, file)
+	}
+	if n >= 1<<62 {
+		return 0, file, nil
+	}
+	return int64(n), file, nil
+}
+
+// tightestCPU returns the smallest CPU limit of a group's levels; cores is 0
+// where none has one.
+func tightestCPU(fsys fs.FS, levels []string, v1 bool) (quota, period int64, file string, err error) {
+	for _, dir := range levels {
+		q, p, f, err := cpuLimit(fsys, dir, v1)
+		if err != nil {
+			return 0, 0, "", err
+		}
+		if q > 0 && (quota == 0 || float64(q)/float64(p) < float64(quota)/float64(period)) {
+			quota, period, file = q, p, f
+		}
+	}
+	return quota, period, file, nil
+}
+
+// tightestMemory returns the smallest memory limit of a group's levels, 0 where
+// none has one.
+func tightestMemory(fsys fs.FS, levels []string, v1 bool) (limit int64, file string, err error) {
+	for _, dir := range levels {
+		n, f, err := memoryLimit(fsys, dir, v1)
+		if err != nil {
+			return 0, "", err
+		}
+		if n > 0 && (limit == 0 || n < limit) {
+			limit, file = n, f
+		}
+	}
+	return limit, file, nil
+}
+
+// limitFiles are the v2 files that hold a process to something. A group
+// that sets one of them must not be stepped over.
+var limitFiles = []string{
+	"cpu.max", "memory.max", "memory.high", "memory.swap.max", "memory.swap.high",
+	"memory.zswap.max", "pids.max", "io.max", "cpuset.cpus", "cpuset.mems", "hugetlb.2MB.max", "hugetlb.1GB.max",
+}
+
+// limitOf returns the first file by which a v2 group limits what is in it, or
+// "". What cannot be read counts as a limit.
+func limitOf(fsys fs.FS, dir string) string {
+	for _, name := range limitFiles {
+		file := path.Join(dir, name)
+		text, err := readText(fsys, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || text != "" && text != "max" && !strings.HasPrefix(text, "max ") {
+			return file
+		}
+	}
+	return ""
+}

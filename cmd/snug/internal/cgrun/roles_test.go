@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package cgrun
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// More programs that the tests run. Nothing here needs a shell or any file but
+// this one, so that the tests also run in an otherwise empty virtual machine:
+//
+//	as-into DIRS -- CMD...    enters the groups (comma list), then becomes CMD
+//	as-readonly CMD...        makes every cgroup mount read-only, then becomes CMD
+//	as-newproc CMD...         mounts a /proc for its pid namespace, then becomes CMD
+//	as-fifo CMD...            becomes real-time, then CMD
+//	as-leaver HOW             leaves things behind in its group: "process", "group",
+//	                          or "both", a process in a group below
+//	as-orphans N              makes N orphans that end at once, prints how many
+//	                          zombies there are a little later
+//	as-shell FILE CMD...      a job-control shell with one job; see asShell
+//	as-links FD...            prints what its descriptors are
+func playMore(role string, args []string) int {
+	switch role {
+	case "into":
+		for dir := range strings.SplitSeq(args[0], ",") {
+			check(os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0))
+		}
+		return become(args[2:])
+	case "readonly":
+		check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+		text, err := os.ReadFile("/proc/self/mountinfo")
+		check(err)
+		for line := range strings.Lines(string(text)) {
+			if m, ok := parseMount(line); ok && strings.HasPrefix(m.fstype, "cgroup") {
+				check(unix.Mount("", m.point, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+			}
+		}
+		return become(args)
+	case "newproc":
+		check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+		check(unix.Mount("proc", "/proc", "proc", 0, ""))
+		return become(args)
+	case "fifo":
+		runtime.LockOSThread()
+		param := struct{ priority int32 }{1}
+		_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_FIFO, uintptr(unsafe.Pointer(&param)))
+		if errno != 0 {
+			check(errno)
+		}
+		return become(args)
+	case "leaver":
+		return asLeaver(args[0])
+	case "sleeper":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+		time.Sleep(time.Hour)
+		return 0
+	case "orphans":
+		n, _ := strconv.Atoi(args[0])
+		for range n {
+			spawn("as-orphan-maker")
+		}
+		for range n {
+			unix.Wait4(-1, nil, 0, nil)
+		}
+		time.Sleep(300 * time.Millisecond)
+		fmt.Println("zombies", zombies())
+		return 0
+	case "orphan-maker":
+		spawn("as-exit", "0")
+		return 0
+	case "shell":
+		return asShell(args[0], args[1:])
+	case "links":
+		for _, fd := range args {
+			link, err := os.Readlink("/proc/self/fd/" + fd)
+			fmt.Println(fd, link, err == nil)
+		}
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "no such role", role)
+	return 98
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test helper:", err)
+		os.Exit(94)
+	}
+}
+
+func become(args []string) int {
+	check(syscall.Exec(args[0], args, os.Environ()))
+	return 93
+}
+
+func spawn(args ...string) int {
+	pid, err := syscall.ForkExec("/proc/self/exe", append([]string{"t"}, args...),
+		&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	check(err)
+	return pid
+}
+
+func zombies() int {
+	n := 0
+	names, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range names {
+		b, _ := os.ReadFile(name)
+		if _, rest, ok := strings.Cut(string(b), ") "); ok && strings.HasPrefix(rest, "Z") {
+			n++
+		}
+	}
+	return n
+}
+
+// asLeaver leaves things behind in the groups named snug-* that it is in.
+func asLeaver(how string) int {
+	var own []string
+	filepath.WalkDir("/sys/fs/cgroup", func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && groupName.MatchString(d.Name()) {
+			b, _ := os.ReadFile(filepath.Join(name, "cgroup.procs"))
+			for pid := range strings.FieldsSeq(string(b)) {
+				if pid == strconv.Itoa(os.Getpid()) {
+					own = append(own, name)
+				}
+			}
+		}
+		return nil
+	})
+	if len(own) == 0 {
+		return 92
+	}
+	pid := 0
+	if how != "group" {
+		pid = spawn("as-sleeper")
+	}
+	if how != "process" {
+		for _, dir := range own {
+			check(os.MkdirAll(filepath.Join(dir, "below", "deep"), 0o755))
+			if pid != 0 {
+				check(os.WriteFile(filepath.Join(dir, "below", "deep", "cgroup.procs"), []byte(strconv.Itoa(pid)), 0))
+			}
+		}
+	}
+	return 0
+}
+
+// asShell is the job control of a shell: it is the leader of a session with the
+// terminal as descriptor 0, runs one job in a process group of its own in the
+// foreground, and writes to file what becomes of the job. When the job stops it
+// takes the terminal back; a line "fg" on descriptor 3 continues it.
+func asShell(file string, args []string) int {
+	// Handled, not ignored: the job would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGHUP)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	check(err)
+	pid, err := syscall.ForkExec(args[0], args, &syscall.ProcAttr{
+		Env: os.Environ(), Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{Foreground: true, Ctty: 0},
+	})
+	check(err)
+	signal.Ignore(syscall.SIGTTOU) // to take the terminal back from the background
+	fmt.Fprintln(f, "job", pid)
+	commands := bufio.NewScanner(os.NewFile(3, "commands"))
+	for {
+		var ws unix.WaitStatus
+		if _, err := unix.Wait4(pid, &ws, unix.WUNTRACED, nil); err == unix.EINTR {
+			continue
+		} else {
+			check(err)
+		}
+		switch {
+		case ws.Stopped():
+			check(unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, unix.Getpgrp()))
+			fmt.Fprintln(f, "stopped", int(ws.StopSignal()))
+			if !commands.Scan() {
+				return 91
+			}
+			check(unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pid))
+			if commands.Text() == "fg" {
+				check(unix.Kill(-pid, unix.SIGCONT))
+			} else { // continue snug alone
+				check(unix.Kill(pid, unix.SIGCONT))
+			}
+			fmt.Fprintln(f, "continued")
+		case ws.Signaled():
+			fmt.Fprintln(f, "killed", int(ws.Signal()))
+			return 0
+		default:
+			fmt.Fprintln(f, "exited", ws.ExitStatus())
+			return 0
+		}
+	}
+}

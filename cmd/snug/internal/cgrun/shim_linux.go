@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package cgrun
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// shimArg as first argument makes this program the shim. The second argument is
+// the number of the socket to the parent.
+const shimArg = "__snug-confine"
+
+// The talk between parent and shim, one JSON value each:
+//
+//	parent -> shim   order
+//	shim -> parent   report, from inside the group
+//	parent -> shim   go; end of file instead: do not start
+//	shim -> parent   report again, if the command could not be executed;
+//	                 end of file instead: it runs
+type order struct {
+	Join   []string // directories of the groups to enter
+	CPU    bool     // a CPU limit is to be proved
+	Memory bool     // a memory limit is to be proved
+	Stderr int      // descriptor to become stderr, -1 to leave it
+	Path   []byte   // bytes, because a path need not be UTF-8
+	Args   [][]byte
+	Env    [][]byte
+}
+
+type report struct {
+	Confinement Confinement
+	Err         string        // what failed before the command, "" if nothing
+	Errno       syscall.Errno // of execve
+}
+
+type goAhead struct{ Go bool }
+
+// ChildMain turns this process into the shim if it was started as one; it then
+// does not return. Otherwise it does nothing. A program that uses this package
+// calls it first thing in main, or in TestMain.
+func ChildMain() {
+	if len(os.Args) != 3 || os.Args[1] != shimArg {
+		return
+	}
+	runtime.LockOSThread() // the scheduling policy of this thread is the command's
+	fd, err := strconv.Atoi(os.Args[2])
+	if err != nil || fd < 3 {
+		shimFail("a number of a descriptor is expected")
+	}
+	unix.CloseOnExec(fd)
+	if t, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_STREAM {
+		shimFail("this is snug's own command, started by snug run")
+	}
+	conn := os.NewFile(uintptr(fd), "parent")
+	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
+
+	var o order
+	if err := in.Decode(&o); err != nil {
+		os.Exit(CodeFailed) // the parent is gone
+	}
+	if o.Stderr >= 0 {
+		// systemd-run had another stderr, so that its complaints are not the
+		// command's.
+		if err := unix.Dup3(o.Stderr, 2, 0); err == nil {
+			unix.Close(o.Stderr)
+		}
+	}
+	r := report{}
+	if r.Confinement, err = enter(o); err != nil {
+		r.Err = err.Error()
+	}
+	var ahead goAhead
+	if out.Encode(r) != nil || r.Err != "" || in.Decode(&ahead) != nil || !ahead.Go {
+		os.Exit(CodeFailed)
+	}
+	err = syscall.Exec(string(o.Path), texts(o.Args), texts(o.Env))
+	errors.As(err, &r.Errno)
+	out.Encode(r)
+	os.Exit(CodeFailed)
+}
+
+func shimFail(what string) {
+	fmt.Fprintf(os.Stderr, "snug: error: %s, %s\n", what, shimArg)
+	os.Exit(CodeFailed)
+}
+
+func texts(list [][]byte) []string {
+	out := make([]string, len(list))
+	for i, b := range list {
+		out[i] = string(b)
+	}
+	return out
+}
+
+func bytesOf(list []string) [][]byte {
+	out := make([][]byte, len(list))
+	for i, s := range list {
+		out[i] = []byte(s)
+	}
+	return out
+}
+
+// enter joins the groups and says what holds there, from what this process can
+// see of itself; of the order it takes only which limits matter.
+func enter(o order) (Confinement, error) {
+	c := Confinement{PID: os.Getpid()}
+	was, err := policy(0)
+	if err != nil {
+		return c, err
+	}
+	c.PolicyWas = policyName(was)
+	for _, dir := range o.Join {
+		// v1 lets no real-time thread into a group without real-time budget, and
+		// the runtime may add threads: try again for those.
+		for try := 0; ; try++ {
+			if o.CPU {
+				if err := noRealTime(); err != nil {
+					return c, err
+				}
+			}
+			err := write(dir, "cgroup.procs", "0")
+			if err == nil {
+				break
+			}
+			if try == 3 || !errors.Is(err, unix.EINVAL) {
+				return c, err
+			}
+		}
+	}
+	if o.CPU && len(o.Join) == 0 {
+		if err := noRealTime(); err != nil {
+			return c, err
+		}
+	}
+	is, err := policy(0)
+	if err != nil {
+		return c, err
+	}
+	c.Policy = policyName(is)
+	return c, readBack(&c, o)
+}
+
+// readBack fills in where this process is and what holds there.
+func readBack(c *Confinement, o order) error {
+	fsys := os.DirFS("/")
+	cgroup, err := readText(fsys, "/proc/self/cgroup")
+	if err != nil {
+		return err
+	}
+	mounts, err := readText(fsys, "/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	if o.CPU {
+		h, err := findHierarchy(cgroup, mounts, "cpu")
+		if err != nil {
+			return err
+		}
+		c.CPUGroup = h.path
+		if c.QuotaMicros, c.PeriodMicros, _, err = cpuLimit(fsys, h.dir(), h.v1); err != nil {
+			return err
+		}
+		quota, period, file, err := tightestCPU(fsys, h.levels(), h.v1)
+		if err != nil {
+			return err
+		}
+		if quota > 0 {
+			c.CPUs, c.CPUsFrom = float64(quota)/float64(period), file
+		}
+	}
+	if o.Memory {
+		h, err := findHierarchy(cgroup, mounts, "memory")
+		if err != nil {
+			return err
+		}
+		c.MemoryGroup = h.path
+		if c.LimitBytes, _, err = memoryLimit(fsys, h.dir(), h.v1); err != nil {
+			return err
+		}
+		if c.MemoryBytes, c.MemoryFrom, err = tightestMemory(fsys, h.levels(), h.v1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// policy returns the scheduling policy of a thread of this process, 0 for the
+// calling one, without SCHED_RESET_ON_FORK (sched_getscheduler(2)).
+func policy(tid int) (int, error) {
+	p, _, errno := unix.Syscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0)
+	if errno != 0 {
+		return 0, os.NewSyscallError("sched_getscheduler", errno)
+	}
+	return int(p) &^ unix.SCHED_RESET_ON_FORK, nil
+}
+
+func policyName(p int) string {
+	switch p {
+	case unix.SCHED_NORMAL:
+		return "SCHED_OTHER"
+	case unix.SCHED_FIFO:
+		return "SCHED_FIFO"
+	case unix.SCHED_RR:
+		return "SCHED_RR"
+	case unix.SCHED_BATCH:
+		return "SCHED_BATCH"
+	case unix.SCHED_IDLE:
+		return "SCHED_IDLE"
+	case unix.SCHED_DEADLINE:
+		return "SCHED_DEADLINE"
+	}
+	return "policy " + strconv.Itoa(p)
+}
+
+// bound reports whether threads of a policy are held by the CPU quota.
+func bound(name string) bool {
+	return name == "SCHED_OTHER" || name == "SCHED_BATCH" || name == "SCHED_IDLE"
+}
+
+// noRealTime gives every thread of this process that the quota would not hold
+// the policy SCHED_OTHER. That needs no privilege.
+func noRealTime() error {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		tid, err := strconv.Atoi(t.Name())
+		if err != nil {
+			continue
+		}
+		p, err := policy(tid)
+		if err != nil || bound(policyName(p)) {
+			continue // ended, or fine as it is
+		}
+		var param struct{ priority int32 }
+		_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), unix.SCHED_NORMAL, uintptr(unsafe.Pointer(&param)))
+		if errno != 0 && errno != unix.ESRCH {
+			return fmt.Errorf("a real-time thread cannot be made an ordinary one: %w, %s", errno, path.Join("/proc/self/task", t.Name()))
+		}
+	}
+	return nil
+}
+
+// LookPath finds the file of a command as execvp(3) would: a name without a
+// slash is looked up in PATH of env (nil: this process's), from directory dir
+// ("": here). The error is an *ExecError with code 127 if there is none, 126 if
+// there is one that may not be executed.
+func LookPath(name string, env []string, dir string) (string, error) {
+	usable := func(file string) error {
+		at := file
+		if !path.IsAbs(at) {
+			at = path.Join(dir, at)
+		}
+		var st unix.Stat_t
+		if err := unix.Stat(at, &st); err != nil {
+			return err
+		}
+		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			return unix.EISDIR
+		}
+		return unix.Faccessat(unix.AT_FDCWD, at, unix.X_OK, unix.AT_EACCESS)
+	}
+	if strings.Contains(name, "/") {
+		if err := usable(name); err != nil {
+			return "", execError(name, err)
+		}
+		return name, nil
+	}
+	if env == nil {
+		env = os.Environ()
+	}
+	search := "/usr/local/bin:/usr/bin:/bin"
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			search = v
+		}
+	}
+	var found error = unix.ENOENT
+	for elem := range strings.SplitSeq(search, ":") {
+		if elem == "" {
+			elem = "."
+		}
+		file := elem + "/" + name
+		err := usable(file)
+		if err == nil {
+			return file, nil
+		}
+		if err != unix.ENOENT && err != unix.ENOTDIR && err != unix.EISDIR {
+			found = err
+		}
+	}
+	return "", execError(name, found)
+}
+
+// execError says why name cannot be executed, with the code a shell would give.
+func execError(name string, err error) error {
+	code := CodeCannotExec
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		code = CodeNotFound
+	}
+	return &ExecError{Name: name, Code: code, Err: err}
+}

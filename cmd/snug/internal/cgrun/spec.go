@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgrun
+
+import (
+	"fmt"
+	"math"
+)
+
+// want is a Spec's limits in the units of the kernel; 0 means none.
+type want struct {
+	quota, period int64 // microseconds
+	memory        int64 // bytes
+	counters      bool
+}
+
+func (w want) controllers() []string {
+	var list []string
+	if w.quota > 0 {
+		list = append(list, "cpu")
+	}
+	if w.memory > 0 {
+		list = append(list, "memory")
+	}
+	return list
+}
+
+// Check reports what in s no machine could fulfil, as a *SpecError, or nil.
+func (s *Spec) Check() error {
+	_, err := s.want()
+	return err
+}
+
+func (s *Spec) want() (want, error) {
+	w := want{memory: s.MemoryBytes, counters: s.Counters}
+	bad := func(what, cure string) (want, error) { return want{}, &SpecError{what, cure} }
+
+	if len(s.Args) == 0 || s.Args[0] == "" {
+		return bad("no command", "name the program to run")
+	}
+	if math.IsNaN(s.CPUs) || s.CPUs < 0 {
+		return bad(fmt.Sprintf("CPU limit %g is not a number of cores", s.CPUs), "use a number above 0, such as 1.5")
+	}
+	if s.MemoryBytes < 0 {
+		return bad(fmt.Sprintf("memory limit %d is negative", s.MemoryBytes), "use a size such as 256MiB")
+	}
+	if s.CPUs == 0 && s.MemoryBytes == 0 {
+		return bad("neither a CPU nor a memory limit", "ask for at least one of them")
+	}
+	if s.CPUs > 0 {
+		w.period = s.PeriodMicros
+		if w.period == 0 {
+			w.period = DefaultPeriodMicros
+		}
+		if w.period < minQuotaMicros || w.period > maxPeriodMicros {
+			return bad(fmt.Sprintf("CPU period %d µs", w.period), "the kernel accepts 1ms to 1s")
+		}
+		quota := math.Round(s.CPUs * float64(w.period))
+		if quota < minQuotaMicros {
+			return bad(fmt.Sprintf("CPU limit %g is below the smallest quota, 1 ms in a period of %g ms", s.CPUs, float64(w.period)/1000),
+				fmt.Sprintf("use at least %g CPUs", float64(minQuotaMicros)/float64(w.period)))
+		}
+		if quota > maxQuotaMicros {
+			return bad(fmt.Sprintf("CPU limit %g is above the largest quota, 2^44-1 µs", s.CPUs),
+				fmt.Sprintf("use at most %d CPUs", maxQuotaMicros/w.period))
+		}
+		w.quota = int64(quota)
+	}
+	if s.MemoryBytes > 0 && s.MemoryBytes < MinMemoryBytes {
+		return bad(fmt.Sprintf("memory limit of %d bytes is too small to start a command in", s.MemoryBytes),
+			"use at least 1MiB; a Go program wants 8MiB or more")
+	}
+	return w, nil
+}

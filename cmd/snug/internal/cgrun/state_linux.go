@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package cgrun
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A record says which groups a running snug has made, so that a later one can
+// remove them if this one is killed. It is a file
+//
+//	{"boot_id":"...","groups":["/sys/fs/cgroup/cpu/snug-0123456789abcdef"]}
+//
+// on which the owner holds a lock (flock(2)) for as long as it lives; the kernel
+// drops the lock with the process, however it ends. A pid is not in it: pids are
+// used again.
+type record struct {
+	name string // of the groups
+	file *os.File
+}
+
+type recordText struct {
+	BootID string   `json:"boot_id"`
+	Groups []string `json:"groups"`
+}
+
+var groupName = regexp.MustCompile(`^snug-[0-9a-f]{16}$`)
+
+func newName() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return "snug-" + hex.EncodeToString(b[:])
+}
+
+// stateDir returns the directory of this user's records, made if need be, or an
+// error if no place is this user's alone.
+func stateDir() (string, error) {
+	uid := os.Geteuid()
+	var list []string
+	if uid == 0 {
+		list = append(list, "/run/snug")
+	} else if dir := os.Getenv("XDG_RUNTIME_DIR"); path.IsAbs(dir) {
+		list = append(list, path.Join(dir, "snug"))
+	}
+	list = append(list, path.Join(os.TempDir(), fmt.Sprintf("snug-%d", uid)))
+	var err error
+	for _, dir := range list {
+		if err = ownDir(dir, uid); err == nil {
+			return dir, nil
+		}
+	}
+	return "", err
+}
+
+// ownDir makes a directory, or accepts one that only this user can write to.
+// In a sticky directory somebody else may have made it first, or a link.
+func ownDir(dir string, uid int) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return &os.PathError{Op: "lstat", Path: dir, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != uid || st.Mode&0o022 != 0 {
+		return fmt.Errorf("not a directory of this user alone, %s", dir)
+	}
+	return nil
+}
+
+func bootID() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b))
+}
+
+// newRecord writes down, before they are made, which groups will be. Without a
+// place for it the record is still returned, with the reason: the run cleans up
+// after itself as ever, but nobody will if it is killed.
+func newRecord(dir string, groups []string, name string) (*record, error) {
+	r := &record{name: name}
+	file := path.Join(dir, name+".json")
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return r, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		os.Remove(file)
+		f.Close()
+		return r, &os.PathError{Op: "flock", Path: file, Err: err}
+	}
+	// Between the two a sweep may have found it without a lock, and empty.
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Nlink == 0 {
+		f.Close()
+		return r, fmt.Errorf("the record was removed by another run, %s", file)
+	}
+	r.file = f
+	text, err := json.Marshal(recordText{bootID(), groups})
+	if err == nil {
+		_, err = f.Write(text)
+	}
+	if err != nil {
+		r.drop()
+		return r, err
+	}
+	return r, nil
+}
+
+// drop removes the record: its groups are gone.
+func (r *record) drop() {
+	if r != nil && r.file != nil {
+		os.Remove(r.file.Name())
+	}
+	r.release()
+}
+
+// release gives up the lock and leaves the record to a later sweep.
+func (r *record) release() {
+	if r != nil && r.file != nil {
+		r.file.Close()
+		r.file = nil
+	}
+}
+
+// sweep removes the groups of runs that were killed, where nothing lives in them
+// any more. It kills nothing, and touches no group that no record names.
+func sweep(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if ok && groupName.MatchString(name) {
+			sweepOne(filepath.Join(dir, e.Name()), name)
+		}
+	}
+}
+
+func sweepOne(file, name string) {
+	fd, err := unix.Open(file, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	f := os.NewFile(uintptr(fd), file)
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() {
+		return
+	}
+	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return // its owner lives
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	if err != nil {
+		return
+	}
+	var t recordText
+	if json.Unmarshal(text, &t) != nil || t.BootID != bootID() {
+		os.Remove(file) // never written, or the groups went with the last boot
+		return
+	}
+	gone := true
+	for _, group := range t.Groups {
+		gone = removeStale(group, name) && gone
+	}
+	if gone {
+		os.Remove(file)
+	}
+}
+
+// removeStale removes one group of a record and those below it, unless there is
+// a process in any of them. It reports whether the group is gone.
+func removeStale(dir, name string) bool {
+	if path.Base(dir) != name || !path.IsAbs(dir) {
+		return true // not one of ours, whatever the record says
+	}
+	var fs unix.Statfs_t
+	switch err := unix.Statfs(dir, &fs); {
+	case err == syscall.ENOENT:
+		return true
+	case err != nil || fs.Type != unix.CGROUP_SUPER_MAGIC && fs.Type != unix.CGROUP2_SUPER_MAGIC:
+		return false
+	}
+	if len(pidsBelow(dir)) > 0 {
+		return false // the command lives on; its groups are in use
+	}
+	gone := true
+	for _, d := range groupsBelow(dir) {
+		if err := unix.Rmdir(d); err != nil && err != syscall.ENOENT {
+			gone = false
+		}
+	}
+	return gone
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgrun
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// machine is what planning looks at.
+type machine struct {
+	fsys      fs.FS                 // rooted at /
+	uid       int                   // effective user
+	owner     func(name string) int // owner of a file, -1 if it cannot be told
+	delegated func(dir string) bool // whether systemd marked the group as delegated
+}
+
+// A part is one directory of the group to be made: v1 needs one in each
+// hierarchy, v2 a single one.
+type part struct {
+	v1          bool
+	controllers []string // v1: all of the hierarchy; v2: those wanted
+	parent      string   // directory it is made in
+	dir         string   // its own directory
+	group       string   // as in /proc/PID/cgroup
+	optional    bool     // it limits nothing, it only counts
+}
+
+func (p part) has(controller string) bool { return slices.Contains(p.controllers, controller) }
+
+// An attempt is one way to make the group, ready to be tried.
+type attempt struct {
+	way   Way
+	parts []part // empty for a scope: systemd makes the group
+	slice string // for a scope: the slice to put it in, "" for systemd's choice
+}
+
+var errSystemdOwnsTree = errors.New("systemd manages this tree and may move what it did not put there")
+
+// plan lists the ways worth trying, best first, and those that are not, with
+// the reason. It only reads.
+func plan(m machine, w want, name string) (list []attempt, tried []Tried) {
+	cgroup, err := readText(m.fsys, "/proc/self/cgroup")
+	var mounts string
+	if err == nil {
+		mounts, err = readText(m.fsys, "/proc/self/mountinfo")
+	}
+	if err != nil {
+		return nil, []Tried{{WayV2, err}}
+	}
+
+	systemd := bootedBySystemd(m.fsys)
+	if systemd {
+		list = append(list, attempt{way: WaySystemd, slice: ownSlice(cgroup, m.uid)})
+	}
+
+	v1, v2, err := hierarchies(cgroup, mounts, w)
+	if err != nil {
+		return list, append(tried, Tried{WayV2, err})
+	}
+	way := WayV1
+	if v2 != nil && len(v1) > 0 {
+		way = WayHybrid
+	} else if v2 != nil {
+		way = WayV2
+	}
+	var parts []part
+	for _, h := range v1 {
+		parts = append(parts, newPart(h, h.dir(), h.path, name))
+	}
+	if v2 == nil {
+		if systemd {
+			return list, append(tried, Tried{way, errSystemdOwnsTree})
+		}
+		return append(list, attempt{way: way, parts: parts}), tried
+	}
+
+	own, above, reason := v2Parents(m, *v2, systemd)
+	switch {
+	case systemd:
+		tried = append(tried, Tried{way, errSystemdOwnsTree})
+	case own == "":
+		tried = append(tried, Tried{way, reason[0]})
+	default:
+		list = append(list, attempt{way: way, parts: append(slices.Clone(parts), newPart(*v2, own, v2.path, name))})
+	}
+	switch {
+	case above == "":
+		tried = append(tried, Tried{WayDelegated, reason[1]})
+	case systemd && len(v1) > 0:
+		tried = append(tried, Tried{WayDelegated, errSystemdOwnsTree})
+	default:
+		group := path.Join(v2.root, strings.TrimPrefix(above, v2.mount))
+		list = append(list, attempt{way: WayDelegated, parts: append(slices.Clone(parts), newPart(*v2, above, group, name))})
+	}
+	return list, tried
+}
+
+func newPart(h hierarchy, parent, parentGroup, name string) part {
+	return part{
+		v1:          h.v1,
+		controllers: h.controllers,
+		parent:      parent,
+		dir:         path.Join(parent, name),
+		group:       path.Join(parentGroup, name),
+		optional:    h.countsOnly,
+	}
+}
+
+// hierarchies finds the trees of the wanted controllers: any number of v1 trees
+// (each once), and v2 with the controllers it has to serve, if any.
+func hierarchies(cgroup, mounts string, w want) (v1 []hierarchy, v2 *hierarchy, err error) {
+	add := func(controller string, countsOnly bool) error {
+		h, err := findHierarchy(cgroup, mounts, controller)
+		if err != nil {
+			return err
+		}
+		if !h.v1 {
+			if v2 == nil && !countsOnly {
+				v2 = &h
+			}
+			if !countsOnly {
+				v2.controllers = append(v2.controllers, controller)
+			}
+			return nil
+		}
+		for _, have := range v1 {
+			if slices.Equal(have.controllers, h.controllers) {
+				return nil
+			}
+		}
+		h.countsOnly = countsOnly
+		v1 = append(v1, h)
+		return nil
+	}
+	for _, c := range w.controllers() {
+		if err := add(c, false); err != nil {
+			return nil, nil, err
+		}
+	}
+	if w.counters {
+		for _, c := range []string{"cpuacct", "memory"} {
+			_ = add(c, true) // what is not there does not count
+		}
+	}
+	return v1, v2, nil
+}
+
+// v2Parents finds where a v2 group may be made: the caller's own group, and the
+// nearest delegated one above it. For each that is "", reason says why.
+func v2Parents(m machine, h hierarchy, systemd bool) (own, above string, reason [2]error) {
+	missing := func(dir string) error {
+		file := path.Join(dir, "cgroup.subtree_control")
+		text, err := readText(m.fsys, file)
+		if err != nil {
+			return err
+		}
+		on := strings.Fields(text)
+		for _, c := range h.controllers {
+			if !slices.Contains(on, c) {
+				return fmt.Errorf("the %s controller is not enabled for child groups, %s", c, file)
+			}
+		}
+		return nil
+	}
+
+	levels := h.levels()
+	if reason[0] = missing(levels[0]); reason[0] == nil {
+		own = levels[0]
+	}
+	reason[1] = errors.New("no group above the caller's own is delegated to this user")
+	for i, dir := range levels[:len(levels)-1] {
+		if file := limitOf(m.fsys, dir); file != "" {
+			reason[1] = fmt.Errorf("a group further up would shed the caller's own limit, %s", file)
+			return own, "", reason
+		}
+		up := levels[i+1]
+		if err := missing(up); err != nil {
+			continue
+		}
+		if _, err := fs.Stat(m.fsys, rooted(path.Join(up, "cgroup.type"))); err != nil {
+			continue // the root of all groups belongs to the machine
+		}
+		if m.owner(up) != m.uid || m.owner(path.Join(up, "cgroup.procs")) != m.uid {
+			continue
+		}
+		if systemd && (!m.delegated(up) || strings.HasPrefix(path.Base(up), "user@")) {
+			continue // user@UID.service is delegated to systemd --user, not to us
+		}
+		return own, up, reason
+	}
+	return own, "", reason
+}
+
+// bootedBySystemd reports whether systemd runs this very process's world: not
+// only that its directory is there (it may be the host's, seen from inside a
+// container, and would take our pids for others).
+func bootedBySystemd(fsys fs.FS) bool {
+	info, err := fs.Stat(fsys, "run/systemd/system")
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	comm, err := readText(fsys, "/proc/1/comm")
+	return err == nil && comm == "systemd"
+}
+
+// ownSlice returns the slice a process of this user sits in, so that a scope
+// beside it stays under the same limits; "" where systemd may choose.
+func ownSlice(cgroup string, uid int) string {
+	h, err := findGroup(cgroup, "name=systemd")
+	if err != nil {
+		return ""
+	}
+	p := h.path
+	if uid != 0 {
+		_, rest, ok := strings.Cut(p, fmt.Sprintf("/user@%d.service", uid))
+		if !ok {
+			return ""
+		}
+		p = rest
+	}
+	slice := ""
+	for elem := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
+		if !strings.HasSuffix(elem, ".slice") {
+			break
+		}
+		slice = elem
+	}
+	return slice
+}
+
+// shed returns the file of a limit that holds for the caller's group and would
+// not for a process in group, or "".
+func shed(fsys fs.FS, h hierarchy, group string) string {
+	for _, dir := range h.levels() {
+		at := hierarchy{mount: h.mount, root: h.root, path: group}
+		if slices.Contains(at.levels(), dir) {
+			return ""
+		}
+		if !h.v1 {
+			if file := limitOf(fsys, dir); file != "" {
+				return file
+			}
+			continue
+		}
+		if q, _, file, err := cpuLimit(fsys, dir, true); q > 0 || err != nil {
+			return file
+		}
+		if n, file, err := memoryLimit(fsys, dir, true); n > 0 || err != nil {
+			return file
+		}
+	}
+	return ""
+}
+
+// cure says what would make a group possible, from why it was not.
+func cure(tried []Tried, m machine, w want) string {
+	systemd := false
+	for _, t := range tried {
+		systemd = systemd || t.Way == WaySystemd
+		if errors.Is(t.Err, syscall.EROFS) {
+			return "in a container, give the limits to the container (docker run --cpus --memory, resources.limits in Kubernetes), or run it with writable cgroups"
+		}
+	}
+	list := strings.Join(w.controllers(), " and ")
+	switch {
+	case systemd && m.uid != 0:
+		return fmt.Sprintf("check `systemctl --user status` (it needs a login session and XDG_RUNTIME_DIR) and that %s is delegated to user@.service, or run as root", list)
+	case systemd:
+		return "check that systemd-run --scope works here"
+	case m.uid != 0:
+		return fmt.Sprintf("run as root, or in a cgroup delegated to this user with %s enabled for its children", list)
+	}
+	return fmt.Sprintf("start it in a leaf of a delegated group that has %s in cgroup.subtree_control, or give the limits to the container", list)
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is the tool: one file for each command, ui.go for how they
+// speak. Commands read, decide, fill in a document of package finding, and hand
+// it to package report.
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The groups that --help shows commands in.
+const (
+	groupFit      = "fit"
+	groupPlumbing = "plumbing"
+)
+
+// commands make the tool's commands, in the order of --help.
+var commands = []func(*ui) *cobra.Command{
+	newLimits, newPlan, newRun, newCollect, newExplain, newVersion, newCompletion,
+}
+
+// Main runs snug with these arguments, the program's name not among them, and
+// returns its exit code: 0 fine, 1 snug failed, 2 wrong usage; those of `snug
+// run` are its own.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	u := &ui{in: stdin, out: stdout, err: stderr, getenv: os.Getenv}
+	root := newRoot(u)
+	root.SetArgs(args)
+	if err := root.Execute(); err != nil {
+		return u.complain(err)
+	}
+	return exitFine
+}
+
+func newRoot(u *ui) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "snug",
+		Short: "Make Go programs fit their containers",
+		Long: `snug finds what a container really gives a Go program, decides what GOMAXPROCS
+and GOMEMLIMIT should be, and says why.
+
+Without a command it gives the verdict on its own container and the next command
+to try.`,
+		Example: `  snug                            the verdict on this container
+  snug limits --pid 4711          what the container gives process 4711
+  snug plan --exe ./server        what ./server should use here, and why
+  snug plan --root case.txtar     the same in a saved situation (snug collect)`,
+		Args:              cobra.ArbitraryArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return verdict(u)
+		},
+	}
+	u.jsonFlag(root)
+	root.SetIn(u.in)
+	root.SetOut(u.out)
+	root.SetErr(u.err)
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(usageTemplate)
+	root.SetHelpTemplate(helpTemplate)
+	root.AddGroup(&cobra.Group{ID: groupFit, Title: "Fit:"}, &cobra.Group{ID: groupPlumbing, Title: "Plumbing:"})
+	for _, command := range commands {
+		cmd := command(u)
+		cmd.DisableFlagsInUseLine = true
+		root.AddCommand(cmd)
+	}
+	root.SetHelpCommandGroupID(groupPlumbing)
+	root.InitDefaultHelpCmd()
+	return root
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	hint := "snug --help lists them"
+	if like := cmd.SuggestionsFor(name); len(like) > 0 {
+		hint = "did you mean snug " + strings.Join(like, " or snug ") + "?"
+	}
+	return usage("unknown command, "+name, hint)
+}
+
+// flagError turns what the flag library says into the words of ui.go.
+func flagError(cmd *cobra.Command, err error) error {
+	help := cmd.CommandPath() + " --help lists the flags"
+	var invalid *pflag.InvalidValueError
+	var missing *pflag.ValueRequiredError
+	var unknown *pflag.NotExistError
+	switch {
+	case errors.As(err, &invalid):
+		hint := "write " + invalid.Unwrap().Error()
+		if invalid.GetFlag().Value.Type() == "bool" {
+			hint = "write --" + invalid.GetFlag().Name + " alone"
+		}
+		return usage("wrong value, --"+invalid.GetFlag().Name+" "+shellQuote(invalid.GetValue()), hint)
+	case errors.As(err, &missing):
+		return usage("value missing, --"+missing.GetFlag().Name, help)
+	case errors.As(err, &unknown):
+		name := unknown.GetSpecifiedName()
+		if unknown.GetSpecifiedShortnames() != "" {
+			return usage("unknown flag, -"+name, help)
+		}
+		return usage("unknown flag, --"+name, help)
+	}
+	return usage(err.Error(), help)
+}
+
+// noArgs refuses arguments that a command does not take.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("takes no argument, "+cmd.CommandPath()+" "+args[0], cmd.CommandPath()+" --help")
+	}
+	return nil
+}
+
+const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}{{end}}
+
+{{.UsageString}}`
+
+const usageTemplate = `Usage:
+  {{.UseLine}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND --help{{end}}
+{{- if .HasAvailableSubCommands}}{{$commands := .Commands}}
+{{- range $group := .Groups}}
+
+{{.Title}}
+{{- range $commands}}{{if and (eq .GroupID $group.ID) (or .IsAvailableCommand (eq .Name "help"))}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{end}}
+{{- if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+{{- if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}
+`

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+func newPlan(u *ui) *cobra.Command {
+	var at place
+	var policy policyFlags
+	var version versionFlag
+	var exe string
+	cmd := &cobra.Command{
+		Use:   "plan [--root DIR] [--pid N] [--go VERSION | --exe FILE] [POLICY] [HINTS]",
+		Short: "Show what Go should use there, and why: GOMAXPROCS, GOMEMLIMIT, GOGC",
+		Long: `Show what Go should use in a container, why, and what it would use by itself.
+Nothing is changed.
+
+How to decide: --round, --min-procs, --max-procs, --reserve-cpus and
+--request-factor. Values given outright: --gomaxprocs, --gomemlimit, --gogc.
+What you know and the process cannot see: --cpu-limit, --cpu-request and
+--memory-limit; these hints only tighten what is visible. Each has a variable
+(SNUG_ROUND, SNUG_MIN_PROCS, SNUG_CPU_LIMIT, ...); the flag wins over it.
+
+A GOMAXPROCS, GOMEMLIMIT or GOGC that the operator put into the environment is
+left alone. With --pid or --root the environment is that process's.`,
+		Example: `  snug plan
+  snug plan --exe ./server
+  snug plan --pid 4711 --round floor --json
+  snug plan --root case.txtar --go 1.24`,
+		GroupID: groupFit,
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if exe != "" && version.text != "" {
+				return usage("only one of them, --go and --exe", "--exe finds the version of a program by itself")
+			}
+			if err := at.open(); err != nil {
+				return err
+			}
+			q := question{at: &at, policy: &policy, version: version, exe: exe}
+			_, d, err := q.answer(u.getenv)
+			if err != nil {
+				return err
+			}
+			return u.answer(d)
+		},
+	}
+	at.add(cmd)
+	cmd.Flags().Var(&version, "go", "plan for a program built by Go `VERSION`")
+	cmd.Flags().StringVar(&exe, "exe", "", "plan for the Go program in `FILE`")
+	policy.add(cmd.Flags())
+	u.jsonFlag(cmd)
+	return cmd
+}
+
+// versionFlag is a Go version: 1.26, go1.26.8, 1.27rc1.
+type versionFlag struct {
+	text  string
+	minor int
+}
+
+func (v *versionFlag) String() string { return v.text }
+func (v *versionFlag) Type() string   { return "VERSION" }
+func (v *versionFlag) Set(text string) error {
+	minor, ok := goproc.ParseVersion(text)
+	if !ok {
+		return errors.New("a Go version such as 1.26 or go1.26.8")
+	}
+	v.text, v.minor = "go"+strings.TrimPrefix(text, "go"), minor
+	return nil
+}
+
+// question is everything a plan depends on.
+type question struct {
+	at      *place
+	policy  *policyFlags
+	version versionFlag
+	exe     string
+}
+
+// answer reads and decides.
+func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Plan, error) {
+	getenv, hidden := q.at.environ(own)
+	policy, hints, mode, bad, err := q.policy.input(getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := plan.Input{
+		Env:    plan.Env{GOMAXPROCS: getenv("GOMAXPROCS"), GOMEMLIMIT: getenv("GOMEMLIMIT"), GOGC: getenv("GOGC")},
+		Hints:  hints,
+		Policy: policy,
+	}
+	exe := goproc.Exe{IsGo: true, Minor: q.version.minor, GoVersion: q.version.text}
+	if q.exe != "" {
+		if exe, err = readExe(q.exe); err != nil {
+			return nil, nil, err
+		}
+	}
+	in.Go = plan.Go{Minor: exe.Minor, Blind: !exe.Aware(getenv("GODEBUG"))}
+	l, err := q.at.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	in.Limits = l
+	p := plan.Decide(&in)
+	if mode == plan.Disable {
+		off := plan.Setting{Leave: true, Reason: plan.Reason{Code: plan.Disabled}}
+		p.GOMAXPROCS, p.GOMEMLIMIT, p.GOGC = off, off, off
+	}
+	p.Warnings = append(bad, p.Warnings...)
+	d := planDocument(p, &in, q.at.target())
+	d.Mode = []string{plan.On: "on", plan.Observe: "observe", plan.Disable: "off"}[mode]
+	d.Unknown = append(d.Unknown, hidden...)
+	if exe.GoVersion != "" {
+		d.Runtime.Go = &exe.GoVersion
+	}
+	if q.exe != "" {
+		d.Program = &finding.Program{File: q.exe, Main: exe.Main, Setters: exe.Setters()}
+	}
+	d.Next = q.next(d)
+	return &l, d, nil
+}
+
+// next is the one command that leads on from a plan.
+func (q *question) next(d *finding.Plan) string {
+	program := "PROGRAM"
+	if q.exe != "" {
+		program = shellQuote(q.exe)
+	}
+	if q.at.self() && (d.GOMAXPROCS.Value != nil || d.GOMEMLIMIT.Value != nil || d.GOGC.Value != nil) {
+		return "snug run -- " + program
+	}
+	if len(d.Warnings) > 0 {
+		return "snug explain " + d.Warnings[0].Code
+	}
+	return "snug explain " + d.GOMAXPROCS.Code
+}
+
+// readExe reads a program that must be Go.
+func readExe(name string) (goproc.Exe, error) {
+	exe, err := goproc.ReadExe(name)
+	switch {
+	case err != nil:
+		return exe, failed(reason(err)+", "+name, "--exe takes the file of a built Go program")
+	case !exe.IsGo:
+		return exe, failed("not a Go program but "+exe.What+", "+name, "name the version of the Go program that it starts: --go 1."+strconv.Itoa(goproc.ThisMinor()))
+	}
+	return exe, nil
+}

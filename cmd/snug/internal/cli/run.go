@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+func newRun(u *ui) *cobra.Command {
+	r := runner{ui: u}
+	cmd := &cobra.Command{
+		Use:   "run [--cpus CPUS] [--memory SIZE] [POLICY] [HINTS] -- CMD [ARG...]",
+		Short: "Start a program fitted to its container, or in a container of given size",
+		Long: `Start CMD with the variables that make it fit the container it is in: GOMEMLIMIT
+from the memory limit, and GOMAXPROCS where the program's own Go would read the
+wrong CPU limit or none. (A GOMAXPROCS variable ends the Go runtime's own
+following of a changed limit, so it is set only there.) Variables that are set
+already stay as they are. Then snug replaces itself by CMD: no process stays
+between, no signal is passed on, nothing is left to go wrong. As a container's
+entry point it fails open: what cannot be read is reported, and CMD starts.
+
+--cpus and --memory make the limits: CMD runs in a fresh cgroup below snug's own,
+proved from inside, and gone when CMD has ended. Where no cgroup can be made CMD
+does not start.
+
+A CMD that is not a Go program is started unchanged; --as-go VERSION sets what
+helps Go programs of that version among its children.
+
+SNUG_LOG=1 prints each decision; SNUG=observe prints and sets nothing; SNUG=off
+only starts CMD.
+
+Exit codes: CMD's own; 125 when snug failed or was used wrongly, 126 when CMD
+cannot be executed, 127 when there is none. When a signal ends CMD in a cgroup
+made by --cpus or --memory, it ends snug too.`,
+		Example: `  snug run -- ./server --port 8080
+  snug run --cpus 1.5 --memory 256MiB -- ./server
+  snug run --as-go 1.26 --workers 4 -- ./start.sh`,
+		GroupID: groupFit,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runFailure(r.run(args))
+		},
+	}
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return runFailure(flagError(c, err)) })
+	fs := cmd.Flags()
+	fs.SetInterspersed(false)
+	r.policy.add(fs)
+	defineValue(fs, "cpus", "make a CPU limit of `CPUS`, as 1.5 or 1500m", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &r.spec.CPUs)
+	defineValue(fs, "memory", "make a memory limit of `SIZE`, as 256MiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &r.spec.MemoryBytes)
+	fs.Var(&r.asGo, "as-go", "set what helps Go `VERSION` for the children of a CMD that is not Go")
+	defineValue(fs, "workers", "CMD starts `N` Go processes: each gets its share of the memory", "a whole number from 1", plan.ParseProcs, &r.workers)
+	return cmd
+}
+
+// runFailure gives a failure of `snug run` its own exit code: 1 and 2 would be
+// mistaken for the command's.
+func runFailure(err error) error {
+	var f *failure
+	if errors.As(err, &f) && (f.code == exitFailed || f.code == exitUsage) {
+		return &failure{cgrun.CodeFailed, f.what, f.hint}
+	}
+	return err
+}
+
+type runner struct {
+	ui      *ui
+	policy  policyFlags
+	spec    cgrun.Spec
+	asGo    versionFlag
+	workers int
+}
+
+func (r *runner) run(args []string) error {
+	if len(args) == 0 {
+		return usage("no command, snug run", "name the program to start: snug run -- PROGRAM")
+	}
+	file, err := cgrun.LookPath(args[0], nil, "")
+	if err != nil {
+		return r.cannotRun(err)
+	}
+	env, err := r.environment(file, args[0])
+	if err != nil {
+		return err
+	}
+	if r.spec.CPUs == 0 && r.spec.MemoryBytes == 0 {
+		return r.cannotRun(replace(file, args, env))
+	}
+	r.spec.Args, r.spec.Env = args, env
+	r.spec.Ready = func(c cgrun.Confinement) {
+		for _, w := range c.Warnings {
+			r.ui.note("warning: %s", w)
+		}
+		r.tighter(c)
+	}
+	result, err := cgrun.Foreground(r.spec)
+	if err != nil {
+		return r.cannotRun(err)
+	}
+	if result.Warning != nil {
+		r.ui.note("warning: %v", result.Warning)
+	}
+	result.Finish()
+	return nil
+}
+
+// tighter says where a level above snug's own group leaves less than was asked.
+func (r *runner) tighter(c cgrun.Confinement) {
+	if r.spec.CPUs > 0 && c.CPUs > 0 && c.CPUs < r.spec.CPUs*0.99 {
+		r.ui.note("warning: %s CPUs were asked for and %s are what the groups above allow, %s", trimFloat(r.spec.CPUs), trimFloat(c.CPUs), c.CPUsFrom)
+	}
+	// The kernel rounds a memory limit down to whole pages.
+	if c.MemoryBytes > 0 && c.MemoryBytes < r.spec.MemoryBytes-1<<16 {
+		r.ui.note("warning: %s were asked for and %s are what the groups above allow, %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes), c.MemoryFrom)
+	}
+}
+
+func trimFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// cannotRun turns an error of starting a command into a failure with its exit
+// code and its cure.
+func (r *runner) cannotRun(err error) error {
+	if err == nil {
+		return nil
+	}
+	hint := cgrun.Hint(err)
+	var bad *cgrun.ExecError
+	switch {
+	case errors.Is(err, cgrun.ErrNotSupported):
+		hint = "run it on the Linux machine, or in its container"
+	case errors.As(err, &bad) && bad.Code == cgrun.CodeNotFound && hint == "":
+		hint = "check the name and PATH; everything after -- is the command"
+	}
+	return &failure{cgrun.ExitCode(err), err.Error(), hint}
+}
+
+// environment is the command's environment: this process's own, and what helps
+// a Go program fit. Whatever goes wrong here is told, and CMD starts without.
+func (r *runner) environment(file, name string) ([]string, error) {
+	env := os.Environ()
+	in := plan.Input{Env: plan.Env{GOMAXPROCS: r.ui.getenv("GOMAXPROCS"), GOMEMLIMIT: r.ui.getenv("GOMEMLIMIT"), GOGC: r.ui.getenv("GOGC")}}
+	policy, hints, mode, bad, err := r.policy.input(r.ui.getenv)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range bad {
+		r.ui.note("warning: %s", plan.WarningText(w))
+	}
+	if mode == plan.Disable {
+		return env, nil
+	}
+	exe, ok := r.recognise(file, name)
+	if !ok {
+		return env, nil
+	}
+	in.Policy, in.Hints = policy, hints
+	in.Policy.Workers = r.workers
+	in.Go = plan.Go{Minor: exe.Minor, Blind: !exe.Aware(r.ui.getenv("GODEBUG"))}
+	if in.Limits, err = limits.Read(nil, 0); err != nil {
+		r.ui.note("warning: %v: %s starts as it is", err, name)
+		return env, nil
+	}
+	confine(&in.Limits, r.spec.CPUs, r.spec.MemoryBytes)
+	p := plan.Decide(&in)
+	for _, w := range p.Warnings {
+		r.ui.note("warning: %s", plan.WarningText(w))
+	}
+	for _, g := range in.Limits.Unknown {
+		if g.Field == "cpu.quota_cores" || g.Field == "memory.hard_bytes" {
+			r.ui.note("warning: %s is not known: %s, %s", g.Field, g.Why, g.File)
+		}
+	}
+	set := variables(&in, p)
+	if r.ui.getenv("SNUG_LOG") == "1" || mode == plan.Observe {
+		r.tell(p, set, mode)
+	}
+	if mode == plan.Observe {
+		return env, nil
+	}
+	for _, v := range set {
+		env = setenv(env, v.name, v.value)
+	}
+	return env, nil
+}
+
+// recognise finds out which Go reads the variables. A command that is not Go is
+// left alone unless the operator says what its children are.
+func (r *runner) recognise(file, name string) (goproc.Exe, bool) {
+	if r.asGo.text != "" {
+		return goproc.Exe{IsGo: true, Minor: r.asGo.minor}, true
+	}
+	exe, err := goproc.ReadExe(file)
+	cure := "--as-go 1." + strconv.Itoa(goproc.ThisMinor()) + " sets what helps Go programs that it starts"
+	switch {
+	case err != nil:
+		r.ui.note("note: %s is started unchanged, it cannot be read: %s; %s", name, reason(err), cure)
+	case !exe.IsGo:
+		r.ui.note("note: %s is started unchanged, it is %s; %s", name, exe.What, cure)
+	case exe.Minor == 0:
+		r.ui.note("note: %s is started unchanged, it does not say which Go built it; %s", name, strings.Replace(cure, "sets what helps Go programs that it starts", "names the version", 1))
+	default:
+		return exe, true
+	}
+	return exe, false
+}
+
+// A variable is one to be set for the command.
+type variable struct{ name, value string }
+
+// variables are those that help: every knob that was decided on, but GOMAXPROCS
+// only where the command's own runtime would choose another number or crash.
+func variables(in *plan.Input, p *plan.Plan) []variable {
+	var set []variable
+	s := p.GOMAXPROCS
+	if p.Runtime == plan.Crash && s.Leave && s.Code != plan.EnvSet {
+		if cpus, ok := in.Limits.CPU.Affinity.Get(); ok {
+			s = plan.Setting{Value: int64(cpus)}
+		}
+	}
+	if !s.Leave && (s.Value != int64(p.Runtime) || s.Code == plan.Explicit) {
+		set = append(set, variable{"GOMAXPROCS", strconv.FormatInt(s.Value, 10)})
+	}
+	switch s := p.GOMEMLIMIT; {
+	case s.Leave:
+	case s.Value == plan.NoMemLimit:
+		set = append(set, variable{"GOMEMLIMIT", "off"})
+	default:
+		set = append(set, variable{"GOMEMLIMIT", strconv.FormatInt(s.Value, 10)})
+	}
+	switch s := p.GOGC; {
+	case s.Leave:
+	case s.Value == plan.Off:
+		set = append(set, variable{"GOGC", "off"})
+	default:
+		set = append(set, variable{"GOGC", strconv.FormatInt(s.Value, 10)})
+	}
+	return set
+}
+
+// tell prints one line for each decision.
+func (r *runner) tell(p *plan.Plan, set []variable, mode plan.Mode) {
+	for _, knob := range []struct {
+		name string
+		s    *plan.Setting
+	}{{"GOMAXPROCS", &p.GOMAXPROCS}, {"GOMEMLIMIT", &p.GOMEMLIMIT}, {"GOGC", &p.GOGC}} {
+		what := knob.name + " left alone"
+		for _, v := range set {
+			if v.name == knob.name {
+				if what = v.name + "=" + v.value; mode == plan.Observe {
+					what = "would set " + what
+				}
+			}
+		}
+		why := plan.Text(knob.s.Reason, knob.s.Value)
+		if strings.HasSuffix(what, "alone") && !knob.s.Leave {
+			why = "Go itself chooses " + strconv.FormatInt(knob.s.Value, 10) + ": " + why
+		}
+		if src := knob.s.Source; src.File != "" && knob.s.Code != plan.EnvSet {
+			why += " (" + src.File + ": " + src.Raw + ")"
+		}
+		r.ui.note("%s: %s", what, why)
+	}
+}
+
+// setenv is env with one variable set. Of several with the same name the first
+// counts in C and the last in Go: none of them stays.
+func setenv(env []string, name, value string) []string {
+	out := make([]string, 0, len(env)+1)
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, name+"=") {
+			out = append(out, kv)
+		}
+	}
+	return append(out, name+"="+value)
+}
+
+// confine adds to what was read here the limits of the group that is going to
+// be made below.
+func confine(l *limits.Limits, cpus float64, memory int64) {
+	const file = "the cgroup to be made"
+	if cpus > 0 {
+		level := limits.NewCPULevel(cpus, limits.Source{File: file, Raw: trimFloat(cpus) + " CPUs"})
+		l.CPU.Levels = append([]limits.CPULevel{level}, l.CPU.Levels...)
+		if q, ok := l.CPU.Quota.Get(); !ok || cpus < q {
+			l.CPU.Quota, l.CPU.Source = limits.Is(cpus), level.Source
+		}
+	}
+	if memory > 0 {
+		source := limits.Source{File: file, Raw: strconv.FormatInt(memory, 10)}
+		m := &l.Memory
+		if n, ok := m.Hard.Get(); !ok || memory < n {
+			m.Hard, m.Source, m.Shared = limits.Is(memory), source, false
+		}
+		if n, ok := m.Soft.Get(); !ok || memory < n {
+			m.Soft, m.SoftSource = limits.Is(memory), source
+		}
+	}
+}

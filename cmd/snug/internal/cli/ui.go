@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+// The printing rules, all of them:
+//
+//   - stdout is the answer and nothing else: one document, as text or, with
+//     --json, as one line of JSON. It is rendered by package report and written
+//     at once, so that a failure leaves no half of it behind.
+//   - stderr is the talk. Every line begins with "snug:", in lower case and
+//     without a full stop.
+//   - A failure is two lines: "snug: error: what, where" and, where there is a
+//     cure, "snug: hint: the cure".
+//   - No colour, no cursor, no width: the output of a pipe and of a terminal
+//     are the same, and NO_COLOR has nothing to switch off.
+//   - A reader that goes away (head) is no failure: the rest is dropped.
+//   - Other people's text (files, variables) is escaped where it would act on
+//     a terminal.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report"
+)
+
+// Exit codes. Those of `snug run` are its own: see run.go.
+const (
+	exitFine   = 0
+	exitFailed = 1 // snug failed
+	exitUsage  = 2 // it was used wrongly
+)
+
+// failure is an error as it is shown: what went wrong and where, the cure, and
+// the exit code.
+type failure struct {
+	code       int
+	what, hint string
+}
+
+func (f *failure) Error() string { return f.what }
+
+// failed is a failure of snug itself, or of what it looked at.
+func failed(what, hint string) error { return &failure{exitFailed, what, hint} }
+
+// usage is a command line that cannot be followed.
+func usage(what, hint string) error { return &failure{exitUsage, what, hint} }
+
+// ui is where commands answer and talk.
+type ui struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+	json     bool // --json was given
+}
+
+// jsonFlag gives a command --json. Every command that answers has it.
+func (u *ui) jsonFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&u.json, "json", false, "answer with one JSON document")
+}
+
+// answer prints a document.
+func (u *ui) answer(d finding.Document) error {
+	var b bytes.Buffer
+	render := report.Text
+	if u.json {
+		render = report.JSON
+	}
+	if err := render(&b, d); err != nil {
+		return err
+	}
+	return u.write(b.Bytes())
+}
+
+// write puts an answer on stdout.
+func (u *ui) write(answer []byte) error {
+	_, err := u.out.Write(answer)
+	if err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return nil
+	}
+	return failed("cannot write the answer, "+reason(err), "")
+}
+
+// note is one line of talk.
+func (u *ui) note(format string, args ...any) {
+	fmt.Fprintln(u.err, "snug: "+printable(fmt.Sprintf(format, args...)))
+}
+
+// complain shows an error and returns its exit code.
+func (u *ui) complain(err error) int {
+	f := &failure{code: exitFailed, what: err.Error()}
+	errors.As(err, &f)
+	u.note("error: %s", f.what)
+	if f.hint != "" {
+		u.note("hint: %s", f.hint)
+	}
+	return f.code
+}
+
+// printable escapes what would act on a terminal, line ends included.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0xfffd {
+			q := fmt.Sprintf("%q", r)
+			b.WriteString(q[1 : len(q)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// reason is an error without the path and the operation that the message of a
+// path error repeats.
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "no such file or directory"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	}
+	return err.Error()
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+func (p *page) limits(d *finding.Limits) {
+	p.line("%s", Gives(d))
+	p.line("")
+	p.table(append(cpuRows(d), memoryRows(d)...))
+	p.line("")
+	p.target(d.Target)
+	p.notes(d.Warnings, d.Unknown)
+	p.next(d.Next)
+}
+
+// Gives says what a container gives in a few words.
+func Gives(d *finding.Limits) string {
+	c, m := &d.CPU, &d.Memory
+	var cpu, memory string
+	if !d.Limited() && c.Affinity != nil && m.Host != nil {
+		return "no limits (" + plural(*c.Affinity, "CPU") + ", " + size(*m.Host) + " machine)"
+	}
+	switch {
+	case c.Cores != nil && c.Quota != nil:
+		cpu = plural(*c.Cores, "CPU")
+	case c.Quota == nil && missing(d, "cpu.quota_cores"):
+		cpu = "CPU limit unknown"
+	default:
+		cpu = "no CPU limit"
+	}
+	if c.Quota == nil && c.Affinity != nil {
+		cpu += " (" + plural(*c.Affinity, "CPU") + ")"
+	}
+	switch {
+	case m.Hard != nil:
+		memory = size(*m.Hard)
+	case missing(d, "memory.hard_bytes"):
+		memory = "memory limit unknown"
+	default:
+		memory = "no memory limit"
+	}
+	if m.Hard == nil && m.Host != nil {
+		memory += " (" + size(*m.Host) + " machine)"
+	}
+	if m.Soft != nil && (m.Hard == nil || *m.Soft < *m.Hard) {
+		memory += ", throttled above " + size(*m.Soft)
+	}
+	return cpu + ", " + memory
+}
+
+// missing reports whether a figure is listed as unknown.
+func missing(d *finding.Limits, field string) bool {
+	for _, g := range d.Unknown {
+		if g.Field == field {
+			return true
+		}
+	}
+	return false
+}
+
+// or says what a null stands for.
+func or(d *finding.Limits, field string) string {
+	if missing(d, field) {
+		return "unknown"
+	}
+	return "none"
+}
+
+func cpuRows(d *finding.Limits) [][]string {
+	c := &d.CPU
+	rows := [][]string{{"CPU", "quota", or(d, "cpu.quota_cores"), ""}}
+	add := func(what, value, note string) { rows = append(rows, []string{"", what, value, note}) }
+	if c.Quota != nil {
+		rows[0][2], rows[0][3] = plural(*c.Quota, "core"), from(c.Source)
+	}
+	if len(c.Levels) > 0 && c.Source != nil && c.Source.Level != c.Levels[0].Level {
+		own := "none"
+		if q := c.Levels[0].Quota; q != nil {
+			own = plural(*q, "core")
+		}
+		add("own quota", own, "the tighter one is "+plural(levelsUp(c), "level")+" up")
+	}
+	if c.Affinity != nil {
+		note := "affinity"
+		if c.Cpuset != nil {
+			note = "affinity; the group's cpuset is " + clean(*c.Cpuset)
+		}
+		add("may run on", plural(*c.Affinity, "CPU"), note)
+	} else {
+		add("may run on", "unknown", "")
+	}
+	if c.Periods != nil && c.ThrottledPeriods != nil && *c.Periods > 0 {
+		note := ""
+		if c.ThrottledSeconds != nil && *c.ThrottledPeriods > 0 {
+			note = seconds(*c.ThrottledSeconds) + " in all, summed over CPUs"
+		}
+		add("throttled", percent(float64(*c.ThrottledPeriods)/float64(*c.Periods)),
+			strings.TrimSuffix(number(float64(*c.ThrottledPeriods))+" of "+plural(*c.Periods, "period")+"; "+note, "; "))
+	}
+	if c.Burst != nil && *c.Burst > 0 {
+		add("burst", plural(*c.Burst, "core"), "more for one period at a time; throttling understates how often the quota was used up")
+	}
+	switch {
+	case c.Weight != nil:
+		add("weight", number(float64(*c.Weight)), request(c))
+	case c.Shares != nil:
+		add("shares", number(float64(*c.Shares)), request(c))
+	}
+	if c.Pressure != nil && c.Pressure.Some10 != nil {
+		add("pressure", percent(*c.Pressure.Some10), "of the last 10 s some task waited for a CPU")
+	}
+	return rows
+}
+
+func levelsUp(c *finding.CPU) int {
+	for i := range c.Levels {
+		if c.Levels[i].Level == c.Source.Level {
+			return i
+		}
+	}
+	return 0
+}
+
+// request says what a weight may stand for.
+func request(c *finding.CPU) string {
+	var words []string
+	for _, r := range c.Candidates {
+		if r == 0 {
+			words = append(words, "nobody set one")
+		} else {
+			words = append(words, "a request of "+plural(r, "core"))
+		}
+	}
+	switch {
+	case len(words) == 0:
+		return "no request"
+	case c.Request != nil:
+		return words[0]
+	}
+	return "ambiguous: " + strings.Join(words, ", or ")
+}
+
+func memoryRows(d *finding.Limits) [][]string {
+	m := &d.Memory
+	rows := [][]string{{"memory", "limit", or(d, "memory.hard_bytes"), ""}}
+	add := func(what, value, note string) { rows = append(rows, []string{"", what, value, note}) }
+	if m.Hard != nil {
+		rows[0][2], rows[0][3] = size(*m.Hard), from(m.Source)
+	}
+	if m.Soft != nil && (m.Hard == nil || *m.Soft < *m.Hard) {
+		add("throttled above", size(*m.Soft), from(m.SoftSource))
+	}
+	if m.Current != nil {
+		note := "by the process's own group, page cache included"
+		if m.Hard != nil && *m.Hard > 0 && !m.Shared {
+			note = percent(float64(*m.Current)/float64(*m.Hard)) + " of the limit, page cache included"
+		}
+		add("in use", size(*m.Current), note)
+	}
+	if m.SharedCurrent != nil {
+		note := "by all groups under the limit, page cache included"
+		if m.Hard != nil && *m.Hard > 0 {
+			note = percent(float64(*m.SharedCurrent)/float64(*m.Hard)) + " of the limit, by all groups under it"
+		}
+		add("shared use", size(*m.SharedCurrent), note)
+	}
+	if m.Host != nil {
+		add("machine", size(*m.Host), "")
+	}
+	if m.SwapMax != nil {
+		note := "never counted as memory"
+		if m.SwapCurrent != nil {
+			note = size(*m.SwapCurrent) + " in use; " + note
+		}
+		add("swap limit", size(*m.SwapMax), note)
+	}
+	e := &m.Events
+	for _, row := range []struct {
+		what string
+		n    *int64
+		note string
+	}{
+		{"OOM kills", e.OOMKills, "since the group was made"},
+		{"limit hit", e.Max, "times memory had to be reclaimed to stay below the limit"},
+		{"high hit", e.High, "times allocation was throttled"},
+	} {
+		if row.n != nil && *row.n > 0 {
+			add(row.what, number(float64(*row.n)), row.note)
+		}
+	}
+	if m.Pressure != nil && m.Pressure.Some10 != nil {
+		add("pressure", percent(*m.Pressure.Some10), "of the last 10 s some task waited for memory")
+	}
+	return rows
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+func (p *page) plan(d *finding.Plan) {
+	p.line("%s", Asks(d))
+	p.line("")
+	procs := d.GOMAXPROCS.Value
+	value := "leave"
+	if procs != nil {
+		value = strconv.FormatInt(*procs, 10)
+	}
+	rows := [][]string{
+		{"knob", "value", "why", "from"},
+		{"GOMAXPROCS", value, why(d.GOMAXPROCS.Reason), from(d.GOMAXPROCS.Source)},
+		{"GOMEMLIMIT", amount(d.GOMEMLIMIT.Value, size), why(d.GOMEMLIMIT.Reason), from(d.GOMEMLIMIT.Source)},
+		{"GOGC", amount(d.GOGC.Value, percentage), why(d.GOGC.Reason), from(d.GOGC.Source)},
+	}
+	for i := range rows {
+		if n := len(rows[i]); rows[i][n-1] == "" {
+			rows[i] = rows[i][:n-1]
+		}
+	}
+	p.table(rows)
+	p.line("")
+	p.line("%s", alone(&d.Runtime))
+	if g := d.Program; g != nil {
+		p.line("for %s%s", clean(g.File), inside(g))
+		for _, s := range g.Setters {
+			p.line("it links %s, which sets knobs by itself", clean(s))
+		}
+	}
+	p.target(d.Target)
+	p.notes(d.Warnings, d.Unknown)
+	p.ignored("GOMAXPROCS", d.GOMAXPROCS.Ignored)
+	p.ignored("GOMEMLIMIT", d.GOMEMLIMIT.Ignored)
+	p.ignored("GOGC", d.GOGC.Ignored)
+	p.next(d.Next)
+}
+
+// Asks is a plan as one would type it: the knobs to set, or that there are none.
+func Asks(d *finding.Plan) string {
+	var set []string
+	if v := d.GOMAXPROCS.Value; v != nil {
+		set = append(set, "GOMAXPROCS="+strconv.FormatInt(*v, 10))
+	}
+	plain := func(n int64) string { return strconv.FormatInt(n, 10) }
+	if v := d.GOMEMLIMIT.Value; v != nil {
+		set = append(set, "GOMEMLIMIT="+amount(v, plain))
+	}
+	if v := d.GOGC.Value; v != nil {
+		set = append(set, "GOGC="+amount(v, plain))
+	}
+	if len(set) == 0 {
+		return "nothing to set: Go's own choices stand"
+	}
+	return strings.Join(set, " ")
+}
+
+// alone says what Go would do by itself, and whether that is the plan.
+func alone(r *finding.Runtime) string {
+	who := "Go 1.25 and later"
+	if r.Go != nil {
+		who = clean(*r.Go)
+	}
+	switch {
+	case r.Crashes:
+		return "by itself " + who + " would crash: " + r.Text
+	case r.GOMAXPROCS == nil:
+		return "by itself " + who + ": " + r.Text
+	}
+	differs := ""
+	if !r.Agrees {
+		differs = " (not the plan)"
+	}
+	return "by itself " + who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + ": " + r.Text
+}
+
+func inside(g *finding.Program) string {
+	if g.Main == "" {
+		return ""
+	}
+	return " (" + clean(g.Main) + ")"
+}
+
+// ignored lists what could have decided and did not.
+func (p *page) ignored(knob string, reasons []finding.Reason) {
+	for i, r := range reasons {
+		if i == 0 {
+			p.line("")
+		}
+		where := from(r.Source)
+		if where != "" {
+			where = " (" + where + ")"
+		}
+		p.line("not used for %s: %s%s [%s]", knob, clean(r.Text), where, r.Code)
+	}
+}
+
+func why(r finding.Reason) string { return clean(r.Text) + " [" + r.Code + "]" }
+
+func amount(a *finding.Amount, print func(int64) string) string {
+	switch {
+	case a == nil:
+		return "leave"
+	case a.Off:
+		return "off"
+	}
+	return print(a.N)
+}
+
+func percentage(n int64) string { return strconv.FormatInt(n, 10) + " %" }
+
+func (p *page) verdict(d *finding.Verdict) {
+	p.line("%s: %s", Gives(d.Limits), Asks(d.Plan))
+	if d.Limits.Limited() {
+		p.line("%s", alone(&d.Plan.Runtime))
+	}
+	p.notes(d.Plan.Warnings, d.Plan.Unknown)
+	p.next(d.Next)
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// In a cgroup whose quota ends plain programs of Go 1.25 to 1.27 before main,
+// snug itself has to live on: it does not size itself by its own quota.
+
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
+// Snug finds what a container gives a Go program, decides what Go should use,
+// and says why. Run it without arguments to begin.
+package main
+
+import (
+	"os"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/cli"
+)
+
+func main() {
+	cgrun.ChildMain() // returns unless this process is the shim that enters a cgroup
+	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
