@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+func container(quota float64, cpus int, memory int64) limits.Limits {
+	var l limits.Limits
+	l.CPU.Affinity = limits.Is(cpus)
+	l.CPU.Quota = limits.IsNone[float64]()
+	l.Memory.Hard, l.Memory.Soft = limits.IsNone[int64](), limits.IsNone[int64]()
+	confine(&l, quota, memory)
+	return l
+}
+
+// crashing is a group whose quota the Go runtime cannot convert.
+func crashing() limits.Limits {
+	l := container(1<<31, 8, 0)
+	l.CPU.Quota = limits.IsNone[float64]() // as with a period of 0
+	return l
+}
+
+func TestVariables(t *testing.T) {
+	const mib = 1 << 20
+	old := plan.Go{Minor: 24, Blind: true}
+	for _, c := range []struct {
+		name string
+		in   plan.Input
+		want []variable
+	}{
+		{"recent Go reads a quota by itself", plan.Input{Limits: container(3, 8, 0)}, nil},
+		{"old Go does not", plan.Input{Limits: container(3, 8, 0), Go: old}, []variable{{"GOMAXPROCS", "3"}}},
+		{"recent Go with an old go line does not", plan.Input{Limits: container(3, 8, 0), Go: plan.Go{Minor: 26, Blind: true}}, []variable{{"GOMAXPROCS", "3"}}},
+		{"recent Go rounds up", plan.Input{Limits: container(2.5, 8, 0), Policy: plan.Policy{Round: plan.Floor}}, []variable{{"GOMAXPROCS", "2"}}},
+		{"memory", plan.Input{Limits: container(3, 8, 1000*mib)}, []variable{{"GOMEMLIMIT", "943718400"}}},
+		{"memory, operator's", plan.Input{Limits: container(3, 8, 1000*mib), Env: plan.Env{GOMEMLIMIT: "1GiB"}}, nil},
+		{"Go 1.18 has no GOMEMLIMIT", plan.Input{Limits: container(3, 8, 1000*mib), Go: plan.Go{Minor: 18, Blind: true}}, []variable{{"GOMAXPROCS", "3"}}},
+		{"asked for", plan.Input{Limits: container(3, 8, 0), Policy: plan.Policy{GOMAXPROCS: 3, GOGC: 200, Memory: plan.Memory{Off: true}}},
+			[]variable{{"GOMAXPROCS", "3"}, {"GOMEMLIMIT", "off"}, {"GOGC", "200"}}},
+		{"GOGC off", plan.Input{Limits: container(3, 8, 0), Policy: plan.Policy{GOGC: plan.Off}}, []variable{{"GOGC", "off"}}},
+		{"a quota that crashes Go", plan.Input{Limits: crashing()}, []variable{{"GOMAXPROCS", "8"}}},
+		{"a quota that crashes Go, operator's", plan.Input{Limits: crashing(), Env: plan.Env{GOMAXPROCS: "4"}}, nil},
+		{"a quota that crashes Go, operator's nonsense", plan.Input{Limits: crashing(), Env: plan.Env{GOMAXPROCS: "4.0"}}, []variable{{"GOMAXPROCS", "8"}}},
+		{"a huge quota", plan.Input{Limits: container(17592186044.415, 8, 0)}, []variable{{"GOMAXPROCS", "8"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := variables(&c.in, plan.Decide(&c.in)); !slices.Equal(got, c.want) {
+				t.Errorf("= %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestConfineOnlyTightens(t *testing.T) {
+	l := container(2, 8, 500)
+	confine(&l, 4, 1000)
+	if l.CPU.Quota != limits.Is(2.0) || l.Memory.Hard != limits.Is[int64](500) {
+		t.Errorf("quota %v, hard %v, want what the groups above allow", l.CPU.Quota, l.Memory.Hard)
+	}
+	if q, ok := l.CPU.Levels[0].RuntimeCores(); !ok || q != 4 {
+		t.Errorf("the runtime reads %v, want the new group's own 4", q)
+	}
+}
+
+func TestSetenv(t *testing.T) {
+	got := setenv([]string{"A=1", "GOGC=1", "B=2", "GOGC=2", "GOGCX=3"}, "GOGC", "off")
+	if want := []string{"A=1", "B=2", "GOGCX=3", "GOGC=off"}; !slices.Equal(got, want) {
+		t.Errorf("= %v, want %v", got, want)
+	}
+}

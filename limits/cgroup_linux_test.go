@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/limits"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("SNUG_TEST_BLOCK") != "" {
+		io.Copy(io.Discard, os.Stdin) // until the test is done with this process
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// realCgroups says whether tests may make cgroups.
+func realCgroups(t *testing.T) {
+	t.Helper()
+	for _, word := range strings.Split(os.Getenv("SNUG_E2E"), ",") {
+		if word == "root" {
+			return
+		}
+	}
+	t.Skip("set SNUG_E2E=root to make real cgroups")
+}
+
+// A group is a real cgroup with a cpu and a memory controller: one directory
+// on v2, two on v1.
+type group struct {
+	cpu, memory string
+	v1          bool
+}
+
+// newGroup makes a group below the place where this machine's hierarchies
+// begin.
+func newGroup(t *testing.T, under *group, name string) *group {
+	t.Helper()
+	g := &group{cpu: "/sys/fs/cgroup", memory: "/sys/fs/cgroup"}
+	if _, err := os.Stat("/sys/fs/cgroup/cpu/cpu.shares"); err == nil {
+		g = &group{cpu: "/sys/fs/cgroup/cpu", memory: "/sys/fs/cgroup/memory", v1: true}
+	}
+	if under != nil {
+		*g = *under
+	}
+	g.cpu, g.memory = filepath.Join(g.cpu, name), filepath.Join(g.memory, name)
+	for _, dir := range []string{g.cpu, g.memory} {
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { remove(t, dir) })
+	}
+	if under == nil && !g.v1 {
+		if err := os.WriteFile(g.cpu+"/cgroup.subtree_control", []byte("+cpu +memory"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g
+}
+
+// remove waits for the kernel to let go of the last process.
+func remove(t *testing.T, dir string) {
+	var err error
+	for range 100 {
+		if err = os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("cannot remove a test's cgroup: %v", err)
+}
+
+func (g *group) write(t *testing.T, dir, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (g *group) quota(t *testing.T, micros int) {
+	t.Helper()
+	if g.v1 {
+		g.write(t, g.cpu, "cpu.cfs_quota_us", strconv.Itoa(micros))
+		return
+	}
+	g.write(t, g.cpu, "cpu.max", strconv.Itoa(micros)+" 100000")
+}
+
+func (g *group) limit(t *testing.T, bytes int64) {
+	t.Helper()
+	file := "memory.max"
+	if g.v1 {
+		file = "memory.limit_in_bytes"
+	}
+	g.write(t, g.memory, file, strconv.FormatInt(bytes, 10))
+}
+
+func (g *group) join(t *testing.T, pid int) {
+	t.Helper()
+	g.write(t, g.cpu, "cgroup.procs", strconv.Itoa(pid))
+	g.write(t, g.memory, "cgroup.procs", strconv.Itoa(pid))
+}
+
+// TestRealCgroups follows a real process through a change, a move, a removed
+// group and its end.
+func TestRealCgroups(t *testing.T) {
+	realCgroups(t)
+	outer := newGroup(t, nil, "snug-limits-test")
+	inner, other := newGroup(t, outer, "inner"), newGroup(t, outer, "other")
+	outer.quota(t, 150000)
+	outer.limit(t, 512<<20)
+	inner.quota(t, 100000)
+	inner.limit(t, 256<<20)
+
+	child := exec.Command("/proc/self/exe")
+	child.Env = []string{"SNUG_TEST_BLOCK=1"}
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	defer stdin.Close()
+	inner.join(t, child.Process.Pid)
+
+	h := open(t, nil, child.Process.Pid)
+	expect := func(when string, quota float64, hard int64, shared bool) {
+		t.Helper()
+		l := read(t, h)
+		if l.CPU.Quota != limits.Is(quota) || l.Memory.Hard != limits.Is(hard) || l.Memory.Shared != shared {
+			t.Errorf("%s: quota %v, hard %v, shared %v, want %v, %v, %v", when, l.CPU.Quota, l.Memory.Hard, l.Memory.Shared, quota, hard, shared)
+		}
+	}
+	expect("at first", 1, 256<<20, false)
+	if l := read(t, h); l.CPU.Throttle.Periods.State != limits.Known || l.Memory.Current.State != limits.Known {
+		t.Errorf("counters %+v, %v, want known", l.CPU.Throttle, l.Memory.Current)
+	}
+	inner.quota(t, 50000)
+	expect("a smaller quota", 0.5, 256<<20, false)
+	inner.quota(t, 125000)
+	inner.limit(t, 384<<20)
+	expect("larger ones", 1.25, 384<<20, false)
+	other.quota(t, 75000)
+	other.join(t, child.Process.Pid)
+	expect("in another group", 0.75, 512<<20, true)
+	remove(t, inner.cpu)
+	expect("the first group removed", 0.75, 512<<20, true)
+
+	stdin.Close()
+	child.Wait()
+	if _, err := h.Read(); !errors.Is(err, limits.ErrNoProcess) {
+		t.Errorf("after its end: error %v, want ErrNoProcess", err)
+	}
+}
