@@ -18,10 +18,8 @@
 package snug
 
 import (
-	"os"
-	"strconv"
-
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -128,9 +126,7 @@ func (s Setting) Text() string { return plan.Text(plan.Reason(s.Reason), s.Value
 // changed GOMAXPROCS stops the world once and may wait for a running garbage
 // collection: call it early.
 func Fit(o Options) (p Plan, undo func()) {
-	undo = func() {}
 	in := plan.Input{
-		Env: plan.Env{GOMAXPROCS: os.Getenv("GOMAXPROCS"), GOMEMLIMIT: os.Getenv("GOMEMLIMIT"), GOGC: os.Getenv("GOGC")},
 		Policy: plan.Policy{
 			Round:         plan.Round(o.Round),
 			MinProcs:      o.MinProcs,
@@ -140,7 +136,6 @@ func Fit(o Options) (p Plan, undo func()) {
 			Override:      o.Override,
 		},
 		Hints: plan.Hints{CPULimit: o.CPULimit, CPURequest: o.CPURequest, MemoryLimit: o.MemoryLimit},
-		Go:    plan.Go{Minor: goMinor},
 	}
 	if o.GOMEMLIMIT != "" {
 		var ok bool
@@ -148,84 +143,31 @@ func Fit(o Options) (p Plan, undo func()) {
 			p.Warnings = append(p.Warnings, limits.Warning{Code: plan.EnvInvalid, Source: limits.Source{File: "Options.GOMEMLIMIT", Raw: o.GOMEMLIMIT}})
 		}
 	}
-	mode, bad := plan.ReadEnv(os.Getenv, &in.Policy, &in.Hints)
+	in.Now = apply.Now()
+	decided, mode := fit.Decide(&in)
 	if mode == plan.Disable {
 		off := Setting{Leave: true, Action: Left, Reason: Reason{Code: plan.Disabled}}
 		p.GOMAXPROCS, p.GOMEMLIMIT, p.GOGC = off, off, off
-		return p, undo
+		return p, func() {}
 	}
-	p.Warnings = append(p.Warnings, bad...)
-	if h, err := limits.Self(); err == nil {
-		in.Limits, _ = h.Read() // fails only for other processes
-		h.Close()
-	}
-	in.Now = apply.Now()
-	decided := plan.Decide(&in)
 	did := apply.Take(decided, o.DryRun || mode == plan.Observe)
+	fit.Log(&in, decided, did)
 	p.GOMAXPROCS = setting(&decided.GOMAXPROCS, did.GOMAXPROCS)
 	p.GOMEMLIMIT = setting(&decided.GOMEMLIMIT, did.GOMEMLIMIT)
 	p.GOGC = setting(&decided.GOGC, apply.Left)
 	p.Limits = in.Limits
 	p.Warnings = append(p.Warnings, decided.Warnings...)
 	p.Runtime = decided.Runtime
-	if os.Getenv("SNUG_LOG") == "1" {
-		p.log()
-	}
 	if o.OnPlan != nil {
 		o.OnPlan(p)
 	}
 	return p, did.Undo
 }
 
-var actions = [...]Action{apply.Left: Left, apply.Already: Already, apply.Set: Set, apply.Would: Would}
-
 func setting(s *plan.Setting, did apply.Did) Setting {
-	out := Setting{Value: s.Value, Leave: s.Leave, Action: actions[did], Reason: Reason(s.Reason)}
+	out := Setting{Value: s.Value, Leave: s.Leave, Action: Action(did.String()), Reason: Reason(s.Reason)}
 	for _, r := range s.Ignored {
 		out.Ignored = append(out.Ignored, Reason(r))
 	}
 	return out
-}
-
-// log prints one line per decision to standard error.
-func (p *Plan) log() {
-	b := p.GOMAXPROCS.line(nil, "GOMAXPROCS")
-	b = p.GOMEMLIMIT.line(b, "GOMEMLIMIT")
-	for _, w := range p.Warnings {
-		b = append(b, "snug: warning: "...)
-		b = reason(b, w.Code, &w.Source)
-	}
-	for _, g := range p.Limits.Unknown {
-		b = append(b, "snug: unknown: "...)
-		b = reason(b, g.Field, &limits.Source{File: g.File, Raw: g.Why})
-	}
-	os.Stderr.Write(b)
-}
-
-func (s *Setting) line(b []byte, name string) []byte {
-	b = append(b, "snug: "...)
-	b = append(b, name...)
-	switch {
-	case s.Leave:
-		b = append(b, " left alone: "...)
-	default:
-		b = append(b, '=')
-		b = strconv.AppendInt(b, s.Value, 10)
-		b = append(b, " ("...)
-		b = append(b, s.Action...)
-		b = append(b, "): "...)
-	}
-	return reason(b, s.Reason.Code, &s.Reason.Source)
-}
-
-// reason is a code and where it comes from.
-func reason(b []byte, code string, from *limits.Source) []byte {
-	b = append(b, code...)
-	if from.File != "" {
-		b = append(b, ", "...)
-		b = append(b, from.File...)
-		b = append(b, ": "...)
-		b = append(b, from.Raw...)
-	}
-	return append(b, '\n')
 }

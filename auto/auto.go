@@ -4,12 +4,21 @@
 //
 //	import _ "github.com/snug-go/snug/auto"
 //
-// It calls snug.Fit with the zero Options from an init function. Packages are
+// It does what snug.Fit does with the zero Options, from an init function. Packages are
 // initialised in the order of their import paths, dependencies first, so pools
 // that other packages size in their own init functions may have seen
 // GOMAXPROCS as it was before.
 package auto
 
-import "github.com/snug-go/snug"
+import (
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/fit"
+	"github.com/snug-go/snug/internal/plan"
+)
 
-func init() { snug.Fit(snug.Options{}) }
+func init() {
+	in := plan.Input{Now: apply.AtStart()}
+	if p, mode := fit.Decide(&in); mode != plan.Disable {
+		fit.Log(&in, p, apply.First(p, mode == plan.Observe))
+	}
+}

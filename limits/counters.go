@@ -8,37 +8,48 @@ import (
 )
 
 // readCounters reads what changes all the time: throttling and memory use.
-func readCounters(h *Handle) {
-	c := &h.last.CPU
-	h.stat.read(h)
-	c.Throttle = Throttle{Periods: field(h.stat.text, "nr_periods"), Throttled: field(h.stat.text, "nr_throttled")}
-	if n, ok := field(h.stat.text, "throttled_usec").Get(); ok {
-		c.Throttle.Time = micros(n)
-	} else if n, ok := field(h.stat.text, "throttled_time").Get(); ok {
-		c.Throttle.Time = time.Duration(n)
-	}
-	m := &h.last.Memory
-	m.Current, m.SharedCurrent = Value[int64]{}, Value[int64]{}
-	for i := range h.memory {
-		l := &h.memory[i]
-		own := i == 0 && l.path == h.memoryAt.path
-		if !own && !(m.Shared && l.path == m.Source.Level) {
-			continue
-		}
-		if l.use.f == nil && !l.use.missing() {
-			l.use.open(h.tree)
-		}
-		l.use.read(h)
-		use := Value[int64]{}
-		if n, ok := parseCount(trim(l.use.text)); ok {
-			use = Is(n)
-		}
-		if own {
-			m.Current = use
+func (h *Handle) readCounters() {
+	c, m := &h.last.CPU, &h.last.Memory
+	c.Throttle, m.Current, m.SharedCurrent = Throttle{}, Value[int64]{}, Value[int64]{}
+	if h.tightest < len(h.cpu.levels) {
+		h.follow(h.cpu.levels[h.tightest].dir)
+		text := h.stat.now(&h.reader)
+		c.Throttle.Periods, c.Throttle.Throttled = field(text, "nr_periods"), field(text, "nr_throttled")
+		if n, ok := field(text, "throttled_usec").Get(); ok {
+			c.Throttle.Time = micros(n)
 		} else {
-			m.SharedCurrent = use
+			c.Throttle.Time = time.Duration(field(text, "throttled_time").N)
 		}
 	}
+	for i, l := range h.memory.levels {
+		switch {
+		case i == 0 && l.path == h.memory.path:
+			m.Current = h.use(l)
+		case m.Shared && l.path == m.Source.Level:
+			m.SharedCurrent = h.use(l)
+		}
+	}
+}
+
+// follow keeps cpu.stat of one level open.
+func (h *Handle) follow(dir string) {
+	if p := &h.stat; p.name == "" || p.name[:len(p.name)-len("cpu.stat")] != dir {
+		p.close()
+		p.name = dir + "cpu.stat"
+		p.open(h.tree)
+	}
+}
+
+// use is how much memory a level's group is charged with.
+func (h *Handle) use(l *level) Value[int64] {
+	if l.use.name == "" {
+		l.use.name = l.dir + "memory.current"
+		if h.memory.v1 {
+			l.use.name = l.dir + "memory.usage_in_bytes"
+		}
+		l.use.open(h.tree)
+	}
+	return number64(trim(l.use.now(&h.reader)))
 }
 
 // micros is a count of microseconds as a duration, the longest there is when

@@ -10,62 +10,81 @@ import (
 
 // readDetail reads what only explains: when something changed, not at every
 // poll.
-func readDetail(h *Handle) {
+func (h *Handle) readDetail() {
 	c, m := &h.last.CPU, &h.last.Memory
 	table := h.mounts()
-	if len(h.cpu) > 0 && h.pid == 0 {
+	if len(c.Levels) > 0 && h.pid == 0 {
 		own := &c.Levels[0]
 		dir, ok := runtimeGroup(h.group.text, table.text)
-		name := strings.TrimPrefix(dir+own.File[strings.LastIndexByte(own.File, '/'):], "/")
-		own.plain = own.plain && ok && bytes.Equal(h.once(name), h.cpu[0].quota.text)
+		name := dir + own.File[strings.LastIndexByte(own.File, '/'):]
+		own.plain = own.plain && ok && bytes.Equal(h.once(name), h.cpu.levels[0].limit.text)
 		own.crashes = own.crashes && own.plain
 	}
-	if len(h.cpu) > 0 && h.cpu[0].path == h.cpuAt.path {
-		l := &h.cpu[0]
-		dir := strings.TrimSuffix(strings.TrimSuffix(l.quota.name, "cpu.max"), "cpu.cfs_quota_us")
-		if l.v1 {
-			c.Shares = intIn(h.once(dir+"cpu.shares"), 2, 262144)
+	h.readHost(&h.last)
+	m.Host = h.host
+	c.Weight, c.Shares, c.Requests, c.Burst, c.Pressure = Value[int]{}, Value[int]{}, nil, Value[float64]{}, Pressure{}
+	if l := h.cpu.own(); l != nil {
+		if h.cpu.v1 {
+			c.Shares = intIn(h.once(l.dir+"cpu.shares"), 2, 262144)
 			c.Requests = requestsOfShares(c.Shares)
-			c.Burst = burst(h.once(dir+"cpu.cfs_burst_us"), parseV1Quota(l.quota.text, l.period.text))
+			c.Burst = burst(h.once(l.dir+"cpu.cfs_burst_us"), parseV1Quota(l.limit.text, l.other.text))
 		} else {
-			c.Weight = intIn(h.once(dir+"cpu.weight"), 1, 10000)
+			c.Weight = intIn(h.once(l.dir+"cpu.weight"), 1, 10000)
 			c.Requests = requestsOfWeight(c.Weight)
-			c.Burst = burst(h.once(dir+"cpu.max.burst"), parseCPUMax(l.quota.text))
-			c.Pressure = parsePressure(h.once(dir + "cpu.pressure"))
+			c.Burst = burst(h.once(l.dir+"cpu.max.burst"), parseCPUMax(l.limit.text))
+			c.Pressure = parsePressure(h.once(l.dir + "cpu.pressure"))
 		}
 	}
-	if at := findGroup(h.group.text, "cpuset"); at.path != "" {
-		if mt, rest, ok := choose(table.mounts, at, "cpuset"); ok {
-			dir := strings.Trim(mt.point, "/") + rest + "/"
-			names := []string{"cpuset.cpus.effective"}
-			if at.v1 {
-				names = []string{"cpuset.effective_cpus", "cpuset.cpus"}
-			}
-			for _, name := range names {
-				if c.Cpuset == "" {
-					c.Cpuset = string(trim(h.once(dir + name)))
-				}
-			}
-		}
-	}
-	if len(h.memory) == 0 || h.memory[0].path != h.memoryAt.path {
+	c.Cpuset = h.cpuset(table.mounts)
+	m.SwapMax, m.SwapCurrent, m.Events, m.Pressure = Value[int64]{}, Value[int64]{}, MemoryEvents{}, Pressure{}
+	l := h.memory.own()
+	if l == nil {
 		return
 	}
-	l := &h.memory[0]
-	dir := strings.TrimSuffix(strings.TrimSuffix(l.limit.name, "memory.max"), "memory.limit_in_bytes")
-	if l.v1 {
+	if h.memory.v1 {
 		// memsw counts memory and swap together: it is shown as it is.
-		m.SwapMax = parseBytes(h.once(dir + "memory.memsw.limit_in_bytes"))
-		m.SwapCurrent = field(l.sum.text, "swap")
-		m.Events.Max = count(h.once(dir + "memory.failcnt"))
-		m.Events.OOMKills = field(h.once(dir+"memory.oom_control"), "oom_kill")
+		m.SwapMax = parseBytes(h.once(l.dir + "memory.memsw.limit_in_bytes"))
+		m.SwapCurrent = field(l.other.now(&h.reader), "swap")
+		m.Events.Max = number64(trim(h.once(l.dir + "memory.failcnt")))
+		m.Events.OOMKills = field(h.once(l.dir+"memory.oom_control"), "oom_kill")
 		return
 	}
-	m.SwapMax = parseBytes(h.once(dir + "memory.swap.max"))
-	m.SwapCurrent = count(h.once(dir + "memory.swap.current"))
-	events := h.once(dir + "memory.events")
+	m.SwapMax = parseBytes(h.once(l.dir + "memory.swap.max"))
+	m.SwapCurrent = number64(trim(h.once(l.dir + "memory.swap.current")))
+	events := h.once(l.dir + "memory.events")
 	m.Events = MemoryEvents{High: field(events, "high"), Max: field(events, "max"), OOM: field(events, "oom"), OOMKills: field(events, "oom_kill")}
-	m.Pressure = parsePressure(h.once(dir + "memory.pressure"))
+	m.Pressure = parsePressure(h.once(l.dir + "memory.pressure"))
+}
+
+// own is the level of the process's own group, nil when it cannot be seen.
+func (res *resource) own() *level {
+	if len(res.levels) > 0 && res.levels[0].path == res.path {
+		return res.levels[0]
+	}
+	return nil
+}
+
+// cpuset is the group's effective CPU list.
+func (h *Handle) cpuset(mounts []mount) string {
+	at := findGroup(h.group.text, "cpuset")
+	if at.path == "" {
+		return ""
+	}
+	mt, rest, ok := choose(mounts, at, "cpuset")
+	if !ok {
+		return ""
+	}
+	dir := strings.TrimSuffix(mt.point, "/") + rest + "/"
+	names := []string{"cpuset.cpus.effective"}
+	if at.v1 {
+		names = []string{"cpuset.effective_cpus", "cpuset.cpus"}
+	}
+	for _, name := range names {
+		if list := trim(h.once(dir + name)); len(list) > 0 {
+			return string(list)
+		}
+	}
+	return ""
 }
 
 // once reads a file that is not kept open; nil when it cannot be read.
@@ -80,13 +99,6 @@ func (h *Handle) once(name string) []byte {
 		return nil
 	}
 	return text
-}
-
-func count(b []byte) Value[int64] {
-	if n, ok := parseCount(trim(b)); ok {
-		return Is(n)
-	}
-	return Value[int64]{}
 }
 
 func intIn(b []byte, lo, hi int64) Value[int] {

@@ -2,218 +2,205 @@
 
 package limits
 
-import (
-	"bytes"
-	"strconv"
-)
+import "strconv"
 
 // evaluate turns what the files say into figures. It runs when something
 // changed, and makes new slices, so that Limits handed out before stay as they
 // were.
-func (h *Handle) evaluate(cpus Value[int]) {
-	throttle, use, shared := h.last.CPU.Throttle, h.last.Memory.Current, h.last.Memory.SharedCurrent
-	h.last = Limits{Warnings: h.warnings[:len(h.warnings):len(h.warnings)]}
-	h.last.Unknown = append(h.last.Unknown, h.cpuGaps...)
-	h.evaluateCPU(cpus)
-	h.last.Unknown = append(h.last.Unknown, h.memoryGaps...)
-	h.evaluateMemory()
+func (r *reader) evaluate(l *Limits, cpus Value[int]) {
+	l.Unknown, l.Warnings = nil, nil
+	if r.unseen.Code != "" {
+		l.warn(r.unseen.Code, &r.unseen.Source)
+	}
+	r.evaluateCPU(l, cpus)
+	r.evaluateMemory(l)
 	// What hides the hard limit hides the soft one, which is never above it.
-	for _, g := range h.last.Unknown {
-		if g.Field == "memory.hard_bytes" {
-			g.Field = "memory.soft_bytes"
-			h.last.Unknown = append(h.last.Unknown, g)
+	for i := range l.Unknown {
+		if g := &l.Unknown[i]; g.Field == r.memory.field {
+			l.gap(softField, g.File, g.Why)
 		}
 	}
-	h.last.CPU.Throttle, h.last.Memory.Current, h.last.Memory.SharedCurrent = throttle, use, shared
-	if h.detail != nil {
-		h.detail(h)
+}
+
+const softField = "memory.soft_bytes"
+
+// The helpers that store many words are called from many places. Inlined they
+// would add 10 KB to every program that is fitted.
+
+//go:noinline
+func (l *Limits) gap(field, file, why string) {
+	l.Unknown = append(l.Unknown, Gap{field, file, why})
+}
+
+//go:noinline
+func (l *Limits) warn(code string, from *Source) {
+	l.Warnings = append(l.Warnings, Warning{code, *from})
+}
+
+//go:noinline
+func (s *Source) set(file, level, raw string) { *s = Source{file, level, raw} }
+
+// failed lists a figure that could not be read, for an error or else for what
+// is said instead.
+//
+//go:noinline
+func (l *Limits) failed(field string, p *probe, problem string) {
+	if p.err != nil {
+		problem = why(p.err)
 	}
-}
-
-func (h *Handle) gap(field, file, why string) {
-	h.last.Unknown = append(h.last.Unknown, Gap{field, "/" + file, why})
-}
-
-func (h *Handle) warning(code string, from Source) {
-	h.last.Warnings = append(h.last.Warnings, Warning{code, from})
-}
-
-// unread lists a probe that could not be read, and reports whether it said
-// something. A file that is not there says that there is no limit.
-func (h *Handle) unread(field string, p *probe) bool {
-	switch {
-	case p.missing():
-		return false
-	case p.err != nil:
-		h.gap(field, p.name, why(p.err))
-		return false
-	}
-	return true
+	l.gap(field, p.name, problem)
 }
 
 // garbage lists a file whose text makes no sense.
-func (h *Handle) garbage(field string, p *probe) {
-	text := trim(p.text)
-	if len(text) == 0 {
-		h.gap(field, p.name, "empty")
-		return
+func (l *Limits) garbage(field string, p *probe) {
+	text := p.raw()
+	problem := "empty"
+	if text != "" {
+		problem = "not understood: " + text[:min(len(text), 40)]
 	}
-	h.gap(field, p.name, "not understood: "+string(text[:min(len(text), 40)]))
+	l.failed(field, p, problem)
 }
 
-func (h *Handle) evaluateCPU(cpus Value[int]) {
-	c := &h.last.CPU
-	c.Levels = make([]CPULevel, len(h.cpu))
-	if len(h.cpuGaps) == 0 {
-		c.Quota.State = None
+// raw is the file's text for a Source.
+//
+//go:noinline
+func (p *probe) raw() string { return string(trim(p.text)) }
+
+// atFirst is what is known of a resource before its levels are looked at.
+func (l *Limits) atFirst(res *resource) State {
+	if g := &res.gap; g.Field != "" {
+		l.gap(g.Field, g.File, g.Why)
+		return Unknown
 	}
-	tightest := -1
-	for i := range h.cpu {
-		l := &h.cpu[i]
-		q := quota{state: None}
-		raw := trim(l.quota.text)
-		switch {
-		case l.quota.missing():
-		case !h.unread("cpu.quota_cores", &l.quota):
-			q.state = Unknown
-		case l.v1 && parseV1Quota(l.quota.text, l.period.text).state != None && !h.unread("cpu.quota_cores", &l.period):
-			q.state = Unknown
-			if l.period.missing() {
-				h.gap("cpu.quota_cores", l.period.name, "no such file")
-			}
-		default:
-			if q = parseCPUMax(l.quota.text); l.v1 {
-				q = parseV1Quota(l.quota.text, l.period.text)
-				raw = append(append(append([]byte{}, raw...), ' '), trim(l.period.text)...)
-			}
-			if q.state == Unknown {
-				h.garbage("cpu.quota_cores", &l.quota)
-			} else if l.torn {
-				q.state = Unknown
-				h.gap("cpu.quota_cores", l.quota.name, "changed while it was read")
-			}
+	return None
+}
+
+func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
+	c := &l.CPU
+	c.Quota = Value[float64]{State: l.atFirst(&r.cpu)}
+	c.Source.set("", "", "")
+	c.Levels = make([]CPULevel, len(r.cpu.levels))
+	r.tightest = 0
+	for i, at := range r.cpu.levels {
+		out := &c.Levels[i]
+		raw := at.limit.raw()
+		if raw != "" && len(at.other.text) > 0 {
+			raw += " " + at.other.raw()
 		}
-		level := CPULevel{
-			Source: Source{File: "/" + l.quota.name, Level: l.path, Raw: string(raw)},
-			Quota:  q.cores(), plain: q.plain, crashes: q.crashes(),
+		out.set(at.limit.name, at.path, raw)
+		q := r.quota(l, at)
+		out.Quota, out.plain, out.crashes = q.cores(), q.plain, q.crashes()
+		if at.torn {
+			l.warn(WarnQuotaTorn, &out.Source)
 		}
-		c.Levels[i] = level
-		if l.torn {
-			h.warning(WarnQuotaTorn, level.Source)
+		if out.crashes {
+			l.warn(WarnQuotaCrashesGo, &out.Source)
 		}
-		if level.CrashesGo() {
-			h.warning(WarnQuotaCrashesGo, level.Source)
-		}
-		if cores, ok := level.Quota.Get(); ok && (c.Quota.State != Known || cores < c.Quota.N) {
-			c.Quota, c.Source, tightest = level.Quota, level.Source, i
-		} else if level.Quota.State == Unknown && c.Quota.State == None {
-			c.Quota.State = Unknown
+		if c.Quota.tighten(out.Quota) {
+			c.Source, r.tightest = out.Source, i
 		}
 	}
-	if c.Affinity = cpus; cpus.State == Unknown {
-		file, text := h.status.name, "no Cpus_allowed"
-		if h.status.err != nil {
-			text = why(h.status.err)
-		}
-		h.gap("cpu.affinity_cpus", file, text)
+	c.Affinity = cpus
+	if cpus.State == Unknown {
+		l.failed("cpu.affinity_cpus", &r.status, "no Cpus_allowed")
 	}
-	affinity := Value[float64]{float64(cpus.N), cpus.State}
-	if c.Cores = Min(c.Quota, affinity); c.Cores.State == None {
+	c.Cores = Min(c.Quota, Value[float64]{float64(cpus.N), cpus.State})
+	if c.Cores.State == None {
 		c.Cores.State = Unknown
 	}
-	h.follow(max(tightest, 0))
 }
 
-// follow keeps cpu.stat of a level open.
-func (h *Handle) follow(i int) {
-	if h.count == nil || i >= len(h.cpu) {
-		return
-	}
-	file := h.cpu[i].quota.name
-	name := file[:bytes.LastIndexByte([]byte(file), '/')+1] + "cpu.stat"
-	if h.stat.name != name {
-		h.stat.close()
-		h.stat = probe{name: name}
-		h.stat.open(h.tree)
-	}
-}
-
-func (h *Handle) evaluateMemory() {
-	m := &h.last.Memory
-	if len(h.memoryGaps) == 0 {
-		m.Hard.State, m.Soft.State = None, None
-	}
-	high := m.Soft
-	for i := range h.memory {
-		l := &h.memory[i]
-		h.tighten(&m.Hard, &m.Source, "memory.hard_bytes", &l.limit, l.path)
-		h.tighten(&high, &m.SoftSource, "memory.soft_bytes", &l.high, l.path)
-	}
-	if len(h.memory) > 0 {
-		// v1 adds up what the levels above say, those included that cannot be
-		// seen from here.
-		sum := &h.memory[0].sum
-		if n, ok := field(sum.text, "hierarchical_memory_limit").Get(); ok && n > 0 && n < noLimit && (m.Hard.State != Known || n < m.Hard.N) {
-			m.Hard = Is(n)
-			m.Source = Source{File: "/" + sum.name, Raw: "hierarchical_memory_limit " + strconv.FormatInt(n, 10)}
-		}
-	}
-	if n, ok := m.Hard.Get(); ok && n == 0 {
-		h.warning(WarnMemoryLimitZero, m.Source)
-	}
-	m.Shared = m.Hard.State == Known && m.Source.Level != h.memoryAt.path
-	if m.Hard.State == Known || high.State == Known || h.detail != nil {
-		h.readHost()
-		if host, ok := h.host.Get(); ok {
-			m.Host = h.host
-			raw := "MemTotal: " + strconv.FormatInt(host/1024, 10) + " kB"
-			if m.Hard.State == Known && host < m.Hard.N {
-				m.Hard, m.Source, m.Shared = h.host, Source{File: HostMemory, Raw: raw}, false
-			}
-			if high.State == Known && host < high.N {
-				high, m.SoftSource = h.host, Source{File: HostMemory, Raw: raw}
-			}
-		}
-	}
-	m.Soft = Min(m.Hard, high)
-	if m.Soft != high || m.Soft == m.Hard {
-		m.SoftSource = m.Source
-	}
-}
-
-// tighten takes one limit file into account.
-func (h *Handle) tighten(least *Value[int64], from *Source, field string, p *probe, path string) {
-	if p.name == "" || p.missing() {
-		return
-	}
-	v := Value[int64]{}
-	if h.unread(field, p) {
-		if v = parseBytes(p.text); v.State == Unknown {
-			h.garbage(field, p)
+// quota is what the files of one level say. A file that is not there says that
+// there is no limit.
+func (r *reader) quota(l *Limits, at *level) (q quota) {
+	p := &at.limit
+	switch {
+	case p.missing:
+		return quota{state: None}
+	case p.err != nil:
+	case !r.cpu.v1:
+		q = parseCPUMax(p.text)
+	default:
+		q = parseV1Quota(p.text, at.other.text)
+		if q.state != None && at.other.err != nil {
+			p, q = &at.other, quota{}
 		}
 	}
 	switch {
-	case v.State == Known && (least.State != Known || v.N < least.N):
-		*least, *from = v, Source{File: "/" + p.name, Level: path, Raw: string(trim(p.text))}
-	case v.State == Unknown && least.State == None:
-		least.State = Unknown
+	case q.state == Unknown:
+		l.garbage(r.cpu.field, p)
+	case at.torn:
+		q.state = Unknown
+		l.gap(r.cpu.field, p.name, "changed while it was read")
+	}
+	return q
+}
+
+func (r *reader) evaluateMemory(l *Limits) {
+	m := &l.Memory
+	m.Hard = Value[int64]{State: l.atFirst(&r.memory)}
+	m.Soft = m.Hard
+	m.Source.set("", "", "")
+	m.SoftSource.set("", "", "")
+	for _, at := range r.memory.levels {
+		l.bound(&m.Hard, &m.Source, r.memory.field, &at.limit, at.path)
+		if !r.memory.v1 {
+			l.bound(&m.Soft, &m.SoftSource, softField, &at.other, at.path)
+		}
+	}
+	if len(r.memory.levels) > 0 {
+		// v1 adds up what the levels above say, those included that cannot be
+		// seen from here.
+		own := r.memory.levels[0]
+		if n := own.total.N; n > 0 && n < noLimit && m.Hard.tighten(own.total) {
+			m.Source.set(own.other.name, "", "hierarchical_memory_limit "+strconv.FormatInt(n, 10))
+		}
+	}
+	if m.Hard == Is[int64](0) {
+		l.warn(WarnMemoryLimitZero, &m.Source)
+	}
+	if m.Hard.State == Known || m.Soft.State == Known {
+		r.readHost(l)
+		r.capAtHost(&m.Hard, &m.Source)
+		r.capAtHost(&m.Soft, &m.SoftSource)
+	}
+	m.Host = r.host
+	m.Shared = m.Hard.State == Known && m.Source.File != HostMemory && m.Source.Level != r.memory.path
+	if soft := Min(m.Hard, m.Soft); m.Soft != soft || soft == m.Hard {
+		m.Soft, m.SoftSource = soft, m.Source
+	}
+}
+
+// bound takes one limit file into account.
+func (l *Limits) bound(least *Value[int64], from *Source, field string, p *probe, path string) {
+	if p.missing {
+		return
+	}
+	v := parseBytes(p.text)
+	if v.State == Unknown {
+		l.garbage(field, p)
+	}
+	if least.tighten(v) {
+		from.set(p.name, path, p.raw())
+	}
+}
+
+// capAtHost lowers a limit to the machine's memory.
+func (r *reader) capAtHost(limit *Value[int64], from *Source) {
+	if limit.State == Known && limit.tighten(r.host) {
+		from.set(HostMemory, "", "MemTotal: "+strconv.FormatInt(limit.N/1024, 10)+" kB")
 	}
 }
 
 // readHost reads MemTotal once: it does not change.
-func (h *Handle) readHost() {
-	if h.host.State == Known {
+func (r *reader) readHost(l *Limits) {
+	if r.host.State == Known {
 		return
 	}
-	p := probe{name: "proc/meminfo"}
-	p.open(h.tree)
-	defer p.close()
-	p.read(h)
-	if h.host = parseMemTotal(p.text); h.host.State == Unknown {
-		text := "no MemTotal"
-		if p.err != nil {
-			text = why(p.err)
-		}
-		h.gap("memory.host_bytes", p.name, text)
+	p := probe{name: HostMemory}
+	p.open(r.tree)
+	if r.host = parseMemTotal(p.now(r)); r.host.State == Unknown {
+		l.failed("memory.host_bytes", &p, "no MemTotal")
 	}
+	p.close()
 }

@@ -20,13 +20,8 @@ package limits
 
 import (
 	"errors"
-	"io/fs"
 	"time"
 )
-
-// ErrNoProcess is returned (wrapped) when the process asked for does not exist
-// or ended while it was being read.
-var ErrNoProcess = errors.New("no such process")
 
 // ErrNotSupported is returned (wrapped) when the live machine is asked for
 // somewhere else than on Linux.
@@ -137,38 +132,6 @@ type MemoryEvents struct {
 type Pressure struct {
 	Some10, Full10       Value[float64]
 	SomeTotal, FullTotal time.Duration
-}
-
-// Parts says what to read beside the limits themselves.
-type Parts uint8
-
-const (
-	// Counters: throttling and memory use.
-	Counters Parts = 1 << iota
-	// Detail: weight, burst, cpuset, swap, pressure and memory events.
-	Detail
-)
-
-// Read reads the limits of one process once, all parts. A nil fsys is this
-// machine; otherwise fsys is the root of a tree with proc and sys/fs/cgroup in
-// it: a node's file system, a saved situation. pid 0 is this process, or the
-// tree's proc/self.
-//
-// The error wraps ErrNoProcess when pid is not 0 and there is no such process,
-// or ErrNotSupported; anything else that cannot be read is listed in Unknown.
-func Read(fsys fs.FS, pid int) (Limits, error) {
-	h, err := Open(fsys, pid, Counters|Detail)
-	if err != nil {
-		return Limits{}, err
-	}
-	defer h.Close()
-	return h.Read()
-}
-
-// NewCPULevel is the level of a cgroup that is yet to be made, with a quota of
-// so many cores.
-func NewCPULevel(cores float64, from Source) CPULevel {
-	return CPULevel{Source: from, Quota: Is(cores), plain: true, crashes: !(cores < 1<<31)}
 }
 
 // CrashesGo reports whether this level's quota ends plain programs of Go 1.25

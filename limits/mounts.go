@@ -2,7 +2,10 @@
 
 package limits
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // A hierarchy is where one controller of one process lives.
 type hierarchy struct {
@@ -21,22 +24,19 @@ type hierarchy struct {
 // empty controller finds any line.
 func findGroup(text []byte, controller string) hierarchy {
 	var h hierarchy
-	eachLine(text, func(line []byte) bool {
-		id, rest, ok := cut(line, ':')
-		list, path, ok2 := cut(rest, ':')
-		if !ok || !ok2 || len(path) == 0 || path[0] != '/' {
-			return true
-		}
-		if string(id) == "0" && len(list) == 0 {
+	for len(text) > 0 {
+		var line []byte
+		line, text, _ = cut(text, '\n')
+		id, rest, _ := cut(line, ':')
+		list, path, _ := cut(rest, ':')
+		switch {
+		case len(path) == 0 || path[0] != '/':
+		case string(id) == "0" && len(list) == 0:
 			h.path = string(path)
-			return true
+		case controller == "" || hasToken(list, controller):
+			return hierarchy{v1: true, path: string(path)}
 		}
-		if controller == "" || hasToken(list, controller) {
-			h = hierarchy{v1: true, path: string(path)}
-			return false
-		}
-		return true
-	})
+	}
 	return h
 }
 
@@ -72,59 +72,61 @@ type mount struct {
 // a field are escaped. A line that makes no sense is skipped, alone.
 func parseMounts(text []byte) []mount {
 	var mounts []mount
-	eachLine(text, func(line []byte) bool {
-		var fields [5][]byte
-		rest, ok := line, true
-		for i := range fields {
-			if fields[i], rest, ok = cut(rest, ' '); !ok {
-				return true
-			}
+	for len(text) > 0 {
+		var rest, root, point []byte
+		rest, text, _ = cut(text, '\n')
+		for range 3 {
+			_, rest, _ = cut(rest, ' ')
 		}
-		point := fields[4]
+		root, rest, _ = cut(rest, ' ')
+		point, rest, ok := cut(rest, ' ')
+		if !ok {
+			continue
+		}
 		for i := range mounts {
 			if bytes.Equal(mounts[i].raw, point) {
 				mounts = append(mounts[:i], mounts[i+1:]...)
 				break
 			}
 		}
-		i := bytes.Index(rest, []byte(" - cgroup"))
-		if i < 0 {
-			return true
-		}
-		fstype, rest, _ := cut(rest[i+len(" - "):], ' ')
+		_, rest, ok = bytes.Cut(rest, []byte(" - cgroup"))
+		version, rest, _ := cut(rest, ' ')
 		_, options, _ := cut(rest, ' ')
-		v1 := string(fstype) == "cgroup"
-		if !v1 && string(fstype) != "cgroup2" {
-			return true
+		v1 := len(version) == 0
+		if !ok || !v1 && string(version) != "2" {
+			continue
 		}
-		root, ok := unescape(fields[3])
-		at, ok2 := unescape(point)
-		if ok && ok2 && len(root) > 0 && root[0] == '/' && len(at) > 0 && at[0] == '/' {
-			mounts = append(mounts, mount{root: root, point: at, v1: v1, options: options, raw: point})
+		m := mount{root: unescape(root), point: unescape(point), v1: v1, options: options, raw: point}
+		if m.root != "" && m.point != "" {
+			mounts = append(mounts, m)
 		}
-		return true
-	})
+	}
 	return mounts
 }
 
-// unescape undoes the kernel's octal escapes (seq_path: "\040" for a space).
-// Anything else behind a backslash is not the kernel's.
-func unescape(b []byte) (string, bool) {
-	if bytes.IndexByte(b, '\\') < 0 {
-		return string(b), true
+// unescape undoes the kernel's octal escapes (seq_path: "\040" for a space) in
+// an absolute path. It is "" for any other path: not every backslash is the
+// kernel's.
+func unescape(b []byte) string {
+	if len(b) == 0 || b[0] != '/' {
+		return ""
 	}
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
-		if b[0] != '\\' {
-			out, b = append(out, b[0]), b[1:]
-			continue
+		c, n := b[0], 1
+		if c == '\\' {
+			if len(b) < 4 {
+				return ""
+			}
+			v, err := strconv.ParseUint(string(b[1:4]), 8, 8)
+			if err != nil {
+				return ""
+			}
+			c, n = byte(v), 4
 		}
-		if len(b) < 4 || b[1] < '0' || b[1] > '3' || b[2] < '0' || b[2] > '7' || b[3] < '0' || b[3] > '7' {
-			return "", false
-		}
-		out, b = append(out, (b[1]-'0')<<6|(b[2]-'0')<<3|(b[3]-'0')), b[4:]
+		out, b = append(out, c), b[n:]
 	}
-	return string(out), true
+	return string(out)
 }
 
 // below returns what is left of path under root, both cgroup paths, compared
@@ -150,8 +152,9 @@ func below(path, root string) (string, bool) {
 // choose picks the mount that shows the process's group in a hierarchy and the
 // most of its ancestors; of equal ones the last. rest is the group's path
 // below the mount point.
-func choose(mounts []mount, h hierarchy, controller string) (best mount, rest string, ok bool) {
-	for _, m := range mounts {
+func choose(mounts []mount, h hierarchy, controller string) (best *mount, rest string, ok bool) {
+	for i := range mounts {
+		m := &mounts[i]
 		if m.v1 != h.v1 || m.v1 && !hasToken(m.options, controller) {
 			continue
 		}

@@ -9,6 +9,8 @@ import (
 )
 
 // cut returns the text before the first sep, and what follows it.
+//
+//go:noinline
 func cut(b []byte, sep byte) (before, after []byte, found bool) {
 	if i := bytes.IndexByte(b, sep); i >= 0 {
 		return b[:i], b[i+1:], true
@@ -57,6 +59,14 @@ func parseUint(b []byte) (uint64, bool) {
 func parseCount(b []byte) (int64, bool) {
 	n, ok := parseUint(b)
 	return int64(min(n, math.MaxInt64)), ok
+}
+
+// number64 is parseCount as a Value.
+func number64(b []byte) Value[int64] {
+	if n, ok := parseCount(b); ok {
+		return Is(n)
+	}
+	return Value[int64]{}
 }
 
 // trim drops white space at both ends, the newline first of all.
@@ -169,18 +179,15 @@ func parseBytes(b []byte) Value[int64] {
 // cpu.stat, memory.stat, memory.events, memory.oom_control. With a colon at
 // the end of the key also /proc/meminfo, whose numbers a unit follows.
 func field(b []byte, key string) Value[int64] {
-	var v Value[int64]
-	eachLine(b, func(line []byte) bool {
-		if len(line) <= len(key) || string(line[:len(key)]) != key || (line[len(key)] != ' ' && line[len(key)] != '\t') {
-			return true
+	for len(b) > 0 {
+		var line []byte
+		line, b, _ = cut(b, '\n')
+		if len(line) > len(key) && string(line[:len(key)]) == key && (line[len(key)] == ' ' || line[len(key)] == '\t') {
+			number, _, _ := cut(trim(line[len(key):]), ' ')
+			return number64(number)
 		}
-		number, _, _ := cut(trim(line[len(key):]), ' ')
-		if n, ok := parseCount(number); ok {
-			v = Is(n)
-		}
-		return false
-	})
-	return v
+	}
+	return Value[int64]{}
 }
 
 // parseMemTotal reads MemTotal of /proc/meminfo (proc_meminfo(5)), printed in

@@ -6,78 +6,48 @@ import "strings"
 
 // resolve finds the process's cgroups anew and opens the files of every
 // visible level.
-func (h *Handle) resolve() {
-	h.closeLevels()
-	h.warnings, h.cpuGaps, h.memoryGaps = nil, nil, nil
-	h.last = Limits{}
-	h.cpuAt, h.memoryAt = hierarchy{}, hierarchy{}
-
-	h.group.open(h.tree)
-	h.group.read(h)
-	text := h.group.text
-	h.cpuAt, h.memoryAt = findGroup(text, "cpu"), findGroup(text, "memory")
-	var mounts mountTable
-	if h.cpuAt.path != "" || h.memoryAt.path != "" {
-		mounts = h.mounts()
+func (r *reader) resolve() {
+	r.unseen = Warning{}
+	r.group.open(r.tree)
+	r.group.read(r)
+	if !r.keep {
+		r.group.close()
 	}
-	h.cpuGaps = h.levels(h.cpuAt, "cpu", mounts, func(dir, path string) *probe {
-		l := cpuLevel{path: path, v1: h.cpuAt.v1}
-		if l.v1 {
-			l.quota.name, l.period.name = dir+"cpu.cfs_quota_us", dir+"cpu.cfs_period_us"
-			l.period.open(h.tree)
+	r.cpu.levels, r.memory.levels = nil, nil
+	r.cpu.hierarchy = findGroup(r.group.text, r.cpu.controller)
+	r.memory.hierarchy = findGroup(r.group.text, r.memory.controller)
+	var table mountTable
+	if r.cpu.path != "" || r.memory.path != "" {
+		table = r.mounts()
+	}
+	r.levels(&r.cpu, &table)
+	r.levels(&r.memory, &table)
+	for _, l := range r.cpu.levels {
+		if r.cpu.v1 {
+			r.open(l, "cpu.cfs_quota_us", "cpu.cfs_period_us")
 		} else {
-			l.quota.name = dir + "cpu.max"
+			r.open(l, "cpu.max", "")
 		}
-		l.quota.open(h.tree)
-		h.cpu = append(h.cpu, l)
-		return &h.cpu[len(h.cpu)-1].quota
-	}, "cpu.quota_cores")
-	h.memoryGaps = h.levels(h.memoryAt, "memory", mounts, func(dir, path string) *probe {
-		l := memoryLevel{path: path, v1: h.memoryAt.v1}
-		if l.v1 {
-			l.limit.name, l.use.name = dir+"memory.limit_in_bytes", dir+"memory.usage_in_bytes"
-			if len(h.memory) == 0 {
-				l.sum.name = dir + "memory.stat"
-				l.sum.open(h.tree)
-			}
-		} else {
-			l.limit.name, l.use.name = dir+"memory.max", dir+"memory.current"
-			l.high.name = dir + "memory.high"
-			l.high.open(h.tree)
+	}
+	for i, l := range r.memory.levels {
+		switch {
+		case !r.memory.v1:
+			r.open(l, "memory.max", "memory.high")
+		case i == 0:
+			r.open(l, "memory.limit_in_bytes", "memory.stat")
+		default:
+			r.open(l, "memory.limit_in_bytes", "")
 		}
-		l.limit.open(h.tree)
-		h.memory = append(h.memory, l)
-		return &h.memory[len(h.memory)-1].limit
-	}, "memory.hard_bytes")
+	}
 }
 
-// mounts reads the mount table that the process's cgroup paths are to be
-// looked up in: for this process its own; for another process of this machine
-// again our own, because it is through our own mounts that we read; for another
-// process of another tree that tree's init's.
-func (h *Handle) mounts() mountTable {
-	names := []string{h.proc + "/mountinfo"}
-	if h.pid != 0 {
-		names = []string{"proc/self/mountinfo"}
-		if !h.tree.live() {
-			names = []string{"proc/1/mountinfo", "proc/self/mountinfo", h.proc + "/mountinfo"}
-		}
+func (r *reader) open(l *level, limit, other string) {
+	l.limit.name = l.dir + limit
+	l.limit.open(r.tree)
+	if other != "" {
+		l.other.name = l.dir + other
+		l.other.open(r.tree)
 	}
-	var t mountTable
-	for _, name := range names {
-		t.file = name
-		f, err := h.tree.open(name)
-		if t.err = err; err != nil {
-			continue
-		}
-		text, err := readWhole(f, make([]byte, 0, 16<<10))
-		f.close()
-		t.text, t.mounts, t.err = text, parseMounts(text), err
-		if len(t.mounts) > 0 {
-			break
-		}
-	}
-	return t
 }
 
 // A mountTable is the cgroup mounts of one mountinfo file.
@@ -88,54 +58,91 @@ type mountTable struct {
 	mounts []mount
 }
 
-// levels calls open for every visible cgroup from the process's own outwards,
-// and lists what could not be reached. open returns the level's limit file.
-func (h *Handle) levels(at hierarchy, controller string, table mountTable, open func(dir, path string) *probe, fieldName string) []Gap {
+// mounts reads the mount table that the process's cgroup paths are to be
+// looked up in: for this process its own; for another process of this machine
+// again our own, because it is through our own mounts that we read; for another
+// process of another tree that tree's init's.
+func (r *reader) mounts() (t mountTable) {
+	stranger := r.pid != 0 && !r.tree.live()
+	if stranger {
+		t.read(r.tree, "/proc/1/mountinfo")
+	}
+	if len(t.mounts) == 0 {
+		t.read(r.tree, "/proc/self/mountinfo")
+	}
+	if len(t.mounts) == 0 && stranger {
+		t.read(r.tree, r.proc+"/mountinfo")
+	}
+	return t
+}
+
+func (t *mountTable) read(from tree, name string) {
+	t.file = name
+	f, err := from.open(name)
+	if t.err = err; err != nil {
+		return
+	}
+	t.text, t.err = readWhole(f, make([]byte, 0, 16<<10))
+	f.close()
+	t.mounts = parseMounts(t.text)
+}
+
+// levels lists every visible cgroup of a resource from the process's own
+// outwards, and what keeps some from being seen.
+func (r *reader) levels(res *resource, table *mountTable) {
+	res.gap = Gap{}
 	switch {
-	case h.group.err != nil:
-		return []Gap{{fieldName, "/" + h.group.name, why(h.group.err)}}
-	case at.path == "" && findGroup(h.group.text, "").path != "":
-		return nil // there are hierarchies, and none has the controller: it is off
-	case at.path == "":
-		return []Gap{{fieldName, "/" + h.group.name, "names no cgroup"}}
+	case r.group.err != nil:
+		res.hidden(r.group.name, why(r.group.err))
+		return
+	case res.path == "":
+		if findGroup(r.group.text, "").path == "" {
+			res.hidden(r.group.name, "names no cgroup")
+		}
+		return // there are hierarchies, and none has the controller: it is off
 	case table.err != nil:
-		return []Gap{{fieldName, "/" + table.file, why(table.err)}}
+		res.hidden(table.file, why(table.err))
+		return
 	}
-	m, rest, ok := choose(table.mounts, at, controller)
+	m, rest, ok := choose(table.mounts, res.hierarchy, res.controller)
 	if !ok {
-		h.warn(WarnCgroupUnreachable, at)
-		return []Gap{{fieldName, "/" + table.file, "no cgroup mount shows " + at.path}}
+		res.hidden(table.file, "no cgroup mount shows "+res.path)
+		r.warnUnseen(WarnCgroupUnreachable, res.path)
+		return
 	}
-	var gaps []Gap
-	point := strings.Trim(m.point, "/")
-	top := strings.TrimSuffix(at.path, rest)
-	own := true
+	point := strings.TrimSuffix(m.point, "/")
+	above := len(res.path) - len(rest) // how much of the path the root of the mount takes up
 	for {
-		dir, path := point+rest, top+rest
+		dir, path := point+rest+"/", res.path[:above+len(rest)]
 		if path == "" {
 			path = "/"
 		}
 		// A group whose directory is missing has no files that could be read;
 		// only the process's own can be (it was removed, or is hidden).
-		if own && h.tree.missing(dir) {
-			if len(gaps) == 0 {
-				h.warn(WarnCgroupDeleted, at)
-				gaps = append(gaps, Gap{fieldName, "/" + dir, "no such directory"})
+		if res.levels == nil && r.tree.missing(dir) {
+			if res.gap.Field == "" {
+				res.hidden(point+rest, "no such directory")
+				r.warnUnseen(WarnCgroupDeleted, res.path)
 			}
 		} else {
-			own = false
-			open(strings.TrimPrefix(dir+"/", "/"), path)
+			res.levels = append(res.levels, &level{path: path, dir: dir})
 		}
 		if rest == "" {
-			return gaps
+			return
 		}
 		rest = rest[:strings.LastIndexByte(rest, '/')]
 	}
 }
 
-// warn says once that the process's own group cannot be seen.
-func (h *Handle) warn(code string, at hierarchy) {
-	if len(h.warnings) == 0 {
-		h.warnings = append(h.warnings, Warning{code, Source{File: "/" + h.group.name, Level: at.path}})
+//go:noinline
+func (res *resource) hidden(file, why string) { res.gap = Gap{res.field, file, why} }
+
+// warnUnseen notes once that the process's own group cannot be seen.
+//
+//go:noinline
+func (r *reader) warnUnseen(code, path string) {
+	if r.unseen.Code == "" {
+		r.unseen.Code = code
+		r.unseen.set(r.group.name, path, "")
 	}
 }

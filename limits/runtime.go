@@ -45,16 +45,16 @@ func runtimeGroup(group, mountinfo []byte) (dir string, ok bool) {
 		if !matches || at.v1 && !hasToken(options, "cpu") {
 			return true
 		}
-		root, ok := unescape(fields[3])
-		if good = ok; !ok {
+		root := unescape(fields[3])
+		if good = root != ""; !good {
 			return false
 		}
 		rest, inside := below(at.path, root)
 		if !inside {
 			return true
 		}
-		if dir, good = unescape(fields[4]); good {
-			dir = strings.TrimSuffix(dir, "/") + rest
+		if point := unescape(fields[4]); point != "" {
+			dir = strings.TrimSuffix(point, "/") + rest
 		}
 		return false
 	})

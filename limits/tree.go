@@ -6,11 +6,12 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"strings"
 )
 
 // A tree is a root directory that files are opened in: this machine's, by
-// system calls that allocate nothing, or any fs.FS. Names have no leading
-// slash. live is true for this machine.
+// system calls that allocate nothing, or any fs.FS. Names start with a slash.
+// Errors come bare, without the path. live is true for this machine.
 type tree interface {
 	open(name string) (file, error)
 	// missing reports that there is no such directory. One that may not be
@@ -50,23 +51,31 @@ func (t fsTree) live() bool { return false }
 
 func (t fsTree) missing(name string) bool {
 	info, err := fs.Stat(t.fsys, fsName(name))
-	return isNotExist(err) || err == nil && !info.IsDir()
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
 }
 
 func (t fsTree) open(name string) (file, error) {
 	f, err := t.fsys.Open(fsName(name))
 	if err != nil {
-		return nil, err
+		return nil, bare(err)
 	}
 	return &fsFile{fsys: t.fsys, name: fsName(name), f: f}, nil
 }
 
-// fsName is name as io/fs wants it: "." for the root.
+// fsName is name as io/fs wants it: no slash at either end, "." for the root.
 func fsName(name string) string {
-	if name == "" {
+	if name = strings.Trim(name, "/"); name == "" {
 		return "."
 	}
 	return name
+}
+
+// bare is an error without the path that the message of a path error repeats.
+func bare(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 type fsFile struct {
@@ -84,25 +93,20 @@ func (f *fsFile) readAt(buf []byte, off int64) (int, error) {
 		if err == io.EOF {
 			err = nil
 		}
-		return n, err
+		return n, bare(err)
 	}
 	if off == 0 {
 		text, err := fs.ReadFile(f.fsys, f.name)
 		if err != nil {
-			return 0, err
+			return 0, bare(err)
 		}
 		f.text = text
 	}
 	return copy(buf, f.text[min(off, int64(len(f.text))):]), nil
 }
 
-// why is an error as one word or two, without the path that the message of a
-// path error repeats.
+// why is an error in a word or two.
 func why(err error) string {
-	// Not errors.As: it costs every program that imports this 20 KB.
-	if p, ok := err.(*fs.PathError); ok {
-		err = p.Err
-	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "no such file"
@@ -111,5 +115,3 @@ func why(err error) string {
 	}
 	return err.Error()
 }
-
-func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

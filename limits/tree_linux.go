@@ -5,7 +5,6 @@ package limits
 import (
 	"errors"
 	"math/bits"
-	"os"
 	"syscall"
 	"unsafe"
 )
@@ -20,20 +19,19 @@ func (machine) live() bool { return true }
 
 func (machine) missing(name string) bool {
 	var st syscall.Stat_t
-	err := syscall.Stat("/"+name, &st)
-	return isNotExist(err) || err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFDIR
+	err := syscall.Stat(name, &st)
+	return err == syscall.ENOENT || err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFDIR
 }
 
 func (machine) open(name string) (file, error) {
 	for {
-		fd, err := syscall.Open("/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		if err == syscall.EINTR {
-			continue
+		fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		if err == nil {
+			return descriptor(fd), nil
 		}
-		if err != nil {
+		if err != syscall.EINTR {
 			return nil, err
 		}
-		return descriptor(fd), nil
 	}
 }
 
@@ -52,15 +50,11 @@ func (d descriptor) readAt(buf []byte, off int64) (int, error) {
 	}
 }
 
-// affinity counts the CPUs that the main thread of a process may run on
-// (sched_getaffinity(2)), pid 0 meaning this process. Room for 8192 CPUs, the
-// most a kernel is built for.
-func affinity(pid int) Value[int] {
-	if pid == 0 {
-		pid = os.Getpid()
-	}
+// affinity counts the CPUs that the main thread of this process may run on
+// (sched_getaffinity(2)). Room for 8192 CPUs, the most a kernel is built for.
+func affinity() Value[int] {
 	var mask [8192 / 64]uint64
-	n, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, uintptr(pid), unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
+	n, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, uintptr(syscall.Getpid()), unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
 	if errno != 0 {
 		return Value[int]{}
 	}

@@ -6,6 +6,6 @@ package limits
 
 func thisMachine() (tree, error) { return nil, ErrNotSupported }
 
-func affinity(pid int) Value[int] { return Value[int]{} }
+func affinity() Value[int] { return Value[int]{} }
 
 func gone(err error) bool { return false }

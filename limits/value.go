@@ -48,6 +48,19 @@ func Min[T int | int64 | float64](a, b Value[T]) Value[T] {
 	return Value[T]{}
 }
 
+// tighten takes one more level's limit into account and reports whether it is
+// the tightest so far. One that is unknown may be a limit where there was none.
+func (v *Value[T]) tighten(by Value[T]) bool {
+	if by.State == Known && (v.State != Known || by.N < v.N) {
+		*v = by
+		return true
+	}
+	if by.State == Unknown && v.State == None {
+		v.State = Unknown
+	}
+	return false
+}
+
 // Source says where a number came from.
 type Source struct {
 	File  string // the file, from the root of the tree that was read; "" when no file set it

@@ -42,23 +42,37 @@ const (
 	Would              // a dry run: it would have been set
 )
 
-// Result says what was done and how to undo it.
+// String is the word for it that logs and plans use.
+func (d Did) String() string { return [...]string{"left", "already", "set", "would"}[d] }
+
+// Result says what was done, and can undo it. The zero Result did nothing.
 type Result struct {
 	GOMAXPROCS, GOMEMLIMIT Did
-	// Undo restores every knob that still holds what snug wrote. It does
-	// nothing the second time, and nothing after a later Take.
-	Undo func()
+	take                   int // which take it was; 0: none
 }
 
 // Now reads what the process uses, as far as a decision needs it.
 func Now() plan.Now {
+	n := AtStart()
+	if n.Live >= plan.MinMemory-plan.MinHeadroom {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m) // stops the world
+		n.Live = int64(m.HeapAlloc)
+	}
+	return n
+}
+
+// AtStart is Now for a process that has hardly started: its resident memory
+// stands for the live heap, of which it is an upper bound. That costs neither a
+// stop of the world nor the code for it.
+func AtStart() plan.Now {
 	mu.Lock()
 	defer mu.Unlock()
 	n := plan.Now{
 		Procs:    runtime.GOMAXPROCS(0),
 		NumCPU:   runtime.NumCPU(),
 		MemLimit: debug.SetMemoryLimit(-1),
-		Live:     live(),
+		Live:     resident(),
 	}
 	if procs.owned {
 		n.OwnProcs = int(procs.wrote)
@@ -69,55 +83,55 @@ func Now() plan.Now {
 	return n
 }
 
-// live is the heap in use in bytes, of which the live heap is a part: an upper
-// bound is what a limit must not be below. ReadMemStats stops the world, so it is
-// asked only in a process that once used as much memory as the smallest
-// GOMEMLIMIT there is. (runtime/metrics would not stop it, and would add 30 KB to
-// every program.)
-func live() int64 {
-	if peakRSS() < plan.MinMemory-plan.MinHeadroom {
-		return 0
+// First is Take for the import of a package: it does nothing where something
+// in the program has taken the knobs already, by its own wish.
+func First(p *plan.Plan, dry bool) Result {
+	mu.Lock()
+	defer mu.Unlock()
+	if owner > 0 {
+		return Result{}
 	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
+	return set(p, dry)
 }
 
 // Take makes the process use the plan. With dry it only says what it would do.
+// A knob that snug holds and the plan leaves alone is given back, unless it is
+// left because nothing is known.
 func Take(p *plan.Plan, dry bool) Result {
 	mu.Lock()
 	defer mu.Unlock()
-	var r Result
-	r.GOMAXPROCS = procs.take(&p.GOMAXPROCS, int64(runtime.GOMAXPROCS(0)), p.DefaultProcs, dry, setProcs, restoreProcs)
-	r.GOMEMLIMIT = memory.take(&p.GOMEMLIMIT, debug.SetMemoryLimit(-1), false, dry, setMemory, restoreMemory)
-	if dry {
-		r.Undo = func() {}
-		return r
+	if !dry && p.GOMAXPROCS.Leave && p.GOMAXPROCS.Code != plan.Unknown {
+		undoProcs()
 	}
-	owner++
-	mine := owner
-	r.Undo = func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if owner != mine {
-			return
-		}
-		procs.undo(int64(runtime.GOMAXPROCS(0)), restoreProcs)
-		memory.undo(debug.SetMemoryLimit(-1), restoreMemory)
+	if !dry && p.GOMEMLIMIT.Leave && p.GOMEMLIMIT.Code != plan.Unknown {
+		undoMemory()
+	}
+	return set(p, dry)
+}
+
+func set(p *plan.Plan, dry bool) Result {
+	var r Result
+	if !dry {
+		owner++
+		r.take = owner
+	}
+	r.GOMAXPROCS = procs.take(&p.GOMAXPROCS, int64(runtime.GOMAXPROCS(0)), p.DefaultProcs, dry)
+	if r.GOMAXPROCS == Set {
+		runtime.GOMAXPROCS(int(procs.wrote))
+	}
+	r.GOMEMLIMIT = memory.take(&p.GOMEMLIMIT, debug.SetMemoryLimit(-1), false, dry)
+	if r.GOMEMLIMIT == Set {
+		debug.SetMemoryLimit(memory.wrote)
 	}
 	return r
 }
 
-// take brings one knob to a setting. now is the value it has.
-func (k *knob) take(s *plan.Setting, now int64, byRuntime, dry bool, set func(int64), restore func(*knob)) Did {
-	if k.owned && now != k.wrote {
+// take says what is to be done with a knob whose value is now, and notes it.
+func (k *knob) take(s *plan.Setting, now int64, byRuntime, dry bool) Did {
+	if now != k.wrote {
 		*k = knob{} // somebody else changed it
 	}
 	switch {
-	case s.Leave && k.owned && s.Code != plan.Unknown && !dry:
-		// The reason snug had is gone.
-		k.undo(now, restore)
-		return Left
 	case s.Leave:
 		return Left
 	case s.Value == now:
@@ -128,42 +142,41 @@ func (k *knob) take(s *plan.Setting, now int64, byRuntime, dry bool, set func(in
 	if !k.owned {
 		*k = knob{owned: true, before: now, byRuntime: byRuntime}
 	}
-	set(s.Value)
 	k.wrote = s.Value
 	return Set
 }
 
-// undo gives the knob back as it was, unless somebody else changed it since.
-func (k *knob) undo(now int64, restore func(*knob)) {
-	if k.owned && now == k.wrote {
-		restore(k)
+// Undo restores every knob that still holds what snug wrote. It does nothing
+// the second time, and nothing after a later Take.
+func (r Result) Undo() {
+	mu.Lock()
+	defer mu.Unlock()
+	if r.take == owner {
+		undoProcs()
+		undoMemory()
 	}
-	*k = knob{}
 }
 
-func setProcs(n int64) { runtime.GOMAXPROCS(int(n)) }
-
-func setMemory(n int64) { debug.SetMemoryLimit(n) }
-
-// restoreProcs hands GOMAXPROCS back to the runtime where it was the runtime's
+// undoProcs hands GOMAXPROCS back to the runtime where it was the runtime's
 // and can be (Go 1.25), so that its own updates go on.
-func restoreProcs(k *knob) {
-	if k.byRuntime && safeDefault() && resetProcs() {
-		return
+func undoProcs() {
+	if procs.owned && runtime.GOMAXPROCS(0) == int(procs.wrote) && !(procs.byRuntime && safeDefault() && resetProcs()) {
+		runtime.GOMAXPROCS(int(procs.before))
 	}
-	runtime.GOMAXPROCS(int(k.before))
+	procs = knob{}
 }
 
-func restoreMemory(k *knob) { debug.SetMemoryLimit(k.before) }
+func undoMemory() {
+	if memory.owned && debug.SetMemoryLimit(-1) == memory.wrote {
+		debug.SetMemoryLimit(memory.before)
+	}
+	memory = knob{}
+}
 
 // safeDefault reports whether the runtime may be asked for its default: not
 // while a quota that it cannot convert is in force.
 func safeDefault() bool {
-	h, err := limits.Self()
-	if err != nil {
-		return false
-	}
-	defer h.Close()
-	l, err := h.Read()
+	var l limits.Limits
+	err := limits.Self(&l)
 	return err == nil && !l.CPU.CrashesGo()
 }

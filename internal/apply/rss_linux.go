@@ -2,15 +2,30 @@
 
 package apply
 
-import "syscall"
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
 
-// peakRSS is the most memory this process ever had resident, in bytes, or the
-// one that became it by exec (getrusage(2)). It bounds the live heap from above
-// for the price of one system call.
-func peakRSS() int64 {
-	var ru syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {
-		return 1 << 62
+// resident is how much memory this process has resident, in bytes: the second
+// field of /proc/self/statm, in pages (proc_pid_statm(5)). What cannot be read
+// may be anything.
+func resident() int64 {
+	const unknown = 1 << 62
+	fd, err := syscall.Open("/proc/self/statm", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return unknown
 	}
-	return int64(ru.Maxrss) << 10
+	var buf [128]byte
+	n, _ := syscall.Read(fd, buf[:])
+	syscall.Close(fd)
+	_, rest, _ := strings.Cut(string(buf[:max(n, 0)]), " ")
+	pages, _, _ := strings.Cut(rest, " ")
+	size, err := strconv.ParseInt(pages, 10, 64)
+	if err != nil {
+		return unknown
+	}
+	return size * int64(os.Getpagesize())
 }

@@ -42,12 +42,16 @@ func read[T any](e *env, name string, parse func(string) (T, bool), to *T) {
 	if text == "" {
 		return
 	}
-	v, ok := parse(text)
-	if !ok {
-		e.bad = append(e.bad, limits.Warning{Code: EnvInvalid, Source: limits.Source{File: name, Raw: text}})
-		return
+	if v, ok := parse(text); ok {
+		*to = v
+	} else {
+		e.invalid(name, text)
 	}
-	*to = v
+}
+
+//go:noinline
+func (e *env) invalid(name, text string) {
+	e.bad = append(e.bad, limits.Warning{Code: EnvInvalid, Source: limits.Source{File: name, Raw: text}})
 }
 
 func parseMode(text string) (Mode, bool) {

@@ -23,52 +23,52 @@ type Memory struct {
 	Off     bool    // set GOMEMLIMIT=off
 }
 
-func (in *Input) memory(p *Plan) Setting {
+// memory decides GOMEMLIMIT.
+func (in *Input) memory(p *Plan) {
+	s, now := &p.GOMEMLIMIT, &in.Now
 	if in.Go.Minor != 0 && in.Go.Minor < 19 {
-		return leave(NotSupported)
+		s.leave(NotSupported, 0)
+		return
 	}
 	if text := in.Env.GOMEMLIMIT; text != "" {
 		if _, ok := parseGoBytes(text); !ok {
-			p.warn(EnvInvalid, limits.Source{File: "GOMEMLIMIT", Raw: text})
+			p.warnEnv("GOMEMLIMIT", text)
 		}
-		return byEnv("GOMEMLIMIT", text)
+		s.byEnv("GOMEMLIMIT", text)
+		return
 	}
 	if in.Policy.Memory.Off {
-		return Setting{Value: NoMemLimit, Reason: Reason{Code: Explicit}}
+		s.Value, s.Code = NoMemLimit, Explicit
+		return
 	}
-	s := in.memorySize(p)
-	now := &in.Now
-	if now.Procs != 0 && !in.Policy.Override && now.MemLimit != NoMemLimit && now.MemLimit != now.OwnMemLimit && (s.Leave || s.Value != now.MemLimit) {
-		return byProgram(s, now.MemLimit)
+	in.memorySize(p, s)
+	switch {
+	case now.Procs != 0 && !in.Policy.Override && now.MemLimit != NoMemLimit && now.MemLimit != now.OwnMemLimit && (s.Leave || s.Value != now.MemLimit):
+		s.leave(ProgramSet, float64(now.MemLimit))
+	case !s.Leave && now.Live >= s.Value:
+		p.warn(LiveHeap, &s.Source)
+		s.leave(LiveHeap, float64(now.Live))
 	}
-	if !s.Leave && now.Live >= s.Value {
-		out := leave(LiveHeap)
-		out.Number = float64(now.Live)
-		out.Ignored = append(s.Ignored, s.Reason)
-		p.warn(LiveHeap, s.Source)
-		return out
-	}
-	return s
 }
 
 // memorySize is what limits, hints and policy say, whoever owns the knob.
-func (in *Input) memorySize(p *Plan) Setting {
-	var s Setting
-	limit := in.memoryLimit(p, &s)
+func (in *Input) memorySize(p *Plan, s *Setting) {
+	limit := in.memoryLimit(p, s)
 	spec := &in.Policy.Memory
 	if spec.Bytes > 0 {
 		if limit > 0 && spec.Bytes > limit {
-			p.warn(ExplicitAbove, s.Source)
+			p.warn(ExplicitAbove, &s.Source)
 		}
-		s.Value, s.Reason = spec.Bytes, Reason{Code: Explicit}
-		return s
+		s.Value = spec.Bytes
+		s.because(Explicit, 0, nil)
+		return
 	}
 	if s.Code == "" {
 		s.Leave, s.Code = true, NoLimit
 		if in.Limits.Memory.Soft.State == limits.Unknown {
 			s.Code = Unknown
 		}
-		return s
+		return
 	}
 	if n := in.Policy.Workers; n > 1 {
 		limit /= int64(n)
@@ -80,7 +80,6 @@ func (in *Input) memorySize(p *Plan) Setting {
 	if limit < MinMemory || s.Value < MinMemory-MinHeadroom {
 		s.Value, s.Leave, s.Code = 0, true, TooSmall
 	}
-	return s
 }
 
 // memoryLimit finds the limit that decides. Without one Code stays empty.
@@ -89,29 +88,31 @@ func (in *Input) memoryLimit(p *Plan, s *Setting) int64 {
 	limit, limited := m.Soft.Get()
 	hint := in.Hints.MemoryLimit
 	if limited {
-		s.Reason = Reason{MemoryMax, float64(limit), m.SoftSource}
-		if hard, ok := m.Hard.Get(); !ok || limit < hard {
-			s.Code = MemoryHigh
-			if ok {
-				s.Ignored = append(s.Ignored, Reason{MemoryMax, float64(hard), m.Source})
-			}
+		code := MemoryMax
+		hard, ok := m.Hard.Get()
+		if !ok || limit < hard {
+			code = MemoryHigh
 		}
-		if s.Source.File == limits.HostMemory {
-			s.Code = HostMemory
+		if m.SoftSource.File == limits.HostMemory {
+			code = HostMemory
 		}
+		if ok && limit < hard {
+			s.ignore(&Reason{MemoryMax, float64(hard), m.Source})
+		}
+		s.because(code, float64(limit), &m.SoftSource)
 		if m.Shared {
-			p.warn(MemoryShared, m.Source)
+			p.warn(MemoryShared, &m.Source)
 		}
 	}
-	if hint > 0 {
-		if !limited || hint < limit {
-			if limited {
-				s.Ignored = append(s.Ignored, s.Reason)
-			}
-			s.Reason = Reason{Code: MemoryHint, Number: float64(hint)}
-			return hint
-		}
-		s.Ignored = append(s.Ignored, Reason{Code: HintUnused, Number: float64(hint)})
+	switch {
+	case hint <= 0:
+		return limit
+	case limited && hint >= limit:
+		s.unused(HintUnused, float64(hint))
+		return limit
+	case limited:
+		s.ignore(&s.Reason)
 	}
-	return limit
+	s.because(MemoryHint, float64(hint), nil)
+	return hint
 }

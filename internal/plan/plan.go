@@ -166,33 +166,60 @@ func Decide(in *Input) *Plan {
 		Warnings: append([]limits.Warning(nil), in.Limits.Warnings...),
 	}
 	p.DefaultProcs = in.isDefault()
-	p.GOMAXPROCS = in.procs(p)
-	p.GOMEMLIMIT = in.memory(p)
-	p.GOGC = in.gogc(p)
+	in.procs(p)
+	in.memory(p)
+	in.gogc(p)
 	return p
 }
 
-func (p *Plan) warn(code string, from limits.Source) {
-	p.Warnings = append(p.Warnings, limits.Warning{Code: code, Source: from})
+// The helpers below are called from many places and store many words each.
+// Inlined they would add 10 KB to every program that is fitted.
+
+//go:noinline
+func (p *Plan) warn(code string, from *limits.Source) {
+	p.Warnings = append(p.Warnings, limits.Warning{Code: code, Source: *from})
 }
 
-func leave(code string) Setting { return Setting{Leave: true, Reason: Reason{Code: code}} }
+// warnEnv reports a variable that Go does not understand.
+func (p *Plan) warnEnv(name, value string) {
+	p.warn(EnvInvalid, &limits.Source{File: name, Raw: value})
+}
+
+// because gives a setting its reason. from may be nil.
+//
+//go:noinline
+func (s *Setting) because(code string, number float64, from *limits.Source) {
+	if from == nil {
+		from = &limits.Source{}
+	}
+	s.Reason = Reason{code, number, *from}
+}
+
+// ignore notes a reason that does not decide.
+//
+//go:noinline
+func (s *Setting) ignore(r *Reason) { s.Ignored = append(s.Ignored, *r) }
+
+// unused notes a hint that does not decide.
+func (s *Setting) unused(code string, number float64) {
+	s.ignore(&Reason{Code: code, Number: number})
+}
+
+// leave leaves a knob alone, whatever would have decided.
+//
+//go:noinline
+func (s *Setting) leave(code string, number float64) {
+	if s.Value != 0 {
+		s.ignore(&s.Reason)
+	}
+	s.Value, s.Leave = 0, true
+	s.because(code, number, nil)
+}
 
 // byEnv leaves a knob alone because the operator set it.
-func byEnv(name, value string) Setting {
-	s := leave(EnvSet)
-	s.Source = limits.Source{File: name, Raw: value}
-	return s
-}
-
-// byProgram leaves a knob alone because the program set it to n.
-func byProgram(s Setting, n int64) Setting {
-	out := leave(ProgramSet)
-	out.Number = float64(n)
-	if !s.Leave {
-		out.Ignored = append(s.Ignored, s.Reason)
-	}
-	return out
+func (s *Setting) byEnv(name, value string) {
+	s.Leave = true
+	s.because(EnvSet, 0, &limits.Source{File: name, Raw: value})
 }
 
 // RuntimeProcs is the GOMAXPROCS that the Go runtime chooses by itself
@@ -221,17 +248,19 @@ func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
 	return cpus
 }
 
-func (in *Input) gogc(p *Plan) Setting {
-	text := in.Env.GOGC
+// gogc decides GOGC: only what was asked for.
+func (in *Input) gogc(p *Plan) {
+	s, text := &p.GOGC, in.Env.GOGC
 	valid := validGOGC(text)
 	if text != "" && !valid {
-		p.warn(EnvInvalid, limits.Source{File: "GOGC", Raw: text})
+		p.warnEnv("GOGC", text)
 	}
-	switch {
-	case in.Policy.GOGC == 0:
-		return leave(NotManaged)
+	switch n := in.Policy.GOGC; {
+	case n == 0:
+		s.leave(NotManaged, 0)
 	case valid:
-		return byEnv("GOGC", text)
+		s.byEnv("GOGC", text)
+	default:
+		s.Value, s.Code = int64(n), Explicit
 	}
-	return Setting{Value: int64(in.Policy.GOGC), Reason: Reason{Code: Explicit}}
 }

@@ -13,22 +13,23 @@ import (
 const maxProcs = 8192
 
 // procs decides GOMAXPROCS.
-func (in *Input) procs(p *Plan) Setting {
+func (in *Input) procs(p *Plan) {
+	s, now := &p.GOMAXPROCS, &in.Now
 	if text := in.Env.GOMAXPROCS; text != "" {
 		if validProcs(text) {
-			return byEnv("GOMAXPROCS", text)
+			s.byEnv("GOMAXPROCS", text)
+			return
 		}
-		p.warn(EnvInvalid, limits.Source{File: "GOMAXPROCS", Raw: text})
+		p.warnEnv("GOMAXPROCS", text)
 	}
 	if n := in.Policy.GOMAXPROCS; n > 0 {
-		return Setting{Value: int64(n), Reason: Reason{Code: Explicit}}
+		s.Value, s.Code = int64(n), Explicit
+		return
 	}
-	s := in.size()
-	now := &in.Now
+	in.size(s)
 	if now.Procs != 0 && !in.Policy.Override && now.Procs != now.OwnProcs && !p.DefaultProcs && (s.Leave || s.Value != int64(now.Procs)) {
-		return byProgram(s, int64(now.Procs))
+		s.leave(ProgramSet, float64(now.Procs))
 	}
-	return s
 }
 
 // isDefault reports whether the program's GOMAXPROCS is one that the runtime may
@@ -39,10 +40,9 @@ func (in *Input) isDefault() bool {
 }
 
 // size is what limits, hints and policy say, whoever owns the knob.
-func (in *Input) size() Setting {
+func (in *Input) size(s *Setting) {
 	pol := &in.Policy
-	var s Setting
-	in.cores(&s)
+	in.cores(s)
 	affinity, known := in.Limits.CPU.Affinity.Get()
 	if s.Number == 0 {
 		s.Number = float64(affinity)
@@ -52,7 +52,7 @@ func (in *Input) size() Setting {
 			if !known || in.Limits.CPU.Quota.State == limits.Unknown {
 				s.Code = Unknown
 			}
-			return s
+			return
 		}
 	}
 	cores := s.Number
@@ -65,7 +65,7 @@ func (in *Input) size() Setting {
 		affinity = maxProcs
 		if !(cores < maxProcs) {
 			s.Leave, s.Code = true, Unknown
-			return s
+			return
 		}
 	}
 	if pol.ReserveCPUs > 0 {
@@ -97,30 +97,29 @@ func (in *Input) size() Setting {
 		s.Code = MaxProcs
 	}
 	s.Value = int64(max(n, 1))
-	return s
 }
 
 // cores finds the limit that decides. Without one Number stays 0.
 func (in *Input) cores(s *Setting) {
 	c, h := &in.Limits.CPU, &in.Hints
 	quota, limited := c.Quota.Get()
+	if limited {
+		s.because(in.Policy.Round.code(), quota, &c.Source)
+	}
 	switch {
 	case h.CPULimit > 0 && (!limited || h.CPULimit < quota):
-		s.Code, s.Number = CPULimitHint, h.CPULimit
 		if limited {
-			s.Ignored = append(s.Ignored, Reason{in.Policy.Round.code(), quota, c.Source})
+			s.ignore(&s.Reason)
 		}
-	case limited:
-		s.Code, s.Number, s.Source = in.Policy.Round.code(), quota, c.Source
-		if h.CPULimit > 0 {
-			s.Ignored = append(s.Ignored, Reason{Code: HintUnused, Number: h.CPULimit})
-		}
-	case h.CPURequest > 0:
-		s.Code, s.Number = CPURequest, h.CPURequest
+		s.because(CPULimitHint, h.CPULimit, nil)
+	case h.CPULimit > 0:
+		s.unused(HintUnused, h.CPULimit)
+	case !limited && h.CPURequest > 0:
+		s.because(CPURequest, h.CPURequest, nil)
 		return
 	}
 	if h.CPURequest > 0 {
-		s.Ignored = append(s.Ignored, Reason{Code: RequestUnused, Number: h.CPURequest})
+		s.unused(RequestUnused, h.CPURequest)
 	}
 }
 

@@ -143,19 +143,15 @@ func parseGoBytes(text string) (int64, bool) {
 	if text == "off" {
 		return NoMemLimit, true
 	}
-	digits, shift := text, 0
-	if rest, ok := strings.CutSuffix(text, "B"); ok {
-		digits = rest
-		for i, prefix := range []string{"Ki", "Mi", "Gi", "Ti"} {
-			if rest, ok := strings.CutSuffix(digits, prefix); ok {
-				digits, shift = rest, 10*(i+1)
-				break
-			}
+	digits, unit := strings.CutSuffix(text, "B")
+	shift := 0
+	if end := len(digits) - 2; unit && end >= 0 && digits[end+1] == 'i' {
+		shift = 10 * (strings.IndexByte("KMGT", digits[end]) + 1)
+		if shift == 0 {
+			return 0, false
 		}
+		digits = digits[:end]
 	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 || n > NoMemLimit>>shift {
-		return 0, false
-	}
-	return n << shift, true
+	n, err := strconv.ParseUint(digits, 10, 63)
+	return int64(n) << shift, err == nil && n <= NoMemLimit>>shift
 }

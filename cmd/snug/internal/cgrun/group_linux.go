@@ -240,8 +240,9 @@ func (g *group) clear() (killed int) {
 		if len(left) == 0 {
 			break
 		}
+		atOnce := g.killAll()
 		for _, pid := range left {
-			if g.kill(pid) && !seen[pid] {
+			if (atOnce || g.kill(pid)) && !seen[pid] {
 				seen[pid] = true
 				killed++
 			}
@@ -249,6 +250,18 @@ func (g *group) clear() (killed int) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	return killed
+}
+
+// killAll kills whatever is in the group, if it has a v2 part that can do so (since
+// Linux 5.14): no fork gets away. Every process of the command is in every part,
+// unless it had the privilege to move.
+func (g *group) killAll() bool {
+	for _, p := range g.parts {
+		if !p.v1 && !g.scope && write(p.dir, "cgroup.kill", "1") == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // kill kills a process if it is in this group. The descriptor is opened before

@@ -22,7 +22,7 @@ func cpuLimit(fsys fs.FS, dir string, v1 bool) (quota, period int64, file string
 	if v1 {
 		file = path.Join(dir, "cpu.cfs_quota_us")
 		if q, err = readText(fsys, file); err == nil {
-			p, err = readText(fsys, path.Join(dir, "cpu.cfs_period_us"))
+			p, _ = readText(fsys, path.Join(dir, "cpu.cfs_period_us")) // a quota without a period is garbage, below
 		}
 	} else {
 		file = path.Join(dir, "cpu.max")

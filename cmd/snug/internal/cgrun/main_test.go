@@ -29,6 +29,9 @@ import (
 //	as-suicide SIGNAL         dies of a signal
 func TestMain(m *testing.M) {
 	ChildMain()
+	if filepath.Base(os.Args[0]) == "systemd-run" {
+		os.Exit(asSystemdRun(os.Args[1:]))
+	}
 	if len(os.Args) > 1 {
 		if role, ok := strings.CutPrefix(os.Args[1], "as-"); ok {
 			os.Exit(play(role, os.Args[2:]))
@@ -186,20 +189,22 @@ func encode(v any) int {
 }
 
 // asCounter appends the name of every signal it gets to a file, and ends well at
-// SIGTERM. SIGURG is the runtime's own. SIGTSTP keeps its default action.
+// SIGTERM. SIGURG is the runtime's own; those that stop keep their default action.
 func asCounter(name string) int {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return 96
 	}
 	c := make(chan os.Signal, 100)
-	signal.Notify(c)
-	signal.Reset(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
+	for sig := syscall.Signal(1); sig <= 64; sig++ {
+		switch sig {
+		case syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGURG:
+		default:
+			signal.Notify(c, sig)
+		}
+	}
 	fmt.Fprintln(f, "ready")
 	for sig := range c {
-		if sig == syscall.SIGURG {
-			continue
-		}
 		fmt.Fprintln(f, int(sig.(syscall.Signal)))
 		if sig == syscall.SIGTERM {
 			return 0

@@ -37,8 +37,5 @@ func Start(context.Context, Spec) (*Child, error) { return nil, ErrNotSupported 
 // Foreground returns ErrNotSupported.
 func Foreground(Spec) (Result, error) { return Result{}, ErrNotSupported }
 
-// LookPath returns ErrNotSupported.
-func LookPath(name string, env []string, dir string) (string, error) { return "", ErrNotSupported }
-
 // Finish ends this process with the exit code.
 func (e Exit) Finish() { os.Exit(e.Code) }

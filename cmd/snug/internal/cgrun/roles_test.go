@@ -205,3 +205,54 @@ func asShell(file string, args []string) int {
 		}
 	}
 }
+
+// asSystemdRun does what systemd-run would, in the groups and with the quirk that
+// CGRUN_FAKE_SYSTEMD names.
+func asSystemdRun(args []string) int {
+	how := strings.Fields(os.Getenv("CGRUN_FAKE_SYSTEMD"))
+	quirk, parents := how[0], how[1:]
+	name, set := "", map[string]string{}
+	for args[0] != "--" {
+		if value, ok := strings.CutPrefix(args[0], "--unit="); ok {
+			name = value
+		}
+		if args[0] == "-p" {
+			args = args[1:]
+			key, value, _ := strings.Cut(args[0], "=")
+			set[key] = value
+		}
+		args = args[1:]
+	}
+	if quirk == "refuse" {
+		fmt.Fprintln(os.Stderr, "Failed to connect to bus: No medium found")
+		return 1
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(set["CPUQuota"], "%"), 64)
+	check(err)
+	quota := strconv.Itoa(int(percent*1000 + 0.5))
+	if quirk == "half-quota" {
+		quota = strconv.Itoa(int(percent * 500))
+	}
+	if quirk == "elsewhere" {
+		name = "other.scope"
+	}
+	for _, parent := range parents {
+		dir := filepath.Join(parent, name)
+		if err := os.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
+			check(err)
+		}
+		for file, value := range map[string]string{
+			"cpu.max": quota + " 100000", "cpu.cfs_quota_us": quota,
+			"memory.max": set["MemoryMax"], "memory.limit_in_bytes": set["MemoryMax"],
+		} {
+			if quirk == "no-quota" && strings.HasPrefix(file, "cpu") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
+				check(os.WriteFile(filepath.Join(dir, file), []byte(value), 0))
+			}
+		}
+		check(os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0))
+	}
+	return become(args[1:])
+}

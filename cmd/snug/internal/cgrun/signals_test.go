@@ -94,18 +94,14 @@ type terminal struct {
 	done           chan outcome
 }
 
-func openTerminal(t *testing.T, flags string) *terminal {
+// openPTY returns both ends of a new pseudo-terminal (pty(7)).
+func openPTY(t *testing.T) (master, slave *os.File) {
 	t.Helper()
-	dir := t.TempDir()
-	x := &terminal{t: t, log: filepath.Join(dir, "log"), counts: filepath.Join(dir, "signals"), done: make(chan outcome, 1)}
-	ready := filepath.Join(dir, "ready")
-
-	var err error
-	x.master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd := int(x.master.Fd())
+	fd := int(master.Fd())
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +109,21 @@ func openTerminal(t *testing.T, flags string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slave, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return master, slave
+}
+
+func openTerminal(t *testing.T, flags string) *terminal {
+	t.Helper()
+	dir := t.TempDir()
+	x := &terminal{t: t, log: filepath.Join(dir, "log"), counts: filepath.Join(dir, "signals"), done: make(chan outcome, 1)}
+	ready := filepath.Join(dir, "ready")
+
+	var slave *os.File
+	x.master, slave = openPTY(t)
 	defer slave.Close()
 	orders, w, err := os.Pipe()
 	if err != nil {
@@ -256,3 +263,68 @@ func TestJobControl(t *testing.T) {
 	<-x.done
 }
 
+func TestHangUpReachesTheCommandOnce(t *testing.T) {
+	needRoot(t)
+	// Without a shell snug leads the session, and a terminal that hangs up tells
+	// the leader alone.
+	file := filepath.Join(t.TempDir(), "signals")
+	master, slave := openPTY(t)
+	cmd := snug("-cpus 1", "as-counter", file)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	until(t, "the command is ready", func() bool { return len(lines(file)) == 1 })
+	master.Close()
+	until(t, "SIGHUP arrives", func() bool { return len(signalsIn(file)) > 0 })
+	settle()
+	if got := signalsIn(file); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("the command got %v, want one SIGHUP", got)
+	}
+	cmd.Process.Signal(unix.SIGTERM)
+	if o := ended(t, cmd, cmd.Wait()); o.code != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestCatchKnowsTheSender(t *testing.T) {
+	signals, release, err := catch([]syscall.Signal{unix.SIGUSR1, unix.SIGALRM, 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	unix.Kill(os.Getpid(), unix.SIGUSR1)
+	if r := <-signals; r.sig != unix.SIGUSR1 || !r.fromProcess() || int(r.from) != os.Getpid() {
+		t.Errorf("kill(2) was received as %+v", r)
+	}
+	unix.Tgkill(os.Getpid(), unix.Gettid(), 40)
+	if r := <-signals; r.sig != 40 || !r.fromProcess() || int(r.from) != os.Getpid() {
+		t.Errorf("tgkill(2) was received as %+v", r)
+	}
+	if _, err := unix.Setitimer(unix.ITIMER_REAL, unix.Itimerval{Value: unix.Timeval{Usec: 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-signals; r.sig != unix.SIGALRM || r.fromProcess() {
+		t.Errorf("the kernel's timer was received as %+v", r)
+	}
+	// Many at once, on all threads, while the runtime sends itself SIGURG.
+	for range 20 {
+		go unix.Kill(os.Getpid(), 40)
+	}
+	for range 20 {
+		if r := <-signals; r.sig != 40 { // real-time signals queue
+			t.Errorf("received %+v", r)
+		}
+	}
+
+	ours := new(kernelSigaction)
+	sigaction(unix.SIGUSR1, nil, ours)
+	release()
+	after := new(kernelSigaction)
+	sigaction(unix.SIGUSR1, nil, after)
+	if handler, _ := handlerPC(); ours.handler != handler || after.handler == handler {
+		t.Error("the handler was not put in place, or not taken away")
+	}
+}

@@ -68,7 +68,7 @@ func (s *Spec) want() (want, error) {
 	}
 	if s.MemoryBytes > 0 && s.MemoryBytes < MinMemoryBytes {
 		return bad(fmt.Sprintf("memory limit of %d bytes is too small to start a command in", s.MemoryBytes),
-			"use at least 1MiB; a Go program wants 8MiB or more")
+			"use at least 1MiB; the smallest Go programs want 2MiB")
 	}
 	return w, nil
 }

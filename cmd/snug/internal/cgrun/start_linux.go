@@ -40,10 +40,6 @@ func Start(ctx context.Context, spec Spec) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, stateErr := stateDir()
-	if stateErr == nil {
-		sweep(state)
-	}
 	m, name := thisMachine(), newName()
 	attempts, tried := plan(m, w, name)
 	for _, a := range attempts {
@@ -52,7 +48,7 @@ func Start(ctx context.Context, spec Spec) (*Child, error) {
 		if a.way == WaySystemd {
 			c, err = s.inScope(ctx, a, w, name)
 		} else {
-			c, err = s.inGroup(ctx, a, w, name, state, stateErr)
+			c, err = s.inGroup(ctx, a, w, name)
 		}
 		if err == nil {
 			return c, nil
@@ -98,14 +94,17 @@ type starter struct {
 	machine machine
 }
 
-// inGroup makes a group and starts the command in it.
-func (s starter) inGroup(ctx context.Context, a attempt, w want, name, state string, stateErr error) (*Child, error) {
+// inGroup makes a group and starts the command in it. First it removes what
+// earlier runs could not.
+func (s starter) inGroup(ctx context.Context, a attempt, w want, name string) (*Child, error) {
 	dirs := make([]string, len(a.parts))
 	for i, p := range a.parts {
 		dirs[i] = p.dir
 	}
-	r := &record{name: name}
+	var r *record
+	state, stateErr := stateDir()
 	if stateErr == nil {
+		sweep(state)
 		r, stateErr = newRecord(state, dirs, name)
 	}
 	g, err := makeGroup(a, w, r)

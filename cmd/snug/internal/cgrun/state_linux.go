@@ -29,7 +29,6 @@ import (
 // drops the lock with the process, however it ends. A pid is not in it: pids are
 // used again.
 type record struct {
-	name string // of the groups
 	file *os.File
 }
 
@@ -46,8 +45,8 @@ func newName() string {
 	return "snug-" + hex.EncodeToString(b[:])
 }
 
-// stateDir returns the directory of this user's records, made if need be, or an
-// error if no place is this user's alone.
+// stateDir returns the directory of this user's records, made if need be and left
+// there, or an error if no place is this user's alone.
 func stateDir() (string, error) {
 	uid := os.Geteuid()
 	var list []string
@@ -88,34 +87,33 @@ func bootID() string {
 }
 
 // newRecord writes down, before they are made, which groups will be. Without a
-// place for it the record is still returned, with the reason: the run cleans up
-// after itself as ever, but nobody will if it is killed.
+// record a run cleans up after itself as ever, but nobody will if it is killed; a
+// nil record is fine to use.
 func newRecord(dir string, groups []string, name string) (*record, error) {
-	r := &record{name: name}
 	file := path.Join(dir, name+".json")
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
 		os.Remove(file)
 		f.Close()
-		return r, &os.PathError{Op: "flock", Path: file, Err: err}
+		return nil, &os.PathError{Op: "flock", Path: file, Err: err}
 	}
 	// Between the two a sweep may have found it without a lock, and empty.
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Nlink == 0 {
 		f.Close()
-		return r, fmt.Errorf("the record was removed by another run, %s", file)
+		return nil, fmt.Errorf("the record was removed by another run, %s", file)
 	}
-	r.file = f
+	r := &record{file: f}
 	text, err := json.Marshal(recordText{bootID(), groups})
 	if err == nil {
 		_, err = f.Write(text)
 	}
 	if err != nil {
 		r.drop()
-		return r, err
+		return nil, err
 	}
 	return r, nil
 }

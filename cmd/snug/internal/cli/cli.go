@@ -51,6 +51,7 @@ to try.`,
 		Example: `  snug                            the verdict on this container
   snug limits --pid 4711          what the container gives process 4711
   snug plan --exe ./server        what ./server should use here, and why
+  snug run -- ./server            start ./server with that
   snug plan --root case.txtar     the same in a saved situation (snug collect)`,
 		Args:              cobra.ArbitraryArgs,
 		SilenceErrors:     true,
@@ -78,6 +79,16 @@ to try.`,
 	}
 	root.SetHelpCommandGroupID(groupPlumbing)
 	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return unknownCommand(root, strings.Join(args, " "))
+				}
+				return nil
+			}
+		}
+	}
 	return root
 }
 

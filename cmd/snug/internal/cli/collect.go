@@ -1,7 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/collect"
+	"github.com/snug-go/snug/internal/fixture"
+)
 
 func newCollect(u *ui) *cobra.Command {
-	return &cobra.Command{Use: "collect", GroupID: groupPlumbing, Run: func(*cobra.Command, []string) {}}
+	var at place
+	var file string
+	var raw bool
+	cmd := &cobra.Command{
+		Use:   "collect [--root DIR] [--pid N] [-o FILE] [--raw]",
+		Short: "Save what limits are read from, for a bug report or a test",
+		Long: `Save the situation that a process is in: its cgroup file, mount table and CPUs
+allowed, MemTotal, and the limits and counters of every cgroup that can be seen.
+Never an environment or a command line. The text that is written can be read
+back with --root, and answers as the machine did.
+
+Names, ids and paths are replaced by made-up ones, unless --raw is given. Read
+the file before you hand it on.`,
+		Example: `  snug collect --pid 4711 -o case.txtar
+  snug plan --root case.txtar`,
+		GroupID: groupPlumbing,
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := at.open(); err != nil {
+				return err
+			}
+			s, err := collect.Situation(at.fsys, int(at.pid), raw)
+			if err != nil {
+				return at.failure(err)
+			}
+			text := fixture.Format(s)
+			if file == "" || file == "-" {
+				return u.write(text)
+			}
+			if err := os.WriteFile(file, text, 0o644); err != nil {
+				return failed("cannot write, "+reason(err)+", "+file, "")
+			}
+			names := "names, ids and paths are made up"
+			if raw {
+				names = "names, ids and paths are the real ones"
+			}
+			u.note("wrote %s: %s; read it before you hand it on", file, names)
+			return nil
+		},
+	}
+	at.add(cmd)
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write to `FILE` instead of stdout")
+	cmd.Flags().BoolVar(&raw, "raw", false, "keep the real names, ids and paths")
+	return cmd
 }

@@ -3,8 +3,11 @@
 package cli
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/internal/plan"
@@ -52,13 +55,13 @@ func limitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
 		d.CPU.Request = &d.CPU.Candidates[0]
 	}
 	if c.Cpuset != "" {
-		d.CPU.Cpuset = &c.Cpuset
+		d.CPU.Cpuset = new(utf8Only(c.Cpuset))
 	}
 	if d.CPU.ThrottledPeriods != nil {
 		d.CPU.ThrottledSeconds = new(c.Throttle.Time.Seconds())
 	}
 	for _, level := range c.Levels {
-		d.CPU.Levels = append(d.CPU.Levels, finding.Level{Source: finding.Source(level.Source), Quota: known(level.Quota)})
+		d.CPU.Levels = append(d.CPU.Levels, finding.Level{Source: sourceOf(level.Source), Quota: known(level.Quota)})
 	}
 	return d
 }
@@ -75,7 +78,29 @@ func source(s limits.Source) *finding.Source {
 	if s == (limits.Source{}) {
 		return nil
 	}
-	return new(finding.Source(s))
+	return new(sourceOf(s))
+}
+
+func sourceOf(s limits.Source) finding.Source {
+	return finding.Source{File: utf8Only(s.File), Level: utf8Only(s.Level), Raw: utf8Only(s.Raw)}
+}
+
+// utf8Only writes bytes that are no text as \xff: JSON could not hold them.
+func utf8Only(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		} else {
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
 }
 
 func pressure(p *limits.Pressure) *finding.Pressure {
@@ -89,7 +114,7 @@ func pressure(p *limits.Pressure) *finding.Pressure {
 func gaps(list []limits.Gap) []finding.Gap {
 	out := []finding.Gap{}
 	for _, g := range list {
-		out = append(out, finding.Gap(g))
+		out = append(out, finding.Gap{Field: g.Field, File: utf8Only(g.File), Why: utf8Only(g.Why)})
 	}
 	return out
 }
@@ -97,7 +122,7 @@ func gaps(list []limits.Gap) []finding.Gap {
 func warnings(list []limits.Warning) []finding.Warning {
 	out := []finding.Warning{}
 	for _, w := range list {
-		out = append(out, finding.Warning{Code: w.Code, Text: plan.WarningText(w), Source: finding.Source(w.Source)})
+		out = append(out, finding.Warning{Code: w.Code, Text: utf8Only(plan.WarningText(w)), Source: sourceOf(w.Source)})
 	}
 	return out
 }
@@ -145,7 +170,7 @@ const (
 func reasonOf(s *plan.Setting, u unit) finding.Reason { return oneReason(s.Reason, s.Value, u) }
 
 func oneReason(r plan.Reason, value int64, u unit) finding.Reason {
-	out := finding.Reason{Code: r.Code, Text: plan.Text(r, value), Source: source(r.Source)}
+	out := finding.Reason{Code: r.Code, Text: utf8Only(plan.Text(r, value)), Source: source(r.Source)}
 	switch {
 	case r.Number == 0:
 	case u == inCores:
@@ -192,7 +217,7 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	case !r.Cgroups && in.Go.Minor != 0 && in.Go.Minor < 25:
 		r.Text = "it does not look at cgroups"
 	case !r.Cgroups:
-		r.Text = "containermaxprocs=0 keeps it from looking at cgroups"
+		r.Text = "GODEBUG containermaxprocs=0, which a go line below 1.25 implies, keeps it from looking at cgroups"
 	case limited && quota < cores:
 		r.Text = "it reads the quota of its own cgroup, " + formatCores(cores) + ", and not the tighter one above"
 	case limited && cores > float64(p.Runtime):
@@ -202,9 +227,11 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	case limited:
 		r.Text = "its quota is " + formatCores(cores) + ", rounded up"
 	case any && own != nil && own.Quota.State == limits.Known:
-		r.Text = "it does not understand the text of the quota"
+		r.Text = "it does not find this quota"
 	case any:
 		r.Text = "it finds no quota in its own cgroup and does not look above it"
+	case c.Quota.State == limits.Unknown:
+		r.Text = "it cannot read a quota either"
 	default:
 		r.Text = "it finds no quota"
 	}

@@ -25,7 +25,18 @@ type place struct {
 	fsys fs.FS // nil = this machine
 }
 
-const rootHint = "--root takes the root directory of a tree (a node's /host), or a file that snug collect wrote"
+const (
+	rootHint  = "--root takes the root directory of a tree (a node's /host), or a file that snug collect wrote"
+	ownerHint = "read it as the user who owns it, or as root"
+)
+
+// unopened is a root that cannot be opened.
+func unopened(name string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return failed(reason(err)+", "+name, ownerHint)
+	}
+	return failed(reason(err)+", "+name, rootHint)
+}
 
 func (p *place) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.root, "root", "", "read the tree in `DIR`, or a situation saved by snug collect")
@@ -50,7 +61,7 @@ func (p *pidFlag) Set(text string) error {
 func (p *place) target() finding.Target {
 	var t finding.Target
 	if p.root != "" {
-		t.Root = &p.root
+		t.Root = new(utf8Only(p.root))
 	}
 	if p.pid != 0 {
 		t.PID = new(int(p.pid))
@@ -82,13 +93,13 @@ func (p *place) open() error {
 	info, err := os.Stat(p.root)
 	switch {
 	case err != nil:
-		return failed(reason(err)+", "+p.root, rootHint)
+		return unopened(p.root, err)
 	case info.IsDir():
 		root, err := os.OpenRoot(p.root)
 		if err != nil {
-			return failed(reason(err)+", "+p.root, rootHint)
+			return unopened(p.root, err)
 		}
-		p.fsys = root.FS()
+		p.fsys = tree{root}
 	case info.Mode().IsRegular():
 		if p.fsys, err = openSituation(p.root); err != nil {
 			return err
@@ -99,18 +110,15 @@ func (p *place) open() error {
 	return p.check()
 }
 
-// maxSituation bounds what is read of a file that may not be a situation.
-const maxSituation = 64 << 20
-
 func openSituation(name string) (fs.FS, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, failed(reason(err)+", "+name, rootHint)
+		return nil, unopened(name, err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSituation))
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
-		return nil, failed(reason(err)+", "+name, rootHint)
+		return nil, unopened(name, err)
 	}
 	s, err := fixture.Parse(data)
 	if err != nil {
@@ -136,7 +144,7 @@ func (p *place) check() error {
 		switch {
 		case err == nil:
 		case !errors.Is(err, fs.ErrNotExist):
-			return failed(reason(err)+", "+dir+" of "+p.root, "read it as the user who owns the tree, or as root")
+			return failed(reason(err)+", "+dir+" of "+p.root, ownerHint)
 		case dir == "proc":
 			return failed("no proc in this tree, "+p.root, rootHint)
 		default:
@@ -149,24 +157,30 @@ func (p *place) check() error {
 // read reads the limits there.
 func (p *place) read() (limits.Limits, error) {
 	l, err := limits.Read(p.fsys, int(p.pid))
+	return l, p.failure(err)
+}
+
+// failure says what reading there ran into; nil for a nil error.
+func (p *place) failure(err error) error {
 	switch {
 	case err == nil:
-		return l, nil
+		return nil
 	case errors.Is(err, limits.ErrNoProcess):
 		where := "pid " + p.pid.String()
 		if p.root != "" {
 			where += " of " + p.root
 		}
-		return l, failed("no such process, "+where, "it may have ended, or belong to another PID namespace")
+		return failed("no such process, "+where, "it may have ended, or belong to another PID namespace")
 	case errors.Is(err, limits.ErrNotSupported):
-		return l, failed(err.Error(), "read a saved situation with --root FILE; snug collect writes one on the Linux machine")
+		return failed(err.Error(), "read a saved situation with --root FILE; snug collect writes one on the Linux machine")
 	}
-	return l, err
+	return err
 }
 
 // environ looks up what the process there has in its environment, and only the
 // names that snug and Go read: the rest of an environment holds secrets. A
-// tree without environments (a saved situation) has nothing set.
+// tree without environments (a saved situation) has nothing set. The SNUG
+// variables of whoever asks win over those of the process.
 func (p *place) environ(own func(string) string) (func(string) string, []finding.Gap) {
 	if p.self() {
 		return own, nil
@@ -194,7 +208,12 @@ func (p *place) environ(own func(string) string) (func(string) string, []finding
 			vars[name] = value
 		}
 	}
-	return func(name string) string { return vars[name] }, gaps
+	return func(name string) string {
+		if value := own(name); value != "" && strings.HasPrefix(name, "SNUG") {
+			return value
+		}
+		return vars[name]
+	}, gaps
 }
 
 // readable reports whether a variable of another process may be looked at.

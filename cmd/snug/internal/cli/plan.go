@@ -33,7 +33,9 @@ What you know and the process cannot see: --cpu-limit, --cpu-request and
 (SNUG_ROUND, SNUG_MIN_PROCS, SNUG_CPU_LIMIT, ...); the flag wins over it.
 
 A GOMAXPROCS, GOMEMLIMIT or GOGC that the operator put into the environment is
-left alone. With --pid or --root the environment is that process's.`,
+left alone. With --pid or --root it is that process's environment which counts.
+The program is taken for recent Go, unless --go or --exe says what it is, or the
+process that --pid names does.`,
 		Example: `  snug plan
   snug plan --exe ./server
   snug plan --pid 4711 --round floor --json
@@ -100,11 +102,9 @@ func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Pla
 		Hints:  hints,
 		Policy: policy,
 	}
-	exe := goproc.Exe{IsGo: true, Minor: q.version.minor, GoVersion: q.version.text}
-	if q.exe != "" {
-		if exe, err = readExe(q.exe); err != nil {
-			return nil, nil, err
-		}
+	exe, file, noExe, err := q.program()
+	if err != nil {
+		return nil, nil, err
 	}
 	in.Go = plan.Go{Minor: exe.Minor, Blind: !exe.Aware(getenv("GODEBUG"))}
 	l, err := q.at.read()
@@ -120,15 +120,39 @@ func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Pla
 	p.Warnings = append(bad, p.Warnings...)
 	d := planDocument(p, &in, q.at.target())
 	d.Mode = []string{plan.On: "on", plan.Observe: "observe", plan.Disable: "off"}[mode]
-	d.Unknown = append(d.Unknown, hidden...)
+	d.Unknown = append(append(d.Unknown, hidden...), noExe...)
 	if exe.GoVersion != "" {
 		d.Runtime.Go = &exe.GoVersion
 	}
-	if q.exe != "" {
-		d.Program = &finding.Program{File: q.exe, Main: exe.Main, Setters: exe.Setters()}
+	if file != "" {
+		d.Program = &finding.Program{File: utf8Only(file), Main: utf8Only(exe.Main), Setters: exe.Setters()}
 	}
 	d.Next = q.next(d)
 	return &l, d, nil
+}
+
+// program is the Go program that the plan is for, and its file where there is
+// one: what --go or --exe says, or what the process that --pid names runs. A
+// running program that cannot be recognised is a gap, since the plan holds for
+// recent Go all the same.
+func (q *question) program() (exe goproc.Exe, file string, unknown []finding.Gap, err error) {
+	switch {
+	case q.exe != "":
+		exe, err = readExe(q.exe)
+		return exe, q.exe, nil, err
+	case q.version.text == "" && q.at.root == "" && q.at.pid != 0:
+		file = "/proc/" + q.at.pid.String() + "/exe"
+		exe, err := goproc.ReadExe(file)
+		why := exe.What
+		if err != nil {
+			why = reason(err)
+		}
+		if why == "" {
+			return exe, file, nil, nil
+		}
+		unknown = append(unknown, finding.Gap{Field: "program", File: file, Why: why})
+	}
+	return goproc.Exe{IsGo: true, Minor: q.version.minor, GoVersion: q.version.text}, "", unknown, nil
 }
 
 // next is the one command that leads on from a plan.
@@ -142,6 +166,9 @@ func (q *question) next(d *finding.Plan) string {
 	}
 	if len(d.Warnings) > 0 {
 		return "snug explain " + d.Warnings[0].Code
+	}
+	if d.GOMAXPROCS.Code == plan.NoLimit {
+		return "snug explain " + d.GOMEMLIMIT.Code
 	}
 	return "snug explain " + d.GOMAXPROCS.Code
 }

@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -91,7 +90,7 @@ func (u *ui) write(answer []byte) error {
 
 // note is one line of talk.
 func (u *ui) note(format string, args ...any) {
-	fmt.Fprintln(u.err, "snug: "+printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(u.err, "snug: "+report.Clean(fmt.Sprintf(format, args...)))
 }
 
 // complain shows an error and returns its exit code.
@@ -103,20 +102,6 @@ func (u *ui) complain(err error) int {
 		u.note("hint: %s", f.hint)
 	}
 	return f.code
-}
-
-// printable escapes what would act on a terminal, line ends included.
-func printable(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0xfffd {
-			q := fmt.Sprintf("%q", r)
-			b.WriteString(q[1 : len(q)-1])
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // reason is an error without the path and the operation that the message of a

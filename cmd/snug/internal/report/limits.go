@@ -88,7 +88,7 @@ func cpuRows(d *finding.Limits) [][]string {
 	if c.Affinity != nil {
 		note := "affinity"
 		if c.Cpuset != nil {
-			note = "affinity; the group's cpuset is " + clean(*c.Cpuset)
+			note = "affinity; the group's cpuset is " + Clean(*c.Cpuset)
 		}
 		add("may run on", plural(*c.Affinity, "CPU"), note)
 	} else {
@@ -111,7 +111,7 @@ func cpuRows(d *finding.Limits) [][]string {
 	case c.Shares != nil:
 		add("shares", number(float64(*c.Shares)), request(c))
 	}
-	if c.Pressure != nil && c.Pressure.Some10 != nil {
+	if above(c.Pressure) {
 		add("pressure", percent(*c.Pressure.Some10), "of the last 10 s some task waited for a CPU")
 	}
 	return rows
@@ -128,21 +128,26 @@ func levelsUp(c *finding.CPU) int {
 
 // request says what a weight may stand for.
 func request(c *finding.CPU) string {
-	var words []string
+	var numbers []string
+	orNone := ""
 	for _, r := range c.Candidates {
 		if r == 0 {
-			words = append(words, "nobody set one")
-		} else {
-			words = append(words, "a request of "+plural(r, "core"))
+			orNone = ", or none"
+			continue
 		}
+		numbers = append(numbers, number(r))
 	}
 	switch {
-	case len(words) == 0:
-		return "no request"
+	case len(c.Candidates) == 0:
+		return "no CPU request"
 	case c.Request != nil:
-		return words[0]
+		return "a CPU request of " + plural(*c.Request, "core")
 	}
-	return "ambiguous: " + strings.Join(words, ", or ")
+	cores := strings.Join(numbers, " or ") + " cores"
+	if len(numbers) == 1 && numbers[0] == "1" {
+		cores = "1 core"
+	}
+	return "ambiguous: a CPU request of " + cores + orNone
 }
 
 func memoryRows(d *finding.Limits) [][]string {
@@ -193,8 +198,11 @@ func memoryRows(d *finding.Limits) [][]string {
 			add(row.what, number(float64(*row.n)), row.note)
 		}
 	}
-	if m.Pressure != nil && m.Pressure.Some10 != nil {
+	if above(m.Pressure) {
 		add("pressure", percent(*m.Pressure.Some10), "of the last 10 s some task waited for memory")
 	}
 	return rows
 }
+
+// above reports whether there is pressure worth a line.
+func above(p *finding.Pressure) bool { return p != nil && p.Some10 != nil && *p.Some10 > 0 }

@@ -10,42 +10,53 @@ import (
 )
 
 func (p *page) plan(d *finding.Plan) {
-	p.line("%s", Asks(d))
+	switch asks := Asks(d); {
+	case asks != "" && d.Mode == "observe":
+		p.line("%s, if SNUG=observe were not set", asks)
+	case asks != "":
+		p.line("%s", asks)
+	case d.GOMAXPROCS.Code == d.GOMEMLIMIT.Code:
+		p.line("nothing to set: %s", Clean(d.GOMAXPROCS.Text))
+	default:
+		p.line("nothing to set")
+	}
 	p.line("")
-	procs := d.GOMAXPROCS.Value
-	value := "leave"
-	if procs != nil {
-		value = strconv.FormatInt(*procs, 10)
+	procs := "leave"
+	if n := d.GOMAXPROCS.Value; n != nil {
+		procs = strconv.FormatInt(*n, 10)
 	}
 	rows := [][]string{
-		{"knob", "value", "why", "from"},
-		{"GOMAXPROCS", value, why(d.GOMAXPROCS.Reason), from(d.GOMAXPROCS.Source)},
+		{"knob", "value", "why", ""},
+		{"GOMAXPROCS", procs, why(d.GOMAXPROCS.Reason), from(d.GOMAXPROCS.Source)},
 		{"GOMEMLIMIT", amount(d.GOMEMLIMIT.Value, size), why(d.GOMEMLIMIT.Reason), from(d.GOMEMLIMIT.Source)},
 		{"GOGC", amount(d.GOGC.Value, percentage), why(d.GOGC.Reason), from(d.GOGC.Source)},
 	}
-	for i := range rows {
-		if n := len(rows[i]); rows[i][n-1] == "" {
-			rows[i] = rows[i][:n-1]
+	for _, row := range rows {
+		if row[3] != "" {
+			rows[0][3] = "from"
 		}
 	}
 	p.table(rows)
 	p.line("")
 	p.line("%s", alone(&d.Runtime))
 	if g := d.Program; g != nil {
-		p.line("for %s%s", clean(g.File), inside(g))
+		p.line("for %s%s", Clean(g.File), inside(g))
 		for _, s := range g.Setters {
-			p.line("it links %s, which sets knobs by itself", clean(s))
+			p.line("it links %s, which can set knobs by itself", Clean(s))
 		}
 	}
 	p.target(d.Target)
 	p.notes(d.Warnings, d.Unknown)
+	if len(d.GOMAXPROCS.Ignored)+len(d.GOMEMLIMIT.Ignored)+len(d.GOGC.Ignored) > 0 {
+		p.line("")
+	}
 	p.ignored("GOMAXPROCS", d.GOMAXPROCS.Ignored)
 	p.ignored("GOMEMLIMIT", d.GOMEMLIMIT.Ignored)
 	p.ignored("GOGC", d.GOGC.Ignored)
 	p.next(d.Next)
 }
 
-// Asks is a plan as one would type it: the knobs to set, or that there are none.
+// Asks is a plan as one would type it: the knobs to set, "" when there are none.
 func Asks(d *finding.Plan) string {
 	var set []string
 	if v := d.GOMAXPROCS.Value; v != nil {
@@ -58,9 +69,6 @@ func Asks(d *finding.Plan) string {
 	if v := d.GOGC.Value; v != nil {
 		set = append(set, "GOGC="+amount(v, plain))
 	}
-	if len(set) == 0 {
-		return "nothing to set: Go's own choices stand"
-	}
 	return strings.Join(set, " ")
 }
 
@@ -68,7 +76,7 @@ func Asks(d *finding.Plan) string {
 func alone(r *finding.Runtime) string {
 	who := "Go 1.25 and later"
 	if r.Go != nil {
-		who = clean(*r.Go)
+		who = Clean(*r.Go)
 	}
 	switch {
 	case r.Crashes:
@@ -80,31 +88,28 @@ func alone(r *finding.Runtime) string {
 	if !r.Agrees {
 		differs = " (not the plan)"
 	}
-	return "by itself " + who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + ": " + r.Text
+	return "by itself " + who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + " and no GOMEMLIMIT: " + r.Text
 }
 
 func inside(g *finding.Program) string {
 	if g.Main == "" {
 		return ""
 	}
-	return " (" + clean(g.Main) + ")"
+	return " (" + Clean(g.Main) + ")"
 }
 
 // ignored lists what could have decided and did not.
 func (p *page) ignored(knob string, reasons []finding.Reason) {
-	for i, r := range reasons {
-		if i == 0 {
-			p.line("")
-		}
+	for _, r := range reasons {
 		where := from(r.Source)
 		if where != "" {
 			where = " (" + where + ")"
 		}
-		p.line("not used for %s: %s%s [%s]", knob, clean(r.Text), where, r.Code)
+		p.line("not used for %s: %s%s [%s]", knob, Clean(r.Text), where, r.Code)
 	}
 }
 
-func why(r finding.Reason) string { return clean(r.Text) + " [" + r.Code + "]" }
+func why(r finding.Reason) string { return Clean(r.Text) + " [" + r.Code + "]" }
 
 func amount(a *finding.Amount, print func(int64) string) string {
 	switch {
@@ -119,7 +124,11 @@ func amount(a *finding.Amount, print func(int64) string) string {
 func percentage(n int64) string { return strconv.FormatInt(n, 10) + " %" }
 
 func (p *page) verdict(d *finding.Verdict) {
-	p.line("%s: %s", Gives(d.Limits), Asks(d.Plan))
+	asks := Asks(d.Plan)
+	if asks == "" {
+		asks = "nothing to set"
+	}
+	p.line("%s: %s", Gives(d.Limits), asks)
 	if d.Limits.Limited() {
 		p.line("%s", alone(&d.Plan.Runtime))
 	}

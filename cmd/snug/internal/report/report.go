@@ -77,10 +77,10 @@ func (p *page) notes(warnings []finding.Warning, unknown []finding.Gap) {
 		p.line("")
 	}
 	for _, w := range warnings {
-		p.line("warning: %s [%s]", clean(w.Text), w.Code)
+		p.line("warning: %s [%s]", Clean(w.Text), w.Code)
 	}
 	for _, g := range unknown {
-		p.line("unknown: %s, %s: %s", g.Field, clean(g.File), clean(g.Why))
+		p.line("unknown: %s, %s: %s", g.Field, Clean(g.File), Clean(g.Why))
 	}
 }
 
@@ -96,11 +96,11 @@ func (p *page) target(t finding.Target) {
 	case t.PID == nil && t.Root == nil:
 		p.line("for this process; --pid N reads another, --root DIR another tree")
 	case t.PID == nil:
-		p.line("for proc/self of %s; --pid N reads another process there", clean(*t.Root))
+		p.line("for proc/self of %s; --pid N reads another process there", Clean(*t.Root))
 	case t.Root == nil:
 		p.line("for process %d", *t.PID)
 	default:
-		p.line("for process %d of %s", *t.PID, clean(*t.Root))
+		p.line("for process %d of %s", *t.PID, Clean(*t.Root))
 	}
 }
 
@@ -132,26 +132,40 @@ func (p *page) build(d *finding.Build) {
 	}
 }
 
-// clean makes other people's text safe for a terminal: control characters
-// become their escapes, so that nothing in a file can pretend to be output.
-func clean(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+// Clean makes other people's text safe for a terminal: what is not printable
+// becomes its escape, so that nothing in a file can pretend to be output.
+func Clean(s string) string {
+	if !strings.ContainsFunc(s, unprintable) {
 		return s
 	}
-	q := strconv.Quote(s)
-	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+	var b strings.Builder
+	for _, r := range s {
+		if unprintable(r) {
+			q := strconv.QuoteRune(r)
+			b.WriteString(q[1 : len(q)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
-// from is a source as "file: text".
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// from is a source as "file: text". A variable is not a file, and the reason
+// quotes it.
 func from(s *finding.Source) string {
-	if s == nil || s.File == "" {
+	switch {
+	case s == nil || s.File == "":
 		return ""
+	case !strings.HasPrefix(s.File, "/"):
+		return "the environment"
 	}
-	raw := s.Raw
+	raw := []rune(Clean(s.Raw))
 	if len(raw) > 60 {
-		raw = raw[:57] + "..."
+		raw = append(raw[:57], '.', '.', '.')
 	}
-	return clean(s.File) + ": " + clean(raw)
+	return Clean(s.File) + ": " + string(raw)
 }
 
 // number prints at most three decimals.

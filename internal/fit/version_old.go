@@ -2,7 +2,7 @@
 
 //go:build !go1.25
 
-package snug
+package fit
 
 // goMinor is the newest Go release whose runtime does not look at cgroups.
 const goMinor = 24

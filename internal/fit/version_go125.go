@@ -2,7 +2,7 @@
 
 //go:build go1.25
 
-package snug
+package fit
 
 // goMinor is the Go release as far as deciding depends on it: 0 is recent.
 const goMinor = 0

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgrun
+
+import (
+	"errors"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// LookPath finds the file of a command as execvp(3) would: a name without a
+// slash is looked up in PATH of env (nil: this process's), from directory dir
+// ("": here). The error is an *ExecError with code 127 if there is none, 126 if
+// there is one that may not be executed.
+func LookPath(name string, env []string, dir string) (string, error) {
+	usable := func(file string) error {
+		at := file
+		if !path.IsAbs(at) {
+			at = path.Join(dir, at)
+		}
+		var st unix.Stat_t
+		if err := unix.Stat(at, &st); err != nil {
+			return err
+		}
+		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			return unix.EISDIR
+		}
+		return unix.Faccessat(unix.AT_FDCWD, at, unix.X_OK, unix.AT_EACCESS)
+	}
+	if strings.Contains(name, "/") {
+		if err := usable(name); err != nil {
+			return "", execError(name, err)
+		}
+		return name, nil
+	}
+	if env == nil {
+		env = os.Environ()
+	}
+	search := "/usr/local/bin:/usr/bin:/bin"
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			search = v
+		}
+	}
+	var found error = unix.ENOENT
+	for elem := range strings.SplitSeq(search, ":") {
+		if elem == "" {
+			elem = "."
+		}
+		file := elem + "/" + name
+		err := usable(file)
+		if err == nil {
+			return file, nil
+		}
+		if err != unix.ENOENT && err != unix.ENOTDIR && err != unix.EISDIR {
+			found = err
+		}
+	}
+	return "", execError(name, found)
+}
+
+// execError says why name cannot be executed, with the code a shell would give.
+func execError(name string, err error) error {
+	code := CodeCannotExec
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		code = CodeNotFound
+	}
+	return &ExecError{Name: name, Code: code, Err: err}
+}

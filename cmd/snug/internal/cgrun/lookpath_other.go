@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package cgrun
+
+// LookPath returns ErrNotSupported.
+func LookPath(name string, env []string, dir string) (string, error) { return "", ErrNotSupported }

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package collect saves the situation that a process is in: every file that
+// its limits are read from, in the form of package fixture, so that a report of
+// a wrong answer can be replayed and becomes a test.
+//
+// What is saved: of proc/PID the cgroup file, the mount table and the CPUs
+// allowed, MemTotal, and the known files of every visible cgroup. Never an
+// environment or a command line. Unless told otherwise, every name, id and path
+// in them is replaced by a made-up one, the same everywhere.
+package collect
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/snug-go/snug/internal/fixture"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// Situation saves the situation of a process: pid 0 is this one, or the tree's
+// proc/self; a nil fsys is this machine. The saved one is always proc/self, its
+// Want is what snug reads and decides there. With raw nothing is made up.
+// Errors are those of limits.Read.
+func Situation(fsys fs.FS, pid int, raw bool) (*fixture.Situation, error) {
+	r := &recorder{tree: fsys, pid: pid, files: map[string]entry{}, dirs: map[string]bool{}}
+	if fsys == nil {
+		if runtime.GOOS != "linux" {
+			return nil, limits.ErrNotSupported
+		}
+		r.tree, r.live = os.DirFS("/"), true
+	}
+	if _, err := limits.Read(r, pid); err != nil {
+		return nil, err
+	}
+	r.widen()
+	saved, err := r.situation(raw)
+	if err != nil {
+		return nil, err
+	}
+	again, err := limits.Read(saved.FS, 0)
+	if err != nil {
+		return nil, err
+	}
+	saved.Want = plan.Summary(&again, plan.Decide(&plan.Input{Limits: again}))
+	return saved, nil
+}
+
+// recorder is a tree that keeps what was read from it. Each file is read once,
+// so that what is saved is what limits saw.
+type recorder struct {
+	tree  fs.FS
+	live  bool // this machine
+	pid   int
+	files map[string]entry
+	dirs  map[string]bool // that are there
+	table string          // the mount table that was used: the last one asked for
+}
+
+// entry is what reading one file gave.
+type entry struct {
+	text []byte
+	err  error
+}
+
+func (r *recorder) Open(name string) (fs.File, error) {
+	if strings.HasSuffix(name, "/mountinfo") {
+		r.table = name
+	}
+	e := r.read(name)
+	if e.err != nil && (errors.Is(e.err, fs.ErrNotExist) || errors.Is(e.err, fs.ErrPermission)) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: e.err}
+	}
+	one := fixture.NewFS()
+	if err := put(one, name, e); err != nil {
+		return nil, err
+	}
+	return one.Open(name)
+}
+
+func (r *recorder) Stat(name string) (fs.FileInfo, error) {
+	info, err := fs.Stat(r.tree, name)
+	if err == nil && info.IsDir() || errors.Is(err, fs.ErrPermission) {
+		r.dirs[name] = true
+	}
+	return info, err
+}
+
+func (r *recorder) read(name string) entry {
+	if e, ok := r.files[name]; ok {
+		return e
+	}
+	text, err := fs.ReadFile(r.tree, name)
+	if r.live && r.pid != 0 && name == "proc/1/mountinfo" {
+		// limits looks a live process's cgroup up in our own mounts.
+		err = fs.ErrNotExist
+	}
+	e := entry{err: err}
+	if err == nil {
+		e.text = only(name, text)
+	}
+	r.files[name] = e
+	return e
+}
+
+// excerpts are what is kept of files that say more than limits looks at: the
+// lines that begin so.
+var excerpts = map[string][]string{
+	"status":      {"Cpus_allowed"},
+	"meminfo":     {"MemTotal:"},
+	"memory.stat": {"cache ", "rss ", "mapped_file ", "swap ", "hierarchical_"},
+}
+
+func only(name string, text []byte) []byte {
+	keep, ok := excerpts[path.Base(name)]
+	if !ok {
+		return text
+	}
+	var out []byte
+	for line := range bytes.Lines(text) {
+		if slices.ContainsFunc(keep, func(k string) bool { return bytes.HasPrefix(line, []byte(k)) }) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+// known are the files of a cgroup that limits reads at some level, by one that
+// it reads at every level, and two that explain a v2 group.
+var known = map[string][]string{
+	"cpu.max": {
+		"cgroup.controllers", "cgroup.type",
+		"cpu.max.burst", "cpu.pressure", "cpu.stat", "cpu.weight", "cpuset.cpus.effective",
+	},
+	"memory.max": {
+		"cgroup.controllers", "cgroup.type",
+		"memory.current", "memory.events", "memory.high", "memory.pressure", "memory.swap.current", "memory.swap.max",
+	},
+	"cpu.cfs_quota_us":      {"cpu.cfs_burst_us", "cpu.cfs_period_us", "cpu.shares", "cpu.stat"},
+	"memory.limit_in_bytes": {"memory.failcnt", "memory.memsw.limit_in_bytes", "memory.oom_control", "memory.stat", "memory.usage_in_bytes"},
+}
+
+// widen reads the known files at every level that limits looked at.
+func (r *recorder) widen() {
+	names := make([]string, 0, len(r.files))
+	for name := range r.files {
+		names = append(names, name)
+	}
+	for _, name := range names {
+		dir, base := path.Split(name)
+		for _, other := range known[base] {
+			r.read(dir + other)
+		}
+	}
+}
+
+// situation makes the saved tree, with the process as proc/self.
+func (r *recorder) situation(raw bool) (*fixture.Situation, error) {
+	s := scrubber{raw: raw, names: map[string]string{}}
+	proc := "proc/self"
+	if r.pid != 0 {
+		proc = "proc/" + strconv.Itoa(r.pid)
+	}
+	tree := fixture.NewFS()
+	// Sorted, so that made-up names do not depend on chance.
+	for _, name := range sorted(r.files) {
+		e := r.files[name]
+		to := name
+		switch {
+		case strings.HasSuffix(name, "/mountinfo"):
+			if name != r.table {
+				continue
+			}
+			to = "proc/self/mountinfo"
+			e.text = s.mountinfo(e.text)
+		case name == proc+"/cgroup":
+			to = "proc/self/cgroup"
+			e.text = s.cgroup(e.text)
+		case strings.HasPrefix(name, proc+"/"):
+			to = "proc/self/" + path.Base(name)
+		case name == "proc/meminfo":
+		default:
+			to = s.file(name)
+			e.text = s.values(path.Base(name), e.text)
+		}
+		if err := put(tree, to, e); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range sorted(r.dirs) {
+		if strings.HasPrefix(dir, "proc") {
+			dir = "proc/self"
+		} else {
+			dir = s.path(dir)
+		}
+		if _, err := tree.Stat(dir); err != nil {
+			if err := tree.Mkdir(dir); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &fixture.Situation{FS: tree, Comment: s.comment()}, nil
+}
+
+// put writes what reading a file gave into a tree, so that reading it there
+// gives the same. Errors that a tree cannot hold become EIO.
+func put(tree *fixture.FS, name string, e entry) error {
+	switch {
+	case errors.Is(e.err, fs.ErrNotExist), errors.Is(e.err, syscall.ENOTDIR):
+		return nil
+	case errors.Is(e.err, syscall.EISDIR):
+		return tree.Mkdir(name)
+	}
+	if err := tree.Set(name, string(e.text)); err != nil || e.err == nil {
+		return err
+	}
+	if errors.Is(e.err, fs.ErrPermission) {
+		return tree.Deny(name)
+	}
+	as := syscall.EIO
+	for _, errno := range []syscall.Errno{syscall.ENODEV, syscall.ESRCH, syscall.EOPNOTSUPP} {
+		if errors.Is(e.err, errno) {
+			as = errno
+		}
+	}
+	return tree.Fail(name, as)
+}
+
+func sorted[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	// The process's own files first: they bring the names in their order.
+	sort.Strings(names)
+	slices.SortStableFunc(names, func(a, b string) int {
+		return order(a) - order(b)
+	})
+	return names
+}
+
+func order(name string) int {
+	switch path.Base(name) {
+	case "cgroup":
+		return 0
+	case "mountinfo":
+		return 1
+	}
+	return 2
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("u", false, "write what the commands print now into testdata/script; review the diff")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"snug": main})
+}
+
+// TestScripts runs testdata/script: one behaviour a file. Beside the usual
+// commands there are
+//
+//	json KIND         stdout is one document of this kind, its first fields first
+//	exits CODE CMD    as exec, for a command that ends with this exit code
+//
+// and the condition [e2e:root], true when SNUG_E2E has the word root.
+func TestScripts(t *testing.T) {
+	situations, err := filepath.Abs("../../testdata/situations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Scripts have no home; the programs they build may share our cache.
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG"} {
+				e.Setenv(name, "")
+			}
+			e.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
+			e.Setenv("SNUG_E2E", os.Getenv("SNUG_E2E"))
+			return os.Symlink(situations, filepath.Join(e.WorkDir, "situations"))
+		},
+		Condition: func(cond string) (bool, error) {
+			word, ok := strings.CutPrefix(cond, "e2e:")
+			if !ok {
+				return false, os.ErrInvalid
+			}
+			return slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), word), nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"json": oneDocument, "exits": exits},
+	})
+}
+
+func oneDocument(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: json KIND")
+	}
+	line := ts.ReadFile("stdout")
+	if !strings.HasPrefix(line, `{"snug":"v1","kind":"`+args[0]+`",`) {
+		ts.Fatalf("does not begin as a document of kind %s: %.60s", args[0], line)
+	}
+	if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+		ts.Fatalf("not one line: %q", line)
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(line)))
+	var v map[string]any
+	if err := d.Decode(&v); err != nil {
+		ts.Fatalf("not JSON: %v", err)
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE CMD [ARG...]")
+	}
+	code := "0"
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = strconv.Itoa(exit.ExitCode())
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if code != args[0] {
+		ts.Fatalf("exit code %s, want %s", code, args[0])
+	}
+}

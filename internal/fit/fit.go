@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fit is what every way to fit a process has in common: to read the
+// operator's variables and the container's limits, to decide, and to say so on
+// standard error where that was asked for.
+package fit
+
+import (
+	"os"
+	"strconv"
+
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// Decide decides for this process. in holds what the program wants and what it
+// uses now; the rest Decide finds out itself. The operator's SNUG_* variables
+// win. With plan.Disable nothing was read, and there is no plan.
+func Decide(in *plan.Input) (*plan.Plan, plan.Mode) {
+	mode, bad := plan.ReadEnv(os.Getenv, &in.Policy, &in.Hints)
+	if mode == plan.Disable {
+		return nil, mode
+	}
+	in.Env = plan.Env{GOMAXPROCS: os.Getenv("GOMAXPROCS"), GOMEMLIMIT: os.Getenv("GOMEMLIMIT"), GOGC: os.Getenv("GOGC")}
+	in.Go.Minor = goMinor
+	limits.Self(&in.Limits) // fails only on other systems than Linux
+	p := plan.Decide(in)
+	p.Warnings = append(bad, p.Warnings...)
+	return p, mode
+}
+
+// Log prints one line per decision to standard error if SNUG_LOG=1.
+func Log(in *plan.Input, p *plan.Plan, did apply.Result) {
+	if os.Getenv("SNUG_LOG") != "1" {
+		return
+	}
+	var b lines
+	b.setting("GOMAXPROCS", &p.GOMAXPROCS, did.GOMAXPROCS)
+	b.setting("GOMEMLIMIT", &p.GOMEMLIMIT, did.GOMEMLIMIT)
+	for i := range p.Warnings {
+		w := &p.Warnings[i]
+		b.add("warning: ", w.Code, w.File, w.Raw)
+	}
+	for i := range in.Limits.Unknown {
+		g := &in.Limits.Unknown[i]
+		b.add("unknown: ", g.Field, g.File, g.Why)
+	}
+	os.Stderr.WriteString(string(b))
+}
+
+type lines string
+
+func (b *lines) setting(name string, s *plan.Setting, did apply.Did) {
+	head := name + " left alone: "
+	if !s.Leave {
+		head = name + "=" + strconv.FormatInt(s.Value, 10) + " (" + did.String() + "): "
+	}
+	b.add(head, s.Code, s.Source.File, s.Source.Raw)
+}
+
+// add adds a line: a code, and the file it comes from where there is one.
+//
+//go:noinline
+func (b *lines) add(head, code, file, text string) {
+	if file != "" {
+		code += ", " + file + ": "
+	}
+	*b += lines("snug: " + head + code + text + "\n")
+}

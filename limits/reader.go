@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+)
+
+// A reader finds one process's cgroups, reads their files and turns what they
+// say into Limits. It is all that Self needs: what only polling, counters and
+// details need is with Handle, so that programs which only want to be fitted do
+// not carry it.
+type reader struct {
+	tree        tree
+	proc        string // "/proc/self" or "/proc/42"
+	pid         int    // 0: this process or the tree's self
+	keep        bool   // files stay open, to be read again
+	buf         []byte // files are read into it
+	group       probe  // /proc/PID/cgroup: where the process is
+	status      probe  // /proc/PID/status, where affinity is not a system call away
+	cpu, memory resource
+	unseen      Warning // why the process's own group cannot be seen; no Code when it can
+	host        Value[int64]
+
+	tightest int // index of the CPU level that sets the quota, 0 when none does
+}
+
+// A resource is one controller of the process, at all its visible levels.
+type resource struct {
+	controller string // "cpu", "memory"
+	field      string // what a limit that cannot be seen is a gap in
+	hierarchy
+	levels []*level // from the process's own group outwards
+	gap    Gap      // why levels are missing; no Field when none is
+}
+
+// A level is one visible cgroup.
+type level struct {
+	path  string // as the hierarchy names it: "/a/b"
+	dir   string // where it is: "/sys/fs/cgroup/a/b/"
+	limit probe  // cpu.max, memory.max; v1: cpu.cfs_quota_us, memory.limit_in_bytes
+	other probe  // memory.high; v1: cpu.cfs_period_us, memory.stat of the process's own group
+	use   probe  // memory.current, memory.usage_in_bytes: a counter, opened when asked for
+	total Value[int64]
+	torn  bool // v1's quota and period may not belong together
+}
+
+// A probe is one file, read once or again and again.
+type probe struct {
+	name    string
+	f       file   // nil when it is not open
+	err     error  // why it could not be opened or read
+	missing bool   // there is no such file: a controller that is off, the root group, an older kernel
+	text    []byte // what it said last
+}
+
+// Self reads this process's own limits, and nothing but the limits: what a
+// program needs at its start. On other systems than Linux the error wraps
+// ErrNotSupported.
+func Self(l *Limits) error {
+	t, err := thisMachine()
+	if err != nil {
+		return err
+	}
+	r := reader{tree: t}
+	r.start("/proc/self")
+	for range 3 {
+		r.resolve()
+		if _, gone := r.readLevels(); !gone {
+			break
+		}
+	}
+	r.evaluate(l, affinity())
+	return nil
+}
+
+func (r *reader) start(proc string) {
+	r.proc = proc
+	r.buf = make([]byte, 4096)
+	r.cpu.controller, r.cpu.field = "cpu", "cpu.quota_cores"
+	r.memory.controller, r.memory.field = "memory", "memory.hard_bytes"
+	r.group.name = proc + "/cgroup"
+	r.status.name = proc + "/status"
+}
+
+// readLevels reads every level's files and reports whether one says something
+// new, and whether a cgroup is gone, so that everything must be resolved again.
+func (r *reader) readLevels() (changed, vanished bool) {
+	for _, res := range [...]*resource{&r.cpu, &r.memory} {
+		for _, l := range res.levels {
+			if res == &r.cpu && l.readQuota(r) || res == &r.memory && l.readMemory(r) {
+				changed = true
+			}
+			vanished = vanished || gone(l.limit.err)
+			if !r.keep {
+				l.close()
+			}
+		}
+	}
+	return changed, vanished
+}
+
+// readQuota reads a level's bandwidth limit and reports whether it changed.
+// v1 keeps it in two files, and whoever changes it writes one after the other:
+// a pair counts only when the quota reads the same before and after the period.
+func (l *level) readQuota(r *reader) bool {
+	changed := l.limit.read(r)
+	if l.other.name == "" {
+		return changed
+	}
+	changed = l.other.read(r) || changed
+	if !changed {
+		changed, l.torn = l.torn, false
+		return changed
+	}
+	l.torn = true
+	for try := 0; try < 5 && l.torn; try++ {
+		if l.torn = l.limit.read(r); l.torn {
+			l.other.read(r)
+		}
+	}
+	return true
+}
+
+// readMemory reads a level's memory limits and reports whether they changed.
+func (l *level) readMemory(r *reader) bool {
+	changed := l.limit.read(r)
+	if !r.memory.v1 {
+		return l.other.read(r) || changed
+	}
+	// memory.stat is all counters but for one line.
+	total := field(l.other.now(r), "hierarchical_memory_limit")
+	if total != l.total {
+		l.total, changed = total, true
+	}
+	return changed
+}
+
+func (p *probe) open(t tree) {
+	p.f, p.err = t.open(p.name)
+	p.missing = errors.Is(p.err, fs.ErrNotExist)
+	p.text = nil
+}
+
+func (l *level) close() {
+	l.limit.close()
+	l.other.close()
+}
+
+func (p *probe) close() {
+	if p.f != nil {
+		p.f.close()
+		p.f = nil
+	}
+}
+
+// now is what the file says, good until the next file is read; nil when it
+// cannot be read.
+func (p *probe) now(r *reader) []byte {
+	if p.f == nil {
+		return nil
+	}
+	n, err := p.f.readAt(r.buf, 0)
+	if n == len(r.buf) && err == nil {
+		r.buf, err = readWhole(p.f, r.buf)
+		n, r.buf = len(r.buf), r.buf[:cap(r.buf)]
+	}
+	if p.err = err; err != nil {
+		return nil
+	}
+	return r.buf[:n]
+}
+
+// read reads the file and reports whether it says something else than before.
+func (p *probe) read(r *reader) (changed bool) {
+	failed := p.err != nil
+	text := p.now(r)
+	if failed == (p.err != nil) && bytes.Equal(text, p.text) {
+		return false
+	}
+	p.text = append(p.text[:0], text...)
+	return true
+}
