@@ -31,7 +31,12 @@
 // The proof is taken once, before the command starts. A command with enough
 // privilege can leave its group, raise its limits or make itself real-time
 // (real-time threads are not held by the CPU quota). On the systemd way the
-// group disappears with its last process, and its counters with it.
+// group disappears with its last process, so that Usage after the end is often
+// incomplete; and the shim itself starts within the quota, slowly in a tiny one.
+//
+// After kill -9 of snug the command lives on, confined; the next run by the same
+// user removes its groups once they are empty (see record). A scope is systemd's
+// to remove.
 package cgrun
 
 import (

@@ -218,6 +218,17 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+func TestUsageKeepsTheEarlierReading(t *testing.T) {
+	n, m, d, b := uint64(1), uint64(2), time.Second, int64(3)
+	earlier := Usage{Periods: &n, ThrottledPeriods: &n, ThrottledTime: &d, CPUTime: &d, MemoryPeakBytes: &b, OOMKills: &n}
+	if got := (Usage{}).or(earlier); got != earlier {
+		t.Errorf("nothing or all = %s", show(got))
+	}
+	if got := (Usage{OOMKills: &m}).or(earlier); got.OOMKills != &m || got.Periods != &n {
+		t.Errorf("some or all = %s", show(got))
+	}
+}
+
 func show(u Usage) string {
 	var b strings.Builder
 	v := reflect.ValueOf(u)

@@ -225,7 +225,8 @@ func TestMemoryLimitKills(t *testing.T) {
 	if r.Usage.OOMKills != nil && *r.Usage.OOMKills != 1 {
 		t.Errorf("%d OOM kills, want 1", *r.Usage.OOMKills)
 	}
-	if p := r.Usage.MemoryPeakBytes; p != nil && (*p > limit || *p < limit/2) {
+	// The kernel lets a dying process charge a few pages above the limit.
+	if p := r.Usage.MemoryPeakBytes; p != nil && (*p > limit+limit/32 || *p < limit/2) {
 		t.Errorf("peak memory %d with a limit of %d", *p, limit)
 	}
 	if o := run(t, snug("-memory 1073741824", "as-eater", "134217728")); o.code != 0 || o.stdout != "ate 134217728\n" {

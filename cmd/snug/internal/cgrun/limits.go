@@ -104,17 +104,20 @@ func tightestMemory(fsys fs.FS, levels []string, v1 bool) (limit int64, file str
 	return limit, file, nil
 }
 
-// limitFiles are the v2 files that hold a process to something. A group
-// that sets one of them must not be stepped over.
-var limitFiles = []string{
-	"cpu.max", "memory.max", "memory.high", "memory.swap.max", "memory.swap.high",
-	"memory.zswap.max", "pids.max", "io.max", "cpuset.cpus", "cpuset.mems", "hugetlb.2MB.max", "hugetlb.1GB.max",
-}
+// The v2 files that hold a process to something. A group that sets one of them
+// must not be stepped over. systemd gives every unit a pids.max by default, a new
+// scope as well, so that this one is not compared there.
+var (
+	sizeFiles = []string{
+		"cpu.max", "memory.max", "memory.high", "memory.swap.max", "memory.swap.high", "memory.zswap.max", "cpuset.cpus", "cpuset.mems",
+	}
+	limitFiles = append([]string{"pids.max", "io.max", "hugetlb.2MB.max", "hugetlb.1GB.max"}, sizeFiles...)
+)
 
-// limitOf returns the first file by which a v2 group limits what is in it, or
-// "". What cannot be read counts as a limit.
-func limitOf(fsys fs.FS, dir string) string {
-	for _, name := range limitFiles {
+// limitOf returns the first of the named files by which a v2 group limits what is
+// in it, or "". What cannot be read counts as a limit.
+func limitOf(fsys fs.FS, dir string, files []string) string {
+	for _, name := range files {
 		file := path.Join(dir, name)
 		text, err := readText(fsys, file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -126,3 +129,8 @@ func limitOf(fsys fs.FS, dir string) string {
 	}
 	return ""
 }
+
+// shedError is a place for the group where a limit of the caller's would not hold.
+type shedError struct{ file string }
+
+func (e *shedError) Error() string { return "there the caller's own limit would not hold, " + e.file }

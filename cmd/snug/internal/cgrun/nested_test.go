@@ -160,7 +160,7 @@ func TestLimitOnTheCallersLeafIsNeverShed(t *testing.T) {
 		if c := readJSON[saved](t, report).Confinement; o.code != 0 || c.CPUs != 0.3 {
 			t.Errorf("effective %v CPUs, %+v", c.CPUs, o)
 		}
-	} else if o.code != 125 || !strings.Contains(o.stderr, "shed") || exists(ran) {
+	} else if o.code != 125 || !strings.Contains(o.stderr, "would not hold") || exists(ran) {
 		t.Errorf("%+v", o)
 	}
 }

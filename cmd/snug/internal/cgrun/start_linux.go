@@ -394,7 +394,7 @@ func (s starter) verifyScope(c *Child) error {
 			return &ProofError{fmt.Sprintf("systemd has not put the child into a group for %s, %s", want.controller, want.group)}
 		}
 		if file := shed(s.machine.fsys, h, want.group); file != "" {
-			return &ProofError{fmt.Sprintf("systemd's scope would shed the caller's own limit, %s", file)}
+			return &shedError{file}
 		}
 		in := hierarchy{mount: h.mount, root: h.root, path: want.group}
 		controllers := h.controllers

@@ -3,6 +3,7 @@
 package cgrun
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"strconv"
@@ -68,6 +69,18 @@ func usage(fsys fs.FS, parts []part) Usage {
 		}
 	}
 	return u
+}
+
+// or returns u with what it does not say taken from an earlier reading.
+func (u Usage) or(earlier Usage) Usage {
+	return Usage{
+		Periods:          cmp.Or(u.Periods, earlier.Periods),
+		ThrottledPeriods: cmp.Or(u.ThrottledPeriods, earlier.ThrottledPeriods),
+		ThrottledTime:    cmp.Or(u.ThrottledTime, earlier.ThrottledTime),
+		CPUTime:          cmp.Or(u.CPUTime, earlier.CPUTime),
+		MemoryPeakBytes:  cmp.Or(u.MemoryPeakBytes, earlier.MemoryPeakBytes),
+		OOMKills:         cmp.Or(u.OOMKills, earlier.OOMKills),
+	}
 }
 
 // field returns the number after key in lines of "key number", or the only

@@ -175,8 +175,8 @@ func v2Parents(m machine, h hierarchy, systemd bool) (own, above string, reason 
 	}
 	reason[1] = errors.New("no group above the caller's own is delegated to this user")
 	for i, dir := range levels[:len(levels)-1] {
-		if file := limitOf(m.fsys, dir); file != "" {
-			reason[1] = fmt.Errorf("a group further up would shed the caller's own limit, %s", file)
+		if file := limitOf(m.fsys, dir, limitFiles); file != "" {
+			reason[1] = &shedError{file}
 			return own, "", reason
 		}
 		up := levels[i+1]
@@ -234,8 +234,8 @@ func ownSlice(cgroup string, uid int) string {
 	return slice
 }
 
-// shed returns the file of a limit that holds for the caller's group and would
-// not for a process in group, or "".
+// shed returns the file of a CPU or memory limit that holds for the caller's group
+// and would not for a process in group, or "".
 func shed(fsys fs.FS, h hierarchy, group string) string {
 	for _, dir := range h.levels() {
 		at := hierarchy{mount: h.mount, root: h.root, path: group}
@@ -243,7 +243,7 @@ func shed(fsys fs.FS, h hierarchy, group string) string {
 			return ""
 		}
 		if !h.v1 {
-			if file := limitOf(fsys, dir); file != "" {
+			if file := limitOf(fsys, dir, sizeFiles); file != "" {
 				return file
 			}
 			continue
@@ -260,14 +260,17 @@ func shed(fsys fs.FS, h hierarchy, group string) string {
 
 // cure says what would make a group possible, from why it was not.
 func cure(tried []Tried, m machine, w want) string {
-	systemd := false
+	systemd := slices.ContainsFunc(tried, func(t Tried) bool { return t.Way == WaySystemd })
+	list := strings.Join(w.controllers(), " and ")
 	for _, t := range tried {
-		systemd = systemd || t.Way == WaySystemd
+		// On a machine run by systemd the other ways are not what is missing.
+		if _, ok := errors.AsType[*shedError](t.Err); ok && (t.Way == WaySystemd || !systemd) {
+			return fmt.Sprintf("start it from a group that has no limit itself (its ancestors may), or in a leaf below that one, with %s in its cgroup.subtree_control", list)
+		}
 		if errors.Is(t.Err, syscall.EROFS) {
 			return "in a container, give the limits to the container (docker run --cpus --memory, resources.limits in Kubernetes), or run it with writable cgroups"
 		}
 	}
-	list := strings.Join(w.controllers(), " and ")
 	switch {
 	case systemd && m.uid != 0:
 		return fmt.Sprintf("check `systemctl --user status` (it needs a login session and XDG_RUNTIME_DIR) and that %s is delegated to user@.service, or run as root", list)

@@ -3,6 +3,7 @@
 package cgrun
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -97,7 +98,12 @@ func TestPlan(t *testing.T) {
 		{
 			name:  "v2-leaf-has-a-limit",
 			files: append(slices.Clone(delegated), "/sys/fs/cgroup/d/leaf/memory.high 1048576"), uid: 1000, owned: "/sys/fs/cgroup/d",
-			tried: "would shed the caller's own limit, /sys/fs/cgroup/d/leaf/memory.high",
+			tried: "the caller's own limit would not hold, /sys/fs/cgroup/d/leaf/memory.high",
+		},
+		{
+			name:  "v2-leaf-has-a-pids-limit",
+			files: append(slices.Clone(delegated), "/sys/fs/cgroup/d/leaf/pids.max 9"), uid: 1000, owned: "/sys/fs/cgroup/d",
+			tried: "/sys/fs/cgroup/d/leaf/pids.max",
 		},
 		{
 			name:  "v2-machine-root-is-never-an-ancestor-to-use",
@@ -239,6 +245,8 @@ func TestCure(t *testing.T) {
 		{"user", "run as root", 1000, []Tried{{WayV2, fs.ErrPermission}}},
 		{"user-with-systemd", "systemctl --user", 1000, []Tried{{WaySystemd, fs.ErrPermission}, {WayDelegated, fs.ErrPermission}}},
 		{"root-with-systemd", "systemd-run", 0, []Tried{{WaySystemd, fs.ErrPermission}}},
+		{"user-without-session", "systemctl --user", 1000, []Tried{{WayDelegated, &shedError{"/x/pids.max"}}, {WaySystemd, errors.New("no bus")}}},
+		{"limited-leaf", "no limit itself", 0, []Tried{{WaySystemd, &shedError{"/x/memory.max"}}}},
 		{"root", "cpu and memory in cgroup.subtree_control", 0, []Tried{{WayV2, fs.ErrPermission}}},
 	} {
 		if got := cure(tt.tried, machine{uid: tt.uid}, w); !strings.Contains(got, tt.want) {
@@ -257,7 +265,7 @@ func TestShed(t *testing.T) {
 		{"below-its-own", "/c", "/a/s/x", "/a/s/x/new", "", false},
 		{"beside-an-unlimited-leaf", "/c", "/a/s/x", "/a/s/new", "", false},
 		{"out-of-a-limited-group", "/c", "/a/s/x", "/t/new", "/c/a/memory.high", false},
-		{"out-of-a-pids-limit", "/c", "/b", "/new", "/c/b/pids.max", false},
+		{"systemd-sets-a-pids-limit-anyway", "/c", "/b", "/new", "", false},
 		{"v1-out-of-a-quota", "/1", "/a/x", "/a/new", "/1/a/x/cpu.cfs_quota_us", true},
 		{"v1-out-of-nothing", "/1", "/a/y", "/a/new", "", true},
 	} {
