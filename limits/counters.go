@@ -31,12 +31,10 @@ func (h *Handle) readCounters() {
 	}
 }
 
-// follow keeps cpu.stat of one level open.
+// follow makes cpu.stat of one level the one to read.
 func (h *Handle) follow(dir string) {
-	if p := &h.stat; p.name == "" || p.name[:len(p.name)-len("cpu.stat")] != dir {
-		p.close()
-		p.name = dir + "cpu.stat"
-		p.open(h.tree)
+	if name := h.stat.name; name == "" || name[:len(name)-len("cpu.stat")] != dir {
+		h.stat.name = dir + "cpu.stat"
 	}
 }
 
@@ -47,7 +45,6 @@ func (h *Handle) use(l *level) Value[int64] {
 		if h.memory.v1 {
 			l.use.name = l.dir + "memory.usage_in_bytes"
 		}
-		l.use.open(h.tree)
 	}
 	return number64(trim(l.use.now(&h.reader)))
 }

@@ -12,7 +12,7 @@ import (
 // poll.
 func (h *Handle) readDetail() {
 	c, m := &h.last.CPU, &h.last.Memory
-	table := h.mounts()
+	table := h.mounts(make([]byte, 0, 16<<10))
 	if len(c.Levels) > 0 && h.pid == 0 {
 		own := &c.Levels[0]
 		dir, ok := runtimeGroup(h.group.text, table.text)
@@ -65,7 +65,7 @@ func (res *resource) own() *level {
 }
 
 // cpuset is the group's effective CPU list.
-func (h *Handle) cpuset(mounts []mount) string {
+func (h *Handle) cpuset(mounts []*mount) string {
 	at := findGroup(h.group.text, "cpuset")
 	if at.path == "" {
 		return ""
@@ -89,12 +89,7 @@ func (h *Handle) cpuset(mounts []mount) string {
 
 // once reads a file that is not kept open; nil when it cannot be read.
 func (h *Handle) once(name string) []byte {
-	f, err := h.tree.open(name)
-	if err != nil {
-		return nil
-	}
-	defer f.close()
-	text, err := readWhole(f, make([]byte, 0, 1024))
+	text, err := h.files.opener.read(name, make([]byte, 0, 1024), false)
 	if err != nil {
 		return nil
 	}

@@ -198,9 +198,7 @@ func (r *reader) readHost(l *Limits) {
 		return
 	}
 	p := probe{name: HostMemory}
-	p.open(r.tree)
 	if r.host = parseMemTotal(p.now(r)); r.host.State == Unknown {
 		l.failed("memory.host_bytes", &p, "no MemTotal")
 	}
-	p.close()
 }

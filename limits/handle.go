@@ -5,6 +5,7 @@ package limits
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strconv"
 )
 
@@ -28,6 +29,10 @@ const (
 // concurrent use.
 type Handle struct {
 	reader
+	files keeper
+	pid   int  // 0: this process or the tree's self
+	live  bool // the tree is this machine
+	self  int  // os.Getpid
 	parts Parts
 	stat  probe // cpu.stat of the level that sets the quota
 	polls uint
@@ -57,17 +62,17 @@ func Read(fsys fs.FS, pid int) (Limits, error) {
 // Open finds a process's cgroups and keeps their files open. Parameters and
 // errors are those of the function Read.
 func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
-	h := &Handle{parts: parts}
-	h.pid = pid
+	h := &Handle{parts: parts, pid: pid, self: os.Getpid()}
 	if fsys != nil {
-		h.tree = fsTree{fsys}
+		h.files.opener = fsTree{fsys}
 	} else {
 		t, err := thisMachine()
 		if err != nil {
 			return nil, err
 		}
-		h.tree = t
+		h.files.opener, h.live = t, true
 	}
+	h.tree = &h.files
 	proc := "/proc/self"
 	if pid != 0 {
 		proc = "/proc/" + strconv.Itoa(pid)
@@ -76,7 +81,14 @@ func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
 		}
 	}
 	h.start(proc)
-	h.keep = true
+	// For this process its own mounts; for another of this machine again our
+	// own, because it is through our own mounts that we read; for another process
+	// of another tree that tree's init's.
+	h.tables = []string{ownMounts}
+	if pid != 0 && !h.live {
+		h.tables = []string{"/proc/1/mountinfo", ownMounts, proc + "/mountinfo"}
+	}
+	h.Close()
 	h.resolve()
 	return h, nil
 }
@@ -86,31 +98,21 @@ func noProcess(pid int) error {
 }
 
 // Close gives the open files back.
-func (h *Handle) Close() {
-	for _, res := range [...]*resource{&h.cpu, &h.memory} {
-		for _, l := range res.levels {
-			l.close()
-			l.use.close()
-		}
-	}
-	h.group.close()
-	h.status.close()
-	h.stat.close()
-	h.stat = probe{}
-}
+func (h *Handle) Close() { h.files.shutAll() }
 
 // Read reads the limits as they are now. The error wraps ErrNoProcess when the
 // process, not this one, has ended; the Limits are then the last that were read.
 func (h *Handle) Read() (Limits, error) {
 	h.polls++
-	stale := h.polls%rescan == 0 && h.appeared()
-	changed := h.polls == 1
+	if h.polls%rescan == 0 {
+		h.files.retry()
+	}
+	changed, stale := h.polls == 1, false
 	if !changed {
-		moved := h.group.read(&h.reader)
+		stale = h.group.read(&h.reader)
 		if h.pid != 0 && gone(h.group.err) {
 			return h.last, noProcess(h.pid)
 		}
-		stale = stale || moved
 	}
 	for range 3 {
 		if stale {
@@ -143,28 +145,8 @@ func (h *Handle) Read() (Limits, error) {
 
 // affinity asks the kernel where that can be done, else the status file.
 func (h *Handle) affinity() Value[int] {
-	if h.tree.live() && h.pid == 0 {
-		return affinity()
-	}
-	if h.status.f == nil && !h.status.missing {
-		h.status.open(h.tree)
+	if h.live && h.pid == 0 {
+		return affinity(h.self)
 	}
 	return parseAffinity(h.status.now(&h.reader))
-}
-
-// appeared reports whether a limit file that was missing is there now.
-func (h *Handle) appeared() bool {
-	for _, res := range [...]*resource{&h.cpu, &h.memory} {
-		for _, l := range res.levels {
-			p := &l.limit
-			if !p.missing {
-				continue
-			}
-			if f, err := h.tree.open(p.name); err == nil {
-				f.close()
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -70,8 +70,8 @@ type mount struct {
 // (4) root of the mount within its file system, (5) mount point, (7) any number
 // of optional fields, (8) separator, (9) type, (11) super options. Blanks within
 // a field are escaped. A line that makes no sense is skipped, alone.
-func parseMounts(text []byte) []mount {
-	var mounts []mount
+func parseMounts(text []byte) []*mount {
+	var mounts []*mount
 	for len(text) > 0 {
 		var rest, root, point []byte
 		rest, text, _ = cut(text, '\n')
@@ -83,8 +83,8 @@ func parseMounts(text []byte) []mount {
 		if !ok {
 			continue
 		}
-		for i := range mounts {
-			if bytes.Equal(mounts[i].raw, point) {
+		for i, m := range mounts {
+			if bytes.Equal(m.raw, point) {
 				mounts = append(mounts[:i], mounts[i+1:]...)
 				break
 			}
@@ -96,7 +96,7 @@ func parseMounts(text []byte) []mount {
 		if !ok || !v1 && string(version) != "2" {
 			continue
 		}
-		m := mount{root: unescape(root), point: unescape(point), v1: v1, options: options, raw: point}
+		m := &mount{root: unescape(root), point: unescape(point), v1: v1, options: options, raw: point}
 		if m.root != "" && m.point != "" {
 			mounts = append(mounts, m)
 		}
@@ -108,23 +108,20 @@ func parseMounts(text []byte) []mount {
 // an absolute path. It is "" for any other path: not every backslash is the
 // kernel's.
 func unescape(b []byte) string {
-	if len(b) == 0 || b[0] != '/' {
-		return ""
-	}
-	out := make([]byte, 0, len(b))
+	var out []byte
 	for len(b) > 0 {
-		c, n := b[0], 1
+		c, rest := b[0], b[1:]
 		if c == '\\' {
-			if len(b) < 4 {
+			n, err := strconv.ParseUint(string(rest[:min(3, len(rest))]), 8, 8)
+			if err != nil || len(rest) < 3 {
 				return ""
 			}
-			v, err := strconv.ParseUint(string(b[1:4]), 8, 8)
-			if err != nil {
-				return ""
-			}
-			c, n = byte(v), 4
+			c, rest = byte(n), rest[3:]
 		}
-		out, b = append(out, c), b[n:]
+		out, b = append(out, c), rest
+	}
+	if len(out) == 0 || out[0] != '/' {
+		return ""
 	}
 	return string(out)
 }
@@ -152,9 +149,8 @@ func below(path, root string) (string, bool) {
 // choose picks the mount that shows the process's group in a hierarchy and the
 // most of its ancestors; of equal ones the last. rest is the group's path
 // below the mount point.
-func choose(mounts []mount, h hierarchy, controller string) (best *mount, rest string, ok bool) {
-	for i := range mounts {
-		m := &mounts[i]
+func choose(mounts []*mount, h hierarchy, controller string) (best *mount, rest string, ok bool) {
+	for _, m := range mounts {
 		if m.v1 != h.v1 || m.v1 && !hasToken(m.options, controller) {
 			continue
 		}

@@ -4,8 +4,7 @@ package limits
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
+	"os"
 )
 
 // A reader finds one process's cgroups, reads their files and turns what they
@@ -14,12 +13,10 @@ import (
 // not carry it.
 type reader struct {
 	tree        tree
-	proc        string // "/proc/self" or "/proc/42"
-	pid         int    // 0: this process or the tree's self
-	keep        bool   // files stay open, to be read again
-	buf         []byte // files are read into it
-	group       probe  // /proc/PID/cgroup: where the process is
-	status      probe  // /proc/PID/status, where affinity is not a system call away
+	buf         []byte   // files are read into it
+	tables      []string // mountinfo files, in the order to try them
+	group       probe    // /proc/PID/cgroup: where the process is
+	status      probe    // /proc/PID/status, where affinity is not a system call away
 	cpu, memory resource
 	unseen      Warning // why the process's own group cannot be seen; no Code when it can
 	host        Value[int64]
@@ -42,18 +39,17 @@ type level struct {
 	dir   string // where it is: "/sys/fs/cgroup/a/b/"
 	limit probe  // cpu.max, memory.max; v1: cpu.cfs_quota_us, memory.limit_in_bytes
 	other probe  // memory.high; v1: cpu.cfs_period_us, memory.stat of the process's own group
-	use   probe  // memory.current, memory.usage_in_bytes: a counter, opened when asked for
+	use   probe  // memory.current, memory.usage_in_bytes: a counter, named when asked for
 	total Value[int64]
 	torn  bool // v1's quota and period may not belong together
 }
 
-// A probe is one file, read once or again and again.
+// A probe is one file and what it said last.
 type probe struct {
-	name    string
-	f       file   // nil when it is not open
-	err     error  // why it could not be opened or read
-	missing bool   // there is no such file: a controller that is off, the root group, an older kernel
-	text    []byte // what it said last
+	name    string // "": none
+	text    []byte
+	err     error // why it could not be read
+	missing bool  // there is no such file: a controller that is off, the root group, an older kernel
 }
 
 // Self reads this process's own limits, and nothing but the limits: what a
@@ -64,7 +60,7 @@ func Self(l *Limits) error {
 	if err != nil {
 		return err
 	}
-	r := reader{tree: t}
+	r := reader{tree: t, tables: []string{ownMounts}}
 	r.start("/proc/self")
 	for range 3 {
 		r.resolve()
@@ -72,13 +68,15 @@ func Self(l *Limits) error {
 			break
 		}
 	}
-	r.evaluate(l, affinity())
+	r.evaluate(l, affinity(os.Getpid()))
 	return nil
 }
 
+const ownMounts = "/proc/self/mountinfo"
+
+// start names the files of one process: proc is /proc/self or /proc/42.
 func (r *reader) start(proc string) {
-	r.proc = proc
-	r.buf = make([]byte, 4096)
+	r.buf = make([]byte, 0, 8<<10)
 	r.cpu.controller, r.cpu.field = "cpu", "cpu.quota_cores"
 	r.memory.controller, r.memory.field = "memory", "memory.hard_bytes"
 	r.group.name = proc + "/cgroup"
@@ -94,9 +92,6 @@ func (r *reader) readLevels() (changed, vanished bool) {
 				changed = true
 			}
 			vanished = vanished || gone(l.limit.err)
-			if !r.keep {
-				l.close()
-			}
 		}
 	}
 	return changed, vanished
@@ -115,7 +110,7 @@ func (l *level) readQuota(r *reader) bool {
 		changed, l.torn = l.torn, false
 		return changed
 	}
-	l.torn = true
+	l.torn = parseV1Quota(l.limit.text, l.other.text).state != None // no limit is none with any period
 	for try := 0; try < 5 && l.torn; try++ {
 		if l.torn = l.limit.read(r); l.torn {
 			l.other.read(r)
@@ -138,39 +133,20 @@ func (l *level) readMemory(r *reader) bool {
 	return changed
 }
 
-func (p *probe) open(t tree) {
-	p.f, p.err = t.open(p.name)
-	p.missing = errors.Is(p.err, fs.ErrNotExist)
-	p.text = nil
-}
-
-func (l *level) close() {
-	l.limit.close()
-	l.other.close()
-}
-
-func (p *probe) close() {
-	if p.f != nil {
-		p.f.close()
-		p.f = nil
-	}
-}
-
 // now is what the file says, good until the next file is read; nil when it
 // cannot be read.
 func (p *probe) now(r *reader) []byte {
-	if p.f == nil {
+	if p.name == "" {
 		return nil
 	}
-	n, err := p.f.readAt(r.buf, 0)
-	if n == len(r.buf) && err == nil {
-		r.buf, err = readWhole(p.f, r.buf)
-		n, r.buf = len(r.buf), r.buf[:cap(r.buf)]
-	}
-	if p.err = err; err != nil {
+	text, err := r.tree.read(p.name, r.buf, false)
+	p.err, p.missing = err, false
+	if err != nil {
+		p.missing = isNotExist(err)
 		return nil
 	}
-	return r.buf[:n]
+	r.buf = text[:cap(text)]
+	return text
 }
 
 // read reads the file and reports whether it says something else than before.

@@ -8,45 +8,33 @@ import "strings"
 // visible level.
 func (r *reader) resolve() {
 	r.unseen = Warning{}
-	r.group.open(r.tree)
 	r.group.read(r)
-	if !r.keep {
-		r.group.close()
-	}
 	r.cpu.levels, r.memory.levels = nil, nil
 	r.cpu.hierarchy = findGroup(r.group.text, r.cpu.controller)
 	r.memory.hierarchy = findGroup(r.group.text, r.memory.controller)
 	var table mountTable
 	if r.cpu.path != "" || r.memory.path != "" {
-		table = r.mounts()
+		table = r.mounts(r.buf)
 	}
 	r.levels(&r.cpu, &table)
 	r.levels(&r.memory, &table)
 	for _, l := range r.cpu.levels {
+		l.limit.name = l.dir + "cpu.max"
 		if r.cpu.v1 {
-			r.open(l, "cpu.cfs_quota_us", "cpu.cfs_period_us")
-		} else {
-			r.open(l, "cpu.max", "")
+			l.limit.name = l.dir + "cpu.cfs_quota_us"
+			l.other.name = l.dir + "cpu.cfs_period_us"
 		}
 	}
 	for i, l := range r.memory.levels {
-		switch {
-		case !r.memory.v1:
-			r.open(l, "memory.max", "memory.high")
-		case i == 0:
-			r.open(l, "memory.limit_in_bytes", "memory.stat")
-		default:
-			r.open(l, "memory.limit_in_bytes", "")
+		if !r.memory.v1 {
+			l.limit.name = l.dir + "memory.max"
+			l.other.name = l.dir + "memory.high"
+			continue
 		}
-	}
-}
-
-func (r *reader) open(l *level, limit, other string) {
-	l.limit.name = l.dir + limit
-	l.limit.open(r.tree)
-	if other != "" {
-		l.other.name = l.dir + other
-		l.other.open(r.tree)
+		l.limit.name = l.dir + "memory.limit_in_bytes"
+		if i == 0 {
+			l.other.name = l.dir + "memory.stat"
+		}
 	}
 }
 
@@ -55,36 +43,20 @@ type mountTable struct {
 	file   string
 	err    error // why it could not be read
 	text   []byte
-	mounts []mount
+	mounts []*mount
 }
 
 // mounts reads the mount table that the process's cgroup paths are to be
-// looked up in: for this process its own; for another process of this machine
-// again our own, because it is through our own mounts that we read; for another
-// process of another tree that tree's init's.
-func (r *reader) mounts() (t mountTable) {
-	stranger := r.pid != 0 && !r.tree.live()
-	if stranger {
-		t.read(r.tree, "/proc/1/mountinfo")
-	}
-	if len(t.mounts) == 0 {
-		t.read(r.tree, "/proc/self/mountinfo")
-	}
-	if len(t.mounts) == 0 && stranger {
-		t.read(r.tree, r.proc+"/mountinfo")
+// looked up in, the first that shows a cgroup mount. The table is good until buf
+// is used again.
+func (r *reader) mounts(buf []byte) (t mountTable) {
+	for _, t.file = range r.tables {
+		t.text, t.err = r.tree.read(t.file, buf, true)
+		if t.mounts = parseMounts(t.text); t.mounts != nil {
+			break
+		}
 	}
 	return t
-}
-
-func (t *mountTable) read(from tree, name string) {
-	t.file = name
-	f, err := from.open(name)
-	if t.err = err; err != nil {
-		return
-	}
-	t.text, t.err = readWhole(f, make([]byte, 0, 16<<10))
-	f.close()
-	t.mounts = parseMounts(t.text)
 }
 
 // levels lists every visible cgroup of a resource from the process's own

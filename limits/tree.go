@@ -6,52 +6,64 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
-// A tree is a root directory that files are opened in: this machine's, by
-// system calls that allocate nothing, or any fs.FS. Names start with a slash.
-// Errors come bare, without the path. live is true for this machine.
+// A tree is a root directory with files to read: this machine's, by plain
+// system calls, or any fs.FS. Names start with a slash. Errors come bare,
+// without the path.
 type tree interface {
-	open(name string) (file, error)
+	// read reads a file into buf, which has room and grows as it must. The kernel makes up
+	// most files whole for one read; long says that it hands this one over in
+	// parts (mountinfo).
+	read(name string, buf []byte, long bool) ([]byte, error)
 	// missing reports that there is no such directory. One that may not be
 	// looked at is not missing.
 	missing(name string) bool
-	live() bool
 }
 
-// A file stays open and is read again and again. readAt is io.ReaderAt's, but
-// 0 bytes without an error is the end, and fewer bytes than asked for may be
-// followed by more.
+// An opener is a tree whose files can be kept open.
+type opener interface {
+	tree
+	open(name string) (file, error)
+}
+
+// A file can be read again and again. readAt is io.ReaderAt's, but 0 bytes
+// without an error is the end.
 type file interface {
 	readAt(buf []byte, off int64) (int, error)
-	close()
+	shut()
 }
 
-// readWhole reads a file from start to end into buf, which grows as it must.
-func readWhole(f file, buf []byte) ([]byte, error) {
-	buf = buf[:cap(buf)]
-	n := 0
+// readFile reads a file from its start. See tree.read.
+func readFile(f file, buf []byte, long bool) ([]byte, error) {
+	buf = buf[:0]
 	for {
-		if n == len(buf) {
-			buf = append(buf, make([]byte, max(4096, n))...)
+		n, err := f.readAt(buf[len(buf):cap(buf)], int64(len(buf)))
+		buf = buf[:len(buf)+n]
+		if err != nil || n == 0 || !long && len(buf) < cap(buf) {
+			return buf, err
 		}
-		m, err := f.readAt(buf[n:], int64(n))
-		n += m
-		if err != nil || m == 0 {
-			return buf[:n], err
-		}
+		buf = slices.Grow(buf, 1)
 	}
 }
 
 // fsTree reads any fs.FS.
 type fsTree struct{ fsys fs.FS }
 
-func (t fsTree) live() bool { return false }
-
 func (t fsTree) missing(name string) bool {
 	info, err := fs.Stat(t.fsys, fsName(name))
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
+}
+
+func (t fsTree) read(name string, buf []byte, long bool) ([]byte, error) {
+	f, err := t.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.shut()
+	return readFile(f, buf, long)
 }
 
 func (t fsTree) open(name string) (file, error) {
@@ -85,7 +97,7 @@ type fsFile struct {
 	text []byte // the content, for file systems whose files have no ReadAt
 }
 
-func (f *fsFile) close() { f.f.Close() }
+func (f *fsFile) shut() { f.f.Close() }
 
 func (f *fsFile) readAt(buf []byte, off int64) (int, error) {
 	if r, ok := f.f.(io.ReaderAt); ok {
@@ -115,3 +127,5 @@ func why(err error) string {
 	}
 	return err.Error()
 }
+
+func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -4,7 +4,7 @@ package limits
 
 import (
 	"errors"
-	"math/bits"
+	"slices"
 	"syscall"
 	"unsafe"
 )
@@ -13,54 +13,77 @@ import (
 // allocation or six and a visit to the poller, and start-up pays for each.
 type machine struct{}
 
-func thisMachine() (tree, error) { return machine{}, nil }
+func thisMachine() (*machine, error) { return &machine{}, nil }
 
-func (machine) live() bool { return true }
-
-func (machine) missing(name string) bool {
+func (*machine) missing(name string) bool {
 	var st syscall.Stat_t
 	err := syscall.Stat(name, &st)
 	return err == syscall.ENOENT || err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFDIR
 }
 
-func (machine) open(name string) (file, error) {
+func (*machine) read(name string, buf []byte, long bool) ([]byte, error) {
+	fd, err := openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	buf = buf[:0]
 	for {
-		fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		if err == nil {
-			return descriptor(fd), nil
+		n, err := syscall.Read(fd, buf[len(buf):cap(buf)])
+		if err == syscall.EINTR {
+			continue
 		}
-		if err != syscall.EINTR {
-			return nil, err
+		buf = buf[:len(buf)+max(n, 0)]
+		if err != nil || n == 0 || !long && len(buf) < cap(buf) {
+			syscall.Close(fd)
+			return buf, err
+		}
+		buf = slices.Grow(buf, 1)
+	}
+}
+
+func openFile(name string) (fd int, err error) {
+	for {
+		if fd, err = syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err != syscall.EINTR {
+			return fd, err
 		}
 	}
 }
 
-// A descriptor is an open file. Boxing it into the file interface allocates
-// only for numbers above 255.
-type descriptor int
+func (*machine) open(name string) (file, error) {
+	fd, err := openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return &descriptor{fd}, nil
+}
 
-func (d descriptor) close() { syscall.Close(int(d)) }
+// A descriptor is an open file.
+type descriptor struct{ fd int }
 
-func (d descriptor) readAt(buf []byte, off int64) (int, error) {
+func (d *descriptor) shut() { syscall.Close(d.fd) }
+
+func (d *descriptor) readAt(buf []byte, off int64) (int, error) {
 	for {
-		n, err := syscall.Pread(int(d), buf, off)
+		n, err := syscall.Pread(d.fd, buf, off)
 		if err != syscall.EINTR {
 			return max(n, 0), err
 		}
 	}
 }
 
-// affinity counts the CPUs that the main thread of this process may run on
+// affinity counts the CPUs that the main thread of a process may run on
 // (sched_getaffinity(2)). Room for 8192 CPUs, the most a kernel is built for.
-func affinity() Value[int] {
+func affinity(pid int) Value[int] {
 	var mask [8192 / 64]uint64
-	n, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, uintptr(syscall.Getpid()), unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
+	n, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, uintptr(pid), unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
 	if errno != 0 {
 		return Value[int]{}
 	}
 	count := 0
 	for _, word := range mask[:n/8] {
-		count += bits.OnesCount64(word)
+		for ; word != 0; word &= word - 1 {
+			count++
+		}
 	}
 	if count == 0 {
 		return Value[int]{}

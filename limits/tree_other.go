@@ -4,8 +4,11 @@
 
 package limits
 
-func thisMachine() (tree, error) { return nil, ErrNotSupported }
+// machine is for Linux only.
+type machine struct{ opener }
 
-func affinity() Value[int] { return Value[int]{} }
+func thisMachine() (*machine, error) { return nil, ErrNotSupported }
+
+func affinity(pid int) Value[int] { return Value[int]{} }
 
 func gone(err error) bool { return false }

@@ -66,32 +66,32 @@ func Now() plan.Now {
 // stands for the live heap, of which it is an upper bound. That costs neither a
 // stop of the world nor the code for it.
 func AtStart() plan.Now {
-	mu.Lock()
-	defer mu.Unlock()
 	n := plan.Now{
 		Procs:    runtime.GOMAXPROCS(0),
 		NumCPU:   runtime.NumCPU(),
 		MemLimit: debug.SetMemoryLimit(-1),
 		Live:     resident(),
 	}
+	mu.Lock()
 	if procs.owned {
 		n.OwnProcs = int(procs.wrote)
 	}
 	if memory.owned {
 		n.OwnMemLimit = memory.wrote
 	}
+	mu.Unlock()
 	return n
 }
 
 // First is Take for the import of a package: it does nothing where something
 // in the program has taken the knobs already, by its own wish.
-func First(p *plan.Plan, dry bool) Result {
+func First(p *plan.Plan, dry bool) (r Result) {
 	mu.Lock()
-	defer mu.Unlock()
-	if owner > 0 {
-		return Result{}
+	if owner == 0 {
+		r = set(p, dry)
 	}
-	return set(p, dry)
+	mu.Unlock()
+	return r
 }
 
 // Take makes the process use the plan. With dry it only says what it would do.

@@ -7,13 +7,21 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/snug-go/snug/internal/plan"
 )
 
-// resident is how much memory this process has resident, in bytes: the second
-// field of /proc/self/statm, in pages (proc_pid_statm(5)). What cannot be read
-// may be anything.
+// resident is how much memory this process has resident, in bytes, or 0 when
+// that never was as much as the smallest GOMEMLIMIT there is. The most it ever
+// had (getrusage(2)) is cheap to ask for, and too much where a large process
+// became this one by exec; then the second field of /proc/self/statm tells, in
+// pages (proc_pid_statm(5)). What cannot be read may be anything.
 func resident() int64 {
 	const unknown = 1 << 62
+	var ru syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err == nil && int64(ru.Maxrss)<<10 < plan.MinMemory-plan.MinHeadroom {
+		return 0
+	}
 	fd, err := syscall.Open("/proc/self/statm", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return unknown

@@ -18,16 +18,17 @@ import (
 // uses now; the rest Decide finds out itself. The operator's SNUG_* variables
 // win. With plan.Disable nothing was read, and there is no plan.
 func Decide(in *plan.Input) (*plan.Plan, plan.Mode) {
-	mode, bad := plan.ReadEnv(os.Getenv, &in.Policy, &in.Hints)
+	var mode plan.Mode
+	mode, in.Warnings = plan.ReadEnv(os.Getenv, &in.Policy, &in.Hints)
 	if mode == plan.Disable {
 		return nil, mode
 	}
-	in.Env = plan.Env{GOMAXPROCS: os.Getenv("GOMAXPROCS"), GOMEMLIMIT: os.Getenv("GOMEMLIMIT"), GOGC: os.Getenv("GOGC")}
+	in.Env.GOMAXPROCS = os.Getenv("GOMAXPROCS")
+	in.Env.GOMEMLIMIT = os.Getenv("GOMEMLIMIT")
+	in.Env.GOGC = os.Getenv("GOGC")
 	in.Go.Minor = goMinor
 	limits.Self(&in.Limits) // fails only on other systems than Linux
-	p := plan.Decide(in)
-	p.Warnings = append(bad, p.Warnings...)
-	return p, mode
+	return plan.Decide(in), mode
 }
 
 // Log prints one line per decision to standard error if SNUG_LOG=1.

@@ -13,45 +13,56 @@ const (
 	Disable             // do nothing at all
 )
 
+// variables are those that ReadEnv reads.
+var variables = [...]string{"SNUG", "SNUG_ROUND", "SNUG_MIN_PROCS", "SNUG_MAX_PROCS", "SNUG_RESERVE_CPUS",
+	"SNUG_REQUEST_FACTOR", "SNUG_GOMEMLIMIT", "SNUG_CPU_LIMIT", "SNUG_CPU_REQUEST", "SNUG_MEMORY_LIMIT"}
+
 // ReadEnv reads the SNUG_* variables over a program's own policy and hints: the
 // operator wins. A variable that makes no sense is reported and ignored, because
 // it must not keep a program from starting. The library and `snug run` honour
 // the same ones.
 func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []limits.Warning) {
-	e := env{getenv: getenv}
-	read(&e, "SNUG", parseMode, &mode)
-	read(&e, "SNUG_ROUND", ParseRound, &p.Round)
-	read(&e, "SNUG_MIN_PROCS", ParseProcs, &p.MinProcs)
-	read(&e, "SNUG_MAX_PROCS", ParseProcs, &p.MaxProcs)
-	read(&e, "SNUG_RESERVE_CPUS", ParseCPUs, &p.ReserveCPUs)
-	read(&e, "SNUG_REQUEST_FACTOR", ParseFactor, &p.RequestFactor)
-	read(&e, "SNUG_GOMEMLIMIT", ParseMemory, &p.Memory)
-	read(&e, "SNUG_CPU_LIMIT", ParseCPUs, &h.CPULimit)
-	read(&e, "SNUG_CPU_REQUEST", ParseCPUs, &h.CPURequest)
-	read(&e, "SNUG_MEMORY_LIMIT", ParseBytes, &h.MemoryLimit)
-	return mode, e.bad
-}
-
-type env struct {
-	getenv func(string) string
-	bad    []limits.Warning
-}
-
-func read[T any](e *env, name string, parse func(string) (T, bool), to *T) {
-	text := e.getenv(name)
-	if text == "" {
-		return
+	for _, name := range &variables {
+		text := getenv(name)
+		if text == "" {
+			continue
+		}
+		ok := false
+		switch name {
+		case "SNUG":
+			ok = set(&mode, text, parseMode)
+		case "SNUG_ROUND":
+			ok = set(&p.Round, text, ParseRound)
+		case "SNUG_MIN_PROCS":
+			ok = set(&p.MinProcs, text, ParseProcs)
+		case "SNUG_MAX_PROCS":
+			ok = set(&p.MaxProcs, text, ParseProcs)
+		case "SNUG_RESERVE_CPUS":
+			ok = set(&p.ReserveCPUs, text, ParseCPUs)
+		case "SNUG_REQUEST_FACTOR":
+			ok = set(&p.RequestFactor, text, ParseFactor)
+		case "SNUG_GOMEMLIMIT":
+			ok = set(&p.Memory, text, ParseMemory)
+		case "SNUG_CPU_LIMIT":
+			ok = set(&h.CPULimit, text, ParseCPUs)
+		case "SNUG_CPU_REQUEST":
+			ok = set(&h.CPURequest, text, ParseCPUs)
+		case "SNUG_MEMORY_LIMIT":
+			ok = set(&h.MemoryLimit, text, ParseBytes)
+		}
+		if !ok {
+			warn(&bad, EnvInvalid, &limits.Source{File: name, Raw: text})
+		}
 	}
-	if v, ok := parse(text); ok {
+	return mode, bad
+}
+
+func set[T any](to *T, text string, parse func(string) (T, bool)) bool {
+	v, ok := parse(text)
+	if ok {
 		*to = v
-	} else {
-		e.invalid(name, text)
 	}
-}
-
-//go:noinline
-func (e *env) invalid(name, text string) {
-	e.bad = append(e.bad, limits.Warning{Code: EnvInvalid, Source: limits.Source{File: name, Raw: text}})
+	return ok
 }
 
 func parseMode(text string) (Mode, bool) {

@@ -5,11 +5,7 @@
 // reasons out. It reads nothing, sets nothing and knows no clock.
 package plan
 
-import (
-	"math"
-
-	"github.com/snug-go/snug/limits"
-)
+import "github.com/snug-go/snug/limits"
 
 // Plan is what Go should use, and why.
 type Plan struct {
@@ -22,7 +18,7 @@ type Plan struct {
 	// DefaultProcs is true when the GOMAXPROCS of a running process is one
 	// that the runtime chose, so that it can be handed back to the runtime.
 	DefaultProcs bool
-	Warnings     []limits.Warning // those of the limits, then the plan's own
+	Warnings     []limits.Warning // those of the input, of the limits, then the plan's own
 }
 
 // Off is the Value of GOGC=off. Crash is the Runtime of a quota that ends
@@ -57,6 +53,8 @@ type Input struct {
 	Policy Policy
 	Go     Go
 	Now    Now
+
+	Warnings []limits.Warning // about the input itself, for instance from ReadEnv
 }
 
 // Env is what the operator put into the environment for Go itself. Go treats
@@ -163,7 +161,7 @@ const (
 func Decide(in *Input) *Plan {
 	p := &Plan{
 		Runtime:  RuntimeProcs(&in.Limits.CPU, in.Go),
-		Warnings: append([]limits.Warning(nil), in.Limits.Warnings...),
+		Warnings: append(in.Warnings, in.Limits.Warnings...),
 	}
 	p.DefaultProcs = in.isDefault()
 	in.procs(p)
@@ -176,11 +174,15 @@ func Decide(in *Input) *Plan {
 // Inlined they would add 10 KB to every program that is fitted.
 
 //go:noinline
-func (p *Plan) warn(code string, from *limits.Source) {
-	p.Warnings = append(p.Warnings, limits.Warning{Code: code, Source: *from})
+func warn(to *[]limits.Warning, code string, from *limits.Source) {
+	*to = append(*to, limits.Warning{Code: code, Source: *from})
 }
 
+func (p *Plan) warn(code string, from *limits.Source) { warn(&p.Warnings, code, from) }
+
 // warnEnv reports a variable that Go does not understand.
+//
+//go:noinline
 func (p *Plan) warnEnv(name, value string) {
 	p.warn(EnvInvalid, &limits.Source{File: name, Raw: value})
 }
@@ -217,6 +219,8 @@ func (s *Setting) leave(code string, number float64) {
 }
 
 // byEnv leaves a knob alone because the operator set it.
+//
+//go:noinline
 func (s *Setting) byEnv(name, value string) {
 	s.Leave = true
 	s.because(EnvSet, 0, &limits.Source{File: name, Raw: value})
@@ -227,14 +231,13 @@ func (s *Setting) byEnv(name, value string) {
 // of the process's own cgroup alone. It is 0 when affinity is not known and
 // Crash when converting the quota to an int32 overflows.
 func RuntimeProcs(c *limits.CPU, g Go) int {
-	cpus, ok := c.Affinity.Get()
-	if !ok {
-		return 0
-	}
-	return runtimeProcs(c, g, cpus)
+	return runtimeProcs(c, g, c.Affinity.N)
 }
 
 func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
+	if cpus == 0 {
+		return 0
+	}
 	if g.Blind || g.Minor != 0 && g.Minor < 25 || len(c.Levels) == 0 {
 		return cpus
 	}
@@ -243,7 +246,7 @@ func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
 		return Crash
 	}
 	if cores, ok := own.RuntimeCores(); ok && cores < float64(cpus) {
-		return min(cpus, max(2, int(math.Ceil(cores))))
+		return min(cpus, max(2, ceil(cores)))
 	}
 	return cpus
 }

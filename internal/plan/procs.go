@@ -2,11 +2,7 @@
 
 package plan
 
-import (
-	"math"
-
-	"github.com/snug-go/snug/limits"
-)
+import "github.com/snug-go/snug/limits"
 
 // maxProcs bounds what is decided where affinity cannot be read: the most CPUs
 // a Linux kernel is built for.
@@ -77,7 +73,7 @@ func (in *Input) size(s *Setting) {
 		cores = float64(affinity)
 		s.Code = Affinity
 	}
-	n := int(math.Ceil(cores))
+	n := ceil(cores)
 	switch pol.Round {
 	case Floor:
 		n = int(cores)
@@ -131,4 +127,13 @@ func (r Round) code() string {
 		return QuotaNearest
 	}
 	return QuotaCeil
+}
+
+// ceil rounds cores that fit an int up.
+func ceil(cores float64) int {
+	n := int(cores)
+	if float64(n) < cores {
+		n++
+	}
+	return n
 }

@@ -21,13 +21,19 @@ func Text(r Reason, value int64) string {
 	if value == 0 {
 		less = ""
 	}
+	rounded := func(how string) string {
+		if r.Number == math.Trunc(r.Number) {
+			return "the quota is " + cores
+		}
+		return "the quota is " + cores + ", rounded " + how
+	}
 	switch r.Code {
 	case QuotaCeil:
-		return "the quota is " + cores + ", rounded up"
+		return rounded("up")
 	case QuotaFloor:
-		return "the quota is " + cores + ", rounded down"
+		return rounded("down")
 	case QuotaNearest:
-		return "the quota is " + cores + ", rounded to the nearest"
+		return rounded("to the nearest")
 	case QuotaMin:
 		return "the limit is " + cores + ", raised to the minimum"
 	case Affinity:

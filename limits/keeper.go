@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+// A keeper is a tree whose files stay open once they were read, so that to read
+// one again is one system call and no allocation.
+type keeper struct {
+	opener
+	files map[string]*kept
+}
+
+type kept struct {
+	f   file  // nil when it could not be opened
+	err error // why
+}
+
+func (k *keeper) read(name string, buf []byte, long bool) ([]byte, error) {
+	e := k.files[name]
+	if e == nil {
+		e = new(kept)
+		e.f, e.err = k.open(name)
+		k.files[name] = e
+	}
+	if e.f == nil {
+		return nil, e.err
+	}
+	return readFile(e.f, buf, long)
+}
+
+// retry lets files be looked for again that were not there.
+func (k *keeper) retry() {
+	for name, e := range k.files {
+		if isNotExist(e.err) {
+			delete(k.files, name)
+		}
+	}
+}
+
+func (k *keeper) shutAll() {
+	for _, e := range k.files {
+		if e.f != nil {
+			e.f.shut()
+		}
+	}
+	k.files = map[string]*kept{}
+}
