@@ -13,7 +13,7 @@ func (h *Handle) readCounters() {
 	c.Throttle, m.Current, m.SharedCurrent = Throttle{}, Value[int64]{}, Value[int64]{}
 	if h.tightest < len(h.cpu.levels) {
 		h.follow(h.cpu.levels[h.tightest].dir)
-		text := h.stat.now(&h.reader)
+		text := h.counter("cpu.periods", &h.stat)
 		c.Throttle.Periods, c.Throttle.Throttled = field(text, "nr_periods"), field(text, "nr_throttled")
 		if n, ok := field(text, "throttled_usec").Get(); ok {
 			c.Throttle.Time = micros(n)
@@ -24,9 +24,9 @@ func (h *Handle) readCounters() {
 	for i, l := range h.memory.levels {
 		switch {
 		case i == 0 && l.path == h.memory.path:
-			m.Current = h.use(l)
+			m.Current = h.use(l, "memory.current_bytes")
 		case m.Shared && l.path == m.Source.Level:
-			m.SharedCurrent = h.use(l)
+			m.SharedCurrent = h.use(l, "memory.shared_current_bytes")
 		}
 	}
 }
@@ -39,14 +39,28 @@ func (h *Handle) follow(dir string) {
 }
 
 // use is how much memory a level's group is charged with.
-func (h *Handle) use(l *level) Value[int64] {
+func (h *Handle) use(l *level, field string) Value[int64] {
 	if l.use.name == "" {
 		l.use.name = l.dir + "memory.current"
 		if h.memory.v1 {
 			l.use.name = l.dir + "memory.usage_in_bytes"
 		}
 	}
-	return number64(trim(l.use.now(&h.reader)))
+	return number64(trim(h.counter(field, &l.use)))
+}
+
+// counter reads a file that counts. One that cannot be read is listed once.
+func (h *Handle) counter(field string, p *probe) []byte {
+	text := p.now(&h.reader)
+	if p.err != nil && !p.missing {
+		for i := range h.last.Unknown {
+			if h.last.Unknown[i].Field == field {
+				return nil
+			}
+		}
+		h.last.gap(field, p.name, why(p.err))
+	}
+	return text
 }
 
 // micros is a count of microseconds as a duration, the longest there is when

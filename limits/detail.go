@@ -17,7 +17,7 @@ func (h *Handle) readDetail() {
 		own := &c.Levels[0]
 		dir, ok := runtimeGroup(h.group.text, table.text)
 		name := dir + own.File[strings.LastIndexByte(own.File, '/'):]
-		own.plain = own.plain && ok && bytes.Equal(h.once(name), h.cpu.levels[0].limit.text)
+		own.plain = own.plain && ok && bytes.Equal(h.once("cpu.quota_cores", name), h.cpu.levels[0].limit.text)
 		own.crashes = own.crashes && own.plain
 	}
 	h.readHost(&h.last)
@@ -25,14 +25,14 @@ func (h *Handle) readDetail() {
 	c.Weight, c.Shares, c.Requests, c.Burst, c.Pressure = Value[int]{}, Value[int]{}, nil, Value[float64]{}, Pressure{}
 	if l := h.cpu.own(); l != nil {
 		if h.cpu.v1 {
-			c.Shares = intIn(h.once(l.dir+"cpu.shares"), 2, 262144)
+			c.Shares = intIn(h.once("cpu.shares", l.dir+"cpu.shares"), 2, 262144)
 			c.Requests = requestsOfShares(c.Shares)
-			c.Burst = burst(h.once(l.dir+"cpu.cfs_burst_us"), parseV1Quota(l.limit.text, l.other.text))
+			c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.cfs_burst_us"), parseV1Quota(l.limit.text, l.other.text))
 		} else {
-			c.Weight = intIn(h.once(l.dir+"cpu.weight"), 1, 10000)
+			c.Weight = intIn(h.once("cpu.weight", l.dir+"cpu.weight"), 1, 10000)
 			c.Requests = requestsOfWeight(c.Weight)
-			c.Burst = burst(h.once(l.dir+"cpu.max.burst"), parseCPUMax(l.limit.text))
-			c.Pressure = parsePressure(h.once(l.dir + "cpu.pressure"))
+			c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.max.burst"), parseCPUMax(l.limit.text))
+			c.Pressure = parsePressure(h.once("cpu.pressure", l.dir+"cpu.pressure"))
 		}
 	}
 	c.Cpuset = h.cpuset(table.mounts)
@@ -42,18 +42,21 @@ func (h *Handle) readDetail() {
 		return
 	}
 	if h.memory.v1 {
-		// memsw counts memory and swap together: it is shown as it is.
-		m.SwapMax = parseBytes(h.once(l.dir + "memory.memsw.limit_in_bytes"))
+		// memsw counts memory and swap together.
+		m.SwapMax = parseBytes(h.once("memory.swap_max_bytes", l.dir+"memory.memsw.limit_in_bytes"))
+		if n, ok := parseBytes(l.limit.text).Get(); ok && m.SwapMax.State == Known {
+			m.SwapMax.N = max(0, m.SwapMax.N-n)
+		}
 		m.SwapCurrent = field(l.other.now(&h.reader), "swap")
-		m.Events.Max = number64(trim(h.once(l.dir + "memory.failcnt")))
-		m.Events.OOMKills = field(h.once(l.dir+"memory.oom_control"), "oom_kill")
+		m.Events.Max = number64(trim(h.once("memory.events.max", l.dir+"memory.failcnt")))
+		m.Events.OOMKills = field(h.once("memory.events.oom_kills", l.dir+"memory.oom_control"), "oom_kill")
 		return
 	}
-	m.SwapMax = parseBytes(h.once(l.dir + "memory.swap.max"))
-	m.SwapCurrent = number64(trim(h.once(l.dir + "memory.swap.current")))
-	events := h.once(l.dir + "memory.events")
+	m.SwapMax = parseBytes(h.once("memory.swap_max_bytes", l.dir+"memory.swap.max"))
+	m.SwapCurrent = number64(trim(h.once("memory.swap_current_bytes", l.dir+"memory.swap.current")))
+	events := h.once("memory.events", l.dir+"memory.events")
 	m.Events = MemoryEvents{High: field(events, "high"), Max: field(events, "max"), OOM: field(events, "oom"), OOMKills: field(events, "oom_kill")}
-	m.Pressure = parsePressure(h.once(l.dir + "memory.pressure"))
+	m.Pressure = parsePressure(h.once("memory.pressure", l.dir+"memory.pressure"))
 }
 
 // own is the level of the process's own group, nil when it cannot be seen.
@@ -80,17 +83,21 @@ func (h *Handle) cpuset(mounts []*mount) string {
 		names = []string{"cpuset.effective_cpus", "cpuset.cpus"}
 	}
 	for _, name := range names {
-		if list := trim(h.once(dir + name)); len(list) > 0 {
+		if list := trim(h.once("cpu.cpuset", dir+name)); len(list) > 0 {
 			return string(list)
 		}
 	}
 	return ""
 }
 
-// once reads a file that is not kept open; nil when it cannot be read.
-func (h *Handle) once(name string) []byte {
+// once reads a file that is not kept open; nil when there is none. One that is
+// there and cannot be read is listed as a gap in what it says.
+func (h *Handle) once(field, name string) []byte {
 	text, err := h.files.opener.read(name, make([]byte, 0, 1024), false)
 	if err != nil {
+		if !isNotExist(err) {
+			h.last.gap(field, name, why(err))
+		}
 		return nil
 	}
 	return text

@@ -15,10 +15,17 @@ func (r *reader) evaluate(l *Limits, cpus Value[int]) {
 	r.evaluateCPU(l, cpus)
 	r.evaluateMemory(l)
 	// What hides the hard limit hides the soft one, which is never above it.
+	hides := -1
 	for i := range l.Unknown {
-		if g := &l.Unknown[i]; g.Field == r.memory.field {
-			l.gap(softField, g.File, g.Why)
+		switch l.Unknown[i].Field {
+		case softField:
+			return
+		case r.memory.field:
+			hides = i
 		}
+	}
+	if hides >= 0 {
+		l.gap(softField, l.Unknown[hides].File, l.Unknown[hides].Why)
 	}
 }
 

@@ -36,6 +36,12 @@ type file interface {
 	shut()
 }
 
+// maxFile is more than any file of proc or of a cgroup holds. Saved trees may
+// hold anything.
+const maxFile = 64 << 20
+
+var errTooLong = errors.New("too long")
+
 // readFile reads a file from its start. See tree.read.
 func readFile(f file, buf []byte, long bool) ([]byte, error) {
 	buf = buf[:0]
@@ -44,6 +50,9 @@ func readFile(f file, buf []byte, long bool) ([]byte, error) {
 		buf = buf[:len(buf)+n]
 		if err != nil || n == 0 || !long && len(buf) < cap(buf) {
 			return buf, err
+		}
+		if len(buf) >= maxFile {
+			return buf, errTooLong
 		}
 		buf = slices.Grow(buf, 1)
 	}

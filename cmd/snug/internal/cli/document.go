@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -225,7 +226,10 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	case limited && cores <= 1:
 		r.Text = "its quota is " + formatCores(cores) + ", and its minimum is 2"
 	case limited:
-		r.Text = "its quota is " + formatCores(cores) + ", rounded up"
+		r.Text = "its quota is " + formatCores(cores)
+		if cores != math.Trunc(cores) {
+			r.Text += ", rounded up"
+		}
 	case any && own != nil && own.Quota.State == limits.Known:
 		r.Text = "it does not find this quota"
 	case any:
