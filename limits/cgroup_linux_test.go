@@ -55,7 +55,7 @@ func newGroup(t *testing.T, under *group, name string) *group {
 	}
 	g.cpu, g.memory = filepath.Join(g.cpu, name), filepath.Join(g.memory, name)
 	for _, dir := range []string{g.cpu, g.memory} {
-		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := os.Mkdir(dir, 0o755); err != nil && !(dir == g.memory && errors.Is(err, os.ErrExist)) { // one directory on v2
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { remove(t, dir) })
@@ -115,7 +115,7 @@ func (g *group) join(t *testing.T, pid int) {
 // group and its end.
 func TestRealCgroups(t *testing.T) {
 	realCgroups(t)
-	outer := newGroup(t, nil, "snug-limits-test")
+	outer := newGroup(t, nil, "limits-test-"+strconv.Itoa(os.Getpid()))
 	inner, other := newGroup(t, outer, "inner"), newGroup(t, outer, "other")
 	outer.quota(t, 150000)
 	outer.limit(t, 512<<20)

@@ -88,13 +88,50 @@ func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
 	if pid != 0 && !h.live {
 		h.tables = []string{"/proc/1/mountinfo", ownMounts, proc + "/mountinfo"}
 	}
-	h.Close()
-	h.resolve()
+	h.find()
 	return h, nil
 }
 
 func noProcess(pid int) error {
 	return &fs.PathError{Op: "read", Path: "/proc/" + strconv.Itoa(pid), Err: ErrNoProcess}
+}
+
+// find looks for the process's cgroups anew.
+func (h *Handle) find() {
+	h.Close()
+	h.resolve()
+	if h.pid != 0 {
+		h.disown(&h.cpu)
+		h.disown(&h.memory)
+	}
+}
+
+// disown drops the levels of a resource when the group that was found does not
+// hold the process: another process's paths were looked up in a mount table that
+// does not belong to this tree. cgroup.procs names who is in a group, 0 standing
+// for processes of other PID namespaces; where it cannot be read nothing speaks
+// against the group.
+func (h *Handle) disown(res *resource) {
+	own := res.own()
+	if own == nil {
+		return
+	}
+	name := own.dir + "cgroup.procs"
+	procs, err := h.files.opener.read(name, make([]byte, 0, 4096), true)
+	if err != nil || len(trim(procs)) == 0 {
+		return
+	}
+	held := false
+	eachLine(procs, func(line []byte) bool {
+		n, ok := parseCount(line)
+		held = held || !ok || n == 0 || n == int64(h.pid)
+		return !held
+	})
+	if !held {
+		res.levels = nil
+		res.hidden(name, "does not hold process "+strconv.Itoa(h.pid))
+		h.warnUnseen(WarnCgroupUnreachable, res.path)
+	}
 }
 
 // Close gives the open files back.
@@ -116,8 +153,7 @@ func (h *Handle) Read() (Limits, error) {
 	}
 	for range 3 {
 		if stale {
-			h.Close()
-			h.resolve()
+			h.find()
 			changed = true
 		}
 		var news bool

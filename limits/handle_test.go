@@ -154,6 +154,29 @@ func TestOtherProcesses(t *testing.T) {
 	}
 }
 
+// A tree whose mount table does not belong to the process: its own group is not
+// where it seems to be.
+func TestGroupOfAnotherProcess(t *testing.T) {
+	f := load(t, "v2-simple")
+	set(t, f, "proc/42/cgroup", "0::/\n")
+	set(t, f, "proc/42/status", "Cpus_allowed:\tf\n")
+	for procs, want := range map[string]limits.Value[float64]{
+		"7\n8\n":  {},
+		"7\n42\n": limits.Is(2.0),
+		"0\n7\n":  limits.Is(2.0), // another PID namespace
+		"":        limits.Is(2.0),
+	} {
+		set(t, f, "sys/fs/cgroup/cgroup.procs", procs)
+		l := read(t, open(t, f, 42))
+		if l.CPU.Quota != want {
+			t.Errorf("with %q in cgroup.procs quota = %v, want %v", procs, l.CPU.Quota, want)
+		}
+		if want.State == limits.Unknown && (len(l.Unknown) == 0 || len(l.Warnings) == 0) {
+			t.Errorf("with %q in cgroup.procs unknown %v, warnings %v", procs, l.Unknown, l.Warnings)
+		}
+	}
+}
+
 // hideReaderAt is a file system whose files can only be read from the start.
 type hideReaderAt struct{ fs.FS }
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/limits"
+)
+
+// poll times one look at the limits of this process beside the runtime's own,
+// in turn, and what single files cost. It prints ns per look, one line for each
+// round of 500 looks.
+//
+//	runtime   SetDefaultGOMAXPROCS where nothing changes: affinity and the leaf's quota
+//	limits    a kept-open limits.Handle without counters
+//	counters  the same with throttling and memory use: what a watcher polls
+func poll(args []string) error {
+	fs := flag.NewFlagSet("poll", flag.ExitOnError)
+	levels := fs.Int("levels", 0, "make so many cgroup v1 levels and go into the last")
+	rounds := fs.Int("rounds", 200, "rounds")
+	fs.Parse(args)
+	if *levels > 0 {
+		// The runtime finds its group when a program starts: go there first.
+		leave, err := enterGroup(*levels)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		cmd := exec.Command(self, "poll", "-rounds", strconv.Itoa(*rounds))
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		return cmd.Run()
+	}
+	plain, err := limits.Open(nil, 0, 0)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	counting, err := limits.Open(nil, 0, limits.Counters)
+	if err != nil {
+		return err
+	}
+	defer counting.Close()
+	l, err := counting.Read()
+	if err != nil {
+		return err
+	}
+	if len(l.CPU.Levels) == 0 {
+		return errors.New("no cgroup is visible")
+	}
+	looks := []struct {
+		name string
+		look func()
+	}{
+		{"runtime", runtime.SetDefaultGOMAXPROCS},
+		{"limits", func() { plain.Read() }},
+		{"counters", func() { counting.Read() }},
+	}
+	own := l.CPU.Levels[0].File
+	files := []string{"/proc/self/cgroup", own, own[:strings.LastIndexByte(own, '/')] + "/cpu.stat"}
+	if text, err := os.ReadFile("/proc/self/cgroup"); err == nil {
+		if dir, err := ownGroup(string(text), "memory"); err == nil {
+			files = append(files, dir+"/memory.limit_in_bytes", dir+"/memory.usage_in_bytes", dir+"/memory.stat")
+		}
+	}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		buf := make([]byte, 8192)
+		looks = append(looks, struct {
+			name string
+			look func()
+		}{"pread " + name[strings.LastIndexByte(name, '/')+1:], func() { f.ReadAt(buf, 0) }})
+	}
+	const each = 500
+	times := make([][]float64, len(looks))
+	fmt.Println("levels,round,look,ns")
+	for round := range *rounds {
+		for i, x := range looks {
+			begin := time.Now()
+			for range each {
+				x.look()
+			}
+			ns := float64(time.Since(begin).Nanoseconds()) / each
+			times[i] = append(times[i], ns)
+			fmt.Printf("%d,%d,%s,%.0f\n", len(l.CPU.Levels), round, x.name, ns)
+		}
+	}
+	for i, x := range looks {
+		slices.Sort(times[i])
+		base := times[0]
+		t := times[i]
+		fmt.Fprintf(os.Stderr, "| %d | %s | %.2f / %.2f / %.2f | %.1f |\n", len(l.CPU.Levels), x.name,
+			t[0]/1000, t[len(t)/4]/1000, t[len(t)/2]/1000, t[len(t)/4]/base[len(base)/4])
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Web is a small server, to see what an import adds to a program that has
+// net/http and fmt already. Build tags as for hello.
+package main
+
+import (
+	"fmt"
+	"net/http"
+)
+
+func main() {
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "hello")
+	})
+	http.ListenAndServe("localhost:8080", nil)
+}

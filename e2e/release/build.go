@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// user is a user's Go set-up of its own: nothing cached, the proxy first.
+type user struct {
+	dir string // GOPATH and GOMODCACHE are in here
+	env []string
+}
+
+// newUser makes one in dir. proxies are directories; what they lack comes from
+// this machine's module cache and then from where it came from.
+func newUser(ctx context.Context, dir string, proxies ...string) (user, error) {
+	out, err := command(ctx, "", nil, "go", "env", "GOMODCACHE", "GOPROXY")
+	if err != nil {
+		return user{}, err
+	}
+	cache, upstream, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	var chain []string
+	for _, p := range append(proxies, filepath.Join(cache, "cache", "download")) {
+		chain = append(chain, "file://"+filepath.ToSlash(p))
+	}
+	return user{dir, []string{
+		"GOPROXY=" + strings.Join(append(chain, upstream), ","),
+		"GONOSUMDB=github.com/snug-go/*", // not published when this runs
+		"GOWORK=off",
+		"GOTOOLCHAIN=local",
+		"GOPATH=" + filepath.Join(dir, "gopath"),
+		"GOMODCACHE=" + filepath.Join(dir, "modcache"),
+		// The cache must be removable; go.sum cannot know the new library yet.
+		"GOFLAGS=-modcacherw -mod=mod",
+		"GOBIN=", // cross builds cannot use it
+		"CGO_ENABLED=0",
+	}}, nil
+}
+
+// install installs the tool at the version from the user's proxies for
+// linux/arch and returns the binary's path. Build flags are what makes it small
+// and independent of the place.
+func (u user) install(ctx context.Context, version, arch string) (string, error) {
+	env := append([]string{"GOOS=linux", "GOARCH=" + arch}, u.env...)
+	if _, err := command(ctx, u.dir, env, "go", "install", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", tool+"@"+version); err != nil {
+		return "", err
+	}
+	bin := filepath.Join(u.dir, "gopath", "bin")
+	if runtime.GOOS != "linux" || runtime.GOARCH != arch {
+		bin = filepath.Join(bin, "linux_"+arch)
+	}
+	return filepath.Join(bin, "snug"), nil
+}
+
+// check vets and tests a copy of the tool that has only the proxy for a
+// library: no go.work, no library beside it.
+func (t tree) check(ctx context.Context, version string, progress io.Writer) error {
+	dir, err := os.MkdirTemp("", "snug-check-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	proxy := filepath.Join(dir, "proxy")
+	if err := t.writeProxy(ctx, proxy, version); err != nil {
+		return err
+	}
+	u, err := newUser(ctx, dir, proxy)
+	if err != nil {
+		return err
+	}
+	work := filepath.Join(dir, "tree")
+	if err := t.copyTool(ctx, work); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"go", "vet", "./..."}, {"go", "test", "./..."}} {
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd.Dir, cmd.Env = filepath.Join(work, "cmd/snug"), append(os.Environ(), u.env...)
+		cmd.Stdout, cmd.Stderr = progress, progress
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s in a copy of cmd/snug: %w", strings.Join(args, " "), err)
+		}
+	}
+	return nil
+}
+
+// copyTool copies the tool and, to their places relative to it, the library's
+// files, which its tests read. Without go.mod and go.work the go command cannot
+// take the library from there.
+func (t tree) copyTool(ctx context.Context, to string) error {
+	for _, dir := range []string{".", "cmd/snug"} {
+		names, err := t.files(ctx, dir)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if dir == "." && (name == "go.mod" || name == "go.work") {
+				continue
+			}
+			if err := copyFile(filepath.Join(to, dir, name), filepath.Join(t.root, dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func copyFile(to, from string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, info.Mode().Perm())
+}
+
+// command runs a command and returns its output. env is added to this
+// process's; the error carries what it said on standard error.
+func command(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", errors.Join(fmt.Errorf("%s: %w", strings.Join(args, " "), err), errors.New(strings.TrimSpace(stderr.String())))
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Release makes a release of the tool from the tree, as its users will get it.
+//
+//	go run ./e2e/release -o DIR      binaries, checksums, SBOM and licences
+//	go run ./e2e/release -proxy DIR  only a module proxy that holds both modules
+//	go run ./e2e/release -check      vet and test the tool without go.work
+//
+// The proxy holds the modules at the version of the release, so what is built,
+// vetted and tested is what a user's go command would fetch after tagging:
+// without go.work, which hides what go.mod lacks.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	library = "github.com/snug-go/snug"
+	tool    = "github.com/snug-go/snug/cmd/snug"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release: error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	version := flags.String("version", "v0.1.0", "the release's version")
+	out := flags.String("o", "", "make the release in this directory")
+	proxy := flags.String("proxy", "", "write the module proxy to this directory")
+	check := flags.Bool("check", false, "vet and test a copy of the tool against the proxy, without go.work")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 || (*out == "" && *proxy == "" && !*check) {
+		return errors.New("wrong usage: one or more of -o DIR, -proxy DIR, -check")
+	}
+	tree, err := findTree(ctx)
+	if err != nil {
+		return err
+	}
+	if *proxy != "" {
+		if err := tree.writeProxy(ctx, *proxy, *version); err != nil {
+			return err
+		}
+	}
+	if *check {
+		if err := tree.check(ctx, *version, os.Stderr); err != nil {
+			return err
+		}
+	}
+	if *out != "" {
+		return tree.release(ctx, *out, *version)
+	}
+	return nil
+}
+
+// tree is a working copy of the repository.
+type tree struct{ root string }
+
+// findTree finds the tree that the working directory is in.
+func findTree(ctx context.Context) (tree, error) {
+	root, err := command(ctx, "", nil, "git", "rev-parse", "--show-toplevel")
+	return tree{strings.TrimSpace(root)}, err
+}
+
+// files lists the files that a commit of the tree as it is would hold, with
+// slashes, relative to dir, without those of modules below dir.
+func (t tree) files(ctx context.Context, dir string) ([]string, error) {
+	out, err := command(ctx, filepath.Join(t.root, dir), nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, err
+	}
+	all := strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
+	var modules []string
+	for _, name := range all {
+		if module, ok := strings.CutSuffix(name, "/go.mod"); ok {
+			modules = append(modules, module+"/")
+		}
+	}
+	var files []string
+next:
+	for _, name := range all {
+		for _, module := range modules {
+			if strings.HasPrefix(name, module) {
+				continue next
+			}
+		}
+		// Deleted but still in the index.
+		if _, err := os.Lstat(filepath.Join(t.root, dir, name)); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		files = append(files, name)
+	}
+	return files, nil
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/e2e/internal/gate"
+	"github.com/snug-go/snug/e2e/vm/wire"
+)
+
+// unpack reads a newc archive back: names with their bodies, directories with
+// "/" at the end.
+func unpack(t *testing.T, b []byte) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for {
+		field := func(i int) int {
+			n, err := strconv.ParseUint(string(b[6+8*i:14+8*i]), 16, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(n)
+		}
+		if string(b[:6]) != "070701" {
+			t.Fatalf("magic %q", b[:6])
+		}
+		mode, size, nameLen := field(1), field(6), field(11)
+		align := func(n int) int { return (n + 3) &^ 3 }
+		name := string(b[110 : 110+nameLen-1])
+		b = b[align(110+nameLen):]
+		if name == "TRAILER!!!" {
+			return found
+		}
+		if mode&0o170000 == 0o040000 {
+			name += "/"
+		}
+		if _, again := found[name]; again {
+			t.Errorf("%s is in the archive twice", name)
+		}
+		found[name] = string(b[:size])
+		b = b[align(size):]
+	}
+}
+
+func TestInitrd(t *testing.T) {
+	host := t.TempDir()
+	for name, text := range map[string]string{"guest": "g", "tree/a": "1", "tree/b/c": "22222"} {
+		name = filepath.Join(host, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("a", filepath.Join(host, "tree", "link")); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	err := initrd(&b, filepath.Join(host, "guest"), []byte("{}"), "/job.json", map[string]string{"/x/y": filepath.Join(host, "tree")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := unpack(t, b.Bytes())
+	for name, want := range map[string]string{
+		"init": "g", "job.json": "{}", "proc/": "", "x/": "", "x/y/": "", "x/y/a": "1", "x/y/b/": "", "x/y/b/c": "22222", "x/y/link": "a",
+	} {
+		if text, ok := got[name]; !ok || text != want {
+			t.Errorf("%s holds %q, %v; want %q", name, text, ok, want)
+		}
+	}
+	if err := initrd(&b, filepath.Join(host, "guest"), nil, "/job.json", map[string]string{"/x": filepath.Join(host, "nothing")}); err == nil {
+		t.Error("a payload that does not exist was packed")
+	}
+}
+
+func TestCompleteFails(t *testing.T) {
+	spec := Spec{Steps: []Step{{Name: "a"}, {Name: "b"}}}
+	done := "boot\n" + wire.LastLine + "0\n[ 4.5] reboot: Power down\n"
+	both := []Result{{Name: "a"}, {Name: "b"}}
+	tests := []struct {
+		name    string
+		console string
+		results []Result
+		ok      bool
+	}{
+		{"in order", done, both, true},
+		{"no last line", "Kernel panic - not syncing", both, false},
+		{"exit code", strings.Replace(done, "0\n", "1\n", 1), both, false},
+		{"a result is missing", done, both[:1], false},
+		{"another order", done, []Result{{Name: "b"}, {Name: "a"}}, false},
+	}
+	for _, test := range tests {
+		if err := complete(spec, test.results, test.console); (err == nil) != test.ok {
+			t.Errorf("%s: %v, want ok %v", test.name, err, test.ok)
+		}
+	}
+	if _, err := parse([]byte("{\"Name\":\"a\"}\n{\"Na")); err == nil {
+		t.Error("a cut-off line was read as a result")
+	}
+}
+
+// TestStepsThatCannotBe makes sure that nothing passes for confined that is
+// not.
+func TestStepsThatCannotBe(t *testing.T) {
+	gate.Need(t, "vm")
+	type groups = map[string]map[string]string
+	// Without an order the guest's own program ends at once.
+	something := []string{"/init", "enter-step"}
+	tests := map[string]struct {
+		step Step
+		says string
+	}{
+		"a value the kernel refuses":    {Step{Cgroup: groups{"/a": {"cpu.max": "5 100000"}}, In: []string{"/a"}, Args: something}, "invalid argument"},
+		"a value the kernel changes":    {Step{Cgroup: groups{"/a": {"memory.max": "5000"}}, In: []string{"/a"}, Args: something}, `the kernel says "4096`},
+		"a group that is not there":     {Step{In: []string{"/a"}, Args: something}, "no such file"},
+		"a group that holds no process": {Step{Cgroup: groups{"/a": {}, "/a/b": {}}, In: []string{"/a"}, Args: something}, "enter group"},
+		"a program that is not there":   {Step{Args: []string{"/nothing"}}, "exec /nothing"},
+		"a file that is not there":      {Step{Args: something, After: []string{"/nothing"}}, "no such file"},
+		"a program that does not end":   {Step{Args: []string{"/sleep"}, Seconds: 1}, "more than 1s"},
+	}
+	spec := Spec{CPUs: 2, Files: map[string]string{"/sleep": build(t, `package main; func main() { select {} }; func init() { go func() { for { } }() }`)}}
+	for name, test := range tests {
+		test.step.Name = name
+		spec.Steps = append(spec.Steps, test.step)
+	}
+	results, console, err := Boot(t.Context(), t.TempDir(), spec)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, console)
+	}
+	for _, r := range results {
+		if want := tests[r.Name].says; !strings.Contains(r.Err, want) {
+			t.Errorf("%s: error %q, want %q in it", r.Name, r.Err, want)
+		}
+	}
+}
+
+func TestCancelEndsTheMachine(t *testing.T) {
+	gate.Need(t, "vm")
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	dir := t.TempDir()
+	spec := Spec{
+		Files: map[string]string{"/sleep": build(t, `package main; import "time"; func main() { time.Sleep(time.Hour) }`)},
+		Steps: []Step{{Name: "sleep", Args: []string{"/sleep"}, Seconds: 3600}},
+	}
+	if _, _, err := Boot(ctx, dir, spec); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	// Every command line of this machine names its directory.
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range lines {
+		if text, _ := os.ReadFile(name); bytes.Contains(text, []byte(dir)) {
+			t.Errorf("%s is left: %q", filepath.Dir(name), text)
+		}
+	}
+}
+
+// build builds a static program from one file.
+func build(t *testing.T, source string) string {
+	t.Helper()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(name, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CGO_ENABLED", "0")
+	if _, err := output(t.Context(), dir, "go", "build", "-o", "program", name); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "program")
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm_test
+
+import (
+	"path"
+	"slices"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/internal/gate"
+	"github.com/snug-go/snug/e2e/internal/matrix"
+	"github.com/snug-go/snug/e2e/internal/programs"
+	"github.com/snug-go/snug/e2e/vm"
+	"github.com/snug-go/snug/e2e/vm/wire"
+)
+
+// guestPath is where a program lies in the guest.
+func guestPath(name string) string { return path.Join("/bin", name) }
+
+// files maps built programs to their guest paths.
+func files(built map[string]string) map[string]string {
+	m := map[string]string{}
+	for name, host := range built {
+		m[guestPath(name)] = host
+	}
+	return m
+}
+
+func TestMatrixOn4CPUs(t *testing.T) {
+	gate.Need(t, "vm")
+	m := matrix.Machine{CPUs: 4, V2: true, Slow: true}
+	testMatrix(t, m, m.Situations(), programs.All())
+}
+
+// TestMatrixOn24CPUs leaves out what has nothing to do with their number.
+func TestMatrixOn24CPUs(t *testing.T) {
+	gate.Need(t, "vm")
+	m := matrix.Machine{CPUs: 24, V2: true, Slow: true}
+	situations := slices.DeleteFunc(m.Situations(), func(s matrix.Situation) bool { return s.Quota == 0 && s.Hard+s.Soft != 0 })
+	testMatrix(t, m, situations, programs.Few())
+}
+
+// TestMatrixOnV1 is the table on cgroup v1 with more CPUs than the development
+// machines have, and with another kernel.
+func TestMatrixOnV1(t *testing.T) {
+	gate.Need(t, "vm")
+	m := matrix.Machine{CPUs: 4, Slow: true}
+	testMatrix(t, m, m.Situations(), programs.Few())
+}
+
+func testMatrix(t *testing.T, m matrix.Machine, situations []matrix.Situation, all []programs.Program) {
+	built := programs.Build(t, t.TempDir(), all)
+	spec := vm.Spec{CPUs: m.CPUs, Memory: "2G", Files: files(built), Hierarchy: wire.V1}
+	if m.V2 {
+		spec.Hierarchy = wire.V2
+	}
+	// What to do with the result of each step.
+	var checks []func(*testing.T, matrix.Outcome)
+	add := func(s matrix.Situation, name string, args, env []string, check func(*testing.T, matrix.Outcome)) {
+		step := vm.Step{Name: name, Args: args, Env: env, Uid: 65532}
+		step.Cgroup, step.In = place(m, s)
+		spec.Steps = append(spec.Steps, step)
+		checks = append(checks, check)
+	}
+	for _, c := range m.Cases(situations, all) {
+		add(c.Situation, c.Name(), c.Args(guestPath), c.Env(), func(t *testing.T, o matrix.Outcome) { c.Check(t, m, o) })
+	}
+	for _, s := range situations {
+		for name, args := range matrix.Answers {
+			add(s, s.Name+"/snug "+name, slices.Concat([]string{guestPath("snug")}, args), nil, func(t *testing.T, o matrix.Outcome) { s.CheckAnswer(t, m, name, o) })
+		}
+	}
+	for i, r := range vm.Run(t, spec) {
+		t.Run(r.Name, func(t *testing.T) {
+			if r.Err != "" {
+				t.Fatal(r.Err)
+			}
+			checks[i](t, matrix.Outcome{Exit: r.Exit, Signal: r.Signal, Stdout: r.Stdout, Stderr: r.Stderr})
+		})
+	}
+}
+
+// place returns a situation's groups as steps have them.
+func place(m matrix.Machine, s matrix.Situation) (groups, []string) {
+	if m.V2 {
+		made, in := s.V2()
+		return made, []string{in}
+	}
+	made := groups{}
+	var in []string
+	controllers, inner := s.V1("0-3", "0")
+	for c, paths := range controllers {
+		for p, files := range paths {
+			made[path.Join("/", c, p)] = files
+		}
+		in = append(in, path.Join("/", c, inner))
+	}
+	return made, in
+}

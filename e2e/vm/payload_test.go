@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/internal/gate"
+	"github.com/snug-go/snug/e2e/internal/programs"
+	"github.com/snug-go/snug/e2e/vm"
+)
+
+// testBinary builds the tests of the package in a directory as one static
+// program.
+func testBinary(t *testing.T, dir string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "test")
+	cmd := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", to, ".")
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the tests of %s: %v\n%s", dir, err, out)
+	}
+	return to
+}
+
+var (
+	passed  = regexp.MustCompile(`(?m)^--- PASS: `)
+	skipped = regexp.MustCompile(`(?m)^\s*--- SKIP: .*\n.*`)
+)
+
+// TestOwnTestsOnV2 runs the tests that read or make real cgroups on a machine
+// with cgroup v2, where the development machines have v1. A skipped test is a
+// failure here.
+func TestOwnTestsOnV2(t *testing.T) {
+	gate.Need(t, "vm")
+	root := programs.Root(t)
+	limits := testBinary(t, filepath.Join(root, "limits"))
+	cgrun := testBinary(t, filepath.Join(root, "cmd/snug/internal/cgrun"))
+	inside := map[string]map[string]string{
+		"/outer":       {"cpu.max": "200000 100000", "memory.max": "536870912"},
+		"/outer/inner": {"cpu.max": "max 100000", "memory.high": "419430400"},
+	}
+	// In the root group it may make groups; elsewhere it only reads.
+	reading := []string{"/src/limits/test", "-test.v", "-test.skip=^TestRealCgroups$"}
+	steps := []vm.Step{
+		{Name: "limits in the root group", Args: []string{"/src/limits/test", "-test.v"}, Env: []string{"SNUG_E2E=root"}, Dir: "/src/limits", Seconds: 300},
+		{Name: "limits in a group", Cgroup: inside, In: []string{"/outer/inner"}, Args: reading, Dir: "/src/limits", Uid: 65532, Seconds: 300},
+		{Name: "limits in a namespace", Cgroup: inside, In: []string{"/outer/inner"}, Private: true, Args: reading, Dir: "/src/limits", Seconds: 300},
+		{Name: "cgrun", Args: []string{"/src/cgrun/test", "-test.v", "-test.timeout=8m"}, Env: []string{"SNUG_E2E=root", "PATH=/bin"}, Dir: "/src/cgrun", Seconds: 600},
+	}
+	files := map[string]string{
+		"/src/testdata":    filepath.Join(root, "testdata"),
+		"/src/limits/test": limits,
+		"/src/cgrun/test":  cgrun,
+	}
+	for _, r := range vm.Run(t, vm.Spec{CPUs: 4, Memory: "2G", Files: files, Steps: steps}) {
+		t.Run(r.Name, func(t *testing.T) {
+			if r.Exit != 0 || r.Signal != "" {
+				t.Errorf("exit code %d, signal %q\nstdout:\n%s\nstderr:\n%s", r.Exit, r.Signal, failures(r.Stdout), r.Stderr)
+			}
+			if n := len(passed.FindAllString(r.Stdout, -1)); n == 0 {
+				t.Errorf("no test ran: %s", r.Stdout)
+			}
+			for _, s := range skipped.FindAllString(r.Stdout, -1) {
+				t.Errorf("skipped: %s", s)
+			}
+		})
+	}
+}
+
+// failures leaves out the lines of tests that passed.
+func failures(stdout string) string {
+	var b strings.Builder
+	for line := range strings.Lines(stdout) {
+		text := strings.TrimSpace(line)
+		if !strings.HasPrefix(text, "--- PASS") && !strings.HasPrefix(text, "=== ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}

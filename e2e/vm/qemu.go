@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// qemu runs the emulator to its end and returns what came out of its first
+// serial port.
+func qemu(ctx context.Context, args ...string) (console string, err error) {
+	path, err := exec.LookPath("qemu-system-x86_64")
+	if err != nil {
+		return "", fmt.Errorf("%w: install the Debian packages of e2e/packages.txt", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// Pdeathsig is sent when the thread that started the child ends. Held
+		// here, this thread ends with the process and not before.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err = cmd.Run()
+		console = strings.ReplaceAll(stdout.String(), "\r\n", "\n")
+		if err != nil {
+			err = errors.Join(err, errors.New(strings.TrimSpace(stderr.String())))
+		}
+	}()
+	<-done
+	return console, err
+}
