@@ -23,6 +23,8 @@ import (
 // that write the siginfo to a pipe.
 
 // signalPipe is the write end of the pipe; the handler reads it.
+//
+//lint:ignore U1000 the handler is in assembly
 var signalPipe uintptr
 
 // handlerPC returns the addresses of the handler and, on amd64, of the code that
