@@ -39,6 +39,11 @@ type Handle struct {
 	last  Limits
 }
 
+// relook is after how many polls a process looks again which cgroup it is in:
+// /proc/self/cgroup costs as much as two limit files, and moves are rare. A
+// cgroup that is gone is noticed at once, and so is another process's move.
+const relook = 4
+
 // rescan is after how many polls files that were not there are looked for
 // again: a controller can be switched on in a group that is in use.
 const rescan = 32
@@ -145,7 +150,7 @@ func (h *Handle) Read() (Limits, error) {
 		h.files.retry()
 	}
 	changed, stale := h.polls == 1, false
-	if !changed {
+	if !changed && (h.pid != 0 || h.polls%relook == 0) {
 		stale = h.group.read(&h.reader)
 		if h.pid != 0 && gone(h.group.err) {
 			return h.last, noProcess(h.pid)

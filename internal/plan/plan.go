@@ -161,7 +161,7 @@ const (
 func Decide(in *Input) *Plan {
 	p := &Plan{
 		Runtime:  RuntimeProcs(&in.Limits.CPU, in.Go),
-		Warnings: append(in.Warnings, in.Limits.Warnings...),
+		Warnings: append(in.Warnings[:len(in.Warnings):len(in.Warnings)], in.Limits.Warnings...),
 	}
 	p.DefaultProcs = in.isDefault()
 	in.procs(p)
