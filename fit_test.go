@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/snug-go/snug"
@@ -164,6 +165,29 @@ func TestOnPlan(t *testing.T) {
 	}
 }
 
+// Whoever fits, and however many at once, the last undo leaves the first values.
+func TestConcurrentFits(t *testing.T) {
+	knobs(t)
+	before := runtime.GOMAXPROCS(0)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for range 20 {
+				_, undo := snug.Fit(hinted)
+				undo()
+			}
+		}()
+	}
+	wg.Wait()
+	_, undo := snug.Fit(hinted)
+	undo()
+	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != before || m != math.MaxInt64 {
+		t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d, want %d and none", n, m, before)
+	}
+}
+
 // TestLog: one line for each decision on standard error, and nothing unasked.
 func TestLog(t *testing.T) {
 	knobs(t)
@@ -190,5 +214,9 @@ func TestLog(t *testing.T) {
 	if got, want := logged(), fmt.Sprintf("snug: GOMEMLIMIT=%d (would): memory-limit-hint\n", hintedMemory); !strings.Contains(got, want) {
 		t.Errorf("prints %q, want the line %q", got, want)
 	}
+	// What a variable holds can neither forge a line nor act on a terminal.
+	t.Setenv("SNUG_MAX_PROCS", "x\nsnug: GOMAXPROCS=1\x1b[2J\u009b2J")
+	if got, want := logged(), "snug: warning: env-invalid, SNUG_MAX_PROCS: x?snug: GOMAXPROCS=1?[2J??2J\n"; !strings.Contains(got, want) {
+		t.Errorf("prints %q, want the line %q", got, want)
+	}
 }
-

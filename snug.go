@@ -44,7 +44,8 @@ type Options struct {
 	// Override takes knobs that the program itself has set already. Those the
 	// operator set in the environment are never taken.
 	Override bool
-	// OnPlan is called with every plan, from the goroutine that made it.
+	// OnPlan is called with every plan, from the goroutine that made it; not
+	// with SNUG=off, under which no plan is made.
 	OnPlan func(Plan)
 
 	// Round turns fractions of a core into Ps. SNUG_ROUND=ceil|floor|nearest.
@@ -124,7 +125,8 @@ func (s Setting) Text() string { return plan.Text(plan.Reason(s.Reason), s.Value
 //
 // Fit takes a few system calls and no lock that a running program holds, but a
 // changed GOMAXPROCS stops the world once and may wait for a running garbage
-// collection: call it early.
+// collection, and so does looking at the live heap of a process that uses 48 MiB
+// or more: call it early.
 func Fit(o Options) (p Plan, undo func()) {
 	in := plan.Input{
 		Policy: plan.Policy{

@@ -4,6 +4,9 @@
 // that can follow GOMAXPROCS: what is bound by CPU should run as often as
 // there are Ps, and that number changes when a container is resized.
 //
+// Nothing watches GOMAXPROCS by itself: call Refresh when it may have changed,
+// after snug.Fit or from a ticker.
+//
 //	work := limiter.Procs(1)
 //	snug.Fit(snug.Options{OnPlan: func(snug.Plan) { work.Refresh() }})
 //

@@ -20,7 +20,9 @@ func (h *Handle) readDetail() {
 		own.plain = own.plain && ok && bytes.Equal(h.once("cpu.quota_cores", name), h.cpu.levels[0].limit.text)
 		own.crashes = own.crashes && own.plain
 	}
-	h.readHost(&h.last)
+	if m.Hard.State != Known && m.Soft.State != Known { // else it was read with them
+		h.readHost(&h.last)
+	}
 	m.Host = h.host
 	c.Weight, c.Shares, c.Requests, c.Burst, c.Pressure = Value[int]{}, Value[int]{}, nil, Value[float64]{}, Pressure{}
 	if l := h.cpu.own(); l != nil {

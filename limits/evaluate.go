@@ -159,6 +159,9 @@ func (r *reader) evaluateMemory(l *Limits) {
 		// v1 adds up what the levels above say, those included that cannot be
 		// seen from here.
 		own := r.memory.levels[0]
+		if p := &own.other; r.memory.v1 && p.err != nil && !p.missing {
+			l.failed(r.memory.field, p, "")
+		}
 		if n := own.total.N; n > 0 && n < noLimit && m.Hard.tighten(own.total) {
 			m.Source.set(own.other.name, "", "hierarchical_memory_limit "+strconv.FormatInt(n, 10))
 		}
@@ -176,6 +179,7 @@ func (r *reader) evaluateMemory(l *Limits) {
 	if soft := Min(m.Hard, m.Soft); m.Soft != soft || soft == m.Hard {
 		m.Soft, m.SoftSource = soft, m.Source
 	}
+	m.SoftShared = m.Soft.State == Known && m.SoftSource.File != HostMemory && m.SoftSource.Level != r.memory.path
 }
 
 // bound takes one limit file into account.

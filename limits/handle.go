@@ -19,20 +19,23 @@ type Parts uint8
 const (
 	// Counters: throttling and memory use.
 	Counters Parts = 1 << iota
-	// Detail: weight, burst, cpuset, swap, pressure and memory events.
+	// Detail: weight, burst, cpuset, swap, pressure and memory events. It
+	// opens files and allocates at every Read.
 	Detail
 )
 
 // A Handle reads one process's limits again and again. It keeps the files
 // open, allocates nothing while they say the same, and notices when the
-// process moved to another cgroup or its cgroup was removed. It is not safe for
-// concurrent use.
+// process moved to another cgroup or its cgroup was removed. Files that were not
+// there are looked for again at every 32nd poll. It is not safe for concurrent
+// use.
 type Handle struct {
 	reader
 	files keeper
-	pid   int  // 0: this process or the tree's self
-	live  bool // the tree is this machine
-	self  int  // os.Getpid
+	pid   int    // 0: this process or the tree's self
+	live  bool   // the tree is this machine
+	proc  string // /proc/self or /proc/42
+	self  int    // os.Getpid
 	parts Parts
 	stat  probe // cpu.stat of the level that sets the quota
 	polls uint
@@ -85,6 +88,7 @@ func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
 			return nil, noProcess(pid)
 		}
 	}
+	h.proc = proc
 	h.start(proc)
 	// For this process its own mounts; for another of this machine again our
 	// own, because it is through our own mounts that we read; for another process
@@ -169,10 +173,10 @@ func (h *Handle) Read() (Limits, error) {
 		}
 	}
 	cpus := h.affinity()
-	if h.pid != 0 && gone(h.status.err) {
+	if h.pid != 0 && h.status.err != nil && (gone(h.status.err) || h.tree.missing(h.proc)) {
 		return h.last, noProcess(h.pid)
 	}
-	if changed || cpus != h.last.CPU.Affinity {
+	if changed || cpus != h.last.CPU.Affinity || h.parts&Detail != 0 {
 		h.evaluate(&h.last, cpus)
 		if h.parts&Detail != 0 {
 			h.readDetail()

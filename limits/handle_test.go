@@ -181,6 +181,35 @@ func TestGroupOfAnotherProcess(t *testing.T) {
 	}
 }
 
+// Ended between Open and Read.
+func TestEndedBeforeTheFirstRead(t *testing.T) {
+	f := load(t, "v2-simple")
+	set(t, f, "proc/42/cgroup", "0::/\n")
+	h := open(t, f, 42)
+	if err := f.Remove("proc/42"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Read(); !errors.Is(err, limits.ErrNoProcess) {
+		t.Errorf("error %v, want ErrNoProcess", err)
+	}
+}
+
+// hierarchical_memory_limit may be the tightest: not to see it is a gap.
+func TestUnreadableMemoryStat(t *testing.T) {
+	f := load(t, "v1-hierarchical-limit-tighter")
+	l := read(t, open(t, f, 0))
+	name := l.Memory.Source.File[1:]
+	if err := f.Deny(name); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range read(t, open(t, f, 0)).Unknown {
+		if g.Field == "memory.hard_bytes" && g.File == "/"+name {
+			return
+		}
+	}
+	t.Errorf("%s cannot be read, and memory.hard_bytes is not listed", name)
+}
+
 // hideReaderAt is a file system whose files can only be read from the start.
 type hideReaderAt struct{ fs.FS }
 

@@ -10,6 +10,10 @@
 // missing, empty, unreadable or full of garbage make figures unknown; they are
 // never an error, because other people's programs read limits at start-up.
 //
+// Read reads everything once. Open keeps the files open, to read again and
+// again. Self is for start-up: this process's limits, in the smallest code. A
+// nil file system is this machine, and pid 0 is this process.
+//
 // Programs can size their own pools and caches from it:
 //
 //	l, err := limits.Read(nil, 0)
@@ -104,6 +108,8 @@ type Memory struct {
 	// Shared is true when Hard is set on a level above the process's own
 	// group, so that other groups may use the same bytes.
 	Shared bool
+	// SoftShared is the same for Soft.
+	SoftShared bool
 	// Current is what the process's own group is charged with, page cache
 	// included. SharedCurrent is the same for the level that sets Hard when
 	// Shared is true.

@@ -146,12 +146,15 @@ func (q quota) cores() Value[float64] {
 	return Is(float64(q.micros) / float64(q.period))
 }
 
-// crashes reports whether the Go runtime's conversion of quota/period to an
-// int32 overflows: from 2^31 cores on, and for a period of 0, which gives
-// infinity or NaN (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS).
+// crashes reports whether the Go runtime dies of this quota.
 func (q quota) crashes() bool {
-	return q.state == Known && q.plain && !(float64(q.micros)/float64(q.period) < 1<<31)
+	return q.state == Known && q.plain && overflows(float64(q.micros)/float64(q.period))
 }
+
+// overflows reports whether the Go runtime's conversion of quota/period, rounded
+// up, to an int32 does: above 2^31-1 cores, and for a period of 0, which gives
+// infinity or NaN (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS).
+func overflows(cores float64) bool { return !(cores <= math.MaxInt32) }
 
 // noLimit is where "unlimited" starts. v1 prints the largest page-aligned
 // int64, which differs with the page size, and old kernels nearly 2^64: every

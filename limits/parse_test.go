@@ -70,6 +70,24 @@ func TestV1Quota(t *testing.T) {
 	}
 }
 
+func TestCrashes(t *testing.T) {
+	for text, want := range map[string]bool{
+		"200000 100000\n":       false,
+		"2147483647000 1000\n":  false, // 2^31-1 cores
+		"17592186044415 8192\n": true,  // rounded up 2^31
+		"17592186044415 1000\n": true,
+		"2147483648000 1000\n":  true,
+		"100000 0\n":            true,
+		"0 0\n":                 true,
+		"max 0\n":               false,
+		"17592186044415 1000":   false, // the runtime does not understand it
+	} {
+		if got := parseCPUMax([]byte(text)).crashes(); got != want {
+			t.Errorf("%q crashes: %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestBytes(t *testing.T) {
 	for _, c := range []struct {
 		text string

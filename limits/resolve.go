@@ -59,6 +59,10 @@ func (r *reader) mounts(buf []byte) (t mountTable) {
 	return t
 }
 
+// maxPath is PATH_MAX of linux/limits.h: no longer path can be opened, and one
+// that a tree makes up would have a level for every other byte.
+const maxPath = 4096
+
 // levels lists every visible cgroup of a resource from the process's own
 // outwards, and what keeps some from being seen.
 func (r *reader) levels(res *resource, table *mountTable) {
@@ -72,6 +76,9 @@ func (r *reader) levels(res *resource, table *mountTable) {
 			res.hidden(r.group.name, "names no cgroup")
 		}
 		return // there are hierarchies, and none has the controller: it is off
+	case len(res.path) >= maxPath:
+		res.hidden(r.group.name, "path too long")
+		return
 	case table.err != nil:
 		res.hidden(table.file, why(table.err))
 		return

@@ -41,9 +41,11 @@ func (*machine) read(name string, buf []byte, long bool) ([]byte, error) {
 	}
 }
 
+// openFile never waits: a pipe that is mounted over a file must not hold a
+// program up at its start (open(2), O_NONBLOCK; it changes nothing for files).
 func openFile(name string) (fd int, err error) {
 	for {
-		if fd, err = syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err != syscall.EINTR {
+		if fd, err = syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0); err != syscall.EINTR {
 			return fd, err
 		}
 	}
@@ -80,7 +82,7 @@ func affinity(pid int) Value[int] {
 		return Value[int]{}
 	}
 	count := 0
-	for _, word := range mask[:n/8] {
+	for _, word := range mask[:(n+7)/8] {
 		for ; word != 0; word &= word - 1 {
 			count++
 		}

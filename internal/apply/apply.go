@@ -103,7 +103,7 @@ func Take(p *plan.Plan, dry bool) Result {
 	if !dry && p.GOMAXPROCS.Leave && p.GOMAXPROCS.Code != plan.Unknown {
 		undoProcs()
 	}
-	if !dry && p.GOMEMLIMIT.Leave && p.GOMEMLIMIT.Code != plan.Unknown {
+	if !dry && p.GOMEMLIMIT.Leave && p.GOMEMLIMIT.Code != plan.Unknown && p.GOMEMLIMIT.Code != plan.LiveHeap {
 		undoMemory()
 	}
 	return set(p, dry)
@@ -115,7 +115,8 @@ func set(p *plan.Plan, dry bool) Result {
 		owner++
 		r.take = owner
 	}
-	r.GOMAXPROCS = procs.take(&p.GOMAXPROCS, int64(runtime.GOMAXPROCS(0)), p.DefaultProcs, dry)
+	now := int64(runtime.GOMAXPROCS(0))
+	r.GOMAXPROCS = procs.take(&p.GOMAXPROCS, now, now == int64(p.Runtime), dry)
 	if r.GOMAXPROCS == Set {
 		runtime.GOMAXPROCS(int(procs.wrote))
 	}

@@ -27,7 +27,9 @@ func Decide(in *plan.Input) (*plan.Plan, plan.Mode) {
 	in.Env.GOMEMLIMIT = os.Getenv("GOMEMLIMIT")
 	in.Env.GOGC = os.Getenv("GOGC")
 	in.Go.Minor = goMinor
-	limits.Self(&in.Limits) // fails only on other systems than Linux
+	if limits.Self(&in.Limits) != nil { // not Linux
+		return plan.Nothing(plan.NotSupported), mode
+	}
 	return plan.Decide(in), mode
 }
 
@@ -60,12 +62,19 @@ func (b *lines) setting(name string, s *plan.Setting, did apply.Did) {
 	b.add(head, s.Code, s.Source.File, s.Source.Raw)
 }
 
-// add adds a line: a code, and the file it comes from where there is one.
+// add adds a line: a code, and the file it comes from where there is one. What
+// a variable or a path holds must not act on a terminal or pass for a line.
 //
 //go:noinline
 func (b *lines) add(head, code, file, text string) {
 	if file != "" {
 		code += ", " + file + ": "
 	}
-	*b += lines("snug: " + head + code + text + "\n")
+	line := []byte("snug: " + head + code + text)
+	for i, c := range line {
+		if c < ' ' || c > '~' {
+			line[i] = '?'
+		}
+	}
+	*b += lines(line) + "\n"
 }

@@ -31,17 +31,20 @@ func (in *Input) memory(p *Plan) {
 		return
 	}
 	if text := in.Env.GOMEMLIMIT; text != "" {
-		if _, ok := parseGoBytes(text); !ok {
+		n, ok := parseGoBytes(text)
+		if limit, limited := in.Limits.Memory.Hard.Get(); !ok {
 			p.warnEnv("GOMEMLIMIT", text)
+		} else if limited && n > limit && n != NoMemLimit {
+			p.warn(ExplicitAbove, &in.Limits.Memory.Source)
 		}
 		s.byEnv("GOMEMLIMIT", text)
 		return
 	}
 	if in.Policy.Memory.Off {
 		s.Value, s.Code = NoMemLimit, Explicit
-		return
+	} else {
+		in.memorySize(p, s)
 	}
-	in.memorySize(p, s)
 	switch {
 	case now.Procs != 0 && !in.Policy.Override && now.MemLimit != NoMemLimit && now.MemLimit != now.OwnMemLimit && (s.Leave || s.Value != now.MemLimit):
 		s.leave(ProgramSet, float64(now.MemLimit))
@@ -72,6 +75,9 @@ func (in *Input) memorySize(p *Plan, s *Setting) {
 	}
 	if n := in.Policy.Workers; n > 1 {
 		limit /= int64(n)
+		from := s.Source
+		s.ignore(&s.Reason)
+		s.because(Workers, float64(limit), &from)
 	}
 	s.Value = limit - max(limit/10, MinHeadroom)
 	if spec.Percent > 0 {
@@ -100,15 +106,15 @@ func (in *Input) memoryLimit(p *Plan, s *Setting) int64 {
 			s.ignore(&Reason{MemoryMax, float64(hard), m.Source})
 		}
 		s.because(code, float64(limit), &m.SoftSource)
-		if m.Shared {
-			p.warn(MemoryShared, &m.Source)
-		}
 	}
 	switch {
-	case hint <= 0:
-		return limit
-	case limited && hint >= limit:
-		s.unused(HintUnused, float64(hint))
+	case hint <= 0 || limited && hint >= limit:
+		if hint > 0 {
+			s.unused(HintUnused, float64(hint))
+		}
+		if m.SoftShared {
+			p.warn(MemoryShared, &m.SoftSource)
+		}
 		return limit
 	case limited:
 		s.ignore(&s.Reason)

@@ -139,6 +139,7 @@ const (
 	MemoryMax     = "memory-max"
 	MemoryHigh    = "memory-high"
 	HostMemory    = "host-memory"
+	Workers       = "workers"
 	MemoryHint    = "memory-limit-hint"
 	Explicit      = "explicit"
 	NoLimit       = "no-limit"
@@ -216,6 +217,15 @@ func (s *Setting) leave(code string, number float64) {
 	}
 	s.Value, s.Leave = 0, true
 	s.because(code, number, nil)
+}
+
+// Nothing is the plan that leaves every knob alone.
+func Nothing(code string) *Plan {
+	p := new(Plan)
+	p.GOMAXPROCS.leave(code, 0)
+	p.GOMEMLIMIT.leave(code, 0)
+	p.GOGC.leave(code, 0)
+	return p
 }
 
 // byEnv leaves a knob alone because the operator set it.

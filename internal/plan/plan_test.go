@@ -56,6 +56,8 @@ func TestProcs(t *testing.T) {
 		{"quota without affinity", Input{Limits: container(3, 0, 0)}, 3, QuotaCeil},
 		{"maximum", Input{Limits: container(8, 16, 0), Policy: Policy{MaxProcs: 4}}, 4, MaxProcs},
 		{"maximum without a limit", Input{Limits: container(0, 16, 0), Policy: Policy{MaxProcs: 4}}, 4, MaxProcs},
+		{"maximum, unknown limit", Input{Limits: unknown, Policy: Policy{MaxProcs: 4}}, 4, MaxProcs},
+		{"maximum does not widen what the runtime read", Input{Limits: unknown, Policy: Policy{MaxProcs: 4}, Now: Now{Procs: 2, NumCPU: 2}}, 2, Affinity},
 		{"maximum beats minimum", Input{Limits: container(8, 16, 0), Policy: Policy{MinProcs: 6, MaxProcs: 1}}, 1, MaxProcs},
 		{"reserve", Input{Limits: container(4, 16, 0), Policy: Policy{ReserveCPUs: 1.5}}, 3, ReserveCPUs},
 		{"reserve without a limit", Input{Limits: container(0, 16, 0), Policy: Policy{ReserveCPUs: 4}}, 12, ReserveCPUs},
@@ -117,7 +119,7 @@ func TestMemory(t *testing.T) {
 		{"share less more than there is", Input{Limits: container(0, 16, 100*mib), Policy: Policy{Memory: Memory{Percent: 90, Less: 100 * mib}}}, 0, TooSmall},
 		{"asked for", Input{Limits: container(0, 16, 0), Policy: Policy{Memory: Memory{Bytes: 7}}}, 7, Explicit},
 		{"off", Input{Limits: container(0, 16, 512*mib), Policy: Policy{Memory: Memory{Off: true}}}, NoMemLimit, Explicit},
-		{"workers", Input{Limits: container(0, 16, 1000*mib), Policy: Policy{Workers: 4}}, 225 * mib, MemoryMax},
+		{"workers", Input{Limits: container(0, 16, 1000*mib), Policy: Policy{Workers: 4}}, 225 * mib, Workers},
 		{"too many workers", Input{Limits: container(0, 16, 100*mib), Policy: Policy{Workers: 4}}, 0, TooSmall},
 		{"hint tightens", Input{Limits: container(0, 16, 1000*mib), Hints: Hints{MemoryLimit: 500 * mib}}, 450 * mib, MemoryHint},
 		{"hint does not widen", Input{Limits: container(0, 16, 500*mib), Hints: Hints{MemoryLimit: 1000 * mib}}, 450 * mib, MemoryMax},
@@ -129,6 +131,7 @@ func TestMemory(t *testing.T) {
 		{"program's", Input{Limits: container(0, 16, 500*mib), Now: with(running, func(n *Now) { n.MemLimit = 5 })}, 0, ProgramSet},
 		{"program's, overridden", Input{Limits: container(0, 16, 500*mib), Now: with(running, func(n *Now) { n.MemLimit = 5 }), Policy: Policy{Override: true}}, 450 * mib, MemoryMax},
 		{"snug's own", Input{Limits: container(0, 16, 500*mib), Now: with(running, func(n *Now) { n.MemLimit, n.OwnMemLimit = 5, 5 })}, 450 * mib, MemoryMax},
+		{"program's, and off asked for", Input{Now: with(running, func(n *Now) { n.MemLimit = 5 }), Policy: Policy{Memory: Memory{Off: true}}}, 0, ProgramSet},
 		{"live heap is larger", Input{Limits: container(0, 16, 500*mib), Now: with(running, func(n *Now) { n.Live = 460 * mib })}, 0, LiveHeap},
 		{"live heap fits", Input{Limits: container(0, 16, 500*mib), Now: with(running, func(n *Now) { n.Live = 440 * mib })}, 450 * mib, MemoryMax},
 	} {
@@ -162,7 +165,7 @@ func TestGOGC(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	shared := container(0, 16, 500*mib)
-	shared.Memory.Shared = true
+	shared.Memory.Shared, shared.Memory.SoftShared = true, true
 	for code, in := range map[string]Input{
 		EnvInvalid:    {Env: Env{GOMAXPROCS: "x"}},
 		MemoryShared:  {Limits: shared},
@@ -171,6 +174,16 @@ func TestWarnings(t *testing.T) {
 	} {
 		if w := Decide(&in).Warnings; len(w) != 1 || w[0].Code != code {
 			t.Errorf("warnings %v, want %q", w, code)
+		}
+	}
+}
+
+// A stale GOMEMLIMIT in an image's environment stays, and is told of.
+func TestOperatorsLimitAboveTheContainers(t *testing.T) {
+	for text, want := range map[string]int{"600MiB": 1, "400MiB": 0, "off": 0} {
+		in := Input{Limits: container(0, 16, 500*mib), Env: Env{GOMEMLIMIT: text}}
+		if w := Decide(&in).Warnings; len(w) != want || want == 1 && w[0].Code != ExplicitAbove {
+			t.Errorf("GOMEMLIMIT=%s: warnings %v, want %d", text, w, want)
 		}
 	}
 }

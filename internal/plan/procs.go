@@ -51,6 +51,15 @@ func (in *Input) size(s *Setting) {
 			return
 		}
 	}
+	if s.Code == Affinity && in.Limits.CPU.Quota.State == limits.Unknown {
+		// A bound that was asked for must not widen what the runtime may have
+		// read where we could not.
+		for _, n := range [...]int{in.Now.Procs, RuntimeProcs(&in.Limits.CPU, in.Go)} {
+			if n > 0 {
+				affinity = min(affinity, n)
+			}
+		}
+	}
 	cores := s.Number
 	if s.Code == CPURequest {
 		if cores *= DefaultRequestFactor; pol.RequestFactor > 0 {
@@ -71,7 +80,8 @@ func (in *Input) size(s *Setting) {
 	// Still floating point: a quota may be 1.76e10 cores.
 	if cores > float64(affinity) {
 		cores = float64(affinity)
-		s.Code = Affinity
+		s.ignore(&s.Reason)
+		s.because(Affinity, cores, nil)
 	}
 	n := ceil(cores)
 	switch pol.Round {

@@ -37,10 +37,10 @@ func Text(r Reason, value int64) string {
 	case QuotaMin:
 		return "the limit is " + cores + ", raised to the minimum"
 	case Affinity:
-		if r.Source.File == "" {
+		if r.Number <= float64(value) {
 			return "the process may run on " + plural(r.Number, "CPU")
 		}
-		return "the quota of " + cores + " is more than the CPUs it may run on"
+		return "the limit of " + cores + " is more than the CPUs it may run on"
 	case CPULimitHint:
 		return "the operator says the limit is " + cores
 	case CPURequest:
@@ -59,6 +59,8 @@ func Text(r Reason, value int64) string {
 		return "the machine has " + size + ", less than the limit" + less
 	case MemoryHint:
 		return "the operator says the memory limit is " + size + less
+	case Workers:
+		return "each worker's share of the limit is " + size + less
 	case HintUnused:
 		return "the hint is not below the limit that is visible"
 	case TooSmall:
@@ -81,7 +83,7 @@ func Text(r Reason, value int64) string {
 	case NotManaged:
 		return "no limit says what it should be"
 	case NotSupported:
-		return "this Go does not know it"
+		return "this system, or this Go, does not know it"
 	case Disabled:
 		return "SNUG=off"
 	}
@@ -105,11 +107,14 @@ func WarningText(w limits.Warning) string {
 	case EnvInvalid:
 		return w.File + "=" + clip(w.Raw) + " makes no sense and is ignored" + wantHint(w.File)
 	case MemoryShared:
+		if w.Level == "" {
+			return "the memory limit sits on a level above the process's own cgroup that cannot be seen: others may use the same memory"
+		}
 		return "the memory limit sits on " + w.Level + ", above the process's own cgroup: others may use the same memory"
 	case LiveHeap:
 		return "the live heap does not fit the GOMEMLIMIT that " + what + " allows"
 	case ExplicitAbove:
-		return "the GOMEMLIMIT asked for is above the memory limit, " + what
+		return "the GOMEMLIMIT asked for is above the memory limit, so that the kernel kills first: " + what
 	}
 	return w.Code + ": " + what
 }
@@ -129,13 +134,13 @@ func Want(name string) string {
 	case "SNUG_ROUND":
 		return "ceil, floor or nearest"
 	case "SNUG_MIN_PROCS", "SNUG_MAX_PROCS", "GOMAXPROCS":
-		return "a whole number from 1"
+		return "a whole number from 1 to 8192"
 	case "SNUG_CPU_LIMIT", "SNUG_CPU_REQUEST", "SNUG_RESERVE_CPUS":
-		return "CPUs as 1.5 or 1500m"
+		return "CPUs as 1.5 or 1500m, from 0.001 to 1000000"
 	case "SNUG_REQUEST_FACTOR":
-		return "a number such as 1.5"
+		return "a number such as 1.5, above 0 and up to 1000"
 	case "SNUG_MEMORY_LIMIT":
-		return "a size as 512MiB, 512Mi, 1.5G or bytes"
+		return "a size as 512MiB, 512Mi, 1.5G or bytes, below 8 EiB"
 	case "SNUG_GOMEMLIMIT", "Options.GOMEMLIMIT":
 		return "400MiB, 90%, 99%-100MiB or off"
 	case "GOMEMLIMIT":

@@ -34,6 +34,10 @@
 // group disappears with its last process, so that Usage after the end is often
 // incomplete; and the shim itself starts within the quota, slowly in a tiny one.
 //
+// Signals that are ignored when snug starts are ignored by the command only as far
+// as the Go runtime leaves them so: SIGHUP, SIGINT, SIGCONT and the terminal's
+// three stop signals; others, as SIGPIPE or SIGQUIT, get their default action.
+//
 // After kill -9 of snug the command lives on, confined; the next run by the same
 // user removes its groups once they are empty (see record). A scope is systemd's
 // to remove.

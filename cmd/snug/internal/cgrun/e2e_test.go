@@ -33,9 +33,7 @@ func needRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("SNUG_E2E=root needs root")
 	}
-	if dir, err := stateDir(); err == nil {
-		sweep(dir) // what a test that failed may have left
-	}
+	sweep(stateDirs()...) // what a test that failed may have left
 	before := strays()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -286,21 +284,25 @@ func TestCommandThatCannotRun(t *testing.T) {
 	os.WriteFile(plain, []byte("x"), 0o644)
 	os.WriteFile(garbage, []byte("\x00\x01\x02"), 0o755)
 	os.WriteFile(script, []byte("#!/nonexistent/interpreter\n"), 0o755)
+	loop := filepath.Join(dir, "loop")
+	os.Symlink(loop, loop)
 	tests := []struct {
 		name, cmd string
 		code      int
+		text      string
 	}{
-		{"not in PATH", "snug-no-such-command", 127},
-		{"no such file", "/no/such/file", 127},
-		{"not executable", plain, 126},
-		{"a directory", dir, 126},
-		{"no known format", garbage, 126},
-		{"no interpreter", script, 127},
+		{"not in PATH", "snug-no-such-command", 127, "not found"},
+		{"no such file", "/no/such/file", 127, "not found"},
+		{"not executable", plain, 126, "hint: make it executable"},
+		{"a directory", dir, 126, "hint: name a program"},
+		{"no known format", garbage, 126, "hint: a script needs"},
+		{"links in a circle", loop, 126, "hint: its symbolic links"},
+		{"no interpreter", script, 127, "no such file or directory, /nonexistent/interpreter\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			o := run(t, command(self("as-snug", "-cpus", "1", "--", tt.cmd)))
-			if o.code != tt.code || !strings.Contains(o.stderr, tt.cmd) || o.stdout != "" {
+			if o.code != tt.code || !strings.Contains(o.stderr, tt.cmd) || !strings.Contains(o.stderr, tt.text) || o.stdout != "" {
 				t.Errorf("%+v, want code %d and the name", o, tt.code)
 			}
 		})
@@ -442,6 +444,9 @@ func TestNothingStartsWithoutAGroup(t *testing.T) {
 			}
 			if exists(ran) {
 				t.Error("the command was started without limits")
+			}
+			if exists(filepath.Join(dir, "snug-65532")) {
+				t.Error("an empty directory for records was left")
 			}
 		})
 	}

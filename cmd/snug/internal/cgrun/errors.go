@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 )
 
 // ErrNotSupported is returned (wrapped) where commands cannot be confined at
@@ -52,22 +53,6 @@ func (e *SpecError) Error() string { return e.What }
 // Hint returns what to ask for instead.
 func (e *SpecError) Hint() string { return e.Cure }
 
-// ExecError is a command that could not be executed.
-type ExecError struct {
-	Name string // as it was given
-	Code int    // CodeNotFound or CodeCannotExec
-	Err  error
-}
-
-func (e *ExecError) Error() string {
-	if e.Code == CodeNotFound {
-		return fmt.Sprintf("command not found: %v, %s", e.Err, e.Name)
-	}
-	return fmt.Sprintf("command cannot be executed: %v, %s", e.Err, e.Name)
-}
-
-func (e *ExecError) Unwrap() error { return e.Err }
-
 // ProofError is a child that is not confined as asked. It was killed before the
 // command could start.
 type ProofError struct {
@@ -76,7 +61,8 @@ type ProofError struct {
 
 func (e *ProofError) Error() string { return "not confined as asked: " + e.What }
 
-// A Tried is one way that did not work, and why.
+// A Tried is one way that did not work, and why. Way is "" for what keeps every
+// way from being looked for.
 type Tried struct {
 	Way Way
 	Err error
@@ -97,7 +83,10 @@ func (e *NoWayError) Error() string {
 		} else {
 			b.WriteString("; ")
 		}
-		fmt.Fprintf(&b, "%s: %v", t.Way, t.Err)
+		if t.Way != "" {
+			fmt.Fprintf(&b, "%s: ", t.Way)
+		}
+		fmt.Fprint(&b, t.Err)
 	}
 	return b.String()
 }
@@ -125,4 +114,17 @@ func (e *InterruptedError) Error() string {
 		return "interrupted before the command started"
 	}
 	return fmt.Sprintf("interrupted by signal %d before the command started", e.Signal)
+}
+
+// errSilent is a shim that ended without a word.
+type errSilent struct{ exit Exit }
+
+func (e *errSilent) Error() string {
+	if e.exit.Signal == int(syscall.SIGKILL) {
+		return "killed while it was being confined; the memory limit may be too small"
+	}
+	if e.exit.Signal != 0 {
+		return fmt.Sprintf("ended by signal %d while it was being confined", e.exit.Signal)
+	}
+	return fmt.Sprintf("ended with code %d while it was being confined", e.exit.Code)
 }

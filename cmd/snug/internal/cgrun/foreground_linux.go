@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,8 @@ import (
 // Foreground runs a command as if it stood in snug's place: same files, same
 // process group and terminal, signals passed on, stopped and continued together.
 // It returns when the command has ended, what it left running in its group has
-// been killed and the group is gone. End with [Result.Finish].
+// been killed and the group is gone. End with [Result.Finish]: the signals stay
+// caught as by [Catch], so that none of them ends this process on the way there.
 //
 // A signal that comes before the command runs and would end snug ends it: the
 // Result then says so as if the command had died of it. As pid 1 Foreground also
@@ -30,11 +32,10 @@ import (
 // reaches the command twice, directly and through snug; the two cannot be told
 // apart.
 func Foreground(spec Spec) (res Result, err error) {
-	signals, release, err := catch(passedOn())
+	signals, err := caught()
 	if err != nil {
-		return Result{}, fmt.Errorf("signals cannot be received: %w", err)
+		return Result{}, err
 	}
-	defer release()
 
 	c, pending, err := startWatching(spec, signals)
 	if stop, ok := err.(*InterruptedError); ok {
@@ -52,7 +53,7 @@ func Foreground(spec Spec) (res Result, err error) {
 	}
 	defer remove() // in a panic, too
 
-	f := follower{child: c}
+	f := follower{child: c, stop: stopSelf}
 	for _, r := range pending {
 		f.received(r)
 	}
@@ -79,6 +80,23 @@ func Foreground(spec Spec) (res Result, err error) {
 	res.Leftovers += killed
 	return res, err
 }
+
+// Catch starts to collect the signals that Foreground passes on, for good; it may
+// be called again. A program calls it before it prepares a Spec: a signal that
+// comes in between would otherwise reach the Go runtime, which ends the program
+// with a goroutine dump on SIGQUIT. What was caught, Foreground acts on.
+func Catch() error {
+	_, err := caught()
+	return err
+}
+
+var caught = sync.OnceValues(func() (<-chan received, error) {
+	signals, err := catch(passedOn())
+	if err != nil {
+		return nil, fmt.Errorf("signals cannot be received: %w", err)
+	}
+	return signals, nil
+})
 
 // startWatching starts the command. A signal that would end snug ends the start;
 // others wait until there is somebody to pass them to.
@@ -143,7 +161,8 @@ func passedOn() []syscall.Signal {
 // follower keeps snug in step with its child.
 type follower struct {
 	child *Child
-	asked bool // snug was told to stop since it was last continued
+	asked bool                 // snug was told to stop since it was last continued
+	stop  func(syscall.Signal) // stopSelf
 }
 
 type event struct {
@@ -167,13 +186,27 @@ func (f *follower) watch() <-chan event {
 	return events
 }
 
-// received passes a signal on if the child has not got it in another way.
+// received acts on a signal: it passes it on if the child has not got it in
+// another way. One that asks to stop snug takes effect when, and only if, the
+// child stops: an editor first puts the terminal in order, a shell ignores it.
 func (f *follower) received(r received) {
+	if !stopsJob(r.sig) {
+		f.passOn(r)
+		return
+	}
+	f.asked = true
+	f.passOn(r)
+	if f.child.state() == 'T' {
+		f.stopped(r.sig) // the child's stop was seen first, and nobody had asked then
+	}
+}
+
+func stopsJob(sig syscall.Signal) bool {
+	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
+}
+
+func (f *follower) passOn(r received) {
 	switch r.sig {
-	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
-		// snug itself stops when, and only if, the child does: an editor first
-		// puts the terminal in order, a shell ignores these.
-		f.asked = true
 	case unix.SIGCONT:
 		// A shell's fg continues the whole group, `kill -CONT` only snug.
 		f.asked = false
@@ -205,14 +238,14 @@ func (f *follower) received(r received) {
 // its terminal back. A bare SIGSTOP, as from a debugger, is none of the shell's
 // business: whoever sent it continues the child alone.
 func (f *follower) stopped(sig syscall.Signal) {
-	job := sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
+	job := stopsJob(sig)
 	if f.child.state() != 'T' || !f.asked && !(job && inForeground()) {
 		return
 	}
 	if !job {
 		sig = unix.SIGTSTP
 	}
-	stopSelf(sig)
+	f.stop(sig)
 	f.asked = false
 	if f.child.state() == 'T' {
 		f.child.Signal(unix.SIGCONT) // only snug was continued

@@ -24,6 +24,8 @@ type group struct {
 	record   *record
 	scope    bool // made by systemd, which also removes it
 	warnings []string
+
+	clampedBy string // file of the limit above that the quota was clamped to, "" if it was not
 }
 
 // makeGroup makes the directories of an attempt and writes the limits. On error
@@ -37,7 +39,7 @@ func makeGroup(a attempt, w want, r *record) (g *group, err error) {
 		}
 	}()
 	for _, p := range a.parts {
-		if err := os.Mkdir(p.dir, 0o755); err != nil {
+		if err := makeDir(p); err != nil {
 			if p.optional {
 				continue
 			}
@@ -52,6 +54,19 @@ func makeGroup(a attempt, w want, r *record) (g *group, err error) {
 		}
 	}
 	return g, nil
+}
+
+// makeDir makes the directory of a part. Something else may be mounted over the
+// tree, where it would be a directory like any other.
+func makeDir(p part) error {
+	var at unix.Statfs_t
+	if err := unix.Statfs(p.parent, &at); err != nil {
+		return &fs.PathError{Op: "statfs", Path: p.parent, Err: err}
+	}
+	if !isCgroup(at) {
+		return fmt.Errorf("%w, %s", errCovered, p.parent)
+	}
+	return os.Mkdir(p.dir, 0o755)
 }
 
 // limit writes the limits of one part, and reads them back.
@@ -95,7 +110,7 @@ func (g *group) limitCPU(p part) error {
 		}
 		if quota > 0 && float64(quota)/float64(period) < float64(g.want.quota)/float64(g.want.period) {
 			g.want.quota = max(minQuotaMicros, int64(float64(g.want.period)*float64(quota)/float64(period)))
-			g.warnings = append(g.warnings, fmt.Sprintf("the caller's own CPU limit is below what was asked for and holds instead, %s", file))
+			g.clampedBy = file
 		}
 		if err := write(p.dir, "cpu.cfs_period_us", strconv.FormatInt(g.want.period, 10)); err != nil {
 			return err

@@ -3,6 +3,7 @@
 package cgrun
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -51,6 +52,20 @@ func below(root, p string) (rel string, ok bool) {
 	return rest, true
 }
 
+// What can be wrong with the trees of a machine.
+var (
+	errNotMounted = errors.New("no cgroup filesystem is mounted")
+	errNotSeen    = errors.New("own group cannot be seen from here")
+	errCovered    = errors.New("not a cgroup filesystem")
+)
+
+// noControllerError is the name of a controller that is in neither kind of tree.
+type noControllerError string
+
+func (e noControllerError) Error() string {
+	return fmt.Sprintf("no group has the %s controller, /proc/self/cgroup", string(e))
+}
+
 // findHierarchy finds the tree that has a controller, given the texts of
 // /proc/PID/cgroup and /proc/PID/mountinfo. A v1 tree that has it wins: then v2
 // cannot have it.
@@ -72,9 +87,9 @@ func findHierarchy(cgroup, mountinfo, controller string) (hierarchy, error) {
 		}
 	}
 	if seen {
-		return hierarchy{}, fmt.Errorf("own group cannot be seen from here, %s controller in /proc/self/mountinfo (%s)", controller, h.path)
+		return hierarchy{}, fmt.Errorf("%w, %s controller in /proc/self/mountinfo (%s)", errNotSeen, controller, h.path)
 	}
-	return hierarchy{}, fmt.Errorf("no cgroup filesystem is mounted, %s controller in /proc/self/mountinfo", controller)
+	return hierarchy{}, fmt.Errorf("%w, %s controller in /proc/self/mountinfo", errNotMounted, controller)
 }
 
 // findGroup finds the group a process has for a controller in the text of
@@ -101,7 +116,7 @@ func findGroup(text, controller string) (hierarchy, error) {
 		}
 	}
 	if v2 == nil {
-		return hierarchy{}, fmt.Errorf("no group has the %s controller, /proc/self/cgroup", controller)
+		return hierarchy{}, noControllerError(controller)
 	}
 	return *v2, nil
 }
@@ -155,6 +170,9 @@ func unescape(s string) string {
 // absolute; fsys is rooted at /.
 func readText(fsys fs.FS, name string) (string, error) {
 	b, err := fs.ReadFile(fsys, rooted(name))
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = &fs.PathError{Op: e.Op, Path: name, Err: e.Err}
+	}
 	return strings.TrimSpace(string(b)), err
 }
 

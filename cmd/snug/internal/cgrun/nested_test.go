@@ -100,7 +100,7 @@ func TestCallersTighterLimitIsReported(t *testing.T) {
 		t.Fatalf("%+v", o)
 	}
 	c := readJSON[saved](t, report).Confinement
-	if c.CPUs != 0.3 || filepath.Dir(c.CPUsFrom) != n.cpu && !n.v1 {
+	if c.CPUs != 0.3 || filepath.Dir(c.CPUsFrom) != n.cpu {
 		t.Errorf("effective CPU limit %v from %s, want the caller's 0.3", c.CPUs, c.CPUsFrom)
 	}
 	if c.MemoryBytes != 67108864 || filepath.Dir(c.MemoryFrom) != n.mem {
@@ -109,8 +109,8 @@ func TestCallersTighterLimitIsReported(t *testing.T) {
 	if c.LimitBytes != 268435456 {
 		t.Errorf("the group's own memory limit is %d, want what was asked for", c.LimitBytes)
 	}
-	if n.v1 && (c.QuotaMicros != 30000 || len(c.Warnings) == 0) {
-		t.Errorf("quota %d, warnings %q; v1 can hold no more than the caller's 30000, and that must be said", c.QuotaMicros, c.Warnings)
+	if n.v1 && (c.QuotaMicros != 30000 || len(c.Warnings) != 0) {
+		t.Errorf("quota %d, warnings %q; v1 can hold no more than the caller's 30000, as CPUs and CPUsFrom say", c.QuotaMicros, c.Warnings)
 	}
 	if !n.v1 && (c.QuotaMicros != 150000 || c.Way != WayDelegated) {
 		t.Errorf("quota %d by way of %s", c.QuotaMicros, c.Way)

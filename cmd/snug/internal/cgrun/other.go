@@ -34,6 +34,9 @@ func (c *Child) Remove() (leftovers int, err error) { return 0, ErrNotSupported 
 // Start returns ErrNotSupported.
 func Start(context.Context, Spec) (*Child, error) { return nil, ErrNotSupported }
 
+// Catch returns ErrNotSupported.
+func Catch() error { return ErrNotSupported }
+
 // Foreground returns ErrNotSupported.
 func Foreground(Spec) (Result, error) { return Result{}, ErrNotSupported }
 

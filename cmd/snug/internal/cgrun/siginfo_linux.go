@@ -106,17 +106,14 @@ var signalReader = sync.OnceValues(func() (<-chan received, error) {
 	return signals, nil
 })
 
-// catch receives the given signals with who sent them, until release. Those that
-// were ignored stay so, as the command inherits that.
-func catch(list []syscall.Signal) (signals <-chan received, release func(), err error) {
-	if signals, err = signalReader(); err != nil {
-		return nil, nil, err
-	}
-	before := map[syscall.Signal]kernelSigaction{}
-	release = func() {
-		for sig, old := range before {
-			sigaction(sig, &old, nil)
-		}
+// catch receives the given signals with who sent them, for good: handlers given
+// back to the Go runtime would end snug by a late copy of the signal that its
+// command died of. Those that are ignored stay so, as the command inherits that;
+// the runtime has left only some of them ignored (see Limitations).
+func catch(list []syscall.Signal) (<-chan received, error) {
+	signals, err := signalReader()
+	if err != nil {
+		return nil, err
 	}
 	for _, sig := range list {
 		var old kernelSigaction
@@ -124,12 +121,10 @@ func catch(list []syscall.Signal) (signals <-chan received, release func(), err 
 			continue
 		}
 		if err := sigaction(sig, ourHandler(), nil); err != nil {
-			release()
-			return nil, nil, err
+			return nil, err
 		}
-		before[sig] = old
 	}
-	return signals, release, nil
+	return signals, nil
 }
 
 // withDefault calls f while the signal has its default action.

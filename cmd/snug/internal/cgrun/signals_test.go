@@ -290,11 +290,10 @@ func TestHangUpReachesTheCommandOnce(t *testing.T) {
 }
 
 func TestCatchKnowsTheSender(t *testing.T) {
-	signals, release, err := catch([]syscall.Signal{unix.SIGUSR1, unix.SIGALRM, 40})
+	signals, err := catch([]syscall.Signal{unix.SIGUSR1, unix.SIGALRM, 40})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer release()
 	unix.Kill(os.Getpid(), unix.SIGUSR1)
 	if r := <-signals; r.sig != unix.SIGUSR1 || !r.fromProcess() || int(r.from) != os.Getpid() {
 		t.Errorf("kill(2) was received as %+v", r)
@@ -318,13 +317,38 @@ func TestCatchKnowsTheSender(t *testing.T) {
 			t.Errorf("received %+v", r)
 		}
 	}
+}
 
-	ours := new(kernelSigaction)
-	sigaction(unix.SIGUSR1, nil, ours)
-	release()
-	after := new(kernelSigaction)
-	sigaction(unix.SIGUSR1, nil, after)
-	if handler, _ := handlerPC(); ours.handler != handler || after.handler == handler {
-		t.Error("the handler was not put in place, or not taken away")
+// Which of the two events snug sees first, the command's stop or its own signal,
+// is chance: either way it stops once.
+func TestSnugStopsWithItsCommandInWhateverOrder(t *testing.T) {
+	for _, sig := range []syscall.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} {
+		for _, first := range []string{"stop", "signal"} {
+			cmd := command(self("as-burner"))
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			f := follower{child: &Child{pid: cmd.Process.Pid}}
+			stops := 0
+			f.stop = func(got syscall.Signal) {
+				if stops++; got != sig {
+					t.Errorf("stopped by %v, want %v", got, sig)
+				}
+			}
+			unix.Kill(f.child.pid, unix.SIGSTOP)
+			until(t, "the command is stopped", func() bool { return stopped(f.child.pid) })
+			if first == "stop" {
+				f.stopped(sig)
+			}
+			f.received(received{sig: sig, code: 0x80}) // SI_KERNEL
+			if first == "signal" {
+				f.stopped(sig)
+			}
+			if stops != 1 || stopped(f.child.pid) {
+				t.Errorf("%v, the %s first: snug stopped %d times, want once; the command still stopped: %v", sig, first, stops, stopped(f.child.pid))
+			}
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
 	}
 }

@@ -6,11 +6,13 @@ package cgrun
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -120,6 +122,7 @@ func TestSweepTouchesOnlyWhatItMay(t *testing.T) {
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	unmounted := rec("snug-0000000000000007", bootID(), filepath.Join(dir, "cpu", "snug-0000000000000007"))
 	locked := rec("snug-0000000000000006", "another-boot")
 	f, err := os.Open(locked)
 	if err != nil {
@@ -140,6 +143,7 @@ func TestSweepTouchesOnlyWhatItMay(t *testing.T) {
 		{"a record that names a group of another name", otherName, false},
 		{"a record whose group could not be removed", notCgroup, true},
 		{"a record that was never written", garbage, false},
+		{"a record whose group is where no cgroupfs is mounted now", unmounted, true},
 		{"a file that is no record", foreign, true},
 		{"a link", link, true},
 		{"a pipe", fifo, true},
@@ -171,7 +175,7 @@ func TestRecordDirectoryMustBeOurs(t *testing.T) {
 
 func TestRecordIsLockedWhileItsOwnerLives(t *testing.T) {
 	dir := t.TempDir()
-	r, err := newRecord(dir, []string{"/sys/fs/cgroup/cpu/snug-0123456789abcdef"}, "snug-0123456789abcdef")
+	r, err := newRecord([]string{dir}, nil, "snug-0123456789abcdef")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,11 +183,74 @@ func TestRecordIsLockedWhileItsOwnerLives(t *testing.T) {
 	if sweep(dir); !exists(file) {
 		t.Fatal("a sweep removed the record of a living owner")
 	}
-	if _, err := newRecord(dir, nil, "snug-0123456789abcdef"); err == nil {
+	if _, err := newRecord([]string{dir}, nil, "snug-0123456789abcdef"); err == nil {
 		t.Error("a second record of the same name was made")
 	}
 	r.release()
 	if sweep(dir); exists(file) {
 		t.Error("a sweep left the record of a group that is gone")
+	}
+}
+
+func TestEmptyRecordDirectoryIsRemovedFromAmongTemporaryFiles(t *testing.T) {
+	dir := t.TempDir()
+	standing, fallback := filepath.Join(dir, "snug"), filepath.Join(dir, "snug-1000")
+	for _, state := range []string{standing, fallback} {
+		r, err := newRecord([]string{filepath.Join(dir, "none", "snug"), state}, nil, "snug-0123456789abcdef")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.drop()
+		if left := exists(state); left != (state == standing) {
+			t.Errorf("%s: there afterwards %v", state, left)
+		}
+	}
+	// A record that a killed run left in the second place is found as well.
+	r, err := newRecord([]string{fallback}, nil, "snug-0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.release()
+	if sweep(standing, fallback); exists(fallback) {
+		t.Error("the second directory was not swept")
+	}
+}
+
+func TestRecordSurvivesSweepsWhileItIsMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "snug-1000")
+	done := make(chan bool)
+	var sweepers sync.WaitGroup
+	for range 2 {
+		sweepers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					sweep(dir)
+				}
+			}
+		})
+	}
+	for range 200 {
+		r, err := newRecord([]string{dir}, nil, newName())
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if removed(r.file) {
+			t.Error("a sweep removed a record that was locked")
+		}
+		r.drop()
+	}
+	close(done)
+	sweepers.Wait()
+}
+
+func TestGroupIsMadeOnlyInACgroupTree(t *testing.T) {
+	dir := t.TempDir()
+	a := attempt{parts: []part{{v1: true, controllers: []string{"cpu"}, parent: dir, dir: filepath.Join(dir, "x")}}}
+	if _, err := makeGroup(a, want{}, nil); !errors.Is(err, errCovered) || exists(filepath.Join(dir, "x")) {
+		t.Errorf("makeGroup in a plain directory: %v", err)
 	}
 }

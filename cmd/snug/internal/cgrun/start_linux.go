@@ -101,12 +101,9 @@ func (s starter) inGroup(ctx context.Context, a attempt, w want, name string) (*
 	for i, p := range a.parts {
 		dirs[i] = p.dir
 	}
-	var r *record
-	state, stateErr := stateDir()
-	if stateErr == nil {
-		sweep(state)
-		r, stateErr = newRecord(state, dirs, name)
-	}
+	state := stateDirs()
+	sweep(state...)
+	r, stateErr := newRecord(state, dirs, name)
 	g, err := makeGroup(a, w, r)
 	if err != nil {
 		r.drop()
@@ -207,16 +204,6 @@ func (s starter) order(w want) order {
 	}
 }
 
-// errSilent is a shim that ended without a word.
-type errSilent struct{ exit Exit }
-
-func (e *errSilent) Error() string {
-	if e.exit.Signal == int(unix.SIGKILL) {
-		return "killed while it was being confined; the memory limit may be too small"
-	}
-	return fmt.Sprintf("ended with code %d while it was being confined", e.exit.Code)
-}
-
 // launch starts program as the shim, or as what becomes it, with its order, and
 // takes it through proof and go-ahead. When complaints is set the program gets
 // that for stderr and the shim puts the right one in place. On error the process
@@ -285,6 +272,9 @@ func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, com
 	c.Confinement = r.Confinement
 	c.Confinement.Way = s.way
 	c.Confinement.Warnings = c.group.warnings
+	if c.group.clampedBy != "" {
+		c.Confinement.CPUsFrom = c.group.clampedBy // the group's own is a copy of it
+	}
 	if err := s.verify(c); err != nil {
 		return err
 	}
@@ -298,7 +288,7 @@ func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, com
 		return lost(err)
 	}
 	if err := in.Decode(&r); err == nil {
-		return execError(s.spec.Args[0], r.Errno)
+		return ExecFailed(s.spec.Args[0], s.file, s.spec.Dir, r.Errno)
 	}
 	return nil
 }

@@ -192,3 +192,39 @@ func TestScope(t *testing.T) {
 		t.Error("no systemd-run, and no error")
 	}
 }
+
+func TestExecFailedNamesTheInterpreter(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string, mode os.FileMode) string {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	file("plain", "", 0o644)
+	for _, tt := range []struct {
+		name, file  string
+		err         error
+		code        int
+		text, hint  string
+		interpreter string
+	}{
+		{"script", file("a", "#! /none/sh -e\n", 0o755), syscall.ENOENT, 127,
+			"interpreter of cmd not found: no such file or directory, /none/sh", "install that program", "/none/sh"},
+		{"carriage-return", file("b", "#!/bin/sh\r\n", 0o755), syscall.ENOENT, 127,
+			`interpreter of cmd not found: no such file or directory, "/bin/sh\r"`, "carriage return", "/bin/sh\r"},
+		{"interpreter-not-executable", file("c", "#!./plain\n", 0o755), syscall.EACCES, 126,
+			"interpreter of cmd cannot be executed: permission denied, ./plain", "chmod +x", "./plain"},
+		{"interpreter-is-there", file("d", "#!/bin/sh\n", 0o755), syscall.EACCES, 126,
+			"command cannot be executed: permission denied, cmd", "chmod +x", ""},
+		{"no-file", "none", syscall.ENOENT, 127, "command not found: no such file or directory, cmd", "", ""},
+		{"too-long", "d", syscall.E2BIG, 126, "command cannot be executed: argument list too long, cmd", "shorter", ""},
+	} {
+		err := ExecFailed("cmd", tt.file, dir, tt.err)
+		e, ok := errors.AsType[*ExecError](err)
+		if !ok || e.Code != tt.code || e.Interpreter != tt.interpreter || err.Error() != tt.text ||
+			!strings.Contains(Hint(err), tt.hint) || (tt.hint == "") != (Hint(err) == "") {
+			t.Errorf("%s: %v (%+v), hint %q", tt.name, err, e, Hint(err))
+		}
+	}
+}

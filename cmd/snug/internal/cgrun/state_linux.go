@@ -8,8 +8,10 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -45,32 +47,29 @@ func newName() string {
 	return "snug-" + hex.EncodeToString(b[:])
 }
 
-// stateDir returns the directory of this user's records, made if need be and left
-// there, or an error if no place is this user's alone.
-func stateDir() (string, error) {
-	uid := os.Geteuid()
+// stateDirs returns where this user's records may be, best first. The last is in
+// a directory for temporary files.
+func stateDirs() []string {
 	var list []string
-	if uid == 0 {
+	if os.Geteuid() == 0 {
 		list = append(list, "/run/snug")
 	} else if dir := os.Getenv("XDG_RUNTIME_DIR"); path.IsAbs(dir) {
 		list = append(list, path.Join(dir, "snug"))
 	}
-	list = append(list, path.Join(os.TempDir(), fmt.Sprintf("snug-%d", uid)))
-	var err error
-	for _, dir := range list {
-		if err = ownDir(dir, uid); err == nil {
-			return dir, nil
-		}
-	}
-	return "", err
+	return append(list, path.Join(os.TempDir(), fmt.Sprintf("snug-%d", os.Geteuid())))
 }
 
 // ownDir makes a directory, or accepts one that only this user can write to.
-// In a sticky directory somebody else may have made it first, or a link.
 func ownDir(dir string, uid int) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
 		return err
 	}
+	return isOwn(dir, uid)
+}
+
+// isOwn returns nil for a directory that only this user can write to. In a sticky
+// directory somebody else may have made it first, or a link.
+func isOwn(dir string, uid int) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
 		return &os.PathError{Op: "lstat", Path: dir, Err: err}
@@ -86,10 +85,40 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-// newRecord writes down, before they are made, which groups will be. Without a
-// record a run cleans up after itself as ever, but nobody will if it is killed; a
-// nil record is fine to use.
-func newRecord(dir string, groups []string, name string) (*record, error) {
+// newRecord writes down, before they are made, which groups will be, in the first
+// of the directories that is, or can be made, this user's alone. Without a record
+// a run cleans up after itself as ever, but nobody will if it is killed; a nil
+// record is fine to use.
+func newRecord(dirs, groups []string, name string) (r *record, err error) {
+	for _, dir := range dirs {
+		// Other runs may at any time sweep away what has no lock yet, or the
+		// directory while it is empty.
+		for range 100 {
+			if err = ownDir(dir, os.Geteuid()); err == nil {
+				r, err = recordIn(dir, groups, name)
+			}
+			if err == nil {
+				return r, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+		}
+		tidy(dir)
+	}
+	return nil, err
+}
+
+// tidy removes a directory of records, if it is empty, from among temporary files.
+func tidy(dir string) {
+	if path.Base(dir) != "snug" {
+		unix.Rmdir(dir)
+	}
+}
+
+// recordIn makes a record in a directory. The error is fs.ErrNotExist when
+// another run's sweep was quicker.
+func recordIn(dir string, groups []string, name string) (*record, error) {
 	file := path.Join(dir, name+".json")
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -100,11 +129,9 @@ func newRecord(dir string, groups []string, name string) (*record, error) {
 		f.Close()
 		return nil, &os.PathError{Op: "flock", Path: file, Err: err}
 	}
-	// Between the two a sweep may have found it without a lock, and empty.
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Nlink == 0 {
+	if removed(f) { // without a lock, and empty
 		f.Close()
-		return nil, fmt.Errorf("the record was removed by another run, %s", file)
+		return nil, &os.PathError{Op: "flock", Path: file, Err: fs.ErrNotExist}
 	}
 	r := &record{file: f}
 	text, err := json.Marshal(recordText{bootID(), groups})
@@ -118,10 +145,18 @@ func newRecord(dir string, groups []string, name string) (*record, error) {
 	return r, nil
 }
 
+// removed reports whether an open file has no name any more.
+func removed(f *os.File) bool {
+	var st unix.Stat_t
+	err := unix.Fstat(int(f.Fd()), &st)
+	return err != nil || st.Nlink == 0
+}
+
 // drop removes the record: its groups are gone.
 func (r *record) drop() {
 	if r != nil && r.file != nil {
 		os.Remove(r.file.Name())
+		tidy(path.Dir(r.file.Name()))
 	}
 	r.release()
 }
@@ -135,17 +170,21 @@ func (r *record) release() {
 }
 
 // sweep removes the groups of runs that were killed, where nothing lives in them
-// any more. It kills nothing, and touches no group that no record names.
-func sweep(dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".json")
-		if ok && groupName.MatchString(name) {
-			sweepOne(filepath.Join(dir, e.Name()), name)
+// any more. It kills nothing, and touches no group that no record names. The runs
+// may have kept their records in any of the directories.
+func sweep(dirs ...string) {
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil || isOwn(dir, os.Geteuid()) != nil {
+			continue
 		}
+		for _, e := range entries {
+			name, ok := strings.CutSuffix(e.Name(), ".json")
+			if ok && groupName.MatchString(name) {
+				sweepOne(filepath.Join(dir, e.Name()), name)
+			}
+		}
+		tidy(dir)
 	}
 }
 
@@ -162,6 +201,9 @@ func sweepOne(file, name string) {
 	}
 	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return // its owner lives
+	}
+	if removed(f) {
+		return // the name may already stand for another run's record
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<16))
 	if err != nil {
@@ -181,17 +223,28 @@ func sweepOne(file, name string) {
 	}
 }
 
+// isCgroup reports whether a file system is a cgroup tree.
+func isCgroup(at unix.Statfs_t) bool {
+	return int64(at.Type) == unix.CGROUP_SUPER_MAGIC || int64(at.Type) == unix.CGROUP2_SUPER_MAGIC
+}
+
 // removeStale removes one group of a record and those below it, unless there is
 // a process in any of them. It reports whether the group is gone.
 func removeStale(dir, name string) bool {
 	if path.Base(dir) != name || !path.IsAbs(dir) {
 		return true // not one of ours, whatever the record says
 	}
-	var fs unix.Statfs_t
-	switch err := unix.Statfs(dir, &fs); {
+	var at unix.Statfs_t
+	switch err := unix.Statfs(dir, &at); {
 	case err == syscall.ENOENT:
-		return true
-	case err != nil || fs.Type != unix.CGROUP_SUPER_MAGIC && fs.Type != unix.CGROUP2_SUPER_MAGIC:
+		// Gone, or cgroupfs is not mounted there at present: then the groups above
+		// are missing as well, down to something else.
+		up := path.Dir(dir)
+		for ; err == syscall.ENOENT && up != "/"; up = path.Dir(up) {
+			err = unix.Statfs(up, &at)
+		}
+		return err == nil && isCgroup(at)
+	case err != nil || !isCgroup(at):
 		return false
 	}
 	if len(pidsBelow(dir)) > 0 {

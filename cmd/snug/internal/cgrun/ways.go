@@ -51,7 +51,7 @@ func plan(m machine, w want, name string) (list []attempt, tried []Tried) {
 		mounts, err = readText(m.fsys, "/proc/self/mountinfo")
 	}
 	if err != nil {
-		return nil, []Tried{{WayV2, err}}
+		return nil, []Tried{{"", err}}
 	}
 
 	systemd := bootedBySystemd(m.fsys)
@@ -61,7 +61,7 @@ func plan(m machine, w want, name string) (list []attempt, tried []Tried) {
 
 	v1, v2, err := hierarchies(cgroup, mounts, w)
 	if err != nil {
-		return list, append(tried, Tried{WayV2, err})
+		return list, append(tried, Tried{"", err})
 	}
 	way := WayV1
 	if v2 != nil && len(v1) > 0 {
@@ -271,6 +271,9 @@ func cure(tried []Tried, m machine, w want) string {
 			return "in a container, give the limits to the container (docker run --cpus --memory, resources.limits in Kubernetes), or run it with writable cgroups"
 		}
 	}
+	if text := cureOf(tried); text != "" {
+		return text
+	}
 	switch {
 	case systemd && m.uid != 0:
 		return fmt.Sprintf("check `systemctl --user status` (it needs a login session and XDG_RUNTIME_DIR) and that %s is delegated to user@.service, or run as root", list)
@@ -280,4 +283,41 @@ func cure(tried []Tried, m machine, w want) string {
 		return fmt.Sprintf("run as root, or in a cgroup delegated to this user with %s enabled for its children", list)
 	}
 	return fmt.Sprintf("start it in a leaf of a delegated group that has %s in cgroup.subtree_control, or give the limits to the container", list)
+}
+
+// cureOf says what helps where the reason is none of permissions or place, "" if
+// there is no such reason.
+func cureOf(tried []Tried) string {
+	const elsewhere = ", or give the limits to the container"
+	for _, t := range tried {
+		path, _ := errors.AsType[*fs.PathError](t.Err)
+		has := func(list ...error) bool {
+			return slices.ContainsFunc(list, func(e error) bool { return errors.Is(t.Err, e) })
+		}
+		switch {
+		case path != nil && strings.HasPrefix(path.Path, "/proc/self/") && has(fs.ErrNotExist):
+			return "mount /proc (mount -t proc proc /proc)"
+		case has(errNotMounted):
+			return "mount the cgroup filesystem (mount -t cgroup2 none /sys/fs/cgroup)" + elsewhere
+		case has(errNotSeen):
+			return "mount the cgroup filesystem anew in this cgroup namespace" + elsewhere
+		case has(errCovered):
+			return "unmount what covers the cgroup filesystem there" + elsewhere
+		case errors.As(t.Err, new(noControllerError)):
+			return "start a kernel that has the controller; see cgroup_disable in /proc/cmdline"
+		case has(syscall.EMFILE, syscall.ENFILE):
+			return "allow more open files (ulimit -n, fs.file-max)"
+		case has(syscall.EAGAIN):
+			return "allow more processes or groups (ulimit -u, pids.max, cgroup.max.descendants)"
+		case has(syscall.ENOMEM):
+			return "free memory, or raise the limit of the group that snug is in"
+		}
+		if shim, ok := errors.AsType[*errSilent](t.Err); ok {
+			if shim.exit.Signal == int(syscall.SIGKILL) {
+				return "ask for more memory; if it was enough, see the kernel's log (dmesg) for what killed it"
+			}
+			return "see the kernel's log (dmesg) for what ended it, a crash or a security policy"
+		}
+	}
+	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -247,6 +248,12 @@ func TestCure(t *testing.T) {
 		{"root-with-systemd", "systemd-run", 0, []Tried{{WaySystemd, fs.ErrPermission}}},
 		{"user-without-session", "systemctl --user", 1000, []Tried{{WayDelegated, &shedError{"/x/pids.max"}}, {WaySystemd, errors.New("no bus")}}},
 		{"limited-leaf", "no limit itself", 0, []Tried{{WaySystemd, &shedError{"/x/memory.max"}}}},
+		{"no-proc", "mount -t proc", 0, []Tried{{"", &fs.PathError{Op: "open", Path: "/proc/self/cgroup", Err: fs.ErrNotExist}}}},
+		{"no-cgroupfs", "mount -t cgroup2", 0, []Tried{{"", fmt.Errorf("%w, x", errNotMounted)}}},
+		{"covered", "unmount", 0, []Tried{{WayV1, fmt.Errorf("%w, /x", errCovered)}}},
+		{"descriptors", "ulimit -n", 0, []Tried{{WayV1, os.NewSyscallError("socketpair", syscall.EMFILE)}}},
+		{"shim-crashed", "dmesg", 0, []Tried{{WayV1, &errSilent{Exit{Code: 139, Signal: 11}}}}},
+		{"shim-killed", "more memory", 0, []Tried{{WayV1, &errSilent{Exit{Code: 137, Signal: 9}}}}},
 		{"root", "cpu and memory in cgroup.subtree_control", 0, []Tried{{WayV2, fs.ErrPermission}}},
 	} {
 		if got := cure(tt.tried, machine{uid: tt.uid}, w); !strings.Contains(got, tt.want) {

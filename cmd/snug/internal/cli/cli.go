@@ -6,6 +6,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -33,7 +34,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	u := &ui{in: stdin, out: stdout, err: stderr, getenv: os.Getenv}
 	root := newRoot(u)
 	root.SetArgs(args)
-	if err := root.Execute(); err != nil {
+	err := root.Execute()
+	if err == nil {
+		err = u.helped
+	}
+	if err != nil {
 		return u.complain(err)
 	}
 	return exitFine
@@ -71,6 +76,16 @@ to try.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(usageTemplate)
 	root.SetHelpTemplate(helpTemplate)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		var b bytes.Buffer
+		cmd.SetOut(&b)
+		help(cmd, args)
+		u.helped = u.write(b.Bytes())
+		if cmd.CalledAs() == "run" {
+			u.helped = runFailure(u.helped)
+		}
+	})
 	root.AddGroup(&cobra.Group{ID: groupFit, Title: "Fit:"}, &cobra.Group{ID: groupPlumbing, Title: "Plumbing:"})
 	for _, command := range commands {
 		cmd := command(u)

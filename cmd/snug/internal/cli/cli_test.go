@@ -33,7 +33,7 @@ func TestDocumentsRoundTrip(t *testing.T) {
 	}
 	for _, s := range all {
 		t.Run(s.Name, func(t *testing.T) {
-			at := place{root: s.Name + fixture.Ext, fsys: s.FS}
+			at := place{root: textFlag(s.Name + fixture.Ext), fsys: s.FS}
 			q := question{at: &at, policy: &policyFlags{}}
 			l, p, err := q.answer(func(string) string { return "" })
 			if err != nil {

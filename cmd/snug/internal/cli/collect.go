@@ -3,8 +3,6 @@
 package cli
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/collect"
@@ -13,7 +11,7 @@ import (
 
 func newCollect(u *ui) *cobra.Command {
 	var at place
-	var file string
+	var file textFlag
 	var raw bool
 	cmd := &cobra.Command{
 		Use:   "collect [--root DIR] [--pid N] [-o FILE] [--raw]",
@@ -34,6 +32,9 @@ the file before you hand it on.`,
 				return err
 			}
 			s, err := collect.Situation(at.fsys, int(at.pid), raw)
+			if err == nil {
+				err = at.alive()
+			}
 			if err != nil {
 				return at.failure(err)
 			}
@@ -41,8 +42,8 @@ the file before you hand it on.`,
 			if file == "" || file == "-" {
 				return u.write(text)
 			}
-			if err := os.WriteFile(file, text, 0o644); err != nil {
-				return failed("cannot write, "+reason(err)+", "+file, "")
+			if err := save(string(file), text); err != nil {
+				return err
 			}
 			names := "names, ids and paths are made up"
 			if raw {
@@ -53,7 +54,7 @@ the file before you hand it on.`,
 		},
 	}
 	at.add(cmd)
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write to `FILE` instead of stdout")
+	cmd.Flags().VarP(&file, "output", "o", "write to `FILE` instead of stdout")
 	cmd.Flags().BoolVar(&raw, "raw", false, "keep the real names, ids and paths")
 	return cmd
 }

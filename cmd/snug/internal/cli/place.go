@@ -20,7 +20,7 @@ import (
 
 // place is where limits are read: --root and --pid.
 type place struct {
-	root string
+	root textFlag
 	pid  pidFlag
 	fsys fs.FS // nil = this machine
 }
@@ -39,8 +39,23 @@ func unopened(name string, err error) error {
 }
 
 func (p *place) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.root, "root", "", "read the tree in `DIR`, or a situation saved by snug collect")
+	cmd.Flags().Var(&p.root, "root", "read the tree in `DIR`, or a situation saved by snug collect")
 	cmd.Flags().Var(&p.pid, "pid", "read process `N` instead of this one (or the tree's proc/self)")
+}
+
+// textFlag is a file or a directory by name. An empty name is mostly a shell
+// variable that is not set; to take it for no name would answer for the wrong
+// machine.
+type textFlag string
+
+func (t *textFlag) String() string { return string(*t) }
+func (t *textFlag) Type() string   { return "" }
+func (t *textFlag) Set(text string) error {
+	if text == "" {
+		return errors.New("a name that is not empty")
+	}
+	*t = textFlag(text)
+	return nil
 }
 
 // pidFlag is a process number, 0 when none was given.
@@ -51,7 +66,7 @@ func (p *pidFlag) Type() string   { return "N" }
 func (p *pidFlag) Set(text string) error {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
-		return errors.New("a process number from 1")
+		return errors.New("a process number from 1 to 2147483647")
 	}
 	*p = pidFlag(n)
 	return nil
@@ -61,7 +76,7 @@ func (p *pidFlag) Set(text string) error {
 func (p *place) target() finding.Target {
 	var t finding.Target
 	if p.root != "" {
-		t.Root = new(utf8Only(p.root))
+		t.Root = new(utf8Only(string(p.root)))
 	}
 	if p.pid != 0 {
 		t.PID = new(int(p.pid))
@@ -73,7 +88,7 @@ func (p *place) target() finding.Target {
 func (p *place) args() string {
 	var s string
 	if p.root != "" {
-		s += " --root " + shellQuote(p.root)
+		s += " --root " + shellQuote(string(p.root))
 	}
 	if p.pid != 0 {
 		s += " --pid " + p.pid.String()
@@ -90,22 +105,23 @@ func (p *place) open() error {
 	if p.root == "" {
 		return nil
 	}
-	info, err := os.Stat(p.root)
+	name := string(p.root)
+	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return unopened(p.root, err)
+		return unopened(name, err)
 	case info.IsDir():
-		root, err := os.OpenRoot(p.root)
+		root, err := os.OpenRoot(name)
 		if err != nil {
-			return unopened(p.root, err)
+			return unopened(name, err)
 		}
-		p.fsys = tree{root}
+		p.fsys = &tree{root: root}
 	case info.Mode().IsRegular():
-		if p.fsys, err = openSituation(p.root); err != nil {
+		if p.fsys, err = openSituation(name); err != nil {
 			return err
 		}
 	default:
-		return failed("neither a directory nor a saved situation, "+p.root, rootHint)
+		return failed("neither a directory nor a saved situation, "+name, rootHint)
 	}
 	return p.check()
 }
@@ -116,9 +132,12 @@ func openSituation(name string) (fs.FS, error) {
 		return nil, unopened(name, err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile))
-	if err != nil {
+	data, err := io.ReadAll(io.LimitReader(f, maxSituation+1))
+	switch {
+	case err != nil:
 		return nil, unopened(name, err)
+	case len(data) > maxSituation:
+		return nil, failed("too large, "+name, rootHint)
 	}
 	s, err := fixture.Parse(data)
 	if err != nil {
@@ -130,7 +149,19 @@ func openSituation(name string) (fs.FS, error) {
 		}
 		return nil, failed("not a saved situation: "+what+", "+where, rootHint)
 	}
+	if !complete(data, s.Want) {
+		return nil, failed("cut off, "+name, "its end is missing; save it again: snug collect -o FILE")
+	}
 	return s.FS, nil
+}
+
+// complete reports whether a saved situation has its end: want stands last, and
+// the last line of every want says what GOMEMLIMIT is (plan.Summary). Of half a
+// tree the limits would be wrong ones.
+func complete(data, want []byte) bool {
+	last := bytes.TrimRight(want, "\n")
+	last = last[bytes.LastIndexByte(last, '\n')+1:]
+	return bytes.HasPrefix(last, []byte("gomemlimit ")) && bytes.HasSuffix(want, []byte("\n")) && bytes.HasSuffix(data, want)
 }
 
 // check finds out early that a tree cannot have what is looked for in it, so
@@ -140,15 +171,18 @@ func (p *place) check() error {
 		if dir == "proc/self" && p.pid != 0 {
 			break
 		}
-		_, err := fs.Stat(p.fsys, dir)
+		info, err := fs.Stat(p.fsys, dir)
+		where := string(p.root)
 		switch {
+		case err == nil && info.IsDir():
 		case err == nil:
+			return failed("not a directory, "+dir+" of "+where, rootHint)
 		case !errors.Is(err, fs.ErrNotExist):
-			return failed(reason(err)+", "+dir+" of "+p.root, ownerHint)
+			return unopened(dir+" of "+where, err)
 		case dir == "proc":
-			return failed("no proc in this tree, "+p.root, rootHint)
+			return failed("no proc in this tree, "+where, rootHint)
 		default:
-			return failed("no proc/self in this tree, "+p.root, "name a process of it with --pid N")
+			return failed("no proc/self in this tree, "+where, "name a process of it with --pid N")
 		}
 	}
 	return nil
@@ -157,7 +191,29 @@ func (p *place) check() error {
 // read reads the limits there.
 func (p *place) read() (limits.Limits, error) {
 	l, err := limits.Read(p.fsys, int(p.pid))
+	if err == nil {
+		err = p.alive()
+	}
 	return l, p.failure(err)
+}
+
+// alive finds out whether the process that was read has ended meanwhile: what
+// was read of it then is not its limits. The error is limits.ErrNoProcess.
+func (p *place) alive() error {
+	if p.pid == 0 {
+		return nil
+	}
+	name := "proc/" + p.pid.String()
+	var err error
+	if p.fsys == nil {
+		_, err = os.Stat("/" + name)
+	} else {
+		_, err = fs.Stat(p.fsys, name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return limits.ErrNoProcess
+	}
+	return nil
 }
 
 // failure says what reading there ran into; nil for a nil error.
@@ -168,7 +224,7 @@ func (p *place) failure(err error) error {
 	case errors.Is(err, limits.ErrNoProcess):
 		where := "pid " + p.pid.String()
 		if p.root != "" {
-			where += " of " + p.root
+			where += " of " + string(p.root)
 		}
 		return failed("no such process, "+where, "it may have ended, or belong to another PID namespace")
 	case errors.Is(err, limits.ErrNotSupported):

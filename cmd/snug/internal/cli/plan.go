@@ -19,7 +19,7 @@ func newPlan(u *ui) *cobra.Command {
 	var at place
 	var policy policyFlags
 	var version versionFlag
-	var exe string
+	var exe textFlag
 	cmd := &cobra.Command{
 		Use:   "plan [--root DIR] [--pid N] [--go VERSION | --exe FILE] [POLICY] [HINTS]",
 		Short: "Show what Go should use there, and why: GOMAXPROCS, GOMEMLIMIT, GOGC",
@@ -49,7 +49,7 @@ process that --pid names does.`,
 			if err := at.open(); err != nil {
 				return err
 			}
-			q := question{at: &at, policy: &policy, version: version, exe: exe}
+			q := question{at: &at, policy: &policy, version: version, exe: string(exe)}
 			_, d, err := q.answer(u.getenv)
 			if err != nil {
 				return err
@@ -59,7 +59,7 @@ process that --pid names does.`,
 	}
 	at.add(cmd)
 	cmd.Flags().Var(&version, "go", "plan for a program built by Go `VERSION`")
-	cmd.Flags().StringVar(&exe, "exe", "", "plan for the Go program in `FILE`")
+	cmd.Flags().Var(&exe, "exe", "plan for the Go program in `FILE`")
 	policy.add(cmd.Flags())
 	u.jsonFlag(cmd)
 	return cmd

@@ -36,7 +36,7 @@ func (f *policyFlags) add(fs *pflag.FlagSet) {
 		func(v int, p *plan.Policy, _ *plan.Hints) { p.GOMAXPROCS = v })
 	define(f, fs, "gomemlimit", "set GOMEMLIMIT to `SIZE`, as 400MiB, 90%, 99%-100MiB or off\n(default 90% of the limit, and at least 16 MiB less than it)", plan.Want("SNUG_GOMEMLIMIT"), plan.ParseMemory,
 		func(v plan.Memory, p *plan.Policy, _ *plan.Hints) { p.Memory = v })
-	define(f, fs, "gogc", "set GOGC to `PERCENT`, a number or off (default: leave it alone)", "a whole number from 1, or off", parseGOGC,
+	define(f, fs, "gogc", "set GOGC to `PERCENT`, a number or off (default: leave it alone)", "a whole number from 1 to 2147483647, or off", parseGOGC,
 		func(v int, p *plan.Policy, _ *plan.Hints) { p.GOGC = v })
 
 	define(f, fs, "cpu-limit", "hint: the CPU limit is `CPUS`; only tightens", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs,

@@ -5,7 +5,6 @@
 package cli
 
 import (
-	"errors"
 	"syscall"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
@@ -14,10 +13,5 @@ import (
 // replace makes this process become the command. It returns only when that
 // failed.
 func replace(file string, args, env []string) error {
-	err := syscall.Exec(file, args, env)
-	code := cgrun.CodeCannotExec
-	if errors.Is(err, syscall.ENOENT) {
-		code = cgrun.CodeNotFound // its interpreter is missing, or it went away
-	}
-	return &cgrun.ExecError{Name: args[0], Code: code, Err: err}
+	return cgrun.ExecFailed(args[0], file, "", syscall.Exec(file, args, env))
 }

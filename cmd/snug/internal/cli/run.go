@@ -39,6 +39,11 @@ helps Go programs of that version among its children.
 SNUG_LOG=1 prints each decision; SNUG=observe prints and sets nothing; SNUG=off
 only starts CMD.
 
+snug is itself a Go program: a malformed GOMEMLIMIT (1GB; Go wants 1GiB) ends it
+before it can say or start anything, as it would any other. Of inherited
+ignored signals HUP and INT stay ignored for CMD and the others become default;
+of several variables of one name CMD gets the first.
+
 Exit codes: CMD's own; 125 when snug failed or was used wrongly, 126 when CMD
 cannot be executed, 127 when there is none. When a signal ends CMD in a cgroup
 made by --cpus or --memory, it ends snug too.`,
@@ -58,7 +63,7 @@ made by --cpus or --memory, it ends snug too.`,
 	defineValue(fs, "cpus", "make a CPU limit of `CPUS`, as 1.5 or 1500m", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &r.spec.CPUs)
 	defineValue(fs, "memory", "make a memory limit of `SIZE`, as 256MiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &r.spec.MemoryBytes)
 	fs.Var(&r.asGo, "as-go", "set what helps Go `VERSION` for the children of a CMD that is not Go")
-	defineValue(fs, "workers", "CMD starts `N` Go processes: each gets its share of the memory", "a whole number from 1", plan.ParseProcs, &r.workers)
+	defineValue(fs, "workers", "CMD starts `N` Go processes: each gets its share of the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &r.workers)
 	return cmd
 }
 
@@ -83,6 +88,11 @@ type runner struct {
 func (r *runner) run(args []string) error {
 	if len(args) == 0 {
 		return usage("no command, snug run", "name the program to start: snug run -- PROGRAM")
+	}
+	if r.spec.CPUs != 0 || r.spec.MemoryBytes != 0 {
+		if err := cgrun.Catch(); err != nil {
+			return r.cannotRun(err)
+		}
 	}
 	file, err := cgrun.LookPath(args[0], nil, "")
 	if err != nil {

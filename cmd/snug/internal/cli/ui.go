@@ -58,7 +58,8 @@ type ui struct {
 	in       io.Reader
 	out, err io.Writer
 	getenv   func(string) string
-	json     bool // --json was given
+	json     bool  // --json was given
+	helped   error // of writing a help text, which the flag library drops
 }
 
 // jsonFlag gives a command --json. Every command that answers has it.
@@ -85,7 +86,7 @@ func (u *ui) write(answer []byte) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 		return nil
 	}
-	return failed("cannot write the answer, "+reason(err), "")
+	return failed("cannot write the answer, "+reason(err), "free some room where stdout leads, or send it elsewhere")
 }
 
 // note is one line of talk.

@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/snug-go/snug/internal/fixture"
 	"github.com/snug-go/snug/internal/plan"
@@ -31,7 +32,7 @@ import (
 // Situation saves the situation of a process: pid 0 is this one, or the tree's
 // proc/self; a nil fsys is this machine. The saved one is always proc/self, its
 // Want is what snug reads and decides there. With raw nothing is made up.
-// Errors are those of limits.Read.
+// Errors are those of limits.Read, and one of a tree that is too large.
 func Situation(fsys fs.FS, pid int, raw bool) (*fixture.Situation, error) {
 	r := &recorder{tree: fsys, pid: pid, files: map[string]entry{}, dirs: map[string]bool{}}
 	if fsys == nil {
@@ -48,6 +49,9 @@ func Situation(fsys fs.FS, pid int, raw bool) (*fixture.Situation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.size > maxSaved {
+		return nil, errTooLarge
+	}
 	again, err := limits.Read(saved.FS, 0)
 	if err != nil {
 		return nil, err
@@ -56,6 +60,12 @@ func Situation(fsys fs.FS, pid int, raw bool) (*fixture.Situation, error) {
 	return saved, nil
 }
 
+// maxSaved bounds what a saved tree holds: a real one is a few hundred kilobytes
+// at most, a hostile one may have thousands of levels.
+const maxSaved = 12 << 20
+
+var errTooLarge = errors.New("too large to save, more than 12 MiB of cgroup files")
+
 // recorder is a tree that keeps what was read from it. Each file is read once,
 // so that what is saved is what limits saw.
 type recorder struct {
@@ -63,6 +73,7 @@ type recorder struct {
 	live  bool // this machine
 	pid   int
 	files map[string]entry
+	size  int             // of all files
 	dirs  map[string]bool // that are there
 	table string          // the mount table that was used: the last one asked for
 }
@@ -78,14 +89,10 @@ func (r *recorder) Open(name string) (fs.File, error) {
 		r.table = name
 	}
 	e := r.read(name)
-	if e.err != nil && (errors.Is(e.err, fs.ErrNotExist) || errors.Is(e.err, fs.ErrPermission)) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: e.err}
+	if err := e.saved(); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	one := fixture.NewFS()
-	if err := put(one, name, e); err != nil {
-		return nil, err
-	}
-	return one.Open(name)
+	return &file{*bytes.NewReader(e.text), path.Base(name)}, nil
 }
 
 func (r *recorder) Stat(name string) (fs.FileInfo, error) {
@@ -100,7 +107,10 @@ func (r *recorder) read(name string) entry {
 	if e, ok := r.files[name]; ok {
 		return e
 	}
-	text, err := fs.ReadFile(r.tree, name)
+	if r.size > maxSaved {
+		return entry{err: syscall.EFBIG}
+	}
+	text, err := r.readTree(name)
 	if r.live && r.pid != 0 && name == "proc/1/mountinfo" {
 		// limits looks a live process's cgroup up in our own mounts.
 		err = fs.ErrNotExist
@@ -109,8 +119,20 @@ func (r *recorder) read(name string) entry {
 	if err == nil {
 		e.text = only(name, text)
 	}
+	r.size += len(e.text)
 	r.files[name] = e
 	return e
+}
+
+// readTree reads a file, and nothing that could make it wait: somebody may have
+// mounted a pipe over a file of his cgroup.
+func (r *recorder) readTree(name string) ([]byte, error) {
+	if r.live {
+		if info, err := fs.Stat(r.tree, name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return nil, syscall.EIO
+		}
+	}
+	return fs.ReadFile(r.tree, name)
 }
 
 // excerpts are what is kept of files that say more than limits looks at: the
@@ -212,26 +234,60 @@ func (r *recorder) situation(raw bool) (*fixture.Situation, error) {
 	return &fixture.Situation{FS: tree, Comment: s.comment()}, nil
 }
 
+// saved is the error that reading the file in a saved tree gives.
+func (e entry) saved() error {
+	switch {
+	case e.err == nil:
+		return nil
+	case errors.Is(e.err, syscall.EISDIR):
+		return syscall.EISDIR
+	case errors.Is(e.err, fs.ErrNotExist), errors.Is(e.err, syscall.ENOTDIR):
+		return fs.ErrNotExist
+	case errors.Is(e.err, fs.ErrPermission):
+		return fs.ErrPermission
+	}
+	for _, errno := range []syscall.Errno{syscall.ENODEV, syscall.ESRCH, syscall.EOPNOTSUPP} {
+		if errors.Is(e.err, errno) {
+			return errno
+		}
+	}
+	return syscall.EIO
+}
+
+// file is one that was recorded, open.
+type file struct {
+	bytes.Reader
+	name string
+}
+
+func (f *file) Stat() (fs.FileInfo, error) { return info{f.name}, nil }
+func (f *file) Close() error               { return nil }
+
+// info is of a plain file of proc: its size is not told.
+type info struct{ name string }
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return 0 }
+func (i info) Mode() fs.FileMode  { return 0o444 }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return false }
+func (i info) Sys() any           { return nil }
+
 // put writes what reading a file gave into a tree, so that reading it there
 // gives the same. Errors that a tree cannot hold become EIO.
 func put(tree *fixture.FS, name string, e entry) error {
+	as := e.saved()
 	switch {
-	case errors.Is(e.err, fs.ErrNotExist), errors.Is(e.err, syscall.ENOTDIR):
+	case as == fs.ErrNotExist:
 		return nil
-	case errors.Is(e.err, syscall.EISDIR):
+	case as == syscall.EISDIR:
 		return tree.Mkdir(name)
 	}
-	if err := tree.Set(name, string(e.text)); err != nil || e.err == nil {
+	if err := tree.Set(name, string(e.text)); err != nil || as == nil {
 		return err
 	}
-	if errors.Is(e.err, fs.ErrPermission) {
+	if as == fs.ErrPermission {
 		return tree.Deny(name)
-	}
-	as := syscall.EIO
-	for _, errno := range []syscall.Errno{syscall.ENODEV, syscall.ESRCH, syscall.EOPNOTSUPP} {
-		if errors.Is(e.err, errno) {
-			as = errno
-		}
 	}
 	return tree.Fail(name, as)
 }

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"debug/elf"
+	"errors"
 	"io"
 	"os"
 	"runtime"
@@ -43,32 +44,60 @@ type Exe struct {
 // ReadExe looks at a file. The error is one of opening or reading it; a file
 // that is no Go program is none.
 func ReadExe(path string) (Exe, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Exe{}, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil {
+	// Asked before it is opened: to open a device may do something.
+	if info, err := os.Stat(path); err != nil {
 		return Exe{}, err
 	} else if info.IsDir() {
 		return Exe{What: "a directory"}, nil
 	} else if !info.Mode().IsRegular() {
 		return Exe{What: "a special file"}, nil
 	}
+	f, err := open(path)
+	if err != nil {
+		return Exe{}, err
+	}
+	defer f.Close()
 	return readExe(f)
 }
 
+// maxRead is how much of a file is read at most. Where the build information
+// stands is known; it is searched for only in files that do not say, and those
+// may be made of gigabytes of nothing.
+const maxRead = 64 << 20
+
+var errTooMuch = errors.New("too much to read")
+
+// frugal is a file of which only so many bytes can be read.
+type frugal struct {
+	r    io.ReaderAt
+	left int
+}
+
+func (f *frugal) ReadAt(p []byte, off int64) (int, error) {
+	if len(p) > f.left {
+		return 0, errTooMuch
+	}
+	n, err := f.r.ReadAt(p, off)
+	f.left -= n
+	return n, err
+}
+
 func readExe(r io.ReaderAt) (Exe, error) {
+	r = &frugal{r, maxRead}
 	head := make([]byte, 256)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
 		return Exe{}, err
 	}
 	head = head[:n]
+	sections, goes := goSections(r)
+	if sections && !goes {
+		return Exe{What: sniff(head)}, nil
+	}
 	if info, err := buildinfo.Read(r); err == nil {
 		return fromBuildInfo(info), nil
 	}
-	if hasGoNote(r) {
+	if goes {
 		// Built by Go, its build information cut out or never written.
 		return Exe{IsGo: true}, nil
 	}
@@ -188,20 +217,21 @@ func ThisMinor() int {
 	return minor
 }
 
-// hasGoNote reports whether an ELF file has what only Go's linker writes: its
-// build ID note, or its line table's section.
-func hasGoNote(r io.ReaderAt) bool {
+// goSections reports whether a file is ELF with section headers, and whether
+// one is of those that only Go's linker writes: its build information, its
+// build ID note, or its line table.
+func goSections(r io.ReaderAt) (any, goes bool) {
 	f, err := elf.NewFile(r)
 	if err != nil {
-		return false
+		return false, false
 	}
 	defer f.Close()
-	for _, name := range []string{".note.go.buildid", ".gopclntab"} {
+	for _, name := range []string{".go.buildinfo", ".note.go.buildid", ".gopclntab", ".data.rel.ro.gopclntab"} {
 		if f.Section(name) != nil {
-			return true
+			return true, true
 		}
 	}
-	return false
+	return len(f.Sections) > 0, false
 }
 
 // sniff says what a file is by its first bytes.

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const saveHint = "name a file in a directory that can be written and has room; - is stdout"
+
+// save writes a file whole or not at all: until it is complete it has another
+// name, so that a full disk leaves what was there before. Devices and pipes are
+// written to as they are.
+func save(name string, text []byte) error {
+	if err := replaceFile(name, text); err != nil {
+		return failed("cannot write, "+reason(err)+", "+name, saveHint)
+	}
+	return nil
+}
+
+func replaceFile(name string, text []byte) error {
+	mode := fs.FileMode(0o644)
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && (!info.Mode().IsRegular() || descriptor(name)):
+		return os.WriteFile(name, text, mode)
+	case err == nil:
+		// What a link leads to is replaced, not the link; and a file that may
+		// not be written stays, even where its directory would let it go.
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return err
+		}
+		old, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		old.Close()
+	default:
+		if _, err := os.Lstat(name); err == nil {
+			return os.WriteFile(name, text, mode) // a link to nothing yet
+		}
+	}
+	temp := filepath.Join(filepath.Dir(name), ".snug-"+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil && info != nil {
+		err = f.Chmod(info.Mode().Perm())
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(temp, name)
+	}
+	if err != nil {
+		os.Remove(temp)
+	}
+	return err
+}
+
+// descriptor reports whether a name stands for a file that is open already,
+// such as /dev/stdout: whoever opened it would not see another in its place.
+func descriptor(name string) bool {
+	for _, dir := range []string{"/dev/std", "/dev/fd/", "/proc/"} {
+		if strings.HasPrefix(name, dir) {
+			return true
+		}
+	}
+	return false
+}
