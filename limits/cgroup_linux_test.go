@@ -139,7 +139,7 @@ func TestRealCgroups(t *testing.T) {
 	expect := func(when string, quota float64, hard int64, shared bool) {
 		t.Helper()
 		l := read(t, h)
-		if l.CPU.Quota != limits.Is(quota) || l.Memory.Hard != limits.Is(hard) || l.Memory.Shared != shared {
+		if l.CPU.Quota != limits.Of(quota) || l.Memory.Hard != limits.Of(hard) || l.Memory.Shared != shared {
 			t.Errorf("%s: quota %v, hard %v, shared %v, want %v, %v, %v", when, l.CPU.Quota, l.Memory.Hard, l.Memory.Shared, quota, hard, shared)
 		}
 	}

@@ -107,7 +107,7 @@ func (h *Handle) once(field, name string) []byte {
 
 func intIn(b []byte, lo, hi int64) Value[int] {
 	if n, ok := parseCount(trim(b)); ok && n >= lo && n <= hi {
-		return Is(int(n))
+		return Of(int(n))
 	}
 	return Value[int]{}
 }
@@ -119,7 +119,7 @@ func burst(b []byte, q quota) Value[float64] {
 	if !ok || q.period <= 0 {
 		return Value[float64]{}
 	}
-	return Is(float64(n) / float64(q.period))
+	return Of(float64(n) / float64(q.period))
 }
 
 // Kubernetes and Docker hand a CPU request on as shares, 1024 for one CPU. The

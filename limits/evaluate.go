@@ -166,7 +166,7 @@ func (r *reader) evaluateMemory(l *Limits) {
 			m.Source.set(own.other.name, "", "hierarchical_memory_limit "+strconv.FormatInt(n, 10))
 		}
 	}
-	if m.Hard == Is[int64](0) {
+	if m.Hard == Of[int64](0) {
 		l.warn(WarnMemoryLimitZero, &m.Source)
 	}
 	if m.Hard.State == Known || m.Soft.State == Known {

@@ -53,20 +53,20 @@ func TestFollowsChanges(t *testing.T) {
 	f := load(t, "v2-parent-tighter")
 	h := open(t, f, 0)
 	first := read(t, h)
-	if first.CPU.Quota != limits.Is(2.0) {
+	if first.CPU.Quota != limits.Of(2.0) {
 		t.Fatalf("quota = %v, want 2", first.CPU.Quota)
 	}
 	set(t, f, "sys/fs/cgroup/a/cpu.max", "300000 100000\n")
 	set(t, f, "sys/fs/cgroup/a/b/memory.max", "134217728\n")
 	set(t, f, "proc/self/status", "Cpus_allowed:\t3\n")
 	now := read(t, h)
-	if now.CPU.Quota != limits.Is(3.0) || now.CPU.Cores != limits.Is(2.0) || now.CPU.Affinity != limits.Is(2) {
+	if now.CPU.Quota != limits.Of(3.0) || now.CPU.Cores != limits.Of(2.0) || now.CPU.Affinity != limits.Of(2) {
 		t.Errorf("quota %v, cores %v, affinity %v, want 3, 2, 2", now.CPU.Quota, now.CPU.Cores, now.CPU.Affinity)
 	}
-	if now.Memory.Hard != limits.Is[int64](134217728) || now.Memory.Shared {
+	if now.Memory.Hard != limits.Of[int64](134217728) || now.Memory.Shared {
 		t.Errorf("hard %v, shared %v, want 128 MiB of its own", now.Memory.Hard, now.Memory.Shared)
 	}
-	if first.CPU.Levels[1].Quota != limits.Is(2.0) {
+	if first.CPU.Levels[1].Quota != limits.Of(2.0) {
 		t.Error("Limits that were handed out changed")
 	}
 }
@@ -78,10 +78,10 @@ func TestFollowsCounters(t *testing.T) {
 	set(t, f, "sys/fs/cgroup/cpu.stat", "nr_periods 50\nnr_throttled 20\nthrottled_usec 2500000\n")
 	set(t, f, "sys/fs/cgroup/memory.current", "99\n")
 	l := read(t, h)
-	if got := l.CPU.Throttle; got.Periods != limits.Is[int64](50) || got.Throttled != limits.Is[int64](20) || got.Time.Seconds() != 2.5 {
+	if got := l.CPU.Throttle; got.Periods != limits.Of[int64](50) || got.Throttled != limits.Of[int64](20) || got.Time.Seconds() != 2.5 {
 		t.Errorf("throttle = %+v, want 20 of 50, 2.5 s", got)
 	}
-	if l.Memory.Current != limits.Is[int64](99) {
+	if l.Memory.Current != limits.Of[int64](99) {
 		t.Errorf("current = %v, want 99", l.Memory.Current)
 	}
 }
@@ -96,7 +96,7 @@ func TestNoticesAMove(t *testing.T) {
 	for range 4 {
 		l = read(t, h)
 	}
-	if l.CPU.Quota != limits.Is(0.5) || l.CPU.Source.Level != "/c" {
+	if l.CPU.Quota != limits.Of(0.5) || l.CPU.Source.Level != "/c" {
 		t.Errorf("four polls after the move quota = %v at %q, want 0.5 at /c", l.CPU.Quota, l.CPU.Source.Level)
 	}
 }
@@ -109,7 +109,7 @@ func TestNoticesARemovedGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := read(t, h)
-	if l.CPU.Quota != limits.Is(2.0) {
+	if l.CPU.Quota != limits.Of(2.0) {
 		t.Errorf("quota = %v, want the parent's 2", l.CPU.Quota)
 	}
 	if len(l.Unknown) == 0 || len(l.Warnings) == 0 || l.Warnings[0].Code != limits.WarnCgroupDeleted {
@@ -130,7 +130,7 @@ func TestNoticesANewController(t *testing.T) {
 	}
 	set(t, f, "sys/fs/cgroup/cpu.max", "100000 100000\n")
 	for range 40 {
-		if read(t, h).CPU.Quota == limits.Is(1.0) {
+		if read(t, h).CPU.Quota == limits.Of(1.0) {
 			return
 		}
 	}
@@ -142,7 +142,7 @@ func TestOtherProcesses(t *testing.T) {
 	set(t, f, "proc/42/cgroup", "0::/\n")
 	set(t, f, "proc/42/status", "Cpus_allowed:\tf\n")
 	h := open(t, f, 42)
-	if l := read(t, h); l.CPU.Quota != limits.Is(2.0) || l.CPU.Affinity != limits.Is(4) {
+	if l := read(t, h); l.CPU.Quota != limits.Of(2.0) || l.CPU.Affinity != limits.Of(4) {
 		t.Errorf("quota %v, affinity %v, want 2 and 4", l.CPU.Quota, l.CPU.Affinity)
 	}
 	for _, pid := range []int{7, -1} {
@@ -166,9 +166,9 @@ func TestGroupOfAnotherProcess(t *testing.T) {
 	set(t, f, "proc/42/status", "Cpus_allowed:\tf\n")
 	for procs, want := range map[string]limits.Value[float64]{
 		"7\n8\n":  {},
-		"7\n42\n": limits.Is(2.0),
-		"0\n7\n":  limits.Is(2.0), // another PID namespace
-		"":        limits.Is(2.0),
+		"7\n42\n": limits.Of(2.0),
+		"0\n7\n":  limits.Of(2.0), // another PID namespace
+		"":        limits.Of(2.0),
 	} {
 		set(t, f, "sys/fs/cgroup/cgroup.procs", procs)
 		l := read(t, open(t, f, 42))
@@ -224,11 +224,11 @@ func (h hideReaderAt) Open(name string) (fs.File, error) {
 func TestPlainFileSystems(t *testing.T) {
 	f := load(t, "v2-parent-tighter")
 	h := open(t, hideReaderAt{f}, 0)
-	if l := read(t, h); l.CPU.Quota != limits.Is(2.0) {
+	if l := read(t, h); l.CPU.Quota != limits.Of(2.0) {
 		t.Errorf("quota = %v, want 2", l.CPU.Quota)
 	}
 	set(t, f, "sys/fs/cgroup/a/cpu.max", "300000 100000\n")
-	if l := read(t, h); l.CPU.Quota != limits.Is(3.0) {
+	if l := read(t, h); l.CPU.Quota != limits.Of(3.0) {
 		t.Errorf("quota = %v, want 3", l.CPU.Quota)
 	}
 }
@@ -239,7 +239,7 @@ func TestUnreadableLevelKeepsTheOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := read(t, open(t, f, 0))
-	if l.CPU.Quota != limits.Is(2.0) {
+	if l.CPU.Quota != limits.Of(2.0) {
 		t.Errorf("quota = %v, want the parent's 2", l.CPU.Quota)
 	}
 	want := limits.Gap{Field: "cpu.quota_cores", File: "/sys/fs/cgroup/a/b/cpu.max", Why: "permission denied"}

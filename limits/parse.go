@@ -64,7 +64,7 @@ func parseCount(b []byte) (int64, bool) {
 // number64 is parseCount as a Value.
 func number64(b []byte) Value[int64] {
 	if n, ok := parseCount(b); ok {
-		return Is(n)
+		return Of(n)
 	}
 	return Value[int64]{}
 }
@@ -141,9 +141,9 @@ func (q quota) cores() Value[float64] {
 	case q.state != Known:
 		return Value[float64]{State: q.state}
 	case q.micros <= 0 || q.period <= 0:
-		return IsNone[float64]()
+		return NoLimit[float64]()
 	}
-	return Is(float64(q.micros) / float64(q.period))
+	return Of(float64(q.micros) / float64(q.period))
 }
 
 // crashes reports whether the Go runtime dies of this quota.
@@ -166,16 +166,16 @@ const noLimit = 1 << 62
 func parseBytes(b []byte) Value[int64] {
 	b = trim(b)
 	if string(b) == "max" || string(b) == "-1" {
-		return IsNone[int64]()
+		return NoLimit[int64]()
 	}
 	n, ok := parseUint(b)
 	switch {
 	case !ok:
 		return Value[int64]{}
 	case n >= noLimit:
-		return IsNone[int64]()
+		return NoLimit[int64]()
 	}
-	return Is(int64(n))
+	return Of(int64(n))
 }
 
 // field finds the number behind a key in a flat keyed file, "key value" lines:
@@ -200,7 +200,7 @@ func parseMemTotal(b []byte) Value[int64] {
 	if !ok || kib <= 0 || kib > math.MaxInt64/1024 {
 		return Value[int64]{}
 	}
-	return Is(kib * 1024)
+	return Of(kib * 1024)
 }
 
 // parseAffinity counts the CPUs of Cpus_allowed in /proc/PID/status
@@ -224,7 +224,7 @@ func parseAffinity(status []byte) Value[int] {
 			}
 		}
 		if n > 0 {
-			v = Is(n)
+			v = Of(n)
 		}
 		return false
 	})
@@ -282,5 +282,5 @@ func parsePercent(b []byte) Value[float64] {
 		scale /= 10
 		v += float64(c-'0') * scale
 	}
-	return Is(v / 100)
+	return Of(v / 100)
 }

@@ -16,17 +16,17 @@ func TestCPUMax(t *testing.T) {
 		want       Value[float64]
 		plain      bool
 	}{
-		{"two cores", "200000 100000\n", Is(2.0), true},
-		{"half a core", "50000 100000\n", Is(0.5), true},
-		{"no limit", "max 100000\n", IsNone[float64](), true},
-		{"period left out", "150000\n", Is(1.5), false},
-		{"no newline", "150000 100000", Is(1.5), false},
-		{"short period", "30000 20000\n", Is(1.5), true},
-		{"kernel minimum", "1000 100000\n", Is(0.01), true},
-		{"kernel maximum", "17592186044415 1000\n", Is(17592186044.415), true},
-		{"zero period", "100000 0\n", IsNone[float64](), true},
-		{"zero quota", "0 100000\n", IsNone[float64](), true},
-		{"beyond 64 bits", "99999999999999999999999 1\n", Is(float64(math.MaxInt64)), true},
+		{"two cores", "200000 100000\n", Of(2.0), true},
+		{"half a core", "50000 100000\n", Of(0.5), true},
+		{"no limit", "max 100000\n", NoLimit[float64](), true},
+		{"period left out", "150000\n", Of(1.5), false},
+		{"no newline", "150000 100000", Of(1.5), false},
+		{"short period", "30000 20000\n", Of(1.5), true},
+		{"kernel minimum", "1000 100000\n", Of(0.01), true},
+		{"kernel maximum", "17592186044415 1000\n", Of(17592186044.415), true},
+		{"zero period", "100000 0\n", NoLimit[float64](), true},
+		{"zero quota", "0 100000\n", NoLimit[float64](), true},
+		{"beyond 64 bits", "99999999999999999999999 1\n", Of(float64(math.MaxInt64)), true},
 		{"empty", "", Value[float64]{}, false},
 		{"only a newline", "\n", Value[float64]{}, false},
 		{"garbage", "many 100000\n", Value[float64]{}, false},
@@ -53,14 +53,14 @@ func TestV1Quota(t *testing.T) {
 		name, quota, period string
 		want                Value[float64]
 	}{
-		{"one and a half", "150000\n", "100000\n", Is(1.5)},
-		{"no limit", "-1\n", "100000\n", IsNone[float64]()},
-		{"no limit and no period", "-1\n", "", IsNone[float64]()},
-		{"zero period", "150000\n", "0\n", IsNone[float64]()},
+		{"one and a half", "150000\n", "100000\n", Of(1.5)},
+		{"no limit", "-1\n", "100000\n", NoLimit[float64]()},
+		{"no limit and no period", "-1\n", "", NoLimit[float64]()},
+		{"zero period", "150000\n", "0\n", NoLimit[float64]()},
 		{"no period", "150000\n", "", Value[float64]{}},
 		{"minus alone", "-\n", "100000\n", Value[float64]{}},
 		{"empty", "", "100000\n", Value[float64]{}},
-		{"crash before main", "2147483648000\n", "1000\n", Is(2147483648.0)},
+		{"crash before main", "2147483648000\n", "1000\n", Of(2147483648.0)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := parseV1Quota([]byte(c.quota), []byte(c.period)).cores(); got != c.want {
@@ -93,16 +93,16 @@ func TestBytes(t *testing.T) {
 		text string
 		want Value[int64]
 	}{
-		{"536870912\n", Is[int64](536870912)},
-		{"0\n", Is[int64](0)},
-		{"max\n", IsNone[int64]()},
-		{"-1\n", IsNone[int64]()},
-		{"9223372036854771712\n", IsNone[int64]()}, // 4 KiB pages
-		{"9223372036854759424\n", IsNone[int64]()}, // 16 KiB pages
-		{"9223372036854710272\n", IsNone[int64]()}, // 64 KiB pages
-		{"9223372036854775807\n", IsNone[int64]()},
-		{"18446744073709551615\n", IsNone[int64]()},
-		{"184467440737095516159999\n", IsNone[int64]()},
+		{"536870912\n", Of[int64](536870912)},
+		{"0\n", Of[int64](0)},
+		{"max\n", NoLimit[int64]()},
+		{"-1\n", NoLimit[int64]()},
+		{"9223372036854771712\n", NoLimit[int64]()}, // 4 KiB pages
+		{"9223372036854759424\n", NoLimit[int64]()}, // 16 KiB pages
+		{"9223372036854710272\n", NoLimit[int64]()}, // 64 KiB pages
+		{"9223372036854775807\n", NoLimit[int64]()},
+		{"18446744073709551615\n", NoLimit[int64]()},
+		{"184467440737095516159999\n", NoLimit[int64]()},
 		{"", Value[int64]{}},
 		{"512Mi\n", Value[int64]{}},
 		{"-5\n", Value[int64]{}},
@@ -116,7 +116,7 @@ func TestBytes(t *testing.T) {
 func TestField(t *testing.T) {
 	text := []byte("nr_periods 10\nnr_periods_more 5\nnr_throttled\t3\nbroken x\n\nlast 7")
 	for key, want := range map[string]Value[int64]{
-		"nr_periods": Is[int64](10), "nr_throttled": Is[int64](3), "last": Is[int64](7),
+		"nr_periods": Of[int64](10), "nr_throttled": Of[int64](3), "last": Of[int64](7),
 		"broken": {}, "absent": {}, "nr_period": {},
 	} {
 		if got := field(text, key); got != want {
@@ -126,7 +126,7 @@ func TestField(t *testing.T) {
 }
 
 func TestMemTotal(t *testing.T) {
-	if got := parseMemTotal([]byte("MemTotal:       16384000 kB\nMemFree: 1 kB\n")); got != Is[int64](16777216000) {
+	if got := parseMemTotal([]byte("MemTotal:       16384000 kB\nMemFree: 1 kB\n")); got != Of[int64](16777216000) {
 		t.Errorf("= %v, want 16777216000", got)
 	}
 	for _, bad := range []string{"", "MemTotal: 0 kB\n", "MemTotal: lots\n", "MemTotal: 99999999999999999999 kB\n"} {
@@ -138,14 +138,14 @@ func TestMemTotal(t *testing.T) {
 
 func TestAffinityMask(t *testing.T) {
 	for text, want := range map[string]Value[int]{
-		"Cpus_allowed:\tffff\n":                     Is(16),
-		"Name:\tx\nCpus_allowed:\tff,ffffffff\n":    Is(40),
-		"Cpus_allowed:\t00000000,00000001\n":        Is(1),
+		"Cpus_allowed:\tffff\n":                     Of(16),
+		"Name:\tx\nCpus_allowed:\tff,ffffffff\n":    Of(40),
+		"Cpus_allowed:\t00000000,00000001\n":        Of(1),
 		"Cpus_allowed_list:\t0-3\n":                 {},
 		"Cpus_allowed:\t0\n":                        {},
 		"Cpus_allowed:\tzz\n":                       {},
 		"":                                          {},
-		"Cpus_allowed:\t3\nCpus_allowed_list:\t0-1": Is(2),
+		"Cpus_allowed:\t3\nCpus_allowed_list:\t0-1": Of(2),
 	} {
 		if got := parseAffinity([]byte(text)); got != want {
 			t.Errorf("parseAffinity(%q) = %v, want %v", text, got, want)
@@ -155,7 +155,7 @@ func TestAffinityMask(t *testing.T) {
 
 func TestPressure(t *testing.T) {
 	p := parsePressure([]byte("some avg10=12.34 avg60=0.00 avg300=0.00 total=1500000\nfull avg10=0.50 avg60=0.00 avg300=0.00 total=7\n"))
-	if math.Abs(p.Some10.N-0.1234) > 1e-12 || p.SomeTotal != 1500*time.Millisecond || p.Full10 != Is(0.005) || p.FullTotal != 7*time.Microsecond {
+	if math.Abs(p.Some10.N-0.1234) > 1e-12 || p.SomeTotal != 1500*time.Millisecond || p.Full10 != Of(0.005) || p.FullTotal != 7*time.Microsecond {
 		t.Errorf("= %+v", p)
 	}
 	if p := parsePressure([]byte("none at all\nsome avg10=x total=y\n")); p != (Pressure{}) {
@@ -246,7 +246,7 @@ func TestRequests(t *testing.T) {
 		{39, []float64{1, 0.29}},
 		{100, []float64{2.55, 1, 0}},
 	} {
-		got := requestsOfWeight(Is(c.weight))
+		got := requestsOfWeight(Of(c.weight))
 		if !slices.Equal(got, c.want) {
 			t.Errorf("weight %d stands for %v, want %v", c.weight, got, c.want)
 		}
@@ -258,7 +258,7 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	for shares, want := range map[int]int{2: 0, 512: 1, 1024: 2} {
-		if got := requestsOfShares(Is(shares)); len(got) != want {
+		if got := requestsOfShares(Of(shares)); len(got) != want {
 			t.Errorf("shares %d stand for %v, want %d requests", shares, got, want)
 		}
 	}

@@ -90,7 +90,7 @@ func affinity(pid int) Value[int] {
 	if count == 0 {
 		return Value[int]{}
 	}
-	return Is(count)
+	return Of(count)
 }
 
 // gone reports whether an error of a read means that what the file spoke of is

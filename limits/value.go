@@ -2,6 +2,8 @@
 
 package limits
 
+import "strconv"
+
 // State tells the three answers apart that a reader of limits can give.
 type State uint8
 
@@ -21,14 +23,25 @@ type Value[T int | int64 | float64] struct {
 	State State
 }
 
+// String is the number, "none" or "unknown".
+func (v Value[T]) String() string {
+	switch v.State {
+	case Known:
+		return strconv.FormatFloat(float64(v.N), 'f', -1, 64)
+	case None:
+		return "none"
+	}
+	return "unknown"
+}
+
 // Get returns the number, and whether there is one.
 func (v Value[T]) Get() (T, bool) { return v.N, v.State == Known }
 
-// Is makes a known Value.
-func Is[T int | int64 | float64](n T) Value[T] { return Value[T]{n, Known} }
+// Of makes a known Value.
+func Of[T int | int64 | float64](n T) Value[T] { return Value[T]{n, Known} }
 
-// IsNone makes the Value that says there is no limit.
-func IsNone[T int | int64 | float64]() Value[T] { return Value[T]{State: None} }
+// NoLimit makes the Value that says there is no limit.
+func NoLimit[T int | int64 | float64]() Value[T] { return Value[T]{State: None} }
 
 // Min returns the tighter of two limits: the smaller number where both have
 // one, the one that has a number, none where both say none. Unknown gives way
@@ -37,7 +50,7 @@ func IsNone[T int | int64 | float64]() Value[T] { return Value[T]{State: None} }
 func Min[T int | int64 | float64](a, b Value[T]) Value[T] {
 	switch {
 	case a.State == Known && b.State == Known:
-		return Is(min(a.N, b.N))
+		return Of(min(a.N, b.N))
 	case a.State == Known:
 		return a
 	case b.State == Known:

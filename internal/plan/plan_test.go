@@ -15,16 +15,16 @@ const mib = 1 << 20
 func container(quota float64, cpus int, memory int64) limits.Limits {
 	var l limits.Limits
 	if cpus > 0 {
-		l.CPU.Affinity = limits.Is(cpus)
+		l.CPU.Affinity = limits.Of(cpus)
 	}
-	l.CPU.Quota = limits.IsNone[float64]()
+	l.CPU.Quota = limits.NoLimit[float64]()
 	if quota > 0 {
-		l.CPU.Quota = limits.Is(quota)
+		l.CPU.Quota = limits.Of(quota)
 		l.CPU.Source = limits.Source{File: "/sys/fs/cgroup/cpu.max"}
 	}
-	l.Memory.Hard, l.Memory.Soft = limits.IsNone[int64](), limits.IsNone[int64]()
+	l.Memory.Hard, l.Memory.Soft = limits.NoLimit[int64](), limits.NoLimit[int64]()
 	if memory > 0 {
-		l.Memory.Hard, l.Memory.Soft = limits.Is(memory), limits.Is(memory)
+		l.Memory.Hard, l.Memory.Soft = limits.Of(memory), limits.Of(memory)
 	}
 	return l
 }
@@ -90,9 +90,9 @@ func TestProcs(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	high := container(0, 16, 512*mib)
-	high.Memory.Soft = limits.Is[int64](400 * mib)
+	high.Memory.Soft = limits.Of[int64](400 * mib)
 	onlyHigh := container(0, 16, 0)
-	onlyHigh.Memory.Soft = limits.Is[int64](400 * mib)
+	onlyHigh.Memory.Soft = limits.Of[int64](400 * mib)
 	unknown := container(0, 16, 0)
 	unknown.Memory.Hard, unknown.Memory.Soft = limits.Value[int64]{}, limits.Value[int64]{}
 	host := container(0, 16, 1024*mib)
@@ -204,10 +204,10 @@ func FuzzDecide(f *testing.F) {
 	f.Fuzz(func(t *testing.T, quota float64, cpus int, hard, soft int64, round uint8, least, most int, reserve, hint, request, factor float64, memHint int64, percent float64, less, live int64) {
 		l := container(quota, cpus, 0)
 		if hard >= 0 {
-			l.Memory.Hard = limits.Is(hard)
+			l.Memory.Hard = limits.Of(hard)
 		}
 		if soft >= 0 {
-			l.Memory.Soft = limits.Min(l.Memory.Hard, limits.Is(soft))
+			l.Memory.Soft = limits.Min(l.Memory.Hard, limits.Of(soft))
 		}
 		in := Input{Limits: l, Hints: Hints{CPULimit: hint, CPURequest: request, MemoryLimit: memHint}, Policy: Policy{
 			Round: Round(round), MinProcs: least, MaxProcs: most, ReserveCPUs: reserve, RequestFactor: factor, Memory: Memory{Percent: percent, Less: less},

@@ -301,17 +301,17 @@ func confine(l *limits.Limits, cpus float64, memory int64) {
 		level := limits.NewCPULevel(cpus, limits.Source{File: file, Raw: trimFloat(cpus) + " CPUs"})
 		l.CPU.Levels = append([]limits.CPULevel{level}, l.CPU.Levels...)
 		if q, ok := l.CPU.Quota.Get(); !ok || cpus < q {
-			l.CPU.Quota, l.CPU.Source = limits.Is(cpus), level.Source
+			l.CPU.Quota, l.CPU.Source = limits.Of(cpus), level.Source
 		}
 	}
 	if memory > 0 {
 		source := limits.Source{File: file, Raw: strconv.FormatInt(memory, 10)}
 		m := &l.Memory
 		if n, ok := m.Hard.Get(); !ok || memory < n {
-			m.Hard, m.Source, m.Shared = limits.Is(memory), source, false
+			m.Hard, m.Source, m.Shared = limits.Of(memory), source, false
 		}
 		if n, ok := m.Soft.Get(); !ok || memory < n {
-			m.Soft, m.SoftSource = limits.Is(memory), source
+			m.Soft, m.SoftSource = limits.Of(memory), source
 		}
 	}
 }

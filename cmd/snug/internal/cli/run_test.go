@@ -12,9 +12,9 @@ import (
 
 func container(quota float64, cpus int, memory int64) limits.Limits {
 	var l limits.Limits
-	l.CPU.Affinity = limits.Is(cpus)
-	l.CPU.Quota = limits.IsNone[float64]()
-	l.Memory.Hard, l.Memory.Soft = limits.IsNone[int64](), limits.IsNone[int64]()
+	l.CPU.Affinity = limits.Of(cpus)
+	l.CPU.Quota = limits.NoLimit[float64]()
+	l.Memory.Hard, l.Memory.Soft = limits.NoLimit[int64](), limits.NoLimit[int64]()
 	confine(&l, quota, memory)
 	return l
 }
@@ -22,7 +22,7 @@ func container(quota float64, cpus int, memory int64) limits.Limits {
 // crashing is a group whose quota the Go runtime cannot convert.
 func crashing() limits.Limits {
 	l := container(1<<31, 8, 0)
-	l.CPU.Quota = limits.IsNone[float64]() // as with a period of 0
+	l.CPU.Quota = limits.NoLimit[float64]() // as with a period of 0
 	return l
 }
 
@@ -60,7 +60,7 @@ func TestVariables(t *testing.T) {
 func TestConfineOnlyTightens(t *testing.T) {
 	l := container(2, 8, 500)
 	confine(&l, 4, 1000)
-	if l.CPU.Quota != limits.Is(2.0) || l.Memory.Hard != limits.Is[int64](500) {
+	if l.CPU.Quota != limits.Of(2.0) || l.Memory.Hard != limits.Of[int64](500) {
 		t.Errorf("quota %v, hard %v, want what the groups above allow", l.CPU.Quota, l.Memory.Hard)
 	}
 	if q, ok := l.CPU.Levels[0].RuntimeCores(); !ok || q != 4 {

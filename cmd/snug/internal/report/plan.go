@@ -38,7 +38,11 @@ func (p *page) plan(d *finding.Plan) {
 	}
 	p.table(rows)
 	p.line("")
-	p.line("%s", alone(&d.Runtime))
+	lead := "by itself "
+	if d.GOMAXPROCS.Code == envSet || d.GOMEMLIMIT.Code == envSet {
+		lead = "without these variables "
+	}
+	p.line("%s%s", lead, alone(&d.Runtime))
 	if g := d.Program; g != nil {
 		p.line("for %s%s", Clean(g.File), inside(g))
 		for _, s := range g.Setters {
@@ -72,6 +76,9 @@ func Asks(d *finding.Plan) string {
 	return strings.Join(set, " ")
 }
 
+// envSet is the reason code of a knob that the operator set.
+const envSet = "env-set"
+
 // alone says what Go would do by itself, and whether that is the plan.
 func alone(r *finding.Runtime) string {
 	who := "Go 1.25 and later"
@@ -80,15 +87,15 @@ func alone(r *finding.Runtime) string {
 	}
 	switch {
 	case r.Crashes:
-		return "by itself " + who + " would crash: " + r.Text
+		return who + " would crash: " + r.Text
 	case r.GOMAXPROCS == nil:
-		return "by itself " + who + ": " + r.Text
+		return who + ": " + r.Text
 	}
 	differs := ""
 	if !r.Agrees {
 		differs = " (not the plan)"
 	}
-	return "by itself " + who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + " and no GOMEMLIMIT: " + r.Text
+	return who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + " and no GOMEMLIMIT: " + r.Text
 }
 
 func inside(g *finding.Program) string {
