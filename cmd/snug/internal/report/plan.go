@@ -25,17 +25,16 @@ func (p *page) plan(d *finding.Plan) {
 	if n := d.GOMAXPROCS.Value; n != nil {
 		procs = strconv.FormatInt(*n, 10)
 	}
-	rows := [][]string{
-		{"knob", "value", "why", ""},
-		{"GOMAXPROCS", procs, why(d.GOMAXPROCS.Reason), from(d.GOMAXPROCS.Source)},
-		{"GOMEMLIMIT", amount(d.GOMEMLIMIT.Value, size), why(d.GOMEMLIMIT.Reason), from(d.GOMEMLIMIT.Source)},
-		{"GOGC", amount(d.GOGC.Value, percentage), why(d.GOGC.Reason), from(d.GOGC.Source)},
-	}
-	for _, row := range rows {
-		if row[3] != "" {
-			rows[0][3] = "from"
+	rows := [][]string{{"knob", "value", "why, and from where"}}
+	add := func(knob, value string, r finding.Reason) {
+		rows = append(rows, []string{knob, value, why(r)})
+		if file := from(r.Source); file != "" && r.Code != envSet {
+			rows = append(rows, []string{"", "", file}) // below, because paths are long
 		}
 	}
+	add("GOMAXPROCS", procs, d.GOMAXPROCS.Reason)
+	add("GOMEMLIMIT", amount(d.GOMEMLIMIT.Value, size), d.GOMEMLIMIT.Reason)
+	add("GOGC", amount(d.GOGC.Value, percentage), d.GOGC.Reason)
 	p.table(rows)
 	p.line("")
 	lead := "by itself "
