@@ -90,8 +90,11 @@ func ExecFailed(name, file, dir string, err error) error {
 	if interpreter == "" {
 		return e
 	}
+	// It is the interpreter's failure only if looking at it finds the same one.
 	info, statErr := os.Stat(at(interpreter))
-	if statErr != nil || errors.Is(err, fs.ErrPermission) && (info.IsDir() || info.Mode()&0o111 == 0) {
+	missing := e.Code == CodeNotFound && statErr != nil
+	denied := errors.Is(err, fs.ErrPermission) && (errors.Is(statErr, fs.ErrPermission) || statErr == nil && (info.IsDir() || info.Mode()&0o111 == 0))
+	if missing || denied {
 		e.Interpreter = interpreter
 	}
 	return e
