@@ -114,14 +114,13 @@ func (d *spdxDocument) relate(from, how, to string) {
 func modulePackage(path, version, licence string) spdxPackage {
 	p := spdxPackage{
 		ID: packageID(path), Name: path, VersionInfo: version,
-		DownloadLocation: "https://proxy.golang.org/" + strings.ToLower(path) + "/@v/" + version + ".zip",
+		DownloadLocation: "NOASSERTION", // the package URL says it: modules come from whatever proxy one uses
 		LicenseConcluded: licence, LicenseDeclared: licence, Copyright: "NOASSERTION",
 		ExternalRefs: []spdxExternal{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + strings.ToLower(path) + "@" + version}},
 	}
 	if path == std {
 		version = strings.TrimPrefix(version, "go")
 		p.VersionInfo = version
-		p.DownloadLocation = "https://go.dev/dl/go" + version + ".src.tar.gz"
 		p.ExternalRefs[0].Locator = "pkg:golang/stdlib@" + version
 	}
 	return p
