@@ -145,8 +145,7 @@ func Fit(o Options) (p Plan, undo func()) {
 			p.Warnings = append(p.Warnings, limits.Warning{Code: plan.EnvInvalid, Source: limits.Source{File: "Options.GOMEMLIMIT", Raw: o.GOMEMLIMIT}})
 		}
 	}
-	in.Now = apply.Now()
-	decided, mode := fit.Decide(&in)
+	decided, mode := fit.Decide(&in, apply.Now)
 	if mode == plan.Disable {
 		off := Setting{Leave: true, Action: Left, Reason: Reason{Code: plan.Disabled}}
 		p.GOMAXPROCS, p.GOMEMLIMIT, p.GOGC = off, off, off

@@ -17,8 +17,8 @@ import (
 )
 
 func init() {
-	in := plan.Input{Now: apply.AtStart()}
-	if p, mode := fit.Decide(&in); mode != plan.Disable {
+	var in plan.Input
+	if p, mode := fit.Decide(&in, apply.AtStart); mode != plan.Disable {
 		fit.Log(&in, p, apply.First(p, mode == plan.Observe))
 	}
 }

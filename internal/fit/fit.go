@@ -14,10 +14,11 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Decide decides for this process. in holds what the program wants and what it
-// uses now; the rest Decide finds out itself. The operator's SNUG_* variables
-// win. With plan.Disable nothing was read, and there is no plan.
-func Decide(in *plan.Input) (*plan.Plan, plan.Mode) {
+// Decide decides for this process. in holds what the program wants, and now
+// tells what it uses; the rest Decide finds out itself. The operator's SNUG_*
+// variables win. With plan.Disable nothing was read, now was not asked, and there
+// is no plan.
+func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 	var mode plan.Mode
 	mode, in.Warnings = plan.ReadEnv(os.Getenv, &in.Policy, &in.Hints)
 	if mode == plan.Disable {
@@ -30,6 +31,7 @@ func Decide(in *plan.Input) (*plan.Plan, plan.Mode) {
 	if limits.Self(&in.Limits) != nil { // not Linux
 		return plan.Nothing(plan.NotSupported), mode
 	}
+	in.Now = now()
 	return plan.Decide(in), mode
 }
 

@@ -14,11 +14,8 @@ type Plan struct {
 	GOGC       Setting // Value in percent, Off for "off"
 	// Runtime is the GOMAXPROCS that Go would choose by itself, 0 when that
 	// cannot be told, Crash when it would not live to choose one.
-	Runtime int
-	// DefaultProcs is true when the GOMAXPROCS of a running process is one
-	// that the runtime chose, so that it can be handed back to the runtime.
-	DefaultProcs bool
-	Warnings     []limits.Warning // those of the input, of the limits, then the plan's own
+	Runtime  int
+	Warnings []limits.Warning // those of the input, of the limits, then the plan's own
 }
 
 // Off is the Value of GOGC=off. Crash is the Runtime of a quota that ends
@@ -164,7 +161,6 @@ func Decide(in *Input) *Plan {
 		Runtime:  RuntimeProcs(&in.Limits.CPU, in.Go),
 		Warnings: append(in.Warnings[:len(in.Warnings):len(in.Warnings)], in.Limits.Warnings...),
 	}
-	p.DefaultProcs = in.isDefault()
 	in.procs(p)
 	in.memory(p)
 	in.gogc(p)

@@ -23,7 +23,7 @@ func (in *Input) procs(p *Plan) {
 		return
 	}
 	in.size(s)
-	if now.Procs != 0 && !in.Policy.Override && now.Procs != now.OwnProcs && !p.DefaultProcs && (s.Leave || s.Value != int64(now.Procs)) {
+	if now.Procs != 0 && !in.Policy.Override && now.Procs != now.OwnProcs && (s.Leave || s.Value != int64(now.Procs)) && !in.isDefault() {
 		s.leave(ProgramSet, float64(now.Procs))
 	}
 }
@@ -32,7 +32,7 @@ func (in *Input) procs(p *Plan) {
 // have chosen by itself, at start or since.
 func (in *Input) isDefault() bool {
 	n, c := in.Now.Procs, &in.Limits.CPU
-	return n != 0 && (n == in.Now.NumCPU || n == c.Affinity.N || n == RuntimeProcs(c, in.Go) || n == runtimeProcs(c, in.Go, in.Now.NumCPU))
+	return n == in.Now.NumCPU || n == c.Affinity.N || n == RuntimeProcs(c, in.Go) || n == runtimeProcs(c, in.Go, in.Now.NumCPU)
 }
 
 // size is what limits, hints and policy say, whoever owns the knob.

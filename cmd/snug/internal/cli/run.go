@@ -239,20 +239,17 @@ func variables(in *plan.Input, p *plan.Plan) []variable {
 	if !s.Leave && (s.Value != int64(p.Runtime) || s.Code == plan.Explicit) {
 		set = append(set, variable{"GOMAXPROCS", strconv.FormatInt(s.Value, 10)})
 	}
-	switch s := p.GOMEMLIMIT; {
-	case s.Leave:
-	case s.Value == plan.NoMemLimit:
-		set = append(set, variable{"GOMEMLIMIT", "off"})
-	default:
-		set = append(set, variable{"GOMEMLIMIT", strconv.FormatInt(s.Value, 10)})
+	add := func(name string, s *plan.Setting, off int64) {
+		switch {
+		case s.Leave:
+		case s.Value == off:
+			set = append(set, variable{name, "off"})
+		default:
+			set = append(set, variable{name, strconv.FormatInt(s.Value, 10)})
+		}
 	}
-	switch s := p.GOGC; {
-	case s.Leave:
-	case s.Value == plan.Off:
-		set = append(set, variable{"GOGC", "off"})
-	default:
-		set = append(set, variable{"GOGC", strconv.FormatInt(s.Value, 10)})
-	}
+	add("GOMEMLIMIT", &p.GOMEMLIMIT, plan.NoMemLimit)
+	add("GOGC", &p.GOGC, plan.Off)
 	return set
 }
 
