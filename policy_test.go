@@ -21,14 +21,17 @@ const layers = `
 limits < plan < apply < fit < snug < auto
 NONE < limiter, fixture
 limits, plan, fixture < collect
-NONE < finding, cgrun, goproc
+NONE < finding, cgrun, goproc, load, stats
+limiter < workload
 finding < report
-limits, plan, fixture, finding, report, cgrun, goproc, collect < cli < main
-cgrun < main
+plan, stats, finding < experiment < search
+finding, stats, cgrun, load, workload, experiment < runner
+limits, plan, stats, fixture, finding, report, cgrun, goproc, collect, load, experiment, search, runner, workload < cli < main
+cgrun, load, workload < main
 `
 
 // pure packages decide; they see neither the machine nor the time.
-var pure = []string{"plan"}
+var pure = []string{"plan", "stats"}
 var impure = []string{"os", "net", "runtime", "time", "syscall", "os/exec", "net/http"}
 
 // noPrinting: what is linked into other people's programs brings no printing.

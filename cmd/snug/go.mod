@@ -3,6 +3,7 @@ module github.com/snug-go/snug/cmd/snug
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/snug-go/snug v0.1.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
@@ -10,9 +11,13 @@ require (
 )
 
 // Test dependencies.
-require github.com/rogpeppe/go-internal v1.16.0
+require (
+	github.com/rogpeppe/go-internal v1.16.0
+	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
+)
 
 require (
+	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	golang.org/x/tools v0.26.0 // indirect
 )

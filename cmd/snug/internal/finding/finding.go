@@ -31,7 +31,7 @@ func NewHead(kind string) Head { return Head{Version, kind} }
 func (h Head) head() Head { return h }
 
 // Document is one whole answer: *Limits, *Plan, *Verdict, *Explanation,
-// *Index or *Build.
+// *Index, *Build, *Bench or *Tune.
 type Document interface{ head() Head }
 
 // The kinds of documents.
@@ -42,6 +42,8 @@ const (
 	KindExplain = "explain"
 	KindIndex   = "index"
 	KindVersion = "version"
+	KindBench   = "bench"
+	KindTune    = "tune"
 )
 
 // Encode writes a document as one line of JSON.
@@ -67,6 +69,7 @@ func Decode(data []byte) (Document, error) {
 	kinds := map[string]Document{
 		KindLimits: &Limits{}, KindPlan: &Plan{}, KindVerdict: &Verdict{},
 		KindExplain: &Explanation{}, KindIndex: &Index{}, KindVersion: &Build{},
+		KindBench: &Bench{}, KindTune: &Tune{},
 	}
 	d, ok := kinds[h.Kind]
 	if !ok {

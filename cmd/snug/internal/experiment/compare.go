@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/stats"
+)
+
+// The metrics that are compared, by their names in JSON.
+const (
+	metricCPU  = "cpu_seconds_per_op"
+	metricRPS  = "rps"
+	metricWall = "wall_seconds"
+	metricP50  = "p50_seconds"
+	metricP99  = "p99_seconds"
+	metricPeak = "memory_peak_bytes"
+)
+
+// metric is one figure that arms are compared in.
+type metric struct {
+	name   string
+	margin float64 // differences up to this share do not count
+	higher bool    // is better
+	of     func(finding.Run) *float64
+	// on reports whether the figure says something about the program under a load.
+	on func(finding.Arm) bool
+}
+
+// metrics holds every metric, the order of the comparisons. In an open loop the
+// throughput is what was offered. In a saturating closed loop latency says how
+// requests queue at the callers (Little: callers over throughput), not how the
+// service serves; a workload that drives itself and users who think are asked.
+var metrics = []metric{
+	{metricCPU, 0.02, false, func(r finding.Run) *float64 { return r.CPUPerOp }, anyLoad},
+	{metricRPS, 0.03, true, func(r finding.Run) *float64 { return r.RPS }, closedLoop},
+	{metricWall, 0.02, false, func(r finding.Run) *float64 { return r.Wall }, anyLoad},
+	{metricP50, 0.05, false, func(r finding.Run) *float64 { return r.P50 }, tails},
+	{metricP99, 0.10, false, func(r finding.Run) *float64 { return r.P99 }, tails},
+	{metricPeak, 0.05, false, func(r finding.Run) *float64 { return float(r.Peak) }, anyLoad},
+}
+
+func anyLoad(finding.Arm) bool { return true }
+
+func closedLoop(a finding.Arm) bool { return !OpenLoop(a) && a.Load != "batch" }
+
+func tails(a finding.Arm) bool { return OpenLoop(a) || a.Load == "self" }
+
+// OpenLoop reports whether an arm's load arrives without waiting for answers: a
+// share of capacity or a rate.
+func OpenLoop(a finding.Arm) bool {
+	return strings.HasSuffix(a.Load, "%") || strings.HasSuffix(a.Load, "/s")
+}
+
+// power is the probability with which a number of rounds that is told as enough
+// would show a difference.
+const power = 0.8
+
+// Compare compares each arm with its baseline in each metric that both have, by
+// the ratio of the rounds in which both count: the index of an arm is that of
+// its cell. P-values are adjusted by Holm over the arms that share a metric and
+// a baseline, which is those of one workload, quota and load.
+//
+// A round in which either run did not count is left out, which the results had
+// no part in. A round in which a figure is 0 or missing is not left out: such a
+// metric is not compared.
+func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
+	all := []finding.Comparison{}
+	for _, m := range metrics {
+		families := map[int][]int{} // by baseline: indexes into all
+		paired := map[int]stats.Paired{}
+		for i := range cells {
+			b, ok := d.baseline(i)
+			if !ok || !m.on(cells[i].Arm) {
+				continue
+			}
+			p := stats.ComparePaired(pairs(cells[b], cells[i], m.of))
+			if p.N == 0 {
+				continue
+			}
+			c := finding.Comparison{
+				Cell: i, Baseline: b, Metric: m.name, Pairs: p.N, Ratio: p.Ratio, P: p.P, Margin: m.margin,
+			}
+			if p.HasInterval {
+				c.Low, c.High = &p.Interval.Low, &p.Interval.High
+			}
+			families[b] = append(families[b], len(all))
+			paired[len(all)] = p
+			all = append(all, c)
+		}
+		for _, family := range families {
+			ps := make([]float64, len(family))
+			for k, i := range family {
+				ps[k] = all[i].P
+			}
+			for k, adjusted := range stats.Holm(ps) {
+				c := &all[family[k]]
+				c.Adjusted = adjusted
+				c.Word = stats.Judge(paired[family[k]], adjusted, m.margin, !m.higher)
+				if c.Word == finding.NotShown {
+					c.NeedN = need(paired[family[k]], m.margin, len(family))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// pairs are the figures of the rounds that count in both cells.
+func pairs(base, arm finding.Cell, of func(finding.Run) *float64) (b, a []float64, level float64) {
+	rounds := map[int]finding.Run{}
+	for _, r := range valid(base.Rounds) {
+		rounds[r.Round] = r
+	}
+	for _, r := range valid(arm.Rounds) {
+		if o, ok := rounds[r.Round]; ok {
+			b, a = append(b, or(of(o))), append(a, or(of(r)))
+		}
+	}
+	return b, a, confidence
+}
+
+// need is how many rounds would show a difference of the margin; nil when that
+// cannot be told.
+func need(p stats.Paired, margin float64, family int) *int {
+	n := stats.NeedN(p.SD, margin, power, 1-confidence)
+	if n == 0 {
+		return nil
+	}
+	return new(max(n, stats.MinPairs(1-confidence, family)))
+}

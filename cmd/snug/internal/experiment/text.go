@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+// String is the arm in words, for messages.
+func (a Arm) String() string {
+	parts := []string{a.Workload}
+	if a.Quota > 0 {
+		parts = append(parts, cpus(a.Quota))
+	}
+	if a.Memory > 0 {
+		parts = append(parts, plan.Bytes(a.Memory))
+	}
+	parts = append(parts, settingText(a.Arm), a.Load)
+	if a.Rate > 0 && !strings.HasSuffix(a.Load, "/s") {
+		parts = append(parts, strconv.FormatFloat(a.Rate, 'g', 6, 64)+"/s")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// settingText is what an arm sets, in words: GOMAXPROCS=1 GOGC=400, or Go's default.
+func settingText(a finding.Arm) string {
+	var parts []string
+	for _, v := range []struct{ name, value string }{
+		{"GOMAXPROCS", a.GOMAXPROCS}, {"GOGC", a.GOGC}, {"GOMEMLIMIT", a.GOMEMLIMIT},
+	} {
+		if v.value != "" {
+			parts = append(parts, v.name+"="+v.value)
+		}
+	}
+	if a.Burst > 0 {
+		parts = append(parts, "burst "+number(float64(a.Burst)/1000)+" ms")
+	}
+	if a.Replicas > 1 {
+		parts = append(parts, fmt.Sprintf("in %d containers", a.Replicas))
+	}
+	if len(parts) == 0 {
+		return "Go's default"
+	}
+	return strings.Join(parts, " ")
+}
+
+// verdictText is the verdict in one line.
+func verdictText(d *Design, cells []finding.Cell, cs []*container, objective string) string {
+	if len(cs) == 0 {
+		what := map[string]string{
+			metricCPU: "CPU per operation", metricRPS: "throughput", metricWall: "wall time",
+			metricP50: "P50", metricP99: "P99", metricPeak: "peak memory",
+		}
+		name, _ := metricOf(objective)
+		for i := range d.Arms {
+			if _, ok := d.baseline(i); ok {
+				return "no verdict: " + what[name] + " was not measured side by side"
+			}
+		}
+		return "no verdict: one setting alone, nothing to compare it with"
+	}
+	if len(cs) == 1 {
+		c := cs[0]
+		text := c.keep() + ": " + c.why()
+		if w := c.winner(); w != nil {
+			text = c.claim(w, true)
+		}
+		return text + c.sameValue()
+	}
+	var won, kept []string
+	trades, few := 0, 0
+	for _, c := range cs {
+		if w := c.winner(); w != nil {
+			won = append(won, where(c, cs)+" "+c.claim(w, false))
+			continue
+		}
+		kept = append(kept, where(c, cs))
+		if c.trade() != nil {
+			trades++
+		}
+		if c.few() {
+			few++
+		}
+	}
+	if len(kept) > 0 {
+		text := "keep the " + cs[0].baseName() + " " + list(kept)
+		switch {
+		case few == len(cs):
+			text += ": " + cs[0].why()
+		case trades > 0:
+			text += ": nothing measured beats it without a cost"
+		case len(won) == 0:
+			text += ": nothing measured beats it beyond noise"
+		}
+		won = append(won, text)
+	}
+	return strings.Join(won, "; ")
+}
+
+// few reports whether no difference, however large, can be shown in so few rounds.
+func (c *container) few() bool { return c.mostPairs < c.least() }
+
+// least is how many rounds can show one.
+func (c *container) least() int { return leastRounds(len(c.settings)) }
+
+// claim is what a setting is better in: GOMAXPROCS=1 costs 12 % (8 to 14 %) less
+// CPU per request than the default, GOMAXPROCS=2.
+func (c *container) claim(s *setting, procs bool) string {
+	p := c.headline(s)
+	text := c.settingName(s) + " " + c.phrase(p, true) + " than the " + c.baseName()
+	if n := c.cells[p.Baseline].Procs; procs && n != nil && c.base.GOMAXPROCS == "" {
+		text += ", GOMAXPROCS=" + strconv.Itoa(*n)
+	}
+	return text
+}
+
+// why is the reason to keep the baseline.
+func (c *container) why() string {
+	if c.few() {
+		return fmt.Sprintf("%s cannot show a difference, however large; %d are the least", rounds(c.mostPairs), c.least())
+	}
+	if s := c.trade(); s != nil {
+		p := c.headline(s)
+		but := s.broken
+		if but == "" {
+			but = c.phrase(s.worse[0], false)
+		}
+		return c.settingName(s) + " " + c.phrase(p, true) + " but " + but + ": a trade, not a win"
+	}
+	need, margin := 0, 0.0
+	for _, s := range c.settings {
+		for _, p := range s.objective {
+			if p.Word == finding.NotShown && p.NeedN != nil && *p.NeedN > p.Pairs {
+				need, margin = max(need, *p.NeedN), p.Margin
+			}
+		}
+	}
+	text := "nothing measured beats it beyond noise"
+	if need > 0 {
+		text += fmt.Sprintf("; to see %s takes about %d rounds", percent(margin), need)
+	}
+	return text
+}
+
+// keep is: keep the default (GOMAXPROCS=2).
+func (c *container) keep() string {
+	text := "keep the " + c.baseName()
+	base := c.baseCell()
+	if n := base.Procs; n != nil && c.base.GOMAXPROCS == "" {
+		return text + " (GOMAXPROCS=" + strconv.Itoa(*n) + ")"
+	}
+	if s := settingText(c.base); s != "Go's default" {
+		text += " (" + s + ")"
+	}
+	return text
+}
+
+// sameValue says that one row is both, where it is.
+func (c *container) sameValue() string {
+	base := c.baseCell()
+	if !slices.Contains(base.Labels, LabelDefault) || !slices.Contains(base.Labels, LabelSnug) {
+		return ""
+	}
+	text := "; Go's default and snug's value are the same here"
+	if base.Procs != nil {
+		text += fmt.Sprintf(" (%d)", *base.Procs)
+	}
+	return text
+}
+
+func (c *container) baseCell() *finding.Cell {
+	for _, s := range c.settings {
+		if len(s.objective) > 0 {
+			return &c.cells[s.objective[0].Baseline]
+		}
+	}
+	return nil // not reached: see containers
+}
+
+func (c *container) baseName() string {
+	labels := c.baseCell().Labels
+	for _, l := range []string{LabelDefault, LabelCurrent} {
+		if slices.Contains(labels, l) {
+			if l == LabelCurrent {
+				return "current setting"
+			}
+			return "default"
+		}
+	}
+	return "baseline"
+}
+
+// settingName names a setting beside its baseline.
+func (c *container) settingName(s *setting) string {
+	name := settingText(s.arm)
+	if s.arm.Workload != c.base.Workload {
+		name = s.arm.Workload + " with " + name
+	}
+	if slices.Contains(c.cells[s.objective[0].Cell].Labels, LabelSnug) {
+		name = "snug's " + name
+	}
+	return name
+}
+
+// where is where a container differs from others: at 0.5 CPUs.
+func where(c *container, all []*container) string {
+	var workload, quota, memory bool
+	for _, o := range all {
+		workload = workload || o.base.Workload != c.base.Workload
+		quota = quota || o.base.Quota != c.base.Quota
+		memory = memory || o.base.Memory != c.base.Memory
+	}
+	var parts []string
+	if workload {
+		parts = append(parts, "for "+c.base.Workload)
+	}
+	if quota {
+		parts = append(parts, "at "+cpus(c.base.Quota))
+	}
+	if memory && c.base.Memory > 0 {
+		parts = append(parts, "with "+plan.Bytes(c.base.Memory))
+	} else if memory {
+		parts = append(parts, "without a memory limit")
+	}
+	return strings.Join(parts, " ")
+}
+
+// phrase is a comparison in words: costs 12 % (8 to 14 %) less CPU per request,
+// and where there are several loads, under which.
+func (c *container) phrase(p *finding.Comparison, interval bool) string {
+	arm := c.cells[p.Cell].Arm
+	size := change(p.Ratio)
+	if interval && p.Low != nil && p.High != nil {
+		a, b := math.Abs(*p.Low-1), math.Abs(*p.High-1)
+		size += fmt.Sprintf(" (%s to %s)", strings.TrimSuffix(percent(min(a, b)), " %"), percent(max(a, b)))
+	}
+	less, lower := " more", " higher"
+	if p.Ratio < 1 {
+		less, lower = " less", " lower"
+	}
+	text := "needs " + size + less + " memory"
+	switch p.Metric {
+	case metricCPU:
+		text = "costs " + size + less + " CPU per " + operation(arm)
+	case metricRPS:
+		text = "serves " + size + less
+	case metricWall:
+		text = "takes " + size + less + " time"
+	case metricP50:
+		text = "has a " + size + lower + " P50"
+	case metricP99:
+		text = "has a " + size + lower + " P99"
+	}
+	if len(c.loads) > 1 {
+		text += " " + under(arm.Load)
+	}
+	return text
+}
+
+// under is a load in words.
+func under(load string) string {
+	switch {
+	case strings.HasSuffix(load, "users"):
+		return "with " + load
+	case strings.HasSuffix(load, "%"):
+		return "at " + load + " load"
+	case strings.HasSuffix(load, "/s"):
+		return "at " + load
+	}
+	return "when " + load
+}
+
+func change(ratio float64) string { return percent(math.Abs(ratio - 1)) }
+
+// percent is a share with two digits, or whole where it has more.
+func percent(share float64) string { return number(share*100) + " %" }
+
+func number(x float64) string {
+	if x >= 10 {
+		return strconv.FormatFloat(math.Round(x), 'f', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 2, 64)
+}
+
+func cpus(n float64) string {
+	switch n {
+	case 0:
+		return "no quota"
+	case 1:
+		return "1 CPU"
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64) + " CPUs"
+}
+
+func rounds(n int) string {
+	if n == 1 {
+		return "1 round"
+	}
+	return strconv.Itoa(n) + " rounds"
+}
+
+// operation is what a workload does many of.
+func operation(a finding.Arm) string {
+	switch workload, _, _ := strings.Cut(a.Workload, "/"); workload {
+	case "http", "command", "url":
+		return "request"
+	}
+	return "operation"
+}
+
+func list(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}

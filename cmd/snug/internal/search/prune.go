@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/internal/plan"
+)
+
+const (
+	// leastLimit is how many live heaps GOMEMLIMIT must hold at the least. Below
+	// it the collector runs all the time (golang/go#58106).
+	leastLimit = 1.3
+	// unreached is the share of GOMEMLIMIT below which a predicted peak is taken
+	// to stay, so that the limit changes nothing.
+	unreached = 0.8
+	// exceeded is the multiple of GOMEMLIMIT above which a predicted peak is taken
+	// to lie, so that the limit alone decides when to collect.
+	exceeded = 1.25
+	// idleCollector is the share of CPU time below which the collector's knobs
+	// cannot be told apart.
+	idleCollector = 0.01
+	mib           = 1 << 20
+)
+
+var gogcValues = []string{"50", "", "200", "400", "800", "off"}
+
+// collectors lists the pairs of GOGC and GOMEMLIMIT to be tried.
+//
+// A pair is left out when the model says that it cannot fit or changes nothing;
+// a pair of which both values are the user's own is tried as it is.
+func (s *space) collectors() []collector {
+	base := collector{s.gogcKey(s.Base.GOGC), limitKey(s.Base.GOMEMLIMIT)}
+	ownGC, ownLimit := len(s.Values.GOGC) > 0, len(s.Values.GOMEMLIMIT) > 0
+	var gogcs, limits []string
+	idle := s.CPUOnly && s.GC != nil && *s.GC < idleCollector
+	switch {
+	case ownGC:
+		for _, v := range s.Values.GOGC {
+			gogcs = append(gogcs, s.gogcKey(v))
+		}
+	case idle:
+		s.drop("GOGC", "the collector takes at most %s of the baseline's CPU time", printShare(*s.GC))
+		gogcs = append(gogcs, base.gogc)
+	default:
+		gogcs = append(append(gogcs, base.gogc), gogcValues...)
+	}
+	switch {
+	case ownLimit:
+		for _, v := range s.Values.GOMEMLIMIT {
+			limits = append(limits, limitKey(v))
+		}
+	case idle:
+		s.drop("GOMEMLIMIT", "the collector takes at most %s of the baseline's CPU time", printShare(*s.GC))
+		limits = append(limits, base.limit)
+	case s.Memory == 0:
+		s.drop("GOMEMLIMIT", "no memory limit to derive it from")
+		limits = append(limits, base.limit, "")
+	default:
+		limits = append(append(limits, base.limit), s.shares()...)
+	}
+	gogcs, limits = unique(gogcs), unique(limits)
+
+	var pairs []collector
+	left := map[string][]string{} // why to GOGC values, of one GOMEMLIMIT
+	for _, l := range limits {
+		var order []string
+		clear(left)
+		for _, g := range gogcs {
+			c := collector{g, l}
+			why := ""
+			if c != base && !(ownGC && ownLimit) {
+				why = s.unfit(c, gogcs)
+			}
+			if why == "" {
+				pairs = append(pairs, c)
+				continue
+			}
+			if left[why] == nil {
+				order = append(order, why)
+			}
+			if g == "" {
+				g = "unset"
+			}
+			left[why] = append(left[why], g)
+		}
+		for _, why := range order {
+			s.drop(fmt.Sprintf("GOGC=%s with %s", strings.Join(left[why], ", "), named(limitKnob, l)), "%s", why)
+		}
+	}
+	return pairs
+}
+
+// shares are 70, 80 and 90 % of the memory limit, in whole MiB, and unset.
+func (s *space) shares() []string {
+	values := []string{""}
+	for _, percent := range []int64{70, 80, 90} {
+		n := s.Memory / 100 * percent
+		v := strconv.FormatInt(n/mib, 10) + "MiB"
+		if n < mib {
+			v = strconv.FormatInt(n, 10) + "B"
+		}
+		if m, _ := plan.ParseBytes(v); s.Live != nil && float64(m) < leastLimit**s.Live {
+			s.drop(named(limitKnob, v), "less than %v times the live heap, %s: the collector would run all the time",
+				leastLimit, printBytes(*s.Live))
+			continue
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// unfit says why a pair is not tried; "" when it is.
+func (s *space) unfit(c collector, gogcs []string) string {
+	limit := 0.0
+	if n, ok := plan.ParseBytes(c.limit); ok {
+		limit = float64(n)
+	}
+	if c.gogc == "off" && limit == 0 {
+		return "nothing would start a collection"
+	}
+	if s.Live == nil {
+		return ""
+	}
+	peak := s.peak(c.gogc)
+	if limit == 0 {
+		if most := peakShare * float64(s.Memory); s.Memory > 0 && peak >= most {
+			return fmt.Sprintf("the predicted peak of %s is not below %s of the memory limit, %s",
+				printBytes(peak), printShare(peakShare), printBytes(float64(s.Memory)))
+		}
+		return ""
+	}
+	if peak < unreached*limit && len(s.Values.GOMEMLIMIT) == 0 {
+		return fmt.Sprintf("the predicted peak of %s stays below it: the same as without", printBytes(peak))
+	}
+	for _, less := range gogcs {
+		if p := s.peak(less); exceeded*limit < p && p < peak && len(s.Values.GOGC) == 0 {
+			return "the limit decides when to collect: the same as a lower GOGC with it"
+		}
+	}
+	return ""
+}
+
+// peak is the predicted peak of the memory. The heap grows from what is live, L,
+// to L(1+GOGC/100) before it is collected; stacks, globals and everything else of
+// the process come on top (the GOGC model of the guide, which counts the roots
+// to L). It is +Inf for GOGC=off.
+func (s *space) peak(gogc string) float64 {
+	switch gogc {
+	case "":
+		gogc = "100"
+	case "off":
+		return math.Inf(1)
+	}
+	percent, _ := strconv.ParseFloat(gogc, 64)
+	return *s.Live*(1+percent/100) + s.Other
+}
