@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// afterError is how long a user of a closed loop waits after a failure. Where
+// every request fails at once, the generator would otherwise only burn the
+// processor.
+const afterError = 10 * time.Millisecond
+
+// closedLoop is a fixed number of users. They keep their connections from the
+// warm-up to the window.
+type closedLoop struct {
+	plan    Plan
+	targets []target
+	users   []user
+}
+
+type user struct {
+	choice *rand.Rand
+	conns  []*conn // by target, nil when not connected
+}
+
+func newClosedLoop(p Plan, targets []target) *closedLoop {
+	l := &closedLoop{plan: p, targets: targets, users: make([]user, p.Connections)}
+	for i := range l.users {
+		l.users[i].choice = rand.New(rand.NewPCG(p.Seed, streamChoice+uint64(i)))
+		l.users[i].conns = make([]*conn, len(targets))
+	}
+	return l
+}
+
+// run lets the users send until the time is over. What is outstanding then is
+// waited for after the warm-up, and cut off after the window: to wait would add
+// requests that are not counted to the work of the service.
+func (l *closedLoop) run(length time.Duration, stream uint64) *tally {
+	t := newTally(l.plan, length, 1000*length.Seconds())
+	var group sync.WaitGroup
+	for i := range l.users {
+		group.Go(func() { l.loop(&l.users[i], t, stream == streamWindow) })
+	}
+	group.Wait()
+	return t
+}
+
+func (l *closedLoop) loop(u *user, t *tally, cut bool) {
+	for {
+		sent := t.now()
+		if sent >= t.length {
+			return
+		}
+		n := 0
+		if len(l.targets) > 1 {
+			n = u.choice.IntN(len(l.targets))
+		}
+		limit := sent + l.plan.Timeout
+		if cut {
+			limit = min(limit, t.length)
+		}
+		j := job{tally: t, target: &l.targets[n], due: sent, sent: sent}
+		err := u.request(j, n, t.start.Add(limit))
+		end := t.now()
+		if cut && end >= t.length {
+			t.cut()
+			return
+		}
+		t.end(j, end, err)
+		if err != nil {
+			time.Sleep(min(afterError, t.length-end))
+		}
+	}
+}
+
+// request sends one request and reads the answer.
+func (u *user) request(j job, n int, deadline time.Time) error {
+	for {
+		c := u.conns[n]
+		if c == nil {
+			var err error
+			if c, err = dial(j.target, deadline); err != nil {
+				return err
+			}
+			u.conns[n] = c
+		}
+		err := c.exchange(deadline)
+		if !c.keep {
+			c.Close()
+			u.conns[n] = nil
+		}
+		// A service may close an idle connection just when it was to be used
+		// (RFC 9112, 9.3.1).
+		if errors.Is(err, errClosed) && c.used && j.target.again {
+			continue
+		}
+		return err
+	}
+}

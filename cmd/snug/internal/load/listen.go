@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+)
+
+// address returns host:port of a URL.
+func address(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" {
+		return "", &Error{What: fmt.Sprintf("not a URL that can be loaded, %s", text), Cure: "give it as http://HOST:PORT/PATH"}
+	}
+	port := u.Port()
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", &Error{What: fmt.Sprintf("neither http nor https, %s", text), Cure: "give it as http://HOST:PORT/PATH"}
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	default:
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port), nil
+}
+
+// Listening reports whether a TCP connection to the URL's host and port can be
+// made within a second.
+func Listening(url string) bool {
+	addr, err := address(url)
+	if err != nil {
+		return false
+	}
+	return connect(context.Background(), addr) == nil
+}
+
+// WaitListening waits until a TCP connection to the URL's host and port can be
+// made, and tries that again after every. When ctx ends first it returns why
+// that had not worked yet, wrapped with the cause of ctx.
+func WaitListening(ctx context.Context, url string, every time.Duration) error {
+	addr, err := address(url)
+	if err != nil {
+		return err
+	}
+	var last error
+	for {
+		err := connect(ctx, addr)
+		if err == nil {
+			return nil
+		}
+		if last == nil || ctx.Err() == nil && !isTimeout(err) { // else ctx ended it
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("nothing listens: %w (%w), %s", last, context.Cause(ctx), url)
+		case <-time.After(every):
+		}
+	}
+}
+
+func connect(ctx context.Context, addr string) error {
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}

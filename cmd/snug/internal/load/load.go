@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package load sends HTTP requests to a service and measures how it answers.
+// The generator is a process of its own, so that its processor time, its
+// scheduling policy and its memory are neither the measured program's nor the
+// experiment's: Start starts it, ChildMain is its main.
+//
+// An open loop sends at the moments of a Poisson process, whether or not the
+// service has answered what came before, and counts latency from the moment at
+// which a request was due. A service that stalls for 200 ms then shows all the
+// requests that came in this time as slow, as its users would see it. A closed
+// loop has a fixed number of users, who wait for each answer before they send
+// again: during a stall they send nothing, and the stall shows as a few slow
+// requests ("coordinated omission", G. Tene, How NOT to Measure Latency, 2013).
+// Its throughput is what it is good for.
+//
+// The client speaks HTTP/1.1 over persistent connections, follows no redirect,
+// uses no proxy and asks for no compression. It sends one request at a time on
+// a connection.
+package load
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// The kinds of load.
+const (
+	Open   = "open"
+	Closed = "closed"
+)
+
+// mostOutstanding is how many requests may wait for their answer at a time, and
+// how many users a closed loop may have.
+const mostOutstanding = 10000
+
+// Plan is what to send. In JSON durations are in nanoseconds.
+type Plan struct {
+	// URLs are the replicas of the service, http or https. Each request goes
+	// to one of them, by a choice that depends on Seed only.
+	URLs   []string          `json:"urls"`
+	Method string            `json:"method"` // "" is GET
+	Header map[string]string `json:"header"`
+	Body   []byte            `json:"body"`
+	Kind   string            `json:"kind"` // Open or Closed
+	Rate   float64           `json:"rate"` // of an open loop, requests per second
+	// Connections is the number of users of a closed loop. In an open loop it
+	// is how many requests may be outstanding, up to 10000, which is also what 0
+	// stands for; one that is due when so many are counts as failed.
+	Connections int `json:"connections"`
+	// Warm is how long to send before the window, at the same rate; nothing of
+	// that is counted. 0: not at all.
+	Warm    time.Duration `json:"warm_nanos"`
+	Window  time.Duration `json:"window_nanos"`
+	Timeout time.Duration `json:"timeout_nanos"` // of one request; 0 is 10 s
+	// Seed decides when requests are due and where they go. The same seed gives
+	// the same arrivals at every rate, only denser.
+	Seed uint64 `json:"seed"`
+	// RealTime makes the generator SCHED_FIFO; if that is not possible it
+	// fails.
+	RealTime bool `json:"real_time"`
+}
+
+// Result is how one window went. Times are in seconds. null is not measured.
+type Result struct {
+	Window float64 `json:"window_seconds"` // as planned
+	// Elapsed is how long it took until the last request had ended: at least
+	// Window.
+	Elapsed float64 `json:"elapsed_seconds"`
+	Sent    int64   `json:"sent"` // requests that were due in the window
+	// Ops are those with an answer of status 200 to 299 that was read to its
+	// end. In an open loop they include answers that came after the window, to
+	// requests that were due in it; in a closed loop they do not.
+	Ops        int64  `json:"ops"`
+	InWindow   int64  `json:"ops_in_window"` // Ops that ended in the window
+	Errors     int64  `json:"errors"`
+	FirstError string `json:"first_error"` // "" when there was none
+	// Unfinished requests of a closed loop were cut off by the end of the
+	// window; they are neither Ops nor Errors, unless nothing else was.
+	Unfinished int64   `json:"unfinished"`
+	RPS        float64 `json:"rps"` // InWindow per second of the window
+
+	// Latency is of Ops alone: where there are errors, look at them first. It
+	// runs from when the request was due (open loop) or sent (closed loop) to
+	// the end of the answer's body. The percentiles are exact up to a million
+	// requests, and to three digits beyond.
+	Latency Histogram `json:"latency"`
+	P50     *float64  `json:"p50_seconds"`
+	P95     *float64  `json:"p95_seconds"`
+	P99     *float64  `json:"p99_seconds"`
+	P999    *float64  `json:"p999_seconds"` // null when fewer than 10 samples lie above it
+	Max     *float64  `json:"max_seconds"`
+
+	// ServiceP99 is from when the request was really sent, a connection made
+	// for it included.
+	ServiceP99 *float64 `json:"service_p99_seconds"`
+	// Lateness is how much later than due requests were sent, which is the
+	// generator's fault; null in a closed loop, where nothing is due.
+	LatenessP99 *float64 `json:"lateness_p99_seconds"`
+	LatenessMax *float64 `json:"lateness_max_seconds"`
+	CPUSeconds  *float64 `json:"cpu_seconds"` // of the generator, while Elapsed
+	// Policy is the scheduling policy of the generator's threads, as read back:
+	// SCHED_OTHER, SCHED_FIFO, ...; "mixed" when they differ; "" when unknown.
+	Policy string `json:"policy"`
+}
+
+// Error is a load generator that could not do its work. What the service did
+// wrong is not an Error but counted in a Result.
+type Error struct {
+	What string
+	Cure string // "" when none is known
+}
+
+func (e *Error) Error() string { return e.What }
+
+// Hint returns the cure, or "".
+func (e *Error) Hint() string { return e.Cure }
+
+// Check returns an error for a plan that cannot be carried out anywhere.
+func (p Plan) Check() error {
+	_, err := p.filled()
+	return err
+}
+
+// filled returns the plan with its defaults.
+func (p Plan) filled() (Plan, error) {
+	if p.Method == "" {
+		p.Method = http.MethodGet
+	}
+	if p.Timeout == 0 {
+		p.Timeout = 10 * time.Second
+	}
+	bad := func(format string, args ...any) (Plan, error) {
+		return Plan{}, &Error{What: "bad load plan: " + fmt.Sprintf(format, args...)}
+	}
+	if len(p.URLs) == 0 {
+		return bad("no URL")
+	}
+	for _, text := range p.URLs {
+		if _, err := address(text); err != nil {
+			return Plan{}, err
+		}
+	}
+	switch {
+	case p.Window <= 0:
+		return bad("a window of %v", p.Window)
+	case p.Warm < 0:
+		return bad("a warm-up of %v", p.Warm)
+	case p.Timeout < 0 || p.Timeout > longest:
+		return bad("a timeout of %v, it can be up to %v", p.Timeout, longest)
+	case p.Connections < 0 || p.Connections > mostOutstanding:
+		return bad("%d connections, there can be up to %d", p.Connections, mostOutstanding)
+	}
+	switch p.Kind {
+	case Open:
+		if !(p.Rate > 0) || p.Rate > 1e6 {
+			return bad("%v requests per second, there can be up to a million", p.Rate)
+		}
+		if p.Connections == 0 {
+			p.Connections = mostOutstanding
+		}
+	case Closed:
+		if p.Connections == 0 {
+			return bad("a closed loop without users")
+		}
+		if p.Rate != 0 {
+			return bad("a closed loop has no rate")
+		}
+	default:
+		return bad("kind %q is neither %q nor %q", p.Kind, Open, Closed)
+	}
+	return p, nil
+}
+
+// target is one replica.
+type target struct {
+	url     string // for messages, without a password
+	secure  bool
+	name    string // the host, for TLS
+	address string // host:port
+	request []byte // the bytes of one request
+	head    bool   // answers have no body
+	again   bool   // may be sent again when a connection turned out to be closed
+}
+
+// newTarget makes the request of a plan for one of its URLs.
+func newTarget(p Plan, text string) (target, error) {
+	addr, err := address(text)
+	if err != nil {
+		return target{}, err
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return target{}, err
+	}
+	request, err := requestBytes(p, text)
+	if err != nil {
+		return target{}, &Error{What: fmt.Sprintf("bad load plan: %v, %s", err, text)}
+	}
+	t := target{url: u.Redacted(), secure: u.Scheme == "https", name: u.Hostname(), address: addr, request: request}
+	t.head = p.Method == http.MethodHead
+	switch p.Method { // RFC 9110, 9.2.2
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		t.again = true
+	}
+	return t, nil
+}

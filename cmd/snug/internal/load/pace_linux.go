@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pacer waits in the kernel, on a thread of its own. time.Sleep is no good
+// here: the runtime waits for its timers in epoll_wait(2), in whole
+// milliseconds, and would send what is due within one in a burst.
+type pacer struct {
+	start time.Time
+	zero  int64 // start in CLOCK_MONOTONIC, nanoseconds
+}
+
+// newPacer ties the calling goroutine to its thread until close.
+func newPacer(start time.Time) *pacer {
+	runtime.LockOSThread()
+	// Ordinary threads are otherwise woken up to 50 µs late, to save power
+	// (PR_SET_TIMERSLACK(2const)). Without it they are, which lateness shows.
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		panic(err) // no Linux is without
+	}
+	return &pacer{start, now.Nano() - int64(time.Since(start))}
+}
+
+// until returns at a time counted from the start, or at once when that is past.
+func (p *pacer) until(due time.Duration) {
+	at := unix.NsecToTimespec(p.zero + int64(due))
+	for time.Since(p.start) < due {
+		// It is interrupted by the runtime's own signals; an absolute time does
+		// not add up the rests.
+		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &at, nil)
+	}
+}
+
+func (p *pacer) close() {
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) // back to the default
+	runtime.UnlockOSThread()
+}

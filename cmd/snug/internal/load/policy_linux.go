@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const fifo = "SCHED_FIFO"
+
+// policy returns the scheduling policy that all threads of this process have,
+// "mixed" when they differ, "" when it cannot be read (sched(7)).
+func policy() string {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return ""
+	}
+	all := ""
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(task.Name())
+		if err != nil {
+			return ""
+		}
+		p, _, errno := unix.Syscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0)
+		if errno == unix.ESRCH {
+			continue // it has ended
+		}
+		if errno != 0 {
+			return ""
+		}
+		name := policyName(int(p) &^ unix.SCHED_RESET_ON_FORK)
+		if all != "" && all != name {
+			return "mixed"
+		}
+		all = name
+	}
+	return all
+}
+
+func policyName(p int) string {
+	switch p {
+	case unix.SCHED_NORMAL:
+		return "SCHED_OTHER"
+	case unix.SCHED_FIFO:
+		return fifo
+	case unix.SCHED_RR:
+		return "SCHED_RR"
+	case unix.SCHED_BATCH:
+		return "SCHED_BATCH"
+	case unix.SCHED_IDLE:
+		return "SCHED_IDLE"
+	}
+	return "policy " + strconv.Itoa(p)
+}
+
+// becomeRealTime executes this program anew as SCHED_FIFO of the lowest
+// priority, and returns only an error. A policy is a thread's own, and is kept
+// by execve(2) and inherited by new threads: so all threads of the runtime have
+// it, which those that run already would not. It is not reset on fork, because
+// that would be on new threads too; the generator starts no process.
+func becomeRealTime(args []string) error {
+	runtime.LockOSThread()
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+	if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
+		return &Error{
+			What: fmt.Sprintf("cannot become real-time: %v, sched_setattr", err),
+			Cure: "be root, or have CAP_SYS_NICE or a limit of real-time priority (ulimit -r); in a cgroup of version 1 also a real-time budget (cpu.rt_runtime_us)",
+		}
+	}
+	err := syscall.Exec("/proc/self/exe", args, os.Environ())
+	return &Error{What: fmt.Sprintf("cannot become real-time: %v, /proc/self/exe", err)}
+}

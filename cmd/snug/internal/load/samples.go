@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Histogram is a latency distribution: Counts[i] samples of at most Seconds[i]
+// and more than Seconds[i-1]. Empty classes are left out. It is exact to three
+// digits, and to about a microsecond.
+type Histogram struct {
+	Seconds []float64 `json:"seconds"`
+	Counts  []int64   `json:"counts"`
+}
+
+const (
+	mostRaw = 1_000_000
+	// longest is the longest time that a histogram holds.
+	longest = time.Hour
+)
+
+// samples are durations: the very values up to mostRaw, a histogram of three
+// digits beyond.
+type samples struct {
+	raw   []int64 // nanoseconds
+	most  int64
+	large *hdrhistogram.Histogram // nil up to mostRaw
+}
+
+func newHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(1000, int64(2*longest), 3)
+}
+
+func record(h *hdrhistogram.Histogram, nanos int64) {
+	// The histogram refuses what it cannot hold; a request cannot take that
+	// long, but a machine that slept can make it seem so.
+	h.RecordValue(min(nanos, int64(2*longest)))
+}
+
+func (s *samples) add(d time.Duration) {
+	nanos := max(int64(d), 0)
+	s.most = max(s.most, nanos)
+	if s.large != nil {
+		record(s.large, nanos)
+		return
+	}
+	if s.raw = append(s.raw, nanos); len(s.raw) > mostRaw {
+		s.large = newHistogram()
+		for _, n := range s.raw {
+			record(s.large, n)
+		}
+		s.raw = nil
+	}
+}
+
+func (s *samples) count() int64 {
+	if s.large != nil {
+		return s.large.TotalCount()
+	}
+	return int64(len(s.raw))
+}
+
+// done is to be called after the last add and before any of the following.
+func (s *samples) done() { slices.Sort(s.raw) }
+
+// quantile returns the smallest sample, in seconds, that at least the share q
+// of all samples does not exceed: nil when there is none, or when fewer than
+// above samples are ranked higher.
+func (s *samples) quantile(q float64, above int64) *float64 {
+	n := s.count()
+	rank := int64(math.Ceil(q*float64(n) - 1e-9)) // 0.95*20 may be 19.000000000000004
+	if n == 0 || n-rank < above {
+		return nil
+	}
+	var nanos int64
+	if s.large != nil {
+		nanos = min(s.large.ValueAtQuantile(100*q), s.most)
+	} else {
+		nanos = s.raw[max(rank, 1)-1]
+	}
+	return new(float64(nanos) / 1e9)
+}
+
+// largest returns the largest sample in seconds, nil when there is none.
+func (s *samples) largest() *float64 {
+	if s.count() == 0 {
+		return nil
+	}
+	return new(float64(s.most) / 1e9)
+}
+
+func (s *samples) histogram() Histogram {
+	h := s.large
+	if h == nil {
+		h = newHistogram()
+		for _, n := range s.raw {
+			record(h, n)
+		}
+	}
+	out := Histogram{Seconds: []float64{}, Counts: []int64{}}
+	for _, bar := range h.Distribution() {
+		if bar.Count > 0 {
+			out.Seconds = append(out.Seconds, float64(bar.To)/1e9)
+			out.Counts = append(out.Counts, bar.Count)
+		}
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Generator is a running load generator. It is to be closed.
+type Generator struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stderr opening
+	events chan event
+	ended  chan struct{} // closed when the process was reaped
+	exit   error         // valid after ended
+	close  sync.Once
+}
+
+// Start starts exe, which must call ChildMain first thing in main, as load
+// generator, and hands it the plan; it begins to warm the service up. When ctx
+// ends the generator is killed. It ends by itself when this process is gone.
+func Start(ctx context.Context, exe string, p Plan) (*Generator, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	args := []string{childArg}
+	if p.RealTime {
+		args = append(args, becomeArg)
+	}
+	g := &Generator{events: make(chan event, 4), ended: make(chan struct{})}
+	g.cmd = exec.CommandContext(ctx, exe, args...)
+	g.cmd.Env = environment(os.Environ())
+	g.cmd.Stderr = &g.stderr
+	var err error
+	if g.stdin, err = g.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := g.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := g.cmd.Start(); err != nil {
+		return nil, &Error{What: fmt.Sprintf("cannot start the load generator: %v, %s", err, exe)}
+	}
+	go func() {
+		in := json.NewDecoder(bufio.NewReader(stdout))
+		for {
+			var e event
+			if err := in.Decode(&e); err != nil {
+				if err != io.EOF {
+					g.cmd.Process.Kill() // that is no generator
+				}
+				break
+			}
+			select {
+			case g.events <- e:
+			default: // a generator says two things at most
+			}
+		}
+		io.Copy(io.Discard, stdout)
+		g.exit = g.cmd.Wait()
+		close(g.ended)
+	}()
+	// When this fails the generator has ended, and next says why.
+	json.NewEncoder(g.stdin).Encode(p)
+	return g, nil
+}
+
+// Warm waits until the service is warm. Nothing is sent between that and Go:
+// it is the time to read counters.
+func (g *Generator) Warm(ctx context.Context) error {
+	_, err := g.next(ctx, eventWarm)
+	return err
+}
+
+// Go runs the window, and returns when every request of it has ended. The
+// generator ends then.
+func (g *Generator) Go(ctx context.Context) (Result, error) {
+	io.WriteString(g.stdin, goLine+"\n")
+	e, err := g.next(ctx, eventDone)
+	if err != nil {
+		return Result{}, err
+	}
+	if e.Result == nil {
+		return Result{}, &Error{What: "the load generator gave no result"}
+	}
+	return *e.Result, nil
+}
+
+// Close kills the generator if it runs, and waits for its end. It may be called
+// more than once, and on nil.
+func (g *Generator) Close() {
+	if g == nil {
+		return
+	}
+	g.close.Do(func() {
+		g.cmd.Process.Kill()
+		g.stdin.Close()
+	})
+	<-g.ended
+}
+
+// next waits for an event.
+func (g *Generator) next(ctx context.Context, want string) (event, error) {
+	var e event
+	select {
+	case e = <-g.events:
+	case <-ctx.Done():
+		g.Close()
+		return e, context.Cause(ctx)
+	case <-g.ended:
+		select {
+		case e = <-g.events: // it came before the end
+		default:
+			if ctx.Err() != nil {
+				return e, context.Cause(ctx)
+			}
+			return e, g.endError()
+		}
+	}
+	switch e.Event {
+	case want:
+		return e, nil
+	case eventError:
+		return e, &Error{What: e.Error, Cure: e.Hint}
+	}
+	return e, &Error{What: fmt.Sprintf("the load generator said %q instead of %q", e.Event, want)}
+}
+
+// endError is about a generator that ended without a word.
+func (g *Generator) endError() error {
+	how := "ended early"
+	if g.exit != nil {
+		how = g.exit.Error()
+	}
+	if text := strings.TrimSpace(g.stderr.String()); text != "" {
+		how += ": " + text
+	}
+	return &Error{What: "the load generator ended: " + how}
+}
+
+// environment leaves out what is meant for the measured program.
+func environment(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		switch strings.ToUpper(name) { // Windows ignores case
+		case "GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG":
+			return true
+		}
+		return false
+	})
+}
+
+// opening keeps the beginning of what is written to it: of a panic the first lines
+// tell most.
+type opening struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *opening) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b[:min(len(b), 2000-len(t.text))]...)
+	return len(b), nil
+}
+
+func (t *opening) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// tally counts what happens in a warm-up or a window. Times are counted from
+// its start.
+type tally struct {
+	start   time.Time
+	length  time.Duration
+	open    bool          // requests are due at some time
+	timeout time.Duration // for messages
+
+	mu         sync.Mutex
+	sent       int64
+	ops        int64
+	inWindow   int64
+	errors     int64
+	unfinished int64
+	first      string
+	latency    samples
+	service    samples
+	lateness   samples
+}
+
+func newTally(p Plan, length time.Duration, expected float64) *tally {
+	t := &tally{length: length, open: p.Kind == Open, timeout: p.Timeout}
+	room := int(min(expected*1.1, mostRaw)) + 100
+	t.latency.raw = make([]int64, 0, room)
+	t.service.raw = make([]int64, 0, room)
+	if t.open {
+		t.lateness.raw = make([]int64, 0, room)
+	}
+	t.start = time.Now()
+	return t
+}
+
+func (t *tally) now() time.Duration { return time.Since(t.start) }
+
+// end counts a request that was sent and has ended.
+func (t *tally) end(j job, end time.Duration, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sent++
+	if t.open {
+		t.lateness.add(j.sent - j.due)
+	}
+	if err != nil {
+		t.fail(j, err)
+		return
+	}
+	t.ops++
+	if end < t.length {
+		t.inWindow++
+	}
+	t.latency.add(end - j.due)
+	t.service.add(end - j.sent)
+}
+
+// drop counts a request that was due and could not be sent.
+func (t *tally) drop(j job, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sent++
+	t.fail(j, err)
+}
+
+// cut counts a request that the end of the window cut off.
+func (t *tally) cut() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sent++
+	t.unfinished++
+}
+
+func (t *tally) fail(j job, err error) {
+	t.errors++
+	if t.first == "" {
+		if isTimeout(err) {
+			err = fmt.Errorf("no complete answer within %v", t.timeout)
+		}
+		t.first = fmt.Sprintf("%v, %s", err, j.target.url)
+	}
+}
+
+func isTimeout(err error) bool {
+	var e interface{ Timeout() bool }
+	return errors.As(err, &e) && e.Timeout()
+}
+
+// result is what was counted. Nothing may be added any more.
+func (t *tally) result(elapsed time.Duration) Result {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ops == 0 && t.errors == 0 && t.unfinished > 0 {
+		// No user of a closed loop ever got an answer: that is not nothing.
+		t.errors, t.unfinished = t.unfinished, 0
+		t.first = fmt.Sprintf("no answer in the whole window of %v", t.length)
+	}
+	for _, s := range []*samples{&t.latency, &t.service, &t.lateness} {
+		s.done()
+	}
+	return Result{
+		Window: t.length.Seconds(), Elapsed: elapsed.Seconds(),
+		Sent: t.sent, Ops: t.ops, InWindow: t.inWindow, Errors: t.errors,
+		FirstError: t.first, Unfinished: t.unfinished,
+		RPS:         float64(t.inWindow) / t.length.Seconds(),
+		Latency:     t.latency.histogram(),
+		P50:         t.latency.quantile(0.50, 0),
+		P95:         t.latency.quantile(0.95, 0),
+		P99:         t.latency.quantile(0.99, 0),
+		P999:        t.latency.quantile(0.999, 10),
+		Max:         t.latency.largest(),
+		ServiceP99:  t.service.quantile(0.99, 0),
+		LatenessP99: t.lateness.quantile(0.99, 0),
+		LatenessMax: t.lateness.largest(),
+	}
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// FetchStats reads the Stats of a service, whose address is as ReadListening
+// returns it. That stops the service's world once: outside of a window only. A
+// new peak of the heap begins with it.
+func FetchStats(ctx context.Context, base string) (Stats, error) {
+	var s Stats
+	err := fetch(ctx, base, "-/stats", &s)
+	return s, err
+}
+
+// FetchProbe makes a service spin with so many threads for d, at most a minute,
+// and returns how they were held back. threads must not be above its
+// GOMAXPROCS; 0 means GOMAXPROCS. Other load at the same time counts
+// as gaps.
+func FetchProbe(ctx context.Context, base string, threads int, d time.Duration) (Probe, error) {
+	var p Probe
+	err := fetch(ctx, base, fmt.Sprintf("-/probe?threads=%d&seconds=%g", threads, d.Seconds()), &p)
+	return p, err
+}
+
+func fetch(ctx context.Context, base, path string, v any) error {
+	at, err := url.Parse(base)
+	if err != nil {
+		return err
+	}
+	if at, err = at.Parse(path); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return err
+	}
+	// A connection of its own, no proxy, and nothing kept: the next run may be
+	// another program on the same port.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s: %s", at, resp.Status, strings.TrimSpace(string(body)))
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return nil
+}

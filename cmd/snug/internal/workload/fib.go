@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// storm starts goroutines as fast as it can, each of which does very little,
+// with a bound on how many are outstanding.
+type storm struct{ most int }
+
+func (s *storm) prepare() error { return nil }
+
+func (s *storm) warm(d time.Duration) error { return s.measure(d, &record{}) }
+
+func (s *storm) measure(d time.Duration, r *record) error {
+	permits := make(chan struct{}, s.most)
+	for begin := time.Now(); ; {
+		for range 64 { // a clock is not free beside fib(10)
+			permits <- struct{}{}
+			go func() {
+				if fib(10) != 55 {
+					panic("fib(10) is not 55")
+				}
+				<-permits
+			}()
+			r.ops++
+		}
+		heap.tick()
+		if time.Since(begin) >= d {
+			break
+		}
+	}
+	for range s.most { // all of them: nobody has one any more
+		permits <- struct{}{}
+	}
+	return nil
+}
+
+// flood is the shape of GoMaxProcsBench (github.com/iFurySt/GoMaxProcsBench):
+// goroutines without a bound. One goroutine starts them on one P while the
+// others run them, so what piles up, and what its memory costs, decides the
+// result. It is here to show that.
+type flood struct{ most int }
+
+const floodNote = "goroutines were started without a bound: this measures the queue of those not yet run, and its memory, as much as GOMAXPROCS"
+
+func (f *flood) prepare() error { return nil }
+
+func (f *flood) warm(d time.Duration) error { return f.measure(d, &record{}) }
+
+func (f *flood) measure(d time.Duration, r *record) error {
+	var finished atomic.Int64
+	var begun, backlog int64
+	r.note = floodNote
+	begin := time.Now()
+	for time.Since(begin) < d {
+		for range 64 {
+			go func() {
+				if fib(10) != 55 {
+					panic("fib(10) is not 55")
+				}
+				finished.Add(1)
+			}()
+		}
+		begun += 64
+		backlog = max(backlog, begun-finished.Load())
+		if backlog >= int64(f.most) {
+			r.note = fmt.Sprintf("%s; stopped after %.2f s, at %d goroutines outstanding, to protect the machine", floodNote, time.Since(begin).Seconds(), backlog)
+			break
+		}
+		heap.tick()
+	}
+	r.counts = map[string]int64{"backlog_max": backlog, "backlog_end": begun - finished.Load()}
+	for finished.Load() < begun {
+		time.Sleep(time.Millisecond)
+	}
+	r.ops = begun
+	return nil
+}

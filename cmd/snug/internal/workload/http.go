@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// server is workload http: a front that answers GET /, and a back end that it
+// asks for each request.
+//
+// The back end is a second listener of the same process, reached over
+// loopback TCP with net/http's own client and kept-alive connections. That
+// makes a proxy's pattern of work, network I/O and several goroutines woken for
+// a request, at the price that the back end's CPU is the program's, too: with
+// it all but the hashing takes about 0.1 ms. A back end outside of the cgroup
+// would need a CPU of its own, which small machines do not have.
+type server struct {
+	front, back http.Server
+	client      *http.Client
+	backURL     string
+	work        jobs
+	running     atomic.Int64 // requests that are being answered
+	probing     sync.Mutex
+}
+
+// serve runs service name until SIGTERM, or the end of stdin when o says so.
+func serve(name string, o Options) error {
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, os.Interrupt, syscall.SIGTERM)
+	if o.UntilEOF {
+		go func() {
+			in := bufio.NewScanner(os.Stdin)
+			for in.Scan() {
+			}
+			end <- os.Interrupt
+		}()
+	}
+	front, err := net.Listen("tcp", o.Addr)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err) // listen tcp 127.0.0.1:80: bind: address already in use
+	}
+	back, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("%s: back end: %w", name, err)
+	}
+	s := newServer(newJobs(name == "http/gc"), back.Addr().String())
+	failed := make(chan error, 2)
+	go func() { failed <- s.back.Serve(back) }()
+	go func() { failed <- s.front.Serve(front) }()
+	if _, err := fmt.Printf("%shttp://%s/\n", greeting, front.Addr()); err != nil {
+		return err
+	}
+	select {
+	case err := <-failed:
+		return fmt.Errorf("%s: %w", name, err)
+	case <-end:
+		return s.stop(10 * time.Second)
+	}
+}
+
+func newServer(work jobs, backAddr string) *server {
+	s := &server{work: work, backURL: "http://" + backAddr + "/"}
+	// More idle connections than callers: closing and opening them would be
+	// the work of another program.
+	s.client = &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: 4096, DisableCompression: true,
+		DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+	}}
+	back := http.NewServeMux()
+	back.HandleFunc("GET /", s.answerBack)
+	s.back.Handler = back
+	front := http.NewServeMux()
+	front.HandleFunc("GET /{$}", s.answer)
+	front.HandleFunc("GET /-/stats", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, readStats()) })
+	front.HandleFunc("GET /-/probe", s.answerProbe)
+	s.front.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.running.Add(1)
+		defer s.running.Add(-1)
+		front.ServeHTTP(w, r)
+	})
+	s.front.ReadHeaderTimeout = 10 * time.Second
+	s.back.ReadHeaderTimeout = 10 * time.Second
+	return s
+}
+
+// stop ends listening and lets requests finish, for at most d.
+func (s *server) stop(d time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.front.Shutdown(ctx) }()
+	// Shutdown waits 5 s for connections on which nothing was ever asked
+	// (golang.org/issue/22682); they are no work to finish.
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for begin := time.Now(); ; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				return fmt.Errorf("%d requests not finished %v after the signal to end", s.running.Load(), d)
+			}
+			return nil
+		case <-look.C:
+			if time.Since(begin) > time.Second && s.running.Load() == 0 {
+				return nil
+			}
+		}
+	}
+}
+
+func (s *server) answerBack(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, s.work.list())
+}
+
+func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+	reply, err := s.work.do(r.Context(), s.client, s.backURL)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	writeJSON(w, reply)
+	heap.tick()
+}
+
+// maxProbe bounds a probe in seconds: its record of gaps is allocated before.
+const maxProbe = 60
+
+func (s *server) answerProbe(w http.ResponseWriter, r *http.Request) {
+	threads, err := strconv.Atoi(r.FormValue("threads"))
+	seconds, err2 := strconv.ParseFloat(r.FormValue("seconds"), 64)
+	if err = errors.Join(err, err2); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if !(seconds > 0 && seconds <= maxProbe) {
+		http.Error(w, fmt.Sprintf("seconds is %g, want more than 0 and at most %d", seconds, maxProbe), http.StatusBadRequest)
+		return
+	}
+	if !s.probing.TryLock() {
+		http.Error(w, "another probe is running", http.StatusConflict)
+		return
+	}
+	defer s.probing.Unlock()
+	p, err := probe(threads, time.Duration(seconds*float64(time.Second)))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	writeJSON(w, p)
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(b, '\n')) // an error is the client's: it has gone
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Histogram is a latency distribution: Counts[i] samples of at most Seconds[i]
+// and more than Seconds[i-1]. Empty classes are left out. It is exact to three
+// digits, or a microsecond.
+type Histogram struct {
+	Seconds []float64 `json:"seconds"`
+	Counts  []int64   `json:"counts"`
+}
+
+const (
+	finest  = int64(time.Microsecond)
+	longest = int64(time.Hour)
+)
+
+// latency collects samples from several goroutines.
+type latency struct {
+	mu sync.Mutex
+	h  *hdrhistogram.Histogram
+}
+
+func newLatency() *latency { return &latency{h: hdrhistogram.New(finest, longest, 3)} }
+
+func (l *latency) add(d time.Duration) {
+	v := min(max(int64(d), 0), longest)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.h.RecordValue(v); err != nil {
+		panic(err) // v is within the bounds
+	}
+}
+
+// fill writes the distribution into r.
+func (l *latency) fill(r *Result) {
+	n := l.h.TotalCount()
+	if n == 0 {
+		return
+	}
+	seconds := func(v int64) *float64 {
+		s := time.Duration(v).Seconds()
+		return &s
+	}
+	at := func(percent int64) *float64 {
+		if n*(100-percent) < 100 { // fewer than one sample lies above
+			return nil
+		}
+		return seconds(l.h.ValueAtQuantile(float64(percent)))
+	}
+	r.P50, r.P95, r.P99, r.Max = at(50), at(95), at(99), seconds(l.h.Max())
+	r.Latency = &Histogram{}
+	for _, bar := range l.h.Distribution() {
+		if bar.Count > 0 {
+			r.Latency.Seconds = append(r.Latency.Seconds, time.Duration(bar.To).Seconds())
+			r.Latency.Counts = append(r.Latency.Counts, bar.Count)
+		}
+	}
+}

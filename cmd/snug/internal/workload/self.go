@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// program is a self-driven workload.
+type program interface {
+	// prepare makes the input. It is called once, before everything.
+	prepare() error
+	// warm does what measure does for about this long, or at least once.
+	warm(d time.Duration) error
+	// measure works for d, or does its fixed amount of work, and returns when
+	// nothing is left running.
+	measure(d time.Duration, r *record) error
+}
+
+// record is what a program says about its work.
+type record struct {
+	ops     int64
+	latency *latency // nil: not measured
+	counts  map[string]int64
+	probe   *Probe
+	note    string
+}
+
+// drive runs p by the protocol in the package's comment.
+func drive(name string, p program, o Options) error {
+	start := make(chan struct{})
+	var done atomic.Bool
+	go listen(start, &done)
+
+	if err := p.prepare(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := p.warm(o.Warm); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	runtime.GC() // the garbage of the warm-up is not the window's
+	before := readStats()
+	if err := say(Event{Event: "warm"}); err != nil {
+		return err
+	}
+	<-start
+
+	var r record
+	begin := time.Now()
+	err := p.measure(o.Window, &r)
+	took := time.Since(begin)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	after := readStats()
+	gc, err := Between(before, after)
+	if err != nil {
+		return err
+	}
+	result := &Result{
+		Workload: name, Ops: r.ops, Seconds: took.Seconds(),
+		Counts: r.counts, Probe: r.probe, Note: r.note, GC: gc, Stats: after,
+	}
+	if r.latency != nil {
+		r.latency.fill(result)
+	}
+	done.Store(true) // before the parent can know
+	if err := say(Event{Event: "done", Result: result}); err != nil {
+		return err
+	}
+	select {} // listen ends the process
+}
+
+// listen obeys the parent, and ends the process with it.
+func listen(start chan<- struct{}, done *atomic.Bool) {
+	started := false
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		if in.Text() != "go" || started {
+			os.Exit(complain(2, fmt.Errorf("stdin said %q, want one go", in.Text())))
+		}
+		started = true
+		close(start)
+	}
+	if done.Load() {
+		os.Exit(0)
+	}
+	os.Exit(complain(1, errors.New("stdin ended before the work was done")))
+}
+
+func say(e Event) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(append(line, '\n'))
+	return err
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package workload
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestProbeSeesAStop: a process that was stopped for 100 ms has a gap of that.
+func TestProbeSeesAStop(t *testing.T) {
+	c := start(t, "probe", Options{Warm: 1, Window: 2 * time.Second, Threads: 1}, "GOMAXPROCS=1")
+	events := ReadEvents(c.stdout)
+	c.expect(events, "warm")
+	io.WriteString(c.stdin, "go\n")
+	time.Sleep(500 * time.Millisecond)
+	pid := c.cmd.Process.Pid
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("not stopped: %v, %v", status, err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	p := c.expect(events, "done").Result.Probe
+	c.end(0)
+	var longest float64
+	for _, g := range p.Gaps {
+		longest = max(longest, g[1])
+	}
+	if p.Max < 0.099 || longest != p.Max {
+		t.Errorf("longest gap %g s, of the thread %g s; it was stopped for 0.1 s", p.Max, longest)
+	}
+	touched := 0
+	for _, w := range p.Worst {
+		if w == p.Max {
+			touched++
+		}
+	}
+	if touched < 1 {
+		t.Errorf("in no period: %v", p.Worst)
+	}
+}
+
+func TestHTTPPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := start(t, "http", Options{Addr: l.Addr().String()})
+	if url, err := ReadListening(c.stdout); err != io.EOF {
+		t.Errorf("listening at %q, %v", url, err)
+	}
+	want := "snug workload: http: listen tcp " + l.Addr().String() + ": bind: address already in use\n"
+	if text := c.wait(1); text != want {
+		t.Errorf("stderr %q, want %q", text, want)
+	}
+}
+
+func TestHTTPEnds(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		c := start(t, "http", Options{})
+		url := c.listening()
+		get(t, url)
+		// A connection on which nothing was asked does not keep it.
+		idle, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(url, "http:"), "/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer idle.Close()
+		c.cmd.Process.Signal(sig)
+		if text := c.wait(0); text != "" {
+			t.Errorf("%v: stderr %q", sig, text)
+		}
+	}
+}
+
+// TestHTTPFinishes: what was asked before SIGTERM is answered.
+func TestHTTPFinishes(t *testing.T) {
+	c := start(t, "http", Options{}, "GOMAXPROCS=2")
+	addr := strings.Trim(strings.TrimPrefix(c.listening(), "http:"), "/")
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// The probe is the one request that takes long enough.
+	fmt.Fprintf(conn, "GET /-/probe?threads=1&seconds=2 HTTP/1.1\r\nHost: x\r\n\r\n")
+	time.Sleep(300 * time.Millisecond)
+	c.cmd.Process.Signal(syscall.SIGTERM)
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil || !strings.Contains(line, "200") {
+		t.Errorf("%q, %v", line, err)
+	}
+	c.wait(0)
+}
+
+func TestHTTPUntilEOF(t *testing.T) {
+	c := start(t, "http", Options{UntilEOF: true})
+	get(t, c.listening())
+	c.end(0)
+
+	c = start(t, "http", Options{})
+	url := c.listening()
+	c.stdin.Close()
+	time.Sleep(100 * time.Millisecond)
+	get(t, url) // still there
+}
