@@ -26,6 +26,9 @@
 //
 // Controllers may be split between v1 and v2; each is looked up on its own.
 //
+// Without a group of its own a command runs where nothing can be made (Spec.Own) or
+// where nothing is wanted (Spec.NoLimit), and only if that is asked for.
+//
 // # Limitations
 //
 // The proof is taken once, before the command starts. A command with enough
@@ -38,9 +41,9 @@
 // as the Go runtime leaves them so: SIGHUP, SIGINT, SIGCONT and the terminal's
 // three stop signals; others, as SIGPIPE or SIGQUIT, get their default action.
 //
-// After kill -9 of snug the command lives on, confined; the next run by the same
-// user removes its groups once they are empty (see record). A scope is systemd's
-// to remove.
+// After kill -9 of snug the command lives on, confined, unless Spec.Tied asks for a
+// watchdog; the next run by the same user removes its groups once they are empty
+// (see record). A scope is systemd's to remove.
 package cgrun
 
 import (
@@ -85,6 +88,38 @@ type Spec struct {
 	// on top of it where the kernel can.
 	MemoryBytes int64
 
+	// BurstMicros is how much unused quota the group may save up and use on top
+	// of it in a later period, in microseconds, 0 for none, at most the quota
+	// (Linux Documentation/scheduler/sched-bwc.rst; since 5.14). No limit above
+	// the group is loosened by it. systemd has no property for it.
+	BurstMicros int64
+	// Weight is the share of the CPU that the group gets where it competes, from
+	// 1 to 10000 (cpu.weight of cgroup v2); 0 leaves the kernel's 100. It counts
+	// against everything beside the group: other groups and single processes,
+	// snug itself among them. v1 gets cpu.shares = Weight*1024/100, at least 2.
+	Weight int
+
+	// Own runs the command in the groups that snug itself is in, within their
+	// limits, as inside a container, where groups cannot be made; no limit may be
+	// asked for with it. What limits are in force is read from inside as ever:
+	// QuotaMicros, PeriodMicros, BurstMicros and LimitBytes of the Confinement are
+	// then those of the tightest group that can be seen, 0 where there is none.
+	Own bool
+	// NoLimit runs the command in no group of its own, and looks at no limit:
+	// nothing is enforced. No limit may be asked for with it.
+	//
+	// With either, Remove and Tied find a process that outlived the command by
+	// its process group (Tied gives the command one of its own): one that has
+	// left it gets away.
+	NoLimit bool
+
+	// Tied has the command, all it leaves behind and its group end with snug,
+	// even by kill -9: a small process of snug's, the watchdog, sees to it. One
+	// serves the whole program; it starts with the first such command, in a
+	// session of its own, and ends with snug. In vain where the watchdog is
+	// killed too.
+	Tied bool
+
 	// Counters asks for groups in those v1 hierarchies, too, that are needed
 	// only to count (CPU time, peak memory). On v2 it changes nothing.
 	Counters bool
@@ -108,6 +143,8 @@ const (
 	WayV1        Way = "cgroup-v1"     // below the caller's own groups, one a hierarchy
 	WayHybrid    Way = "cgroup-hybrid" // some controllers v1, some v2; all below the caller's own
 	WayDelegated Way = "delegated"     // as V2 or Hybrid, but v2 in a delegated group above the caller's
+	WayContainer Way = "container"     // none is made: Spec.Own
+	WayNone      Way = "none"          // none is made and nothing is enforced: Spec.NoLimit
 )
 
 // Confinement is what holds for a command, as proved from inside.
@@ -115,7 +152,7 @@ type Confinement struct {
 	Way Way
 	PID int
 	// CPUGroup and MemoryGroup are the groups that limit CPU and memory, as in
-	// /proc/PID/cgroup; "" where no such limit was asked for.
+	// /proc/PID/cgroup; "" where no such limit (nor a weight) was asked for.
 	CPUGroup, MemoryGroup string
 
 	// QuotaMicros and PeriodMicros are the CPU limit of the group itself, in
@@ -123,6 +160,9 @@ type Confinement struct {
 	// where systemd rounds it, and on v1 where an ancestor allows less (v1
 	// refuses a quota above the parent's).
 	QuotaMicros, PeriodMicros int64
+	// BurstMicros is the group's burst in microseconds, 0 for none. It is less
+	// than was asked for where the quota is.
+	BurstMicros int64
 	// CPUs is the smallest quota/period of the group and every ancestor that
 	// can be seen, in cores; CPUsFrom is the file it stands in.
 	CPUs     float64
@@ -136,16 +176,21 @@ type Confinement struct {
 	MemoryFrom  string
 
 	// Policy is the scheduling policy the command starts with, in the kernel's
-	// words (sched(7)); PolicyWas is what it had inherited. With a CPU limit,
-	// real-time policies become SCHED_OTHER.
+	// words (sched(7)); PolicyWas is what it had inherited. With a CPU limit or
+	// a weight, and without a group, real-time policies become SCHED_OTHER.
 	Policy, PolicyWas string
 
 	// Warnings are things that work less well than asked, one sentence each.
 	Warnings []string
 }
 
-// Usage is what the kernel counted for a group. A nil field means that this
-// kernel or this kind of group does not say.
+// Usage is what the kernel counted for a group since Start. A nil field means that
+// this kernel or this kind of group does not say.
+//
+// With Spec.Own the counters are those of the group that snug is in, which they
+// share: snug and its load generator are in them. MemoryPeakBytes is nil then; it
+// could be that of an earlier command. CPUTime is always the command's. With
+// Spec.NoLimit there is nothing but CPUTime.
 type Usage struct {
 	// Periods counts the periods in which the group wanted CPU, and
 	// ThrottledPeriods those in which its quota ran out.
@@ -153,8 +198,18 @@ type Usage struct {
 	// ThrottledTime is how long tasks were held back, summed over CPUs: it can
 	// grow faster than the clock.
 	ThrottledTime *time.Duration
-	// CPUTime is user and system time of all processes in the group.
+	// Bursts counts the periods in which more than the quota was used, and
+	// BurstTime is how much more, summed over CPUs.
+	Bursts    *uint64
+	BurstTime *time.Duration
+	// CPUTime is user and system time of all processes in the group. With Own and
+	// NoLimit: of the command, of the children it has waited for, and, if it has
+	// a process group of its own (Tied), of what lives in that.
 	CPUTime *time.Duration
+	// Pressure is how long some task of the group waited for a CPU while it could
+	// have run, and MemoryPressure how long one waited for memory (the lines
+	// "some" of Linux Documentation/accounting/psi.rst); cgroup v2 only.
+	Pressure, MemoryPressure *time.Duration
 	// MemoryPeakBytes is the largest amount charged so far.
 	MemoryPeakBytes *int64
 	// OOMKills counts processes killed for want of memory in this group.

@@ -27,6 +27,10 @@ func TestSpec(t *testing.T) {
 		{"cpu-rounds", Spec{Args: cmd, CPUs: 1.0 / 3}, want{quota: 33333, period: 100000}, "", ""},
 		{"memory", Spec{Args: cmd, MemoryBytes: 1 << 28}, want{memory: 1 << 28}, "", ""},
 		{"smallest", Spec{Args: cmd, CPUs: 0.001, PeriodMicros: 1e6, MemoryBytes: MinMemoryBytes}, want{quota: 1000, period: 1e6, memory: 1 << 20}, "", ""},
+		{"burst", Spec{Args: cmd, CPUs: 0.5, BurstMicros: 50000}, want{quota: 50000, period: 100000, burst: 50000}, "", ""},
+		{"weight", Spec{Args: cmd, MemoryBytes: 1 << 28, Weight: 10000}, want{memory: 1 << 28, weight: 10000}, "", ""},
+		{"own", Spec{Args: cmd, Own: true}, want{}, "", ""},
+		{"nothing-enforced", Spec{Args: cmd, NoLimit: true}, want{}, "", ""},
 		{"largest-quota", Spec{Args: cmd, CPUs: 17592186044.415, PeriodMicros: 1000}, want{quota: 1<<44 - 1, period: 1000}, "", ""},
 		{"no-command", Spec{CPUs: 1}, want{}, "no command", "program"},
 		{"empty-command", Spec{Args: []string{""}, CPUs: 1}, want{}, "no command", "program"},
@@ -39,6 +43,17 @@ func TestSpec(t *testing.T) {
 		{"period-too-short", Spec{Args: cmd, CPUs: 1, PeriodMicros: 999}, want{}, "999 µs", "1ms to 1s"},
 		{"period-too-long", Spec{Args: cmd, CPUs: 1, PeriodMicros: 1000001}, want{}, "1000001 µs", "1ms to 1s"},
 		{"negative-memory", Spec{Args: cmd, MemoryBytes: -1}, want{}, "negative", "256MiB"},
+		{"burst-without-quota", Spec{Args: cmd, MemoryBytes: 1 << 28, BurstMicros: 1}, want{}, "without a CPU limit", "ask for"},
+		{"burst-above-quota", Spec{Args: cmd, CPUs: 0.5, BurstMicros: 50001}, want{}, "above the quota of 50000", "at most 50000"},
+		{"burst-above-the-largest", Spec{Args: cmd, CPUs: 17592186044.415, PeriodMicros: 1000, BurstMicros: 1}, want{}, "above the quota", "at most 0"},
+		{"negative-burst", Spec{Args: cmd, CPUs: 0.5, BurstMicros: -1}, want{}, "negative", "20ms"},
+		{"weight-too-large", Spec{Args: cmd, CPUs: 1, Weight: 10001}, want{}, "10001", "1 to 10000"},
+		{"negative-weight", Spec{Args: cmd, CPUs: 1, Weight: -1}, want{}, "-1", "1 to 10000"},
+		{"weight-alone", Spec{Args: cmd, Weight: 100}, want{}, "neither", "at least one"},
+		{"own-and-none", Spec{Args: cmd, Own: true, NoLimit: true}, want{}, "both", "one of them"},
+		{"own-with-a-limit", Spec{Args: cmd, Own: true, CPUs: 1}, want{}, "no group of its own", "leave out"},
+		{"none-with-a-weight", Spec{Args: cmd, NoLimit: true, Weight: 1}, want{}, "no group of its own", "leave out"},
+		{"own-with-a-negative-limit", Spec{Args: cmd, Own: true, MemoryBytes: -1}, want{}, "negative", "256MiB"},
 		{"too-little-memory", Spec{Args: cmd, MemoryBytes: 1024}, want{}, "1024 bytes is too small", "at least"},
 	}
 	for _, tt := range tests {
@@ -101,6 +116,9 @@ func TestFindHierarchy(t *testing.T) {
 		{"colon-in-the-group", "0::/a:b\n", "1 2 0:3 / /c rw - cgroup2 x rw\n", "cpu", false, "/c/a:b /c", ""},
 		{"mount-of-a-subtree", "0::/pod/x/y\n", "1 2 0:3 /pod/x /c rw - cgroup2 x rw\n", "cpu", false, "/c/y /c", ""},
 		{"mount-of-another-subtree-first", "0::/pod/x\n", "1 2 0:3 /pod/xx /d rw - cgroup2 x rw\n1 2 0:3 /pod /c rw - cgroup2 x rw\n", "cpu", false, "/c/x /c", ""},
+		{"widest-mount", "0::/pod/x\n", "1 2 0:3 /pod/x /d rw - cgroup2 x rw\n1 2 0:3 / /c rw - cgroup2 x rw\n1 2 0:3 /pod /e rw - cgroup2 x rw\n", "cpu", false, "/c/pod/x /c/pod /c", ""},
+		{"last-of-equal-mounts", "0::/a\n", "1 2 0:3 / /c rw - cgroup2 x rw\n1 2 0:3 / /d rw - cgroup2 x rw\n", "cpu", false, "/d/a /d", ""},
+		{"covered-mount", "0::/a/b\n", "1 2 0:3 / /c rw - cgroup2 x rw\n1 2 0:3 /a /c rw - cgroup2 x rw\n", "cpu", false, "/c/b /c", ""},
 		{"escaped-mount-point", "0::/a\n", `1 2 0:3 / /c\040d\134 rw - cgroup2 x rw` + "\n", "cpu", false, `/c d\/a /c d\`, ""},
 		{"tags-before-the-dash", "0::/a\n", "1 2 0:3 / /c rw shared:1 master:2 - cgroup2 x rw\n", "cpu", false, "/c/a /c", ""},
 		{"controller-name-in-another", "5:cpuacct:/a\n", both, "cpu", true, "", "no group has the cpu controller"},
@@ -191,25 +209,31 @@ func TestUsage(t *testing.T) {
 	bytes := func(n int64) *int64 { return &n }
 	span := func(d time.Duration) *time.Duration { return &d }
 	fsys := tree(
-		`/v2/cpu.stat usage_usec 1500\nuser_usec 1000\nnr_periods 20\nnr_throttled 3\nthrottled_usec 70`,
+		`/v2/cpu.stat usage_usec 1500\nuser_usec 1000\nnr_periods 20\nnr_throttled 3\nthrottled_usec 70\nnr_bursts 2\nburst_usec 30`,
+		`/v2/cpu.pressure some avg10=0.10 avg60=0.00 avg300=0.00 total=12345\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1`,
+		`/v2/memory.pressure some avg10=0.00 avg60=0.00 avg300=0.00 total=9`, "/bare/cpu.pressure some avg10=1 total=lots",
 		"/v2/memory.peak 4096", `/v2/memory.events low 0\noom 2\noom_kill 1\noom_group_kill 0`,
-		`/v1c/cpu.stat nr_periods 5\nnr_throttled 4\nthrottled_time 9000`, "/v1a/cpuacct.usage 777",
+		`/v1c/cpu.stat nr_periods 5\nnr_throttled 4\nthrottled_time 9000\nnr_bursts 1\nburst_time 40`, "/v1a/cpuacct.usage 777",
 		"/v1m/memory.max_usage_in_bytes 8192", `/v1m/memory.oom_control oom_kill_disable 0\nunder_oom 0\noom_kill 6`,
 		`/old/memory.oom_control oom_kill_disable 0\nunder_oom 0`, `/bare/cpu.stat usage_usec 2`)
 	v2 := func(dir string) part { return part{controllers: []string{"cpu", "memory"}, dir: dir} }
 	v1 := func(dir string, c ...string) part { return part{v1: true, controllers: c, dir: dir} }
+	all := Usage{Periods: number(20), ThrottledPeriods: number(3), ThrottledTime: span(70 * time.Microsecond),
+		Bursts: number(2), BurstTime: span(30 * time.Microsecond), CPUTime: span(1500 * time.Microsecond),
+		Pressure: span(12345 * time.Microsecond), MemoryPressure: span(9 * time.Microsecond), MemoryPeakBytes: bytes(4096), OOMKills: number(1)}
 	for _, tt := range []struct {
 		name  string
 		parts []part
 		want  Usage
 	}{
-		{"v2", []part{v2("/v2")}, Usage{number(20), number(3), span(70 * time.Microsecond), span(1500 * time.Microsecond), bytes(4096), number(1)}},
+		{"v2", []part{v2("/v2")}, all},
 		{"v2-without-a-cpu-controller", []part{{controllers: []string{"memory"}, dir: "/bare"}}, Usage{CPUTime: span(2 * time.Microsecond)}},
 		{"v1", []part{v1("/v1c", "cpu"), v1("/v1a", "cpuacct"), v1("/v1m", "memory")},
-			Usage{number(5), number(4), span(9000), span(777), bytes(8192), number(6)}},
+			Usage{Periods: number(5), ThrottledPeriods: number(4), ThrottledTime: span(9000), Bursts: number(1), BurstTime: span(40),
+				CPUTime: span(777), MemoryPeakBytes: bytes(8192), OOMKills: number(6)}},
 		{"v1-before-4.13", []part{v1("/old", "memory")}, Usage{}},
 		{"hybrid", []part{v1("/v1c", "cpu"), {controllers: []string{"memory"}, dir: "/v2"}},
-			Usage{number(20), number(3), span(70 * time.Microsecond), span(1500 * time.Microsecond), bytes(4096), number(1)}},
+			all},
 		{"gone", []part{v2("/gone"), v1("/gone", "cpu", "cpuacct"), v1("/gone", "memory")}, Usage{}},
 	} {
 		if got := usage(fsys, tt.parts); !reflect.DeepEqual(got, tt.want) {
@@ -220,12 +244,25 @@ func TestUsage(t *testing.T) {
 
 func TestUsageKeepsTheEarlierReading(t *testing.T) {
 	n, m, d, b := uint64(1), uint64(2), time.Second, int64(3)
-	earlier := Usage{Periods: &n, ThrottledPeriods: &n, ThrottledTime: &d, CPUTime: &d, MemoryPeakBytes: &b, OOMKills: &n}
+	earlier := Usage{Periods: &n, ThrottledPeriods: &n, ThrottledTime: &d, Bursts: &n, BurstTime: &d, CPUTime: &d, Pressure: &d, MemoryPressure: &d, MemoryPeakBytes: &b, OOMKills: &n}
 	if got := (Usage{}).or(earlier); got != earlier {
 		t.Errorf("nothing or all = %s", show(got))
 	}
 	if got := (Usage{OOMKills: &m}).or(earlier); got.OOMKills != &m || got.Periods != &n {
 		t.Errorf("some or all = %s", show(got))
+	}
+}
+
+func TestUsageSinceAnEarlierReading(t *testing.T) {
+	number := func(n uint64) *uint64 { return &n }
+	span := func(d time.Duration) *time.Duration { return &d }
+	earlier := Usage{Periods: number(10), ThrottledPeriods: number(4), ThrottledTime: span(7), Bursts: number(5), Pressure: span(100), OOMKills: number(1)}
+	peak := int64(1)
+	now := Usage{Periods: number(30), ThrottledPeriods: number(4), ThrottledTime: span(9), Bursts: number(4), BurstTime: span(3), CPUTime: span(1),
+		Pressure: span(150), MemoryPeakBytes: &peak, OOMKills: number(2)}
+	want := Usage{Periods: number(20), ThrottledPeriods: number(0), ThrottledTime: span(2), Pressure: span(50), OOMKills: number(1)}
+	if got := now.since(earlier); !reflect.DeepEqual(got, want) {
+		t.Errorf("since = %s, want %s: what went back, or was not there, is not known", show(got), show(want))
 	}
 }
 

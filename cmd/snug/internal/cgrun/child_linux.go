@@ -125,11 +125,18 @@ func exitOf(ws unix.WaitStatus, ru unix.Rusage) Exit {
 
 // Usage reads the group's counters; they start at zero with the group and hold a
 // little of the shim's work.
-func (c *Child) Usage() Usage { return c.group.usage() }
+func (c *Child) Usage() Usage {
+	u := c.group.usage()
+	if c.group.asItIs {
+		u.CPUTime = c.cpuTime()
+	}
+	return u
+}
 
 // Remove ends what still runs in the group, as a container ends with its first
 // process, and removes the group. Call it after Wait; before, the command itself
-// is killed. It returns how many processes were killed.
+// is killed. It returns how many processes were killed. After an error the watchdog,
+// if there is one, goes on trying when snug ends.
 func (c *Child) Remove() (leftovers int, err error) {
 	c.Signal(syscall.SIGKILL)
 	if _, err := c.Wait(); err != nil {

@@ -5,6 +5,7 @@ package cgrun
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -68,15 +69,24 @@ type Tried struct {
 	Err error
 }
 
-// NoWayError is returned when no group could be made. Nothing was started.
+// NoWayError is returned when no group could be made, or, with Spec.Own or
+// Spec.NoLimit, when it failed without one. Nothing was started.
 type NoWayError struct {
 	Tried []Tried
-	cure  string
+	// Container says that snug is inside a container, whose own limits Spec.Own
+	// would take as they are. (Spec.NoLimit needs no group anywhere.)
+	Container bool
+
+	cure string
 }
 
 func (e *NoWayError) Error() string {
 	var b strings.Builder
 	b.WriteString("no cgroup can be made here")
+	if slices.ContainsFunc(e.Tried, func(t Tried) bool { return t.Way == WayContainer || t.Way == WayNone }) {
+		b.Reset()
+		b.WriteString("cannot be started without a cgroup of its own")
+	}
 	for i, t := range e.Tried {
 		if i == 0 {
 			b.WriteString(": ")
@@ -101,7 +111,12 @@ func (e *NoWayError) Unwrap() []error {
 }
 
 // Hint returns what would make it work.
-func (e *NoWayError) Hint() string { return e.cure }
+func (e *NoWayError) Hint() string {
+	if e.Container {
+		return e.cure + "; inside a container: its own limits hold, and can be taken as they are"
+	}
+	return e.cure
+}
 
 // InterruptedError is returned when a signal or the context ended Start before
 // the command was running.
@@ -115,6 +130,9 @@ func (e *InterruptedError) Error() string {
 	}
 	return fmt.Sprintf("interrupted by signal %d before the command started", e.Signal)
 }
+
+// errWatchdog is a watchdog that cannot be started, or does not answer.
+var errWatchdog = errors.New("no watchdog to end the command with snug")
 
 // errSilent is a shim that ended without a word.
 type errSilent struct{ exit Exit }

@@ -91,6 +91,9 @@ func Catch() error {
 }
 
 var caught = sync.OnceValues(func() (<-chan received, error) {
+	if err := spareFiles(); err != nil {
+		return nil, &NoWayError{Tried: []Tried{{"", err}}, cure: cureFiles}
+	}
 	signals, err := catch(passedOn())
 	if err != nil {
 		return nil, fmt.Errorf("signals cannot be received: %w", err)

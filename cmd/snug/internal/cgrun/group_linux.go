@@ -17,8 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A group is a cgroup of our own: one directory on v2, one a hierarchy on v1.
+// A group is a cgroup of our own: one directory on v2, one a hierarchy on v1. Where
+// none is made it has no parts.
 type group struct {
+	name     string
 	parts    []part
 	want     want // what is written; quota is clamped on v1 where the parent allows less
 	record   *record
@@ -26,12 +28,19 @@ type group struct {
 	warnings []string
 
 	clampedBy string // file of the limit above that the quota was clamped to, "" if it was not
+	tied      bool   // the watchdog knows of it
+
+	// Without a group of our own:
+	asItIs    bool
+	shared    []part       // what snug and the command are both in, if its counters are wanted
+	before    Usage        // what they counted before the start
+	processes processGroup // the command's own, if it has one
 }
 
 // makeGroup makes the directories of an attempt and writes the limits. On error
 // nothing is left.
-func makeGroup(a attempt, w want, r *record) (g *group, err error) {
-	g = &group{want: w, record: r}
+func makeGroup(a attempt, w want, r *record, name string) (g *group, err error) {
+	g = &group{name: name, want: w, record: r}
 	defer func() {
 		if err != nil {
 			g.rmdir()
@@ -88,6 +97,15 @@ func (g *group) limit(p part) error {
 			return err
 		}
 	}
+	if p.has("cpu") && g.want.weight > 0 {
+		name, text := weightText(g.want.weight, p.v1)
+		if err := write(p.dir, name, text); err != nil {
+			return err
+		}
+		if err := checkWeight(os.DirFS("/"), p.dir, g.want.weight, p.v1); err != nil {
+			return err
+		}
+	}
 	if p.has("memory") && g.want.memory > 0 {
 		return g.limitMemory(p)
 	}
@@ -122,6 +140,34 @@ func (g *group) limitCPU(p part) error {
 	quota, period, file, err := cpuLimit(fsys, p.dir, p.v1)
 	if err == nil && (quota != g.want.quota || period != g.want.period) {
 		err = &ProofError{fmt.Sprintf("wrote quota %d of %d µs and read back %d of %d, %s", g.want.quota, g.want.period, quota, period, file)}
+	}
+	if err != nil || g.want.burst == 0 {
+		return err
+	}
+	return g.allowBurst(p)
+}
+
+// allowBurst writes the burst, for which the kernel wants to know the quota first.
+func (g *group) allowBurst(p part) error {
+	fsys := os.DirFS("/")
+	quota, period, above, err := tightestCPU(fsys, parents(p), p.v1)
+	if err != nil {
+		return err
+	}
+	g.want.burst = min(g.want.burst, g.want.quota) // the quota may have been clamped
+	if quota > 0 && float64(quota)/float64(period) < float64(g.want.quota+g.want.burst)/float64(g.want.period) {
+		g.warnings = append(g.warnings, fmt.Sprintf("a limit above leaves no room for the whole CPU burst, %s", above))
+	}
+	err = write(p.dir, burstFile(p.v1), strconv.FormatInt(g.want.burst, 10))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w, %s", errNoBurst, path.Join(p.dir, burstFile(p.v1)))
+	}
+	if err != nil {
+		return err
+	}
+	burst, file, err := cpuBurst(fsys, p.dir, p.v1)
+	if err == nil && burst != g.want.burst {
+		err = &ProofError{fmt.Sprintf("wrote a burst of %d µs and read back %d, %s", g.want.burst, burst, file)}
 	}
 	return err
 }
@@ -188,20 +234,29 @@ func write(dir, name, text string) error {
 }
 
 // usage reads the group's counters.
-func (g *group) usage() Usage { return usage(os.DirFS("/"), g.parts) }
+func (g *group) usage() Usage {
+	if g.asItIs {
+		return usage(os.DirFS("/"), g.shared).since(g.before)
+	}
+	return usage(os.DirFS("/"), g.parts)
+}
 
 // pids returns the processes in the group and in the groups made below it.
 func (g *group) pids() []int {
 	seen := map[int]bool{}
 	var list []int
-	for _, p := range g.parts {
-		for _, pid := range pidsBelow(p.dir) {
+	add := func(pids []int) {
+		for _, pid := range pids {
 			if pid > 0 && pid != os.Getpid() && !seen[pid] {
 				seen[pid] = true
 				list = append(list, pid)
 			}
 		}
 	}
+	for _, p := range g.parts {
+		add(pidsBelow(p.dir))
+	}
+	add(g.processes.pids())
 	return list
 }
 
@@ -249,6 +304,11 @@ func (g *group) clear() (killed int) {
 		}
 		wait = min(2*wait, 20*time.Millisecond)
 	}
+	return g.end()
+}
+
+// end kills what runs in the group and returns how many processes that were.
+func (g *group) end() (killed int) {
 	seen := map[int]bool{}
 	for range 200 { // forks can be quicker than a round; each round is 5 ms or more
 		left := g.pids()
@@ -287,6 +347,9 @@ func (g *group) kill(pid int) bool {
 		return false
 	}
 	defer unix.Close(fd)
+	if g.processes.has(pid) {
+		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
+	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return false
@@ -315,11 +378,12 @@ func (g *group) remove() error {
 	for start := time.Now(); time.Since(start) < 2*time.Second; time.Sleep(wait) {
 		if err = g.rmdir(); err == nil {
 			g.record.drop()
+			g.untie()
 			return nil
 		}
 		wait = min(2*wait, 50*time.Millisecond)
 	}
-	g.record.release() // a later run removes what is left
+	g.record.release() // a later run removes what is left, or the watchdog
 	return err
 }
 

@@ -68,23 +68,25 @@ func (e noControllerError) Error() string {
 
 // findHierarchy finds the tree that has a controller, given the texts of
 // /proc/PID/cgroup and /proc/PID/mountinfo. A v1 tree that has it wins: then v2
-// cannot have it.
+// cannot have it. Of several mounts it is the one that shows the most of the
+// group's ancestors, of equal ones the last.
 func findHierarchy(cgroup, mountinfo, controller string) (hierarchy, error) {
 	h, err := findGroup(cgroup, controller)
 	if err != nil {
 		return hierarchy{}, err
 	}
-	seen := false
-	for line := range strings.Lines(mountinfo) {
-		m, ok := parseMount(line)
-		if !ok || h.v1 && (m.fstype != "cgroup" || !slices.Contains(m.super, controller)) || !h.v1 && m.fstype != "cgroup2" {
+	seen, deepest := false, -1
+	for _, m := range mounted(mountinfo) {
+		if h.v1 && (m.fstype != "cgroup" || !slices.Contains(m.super, controller)) || !h.v1 && m.fstype != "cgroup2" {
 			continue
 		}
 		seen = true
-		if _, ok := below(m.root, h.path); ok {
-			h.mount, h.root = m.point, m.root
-			return h, nil
+		if rest, ok := below(m.root, h.path); ok && len(rest) >= deepest {
+			deepest, h.mount, h.root = len(rest), m.point, m.root
 		}
+	}
+	if deepest >= 0 {
+		return h, nil
 	}
 	if seen {
 		return hierarchy{}, fmt.Errorf("%w, %s controller in /proc/self/mountinfo (%s)", errNotSeen, controller, h.path)
@@ -124,6 +126,21 @@ func findGroup(text, controller string) (hierarchy, error) {
 type mount struct {
 	root, point, fstype string
 	super               []string
+}
+
+// mounted lists the mounts of a mountinfo, without cgroup trees that a later one
+// at the same point covers. What else covers one is told when a group is made.
+func mounted(mountinfo string) []mount {
+	var list []mount
+	for line := range strings.Lines(mountinfo) {
+		m, ok := parseMount(line)
+		if !ok || !strings.HasPrefix(m.fstype, "cgroup") {
+			continue
+		}
+		list = slices.DeleteFunc(list, func(below mount) bool { return below.point == m.point })
+		list = append(list, m)
+	}
+	return list
 }
 
 // parseMount reads a line of /proc/PID/mountinfo (proc_pid_mountinfo(5)):

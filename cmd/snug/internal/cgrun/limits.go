@@ -47,6 +47,63 @@ func cpuLimit(fsys fs.FS, dir string, v1 bool) (quota, period int64, file string
 	return quota, period, file, nil
 }
 
+// cpuBurst reads the burst of one group in microseconds, 0 for none and where the
+// kernel knows none.
+//
+//	cpu.max.burst     v2: "20000"
+//	cpu.cfs_burst_us  v1: "20000"
+func cpuBurst(fsys fs.FS, dir string, v1 bool) (burst int64, file string, err error) {
+	return number(fsys, path.Join(dir, burstFile(v1)))
+}
+
+func burstFile(v1 bool) string {
+	if v1 {
+		return "cpu.cfs_burst_us"
+	}
+	return "cpu.max.burst"
+}
+
+// The CPU weight of a group (sched_group_set_shares). v1 counts in 1024ths of an
+// ordinary process, v2 in hundredths.
+const (
+	maxWeight            = 10000
+	minShares, maxShares = 2, 1 << 18
+)
+
+// weightText returns a CPU weight in the units of the kernel, and its file.
+func weightText(weight int, v1 bool) (file, text string) {
+	if v1 {
+		return "cpu.shares", strconv.Itoa(min(max(weight*1024/100, minShares), maxShares))
+	}
+	return "cpu.weight", strconv.Itoa(weight)
+}
+
+// checkWeight returns a *ProofError if a group has another CPU weight.
+func checkWeight(fsys fs.FS, dir string, weight int, v1 bool) error {
+	name, want := weightText(weight, v1)
+	got, err := readText(fsys, path.Join(dir, name))
+	if err == nil && got != want {
+		err = &ProofError{fmt.Sprintf("CPU weight %s instead of %s, %s", got, want, path.Join(dir, name))}
+	}
+	return err
+}
+
+// number reads a file that holds a number; none is 0.
+func number(fsys fs.FS, file string) (int64, string, error) {
+	text, err := readText(fsys, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, file, nil
+	}
+	if err != nil {
+		return 0, file, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, file, fmt.Errorf("not a number: %q, %s", text, file)
+	}
+	return n, file, nil
+}
+
 // memoryLimit reads the memory limit of one group in bytes, 0 for none. A v1
 // group without one shows a number near 2^63, which depends on the page size.
 func memoryLimit(fsys fs.FS, dir string, v1 bool) (limit int64, file string, err error) {

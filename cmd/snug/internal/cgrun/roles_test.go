@@ -33,6 +33,10 @@ import (
 //	                          zombies there are a little later
 //	as-shell FILE CMD...      a job-control shell with one job; see asShell
 //	as-links FD...            prints what its descriptors are
+//	as-family FILE            leaves a child and a daemon running, writes their pids
+//	                          and its own to FILE and lives on, whatever SIGTERM says
+//	as-pulses                 uses 45 ms of CPU, sleeps 255 ms, and so on
+//	as-frugal N CMD...        becomes CMD, which may have N files open
 func playMore(role string, args []string) int {
 	switch role {
 	case "into":
@@ -68,6 +72,22 @@ func playMore(role string, args []string) int {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 		time.Sleep(time.Hour)
 		return 0
+	case "family":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+		check(os.WriteFile(args[0], fmt.Appendln(nil, os.Getpid(), spawn("as-sleeper"), daemon("as-sleeper")), 0o644))
+		time.Sleep(time.Hour)
+		return 0
+	case "pulses":
+		for {
+			for start := time.Now(); time.Since(start) < 45*time.Millisecond; {
+			}
+			time.Sleep(255 * time.Millisecond)
+		}
+	case "frugal":
+		n, _ := strconv.ParseUint(args[0], 10, 64)
+		unix.CloseRange(100, 1<<30, 0) // what the tests' surroundings have open
+		check(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n}))
+		return become(args[1:])
 	case "orphans":
 		n, _ := strconv.Atoi(args[0])
 		for range n {
@@ -110,6 +130,14 @@ func become(args []string) int {
 func spawn(args ...string) int {
 	pid, err := syscall.ForkExec("/proc/self/exe", append([]string{"t"}, args...),
 		&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	check(err)
+	return pid
+}
+
+// daemon starts a program in a session of its own.
+func daemon(args ...string) int {
+	pid, err := syscall.ForkExec("/proc/self/exe", append([]string{"t"}, args...),
+		&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}})
 	check(err)
 	return pid
 }
@@ -244,8 +272,10 @@ func asSystemdRun(args []string) int {
 		for file, value := range map[string]string{
 			"cpu.max": quota + " 100000", "cpu.cfs_quota_us": quota,
 			"memory.max": set["MemoryMax"], "memory.limit_in_bytes": set["MemoryMax"],
+			"cpu.weight": set["CPUWeight"], "cpu.shares": "2048", // 1024 an ordinary 100
 		} {
-			if quirk == "no-quota" && strings.HasPrefix(file, "cpu") {
+			weight := file == "cpu.weight" || file == "cpu.shares"
+			if quirk == "no-quota" && strings.HasPrefix(file, "cpu") && !weight || quirk == "no-weight" && weight {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join(dir, file)); err == nil {

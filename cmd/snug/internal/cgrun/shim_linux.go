@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"runtime"
@@ -18,9 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shimArg as first argument makes this program the shim. The second argument is
-// the number of the socket to the parent.
-const shimArg = "__snug-confine"
+// shimArg as first argument makes this program the shim, watchArg the watchdog. The
+// second argument is the number of the socket to the parent.
+const (
+	shimArg  = "__snug-confine"
+	watchArg = "__snug-watch"
+)
 
 // The talk between parent and shim, one JSON value each:
 //
@@ -33,6 +37,8 @@ type order struct {
 	Join   []string // directories of the groups to enter
 	CPU    bool     // a CPU limit is to be proved
 	Memory bool     // a memory limit is to be proved
+	Own    bool     // none was asked for: say what is in force
+	Bound  bool     // real-time threads are to become ordinary ones
 	Stderr int      // descriptor to become stderr, -1 to leave it
 	Path   []byte   // bytes, because a path need not be UTF-8
 	Args   [][]byte
@@ -51,7 +57,7 @@ type goAhead struct{ Go bool }
 // does not return. Otherwise it does nothing. A program that uses this package
 // calls it first thing in main, or in TestMain.
 func ChildMain() {
-	if len(os.Args) != 3 || os.Args[1] != shimArg {
+	if len(os.Args) != 3 || os.Args[1] != shimArg && os.Args[1] != watchArg {
 		return
 	}
 	runtime.LockOSThread() // the scheduling policy of this thread is the command's
@@ -61,9 +67,13 @@ func ChildMain() {
 	}
 	unix.CloseOnExec(fd)
 	if t, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_STREAM {
-		shimFail("this is snug's own command, started by snug run")
+		shimFail("this is snug's own command, started by snug itself")
 	}
 	conn := os.NewFile(uintptr(fd), "parent")
+	if os.Args[1] == watchArg {
+		watch(conn)
+		os.Exit(0)
+	}
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
 
 	var o order
@@ -92,7 +102,7 @@ func ChildMain() {
 }
 
 func shimFail(what string) {
-	fmt.Fprintf(os.Stderr, "snug: error: %s, %s\n", what, shimArg)
+	fmt.Fprintf(os.Stderr, "snug: error: %s, %s\n", what, os.Args[1])
 	os.Exit(CodeFailed)
 }
 
@@ -125,7 +135,7 @@ func enter(o order) (Confinement, error) {
 		// v1 lets no real-time thread into a group without real-time budget, and
 		// the runtime may add threads: try again for those.
 		for try := 0; ; try++ {
-			if o.CPU {
+			if o.Bound {
 				if err := noRealTime(); err != nil {
 					return c, err
 				}
@@ -139,7 +149,7 @@ func enter(o order) (Confinement, error) {
 			}
 		}
 	}
-	if o.CPU && len(o.Join) == 0 {
+	if o.Bound && len(o.Join) == 0 {
 		if err := noRealTime(); err != nil {
 			return c, err
 		}
@@ -165,35 +175,67 @@ func readBack(c *Confinement, o order) error {
 	}
 	if o.CPU {
 		h, err := findHierarchy(cgroup, mounts, "cpu")
-		if err != nil {
-			return err
+		if err == nil {
+			err = readBackCPU(c, fsys, h, o.Own)
 		}
-		c.CPUGroup = h.path
-		if c.QuotaMicros, c.PeriodMicros, _, err = cpuLimit(fsys, h.dir(), h.v1); err != nil {
+		if err != nil && !none(err, o.Own) {
 			return err
-		}
-		quota, period, file, err := tightestCPU(fsys, h.levels(), h.v1)
-		if err != nil {
-			return err
-		}
-		if quota > 0 {
-			c.CPUs, c.CPUsFrom = float64(quota)/float64(period), file
 		}
 	}
 	if o.Memory {
 		h, err := findHierarchy(cgroup, mounts, "memory")
-		if err != nil {
-			return err
+		if err == nil {
+			err = readBackMemory(c, fsys, h, o.Own)
 		}
-		c.MemoryGroup = h.path
-		if c.LimitBytes, _, err = memoryLimit(fsys, h.dir(), h.v1); err != nil {
-			return err
-		}
-		if c.MemoryBytes, c.MemoryFrom, err = tightestMemory(fsys, h.levels(), h.v1); err != nil {
+		if err != nil && !none(err, o.Own) {
 			return err
 		}
 	}
 	return nil
+}
+
+// none reports whether there is no such controller, and so no limit, where none was
+// asked for.
+func none(err error, own bool) bool {
+	_, ok := errors.AsType[noControllerError](err)
+	return ok && own
+}
+
+func readBackCPU(c *Confinement, fsys fs.FS, h hierarchy, own bool) error {
+	quota, period, file, err := tightestCPU(fsys, h.levels(), h.v1)
+	if err != nil {
+		return err
+	}
+	if quota > 0 {
+		c.CPUs, c.CPUsFrom = float64(quota)/float64(period), file
+	}
+	c.CPUGroup = h.path
+	if own {
+		if quota == 0 {
+			return nil
+		}
+		c.QuotaMicros, c.PeriodMicros = quota, period
+		c.BurstMicros, _, err = cpuBurst(fsys, path.Dir(file), h.v1)
+		return err
+	}
+	if c.QuotaMicros, c.PeriodMicros, _, err = cpuLimit(fsys, h.dir(), h.v1); err != nil {
+		return err
+	}
+	c.BurstMicros, _, err = cpuBurst(fsys, h.dir(), h.v1)
+	return err
+}
+
+func readBackMemory(c *Confinement, fsys fs.FS, h hierarchy, own bool) (err error) {
+	if c.MemoryBytes, c.MemoryFrom, err = tightestMemory(fsys, h.levels(), h.v1); err != nil {
+		return err
+	}
+	c.MemoryGroup = h.path
+	if own {
+		c.LimitBytes = c.MemoryBytes
+		return nil
+	}
+	c.LimitBytes, _, err = memoryLimit(fsys, h.dir(), h.v1)
+	return err
 }
 
 // policy returns the scheduling policy of a thread of this process, 0 for the

@@ -9,14 +9,18 @@ import (
 
 // want is a Spec's limits in the units of the kernel; 0 means none.
 type want struct {
-	quota, period int64 // microseconds
-	memory        int64 // bytes
-	counters      bool
+	quota, period, burst int64 // microseconds
+	memory               int64 // bytes
+	weight               int   // v2's
+	counters             bool
 }
+
+// cpu reports whether the cpu controller is needed for more than counting.
+func (w want) cpu() bool { return w.quota > 0 || w.weight > 0 }
 
 func (w want) controllers() []string {
 	var list []string
-	if w.quota > 0 {
+	if w.cpu() {
 		list = append(list, "cpu")
 	}
 	if w.memory > 0 {
@@ -44,6 +48,9 @@ func (s *Spec) want() (want, error) {
 	if s.MemoryBytes < 0 {
 		return bad(fmt.Sprintf("memory limit %d is negative", s.MemoryBytes), "use a size such as 256MiB")
 	}
+	if s.Own || s.NoLimit {
+		return want{}, s.checkAsItIs()
+	}
 	if s.CPUs == 0 && s.MemoryBytes == 0 {
 		return bad("neither a CPU nor a memory limit", "ask for at least one of them")
 	}
@@ -70,5 +77,37 @@ func (s *Spec) want() (want, error) {
 		return bad(fmt.Sprintf("memory limit of %d bytes is too small to start a command in", s.MemoryBytes),
 			"use at least 1MiB; the smallest Go programs want 2MiB")
 	}
+	if s.Weight < 0 || s.Weight > maxWeight {
+		return bad(fmt.Sprintf("CPU weight %d", s.Weight), "use 1 to 10000; the kernel's own is 100")
+	}
+	w.weight, w.burst = s.Weight, s.BurstMicros
+	if err := s.checkBurst(w.quota); err != nil {
+		return want{}, err
+	}
 	return w, nil
+}
+
+// checkBurst applies the bounds of tg_set_cfs_bandwidth.
+func (s *Spec) checkBurst(quota int64) error {
+	switch most := min(quota, maxQuotaMicros-quota); {
+	case s.BurstMicros < 0:
+		return &SpecError{fmt.Sprintf("CPU burst %d µs is negative", s.BurstMicros), "use a time such as 20ms"}
+	case s.BurstMicros > 0 && quota == 0:
+		return &SpecError{fmt.Sprintf("CPU burst %d µs without a CPU limit", s.BurstMicros), "ask for a CPU limit, too"}
+	case s.BurstMicros > most:
+		return &SpecError{fmt.Sprintf("CPU burst %d µs is above the quota of %d µs", s.BurstMicros, quota),
+			fmt.Sprintf("use at most %d µs", most)}
+	}
+	return nil
+}
+
+// checkAsItIs checks what is asked for without a group.
+func (s *Spec) checkAsItIs() error {
+	if s.Own && s.NoLimit {
+		return &SpecError{"both snug's own limits and none", "ask for one of them"}
+	}
+	if s.CPUs != 0 || s.MemoryBytes != 0 || s.PeriodMicros != 0 || s.BurstMicros != 0 || s.Weight != 0 {
+		return &SpecError{"a limit for a command that gets no group of its own", "leave out the limits, or make a group"}
+	}
+	return nil
 }

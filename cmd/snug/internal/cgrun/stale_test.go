@@ -250,7 +250,7 @@ func TestRecordSurvivesSweepsWhileItIsMade(t *testing.T) {
 func TestGroupIsMadeOnlyInACgroupTree(t *testing.T) {
 	dir := t.TempDir()
 	a := attempt{parts: []part{{v1: true, controllers: []string{"cpu"}, parent: dir, dir: filepath.Join(dir, "x")}}}
-	if _, err := makeGroup(a, want{}, nil); !errors.Is(err, errCovered) || exists(filepath.Join(dir, "x")) {
+	if _, err := makeGroup(a, want{}, nil, "x"); !errors.Is(err, errCovered) || exists(filepath.Join(dir, "x")) {
 		t.Errorf("makeGroup in a plain directory: %v", err)
 	}
 }

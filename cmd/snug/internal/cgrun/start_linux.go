@@ -5,13 +5,13 @@
 package cgrun
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,13 +41,28 @@ func Start(ctx context.Context, spec Spec) (*Child, error) {
 		return nil, err
 	}
 	m, name := thisMachine(), newName()
-	attempts, tried := plan(m, w, name)
+	if err := spareFiles(); err != nil {
+		return nil, &NoWayError{Tried: []Tried{{"", err}}, cure: cureFiles}
+	}
+	var attempts []attempt
+	var tried []Tried
+	switch {
+	case spec.NoLimit:
+		attempts = []attempt{{way: WayNone}}
+	case spec.Own:
+		attempts = []attempt{{way: WayContainer}}
+	default:
+		attempts, tried = plan(m, w, name)
+	}
 	for _, a := range attempts {
 		s := starter{spec: spec, file: file, way: a.way, machine: m}
 		var c *Child
-		if a.way == WaySystemd {
+		switch a.way {
+		case WayContainer, WayNone:
+			c, err = s.asItIs(ctx, name)
+		case WaySystemd:
 			c, err = s.inScope(ctx, a, w, name)
-		} else {
+		default:
 			c, err = s.inGroup(ctx, a, w, name)
 		}
 		if err == nil {
@@ -60,7 +75,37 @@ func Start(ctx context.Context, spec Spec) (*Child, error) {
 		}
 		tried = append(tried, Tried{a.way, err})
 	}
-	return nil, &NoWayError{Tried: tried, cure: cure(tried, m, w)}
+	if spec.Own || spec.NoLimit {
+		return nil, &NoWayError{Tried: tried, cure: cmp.Or(cureOf(tried), "see the kernel's log (dmesg), and what policy holds here")}
+	}
+	return nil, &NoWayError{Tried: tried, Container: !scarce(tried) && inContainer(m.fsys), cure: cure(tried, m, w)}
+}
+
+// spare is how many files a start may open at once, on top of what it passes on:
+// the record, two sockets, the runtime's poller, files of cgroupfs and of /proc.
+const spare = 12
+
+// spareFiles returns an error when not that many more files can be opened. The Go
+// runtime ends the program when it is its own poller that gets none.
+func spareFiles() error {
+	var fds [spare]int
+	for i := range fds {
+		fd, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			for _, fd := range fds[:i] {
+				unix.Close(fd)
+			}
+			if err == unix.EMFILE || err == unix.ENFILE {
+				return fmt.Errorf("%w, %d more have to be opened", err, spare)
+			}
+			return os.NewSyscallError("open", err)
+		}
+		fds[i] = fd
+	}
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+	return nil
 }
 
 func thisMachine() machine {
@@ -101,15 +146,25 @@ func (s starter) inGroup(ctx context.Context, a attempt, w want, name string) (*
 	for i, p := range a.parts {
 		dirs[i] = p.dir
 	}
+	if s.spec.Tied {
+		// First of all: what is made from here on, the watchdog removes.
+		if err := guard.add(watchedGroup(name, a.parts, false)); err != nil {
+			return nil, err
+		}
+	}
 	state := stateDirs()
 	sweep(state...)
 	r, stateErr := newRecord(state, dirs, name)
-	g, err := makeGroup(a, w, r)
+	g, err := makeGroup(a, w, r, name)
 	if err != nil {
 		r.drop()
+		if s.spec.Tied {
+			guard.drop(name)
+		}
 		return nil, err
 	}
-	if stateErr != nil {
+	g.tied = s.spec.Tied
+	if stateErr != nil && !s.spec.Tied {
 		g.warnings = append(g.warnings, fmt.Sprintf("if snug is killed, nobody will remove its cgroup: %v", stateErr))
 	}
 	started := false
@@ -147,9 +202,9 @@ func (s starter) inScope(ctx context.Context, a attempt, w want, name string) (*
 		return nil, err
 	}
 	defer stderr.Close()
-	ctx, cancel := context.WithTimeout(ctx, systemdTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, systemdTimeout, errNoAnswer)
 	defer cancel()
-	c := &Child{group: &group{want: w, scope: true}}
+	c := &Child{group: &group{name: name, want: w, scope: true}}
 	argv := append(systemdArgs(w, name, a.slice, s.machine.uid), self)
 	err = s.launch(ctx, c, run, argv, s.order(w), complaints)
 	if _, ok := errors.AsType[*errSilent](err); ok {
@@ -162,6 +217,7 @@ func (s starter) inScope(ctx context.Context, a attempt, w want, name string) (*
 		}
 	}
 	if err != nil {
+		c.group.untie()
 		return nil, err
 	}
 	return c, nil
@@ -187,6 +243,9 @@ func systemdArgs(w want, name, slice string, uid int) []string {
 			argv = append(argv, "-p", fmt.Sprintf("CPUQuotaPeriodSec=%dus", w.period))
 		}
 	}
+	if w.weight > 0 {
+		argv = append(argv, "-p", fmt.Sprintf("CPUWeight=%d", w.weight))
+	}
 	if w.memory > 0 {
 		argv = append(argv, "-p", fmt.Sprintf("MemoryMax=%d", w.memory), "-p", "MemorySwapMax=0")
 	}
@@ -199,7 +258,7 @@ func (s starter) order(w want) order {
 		env = os.Environ()
 	}
 	return order{
-		CPU: w.quota > 0, Memory: w.memory > 0, Stderr: -1,
+		CPU: w.cpu(), Memory: w.memory > 0, Bound: w.cpu(), Stderr: -1,
 		Path: []byte(s.file), Args: bytesOf(s.spec.Args), Env: bytesOf(env),
 	}
 }
@@ -225,9 +284,18 @@ func (s starter) launch(ctx context.Context, c *Child, program string, argv []st
 	}
 	argv = append(slices.Clone(argv), shimArg, strconv.Itoa(len(files)))
 	files = append(files, theirs.Fd())
-	pid, _, err := syscall.StartProcess(program, argv, &syscall.ProcAttr{Dir: s.spec.Dir, Env: os.Environ(), Files: files})
+	attr := &syscall.ProcAttr{Dir: s.spec.Dir, Env: os.Environ(), Files: files}
+	if s.spec.Tied && c.group.asItIs {
+		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
+	}
+	pid, _, err := syscall.StartProcess(program, argv, attr)
 	theirs.Close()
 	complaints.Close()
+	var most unix.Rlimit
+	if err == unix.EBADF && unix.Getrlimit(unix.RLIMIT_NOFILE, &most) == nil && uint64(2*len(files)+1) >= most.Cur {
+		// It takes numbers above all of these on the way, and there are none.
+		return fmt.Errorf("%w, descriptor %d is passed on", unix.EMFILE, len(files)-2)
+	}
 	if err != nil {
 		return &os.PathError{Op: "start", Path: program, Err: err}
 	}
@@ -245,15 +313,18 @@ func (s starter) launch(ctx context.Context, c *Child, program string, argv []st
 	return nil
 }
 
-var errEnded = errors.New("the shim ended")
+var (
+	errEnded    = errors.New("the shim ended")
+	errNoAnswer = errors.New("no answer from systemd")
+)
 
 // talk is the parent's side of what order describes.
 func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, committed func() bool) error {
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
 	lost := func(err error) error {
 		switch {
-		case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-			return errors.New("no answer from systemd")
+		case errors.Is(context.Cause(ctx), errNoAnswer):
+			return errNoAnswer
 		case ctx.Err() != nil:
 			return &InterruptedError{}
 		}
@@ -271,12 +342,18 @@ func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, com
 	}
 	c.Confinement = r.Confinement
 	c.Confinement.Way = s.way
-	c.Confinement.Warnings = c.group.warnings
+	c.Confinement.Warnings = slices.Clone(c.group.warnings)
 	if c.group.clampedBy != "" {
 		c.Confinement.CPUsFrom = c.group.clampedBy // the group's own is a copy of it
 	}
 	if err := s.verify(c); err != nil {
 		return err
+	}
+	if s.spec.Tied && !c.group.tied {
+		// Until the go-ahead the shim itself sees when snug is gone.
+		if err := s.tie(c); err != nil {
+			return err
+		}
 	}
 	if s.spec.Ready != nil {
 		s.spec.Ready(c.Confinement)
@@ -318,80 +395,4 @@ func inherited(spec Spec) []uintptr {
 		files[fd] = uintptr(fd)
 	}
 	return files
-}
-
-// verify compares the proof with what was asked. A scope's parts are known only
-// from the proof, and are filled in.
-func (s starter) verify(c *Child) error {
-	p, w := c.Confinement, c.group.want
-	bad := func(format string, args ...any) error { return &ProofError{fmt.Sprintf(format, args...)} }
-
-	if s.way == WaySystemd {
-		if err := s.verifyScope(c); err != nil {
-			return err
-		}
-	}
-	for _, check := range []struct {
-		controller, group string
-		asked             bool
-	}{{"cpu", p.CPUGroup, w.quota > 0}, {"memory", p.MemoryGroup, w.memory > 0}} {
-		if check.asked && !slices.ContainsFunc(c.group.parts, func(part part) bool {
-			return part.has(check.controller) && part.group == check.group
-		}) {
-			return bad("the child is in the wrong group, %s", check.group)
-		}
-	}
-	if w.quota > 0 {
-		// systemd rounds; otherwise what was written must stand there.
-		got, asked := float64(p.QuotaMicros)/float64(max(p.PeriodMicros, 1)), float64(w.quota)/float64(w.period)
-		exact := p.QuotaMicros == w.quota && p.PeriodMicros == w.period
-		if !exact && (s.way != WaySystemd || got < asked*0.98-0.01 || got > asked*1.02+0.01 || p.QuotaMicros == 0) {
-			return bad("quota %d of %d µs, %s", p.QuotaMicros, p.PeriodMicros, p.CPUGroup)
-		}
-		if p.CPUs == 0 || p.CPUs > got {
-			return bad("effective CPU limit %g, %s", p.CPUs, p.CPUGroup)
-		}
-		if !bound(p.Policy) {
-			return bad("the CPU quota does not hold a thread with %s", p.Policy)
-		}
-	}
-	if w.memory > 0 && (p.LimitBytes == 0 || !rounded(p.LimitBytes, w.memory) || p.MemoryBytes == 0 || p.MemoryBytes > p.LimitBytes) {
-		return bad("memory limit %d bytes, %s", p.LimitBytes, p.MemoryGroup)
-	}
-	return nil
-}
-
-// verifyScope checks that systemd's scope lifts the command out of no limit of
-// the caller's, and notes its directories.
-func (s starter) verifyScope(c *Child) error {
-	cgroup, err := readText(s.machine.fsys, "/proc/self/cgroup")
-	if err != nil {
-		return err
-	}
-	mounts, err := readText(s.machine.fsys, "/proc/self/mountinfo")
-	if err != nil {
-		return err
-	}
-	for _, want := range []struct{ controller, group string }{{"cpu", c.Confinement.CPUGroup}, {"memory", c.Confinement.MemoryGroup}} {
-		if want.group == "" {
-			continue
-		}
-		h, err := findHierarchy(cgroup, mounts, want.controller)
-		if err != nil {
-			return err
-		}
-		if !groupName.MatchString(strings.TrimSuffix(path.Base(want.group), ".scope")) {
-			return &ProofError{fmt.Sprintf("systemd has not put the child into a group for %s, %s", want.controller, want.group)}
-		}
-		if file := shed(s.machine.fsys, h, want.group); file != "" {
-			return &shedError{file}
-		}
-		in := hierarchy{mount: h.mount, root: h.root, path: want.group}
-		controllers := h.controllers
-		if !h.v1 {
-			controllers = []string{"cpu", "memory"}
-		}
-		c.group.parts = append(c.group.parts, part{v1: h.v1, controllers: controllers, dir: in.dir(), group: want.group})
-	}
-	return nil
 }

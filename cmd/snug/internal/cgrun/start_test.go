@@ -58,6 +58,8 @@ func TestSystemdArgs(t *testing.T) {
 			"systemd-run --user --scope --quiet --collect --no-ask-password --unit=snug-1.scope --slice=app.slice -p CPUQuota=33.33% --"},
 		{"period", "", want{quota: 5000, period: 10000}, 0,
 			"systemd-run --scope --quiet --collect --no-ask-password --unit=snug-1.scope -p CPUQuota=50% -p CPUQuotaPeriodSec=10000us --"},
+		{"weight", "", want{quota: 50000, period: 100000, weight: 10000}, 0,
+			"systemd-run --scope --quiet --collect --no-ask-password --unit=snug-1.scope -p CPUQuota=50% -p CPUWeight=10000 --"},
 		{"memory", "", want{memory: 4096}, 0,
 			"systemd-run --scope --quiet --collect --no-ask-password --unit=snug-1.scope -p MemoryMax=4096 -p MemorySwapMax=0 --"},
 	} {
@@ -68,10 +70,10 @@ func TestSystemdArgs(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	asked := want{quota: 150000, period: 100000, memory: 1 << 28}
+	asked := want{quota: 150000, period: 100000, burst: 5000, memory: 1 << 28}
 	parts := []part{{controllers: []string{"cpu", "memory"}, group: "/g"}}
 	good := Confinement{
-		CPUGroup: "/g", MemoryGroup: "/g", QuotaMicros: 150000, PeriodMicros: 100000, CPUs: 1.5,
+		CPUGroup: "/g", MemoryGroup: "/g", QuotaMicros: 150000, PeriodMicros: 100000, BurstMicros: 5000, CPUs: 1.5,
 		LimitBytes: 1 << 28, MemoryBytes: 1 << 28, Policy: "SCHED_OTHER",
 	}
 	for _, tt := range []struct {
@@ -91,6 +93,8 @@ func TestVerify(t *testing.T) {
 		{"effective-unknown", func(c *Confinement) { c.CPUs = 0 }, false},
 		{"effective-above-own", func(c *Confinement) { c.CPUs = 2 }, false},
 		{"real-time", func(c *Confinement) { c.Policy = "SCHED_FIFO" }, false},
+		{"no-burst", func(c *Confinement) { c.BurstMicros = 0 }, false},
+		{"more-burst", func(c *Confinement) { c.BurstMicros++ }, false},
 		{"no-memory-limit", func(c *Confinement) { c.LimitBytes = 0 }, false},
 		{"more-memory", func(c *Confinement) { c.LimitBytes++ }, false},
 		{"far-less-memory", func(c *Confinement) { c.LimitBytes -= 1 << 20 }, false},
@@ -133,9 +137,10 @@ func TestScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
+	command := self("as-probe")
 	try := func(quirk string) (*Child, error) {
 		t.Setenv("CGRUN_FAKE_SYSTEMD", quirk+" "+n.cpu+" "+n.mem)
-		spec := Spec{Args: self("as-probe"), CPUs: 0.333333, MemoryBytes: 64 << 20, Stdout: out, Stderr: out}
+		spec := Spec{Args: command, CPUs: 0.333333, MemoryBytes: 64 << 20, Weight: 200, Tied: true, Stdout: out, Stderr: out}
 		w, err := spec.want()
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +169,13 @@ func TestScope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if w := guard.groups[name]; !w.Scope || len(w.Parts) == 0 {
+		t.Errorf("the watchdog knows %+v", w)
+	}
 	end(c)
+	if len(guard.groups) != 0 {
+		t.Error("the watchdog still knows the scope")
+	}
 	if p := c.Confinement; p.Way != WaySystemd || p.QuotaMicros != 33330 || p.CPUs != 0.3333 || p.LimitBytes != 64<<20 || !strings.HasSuffix(p.CPUGroup, "/"+name+".scope") {
 		t.Errorf("proof %+v", p)
 	}
@@ -177,6 +188,7 @@ func TestScope(t *testing.T) {
 		"no-quota":   "not confined as asked: quota 0",
 		"elsewhere":  "not put the child into a group",
 		"half-quota": "not confined as asked: quota 16665",
+		"no-weight":  "not confined as asked: CPU weight 10",
 	} {
 		c, err := try(quirk)
 		if err == nil || !strings.Contains(err.Error(), text) {
@@ -187,6 +199,20 @@ func TestScope(t *testing.T) {
 		}
 		collect()
 	}
+
+	command = self("as-sleeper")
+	if c, err = try("well"); err != nil {
+		t.Fatal(err)
+	}
+	if !watchedGroup(name, c.group.parts, true).end() { // what the watchdog does
+		t.Error("the scope's processes were not ended")
+	}
+	if exit, err := c.Wait(); err != nil || exit.Signal != int(syscall.SIGKILL) {
+		t.Errorf("ended with %+v, %v", exit, err)
+	}
+	collect()
+	c.Remove()
+
 	t.Setenv("PATH", "/nonexistent")
 	if _, err := try("well"); err == nil {
 		t.Error("no systemd-run, and no error")

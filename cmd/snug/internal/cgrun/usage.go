@@ -13,9 +13,12 @@ import (
 
 // usage reads the counters of a group's parts. The files and their units:
 //
-//	v2 cpu.stat         nr_periods, nr_throttled, throttled_usec, usage_usec
+//	v2 cpu.stat         nr_periods, nr_throttled, throttled_usec, usage_usec,
+//	                    nr_bursts, burst_usec (since Linux 5.14)
+//	v2 cpu.pressure, memory.pressure  "some ... total=MICROS" (since 4.20)
 //	v2 memory.peak      bytes (since Linux 5.19);  memory.events  oom_kill
-//	v1 cpu.stat         nr_periods, nr_throttled, throttled_time (ns)
+//	v1 cpu.stat         nr_periods, nr_throttled, throttled_time (ns),
+//	                    nr_bursts, burst_time (ns; since 5.14)
 //	v1 cpuacct.usage    ns
 //	v1 memory.max_usage_in_bytes;  memory.oom_control  oom_kill (since 4.13)
 func usage(fsys fs.FS, parts []part) Usage {
@@ -24,35 +27,16 @@ func usage(fsys fs.FS, parts []part) Usage {
 		text, _ := readText(fsys, path.Join(dir, name))
 		return text
 	}
-	duration := func(text, key string, unit time.Duration) *time.Duration {
-		n := field(text, key)
-		if n == nil {
-			return nil
-		}
-		d := time.Duration(*n) * unit
-		return &d
-	}
 	for _, p := range parts {
 		if p.has("cpu") || !p.v1 {
-			stat := read(p.dir, "cpu.stat")
-			if n := field(stat, "nr_periods"); n != nil {
-				u.Periods, u.ThrottledPeriods = n, field(stat, "nr_throttled")
-			}
-			if p.v1 {
-				u.ThrottledTime = duration(stat, "throttled_time", time.Nanosecond)
-			} else {
-				if d := duration(stat, "throttled_usec", time.Microsecond); d != nil {
-					u.ThrottledTime = d
-				}
-				// A v2 group beside v1 controllers counts CPU time as well, and
-				// the same of it.
-				if d := duration(stat, "usage_usec", time.Microsecond); d != nil {
-					u.CPUTime = d
-				}
-			}
+			u.addCPU(read(p.dir, "cpu.stat"), p.v1)
 		}
 		if p.has("cpuacct") {
-			u.CPUTime = duration(read(p.dir, "cpuacct.usage"), "", time.Nanosecond)
+			u.CPUTime = duration(field(read(p.dir, "cpuacct.usage"), ""), time.Nanosecond)
+		}
+		if !p.v1 {
+			u.Pressure = stalled(read(p.dir, "cpu.pressure"))
+			u.MemoryPressure = stalled(read(p.dir, "memory.pressure"))
 		}
 		if p.has("memory") || !p.v1 {
 			peak, events := "memory.peak", "memory.events"
@@ -71,16 +55,87 @@ func usage(fsys fs.FS, parts []part) Usage {
 	return u
 }
 
+// addCPU takes over what a cpu.stat says. A v2 group beside v1 controllers has one
+// as well: it counts CPU time, and the same of it, and nothing of the quota.
+func (u *Usage) addCPU(stat string, v1 bool) {
+	unit, throttled, burst := time.Microsecond, "throttled_usec", "burst_usec"
+	if v1 {
+		unit, throttled, burst = time.Nanosecond, "throttled_time", "burst_time"
+	}
+	if n := field(stat, "nr_periods"); n != nil {
+		u.Periods, u.ThrottledPeriods = n, field(stat, "nr_throttled")
+		u.ThrottledTime = duration(field(stat, throttled), unit)
+		u.Bursts, u.BurstTime = field(stat, "nr_bursts"), duration(field(stat, burst), unit)
+	}
+	if d := duration(field(stat, "usage_usec"), time.Microsecond); d != nil {
+		u.CPUTime = d
+	}
+}
+
 // or returns u with what it does not say taken from an earlier reading.
 func (u Usage) or(earlier Usage) Usage {
 	return Usage{
 		Periods:          cmp.Or(u.Periods, earlier.Periods),
 		ThrottledPeriods: cmp.Or(u.ThrottledPeriods, earlier.ThrottledPeriods),
 		ThrottledTime:    cmp.Or(u.ThrottledTime, earlier.ThrottledTime),
+		Bursts:           cmp.Or(u.Bursts, earlier.Bursts),
+		BurstTime:        cmp.Or(u.BurstTime, earlier.BurstTime),
 		CPUTime:          cmp.Or(u.CPUTime, earlier.CPUTime),
+		Pressure:         cmp.Or(u.Pressure, earlier.Pressure),
+		MemoryPressure:   cmp.Or(u.MemoryPressure, earlier.MemoryPressure),
 		MemoryPeakBytes:  cmp.Or(u.MemoryPeakBytes, earlier.MemoryPeakBytes),
 		OOMKills:         cmp.Or(u.OOMKills, earlier.OOMKills),
 	}
+}
+
+// since returns what was counted after an earlier reading. A peak does not count,
+// and CPU time is not the command's in a group that it shares: they are nil.
+func (u Usage) since(earlier Usage) Usage {
+	return Usage{
+		Periods:          minus(u.Periods, earlier.Periods),
+		ThrottledPeriods: minus(u.ThrottledPeriods, earlier.ThrottledPeriods),
+		ThrottledTime:    minus(u.ThrottledTime, earlier.ThrottledTime),
+		Bursts:           minus(u.Bursts, earlier.Bursts),
+		BurstTime:        minus(u.BurstTime, earlier.BurstTime),
+		Pressure:         minus(u.Pressure, earlier.Pressure),
+		MemoryPressure:   minus(u.MemoryPressure, earlier.MemoryPressure),
+		OOMKills:         minus(u.OOMKills, earlier.OOMKills),
+	}
+}
+
+// minus is nil when either reading is missing, or when the counter went back: then
+// it is another group's.
+func minus[T uint64 | time.Duration](now, before *T) *T {
+	if now == nil || before == nil || *now < *before {
+		return nil
+	}
+	d := *now - *before
+	return &d
+}
+
+func duration(n *uint64, unit time.Duration) *time.Duration {
+	if n == nil {
+		return nil
+	}
+	d := time.Duration(*n) * unit
+	return &d
+}
+
+// stalled returns the total of the line "some" of a pressure file; nil when there
+// is none, as where the kernel was started without psi=1.
+//
+//	some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROS
+func stalled(text string) *time.Duration {
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "some ")
+		if !ok {
+			continue
+		}
+		if _, total, ok := strings.Cut(rest, "total="); ok {
+			return duration(field(total, ""), time.Microsecond)
+		}
+	}
+	return nil
 }
 
 // field returns the number after key in lines of "key number", or the only

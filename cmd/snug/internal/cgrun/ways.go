@@ -40,7 +40,11 @@ type attempt struct {
 	slice string // for a scope: the slice to put it in, "" for systemd's choice
 }
 
-var errSystemdOwnsTree = errors.New("systemd manages this tree and may move what it did not put there")
+var (
+	errSystemdOwnsTree = errors.New("systemd manages this tree and may move what it did not put there")
+	errScopeBurst      = errors.New("systemd has no property for a CPU burst")
+	errNoBurst         = errors.New("this kernel has no CPU burst")
+)
 
 // plan lists the ways worth trying, best first, and those that are not, with
 // the reason. It only reads.
@@ -55,7 +59,9 @@ func plan(m machine, w want, name string) (list []attempt, tried []Tried) {
 	}
 
 	systemd := bootedBySystemd(m.fsys)
-	if systemd {
+	if systemd && w.burst > 0 {
+		tried = append(tried, Tried{WaySystemd, errScopeBurst})
+	} else if systemd {
 		list = append(list, attempt{way: WaySystemd, slice: ownSlice(cgroup, m.uid)})
 	}
 
@@ -234,6 +240,20 @@ func ownSlice(cgroup string, uid int) string {
 	return slice
 }
 
+// inContainer reports whether this is inside a container, by what their engines
+// leave: Docker, Podman, systemd-nspawn and others, or a pid namespace that is not
+// the machine's first, whose number is fixed (PROC_PID_INIT_INO in Linux
+// include/linux/proc_ns.h).
+func inContainer(fsys fs.FS) bool {
+	for _, name := range []string{"/.dockerenv", "/run/.containerenv", "/run/systemd/container"} {
+		if _, err := fs.Stat(fsys, rooted(name)); err == nil {
+			return true
+		}
+	}
+	link, err := fs.ReadLink(fsys, "proc/self/ns/pid")
+	return err == nil && link != "pid:[4026531836]"
+}
+
 // shed returns the file of a CPU or memory limit that holds for the caller's group
 // and would not for a process in group, or "".
 func shed(fsys fs.FS, h hierarchy, group string) string {
@@ -285,6 +305,22 @@ func cure(tried []Tried, m machine, w want) string {
 	return fmt.Sprintf("start it in a leaf of a delegated group that has %s in cgroup.subtree_control, or give the limits to the container", list)
 }
 
+const cureFiles = "allow more open files (ulimit -n, fs.file-max)"
+
+// scarce reports whether something is used up, or the shim or the watchdog ended:
+// then a group is not what is missing.
+func scarce(tried []Tried) bool {
+	return slices.ContainsFunc(tried, func(t Tried) bool {
+		for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, errWatchdog} {
+			if errors.Is(t.Err, e) {
+				return true
+			}
+		}
+		_, silent := errors.AsType[*errSilent](t.Err)
+		return silent
+	})
+}
+
 // cureOf says what helps where the reason is none of permissions or place, "" if
 // there is no such reason.
 func cureOf(tried []Tried) string {
@@ -303,10 +339,14 @@ func cureOf(tried []Tried) string {
 			return "mount the cgroup filesystem anew in this cgroup namespace" + elsewhere
 		case has(errCovered):
 			return "unmount what covers the cgroup filesystem there" + elsewhere
+		case has(errNoBurst):
+			return "leave out the burst, or start a kernel since 5.14"
+		case has(errScopeBurst):
+			return "leave out the burst, or start it in a leaf of a delegated group that has cpu in cgroup.subtree_control"
 		case errors.As(t.Err, new(noControllerError)):
 			return "start a kernel that has the controller; see cgroup_disable in /proc/cmdline"
 		case has(syscall.EMFILE, syscall.ENFILE):
-			return "allow more open files (ulimit -n, fs.file-max)"
+			return cureFiles
 		case has(syscall.EAGAIN):
 			return "allow more processes or groups (ulimit -u, pids.max, cgroup.max.descendants)"
 		case has(syscall.ENOMEM):

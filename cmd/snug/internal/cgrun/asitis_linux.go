@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package cgrun
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a command without a group of its own is told about itself.
+const (
+	sharedWarning    = "no cgroup was made: periods, throttling, pressure and out-of-memory kills are counted for the whole group, snug and its load generator included"
+	unlimitedWarning = "nothing is enforced: the command runs in no cgroup of its own"
+)
+
+// asItIs starts the command in the groups that snug is in.
+func (s starter) asItIs(ctx context.Context, name string) (*Child, error) {
+	g := &group{name: name, asItIs: true}
+	o := s.order(want{})
+	o.Bound = true
+	if s.way == WayContainer {
+		o.CPU, o.Memory, o.Own = true, true, true
+		g.shared = s.ownParts()
+		g.warnings = []string{sharedWarning}
+	} else {
+		g.warnings = []string{unlimitedWarning}
+	}
+	g.before = usage(s.machine.fsys, g.shared)
+	c := &Child{group: g}
+	if err := s.launch(ctx, c, "/proc/self/exe", []string{"snug"}, o, nil); err != nil {
+		g.untie()
+		return nil, err
+	}
+	return c, nil
+}
+
+// ownParts returns the groups of this process that count something. What cannot be
+// seen does not count.
+func (s starter) ownParts() []part {
+	cgroup, _ := readText(s.machine.fsys, "/proc/self/cgroup")
+	mounts, _ := readText(s.machine.fsys, "/proc/self/mountinfo")
+	var parts []part
+	for _, controller := range []string{"cpu", "memory"} {
+		h, err := findHierarchy(cgroup, mounts, controller)
+		if err != nil || len(parts) > 0 && parts[0].dir == h.dir() {
+			continue
+		}
+		parts = append(parts, part{v1: h.v1, controllers: h.controllers, dir: h.dir(), group: h.path})
+	}
+	return parts
+}
+
+// verifyAsItIs checks that the command is where snug is, and that limits hold it.
+func (s starter) verifyAsItIs(c *Child) error {
+	p := c.Confinement
+	if !bound(p.Policy) {
+		return &ProofError{fmt.Sprintf("a CPU limit does not hold a thread with %s", p.Policy)}
+	}
+	if s.way == WayNone {
+		return nil
+	}
+	cgroup, err := readText(s.machine.fsys, "/proc/self/cgroup")
+	if err != nil {
+		return err
+	}
+	for controller, group := range map[string]string{"cpu": p.CPUGroup, "memory": p.MemoryGroup} {
+		h, err := findGroup(cgroup, controller)
+		if err == nil && h.path != group {
+			return &ProofError{fmt.Sprintf("the child is in the wrong group, %s", group)}
+		}
+	}
+	return nil
+}
+
+// tie makes the watchdog responsible for a command that is confined by now.
+func (s starter) tie(c *Child) error {
+	w := watchedGroup(c.group.name, c.group.parts, c.group.scope)
+	if c.group.asItIs {
+		p, err := processGroupOf(c.pid)
+		if err != nil {
+			return err
+		}
+		c.group.processes, w.Processes = p, p
+	}
+	if err := guard.add(w); err != nil {
+		return err
+	}
+	c.group.tied = true
+	return nil
+}
+
+// untie tells the watchdog that all is gone.
+func (g *group) untie() {
+	if g.tied {
+		g.tied = false
+		guard.drop(g.name)
+	}
+}
+
+// A processGroup is that of a command that leads one. The zero value is none.
+type processGroup struct {
+	ID      int // pid of the leader
+	Session int
+	Started uint64 // when the leader did, in clock ticks since boot
+}
+
+// processStat is what is needed of /proc/PID/stat (proc_pid_stat(5)).
+type processStat struct {
+	state          byte
+	group, session int
+	waitedFor      time.Duration // CPU time of children that were waited for
+	started        uint64
+}
+
+// userHz is the unit of times in /proc as user space sees it, 100 a second on every
+// architecture (USER_HZ).
+const userHz = 100
+
+// readStat reads /proc/PID/stat:
+//
+//	PID (name) state ppid pgrp session ... cutime cstime ... starttime ...
+//	 1    2      3    4    5      6          16     17          22
+//
+// The name may hold anything, brackets and spaces too.
+func readStat(pid int) (s processStat, ok bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return s, false
+	}
+	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	if len(f) < 20 {
+		return s, false
+	}
+	number := func(field int) uint64 {
+		n, err := strconv.ParseUint(f[field-3], 10, 64)
+		ok = ok && err == nil
+		return n
+	}
+	ok = true
+	s = processStat{
+		state: f[0][0], group: int(number(5)), session: int(number(6)),
+		waitedFor: time.Duration(number(16)+number(17)) * time.Second / userHz, started: number(22),
+	}
+	return s, ok
+}
+
+// processGroupOf returns the group that a process leads.
+func processGroupOf(pid int) (processGroup, error) {
+	s, ok := readStat(pid)
+	if !ok || s.group != pid {
+		return processGroup{}, fmt.Errorf("the command has no process group of its own, /proc/%d/stat", pid)
+	}
+	return processGroup{ID: pid, Session: s.session, Started: s.started}, nil
+}
+
+// reused reports whether the number of the group stands for another one by now. It
+// is taken as long as a member lives.
+func (p processGroup) reused() bool {
+	s, ok := readStat(p.ID)
+	return ok && s.started != p.Started
+}
+
+// has reports whether a process lives in the group.
+func (p processGroup) has(pid int) bool {
+	if p.ID == 0 {
+		return false
+	}
+	s, ok := readStat(pid)
+	return ok && s.group == p.ID && s.session == p.Session && s.state != 'Z' && s.state != 'X' && !p.reused()
+}
+
+// pids returns the processes that live in the group.
+func (p processGroup) pids() []int {
+	if p.ID == 0 {
+		return nil
+	}
+	var list []int
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && p.has(pid) {
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+// cpuTime is the CPU time of a command without a group of its own, as Usage says;
+// nil when it cannot be read.
+func (c *Child) cpuTime() *time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var sum time.Duration
+	if c.reaped {
+		sum = c.exit.UserTime + c.exit.SystemTime
+	} else if d, ok := cpuOf(c.pid); ok {
+		sum = d
+	} else {
+		return nil
+	}
+	for _, pid := range c.group.processes.pids() {
+		if d, ok := cpuOf(pid); ok && pid != c.pid {
+			sum += d
+		}
+	}
+	return &sum
+}
+
+// cpuOf returns the CPU time of a process by its clock (clock_getcpuclockid(3); the
+// number is made as in Linux include/linux/posix-timers_types.h), and that of
+// the children it has waited for.
+func cpuOf(pid int) (time.Duration, bool) {
+	const sched = 2 // CPUCLOCK_SCHED
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid)<<3|sched, &ts); err != nil {
+		return 0, false
+	}
+	s, ok := readStat(pid)
+	return time.Duration(ts.Nano()) + s.waitedFor, ok
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package cgrun
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// These tests make real groups, of whatever version this machine has. They also
+// run as a static binary in a virtual machine that mounts cgroup2 and has +cpu
+// +memory in the root's cgroup.subtree_control:
+//
+//	CGO_ENABLED=0 go test -c -o cgrun.test . && SNUG_E2E=root ./cgrun.test -test.v
+func needRoot(t *testing.T) {
+	t.Helper()
+	if !slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), "root") {
+		t.Skip("set SNUG_E2E=root to make real cgroups")
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("SNUG_E2E=root needs root")
+	}
+	sweep(stateDirs()...) // what a test that failed may have left
+	before := strays()
+	t.Cleanup(func() {
+		if t.Failed() {
+			return
+		}
+		var after []string
+		for range 100 { // a run of somebody else's may be about to end
+			if after = strays(); slices.Equal(before, after) {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Errorf("left behind:\nbefore %q\nafter  %q", before, after)
+	})
+}
+
+// strays lists every group named like ours, with those below, and every record,
+// except those whose owner lives: this machine may have other users of snug.
+func strays() []string {
+	var list []string
+	live := map[string]bool{}
+	records, _ := filepath.Glob("/run/snug/*.json")
+	for _, name := range records {
+		f, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil {
+			live[strings.TrimSuffix(filepath.Base(name), ".json")] = true
+		} else {
+			list = append(list, name)
+		}
+		f.Close()
+	}
+	filepath.WalkDir("/sys/fs/cgroup", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return nil
+		}
+		if live[d.Name()] {
+			return filepath.SkipDir
+		}
+		if strings.Contains(name, "/snug-") {
+			list = append(list, name)
+		}
+		return nil
+	})
+	return list
+}
+
+func self(args ...string) []string {
+	exe, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return append([]string{exe}, args...)
+}
+
+func command(args []string) *exec.Cmd {
+	return exec.Command(args[0], args[1:]...)
+}
+
+type outcome struct {
+	stdout, stderr string
+	code           int // -1 when killed
+	signal         syscall.Signal
+	core           bool
+}
+
+func ended(t *testing.T, cmd *exec.Cmd, err error) outcome {
+	t.Helper()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	o := outcome{code: cmd.ProcessState.ExitCode()}
+	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
+		o.signal, o.core = ws.Signal(), ws.CoreDump()
+	}
+	return o
+}
+
+// run runs a command to its end.
+func run(t *testing.T, cmd *exec.Cmd) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	o := ended(t, cmd, cmd.Run())
+	o.stdout, o.stderr = stdout.String(), stderr.String()
+	return o
+}
+
+// snug runs as-snug with flags and a command that is a role of this binary.
+func snug(flags string, role ...string) *exec.Cmd {
+	args := append(self("as-snug"), strings.Fields(flags)...)
+	return command(append(append(args, "--"), self(role...)...))
+}
+
+func readJSON[T any](t *testing.T, name string) (v T) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// saved is Result as JSON can hold it.
+type saved struct {
+	Exit
+	Confinement Confinement
+	Usage       Usage
+	Leftovers   int
+}
+
+// until waits for something to become true.
+func until(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < 30*time.Second; time.Sleep(5 * time.Millisecond) {
+		if f() {
+			return
+		}
+	}
+	t.Fatalf("did not happen: %s", what)
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package cgrun
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// verify compares the proof with what was asked. A scope's parts are known only
+// from the proof, and are filled in.
+func (s starter) verify(c *Child) error {
+	p, w := c.Confinement, c.group.want
+	bad := func(format string, args ...any) error { return &ProofError{fmt.Sprintf(format, args...)} }
+
+	switch s.way {
+	case WaySystemd:
+		if err := s.verifyScope(c); err != nil {
+			return err
+		}
+	case WayContainer, WayNone:
+		return s.verifyAsItIs(c)
+	}
+	for _, check := range []struct {
+		controller, group string
+		asked             bool
+	}{{"cpu", p.CPUGroup, w.cpu()}, {"memory", p.MemoryGroup, w.memory > 0}} {
+		if check.asked && !slices.ContainsFunc(c.group.parts, func(part part) bool {
+			return part.has(check.controller) && part.group == check.group
+		}) {
+			return bad("the child is in the wrong group, %s", check.group)
+		}
+	}
+	if w.quota > 0 {
+		// systemd rounds; otherwise what was written must stand there.
+		got, asked := float64(p.QuotaMicros)/float64(max(p.PeriodMicros, 1)), float64(w.quota)/float64(w.period)
+		exact := p.QuotaMicros == w.quota && p.PeriodMicros == w.period
+		if !exact && (s.way != WaySystemd || got < asked*0.98-0.01 || got > asked*1.02+0.01 || p.QuotaMicros == 0) {
+			return bad("quota %d of %d µs, %s", p.QuotaMicros, p.PeriodMicros, p.CPUGroup)
+		}
+		if p.CPUs == 0 || p.CPUs > got {
+			return bad("effective CPU limit %g, %s", p.CPUs, p.CPUGroup)
+		}
+		if p.BurstMicros != w.burst {
+			return bad("CPU burst %d µs, %s", p.BurstMicros, p.CPUGroup)
+		}
+	}
+	if w.cpu() && !bound(p.Policy) {
+		return bad("the CPU limit does not hold a thread with %s", p.Policy)
+	}
+	if w.memory > 0 && (p.LimitBytes == 0 || !rounded(p.LimitBytes, w.memory) || p.MemoryBytes == 0 || p.MemoryBytes > p.LimitBytes) {
+		return bad("memory limit %d bytes, %s", p.LimitBytes, p.MemoryGroup)
+	}
+	return nil
+}
+
+// verifyScope checks that systemd's scope lifts the command out of no limit of
+// the caller's, and notes its directories.
+func (s starter) verifyScope(c *Child) error {
+	cgroup, err := readText(s.machine.fsys, "/proc/self/cgroup")
+	if err != nil {
+		return err
+	}
+	mounts, err := readText(s.machine.fsys, "/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	for _, want := range []struct{ controller, group string }{{"cpu", c.Confinement.CPUGroup}, {"memory", c.Confinement.MemoryGroup}} {
+		if want.group == "" {
+			continue
+		}
+		h, err := findHierarchy(cgroup, mounts, want.controller)
+		if err != nil {
+			return err
+		}
+		if !groupName.MatchString(strings.TrimSuffix(path.Base(want.group), ".scope")) {
+			return &ProofError{fmt.Sprintf("systemd has not put the child into a group for %s, %s", want.controller, want.group)}
+		}
+		if file := shed(s.machine.fsys, h, want.group); file != "" {
+			return &shedError{file}
+		}
+		in := hierarchy{mount: h.mount, root: h.root, path: want.group}
+		if w := c.group.want.weight; w > 0 && want.controller == "cpu" {
+			if err := checkWeight(s.machine.fsys, in.dir(), w, h.v1); err != nil {
+				return err
+			}
+		}
+		controllers := h.controllers
+		if !h.v1 {
+			controllers = []string{"cpu", "memory"}
+		}
+		c.group.parts = append(c.group.parts, part{v1: h.v1, controllers: controllers, dir: in.dir(), group: want.group})
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package cgrun
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"path"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The watchdog is this program once more, in a session of its own and outside of
+// every group that is made. It is told which groups there are over a socket whose
+// other end only snug holds, so that the end of file is snug's end, of whatever
+// kind; then it kills what is in the groups and removes them. A parent-death
+// signal (PR_SET_PDEATHSIG) would not do: it comes at the end of the thread that
+// forked, the command can drop it, and its children do not get it.
+//
+// Snug writes a watchMessage, and reads a watchAnswer for each.
+type watchMessage struct {
+	Add  *watched
+	Drop string // name of a group that is gone
+}
+
+type watchAnswer struct{ Known int }
+
+// A watched group is what the watchdog has to end. Paths need not be UTF-8.
+type watched struct {
+	Name      string
+	Scope     bool // systemd removes it
+	Parts     []watchedPart
+	Processes processGroup
+}
+
+type watchedPart struct {
+	V1          bool
+	Controllers []string
+	Dir, Group  []byte
+}
+
+func watchedGroup(name string, parts []part, scope bool) watched {
+	w := watched{Name: name, Scope: scope}
+	for _, p := range parts {
+		w.Parts = append(w.Parts, watchedPart{p.v1, p.controllers, []byte(p.dir), []byte(p.group)})
+	}
+	return w
+}
+
+// watchPatience is how long the watchdog may take to answer, and watchEndurance how
+// long it goes on trying to remove what snug has left.
+const (
+	watchPatience  = 10 * time.Second
+	watchEndurance = 2 * time.Minute
+)
+
+// guard is this program's watchdog.
+var guard watchdog
+
+type watchdog struct {
+	mu     sync.Mutex
+	conn   *os.File // nil: not started
+	in     *json.Decoder
+	pid    int
+	pidfd  int
+	groups map[string]watched
+}
+
+// add makes the watchdog responsible for a group. It starts the watchdog if there is
+// none; if there is none any more, the new one takes over every group.
+func (d *watchdog) add(w watched) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.groups == nil {
+		d.groups = map[string]watched{}
+	}
+	d.groups[w.Name] = w
+	if d.conn != nil && d.tell(watchMessage{Add: &w}) == nil {
+		return nil
+	}
+	err := d.restart()
+	if err != nil {
+		delete(d.groups, w.Name)
+		return fmt.Errorf("%w: %w", errWatchdog, err)
+	}
+	return nil
+}
+
+// drop ends the watchdog's responsibility for a group.
+func (d *watchdog) drop(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.groups, name)
+	switch {
+	case d.conn == nil || d.tell(watchMessage{Drop: name}) == nil:
+	case len(d.groups) == 0:
+		d.stop()
+	default:
+		_ = d.restart() // else the next add tries again, and says so
+	}
+}
+
+// tell sends a message and waits for the answer.
+func (d *watchdog) tell(m watchMessage) error {
+	d.conn.SetDeadline(time.Now().Add(watchPatience))
+	if err := json.NewEncoder(d.conn).Encode(m); err != nil {
+		return err
+	}
+	var a watchAnswer
+	if err := d.in.Decode(&a); err != nil {
+		return err
+	}
+	if a.Known != len(d.groups) {
+		return fmt.Errorf("it knows %d groups instead of %d", a.Known, len(d.groups))
+	}
+	return nil
+}
+
+// restart starts a watchdog in the place of one that does not answer, if there was
+// one, and tells it everything.
+func (d *watchdog) restart() error {
+	d.stop()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socketpair", err)
+	}
+	unix.SetNonblock(pair[0], true) // before NewFile, for deadlines
+	conn, theirs := os.NewFile(uintptr(pair[0]), "watchdog"), os.NewFile(uintptr(pair[1]), "watchdog")
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		conn.Close()
+		return err
+	}
+	defer null.Close()
+	n := null.Fd()
+	pidfd := -1
+	pid, _, err := syscall.StartProcess("/proc/self/exe", []string{"snug", watchArg, "3"}, &syscall.ProcAttr{
+		Dir: "/", Env: os.Environ(), Files: []uintptr{n, n, n, theirs.Fd()},
+		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
+	})
+	if err != nil {
+		conn.Close()
+		return &os.PathError{Op: "start", Path: "/proc/self/exe", Err: err}
+	}
+	theirs.Close()
+	d.conn, d.in, d.pid, d.pidfd = conn, json.NewDecoder(conn), pid, pidfd
+	all := d.groups
+	d.groups = map[string]watched{}
+	defer func() { d.groups = all }()
+	for name, w := range all {
+		d.groups[name] = w
+		if err := d.tell(watchMessage{Add: &w}); err != nil {
+			d.stop()
+			return err
+		}
+	}
+	return nil
+}
+
+// stop ends a watchdog without its doing anything, and reaps it.
+func (d *watchdog) stop() {
+	if d.conn == nil {
+		return
+	}
+	if d.pidfd >= 0 {
+		unix.PidfdSendSignal(d.pidfd, unix.SIGKILL, nil, 0)
+		unix.Close(d.pidfd)
+	} else {
+		unix.Kill(d.pid, unix.SIGKILL)
+	}
+	for {
+		if _, err := unix.Wait4(d.pid, nil, 0, nil); err != unix.EINTR {
+			break
+		}
+	}
+	d.conn.Close()
+	d.conn = nil
+}
+
+// watch is the watchdog's life.
+func watch(conn *os.File) {
+	// It outlives what ends snug, even when that is aimed at everything.
+	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2,
+		unix.SIGALRM, unix.SIGPIPE, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
+	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
+	groups := map[string]watched{}
+	for {
+		var m watchMessage
+		if err := in.Decode(&m); err != nil {
+			break
+		}
+		if m.Add != nil && groupName.MatchString(m.Add.Name) {
+			groups[m.Add.Name] = *m.Add
+		}
+		delete(groups, m.Drop)
+		out.Encode(watchAnswer{len(groups)}) // if snug is gone, so is the next message
+	}
+	wait := time.Millisecond
+	for start := time.Now(); len(groups) > 0 && time.Since(start) < watchEndurance; time.Sleep(wait) {
+		for name, w := range groups {
+			if w.end() && !recorded(name) {
+				delete(groups, name)
+			}
+		}
+		wait = min(2*wait, 100*time.Millisecond)
+	}
+}
+
+// end kills what is in the group, and removes it with its record. It reports whether
+// the group is gone.
+func (w watched) end() bool {
+	g := &group{scope: w.Scope, processes: w.Processes}
+	for _, p := range w.Parts {
+		p := part{v1: p.V1, controllers: p.Controllers, dir: string(p.Dir), group: string(p.Group)}
+		if base := path.Base(p.dir); base == w.Name || w.Scope && base == w.Name+".scope" {
+			g.parts = append(g.parts, p)
+		}
+	}
+	g.end()
+	if len(g.pids()) > 0 {
+		return false
+	}
+	gone := true
+	for _, p := range g.parts {
+		if !w.Scope {
+			gone = removeStale(p.dir, w.Name) && gone
+		}
+	}
+	sweep(stateDirs()...)
+	return gone
+}
+
+// recorded reports whether there is a record of a name.
+func recorded(name string) bool {
+	return slices.ContainsFunc(stateDirs(), func(dir string) bool {
+		_, err := os.Lstat(path.Join(dir, name+".json"))
+		return err == nil
+	})
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package cgrun
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// children returns the processes whose parent is pid, zombies included.
+func children(pid int) []int {
+	var list []int
+	names, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range names {
+		b, _ := os.ReadFile(name)
+		f := strings.Fields(string(b[max(0, strings.LastIndexByte(string(b), ')')):]))
+		if len(f) > 2 && f[2] == strconv.Itoa(pid) {
+			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			list = append(list, child)
+		}
+	}
+	return list
+}
+
+// watchdogOf returns the pid of a snug's watchdog, 0 for none.
+func watchdogOf(snug int) int {
+	for _, pid := range children(snug) {
+		b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		if strings.Contains(string(b), watchArg) {
+			return pid
+		}
+	}
+	return 0
+}
+
+func alive(pid int) bool {
+	s, ok := readStat(pid)
+	return ok && s.state != 'Z'
+}
+
+// pidsIn reads the numbers in a file.
+func pidsIn(t *testing.T, file string) []int {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []int
+	for word := range strings.FieldsSeq(string(b)) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+func TestKilledSnugTakesATiedCommandWithIt(t *testing.T) {
+	needRoot(t)
+	for _, tt := range []struct {
+		name, flags string
+		escapes     bool // the daemon
+	}{
+		{"limited", "-cpus 0.5 -memory 67108864 -counters", false},
+		{"within its own limits", "-own", true},
+		{"without a limit", "-no-limit", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			family, ready := filepath.Join(dir, "family"), filepath.Join(dir, "ready")
+			cmd := snug(tt.flags+" -tied -ready "+ready, "as-family", family)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the family is there", func() bool { return len(lines(family)) == 1 })
+			pids := pidsIn(t, family)
+			watchdog := watchdogOf(cmd.Process.Pid)
+			if watchdog == 0 {
+				t.Fatal("there is no watchdog")
+			}
+			if sid, err := unix.Getsid(watchdog); err != nil || sid != watchdog {
+				t.Errorf("session of the watchdog is %d, %v; want its own, %d", sid, err, watchdog)
+			}
+			c := readJSON[Confinement](t, ready)
+			if b, _ := os.ReadFile("/proc/" + strconv.Itoa(watchdog) + "/cgroup"); tt.flags[1] == 'c' && strings.Contains(string(b), c.CPUGroup) {
+				t.Error("the watchdog is in the confined group")
+			}
+			for _, sig := range []syscall.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
+				unix.Kill(watchdog, sig)
+			}
+			settle()
+			if !alive(watchdog) || !alive(pids[0]) {
+				t.Fatal("a signal ended the watchdog, or the command")
+			}
+			cmd.Process.Kill()
+			cmd.Wait()
+			if tt.escapes {
+				until(t, "the daemon loses its brother", func() bool { return !alive(pids[1]) })
+				unix.Kill(pids[2], unix.SIGKILL)
+			}
+			until(t, "everything is gone", func() bool {
+				for _, pid := range append(pids, watchdog) {
+					if alive(pid) {
+						return false
+					}
+				}
+				return true
+			})
+			if tt.escapes {
+				return
+			}
+			name := filepath.Base(c.CPUGroup)
+			if left := groupsNamed(name); len(left) != 0 || exists("/run/snug/"+name+".json") {
+				t.Errorf("left: %q, or the record", left)
+			}
+		})
+	}
+}
+
+func TestKilledSnugLeavesNothingBeforeTheCommandRuns(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	ran, ready := filepath.Join(dir, "ran"), filepath.Join(dir, "ready")
+	cmd := snug("-cpus 0.5 -memory 67108864 -tied -slow -ready "+ready, "as-counter", ran)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the shim is confined", func() bool { return exists(ready) })
+	watchdog, c := watchdogOf(cmd.Process.Pid), readJSON[Confinement](t, ready)
+	cmd.Process.Kill()
+	cmd.Wait()
+	until(t, "shim and watchdog are gone", func() bool { return !alive(c.PID) && !alive(watchdog) })
+	if left := groupsNamed(filepath.Base(c.CPUGroup)); len(left) != 0 || exists(ran) {
+		t.Errorf("left: %q, or the command ran", left)
+	}
+}
+
+// At whatever moment snug is killed: the watchdog may not be there yet, the group
+// half made, the shim on its way, the command running.
+func TestKilledSnugLeavesNothingAtAnyTime(t *testing.T) {
+	needRoot(t)
+	before, marker := strays(), "marker-"+newName()
+	for i := range 30 {
+		cmd := snug("-cpus 0.5 -memory 67108864 -counters -tied", "as-sleeper", marker)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(i) * 2 * time.Millisecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	until(t, "nothing is left", func() bool {
+		names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, name := range names {
+			if b, _ := os.ReadFile(name); strings.Contains(string(b), marker) {
+				return false
+			}
+		}
+		return slices.Equal(strays(), before)
+	})
+}
+
+func TestWatchdogEndsWithSnug(t *testing.T) {
+	needRoot(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	cmd := snug("-cpus 0.5 -tied -slow -ready "+ready, "as-exit", "7")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the shim is confined", func() bool { return exists(ready) })
+	watchdog := watchdogOf(cmd.Process.Pid)
+	if o := ended(t, cmd, cmd.Wait()); o.code != 7 || watchdog == 0 {
+		t.Errorf("ended with %+v, watchdog %d", o, watchdog)
+	}
+	until(t, "the watchdog ends", func() bool { return !alive(watchdog) })
+}
+
+func TestAnotherWatchdogTakesOver(t *testing.T) {
+	needRoot(t)
+	start := func() *Child {
+		t.Helper()
+		c, err := Start(t.Context(), Spec{Args: self("as-sleeper"), CPUs: 0.5, Tied: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	one, two := start(), start()
+	if guard.pid != watchdogOf(os.Getpid()) {
+		t.Error("there is more than one watchdog")
+	}
+	killed := guard.pid
+	unix.Kill(killed, unix.SIGKILL)
+	if n, err := one.Remove(); n != 0 || err != nil { // notices
+		t.Errorf("Remove() = %d, %v", n, err)
+	}
+	if guard.pid == killed || guard.conn == nil || !alive(guard.pid) {
+		t.Error("no other watchdog was started for the command that still runs")
+	}
+	killed = guard.pid
+	unix.Kill(killed, unix.SIGKILL)
+	three := start() // notices as well
+	if guard.pid == killed || len(guard.groups) != 2 || guard.tell(watchMessage{}) != nil {
+		t.Errorf("the third watchdog does not know the %d groups", len(guard.groups))
+	}
+	for _, c := range []*Child{two, three} {
+		if n, err := c.Remove(); n != 0 || err != nil {
+			t.Errorf("Remove() = %d, %v", n, err)
+		}
+	}
+	if len(guard.groups) != 0 || guard.tell(watchMessage{}) != nil {
+		t.Errorf("%d groups after all were removed", len(guard.groups))
+	}
+}
+
+func TestWatchedGroupsAreOurs(t *testing.T) {
+	const name = "snug-0123456789abcdef"
+	dir := filepath.Join(t.TempDir(), "other")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w := watchedGroup(name, []part{{dir: dir, group: "/other"}, {dir: filepath.Dir(dir), group: "/"}}, false)
+	w.end()
+	if !exists(dir) {
+		t.Error("a directory of another name was removed")
+	}
+}
+
+func TestProcessGroupWhoseNumberIsUsedAgain(t *testing.T) {
+	cmd := command(self("as-sleeper"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	p, err := processGroupOf(pid)
+	if err != nil || !slices.Equal(p.pids(), []int{pid}) {
+		t.Errorf("%+v has %v, %v; want %d", p, p.pids(), err, pid)
+	}
+	later, elsewhere := p, p
+	later.Started--
+	elsewhere.Session++
+	if len(later.pids()) != 0 || len(elsewhere.pids()) != 0 || len(processGroup{}.pids()) != 0 {
+		t.Error("a process of another group is taken for one of it")
+	}
+	g := &group{processes: later}
+	if g.kill(pid) || !alive(pid) {
+		t.Error("a process of another group was killed")
+	}
+	g.processes = p
+	if n := g.end(); n != 1 {
+		t.Errorf("%d processes killed, want 1", n)
+	}
+	cmd.Wait()
+	if len(p.pids()) != 0 || p.has(pid) {
+		t.Error("a process that is gone is in the group")
+	}
+	if _, err := processGroupOf(os.Getpid()); err == nil && syscall.Getpgrp() != os.Getpid() {
+		t.Error("a process that leads no group has one")
+	}
+}
