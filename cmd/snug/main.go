@@ -15,9 +15,14 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/cli"
+	"github.com/snug-go/snug/cmd/snug/internal/load"
+	"github.com/snug-go/snug/cmd/snug/internal/workload"
 )
 
 func main() {
-	cgrun.ChildMain() // returns unless this process is the shim that enters a cgroup
+	// Each returns unless this process is one that snug started for it.
+	cgrun.ChildMain()    // the shim that enters a cgroup
+	load.ChildMain()     // the load generator
+	workload.ChildMain() // a built-in program to measure
 	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

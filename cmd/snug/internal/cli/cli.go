@@ -19,12 +19,13 @@ import (
 // The groups that --help shows commands in.
 const (
 	groupFit      = "fit"
+	groupProve    = "prove"
 	groupPlumbing = "plumbing"
 )
 
 // commands make the tool's commands, in the order of --help.
 var commands = []func(*ui) *cobra.Command{
-	newLimits, newPlan, newRun, newCollect, newExplain, newVersion, newCompletion,
+	newLimits, newPlan, newRun, newBench, newTune, newReport, newCollect, newExplain, newVersion, newCompletion,
 }
 
 // Main runs snug with these arguments, the program's name not among them, and
@@ -86,7 +87,7 @@ to try.`,
 			u.helped = runFailure(u.helped)
 		}
 	})
-	root.AddGroup(&cobra.Group{ID: groupFit, Title: "Fit:"}, &cobra.Group{ID: groupPlumbing, Title: "Plumbing:"})
+	root.AddGroup(&cobra.Group{ID: groupFit, Title: "Fit:"}, &cobra.Group{ID: groupProve, Title: "Prove:"}, &cobra.Group{ID: groupPlumbing, Title: "Plumbing:"})
 	for _, command := range commands {
 		cmd := command(u)
 		cmd.DisableFlagsInUseLine = true

@@ -17,7 +17,7 @@ import (
 )
 
 func newRun(u *ui) *cobra.Command {
-	r := runner{ui: u}
+	r := runCommand{ui: u}
 	cmd := &cobra.Command{
 		Use:   "run [--cpus CPUS] [--memory SIZE] [POLICY] [HINTS] -- CMD [ARG...]",
 		Short: "Start a program fitted to its container, or in a container of given size",
@@ -77,7 +77,7 @@ func runFailure(err error) error {
 	return err
 }
 
-type runner struct {
+type runCommand struct {
 	ui      *ui
 	policy  policyFlags
 	spec    cgrun.Spec
@@ -85,7 +85,7 @@ type runner struct {
 	workers int
 }
 
-func (r *runner) run(args []string) error {
+func (r *runCommand) run(args []string) error {
 	if len(args) == 0 {
 		return usage("no command, snug run", "name the program to start: snug run -- PROGRAM")
 	}
@@ -124,7 +124,7 @@ func (r *runner) run(args []string) error {
 }
 
 // tighter says where a level above snug's own group leaves less than was asked.
-func (r *runner) tighter(c cgrun.Confinement) {
+func (r *runCommand) tighter(c cgrun.Confinement) {
 	if r.spec.CPUs > 0 && c.CPUs > 0 && c.CPUs < r.spec.CPUs*0.99 {
 		r.ui.note("warning: %s CPUs were asked for and %s are what the groups above allow, %s", trimFloat(r.spec.CPUs), trimFloat(c.CPUs), c.CPUsFrom)
 	}
@@ -138,7 +138,7 @@ func trimFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // cannotRun turns an error of starting a command into a failure with its exit
 // code and its cure.
-func (r *runner) cannotRun(err error) error {
+func (r *runCommand) cannotRun(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (r *runner) cannotRun(err error) error {
 
 // environment is the command's environment: this process's own, and what helps
 // a Go program fit. Whatever goes wrong here is told, and CMD starts without.
-func (r *runner) environment(file, name string) ([]string, error) {
+func (r *runCommand) environment(file, name string) ([]string, error) {
 	env := os.Environ()
 	in := plan.Input{Env: plan.Env{GOMAXPROCS: r.ui.getenv("GOMAXPROCS"), GOMEMLIMIT: r.ui.getenv("GOMEMLIMIT"), GOGC: r.ui.getenv("GOGC")}}
 	policy, hints, mode, bad, err := r.policy.input(r.ui.getenv)
@@ -204,7 +204,7 @@ func (r *runner) environment(file, name string) ([]string, error) {
 
 // recognise finds out which Go reads the variables. A command that is not Go is
 // left alone unless the operator says what its children are.
-func (r *runner) recognise(file, name string) (goproc.Exe, bool) {
+func (r *runCommand) recognise(file, name string) (goproc.Exe, bool) {
 	if r.asGo.text != "" {
 		return goproc.Exe{IsGo: true, Minor: r.asGo.minor}, true
 	}
@@ -254,7 +254,7 @@ func variables(in *plan.Input, p *plan.Plan) []variable {
 }
 
 // tell prints one line for each decision.
-func (r *runner) tell(p *plan.Plan, set []variable, mode plan.Mode) {
+func (r *runCommand) tell(p *plan.Plan, set []variable, mode plan.Mode) {
 	for _, knob := range []struct {
 		name string
 		s    *plan.Setting

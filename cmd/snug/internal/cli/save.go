@@ -11,7 +11,10 @@ import (
 	"strings"
 )
 
-const saveHint = "name a file in a directory that can be written and has room; - is stdout"
+const (
+	roomHint = "name a file in a directory that can be written and has room"
+	saveHint = roomHint + "; - is stdout"
+)
 
 // save writes a file whole or not at all: until it is complete it has another
 // name, so that a full disk leaves what was there before. Devices and pipes are

@@ -11,8 +11,9 @@ package cli
 //     without a full stop.
 //   - A failure is two lines: "snug: error: what, where" and, where there is a
 //     cure, "snug: hint: the cure".
-//   - No colour, no cursor, no width: the output of a pipe and of a terminal
-//     are the same, and NO_COLOR has nothing to switch off.
+//   - No colour, no width: the output of a pipe and of a terminal are the same,
+//     and NO_COLOR has nothing to switch off. One exception: on a terminal, long
+//     work shows its progress in a line of stderr that is written over.
 //   - A reader that goes away (head) is no failure: the rest is dropped.
 //   - Other people's text (files, variables) is escaped where it would act on
 //     a terminal.
@@ -23,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -33,9 +35,11 @@ import (
 
 // Exit codes. Those of `snug run` are its own: see run.go.
 const (
-	exitFine   = 0
-	exitFailed = 1 // snug failed
-	exitUsage  = 2 // it was used wrongly
+	exitFine        = 0
+	exitFailed      = 1   // snug failed
+	exitUsage       = 2   // it was used wrongly
+	exitFinding     = 3   // what was asked to be fine is not
+	exitInterrupted = 130 // Ctrl-C or SIGTERM, as a shell would say it
 )
 
 // failure is an error as it is shown: what went wrong and where, the cure, and
@@ -60,6 +64,7 @@ type ui struct {
 	getenv   func(string) string
 	json     bool  // --json was given
 	helped   error // of writing a help text, which the flag library drops
+	shown    bool  // a status line stands on the terminal
 }
 
 // jsonFlag gives a command --json. Every command that answers has it.
@@ -89,8 +94,31 @@ func (u *ui) write(answer []byte) error {
 	return failed("cannot write the answer, "+reason(err), "free some room where stdout leads, or send it elsewhere")
 }
 
+// status shows what is being done, on a terminal; "" takes it away.
+func (u *ui) status(text string) {
+	if f, ok := u.err.(*os.File); !ok || !terminal(f) {
+		return
+	}
+	if text == "" {
+		if u.shown {
+			fmt.Fprint(u.err, "\r\x1b[K")
+		}
+		u.shown = false
+		return
+	}
+	u.shown = true
+	fmt.Fprint(u.err, "\r\x1b[Ksnug: "+report.Clean(text))
+}
+
+// terminal reports whether a file is one, or at least no pipe and no file.
+func terminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
 // note is one line of talk.
 func (u *ui) note(format string, args ...any) {
+	u.status("")
 	fmt.Fprintln(u.err, "snug: "+report.Clean(fmt.Sprintf(format, args...)))
 }
 

@@ -42,6 +42,10 @@ func Text(w io.Writer, d finding.Document) error {
 		p.index(d)
 	case *finding.Build:
 		p.build(d)
+	case *finding.Bench:
+		p.bench(d)
+	case *finding.Tune:
+		p.tune(d)
 	default:
 		return fmt.Errorf("no text for a document of type %T", d)
 	}
@@ -87,7 +91,7 @@ func (p *page) notes(warnings []finding.Warning, unknown []finding.Gap) {
 func (p *page) next(command string) {
 	if command != "" {
 		p.line("")
-		p.line("next: %s", command)
+		p.line("next: %s", Clean(command))
 	}
 }
 

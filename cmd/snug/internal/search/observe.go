@@ -157,6 +157,12 @@ func (s *search) gap(field, why string) {
 	s.tune.Unknown = append(s.tune.Unknown, finding.Gap{Field: field, Why: why})
 }
 
+// The codes of warnings: see snug explain.
+const (
+	WarnP99   = "tune-p99"
+	WarnTrade = "tune-trade"
+)
+
 func (s *search) warn(code, format string, args ...any) {
 	s.tune.Warnings = append(s.tune.Warnings, finding.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 }

@@ -30,7 +30,7 @@ func (s *search) finish(err error) {
 	s.effects()
 	s.front()
 	if s.in.Objective.name == "p99" {
-		s.warn("tune-p99", "the P99 of a few seconds varies by about 40 %% from run to run: "+
+		s.warn(WarnP99, "the P99 of a few seconds varies by about 40 %% from run to run: "+
 			"a search for the lowest often misses it; bound it by a constraint and search for CPU per operation")
 	}
 	s.verdict(err, at)

@@ -67,7 +67,7 @@ func (s *search) verdict(err error, at map[int]int) {
 	s.tune.Environment = environment(s.judge.candidates[winner].Arm, s.in.Base.Arm)
 	for _, c := range s.tune.Confirm.Comparisons {
 		if c.Word == finding.Worse {
-			s.warn("tune-trade", "%s is worse with it: %s", c.Metric, changed(c))
+			s.warn(WarnTrade, "%s is worse with it: %s", c.Metric, changed(c))
 		}
 	}
 }

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/workload"
+)
+
+func newBench(u *ui) *cobra.Command {
+	b := &bench{lab: lab{ui: u, records: true}}
+	cmd := &cobra.Command{
+		Use:   "bench [LIMITS] [KNOBS] [LOAD] [--url URL] [-- CMD [ARG...]]",
+		Short: "Compare settings of Go in a real container, with honest statistics",
+		Long: `Run a program under several settings of GOMAXPROCS, GOGC and GOMEMLIMIT, each
+run a fresh process in a fresh cgroup, in rounds of shuffled order, and say what
+is better, what is worse, and what could not be shown.
+
+Alone it takes about a minute: a built-in HTTP service with 1 CPU under Go's
+default, snug's value, 1 and 8. --full adds open-loop loads and latency
+percentiles, in about 15 minutes.
+
+--url with a command after -- starts that service in the cgroup and loads it; a
+command without --url is a batch job, and its duration is compared. --url alone
+loads a service that runs already: nothing is confined and no knob is set.
+
+Loads: saturated (closed loop, as fast as it goes), 80% (open loop, of what the
+default setting serves when saturated), 800/s (open loop). In an open loop
+requests are sent when they are due, whether or not the earlier ones have been
+answered, and latency counts from then. --users is the closed loop that load
+tests are often written as.
+
+Workloads:
+` + workloadHelp() + `
+Nothing is confined by default in a container that cannot make cgroups: there
+its own limits hold, and only the knobs are compared.
+
+Exit codes: 0 fine; 1 snug failed; 2 wrong usage; 3 with --check, when the
+current setting is worse than the best beyond noise.`,
+		Example: `  snug bench
+  snug bench --cpus 0.5,1,1.5 --gomaxprocs 1,2,4,8 --html report.html
+  snug bench --cpus 1 --load 50%,80% --url http://127.0.0.1:8080/ -- ./server
+  snug bench --cpus 2 --memory 512MiB --gogc 50,100,400 -- ./batch input.xml
+  snug bench --users 30,50,100 --url http://127.0.0.1:8080/ -- ./server
+  snug bench --check --json --url http://127.0.0.1:8080/ -- ./server`,
+		GroupID: groupProve,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := b.command(cmd, args); err != nil {
+				return err
+			}
+			return b.run()
+		},
+	}
+	fs := cmd.Flags()
+	fs.SetInterspersed(false)
+	fs.SortFlags = false
+	b.sweep.addLimits(fs)
+	b.sweep.addKnobs(fs)
+	defineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", "one of "+strings.Join(workload.Names(), ", "), func(text string) (string, bool) {
+		_, ok := workload.Describe(text)
+		return text, ok
+	}, &b.sweep.workloads)
+	defineList(fs, "load", "loads of a service: saturated, `80%`, 800/s", "saturated, a share of capacity such as 80%, or a rate such as 800/s", parseLoad, &b.sweep.loads)
+	defineList(fs, "users", "closed loops of `N` users each, as 30,50,100", "whole numbers from 1 to 100000", func(text string) (int, bool) {
+		n, err := strconv.Atoi(text)
+		return n, err == nil && n >= 1 && n <= 100_000
+	}, &b.users)
+	b.add(fs)
+	fs.BoolVar(&b.full, "full", false, "also open loops and latency percentiles; about 15 minutes")
+	fs.BoolVar(&b.check, "check", false, "exit with 3 when the current setting is worse than the best")
+	fs.Var((*textFlag)(&b.benchfmt), "benchfmt", "also write the runs to `FILE` in Go's benchmark format, for benchstat")
+	u.jsonFlag(cmd)
+	return cmd
+}
+
+// workloadHelp is a line for each built-in workload.
+func workloadHelp() string {
+	var b strings.Builder
+	for _, name := range workload.Names() {
+		what, _ := workload.Describe(name)
+		b.WriteString("  " + name + strings.Repeat(" ", max(1, 17-len(name))) + what + "\n")
+	}
+	return b.String()
+}
+
+// bench is one invocation of `snug bench`.
+type bench struct {
+	lab
+	sweep sweep
+	users []int
+	full  bool
+	check bool
+}
+
+// Quick, full and plain designs. Seven rounds are the least that lets Holm's
+// rule show something with three arms beside the baseline (2/2^7 x 3 < 0.05);
+// more arms need more.
+const (
+	defaultRounds = 7
+	quickWindow   = 1500 * time.Millisecond
+	plainWindow   = 4 * time.Second
+	fullWindow    = 10 * time.Second
+)
+
+// fillIn completes what was not asked for.
+func (b *bench) fillIn() error {
+	s := &b.sweep
+	builtin := len(b.cmd) == 0 && len(b.urls) == 0
+	remote := len(b.cmd) == 0 && !builtin
+	if len(s.workloads) > 0 && !builtin {
+		return usage("a built-in workload and a program of your own, --workload "+strings.Join(s.workloads, ","), "give one or the other")
+	}
+	if b.check && remote {
+		return usage("nothing to compare, --check with --url alone", "give the service's command after --, so that snug can start it with other settings")
+	}
+	knobs := len(s.procs)+len(s.gogc)+len(s.memlimit)+len(s.burst) > 0
+	if remote && (knobs || len(s.cpus)+len(s.memory) > 0) {
+		return usage("limits and knobs need a program that snug starts, --url alone", "give the service's command after --")
+	}
+	quick := builtin && len(s.cpus)+len(s.memory)+len(s.workloads)+len(s.loads)+len(b.users) == 0 && !knobs && !b.full
+	switch {
+	case remote:
+		s.workloads = []string{"url"}
+	case !builtin:
+		s.workloads = []string{"command"}
+	case len(s.workloads) == 0:
+		s.workloads = []string{"http"}
+	}
+	if !knobs && !remote {
+		s.procs = []string{"1", "8"}
+		if !builtin {
+			s.procs = []string{"1", "2", "4"}
+		}
+	}
+	if err := b.fillInLoads(); err != nil {
+		return err
+	}
+	window := plainWindow
+	switch {
+	case quick:
+		window = quickWindow
+	case b.full:
+		window = fullWindow
+	}
+	b.timing(window, quick)
+	if !b.objectiveSet && !slices.ContainsFunc(s.workloads, func(w string) bool { return b.loadsOf(w)[0] != runner.LoadBatch }) {
+		b.objective = "wall"
+	}
+	return nil
+}
+
+// fillInLoads decides which loads there are: services have those asked for,
+// other programs one of their own.
+func (b *bench) fillInLoads() error {
+	s := &b.sweep
+	for _, n := range b.users {
+		s.loads = append(s.loads, strconv.Itoa(n)+" users")
+	}
+	service := len(b.urls) > 0 || len(b.cmd) == 0 && slices.ContainsFunc(s.workloads, workload.IsService)
+	if !service && (len(s.loads) > 0 || b.full) {
+		return usage("a load for a program that is not a service, --load", "give the address where it serves: --url http://127.0.0.1:PORT/")
+	}
+	if len(b.cmd) == 0 && service && !slices.ContainsFunc(s.workloads, func(w string) bool { return w == "url" || workload.IsService(w) }) {
+		return nil
+	}
+	if len(s.loads) == 0 {
+		s.loads = []string{runner.LoadSaturated}
+		if b.full {
+			s.loads = append(s.loads, "50%", "80%")
+		}
+	} else if b.full {
+		return usage("--full has its own loads, --load", "give one or the other")
+	}
+	return nil
+}
+
+// loadsOf are the loads that a workload knows.
+func (b *bench) loadsOf(w string) []string {
+	switch {
+	case len(b.urls) > 0, workload.IsService(w):
+		return b.sweep.loads
+	case w == "command", workload.IsBatch(w):
+		return []string{runner.LoadBatch}
+	}
+	return []string{runner.LoadSelf}
+}
+
+func (b *bench) run() error {
+	if err := b.fillIn(); err != nil {
+		return err
+	}
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	if err := b.confinement(&b.sweep); err != nil {
+		return err
+	}
+	var arms []experiment.Arm
+	for _, w := range b.sweep.workloads {
+		one := b.sweep
+		one.workloads, one.loads = []string{w}, b.loadsOf(w)
+		more, err := one.arms(&b.choice)
+		if err != nil {
+			return err
+		}
+		arms = append(arms, more...)
+	}
+	if b.sweep.workloads[0] == "url" {
+		for i := range arms {
+			arms[i].Labels = []string{"as it runs"}
+		}
+	}
+	d := &experiment.Design{Arms: arms, Rounds: b.rounds, Seed: b.seed, Against: experiment.BaselineOfVariants}
+	switch least := d.LeastRounds(); {
+	case d.Rounds == 0:
+		d.Rounds = max(defaultRounds, least)
+	case d.Rounds < least:
+		b.ui.note("note: with %d settings nothing can be shown in less than %d rounds; --rounds %d measures without a verdict", len(arms), least, d.Rounds)
+	}
+	b.rounds = d.Rounds
+	doc, err := b.measure(d)
+	if doc == nil {
+		return err
+	}
+	if e := b.publish(doc); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	if b.check {
+		if worse, why := experiment.Worse(d, doc.Cells, b.objective); worse {
+			return &failure{exitFinding, why, "set what the verdict says, or run it again with more --rounds to be sure"}
+		}
+	}
+	return nil
+}
+
+// measure runs the design and judges it. The document is nil only when there is
+// nothing to show.
+func (b *bench) measure(d *experiment.Design) (*finding.Bench, error) {
+	ctx, stop := b.interruptible()
+	defer stop()
+	started := time.Now()
+	setup := b.setup(started)
+	var err error
+	if setup.Capacities, err = b.rates(ctx, d); err != nil {
+		return nil, b.explain(ctx, err)
+	}
+	var rec *experiment.Record
+	if b.recordFile != "" {
+		if rec, err = experiment.OpenRecord(b.recordFile, d, setup); err != nil {
+			return nil, b.explain(ctx, err)
+		}
+		defer rec.Close()
+	}
+	b.announce(d)
+	progress, done := b.progress()
+	runs, err := experiment.Execute(ctx, d, b.runner, rec, progress)
+	done()
+	if err != nil {
+		err = b.explain(ctx, err)
+		var f *failure
+		if len(runs) == 0 || !errors.As(err, &f) || f.code != exitInterrupted {
+			if len(runs) > 0 && rec != nil {
+				b.ui.note("note: %d runs are kept; the same command with --record %s goes on from there", len(runs), shellQuote(b.recordFile))
+			}
+			return nil, err
+		}
+	}
+	setup.Seconds = time.Since(started).Seconds()
+	setup.Complete = err == nil
+	doc := &finding.Bench{Head: finding.NewHead(finding.KindBench), Setup: setup, Unknown: []finding.Gap{}, Warnings: b.warnings}
+	doc.Cells = experiment.Cells(d, runs)
+	doc.Comparisons = experiment.Compare(d, doc.Cells)
+	doc.Verdict = experiment.Judge(d, doc.Cells, doc.Comparisons, b.objective, setup.Machine.CPUs)
+	doc.Repeated, doc.Excluded = experiment.Repeated(runs), experiment.Excluded(runs)
+	doc.Next = b.next(doc)
+	return doc, err
+}
+
+// next is the one command that leads on.
+func (b *bench) next(doc *finding.Bench) string {
+	switch {
+	case b.sweep.workloads[0] == "url":
+		return "snug bench --url " + shellQuote(b.urls[0]) + " -- COMMAND"
+	case len(b.cmd) == 0 && !b.full && len(b.args) == 0:
+		return "snug bench --full --html report.html"
+	case len(b.cmd) == 0:
+		return "snug bench --url http://127.0.0.1:PORT/ -- COMMAND"
+	}
+	return "snug tune" + b.targetArgs()
+}
+
+// rates turns loads that are a share of capacity into requests per second.
+// Capacities that a record has are taken from there: the loads of an experiment
+// that goes on are those it began with.
+func (b *bench) rates(ctx context.Context, d *experiment.Design) (known []finding.Capacity, err error) {
+	known = []finding.Capacity{}
+	if b.recordFile != "" {
+		_, old, err := experiment.Recorded(b.recordFile)
+		if err != nil {
+			return nil, err
+		}
+		if old != nil {
+			known = append(known, old.Capacities...)
+		}
+	}
+	for i := range d.Arms {
+		a := &d.Arms[i]
+		share, ok := percentOf(a.Load)
+		if !ok {
+			continue
+		}
+		key := finding.Capacity{Workload: a.Workload, Quota: a.Quota, Memory: a.Memory}
+		at := slices.IndexFunc(known, func(c finding.Capacity) bool { c.RPS = 0; return c == key })
+		if at < 0 {
+			if key.RPS, err = b.capacity(ctx, key); err != nil {
+				return nil, err
+			}
+			known, at = append(known, key), len(known)
+		}
+		a.Rate = share * known[at].RPS
+	}
+	return known, nil
+}

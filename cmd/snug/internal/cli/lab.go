@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/runner"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// lab is what `snug bench` and `snug tune` have in common: the program and its
+// load, the cgroups, the record, and how an experiment is told.
+type lab struct {
+	ui   *ui
+	args []string // as the command line has them, without the command
+
+	cmd     []string // the program to measure; nil for a built-in workload
+	urls    []string
+	method  string
+	body    string
+	header  []string
+	timeout time.Duration
+	ready   time.Duration
+
+	rounds    int
+	window    time.Duration
+	warmUp    time.Duration
+	seed      uint64
+	objective string
+	// objectiveSet: it was asked for, and is no default.
+	objectiveSet bool
+	realTime     bool
+	noLimit      bool
+	recordFile   string
+	records      bool // --record is for this command
+	html         string
+	benchfmt     string // of snug bench
+
+	ctx  context.Context // see interruptible
+	stop context.CancelFunc
+
+	own      bool // the container's own limits hold
+	runner   *runner.Runner
+	choice   choice
+	machine  finding.Machine
+	warnings []finding.Warning
+}
+
+// add defines the flags.
+func (l *lab) add(fs *pflag.FlagSet) {
+	defineList(fs, "url", "load the service at `URL`; several are replicas", "an address such as http://127.0.0.1:8080/", parseURL, &l.urls)
+	fs.StringVar(&l.method, "method", "", "HTTP `METHOD` of the requests (default GET, with --body POST)")
+	fs.StringVar(&l.body, "body", "", "`TEXT` to send, or @FILE")
+	fs.StringArrayVar(&l.header, "header", nil, "header of the requests, as `'Name: value'`; repeatable")
+	defineValue(fs, "timeout", "a request may take `TIME` (default 10s)", "a time such as 10s", parseTime, &l.timeout)
+	defineValue(fs, "ready", "the service may take `TIME` until it listens (default 10s)", "a time such as 10s", parseTime, &l.ready)
+	defineValue(fs, "rounds", "measure every setting `N` times (default 7)", "a whole number from 1 to 1000", func(text string) (int, bool) {
+		n, err := strconv.Atoi(text)
+		return n, err == nil && n >= 1 && n <= 1000
+	}, &l.rounds)
+	defineValue(fs, "window", "measure for `TIME` in each run", "a time from 100ms to 1h", parseTime, &l.window)
+	defineValue(fs, "warmup", "load for `TIME` before each window (default 1s)", "a time such as 1s", parseTime, &l.warmUp)
+	fs.Uint64Var(&l.seed, "seed", 1, "`N` that order, arrivals and resampling start from")
+	defineValue(fs, "objective", "what better means: `cpu` (per request), rps, p99 or wall", "cpu, rps, p99 or wall", func(text string) (string, bool) {
+		switch text {
+		case "cpu", "rps", "p99", "wall":
+			return text, true
+		}
+		return "", false
+	}, &l.objective)
+	fs.BoolVar(&l.realTime, "rt", false, "the load generator gets real-time priority (needs root)")
+	fs.BoolVar(&l.noLimit, "no-limit", false, "make no cgroup and enforce no limit; every output says so")
+	fs.Var((*textFlag)(&l.recordFile), "record", "write each run to `FILE` at once, and go on from what it has")
+	fs.Var((*textFlag)(&l.html), "html", "also write a report to `FILE`, one page that needs nothing else")
+}
+
+func parseURL(text string) (string, bool) {
+	u, err := url.Parse(text)
+	return text, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+func parseTime(text string) (time.Duration, bool) {
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d > 0 && d <= time.Hour
+}
+
+// command takes what stands after the flags.
+func (l *lab) command(cmd *cobra.Command, args []string) error {
+	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
+		return usage("arguments without --, "+args[0], cmd.CommandPath()+" "+strings.Join(append([]string{"--"}, args...), " "))
+	}
+	if cmd.ArgsLenAtDash() == 0 && len(args) == 0 {
+		return usage("no command after --, "+cmd.CommandPath(), "name the program to measure")
+	}
+	l.cmd = args
+	cmd.Flags().Visit(func(f *pflag.Flag) { l.args = append(l.args, "--"+f.Name) })
+	return nil
+}
+
+// timing completes the times that were not asked for.
+func (l *lab) timing(window time.Duration, quick bool) {
+	if l.window == 0 {
+		l.window = window
+	}
+	if l.warmUp == 0 {
+		if l.warmUp = time.Second; quick {
+			l.warmUp = 400 * time.Millisecond
+		}
+	}
+	if l.objectiveSet = l.objective != ""; !l.objectiveSet {
+		l.objective = "cpu"
+	}
+}
+
+// prepare looks at the machine and the program, and proves on a short run that
+// the program can be confined as asked.
+func (l *lab) prepare() error {
+	for _, file := range []string{l.html, l.benchfmt, l.recordFile} {
+		if err := writable(file); err != nil {
+			return err
+		}
+	}
+	if info, err := os.Stat(l.recordFile); err == nil && !info.Mode().IsRegular() {
+		return failed("no file that can be gone on with, "+l.recordFile, "give --record the name of a new file, or of the record to go on with")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return failed("cannot find snug's own program, "+reason(err), "run it by its whole path")
+	}
+	body, err := l.content()
+	if err != nil {
+		return err
+	}
+	l.machine = runner.Machine()
+	l.choice.limits, err = limits.Read(nil, 0)
+	if err != nil {
+		return failed("cannot read this process's container, "+err.Error(), "snug limits says what is wrong")
+	}
+	l.runner = &runner.Runner{
+		Self: self, Command: l.cmd, Env: nil,
+		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
+		Probe: probeTime, RealTime: l.realTime, NoLimit: l.noLimit,
+	}
+	req := &l.runner.Request
+	req.URLs, req.Method, req.Body, req.Timeout = l.urls, l.method, body, orDefault(l.timeout, 10*time.Second)
+	if req.Method == "" && body != nil {
+		req.Method = "POST"
+	}
+	req.Header = map[string]string{}
+	for _, h := range l.header {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return usage("not a header, --header "+shellQuote(h), "write --header 'Name: value'")
+		}
+		req.Header[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return l.recognise(self)
+}
+
+// WarnNotGo is the code of a warning: see snug explain.
+const WarnNotGo = "bench-not-go"
+
+// recognise finds out which Go the program is.
+func (l *lab) recognise(self string) error {
+	file := self
+	if len(l.cmd) > 0 {
+		var err error
+		if file, err = cgrun.LookPath(l.cmd[0], nil, ""); err != nil {
+			return failed(err.Error(), "check the name and PATH; everything after -- is the command")
+		}
+		l.choice.env = plan.Env{GOMAXPROCS: l.ui.getenv("GOMAXPROCS"), GOMEMLIMIT: l.ui.getenv("GOMEMLIMIT"), GOGC: l.ui.getenv("GOGC")}
+	} else if len(l.urls) > 0 {
+		return nil
+	}
+	exe, err := goproc.ReadExe(file)
+	if err == nil && exe.IsGo {
+		l.runner.Trace = true
+		l.machine.Go = exe.GoVersion
+		blind := !exe.Aware(l.ui.getenv("GODEBUG"))
+		if file == self {
+			blind = false // its workloads are told to behave as other programs do
+		}
+		l.choice.goes = plan.Go{Minor: exe.Minor, Blind: blind}
+		l.choice.known = exe.Minor != 0
+		return nil
+	}
+	what := exe.What
+	if err != nil {
+		what = reason(err)
+	}
+	l.warnings = append(l.warnings, finding.Warning{Code: WarnNotGo,
+		Text: fmt.Sprintf("%s is not a Go program that snug can read (%s): knobs are set all the same, and its children may read them", l.cmd[0], what)})
+	return nil
+}
+
+func (l *lab) content() ([]byte, error) {
+	file, isFile := strings.CutPrefix(l.body, "@")
+	switch {
+	case l.body == "":
+		return nil, nil
+	case !isFile:
+		return []byte(l.body), nil
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, failed("cannot read the body, "+reason(err)+", "+file, "--body takes text, or @FILE")
+	}
+	return b, nil
+}
+
+func orDefault(d, other time.Duration) time.Duration {
+	if d == 0 {
+		return other
+	}
+	return d
+}
+
+// writable makes sure, before an hour is spent, that a file can be written.
+func writable(file string) error {
+	switch file {
+	case "":
+		return nil
+	case "-":
+		return usage("stdout has the answer, -", "name a file; snug report writes any form of a saved answer to stdout")
+	}
+	_, before := os.Lstat(file)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return failed("cannot write, "+reason(err)+", "+file, roomHint)
+	}
+	f.Close()
+	if errors.Is(before, os.ErrNotExist) {
+		os.Remove(file)
+	}
+	return nil
+}
+
+// setup describes the experiment for its document.
+func (l *lab) setup(started time.Time) finding.Setup {
+	s := finding.Setup{
+		Version: build().Version, Started: started.UTC(), Command: append([]string{}, l.cmd...),
+		URL: strings.Join(l.urls, " "), Seed: l.seed, Rounds: l.rounds,
+		WarmUp: l.warmUp.Seconds(), Window: l.window.Seconds(), NoLimit: l.noLimit,
+		Objective: l.objective, Machine: l.machine, Capacities: []finding.Capacity{},
+	}
+	if l.realTime {
+		s.Machine.Generator = "SCHED_FIFO"
+	} else {
+		s.Machine.Generator = "SCHED_OTHER"
+	}
+	return s
+}
+
+// interruptible is a context that ends with Ctrl-C or SIGTERM. It is the same one
+// from the first call on, so that no signal is lost in between.
+func (l *lab) interruptible() (context.Context, context.CancelFunc) {
+	if l.ctx == nil {
+		l.ctx, l.stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	}
+	return l.ctx, l.stop
+}
+
+// explain turns an error of an experiment into a failure with a cure.
+func (l *lab) explain(ctx context.Context, err error) error {
+	var target *runner.TargetError
+	var noWay *cgrun.NoWayError
+	var f *failure
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &f):
+		return err
+	case ctx.Err() != nil:
+		return &failure{exitInterrupted, "interrupted", l.goesOn()}
+	case errors.As(err, &target):
+		return failed(target.What, target.Cure)
+	case errors.As(err, &noWay):
+		return failed(err.Error(), cgrun.Hint(err)+"; --no-limit measures without a quota, and every output says so")
+	}
+	hint := cgrun.Hint(err)
+	var hinted interface{ Hint() string }
+	if hint == "" && errors.As(err, &hinted) {
+		hint = hinted.Hint()
+	}
+	return failed(err.Error(), hint)
+}
+
+// goesOn is how an experiment that was interrupted can be gone on with; a search
+// cannot.
+func (l *lab) goesOn() string {
+	switch {
+	case l.recordFile != "":
+		return "the same command goes on from what " + l.recordFile + " has"
+	case l.records:
+		return "with --record FILE the same command goes on from where it was stopped"
+	}
+	return ""
+}
+
+// progress tells how far an experiment is: on a terminal one line that is
+// written over, elsewhere nothing.
+func (l *lab) progress() (func(experiment.Progress), func()) {
+	return func(p experiment.Progress) {
+			again := ""
+			if p.Repeated > 0 {
+				again = fmt.Sprintf(", %d repeated", p.Repeated)
+			}
+			l.ui.status(fmt.Sprintf("run %d of %d%s, about %s left", min(p.Done+1, p.Total), p.Total, again, p.Left.Round(time.Second)))
+		},
+		func() { l.ui.status("") }
+}
+
+// announce says what is about to happen and how long it takes.
+func (l *lab) announce(d *experiment.Design) {
+	runs := len(d.Arms) * d.Rounds
+	took := time.Duration(runs) * (l.warmUp + l.window + l.probe() + runCost)
+	switch {
+	case len(d.Arms) > 0 && d.Arms[0].Load == runner.LoadBatch:
+		l.ui.note("note: %d settings, %d rounds: %d runs of the command", len(d.Arms), d.Rounds, runs)
+	default:
+		l.ui.note("note: %d settings, %d rounds: %d runs, about %s", len(d.Arms), d.Rounds, runs, roughly(took))
+	}
+}
+
+// probeTime is how long a built-in service's threads spin to measure the stall:
+// six periods.
+const probeTime = 600 * time.Millisecond
+
+// probe is the time that a run spends on the stall probe.
+func (l *lab) probe() time.Duration {
+	if len(l.cmd)+len(l.urls) > 0 {
+		return 0
+	}
+	return probeTime
+}
+
+// runCost is what a run takes beside warm-up and window: starting, settling,
+// stopping.
+const runCost = 400 * time.Millisecond
+
+// roughly prints a duration with no more digits than it deserves.
+func roughly(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return strconv.Itoa(int(d.Round(time.Second).Seconds())) + " s"
+	default:
+		return strconv.Itoa(int(d.Round(time.Minute).Minutes())) + " min"
+	}
+}
+
+// confinement proves on a program that does nothing that cgroups can be made,
+// and completes the limits of the sweep. Where none can be made and none was
+// asked for, the limits of the container that snug is in hold, if it has any.
+func (l *lab) confinement(s *sweep) error {
+	asked := len(s.cpus)+len(s.memory)+len(s.burst) > 0
+	switch {
+	case len(l.cmd) == 0 && len(l.urls) > 0:
+		l.machine.CgroupWay = ""
+		return nil
+	case l.noLimit:
+		if asked {
+			return usage("limits and no limits, --no-limit with --cpus, --memory or --burst", "give one or the other")
+		}
+		l.machine.CgroupWay = "none"
+		return nil
+	}
+	if len(s.cpus) == 0 {
+		s.cpus = []float64{1}
+	}
+	ctx, _ := l.interruptible()
+	way, err := l.runner.Try(ctx, s.cpus[0])
+	if err == nil {
+		l.machine.CgroupWay = way
+		return nil
+	}
+	var noWay *cgrun.NoWayError
+	quota, limited := l.choice.limits.CPU.Quota.Get()
+	if asked || !limited || !errors.As(err, &noWay) || !noWay.Container {
+		return l.explain(ctx, err)
+	}
+	l.own, l.runner.Own = true, true
+	s.cpus = []float64{quota}
+	l.machine.CgroupWay = string(cgrun.WayContainer)
+	l.ui.note("note: no cgroup can be made here; the limits of this container hold (%s CPUs), and only the knobs are compared", trimFloat(quota))
+	return nil
+}
+
+// targetArgs repeats the program and its address, for a next command.
+func (l *lab) targetArgs() string {
+	var b strings.Builder
+	for _, u := range l.urls {
+		b.WriteString(" --url " + shellQuote(u))
+	}
+	b.WriteString(" --")
+	for _, a := range l.cmd {
+		b.WriteString(" " + shellQuote(a))
+	}
+	return b.String()
+}
+
+// capacity is what the default setting serves when it is saturated: the median
+// of three runs.
+func (l *lab) capacity(ctx context.Context, c finding.Capacity) (float64, error) {
+	l.ui.status("measuring what the default setting can serve")
+	defer l.ui.status("")
+	arm := finding.Arm{Workload: c.Workload, Quota: c.Quota, Memory: c.Memory, Load: runner.LoadSaturated}
+	var seen []float64
+	for i := range 3 {
+		run, err := l.runner.Run(ctx, experiment.Trial{Arm: arm, Round: i, Seed: l.seed + uint64(i)})
+		if err != nil {
+			return 0, err
+		}
+		if run.RPS == nil || *run.RPS == 0 {
+			return 0, failed("no capacity to take a share of, --load: "+run.Error, "give rates instead: --load 800/s")
+		}
+		seen = append(seen, *run.RPS)
+	}
+	slices.Sort(seen)
+	return seen[1], nil
+}

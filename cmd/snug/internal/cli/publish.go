@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report"
+)
+
+// publish answers with an experiment's document, and writes the files that were
+// asked for beside it. The answer comes first: it is not lost with a full disk.
+func (l *lab) publish(d finding.Document) error {
+	if err := l.ui.answer(d); err != nil {
+		return err
+	}
+	return writeForms(d, l.html, l.benchfmt)
+}
+
+// writeForms writes a document in further forms, each to its file; "" is none.
+func writeForms(d finding.Document, html, benchfmt string) error {
+	for _, form := range []struct {
+		file   string
+		render func(io.Writer, finding.Document) error
+	}{{html, report.HTML}, {benchfmt, report.Benchfmt}} {
+		if form.file == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := form.render(&b, d); err != nil {
+			return failed(err.Error(), "only experiments, of snug bench and snug tune, have this form")
+		}
+		if err := replaceFile(form.file, b.Bytes()); err != nil {
+			return failed("cannot write, "+reason(err)+", "+form.file, roomHint)
+		}
+	}
+	return nil
+}
+
+func newReport(u *ui) *cobra.Command {
+	var html, benchfmt string
+	cmd := &cobra.Command{
+		Use:   "report [--html FILE] [--benchfmt FILE] FILE",
+		Short: "Show a saved answer again, as text, a page, or benchstat's input",
+		Long: `Show a document that a command of snug wrote with --json: as text, with --json as
+it was, with --html as one page that needs nothing else, with --benchfmt in the
+format of Go's benchmarks. FILE may be - for standard input, and
+compressed by gzip.`,
+		Example: `  snug bench --json > bench.json
+  snug report bench.json
+  snug report --html report.html bench.json
+  snug report --benchfmt runs.txt bench.json && benchstat -col /procs runs.txt`,
+		GroupID: groupProve,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("takes one file, "+cmd.CommandPath(), "snug report FILE, where FILE is what a command wrote with --json")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			d, err := u.readDocument(args[0])
+			if err != nil {
+				return err
+			}
+			if html == "-" || benchfmt == "-" {
+				return u.writeForm(d, html, benchfmt)
+			}
+			if err := writeForms(d, html, benchfmt); err != nil {
+				return err
+			}
+			if (html != "" || benchfmt != "") && !u.json {
+				return nil
+			}
+			return u.answer(d)
+		},
+	}
+	cmd.Flags().Var((*textFlag)(&html), "html", "write a page to `FILE`; - is stdout")
+	cmd.Flags().Var((*textFlag)(&benchfmt), "benchfmt", "write the runs to `FILE` in Go's benchmark format; - is stdout")
+	u.jsonFlag(cmd)
+	return cmd
+}
+
+// writeForm puts one form on stdout.
+func (u *ui) writeForm(d finding.Document, html, benchfmt string) error {
+	if html != "" && benchfmt != "" || u.json {
+		return usage("stdout takes one answer, --html --benchfmt --json", "give the others a file")
+	}
+	render := report.HTML
+	if benchfmt == "-" {
+		render = report.Benchfmt
+	}
+	var b bytes.Buffer
+	if err := render(&b, d); err != nil {
+		return failed(err.Error(), "only experiments, of snug bench and snug tune, have this form")
+	}
+	return u.write(b.Bytes())
+}
+
+// readAll reads a document, compressed by gzip or not.
+func readAll(in io.Reader) ([]byte, error) {
+	r := bufio.NewReader(in)
+	in = r
+	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, err
+		}
+		in = z
+	}
+	return io.ReadAll(io.LimitReader(in, maxDocument+1))
+}
+
+// maxDocument is the largest document that is read.
+const maxDocument = 1 << 30
+
+func (u *ui) readDocument(name string) (finding.Document, error) {
+	in := u.in
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, failed("cannot read, "+reason(err)+", "+name, "name a file that a command of snug wrote with --json")
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := readAll(in)
+	if err == nil && len(data) > maxDocument {
+		return nil, failed("too large, over 1 GiB, "+name, "name a file that a command of snug wrote with --json")
+	}
+	if err != nil {
+		return nil, failed("cannot read, "+reason(err)+", "+name, "name a file that a command of snug wrote with --json")
+	}
+	d, err := finding.Decode(data)
+	if err != nil {
+		return nil, failed(err.Error()+", "+name, "name a file that a command of snug wrote with --json")
+	}
+	return d, nil
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/runner"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// sweep is what an experiment varies: limits, knobs, loads. An empty list is
+// "not asked for".
+type sweep struct {
+	workloads []string
+	cpus      []float64
+	memory    []int64
+	burst     []burst
+	procs     []string // "" is unset
+	gogc      []string
+	memlimit  []plan.Memory
+	loads     []string
+	replicas  []int
+}
+
+// burst is the quota that may be saved for later: a share of the quota or a time.
+type burst struct {
+	quota bool // as much as the quota
+	time  time.Duration
+}
+
+// micros is a burst in microseconds; the kernel allows at most the quota.
+func (b burst) micros(quota float64) (int64, error) {
+	most := int64(math.Round(quota * cgrun.DefaultPeriodMicros))
+	if b.quota {
+		return most, nil
+	}
+	if n := b.time.Microseconds(); n <= most {
+		return n, nil
+	}
+	return 0, usage(fmt.Sprintf("burst above the quota, --burst %s with %s CPUs", b.time, trimFloat(quota)), "the kernel allows at most the quota: --burst quota")
+}
+
+// addLimits and addKnobs define the flags; word says what a list does.
+func (s *sweep) addLimits(fs *pflag.FlagSet) {
+	defineList(fs, "cpus", "make CPU limits of `CPUS`, as 0.5,1,1500m (default 1)", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &s.cpus)
+	defineList(fs, "memory", "make memory limits of `SIZE`, as 256MiB,1GiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.memory)
+	defineList(fs, "replicas", "divide the limits among `N` containers, as 1,5 (built-in services)", "whole numbers from 1 to 100", func(text string) (int, bool) {
+		n, err := strconv.Atoi(text)
+		return n, err == nil && n >= 1 && n <= 100
+	}, &s.replicas)
+	defineList(fs, "burst", "let `TIME` of unused quota be saved up: 0, 50ms, or quota", "0, a time such as 50ms, or quota", parseBurst, &s.burst)
+}
+
+func (s *sweep) addKnobs(fs *pflag.FlagSet) {
+	defineList(fs, "gomaxprocs", "compare values of GOMAXPROCS, as `1,2,8`", "whole numbers from 1, or default", parseKnob(func(text string) bool {
+		_, ok := plan.ParseProcs(text)
+		return ok
+	}), &s.procs)
+	defineList(fs, "gogc", "compare values of GOGC, as `50,100,off`", "whole numbers from 1, off, or default", parseKnob(func(text string) bool {
+		_, ok := parseGOGC(text)
+		return ok
+	}), &s.gogc)
+	defineList(fs, "gomemlimit", "compare values of GOMEMLIMIT, as `124MiB,90%`; percent are of --memory", plan.Want("SNUG_GOMEMLIMIT")+"; or default", func(text string) (plan.Memory, bool) {
+		if text == "default" {
+			return plan.Memory{}, true
+		}
+		return plan.ParseMemory(text)
+	}, &s.memlimit)
+}
+
+// parseKnob accepts "default" for unset.
+func parseKnob(ok func(string) bool) func(string) (string, bool) {
+	return func(text string) (string, bool) {
+		if text == "default" {
+			return "", true
+		}
+		return text, ok(text)
+	}
+}
+
+func parseBurst(text string) (burst, bool) {
+	if text == "quota" {
+		return burst{quota: true}, true
+	}
+	if text == "0" {
+		return burst{}, true
+	}
+	d, err := time.ParseDuration(text)
+	return burst{time: d}, err == nil && d >= time.Microsecond
+}
+
+// parseLoad reads saturated, 80% (of capacity), or 800/s.
+func parseLoad(text string) (string, bool) {
+	if text == runner.LoadSaturated {
+		return text, true
+	}
+	for _, unit := range []string{"%", "/s"} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			x, err := strconv.ParseFloat(number, 64)
+			return text, err == nil && x > 0 && x <= 1e6
+		}
+	}
+	return text, false
+}
+
+// percentOf returns the share of capacity of a load such as "80%".
+func percentOf(load string) (float64, bool) {
+	number, ok := strings.CutSuffix(load, "%")
+	if !ok {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(number, 64)
+	return x / 100, err == nil
+}
+
+// rateOf returns the rate of a load such as "800/s", 0 for any other.
+func rateOf(load string) float64 {
+	number, ok := strings.CutSuffix(load, "/s")
+	if !ok {
+		return 0
+	}
+	x, _ := strconv.ParseFloat(number, 64)
+	return x
+}
+
+// defineList adds a flag that takes values separated by commas and may be
+// repeated.
+func defineList[T any](fs *pflag.FlagSet, name, usage, want string, parse func(string) (T, bool), to *[]T) {
+	fs.Var(&parsedFlag{set: func(text string) error {
+		for part := range strings.SplitSeq(text, ",") {
+			v, ok := parse(strings.TrimSpace(part))
+			if !ok {
+				return fmt.Errorf("%s, separated by commas", want)
+			}
+			*to = append(*to, v)
+		}
+		return nil
+	}}, name, usage)
+}
+
+// choice is what decides knobs in a container of a given size.
+type choice struct {
+	limits limits.Limits // of this process, before a group is made
+	goes   plan.Go       // which Go reads the variables
+	env    plan.Env      // what the operator has set
+	known  bool          // goes is known: the default can be predicted
+}
+
+// fit returns the knobs that snug would set in a container, and the GOMAXPROCS
+// that the runtime chooses by itself there; 0 when that is not known.
+func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
+	in := plan.Input{Limits: c.limits, Go: c.goes}
+	in.Limits.CPU.Levels = slices.Clone(in.Limits.CPU.Levels)
+	confine(&in.Limits, cpus, memory)
+	p := plan.Decide(&in)
+	for _, v := range variables(&in, p) {
+		switch v.name {
+		case "GOMAXPROCS":
+			k.GOMAXPROCS = v.value
+		case "GOMEMLIMIT":
+			if n, err := strconv.ParseInt(v.value, 10, 64); err == nil {
+				v.value = goBytes(n)
+			}
+			k.GOMEMLIMIT = v.value
+		case "GOGC":
+			k.GOGC = v.value
+		}
+	}
+	if c.known {
+		procs = max(p.Runtime, 0)
+	}
+	return k, procs
+}
+
+// arms are the settings of an experiment: for each container and load Go's
+// default, snug's value, the operator's own if there is one, and what is swept.
+// Settings that come to the same are one arm with several labels.
+func (s *sweep) arms(c *choice) ([]experiment.Arm, error) {
+	var arms []experiment.Arm
+	for _, w := range orOne(s.workloads, "") {
+		for _, cpus := range orOne(s.cpus, 0) {
+			for _, memory := range orOne(s.memory, 0) {
+				for _, l := range orOne(s.loads, "") {
+					at := finding.Arm{Workload: w, Quota: cpus, Memory: memory, Load: l}
+					group, err := s.group(at, c)
+					if err != nil {
+						return nil, err
+					}
+					arms = append(arms, group...)
+				}
+			}
+		}
+	}
+	return arms, nil
+}
+
+func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
+	var arms []experiment.Arm
+	fit, byDefault := c.fit(at.Quota, at.Memory)
+	add := func(label string, a finding.Arm) {
+		if a.GOMAXPROCS != "" && a.GOMAXPROCS == strconv.Itoa(byDefault) {
+			a.GOMAXPROCS = "" // what the runtime does by itself: the same arm
+		}
+		i := slices.IndexFunc(arms, func(b experiment.Arm) bool { return b.Arm == a })
+		if i < 0 {
+			i = len(arms)
+			arms = append(arms, experiment.Arm{Arm: a, Labels: []string{}, Rate: rateOf(a.Load)})
+		}
+		if label != "" && !slices.Contains(arms[i].Labels, label) {
+			arms[i].Labels = append(arms[i].Labels, label)
+		}
+	}
+	add("default", at)
+	if c.env != (plan.Env{}) {
+		own := at
+		own.Knobs = finding.Knobs{GOMAXPROCS: c.env.GOMAXPROCS, GOGC: c.env.GOGC, GOMEMLIMIT: c.env.GOMEMLIMIT}
+		add("current", own)
+	}
+	snugs := at
+	snugs.Knobs = fit
+	add("snug", snugs)
+	for _, n := range s.replicas {
+		if n > 1 {
+			several := at
+			several.Replicas = n
+			add(strconv.Itoa(n)+" replicas", several)
+		}
+	}
+	for _, b := range orOne(s.burst, burst{}) {
+		for _, p := range orOne(s.procs, "") {
+			for _, g := range orOne(s.gogc, "") {
+				for _, m := range orOne(s.memlimit, plan.Memory{}) {
+					a := at
+					limit, err := memoryLimit(m, at.Memory)
+					if err != nil {
+						return nil, err
+					}
+					a.Knobs = finding.Knobs{GOMAXPROCS: p, GOGC: g, GOMEMLIMIT: limit}
+					if a.Burst, err = b.micros(at.Quota); err != nil {
+						return nil, err
+					}
+					add("", a)
+				}
+			}
+		}
+	}
+	return arms, nil
+}
+
+// memoryLimit writes a GOMEMLIMIT as Go reads it; "" is unset.
+func memoryLimit(m plan.Memory, limit int64) (string, error) {
+	if m == (plan.Memory{}) {
+		return "", nil
+	}
+	n := m.Bytes
+	if m.Percent > 0 {
+		n = int64(float64(limit)*m.Percent/100) - m.Less
+	}
+	switch {
+	case m.Off:
+		return "off", nil
+	case n <= 0:
+		return "", usage("percent of no limit, --gomemlimit", "say of what: --memory SIZE")
+	}
+	return goBytes(n), nil
+}
+
+// goBytes writes bytes in the shortest form that Go reads.
+func goBytes(n int64) string {
+	if n%(1<<20) == 0 {
+		return strconv.FormatInt(n>>20, 10) + "MiB"
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+func orOne[T any](list []T, one T) []T {
+	if len(list) == 0 {
+		return []T{one}
+	}
+	return list
+}

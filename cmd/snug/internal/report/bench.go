@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+func (p *page) bench(d *finding.Bench) {
+	p.stamps(&d.Setup)
+	p.wrap(answer(&d.Verdict))
+	p.line("")
+	parts := sections(d.Cells, d.Comparisons)
+	for i := range parts {
+		s := &parts[i]
+		p.wrap(s.title)
+		g := s.figures(d.Cells)
+		if len(parts) == 1 {
+			stallColumns(&g, s, d.Cells)
+		}
+		p.grid(g)
+		if g, ok := s.differences(d.Cells, d.Comparisons); ok {
+			p.line("")
+			p.wrap(against(d.Cells, s, d.Comparisons))
+			p.grid(g)
+		}
+		p.line("")
+	}
+	if len(parts) == 0 {
+		p.line("nothing was measured")
+		p.line("")
+	}
+	if g, ok := stalls(d.Cells); ok {
+		p.wrap(stallLaw(d.Cells))
+		if len(parts) > 1 {
+			p.grid(g)
+		}
+		p.line("")
+	}
+	for _, n := range benchNotes(d) {
+		p.wrap(n)
+	}
+	p.wrap(howLong(&d.Setup))
+	p.notes(d.Warnings, d.Unknown)
+	p.next(d.Next)
+}
+
+// stamps are what must be read before anything else.
+func (p *page) stamps(s *finding.Setup) {
+	for _, stamp := range stamps(s) {
+		p.wrap(stamp)
+	}
+}
+
+func stamps(s *finding.Setup) []string {
+	if !s.NoLimit {
+		return nil
+	}
+	return []string{"NO QUOTA ENFORCED: the program ran without a limit, so nothing here says how it does in a container"}
+}
+
+// answer is the verdict's line.
+func answer(v *finding.BenchVerdict) string {
+	switch {
+	case v.Text != "":
+		return Clean(v.Text)
+	case v.Keep:
+		return "keep the default: nothing measured is better beyond noise"
+	}
+	return "no verdict"
+}
+
+// figures is the table of what was measured.
+func (s *section) figures(cells []finding.Cell) grid {
+	g := s.keys(cells, true)
+	batch := false
+	for _, i := range s.cells {
+		batch = batch || cells[i].Wall != nil
+	}
+	for i := range metrics {
+		m := &metrics[i]
+		switch m.key {
+		case "stw_total_seconds", "stw_max_seconds", "peak_heap_bytes":
+			if !batch {
+				continue // the collector is what a batch is measured for; a service has GC/s
+			}
+		case "memory_peak_bytes":
+			if !batch && !s.varies(cells) {
+				continue
+			}
+		case "error_ratio":
+			if !s.any(cells, func(c *finding.Cell) bool { return c.ErrorRate != nil && *c.ErrorRate > 0 }) {
+				continue
+			}
+		case "p95_seconds":
+			if !s.users && s.any(cells, func(c *finding.Cell) bool { return c.P99 != nil }) {
+				continue
+			}
+		}
+		values := make([]*float64, len(s.cells))
+		for k, i := range s.cells {
+			values[k] = m.of(&cells[i])
+		}
+		column := m.print(values)
+		if measured(column) || m.key == "throttled_ratio" {
+			head := headed(m.key, s.requests)
+			if m.key == "p50_seconds" && s.users {
+				head = "median"
+			}
+			g.add(head, column)
+		}
+	}
+	if s.any(cells, func(c *finding.Cell) bool { return c.OOMKills != nil && *c.OOMKills > 0 }) {
+		values := make([]*float64, len(s.cells))
+		for k, i := range s.cells {
+			values[k] = float(cells[i].OOMKills)
+		}
+		g.add("OOM kills", each(values, number))
+	}
+	return g
+}
+
+func (s *section) any(cells []finding.Cell, is func(*finding.Cell) bool) bool {
+	return slices.ContainsFunc(s.cells, func(i int) bool { return is(&cells[i]) })
+}
+
+// varies reports whether the arms differ in what decides about memory.
+func (s *section) varies(cells []finding.Cell) bool {
+	first := &cells[s.cells[0]]
+	return s.any(cells, func(c *finding.Cell) bool {
+		return c.GOGC != first.GOGC || c.GOMEMLIMIT != first.GOMEMLIMIT || c.Memory != first.Memory
+	})
+}
+
+// differences is the table of what is better, worse, the same, or not shown (~),
+// one column for each metric compared.
+func (s *section) differences(cells []finding.Cell, all []finding.Comparison) (grid, bool) {
+	mine := s.comparisons(cells, all)
+	if len(mine) == 0 {
+		return grid{}, false
+	}
+	g := s.keys(cells, false)
+	for _, key := range compared(mine) {
+		column := make([]string, len(s.cells))
+		for k, i := range s.cells {
+			column[k] = none
+			for _, c := range mine {
+				switch {
+				case c.Metric != key:
+				case c.Cell == i:
+					column[k] = difference(&c)
+				case c.Baseline == i && column[k] == none:
+					column[k] = "baseline"
+				}
+			}
+		}
+		g.text(headed(key, s.requests), column)
+	}
+	return g, true
+}
+
+// comparisons are those between cells of the section.
+func (s *section) comparisons(cells []finding.Cell, all []finding.Comparison) []finding.Comparison {
+	var mine []finding.Comparison
+	for _, c := range all {
+		if known(cells, c) && slices.Contains(s.cells, c.Cell) {
+			mine = append(mine, c)
+		}
+	}
+	return mine
+}
+
+// compared are the metrics of comparisons, in the order of the columns above.
+func compared(all []finding.Comparison) []string {
+	var keys []string
+	for _, c := range all {
+		if !slices.Contains(keys, c.Metric) {
+			keys = append(keys, c.Metric)
+		}
+	}
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+	return keys
+}
+
+func place(key string) int {
+	i := slices.IndexFunc(metrics, func(m metric) bool { return m.key == key })
+	if i < 0 {
+		return len(metrics)
+	}
+	return i
+}
+
+// difference is one comparison in a table.
+func difference(c *finding.Comparison) string {
+	switch {
+	case c.Word == finding.NotShown || odd(c.Ratio) || c.Ratio <= 0:
+		return "~"
+	case c.Low == nil || c.High == nil:
+		return change(c.Ratio) + " " + Clean(c.Word)
+	}
+	return changeBetween(c.Ratio, *c.Low, *c.High) + " " + Clean(c.Word)
+}
+
+// against is the heading of the differences.
+func against(cells []finding.Cell, s *section, all []finding.Comparison) string {
+	mine := s.comparisons(cells, all)
+	names := []string{}
+	least, most := mine[0].Pairs, mine[0].Pairs
+	for _, c := range mine {
+		if name := armName(&cells[c.Baseline]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		least, most = min(least, c.Pairs), max(most, c.Pairs)
+	}
+	pairs := strconv.Itoa(most)
+	if least != most {
+		pairs = fmt.Sprintf("%d to %d", least, most)
+	}
+	return "against " + short(strings.Join(names, "; "), 30) + ", " + pairs +
+		" paired rounds: difference [interval]; ~ no difference shown"
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// probed are the cells whose stalls were measured: one of each setting, because
+// the probe is the same under any load.
+func probed(cells []finding.Cell) []int {
+	type probe struct {
+		quota float64
+		burst int64
+		finding.Knobs
+	}
+	seen := map[probe]bool{}
+	var found []int
+	for i := range cells {
+		c := &cells[i]
+		key := probe{c.Quota, c.Burst, c.Knobs}
+		if c.Stall == nil || seen[key] {
+			continue
+		}
+		seen[key] = true
+		found = append(found, i)
+	}
+	return found
+}
+
+// stallColumns puts the law and what was measured beside the rest.
+func stallColumns(g *grid, s *section, cells []finding.Cell) {
+	law, worst := make([]*float64, len(s.cells)), make([]*float64, len(s.cells))
+	any := false
+	for k, i := range s.cells {
+		if st := cells[i].Stall; st != nil {
+			law[k], worst[k], any = &st.Law, st.Max, true
+		}
+	}
+	if any {
+		g.add("worst gap", gaps(s.cells, cells, worst))
+		g.add("law", durations(law))
+	}
+}
+
+// gaps prints gaps; a probe without one found none, which is not the same as no
+// probe.
+func gaps(part []int, cells []finding.Cell, values []*float64) []string {
+	column := durations(values)
+	for k, i := range part {
+		if cells[i].Stall != nil && values[k] == nil {
+			column[k] = "none"
+		}
+	}
+	return column
+}
+
+// stalls is the table of the law beside what was measured.
+func stalls(cells []finding.Cell) (grid, bool) {
+	part := probed(cells)
+	if len(part) == 0 {
+		return grid{}, false
+	}
+	s := newSection(cells, part)
+	s.workload, s.load, s.users = false, false, false
+	g := s.keys(cells, true)
+	var threads []string
+	var law, median, worst []*float64
+	for _, i := range part {
+		st := cells[i].Stall
+		threads = append(threads, strconv.Itoa(st.Threads))
+		law, median, worst = append(law, &st.Law), append(median, st.Median), append(worst, st.Max)
+	}
+	g.add("threads", threads)
+	g.add("law", durations(law))
+	g.add("median gap", gaps(part, cells, median))
+	g.add("worst gap", gaps(part, cells, worst))
+	return g, true
+}
+
+// stallLaw says what the law is and how it did.
+func stallLaw(cells []finding.Cell) string {
+	text := "stall law: N threads that run at once use up a quota of q CPUs early and are then held back T(1-q/N) in each period"
+	most := (*finding.Stall)(nil)
+	for _, i := range probed(cells) {
+		if st := cells[i].Stall; st.Median != nil && (most == nil || st.Law > most.Law) {
+			most = st
+		}
+	}
+	if most == nil || most.Law == 0 {
+		return text
+	}
+	return text + "; with " + plural(most.Threads, "thread") + " and T = " + duration(most.Period) + " that is " +
+		duration(most.Law) + ", and the median of the periods' longest gaps measured is " + duration(*most.Median)
+}

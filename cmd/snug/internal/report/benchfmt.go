@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// Benchfmt writes the rounds of an experiment in the Go benchmark format
+// (golang.org/design/14313-benchmark-format), one line for each valid round, so
+// that benchstat reads them: benchstat -col /procs FILE.
+//
+// Seconds are seconds and bytes are bytes, the base units of
+// golang.org/x/perf/benchunit.
+func Benchfmt(w io.Writer, d finding.Document) error {
+	var b strings.Builder
+	switch d := d.(type) {
+	case *finding.Bench:
+		benchHead(&b, &d.Setup)
+		benchLines(&b, d.Cells)
+	case *finding.Tune:
+		benchHead(&b, &d.Setup)
+		cells := d.Cells
+		if d.Confirm != nil {
+			// Fresh data under the names that the confirmation has for them.
+			cells = append(cells[:len(cells):len(cells)], d.Confirm.Winner, d.Confirm.Default)
+		}
+		benchLines(&b, cells)
+	default:
+		return fmt.Errorf("no benchmark lines for a document of type %T", d)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// benchHead writes the configuration and what is better for each unit.
+func benchHead(b *strings.Builder, s *finding.Setup) {
+	m := &s.Machine
+	limit := ""
+	if s.NoLimit {
+		limit = "no quota enforced"
+	}
+	for _, c := range [][2]string{
+		{"goos", m.OS}, {"goarch", m.Arch}, {"cpu", m.CPUModel}, {"cpus", positive(m.CPUs)}, {"kernel", m.Kernel}, {"go", m.Go},
+		{"cgroup", m.CgroupWay}, {"snug", s.Version}, {"limit", limit},
+	} {
+		if v := strings.TrimSpace(Clean(c[1])); v != "" {
+			fmt.Fprintf(b, "%s: %s\n", c[0], v)
+		}
+	}
+	for _, u := range benchUnits {
+		better := "lower"
+		if u.more {
+			better = "higher"
+		}
+		fmt.Fprintf(b, "Unit %s better=%s\n", u.name, better)
+	}
+}
+
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// benchUnits are the figures of a round by their unit in the format.
+var benchUnits = []struct {
+	name string
+	more bool
+	of   func(*finding.Run) *float64
+}{
+	{"cpu-sec/op", false, func(r *finding.Run) *float64 { return r.CPUPerOp }},
+	{"req/s", true, func(r *finding.Run) *float64 { return r.RPS }},
+	{"wall-sec", false, func(r *finding.Run) *float64 { return r.Wall }},
+	{"p50-sec", false, func(r *finding.Run) *float64 { return r.P50 }},
+	{"p95-sec", false, func(r *finding.Run) *float64 { return r.P95 }},
+	{"p99-sec", false, func(r *finding.Run) *float64 { return r.P99 }},
+	{"throttled/period", false, throttled},
+	{"gc-cycles", false, func(r *finding.Run) *float64 { return float(r.GCs) }},
+	{"stw-sec", false, func(r *finding.Run) *float64 { return r.STW }},
+	{"heap-peak-B", false, func(r *finding.Run) *float64 { return float(r.PeakHeap) }},
+	{"memory-peak-B", false, func(r *finding.Run) *float64 { return float(r.Peak) }},
+}
+
+func benchLines(b *strings.Builder, cells []finding.Cell) {
+	names, uses := make([]string, len(cells)), map[string]int{}
+	for i := range cells {
+		names[i] = benchName(&cells[i])
+		uses[names[i]]++
+	}
+	for i := range cells {
+		c := &cells[i]
+		name := names[i]
+		if uses[name] > 1 { // the default and the same number set by hand are two settings
+			name += "/setting=" + word(armName(c))
+		}
+		for k := range c.Rounds {
+			r := &c.Rounds[k]
+			if r.Invalid != "" {
+				continue
+			}
+			var values strings.Builder
+			for _, u := range benchUnits {
+				if v := u.of(r); v != nil && !odd(*v) {
+					fmt.Fprintf(&values, " %s %s", strconv.FormatFloat(*v, 'g', -1, 64), u.name)
+				}
+			}
+			if values.Len() > 0 {
+				fmt.Fprintf(b, "%s 1%s\n", name, values.String())
+			}
+		}
+	}
+}
+
+// benchName names a cell as the format wants it: key=value parts between
+// slashes.
+func benchName(c *finding.Cell) string {
+	name := "BenchmarkSnug/workload=" + word(c.Workload) + "/quota="
+	if c.Quota == 0 {
+		name += "none"
+	} else {
+		name += number(c.Quota)
+	}
+	part := func(key, value string) {
+		if value != "" {
+			name += "/" + key + "=" + word(value)
+		}
+	}
+	if c.Memory > 0 {
+		part("memory", strconv.FormatInt(c.Memory, 10))
+	}
+	if c.Burst > 0 {
+		part("burst", strconv.FormatInt(c.Burst, 10)+"us")
+	}
+	if c.Replicas > 1 {
+		part("containers", strconv.Itoa(c.Replicas))
+	}
+	switch {
+	case c.Procs != nil:
+		part("procs", strconv.Itoa(*c.Procs))
+	case c.GOMAXPROCS != "":
+		part("procs", c.GOMAXPROCS)
+	default:
+		part("procs", "unset")
+	}
+	part("gogc", c.GOGC)
+	part("gomemlimit", c.GOMEMLIMIT)
+	part("load", strings.Replace(c.Load, "/s", "rps", 1))
+	return name
+}
+
+// word makes a text one part of a name: no blank, which ends a name, no slash,
+// which ends a part, and no hyphen, after which a number would be read as
+// GOMAXPROCS.
+func word(s string) string {
+	w := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return '_'
+		case r == '/':
+			return ':'
+		case r == '-':
+			return '_'
+		case !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, s)
+	if w == "" {
+		return "none"
+	}
+	return w
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// figure is a drawing with its heading and what to read in it.
+type figure struct {
+	Title   string
+	Caption string
+	Charts  []template.HTML
+}
+
+// narrow is the width of a drawing that stands beside another, and of all on a
+// phone; wide of one that has a line for itself.
+const (
+	narrow = 340
+	wide   = 760
+)
+
+// mostRows is how many cells one drawing of dots can hold.
+const mostRows = 24
+
+// dots draws one metric of a section: for each cell the median, its interval,
+// and every valid round, with the baseline as a line. It is nil when the metric
+// was not measured.
+func dots(s *section, cells []finding.Cell, m *metric, kind map[string]int, base int) *figure {
+	var part []int
+	var values []float64
+	for _, i := range s.cells {
+		v := m.of(&cells[i])
+		if v == nil || odd(*v) || len(part) == mostRows {
+			continue
+		}
+		part = append(part, i)
+		values = append(values, *v)
+		if iv, ok := cells[i].Intervals[m.key]; ok {
+			values = append(values, iv.Low, iv.High)
+		}
+		for _, r := range valid(m, &cells[i]) {
+			values = append(values, r)
+		}
+	}
+	if len(part) == 0 {
+		return nil
+	}
+	const left, right, row = 2, narrow - 2, 46
+	title := headed(m.key, s.requests)
+	better := "Less is better"
+	if m.more {
+		better = "More is better"
+	}
+	height := float64(len(part)*row + 38)
+	medians := make([]*float64, len(part))
+	for k, i := range part {
+		medians[k] = m.of(&cells[i])
+	}
+	texts := m.print(medians)
+	desc := ""
+	for k, i := range part {
+		desc += s.name(&cells[i]) + ": " + texts[k] + ". "
+	}
+	d := drawing("dots", narrow, height, title+" by setting; "+better, desc)
+	x, ticks := linear(values, 4, left, right)
+	labels := tickText(ticks, unitsOf(m))
+	bottom := height - 24
+	for k, t := range ticks {
+		d.line("grid", x.at(t), 4, x.at(t), bottom)
+		d.text("tick", anchor(x.at(t), narrow), x.at(t), height-8, labels[k])
+	}
+	if base >= 0 {
+		if v := m.of(&cells[base]); v != nil {
+			d.line("base", x.at(*v), 0, x.at(*v), bottom)
+		}
+	}
+	for k, i := range part {
+		c := &cells[i]
+		y := float64(k*row) + 31
+		d.text("name", "start", left, y-15, short(s.name(c), 30))
+		d.text("value", "end", right, y-15, texts[k])
+		for _, r := range valid(m, c) {
+			d.circle("round", x.at(r), y+10, 2.2)
+		}
+		n := kind[armName(c)]
+		if iv, ok := c.Intervals[m.key]; ok {
+			class := "whisker s" + strconv.Itoa(n%kinds)
+			d.line(class, x.at(iv.Low), y, x.at(iv.High), y)
+			d.line(class, x.at(iv.Low), y-4, x.at(iv.Low), y+4)
+			d.line(class, x.at(iv.High), y-4, x.at(iv.High), y+4)
+		}
+		d.mark(n, x.at(*medians[k]), y, 5)
+	}
+	f := &figure{Title: title, Caption: better + ". Bar: interval of the median. Circles: rounds.", Charts: []template.HTML{d.done()}}
+	if base >= 0 {
+		f.Caption += " Dashed: " + short(s.name(&cells[base]), 30) + "."
+	}
+	if rest := len(s.cells) - len(part); rest > 0 && len(part) == mostRows {
+		f.Caption += fmt.Sprintf(" %d more are in the table.", rest)
+	}
+	return f
+}
+
+// valid are a metric's values in the rounds that count.
+func valid(m *metric, c *finding.Cell) []float64 {
+	var values []float64
+	if m.run == nil {
+		return nil
+	}
+	for k := range c.Rounds {
+		if r := &c.Rounds[k]; r.Invalid == "" {
+			if v := m.run(r); v != nil && !odd(*v) {
+				values = append(values, *v)
+			}
+		}
+	}
+	return values
+}
+
+// unitsOf are the units of a metric's axis; none for plain numbers.
+func unitsOf(m *metric) []unit {
+	switch m.key {
+	case "rps", "gc_per_second", "throttled_ratio", "error_ratio":
+		return nil
+	case "peak_heap_bytes", "memory_peak_bytes":
+		return sizes
+	}
+	return times
+}
+
+// anchor keeps a label of an axis inside of the drawing.
+func anchor(x, w float64) string {
+	switch {
+	case x < 24:
+		return "start"
+	case x > w-24:
+		return "end"
+	}
+	return "middle"
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"html/template"
+	"slices"
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// front is the drawing of a search's compromises, and the key to its numbers.
+type front struct {
+	figure
+	Key grid
+}
+
+// paretoFront draws everything a search measured: CPU against P99, or against
+// memory where there is no P99. Settings that no other beats are numbered. It is
+// nil when there is nothing to draw.
+func paretoFront(d *finding.Tune) *front {
+	m, x := metricOf("p99_seconds"), metricOf("cpu_seconds_per_op")
+	if !slices.ContainsFunc(d.Cells, func(c finding.Cell) bool { return c.P99 != nil }) {
+		m = metricOf("memory_peak_bytes")
+	}
+	var part []int
+	var xs, ys []float64
+	for i := range d.Cells {
+		a, b := x.of(&d.Cells[i]), m.of(&d.Cells[i])
+		if a != nil && b != nil && !odd(*a) && !odd(*b) && *a > 0 && *b > 0 {
+			part, xs, ys = append(part, i), append(xs, *a), append(ys, *b)
+		}
+	}
+	if len(part) < 2 {
+		return nil
+	}
+	cell := func(i int) (float64, float64) { return *x.of(&d.Cells[i]), *m.of(&d.Cells[i]) }
+	var best []int
+	for _, i := range d.Front {
+		if slices.Contains(part, i) && !slices.Contains(best, i) {
+			best = append(best, i)
+		}
+	}
+	slices.SortStableFunc(best, func(a, b int) int {
+		xa, _ := cell(a)
+		xb, _ := cell(b)
+		return cmp.Compare(xa, xb)
+	})
+	const h, top, left, bottom, right = 300, 12, 58, 40, narrow - 10
+	g := drawing("front", narrow, h, "Every setting: CPU per operation against "+m.words,
+		plural(len(best), "setting")+" of "+strconv.Itoa(len(part))+" are on the front: no other is better in CPU, P99 and memory at once.")
+	sx, xt := linear(xs, 4, left, right)
+	sy, yt := linear(ys, 5, h-bottom, top)
+	for k, label := range tickText(xt, times) {
+		g.line("grid", sx.at(xt[k]), top, sx.at(xt[k]), h-bottom)
+		g.text("tick", anchor(sx.at(xt[k]), narrow), sx.at(xt[k]), h-bottom+17, label)
+	}
+	for k, label := range tickText(yt, unitsOf(m)) {
+		g.line("grid", left, sy.at(yt[k]), right, sy.at(yt[k]))
+		g.text("tick", "end", left-6, sy.at(yt[k])+4, label)
+	}
+	g.text("tick", "end", right, h-4, "CPU per operation, less is better")
+	for _, i := range part {
+		if a, b := cell(i); !slices.Contains(best, i) {
+			g.circle("dominated", sx.at(a), sy.at(b), 4)
+		}
+	}
+	var numbers, names []string
+	for k, i := range best {
+		a, b := cell(i)
+		g.circle("chosen", sx.at(a), sy.at(b), 9)
+		g.text("number", "middle", sx.at(a), sy.at(b)+4, strconv.Itoa(k+1))
+		numbers, names = append(numbers, strconv.Itoa(k+1)), append(names, armName(&d.Cells[i]))
+	}
+	for _, i := range part {
+		a, b := cell(i)
+		if slices.Contains(d.Cells[i].Labels, "default") {
+			g.rect("standard", sx.at(a)-6, sy.at(b)-6, 12, 12)
+			g.text("label", anchor(sx.at(a), narrow), sx.at(a), sy.at(b)-11, "default")
+		}
+		if d.Verdict.Best != nil && *d.Verdict.Best == i && !d.Verdict.Keep {
+			g.circle("winner", sx.at(a), sy.at(b), 12)
+		}
+	}
+	f := &front{}
+	f.Title = "CPU against " + m.words
+	f.Caption = "Numbered: no other setting is better in CPU, P99 and memory at once. Hollow: another one is. Square: the default."
+	if d.Verdict.Best != nil && !d.Verdict.Keep {
+		f.Caption += " Double ring: the winner."
+	}
+	f.Charts = []template.HTML{g.done()}
+	var cpu, other, memory []*float64
+	for _, i := range best {
+		c := &d.Cells[i]
+		cpu, other, memory = append(cpu, x.of(c)), append(other, c.P99), append(memory, float(c.Peak))
+	}
+	f.Key.add("", numbers)
+	f.Key.key("setting", names)
+	f.Key.add("CPU/op", durations(cpu))
+	f.Key.add("P99", durations(other))
+	f.Key.add("memory", amounts(memory))
+	return f
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"html/template"
+	"math"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// mostPeriods is how many periods of a probe a strip shows, wide and narrow.
+const (
+	mostPeriods   = 25
+	fewestPeriods = 8
+)
+
+// leastPeriod is the kernel's shortest period, 1 ms, with room below; its
+// longest is 1 s (Linux Documentation/scheduler/sched-bwc.rst).
+const leastPeriod = 1e-4
+
+// strips draws when a spinning thread of each setting was held back, with what
+// the stall law says for each period.
+func strips(cells []finding.Cell) *figure {
+	var part []int
+	for _, i := range probed(cells) {
+		if st := cells[i].Stall; st.Period >= leastPeriod && st.Period <= 1 && st.Span >= st.Period && st.Span < 1e6 && len(part) < mostRows {
+			part = append(part, i)
+		}
+	}
+	if len(part) == 0 {
+		return nil
+	}
+	s := newSection(cells, part)
+	s.workload, s.load, s.users, s.memory = false, false, false, false
+	f := &figure{
+		Title: "When a spinning thread is held back",
+		Caption: "Blocks: one thread did not run. Brackets: how long the law T(1\u2212q/N) says it is held back at the end of each period. " +
+			"Vertical lines are one period apart and stand where long gaps end on average, because the kernel does not say when its periods begin.",
+	}
+	f.Charts = []template.HTML{stripChart(&s, cells, wide, mostPeriods, "wide"), stripChart(&s, cells, narrow, fewestPeriods, "narrow")}
+	return f
+}
+
+func stripChart(s *section, cells []finding.Cell, w float64, periods int, class string) template.HTML {
+	const row, left = 66, 4
+	right := w - 4
+	long, desc := 0.0, ""
+	for _, i := range s.cells {
+		st := cells[i].Stall
+		long = max(long, min(st.Span, st.Period*float64(periods)))
+		desc += s.name(&cells[i]) + ": " + stripWords(st) + ". "
+	}
+	height := float64(len(s.cells)*row + 30)
+	d := drawing("strip "+class, w, height, "Gaps of a spinning thread over "+duration(long)+", with the stall law", desc)
+	x := scale{low: 0, high: long, from: left, to: right}
+	for k, i := range s.cells {
+		c := &cells[i]
+		st := c.Stall
+		y := float64(k * row)
+		letters := 60
+		if w < 500 {
+			letters = 20
+		}
+		d.text("name", "start", left, y+14, short(s.name(c), letters))
+		d.text("value", "end", right, y+14, stripWords(st))
+		end := min(st.Span, st.Period*float64(periods), long)
+		d.rect("track", x.at(0), y+32, x.at(end)-x.at(0), 20)
+		phase := phase(st)
+		for n := 0; n <= periods && phase+float64(n)*st.Period <= end; n++ {
+			t := phase + float64(n)*st.Period
+			d.line("grid", x.at(t), y+21, x.at(t), y+55)
+			if st.Law > 0 && st.Law <= st.Period && t-st.Law >= 0 {
+				d.path("law", [][2]float64{{x.at(t - st.Law), y + 29}, {x.at(t - st.Law), y + 24}, {x.at(t), y + 24}, {x.at(t), y + 29}})
+			}
+		}
+		for _, g := range st.Gaps {
+			if !odd(g[0]) && !odd(g[1]) && g[1] > 0 && g[0] < end && g[0]+g[1] > 0 {
+				d.rect("held", x.at(g[0]), y+32, max(x.at(min(g[0]+g[1], end))-x.at(g[0]), .6), 20)
+			}
+		}
+	}
+	step := nice(long / 5)
+	if w < 500 {
+		step = nice(long / 3)
+	}
+	var ticks []float64
+	for k := 0; k < 12 && float64(k)*step <= long*(1+1e-9); k++ {
+		ticks = append(ticks, float64(k)*step)
+	}
+	for k, label := range tickText(ticks, times) {
+		at := x.at(ticks[k])
+		d.line("axis", at, height-26, at, height-21)
+		d.text("tick", anchor(at, w), at, height-7, label)
+	}
+	return d.done()
+}
+
+// stripWords says the law and what was measured.
+func stripWords(st *finding.Stall) string {
+	law := "law: none"
+	if st.Law > 0 {
+		law = "law " + duration(st.Law)
+	}
+	if st.Median == nil {
+		return law + ", measured: none"
+	}
+	return law + ", measured " + duration(*st.Median)
+}
+
+// phase is where in a period long gaps end: the circular mean of the ends of
+// those at least half as long as the law, or as the longest. It is 0 without
+// gaps.
+func phase(st *finding.Stall) float64 {
+	least := st.Law / 2
+	if least == 0 && st.Max != nil {
+		least = *st.Max / 2
+	}
+	var re, im float64
+	for _, g := range st.Gaps {
+		if g[1] >= least && !odd(g[0]) && !odd(g[1]) {
+			a := 2 * math.Pi * (g[0] + g[1]) / st.Period
+			re, im = re+math.Cos(a), im+math.Sin(a)
+		}
+	}
+	if odd(re) || odd(im) || (re == 0 && im == 0) {
+		return 0
+	}
+	a := math.Atan2(im, re)
+	if a < 0 {
+		a += 2 * math.Pi
+	}
+	return a / (2 * math.Pi) * st.Period
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata")
+
+var documents = []struct {
+	name string
+	doc  finding.Document
+}{
+	{"quick", quick()}, {"full", full()}, {"users", rising()}, {"batch", batch()}, {"tune", searched()},
+	{"empty-bench", &finding.Bench{Head: finding.NewHead(finding.KindBench)}},
+	{"empty-tune", &finding.Tune{Head: finding.NewHead(finding.KindTune)}},
+}
+
+// golden compares with a file of testdata, or rewrites it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; go test -update rewrites it:\n%s", file, got)
+	}
+}
+
+// TestSaved: a document read back from its JSON is rendered the same.
+func TestSaved(t *testing.T) {
+	for _, d := range documents {
+		t.Run(d.name, func(t *testing.T) {
+			data, err := finding.Encode(d.doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, d.name+".json", data)
+			again, err := finding.Decode(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, render := range renderers {
+				var a, b bytes.Buffer
+				if err := errors.Join(render(&a, d.doc), render(&b, again)); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(a.Bytes(), b.Bytes()) {
+					t.Errorf("%s differs after saving", name)
+				}
+			}
+		})
+	}
+}
+
+var renderers = map[string]func(io.Writer, finding.Document) error{"text": Text, "page": HTML, "benchmarks": Benchfmt, "JSON": JSON}
+
+func TestText(t *testing.T) {
+	for _, d := range documents {
+		t.Run(d.name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := Text(&b, d.doc); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, d.name+".txt", b.Bytes())
+			for line := range bytes.Lines(b.Bytes()) {
+				if n := utf8.RuneCount(bytes.TrimRight(line, "\n")); n > width {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+		})
+	}
+}
+
+func TestHTML(t *testing.T) {
+	for _, d := range documents {
+		t.Run(d.name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := HTML(&b, d.doc); err != nil {
+				t.Fatal(err)
+			}
+			// The data is the golden JSON, and too long to hold twice.
+			page := regexp.MustCompile(`base64,[^"]*`).ReplaceAll(b.Bytes(), []byte("base64,DATA"))
+			page = regexp.MustCompile(`(?s)(<pre class="json"[^>]*>).*?</pre>`).ReplaceAll(page, []byte("${1}DATA</pre>"))
+			golden(t, d.name+".html", page)
+		})
+	}
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// hostile is text that wants out of wherever it is put.
+const hostile = "</pre></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`\x1b[31mred\x07\nBenchmarkEvil 1 1 ns/op\u202e --> ]]> {{.}} "
+
+// poisoned is a document with such text in every field that has any.
+func poisoned(t testing.TB, d finding.Document) finding.Document {
+	t.Helper()
+	evil := strings.NewReplacer("http", hostile, "./orders", hostile, "default", "default"+hostile, "linux", hostile, "GOGC", "GOGC"+hostile,
+		"winner", hostile, "baseline", hostile, "snug bench", hostile, "generator late", hostile, "keep", hostile)
+	poison(d, evil)
+	return d
+}
+
+// elements are what a page is made of.
+var elements = strings.Fields("html head meta title style body main header footer section h1 h2 h3 p span ul li div pre code dl dt dd a details summary " +
+	"table thead tbody tr th td figure figcaption svg desc line rect circle path text")
+
+// sound checks that a page has no element that its template does not have, and
+// that its drawings are well formed.
+func sound(t testing.TB, page []byte) {
+	t.Helper()
+	page = bytes.ReplaceAll(page, []byte("<!DOCTYPE html>"), nil)
+	for _, tag := range regexp.MustCompile(`<[^>]*>`).FindAll(page, -1) {
+		m := regexp.MustCompile(`^</?([a-z0-9]+)[ />]`).FindSubmatch(tag)
+		if m == nil || !slices.Contains(elements, string(m[1])) {
+			t.Errorf("the page has the element %s", short(string(tag), 200))
+		}
+		if bytes.Contains(tag, []byte(" src=")) || regexp.MustCompile(` on[a-z]+=`).Match(regexp.MustCompile(`"[^"]*"`).ReplaceAll(tag, nil)) {
+			t.Errorf("the page has %s", short(string(tag), 200))
+		}
+		if m := regexp.MustCompile(` href="([^"]*)`).FindSubmatch(tag); m != nil && !bytes.HasPrefix(m[1], []byte("data:application/json;base64,")) {
+			t.Errorf("the page links %s", short(string(tag), 200))
+		}
+	}
+	if style, _, _ := bytes.Cut(page, []byte("</style>")); bytes.Contains(style, []byte("url(")) || bytes.Contains(style, []byte("@import")) {
+		t.Error("the style sheet asks for something")
+	}
+	for rest := string(page); ; {
+		_, after, ok := strings.Cut(rest, "<svg ")
+		if !ok {
+			break
+		}
+		drawing, tail, _ := strings.Cut(after, "</svg>")
+		rest = tail
+		drawing = "<svg " + drawing + "</svg>"
+		if err := xml.Unmarshal([]byte(drawing), new(struct{ XMLName xml.Name })); err != nil {
+			t.Errorf("a drawing is not well formed: %v in %s", err, short(drawing, 200))
+		}
+		if strings.Contains(drawing, "NaN") || strings.Contains(drawing, "Inf") {
+			t.Errorf("a drawing has a coordinate that is none: %s", short(drawing, 400))
+		}
+	}
+}
+
+// renderAll renders a document in every form and checks what holds for all of
+// them.
+func renderAll(t testing.TB, d finding.Document) {
+	t.Helper()
+	for name, render := range renderers {
+		var b bytes.Buffer
+		if err := render(&b, d); err != nil {
+			if name == "text" {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue // numbers that JSON does not have
+		}
+		switch name {
+		case "text":
+			for line := range strings.Lines(b.String()) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width && !free(line) {
+					t.Errorf("%d columns: %s", n, line)
+				}
+				if strings.ContainsFunc(strings.TrimRight(line, "\n"), unprintable) {
+					t.Errorf("a terminal would obey %q", line)
+				}
+			}
+		case "page":
+			sound(t, b.Bytes())
+		}
+	}
+}
+
+// free lines may be as long as they are: who pastes them wants them whole.
+func free(line string) bool {
+	return strings.HasPrefix(line, "next: ") || strings.HasPrefix(line, "warning: ") || strings.HasPrefix(line, "unknown: ") ||
+		strings.HasPrefix(line, "export ") || strings.HasPrefix(line, "ENV ") || strings.HasPrefix(line, "  value: ")
+}
+
+func TestHostileText(t *testing.T) {
+	for _, d := range []finding.Document{quick(), full(), rising(), batch(), searched()} {
+		d := poisoned(t, d)
+		renderAll(t, d)
+		results, _ := readBench(t, d)
+		for _, r := range results {
+			if !strings.HasPrefix(string(r.Name), "Snug/") {
+				t.Errorf("a benchmark named %s", r.Name)
+			}
+		}
+	}
+}
+
+// TestOddNumbers: nothing that a number can be makes a renderer fail, hang or
+// draw outside of the page.
+func TestOddNumbers(t *testing.T) {
+	for _, x := range []float64{0, -1, 1e-300, 1e300, -1e300, 5e-324, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		t.Run(fmt.Sprint(x), func(t *testing.T) {
+			for _, d := range []finding.Document{quick(), full(), rising(), batch(), searched()} {
+				flood(d, x)
+				renderAll(t, d)
+			}
+		})
+	}
+}
+
+// TestHoles: a document that has lost any of its parts is still rendered.
+func TestHoles(t *testing.T) {
+	d := quick()
+	d.Cells = append(d.Cells, finding.Cell{})
+	d.Cells[0].Stall = &finding.Stall{}
+	d.Cells[1].Latency = &finding.Histogram{Seconds: []float64{1}}
+	d.Comparisons = append(d.Comparisons, finding.Comparison{Cell: 99, Baseline: -1, Metric: "rps"}, finding.Comparison{Metric: "unheard of", Word: "odd"})
+	d.Verdict.Best = ptr(99)
+	renderAll(t, d)
+	s := searched()
+	s.Front, s.Stages[1].Kept = []int{-1, 99, 3, 3}, []int{-7, 99}
+	s.Space[0].Values, s.Effects[0].Ratio = nil, 0
+	s.Confirm.Comparisons[0].Cell = 5
+	s.Verdict.Best = ptr(-3)
+	renderAll(t, s)
+	renderAll(t, &finding.Tune{Confirm: &finding.Confirm{}, Environment: &finding.Environment{}, Cells: make([]finding.Cell, 3), Front: []int{0}})
+	renderAll(t, &finding.Bench{Cells: make([]finding.Cell, 30)})
+}
+
+// FuzzDocument: whatever decodes is rendered.
+func FuzzDocument(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("%d seeds, %v", len(files), err)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte(`{"snug":"v1","kind":"bench","cells":[{"load":" users","stall":{"gaps":[[0,0]],"period_seconds":1e-300,"span_seconds":1e300}}]}`))
+	f.Add([]byte(`{"snug":"v1","kind":"tune","cells":[{},{}],"front":[0,1],"stages":[{"kept":[5]}],"effects":[{"knob":"<b>","ratio":1e300}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := finding.Decode(data)
+		if err != nil {
+			return
+		}
+		switch d.(type) {
+		case *finding.Bench, *finding.Tune:
+			renderAll(t, d)
+		}
+	})
+}

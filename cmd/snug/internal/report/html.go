@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
+	"typeset": typeset,
+}).ParseFS(pageFiles, "page/*.tmpl"))
+
+// HTML writes an experiment as one page that needs nothing else: no script, no
+// font, no request. It reads on a phone, in the dark and in print.
+func HTML(w io.Writer, d finding.Document) error {
+	var v *view
+	switch d := d.(type) {
+	case *finding.Bench:
+		v = benchView(d)
+	case *finding.Tune:
+		v = tuneView(d)
+	default:
+		return fmt.Errorf("no page for a document of type %T", d)
+	}
+	style, err := pageFiles.ReadFile("page/style.css")
+	if err != nil {
+		return err
+	}
+	v.Style = template.CSS(style)
+	if err := v.embed(d); err != nil {
+		return err
+	}
+	return pageTemplate.Execute(w, v)
+}
+
+// view is a page as its template needs it: text that is not escaped yet, and
+// drawings.
+type view struct {
+	Style   template.CSS
+	Kind    string
+	Title   string
+	Stamps  []string
+	Verdict string
+	Facts   []string
+	Parts   []part
+	Environ []form
+	Notes   []string
+	Faults  []string // warnings and what is unknown
+	How     []fact
+	Runs    table
+	Next    string
+	Version string
+
+	File string       // name of the download
+	Data template.URL // data: URL of the document
+	JSON string       // the same to read; "" when it is long
+	Size string
+}
+
+// part is a chapter: tables, drawings, in this order.
+type part struct {
+	Title   string
+	Intro   string
+	Tables  []table
+	Figures []figureView
+}
+
+type figureView struct {
+	*figure
+	Grid bool  // its drawings stand side by side
+	Key  table // what the numbers in it mean
+}
+
+type fact struct{ Name, Text string }
+
+// table is a grid by rows.
+type table struct {
+	Caption string
+	Head    []cellView
+	Rows    [][]cellView
+}
+
+type cellView struct {
+	Text string
+	Class,
+	Scope string
+}
+
+// tableOf turns a grid around. Words of a comparison stand out by weight and a
+// sign, never by colour alone.
+func tableOf(caption string, g grid) table {
+	t := table{Caption: caption}
+	rows := 0
+	for _, c := range g.columns {
+		class := ""
+		if c.text {
+			class = "text"
+		}
+		t.Head = append(t.Head, cellView{Text: c.head, Class: class, Scope: "col"})
+		rows = max(rows, len(c.cells))
+	}
+	for r := range rows {
+		row := make([]cellView, len(g.columns))
+		for i, c := range g.columns {
+			v := cellView{Text: c.cells[r]}
+			if c.text {
+				v.Class = "text"
+			}
+			if c.key {
+				v.Scope = "row"
+			}
+			switch {
+			case strings.HasSuffix(v.Text, "] "+finding.Better), strings.HasSuffix(v.Text, "% "+finding.Better):
+				v.Class += " better"
+			case strings.HasSuffix(v.Text, "] "+finding.Worse), strings.HasSuffix(v.Text, "% "+finding.Worse):
+				v.Class += " worse"
+			case v.Text == none, v.Text == "~", v.Text == "baseline":
+				v.Class += " quiet"
+			}
+			row[i] = v
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// typeset makes of hyphens before digits the minus that figures deserve, and
+// keeps a number and its unit together.
+func typeset(s string) string {
+	r := []rune(s)
+	for i := range r {
+		switch {
+		case r[i] == '-' && i+1 < len(r) && digit(r[i+1]) && (i == 0 || r[i-1] == ' ' || r[i-1] == '['):
+			r[i] = '−'
+		case r[i] == ' ' && i > 0 && digit(r[i-1]) && i+1 < len(r) && (r[i+1] == '%' || unitStart(r[i+1:])):
+			r[i] = '\u00a0'
+		}
+	}
+	return string(r)
+}
+
+func digit(r rune) bool { return r >= '0' && r <= '9' }
+
+// unitStart reports whether a unit begins here.
+func unitStart(r []rune) bool {
+	end := len(r)
+	for i, c := range r {
+		if c == ' ' || c == ',' || c == ']' || c == ';' {
+			end = i
+			break
+		}
+	}
+	switch string(r[:end]) {
+	case "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "k", "M", "G", "CPU", "CPUs":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// sentence begins a text with a capital; names of programs and variables keep
+// theirs, being no words.
+func sentence(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	word, _, _ := strings.Cut(s, " ")
+	if !unicode.IsLower(r) || strings.ContainsAny(word, "/=._;") {
+		return s
+	}
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+// facts are the few that stand below the verdict.
+func facts(s *finding.Setup) []string {
+	var f []string
+	if s.Rounds > 0 {
+		rounds := plural(s.Rounds, "round")
+		if s.Window > 0 {
+			rounds += " of " + duration(s.Window)
+		}
+		f = append(f, rounds)
+	}
+	if s.Seconds > 0 {
+		f = append(f, whole(s.Seconds)+" in all")
+	}
+	m := &s.Machine
+	if m.CPUs > 0 {
+		f = append(f, plural(m.CPUs, "CPU")+" here")
+	}
+	if m.Go != "" {
+		f = append(f, Clean(m.Go))
+	}
+	if !s.Started.IsZero() {
+		f = append(f, s.Started.UTC().Format("2 January 2006"))
+	}
+	return f
+}
+
+// how says how it was measured, in plain words.
+func how(s *finding.Setup, cells []finding.Cell) []fact {
+	var f []fact
+	add := func(name, text string) {
+		if text != "" {
+			f = append(f, fact{name, text})
+		}
+	}
+	switch {
+	case len(s.Command) > 0:
+		add("Program", Clean(strings.Join(s.Command, " ")))
+	case s.URL != "":
+		add("Service", Clean(s.URL))
+	}
+	design := "Each run is a fresh process in a fresh cgroup. A round holds every setting once, in an order shuffled by the seed, and settings are compared within rounds."
+	if s.NoLimit {
+		design = "Each run is a fresh process without any quota. A round holds every setting once, in an order shuffled by the seed, and settings are compared within rounds."
+	}
+	add("Design", design)
+	rounds := plural(s.Rounds, "round") + " planned"
+	if s.Window > 0 {
+		rounds += ", each measured for " + duration(s.Window)
+	}
+	if s.WarmUp > 0 {
+		rounds += " after a warm-up of " + duration(s.WarmUp)
+	}
+	add("Rounds", rounds)
+	add("Numbers", "A cell of a table is the median of its valid rounds; P99.9 is of all rounds together. An interval is exact, from order statistics"+confidence(cells)+
+		". Differences are of paired rounds (Hodges-Lehmann, Wilcoxon, Holm).")
+	repeats := "none"
+	if s.Repeated+s.Excluded > 0 {
+		repeats = fmt.Sprintf("%s repeated, %s left out", plural(s.Repeated, "run"), plural(s.Excluded, "run"))
+	}
+	add("Runs that did not count", repeats)
+	for _, c := range s.Capacities {
+		add("Capacity", fmt.Sprintf("%s with %s: the default served %s/s; loads in %% are of it", Clean(c.Workload), quota(c.Quota), rate(c.RPS)))
+	}
+	add("Load generator", generator(s, cells))
+	way := Clean(s.Machine.CgroupWay)
+	if s.NoLimit {
+		way = "none: no quota was enforced"
+	}
+	add("Cgroups", way)
+	add("Machine", machine(&s.Machine))
+	add("Seed", strconv.FormatUint(s.Seed, 10)+" (order, arrivals, bootstrap)")
+	if !s.Started.IsZero() {
+		add("Started", s.Started.UTC().Format("2006-01-02 15:04:05 UTC")+", took "+whole(s.Seconds))
+	}
+	return f
+}
+
+// confidence is that of the intervals, where they all have the same.
+func confidence(cells []finding.Cell) string {
+	low, high := 2.0, 0.0
+	for i := range cells {
+		for _, iv := range cells[i].Intervals {
+			low, high = min(low, iv.Confidence), max(high, iv.Confidence)
+		}
+	}
+	switch {
+	case low > high || odd(low) || odd(high):
+		return ""
+	case share(low) == share(high):
+		return ", with a confidence of " + share(low)
+	}
+	return ", with a confidence of " + share(low) + " to " + share(high)
+}
+
+// generator says how late requests were.
+func generator(s *finding.Setup, cells []finding.Cell) string {
+	late, worst, n := 0.0, 0.0, 0
+	for i := range cells {
+		for k := range cells[i].Rounds {
+			if r := &cells[i].Rounds[k]; r.Generator != nil && r.Invalid == "" {
+				if a, b := r.Generator.LatenessP99, r.Generator.LatenessMax; a != nil && b != nil {
+					late, worst, n = max(late, *a), max(worst, *b), n+1
+				}
+			}
+		}
+	}
+	var parts []string
+	if s.Machine.Generator != "" {
+		parts = append(parts, "outside of the cgroup, "+Clean(s.Machine.Generator))
+	}
+	if n > 0 {
+		parts = append(parts, "a request left at most "+duration(late)+" late (P99 of the latest run), "+duration(worst)+" at worst")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func machine(m *finding.Machine) string {
+	var parts []string
+	for _, v := range []string{m.OS + "/" + m.Arch, m.Kernel, m.CPUModel} {
+		if strings.Trim(v, "/") != "" {
+			parts = append(parts, Clean(v))
+		}
+	}
+	if m.CPUs > 0 {
+		parts = append(parts, plural(m.CPUs, "CPU")+" that may be used")
+	}
+	if m.Memory > 0 {
+		parts = append(parts, size(m.Memory)+" of memory")
+	}
+	if m.Go != "" {
+		parts = append(parts, "the program built with "+Clean(m.Go))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mostRuns is how many raw runs the page lists; the download has all.
+const mostRuns = 400
+
+// runsTable lists every run in the order of rounds, also what did not count.
+func runsTable(cells []finding.Cell) table {
+	type run struct {
+		cell *finding.Cell
+		*finding.Run
+	}
+	var all []run
+	for i := range cells {
+		for k := range cells[i].Rounds {
+			all = append(all, run{&cells[i], &cells[i].Rounds[k]})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b run) int {
+		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Round, b.Round), cmp.Compare(a.Order, b.Order), cmp.Compare(a.Try, b.Try))
+	})
+	caption := plural(len(all), "run")
+	if len(all) > mostRuns {
+		all = all[:mostRuns]
+		caption = fmt.Sprintf("The first %d of %s; the download has all", mostRuns, caption)
+	}
+	var names, loads, rounds, notes []string
+	for _, r := range all {
+		names, loads = append(names, armName(r.cell)), append(loads, Clean(r.cell.Workload)+", "+quota(r.cell.Quota)+", "+Clean(r.cell.Load))
+		rounds = append(rounds, fmt.Sprintf("%d.%d", r.Round+1, r.Order+1))
+		note := "valid"
+		if r.Invalid != "" {
+			note = "not counted: " + Clean(r.Invalid)
+		}
+		if r.Try > 0 {
+			note += fmt.Sprintf(" (repetition %d)", r.Try)
+		}
+		notes = append(notes, note)
+	}
+	var g grid
+	g.key("round", rounds)
+	g.text("setting", names)
+	g.text("where", loads)
+	for i := range metrics {
+		m := &metrics[i]
+		if m.run == nil {
+			continue
+		}
+		values := make([]*float64, len(all))
+		for k, r := range all {
+			values[k] = m.run(r.Run)
+		}
+		if column := m.print(values); measured(column) {
+			g.add(m.head, column)
+		}
+	}
+	g.text("counts", notes)
+	if len(all) == 0 {
+		return table{}
+	}
+	return tableOf(caption, g)
+}
+
+// readable is up to how many bytes of JSON a page shows besides the download.
+const readable = 256 << 10
+
+// embed puts the document itself into the page.
+func (v *view) embed(d finding.Document) error {
+	data, err := finding.Encode(d)
+	if err != nil {
+		return err
+	}
+	v.Data = template.URL("data:application/json;base64," + base64.StdEncoding.EncodeToString(data))
+	v.Size = size(int64(len(data)))
+	if len(data) <= readable {
+		v.JSON = string(data)
+	}
+	return nil
+}

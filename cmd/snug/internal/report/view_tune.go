@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+func tuneView(d *finding.Tune) *view {
+	v := newView("tune", &d.Setup, &d.Verdict)
+	if e := d.Environment; e != nil {
+		v.Environ = forms(e)
+	}
+	if d.Confirm != nil {
+		cells := confirmed(d.Confirm)
+		s := newSection(cells, []int{0, 1})
+		p := sectionView(&s, cells, d.Confirm.Comparisons, kindsOf([]finding.Cell{d.Confirm.Default, d.Confirm.Winner}), false)
+		p.Title, p.Intro = "Confirmed on fresh rounds", sentence(s.title)+"."
+		v.Parts = append(v.Parts, p)
+	}
+	compromises := part{Title: "Compromises"}
+	if f := paretoFront(d); f != nil {
+		compromises.Figures = append(compromises.Figures, figureView{figure: &f.figure, Key: tableOf("The numbered settings", f.Key)})
+	}
+	if f := mainEffects(d); f != nil {
+		compromises.Figures = append(compromises.Figures, figureView{figure: f, Grid: true})
+	}
+	if len(compromises.Figures) > 0 {
+		v.Parts = append(v.Parts, compromises)
+	}
+	search := part{Title: "The search", Intro: sentence(searchedFor(d)) + "."}
+	if len(d.Space) > 0 {
+		search.Tables = append(search.Tables, tableOf("Values tried", space(d)))
+	}
+	if len(d.Pruned) > 0 {
+		search.Tables = append(search.Tables, tableOf("Left out", pruned(d)))
+	}
+	if len(d.Stages) > 0 {
+		search.Tables = append(search.Tables, tableOf("Stages", stages(d)))
+	}
+	if s, ok := candidates(d); ok {
+		search.Tables = append(search.Tables, tableOf(fmt.Sprintf("The best %d of %s, by the stage they reached. Their numbers chose them, so they flatter.",
+			len(s.cells), plural(len(d.Cells), "setting")), s.figures(d.Cells)))
+	}
+	v.Parts = append(v.Parts, search)
+	v.notes(&d.Setup, tuneNotes(d))
+	v.faults(d.Warnings, d.Unknown)
+	v.Next = d.Next
+	cells := d.Cells
+	if d.Confirm != nil {
+		cells = append(cells[:len(cells):len(cells)], confirmed(d.Confirm)...)
+	}
+	v.How = how(&d.Setup, cells)
+	v.Runs = runsTable(cells)
+	return v
+}
+
+func pruned(d *finding.Tune) grid {
+	var what, why []string
+	for _, x := range d.Pruned {
+		what, why = append(what, Clean(x.What)), append(why, Clean(x.Why))
+	}
+	var g grid
+	g.key("setting", what)
+	g.text("why", why)
+	return g
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runner does one run of an experiment: a fresh process in a fresh
+// cgroup, loaded, counted and gone. It joins cgrun, load and workload.
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/load"
+	"github.com/snug-go/snug/cmd/snug/internal/workload"
+)
+
+// Saturated is the number of connections of a saturating closed loop.
+const Saturated = 32
+
+// settle is the pause between warm-up and window, in which queues empty and a
+// throttled group gets its quota back.
+const settle = 150 * time.Millisecond
+
+// A Runner does the runs of one experiment. It implements experiment.Runner.
+type Runner struct {
+	Self string // snug's own executable: built-in workloads and the load generator
+
+	// Command is the program to measure, with its arguments; nil for a built-in
+	// workload and for a URL that somebody else serves.
+	Command []string
+	Dir     string   // where it starts; "" is here
+	Env     []string // its environment before the knobs; nil is this process's
+
+	// Request is what is asked of a service: URLs, method, body.
+	Request load.Plan
+	// Ready is how long a service may take until it listens.
+	Ready time.Duration
+
+	WarmUp time.Duration // discarded
+	Window time.Duration // measured
+	Probe  time.Duration // of the stall probe of built-in workloads; 0: none
+
+	Users    int  // of a saturating closed loop; 0: Saturated
+	RealTime bool // the load generator becomes SCHED_FIFO
+	Own      bool // no cgroup is made: the container's own limits hold
+	NoLimit  bool // no cgroup is made, and nothing is enforced
+	Trace    bool // ask a user's program for a GC trace on its stderr
+}
+
+// Run does one run.
+func (r *Runner) Run(ctx context.Context, t experiment.Trial) (finding.Run, error) {
+	run := finding.Run{
+		Arm: t.Arm, Round: t.Round, Order: t.Order, Try: t.Try, Seed: t.Seed, Started: time.Now().UTC(),
+	}
+	if err := ctx.Err(); err != nil {
+		return run, err
+	}
+	var err error
+	switch {
+	case len(r.Command) > 0 && t.Arm.Load == LoadBatch:
+		err = r.batch(ctx, t, &run)
+	case len(r.Command) == 0 && len(r.Request.URLs) > 0:
+		err = r.remote(ctx, t, &run)
+	case len(r.Command) > 0 || workload.IsService(t.Arm.Workload):
+		err = r.service(ctx, t, &run)
+	default:
+		err = r.self(ctx, t, &run)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return run, err
+}
+
+// The loads that are not a number.
+const (
+	LoadSaturated = "saturated" // closed loop, as fast as it goes
+	LoadBatch     = "batch"     // one run of fixed work
+	LoadSelf      = "self"      // the workload drives itself
+)
+
+// Users returns the number of a load such as "30 users".
+func Users(load string) (int, bool) {
+	n, ok := strings.CutSuffix(load, " users")
+	if !ok {
+		return 0, false
+	}
+	users, err := strconv.Atoi(n)
+	return users, err == nil && users > 0
+}
+
+// plan is the load of a trial.
+func (r *Runner) plan(t experiment.Trial, urls []string) load.Plan {
+	p := r.Request
+	p.URLs, p.Seed, p.RealTime = urls, t.Seed, r.RealTime
+	p.Warm, p.Window = r.WarmUp, r.Window
+	users, isUsers := Users(t.Arm.Load)
+	switch {
+	case isUsers:
+		p.Kind, p.Connections = load.Closed, users
+	case t.Arm.Load == LoadSaturated:
+		p.Kind, p.Connections = load.Closed, Saturated
+		if r.Users > 0 {
+			p.Connections = r.Users
+		}
+	default:
+		p.Kind, p.Rate, p.Connections = load.Open, t.Rate, 0
+	}
+	return p
+}
+
+// served fills in what the load generator saw.
+func served(run *finding.Run, res load.Result, open bool) {
+	run.Window, run.Ops, run.Errors, run.Error = res.Window, res.Ops, res.Errors, res.FirstError
+	run.P50, run.P95, run.P99, run.Max = res.P50, res.P95, res.P99, res.Max
+	if len(res.Latency.Counts) > 0 {
+		run.Latency = (*finding.Histogram)(&res.Latency)
+	}
+	rps := res.RPS
+	run.RPS = &rps
+	run.Generator = &finding.Generator{
+		LatenessP99: res.LatenessP99, LatenessMax: res.LatenessMax, CPU: res.CPUSeconds, Policy: res.Policy,
+	}
+	if open {
+		offered := float64(res.Sent) / res.Window
+		run.Offered = &offered
+		run.Invalid = late(res)
+	}
+}
+
+// maxLateness is how late a generator may be at the 99th percentile before its
+// run does not count: 1 ms, or 5 % of the latency measured where that is more.
+const maxLateness = 0.001
+
+func late(res load.Result) string {
+	allowed := maxLateness
+	if res.P99 != nil {
+		allowed = max(allowed, *res.P99/20)
+	}
+	if res.LatenessP99 == nil || *res.LatenessP99 <= allowed {
+		return ""
+	}
+	return fmt.Sprintf("the load generator was late: %.1f ms at the 99th percentile", *res.LatenessP99*1000)
+}
+
+func (r *Runner) base() []string {
+	if r.Env != nil {
+		return r.Env
+	}
+	return os.Environ()
+}
