@@ -4,7 +4,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,29 +78,10 @@ func answer(v *finding.BenchVerdict) string {
 // figures is the table of what was measured.
 func (s *section) figures(cells []finding.Cell) grid {
 	g := s.keys(cells, true)
-	batch := false
-	for _, i := range s.cells {
-		batch = batch || cells[i].Wall != nil
-	}
 	for i := range metrics {
 		m := &metrics[i]
-		switch m.key {
-		case "stw_total_seconds", "stw_max_seconds", "peak_heap_bytes":
-			if !batch {
-				continue // the collector is what a batch is measured for; a service has GC/s
-			}
-		case "memory_peak_bytes":
-			if !batch && !s.varies(cells) {
-				continue
-			}
-		case "error_ratio":
-			if !s.any(cells, func(c *finding.Cell) bool { return c.ErrorRate != nil && *c.ErrorRate > 0 }) {
-				continue
-			}
-		case "p95_seconds":
-			if !s.users && s.any(cells, func(c *finding.Cell) bool { return c.P99 != nil }) {
-				continue
-			}
+		if !s.shows(cells, m.key) {
+			continue
 		}
 		values := make([]*float64, len(s.cells))
 		for k, i := range s.cells {
@@ -124,6 +104,31 @@ func (s *section) figures(cells []finding.Cell) grid {
 		g.add("OOM kills", each(values, number))
 	}
 	return g
+}
+
+// shows reports whether a metric belongs into the tables of a section.
+func (s *section) shows(cells []finding.Cell, key string) bool {
+	batch := s.any(cells, func(c *finding.Cell) bool { return c.Wall != nil })
+	switch key {
+	case "p50_seconds", "p99_seconds", "p999_seconds":
+		return s.open(cells)
+	case "p95_seconds":
+		return s.users || s.open(cells) && !s.any(cells, func(c *finding.Cell) bool { return c.P99 != nil })
+	case "stw_total_seconds", "stw_max_seconds", "peak_heap_bytes":
+		return batch // the collector is what a batch is measured for; a service has GC/s
+	case "memory_peak_bytes":
+		return batch || s.varies(cells)
+	case "error_ratio":
+		return s.any(cells, func(c *finding.Cell) bool { return c.ErrorRate != nil && *c.ErrorRate > 0 })
+	}
+	return true
+}
+
+// open reports whether a section's latencies say something about a service. In
+// a saturated closed loop callers wait for each other: by Little's law their
+// number over the throughput, whatever the service is like.
+func (s *section) open(cells []finding.Cell) bool {
+	return s.any(cells, func(c *finding.Cell) bool { return c.Load != "saturated" })
 }
 
 func (s *section) any(cells []finding.Cell, is func(*finding.Cell) bool) bool {
@@ -165,11 +170,11 @@ func (s *section) differences(cells []finding.Cell, all []finding.Comparison) (g
 	return g, true
 }
 
-// comparisons are those between cells of the section.
+// comparisons are those between cells of the section, of what its tables show.
 func (s *section) comparisons(cells []finding.Cell, all []finding.Comparison) []finding.Comparison {
 	var mine []finding.Comparison
 	for _, c := range all {
-		if known(cells, c) && slices.Contains(s.cells, c.Cell) {
+		if known(cells, c) && slices.Contains(s.cells, c.Cell) && s.shows(cells, c.Metric) {
 			mine = append(mine, c)
 		}
 	}
@@ -218,10 +223,10 @@ func against(cells []finding.Cell, s *section, all []finding.Comparison) string 
 		}
 		least, most = min(least, c.Pairs), max(most, c.Pairs)
 	}
-	pairs := strconv.Itoa(most)
+	pairs := plural(most, "paired round")
 	if least != most {
-		pairs = fmt.Sprintf("%d to %d", least, most)
+		pairs = strconv.Itoa(least) + " to " + pairs
 	}
 	return "against " + short(strings.Join(names, "; "), 30) + ", " + pairs +
-		" paired rounds: difference [interval]; ~ no difference shown"
+		": difference [interval]; ~ no difference shown"
 }

@@ -21,19 +21,21 @@ func benchNotes(d *finding.Bench) []string {
 	for i := range d.Cells {
 		c := &d.Cells[i]
 		tails = tails || c.P99 != nil && c.Load != "saturated"
-		saturated = saturated || c.Load == "saturated"
+		saturated = saturated || c.P99 != nil && c.Load == "saturated"
 		batch = batch || c.Wall != nil || c.Load == "batch"
 		_, ok := users(c.Load)
 		closed = closed || ok
 	}
-	switch {
-	case closed:
+	if closed {
 		notes = append(notes, "what a closed loop hides: each user waits for an answer before asking again, so a stall also stops "+
 			"the questions; real visitors keep coming. Compare latencies under --load, where requests come at their own time")
-	case !tails && !batch && len(d.Cells) > 0:
+	}
+	said := slices.ContainsFunc(d.Verdict.Cannot, func(c string) bool { return strings.Contains(c, "--full") })
+	if !closed && !tails && !batch && !said && len(d.Cells) > 0 {
 		notes = append(notes, "tails (P99, P99.9) are not measured here; use --full")
-	case tails && saturated:
-		notes = append(notes, "latencies of a saturated closed loop are queueing among its own callers, not service quality; read those of the open loops")
+	}
+	if saturated {
+		notes = append(notes, "latencies of a saturated closed loop are left out: its callers queue behind each other, which says nothing about the service")
 	}
 	return append(notes, common(&d.Setup, d.Verdict.Cannot)...)
 }
@@ -50,7 +52,7 @@ func early(s *finding.Setup) []string {
 func common(s *finding.Setup, cannot []string) []string {
 	var notes []string
 	for _, c := range cannot {
-		notes = append(notes, "cannot be shown here: "+Clean(c))
+		notes = append(notes, Clean(c))
 	}
 	if s.Repeated > 0 {
 		notes = append(notes, plural(s.Repeated, "run")+" did not count and "+were(s.Repeated)+" done again")
@@ -71,28 +73,40 @@ func were(n int) string {
 // notShown says where no difference is shown and how many rounds would show one.
 func (s *section) notShown(cells []finding.Cell, all []finding.Comparison, several bool) []string {
 	mine := s.comparisons(cells, all)
-	var notes []string
+	type group struct {
+		names, metrics []string
+		need           int
+	}
+	var groups []group
 	for _, key := range compared(mine) {
-		var names []string
-		need := 0
+		g := group{metrics: []string{called(key)}}
 		for _, c := range mine {
 			if c.Metric != key || c.Word != finding.NotShown {
 				continue
 			}
-			names = append(names, s.name(&cells[c.Cell]))
+			g.names = append(g.names, s.name(&cells[c.Cell]))
 			if c.NeedN != nil {
-				need = max(need, *c.NeedN)
+				g.need = max(g.need, *c.NeedN)
 			}
 		}
-		if len(names) == 0 {
+		if len(g.names) == 0 {
 			continue
 		}
-		text := "not shown: a difference in " + called(key) + " of " + few(names)
+		same := slices.IndexFunc(groups, func(h group) bool { return h.need == g.need && slices.Equal(h.names, g.names) })
+		if same < 0 {
+			groups = append(groups, g)
+		} else {
+			groups[same].metrics = append(groups[same].metrics, g.metrics...)
+		}
+	}
+	var notes []string
+	for _, g := range groups {
+		text := "not shown: a difference in " + strings.Join(g.metrics, ", ") + " of " + few(g.names)
 		if several {
 			text += " (" + short(s.brief, 60) + ")"
 		}
-		if need > 0 {
-			text += fmt.Sprintf("; needs n = %d rounds", need)
+		if g.need > 0 {
+			text += fmt.Sprintf("; needs n = %d rounds", g.need)
 		}
 		notes = append(notes, text)
 	}

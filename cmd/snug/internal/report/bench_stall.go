@@ -92,6 +92,10 @@ func stallLaw(cells []finding.Cell) string {
 	if most == nil || most.Law == 0 {
 		return text
 	}
-	return text + "; with " + plural(most.Threads, "thread") + " and T = " + duration(most.Period) + " that is " +
+	text += "; with " + plural(most.Threads, "thread") + " and T = " + duration(most.Period) + " that is " +
 		duration(most.Law) + ", and the median of the periods' longest gaps measured is " + duration(*most.Median)
+	if r := *most.Median / most.Law; r < .75 || r > 1.25 {
+		text += "; so far apart, other programs probably had the CPUs"
+	}
+	return text
 }

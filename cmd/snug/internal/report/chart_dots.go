@@ -43,9 +43,7 @@ func dots(s *section, cells []finding.Cell, m *metric, kind map[string]int, base
 		if iv, ok := cells[i].Intervals[m.key]; ok {
 			values = append(values, iv.Low, iv.High)
 		}
-		for _, r := range valid(m, &cells[i]) {
-			values = append(values, r)
-		}
+		values = append(values, valid(m, &cells[i])...)
 	}
 	if len(part) == 0 {
 		return nil

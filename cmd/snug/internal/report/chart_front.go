@@ -88,7 +88,7 @@ func paretoFront(d *finding.Tune) *front {
 	f.Title = "CPU against " + m.words
 	f.Caption = "Numbered: no other setting is better in CPU, P99 and memory at once. Hollow: another one is. Square: the default."
 	if d.Verdict.Best != nil && !d.Verdict.Keep {
-		f.Caption += " Double ring: the winner."
+		f.Caption += " Ring: the winner."
 	}
 	f.Charts = []template.HTML{g.done()}
 	var cpu, other, memory []*float64

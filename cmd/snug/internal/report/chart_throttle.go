@@ -43,8 +43,8 @@ func strips(cells []finding.Cell) *figure {
 }
 
 func stripChart(s *section, cells []finding.Cell, w float64, periods int, class string) template.HTML {
-	const row, left = 66, 4
-	right := w - 4
+	const row, left = 66, 2
+	right := w - 2
 	long, desc := 0.0, ""
 	for _, i := range s.cells {
 		st := cells[i].Stall

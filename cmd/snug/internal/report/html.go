@@ -50,6 +50,7 @@ type view struct {
 	Title   string
 	Stamps  []string
 	Verdict string
+	Lead    string // what the verdict adds after its first clause
 	Facts   []string
 	Parts   []part
 	Environ []form

@@ -27,8 +27,8 @@ func figures(x float64, n int) string {
 	if a := math.Abs(x); a >= 1e15 || a < 1e-9 {
 		return strconv.FormatFloat(x, 'g', n, 64)
 	}
-	x = roundTo(x, n) // 99.95 has as many digits before the point as 100
-	decimals := n - 1 - int(math.Floor(math.Log10(math.Abs(x))))
+	rounded := math.Abs(roundTo(x, n)) // 99.95 has as many digits before the point as 100
+	decimals := n - 1 - int(math.Floor(math.Log10(rounded)))
 	return strconv.FormatFloat(x, 'f', max(decimals, 0), 64)
 }
 

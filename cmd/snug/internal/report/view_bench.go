@@ -2,7 +2,11 @@
 
 package report
 
-import "github.com/snug-go/snug/cmd/snug/internal/finding"
+import (
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
 
 func benchView(d *finding.Bench) *view {
 	v := newView("bench", &d.Setup, &d.Verdict)
@@ -13,7 +17,7 @@ func benchView(d *finding.Bench) *view {
 		v.Parts = append(v.Parts, sectionView(s, d.Cells, d.Comparisons, kind, len(parts) == 1))
 	}
 	if g, ok := stalls(d.Cells); ok {
-		p := part{Title: "Stalls", Intro: sentence(stallLaw(d.Cells)), Tables: []table{tableOf("Stalls of spinning threads", g)}}
+		p := part{Title: "Stalls", Intro: sentence(stallLaw(d.Cells)) + ".", Tables: []table{tableOf("Stalls of spinning threads", g)}}
 		if f := strips(d.Cells); f != nil {
 			p.Figures = append(p.Figures, figureView{figure: f})
 		}
@@ -28,8 +32,9 @@ func benchView(d *finding.Bench) *view {
 }
 
 func newView(kind string, s *finding.Setup, verdict *finding.BenchVerdict) *view {
+	first, rest, _ := strings.Cut(answer(verdict), "; ")
 	return &view{
-		Kind: kind, Title: "snug " + kind + ": " + answer(verdict), Stamps: stamped(s), Verdict: sentence(answer(verdict)),
+		Kind: kind, Title: "snug " + kind + ": " + first, Stamps: stamped(s), Verdict: sentence(first), Lead: sentence(rest),
 		Facts: facts(s), Version: s.Version, File: "snug-" + kind + ".json",
 	}
 }

@@ -223,7 +223,7 @@ func runsTable(cells []finding.Cell) table {
 }
 
 // readable is up to how many bytes of JSON a page shows besides the download.
-const readable = 256 << 10
+const readable = 1 << 20
 
 // embed puts the document itself into the page.
 func (v *view) embed(d finding.Document) error {

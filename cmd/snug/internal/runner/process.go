@@ -140,15 +140,19 @@ func (p *process) ended() bool {
 	}
 }
 
-// stop asks the program to end and makes it. What it returns is "" when the
-// program ended as asked.
-func (p *process) stop() string {
+// stop asks the program to end and makes it, at once when ctx ends. What it
+// returns is "" when the program ended as asked.
+func (p *process) stop(ctx context.Context) string {
 	if p.ended() {
 		return p.end()
 	}
 	p.child.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
+		return ""
+	case <-ctx.Done():
+		p.child.Signal(syscall.SIGKILL)
+		<-p.exited
 		return ""
 	case <-time.After(stopGrace):
 		p.child.Signal(syscall.SIGKILL)

@@ -49,6 +49,10 @@ type Runner struct {
 	Own      bool // no cgroup is made: the container's own limits hold
 	NoLimit  bool // no cgroup is made, and nothing is enforced
 	Trace    bool // ask a user's program for a GC trace on its stderr
+
+	// Long, if not nil, is called once when a batch command has run for a
+	// minute: it may be a service that never ends.
+	Long func()
 }
 
 // Run does one run.

@@ -63,7 +63,7 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	}
 	p.stdin.Close()
 	p.stdin = nil
-	run.Exit = p.stop()
+	run.Exit = p.stop(ctx)
 	rss := p.exit.MaxRSSBytes
 	run.MaxRSS = &rss
 	return nil
@@ -96,6 +96,10 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 		}
 	}()
 	run.Confined = p.confinement()
+	if r.Long != nil {
+		long := time.AfterFunc(time.Minute, r.Long)
+		defer long.Stop()
+	}
 	select {
 	case <-p.exited:
 	case <-ctx.Done():

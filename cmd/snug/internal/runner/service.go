@@ -95,7 +95,7 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 		collected(run, gc, after.GOMAXPROCS)
 	}
 	for _, p := range all {
-		run.Exit = firstOf(run.Exit, p.stop())
+		run.Exit = firstOf(run.Exit, p.stop(ctx))
 	}
 	run.MaxRSS = all.rss()
 	if run.Ops == 0 {

@@ -5,8 +5,23 @@ package runner
 import (
 	"context"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
+
+// Check reports limits of an arm that no machine could enforce, as a
+// *cgrun.SpecError.
+func (r *Runner) Check(a finding.Arm) error {
+	if r.NoLimit || r.Own || len(r.Command) == 0 && len(r.Request.URLs) > 0 {
+		return nil
+	}
+	n := max(1, a.Replicas)
+	spec := cgrun.Spec{
+		Args: []string{r.Self}, CPUs: a.Quota / float64(n), BurstMicros: a.Burst,
+		MemoryBytes: a.Memory / int64(n), Weight: weight,
+	}
+	return spec.Check()
+}
 
 // Try starts a program that does nothing with a CPU limit, in cores, and says
 // by which way it could be confined. It fails where the runs would fail.

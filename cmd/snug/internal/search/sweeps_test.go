@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+var record = flag.Bool("record", false, "write the replays of recorded sweeps to experiments/")
+
+// replays is how often a search is replayed on each sweep, and replayRuns its
+// budget: of a sweep of about 20 settings.
+const (
+	replays    = 20
+	replayRuns = 70
+)
+
+// TestRecordedSweeps replays searches on the factorial sweeps that
+// experiments/ has of each workload: the published measure of what tune
+// recommends. The sweeps are data and the seeds fixed, so the regret is always
+// the same. Beside it stands that of keeping the default.
+func TestRecordedSweeps(t *testing.T) {
+	const experiments = "../../../../experiments"
+	files, err := filepath.Glob(experiments + "/*-factorial-*/data.json.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded sweep in %s: %v", experiments, err)
+	}
+	var table strings.Builder
+	table.WriteString("workload,settings,default_regret,mean_regret,max_regret,kept_default\n")
+	for _, file := range files {
+		b := recorded(t, file)
+		base := b.Cells[0].Arm
+		in, err := Sweep(b, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Objective, _ = ParseObjective("cpu")
+		in.Runs = replayRuns
+		regretOf := func(a finding.Arm) float64 {
+			x, err := Regret(b, base, a, in.Objective, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return x
+		}
+		var all []float64
+		kept := 0
+		for seed := range uint64(replays) {
+			r, err := NewReplay(b, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in.Seed = seed
+			out, err := Run(t.Context(), in, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			chosen := base
+			if out.Verdict.Best != nil {
+				chosen = out.Cells[*out.Verdict.Best].Arm
+			} else {
+				kept++
+			}
+			all = append(all, regretOf(chosen))
+		}
+		sum := 0.0
+		for _, x := range all {
+			sum += x
+		}
+		mean := sum / replays
+		fmt.Fprintf(&table, "%s,%d,%.4f,%.4f,%.4f,%d\n", base.Workload, len(b.Cells), regretOf(base), mean, slices.Max(all), kept)
+		if mean > 0.03 {
+			t.Errorf("%s: mean regret %.1f %%, want at most 3 %%", base.Workload, mean*100)
+		}
+	}
+	t.Logf("\n%s", &table)
+	published, err := filepath.Glob(experiments + "/*-recommendation/replays.csv")
+	if err != nil || len(published) != 1 {
+		t.Fatalf("%d published tables: %v", len(published), err)
+	}
+	if *record {
+		if err := os.WriteFile(published[0], []byte(table.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if text, err := os.ReadFile(published[0]); err != nil || string(text) != table.String() {
+		t.Errorf("the published table is another (go test -run TestRecordedSweeps -record writes it), %v:\n%s", err, text)
+	}
+}
+
+func recorded(t *testing.T, file string) *finding.Bench {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b finding.Bench
+	if err := json.NewDecoder(z).Decode(&b); err != nil {
+		t.Fatal(err)
+	}
+	return &b
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// open starts a Chromium that asks nothing of the network by itself.
+func open(t *testing.T) context.Context {
+	t.Helper()
+	alloc, stop := chromedp.NewExecAllocator(t.Context(),
+		chromedp.Flag("headless", true),
+		chromedp.NoSandbox, // root may not have one
+		chromedp.DisableGPU,
+		chromedp.NoFirstRun,
+		chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true),
+		chromedp.Flag("hide-scrollbars", true),
+		chromedp.UserDataDir(t.TempDir()),
+		chromedp.WSURLReadTimeout(time.Minute),
+	)
+	t.Cleanup(stop)
+	ctx, shut := chromedp.NewContext(alloc)
+	t.Cleanup(shut)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Logf("closing the browser: %v", err)
+		}
+	})
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("no browser: %v", err)
+	}
+	return ctx
+}
+
+// tab is a page that was loaded, and what the browser said about it.
+type tab struct {
+	context.Context
+	mu       sync.Mutex
+	requests []string
+	trouble  []string
+}
+
+// screen is what a reader reads on.
+type screen struct {
+	name   string
+	width  int64
+	scale  float64
+	scheme string // prefers-color-scheme
+	media  string // "" or print
+}
+
+var screens = []screen{
+	{"desk", 1100, 1, "light", ""},
+	{"dark", 1100, 1, "dark", ""},
+	{"phone", 360, 2, "light", ""},
+	{"phone-dark", 360, 2, "dark", ""},
+	{"paper", 760, 1, "dark", "print"}, // a dark screen must not print dark paper
+}
+
+// load shows a file on a screen.
+func load(t *testing.T, browser context.Context, file string, s screen) *tab {
+	t.Helper()
+	ctx, shut := chromedp.NewContext(browser)
+	t.Cleanup(shut)
+	p := &tab{Context: ctx}
+	err := chromedp.Listen(ctx, func(event any) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch e := event.(type) {
+		case *network.EventRequestWillBeSent:
+			p.requests = append(p.requests, e.Request.URL)
+		case *runtime.EventExceptionThrown:
+			p.trouble = append(p.trouble, "exception: "+e.ExceptionDetails.Text)
+		case *runtime.EventConsoleAPICalled:
+			p.trouble = append(p.trouble, "console: "+string(e.Type))
+		case *log.EventEntryAdded:
+			p.trouble = append(p.trouble, fmt.Sprintf("log: %s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(t, ctx, network.Enable, network.EnableParams{})
+	call(t, ctx, log.Enable, cdp.Empty{})
+	call(t, ctx, runtime.Enable, cdp.Empty{})
+	call(t, ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: s.width, Height: 800, DeviceScaleFactor: s.scale, Mobile: s.width < 500})
+	call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media: s.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}}})
+	if err := chromedp.Do(ctx, chromedp.Navigate("file://"+file), chromedp.WaitReady(chromedp.CSS("footer"))); err != nil {
+		t.Fatalf("%s on %s: %v", filepath.Base(file), s.name, err)
+	}
+	return p
+}
+
+// call sends one command of the DevTools protocol.
+func call[P, R any](t *testing.T, ctx context.Context, command cdp.Command[P, R], params P) {
+	t.Helper()
+	if _, err := chromedp.Call(ctx, command, params); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask evaluates an expression in the page.
+func ask[T any](t *testing.T, p *tab, expression string) T {
+	t.Helper()
+	v, err := chromedp.Run(p, chromedp.Evaluate[T](expression))
+	if err != nil {
+		t.Fatalf("%v in %s", err, short(expression, 80))
+	}
+	return v
+}
+
+// quiet checks that the page asked for nothing and that the browser had nothing
+// to say.
+func (p *tab) quiet(t *testing.T, file string) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.requests) != 1 || p.requests[0] != "file://"+file {
+		t.Errorf("requests: %s, want the page alone", short(strings.Join(p.requests, " "), 300))
+	}
+	for _, m := range p.trouble {
+		t.Errorf("the browser says: %s", m)
+	}
+}
+
+// shot saves a picture of the whole page in the directory SNUG_SHOTS, when there
+// is one.
+func shot(t *testing.T, p *tab, name string) {
+	t.Helper()
+	dir := os.Getenv("SNUG_SHOTS")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(p, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, dir, name+".png", png)
+}
+
+func save(t *testing.T, dir, name string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func short(s string, most int) string {
+	if len(s) > most {
+		return s[:most] + "..."
+	}
+	return s
+}
