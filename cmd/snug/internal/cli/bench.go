@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,14 +69,15 @@ current setting is worse than the best beyond noise.`,
 	fs.SortFlags = false
 	b.sweep.addLimits(fs)
 	b.sweep.addKnobs(fs)
+	b.sweep.addSets(fs)
 	defineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", "one of "+strings.Join(workload.Names(), ", "), func(text string) (string, bool) {
 		_, ok := workload.Describe(text)
 		return text, ok
 	}, &b.sweep.workloads)
 	defineList(fs, "load", "loads of a service: saturated, `80%`, 800/s", "saturated, a share of capacity such as 80%, or a rate such as 800/s", parseLoad, &b.sweep.loads)
-	defineList(fs, "users", "closed loops of `N` users each, as 30,50,100", "whole numbers from 1 to 100000", func(text string) (int, bool) {
+	defineList(fs, "users", "closed loops of `N` users each, as 30,50,100", "whole numbers from 1 to 10000", func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
-		return n, err == nil && n >= 1 && n <= 100_000
+		return n, err == nil && n >= 1 && n <= 10_000
 	}, &b.users)
 	b.add(fs)
 	fs.BoolVar(&b.full, "full", false, "also open loops and latency percentiles; about 15 minutes")
@@ -125,9 +127,18 @@ func (b *bench) fillIn() error {
 	if b.check && remote {
 		return usage("nothing to compare, --check with --url alone", "give the service's command after --, so that snug can start it with other settings")
 	}
-	knobs := len(s.procs)+len(s.gogc)+len(s.memlimit)+len(s.burst) > 0
+	knobs := len(s.procs)+len(s.gogc)+len(s.memlimit)+len(s.burst)+len(s.sets) > 0
 	if remote && (knobs || len(s.cpus)+len(s.memory) > 0) {
 		return usage("limits and knobs need a program that snug starts, --url alone", "give the service's command after --")
+	}
+	if err := b.heeded(); err != nil {
+		return err
+	}
+	if err := b.replicable(); err != nil {
+		return err
+	}
+	if err := s.possible(); err != nil {
+		return err
 	}
 	quick := builtin && len(s.cpus)+len(s.memory)+len(s.workloads)+len(s.loads)+len(b.users) == 0 && !knobs && !b.full
 	switch {
@@ -158,7 +169,11 @@ func (b *bench) fillIn() error {
 	if !b.objectiveSet && !slices.ContainsFunc(s.workloads, func(w string) bool { return b.loadsOf(w)[0] != runner.LoadBatch }) {
 		b.objective = "wall"
 	}
-	return nil
+	var loads []string
+	for _, w := range s.workloads {
+		loads = append(loads, b.loadsOf(w)...)
+	}
+	return b.comparable(loads)
 }
 
 // fillInLoads decides which loads there are: services have those asked for,
@@ -170,7 +185,7 @@ func (b *bench) fillInLoads() error {
 	}
 	service := len(b.urls) > 0 || len(b.cmd) == 0 && slices.ContainsFunc(s.workloads, workload.IsService)
 	if !service && (len(s.loads) > 0 || b.full) {
-		return usage("a load for a program that is not a service, --load", "give the address where it serves: --url http://127.0.0.1:PORT/")
+		return usage("a load for a program that is not a service, "+b.loadFlag(), "give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
 	if len(b.cmd) == 0 && service && !slices.ContainsFunc(s.workloads, func(w string) bool { return w == "url" || workload.IsService(w) }) {
 		return nil
@@ -181,7 +196,7 @@ func (b *bench) fillInLoads() error {
 			s.loads = append(s.loads, "50%", "80%")
 		}
 	} else if b.full {
-		return usage("--full has its own loads, --load", "give one or the other")
+		return usage("--full has its own loads, --load or --users", "give one or the other")
 	}
 	return nil
 }
@@ -222,12 +237,20 @@ func (b *bench) run() error {
 			arms[i].Labels = []string{"as it runs"}
 		}
 	}
+	for _, a := range arms {
+		if err := b.runner.Check(a.Arm); err != nil {
+			return b.explain(context.Background(), err)
+		}
+	}
 	d := &experiment.Design{Arms: arms, Rounds: b.rounds, Seed: b.seed, Against: experiment.BaselineOfVariants}
 	switch least := d.LeastRounds(); {
 	case d.Rounds == 0:
 		d.Rounds = max(defaultRounds, least)
+	case d.Rounds < least && b.check:
+		return usage(fmt.Sprintf("nothing can be found in %s with %s, --check --rounds %d", counted(d.Rounds, "round"), counted(len(arms), "setting"), d.Rounds),
+			fmt.Sprintf("give it --rounds %d, or fewer settings", least))
 	case d.Rounds < least:
-		b.ui.note("note: with %d settings nothing can be shown in less than %d rounds; --rounds %d measures without a verdict", len(arms), least, d.Rounds)
+		b.ui.note("note: with %d settings nothing can be shown in fewer than %d rounds; --rounds %d measures without a verdict", len(arms), least, d.Rounds)
 	}
 	b.rounds = d.Rounds
 	doc, err := b.measure(d)
@@ -241,6 +264,9 @@ func (b *bench) run() error {
 		return err
 	}
 	if b.check {
+		if err := checkable(doc); err != nil {
+			return err
+		}
 		if worse, why := experiment.Worse(d, doc.Cells, b.objective); worse {
 			return &failure{exitFinding, why, "set what the verdict says, or run it again with more --rounds to be sure"}
 		}

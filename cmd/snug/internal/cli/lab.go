@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -77,9 +77,13 @@ func (l *lab) add(fs *pflag.FlagSet) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= 1 && n <= 1000
 	}, &l.rounds)
-	defineValue(fs, "window", "measure for `TIME` in each run", "a time from 100ms to 1h", parseTime, &l.window)
+	defineValue(fs, "window", "measure for `TIME` in each run", "a time from 100ms to 1h", parseWindow, &l.window)
 	defineValue(fs, "warmup", "load for `TIME` before each window (default 1s)", "a time such as 1s", parseTime, &l.warmUp)
-	fs.Uint64Var(&l.seed, "seed", 1, "`N` that order, arrivals and resampling start from")
+	l.seed = 1
+	defineValue(fs, "seed", "`N` that order, arrivals and resampling start from (default 1)", "a whole number", func(text string) (uint64, bool) {
+		n, err := strconv.ParseUint(text, 10, 64)
+		return n, err == nil
+	}, &l.seed)
 	defineValue(fs, "objective", "what better means: `cpu` (per request), rps, p99 or wall", "cpu, rps, p99 or wall", func(text string) (string, bool) {
 		switch text {
 		case "cpu", "rps", "p99", "wall":
@@ -91,16 +95,6 @@ func (l *lab) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&l.noLimit, "no-limit", false, "make no cgroup and enforce no limit; every output says so")
 	fs.Var((*textFlag)(&l.recordFile), "record", "write each run to `FILE` at once, and go on from what it has")
 	fs.Var((*textFlag)(&l.html), "html", "also write a report to `FILE`, one page that needs nothing else")
-}
-
-func parseURL(text string) (string, bool) {
-	u, err := url.Parse(text)
-	return text, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-}
-
-func parseTime(text string) (time.Duration, bool) {
-	d, err := time.ParseDuration(text)
-	return d, err == nil && d > 0 && d <= time.Hour
 }
 
 // command takes what stands after the flags.
@@ -134,8 +128,8 @@ func (l *lab) timing(window time.Duration, quick bool) {
 // prepare looks at the machine and the program, and proves on a short run that
 // the program can be confined as asked.
 func (l *lab) prepare() error {
-	for _, file := range []string{l.html, l.benchfmt, l.recordFile} {
-		if err := writable(file); err != nil {
+	for _, f := range [][2]string{{"--html", l.html}, {"--benchfmt", l.benchfmt}, {"--record", l.recordFile}} {
+		if err := writable(f[0], f[1]); err != nil {
 			return err
 		}
 	}
@@ -160,6 +154,9 @@ func (l *lab) prepare() error {
 		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
 		Probe: probeTime, RealTime: l.realTime, NoLimit: l.noLimit,
 	}
+	l.runner.Long = sync.OnceFunc(func() {
+		l.ui.note("note: %s has been running for a minute; if it is a service, give its address: --url http://127.0.0.1:PORT/", l.cmd[0])
+	})
 	req := &l.runner.Request
 	req.URLs, req.Method, req.Body, req.Timeout = l.urls, l.method, body, orDefault(l.timeout, 10*time.Second)
 	if req.Method == "" && body != nil {
@@ -234,13 +231,17 @@ func orDefault(d, other time.Duration) time.Duration {
 	return d
 }
 
-// writable makes sure, before an hour is spent, that a file can be written.
-func writable(file string) error {
+// writable makes sure, before an hour is spent, that a file can be written. Pipes
+// are left alone: whoever reads would take that for all there is.
+func writable(flag, file string) error {
 	switch file {
 	case "":
 		return nil
 	case "-":
-		return usage("stdout has the answer, -", "name a file; snug report writes any form of a saved answer to stdout")
+		return usage("stdout has the answer, "+flag+" -", "name a file; snug report writes any form of a saved answer to stdout")
+	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
 	}
 	_, before := os.Lstat(file)
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
@@ -283,6 +284,7 @@ func (l *lab) interruptible() (context.Context, context.CancelFunc) {
 func (l *lab) explain(ctx context.Context, err error) error {
 	var target *runner.TargetError
 	var noWay *cgrun.NoWayError
+	var spec *cgrun.SpecError
 	var f *failure
 	switch {
 	case err == nil:
@@ -293,6 +295,8 @@ func (l *lab) explain(ctx context.Context, err error) error {
 		return &failure{exitInterrupted, "interrupted", l.goesOn()}
 	case errors.As(err, &target):
 		return failed(target.What, target.Cure)
+	case errors.As(err, &spec):
+		return usage(spec.What, spec.Cure)
 	case errors.As(err, &noWay):
 		return failed(err.Error(), cgrun.Hint(err)+"; --no-limit measures without a quota, and every output says so")
 	}
@@ -304,8 +308,7 @@ func (l *lab) explain(ctx context.Context, err error) error {
 	return failed(err.Error(), hint)
 }
 
-// goesOn is how an experiment that was interrupted can be gone on with; a search
-// cannot.
+// goesOn is how an experiment that was interrupted can be gone on with.
 func (l *lab) goesOn() string {
 	switch {
 	case l.recordFile != "":
@@ -313,7 +316,7 @@ func (l *lab) goesOn() string {
 	case l.records:
 		return "with --record FILE the same command goes on from where it was stopped"
 	}
-	return ""
+	return "a search does not go on from where it was stopped: say with --budget what time there is"
 }
 
 // progress tells how far an experiment is: on a terminal one line that is
@@ -335,9 +338,9 @@ func (l *lab) announce(d *experiment.Design) {
 	took := time.Duration(runs) * (l.warmUp + l.window + l.probe() + runCost)
 	switch {
 	case len(d.Arms) > 0 && d.Arms[0].Load == runner.LoadBatch:
-		l.ui.note("note: %d settings, %d rounds: %d runs of the command", len(d.Arms), d.Rounds, runs)
+		l.ui.note("note: %s, %s: %s of the command", counted(len(d.Arms), "setting"), counted(d.Rounds, "round"), counted(runs, "run"))
 	default:
-		l.ui.note("note: %d settings, %d rounds: %d runs, about %s", len(d.Arms), d.Rounds, runs, roughly(took))
+		l.ui.note("note: %s, %s: %s, about %s", counted(len(d.Arms), "setting"), counted(d.Rounds, "round"), counted(runs, "run"), roughly(took))
 	}
 }
 
@@ -430,7 +433,11 @@ func (l *lab) capacity(ctx context.Context, c finding.Capacity) (float64, error)
 			return 0, err
 		}
 		if run.RPS == nil || *run.RPS == 0 {
-			return 0, failed("no capacity to take a share of, --load: "+run.Error, "give rates instead: --load 800/s")
+			cure := "give rates instead: --load 800/s"
+			if run.OOMKills != nil && *run.OOMKills > 0 {
+				cure = "give it more memory, or rates: --load 800/s"
+			}
+			return 0, failed("no capacity to take a share of, --load: "+run.Error, cure)
 		}
 		seen = append(seen, *run.RPS)
 	}

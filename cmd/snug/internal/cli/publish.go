@@ -46,8 +46,9 @@ func writeForms(d finding.Document, html, benchfmt string) error {
 
 func newReport(u *ui) *cobra.Command {
 	var html, benchfmt string
+	var again bool
 	cmd := &cobra.Command{
-		Use:   "report [--html FILE] [--benchfmt FILE] FILE",
+		Use:   "report [--html FILE] [--benchfmt FILE] [--recheck] FILE",
 		Short: "Show a saved answer again, as text, a page, or benchstat's input",
 		Long: `Show a document that a command of snug wrote with --json: as text, with --json as
 it was, with --html as one page that needs nothing else, with --benchfmt in the
@@ -69,6 +70,11 @@ compressed by gzip.`,
 			if err != nil {
 				return err
 			}
+			if again {
+				if d, err = recheck(d); err != nil {
+					return err
+				}
+			}
 			if html == "-" || benchfmt == "-" {
 				return u.writeForm(d, html, benchfmt)
 			}
@@ -83,6 +89,7 @@ compressed by gzip.`,
 	}
 	cmd.Flags().Var((*textFlag)(&html), "html", "write a page to `FILE`; - is stdout")
 	cmd.Flags().Var((*textFlag)(&benchfmt), "benchfmt", "write the runs to `FILE` in Go's benchmark format; - is stdout")
+	cmd.Flags().BoolVar(&again, "recheck", false, "compute every figure and the verdict of snug bench again from its raw runs")
 	u.jsonFlag(cmd)
 	return cmd
 }
@@ -140,6 +147,9 @@ func (u *ui) readDocument(name string) (finding.Document, error) {
 	d, err := finding.Decode(data)
 	if err != nil {
 		return nil, failed(err.Error()+", "+name, "name a file that a command of snug wrote with --json")
+	}
+	if v, ok := d.(*finding.Verdict); ok && (v.Limits == nil || v.Plan == nil) {
+		return nil, failed("damaged document of kind "+finding.KindVerdict+": a part is missing, "+name, "name a file that a command of snug wrote with --json")
 	}
 	return d, nil
 }

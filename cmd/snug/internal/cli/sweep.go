@@ -5,6 +5,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type sweep struct {
 	procs     []string // "" is unset
 	gogc      []string
 	memlimit  []plan.Memory
+	sets      []finding.Knobs // beside all combinations of the three above
 	loads     []string
 	replicas  []int
 }
@@ -49,7 +51,7 @@ func (b burst) micros(quota float64) (int64, error) {
 	if n := b.time.Microseconds(); n <= most {
 		return n, nil
 	}
-	return 0, usage(fmt.Sprintf("burst above the quota, --burst %s with %s CPUs", b.time, trimFloat(quota)), "the kernel allows at most the quota: --burst quota")
+	return 0, usage(fmt.Sprintf("burst above the quota, --burst %s --cpus %s", b.time, trimFloat(quota)), "the kernel allows at most the quota: --burst quota")
 }
 
 // addLimits and addKnobs define the flags; word says what a list does.
@@ -80,13 +82,17 @@ func (s *sweep) addKnobs(fs *pflag.FlagSet) {
 	}, &s.memlimit)
 }
 
-// parseKnob accepts "default" for unset.
+// parseKnob accepts "default" for unset, and writes numbers in one way.
 func parseKnob(ok func(string) bool) func(string) (string, bool) {
 	return func(text string) (string, bool) {
 		if text == "default" {
 			return "", true
 		}
-		return text, ok(text)
+		valid := ok(text)
+		if n, err := strconv.Atoi(text); err == nil {
+			text = strconv.Itoa(n)
+		}
+		return text, valid
 	}
 }
 
@@ -109,10 +115,27 @@ func parseLoad(text string) (string, bool) {
 	for _, unit := range []string{"%", "/s"} {
 		if number, ok := strings.CutSuffix(text, unit); ok {
 			x, err := strconv.ParseFloat(number, 64)
-			return text, err == nil && x > 0 && x <= 1e6
+			return trimFloat(x) + unit, err == nil && x > 0 && x <= 1e6
 		}
 	}
 	return text, false
+}
+
+func parseURL(text string) (string, bool) {
+	u, err := url.Parse(text)
+	return text, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+func parseTime(text string) (time.Duration, bool) {
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d > 0 && d <= time.Hour
+}
+
+// parseWindow reads how long a run measures: one period of a quota
+// at the least.
+func parseWindow(text string) (time.Duration, bool) {
+	d, ok := parseTime(text)
+	return d, ok && d >= 100*time.Millisecond
 }
 
 // percentOf returns the share of capacity of a load such as "80%".
@@ -136,15 +159,17 @@ func rateOf(load string) float64 {
 }
 
 // defineList adds a flag that takes values separated by commas and may be
-// repeated.
-func defineList[T any](fs *pflag.FlagSet, name, usage, want string, parse func(string) (T, bool), to *[]T) {
+// repeated. What is named twice is there once.
+func defineList[T comparable](fs *pflag.FlagSet, name, usage, want string, parse func(string) (T, bool), to *[]T) {
 	fs.Var(&parsedFlag{set: func(text string) error {
 		for part := range strings.SplitSeq(text, ",") {
 			v, ok := parse(strings.TrimSpace(part))
 			if !ok {
 				return fmt.Errorf("%s, separated by commas", want)
 			}
-			*to = append(*to, v)
+			if !slices.Contains(*to, v) {
+				*to = append(*to, v)
+			}
 		}
 		return nil
 	}}, name, usage)
@@ -225,7 +250,7 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 	add("default", at)
 	if c.env != (plan.Env{}) {
 		own := at
-		own.Knobs = finding.Knobs{GOMAXPROCS: c.env.GOMAXPROCS, GOGC: c.env.GOGC, GOMEMLIMIT: c.env.GOMEMLIMIT}
+		own.Knobs = finding.Knobs{GOMAXPROCS: c.env.GOMAXPROCS, GOGC: c.env.GOGC, GOMEMLIMIT: asSwept(c.env.GOMEMLIMIT)}
 		add("current", own)
 	}
 	snugs := at
@@ -237,6 +262,11 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 			several.Replicas = n
 			add(strconv.Itoa(n)+" replicas", several)
 		}
+	}
+	for _, k := range s.sets {
+		one := at
+		one.Knobs = k
+		add("", one)
 	}
 	for _, b := range orOne(s.burst, burst{}) {
 		for _, p := range orOne(s.procs, "") {
@@ -266,7 +296,7 @@ func memoryLimit(m plan.Memory, limit int64) (string, error) {
 	}
 	n := m.Bytes
 	if m.Percent > 0 {
-		n = int64(float64(limit)*m.Percent/100) - m.Less
+		n = int64(math.Ceil(float64(limit)*m.Percent/100)) - m.Less // 90 % is what snug leaves by default
 	}
 	switch {
 	case m.Off:
@@ -283,6 +313,19 @@ func goBytes(n int64) string {
 		return strconv.FormatInt(n>>20, 10) + "MiB"
 	}
 	return strconv.FormatInt(n, 10) + "B"
+}
+
+// asSwept writes an operator's GOMEMLIMIT as goBytes does, so that equal ones are
+// one arm. What Go would not read stays as it is.
+func asSwept(text string) string {
+	digits := strings.TrimRight(text, "KMGTiB")
+	switch text[len(digits):] {
+	case "", "B", "KiB", "MiB", "GiB", "TiB":
+		if n, ok := plan.ParseBytes(text); ok && !strings.Contains(digits, ".") {
+			return goBytes(n)
+		}
+	}
+	return text
 }
 
 func orOne[T any](list []T, one T) []T {

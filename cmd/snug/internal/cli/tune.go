@@ -64,6 +64,9 @@ rps>=1000. No setting wins that fails requests or runs out of memory.`,
 		return d, err == nil && d >= time.Minute && d <= 24*time.Hour
 	}, &t.budget)
 	t.add(fs)
+	for _, refused := range []string{"replicas", "rounds", "record"} { // with the reason, see input
+		fs.MarkHidden(refused)
+	}
 	u.jsonFlag(cmd)
 	return cmd
 }
@@ -128,6 +131,9 @@ func (t *tune) input() (*search.Input, error) {
 	case len(s.replicas) > 0:
 		return nil, usage("a program is tuned for one container, --replicas", "snug bench compares replicas")
 	}
+	if err := t.heeded(); err != nil {
+		return nil, err
+	}
 	service := len(t.urls) > 0 || workload.IsService(t.workload)
 	if !service && t.load != "" {
 		return nil, usage("a load for a program that is not a service, --load", "give the address where it serves: --url http://127.0.0.1:PORT/")
@@ -150,8 +156,8 @@ func (t *tune) input() (*search.Input, error) {
 	case builtin && !workload.IsBatch(t.workload):
 		base.Load = runner.LoadSelf
 	}
-	if t.objective == "p99" && base.Load == runner.LoadSaturated {
-		return nil, usage("latency of a saturating load says nothing, --objective p99 --load saturated", "give a rate: --load 80% or --load 800/s")
+	if err := t.comparable([]string{base.Load}); err != nil {
+		return nil, err
 	}
 	if t.budget == 0 {
 		t.budget = 15 * time.Minute
@@ -169,6 +175,9 @@ func (t *tune) input() (*search.Input, error) {
 		c, err := search.ParseConstraint(text)
 		if err != nil {
 			return nil, usage(err.Error(), "write --constraint 'p99<20ms' or 'rss<=400MiB'")
+		}
+		if err := bounded(c.String(), base.Load); err != nil {
+			return nil, err
 		}
 		in.Constraints = append(in.Constraints, c)
 	}
@@ -205,6 +214,9 @@ func (t *tune) complete(in *search.Input) error {
 	}
 	fit, _ := t.choice.fit(in.Base.Quota, memory)
 	in.Snug = &fit
+	if err := t.runner.Check(in.Base.Arm); err != nil {
+		return t.explain(context.Background(), err)
+	}
 	in.PerRun = t.warmUp + t.window + t.probe() + runCost
 	return nil
 }

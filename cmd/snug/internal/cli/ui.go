@@ -25,6 +25,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -131,6 +132,14 @@ func (u *ui) complain(err error) int {
 		u.note("hint: %s", f.hint)
 	}
 	return f.code
+}
+
+// counted is a number of things: 1 run, 2 runs.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return strconv.Itoa(n) + " " + thing
 }
 
 // reason is an error without the path and the operation that the message of a

@@ -122,12 +122,17 @@ func pairs(base, arm finding.Cell, of func(finding.Run) *float64) (b, a []float6
 	return b, a, confidence
 }
 
-// need is how many rounds would show a difference of the margin; nil when that
-// cannot be told.
+// need is how many rounds would show a difference of the margin. It is nil when
+// that cannot be told, and when there were as many already: the difference then
+// lies about at the margin, and no number of rounds is sure to tell on which side.
 func need(p stats.Paired, margin float64, family int) *int {
 	n := stats.NeedN(p.SD, margin, power, 1-confidence)
 	if n == 0 {
 		return nil
 	}
-	return new(max(n, stats.MinPairs(1-confidence, family)))
+	n = max(n, stats.MinPairs(1-confidence, family))
+	if n <= p.N {
+		return nil
+	}
+	return &n
 }

@@ -54,6 +54,9 @@ func settingText(a finding.Arm) string {
 // verdictText is the verdict in one line.
 func verdictText(d *Design, cells []finding.Cell, cs []*container, objective string) string {
 	if len(cs) == 0 {
+		if text := lawText(cells); text != "" {
+			return text
+		}
 		what := map[string]string{
 			metricCPU: "CPU per operation", metricRPS: "throughput", metricWall: "wall time",
 			metricP50: "P50", metricP99: "P99", metricPeak: "peak memory",

@@ -3,8 +3,8 @@
 package runner
 
 import (
+	"context"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/experiment"
@@ -12,6 +12,38 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/workload"
 )
+
+// fetchStats reads what built-in services know about themselves, one after the
+// other.
+func fetchStats(ctx context.Context, urls []string) ([]workload.Stats, error) {
+	var all []workload.Stats
+	for _, url := range urls {
+		s, err := workload.FetchStats(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// between is what the collectors of all services did together. Their heaps need
+// not have been largest at one time: PeakHeap is at most so much.
+func between(before, after []workload.Stats) (workload.GC, error) {
+	var sum workload.GC
+	for i := range before {
+		gc, err := workload.Between(before[i], after[i])
+		if err != nil {
+			return sum, err
+		}
+		sum.Cycles += gc.Cycles
+		sum.CPU += gc.CPU
+		sum.STW += gc.STW
+		sum.STWMax = max(sum.STWMax, gc.STWMax)
+		sum.PeakHeap += gc.PeakHeap
+	}
+	return sum, nil
+}
 
 // collected fills in what a built-in workload's runtime counted.
 func collected(run *finding.Run, gc workload.GC, procs int) {
@@ -26,18 +58,26 @@ func traced(run *finding.Run, before, after *workload.Traced) {
 	if before == nil || after == nil || before.Cycles+after.Cycles == 0 {
 		return // not a Go program, or one that has not collected yet
 	}
+	if before.Mixed || after.Mixed {
+		return // the program's children wrote, too: whose is what?
+	}
 	procs := after.Procs
 	if procs == 0 {
 		procs = before.Procs
 	}
 	run.Procs = &procs
-	run.GCs, run.STW, run.STWMax = &after.Cycles, &after.STW, &after.STWMax
+	cycles := after.Cycles + after.Missed
+	run.GCs = &cycles
+	if after.Missed > 0 {
+		return // a line that could not be read may have been that of the longest stop
+	}
+	run.STW, run.STWMax = &after.STW, &after.STWMax
 	if after.Cycles > 0 {
 		run.PeakHeap = &after.PeakHeap
 	}
 }
 
-// stall sums a probe up.
+// stall sums a probe up. Median and Max are nil where no thread was held back.
 func stall(p workload.Probe, quota float64, periodMicros int64) *finding.Stall {
 	if periodMicros == 0 {
 		periodMicros = 100_000
@@ -48,9 +88,11 @@ func stall(p workload.Probe, quota float64, periodMicros int64) *finding.Stall {
 		Law:  experiment.StallLaw(quota, p.Threads, runtime.NumCPU(), period).Seconds(),
 		Gaps: p.Gaps,
 	}
-	if len(p.Worst) > 0 {
-		m, x := stats.Median(p.Worst), slices.Max(p.Worst)
-		s.Median, s.Max = &m, &x
+	if p.Max > 0 {
+		s.Max = &p.Max
+	}
+	if m := stats.Median(p.Worst); m > 0 { // not NaN, either
+		s.Median = &m
 	}
 	return s
 }

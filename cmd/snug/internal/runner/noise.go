@@ -114,15 +114,7 @@ func Machine() finding.Machine {
 }
 
 // meminfo returns a line of /proc/meminfo in bytes, 0 when it cannot be read.
-func meminfo(key string) int64 {
-	for line := range strings.Lines(read("/proc/meminfo")) {
-		if f := strings.Fields(line); len(f) >= 2 && f[0] == key {
-			n, _ := strconv.ParseInt(f[1], 10, 64)
-			return n << 10
-		}
-	}
-	return 0
-}
+func meminfo(key string) int64 { return kibibytes(read("/proc/meminfo"), key) }
 
 func read(file string) string {
 	b, _ := os.ReadFile(file)

@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -36,6 +37,9 @@ type process struct {
 	over   time.Time
 	exit   cgrun.Exit
 	failed error // of waiting
+
+	inherited int64  // what exit.MaxRSSBytes is at the least: see rss
+	largest   *int64 // see look
 }
 
 // launch says how to start a program.
@@ -46,8 +50,22 @@ type launch struct {
 	trace    bool // stderr carries a GC trace
 }
 
-// start runs a program confined as the arm says. The caller ends with remove.
-func (r *Runner) start(ctx context.Context, arm finding.Arm, l launch) (p *process, err error) {
+// start runs a program confined as the arm says, or not at all. The caller ends
+// with remove.
+func (r *Runner) start(ctx context.Context, arm finding.Arm, l launch) (*process, error) {
+	p, err := r.confine(ctx, arm, l)
+	if err != nil {
+		return nil, err
+	}
+	if !r.NoLimit && !r.Own {
+		if err := enforced(arm, p.child.Confinement); err != nil {
+			return nil, errors.Join(err, p.remove())
+		}
+	}
+	return p, nil
+}
+
+func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *process, err error) {
 	p = &process{name: l.args[0], exited: make(chan struct{})}
 	if l.args[0] == r.Self {
 		p.name = "the built-in " + arm.Workload
@@ -66,7 +84,10 @@ func (r *Runner) start(ctx context.Context, arm finding.Arm, l launch) (p *proce
 		Args: l.args, Env: l.env, Dir: r.Dir,
 		CPUs: arm.Quota, BurstMicros: arm.Burst, MemoryBytes: arm.Memory,
 		Counters: true, Tied: true,
-		Ready: func(cgrun.Confinement) { p.began = time.Now() },
+		Ready: func(cgrun.Confinement) {
+			p.inherited = highWater("self")
+			p.began = time.Now()
+		},
 	}
 	switch {
 	case r.NoLimit:
@@ -146,6 +167,7 @@ func (p *process) stop(ctx context.Context) string {
 	if p.ended() {
 		return p.end()
 	}
+	p.look()
 	p.child.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
@@ -178,8 +200,11 @@ func (p *process) remove() error {
 	if p == nil {
 		return nil
 	}
-	_, err := p.child.Remove()
+	// Remove waits, too, and of two who wait for one child only one hears of its
+	// end.
+	p.child.Signal(syscall.SIGKILL)
 	<-p.exited
+	_, err := p.child.Remove()
 	p.closeFiles()
 	if err != nil {
 		return fmt.Errorf("cannot clean up after %s, %w", p.name, err)

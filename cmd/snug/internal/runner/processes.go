@@ -49,15 +49,6 @@ func (ps processes) whileAlive(ctx context.Context) (context.Context, context.Ca
 	return ctx, cancel
 }
 
-// rss is the sum of their largest resident sets.
-func (ps processes) rss() *int64 {
-	var sum int64
-	for _, p := range ps {
-		sum += p.exit.MaxRSSBytes
-	}
-	return &sum
-}
-
 // died turns the end of a program in the middle of a run into a result where it
 // is one: a kill for want of memory is what that setting does. Anything else
 // ends the experiment. Where no program has ended, the error is what it was.
@@ -66,7 +57,7 @@ func (ps processes) died(ctx context.Context, run *finding.Run, when string, err
 		return ctx.Err()
 	}
 	if !ps.ended() {
-		time.Sleep(200 * time.Millisecond) // a failed request may be the first sign
+		pause(ctx, 200*time.Millisecond) // a failed request may be the first sign
 	}
 	for _, p := range ps {
 		if !p.ended() {
@@ -88,7 +79,7 @@ func (ps processes) died(ctx context.Context, run *finding.Run, when string, err
 // counters are what is read before and after a window.
 type counters struct {
 	machine machineTime
-	usage   cgrun.Usage
+	usage   cgrun.Usage      // the sum of all of them; a pressure is their mean
 	trace   *workload.Traced // of the first program, since the last reading
 }
 
@@ -108,6 +99,10 @@ func readCounters(ps processes) counters {
 		add(&c.usage.MemoryPeakBytes, u.MemoryPeakBytes)
 		add(&c.usage.OOMKills, u.OOMKills)
 		add(&c.usage.Pressure, u.Pressure)
+	}
+	if c.usage.Pressure != nil {
+		mean := *c.usage.Pressure / time.Duration(len(ps))
+		c.usage.Pressure = &mean
 	}
 	c.machine = readMachine()
 	return c

@@ -18,14 +18,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/workload"
 )
 
-// Saturated is the number of connections of a saturating closed loop.
-const Saturated = 32
+// saturated is the number of connections of a saturating closed loop.
+const saturated = 32
 
 // settle is the pause between warm-up and window, in which queues empty and a
 // throttled group gets its quota back.
 const settle = 150 * time.Millisecond
 
-// A Runner does the runs of one experiment. It implements experiment.Runner.
+// A Runner does the runs of one experiment, one at a time. It implements
+// experiment.Runner.
 type Runner struct {
 	Self string // snug's own executable: built-in workloads and the load generator
 
@@ -44,15 +45,16 @@ type Runner struct {
 	Window time.Duration // measured
 	Probe  time.Duration // of the stall probe of built-in workloads; 0: none
 
-	Users    int  // of a saturating closed loop; 0: Saturated
 	RealTime bool // the load generator becomes SCHED_FIFO
 	Own      bool // no cgroup is made: the container's own limits hold
 	NoLimit  bool // no cgroup is made, and nothing is enforced
 	Trace    bool // ask a user's program for a GC trace on its stderr
 
-	// Long, if not nil, is called once when a batch command has run for a
-	// minute: it may be a service that never ends.
+	// Long, if not nil, is called when a batch command has run for a minute, in
+	// each such run and on another goroutine: it may be a service that never ends.
 	Long func()
+
+	answered bool // some run had an answer: the request is not at fault
 }
 
 // Run does one run.
@@ -107,10 +109,7 @@ func (r *Runner) plan(t experiment.Trial, urls []string) load.Plan {
 	case isUsers:
 		p.Kind, p.Connections = load.Closed, users
 	case t.Arm.Load == LoadSaturated:
-		p.Kind, p.Connections = load.Closed, Saturated
-		if r.Users > 0 {
-			p.Connections = r.Users
-		}
+		p.Kind, p.Connections = load.Closed, saturated
 	default:
 		p.Kind, p.Rate, p.Connections = load.Open, t.Rate, 0
 	}
@@ -149,6 +148,35 @@ func late(res load.Result) string {
 		return ""
 	}
 	return fmt.Sprintf("the load generator was late: %.1f ms at the 99th percentile", *res.LatenessP99*1000)
+}
+
+// unanswered is an error where a service answered nothing and the request may be
+// at fault. Where the same request had an answer in an earlier run, the setting
+// is, and that is its result.
+func (r *Runner) unanswered(run *finding.Run, who, url string) error {
+	switch {
+	case run.Ops > 0:
+		r.answered = true
+	case run.Errors == 0:
+		return &TargetError{
+			fmt.Sprintf("no request was due in the window of %s", r.Window),
+			"give it a longer --window, or a higher rate",
+		}
+	case !r.answered:
+		return &TargetError{
+			fmt.Sprintf("%s answered no request, %s: %s", who, url, run.Error),
+			"ask it by hand under this URL; with --timeout it may take longer",
+		}
+	}
+	return nil
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 func (r *Runner) base() []string {

@@ -37,7 +37,7 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	if _, err := expect(events, "warm"); err != nil {
 		return processes{p}.died(ctx, run, "in its warm-up", err)
 	}
-	time.Sleep(settle)
+	pause(ctx, settle)
 	a := readCounters(processes{p})
 	if _, err := io.WriteString(p.stdin, "go\n"); err != nil {
 		return processes{p}.died(ctx, run, "before the window", err)
@@ -50,7 +50,7 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	run.Window, run.Ops = res.Seconds, res.Ops
 	if workload.IsBatch(t.Arm.Workload) {
 		run.Wall = &res.Seconds
-	} else if res.Seconds > 0 {
+	} else if res.Seconds > 0 && res.Probe == nil { // a probe has no operations
 		rps := float64(res.Ops) / res.Seconds
 		run.RPS = &rps
 	}
@@ -61,11 +61,8 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	if res.Probe != nil {
 		run.Stall = stall(*res.Probe, t.Arm.Quota, run.Confined.PeriodMicros)
 	}
-	p.stdin.Close()
-	p.stdin = nil
 	run.Exit = p.stop(ctx)
-	rss := p.exit.MaxRSSBytes
-	run.MaxRSS = &rss
+	run.MaxRSS = p.rss()
 	return nil
 }
 
@@ -112,8 +109,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	zero := counters{machine: before, usage: atStart(after.usage), trace: new(workload.Traced)}
 	account(run, zero, after, new(0.0))
 	traced(run, zero.trace, after.trace)
-	rss := p.exit.MaxRSSBytes
-	run.MaxRSS = &rss
+	run.MaxRSS = p.rss()
 	if run.CPU == nil || r.Own || r.NoLimit {
 		cpu := (p.exit.UserTime + p.exit.SystemTime).Seconds()
 		run.CPU = &cpu
@@ -129,7 +125,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 		if te, ok := e.(*TargetError); ok {
 			te.Cure = "a command that fails cannot be compared: run it by hand first; a service needs --url"
 		}
-		return fmt.Errorf("%w", e)
+		return e
 	}
 	return nil
 }

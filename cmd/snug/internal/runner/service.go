@@ -28,6 +28,7 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	share, n := t.Arm, max(1, t.Arm.Replicas)
 	share.Quota /= float64(n)
 	share.Memory /= int64(n)
+	share.Burst /= int64(n)
 	var all processes
 	defer func() { err = errors.Join(err, all.remove()) }()
 	urls := r.Request.URLs
@@ -60,15 +61,15 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	if err := g.Warm(alive); err != nil {
 		return all.died(ctx, run, "in the warm-up", err)
 	}
-	var before, after workload.Stats
 	if builtin {
 		if err := r.probe(ctx, share, urls[0], run); err != nil {
 			return all.died(ctx, run, "in the stall probe", err)
 		}
 	}
-	time.Sleep(settle)
+	pause(ctx, settle)
+	var before []workload.Stats
 	if builtin {
-		if before, err = workload.FetchStats(ctx, urls[0]); err != nil {
+		if before, err = fetchStats(ctx, urls); err != nil {
 			return all.died(ctx, run, "before the window", err)
 		}
 	}
@@ -85,24 +86,21 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 		return all.died(ctx, run, "in the window", nil)
 	}
 	if builtin {
-		if after, err = workload.FetchStats(ctx, urls[0]); err != nil {
+		after, err := fetchStats(ctx, urls)
+		if err != nil {
 			return all.died(ctx, run, "after the window", err)
 		}
-		gc, err := workload.Between(before, after)
+		gc, err := between(before, after)
 		if err != nil {
 			return err
 		}
-		collected(run, gc, after.GOMAXPROCS)
+		collected(run, gc, after[0].GOMAXPROCS)
 	}
 	for _, p := range all {
 		run.Exit = firstOf(run.Exit, p.stop(ctx))
 	}
 	run.MaxRSS = all.rss()
-	if run.Ops == 0 {
-		return &TargetError{fmt.Sprintf("%s answered no request, %s: %s", all[0].name, urls[0], firstOf(run.Error, "no error either")),
-			"ask it by hand under this URL; with --timeout it may take longer"}
-	}
-	return nil
+	return r.unanswered(run, all[0].name, urls[0])
 }
 
 // listening waits for the line in which a built-in service says where it is.
@@ -191,7 +189,7 @@ func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Ru
 	if err := g.Warm(ctx); err != nil {
 		return err
 	}
-	time.Sleep(settle)
+	pause(ctx, settle)
 	a := readMachine()
 	res, err := g.Go(ctx)
 	if err != nil {
@@ -199,10 +197,7 @@ func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Ru
 	}
 	served(run, res, plan.Kind == load.Open)
 	run.Noise = noise(a, readMachine(), nil)
-	if run.Ops == 0 {
-		return &TargetError{"no request was answered, " + r.Request.URLs[0] + ": " + firstOf(run.Error, "no error either"), "ask it by hand under this URL"}
-	}
-	return nil
+	return r.unanswered(run, "the service", r.Request.URLs[0])
 }
 
 func firstOf(a, b string) string {

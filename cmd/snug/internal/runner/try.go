@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
@@ -17,7 +18,7 @@ func (r *Runner) Check(a finding.Arm) error {
 	}
 	n := max(1, a.Replicas)
 	spec := cgrun.Spec{
-		Args: []string{r.Self}, CPUs: a.Quota / float64(n), BurstMicros: a.Burst,
+		Args: []string{r.Self}, CPUs: a.Quota / float64(n), BurstMicros: a.Burst / int64(n),
 		MemoryBytes: a.Memory / int64(n), Weight: weight,
 	}
 	return spec.Check()
@@ -30,6 +31,9 @@ func (r *Runner) Try(ctx context.Context, cpus float64) (way string, err error) 
 	if err != nil {
 		return "", err
 	}
-	<-p.exited
-	return string(p.child.Confinement.Way), p.remove()
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
+	}
+	return string(p.child.Confinement.Way), errors.Join(ctx.Err(), p.remove())
 }

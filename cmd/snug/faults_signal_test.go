@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// stage is a moment of an experiment.
+type stage struct {
+	name     string
+	how      string // of the target
+	flags    string
+	reached  func(log, record string) bool
+	measured bool // something is, by then
+}
+
+// Where nothing else is said the window lasts so long that only a signal ends it.
+var stages = []stage{
+	{"before it listens", "never-listens", "--ready 1m", func(log, _ string) bool {
+		time.Sleep(200 * time.Millisecond) // long started
+		return true
+	}, false},
+	{"capacity", "ends-well", "--load 50% --window 1m --warmup 1ms", requested, false},
+	{"warm-up", "ends-well", "--warmup 1m", requested, false},
+	{"window", "ends-well", "--warmup 1ms --window 1m", inWindow, false},
+	{"window of an open loop", "ends-well", "--warmup 1ms --window 1m --load 100/s", inWindow, false},
+	{"window of a program that ignores it", "ignores-sigterm", "--warmup 1ms --window 1m", inWindow, false},
+	{"between runs", "ends-well", "--rounds 1000 --warmup 1ms --window 100ms", recorded, true},
+}
+
+// requested: the first request has come.
+func requested(log, _ string) bool {
+	b, _ := os.ReadFile(log)
+	return len(b) > 0
+}
+
+// inWindow: so has the window, 150 ms after the warm-up.
+func inWindow(log, record string) bool {
+	if !requested(log, record) {
+		return false
+	}
+	time.Sleep(400 * time.Millisecond)
+	return true
+}
+
+// recorded: a run is done.
+func recorded(_, record string) bool { return lines(record) >= 2 }
+
+func lines(file string) int {
+	b, _ := os.ReadFile(file)
+	return strings.Count(string(b), "\n")
+}
+
+func testInterrupts(t *testing.T, l *faultLab) {
+	for _, s := range stages {
+		for _, way := range []struct {
+			name  string
+			sig   syscall.Signal
+			group bool // as a terminal does
+		}{
+			{"Ctrl-C", syscall.SIGINT, true},
+			{"SIGINT", syscall.SIGINT, false},
+			{"SIGTERM", syscall.SIGTERM, false},
+		} {
+			t.Run(s.name+", "+way.name, func(t *testing.T) {
+				dir, at := t.TempDir(), address(t)
+				log, record := filepath.Join(dir, "log"), filepath.Join(dir, "record")
+				v := l.start(t, dir, join([]string{"bench", "--gomaxprocs", "1"}, strings.Fields(s.flags),
+					[]string{"--json", "--record", "record", "--url", "http://" + at + "/", "--", l.faulty, s.how, at, "log"})...)
+				v.keeps = []string{"log", "record"}
+				if _, ok := until(func() (bool, bool) { return true, s.reached(log, record) }); !ok {
+					t.Fatalf("does not come so far:\n%s", read(t, v.err))
+				}
+				pid := v.cmd.Process.Pid
+				if way.group {
+					pid = -pid
+				}
+				if err := syscall.Kill(pid, way.sig); err != nil {
+					t.Fatal(err)
+				}
+				o := v.wait(t)
+				o.fails(t, 130, "^interrupted$", "^the same command goes on from what record has$")
+				if !s.measured {
+					if o.stdout != "" {
+						t.Errorf("answers %q", o.stdout)
+					}
+					return
+				}
+				d, runs := benchDocument(t, o), 0
+				for _, c := range d.Cells {
+					runs += len(c.Rounds)
+				}
+				if want := lines(record) - 1; d.Complete || runs != want || runs == 0 {
+					t.Errorf("complete %v, %d runs; want false, the %d of the record", d.Complete, runs, want)
+				}
+			})
+		}
+	}
+	const with = "^with --record FILE the same command goes on"
+	for _, tt := range []struct{ name, args, hint string }{
+		{"built-in service", "bench --warmup 1m", with},
+		{"built-in program", "bench --workload syscall --warmup 1m", with},
+		{"batch command", "bench -- " + l.faulty + " sleeps", with},
+		{"without a limit", "bench --no-limit -- " + l.faulty + " sleeps", with},
+		{"search", "tune --cpus 1 -- " + l.faulty + " sleeps", "^a search does not go on"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := l.start(t, "", strings.Fields(tt.args)...)
+			time.Sleep(500 * time.Millisecond)
+			syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT)
+			v.wait(t).fails(t, 130, "^interrupted$", tt.hint)
+		})
+	}
+	t.Run("search that has found something", func(t *testing.T) {
+		v := l.start(t, "", "tune", "--cpus", "1", "--gomaxprocs", "1,2", "--gogc", "100", "--budget", "3m", "--json", "--", l.faulty, "works")
+		time.Sleep(3 * time.Second)
+		syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT)
+		o := v.wait(t)
+		o.fails(t, 130, "^interrupted$", "^a search does not go on")
+		d := new(finding.Tune)
+		if err := json.Unmarshal([]byte(o.stdout), d); err != nil || d.Complete || d.Confirm != nil || d.Environment != nil || len(d.Stages) == 0 {
+			t.Errorf("%v, answers %.200q", err, o.stdout)
+		}
+	})
+	// From the first instruction on, wherever that is: before snug handles
+	// signals it just dies.
+	t.Run("at any moment", func(t *testing.T) {
+		for after := time.Duration(0); after < 240*time.Millisecond; after += 20 * time.Millisecond {
+			at := address(t)
+			v := l.start(t, "", join([]string{"bench"}, quick, []string{"--url", "http://" + at + "/", "--", l.faulty, "serves", at})...)
+			time.Sleep(after)
+			syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT)
+			if o := v.wait(t); o.code != 130 {
+				t.Errorf("after %s: exit code %d, want 130; stderr:\n%s", after, o.code, o.stderr)
+			}
+		}
+	})
+}
+
+// testKilledSnug: what snug cannot clean up itself is cleaned up, and what it
+// had measured is not lost.
+func testKilledSnug(t *testing.T, l *faultLab) {
+	for _, s := range stages {
+		t.Run(s.name, func(t *testing.T) {
+			dir, at := t.TempDir(), address(t)
+			log, record := filepath.Join(dir, "log"), filepath.Join(dir, "record")
+			v := l.start(t, dir, join([]string{"bench", "--gomaxprocs", "1"}, strings.Fields(s.flags),
+				[]string{"--record", "record", "--url", "http://" + at + "/", "--", l.faulty, s.how, at, "log"})...)
+			v.keeps = []string{"log", "record"}
+			if _, ok := until(func() (bool, bool) { return true, s.reached(log, record) }); !ok {
+				t.Fatalf("does not come so far:\n%s", read(t, v.err))
+			}
+			v.cmd.Process.Kill()
+			if o := v.wait(t); o.code != 128+9 {
+				t.Errorf("exit code %d", o.code)
+			}
+		})
+	}
+	for _, tt := range []struct {
+		name, args string
+		sig        syscall.Signal
+	}{
+		{"with children of the program", "bench --warmup 1m --url URL -- " + l.faulty + " forks ADDRESS log", syscall.SIGKILL},
+		{"without a limit", "bench --no-limit --warmup 1m --url URL -- " + l.faulty + " ignores-sigterm ADDRESS log", syscall.SIGKILL},
+		{"its terminal is closed", "bench --warmup 1m --url URL -- " + l.faulty + " ignores-sigterm ADDRESS log", syscall.SIGHUP},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, at := t.TempDir(), address(t)
+			v := l.start(t, dir, strings.Fields(strings.NewReplacer("URL", "http://"+at+"/", "ADDRESS", at).Replace(tt.args))...)
+			v.keeps = []string{"log"}
+			if _, ok := until(func() (bool, bool) { return true, requested(filepath.Join(dir, "log"), "") }); !ok {
+				t.Fatalf("does not come so far:\n%s", read(t, v.err))
+			}
+			v.cmd.Process.Signal(tt.sig)
+			v.wait(t)
+		})
+	}
+	for _, args := range []string{"bench --warmup 1m", "bench --workload xml/pool --warmup 1m", "tune --cpus 1 -- " + l.faulty + " sleeps"} {
+		t.Run(args, func(t *testing.T) {
+			v := l.start(t, "", strings.Fields(args)...)
+			time.Sleep(500 * time.Millisecond)
+			v.cmd.Process.Kill()
+			v.wait(t)
+		})
+	}
+	t.Run("at any moment", func(t *testing.T) {
+		for after := time.Duration(0); after < 240*time.Millisecond; after += 20 * time.Millisecond {
+			at := address(t)
+			v := l.start(t, "", join([]string{"bench"}, quick, []string{"--url", "http://" + at + "/", "--", l.faulty, "serves", at})...)
+			time.Sleep(after)
+			v.cmd.Process.Kill()
+			v.wait(t)
+		}
+	})
+	t.Run("goes on", func(t *testing.T) {
+		dir, at := t.TempDir(), address(t)
+		record := filepath.Join(dir, "record")
+		args := strings.Fields("bench --gomaxprocs 1 --rounds 3 --warmup 1ms --window 100ms --json --record record --url http://" + at + "/ --")
+		args = append(args, l.faulty, "serves", at)
+		v := l.start(t, dir, args...)
+		v.keeps = []string{"record"}
+		if _, ok := until(func() (bool, bool) { return true, recorded("", record) }); !ok {
+			t.Fatalf("does not come so far:\n%s", read(t, v.err))
+		}
+		v.cmd.Process.Kill()
+		v.wait(t)
+		kept := read(t, record)
+		v = l.start(t, dir, args...)
+		v.keeps = []string{"record"}
+		o := v.wait(t)
+		if o.code != 0 {
+			t.Fatalf("exit code %d, stderr:\n%s", o.code, o.stderr)
+		}
+		if !strings.HasPrefix(read(t, record), kept) {
+			t.Error("what was in the record has changed")
+		}
+		d, runs := benchDocument(t, o), 0
+		for _, c := range d.Cells {
+			runs += len(c.Rounds)
+			for round := range 3 {
+				if c.Rounds[round].Round != round {
+					t.Errorf("round %d is %d", round, c.Rounds[round].Round)
+				}
+			}
+		}
+		if !d.Complete || runs != lines(record)-1 || runs < 6 {
+			t.Errorf("complete %v, %d runs, %d in the record", d.Complete, runs, lines(record)-1)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// benchDocument decodes the answer of snug bench --json.
+func benchDocument(t *testing.T, o outcome) *finding.Bench {
+	t.Helper()
+	d := new(finding.Bench)
+	if err := json.Unmarshal([]byte(o.stdout), d); err != nil || d.Kind != finding.KindBench {
+		t.Fatalf("no document of an experiment: %v, %.200q\nstderr:\n%s", err, o.stdout, o.stderr)
+	}
+	return d
+}
+
+func testFaultyTargets(t *testing.T, l *faultLab) {
+	for _, tt := range []struct {
+		name, how  string
+		flags      string
+		what, hint string
+	}{
+		{"ends at once", "exits", "", `faulty ended before it listened, exit code 3; it said: cannot open the database, nowhere\.db$`, "run it by hand"},
+		{"panics at once", "panics", "", `faulty ended before it listened, exit code 2; it said: panic: nothing to serve$`, "run it by hand"},
+		{"crashes in the window", "crashes", "--window 2s", `faulty ended in the window, exit code 2; it said: panic: index out of bounds$`, "keep serving"},
+		{"crashes in the warm-up", "crashes", "--warmup 2s", `faulty ended in the warm-up, exit code 2; it said: panic: index out of bounds$`, "keep serving"},
+		{"crashes in an open loop", "crashes", "--window 2s --load 50/s", `faulty ended in the window, exit code 2; it said: panic: index out of bounds$`, "keep serving"},
+		{"never listens", "never-listens", "--ready 300ms", `faulty does not listen after 300ms$`, "--ready"},
+		{"has answered only errors", "answers-errors", "", `faulty answered no request, http://.*: .*503`, "by hand"},
+		{"has answered only errors, to a share of its capacity", "answers-errors", "--load 80%", `no request.*: .*503`, "by hand|--load"},
+		{"closes every connection", "closes", "", `faulty answered no request, http://.*: .*(EOF|reset|closed)`, "by hand"},
+		{"does not answer", "hangs", "--timeout 100ms", `faulty answered no request, http://.*: .*100 ?ms`, "--timeout"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			at := address(t)
+			v := l.start(t, "", join([]string{"bench"}, quick, strings.Fields(tt.flags), []string{"--json", "--url", "http://" + at + "/", "--", l.faulty, tt.how, at})...)
+			o := v.wait(t)
+			o.fails(t, 1, tt.what, tt.hint)
+			if o.stdout != "" {
+				t.Errorf("answers %q", o.stdout)
+			}
+		})
+	}
+	// These are measured all the same.
+	for _, tt := range []struct{ name, how, exit string }{
+		{"ignores SIGTERM", "ignores-sigterm", "ignored SIGTERM"},
+		{"floods stdout and stderr", "floods", ""},
+		{"leaves a daemon", "forks", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			at := address(t)
+			v := l.start(t, "", "bench", "--gomaxprocs", "default", "--rounds", "1", "--warmup", "50ms", "--window", "150ms",
+				"--json", "--url", "http://"+at+"/", "--", l.faulty, tt.how, at)
+			o := v.wait(t)
+			if o.code != 0 {
+				t.Fatalf("exit code %d, stderr:\n%s", o.code, o.stderr)
+			}
+			d := benchDocument(t, o)
+			r := d.Cells[0].Rounds[0]
+			if !strings.HasPrefix(r.Exit, tt.exit) || tt.exit == "" && r.Exit != "" || r.Ops == 0 {
+				t.Errorf("exit %q, %d requests; want exit %q and some", r.Exit, r.Ops, tt.exit)
+			}
+		})
+	}
+	t.Run("batch command fails", func(t *testing.T) {
+		v := l.start(t, "", join([]string{"bench"}, quick, []string{"--", l.faulty, "exits"})...)
+		v.wait(t).fails(t, 1, `faulty ended with a failure, exit code 3; it said: cannot open the database, nowhere\.db$`, "by hand")
+	})
+	t.Run("is not there", func(t *testing.T) {
+		v := l.start(t, "", "bench", "--", "./nowhere")
+		v.wait(t).fails(t, 1, `nowhere`, "PATH")
+	})
+	t.Run("cannot be executed", func(t *testing.T) {
+		v := l.start(t, "", "bench", "--", "/etc/passwd")
+		v.wait(t).fails(t, 1, `/etc/passwd`, ".")
+	})
+	t.Run("is no Go program and fails", func(t *testing.T) {
+		v := l.start(t, "", join([]string{"bench"}, quick, []string{"--", "sh", "-c", "echo no >&2; exit 4"})...)
+		v.wait(t).fails(t, 1, `sh ended with a failure, exit code 4; it said: no$`, "by hand")
+	})
+	t.Run("nobody serves", func(t *testing.T) {
+		v := l.start(t, "", "bench", "--url", "http://"+address(t)+"/")
+		v.wait(t).fails(t, 1, "nothing listens, http://", "start the service")
+	})
+}
+
+func testPorts(t *testing.T, l *faultLab) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	there := busy.Addr().String()
+	t.Run("in use before", func(t *testing.T) {
+		v := l.start(t, "", join([]string{"bench"}, quick, []string{"--url", "http://" + there + "/", "--", l.faulty, "serves", there})...)
+		v.wait(t).fails(t, 1, `something listens already, http://`+there, "another port")
+	})
+	t.Run("in use for the program", func(t *testing.T) {
+		v := l.start(t, "", join([]string{"bench"}, quick, []string{"--url", "http://" + address(t) + "/", "--", l.faulty, "serves", there})...)
+		v.wait(t).fails(t, 1, `faulty ended before it listened, exit code 3; it said: .*address already in use$`, "another port")
+	})
+}
+
+// testMemory: a program that runs out of memory is a result.
+func testMemory(t *testing.T, l *faultLab) {
+	at := address(t)
+	t.Run("check", func(t *testing.T) {
+		v := l.start(t, "", strings.Fields("bench --cpus 1 --memory 48MiB --gomaxprocs 1 --rounds 6 --check -- "+l.faulty+" eats")...)
+		v.wait(t).fails(t, 1, "^nothing to check: every setting runs out of memory, --check$", "--memory")
+	})
+	t.Run("capacity", func(t *testing.T) {
+		args := strings.Fields("bench --memory 48MiB --load 50% --warmup 50ms --window 5s --url http://" + at + "/ --")
+		l.start(t, "", append(args, l.faulty, "leaks", at)...).wait(t).fails(t, 1, "^no capacity .*: killed for want of memory", "more memory")
+	})
+	for _, tt := range []struct {
+		name string
+		args []string
+	}{
+		{"service", []string{"--window", "5s", "--url", "http://" + at + "/", "--", l.faulty, "leaks", at}},
+		{"batch", []string{"--", l.faulty, "eats"}},
+	} {
+		for _, form := range []string{"json", "text"} {
+			t.Run(tt.name+", "+form, func(t *testing.T) {
+				args := join([]string{"bench", "--cpus", "1", "--memory", "48MiB"}, quick)
+				if form == "json" {
+					args = append(args, "--json")
+				}
+				o := l.start(t, "", join(args, tt.args)...).wait(t)
+				if o.code != 0 {
+					t.Fatalf("exit code %d, stderr:\n%s", o.code, o.stderr)
+				}
+				if form == "text" {
+					if !strings.Contains(o.stdout, "memory") || !strings.Contains(o.stdout, "OOM") && !strings.Contains(o.stdout, "killed") {
+						t.Errorf("does not say that the program was killed:\n%s", o.stdout)
+					}
+					return
+				}
+				d := benchDocument(t, o)
+				for _, c := range d.Cells {
+					r := c.Rounds[0]
+					if r.OOMKills == nil || *r.OOMKills == 0 || !strings.HasPrefix(r.Exit, "killed for want of memory") {
+						t.Errorf("%s: exit %q, OOM kills %v", c.GOMAXPROCS, r.Exit, r.OOMKills)
+					}
+					if c.CPUPerOp != nil || c.Wall != nil || c.RPS != nil {
+						t.Errorf("%s: figures of a program that was killed: %v %v %v", c.GOMAXPROCS, c.CPUPerOp, c.Wall, c.RPS)
+					}
+				}
+				if d.Verdict.Best != nil {
+					t.Errorf("the verdict is %q", d.Verdict.Text)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/workload"
+)
+
+// What an experiment is asked for and would not do is refused here, before
+// minutes are spent on it: a flag that nothing heeds is no help.
+
+// heeded refuses flags that are about requests where snug is not told where to
+// send any.
+func (l *lab) heeded() error {
+	if len(l.urls) > 0 {
+		return nil
+	}
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0},
+		{"--timeout", l.timeout != 0 && len(l.cmd) > 0}, {"--ready", l.ready != 0 && len(l.cmd) > 0},
+	} {
+		if f.given {
+			return usage("requests to no service, "+f.name, "give the address where it serves: --url http://127.0.0.1:PORT/")
+		}
+	}
+	return nil
+}
+
+// comparable refuses an objective that runs under these loads have no figure for.
+func (l *lab) comparable(loads []string) error {
+	open := slices.ContainsFunc(loads, func(load string) bool { return experiment.OpenLoop(finding.Arm{Load: load}) })
+	batch := slices.Contains(loads, runner.LoadBatch)
+	self := slices.Contains(loads, runner.LoadSelf)
+	closed := slices.ContainsFunc(loads, func(load string) bool {
+		_, users := runner.Users(load)
+		return users || load == runner.LoadSaturated
+	})
+	switch {
+	case l.objective == "wall" && !batch:
+		return usage("only a command that ends has a duration, --objective wall", "a service has cpu, rps and p99")
+	case batch && !open && !closed && !self && (l.objective == "rps" || l.objective == "p99"):
+		return usage("a command that ends has neither, --objective "+l.objective, "compare wall or cpu; a service needs --url")
+	case l.objective == "p99" && closed && !open && !self:
+		return usage("latency of a closed loop is not compared, --objective p99", "give a rate: --load 80% or --load 800/s")
+	case l.objective == "rps" && open && !closed && !self:
+		return usage("an open loop gets what it offers, --objective rps", "--load saturated shows what the service can do")
+	}
+	return nil
+}
+
+// bounded refuses a constraint on a figure that runs under a load do not have.
+func bounded(constraint, load string) error {
+	name, _, _ := strings.Cut(constraint, "<")
+	name, _, _ = strings.Cut(name, ">")
+	batch := load == runner.LoadBatch
+	switch name {
+	case "wall":
+		if !batch {
+			return usage("only a command that ends has a duration, --constraint "+shellQuote(constraint), "a service has p99 and rps")
+		}
+	case "rps", "p50", "p95", "p99":
+		if batch {
+			return usage("a command that ends has neither throughput nor latency, --constraint "+shellQuote(constraint), "it has wall, cpu, rss and peak; a service needs --url")
+		}
+	}
+	return nil
+}
+
+// replicable refuses replicas of what snug cannot start several times at once.
+func (b *bench) replicable() error {
+	if len(b.sweep.replicas) == 0 || len(b.cmd)+len(b.urls) == 0 && !slices.ContainsFunc(b.sweep.workloads, func(w string) bool { return !workload.IsService(w) }) {
+		return nil
+	}
+	return usage("only built-in services have replicas, --replicas", "snug bench --workload http --replicas 1,5")
+}
+
+// possible refuses shares of limits that were not asked for, and more than them.
+func (s *sweep) possible() error {
+	for _, memory := range orOne(s.memory, 0) {
+		for _, m := range s.memlimit {
+			if _, err := memoryLimit(m, memory); err != nil {
+				return err
+			}
+		}
+	}
+	for _, cpus := range s.cpus {
+		for _, b := range s.burst {
+			if _, err := b.micros(cpus); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkable is an error when --check has nothing to go by: for want of figures it
+// must not pass.
+func checkable(d *finding.Bench) error {
+	label := experiment.LabelDefault
+	if slices.ContainsFunc(d.Cells, func(c finding.Cell) bool { return slices.Contains(c.Labels, experiment.LabelCurrent) }) {
+		label = experiment.LabelCurrent
+	}
+	var killed, lives bool
+	for _, c := range d.Cells {
+		out := c.OOMKills != nil && *c.OOMKills > 0
+		killed = killed || out && slices.Contains(c.Labels, label)
+		lives = lives || !out
+	}
+	switch {
+	case killed && lives:
+		return &failure{exitFinding, "the setting checked runs out of memory, and another does not, --check", "give it more memory, or what the table shows to do without"}
+	case killed:
+		return failed("nothing to check: every setting runs out of memory, --check", "give it more: --memory SIZE")
+	}
+	metric := map[string]string{"cpu": "cpu_seconds_per_op", "rps": "rps", "p99": "p99_seconds", "wall": "wall_seconds"}[d.Objective]
+	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric }) {
+		return failed("nothing to check: no settings were compared in "+d.Objective+", --check", "see the runs of --json for what is missing, or name other settings or another --objective")
+	}
+	return nil
+}
+
+// loadFlag is the flag by which a load was asked for.
+func (b *bench) loadFlag() string {
+	switch {
+	case b.full:
+		return "--full"
+	case len(b.users) > 0:
+		return "--users"
+	}
+	return "--load"
+}
