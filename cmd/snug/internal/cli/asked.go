@@ -84,10 +84,10 @@ func (b *bench) replicable() error {
 }
 
 // possible refuses shares of limits that were not asked for, and more than them.
-func (s *sweep) possible() error {
+func (s *sweep) possible(c *choice) error {
 	for _, memory := range orOne(s.memory, 0) {
 		for _, m := range s.memlimit {
-			if _, err := memoryLimit(m, memory); err != nil {
+			if _, err := memoryLimit(m, c.memory(memory)); err != nil {
 				return err
 			}
 		}

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,8 +46,11 @@ Workloads:
 Nothing is confined by default in a container that cannot make cgroups: there
 its own limits hold, and only the knobs are compared.
 
-Exit codes: 0 fine; 1 snug failed; 2 wrong usage; 3 with --check, when the
-current setting is worse than the best beyond noise.`,
+A Go program is asked for a GC trace on its stderr (GODEBUG=gctrace=1), which is
+read and shown to nobody. Ctrl-C stops at once and shows what was measured.
+
+Exit codes: 0 fine; 1 snug or the program failed; 2 wrong usage; 3 with --check,
+when the current setting is worse than the best beyond noise; 130 interrupted.`,
 		Example: `  snug bench
   snug bench --cpus 0.5,1,1.5 --gomaxprocs 1,2,4,8 --html report.html
   snug bench --cpus 1 --load 50%,80% --url http://127.0.0.1:8080/ -- ./server
@@ -137,7 +139,7 @@ func (b *bench) fillIn() error {
 	if err := b.replicable(); err != nil {
 		return err
 	}
-	if err := s.possible(); err != nil {
+	if err := s.possible(&b.choice); err != nil {
 		return err
 	}
 	quick := builtin && len(s.cpus)+len(s.memory)+len(s.workloads)+len(s.loads)+len(b.users) == 0 && !knobs && !b.full
@@ -213,6 +215,9 @@ func (b *bench) loadsOf(w string) []string {
 }
 
 func (b *bench) run() error {
+	if err := b.look(); err != nil {
+		return err
+	}
 	if err := b.fillIn(); err != nil {
 		return err
 	}
@@ -298,17 +303,17 @@ func (b *bench) measure(d *experiment.Design) (*finding.Bench, error) {
 	done()
 	if err != nil {
 		err = b.explain(ctx, err)
-		var f *failure
-		if len(runs) == 0 || !errors.As(err, &f) || f.code != exitInterrupted {
-			if len(runs) > 0 && rec != nil {
-				b.ui.note("note: %d runs are kept; the same command with --record %s goes on from there", len(runs), shellQuote(b.recordFile))
-			}
+		if len(runs) == 0 {
 			return nil, err
+		}
+		if rec != nil {
+			b.ui.note("note: %s kept; the same command with --record %s goes on from there", counted(len(runs), "run"), shellQuote(b.recordFile))
 		}
 	}
 	setup.Seconds = time.Since(started).Seconds()
 	setup.Complete = err == nil
-	doc := &finding.Bench{Head: finding.NewHead(finding.KindBench), Setup: setup, Unknown: []finding.Gap{}, Warnings: b.warnings}
+	setup.Machine.Generator = generator(runs)
+	doc := &finding.Bench{Head: finding.NewHead(finding.KindBench), Setup: setup, Unknown: []finding.Gap{}, Warnings: b.confessed()}
 	doc.Cells = experiment.Cells(d, runs)
 	doc.Comparisons = experiment.Compare(d, doc.Cells)
 	doc.Verdict = experiment.Judge(d, doc.Cells, doc.Comparisons, b.objective, setup.Machine.CPUs)
@@ -321,44 +326,11 @@ func (b *bench) measure(d *experiment.Design) (*finding.Bench, error) {
 func (b *bench) next(doc *finding.Bench) string {
 	switch {
 	case b.sweep.workloads[0] == "url":
-		return "snug bench --url " + shellQuote(b.urls[0]) + " -- COMMAND"
+		return "snug bench" + strings.TrimSuffix(b.targetArgs(), " --") + " -- COMMAND"
 	case len(b.cmd) == 0 && !b.full && len(b.args) == 0:
 		return "snug bench --full --html report.html"
 	case len(b.cmd) == 0:
 		return "snug bench --url http://127.0.0.1:PORT/ -- COMMAND"
 	}
-	return "snug tune" + b.targetArgs()
-}
-
-// rates turns loads that are a share of capacity into requests per second.
-// Capacities that a record has are taken from there: the loads of an experiment
-// that goes on are those it began with.
-func (b *bench) rates(ctx context.Context, d *experiment.Design) (known []finding.Capacity, err error) {
-	known = []finding.Capacity{}
-	if b.recordFile != "" {
-		_, old, err := experiment.Recorded(b.recordFile)
-		if err != nil {
-			return nil, err
-		}
-		if old != nil {
-			known = append(known, old.Capacities...)
-		}
-	}
-	for i := range d.Arms {
-		a := &d.Arms[i]
-		share, ok := percentOf(a.Load)
-		if !ok {
-			continue
-		}
-		key := finding.Capacity{Workload: a.Workload, Quota: a.Quota, Memory: a.Memory}
-		at := slices.IndexFunc(known, func(c finding.Capacity) bool { c.RPS = 0; return c == key })
-		if at < 0 {
-			if key.RPS, err = b.capacity(ctx, key); err != nil {
-				return nil, err
-			}
-			known, at = append(known, key), len(known)
-		}
-		a.Rate = share * known[at].RPS
-	}
-	return known, nil
+	return "snug tune" + b.sweep.limitArgs() + b.targetArgs()
 }

@@ -3,9 +3,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -125,6 +128,14 @@ func (l *lab) timing(window time.Duration, quick bool) {
 	}
 }
 
+// look reads the container that this process is in.
+func (l *lab) look() (err error) {
+	if l.choice.limits, err = limits.Read(nil, 0); err != nil {
+		return failed("cannot read this process's container, "+err.Error(), "snug limits says what is wrong")
+	}
+	return nil
+}
+
 // prepare looks at the machine and the program, and proves on a short run that
 // the program can be confined as asked.
 func (l *lab) prepare() error {
@@ -145,10 +156,6 @@ func (l *lab) prepare() error {
 		return err
 	}
 	l.machine = runner.Machine()
-	l.choice.limits, err = limits.Read(nil, 0)
-	if err != nil {
-		return failed("cannot read this process's container, "+err.Error(), "snug limits says what is wrong")
-	}
 	l.runner = &runner.Runner{
 		Self: self, Command: l.cmd, Env: nil,
 		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
@@ -173,8 +180,27 @@ func (l *lab) prepare() error {
 	return l.recognise(self)
 }
 
-// WarnNotGo is the code of a warning: see snug explain.
-const WarnNotGo = "bench-not-go"
+// The codes of warnings: see snug explain.
+const (
+	WarnNotGo       = "bench-not-go"
+	WarnOwnLimits   = "bench-own-limits"
+	WarnConfinement = "bench-confinement"
+)
+
+func (l *lab) warn(code, format string, args ...any) {
+	l.warnings = append(l.warnings, finding.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+}
+
+// confessed are the warnings of an experiment, those that its runs met included.
+func (l *lab) confessed() []finding.Warning {
+	all := slices.Clone(l.warnings)
+	for _, w := range l.runner.Warnings {
+		if !l.own && !l.noLimit { // there it is said already
+			all = append(all, finding.Warning{Code: WarnConfinement, Text: w})
+		}
+	}
+	return append([]finding.Warning{}, all...)
+}
 
 // recognise finds out which Go the program is.
 func (l *lab) recognise(self string) error {
@@ -204,24 +230,8 @@ func (l *lab) recognise(self string) error {
 	if err != nil {
 		what = reason(err)
 	}
-	l.warnings = append(l.warnings, finding.Warning{Code: WarnNotGo,
-		Text: fmt.Sprintf("%s is not a Go program that snug can read (%s): knobs are set all the same, and its children may read them", l.cmd[0], what)})
+	l.warn(WarnNotGo, "%s is not a Go program that snug can read (%s): knobs are set all the same, and its children may read them", l.cmd[0], what)
 	return nil
-}
-
-func (l *lab) content() ([]byte, error) {
-	file, isFile := strings.CutPrefix(l.body, "@")
-	switch {
-	case l.body == "":
-		return nil, nil
-	case !isFile:
-		return []byte(l.body), nil
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, failed("cannot read the body, "+reason(err)+", "+file, "--body takes text, or @FILE")
-	}
-	return b, nil
 }
 
 func orDefault(d, other time.Duration) time.Duration {
@@ -231,44 +241,45 @@ func orDefault(d, other time.Duration) time.Duration {
 	return d
 }
 
-// writable makes sure, before an hour is spent, that a file can be written. Pipes
-// are left alone: whoever reads would take that for all there is.
-func writable(flag, file string) error {
-	switch file {
-	case "":
-		return nil
-	case "-":
-		return usage("stdout has the answer, "+flag+" -", "name a file; snug report writes any form of a saved answer to stdout")
-	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return nil
-	}
-	_, before := os.Lstat(file)
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return failed("cannot write, "+reason(err)+", "+file, roomHint)
-	}
-	f.Close()
-	if errors.Is(before, os.ErrNotExist) {
-		os.Remove(file)
-	}
-	return nil
-}
-
 // setup describes the experiment for its document.
 func (l *lab) setup(started time.Time) finding.Setup {
 	s := finding.Setup{
 		Version: build().Version, Started: started.UTC(), Command: append([]string{}, l.cmd...),
-		URL: strings.Join(l.urls, " "), Seed: l.seed, Rounds: l.rounds,
+		URL: l.addresses(), Seed: l.seed, Rounds: l.rounds, Probe: l.probe().Seconds(),
 		WarmUp: l.warmUp.Seconds(), Window: l.window.Seconds(), NoLimit: l.noLimit,
 		Objective: l.objective, Machine: l.machine, Capacities: []finding.Capacity{},
 	}
-	if l.realTime {
-		s.Machine.Generator = "SCHED_FIFO"
-	} else {
-		s.Machine.Generator = "SCHED_OTHER"
+	if len(l.urls) > 0 || len(l.cmd) == 0 {
+		q := &l.runner.Request
+		s.Request = &finding.Request{
+			Method: cmp.Or(q.Method, "GET"), Headers: slices.Sorted(maps.Keys(q.Header)),
+			Timeout: q.Timeout.Seconds(), Connections: runner.Connections,
+		}
+		if q.Body != nil {
+			s.Request.BodySHA256 = fmt.Sprintf("%x", sha256.Sum256(q.Body))
+		}
 	}
 	return s
+}
+
+// addresses are the URLs as they may be shown: without passwords.
+func (l *lab) addresses() string {
+	var all []string
+	for _, u := range l.urls {
+		all = append(all, runner.Redacted(u))
+	}
+	return strings.Join(all, " ")
+}
+
+// generator is the scheduling policy of the load generator, as the runs read it
+// back; "" when there was none.
+func generator(runs []finding.Run) string {
+	for _, r := range runs {
+		if r.Generator != nil {
+			return r.Generator.Policy
+		}
+	}
+	return ""
 }
 
 // interruptible is a context that ends with Ctrl-C or SIGTERM. It is the same one
@@ -383,11 +394,18 @@ func (l *lab) confinement(s *sweep) error {
 		if asked {
 			return usage("limits and no limits, --no-limit with --cpus, --memory or --burst", "give one or the other")
 		}
-		l.machine.CgroupWay = "none"
+		l.machine.CgroupWay = string(cgrun.WayNone)
+		if quota, ok := l.choice.limits.CPU.Quota.Get(); ok {
+			l.warn(WarnOwnLimits, "snug enforces no quota, and the %s CPUs of the container that it is in hold all the same: the load generator has its share of them", trimFloat(quota))
+		}
 		return nil
 	}
+	quota, limited := l.choice.limits.CPU.Quota.Get()
 	if len(s.cpus) == 0 {
 		s.cpus = []float64{1}
+		if limited && quota < 1 {
+			s.cpus[0] = quota
+		}
 	}
 	ctx, _ := l.interruptible()
 	way, err := l.runner.Try(ctx, s.cpus[0])
@@ -396,13 +414,13 @@ func (l *lab) confinement(s *sweep) error {
 		return nil
 	}
 	var noWay *cgrun.NoWayError
-	quota, limited := l.choice.limits.CPU.Quota.Get()
 	if asked || !limited || !errors.As(err, &noWay) || !noWay.Container {
 		return l.explain(ctx, err)
 	}
 	l.own, l.runner.Own = true, true
 	s.cpus = []float64{quota}
 	l.machine.CgroupWay = string(cgrun.WayContainer)
+	l.warn(WarnOwnLimits, "the program, snug and the load generator shared the %s CPUs of one container: throughput and latency are worse than the program's own, and throttling is that of all of them", trimFloat(quota))
 	l.ui.note("note: no cgroup can be made here; the limits of this container hold (%s CPUs), and only the knobs are compared", trimFloat(quota))
 	return nil
 }
@@ -411,36 +429,11 @@ func (l *lab) confinement(s *sweep) error {
 func (l *lab) targetArgs() string {
 	var b strings.Builder
 	for _, u := range l.urls {
-		b.WriteString(" --url " + shellQuote(u))
+		b.WriteString(" --url " + shellQuote(runner.Redacted(u)))
 	}
 	b.WriteString(" --")
 	for _, a := range l.cmd {
 		b.WriteString(" " + shellQuote(a))
 	}
 	return b.String()
-}
-
-// capacity is what the default setting serves when it is saturated: the median
-// of three runs.
-func (l *lab) capacity(ctx context.Context, c finding.Capacity) (float64, error) {
-	l.ui.status("measuring what the default setting can serve")
-	defer l.ui.status("")
-	arm := finding.Arm{Workload: c.Workload, Quota: c.Quota, Memory: c.Memory, Load: runner.LoadSaturated}
-	var seen []float64
-	for i := range 3 {
-		run, err := l.runner.Run(ctx, experiment.Trial{Arm: arm, Round: i, Seed: l.seed + uint64(i)})
-		if err != nil {
-			return 0, err
-		}
-		if run.RPS == nil || *run.RPS == 0 {
-			cure := "give rates instead: --load 800/s"
-			if run.OOMKills != nil && *run.OOMKills > 0 {
-				cure = "give it more memory, or rates: --load 800/s"
-			}
-			return 0, failed("no capacity to take a share of, --load: "+run.Error, cure)
-		}
-		seen = append(seen, *run.RPS)
-	}
-	slices.Sort(seen)
-	return seen[1], nil
 }

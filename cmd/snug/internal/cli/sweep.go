@@ -209,6 +209,27 @@ func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
 	return k, procs
 }
 
+// memory is the limit that a program has in a container: the one made, or that of
+// the container that snug itself is in; 0 when there is none.
+func (c *choice) memory(made int64) int64 {
+	if own, ok := c.limits.Memory.Hard.Get(); ok && (made == 0 || own < made) {
+		return own
+	}
+	return made
+}
+
+// limitArgs repeats the limits where there is one container, for a next command.
+func (s *sweep) limitArgs() string {
+	args := ""
+	if len(s.cpus) == 1 {
+		args += " --cpus " + trimFloat(s.cpus[0])
+	}
+	if len(s.memory) == 1 {
+		args += " --memory " + goBytes(s.memory[0])
+	}
+	return args
+}
+
 // arms are the settings of an experiment: for each container and load Go's
 // default, snug's value, the operator's own if there is one, and what is swept.
 // Settings that come to the same are one arm with several labels.
@@ -247,15 +268,15 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 			arms[i].Labels = append(arms[i].Labels, label)
 		}
 	}
-	add("default", at)
+	add(experiment.LabelDefault, at)
 	if c.env != (plan.Env{}) {
 		own := at
 		own.Knobs = finding.Knobs{GOMAXPROCS: c.env.GOMAXPROCS, GOGC: c.env.GOGC, GOMEMLIMIT: asSwept(c.env.GOMEMLIMIT)}
-		add("current", own)
+		add(experiment.LabelCurrent, own)
 	}
 	snugs := at
 	snugs.Knobs = fit
-	add("snug", snugs)
+	add(experiment.LabelSnug, snugs)
 	for _, n := range s.replicas {
 		if n > 1 {
 			several := at
@@ -273,7 +294,7 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 			for _, g := range orOne(s.gogc, "") {
 				for _, m := range orOne(s.memlimit, plan.Memory{}) {
 					a := at
-					limit, err := memoryLimit(m, at.Memory)
+					limit, err := memoryLimit(m, c.memory(at.Memory))
 					if err != nil {
 						return nil, err
 					}
@@ -302,6 +323,9 @@ func memoryLimit(m plan.Memory, limit int64) (string, error) {
 	case m.Off:
 		return "off", nil
 	case n <= 0:
+		if m.Percent > 0 && limit > 0 {
+			return "", usage("nothing is left of "+plan.Bytes(limit)+", --gomemlimit", "take off less, or give more --memory")
+		}
 		return "", usage("percent of no limit, --gomemlimit", "say of what: --memory SIZE")
 	}
 	return goBytes(n), nil

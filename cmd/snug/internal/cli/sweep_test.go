@@ -155,13 +155,13 @@ func TestArmsThatCannotBe(t *testing.T) {
 	c := machine(16)
 	for flags, want := range map[string]string{
 		"--gomemlimit 90%":                             "percent of no limit, --gomemlimit",
-		"--gomemlimit 10%-100MiB --memory 512MiB":      "percent of no limit, --gomemlimit",
+		"--gomemlimit 10%-100MiB --memory 512MiB":      "nothing is left of 512 MiB, --gomemlimit",
 		"--cpus 1 --burst 101ms":                       "burst above the quota, --burst 101ms --cpus 1",
 		"--cpus 2,0.5 --burst 100ms":                   "burst above the quota, --burst 100ms --cpus 0.5",
 		"--cpus 1 --memory 1GiB --gomemlimit 50%,0.1%": "",
 	} {
 		s := parsed(t, flags).sweep
-		for _, err := range []error{s.possible(), func() error { _, err := s.arms(&c); return err }()} {
+		for _, err := range []error{s.possible(&choice{}), func() error { _, err := s.arms(&c); return err }()} {
 			if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
 				t.Errorf("%s: %v, want %q", flags, err, want)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/search"
 	"github.com/snug-go/snug/cmd/snug/internal/workload"
+	"github.com/snug-go/snug/internal/plan"
 )
 
 func newTune(u *ui) *cobra.Command {
@@ -84,6 +85,9 @@ type tune struct {
 const tuneWindow = 3 * time.Second
 
 func (t *tune) run() error {
+	if err := t.look(); err != nil {
+		return err
+	}
 	in, err := t.input()
 	if err != nil {
 		return err
@@ -93,6 +97,9 @@ func (t *tune) run() error {
 	}
 	if err := t.confinement(&t.sweep); err != nil {
 		return err
+	}
+	if t.choice.env != (plan.Env{}) {
+		t.ui.note("note: GOMAXPROCS, GOGC and GOMEMLIMIT of the environment are left out: the search begins with Go's defaults")
 	}
 	if t.own {
 		in.Memory, _ = t.choice.limits.Memory.Hard.Get()
@@ -253,15 +260,14 @@ func (t *tune) search(in *search.Input) (*finding.Tune, error) {
 	if err != nil {
 		err = t.searchError(ctx, err)
 	}
-	var f *failure
-	if doc == nil || len(doc.Stages) == 0 || err != nil && (!errors.As(err, &f) || f.code != exitInterrupted) {
+	if doc == nil || len(doc.Stages) == 0 {
 		return nil, err
 	}
 	mine := doc.Setup
 	doc.Setup = setup
 	doc.Objective, doc.Seconds, doc.Complete, doc.Rounds = mine.Objective, mine.Seconds, mine.Complete, mine.Rounds
 	doc.Repeated, doc.Excluded = mine.Repeated, mine.Excluded
-	doc.Warnings = append(t.warnings, doc.Warnings...)
+	doc.Warnings = append(t.confessed(), doc.Warnings...)
 	doc.Next = "snug bench" + t.targetArgs()
 	if t.workload != "" {
 		doc.Next = "snug bench --workload " + t.workload

@@ -34,9 +34,21 @@ type Setup struct {
 	Excluded  int       `json:"excluded"` // invalid runs that no repetition replaced
 	Objective string    `json:"objective"`
 	Machine   Machine   `json:"machine"`
+	Request   *Request  `json:"request"` // null: nothing was asked
+	// Probe is how long a built-in service's threads spun for the stall probe.
+	Probe float64 `json:"probe_seconds"`
 	// Capacities are what the default setting served in a saturating closed loop
 	// before the experiment; loads such as 80% refer to them.
 	Capacities []Capacity `json:"capacities"`
+}
+
+// Request is what a load generator asks, but for what may be secret.
+type Request struct {
+	Method      string   `json:"method"`
+	Headers     []string `json:"header_names"`
+	BodySHA256  string   `json:"body_sha256"` // "": no body
+	Timeout     float64  `json:"timeout_seconds"`
+	Connections int      `json:"connections"` // of a saturating closed loop
 }
 
 // Capacity is what the default setting serves in one container.
@@ -149,9 +161,10 @@ type Run struct {
 	Invalid string    `json:"invalid"` // why the run does not count; "" for a valid one
 
 	Window   float64    `json:"window_seconds"`
-	Ops      int64      `json:"ops"`    // finished in the window
-	Errors   int64      `json:"errors"` // failed in the window
-	Error    string     `json:"error"`  // the first failure, as text
+	Elapsed  float64    `json:"elapsed_seconds"` // over which counters ran: an open loop waits for its last answers; 0 in old records: Window
+	Ops      int64      `json:"ops"`             // finished in the window
+	Errors   int64      `json:"errors"`          // failed in the window
+	Error    string     `json:"error"`           // the first failure, as text
 	Offered  *float64   `json:"offered_rps"`
 	RPS      *float64   `json:"rps"`
 	Wall     *float64   `json:"wall_seconds"`
@@ -183,6 +196,12 @@ type Run struct {
 	Generator *Generator  `json:"generator"`
 	Noise     Noise       `json:"noise"`
 	Confined  Confinement `json:"confinement"`
+	// Unfinished requests of a closed loop had no answer when the window ended.
+	Unfinished int64 `json:"unfinished"`
+	// Note is what a workload says a reader must know, Counts further numbers of
+	// it by name.
+	Note   string           `json:"note"`
+	Counts map[string]int64 `json:"counts,omitempty"`
 	// Exit is how the program ended: "" when snug ended it as planned.
 	Exit string `json:"exit"`
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -60,6 +61,11 @@ func (r *Runner) start(ctx context.Context, arm finding.Arm, l launch) (*process
 	if !r.NoLimit && !r.Own {
 		if err := enforced(arm, p.child.Confinement); err != nil {
 			return nil, errors.Join(err, p.remove())
+		}
+	}
+	for _, w := range p.child.Confinement.Warnings {
+		if !slices.Contains(r.Warnings, w) {
+			r.Warnings = append(r.Warnings, w)
 		}
 	}
 	return p, nil

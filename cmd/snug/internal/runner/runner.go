@@ -7,6 +7,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -18,8 +19,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/workload"
 )
 
-// saturated is the number of connections of a saturating closed loop.
-const saturated = 32
+// Connections is the number of users of a saturating closed loop.
+const Connections = 32
 
 // settle is the pause between warm-up and window, in which queues empty and a
 // throttled group gets its quota back.
@@ -53,6 +54,10 @@ type Runner struct {
 	// Long, if not nil, is called when a batch command has run for a minute, in
 	// each such run and on another goroutine: it may be a service that never ends.
 	Long func()
+
+	// Warnings are what the program's confinement lacks, one sentence each,
+	// collected over the runs.
+	Warnings []string
 
 	answered bool // some run had an answer: the request is not at fault
 }
@@ -109,7 +114,7 @@ func (r *Runner) plan(t experiment.Trial, urls []string) load.Plan {
 	case isUsers:
 		p.Kind, p.Connections = load.Closed, users
 	case t.Arm.Load == LoadSaturated:
-		p.Kind, p.Connections = load.Closed, saturated
+		p.Kind, p.Connections = load.Closed, Connections
 	default:
 		p.Kind, p.Rate, p.Connections = load.Open, t.Rate, 0
 	}
@@ -118,7 +123,8 @@ func (r *Runner) plan(t experiment.Trial, urls []string) load.Plan {
 
 // served fills in what the load generator saw.
 func served(run *finding.Run, res load.Result, open bool) {
-	run.Window, run.Ops, run.Errors, run.Error = res.Window, res.Ops, res.Errors, res.FirstError
+	run.Window, run.Elapsed = res.Window, res.Elapsed
+	run.Ops, run.Errors, run.Error, run.Unfinished = res.Ops, res.Errors, res.FirstError, res.Unfinished
 	run.P50, run.P95, run.P99, run.Max = res.P50, res.P95, res.P99, res.Max
 	if len(res.Latency.Counts) > 0 {
 		run.Latency = (*finding.Histogram)(&res.Latency)
@@ -153,7 +159,7 @@ func late(res load.Result) string {
 // unanswered is an error where a service answered nothing and the request may be
 // at fault. Where the same request had an answer in an earlier run, the setting
 // is, and that is its result.
-func (r *Runner) unanswered(run *finding.Run, who, url string) error {
+func (r *Runner) unanswered(run *finding.Run, who, address string) error {
 	switch {
 	case run.Ops > 0:
 		r.answered = true
@@ -164,11 +170,20 @@ func (r *Runner) unanswered(run *finding.Run, who, url string) error {
 		}
 	case !r.answered:
 		return &TargetError{
-			fmt.Sprintf("%s answered no request, %s: %s", who, url, run.Error),
+			fmt.Sprintf("%s answered no request, %s: %s", who, Redacted(address), run.Error),
 			"ask it by hand under this URL; with --timeout it may take longer",
 		}
 	}
 	return nil
+}
+
+// Redacted is a URL without its password.
+func Redacted(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	return u.Redacted()
 }
 
 // pause waits for d, or until ctx ends.

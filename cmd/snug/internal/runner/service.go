@@ -18,7 +18,7 @@ import (
 func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.Run) (err error) {
 	builtin := len(r.Command) == 0
 	if url, ok := busy(r.Request.URLs); ok && !builtin {
-		return &TargetError{"something listens already, " + url, "end it, or give the program another port: snug would measure the wrong one"}
+		return &TargetError{"something listens already, " + Redacted(url), "end it, or give the program another port: snug would measure the wrong one"}
 	}
 	l := launch{args: r.Command, trace: r.Trace && !builtin, protocol: builtin}
 	if builtin {
@@ -177,7 +177,7 @@ func (r *Runner) probe(ctx context.Context, arm finding.Arm, url string, run *fi
 func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Run) error {
 	for _, url := range r.Request.URLs {
 		if !load.Listening(url) {
-			return &TargetError{"nothing listens, " + url, "start the service first, or give its command after --"}
+			return &TargetError{"nothing listens, " + Redacted(url), "start the service first, or give its command after --"}
 		}
 	}
 	plan := r.plan(t, r.Request.URLs)
