@@ -5,7 +5,9 @@ package browser
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,7 +98,8 @@ func pdf(t *testing.T, chromium context.Context, file, name string) {
 	}
 }
 
-// download clicks the link, as a reader would: the file is the document.
+// download clicks the link, as a reader would: the file is the document,
+// compressed.
 func download(t *testing.T, chromium context.Context, file, document string) {
 	p := load(t, chromium, file, screens[0])
 	dir := t.TempDir()
@@ -126,7 +129,15 @@ func download(t *testing.T, chromium context.Context, file, document string) {
 		if how != string(browser.DownloadProgressStateCompleted) {
 			t.Fatalf("download %s", how)
 		}
-		got, err := os.ReadFile(filepath.Join(dir, guid))
+		packed, err := os.ReadFile(filepath.Join(dir, guid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			t.Fatalf("not compressed by gzip: %v: %.20q", err, packed)
+		}
+		got, err := io.ReadAll(z)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -198,8 +198,10 @@ func (c *Child) cpuTime() *time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var sum time.Duration
-	if c.reaped {
-		sum = c.exit.UserTime + c.exit.SystemTime
+	if c.reaped && c.failed != nil {
+		return nil
+	} else if c.reaped {
+		sum = c.exit.UserTime + c.exit.SystemTime + c.shim.User + c.shim.System
 	} else if d, ok := cpuOf(c.pid); ok {
 		sum = d
 	} else {

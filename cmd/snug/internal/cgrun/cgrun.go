@@ -34,8 +34,9 @@
 // The proof is taken once, before the command starts. A command with enough
 // privilege can leave its group, raise its limits or make itself real-time
 // (real-time threads are not held by the CPU quota). On the systemd way the
-// group disappears with its last process, so that Usage after the end is often
-// incomplete; and the shim itself starts within the quota, slowly in a tiny one.
+// group disappears with its last process. Its counters are read as soon as the
+// command has ended; should systemd be quicker yet, they are unknown. The shim
+// itself starts within the quota, slowly in a tiny one.
 //
 // Signals that are ignored when snug starts are ignored by the command only as far
 // as the Go runtime leaves them so: SIGHUP, SIGINT, SIGCONT and the terminal's
@@ -87,6 +88,11 @@ type Spec struct {
 	// MinMemoryBytes. The kernel rounds it down to whole pages. Swap is denied
 	// on top of it where the kernel can.
 	MemoryBytes int64
+	// MemoryOptional makes the memory limit a mere safeguard: where no group can be
+	// made with it, as without a memory controller, it is left out, and a warning
+	// of the Confinement says so and why. A CPU limit or a weight must be asked for
+	// as well; they are never left out.
+	MemoryOptional bool
 
 	// BurstMicros is how much unused quota the group may save up and use on top
 	// of it in a later period, in microseconds, 0 for none, at most the quota
@@ -169,8 +175,9 @@ type Confinement struct {
 	CPUsFrom string
 
 	// LimitBytes is the memory limit of the group itself; 0 where none was
-	// asked for. MemoryBytes is the smallest of the group and every ancestor
-	// that can be seen; MemoryFrom is the file it stands in.
+	// asked for, or an optional one was left out. MemoryBytes is the smallest of
+	// the group and every ancestor that can be seen; MemoryFrom is the file it
+	// stands in.
 	LimitBytes  int64
 	MemoryBytes int64
 	MemoryFrom  string
@@ -222,10 +229,16 @@ type Exit struct {
 	Code int
 	// Signal is the number of the signal that ended the command, 0 for none.
 	Signal int
-	// UserTime, SystemTime and MaxRSSBytes are the command's own and its
-	// waited-for children's (getrusage(2)).
+	// UserTime and SystemTime are the command's own and its waited-for children's
+	// (getrusage(2)), from the same moment on as Child.AtStart: without the shim's,
+	// but for its last steps.
 	UserTime, SystemTime time.Duration
-	MaxRSSBytes          int64
+	// MaxRSSBytes is the largest resident set of the command or of a child that it
+	// has waited for (ru_maxrss), 0 when that is not known: the kernel keeps the
+	// largest of a process from before execve(2) too, and there it is that of snug
+	// at the start of the shim, whose memory vfork(2) shares, or the shim's. A
+	// command that is not at least 1 MiB larger cannot be told from them.
+	MaxRSSBytes int64
 }
 
 // Result is how a foreground run ended.

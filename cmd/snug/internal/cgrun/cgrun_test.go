@@ -29,6 +29,8 @@ func TestSpec(t *testing.T) {
 		{"smallest", Spec{Args: cmd, CPUs: 0.001, PeriodMicros: 1e6, MemoryBytes: MinMemoryBytes}, want{quota: 1000, period: 1e6, memory: 1 << 20}, "", ""},
 		{"burst", Spec{Args: cmd, CPUs: 0.5, BurstMicros: 50000}, want{quota: 50000, period: 100000, burst: 50000}, "", ""},
 		{"weight", Spec{Args: cmd, MemoryBytes: 1 << 28, Weight: 10000}, want{memory: 1 << 28, weight: 10000}, "", ""},
+		{"optional-memory", Spec{Args: cmd, MemoryBytes: 1 << 28, MemoryOptional: true, Weight: 100}, want{memory: 1 << 28, weight: 100}, "", ""},
+		{"optional-memory-alone", Spec{Args: cmd, MemoryBytes: 1 << 28, MemoryOptional: true}, want{}, "optional", "or a weight"},
 		{"own", Spec{Args: cmd, Own: true}, want{}, "", ""},
 		{"nothing-enforced", Spec{Args: cmd, NoLimit: true}, want{}, "", ""},
 		{"largest-quota", Spec{Args: cmd, CPUs: 17592186044.415, PeriodMicros: 1000}, want{quota: 1<<44 - 1, period: 1000}, "", ""},

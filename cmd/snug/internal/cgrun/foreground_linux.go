@@ -73,9 +73,8 @@ func Foreground(spec Spec) (res Result, err error) {
 	}
 	res.Exit, err = c.Wait()
 	res.Confinement = c.Confinement
-	atEnd := c.Usage() // systemd may be quick to remove an empty scope
 	killed := c.group.clear()
-	res.Usage = c.Usage().or(atEnd) // before the group goes, after the last process
+	res.Usage = c.Usage() // before the group goes, after the last process
 	remove()
 	res.Leftovers += killed
 	return res, err

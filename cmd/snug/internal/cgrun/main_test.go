@@ -88,6 +88,7 @@ func asSnug(args []string) int {
 	fs.BoolVar(&spec.Counters, "counters", false, "")
 	fs.Int64Var(&spec.BurstMicros, "burst", 0, "")
 	fs.IntVar(&spec.Weight, "weight", 0, "")
+	fs.BoolVar(&spec.MemoryOptional, "memory-optional", false, "")
 	fs.BoolVar(&spec.Own, "own", false, "")
 	fs.BoolVar(&spec.NoLimit, "no-limit", false, "")
 	fs.BoolVar(&spec.Tied, "tied", false, "")

@@ -14,7 +14,10 @@ import (
 func ChildMain() {}
 
 // A Child is a confined command; there is none here.
-type Child struct{ Confinement Confinement }
+type Child struct {
+	Confinement Confinement
+	AtStart     Usage
+}
 
 // PID returns 0.
 func (c *Child) PID() int { return 0 }

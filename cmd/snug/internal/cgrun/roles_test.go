@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,6 +26,8 @@ import (
 //
 //	as-into DIRS -- CMD...    enters the groups (comma list), then becomes CMD
 //	as-readonly CMD...        makes every cgroup mount read-only, then becomes CMD
+//	as-without-memory CMD...  unmounts the v1 tree of the memory controller, then
+//	                          becomes CMD
 //	as-newproc CMD...         mounts a /proc for its pid namespace, then becomes CMD
 //	as-fifo CMD...            becomes real-time, then CMD
 //	as-leaver HOW             leaves things behind in its group: "process", "group",
@@ -51,6 +54,16 @@ func playMore(role string, args []string) int {
 		for line := range strings.Lines(string(text)) {
 			if m, ok := parseMount(line); ok && strings.HasPrefix(m.fstype, "cgroup") {
 				check(unix.Mount("", m.point, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+			}
+		}
+		return become(args)
+	case "without-memory":
+		check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+		text, err := os.ReadFile("/proc/self/mountinfo")
+		check(err)
+		for line := range strings.Lines(string(text)) {
+			if m, ok := parseMount(line); ok && m.fstype == "cgroup" && slices.Contains(m.super, "memory") {
+				check(unix.Unmount(m.point, unix.MNT_DETACH))
 			}
 		}
 		return become(args)

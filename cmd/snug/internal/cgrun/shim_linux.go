@@ -47,6 +47,7 @@ type order struct {
 
 type report struct {
 	Confinement Confinement
+	Used        used          // by the shim
 	Err         string        // what failed before the command, "" if nothing
 	Errno       syscall.Errno // of execve
 }
@@ -91,6 +92,9 @@ func ChildMain() {
 	if r.Confinement, err = enter(o); err != nil {
 		r.Err = err.Error()
 	}
+	var ru unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &ru)
+	r.Used = usedOf(ru)
 	var ahead goAhead
 	if out.Encode(r) != nil || r.Err != "" || in.Decode(&ahead) != nil || !ahead.Go {
 		os.Exit(CodeFailed)

@@ -77,6 +77,9 @@ func (s *Spec) want() (want, error) {
 		return bad(fmt.Sprintf("memory limit of %d bytes is too small to start a command in", s.MemoryBytes),
 			"use at least 1MiB; the smallest Go programs want 2MiB")
 	}
+	if s.MemoryOptional && s.MemoryBytes > 0 && s.CPUs == 0 && s.Weight == 0 {
+		return bad("the only limit is an optional one", "ask for a CPU limit or a weight, too, or make it no option")
+	}
 	if s.Weight < 0 || s.Weight > maxWeight {
 		return bad(fmt.Sprintf("CPU weight %d", s.Weight), "use 1 to 10000; the kernel's own is 100")
 	}

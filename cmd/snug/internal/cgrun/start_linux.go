@@ -40,23 +40,43 @@ func Start(ctx context.Context, spec Spec) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, name := thisMachine(), newName()
+	m := thisMachine()
 	if err := spareFiles(); err != nil {
 		return nil, &NoWayError{Tried: []Tried{{"", err}}, cure: cureFiles}
 	}
+	s := starter{spec: spec, file: file, machine: m}
+	c, tried, err := s.start(ctx, w)
+	if c != nil || err != nil {
+		return c, err
+	}
+	if spec.MemoryOptional && w.memory > 0 && !scarce(tried) {
+		s.warnings = []string{fmt.Sprintf("the memory limit is left out, with it %v", &NoWayError{Tried: tried})}
+		w.memory = 0
+		if c, tried, err = s.start(ctx, w); c != nil || err != nil {
+			return c, err
+		}
+	}
+	if spec.Own || spec.NoLimit {
+		return nil, &NoWayError{Tried: tried, cure: cmp.Or(cureOf(tried), "see the kernel's log (dmesg), and what policy holds here")}
+	}
+	return nil, &NoWayError{Tried: tried, Container: !scarce(tried) && inContainer(m.fsys), cure: cure(tried, m, w)}
+}
+
+// start tries one way after the other. It returns what it tried where none works,
+// or an error that no other way would change.
+func (s starter) start(ctx context.Context, w want) (c *Child, tried []Tried, err error) {
+	name := newName()
 	var attempts []attempt
-	var tried []Tried
 	switch {
-	case spec.NoLimit:
+	case s.spec.NoLimit:
 		attempts = []attempt{{way: WayNone}}
-	case spec.Own:
+	case s.spec.Own:
 		attempts = []attempt{{way: WayContainer}}
 	default:
-		attempts, tried = plan(m, w, name)
+		attempts, tried = plan(s.machine, w, name)
 	}
 	for _, a := range attempts {
-		s := starter{spec: spec, file: file, way: a.way, machine: m}
-		var c *Child
+		s.way = a.way
 		switch a.way {
 		case WayContainer, WayNone:
 			c, err = s.asItIs(ctx, name)
@@ -66,19 +86,16 @@ func Start(ctx context.Context, spec Spec) (*Child, error) {
 			c, err = s.inGroup(ctx, a, w, name)
 		}
 		if err == nil {
-			return c, nil
+			return c, nil, nil
 		}
 		var exec *ExecError
 		var stop *InterruptedError
 		if errors.As(err, &exec) || errors.As(err, &stop) {
-			return nil, err
+			return nil, nil, err
 		}
 		tried = append(tried, Tried{a.way, err})
 	}
-	if spec.Own || spec.NoLimit {
-		return nil, &NoWayError{Tried: tried, cure: cmp.Or(cureOf(tried), "see the kernel's log (dmesg), and what policy holds here")}
-	}
-	return nil, &NoWayError{Tried: tried, Container: !scarce(tried) && inContainer(m.fsys), cure: cure(tried, m, w)}
+	return nil, tried, nil
 }
 
 // spare is how many files a start may open at once, on top of what it passes on:
@@ -137,6 +154,8 @@ type starter struct {
 	file    string
 	way     Way
 	machine machine
+
+	warnings []string // what was left out
 }
 
 // inGroup makes a group and starts the command in it. First it removes what
@@ -342,7 +361,8 @@ func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, com
 	}
 	c.Confinement = r.Confinement
 	c.Confinement.Way = s.way
-	c.Confinement.Warnings = slices.Clone(c.group.warnings)
+	c.Confinement.Warnings = slices.Concat(c.group.warnings, s.warnings)
+	c.shim = r.Used
 	if c.group.clampedBy != "" {
 		c.Confinement.CPUsFrom = c.group.clampedBy // the group's own is a copy of it
 	}
@@ -354,6 +374,12 @@ func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, com
 		if err := s.tie(c); err != nil {
 			return err
 		}
+	}
+	// What follows is read while the shim waits. What it used since its report is
+	// mostly the kernel's work for it.
+	c.AtStart = c.Usage()
+	if all, ok := cpuOf(c.pid); ok {
+		c.shim.System = max(c.shim.System, all-c.shim.User)
 	}
 	if s.spec.Ready != nil {
 		s.spec.Ready(c.Confinement)

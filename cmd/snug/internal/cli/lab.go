@@ -253,7 +253,7 @@ func (l *lab) setup(started time.Time) finding.Setup {
 		q := &l.runner.Request
 		s.Request = &finding.Request{
 			Method: cmp.Or(q.Method, "GET"), Headers: slices.Sorted(maps.Keys(q.Header)),
-			Timeout: q.Timeout.Seconds(), Connections: runner.Connections,
+			Timeout: q.Timeout.Seconds(), Connections: runner.Connections, RealTime: l.realTime,
 		}
 		if q.Body != nil {
 			s.Request.BodySHA256 = fmt.Sprintf("%x", sha256.Sum256(q.Body))

@@ -51,7 +51,11 @@ func cannot(cells []finding.Cell, machineCPUs int) []string {
 		out = append(out, "users wait for an answer before they ask again, so a stall is met by few requests: "+
 			"latencies of a closed loop hide it (coordinated omission), --load 80% shows it")
 	case saturated:
-		out = append(out, "tail latency was not measured here, use --full")
+		use := "--full"
+		if w := cells[0].Workload; w == "command" || w == "url" {
+			use = "--load 80%"
+		}
+		out = append(out, "tail latency was not measured here, use "+use)
 	}
 	return out
 }

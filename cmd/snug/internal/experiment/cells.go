@@ -213,10 +213,18 @@ func throttled(r finding.Run) *float64 {
 }
 
 func collections(r finding.Run) *float64 {
-	if r.GCs == nil || r.Window <= 0 {
+	if r.GCs == nil || elapsed(r) <= 0 {
 		return nil
 	}
-	return new(float64(*r.GCs) / r.Window)
+	return new(float64(*r.GCs) / elapsed(r))
+}
+
+// elapsed is the time over which a run's counters ran, in seconds.
+func elapsed(r finding.Run) float64 {
+	if r.Elapsed > 0 {
+		return r.Elapsed
+	}
+	return r.Window
 }
 
 // first is the first value that is not nil.

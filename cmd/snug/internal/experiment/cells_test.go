@@ -148,3 +148,22 @@ func TestStallCells(t *testing.T) {
 		t.Errorf("one stray gap in three runs: %+v", c.Stall)
 	}
 }
+
+// TestCollectionsOverTheirTime: an open loop waits for its last answers, and the
+// collections of that wait are counted too.
+func TestCollectionsOverTheirTime(t *testing.T) {
+	for _, c := range []struct {
+		run  finding.Run
+		want float64
+	}{
+		{finding.Run{GCs: new(uint64(40)), Window: 4, Elapsed: 5}, 8},
+		{finding.Run{GCs: new(uint64(40)), Window: 4}, 10},
+	} {
+		if got := collections(c.run); got == nil || *got != c.want {
+			t.Errorf("%g s of %g: %v, want %g", c.run.Elapsed, c.run.Window, got, c.want)
+		}
+	}
+	if got := collections(finding.Run{GCs: new(uint64(1))}); got != nil {
+		t.Errorf("in no time: %v", *got)
+	}
+}

@@ -30,9 +30,11 @@ type metric struct {
 }
 
 // metrics holds every metric, the order of the comparisons. In an open loop the
-// throughput is what was offered. In a saturating closed loop latency says how
-// requests queue at the callers (Little: callers over throughput), not how the
-// service serves; a workload that drives itself and users who think are asked.
+// throughput is what was offered, so it is compared in closed loops only.
+// Latencies are compared in an open loop and in a workload that drives itself. In
+// a closed loop, of a saturating load or of users, they say how requests queue at
+// the callers (Little: callers over throughput), and callers who wait ask less
+// while the service stalls.
 var metrics = []metric{
 	{metricCPU, 0.02, false, func(r finding.Run) *float64 { return r.CPUPerOp }, anyLoad},
 	{metricRPS, 0.03, true, func(r finding.Run) *float64 { return r.RPS }, closedLoop},
@@ -64,8 +66,11 @@ const power = 0.8
 // a baseline, which is those of one workload, quota and load.
 //
 // A round in which either run did not count is left out, which the results had
-// no part in. A round in which a figure is 0 or missing is not left out: such a
-// metric is not compared.
+// no part in. So is one in which either run was killed for want of memory, had no
+// result, or lacks the figure, and there the results had: a comparison is of the
+// rounds in which both settings worked. How often they did not is judged apart,
+// by Judge. A round in which a figure is 0 is not left out: such a metric is not
+// compared. Nor is the P99 of an open loop with fewer than 1000 requests a run.
 func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
 	all := []finding.Comparison{}
 	for _, m := range metrics {
@@ -73,7 +78,7 @@ func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
 		paired := map[int]stats.Paired{}
 		for i := range cells {
 			b, ok := d.baseline(i)
-			if !ok || !m.on(cells[i].Arm) {
+			if !ok || !m.on(cells[i].Arm) || m.name == metricP99 && fewRequests(d.Arms[i], cells[i]) {
 				continue
 			}
 			p := stats.ComparePaired(pairs(cells[b], cells[i], m.of))
@@ -108,15 +113,26 @@ func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
 	return all
 }
 
-// pairs are the figures of the rounds that count in both cells.
+// pairs are the figures of the rounds that count in both cells and have one in
+// both.
 func pairs(base, arm finding.Cell, of func(finding.Run) *float64) (b, a []float64, level float64) {
-	rounds := map[int]finding.Run{}
+	figure := func(r finding.Run) *float64 {
+		if killed(r) || empty(r) {
+			return nil
+		}
+		return of(r)
+	}
+	rounds := map[int]float64{}
 	for _, r := range valid(base.Rounds) {
-		rounds[r.Round] = r
+		if v := figure(r); v != nil {
+			rounds[r.Round] = *v
+		}
 	}
 	for _, r := range valid(arm.Rounds) {
-		if o, ok := rounds[r.Round]; ok {
-			b, a = append(b, or(of(o))), append(a, or(of(r)))
+		if v := figure(r); v != nil {
+			if o, ok := rounds[r.Round]; ok {
+				b, a = append(b, o), append(a, *v)
+			}
 		}
 	}
 	return b, a, confidence

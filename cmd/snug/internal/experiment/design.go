@@ -50,18 +50,45 @@ func (a Arm) Is(label string) bool { return slices.Contains(a.Labels, label) }
 // memory limit and load, the first labelled default, or else current, or else
 // the first. Knobs and burst may differ. It is false for the baseline itself.
 func Baseline(arms []Arm, i int) (int, bool) {
-	return baseline(arms, i, func(a Arm) family {
-		return family{a.Workload, a.Quota, a.Memory, a.Load}
-	})
+	for _, label := range []string{LabelDefault, LabelCurrent, ""} {
+		for j, a := range arms {
+			if familyOf(a) == familyOf(arms[i]) && (label == "" || a.Is(label)) {
+				return j, j != i
+			}
+		}
+	}
+	return 0, false
 }
 
-// BaselineOfVariants is as Baseline, and compares the variants of a workload too:
-// pool/numcpu and pool/limiter have one baseline.
+// sameWork are the workloads of which all variants do the same work: xml/single
+// and xml/pool parse the same documents. http and http/gc, or fib and
+// fib/unbounded, are different programs, which no ratio says anything about.
+var sameWork = map[string]bool{"pool": true, "xml": true}
+
+// BaselineOfVariants is as Baseline, and compares variants that do the same work
+// too, pool/numcpu and pool/limiter: the baseline of the first variant is that of
+// the others' baselines, where these have the same setting. Every other arm is
+// compared with the baseline of its own variant.
 func BaselineOfVariants(arms []Arm, i int) (int, bool) {
-	return baseline(arms, i, func(a Arm) family {
-		workload, _, _ := strings.Cut(a.Workload, "/")
-		return family{workload, a.Quota, a.Memory, a.Load}
-	})
+	own, ok := Baseline(arms, i)
+	name, _, variant := strings.Cut(arms[i].Workload, "/")
+	if ok || !variant || !sameWork[name] {
+		return own, ok
+	}
+	f := familyOf(arms[i])
+	for j, a := range arms {
+		first, _, variant := strings.Cut(a.Workload, "/")
+		if !variant || first != name || (family{f.workload, a.Quota, a.Memory, a.Load}) != f {
+			continue
+		}
+		if b, ok := Baseline(arms, j); ok {
+			j = b
+		}
+		a := arms[j].Arm
+		a.Workload = arms[i].Workload
+		return j, j != i && a == arms[i].Arm
+	}
+	return 0, false
 }
 
 // family is what arms have in common that are compared with each other.
@@ -72,16 +99,7 @@ type family struct {
 	load     string
 }
 
-func baseline(arms []Arm, i int, of func(Arm) family) (int, bool) {
-	for _, label := range []string{LabelDefault, LabelCurrent, ""} {
-		for j, a := range arms {
-			if of(a) == of(arms[i]) && (label == "" || a.Is(label)) {
-				return j, j != i
-			}
-		}
-	}
-	return 0, false
-}
+func familyOf(a Arm) family { return family{a.Workload, a.Quota, a.Memory, a.Load} }
 
 // baseline applies Against.
 func (d *Design) baseline(i int) (int, bool) {

@@ -97,12 +97,14 @@ func TestScheduleKeepsRates(t *testing.T) {
 	}
 }
 
+// variant is an arm of another workload.
+func variant(workload, procs string, labels ...string) Arm {
+	a := arm(procs, "saturated", labels...)
+	a.Workload = workload
+	return a
+}
+
 func TestBaseline(t *testing.T) {
-	variant := func(workload, procs string, labels ...string) Arm {
-		a := arm(procs, "saturated", labels...)
-		a.Workload = workload
-		return a
-	}
 	quota := func(q float64, a Arm) Arm { a.Quota = q; return a }
 	burst := func(a Arm) Arm { a.Burst = 50000; return a }
 	const none = -1
@@ -133,6 +135,17 @@ func TestBaseline(t *testing.T) {
 		{"unless they are to be compared",
 			[]Arm{variant("pool/numcpu", "", LabelDefault), variant("pool/numcpu", "1"), variant("pool/limiter", "", LabelDefault)},
 			BaselineOfVariants, []int{none, 0, 0}},
+		{"and then only their defaults",
+			[]Arm{variant("xml/single", "", LabelDefault), variant("xml/single", "1"), variant("xml/pool", "1"), variant("xml/pool", "", LabelDefault),
+				variant("xml/fanout", "", LabelDefault), variant("xml/fanout", "1")},
+			BaselineOfVariants, []int{none, 0, 3, 0, 0, 4}},
+		{"and these only with the same setting",
+			[]Arm{variant("pool/numcpu", "2"), variant("pool/numcpu", "1"), variant("pool/limiter", "1"), variant("pool/limiter", "2"), variant("pool/gomaxprocs", "2")},
+			BaselineOfVariants, []int{none, 0, none, 2, 0}},
+		{"variants of other work never",
+			[]Arm{variant("http", "", LabelDefault), variant("http/gc", "", LabelDefault), variant("http/gc", "1"),
+				variant("fib", "", LabelDefault), variant("fib/unbounded", "", LabelDefault)},
+			BaselineOfVariants, []int{none, none, 1, none, none}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := &Design{Arms: c.arms, Against: c.against}
@@ -146,7 +159,7 @@ func TestBaseline(t *testing.T) {
 }
 
 // TestLeastRounds: the smallest p-value of n pairs is 2^(1-n); Holm multiplies it
-// by the number of comparisons.
+// by the number of comparisons under one load.
 func TestLeastRounds(t *testing.T) {
 	for arms := 1; arms < 12; arms++ {
 		d := &Design{}

@@ -47,6 +47,7 @@ func random(seed uint64, t Trial) *rand.Rand {
 type service struct {
 	seed   uint64
 	sd     float64
+	sds    map[string]float64 // of metrics for which it is another
 	factor func(a finding.Arm, metric string) float64
 }
 
@@ -55,7 +56,11 @@ func (s service) run(t Trial) finding.Run {
 	block := rand.New(rand.NewPCG(s.seed, t.Seed))
 	shared := math.Exp(2 * s.sd * block.NormFloat64())
 	value := func(metric string, typical float64) *float64 {
-		v := typical * shared * math.Exp(s.sd/math.Sqrt2*r.NormFloat64())
+		sd := s.sd
+		if own, ok := s.sds[metric]; ok {
+			sd = own
+		}
+		v := typical * shared * math.Exp(sd/math.Sqrt2*r.NormFloat64())
 		if s.factor != nil {
 			if f := s.factor(t.Arm, metric); f != 0 {
 				v *= f
@@ -103,6 +108,15 @@ func plain(rounds int) *Design {
 		Arms:   []Arm{arm("", "saturated", LabelDefault, LabelSnug), arm("1", "saturated"), arm("8", "saturated")},
 		Rounds: rounds, Seed: 42,
 	}
+}
+
+// full is the shape of snug bench --full: 3 settings under 3 loads.
+func full(rounds int, seed uint64) *Design {
+	d := &Design{Rounds: rounds, Seed: seed}
+	for _, load := range []string{"saturated", "50%", "80%"} {
+		d.Arms = append(d.Arms, arm("", load, LabelDefault), arm("1", load), arm("8", load))
+	}
+	return d
 }
 
 // execute does a whole experiment on a made-up service.

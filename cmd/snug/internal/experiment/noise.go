@@ -34,6 +34,11 @@ const (
 // returns a copy of the runs in which, where a noisy run has its repetition, the
 // noisier of the two is invalid, and the trials that are not done yet. A
 // repetition that failed replaces nothing. It depends on the runs only.
+//
+// Repetitions are done after the last round, because before it the median is not
+// known. Such a pair is no longer one block: what changed slowly on the machine
+// between the round and the experiment's end is in its ratio, so these rounds vary
+// more, without favour for any setting. They can be told by their Try above 0.
 func quieter(d *Design, runs []finding.Run) (marked []finding.Run, again []Trial) {
 	marked = slices.Clone(runs)
 	first, repetition := map[place]int{}, map[place]int{}

@@ -106,6 +106,8 @@ func (h *header) differs(d *Design, s finding.Setup, path string) error {
 		{"rounds are", old.Rounds, d.Rounds},
 		{"seed is", old.Seed, d.Seed},
 		{"tries are", old.tries(), d.tries()},
+		{"request is", request(was.Request), request(s.Request)},
+		{"seconds of the stall probe are", was.Probe, s.Probe},
 		{"seconds of warm-up are", was.WarmUp, s.WarmUp},
 		{"seconds of the window are", was.Window, s.Window},
 		{"no limit is", was.NoLimit, s.NoLimit},
@@ -134,6 +136,12 @@ func (h *header) differs(d *Design, s finding.Setup, path string) error {
 		}
 	}
 	return nil
+}
+
+// request is what is sent, as text.
+func request(r *finding.Request) string {
+	text, _ := json.Marshal(r) // of plain fields: it cannot fail
+	return string(text)
 }
 
 func another(path, difference string) error {

@@ -73,15 +73,21 @@ func verdictText(d *Design, cells []finding.Cell, cs []*container, objective str
 		c := cs[0]
 		text := c.keep() + ": " + c.why()
 		if w := c.winner(); w != nil {
-			text = c.claim(w, true)
+			text = c.claim(w, true) + notExcluded(cs)
+		} else if c.fails != "" {
+			text = "no verdict: " + c.noneSpared()
 		}
 		return text + c.sameValue()
 	}
-	var won, kept []string
+	var won, failing, kept []string
 	trades, few := 0, 0
 	for _, c := range cs {
 		if w := c.winner(); w != nil {
 			won = append(won, where(c, cs)+" "+c.claim(w, false))
+			continue
+		}
+		if c.fails != "" {
+			failing = append(failing, "no verdict "+where(c, cs)+": "+c.noneSpared())
 			continue
 		}
 		kept = append(kept, where(c, cs))
@@ -92,6 +98,10 @@ func verdictText(d *Design, cells []finding.Cell, cs []*container, objective str
 			few++
 		}
 	}
+	if len(won) > 0 {
+		won[len(won)-1] += notExcluded(cs)
+	}
+	says := append(won, failing...)
 	if len(kept) > 0 {
 		text := "keep the " + cs[0].baseName() + " " + list(kept)
 		switch {
@@ -102,26 +112,51 @@ func verdictText(d *Design, cells []finding.Cell, cs []*container, objective str
 		case len(won) == 0:
 			text += ": nothing measured beats it beyond noise"
 		}
-		won = append(won, text)
+		says = append(says, text)
 	}
-	return strings.Join(won, "; ")
+	return strings.Join(says, "; ")
 }
 
-// few reports whether no difference, however large, can be shown in so few rounds.
-func (c *container) few() bool { return c.mostPairs < c.least() }
+// few reports whether no difference, however large, can decide in so few rounds.
+func (c *container) few() bool { return c.mostPairs > 0 && c.mostPairs < c.least() }
 
-// least is how many rounds can show one.
-func (c *container) least() int { return leastRounds(len(c.settings)) }
+// least is how many rounds one can.
+func (c *container) least() int {
+	most := 1
+	for _, n := range c.family {
+		most = max(most, n)
+	}
+	return leastRounds(most)
+}
 
 // claim is what a setting is better in: GOMAXPROCS=1 costs 12 % (8 to 14 %) less
-// CPU per request than the default, GOMAXPROCS=2.
+// CPU per request than the default, GOMAXPROCS=2. Of one that is spared where the
+// baseline fails it is that, and what it costs.
 func (c *container) claim(s *setting, procs bool) string {
 	p := c.headline(s)
+	if s.spared != "" {
+		not := " does not"
+		if strings.HasPrefix(s.spared, "is ") {
+			not = " is not"
+		}
+		text := "the " + c.baseName() + " " + s.spared + "; " + c.settingName(s) + not
+		if len(s.worse) > 0 {
+			text += ", but " + c.phrase(s.worse[0], false)
+		} else if p != nil {
+			text += ", and " + c.phrase(p, true)
+		}
+		return text
+	}
 	text := c.settingName(s) + " " + c.phrase(p, true) + " than the " + c.baseName()
 	if n := c.cells[p.Baseline].Procs; procs && n != nil && c.base.GOMAXPROCS == "" {
 		text += ", GOMAXPROCS=" + strconv.Itoa(*n)
 	}
 	return text
+}
+
+// noneSpared is why there is no verdict where the baseline fails.
+func (c *container) noneSpared() string {
+	return "the " + c.baseName() + " " + c.fails + ", and no other setting is shown to be spared"
 }
 
 // why is the reason to keep the baseline.
@@ -141,15 +176,28 @@ func (c *container) why() string {
 	for _, s := range c.settings {
 		for _, p := range s.objective {
 			if p.Word == finding.NotShown && p.NeedN != nil && *p.NeedN > p.Pairs {
-				need, margin = max(need, *p.NeedN), p.Margin
+				need, margin = max(need, *p.NeedN, c.least()), p.Margin
 			}
 		}
 	}
 	text := "nothing measured beats it beyond noise"
+	if s := c.failing(); s != nil {
+		text = c.settingName(s) + " " + s.broken + ", and " + text
+	}
 	if need > 0 {
 		text += fmt.Sprintf("; to see %s takes about %d rounds", percent(margin), need)
 	}
 	return text
+}
+
+// failing is the first setting that fails, or nil.
+func (c *container) failing() *setting {
+	for _, s := range c.settings {
+		if s.broken != "" {
+			return s
+		}
+	}
+	return nil
 }
 
 // keep is: keep the default (GOMAXPROCS=2).
@@ -178,14 +226,7 @@ func (c *container) sameValue() string {
 	return text
 }
 
-func (c *container) baseCell() *finding.Cell {
-	for _, s := range c.settings {
-		if len(s.objective) > 0 {
-			return &c.cells[s.objective[0].Baseline]
-		}
-	}
-	return nil // not reached: see containers
-}
+func (c *container) baseCell() *finding.Cell { return &c.cells[c.baseline] }
 
 func (c *container) baseName() string {
 	labels := c.baseCell().Labels
@@ -206,7 +247,7 @@ func (c *container) settingName(s *setting) string {
 	if s.arm.Workload != c.base.Workload {
 		name = s.arm.Workload + " with " + name
 	}
-	if slices.Contains(c.cells[s.objective[0].Cell].Labels, LabelSnug) {
+	if slices.Contains(c.cells[s.cells[0]].Labels, LabelSnug) {
 		name = "snug's " + name
 	}
 	return name
@@ -278,49 +319,4 @@ func under(load string) string {
 		return "at " + load
 	}
 	return "when " + load
-}
-
-func change(ratio float64) string { return percent(math.Abs(ratio - 1)) }
-
-// percent is a share with two digits, or whole where it has more.
-func percent(share float64) string { return number(share*100) + " %" }
-
-func number(x float64) string {
-	if x >= 10 {
-		return strconv.FormatFloat(math.Round(x), 'f', -1, 64)
-	}
-	return strconv.FormatFloat(x, 'g', 2, 64)
-}
-
-func cpus(n float64) string {
-	switch n {
-	case 0:
-		return "no quota"
-	case 1:
-		return "1 CPU"
-	}
-	return strconv.FormatFloat(n, 'g', -1, 64) + " CPUs"
-}
-
-func rounds(n int) string {
-	if n == 1 {
-		return "1 round"
-	}
-	return strconv.Itoa(n) + " rounds"
-}
-
-// operation is what a workload does many of.
-func operation(a finding.Arm) string {
-	switch workload, _, _ := strings.Cut(a.Workload, "/"); workload {
-	case "http", "command", "url":
-		return "request"
-	}
-	return "operation"
-}
-
-func list(parts []string) string {
-	if len(parts) < 2 {
-		return strings.Join(parts, "")
-	}
-	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
 }

@@ -49,6 +49,7 @@ type Request struct {
 	BodySHA256  string   `json:"body_sha256"` // "": no body
 	Timeout     float64  `json:"timeout_seconds"`
 	Connections int      `json:"connections"` // of a saturating closed loop
+	RealTime    bool     `json:"real_time"`   // the load generator was to be SCHED_FIFO
 }
 
 // Capacity is what the default setting serves in one container.

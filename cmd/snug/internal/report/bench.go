@@ -45,7 +45,7 @@ func (p *page) bench(d *finding.Bench) {
 	for _, n := range benchNotes(d) {
 		p.wrap(n)
 	}
-	p.wrap(howLong(&d.Setup))
+	p.wrap(howLong(&d.Setup, d.Cells))
 	p.notes(d.Warnings, d.Unknown)
 	p.next(d.Next)
 }

@@ -17,26 +17,21 @@ func benchNotes(d *finding.Bench) []string {
 	for i := range parts {
 		notes = append(notes, parts[i].notShown(d.Cells, d.Comparisons, len(parts) > 1)...)
 	}
-	tails, saturated, closed, batch := false, false, false, false
+	saturated, closed := false, false
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		tails = tails || c.P99 != nil && c.Load != "saturated"
 		saturated = saturated || c.P99 != nil && c.Load == "saturated"
-		batch = batch || c.Wall != nil || c.Load == "batch"
 		_, ok := users(c.Load)
 		closed = closed || ok
 	}
-	if closed {
+	if closed && !slices.ContainsFunc(d.Verdict.Cannot, func(c string) bool { return strings.Contains(c, "coordinated omission") }) {
 		notes = append(notes, "what a closed loop hides: each user waits for an answer before asking again, so a stall also stops "+
 			"the questions; real visitors keep coming. Compare latencies under --load, where requests come at their own time")
-	}
-	said := slices.ContainsFunc(d.Verdict.Cannot, func(c string) bool { return strings.Contains(c, "--full") })
-	if !closed && !tails && !batch && !said && len(d.Cells) > 0 {
-		notes = append(notes, "tails (P99, P99.9) are not measured here; use --full")
 	}
 	if saturated {
 		notes = append(notes, "latencies of a saturated closed loop are left out: its callers queue behind each other, which says nothing about the service")
 	}
+	notes = append(notes, runNotes(d.Cells)...)
 	return append(notes, common(&d.Setup, d.Verdict.Cannot)...)
 }
 
@@ -122,11 +117,17 @@ func few(names []string) string {
 	return strings.Join(names, "; ")
 }
 
+// windowed reports whether a round lasted as long as the window. A fixed amount
+// of work lasts as long as it takes.
+func windowed(s *finding.Setup, cells []finding.Cell) bool {
+	return s.Window > 0 && (len(cells) == 0 || slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Load != "batch" }))
+}
+
 // howLong says where numbers come from, in one line.
-func howLong(s *finding.Setup) string {
+func howLong(s *finding.Setup, cells []finding.Cell) string {
 	m := &s.Machine
 	parts := []string{plural(s.Rounds, "round")}
-	if s.Window > 0 {
+	if windowed(s, cells) {
 		parts[0] += " of " + duration(s.Window) + " each"
 	}
 	if s.Seconds > 0 {

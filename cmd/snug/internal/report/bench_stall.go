@@ -41,16 +41,16 @@ func stallColumns(g *grid, s *section, cells []finding.Cell) {
 	}
 	if any {
 		g.add("worst gap", gaps(s.cells, cells, worst))
-		g.add("law", durations(law))
+		g.add("law", gaps(s.cells, cells, law))
 	}
 }
 
-// gaps prints gaps; a probe without one found none, which is not the same as no
-// probe.
+// gaps prints gaps, measured and by the law; a probe without one found none,
+// which is not the same as no probe.
 func gaps(part []int, cells []finding.Cell, values []*float64) []string {
 	column := durations(values)
 	for k, i := range part {
-		if cells[i].Stall != nil && values[k] == nil {
+		if cells[i].Stall != nil && (values[k] == nil || *values[k] == 0) {
 			column[k] = "none"
 		}
 	}
@@ -74,7 +74,7 @@ func stalls(cells []finding.Cell) (grid, bool) {
 		law, median, worst = append(law, &st.Law), append(median, st.Median), append(worst, st.Max)
 	}
 	g.add("threads", threads)
-	g.add("law", durations(law))
+	g.add("law", gaps(part, cells, law))
 	g.add("median gap", gaps(part, cells, median))
 	g.add("worst gap", gaps(part, cells, worst))
 	return g, true

@@ -33,7 +33,7 @@ func Benchfmt(w io.Writer, d finding.Document) error {
 		}
 		benchLines(&b, cells)
 	default:
-		return fmt.Errorf("no benchmark lines for a document of type %T", d)
+		return fmt.Errorf("no benchmark lines for a document of kind %s", kindOf(d))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

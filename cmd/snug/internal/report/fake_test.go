@@ -151,6 +151,7 @@ func quick() *finding.Bench {
 		compare(1, 0, "cpu_seconds_per_op", finding.Better, .939, .011, 0), compare(2, 0, "cpu_seconds_per_op", finding.Worse, 1.139, .013, 0),
 	}
 	d.Verdict = finding.BenchVerdict{Keep: true, Text: "keep the default (GOMAXPROCS=2): 1 uses 6.1 % less CPU per request and serves 3.5 % fewer; Go's default and snug's value are the same here (2)", Cannot: cannot}
+	d.Probe = 2.5
 	d.Next = "snug bench --full"
 	return d
 }
@@ -225,10 +226,15 @@ func rising() *finding.Bench {
 			c := fakeCell(arm, []string{label}, 4, shape{2 - k, 1600 - float64(40*k), 600e-6, .012 * float64(i+1), .07 * float64(i+1), 0, 4, 0, 0, 0})
 			c.P95 = ptr(*c.P99 * .7)
 			c.Throttled = nil
+			for k := range c.Rounds {
+				c.Rounds[k].Unfinished = int64(30 + 10*i)
+			}
 			d.Cells = append(d.Cells, c)
 		}
 		d.Comparisons = append(d.Comparisons, compare(2*i+1, 2*i, "p95_seconds", finding.NotShown, 1.1, .3, 25))
 	}
+	d.Request = &finding.Request{Method: "POST", Headers: []string{"Authorization", "Content-Type"},
+		BodySHA256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Timeout: 5, Connections: 64}
 	d.Verdict.Text = "no difference shown between default and snug"
 	d.Unknown = []finding.Gap{{Field: "throttled_ratio", File: "cpu.stat", Why: "no quota was made"}}
 	d.Warnings = []finding.Warning{{Code: "no-cgroup", Text: "no cgroup could be made here"}}

@@ -11,7 +11,7 @@ import (
 // batch is `snug bench --workload xml`.
 func batch() *finding.Bench {
 	d := &finding.Bench{Head: finding.NewHead(finding.KindBench), Setup: fakeSetup()}
-	d.Objective, d.Capacities, d.Window = "wall", nil, 0
+	d.Objective, d.Capacities, d.Window = "wall", nil, 4
 	for i, v := range []struct {
 		workload, gogc, limit string
 		wall, cpu, gcs, stw   float64
@@ -32,6 +32,7 @@ func batch() *finding.Bench {
 		c := fakeCell(arm, labels, 7, shape{2, 1 / v.wall, v.cpu / 6400, 0, 0, .4, v.gcs / v.wall, 0, 0, 0})
 		c.RPS, c.Wall = nil, ptr(v.wall)
 		for k := range c.Rounds {
+			c.Rounds[k].Counts = map[string]int64{"items": 81500, "hits": 1630}
 			c.Rounds[k].Wall, c.Rounds[k].RPS = ptr(v.wall*(1+.01*float64(k-3))), nil
 		}
 		c.Intervals["wall_seconds"] = finding.Interval{Low: v.wall * .97, High: v.wall * 1.03, Confidence: .984}
@@ -100,6 +101,7 @@ func searched() *finding.Tune {
 		Shell:      "export GOMAXPROCS=1 GOGC=400 GOMEMLIMIT=360MiB",
 		Dockerfile: "ENV GOMAXPROCS=1 GOGC=400 GOMEMLIMIT=360MiB",
 		Kubernetes: "env:\n- name: GOMAXPROCS\n  value: \"1\"\n- name: GOGC\n  value: \"400\"\n- name: GOMEMLIMIT\n  value: 360MiB\n"}
+	d.Warnings = []finding.Warning{{Code: "tune-trade", Text: "peak memory is 35 % more than the default's"}}
 	d.Next = "snug run -- ./orders --listen :8080"
 	return d
 }

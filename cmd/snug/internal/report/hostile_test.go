@@ -23,7 +23,7 @@ const hostile = "</pre></script><script>alert(1)</script><img src=x onerror=aler
 func poisoned(t testing.TB, d finding.Document) finding.Document {
 	t.Helper()
 	evil := strings.NewReplacer("http", hostile, "./orders", hostile, "default", "default"+hostile, "linux", hostile, "GOGC", "GOGC"+hostile,
-		"winner", hostile, "baseline", hostile, "snug bench", hostile, "generator late", hostile, "keep", hostile)
+		"winner", hostile, "baseline", hostile, "snug bench", hostile, "generator late", hostile, "no-cgroup", hostile, "throttled_ratio", hostile, "unbounded", hostile, "keep", hostile)
 	poison(d, evil)
 	return d
 }
@@ -53,7 +53,7 @@ func sound(t testing.TB, page []byte) {
 		if active.Match(quoted.ReplaceAll(tag, nil)) {
 			t.Errorf("the page has %s", short(string(tag), 200))
 		}
-		if m := link.FindSubmatch(tag); m != nil && !bytes.HasPrefix(m[1], []byte("data:application/json;base64,")) {
+		if m := link.FindSubmatch(tag); m != nil && !bytes.HasPrefix(m[1], []byte("data:application/gzip;base64,")) {
 			t.Errorf("the page links %s", short(string(tag), 200))
 		}
 	}

@@ -29,7 +29,7 @@ func HTML(w io.Writer, d finding.Document) error {
 	case *finding.Tune:
 		v = tuneView(d)
 	default:
-		return fmt.Errorf("no page for a document of type %T", d)
+		return fmt.Errorf("no page for a document of kind %s", kindOf(d))
 	}
 	style, err := pageFiles.ReadFile("page/style.css")
 	if err != nil {
@@ -62,9 +62,10 @@ type view struct {
 	Version string
 
 	File string       // name of the download
-	Data template.URL // data: URL of the document
+	Data template.URL // data: URL of the document, compressed by gzip
 	JSON string       // the same to read; "" when it is long
-	Size string
+	Size string       // of the download
+	Full string       // of what is in it
 }
 
 // part is a chapter: tables, drawings, in this order.

@@ -47,10 +47,33 @@ func Text(w io.Writer, d finding.Document) error {
 	case *finding.Tune:
 		p.tune(d)
 	default:
-		return fmt.Errorf("no text for a document of type %T", d)
+		return fmt.Errorf("no text for a document of kind %s", kindOf(d))
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
+}
+
+// kindOf is the kind of a document, as its JSON names it.
+func kindOf(d finding.Document) string {
+	switch d.(type) {
+	case *finding.Limits:
+		return finding.KindLimits
+	case *finding.Plan:
+		return finding.KindPlan
+	case *finding.Verdict:
+		return finding.KindVerdict
+	case *finding.Explanation:
+		return finding.KindExplain
+	case *finding.Index:
+		return finding.KindIndex
+	case *finding.Build:
+		return finding.KindVersion
+	case *finding.Bench:
+		return finding.KindBench
+	case *finding.Tune:
+		return finding.KindTune
+	}
+	return "unknown"
 }
 
 // page collects the lines of one answer.
@@ -81,10 +104,10 @@ func (p *page) notes(warnings []finding.Warning, unknown []finding.Gap) {
 		p.line("")
 	}
 	for _, w := range warnings {
-		p.line("warning: %s [%s]", Clean(w.Text), w.Code)
+		p.line("warning: %s [%s]", Clean(w.Text), Clean(w.Code))
 	}
 	for _, g := range unknown {
-		p.line("unknown: %s, %s: %s", g.Field, Clean(g.File), Clean(g.Why))
+		p.line("unknown: %s, %s: %s", Clean(g.Field), Clean(g.File), Clean(g.Why))
 	}
 }
 

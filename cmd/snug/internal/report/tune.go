@@ -57,7 +57,7 @@ func (p *page) tune(d *finding.Tune) {
 	for _, n := range tuneNotes(d) {
 		p.wrap(n)
 	}
-	p.wrap(howLong(&d.Setup))
+	p.wrap(howLong(&d.Setup, d.Cells))
 	p.notes(d.Warnings, d.Unknown)
 	p.next(d.Next)
 }
@@ -204,10 +204,13 @@ func tuneNotes(d *finding.Tune) []string {
 	if d.Confirm == nil && len(d.Cells) > 0 {
 		notes = append(notes, "nothing was confirmed on fresh rounds: the candidates above are what the search saw, no result")
 	}
+	cells := d.Cells
 	if d.Confirm != nil {
+		cells = append(cells[:len(cells):len(cells)], confirmed(d.Confirm)...)
 		s := newSection(confirmed(d.Confirm), []int{0, 1})
 		notes = append(notes, s.notShown(confirmed(d.Confirm), d.Confirm.Comparisons, false)...)
 	}
+	notes = append(notes, runNotes(cells)...)
 	return append(notes, common(&d.Setup, d.Verdict.Cannot)...)
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 func benchView(d *finding.Bench) *view {
-	v := newView("bench", &d.Setup, &d.Verdict)
+	v := newView("bench", &d.Setup, d.Cells, &d.Verdict)
 	parts := sections(d.Cells, d.Comparisons)
 	kind := kindsOf(d.Cells)
 	for i := range parts {
@@ -31,11 +31,11 @@ func benchView(d *finding.Bench) *view {
 	return v
 }
 
-func newView(kind string, s *finding.Setup, verdict *finding.BenchVerdict) *view {
+func newView(kind string, s *finding.Setup, cells []finding.Cell, verdict *finding.BenchVerdict) *view {
 	first, rest, _ := strings.Cut(answer(verdict), "; ")
 	return &view{
 		Kind: kind, Title: "snug " + kind + ": " + first, Stamps: stamped(s), Verdict: sentence(first), Lead: sentence(rest),
-		Facts: facts(s), Version: s.Version, File: "snug-" + kind + ".json",
+		Facts: facts(s, cells), Version: s.Version, File: "snug-" + kind + ".json.gz",
 	}
 }
 

@@ -3,10 +3,14 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,11 +32,11 @@ func sentence(s string) string {
 }
 
 // facts are the few that stand below the verdict.
-func facts(s *finding.Setup) []string {
+func facts(s *finding.Setup, cells []finding.Cell) []string {
 	var f []string
 	if s.Rounds > 0 {
 		rounds := plural(s.Rounds, "round")
-		if s.Window > 0 {
+		if windowed(s, cells) {
 			rounds += " of " + duration(s.Window)
 		}
 		f = append(f, rounds)
@@ -73,7 +77,7 @@ func how(s *finding.Setup, cells []finding.Cell) []fact {
 	}
 	add("Design", design)
 	rounds := plural(s.Rounds, "round") + " planned"
-	if s.Window > 0 {
+	if windowed(s, cells) {
 		rounds += ", each measured for " + duration(s.Window)
 	}
 	if s.WarmUp > 0 {
@@ -90,7 +94,11 @@ func how(s *finding.Setup, cells []finding.Cell) []fact {
 	for _, c := range s.Capacities {
 		add("Capacity", fmt.Sprintf("%s with %s: the default served %s/s; loads in %% are of it", Clean(c.Workload), quota(c.Quota), rate(c.RPS)))
 	}
+	add("Requests", asked(s.Request))
 	add("Load generator", generator(s, cells))
+	if s.Probe > 0 {
+		add("Stall probe", "as many threads as the program has Ps spin for "+duration(s.Probe)+" in each run, outside of its window")
+	}
 	way := Clean(s.Machine.CgroupWay)
 	if s.NoLimit {
 		way = "none: no quota was enforced"
@@ -119,6 +127,27 @@ func confidence(cells []finding.Cell) string {
 		return ", with a confidence of " + share(low)
 	}
 	return ", with a confidence of " + share(low) + " to " + share(high)
+}
+
+// asked says what a request was, but for what may be secret.
+func asked(r *finding.Request) string {
+	if r == nil {
+		return ""
+	}
+	parts := []string{Clean(r.Method)}
+	if len(r.Headers) > 0 {
+		parts[0] += " with the headers " + Clean(strings.Join(r.Headers, ", "))
+	}
+	if r.BodySHA256 != "" {
+		parts = append(parts, "a body with the SHA-256 sum "+Clean(r.BodySHA256))
+	}
+	if r.Timeout > 0 {
+		parts = append(parts, "given up after "+duration(r.Timeout))
+	}
+	if r.Connections > 0 {
+		parts = append(parts, plural(r.Connections, "connection")+" where the loop is closed and saturated")
+	}
+	return strings.Join(parts, "; ")
 }
 
 // generator says how late requests were.
@@ -185,10 +214,11 @@ func runsTable(cells []finding.Cell) table {
 		all = all[:mostRuns]
 		caption = fmt.Sprintf("The first %d of %s; the download has all", mostRuns, caption)
 	}
-	var names, loads, rounds, notes []string
+	var names, loads, rounds, counts, notes []string
 	for _, r := range all {
 		names, loads = append(names, armName(r.cell)), append(loads, Clean(r.cell.Workload)+", "+quota(r.cell.Quota)+", "+Clean(r.cell.Load))
 		rounds = append(rounds, fmt.Sprintf("%d.%d", r.Round+1, r.Order+1))
+		counts = append(counts, countsOf(r.Counts))
 		note := "valid"
 		if r.Invalid != "" {
 			note = "not counted: " + Clean(r.Invalid)
@@ -215,11 +245,23 @@ func runsTable(cells []finding.Cell) table {
 			g.add(m.head, column)
 		}
 	}
+	if measured(counts) {
+		g.text("also", counts)
+	}
 	g.text("counts", notes)
 	if len(all) == 0 {
 		return table{}
 	}
 	return tableOf(caption, g)
+}
+
+// countsOf are the further numbers of a run, by name.
+func countsOf(counts map[string]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, Clean(name)+" "+strconv.FormatInt(counts[name], 10))
+	}
+	return orNone(strings.Join(parts, ", "), len(parts) == 0)
 }
 
 // readable is up to how many bytes of JSON a page shows besides the download.
@@ -231,8 +273,17 @@ func (v *view) embed(d finding.Document) error {
 	if err != nil {
 		return err
 	}
-	v.Data = template.URL("data:application/json;base64," + base64.StdEncoding.EncodeToString(data))
-	v.Size = size(int64(len(data)))
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	_, err = z.Write(data)
+	if err := errors.Join(err, z.Close()); err != nil {
+		return err
+	}
+	v.Data = template.URL("data:application/gzip;base64," + base64.StdEncoding.EncodeToString(packed.Bytes()))
+	v.Size, v.Full = size(int64(packed.Len())), size(int64(len(data)))
 	if len(data) <= readable {
 		v.JSON = string(data)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func tuneView(d *finding.Tune) *view {
-	v := newView("tune", &d.Setup, &d.Verdict)
+	v := newView("tune", &d.Setup, d.Cells, &d.Verdict)
 	if e := d.Environment; e != nil {
 		v.Environ = forms(e)
 	}

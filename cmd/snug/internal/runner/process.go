@@ -43,6 +43,10 @@ type process struct {
 	largest   *int64 // see look
 }
 
+// guard is the memory limit where none was asked for, in bytes: 80 % of what the
+// machine has free.
+func guard() int64 { return meminfo("MemAvailable:") / 5 * 4 }
+
 // launch says how to start a program.
 type launch struct {
 	args     []string
@@ -104,7 +108,7 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 		spec.Weight = weight
 		if spec.MemoryBytes == 0 {
 			// A program that leaks ends itself, not the machine.
-			spec.MemoryBytes = meminfo("MemAvailable:") / 5 * 4
+			spec.MemoryBytes, spec.MemoryOptional = guard(), true
 		}
 	}
 	if p.err, err = newOutput(l.trace); err != nil {
@@ -206,11 +210,8 @@ func (p *process) remove() error {
 	if p == nil {
 		return nil
 	}
-	// Remove waits, too, and of two who wait for one child only one hears of its
-	// end.
-	p.child.Signal(syscall.SIGKILL)
-	<-p.exited
 	_, err := p.child.Remove()
+	<-p.exited
 	p.closeFiles()
 	if err != nil {
 		return fmt.Errorf("cannot clean up after %s, %w", p.name, err)

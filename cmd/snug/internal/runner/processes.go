@@ -68,12 +68,20 @@ func (ps processes) died(ctx context.Context, run *finding.Run, when string, err
 		}
 		u := p.child.Usage()
 		run.OOMKills, run.Peak = u.OOMKills, u.MemoryPeakBytes
-		run.Exit = "killed for want of memory " + when
+		run.Exit = killed(run.Arm) + " " + when
 		run.Errors++
 		run.Error = firstOf(run.Error, run.Exit)
 		return nil
 	}
 	return err
+}
+
+// killed says of a program that it ran out of memory, and whose limit that was.
+func killed(arm finding.Arm) string {
+	if arm.Memory == 0 {
+		return "killed for want of memory (with no limit asked for: 80 % of what the machine had free)"
+	}
+	return "killed for want of memory"
 }
 
 // counters are what is read before and after a window.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/workload"
@@ -107,7 +106,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	wall := p.over.Sub(p.began).Seconds()
 	run.Window, run.Wall, run.Ops = wall, &wall, 1
 	after := readCounters(processes{p})
-	zero := counters{machine: before, usage: atStart(after.usage), trace: new(workload.Traced)}
+	zero := counters{machine: before, usage: p.child.AtStart, trace: new(workload.Traced)}
 	account(run, zero, after, new(0.0))
 	traced(run, zero.trace, after.trace)
 	run.MaxRSS = p.rss()
@@ -117,7 +116,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 		perOp(run)
 	}
 	if p.oomKilled() {
-		run.Exit, run.Errors, run.Ops = "killed for want of memory", 1, 0
+		run.Exit, run.Errors, run.Ops = killed(t.Arm), 1, 0
 		run.Error, run.Wall, run.CPUPerOp = run.Exit, nil, nil
 		return nil
 	}
@@ -129,22 +128,4 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 		return e
 	}
 	return nil
-}
-
-// atStart is what the counters of a fresh group were, as far as it has them.
-func atStart(u cgrun.Usage) cgrun.Usage {
-	var zero cgrun.Usage
-	startAt0(&zero.Periods, u.Periods)
-	startAt0(&zero.ThrottledPeriods, u.ThrottledPeriods)
-	startAt0(&zero.ThrottledTime, u.ThrottledTime)
-	startAt0(&zero.CPUTime, u.CPUTime)
-	startAt0(&zero.Bursts, u.Bursts)
-	startAt0(&zero.Pressure, u.Pressure)
-	return zero
-}
-
-func startAt0[T any](to **T, n *T) {
-	if n != nil {
-		*to = new(T)
-	}
 }

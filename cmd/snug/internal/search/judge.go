@@ -120,7 +120,7 @@ func (j *judge) failure(runs []finding.Run) string {
 	var offered, missing float64
 	valid := 0
 	for _, r := range runs {
-		if r.OOMKills != nil && *r.OOMKills > 0 {
+		if killed(&r) {
 			return "killed for want of memory"
 		}
 		if r.Invalid != "" {

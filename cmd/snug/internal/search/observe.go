@@ -97,11 +97,12 @@ func (s *search) medianOf(read func(*finding.Run) *float64) *float64 {
 	return &m
 }
 
-// errors is the share of failed operations in all runs so far.
+// errors is the share of failed operations in all runs so far that were not
+// killed for want of memory: what fails then says nothing about other settings.
 func (s *search) errors() float64 {
 	var ops, errors int64
 	for _, r := range s.runs {
-		if r.Invalid == "" {
+		if r.Invalid == "" && !killed(&r) {
 			ops, errors = ops+r.Ops, errors+r.Errors
 		}
 	}
@@ -120,9 +121,15 @@ func or(p *float64, otherwise float64) float64 {
 // The live heap follows from its peak by the model of the collector's guide: a
 // collection starts in time to end at L(1+GOGC/100). Without the runtime's own
 // figure the whole memory of the process stands in for the heap, which makes L
-// too large and the space too careful.
+// too large and the space too careful. Of a baseline that is killed for want of
+// memory nothing is known but that: the limit cut its heap off, and the collector's
+// share is that of a program about to die.
 func (s *search) observe(in *SpaceInput) {
 	in.Procs = s.procs()
+	if s.baselineKilled() {
+		s.gap("peak_heap_bytes", "the baseline is killed for want of memory; no setting was left out beforehand for what it needs")
+		return
+	}
 	heap := s.medianOf(func(r *finding.Run) *float64 { return toFloat(r.PeakHeap) })
 	memory := s.medianOf(resident)
 	if heap == nil {

@@ -4,7 +4,6 @@ package search
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -21,10 +20,9 @@ type Input struct {
 	CPUs int // that the program may use
 	// Memory is the memory limit that holds for the program where it is not made
 	// by Base, in bytes; 0: Base.Memory.
-	Memory     int64
-	Values     Values
-	AllowBurst bool
-	Only       func(finding.Arm) bool // see SpaceInput
+	Memory int64
+	Values Values
+	Only   func(finding.Arm) bool // see SpaceInput
 	// Snug are the knobs that snug's library would set; nil is not known.
 	Snug        *finding.Knobs
 	Objective   Objective
@@ -56,7 +54,7 @@ func Preview(in Input) (Plan, error) {
 
 func (in *Input) space() SpaceInput {
 	s := SpaceInput{
-		Base: in.Base.Arm, CPUs: in.CPUs, Memory: in.Memory, Values: in.Values, AllowBurst: in.AllowBurst, Only: in.Only,
+		Base: in.Base.Arm, CPUs: in.CPUs, Memory: in.Memory, Values: in.Values, Only: in.Only,
 		CPUOnly: in.Objective.name != "p99",
 	}
 	if s.Memory == 0 {
@@ -153,28 +151,6 @@ func (s *search) all(ctx context.Context) error {
 		return nil
 	}
 	return s.confirm(ctx)
-}
-
-// known fails when the baseline has no figure for the objective or a constraint.
-func (s *search) known() error {
-	reason := ""
-	for _, r := range s.runs {
-		for _, why := range []string{r.Invalid, r.Error, r.Exit} {
-			if why != "" && reason == "" {
-				reason = ": " + why
-			}
-		}
-	}
-	wanted := []metric{s.in.Objective.metric}
-	for _, c := range s.in.Constraints {
-		wanted = append(wanted, c.metric)
-	}
-	for _, m := range wanted {
-		if !slices.ContainsFunc(s.runs, func(r finding.Run) bool { return r.Invalid == "" && m.read(&r) != nil }) {
-			return fmt.Errorf("%s was not measured by any run of the baseline%s", m.what, reason)
-		}
-	}
-	return nil
 }
 
 // candidates makes the space of what the baseline showed, and the plan.

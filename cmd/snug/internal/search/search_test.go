@@ -329,19 +329,6 @@ func TestCurrentSettingIsTheBaseline(t *testing.T) {
 	}
 }
 
-func TestBaselineWithoutFigures(t *testing.T) {
-	w := newWorld(0.03, 1, gogcHelps)
-	w.alter = func(r *finding.Run) { r.CPUPerOp, r.Error = nil, "connection refused" }
-	_, err := Run(t.Context(), input(t, "cpu"), w)
-	if err == nil || !strings.Contains(err.Error(), "CPU per operation was not measured") || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("error %v", err)
-	}
-	_, err = Run(t.Context(), input(t, "cpu", "p99<20ms"), newWorld(0.03, 1, gogcHelps))
-	if err == nil || !strings.Contains(err.Error(), "P99 was not measured") {
-		t.Errorf("error %v", err)
-	}
-}
-
 // slow takes 6 s a run, and 12 once the search is under way.
 type slow struct {
 	*world

@@ -39,9 +39,6 @@ const (
 
 var knobNames = [knobs]string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "burst"}
 
-// periodMicros is the period of a quota, in which a burst is stated.
-const periodMicros = 100_000
-
 // peakShare is how much of the memory limit a setting may be predicted, or seen,
 // to use.
 const peakShare = 0.9
@@ -64,10 +61,9 @@ type SpaceInput struct {
 	CPUOnly bool
 	// Values are the user's own, by knob, and then the only ones but for the
 	// baseline's; where there are none, the space is chosen here. Burst is tried
-	// only when it has some, or AllowBurst is set.
+	// only when it has some.
 	// An empty text, "default" and "unset" leave a variable unset.
-	Values     Values
-	AllowBurst bool
+	Values Values
 	// Keep are settings to be tried in any case, such as what snug would set.
 	Keep []finding.Knobs
 	// Only tells which settings can be tried at all; nil: every one.
@@ -96,10 +92,9 @@ type collector struct{ gogc, limit string }
 //
 // Knobs that are free are tried at GOMAXPROCS 1, ⌊q⌋, ⌈q⌉, ⌈q⌉+1, 2⌈q⌉, 4⌈q⌉ and
 // the number of CPUs, q being the quota (half of the CPUs, and all of them, where
-// there is none); at GOGC 50 to 800 and off; at GOMEMLIMIT unset and 70, 80 and
-// 90 % of the memory limit; and at a burst of none and of the quota. The model
-// that leaves out is that of the guide to Go's collector (go.dev/doc/gc-guide):
-// see prune.
+// there is none); at GOGC 50 to 800 and off; and at GOMEMLIMIT unset and 70, 80 and
+// 90 % of the memory limit. The model that leaves out is that of the guide to Go's
+// collector (go.dev/doc/gc-guide): see prune.
 func Space(in SpaceInput) ([]finding.Factor, []Candidate, []finding.Pruned) {
 	s := &space{SpaceInput: in}
 	base := s.key(in.Base)
@@ -218,16 +213,7 @@ func (s *space) bursts() []string {
 	if len(values) > 0 {
 		return unique(values)
 	}
-	values = append(values, strconv.FormatInt(s.Base.Burst, 10))
-	if !s.AllowBurst {
-		return values
-	}
-	if s.Base.Quota == 0 {
-		s.drop("burst", "there is no quota to save from")
-		return values
-	}
-	// More than the quota is refused: cpu.max.burst, Documentation/scheduler/sched-bwc.rst.
-	return unique(append(values, "0", strconv.FormatInt(int64(s.Base.Quota*periodMicros), 10)))
+	return append(values, strconv.FormatInt(s.Base.Burst, 10))
 }
 
 func unique(values []string) []string {

@@ -157,16 +157,11 @@ func whyContains(pruned []finding.Pruned, what string) string {
 }
 
 func TestSpaceBurst(t *testing.T) {
-	in := SpaceInput{Base: finding.Arm{Quota: 0.5}, CPUs: 2, AllowBurst: true}
-	if f, _, _ := Space(in); values(f, "burst") != "0,50000" {
+	in := SpaceInput{Base: finding.Arm{Quota: 0.5, Burst: 2000}, CPUs: 2}
+	if f, _, _ := Space(in); values(f, "burst") != "2000" {
 		t.Errorf("burst %q", values(f, "burst"))
 	}
-	in.Base.Quota = 0
-	f, _, pruned := Space(in)
-	if values(f, "burst") != "0" || !strings.Contains(reason(pruned, "burst"), "no quota") {
-		t.Errorf("burst %q, %v", values(f, "burst"), pruned)
-	}
-	in.AllowBurst, in.Values.Burst = false, []int64{1000}
+	in.Base.Burst, in.Values.Burst = 0, []int64{1000}
 	if f, c, _ := Space(in); values(f, "burst") != "0,1000" || len(c) != 1+3*5 {
 		t.Errorf("burst %q of %d candidates", values(f, "burst"), len(c))
 	}

@@ -5,6 +5,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,9 +21,14 @@ func (s *search) verdict(err error, at map[int]int) {
 	if s.in.Base.Knobs != (finding.Knobs{}) {
 		base = "the current setting"
 	}
+	// A baseline that is killed for want of memory is nothing to keep.
+	dies := s.baselineKilled() || s.tune.Confirm != nil && slices.ContainsFunc(s.tune.Confirm.Default.Rounds, func(r finding.Run) bool { return killed(&r) })
 	keep := func(format string, args ...any) {
-		v.Keep = true
+		v.Keep = !dies
 		v.Text = "keep " + base + ": " + fmt.Sprintf(format, args...)
+		if dies {
+			v.Text = "no setting to recommend: " + base + " is killed for want of memory, and " + fmt.Sprintf(format, args...)
+		}
 	}
 	switch {
 	case err != nil:
@@ -61,7 +67,12 @@ func (s *search) verdict(err error, at map[int]int) {
 	i := at[winner]
 	v.Best = &i
 	v.Text = fmt.Sprintf("set %s: %s", name, change)
-	if broken != "" {
+	if killed, of := s.kills(); killed > 0 {
+		v.Text = fmt.Sprintf("set %s: %s is killed for want of memory in %d of %d runs, and it is not", name, base, killed, of)
+		if measured {
+			v.Text += "; " + change
+		}
+	} else if broken != "" {
 		v.Text += fmt.Sprintf(", and it holds where %s does not: %s", base, breach(broken))
 	}
 	s.tune.Environment = environment(s.judge.candidates[winner].Arm, s.in.Base.Arm)
@@ -70,6 +81,20 @@ func (s *search) verdict(err error, at map[int]int) {
 			s.warn(WarnTrade, "%s is worse with it: %s", c.Metric, changed(c))
 		}
 	}
+}
+
+// kills counts the baseline's runs of the confirmation that were killed for want of
+// memory, and those that count.
+func (s *search) kills() (n, of int) {
+	for _, r := range s.tune.Confirm.Default.Rounds {
+		if r.Invalid == "" {
+			of++
+			if killed(&r) {
+				n++
+			}
+		}
+	}
+	return n, of
 }
 
 // breach prints what broken found.

@@ -12,8 +12,9 @@ import (
 // due until its last task is done.
 //
 // A fan-out that fits into the quota of one period is never throttled, however
-// many Ps do it. To see that, or what cpu.max.burst does, make it larger and
-// rarer: Work 150 ms, Every 200 ms for a quota of 1.
+// many Ps do it. The defaults need one and a half times what a quota of 1 gives
+// in a period of 100 ms, so that Ps and cpu.max.burst matter there, and three
+// quarters of what it gives from one fan-out to the next, so that none piles up.
 type bursts struct {
 	work  time.Duration // CPU time of a fan-out, about
 	every time.Duration

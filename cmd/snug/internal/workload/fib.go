@@ -69,7 +69,7 @@ func (f *flood) measure(d time.Duration, r *record) error {
 		begun += 64
 		backlog = max(backlog, begun-finished.Load())
 		if backlog >= int64(f.most) {
-			r.note = fmt.Sprintf("%s; stopped after %.2f s, at %d goroutines outstanding, to protect the machine", floodNote, time.Since(begin).Seconds(), backlog)
+			r.note = fmt.Sprintf("%s; stopped before the window ended, at %d goroutines outstanding, to protect the machine", floodNote, f.most)
 			break
 		}
 		heap.tick()

@@ -62,8 +62,8 @@ type Options struct {
 	Docs     int           // xml: documents; default 100
 	DocBytes int           // xml: size of each, about, in bytes; default 1,500,000
 	Workers  int           // xml/pool: goroutines; default 4. burst: tasks of a burst; default 8. syscall: default 16
-	Work     time.Duration // burst: CPU time of a burst, about; default 60 ms
-	Every    time.Duration // burst: from one to the next; default 100 ms
+	Work     time.Duration // burst: CPU time of a burst, about; default 150 ms
+	Every    time.Duration // burst: from one to the next; default 200 ms
 	Most     int           // fib: goroutines outstanding at most; default 256, of fib/unbounded 500,000
 }
 
@@ -124,8 +124,8 @@ var entries = []entry{
 		what: "pipeline blocked in system calls of 1 to 5 ms, with a stage that uses CPU",
 		make: func(o Options) program { return &pipeline{sources: o.Workers} }},
 	{name: "burst", kind: windowed, flags: []string{"work", "every", "workers"},
-		defaults: Options{Work: 60 * time.Millisecond, Every: 100 * time.Millisecond, Workers: 8},
-		what:     "a fan-out every 100 ms, of 8 tasks and 60 ms of CPU together",
+		defaults: Options{Work: 150 * time.Millisecond, Every: 200 * time.Millisecond, Workers: 8},
+		what:     "a fan-out every 200 ms, of 8 goroutines and 150 ms of CPU together",
 		make:     func(o Options) program { return &bursts{work: o.Work, every: o.Every, tasks: o.Workers} }},
 }
 

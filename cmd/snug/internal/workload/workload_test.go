@@ -73,6 +73,21 @@ func TestArgs(t *testing.T) {
 	}
 }
 
+// TestBurstIsThrottled: by default a fan-out needs more than a period's quota of
+// one CPU, and less than the CPU gives until the next.
+func TestBurstIsThrottled(t *testing.T) {
+	e, _ := find("burst")
+	if o := e.defaults; o.Work <= 100*time.Millisecond || o.Work >= o.Every || o.Workers < 2 {
+		t.Errorf("%v of CPU every %v over %d goroutines", o.Work, o.Every, o.Workers)
+	}
+	what, _ := Describe("burst")
+	for _, want := range []string{"every 200 ms", "8 goroutines", "150 ms of CPU"} {
+		if o := e.defaults; !strings.Contains(what, want) || o.Every != 200*time.Millisecond || o.Workers != 8 || o.Work != 150*time.Millisecond {
+			t.Errorf("%q does not describe %+v", what, o)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, tt := range []struct {
 		args, want string
@@ -129,7 +144,7 @@ func TestSelfDriven(t *testing.T) {
 		{"xml/single", xml, false, xmlRight},
 		{"xml/fanout", xml, false, xmlRight},
 		{"xml/pool", xml, false, xmlRight},
-		{"burst", Options{Warm: 1, Window: 450 * time.Millisecond, Work: time.Millisecond}, true, func(r *Result) bool {
+		{"burst", Options{Warm: 1, Window: 450 * time.Millisecond, Work: time.Millisecond, Every: 100 * time.Millisecond}, true, func(r *Result) bool {
 			return r.Ops == 4 && r.Seconds >= 0.4 && r.P95 == nil && *r.P50 > 0 // 4 samples: no P95
 		}},
 		{"syscall", Options{Warm: 1, Window: short, Workers: 4}, true, func(r *Result) bool {

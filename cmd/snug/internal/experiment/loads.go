@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/stats"
+)
+
+// LeastRequests is how many a run of an open loop needs for its P99 to be compared:
+// ten lie above it.
+const LeastRequests = 1000
+
+const (
+	// usedUp is the share of its quota from which on a program is saturated.
+	usedUp = 0.95
+	// achieved is the share of the offered load that a setting must serve.
+	achieved = 0.995
+)
+
+// loads is what open loops turned out not to be, one sentence each: a load below
+// saturation, one that every setting can serve, one with requests enough.
+func loads(d *Design, cells []finding.Cell) []string {
+	var out []string
+	for i := range cells {
+		if _, ok := d.baseline(i); !ok {
+			if s := saturation(&cells[i], cells); s != "" {
+				out = append(out, s)
+			}
+		}
+	}
+	return append(append(out, unserved(d, cells)...), tooFew(d, cells)...)
+}
+
+// saturation says that a share of capacity left the baseline nothing to spare. A
+// request costs less CPU in the closed loop that the capacity was measured in,
+// where fewer wake-ups do for more of them.
+func saturation(c *finding.Cell, all []finding.Cell) string {
+	if !strings.HasSuffix(c.Load, "%") || c.Quota <= 0 {
+		return ""
+	}
+	used, ok := medianOf(c, func(r finding.Run) (float64, bool) {
+		if r.CPU == nil || elapsed(r) <= 0 {
+			return 0, false
+		}
+		return *r.CPU / elapsed(r), true
+	})
+	if !ok || used < usedUp*c.Quota {
+		return ""
+	}
+	return fmt.Sprintf("%s %s of closed-loop capacity used %.2f CPUs: this load is saturation", whereCell(c, all), c.Load, used)
+}
+
+// unserved says which settings fell behind what was offered. Of requests that
+// arrive at a rate, rate times mean latency are under way when the window ends:
+// so much is no shortfall.
+func unserved(d *Design, cells []finding.Cell) []string {
+	type group struct{ where, rate string }
+	var order []group
+	settings := map[group][]string{}
+	for i := range cells {
+		c := &cells[i]
+		if !OpenLoop(c.Arm) {
+			continue
+		}
+		short, ok := medianOf(c, func(r finding.Run) (float64, bool) {
+			latency, ok := meanLatency(r)
+			if !ok || r.RPS == nil || r.Offered == nil || *r.Offered <= 0 || r.Window <= 0 {
+				return 0, false
+			}
+			return achieved - latency/r.Window - *r.RPS / *r.Offered, true
+		})
+		if !ok || short <= 0 {
+			continue
+		}
+		rate := d.Arms[i].Rate
+		if rate <= 0 {
+			rate, _ = medianOf(c, func(r finding.Run) (float64, bool) { return or(r.Offered), r.Offered != nil })
+		}
+		g := group{whereCell(c, cells), rateText(rate)}
+		if settings[g] == nil {
+			order = append(order, g)
+		}
+		settings[g] = append(settings[g], settingText(c.Arm))
+	}
+	var out []string
+	for _, g := range order {
+		whose := "its"
+		if len(settings[g]) > 1 {
+			whose = "their"
+		}
+		out = append(out, fmt.Sprintf("%s %s cannot serve %s: %s latencies are those of a growing queue",
+			g.where, list(settings[g]), g.rate, whose))
+	}
+	return out
+}
+
+// meanLatency of a run in seconds; its median where there is no distribution.
+func meanLatency(r finding.Run) (float64, bool) {
+	if r.Latency != nil {
+		sum, n := 0.0, 0.0
+		for i, v := range r.Latency.Seconds {
+			sum, n = sum+v*float64(r.Latency.Counts[i]), n+float64(r.Latency.Counts[i])
+		}
+		if n > 0 {
+			return sum / n, true
+		}
+	}
+	return or(r.P50), r.P50 != nil
+}
+
+// fewRequests reports whether an open loop asks too little in a run for a P99. It
+// goes by the rate, the same for all arms, and not by what was answered.
+func fewRequests(a Arm, c finding.Cell) bool {
+	runs := valid(c.Rounds)
+	if !OpenLoop(a.Arm) || a.Rate <= 0 || len(runs) == 0 || runs[0].Window <= 0 {
+		return false
+	}
+	return a.Rate*runs[0].Window < LeastRequests
+}
+
+func tooFew(d *Design, cells []finding.Cell) []string {
+	var rates []float64
+	for i := range cells {
+		if _, ok := d.baseline(i); ok && fewRequests(d.Arms[i], cells[i]) {
+			rates = append(rates, d.Arms[i].Rate)
+		}
+	}
+	if len(rates) == 0 {
+		return nil
+	}
+	slices.Sort(rates)
+	var texts []string
+	for _, r := range slices.Compact(rates) {
+		texts = append(texts, rateText(r))
+	}
+	return []string{fmt.Sprintf("too few requests for a P99 at %s: it takes %d a run, --window %ds",
+		list(texts), LeastRequests, int(math.Ceil(LeastRequests/rates[0])))}
+}
+
+// rateText is requests per second in words, three digits at the least.
+func rateText(rate float64) string {
+	if rate >= 100 {
+		rate = math.Round(rate)
+	}
+	return strconv.FormatFloat(rate, 'g', max(3, len(strconv.Itoa(int(rate)))), 64) + "/s"
+}
+
+// whereCell is the container of a cell in words: at 0.5 CPUs, and for which
+// workload where there are several.
+func whereCell(c *finding.Cell, all []finding.Cell) string {
+	text := "at " + cpus(c.Quota)
+	if c.Quota == 0 {
+		text = "without a quota"
+	}
+	if slices.ContainsFunc(all, func(o finding.Cell) bool { return o.Workload != c.Workload }) {
+		text = "for " + c.Workload + " " + text
+	}
+	return text
+}
+
+// medianOf is that of a figure over the runs that count and have it.
+func medianOf(c *finding.Cell, of func(finding.Run) (float64, bool)) (float64, bool) {
+	var x []float64
+	for _, r := range valid(c.Rounds) {
+		if v, ok := of(r); ok {
+			x = append(x, v)
+		}
+	}
+	if len(x) == 0 {
+		return 0, false
+	}
+	return stats.Median(x), true
+}
