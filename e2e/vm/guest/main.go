@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"github.com/snug-go/snug/e2e/vm/wire"
 )
@@ -94,11 +95,32 @@ func mounts(h wire.Hierarchy) error {
 	if err := os.Chmod("/tmp", 0o1777); err != nil {
 		return err
 	}
+	if err := loopback(); err != nil {
+		return fmt.Errorf("bring up lo: %w", err)
+	}
 	if err := mountCgroups(h); err != nil || h != wire.V2 {
 		return err
 	}
 	// Programs that make groups themselves find the root ready for it.
 	return enable("/")
+}
+
+// loopback brings the network interface lo up (netdevice(7)).
+func loopback() error {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	request := struct {
+		name  [syscall.IFNAMSIZ]byte
+		flags uint16
+		_     [22]byte // struct ifreq has 40 bytes
+	}{name: [syscall.IFNAMSIZ]byte{'l', 'o'}, flags: syscall.IFF_UP | syscall.IFF_RUNNING}
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // mountCgroups mounts the cgroup file systems below cgroupRoot as they are
