@@ -128,6 +128,20 @@ func checkable(d *finding.Bench) error {
 	return nil
 }
 
+// uncounted is how many runs there are if none of them counts, and why the last
+// one does not.
+func uncounted(d *finding.Bench) (n int, why string) {
+	for _, c := range d.Cells {
+		for _, r := range c.Rounds {
+			if r.Invalid == "" {
+				return 0, ""
+			}
+			n, why = n+1, r.Invalid
+		}
+	}
+	return n, why
+}
+
 // loadFlag is the flag by which a load was asked for.
 func (b *bench) loadFlag() string {
 	switch {

@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -268,6 +269,9 @@ func (b *bench) run() error {
 	if err != nil {
 		return err
 	}
+	if n, why := uncounted(doc); n > 0 {
+		return failed(fmt.Sprintf("none of %s counted: %s", counted(n, "run"), why), "give the load generator real-time priority (--rt), or a machine with less to do")
+	}
 	if b.check {
 		if err := checkable(doc); err != nil {
 			return err
@@ -297,7 +301,10 @@ func (b *bench) measure(d *experiment.Design) (*finding.Bench, error) {
 		}
 		defer rec.Close()
 	}
-	b.announce(d)
+	b.announce(d, rec.Kept())
+	if _, old, _ := experiment.Recorded(b.recordFile); old != nil && rec.Kept() > 0 {
+		setup.Started, setup.Resumed = old.Started, rec.Kept()
+	}
 	progress, done := b.progress()
 	runs, err := experiment.Execute(ctx, d, b.runner, rec, progress)
 	done()
@@ -324,13 +331,23 @@ func (b *bench) measure(d *experiment.Design) (*finding.Bench, error) {
 
 // next is the one command that leads on.
 func (b *bench) next(doc *finding.Bench) string {
+	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "burst", "replicas", "users", "rounds", "window", "warmup", "seed", "objective", "full"}, target...)
+	late := slices.ContainsFunc(doc.Cells, func(c finding.Cell) bool {
+		return slices.ContainsFunc(c.Rounds, func(r finding.Run) bool { return strings.Contains(r.Invalid, "generator was late") })
+	})
 	switch {
+	case !doc.Complete && b.recordFile != "":
+		return "snug bench --record " + shellQuote(b.recordFile) + b.again(knobs...)
+	case late && !b.realTime && os.Geteuid() == 0:
+		return "snug bench --rt" + b.again(knobs...)
 	case b.sweep.workloads[0] == "url":
-		return "snug bench" + strings.TrimSuffix(b.targetArgs(), " --") + " -- COMMAND"
-	case len(b.cmd) == 0 && !b.full && len(b.args) == 0:
+		return "snug bench" + b.again(target...) + " -- COMMAND"
+	case len(b.cmd) == 0 && !b.full && b.flags.NFlag() == 0:
 		return "snug bench --full --html report.html"
 	case len(b.cmd) == 0:
 		return "snug bench --url http://127.0.0.1:PORT/ -- COMMAND"
+	case len(b.sweep.cpus) > 1 || len(b.sweep.memory) > 1 || len(b.sweep.loads) > 1:
+		return "snug tune" + b.again("url", "method", "body", "header", "timeout", "ready", "rt")
 	}
-	return "snug tune" + b.sweep.limitArgs() + b.targetArgs()
+	return "snug tune" + b.again(target...)
 }

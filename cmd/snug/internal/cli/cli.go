@@ -70,6 +70,7 @@ to try.`,
 			return verdict(u)
 		},
 	}
+	root.SuggestionsMinimumDistance = 2
 	u.jsonFlag(root)
 	root.SetIn(u.in)
 	root.SetOut(u.out)

@@ -3,7 +3,10 @@
 package cli
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"io"
 	"os"
 	"strings"
 )
@@ -46,4 +49,19 @@ func writable(flag, file string) error {
 		os.Remove(file)
 	}
 	return nil
+}
+
+// checksum is the SHA-256 of a file in hex, "" when it cannot be read: a program
+// that was built anew is another one.
+func checksum(name string) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
-	"github.com/snug-go/snug/cmd/snug/internal/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/runner"
@@ -33,8 +32,8 @@ import (
 // lab is what `snug bench` and `snug tune` have in common: the program and its
 // load, the cgroups, the record, and how an experiment is told.
 type lab struct {
-	ui   *ui
-	args []string // as the command line has them, without the command
+	ui    *ui
+	flags *pflag.FlagSet // as they were given
 
 	cmd     []string // the program to measure; nil for a built-in workload
 	urls    []string
@@ -64,6 +63,7 @@ type lab struct {
 	own      bool // the container's own limits hold
 	runner   *runner.Runner
 	choice   choice
+	program  string // SHA-256 of the program's file
 	machine  finding.Machine
 	warnings []finding.Warning
 }
@@ -103,13 +103,13 @@ func (l *lab) add(fs *pflag.FlagSet) {
 // command takes what stands after the flags.
 func (l *lab) command(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-		return usage("arguments without --, "+args[0], cmd.CommandPath()+" "+strings.Join(append([]string{"--"}, args...), " "))
+		return usage("arguments without --, "+args[0], "flags first, then --, then the program: "+cmd.CommandPath()+" -- "+shellQuote(args[0]))
 	}
 	if cmd.ArgsLenAtDash() == 0 && len(args) == 0 {
 		return usage("no command after --, "+cmd.CommandPath(), "name the program to measure")
 	}
 	l.cmd = args
-	cmd.Flags().Visit(func(f *pflag.Flag) { l.args = append(l.args, "--"+f.Name) })
+	l.flags = cmd.Flags()
 	return nil
 }
 
@@ -162,7 +162,7 @@ func (l *lab) prepare() error {
 		Probe: probeTime, RealTime: l.realTime, NoLimit: l.noLimit,
 	}
 	l.runner.Long = sync.OnceFunc(func() {
-		l.ui.note("note: %s has been running for a minute; if it is a service, give its address: --url http://127.0.0.1:PORT/", l.cmd[0])
+		l.ui.note("note: %s has been running for %g s; if it is a service, give its address: --url http://127.0.0.1:PORT/", l.cmd[0], runner.LongRun.Seconds())
 	})
 	req := &l.runner.Request
 	req.URLs, req.Method, req.Body, req.Timeout = l.urls, l.method, body, orDefault(l.timeout, 10*time.Second)
@@ -214,6 +214,7 @@ func (l *lab) recognise(self string) error {
 	} else if len(l.urls) > 0 {
 		return nil
 	}
+	l.program = checksum(file)
 	exe, err := goproc.ReadExe(file)
 	if err == nil && exe.IsGo {
 		l.runner.Trace = true
@@ -245,7 +246,7 @@ func orDefault(d, other time.Duration) time.Duration {
 func (l *lab) setup(started time.Time) finding.Setup {
 	s := finding.Setup{
 		Version: build().Version, Started: started.UTC(), Command: append([]string{}, l.cmd...),
-		URL: l.addresses(), Seed: l.seed, Rounds: l.rounds, Probe: l.probe().Seconds(),
+		URL: l.addresses(), Seed: l.seed, Rounds: l.rounds, Program: l.program, Probe: l.probe().Seconds(),
 		WarmUp: l.warmUp.Seconds(), Window: l.window.Seconds(), NoLimit: l.noLimit,
 		Objective: l.objective, Machine: l.machine, Capacities: []finding.Capacity{},
 	}
@@ -289,70 +290,6 @@ func (l *lab) interruptible() (context.Context, context.CancelFunc) {
 		l.ctx, l.stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	}
 	return l.ctx, l.stop
-}
-
-// explain turns an error of an experiment into a failure with a cure.
-func (l *lab) explain(ctx context.Context, err error) error {
-	var target *runner.TargetError
-	var noWay *cgrun.NoWayError
-	var spec *cgrun.SpecError
-	var f *failure
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &f):
-		return err
-	case ctx.Err() != nil:
-		return &failure{exitInterrupted, "interrupted", l.goesOn()}
-	case errors.As(err, &target):
-		return failed(target.What, target.Cure)
-	case errors.As(err, &spec):
-		return usage(spec.What, spec.Cure)
-	case errors.As(err, &noWay):
-		return failed(err.Error(), cgrun.Hint(err)+"; --no-limit measures without a quota, and every output says so")
-	}
-	hint := cgrun.Hint(err)
-	var hinted interface{ Hint() string }
-	if hint == "" && errors.As(err, &hinted) {
-		hint = hinted.Hint()
-	}
-	return failed(err.Error(), hint)
-}
-
-// goesOn is how an experiment that was interrupted can be gone on with.
-func (l *lab) goesOn() string {
-	switch {
-	case l.recordFile != "":
-		return "the same command goes on from what " + l.recordFile + " has"
-	case l.records:
-		return "with --record FILE the same command goes on from where it was stopped"
-	}
-	return "a search does not go on from where it was stopped: say with --budget what time there is"
-}
-
-// progress tells how far an experiment is: on a terminal one line that is
-// written over, elsewhere nothing.
-func (l *lab) progress() (func(experiment.Progress), func()) {
-	return func(p experiment.Progress) {
-			again := ""
-			if p.Repeated > 0 {
-				again = fmt.Sprintf(", %d repeated", p.Repeated)
-			}
-			l.ui.status(fmt.Sprintf("run %d of %d%s, about %s left", min(p.Done+1, p.Total), p.Total, again, p.Left.Round(time.Second)))
-		},
-		func() { l.ui.status("") }
-}
-
-// announce says what is about to happen and how long it takes.
-func (l *lab) announce(d *experiment.Design) {
-	runs := len(d.Arms) * d.Rounds
-	took := time.Duration(runs) * (l.warmUp + l.window + l.probe() + runCost)
-	switch {
-	case len(d.Arms) > 0 && d.Arms[0].Load == runner.LoadBatch:
-		l.ui.note("note: %s, %s: %s of the command", counted(len(d.Arms), "setting"), counted(d.Rounds, "round"), counted(runs, "run"))
-	default:
-		l.ui.note("note: %s, %s: %s, about %s", counted(len(d.Arms), "setting"), counted(d.Rounds, "round"), counted(runs, "run"), roughly(took))
-	}
 }
 
 // probeTime is how long a built-in service's threads spin to measure the stall:
@@ -423,17 +360,4 @@ func (l *lab) confinement(s *sweep) error {
 	l.warn(WarnOwnLimits, "the program, snug and the load generator shared the %s CPUs of one container: throughput and latency are worse than the program's own, and throttling is that of all of them", trimFloat(quota))
 	l.ui.note("note: no cgroup can be made here; the limits of this container hold (%s CPUs), and only the knobs are compared", trimFloat(quota))
 	return nil
-}
-
-// targetArgs repeats the program and its address, for a next command.
-func (l *lab) targetArgs() string {
-	var b strings.Builder
-	for _, u := range l.urls {
-		b.WriteString(" --url " + shellQuote(runner.Redacted(u)))
-	}
-	b.WriteString(" --")
-	for _, a := range l.cmd {
-		b.WriteString(" " + shellQuote(a))
-	}
-	return b.String()
 }

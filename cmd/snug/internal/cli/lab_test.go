@@ -126,10 +126,24 @@ func TestRoughly(t *testing.T) {
 	}
 }
 
-func TestTargetArgs(t *testing.T) {
-	l := lab{urls: []string{"http://127.0.0.1:1/?a=b&c"}, cmd: []string{"./my server", "--flag", "it's"}}
-	got := " --url 'http://127.0.0.1:1/?a=b&c' -- './my server' --flag "
-	if args := l.targetArgs(); !strings.HasPrefix(args, got) || !strings.HasSuffix(args, "'it'\\''s'") && !strings.HasSuffix(args, `"it's"`) {
-		t.Errorf("%q", args)
+// TestAgain: a next command asks about the same program in the same container,
+// and shows no password.
+func TestAgain(t *testing.T) {
+	var b bench
+	cmd := newBench(&ui{})
+	fs := cmd.Flags()
+	l := &b.lab
+	l.flags = fs
+	if err := fs.Parse([]string{"--rounds", "3", "--cpus", "0.5", "--memory", "64MiB", "--rt", "--url", "http://u:secret@127.0.0.1:1/?a=b&c"}); err != nil {
+		t.Fatal(err)
+	}
+	l.urls = []string{"http://u:secret@127.0.0.1:1/?a=b&c"}
+	l.cmd = []string{"./my server", "--flag", "it's"}
+	want := " --cpus 0.5 --memory 64MiB --rt --url 'http://u:xxxxx@127.0.0.1:1/?a=b&c' -- './my server' --flag "
+	if got := l.again(target...); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "'it'\\''s'") && !strings.HasSuffix(got, `"it's"`) {
+		t.Errorf("got  %q\nwant %q...", got, want)
+	}
+	if got := (&lab{flags: fs}).again(); got != "" {
+		t.Errorf("%q of no flags", got)
 	}
 }

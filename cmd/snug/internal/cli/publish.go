@@ -144,6 +144,9 @@ func (u *ui) readDocument(name string) (finding.Document, error) {
 	if err != nil {
 		return nil, failed("cannot read, "+reason(err)+", "+name, "name a file that a command of snug wrote with --json")
 	}
+	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"record"`)) {
+		return nil, failed("a record of runs and no answer yet, "+name, "the command that made it answers from it when it has --record "+shellQuote(name)+" again")
+	}
 	d, err := finding.Decode(data)
 	if err != nil {
 		return nil, failed(err.Error()+", "+name, "name a file that a command of snug wrote with --json")

@@ -218,18 +218,6 @@ func (c *choice) memory(made int64) int64 {
 	return made
 }
 
-// limitArgs repeats the limits where there is one container, for a next command.
-func (s *sweep) limitArgs() string {
-	args := ""
-	if len(s.cpus) == 1 {
-		args += " --cpus " + trimFloat(s.cpus[0])
-	}
-	if len(s.memory) == 1 {
-		args += " --memory " + goBytes(s.memory[0])
-	}
-	return args
-}
-
 // arms are the settings of an experiment: for each container and load Go's
 // default, snug's value, the operator's own if there is one, and what is swept.
 // Settings that come to the same are one arm with several labels.

@@ -268,10 +268,7 @@ func (t *tune) search(in *search.Input) (*finding.Tune, error) {
 	doc.Objective, doc.Seconds, doc.Complete, doc.Rounds = mine.Objective, mine.Seconds, mine.Complete, mine.Rounds
 	doc.Repeated, doc.Excluded = mine.Repeated, mine.Excluded
 	doc.Warnings = append(t.confessed(), doc.Warnings...)
-	doc.Next = "snug bench" + t.targetArgs()
-	if t.workload != "" {
-		doc.Next = "snug bench --workload " + t.workload
-	}
+	doc.Next = "snug bench" + winner(doc) + t.again(target...)
 	return doc, err
 }
 
@@ -304,4 +301,23 @@ func (t *tune) searchError(ctx context.Context, err error) error {
 		return usage(budget.Error(), budget.Hint())
 	}
 	return t.explain(ctx, err)
+}
+
+// winner is the flag with which snug bench measures the setting that was found;
+// "" when that is the default.
+func winner(doc *finding.Tune) string {
+	if doc.Verdict.Best == nil || doc.Confirm == nil {
+		return ""
+	}
+	var set []string
+	k := doc.Confirm.Winner.Knobs
+	for _, v := range []struct{ name, value string }{{"GOMAXPROCS", k.GOMAXPROCS}, {"GOGC", k.GOGC}, {"GOMEMLIMIT", k.GOMEMLIMIT}} {
+		if v.value != "" {
+			set = append(set, v.name+"="+v.value)
+		}
+	}
+	if len(set) == 0 {
+		return ""
+	}
+	return " --set " + strings.Join(set, ",")
 }

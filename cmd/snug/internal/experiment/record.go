@@ -92,6 +92,14 @@ func OpenRecord(path string, d *Design, setup finding.Setup) (*Record, error) {
 	return rec, nil
 }
 
+// Kept is how many runs the record held when it was opened.
+func (rec *Record) Kept() int {
+	if rec == nil {
+		return 0
+	}
+	return len(rec.kept)
+}
+
 func (rec *Record) open(f io.Reader, d *Design, setup finding.Setup) error {
 	data, err := io.ReadAll(f)
 	if err != nil {

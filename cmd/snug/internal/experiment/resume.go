@@ -106,6 +106,7 @@ func (h *header) differs(d *Design, s finding.Setup, path string) error {
 		{"rounds are", old.Rounds, d.Rounds},
 		{"seed is", old.Seed, d.Seed},
 		{"tries are", old.tries(), d.tries()},
+		{"program (SHA-256) is", was.Program, s.Program},
 		{"request is", request(was.Request), request(s.Request)},
 		{"seconds of the stall probe are", was.Probe, s.Probe},
 		{"seconds of warm-up are", was.WarmUp, s.WarmUp},

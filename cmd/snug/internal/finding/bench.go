@@ -34,7 +34,11 @@ type Setup struct {
 	Excluded  int       `json:"excluded"` // invalid runs that no repetition replaced
 	Objective string    `json:"objective"`
 	Machine   Machine   `json:"machine"`
-	Request   *Request  `json:"request"` // null: nothing was asked
+	// Program is the SHA-256 of the program's file, in hex; "" when it was not read.
+	Program string `json:"program_sha256"`
+	// Resumed is how many runs were taken from a record, measured since Started.
+	Resumed int      `json:"resumed_runs"`
+	Request *Request `json:"request"` // null: nothing was asked
 	// Probe is how long a built-in service's threads spun for the stall probe.
 	Probe float64 `json:"probe_seconds"`
 	// Capacities are what the default setting served in a saturating closed loop

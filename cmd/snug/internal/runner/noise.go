@@ -97,6 +97,14 @@ func rate(a, b *float64, wall float64) *float64 {
 	return &r
 }
 
+// Busy is the machine's load average of the last minute, programs waiting for
+// disks included (proc_loadavg(5)); false where it cannot be read.
+func Busy() (float64, bool) {
+	first, _, _ := strings.Cut(read("/proc/loadavg"), " ")
+	x, err := strconv.ParseFloat(first, 64)
+	return x, err == nil
+}
+
 // Machine describes this machine for a document.
 func Machine() finding.Machine {
 	m := finding.Machine{

@@ -26,6 +26,9 @@ const Connections = 32
 // throttled group gets its quota back.
 const settle = 150 * time.Millisecond
 
+// LongRun is after what time a batch command may be a service.
+const LongRun = 10 * time.Second
+
 // A Runner does the runs of one experiment, one at a time. It implements
 // experiment.Runner.
 type Runner struct {
@@ -51,7 +54,7 @@ type Runner struct {
 	NoLimit  bool // no cgroup is made, and nothing is enforced
 	Trace    bool // ask a user's program for a GC trace on its stderr
 
-	// Long, if not nil, is called when a batch command has run for a minute, in
+	// Long, if not nil, is called when a batch command has run for LongRun, in
 	// each such run and on another goroutine: it may be a service that never ends.
 	Long func()
 
@@ -167,6 +170,11 @@ func (r *Runner) unanswered(run *finding.Run, who, address string) error {
 		return &TargetError{
 			fmt.Sprintf("no request was due in the window of %s", r.Window),
 			"give it a longer --window, or a higher rate",
+		}
+	case !r.answered && strings.Contains(run.Error, "status "):
+		return &TargetError{
+			fmt.Sprintf("%s answered every request with an error, %s", who, run.Error),
+			"ask it by hand: --url wants an address that answers with 200, --method, --body and --header what it needs",
 		}
 	case !r.answered:
 		return &TargetError{

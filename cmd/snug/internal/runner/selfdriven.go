@@ -94,7 +94,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	}()
 	run.Confined = p.confinement()
 	if r.Long != nil {
-		long := time.AfterFunc(time.Minute, r.Long)
+		long := time.AfterFunc(LongRun, r.Long)
 		defer long.Stop()
 	}
 	select {

@@ -120,12 +120,20 @@ func (p *process) listening(ctx context.Context, limit time.Duration) (string, e
 	case <-ctx.Done():
 		return "", ctx.Err()
 	case <-time.After(limit):
-		return "", p.silent(limit)
+		return "", p.silent("", limit)
 	}
 }
 
-func (p *process) silent(limit time.Duration) error {
-	return &TargetError{fmt.Sprintf("%s does not listen after %s", p.name, limit), "give it more time with --ready, or check the URL"}
+// silent explains a service that does not listen, at an address or at all.
+func (p *process) silent(address string, limit time.Duration) error {
+	what := fmt.Sprintf("%s does not listen after %s", p.name, limit)
+	if address != "" {
+		what += ", " + Redacted(address)
+	}
+	if said := p.said(); said != "" {
+		what += "; it said: " + said
+	}
+	return &TargetError{what, "give it more time with --ready, or check the URL"}
 }
 
 // answers waits until every URL can be connected to.
@@ -144,7 +152,7 @@ func (p *process) answers(ctx context.Context, urls []string, limit time.Duratio
 			if p.ended() || ctx.Err() != nil {
 				return err
 			}
-			return p.silent(limit)
+			return p.silent(url, limit)
 		}
 	}
 	return nil
