@@ -22,9 +22,10 @@ var explainText string
 func newExplain(u *ui) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [ID]",
-		Short: "Explain an id that snug gives as a reason or a warning",
+		Short: "Explain an id that snug gives as a reason or a warning, or a term it uses",
 		Long: `Explain an id that snug gives as a reason or a warning, in brackets in text and
-as "reason" or "code" in JSON. Without one, list them all.`,
+as "reason" or "code" in JSON, or a term such as stall-law. Without one, list them
+all.`,
 		Example: "  snug explain quota-ceil",
 		GroupID: groupPlumbing,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -154,7 +154,7 @@ type Explanation struct {
 // Entry is one id and what it stands for, in a few words.
 type Entry struct {
 	ID    string `json:"id"`
-	Class string `json:"class"` // "reason" or "warning"
+	Class string `json:"class"` // "reason", "warning" or "term"
 	Title string `json:"title"`
 }
 
