@@ -128,18 +128,12 @@ func checkable(d *finding.Bench) error {
 	return nil
 }
 
-// uncounted is how many runs there are if none of them counts, and why the last
-// one does not.
-func uncounted(d *finding.Bench) (n int, why string) {
+// raw are all runs of an experiment.
+func raw(d *finding.Bench) (runs []finding.Run) {
 	for _, c := range d.Cells {
-		for _, r := range c.Rounds {
-			if r.Invalid == "" {
-				return 0, ""
-			}
-			n, why = n+1, r.Invalid
-		}
+		runs = append(runs, c.Rounds...)
 	}
-	return n, why
+	return runs
 }
 
 // loadFlag is the flag by which a load was asked for.

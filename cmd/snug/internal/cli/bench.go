@@ -256,7 +256,7 @@ func (b *bench) run() error {
 		return usage(fmt.Sprintf("nothing can be found in %s with %s, --check --rounds %d", counted(d.Rounds, "round"), counted(len(arms), "setting"), d.Rounds),
 			fmt.Sprintf("give it --rounds %d, or fewer settings", least))
 	case d.Rounds < least:
-		b.ui.note("note: with %d settings nothing can be shown in fewer than %d rounds; --rounds %d measures without a verdict", len(arms), least, d.Rounds)
+		b.ui.note("note: with %s nothing can be shown in fewer than %d rounds; --rounds %d measures without a verdict", counted(len(arms), "setting"), least, d.Rounds)
 	}
 	b.rounds = d.Rounds
 	doc, err := b.measure(d)
@@ -269,7 +269,7 @@ func (b *bench) run() error {
 	if err != nil {
 		return err
 	}
-	if n, why := uncounted(doc); n > 0 {
+	if n, of, why := experiment.Uncounted(raw(doc)); n == of && n > 0 {
 		return failed(fmt.Sprintf("none of %s counted: %s", counted(n, "run"), why), "give the load generator real-time priority (--rt), or a machine with less to do")
 	}
 	if b.check {

@@ -139,11 +139,12 @@ func pairs(base, arm finding.Cell, of func(finding.Run) *float64) (b, a []float6
 }
 
 // need is how many rounds would show a difference of the margin. It is nil when
-// that cannot be told, and when there were as many already: the difference then
+// that cannot be told, as from fewer rounds than an interval of a median needs,
+// whose spread may be anything; and when there were as many already: the difference then
 // lies about at the margin, and no number of rounds is sure to tell on which side.
 func need(p stats.Paired, margin float64, family int) *int {
 	n := stats.NeedN(p.SD, margin, power, 1-confidence)
-	if n == 0 {
+	if n == 0 || p.N < stats.NeedForMedian(confidence) {
 		return nil
 	}
 	n = max(n, stats.MinPairs(1-confidence, family))

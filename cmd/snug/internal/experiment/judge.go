@@ -43,19 +43,20 @@ const errorMargin = 0.001
 // Containers (workload, quota and memory limit) are judged one by one. Best is
 // set when just one of them has a better setting, to the first cell of it in
 // which the objective is better, or the baseline fails; Keep when none has. Where
-// the objective was not measured beside a baseline neither is set, nor where a
-// baseline fails and nothing is spared, and the text says so.
+// the objective was not measured beside a baseline neither is set, nor where there
+// are too few rounds for any difference to show, nor where a baseline fails and
+// nothing is spared, and the text says so.
 //
 // machineCPUs is how many CPUs programs could use, for what could not be shown.
 func Judge(d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string, machineCPUs int) finding.BenchVerdict {
-	v := finding.BenchVerdict{Cannot: append(cannot(cells, machineCPUs), loads(d, cells)...)}
+	v := finding.BenchVerdict{Cannot: append(append(lost(cells), cannot(cells, machineCPUs)...), loads(d, cells, machineCPUs)...)}
 	cs := containers(d, cells, comparisons, objective)
 	better, undecided := 0, 0
 	for _, c := range cs {
 		if w := c.winner(); w != nil {
 			better++
 			v.Best = new(c.cell(w))
-		} else if c.fails != "" {
+		} else if c.fails != "" || c.few() {
 			undecided++
 		}
 	}

@@ -20,17 +20,26 @@ const LeastRequests = 1000
 const (
 	// usedUp is the share of its quota from which on a program is saturated.
 	usedUp = 0.95
+	// busy is the share of the CPUs that it could use below which a program under a
+	// saturating load is not saturated.
+	busy = 0.9
+	// otherCPUs is what other programs use before they are named as a reason.
+	otherCPUs = 0.2
 	// achieved is the share of the offered load that a setting must serve.
 	achieved = 0.995
 )
 
-// loads is what open loops turned out not to be, one sentence each: a load below
-// saturation, one that every setting can serve, one with requests enough.
-func loads(d *Design, cells []finding.Cell) []string {
+// loads is what loads turned out not to be, one sentence each: a saturating one
+// that is, and open loops below saturation, that every setting can serve, with
+// requests enough.
+func loads(d *Design, cells []finding.Cell, machineCPUs int) []string {
 	var out []string
 	for i := range cells {
 		if _, ok := d.baseline(i); !ok {
 			if s := saturation(&cells[i], cells); s != "" {
+				out = append(out, s)
+			}
+			if s := unsaturated(&cells[i], cells, machineCPUs); s != "" {
 				out = append(out, s)
 			}
 		}
@@ -45,16 +54,58 @@ func saturation(c *finding.Cell, all []finding.Cell) string {
 	if !strings.HasSuffix(c.Load, "%") || c.Quota <= 0 {
 		return ""
 	}
-	used, ok := medianOf(c, func(r finding.Run) (float64, bool) {
-		if r.CPU == nil || elapsed(r) <= 0 {
-			return 0, false
-		}
-		return *r.CPU / elapsed(r), true
-	})
+	used, ok := medianOf(c, usedCPUs)
 	if !ok || used < usedUp*c.Quota {
 		return ""
 	}
 	return fmt.Sprintf("%s %s of closed-loop capacity used %.2f CPUs: this load is saturation", whereCell(c, all), c.Load, used)
+}
+
+// unsaturated says that a saturating load left the baseline CPU time that it did
+// not use. What it could use is bounded by its quota, its Ps and the machine's
+// CPUs. The load generator needs CPUs too, and is named where it had some.
+func unsaturated(c *finding.Cell, all []finding.Cell, machineCPUs int) string {
+	if c.Load != "saturated" {
+		return ""
+	}
+	could := float64(machineCPUs)
+	if c.Quota > 0 {
+		could = min(could, c.Quota)
+	}
+	if c.Procs != nil {
+		could = min(could, float64(*c.Procs*max(1, c.Replicas)))
+	}
+	used, ok := medianOf(c, usedCPUs)
+	if !ok || used >= busy*could {
+		return ""
+	}
+	var takers []string
+	if x, ok := medianOf(c, func(r finding.Run) (float64, bool) { return or(r.Noise.OtherCPUs), r.Noise.OtherCPUs != nil }); ok && x >= otherCPUs {
+		takers = append(takers, fmt.Sprintf("other programs (%.1f CPUs)", x))
+	}
+	if x, ok := medianOf(c, generatorCPUs); ok && x >= otherCPUs {
+		takers = append(takers, fmt.Sprintf("the load generator (%.1f CPUs)", x))
+	}
+	text := fmt.Sprintf("%s the %s used %.2f of %s when saturated: it waits for something else", whereCell(c, all), baseName(c), used, cpus(could))
+	if len(takers) > 0 {
+		text += ", or " + list(takers) + " took them"
+	}
+	return text + "; its throughput is not the most it could do"
+}
+
+// usedCPUs is how many CPUs a run used on average.
+func usedCPUs(r finding.Run) (float64, bool) {
+	if r.CPU == nil || elapsed(r) <= 0 {
+		return 0, false
+	}
+	return *r.CPU / elapsed(r), true
+}
+
+func generatorCPUs(r finding.Run) (float64, bool) {
+	if r.Generator == nil || r.Generator.CPU == nil || elapsed(r) <= 0 {
+		return 0, false
+	}
+	return *r.Generator.CPU / elapsed(r), true
 }
 
 // unserved says which settings fell behind what was offered. Of requests that

@@ -53,6 +53,10 @@ func settingText(a finding.Arm) string {
 
 // verdictText is the verdict in one line.
 func verdictText(d *Design, cells []finding.Cell, cs []*container, objective string) string {
+	lost := uncountedText(cells)
+	if n, of, _ := Uncounted(rawRuns(cells)); n == of && n > 0 {
+		return "no verdict: " + lost
+	}
 	if len(cs) == 0 {
 		if text := lawText(cells); text != "" {
 			return text
@@ -64,7 +68,11 @@ func verdictText(d *Design, cells []finding.Cell, cs []*container, objective str
 		name, _ := metricOf(objective)
 		for i := range d.Arms {
 			if _, ok := d.baseline(i); ok {
-				return "no verdict: " + what[name] + " was not measured side by side"
+				text := "no verdict: " + what[name] + " was not measured side by side"
+				if lost != "" {
+					text += "; " + lost
+				}
+				return text
 			}
 		}
 		return "no verdict: one setting alone, nothing to compare it with"
@@ -76,11 +84,14 @@ func verdictText(d *Design, cells []finding.Cell, cs []*container, objective str
 			text = c.claim(w, true) + notExcluded(cs)
 		} else if c.fails != "" {
 			text = "no verdict: " + c.noneSpared()
+		} else if c.few() {
+			text = "no verdict: " + c.tooFew()
 		}
 		return text + c.sameValue()
 	}
 	var won, failing, kept []string
-	trades, few := 0, 0
+	var few []*container
+	trades := 0
 	for _, c := range cs {
 		if w := c.winner(); w != nil {
 			won = append(won, where(c, cs)+" "+c.claim(w, false))
@@ -90,13 +101,20 @@ func verdictText(d *Design, cells []finding.Cell, cs []*container, objective str
 			failing = append(failing, "no verdict "+where(c, cs)+": "+c.noneSpared())
 			continue
 		}
+		if c.few() {
+			few = append(few, c)
+			continue
+		}
 		kept = append(kept, where(c, cs))
 		if c.trade() != nil {
 			trades++
 		}
-		if c.few() {
-			few++
-		}
+	}
+	if len(few) == len(cs) {
+		return "no verdict: " + few[0].tooFew()
+	}
+	for _, c := range few {
+		failing = append(failing, "no verdict "+where(c, cs)+": "+c.tooFew())
 	}
 	if len(won) > 0 {
 		won[len(won)-1] += notExcluded(cs)
@@ -105,8 +123,6 @@ func verdictText(d *Design, cells []finding.Cell, cs []*container, objective str
 	if len(kept) > 0 {
 		text := "keep the " + cs[0].baseName() + " " + list(kept)
 		switch {
-		case few == len(cs):
-			text += ": " + cs[0].why()
 		case trades > 0:
 			text += ": nothing measured beats it without a cost"
 		case len(won) == 0:
@@ -159,11 +175,16 @@ func (c *container) noneSpared() string {
 	return "the " + c.baseName() + " " + c.fails + ", and no other setting is shown to be spared"
 }
 
+// tooFew is why there is no verdict where no difference could show.
+func (c *container) tooFew() string {
+	return fmt.Sprintf("%s cannot show a difference, however large; %d are the least", rounds(c.mostPairs), c.least())
+}
+
+// manyRounds is from where on nobody would do so many.
+const manyRounds = 1000
+
 // why is the reason to keep the baseline.
 func (c *container) why() string {
-	if c.few() {
-		return fmt.Sprintf("%s cannot show a difference, however large; %d are the least", rounds(c.mostPairs), c.least())
-	}
 	if s := c.trade(); s != nil {
 		p := c.headline(s)
 		but := s.broken
@@ -184,7 +205,10 @@ func (c *container) why() string {
 	if s := c.failing(); s != nil {
 		text = c.settingName(s) + " " + s.broken + ", and " + text
 	}
-	if need > 0 {
+	switch {
+	case need > manyRounds:
+		text += fmt.Sprintf("; to see %s takes over %d rounds, not in practice", percent(margin), manyRounds)
+	case need > 0:
 		text += fmt.Sprintf("; to see %s takes about %d rounds", percent(margin), need)
 	}
 	return text
@@ -228,10 +252,12 @@ func (c *container) sameValue() string {
 
 func (c *container) baseCell() *finding.Cell { return &c.cells[c.baseline] }
 
-func (c *container) baseName() string {
-	labels := c.baseCell().Labels
+func (c *container) baseName() string { return baseName(c.baseCell()) }
+
+// baseName is what a baseline is called.
+func baseName(c *finding.Cell) string {
 	for _, l := range []string{LabelDefault, LabelCurrent} {
-		if slices.Contains(labels, l) {
+		if slices.Contains(c.Labels, l) {
 			if l == LabelCurrent {
 				return "current setting"
 			}

@@ -257,7 +257,7 @@ type Comparison struct {
 	P        float64  `json:"p"`      // Wilcoxon signed-rank, exact, two-sided
 	Adjusted float64  `json:"p_holm"` // over the arms of one metric and one load
 	Word     string   `json:"word"`   // better, worse, same, not shown
-	NeedN    *int     `json:"need_n"` // rounds that would show a difference of the margin; null when the word is another
+	NeedN    *int     `json:"need_n"` // rounds that would show a difference of the margin; null when the word is another, or with fewer than 6 pairs
 	Margin   float64  `json:"margin_ratio"`
 }
 
@@ -292,7 +292,7 @@ type Tune struct {
 	Stages      []Stage      `json:"stages"`
 	Cells       []Cell       `json:"cells"` // everything measured, the confirmation's fresh data apart
 	Effects     []Effect     `json:"effects"`
-	Front       []int        `json:"front"`   // cells that no other beats in CPU, p99 and memory at once
+	Front       []int        `json:"front"`   // cells that no other beats in CPU, memory and, in an open loop, p99 at once
 	Confirm     *Confirm     `json:"confirm"` // null: stopped before, or nothing to confirm
 	Verdict     BenchVerdict `json:"verdict"`
 	Environment *Environment `json:"environment"` // null: keep the default

@@ -28,7 +28,7 @@ func knobs(c *finding.Cell) string {
 	}
 	add("P", c.GOMAXPROCS)
 	add("GOGC", c.GOGC)
-	add("GOMEMLIMIT", c.GOMEMLIMIT)
+	add("GOMEMLIMIT", limitText(c.GOMEMLIMIT))
 	if c.Burst > 0 {
 		add("burst", duration(float64(c.Burst)/1e6))
 	}
@@ -257,7 +257,7 @@ func (s *section) keys(cells []finding.Cell, knobs bool) grid {
 		of   func(*finding.Cell) string
 	}{
 		{"GOGC", func(c *finding.Cell) string { return orNone(Clean(c.GOGC), c.GOGC == "") }},
-		{"GOMEMLIMIT", func(c *finding.Cell) string { return orNone(Clean(c.GOMEMLIMIT), c.GOMEMLIMIT == "") }},
+		{"GOMEMLIMIT", func(c *finding.Cell) string { return orNone(limitText(c.GOMEMLIMIT), c.GOMEMLIMIT == "") }},
 		{"containers", func(c *finding.Cell) string { return orNone(strconv.Itoa(c.Replicas), c.Replicas < 2) }},
 		{"burst", func(c *finding.Cell) string { return orNone(duration(float64(c.Burst)/1e6), c.Burst == 0) }},
 	} {

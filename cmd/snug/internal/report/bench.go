@@ -12,6 +12,7 @@ import (
 )
 
 func (p *page) bench(d *finding.Bench) {
+	d = namedBench(d)
 	p.stamps(&d.Setup)
 	p.wrap(answer(&d.Verdict))
 	p.line("")
@@ -45,7 +46,9 @@ func (p *page) bench(d *finding.Bench) {
 	for _, n := range benchNotes(d) {
 		p.wrap(n)
 	}
-	p.wrap(howLong(&d.Setup, d.Cells))
+	if text := howLong(&d.Setup, d.Cells, true); text != "" {
+		p.wrap(text)
+	}
 	p.notes(d.Warnings, d.Unknown)
 	p.next(d.Next)
 }
@@ -68,7 +71,7 @@ func stamps(s *finding.Setup) []string {
 func answer(v *finding.BenchVerdict) string {
 	switch {
 	case v.Text != "":
-		return Clean(v.Text)
+		return worded(v.Text)
 	case v.Keep:
 		return "keep the default: nothing measured is better beyond noise"
 	}

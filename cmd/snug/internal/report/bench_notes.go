@@ -24,7 +24,7 @@ func benchNotes(d *finding.Bench) []string {
 		_, ok := users(c.Load)
 		closed = closed || ok
 	}
-	if closed && !slices.ContainsFunc(d.Verdict.Cannot, func(c string) bool { return strings.Contains(c, "coordinated omission") }) {
+	if closed && !slices.ContainsFunc(d.Verdict.Cannot, omission) {
 		notes = append(notes, "what a closed loop hides: each user waits for an answer before asking again, so a stall also stops "+
 			"the questions; real visitors keep coming. Compare latencies under --load, where requests come at their own time")
 	}
@@ -32,7 +32,19 @@ func benchNotes(d *finding.Bench) []string {
 		notes = append(notes, "latencies of a saturated closed loop are left out: its callers queue behind each other, which says nothing about the service")
 	}
 	notes = append(notes, runNotes(d.Cells)...)
-	return append(notes, common(&d.Setup, d.Verdict.Cannot)...)
+	notes = append(notes, asksOnly(d.Cells)...)
+	return append(notes, common(&d.Setup, d.Cells, d.Verdict.Cannot)...)
+}
+
+// omission reports whether a text is about what a closed loop hides.
+func omission(text string) bool { return strings.Contains(text, "coordinated omission") }
+
+// asksOnly explains the P of programs that did not say what they had.
+func asksOnly(cells []finding.Cell) []string {
+	if slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Procs == nil && c.GOMAXPROCS != "" }) {
+		return []string{"asked: what GOMAXPROCS was set to; the program did not say what it had"}
+	}
+	return nil
 }
 
 // early says that an experiment did not come to its end.
@@ -44,25 +56,32 @@ func early(s *finding.Setup) []string {
 }
 
 // common are the notes of a bench and of a search.
-func common(s *finding.Setup, cannot []string) []string {
+func common(s *finding.Setup, cells []finding.Cell, cannot []string) []string {
 	var notes []string
+	said := false
 	for _, c := range cannot {
-		notes = append(notes, Clean(c))
+		if omission(c) {
+			if said {
+				continue
+			}
+			said = true
+		}
+		if c = worded(c); !slices.Contains(notes, c) {
+			notes = append(notes, c)
+		}
 	}
-	if s.Repeated > 0 {
-		notes = append(notes, plural(s.Repeated, "run")+" did not count and "+were(s.Repeated)+" done again")
+	for _, c := range cannot {
+		if strings.Contains(c, "did not count: ") { // with the reason: what became of the runs is left to say
+			if s.Repeated > 0 {
+				notes = append(notes, plural(s.Repeated, "run")+" "+were(s.Repeated)+" done again")
+			}
+			if s.Excluded > 0 {
+				notes = append(notes, plural(s.Excluded, "run")+" "+were(s.Excluded)+" not replaced, but left out")
+			}
+			return notes
+		}
 	}
-	if s.Excluded > 0 {
-		notes = append(notes, plural(s.Excluded, "run")+" did not count, "+were(s.Excluded)+" not replaced and "+were(s.Excluded)+" left out")
-	}
-	return notes
-}
-
-func were(n int) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
+	return append(notes, invalidNotes(s, cells)...)
 }
 
 // notShown says where no difference is shown and how many rounds would show one.
@@ -70,7 +89,7 @@ func (s *section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 	mine := s.comparisons(cells, all)
 	type group struct {
 		names, metrics []string
-		need           int
+		least, most    int
 	}
 	var groups []group
 	for _, key := range compared(mine) {
@@ -81,13 +100,16 @@ func (s *section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 			}
 			g.names = append(g.names, s.name(&cells[c.Cell]))
 			if c.NeedN != nil {
-				g.need = max(g.need, *c.NeedN)
+				if g.least == 0 || *c.NeedN < g.least {
+					g.least = *c.NeedN
+				}
+				g.most = max(g.most, *c.NeedN)
 			}
 		}
 		if len(g.names) == 0 {
 			continue
 		}
-		same := slices.IndexFunc(groups, func(h group) bool { return h.need == g.need && slices.Equal(h.names, g.names) })
+		same := slices.IndexFunc(groups, func(h group) bool { return h.least == g.least && h.most == g.most && slices.Equal(h.names, g.names) })
 		if same < 0 {
 			groups = append(groups, g)
 		} else {
@@ -100,12 +122,29 @@ func (s *section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 		if several {
 			text += " (" + short(s.brief, 60) + ")"
 		}
-		if g.need > 0 {
-			text += fmt.Sprintf("; needs n = %d rounds", g.need)
-		}
+		text += needs(g.least, g.most)
 		notes = append(notes, text)
 	}
 	return notes
+}
+
+// mostRounds is how many rounds anybody will wait for.
+const mostRounds = 1000
+
+// needs says how many rounds would show a difference, from the least of several
+// settings to the most; 0 when that is not known.
+func needs(least, most int) string {
+	switch {
+	case most <= 0:
+		return ""
+	case least > mostRounds:
+		return "; not in practice (over 1000 rounds)"
+	case most > mostRounds:
+		return fmt.Sprintf("; needs n = %d rounds at least, for some not in practice (over 1000 rounds)", least)
+	case least != most:
+		return fmt.Sprintf("; needs n = %d to %d rounds", least, most)
+	}
+	return fmt.Sprintf("; needs n = %d rounds", most)
 }
 
 // few joins names and counts those beyond four.
@@ -123,17 +162,43 @@ func windowed(s *finding.Setup, cells []finding.Cell) bool {
 	return s.Window > 0 && (len(cells) == 0 || slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Load != "batch" }))
 }
 
-// howLong says where numbers come from, in one line.
-func howLong(s *finding.Setup, cells []finding.Cell) string {
-	m := &s.Machine
-	parts := []string{plural(s.Rounds, "round")}
+// howMany says how many rounds there were, or where they ended; "" when nothing
+// was measured. Only a bench knows beforehand how many there will be.
+func howMany(s *finding.Setup, cells []finding.Cell, planned bool) string {
+	last := 0
+	for i := range cells {
+		for k := range cells[i].Rounds {
+			last = max(last, cells[i].Rounds[k].Round+1)
+		}
+	}
+	text, each := plural(s.Rounds, "round"), " of "
+	switch {
+	case len(cells) == 0 || s.Rounds == 0 && last == 0:
+		return ""
+	case !s.Complete && planned && s.Rounds > 0:
+		text, each = fmt.Sprintf("stopped in round %d of %d", min(max(last, 1), s.Rounds), s.Rounds), ", each "
+	case !s.Complete:
+		text, each = fmt.Sprintf("stopped in round %d", max(last, 1)), ", each "
+	}
 	if windowed(s, cells) {
-		parts[0] += " of " + duration(s.Window) + " each"
+		text += each + duration(s.Window)
+	}
+	return text
+}
+
+// howLong says where numbers come from, in one line; "" when there are none.
+func howLong(s *finding.Setup, cells []finding.Cell, planned bool) string {
+	if len(cells) == 0 {
+		return ""
+	}
+	m := &s.Machine
+	var parts, where []string
+	if rounds := howMany(s, cells, planned); rounds != "" {
+		parts = append(parts, rounds)
 	}
 	if s.Seconds > 0 {
 		parts = append(parts, whole(s.Seconds)+" in all")
 	}
-	where := []string{}
 	if m.CPUs > 0 {
 		where = append(where, plural(m.CPUs, "CPU"))
 	}
@@ -145,5 +210,6 @@ func howLong(s *finding.Setup, cells []finding.Cell) string {
 	if m.CgroupWay != "" && !s.NoLimit {
 		where = append(where, "cgroups: "+Clean(m.CgroupWay))
 	}
-	return strings.Join(parts, ", ") + "; " + strings.Join(where, ", ") + "; seed " + fmt.Sprint(s.Seed)
+	all := []string{strings.Join(parts, ", "), strings.Join(where, ", "), "seed " + fmt.Sprint(s.Seed)}
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), "; ")
 }

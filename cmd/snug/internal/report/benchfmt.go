@@ -23,15 +23,11 @@ func Benchfmt(w io.Writer, d finding.Document) error {
 	switch d := d.(type) {
 	case *finding.Bench:
 		benchHead(&b, &d.Setup)
-		benchLines(&b, d.Cells)
+		benchLines(&b, named(&d.Setup, d.Cells))
 	case *finding.Tune:
 		benchHead(&b, &d.Setup)
-		cells := d.Cells
-		if d.Confirm != nil {
-			// Fresh data under the names that the confirmation has for them.
-			cells = append(cells[:len(cells):len(cells)], d.Confirm.Winner, d.Confirm.Default)
-		}
-		benchLines(&b, cells)
+		// Fresh data under the names that the confirmation has for them.
+		benchLines(&b, named(&d.Setup, withConfirmation(d)))
 	default:
 		return fmt.Errorf("no benchmark lines for a document of kind %s", kindOf(d))
 	}
@@ -122,7 +118,7 @@ func benchLines(b *strings.Builder, cells []finding.Cell) {
 // benchName names a cell as the format wants it: key=value parts between
 // slashes.
 func benchName(c *finding.Cell) string {
-	name := "BenchmarkSnug/workload=" + word(c.Workload) + "/quota="
+	name := "BenchmarkSnug/workload=" + word(strings.TrimPrefix(c.Workload, "the service at ")) + "/quota="
 	if c.Quota == 0 {
 		name += "none"
 	} else {

@@ -72,21 +72,25 @@ func dots(s *section, cells []finding.Cell, m *metric, kind map[string]int, base
 		d.line("grid", x.at(t), 4, x.at(t), bottom)
 		d.text("tick", anchor(x.at(t), narrow), x.at(t), height-8, labels[k])
 	}
+	dashed, bars, circles := false, false, false
 	if base >= 0 {
 		if v := m.of(&cells[base]); v != nil {
+			dashed = true
 			d.line("base", x.at(*v), 0, x.at(*v), bottom)
 		}
 	}
 	for k, i := range part {
 		c := &cells[i]
 		y := float64(k*row) + 31
-		d.text("name", "start", left, y-15, short(s.name(c), 30))
+		d.text("name", "start", left, y-15, short(s.name(c), 36))
 		d.text("value", "end", right, y-15, texts[k])
 		for _, r := range valid(m, c) {
+			circles = true
 			d.circle("round", x.at(r), y+10, 2.2)
 		}
 		n := kind[armName(c)]
 		if iv, ok := c.Intervals[m.key]; ok {
+			bars = true
 			class := "whisker s" + strconv.Itoa(n%kinds)
 			d.line(class, x.at(iv.Low), y, x.at(iv.High), y)
 			d.line(class, x.at(iv.Low), y-4, x.at(iv.Low), y+4)
@@ -94,8 +98,14 @@ func dots(s *section, cells []finding.Cell, m *metric, kind map[string]int, base
 		}
 		d.mark(n, x.at(*medians[k]), y, 5)
 	}
-	f := &figure{Title: title, Caption: better + ". Bar: interval of the median. Circles: rounds.", Charts: []template.HTML{d.done()}}
-	if base >= 0 {
+	f := &figure{Title: title, Caption: better + ".", Charts: []template.HTML{d.done()}}
+	if bars {
+		f.Caption += " Bar: interval of the median."
+	}
+	if circles {
+		f.Caption += " Circles: rounds."
+	}
+	if dashed {
 		f.Caption += " Dashed: " + short(s.name(&cells[base]), 30) + "."
 	}
 	if rest := len(s.cells) - len(part); rest > 0 && len(part) == mostRows {

@@ -4,6 +4,7 @@ package report
 
 import (
 	"html/template"
+	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
@@ -32,18 +33,19 @@ func mainEffects(d *finding.Tune) *figure {
 		better = "more is better"
 	}
 	f := &figure{Title: "What each knob does", Caption: "Effect of each value on " + objective(d.Objective) +
-		", averaged over the other knobs, against the knob's mean; " + better + "."}
+		", averaged over the other knobs, against the knob's mean; " + better +
+		". They are " + estimates + "; below each value, how many runs had it."}
 	for _, k := range knobs {
-		f.Charts = append(f.Charts, effectChart(Clean(k), levels[k], ratios))
+		f.Charts = append(f.Charts, effectChart(d, Clean(k), levels[k], ratios))
 	}
 	return f
 }
 
-func effectChart(knob string, levels []finding.Effect, all []float64) template.HTML {
-	const h, top, left, bottom, right = 190, 30, 58, 30, narrow - 12
+func effectChart(t *finding.Tune, knob string, levels []finding.Effect, all []float64) template.HTML {
+	const h, top, left, bottom, right = 206, 30, 58, 46, narrow - 12
 	desc := ""
 	for _, e := range levels {
-		desc += unset(e.Value) + ": " + change(e.Ratio) + ". "
+		desc += valueText(e.Knob, e.Value) + ": " + change(e.Ratio) + ". "
 	}
 	d := drawing("effect", narrow, h, "Effect of "+knob, desc)
 	d.text("name", "start", 4, 16, knob)
@@ -58,10 +60,18 @@ func effectChart(knob string, levels []finding.Effect, all []float64) template.H
 	for i, e := range levels {
 		points[i] = [2]float64{left + step*(float64(i)+.5), y.at(e.Ratio)}
 	}
-	d.path("effects", points)
+	for i := 1; i < len(levels); i++ {
+		// A line says that what lies between does likewise: only where numbers rise.
+		if a, b := magnitude(levels[i-1].Value), magnitude(levels[i].Value); a > 0 && b > a {
+			d.path("effects", points[i-1:i+1])
+		}
+	}
 	for i, e := range levels {
 		d.mark(0, points[i][0], points[i][1], 4.5)
-		d.text("tick", "middle", points[i][0], h-bottom+18, short(unset(e.Value), max(int(step/7), 4)))
+		d.text("tick", "middle", points[i][0], h-bottom+18, short(valueText(e.Knob, e.Value), max(int(step/7), 4)))
+		if n := runsOf(t, &e); n > 0 {
+			d.text("tick", "middle", points[i][0], h-bottom+34, "n="+strconv.Itoa(n))
+		}
 	}
 	return d.done()
 }

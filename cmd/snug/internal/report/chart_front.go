@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
@@ -17,13 +18,23 @@ type front struct {
 	Key grid
 }
 
+// tailed reports whether P99 says something about a service: requests come at
+// their own time, or the workload drives itself.
+func tailed(cells []finding.Cell) bool {
+	return slices.ContainsFunc(cells, func(c finding.Cell) bool {
+		return c.P99 != nil && (c.Load == "self" || strings.HasSuffix(c.Load, "%") || strings.HasSuffix(c.Load, "/s"))
+	})
+}
+
 // paretoFront draws everything a search measured: CPU against P99, or against
-// memory where there is no P99. Settings that no other beats are numbered. It is
+// memory where P99 says nothing. Settings that no other beats are numbered. It is
 // nil when there is nothing to draw.
 func paretoFront(d *finding.Tune) *front {
-	m, x := metricOf("p99_seconds"), metricOf("cpu_seconds_per_op")
-	if !slices.ContainsFunc(d.Cells, func(c finding.Cell) bool { return c.P99 != nil }) {
-		m = metricOf("memory_peak_bytes")
+	x, m, memory := metricOf("cpu_seconds_per_op"), metricOf("p99_seconds"), metricOf("memory_peak_bytes")
+	compared, what := []*metric{x, m, memory}, "CPU, P99 and memory"
+	tails := tailed(d.Cells)
+	if !tails {
+		m, compared, what = memory, []*metric{x, memory}, "CPU and memory"
 	}
 	var part []int
 	var xs, ys []float64
@@ -50,7 +61,7 @@ func paretoFront(d *finding.Tune) *front {
 	})
 	const h, top, left, bottom, right = 300, 12, 58, 40, narrow - 10
 	g := drawing("front", narrow, h, "Every setting: CPU per operation against "+m.words,
-		plural(len(best), "setting")+" of "+strconv.Itoa(len(part))+" are on the front: no other is better in CPU, P99 and memory at once.")
+		plural(len(best), "setting")+" of "+strconv.Itoa(len(part))+" are on the front: no other is at least as good in "+what+".")
 	sx, xt := linear(xs, 4, left, right)
 	sy, yt := linear(ys, 5, h-bottom, top)
 	for k, label := range tickText(xt, times) {
@@ -62,9 +73,18 @@ func paretoFront(d *finding.Tune) *front {
 		g.text("tick", "end", left-6, sy.at(yt[k])+4, label)
 	}
 	g.text("tick", "end", right, h-4, "CPU per operation, less is better")
+	hollow, apart, once := false, false, true
 	for _, i := range part {
-		if a, b := cell(i); !slices.Contains(best, i) {
+		a, b := cell(i)
+		switch {
+		case slices.Contains(best, i):
+		case slices.ContainsFunc(best, func(o int) bool { return beats(&d.Cells[o], &d.Cells[i], compared) }):
 			g.circle("dominated", sx.at(a), sy.at(b), 4)
+			hollow = true
+		default:
+			g.circle("apart", sx.at(a), sy.at(b), 4)
+			apart = true
+			once = once && counted(&d.Cells[i]) < 2
 		}
 	}
 	var numbers, names []string
@@ -86,20 +106,44 @@ func paretoFront(d *finding.Tune) *front {
 	}
 	f := &front{}
 	f.Title = "CPU against " + m.words
-	f.Caption = "Numbered: no other setting is better in CPU, P99 and memory at once. Hollow: another one is. Square: the default."
+	f.Caption = "Numbered: the front, no other setting is at least as good in " + what + "."
+	if hollow {
+		f.Caption += " Hollow: not on the front, another setting is at least as good in " + what + "."
+	}
+	switch {
+	case apart && once:
+		f.Caption += " Dashed: measured once, so it cannot be on the front."
+	case apart:
+		f.Caption += " Dashed: it failed, lacks a figure or was measured too seldom to be on the front."
+	}
+	f.Caption += " Square: the default."
 	if d.Verdict.Best != nil && !d.Verdict.Keep {
 		f.Caption += " Ring: the winner."
 	}
 	f.Charts = []template.HTML{g.done()}
-	var cpu, other, memory []*float64
+	var cpu, tail, peak []*float64
 	for _, i := range best {
 		c := &d.Cells[i]
-		cpu, other, memory = append(cpu, x.of(c)), append(other, c.P99), append(memory, float(c.Peak))
+		cpu, tail, peak = append(cpu, x.of(c)), append(tail, c.P99), append(peak, float(c.Peak))
 	}
 	f.Key.add("", numbers)
 	f.Key.key("setting", names)
 	f.Key.add("CPU/op", durations(cpu))
-	f.Key.add("P99", durations(other))
-	f.Key.add("memory", amounts(memory))
+	if tails {
+		f.Key.add("P99", durations(tail))
+	}
+	f.Key.add("memory", amounts(peak))
 	return f
+}
+
+// beats reports whether a is at least as good as b in all of some metrics, which
+// both have.
+func beats(a, b *finding.Cell, in []*metric) bool {
+	for _, m := range in {
+		x, y := m.of(a), m.of(b)
+		if x == nil || y == nil || !(*x <= *y) {
+			return false
+		}
+	}
+	return true
 }

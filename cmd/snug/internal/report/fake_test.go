@@ -114,7 +114,7 @@ func fakeStall(q float64, s shape) *finding.Stall {
 
 func fakeSetup() finding.Setup {
 	return finding.Setup{Version: "v0.1.0", Started: began, Seconds: 58.4, Seed: 7, Rounds: 7, WarmUp: 1, Window: 2, Complete: true,
-		Objective: "cpu", Repeated: 1, Capacities: []finding.Capacity{{Workload: "http", Quota: 1, RPS: 1586}},
+		Objective: "cpu", Capacities: []finding.Capacity{{Workload: "http", Quota: 1, RPS: 1586}},
 		Machine: finding.Machine{OS: "linux", Arch: "amd64", Kernel: "6.18.44", CPUs: 2, CPUModel: "AMD EPYC 7B13", Memory: 8 << 30,
 			Go: "go1.26.8", CgroupWay: "root-v1", Generator: "SCHED_FIFO"}}
 }
@@ -145,7 +145,8 @@ func quick() *finding.Bench {
 		fakeCell(arm("8"), nil, 7, shape{8, 1429, 705e-6, 0, 0, .98, 5.4, .05, .0519, .0763}),
 	}
 	d.Cells[1].Stall = &finding.Stall{Threads: 1, Quota: 1, Period: .1, Span: 2.5}
-	d.Cells[2].Rounds[3].Invalid = "generator late: P99 1.7 ms"
+	d.Repeated, d.Excluded = 0, 1
+	d.Cells[2].Rounds[3].Invalid = "the load generator was late: 1.7 ms at the 99th percentile"
 	d.Comparisons = []finding.Comparison{
 		compare(1, 0, "rps", finding.Worse, .965, .006, 0), compare(2, 0, "rps", finding.Worse, .877, .008, 0),
 		compare(1, 0, "cpu_seconds_per_op", finding.Better, .939, .011, 0), compare(2, 0, "cpu_seconds_per_op", finding.Worse, 1.139, .013, 0),

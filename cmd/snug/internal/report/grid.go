@@ -63,7 +63,7 @@ func (p *page) grid(g grid) {
 	for _, c := range g.columns {
 		most := 60
 		if c.key {
-			most = 32
+			most = 36
 		}
 		c.head = short(c.head, most)
 		cells := make([]string, len(c.cells))

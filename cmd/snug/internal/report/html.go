@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
@@ -16,7 +17,7 @@ import (
 var pageFiles embed.FS
 
 var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-	"typeset": typeset,
+	"typeset": unbroken,
 }).ParseFS(pageFiles, "page/*.tmpl"))
 
 // HTML writes an experiment as one page that needs nothing else: no script, no
@@ -51,6 +52,7 @@ type view struct {
 	Stamps  []string
 	Verdict string
 	Lead    string // what the verdict adds after its first clause
+	Costs   string // what the winner makes worse
 	Facts   []string
 	Parts   []part
 	Environ []form
@@ -148,6 +150,16 @@ func typeset(s string) string {
 		}
 	}
 	return string(r)
+}
+
+// flagName is an option of a command line, which must not be broken after its
+// hyphens.
+var flagName = regexp.MustCompile(`(^|[ (])(--?[a-z][a-z0-9-]{0,24})`)
+
+// unbroken is a text typeset, with options that stay in one line. Their hyphens
+// stay what they are, so that they can be copied.
+func unbroken(s string) template.HTML {
+	return template.HTML(flagName.ReplaceAllString(template.HTMLEscapeString(typeset(s)), `$1<span class="flag">$2</span>`))
 }
 
 func digit(r rune) bool { return r >= '0' && r <= '9' }

@@ -104,10 +104,10 @@ func (p *page) notes(warnings []finding.Warning, unknown []finding.Gap) {
 		p.line("")
 	}
 	for _, w := range warnings {
-		p.line("warning: %s [%s]", Clean(w.Text), Clean(w.Code))
+		p.line("warning: %s [%s]", worded(w.Text), Clean(w.Code))
 	}
 	for _, g := range unknown {
-		p.line("unknown: %s, %s: %s", Clean(g.Field), Clean(g.File), Clean(g.Why))
+		p.line("unknown: %s, %s: %s", worded(g.Field), Clean(g.File), worded(g.Why))
 	}
 }
 

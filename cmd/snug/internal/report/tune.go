@@ -15,15 +15,23 @@ import (
 const best = 8
 
 func (p *page) tune(d *finding.Tune) {
+	d = namedTune(d)
 	p.stamps(&d.Setup)
 	p.wrap(answer(&d.Verdict))
+	if text := costs(d); text != "" {
+		p.wrap(text)
+	}
 	p.line("")
+	if len(d.Cells) == 0 {
+		p.line("nothing was measured")
+		p.line("")
+	}
 	p.wrap(searchedFor(d))
 	if g := space(d); len(d.Space) > 0 {
 		p.grid(g)
 	}
-	for _, x := range d.Pruned {
-		p.wrap("left out: " + Clean(x.What) + ": " + Clean(x.Why))
+	for _, x := range leftOut(d.Pruned) {
+		p.wrap("left out: " + x.What + ": " + x.Why)
 	}
 	if len(d.Stages) > 0 {
 		p.line("")
@@ -37,7 +45,7 @@ func (p *page) tune(d *finding.Tune) {
 	}
 	if len(d.Effects) > 0 {
 		p.line("")
-		p.wrap("what each value does to " + objective(d.Objective) + ", averaged over the others")
+		p.wrap("what each value does to " + objective(d.Objective) + ", averaged over the others: " + estimates)
 		p.grid(effects(d))
 	}
 	if d.Confirm != nil {
@@ -57,8 +65,10 @@ func (p *page) tune(d *finding.Tune) {
 	for _, n := range tuneNotes(d) {
 		p.wrap(n)
 	}
-	p.wrap(howLong(&d.Setup, d.Cells))
-	p.notes(d.Warnings, d.Unknown)
+	if text := howLong(&d.Setup, d.Cells, false); text != "" {
+		p.wrap(text)
+	}
+	p.notes(otherWarnings(d), d.Unknown)
 	p.next(d.Next)
 }
 
@@ -95,21 +105,14 @@ func objective(name string) string {
 	return Clean(name)
 }
 
-func unset(value string) string {
-	if value == "" {
-		return "unset"
-	}
-	return Clean(value)
-}
-
 func space(d *finding.Tune) grid {
 	var names, values []string
 	for _, f := range d.Space {
 		var v []string
 		for _, x := range f.Values {
-			v = append(v, unset(x))
+			v = append(v, valueText(f.Knob, x))
 		}
-		names, values = append(names, Clean(f.Knob)), append(values, strings.Join(v, " "))
+		names, values = append(names, Clean(f.Knob)), append(values, strings.Join(v, ", "))
 	}
 	var g grid
 	g.key("knob", names)
@@ -178,7 +181,7 @@ func candidates(d *finding.Tune) (section, bool) {
 }
 
 func effects(d *finding.Tune) grid {
-	var names, values, ratios []string
+	var names, values, ratios, runs []string
 	last := ""
 	for _, e := range d.Effects {
 		name := Clean(e.Knob)
@@ -187,13 +190,94 @@ func effects(d *finding.Tune) grid {
 		} else {
 			last = name
 		}
-		names, values, ratios = append(names, name), append(values, unset(e.Value)), append(ratios, change(e.Ratio))
+		names, values, ratios = append(names, name), append(values, valueText(e.Knob, e.Value)), append(ratios, change(e.Ratio))
+		runs = append(runs, orNone(strconv.Itoa(runsOf(d, &e)), runsOf(d, &e) == 0))
 	}
 	var g grid
 	g.key("knob", names)
 	g.key("value", values)
 	g.add("effect", ratios)
+	g.add("runs", runs)
 	return g
+}
+
+// estimates says what effects are.
+const estimates = "estimates of an additive model from few runs, without intervals"
+
+// runsOf is how many valid runs with one value of a knob are behind its effect;
+// 0 when the cells do not tell.
+func runsOf(d *finding.Tune, e *finding.Effect) int {
+	n := 0
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		value := ""
+		switch e.Knob {
+		case "GOMAXPROCS":
+			value = c.GOMAXPROCS
+		case "GOGC":
+			value = c.GOGC
+		case "GOMEMLIMIT":
+			value = c.GOMEMLIMIT
+		default:
+			return 0
+		}
+		if value == e.Value {
+			n += counted(c)
+		}
+	}
+	return n
+}
+
+// counted is how many of a cell's runs count.
+func counted(c *finding.Cell) int {
+	n := 0
+	for k := range c.Rounds {
+		if c.Rounds[k].Invalid == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// costs says what the winner makes worse, by the confirmation; "" when nothing
+// was shown to be, or nothing won.
+func costs(d *finding.Tune) string {
+	if d.Confirm == nil || d.Verdict.Keep || d.Verdict.Best == nil {
+		return ""
+	}
+	var all []string
+	for _, c := range d.Confirm.Comparisons {
+		if c.Word == finding.Worse && c.Cell == 0 {
+			all = append(all, called(c.Metric)+" "+strings.TrimSuffix(difference(&c), " "+finding.Worse))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	text := "worse with it: " + strings.Join(all, "; ")
+	for _, w := range d.Warnings {
+		if w.Code == tradeWarning {
+			return text + " [" + tradeWarning + "]"
+		}
+	}
+	return text
+}
+
+// tradeWarning is the id of what costs says.
+const tradeWarning = "tune-trade"
+
+// otherWarnings are those that costs has not said.
+func otherWarnings(d *finding.Tune) []finding.Warning {
+	if costs(d) == "" {
+		return d.Warnings
+	}
+	var rest []finding.Warning
+	for _, w := range d.Warnings {
+		if w.Code != tradeWarning {
+			rest = append(rest, w)
+		}
+	}
+	return rest
 }
 
 // confirmed are the cells that the comparisons of a confirmation speak of.
@@ -204,14 +288,14 @@ func tuneNotes(d *finding.Tune) []string {
 	if d.Confirm == nil && len(d.Cells) > 0 {
 		notes = append(notes, "nothing was confirmed on fresh rounds: the candidates above are what the search saw, no result")
 	}
-	cells := d.Cells
+	cells := withConfirmation(d)
 	if d.Confirm != nil {
-		cells = append(cells[:len(cells):len(cells)], confirmed(d.Confirm)...)
 		s := newSection(confirmed(d.Confirm), []int{0, 1})
 		notes = append(notes, s.notShown(confirmed(d.Confirm), d.Confirm.Comparisons, false)...)
 	}
 	notes = append(notes, runNotes(cells)...)
-	return append(notes, common(&d.Setup, d.Verdict.Cannot)...)
+	notes = append(notes, asksOnly(cells)...)
+	return append(notes, common(&d.Setup, cells, d.Verdict.Cannot)...)
 }
 
 // environment writes the winner three times, to paste. Its lines are not broken

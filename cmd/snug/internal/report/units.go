@@ -4,7 +4,6 @@ package report
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -102,32 +101,10 @@ func trim(value string) string {
 	return strings.TrimSuffix(strings.TrimRight(value, "0"), ".")
 }
 
-// column prints the values of one column in one unit, so that they compare at a
-// glance; a value that would lose its digits there has its own. nil is none.
+// column prints the values of a column, each in the unit that suits it, so that
+// none has zeros to count. nil is none.
 func column(values []*float64, of []unit) []string {
-	var have []float64
-	for _, v := range values {
-		if v != nil && !odd(*v) && *v != 0 {
-			have = append(have, math.Abs(*v))
-		}
-	}
-	slices.Sort(have)
-	common := of[0]
-	if len(have) > 0 {
-		common = suits(have[len(have)/2], of)
-	}
-	cells := make([]string, len(values))
-	for i, v := range values {
-		switch {
-		case v == nil:
-			cells[i] = none
-		case *v != 0 && (math.Abs(*v) < common.one/100 || math.Abs(*v) >= common.one*1e4):
-			cells[i] = suits(*v, of).in(*v)
-		default:
-			cells[i] = common.in(*v)
-		}
-	}
-	return cells
+	return each(values, func(x float64) string { return suits(x, of).in(x) })
 }
 
 // share prints a ratio as percent with at most three digits.

@@ -64,11 +64,12 @@ func TestColumn(t *testing.T) {
 		values []*float64
 		want   string
 	}{
-		{"one unit", []*float64{ptr(610e-6), ptr(.0131), ptr(.0088)}, "0.610 ms|13.1 ms|8.80 ms"},
+		{"each its own unit", []*float64{ptr(610e-6), ptr(.0131), ptr(.0088)}, "610 µs|13.1 ms|8.80 ms"},
 		{"not measured", []*float64{nil, ptr(.5)}, "-|500 ms"},
 		{"nothing", []*float64{nil, nil}, "-|-"},
 		{"zero", []*float64{ptr(0.), ptr(.05)}, "0|50.0 ms"},
 		{"too far apart", []*float64{ptr(2e-6), ptr(.05), ptr(.06), ptr(.07), ptr(3600.)}, "2.00 µs|50.0 ms|60.0 ms|70.0 ms|60.0 min"},
+		{"just below another", []*float64{ptr(.0104), ptr(1.52)}, "10.4 ms|1.52 s"},
 		{"not a number", []*float64{ptr(math.NaN()), ptr(.05)}, "-|50.0 ms"},
 	} {
 		if got := strings.Join(durations(c.values), "|"); got != c.want {

@@ -9,6 +9,7 @@ import (
 )
 
 func benchView(d *finding.Bench) *view {
+	d = namedBench(d)
 	v := newView("bench", &d.Setup, d.Cells, &d.Verdict)
 	parts := sections(d.Cells, d.Comparisons)
 	kind := kindsOf(d.Cells)
@@ -35,7 +36,7 @@ func newView(kind string, s *finding.Setup, cells []finding.Cell, verdict *findi
 	first, rest, _ := strings.Cut(answer(verdict), "; ")
 	return &view{
 		Kind: kind, Title: "snug " + kind + ": " + first, Stamps: stamped(s), Verdict: sentence(first), Lead: sentence(rest),
-		Facts: facts(s, cells), Version: s.Version, File: "snug-" + kind + ".json.gz",
+		Facts: facts(s, cells, kind == "bench"), Version: s.Version, File: "snug-" + kind + ".json.gz",
 	}
 }
 
@@ -92,10 +93,10 @@ func kindsOf(cells []finding.Cell) map[string]int {
 
 func (v *view) faults(warnings []finding.Warning, unknown []finding.Gap) {
 	for _, w := range warnings {
-		v.Faults = append(v.Faults, sentence(Clean(w.Text))+" ["+Clean(w.Code)+"]")
+		v.Faults = append(v.Faults, sentence(worded(w.Text))+" ["+Clean(w.Code)+"]")
 	}
 	for _, g := range unknown {
-		v.Faults = append(v.Faults, "Unknown: "+Clean(g.Field)+", "+Clean(g.File)+": "+Clean(g.Why))
+		v.Faults = append(v.Faults, "Unknown: "+worded(g.Field)+", "+Clean(g.File)+": "+worded(g.Why))
 	}
 }
 

@@ -32,13 +32,11 @@ func sentence(s string) string {
 }
 
 // facts are the few that stand below the verdict.
-func facts(s *finding.Setup, cells []finding.Cell) []string {
+func facts(s *finding.Setup, cells []finding.Cell, planned bool) []string {
 	var f []string
-	if s.Rounds > 0 {
-		rounds := plural(s.Rounds, "round")
-		if windowed(s, cells) {
-			rounds += " of " + duration(s.Window)
-		}
+	if len(cells) == 0 {
+		f = append(f, "nothing was measured")
+	} else if rounds := howMany(s, cells, planned); rounds != "" {
 		f = append(f, rounds)
 	}
 	if s.Seconds > 0 {
@@ -64,6 +62,10 @@ func how(s *finding.Setup, cells []finding.Cell) []fact {
 		if text != "" {
 			f = append(f, fact{name, text})
 		}
+	}
+	if len(cells) == 0 && s.Rounds == 0 {
+		add("Measured", "nothing was measured")
+		return f
 	}
 	switch {
 	case len(s.Command) > 0:
@@ -92,7 +94,7 @@ func how(s *finding.Setup, cells []finding.Cell) []fact {
 	}
 	add("Runs that did not count", repeats)
 	for _, c := range s.Capacities {
-		add("Capacity", fmt.Sprintf("%s with %s: the default served %s/s; loads in %% are of it", Clean(c.Workload), quota(c.Quota), rate(c.RPS)))
+		add("Capacity", fmt.Sprintf("%s with %s: the default served %s/s; loads in %% are of it", Clean(programName(s, c.Workload)), quota(c.Quota), rate(c.RPS)))
 	}
 	add("Requests", asked(s.Request))
 	add("Load generator", generator(s, cells))

@@ -9,7 +9,9 @@ import (
 )
 
 func tuneView(d *finding.Tune) *view {
+	d = namedTune(d)
 	v := newView("tune", &d.Setup, d.Cells, &d.Verdict)
+	v.Costs = sentence(costs(d))
 	if e := d.Environment; e != nil {
 		v.Environ = forms(e)
 	}
@@ -46,12 +48,9 @@ func tuneView(d *finding.Tune) *view {
 	}
 	v.Parts = append(v.Parts, search)
 	v.notes(&d.Setup, tuneNotes(d))
-	v.faults(d.Warnings, d.Unknown)
+	v.faults(otherWarnings(d), d.Unknown)
 	v.Next = d.Next
-	cells := d.Cells
-	if d.Confirm != nil {
-		cells = append(cells[:len(cells):len(cells)], confirmed(d.Confirm)...)
-	}
+	cells := withConfirmation(d)
 	v.How = how(&d.Setup, cells)
 	v.Runs = runsTable(cells)
 	return v
@@ -59,8 +58,8 @@ func tuneView(d *finding.Tune) *view {
 
 func pruned(d *finding.Tune) grid {
 	var what, why []string
-	for _, x := range d.Pruned {
-		what, why = append(what, Clean(x.What)), append(why, Clean(x.Why))
+	for _, x := range leftOut(d.Pruned) {
+		what, why = append(what, x.What), append(why, x.Why)
 	}
 	var g grid
 	g.key("setting", what)

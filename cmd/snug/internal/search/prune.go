@@ -24,7 +24,10 @@ const (
 	// idleCollector is the share of CPU time below which the collector's knobs
 	// cannot be told apart.
 	idleCollector = 0.01
-	mib           = 1 << 20
+	// sameLimit is the relative difference up to which two values of GOMEMLIMIT
+	// come to the same: the live heap varies by more from run to run.
+	sameLimit = 0.01
+	mib       = 1 << 20
 )
 
 var gogcValues = []string{"50", "", "200", "400", "800", "off"}
@@ -34,7 +37,7 @@ var gogcValues = []string{"50", "", "200", "400", "800", "off"}
 // A pair is left out when the model says that it cannot fit or changes nothing;
 // a pair of which both values are the user's own is tried as it is.
 func (s *space) collectors() []collector {
-	base := collector{s.gogcKey(s.Base.GOGC), limitKey(s.Base.GOMEMLIMIT)}
+	base := collector{s.gogcKey(s.Base.GOGC), s.limitKey(s.Base.GOMEMLIMIT)}
 	ownGC, ownLimit := len(s.Values.GOGC) > 0, len(s.Values.GOMEMLIMIT) > 0
 	var gogcs, limits []string
 	idle := s.CPUOnly && s.GC != nil && *s.GC < idleCollector
@@ -52,7 +55,7 @@ func (s *space) collectors() []collector {
 	switch {
 	case ownLimit:
 		for _, v := range s.Values.GOMEMLIMIT {
-			limits = append(limits, limitKey(v))
+			limits = append(limits, s.limitKey(v))
 		}
 	case idle:
 		s.drop("GOMEMLIMIT", "the collector takes at most %s of the baseline's CPU time", printShare(*s.GC))
@@ -95,7 +98,8 @@ func (s *space) collectors() []collector {
 	return pairs
 }
 
-// shares are 70, 80 and 90 % of the memory limit, in whole MiB, and unset.
+// shares are 70, 80 and 90 % of the memory limit, in whole MiB, and unset. A value
+// that comes to the same as another gives way to it, see limitKey.
 func (s *space) shares() []string {
 	values := []string{""}
 	for _, percent := range []int64{70, 80, 90} {
@@ -109,7 +113,11 @@ func (s *space) shares() []string {
 				leastLimit, printBytes(*s.Live))
 			continue
 		}
-		values = append(values, v)
+		same := s.limitKey(v)
+		if same != v {
+			s.drop(named(limitKnob, v), "within %s of %s, which is tried", printShare(sameLimit), named(limitKnob, same))
+		}
+		values = append(values, same)
 	}
 	return values
 }

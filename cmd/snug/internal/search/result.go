@@ -61,37 +61,6 @@ func (s *search) cells() map[int]int {
 	return at
 }
 
-// effects are those of the additive model, of levels that were measured.
-func (s *search) effects() {
-	if len(s.judge.candidates) < 2 {
-		return
-	}
-	by := s.judge.byCell(s.runs)
-	for k, f := range s.tune.Space {
-		measured := make([]bool, len(f.Values))
-		for c, runs := range by {
-			if slices.ContainsFunc(runs, s.judge.scored) {
-				measured[s.judge.candidates[c].levels[k]] = true
-			}
-		}
-		mean, n := 0.0, 0
-		for l := range f.Values {
-			if measured[l] {
-				mean, n = mean+s.surface.effects[k][l], n+1
-			}
-		}
-		if n < 2 {
-			continue
-		}
-		for l, v := range f.Values {
-			if measured[l] {
-				ratio := s.in.Objective.value(s.surface.effects[k][l] - mean/float64(n))
-				s.tune.Effects = append(s.tune.Effects, finding.Effect{Knob: f.Knob, Value: v, Ratio: ratio})
-			}
-		}
-	}
-}
-
 // front finds the cells that no other is at least as good as in CPU per
 // operation, memory and, where it means something, P99. Cells that failed or
 // have not all these figures are not on it.

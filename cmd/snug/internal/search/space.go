@@ -134,7 +134,7 @@ func (s *space) drop(what, why string, args ...any) {
 
 // key is the setting of an arm, with one spelling for what is the same.
 func (s *space) key(a finding.Arm) setting {
-	return setting{s.procsKey(a.GOMAXPROCS), s.gogcKey(a.GOGC), limitKey(a.GOMEMLIMIT), strconv.FormatInt(a.Burst, 10)}
+	return setting{s.procsKey(a.GOMAXPROCS), s.gogcKey(a.GOGC), s.limitKey(a.GOMEMLIMIT), strconv.FormatInt(a.Burst, 10)}
 }
 
 func unset(v string) bool { return v == "" || v == "default" || v == "unset" }
@@ -157,10 +157,25 @@ func (s *space) gogcKey(v string) string {
 	return v
 }
 
-// limitKey leaves GOMEMLIMIT unset for off, which is Go's default.
-func limitKey(v string) string {
+// limitKey leaves GOMEMLIMIT unset for off, which is Go's default. A value that is
+// about that of the baseline, of the user, or of a setting to be tried in any
+// case, is that one. The user's own stay apart from each other.
+func (s *space) limitKey(v string) string {
 	if unset(v) || v == "off" {
 		return ""
+	}
+	own := append([]string{s.Base.GOMEMLIMIT}, s.Values.GOMEMLIMIT...)
+	if slices.Contains(own, v) {
+		return v
+	}
+	for _, k := range s.Keep {
+		own = append(own, k.GOMEMLIMIT)
+	}
+	n, _ := plan.ParseBytes(v)
+	for _, o := range own {
+		if m, ok := plan.ParseBytes(o); ok && math.Abs(float64(n-m)) <= sameLimit*float64(m) {
+			return o
+		}
 	}
 	return v
 }

@@ -117,6 +117,15 @@ func TestSpacePruning(t *testing.T) {
 			s.Live, s.GC, s.CPUOnly = pointer(50.0*mi), pointer(0.004), true
 			s.Keep = []finding.Knobs{{GOMAXPROCS: "1", GOMEMLIMIT: "450MiB"}}
 		}, "/ /450MiB", ""},
+		// 90 % of 268 MB are 230 MiB in whole ones; snug computes it to the byte.
+		"snug's limit is about one of the shares": {func(s *SpaceInput) {
+			s.Memory, s.Live, s.Values.GOGC = 268435456, pointer(100.0*mi), []string{"100"}
+			s.Keep = []finding.Knobs{{GOMEMLIMIT: "241591911B"}}
+		}, "/ /179MiB /204MiB /241591911B", "GOMEMLIMIT=230MiB: within 1 % of GOMEMLIMIT=241591911B"},
+		"snug's limit is about the user's": {func(s *SpaceInput) {
+			s.Memory, s.Values = 268435456, Values{GOGC: []string{"100"}, GOMEMLIMIT: []string{"230MiB", "231MiB"}}
+			s.Keep = []finding.Knobs{{GOMEMLIMIT: "241591911B"}}
+		}, "/ /230MiB /231MiB", ""},
 		"only what a sweep has": {func(s *SpaceInput) {
 			s.Live = pointer(50.0 * mi)
 			s.Only = func(a finding.Arm) bool { return a.GOMEMLIMIT == "" }

@@ -51,6 +51,7 @@ func (s *search) verdict(err error, at map[int]int) {
 	if measured {
 		change = s.in.Objective.what + " " + changed(gain)
 	}
+	change += s.price()
 	if s.isSnug(winner) {
 		name += " (what snug's library sets)"
 	}
@@ -71,6 +72,8 @@ func (s *search) verdict(err error, at map[int]int) {
 		v.Text = fmt.Sprintf("set %s: %s is killed for want of memory in %d of %d runs, and it is not", name, base, killed, of)
 		if measured {
 			v.Text += "; " + change
+		} else {
+			v.Text += s.price()
 		}
 	} else if broken != "" {
 		v.Text += fmt.Sprintf(", and it holds where %s does not: %s", base, breach(broken))
@@ -78,9 +81,55 @@ func (s *search) verdict(err error, at map[int]int) {
 	s.tune.Environment = environment(s.judge.candidates[winner].Arm, s.in.Base.Arm)
 	for _, c := range s.tune.Confirm.Comparisons {
 		if c.Word == finding.Worse {
-			s.warn(WarnTrade, "%s is worse with it: %s", c.Metric, changed(c))
+			s.warn(WarnTrade, "%s is worse with it: %s", figureName(c.Metric), changed(c))
 		}
 	}
+}
+
+// price is what the winner is worse in, the objective apart: ", for 139 % more
+// memory and 12 % less throughput"; "" when nothing is.
+func (s *search) price() string {
+	var costs []string
+	for _, c := range s.tune.Confirm.Comparisons {
+		if c.Word != finding.Worse || c.Metric == s.in.Objective.field {
+			continue
+		}
+		less := " % more "
+		if c.Ratio < 1 {
+			less = " % less "
+		}
+		size := strings.TrimLeft(signed(c.Ratio), "+-")
+		if p := 100 * math.Abs(c.Ratio-1); p >= 10 {
+			size = strconv.FormatFloat(math.Round(p), 'f', -1, 64)
+		}
+		switch name := figureName(c.Metric); c.Metric {
+		case "p50_seconds", "p99_seconds":
+			costs = append(costs, "a "+size+" % higher "+name)
+		default:
+			costs = append(costs, size+less+strings.TrimPrefix(name, "peak "))
+		}
+	}
+	switch n := len(costs); n {
+	case 0:
+		return ""
+	case 1:
+		return ", for " + costs[0]
+	default:
+		return ", for " + strings.Join(costs[:n-1], ", ") + " and " + costs[n-1]
+	}
+}
+
+// figureName is a metric of a comparison in words.
+func figureName(field string) string {
+	for _, m := range metrics {
+		switch {
+		case field == "rps":
+			return "throughput"
+		case m.field == field:
+			return m.what
+		}
+	}
+	return field
 }
 
 // kills counts the baseline's runs of the confirmation that were killed for want of
