@@ -218,6 +218,10 @@ func runsOf(d *finding.Tune, e *finding.Effect) int {
 			value = c.GOGC
 		case "GOMEMLIMIT":
 			value = c.GOMEMLIMIT
+		case "burst": // 0 is unset
+			if value = strconv.FormatInt(c.Burst, 10); c.Burst == 0 && e.Value == "" {
+				value = ""
+			}
 		default:
 			return 0
 		}

@@ -58,6 +58,12 @@ func valueText(knob, v string) string {
 		return "unset"
 	case knob == "GOMEMLIMIT":
 		return limitText(v)
+	case knob == "burst":
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil && n > 0 {
+			return duration(float64(n) / 1e6)
+		} else if err == nil && n == 0 {
+			return "unset"
+		}
 	}
 	return Clean(v)
 }
