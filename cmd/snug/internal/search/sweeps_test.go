@@ -155,6 +155,9 @@ func newHalves(b *finding.Bench, o Objective) *halves {
 		h.arms = append(h.arms, c.Arm)
 	}
 	slices.Sort(rounds)
+	if len(rounds) > 12 {
+		panic("too many rounds to halve in every way")
+	}
 	for set := range 1 << len(rounds) {
 		if bits.OnesCount(uint(set)) != len(rounds)/2 {
 			continue

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package finding
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+)
+
+// armJSON is an Arm as documents have it: null is none, and GOMAXPROCS and GOGC
+// are numbers where they are.
+type armJSON struct {
+	Workload   string   `json:"workload"`
+	Quota      *float64 `json:"quota_cores"`
+	Burst      *int64   `json:"burst_micros"`
+	Memory     *int64   `json:"memory_bytes"`
+	Replicas   *int     `json:"replicas"`
+	GOMAXPROCS knob     `json:"gomaxprocs"`
+	GOGC       knob     `json:"gogc"`
+	GOMEMLIMIT knob     `json:"gomemlimit"`
+	Load       string   `json:"load"`
+}
+
+// knob is the value of a variable of Go: a number, a word, or null for unset.
+type knob string
+
+func (k knob) MarshalJSON() ([]byte, error) {
+	if k == "" {
+		return []byte("null"), nil
+	}
+	if n, err := strconv.ParseInt(string(k), 10, 64); err == nil {
+		return json.Marshal(n)
+	}
+	return json.Marshal(string(k))
+}
+
+func (k *knob) UnmarshalJSON(data []byte) error {
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		return err
+	}
+	switch v := v.(type) {
+	case nil:
+		*k = ""
+	case string:
+		*k = knob(v)
+	case float64:
+		*k = knob(strconv.FormatFloat(v, 'f', -1, 64))
+	default:
+		return errors.New("neither a number nor a word")
+	}
+	return nil
+}
+
+// orNull is nil for zero.
+func orNull[T comparable](x T) *T {
+	var zero T
+	if x == zero {
+		return nil
+	}
+	return &x
+}
+
+func orZero[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// plainCell is a Cell without its methods, so that encoding/json sees its fields.
+// In cellJSON the fields of armJSON, one level up, stand for those of its Arm.
+type plainCell Cell
+
+type cellJSON struct {
+	armJSON
+	plainCell
+}
+
+// MarshalJSON writes null for what an arm has none of.
+func (c Cell) MarshalJSON() ([]byte, error) {
+	return json.Marshal(cellJSON{armJSON{
+		c.Workload, orNull(c.Quota), orNull(c.Burst), orNull(c.Memory), orNull(c.Replicas),
+		knob(c.GOMAXPROCS), knob(c.GOGC), knob(c.GOMEMLIMIT), c.Load,
+	}, plainCell(c)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote, and 0 and "" as none.
+func (c *Cell) UnmarshalJSON(data []byte) error {
+	var both cellJSON
+	if err := json.Unmarshal(data, &both); err != nil {
+		return err
+	}
+	*c = Cell(both.plainCell)
+	a := both.armJSON
+	c.Arm = Arm{
+		Workload: a.Workload, Quota: orZero(a.Quota), Burst: orZero(a.Burst), Memory: orZero(a.Memory), Replicas: orZero(a.Replicas),
+		Knobs: Knobs{string(a.GOMAXPROCS), string(a.GOGC), string(a.GOMEMLIMIT)}, Load: a.Load,
+	}
+	return nil
+}
