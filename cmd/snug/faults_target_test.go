@@ -34,7 +34,7 @@ func testFaultyTargets(t *testing.T, l *faultLab) {
 		{"crashes in the window", "crashes", "--window 2s", `faulty ended in the window, exit code 2; it said: panic: index out of bounds$`, "keep serving"},
 		{"crashes in the warm-up", "crashes", "--warmup 2s", `faulty ended in the warm-up, exit code 2; it said: panic: index out of bounds$`, "keep serving"},
 		{"crashes in an open loop", "crashes", "--window 2s --load 50/s", `faulty ended in the window, exit code 2; it said: panic: index out of bounds$`, "keep serving"},
-		{"never listens", "never-listens", "--ready 300ms", `faulty does not listen after 300ms$`, "--ready"},
+		{"never listens", "never-listens", "--ready 300ms", `faulty does not listen after 300ms, http://127\.0\.0\.1:[0-9]+/$`, "--ready"},
 		{"has answered only errors", "answers-errors", "", `faulty answered every request with an error, .*503`, "by hand"},
 		{"has answered only errors, to a share of its capacity", "answers-errors", "--load 80%", `(no request|every request).*503`, "by hand|--load"},
 		{"closes every connection", "closes", "", `faulty answered no request, http://.*: .*(EOF|reset|closed)`, "by hand"},

@@ -23,6 +23,13 @@ func (l *lab) explain(ctx context.Context, err error) error {
 	var noWay *cgrun.NoWayError
 	var spec *cgrun.SpecError
 	var f *failure
+	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "by signal ") {
+		// A terminal's Ctrl-C reaches what snug has started as well, and maybe first.
+		select {
+		case <-ctx.Done():
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
 	switch {
 	case err == nil:
 		return nil
