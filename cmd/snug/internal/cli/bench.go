@@ -73,10 +73,7 @@ when the current setting is worse than the best beyond noise; 130 interrupted.`,
 	b.sweep.addLimits(fs)
 	b.sweep.addKnobs(fs)
 	b.sweep.addSets(fs)
-	defineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", "one of "+strings.Join(workload.Names(), ", "), func(text string) (string, bool) {
-		_, ok := workload.Describe(text)
-		return text, ok
-	}, &b.sweep.workloads)
+	defineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", wantWorkload(), parseWorkload, &b.sweep.workloads)
 	defineList(fs, "load", "loads of a service: saturated, `80%`, 800/s", "saturated, a share of capacity such as 80%, or a rate such as 800/s", parseLoad, &b.sweep.loads)
 	defineList(fs, "users", "closed loops of `N` users each, as 30,50,100", "whole numbers from 1 to 10000", func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
@@ -89,6 +86,14 @@ when the current setting is worse than the best beyond noise; 130 interrupted.`,
 	u.jsonFlag(cmd)
 	return cmd
 }
+
+// parseWorkload reads the name of a built-in workload; wantWorkload lists them.
+func parseWorkload(text string) (string, bool) {
+	_, ok := workload.Describe(text)
+	return text, ok
+}
+
+func wantWorkload() string { return "one of " + strings.Join(workload.Names(), ", ") }
 
 // workloadHelp is a line for each built-in workload.
 func workloadHelp() string {
@@ -190,9 +195,6 @@ func (b *bench) fillInLoads() error {
 	if !service && (len(s.loads) > 0 || b.full) {
 		return usage("a load for a program that is not a service, "+b.loadFlag(), "give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
-	if len(b.cmd) == 0 && service && !slices.ContainsFunc(s.workloads, func(w string) bool { return w == "url" || workload.IsService(w) }) {
-		return nil
-	}
 	if len(s.loads) == 0 {
 		s.loads = []string{runner.LoadSaturated}
 		if b.full {
@@ -290,8 +292,14 @@ func (b *bench) measure(d *experiment.Design) (*finding.Bench, error) {
 	defer stop()
 	started := time.Now()
 	setup := b.setup(started)
+	var old *finding.Setup
 	var err error
-	if setup.Capacities, err = b.rates(ctx, d); err != nil {
+	if b.recordFile != "" {
+		if _, old, err = experiment.Recorded(b.recordFile); err != nil {
+			return nil, b.explain(ctx, err)
+		}
+	}
+	if setup.Capacities, err = b.rates(ctx, d, old); err != nil {
 		return nil, b.explain(ctx, err)
 	}
 	var rec *experiment.Record
@@ -302,7 +310,7 @@ func (b *bench) measure(d *experiment.Design) (*finding.Bench, error) {
 		defer rec.Close()
 	}
 	b.announce(d, rec.Kept())
-	if _, old, _ := experiment.Recorded(b.recordFile); old != nil && rec.Kept() > 0 {
+	if old != nil && rec.Kept() > 0 {
 		setup.Started, setup.Resumed = old.Started, rec.Kept()
 	}
 	progress, done := b.progress()

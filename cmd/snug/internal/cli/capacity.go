@@ -12,18 +12,12 @@ import (
 )
 
 // rates turns loads that are a share of capacity into requests per second.
-// Capacities that a record has are taken from there: the loads of an experiment
-// that goes on are those it began with.
-func (b *bench) rates(ctx context.Context, d *experiment.Design) (known []finding.Capacity, err error) {
+// Capacities that an earlier start has recorded, if old is not nil, are taken from
+// there: the loads of an experiment that goes on are those it began with.
+func (b *bench) rates(ctx context.Context, d *experiment.Design, old *finding.Setup) (known []finding.Capacity, err error) {
 	known = []finding.Capacity{}
-	if b.recordFile != "" {
-		_, old, err := experiment.Recorded(b.recordFile)
-		if err != nil {
-			return nil, err
-		}
-		if old != nil {
-			known = append(known, old.Capacities...)
-		}
+	if old != nil {
+		known = append(known, old.Capacities...)
 	}
 	for i := range d.Arms {
 		a := &d.Arms[i]

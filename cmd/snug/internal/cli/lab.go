@@ -60,7 +60,6 @@ type lab struct {
 	ctx  context.Context // see interruptible
 	stop context.CancelFunc
 
-	own      bool // the container's own limits hold
 	runner   *runner.Runner
 	choice   choice
 	program  string // SHA-256 of the program's file
@@ -193,13 +192,14 @@ func (l *lab) warn(code, format string, args ...any) {
 
 // confessed are the warnings of an experiment, those that its runs met included.
 func (l *lab) confessed() []finding.Warning {
-	all := slices.Clone(l.warnings)
-	for _, w := range l.runner.Warnings {
-		if !l.own && !l.noLimit { // there it is said already
-			all = append(all, finding.Warning{Code: WarnConfinement, Text: w})
-		}
+	all := append([]finding.Warning{}, l.warnings...)
+	if l.runner.Own || l.runner.NoLimit { // there it is said already
+		return all
 	}
-	return append([]finding.Warning{}, all...)
+	for _, w := range l.runner.Warnings {
+		all = append(all, finding.Warning{Code: WarnConfinement, Text: w})
+	}
+	return all
 }
 
 // recognise finds out which Go the program is.
@@ -354,7 +354,7 @@ func (l *lab) confinement(s *sweep) error {
 	if asked || !limited || !errors.As(err, &noWay) || !noWay.Container {
 		return l.explain(ctx, err)
 	}
-	l.own, l.runner.Own = true, true
+	l.runner.Own = true
 	s.cpus = []float64{quota}
 	l.machine.CgroupWay = string(cgrun.WayContainer)
 	l.warn(WarnOwnLimits, "the program, snug and the load generator shared the %s CPUs of one container: throughput and latency are worse than the program's own, and throttling is that of all of them", trimFloat(quota))

@@ -23,13 +23,6 @@ func (l *lab) explain(ctx context.Context, err error) error {
 	var noWay *cgrun.NoWayError
 	var spec *cgrun.SpecError
 	var f *failure
-	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "by signal ") {
-		// A terminal's Ctrl-C reaches what snug has started as well, and maybe first.
-		select {
-		case <-ctx.Done():
-		case <-time.After(250 * time.Millisecond):
-		}
-	}
 	switch {
 	case err == nil:
 		return nil
@@ -44,12 +37,7 @@ func (l *lab) explain(ctx context.Context, err error) error {
 	case errors.As(err, &noWay):
 		return failed(err.Error(), cgrun.Hint(err)+"; --no-limit measures without a quota, and every output says so")
 	}
-	hint := cgrun.Hint(err)
-	var hinted interface{ Hint() string }
-	if hint == "" && errors.As(err, &hinted) {
-		hint = hinted.Hint()
-	}
-	return failed(err.Error(), hint)
+	return failed(err.Error(), cgrun.Hint(err))
 }
 
 // goesOn is how an experiment that was interrupted can be gone on with.

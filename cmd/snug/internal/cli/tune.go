@@ -54,10 +54,7 @@ rps>=1000. No setting wins that fails requests or runs out of memory.`,
 	fs.SortFlags = false
 	t.sweep.addLimits(fs)
 	t.sweep.addKnobs(fs)
-	defineValue(fs, "workload", "tune the built-in `NAME` instead of a program (see snug bench --help)", "one of "+strings.Join(workload.Names(), ", "), func(text string) (string, bool) {
-		_, ok := workload.Describe(text)
-		return text, ok
-	}, &t.workload)
+	defineValue(fs, "workload", "tune the built-in `NAME` instead of a program (see snug bench --help)", wantWorkload(), parseWorkload, &t.workload)
 	defineValue(fs, "load", "load of a service: `saturated`, 80%, 800/s (default saturated; 80% for p99)", "saturated, a share of capacity such as 80%, or a rate such as 800/s", parseLoad, &t.load)
 	fs.StringArrayVar(&t.constraints, "constraint", nil, "the winner must keep to `BOUND`, as 'p99<20ms'; repeatable")
 	defineValue(fs, "budget", "search for `TIME` (default 15m)", "a time from 1m to 24h", func(text string) (time.Duration, bool) {
@@ -101,7 +98,7 @@ func (t *tune) run() error {
 	if t.choice.env != (plan.Env{}) {
 		t.ui.note("note: GOMAXPROCS, GOGC and GOMEMLIMIT of the environment are left out: the search begins with Go's defaults")
 	}
-	if t.own {
+	if t.runner.Own {
 		in.Memory, _ = t.choice.limits.Memory.Hard.Get()
 	}
 	if err := t.complete(in); err != nil {

@@ -60,6 +60,7 @@ type launch struct {
 func (r *Runner) start(ctx context.Context, arm finding.Arm, l launch) (*process, error) {
 	p, err := r.confine(ctx, arm, l)
 	if err != nil {
+		awaitInterrupt(ctx)
 		return nil, err
 	}
 	if !r.NoLimit && !r.Own {
@@ -238,14 +239,15 @@ type TargetError struct {
 
 func (e *TargetError) Error() string { return e.What }
 
+// awaitInterrupt gives ctx a moment to end: a terminal's Ctrl-C reaches what snug
+// has started as well as snug, and maybe first.
+func awaitInterrupt(ctx context.Context) { pause(ctx, 250*time.Millisecond) }
+
 // crashed explains a program that ended too early. When the experiment was
 // interrupted that is the reason: a terminal's Ctrl-C reaches both.
 func (p *process) crashed(ctx context.Context, when string) error {
 	if p.exit.Signal == int(syscall.SIGINT) || p.exit.Signal == int(syscall.SIGTERM) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		awaitInterrupt(ctx)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

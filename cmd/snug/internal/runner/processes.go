@@ -23,6 +23,9 @@ func (ps processes) remove() error {
 	return errors.Join(errs...)
 }
 
+// cleanUp is for defer: it adds what went wrong to the error of a run.
+func (ps processes) cleanUp(err *error) { *err = errors.Join(*err, ps.remove()) }
+
 // ended says whether any of them is gone.
 func (ps processes) ended() bool {
 	for _, p := range ps {

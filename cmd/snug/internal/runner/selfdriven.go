@@ -23,11 +23,7 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := p.remove(); e != nil && err == nil {
-			err = e
-		}
-	}()
+	defer processes{p}.cleanUp(&err)
 	run.Confined = p.confinement()
 
 	stop := context.AfterFunc(ctx, func() { p.stdout.Close() }) // ends the reading below
@@ -87,11 +83,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := p.remove(); e != nil && err == nil {
-			err = e
-		}
-	}()
+	defer processes{p}.cleanUp(&err)
 	run.Confined = p.confinement()
 	if r.Long != nil {
 		long := time.AfterFunc(LongRun, r.Long)

@@ -4,7 +4,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -30,7 +29,7 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	share.Memory /= int64(n)
 	share.Burst /= int64(n)
 	var all processes
-	defer func() { err = errors.Join(err, all.remove()) }()
+	defer func() { all.cleanUp(&err) }() // with those that are started below
 	urls := r.Request.URLs
 	for i := range n {
 		p, err := r.start(ctx, share, l)
