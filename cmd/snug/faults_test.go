@@ -123,7 +123,7 @@ func (l *faultLab) startWith(t *testing.T, dir string, stdout *os.File, args ...
 
 // patience ends a test that hangs. It is no bound on how long anything takes,
 // except that what would last hours without the code under test must end.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // outcome is how an invocation ended.
 type outcome struct {
