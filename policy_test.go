@@ -18,7 +18,9 @@ import (
 // here may import nothing of snug and be imported by nothing.
 // DO NOT CHANGE IT TO FIX A BUILD.
 const layers = `
-limits < plan < apply < fit < snug < auto
+limits < plan < apply < fit < watch < snug < auto
+NONE < adapt < sense < watch
+adapt < simulator
 NONE < limiter, fixture
 limits, plan, fixture < collect
 NONE < finding, cgrun, goproc, load, stats
@@ -31,11 +33,11 @@ cgrun, load, workload < main
 `
 
 // pure packages decide; they see neither the machine nor the time.
-var pure = []string{"plan", "stats"}
+var pure = []string{"plan", "adapt", "simulator", "stats"}
 var impure = []string{"os", "net", "runtime", "time", "syscall", "os/exec", "net/http"}
 
 // noPrinting: what is linked into other people's programs brings no printing.
-var noPrinting = []string{"limits", "plan", "apply", "fit", "snug", "auto", "limiter"}
+var noPrinting = []string{"limits", "plan", "apply", "adapt", "sense", "fit", "watch", "snug", "auto", "limiter"}
 
 func TestImportDirection(t *testing.T) {
 	may := map[string]map[string]bool{}
