@@ -19,7 +19,7 @@ import (
 // DO NOT CHANGE IT TO FIX A BUILD.
 const layers = `
 limits < plan < apply < fit < watch < snug < auto
-NONE < adapt < sense < watch
+NONE < adapt < sense < watch < snug < auto
 adapt < simulator
 NONE < limiter, fixture
 limits, plan, fixture < collect

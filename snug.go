@@ -8,8 +8,10 @@
 //
 //	import _ "github.com/snug-go/snug/auto"
 //
-// Fit does the same at a moment of the program's choosing, with options, and
-// returns the Plan and a way back.
+// It fits the process at start and follows limits that change. Watch does the
+// same at a moment of the program's choosing, with options, and can adapt the
+// knobs to what it measures; Fit does it once. Both tell the Plan and have a way
+// back.
 //
 // snug never panics, never blocks start-up on anything but a few reads of
 // procfs and cgroupfs, and prints nothing unless SNUG_LOG=1 asks for it. What
@@ -18,6 +20,8 @@
 package snug
 
 import (
+	"time"
+
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/plan"
@@ -33,7 +37,7 @@ const (
 	Nearest              // to the nearest, halves up
 )
 
-// Options change what Fit decides. The zero value is the default. Where an
+// Options change what Fit and Watch decide. The zero value is the default. Where an
 // environment variable named below is set to something valid, it wins over the
 // field: whoever runs the program knows more than whoever wrote it. One that
 // is not valid is reported among the warnings and ignored.
@@ -44,8 +48,10 @@ type Options struct {
 	// Override takes knobs that the program itself has set already. Those the
 	// operator set in the environment are never taken.
 	Override bool
-	// OnPlan is called with every plan, from the goroutine that made it; not
-	// with SNUG=off, under which no plan is made.
+	// OnPlan is called with every plan, from the goroutine that made it, which
+	// waits for it; not with SNUG=off, under which no plan is made. Watch calls it
+	// whenever a knob or the verdict on waiting has changed, and for a GOMAXPROCS
+	// twice: when it is requested, and when it is in force.
 	OnPlan func(Plan)
 
 	// Round turns fractions of a core into Ps. SNUG_ROUND=ceil|floor|nearest.
@@ -73,6 +79,34 @@ type Options struct {
 	CPULimit    float64 // cores. SNUG_CPU_LIMIT
 	CPURequest  float64 // cores; counts only where there is no limit. SNUG_CPU_REQUEST
 	MemoryLimit int64   // bytes. SNUG_MEMORY_LIMIT
+
+	// The rest is for Watch; Fit ignores it.
+
+	// Adapt lets knobs follow what is measured, beyond the limits alone.
+	// SNUG_ADAPT=memory,gc,cpu.
+	Adapt Adapt
+	// Poll is how often to look, 10 ms to 1 h, 0 for 1 s. It is up to four times
+	// as long while the process is idle, and as short as 20 ms while AdaptMemory needs
+	// it. SNUG_POLL.
+	Poll time.Duration
+	// Reserve is the share of the memory limit that AdaptMemory keeps free for
+	// sudden memory that is not Go's, 0.01 to 0.5, 0 for 0.15.
+	// SNUG_MEMORY_RESERVE=15%.
+	Reserve float64
+	// AtLimit is what AdaptMemory does when the live heap meets the limit.
+	// SNUG_AT_LIMIT=oom|thrash.
+	AtLimit AtLimit
+	// GC is what GOGC follows with AdaptGC. SNUG_GC=headroom|cost, or with a number: headroom:6, cost:5%.
+	GC GCMode
+	// GCHeadroom is the extra heap as a multiple of the live heap, 1 to 16, 0 for 4.
+	GCHeadroom float64
+	// GCShare is the share of the process's CPU time for collections that GCCost
+	// aims at, 0.01 to 0.5, 0 for 0.05.
+	GCShare float64
+	// OnPressure is called when the pressure of the memory limit on the garbage
+	// collector has changed its level, from the goroutine that watches, which waits
+	// for it. Where it says Tight it is time to shed load.
+	OnPressure func(Pressure)
 }
 
 // Plan is what was decided, and what it was decided from.
@@ -87,6 +121,9 @@ type Plan struct {
 	// Runtime is the GOMAXPROCS that Go 1.25 and later would choose by
 	// themselves here, 0 when that cannot be told, -1 when they would crash.
 	Runtime int
+	// Verdict says what the waiting of the process is due to, as Watch measured it;
+	// empty before 10 s have passed.
+	Verdict Verdict
 }
 
 // Setting is the decision about one knob.
@@ -98,7 +135,7 @@ type Setting struct {
 	Ignored []Reason // what else could have decided
 }
 
-// Action is what Fit did about one knob.
+// Action is what Fit or Watch did about one knob.
 type Action string
 
 const (
@@ -106,6 +143,11 @@ const (
 	Already Action = "already" // it had the value; nothing was called
 	Set     Action = "set"     // it was set
 	Would   Action = "would"   // a dry run: it would have been set
+	Lost    Action = "lost"    // somebody else changed it; it is not touched any more
+
+	// Requested: GOMAXPROCS was asked for, and is in force after a garbage
+	// collection that runs.
+	Requested Action = "requested"
 )
 
 // Reason says why a number is what it is.
@@ -128,7 +170,21 @@ func (s Setting) Text() string { return plan.Text(plan.Reason(s.Reason), s.Value
 // collection, and so does looking at the live heap of a process that uses 48 MiB
 // or more: call it early.
 func Fit(o Options) (p Plan, undo func()) {
-	in := plan.Input{
+	in, decided, did := o.fit(&p)
+	if decided == nil {
+		return p, func() {}
+	}
+	p.fill(decided, &in.Limits, did.GOMAXPROCS, did.GOMEMLIMIT, apply.Left)
+	if o.OnPlan != nil {
+		o.OnPlan(p)
+	}
+	return p, did.Undo
+}
+
+// fit decides and applies. Without a decision, because everything is switched
+// off, p says so.
+func (o *Options) fit(p *Plan) (in plan.Input, decided *plan.Plan, did apply.Result) {
+	in = plan.Input{
 		Policy: plan.Policy{
 			Round:         plan.Round(o.Round),
 			MinProcs:      o.MinProcs,
@@ -139,30 +195,35 @@ func Fit(o Options) (p Plan, undo func()) {
 		},
 		Hints: plan.Hints{CPULimit: o.CPULimit, CPURequest: o.CPURequest, MemoryLimit: o.MemoryLimit},
 	}
+	var bad []limits.Warning
 	if o.GOMEMLIMIT != "" {
 		var ok bool
 		if in.Policy.Memory, ok = plan.ParseMemory(o.GOMEMLIMIT); !ok {
-			p.Warnings = append(p.Warnings, limits.Warning{Code: plan.EnvInvalid, Source: limits.Source{File: "Options.GOMEMLIMIT", Raw: o.GOMEMLIMIT}})
+			bad = append(bad, limits.Warning{Code: plan.EnvInvalid, Source: limits.Source{File: "Options.GOMEMLIMIT", Raw: o.GOMEMLIMIT}})
 		}
 	}
 	decided, mode := fit.Decide(&in, apply.Now)
 	if mode == plan.Disable {
 		off := Setting{Leave: true, Action: Left, Reason: Reason{Code: plan.Disabled}}
-		p.GOMAXPROCS, p.GOMEMLIMIT, p.GOGC = off, off, off
-		return p, func() {}
+		p.GOMAXPROCS, p.GOMEMLIMIT, p.GOGC, p.Warnings = off, off, off, bad
+		return in, nil, did
 	}
-	did := apply.Take(decided, o.DryRun || mode == plan.Observe)
+	in.Warnings = append(bad, in.Warnings...)
+	decided.Warnings = append(bad, decided.Warnings...)
+	o.DryRun = o.DryRun || mode == plan.Observe
+	did = apply.Take(decided, o.DryRun)
 	fit.Log(&in, decided, did)
-	p.GOMAXPROCS = setting(&decided.GOMAXPROCS, did.GOMAXPROCS)
-	p.GOMEMLIMIT = setting(&decided.GOMEMLIMIT, did.GOMEMLIMIT)
-	p.GOGC = setting(&decided.GOGC, apply.Left)
-	p.Limits = in.Limits
-	p.Warnings = append(p.Warnings, decided.Warnings...)
-	p.Runtime = decided.Runtime
-	if o.OnPlan != nil {
-		o.OnPlan(p)
-	}
-	return p, did.Undo
+	return in, decided, did
+}
+
+// fill makes the public plan.
+func (p *Plan) fill(from *plan.Plan, l *limits.Limits, procs, memory, gc apply.Did) {
+	p.GOMAXPROCS = setting(&from.GOMAXPROCS, procs)
+	p.GOMEMLIMIT = setting(&from.GOMEMLIMIT, memory)
+	p.GOGC = setting(&from.GOGC, gc)
+	p.Limits = *l
+	p.Warnings = from.Warnings
+	p.Runtime = from.Runtime
 }
 
 func setting(s *plan.Setting, did apply.Did) Setting {

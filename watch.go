@@ -4,7 +4,12 @@ package snug
 
 import (
 	"context"
+	"math"
+	"os"
 	"time"
+
+	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/watch"
 )
 
 // Adapt says which knobs may follow what is measured, and not the limits
@@ -56,13 +61,16 @@ const (
 	Spiral       // effective GOGC below 10: the collector is about to take over
 )
 
+// String is "calm", "tight" or "spiral".
+func (l Level) String() string { return adapt.Level(l).String() }
+
 // Verdict says what the waiting of a process is due to: "unknown", "fine",
 // "too-few-procs" (Ps are held in system calls while the quota is unused) or
 // "quota-spent" (no GOMAXPROCS helps).
 type Verdict string
 
-// Stats is what a Watcher has done and measured. NaN is what was not measured or
-// could not be read, and -1 in a count of bytes.
+// Stats is what a Watcher has done and measured. What was not measured or could
+// not be read is NaN, and -1 among bytes and percentages that are whole numbers.
 type Stats struct {
 	Polls   int64         // looks so far
 	Every   time.Duration // from this look to the next
@@ -112,19 +120,123 @@ type CPUStats struct {
 	Escaped    bool // GOMAXPROCS is raised by AdaptCPU
 }
 
-// Watcher fits a process and follows. See Watch.
-type Watcher struct{}
+// Watcher fits a process and follows. Make one with Watch. Its methods may be
+// called from several goroutines.
+type Watcher struct {
+	loop *watch.Loop
+	off  Plan // the plan where everything is switched off; loop is nil then
+}
 
 // Watch fits the process as Fit does and follows until ctx ends: limits that
 // change, a process that is moved, and, where Options.Adapt asks for it, what is
-// measured. When ctx ends the last values stay in force; Undo restores the first.
-func Watch(ctx context.Context, o Options) *Watcher { return &Watcher{} }
+// measured. When ctx ends, the last values stay in force, so that a service
+// which drains stays fitted; Undo restores the first ones.
+//
+// It does so in one goroutine, (*Loop).run of package
+// github.com/snug-go/snug/internal/watch, which looks once a second, allocates
+// nothing while nothing changes, and ends when a later Fit or Watch of the
+// process takes over. A limit that shrinks is followed at once, growth when it
+// has stood for 3 s. A panic inside, one of a callback included, ends following and
+// is told by Stats. With SNUG_WATCH=0 it fits once and follows nothing.
+func Watch(ctx context.Context, o Options) *Watcher {
+	w := &Watcher{}
+	in, decided, did := o.fit(&w.off)
+	if decided == nil {
+		return w
+	}
+	cfg := watch.Config{
+		Input: in, Plan: decided, Result: did, Dry: o.DryRun,
+		Adapt:  watch.Parts(o.Adapt),
+		Poll:   o.Poll,
+		Memory: adapt.MemoryPolicy{Guard: adapt.Guard(o.AtLimit), Reserve: o.Reserve},
+		GC:     adapt.GCPolicy{Mode: adapt.Headroom + adapt.Mode(o.GC), Times: o.GCHeadroom, Share: o.GCShare},
+	}
+	if f := o.OnPlan; f != nil {
+		cfg.OnPlan = func(u watch.Update) { f(public(&u)) }
+	}
+	if f := o.OnPressure; f != nil {
+		cfg.OnPressure = func(s *watch.Stats) {
+			f(Pressure{Level: Level(s.Level), EffectiveGOGC: s.Heap.EffectiveGOGC(), GCShare: s.GC.Share, Limit: s.Heap.Limit})
+		}
+	}
+	follow, bad := watch.ReadEnv(os.Getenv, &cfg)
+	cfg.Input.Warnings = append(cfg.Input.Warnings, bad...)
+	cfg.Plan.Warnings = append(cfg.Plan.Warnings, bad...)
+	if follow == watch.Never {
+		w.loop = watch.Ended(cfg)
+	} else {
+		w.loop = watch.Start(ctx.Done(), cfg)
+	}
+	if o.OnPlan != nil {
+		o.OnPlan(w.Plan())
+	}
+	return w
+}
 
 // Plan is the plan in force.
-func (w *Watcher) Plan() Plan { return Plan{} }
+func (w *Watcher) Plan() Plan {
+	if w.loop == nil {
+		return w.off
+	}
+	u := w.loop.Latest()
+	return public(&u)
+}
+
+func public(u *watch.Update) (p Plan) {
+	p.fill(&u.Plan, &u.Limits, u.GOMAXPROCS, u.GOMEMLIMIT, u.GOGC)
+	if u.Requested {
+		p.GOMAXPROCS.Action = Requested
+	}
+	if u.Measured {
+		p.Verdict = Verdict(u.Verdict.String())
+	}
+	return p
+}
 
 // Stats is what was done and measured until now.
-func (w *Watcher) Stats() Stats { return Stats{} }
+func (w *Watcher) Stats() Stats {
+	nan := math.NaN()
+	if w.loop == nil {
+		return Stats{
+			Ended:  true,
+			Memory: MemoryStats{Limit: -1, Used: -1, Go: -1, NonGo: -1, GOMEMLIMIT: -1, EffectiveGOGC: nan},
+			GC:     GCStats{GOGC: -1, Share: nan},
+			CPU:    CPUStats{Cores: nan, Used: nan, Throttled: nan, GoWait: nan, KernelWait: nan, PerWakeup: nan, Verdict: "unknown"},
+		}
+	}
+	s := w.loop.Stats()
+	out := Stats{
+		Polls: s.Polls, Every: s.Every, Changes: s.Changes, GivenUp: s.GivenUp.Names(), Ended: s.Ended, Failure: s.Failure,
+		Memory: MemoryStats{
+			Limit: s.Limit, Used: s.Used, Go: s.Heap.Mapped, NonGo: s.Memory.NonGo, Held: s.Memory.Held,
+			Margin: s.Memory.Margin, Reserve: s.Memory.Reserve, GOMEMLIMIT: s.Heap.Limit,
+			Pressure: Level(s.Level), EffectiveGOGC: s.Heap.EffectiveGOGC(), Guarded: s.Memory.Guarded,
+		},
+		GC: GCStats{GOGC: s.Heap.GOGC, Share: s.GC.Share, Cycles: s.Heap.Cycles},
+		CPU: CPUStats{
+			Window:     time.Duration(s.Waiting.Seconds * float64(time.Second)),
+			GOMAXPROCS: s.Procs, Cores: s.Cores, Used: s.Waiting.Used, Throttled: s.Waiting.Throttled,
+			GoWait: s.Waiting.GoWait, KernelWait: s.Waiting.KernelWait, PerWakeup: s.Waiting.PerWakeup,
+			Verdict: Verdict(s.Waiting.Verdict.String()), Escaped: s.Escaped,
+		},
+	}
+	if out.Memory.Limit == 0 {
+		out.Memory.Limit = -1
+	}
+	if out.CPU.Cores == 0 {
+		out.CPU.Cores = nan
+	}
+	if out.CPU.Window == 0 {
+		c := &out.CPU
+		c.Used, c.Throttled, c.GoWait, c.KernelWait, c.PerWakeup = nan, nan, nan, nan, nan
+	}
+	return out
+}
 
-// Undo ends watching and restores every knob that still holds snug's value.
-func (w *Watcher) Undo() {}
+// Undo ends watching and restores every knob that still holds snug's value. It
+// does nothing the second time, or after a later Fit or Watch.
+func (w *Watcher) Undo() {
+	if w.loop != nil {
+		w.loop.Undo()
+	}
+}

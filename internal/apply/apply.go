@@ -21,15 +21,21 @@ type knob struct {
 	before    int64 // what it was before snug first wrote it
 	wrote     int64
 	byRuntime bool // before was the runtime's own choice (GOMAXPROCS only)
+	inFlight  bool // wrote is not yet in force (GOMAXPROCS only)
 }
 
 // One set of knobs per process, and one owner at a time: a later Take takes
 // them over with their first values.
 var (
+	// world is held while GOMAXPROCS changes, which may take as long as a garbage
+	// collection; mu never is held so long by a watcher. world comes first.
+	world sync.Mutex
+
 	mu     sync.Mutex
 	owner  int // counts takes; an undo of an earlier one has no say any more
 	procs  knob
 	memory knob
+	gogc   knob
 )
 
 // Did is what Take did about one knob.
@@ -40,15 +46,17 @@ const (
 	Already            // it had the value, nothing was called
 	Set                // it was set
 	Would              // a dry run: it would have been set
+	Lost               // somebody else changed it, or a later Take has it: it is not touched any more
 )
 
 // String is the word for it that logs and plans use.
-func (d Did) String() string { return [...]string{"left", "already", "set", "would"}[d] }
+func (d Did) String() string { return [...]string{"left", "already", "set", "would", "lost"}[d] }
 
 // Result says what was done, and can undo it. The zero Result did nothing.
 type Result struct {
 	GOMAXPROCS, GOMEMLIMIT Did
 	take                   int // which take it was; 0: none
+	dry                    bool
 }
 
 // Now reads what the process uses, as far as a decision needs it.
@@ -76,6 +84,9 @@ func AtStart() plan.Now {
 	if procs.owned {
 		n.OwnProcs = int(procs.wrote)
 	}
+	if procs.inFlight {
+		n.Procs = n.OwnProcs
+	}
 	if memory.owned {
 		n.OwnMemLimit = memory.wrote
 	}
@@ -94,10 +105,15 @@ func First(p *plan.Plan, dry bool) (r Result) {
 	return r
 }
 
+// None says that a Result did nothing because the knobs were taken already.
+func (r *Result) None() bool { return r.take == 0 && !r.dry }
+
 // Take makes the process use the plan. With dry it only says what it would do.
 // A knob that snug holds and the plan leaves alone is given back, unless it is
 // left because nothing is known.
 func Take(p *plan.Plan, dry bool) Result {
+	world.Lock()
+	defer world.Unlock()
 	mu.Lock()
 	defer mu.Unlock()
 	if !dry && p.GOMAXPROCS.Leave && p.GOMAXPROCS.Code != plan.Unknown {
@@ -106,11 +122,14 @@ func Take(p *plan.Plan, dry bool) Result {
 	if !dry && p.GOMEMLIMIT.Leave && p.GOMEMLIMIT.Code != plan.Unknown && p.GOMEMLIMIT.Code != plan.LiveHeap {
 		undoMemory()
 	}
+	if !dry && p.GOGC.Leave {
+		undoGOGC()
+	}
 	return set(p, dry)
 }
 
 func set(p *plan.Plan, dry bool) Result {
-	var r Result
+	r := Result{dry: dry}
 	if !dry {
 		owner++
 		r.take = owner
@@ -150,21 +169,29 @@ func (k *knob) take(s *plan.Setting, now int64, byRuntime, dry bool) Did {
 // Undo restores every knob that still holds what snug wrote. It does nothing
 // the second time, and nothing after a later Take.
 func (r Result) Undo() {
+	world.Lock()
+	defer world.Unlock()
 	mu.Lock()
 	defer mu.Unlock()
-	if r.take == owner {
+	if r.take == owner && r.take != 0 {
 		undoProcs()
 		undoMemory()
+		undoGOGC()
+		owner++ // a watcher of this take has no say any more either
 	}
 }
 
-// undoProcs hands GOMAXPROCS back to the runtime where it was the runtime's
-// and can be (Go 1.25), so that its own updates go on.
 func undoProcs() {
-	if procs.owned && runtime.GOMAXPROCS(0) == int(procs.wrote) && !(procs.byRuntime && safeDefault() && resetProcs()) {
-		runtime.GOMAXPROCS(int(procs.before))
-	}
+	procs.restoreProcs()
 	procs = knob{}
+}
+
+// restoreProcs hands GOMAXPROCS back to the runtime where it was the runtime's
+// and can be (Go 1.25), so that its own updates go on.
+func (k *knob) restoreProcs() {
+	if k.owned && runtime.GOMAXPROCS(0) == int(k.wrote) && !(k.byRuntime && safeDefault() && resetProcs()) {
+		runtime.GOMAXPROCS(int(k.before))
+	}
 }
 
 func undoMemory() {

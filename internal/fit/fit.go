@@ -54,6 +54,15 @@ func Log(in *plan.Input, p *plan.Plan, did apply.Result) {
 	os.Stderr.WriteString(string(b))
 }
 
+// LogSetting prints one decision to standard error if SNUG_LOG=1.
+func LogSetting(name string, s *plan.Setting, did apply.Did) {
+	if os.Getenv("SNUG_LOG") == "1" {
+		var b lines
+		b.setting(name, s, did)
+		os.Stderr.WriteString(string(b))
+	}
+}
+
 type lines string
 
 func (b *lines) setting(name string, s *plan.Setting, did apply.Did) {

@@ -113,6 +113,10 @@ type Now struct {
 	MemLimit int64 // bytes; NoMemLimit when there is none
 	Live     int64 // bytes of live heap, 0 = so little that it does not matter
 
+	// ByRuntime is true when Procs is known to be the runtime's own choice,
+	// perhaps by limits that have changed since.
+	ByRuntime bool
+
 	// What snug wrote last, 0 = nothing or given up.
 	OwnProcs    int
 	OwnMemLimit int64

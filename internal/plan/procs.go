@@ -32,7 +32,7 @@ func (in *Input) procs(p *Plan) {
 // have chosen by itself, at start or since.
 func (in *Input) isDefault() bool {
 	n, c := in.Now.Procs, &in.Limits.CPU
-	return n == in.Now.NumCPU || n == c.Affinity.N || n == RuntimeProcs(c, in.Go) || n == runtimeProcs(c, in.Go, in.Now.NumCPU)
+	return in.Now.ByRuntime || n == in.Now.NumCPU || n == c.Affinity.N || n == RuntimeProcs(c, in.Go) || n == runtimeProcs(c, in.Go, in.Now.NumCPU)
 }
 
 // size is what limits, hints and policy say, whoever owns the knob.

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// A Result is also a watcher's hold on the knobs: the methods below change one
+// knob each, as long as no later Take has come and nobody else has changed that
+// knob. Otherwise they answer Lost, touch nothing, and go on doing so for a knob
+// that somebody else changed.
+
+// Holds reports whether no later Take has come. A dry Result holds nothing that
+// could be taken, and always does.
+func (r *Result) Holds() bool {
+	mu.Lock()
+	defer mu.Unlock()
+	return r.holds()
+}
+
+func (r *Result) holds() bool { return r.dry || r.take == owner }
+
+// Procs sets GOMAXPROCS to n. byRuntime says that the value before was the
+// runtime's own choice. It waits for a garbage collection that runs, and then
+// stops the world.
+func (r *Result) Procs(n int, byRuntime bool) Did {
+	world.Lock()
+	defer world.Unlock()
+	mu.Lock()
+	did := r.change(&procs, int64(runtime.GOMAXPROCS(0)), int64(n), byRuntime)
+	procs.inFlight = did == Set
+	mu.Unlock()
+	if did == Set {
+		runtime.GOMAXPROCS(n) // not under mu: see world
+		mu.Lock()
+		procs.inFlight = false
+		mu.Unlock()
+	}
+	return did
+}
+
+// Memory sets GOMEMLIMIT to n bytes.
+func (r *Result) Memory(n int64) Did {
+	mu.Lock()
+	defer mu.Unlock()
+	did := r.change(&memory, debug.SetMemoryLimit(-1), n, false)
+	if did == Set {
+		debug.SetMemoryLimit(n)
+	}
+	return did
+}
+
+// GOGC sets GOGC to n percent, n >= 0; now is what it is.
+func (r *Result) GOGC(now, n int64) Did {
+	mu.Lock()
+	defer mu.Unlock()
+	did := r.change(&gogc, now, n, false)
+	if did != Set {
+		return did
+	}
+	// To read it is to write it (a negative one would even wait for a running
+	// collection), so what was there is known only now.
+	if old := int64(debug.SetGCPercent(int(n))); old != now {
+		debug.SetGCPercent(int(old))
+		gogc = knob{}
+		return Lost
+	}
+	return did
+}
+
+// change says what is to be done with a knob whose value is now, and notes it.
+func (r *Result) change(k *knob, now, value int64, byRuntime bool) Did {
+	switch {
+	case !r.holds() || k.owned && k.wrote != now:
+		return Lost
+	case now == value:
+		return Already
+	case r.dry:
+		return Would
+	}
+	if !k.owned {
+		*k = knob{owned: true, before: now, byRuntime: byRuntime}
+	}
+	k.wrote = value
+	return Set
+}
+
+// ReleaseMemory restores GOMEMLIMIT when there is no reason for another any more.
+func (r *Result) ReleaseMemory() Did {
+	mu.Lock()
+	defer mu.Unlock()
+	did := r.release(&memory)
+	if did == Set {
+		undoMemory()
+	}
+	return did
+}
+
+// ReleaseProcs restores GOMAXPROCS. It may take as long as Procs.
+func (r *Result) ReleaseProcs() Did {
+	world.Lock()
+	defer world.Unlock()
+	mu.Lock()
+	did := r.release(&procs)
+	held := procs
+	procs.inFlight = did == Set
+	mu.Unlock()
+	if did == Set {
+		held.restoreProcs()
+		mu.Lock()
+		procs = knob{}
+		mu.Unlock()
+	}
+	return did
+}
+
+func (r *Result) release(k *knob) Did {
+	switch {
+	case !r.holds():
+		return Lost
+	case !k.owned:
+		return Already
+	case r.dry:
+		return Would
+	}
+	return Set
+}
+
+func undoGOGC() {
+	if gogc.owned {
+		if now := int64(debug.SetGCPercent(int(gogc.before))); now != gogc.wrote {
+			debug.SetGCPercent(int(now))
+		}
+	}
+	gogc = knob{}
+}

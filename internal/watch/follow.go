@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+const (
+	// settle is how long growth must stand before it is followed, in seconds. A
+	// resize writes the files of pod and container one after the other, and what
+	// shrinks again at once is not worth a stop of the world.
+	settle = 3
+	// flapping is within how many seconds of growth a shrink says that limits go up
+	// and down; each time the wait doubles, up to slowest.
+	flapping = 60
+	slowest  = 60
+)
+
+// A patience makes growth wait.
+type patience struct {
+	wish  int64
+	since float64 // when the wish came up; 0 = there is none
+	wait  float64 // seconds; 0 = settle
+	grew  float64 // when growth was followed last
+}
+
+// forget ends a wish: what is in force is what is wanted.
+func (p *patience) forget() { p.since = 0 }
+
+// granted reports whether growth to wish has stood long enough.
+func (p *patience) granted(at float64, wish int64) bool {
+	if p.since == 0 || p.wish != wish {
+		p.wish, p.since = wish, at
+	}
+	if at-p.since < max(p.wait, settle) {
+		return false
+	}
+	if at-p.grew > 5*flapping {
+		p.wait = settle
+	}
+	p.grew, p.since = at, 0
+	return true
+}
+
+// shrank notes that growth was for nothing, if it was.
+func (p *patience) shrank(at float64) {
+	p.since = 0
+	if p.grew != 0 && at-p.grew < flapping {
+		p.wait = min(2*max(p.wait, settle), slowest)
+	}
+}
+
+// procs is GOMAXPROCS as the loop knows it.
+type procs struct {
+	patience
+	own        int  // what snug wrote; 0 = nothing
+	seen       int  // what it was at the last decision
+	byRuntime  bool // what it was before is the runtime's own choice
+	fallback   int  // what the runtime chose when nothing was known of it
+	asked      int  // what change is setting, 0 = gives back
+	inFlight   bool
+	left       float64 // since when a change is left to the runtime; 0 = none is
+	starvation adapt.StarvationState
+	wantKernel bool
+	escaped    bool
+	did        apply.Did
+	code       string
+}
+
+func (k *procs) begin(p *plan.Plan, did apply.Did) {
+	k.did = did
+	if did == apply.Set {
+		k.own = int(p.GOMAXPROCS.Value)
+	}
+	k.byRuntime = !p.GOMAXPROCS.Leave || p.GOMAXPROCS.Code != plan.ProgramSet && p.GOMAXPROCS.Code != plan.EnvSet
+}
+
+// found notes what is in force at the first look.
+func (k *procs) found(n int) {
+	k.seen = n
+	if k.own == 0 {
+		k.fallback = n
+	}
+}
+
+func (k *procs) pending() bool { return k.inFlight || k.since != 0 || k.left != 0 }
+
+// foreign reports whether the value has changed without the loop.
+func (k *procs) foreign(n int) bool { return !k.inFlight && n != k.seen }
+
+// followProcs makes GOMAXPROCS what limits and starvation ask for. It returns
+// when to look again, in seconds.
+func (l *Loop) followProcs(at float64) (next float64) {
+	k, s := &l.procs, &l.plan.GOMAXPROCS
+	next = window
+	if k.inFlight || !l.mine(GOMAXPROCS, s) {
+		return next
+	}
+	wish := int(s.Value)
+	unlimited := s.Leave && s.Code == plan.NoLimit
+	if s.Leave && !unlimited {
+		wish = k.own // what is unknown changes nothing
+	}
+	urgent := false
+	if l.cfg.Adapt&CPU != 0 && l.cpu.At == at {
+		base := wish
+		if base == 0 {
+			if base = max(l.plan.Runtime, 0); base == 0 {
+				base = k.fallback
+			}
+		}
+		policy := l.cfg.Starvation
+		policy.Base = base
+		var d adapt.StarvationDecision
+		k.starvation, d = adapt.StepStarvation(k.starvation, l.cpu, policy)
+		k.wantKernel, next = d.WantKernel, d.Next
+		k.escaped = d.Procs > base
+		k.code = d.Code
+		if d.GaveUp {
+			l.lost |= Escape
+		}
+		if k.escaped {
+			wish, urgent = d.Procs, d.Procs > l.cpu.Procs
+		}
+	} else if k.escaped {
+		return next // between two samples
+	}
+	switch {
+	case wish == 0 && k.own == 0, wish == l.cpu.Procs:
+		k.forget()
+		k.left = 0
+		return next
+	case l.cfg.Dry && k.asked == wish && k.did == apply.Would:
+		return next
+	case wish > l.cpu.Procs || wish == 0:
+		if !urgent && !k.granted(at, int64(wish)) {
+			return next
+		}
+	default:
+		k.shrank(at)
+		// The runtime follows by itself what it has chosen, and goes on doing so
+		// only if nobody else sets it.
+		if k.own == 0 && k.byRuntime && wish == l.plan.Runtime && k.left == 0 {
+			k.left = at
+			return next
+		}
+	}
+	k.left = 0
+	k.asked, k.inFlight = wish, true
+	l.tellRequest()
+	go l.change(wish, k.byRuntime)
+	return next
+}
+
+// procsChanged notes that change is done.
+func (l *Loop) procsChanged(did apply.Did) {
+	k := &l.procs
+	k.inFlight = false
+	if did == apply.Set {
+		k.own = k.asked
+		l.machine.cpu(&l.cpu)
+		k.seen = l.cpu.Procs
+	}
+	k.did = did
+	s := l.plan.GOMAXPROCS
+	if k.escaped {
+		s.Value, s.Leave, s.Code, s.Number = int64(k.asked), false, k.code, float64(l.plan.GOMAXPROCS.Value)
+	}
+	l.did(GOMAXPROCS, "GOMAXPROCS", &s, did)
+	l.publish()
+}
+
+// memory is GOMEMLIMIT as the loop knows it.
+type memory struct {
+	patience
+	own      int64 // what snug wrote; 0 = nothing
+	seen     int64 // what it was at the last decision
+	state    adapt.MemoryState
+	decision adapt.MemoryDecision
+	did      apply.Did
+	told     int64 // the last value that was decided
+
+	logged     int64
+	loggedCode string
+}
+
+func (k *memory) begin(p *plan.Plan, did apply.Did) {
+	k.did = did
+	k.decision.NonGo = -1
+	if did == apply.Set {
+		k.own = p.GOMEMLIMIT.Value
+	}
+	if k.seen = k.own; did == apply.Already {
+		k.seen = p.GOMEMLIMIT.Value
+	} else if k.seen == 0 {
+		k.seen = plan.NoMemLimit
+	}
+}
+
+func (k *memory) pending() bool { return k.since != 0 }
+
+func (k *memory) foreign(n int64) bool { return n != k.seen }
+
+// followMemory makes GOMEMLIMIT what the limit and measured memory ask for. It
+// returns when to look again, in seconds.
+func (l *Loop) followMemory(at float64) (next float64) {
+	k, s := &l.mem, &l.plan.GOMEMLIMIT
+	next = window
+	if !l.mine(GOMEMLIMIT, s) {
+		return next
+	}
+	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off {
+		x := adapt.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.used, Heap: l.heap, GCShare: l.gc.decision.Share}
+		k.state, k.decision = adapt.StepMemory(k.state, x, l.cfg.Memory)
+		d := &k.decision
+		next = d.Next
+		if d.Limit > 0 {
+			value := d.Limit
+			if l.in.Policy.Memory.Percent > 0 && !s.Leave {
+				value = min(value, s.Value) // asked for outright
+			}
+			l.setMemory(value)
+			if d.Collect && k.did == apply.Set && !l.cfg.Dry {
+				l.collect()
+			}
+			return next
+		}
+	}
+	switch {
+	case s.Leave && s.Code == plan.NoLimit, s.Leave && s.Code == plan.TooSmall:
+		if k.own == 0 {
+			return next
+		}
+		if !k.granted(at, plan.NoMemLimit) {
+			return min(next, settle)
+		}
+		did := l.knobs.ReleaseMemory()
+		k.note(did, 0)
+		k.seen = plan.NoMemLimit
+		l.did(GOMEMLIMIT, "GOMEMLIMIT", s, did)
+	case s.Leave && s.Code == plan.LiveHeap:
+		// Too late for the limit there is; what held before is worse still.
+		if need := l.heap.Need(10); k.own != 0 && need < k.own {
+			l.setMemory(need)
+		}
+	case s.Leave:
+	case s.Value > l.heap.Limit:
+		if k.granted(at, s.Value) {
+			l.setMemory(s.Value)
+		}
+	case s.Value < l.heap.Limit:
+		k.shrank(at)
+		l.setMemory(s.Value)
+	default:
+		k.forget()
+	}
+	return next
+}
+
+// memoryLimit is the limit that the plan went by, in bytes; 0 = none or unknown.
+func (l *Loop) memoryLimit() int64 {
+	n, _ := l.limits.Memory.Soft.Get()
+	if h := l.in.Hints.MemoryLimit; h > 0 && (n == 0 || h < n) {
+		n = h
+	}
+	if w := int64(l.in.Policy.Workers); w > 1 {
+		n /= w
+	}
+	return n
+}
+
+func (l *Loop) setMemory(value int64) {
+	k := &l.mem
+	if value == l.heap.Limit {
+		return
+	}
+	did := l.knobs.Memory(value)
+	if did == apply.Would && k.told == value {
+		return
+	}
+	k.told = value
+	k.note(did, value)
+	s := l.memorySetting(value)
+	l.did(GOMEMLIMIT, "GOMEMLIMIT", &s, did)
+}
+
+func (k *memory) note(did apply.Did, value int64) {
+	k.did = did
+	if did == apply.Set {
+		k.own, k.seen = value, value
+	}
+}
+
+// memorySetting is the plan's setting with what was measured.
+func (l *Loop) memorySetting(value int64) plan.Setting {
+	s, d := l.plan.GOMEMLIMIT, &l.mem.decision
+	if d.Limit > 0 {
+		if !s.Leave {
+			s.Ignored = append(s.Ignored[:len(s.Ignored):len(s.Ignored)], s.Reason)
+		}
+		s.Code, s.Number, s.Source = d.Code, float64(d.NonGo), l.limits.Memory.SoftSource
+	}
+	s.Value, s.Leave = value, false
+	return s
+}
+
+// collector is GOGC as the loop knows it.
+type collector struct {
+	own      int64 // what snug wrote; 0 = nothing
+	state    adapt.GCState
+	decision adapt.GCDecision
+	did      apply.Did
+	told     int64 // the last value that was decided
+}
+
+// begin notes the GOGC that holds without snug.
+func (k *collector) begin(p *adapt.GCPolicy, now int64) {
+	if p.Base == 0 {
+		p.Base = now
+	}
+}
+
+// followGC makes GOGC what the GC mode asks for.
+func (l *Loop) followGC(at float64) {
+	k := &l.gc
+	policy := l.cfg.GC
+	touch := l.cfg.Adapt&GC != 0 && l.lost&GOGC == 0 && policy.Base > 0 && l.in.Env.GOGC == ""
+	if k.own != 0 && l.heap.GOGC != k.own {
+		l.lost |= GOGC
+		touch = false
+		k.own = 0
+	}
+	if !touch {
+		policy.Mode = adapt.Keep
+	}
+	x := adapt.GCSample{At: at, Limit: l.memoryLimit(), Used: l.used, Heap: l.heap, CPU: l.cpu}
+	k.state, k.decision = adapt.StepGC(k.state, x, policy)
+	if n := k.decision.GOGC; touch && n > 0 && n != l.heap.GOGC {
+		did := l.knobs.GOGC(l.heap.GOGC, n)
+		if did == apply.Would && k.told == n {
+			return
+		}
+		k.did, k.told = did, n
+		if did == apply.Set {
+			k.own = n
+		}
+		s := l.gcSetting()
+		l.did(GOGC, "GOGC", &s, did)
+	}
+}
+
+func (l *Loop) gcSetting() plan.Setting {
+	s, d := l.plan.GOGC, &l.gc.decision
+	if d.GOGC > 0 && (l.gc.own != 0 || l.gc.did == apply.Would) {
+		s.Value, s.Leave = d.GOGC, false
+		s.Code, s.Number = d.Code, d.Share
+	}
+	return s
+}

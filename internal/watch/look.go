@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"math"
+	"time"
+
+	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/fit"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+const (
+	// window is how long waiting is measured for a verdict, in seconds.
+	window = 10
+	// sample is the least time between two looks at CPU time, in seconds.
+	sample = 0.45
+	// idle is the CPU use, in cores, below which a process is looked at less often,
+	// and laziest how many times less.
+	idle    = 0.01
+	laziest = 4
+)
+
+// look is what the loop's goroutine remembers from one look to the next.
+type look struct {
+	machine machine
+	start   time.Time
+	in      plan.Input
+	plan    plan.Plan
+	limits  limits.Limits
+	next    limits.Limits // as being read
+	heap    adapt.Heap
+	cpu     adapt.CPU // the latest sample
+	from    adapt.CPU // the one that began the window
+	waiting adapt.Waiting
+	used    int64 // bytes of the group that cannot be reclaimed; -1 = unknown
+
+	procs procs
+	mem   memory
+	gc    collector
+	lost  Knobs
+	level adapt.Level
+
+	pressure adapt.PressureState
+	quiet    int // looks in a row at an idle process
+	counted  int64
+	changes  int64
+	every    time.Duration
+}
+
+func (k *look) begin(l *Loop) {
+	k.start = time.Now()
+	k.in, k.plan, k.limits = l.cfg.Input, *l.cfg.Plan, l.cfg.Input.Limits
+	k.used = -1
+	k.every = l.cfg.Poll
+	k.gc.decision.Share = math.NaN()
+	k.procs.begin(l.cfg.Plan, l.cfg.Result.GOMAXPROCS)
+	k.mem.begin(l.cfg.Plan, l.cfg.Result.GOMEMLIMIT)
+}
+
+// poll looks once and returns how long to wait until the next time; 0 when
+// there is nothing to follow any more.
+func (l *Loop) poll() time.Duration {
+	if !l.knobs.Holds() {
+		return 0
+	}
+	first := l.machine == nil
+	if first {
+		if l.machine = l.open(); l.machine == nil {
+			return 0
+		}
+	}
+	at := time.Since(l.start).Seconds()
+	before := l.waiting.Verdict
+	changed := l.read(at, first)
+	if first {
+		l.procs.found(l.cpu.Procs)
+		l.gc.begin(&l.cfg.GC, l.heap.GOGC)
+	}
+	if changed || first || l.procs.foreign(l.cpu.Procs) || l.mem.foreign(l.heap.Limit) {
+		l.decide()
+	}
+	next := float64(l.cfg.Poll) / float64(time.Second)
+	l.followGC(at)
+	next = min(next, l.followMemory(at), l.followProcs(at))
+	l.press(at)
+	l.verdict(before)
+	l.every = l.pace(next)
+	l.counted++
+	l.publish()
+	return l.every
+}
+
+// read reads everything and reports whether the limits have changed. What Go
+// holds is read before and after what the group holds, and the smaller counts:
+// both move.
+func (l *Loop) read(at float64, first bool) (changed bool) {
+	l.machine.heap(&l.heap)
+	now := &l.next
+	l.machine.limits(now)
+	l.heap.Mapped = min(l.heap.Mapped, l.machine.mapped())
+	changed = !same(now, &l.limits)
+	l.limits = *now
+	l.used = -1
+	if n, ok := now.Memory.Unreclaimable.Get(); ok {
+		l.used = n
+	}
+	if first || at-l.cpu.At >= sample {
+		l.sampleCPU(at, first)
+	}
+	return changed
+}
+
+func (l *Loop) sampleCPU(at float64, first bool) {
+	before := l.cpu
+	l.machine.cpu(&l.cpu)
+	c, t := &l.limits.CPU, &l.limits.CPU.Throttle
+	l.cpu.At = at
+	l.cpu.Cores, l.cpu.Quota = c.Cores.N, c.Quota.N // 0 unless known
+	l.cpu.Periods, l.cpu.Throttled = count(t.Periods), count(t.Throttled)
+	l.cpu.KernelWait = math.NaN()
+	ends := at-l.from.At >= window
+	if first || ends || l.procs.wantKernel {
+		l.cpu.KernelWait = l.machine.kernelWait()
+	}
+	if ends && !first {
+		l.waiting = adapt.Measure(&l.from, &l.cpu)
+	}
+	if first || ends {
+		l.from = l.cpu
+	}
+	switch {
+	case first:
+	case l.cpu.Used-before.Used > idle*(at-before.At): // not if unknown
+		l.quiet = 0
+	default:
+		l.quiet++
+	}
+}
+
+func count(v limits.Value[int64]) int64 {
+	if n, ok := v.Get(); ok {
+		return n
+	}
+	return -1
+}
+
+// same reports whether two reads lead to the same decision.
+func same(a, b *limits.Limits) bool {
+	ac, bc, am, bm := &a.CPU, &b.CPU, &a.Memory, &b.Memory
+	if ac.Quota != bc.Quota || ac.Affinity != bc.Affinity || ac.Source != bc.Source || len(ac.Levels) != len(bc.Levels) ||
+		am.Hard != bm.Hard || am.Soft != bm.Soft || am.Source != bm.Source || am.SoftSource != bm.SoftSource ||
+		len(a.Warnings) != len(b.Warnings) {
+		return false
+	}
+	for i := range ac.Levels { // the runtime goes by the first
+		if ac.Levels[i].Quota != bc.Levels[i].Quota {
+			return false
+		}
+	}
+	return true
+}
+
+// decide decides anew what the limits ask for.
+func (l *Loop) decide() {
+	l.in.Limits = l.limits
+	l.in.Now = plan.Now{
+		Procs: l.cpu.Procs, NumCPU: l.cfg.Input.Now.NumCPU, ByRuntime: l.procs.byRuntime && l.procs.own == 0 && l.cpu.Procs == l.procs.seen, OwnProcs: l.procs.own,
+		MemLimit: l.heap.Limit, OwnMemLimit: l.mem.own, Live: l.heap.Live,
+	}
+	if l.cfg.Adapt&Memory != 0 {
+		l.in.Now.Live = 0 // the guard knows better
+	}
+	before := l.plan
+	l.plan = *plan.Decide(&l.in)
+	l.give(GOMAXPROCS, &l.plan.GOMAXPROCS)
+	l.give(GOMEMLIMIT, &l.plan.GOMEMLIMIT)
+	l.procs.seen, l.mem.seen = l.cpu.Procs, l.heap.Limit
+	// A new value is told when it is set.
+	if p := &l.plan; p.GOMAXPROCS.Leave != before.GOMAXPROCS.Leave || p.GOMEMLIMIT.Leave != before.GOMEMLIMIT.Leave ||
+		p.GOMAXPROCS.Leave && p.GOMAXPROCS.Code != before.GOMAXPROCS.Code ||
+		p.GOMEMLIMIT.Leave && p.GOMEMLIMIT.Code != before.GOMEMLIMIT.Code || len(p.Warnings) != len(before.Warnings) {
+		l.announce(l.Latest())
+	}
+}
+
+// give gives a knob up that is the program's, and keeps to it.
+func (l *Loop) give(k Knobs, s *plan.Setting) {
+	if s.Leave && s.Code == plan.ProgramSet {
+		l.lost |= k
+	}
+	if l.lost&k != 0 && (!s.Leave || s.Code != plan.EnvSet) {
+		s.Value, s.Leave, s.Code = 0, true, plan.ProgramSet
+	}
+}
+
+// mine reports whether a knob may be touched.
+func (l *Loop) mine(k Knobs, s *plan.Setting) bool {
+	return l.lost&k == 0 && !(s.Leave && (s.Code == plan.EnvSet || s.Code == plan.ProgramSet || s.Code == plan.NotSupported))
+}
+
+// did notes what was done about a knob, and tells.
+func (l *Loop) did(k Knobs, name string, s *plan.Setting, did apply.Did) {
+	switch did {
+	case apply.Lost:
+		l.lost |= k
+		l.give(GOMAXPROCS, &l.plan.GOMAXPROCS)
+		l.give(GOMEMLIMIT, &l.plan.GOMEMLIMIT)
+	case apply.Set:
+		l.changes++
+	}
+	if l.worthALine(k, s) {
+		fit.LogSetting(name, s, did)
+	}
+	l.tell(k, did)
+}
+
+// press raises and lowers the alarm.
+func (l *Loop) press(at float64) {
+	var level adapt.Level
+	l.pressure, level = adapt.StepPressure(l.pressure, at, &l.heap, l.gc.decision.Share)
+	if level != l.level {
+		l.level = level
+		if l.cfg.OnPressure != nil {
+			l.publish()
+			s := l.Stats()
+			l.cfg.OnPressure(&s)
+		}
+	}
+}
+
+// pace is how long to wait until the next look: what the laws ask for, and
+// longer where nothing happens.
+func (l *Loop) pace(next float64) time.Duration {
+	d := time.Duration(next * float64(time.Second))
+	if d >= l.cfg.Poll && l.level == adapt.Calm && !l.procs.pending() && !l.mem.pending() {
+		d = l.cfg.Poll * time.Duration(min(1+l.quiet/8, laziest))
+	}
+	return max(d, time.Millisecond)
+}

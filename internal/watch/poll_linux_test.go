@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/fit"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+// polling is a loop on this very process, driven by hand.
+func polling(t testing.TB, parts Parts) *Loop {
+	t.Helper()
+	cfg := Config{Adapt: parts, Dry: true}
+	cfg.Plan, _ = fit.Decide(&cfg.Input, apply.AtStart)
+	cfg.Input.Policy.Memory = plan.Memory{}
+	cfg.Result = apply.Take(cfg.Plan, true)
+	l := prepare(cfg, &cfg.Result, openMachine)
+	t.Cleanup(func() { l.machine.close() })
+	l.poll()
+	return l
+}
+
+func TestPollAllocatesNothing(t *testing.T) {
+	for name, parts := range map[string]Parts{"limits": 0, "all": Memory | GC | CPU} {
+		t.Run(name, func(t *testing.T) {
+			l := polling(t, parts)
+			for range 3 {
+				time.Sleep(10 * time.Millisecond)
+				l.poll()
+			}
+			if n := testing.AllocsPerRun(200, func() { l.poll() }); n != 0 {
+				t.Errorf("%v allocations a look, want 0", n)
+			}
+			// The samples that are taken less often.
+			if n := testing.AllocsPerRun(50, func() { l.cpu.At, l.from.At = -1e3, -1e3; l.poll() }); n != 0 {
+				t.Errorf("%v allocations a look that samples CPU time, want 0", n)
+			}
+		})
+	}
+}
+
+func BenchmarkPoll(b *testing.B) {
+	for name, parts := range map[string]Parts{"limits": 0, "all": Memory | GC | CPU} {
+		b.Run(name, func(b *testing.B) {
+			l := polling(b, parts)
+			b.ReportAllocs()
+			for range b.N {
+				l.cpu.At = -1
+				l.poll()
+			}
+		})
+	}
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package watch follows: one goroutine looks at the limits and at what the
+// process measures, lets internal/plan and internal/adapt decide, and sets
+// through internal/apply what has to change. Nothing here decides a number.
+package watch
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// Parts says which knobs may follow measurements, and not the limits alone.
+type Parts uint8
+
+const (
+	Memory Parts = 1 << iota
+	GC
+	CPU
+)
+
+// Config is what to follow, and from where.
+type Config struct {
+	Input  plan.Input   // what the first decision was made from
+	Plan   *plan.Plan   // the first decision
+	Result apply.Result // what was done about it
+	Dry    bool         // touch nothing
+
+	Adapt      Parts
+	Poll       time.Duration // 0 = DefaultPoll
+	Memory     adapt.MemoryPolicy
+	GC         adapt.GCPolicy
+	Starvation adapt.StarvationPolicy
+
+	// OnPlan is called when a decision has changed, and again when a GOMAXPROCS
+	// that was asked for is in force; OnPressure when the level has changed; both
+	// from the loop's goroutine, which waits for them.
+	OnPlan     func(Update)
+	OnPressure func(*Stats)
+}
+
+// DefaultPoll is how often a process that works looks at its limits.
+const DefaultPoll = time.Second
+
+// Update is a decision and what was done about it.
+type Update struct {
+	Plan   plan.Plan
+	Limits limits.Limits
+
+	Verdict                      adapt.Verdict // on waiting
+	Measured                     bool          // there is a verdict
+	GOMAXPROCS, GOMEMLIMIT, GOGC apply.Did
+	Requested                    bool // GOMAXPROCS is asked for and not yet in force
+}
+
+// Stats is what was done and measured. See snug.Stats.
+type Stats struct {
+	Polls   int64
+	Every   time.Duration
+	Changes int64
+	GivenUp Knobs
+	Ended   bool
+	Failure string
+
+	Limit  int64 // bytes; 0 = none or unknown
+	Used   int64 // bytes; -1 = unknown
+	Heap   adapt.Heap
+	Memory adapt.MemoryDecision
+	Level  adapt.Level
+	GC     adapt.GCDecision
+
+	Procs   int
+	Cores   float64 // 0 = unknown
+	Waiting adapt.Waiting
+	Escaped bool
+}
+
+// Knobs is a set of knobs.
+type Knobs uint8
+
+const (
+	GOMAXPROCS Knobs = 1 << iota
+	GOMEMLIMIT
+	GOGC
+	Escape // the starvation escape, which no raised GOMAXPROCS helped for long
+)
+
+// Names lists them, for people; nil when there is none.
+func (k Knobs) Names() (all []string) {
+	for i, name := range [...]string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "starvation escape"} {
+		if k&(1<<i) != 0 {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// A Loop follows. Its goroutine is (*Loop).run, for goroutine-leak checkers;
+// short-lived ones beside it are (*Loop).change, which waits while GOMAXPROCS
+// changes, and (*Loop).collect.
+type Loop struct {
+	cfg   Config
+	knobs knobs
+	open  func() machine
+	stop  chan struct{}
+	once  sync.Once
+
+	changed    chan apply.Did // from change
+	collecting chan struct{}  // holds an element while collect runs
+	panicked   chan string    // from change and collect
+
+	mu     sync.Mutex
+	stats  Stats
+	update Update
+
+	look // the goroutine's own
+}
+
+// knobs is what a Result lets a watcher do.
+type knobs interface {
+	Holds() bool
+	Procs(n int, byRuntime bool) apply.Did
+	Memory(n int64) apply.Did
+	GOGC(now, n int64) apply.Did
+	ReleaseMemory() apply.Did
+	ReleaseProcs() apply.Did
+	Undo()
+}
+
+// Start follows until done is closed, and from then on leaves the knobs as they
+// are.
+func Start(done <-chan struct{}, cfg Config) *Loop {
+	l := prepare(cfg, &cfg.Result, openMachine)
+	go l.run(done)
+	return l
+}
+
+// Ended is a Loop that never ran: there is nothing to follow.
+func Ended(cfg Config) *Loop {
+	l := prepare(cfg, &cfg.Result, openMachine)
+	l.stats.Ended = true
+	return l
+}
+
+func prepare(cfg Config, k knobs, open func() machine) *Loop {
+	if cfg.Poll <= 0 {
+		cfg.Poll = DefaultPoll
+	}
+	l := &Loop{
+		cfg: cfg, knobs: k, open: open,
+		stop:       make(chan struct{}),
+		changed:    make(chan apply.Did, 1),
+		collecting: make(chan struct{}, 1),
+		panicked:   make(chan string, 2),
+	}
+	l.stats = Stats{Used: -1, Every: cfg.Poll}
+	l.stats.Memory.NonGo = -1
+	l.stats.GC.Share = math.NaN()
+	l.stats.Heap.Limit = plan.NoMemLimit
+	l.stats.Heap.GOGC = 100
+	l.update = Update{Plan: *cfg.Plan, Limits: cfg.Input.Limits, GOMAXPROCS: cfg.Result.GOMAXPROCS, GOMEMLIMIT: cfg.Result.GOMEMLIMIT}
+	l.look.begin(l)
+	return l
+}
+
+// Stats returns what was done and measured until now.
+func (l *Loop) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stats
+}
+
+// Latest returns the decision in force.
+func (l *Loop) Latest() Update {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.update
+}
+
+// Undo ends following and restores every knob that still holds what was
+// written. It waits while GOMAXPROCS changes.
+func (l *Loop) Undo() {
+	l.once.Do(func() { close(l.stop) })
+	l.knobs.Undo()
+}
+
+// run is the goroutine. A panic inside, also of a callback, ends it and nothing
+// else.
+func (l *Loop) run(done <-chan struct{}) {
+	defer l.end()
+	defer func() { l.failed(recover()) }()
+	// Not at once: a program that is starting, or ends soon, has better things to do.
+	timer := time.NewTimer(l.cfg.Poll)
+	defer timer.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-l.stop:
+			return
+		case text := <-l.panicked:
+			l.failure(text)
+			return
+		case did := <-l.changed:
+			l.procsChanged(did)
+		case <-timer.C:
+			next := l.poll()
+			if next <= 0 {
+				return
+			}
+			timer.Reset(next)
+		}
+	}
+}
+
+// end says that the loop follows no more.
+func (l *Loop) end() {
+	if l.machine != nil {
+		l.machine.close()
+	}
+	l.mu.Lock()
+	l.stats.Ended = true
+	l.mu.Unlock()
+}
+
+// failed notes a recovered panic.
+func (l *Loop) failed(r any) {
+	switch r := r.(type) {
+	case nil:
+	case error:
+		l.failure(r.Error())
+	case string:
+		l.failure(r)
+	default:
+		l.failure("panic")
+	}
+}
+
+func (l *Loop) failure(text string) {
+	l.mu.Lock()
+	l.stats.Failure = text
+	l.mu.Unlock()
+}
+
+// change sets GOMAXPROCS, or gives it back if n is 0, in a goroutine of its own:
+// that can take as long as a garbage collection, and memory does not wait.
+func (l *Loop) change(n int, byRuntime bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			l.panicked <- "GOMAXPROCS: panic"
+		}
+	}()
+	if n == 0 {
+		l.changed <- l.knobs.ReleaseProcs()
+		return
+	}
+	l.changed <- l.knobs.Procs(n, byRuntime)
+}
+
+// collect runs a garbage collection beside the loop, one at a time.
+func (l *Loop) collect() {
+	select {
+	case l.collecting <- struct{}{}:
+		go func() {
+			defer func() { <-l.collecting }()
+			l.machine.collect()
+		}()
+	default:
+	}
+}

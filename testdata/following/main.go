@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Following says whether importing auto has left a goroutine that follows.
+package main
+
+import (
+	"os"
+	"runtime"
+	"strings"
+
+	_ "github.com/snug-go/snug/auto"
+)
+
+func main() {
+	buf := make([]byte, 1<<16)
+	if strings.Contains(string(buf[:runtime.Stack(buf, true)]), "snug/internal/watch.") {
+		os.Stdout.WriteString("follows\n")
+	}
+}

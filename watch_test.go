@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snug_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug"
+)
+
+// goroutines are the stacks of those that snug has left behind.
+func goroutines() (ours []string) {
+	buf := make([]byte, 1<<20)
+	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(g, "snug/internal/watch.") {
+			ours = append(ours, g)
+		}
+	}
+	return ours
+}
+
+// eventually waits for what another goroutine is about to do.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 1000 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("never: %s", what)
+}
+
+// watched is hinted with a short poll.
+func watched() snug.Options {
+	o := hinted
+	o.Poll = 10 * time.Millisecond
+	return o
+}
+
+func TestWatchLeavesTheLastValues(t *testing.T) {
+	knobs(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	w := snug.Watch(ctx, watched())
+	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != 1 || m != hintedMemory {
+		t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d when Watch returns, want 1 and %d", n, m, hintedMemory)
+	}
+	eventually(t, "a look", func() bool { return w.Stats().Polls > 3 })
+	if n := len(goroutines()); n != 1 {
+		t.Errorf("%d goroutines, want one", n)
+	}
+	cancel()
+	eventually(t, "the end", func() bool { return w.Stats().Ended && len(goroutines()) == 0 })
+	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != 1 || m != hintedMemory {
+		t.Errorf("after the end GOMAXPROCS = %d, GOMEMLIMIT = %d, want the last values", n, m)
+	}
+	w.Undo()
+	if m := debug.SetMemoryLimit(-1); m != math.MaxInt64 || runtime.GOMAXPROCS(0) == 1 {
+		t.Errorf("after undo GOMAXPROCS = %d, GOMEMLIMIT = %d, want the first values", runtime.GOMAXPROCS(0), m)
+	}
+}
+
+func TestWatchUndo(t *testing.T) {
+	knobs(t)
+	before := runtime.GOMAXPROCS(0)
+	w := snug.Watch(context.Background(), watched())
+	w.Undo()
+	w.Undo()
+	eventually(t, "the end", func() bool { return len(goroutines()) == 0 })
+	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != before || m != math.MaxInt64 {
+		t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d, want %d and none", n, m, before)
+	}
+}
+
+func TestALaterWatchTakesOver(t *testing.T) {
+	knobs(t)
+	before := runtime.GOMAXPROCS(0)
+	first := snug.Watch(context.Background(), watched())
+	o := watched()
+	o.MemoryLimit = 256 << 20
+	second := snug.Watch(context.Background(), o)
+	eventually(t, "the first to end", func() bool { return first.Stats().Ended && len(goroutines()) == 1 })
+	first.Undo()
+	if m := debug.SetMemoryLimit(-1); m != 256<<20-256<<20/10 {
+		t.Errorf("GOMEMLIMIT = %d, want the second's", m)
+	}
+	second.Undo()
+	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != before || m != math.MaxInt64 {
+		t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d, want %d and none", n, m, before)
+	}
+}
+
+func TestWatchGivesUpWhatTheProgramSets(t *testing.T) {
+	knobs(t)
+	plans := make(chan snug.Plan, 100)
+	o := watched()
+	o.OnPlan = func(p snug.Plan) { plans <- p }
+	w := snug.Watch(context.Background(), o)
+	defer w.Undo()
+	if p := <-plans; p.GOMEMLIMIT.Action != snug.Set {
+		t.Errorf("the first plan %+v, want it set", p.GOMEMLIMIT)
+	}
+	eventually(t, "a look", func() bool { return w.Stats().Polls > 3 })
+	debug.SetMemoryLimit(300 << 20)
+	eventually(t, "given up", func() bool { return len(w.Stats().GivenUp) == 1 })
+	if p := <-plans; p.GOMEMLIMIT.Action != snug.Lost || p.GOMEMLIMIT.Reason.Code != "program-set" {
+		t.Errorf("the next plan %+v, want it lost to the program", p.GOMEMLIMIT)
+	}
+	if m := debug.SetMemoryLimit(-1); m != 300<<20 {
+		t.Errorf("GOMEMLIMIT = %d, want the program's", m)
+	}
+}
+
+func TestWatchSwitchedOff(t *testing.T) {
+	for _, c := range []struct{ env, value string }{{"SNUG", "off"}, {"SNUG_WATCH", "0"}} {
+		t.Run(c.env, func(t *testing.T) {
+			knobs(t)
+			t.Setenv(c.env, c.value)
+			eventually(t, "the end of earlier ones", func() bool { return len(goroutines()) == 0 })
+			w := snug.Watch(context.Background(), watched())
+			defer w.Undo()
+			if n := len(goroutines()); n != 0 || !w.Stats().Ended {
+				t.Errorf("%d goroutines, ended %v; want nothing to follow", n, w.Stats().Ended)
+			}
+			if fitted := debug.SetMemoryLimit(-1) == hintedMemory; fitted != (c.env == "SNUG_WATCH") {
+				t.Errorf("fitted %v", fitted)
+			}
+			if !math.IsNaN(w.Stats().CPU.Used) || w.Plan().GOMEMLIMIT.Reason.Code == "" {
+				t.Errorf("stats %+v, plan %+v", w.Stats(), w.Plan())
+			}
+		})
+	}
+}
+
+func TestWatchVariables(t *testing.T) {
+	knobs(t)
+	t.Setenv("SNUG_ADAPT", "memory,gpu")
+	t.Setenv("SNUG_POLL", "10ms")
+	t.Setenv("SNUG_GC", "cost:3%")
+	w := snug.Watch(context.Background(), snug.Options{})
+	defer w.Undo()
+	var raw []string
+	for _, warning := range w.Plan().Warnings {
+		if warning.Code == "env-invalid" {
+			raw = append(raw, warning.File+"="+warning.Raw)
+		}
+	}
+	if len(raw) != 1 || raw[0] != "SNUG_ADAPT=memory,gpu" {
+		t.Errorf("warnings about %q, want SNUG_ADAPT alone", raw)
+	}
+	if d := w.Stats().Every; d != 10*time.Millisecond {
+		t.Errorf("looks every %v, want 10ms", d)
+	}
+}
+
+// auto is imported by a program of its own, so that the tests' process stays
+// as it is.
+func TestAutoFollows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	dir := t.TempDir()
+	exe := dir + "/program"
+	build := exec.Command("go", "build", "-o", exe, "./testdata/following")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	test := dir + "/program.test"
+	if err := os.Link(exe, test); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		exe, env string
+		follows  bool
+	}{
+		{exe, "", true},
+		{exe, "SNUG_WATCH=0", false},
+		{exe, "SNUG=off", false},
+		{exe, "SNUG=observe", true},
+		{test, "", false},
+		{test, "SNUG_WATCH=1", true},
+	} {
+		cmd := exec.Command(c.exe)
+		cmd.Env = append(os.Environ(), c.env)
+		out, err := cmd.CombinedOutput()
+		if follows := strings.TrimSpace(string(out)) == "follows"; err != nil || follows != c.follows {
+			t.Errorf("%s with %q: %v, %q; want follows = %v", c.exe[len(dir):], c.env, err, out, c.follows)
+		}
+	}
+}
