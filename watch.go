@@ -173,6 +173,15 @@ func Watch(ctx context.Context, o Options) *Watcher {
 	return w
 }
 
+// Current is the Watcher that follows for this process: the one that Watch
+// returned last, or that of package auto. It is nil when there is none.
+func Current() *Watcher {
+	if l := watch.Current(); l != nil {
+		return &Watcher{loop: l}
+	}
+	return nil
+}
+
 // Plan is the plan in force.
 func (w *Watcher) Plan() Plan {
 	if w.loop == nil {

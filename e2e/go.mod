@@ -6,6 +6,7 @@ require (
 	github.com/KimMachineGun/automemlimit v1.0.1
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
+	github.com/panjf2000/ants/v2 v2.12.1
 	github.com/snug-go/snug v0.0.0
 	go.uber.org/automaxprocs v1.6.0
 	golang.org/x/mod v0.42.0

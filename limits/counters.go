@@ -4,6 +4,7 @@ package limits
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -53,14 +54,30 @@ func (h *Handle) use(l *level, field string) Value[int64] {
 func (h *Handle) counter(field string, p *probe) []byte {
 	text := p.now(&h.reader)
 	if p.err != nil && !p.missing {
-		for i := range h.last.Unknown {
-			if h.last.Unknown[i].Field == field {
-				return nil
-			}
-		}
-		h.last.gap(field, p.name, why(p.err))
+		h.last.gapOnce(field, p.name, why(p.err))
 	}
 	return text
+}
+
+// gapOnce lists a figure that could not be read unless it is listed.
+func (l *Limits) gapOnce(field, file, why string) {
+	for i := range l.Unknown {
+		if l.Unknown[i].Field == field {
+			return
+		}
+	}
+	l.gap(field, file, why)
+}
+
+// gapClosed takes a figure from the list that can be read again. It makes a
+// new list: Limits handed out before stay as they were.
+func (l *Limits) gapClosed(field string) {
+	for i := range l.Unknown {
+		if l.Unknown[i].Field == field {
+			l.Unknown = append(slices.Clone(l.Unknown[:i]), l.Unknown[i+1:]...)
+			return
+		}
+	}
 }
 
 // micros is a count of microseconds as a duration, the longest there is when

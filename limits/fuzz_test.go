@@ -5,6 +5,7 @@ package limits
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 	"testing/fstest"
 )
@@ -31,6 +32,7 @@ func FuzzQuota(f *testing.F) {
 // FuzzNumbers: the flat files, memory limits, meminfo, masks and pressure.
 func FuzzNumbers(f *testing.F) {
 	for _, s := range []string{"536870912\n", "max\n", "-1\n", "18446744073709551616\n", "nr_throttled 3\nkey 5\n",
+		"anon 7\nshmem 5\nkernel 3\nslab_reclaimable 4\n", "total_rss 7\ntotal_shmem 9223372036854775807\n",
 		"MemTotal:  16384000 kB\n", "Cpus_allowed:\tff,ffffffff\n", "some avg10=1.5 avg60=0 avg300=0 total=12\n"} {
 		f.Add([]byte(s))
 	}
@@ -47,6 +49,11 @@ func FuzzNumbers(f *testing.F) {
 		for _, key := range []string{"key", "nr_throttled", ""} {
 			if n, ok := field(b, key).Get(); ok && n < 0 {
 				t.Errorf("field(%q, %q) = %d", b, key, n)
+			}
+		}
+		for key, charge := range map[string]Value[int64]{"total_rss": unreclaimableV1(b), "anon": unreclaimableV2(b)} {
+			if n, ok := charge.Get(); ok && (n < 0 || !bytes.Contains(b, []byte(key))) || charge.State == None {
+				t.Errorf("unreclaimable memory of %q = %v", b, charge)
 			}
 		}
 		if p := parsePressure(b); p.Some10.N < 0 || p.SomeTotal < 0 {
@@ -112,11 +119,22 @@ func FuzzRead(f *testing.F) {
 			"c/a/cpu.cfs_period_us":     {Data: []byte("100000\n")},
 			"c/a/memory.max":            {Data: []byte(memory)},
 			"c/memory.high":             {Data: []byte(memory)},
+			"c/a/memory.stat":           {Data: []byte("anon " + memory + "total_rss " + memory)},
+			"c/memory.stat":             {Data: []byte("total_rss 1\nanon " + memory)},
 			"c/a/memory.limit_in_bytes": {Data: []byte(memory)},
 		}
-		l, err := Read(tree, 0)
+		h, err := Open(tree, 0, Counters|Detail|Unreclaimable)
 		if err != nil {
 			t.Fatal(err)
+		}
+		defer h.Close()
+		l, err := h.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := slices.ContainsFunc(l.Unknown, func(g Gap) bool { return g.Field == unreclaimableField })
+		if charge := l.Memory.Unreclaimable; charge.N < 0 || charge.State == None || listed != (charge.State == Unknown) {
+			t.Errorf("unreclaimable memory %v, listed as unknown: %v", charge, listed)
 		}
 		if n, ok := l.CPU.Quota.Get(); ok && !(n > 0) {
 			t.Errorf("quota %v", n)

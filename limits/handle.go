@@ -22,12 +22,14 @@ const (
 	// Detail: weight, burst, cpuset, swap, pressure and memory events. It
 	// opens files and allocates at every Read.
 	Detail
+	// Unreclaimable: Memory.Unreclaimable, one or two files more.
+	Unreclaimable
 )
 
 // A Handle reads one process's limits again and again. It keeps the files
 // open, allocates nothing while they say the same, and notices when the
-// process moved to another cgroup or its cgroup was removed. Files that were not
-// there are looked for again at every 32nd poll. It is not safe for concurrent
+// process moved to another cgroup or its cgroup was removed. Files that could
+// not be opened are tried again at every 32nd poll. It is not safe for concurrent
 // use.
 type Handle struct {
 	reader
@@ -40,6 +42,13 @@ type Handle struct {
 	stat  probe // cpu.stat of the level that sets the quota
 	polls uint
 	last  Limits
+
+	// The rest is for Unreclaimable.
+	charged *level       // the level that sets the soft limit; nil when it cannot be seen
+	memstat probe        // its memory.stat
+	kmem    probe        // its memory.kmem.usage_in_bytes, v1 only
+	pages   Value[int64] // what memory.stat says
+	paged   bool         // this poll has read it already, with the limits
 }
 
 // relook is after how many polls a process looks again which cgroup it is in:
@@ -47,11 +56,12 @@ type Handle struct {
 // cgroup that is gone is noticed at once, and so is another process's move.
 const relook = 4
 
-// rescan is after how many polls files that were not there are looked for
-// again: a controller can be switched on in a group that is in use.
+// rescan is after how many polls files that could not be opened are tried
+// again: a controller can be switched on in a group that is in use, and a
+// process can be short of descriptors.
 const rescan = 32
 
-// Read reads the limits of one process once, all parts. A nil fsys is this
+// Read reads the limits of one process once, with Counters and Detail. A nil fsys is this
 // machine; otherwise fsys is the root of a tree with proc and sys/fs/cgroup in
 // it: a node's file system, a saved situation. pid 0 is this process, or the
 // tree's proc/self.
@@ -81,6 +91,9 @@ func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
 		h.files.opener, h.live = t, true
 	}
 	h.tree = &h.files
+	if parts&Unreclaimable != 0 {
+		h.ownStat = h.readOwnStat
+	}
 	proc := "/proc/self"
 	if pid != 0 {
 		proc = "/proc/" + strconv.Itoa(pid)
@@ -153,6 +166,7 @@ func (h *Handle) Read() (Limits, error) {
 	if h.polls%rescan == 0 {
 		h.files.retry()
 	}
+	h.paged = false
 	changed, stale := h.polls == 1, false
 	if !changed && (h.pid != 0 || h.polls%relook == 0) {
 		stale = h.group.read(&h.reader)
@@ -178,12 +192,18 @@ func (h *Handle) Read() (Limits, error) {
 	}
 	if changed || cpus != h.last.CPU.Affinity || h.parts&Detail != 0 {
 		h.evaluate(&h.last, cpus)
+		if h.parts&Unreclaimable != 0 {
+			h.charge()
+		}
 		if h.parts&Detail != 0 {
 			h.readDetail()
 		}
 	}
 	if h.parts&Counters != 0 {
 		h.readCounters()
+	}
+	if h.parts&Unreclaimable != 0 {
+		h.readUnreclaimable()
 	}
 	return h.last, nil
 }

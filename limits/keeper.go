@@ -27,10 +27,10 @@ func (k *keeper) read(name string, buf []byte, long bool) ([]byte, error) {
 	return readFile(e.f, buf, long)
 }
 
-// retry lets files be looked for again that were not there.
+// retry lets files be looked for again that could not be opened.
 func (k *keeper) retry() {
 	for name, e := range k.files {
-		if isNotExist(e.err) {
+		if e.f == nil {
 			delete(k.files, name)
 		}
 	}

@@ -116,6 +116,12 @@ type Memory struct {
 	Current, SharedCurrent Value[int64]
 	// Host is MemTotal.
 	Host Value[int64]
+	// Unreclaimable is how many bytes of what is charged to the level that sets
+	// Soft, or to the process's own group when no visible level does, the kernel
+	// cannot take back without swap: all but page cache and, on v2, reclaimable
+	// slab. The kernel's sums may lag by 256 KiB for each CPU. Read only with the
+	// part Unreclaimable; never none.
+	Unreclaimable Value[int64]
 
 	// The rest is read only with Detail.
 

@@ -58,14 +58,16 @@ func TestSelfIsTheLimitsOnly(t *testing.T) {
 }
 
 func TestPollAllocatesNothing(t *testing.T) {
-	h, err := limits.Open(nil, 0, limits.Counters)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	h.Read()
-	if n := testing.AllocsPerRun(200, func() { h.Read() }); n != 0 {
-		t.Errorf("a poll allocates %v times, want 0", n)
+	for _, parts := range []limits.Parts{0, limits.Counters, limits.Counters | limits.Unreclaimable} {
+		h, err := limits.Open(nil, 0, parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		h.Read()
+		if n := testing.AllocsPerRun(200, func() { h.Read() }); n != 0 {
+			t.Errorf("a poll of parts %d allocates %v times, want 0", parts, n)
+		}
 	}
 }
 
@@ -98,8 +100,11 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-func BenchmarkPoll(b *testing.B) {
-	h, err := limits.Open(nil, 0, limits.Counters)
+func BenchmarkPoll(b *testing.B)       { benchmarkPoll(b, limits.Counters) }
+func BenchmarkPollCharge(b *testing.B) { benchmarkPoll(b, limits.Counters|limits.Unreclaimable) }
+
+func benchmarkPoll(b *testing.B, parts limits.Parts) {
+	h, err := limits.Open(nil, 0, parts)
 	if err != nil {
 		b.Fatal(err)
 	}

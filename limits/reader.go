@@ -22,6 +22,10 @@ type reader struct {
 	host        Value[int64]
 
 	tightest int // index of the CPU level that sets the quota, 0 when none does
+
+	// ownStat is shown v1's memory.stat of the process's own group at every
+	// read; nil when nobody wants more of it than its limit.
+	ownStat func(text []byte, p *probe)
 }
 
 // A resource is one controller of the process, at all its visible levels.
@@ -126,7 +130,11 @@ func (l *level) readMemory(r *reader) bool {
 		return l.other.read(r) || changed
 	}
 	// memory.stat is all counters but for one line.
-	total := field(l.other.now(r), "hierarchical_memory_limit")
+	text := l.other.now(r)
+	total := field(text, "hierarchical_memory_limit")
+	if r.ownStat != nil && l.other.name != "" {
+		r.ownStat(text, &l.other)
+	}
 	if total != l.total {
 		l.total, changed = total, true
 	}

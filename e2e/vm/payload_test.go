@@ -41,6 +41,8 @@ func TestOwnTestsOnV2(t *testing.T) {
 	root := programs.Root(t)
 	limits := testBinary(t, filepath.Join(root, "limits"))
 	cgrun := testBinary(t, filepath.Join(root, "cmd/snug/internal/cgrun"))
+	sense := testBinary(t, filepath.Join(root, "internal/sense"))
+	watch := testBinary(t, filepath.Join(root, "internal/watch"))
 	inside := map[string]map[string]string{
 		"/outer":       {"cpu.max": "200000 100000", "memory.max": "536870912"},
 		"/outer/inner": {"cpu.max": "max 100000", "memory.high": "419430400"},
@@ -51,12 +53,16 @@ func TestOwnTestsOnV2(t *testing.T) {
 		{Name: "limits in the root group", Args: []string{"/src/limits/test", "-test.v"}, Env: []string{"SNUG_E2E=root"}, Dir: "/src/limits", Seconds: 300},
 		{Name: "limits in a group", Cgroup: inside, In: []string{"/outer/inner"}, Args: reading, Dir: "/src/limits", Uid: 65532, Seconds: 300},
 		{Name: "limits in a namespace", Cgroup: inside, In: []string{"/outer/inner"}, Private: true, Args: reading, Dir: "/src/limits", Seconds: 300},
+		{Name: "sense", Args: []string{"/src/sense/test", "-test.v"}, Dir: "/src/sense", Seconds: 300},
+		{Name: "watch", Args: []string{"/src/watch/test", "-test.v"}, Env: []string{"SNUG_E2E=root"}, Dir: "/src/watch", Seconds: 300},
 		{Name: "cgrun", Args: []string{"/src/cgrun/test", "-test.v", "-test.timeout=8m"}, Env: []string{"SNUG_E2E=root", "PATH=/bin"}, Dir: "/src/cgrun", Seconds: 600},
 	}
 	files := map[string]string{
 		"/src/testdata":    filepath.Join(root, "testdata"),
 		"/src/limits/test": limits,
 		"/src/cgrun/test":  cgrun,
+		"/src/sense/test":  sense,
+		"/src/watch/test":  watch,
 	}
 	for _, r := range vm.Run(t, vm.Spec{CPUs: 4, Memory: "2G", Files: files, Steps: steps}) {
 		t.Run(r.Name, func(t *testing.T) {

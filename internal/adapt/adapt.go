@@ -70,6 +70,7 @@ type CPU struct {
 	Used    float64 // CPU seconds, user and system (getrusage(2)); NaN = unknown
 	GC      float64 // /cpu/classes/gc/total: seconds of Ps, not of CPUs
 	Busy    float64 // gc/total + user + scavenge/total, in the same seconds of Ps
+	Idle    float64 // /cpu/classes/idle: seconds of Ps that had no work. Like GC and Busy it advances with collections only; 0 = not read
 	Periods int64   // bandwidth periods of the group that sets the quota; -1 = unknown
 	// Throttled is how many of Periods ran into the quota.
 	Throttled int64

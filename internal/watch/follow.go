@@ -57,6 +57,7 @@ func (p *patience) shrank(at float64) {
 type procs struct {
 	patience
 	own        int  // what snug wrote; 0 = nothing
+	planned    int  // what the limits asked for last; 0 = nothing
 	seen       int  // what it was at the last decision
 	byRuntime  bool // what it was before is the runtime's own choice
 	fallback   int  // what the runtime chose when nothing was known of it
@@ -75,6 +76,7 @@ func (k *procs) begin(p *plan.Plan, did apply.Did) {
 	if did == apply.Set {
 		k.own = int(p.GOMAXPROCS.Value)
 	}
+	k.planned = int(p.GOMAXPROCS.Value)
 	k.byRuntime = !p.GOMAXPROCS.Leave || p.GOMAXPROCS.Code != plan.ProgramSet && p.GOMAXPROCS.Code != plan.EnvSet
 }
 
@@ -102,8 +104,9 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	wish := int(s.Value)
 	unlimited := s.Leave && s.Code == plan.NoLimit
 	if s.Leave && !unlimited {
-		wish = k.own // what is unknown changes nothing
+		wish = k.planned // what is unknown changes nothing
 	}
+	k.planned = wish
 	urgent := false
 	if l.cfg.Adapt&CPU != 0 && l.cpu.At == at {
 		base := wish
@@ -189,7 +192,7 @@ type memory struct {
 
 func (k *memory) begin(p *plan.Plan, did apply.Did) {
 	k.did = did
-	k.decision.NonGo = -1
+	k.decision = unknownMemory
 	if did == apply.Set {
 		k.own = p.GOMEMLIMIT.Value
 	}
@@ -209,6 +212,9 @@ func (k *memory) foreign(n int64) bool { return n != k.seen }
 func (l *Loop) followMemory(at float64) (next float64) {
 	k, s := &l.mem, &l.plan.GOMEMLIMIT
 	next = window
+	if k.decision = unknownMemory; l.used >= 0 {
+		k.decision.NonGo = max(0, l.used-l.heap.Mapped)
+	}
 	if !l.mine(GOMEMLIMIT, s) {
 		return next
 	}

@@ -80,8 +80,12 @@ func (l *Loop) poll() time.Duration {
 		l.procs.found(l.cpu.Procs)
 		l.gc.begin(&l.cfg.GC, l.heap.GOGC)
 	}
-	if changed || first || l.procs.foreign(l.cpu.Procs) || l.mem.foreign(l.heap.Limit) {
+	moved := l.procs.foreign(l.cpu.Procs)
+	if changed || first || moved || l.mem.foreign(l.heap.Limit) {
 		l.decide()
+	}
+	if moved && l.lost&GOMAXPROCS == 0 { // the runtime has followed by itself
+		l.tell(GOMAXPROCS, apply.Already)
 	}
 	next := float64(l.cfg.Poll) / float64(time.Second)
 	l.followGC(at)
@@ -98,10 +102,15 @@ func (l *Loop) poll() time.Duration {
 // holds is read before and after what the group holds, and the smaller counts:
 // both move.
 func (l *Loop) read(at float64, first bool) (changed bool) {
-	l.machine.heap(&l.heap)
+	before := l.heap
+	if l.machine.heap(&l.heap); l.heap.Mapped < 0 {
+		l.heap = before // this runtime does not tell
+	}
 	now := &l.next
 	l.machine.limits(now)
-	l.heap.Mapped = min(l.heap.Mapped, l.machine.mapped())
+	if n := l.machine.mapped(); n >= 0 {
+		l.heap.Mapped = min(l.heap.Mapped, n)
+	}
 	changed = !same(now, &l.limits)
 	l.limits = *now
 	l.used = -1

@@ -8,6 +8,7 @@ package watch
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/snug-go/snug/internal/adapt"
@@ -93,7 +94,7 @@ const (
 
 // Names lists them, for people; nil when there is none.
 func (k Knobs) Names() (all []string) {
-	for i, name := range [...]string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "starvation escape"} {
+	for i, name := range [...]string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "starvation-escape"} {
 		if k&(1<<i) != 0 {
 			all = append(all, name)
 		}
@@ -122,6 +123,9 @@ type Loop struct {
 	look // the goroutine's own
 }
 
+// unknownMemory is the memory side of Stats while nothing is known.
+var unknownMemory = adapt.MemoryDecision{NonGo: -1, Held: -1, Margin: -1, Reserve: -1}
+
 // knobs is what a Result lets a watcher do.
 type knobs interface {
 	Holds() bool
@@ -137,9 +141,15 @@ type knobs interface {
 // are.
 func Start(done <-chan struct{}, cfg Config) *Loop {
 	l := prepare(cfg, &cfg.Result, openMachine)
+	current.Store(l)
 	go l.run(done)
 	return l
 }
+
+var current atomic.Pointer[Loop]
+
+// Current is the Loop that was started last; nil when none was.
+func Current() *Loop { return current.Load() }
 
 // Ended is a Loop that never ran: there is nothing to follow.
 func Ended(cfg Config) *Loop {
@@ -160,7 +170,7 @@ func prepare(cfg Config, k knobs, open func() machine) *Loop {
 		panicked:   make(chan string, 2),
 	}
 	l.stats = Stats{Used: -1, Every: cfg.Poll}
-	l.stats.Memory.NonGo = -1
+	l.stats.Memory = unknownMemory
 	l.stats.GC.Share = math.NaN()
 	l.stats.Heap.Limit = plan.NoMemLimit
 	l.stats.Heap.GOGC = 100

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snugprom
+
+import (
+	"context"
+	"math"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/limits"
+)
+
+// fake is a Watcher whose figures the test writes.
+type fake struct {
+	stats snug.Stats
+	plan  snug.Plan
+	// What a scrape asked for.
+	statsCalls, planCalls int
+}
+
+func (f *fake) Stats() snug.Stats { f.statsCalls++; return f.stats }
+func (f *fake) Plan() snug.Plan   { f.planCalls++; return f.plan }
+
+// busy is a Watcher that knows every figure there is.
+func busy() *fake {
+	return &fake{
+		stats: snug.Stats{
+			Polls:   3600,
+			Every:   250 * time.Millisecond,
+			Changes: 7,
+			GivenUp: []string{"GOGC"},
+			Memory: snug.MemoryStats{
+				Limit: 268435456, Used: 230000000, Go: 150000000, NonGo: 80000000, Held: 90000000,
+				Margin: 4194304, Reserve: 40265318, GOMEMLIMIT: 133976000,
+				Pressure: snug.Tight, EffectiveGOGC: 17.5, Guarded: true,
+			},
+			GC: snug.GCStats{GOGC: 400, Share: 0.125, Cycles: 1234},
+			CPU: snug.CPUStats{
+				Window: 10 * time.Second, GOMAXPROCS: 4, Cores: 1.5, Used: 0.75, Throttled: 0.25,
+				GoWait: 12.5, KernelWait: 1.5, PerWakeup: 0.0625, Verdict: "too-few-procs", Escaped: true,
+			},
+		},
+		plan: snug.Plan{
+			GOMAXPROCS: snug.Setting{Value: 2, Action: snug.Set, Reason: snug.Reason{Code: "quota-ceil"}},
+			GOMEMLIMIT: snug.Setting{Value: 241591910, Action: snug.Already, Reason: snug.Reason{Code: "memory-max"}},
+			GOGC:       snug.Setting{Leave: true, Action: snug.Left, Reason: snug.Reason{Code: "env-set"}},
+			Warnings:   []limits.Warning{{Code: limits.WarnQuotaCrashesGo}, {Code: limits.WarnQuotaTorn}},
+		},
+	}
+}
+
+// gather scrapes once, with every check that a registry has.
+func gather(t *testing.T, c prometheus.Collector) map[string]*dto.MetricFamily {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]*dto.MetricFamily{}
+	for _, f := range families {
+		byName[f.GetName()] = f
+	}
+	return byName
+}
+
+func name(m *metric) string {
+	_, rest, _ := strings.Cut(m.desc.String(), `fqName: "`)
+	found, _, _ := strings.Cut(rest, `"`)
+	return found
+}
+
+func TestEveryFigure(t *testing.T) {
+	f := busy()
+	want, err := os.Open("testdata/busy.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer want.Close()
+	if err := testutil.CollectAndCompare(collector{f}, want); err != nil {
+		t.Error(err)
+	}
+	got := gather(t, collector{f})
+	for _, m := range all {
+		if got[name(m)] == nil {
+			t.Errorf("%s is described and never sent", name(m))
+		}
+	}
+}
+
+// TestEveryFieldCounts changes one field of Stats at a time: each must be seen in
+// the scrape, those that Stats gets in future too.
+func TestEveryFieldCounts(t *testing.T) {
+	before := scraped(t, busy())
+	var change func(path string, field func(*snug.Stats) reflect.Value)
+	change = func(path string, field func(*snug.Stats) reflect.Value) {
+		f := busy()
+		v := field(&f.stats)
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				change(path+"."+v.Type().Field(i).Name, func(s *snug.Stats) reflect.Value { return field(s).Field(i) })
+			}
+			return
+		case reflect.Int, reflect.Int64:
+			v.SetInt(v.Int() + 1)
+		case reflect.Uint8:
+			v.SetUint(v.Uint() - 1)
+		case reflect.Uint64:
+			v.SetUint(v.Uint() + 1)
+		case reflect.Float64:
+			v.SetFloat(v.Float() + 1)
+		case reflect.Bool:
+			v.SetBool(!v.Bool())
+		case reflect.String:
+			v.SetString("fine")
+		case reflect.Slice:
+			v.Set(reflect.ValueOf([]string{"GOMAXPROCS"}))
+		default:
+			t.Fatalf("%s is a %s", path, v.Kind())
+		}
+		if scraped(t, f) == before {
+			t.Errorf("Stats%s changes nothing in the scrape", path)
+		}
+	}
+	change("", func(s *snug.Stats) reflect.Value { return reflect.ValueOf(s).Elem() })
+}
+
+func scraped(t *testing.T, f *fake) string {
+	t.Helper()
+	families := gather(t, collector{f})
+	var text []string
+	for _, family := range families {
+		text = append(text, family.String())
+	}
+	slices.Sort(text)
+	return strings.Join(text, "\n")
+}
+
+func TestUnknownIsAbsent(t *testing.T) {
+	nan := math.NaN()
+	averages := []string{"snug_cpu_window_seconds", "snug_cpu_used_cores", "snug_cpu_throttled_ratio",
+		"snug_go_wait_goroutines", "snug_kernel_wait_threads", "snug_wakeup_wait_seconds"}
+	// Only what the Watcher says of itself is known before it has looked.
+	var unmeasured []string
+	for _, m := range all {
+		if !slices.Contains([]*metric{watching, failed, polls, changes, interval, givenUp, planInfo, warning}, m) {
+			unmeasured = append(unmeasured, name(m))
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(s *snug.Stats, p *snug.Plan)
+		absent []string
+	}{
+		{"everything is known", func(*snug.Stats, *snug.Plan) {}, nil},
+		{"no memory limit", func(s *snug.Stats, _ *snug.Plan) { s.Memory.Limit = -1 }, []string{"snug_memory_limit_bytes"}},
+		{"the group's memory cannot be read", func(s *snug.Stats, _ *snug.Plan) { s.Memory.Used = -1 }, []string{"snug_memory_unreclaimable_bytes"}},
+		{"Go's memory cannot be read", func(s *snug.Stats, _ *snug.Plan) { s.Memory.Go, s.Memory.GOMEMLIMIT = -1, -1 }, []string{"snug_memory_go_bytes", "snug_gomemlimit_bytes"}},
+		{"without AdaptMemory", func(s *snug.Stats, _ *snug.Plan) {
+			s.Memory.NonGo, s.Memory.Held, s.Memory.Margin, s.Memory.Reserve = -1, 0, 0, 0
+		}, []string{"snug_memory_nongo_bytes", "snug_memory_nongo_peak_bytes", "snug_memory_margin_bytes", "snug_memory_reserve_bytes"}},
+		{"no collection yet", func(s *snug.Stats, _ *snug.Plan) {
+			s.Memory.EffectiveGOGC, s.GC.Share = math.Inf(1), nan
+		}, []string{"snug_gc_effective_gogc_percent", "snug_gc_cpu_ratio"}},
+		{"effective GOGC was not measured", func(s *snug.Stats, _ *snug.Plan) { s.Memory.EffectiveGOGC = nan }, []string{"snug_gc_effective_gogc_percent"}},
+		{"a pressure level of the future", func(s *snug.Stats, _ *snug.Plan) { s.Memory.Pressure = 200 }, []string{"snug_pressure_level"}},
+		{"no window yet", func(s *snug.Stats, _ *snug.Plan) { s.CPU.Window = 0 }, averages},
+		{"no figure of the window", func(s *snug.Stats, _ *snug.Plan) {
+			c := &s.CPU
+			c.Used, c.Throttled, c.GoWait, c.KernelWait, c.PerWakeup = nan, nan, nan, nan, nan
+		}, averages[1:]},
+		{"cores are unknown", func(s *snug.Stats, _ *snug.Plan) { s.CPU.Cores = nan }, []string{"snug_cpu_limit_cores"}},
+		{"no plan", func(_ *snug.Stats, p *snug.Plan) { *p = snug.Plan{} }, []string{"snug_plan_info", "snug_warning_info"}},
+		{"GOMAXPROCS and the next look are unknown", func(s *snug.Stats, _ *snug.Plan) { s.Every, s.CPU.GOMAXPROCS = 0, 0 }, []string{"snug_poll_interval_seconds", "snug_gomaxprocs"}},
+		{"it has not looked yet", func(s *snug.Stats, _ *snug.Plan) { s.Polls = 0 }, unmeasured},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := busy()
+			c.change(&f.stats, &f.plan)
+			got := gather(t, collector{f})
+			for _, m := range all {
+				if absent := slices.Contains(c.absent, name(m)); (got[name(m)] == nil) != absent {
+					t.Errorf("%s: %v, want absent=%t", name(m), got[name(m)], absent)
+				}
+			}
+			for _, family := range got {
+				for _, m := range family.Metric {
+					if math.IsNaN(m.GetGauge().GetValue()) || math.IsNaN(m.GetCounter().GetValue()) {
+						t.Errorf("%s is NaN", family.GetName())
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestOffIsInfinite(t *testing.T) {
+	f := busy()
+	f.stats.GC.GOGC, f.stats.Memory.GOMEMLIMIT = -1, math.MaxInt64
+	got := gather(t, collector{f})
+	for _, name := range []string{"snug_gogc_percent", "snug_gomemlimit_bytes"} {
+		if v := got[name].Metric[0].GetGauge().GetValue(); !math.IsInf(v, 1) {
+			t.Errorf("%s is %v, want +Inf", name, v)
+		}
+	}
+}
+
+// ones are the label values of a family's series that are 1, and how many series
+// there are.
+func ones(f *dto.MetricFamily) (which []string, series int) {
+	for _, m := range f.GetMetric() {
+		if m.GetGauge().GetValue() == 1 {
+			which = append(which, m.Label[0].GetValue())
+		}
+	}
+	slices.Sort(which)
+	return which, len(f.GetMetric())
+}
+
+func TestStates(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(f *fake)
+		metric string
+		want   []string
+		series int
+	}{
+		{"a verdict is one of four", func(f *fake) { f.stats.CPU.Verdict = "quota-spent" }, "snug_verdict", []string{"quota-spent"}, 4},
+		{"no verdict yet is unknown", func(f *fake) { f.stats.CPU.Verdict = "" }, "snug_verdict", []string{"unknown"}, 4},
+		{"a verdict of the future", func(f *fake) { f.stats.CPU.Verdict = "bewitched" }, "snug_verdict", []string{"bewitched"}, 5},
+		{"calm", func(f *fake) { f.stats.Memory.Pressure = snug.Calm }, "snug_pressure_level", []string{"calm"}, 3},
+		{"spiral", func(f *fake) { f.stats.Memory.Pressure = snug.Spiral }, "snug_pressure_level", []string{"spiral"}, 3},
+		{"no knob was given up", func(f *fake) { f.stats.GivenUp = nil }, "snug_knob_given_up", nil, 3},
+		{"a knob that was given up twice", func(f *fake) { f.stats.GivenUp = []string{"GOGC", "GOGC"} }, "snug_knob_given_up", []string{"GOGC"}, 3},
+		{"a knob of the future", func(f *fake) { f.stats.GivenUp = []string{"GODEBUG", "GOMEMLIMIT"} }, "snug_knob_given_up", []string{"GODEBUG", "GOMEMLIMIT"}, 4},
+		{"one warning from two levels", func(f *fake) { f.plan.Warnings = []limits.Warning{{Code: "a"}, {Code: "a"}, {Code: "b"}} }, "snug_warning_info", []string{"a", "b"}, 2},
+		{"a label that is no text", func(f *fake) { f.plan.Warnings = []limits.Warning{{Code: "\xff"}, {Code: "b"}} }, "snug_warning_info", []string{"b"}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := busy()
+			c.change(f)
+			got, series := ones(gather(t, collector{f})[c.metric])
+			if !slices.Equal(got, c.want) || series != c.series {
+				t.Errorf("1 are %q of %d, want %q of %d", got, series, c.want, c.series)
+			}
+		})
+	}
+}
+
+func TestOneLookAScrape(t *testing.T) {
+	f := busy()
+	gather(t, collector{f})
+	if f.statsCalls != 1 || f.planCalls != 1 {
+		t.Errorf("one scrape took %d Stats and %d Plans, want one of each", f.statsCalls, f.planCalls)
+	}
+}
+
+func TestLint(t *testing.T) {
+	for name, c := range map[string]prometheus.Collector{"busy": collector{busy()}, "nil": New(nil)} {
+		problems, err := testutil.CollectAndLint(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
+			t.Errorf("%s: %s: %s", name, p.Metric, p.Text)
+		}
+	}
+}
+
+func TestNoWatcher(t *testing.T) {
+	for name, c := range map[string]prometheus.Collector{"nil": New(nil), "a nil Watcher": New((*snug.Watcher)(nil))} {
+		got := gather(t, c)
+		if len(got) != 1 || got["snug_watching"].Metric[0].GetGauge().GetValue() != 0 {
+			t.Errorf("%s: %v, want snug_watching 0 and nothing else", name, got)
+		}
+	}
+}
+
+// TestScrapes has several registries scrape one real Watcher while it is undone.
+func TestScrapes(t *testing.T) {
+	w := snug.Watch(context.Background(), snug.Options{Poll: 10 * time.Millisecond})
+	defer w.Undo()
+	c := New(w)
+	wait(t, "a look", func() bool { return w.Stats().Polls > 0 })
+	if v := gather(t, c)["snug_gomaxprocs"].GetMetric(); len(v) != 1 || v[0].GetGauge().GetValue() != float64(runtime.GOMAXPROCS(0)) {
+		t.Errorf("snug_gomaxprocs is %v, want %d", v, runtime.GOMAXPROCS(0))
+	}
+	var scrapers sync.WaitGroup
+	for range 8 {
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(c)
+		scrapers.Add(1)
+		go func() {
+			defer scrapers.Done()
+			for range 20 {
+				if _, err := registry.Gather(); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	w.Undo()
+	scrapers.Wait()
+	wait(t, "the end", func() bool { return gather(t, c)["snug_watching"].Metric[0].GetGauge().GetValue() == 0 })
+	if gather(t, c)["snug_gomaxprocs"] == nil {
+		t.Error("the last figures are gone after the end")
+	}
+}
+
+// TestWatchersThatNeverLook: the operator's switches leave nothing to measure.
+func TestWatchersThatNeverLook(t *testing.T) {
+	for _, c := range []struct{ variable, value, code string }{
+		{"SNUG", "off", "disabled"},
+		{"SNUG_WATCH", "0", ""},
+	} {
+		t.Run(c.variable+"="+c.value, func(t *testing.T) {
+			t.Setenv(c.variable, c.value)
+			w := snug.Watch(context.Background(), snug.Options{})
+			defer w.Undo()
+			got := gather(t, New(w))
+			if v := got["snug_watching"].Metric[0].GetGauge().GetValue(); v != 0 {
+				t.Errorf("snug_watching is %v, want 0", v)
+			}
+			if got["snug_gogc_percent"] != nil || got["snug_gomemlimit_bytes"] != nil {
+				t.Errorf("nothing was measured, and there are %v, %v", got["snug_gogc_percent"], got["snug_gomemlimit_bytes"])
+			}
+			if plans := got["snug_plan_info"].String(); len(got["snug_plan_info"].GetMetric()) != 3 || !strings.Contains(plans, c.code) {
+				t.Errorf("the plan is %s, want three settings with %q", plans, c.code)
+			}
+		})
+	}
+}
+
+// wait gives something that takes milliseconds half a minute.
+func wait(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not come", what)
+		}
+	}
+}
+
+func BenchmarkScrape(b *testing.B) {
+	c := collector{busy()}
+	ch := make(chan prometheus.Metric, 100)
+	b.ReportAllocs()
+	for range b.N {
+		c.Collect(ch)
+		for range len(ch) {
+			<-ch
+		}
+	}
+}

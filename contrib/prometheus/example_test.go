@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snugprom_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/snug-go/snug"
+	snugprom "github.com/snug-go/snug/contrib/prometheus"
+)
+
+// A server fits itself, follows, and says so at /metrics.
+func ExampleNew() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w := snug.Watch(ctx, snug.Options{})
+	prometheus.MustRegister(snugprom.New(w))
+
+	http.Handle("/metrics", promhttp.Handler())
+	server := httptest.NewServer(nil) // http.ListenAndServe(":8080", nil) in a program
+	defer server.Close()
+
+	resp, err := http.Get(server.URL + "/metrics")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	fmt.Println(strings.Contains(string(text), "\nsnug_watching 1\n"))
+	// Output: true
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Program is a server as its users would write it: it watches its container and
+// exports what it finds, beside the Go runtime's own metrics. The tests scrape it.
+//
+// It listens on a free port of the loopback, prints the address, and ends when its
+// standard input does.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/snug-go/snug"
+	snugprom "github.com/snug-go/snug/contrib/prometheus"
+)
+
+func main() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	prometheus.MustRegister(snugprom.New(snug.Watch(ctx, snug.Options{})))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "program: error:", err)
+		os.Exit(1)
+	}
+	fmt.Println(l.Addr())
+	http.Handle("/metrics", promhttp.Handler())
+	go func() {
+		fmt.Fprintln(os.Stderr, "program:", http.Serve(l, nil))
+		os.Exit(1)
+	}()
+	io.Copy(io.Discard, os.Stdin)
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"math/rand/v2"
+
+	"github.com/snug-go/snug/internal/adapt"
+)
+
+// Tick is how much time a step of Sched takes, in seconds.
+const Tick = 0.0005
+
+// Sched is a simulated machine with one Go program under a bandwidth quota. The
+// program serves requests: each needs CPU, and may then block in a system call.
+// Any exported field may change between steps.
+//
+//	m := simulator.NewSched(1)
+//	m.CPUs, m.Quota, m.Rate, m.CPU, m.Call = 2, 0.5, 900, 0.00024, 0.004
+//	m.SetProcs(2)
+//	m.Run(10)
+//	m.Collapse()
+//	m.Run(5)
+//	c := m.Sample()
+//
+// Work flows as a fluid, with noise. It knows the quota's periods and the stalls
+// that follow, T(1-q/N) long for N Ps that are always runnable; neighbours that
+// share the CPUs evenly, thread for thread; and the runtime's monitor. Awake it
+// takes Ps from system calls at once. Asleep it takes none, and P calls at a time
+// is all that goes. It falls asleep in a stall of Doze while work waits, or by
+// Collapse, and wakes when the queue is empty and Ps idle (runtime/proc.go, sysmon and
+// retake). It does not know the order of requests: the mean wait is right, its
+// distribution is not.
+type Sched struct {
+	CPUs    float64 // of the machine
+	Quota   float64 // cores; 0 = none
+	Period  float64 // of the quota, in seconds; 0 = 0.1
+	Rate    float64 // requests a second
+	CPU     float64 // seconds of CPU for each
+	Call    float64 // seconds that each then blocks in a system call; 0 = none
+	Burst   float64 // all requests of so many seconds come at once; 0 = they are spread
+	Others  float64 // threads of neighbours that always want a CPU
+	GCEvery float64 // seconds between collections; 0 = 2
+	GCWork  float64 // seconds of CPU that each takes, on a quarter of the Ps
+	Doze    float64 // seconds of a stall that puts the monitor to sleep; 0 = only Collapse does
+	Noise   float64 // relative, of arrivals
+	Misread float64 // relative error of each reading of a wait
+
+	At      float64 // simulated seconds
+	Done    float64 // requests served
+	Queue   float64 // requests that have a P or wait for one
+	Asleep  bool    // the monitor
+	Changes int     // of GOMAXPROCS
+	Stall   float64 // the longest time that work was there and got no CPU, in seconds
+
+	procs   int
+	calls   float64 // requests in system calls
+	gcLeft  float64 // CPU seconds of the collection under way
+	nextGC  float64
+	budget  float64 // CPU seconds left in this period
+	edge    float64 // when the period ends
+	refused bool    // the period ran into the quota
+	stalled float64 // seconds without CPU until now
+	paused  float64 // until when the world is stopped
+	due     float64 // arrivals gathered for the next burst
+	nextAt  float64 // when that is
+
+	c          adapt.CPU
+	ages       float64 // how long those who wait have waited, together
+	goWait     float64 // the truth; what is read has errors
+	kernelWait float64
+	readGo     float64 // of the truth, what was read
+	readKernel float64
+	busy, idle float64 // seconds of Ps
+	rng        *rand.Rand
+}
+
+// NewSched is a machine of two CPUs with one P and nothing to do.
+func NewSched(seed uint64) *Sched {
+	return &Sched{CPUs: 2, procs: 1, rng: rand.New(rand.NewPCG(seed, 7))}
+}
+
+// SetProcs sets GOMAXPROCS, which stops the world for up to 20 ms. It leaves it
+// alone for 0 and for the number it has.
+func (m *Sched) SetProcs(n int) {
+	if n > 0 && n != m.procs {
+		m.procs = n
+		m.Changes++
+		m.paused = m.At + 0.02*m.rng.Float64()
+	}
+}
+
+// Procs is GOMAXPROCS.
+func (m *Sched) Procs() int { return m.procs }
+
+// Collapse puts the runtime's monitor to sleep.
+func (m *Sched) Collapse() { m.Asleep = true }
+
+// Run lets seconds pass.
+func (m *Sched) Run(seconds float64) {
+	for end := m.At + seconds - Tick/2; m.At < end; {
+		m.step()
+	}
+}
+
+// Sample is what the program reads of itself now.
+func (m *Sched) Sample() adapt.CPU {
+	m.c.At, m.c.Procs, m.c.Quota, m.c.Cores = m.At, m.procs, m.Quota, m.CPUs
+	if m.Quota > 0 {
+		m.c.Cores = min(m.Quota, m.CPUs)
+	}
+	m.c.GoWait += m.misread(m.goWait - m.readGo)
+	m.c.KernelWait += m.misread(m.kernelWait - m.readKernel)
+	m.readGo, m.readKernel = m.goWait, m.kernelWait
+	c := m.c
+	if m.Quota <= 0 {
+		c.Periods, c.Throttled = -1, -1
+	}
+	return c
+}
+
+func (m *Sched) misread(v float64) float64 {
+	if m.Misread == 0 {
+		return v
+	}
+	return v * max(0, 1+m.Misread*m.rng.NormFloat64())
+}
+
+func (m *Sched) step() {
+	m.At += Tick
+	m.arrive()
+	m.collect()
+	m.tick()
+	p := float64(m.procs)
+	free := p
+	if m.Asleep {
+		free = max(0, p-m.calls)
+	}
+	// threads is how many want a CPU, speed what share of one each gets, cpu what
+	// all of them do in this step.
+	marking := 0.0
+	if m.gcLeft > 0 {
+		marking = max(1, p/4)
+	}
+	threads := min(free, m.Queue+marking)
+	speed := min(1, m.CPUs/max(threads+m.Others, 1e-9))
+	if m.At < m.paused || m.Quota > 0 && m.budget <= 0 {
+		speed = 0
+	}
+	work := m.Queue * m.CPU
+	if m.Asleep {
+		work = min(work, free*m.CPU) // each goes into a call with the request it has
+	}
+	cpu := min(threads*speed*Tick, work+m.gcLeft)
+	have := threads // Ps that run or wait for a CPU
+	if speed > 0 {
+		have = cpu / (speed * Tick)
+	}
+	m.ages += max(0, m.Queue-have) * Tick
+	m.kernelWait += have * (1 - speed) * Tick
+	m.serve(cpu, work)
+	m.spend(cpu, threads)
+
+	held := 0.0
+	if m.Asleep {
+		held = min(m.calls, p-have)
+	}
+	m.busy += (have + held) * Tick
+	m.idle += (p - have - held) * Tick
+	m.monitor(p)
+}
+
+// arrive lets requests come.
+func (m *Sched) arrive() {
+	n := m.Rate * Tick
+	if m.Noise > 0 {
+		n *= max(0, 1+m.Noise*m.rng.NormFloat64())
+	}
+	if m.Burst > 0 {
+		m.due += n
+		if n = 0; m.At >= m.nextAt {
+			n, m.due, m.nextAt = m.due, 0, m.At+m.Burst
+		}
+	}
+	m.Queue += n
+}
+
+// collect begins collections, with which the classes of CPU time advance.
+func (m *Sched) collect() {
+	if m.At < m.nextGC {
+		return
+	}
+	m.nextGC = m.At + 2
+	if m.GCEvery > 0 {
+		m.nextGC = m.At + m.GCEvery
+	}
+	m.gcLeft += m.GCWork
+	m.c.Busy, m.c.Idle = m.busy, m.idle
+}
+
+// tick begins a period of the quota when it is time.
+func (m *Sched) tick() {
+	if m.At < m.edge {
+		return
+	}
+	period := 0.1
+	if m.Period > 0 {
+		period = m.Period
+	}
+	if m.edge > 0 && m.Quota > 0 {
+		m.c.Periods++
+		if m.refused {
+			m.c.Throttled++
+		}
+	}
+	m.refused = false
+	m.budget = m.Quota*period + min(0, m.budget) // what the last step overran is owed
+	m.edge += period
+	if m.edge < m.At {
+		m.edge = m.At + period
+	}
+}
+
+// serve turns CPU time into requests that go on: collections take their share
+// of it first, up to a quarter where both want it.
+func (m *Sched) serve(cpu, work float64) {
+	gc := min(m.gcLeft, max(cpu/4, cpu-work))
+	m.gcLeft -= gc
+	m.c.GC += gc
+	ended := min(m.calls, m.calls*Tick/max(m.Call, Tick))
+	m.calls -= ended
+	m.Done += ended
+	through := m.Queue
+	if m.CPU > 0 {
+		through = min(m.Queue, (cpu-gc)/m.CPU)
+	}
+	// A wait is counted when it ends, as the runtime does. The oldest of a queue
+	// that is served in order is twice as old as the mean.
+	waited := m.ages
+	if m.Queue > 0 {
+		waited = min(waited, 2*waited*through/m.Queue)
+	}
+	m.ages -= waited
+	m.goWait += waited
+	m.c.Wakeups += through
+	m.Queue -= through
+	if m.Call > 0 {
+		m.calls += through
+	} else {
+		m.Done += through
+	}
+}
+
+// spend books CPU time, and notes stalls.
+func (m *Sched) spend(cpu, threads float64) {
+	m.c.Used += cpu
+	m.budget -= cpu
+	if m.Quota > 0 && m.budget <= 0 && threads > 0 {
+		m.refused = true
+	}
+	if threads > 0 && cpu == 0 {
+		m.stalled += Tick
+		m.Stall = max(m.Stall, m.stalled)
+	} else {
+		m.stalled = 0
+	}
+}
+
+// monitor lets the runtime's monitor fall asleep and wake.
+func (m *Sched) monitor(p float64) {
+	switch {
+	case m.Asleep:
+		m.Asleep = m.Queue >= 0.5 || m.calls > p-0.5
+	case m.Doze > 0 && m.Call > 0 && m.stalled >= m.Doze && m.Queue > p:
+		m.Asleep = true
+	}
+}
