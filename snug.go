@@ -25,6 +25,7 @@ import (
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/internal/watch"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -158,7 +159,7 @@ type Reason struct {
 }
 
 // Text is the setting's reason in one sentence.
-func (s Setting) Text() string { return plan.Text(plan.Reason(s.Reason), s.Value) }
+func (s Setting) Text() string { return watch.Text(plan.Reason(s.Reason), s.Value) }
 
 // Fit reads the container's limits, decides, and sets the knobs that nobody
 // else has set. It returns what it decided and a function that restores every

@@ -35,15 +35,15 @@ type MemorySample struct {
 
 // The codes of a MemoryDecision: what decided its Limit.
 const (
-	MemoryNoLimit     = "no-limit"     // there is no memory limit, or it is unknown
-	MemoryTooSmall    = "too-small"    // the memory limit is below MinMemory
-	MemoryUnknown     = "unknown"      // a reading failed: the last value stays
-	MemoryStatic      = "static"       // before the first collection: all but the reserve and the margin
-	MemoryMeasured    = "measured"     // what other memory, the reserve and the margin leave
-	MemoryReserve     = "reserve"      // the live heap needs a part of the reserve
-	MemoryCap         = "cap"          // the most without the guard
-	MemoryGuardOOM    = "guard-oom"    // the live heap needs more than is safe, and gets it
-	MemoryGuardThrash = "guard-thrash" // the live heap needs more than is safe, and gets what is left
+	MemoryNoLimit     = "no-limit"        // there is no memory limit, or it is unknown
+	MemoryTooSmall    = "limit-too-small" // the memory limit is below MinMemory
+	MemoryUnknown     = "unknown"         // a reading failed: the last value stays
+	MemoryStatic      = "memory-static"   // before the first collection: all but the reserve and the margin
+	MemoryMeasured    = "memory-measured" // what other memory, the reserve and the margin leave
+	MemoryReserve     = "memory-reserve"  // the live heap needs a part of the reserve
+	MemoryCap         = "memory-cap"      // the most without the guard
+	MemoryGuardOOM    = "guard-oom"       // the live heap needs more than is safe, and gets it
+	MemoryGuardThrash = "guard-thrash"    // the live heap needs more than is safe, and gets what is left
 )
 
 // Constants of the law, in bytes, seconds, percent and shares of the limit.

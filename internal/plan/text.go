@@ -143,6 +143,18 @@ func Want(name string) string {
 		return "a size as 512MiB, 512Mi, 1.5G or bytes, below 8 EiB"
 	case "SNUG_GOMEMLIMIT", "Options.GOMEMLIMIT":
 		return "400MiB, 90%, 99%-100MiB or off"
+	case "SNUG_WATCH":
+		return "0 or 1"
+	case "SNUG_ADAPT":
+		return "none, or some of memory,gc,cpu"
+	case "SNUG_POLL":
+		return "a time from 10ms to 1h"
+	case "SNUG_MEMORY_RESERVE":
+		return "a share of the memory limit from 1% to 50%"
+	case "SNUG_AT_LIMIT":
+		return "oom or thrash"
+	case "SNUG_GC":
+		return "headroom or cost, or with a number as headroom:6 and cost:5%"
 	case "GOMEMLIMIT":
 		return "400MiB, 1GiB, bytes or off, as Go does: other units end Go programs before main"
 	case "GOGC":
