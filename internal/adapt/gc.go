@@ -78,9 +78,10 @@ const (
 	gcTimes, gcKnee = 4, 8
 	gcShare         = 0.05
 
-	gcPart    = 0.25 // of the limit: Headroom's extra heap at most
-	gcPlanned = 0.80 // of the limit: what the plan may fill; pacing overshoots by up to a tenth
-	gcUnder   = 0.95 // of what GOMEMLIMIT leaves: the scavenger begins to work there (runtime/mgcscavenge.go)
+	gcPart     = 0.25 // of the limit: the extra heap at most where no GOMEMLIMIT bounds it
+	gcHeldPart = 0.35 // of the limit: that of Headroom where one does
+	gcPlanned  = 0.80 // of the limit: what the plan may fill; pacing overshoots by up to a tenth
+	gcUnder    = 0.95 // of what GOMEMLIMIT leaves: the scavenger begins to work there (runtime/mgcscavenge.go)
 
 	// Without a GOMEMLIMIT nothing but the next look bounds the goal of a live
 	// heap that has grown: by gcJump of the limit it may, within gcPeak.
@@ -118,11 +119,11 @@ const (
 // heapMinimum included.
 //
 //	room     = 0.8 limit - (non-Go + Go's non-heap + live), and under 0.95 of what GOMEMLIMIT leaves
-//	Headroom:  E = min(max(Times live, small), limit/4, room)
+//	Headroom:  E = min(max(Times live, small), 0.35 limit, room)
 //	Cost:      GOGC times share/Share once a window, E at most min(max(8 live, small), room)
 //
 // Garbage is in none of these, so that what the law does is not what it sees,
-// and the room falls with the slack byte for byte. Above limit/4 it goes only
+// and the room falls with the slack byte for byte. Above limit/4 E goes only
 // where a GOMEMLIMIT within the limit bounds what happens until the next look.
 //
 // A smaller GOGC is set at once; a larger one after it was wanted for 10 s
@@ -236,8 +237,11 @@ func (s *GCState) most(x *GCSample, p *GCPolicy) (gogc float64, capped bool) {
 	had = max(had*roots, had*gcHeapMinimum-live)
 	s.next = gogcFor(had+(room-had)*gcTake, live, roots)
 	extra := min(asked, room)
-	if p.Mode == Headroom || !held {
+	switch {
+	case !held:
 		extra = min(extra, gcPart*s.limit)
+	case p.Mode == Headroom:
+		extra = min(extra, gcHeldPart*s.limit)
 	}
 	if extra <= 0 {
 		return 0, true

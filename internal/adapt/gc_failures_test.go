@@ -31,8 +31,8 @@ func TestNotGctunerGarbageCountsAsLive(t *testing.T) {
 			}
 		}
 	}
-	if late != 0 || p.gogc != 256 {
-		t.Errorf("GOGC %d, changed %d times while only garbage moved; want 256, a quarter of the limit", p.gogc, late)
+	if late != 0 || p.gogc != 358 {
+		t.Errorf("GOGC %d, changed %d times while only garbage moved; want 358, 0.35 of the limit", p.gogc, late)
 	}
 }
 
