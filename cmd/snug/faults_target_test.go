@@ -6,7 +6,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -110,6 +113,31 @@ func testPorts(t *testing.T, l *faultLab) {
 	})
 }
 
+// testReported: variables reach a batch, and what it prints is kept.
+func testReported(t *testing.T, l *faultLab) {
+	dir := filepath.Join(t.TempDir(), "said")
+	args := []string{"bench", "--cpus", "1", "--memory", "48MiB", "--rounds", "2", "--gomaxprocs", "default", "--set", "MODE=fast,PARTS=a,b",
+		"--metric", "letters", "--stdout", dir, "--json", "--", l.faulty}
+	for _, how := range []string{"tells", "eats"} {
+		d := benchDocument(t, l.start(t, "", append(args, how)...).wait(t))
+		for _, c := range d.Cells {
+			want := 0.0
+			if c.Vars != "" {
+				want = 4
+			}
+			if got, ok := c.Reported["letters"]; how == "tells" && (got != want || !ok) || how == "eats" && ok {
+				t.Errorf("%s, %q: letters %v", how, c.Vars, c.Reported)
+			}
+			for _, r := range c.Rounds {
+				text, err := os.ReadFile(filepath.Join(dir, r.Stdout))
+				if err != nil || !strings.Contains(string(text), fmt.Sprintf(`{"letters":%g`, want)) || r.Reported["letters"] != want {
+					t.Errorf("%s, %q, round %d: %v, %q", how, c.Vars, r.Round, err, text)
+				}
+			}
+		}
+	}
+}
+
 // testMemory: a program that runs out of memory is a result.
 func testMemory(t *testing.T, l *faultLab) {
 	at := address(t)
@@ -149,6 +177,9 @@ func testMemory(t *testing.T, l *faultLab) {
 					r := c.Rounds[0]
 					if r.OOMKills == nil || *r.OOMKills == 0 || !strings.HasPrefix(r.Exit, "killed for want of memory") {
 						t.Errorf("%s: exit %q, OOM kills %v", c.GOMAXPROCS, r.Exit, r.OOMKills)
+					}
+					if c.Killed == nil || c.Killed.Rounds != len(c.Rounds) || c.Killed.Ratio.High != 1 {
+						t.Errorf("%s: killed %+v in %d rounds", c.GOMAXPROCS, c.Killed, len(c.Rounds))
 					}
 					if c.CPUPerOp != nil || c.Wall != nil || c.RPS != nil {
 						t.Errorf("%s: figures of a program that was killed: %v %v %v", c.GOMAXPROCS, c.CPUPerOp, c.Wall, c.RPS)

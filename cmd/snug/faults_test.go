@@ -44,6 +44,7 @@ func TestFaults(t *testing.T) {
 		{"target", testFaultyTargets},
 		{"port", testPorts},
 		{"memory", testMemory},
+		{"reported", testReported},
 		{"interrupt", testInterrupts},
 		{"killed", testKilledSnug},
 		{"disk", testFullDisks},

@@ -15,7 +15,7 @@ const (
 	settle = 3
 	// flapping is within how many seconds of growth a shrink says that limits go up
 	// and down; each time the wait doubles, up to slowest.
-	flapping = 60
+	flapping = 10
 	slowest  = 60
 )
 
@@ -38,7 +38,7 @@ func (p *patience) granted(at float64, wish int64) bool {
 	if at-p.since < max(p.wait, settle) {
 		return false
 	}
-	if at-p.grew > 5*flapping {
+	if at-p.grew > 30*flapping {
 		p.wait = settle
 	}
 	p.grew, p.since = at, 0

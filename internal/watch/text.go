@@ -34,6 +34,16 @@ func Text(r plan.Reason, value int64) string {
 		return "as much as the memory limit allows"
 	case adapt.GCBase:
 		return "there is no memory for more"
+	case adapt.GCKeep:
+		return "nothing asks for another"
+	case adapt.GCOff:
+		return "it is off, which somebody had a reason for"
+	case adapt.StarvationSuspected:
+		return "goroutines wait while CPU time is left over; why is being measured"
+	case adapt.StarvationUnsure:
+		return "goroutines wait while CPU time is left over, and why cannot be measured here"
+	case adapt.EscapeYielded:
+		return "somebody else has set it"
 	case adapt.StarvationEscape:
 		return "Ps are held in system calls while the CPU quota is unused; " + strconv.Itoa(int(r.Number)) + " were too few"
 	case adapt.EscapeStays:

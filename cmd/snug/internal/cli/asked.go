@@ -16,8 +16,16 @@ import (
 // minutes are spent on it: a flag that nothing heeds is no help.
 
 // heeded refuses flags that are about requests where snug is not told where to
-// send any.
+// send any, and those about a batch where there is none.
 func (l *lab) heeded() error {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"--metric", len(l.metrics) > 0}, {"--stdout", l.stdout != ""}} {
+		if f.given && (len(l.cmd) == 0 || len(l.urls) > 0) {
+			return usage("no batch that prints anything, "+f.name, "name a program that does its work and ends after --, without --url")
+		}
+	}
 	if len(l.urls) > 0 {
 		return nil
 	}
@@ -87,7 +95,12 @@ func (b *bench) replicable() error {
 func (s *sweep) possible(c *choice) error {
 	for _, memory := range orOne(s.memory, 0) {
 		for _, m := range s.memlimit {
-			if _, err := memoryLimit(m, c.memory(memory)); err != nil {
+			if _, err := memoryLimit(m, c.memory(memory), "--gomemlimit"); err != nil {
+				return err
+			}
+		}
+		for _, set := range s.sets {
+			if _, err := memoryLimit(set.memory, c.memory(memory), "--set GOMEMLIMIT"); err != nil {
 				return err
 			}
 		}

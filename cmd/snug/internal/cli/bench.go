@@ -24,9 +24,10 @@ func newBench(u *ui) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [LIMITS] [KNOBS] [LOAD] [--url URL] [-- CMD [ARG...]]",
 		Short: "Compare settings of Go in a real container, with honest statistics",
-		Long: `Run a program under several settings of GOMAXPROCS, GOGC and GOMEMLIMIT, each
-run a fresh process in a fresh cgroup, in rounds of shuffled order, and say what
-is better, what is worse, and what could not be shown.
+		Long: `Run a program under several settings of GOMAXPROCS, GOGC and GOMEMLIMIT, or of
+any variables (--set), each run a fresh process in a fresh cgroup, in rounds of
+shuffled order, and say what is better, what is worse, and what could not be
+shown.
 
 Alone it takes about a minute: a built-in HTTP service with 1 CPU under Go's
 default, snug's value, 1 and 8. --full adds open-loop loads and latency
@@ -35,6 +36,10 @@ percentiles, in about 15 minutes.
 --url with a command after -- starts that service in the cgroup and loads it; a
 command without --url is a batch job, and its duration is compared. --url alone
 loads a service that runs already: nothing is confined and no knob is set.
+
+A batch that is killed for want of memory is a result of its setting: how many
+of its rounds were is told with an exact interval. Numbers that a batch prints
+in its last line, a JSON object, are kept with each run; --metric shows them.
 
 Loads: saturated (closed loop, as fast as it goes), 80% (open loop, of what the
 default setting serves when saturated), 800/s (open loop). In an open loop
@@ -56,6 +61,7 @@ when the current setting is worse than the best beyond noise; 130 interrupted.`,
   snug bench --cpus 0.5,1,1.5 --gomaxprocs 1,2,4,8 --html report.html
   snug bench --cpus 1 --load 50%,80% --url http://127.0.0.1:8080/ -- ./server
   snug bench --cpus 2 --memory 512MiB --gogc 50,100,400 -- ./batch input.xml
+  snug bench --set MODE=fast,GOGC=200 --set MODE=small --metric rows_per_second -- ./batch
   snug bench --users 30,50,100 --url http://127.0.0.1:8080/ -- ./server
   snug bench --check --json --url http://127.0.0.1:8080/ -- ./server`,
 		GroupID: groupProve,
@@ -80,6 +86,10 @@ when the current setting is worse than the best beyond noise; 130 interrupted.`,
 		return n, err == nil && n >= 1 && n <= 10_000
 	}, &b.users)
 	b.add(fs)
+	defineList(fs, "metric", "show figures that a batch prints itself, by `NAME` in the last line of JSON", "names of figures", func(text string) (string, bool) {
+		return text, text != ""
+	}, &b.metrics)
+	fs.Var((*textFlag)(&b.stdout), "stdout", "keep what each run of a batch prints, in files of `DIR`")
 	fs.BoolVar(&b.full, "full", false, "also open loops and latency percentiles; about 15 minutes")
 	fs.BoolVar(&b.check, "check", false, "exit with 3 when the current setting is worse than the best")
 	fs.Var((*textFlag)(&b.benchfmt), "benchfmt", "also write the runs to `FILE` in Go's benchmark format, for benchstat")
@@ -339,7 +349,7 @@ func (b *bench) measure(d *experiment.Design) (*finding.Bench, error) {
 
 // next is the one command that leads on.
 func (b *bench) next(doc *finding.Bench) string {
-	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "burst", "replicas", "users", "rounds", "window", "warmup", "seed", "objective", "full"}, target...)
+	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "burst", "replicas", "users", "rounds", "window", "warmup", "seed", "objective", "full", "metric", "stdout"}, target...)
 	late := slices.ContainsFunc(doc.Cells, func(c finding.Cell) bool {
 		return slices.ContainsFunc(c.Rounds, func(r finding.Run) bool { return strings.Contains(r.Invalid, "generator was late") })
 	})

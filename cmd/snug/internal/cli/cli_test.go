@@ -21,6 +21,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/internal/fixture"
 	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/internal/watch"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -175,7 +176,7 @@ func TestEveryCodeHasText(t *testing.T) {
 	for _, e := range parseExplanations(explainText) {
 		from := limits.Source{File: "FILE", Level: "LEVEL", Raw: "RAW"}
 		if strings.Contains(e.Class, "reason") {
-			if text := plan.Text(plan.Reason{Code: e.ID, Number: 3, Source: from}, 2); text == e.ID {
+			if text := watch.Text(plan.Reason{Code: e.ID, Number: 3, Source: from}, 2); text == e.ID {
 				t.Errorf("reason %s has no text", e.ID)
 			}
 		}

@@ -55,6 +55,8 @@ type lab struct {
 	recordFile   string
 	records      bool // --record is for this command
 	html         string
+	metrics      []string
+	stdout       string
 	benchfmt     string // of snug bench
 
 	ctx  context.Context // see interruptible
@@ -158,7 +160,12 @@ func (l *lab) prepare() error {
 	l.runner = &runner.Runner{
 		Self: self, Command: l.cmd, Env: nil,
 		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
-		Probe: probeTime, RealTime: l.realTime, NoLimit: l.noLimit,
+		Probe: probeTime, RealTime: l.realTime, NoLimit: l.noLimit, Stdout: l.stdout,
+	}
+	if l.stdout != "" {
+		if err := os.MkdirAll(l.stdout, 0o755); err != nil {
+			return failed("cannot keep what the runs print, "+err.Error(), "--stdout wants a directory that can be written")
+		}
 	}
 	l.runner.Long = sync.OnceFunc(func() {
 		l.ui.note("note: %s has been running for %g s; if it is a service, give its address: --url http://127.0.0.1:PORT/", l.cmd[0], runner.LongRun.Seconds())
@@ -248,7 +255,7 @@ func (l *lab) setup(started time.Time) finding.Setup {
 		Version: build().Version, Started: started.UTC(), Command: append([]string{}, l.cmd...),
 		URL: l.addresses(), Seed: l.seed, Rounds: l.rounds, Program: l.program, Probe: l.probe().Seconds(),
 		WarmUp: l.warmUp.Seconds(), Window: l.window.Seconds(), NoLimit: l.noLimit,
-		Objective: l.objective, Machine: l.machine, Capacities: []finding.Capacity{},
+		Objective: l.objective, Metrics: l.metrics, Machine: l.machine, Capacities: []finding.Capacity{},
 	}
 	if len(l.urls) > 0 || len(l.cmd) == 0 {
 		q := &l.runner.Request

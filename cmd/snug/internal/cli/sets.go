@@ -12,42 +12,75 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
+// setting is one value of --set. What is a share of the memory limit has no text
+// in knobs before that is known.
+type setting struct {
+	knobs  finding.Knobs
+	memory plan.Memory // GOMEMLIMIT; the zero value leaves it unset
+}
+
 // addSets defines --set: one setting of several variables, where --gomaxprocs,
 // --gogc and --gomemlimit together would try every combination.
 func (s *sweep) addSets(fs *pflag.FlagSet) {
 	fs.Var(&parsedFlag{set: func(text string) error {
-		k, ok := parseSet(text)
+		one, ok := parseSet(text)
 		if !ok {
-			return errors.New("variables of Go and their values, as GOGC=off,GOMEMLIMIT=124MiB")
+			return errors.New("variables and their values, as GOGC=off,GOMEMLIMIT=90% or MODE=fast,GOGC=200")
 		}
-		s.sets = append(s.sets, k)
+		s.sets = append(s.sets, one)
 		return nil
-	}}, "set", "compare one `SETTING` of several variables, as GOGC=off,GOMEMLIMIT=124MiB; repeatable")
+	}}, "set", "compare one `SETTING` of several variables, Go's or any, as MODE=fast,GOMEMLIMIT=90%; repeatable")
 }
 
-func parseSet(text string) (k finding.Knobs, ok bool) {
+// parseSet reads NAME=VALUE,NAME=VALUE, or with blanks between. What has no name
+// belongs to the value before: PARTS=memory,gc is one variable, and
+// so is GODEBUG=a=1,b=2.
+func parseSet(text string) (one setting, ok bool) {
+	var entries, others []string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
-		name, value, _ := strings.Cut(part, "=")
+		name, _, named := strings.Cut(part, "=")
+		debug := len(entries) > 0 && strings.HasPrefix(entries[len(entries)-1], "GODEBUG=")
+		switch {
+		case named && variableName(name) && !(debug && strings.ToUpper(name) != name):
+			entries = append(entries, part)
+		case len(entries) == 0:
+			return setting{}, false
+		default:
+			entries[len(entries)-1] += "," + part
+		}
+	}
+	for _, e := range entries {
+		name, value, _ := strings.Cut(e, "=")
+		ok := true
 		switch name {
 		case "GOMAXPROCS":
 			_, ok = plan.ParseProcs(value)
-			k.GOMAXPROCS = value
+			one.knobs.GOMAXPROCS = value
 		case "GOGC":
 			_, ok = parseGOGC(value)
-			k.GOGC = value
+			one.knobs.GOGC = value
 		case "GOMEMLIMIT":
-			var m plan.Memory
-			if m, ok = plan.ParseMemory(value); ok && m.Percent == 0 {
-				k.GOMEMLIMIT, _ = memoryLimit(m, 0)
-			} else {
-				ok = false
-			}
+			one.memory, ok = plan.ParseMemory(value)
 		default:
-			ok = false
+			// What only looks like one of Go's three would be measured as if it were.
+			ok = value != "" && !strings.HasPrefix(name, "GOM") && !strings.HasPrefix(name, "GOGC")
+			others = append(others, e)
 		}
 		if !ok {
-			return finding.Knobs{}, false
+			return setting{}, false
 		}
 	}
-	return k, k != finding.Knobs{}
+	one.knobs.Vars = finding.NewVars(others)
+	return one, one != setting{}
+}
+
+// variableName reports whether a text can be that of a variable in a shell.
+func variableName(name string) bool {
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
 }

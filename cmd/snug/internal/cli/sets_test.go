@@ -6,24 +6,32 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/internal/plan"
 )
 
 func TestParseSet(t *testing.T) {
-	for text, want := range map[string]finding.Knobs{
-		"GOGC=off,GOMEMLIMIT=124MiB":          {GOGC: "off", GOMEMLIMIT: "124MiB"},
-		"GOMAXPROCS=2 GOGC=400":               {GOMAXPROCS: "2", GOGC: "400"},
-		"GOMEMLIMIT=1G":                       {GOMEMLIMIT: "1000000000B"},
+	for text, want := range map[string]setting{
+		"GOGC=off,GOMEMLIMIT=124MiB":              {finding.Knobs{GOGC: "off"}, plan.Memory{Bytes: 124 << 20}},
+		"GOMAXPROCS=2 GOGC=400":                   {finding.Knobs{GOMAXPROCS: "2", GOGC: "400"}, plan.Memory{}},
+		"GOMEMLIMIT=1G":                           {finding.Knobs{}, plan.Memory{Bytes: 1_000_000_000}},
+		"GOMEMLIMIT=90%":                          {finding.Knobs{}, plan.Memory{Percent: 90}},
+		"MODE=fast":                               {finding.Knobs{Vars: "MODE=fast"}, plan.Memory{}},
+		"MODE=fast,GOGC=200,A=1":                  {finding.Knobs{GOGC: "200", Vars: "A=1\x00MODE=fast"}, plan.Memory{}},
+		"PARTS=memory,gc,cpu,GOGC=50":             {finding.Knobs{GOGC: "50", Vars: "PARTS=memory,gc,cpu"}, plan.Memory{}},
+		"GODEBUG=madvdontneed=0,gcstoptheworld=1": {finding.Knobs{Vars: "GODEBUG=madvdontneed=0,gcstoptheworld=1"}, plan.Memory{}},
 		"":                                    {},
 		"GOGC":                                {},
 		"GOGC=0":                              {},
 		"GOMAXPROCS=0":                        {},
-		"GOMEMLIMIT=90%":                      {},
-		"GODEBUG=gctrace=1":                   {},
-		"GOGC=100,PATH=/bin":                  {},
+		"GOMEMLIMT=124MiB":                    {},
+		"MODE=":                               {},
+		"fast,MODE=fast":                      {},
+		"2X=1":                                {},
 		"GOMAXPROCS=default,GOMEMLIMIT=64MiB": {},
 	} {
-		if got, ok := parseSet(text); got != want || ok != (want != finding.Knobs{}) {
-			t.Errorf("%q: %+v, %v; want %+v", text, got, ok, want)
+		got, ok := parseSet(text)
+		if got != want || ok != (want != setting{}) {
+			t.Errorf("--set %q: %+v, %t, want %+v", text, got, ok, want)
 		}
 	}
 }

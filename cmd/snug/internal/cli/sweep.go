@@ -31,7 +31,7 @@ type sweep struct {
 	procs     []string // "" is unset
 	gogc      []string
 	memlimit  []plan.Memory
-	sets      []finding.Knobs // beside all combinations of the three above
+	sets      []setting // beside all combinations of the three above
 	loads     []string
 	replicas  []int
 }
@@ -272,9 +272,16 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 			add(strconv.Itoa(n)+" replicas", several)
 		}
 	}
-	for _, k := range s.sets {
+	for _, set := range s.sets {
 		one := at
-		one.Knobs = k
+		one.Knobs = set.knobs
+		if set.memory != (plan.Memory{}) {
+			limit, err := memoryLimit(set.memory, c.memory(at.Memory), "--set GOMEMLIMIT")
+			if err != nil {
+				return nil, err
+			}
+			one.GOMEMLIMIT = limit
+		}
 		add("", one)
 	}
 	for _, b := range orOne(s.burst, burst{}) {
@@ -282,7 +289,7 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 			for _, g := range orOne(s.gogc, "") {
 				for _, m := range orOne(s.memlimit, plan.Memory{}) {
 					a := at
-					limit, err := memoryLimit(m, c.memory(at.Memory))
+					limit, err := memoryLimit(m, c.memory(at.Memory), "--gomemlimit")
 					if err != nil {
 						return nil, err
 					}
@@ -298,8 +305,9 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 	return arms, nil
 }
 
-// memoryLimit writes a GOMEMLIMIT as Go reads it; "" is unset.
-func memoryLimit(m plan.Memory, limit int64) (string, error) {
+// memoryLimit writes a GOMEMLIMIT as Go reads it; "" is unset. flag is what asked
+// for it.
+func memoryLimit(m plan.Memory, limit int64, flag string) (string, error) {
 	if m == (plan.Memory{}) {
 		return "", nil
 	}
@@ -312,9 +320,9 @@ func memoryLimit(m plan.Memory, limit int64) (string, error) {
 		return "off", nil
 	case n <= 0:
 		if m.Percent > 0 && limit > 0 {
-			return "", usage("nothing is left of "+plan.Bytes(limit)+", --gomemlimit", "take off less, or give more --memory")
+			return "", usage("nothing is left of "+plan.Bytes(limit)+", "+flag, "take off less, or give more --memory")
 		}
-		return "", usage("percent of no limit, --gomemlimit", "say of what: --memory SIZE")
+		return "", usage("percent of no limit, "+flag, "say of what: --memory SIZE")
 	}
 	return goBytes(n), nil
 }

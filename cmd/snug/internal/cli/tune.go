@@ -210,7 +210,7 @@ func (t *tune) complete(in *search.Input) error {
 		memory = in.Memory
 	}
 	for _, m := range s.memlimit {
-		text, err := memoryLimit(m, memory)
+		text, err := memoryLimit(m, memory, "--gomemlimit")
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,9 @@ func cell(a Arm, all []finding.Run, seed uint64) finding.Cell {
 			c.OOMKills = new(*r.OOMKills + or(c.OOMKills))
 		}
 	}
+	c.Killed = s.killed()
 	c.ErrorRate = errorRatio(s.runs)
+	c.Reported = s.reported()
 	c.Stall = stalls(s.runs)
 	c.Latency, c.P999 = s.pooled(seed)
 	return c
@@ -122,6 +124,49 @@ func (s summary) median(name string, of func(finding.Run) *float64) *float64 {
 		s.intervals[name] = finding.Interval(iv)
 	}
 	return &m
+}
+
+// killed counts the runs in which a process was killed for want of memory; nil
+// where the kernel did not say.
+func (s summary) killed() *finding.Killed {
+	var k finding.Killed
+	for _, r := range s.runs {
+		if r.OOMKills != nil {
+			k.Of++
+		}
+		if killed(r) {
+			k.Rounds++
+		}
+	}
+	if k.Of == 0 {
+		return nil
+	}
+	k.Ratio = finding.Interval(stats.ProportionInterval(k.Rounds, k.Of, confidence))
+	return &k
+}
+
+// reported are the medians of what the program said of itself, nil if it did not.
+// A run that was killed said nothing, or something of a moment.
+func (s summary) reported() map[string]float64 {
+	var out map[string]float64
+	for _, r := range s.runs {
+		for name := range r.Reported {
+			if _, seen := out[name]; seen || killed(r) {
+				continue
+			}
+			m := s.median("reported."+name, func(r finding.Run) *float64 {
+				if v, ok := r.Reported[name]; ok && !killed(r) {
+					return &v
+				}
+				return nil
+			})
+			if out == nil {
+				out = map[string]float64{}
+			}
+			out[name] = *m
+		}
+	}
+	return out
 }
 
 // pooled is the latency of all runs together, and its P99.9 where enough samples

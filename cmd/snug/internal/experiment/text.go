@@ -39,6 +39,7 @@ func settingText(a finding.Arm) string {
 			parts = append(parts, v.name+"="+v.value)
 		}
 	}
+	parts = append(parts, a.Vars.List()...)
 	if a.Burst > 0 {
 		parts = append(parts, "burst "+number(float64(a.Burst)/1000)+" ms")
 	}

@@ -33,6 +33,7 @@ type Setup struct {
 	Repeated  int       `json:"repeated"` // runs that were invalid and done again
 	Excluded  int       `json:"excluded"` // invalid runs that no repetition replaced
 	Objective string    `json:"objective"`
+	Metrics   []string  `json:"metrics,omitempty"` // of Reported, to be shown
 	Machine   Machine   `json:"machine"`
 	// Program is the SHA-256 of the program's file, in hex; "" when it was not read.
 	Program string `json:"program_sha256"`
@@ -93,11 +94,12 @@ type Arm struct {
 	Load string `json:"load"`
 }
 
-// Knobs are the values of Go's variables; the empty string leaves one unset.
+// Knobs are the values of variables; the empty string leaves one unset.
 type Knobs struct {
 	GOMAXPROCS string `json:"gomaxprocs"` // "2"
 	GOGC       string `json:"gogc"`       // "100", "off"
 	GOMEMLIMIT string `json:"gomemlimit"` // "124MiB", as Go reads it
+	Vars       Vars   `json:"env"`        // any others
 }
 
 // Cell is what was found for one arm: medians over its valid rounds. null is
@@ -125,12 +127,26 @@ type Cell struct {
 	Peak      *int64   `json:"memory_peak_bytes"`
 	ErrorRate *float64 `json:"error_ratio"`
 	OOMKills  *uint64  `json:"oom_kills"`
-	Stall     *Stall   `json:"stall"`
+	// Killed is in how many rounds a process was killed for want of memory.
+	Killed *Killed `json:"killed"`
+	Stall  *Stall  `json:"stall"`
+	// Reported are medians of what the program said of itself, see Run; their
+	// intervals have the names "reported.NAME".
+	Reported map[string]float64 `json:"reported,omitempty"`
 	// Intervals are exact order-statistic intervals of the medians above, by
 	// field name; one is absent where there are too few rounds for it.
 	Intervals map[string]Interval `json:"intervals"`
 	// Latency is the distribution of all valid rounds together.
 	Latency *Histogram `json:"latency"`
+}
+
+// Killed counts the rounds of a cell that ended with a kill for want of memory, of
+// those that count and of which it is known.
+type Killed struct {
+	Rounds int `json:"rounds"`
+	Of     int `json:"of"`
+	// Ratio is the exact interval (Clopper and Pearson) of the probability of it.
+	Ratio Interval `json:"ratio_interval"`
 }
 
 // Interval is a confidence interval. Confidence is what it really has.
@@ -209,6 +225,11 @@ type Run struct {
 	Counts map[string]int64 `json:"counts,omitempty"`
 	// Exit is how the program ended: "" when snug ended it as planned.
 	Exit string `json:"exit"`
+	// Reported are the numbers of the last line of a batch's stdout that is a JSON
+	// object.
+	Reported map[string]float64 `json:"reported,omitempty"`
+	// Stdout is the file that has all of a batch's stdout, where it was kept.
+	Stdout string `json:"stdout,omitempty"`
 }
 
 // Generator is how the load generator did in one run.

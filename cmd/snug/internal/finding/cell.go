@@ -19,6 +19,7 @@ type armJSON struct {
 	GOMAXPROCS knob     `json:"gomaxprocs"`
 	GOGC       knob     `json:"gogc"`
 	GOMEMLIMIT knob     `json:"gomemlimit"`
+	Vars       Vars     `json:"env"`
 	Load       string   `json:"load"`
 }
 
@@ -83,7 +84,7 @@ type cellJSON struct {
 func (c Cell) MarshalJSON() ([]byte, error) {
 	return json.Marshal(cellJSON{armJSON{
 		c.Workload, orNull(c.Quota), orNull(c.Burst), orNull(c.Memory), orNull(c.Replicas),
-		knob(c.GOMAXPROCS), knob(c.GOGC), knob(c.GOMEMLIMIT), c.Load,
+		knob(c.GOMAXPROCS), knob(c.GOGC), knob(c.GOMEMLIMIT), c.Vars, c.Load,
 	}, plainCell(c)})
 }
 
@@ -97,7 +98,7 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 	a := both.armJSON
 	c.Arm = Arm{
 		Workload: a.Workload, Quota: orZero(a.Quota), Burst: orZero(a.Burst), Memory: orZero(a.Memory), Replicas: orZero(a.Replicas),
-		Knobs: Knobs{string(a.GOMAXPROCS), string(a.GOGC), string(a.GOMEMLIMIT)}, Load: a.Load,
+		Knobs: Knobs{string(a.GOMAXPROCS), string(a.GOGC), string(a.GOMEMLIMIT), a.Vars}, Load: a.Load,
 	}
 	return nil
 }

@@ -16,11 +16,11 @@ func TestCellJSON(t *testing.T) {
 		want string
 	}{
 		{"all defaults", Arm{Workload: "http", Quota: 1, Load: "saturated"},
-			`{"workload":"http","quota_cores":1,"burst_micros":null,"memory_bytes":null,"replicas":null,"gomaxprocs":null,"gogc":null,"gomemlimit":null,"load":"saturated","labels":["default"],`},
-		{"everything", Arm{"http", 0.5, 50000, 1 << 20, 5, Knobs{"2", "400", "124MiB"}, "80%"},
-			`{"workload":"http","quota_cores":0.5,"burst_micros":50000,"memory_bytes":1048576,"replicas":5,"gomaxprocs":2,"gogc":400,"gomemlimit":"124MiB","load":"80%","labels":["default"],`},
+			`{"workload":"http","quota_cores":1,"burst_micros":null,"memory_bytes":null,"replicas":null,"gomaxprocs":null,"gogc":null,"gomemlimit":null,"env":null,"load":"saturated","labels":["default"],`},
+		{"everything", Arm{"http", 0.5, 50000, 1 << 20, 5, Knobs{"2", "400", "124MiB", NewVars([]string{"B=x=y", "A=", "A=1,2"})}, "80%"},
+			`{"workload":"http","quota_cores":0.5,"burst_micros":50000,"memory_bytes":1048576,"replicas":5,"gomaxprocs":2,"gogc":400,"gomemlimit":"124MiB","env":{"A":"1,2","B":"x=y"},"load":"80%","labels":["default"],`},
 		{"a word", Arm{Workload: "command", Knobs: Knobs{GOGC: "off"}, Load: "batch"},
-			`{"workload":"command","quota_cores":null,"burst_micros":null,"memory_bytes":null,"replicas":null,"gomaxprocs":null,"gogc":"off","gomemlimit":null,"load":"batch","labels":["default"],`},
+			`{"workload":"command","quota_cores":null,"burst_micros":null,"memory_bytes":null,"replicas":null,"gomaxprocs":null,"gogc":"off","gomemlimit":null,"env":null,"load":"batch","labels":["default"],`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -37,6 +37,12 @@ func TestCellJSON(t *testing.T) {
 				t.Errorf("%v: reads back as %+v", err, back)
 			}
 		})
+	}
+	if v := NewVars([]string{"A=1", "A=2"}); v.List()[0] != "A=2" || len(v.List()) != 1 {
+		t.Errorf("the last of two with one name counts: %q", v)
+	}
+	if got, ok := NewVars([]string{"AB=1", "B="}).Get("B"); got != "" || !ok {
+		t.Errorf("B= is %q, %t", got, ok)
 	}
 	// Documents of before said 0 and "".
 	var old Cell

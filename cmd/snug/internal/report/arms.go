@@ -29,6 +29,9 @@ func knobs(c *finding.Cell) string {
 	add("P", c.GOMAXPROCS)
 	add("GOGC", c.GOGC)
 	add("GOMEMLIMIT", limitText(c.GOMEMLIMIT))
+	for _, v := range c.Vars.List() {
+		set = append(set, Clean(v))
+	}
 	if c.Burst > 0 {
 		add("burst", duration(float64(c.Burst)/1e6))
 	}

@@ -20,7 +20,7 @@ func (p *page) bench(d *finding.Bench) {
 	for i := range parts {
 		s := &parts[i]
 		p.wrap(s.title)
-		g := s.figures(d.Cells)
+		g := s.figures(d.Cells, d.Metrics)
 		if len(parts) == 1 {
 			stallColumns(&g, s, d.Cells)
 		}
@@ -78,8 +78,9 @@ func answer(v *finding.BenchVerdict) string {
 	return "no verdict"
 }
 
-// figures is the table of what was measured.
-func (s *section) figures(cells []finding.Cell) grid {
+// figures is the table of what was measured, and of what the programs said of
+// themselves by these names.
+func (s *section) figures(cells []finding.Cell, names []string) grid {
 	g := s.keys(cells, true)
 	for i := range metrics {
 		m := &metrics[i]
@@ -99,13 +100,10 @@ func (s *section) figures(cells []finding.Cell) grid {
 			g.add(head, column)
 		}
 	}
-	if s.any(cells, func(c *finding.Cell) bool { return c.OOMKills != nil && *c.OOMKills > 0 }) {
-		values := make([]*float64, len(s.cells))
-		for k, i := range s.cells {
-			values[k] = float(cells[i].OOMKills)
-		}
-		g.add("OOM kills", each(values, number))
+	if column, any := s.kills(cells); any {
+		g.add("killed", column)
 	}
+	s.reported(&g, cells, names)
 	return g
 }
 
@@ -121,8 +119,8 @@ func (s *section) shows(cells []finding.Cell, key string) bool {
 		return batch // the collector is what a batch is measured for; a service has GC/s
 	case "memory_peak_bytes":
 		return batch || s.varies(cells)
-	case "error_ratio":
-		return s.any(cells, func(c *finding.Cell) bool { return c.ErrorRate != nil && *c.ErrorRate > 0 })
+	case "error_ratio": // of a batch it is that of its kills
+		return s.any(cells, func(c *finding.Cell) bool { return c.ErrorRate != nil && *c.ErrorRate > 0 && c.Load != "batch" })
 	}
 	return true
 }

@@ -148,6 +148,10 @@ func benchName(c *finding.Cell) string {
 	}
 	part("gogc", c.GOGC)
 	part("gomemlimit", c.GOMEMLIMIT)
+	for _, v := range c.Vars.List() {
+		key, value, _ := strings.Cut(v, "=")
+		part(key, value)
+	}
 	part("load", strings.Replace(c.Load, "/s", "rps", 1))
 	return name
 }

@@ -22,7 +22,7 @@ var documents = []struct {
 	name string
 	doc  finding.Document
 }{
-	{"quick", quick()}, {"full", full()}, {"users", rising()}, {"batch", batch()}, {"tune", searched()},
+	{"quick", quick()}, {"full", full()}, {"users", rising()}, {"batch", batch()}, {"killed", killed()}, {"tune", searched()},
 	{"empty-bench", &finding.Bench{Head: finding.NewHead(finding.KindBench)}},
 	{"empty-tune", &finding.Tune{Head: finding.NewHead(finding.KindTune)}},
 }

@@ -62,7 +62,7 @@ func (p *page) grid(g grid) {
 	used := 0
 	for _, c := range g.columns {
 		most := 60
-		if c.key {
+		if c.key && !confused(c.cells, 36) {
 			most = 36
 		}
 		c.head = short(c.head, most)
@@ -123,6 +123,19 @@ func (p *page) rows(block []col) {
 		}
 		p.line("%s", strings.TrimRight(line.String(), " "))
 	}
+}
+
+// confused reports whether cutting makes different cells the same.
+func confused(cells []string, most int) bool {
+	whole := map[string]string{}
+	for _, s := range cells {
+		cut := short(s, most)
+		if other, ok := whole[cut]; ok && other != s {
+			return true
+		}
+		whole[cut] = s
+	}
+	return false
 }
 
 // short cuts a text that is longer than most.

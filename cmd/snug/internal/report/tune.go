@@ -41,7 +41,7 @@ func (p *page) tune(d *finding.Tune) {
 		p.line("")
 		p.wrap(fmt.Sprintf("the best %d of %s, by the stage they reached; their numbers chose them, so they flatter; %s",
 			len(s.cells), plural(len(d.Cells), "setting"), s.title))
-		p.grid(s.figures(d.Cells))
+		p.grid(s.figures(d.Cells, nil))
 	}
 	if len(d.Effects) > 0 {
 		p.line("")
@@ -53,7 +53,7 @@ func (p *page) tune(d *finding.Tune) {
 		s := newSection(cells, []int{0, 1})
 		p.line("")
 		p.wrap("confirmed on fresh rounds")
-		p.grid(s.figures(cells))
+		p.grid(s.figures(cells, nil))
 		if g, ok := s.differences(cells, d.Confirm.Comparisons); ok {
 			p.line("")
 			p.wrap(against(cells, &s, d.Confirm.Comparisons))

@@ -15,7 +15,7 @@ func benchView(d *finding.Bench) *view {
 	kind := kindsOf(d.Cells)
 	for i := range parts {
 		s := &parts[i]
-		v.Parts = append(v.Parts, sectionView(s, d.Cells, d.Comparisons, kind, len(parts) == 1))
+		v.Parts = append(v.Parts, sectionView(s, d.Cells, d.Comparisons, d.Metrics, kind, len(parts) == 1))
 	}
 	if g, ok := stalls(d.Cells); ok {
 		p := part{Title: "Stalls", Intro: sentence(stallLaw(d.Cells)) + ".", Tables: []table{tableOf("Stalls of spinning threads", g)}}
@@ -41,8 +41,8 @@ func newView(kind string, s *finding.Setup, cells []finding.Cell, verdict *findi
 }
 
 // sectionView is a section as a chapter.
-func sectionView(s *section, cells []finding.Cell, all []finding.Comparison, kind map[string]int, stall bool) part {
-	g := s.figures(cells)
+func sectionView(s *section, cells []finding.Cell, all []finding.Comparison, names []string, kind map[string]int, stall bool) part {
+	g := s.figures(cells, names)
 	if stall {
 		stallColumns(&g, s, cells)
 	}

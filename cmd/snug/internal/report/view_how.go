@@ -225,6 +225,9 @@ func runsTable(cells []finding.Cell) table {
 		if r.Invalid != "" {
 			note = "not counted: " + Clean(r.Invalid)
 		}
+		if r.Exit != "" {
+			note += ", " + Clean(r.Exit)
+		}
 		if r.Try > 0 {
 			note += fmt.Sprintf(" (repetition %d)", r.Try)
 		}

@@ -18,7 +18,7 @@ func tuneView(d *finding.Tune) *view {
 	if d.Confirm != nil {
 		cells := confirmed(d.Confirm)
 		s := newSection(cells, []int{0, 1})
-		p := sectionView(&s, cells, d.Confirm.Comparisons, kindsOf([]finding.Cell{d.Confirm.Default, d.Confirm.Winner}), false)
+		p := sectionView(&s, cells, d.Confirm.Comparisons, nil, kindsOf([]finding.Cell{d.Confirm.Default, d.Confirm.Winner}), false)
 		p.Title, p.Intro = "Confirmed on fresh rounds", sentence(s.title)+"."
 		v.Parts = append(v.Parts, p)
 	}
@@ -44,7 +44,7 @@ func tuneView(d *finding.Tune) *view {
 	}
 	if s, ok := candidates(d); ok {
 		search.Tables = append(search.Tables, tableOf(fmt.Sprintf("The best %d of %s, by the stage they reached. Their numbers chose them, so they flatter.",
-			len(s.cells), plural(len(d.Cells), "setting")), s.figures(d.Cells)))
+			len(s.cells), plural(len(d.Cells), "setting")), s.figures(d.Cells, nil)))
 	}
 	v.Parts = append(v.Parts, search)
 	v.notes(&d.Setup, tuneNotes(d))

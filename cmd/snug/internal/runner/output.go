@@ -4,7 +4,9 @@ package runner
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +25,8 @@ type output struct {
 
 	mu   sync.Mutex
 	tail []byte
+	all  *os.File          // gets all of it; nil: nobody does
+	err  error             // of writing there
 	gc   *workload.GCTrace // nil: not looked for
 }
 
@@ -65,6 +69,9 @@ func (o *output) take(b []byte) {
 	if o.gc != nil {
 		o.gc.Write(b)
 	}
+	if o.all != nil && o.err == nil {
+		_, o.err = o.all.Write(b)
+	}
 	o.tail = append(o.tail, b...)
 	if len(o.tail) > 2*tailBytes {
 		o.tail = append(o.tail[:0], o.tail[len(o.tail)-tailBytes:]...)
@@ -105,12 +112,41 @@ func isTrace(s string) bool {
 }
 
 // wait gives a program that has ended a moment for its last words to arrive:
-// until the end of the output, unless a grandchild still holds it open.
-func (o *output) wait() {
+// until the end of the output, unless a grandchild still holds it open. The error
+// is that of keeping it.
+func (o *output) wait() error {
 	select {
 	case <-o.done:
 	case <-time.After(100 * time.Millisecond):
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// reported are the numbers of the last whole line that is a JSON object, nil if
+// there is none.
+func (o *output) reported() map[string]float64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lines := bytes.Split(o.tail, []byte("\n"))
+	for _, line := range slices.Backward(lines[:len(lines)-1]) {
+		var all map[string]any
+		if json.Unmarshal(line, &all) != nil || all == nil {
+			continue
+		}
+		var numbers map[string]float64
+		for name, v := range all {
+			if x, ok := v.(float64); ok {
+				if numbers == nil {
+					numbers = map[string]float64{}
+				}
+				numbers[name] = x
+			}
+		}
+		return numbers
+	}
+	return nil
 }
 
 // close ends the draining. A grandchild may still hold the write end: the read

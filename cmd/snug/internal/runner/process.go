@@ -51,8 +51,9 @@ func guard() int64 { return meminfo("MemAvailable:") / 5 * 4 }
 type launch struct {
 	args     []string
 	env      []string
-	protocol bool // stdin and stdout are pipes to this process
-	trace    bool // stderr carries a GC trace
+	protocol bool     // stdin and stdout are pipes to this process
+	trace    bool     // stderr carries a GC trace
+	stdout   *os.File // gets all of stdout; nil: nobody does
 }
 
 // start runs a program confined as the arm says, or not at all. The caller ends
@@ -136,6 +137,7 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 		if p.out, err = newOutput(false); err != nil {
 			return nil, err
 		}
+		p.out.all = l.stdout
 		spec.Stdout = p.out.w
 	}
 	if p.child, err = cgrun.Start(ctx, spec); err != nil {
@@ -283,19 +285,27 @@ func (p *process) oomKilled() bool {
 }
 
 // environment is this process's, with the arm's knobs and nothing else of
-// them. gctrace asks the Go runtime to report its collections.
+// those of Go. gctrace asks the Go runtime to report its collections.
 func environment(base []string, k finding.Knobs, trace, builtin bool) []string {
 	var env []string
 	debug := ""
-	for _, v := range base {
-		name, value, _ := strings.Cut(v, "=")
-		switch name {
+	take := func(v string) {
+		switch name, value, _ := strings.Cut(v, "="); name {
 		case "GOMAXPROCS", "GOGC", "GOMEMLIMIT":
 		case "GODEBUG":
 			debug = value
 		default:
 			env = append(env, v)
 		}
+	}
+	for _, v := range base {
+		name, _, _ := strings.Cut(v, "=")
+		if _, other := k.Vars.Get(name); !other {
+			take(v)
+		}
+	}
+	for _, v := range k.Vars.List() {
+		take(v)
 	}
 	for _, v := range []struct{ name, value string }{
 		{"GOMAXPROCS", k.GOMAXPROCS}, {"GOGC", k.GOGC}, {"GOMEMLIMIT", k.GOMEMLIMIT},

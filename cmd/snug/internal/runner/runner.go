@@ -54,6 +54,9 @@ type Runner struct {
 	NoLimit  bool // no cgroup is made, and nothing is enforced
 	Trace    bool // ask a user's program for a GC trace on its stderr
 
+	// Stdout is a directory in which all of each batch's stdout is kept; "" is none.
+	Stdout string
+
 	// Long, if not nil, is called when a batch command has run for LongRun, in
 	// each such run and on another goroutine: it may be a service that never ends.
 	Long func()

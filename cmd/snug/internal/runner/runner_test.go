@@ -37,6 +37,10 @@ func TestEnvironment(t *testing.T) {
 		{"unset takes the operator's away", finding.Knobs{}, false, false, []string{"PATH=/bin", "A=b=c", "GODEBUG=madvdontneed=1"}},
 		{"all set", finding.Knobs{GOMAXPROCS: "2", GOGC: "off", GOMEMLIMIT: "64MiB"}, false, false,
 			[]string{"PATH=/bin", "A=b=c", "GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=64MiB", "GODEBUG=madvdontneed=1"}},
+		{"any variables", finding.Knobs{GOGC: "50", Vars: finding.NewVars([]string{"MODE=fast", "A=c"})}, false, false,
+			[]string{"PATH=/bin", "A=c", "MODE=fast", "GOGC=50", "GODEBUG=madvdontneed=1"}},
+		{"GODEBUG of an arm", finding.Knobs{Vars: finding.NewVars([]string{"GODEBUG=asyncpreemptoff=1,b=2"})}, true, false,
+			[]string{"PATH=/bin", "A=b=c", "GODEBUG=asyncpreemptoff=1,b=2,gctrace=1"}},
 		{"GODEBUG is added to", finding.Knobs{}, true, true,
 			[]string{"PATH=/bin", "A=b=c", "GODEBUG=madvdontneed=1,gctrace=1,containermaxprocs=1,updatemaxprocs=1"}},
 	}

@@ -4,8 +4,11 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/experiment"
@@ -79,6 +82,13 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	l := launch{args: r.Command, trace: r.Trace}
 	l.env = environment(r.base(), t.Arm.Knobs, l.trace, false)
 	before := readMachine()
+	if r.Stdout != "" {
+		run.Stdout = fmt.Sprintf("%03d-%03d.txt", t.Round, t.Order)
+		if l.stdout, err = os.Create(filepath.Join(r.Stdout, run.Stdout)); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.stdout.Close()) }()
+	}
 	p, err := r.start(ctx, t.Arm, l)
 	if err != nil {
 		return err
@@ -95,6 +105,10 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 		return ctx.Err()
 	}
 	p.err.wait() // for what it said last
+	if err := p.out.wait(); err != nil {
+		return fmt.Errorf("cannot keep what the program says, %w", err)
+	}
+	run.Reported = p.out.reported()
 	wall := p.over.Sub(p.began).Seconds()
 	run.Window, run.Wall, run.Ops = wall, &wall, 1
 	after := readCounters(processes{p})

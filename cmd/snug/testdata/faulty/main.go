@@ -78,7 +78,11 @@ func main() {
 		for start := time.Now(); time.Since(start) < 20*time.Millisecond; {
 		}
 		return
+	case "tells": // a batch command, of what it was told
+		fmt.Printf("working\n{\"letters\":%d,\"who\":\"faulty\"}\n", len(os.Getenv("MODE")))
+		return
 	case "eats": // a batch command
+		fmt.Printf("{\"letters\":%d}\n", len(os.Getenv("MODE")))
 		for {
 			touch(1 << 20)
 		}

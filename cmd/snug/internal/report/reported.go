@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// kills is the column of how many rounds a setting did not survive, with the
+// interval of their share: 4 of 20 [5.7, 44 %].
+func (s *section) kills(cells []finding.Cell) (column []string, any bool) {
+	for _, i := range s.cells {
+		c := &cells[i]
+		text := none
+		switch {
+		case c.Killed != nil:
+			iv := c.Killed.Ratio
+			text = fmt.Sprintf("%d of %d [%s, %s]", c.Killed.Rounds, c.Killed.Of, trim(figures(iv.Low*100, 2)), share(iv.High))
+			any = any || c.Killed.Rounds > 0
+		case c.OOMKills != nil && *c.OOMKills > 0: // a document of before
+			text, any = plural(int(*c.OOMKills), "kill"), true
+		}
+		column = append(column, text)
+	}
+	return column, any
+}
+
+// reported adds columns of what programs said of themselves. A name says what
+// the number is, by its end: seconds, bytes, a ratio or a share.
+func (s *section) reported(g *grid, cells []finding.Cell, names []string) {
+	for _, name := range names {
+		values := make([]*float64, len(s.cells))
+		for k, i := range s.cells {
+			if v, ok := cells[i].Reported[name]; ok {
+				values[k] = &v
+			}
+		}
+		head, print := name, func(v []*float64) []string { return each(v, rate) }
+		for suffix, p := range map[string]func([]*float64) []string{
+			"_seconds": durations, "_bytes": amounts, "_ratio": shares, "_share": shares,
+		} {
+			if short, ok := strings.CutSuffix(name, suffix); ok {
+				print = p
+				if suffix == "_seconds" || suffix == "_bytes" { // which the unit says
+					head = short
+				}
+			}
+		}
+		g.add(Clean(strings.ReplaceAll(head, "_", " ")), print(values))
+	}
+}

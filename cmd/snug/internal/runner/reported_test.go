@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReported(t *testing.T) {
+	long := strings.Repeat(strings.Repeat("x", 99)+"\n", 1000)
+	for name, test := range map[string]struct {
+		said string
+		want map[string]float64
+	}{
+		"nothing":               {"", nil},
+		"no JSON":               {"done in 5 s\n", nil},
+		"one line":              {`{"ops":12,"rate":0.5}` + "\n", map[string]float64{"ops": 12, "rate": .5}},
+		"numbers only":          {`{"ops":1e3,"who":"me","all":true,"none":null,"more":{"x":1}}` + "\n", map[string]float64{"ops": 1000}},
+		"the last of them":      {`{"ops":1}` + "\n" + `{"ops":2}` + "\nbye\n", map[string]float64{"ops": 2}},
+		"one cut off by a kill": {`{"ops":1}` + "\n" + `{"ops":2`, map[string]float64{"ops": 1}},
+		"after much":            {long + `{"ops":3}` + "\n", map[string]float64{"ops": 3}},
+		"no object":             {"12\n[1]\nnull\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &output{}
+			for part := range strings.Lines(test.said) {
+				o.take([]byte(part))
+			}
+			if got := o.reported(); !maps.Equal(got, test.want) {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestKept(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "all"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &output{all: f}
+	want := strings.Repeat("0123456789\n", 10_000)
+	for part := range strings.Lines(want) {
+		o.take([]byte(part))
+	}
+	if got, err := os.ReadFile(f.Name()); err != nil || string(got) != want {
+		t.Errorf("%v, %d bytes of %d", err, len(got), len(want))
+	}
+	f.Close()
+	o.take([]byte("more\n"))
+	if o.err == nil {
+		t.Error("a file that cannot be written is no error")
+	}
+}

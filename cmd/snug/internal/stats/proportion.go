@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stats
+
+import "math"
+
+// ProportionInterval is the exact interval of Clopper and Pearson (Biometrika 26,
+// 1934) for the probability of an event that happened k times in n: it covers the
+// truth at least as often as the confidence says. n is at least 1 and k from 0
+// to n; else the interval is that of no knowledge, 0 to 1.
+func ProportionInterval(k, n int, confidence float64) Interval {
+	iv := Interval{0, 1, confidence}
+	if n < 1 || k < 0 || k > n {
+		return iv
+	}
+	tail := (1 - confidence) / 2
+	if k > 0 { // the p at which k or more are just improbable
+		iv.Low = bisect(func(p float64) bool { return 1-binomialCDF(k-1, n, p) < tail })
+	}
+	if k < n { // the p at which k or fewer are
+		iv.High = bisect(func(p float64) bool { return binomialCDF(k, n, p) > tail })
+	}
+	return iv
+}
+
+// bisect is where below, true at 0 and false at 1, changes.
+func bisect(below func(float64) bool) float64 {
+	low, high := 0.0, 1.0
+	for range 60 {
+		if mid := (low + high) / 2; below(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return (low + high) / 2
+}
+
+// binomialCDF is the probability of at most k of n at 0 < p < 1.
+func binomialCDF(k, n int, p float64) float64 {
+	all, _ := math.Lgamma(float64(n + 1))
+	sum := 0.0
+	for i := range k + 1 {
+		a, _ := math.Lgamma(float64(i + 1))
+		b, _ := math.Lgamma(float64(n - i + 1))
+		sum += math.Exp(all - a - b + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+	}
+	return min(sum, 1)
+}

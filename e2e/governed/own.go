@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// What the load own asks for beside its cache, as shares of the limit.
+const (
+	ownBatch = .05 // buffers of a batch, alive together for as long as it takes
+	ownShm   = .08 // of a file in memory: grown over a second, kept, given back
+	// ownFile is what it writes to a disk and reads again, bytes: page cache, which
+	// the kernel takes back when it needs memory.
+	ownFile = 120 << 20
+)
+
+// entry is of a cache: a key, some pointers, and a value whose size varies.
+type entry struct {
+	key        [32]byte
+	older, low *entry
+	value      []byte
+}
+
+// cache is one of a fixed number of bytes, in which new entries take the place of
+// old ones.
+type cache struct {
+	mu      sync.Mutex
+	entries []*entry
+	bytes   int64
+	most    int64
+	seed    uint64
+}
+
+func (c *cache) random() uint64 {
+	c.seed = c.seed*6364136223846793005 + 1442695040888963407
+	return c.seed >> 33
+}
+
+// size of a value: 64 bytes to 4 KiB, small ones being more.
+func (c *cache) size() int { return 64 << (c.random() % 7 * (c.random() % 7) / 6) }
+
+func (c *cache) fresh() (e *entry, bytes int64) {
+	e = &entry{value: make([]byte, c.size())}
+	for i := 0; i < len(e.value); i += 1 << 10 { // a page that nobody wrote is not there
+		e.value[i] = 1
+	}
+	binary.LittleEndian.PutUint64(e.value, c.random())
+	e.key = sha256.Sum256(e.value[:64])
+	return e, int64(len(e.value)) + int64(unsafe.Sizeof(*e)) + 8
+}
+
+// fill fills it, and is called once.
+func (c *cache) fill(most int64) {
+	c.most = most
+	for c.bytes < most {
+		e, n := c.fresh()
+		if len(c.entries) > 0 {
+			e.older, e.low = c.entries[len(c.entries)-1], c.entries[c.random()%uint64(len(c.entries))]
+		}
+		c.entries, c.bytes = append(c.entries, e), c.bytes+n
+	}
+	for _, e := range c.entries { // chains would keep what was replaced
+		e.older, e.low = nil, nil
+	}
+}
+
+// use reads an entry, and replaces one of ten.
+func (c *cache) use() (value []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := c.random() % uint64(len(c.entries))
+	if c.random()%10 > 0 {
+		return c.entries[i].value
+	}
+	e, n := c.fresh()
+	old := int64(len(c.entries[i].value)) + int64(unsafe.Sizeof(entry{})) + 8
+	if c.bytes-old+n <= c.most {
+		c.entries[i], c.bytes = e, c.bytes-old+n
+	}
+	return e.value
+}
+
+// own is more like a service: a cache of many sizes whose entries come and go, an
+// answer built for each operation, every three seconds a batch with large
+// buffers, a file on a disk that is written and read, and one in memory.
+func own(f *flags, live, rate float64, dir string) error {
+	if rate == 0 {
+		rate = 3000
+	}
+	disk, err := os.CreateTemp(dir, "governed")
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	if err := os.Remove(disk.Name()); err != nil { // it ends with this process, however that ends
+		return err
+	}
+	if err := govern(nil); err != nil {
+		return err
+	}
+	c := &cache{seed: 1}
+	c.fill(f.share(live))
+	var shm, shmMost, batch, batchMost atomic.Int64
+	stop := make(chan struct{})
+	var side sync.WaitGroup
+	pause := func(d time.Duration) bool {
+		select {
+		case <-stop:
+			return false
+		case <-time.After(d):
+			return true
+		}
+	}
+	side.Go(func() { // batches: eight buffers, filled one after the other
+		one := f.share(ownBatch) / 8
+		for pause(3 * time.Second) {
+			var buffers [][]byte
+			for range 8 {
+				b := make([]byte, one)
+				for i := 0; i < len(b); i += 512 {
+					b[i] = 1
+				}
+				buffers = append(buffers, b)
+				batch.Add(one)
+				batchMost.Store(max(batchMost.Load(), batch.Load()))
+				pause(25 * time.Millisecond)
+			}
+			pause(300 * time.Millisecond)
+			runtime.KeepAlive(buffers)
+			batch.Store(0)
+		}
+	})
+	failures := make(chan error, 2)
+	side.Go(func() { failures <- inMemory(f.share(ownShm), &shm, &shmMost, pause) })
+	side.Go(func() { failures <- onDisk(disk, pause) })
+
+	m := newMeter()
+	began := m.read()
+	var o open
+	untrace := tracer(began.at, o.ops.Load, func(s *sample) {
+		s.LiveAsked, s.NonGo, s.Queue = c.most+batch.Load(), shm.Load(), o.queue.Load()
+	}, f.trace)
+	o.run(rate, f.duration(), func() {
+		value := c.use()
+		body := make([]byte, 4<<10+len(value)) // what came in, and what goes out
+		copy(body[4<<10:], value)
+		answer := make([]byte, 0, 256)
+		for i := 0; i < len(value); i += 64 {
+			answer = fmt.Appendf(answer, "%x,", value[i])
+		}
+		sum := sha256.Sum256(answer)
+		copy(body, sum[:])
+		runtime.KeepAlive(body)
+	})
+	wall := time.Since(began.at).Seconds()
+	untrace()
+	close(stop)
+	side.Wait()
+	for range 2 {
+		if err := <-failures; err != nil {
+			return err
+		}
+	}
+	r := result{
+		Load: "memory own", Ops: o.ops.Load(), LivePeak: c.most + batchMost.Load(), NonGoPeak: shmMost.Load(),
+		Queue: int64(float64(o.queue.Load()) * tick.Seconds() * rate), Late: o.lateness(),
+	}
+	r.finish(m, began, wall)
+	runtime.KeepAlive(c)
+	say(r)
+	return nil
+}
+
+// inMemory grows a file in memory (memfd_create(2), charged as shared memory is)
+// over a second, keeps it for three, gives it back for two.
+func inMemory(bytes int64, now, most *atomic.Int64, pause func(time.Duration) bool) error {
+	name := []byte("governed\x00")
+	fd, _, errno := syscall.Syscall(memfdCreate, uintptr(unsafe.Pointer(&name[0])), 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("memfd_create", errno)
+	}
+	f := os.NewFile(fd, "memory")
+	defer f.Close()
+	chunk := make([]byte, bytes/50)
+	for {
+		for i := range int64(50) {
+			if _, err := f.WriteAt(chunk, i*int64(len(chunk))); err != nil {
+				return err
+			}
+			now.Store((i + 1) * int64(len(chunk)))
+			most.Store(max(most.Load(), now.Load()))
+			if !pause(20 * time.Millisecond) {
+				return nil
+			}
+		}
+		if !pause(3 * time.Second) {
+			return nil
+		}
+		if err := f.Truncate(0); err != nil {
+			return err
+		}
+		now.Store(0)
+		if !pause(2 * time.Second) {
+			return nil
+		}
+	}
+}
+
+// onDisk writes a file at 20 MiB a second, again and again over itself.
+func onDisk(f *os.File, pause func(time.Duration) bool) error {
+	chunk := make([]byte, 1<<20)
+	for i := int64(0); pause(50 * time.Millisecond); i++ {
+		at := i * int64(len(chunk)) % ownFile
+		if _, err := f.WriteAt(chunk, at); err != nil {
+			return err
+		}
+		if _, err := f.ReadAt(chunk[:64<<10], at/2); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memfdCreate is the number of that system call, which package syscall lacks.
+var memfdCreate = map[string]uintptr{"amd64": 319, "arm64": 279}[runtime.GOARCH]
