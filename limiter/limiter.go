@@ -4,11 +4,11 @@
 // that can follow GOMAXPROCS: what is bound by CPU should run as often as
 // there are Ps, and that number changes when a container is resized.
 //
-// Nothing watches GOMAXPROCS by itself: call Refresh when it may have changed,
-// after snug.Fit or from a ticker.
+// A Limiter does not watch GOMAXPROCS by itself: call Refresh when it has changed,
+// which snug.Watch tells.
 //
 //	work := limiter.Procs(1)
-//	snug.Fit(snug.Options{OnPlan: func(snug.Plan) { work.Refresh() }})
+//	snug.Watch(ctx, snug.Options{OnPlan: func(snug.Plan) { work.Refresh() }})
 //
 //	if err := work.Acquire(ctx); err != nil {
 //		return err

@@ -67,6 +67,7 @@ func collect(args []string) error {
 	f.Var(&live, "live-bytes", "live heap")
 	ops := f.Int64("ops", 300_000, "operations")
 	workers := f.Int("workers", 1, "that do them")
+	settle := f.Duration("settle", 0, "work before until GOGC has been the same for so long, at most two minutes")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -76,6 +77,11 @@ func collect(args []string) error {
 	h := heap{seed: 1}
 	h.grow(int64(live))
 	m := newMeter()
+	settled := settled{until: m.read().at.Add(2 * time.Minute), still: *settle}
+	for settled.since = m.read().at; !settled.at(m.read()); {
+		var before atomic.Int64
+		closed(*workers, time.Now(), time.Second, 0, &before, func() { litter(garbage) })
+	}
 	began := m.read()
 	var done atomic.Int64
 	untrace := tracer(began.at, done.Load, func(s *sample) { s.LiveAsked = h.bytes() }, f.trace)
@@ -87,4 +93,18 @@ func collect(args []string) error {
 	runtime.KeepAlive(&h)
 	say(r)
 	return nil
+}
+
+// settled is whether GOGC has been the same for a time.
+type settled struct {
+	still        time.Duration
+	since, until time.Time
+	gogc         int64
+}
+
+func (s *settled) at(r reading) bool {
+	if r.gogc != s.gogc {
+		s.gogc, s.since = r.gogc, r.at
+	}
+	return r.at.Sub(s.since) >= s.still || r.at.After(s.until)
 }

@@ -62,8 +62,8 @@ func (u user) install(ctx context.Context, version, arch string) (string, error)
 	return filepath.Join(bin, "snug"), nil
 }
 
-// check vets and tests a copy of the tool that has only the proxy for a
-// library: no go.work, no library beside it.
+// check vets and tests copies of the tool and the collector that have only the
+// proxy for a library: no go.work, no library beside them.
 func (t tree) check(ctx context.Context, version string, progress io.Writer) error {
 	dir, err := os.MkdirTemp("", "snug-check-")
 	if err != nil {
@@ -82,22 +82,27 @@ func (t tree) check(ctx context.Context, version string, progress io.Writer) err
 	if err := t.copyTool(ctx, work); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"go", "vet", "./..."}, {"go", "test", "./..."}} {
-		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		cmd.Dir, cmd.Env = filepath.Join(work, "cmd/snug"), append(os.Environ(), u.env...)
-		cmd.Stdout, cmd.Stderr = progress, progress
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s in a copy of cmd/snug: %w", strings.Join(args, " "), err)
+	for _, sub := range dependents {
+		for _, args := range [][]string{{"go", "vet", "./..."}, {"go", "test", "./..."}} {
+			cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+			cmd.Dir, cmd.Env = filepath.Join(work, sub), append(os.Environ(), u.env...)
+			cmd.Stdout, cmd.Stderr = progress, progress
+			if err := cmd.Run(); err != nil {
+				return fmt.Errorf("%s in a copy of %s: %w", strings.Join(args, " "), sub, err)
+			}
 		}
 	}
 	return nil
 }
 
-// copyTool copies the tool and, to their places relative to it, the library's
-// files, which its tests read. Without go.mod and go.work the go command cannot
+// dependents are the modules that require the library.
+var dependents = []string{"cmd/snug", "contrib/prometheus"}
+
+// copyTool copies the dependents and, to their places relative to them, the
+// library's files, which their tests read. Without go.mod and go.work the go command cannot
 // take the library from there.
 func (t tree) copyTool(ctx context.Context, to string) error {
-	for _, dir := range []string{".", "cmd/snug"} {
+	for _, dir := range append([]string{"."}, dependents...) {
 		names, err := t.files(ctx, dir)
 		if err != nil {
 			return err

@@ -25,6 +25,8 @@ import (
 const (
 	library = "github.com/snug-go/snug"
 	tool    = "github.com/snug-go/snug/cmd/snug"
+	// collector is released like the tool: it requires the library.
+	collector = "github.com/snug-go/snug/contrib/prometheus"
 )
 
 func main() {
