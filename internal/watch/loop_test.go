@@ -25,6 +25,7 @@ type world struct {
 	mu       sync.Mutex
 	quota    float64 // cores; 0 = none
 	memory   int64   // bytes; 0 = none
+	charged  int64   // bytes that cannot be reclaimed; 0 = unknown
 	unknown  bool    // nothing can be read
 	cpus     int
 	follows  bool // the runtime follows the quota by itself, 1 s late
@@ -67,6 +68,9 @@ func (w *world) read() (l limits.Limits) {
 		l.CPU.Levels[0].Quota = limits.Of(w.quota)
 	}
 	l.Memory.Hard, l.Memory.Soft = limits.NoLimit[int64](), limits.NoLimit[int64]()
+	if w.charged > 0 {
+		l.Memory.Unreclaimable = limits.Of(w.charged)
+	}
 	if w.memory > 0 {
 		l.Memory.Hard, l.Memory.Soft = limits.Of(w.memory), limits.Of(w.memory)
 	}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build go1.25
+
+package watch
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+// collected gives a world's heap figures as they are after a collection.
+func (w *world) collected(live int64) {
+	h := &w.heap
+	h.Live, h.Objects, h.Mapped = live, live+live/2, live+live/2+8*mib
+	h.Goal, h.Cycles = 2*live, h.Cycles+10
+}
+
+func TestMemoryFollowsWhatIsNotGos(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true, charged: 100 * mib}
+		l, done := watching(w, Config{Adapt: Memory})
+		w.do(func() { w.collected(60 * mib) })
+		time.Sleep(20 * time.Second)
+		before := w.GOMEMLIMIT()
+		if before <= 0 || before > 512*mib*9/10 {
+			t.Fatalf("GOMEMLIMIT %d with almost nothing beside Go, want at most nine tenths of the limit", before)
+		}
+		w.do(func() { w.charged = 300 * mib })
+		time.Sleep(2 * time.Second)
+		after := w.GOMEMLIMIT()
+		if after > 512*mib-200*mib {
+			t.Errorf("GOMEMLIMIT %d two seconds after 200 MiB more were not Go's, want it lowered by them", after)
+		}
+		if s := l.Stats(); s.Memory.NonGo < 190*mib || s.Memory.NonGo > 210*mib {
+			t.Errorf("stats say %d bytes are not Go's, want 200 MiB", s.Memory.NonGo)
+		}
+		if u := l.Latest(); u.Plan.GOMEMLIMIT.Value != after || u.Plan.GOMEMLIMIT.Code == plan.MemoryMax {
+			t.Errorf("the plan says %d for %s, want %d for a measurement", u.Plan.GOMEMLIMIT.Value, u.Plan.GOMEMLIMIT.Code, after)
+		}
+		w.do(func() { w.charged = 100 * mib })
+		time.Sleep(10 * time.Minute)
+		if late := w.GOMEMLIMIT(); late < before*9/10 {
+			t.Errorf("GOMEMLIMIT %d ten minutes after they went, want about %d again", late, before)
+		}
+		close(done)
+	})
+}
+
+func TestTheAlarmIsRaisedWithoutAdapting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		var levels []adapt.Level
+		_, done := watching(w, Config{OnPressure: func(s *Stats) { levels = append(levels, s.Level) }})
+		w.do(func() { w.collected(60 * mib) })
+		time.Sleep(5 * time.Second)
+		tight := func(percent int64) {
+			w.do(func() {
+				w.collected(400 * mib)
+				w.heap.Goal = w.heap.Live + w.heap.Live*percent/100
+			})
+		}
+		for range 5 {
+			tight(15)
+			time.Sleep(time.Second)
+		}
+		for range 5 {
+			tight(5)
+			time.Sleep(time.Second)
+		}
+		if len(levels) != 2 || levels[0] != adapt.Tight || levels[1] != adapt.Spiral {
+			t.Errorf("levels %v, want tight, then spiral", levels)
+		}
+		for range 60 {
+			tight(100)
+			time.Sleep(time.Second)
+		}
+		if n := len(levels); n < 3 || levels[n-1] != adapt.Calm {
+			t.Errorf("levels %v, want calm in the end", levels)
+		}
+		close(done)
+	})
+}
+
+func TestNoLimitsNothingChanges(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{busy: busy, charged: 80 * mib}
+			_, done := watching(w, Config{Adapt: Memory | GC | CPU, GC: adapt.GCPolicy{Mode: adapt.Headroom}})
+			w.do(func() { w.collected(30 * mib) })
+			for range 60 {
+				time.Sleep(time.Minute)
+				w.do(func() { w.collected(30 * mib) })
+			}
+			w.expect(t, 16, plan.NoMemLimit)
+			if len(w.log) != 0 {
+				t.Errorf("busy %v: set %v, want everything as Go had it", busy, w.log)
+			}
+			close(done)
+		})
+	}
+}
