@@ -88,7 +88,7 @@ type Options struct {
 	Adapt Adapt
 	// Poll is how often to look, 10 ms to 1 h, 0 for 1 s. It is up to four times
 	// as long while the process is idle, and as short as 20 ms while AdaptMemory needs
-	// it. SNUG_POLL.
+	// it. With AdaptMemory or AdaptCPU a longer one counts as 1 s. SNUG_POLL.
 	Poll time.Duration
 	// Reserve is the share of the memory limit that AdaptMemory keeps free for
 	// sudden memory that is not Go's, 0.01 to 0.5, 0 for 0.15.
@@ -99,7 +99,7 @@ type Options struct {
 	AtLimit AtLimit
 	// GC is what GOGC follows with AdaptGC. SNUG_GC=headroom|cost, or with a number: headroom:6, cost:5%.
 	GC GCMode
-	// GCHeadroom is the extra heap as a multiple of the live heap, 1 to 16, 0 for 4.
+	// GCHeadroom is the extra heap as a multiple of the live heap, 4 to 8, 0 for 4.
 	GCHeadroom float64
 	// GCShare is the share of the process's CPU time for collections that GCCost
 	// aims at, 0.01 to 0.5, 0 for 0.05.
@@ -114,7 +114,7 @@ type Options struct {
 type Plan struct {
 	GOMAXPROCS Setting // Ps
 	GOMEMLIMIT Setting // bytes
-	GOGC       Setting // percent; snug leaves it alone
+	GOGC       Setting // percent; left alone without AdaptGC
 	Limits     limits.Limits
 	// Warnings are what someone on call should know: limits that others
 	// share, variables that Go does not understand, quotas that crash it.

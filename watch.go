@@ -162,13 +162,12 @@ func Watch(ctx context.Context, o Options) *Watcher {
 	follow, bad := watch.ReadEnv(os.Getenv, &cfg)
 	cfg.Input.Warnings = append(cfg.Input.Warnings, bad...)
 	cfg.Plan.Warnings = append(cfg.Plan.Warnings, bad...)
-	if follow == watch.Never {
-		w.loop = watch.Ended(cfg)
-	} else {
-		w.loop = watch.Start(ctx.Done(), cfg)
-	}
+	w.loop = watch.New(cfg)
 	if o.OnPlan != nil {
-		o.OnPlan(w.Plan())
+		o.OnPlan(w.Plan()) // before the goroutine calls it
+	}
+	if follow != watch.Never {
+		w.loop.Start(ctx.Done())
 	}
 	return w
 }

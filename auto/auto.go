@@ -41,7 +41,7 @@ func init() {
 	if follow == watch.Never || follow == watch.Default && inTest() || cfg.Result.None() {
 		return
 	}
-	watch.Start(nil, cfg)
+	watch.New(cfg).Start(nil)
 }
 
 // inTest reports whether this is a test binary, by the name that go test gives

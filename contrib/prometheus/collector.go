@@ -151,12 +151,10 @@ func (s scrape) memory(x *snug.MemoryStats) {
 	s.count(memoryLimit, x.Limit)
 	s.count(memoryUsed, x.Used)
 	s.count(memoryGo, x.Go)
-	if x.NonGo >= 0 { // what is kept free follows from it
-		s.count(memoryNonGo, x.NonGo)
-		s.count(memoryHeld, x.Held)
-		s.count(memoryMargin, x.Margin)
-		s.count(memoryReserve, x.Reserve)
-	}
+	s.count(memoryNonGo, x.NonGo)
+	s.count(memoryHeld, x.Held)
+	s.count(memoryMargin, x.Margin)
+	s.count(memoryReserve, x.Reserve)
 	if x.GOMEMLIMIT == math.MaxInt64 {
 		s.number(gomemlimit, math.Inf(1))
 	} else {

@@ -171,8 +171,8 @@ func TestUnknownIsAbsent(t *testing.T) {
 		{"the group's memory cannot be read", func(s *snug.Stats, _ *snug.Plan) { s.Memory.Used = -1 }, []string{"snug_memory_unreclaimable_bytes"}},
 		{"Go's memory cannot be read", func(s *snug.Stats, _ *snug.Plan) { s.Memory.Go, s.Memory.GOMEMLIMIT = -1, -1 }, []string{"snug_memory_go_bytes", "snug_gomemlimit_bytes"}},
 		{"without AdaptMemory", func(s *snug.Stats, _ *snug.Plan) {
-			s.Memory.NonGo, s.Memory.Held, s.Memory.Margin, s.Memory.Reserve = -1, 0, 0, 0
-		}, []string{"snug_memory_nongo_bytes", "snug_memory_nongo_peak_bytes", "snug_memory_margin_bytes", "snug_memory_reserve_bytes"}},
+			s.Memory.Held, s.Memory.Margin, s.Memory.Reserve = -1, -1, -1
+		}, []string{"snug_memory_nongo_peak_bytes", "snug_memory_margin_bytes", "snug_memory_reserve_bytes"}},
 		{"no collection yet", func(s *snug.Stats, _ *snug.Plan) {
 			s.Memory.EffectiveGOGC, s.GC.Share = math.Inf(1), nan
 		}, []string{"snug_gc_effective_gogc_percent", "snug_gc_cpu_ratio"}},

@@ -43,7 +43,7 @@ var (
 	memoryLimit   = gauge("memory_limit_bytes", "Bytes above which the kernel kills or throttles. Absent where there is no limit.")
 	memoryUsed    = gauge("memory_unreclaimable_bytes", "Bytes that the limited group is charged with and that cannot be reclaimed.")
 	memoryGo      = gauge("memory_go_bytes", "Bytes of snug_memory_unreclaimable_bytes that the Go runtime holds.")
-	memoryNonGo   = gauge("memory_nongo_bytes", "Bytes of snug_memory_unreclaimable_bytes that are not the Go runtime's. With AdaptMemory.")
+	memoryNonGo   = gauge("memory_nongo_bytes", "Bytes of snug_memory_unreclaimable_bytes that are not the Go runtime's.")
 	memoryHeld    = gauge("memory_nongo_peak_bytes", "Peak of snug_memory_nongo_bytes, which decays slowly. With AdaptMemory.")
 	memoryMargin  = gauge("memory_margin_bytes", "Bytes kept free for what happens between two looks. With AdaptMemory.")
 	memoryReserve = gauge("memory_reserve_bytes", "Bytes kept free for bursts of memory that is not Go's. With AdaptMemory.")

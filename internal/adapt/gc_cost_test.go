@@ -171,7 +171,7 @@ func gcBeside(live float64, load load, p adapt.GCPolicy) (*gcLoop, adapt.Level) 
 		}
 		h := l.heap.Sample()
 		var m adapt.MemoryDecision
-		memory, m = adapt.StepMemory(memory, adapt.MemorySample{At: at, Limit: limit, Used: l.group.Used(), Heap: h, GCShare: l.last.Share}, adapt.MemoryPolicy{})
+		memory, m = adapt.StepMemory(memory, adapt.MemorySample{At: at, Limit: limit, Used: l.group.Used(), Heap: h}, adapt.MemoryPolicy{})
 		l.heap.SetMemoryLimit(m.Limit)
 		if m.Collect {
 			l.heap.Collect()

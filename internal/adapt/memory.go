@@ -28,9 +28,6 @@ type MemorySample struct {
 	Limit int64   // above it the kernel kills or throttles; 0 = none or unknown
 	Used  int64   // what the limited group is charged with and cannot be reclaimed; -1 = unknown
 	Heap  Heap
-	// GCShare is the share of the process's CPU time that collections took
-	// lately, 0 to 1; NaN = unknown.
-	GCShare float64
 }
 
 // The codes of a MemoryDecision: what decided its Limit.
@@ -136,7 +133,7 @@ type MemoryDecision struct {
 	Guarded bool    // the guard holds GOMEMLIMIT above what is safe
 
 	// What it was made from.
-	NonGo   int64 // memory of the group that is not Go's; -1 = unknown
+	NonGo   int64 // memory of the group that is not Go's; -1 = unknown, as all four
 	Held    int64 // its peak, which decays
 	Margin  int64 // kept free for what is between two looks
 	Reserve int64 // kept free for bursts: what may come on top of NonGo
@@ -160,7 +157,7 @@ type MemoryDecision struct {
 // Several processes that share a limit each take the others for memory that is
 // not Go's: whoever has more than it needs gives way, nobody who has not.
 func StepMemory(s MemoryState, x MemorySample, p MemoryPolicy) (MemoryState, MemoryDecision) {
-	d := MemoryDecision{Next: 1, NonGo: -1, Code: MemoryUnknown, Guarded: s.guarded}
+	d := MemoryDecision{Next: 1, NonGo: -1, Held: -1, Margin: -1, Reserve: -1, Code: MemoryUnknown, Guarded: s.guarded}
 	switch {
 	case x.Limit <= 0 || x.Limit > 1<<60:
 		// A limit that cannot be read may still be there, so the state stays.

@@ -38,11 +38,11 @@ func (v *governor) poll(g *simulator.Group) {
 	if g.At < v.next {
 		return
 	}
-	x := adapt.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Heap: v.heap.Sample(), GCShare: v.heap.Share()}
+	x := adapt.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Heap: v.heap.Sample()}
 	if v.fail != nil {
 		v.fail(g.At, &x)
 	}
-	v.alarm, v.level = adapt.StepPressure(v.alarm, g.At, &x.Heap, x.GCShare)
+	v.alarm, v.level = adapt.StepPressure(v.alarm, g.At, &x.Heap, v.heap.Share())
 	for l := adapt.Tight; l <= v.level; l++ {
 		if v.first[l] == 0 {
 			v.first[l] = g.At

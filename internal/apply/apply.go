@@ -55,8 +55,12 @@ func (d Did) String() string { return [...]string{"left", "already", "set", "wou
 // Result says what was done, and can undo it. The zero Result did nothing.
 type Result struct {
 	GOMAXPROCS, GOMEMLIMIT Did
-	take                   int // which take it was; 0: none
-	dry                    bool
+	// What snug wrote last and holds, perhaps since an earlier take; 0 = nothing.
+	OwnProcs    int
+	OwnMemLimit int64
+
+	take int // which take it was; 0: none
+	dry  bool
 }
 
 // Now reads what the process uses, as far as a decision needs it.
@@ -142,6 +146,12 @@ func set(p *plan.Plan, dry bool) Result {
 	r.GOMEMLIMIT = memory.take(&p.GOMEMLIMIT, debug.SetMemoryLimit(-1), false, dry)
 	if r.GOMEMLIMIT == Set {
 		debug.SetMemoryLimit(memory.wrote)
+	}
+	if procs.owned {
+		r.OwnProcs = int(procs.wrote)
+	}
+	if memory.owned {
+		r.OwnMemLimit = memory.wrote
 	}
 	return r
 }

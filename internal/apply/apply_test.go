@@ -122,6 +122,23 @@ func TestLaterTakeKeepsTheFirstValues(t *testing.T) {
 	check(t, 3, plan.NoMemLimit)
 }
 
+func TestALaterTakeHoldsWhatIsThere(t *testing.T) {
+	fresh(t)
+	runtime.GOMAXPROCS(3)
+	first := Take(want(5, 1<<30), false)
+	second := Take(want(5, 1<<30), false)
+	if second.GOMAXPROCS != Already || second.GOMEMLIMIT != Already || second.OwnProcs != 5 || second.OwnMemLimit != 1<<30 {
+		t.Errorf("did %+v, want both already there and held", second)
+	}
+	if first.Memory(1<<29) != Lost || second.Memory(1<<29) != Set {
+		t.Error("the first still sets, or the second does not")
+	}
+	if third := Take(want(5, 0), false); third.OwnMemLimit != 0 || third.OwnProcs != 5 {
+		t.Errorf("did %+v, want GOMEMLIMIT given back", third)
+	}
+	check(t, 5, plan.NoMemLimit)
+}
+
 func TestReasonGone(t *testing.T) {
 	fresh(t)
 	runtime.GOMAXPROCS(3)

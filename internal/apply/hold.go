@@ -8,9 +8,8 @@ import (
 )
 
 // A Result is also a watcher's hold on the knobs: the methods below change one
-// knob each, as long as no later Take has come and nobody else has changed that
-// knob. Otherwise they answer Lost, touch nothing, and go on doing so for a knob
-// that somebody else changed.
+// knob each, as long as no later Take has come and the knob holds what snug
+// wrote, if snug wrote it. Otherwise they answer Lost and touch nothing.
 
 // Holds reports whether no later Take has come. A dry Result holds nothing that
 // could be taken, and always does.

@@ -19,7 +19,7 @@ import (
 //	g := &simulator.Group{Limit: 256 << 20, Heaps: []*simulator.Heap{h}}
 //	for g.At < 60 && !g.Killed {
 //		if g.At >= next { // the controller's poll
-//			_, d := adapt.StepMemory(s, adapt.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Heap: h.Sample(), GCShare: h.Share()}, p)
+//			_, d := adapt.StepMemory(s, adapt.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Heap: h.Sample()}, p)
 //			h.SetMemoryLimit(d.Limit) // and h.SetGOGC, h.Collect
 //		}
 //		h.Live = ... // the program's phases: any exported field may change between steps

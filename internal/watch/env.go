@@ -21,12 +21,13 @@ const (
 	Always                // SNUG_WATCH=1
 )
 
-// The ranges of options, for whoever gives them outright too.
+// The ranges of options. What a program gives outside of them becomes the nearest inside.
 const (
-	MinPoll, MaxPoll = 10 * time.Millisecond, time.Hour
-	MinShare         = 0.01
-	MaxShare         = 0.5
-	MaxTimes         = 16
+	minPoll, maxPoll = 10 * time.Millisecond, time.Hour
+	minShare         = 0.01
+	maxShare         = 0.5
+	minTimes         = 4
+	maxTimes         = 8
 )
 
 var variables = [...]string{"SNUG_WATCH", "SNUG_ADAPT", "SNUG_POLL", "SNUG_MEMORY_RESERVE", "SNUG_AT_LIMIT", "SNUG_GC"}
@@ -55,7 +56,7 @@ func ReadEnv(getenv func(string) string, c *Config) (f Follow, bad []limits.Warn
 			}
 		case "SNUG_POLL":
 			d, err := time.ParseDuration(text)
-			if ok = err == nil && d >= MinPoll && d <= MaxPoll; ok {
+			if ok = err == nil && d >= minPoll && d <= maxPoll; ok {
 				c.Poll = d
 			}
 		case "SNUG_MEMORY_RESERVE":
@@ -105,7 +106,7 @@ func parseShare(text string) (float64, bool) {
 	digits, ok := strings.CutSuffix(text, "%")
 	n, err := strconv.ParseFloat(digits, 64)
 	n /= 100
-	return n, ok && err == nil && n >= MinShare && n <= MaxShare
+	return n, ok && err == nil && n >= minShare && n <= maxShare
 }
 
 // parseGC reads "headroom", "headroom:6", "cost" and "cost:5%".
@@ -118,7 +119,7 @@ func parseGC(text string, to *adapt.GCPolicy) bool {
 		p.Mode = adapt.Headroom
 		if given {
 			n, err := strconv.ParseFloat(number, 64)
-			ok = err == nil && n >= 1 && n <= MaxTimes
+			ok = err == nil && n >= minTimes && n <= maxTimes
 			p.Times = n
 		}
 	case "cost":

@@ -3,9 +3,12 @@
 package watch
 
 import (
+	"math"
+
 	"github.com/snug-go/snug/internal/adapt"
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
 )
 
 const (
@@ -17,7 +20,13 @@ const (
 	// and down; each time the wait doubles, up to slowest.
 	flapping = 10
 	slowest  = 60
+	// looks is how long the runtime has to follow by itself, in seconds: it looks
+	// at its limits once a second (runtime/proc.go, sysmon).
+	looks = 0.95
 )
+
+// never is when to look again where nothing asks for it.
+var never = math.Inf(1)
 
 // A patience makes growth wait.
 type patience struct {
@@ -57,27 +66,33 @@ func (p *patience) shrank(at float64) {
 type procs struct {
 	patience
 	own        int  // what snug wrote; 0 = nothing
-	planned    int  // what the limits asked for last; 0 = nothing
+	planned    int  // what the limits asked for and got last; 0 = nothing
 	seen       int  // what it was at the last decision
 	byRuntime  bool // what it was before is the runtime's own choice
 	fallback   int  // what the runtime chose when nothing was known of it
 	asked      int  // what change is setting, 0 = gives back
 	inFlight   bool
 	left       float64 // since when a change is left to the runtime; 0 = none is
+	odd        float64 // since when it is what the limits do not explain; 0 = they do
 	starvation adapt.StarvationState
 	wantKernel bool
 	escaped    bool
+	base       int // what escaped from
 	did        apply.Did
 	code       string
 }
 
-func (k *procs) begin(p *plan.Plan, did apply.Did) {
-	k.did = did
-	if did == apply.Set {
-		k.own = int(p.GOMAXPROCS.Value)
+func (k *procs) begin(c *Config) {
+	s, now := &c.Plan.GOMAXPROCS, &c.Input.Now
+	k.did, k.own = c.Result.GOMAXPROCS, c.Result.OwnProcs
+	if k.planned = int(s.Value); s.Leave && s.Code == plan.Unknown {
+		k.planned = k.own
 	}
-	k.planned = int(p.GOMAXPROCS.Value)
-	k.byRuntime = !p.GOMAXPROCS.Leave || p.GOMAXPROCS.Code != plan.ProgramSet && p.GOMAXPROCS.Code != plan.EnvSet
+	// A program may have set what the plan says as well.
+	k.byRuntime = now.Procs == c.Plan.Runtime || now.Procs == now.NumCPU || now.Procs == c.Input.Limits.CPU.Affinity.N || now.Procs == now.OwnProcs
+	if s.Leave && (s.Code == plan.ProgramSet || s.Code == plan.EnvSet) {
+		k.byRuntime = false
+	}
 }
 
 // found notes what is in force at the first look.
@@ -88,26 +103,21 @@ func (k *procs) found(n int) {
 	}
 }
 
-func (k *procs) pending() bool { return k.inFlight || k.since != 0 || k.left != 0 }
-
-// foreign reports whether the value has changed without the loop.
-func (k *procs) foreign(n int) bool { return !k.inFlight && n != k.seen }
+func (k *procs) pending() bool { return k.inFlight || k.since != 0 || k.left != 0 || k.odd != 0 }
 
 // followProcs makes GOMAXPROCS what limits and starvation ask for. It returns
 // when to look again, in seconds.
 func (l *Loop) followProcs(at float64) (next float64) {
 	k, s := &l.procs, &l.plan.GOMAXPROCS
-	next = window
-	if k.inFlight || !l.mine(GOMAXPROCS, s) {
+	next = never
+	if k.inFlight || k.odd != 0 || !l.mine(GOMAXPROCS, s) {
 		return next
 	}
 	wish := int(s.Value)
-	unlimited := s.Leave && s.Code == plan.NoLimit
-	if s.Leave && !unlimited {
-		wish = k.planned // what is unknown changes nothing
+	if s.Leave && s.Code != plan.NoLimit || l.limits.CPU.Quota.State == limits.Unknown && wish > k.planned {
+		wish = k.planned // what is unknown changes nothing, and a hint does not widen it
 	}
-	k.planned = wish
-	urgent := false
+	planned, urgent := wish, false
 	if l.cfg.Adapt&CPU != 0 && l.cpu.At == at {
 		base := wish
 		if base == 0 {
@@ -120,9 +130,9 @@ func (l *Loop) followProcs(at float64) (next float64) {
 		var d adapt.StarvationDecision
 		k.starvation, d = adapt.StepStarvation(k.starvation, l.cpu, policy)
 		k.wantKernel, next = d.WantKernel, d.Next
-		k.escaped = d.Procs > base
+		k.escaped, k.base = d.Procs > base, base
 		k.code = d.Code
-		if d.GaveUp {
+		if l.lost &^= Escape; d.GaveUp {
 			l.lost |= Escape
 		}
 		if k.escaped {
@@ -131,29 +141,36 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	} else if k.escaped {
 		return next // between two samples
 	}
+	if k.escaped {
+		k.planned = planned
+	}
 	switch {
 	case wish == 0 && k.own == 0, wish == l.cpu.Procs:
 		k.forget()
-		k.left = 0
+		k.left, k.planned = 0, planned
 		return next
 	case l.cfg.Dry && k.asked == wish && k.did == apply.Would:
 		return next
 	case wish > l.cpu.Procs || wish == 0:
-		if !urgent && !k.granted(at, int64(wish)) {
+		if k.left = 0; !urgent && !k.granted(at, int64(wish)) {
 			return next
 		}
 	default:
 		k.shrank(at)
 		// The runtime follows by itself what it has chosen, and goes on doing so
 		// only if nobody else sets it.
-		if k.own == 0 && k.byRuntime && wish == l.plan.Runtime && k.left == 0 {
-			k.left = at
-			return next
+		if k.own == 0 && k.byRuntime && wish == l.plan.Runtime {
+			if k.left == 0 {
+				k.left = at
+			}
+			if at-k.left < looks {
+				return next
+			}
 		}
 	}
-	k.left = 0
+	k.left, k.planned = 0, planned
 	k.asked, k.inFlight = wish, true
-	l.tellRequest()
+	l.announce(l.Latest())
 	go l.change(wish, k.byRuntime)
 	return next
 }
@@ -162,18 +179,26 @@ func (l *Loop) followProcs(at float64) (next float64) {
 func (l *Loop) procsChanged(did apply.Did) {
 	k := &l.procs
 	k.inFlight = false
+	l.machine.cpu(&l.cpu)
 	if did == apply.Set {
 		k.own = k.asked
-		l.machine.cpu(&l.cpu)
+	}
+	if did != apply.Lost {
 		k.seen = l.cpu.Procs
 	}
 	k.did = did
-	s := l.plan.GOMAXPROCS
-	if k.escaped {
-		s.Value, s.Leave, s.Code, s.Number = int64(k.asked), false, k.code, float64(l.plan.GOMAXPROCS.Value)
-	}
+	s := l.procsSetting()
 	l.did(GOMAXPROCS, "GOMAXPROCS", &s, did)
 	l.publish()
+}
+
+// procsSetting is the plan's setting, or the escape's.
+func (l *Loop) procsSetting() plan.Setting {
+	s, k := l.plan.GOMAXPROCS, &l.procs
+	if k.escaped {
+		s.Value, s.Leave, s.Code, s.Number = int64(k.asked), false, k.code, float64(k.base)
+	}
+	return s
 }
 
 // memory is GOMEMLIMIT as the loop knows it.
@@ -190,17 +215,9 @@ type memory struct {
 	loggedCode string
 }
 
-func (k *memory) begin(p *plan.Plan, did apply.Did) {
-	k.did = did
+func (k *memory) begin(c *Config) {
+	k.did, k.own = c.Result.GOMEMLIMIT, c.Result.OwnMemLimit
 	k.decision = unknownMemory
-	if did == apply.Set {
-		k.own = p.GOMEMLIMIT.Value
-	}
-	if k.seen = k.own; did == apply.Already {
-		k.seen = p.GOMEMLIMIT.Value
-	} else if k.seen == 0 {
-		k.seen = plan.NoMemLimit
-	}
 }
 
 func (k *memory) pending() bool { return k.since != 0 }
@@ -211,7 +228,7 @@ func (k *memory) foreign(n int64) bool { return n != k.seen }
 // returns when to look again, in seconds.
 func (l *Loop) followMemory(at float64) (next float64) {
 	k, s := &l.mem, &l.plan.GOMEMLIMIT
-	next = window
+	next = never
 	if k.decision = unknownMemory; l.used >= 0 {
 		k.decision.NonGo = max(0, l.used-l.heap.Mapped)
 	}
@@ -219,7 +236,7 @@ func (l *Loop) followMemory(at float64) (next float64) {
 		return next
 	}
 	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off {
-		x := adapt.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.used, Heap: l.heap, GCShare: l.gc.decision.Share}
+		x := adapt.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.used, Heap: l.heap}
 		k.state, k.decision = adapt.StepMemory(k.state, x, l.cfg.Memory)
 		d := &k.decision
 		next = d.Next
@@ -237,22 +254,20 @@ func (l *Loop) followMemory(at float64) (next float64) {
 	}
 	switch {
 	case s.Leave && s.Code == plan.NoLimit, s.Leave && s.Code == plan.TooSmall:
-		if k.own == 0 {
+		if k.own == 0 || k.did == apply.Would && k.told == plan.NoMemLimit || !k.granted(at, plan.NoMemLimit) {
 			return next
-		}
-		if !k.granted(at, plan.NoMemLimit) {
-			return min(next, settle)
 		}
 		did := l.knobs.ReleaseMemory()
 		k.note(did, 0)
-		k.seen = plan.NoMemLimit
+		k.seen, k.told = plan.NoMemLimit, plan.NoMemLimit
 		l.did(GOMEMLIMIT, "GOMEMLIMIT", s, did)
 	case s.Leave && s.Code == plan.LiveHeap:
 		// Too late for the limit there is; what held before is worse still.
 		if need := l.heap.Need(10); k.own != 0 && need < k.own {
 			l.setMemory(need)
 		}
-	case s.Leave:
+	case s.Leave, s.Value > l.heap.Limit && l.limits.Memory.Soft.State == limits.Unknown:
+		k.forget() // what is unknown changes nothing, and a hint does not widen it
 	case s.Value > l.heap.Limit:
 		if k.granted(at, s.Value) {
 			l.setMemory(s.Value)
@@ -269,6 +284,9 @@ func (l *Loop) followMemory(at float64) (next float64) {
 // memoryLimit is the limit that the plan went by, in bytes; 0 = none or unknown.
 func (l *Loop) memoryLimit() int64 {
 	n, _ := l.limits.Memory.Soft.Get()
+	if l.limits.Memory.Soft.State == limits.Unknown {
+		return 0 // whatever is hinted
+	}
 	if h := l.in.Hints.MemoryLimit; h > 0 && (n == 0 || h < n) {
 		n = h
 	}
@@ -281,6 +299,7 @@ func (l *Loop) memoryLimit() int64 {
 func (l *Loop) setMemory(value int64) {
 	k := &l.mem
 	if value == l.heap.Limit {
+		k.told = value
 		return
 	}
 	did := l.knobs.Memory(value)
@@ -303,7 +322,7 @@ func (k *memory) note(did apply.Did, value int64) {
 // memorySetting is the plan's setting with what was measured.
 func (l *Loop) memorySetting(value int64) plan.Setting {
 	s, d := l.plan.GOMEMLIMIT, &l.mem.decision
-	if d.Limit > 0 {
+	if d.Limit > 0 && (s.Leave || s.Value != value) {
 		if !s.Leave {
 			s.Ignored = append(s.Ignored[:len(s.Ignored):len(s.Ignored)], s.Reason)
 		}
@@ -359,10 +378,12 @@ func (l *Loop) followGC(at float64) {
 }
 
 func (l *Loop) gcSetting() plan.Setting {
-	s, d := l.plan.GOGC, &l.gc.decision
-	if d.GOGC > 0 && (l.gc.own != 0 || l.gc.did == apply.Would) {
-		s.Value, s.Leave = d.GOGC, false
-		s.Code, s.Number = d.Code, d.Share
+	s, k := l.plan.GOGC, &l.gc
+	if k.own != 0 || k.did == apply.Would {
+		s.Value, s.Leave = k.told, false
+		if s.Code = k.decision.Code; k.decision.Share > 0 { // false for NaN
+			s.Number = k.decision.Share
+		}
 	}
 	return s
 }

@@ -57,14 +57,14 @@ func (k *look) begin(l *Loop) {
 	k.used = -1
 	k.every = l.cfg.Poll
 	k.gc.decision.Share = math.NaN()
-	k.procs.begin(l.cfg.Plan, l.cfg.Result.GOMAXPROCS)
-	k.mem.begin(l.cfg.Plan, l.cfg.Result.GOMEMLIMIT)
+	k.procs.begin(&l.cfg)
+	k.mem.begin(&l.cfg)
 }
 
 // poll looks once and returns how long to wait until the next time; 0 when
 // there is nothing to follow any more.
 func (l *Loop) poll() time.Duration {
-	if !l.knobs.Holds() {
+	if l.over() {
 		return 0
 	}
 	first := l.machine == nil
@@ -80,12 +80,9 @@ func (l *Loop) poll() time.Duration {
 		l.procs.found(l.cpu.Procs)
 		l.gc.begin(&l.cfg.GC, l.heap.GOGC)
 	}
-	moved := l.procs.foreign(l.cpu.Procs)
-	if changed || first || moved || l.mem.foreign(l.heap.Limit) {
-		l.decide()
-	}
-	if moved && l.lost&GOMAXPROCS == 0 { // the runtime has followed by itself
-		l.tell(GOMAXPROCS, apply.Already)
+	moved := l.moved(at)
+	if changed || first || moved || l.mem.foreign(l.heap.Limit) || l.heapMoved() {
+		l.decide(moved)
 	}
 	next := float64(l.cfg.Poll) / float64(time.Second)
 	l.followGC(at)
@@ -173,26 +170,65 @@ func same(a, b *limits.Limits) bool {
 	return true
 }
 
-// decide decides anew what the limits ask for.
-func (l *Loop) decide() {
+// moved reports whether GOMAXPROCS has changed without the loop. Where it was the
+// runtime's and has become what the limits do not explain, it waits: the runtime
+// may have gone by limits that were in between, since it has to wait for a
+// collection, and puts that right by itself. A program does not.
+func (l *Loop) moved(at float64) bool {
+	k, n := &l.procs, l.cpu.Procs
+	switch {
+	case k.inFlight || n == k.seen:
+		k.odd = 0
+		return false
+	case k.own != 0 || !k.byRuntime || n == plan.RuntimeProcs(&l.limits.CPU, l.in.Go):
+	case k.odd == 0:
+		k.odd = at
+		return false
+	case at-k.odd < settle:
+		return false
+	}
+	k.odd = 0
+	return true
+}
+
+// heapMoved reports whether a live heap that did not fit has changed.
+func (l *Loop) heapMoved() bool {
+	s := &l.plan.GOMEMLIMIT
+	return s.Leave && s.Code == plan.LiveHeap && l.heap.Live != l.in.Now.Live
+}
+
+// decide decides anew what the limits ask for. moved says that GOMAXPROCS has
+// changed without the loop.
+func (l *Loop) decide(moved bool) {
+	k := &l.procs
 	l.in.Limits = l.limits
 	l.in.Now = plan.Now{
-		Procs: l.cpu.Procs, NumCPU: l.cfg.Input.Now.NumCPU, ByRuntime: l.procs.byRuntime && l.procs.own == 0 && l.cpu.Procs == l.procs.seen, OwnProcs: l.procs.own,
+		Procs: l.cpu.Procs, NumCPU: l.cfg.Input.Now.NumCPU, ByRuntime: k.byRuntime && k.own == 0 && !moved, OwnProcs: k.own,
 		MemLimit: l.heap.Limit, OwnMemLimit: l.mem.own, Live: l.heap.Live,
+	}
+	if k.inFlight {
+		l.in.Now.OwnProcs = l.cpu.Procs // perhaps what was asked for already
 	}
 	if l.cfg.Adapt&Memory != 0 {
 		l.in.Now.Live = 0 // the guard knows better
 	}
-	before := l.plan
 	l.plan = *plan.Decide(&l.in)
+	told := moved && l.lost&GOMAXPROCS == 0
 	l.give(GOMAXPROCS, &l.plan.GOMAXPROCS)
 	l.give(GOMEMLIMIT, &l.plan.GOMEMLIMIT)
-	l.procs.seen, l.mem.seen = l.cpu.Procs, l.heap.Limit
-	// A new value is told when it is set.
-	if p := &l.plan; p.GOMAXPROCS.Leave != before.GOMAXPROCS.Leave || p.GOMEMLIMIT.Leave != before.GOMEMLIMIT.Leave ||
-		p.GOMAXPROCS.Leave && p.GOMAXPROCS.Code != before.GOMAXPROCS.Code ||
-		p.GOMEMLIMIT.Leave && p.GOMEMLIMIT.Code != before.GOMEMLIMIT.Code || len(p.Warnings) != len(before.Warnings) {
-		l.announce(l.Latest())
+	if l.mem.seen = l.heap.Limit; k.odd == 0 {
+		k.seen = l.cpu.Procs
+	}
+	before := l.Latest()
+	u := before
+	if moved {
+		u.GOMAXPROCS = apply.Already // the runtime has followed by itself
+	}
+	l.renew(&u)
+	if told || !u.like(&before) {
+		l.announce(u)
+	} else {
+		l.store(u)
 	}
 }
 
@@ -215,6 +251,9 @@ func (l *Loop) mine(k Knobs, s *plan.Setting) bool {
 func (l *Loop) did(k Knobs, name string, s *plan.Setting, did apply.Did) {
 	switch did {
 	case apply.Lost:
+		if l.over() {
+			return // nobody's business any more
+		}
 		l.lost |= k
 		l.give(GOMAXPROCS, &l.plan.GOMAXPROCS)
 		l.give(GOMEMLIMIT, &l.plan.GOMEMLIMIT)
@@ -244,8 +283,12 @@ func (l *Loop) press(at float64) {
 // pace is how long to wait until the next look: what the laws ask for, and
 // longer where nothing happens.
 func (l *Loop) pace(next float64) time.Duration {
+	pending := l.procs.pending() || l.mem.pending()
+	if pending {
+		next = min(next, settle)
+	}
 	d := time.Duration(next * float64(time.Second))
-	if d >= l.cfg.Poll && l.level == adapt.Calm && !l.procs.pending() && !l.mem.pending() {
+	if d >= l.cfg.Poll && l.level == adapt.Calm && !pending {
 		d = l.cfg.Poll * time.Duration(min(1+l.quiet/8, laziest))
 	}
 	return max(d, time.Millisecond)

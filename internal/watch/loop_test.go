@@ -33,9 +33,10 @@ type world struct {
 	heap     adapt.Heap
 	procs    int
 	slow     time.Duration // how long a change of GOMAXPROCS takes
+	late     time.Duration // how long until it is known that it came
 	taken    bool          // a later Take has come
 	owned    Knobs
-	wrote    [2]int64
+	wrote    [3]int64
 	log      []string
 	when     []time.Duration
 	start    time.Time
@@ -115,7 +116,7 @@ func (w *world) note(text string) {
 	w.when = append(w.when, time.Since(w.start).Round(10*time.Millisecond))
 }
 
-// heapNow is under a name of its own since heap is the field.
+// machineOf has the method heap, a name that world has a field of.
 type machineOf struct{ *world }
 
 func (m machineOf) heap(h *adapt.Heap) { m.do(func() { *h = m.world.heap }) }
@@ -136,10 +137,11 @@ func (w *world) set(k Knobs, i int, now *int64, value int64, name string) apply.
 func (w *world) Procs(n int, byRuntime bool) apply.Did {
 	time.Sleep(w.slow)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	now := int64(w.procs)
 	did := w.set(GOMAXPROCS, 0, &now, int64(n), "procs")
 	w.procs = int(now)
+	w.mu.Unlock()
+	time.Sleep(w.late)
 	return did
 }
 
@@ -149,7 +151,11 @@ func (w *world) Memory(n int64) apply.Did {
 	return w.set(GOMEMLIMIT, 1, &w.heap.Limit, n, "memory")
 }
 
-func (w *world) GOGC(now, n int64) apply.Did { return apply.Left }
+func (w *world) GOGC(now, n int64) apply.Did {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.set(GOGC, 2, &w.heap.GOGC, n, "gogc")
+}
 
 func (w *world) ReleaseMemory() apply.Did {
 	w.do(func() {
@@ -188,10 +194,12 @@ func watching(w *world, cfg Config) (*Loop, chan struct{}) {
 	if s := &cfg.Plan.GOMAXPROCS; !s.Leave && !cfg.Dry {
 		if cfg.Result.GOMAXPROCS = apply.Already; int64(w.procs) != s.Value {
 			cfg.Result.GOMAXPROCS = w.Procs(int(s.Value), false)
+			cfg.Result.OwnProcs = int(s.Value)
 		}
 	}
 	if s := &cfg.Plan.GOMEMLIMIT; !s.Leave && !cfg.Dry {
 		cfg.Result.GOMEMLIMIT = w.Memory(s.Value)
+		cfg.Result.OwnMemLimit = s.Value
 	}
 	w.log, w.when = nil, nil
 	l := prepare(cfg, w, func() machine { return m })
@@ -407,61 +415,3 @@ func (dryKnobs) GOGC(int64, int64) apply.Did { return apply.Would }
 func (dryKnobs) ReleaseMemory() apply.Did    { return apply.Would }
 func (dryKnobs) ReleaseProcs() apply.Did     { return apply.Would }
 func (dryKnobs) Undo()                       {}
-
-func TestLoopEnds(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		how     func(w *world, l *Loop, done chan struct{})
-		failure string
-		undone  int
-	}{
-		{"the context ends", func(w *world, l *Loop, done chan struct{}) { close(done) }, "", 0},
-		{"undo", func(w *world, l *Loop, done chan struct{}) { l.Undo(); l.Undo() }, "", 2},
-		{"a later fit takes over", func(w *world, l *Loop, done chan struct{}) { w.do(func() { w.taken = true }) }, "", 0},
-		{"reading panics", func(w *world, l *Loop, done chan struct{}) { w.do(func() { w.broken = true }) }, "broken", 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &world{quota: 8, memory: 512 * mib, busy: true}
-				l, done := watching(w, Config{})
-				time.Sleep(3500 * time.Millisecond)
-				c.how(w, l, done)
-				time.Sleep(2 * time.Second)
-				synctest.Wait()
-				if s := l.Stats(); !s.Ended || s.Failure != c.failure || w.undone != c.undone || !w.closed {
-					t.Errorf("ended %v, failure %q, undone %d, files closed %v; want true, %q, %d, true", s.Ended, s.Failure, w.undone, w.closed, c.failure, c.undone)
-				}
-			})
-		})
-	}
-}
-
-func TestACallbackThatPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
-		l, _ := watching(w, Config{OnPlan: func(Update) { panic("theirs") }})
-		time.Sleep(1500 * time.Millisecond)
-		w.do(func() { w.memory = 256 * mib })
-		time.Sleep(3 * time.Second)
-		if s := l.Stats(); !s.Ended || s.Failure != "theirs" {
-			t.Errorf("ended %v, failure %q; want the callback's panic told", s.Ended, s.Failure)
-		}
-		w.expect(t, 8, less(256*mib))
-	})
-}
-
-func TestIdleIsLookedAtLess(t *testing.T) {
-	polls := func(busy bool) (n int64) {
-		synctest.Test(t, func(t *testing.T) {
-			w := &world{quota: 8, memory: 512 * mib, busy: busy}
-			l, done := watching(w, Config{})
-			time.Sleep(10 * time.Minute)
-			n = l.Stats().Polls
-			close(done)
-		})
-		return n
-	}
-	if busy, idle := polls(true), polls(false); busy < 595 || idle > busy/3 || idle < 100 {
-		t.Errorf("%d looks in 10 minutes of work, %d in 10 idle minutes; want 600 and a quarter of it", busy, idle)
-	}
-}

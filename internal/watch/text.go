@@ -29,7 +29,11 @@ func Text(r plan.Reason, value int64) string {
 	case adapt.GCHeadroom:
 		return "a multiple of the live heap, while memory is idle"
 	case adapt.GCCost:
-		return "for garbage collection to take its share of the CPU; it takes " + strconv.FormatFloat(100*r.Number, 'f', 1, 64) + " %"
+		takes := ""
+		if r.Number > 0 {
+			takes = "; it takes " + strconv.FormatFloat(100*r.Number, 'f', 1, 64) + " %"
+		}
+		return "for garbage collection to take its share of the CPU" + takes
 	case adapt.GCCapped:
 		return "as much as the memory limit allows"
 	case adapt.GCBase:
@@ -45,7 +49,7 @@ func Text(r plan.Reason, value int64) string {
 	case adapt.EscapeYielded:
 		return "somebody else has set it"
 	case adapt.StarvationEscape:
-		return "Ps are held in system calls while the CPU quota is unused; " + strconv.Itoa(int(r.Number)) + " were too few"
+		return "Ps are held in system calls while CPU time is left over; " + strconv.Itoa(int(r.Number)) + " were too few"
 	case adapt.EscapeStays:
 		return "Ps are held in system calls as soon as there are fewer"
 	case adapt.EscapeReturned:

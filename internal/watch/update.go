@@ -11,10 +11,7 @@ import (
 // settings is the plan in force, with what was measured in it.
 func (l *Loop) settings() plan.Plan {
 	p := l.plan
-	if k := &l.procs; k.escaped {
-		p.GOMAXPROCS.Value, p.GOMAXPROCS.Leave = int64(k.asked), false
-		p.GOMAXPROCS.Code, p.GOMAXPROCS.Number = k.code, float64(l.plan.GOMAXPROCS.Value)
-	}
+	p.GOMAXPROCS = l.procsSetting()
 	if l.mem.decision.Limit > 0 && l.mine(GOMEMLIMIT, &l.plan.GOMEMLIMIT) {
 		p.GOMEMLIMIT = l.memorySetting(l.mem.told)
 	}
@@ -25,7 +22,7 @@ func (l *Loop) settings() plan.Plan {
 // tell makes the update of a knob that was changed, asked for or lost.
 func (l *Loop) tell(k Knobs, did apply.Did) {
 	u := l.Latest()
-	switch u.Requested = false; k {
+	switch k {
 	case GOMAXPROCS:
 		u.GOMAXPROCS = did
 	case GOMEMLIMIT:
@@ -36,38 +33,60 @@ func (l *Loop) tell(k Knobs, did apply.Did) {
 	l.announce(u)
 }
 
-// tellRequest says that GOMAXPROCS was asked for.
-func (l *Loop) tellRequest() {
-	u := l.Latest()
-	u.Requested = true
-	l.announce(u)
-}
-
 func (l *Loop) announce(u Update) {
-	u.Plan, u.Limits = l.settings(), l.limits
-	u.Verdict, u.Measured = l.waiting.Verdict, l.waiting.Seconds > 0
-	u.Requested = u.Requested || l.procs.inFlight
-	u.GOMAXPROCS = l.left(GOMAXPROCS, &u.Plan.GOMAXPROCS, u.GOMAXPROCS)
-	u.GOMEMLIMIT = l.left(GOMEMLIMIT, &u.Plan.GOMEMLIMIT, u.GOMEMLIMIT)
-	u.GOGC = l.left(GOGC, &u.Plan.GOGC, u.GOGC)
-	l.mu.Lock()
-	l.update = u
-	l.mu.Unlock()
-	if l.cfg.OnPlan != nil {
+	l.renew(&u)
+	l.store(u)
+	if l.cfg.OnPlan != nil && !l.over() {
 		l.publish()
 		l.cfg.OnPlan(u)
 	}
 }
 
-// left is what was done about a knob, where the plan leaves it or it was lost.
-func (l *Loop) left(k Knobs, s *plan.Setting, did apply.Did) apply.Did {
+func (l *Loop) store(u Update) {
+	l.mu.Lock()
+	l.update = u
+	l.mu.Unlock()
+}
+
+// renew makes an update say what is so now.
+func (l *Loop) renew(u *Update) {
+	before := u.Plan
+	u.Plan, u.Limits = l.settings(), l.limits
+	u.Verdict, u.Measured = l.waiting.Verdict, l.waiting.Seconds > 0
+	u.Requested = l.procs.inFlight
+	u.GOMAXPROCS = l.shown(GOMAXPROCS, &u.Plan.GOMAXPROCS, &before.GOMAXPROCS, u.GOMAXPROCS, int64(l.cpu.Procs))
+	u.GOMEMLIMIT = l.shown(GOMEMLIMIT, &u.Plan.GOMEMLIMIT, &before.GOMEMLIMIT, u.GOMEMLIMIT, l.mem.seen)
+	u.GOGC = l.shown(GOGC, &u.Plan.GOGC, &before.GOGC, u.GOGC, l.gc.own)
+}
+
+// shown is what was done about a knob whose value is now. One that waits for a new value is
+// shown with what it was set to before.
+func (l *Loop) shown(k Knobs, s, before *plan.Setting, did apply.Did, now int64) apply.Did {
 	switch {
 	case l.lost&k != 0:
 		return apply.Lost
 	case s.Leave:
 		return apply.Left
+	case s.Value == now && (did == apply.Left || did == apply.Would):
+		return apply.Already
+	case s.Value == now, k == GOMAXPROCS && l.procs.inFlight:
+		return did
+	case l.cfg.Dry:
+		return apply.Would
 	}
+	*s = *before
 	return did
+}
+
+// like reports whether two updates say the same to somebody who sizes by them.
+func (u *Update) like(v *Update) bool {
+	return u.GOMAXPROCS == v.GOMAXPROCS && alike(&u.Plan.GOMAXPROCS, &v.Plan.GOMAXPROCS) &&
+		u.GOMEMLIMIT == v.GOMEMLIMIT && alike(&u.Plan.GOMEMLIMIT, &v.Plan.GOMEMLIMIT) &&
+		len(u.Plan.Warnings) == len(v.Plan.Warnings)
+}
+
+func alike(a, b *plan.Setting) bool {
+	return a.Value == b.Value && a.Leave == b.Leave && (!a.Leave || a.Code == b.Code)
 }
 
 // worthALine reports whether a change is worth a line in a log: what follows a

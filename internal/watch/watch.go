@@ -34,7 +34,7 @@ type Config struct {
 	Dry    bool         // touch nothing
 
 	Adapt      Parts
-	Poll       time.Duration // 0 = DefaultPoll
+	Poll       time.Duration // 0 = defaultPoll
 	Memory     adapt.MemoryPolicy
 	GC         adapt.GCPolicy
 	Starvation adapt.StarvationPolicy
@@ -46,8 +46,8 @@ type Config struct {
 	OnPressure func(*Stats)
 }
 
-// DefaultPoll is how often a process that works looks at its limits.
-const DefaultPoll = time.Second
+// defaultPoll is how often a process that works looks at its limits.
+const defaultPoll = time.Second
 
 // Update is a decision and what was done about it.
 type Update struct {
@@ -114,7 +114,7 @@ type Loop struct {
 
 	changed    chan apply.Did // from change
 	collecting chan struct{}  // holds an element while collect runs
-	panicked   chan string    // from change and collect
+	panicked   chan string    // from change
 
 	mu     sync.Mutex
 	stats  Stats
@@ -137,13 +137,23 @@ type knobs interface {
 	Undo()
 }
 
-// Start follows until done is closed, and from then on leaves the knobs as they
-// are.
-func Start(done <-chan struct{}, cfg Config) *Loop {
+// New is a Loop that does not follow.
+func New(cfg Config) *Loop {
 	l := prepare(cfg, &cfg.Result, openMachine)
-	current.Store(l)
-	go l.run(done)
+	l.stats.Ended = true
 	return l
+}
+
+// Start follows until done is closed, and from then on leaves the knobs as they
+// are. It is called once.
+func (l *Loop) Start(done <-chan struct{}) {
+	l.mu.Lock()
+	l.stats.Ended = false
+	l.mu.Unlock()
+	if !l.over() {
+		current.Store(l)
+	}
+	go l.run(done)
 }
 
 var current atomic.Pointer[Loop]
@@ -151,29 +161,25 @@ var current atomic.Pointer[Loop]
 // Current is the Loop that was started last; nil when none was.
 func Current() *Loop { return current.Load() }
 
-// Ended is a Loop that never ran: there is nothing to follow.
-func Ended(cfg Config) *Loop {
-	l := prepare(cfg, &cfg.Result, openMachine)
-	l.stats.Ended = true
-	return l
-}
-
 func prepare(cfg Config, k knobs, open func() machine) *Loop {
 	if cfg.Poll <= 0 {
-		cfg.Poll = DefaultPoll
+		cfg.Poll = defaultPoll
+	}
+	cfg.Poll = min(max(cfg.Poll, minPoll), maxPoll)
+	if r := &cfg.Memory.Reserve; *r > 0 {
+		*r = min(max(*r, minShare), maxShare)
 	}
 	l := &Loop{
 		cfg: cfg, knobs: k, open: open,
 		stop:       make(chan struct{}),
 		changed:    make(chan apply.Did, 1),
 		collecting: make(chan struct{}, 1),
-		panicked:   make(chan string, 2),
+		panicked:   make(chan string, 1),
 	}
 	l.stats = Stats{Used: -1, Every: cfg.Poll}
 	l.stats.Memory = unknownMemory
 	l.stats.GC.Share = math.NaN()
-	l.stats.Heap.Limit = plan.NoMemLimit
-	l.stats.Heap.GOGC = 100
+	l.stats.Heap = adapt.Heap{Mapped: -1, Limit: -1, GOGC: -1}
 	l.update = Update{Plan: *cfg.Plan, Limits: cfg.Input.Limits, GOMAXPROCS: cfg.Result.GOMAXPROCS, GOMEMLIMIT: cfg.Result.GOMEMLIMIT}
 	l.look.begin(l)
 	return l
@@ -198,6 +204,16 @@ func (l *Loop) Latest() Update {
 func (l *Loop) Undo() {
 	l.once.Do(func() { close(l.stop) })
 	l.knobs.Undo()
+}
+
+// over reports whether the knobs are somebody else's by now.
+func (l *Loop) over() bool {
+	select {
+	case <-l.stop:
+		return true
+	default:
+		return !l.knobs.Holds()
+	}
 }
 
 // run is the goroutine. A panic inside, also of a callback, ends it and nothing

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snug_test
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"testing"
+
+	"github.com/snug-go/snug"
+)
+
+func TestWatchFromManySides(t *testing.T) {
+	knobs(t)
+	before := runtime.GOMAXPROCS(0)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for n := range 15 {
+				o := watched()
+				o.MemoryLimit += int64(i+n) << 20
+				o.Adapt = snug.AdaptMemory | snug.AdaptGC | snug.AdaptCPU
+				calls := 0 // not guarded: one call at a time
+				o.OnPlan = func(p snug.Plan) {
+					calls++
+					if w := snug.Current(); w != nil {
+						w.Stats()
+						w.Plan()
+						if n%3 == 0 {
+							w.Undo()
+						}
+					}
+					if n%5 == 0 {
+						_, undo := snug.Fit(hinted)
+						undo()
+					}
+				}
+				w := snug.Watch(ctx, o)
+				runtime.GC()
+				if n%2 == 0 {
+					go w.Undo()
+					w.Undo()
+				}
+			}
+		}()
+	}
+	all.Wait()
+	last := snug.Watch(ctx, watched())
+	last.Undo()
+	eventually(t, "the end", func() bool { return len(goroutines()) == 0 })
+	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != before || m != math.MaxInt64 {
+		t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d, want %d and none", n, m, before)
+	}
+}
+
+func TestADryWatchBesideAFit(t *testing.T) {
+	knobs(t)
+	_, undo := snug.Fit(hinted)
+	defer undo()
+	o := watched()
+	o.DryRun, o.MemoryLimit = true, 256<<20
+	w := snug.Watch(context.Background(), o)
+	eventually(t, "a few looks", func() bool { return w.Stats().Polls > 5 })
+	p, s := w.Plan(), w.Stats()
+	if p.GOMEMLIMIT.Action != snug.Would || p.GOMEMLIMIT.Value != 256<<20-256<<20/10 || len(s.GivenUp) != 0 || s.Changes != 0 {
+		t.Errorf("plan %+v, given up %v; want it told and nothing else", p.GOMEMLIMIT, s.GivenUp)
+	}
+	w.Undo()
+	if m := debug.SetMemoryLimit(-1); m != hintedMemory {
+		t.Errorf("GOMEMLIMIT = %d, want the fit's", m)
+	}
+	eventually(t, "the end", func() bool { return len(goroutines()) == 0 })
+}
