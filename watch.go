@@ -19,7 +19,8 @@ type Adapt uint8
 const (
 	// AdaptMemory: GOMEMLIMIT leaves room for measured memory that is not Go's.
 	AdaptMemory Adapt = 1 << iota
-	// AdaptGC: GOGC rises while memory is idle, as Options.GC says.
+	// AdaptGC: GOGC rises while memory is idle, as Options.GC says. A GOGC that the
+	// program has set is left alone, unless Options.Override insists.
 	AdaptGC
 	// AdaptCPU: GOMAXPROCS is raised while Ps are held in blocking system calls and the quota is unused.
 	AdaptCPU

@@ -131,7 +131,7 @@ func (s scrape) set(m *metric, states, hold []string) {
 
 // The values of labels that are there in every scrape.
 var (
-	knobs    = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC"}
+	knobs    = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "starvation-escape"}
 	verdicts = []string{"unknown", "fine", "too-few-procs", "quota-spent"}
 	levels   = []string{snug.Calm.String(), snug.Tight.String(), snug.Spiral.String()}
 )

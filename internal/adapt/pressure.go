@@ -12,7 +12,7 @@ const (
 )
 
 // String is the level's word: "calm", "tight", "spiral".
-func (l Level) String() string { return [...]string{"calm", "tight", "spiral"}[l] }
+func (l Level) String() string { return [...]string{"calm", "tight", "spiral"}[min(l, Spiral)] }
 
 const (
 	tightGOGC  = 20 // effective GOGC in percent, see Level

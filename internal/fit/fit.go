@@ -32,6 +32,10 @@ func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 		return plan.Nothing(plan.NotSupported), mode
 	}
 	in.Now = now()
+	// A runtime that is not the program's own choice tells whether it looks at
+	// quotas: GODEBUG, or a go line of the program before 1.25, switch that off.
+	n := &in.Now
+	in.Go.Blind = n.Procs == n.NumCPU && n.OwnProcs == 0 && in.Env.GOMAXPROCS == "" && plan.RuntimeProcs(&in.Limits.CPU, in.Go) != n.Procs
 	return plan.Decide(in), mode
 }
 

@@ -104,3 +104,42 @@ func TestNoLimitsNothingChanges(t *testing.T) {
 		})
 	}
 }
+
+func TestALimitThatKeepsGrowingIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 2, memory: 256 * mib, busy: true}
+		_, done := watching(w, Config{})
+		for range 20 {
+			time.Sleep(time.Second)
+			w.do(func() { w.quota, w.memory = w.quota+0.5, w.memory+10*mib })
+		}
+		if n, m := w.GOMAXPROCS(), w.GOMEMLIMIT(); n < 8 || m < less(390*mib) {
+			t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d after 20 s of growth to 12 cores and 456 MiB, want most of it", n, m)
+		}
+		close(done)
+	})
+}
+
+func TestAPanicEndsAdapting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true, charged: 100 * mib}
+		fail := false
+		l, _ := watching(w, Config{Adapt: Memory, OnPlan: func(Update) {
+			if fail {
+				panic("theirs")
+			}
+		}})
+		w.do(func() { w.collected(60 * mib) })
+		time.Sleep(20 * time.Second)
+		if w.GOMEMLIMIT() == less(512*mib) {
+			t.Fatal("nothing was adapted")
+		}
+		fail = true
+		w.do(func() { w.charged = 300 * mib })
+		time.Sleep(5 * time.Second)
+		if s := l.Stats(); !s.Ended || s.Failure != "theirs" {
+			t.Errorf("ended %v, failure %q", s.Ended, s.Failure)
+		}
+		w.expect(t, 8, less(512*mib))
+	})
+}

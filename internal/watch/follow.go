@@ -39,19 +39,21 @@ type patience struct {
 // forget ends a wish: what is in force is what is wanted.
 func (p *patience) forget() { p.since = 0 }
 
-// granted reports whether growth to wish has stood long enough.
-func (p *patience) granted(at float64, wish int64) bool {
-	if p.since == 0 || p.wish != wish {
+// granted is what growth may go to by now: the least that was wished for since
+// it was wished for without a break; 0 = not yet.
+func (p *patience) granted(at float64, wish int64) int64 {
+	if p.since == 0 {
 		p.wish, p.since = wish, at
 	}
+	p.wish = min(p.wish, wish)
 	if at-p.since < max(p.wait, settle) {
-		return false
+		return 0
 	}
 	if at-p.grew > 30*flapping {
 		p.wait = settle
 	}
 	p.grew, p.since = at, 0
-	return true
+	return p.wish
 }
 
 // shrank notes that growth was for nothing, if it was.
@@ -152,8 +154,15 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	case l.cfg.Dry && k.asked == wish && k.did == apply.Would:
 		return next
 	case wish > l.cpu.Procs || wish == 0:
-		if k.left = 0; !urgent && !k.granted(at, int64(wish)) {
-			return next
+		if k.left = 0; !urgent {
+			switch n := k.granted(at, back(wish)); n {
+			case 0:
+				return next
+			case plan.NoMemLimit:
+				wish = 0
+			default:
+				wish = int(n)
+			}
 		}
 	default:
 		k.shrank(at)
@@ -173,6 +182,14 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	l.announce(l.Latest())
 	go l.change(wish, k.byRuntime)
 	return next
+}
+
+// back is a wish among others: to give a knob back is the largest.
+func back(wish int) int64 {
+	if wish == 0 {
+		return plan.NoMemLimit
+	}
+	return int64(wish)
 }
 
 // procsChanged notes that change is done.
@@ -254,7 +271,13 @@ func (l *Loop) followMemory(at float64) (next float64) {
 	}
 	switch {
 	case s.Leave && s.Code == plan.NoLimit, s.Leave && s.Code == plan.TooSmall:
-		if k.own == 0 || k.did == apply.Would && k.told == plan.NoMemLimit || !k.granted(at, plan.NoMemLimit) {
+		if k.own == 0 || k.did == apply.Would && k.told == plan.NoMemLimit {
+			return next
+		}
+		if n := k.granted(at, plan.NoMemLimit); n != plan.NoMemLimit {
+			if n != 0 {
+				l.setMemory(n)
+			}
 			return next
 		}
 		did := l.knobs.ReleaseMemory()
@@ -269,8 +292,8 @@ func (l *Loop) followMemory(at float64) (next float64) {
 	case s.Leave, s.Value > l.heap.Limit && l.limits.Memory.Soft.State == limits.Unknown:
 		k.forget() // what is unknown changes nothing, and a hint does not widen it
 	case s.Value > l.heap.Limit:
-		if k.granted(at, s.Value) {
-			l.setMemory(s.Value)
+		if n := k.granted(at, s.Value); n != 0 {
+			l.setMemory(n)
 		}
 	case s.Value < l.heap.Limit:
 		k.shrank(at)
@@ -341,10 +364,17 @@ type collector struct {
 	told     int64 // the last value that was decided
 }
 
-// begin notes the GOGC that holds without snug.
-func (k *collector) begin(p *adapt.GCPolicy, now int64) {
-	if p.Base == 0 {
-		p.Base = now
+// goDefault is the GOGC of a program where nobody has set it.
+const goDefault = 100
+
+// found notes the GOGC that holds without snug. One that the program has set is
+// the program's.
+func (l *Loop) foundGC() {
+	if l.cfg.GC.Base == 0 {
+		l.cfg.GC.Base = l.heap.GOGC
+	}
+	if l.heap.GOGC != goDefault && l.in.Env.GOGC == "" && !l.in.Policy.Override {
+		l.lost |= GOGC
 	}
 }
 

@@ -78,7 +78,7 @@ func (l *Loop) poll() time.Duration {
 	changed := l.read(at, first)
 	if first {
 		l.procs.found(l.cpu.Procs)
-		l.gc.begin(&l.cfg.GC, l.heap.GOGC)
+		l.foundGC()
 	}
 	moved := l.moved(at)
 	if changed || first || moved || l.mem.foreign(l.heap.Limit) || l.heapMoved() {

@@ -227,6 +227,7 @@ func (l *Loop) run(done <-chan struct{}) {
 	for {
 		select {
 		case <-done:
+			l.finish()
 			return
 		case <-l.stop:
 			return
@@ -245,6 +246,21 @@ func (l *Loop) run(done <-chan struct{}) {
 	}
 }
 
+// finish waits for a change of GOMAXPROCS that was asked for, so that what is
+// told last is what is in force.
+func (l *Loop) finish() {
+	if !l.procs.inFlight {
+		return
+	}
+	select {
+	case did := <-l.changed:
+		l.procsChanged(did)
+	case text := <-l.panicked:
+		l.failure(text)
+	case <-l.stop:
+	}
+}
+
 // end says that the loop follows no more.
 func (l *Loop) end() {
 	if l.machine != nil {
@@ -257,6 +273,12 @@ func (l *Loop) end() {
 
 // failed notes a recovered panic.
 func (l *Loop) failed(r any) {
+	if r != nil {
+		defer func() {
+			recover() // nothing is left to do about it
+		}()
+		defer l.unadapt()
+	}
 	switch r := r.(type) {
 	case nil:
 	case error:
@@ -265,6 +287,18 @@ func (l *Loop) failed(r any) {
 		l.failure(r)
 	default:
 		l.failure("panic")
+	}
+}
+
+// unadapt puts what followed measurements back at what the limits ask for: a
+// GOMEMLIMIT that the guard holds above what is safe, or a high GOGC, needs
+// somebody who looks.
+func (l *Loop) unadapt() {
+	if l.gc.own != 0 {
+		l.knobs.GOGC(l.gc.own, l.cfg.GC.Base)
+	}
+	if s := &l.plan.GOMEMLIMIT; l.mem.own != 0 && l.lost&GOMEMLIMIT == 0 && l.cfg.Adapt&Memory != 0 && !s.Leave {
+		l.knobs.Memory(s.Value)
 	}
 }
 
