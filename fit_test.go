@@ -3,13 +3,10 @@
 package snug_test
 
 import (
-	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -185,38 +182,5 @@ func TestConcurrentFits(t *testing.T) {
 	undo()
 	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != before || m != math.MaxInt64 {
 		t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d, want %d and none", n, m, before)
-	}
-}
-
-// TestLog: one line for each decision on standard error, and nothing unasked.
-func TestLog(t *testing.T) {
-	knobs(t)
-	logged := func() string {
-		t.Helper()
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		saved := os.Stderr
-		os.Stderr = w
-		snug.Fit(snug.Options{DryRun: true, MemoryLimit: 512 << 20})
-		os.Stderr = saved
-		w.Close()
-		buf := make([]byte, 4096)
-		n, _ := r.Read(buf)
-		return string(buf[:n])
-	}
-	if got := logged(); got != "" {
-		t.Errorf("unasked it prints %q", got)
-	}
-	t.Setenv("SNUG_LOG", "1")
-	if got, want := logged(), fmt.Sprintf("snug: GOMEMLIMIT=%d (would): memory-limit-hint\n", hintedMemory); !strings.Contains(got, want) {
-		t.Errorf("prints %q, want the line %q", got, want)
-	}
-	// What a variable holds can neither forge a line nor act on a terminal.
-	t.Setenv("SNUG_MAX_PROCS", "x\nsnug: GOMAXPROCS=1\x1b[2J\u009b2J")
-	if got, want := logged(), "snug: warning: env-invalid, SNUG_MAX_PROCS: x?snug: GOMAXPROCS=1?[2J??2J\n"; !strings.Contains(got, want) {
-		t.Errorf("prints %q, want the line %q", got, want)
 	}
 }

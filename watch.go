@@ -140,6 +140,9 @@ type Watcher struct {
 // has stood for 3 s. A panic inside, one of a callback included, ends following and
 // is told by Stats. With SNUG_WATCH=0 it fits once and follows nothing.
 func Watch(ctx context.Context, o Options) *Watcher {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	w := &Watcher{}
 	in, decided, did := o.fit(&w.off)
 	if decided == nil {
@@ -164,10 +167,11 @@ func Watch(ctx context.Context, o Options) *Watcher {
 	cfg.Input.Warnings = append(cfg.Input.Warnings, bad...)
 	cfg.Plan.Warnings = append(cfg.Plan.Warnings, bad...)
 	w.loop = watch.New(cfg)
-	if o.OnPlan != nil {
-		o.OnPlan(w.Plan()) // before the goroutine calls it
+	ok := true
+	if o.OnPlan != nil { // before the goroutine calls it
+		ok = w.loop.Contain(func() { o.OnPlan(w.Plan()) })
 	}
-	if follow != watch.Never {
+	if ok && follow != watch.Never {
 		w.loop.Start(ctx.Done())
 	}
 	return w
@@ -184,6 +188,9 @@ func Current() *Watcher {
 
 // Plan is the plan in force.
 func (w *Watcher) Plan() Plan {
+	if w == nil {
+		return Plan{}
+	}
 	if w.loop == nil {
 		return w.off
 	}
@@ -205,7 +212,7 @@ func public(u *watch.Update) (p Plan) {
 // Stats is what was done and measured until now.
 func (w *Watcher) Stats() Stats {
 	nan := math.NaN()
-	if w.loop == nil {
+	if w == nil || w.loop == nil {
 		return Stats{
 			Ended:  true,
 			Memory: MemoryStats{Limit: -1, Used: -1, Go: -1, NonGo: -1, GOMEMLIMIT: -1, EffectiveGOGC: nan},
@@ -245,7 +252,7 @@ func (w *Watcher) Stats() Stats {
 // Undo ends watching and restores every knob that still holds snug's value. It
 // does nothing the second time, or after a later Fit or Watch.
 func (w *Watcher) Undo() {
-	if w.loop != nil {
+	if w != nil && w.loop != nil {
 		w.loop.Undo()
 	}
 }

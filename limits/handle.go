@@ -163,13 +163,15 @@ func (h *Handle) Close() { h.files.shutAll() }
 // process, not this one, has ended; the Limits are then the last that were read.
 func (h *Handle) Read() (Limits, error) {
 	h.polls++
-	if h.polls%rescan == 0 {
-		h.files.retry()
-	}
 	h.paged = false
 	changed, stale := h.polls == 1, false
+	if h.polls%rescan == 0 {
+		h.files.retry()
+		// What hides a resource may be over: no descriptor was free, say.
+		stale = h.cpu.gap.Field != "" || h.memory.gap.Field != ""
+	}
 	if !changed && (h.pid != 0 || h.polls%relook == 0) {
-		stale = h.group.read(&h.reader)
+		stale = h.group.read(&h.reader) || stale
 		if h.pid != 0 && gone(h.group.err) {
 			return h.last, noProcess(h.pid)
 		}

@@ -354,7 +354,7 @@ func (s *MemoryState) next(free, nonGo, limit float64, h *Heap) float64 {
 	if s.rate > 0 {
 		next = 0.2 * max(free, 0) / s.rate
 	}
-	if s.guarded || s.code == MemoryReserve || h.EffectiveGOGC() < tightGOGC || s.begun && nonGo-s.nonGo > limit/100 {
+	if s.guarded || h.EffectiveGOGC() < tightGOGC || s.begun && nonGo-s.nonGo > limit/100 {
 		next = min(next, quick)
 	}
 	return min(max(next, fewest), 1)

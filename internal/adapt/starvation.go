@@ -144,12 +144,18 @@ func StepStarvation(s StarvationState, x CPU, p StarvationPolicy) (StarvationSta
 func ceilingOf(p *StarvationPolicy, cores float64) int {
 	c := p.Ceiling
 	if c <= 0 {
-		c = 8
-		if cores > 2 {
-			c = int(4 * math.Ceil(min(cores, 1<<16)))
-		}
+		c = Ceiling(cores)
 	}
 	return max(c, p.Base)
+}
+
+// Ceiling is how many Ps the escape may ask for where nobody says otherwise: the
+// larger of 8 and 4 times the cores.
+func Ceiling(cores float64) int {
+	if cores > 2 {
+		return int(4 * math.Ceil(min(cores, 1<<16)))
+	}
+	return 8
 }
 
 // target is the GOMAXPROCS that was asked for last, 0 for none.

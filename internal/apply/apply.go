@@ -33,6 +33,7 @@ var (
 
 	mu     sync.Mutex
 	owner  int // counts takes; an undo of an earlier one has no say any more
+	takes  int // counts dry ones too
 	procs  knob
 	memory knob
 	gogc   knob
@@ -60,6 +61,7 @@ type Result struct {
 	OwnMemLimit int64
 
 	take int // which take it was; 0: none
+	turn int // which it was of all, dry ones too
 	dry  bool
 }
 
@@ -133,7 +135,8 @@ func Take(p *plan.Plan, dry bool) Result {
 }
 
 func set(p *plan.Plan, dry bool) Result {
-	r := Result{dry: dry}
+	takes++
+	r := Result{dry: dry, turn: takes}
 	if !dry {
 		owner++
 		r.take = owner

@@ -19,16 +19,20 @@ func (r *Result) Holds() bool {
 	return r.holds()
 }
 
-func (r *Result) holds() bool { return r.dry || r.take == owner }
+func (r *Result) holds() bool { return r.dry && r.turn == takes || !r.dry && r.take == owner }
 
-// Procs sets GOMAXPROCS to n. byRuntime says that the value before was the
+// Procs sets GOMAXPROCS from now to n. If it is no longer now and not held, nothing
+// is done: Left. byRuntime says that the value before was the
 // runtime's own choice. It waits for a garbage collection that runs, and then
 // stops the world.
-func (r *Result) Procs(n int, byRuntime bool) Did {
+func (r *Result) Procs(now, n int, byRuntime bool) Did {
 	world.Lock()
 	defer world.Unlock()
 	mu.Lock()
-	did := r.change(&procs, int64(runtime.GOMAXPROCS(0)), int64(n), byRuntime)
+	did := Left
+	if procs.owned || runtime.GOMAXPROCS(0) == now {
+		did = r.change(&procs, int64(runtime.GOMAXPROCS(0)), int64(n), byRuntime)
+	}
 	procs.inFlight = did == Set
 	mu.Unlock()
 	if did == Set {

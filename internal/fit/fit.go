@@ -55,7 +55,7 @@ func Log(in *plan.Input, p *plan.Plan, did apply.Result) {
 		g := &in.Limits.Unknown[i]
 		b.add("unknown: ", g.Field, g.File, g.Why)
 	}
-	os.Stderr.WriteString(string(b))
+	emit(string(b))
 }
 
 // LogSetting prints one decision to standard error if SNUG_LOG=1.
@@ -63,7 +63,7 @@ func LogSetting(name string, s *plan.Setting, did apply.Did) {
 	if os.Getenv("SNUG_LOG") == "1" {
 		var b lines
 		b.setting(name, s, did)
-		os.Stderr.WriteString(string(b))
+		emit(string(b))
 	}
 }
 

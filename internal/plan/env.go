@@ -24,7 +24,7 @@ var variables = [...]string{"SNUG", "SNUG_ROUND", "SNUG_MIN_PROCS", "SNUG_MAX_PR
 func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []limits.Warning) {
 	for _, name := range &variables {
 		text := getenv(name)
-		if text == "" || text == "0" { // not given, as the downward API says it
+		if text == "" || text == "0" && name != "SNUG" { // not given, as the downward API says it
 			continue
 		}
 		ok := false

@@ -17,8 +17,8 @@ func TestReadEnv(t *testing.T) {
 	if mode != Observe || p != wantPolicy || h != wantHints || len(bad) != 0 {
 		t.Errorf("mode %v, policy %+v, hints %+v, bad %v", mode, p, h, bad)
 	}
-	if _, bad := ReadEnv(func(string) string { return "0" }, &p, &h); len(bad) != 0 || p != wantPolicy || h != wantHints {
-		t.Errorf("0 is not given, and is taken as %+v, %+v, bad %v", p, h, bad)
+	if _, bad := ReadEnv(func(string) string { return "0" }, &p, &h); len(bad) != 1 || bad[0].File != "SNUG" || p != wantPolicy || h != wantHints {
+		t.Errorf("0 is not given, and is taken as %+v, %+v, bad %v; want it wrong for SNUG alone", p, h, bad)
 	}
 	for name := range vars {
 		if Want(name) == "" {

@@ -62,6 +62,9 @@ func ParseFactor(text string) (float64, bool) {
 	return x, ok && x > 0 && x <= 1000
 }
 
+// leastMemory is the smallest GOMEMLIMIT that can be meant, in bytes.
+const leastMemory = 1 << 20
+
 // ParseMemory reads what GOMEMLIMIT should be: 400MiB, 90%, 99%-100MiB, off.
 func ParseMemory(text string) (m Memory, ok bool) {
 	share, less, relative := strings.Cut(text, "%")
@@ -70,7 +73,7 @@ func ParseMemory(text string) (m Memory, ok bool) {
 		return Memory{Off: true}, true
 	case !relative:
 		m.Bytes, ok = ParseBytes(text)
-		return m, ok
+		return m, ok && m.Bytes >= leastMemory // 80 is a percentage without its sign
 	}
 	m.Percent, ok = parseDecimal(share)
 	if !ok || m.Percent <= 0 || m.Percent > 100 {

@@ -11,10 +11,23 @@ import (
 	"unsafe"
 )
 
-// maxKept is how many threads' files are kept open, at most. To read a kept
-// one costs a third of opening it anew; but the program has other uses for
+// maxKept is how many threads' files are kept open, at most, and keptShare which
+// part of the descriptors that a process may have (RLIMIT_NOFILE). To read a
+// kept one costs a third of opening it anew; but the program has other uses for
 // its descriptors.
-const maxKept = 64
+const (
+	maxKept   = 64
+	keptShare = 32
+)
+
+// mayKeep is how many that is here.
+func mayKeep() int {
+	var l syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
+		return 0
+	}
+	return int(min(uint64(l.Cur)/keptShare, maxKept))
+}
 
 // threads adds up how long the threads of a process have waited for a CPU.
 type threads struct {
@@ -23,6 +36,7 @@ type threads struct {
 	list []thread // that were there last time, by tid
 	turn uint32   // counts the times
 	kept int      // how many of list have an open file
+	may  int      // how many may
 	sum  uint64   // nanoseconds waited
 	ran  bool     // the kernel counts: where it does not every field is 0
 
@@ -39,7 +53,7 @@ type thread struct {
 	fd   int    // its schedstat, open; -1 when it is not
 }
 
-func (t *threads) init(dir string) { t.path, t.dir = dir+"\x00", -1 }
+func (t *threads) init(dir string) { t.path, t.dir, t.may = dir+"\x00", -1, mayKeep() }
 
 func (t *threads) close() {
 	for i := range t.list {
@@ -184,7 +198,7 @@ func (t *threads) schedstat(th *thread) ([]byte, syscall.Errno) {
 		return nil, errno
 	}
 	text, errno := t.pread(fd)
-	if t.kept < maxKept && errno == 0 {
+	if t.kept < t.may && errno == 0 {
 		th.fd = fd
 		t.kept++
 	} else {

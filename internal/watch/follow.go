@@ -82,11 +82,15 @@ type procs struct {
 	base       int // what escaped from
 	did        apply.Did
 	code       string
+	force      plan.Setting // what was set last, and why
 }
 
 func (k *procs) begin(c *Config) {
 	s, now := &c.Plan.GOMAXPROCS, &c.Input.Now
 	k.did, k.own = c.Result.GOMAXPROCS, c.Result.OwnProcs
+	if k.seen = now.Procs; k.own != 0 && !c.Dry {
+		k.seen = k.own
+	}
 	if k.planned = int(s.Value); s.Leave && s.Code == plan.Unknown {
 		k.planned = k.own
 	}
@@ -99,7 +103,6 @@ func (k *procs) begin(c *Config) {
 
 // found notes what is in force at the first look.
 func (k *procs) found(n int) {
-	k.seen = n
 	if k.own == 0 {
 		k.fallback = n
 	}
@@ -129,6 +132,9 @@ func (l *Loop) followProcs(at float64) (next float64) {
 		}
 		policy := l.cfg.Starvation
 		policy.Base = base
+		if most := l.in.Policy.MaxProcs; most > 0 {
+			policy.Ceiling = min(most, adapt.Ceiling(l.cpu.Cores))
+		}
 		var d adapt.StarvationDecision
 		k.starvation, d = adapt.StepStarvation(k.starvation, l.cpu, policy)
 		k.wantKernel, next = d.WantKernel, d.Next
@@ -180,7 +186,7 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	k.left, k.planned = 0, planned
 	k.asked, k.inFlight = wish, true
 	l.announce(l.Latest())
-	go l.change(wish, k.byRuntime)
+	go l.change(l.cpu.Procs, wish, k.byRuntime)
 	return next
 }
 
@@ -205,6 +211,12 @@ func (l *Loop) procsChanged(did apply.Did) {
 	}
 	k.did = did
 	s := l.procsSetting()
+	if k.asked != 0 {
+		s.Value, s.Leave = int64(k.asked), false
+	}
+	if did == apply.Set {
+		k.force = s
+	}
 	l.did(GOMAXPROCS, "GOMAXPROCS", &s, did)
 	l.publish()
 }
@@ -226,7 +238,8 @@ type memory struct {
 	state    adapt.MemoryState
 	decision adapt.MemoryDecision
 	did      apply.Did
-	told     int64 // the last value that was decided
+	told     int64        // the last value that was decided
+	force    plan.Setting // what was set last, and why
 
 	logged     int64
 	loggedCode string
@@ -253,7 +266,7 @@ func (l *Loop) followMemory(at float64) (next float64) {
 		return next
 	}
 	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off {
-		x := adapt.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.used, Heap: l.heap}
+		x := adapt.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Heap: l.heap}
 		k.state, k.decision = adapt.StepMemory(k.state, x, l.cfg.Memory)
 		d := &k.decision
 		next = d.Next
@@ -270,7 +283,7 @@ func (l *Loop) followMemory(at float64) (next float64) {
 		}
 	}
 	switch {
-	case s.Leave && s.Code == plan.NoLimit, s.Leave && s.Code == plan.TooSmall:
+	case s.Leave && s.Code == plan.NoLimit:
 		if k.own == 0 || k.did == apply.Would && k.told == plan.NoMemLimit {
 			return next
 		}
@@ -319,6 +332,16 @@ func (l *Loop) memoryLimit() int64 {
 	return n
 }
 
+// charged is what memoryLimit bounds and cannot be reclaimed, in bytes; -1 =
+// unknown, as where a hint decides: the group that can be seen may hold others,
+// whom the hint does not speak of.
+func (l *Loop) charged() int64 {
+	if h, n := l.in.Hints.MemoryLimit, l.limits.Memory.Soft; h > 0 && !(n.State == limits.Known && n.N <= h) {
+		return -1
+	}
+	return l.used
+}
+
 func (l *Loop) setMemory(value int64) {
 	k := &l.mem
 	if value == l.heap.Limit {
@@ -332,6 +355,9 @@ func (l *Loop) setMemory(value int64) {
 	k.told = value
 	k.note(did, value)
 	s := l.memorySetting(value)
+	if did == apply.Set {
+		k.force = s
+	}
 	l.did(GOMEMLIMIT, "GOMEMLIMIT", &s, did)
 }
 
@@ -383,7 +409,7 @@ func (l *Loop) followGC(at float64) {
 	k := &l.gc
 	policy := l.cfg.GC
 	touch := l.cfg.Adapt&GC != 0 && l.lost&GOGC == 0 && policy.Base > 0 && l.in.Env.GOGC == ""
-	if k.own != 0 && l.heap.GOGC != k.own {
+	if k.own != 0 && l.heap.GOGC != k.own || k.own == 0 && l.heap.GOGC != policy.Base {
 		l.lost |= GOGC
 		touch = false
 		k.own = 0
@@ -391,7 +417,7 @@ func (l *Loop) followGC(at float64) {
 	if !touch {
 		policy.Mode = adapt.Keep
 	}
-	x := adapt.GCSample{At: at, Limit: l.memoryLimit(), Used: l.used, Heap: l.heap, CPU: l.cpu}
+	x := adapt.GCSample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Heap: l.heap, CPU: l.cpu}
 	k.state, k.decision = adapt.StepGC(k.state, x, policy)
 	if n := k.decision.GOGC; touch && n > 0 && n != l.heap.GOGC {
 		did := l.knobs.GOGC(l.heap.GOGC, n)

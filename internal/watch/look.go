@@ -26,17 +26,18 @@ const (
 
 // look is what the loop's goroutine remembers from one look to the next.
 type look struct {
-	machine machine
-	start   time.Time
-	in      plan.Input
-	plan    plan.Plan
-	limits  limits.Limits
-	next    limits.Limits // as being read
-	heap    adapt.Heap
-	cpu     adapt.CPU // the latest sample
-	from    adapt.CPU // the one that began the window
-	waiting adapt.Waiting
-	used    int64 // bytes of the group that cannot be reclaimed; -1 = unknown
+	machine    machine
+	start      time.Time
+	in         plan.Input
+	plan       plan.Plan
+	limits     limits.Limits
+	next       limits.Limits // as being read
+	heap       adapt.Heap
+	cpu        adapt.CPU // the latest sample
+	from       adapt.CPU // the one that began the window
+	waiting    adapt.Waiting
+	kernelNext float64 // when KernelWait may be read again
+	used       int64   // bytes of the group that cannot be reclaimed; -1 = unknown
 
 	procs procs
 	mem   memory
@@ -130,7 +131,7 @@ func (l *Loop) sampleCPU(at float64, first bool) {
 	l.cpu.KernelWait = math.NaN()
 	ends := at-l.from.At >= window
 	if first || ends || l.procs.wantKernel {
-		l.cpu.KernelWait = l.machine.kernelWait()
+		l.kernelWait(at)
 	}
 	if ends && !first {
 		l.waiting = adapt.Measure(&l.from, &l.cpu)
@@ -145,6 +146,21 @@ func (l *Loop) sampleCPU(at float64, first bool) {
 	default:
 		l.quiet++
 	}
+}
+
+// kernelShare is which part of the time may be spent on reading how long threads
+// wait: it costs 5 us for each.
+const kernelShare = 1.0 / 2000
+
+// kernelWait reads how long threads have waited, unless they are so many that it
+// would cost too much.
+func (l *Loop) kernelWait(at float64) {
+	if at < l.kernelNext {
+		return
+	}
+	began := time.Now()
+	l.cpu.KernelWait = l.machine.kernelWait()
+	l.kernelNext = at + time.Since(began).Seconds()/kernelShare - sample
 }
 
 func count(v limits.Value[int64]) int64 {

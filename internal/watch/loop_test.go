@@ -134,7 +134,7 @@ func (w *world) set(k Knobs, i int, now *int64, value int64, name string) apply.
 	return apply.Set
 }
 
-func (w *world) Procs(n int, byRuntime bool) apply.Did {
+func (w *world) Procs(_, n int, byRuntime bool) apply.Did {
 	time.Sleep(w.slow)
 	w.mu.Lock()
 	now := int64(w.procs)
@@ -193,7 +193,7 @@ func watching(w *world, cfg Config) (*Loop, chan struct{}) {
 	m := machineOf{w}
 	if s := &cfg.Plan.GOMAXPROCS; !s.Leave && !cfg.Dry {
 		if cfg.Result.GOMAXPROCS = apply.Already; int64(w.procs) != s.Value {
-			cfg.Result.GOMAXPROCS = w.Procs(int(s.Value), false)
+			cfg.Result.GOMAXPROCS = w.Procs(0, int(s.Value), false)
 			cfg.Result.OwnProcs = int(s.Value)
 		}
 	}
@@ -408,10 +408,10 @@ func TestDryRunTouchesNothingAndTells(t *testing.T) {
 
 type dryKnobs struct{}
 
-func (dryKnobs) Holds() bool                 { return true }
-func (dryKnobs) Procs(int, bool) apply.Did   { return apply.Would }
-func (dryKnobs) Memory(int64) apply.Did      { return apply.Would }
-func (dryKnobs) GOGC(int64, int64) apply.Did { return apply.Would }
-func (dryKnobs) ReleaseMemory() apply.Did    { return apply.Would }
-func (dryKnobs) ReleaseProcs() apply.Did     { return apply.Would }
-func (dryKnobs) Undo()                       {}
+func (dryKnobs) Holds() bool                    { return true }
+func (dryKnobs) Procs(int, int, bool) apply.Did { return apply.Would }
+func (dryKnobs) Memory(int64) apply.Did         { return apply.Would }
+func (dryKnobs) GOGC(int64, int64) apply.Did    { return apply.Would }
+func (dryKnobs) ReleaseMemory() apply.Did       { return apply.Would }
+func (dryKnobs) ReleaseProcs() apply.Did        { return apply.Would }
+func (dryKnobs) Undo()                          {}

@@ -54,14 +54,14 @@ func (l *Loop) renew(u *Update) {
 	u.Plan, u.Limits = l.settings(), l.limits
 	u.Verdict, u.Measured = l.waiting.Verdict, l.waiting.Seconds > 0
 	u.Requested = l.procs.inFlight
-	u.GOMAXPROCS = l.shown(GOMAXPROCS, &u.Plan.GOMAXPROCS, &before.GOMAXPROCS, u.GOMAXPROCS, int64(l.cpu.Procs))
-	u.GOMEMLIMIT = l.shown(GOMEMLIMIT, &u.Plan.GOMEMLIMIT, &before.GOMEMLIMIT, u.GOMEMLIMIT, l.mem.seen)
-	u.GOGC = l.shown(GOGC, &u.Plan.GOGC, &before.GOGC, u.GOGC, l.gc.own)
+	u.GOMAXPROCS = l.shown(GOMAXPROCS, &u.Plan.GOMAXPROCS, &before.GOMAXPROCS, &l.procs.force, u.GOMAXPROCS, int64(l.cpu.Procs))
+	u.GOMEMLIMIT = l.shown(GOMEMLIMIT, &u.Plan.GOMEMLIMIT, &before.GOMEMLIMIT, &l.mem.force, u.GOMEMLIMIT, l.mem.seen)
+	u.GOGC = l.shown(GOGC, &u.Plan.GOGC, &before.GOGC, &before.GOGC, u.GOGC, l.gc.own)
 }
 
 // shown is what was done about a knob whose value is now. One that waits for a new value is
 // shown with what it was set to before.
-func (l *Loop) shown(k Knobs, s, before *plan.Setting, did apply.Did, now int64) apply.Did {
+func (l *Loop) shown(k Knobs, s, before, force *plan.Setting, did apply.Did, now int64) apply.Did {
 	switch {
 	case l.lost&k != 0:
 		return apply.Lost
@@ -74,7 +74,9 @@ func (l *Loop) shown(k Knobs, s, before *plan.Setting, did apply.Did, now int64)
 	case l.cfg.Dry:
 		return apply.Would
 	}
-	*s = *before
+	if *s = *before; force.Value == now {
+		*s = *force
+	}
 	return did
 }
 

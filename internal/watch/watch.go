@@ -129,7 +129,7 @@ var unknownMemory = adapt.MemoryDecision{NonGo: -1, Held: -1, Margin: -1, Reserv
 // knobs is what a Result lets a watcher do.
 type knobs interface {
 	Holds() bool
-	Procs(n int, byRuntime bool) apply.Did
+	Procs(now, n int, byRuntime bool) apply.Did
 	Memory(n int64) apply.Did
 	GOGC(now, n int64) apply.Did
 	ReleaseMemory() apply.Did
@@ -222,7 +222,7 @@ func (l *Loop) run(done <-chan struct{}) {
 	defer l.end()
 	defer func() { l.failed(recover()) }()
 	// Not at once: a program that is starting, or ends soon, has better things to do.
-	timer := time.NewTimer(l.cfg.Poll)
+	timer := time.NewTimer(min(l.cfg.Poll, defaultPoll))
 	defer timer.Stop()
 	for {
 		select {
@@ -244,6 +244,14 @@ func (l *Loop) run(done <-chan struct{}) {
 			timer.Reset(next)
 		}
 	}
+}
+
+// Contain calls f and reports whether it did not panic. What it panics with is told
+// by Stats.
+func (l *Loop) Contain(f func()) (ok bool) {
+	defer func() { l.failed(recover()) }()
+	f()
+	return true
 }
 
 // finish waits for a change of GOMAXPROCS that was asked for, so that what is
@@ -310,7 +318,7 @@ func (l *Loop) failure(text string) {
 
 // change sets GOMAXPROCS, or gives it back if n is 0, in a goroutine of its own:
 // that can take as long as a garbage collection, and memory does not wait.
-func (l *Loop) change(n int, byRuntime bool) {
+func (l *Loop) change(now, n int, byRuntime bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			l.panicked <- "GOMAXPROCS: panic"
@@ -320,7 +328,7 @@ func (l *Loop) change(n int, byRuntime bool) {
 		l.changed <- l.knobs.ReleaseProcs()
 		return
 	}
-	l.changed <- l.knobs.Procs(n, byRuntime)
+	l.changed <- l.knobs.Procs(now, n, byRuntime)
 }
 
 // collect runs a garbage collection beside the loop, one at a time.

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package fit
+
+import "os"
+
+func emit(text string) { os.Stderr.WriteString(text) }
