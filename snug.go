@@ -51,8 +51,8 @@ type Options struct {
 	Override bool
 	// OnPlan is called with every plan, from the goroutine that made it, which
 	// waits for it; not with SNUG=off, under which no plan is made. Watch calls it
-	// whenever a knob or the verdict on waiting has changed, and for a GOMAXPROCS
-	// twice: when it is requested, and when it is in force.
+	// once before it returns, whenever a knob or the verdict on waiting has changed,
+	// and for a GOMAXPROCS twice: when it is requested, and when it is in force.
 	OnPlan func(Plan)
 
 	// Round turns fractions of a core into Ps. SNUG_ROUND=ceil|floor|nearest.
@@ -73,18 +73,15 @@ type Options struct {
 	// MiB; a limit below 64 MiB sets nothing. SNUG_GOMEMLIMIT.
 	GOMEMLIMIT string
 
-	// Hints: what is known and cannot be seen from inside, for instance from
-	// Kubernetes' downward API. They only tighten what is visible. 0 is not
-	// given.
-
+	// CPULimit, CPURequest and MemoryLimit are hints: what is known and cannot be
+	// seen from inside, for instance from Kubernetes' downward API. They only tighten
+	// what is visible. 0 is not given.
 	CPULimit    float64 // cores. SNUG_CPU_LIMIT
 	CPURequest  float64 // cores; counts only where there is no limit. SNUG_CPU_REQUEST
 	MemoryLimit int64   // bytes. SNUG_MEMORY_LIMIT
 
-	// The rest is for Watch; Fit ignores it.
-
-	// Adapt lets knobs follow what is measured, beyond the limits alone.
-	// SNUG_ADAPT=memory,gc,cpu.
+	// Adapt lets knobs follow what is measured, beyond the limits alone. 0 for
+	// none. SNUG_ADAPT=memory,gc,cpu, or none. Fit ignores it and all that follows.
 	Adapt Adapt
 	// Poll is how often to look, 10 ms to 1 h, 0 for 1 s. It is up to four times
 	// as long while the process is idle, and as short as 20 ms while AdaptMemory needs
@@ -105,8 +102,10 @@ type Options struct {
 	// aims at, 0.01 to 0.5, 0 for 0.05.
 	GCShare float64
 	// OnPressure is called when the pressure of the memory limit on the garbage
-	// collector has changed its level, from the goroutine that watches, which waits
-	// for it. Where it says Tight it is time to shed load.
+	// collector has changed its level, up or down, from the goroutine that watches,
+	// which waits for it. Levels may be skipped: while it is Tight or more it is time
+	// to shed load. It falls 10 s after the heap has room again, or a minute where
+	// hardly anything is collected.
 	OnPressure func(Pressure)
 }
 

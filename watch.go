@@ -72,6 +72,7 @@ type Verdict string
 
 // Stats is what a Watcher has done and measured. What was not measured or could
 // not be read is NaN, and -1 among bytes and percentages that are whole numbers.
+// (NaN and +Inf are nothing that encoding/json can write.)
 type Stats struct {
 	Polls   int64         // looks so far
 	Every   time.Duration // from this look to the next
@@ -137,8 +138,10 @@ type Watcher struct {
 // github.com/snug-go/snug/internal/watch, which looks once a second, allocates
 // nothing while nothing changes, and ends when a later Fit or Watch of the
 // process takes over. A limit that shrinks is followed at once, growth when it
-// has stood for 3 s. A panic inside, one of a callback included, ends following and
-// is told by Stats. With SNUG_WATCH=0 it fits once and follows nothing.
+// has stood for 3 s. A knob whose variable (GOMEMLIMIT, ...) is in the environment is
+// not touched, one that snug run has put there included. A panic inside, one of a
+// callback included, ends following and is told by Stats. With SNUG_WATCH=0 it fits
+// once and follows nothing.
 func Watch(ctx context.Context, o Options) *Watcher {
 	if ctx == nil {
 		ctx = context.Background()
@@ -178,7 +181,8 @@ func Watch(ctx context.Context, o Options) *Watcher {
 }
 
 // Current is the Watcher that follows for this process: the one that Watch
-// returned last, or that of package auto. It is nil when there is none.
+// returned last, or that of package auto. It is nil when there is none, as with
+// SNUG=off, SNUG_WATCH=0 and package auto in a test binary.
 func Current() *Watcher {
 	if l := watch.Current(); l != nil {
 		return &Watcher{loop: l}
@@ -250,7 +254,8 @@ func (w *Watcher) Stats() Stats {
 }
 
 // Undo ends watching and restores every knob that still holds snug's value. It
-// does nothing the second time, or after a later Fit or Watch.
+// does nothing the second time, or after a later Fit or Watch. It does not wait for
+// the goroutine, which ends, and shows in Stats, a moment later.
 func (w *Watcher) Undo() {
 	if w != nil && w.loop != nil {
 		w.loop.Undo()

@@ -8,7 +8,9 @@
 // It does what snug.Watch does with the zero Options, from an init function: limits
 // are followed, and what SNUG_ADAPT names is adapted to measurements.
 // SNUG_WATCH=0 fits once. In a test binary it fits once too, because tests look
-// for goroutines that were left behind; SNUG_WATCH=1 follows there as well.
+// for goroutines that were left behind; SNUG_WATCH=1 follows there as well. A test
+// binary is known by its name, *.test; go test -c -o with another needs SNUG_WATCH=0.
+// What is measured is told by snug.Current().
 //
 // Packages are initialised in the order of their import paths, dependencies
 // first, so pools that other packages size in their own init functions may have
