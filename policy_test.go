@@ -28,7 +28,7 @@ limiter < workload
 finding < report
 plan, stats, finding < experiment < search
 finding, stats, cgrun, load, workload, experiment < runner
-limits, plan, stats, fixture, finding, report, cgrun, goproc, collect, load, experiment, search, runner, workload < cli < main
+limits, plan, fit, watch, stats, fixture, finding, report, cgrun, goproc, collect, load, experiment, search, runner, workload < cli < main
 cgrun, load, workload < main
 `
 

@@ -139,7 +139,7 @@ type Watcher struct {
 // nothing while nothing changes, and ends when a later Fit or Watch of the
 // process takes over. A limit that shrinks is followed at once, growth when it
 // has stood for 3 s. A knob whose variable (GOMEMLIMIT, ...) is in the environment is
-// not touched, one that snug run has put there included. A panic inside, one of a
+// not touched, but for one that snug run has put there by itself. A panic inside, one of a
 // callback included, ends following and is told by Stats. With SNUG_WATCH=0 it fits
 // once and follows nothing.
 func Watch(ctx context.Context, o Options) *Watcher {
@@ -219,7 +219,7 @@ func (w *Watcher) Stats() Stats {
 	if w == nil || w.loop == nil {
 		return Stats{
 			Ended:  true,
-			Memory: MemoryStats{Limit: -1, Used: -1, Go: -1, NonGo: -1, GOMEMLIMIT: -1, EffectiveGOGC: nan},
+			Memory: MemoryStats{Limit: -1, Used: -1, Go: -1, NonGo: -1, Held: -1, Margin: -1, Reserve: -1, GOMEMLIMIT: -1, EffectiveGOGC: nan},
 			GC:     GCStats{GOGC: -1, Share: nan},
 			CPU:    CPUStats{Cores: nan, Used: nan, Throttled: nan, GoWait: nan, KernelWait: nan, PerWakeup: nan, Verdict: "unknown"},
 		}

@@ -140,6 +140,35 @@ func TestWatchSwitchedOff(t *testing.T) {
 	}
 }
 
+// TestWatchGoesOnFromSnugRun: what `snug run` has set is not the operator's.
+func TestWatchGoesOnFromSnugRun(t *testing.T) {
+	for _, c := range []struct {
+		name, run string
+		follows   bool
+	}{
+		{"snug run", "GOMAXPROCS=3,GOMEMLIMIT=300000000", true},
+		{"the operator", "", false},
+		{"the operator, above snug run", "GOMEMLIMIT=200000000", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			knobs(t)
+			t.Setenv("GOMEMLIMIT", "300000000")
+			t.Setenv("SNUG_RUN", c.run)
+			debug.SetMemoryLimit(300000000) // as the runtime did at start
+			w := snug.Watch(context.Background(), watched())
+			defer w.Undo()
+			p := w.Plan().GOMEMLIMIT
+			if follows := p.Reason.Code != "env-set"; follows != c.follows || (debug.SetMemoryLimit(-1) == hintedMemory) != c.follows {
+				t.Errorf("GOMEMLIMIT %+v, in force %d; want it followed: %v", p, debug.SetMemoryLimit(-1), c.follows)
+			}
+			w.Undo()
+			if n := debug.SetMemoryLimit(-1); n != 300000000 {
+				t.Errorf("after undo GOMEMLIMIT = %d, want what was there", n)
+			}
+		})
+	}
+}
+
 func TestWatchVariables(t *testing.T) {
 	knobs(t)
 	t.Setenv("SNUG_ADAPT", "memory,gpu")

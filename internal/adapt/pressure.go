@@ -18,6 +18,9 @@ const (
 	tightGOGC  = 20 // effective GOGC in percent, see Level
 	spiralGOGC = 10
 
+	// asked is the part of GOGC above which the effective one is it.
+	asked = 0.95
+
 	// letGo is for how many seconds the effective GOGC has to be well before
 	// an alarm ends.
 	letGo = 10
@@ -92,6 +95,7 @@ func StepPressure(s PressureState, at float64, h *Heap, gcShare float64) (Pressu
 
 	now := Calm
 	switch e := h.EffectiveGOGC(); {
+	case h.GOGC >= 0 && e >= asked*float64(h.GOGC): // as it was asked for; no limit presses
 	case e < spiralGOGC:
 		now = Spiral
 	case e < tightGOGC:

@@ -21,7 +21,7 @@ func (a *alarm) seconds(n int, gogc float64, perSecond float64, share float64) (
 	for range n {
 		a.at++
 		a.cycles = max(a.cycles, 1+uint64(a.at*perSecond))
-		h := adapt.Heap{Mapped: 300 * mib, Objects: 210 * mib, Live: 200 * mib, Cycles: a.cycles}
+		h := adapt.Heap{Mapped: 300 * mib, Objects: 210 * mib, Live: 200 * mib, GOGC: 100, Cycles: a.cycles}
 		h.Goal = h.Live + int64(gogc/100*float64(h.Live))
 		a.s, last = adapt.StepPressure(a.s, a.at, &h, share)
 	}

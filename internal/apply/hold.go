@@ -73,6 +73,22 @@ func (r *Result) GOGC(now, n int64) Did {
 	return did
 }
 
+// Adopt takes hold of a knob, "GOMAXPROCS" or "GOMEMLIMIT", that snug has set to n
+// before this process began. It reports whether the knob is held now, which
+// it is not where the program has set another value since.
+func Adopt(name string, n int64) bool {
+	mu.Lock()
+	defer mu.Unlock()
+	k, now := &memory, debug.SetMemoryLimit(-1)
+	if name == "GOMAXPROCS" {
+		k, now = &procs, int64(runtime.GOMAXPROCS(0))
+	}
+	if !k.owned && now == n {
+		*k = knob{owned: true, before: n, wrote: n}
+	}
+	return k.owned
+}
+
 // change says what is to be done with a knob whose value is now, and notes it.
 func (r *Result) change(k *knob, now, value int64, byRuntime bool) Did {
 	switch {

@@ -8,6 +8,7 @@ package fit
 import (
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/plan"
@@ -24,8 +25,8 @@ func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 	if mode == plan.Disable {
 		return nil, mode
 	}
-	in.Env.GOMAXPROCS = os.Getenv("GOMAXPROCS")
-	in.Env.GOMEMLIMIT = os.Getenv("GOMEMLIMIT")
+	in.Env.GOMAXPROCS = operators("GOMAXPROCS")
+	in.Env.GOMEMLIMIT = operators("GOMEMLIMIT")
 	in.Env.GOGC = os.Getenv("GOGC")
 	in.Go.Minor = goMinor
 	if limits.Self(&in.Limits) != nil { // not Linux
@@ -37,6 +38,30 @@ func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 	n := &in.Now
 	in.Go.Blind = n.Procs == n.NumCPU && n.OwnProcs == 0 && in.Env.GOMAXPROCS == "" && plan.RuntimeProcs(&in.Limits.CPU, in.Go) != n.Procs
 	return plan.Decide(in), mode
+}
+
+// RunVariable names the variable in which `snug run` lists the variables of Go
+// that it has set, as GOMAXPROCS=2,GOMEMLIMIT=483183820.
+const RunVariable = "SNUG_RUN"
+
+// operators is a variable of Go that the operator has set. One that `snug run` has set,
+// and that still has its value, is snug's: apply takes the knob over.
+func operators(name string) string {
+	value := os.Getenv(name)
+	if value == "" {
+		return ""
+	}
+	for rest := os.Getenv(RunVariable); rest != ""; {
+		var one string
+		one, rest, _ = strings.Cut(rest, ",")
+		if one != name+"="+value {
+			continue
+		}
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && apply.Adopt(name, n) {
+			return ""
+		}
+	}
+	return value
 }
 
 // Log prints one line per decision to standard error if SNUG_LOG=1.
@@ -64,6 +89,13 @@ func LogSetting(name string, s *plan.Setting, did apply.Did) {
 		var b lines
 		b.setting(name, s, did)
 		emit(string(b))
+	}
+}
+
+// LogPressure prints one line to standard error if SNUG_LOG=1.
+func LogPressure(level string, effective float64) {
+	if os.Getenv("SNUG_LOG") == "1" {
+		emit("snug: memory pressure: " + level + ", effective GOGC " + strconv.FormatFloat(effective, 'f', 1, 64) + "\n")
 	}
 }
 

@@ -63,7 +63,7 @@ func ParseFactor(text string) (float64, bool) {
 }
 
 // leastMemory is the smallest GOMEMLIMIT that can be meant, in bytes.
-const leastMemory = 1 << 20
+const leastMemory = 1 << 10
 
 // ParseMemory reads what GOMEMLIMIT should be: 400MiB, 90%, 99%-100MiB, off.
 func ParseMemory(text string) (m Memory, ok bool) {

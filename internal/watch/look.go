@@ -288,6 +288,7 @@ func (l *Loop) press(at float64) {
 	l.pressure, level = adapt.StepPressure(l.pressure, at, &l.heap, l.gc.decision.Share)
 	if level != l.level {
 		l.level = level
+		fit.LogPressure(level.String(), l.heap.EffectiveGOGC())
 		if l.cfg.OnPressure != nil {
 			l.publish()
 			s := l.Stats()

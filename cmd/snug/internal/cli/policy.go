@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/internal/watch"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -54,6 +55,8 @@ func (f *policyFlags) input(getenv func(string) string) (plan.Policy, plan.Hints
 	var p plan.Policy
 	var h plan.Hints
 	mode, bad := plan.ReadEnv(getenv, &p, &h)
+	_, unread := watch.ReadEnv(getenv, &watch.Config{}) // for programs with snug in them
+	bad = append(bad, unread...)
 	for _, set := range f.given {
 		set(&p, &h)
 	}

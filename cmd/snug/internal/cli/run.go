@@ -12,6 +12,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -196,8 +197,14 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 	if mode == plan.Observe {
 		return env, nil
 	}
+	var ours []string
 	for _, v := range set {
 		env = setenv(env, v.name, v.value)
+		ours = append(ours, v.name+"="+v.value)
+	}
+	if len(ours) > 0 && len(r.policy.given) == 0 && r.workers <= 1 {
+		// A program with snug in it goes on from there: nobody asked for these.
+		env = setenv(env, fit.RunVariable, strings.Join(ours, ","))
 	}
 	return env, nil
 }
