@@ -72,6 +72,7 @@ func TestTheAlarmIsRaisedWithoutAdapting(t *testing.T) {
 			tight(5)
 			time.Sleep(time.Second)
 		}
+		synctest.Wait()
 		if len(levels) != 2 || levels[0] != adapt.Tight || levels[1] != adapt.Spiral {
 			t.Errorf("levels %v, want tight, then spiral", levels)
 		}
@@ -79,6 +80,7 @@ func TestTheAlarmIsRaisedWithoutAdapting(t *testing.T) {
 			tight(100)
 			time.Sleep(time.Second)
 		}
+		synctest.Wait()
 		if n := len(levels); n < 3 || levels[n-1] != adapt.Calm {
 			t.Errorf("levels %v, want calm in the end", levels)
 		}
@@ -97,6 +99,7 @@ func TestNoLimitsNothingChanges(t *testing.T) {
 				w.do(func() { w.collected(30 * mib) })
 			}
 			w.expect(t, 16, plan.NoMemLimit)
+			synctest.Wait()
 			if len(w.log) != 0 {
 				t.Errorf("busy %v: set %v, want everything as Go had it", busy, w.log)
 			}

@@ -124,6 +124,7 @@ func TestThePlanIsWhatIsInForce(t *testing.T) {
 		time.Sleep(2500 * time.Millisecond)
 		w.do(func() { w.quota, w.memory = 12, 256*mib }) // one grows, one shrinks
 		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
 		u := plans[len(plans)-1]
 		if u.Plan.GOMAXPROCS.Value != 8 || u.Plan.GOMEMLIMIT.Value != less(256*mib) || u.GOMEMLIMIT != apply.Set {
 			t.Errorf("GOMAXPROCS=%d, GOMEMLIMIT=%d (%v) are told while 8 waits to grow", u.Plan.GOMAXPROCS.Value, u.Plan.GOMEMLIMIT.Value, u.GOMEMLIMIT)
@@ -214,7 +215,7 @@ func TestUnknownGrantsNoGrowth(t *testing.T) {
 				w := &world{quota: 4, memory: 256 * mib, busy: true, charged: 50 * mib}
 				hints := plan.Hints{CPULimit: 14, MemoryLimit: 2048 * mib}
 				_, done := watching(w, Config{Adapt: parts, Input: plan.Input{Hints: hints}})
-				w.collected(20 * mib)
+				w.do(func() { w.collected(20 * mib) })
 				time.Sleep(10500 * time.Millisecond)
 				before := w.GOMEMLIMIT()
 				w.do(func() { w.quota, w.memory = 12, 1024*mib })

@@ -105,7 +105,7 @@ func (w *world) cpu(c *adapt.CPU) {
 	*c = adapt.CPU{Procs: w.procs, Used: w.used}
 }
 
-func (w *world) mapped() int64       { return w.heap.Mapped }
+func (w *world) mapped() int64       { return w.get(func() int64 { return w.heap.Mapped }) }
 func (w *world) kernelWait() float64 { return math.NaN() }
 func (w *world) collect()            {}
 func (w *world) close()              { w.do(func() { w.closed = true }) }
