@@ -1,0 +1,1 @@
+snug bench --cpus 1 --memory 512MiB --gomaxprocs default --set POLICY=snug --set POLICY=snug,SNUG_ADAPT=memory,gc,cpu --metric cores,snug_polls -- ./governed quiet --limit 512MiB --threads 2000 --rate 0 --seconds 30
