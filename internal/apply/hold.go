@@ -11,8 +11,8 @@ import (
 // knob each, as long as no later Take has come and the knob holds what snug
 // wrote, if snug wrote it. Otherwise they answer Lost and touch nothing.
 
-// Holds reports whether no later Take has come. A dry Result holds nothing that
-// could be taken, and always does.
+// Holds reports whether no later Take has come. A dry Take ends the hold of dry
+// Results alone; one that sets ends it for all.
 func (r *Result) Holds() bool {
 	mu.Lock()
 	defer mu.Unlock()
@@ -22,9 +22,8 @@ func (r *Result) Holds() bool {
 func (r *Result) holds() bool { return r.dry && r.turn == takes || !r.dry && r.take == owner }
 
 // Procs sets GOMAXPROCS from now to n. If it is no longer now and not held, nothing
-// is done: Left. byRuntime says that the value before was the
-// runtime's own choice. It waits for a garbage collection that runs, and then
-// stops the world.
+// is done: Left. byRuntime says that the value before was the runtime's own
+// choice. It waits for a garbage collection that runs, and then stops the world.
 func (r *Result) Procs(now, n int, byRuntime bool) Did {
 	world.Lock()
 	defer world.Unlock()

@@ -64,9 +64,12 @@ func operators(name string) string {
 	return value
 }
 
+// logging reports whether somebody asked for lines on standard error.
+func logging() bool { return os.Getenv("SNUG_LOG") == "1" }
+
 // Log prints one line per decision to standard error if SNUG_LOG=1.
 func Log(in *plan.Input, p *plan.Plan, did apply.Result) {
-	if os.Getenv("SNUG_LOG") != "1" {
+	if !logging() {
 		return
 	}
 	var b lines
@@ -85,7 +88,7 @@ func Log(in *plan.Input, p *plan.Plan, did apply.Result) {
 
 // LogSetting prints one decision to standard error if SNUG_LOG=1.
 func LogSetting(name string, s *plan.Setting, did apply.Did) {
-	if os.Getenv("SNUG_LOG") == "1" {
+	if logging() {
 		var b lines
 		b.setting(name, s, did)
 		emit(string(b))
@@ -94,7 +97,7 @@ func LogSetting(name string, s *plan.Setting, did apply.Did) {
 
 // LogPressure prints one line to standard error if SNUG_LOG=1.
 func LogPressure(level string, effective float64) {
-	if os.Getenv("SNUG_LOG") == "1" {
+	if logging() {
 		emit("snug: memory pressure: " + level + ", effective GOGC " + strconv.FormatFloat(effective, 'f', 1, 64) + "\n")
 	}
 }
