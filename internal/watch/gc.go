@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+// collector is GOGC as the loop knows it.
+type collector struct {
+	own      int64 // what snug wrote; 0 = nothing
+	state    adapt.GCState
+	decision adapt.GCDecision
+	did      apply.Did
+	told     int64 // the last value that was decided
+}
+
+// goDefault is the GOGC of a program where nobody has set it.
+const goDefault = 100
+
+// found notes the GOGC that holds without snug. One that the program has set is
+// the program's.
+func (l *Loop) foundGC() {
+	if l.cfg.GC.Base == 0 {
+		l.cfg.GC.Base = l.heap.GOGC
+	}
+	if l.heap.GOGC != goDefault && l.in.Env.GOGC == "" && !l.in.Policy.Override {
+		l.lost |= GOGC
+	}
+}
+
+// followGC makes GOGC what the GC mode asks for.
+func (l *Loop) followGC(at float64) {
+	k := &l.gc
+	policy := l.cfg.GC
+	touch := l.cfg.Adapt&GC != 0 && l.lost&GOGC == 0 && policy.Base > 0 && l.in.Env.GOGC == ""
+	if k.own != 0 && l.heap.GOGC != k.own || k.own == 0 && l.heap.GOGC != policy.Base {
+		l.lost |= GOGC
+		touch = false
+		k.own = 0
+	}
+	if !touch {
+		policy.Mode = adapt.Keep
+	}
+	x := adapt.GCSample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Heap: l.heap, CPU: l.cpu}
+	k.state, k.decision = adapt.StepGC(k.state, x, policy)
+	if n := k.decision.GOGC; touch && n > 0 && n != l.heap.GOGC {
+		did := l.knobs.GOGC(l.heap.GOGC, n)
+		if did == apply.Would && k.told == n {
+			return
+		}
+		k.did, k.told = did, n
+		if did == apply.Set {
+			k.own = n
+		}
+		s := l.gcSetting()
+		l.did(GOGC, "GOGC", &s, did)
+	}
+}
+
+func (l *Loop) gcSetting() plan.Setting {
+	s, k := l.plan.GOGC, &l.gc
+	if k.own != 0 || k.did == apply.Would {
+		s.Value, s.Leave = k.told, false
+		if s.Code = k.decision.Code; k.decision.Share > 0 { // false for NaN
+			s.Number = k.decision.Share
+		}
+	}
+	return s
+}

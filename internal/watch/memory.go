@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// memory is GOMEMLIMIT as the loop knows it.
+type memory struct {
+	patience
+	own      int64 // what snug wrote; 0 = nothing
+	seen     int64 // what it was at the last decision
+	state    adapt.MemoryState
+	decision adapt.MemoryDecision
+	did      apply.Did
+	told     int64        // the last value that was decided
+	force    plan.Setting // what was set last, and why
+
+	logged     int64
+	loggedCode string
+}
+
+func (k *memory) begin(c *Config) {
+	k.did, k.own = c.Result.GOMEMLIMIT, c.Result.OwnMemLimit
+	k.decision = unknownMemory
+}
+
+func (k *memory) pending() bool { return k.since != 0 }
+
+func (k *memory) foreign(n int64) bool { return n != k.seen }
+
+// followMemory makes GOMEMLIMIT what the limit and measured memory ask for. It
+// returns when to look again, in seconds.
+func (l *Loop) followMemory(at float64) (next float64) {
+	k, s := &l.mem, &l.plan.GOMEMLIMIT
+	next = never
+	if k.decision = unknownMemory; l.used >= 0 {
+		k.decision.NonGo = max(0, l.used-l.heap.Mapped)
+	}
+	if !l.mine(GOMEMLIMIT, s) {
+		return next
+	}
+	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off {
+		x := adapt.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Heap: l.heap}
+		k.state, k.decision = adapt.StepMemory(k.state, x, l.cfg.Memory)
+		d := &k.decision
+		next = d.Next
+		if d.Limit > 0 {
+			value := d.Limit
+			if l.in.Policy.Memory.Percent > 0 && !s.Leave {
+				value = min(value, s.Value) // asked for outright
+			}
+			l.setMemory(value)
+			if d.Collect && k.did == apply.Set && !l.cfg.Dry {
+				l.collect()
+			}
+			return next
+		}
+	}
+	switch {
+	case s.Leave && s.Code == plan.NoLimit:
+		if k.own == 0 || k.did == apply.Would && k.told == plan.NoMemLimit {
+			return next
+		}
+		if n := k.granted(at, plan.NoMemLimit); n != plan.NoMemLimit {
+			if n != 0 {
+				l.setMemory(n)
+			}
+			return next
+		}
+		did := l.knobs.ReleaseMemory()
+		k.note(did, 0)
+		k.seen, k.told = plan.NoMemLimit, plan.NoMemLimit
+		l.did(GOMEMLIMIT, "GOMEMLIMIT", s, did)
+	case s.Leave && s.Code == plan.LiveHeap:
+		// Too late for the limit there is; what held before is worse still.
+		if need := l.heap.Need(10); k.own != 0 && need < k.own {
+			l.setMemory(need)
+		}
+	case s.Leave, s.Value > l.heap.Limit && l.limits.Memory.Soft.State == limits.Unknown:
+		k.forget() // what is unknown changes nothing, and a hint does not widen it
+	case s.Value > l.heap.Limit:
+		if n := k.granted(at, s.Value); n != 0 {
+			l.setMemory(n)
+		}
+	case s.Value < l.heap.Limit:
+		k.shrank(at)
+		l.setMemory(s.Value)
+	default:
+		k.forget()
+	}
+	return next
+}
+
+// memoryLimit is the limit that the plan went by, in bytes; 0 = none or unknown.
+func (l *Loop) memoryLimit() int64 {
+	n, _ := l.limits.Memory.Soft.Get()
+	if l.limits.Memory.Soft.State == limits.Unknown {
+		return 0 // whatever is hinted
+	}
+	if h := l.in.Hints.MemoryLimit; h > 0 && (n == 0 || h < n) {
+		n = h
+	}
+	if w := int64(l.in.Policy.Workers); w > 1 {
+		n /= w
+	}
+	return n
+}
+
+// charged is what memoryLimit bounds and cannot be reclaimed, in bytes; -1 =
+// unknown, as where a hint decides: the group that can be seen may hold others,
+// whom the hint does not speak of.
+func (l *Loop) charged() int64 {
+	if h, n := l.in.Hints.MemoryLimit, l.limits.Memory.Soft; h > 0 && !(n.State == limits.Known && n.N <= h) {
+		return -1
+	}
+	return l.used
+}
+
+func (l *Loop) setMemory(value int64) {
+	k := &l.mem
+	if value == l.heap.Limit {
+		k.told = value
+		return
+	}
+	did := l.knobs.Memory(value)
+	if did == apply.Would && k.told == value {
+		return
+	}
+	k.told = value
+	k.note(did, value)
+	s := l.memorySetting(value)
+	if did == apply.Set {
+		k.force = s
+	}
+	l.did(GOMEMLIMIT, "GOMEMLIMIT", &s, did)
+}
+
+func (k *memory) note(did apply.Did, value int64) {
+	k.did = did
+	if did == apply.Set {
+		k.own, k.seen = value, value
+	}
+}
+
+// memorySetting is the plan's setting with what was measured.
+func (l *Loop) memorySetting(value int64) plan.Setting {
+	s, d := l.plan.GOMEMLIMIT, &l.mem.decision
+	if d.Limit > 0 && (s.Leave || s.Value != value) {
+		if !s.Leave {
+			s.Ignored = append(s.Ignored[:len(s.Ignored):len(s.Ignored)], s.Reason)
+		}
+		s.Code, s.Number, s.Source = d.Code, float64(d.NonGo), l.limits.Memory.SoftSource
+	}
+	s.Value, s.Leave = value, false
+	return s
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// procs is GOMAXPROCS as the loop knows it.
+type procs struct {
+	patience
+	own        int  // what snug wrote; 0 = nothing
+	planned    int  // what the limits asked for and got last; 0 = nothing
+	seen       int  // what it was at the last decision
+	byRuntime  bool // what it was before is the runtime's own choice
+	fallback   int  // what the runtime chose when nothing was known of it
+	asked      int  // what change is setting, 0 = gives back
+	inFlight   bool
+	left       float64 // since when a change is left to the runtime; 0 = none is
+	odd        float64 // since when it is what the limits do not explain; 0 = they do
+	starvation adapt.StarvationState
+	wantKernel bool
+	escaped    bool
+	base       int // what escaped from
+	did        apply.Did
+	code       string
+	force      plan.Setting // what was set last, and why
+}
+
+func (k *procs) begin(c *Config) {
+	s, now := &c.Plan.GOMAXPROCS, &c.Input.Now
+	k.did, k.own = c.Result.GOMAXPROCS, c.Result.OwnProcs
+	if k.seen = now.Procs; k.own != 0 && !c.Dry {
+		k.seen = k.own
+	}
+	if k.planned = int(s.Value); s.Leave && s.Code == plan.Unknown {
+		k.planned = k.own
+	}
+	// A program may have set what the plan says as well.
+	k.byRuntime = now.Procs == c.Plan.Runtime || now.Procs == now.NumCPU || now.Procs == c.Input.Limits.CPU.Affinity.N || now.Procs == now.OwnProcs
+	if s.Leave && (s.Code == plan.ProgramSet || s.Code == plan.EnvSet) {
+		k.byRuntime = false
+	}
+}
+
+// found notes what is in force at the first look.
+func (k *procs) found(n int) {
+	if k.own == 0 {
+		k.fallback = n
+	}
+}
+
+func (k *procs) pending() bool { return k.inFlight || k.since != 0 || k.left != 0 || k.odd != 0 }
+
+// followProcs makes GOMAXPROCS what limits and starvation ask for. It returns
+// when to look again, in seconds.
+func (l *Loop) followProcs(at float64) (next float64) {
+	k, s := &l.procs, &l.plan.GOMAXPROCS
+	next = never
+	if k.inFlight || k.odd != 0 || !l.mine(GOMAXPROCS, s) {
+		return next
+	}
+	wish := int(s.Value)
+	if s.Leave && s.Code != plan.NoLimit || l.limits.CPU.Quota.State == limits.Unknown && wish > k.planned {
+		wish = k.planned // what is unknown changes nothing, and a hint does not widen it
+	}
+	planned, urgent := wish, false
+	if l.cfg.Adapt&CPU != 0 && l.cpu.At == at {
+		base := wish
+		if base == 0 {
+			if base = max(l.plan.Runtime, 0); base == 0 {
+				base = k.fallback
+			}
+		}
+		policy := l.cfg.Starvation
+		policy.Base = base
+		if most := l.in.Policy.MaxProcs; most > 0 {
+			policy.Ceiling = min(most, adapt.Ceiling(l.cpu.Cores))
+		}
+		var d adapt.StarvationDecision
+		k.starvation, d = adapt.StepStarvation(k.starvation, l.cpu, policy)
+		k.wantKernel, next = d.WantKernel, d.Next
+		k.escaped, k.base = d.Procs > base, base
+		k.code = d.Code
+		if l.lost &^= Escape; d.GaveUp {
+			l.lost |= Escape
+		}
+		if k.escaped {
+			wish, urgent = d.Procs, d.Procs > l.cpu.Procs
+		}
+	} else if k.escaped {
+		return next // between two samples
+	}
+	if k.escaped {
+		k.planned = planned
+	}
+	switch {
+	case wish == 0 && k.own == 0, wish == l.cpu.Procs:
+		k.forget()
+		k.left, k.planned = 0, planned
+		return next
+	case l.cfg.Dry && k.asked == wish && k.did == apply.Would:
+		return next
+	case wish > l.cpu.Procs || wish == 0:
+		if k.left = 0; !urgent {
+			switch n := k.granted(at, back(wish)); n {
+			case 0:
+				return next
+			case plan.NoMemLimit:
+				wish = 0
+			default:
+				wish = int(n)
+			}
+		}
+	default:
+		k.shrank(at)
+		// The runtime follows by itself what it has chosen, and goes on doing so
+		// only if nobody else sets it.
+		if k.own == 0 && k.byRuntime && wish == l.plan.Runtime {
+			if k.left == 0 {
+				k.left = at
+			}
+			if at-k.left < looks {
+				return next
+			}
+		}
+	}
+	k.left, k.planned = 0, planned
+	k.asked, k.inFlight = wish, true
+	l.announce(l.Latest())
+	go l.change(l.cpu.Procs, wish, k.byRuntime)
+	return next
+}
+
+// back is a wish among others: to give a knob back is the largest.
+func back(wish int) int64 {
+	if wish == 0 {
+		return plan.NoMemLimit
+	}
+	return int64(wish)
+}
+
+// procsChanged notes that change is done.
+func (l *Loop) procsChanged(did apply.Did) {
+	k := &l.procs
+	k.inFlight = false
+	l.machine.cpu(&l.cpu)
+	if did == apply.Set {
+		k.own = k.asked
+	}
+	if did != apply.Lost {
+		k.seen = l.cpu.Procs
+	}
+	k.did = did
+	s := l.procsSetting()
+	if k.asked != 0 {
+		s.Value, s.Leave = int64(k.asked), false
+	}
+	if did == apply.Set {
+		k.force = s
+	}
+	l.did(GOMAXPROCS, "GOMAXPROCS", &s, did)
+	l.publish()
+}
+
+// procsSetting is the plan's setting, or the escape's.
+func (l *Loop) procsSetting() plan.Setting {
+	s, k := l.plan.GOMAXPROCS, &l.procs
+	if k.escaped {
+		s.Value, s.Leave, s.Code, s.Number = int64(k.asked), false, k.code, float64(k.base)
+	}
+	return s
+}
