@@ -30,8 +30,9 @@ const (
 type AtLimit uint8
 
 const (
-	// Restart keeps throughput: the collector may not take over, and a process
-	// that needs more memory than there is gets killed and starts anew.
+	// Restart keeps throughput: once collections take over all CPU there is, the heap
+	// may grow beyond what is safe, and a process that needs more memory than
+	// there is gets killed and starts anew.
 	Restart AtLimit = iota
 	// Thrash keeps the process alive as long as can be, however slow.
 	Thrash

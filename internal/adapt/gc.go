@@ -143,8 +143,8 @@ func StepGC(s GCState, x GCSample, p GCPolicy) (GCState, GCDecision) {
 		return s, GCDecision{Code: GCUnknown, Share: s.share}
 	}
 	if math.IsInf(s.at, -1) {
-		s.last.begin(&x)
-		s.slow.begin(&x)
+		s.last.begin(x.Heap.Cycles, &x.CPU)
+		s.slow.begin(x.Heap.Cycles, &x.CPU)
 	}
 	s.at = x.At
 	s.measure(&x)
@@ -267,10 +267,10 @@ func gogcFor(extra, live, roots float64) float64 {
 func (s *GCState) cost(x *GCSample, p *GCPolicy, now, base float64) float64 {
 	if s.goal == 0 {
 		s.goal = now
-		s.slow.begin(x)
+		s.slow.begin(x.Heap.Cycles, &x.CPU)
 	}
 	w := &s.slow
-	seconds := x.At - w.at
+	seconds := x.CPU.At - w.at
 	if seconds < max(gcWindowLeast, s.wait/2) {
 		return s.goal
 	}
@@ -278,14 +278,14 @@ func (s *GCState) cost(x *GCSample, p *GCPolicy, now, base float64) float64 {
 	if x.Heap.Cycles < w.cycles+gcWindowCycles {
 		switch {
 		case x.Heap.Cycles < w.cycles:
-			w.begin(x)
+			w.begin(x.Heap.Cycles, &x.CPU)
 		case seconds >= gcIdleFor && cores >= 0 && cores < gcIdle:
 			s.goal = now / gcFactor
-			w.begin(x)
+			w.begin(x.Heap.Cycles, &x.CPU)
 		}
 		return max(s.goal, base)
 	}
-	share := w.share(x)
+	share := w.share(&x.CPU)
 	target := float64(gcShare)
 	if p.Share > 0 {
 		target = min(max(p.Share, 0.01), 0.5)
@@ -297,7 +297,7 @@ func (s *GCState) cost(x *GCSample, p *GCPolicy, now, base float64) float64 {
 		step = 1
 	}
 	s.goal = max(base, now*min(max(step, 1.0/gcFactor), gcFactor))
-	w.begin(x)
+	w.begin(x.Heap.Cycles, &x.CPU)
 	return s.goal
 }
 
@@ -331,7 +331,7 @@ func (s *GCState) gate(x *GCSample, now, want, base float64) float64 {
 		s.waiting = false
 		return 0
 	}
-	s.slow.begin(x)
+	s.slow.begin(x.Heap.Cycles, &x.CPU)
 	return want
 }
 
@@ -339,19 +339,19 @@ func (s *GCState) gate(x *GCSample, now, want, base float64) float64 {
 // least, because the runtime's classes move only when a cycle ends.
 func (s *GCState) measure(x *GCSample) {
 	w := &s.last
-	seconds := x.At - w.at
+	seconds := x.CPU.At - w.at
 	switch {
 	case x.Heap.Cycles < w.cycles:
 		s.share = math.NaN()
 	case seconds >= 1 && x.Heap.Cycles-w.cycles >= 2:
-		s.share = w.share(x)
+		s.share = w.share(&x.CPU)
 	case seconds > gcIdleFor:
 		s.share = math.NaN() // too long ago to be called lately
 		return
 	default:
 		return
 	}
-	w.begin(x)
+	w.begin(x.Heap.Cycles, &x.CPU)
 }
 
 // gcWindow is where a measurement began.
@@ -360,15 +360,15 @@ type gcWindow struct {
 	cycles             uint64
 }
 
-func (w *gcWindow) begin(x *GCSample) {
-	*w = gcWindow{x.At, x.CPU.GC, x.CPU.Busy, x.CPU.Used, x.Heap.Cycles}
+func (w *gcWindow) begin(cycles uint64, c *CPU) {
+	*w = gcWindow{c.At, c.GC, c.Busy, c.Used, cycles}
 }
 
 // share is what collections took of the CPU time since the window began, 0 to
 // 1; NaN = unknown. The classes are seconds of Ps, too many where CPU is short;
 // their ratio holds.
-func (w *gcWindow) share(x *GCSample) float64 {
-	gc, busy := x.CPU.GC-w.gc, x.CPU.Busy-w.busy
+func (w *gcWindow) share(c *CPU) float64 {
+	gc, busy := c.GC-w.gc, c.Busy-w.busy
 	if !(gc >= 0 && busy > 0 && gc <= busy) {
 		return math.NaN()
 	}

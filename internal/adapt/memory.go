@@ -28,6 +28,7 @@ type MemorySample struct {
 	Limit int64   // above it the kernel kills or throttles; 0 = none or unknown
 	Used  int64   // what the limited group is charged with and cannot be reclaimed; -1 = unknown
 	Heap  Heap
+	CPU   CPU // Used, GC, Busy and the cores there are; unknown = collections are not known to take over
 }
 
 // The codes of a MemoryDecision: what decided its Limit.
@@ -69,9 +70,6 @@ const (
 	// between collections, and all of it to grow by strain.
 	comfort = 20
 	strain  = 12
-	// The guard lets go when the law by itself has given release for letGo seconds.
-	guardAt = 10
-	release = 20
 
 	// Smaller changes are not worth one. What rises less readily than it falls
 	// comes to rest below a rhythm's trough.
@@ -112,8 +110,7 @@ type MemoryState struct {
 	raiseAt float64 // since when the law wants more
 	raiseTo float64 // the least it wanted since
 
-	guarded bool
-	easyAt  float64 // when the law by itself last gave too little to let go
+	guard guard
 
 	lowered   bool // and nothing was collected for it yet
 	collected float64
@@ -146,8 +143,8 @@ type MemoryDecision struct {
 // and gone before gets a reserve of its own on top; one that does not, does not,
 // so that a program with a rhythm sees a steady GOMEMLIMIT. The live heap may
 // take the reserve back, down to the recent peak, as far as it needs it. When
-// even that lets it grow by less than 10 percent between collections, the guard
-// gives it more, as the policy says.
+// even that lets it grow by less than 10 percent between collections, and these
+// leave the program too little CPU, the guard gives it more, as the policy says.
 //
 // Lower limits hold at once, higher ones after 3 seconds, or at once when the
 // live heap can grow by less than 20 percent.
@@ -157,7 +154,7 @@ type MemoryDecision struct {
 // Several processes that share a limit each take the others for memory that is
 // not Go's: whoever has more than it needs gives way, nobody who has not.
 func StepMemory(s MemoryState, x MemorySample, p MemoryPolicy) (MemoryState, MemoryDecision) {
-	d := MemoryDecision{Next: 1, NonGo: -1, Held: -1, Margin: -1, Reserve: -1, Code: MemoryUnknown, Guarded: s.guarded}
+	d := MemoryDecision{Next: 1, NonGo: -1, Held: -1, Margin: -1, Reserve: -1, Code: MemoryUnknown, Guarded: s.guard.on}
 	switch {
 	case x.Limit <= 0 || x.Limit > 1<<60:
 		// A limit that cannot be read may still be there, so the state stays.
@@ -172,9 +169,9 @@ func StepMemory(s MemoryState, x MemorySample, p MemoryPolicy) (MemoryState, Mem
 	if x.Used < 0 || float64(x.Used) > 2*limit || x.At-x.At != 0 || !x.Heap.sane() || float64(x.Heap.Roots()) > 2*limit {
 		if s.last > 0 && limit < s.limit {
 			s.last = min(s.last, ceiling)
-			s.limit, s.guarded, s.raising = limit, false, false
+			s.limit, s.guard.on, s.raising = limit, false, false
 		}
-		d.Limit, d.Guarded = int64(s.last), s.guarded
+		d.Limit, d.Guarded = int64(s.last), s.guard.on
 		return s, d
 	}
 	reserve := reserveShare
@@ -206,17 +203,17 @@ func StepMemory(s MemoryState, x MemorySample, p MemoryPolicy) (MemoryState, Mem
 	if want > ceiling {
 		want, code = ceiling, MemoryCap
 	}
-	want, code = s.guard(&x, p.Guard, want, nonGo, limit, code)
+	want, code = s.guarded(&x, p.Guard, want, nonGo, limit, code)
 	want = max(want, MinHeadroom)
 	s.decide(&x, want, min(most, ceiling), code)
-	if !s.guarded {
+	if !s.guard.on {
 		s.last = min(s.last, ceiling)
 	}
 	s.last = min(s.last, 2*limit)
 	d.Collect = s.collect(&x)
 	d.Next = s.next(limit-float64(x.Used), nonGo, limit, &x.Heap)
 
-	d.Limit, d.Code, d.Guarded = int64(s.last), s.code, s.guarded
+	d.Limit, d.Code, d.Guarded = int64(s.last), s.code, s.guard.on
 	d.NonGo, d.Held, d.Margin = int64(nonGo), int64(s.held), int64(margin)
 	d.Reserve = int64(max(0, limit-margin-nonGo-s.last))
 	s.nonGo, s.limit, s.at, s.begun, s.cycles = nonGo, limit, x.At, true, x.Heap.Cycles
@@ -230,7 +227,8 @@ func (s *MemoryState) observe(x *MemorySample, nonGo, limit float64) {
 		s.held, s.floor, s.known, s.nonGo = nonGo, nonGo, nonGo, nonGo
 		s.lows, s.lowAt = [2]float64{nonGo, nonGo}, x.At
 		s.at, s.cycles, s.wait = x.At, x.Heap.Cycles, collectWait
-		s.collected, s.easyAt = x.At-collectWait, x.At
+		s.collected = x.At - collectWait
+		s.guard.begin(x)
 	}
 	dt := max(0, x.At-s.at)
 	s.rate *= math.Exp(-dt / rateTau)
@@ -256,38 +254,10 @@ func (s *MemoryState) observe(x *MemorySample, nonGo, limit float64) {
 		s.ref, s.refCycles = s.last, x.Heap.Cycles
 	}
 	s.over *= math.Exp(-dt / overTau)
-	if float64(x.Heap.Need(guardAt)) <= s.ref && !s.guarded {
+	if float64(x.Heap.Need(guardAt)) <= s.ref && !s.guard.on {
 		s.over = max(s.over, min(float64(x.Heap.Mapped)-s.ref, overShare*limit))
 	}
 	s.over = min(s.over, overShare*limit)
-}
-
-// guard keeps the collector from taking over. want is what the law gives without it.
-func (s *MemoryState) guard(x *MemorySample, g Guard, want, nonGo, limit float64, code string) (float64, string) {
-	if x.Heap.Cycles == 0 {
-		s.guarded = false
-		return want, code
-	}
-	need := float64(x.Heap.Need(guardAt))
-	if want < need {
-		s.guarded = true
-	}
-	if want < float64(x.Heap.Need(release)) {
-		s.easyAt = x.At
-	}
-	if !s.guarded || x.At-s.easyAt >= letGo {
-		s.guarded = false
-		return want, code
-	}
-	name := MemoryGuardOOM
-	if need = min(need, 2*limit); g == Thrash {
-		name = MemoryGuardThrash
-		need = min(need, limit-nonGo-max(limit/100, 2<<20))
-	}
-	if need < want {
-		return want, code
-	}
-	return need, name
 }
 
 // decide moves the limit: down at once where safe, the most that is safe, asks
@@ -354,7 +324,7 @@ func (s *MemoryState) next(free, nonGo, limit float64, h *Heap) float64 {
 	if s.rate > 0 {
 		next = 0.2 * max(free, 0) / s.rate
 	}
-	if s.guarded || h.EffectiveGOGC() < tightGOGC || s.begun && nonGo-s.nonGo > limit/100 {
+	if s.guard.on || h.EffectiveGOGC() < tightGOGC || s.begun && nonGo-s.nonGo > limit/100 {
 		next = min(next, quick)
 	}
 	return min(max(next, fewest), 1)

@@ -38,7 +38,7 @@ func (v *governor) poll(g *simulator.Group) {
 	if g.At < v.next {
 		return
 	}
-	x := adapt.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Heap: v.heap.Sample()}
+	x := adapt.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Heap: v.heap.Sample(), CPU: v.heap.CPU()}
 	if v.fail != nil {
 		v.fail(g.At, &x)
 	}

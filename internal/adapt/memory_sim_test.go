@@ -154,30 +154,6 @@ func TestMemorySpiral(t *testing.T) {
 	}
 }
 
-// TestMemoryGuardLetsGo: after the live heap has gone, so does the guard.
-func TestMemoryGuardLetsGo(t *testing.T) {
-	h := simulator.NewHeap(small / 2)
-	h.OpCPU = 100e-6
-	g := one(h, small)
-	v := &governor{heap: h}
-	on, off := 0.0, 0.0
-	run(g, 60, 1, func(g *simulator.Group, _ *rand.Rand) {
-		h.Live = small / 2
-		if g.At > 10 && g.At < 20 {
-			h.Live = 0.76 * small
-		}
-		if v.d.Guarded && on == 0 {
-			on = g.At
-		}
-		if !v.d.Guarded && on > 0 && off == 0 {
-			off = g.At
-		}
-	}, v)
-	if g.Killed || on == 0 || off < 29 || off > 35 || h.MemoryLimit() > 9*small/10 {
-		t.Errorf("killed %v, guard on at %.1f s, off at %.1f s, then %.2f of the limit", g.Killed, on, off, float64(h.MemoryLimit())/small)
-	}
-}
-
 // TestMemoryStreams: other memory in every shape. It stays within bounds,
 // changes rarely, and comes back.
 func TestMemoryStreams(t *testing.T) {

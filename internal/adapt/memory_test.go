@@ -50,24 +50,6 @@ func TestMemorySituations(t *testing.T) {
 	}
 }
 
-// TestMemoryGuardBounds: what a live heap of 900 of 1000 MiB gets.
-func TestMemoryGuardBounds(t *testing.T) {
-	const limit = 1000 * mib
-	x := quiet(0, limit, 960*mib, 900*mib)
-	x.Heap.Mapped, x.Heap.Objects = 950*mib, 920*mib
-	_, oom := adapt.StepMemory(adapt.MemoryState{}, x, adapt.MemoryPolicy{})
-	if need := x.Heap.Need(10); oom.Limit != need || need <= limit || oom.Code != adapt.MemoryGuardOOM || !oom.Guarded {
-		t.Errorf("oom: %+v, want what 10 %% growth needs, %d", oom, need)
-	}
-	_, thrash := adapt.StepMemory(adapt.MemoryState{}, x, adapt.MemoryPolicy{Guard: adapt.Thrash})
-	if thrash.Limit/mib != 980 || thrash.Code != adapt.MemoryGuardThrash || !thrash.Guarded {
-		t.Errorf("thrash: %+v, want 10 MiB below what is left", thrash)
-	}
-	if oom.Next > 0.1 || thrash.Next > 0.1 {
-		t.Errorf("looks again after %v and %v s under the guard", oom.Next, thrash.Next)
-	}
-}
-
 func TestMemoryFollows(t *testing.T) {
 	const limit = 1000 * mib
 	var s adapt.MemoryState

@@ -45,7 +45,7 @@ func (l *Loop) followMemory(at float64) (next float64) {
 		return next
 	}
 	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off {
-		x := adapt.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Heap: l.heap}
+		x := adapt.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Heap: l.heap, CPU: l.cpu}
 		k.state, k.decision = adapt.StepMemory(k.state, x, l.cfg.Memory)
 		d := &k.decision
 		next = d.Next
