@@ -21,7 +21,7 @@ const arrivalBytes = 16
 
 // arrivals is a process of its own that says when requests are due, on its
 // stdout: the program that serves must not decide when it is asked. It also stops
-// that program once for a while, where that is asked for.
+// that program for a while, where that is asked for.
 func arrivals(args []string) error {
 	f := flag.NewFlagSet("governed arrivals", flag.ContinueOnError)
 	rate := f.Float64("rate", 100, "requests per second on average")
@@ -30,6 +30,8 @@ func arrivals(args []string) error {
 	length := f.Duration("for", time.Second, "how long")
 	stopAt := f.Duration("stop-at", 0, "when to stop the program")
 	stopFor := f.Duration("stop-for", 0, "and for how long")
+	stops := f.Int("stops", 1, "how often")
+	stopEvery := f.Duration("stop-every", time.Second, "from one stop to the next")
 	parent := f.Int("parent", 0, "its process number")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -39,10 +41,10 @@ func arrivals(args []string) error {
 	random := rand.New(rand.NewPCG(*seed, 1))
 	began := monotonic()
 	end := began + length.Nanoseconds()
-	var stops, continues int64
+	var stop, resume int64
 	if *stopFor > 0 {
-		stops = began + stopAt.Nanoseconds()
-		continues = stops + stopFor.Nanoseconds()
+		stop = began + stopAt.Nanoseconds()
+		resume = stop + stopFor.Nanoseconds()
 	}
 	mean := 1e9 / *rate
 	due, regular := float64(began), float64(began)
@@ -57,11 +59,17 @@ func arrivals(args []string) error {
 		for _, signal := range []struct {
 			at  *int64
 			sig syscall.Signal
-		}{{&stops, syscall.SIGSTOP}, {&continues, syscall.SIGCONT}} {
+		}{{&stop, syscall.SIGSTOP}, {&resume, syscall.SIGCONT}} {
 			if *signal.at > 0 && int64(due) >= *signal.at {
 				sleepUntil(*signal.at)
 				syscall.Kill(*parent, signal.sig)
-				*signal.at = 0
+				*signal.at += stopEvery.Nanoseconds()
+				if signal.sig == syscall.SIGCONT {
+					*stops--
+				}
+				if *stops <= 0 {
+					stop, resume = 0, 0
+				}
 			}
 		}
 		if int64(due) >= end {

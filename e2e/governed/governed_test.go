@@ -66,11 +66,11 @@ func TestTally(t *testing.T) {
 	for _, test := range []struct {
 		name             string
 		bad              []int // windows of 20
-		stall            time.Duration
+		resumed          time.Duration
 		seconds, recover number // recover -1: never
 	}{
 		{"never bad", nil, 0, 0, 0},
-		{"bad after a stop", []int{4, 5, 6, 9}, 500 * time.Millisecond, 1, 1},
+		{"bad after a stop", []int{4, 5, 6, 9}, 1500 * time.Millisecond, 1, 1},
 		{"bad by itself", []int{4, 6}, 0, .5, .75},
 		{"to the end", []int{4, 5, 19}, 0, .75, -1},
 	} {
@@ -87,7 +87,7 @@ func TestTally(t *testing.T) {
 				tl.add(due, due+late, 4*time.Second)
 			}
 			var r served
-			tl.sum(&r, k, test.stall, time.Second)
+			tl.sum(&r, k, test.resumed)
 			never := r.Normal != r.Normal
 			if number(r.Bad) != test.seconds || never != (test.recover < 0) || !never && r.Normal != test.recover {
 				t.Errorf("bad for %g s, back after %g s", r.Bad, float64(r.Normal))

@@ -119,7 +119,7 @@ type served struct {
 	Cores    float64 `json:"cores"`
 	// Bad is the time in windows with a mean latency above five times the floor.
 	Bad float64 `json:"bad_seconds"`
-	// Normal is how long after a stop of the program the last bad window ended,
+	// Normal is how long after the last stop of the program the last bad window ended,
 	// or, without one, after the first bad window began; 0 when there was none,
 	// and null when the load ended before.
 	Normal   number `json:"back_to_normal_seconds"`
@@ -159,8 +159,13 @@ func serve(args []string) error {
 	seed := f.Uint64("seed", 1, "of the arrivals")
 	stall := f.Duration("stall", 0, "stop the program for so long")
 	stallAt := f.Duration("stall-at", 3*time.Second, "and when")
+	stalls := f.Int("stalls", 1, "and how often")
+	every := f.Duration("stall-every", 0, "from one stop to the next (default: three times --stall)")
 	if err := f.Parse(args); err != nil {
 		return err
+	}
+	if *every <= *stall {
+		*every = 3 * *stall
 	}
 	k, ok := kinds()[*name]
 	if !ok {
@@ -171,7 +176,8 @@ func serve(args []string) error {
 	}
 	k.handle(rand.New(rand.NewPCG(1, 1))) // what it makes once is not a request's
 	cmd, in, err := generate("--rate", fmt.Sprint(*rate), "--jitter", k.jitter.String(), "--seed", fmt.Sprint(*seed),
-		"--for", f.duration().String(), "--stop-at", stallAt.String(), "--stop-for", stall.String())
+		"--for", f.duration().String(), "--stop-at", stallAt.String(), "--stop-for", stall.String(),
+		"--stops", strconv.Itoa(*stalls), "--stop-every", every.String())
 	if err != nil {
 		return err
 	}
@@ -219,15 +225,20 @@ func serve(args []string) error {
 		Late: waiting, Cores: (b.cpu - a.cpu) / b.at.Sub(a.at).Seconds(),
 		Procs: runtime.GOMAXPROCS(0), ProcsMax: procs.most, Changes: procs.changes, watched: watch(),
 	}
-	t.sum(&r, k, *stall, *stallAt)
+	resumed := time.Duration(0)
+	if *stall > 0 {
+		resumed = *stallAt + time.Duration(*stalls-1)**every + *stall
+	}
+	t.sum(&r, k, resumed)
 	r.CPUPerOp = (b.cpu - a.cpu) / float64(max(1, t.inTime)) * 1000
 	say(r)
 	os.Stdout.Sync()
 	return nil
 }
 
-// sum fills in what the latencies say.
-func (t *tally) sum(r *served, k kind, stall, stallAt time.Duration) {
+// sum fills in what the latencies say; resumed is when the program was let go on for
+// the last time, 0 when it was not stopped.
+func (t *tally) sum(r *served, k kind, resumed time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r.Achieved = float64(t.inTime) / r.Seconds
@@ -247,8 +258,8 @@ func (t *tally) sum(r *served, k kind, stall, stallAt time.Duration) {
 	}
 	r.Mean, r.P50, r.P99, r.Max = mean(all), quantile(all, .5), quantile(all, .99), quantile(all, 1)
 	r.LastMean, r.LastP99 = mean(last), quantile(last, .99)
-	from := stallAt + stall
-	if stall == 0 {
+	from := resumed
+	if resumed == 0 {
 		from = time.Duration(first) * window
 	}
 	switch {

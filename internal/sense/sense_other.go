@@ -15,3 +15,4 @@ type threads struct{}
 func (*threads) init(string)   {}
 func (*threads) close()        {}
 func (*threads) read() float64 { return math.NaN() }
+func (*threads) count() int    { return 0 }

@@ -97,6 +97,9 @@ func (t *threads) read() float64 {
 	return float64(t.sum) / 1e9
 }
 
+// count is how many threads the last read found.
+func (t *threads) count() int { return len(t.list) }
+
 // readAll looks at every thread, and reports whether it could.
 func (t *threads) readAll() bool {
 	if t.entries == nil {

@@ -18,7 +18,7 @@ import (
 // core, and runs the more the more Ps there are.
 type starving struct{ machineOf }
 
-func (m starving) kernelWait() float64 { return 0.001 }
+func (m starving) kernelWait() (float64, int) { return 0.001, 10 }
 
 func (m starving) cpu(c *adapt.CPU) {
 	m.machineOf.cpu(c)

@@ -148,9 +148,13 @@ func (l *Loop) sampleCPU(at float64, first bool) {
 	}
 }
 
-// kernelShare is which part of the time may be spent on reading how long threads
-// wait: it costs 5 us for each.
-const kernelShare = 1.0 / 2000
+// kernelShare is which part of a CPU may be spent on reading how long threads wait,
+// and kernelCost the CPU seconds that it takes for each of them. Its wall time says
+// nothing: whoever is throttled meanwhile would not be looked at for minutes.
+const (
+	kernelShare = 1.0 / 2000
+	kernelCost  = 5e-6
+)
 
 // kernelWait reads how long threads have waited, unless they are so many that it
 // would cost too much.
@@ -158,9 +162,9 @@ func (l *Loop) kernelWait(at float64) {
 	if at < l.kernelNext {
 		return
 	}
-	began := time.Now()
-	l.cpu.KernelWait = l.machine.kernelWait()
-	l.kernelNext = at + time.Since(began).Seconds()/kernelShare - sample
+	seconds, threads := l.machine.kernelWait()
+	l.cpu.KernelWait = seconds
+	l.kernelNext = at + kernelCost*float64(threads)/kernelShare - sample
 }
 
 func count(v limits.Value[int64]) int64 {

@@ -105,12 +105,12 @@ func (w *world) cpu(c *adapt.CPU) {
 	*c = adapt.CPU{Procs: w.procs, Used: w.used}
 }
 
-func (w *world) mapped() int64       { return w.get(func() int64 { return w.heap.Mapped }) }
-func (w *world) kernelWait() float64 { return math.NaN() }
-func (w *world) collect()            {}
-func (w *world) close()              { w.do(func() { w.closed = true }) }
-func (w *world) Holds() bool         { w.mu.Lock(); defer w.mu.Unlock(); return !w.taken }
-func (w *world) Undo()               { w.do(func() { w.undone++ }) }
+func (w *world) mapped() int64              { return w.get(func() int64 { return w.heap.Mapped }) }
+func (w *world) kernelWait() (float64, int) { return math.NaN(), 1 }
+func (w *world) collect()                   {}
+func (w *world) close()                     { w.do(func() { w.closed = true }) }
+func (w *world) Holds() bool                { w.mu.Lock(); defer w.mu.Unlock(); return !w.taken }
+func (w *world) Undo()                      { w.do(func() { w.undone++ }) }
 func (w *world) note(text string) {
 	w.log = append(w.log, text)
 	w.when = append(w.when, time.Since(w.start).Round(10*time.Millisecond))

@@ -16,7 +16,7 @@ type machine interface {
 	heap(*adapt.Heap)
 	mapped() int64
 	cpu(*adapt.CPU)
-	kernelWait() float64
+	kernelWait() (seconds float64, threads int)
 	collect()
 	close()
 }
@@ -36,12 +36,12 @@ func openMachine() machine {
 	return &thisProcess{h, sense.New()}
 }
 
-func (p *thisProcess) limits(l *limits.Limits) { *l, _ = p.handle.Read() } // its own process has not ended
-func (p *thisProcess) heap(h *adapt.Heap)      { p.sensor.Heap(h) }
-func (p *thisProcess) mapped() int64           { return p.sensor.Mapped() }
-func (p *thisProcess) cpu(c *adapt.CPU)        { p.sensor.CPU(c) }
-func (p *thisProcess) kernelWait() float64     { return p.sensor.KernelWait() }
-func (p *thisProcess) collect()                { runtime.GC() }
+func (p *thisProcess) limits(l *limits.Limits)    { *l, _ = p.handle.Read() } // its own process has not ended
+func (p *thisProcess) heap(h *adapt.Heap)         { p.sensor.Heap(h) }
+func (p *thisProcess) mapped() int64              { return p.sensor.Mapped() }
+func (p *thisProcess) cpu(c *adapt.CPU)           { p.sensor.CPU(c) }
+func (p *thisProcess) kernelWait() (float64, int) { return p.sensor.KernelWait() }
+func (p *thisProcess) collect()                   { runtime.GC() }
 func (p *thisProcess) close() {
 	p.handle.Close()
 	p.sensor.Close()
