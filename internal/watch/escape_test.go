@@ -16,9 +16,15 @@ import (
 
 // starving is a world whose Ps are held in system calls: it uses a tenth of a
 // core, and runs the more the more Ps there are.
-type starving struct{ machineOf }
+type starving struct {
+	machineOf
+	reading time.Duration // what it takes to look at the threads: the process is throttled meanwhile
+}
 
-func (m starving) kernelWait() (float64, int) { return 0.001, 10 }
+func (m starving) kernelWait() (float64, int) {
+	time.Sleep(m.reading)
+	return 0.001, 10
+}
 
 func (m starving) cpu(c *adapt.CPU) {
 	m.machineOf.cpu(c)
@@ -30,15 +36,17 @@ func (m starving) cpu(c *adapt.CPU) {
 
 func TestEscape(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		adapt  Parts
-		policy plan.Policy
-		most   int // the highest GOMAXPROCS
+		name    string
+		adapt   Parts
+		policy  plan.Policy
+		reading time.Duration
+		most    int // the highest GOMAXPROCS
 	}{
-		{"unasked", Memory | GC, plan.Policy{}, 2},
-		{"asked", CPU, plan.Policy{}, 8},
-		{"at most what was asked for", CPU, plan.Policy{MaxProcs: 4}, 4},
-		{"no more than the plan", CPU, plan.Policy{MaxProcs: 2}, 2},
+		{"unasked", Memory | GC, plan.Policy{}, 0, 2},
+		{"asked", CPU, plan.Policy{}, 0, 8},
+		{"asked, and throttled while it looks", CPU, plan.Policy{}, 300 * time.Millisecond, 8},
+		{"at most what was asked for", CPU, plan.Policy{MaxProcs: 4}, 0, 4},
+		{"no more than the plan", CPU, plan.Policy{MaxProcs: 2}, 0, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -48,7 +56,7 @@ func TestEscape(t *testing.T) {
 				l, done := watching(w, cfg)
 				l.Undo()
 				cfg = l.cfg
-				l = prepare(cfg, w, func() machine { return starving{machineOf{w}} })
+				l = prepare(cfg, w, func() machine { return starving{machineOf{w}, c.reading} })
 				go l.run(done)
 				most, verdict, told := 0, adapt.Unclear, false
 				for range 120 {
