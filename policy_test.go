@@ -23,17 +23,20 @@ NONE < adapt < sense < watch < snug < auto
 adapt < simulator
 NONE < limiter, fixture
 limits, plan, fixture < collect
-NONE < finding, cgrun, goproc, load, stats
+NONE < finding, cgrun, load, stats, proc, gobin, cpuprof, bounded, golog, promtext
+proc, gobin < goproc
+finding < rules
 limiter < workload
 finding < report
 plan, stats, finding < experiment < search
 finding, stats, cgrun, load, workload, experiment < runner
 limits, plan, fit, watch, stats, fixture, finding, report, cgrun, goproc, collect, load, experiment, search, runner, workload < cli < main
+proc, gobin, cpuprof, bounded, golog, promtext, rules < cli
 cgrun, load, workload < main
 `
 
 // pure packages decide; they see neither the machine nor the time.
-var pure = []string{"plan", "adapt", "simulator", "stats"}
+var pure = []string{"plan", "adapt", "simulator", "stats", "rules"}
 var impure = []string{"os", "net", "runtime", "time", "syscall", "os/exec", "net/http"}
 
 // noPrinting: what is linked into other people's programs brings no printing.

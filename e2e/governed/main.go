@@ -35,6 +35,7 @@ var commands = []struct {
 	{"spiral", "a live heap that grows from half of the limit to all of it", spiral},
 	{"gc", "a fixed number of operations beside a live heap", collect},
 	{"serve", "requests at a rate: sys, cpu, gc or burst", serve},
+	{"crowd", "requests that fan out into many short goroutines", crowd},
 	{"quiet", "next to nothing, to see what watching takes", quiet},
 	{"resize", "tells when plans and knobs change", resize},
 	{"delays", "how long changes of limits took, from what resize told", delays},

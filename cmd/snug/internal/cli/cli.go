@@ -18,6 +18,7 @@ import (
 
 // The groups that --help shows commands in.
 const (
+	groupLook     = "look"
 	groupFit      = "fit"
 	groupProve    = "prove"
 	groupPlumbing = "plumbing"
@@ -25,7 +26,7 @@ const (
 
 // commands make the tool's commands, in the order of --help.
 var commands = []func(*ui) *cobra.Command{
-	newLimits, newPlan, newRun, newBench, newTune, newReport, newCollect, newExplain, newVersion, newCompletion,
+	newPS, newDoctor, newProfile, newLimits, newPlan, newRun, newBench, newTune, newReport, newCollect, newExplain, newVersion, newCompletion,
 }
 
 // Main runs snug with these arguments, the program's name not among them, and
@@ -88,7 +89,7 @@ to try.`,
 			u.helped = runFailure(u.helped)
 		}
 	})
-	root.AddGroup(&cobra.Group{ID: groupFit, Title: "Fit:"}, &cobra.Group{ID: groupProve, Title: "Prove:"}, &cobra.Group{ID: groupPlumbing, Title: "Plumbing:"})
+	root.AddGroup(&cobra.Group{ID: groupLook, Title: "Look:"}, &cobra.Group{ID: groupFit, Title: "Fit:"}, &cobra.Group{ID: groupProve, Title: "Prove:"}, &cobra.Group{ID: groupPlumbing, Title: "Plumbing:"})
 	for _, command := range commands {
 		cmd := command(u)
 		cmd.DisableFlagsInUseLine = true

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/rules"
 )
 
 // explainText is the one source of what ids mean; see parseExplanations for
@@ -22,9 +23,9 @@ var explainText string
 func newExplain(u *ui) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [ID]",
-		Short: "Explain an id that snug gives as a reason or a warning, or a term it uses",
-		Long: `Explain an id that snug gives as a reason or a warning, in brackets in text and
-as "reason" or "code" in JSON, or a term such as stall-law. Without one, list them
+		Short: "Explain an id that snug gives as a reason, a warning or a finding, or a term",
+		Long: `Explain an id that snug gives as a reason, a warning or a finding, in brackets in text
+and as "reason", "code" or "id" in JSON, or a term such as stall-law. Without one, list them
 all.`,
 		Example: "  snug explain quota-ceil",
 		GroupID: groupPlumbing,
@@ -36,13 +37,13 @@ all.`,
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
-			for _, e := range parseExplanations(explainText) {
+			for _, e := range explanations() {
 				ids = append(ids, e.ID)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			all := parseExplanations(explainText)
+			all := explanations()
 			if len(args) == 0 {
 				d := &finding.Index{Head: finding.NewHead(finding.KindIndex), Next: "snug explain " + all[0].ID}
 				for _, e := range all {
@@ -59,6 +60,24 @@ all.`,
 	}
 	u.jsonFlag(cmd)
 	return cmd
+}
+
+// explanations are those of explain.md and of the rules. What a rule and a warning
+// have in common is the warning's.
+func explanations() []finding.Explanation {
+	all := parseExplanations(explainText)
+	known := map[string]bool{}
+	for _, e := range all {
+		known[e.ID] = true
+	}
+	for _, r := range rules.All() {
+		if !known[r.ID] {
+			all = append(all, finding.Explanation{
+				Head: finding.NewHead(finding.KindExplain), Entry: finding.Entry{ID: r.ID, Class: "rule", Title: r.Title}, Text: r.Text,
+			})
+		}
+	}
+	return all
 }
 
 // parseExplanations reads explain.md. Each section is

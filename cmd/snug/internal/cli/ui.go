@@ -127,6 +127,9 @@ func (u *ui) note(format string, args ...any) {
 func (u *ui) complain(err error) int {
 	f := &failure{code: exitFailed, what: err.Error()}
 	errors.As(err, &f)
+	if f.what == "" {
+		return f.code // the answer has said it
+	}
 	u.note("error: %s", f.what)
 	if f.hint != "" {
 		u.note("hint: %s", f.hint)

@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
 
@@ -23,5 +25,16 @@ func verdict(u *ui) error {
 	if !d.Limits.Limited() {
 		d.Next = "snug run --cpus 0.5 --memory 256MiB -- PROGRAM"
 	}
+	d.Worst = worstHere(3)
 	return u.answer(d)
+}
+
+// worstHere are the Go processes here that fit worst.
+func worstHere(most int) []finding.Process {
+	ps, err := listGo(nil)
+	if err != nil {
+		return []finding.Process{}
+	}
+	slices.SortStableFunc(ps.Processes, func(a, b finding.Process) int { return psOrders["finding"](&a, &b) })
+	return ps.Processes[:min(most, len(ps.Processes))]
 }

@@ -31,7 +31,7 @@ func NewHead(kind string) Head { return Head{Version, kind} }
 func (h Head) head() Head { return h }
 
 // Document is one whole answer: *Limits, *Plan, *Verdict, *Explanation,
-// *Index, *Build, *Bench or *Tune.
+// *Index, *Build, *Bench, *Tune, *PS, *Doctor or *Profile.
 type Document interface{ head() Head }
 
 // The kinds of documents.
@@ -44,6 +44,9 @@ const (
 	KindVersion = "version"
 	KindBench   = "bench"
 	KindTune    = "tune"
+	KindPS      = "ps"
+	KindDoctor  = "doctor"
+	KindProfile = "profile"
 )
 
 // Encode writes a document as one line of JSON.
@@ -69,7 +72,7 @@ func Decode(data []byte) (Document, error) {
 	kinds := map[string]Document{
 		KindLimits: &Limits{}, KindPlan: &Plan{}, KindVerdict: &Verdict{},
 		KindExplain: &Explanation{}, KindIndex: &Index{}, KindVersion: &Build{},
-		KindBench: &Bench{}, KindTune: &Tune{},
+		KindBench: &Bench{}, KindTune: &Tune{}, KindPS: &PS{}, KindDoctor: &Doctor{}, KindProfile: &Profile{},
 	}
 	d, ok := kinds[h.Kind]
 	if !ok {
@@ -141,7 +144,10 @@ type Verdict struct {
 	Head
 	Limits *Limits `json:"limits"`
 	Plan   *Plan   `json:"plan"`
-	Next   string  `json:"next"`
+	// Worst are up to three Go processes here, those with the worst findings
+	// first; empty where there is none, or none may be looked at.
+	Worst []Process `json:"worst_processes"`
+	Next  string    `json:"next"`
 }
 
 // Explanation is the long text behind one id.
@@ -154,7 +160,7 @@ type Explanation struct {
 // Entry is one id and what it stands for, in a few words.
 type Entry struct {
 	ID    string `json:"id"`
-	Class string `json:"class"` // "reason", "warning" or "term"
+	Class string `json:"class"` // "reason", "warning", "rule" or "term"
 	Title string `json:"title"`
 }
 

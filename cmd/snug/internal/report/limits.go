@@ -54,8 +54,10 @@ func Gives(d *finding.Limits) string {
 }
 
 // missing reports whether a figure is listed as unknown.
-func missing(d *finding.Limits, field string) bool {
-	for _, g := range d.Unknown {
+func missing(d *finding.Limits, field string) bool { return missingIn(d.Unknown, field) }
+
+func missingIn(unknown []finding.Gap, field string) bool {
+	for _, g := range unknown {
 		if g.Field == field {
 			return true
 		}

@@ -139,5 +139,6 @@ func (p *page) verdict(d *finding.Verdict) {
 		p.line("%s", alone(&d.Plan.Runtime))
 	}
 	p.notes(d.Plan.Warnings, d.Plan.Unknown)
+	p.processes(d.Worst)
 	p.next(d.Next)
 }

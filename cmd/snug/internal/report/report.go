@@ -46,6 +46,12 @@ func Text(w io.Writer, d finding.Document) error {
 		p.bench(d)
 	case *finding.Tune:
 		p.tune(d)
+	case *finding.PS:
+		p.ps(d)
+	case *finding.Doctor:
+		p.doctor(d)
+	case *finding.Profile:
+		p.profile(d)
 	default:
 		return fmt.Errorf("no text for a document of kind %s", kindOf(d))
 	}
@@ -72,6 +78,12 @@ func kindOf(d finding.Document) string {
 		return finding.KindBench
 	case *finding.Tune:
 		return finding.KindTune
+	case *finding.PS:
+		return finding.KindPS
+	case *finding.Doctor:
+		return finding.KindDoctor
+	case *finding.Profile:
+		return finding.KindProfile
 	}
 	return "unknown"
 }
@@ -138,7 +150,7 @@ func (p *page) explanation(d *finding.Explanation) {
 }
 
 func (p *page) index(d *finding.Index) {
-	p.line("%d ids, each a reason or a warning that snug can give", len(d.Entries))
+	p.line("%d ids of what snug can say", len(d.Entries))
 	p.line("")
 	rows := [][]string{}
 	for _, e := range d.Entries {

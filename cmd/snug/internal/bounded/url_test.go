@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bounded
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func server(t *testing.T) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/plain", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			t.Errorf("method %s", r.Method)
+		}
+		io.WriteString(w, "go_info 1\n")
+	})
+	mux.HandleFunc("/user", func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		io.WriteString(w, user+" "+password+" "+r.URL.RawQuery)
+	})
+	mux.HandleFunc("/packed", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(pack(t, []byte("packed")))
+	})
+	mux.HandleFunc("/bomb", func(w http.ResponseWriter, r *http.Request) { w.Write(pack(t, make([]byte, 8<<20))) })
+	mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
+		for {
+			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+				return
+			}
+		}
+	})
+	mux.HandleFunc("/cut", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		io.WriteString(w, "short")
+	})
+	mux.HandleFunc("/never", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	mux.HandleFunc("/stops", func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "some")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	mux.HandleFunc("/hop/{n}", func(w http.ResponseWriter, r *http.Request) {
+		if n, _ := strconv.Atoi(r.PathValue("n")); n > 1 {
+			http.Redirect(w, r, "/hop/"+strconv.Itoa(n-1), http.StatusFound)
+		} else {
+			http.Redirect(w, r, "/plain", http.StatusFound)
+		}
+	})
+	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestURL(t *testing.T) {
+	base := server(t)
+	for path, c := range map[string]struct{ want, err string }{
+		"/plain":   {"go_info 1\n", ""},
+		"/packed":  {"packed", ""},
+		"/hop/3":   {"go_info 1\n", ""},
+		"/hop/4":   {"", "more than 3 redirects"},
+		"/file":    {"", `unsupported protocol scheme "file"`},
+		"/none?k":  {"", "answer 404 Not Found"},
+		"/bomb":    {"", "unpacks to more than 200 times its size"},
+		"/endless": {"", "more than 1 MiB"},
+		"/cut":     {"", "unexpected EOF"},
+	} {
+		t.Run(path, func(t *testing.T) {
+			got, err := fetch(t.Context(), base+path, Limits{Bytes: 1 << 20})
+			if c.err == "" && (err != nil || got != c.want) {
+				t.Errorf("%q, %v", got, err)
+			}
+			name, _, _ := strings.Cut(base+path, "?")
+			if c.err != "" && (err == nil || err.Error() != c.err+", "+name) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func fetch(ctx context.Context, target string, l Limits) (string, error) {
+	s, err := Open(ctx, target, l)
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	b, err := io.ReadAll(s)
+	return string(b), err
+}
+
+// TestURLSecrets: user, password and query are used and not shown.
+func TestURLSecrets(t *testing.T) {
+	base, _ := url.Parse(server(t))
+	base.User = url.UserPassword("joe", "hunter2")
+	base.Path, base.RawQuery = "/user", "token=x"
+	s, err := Open(t.Context(), base.String(), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if b, _ := io.ReadAll(s); string(b) != "joe hunter2 token=x" {
+		t.Errorf("%q", b)
+	}
+	if want := "http://" + base.Host + "/user"; s.Name != want {
+		t.Errorf("name %s, want %s", s.Name, want)
+	}
+	for _, path := range []string{"/none", "/file"} {
+		base.Path = path
+		if _, err := Open(t.Context(), base.String(), Limits{}); err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "token") {
+			t.Errorf("error %v", err)
+		}
+	}
+	base.Host, base.Path = "127.0.0.1:1", "/"
+	if _, err := Open(t.Context(), base.String(), Limits{}); err == nil || !strings.HasSuffix(err.Error(), "connection refused, http://127.0.0.1:1/") && !strings.Contains(err.Error(), "refused") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestURLNeverAnswers(t *testing.T) {
+	base := server(t)
+	_, err := Open(t.Context(), base+"/never", Limits{Header: 1 * time.Millisecond})
+	if err == nil || err.Error() != "no answer within 1ms, "+base+"/never" {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	if _, err := Open(ctx, base+"/never", Limits{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestURLStops: given up from outside in the middle, and after a silence.
+func TestURLStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := Open(ctx, server(t)+"/stops", Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if b, err := io.ReadAll(io.LimitReader(s, 4)); string(b) != "some" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	cancel()
+	if _, err := s.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r, w := io.Pipe()
+		b := newBody(ctx, cancel, r)
+		context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
+		time.Sleep(time.Hour) // nobody reads
+		go w.Write([]byte("x"))
+		if _, err := b.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Read(make([]byte, 1)); err == nil || err.Error() != "nothing for 30s" {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestRedirectOutOfTLS(t *testing.T) {
+	request := func(u string) *http.Request { r, _ := http.NewRequest("GET", u, nil); return r }
+	from, to := request("https://a/"), request("http://a/")
+	if err := redirect(to, []*http.Request{from}); err == nil {
+		t.Error("followed from https to http")
+	}
+	if err := redirect(from, []*http.Request{to}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/rules"
+	"github.com/snug-go/snug/limits"
+)
+
+const (
+	// spinRate is how often a second idle and spinning Ps are counted.
+	spinRate = 1000
+	// mostThreads bounds what is read of threads at each end.
+	mostThreads = 4096
+	// leastSamples of a profile say something about shares.
+	leastSamples = 100
+)
+
+// moment is what a process's counters say at one time.
+type moment struct {
+	at     time.Time
+	g      *goproc.Facts
+	l      *limits.Limits
+	delays proc.Delays
+	waits  bool // delays were read
+}
+
+// examination watches one process.
+type examination struct {
+	p     *proc.Process
+	files *goproc.Cache
+	h     *limits.Handle
+
+	profile *cpuprof.Summary
+	spin    *goproc.SpinSummary
+	unknown []finding.Gap
+}
+
+// examine looks at a process, watches it for a while, and says what is known and
+// what is wrong. It neither stops nor changes it.
+func examine(ctx context.Context, pid int, duration time.Duration, files *goproc.Cache) (*finding.Examined, error) {
+	p, err := proc.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	e := &examination{p: p, files: files, unknown: []finding.Gap{}}
+	first := e.look()
+	switch {
+	case first.g.Err != nil:
+		return nil, first.g.Err
+	case !first.g.Exe.IsGo:
+		return nil, &notGo{pid, first.g.Exe.What}
+	}
+	if e.h, err = limits.Open(nil, pid, limits.Counters|limits.Detail|limits.Unreclaimable); err == nil {
+		defer e.h.Close()
+		first = e.look()
+	}
+	last := first
+	if duration > 0 {
+		e.watch(ctx, first.g, duration)
+		last = e.look()
+	}
+	if last.g.Err != nil {
+		last.g, last.l = first.g, first.l
+		e.gap("end", "the process ended while it was watched")
+	}
+	f := processFacts(last.g, last.l)
+	e.rates(f, &first, &last)
+	t := &finding.Examined{
+		Target: f.Target, Kind: "process", Go: new(utf8Only(f.Go)), Facts: f.Seen(), Findings: rules.Check(f), Unknown: e.unknown,
+	}
+	if f.Seconds != nil {
+		t.Seconds = &f.Seconds.V
+	}
+	e.lacking(t, last.g)
+	return t, nil
+}
+
+// notGo is a process that is no Go program, or one that cannot be told.
+type notGo struct {
+	pid  int
+	what string
+}
+
+func (e *notGo) Error() string { return "not a Go program, pid " + strconv.Itoa(e.pid) + ": " + e.what }
+
+func (e *examination) gap(field, why string) {
+	e.unknown = append(e.unknown, finding.Gap{Field: field, File: "/proc/" + strconv.Itoa(e.p.Pid()), Why: utf8Only(why)})
+}
+
+func (e *examination) look() moment {
+	m := moment{at: time.Now(), g: goproc.Look(e.p, e.files)}
+	if e.h != nil {
+		if l, err := e.h.Read(); err == nil {
+			m.l = &l
+		}
+	}
+	d, err := e.p.RunDelay(mostThreads)
+	m.delays, m.waits = d, err == nil && d.Unread == 0
+	return m
+}
+
+// watch samples CPU time by perf events, and Ps by the runtime's counters, until
+// the time is over or ctx ends.
+func (e *examination) watch(ctx context.Context, g *goproc.Facts, duration time.Duration) {
+	var both sync.WaitGroup
+	var profileErr, spinErr error
+	both.Go(func() {
+		var raw *cpuprof.Raw
+		if raw, profileErr = cpuprof.Capture(ctx, e.p.Pid(), cpuprof.Options{Duration: duration}); profileErr != nil {
+			return
+		}
+		sym, err := openSymbols(e.p)
+		if err != nil {
+			profileErr = err
+			return
+		}
+		defer sym.Close()
+		p, err := raw.Profile(sym)
+		if err == nil {
+			e.profile, err = cpuprof.Summarize(p)
+		}
+		profileErr = err
+	})
+	both.Go(func() {
+		s, err := goproc.Spin(ctx, e.p, g, spinRate, duration)
+		if s.Samples > 0 {
+			e.spin = &s
+		}
+		spinErr = err
+	})
+	both.Wait()
+	if profileErr != nil {
+		e.gap("profile", profileErr.Error())
+	}
+	if spinErr != nil && e.spin == nil && !errors.Is(spinErr, context.Canceled) {
+		e.gap("spinning Ps", spinErr.Error())
+	}
+}
+
+// rates adds what happened between two moments.
+func (e *examination) rates(f *rules.Facts, a, b *moment) {
+	took := b.at.Sub(a.at)
+	if took <= 0 || a.g == b.g {
+		return
+	}
+	pid := strconv.Itoa(e.p.Pid())
+	f.Seconds = &rules.Num{V: took.Seconds()}
+	schedstat := "/proc/" + pid + "/task/*/schedstat"
+	if a.waits && b.waits {
+		d := b.delays.Since(a.delays)
+		f.Used = perSecond(d.Run.Seconds(), took, schedstat)
+		f.KernelWait = perSecond(d.Wait.Seconds(), took, schedstat)
+	}
+	if used := (b.g.Stat.CPU - a.g.Stat.CPU).Seconds(); f.Used == nil || used > 1.1*f.Used.V*took.Seconds()+0.05 {
+		f.Used = perSecond(used, took, "/proc/"+pid+"/stat") // threads that ended took theirs with them
+	}
+	if share, ok := throttledShare(a.l, b.l); ok {
+		f.Throttled = &rules.Num{V: share, Source: "cpu.stat"}
+	} else if f.Quota.None() {
+		f.Throttled = nil
+	}
+	if s := e.spin; s != nil {
+		f.Busy = &rules.Num{V: s.Busy, Source: s.Source + ", " + strconv.Itoa(s.Samples) + " looks"}
+		f.Spinning = &rules.Num{V: s.Spinning, Source: f.Busy.Source}
+	}
+	if a.g.Collections.Known && b.g.Collections.Known {
+		f.Cycles = perSecond(float64(b.g.Collections.Value)-float64(a.g.Collections.Value), took, b.g.Collections.Source)
+	}
+	if a.g.CPU.Known && b.g.CPU.Known && f.Used != nil {
+		x, y := &a.g.CPU.Value, &b.g.CPU.Value
+		if part := share((y.GCTotal-y.GCIdle)-(x.GCTotal-x.GCIdle), y.User-x.User, y.Scavenge-x.Scavenge, b.g.CPU.Source); part != nil {
+			f.GCCores = &rules.Num{V: f.Used.V * part.V, Source: part.Source}
+		}
+	}
+	if s := e.profile; s != nil && s.Samples >= leastSamples {
+		from := string(s.Source) + ", " + strconv.FormatInt(s.Samples, 10) + " samples"
+		f.OverSize = &rules.Num{V: s.OverSize(), Source: from}
+		f.GCShare = &rules.Num{V: s.GC(), Source: from}
+	}
+}
+
+// lacking lists what could not be read, once for each reason.
+func (e *examination) lacking(t *finding.Examined, g *goproc.Facts) {
+	why := map[string]bool{}
+	for _, gap := range processRow(g, nil, nil).Unknown {
+		if gap.Why != "" && !why[gap.Why] && gap.Field != "quota_cores" && gap.Field != "memory_limit_bytes" {
+			why[gap.Why] = true
+			t.Unknown = append(t.Unknown, gap)
+		}
+	}
+	if g.Hint != "" && len(t.Unknown) > 0 {
+		t.Unknown[0].Why += " (" + g.Hint + ")"
+	}
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	untrusted "github.com/snug-go/snug/cmd/snug/internal/bounded"
+	"github.com/snug-go/snug/cmd/snug/internal/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/golog"
+	"github.com/snug-go/snug/cmd/snug/internal/promtext"
+	"github.com/snug-go/snug/cmd/snug/internal/rules"
+)
+
+// logBytes bounds a log: more is a mistake, or wants cutting.
+const logBytes = 8 << 30
+
+// examineInput says what a file or an address tells of a process. Where that are
+// counters, an address is asked twice.
+func examineInput(ctx context.Context, name string, duration time.Duration) (*finding.Examined, error) {
+	src, err := openInput(ctx, name, duration)
+	if err != nil {
+		return nil, inputFailure(err)
+	}
+	defer src.Close()
+	head, _ := src.Head()
+	f := &rules.Facts{Target: utf8Only(src.Name)}
+	kind := ""
+	switch k := untrusted.Sniff(head); k {
+	case untrusted.Profile:
+		kind, err = "profile", profileFacts(f, src)
+	case untrusted.RuntimeLog, untrusted.Text:
+		kind, err = "log", logFacts(f, src)
+	case untrusted.Metrics, untrusted.Vars, untrusted.HeapText:
+		kind, err = "metrics", metricFacts(ctx, f, k, src, name, duration)
+	case untrusted.ELF:
+		return nil, failed("a program and no process, "+name, "snug plan --exe "+shellQuote(name)+" says what Go would do; snug ps lists what runs")
+	case untrusted.Document:
+		return nil, failed("a saved answer of snug, "+name, "snug report "+shellQuote(name)+" renders it")
+	default:
+		return nil, failed("neither a profile nor a log nor metrics, "+name, "snug doctor --help names what can be looked at")
+	}
+	if err != nil {
+		return nil, inputFailure(err)
+	}
+	t := &finding.Examined{Target: f.Target, Kind: kind, Facts: f.Seen(), Findings: rules.Check(f), Unknown: []finding.Gap{}}
+	if f.Go != "" {
+		t.Go = &f.Go
+	}
+	if f.Seconds != nil {
+		t.Seconds = &f.Seconds.V
+	}
+	return t, nil
+}
+
+func inputFailure(err error) error {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.Is(err, untrusted.ErrTooMuch):
+		return failed(err.Error(), "cut it, or take a shorter one")
+	case errors.Is(err, context.Canceled):
+		return &failure{code: exitInterrupted, what: "interrupted"}
+	}
+	return failed(reason(err), "snug doctor --help names what can be looked at")
+}
+
+// openInput opens a file, "-" or an address. Of the page that lists a program's
+// profiles the CPU profile is meant.
+func openInput(ctx context.Context, name string, duration time.Duration) (*untrusted.Source, error) {
+	l := untrusted.Limits{Bytes: logBytes, Unpacked: logBytes}
+	if name == "-" {
+		return untrusted.Wrap(ctx, io.NopCloser(os.Stdin), "standard input", l)
+	}
+	if u, err := url.Parse(name); err == nil && strings.HasPrefix(u.Scheme, "http") {
+		if p := strings.TrimSuffix(u.Path, "/"); strings.HasSuffix(p, "/debug/pprof") {
+			u.Path = p + "/profile"
+			u.RawQuery = "seconds=" + strconv.Itoa(max(1, int(duration.Seconds())))
+			name = u.String()
+		}
+		if strings.HasSuffix(u.Path, "/profile") {
+			n, err := strconv.Atoi(u.Query().Get("seconds"))
+			if err != nil {
+				n = 30 // net/http/pprof's own
+			}
+			l.Header = time.Duration(min(n, 3600))*time.Second + 15*time.Second
+		}
+		l.Bytes, l.Unpacked = 0, 0
+	}
+	return untrusted.Open(ctx, name, l)
+}
+
+func profileFacts(f *rules.Facts, r io.Reader) error {
+	p, err := cpuprof.Read(r)
+	if err != nil {
+		return err
+	}
+	s, err := cpuprof.Summarize(p)
+	if err != nil {
+		return err
+	}
+	summaryFacts(f, s)
+	return nil
+}
+
+// summaryFacts takes from a profile what rules go by.
+func summaryFacts(f *rules.Facts, s *cpuprof.Summary) {
+	if d := s.Duration.Seconds(); d > 0 {
+		f.Seconds = &rules.Num{V: d}
+		f.Used = perSecond(s.CPUSeconds, s.Duration, string(s.Source))
+	}
+	if s.Samples < leastSamples && s.CPUSeconds < 1 {
+		return
+	}
+	from := string(s.Source) + ", " + strconv.FormatInt(s.Samples, 10) + " samples"
+	f.OverSize, f.GCShare = &rules.Num{V: s.OverSize(), Source: from}, &rules.Num{V: s.GC(), Source: from}
+}
+
+func logFacts(f *rules.Facts, r io.Reader) error {
+	s, err := golog.Read(r)
+	if err != nil {
+		return err
+	}
+	if s.GC.Cycles == 0 && s.Sched.Looks == 0 {
+		return failed("no line of gctrace or schedtrace in it, "+f.Target, "GODEBUG=gctrace=1 makes Go write them to stderr")
+	}
+	if g := &s.GC; g.Cycles > 0 {
+		from := "gctrace, " + counted(g.Cycles, "collection")
+		num := func(v float64) *rules.Num { return &rules.Num{V: v, Source: from} }
+		f.Procs = num(float64(g.Procs))
+		if f.Live = num(float64(g.Live)); g.Goal != golog.NoGoal {
+			f.Goal = num(float64(g.Goal))
+		}
+		if rate, ok := g.PerSecond(); ok {
+			f.Cycles = num(rate)
+			f.Seconds = num(g.Last - g.First)
+			c := &g.CPU
+			f.GCCores = num((c.SweepTerm + c.Assist + c.Dedicated + c.MarkTerm) / (g.Last - g.First))
+		}
+	}
+	if h := &s.Sched; h.Looks > 0 {
+		from := "schedtrace, " + counted(h.Looks, "look")
+		num := func(v float64) *rules.Num { return &rules.Num{V: v, Source: from} }
+		f.Procs = num(float64(h.Procs))
+		f.Busy, f.Spinning = num(float64(h.Procs)-h.IdleProcs), num(h.Spinning)
+	}
+	return nil
+}
+
+// metricFacts takes what a program tells of itself; an address is asked again
+// after a while, for rates.
+func metricFacts(ctx context.Context, f *rules.Facts, k untrusted.Kind, r io.Reader, name string, duration time.Duration) error {
+	a, err := readMetrics(k, r)
+	if err != nil {
+		return err
+	}
+	if !a.IsGo {
+		return failed("no figures of a Go program in it, "+f.Target, "client_golang's default collectors tell them")
+	}
+	if a.Several {
+		return failed("figures of several processes in it, "+f.Target, "name the address of one process")
+	}
+	began := time.Now()
+	b, took := a, time.Duration(0)
+	if strings.HasPrefix(name, "http") && duration > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(duration):
+		}
+		if src, err := openInput(ctx, name, duration); err == nil {
+			defer src.Close()
+			if again, err := readMetrics(k, src); err == nil && again.StartTimeSeconds == a.StartTimeSeconds {
+				b, took = again, time.Since(began)
+			}
+		}
+	}
+	toldFacts(f, &a, &b, took)
+	return nil
+}
+
+func readMetrics(k untrusted.Kind, r io.Reader) (promtext.GoFacts, error) {
+	switch k {
+	case untrusted.Vars:
+		return promtext.ReadVars(r)
+	case untrusted.HeapText:
+		return promtext.ReadHeap(r)
+	}
+	s, err := promtext.Read(r, "go_", "process_")
+	if err != nil {
+		return promtext.GoFacts{}, err
+	}
+	return promtext.Go(s.Samples), nil
+}
+
+// toldFacts is what a program told of itself, once or twice.
+func toldFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
+	const from = "told by the program"
+	f.Go = utf8Only(b.Version.V)
+	f.Procs, f.GOGC, f.MemLimit = told(b.GOMAXPROCS, from), told(b.GOGC, from), told(b.GOMEMLIMIT, from)
+	if b.GOMEMLIMIT.Known && b.GOMEMLIMIT.V == promtext.NoLimit {
+		f.MemLimit.V = 0
+	}
+	if f.Live = told(b.HeapLive, from); !b.HeapGoal.Known || b.HeapGoal.V != promtext.NoLimit {
+		f.Goal = told(b.HeapGoal, from)
+	}
+	if b.Sys.Known && b.HeapReleased.Known {
+		f.Mapped = &rules.Num{V: float64(b.Sys.V - b.HeapReleased.V), Source: from}
+	}
+	if took <= 0 {
+		return
+	}
+	f.Seconds = &rules.Num{V: took.Seconds()}
+	if a.CPUSeconds.Known && b.CPUSeconds.Known {
+		f.Used = perSecond(b.CPUSeconds.V-a.CPUSeconds.V, took, from)
+	}
+	if a.GCs.Known && b.GCs.Known {
+		f.Cycles = perSecond(float64(b.GCs.V-a.GCs.V), took, from)
+	}
+	if x, y := &a.CPU, &b.CPU; f.Used != nil && x.GCTotal.Known && y.GCTotal.Known && x.User.Known && y.User.Known {
+		gc := y.GCTotal.V - x.GCTotal.V
+		if busy := gc + y.User.V - x.User.V; busy > 0 && gc >= 0 {
+			f.GCCores = &rules.Num{V: f.Used.V * min(1, gc/busy), Source: from}
+		}
+	}
+}
+
+func told[T int | int64 | float64](v promtext.Value[T], from string) *rules.Num {
+	if !v.Known {
+		return nil
+	}
+	return &rules.Num{V: float64(v.V), Source: from}
+}

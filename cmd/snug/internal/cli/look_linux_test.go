@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// busy is a program that works a little, for ever, and says when it has begun.
+const busy = `package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+)
+
+var keep [][]byte
+
+func main() {
+	runtime.GC()
+	fmt.Println("ready")
+	go func() {
+		for {
+			keep = append(keep[:0:0], make([]byte, 1<<20))
+			for t := time.Now(); time.Since(t) < time.Millisecond; {
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	os.Stdin.Read(make([]byte, 1))
+}
+`
+
+// started is a stripped program, running.
+func started(t *testing.T, env ...string) (pid string, path string) {
+	t.Helper()
+	dir := t.TempDir()
+	path = filepath.Join(dir, "busy")
+	for name, text := range map[string]string{"main.go": busy, "go.mod": "module busy\n\ngo 1.26\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, ".")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(path)
+	cmd.Env = append(setenv(setenv(setenv(os.Environ(), "GOMAXPROCS", "3"), "GOGC", "77"), "GOMEMLIMIT", "123MiB"), env...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); cmd.Wait() })
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatal(line, err)
+	}
+	return strconv.Itoa(cmd.Process.Pid), path
+}
+
+// snug runs a command line and returns what it answers.
+func snug(t *testing.T, args ...string) (code int, out, err string) {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	var stdout, stderr bytes.Buffer
+	code = Main(args, strings.NewReader(""), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+// TestPS: all knobs of a stripped program, and who set them.
+func TestPS(t *testing.T) {
+	pid, path := started(t)
+	code, out, talk := snug(t, "ps", "--json", pid)
+	var d finding.PS
+	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || len(d.Processes) != 1 {
+		t.Fatalf("%v, exit code %d\n%s%s", err, code, out, talk)
+	}
+	r := &d.Processes[0]
+	switch {
+	case strconv.Itoa(r.PID) != pid, r.Exe != path, r.GoVersion == nil, !strings.HasPrefix(*r.GoVersion, "go1."):
+		t.Errorf("%s: %+v", pid, r)
+	case r.GOMAXPROCS == nil, *r.GOMAXPROCS != 3, r.GOMAXPROCSSource == nil, *r.GOMAXPROCSSource != "environment":
+		t.Errorf("GOMAXPROCS: %s", out)
+	case r.GOGC == nil, r.GOGC.N != 77, r.GOMEMLIMIT == nil, *r.GOMEMLIMIT != 123<<20, r.Memory == nil, *r.Memory < 1<<20:
+		t.Errorf("memory: %s", out)
+	}
+	if code, out, _ := snug(t, "ps", "busy"); code != 0 || !strings.Contains(out, pid+" ") || !strings.Contains(out, "123 MiB") {
+		t.Errorf("by name: exit code %d\n%s", code, out)
+	}
+	if _, out, _ := snug(t); !strings.Contains(out, "WORST FINDING") {
+		t.Errorf("bare snug:\n%s", out)
+	}
+}
+
+// TestDoctorProcess watches a process for a moment.
+func TestDoctorProcess(t *testing.T) {
+	pid, path := started(t)
+	code, out, talk := snug(t, "doctor", "--json", "--duration", "1500ms", "--fail-on", "never", pid)
+	var d finding.Doctor
+	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || len(d.Targets) != 1 {
+		t.Fatalf("%v, exit code %d\n%s%s", err, code, out, talk)
+	}
+	seen := map[string]float64{}
+	for _, e := range d.Targets[0].Facts {
+		seen[e.What] = e.Value
+	}
+	if seen["GOMAXPROCS"] != 3 || seen["watched for"] < 1 || !(seen["CPU used"] > 0) || !(seen["collections"] > 0) || !(seen["Ps not idle"] > 0) {
+		t.Errorf("%v\n%s", seen, out)
+	}
+	byName, text, _ := snug(t, "doctor", "--duration", "0", "--fail-on", "never", path)
+	if byName == 0 || strings.Contains(text, "GOMAXPROCS") {
+		t.Errorf("the file of a program is no process: exit code %d\n%s", byName, text)
+	}
+	if code, text, _ := snug(t, "doctor", "--duration", "0", "--fail-on", "never", "busy"); code != 0 || !strings.Contains(text, "pid "+pid+" (busy)") {
+		t.Errorf("by name: exit code %d\n%s", code, text)
+	}
+}
+
+// TestDoctorFails: with a finding it ends with 3, as far as --fail-on says.
+func TestDoctorFails(t *testing.T) {
+	pid, _ := started(t, "GOGC=off", "GOMEMLIMIT=off")
+	code, out, _ := snug(t, "doctor", "--duration", "0", pid)
+	if code != exitFinding || !strings.Contains(out, "[gogc-off]") || !strings.Contains(out, "fix: GOGC=100") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if code, _, _ := snug(t, "doctor", "--duration", "0", "--fail-on", "never", pid); code != 0 {
+		t.Errorf("--fail-on never: exit code %d", code)
+	}
+}
+
+// TestDoctorInput: what a process has left behind.
+func TestDoctorInput(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		want string // in what it says
+	}{
+		{[]string{"../golog/testdata/go1.26.8.log"}, 0, "gctrace"},
+		{[]string{"../promtext/testdata/client_golang.prom"}, 0, "told by the program"},
+		{[]string{"look_linux_test.go"}, exitFailed, "no line of gctrace or schedtrace"},
+		{[]string{"/dev/zero"}, exitFailed, "hint: "},
+		{[]string{"no-such-thing"}, exitFailed, "no such process, file or container"},
+		{[]string{"/"}, exitFailed, "no cgroup"},
+		{[]string{"2147483647"}, exitFailed, "no such process"},
+		{[]string{"http://127.0.0.1:1/metrics"}, exitFailed, "hint: "},
+		{nil, exitUsage, "target missing"},
+		{[]string{"--duration", "-1s", "1"}, exitUsage, "--duration"},
+		{[]string{"--fail-on", "bad", "1"}, exitUsage, "--fail-on"},
+	} {
+		code, out, talk := snug(t, append([]string{"doctor", "--duration", "0"}, c.args...)...)
+		if code != c.code || !strings.Contains(out+talk, c.want) || code != 0 && !strings.Contains(talk, "hint: ") {
+			t.Errorf("%v: exit code %d, want %d with %q\n%s%s", c.args, code, c.code, c.want, out, talk)
+		}
+	}
+}
+
+// TestProfile: a profile of a stripped program, for go tool pprof too.
+func TestProfile(t *testing.T) {
+	if !strings.Contains(os.Getenv("SNUG_E2E"), "root") {
+		t.Skip("set SNUG_E2E=root to sample by perf events")
+	}
+	pid, _ := started(t)
+	file := filepath.Join(t.TempDir(), "cpu.pprof")
+	page := filepath.Join(t.TempDir(), "flame.html")
+	code, out, talk := snug(t, "profile", pid, "--duration", "2s", "-o", file, "--html", page)
+	if code != 0 || !strings.Contains(out, "main.main.func1") {
+		t.Fatalf("exit code %d\n%s%s", code, out, talk)
+	}
+	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte("main.main.func1")) {
+		t.Errorf("the page: %v", err)
+	}
+	top, err := exec.Command("go", "tool", "pprof", "-top", file).CombinedOutput()
+	if err != nil || !bytes.Contains(top, []byte("main.main.func1")) {
+		t.Errorf("%v\n%s", err, top)
+	}
+	if code, out, _ := snug(t, "doctor", "--fail-on", "never", file); code != 0 || !strings.Contains(out, "perf") {
+		t.Errorf("doctor on it: exit code %d\n%s", code, out)
+	}
+}

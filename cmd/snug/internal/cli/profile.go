@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/rules"
+)
+
+// topFunctions are how many functions a summary names.
+const topFunctions = 10
+
+func newProfile(u *ui) *cobra.Command {
+	o := cpuprof.Options{Duration: 10 * time.Second}
+	var file, page textFlag
+	cmd := &cobra.Command{
+		Use:   "profile PID|PROGRAM|FILE|URL",
+		Short: "Sample the CPU time of any Go process, and sort it into causes",
+		Long: `Sample the CPU time of a Go process by perf events, without preparing, stopping
+or changing it, and sort it into causes: the program, the scheduler, the garbage
+collector, and so on. Stripped programs of Go 1.18 and later have their names.
+
+A CPU profile that is there already, a file or the address of net/http/pprof, is
+sorted the same way. With -o it is written for go tool pprof, with --html as a flame
+graph that needs nothing else.`,
+		Example: `  snug profile 4711 --duration 30s --html flame.html
+  snug profile server -o cpu.pprof && go tool pprof -top cpu.pprof
+  snug profile http://127.0.0.1:6060/debug/pprof`,
+		GroupID: groupLook,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("one target, "+cmd.CommandPath(), "snug ps lists the Go processes here")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case o.Rate < 0 || o.Rate > cpuprof.MaxRate:
+				return usage("wrong value, --rate "+counted(o.Rate, "sample"), "write 1 to 250 samples a second; 0 is 99")
+			case o.Duration <= 0 || o.Duration > time.Hour:
+				return usage("wrong value, --duration "+o.Duration.String(), "write up to an hour")
+			}
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			s, err := resolve(args[0])
+			if err != nil {
+				return err
+			}
+			if len(s) > 1 {
+				return usage("several processes, "+args[0], "name one by its number: snug ps "+shellQuote(args[0])+" lists them")
+			}
+			var p *profile.Profile
+			d := &finding.Profile{Head: finding.NewHead(finding.KindProfile), Findings: []finding.Finding{}}
+			if s[0].pid != 0 {
+				p, err = capture(ctx, u, d, s[0].pid, o)
+			} else {
+				p, err = given(ctx, d, args[0], o.Duration)
+			}
+			if err != nil {
+				return err
+			}
+			return u.profiled(d, p, string(file), string(page))
+		},
+	}
+	u.jsonFlag(cmd)
+	cmd.Flags().DurationVar(&o.Duration, "duration", o.Duration, "sample for so long (`D`)")
+	cmd.Flags().IntVar(&o.Rate, "rate", 0, "samples a second of CPU time, at most 250; 0 is 99 (`N`)")
+	cmd.Flags().VarP(&file, "output", "o", "write the profile to `FILE`, for go tool pprof")
+	cmd.Flags().Var(&page, "html", "write a flame graph to `FILE`")
+	return cmd
+}
+
+// capture samples a process.
+func capture(ctx context.Context, u *ui, d *finding.Profile, pid int, o cpuprof.Options) (*profile.Profile, error) {
+	p, err := proc.Open(pid)
+	if err != nil {
+		return nil, lookFailure(strconv.Itoa(pid), err)
+	}
+	defer p.Close()
+	stat := p.First()
+	d.Target = "pid " + strconv.Itoa(pid) + " (" + utf8Only(stat.Name) + ")"
+	sym, err := openSymbols(p)
+	if err != nil {
+		return nil, lookFailure(strconv.Itoa(pid), err)
+	}
+	defer sym.Close()
+	u.status("sampling " + d.Target + " for " + o.Duration.String() + "; Ctrl-C ends it early")
+	raw, err := cpuprof.Capture(ctx, pid, o)
+	u.status("")
+	var denied *cpuprof.DeniedError
+	switch {
+	case errors.As(err, &denied):
+		return nil, failed(denied.Error(), "run it as root; or snug doctor "+strconv.Itoa(pid)+", which counts instead of sampling")
+	case err != nil:
+		return nil, lookFailure(strconv.Itoa(pid), err)
+	}
+	return raw.Profile(sym)
+}
+
+// given reads a profile that is there.
+func given(ctx context.Context, d *finding.Profile, name string, duration time.Duration) (*profile.Profile, error) {
+	src, err := openInput(ctx, name, duration)
+	if err != nil {
+		return nil, inputFailure(err)
+	}
+	defer src.Close()
+	d.Target = utf8Only(src.Name)
+	p, err := cpuprof.Read(src)
+	if err != nil {
+		return nil, inputFailure(err)
+	}
+	return p, nil
+}
+
+// profiled answers with what a profile says, and writes the files asked for.
+func (u *ui) profiled(d *finding.Profile, p *profile.Profile, file, page string) error {
+	s, err := cpuprof.Summarize(p)
+	if err != nil {
+		return inputFailure(err)
+	}
+	d.Source, d.CPU, d.Samples = string(s.Source), s.CPUSeconds, s.Samples
+	if s.Duration > 0 {
+		d.Seconds = new(s.Duration.Seconds())
+	}
+	d.Classes, d.Top = []finding.Class{}, []finding.Top{}
+	for _, c := range s.Shares {
+		d.Classes = append(d.Classes, finding.Class{ID: string(c.Class), Words: c.Class.Words(), Ratio: c.Ratio})
+	}
+	for _, t := range s.Top[:min(len(s.Top), topFunctions)] {
+		d.Top = append(d.Top, finding.Top{Function: utf8Only(t.Name), Ratio: t.Self})
+	}
+	f := &rules.Facts{Target: d.Target}
+	summaryFacts(f, s)
+	d.Findings = rules.Check(f)
+	if file != "" {
+		var b bytes.Buffer
+		if err := p.Write(&b); err != nil {
+			return failed("cannot write the profile, "+err.Error(), "")
+		}
+		if err := save(file, b.Bytes()); err != nil {
+			return err
+		}
+		d.Saved = &file
+	}
+	if page != "" {
+		var b bytes.Buffer
+		if err := cpuprof.FlameHTML(&b, p, d.Target); err != nil {
+			return err
+		}
+		if err := save(page, b.Bytes()); err != nil {
+			return err
+		}
+		d.Page = &page
+	}
+	if file != "" {
+		d.Next = "go tool pprof -top " + shellQuote(file)
+	}
+	return u.answer(d)
+}

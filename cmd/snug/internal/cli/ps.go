@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/rules"
+	"github.com/snug-go/snug/limits"
+)
+
+// psOrders are what snug ps sorts by; equals by pid.
+var psOrders = map[string]func(a, b *finding.Process) int{
+	"finding": func(a, b *finding.Process) int {
+		return cmp.Compare(finding.Worst(b.Findings).Level(), finding.Worst(a.Findings).Level())
+	},
+	"pid":       func(a, b *finding.Process) int { return 0 },
+	"memory":    func(a, b *finding.Process) int { return compareKnown(b.Memory, a.Memory) },
+	"throttled": func(a, b *finding.Process) int { return compareKnown(b.Throttled, a.Throttled) },
+	"procs":     func(a, b *finding.Process) int { return compareKnown(b.GOMAXPROCS, a.GOMAXPROCS) },
+}
+
+// compareKnown orders what is unknown below everything.
+func compareKnown[T cmp.Ordered](a, b *T) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	return cmp.Compare(*a, *b)
+}
+
+func newPS(u *ui) *cobra.Command {
+	var order string
+	var wrong bool
+	cmd := &cobra.Command{
+		Use:   "ps [PROGRAM | PID]...",
+		Short: "List the Go processes here: what they use, what they may use, what is wrong",
+		Long: `List the Go processes that can be seen from here: GOMAXPROCS and who set it,
+the CPU quota and how often it throttled, memory, its limit, GOMEMLIMIT and GOGC,
+and the worst of what is wrong. No process is stopped or changed, and none has to
+be prepared: stripped programs of Go 1.18 and later will do.
+
+BY says who set GOMAXPROCS: env, the environment; code, the program or a module in
+it; quota, the runtime by the CPU quota; host, the runtime by the CPUs there were.
+THROTTLED is the share of the quota's periods since the container was made. A "?"
+could not be read: to read another user's process needs to be root.`,
+		Example: `  snug ps
+  snug ps --wrong --sort memory
+  snug ps server
+  snug ps --json | jq '.processes[] | select(.gomaxprocs > 8)'`,
+		GroupID: groupLook,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if psOrders[order] == nil {
+				return usage("wrong value, --sort "+shellQuote(order), "write finding, pid, memory, throttled or procs")
+			}
+			d, err := listGo(args)
+			if err != nil {
+				return err
+			}
+			if wrong {
+				d.Processes = slices.DeleteFunc(d.Processes, func(r finding.Process) bool {
+					return finding.Worst(r.Findings).Level() < finding.SeverityWarning.Level()
+				})
+			}
+			slices.SortStableFunc(d.Processes, func(a, b finding.Process) int { return psOrders[order](&a, &b) })
+			return u.answer(d)
+		},
+	}
+	u.jsonFlag(cmd)
+	cmd.Flags().StringVar(&order, "sort", "finding", "`ORDER`: finding, pid, memory, throttled or procs")
+	cmd.Flags().BoolVar(&wrong, "wrong", false, "only those with a warning or worse")
+	return cmd
+}
+
+// listGo looks at every process; with words, at those Go processes that one of them
+// names.
+func listGo(words []string) (*finding.PS, error) {
+	pids, err := proc.Pids()
+	if err != nil {
+		if errors.Is(err, proc.ErrNotLinux) {
+			return nil, failed("snug ps needs Linux", "run it where the processes are")
+		}
+		return nil, failed("cannot list processes, "+reason(err), "is /proc mounted?")
+	}
+	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Others: []finding.Skipped{}}
+	k := newLooker()
+	denied := map[string]int{}
+	for _, pid := range pids {
+		if pid == os.Getpid() {
+			continue
+		}
+		g, l, err := k.look(pid)
+		var refusal *proc.Denied
+		switch {
+		case errors.As(err, &refusal):
+			denied[refusal.Hint()]++
+		case err != nil || !g.Exe.IsGo || g.Stat.Forked || !named(g, words):
+		default:
+			f := processFacts(g, l)
+			sinceStart(f, g, l)
+			d.Processes = append(d.Processes, processRow(g, l, rules.Check(f)))
+		}
+	}
+	for _, hint := range slices.Sorted(maps.Keys(denied)) {
+		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: denied[hint]})
+	}
+	if len(words) > 0 && len(d.Processes) == 0 {
+		hint := "snug ps lists all that there are"
+		if len(denied) > 0 {
+			hint = "it may be one that cannot be looked at: run snug as root"
+		}
+		return nil, failed("no such Go process, "+strings.Join(words, " "), hint)
+	}
+	d.Next = "snug doctor PID"
+	for i := range d.Processes {
+		if r := &d.Processes[i]; len(r.Findings) > 0 {
+			d.Next = "snug doctor " + strconv.Itoa(r.PID)
+			break
+		}
+	}
+	if len(d.Processes) == 0 {
+		d.Next = ""
+	}
+	return d, nil
+}
+
+// looker looks at many processes, most of which share programs and cgroups.
+type looker struct {
+	files  *goproc.Cache
+	limits map[string]*limits.Limits // by the text of /proc/PID/cgroup
+}
+
+func newLooker() *looker { return &looker{newFiles(), map[string]*limits.Limits{}} }
+
+// look is what can be known of a process now. Limits are nil when they are not
+// known, as when it has ended meanwhile.
+func (k *looker) look(pid int) (*goproc.Facts, *limits.Limits, error) {
+	p, err := proc.Open(pid)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.Close()
+	g := goproc.Look(p, k.files)
+	if g.Err != nil || !g.Exe.IsGo {
+		return g, nil, g.Err
+	}
+	return g, k.limitsOf(g), nil
+}
+
+// limitsOf are a process's limits. Who is in the same groups has the same, but for
+// the CPUs it may run on.
+func (k *looker) limitsOf(g *goproc.Facts) *limits.Limits {
+	groups, err := os.ReadFile("/proc/" + strconv.Itoa(g.Pid) + "/cgroup")
+	if err != nil {
+		return nil
+	}
+	shared, ok := k.limits[string(groups)]
+	if !ok {
+		h, err := limits.Open(nil, g.Pid, limits.Counters|limits.Detail|limits.Unreclaimable)
+		if err != nil {
+			return nil
+		}
+		defer h.Close()
+		l, err := h.Read()
+		if err != nil {
+			return nil
+		}
+		shared = &l
+		k.limits[string(groups)] = shared
+	}
+	l := *shared
+	if g.CPUs > 0 {
+		l.CPU.Affinity = limits.Of(g.CPUs)
+		l.CPU.Cores = limits.Of(float64(g.CPUs))
+		if q, ok := l.CPU.Quota.Get(); ok {
+			l.CPU.Cores = limits.Of(min(q, float64(g.CPUs)))
+		}
+	}
+	return &l
+}
+
+// named reports whether one of words is the process's number or its program.
+func named(g *goproc.Facts, words []string) bool {
+	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool {
+		return w == strconv.Itoa(g.Pid) || w == g.Path || w == g.Stat.Name || strings.HasSuffix(g.Path, "/"+w)
+	})
+}
+
+// newFiles remembers what was found out of executables, for later runs too.
+func newFiles() *goproc.Cache {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = ""
+	}
+	return goproc.NewCache(dir)
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"io"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/gobin"
+	"github.com/snug-go/snug/cmd/snug/internal/proc"
+)
+
+// symbols give the addresses of a process names.
+type symbols struct {
+	file *gobin.File
+	bias uint64
+	exe  io.Closer
+}
+
+// openSymbols opens the executable of a process. Without it a profile has
+// addresses and no names, so an error is no reason to give up.
+func openSymbols(p *proc.Process) (*symbols, error) {
+	entry, err := p.AuxEntry()
+	if err != nil {
+		return nil, err
+	}
+	exe, _, err := p.OpenExe()
+	if err != nil {
+		return nil, err
+	}
+	info, err := exe.Stat()
+	if err != nil {
+		exe.Close()
+		return nil, err
+	}
+	file, err := gobin.Open(exe, info.Size())
+	if err != nil {
+		exe.Close()
+		return nil, err
+	}
+	s := &symbols{file: file, bias: entry - file.Entry, exe: exe}
+	if mem, err := p.Memory(); err == nil {
+		if live, err := gobin.OpenLive(exe, info.Size(), mem, s.bias); err == nil {
+			s.file = live
+		}
+	}
+	return s, nil
+}
+
+func (s *symbols) Close() {
+	if s != nil {
+		s.exe.Close()
+	}
+}
+
+// Frames is cpuprof's Symbolizer.
+func (s *symbols) Frames(pc uint64) []cpuprof.Frame {
+	if s == nil {
+		return nil
+	}
+	var buf [8]gobin.Frame
+	frames := s.file.Frames(buf[:0], pc-s.bias)
+	out := make([]cpuprof.Frame, len(frames))
+	for i, f := range frames {
+		out[i] = cpuprof.Frame{Function: f.Function, File: f.File, Line: f.Line, Inlined: f.Inlined}
+	}
+	return out
+}

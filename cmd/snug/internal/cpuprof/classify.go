@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpuprof
+
+import (
+	"strings"
+)
+
+// Class is what CPU time went to: the program, or a duty of the Go runtime. Its
+// text is stable.
+type Class string
+
+const (
+	GCIdleMark   Class = "gc.idle-mark"
+	GCMark       Class = "gc.mark"
+	GCAssist     Class = "gc.assist"
+	GCSweep      Class = "gc.sweep"
+	GCScavenge   Class = "gc.scavenge"
+	GCBarrier    Class = "gc.barrier"
+	GCStop       Class = "gc.stw"
+	Alloc        Class = "alloc"
+	Netpoll      Class = "sched.netpoll"
+	Timers       Class = "sched.timers"
+	Sysmon       Class = "sysmon"
+	Sched        Class = "sched"
+	Stack        Class = "stack"
+	Cgo          Class = "cgo"
+	Syscall      Class = "syscall"
+	Lock         Class = "lock"
+	Profiler     Class = "profiler"
+	Signal       Class = "signal"
+	User         Class = "user"
+	RuntimeOther Class = "runtime-other"
+	Native       Class = "native"
+	Kernel       Class = "kernel"
+)
+
+// A rank is the place of a class in the order in which rules are tried: the
+// lowest of a stack's frames is the stack's.
+type rank uint8
+
+// classes are all, by rank, in words.
+var classes = [...]struct {
+	class Class
+	words string
+}{
+	{GCIdleMark, "marking by idle Ps, because nothing else was to run"},
+	{GCMark, "marking in the background"},
+	{GCAssist, "marking by goroutines that allocate faster than the background marks"},
+	{GCSweep, "sweeping: making freed memory ready for use"},
+	{GCScavenge, "scavenging: returning memory to the kernel"},
+	{GCBarrier, "write barriers while marking"},
+	{GCStop, "stopping and starting the world, phases of the garbage collection"},
+	{Alloc, "allocating memory"},
+	{Netpoll, "asking the kernel for ready connections"},
+	{Timers, "timers"},
+	{Sysmon, "the runtime's monitor thread"},
+	{Sched, "scheduling: looking for goroutines, waking and parking threads"},
+	{Stack, "growing stacks"},
+	{Cgo, "calls to C"},
+	{Syscall, "system calls"},
+	{Lock, "waiting for locks, taking and leaving them"},
+	{Profiler, "the runtime's own CPU profiler"},
+	{Signal, "handling signals, among them requests to yield"},
+	{User, "code of the program and its libraries"},
+	{RuntimeOther, "other parts of the runtime: maps, channels, copying"},
+	{Native, "code that is not Go, or unknown"},
+	{Kernel, "in the kernel, called from where is unknown"},
+}
+
+// Words say what a class is, without its first letter large or a full stop.
+func (c Class) Words() string {
+	if r, ok := ranks[c]; ok {
+		return classes[r].words
+	}
+	return ""
+}
+
+var ranks = func() map[Class]rank {
+	m := map[Class]rank{}
+	for i, c := range classes {
+		m[c.class] = rank(i)
+	}
+	return m
+}()
+
+// rules name the functions that make a class of a stack that has one of them
+// anywhere. Names are those of Go 1.18 to 1.27, without "runtime." and without
+// suffixes; one that ends in * is a beginning. Comments say when a name came or
+// went. Nothing here depends on names below gcDrain, which change most.
+//
+// Sysmon stands before sched, whose mstart1 every thread of the runtime begins
+// in.
+var rules = map[Class]string{
+	// Since 1.22; always inlined, so only seen where inlined calls are told.
+	GCIdleMark: "gcDrainMarkWorkerIdle",
+	GCMark:     "gcBgMarkWorker gcDrainMarkWorkerDedicated gcDrainMarkWorkerFractional gcDrain",
+	GCAssist:   "gcAssistAlloc* gcParkAssist",
+	GCSweep:    "bgsweep sweepone (*sweepLocked).sweep deductSweepCredit",
+	GCScavenge: "bgscavenge (*pageAlloc).scavenge*",
+	GCBarrier:  "gcWriteBarrier* wbBufFlush* bulkBarrierPreWrite*",
+	GCStop: "gcStart gcMarkDone gcMarkTermination stopTheWorldWithSema startTheWorldWithSema gcstopm " +
+		"forEachP forEachPInternal", // forEachPInternal since 1.23
+	// mallocgc has a variant for each size since 1.26, which compiled code calls.
+	Alloc:   "mallocgc* newobject growslice* makeslice*",
+	Netpoll: "netpoll",
+	Timers: "checkTimers runtimer " + // to 1.22
+		"(*timers).check (*timers).run", // since 1.23
+	Sysmon: "sysmon",
+	Sched: "schedule findRunnable findrunnable " + // findrunnable to 1.18
+		"stealWork runqsteal runqgrab park_m gosched_m goschedImpl goexit0 stopm startm wakep ready " +
+		"injectglist resetspinning handoffp mstart1 mPark mcall newproc preemptPark retake",
+	Stack: "newstack copystack morestack",
+	Cgo:   "cgocall asmcgocall",
+	Syscall: "syscall.Syscall syscall.Syscall6 syscall.RawSyscall syscall.RawSyscall6 " +
+		"runtime/internal/syscall.Syscall6 " + // to 1.22
+		"internal/runtime/syscall.Syscall6 " + // 1.23 to 1.25
+		"internal/runtime/syscall/linux.Syscall6 " + // since 1.26
+		"entersyscall exitsyscall",
+	Lock: "lock2 unlock2 semacquire1 semrelease1 futex procyield " +
+		"procyieldAsm " + // since 1.26
+		"sync.(*Mutex).lockSlow internal/sync.(*Mutex).lockSlow", // internal since 1.24
+	Profiler: "sigprof runtime/pprof.profileWriter",
+	Signal:   "sigtrampgo",
+}
+
+var (
+	exactRule  = map[string]rank{}
+	prefixRule = map[string]rank{}
+)
+
+func init() {
+	for class, names := range rules {
+		for _, name := range strings.Fields(names) {
+			name = ruleName(name)
+			if begin, ok := strings.CutSuffix(name, "*"); ok {
+				prefixRule[begin] = ranks[class]
+			} else {
+				exactRule[name] = ranks[class]
+			}
+		}
+	}
+}
+
+// ruleName is the whole name of a function in rules.
+func ruleName(name string) string {
+	if strings.Contains(name, "/") || strings.HasPrefix(name, "syscall.") || strings.HasPrefix(name, "sync.") {
+		return name
+	}
+	return "runtime." + name
+}
+
+// rankOf is the rank of a stack with just this function.
+func rankOf(function string) rank {
+	switch function {
+	case kernelFrame:
+		return ranks[Kernel]
+	case vdsoFrame, nativeFrame, "":
+		return ranks[Native]
+	}
+	name := plainName(function)
+	if !inRuntime(name) {
+		if r, ok := exactRule[name]; ok {
+			return r
+		}
+		if isC(name) {
+			return ranks[Native]
+		}
+		return ranks[User]
+	}
+	// A closure that was inlined has the name of where to in it:
+	// runtime.gcMarkDone.forEachP.func5.
+	for whole := name; ; {
+		if r, ok := exactRule[name]; ok {
+			return r
+		}
+		for begin, r := range prefixRule {
+			if strings.HasPrefix(name, begin) {
+				return r
+			}
+		}
+		dot := strings.LastIndexByte(name, '.')
+		if dot <= len("runtime") || !strings.HasPrefix(whole, "runtime.") || name[dot-1] == ')' {
+			return ranks[RuntimeOther]
+		}
+		name = name[:dot]
+	}
+}
+
+// plainName takes from the name of a function what the compiler and the linker
+// put to it: type arguments, the numbers of closures, wrappers, the calling
+// convention.
+func plainName(name string) string {
+	if i := strings.IndexByte(name, '['); i >= 0 {
+		if j := strings.LastIndexByte(name, ']'); j > i {
+			name = name[:i] + name[j+1:]
+		}
+	}
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".abi0"), ".abiinternal")
+	name = strings.TrimSuffix(name, "-fm")
+	for {
+		dot := strings.LastIndexByte(name, '.')
+		if dot <= 0 || !isCounter(name[dot+1:]) || packageOf(name[:dot]) == "" {
+			return name // a function may well be called func1
+		}
+		name = name[:dot]
+	}
+}
+
+// isCounter reports whether the last part of a name is of a closure: func1,
+// gowrap2, deferwrap1, 3, and func1-range2.
+func isCounter(part string) bool {
+	part, _, _ = strings.Cut(part, "-range")
+	for _, word := range []string{"func", "gowrap", "deferwrap", ""} {
+		if digits, ok := strings.CutPrefix(part, word); ok && digits != "" && strings.Trim(digits, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// packageOf is the import path of a function's package, "" of C.
+func packageOf(name string) string {
+	slash := strings.LastIndexByte(name, '/')
+	if paren := strings.IndexByte(name, '('); paren >= 0 && paren < slash {
+		slash = strings.LastIndexByte(name[:paren], '/')
+	}
+	dot := strings.IndexByte(name[slash+1:], '.')
+	if dot < 0 {
+		return ""
+	}
+	return name[:slash+1+dot]
+}
+
+// inRuntime reports whether a function is part of the Go runtime, rather than of
+// the program or the rest of the standard library. Packages for users of the
+// runtime (runtime/debug, runtime/pprof) are not, but for what the profiler does.
+func inRuntime(name string) bool {
+	switch p := packageOf(name); p {
+	case "runtime", "internal/abi", "internal/bytealg", "internal/chacha8rand", "internal/cpu":
+		return true
+	default:
+		return strings.HasPrefix(p, "internal/runtime/") || strings.HasPrefix(p, "runtime/internal/")
+	}
+}
+
+// isC reports whether a name is not one of Go, which all have a package. What GCC
+// splits off a function has a dot in its name as well.
+func isC(name string) bool {
+	if packageOf(name) == "" || strings.Contains(name, "::") {
+		return true
+	}
+	for _, piece := range []string{".part", ".isra", ".constprop", ".cold"} {
+		if strings.HasSuffix(name, piece) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gobin
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// answer is a line of the program's: an address and what its runtime says of it.
+type answer struct {
+	pc    uint64
+	frame Frame
+}
+
+// running is the program, waiting for its input to end.
+type running struct {
+	pid    int
+	gc     uint64 // where runtime.GC is
+	pcs    []answer
+	stacks [][]answer
+}
+
+// run starts a program of this machine's kind, and ends it with the test.
+func run(t *testing.T, path string, env ...string) running {
+	t.Helper()
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("the program is of linux/amd64")
+	}
+	// Nobody waits for a program that does not come to its end.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Env = append(os.Environ(), env...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		io.Copy(io.Discard, out)
+		cmd.Wait()
+	})
+	p := running{pid: cmd.Process.Pid}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		var a answer
+		var i int
+		switch word {
+		case "gc":
+			_, err = fmt.Sscan(rest, &p.gc)
+		case "pc":
+			_, err = fmt.Sscan(rest, &a.pc, &a.frame.Line, &a.frame.Function, &a.frame.File)
+			p.pcs = append(p.pcs, a)
+		case "frame":
+			_, err = fmt.Sscan(rest, &i, &a.pc, &a.frame.Line, &a.frame.Function, &a.frame.File)
+			if i == 0 {
+				p.stacks = append(p.stacks, nil)
+			}
+			p.stacks[len(p.stacks)-1] = append(p.stacks[len(p.stacks)-1], a)
+		case "end":
+			return p
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+	}
+	t.Fatal("the program ended early")
+	return p
+}
+
+// TestFrames: functions, files, lines and inlined calls are those that the
+// program's own runtime names.
+func TestFrames(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		for _, m := range []mode{exe, stripped, piestrip, cgostrip} {
+			t.Run(toolchain+" "+m.String(), func(t *testing.T) {
+				path := build(t, toolchain, m)
+				f, p := open(t, path), run(t, path)
+				bias := p.gc - f.tab.lookup(map[string]bool{"GC": true})["GC"].entry
+				if !f.PIE && bias != 0 {
+					t.Errorf("runtime.GC is %#x off", bias)
+				}
+				wrong := 0
+				for _, a := range p.pcs {
+					got := f.Frames(nil, a.pc-bias)
+					if len(got) == 0 || got[0].Function != a.frame.Function || got[0].File != a.frame.File || got[0].Line != a.frame.Line {
+						if wrong++; wrong < 10 {
+							t.Errorf("%#x: %+v, want %+v", a.pc-bias, got, a.frame)
+						}
+					}
+				}
+				if len(p.pcs) < 1000 {
+					t.Errorf("%d addresses", len(p.pcs))
+				}
+				inlined := 0
+				for _, stack := range p.stacks {
+					for len(stack) > 0 {
+						got := f.Frames(nil, stack[0].pc-bias)
+						want := stack[:min(max(len(got), 1), len(stack))]
+						stack = stack[len(want):]
+						if !slices.EqualFunc(got, want, func(g Frame, w answer) bool {
+							g.Inlined = false
+							return g == w.frame
+						}) {
+							t.Errorf("%+v, want %+v", got, want)
+						}
+						for i, g := range got {
+							if g.Inlined != (i < len(got)-1) {
+								t.Errorf("frame %d of %d: inlined is %v", i, len(got), g.Inlined)
+							}
+						}
+						inlined += len(got) - 1
+					}
+				}
+				if len(p.stacks) < 8 || inlined < len(p.stacks) {
+					t.Errorf("%d stacks, %d inlined calls", len(p.stacks), inlined)
+				}
+			})
+		}
+	}
+}
+
+func TestFunc(t *testing.T) {
+	f := open(t, build(t, "local", cgoexe))
+	entry := f.tab.lookup(map[string]bool{"procresize": true})["procresize"].entry
+	name, start, end, ok := f.Func(entry + 10)
+	if !ok || name != "runtime.procresize" || start != entry || end < entry+100 {
+		t.Errorf("%q [%#x, %#x) %v", name, start, end, ok)
+	}
+	if name, _, next, ok := f.Func(end); !ok || name == "runtime.procresize" || next <= end {
+		t.Errorf("at the end: %q %v", name, ok)
+	}
+	for _, pc := range []uint64{0, f.Entry, f.TextStart - 1, 1 << 40, ^uint64(0)} {
+		if name, _, _, ok := f.Func(pc); ok {
+			t.Errorf("%q at %#x, where no Go is", name, pc)
+		}
+		if got := f.Frames(nil, pc); got != nil {
+			t.Errorf("%v at %#x", got, pc)
+		}
+	}
+}
+
+func TestPrinted(t *testing.T) {
+	for name, want := range map[string]string{
+		"main.main":                      "main.main",
+		"main.F[go.shape.int]":           "main.F[...]",
+		"main.(*T[go.shape.[]int]).M":    "main.(*T[...]).M",
+		"main.F[...].func1":              "main.F[...].func1",
+		"main.broken]name[":              "main.broken]name[",
+		"slices.Sort[go.shape.[]string]": "slices.Sort[...]",
+	} {
+		if got := printed(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gobin
+
+import (
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// goVersion is the toolchain's version from the build information: 16 bytes of
+// header ending in the size of a pointer and flags, 16 of nothing, and, since
+// Go 1.18, the version with its length before it (debug/buildinfo).
+func (m *image) goVersion() string {
+	const magic = "\xff Go buildinf:"
+	version := ""
+	try := func(addr uint64) bool {
+		var p [32 + 2 + 256]byte
+		b := p[:m.read(p[:], addr)]
+		if len(b) < 34 || string(b[:len(magic)]) != magic || b[15]&2 == 0 {
+			return false
+		}
+		n, b := int(b[32]), b[33:]
+		if n&0x80 != 0 {
+			n, b = n&0x7f|int(b[0])<<7, b[1:]
+		}
+		if n == 0 || n > len(b) || !strings.HasPrefix(string(b), "go") && !strings.HasPrefix(string(b), "devel ") {
+			return false
+		}
+		version = string(b[:n])
+		return true
+	}
+	if s, ok := m.sections[".go.buildinfo"]; ok && try(s.addr) {
+		return version
+	}
+	if !m.scan([]byte(magic), 16, func(s segment) bool { return data(s) && writable(s) }, m.read, try) {
+		m.scan([]byte(magic), 16, func(s segment) bool { return data(s) && !writable(s) }, m.read, try)
+	}
+	return version
+}
+
+// minor of "go1.26.8", "go1.27rc1", "go1.28-devel_1a2b3c4", "devel go1.28-...".
+func minor(version string) int {
+	version = strings.TrimPrefix(version, "devel ")
+	rest, ok := strings.CutPrefix(version, "go1.")
+	if !ok {
+		return 0
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	n, err := strconv.ParseUint(rest[:end], 10, 16)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// released: the version is one of a release or of a candidate for one, and not
+// of a tree on the way there.
+func released(version string) bool {
+	return minor(version) > 0 && !strings.Contains(version, "devel") && !strings.Contains(version, "-")
+}
+
+// buildID is the Go build id, else the GNU one.
+func (m *image) buildID() string {
+	gnu := ""
+	for _, note := range m.notes {
+		// Both notes stand at the start of the file; 64 KiB of them is plenty.
+		p, ok := m.fileBytes(note.addr, min(note.size, 64<<10))
+		if !ok {
+			continue
+		}
+		for len(p) >= 12 {
+			namesz, descsz, kind := uint64(le.Uint32(p)), uint64(le.Uint32(p[4:])), le.Uint32(p[8:])
+			p = p[12:]
+			name, ok := field(&p, namesz)
+			if !ok {
+				break
+			}
+			desc, ok := field(&p, descsz)
+			if !ok {
+				break
+			}
+			switch {
+			case string(name) == "Go\x00\x00" && kind == 4 && descsz > 0: // ELF_NOTE_GOBUILDID_TAG
+				return string(desc)
+			case string(name) == "GNU\x00" && kind == 3 && gnu == "": // NT_GNU_BUILD_ID
+				gnu = hex.EncodeToString(desc)
+			}
+		}
+	}
+	return gnu
+}
+
+// field takes n bytes and the padding to a multiple of 4 off p.
+func field(p *[]byte, n uint64) ([]byte, bool) {
+	if n > uint64(len(*p)) {
+		return nil, false
+	}
+	f := (*p)[:n]
+	*p = (*p)[min((n+3)&^3, uint64(len(*p))):]
+	return f, true
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gobin
+
+import "bytes"
+
+// lookup finds functions of the runtime by their names, without the package
+// path, in one pass over the names and one over the functions. A name that the
+// program does not have is not in the result; the code of a name comes once.
+func (t *pclntab) lookup(wanted map[string]bool) map[string]fn {
+	at := t.nameOffsets(wanted)
+	found := map[string]fn{}
+	budget := 2*int64(t.limit-t.funcs) + 1<<20
+	entries := window{img: t.img, budget: budget}
+	funcs := window{img: t.img, budget: budget}
+	for i := range uint64(t.nfunc) {
+		p, ok := entries.bytes(t.funcs+8*i, 12)
+		if !ok {
+			break
+		}
+		entry, end := t.text+uint64(le.Uint32(p)), t.text+uint64(le.Uint32(p[8:]))
+		args := t.funcs + uint64(le.Uint32(p[4:]))
+		f, ok := funcs.bytes(args, 8)
+		if !ok || t.text+uint64(le.Uint32(f)) != entry || end < entry {
+			continue
+		}
+		off := le.Uint32(f[4:])
+		name, ok := at[off]
+		if !ok {
+			continue
+		}
+		if _, twice := found[name]; !twice {
+			found[name] = fn{entry: entry, end: end, args: args, nameOff: off}
+		}
+	}
+	return found
+}
+
+// nameOffsets finds names in funcnametab: offset -> name.
+func (t *pclntab) nameOffsets(wanted map[string]bool) map[uint32]string {
+	const prefix = "\x00runtime."
+	longest := 0
+	for name := range wanted {
+		longest = max(longest, len(name))
+	}
+	at := map[uint32]string{}
+	const chunk = 256 << 10
+	buf := make([]byte, chunk+len(prefix)+longest+1)
+	for base := t.names; base < t.cu; base += chunk {
+		p := buf[:min(uint64(len(buf)), t.cu-base)]
+		p = p[:t.img.read(p, base)]
+		for i := 0; ; {
+			j := bytes.Index(p[i:], []byte(prefix))
+			if j < 0 {
+				break
+			}
+			i += j + len(prefix)
+			name := p[i:min(i+longest+1, len(p))]
+			end := bytes.IndexByte(name, 0)
+			if end >= 0 && wanted[string(name[:end])] {
+				at[uint32(base-t.names)+uint32(i-len(prefix)+1)] = string(name[:end])
+			}
+		}
+	}
+	return at
+}
+
+// window reads the image in large steps, for one who goes through it in order.
+type window struct {
+	img     *image
+	addr, n uint64
+	buf     []byte
+	budget  int64 // bytes that may be read: one that jumps about ends soon
+}
+
+// bytes returns n bytes at addr, valid until the next call.
+func (w *window) bytes(addr uint64, n int) ([]byte, bool) {
+	at := addr - w.addr
+	if addr < w.addr || at > w.n || w.n-at < uint64(n) {
+		if w.buf == nil {
+			w.buf = make([]byte, 256<<10)
+		}
+		if w.budget < 0 {
+			return nil, false
+		}
+		w.budget -= int64(len(w.buf))
+		w.addr, w.n, at = addr, uint64(w.img.read(w.buf, addr)), 0
+		if w.n < uint64(n) {
+			return nil, false
+		}
+	}
+	return w.buf[at : at+uint64(n)], true
+}
+
+// code returns the instructions of f; nothing when they are implausibly many.
+func (t *pclntab) code(f fn) []byte {
+	const most = 1 << 20
+	if f.end-f.entry > most {
+		return nil
+	}
+	p := make([]byte, f.end-f.entry)
+	return p[:t.img.read(p, f.entry)]
+}

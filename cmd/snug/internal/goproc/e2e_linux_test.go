@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package goproc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/proc"
+)
+
+// TestMain lets the test's own binary be somebody else who looks.
+func TestMain(m *testing.M) {
+	pid, err := strconv.Atoi(os.Getenv("GOPROC_TEST_LOOK"))
+	if err != nil {
+		os.Exit(m.Run())
+	}
+	p, err := proc.Open(pid)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	f := Look(p, NewCache(""))
+	seen := seenBy{Facts: *f, Denied: errors.Is(f.Err, proc.ErrDenied)}
+	seen.Facts.Err = nil
+	if err := json.NewEncoder(os.Stdout).Encode(seen); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// seenBy is what somebody else saw.
+type seenBy struct {
+	Facts  Facts
+	Denied bool
+}
+
+func wants(word string) bool {
+	return strings.Contains(","+os.Getenv("SNUG_E2E")+",", ","+word+",")
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if !wants("root") {
+		t.Skip("set SNUG_E2E=root to run as root")
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("SNUG_E2E=root, but this is not root")
+	}
+}
+
+const nobody = 65534
+
+// TestOtherUser: who may not look gets what everybody may see and one hint;
+// who is the same user needs no rights.
+func TestOtherUser(t *testing.T) {
+	needRoot(t)
+	file := buildTarget(t, how{goLine: "1.26", flags: []string{"-buildmode=pie", "-ldflags=-s -w"}})
+	looker := filepath.Join(openFolder(t), "looker")
+	copyFile(t, "/proc/self/exe", looker)
+	as := func(cmd *exec.Cmd) *exec.Cmd {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		return cmd
+	}
+	lookAs := func(target *child) (seen seenBy) {
+		cmd := as(exec.Command(looker))
+		cmd.Env = []string{"GOPROC_TEST_LOOK=" + strconv.Itoa(target.cmd.Process.Pid)}
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err == nil {
+			err = json.Unmarshal(out, &seen)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seen
+	}
+	t.Run("another", func(t *testing.T) {
+		seen := lookAs(startTarget(t, exec.Command(file), "GOMAXPROCS=3"))
+		f := seen.Facts
+		if !seen.Denied || f.Hint != "run as user 0 or with CAP_SYS_PTRACE" || f.Exe.IsGo || f.Env != nil || f.GOMAXPROCS.Known {
+			t.Errorf("%+v", seen)
+		}
+		if f.Stat.Name != "target" || f.Status.UID != 0 || f.Stat.RSSBytes == 0 || f.GOMAXPROCS.Why == "" || f.GOMAXPROCSBy.Detail == "" {
+			t.Errorf("%+v", seen)
+		}
+	})
+	t.Run("the same", func(t *testing.T) {
+		target := startTarget(t, as(exec.Command(file)), "GOMAXPROCS=3")
+		seen := lookAs(target)
+		if seen.Denied || seen.Facts.Status.UID != nobody || seen.Facts.GOMAXPROCSBy.By != ByEnvironment {
+			t.Errorf("%+v", seen)
+		}
+		agree(t, &seen.Facts, target.ask("truth"))
+	})
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNamespaces looks at programs that see other files than this one.
+func TestNamespaces(t *testing.T) {
+	needRoot(t)
+	file := buildTarget(t, how{goLine: "1.26", flags: []string{"-ldflags=-s -w"}})
+	check := func(t *testing.T, cmd *exec.Cmd, path string, nsPid bool) {
+		t.Helper()
+		target := startTarget(t, cmd, "GOMAXPROCS=3", "GOMEMLIMIT=99MiB")
+		pid := target.cmd.Process.Pid
+		if nsPid { // unshare waits for its child, which is the program
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+			if err == nil {
+				pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := look(t, pid, NewCache(""))
+		agree(t, f, target.ask("truth"))
+		if f.Path != path || f.Deleted || (f.Status.NSPid == 1) != nsPid {
+			t.Errorf("path %q, want %q; deleted %v, %+v", f.Path, path, f.Deleted, f.Status)
+		}
+		if _, err := os.Stat(path); err == nil && nsPid {
+			t.Errorf("%s can be seen from here", path)
+		}
+	}
+	t.Run("chroot", func(t *testing.T) {
+		dir := openFolder(t)
+		copyFile(t, file, filepath.Join(dir, "snug-test-target"))
+		cmd := exec.Command("/snug-test-target")
+		cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Chroot: dir}
+		check(t, cmd, filepath.Join(dir, "snug-test-target"), false)
+	})
+	t.Run("mount and pid namespace", func(t *testing.T) {
+		dir := openFolder(t)
+		script := `mount -t tmpfs none "$1" && cp "$0" "$1/hidden" && exec "$1/hidden"`
+		check(t, exec.Command("unshare", "-m", "-p", "-f", "sh", "-c", script, file, dir), filepath.Join(dir, "hidden"), true)
+	})
+}
+
+// TestGoReleases has programs that other Go releases built say the same.
+func TestGoReleases(t *testing.T) {
+	if !wants("go") {
+		t.Skip("set SNUG_E2E=go to fetch other Go releases and build with them")
+	}
+	for _, version := range []string{"1.18.10", "1.20.14", "1.21.13", "1.24.13", "1.27.3"} {
+		t.Run("go"+version, func(t *testing.T) {
+			tool := fetch(t, version)
+			for _, b := range builds {
+				t.Run(b.name, func(t *testing.T) {
+					flags := b.flags
+					if tool.minor == 18 || tool.minor == 20 {
+						flags = append([]string{"-buildvcs=false"}, flags...)
+					}
+					goLine := "1." + strconv.Itoa(min(tool.minor, 26))
+					file := buildTarget(t, how{tool: tool, goLine: goLine, flags: flags})
+					checkSettings(t, file, tool.minor, true, NewCache(""))
+					if b.flags == nil && tool.minor >= 19 { // there is a limit
+						checkGoals(t, file)
+					}
+				})
+			}
+		})
+	}
+}
+
+// fetch finds another Go by the module proxy. Releases before 1.21 do not run
+// where modules are kept, nor can the go command choose them.
+func fetch(t *testing.T, version string) *toolchain {
+	t.Helper()
+	minor, _ := ParseVersion(version)
+	if minor >= 21 {
+		return &toolchain{file: "go", minor: minor, env: []string{"GOTOOLCHAIN=go" + version}}
+	}
+	cmd := exec.Command("go", "mod", "download", "-json", "golang.org/toolchain@v0.0.1-go"+version+"."+runtime.GOOS+"-"+runtime.GOARCH)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod")
+	cmd.Dir = t.TempDir()
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil && err != io.EOF {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil || module.Dir == "" {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	root := filepath.Join(openFolder(t), "go")
+	if out, err := exec.Command("cp", "-r", module.Dir, root).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := exec.Command("chmod", "-R", "u+wx", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return &toolchain{
+		file: filepath.Join(root, "bin", "go"), minor: minor,
+		env: []string{"GOROOT=" + root, "GOTOOLCHAIN=local"},
+	}
+}

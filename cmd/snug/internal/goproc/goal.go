@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package goproc
+
+import (
+	"fmt"
+	"math"
+)
+
+// NoGoal is the heap goal of a program with GOGC off and no limit.
+const NoGoal = math.MaxUint64
+
+// newestPacer is the newest Go release whose arithmetic was compared.
+const newestPacer = 27
+
+// goal works out the current heap goal as the runtime does when it is asked,
+// which it does not store: runtime/mgcpacer.go, heapGoalInternal and
+// memoryLimitHeapGoal.
+func (r *reader) goal(f *Facts, b block, source string) {
+	l := &r.image.Layout
+	at := pacerOffsets{l.LastHeapGoal, l.HeapLive, l.HeapMarked, l.MemoryLimit, l.HeapInUse, l.HeapFree, l.MappedReady}
+	var goal uint64
+	ok := false
+	switch minor := f.Exe.Minor; {
+	case minor < 18 || minor > newestPacer:
+	case minor == 18: // stored, between triggered and lastHeapGoal
+		if _, ok = span(at.last-8, at.live); ok && at.live == at.last+8 {
+			goal = b.uint64(at.last - 8)
+		}
+	case minor <= 20:
+		goal, ok = pacerGoal(b, at, 0)
+	default:
+		goal, ok = pacerGoal(b, at, 3)
+	}
+	if !ok {
+		f.HeapGoal.because(noOffset)
+		return
+	}
+	if goal > maxHeap && f.GOMEMLIMIT.Value == math.MaxInt64 {
+		goal = NoGoal
+	}
+	if goal > maxHeap && goal != NoGoal {
+		f.HeapGoal.because(fmt.Sprintf("%d bytes make no sense, %s", goal, source))
+		return
+	}
+	f.HeapGoal.know(goal, source)
+}
+
+// pacerOffsets are of fields of gcControllerState.
+type pacerOffsets struct {
+	last, live, marked, limit, inUse, free, mapped int64
+}
+
+// pacerGoal is far above any heap where there is none. percent of the goal is
+// left below the limit, at least 1 MiB: memoryLimitHeapGoalHeadroom, since Go
+// 1.21 memoryLimitHeapGoalHeadroomPercent. ok is false for a layout with other
+// fields between the known ones:
+//
+//	-24 gcPercentHeapGoal, -16 sweepDistMinTrigger, -8 triggered, 0 lastHeapGoal, +8 heapLive
+//	-16 heapInUse, -8 heapReleased, 0 heapFree, +8 totalAlloc, +16 totalFree, +24 mappedReady
+func pacerGoal(b block, at pacerOffsets, percent uint64) (goal uint64, ok bool) {
+	if _, there := span(at.last, at.live, at.marked, at.limit, at.inUse, at.free, at.mapped); !there ||
+		at.last < 24 || at.live != at.last+8 || at.free != at.inUse+16 || at.mapped != at.free+24 {
+		return 0, false
+	}
+	const runway = 64 << 10
+	goal = b.uint64(at.last - 24)
+	if limited := limitGoal(b, at, percent); limited < goal {
+		return limited, true
+	}
+	goal = max(goal, b.uint64(at.last-16))
+	if triggered := b.uint64(at.last - 8); triggered != ^uint64(0) && triggered < maxHeap {
+		goal = max(goal, triggered+runway)
+	}
+	return goal, true
+}
+
+// limitGoal is how far the heap may grow before all of the runtime's memory
+// reaches GOMEMLIMIT.
+func limitGoal(b block, at pacerOffsets, percent uint64) uint64 {
+	const least = 1 << 20
+	limit, marked := b.uint64(at.limit), b.uint64(at.marked)
+	free, mapped := b.uint64(at.free), b.uint64(at.mapped)
+	alloc := b.uint64(at.free+8) - b.uint64(at.free+16)
+	var other, over uint64
+	if free <= mapped && alloc <= mapped-free {
+		other = mapped - free - alloc
+	} // else they were read while being written
+	if mapped > limit {
+		over = mapped - limit
+	}
+	if other >= limit || over >= limit-other {
+		return marked
+	}
+	goal := limit - other - over
+	headroom := max(goal/100*percent, least)
+	if goal < headroom || goal-headroom < headroom {
+		goal = headroom
+	} else {
+		goal -= headroom
+	}
+	return max(goal, marked)
+}

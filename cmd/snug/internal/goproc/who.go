@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package goproc
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// who works out who chose the knobs. custom: GOMAXPROCS was set by hand, if
+// that is kept at all.
+func (f *Facts) who(custom, kept bool) {
+	f.GOMAXPROCSBy = f.whoProcs(custom, kept)
+	f.GOGCBy = f.whoPercent()
+	f.GOMEMLIMITBy = f.whoLimit()
+}
+
+// whoProcs follows runtime/proc.go, schedinit: a valid variable wins, otherwise
+// the runtime looks at CPUs and, since Go 1.25, quota. Since then it also
+// remembers whether the value was set by hand, by the variable or by
+// runtime.GOMAXPROCS; runtime.SetDefaultGOMAXPROCS takes that back.
+func (f *Facts) whoProcs(custom, kept bool) Setter {
+	code := Setter{ByCode, f.linked(f.Exe.Automaxprocs, "go.uber.org/automaxprocs")}
+	switch {
+	case !f.GOMAXPROCS.Known:
+		return Setter{Detail: f.GOMAXPROCS.Why}
+	case f.Env == nil:
+		return Setter{Detail: "environment cannot be read"}
+	}
+	asked, set := parseInt32(f.Env["GOMAXPROCS"])
+	set = set && asked > 0
+	switch {
+	case kept && custom && set && asked == f.GOMAXPROCS.Value:
+		return Setter{By: ByEnvironment}
+	case kept && custom:
+		return code
+	case kept && f.Exe.Aware(f.Env["GODEBUG"]):
+		return Setter{By: ByRuntime}
+	case kept:
+		return Setter{By: ByHostCPUs}
+	case f.Exe.Minor == 0 || f.Exe.Minor >= 25:
+		// It is remembered, but not known where.
+		if set && asked == f.GOMAXPROCS.Value {
+			return Setter{By: ByEnvironment}
+		}
+		return Setter{Detail: "whether it was set by hand could not be read"}
+	case set && asked == f.GOMAXPROCS.Value:
+		return Setter{By: ByEnvironment}
+	case set:
+		return code
+	case f.CPUs == f.GOMAXPROCS.Value:
+		return Setter{By: ByHostCPUs}
+	case code.Detail != "":
+		return code
+	}
+	return Setter{Detail: fmt.Sprintf("the program's code, or the CPUs at its start (now %d); Go 1.%d keeps no record", f.CPUs, f.Exe.Minor)}
+}
+
+// whoPercent follows runtime/mgcpacer.go, readGOGC.
+func (f *Facts) whoPercent() Setter {
+	code := Setter{ByCode, f.linked("", "")}
+	if !f.GOGC.Known {
+		return Setter{Detail: f.GOGC.Why}
+	}
+	if f.Env == nil {
+		return Setter{Detail: "environment cannot be read"}
+	}
+	asked, set := parseInt32(f.Env["GOGC"])
+	if f.Env["GOGC"] == "off" {
+		asked, set = -1, true
+	}
+	return whoever(set, max(asked, -1) == f.GOGC.Value, f.GOGC.Value == 100, code)
+}
+
+// whoLimit follows runtime/mgcpacer.go, readGOMEMLIMIT.
+func (f *Facts) whoLimit() Setter {
+	code := Setter{ByCode, f.linked(f.Exe.Automemlimit, "github.com/KimMachineGun/automemlimit")}
+	if !f.GOMEMLIMIT.Known {
+		return Setter{Detail: f.GOMEMLIMIT.Why}
+	}
+	if f.Exe.Minor == 18 {
+		return Setter{By: ByDefault}
+	}
+	if f.Env == nil {
+		return Setter{Detail: "environment cannot be read"}
+	}
+	text := f.Env["GOMEMLIMIT"]
+	asked, set := parseByteCount(text)
+	if text == "off" {
+		asked, set = math.MaxInt64, true
+	}
+	return whoever(set, asked == f.GOMEMLIMIT.Value, f.GOMEMLIMIT.Value == math.MaxInt64, code)
+}
+
+// whoever chose a value, when a variable is set or not, the value is what that
+// says or not, and the value is the runtime's default or not.
+func whoever(set, asEnv, asDefault bool, code Setter) Setter {
+	switch {
+	case set && asEnv:
+		return Setter{By: ByEnvironment}
+	case !set && asDefault:
+		return Setter{By: ByDefault}
+	}
+	return code
+}
+
+// linked names the modules that may have been the code that set a knob.
+func (f *Facts) linked(version, path string) string {
+	var list []string
+	if version != "" {
+		list = append(list, path+" "+version)
+	}
+	if f.Exe.Snug != "" {
+		list = append(list, "github.com/snug-go/snug "+f.Exe.Snug)
+	}
+	return strings.Join(list, " or ")
+}
+
+// parseInt32 is what the runtime makes of GOMAXPROCS and GOGC.
+func parseInt32(text string) (int, bool) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	return int(n), err == nil
+}
+
+// parseByteCount reads a number of bytes as GOMEMLIMIT has them: digits, then
+// nothing, B, KiB, MiB, GiB or TiB. Source: runtime/debug.SetMemoryLimit.
+func parseByteCount(text string) (int64, bool) {
+	shift := 0
+	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if rest, ok := strings.CutSuffix(text, unit); ok {
+			text, shift = rest, 10*(i+1)
+			break
+		}
+	}
+	if shift == 0 {
+		text = strings.TrimSuffix(text, "B")
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil || n > math.MaxInt64>>shift {
+		return 0, false
+	}
+	return int64(n) << shift, true
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package proc
+
+import (
+	"io"
+	"os"
+)
+
+// Process is a process that is looked at, which needs Linux.
+type Process struct{}
+
+// Pids needs Linux.
+func Pids() ([]int, error) { return nil, ErrNotLinux }
+
+// Open needs Linux.
+func Open(int) (*Process, error) { return nil, ErrNotLinux }
+
+// Close does nothing.
+func (*Process) Close() {}
+
+// Pid is 0.
+func (*Process) Pid() int { return 0 }
+
+// First is empty.
+func (*Process) First() Stat { return Stat{} }
+
+// Same needs Linux.
+func (*Process) Same() error { return ErrNotLinux }
+
+// Stat needs Linux.
+func (*Process) Stat() (Stat, error) { return Stat{}, ErrNotLinux }
+
+// Status needs Linux.
+func (*Process) Status() (Status, error) { return Status{}, ErrNotLinux }
+
+// Affinity needs Linux.
+func (*Process) Affinity() (int, error) { return 0, ErrNotLinux }
+
+// Environ needs Linux.
+func (*Process) Environ() (map[string]string, error) { return nil, ErrNotLinux }
+
+// AuxEntry needs Linux.
+func (*Process) AuxEntry() (uint64, error) { return 0, ErrNotLinux }
+
+// RunDelay needs Linux.
+func (*Process) RunDelay(int) (Delays, error) { return Delays{}, ErrNotLinux }
+
+// Exe needs Linux.
+func (*Process) Exe() (string, bool, error) { return "", false, ErrNotLinux }
+
+// ExeID needs Linux.
+func (*Process) ExeID() (FileID, error) { return FileID{}, ErrNotLinux }
+
+// OpenExe needs Linux.
+func (*Process) OpenExe() (*os.File, FileID, error) { return nil, FileID{}, ErrNotLinux }
+
+// Memory needs Linux.
+func (*Process) Memory() (io.ReaderAt, error) { return nil, ErrNotLinux }

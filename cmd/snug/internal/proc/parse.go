@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit of times in /proc, USER_HZ, which is 100 on every
+// architecture that Go runs on.
+const tick = 10 * time.Millisecond
+
+// Flags of a task: include/linux/sched.h.
+const (
+	forkNoExec = 0x40     // PF_FORKNOEXEC
+	kernelTask = 0x200000 // PF_KTHREAD
+)
+
+// parseStat reads /proc/PID/stat:
+//
+//	1234 (na) me) S 1 ...
+//	^pid ^comm    ^3: state, 4: parent, 9: flags, 14: user, 15: system time,
+//	              20: threads, 22: start, 24: resident pages
+//
+// The name may hold spaces and parentheses, so it ends with the last one.
+// Source: proc_pid_stat(5).
+func parseStat(text []byte, pageSize int64) (Stat, bool) {
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return Stat{}, false
+	}
+	// field[0] is the third.
+	field := strings.Fields(string(text[end+1:]))
+	if len(field) < 22 || len(field[0]) != 1 {
+		return Stat{}, false
+	}
+	ok := true
+	number := func(n int) uint64 {
+		v, err := strconv.ParseUint(field[n-3], 10, 64)
+		ok = ok && err == nil
+		return v
+	}
+	flags := number(9)
+	s := Stat{
+		Name:    string(text[open+1 : end]),
+		State:   field[0][0],
+		Parent:  int(number(4) & 0x7fffffff),
+		Kernel:  flags&kernelTask != 0,
+		Forked:  flags&forkNoExec != 0,
+		Threads: int(number(20) & 0x7fffffff),
+		CPU:     ticks(number(14)) + ticks(number(15)),
+		start:   number(22),
+	}
+	if pages := number(24); pages < 1<<40 {
+		s.RSSBytes = int64(pages) * pageSize
+	}
+	if !ok {
+		return Stat{}, false
+	}
+	return s, true
+}
+
+// ticks is a count of [tick], at most a century of CPU time.
+func ticks(n uint64) time.Duration {
+	const century = 100 * 365 * 24 * time.Hour
+	if n > uint64(century/tick) {
+		return century
+	}
+	return time.Duration(n) * tick
+}
+
+// parseStatus reads "Key:\tvalue" lines of /proc/PID/status:
+//
+//	Uid:	real effective saved filesystem
+//	NSpid:	1234 17 1            one a nested pid namespace, the innermost last
+//	Cpus_allowed_list:	0-3,8
+//
+// Source: proc_pid_status(5).
+func parseStatus(text []byte) (s Status, ok bool) {
+	s.UID = -1
+	for line := range bytes.Lines(text) {
+		key, value, found := strings.Cut(string(line), ":")
+		if !found {
+			continue
+		}
+		field := strings.Fields(value)
+		switch key {
+		case "Uid":
+			if len(field) >= 2 {
+				if uid, err := strconv.ParseUint(field[1], 10, 32); err == nil {
+					s.UID, ok = int(uid), true
+				}
+			}
+		case "NSpid":
+			if len(field) > 0 {
+				if pid, err := strconv.ParseUint(field[len(field)-1], 10, 31); err == nil {
+					s.NSPid = int(pid)
+				}
+			}
+		case "Cpus_allowed_list":
+			s.CPUs = parseCPUs(strings.TrimSpace(value))
+		}
+	}
+	return s, ok
+}
+
+// maxCPUs is more than Linux can be built for.
+const maxCPUs = 1 << 16
+
+// parseCPUs counts the CPUs of a list as in cpuset(7), "0-3,8"; 0 when it is
+// none.
+func parseCPUs(list string) int {
+	count := 0
+	for part := range strings.SplitSeq(list, ",") {
+		low, high, isRange := strings.Cut(part, "-")
+		if !isRange {
+			high = low
+		}
+		from, err1 := strconv.ParseUint(low, 10, 32)
+		to, err2 := strconv.ParseUint(high, 10, 32)
+		if err1 != nil || err2 != nil || from > to || to >= maxCPUs {
+			return 0
+		}
+		count += int(to-from) + 1
+	}
+	if count > maxCPUs {
+		return 0
+	}
+	return count
+}
+
+// parseSchedstat reads /proc/PID/task/TID/schedstat: time on a CPU in ns, time
+// on a run queue in ns, number of times it got a CPU. Source:
+// Documentation/scheduler/sched-stats.rst.
+func parseSchedstat(text []byte) (delay, bool) {
+	field := strings.Fields(string(text))
+	if len(field) < 2 {
+		return delay{}, false
+	}
+	run, err1 := strconv.ParseUint(field[0], 10, 64)
+	wait, err2 := strconv.ParseUint(field[1], 10, 64)
+	if err1 != nil || err2 != nil {
+		return delay{}, false
+	}
+	return delay{run, wait}, true
+}
+
+// atEntry is AT_ENTRY of getauxval(3): where the program, not its dynamic
+// linker, begins.
+const atEntry = 9
+
+// parseAuxv finds AT_ENTRY among the pairs of words that the kernel gave to a
+// 64-bit program. Source: proc_pid_auxv(5).
+func parseAuxv(text []byte) (entry uint64, ok bool) {
+	for ; len(text) >= 16; text = text[16:] {
+		key, value := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[8:])
+		switch key {
+		case 0:
+			return 0, false
+		case atEntry:
+			return value, value != 0
+		}
+	}
+	return 0, false
+}
+
+// wanted are the variables that leave this package; the rest of an environment
+// is nobody's business.
+func wanted(name []byte) bool {
+	switch string(name) {
+	case "GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG":
+		return true
+	}
+	return bytes.HasPrefix(name, []byte("SNUG_"))
+}
+
+// maxValue is the longest value that is kept; longer ones say nothing that
+// anyone here could mean.
+const maxValue = 4096
+
+// parseEnviron picks the variables out of "NAME=value\0..." that snug reads.
+// Of several with the same name the first counts, as in Go's runtime
+// (runtime/env_posix.go, gogetenv).
+func parseEnviron(text []byte) map[string]string {
+	env := map[string]string{}
+	for len(text) > 0 {
+		var entry []byte
+		entry, text, _ = bytes.Cut(text, []byte{0})
+		name, value, ok := bytes.Cut(entry, []byte("="))
+		if !ok || !wanted(name) || len(name) > maxValue || len(value) > maxValue {
+			continue
+		}
+		if _, seen := env[string(name)]; !seen && len(env) < 256 {
+			env[string(name)] = string(value)
+		}
+	}
+	return env
+}

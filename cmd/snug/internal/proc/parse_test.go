@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// statLine is a line as Linux 6.18 writes it, with these fields.
+func statLine(name, state string, flags, start uint64) string {
+	return fmt.Sprintf("42 (%s) %s 7 42 42 0 -1 %d 101 0 0 0 150 50 0 0 20 0 9 0 %d 3133440 380 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", name, state, flags, start)
+}
+
+func TestParseStat(t *testing.T) {
+	want := Stat{Name: "app", State: 'S', Parent: 7, Threads: 9, CPU: 2 * time.Second, RSSBytes: 380 * 4096, start: 12345}
+	for _, c := range []struct {
+		name, text string
+		change     func(*Stat)
+	}{
+		{"plain", statLine("app", "S", 0, 12345), func(*Stat) {}},
+		{"name with a parenthesis and a space", statLine("a) R 1 (", "S", 0, 12345), func(s *Stat) { s.Name = "a) R 1 (" }},
+		{"name with a line end", statLine("a\nb", "S", 0, 12345), func(s *Stat) { s.Name = "a\nb" }},
+		{"no name", statLine("", "S", 0, 12345), func(s *Stat) { s.Name = "" }},
+		{"kernel thread", statLine("app", "I", kernelTask, 12345), func(s *Stat) { s.State, s.Kernel = 'I', true }},
+		{"forked", statLine("app", "S", forkNoExec, 12345), func(s *Stat) { s.Forked = true }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := want
+			c.change(&want)
+			if got, ok := parseStat([]byte(c.text), 4096); !ok || got != want {
+				t.Errorf("%+v, %v, want %+v", got, ok, want)
+			}
+		})
+	}
+	for name, text := range map[string]string{
+		"empty":          "",
+		"no parentheses": strings.NewReplacer("(", "", ")", "").Replace(statLine("app", "S", 0, 1)),
+		"cut":            statLine("app", "S", 0, 1)[:60],
+		"long state":     statLine("app", "SS", 0, 1),
+		"not a number":   strings.Replace(statLine("app", "S", 0, 1), " 150 ", " x ", 1),
+		"negative time":  strings.Replace(statLine("app", "S", 0, 1), " 150 ", " -150 ", 1),
+		"turned round":   ")(" + statLine("app", "S", 0, 1)[8:],
+	} {
+		if got, ok := parseStat([]byte(text), 4096); ok || got != (Stat{}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestParseStatus(t *testing.T) {
+	const text = "Name:\tapp\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t42\t7\t1\nCpus_allowed_list:\t0-3,8\n"
+	if got, ok := parseStatus([]byte(text)); !ok || got != (Status{UID: 1001, NSPid: 1, CPUs: 5}) {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	if got, ok := parseStatus([]byte("Name:\tapp\nUid:\tx\ty\nNSpid:\nCpus_allowed_list\n:\n")); ok || got.UID != -1 {
+		t.Errorf("%+v, %v", got, ok)
+	}
+}
+
+func TestParseCPUs(t *testing.T) {
+	for text, want := range map[string]int{
+		"0": 1, "0-3": 4, "0-3,8": 5, "0,2,4": 3, "65535": 1,
+		"": 0, "-": 0, "3-0": 0, "0-65536": 0, "0-3,": 0, "a": 0, "-1": 0, "99999999999": 0,
+		"0-65535,0-65535": 0,
+	} {
+		if got := parseCPUs(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+func words64(words ...uint64) []byte {
+	var b []byte
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return b
+}
+
+func TestParseAuxv(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		text []byte
+		want uint64
+	}{
+		{"among others", words64(33, 1, atEntry, 0x401000, 0, 0), 0x401000},
+		{"after the end", words64(33, 1, 0, 0, atEntry, 0x401000), 0},
+		{"cut", words64(33, 1, atEntry), 0},
+		{"zero", words64(atEntry, 0, 0, 0), 0},
+		{"empty, as of a kernel thread", nil, 0},
+	} {
+		if got, ok := parseAuxv(c.text); got != c.want || ok != (c.want != 0) {
+			t.Errorf("%s: %#x, %v, want %#x", c.name, got, ok, c.want)
+		}
+	}
+}
+
+func TestParseEnviron(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       map[string]string
+	}{
+		{"none", "", map[string]string{}},
+		{"only what sets knobs", "PATH=/bin\x00TOKEN=secret\x00GOGC=50\x00SNUG_LOG=1\x00GODEBUG=gctrace=1\x00GOFLAGS=-x\x00SNUG=off\x00", map[string]string{"GOGC": "50", "SNUG_LOG": "1", "GODEBUG": "gctrace=1"}},
+		{"the first counts", "GOGC=50\x00GOGC=60\x00", map[string]string{"GOGC": "50"}},
+		{"empty value", "GOGC=\x00", map[string]string{"GOGC": ""}},
+		{"no end", "GOMAXPROCS=4", map[string]string{"GOMAXPROCS": "4"}},
+		{"no equals sign", "GOGC\x00\x00\x00=\x00", map[string]string{}},
+		{"absurdly long", "GOGC=" + strings.Repeat("1", maxValue+1) + "\x00", map[string]string{}},
+		{"a title written over it", "app: worker 3\x00\x00\x00", map[string]string{}},
+	} {
+		if got := parseEnviron([]byte(c.text)); !maps.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestDelays(t *testing.T) {
+	look := func(threads map[int]delay) Delays {
+		d := Delays{thread: map[int]delay{}, Threads: len(threads)}
+		for tid, one := range threads {
+			d.add(tid, one)
+		}
+		return d
+	}
+	before := look(map[int]delay{1: {100, 10}, 2: {500, 50}, 3: {7, 7}})
+	after := look(map[int]delay{
+		1: {150, 15}, // ran on
+		3: {5, 1},    // another thread with the number of one that ended
+		4: {20, 2},   // new
+	})
+	if before.Run != 607 || before.Wait != 67 {
+		t.Errorf("%+v", before)
+	}
+	if got := after.Since(before); got.Run != 50+5+20 || got.Wait != 5+1+2 || got.Threads != 3 {
+		t.Errorf("%+v", got)
+	}
+	if got := look(map[int]delay{1: {math.MaxUint64, 1 << 63}, 2: {9, 9}}); got.Run != math.MaxInt64 || got.Wait != math.MaxInt64 {
+		t.Errorf("absurd times: %+v", got)
+	}
+	for text, want := range map[string]delay{"12 34 5\n": {12, 34}, "12\n": {}, "": {}, "-1 2 3": {}, "1 x 3": {}} {
+		if got, ok := parseSchedstat([]byte(text)); got != want || ok != (want != delay{}) {
+			t.Errorf("%q: %v, %v", text, got, ok)
+		}
+	}
+}
+
+func TestHint(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  Denied
+		want string
+	}{
+		{"another user", Denied{What: "exe", UID: 1000, own: 1001}, "run as user 1000 or with CAP_SYS_PTRACE"},
+		{"the same user under Yama", Denied{What: "mem", UID: 1000, own: 1000, yama: 1}, "kernel.yama.ptrace_scope=1: run with CAP_SYS_PTRACE"},
+		{"Yama at its strictest", Denied{What: "mem", UID: 0, own: 0, yama: 3}, "kernel.yama.ptrace_scope=3 forbids it to everyone until the next boot"},
+		{"Yama does not guard files", Denied{What: "exe", UID: 1000, own: 1000, yama: 1}, "the process is not dumpable, has more capabilities or another user namespace: run with CAP_SYS_PTRACE"},
+		{"root without the capability", Denied{What: "mem", UID: 1000, own: 0}, "the process is not dumpable, has more capabilities or another user namespace: run with CAP_SYS_PTRACE"},
+		{"user not known", Denied{What: "exe", UID: -1, own: 1000}, "the process is not dumpable, has more capabilities or another user namespace: run with CAP_SYS_PTRACE"},
+	} {
+		if got := c.err.Hint(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// FuzzParse gives the same bytes to every parser.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(statLine("a) b", "S", 64, 12345)))
+	f.Add([]byte("Uid:\t0\t0\t0\t0\nNSpid:\t42\t1\nCpus_allowed_list:\t0-3,8\n"))
+	f.Add([]byte("GOGC=50\x00TOKEN=x\x00SNUG_LOG=1\x00"))
+	f.Add([]byte("123 45 6\n"))
+	f.Add(words64(33, 1, atEntry, 0x401000, 0, 0))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if s, ok := parseStat(text, 4096); !ok && s != (Stat{}) || s.RSSBytes < 0 || s.CPU < 0 || s.Threads < 0 {
+			t.Errorf("%+v, %v", s, ok)
+		}
+		if s, _ := parseStatus(text); s.UID < -1 || s.NSPid < 0 || s.CPUs < 0 || s.CPUs > maxCPUs {
+			t.Errorf("%+v", s)
+		}
+		for name := range parseEnviron(text) {
+			if !wanted([]byte(name)) || !bytes.Contains(text, []byte(name+"=")) {
+				t.Errorf("%q", name)
+			}
+		}
+		if d, ok := parseSchedstat(text); !ok && d != (delay{}) {
+			t.Errorf("%v", d)
+		}
+		if entry, ok := parseAuxv(text); ok != (entry != 0) {
+			t.Errorf("%#x, %v", entry, ok)
+		}
+	})
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const root = "/proc"
+
+// Process is a process that is looked at. Its methods may not be called from
+// several goroutines at once, but for the reader that Memory returns. Close it.
+type Process struct {
+	pid  int
+	root string
+	// dir is /proc/PID. The kernel ties it to the process and not to the
+	// number: whoever gets the number next is not seen through it.
+	dir int
+	mem *memory
+	// auxv tells one program from the next: where its stack and the vDSO were
+	// put is different for each, even when they are the same file. nil where it
+	// may not be read; then nothing of a program can be.
+	auxv  []byte
+	first Stat
+}
+
+// Pids lists the processes that can be seen, in no order.
+func Pids() ([]int, error) { return numbers(root) }
+
+// numbers lists the entries of a folder whose names are numbers.
+func numbers(dir string) ([]int, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	list := make([]int, 0, len(names))
+	for _, name := range names {
+		if n, ok := number(name); ok {
+			list = append(list, n)
+		}
+	}
+	return list, err
+}
+
+func number(name string) (int, bool) {
+	if name == "" || name[0] < '1' || name[0] > '9' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(name, 10, 31)
+	return int(n), err == nil
+}
+
+// Open finds a process. The error is ErrGone when there is none of this
+// number, or only a zombie.
+func Open(pid int) (*Process, error) { return openIn(root, pid) }
+
+func openIn(root string, pid int) (*Process, error) {
+	dir, err := retry(func() (int, error) {
+		return unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		if err == unix.ENOENT || err == unix.ESRCH {
+			err = ErrGone
+		}
+		return nil, fmt.Errorf("%w, pid %d", err, pid)
+	}
+	p := &Process{pid: pid, root: root, dir: dir}
+	if p.first, err = p.Stat(); err == nil {
+		p.auxv, err = p.read("auxv", maxAuxv)
+		if errors.Is(err, ErrDenied) || errors.Is(err, ErrNone) {
+			err = nil
+		}
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close frees the descriptors.
+func (p *Process) Close() {
+	if p.mem != nil {
+		unix.Close(p.mem.fd)
+		p.mem.fd = -1 // whoever still has the reader reads nothing
+		p.mem = nil
+	}
+	if p.dir >= 0 {
+		unix.Close(p.dir)
+		p.dir = -1
+	}
+}
+
+// Pid is the number it was opened by.
+func (p *Process) Pid() int { return p.pid }
+
+// First is what Open saw.
+func (p *Process) First() Stat { return p.first }
+
+// Same is nil as long as the process runs the program it was opened on;
+// otherwise ErrGone, and what was read since the last time Same was nil may be
+// another program's. Where the process's auxiliary vector may not be read, an
+// exec is not noticed, but then nothing that depends on the program can be read
+// either.
+func (p *Process) Same() error {
+	s, err := p.Stat()
+	if err != nil {
+		return err
+	}
+	if s.start != p.first.start {
+		return p.gone()
+	}
+	if p.auxv == nil {
+		return nil
+	}
+	now, err := p.read("auxv", maxAuxv)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, p.auxv) {
+		return p.gone()
+	}
+	if p.mem != nil {
+		return p.mem.alive()
+	}
+	return nil
+}
+
+func (p *Process) gone() error { return fmt.Errorf("%w, pid %d", ErrGone, p.pid) }
+
+// Most bytes that are read of a file.
+const (
+	maxAuxv    = 4 << 10
+	maxStat    = 4 << 10
+	maxStatus  = 64 << 10
+	maxEnviron = 8 << 20
+)
+
+// Stat reads /proc/PID/stat; a zombie is ErrGone.
+func (p *Process) Stat() (Stat, error) {
+	text, err := p.read("stat", maxStat)
+	if err != nil {
+		return Stat{}, err
+	}
+	s, ok := parseStat(text, int64(os.Getpagesize()))
+	if !ok {
+		return Stat{}, fmt.Errorf("malformed stat, %s/%d/stat", p.root, p.pid)
+	}
+	if s.Zombie() {
+		return Stat{}, p.gone()
+	}
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) == nil {
+		s.Started = time.Now().Add(ticks(s.start) - time.Duration(now.Nano())).Round(0)
+	}
+	return s, nil
+}
+
+// Status reads /proc/PID/status.
+func (p *Process) Status() (Status, error) {
+	text, err := p.read("status", maxStatus)
+	if err != nil {
+		return Status{}, err
+	}
+	s, ok := parseStatus(text)
+	if !ok {
+		return Status{}, fmt.Errorf("malformed status, %s/%d/status", p.root, p.pid)
+	}
+	if s.NSPid == 0 {
+		s.NSPid = p.pid
+	}
+	return s, nil
+}
+
+// Affinity is the number of CPUs that the main thread may run on and that are
+// there, as sched_getaffinity(2) gives it to the process itself.
+func (p *Process) Affinity() (int, error) {
+	if p.root != root {
+		s, err := p.Status()
+		if err == nil && s.CPUs == 0 {
+			err = fmt.Errorf("%w, %s/%d/status Cpus_allowed_list", ErrNone, p.root, p.pid)
+		}
+		return s.CPUs, err
+	}
+	set := unix.NewCPUSet(maxCPUs)
+	if err := unix.SchedGetaffinityDynamic(p.pid, set); err != nil {
+		return 0, p.why("sched_getaffinity", err)
+	}
+	// It goes by number, so it was this process's only if that is still there.
+	if _, err := p.Stat(); err != nil {
+		return 0, err
+	}
+	return set.Count(), nil
+}
+
+// Environ is the environment the program was started with, and of it only
+// GOMAXPROCS, GOMEMLIMIT, GOGC, GODEBUG and SNUG_*. A program that writes over
+// its own start, as some do to change their title, makes it wrong.
+func (p *Process) Environ() (map[string]string, error) {
+	if p.auxv == nil {
+		return nil, p.denied("environ")
+	}
+	text, err := p.read("environ", maxEnviron)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) == maxEnviron { // the last one may be cut
+		text = text[:bytes.LastIndexByte(text, 0)+1]
+	}
+	return parseEnviron(text), nil
+}
+
+// AuxEntry is the address at which the program begins, where it was loaded.
+func (p *Process) AuxEntry() (uint64, error) {
+	if p.auxv == nil {
+		return 0, p.denied("auxv")
+	}
+	entry, ok := parseAuxv(p.auxv)
+	if !ok {
+		return 0, fmt.Errorf("%w, %s/%d/auxv AT_ENTRY", ErrNone, p.root, p.pid)
+	}
+	return entry, nil
+}
+
+// RunDelay adds up the times of at most that many threads.
+func (p *Process) RunDelay(threads int) (Delays, error) {
+	// Through dir and not by number, so that it is this process.
+	tids, err := numbers("/proc/self/fd/" + strconv.Itoa(p.dir) + "/task")
+	if err != nil && len(tids) == 0 {
+		return Delays{}, p.why("task", err)
+	}
+	d := Delays{thread: map[int]delay{}}
+	err = nil
+	for _, tid := range tids {
+		if d.Threads >= threads {
+			d.Unread++
+			continue
+		}
+		var text []byte
+		if text, err = p.read("task/"+strconv.Itoa(tid)+"/schedstat", maxStat); err != nil {
+			continue // that thread ended
+		}
+		one, ok := parseSchedstat(text)
+		if !ok {
+			return Delays{}, fmt.Errorf("malformed schedstat, %s/%d/task/%d/schedstat", p.root, p.pid, tid)
+		}
+		d.add(tid, one)
+		d.Threads++
+	}
+	if d.Threads == 0 {
+		if err == nil {
+			err = p.gone()
+		}
+		return Delays{}, err
+	}
+	return d, nil
+}
+
+// Exe is the executable's path, which is one of the process's own mount
+// namespace where the file cannot be reached from here, and whether the file
+// was deleted since.
+func (p *Process) Exe() (path string, deleted bool, err error) {
+	const limit, mark = 4096, " (deleted)"
+	b := make([]byte, limit)
+	n, err := retry(func() (int, error) { return unix.Readlinkat(p.dir, "exe", b) })
+	if err != nil {
+		return "", false, p.why("exe", err)
+	}
+	path = string(b[:n])
+	if strings.HasSuffix(path, mark) {
+		// A file may also be named so.
+		var st unix.Stat_t
+		if unix.Fstatat(p.dir, "exe", &st, 0) == nil && st.Nlink == 0 {
+			return strings.TrimSuffix(path, mark), true, nil
+		}
+	}
+	return path, false, nil
+}
+
+// ExeID tells the executable from others.
+func (p *Process) ExeID() (FileID, error) {
+	var st unix.Stat_t
+	if _, err := retry(func() (int, error) { return 0, unix.Fstatat(p.dir, "exe", &st, 0) }); err != nil {
+		return FileID{}, p.why("exe", err)
+	}
+	return fileID(&st), nil
+}
+
+func fileID(st *unix.Stat_t) FileID {
+	return FileID{Dev: st.Dev, Inode: st.Ino, Size: st.Size, Changed: st.Ctim.Nano(), Wrote: st.Mtim.Nano()}
+}
+
+// OpenExe opens the file that is being run, also when it was deleted or is in
+// another mount namespace. The ID is of what was opened.
+func (p *Process) OpenExe() (*os.File, FileID, error) {
+	fd, err := p.open("exe")
+	if err != nil {
+		return nil, FileID{}, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return nil, FileID{}, p.why("exe", err)
+	}
+	return os.NewFile(uintptr(fd), p.root+"/"+strconv.Itoa(p.pid)+"/exe"), fileID(&st), nil
+}
+
+// open opens a file of the process.
+func (p *Process) open(name string) (int, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(p.dir, name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	})
+	if err != nil {
+		return -1, p.why(name, err)
+	}
+	return fd, nil
+}
+
+// read reads at most limit bytes of a file of the process.
+func (p *Process) read(name string, limit int) ([]byte, error) {
+	fd, err := p.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	b := make([]byte, 0, min(limit, 4096))
+	for len(b) < limit {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		room := b[len(b):min(cap(b), limit)]
+		n, err := retry(func() (int, error) { return unix.Read(fd, room) })
+		if err != nil {
+			return nil, p.why(name, err)
+		}
+		if n == 0 {
+			break
+		}
+		b = b[:len(b)+n]
+	}
+	return b, nil
+}
+
+// why turns an error of the kernel into one of this package's.
+func (p *Process) why(name string, err error) error {
+	var errno unix.Errno
+	if !errors.As(err, &errno) {
+		return fmt.Errorf("%w, pid %d", err, p.pid)
+	}
+	switch errno {
+	case unix.ESRCH:
+		return p.gone()
+	case unix.EACCES, unix.EPERM:
+		return p.denied(name)
+	case unix.ENOENT, unix.ENOTDIR:
+		// A file that the kernel does not have, or all of them?
+		var st unix.Stat_t
+		if unix.Fstatat(p.dir, "stat", &st, 0) != nil {
+			return p.gone()
+		}
+		if name != "stat" {
+			if _, err := p.Stat(); errors.Is(err, ErrGone) {
+				return err
+			}
+		}
+		return fmt.Errorf("%w, %s/%d/%s", ErrNone, p.root, p.pid, name)
+	}
+	return &fs.PathError{Op: "read", Path: p.root + "/" + strconv.Itoa(p.pid) + "/" + name, Err: errno}
+}
+
+// denied asks what would have helped.
+func (p *Process) denied(name string) error {
+	d := &Denied{What: name, Pid: p.pid, UID: -1, own: unix.Geteuid()}
+	if s, err := p.Status(); err == nil {
+		d.UID = s.UID
+	}
+	if text, err := os.ReadFile(root + "/sys/kernel/yama/ptrace_scope"); err == nil {
+		d.yama, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+	return d
+}
+
+// retry repeats a system call that a signal interrupted.
+func retry(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}

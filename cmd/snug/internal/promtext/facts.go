@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package promtext
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// Value is a figure, or unknown when it is not Known.
+type Value[T any] struct {
+	V     T
+	Known bool
+}
+
+func known[T any](v T) Value[T] { return Value[T]{v, true} }
+
+const (
+	// NoLimit is GOMEMLIMIT when there is none, and the goal of a heap that
+	// GOGC=off lets grow.
+	NoLimit = math.MaxInt64
+	// Off is GOGC=off, as debug.SetGCPercent has it.
+	Off = -1
+)
+
+// GoFacts is what a Go process tells of itself. Counters are since its start,
+// so that rates are differences of two.
+type GoFacts struct {
+	// IsGo says that there was anything that only Go programs tell.
+	// process_* is told by programs of other languages too.
+	IsGo bool
+	// Several says that there were figures of more than one process, as on the
+	// pages of a gateway or a federation. All else is unknown then.
+	Several bool
+
+	Version    Value[string] // "go1.26.8", as runtime.Version
+	GOMAXPROCS Value[int]    // 1 and more
+	GOGC       Value[int]    // percent, or Off
+	GOMEMLIMIT Value[int64]  // bytes, or NoLimit
+
+	HeapAlloc    Value[int64] // bytes of objects, live or not yet swept
+	HeapLive     Value[int64] // bytes that the last collection found live
+	HeapGoal     Value[int64] // bytes at which the next is to end, or NoLimit
+	Sys          Value[int64] // bytes of address space that the runtime has
+	HeapReleased Value[int64] // bytes of Sys that it gave back
+
+	GCs            Value[int64]   // collections
+	ForcedGCs      Value[int64]   // those that the program asked for
+	GCPauseSeconds Value[float64] // the world stopped for collections, wall time
+	GCCPUFraction  Value[float64] // of GOMAXPROCS times wall time, since the start, 0 to 1
+	CPU            CPUClasses
+
+	Threads    Value[int] // threads that were made, which Go seldom ends
+	Goroutines Value[int]
+
+	RSS              Value[int64]   // bytes in memory, by the kernel's count
+	MaxRSS           Value[int64]   // the most it was
+	CPUSeconds       Value[float64] // user and system, by the kernel's count
+	StartTimeSeconds Value[float64] // Unix time
+}
+
+// CPUClasses are the runtime's estimates of where its CPU time went, in seconds
+// (/cpu/classes in package runtime/metrics). Total is GOMAXPROCS times wall
+// time, whatever the process got of it: compare them with each other only. They
+// are of the time of the last collection.
+type CPUClasses struct {
+	GCAssist, GCDedicated, GCIdle, GCPause, GCTotal Value[float64]
+	Scavenge, Idle, User, Total                     Value[float64]
+}
+
+// figure is where a number comes from: the first of names that there is.
+// client_golang's names stand first (with those of its runtime metrics), then
+// VictoriaMetrics', then OpenTelemetry's.
+type figure struct {
+	names []string
+	take  func(*GoFacts, float64)
+}
+
+var figures = []figure{
+	{[]string{"go_sched_gomaxprocs_threads", "go_gomaxprocs", "go_processor_limit"}, func(g *GoFacts, f float64) {
+		if n, ok := integer(f); ok && n >= 1 && n <= 1<<20 {
+			g.GOMAXPROCS = known(int(n))
+		}
+	}},
+	{[]string{"go_gc_gogc_percent", "go_config_gogc_percent"}, func(g *GoFacts, f float64) {
+		// The runtime tells -1 as a uint64.
+		if f == -1 || f == math.MaxUint64 {
+			g.GOGC = known(Off)
+		} else if n, ok := integer(f); ok && n <= math.MaxInt32 {
+			g.GOGC = known(int(n))
+		}
+	}},
+	// OpenTelemetry leaves it out where there is no limit, which cannot be told
+	// from where it is not known.
+	{[]string{"go_gc_gomemlimit_bytes", "go_memory_limit_bytes"}, func(g *GoFacts, f float64) { g.GOMEMLIMIT = limit(f) }},
+
+	wholeOf(func(g *GoFacts) *Value[int64] { return &g.HeapAlloc }, "go_memstats_heap_alloc_bytes", "go_memstats_alloc_bytes", "go_memory_classes_heap_objects_bytes"),
+	wholeOf(func(g *GoFacts) *Value[int64] { return &g.HeapLive }, "go_gc_heap_live_bytes"),
+	{[]string{"go_memstats_next_gc_bytes", "go_gc_heap_goal_bytes", "go_memory_gc_goal_bytes"}, func(g *GoFacts, f float64) { g.HeapGoal = limit(f) }},
+	wholeOf(func(g *GoFacts) *Value[int64] { return &g.Sys }, "go_memstats_sys_bytes", "go_memory_classes_total_bytes"),
+	wholeOf(func(g *GoFacts) *Value[int64] { return &g.HeapReleased }, "go_memstats_heap_released_bytes", "go_memory_classes_heap_released_bytes"),
+
+	wholeOf(func(g *GoFacts) *Value[int64] { return &g.GCs }, "go_gc_duration_seconds_count", "go_gc_cycles_total_gc_cycles_total"),
+	wholeOf(func(g *GoFacts) *Value[int64] { return &g.ForcedGCs }, "go_gc_cycles_forced_gc_cycles_total", "go_gc_forced_count"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.GCPauseSeconds }, "go_gc_duration_seconds_sum"),
+	{[]string{"go_memstats_gc_cpu_fraction"}, func(g *GoFacts, f float64) { g.GCCPUFraction = fraction(f) }},
+
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.GCAssist }, "go_cpu_classes_gc_mark_assist_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.GCDedicated }, "go_cpu_classes_gc_mark_dedicated_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.GCIdle }, "go_cpu_classes_gc_mark_idle_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.GCPause }, "go_cpu_classes_gc_pause_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.GCTotal }, "go_cpu_classes_gc_total_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.Scavenge }, "go_cpu_classes_scavenge_total_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.Idle }, "go_cpu_classes_idle_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.User }, "go_cpu_classes_user_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.Total }, "go_cpu_classes_total_cpu_seconds_total"),
+
+	countOf(func(g *GoFacts) *Value[int] { return &g.Threads }, "go_threads", "process_num_threads"),
+	countOf(func(g *GoFacts) *Value[int] { return &g.Goroutines }, "go_goroutines", "go_sched_goroutines_goroutines", "go_goroutine_count"),
+
+	wholeOf(func(g *GoFacts) *Value[int64] { return &g.RSS }, "process_resident_memory_bytes"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPUSeconds }, "process_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *Value[float64] { return &g.StartTimeSeconds }, "process_start_time_seconds"),
+}
+
+func wholeOf(of func(*GoFacts) *Value[int64], names ...string) figure {
+	return figure{names, func(g *GoFacts, f float64) {
+		if n, ok := integer(f); ok {
+			*of(g) = known(n)
+		}
+	}}
+}
+
+func countOf(of func(*GoFacts) *Value[int], names ...string) figure {
+	return figure{names, func(g *GoFacts, f float64) {
+		if n, ok := integer(f); ok && n <= math.MaxInt32 {
+			*of(g) = known(int(n))
+		}
+	}}
+}
+
+func secondsOf(of func(*GoFacts) *Value[float64], names ...string) figure {
+	return figure{names, func(g *GoFacts, f float64) {
+		if f >= 0 && f <= math.MaxFloat64 {
+			*of(g) = known(f)
+		}
+	}}
+}
+
+// integer is a whole number from 0 to below 2^63.
+func integer(f float64) (int64, bool) {
+	if !(f >= 0 && f < math.MaxInt64) || f != math.Trunc(f) {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// unbounded is 2^60 bytes, more than Go can address. With GOGC=off and no
+// GOMEMLIMIT the goal is MaxUint64 or, since Go 1.19, some percent below
+// MaxInt64 (memoryLimitHeapGoal in runtime/mgcpacer.go).
+const unbounded = 1 << 60
+
+// limit is an integer, or NoLimit.
+func limit(f float64) Value[int64] {
+	if f >= unbounded && f <= math.MaxUint64 {
+		return known[int64](NoLimit)
+	}
+	n, ok := integer(f)
+	return Value[int64]{n, ok}
+}
+
+func fraction(f float64) Value[float64] {
+	if !(f >= 0 && f <= 1) {
+		return Value[float64]{}
+	}
+	return known(f)
+}
+
+// Go sorts samples into facts. A figure that makes no sense is unknown.
+func Go(samples []Sample) GoFacts {
+	var g GoFacts
+	of := map[string]Sample{}
+	for _, s := range samples {
+		if !wanted[s.Name] {
+			continue
+		}
+		if have, twice := of[s.Name]; twice && !same(have, s) {
+			g.Several = true
+		}
+		of[s.Name] = s
+		g.IsGo = g.IsGo || strings.HasPrefix(s.Name, "go_")
+	}
+	if g.Several {
+		return GoFacts{IsGo: g.IsGo, Several: true}
+	}
+	for _, l := range of["go_info"].Labels {
+		if l.Name == "version" && l.Value != "" && len(l.Value) <= 256 {
+			g.Version = known(l.Value)
+		}
+	}
+	for _, f := range figures {
+		for _, name := range f.names {
+			if s, ok := of[name]; ok {
+				f.take(&g, s.Value)
+				break
+			}
+		}
+	}
+	return g
+}
+
+// wanted are the names that figures are made of.
+var wanted = func() map[string]bool {
+	names := map[string]bool{"go_info": true}
+	for _, f := range figures {
+		for _, name := range f.names {
+			names[name] = true
+		}
+	}
+	return names
+}()
+
+func same(a, b Sample) bool {
+	return slices.Equal(a.Labels, b.Labels) && math.Float64bits(a.Value) == math.Float64bits(b.Value)
+}

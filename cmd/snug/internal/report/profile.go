@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+func (p *page) profile(d *finding.Profile) {
+	about := ""
+	if d.Seconds != nil && *d.Seconds > 0 {
+		about = " in " + duration(*d.Seconds)
+	}
+	p.line("%s: %s of CPU time%s, %s (%s)", Clean(d.Target), duration(d.CPU), about, plural(d.Samples, "sample"), Clean(d.Source))
+	if len(d.Classes) > 0 {
+		p.line("")
+		rows := [][]string{}
+		for _, c := range d.Classes {
+			rows = append(rows, []string{share(c.Ratio), Clean(c.ID), Clean(c.Words)})
+		}
+		p.table(rows)
+	}
+	if len(d.Top) > 0 {
+		p.line("")
+		p.line("functions, by their own time")
+		rows := [][]string{}
+		for _, t := range d.Top {
+			rows = append(rows, []string{share(t.Ratio), Clean(t.Function)})
+		}
+		p.table(rows)
+	}
+	for i := range d.Findings {
+		p.line("")
+		p.finding(&d.Findings[i])
+	}
+	if d.Saved != nil || d.Page != nil {
+		p.line("")
+	}
+	if d.Saved != nil {
+		p.line("profile: %s", Clean(*d.Saved))
+	}
+	if d.Page != nil {
+		p.line("flame graph: %s", Clean(*d.Page))
+	}
+	p.next(d.Next)
+}

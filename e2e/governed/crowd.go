@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// crowd is a service of many short goroutines, as one that fans out for each of its
+// requests: clients ask, wait for all parts of the answer, pause for a moment, and ask
+// again.
+func crowd(args []string) error {
+	f := newFlags("crowd", 30)
+	clients := f.Int("clients", 16, "that ask at a time")
+	parts := f.Int("parts", 16, "goroutines for each request")
+	pause := f.Duration("pause", 2*time.Millisecond, "of a client between two requests, on average")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if err := govern(nil); err != nil {
+		return err
+	}
+	m := newMeter()
+	began := m.read()
+	end := began.at.Add(f.duration())
+	var ops atomic.Int64
+	var all sync.WaitGroup
+	for i := range *clients {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(i), 1))
+			for time.Now().Before(end) {
+				answers := make(chan []item, *parts)
+				for range *parts {
+					draw := r.Uint64()
+					go func() {
+						items := list(rand.New(rand.NewPCG(draw, 2)), 3)
+						spin(1)
+						answers <- items
+					}()
+				}
+				for range *parts {
+					runtime.KeepAlive(<-answers)
+				}
+				ops.Add(int64(*parts))
+				time.Sleep(time.Duration(r.ExpFloat64() * float64(*pause)))
+			}
+		})
+	}
+	all.Wait()
+	wall := time.Since(began.at).Seconds()
+	r := result{Load: "crowd", Ops: ops.Load()}
+	r.finish(m, began, wall)
+	say(r)
+	return nil
+}
