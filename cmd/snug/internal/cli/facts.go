@@ -38,7 +38,7 @@ func processFacts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 		f.MemLimit.V = 0
 	}
 	f.MemLimitBy = setterWords[g.GOMEMLIMITBy.By]
-	f.Live, f.Goal = figure(g.HeapMarked), figure(g.HeapGoal)
+	f.Live, f.Goal, f.Mapped = figure(g.HeapMarked), figure(g.HeapGoal), figure(g.Mapped)
 	if g.Collections.Known && g.Collections.Value == 0 {
 		f.Live = nil // nothing was marked yet
 	}

@@ -97,6 +97,9 @@ type Facts struct {
 	// what that collection found in use, HeapGoal how much there may be when the
 	// next one is done, or NoGoal: all bytes of objects.
 	HeapLive, HeapMarked, HeapGoal Figure[uint64]
+	// Mapped is what the runtime holds of the kernel's memory, heap and all else:
+	// what GOMEMLIMIT bounds. Known since Go 1.19.
+	Mapped Figure[uint64]
 	// Collections is how many were completed.
 	Collections Figure[uint32]
 	// PauseTotal is the time that all goroutines were stopped by them.
@@ -213,7 +216,7 @@ func (f *Facts) hint(err error) {
 // unknown gives every figure that is not known the same reason.
 func (f *Facts) unknown(why string) {
 	for _, n := range []interface{ because(string) }{
-		&f.GOMAXPROCS, &f.GOGC, &f.GOMEMLIMIT, &f.HeapLive, &f.HeapMarked, &f.HeapGoal,
+		&f.GOMAXPROCS, &f.GOGC, &f.GOMEMLIMIT, &f.HeapLive, &f.HeapMarked, &f.HeapGoal, &f.Mapped,
 		&f.Collections, &f.PauseTotal, &f.GCCPUFraction, &f.CPU, &f.IdlePs, &f.SpinningPs,
 	} {
 		n.because(why)

@@ -31,6 +31,10 @@ func agree(t *testing.T, f *Facts, want truth) {
 		t.Errorf("%d CPUs, want %d", f.CPUs, want.CPUs)
 	}
 	figure(t, "goal", f.HeapGoal, goalOf(want))
+	// The two are kept apart, and differ by some hundred KiB at most.
+	if n := f.Mapped; n.Known != (f.Exe.Minor > 18) || n.Known && (n.Value > want.Mapped+512<<10 || n.Value+1<<20 < want.Mapped) {
+		t.Errorf("mapped %+v, want %d", n, want.Mapped)
+	}
 	if want.Percent != nil {
 		figure(t, "GOGC", f.GOGC, int(int32(*want.Percent))) // off is -1, as an unsigned number
 	}

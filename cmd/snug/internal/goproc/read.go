@@ -164,6 +164,7 @@ func (r *reader) pacer(f *Facts) {
 		f.HeapLive.because(why)
 		f.HeapMarked.because(why)
 		f.HeapGoal.because(why)
+		f.Mapped.because(why)
 		return
 	}
 	source := r.source(v)
@@ -197,6 +198,7 @@ func (r *reader) pacer(f *Facts) {
 	}
 	bytes(&f.HeapLive, l.HeapLive)
 	bytes(&f.HeapMarked, l.HeapMarked)
+	bytes(&f.Mapped, l.MappedReady)
 	r.goal(f, b, source)
 }
 

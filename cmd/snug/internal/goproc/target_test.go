@@ -79,6 +79,7 @@ func truth() map[string]interface{} {
 	t := map[string]interface{}{
 		"procs": runtime.GOMAXPROCS(0), "version": runtime.Version(), "cpus": runtime.NumCPU(),
 		"goal": m.NextGC, "collections": m.NumGC, "pause": m.PauseTotalNs, "fraction": m.GCCPUFraction,
+		"mapped": m.Sys - m.HeapReleased,
 	}
 	for key, name := range map[string]string{
 		"percent": "/gc/gogc:percent", "limit": "/gc/gomemlimit:bytes", "marked": "/gc/heap/live:bytes",
@@ -109,6 +110,7 @@ type truth struct {
 	Collections uint32
 	Pause       int64
 	Fraction    float64
+	Mapped      uint64
 	Percent     *uint64
 	Limit       *int64
 	Marked      *uint64
