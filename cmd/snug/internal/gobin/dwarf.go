@@ -34,8 +34,8 @@ func dwarfLayout(m *image, limit uint64) (_ Layout, found bool) {
 	if err != nil {
 		return Layout{}, false
 	}
-	// An entry takes a byte at least, but may have any number of attributes: real
-	// ones have one for each three bytes.
+	// An entry may have any number of attributes: real ones, themselves counted,
+	// have one for each three bytes.
 	attributes := int(limit / 2)
 	info, ok := debugSection(file, "info", &limit)
 	if !ok {
@@ -111,7 +111,8 @@ func structs(d *dwarf.Data, attributes *int) (Layout, bool) {
 		if e == nil {
 			break
 		}
-		if *attributes -= len(e.Field); *attributes < 0 {
+		// Broken off within a number, a unit has no end for debug/dwarf: count entries.
+		if *attributes -= 1 + len(e.Field); *attributes < 0 {
 			return Layout{}, false
 		}
 		switch e.Tag {

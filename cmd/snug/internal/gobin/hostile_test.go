@@ -80,6 +80,8 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add(byte(0), []byte{})
 	f.Add(byte(1), []byte{1, 128})
+	// Debug information that breaks off within a number.
+	f.Add(byte(3), []byte{0, 11, 0, 0x80, 0xff, 0xff, 0xff, 0xff})
 	for i := range 10 {
 		f.Add(byte(i), []byte{0, byte(i), 0, 8, 0xff, 0xff, 0xff, 0xff})
 		f.Add(byte(i), []byte{0, byte(i), 0, 4, 0, 0, 0, 0, byte(i + 1), 0, 20, 0x80, 0x80, 0x80, 0x80})

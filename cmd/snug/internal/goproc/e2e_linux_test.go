@@ -156,22 +156,41 @@ func TestNamespaces(t *testing.T) {
 	})
 }
 
-// TestGoReleases has programs that other Go releases built say the same.
+// releases are those of TestGoReleases, unless SNUG_GO_RELEASES names others.
+var releases = []string{"1.18.10", "1.20.14", "1.21.13", "1.24.13", "1.27.3"}
+
+// TestGoReleases has programs that other Go releases built say the same. With
+// SNUG_GO_RELEASES it is the whole matrix: see experiments.
 func TestGoReleases(t *testing.T) {
 	if !wants("go") {
 		t.Skip("set SNUG_E2E=go to fetch other Go releases and build with them")
 	}
-	for _, version := range []string{"1.18.10", "1.20.14", "1.21.13", "1.24.13", "1.27.3"} {
+	if list := os.Getenv("SNUG_GO_RELEASES"); list != "" {
+		releases = strings.Fields(list)
+	}
+	type build struct {
+		name  string
+		flags []string
+		cgo   bool
+	}
+	all := []build{
+		{"cgo", []string{"-ldflags=-linkmode=external"}, true},
+		{"cgo pie stripped", []string{"-buildmode=pie", "-ldflags=-linkmode=external -s -w"}, true},
+	}
+	for _, b := range builds {
+		all = append(all, build{b.name, b.flags, false})
+	}
+	for _, version := range releases {
 		t.Run("go"+version, func(t *testing.T) {
 			tool := fetch(t, version)
-			for _, b := range builds {
+			for _, b := range all {
 				t.Run(b.name, func(t *testing.T) {
 					flags := b.flags
 					if tool.minor == 18 || tool.minor == 20 {
 						flags = append([]string{"-buildvcs=false"}, flags...)
 					}
 					goLine := "1." + strconv.Itoa(min(tool.minor, 26))
-					file := buildTarget(t, how{tool: tool, goLine: goLine, flags: flags})
+					file := buildTarget(t, how{tool: tool, goLine: goLine, flags: flags, cgo: b.cgo})
 					checkSettings(t, file, tool.minor, true, NewCache(""))
 					if b.flags == nil && tool.minor >= 19 { // there is a limit
 						checkGoals(t, file)

@@ -123,6 +123,7 @@ type how struct {
 	tool   *toolchain // nil: the Go that is installed
 	goLine string
 	main   string // path of the main package, example.com/target unless set
+	cgo    bool   // link C code too, by a C linker
 	flags  []string
 }
 
@@ -155,6 +156,14 @@ func buildTarget(t testing.TB, h how) string {
 			t.Fatal(err)
 		}
 	}
+	cgo := "CGO_ENABLED=0"
+	if h.cgo {
+		cgo = "CGO_ENABLED=1"
+		const text = "package main\n\n// int answer(void) { return 42; }\nimport \"C\"\n\nfunc init() { _ = C.answer() }\n"
+		if err := os.WriteFile(filepath.Join(dir, "c.go"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	file := filepath.Join(dir, "target")
 	tool, env := "go", []string{"GOTOOLCHAIN=local"}
 	if h.tool != nil {
@@ -162,7 +171,7 @@ func buildTarget(t testing.TB, h how) string {
 	}
 	cmd := exec.Command(tool, append(append([]string{"build"}, h.flags...), "-o", file, ".")...)
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0"), env...)
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=", cgo), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

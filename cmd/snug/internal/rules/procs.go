@@ -112,7 +112,7 @@ func procsAboveQuota(f *Facts) *hit {
 }
 
 func procsAboveAffinity(f *Facts) *hit {
-	if !(f.Procs.get() > f.CPUs.get()) || f.Quota.get() > 0 && f.rounded() < f.CPUs.get() {
+	if !(f.Procs.get() > f.CPUs.get()) || f.Quota.get() > 0 {
 		return nil
 	}
 	n := whole(f.CPUs.get())
