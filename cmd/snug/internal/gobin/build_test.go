@@ -52,7 +52,7 @@ func stack() {
 		if f.PC == 0 {
 			break
 		}
-		fmt.Println("frame", i, f.PC, f.Line, f.Function, f.File)
+		fmt.Printf("frame %d %d %d %q %q\n", i, f.PC, f.Line, f.Function, f.File)
 		if !more {
 			break
 		}
@@ -71,7 +71,7 @@ func main() {
 		}
 		f, _ := runtime.CallersFrames([]uintptr{pc + 1}).Next()
 		if f.Function != "" {
-			fmt.Println("pc", pc, f.Line, f.Function, f.File)
+			fmt.Printf("pc %d %d %q %q\n", pc, f.Line, f.Function, f.File)
 		}
 	}
 	outer(103)
@@ -109,17 +109,24 @@ func (m mode) String() string {
 	return s
 }
 
-var built struct {
-	sync.Mutex
-	dir   string
-	files map[string]string
-}
+var built sync.Mutex
+
+// dirVariable names the directory of what is built. The fuzzer's workers find it
+// set: what they need is there already, and they are not asked to clean up.
+const dirVariable = "SNUG_GOBIN_TEST"
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if built.dir != "" {
-		os.RemoveAll(built.dir)
+	if os.Getenv(dirVariable) != "" {
+		os.Exit(m.Run())
 	}
+	dir, err := os.MkdirTemp("", "gobin")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Setenv(dirVariable, dir)
+	code := m.Run()
+	os.RemoveAll(dir)
 	os.Exit(code)
 }
 
@@ -143,16 +150,10 @@ func build(t testing.TB, toolchain string, m mode) string {
 	}
 	built.Lock()
 	defer built.Unlock()
-	key := toolchain + m.String()
-	if path := built.files[key]; path != "" {
+	dir := filepath.Join(os.Getenv(dirVariable), strings.ReplaceAll(toolchain+m.String(), " ", "_"))
+	path := filepath.Join(dir, "program")
+	if _, err := os.Stat(path); err == nil {
 		return path
-	}
-	if built.dir == "" {
-		dir, err := os.MkdirTemp("", "gobin")
-		if err != nil {
-			t.Fatal(err)
-		}
-		built.dir, built.files = dir, map[string]string{}
 	}
 	src := program
 	cgo := "CGO_ENABLED=0"
@@ -160,8 +161,6 @@ func build(t testing.TB, toolchain string, m mode) string {
 		cgo = "CGO_ENABLED=1"
 		src = strings.Replace(src, "import (", "// static int answer(void) { return 42; }\nimport \"C\"\n\nimport (", 1) + "\nvar _ = C.answer()\n"
 	}
-	dir := filepath.Join(built.dir, fmt.Sprint(len(built.files)))
-	path := filepath.Join(dir, "program")
 	for name, text := range map[string]string{"go.mod": "module program\n\ngo 1.18\n", "main.go": src} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -183,7 +182,6 @@ func build(t testing.TB, toolchain string, m mode) string {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s %v: %v\n%s", toolchain, m, err, out)
 	}
-	built.files[key] = path
 	return path
 }
 

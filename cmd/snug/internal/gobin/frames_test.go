@@ -66,10 +66,10 @@ func run(t *testing.T, path string, env ...string) running {
 		case "gc":
 			_, err = fmt.Sscan(rest, &p.gc)
 		case "pc":
-			_, err = fmt.Sscan(rest, &a.pc, &a.frame.Line, &a.frame.Function, &a.frame.File)
+			_, err = fmt.Sscanf(rest, "%d %d %q %q", &a.pc, &a.frame.Line, &a.frame.Function, &a.frame.File)
 			p.pcs = append(p.pcs, a)
 		case "frame":
-			_, err = fmt.Sscan(rest, &i, &a.pc, &a.frame.Line, &a.frame.Function, &a.frame.File)
+			_, err = fmt.Sscanf(rest, "%d %d %d %q %q", &i, &a.pc, &a.frame.Line, &a.frame.Function, &a.frame.File)
 			if i == 0 {
 				p.stacks = append(p.stacks, nil)
 			}
