@@ -209,7 +209,7 @@ func TestCaptureAccountsForCPUTime(t *testing.T) {
 			t.Errorf("%s: %+v", perf.Source, perf.Rows())
 		}
 		if i := slices.IndexFunc(perf.Top, func(f Func) bool { return strings.Contains(f.Name, "sha256") }); i < 0 || perf.Top[i].Self < 0.05 {
-			t.Errorf("top %+v", perf.TopRows())
+			t.Errorf("top %+v", perf.Top)
 		}
 		theirs, err := ReadFile(name)
 		if err != nil {

@@ -190,7 +190,7 @@ func TestSummary(t *testing.T) {
 	if r := s.Rows()[0]; r != (Row{"user", "30 ms", "37.5 %", User.Words()}) {
 		t.Errorf("%+v", r)
 	}
-	if r := s.TopRows()[0]; r.Name != "main.work" || r.Share != "25.0 %" || !strings.HasPrefix(r.Words, "37.5 %") {
+	if r := s.Top[0]; r.Name != "main.work" || r.Self != 0.25 || r.Caused != 0.375 {
 		t.Errorf("%+v", r)
 	}
 	p.Comments = []string{perfComment + ", 99 Hz"}

@@ -104,16 +104,6 @@ func (s *Summary) Rows() []Row {
 	return rows
 }
 
-// TopRows are the largest functions as a table: name, percent of its own code,
-// and percent with what it caused.
-func (s *Summary) TopRows() []Row {
-	rows := make([]Row, len(s.Top))
-	for i, f := range s.Top {
-		rows[i] = Row{Name: f.Name, Share: percent(f.Self), Words: percent(f.Caused) + " with what the runtime and the kernel did for it"}
-	}
-	return rows
-}
-
 func percent(ratio float64) string {
 	if ratio > 0 && ratio < 0.0005 {
 		return "< 0.1 %"

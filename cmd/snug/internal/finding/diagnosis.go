@@ -77,9 +77,8 @@ type PS struct {
 	Processes []Process `json:"processes"`
 	// Others counts processes that could not be looked at, by reason: what snug
 	// may not read it does not pretend away.
-	Others  []Skipped `json:"others"`
-	Next    string    `json:"next"`
-	Seconds float64   `json:"seconds"` // what throttling was watched for
+	Others []Skipped `json:"others"`
+	Next   string    `json:"next"`
 }
 
 // Skipped are processes that could not be looked at.

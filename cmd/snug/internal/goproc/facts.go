@@ -123,6 +123,9 @@ type Facts struct {
 // looked at, Err is proc.ErrGone and nothing else is set.
 func Look(p *proc.Process, files *Cache) *Facts {
 	f := &Facts{Pid: p.Pid(), Stat: p.First(), Status: proc.Status{UID: -1}}
+	if now, err := p.Stat(); err == nil {
+		f.Stat = now
+	}
 	err := f.look(p, files)
 	if err == nil {
 		err = p.Same()

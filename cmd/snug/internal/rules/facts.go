@@ -79,14 +79,19 @@ type Facts struct {
 	GCShare  *Num `json:"gc_share,omitempty"`  // marking, assists and sweeping
 }
 
-// rounded is the GOMAXPROCS that snug and Go 1.25 take for a quota: rounded up,
-// at least 2 (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS), and not more than the CPUs.
+// rounded is the GOMAXPROCS that snug and Go 1.25 take for the quota: rounded up, at
+// least 2 (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS); NaN without a quota.
 func (f *Facts) rounded() float64 {
-	n := max(2, math.Ceil(f.Quota.get()))
-	if c := f.CPUs.get(); c < n {
-		n = c
+	if q := f.Quota.get(); q > 0 {
+		return max(2, math.Ceil(q))
 	}
-	return n
+	return math.NaN()
+}
+
+// quotaBinds reports whether the quota, and not the CPUs there are, says how many Ps
+// are of use.
+func (f *Facts) quotaBinds() bool {
+	return f.rounded() > 0 && !(f.rounded() >= f.CPUs.get())
 }
 
 // spareGrowth is by how many percent the heap may grow between collections, as far

@@ -4,15 +4,23 @@ package rules
 
 import "github.com/snug-go/snug/cmd/snug/internal/finding"
 
-func quotaCrash(f *Facts) *hit {
-	if f.Crashes.get() != 1 || f.Minor > 0 && f.Minor < 25 || f.Aware != nil && !*f.Aware || f.isPinned() {
+func crashQuota(f *Facts) *hit {
+	if f.Crashes.get() != 1 || f.Minor < 25 || f.Minor > 27 || f.Aware != nil && !*f.Aware || f.isPinned() {
 		return nil
 	}
-	return &hit{
+	h := &hit{
 		severity: finding.SeverityError,
 		evidence: f.saw(crashes),
-		fix:      "GOMAXPROCS=" + whole(max(2, f.CPUs.get())) + " in the environment, or a quota without a limit written as max (v2) or -1 (v1)",
+		fix:      "a quota without a limit written as max (v2) or -1 (v1)",
 	}
+	n := f.CPUs.get()
+	if f.quotaBinds() {
+		n = f.rounded()
+	}
+	if n >= 1 {
+		h.fix = "GOMAXPROCS=" + whole(n) + " in the environment, or " + h.fix
+	}
+	return h
 }
 
 // waitShare of the time that threads ran, they also waited for a CPU.
@@ -21,7 +29,7 @@ const waitShare = 0.5
 // neighbours: threads wait for a CPU although neither the quota nor the number of
 // Ps makes them.
 func neighbours(f *Facts) *hit {
-	if !(f.Used.get() >= usedLeast && f.KernelWait.get() > waitShare*f.Used.get() && f.Procs.get() <= f.CPUs.get()) {
+	if !(f.Used.get() >= usedLeast && f.KernelWait.get() > waitShare*f.Used.get() && f.Procs.get() <= f.CPUs.get() && f.Used.get() < 0.8*f.Cores.get()) {
 		return nil
 	}
 	if f.Quota == nil || f.Quota.V > 0 && !(f.Throttled.get() < 0.05) {

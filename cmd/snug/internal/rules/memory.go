@@ -5,12 +5,22 @@ package rules
 import "github.com/snug-go/snug/cmd/snug/internal/finding"
 
 const (
-	// gcHigh and gcVeryHigh are shares of the CPU time for collections.
+	// gcHigh and gcVeryHigh are shares of the CPU time for collections, and gcOfAll of
+	// what GOMAXPROCS CPUs would have had.
 	gcHigh, gcVeryHigh = 0.25, 0.4
+	gcOfAll            = 0.1
+	// gcNoRest of the latter: the runtime marks with a quarter of the Ps
+	// (runtime/mgcpacer.go, gcBackgroundUtilization), so it hardly ever stops.
+	gcNoRest = 0.2
 	// tightGrowth percent: below it the collector runs nearly all the time.
 	tightGrowth = 10
-	// safeShare of the memory limit is what a plan may fill.
-	safeShare = 0.9
+	// safeShare of the memory limit is what a plan may fill, safeLeast bytes stay free,
+	// and what is not Go's may grow by otherGrowth.
+	safeShare   = 0.9
+	safeLeast   = 16 << 20
+	otherGrowth = 1.25
+	// smallHeap bytes of a live heap: below it growth in percent says nothing.
+	smallHeap = 16 << 20
 )
 
 // gcPart is what collections take of the process's CPU time; NaN = unknown.
@@ -21,14 +31,48 @@ func (f *Facts) gcPart() (share float64, from []finding.Evidence) {
 	return f.GCCores.get() / f.Used.get(), f.saw(gcCores, used)
 }
 
-// safeLimit is the GOMEMLIMIT that snug would set.
-func (f *Facts) safeLimit() float64 {
-	hard := f.MemHard.get()
-	return max(hard/2, min(safeShare*hard, hard-16<<20))
+// gcAll is what collections take of the time of all Ps; NaN = unknown.
+func (f *Facts) gcAll() float64 {
+	if f.GCShare != nil {
+		return f.GCShare.get() * f.Used.get() / min(f.Procs.get(), f.coresOr(f.Procs.get()))
+	}
+	return f.GCCores.get() / min(f.Procs.get(), f.coresOr(f.Procs.get()))
 }
 
-// other is the memory of the container that is not Go's, in bytes.
-func (f *Facts) other() float64 { return max(0, f.MemUsed.get()-f.Mapped.get()) }
+// coresOr is the CPU time there is, or n where it is not known.
+func (f *Facts) coresOr(n float64) float64 {
+	if c := f.Cores.get(); c > 0 {
+		return c
+	}
+	return n
+}
+
+// other is the memory of the container that is not Go's, in bytes; 0 = unknown or none.
+func (f *Facts) other() float64 {
+	if n := f.MemUsed.get() - f.Mapped.get(); n > 0 {
+		return n
+	}
+	return 0
+}
+
+// safeLimit is a GOMEMLIMIT that the memory limit and other memory leave room for.
+func (f *Facts) safeLimit() float64 {
+	hard := f.MemHard.get()
+	return min(safeShare*hard, hard-safeLeast, hard-otherGrowth*f.other())
+}
+
+// limitFix names a GOMEMLIMIT, or says that the container is too small for one.
+func (f *Facts) limitFix(n float64) string {
+	least := 0.0
+	if live := f.Live.get(); live > 0 {
+		least = 1.2*live + safeLeast/2
+	}
+	if n < max(least, safeLeast) {
+		need := (max(least, safeLeast) + otherGrowth*f.other()) / safeShare
+		return "a memory limit of " + mebibytes(need+1<<20) + " or more, or less memory in use: no GOMEMLIMIT fits"
+	}
+	return "GOMEMLIMIT=" + mebibytes(n)
+}
 
 // limited reports whether GOMEMLIMIT, not GOGC, sets the heap goal.
 func (f *Facts) limited() bool {
@@ -48,8 +92,12 @@ func oomKills(f *Facts) *hit {
 		evidence: f.saw(kills, memHard, memUsed, gomemlimit),
 		fix:      "see what else is reported here; if nothing is, raise the memory limit",
 	}
-	if f.MemLimit.get() == 0 && f.MemHard.get() > 0 {
-		h.fix = "GOMEMLIMIT=" + mebibytes(f.safeLimit()) + auto
+	switch {
+	case !(f.MemHard.get() > 0):
+		h.severity = finding.SeverityInfo
+		h.fix = "the container has no limit, so the machine ran out: look what else runs there"
+	case f.MemLimit.get() == 0:
+		h.fix = f.limitFix(f.safeLimit()) + auto
 	}
 	return h
 }
@@ -61,7 +109,7 @@ func memlimitAbove(f *Facts) *hit {
 	return &hit{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(gomemlimit, memHard),
-		fix:      "GOMEMLIMIT=" + mebibytes(f.safeLimit()) + auto,
+		fix:      f.limitFix(f.safeLimit()) + auto,
 	}
 }
 
@@ -76,13 +124,15 @@ func gogcOff(f *Facts) *hit {
 	}
 	if f.MemHard.get() > 0 {
 		h.severity = finding.SeverityError
-		h.fix = "GOGC=100, and GOMEMLIMIT=" + mebibytes(f.safeLimit())
+		h.fix = "GOGC=100, and " + f.limitFix(f.safeLimit())
 	}
 	return h
 }
 
 func memlimitNearLive(f *Facts) *hit {
-	if !f.limited() || !(f.spareGrowth() < tightGrowth) {
+	// A log does not tell what sets the goal; GOGC below 10 is rare.
+	told := f.MemLimit == nil && f.GOGC == nil
+	if !f.limited() && !told || !(f.spareGrowth() < tightGrowth) || f.Live.get() < smallHeap {
 		return nil
 	}
 	h := &hit{
@@ -92,7 +142,7 @@ func memlimitNearLive(f *Facts) *hit {
 	}
 	part, seen := f.gcPart()
 	h.evidence = append(h.evidence, seen...)
-	if part >= gcHigh && f.Used.get() >= usedLeast {
+	if part >= gcHigh && f.Used.get() >= usedLeast && f.gcAll() >= gcOfAll || f.gcAll() >= gcNoRest {
 		h.severity = finding.SeverityWarning
 	}
 	return h
@@ -100,14 +150,14 @@ func memlimitNearLive(f *Facts) *hit {
 
 func nonGoMemory(f *Facts) *hit {
 	room := f.MemHard.get() - f.MemLimit.get()
-	if !(f.MemLimit.get() > 0 && room >= 0 && f.other() > room) || f.Mapped == nil {
+	if !(f.MemLimit.get() > 0 && room >= 0 && f.other() > room) {
 		return nil
 	}
-	fit := max(f.MemHard.get()/2, f.MemHard.get()-1.25*f.other())
 	return &hit{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(memUsed, mapped, gomemlimit, memHard),
-		fix:      "GOMEMLIMIT=" + mebibytes(fit) + ", or SNUG_ADAPT=memory with snug in the program, which follows it",
+		fix: f.limitFix(min(f.MemLimit.get(), f.MemHard.get()-otherGrowth*f.other())) +
+			"; SNUG_ADAPT=memory, with snug in the program, follows it",
 	}
 }
 
@@ -118,7 +168,7 @@ func memlimitMissing(f *Facts) *hit {
 	h := &hit{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(memHard, gomemlimit, goal, live),
-		fix:      "GOMEMLIMIT=" + mebibytes(f.safeLimit()) + auto,
+		fix:      f.limitFix(f.safeLimit()) + auto,
 	}
 	if f.Goal.get()+f.other() > safeShare*f.MemHard.get() {
 		h.severity = finding.SeverityWarning
@@ -127,28 +177,37 @@ func memlimitMissing(f *Facts) *hit {
 	return h
 }
 
-func gcCost(f *Facts) *hit {
+func gcCPU(f *Facts) *hit {
 	part, seen := f.gcPart()
-	if !(part >= gcHigh) || f.Used.get() < usedLeast {
+	all := f.gcAll()
+	busy := part >= gcHigh && !(f.Used.get() < usedLeast)
+	told := f.Used == nil && f.GCShare == nil // by a log
+	if !busy && !(told && all >= gcNoRest) {
 		return nil
 	}
 	h := &hit{
 		severity: finding.SeverityInfo,
-		evidence: append(seen, f.saw(cycles, live, goal, memHard)...),
+		evidence: append(seen, f.saw(gomaxprocs, cycles, live, goal, gogc, gomemlimit, memHard)...),
 		fix:      "allocate less: go tool pprof -sample_index=alloc_space on a heap profile shows where",
 	}
-	if part >= gcVeryHigh {
+	if busy && part >= gcVeryHigh && !(all < gcOfAll) || told {
 		h.severity = finding.SeverityWarning
 	}
-	switch hard := f.MemHard.get(); {
+	now, hard := f.GOGC.get(), f.MemHard.get()
+	next := whole(2 * max(now, 100))
+	switch {
 	case f.limited():
 		h.fix = "raise GOMEMLIMIT and the memory limit: the live heap nearly fills them"
-	case hard > 0 && f.Goal.get() < hard/3:
-		h.fix = "GOGC=200 with GOMEMLIMIT=" + mebibytes(f.safeLimit()) + ": most of the memory is idle"
-		h.verify = f.bench("--gogc default,200,400")
-	case hard == 0 && f.Goal != nil:
-		h.fix = "GOGC=200: there is no memory limit"
-		h.verify = f.bench("--gogc default,200,400")
+	case !(now > 0), f.Goal == nil, !(hard >= 0):
+	case hard == 0:
+		h.fix = "GOGC=" + next + ": there is no memory limit"
+		h.verify = f.bench("--gogc " + whole(now) + "," + next)
+	case 2*f.Goal.get() < f.safeLimit():
+		h.fix = "GOGC=" + next + ": twice the heap would fit"
+		if f.MemLimit.get() == 0 {
+			h.fix = "GOGC=" + next + " with " + f.limitFix(f.safeLimit()) + ": twice the heap would fit"
+		}
+		h.verify = f.bench("--gogc " + whole(now) + "," + next)
 	}
 	return h
 }

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// overSizeShare of the CPU time, for what grows with the number of Ps.
-	overSizeShare = 0.15
+	// overSizeShare of the CPU time, for what grows with the number of Ps: as perf events
+	// see it, and as the runtime's own profiler does, which misses about half.
+	overSizeShare        = 0.15
+	overSizeShareRuntime = 0.08
 	// spinningShare of the busy Ps look for work.
 	spinningShare = 0.3
 	// usedLeast: below so many cores nothing is worth a warning.
@@ -19,6 +21,14 @@ const (
 	// someThrottled is a share of the periods that is worth a look, and no verdict.
 	someThrottled = 0.25
 )
+
+// overSizeLimit is the share that is too much in the profile there is.
+func (f *Facts) overSizeLimit() float64 {
+	if f.OverSize != nil && strings.HasPrefix(f.OverSize.Source, "runtime/pprof") {
+		return overSizeShareRuntime
+	}
+	return overSizeShare
+}
 
 // suffers says whether more Ps than there is CPU time for cost something, and by
 // which figures.
@@ -28,12 +38,12 @@ func (f *Facts) suffers() (bool, []finding.Evidence) {
 		return false, seen
 	}
 	spins := f.Spinning.get() >= spinningShare*f.Busy.get() && f.Throttled.get() >= someThrottled
-	return f.OverSize.get() >= overSizeShare || spins, seen
+	return f.OverSize.get() >= f.overSizeLimit() || spins, seen
 }
 
 // aboveQuota is what all rules about a GOMAXPROCS above the quota have in common.
 func (f *Facts) aboveQuota(fix string) *hit {
-	if !(f.Quota.get() > 0 && f.Procs.get() > f.rounded()) {
+	if !f.quotaBinds() || !(f.Procs.get() > f.rounded()) {
 		return nil
 	}
 	n := whole(f.rounded())
@@ -89,15 +99,20 @@ func ancestorIgnored(f *Facts) *hit {
 }
 
 func staleProcs(f *Facts) *hit {
-	switch {
-	case !f.isPinned() || f.isSnug():
+	if !f.isPinned() || f.isSnug() {
 		return nil
-	case f.ProcsBy == ByEnvironment:
-		return f.aboveQuota(", or no GOMAXPROCS variable at all: Go 1.25 and snug follow the quota")
+	}
+	// Without the setting the runtime would go by the quota, or by the host.
+	follows := f.Minor >= 25 && f.Aware != nil && *f.Aware
+	switch {
 	case f.Module != "":
 		return f.aboveQuota(auto + " in place of " + f.Module + ", which looks once")
+	case !follows:
+		return f.aboveQuota(auto)
+	case f.ProcsBy == ByEnvironment:
+		return f.aboveQuota(", or no GOMAXPROCS variable at all: this program's Go follows the quota by itself")
 	}
-	return f.aboveQuota(", or no call of runtime.GOMAXPROCS in the program: Go 1.25 and snug follow the quota")
+	return f.aboveQuota(", or no call of runtime.GOMAXPROCS in the program: its Go follows the quota by itself")
 }
 
 func procsAboveQuota(f *Facts) *hit {
@@ -112,7 +127,7 @@ func procsAboveQuota(f *Facts) *hit {
 }
 
 func procsAboveAffinity(f *Facts) *hit {
-	if !(f.Procs.get() > f.CPUs.get()) || f.Quota.get() > 0 {
+	if !(f.Procs.get() > f.CPUs.get()) || f.quotaBinds() {
 		return nil
 	}
 	n := whole(f.CPUs.get())
@@ -132,31 +147,33 @@ func procsAboveAffinity(f *Facts) *hit {
 
 // overSize speaks where the container is not known, as for a profile alone.
 func overSize(f *Facts) *hit {
-	if !(f.OverSize.get() >= overSizeShare) || f.Quota != nil && f.Procs != nil {
+	least := f.overSizeLimit()
+	if !(f.OverSize.get() >= least) || f.Quota != nil && f.Procs != nil || f.Used.get() < usedLeast {
 		return nil
 	}
 	h := &hit{
 		severity: finding.SeverityInfo,
-		evidence: f.saw(overSized, gomaxprocs),
+		evidence: f.saw(overSized, gomaxprocs, used),
 		fix:      "compare GOMAXPROCS with the CPU limit of the container that this came from; snug doctor PID there knows both",
 	}
-	if f.OverSize.get() >= 2*overSizeShare {
+	if f.OverSize.get() >= 2*least {
 		h.severity = finding.SeverityWarning
 	}
 	return h
 }
 
-// procsTooFew: all Ps run all the time, and more CPU is there.
+// procsTooFew: all Ps run all the time and get their CPUs, and there may be more. How
+// many goroutines wait is not seen from outside, so it is no more than worth a look.
 func procsTooFew(f *Facts) *hit {
 	p, cores := f.Procs.get(), f.Cores.get()
-	if !(f.Used.get() >= 0.9*p && f.Busy.get() >= 0.95*p && math.Floor(cores) >= p+1) {
+	if !(f.Used.get() >= 0.9*p && f.Busy.get() >= 0.95*p && math.Floor(cores) >= p+1) || f.KernelWait.get() > 0.1*p {
 		return nil
 	}
-	n := whole(min(math.Ceil(cores), f.CPUs.get()))
+	n := whole(math.Ceil(cores))
 	return &hit{
-		severity: finding.SeverityWarning,
+		severity: finding.SeverityInfo,
 		evidence: f.saw(gomaxprocs, used, busy, coresThere),
-		fix:      "GOMAXPROCS=" + n + ", or leave it to Go or snug",
+		fix:      "GOMAXPROCS=" + n + ", or leave it to Go or snug, if it has more to do at a time",
 		verify:   f.bench("--gomaxprocs " + whole(p) + "," + n),
 	}
 }

@@ -40,14 +40,14 @@ var checks = []struct {
 	id    string
 	check func(*Facts) *hit
 }{
-	{"quota-crashes-go", quotaCrash},
+	{"crash-quota", crashQuota},
 	{"oom-kills", oomKills},
 	{"gomemlimit-above-limit", memlimitAbove},
 	{"gogc-off", gogcOff},
 	{"gomemlimit-near-live", memlimitNearLive},
 	{"non-go-memory", nonGoMemory},
 	{"gomemlimit-missing", memlimitMissing},
-	{"gc-cost", gcCost},
+	{"gc-cpu", gcCPU},
 	{"gated-off", gatedOff},
 	{"ancestor-ignored", ancestorIgnored},
 	{"stale-procs", staleProcs},
@@ -57,7 +57,7 @@ var checks = []struct {
 	{"procs-too-few", procsTooFew},
 	{"procs-held", procsHeld},
 	{"neighbours", neighbours},
-	{"throttled", throttledFit},
+	{"throttled-fit", throttledFit},
 	{"sub-core-quota", subCoreQuota},
 }
 

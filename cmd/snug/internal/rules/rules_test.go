@@ -9,7 +9,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -139,11 +141,61 @@ func TestUnknown(t *testing.T) {
 				MemHard: y, MemUsed: x, OOMKills: y, Seconds: x, Used: y, KernelWait: x, Throttled: y, Busy: x, Spinning: y,
 				Cycles: x, GCCores: x, OverSize: y, GCShare: x,
 			}
-			for _, got := range rules.Check(f) {
-				if strings.Contains(got.Fix+got.Verify, "NaN") || strings.Contains(got.Fix+got.Verify, "Inf") {
-					t.Errorf("with %v and %v: %+v", a, b, got)
+			fields := reflect.ValueOf(f).Elem()
+			for i := range fields.NumField() {
+				dropped, ok := fields.Field(i).Interface().(*rules.Num)
+				if !ok {
+					continue
+				}
+				fields.Field(i).SetZero()
+				for _, got := range rules.Check(f) {
+					if strings.Contains(got.Fix+got.Verify, "NaN") || strings.Contains(got.Fix+got.Verify, "Inf") {
+						t.Errorf("with %v and %v, without %s: %+v", a, b, fields.Type().Field(i).Name, got)
+					}
+				}
+				fields.Field(i).Set(reflect.ValueOf(dropped))
+			}
+		}
+	}
+}
+
+// TestFixesHold: whoever follows a fix is not told the contrary.
+func TestFixesHold(t *testing.T) {
+	const mib = 1 << 20
+	checked := 0
+	for _, hard := range []float64{128, 512, 2048} {
+		for _, other := range []float64{0, 0.1, 0.3, 0.6} {
+			for _, live := range []float64{0.05, 0.2, 0.4, 0.8} {
+				for _, limit := range []float64{0, 0.5, 0.9, 1.5} {
+					num := func(v float64) *rules.Num { return &rules.Num{V: v} }
+					f := &rules.Facts{
+						MemHard: num(hard * mib), MemUsed: num(hard * mib * min(1, other+live*1.2)), Mapped: num(hard * mib * live * 1.2),
+						Live: num(hard * mib * live), Goal: num(hard * mib * live * 2), GOGC: num(100), MemLimit: num(limit * hard * mib),
+					}
+					for _, found := range rules.Check(f) {
+						rest, ok := strings.CutPrefix(found.Fix, "GOMEMLIMIT=")
+						if !ok {
+							continue
+						}
+						size, _, _ := strings.Cut(rest, "MiB")
+						n, err := strconv.Atoi(size)
+						if err != nil {
+							t.Fatalf("%q: %v", found.Fix, err)
+						}
+						g := *f
+						g.MemLimit, g.Goal = num(float64(n)*mib), num(min(f.Goal.V, float64(n)*mib*0.97))
+						for _, then := range rules.Check(&g) {
+							if then.Severity.Level() > finding.SeverityInfo.Level() {
+								t.Errorf("%v MiB, other %v, live %v, GOMEMLIMIT %v: %s says %q, and then %s says %q", hard, other, live, limit, found.ID, found.Fix, then.ID, then.Fix)
+							}
+						}
+						checked++
+					}
 				}
 			}
 		}
+	}
+	if checked < 20 {
+		t.Errorf("followed %d fixes only", checked)
 	}
 }
