@@ -19,6 +19,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
+	"github.com/snug-go/snug/cmd/snug/internal/rules"
 	"github.com/snug-go/snug/internal/fixture"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/internal/watch"
@@ -311,6 +312,21 @@ func TestShellQuote(t *testing.T) {
 	} {
 		if got := shellQuote(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestRulesExplained: the id of a finding explains that finding, and nothing else.
+func TestRulesExplained(t *testing.T) {
+	for _, r := range rules.All() {
+		var said []finding.Explanation
+		for _, e := range explanations() {
+			if e.ID == r.ID {
+				said = append(said, e)
+			}
+		}
+		if len(said) != 1 || said[0].Title != r.Title || said[0].Class != "rule" {
+			t.Errorf("%s: %+v, want the rule's own text", r.ID, said)
 		}
 	}
 }

@@ -3,11 +3,14 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -62,12 +65,16 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 			}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			d, err := doctor(ctx, u, args, duration)
-			if err != nil {
-				return err
+			context.AfterFunc(ctx, stop) // a second Ctrl-C ends snug
+			d, wrong := doctor(ctx, u, args, duration)
+			if d != nil {
+				// What can be said of the other targets is not lost.
+				if err := u.answer(d); err != nil {
+					return err
+				}
 			}
-			if err := u.answer(d); err != nil {
-				return err
+			if wrong != nil {
+				return wrong
 			}
 			if least != "" && d.Worst().Level() >= least.Level() {
 				return &failure{code: exitFinding}
@@ -76,12 +83,17 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 		},
 	}
 	u.jsonFlag(cmd)
-	cmd.Flags().DurationVar(&duration, "duration", duration, "watch processes for so long; 0 only looks (`D`)")
+	cmd.Flags().Var((*spanFlag)(&duration), "duration", "watch processes for so `LONG`; 0 only looks")
 	cmd.Flags().StringVar(&failOn, "fail-on", failOn, "end with 3 from this `SEVERITY` on: info, warning, error or never")
 	return cmd
 }
 
-// doctor examines all targets, processes at the same time.
+// mostAtOnce bounds what it takes to look at many processes: each is sampled 99 times,
+// and its Ps are counted 1000 times a second.
+const mostAtOnce = 16
+
+// doctor examines all targets at the same time, or so many of them. With an error the document has
+// those that could be examined; it is nil when none could.
 func doctor(ctx context.Context, u *ui, names []string, duration time.Duration) (*finding.Doctor, error) {
 	var all []subject
 	for _, name := range names {
@@ -89,18 +101,25 @@ func doctor(ctx context.Context, u *ui, names []string, duration time.Duration) 
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		for _, t := range found {
+			if !slices.ContainsFunc(all, func(s subject) bool { return s.pid == t.pid && (s.pid != 0 || s.name == t.name) }) {
+				all = append(all, t)
+			}
+		}
 	}
 	d := &finding.Doctor{Head: finding.NewHead(finding.KindDoctor), Targets: make([]finding.Examined, len(all))}
 	files := newFiles()
 	errs := make([]error, len(all))
 	var each sync.WaitGroup
 	watching := 0
+	turn := make(chan struct{}, mostAtOnce)
 	for i, t := range all {
 		if t.pid != 0 {
 			watching++
 		}
 		each.Go(func() {
+			turn <- struct{}{}
+			defer func() { <-turn }()
 			var e *finding.Examined
 			if t.pid != 0 {
 				e, errs[i] = examine(ctx, t.pid, duration, files)
@@ -127,9 +146,12 @@ func doctor(ctx context.Context, u *ui, names []string, duration time.Duration) 
 			u.note("%s: %s", all[i].name, errs[i])
 		case first == nil:
 			first = lookFailure(all[i].name, errs[i])
+		default:
+			u.note("error: %s", lookFailure(all[i].name, errs[i]))
 		}
 	}
-	if d.Targets = kept; first != nil {
+	d.Targets = kept
+	if len(kept) == 0 && first != nil {
 		return nil, first
 	}
 	if len(kept) == 0 {
@@ -139,7 +161,7 @@ func doctor(ctx context.Context, u *ui, names []string, duration time.Duration) 
 	if worst := finding.Worst(kept[0].Findings); worst != "" {
 		d.Next = "snug explain " + kept[0].Findings[0].ID
 	}
-	return d, nil
+	return d, first
 }
 
 // lookFailure is why a process could not be looked at.
@@ -150,13 +172,35 @@ func lookFailure(name string, err error) error {
 	case errors.As(err, &denied):
 		return failed(denied.Error(), denied.Hint())
 	case errors.Is(err, proc.ErrGone):
-		return failed("no such process, "+name, "snug ps lists the Go processes here")
+		return failed(absent(name)+", "+name, "snug ps lists the Go processes here")
 	case errors.Is(err, proc.ErrNotLinux):
 		return failed("looking at a process needs Linux", "files and addresses can be looked at anywhere")
 	case errors.As(err, &not):
 		return failed(not.Error(), "snug ps lists the Go processes here")
 	}
-	return err
+	var f *failure
+	if errors.As(err, &f) {
+		return err
+	}
+	return failed(err.Error(), "snug ps lists the Go processes here")
+}
+
+// absent says why there is nothing to look at under a process number. Source:
+// proc_pid_stat(5); PF_KTHREAD in include/linux/sched.h.
+func absent(pid string) string {
+	const kernelThread, flags = 0x00200000, 6 // field, the state being 0
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pidOf(pid)) + "/stat")
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) <= flags {
+		return "no such process"
+	}
+	if n, err := strconv.ParseUint(fields[flags], 10, 64); err == nil && n&kernelThread != 0 {
+		return "a thread of the kernel"
+	}
+	if strings.ContainsAny(fields[0], "ZXx") {
+		return "the process has ended, its parent does not wait for it"
+	}
+	return "no such process"
 }
 
 // pidOf is a process number; 0 when the text is none.
@@ -168,14 +212,17 @@ func pidOf(text string) int {
 	return int(n)
 }
 
-// goProcesses are the Go processes that fit.
-func goProcesses(fits func(*goproc.Facts) bool) ([]int, error) {
+// goProcesses are the Go processes that fit; denied are how many may not be
+// looked at.
+func goProcesses(fits func(*goproc.Facts) bool) (found []int, denied int, err error) {
 	pids, err := proc.Pids()
+	if errors.Is(err, proc.ErrNotLinux) {
+		return nil, 0, lookFailure("/proc", err)
+	}
 	if err != nil {
-		return nil, lookFailure("/proc", err)
+		return nil, 0, failed("cannot list processes, "+reason(err), "is /proc mounted?")
 	}
 	files := newFiles()
-	var found []int
 	for _, pid := range pids {
 		if pid == os.Getpid() {
 			continue
@@ -185,10 +232,28 @@ func goProcesses(fits func(*goproc.Facts) bool) ([]int, error) {
 			continue
 		}
 		g := goproc.Look(p, files)
-		if g.Err == nil && g.Exe.IsGo && fits(g) {
+		switch {
+		case errors.Is(g.Err, proc.ErrDenied):
+			denied++
+		case g.Err == nil && g.Exe.IsGo && fits(g):
 			found = append(found, pid)
 		}
 		p.Close()
 	}
-	return found, nil
+	return found, denied, nil
+}
+
+// spanFlag is a duration.
+type spanFlag time.Duration
+
+func (s *spanFlag) String() string { return time.Duration(*s).String() }
+func (s *spanFlag) Type() string   { return "duration" }
+
+func (s *spanFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return errors.New("a duration such as 10s or 2m")
+	}
+	*s = spanFlag(d)
+	return nil
 }

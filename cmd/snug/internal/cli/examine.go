@@ -24,6 +24,8 @@ const (
 	mostThreads = 4096
 	// leastSamples of a profile say something about shares.
 	leastSamples = 100
+	// accounted is the least share of the CPU time that samples should stand for.
+	accounted = 0.9
 )
 
 // moment is what a process's counters say at one time.
@@ -56,7 +58,10 @@ func examine(ctx context.Context, pid int, duration time.Duration, files *goproc
 	defer p.Close()
 	e := &examination{p: p, files: files, unknown: []finding.Gap{}}
 	first := e.look()
+	var denied *proc.Denied
 	switch {
+	case errors.As(first.g.Err, &denied):
+		e.gap("program", denied.Error()+" ("+denied.Hint()+")")
 	case first.g.Err != nil:
 		return nil, first.g.Err
 	case !first.g.Exe.IsGo:
@@ -71,19 +76,24 @@ func examine(ctx context.Context, pid int, duration time.Duration, files *goproc
 		e.watch(ctx, first.g, duration)
 		last = e.look()
 	}
-	if last.g.Err != nil {
+	if errors.Is(last.g.Err, proc.ErrGone) {
 		last.g, last.l = first.g, first.l
 		e.gap("end", "the process ended while it was watched")
 	}
 	f := processFacts(last.g, last.l)
 	e.rates(f, &first, &last)
 	t := &finding.Examined{
-		Target: f.Target, Kind: "process", Go: new(utf8Only(f.Go)), Facts: f.Seen(), Findings: rules.Check(f), Unknown: e.unknown,
+		Target: f.Target, Kind: "process", Facts: f.Seen(), Findings: rules.Check(f), Unknown: e.unknown,
+	}
+	if f.Go != "" {
+		t.Go = new(utf8Only(f.Go))
 	}
 	if f.Seconds != nil {
 		t.Seconds = &f.Seconds.V
 	}
-	e.lacking(t, last.g)
+	if denied == nil {
+		e.lacking(t, last.g)
+	}
 	return t, nil
 }
 
@@ -114,19 +124,31 @@ func (e *examination) look() moment {
 // watch samples CPU time by perf events, and Ps by the runtime's counters, until
 // the time is over or ctx ends.
 func (e *examination) watch(ctx context.Context, g *goproc.Facts, duration time.Duration) {
+	if g.Err != nil {
+		// Counters that everybody may read are all there is.
+		select {
+		case <-ctx.Done():
+		case <-time.After(duration):
+		}
+		return
+	}
 	var both sync.WaitGroup
 	var profileErr, spinErr error
 	both.Go(func() {
-		var raw *cpuprof.Raw
-		if raw, profileErr = cpuprof.Capture(ctx, e.p.Pid(), cpuprof.Options{Duration: duration}); profileErr != nil {
-			return
-		}
+		// Before and not after: it may end, or run another program.
 		sym, err := openSymbols(e.p)
 		if err != nil {
 			profileErr = err
 			return
 		}
 		defer sym.Close()
+		var raw *cpuprof.Raw
+		if raw, profileErr = cpuprof.Capture(ctx, e.p.Pid(), cpuprof.Options{Duration: duration}); profileErr != nil {
+			return
+		}
+		if part, known := raw.Accounted(); known && part < accounted || raw.Unsampled > 0 {
+			e.gap("profile", "a part of the CPU time was not sampled: short threads, or too many")
+		}
 		p, err := raw.Profile(sym)
 		if err == nil {
 			e.profile, err = cpuprof.Summarize(p)
@@ -152,8 +174,12 @@ func (e *examination) watch(ctx context.Context, g *goproc.Facts, duration time.
 // rates adds what happened between two moments.
 func (e *examination) rates(f *rules.Facts, a, b *moment) {
 	took := b.at.Sub(a.at)
-	if took <= 0 || a.g == b.g {
+	if took <= 0 {
 		return
+	}
+	e.sampled(f)
+	if a.g == b.g {
+		return // it ended
 	}
 	pid := strconv.Itoa(e.p.Pid())
 	f.Seconds = &rules.Num{V: took.Seconds()}
@@ -164,16 +190,13 @@ func (e *examination) rates(f *rules.Facts, a, b *moment) {
 		f.KernelWait = perSecond(d.Wait.Seconds(), took, schedstat)
 	}
 	if used := (b.g.Stat.CPU - a.g.Stat.CPU).Seconds(); f.Used == nil || used > 1.1*f.Used.V*took.Seconds()+0.05 {
-		f.Used = perSecond(used, took, "/proc/"+pid+"/stat") // threads that ended took theirs with them
+		// Threads that ended took theirs with them, and how long they waited.
+		f.Used, f.KernelWait = perSecond(used, took, "/proc/"+pid+"/stat"), nil
 	}
 	if share, ok := throttledShare(a.l, b.l); ok {
 		f.Throttled = &rules.Num{V: share, Source: "cpu.stat"}
 	} else if f.Quota.None() {
 		f.Throttled = nil
-	}
-	if s := e.spin; s != nil {
-		f.Busy = &rules.Num{V: s.Busy, Source: s.Source + ", " + strconv.Itoa(s.Samples) + " looks"}
-		f.Spinning = &rules.Num{V: s.Spinning, Source: f.Busy.Source}
 	}
 	if a.g.Collections.Known && b.g.Collections.Known {
 		f.Cycles = perSecond(float64(b.g.Collections.Value)-float64(a.g.Collections.Value), took, b.g.Collections.Source)
@@ -184,10 +207,20 @@ func (e *examination) rates(f *rules.Facts, a, b *moment) {
 			f.GCCores = &rules.Num{V: f.Used.V * part.V, Source: part.Source}
 		}
 	}
+}
+
+// sampled adds what was seen while it was watched.
+func (e *examination) sampled(f *rules.Facts) {
+	if s := e.spin; s != nil {
+		f.Busy = &rules.Num{V: s.Busy, Source: s.Source + ", " + strconv.Itoa(s.Samples) + " looks"}
+		f.Spinning = &rules.Num{V: s.Spinning, Source: f.Busy.Source}
+	}
 	if s := e.profile; s != nil && s.Samples >= leastSamples {
 		from := string(s.Source) + ", " + strconv.FormatInt(s.Samples, 10) + " samples"
 		f.OverSize = &rules.Num{V: s.OverSize(), Source: from}
 		f.GCShare = &rules.Num{V: s.GC(), Source: from}
+	} else if s != nil {
+		e.gap("profile", fewSamples(s))
 	}
 }
 

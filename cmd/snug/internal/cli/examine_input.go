@@ -5,11 +5,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	untrusted "github.com/snug-go/snug/cmd/snug/internal/bounded"
@@ -31,27 +34,39 @@ func examineInput(ctx context.Context, name string, duration time.Duration) (*fi
 		return nil, inputFailure(err)
 	}
 	defer src.Close()
-	head, _ := src.Head()
+	head, err := src.Head()
+	if err != nil {
+		return nil, inputFailure(err)
+	}
 	f := &rules.Facts{Target: utf8Only(src.Name)}
-	kind := ""
+	kind, few := "", ""
 	switch k := untrusted.Sniff(head); k {
 	case untrusted.Profile:
-		kind, err = "profile", profileFacts(f, src)
+		var s *cpuprof.Summary
+		if s, err = readProfile(src); err == nil {
+			kind = "profile"
+			few = summaryFacts(f, s)
+		}
 	case untrusted.RuntimeLog, untrusted.Text:
 		kind, err = "log", logFacts(f, src)
 	case untrusted.Metrics, untrusted.Vars, untrusted.HeapText:
 		kind, err = "metrics", metricFacts(ctx, f, k, src, name, duration)
 	case untrusted.ELF:
-		return nil, failed("a program and no process, "+name, "snug plan --exe "+shellQuote(name)+" says what Go would do; snug ps lists what runs")
+		return nil, failed("a program and no process, "+src.Name, "snug plan --exe "+shellQuote(name)+" says what Go would do; snug ps lists what runs")
 	case untrusted.Document:
-		return nil, failed("a saved answer of snug, "+name, "snug report "+shellQuote(name)+" renders it")
+		return nil, failed("a saved answer of snug, "+src.Name, "snug report "+shellQuote(name)+" renders it")
+	case untrusted.Trace:
+		return nil, failed("an execution trace, "+src.Name, "go tool trace shows it; a CPU profile or a /metrics page can be looked at")
 	default:
-		return nil, failed("neither a profile nor a log nor metrics, "+name, "snug doctor --help names what can be looked at")
+		return nil, failed("neither a profile nor a log nor metrics, "+src.Name, "snug doctor --help names what can be looked at")
 	}
 	if err != nil {
 		return nil, inputFailure(err)
 	}
 	t := &finding.Examined{Target: f.Target, Kind: kind, Facts: f.Seen(), Findings: rules.Check(f), Unknown: []finding.Gap{}}
+	if few != "" {
+		t.Unknown = append(t.Unknown, finding.Gap{Field: "causes", File: f.Target, Why: few})
+	}
 	if f.Go != "" {
 		t.Go = &f.Go
 	}
@@ -71,7 +86,10 @@ func inputFailure(err error) error {
 	case errors.Is(err, context.Canceled):
 		return &failure{code: exitInterrupted, what: "interrupted"}
 	}
-	return failed(reason(err), "snug doctor --help names what can be looked at")
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EACCES) {
+		return failed(err.Error(), ownerHint)
+	}
+	return failed(err.Error(), "snug doctor --help names what can be looked at")
 }
 
 // openInput opens a file, "-" or an address. Of the page that lists a program's
@@ -79,9 +97,9 @@ func inputFailure(err error) error {
 func openInput(ctx context.Context, name string, duration time.Duration) (*untrusted.Source, error) {
 	l := untrusted.Limits{Bytes: logBytes, Unpacked: logBytes}
 	if name == "-" {
-		return untrusted.Wrap(ctx, io.NopCloser(os.Stdin), "standard input", l)
+		return untrusted.Wrap(ctx, standardInput(ctx), "standard input", l)
 	}
-	if u, err := url.Parse(name); err == nil && strings.HasPrefix(u.Scheme, "http") {
+	if u, err := url.Parse(name); err == nil && address(name) {
 		if p := strings.TrimSuffix(u.Path, "/"); strings.HasSuffix(p, "/debug/pprof") {
 			u.Path = p + "/profile"
 			u.RawQuery = "seconds=" + strconv.Itoa(max(1, int(duration.Seconds())))
@@ -99,30 +117,56 @@ func openInput(ctx context.Context, name string, duration time.Duration) (*untru
 	return untrusted.Open(ctx, name, l)
 }
 
-func profileFacts(f *rules.Facts, r io.Reader) error {
-	p, err := cpuprof.Read(r)
+// standardInput is standard input, of which a read ends with ctx.
+func standardInput(ctx context.Context) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, os.Stdin)
+		w.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
+	return r
+}
+
+// readProfile reads a CPU profile; errors name it.
+func readProfile(src *untrusted.Source) (*cpuprof.Summary, error) {
+	p, err := cpuprof.Read(src)
 	if err != nil {
-		return err
+		return nil, inSource(err, src)
 	}
 	s, err := cpuprof.Summarize(p)
 	if err != nil {
-		return err
+		return nil, inSource(err, src)
 	}
-	summaryFacts(f, s)
-	return nil
+	return s, nil
 }
 
-// summaryFacts takes from a profile what rules go by.
-func summaryFacts(f *rules.Facts, s *cpuprof.Summary) {
+// inSource adds the name of what was read to an error that lacks it.
+func inSource(err error, src *untrusted.Source) error {
+	if strings.HasSuffix(err.Error(), ", "+src.Name) {
+		return err
+	}
+	return fmt.Errorf("%w, %s", err, src.Name)
+}
+
+// summaryFacts takes from a profile what rules go by. It says so when that is too
+// little to tell causes by.
+func summaryFacts(f *rules.Facts, s *cpuprof.Summary) (few string) {
 	if d := s.Duration.Seconds(); d > 0 {
 		f.Seconds = &rules.Num{V: d}
 		f.Used = perSecond(s.CPUSeconds, s.Duration, string(s.Source))
 	}
 	if s.Samples < leastSamples && s.CPUSeconds < 1 {
-		return
+		return fewSamples(s)
 	}
 	from := string(s.Source) + ", " + strconv.FormatInt(s.Samples, 10) + " samples"
 	f.OverSize, f.GCShare = &rules.Num{V: s.OverSize(), Source: from}, &rules.Num{V: s.GC(), Source: from}
+	return ""
+}
+
+// fewSamples is why a profile tells nothing of causes.
+func fewSamples(s *cpuprof.Summary) string {
+	return counted(int(s.Samples), "sample") + " of CPU time, too few to tell"
 }
 
 func logFacts(f *rules.Facts, r io.Reader) error {
@@ -143,8 +187,9 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 		if rate, ok := g.PerSecond(); ok {
 			f.Cycles = num(rate)
 			f.Seconds = num(g.Last - g.First)
-			c := &g.CPU
-			f.GCCores = num((c.SweepTerm + c.Assist + c.Dedicated + c.MarkTerm) / (g.Last - g.First))
+			// So many intervals, and one collection more.
+			c, part := &g.CPU, float64(g.Cycles-1)/float64(g.Cycles)
+			f.GCCores = num(part * (c.SweepTerm + c.Assist + c.Dedicated + c.MarkTerm) / (g.Last - g.First))
 		}
 	}
 	if h := &s.Sched; h.Looks > 0 {
@@ -171,7 +216,7 @@ func metricFacts(ctx context.Context, f *rules.Facts, k untrusted.Kind, r io.Rea
 	}
 	began := time.Now()
 	b, took := a, time.Duration(0)
-	if strings.HasPrefix(name, "http") && duration > 0 {
+	if address(name) && duration > 0 {
 		select {
 		case <-ctx.Done():
 		case <-time.After(duration):
@@ -225,11 +270,14 @@ func toldFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
 	if a.GCs.Known && b.GCs.Known {
 		f.Cycles = perSecond(float64(b.GCs.V-a.GCs.V), took, from)
 	}
-	if x, y := &a.CPU, &b.CPU; f.Used != nil && x.GCTotal.Known && y.GCTotal.Known && x.User.Known && y.User.Known {
-		gc := y.GCTotal.V - x.GCTotal.V
-		if busy := gc + y.User.V - x.User.V; busy > 0 && gc >= 0 {
-			f.GCCores = &rules.Num{V: f.Used.V * min(1, gc/busy), Source: from}
-		}
+	x, y := &a.CPU, &b.CPU
+	if f.Used == nil || !(x.GCTotal.Known && y.GCTotal.Known && x.GCIdle.Known && y.GCIdle.Known && x.User.Known && y.User.Known) {
+		return
+	}
+	seconds := func(v float64) time.Duration { return time.Duration(min(max(v, -1e9), 1e9) * 1e9) }
+	gc := (y.GCTotal.V - y.GCIdle.V) - (x.GCTotal.V - x.GCIdle.V)
+	if part := share(seconds(gc), seconds(y.User.V-x.User.V), seconds(y.Scavenge.V-x.Scavenge.V), from); part != nil {
+		f.GCCores = &rules.Num{V: f.Used.V * part.V, Source: from}
 	}
 }
 

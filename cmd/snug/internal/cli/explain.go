@@ -62,20 +62,13 @@ all.`,
 	return cmd
 }
 
-// explanations are those of explain.md and of the rules. What a rule and a warning
-// have in common is the warning's.
+// explanations are those of explain.md and of the rules.
 func explanations() []finding.Explanation {
 	all := parseExplanations(explainText)
-	known := map[string]bool{}
-	for _, e := range all {
-		known[e.ID] = true
-	}
 	for _, r := range rules.All() {
-		if !known[r.ID] {
-			all = append(all, finding.Explanation{
-				Head: finding.NewHead(finding.KindExplain), Entry: finding.Entry{ID: r.ID, Class: "rule", Title: r.Title}, Text: r.Text,
-			})
-		}
+		all = append(all, finding.Explanation{
+			Head: finding.NewHead(finding.KindExplain), Entry: finding.Entry{ID: r.ID, Class: "rule", Title: r.Title}, Text: r.Text,
+		})
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/rules"
 	"github.com/snug-go/snug/limits"
 )
@@ -24,7 +25,7 @@ var setterWords = map[goproc.By]string{
 
 // processFacts are what rules go by, of a process and its limits; l may be nil.
 func processFacts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
-	f := &rules.Facts{Target: processName(g), Program: g.Path, Go: g.Exe.GoVersion, Minor: g.Exe.Minor}
+	f := &rules.Facts{Target: processName(g), Program: pasteable(g.Path), Go: g.Exe.GoVersion, Minor: g.Exe.Minor}
 	if g.Exe.Minor > 0 && g.Env != nil {
 		f.Aware = new(g.Exe.Aware(g.Env["GODEBUG"]))
 	}
@@ -54,7 +55,7 @@ func processFacts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	if n, ok := c.Affinity.Get(); ok {
 		f.CPUs = &rules.Num{V: float64(n), Source: "sched_getaffinity"}
 	}
-	if c.CrashesGo() {
+	if len(c.Levels) > 0 && c.Levels[0].CrashesGo() { // the one that the runtime reads
 		f.Crashes = &rules.Num{V: 1, Source: c.Levels[0].File, Raw: c.Levels[0].Raw}
 	}
 	f.MemHard = limit(m.Hard, m.Source)
@@ -65,6 +66,15 @@ func processFacts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 		f.OOMKills = &rules.Num{V: float64(n), Source: "oom_kill"}
 	}
 	return f
+}
+
+// pasteable is a path as a shell reads it; "" when a terminal could not show it as
+// it is.
+func pasteable(path string) string {
+	if path == "" || path != report.Clean(path) {
+		return ""
+	}
+	return shellQuote(path)
 }
 
 func processName(g *goproc.Facts) string {
@@ -205,6 +215,8 @@ func processRow(g *goproc.Facts, l *limits.Limits, found []finding.Finding) find
 	}
 	if share, ok := throttledShare(nil, l); ok {
 		r.Throttled = &share
+	} else if r.Quota != nil && l.CPU.Throttle.Periods.State == limits.Unknown {
+		gap("throttled_ratio", "the quota's counters cannot be read")
 	}
 	return r
 }

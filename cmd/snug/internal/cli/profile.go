@@ -4,8 +4,11 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -17,6 +20,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/gobin"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/rules"
 )
@@ -48,14 +52,18 @@ graph that needs nothing else.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			switch {
-			case o.Rate < 0 || o.Rate > cpuprof.MaxRate:
-				return usage("wrong value, --rate "+counted(o.Rate, "sample"), "write 1 to 250 samples a second; 0 is 99")
-			case o.Duration <= 0 || o.Duration > time.Hour:
+			if o.Duration <= 0 || o.Duration > time.Hour {
 				return usage("wrong value, --duration "+o.Duration.String(), "write up to an hour")
+			}
+			if err := cmp.Or(writable("--output", string(file)), writable("--html", string(page))); err != nil {
+				return err
+			}
+			if file != "" && file == page {
+				return usage("two things for one file, --output and --html "+shellQuote(string(file)), "give each its own")
 			}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			context.AfterFunc(ctx, stop) // a second Ctrl-C ends snug
 			s, err := resolve(args[0])
 			if err != nil {
 				return err
@@ -77,11 +85,26 @@ graph that needs nothing else.`,
 		},
 	}
 	u.jsonFlag(cmd)
-	cmd.Flags().DurationVar(&o.Duration, "duration", o.Duration, "sample for so long (`D`)")
-	cmd.Flags().IntVar(&o.Rate, "rate", 0, "samples a second of CPU time, at most 250; 0 is 99 (`N`)")
+	cmd.Flags().Var((*spanFlag)(&o.Duration), "duration", "sample for so `LONG`")
+	cmd.Flags().Var((*rateFlag)(&o.Rate), "rate", "`SAMPLES` a second of CPU time, at most 250; 0 is 99")
 	cmd.Flags().VarP(&file, "output", "o", "write the profile to `FILE`, for go tool pprof")
 	cmd.Flags().Var(&page, "html", "write a flame graph to `FILE`")
 	return cmd
+}
+
+// rateFlag is a number of samples a second.
+type rateFlag int
+
+func (r *rateFlag) String() string { return strconv.Itoa(int(*r)) }
+func (r *rateFlag) Type() string   { return "rate" }
+
+func (r *rateFlag) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > cpuprof.MaxRate {
+		return errors.New("1 to 250 samples a second; 0 is 99")
+	}
+	*r = rateFlag(n)
+	return nil
 }
 
 // capture samples a process.
@@ -94,6 +117,9 @@ func capture(ctx context.Context, u *ui, d *finding.Profile, pid int, o cpuprof.
 	stat := p.First()
 	d.Target = "pid " + strconv.Itoa(pid) + " (" + utf8Only(stat.Name) + ")"
 	sym, err := openSymbols(p)
+	if errors.Is(err, gobin.ErrNotGo) {
+		return nil, failed("not a Go program, pid "+strconv.Itoa(pid), "snug ps lists the Go processes here")
+	}
 	if err != nil {
 		return nil, lookFailure(strconv.Itoa(pid), err)
 	}
@@ -121,7 +147,7 @@ func given(ctx context.Context, d *finding.Profile, name string, duration time.D
 	d.Target = utf8Only(src.Name)
 	p, err := cpuprof.Read(src)
 	if err != nil {
-		return nil, inputFailure(err)
+		return nil, inputFailure(inSource(err, src))
 	}
 	return p, nil
 }
@@ -130,7 +156,7 @@ func given(ctx context.Context, d *finding.Profile, name string, duration time.D
 func (u *ui) profiled(d *finding.Profile, p *profile.Profile, file, page string) error {
 	s, err := cpuprof.Summarize(p)
 	if err != nil {
-		return inputFailure(err)
+		return inputFailure(fmt.Errorf("%w, %s", err, d.Target))
 	}
 	d.Source, d.CPU, d.Samples = string(s.Source), s.CPUSeconds, s.Samples
 	if s.Duration > 0 {
@@ -146,28 +172,35 @@ func (u *ui) profiled(d *finding.Profile, p *profile.Profile, file, page string)
 	f := &rules.Facts{Target: d.Target}
 	summaryFacts(f, s)
 	d.Findings = rules.Check(f)
-	if file != "" {
+	// The answer is not lost with a full disk.
+	var wrong error
+	for _, form := range []struct {
+		file  string
+		write func(io.Writer) error
+		in    **string
+	}{
+		{file, p.Write, &d.Saved},
+		{page, func(w io.Writer) error { return cpuprof.FlameHTML(w, p, d.Target) }, &d.Page},
+	} {
+		if form.file == "" {
+			continue
+		}
 		var b bytes.Buffer
-		if err := p.Write(&b); err != nil {
-			return failed("cannot write the profile, "+err.Error(), "")
+		err := form.write(&b)
+		if err == nil {
+			err = replaceFile(form.file, b.Bytes())
 		}
-		if err := save(file, b.Bytes()); err != nil {
-			return err
+		if err == nil {
+			*form.in = &form.file
+		} else if wrong == nil {
+			wrong = failed("cannot write, "+reason(err)+", "+form.file, roomHint)
 		}
-		d.Saved = &file
 	}
-	if page != "" {
-		var b bytes.Buffer
-		if err := cpuprof.FlameHTML(&b, p, d.Target); err != nil {
-			return err
-		}
-		if err := save(page, b.Bytes()); err != nil {
-			return err
-		}
-		d.Page = &page
-	}
-	if file != "" {
+	if d.Saved != nil {
 		d.Next = "go tool pprof -top " + shellQuote(file)
 	}
-	return u.answer(d)
+	if err := u.answer(d); err != nil {
+		return err
+	}
+	return wrong
 }

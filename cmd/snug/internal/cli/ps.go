@@ -73,11 +73,16 @@ could not be read: to read another user's process needs to be root.`,
 				return err
 			}
 			if wrong {
+				all := len(d.Processes)
 				d.Processes = slices.DeleteFunc(d.Processes, func(r finding.Process) bool {
 					return finding.Worst(r.Findings).Level() < finding.SeverityWarning.Level()
 				})
+				if len(d.Processes) == 0 && all > 0 {
+					u.note("note: no warning for any Go process here, snug ps without --wrong lists them")
+				}
 			}
 			slices.SortStableFunc(d.Processes, func(a, b finding.Process) int { return psOrders[order](&a, &b) })
+			d.Next = afterPS(d.Processes)
 			return u.answer(d)
 		},
 	}
@@ -122,21 +127,24 @@ func listGo(words []string) (*finding.PS, error) {
 	if len(words) > 0 && len(d.Processes) == 0 {
 		hint := "snug ps lists all that there are"
 		if len(denied) > 0 {
-			hint = "it may be one that cannot be looked at: run snug as root"
+			hint = maybeDenied
 		}
 		return nil, failed("no such Go process, "+strings.Join(words, " "), hint)
 	}
-	d.Next = "snug doctor PID"
-	for i := range d.Processes {
-		if r := &d.Processes[i]; len(r.Findings) > 0 {
-			d.Next = "snug doctor " + strconv.Itoa(r.PID)
-			break
-		}
-	}
-	if len(d.Processes) == 0 {
-		d.Next = ""
-	}
 	return d, nil
+}
+
+// maybeDenied is the hint where a name fits nothing, and not everything could be
+// looked at.
+const maybeDenied = "it may be one that cannot be looked at, snug ps says why"
+
+// afterPS is the command to go on with: to look closer at what is worst.
+func afterPS(all []finding.Process) string {
+	if len(all) == 0 {
+		return ""
+	}
+	worst := slices.MinFunc(all, func(a, b finding.Process) int { return psOrders["finding"](&a, &b) })
+	return "snug doctor " + strconv.Itoa(worst.PID)
 }
 
 // looker looks at many processes, most of which share programs and cgroups.

@@ -31,14 +31,14 @@ func resolve(name string) ([]subject, error) {
 	if pid := pidOf(name); pid != 0 {
 		return []subject{{name: name, pid: pid}}, nil
 	}
-	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") || name == "-" {
+	if address(name) || name == "-" {
 		return []subject{{name: name}}, nil
 	}
 	info, err := os.Stat(name)
-	if err == nil && info.IsDir() {
+	if err == nil && info.IsDir() && (strings.ContainsRune(name, '/') || isGroup(name)) {
 		return inGroup(name)
 	}
-	if err == nil && (strings.ContainsRune(name, '/') || info.Mode().Perm()&0o111 == 0) {
+	if err == nil && !info.IsDir() && (strings.ContainsRune(name, '/') || info.Mode().Perm()&0o111 == 0) {
 		return []subject{{name: name}}, nil
 	}
 	if err != nil && !os.IsNotExist(err) {
@@ -49,14 +49,32 @@ func resolve(name string) ([]subject, error) {
 			return found, err
 		}
 	}
-	pids, err := goProcesses(func(g *goproc.Facts) bool { return named(g, []string{name}) })
-	if err != nil {
-		return nil, err
+	pids, denied, failure := goProcesses(func(g *goproc.Facts) bool { return named(g, []string{name}) })
+	switch {
+	case failure != nil:
+		return nil, failure
+	case len(pids) > 0:
+		return several(name, pids), nil
+	case err == nil && info.IsDir():
+		return inGroup(name)
+	case err == nil:
+		return []subject{{name: name}}, nil
+	case denied > 0:
+		return nil, failed("no such process, file or container, "+name, maybeDenied)
 	}
-	if len(pids) == 0 {
-		return nil, failed("no such process, file or container, "+name, "snug ps lists the Go processes here")
-	}
-	return several(name, pids), nil
+	return nil, failed("no such process, file or container, "+name, "snug ps lists the Go processes here")
+}
+
+// address reports whether a name is a URL that can be fetched.
+func address(name string) bool {
+	scheme, _, ok := strings.Cut(name, "://")
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// isGroup reports whether a directory is a cgroup.
+func isGroup(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "cgroup.procs"))
+	return err == nil
 }
 
 func several(name string, pids []int) []subject {
@@ -69,7 +87,7 @@ func several(name string, pids []int) []subject {
 
 // inGroup are the Go processes in a cgroup directory and in those below it.
 func inGroup(dir string) ([]subject, error) {
-	if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); err != nil {
+	if !isGroup(dir) {
 		return nil, failed("a directory that is no cgroup, "+dir, "name a directory below /sys/fs/cgroup, a file, or a process")
 	}
 	member := map[int]bool{}
@@ -88,7 +106,7 @@ func inGroup(dir string) ([]subject, error) {
 	if err != nil {
 		return nil, failed(reason(err)+", "+dir, ownerHint)
 	}
-	pids, err := goProcesses(func(g *goproc.Facts) bool { return member[g.Pid] })
+	pids, _, err := goProcesses(func(g *goproc.Facts) bool { return member[g.Pid] })
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +118,7 @@ func inGroup(dir string) ([]subject, error) {
 
 // inContainer are the Go processes with a container's id in a cgroup's name.
 func inContainer(id string) ([]subject, error) {
-	pids, err := goProcesses(func(g *goproc.Facts) bool {
+	pids, _, err := goProcesses(func(g *goproc.Facts) bool {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(g.Pid) + "/cgroup")
 		return err == nil && slices.ContainsFunc(strings.FieldsFunc(string(text), func(r rune) bool {
 			return strings.ContainsRune("/-.:\n", r)

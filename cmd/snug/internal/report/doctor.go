@@ -3,6 +3,8 @@
 package report
 
 import (
+	"cmp"
+	"math"
 	"path"
 	"strconv"
 	"strings"
@@ -28,9 +30,13 @@ func (p *page) examined(t *finding.Examined) {
 	if t.Seconds != nil && *t.Seconds > 0 {
 		about += ", watched for " + duration(*t.Seconds)
 	}
-	what := "nothing wrong with"
-	if n := len(t.Findings); n > 0 {
-		what = string(finding.Worst(t.Findings)) + " for"
+	// Without limits, or without figures, much could not be judged.
+	what := "nothing found in"
+	if t.Kind == "process" && len(t.Unknown) == 0 {
+		what = "nothing wrong with"
+	}
+	if len(t.Findings) > 0 {
+		what = cmp.Or(string(finding.Worst(t.Findings)), "findings") + " for"
 	}
 	p.line("%s %s%s", what, Clean(t.Target), about)
 	for i := range t.Findings {
@@ -45,9 +51,11 @@ func (p *page) examined(t *finding.Examined) {
 }
 
 func (p *page) finding(f *finding.Finding) {
-	p.line("%s: %s [%s]", f.Severity, Clean(f.Title), Clean(f.ID))
+	p.line("%s: %s [%s]", Clean(string(f.Severity)), Clean(f.Title), Clean(f.ID))
 	p.table(figureRows(f.Evidence, "  "))
-	p.wrap("fix: " + worded(f.Fix))
+	if f.Fix != "" {
+		p.wrap("fix: " + worded(f.Fix))
+	}
 	if f.Verify != "" {
 		p.line("verify: %s", Clean(f.Verify))
 	}
@@ -77,6 +85,9 @@ func sourced(e *finding.Evidence) string {
 func quantity(v float64, unit finding.Unit) string {
 	if odd(v) {
 		return none
+	}
+	if math.Abs(v) >= 1e15 && unit != finding.UnitBytes && unit != finding.UnitLimitBytes {
+		return figures(v, 3) // more digits than are known, or a hostile file
 	}
 	switch unit {
 	case finding.UnitLimitBytes, finding.UnitLimitCores:

@@ -23,7 +23,7 @@ func (p *page) ps(d *finding.PS) {
 	n := len(d.Processes)
 	switch {
 	case n == 0:
-		p.line("no Go process here that can be looked at")
+		p.line("no Go process to list")
 	case wrong == 0:
 		p.line("%s, nothing wrong", processes(n, "Go process"))
 	default:
@@ -89,7 +89,9 @@ func psRow(r *finding.Process) []string {
 	add("gomaxprocs_source", by, r.GOMAXPROCSSource != nil)
 	quota, throttled, gogc := "", "", ""
 	if r.Quota != nil {
-		quota = number(*r.Quota)
+		if quota = number(*r.Quota); *r.Quota >= 1e15 {
+			quota = figures(*r.Quota, 3)
+		}
 	}
 	if r.Throttled != nil {
 		throttled = share(*r.Throttled)
@@ -107,7 +109,7 @@ func psRow(r *finding.Process) []string {
 	add("gogc_percent", gogc, r.GOGC != nil)
 	worst := none
 	if len(r.Findings) > 0 {
-		worst = string(r.Findings[0].Severity) + ": " + Clean(r.Findings[0].ID)
+		worst = Clean(string(r.Findings[0].Severity)) + ": " + Clean(r.Findings[0].ID)
 		if more := len(r.Findings) - 1; more > 0 {
 			worst += " +" + strconv.Itoa(more)
 		}

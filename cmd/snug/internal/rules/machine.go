@@ -23,13 +23,17 @@ func crashQuota(f *Facts) *hit {
 	return h
 }
 
-// waitShare of the time that threads ran, they also waited for a CPU.
-const waitShare = 0.5
+// waitShare of the time that threads ran, they also waited for a CPU; and waitLeast
+// of them on average: next to nothing waits often and briefly.
+const (
+	waitShare = 0.5
+	waitLeast = 0.25
+)
 
 // neighbours: threads wait for a CPU although neither the quota nor the number of
 // Ps makes them.
 func neighbours(f *Facts) *hit {
-	if !(f.Used.get() >= usedLeast && f.KernelWait.get() > waitShare*f.Used.get() && f.Procs.get() <= f.CPUs.get() && f.Used.get() < 0.8*f.Cores.get()) {
+	if !(f.KernelWait.get() >= waitLeast && f.KernelWait.get() > waitShare*f.Used.get() && f.Procs.get() <= f.CPUs.get() && f.Used.get() < 0.8*f.Cores.get()) {
 		return nil
 	}
 	if f.Quota == nil || f.Quota.V > 0 && !(f.Throttled.get() < 0.05) {

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+)
+
+const someMetrics = "../promtext/testdata/client_golang.prom"
+
+// TestDoctorSeveral: what can be said of one target is not lost with another.
+func TestDoctorSeveral(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, talk := snug(t, "doctor", "--json", someMetrics, empty, someMetrics, "/dev/zero")
+	var d finding.Doctor
+	if err := json.Unmarshal([]byte(out), &d); err != nil || len(d.Targets) != 1 {
+		t.Errorf("%v, want one target\n%s", err, out)
+	}
+	if code != exitFailed || !strings.Contains(talk, empty) || !strings.Contains(talk, "/dev/zero") || !strings.Contains(talk, "hint: ") {
+		t.Errorf("exit code %d\n%s", code, talk)
+	}
+}
+
+// TestDoctorNames: what a name in the current directory hides.
+func TestDoctorNames(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			http.ServeFile(w, r, someMetrics)
+			return
+		}
+		w.Write([]byte{0, 1, 2, 3})
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, mode := range map[string]os.FileMode{"locked": 0o644, "tool": 0o755} {
+		if err := os.WriteFile(name, []byte("\x7fELF"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir("service", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ target, want string }{
+		{"locked", "a program and no process, locked"},
+		{"tool", "a program and no process, tool"}, // no such process, so the file is meant
+		{"service", "a directory that is no cgroup, service"},
+		{"2", "a thread of the kernel, 2"},
+		{server.URL + "/x?token=secret", "neither a profile nor a log nor metrics, " + server.URL + "/x\n"},
+	} {
+		if c.target == "2" {
+			if text, err := os.ReadFile("/proc/2/comm"); err != nil || string(text) != "kthreadd\n" {
+				continue // in a pid namespace
+			}
+		}
+		code, out, talk := snug(t, "doctor", "--duration", "0", c.target)
+		if code != exitFailed || out != "" || !strings.Contains(talk, c.want) || !strings.Contains(talk, "hint: ") {
+			t.Errorf("%s: exit code %d, want %q\n%s%s", c.target, code, c.want, out, talk)
+		}
+	}
+	for _, name := range []string{"http.prom", "http:/x", "ftp://x", "httpx://x"} {
+		if address(name) {
+			t.Errorf("%s is no address", name)
+		}
+	}
+	if !address("HTTP://x/metrics") || !address("https://x") {
+		t.Error("an address is none")
+	}
+}
+
+// TestDirectoryHidesNoProcess: a directory named like a running program.
+func TestDirectoryHidesNoProcess(t *testing.T) {
+	_, path := started(t)
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir(filepath.Base(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	code, out, talk := snug(t, "doctor", "--duration", "0", "--fail-on", "never", filepath.Base(path))
+	if code != 0 || !strings.Contains(out, "GOMAXPROCS") {
+		t.Errorf("exit code %d\n%s%s", code, out, talk)
+	}
+}
+
+// TestZombie has ended, and its number is still there.
+func TestZombie(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	pid := strconv.Itoa(cmd.Process.Pid)
+	for i := 0; i < 1000 && absent(pid) == "no such process"; i++ {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := absent(pid); !strings.Contains(got, "has ended") {
+		t.Error(got)
+	}
+	if got := absent("2147483647"); got != "no such process" {
+		t.Error(got)
+	}
+}
+
+// TestPasteable: what is to be pasted is what would run.
+func TestPasteable(t *testing.T) {
+	for path, want := range map[string]string{
+		"/usr/bin/etcd":    "/usr/bin/etcd",
+		"/srv/my app/it's": `'/srv/my app/it'\''s'`,
+		"/srv/$(reboot)":   `'/srv/$(reboot)'`,
+		"/srv/a\x1b[31m\n": "",
+		"":                 "",
+	} {
+		f := processFacts(&goproc.Facts{Path: path}, nil)
+		if f.Program != want {
+			t.Errorf("%q: %q, want %q", path, f.Program, want)
+		}
+	}
+}
+
+// TestProfileFiles are asked about before time is spent on a profile.
+func TestProfileFiles(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-o", "/dev/null/x"}, exitFailed, "/dev/null/x"},
+		{[]string{"--html", "/dev/null/x"}, exitFailed, "/dev/null/x"},
+		{[]string{"-o", "-"}, exitUsage, "stdout has the answer"},
+		{[]string{"-o", "x", "--html", "x"}, exitUsage, "two things for one file"},
+		{[]string{"--rate", "fast"}, exitUsage, "write 1 to 250 samples"},
+		{[]string{"--rate", "251"}, exitUsage, "write 1 to 250 samples"},
+		{[]string{"--duration", "long"}, exitUsage, "write a duration such as 10s"},
+		{nil, exitFailed, ", " + someMetrics}, // the error says where
+	} {
+		code, out, talk := snug(t, append([]string{"profile", someMetrics}, c.args...)...)
+		if code != c.code || out != "" || !strings.Contains(talk, c.want) || !strings.Contains(talk, "hint: ") {
+			t.Errorf("%v: exit code %d, want %d with %q\n%s%s", c.args, code, c.code, c.want, out, talk)
+		}
+	}
+}
+
+// TestHostileDiagnoses: a saved answer cannot act on a terminal.
+func TestHostileDiagnoses(t *testing.T) {
+	const evil = `\u001b[31mx\n`
+	found := `[{"id":"` + evil + `","severity":"` + evil + `","title":"` + evil + `","evidence":[{"what":"` + evil + `","value":1e308,"unit":"cores","source":"/sys/` + evil + `","raw":"` + evil + `"}],"fix":"` + evil + `","verify":"` + evil + `"},{}]`
+	for kind, rest := range map[string]string{
+		"ps": `"processes":[{"pid":-1,"exe":"` + evil + `","go_version":"` + evil + `","gomaxprocs_source":"` + evil + `","quota_cores":1e308,"throttled_ratio":-1e308,"findings":` + found + `},{}],"others":[{"why":"` + evil + `"}],"next":"` + evil + `"`,
+		"doctor": `"targets":[{"target":"` + evil + `","go_version":"` + evil + `","seconds":1e308,"facts":[{"unit":"count","value":-1e308}],"findings":` + found +
+			`,"unknown":[{"field":"` + evil + `","file":"` + evil + `","why":"` + evil + `"}]},{}],"next":"` + evil + `"`,
+		"profile": `"target":"` + evil + `","source":"` + evil + `","seconds":1e308,"samples":-5,"classes":[{"id":"` + evil + `","words":"` + evil + `","ratio":1e308}],"functions":[{"function":"` + evil + `"}],"findings":` + found + `,"file":"` + evil + `","html_file":"` + evil + `"`,
+	} {
+		file := filepath.Join(t.TempDir(), kind+".json")
+		if err := os.WriteFile(file, []byte(`{"snug":"v1","kind":"`+kind+`",`+rest+`}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, out, talk := snug(t, "report", file)
+		if code != 0 || strings.ContainsAny(out+talk, "\x1b\a\r") {
+			t.Errorf("%s: exit code %d\n%q%s", kind, code, out, talk)
+		}
+		for line := range strings.Lines(out) {
+			if len(line) > 250 {
+				t.Errorf("%s: a line of %d bytes", kind, len(line))
+			}
+		}
+	}
+}
+
+// TestAfterPS: the next command is about the worst, in whatever order they are.
+func TestAfterPS(t *testing.T) {
+	all := []finding.Process{{PID: 1, Findings: []finding.Finding{{Severity: finding.SeverityInfo}}}, {PID: 2, Findings: []finding.Finding{{Severity: finding.SeverityError}}}, {PID: 3}}
+	if got := afterPS(all); got != "snug doctor 2" {
+		t.Error(got)
+	}
+	if got := afterPS(nil); got != "" {
+		t.Error(got)
+	}
+}
+
+// TestFewSamples: a profile of a moment proves nothing, and doctor says so.
+func TestFewSamples(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cpu.pprof")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		t.Skip(err) // this test is being profiled
+	}
+	pprof.StopCPUProfile()
+	code, out, talk := snug(t, "doctor", file)
+	if code != 0 || !strings.Contains(out, "too few to tell") {
+		t.Errorf("exit code %d\n%s%s", code, out, talk)
+	}
+}
+
+// TestStandardInputEnds: Ctrl-C ends a read of a terminal or a pipe.
+func TestStandardInputEnds(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := os.Stdin
+	os.Stdin = r
+	ctx, cancel := context.WithCancel(t.Context())
+	in := standardInput(ctx)
+	go w.Write([]byte("gc 1"))
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(in, head); err != nil || string(head) != "gc 1" {
+		t.Errorf("%q, %v", head, err)
+	}
+	cancel()
+	if _, err := in.Read(head); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	w.Close() // ends the goroutine that reads
+	os.Stdin = before
+}
