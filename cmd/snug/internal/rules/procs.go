@@ -41,17 +41,16 @@ func (f *Facts) suffers() (bool, []finding.Evidence) {
 	return f.OverSize.get() >= f.overSizeLimit() || spins, seen
 }
 
-// aboveQuota is what all rules about a GOMAXPROCS above the quota have in common.
-func (f *Facts) aboveQuota(fix string) *hit {
-	if !f.quotaBinds() || !(f.Procs.get() > f.rounded()) {
+// tooMany is a GOMAXPROCS above the n that limit allows.
+func (f *Facts) tooMany(n float64, limit figure, fix string) *hit {
+	if !(f.Procs.get() > n) {
 		return nil
 	}
-	n := whole(f.rounded())
 	h := &hit{
 		severity: finding.SeverityInfo,
-		evidence: f.saw(gomaxprocs, quota),
-		fix:      "GOMAXPROCS=" + n + fix,
-		verify:   f.bench("--gomaxprocs " + n + "," + whole(f.Procs.get())),
+		evidence: f.saw(gomaxprocs, limit),
+		fix:      "GOMAXPROCS=" + whole(n) + fix,
+		verify:   f.bench("--gomaxprocs " + whole(n) + "," + whole(f.Procs.get())),
 	}
 	harm, seen := f.suffers()
 	h.evidence = append(h.evidence, seen...)
@@ -59,6 +58,14 @@ func (f *Facts) aboveQuota(fix string) *hit {
 		h.severity = finding.SeverityWarning
 	}
 	return h
+}
+
+// aboveQuota is what all rules about a GOMAXPROCS above the quota have in common.
+func (f *Facts) aboveQuota(fix string) *hit {
+	if !f.quotaBinds() {
+		return nil
+	}
+	return f.tooMany(f.rounded(), quota, fix)
 }
 
 // auto is the fix for programs that can be rebuilt.
@@ -127,22 +134,10 @@ func procsAboveQuota(f *Facts) *hit {
 }
 
 func procsAboveAffinity(f *Facts) *hit {
-	if !(f.Procs.get() > f.CPUs.get()) || f.quotaBinds() {
+	if f.quotaBinds() {
 		return nil
 	}
-	n := whole(f.CPUs.get())
-	h := &hit{
-		severity: finding.SeverityInfo,
-		evidence: f.saw(gomaxprocs, cpus),
-		fix:      "GOMAXPROCS=" + n + auto,
-		verify:   f.bench("--gomaxprocs " + n + "," + whole(f.Procs.get())),
-	}
-	harm, seen := f.suffers()
-	h.evidence = append(h.evidence, seen...)
-	if harm {
-		h.severity = finding.SeverityWarning
-	}
-	return h
+	return f.tooMany(f.CPUs.get(), cpus, auto)
 }
 
 // overSize speaks where the container is not known, as for a profile alone.
