@@ -116,6 +116,9 @@ func listGo(words []string) (*finding.PS, error) {
 			denied[refusal.Hint()]++
 		case err != nil || !g.Exe.IsGo || g.Stat.Forked || !named(g, words):
 		default:
+			if g.Hint != "" {
+				denied[g.Hint]++ // its memory
+			}
 			f := processFacts(g, l)
 			sinceStart(f, g, l)
 			d.Processes = append(d.Processes, processRow(g, l, rules.Check(f)))

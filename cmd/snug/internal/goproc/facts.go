@@ -168,6 +168,7 @@ func (f *Facts) look(p *proc.Process, files *Cache) error {
 	}
 	mem, err := p.Memory()
 	if err != nil {
+		f.asStarted()
 		f.unknown("memory cannot be read")
 		f.hint(err)
 		if errors.Is(err, proc.ErrGone) {

@@ -230,3 +230,28 @@ func TestParseByteCount(t *testing.T) {
 		}
 	}
 }
+
+// TestAsStarted: without memory the environment is better than nothing.
+func TestAsStarted(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		env   map[string]string
+		procs int // 0 = unknown, as all three
+		gogc  int
+		limit int64
+	}{
+		{"nothing set", map[string]string{}, 0, 0, 0},
+		{"all set", map[string]string{"GOMAXPROCS": "7", "GOGC": "off", "GOMEMLIMIT": "123MiB"}, 7, -1, 123 << 20},
+		{"nonsense", map[string]string{"GOMAXPROCS": "-3", "GOGC": "many", "GOMEMLIMIT": "12 pounds"}, 0, 0, 0},
+	} {
+		f := &Facts{Pid: 7, Env: c.env, Exe: Exe{IsGo: true, Minor: 26}}
+		f.asStarted()
+		f.unknown("memory cannot be read")
+		if f.GOMAXPROCS.Value != c.procs || f.GOMAXPROCS.Known != (c.procs != 0) || f.GOGC.Value != c.gogc || f.GOMEMLIMIT.Value != c.limit {
+			t.Errorf("%s: %+v, %+v, %+v", c.name, f.GOMAXPROCS, f.GOGC, f.GOMEMLIMIT)
+		}
+		if known := f.GOMAXPROCSBy.By == ByEnvironment; known != (c.procs != 0) {
+			t.Errorf("%s: set by %+v", c.name, f.GOMAXPROCSBy)
+		}
+	}
+}

@@ -17,6 +17,27 @@ func (f *Facts) who(custom, kept bool) {
 	f.GOMEMLIMITBy = f.whoLimit()
 }
 
+// asStarted takes what the environment says for the knobs, where nothing better can be
+// had: they held when the program started.
+func (f *Facts) asStarted() {
+	source := fmt.Sprintf("/proc/%d/environ, when it started", f.Pid)
+	if n, ok := parseInt32(f.Env["GOMAXPROCS"]); ok && n > 0 && n <= maxProcs {
+		f.GOMAXPROCS.know(n, source)
+		f.GOMAXPROCSBy = Setter{By: ByEnvironment}
+	}
+	if n, ok := parseInt32(f.Env["GOGC"]); ok {
+		f.GOGC.know(max(n, -1), source)
+		f.GOGCBy = Setter{By: ByEnvironment}
+	} else if f.Env["GOGC"] == "off" {
+		f.GOGC.know(-1, source)
+		f.GOGCBy = Setter{By: ByEnvironment}
+	}
+	if n, ok := parseByteCount(f.Env["GOMEMLIMIT"]); ok && f.Exe.Minor != 18 {
+		f.GOMEMLIMIT.know(n, source)
+		f.GOMEMLIMITBy = Setter{By: ByEnvironment}
+	}
+}
+
 // whoProcs follows runtime/proc.go, schedinit: a valid variable wins, otherwise
 // the runtime looks at CPUs and, since Go 1.25, quota. Since then it also
 // remembers whether the value was set by hand, by the variable or by
