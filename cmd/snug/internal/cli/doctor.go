@@ -139,9 +139,11 @@ func doctor(ctx context.Context, u *ui, names []string, duration time.Duration) 
 	kept := d.Targets[:0]
 	var first error
 	for i := range all {
+		if d.Targets[i].Kind != "" {
+			kept = append(kept, d.Targets[i])
+		}
 		switch {
 		case errs[i] == nil:
-			kept = append(kept, d.Targets[i])
 		case all[i].many:
 			u.note("%s: %s", all[i].name, errs[i])
 		case first == nil:

@@ -49,7 +49,8 @@ type examination struct {
 }
 
 // examine looks at a process, watches it for a while, and says what is known and
-// what is wrong. It neither stops nor changes it.
+// what is wrong. It neither stops nor changes it. What may not be looked at is an error,
+// with what everybody may see.
 func examine(ctx context.Context, pid int, duration time.Duration, files *goproc.Cache) (*finding.Examined, error) {
 	p, err := proc.Open(pid)
 	if err != nil {
@@ -91,9 +92,10 @@ func examine(ctx context.Context, pid int, duration time.Duration, files *goproc
 	if f.Seconds != nil {
 		t.Seconds = &f.Seconds.V
 	}
-	if denied == nil {
-		e.lacking(t, last.g)
+	if denied != nil {
+		return t, denied // what everybody may see, and that it is not enough
 	}
+	e.lacking(t, last.g)
 	return t, nil
 }
 
@@ -146,7 +148,7 @@ func (e *examination) watch(ctx context.Context, g *goproc.Facts, duration time.
 		if raw, profileErr = cpuprof.Capture(ctx, e.p.Pid(), cpuprof.Options{Duration: duration}); profileErr != nil {
 			return
 		}
-		if part, known := raw.Accounted(); known && part < accounted || raw.Unsampled > 0 {
+		if part, known := raw.Accounted(); known && part < accounted && raw.Scheduled > 0.5 || raw.Unsampled > 0 {
 			e.gap("profile", "a part of the CPU time was not sampled: short threads, or too many")
 		}
 		p, err := raw.Profile(sym)

@@ -67,6 +67,7 @@ func examineInput(ctx context.Context, name string, duration time.Duration) (*fi
 	if few != "" {
 		t.Unknown = append(t.Unknown, finding.Gap{Field: "causes", File: f.Target, Why: few})
 	}
+	t.Unknown = append(t.Unknown, finding.Gap{Field: untold(f), File: f.Target, Why: "not told, and nothing that depends on it was judged"})
 	if f.Go != "" {
 		t.Go = &f.Go
 	}
@@ -74,6 +75,21 @@ func examineInput(ctx context.Context, name string, duration time.Duration) (*fi
 		t.Seconds = &f.Seconds.V
 	}
 	return t, nil
+}
+
+// untold is what neither a file nor a page says of a process: its container's limits, and
+// often knobs too.
+func untold(f *rules.Facts) string {
+	var names []string
+	for _, k := range []struct {
+		name string
+		of   *rules.Num
+	}{{"GOMAXPROCS", f.Procs}, {"GOGC", f.GOGC}, {"GOMEMLIMIT", f.MemLimit}} {
+		if k.of == nil {
+			names = append(names, k.name)
+		}
+	}
+	return strings.Join(append(names, "the container's limits"), ", ")
 }
 
 func inputFailure(err error) error {
@@ -88,6 +104,9 @@ func inputFailure(err error) error {
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EACCES) {
 		return failed(err.Error(), ownerHint)
+	}
+	if strings.Contains(err.Error(), "://") {
+		return failed(err.Error(), "the address of a running program's /metrics or /debug/pprof can be looked at")
 	}
 	return failed(err.Error(), "snug doctor --help names what can be looked at")
 }

@@ -157,6 +157,7 @@ func TestDoctorInput(t *testing.T) {
 	}{
 		{[]string{"../golog/testdata/go1.26.8.log"}, exitFinding, "[gc-cpu]"},
 		{[]string{"../promtext/testdata/client_golang.prom"}, 0, "told by the program"},
+		{[]string{"../promtext/testdata/client_golang.prom"}, 0, "unknown: the container's limits"},
 		{[]string{"look_linux_test.go"}, exitFailed, "no line of gctrace or schedtrace"},
 		{[]string{"/dev/zero"}, exitFailed, "hint: "},
 		{[]string{"no-such-thing"}, exitFailed, "no such process, file or container"},

@@ -167,7 +167,7 @@ func (u *ui) profiled(d *finding.Profile, p *profile.Profile, file, page string)
 		d.Classes = append(d.Classes, finding.Class{ID: string(c.Class), Words: c.Class.Words(), Ratio: c.Ratio})
 	}
 	for _, t := range s.Top[:min(len(s.Top), topFunctions)] {
-		d.Top = append(d.Top, finding.Top{Function: utf8Only(t.Name), Ratio: t.Self})
+		d.Top = append(d.Top, finding.Top{Function: utf8Only(t.Name), Ratio: t.Self, Caused: t.Caused})
 	}
 	f := &rules.Facts{Target: d.Target}
 	summaryFacts(f, s)

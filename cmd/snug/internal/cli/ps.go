@@ -104,7 +104,7 @@ func listGo(words []string) (*finding.PS, error) {
 	}
 	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Others: []finding.Skipped{}}
 	k := newLooker()
-	denied := map[string]int{}
+	denied := map[string][]int{}
 	for _, pid := range pids {
 		if pid == os.Getpid() {
 			continue
@@ -113,11 +113,11 @@ func listGo(words []string) (*finding.PS, error) {
 		var refusal *proc.Denied
 		switch {
 		case errors.As(err, &refusal):
-			denied[refusal.Hint()]++
+			denied[refusal.Hint()] = append(denied[refusal.Hint()], pid)
 		case err != nil || !g.Exe.IsGo || g.Stat.Forked || !named(g, words):
 		default:
 			if g.Hint != "" {
-				denied[g.Hint]++ // its memory
+				denied[g.Hint] = append(denied[g.Hint], pid) // its memory
 			}
 			f := processFacts(g, l)
 			sinceStart(f, g, l)
@@ -125,7 +125,7 @@ func listGo(words []string) (*finding.PS, error) {
 		}
 	}
 	for _, hint := range slices.Sorted(maps.Keys(denied)) {
-		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: denied[hint]})
+		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
 	}
 	if len(words) > 0 && len(d.Processes) == 0 {
 		hint := "snug ps lists all that there are"

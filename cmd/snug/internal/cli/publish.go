@@ -51,7 +51,7 @@ func newReport(u *ui) *cobra.Command {
 		Use:   "report [--html FILE] [--benchfmt FILE] [--recheck] FILE",
 		Short: "Show a saved answer again, as text, a page, or benchstat's input",
 		Long: `Show a document that a command of snug wrote with --json: as text, with --json as
-it was, with --html as one page that needs nothing else, with --benchfmt in the
+it was, with --html (of bench and tune) as one page that needs nothing else, with --benchfmt in the
 format of Go's benchmarks. FILE may be - for standard input, and
 compressed by gzip.`,
 		Example: `  snug bench --json > bench.json

@@ -25,16 +25,16 @@ func verdict(u *ui) error {
 	if !d.Limits.Limited() {
 		d.Next = "snug run --cpus 0.5 --memory 256MiB -- PROGRAM"
 	}
-	d.Worst = worstHere(3)
+	d.Worst = []finding.Process{}
+	if ps, err := listGo(nil); err == nil {
+		slices.SortStableFunc(ps.Processes, func(a, b finding.Process) int { return psOrders["finding"](&a, &b) })
+		d.Worst, d.All = ps.Processes[:min(shown, len(ps.Processes))], len(ps.Processes)
+		if len(d.Worst) > 0 && finding.Worst(d.Worst[0].Findings).Level() >= finding.SeverityWarning.Level() {
+			d.Next = afterPS(d.Worst)
+		}
+	}
 	return u.answer(d)
 }
 
-// worstHere are the Go processes here that fit worst.
-func worstHere(most int) []finding.Process {
-	ps, err := listGo(nil)
-	if err != nil {
-		return []finding.Process{}
-	}
-	slices.SortStableFunc(ps.Processes, func(a, b finding.Process) int { return psOrders["finding"](&a, &b) })
-	return ps.Processes[:min(most, len(ps.Processes))]
-}
+// shown is how many processes bare snug shows: those that fit worst.
+const shown = 3

@@ -83,8 +83,9 @@ type PS struct {
 
 // Skipped are processes that could not be looked at.
 type Skipped struct {
-	Why   string `json:"why"` // and what would help
+	Why   string `json:"why"` // what would help
 	Count int    `json:"count"`
+	PIDs  []int  `json:"pids"` // up to ten of them
 }
 
 // Process is one Go process. null is none, or, where Unknown lists the field,
@@ -162,8 +163,9 @@ type Class struct {
 	Ratio float64 `json:"ratio"` // of the CPU time
 }
 
-// Top is a function and its own share of the CPU time.
+// Top is a function of the program, or of a library, and its share of the CPU time.
 type Top struct {
 	Function string  `json:"function"`
-	Ratio    float64 `json:"ratio"`
+	Ratio    float64 `json:"ratio"`        // its own code
+	Caused   float64 `json:"caused_ratio"` // and what the runtime and the kernel did for it
 }

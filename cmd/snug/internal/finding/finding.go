@@ -147,6 +147,7 @@ type Verdict struct {
 	// Worst are up to three Go processes here, those with the worst findings
 	// first; empty where there is none, or none may be looked at.
 	Worst []Process `json:"worst_processes"`
+	All   int       `json:"processes"` // how many Go processes there are here
 	Next  string    `json:"next"`
 }
 

@@ -140,5 +140,9 @@ func (p *page) verdict(d *finding.Verdict) {
 	}
 	p.notes(d.Plan.Warnings, d.Plan.Unknown)
 	p.processes(d.Worst)
+	if d.All > len(d.Worst) {
+		p.line("")
+		p.line("%d of %d Go processes; snug ps lists them all", len(d.Worst), d.All)
+	}
 	p.next(d.Next)
 }

@@ -12,6 +12,9 @@ func (p *page) profile(d *finding.Profile) {
 		about = " in " + duration(*d.Seconds)
 	}
 	p.line("%s: %s of CPU time%s, %s (%s)", Clean(d.Target), duration(d.CPU), about, plural(d.Samples, "sample"), Clean(d.Source))
+	if d.Samples == 0 && d.CPU == 0 {
+		p.line("it was idle: there is nothing to sort")
+	}
 	if len(d.Classes) > 0 {
 		p.line("")
 		rows := [][]string{}
@@ -22,10 +25,10 @@ func (p *page) profile(d *finding.Profile) {
 	}
 	if len(d.Top) > 0 {
 		p.line("")
-		p.line("functions, by their own time")
+		p.line("largest functions of the program: their own code, and with what the runtime and the kernel did for them")
 		rows := [][]string{}
 		for _, t := range d.Top {
-			rows = append(rows, []string{share(t.Ratio), Clean(t.Function)})
+			rows = append(rows, []string{share(t.Ratio), share(t.Caused), Clean(t.Function)})
 		}
 		p.table(rows)
 	}

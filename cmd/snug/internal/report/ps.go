@@ -25,7 +25,7 @@ func (p *page) ps(d *finding.PS) {
 	case n == 0:
 		p.line("no Go process to list")
 	case wrong == 0:
-		p.line("%s, nothing wrong", processes(n, "Go process"))
+		p.line("%s, no warning at a glance; doctor measures", processes(n, "Go process"))
 	default:
 		p.line("%s, %d with a warning or worse", processes(n, "Go process"), wrong)
 	}
@@ -34,7 +34,11 @@ func (p *page) ps(d *finding.PS) {
 		p.line("")
 	}
 	for _, o := range d.Others {
-		p.line("not permitted to look at %s: %s", processes(o.Count, "process"), worded(o.Why))
+		who := processes(o.Count, "process")
+		if o.Count == 1 && len(o.PIDs) == 1 {
+			who = "process " + strconv.Itoa(o.PIDs[0])
+		}
+		p.line("not permitted to look at %s: %s", who, worded(o.Why))
 	}
 	p.next(d.Next)
 }

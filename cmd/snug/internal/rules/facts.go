@@ -91,7 +91,7 @@ func (f *Facts) rounded() float64 {
 // quotaBinds reports whether the quota, and not the CPUs there are, says how many Ps
 // are of use.
 func (f *Facts) quotaBinds() bool {
-	return f.rounded() > 0 && !(f.rounded() >= f.CPUs.get())
+	return f.rounded() > 0 && !(f.rounded() > f.CPUs.get())
 }
 
 // spareGrowth is by how many percent the heap may grow between collections, as far

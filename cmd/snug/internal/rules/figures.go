@@ -36,7 +36,7 @@ var (
 	cycles     = figure{"collections", finding.UnitPerSecond, func(f *Facts) *Num { return f.Cycles }}
 	gcCores    = figure{"CPU used by collections", finding.UnitCores, func(f *Facts) *Num { return f.GCCores }}
 	overSized  = figure{"scheduler, idle marking and stopping the world", finding.UnitRatio, func(f *Facts) *Num { return f.OverSize }}
-	gcShare    = figure{"marking, assists and sweeping", finding.UnitRatio, func(f *Facts) *Num { return f.GCShare }}
+	gcShare    = figure{"marking, assists, sweeping and scavenging", finding.UnitRatio, func(f *Facts) *Num { return f.GCShare }}
 )
 
 // Seen are all figures that are known, in the order in which they explain.

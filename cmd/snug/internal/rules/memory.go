@@ -74,6 +74,15 @@ func (f *Facts) limitFix(n float64) string {
 	return "GOMEMLIMIT=" + mebibytes(n)
 }
 
+// autoMemory is the fix for programs that can be rebuilt. A variable wins over
+// whatever a program does.
+func (f *Facts) autoMemory() string {
+	if f.MemLimitBy == ByEnvironment {
+		return " in place of the variable's value"
+	}
+	return auto
+}
+
 // limited reports whether GOMEMLIMIT, not GOGC, sets the heap goal.
 func (f *Facts) limited() bool {
 	if !(f.MemLimit.get() > 0) {
@@ -97,7 +106,7 @@ func oomKills(f *Facts) *hit {
 		h.severity = finding.SeverityInfo
 		h.fix = "the container has no limit, so the machine ran out: look what else runs there"
 	case f.MemLimit.get() == 0:
-		h.fix = f.limitFix(f.safeLimit()) + auto
+		h.fix = f.limitFix(f.safeLimit()) + f.autoMemory()
 	}
 	return h
 }
@@ -109,7 +118,7 @@ func memlimitAbove(f *Facts) *hit {
 	return &hit{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(gomemlimit, memHard),
-		fix:      f.limitFix(f.safeLimit()) + auto,
+		fix:      f.limitFix(f.safeLimit()) + f.autoMemory(),
 	}
 }
 
@@ -168,7 +177,7 @@ func memlimitMissing(f *Facts) *hit {
 	h := &hit{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(memHard, gomemlimit, goal, live),
-		fix:      f.limitFix(f.safeLimit()) + auto,
+		fix:      f.limitFix(f.safeLimit()) + f.autoMemory(),
 	}
 	if f.Goal.get()+f.other() > safeShare*f.MemHard.get() {
 		h.severity = finding.SeverityWarning

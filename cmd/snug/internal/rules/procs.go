@@ -37,11 +37,16 @@ func (f *Facts) suffers() (bool, []finding.Evidence) {
 	if f.Used.get() < usedLeast {
 		return false, seen
 	}
-	spins := f.Spinning.get() >= spinningShare*f.Busy.get() && f.Throttled.get() >= someThrottled
-	return f.OverSize.get() >= f.overSizeLimit() || spins, seen
+	if f.OverSize != nil {
+		return f.OverSize.get() >= f.overSizeLimit(), seen
+	}
+	// A P that spins when the group is throttled counts until that is over, so this
+	// is for where CPU time cannot be sampled.
+	return f.Spinning.get() >= spinningShare*f.Busy.get() && f.Throttled.get() >= someThrottled, seen
 }
 
-// tooMany is a GOMAXPROCS above the n that limit allows.
+// tooMany is a GOMAXPROCS above the n that limit allows. A variable wins over
+// whatever a program does, so that only it can be changed.
 func (f *Facts) tooMany(n float64, limit figure, fix string) *hit {
 	if !(f.Procs.get() > n) {
 		return nil
@@ -51,6 +56,12 @@ func (f *Facts) tooMany(n float64, limit figure, fix string) *hit {
 		evidence: f.saw(gomaxprocs, limit),
 		fix:      "GOMAXPROCS=" + whole(n) + fix,
 		verify:   f.bench("--gomaxprocs " + whole(n) + "," + whole(f.Procs.get())),
+	}
+	if f.ProcsBy == ByEnvironment {
+		h.fix = "GOMAXPROCS=" + whole(n) + " in place of the variable's " + whole(f.Procs.get()) + strings.TrimPrefix(fix, auto)
+		if strings.HasPrefix(fix, auto) {
+			h.fix += "; or no variable" + strings.Replace(auto, ", or", ", and", 1)
+		}
 	}
 	harm, seen := f.suffers()
 	h.evidence = append(h.evidence, seen...)

@@ -98,7 +98,8 @@ func Check(f *Facts) []finding.Finding {
 	return found
 }
 
-// bench is the command that compares values of a knob for this program.
+// bench is the command that compares values of a knob for this program, to be
+// completed by its arguments, which nobody has read, and the address of a service.
 func (f *Facts) bench(flags string) string {
 	program := f.Program
 	if program == "" {
@@ -111,7 +112,7 @@ func (f *Facts) bench(flags string) string {
 	if m := f.MemHard.get(); m > 0 {
 		s += " --memory " + mebibytes(m)
 	}
-	return s + " " + flags + " -- " + program
+	return s + " " + flags + " [--url URL] -- " + program + " ARG..."
 }
 
 func number(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }
