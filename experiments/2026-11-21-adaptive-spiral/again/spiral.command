@@ -1,0 +1,1 @@
+snug bench --cpus 1 --memory 256MiB --gomaxprocs default --set POLICY=automemlimit --set POLICY=snug,SNUG_ADAPT=memory,SNUG_AT_LIMIT=oom --set POLICY=snug,SNUG_ADAPT=memory,SNUG_AT_LIMIT=thrash --metric ops_per_second,gc_share,effective_gogc --stdout /tmp/gw-star2/spiral -- ./governed spiral --trace --seconds 30 --ramp 20s
