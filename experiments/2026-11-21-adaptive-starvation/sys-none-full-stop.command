@@ -1,0 +1,1 @@
+snug bench --no-limit --gomaxprocs default,4,8 --set POLICY=snug,SNUG_ADAPT=cpu --metric achieved_per_second,mean_seconds,p50_seconds,p99_seconds,bad_seconds,back_to_normal_seconds,gomaxprocs_max,cpu_ms_per_op --stdout /tmp/gw-star2/sys-none-full-stop -- ./governed serve --trace --kind sys --rate 2800 --seconds 20 --stall 300ms --stall-at 5s
