@@ -205,10 +205,20 @@ func checkGoals(t *testing.T, file string) {
 			target := startTarget(t, exec.Command(file), env...)
 			for _, command := range []string{"up", "fill", "gc"} {
 				target.ask(command)
-				want := target.ask("truth")
-				f := look(t, target.cmd.Process.Pid, c)
-				if got := f.HeapGoal; !got.Known || diff(got.Value, goalOf(want)) > 256<<10 {
-					t.Errorf("after %s: goal %+v, want %d", command, got, goalOf(want))
+				// Near its limit the program collects whenever it is asked, and with each
+				// collection the goal moves.
+				var got Figure[uint64]
+				var before, after uint64
+				same := func(goal uint64) bool { return got.Known && diff(got.Value, goal) <= 256<<10 }
+				for range 50 {
+					before = goalOf(target.ask("truth"))
+					got = look(t, target.cmd.Process.Pid, c).HeapGoal
+					if after = goalOf(target.ask("truth")); same(before) || same(after) {
+						break
+					}
+				}
+				if !same(before) && !same(after) {
+					t.Errorf("after %s: goal %+v, want %d, or %d afterwards", command, got, before, after)
 				}
 			}
 		})
