@@ -250,7 +250,7 @@ func TestNoAnswer(t *testing.T) {
 	} {
 		tt.plan.Timeout = 100 * time.Millisecond
 		r := measure(t, tt.plan)
-		if r.Ops != 0 || r.Errors < 3 || !strings.Contains(r.FirstError, tt.err) || r.P99 != nil {
+		if r.Ops != 0 || r.Errors < 1 || !strings.Contains(r.FirstError, tt.err) || r.P99 != nil {
 			t.Errorf("%s: %+v", tt.name, r)
 		}
 	}

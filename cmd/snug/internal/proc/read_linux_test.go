@@ -187,11 +187,22 @@ func gone(t *testing.T, p *Process, all bool) {
 	check("OpenExe", err)
 }
 
+// zombie waits until a process that was killed is one: its files are closed before.
+func (c *child) zombie() {
+	for {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
+		if err != nil || strings.Contains(string(text), ") Z ") {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestGone(t *testing.T) {
 	for _, opened := range []bool{false, true} {
 		for name, change := range map[string]func(c *child) (ended bool){
 			"ended":    func(c *child) bool { c.end(); return true },
-			"a zombie": func(c *child) bool { c.cmd.Process.Kill(); c.out.ReadByte(); return true },
+			"a zombie": func(c *child) bool { c.cmd.Process.Kill(); c.zombie(); return true },
 			"exec":     func(c *child) bool { io.WriteString(c.in, "exec\n"); c.up(); return false },
 		} {
 			t.Run(fmt.Sprintf("%s, memory opened before %v", name, opened), func(t *testing.T) {
