@@ -33,10 +33,12 @@ func (f *Facts) gcPart() (share float64, from []finding.Evidence) {
 
 // gcAll is what collections take of the time of all Ps; NaN = unknown.
 func (f *Facts) gcAll() float64 {
+	used := f.GCCores.get()
 	if f.GCShare != nil {
-		return f.GCShare.get() * f.Used.get() / min(f.Procs.get(), f.coresOr(f.Procs.get()))
+		used = f.GCShare.get() * f.Used.get()
 	}
-	return f.GCCores.get() / min(f.Procs.get(), f.coresOr(f.Procs.get()))
+	procs := f.Procs.get()
+	return used / min(procs, f.coresOr(procs))
 }
 
 // coresOr is the CPU time there is, or n where it is not known.

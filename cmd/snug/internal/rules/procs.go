@@ -45,23 +45,20 @@ func (f *Facts) suffers() (bool, []finding.Evidence) {
 	return f.Spinning.get() >= spinningShare*f.Busy.get() && f.Throttled.get() >= someThrottled, seen
 }
 
-// tooMany is a GOMAXPROCS above the n that limit allows. A variable wins over
-// whatever a program does, so that only it can be changed.
+// tooMany is a GOMAXPROCS above the n that limit allows.
 func (f *Facts) tooMany(n float64, limit figure, fix string) *hit {
 	if !(f.Procs.get() > n) {
 		return nil
 	}
+	value := "GOMAXPROCS=" + whole(n)
+	if f.ProcsBy == ByEnvironment {
+		value += " in place of the variable's " + whole(f.Procs.get())
+	}
 	h := &hit{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(gomaxprocs, limit),
-		fix:      "GOMAXPROCS=" + whole(n) + fix,
+		fix:      value + fix,
 		verify:   f.bench("--gomaxprocs " + whole(n) + "," + whole(f.Procs.get())),
-	}
-	if f.ProcsBy == ByEnvironment {
-		h.fix = "GOMAXPROCS=" + whole(n) + " in place of the variable's " + whole(f.Procs.get()) + strings.TrimPrefix(fix, auto)
-		if strings.HasPrefix(fix, auto) {
-			h.fix += "; or no variable" + strings.Replace(auto, ", or", ", and", 1)
-		}
 	}
 	harm, seen := f.suffers()
 	h.evidence = append(h.evidence, seen...)
@@ -80,7 +77,18 @@ func (f *Facts) aboveQuota(fix string) *hit {
 }
 
 // auto is the fix for programs that can be rebuilt.
-const auto = `, or import _ "github.com/snug-go/snug/auto"`
+const (
+	importAuto = `import _ "github.com/snug-go/snug/auto"`
+	auto       = ", or " + importAuto
+)
+
+// autoProcs is auto for GOMAXPROCS: a variable wins over whatever a program does.
+func (f *Facts) autoProcs() string {
+	if f.ProcsBy == ByEnvironment {
+		return "; or no variable, and " + importAuto
+	}
+	return auto
+}
 
 func (f *Facts) isGated() bool {
 	return f.Minor >= 25 && f.Aware != nil && !*f.Aware && f.ProcsBy == ByHost
@@ -126,7 +134,7 @@ func staleProcs(f *Facts) *hit {
 	case f.Module != "":
 		return f.aboveQuota(auto + " in place of " + f.Module + ", which looks once")
 	case !follows:
-		return f.aboveQuota(auto)
+		return f.aboveQuota(f.autoProcs())
 	case f.ProcsBy == ByEnvironment:
 		return f.aboveQuota(", or no GOMAXPROCS variable at all: this program's Go follows the quota by itself")
 	}
@@ -148,7 +156,7 @@ func procsAboveAffinity(f *Facts) *hit {
 	if f.quotaBinds() {
 		return nil
 	}
-	return f.tooMany(f.CPUs.get(), cpus, auto)
+	return f.tooMany(f.CPUs.get(), cpus, f.autoProcs())
 }
 
 // overSize speaks where the container is not known, as for a profile alone.
