@@ -217,30 +217,20 @@ func pidOf(text string) int {
 // goProcesses are the Go processes that fit; denied are how many may not be
 // looked at.
 func goProcesses(fits func(*goproc.Facts) bool) (found []int, denied int, err error) {
-	pids, err := proc.Pids()
+	hints := map[string][]int{}
+	err = newLooker().each(hints, func(g *goproc.Facts) {
+		if fits(g) {
+			found = append(found, g.Pid)
+		}
+	})
 	if errors.Is(err, proc.ErrNotLinux) {
 		return nil, 0, lookFailure("/proc", err)
 	}
 	if err != nil {
-		return nil, 0, failed("cannot list processes, "+reason(err), "is /proc mounted?")
+		return nil, 0, unlisted(err)
 	}
-	files := newFiles()
-	for _, pid := range pids {
-		if pid == os.Getpid() {
-			continue
-		}
-		p, err := proc.Open(pid)
-		if err != nil {
-			continue
-		}
-		g := goproc.Look(p, files)
-		switch {
-		case errors.Is(g.Err, proc.ErrDenied):
-			denied++
-		case g.Err == nil && g.Exe.IsGo && fits(g):
-			found = append(found, pid)
-		}
-		p.Close()
+	for _, pids := range hints {
+		denied += len(pids)
 	}
 	return found, denied, nil
 }

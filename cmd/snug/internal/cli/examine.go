@@ -58,6 +58,9 @@ func examine(ctx context.Context, pid int, duration time.Duration, files *goproc
 	}
 	defer p.Close()
 	e := &examination{p: p, files: files, unknown: []finding.Gap{}}
+	if e.h, err = limits.Open(nil, pid, limits.Counters|limits.Detail|limits.Unreclaimable); err == nil {
+		defer e.h.Close()
+	}
 	first := e.look()
 	var denied *proc.Denied
 	switch {
@@ -67,10 +70,6 @@ func examine(ctx context.Context, pid int, duration time.Duration, files *goproc
 		return nil, first.g.Err
 	case !first.g.Exe.IsGo:
 		return nil, &notGo{pid, first.g.Exe.What}
-	}
-	if e.h, err = limits.Open(nil, pid, limits.Counters|limits.Detail|limits.Unreclaimable); err == nil {
-		defer e.h.Close()
-		first = e.look()
 	}
 	last := first
 	if duration > 0 {
@@ -83,20 +82,24 @@ func examine(ctx context.Context, pid int, duration time.Duration, files *goproc
 	}
 	f := processFacts(last.g, last.l)
 	e.rates(f, &first, &last)
-	t := &finding.Examined{
-		Target: f.Target, Kind: "process", Facts: f.Seen(), Findings: rules.Check(f), Unknown: e.unknown,
+	t := examined("process", f, e.unknown)
+	if denied != nil {
+		return t, denied // what everybody may see, and that it is not enough
 	}
+	e.lacking(t, last.g)
+	return t, nil
+}
+
+// examined is what rules say of a target's facts.
+func examined(kind string, f *rules.Facts, unknown []finding.Gap) *finding.Examined {
+	t := &finding.Examined{Target: f.Target, Kind: kind, Facts: f.Seen(), Findings: rules.Check(f), Unknown: unknown}
 	if f.Go != "" {
 		t.Go = new(utf8Only(f.Go))
 	}
 	if f.Seconds != nil {
 		t.Seconds = &f.Seconds.V
 	}
-	if denied != nil {
-		return t, denied // what everybody may see, and that it is not enough
-	}
-	e.lacking(t, last.g)
-	return t, nil
+	return t
 }
 
 // notGo is a process that is no Go program, or one that cannot be told.
@@ -218,9 +221,7 @@ func (e *examination) sampled(f *rules.Facts) {
 		f.Spinning = &rules.Num{V: s.Spinning, Source: f.Busy.Source}
 	}
 	if s := e.profile; s != nil && s.Samples >= leastSamples {
-		from := string(s.Source) + ", " + strconv.FormatInt(s.Samples, 10) + " samples"
-		f.OverSize = &rules.Num{V: s.OverSize(), Source: from}
-		f.GCShare = &rules.Num{V: s.GC(), Source: from}
+		causes(f, s)
 	} else if s != nil {
 		e.gap("profile", fewSamples(s))
 	}

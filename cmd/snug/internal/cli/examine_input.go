@@ -63,18 +63,12 @@ func examineInput(ctx context.Context, name string, duration time.Duration) (*fi
 	if err != nil {
 		return nil, inputFailure(err)
 	}
-	t := &finding.Examined{Target: f.Target, Kind: kind, Facts: f.Seen(), Findings: rules.Check(f), Unknown: []finding.Gap{}}
+	unknown := []finding.Gap{}
 	if few != "" {
-		t.Unknown = append(t.Unknown, finding.Gap{Field: "causes", File: f.Target, Why: few})
+		unknown = append(unknown, finding.Gap{Field: "causes", File: f.Target, Why: few})
 	}
-	t.Unknown = append(t.Unknown, finding.Gap{Field: untold(f), File: f.Target, Why: "not told, and nothing that depends on it was judged"})
-	if f.Go != "" {
-		t.Go = &f.Go
-	}
-	if f.Seconds != nil {
-		t.Seconds = &f.Seconds.V
-	}
-	return t, nil
+	unknown = append(unknown, finding.Gap{Field: untold(f), File: f.Target, Why: "not told, and nothing that depends on it was judged"})
+	return examined(kind, f, unknown), nil
 }
 
 // untold is what neither a file nor a page says of a process: its container's limits, and
@@ -178,9 +172,14 @@ func summaryFacts(f *rules.Facts, s *cpuprof.Summary) (few string) {
 	if s.Samples < leastSamples && s.CPUSeconds < 1 {
 		return fewSamples(s)
 	}
+	causes(f, s)
+	return ""
+}
+
+// causes takes the shares of a profile.
+func causes(f *rules.Facts, s *cpuprof.Summary) {
 	from := string(s.Source) + ", " + strconv.FormatInt(s.Samples, 10) + " samples"
 	f.OverSize, f.GCShare = &rules.Num{V: s.OverSize(), Source: from}, &rules.Num{V: s.GC(), Source: from}
-	return ""
 }
 
 // fewSamples is why a profile tells nothing of causes.

@@ -95,34 +95,26 @@ could not be read: to read another user's process needs to be root.`,
 // listGo looks at every process; with words, at those Go processes that one of them
 // names.
 func listGo(words []string) (*finding.PS, error) {
-	pids, err := proc.Pids()
-	if err != nil {
-		if errors.Is(err, proc.ErrNotLinux) {
-			return nil, failed("snug ps needs Linux", "run it where the processes are")
-		}
-		return nil, failed("cannot list processes, "+reason(err), "is /proc mounted?")
-	}
 	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Others: []finding.Skipped{}}
 	k := newLooker()
 	denied := map[string][]int{}
-	for _, pid := range pids {
-		if pid == os.Getpid() {
-			continue
+	err := k.each(denied, func(g *goproc.Facts) {
+		if g.Stat.Forked || !named(g, words) {
+			return
 		}
-		g, l, err := k.look(pid)
-		var refusal *proc.Denied
-		switch {
-		case errors.As(err, &refusal):
-			denied[refusal.Hint()] = append(denied[refusal.Hint()], pid)
-		case err != nil || !g.Exe.IsGo || g.Stat.Forked || !named(g, words):
-		default:
-			if g.Hint != "" {
-				denied[g.Hint] = append(denied[g.Hint], pid) // its memory
-			}
-			f := processFacts(g, l)
-			sinceStart(f, g, l)
-			d.Processes = append(d.Processes, processRow(g, l, rules.Check(f)))
+		if g.Hint != "" {
+			denied[g.Hint] = append(denied[g.Hint], g.Pid) // its memory
 		}
+		l := k.limitsOf(g)
+		f := processFacts(g, l)
+		sinceStart(f, g, l)
+		d.Processes = append(d.Processes, processRow(g, l, rules.Check(f)))
+	})
+	if errors.Is(err, proc.ErrNotLinux) {
+		return nil, failed("snug ps needs Linux", "run it where the processes are")
+	}
+	if err != nil {
+		return nil, unlisted(err)
 	}
 	for _, hint := range slices.Sorted(maps.Keys(denied)) {
 		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
@@ -158,22 +150,47 @@ type looker struct {
 
 func newLooker() *looker { return &looker{newFiles(), map[string]*limits.Limits{}} }
 
-// look is what can be known of a process now. Limits are nil when they are not
-// known, as when it has ended meanwhile.
-func (k *looker) look(pid int) (*goproc.Facts, *limits.Limits, error) {
+// each looks at every Go process here but this one. To denied it adds those that may
+// not be looked at, by what would help.
+func (k *looker) each(denied map[string][]int, visit func(*goproc.Facts)) error {
+	pids, err := proc.Pids()
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		if pid == os.Getpid() {
+			continue
+		}
+		g, err := k.look(pid)
+		var refusal *proc.Denied
+		switch {
+		case errors.As(err, &refusal):
+			denied[refusal.Hint()] = append(denied[refusal.Hint()], pid)
+		case err == nil && g.Exe.IsGo:
+			visit(g)
+		}
+	}
+	return nil
+}
+
+// look is what can be known of a process now.
+func (k *looker) look(pid int) (*goproc.Facts, error) {
 	p, err := proc.Open(pid)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer p.Close()
 	g := goproc.Look(p, k.files)
-	if g.Err != nil || !g.Exe.IsGo {
-		return g, nil, g.Err
-	}
-	return g, k.limitsOf(g), nil
+	return g, g.Err
 }
 
-// limitsOf are a process's limits. Who is in the same groups has the same, but for
+// unlisted is why processes cannot be listed.
+func unlisted(err error) error {
+	return failed("cannot list processes, "+reason(err), "is /proc mounted?")
+}
+
+// limitsOf are a process's limits; nil when they are not known, as when it has ended
+// meanwhile. Who is in the same groups has the same, but for
 // the CPUs it may run on.
 func (k *looker) limitsOf(g *goproc.Facts) *limits.Limits {
 	groups, err := os.ReadFile("/proc/" + strconv.Itoa(g.Pid) + "/cgroup")

@@ -17,8 +17,7 @@ type symbols struct {
 	exe  io.Closer
 }
 
-// openSymbols opens the executable of a process. Without it a profile has
-// addresses and no names, so an error is no reason to give up.
+// openSymbols opens the executable of a process.
 func openSymbols(p *proc.Process) (*symbols, error) {
 	entry, err := p.AuxEntry()
 	if err != nil {
@@ -47,17 +46,10 @@ func openSymbols(p *proc.Process) (*symbols, error) {
 	return s, nil
 }
 
-func (s *symbols) Close() {
-	if s != nil {
-		s.exe.Close()
-	}
-}
+func (s *symbols) Close() { s.exe.Close() }
 
 // Frames is cpuprof's Symbolizer.
 func (s *symbols) Frames(pc uint64) []cpuprof.Frame {
-	if s == nil {
-		return nil
-	}
 	var buf [8]gobin.Frame
 	frames := s.file.Frames(buf[:0], pc-s.bias)
 	out := make([]cpuprof.Frame, len(frames))
