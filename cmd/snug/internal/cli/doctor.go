@@ -63,9 +63,8 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 			if duration < 0 || duration > time.Hour {
 				return usage("wrong value, --duration "+duration.String(), "0 only looks; an hour is the most")
 			}
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilInterrupted()
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second Ctrl-C ends snug
 			d, wrong := doctor(ctx, u, args, duration)
 			if d != nil {
 				// What can be said of the other targets is not lost.
@@ -86,6 +85,14 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 	cmd.Flags().Var((*spanFlag)(&duration), "duration", "watch processes for so `LONG`; 0 only looks")
 	cmd.Flags().StringVar(&failOn, "fail-on", failOn, "end with 3 from this `SEVERITY` on: info, warning, error or never")
 	return cmd
+}
+
+// untilInterrupted is a context that ends with Ctrl-C or SIGTERM; a second one ends
+// snug.
+func untilInterrupted() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // mostAtOnce bounds what it takes to look at many processes: each is sampled 99 times,

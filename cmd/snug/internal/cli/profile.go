@@ -9,10 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -61,9 +58,8 @@ graph that needs nothing else.`,
 			if file != "" && file == page {
 				return usage("two things for one file, --output and --html "+shellQuote(string(file)), "give each its own")
 			}
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilInterrupted()
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second Ctrl-C ends snug
 			s, err := resolve(args[0])
 			if err != nil {
 				return err
