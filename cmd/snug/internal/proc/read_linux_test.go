@@ -187,11 +187,14 @@ func gone(t *testing.T, p *Process, all bool) {
 	check("OpenExe", err)
 }
 
-// zombie waits until a process that was killed is one: its files are closed before.
+// zombie waits until a process that was killed is one. Its first thread is one as
+// soon as it has ended; the memory stays until the others have, too.
 func (c *child) zombie() {
+	dir := fmt.Sprintf("/proc/%d", c.cmd.Process.Pid)
 	for {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
-		if err != nil || strings.Contains(string(text), ") Z ") {
+		text, err := os.ReadFile(dir + "/stat")
+		threads, _ := os.ReadDir(dir + "/task")
+		if err != nil || strings.Contains(string(text), ") Z ") && len(threads) == 1 {
 			return
 		}
 		time.Sleep(time.Millisecond)
