@@ -67,6 +67,7 @@ func start(t *testing.T, env []string, name string, args ...string) int {
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.WaitDelay = 10 * time.Second // a container's process may keep them open
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ func crowd(args []string) error {
 	f := newFlags("crowd", 30)
 	clients := f.Int("clients", 16, "that ask at a time")
 	parts := f.Int("parts", 16, "goroutines for each request")
+	hash := f.Int("hash", 1, "KiB that each goroutine hashes ten times over, about 7 µs each")
 	pause := f.Duration("pause", 2*time.Millisecond, "of a client between two requests, on average")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -38,7 +39,7 @@ func crowd(args []string) error {
 					draw := r.Uint64()
 					go func() {
 						items := list(rand.New(rand.NewPCG(draw, 2)), 3)
-						spin(1)
+						spin(*hash)
 						answers <- items
 					}()
 				}

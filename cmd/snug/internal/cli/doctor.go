@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report"
 )
 
 // severities are what --fail-on takes.
@@ -28,7 +30,7 @@ var severities = map[string]finding.Severity{
 }
 
 func newDoctor(u *ui) *cobra.Command {
-	duration, failOn := 10*time.Second, "warning"
+	duration, failOn, verbose := 10*time.Second, "warning", false
 	cmd := &cobra.Command{
 		Use:   "doctor TARGET...",
 		Short: "Say what is wrong with a running Go process, with evidence and the fix",
@@ -42,7 +44,8 @@ Nothing is stopped or changed, and no process has to be prepared: the runtime's 
 figures are read from memory, CPU time is sampled by perf events (99 Hz) where that
 is allowed, threads and the container by what the kernel counts.
 
-It ends with 3 when something is found that is as bad as --fail-on or worse.`,
+It ends with 3 when something is found that is as bad as --fail-on or worse. -v shows
+every figure, and how it was read; snug explain WORD says what a word means.`,
 		Example: `  snug doctor 4711
   snug doctor server --duration 30s
   snug doctor cpu.pprof
@@ -55,6 +58,7 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 			}
 			return nil
 		},
+		ValidArgsFunction: completePids(math.MaxInt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			least, ok := severities[failOn]
 			if !ok {
@@ -68,7 +72,7 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 			d, wrong := doctor(ctx, u, args, duration)
 			if d != nil {
 				// What can be said of the other targets is not lost.
-				if err := u.answer(d); err != nil {
+				if err := u.diagnosed(d, verbose); err != nil {
 					return err
 				}
 			}
@@ -83,8 +87,21 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 	}
 	u.jsonFlag(cmd)
 	cmd.Flags().Var((*spanFlag)(&duration), "duration", "watch processes for so `LONG`; 0 only looks")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "all figures, and how they were read")
 	cmd.Flags().StringVar(&failOn, "fail-on", failOn, "end with 3 from this `SEVERITY` on: info, warning, error or never")
 	return cmd
+}
+
+// diagnosed answers with a diagnosis; verbose is for people only.
+func (u *ui) diagnosed(d *finding.Doctor, verbose bool) error {
+	if !verbose || u.json {
+		return u.answer(d)
+	}
+	var b bytes.Buffer
+	if err := report.DoctorVerbose(&b, d); err != nil {
+		return err
+	}
+	return u.write(b.Bytes())
 }
 
 // untilInterrupted is a context that ends with Ctrl-C or SIGTERM; a second one ends

@@ -99,6 +99,12 @@ func examined(kind string, f *rules.Facts, unknown []finding.Gap) *finding.Exami
 	if f.Seconds != nil {
 		t.Seconds = &f.Seconds.V
 	}
+	if f.ProcsBy != "" {
+		t.GOMAXPROCSSource = new(f.ProcsBy)
+	}
+	if f.Module != "" {
+		t.GOMAXPROCSModule = new(utf8Only(f.Module))
+	}
 	return t
 }
 

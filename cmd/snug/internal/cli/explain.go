@@ -4,7 +4,6 @@ package cli
 
 import (
 	_ "embed"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,21 +19,21 @@ import (
 //go:embed explain.md
 var explainText string
 
+// wordsText is the same for words that stand on the screen beside ids.
+//
+//go:embed explain_words.md
+var wordsText string
+
 func newExplain(u *ui) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain [ID]",
+		Use:   "explain [ID | WORD]",
 		Short: "Explain an id that snug gives as a reason, a warning or a finding, or a term",
 		Long: `Explain an id that snug gives as a reason, a warning or a finding, in brackets in text
-and as "reason", "code" or "id" in JSON, or a term such as stall-law. Without one, list them
-all.`,
-		Example: "  snug explain quota-ceil",
+and as "reason", "code" or "id" in JSON, or a word that stands on its screen, such as votes or
+"heap goal". Without one, list them all.`,
+		Example: `  snug explain quota-ceil
+  snug explain Ps looking for work`,
 		GroupID: groupPlumbing,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("one id at a time, "+cmd.CommandPath()+" "+strings.Join(args, " "), "snug explain lists them all")
-			}
-			return nil
-		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
 			for _, e := range explanations() {
@@ -51,20 +50,55 @@ all.`,
 				}
 				return u.answer(d)
 			}
-			i := slices.IndexFunc(all, func(e finding.Explanation) bool { return e.ID == args[0] })
-			if i < 0 {
-				return usage("unknown id, "+args[0], "snug explain lists them")
+			words := strings.Join(args, " ")
+			if e := explained(all, words); e != nil {
+				return u.answer(e)
 			}
-			return u.answer(&all[i])
+			if len(args) > 1 {
+				return usage("unknown words, "+words, "one id or word at a time; snug explain lists them all")
+			}
+			return usage("unknown id or word, "+words, "snug explain lists them")
 		},
 	}
 	u.jsonFlag(cmd)
 	return cmd
 }
 
-// explanations are those of explain.md and of the rules.
+// explained is what an id or a word shown on the screen means; nil = nobody knows.
+func explained(all []finding.Explanation, word string) *finding.Explanation {
+	for i := range all {
+		if all[i].ID == word {
+			return &all[i]
+		}
+	}
+	for i := range all {
+		for _, shown := range shownAs(all[i].Text) {
+			if strings.EqualFold(shown, word) {
+				return &all[i]
+			}
+		}
+	}
+	for i := range all {
+		if strings.EqualFold(all[i].ID, strings.ReplaceAll(word, " ", "-")) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// shownAs are the words in the last paragraph of a text, "Shown as: one; two.".
+func shownAs(text string) []string {
+	i := strings.LastIndex(text, "\n\nShown as: ")
+	if i < 0 {
+		return nil
+	}
+	_, list, _ := strings.Cut(text[i:], ": ")
+	return strings.Split(strings.TrimSuffix(strings.Join(strings.Fields(list), " "), "."), "; ")
+}
+
+// explanations are those of explain.md and explain_words.md, and of the rules.
 func explanations() []finding.Explanation {
-	all := parseExplanations(explainText)
+	all := append(parseExplanations(explainText), parseExplanations(wordsText)...)
 	for _, r := range rules.All() {
 		all = append(all, finding.Explanation{
 			Head: finding.NewHead(finding.KindExplain), Entry: finding.Entry{ID: r.ID, Class: "rule", Title: r.Title}, Text: r.Text,

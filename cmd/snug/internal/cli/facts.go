@@ -6,6 +6,7 @@ import (
 	"math"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
@@ -25,7 +26,7 @@ var setterWords = map[goproc.By]string{
 
 // processFacts are what rules go by, of a process and its limits; l may be nil.
 func processFacts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
-	f := &rules.Facts{Target: processName(g), Program: pasteable(g.Path), Go: g.Exe.GoVersion, Minor: g.Exe.Minor}
+	f := &rules.Facts{Target: processName(g), Program: pasteable(strings.TrimSuffix(g.Path, "/")), Go: g.Exe.GoVersion, Minor: g.Exe.Minor}
 	if g.Exe.Minor > 0 && g.Env != nil {
 		f.Aware = new(g.Exe.Aware(g.Env["GODEBUG"]))
 	}
@@ -78,11 +79,16 @@ func pasteable(path string) string {
 }
 
 func processName(g *goproc.Facts) string {
-	name := path.Base(g.Path)
-	if g.Path == "" {
-		name = g.Stat.Name
+	return "pid " + strconv.Itoa(g.Pid) + " (" + utf8Only(path.Base(executable(g))) + ")"
+}
+
+// executable is the executable's path, or the process's name where it has none: the
+// kernel says "/" for a file on a mount that was detached, as runc init runs from.
+func executable(g *goproc.Facts) string {
+	if g.Path == "" || g.Path == "/" {
+		return g.Stat.Name
 	}
-	return "pid " + strconv.Itoa(g.Pid) + " (" + utf8Only(name) + ")"
+	return g.Path
 }
 
 // figure is one of goproc's, nil when it is unknown.
@@ -150,7 +156,7 @@ func share(gc, user, scavenge time.Duration, source string) *rules.Num {
 
 // processRow is a process as `snug ps` lists it.
 func processRow(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Process {
-	r := finding.Process{PID: g.Pid, Exe: utf8Only(g.Path), Findings: found, Unknown: []finding.Gap{}}
+	r := finding.Process{PID: g.Pid, Exe: utf8Only(executable(g)), Findings: found, Unknown: []finding.Gap{}}
 	gap := func(field, why string) {
 		r.Unknown = append(r.Unknown, finding.Gap{Field: field, File: "/proc/" + strconv.Itoa(g.Pid), Why: why})
 	}

@@ -46,9 +46,15 @@ func main() {
 // started is a stripped program, running.
 func started(t *testing.T, env ...string) (pid string, path string) {
 	t.Helper()
+	return launched(t, "busy", busy, env...)
+}
+
+// launched builds a program, stripped, and runs it until the test ends.
+func launched(t *testing.T, name, source string, env ...string) (pid string, path string) {
+	t.Helper()
 	dir := t.TempDir()
-	path = filepath.Join(dir, "busy")
-	for name, text := range map[string]string{"main.go": busy, "go.mod": "module busy\n\ngo 1.26\n"} {
+	path = filepath.Join(dir, name)
+	for name, text := range map[string]string{"main.go": source, "go.mod": "module " + name + "\n\ngo 1.26\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -82,6 +88,11 @@ func started(t *testing.T, env ...string) (pid string, path string) {
 func snug(t *testing.T, args ...string) (code int, out, err string) {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	return spoken(args)
+}
+
+// spoken runs a command line as it is.
+func spoken(args []string) (code int, out, err string) {
 	var stdout, stderr bytes.Buffer
 	code = Main(args, strings.NewReader(""), &stdout, &stderr)
 	return code, stdout.String(), stderr.String()

@@ -48,6 +48,7 @@ graph that needs nothing else.`,
 			}
 			return nil
 		},
+		ValidArgsFunction: completePids(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if o.Duration <= 0 || o.Duration > time.Hour {
 				return usage("wrong value, --duration "+o.Duration.String(), "write up to an hour")
@@ -192,11 +193,26 @@ func (u *ui) profiled(d *finding.Profile, p *profile.Profile, file, page string)
 			wrong = failed("cannot write, "+reason(err)+", "+form.file, roomHint)
 		}
 	}
-	if d.Saved != nil {
-		d.Next = "go tool pprof -top " + shellQuote(file)
-	}
+	d.Next = afterProfile(d)
 	if err := u.answer(d); err != nil {
 		return err
 	}
 	return wrong
+}
+
+// afterProfile is the command to go on with: what was found, or the largest class that
+// is not the program's own code.
+func afterProfile(d *finding.Profile) string {
+	if d.Saved != nil {
+		return "go tool pprof -top " + shellQuote(*d.Saved)
+	}
+	if len(d.Findings) > 0 {
+		return "snug explain " + d.Findings[0].ID
+	}
+	for _, c := range d.Classes {
+		if c.ID != string(cpuprof.User) {
+			return "snug explain " + c.ID
+		}
+	}
+	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -63,7 +64,8 @@ could not be read: to read another user's process needs to be root.`,
   snug ps --wrong --sort memory
   snug ps server
   snug ps --json | jq '.processes[] | select(.gomaxprocs > 8)'`,
-		GroupID: groupLook,
+		GroupID:           groupLook,
+		ValidArgsFunction: completePids(math.MaxInt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if psOrders[order] == nil {
 				return usage("wrong value, --sort "+shellQuote(order), "write finding, pid, memory, throttled or procs")
@@ -99,7 +101,7 @@ func listGo(words []string) (*finding.PS, error) {
 	k := newLooker()
 	denied := map[string][]int{}
 	err := k.each(denied, func(g *goproc.Facts) {
-		if g.Stat.Forked || !named(g, words) {
+		if momentary(&g.Stat) || !named(g, words) {
 			return
 		}
 		if g.Hint != "" {
@@ -128,6 +130,11 @@ func listGo(words []string) (*finding.PS, error) {
 	}
 	return d, nil
 }
+
+// momentary reports whether a process is a child of a Go program that is about to
+// run another program, and until then looks like its parent. It has one thread; where
+// Go's runtime has started after a fork, as in runc init, there are more.
+func momentary(s *proc.Stat) bool { return s.Forked && s.Threads < 2 }
 
 // maybeDenied is the hint where a name fits nothing, and not everything could be
 // looked at.

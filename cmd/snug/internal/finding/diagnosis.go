@@ -92,7 +92,7 @@ type Skipped struct {
 // unknown.
 type Process struct {
 	PID        int     `json:"pid"`
-	Exe        string  `json:"exe"`        // path of the executable as its own file system names it
+	Exe        string  `json:"exe"`        // path of the executable as its own file system names it; the process's name where it has none
 	GoVersion  *string `json:"go_version"` // "go1.26.8"
 	GOMAXPROCS *int    `json:"gomaxprocs"`
 	// Source of GOMAXPROCS: "environment", "code", "runtime" (from the quota) or
@@ -131,13 +131,17 @@ func (d *Doctor) Worst() Severity {
 
 // Examined is one target, what is known of it, and what is wrong.
 type Examined struct {
-	Target   string     `json:"target"` // "pid 4711 (server)", a file, an address
-	Kind     string     `json:"kind"`   // "process", "profile", "log" or "metrics"
-	Go       *string    `json:"go_version"`
-	Seconds  *float64   `json:"seconds"` // watched for; null = a look, or what a file tells
-	Facts    []Evidence `json:"facts"`
-	Findings []Finding  `json:"findings"`
-	Unknown  []Gap      `json:"unknown"`
+	Target  string   `json:"target"` // "pid 4711 (server)", a file, an address
+	Kind    string   `json:"kind"`   // "process", "profile", "log" or "metrics"
+	Go      *string  `json:"go_version"`
+	Seconds *float64 `json:"seconds"` // watched for; null = a look, or what a file tells
+	// GOMAXPROCSSource is as a Process has it, and GOMAXPROCSModule the linked module
+	// that may have been the code; null = none, or unknown.
+	GOMAXPROCSSource *string    `json:"gomaxprocs_source"`
+	GOMAXPROCSModule *string    `json:"gomaxprocs_module"`
+	Facts            []Evidence `json:"facts"`
+	Findings         []Finding  `json:"findings"`
+	Unknown          []Gap      `json:"unknown"`
 }
 
 // Profile is a CPU profile, sorted into causes.

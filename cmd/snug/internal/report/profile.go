@@ -34,7 +34,7 @@ func (p *page) profile(d *finding.Profile) {
 	}
 	for i := range d.Findings {
 		p.line("")
-		p.finding(&d.Findings[i])
+		p.finding(&d.Findings[i], false)
 	}
 	if d.Saved != nil || d.Page != nil {
 		p.line("")

@@ -12,8 +12,11 @@ import (
 const (
 	// overSizeShare of the CPU time, for what grows with the number of Ps: as perf events
 	// see it, and as the runtime's own profiler does, which misses about half.
-	overSizeShare        = 0.15
-	overSizeShareRuntime = 0.08
+	overSizeShare        = 0.10
+	overSizeShareRuntime = 0.05
+	// overSizeAlone times that is for information where nobody knows how many Ps fit,
+	// twice as much a warning: a program of tiny messages looks the same.
+	overSizeAlone = 1.5
 	// spinningShare of the busy Ps look for work.
 	spinningShare = 0.3
 	// usedLeast: below so many cores nothing is worth a warning.
@@ -128,17 +131,43 @@ func staleProcs(f *Facts) *hit {
 	if !f.isPinned() || f.isSnug() {
 		return nil
 	}
-	// Without the setting the runtime would go by the quota, or by the host.
-	follows := f.Minor >= 25 && f.Aware != nil && *f.Aware
+	if f.heldBack() {
+		return f.pinnedLow()
+	}
 	switch {
 	case f.Module != "":
 		return f.aboveQuota(auto + " in place of " + f.Module + ", which looks once")
-	case !follows:
+	case !f.follows():
 		return f.aboveQuota(f.autoProcs())
 	case f.ProcsBy == ByEnvironment:
 		return f.aboveQuota(", or no GOMAXPROCS variable at all: this program's Go follows the quota by itself")
 	}
 	return f.aboveQuota(", or no call of runtime.GOMAXPROCS in the program: its Go follows the quota by itself")
+}
+
+// follows: without the setting the runtime would go by the quota, and not by the CPUs
+// there were at start.
+func (f *Facts) follows() bool { return f.Minor >= 25 && f.Aware != nil && *f.Aware }
+
+// pinnedLow is a setting that holds the program back in a container that gives more.
+func (f *Facts) pinnedLow() *hit {
+	h := f.tooFew()
+	n := whole(math.Ceil(f.Cores.get()))
+	const resized = ", which does not follow a container that is resized"
+	switch {
+	case f.ProcsBy == ByEnvironment && f.follows():
+		h.fix = "no GOMAXPROCS variable: this program's Go follows the quota by itself; or GOMAXPROCS=" + n + " in place of the variable's " + whole(f.Procs.get()) + resized
+	case f.ProcsBy == ByEnvironment:
+		h.fix = "GOMAXPROCS=" + n + " in place of the variable's " + whole(f.Procs.get()) + resized + f.autoProcs()
+	case f.Module != "":
+		h.fix = importAuto + " in place of " + f.Module + resized + "; or a restart, when that looks again"
+	case f.follows():
+		h.fix = "no call of runtime.GOMAXPROCS in the program" + resized + ": its Go follows the quota by itself"
+	default:
+		h.fix = importAuto + " in place of the program's call of runtime.GOMAXPROCS" + resized
+	}
+	h.fix = "if it has more to do at a time: " + h.fix
+	return h
 }
 
 func procsAboveQuota(f *Facts) *hit {
@@ -161,7 +190,7 @@ func procsAboveAffinity(f *Facts) *hit {
 
 // overSize speaks where the container is not known, as for a profile alone.
 func overSize(f *Facts) *hit {
-	least := f.overSizeLimit()
+	least := overSizeAlone * f.overSizeLimit()
 	if !(f.OverSize.get() >= least) || f.Quota != nil && f.Procs != nil || f.Used.get() < usedLeast {
 		return nil
 	}
@@ -176,20 +205,30 @@ func overSize(f *Facts) *hit {
 	return h
 }
 
-// procsTooFew: all Ps run all the time and get their CPUs, and there may be more. How
-// many goroutines wait is not seen from outside, so it is no more than worth a look.
-func procsTooFew(f *Facts) *hit {
-	p, cores := f.Procs.get(), f.Cores.get()
-	if !(f.Used.get() >= 0.9*p && f.Busy.get() >= 0.95*p && math.Floor(cores) >= p+1) || f.KernelWait.get() > 0.1*p {
-		return nil
-	}
-	n := whole(math.Ceil(cores))
+// heldBack: all Ps run all the time and get their CPUs, and there may be more.
+func (f *Facts) heldBack() bool {
+	p := f.Procs.get()
+	return f.Used.get() >= 0.9*p && f.Busy.get() >= 0.95*p && math.Floor(f.Cores.get()) >= p+1 && !(f.KernelWait.get() > 0.1*p)
+}
+
+// tooFew is a GOMAXPROCS that holds the program back. How many goroutines wait is not
+// seen from outside, so it is no more than worth a look.
+func (f *Facts) tooFew() *hit {
+	p, n := whole(f.Procs.get()), whole(math.Ceil(f.Cores.get()))
 	return &hit{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(gomaxprocs, used, busy, coresThere),
 		fix:      "GOMAXPROCS=" + n + ", or leave it to Go or snug, if it has more to do at a time",
-		verify:   f.bench("--gomaxprocs " + whole(p) + "," + n),
+		verify:   f.bench("--gomaxprocs " + p + "," + n),
 	}
+}
+
+// procsTooFew speaks where nobody is known to have set GOMAXPROCS.
+func procsTooFew(f *Facts) *hit {
+	if !f.heldBack() || f.isPinned() && !f.isSnug() {
+		return nil
+	}
+	return f.tooFew()
 }
 
 // heldShare of the Ps' time goes neither into running nor into waiting for a CPU.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report"
+)
+
+// completionTime is how long a shell may keep the user's key waiting.
+const completionTime = 300 * time.Millisecond
+
+// completePids completes numbers of Go processes, each with its program's name, in a
+// command line that takes at most so many targets. Where something else is being written the
+// shell completes files. What cannot be found out, or not in time, is left out.
+func completePids(most int) cobra.CompletionFunc {
+	return func(_ *cobra.Command, given []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(given) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		if begun != "" && pidOf(begun) == 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		late := time.After(completionTime)
+		all := make(chan string)
+		go goPids(begun, given, all)
+		var found []string
+		for {
+			select {
+			case c, more := <-all:
+				if !more {
+					return found, cobra.ShellCompDirectiveDefault
+				}
+				found = append(found, c)
+			case <-late:
+				// Whoever still looks ends with this process.
+				return found, cobra.ShellCompDirectiveDefault
+			}
+		}
+	}
+}
+
+// goPids sends the Go processes whose number begins so, but for those given.
+func goPids(begun string, given []string, to chan<- string) {
+	defer close(to)
+	pids, _ := proc.Pids()
+	k := newLooker()
+	for _, n := range pids {
+		pid := strconv.Itoa(n)
+		if n == os.Getpid() || !strings.HasPrefix(pid, begun) || slices.Contains(given, pid) {
+			continue
+		}
+		if g, err := k.look(n); err == nil && g.Exe.IsGo && !momentary(&g.Stat) {
+			to <- pid + "\t" + report.Clean(path.Base(executable(g))+" "+g.Exe.GoVersion)
+		}
+	}
+}

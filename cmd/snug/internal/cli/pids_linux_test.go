@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCompletePids: a shell is offered the Go processes there are, and nothing
+// else is said.
+func TestCompletePids(t *testing.T) {
+	pid, _ := started(t)
+	for _, c := range []struct {
+		name     string
+		line     []string
+		offered  bool
+		and      string // the end of what is said: a shell's directive
+		unlooked bool   // nothing is looked for
+	}{
+		{"doctor", []string{"doctor", ""}, true, ":0", false},
+		{"the number begun", []string{"doctor", pid[:1]}, true, ":0", false},
+		{"another one too", []string{"doctor", "1", ""}, true, ":0", false},
+		{"named already", []string{"doctor", pid, ""}, false, ":0", false},
+		{"a file", []string{"doctor", "cpu.p"}, false, ":0", true},
+		{"profile", []string{"profile", pid}, true, ":0", false},
+		{"profile takes one", []string{"profile", "1", ""}, false, ":4", true},
+		{"ps", []string{"ps", pid}, true, ":0", false},
+	} {
+		var code int
+		var out, talk string
+		offered := false
+		// A first look at many programs may not be done in time; what it found is kept.
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		for range 20 {
+			code, out, talk = spoken(append([]string{"__complete"}, c.line...))
+			offered = strings.Contains("\n"+out, "\n"+pid+"\tbusy go1.")
+			if offered || !c.offered {
+				break
+			}
+		}
+		if code != 0 || offered != c.offered || !strings.HasSuffix(out, c.and+"\n") || c.unlooked && strings.Contains(out, "\t") || strings.Contains(talk, "error") {
+			t.Errorf("%s: exit code %d\n%s%s", c.name, code, out, talk)
+		}
+	}
+}

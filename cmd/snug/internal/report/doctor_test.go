@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/rules"
+)
+
+// pinned is a service that the environment has pinned, and a profile beside it.
+func pinned() *finding.Doctor {
+	mem := "/proc/4711/mem, 11/11 votes"
+	figure := func(what string, v float64, unit finding.Unit, source, raw string) finding.Evidence {
+		return finding.Evidence{What: what, Value: v, Unit: unit, Source: source, Raw: raw}
+	}
+	procs := figure("GOMAXPROCS", 16, finding.UnitCount, mem, "")
+	quota := figure("CPU quota", .5, finding.UnitLimitCores, "/sys/fs/cgroup/pod/cpu.max", "50000 100000")
+	busy := figure("Ps not idle", 1.9, finding.UnitMean, "/proc/4711/mem, 8/8 votes, 9971 looks", "")
+	return &finding.Doctor{
+		Head: finding.NewHead(finding.KindDoctor),
+		Targets: []finding.Examined{{
+			Target: "pid 4711 (server)", Kind: "process", Go: ptr("go1.22.3"), Seconds: ptr(10.0), GOMAXPROCSSource: ptr("environment"),
+			Facts: []finding.Evidence{
+				procs, figure("GOGC", -1, finding.UnitGOGC, mem, ""), figure("heap goal", 4<<20, finding.UnitBytes, mem, ""), quota,
+				figure("memory limit", 0, finding.UnitLimitBytes, "", ""), figure("CPU used", .4987, finding.UnitCores, "/proc/4711/task/*/schedstat", ""), busy,
+			},
+			Findings: []finding.Finding{
+				{ID: "stale-procs", Severity: finding.SeverityWarning, Title: "GOMAXPROCS is pinned", Evidence: []finding.Evidence{procs, quota, busy}, Fix: "GOMAXPROCS=2", Verify: "snug bench -- server"},
+				{ID: "sub-core-quota", Severity: finding.SeverityInfo, Title: "The CPU quota is less than one core", Fix: "none is certain"},
+			},
+			Unknown: []finding.Gap{{Field: "profile", File: "/proc/4711", Why: "3 samples of CPU time, too few to tell"}},
+		}, {
+			Target: "cpu.pprof", Kind: "profile", Findings: []finding.Finding{},
+			Facts: []finding.Evidence{figure("CPU used", 1.5, finding.UnitCores, "perf", "")},
+		}},
+		Next: "snug explain stale-procs",
+	}
+}
+
+// TestDoctor: the verdict first, then what was found, then the few figures that matter;
+// all of them, and how they were read, for who asks.
+func TestDoctor(t *testing.T) {
+	for name, render := range map[string]func(*bytes.Buffer) error{
+		"doctor.txt":   func(b *bytes.Buffer) error { return Text(b, pinned()) },
+		"doctor-v.txt": func(b *bytes.Buffer) error { return DoctorVerbose(b, pinned()) },
+	} {
+		var b bytes.Buffer
+		if err := render(&b); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, b.Bytes())
+	}
+}
+
+// TestOnCall: the words are those that package rules has for its figures.
+func TestOnCall(t *testing.T) {
+	f := &rules.Facts{}
+	fields := reflect.ValueOf(f).Elem()
+	for i := range fields.NumField() {
+		if fields.Field(i).Type() == reflect.TypeFor[*rules.Num]() {
+			fields.Field(i).Set(reflect.ValueOf(&rules.Num{V: 1}))
+		}
+	}
+	if got := needed(f.Seen()); len(got) != len(onCall) {
+		t.Errorf("%d of %d known: %v", len(got), len(onCall), got)
+	}
+}
+
+// TestSetBy: whoever set GOMAXPROCS is named as snug ps names them.
+func TestSetBy(t *testing.T) {
+	for by, want := range map[string]string{
+		"environment": "environment", "code": "code: go.uber.org/automaxprocs v1.6.0", "runtime": "by the CPU quota and the CPUs there are", "host": "no quota", "else": "else", "": "",
+	} {
+		e := &finding.Examined{GOMAXPROCSSource: ptr(by), GOMAXPROCSModule: ptr("go.uber.org/automaxprocs v1.6.0")}
+		if by == "" {
+			e.GOMAXPROCSSource = nil
+		}
+		if got := setBy(e); !strings.HasSuffix(got, want) || by != "" && !strings.HasPrefix(got, "set by ") {
+			t.Errorf("%q: %q, want %q", by, got, want)
+		}
+	}
+}
+
+// TestVerdictOn: what is not known is not called well.
+func TestVerdictOn(t *testing.T) {
+	of := func(all ...finding.Severity) (found []finding.Finding) {
+		for _, s := range all {
+			found = append(found, finding.Finding{Severity: s})
+		}
+		return found
+	}
+	for _, c := range []struct {
+		e    finding.Examined
+		want string
+	}{
+		{finding.Examined{Kind: "process"}, "nothing wrong"},
+		{finding.Examined{Kind: "process", Unknown: make([]finding.Gap, 1)}, "nothing found"},
+		{finding.Examined{Kind: "log"}, "nothing found"},
+		{finding.Examined{Findings: of("info", "info")}, "nothing that hurts now, 2 for information"},
+		{finding.Examined{Findings: of("error", "warning", "warning", "info")}, "1 error, 2 warnings, 1 for information"},
+	} {
+		if got := verdictOn(&c.e); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.e, got, c.want)
+		}
+	}
+}
