@@ -238,15 +238,11 @@ func pidOf(text string) int {
 	return int(n)
 }
 
-// goProcesses are the Go processes that fit; denied are how many may not be
+// goProcesses are the Go processes that are wanted; denied are how many may not be
 // looked at.
-func goProcesses(fits func(*goproc.Facts) bool) (found []int, denied int, err error) {
+func goProcesses(wanted func(*proc.Process) bool) (found []int, denied int, err error) {
 	hints := map[string][]int{}
-	err = newLooker().each(hints, func(g *goproc.Facts) {
-		if fits(g) {
-			found = append(found, g.Pid)
-		}
-	})
+	err = newLooker().each(hints, wanted, func(g *goproc.Facts) { found = append(found, g.Pid) })
 	if errors.Is(err, proc.ErrNotLinux) {
 		return nil, 0, lookFailure("/proc", err)
 	}

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/snug-go/snug/cmd/snug/internal/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
 )
@@ -52,15 +52,12 @@ func completePids(most int) cobra.CompletionFunc {
 // goPids sends the Go processes whose number begins so, but for those given.
 func goPids(begun string, given []string, to chan<- string) {
 	defer close(to)
-	pids, _ := proc.Pids()
-	k := newLooker()
-	for _, n := range pids {
-		pid := strconv.Itoa(n)
-		if n == os.Getpid() || !strings.HasPrefix(pid, begun) || slices.Contains(given, pid) {
-			continue
+	newLooker().each(map[string][]int{}, func(p *proc.Process) bool {
+		pid := strconv.Itoa(p.Pid())
+		return strings.HasPrefix(pid, begun) && !slices.Contains(given, pid)
+	}, func(g *goproc.Facts) {
+		if !momentary(&g.Stat) {
+			to <- strconv.Itoa(g.Pid) + "\t" + report.Clean(path.Base(executable(g))+" "+g.Exe.GoVersion)
 		}
-		if g, err := k.look(n); err == nil && g.Exe.IsGo && !momentary(&g.Stat) {
-			to <- pid + "\t" + report.Clean(path.Base(executable(g))+" "+g.Exe.GoVersion)
-		}
-	}
+	})
 }

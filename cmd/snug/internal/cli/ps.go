@@ -100,8 +100,8 @@ func listGo(words []string) (*finding.PS, error) {
 	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Others: []finding.Skipped{}}
 	k := newLooker()
 	denied := map[string][]int{}
-	err := k.each(denied, func(g *goproc.Facts) {
-		if momentary(&g.Stat) || !named(g, words) {
+	err := k.each(denied, func(p *proc.Process) bool { return named(p, words) }, func(g *goproc.Facts) {
+		if momentary(&g.Stat) {
 			return
 		}
 		if g.Hint != "" {
@@ -157,9 +157,10 @@ type looker struct {
 
 func newLooker() *looker { return &looker{newFiles(), map[string]*limits.Limits{}} }
 
-// each looks at every Go process here but this one. To denied it adds those that may
-// not be looked at, by what would help.
-func (k *looker) each(denied map[string][]int, visit func(*goproc.Facts)) error {
+// each visits the Go processes here, but this one, that are wanted: only these are
+// looked at, which takes much longer than a name. To denied it adds those that may not
+// be, by what would help.
+func (k *looker) each(denied map[string][]int, wanted func(*proc.Process) bool, visit func(*goproc.Facts)) error {
 	pids, err := proc.Pids()
 	if err != nil {
 		return err
@@ -168,25 +169,28 @@ func (k *looker) each(denied map[string][]int, visit func(*goproc.Facts)) error 
 		if pid == os.Getpid() {
 			continue
 		}
-		g, err := k.look(pid)
+		g, err := k.look(pid, wanted)
 		var refusal *proc.Denied
 		switch {
 		case errors.As(err, &refusal):
 			denied[refusal.Hint()] = append(denied[refusal.Hint()], pid)
-		case err == nil && g.Exe.IsGo:
+		case err == nil && g != nil && g.Exe.IsGo:
 			visit(g)
 		}
 	}
 	return nil
 }
 
-// look is what can be known of a process now.
-func (k *looker) look(pid int) (*goproc.Facts, error) {
+// look is what can be known of a process now; nil when it is not wanted.
+func (k *looker) look(pid int, wanted func(*proc.Process) bool) (*goproc.Facts, error) {
 	p, err := proc.Open(pid)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
+	if !wanted(p) {
+		return nil, nil
+	}
 	g := goproc.Look(p, k.files)
 	return g, g.Err
 }
@@ -229,10 +233,15 @@ func (k *looker) limitsOf(g *goproc.Facts) *limits.Limits {
 	return &l
 }
 
-// named reports whether one of words is the process's number or its program.
-func named(g *goproc.Facts, words []string) bool {
-	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool {
-		return w == strconv.Itoa(g.Pid) || w == g.Path || w == g.Stat.Name || strings.HasSuffix(g.Path, "/"+w)
+// named reports whether one of words is the process's number or its program; true
+// where that cannot be read, so that the reason is told.
+func named(p *proc.Process, words []string) bool {
+	if len(words) == 0 || slices.Contains(words, strconv.Itoa(p.Pid())) {
+		return true
+	}
+	exe, _, err := p.Exe()
+	return err != nil || slices.ContainsFunc(words, func(w string) bool {
+		return w == exe || w == p.First().Name || strings.HasSuffix(exe, "/"+w)
 	})
 }
 

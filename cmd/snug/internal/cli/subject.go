@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/proc"
 )
 
 // subject is one thing to look at: a process, or a file or address.
@@ -49,7 +49,7 @@ func resolve(name string) ([]subject, error) {
 			return found, err
 		}
 	}
-	pids, denied, failure := goProcesses(func(g *goproc.Facts) bool { return named(g, []string{name}) })
+	pids, denied, failure := goProcesses(func(p *proc.Process) bool { return named(p, []string{name}) })
 	switch {
 	case failure != nil:
 		return nil, failure
@@ -106,7 +106,7 @@ func inGroup(dir string) ([]subject, error) {
 	if err != nil {
 		return nil, failed(reason(err)+", "+dir, ownerHint)
 	}
-	pids, _, err := goProcesses(func(g *goproc.Facts) bool { return member[g.Pid] })
+	pids, _, err := goProcesses(func(p *proc.Process) bool { return member[p.Pid()] })
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +118,8 @@ func inGroup(dir string) ([]subject, error) {
 
 // inContainer are the Go processes with a container's id in a cgroup's name.
 func inContainer(id string) ([]subject, error) {
-	pids, _, err := goProcesses(func(g *goproc.Facts) bool {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(g.Pid) + "/cgroup")
+	pids, _, err := goProcesses(func(p *proc.Process) bool {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/cgroup")
 		return err == nil && slices.ContainsFunc(strings.FieldsFunc(string(text), func(r rune) bool {
 			return strings.ContainsRune("/-.:\n", r)
 		}), func(word string) bool { return strings.HasPrefix(word, id) })
