@@ -35,6 +35,8 @@ type moment struct {
 	l      *limits.Limits
 	delays proc.Delays
 	waits  bool // delays were read
+	idle   time.Duration
+	cpus   int // that idle is of; 0 = not known
 }
 
 // examination watches one process.
@@ -129,6 +131,7 @@ func (e *examination) look() moment {
 	}
 	d, err := e.p.RunDelay(mostThreads)
 	m.delays, m.waits = d, err == nil && d.Unread == 0
+	m.idle, m.cpus, _ = e.p.Idle()
 	return m
 }
 
@@ -203,6 +206,9 @@ func (e *examination) rates(f *rules.Facts, a, b *moment) {
 	if used := (b.g.Stat.CPU - a.g.Stat.CPU).Seconds(); f.Used == nil || used > 1.1*f.Used.V*took.Seconds()+0.05 {
 		// Threads that ended took theirs with them, and how long they waited.
 		f.Used, f.KernelWait = perSecond(used, took, "/proc/"+pid+"/stat"), nil
+	}
+	if a.cpus > 0 && a.cpus == b.cpus {
+		f.Idle = perSecond(max(0, (b.idle-a.idle).Seconds())/float64(a.cpus), took, "/proc/stat")
 	}
 	if share, ok := throttledShare(a.l, b.l); ok {
 		f.Throttled = &rules.Num{V: share, Source: "cpu.stat"}

@@ -7,6 +7,7 @@ package proc
 import (
 	"io"
 	"os"
+	"time"
 )
 
 // Process is a process that is looked at, which needs Linux.
@@ -38,6 +39,9 @@ func (*Process) Status() (Status, error) { return Status{}, ErrNotLinux }
 
 // Affinity needs Linux.
 func (*Process) Affinity() (int, error) { return 0, ErrNotLinux }
+
+// Idle needs Linux.
+func (*Process) Idle() (time.Duration, int, error) { return 0, 0, ErrNotLinux }
 
 // Environ needs Linux.
 func (*Process) Environ() (map[string]string, error) { return nil, ErrNotLinux }

@@ -64,9 +64,10 @@ func parseStat(text []byte, pageSize int64) (Stat, bool) {
 	return s, true
 }
 
+const century = 100 * 365 * 24 * time.Hour
+
 // ticks is a count of [tick], at most a century of CPU time.
 func ticks(n uint64) time.Duration {
-	const century = 100 * 365 * 24 * time.Hour
 	if n > uint64(century/tick) {
 		return century
 	}
@@ -106,6 +107,35 @@ func parseStatus(text []byte) (s Status, ok bool) {
 		}
 	}
 	return s, ok
+}
+
+// parseIdle adds up the idle times of the wanted CPUs in /proc/stat, and counts them.
+// Its fourth and fifth number are idle and iowait:
+//
+//	cpu1 2010 0 401 9000 12 0 3 1 0 0
+//
+// Source: proc_stat(5).
+func parseIdle(text []byte, wanted func(cpu int) bool) (idle time.Duration, n int) {
+	for line := range bytes.Lines(text) {
+		name, found := strings.CutPrefix(string(line), "cpu")
+		if !found {
+			break // they stand first
+		}
+		field := strings.Fields(name)
+		if len(field) < 6 || name[0] == ' ' { // that line is all of them
+			continue
+		}
+		cpu, err := strconv.ParseUint(field[0], 10, 31)
+		rest, err1 := strconv.ParseUint(field[4], 10, 64)
+		disk, err2 := strconv.ParseUint(field[5], 10, 64)
+		if err != nil || err1 != nil || err2 != nil || cpu >= maxCPUs || !wanted(int(cpu)) {
+			continue
+		}
+		idle = min(idle+ticks(rest), century)
+		idle = min(idle+ticks(disk), century)
+		n++
+	}
+	return idle, n
 }
 
 // maxCPUs is more than Linux can be built for.

@@ -171,12 +171,35 @@ func TestHint(t *testing.T) {
 	}
 }
 
+func TestParseIdle(t *testing.T) {
+	const text = "cpu  30 0 9 700 30 0 0 5\ncpu0 10 0 3 300 20 0 0 1\ncpu1 10 0 3 200 0 0 0 1\ncpu7 10 0 3 200 10 0 0 3\nintr 7 300 20\ncpu9 1 1 1 9 9\n"
+	for name, test := range map[string]struct {
+		text   string
+		wanted func(int) bool
+		idle   time.Duration
+		n      int
+	}{
+		"all":       {text, func(int) bool { return true }, 7300 * time.Millisecond, 3},
+		"one":       {text, func(cpu int) bool { return cpu == 7 }, 2100 * time.Millisecond, 1},
+		"none":      {text, func(int) bool { return false }, 0, 0},
+		"empty":     {"", func(int) bool { return true }, 0, 0},
+		"short":     {"cpu0 1 2 3 4\ncpu\n", func(int) bool { return true }, 0, 0},
+		"no number": {"cpu0 1 2 3 x 5\ncpux 1 2 3 4 5\n", func(int) bool { return true }, 0, 0},
+	} {
+		if idle, n := parseIdle([]byte(test.text), test.wanted); idle != test.idle || n != test.n {
+			t.Errorf("%s: %v of %d CPUs, want %v of %d", name, idle, n, test.idle, test.n)
+		}
+	}
+}
+
+
 // FuzzParse gives the same bytes to every parser.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(statLine("a) b", "S", 64, 12345)))
 	f.Add([]byte("Uid:\t0\t0\t0\t0\nNSpid:\t42\t1\nCpus_allowed_list:\t0-3,8\n"))
 	f.Add([]byte("GOGC=50\x00TOKEN=x\x00SNUG_LOG=1\x00"))
 	f.Add([]byte("123 45 6\n"))
+	f.Add([]byte("cpu  1 2 3 4 5\ncpu0 1 2 3 4 5\n"))
 	f.Add(words64(33, 1, atEntry, 0x401000, 0, 0))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if s, ok := parseStat(text, 4096); !ok && s != (Stat{}) || s.RSSBytes < 0 || s.CPU < 0 || s.Threads < 0 {
@@ -184,6 +207,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if s, _ := parseStatus(text); s.UID < -1 || s.NSPid < 0 || s.CPUs < 0 || s.CPUs > maxCPUs {
 			t.Errorf("%+v", s)
+		}
+		if idle, n := parseIdle(text, func(int) bool { return true }); idle < 0 || n == 0 && idle != 0 {
+			t.Errorf("%v of %d", idle, n)
 		}
 		for name := range parseEnviron(text) {
 			if !wanted([]byte(name)) || !bytes.Contains(text, []byte(name+"=")) {

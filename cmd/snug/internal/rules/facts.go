@@ -68,6 +68,7 @@ type Facts struct {
 	Seconds    *Num `json:"seconds,omitempty"`
 	Used       *Num `json:"used,omitempty"`        // cores
 	KernelWait *Num `json:"kernel_wait,omitempty"` // threads that waited for a CPU, on average, throttling included
+	Idle       *Num `json:"idle,omitempty"`        // of the time of the CPUs that it may run on, 0 to 1
 	Throttled  *Num `json:"throttled,omitempty"`   // share of the periods, 0 to 1
 	Busy       *Num `json:"busy,omitempty"`        // Ps that were not idle, on average
 	Spinning   *Num `json:"spinning,omitempty"`    // Ps that looked for work, on average

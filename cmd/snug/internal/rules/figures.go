@@ -30,6 +30,7 @@ var (
 	seconds    = figure{"watched for", finding.UnitSeconds, func(f *Facts) *Num { return f.Seconds }}
 	used       = figure{"CPU used", finding.UnitCores, func(f *Facts) *Num { return f.Used }}
 	kernelWait = figure{"threads waiting for a CPU", finding.UnitMean, func(f *Facts) *Num { return f.KernelWait }}
+	idle       = figure{"time that its CPUs were idle", finding.UnitRatio, func(f *Facts) *Num { return f.Idle }}
 	throttled  = figure{"throttled periods", finding.UnitRatio, func(f *Facts) *Num { return f.Throttled }}
 	busy       = figure{"Ps not idle", finding.UnitMean, func(f *Facts) *Num { return f.Busy }}
 	spinning   = figure{"Ps looking for work", finding.UnitMean, func(f *Facts) *Num { return f.Spinning }}
@@ -41,7 +42,7 @@ var (
 
 // Seen are all figures that are known, in the order in which they explain.
 func (f *Facts) Seen() []finding.Evidence {
-	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, used, kernelWait, throttled, busy, spinning, cycles, gcCores, overSized, gcShare)
+	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, used, kernelWait, idle, throttled, busy, spinning, cycles, gcCores, overSized, gcShare)
 }
 
 // saw is the evidence of those figures that are known.

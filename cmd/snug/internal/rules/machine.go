@@ -28,6 +28,9 @@ func crashQuota(f *Facts) *hit {
 const (
 	waitShare = 0.5
 	waitLeast = 0.25
+	// idleMost of the CPUs' time is nobody's where others take it: the kernel does not
+	// always wake a thread on the CPU that is free.
+	idleMost = 0.15
 )
 
 // neighbours: threads wait for a CPU although neither the quota nor the number of
@@ -36,12 +39,12 @@ func neighbours(f *Facts) *hit {
 	if !(f.KernelWait.get() >= waitLeast && f.KernelWait.get() > waitShare*f.Used.get() && f.Procs.get() <= f.CPUs.get() && f.Used.get() < 0.8*f.Cores.get()) {
 		return nil
 	}
-	if f.Quota == nil || f.Quota.V > 0 && !(f.Throttled.get() < 0.05) {
+	if !(f.Idle.get() <= idleMost) || f.Quota == nil || f.Quota.V > 0 && !(f.Throttled.get() < 0.05) {
 		return nil
 	}
 	return &hit{
 		severity: finding.SeverityWarning,
-		evidence: f.saw(kernelWait, used, throttled),
+		evidence: f.saw(kernelWait, used, idle, throttled),
 		fix:      "raise the CPU request (cpu.weight, cpu.shares), or move something else off this machine",
 	}
 }

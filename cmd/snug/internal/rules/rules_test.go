@@ -138,7 +138,7 @@ func TestUnknown(t *testing.T) {
 			x, y := &rules.Num{V: a}, &rules.Num{V: b}
 			f := &rules.Facts{
 				Procs: x, GOGC: y, MemLimit: x, Live: y, Goal: x, Mapped: y, Quota: y, OwnQuota: x, Cores: y, CPUs: x, Crashes: x,
-				MemHard: y, MemUsed: x, OOMKills: y, Seconds: x, Used: y, KernelWait: x, Throttled: y, Busy: x, Spinning: y,
+				MemHard: y, MemUsed: x, OOMKills: y, Seconds: x, Used: y, KernelWait: x, Idle: y, Throttled: y, Busy: x, Spinning: y,
 				Cycles: x, GCCores: x, OverSize: y, GCShare: x,
 			}
 			fields := reflect.ValueOf(f).Elem()
