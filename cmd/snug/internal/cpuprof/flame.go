@@ -163,7 +163,7 @@ func (s Source) words() string {
 	case Perf:
 		return "Sampled from outside by perf events, by CPU time of each thread."
 	case RuntimePprof:
-		return "Sampled by the Go runtime itself, which sees less of the scheduler and of background marking than there is (golang.org/issue/40435): its shares of these are lower bounds."
+		return "Sampled by the Go runtime itself, which sees nothing of its monitor thread and somewhat less of the scheduler than there is (golang.org/issue/40435)."
 	}
 	return "Sampled by a tool whose accuracy is not known."
 }

@@ -15,11 +15,10 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Source is who sampled. It matters: the runtime's own profiler sees less of the
-// scheduler and of background marking than perf events do (golang.org/issue/40435;
-// measured over Go 1.18 to 1.27: under 1.0 % of scheduling where perf shows up to 2.4 %, 1.1 to
-// 2.0 % of background marking where perf shows 2.8 to 3.7 %), so that one
-// threshold does not serve both.
+// Source is who sampled. The runtime's own profiler samples threads that have run a
+// goroutine: never the monitor's, and less of what threads do between two goroutines
+// (golang.org/issue/40435). Of Go 1.22 to 1.27 it showed nine tenths of the scheduling and
+// of the marking that perf events showed of the same run (experiments/2026-11-21-profile).
 type Source string
 
 const (

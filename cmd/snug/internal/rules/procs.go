@@ -10,13 +10,11 @@ import (
 )
 
 const (
-	// overSizeShare of the CPU time, for what grows with the number of Ps: as perf events
-	// see it, and as the runtime's own profiler does, which misses about half.
-	overSizeShare        = 0.10
-	overSizeShareRuntime = 0.05
-	// overSizeAlone times that is for information where nobody knows how many Ps fit,
-	// twice as much a warning: a program of tiny messages looks the same.
-	overSizeAlone = 1.5
+	// overSizeShare of the CPU time, for what grows with the number of Ps.
+	overSizeShare = 0.10
+	// overSizeAlone is for information where nobody knows how many Ps fit, twice that a
+	// warning: a program of tiny messages looks the same.
+	overSizeAlone = 0.15
 	// spinningShare of the busy Ps look for work.
 	spinningShare = 0.3
 	// usedLeast: below so many cores nothing is worth a warning.
@@ -24,14 +22,6 @@ const (
 	// someThrottled is a share of the periods that is worth a look, and no verdict.
 	someThrottled = 0.25
 )
-
-// overSizeLimit is the share that is too much in the profile there is.
-func (f *Facts) overSizeLimit() float64 {
-	if f.OverSize != nil && strings.HasPrefix(f.OverSize.Source, "runtime/pprof") {
-		return overSizeShareRuntime
-	}
-	return overSizeShare
-}
 
 // suffers says whether more Ps than there is CPU time for cost something, and by
 // which figures.
@@ -41,7 +31,7 @@ func (f *Facts) suffers() (bool, []finding.Evidence) {
 		return false, seen
 	}
 	if f.OverSize != nil {
-		return f.OverSize.get() >= f.overSizeLimit(), seen
+		return f.OverSize.get() >= overSizeShare, seen
 	}
 	// A P that spins when the group is throttled counts until that is over, so this
 	// is for where CPU time cannot be sampled.
@@ -190,8 +180,7 @@ func procsAboveAffinity(f *Facts) *hit {
 
 // overSize speaks where the container is not known, as for a profile alone.
 func overSize(f *Facts) *hit {
-	least := overSizeAlone * f.overSizeLimit()
-	if !(f.OverSize.get() >= least) || f.Quota != nil && f.Procs != nil || f.Used.get() < usedLeast {
+	if !(f.OverSize.get() >= overSizeAlone) || f.Quota != nil && f.Procs != nil || f.Used.get() < usedLeast {
 		return nil
 	}
 	h := &hit{
@@ -199,7 +188,7 @@ func overSize(f *Facts) *hit {
 		evidence: f.saw(overSized, gomaxprocs, used),
 		fix:      "compare GOMAXPROCS with the CPU limit of the container that this came from; snug doctor PID there knows both",
 	}
-	if f.OverSize.get() >= 2*least {
+	if f.OverSize.get() >= 2*overSizeAlone {
 		h.severity = finding.SeverityWarning
 	}
 	return h
