@@ -23,15 +23,16 @@ NONE < adapt < sense < watch < snug < auto
 adapt < simulator
 NONE < limiter, fixture
 limits, plan, fixture < collect
-NONE < finding, cgrun, load, stats, proc, gobin, cpuprof, bounded, golog, promtext
+NONE < finding, cgrun, load, stats, proc, gobin, cpuprof, bounded, golog, promtext, exectrace, vet
 proc, gobin < goproc
 finding < rules
 limiter < workload
-finding < report
+finding < report, top
+vet < envfiles
 plan, stats, finding < experiment < search
 finding, stats, cgrun, load, workload, experiment < runner
 limits, plan, fit, watch, stats, fixture, finding, report, cgrun, goproc, collect, load, experiment, search, runner, workload < cli < main
-proc, gobin, cpuprof, bounded, golog, promtext, rules < cli
+proc, gobin, cpuprof, bounded, golog, promtext, rules, exectrace, top, vet, envfiles < cli
 cgrun, load, workload < main
 `
 

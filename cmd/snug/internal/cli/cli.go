@@ -26,13 +26,14 @@ const (
 
 // commands make the tool's commands, in the order of --help.
 var commands = []func(*ui) *cobra.Command{
-	newPS, newDoctor, newProfile, newLimits, newPlan, newRun, newBench, newTune, newReport, newCollect, newExplain, newVersion, newCompletion,
+	newPS, newTop, newDoctor, newProfile, newTrace, newVet, newLimits, newPlan, newRun, newBench, newTune, newReport, newCollect, newExplain, newVersion, newCompletion,
 }
 
 // Main runs snug with these arguments, the program's name not among them, and
 // returns its exit code: 0 fine, 1 snug failed, 2 wrong usage; those of `snug
 // run` are its own.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	vetTool(args, stderr) // returns unless the go command runs snug as a vet tool
 	u := &ui{in: stdin, out: stdout, err: stderr, getenv: os.Getenv}
 	root := newRoot(u)
 	root.SetArgs(args)

@@ -104,7 +104,7 @@ func explanations() []finding.Explanation {
 			Head: finding.NewHead(finding.KindExplain), Entry: finding.Entry{ID: r.ID, Class: "rule", Title: r.Title}, Text: r.Text,
 		})
 	}
-	return all
+	return append(all, vetExplanations()...)
 }
 
 // parseExplanations reads explain.md. Each section is

@@ -31,7 +31,7 @@ func NewHead(kind string) Head { return Head{Version, kind} }
 func (h Head) head() Head { return h }
 
 // Document is one whole answer: *Limits, *Plan, *Verdict, *Explanation,
-// *Index, *Build, *Bench, *Tune, *PS, *Doctor or *Profile.
+// *Index, *Build, *Bench, *Tune, *PS, *Doctor, *Profile or *Trace.
 type Document interface{ head() Head }
 
 // The kinds of documents.
@@ -47,6 +47,8 @@ const (
 	KindPS      = "ps"
 	KindDoctor  = "doctor"
 	KindProfile = "profile"
+	KindVet     = "vet"
+	KindTrace   = "trace"
 )
 
 // Encode writes a document as one line of JSON.
@@ -72,7 +74,8 @@ func Decode(data []byte) (Document, error) {
 	kinds := map[string]Document{
 		KindLimits: &Limits{}, KindPlan: &Plan{}, KindVerdict: &Verdict{},
 		KindExplain: &Explanation{}, KindIndex: &Index{}, KindVersion: &Build{},
-		KindBench: &Bench{}, KindTune: &Tune{}, KindPS: &PS{}, KindDoctor: &Doctor{}, KindProfile: &Profile{},
+		KindBench: &Bench{}, KindTune: &Tune{}, KindPS: &PS{}, KindDoctor: &Doctor{}, KindProfile: &Profile{}, KindVet: &Vet{},
+		KindTrace: &Trace{},
 	}
 	d, ok := kinds[h.Kind]
 	if !ok {

@@ -29,6 +29,8 @@ func HTML(w io.Writer, d finding.Document) error {
 		v = benchView(d)
 	case *finding.Tune:
 		v = tuneView(d)
+	case *finding.Trace:
+		v = traceView(d)
 	default:
 		return fmt.Errorf("no page for a document of kind %s", kindOf(d))
 	}

@@ -52,6 +52,10 @@ func Text(w io.Writer, d finding.Document) error {
 		p.doctor(d)
 	case *finding.Profile:
 		p.profile(d)
+	case *finding.Vet:
+		p.vet(d)
+	case *finding.Trace:
+		p.trace(d)
 	default:
 		return fmt.Errorf("no text for a document of kind %s", kindOf(d))
 	}
@@ -84,6 +88,10 @@ func kindOf(d finding.Document) string {
 		return finding.KindDoctor
 	case *finding.Profile:
 		return finding.KindProfile
+	case *finding.Vet:
+		return finding.KindVet
+	case *finding.Trace:
+		return finding.KindTrace
 	}
 	return "unknown"
 }

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/proc"
+	"github.com/snug-go/snug/limits"
+)
+
+const (
+	// idleLooks is at how many looks a process that did nothing is looked at once.
+	idleLooks = 5
+	// otherLooks is the same of what is no Go program, kernelLooks of the kernel's threads;
+	// the first could become one.
+	otherLooks, kernelLooks = 24, 200
+	// young processes may be about to run another program.
+	young = 5 * time.Second
+	// groupLooks is after how many looks a process's cgroup is asked for again.
+	groupLooks = 8
+	// openFiles a process takes, at most, its share of its group's included, and
+	// spareFiles are left for everything else.
+	openFiles, spareFiles = 3, 128
+)
+
+// watcher looks at Go processes again and again. It keeps them open and remembers what
+// is none, so that a look costs what has changed.
+type watcher struct {
+	k      *looker
+	words  []string
+	pids   []int // that words name; nil where one of them is no number
+	self   map[int]bool
+	tick   int
+	at     time.Time
+	known  map[int]*watched
+	others map[int]passed
+	groups map[string]*sharedGroup
+	room   int // processes that may be kept open
+}
+
+// passed is a process that is not shown.
+type passed struct {
+	due  int    // look at which it is looked at again
+	hint string // what would help where it may not be looked at; "" = no Go program
+}
+
+// sharedGroup are the limits of everyone with the same /proc/PID/cgroup.
+type sharedGroup struct {
+	h    *limits.Handle
+	tick int
+}
+
+func newWatcher(words []string, attended bool) (*watcher, error) {
+	w := &watcher{
+		k: newLooker(), words: words, self: map[int]bool{os.Getpid(): true}, known: map[int]*watched{}, others: map[int]passed{},
+		groups: map[string]*sharedGroup{}, room: max(16, (mostFiles()-spareFiles)/openFiles),
+	}
+	if attended {
+		w.self[os.Getppid()] = true
+	}
+	for _, word := range words {
+		pid := pidOf(word)
+		if pid == 0 {
+			w.pids = nil
+			break
+		}
+		w.pids = append(w.pids, pid)
+	}
+	return w, nil
+}
+
+func (w *watcher) close() {
+	for _, p := range w.known {
+		p.close()
+	}
+	for _, g := range w.groups {
+		g.h.Close()
+	}
+}
+
+// first is the first look; what was named has to be there.
+func (w *watcher) first() (*finding.Watch, error) {
+	d, err := w.look()
+	if err != nil || len(w.words) == 0 || len(d.Processes) > 0 {
+		return d, err
+	}
+	if len(w.pids) > 0 {
+		p, err := proc.Open(w.pids[0])
+		if err == nil {
+			defer p.Close()
+			g := goproc.Look(p, w.k.files)
+			if err = g.Err; err == nil {
+				err = &notGo{w.pids[0], g.Exe.What}
+			}
+		}
+		return nil, lookFailure(w.words[0], err)
+	}
+	hint := "snug ps lists all that there are"
+	if len(d.Others) > 0 {
+		hint = maybeDenied
+	}
+	return nil, failed("no such Go process, "+strings.Join(w.words, " "), hint)
+}
+
+// look looks at all processes.
+func (w *watcher) look() (*finding.Watch, error) {
+	now := time.Now()
+	d := &finding.Watch{
+		Head: finding.NewHead(finding.KindTop), At: now.Format(time.RFC3339), Machine: runtime.NumCPU(),
+		Processes: []finding.TopProcess{}, Others: []finding.Skipped{}, Selected: append([]string{}, w.words...),
+	}
+	if !w.at.IsZero() {
+		d.Seconds = new(now.Sub(w.at).Seconds())
+	}
+	w.at = now
+	w.tick++
+	clear(w.k.limits)
+	pids := w.pids
+	if pids == nil {
+		var err error
+		if pids, err = proc.Pids(); errors.Is(err, proc.ErrNotLinux) {
+			return nil, failed("snug top needs Linux", "run it where the processes are")
+		} else if err != nil {
+			return nil, unlisted(err)
+		}
+	}
+	there := make(map[int]bool, len(pids))
+	for _, pid := range pids {
+		there[pid] = true
+	}
+	for pid, p := range w.known {
+		if !there[pid] || !p.again(w) {
+			p.close()
+			delete(w.known, pid) // below it may be found again, as another program
+		}
+	}
+	maps.DeleteFunc(w.others, func(pid int, _ passed) bool { return !there[pid] })
+	denied := map[string][]int{}
+	for _, pid := range pids {
+		if w.known[pid] == nil && !w.self[pid] {
+			if o := w.meet(pid); o.hint != "" {
+				denied[o.hint] = append(denied[o.hint], pid)
+			}
+		}
+	}
+	for text, g := range w.groups {
+		if g.tick < w.tick-idleLooks {
+			g.h.Close()
+			delete(w.groups, text)
+		}
+	}
+	for _, pid := range slices.Sorted(maps.Keys(w.known)) {
+		d.Processes = append(d.Processes, w.known[pid].row)
+	}
+	for _, hint := range slices.Sorted(maps.Keys(denied)) {
+		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
+	}
+	return d, nil
+}
+
+// meet looks at a process that is not known, or not known to be a Go program.
+func (w *watcher) meet(pid int) passed {
+	if o, ok := w.others[pid]; ok && w.tick < o.due {
+		return o
+	}
+	delete(w.others, pid)
+	p, err := proc.Open(pid)
+	if err != nil {
+		return passed{}
+	}
+	o := passed{due: w.tick + otherLooks + pid%otherLooks/2}
+	if !named(p, w.words) {
+		if time.Since(p.First().Started) < young {
+			o.due = w.tick + 1
+		}
+		p.Close()
+		w.others[pid] = o
+		return o
+	}
+	g := goproc.Look(p, w.k.files)
+	var denied *proc.Denied
+	switch isDenied := errors.As(g.Err, &denied); {
+	case isDenied && w.pids != nil, g.Err == nil && g.Exe.IsGo && !momentary(&g.Stat):
+		e := &watched{examination: examination{p: p, files: w.k.files}}
+		w.known[pid] = e
+		e.note(w, g)
+		if len(w.known) > w.room {
+			e.close()
+		}
+		return passed{}
+	case isDenied:
+		o.hint = denied.Hint()
+	case g.Err != nil, momentary(&g.Stat):
+		p.Close()
+		return passed{}
+	case g.Stat.Kernel:
+		o.due = w.tick + kernelLooks
+	}
+	if !g.Stat.Kernel && time.Since(g.Stat.Started) < young {
+		o.due = w.tick + 1
+	}
+	p.Close()
+	w.others[pid] = o
+	return o
+}
+
+// limitsOf are a process's limits at this look. group is the text of its
+// /proc/PID/cgroup, as it was lately.
+func (w *watcher) limitsOf(g *goproc.Facts, group string) *limits.Limits {
+	w.refresh(group, g.Pid)
+	return w.k.limitsOf(g)
+}
+
+// refresh reads a group's limits, once a look.
+func (w *watcher) refresh(group string, pid int) *limits.Limits {
+	if l := w.k.limits[group]; l != nil || group == "" {
+		return l
+	}
+	s := w.groups[group]
+	if s == nil {
+		h, err := limits.Open(nil, pid, limits.Counters|limits.Detail|limits.Unreclaimable)
+		if err != nil {
+			return nil
+		}
+		s = &sharedGroup{h: h}
+		w.groups[group] = s
+	}
+	s.tick = w.tick
+	l, err := s.h.Read()
+	if err != nil { // the process it was opened on has ended
+		s.h.Close()
+		delete(w.groups, group)
+		return nil
+	}
+	w.k.limits[group] = &l
+	return &l
+}
+
+// groupOf is the text of a process's cgroups; "" when it has ended.
+func groupOf(pid int) string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// whole is a number of bytes for JSON.
+func whole(n uint64) *int64 { return new(int64(min(n, math.MaxInt64))) }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/envfiles"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/vet"
+)
+
+func newVet(u *ui) *cobra.Command {
+	failOn, tags, fix := "warning", "", false
+	cmd := &cobra.Command{
+		Use:   "vet [PACKAGE...]",
+		Short: "Find in source what makes a Go program misfit its container",
+		Long: `Look through packages for mistakes that can be seen before anything runs: calls that
+undo what Go has learned of the container, pools sized by the machine, values that end a
+process at start, an old go line. Packages are named as for go vet; without one it is the
+one in the current directory. Dockerfiles, systemd units, .env and compose files beside
+them are read for the same variables.
+
+A comment on the line of a finding or above it silences it, in every kind of file:
+//snug:ignore ID reason. Test files are not looked at.
+
+It ends with 3 when something is found that is as bad as --fail-on or worse. The source
+part also runs as go vet -vettool=$(which snug) PACKAGE..., and in linters that import
+github.com/snug-go/snug/cmd/snug/vet.`,
+		Example: `  snug vet ./...
+  snug vet --fix ./...
+  snug explain pool-numcpu`,
+		GroupID: groupLook,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			least, ok := severities[failOn]
+			if !ok {
+				return usage("wrong value, --fail-on "+shellQuote(failOn), "write info, warning, error or never")
+			}
+			if len(args) == 0 {
+				args = []string{"."}
+			}
+			for _, a := range args {
+				if strings.HasPrefix(a, "-") {
+					return usage("not a package, "+a, "snug vet --help lists the flags")
+				}
+			}
+			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{}}
+			found, wrong := vetPackages(args, tags)
+			if wrong != nil && len(found) == 0 {
+				return wrong
+			}
+			if fix && wrong == nil {
+				if err := applyFixes(found); err != nil {
+					return err
+				}
+			}
+			for i := range found {
+				d.Findings = append(d.Findings, found[i].Mistake)
+			}
+			d.Findings = append(d.Findings, vetFiles(args)...)
+			slices.SortStableFunc(d.Findings, func(a, b finding.Mistake) int {
+				return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+			})
+			d.Next = vetNext(d)
+			if err := u.answer(d); err != nil {
+				return err
+			}
+			if wrong != nil {
+				return wrong
+			}
+			if least != "" && d.Worst().Level() >= least.Level() {
+				return &failure{code: exitFinding}
+			}
+			return nil
+		},
+	}
+	u.jsonFlag(cmd)
+	cmd.Flags().BoolVar(&fix, "fix", false, "apply the fixes that are safe")
+	cmd.Flags().StringVar(&tags, "tags", "", "build `TAGS`, as the go command takes them")
+	cmd.Flags().StringVar(&failOn, "fail-on", failOn, "end with 3 from this `SEVERITY` on: info, warning, error or never")
+	return cmd
+}
+
+// vetNext is the command to try next: what a fix leaves to do, else what the worst
+// finding means.
+func vetNext(d *finding.Vet) string {
+	var worst *finding.Mistake
+	for i := range d.Findings {
+		m := &d.Findings[i]
+		if m.Fixed {
+			if strings.Contains(m.Fix, "snug") {
+				return "go get github.com/snug-go/snug@latest && go mod tidy"
+			}
+			if m.ID == "automaxprocs-pins" {
+				return "go mod tidy"
+			}
+			continue
+		}
+		if worst == nil || m.Severity.Level() > worst.Severity.Level() {
+			worst = m
+		}
+	}
+	if worst != nil {
+		return "snug explain " + worst.ID
+	}
+	return ""
+}
+
+// vetFiles judges the files beside packages: those of patterns that name a directory.
+func vetFiles(patterns []string) []finding.Mistake {
+	var all []finding.Mistake
+	seen := map[string]bool{}
+	for _, p := range patterns {
+		dir, deep := strings.CutSuffix(filepath.ToSlash(p), "/...")
+		if p == "..." {
+			dir, deep = ".", true
+		}
+		if !filepath.IsAbs(dir) && dir != "." && !strings.HasPrefix(dir, "./") && dir != ".." && !strings.HasPrefix(dir, "../") {
+			continue // an import path
+		}
+		for _, f := range envfiles.Scan(filepath.FromSlash(dir), deep) {
+			m := mistake(f.ID, f.File, f.Line, nil, f.Text)
+			if f.Fix != "" {
+				m.Fix = "write " + f.Fix
+			}
+			if key := m.Target + " " + m.ID; !seen[key] {
+				seen[key] = true
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// mistake is a finding at a place. What its id stands for is looked up.
+func mistake(id, file string, line int, column *int, message string) finding.Mistake {
+	file = beneath(file)
+	m := finding.Mistake{Message: strings.TrimSuffix(message, " ("+id+")"), File: file, Line: line, Column: column}
+	m.ID, m.Target, m.Evidence, m.Severity = id, file+":"+strconv.Itoa(line), []finding.Evidence{}, finding.SeverityWarning
+	for _, c := range vet.Checks() {
+		if c.ID == id {
+			m.Severity = finding.Severity(c.Severity)
+		}
+	}
+	for _, e := range vetExplanations() {
+		if e.ID == id {
+			m.Title = e.Title
+		}
+	}
+	return m
+}
+
+// vetExplanations are what the ids of package vet mean.
+func vetExplanations() []finding.Explanation { return parseExplanations("\n" + vet.Text) }
+
+// beneath is a path as seen from the current directory, when it is below.
+func beneath(file string) string {
+	dir, err := os.Getwd()
+	if err != nil || !filepath.IsAbs(file) {
+		return filepath.Clean(file)
+	}
+	if short, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(short) {
+		return short
+	}
+	return file
+}

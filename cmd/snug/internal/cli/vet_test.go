@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/vet"
+)
+
+func TestVetWithoutGo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := vetPackages([]string{"."}, "")
+	if err == nil || err.Error() != "there is no go command, PATH" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestVetOutput reads what the go command prints: with Go 1.25 and later documents alone on
+// stdout, before that documents between its own lines on stderr.
+func TestVetOutput(t *testing.T) {
+	out := "# m\n# [m]\n{\n\t\"m\": {\n\t\t\"poolsize\": [\n\t\t\t{\"category\":\"pool-numcpu\",\"posn\":\"/a b:c/x.go:3:4\",\"message\":\"is large (pool-numcpu)\"}\n\t\t]\n\t}\n}\n{}\nvet: y.go:1:2: undefined: z\n"
+	documents, rest := split([]byte(out + out))
+	found := gather(documents)
+	if len(found) != 1 {
+		t.Fatalf("%+v", found)
+	}
+	if f := found[0]; f.ID != "pool-numcpu" || f.Target != "/a b:c/x.go:3" || f.Message != "is large" || *f.Column != 4 || f.Severity != "warning" {
+		t.Errorf("%+v", f)
+	}
+	if !strings.Contains(rest, "undefined: z") {
+		t.Errorf("rest %q", rest)
+	}
+}
+
+// TestVetIDs: no id means two things, and each is explained.
+func TestVetIDs(t *testing.T) {
+	count := map[string]int{}
+	for _, e := range explanations() {
+		count[e.ID]++
+	}
+	for _, c := range vet.Checks() {
+		if count[c.ID] != 1 {
+			t.Errorf("%s is explained %d times", c.ID, count[c.ID])
+		}
+	}
+}
+
+// TestVetFixes: two fixes in one file leave an import without a use, and a third overlaps
+// with one of them.
+func TestVetFixes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.go")
+	text := "package a\n\nimport (\n\t\"fmt\"\n\t\"runtime\"\n)\n\nfunc a() {\n\truntime.GC()\n\truntime.Gosched()\n\tfmt.Println()\n}\n"
+	if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	cut := func(s string) placed {
+		at := strings.Index(text, s)
+		return placed{edits: []vetEdit{{Filename: file, Start: at, End: at + len(s)}}}
+	}
+	found := []placed{cut("\truntime.GC()\n"), cut("\truntime.Gosched()\n"), cut("GC()\n\truntime")}
+	if err := applyFixes(found); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "package a\n\nimport (\n\t\"fmt\"\n)\n\nfunc a() {\n\tfmt.Println()\n}\n"; string(got) != want {
+		t.Errorf("%s", got)
+	}
+	if !found[0].Fixed || !found[1].Fixed || found[2].Fixed {
+		t.Errorf("%v %v %v", found[0].Fixed, found[1].Fixed, found[2].Fixed)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package envfiles reads the variables that the runtime of Go knows (GOMAXPROCS,
+// GOMEMLIMIT, GOGC, GODEBUG) from files that lie beside source: Dockerfiles, systemd
+// units, .env and compose files. Nothing else of these files is kept, as they may hold
+// secrets. The files are other people's: what cannot be read as they mean it is left out.
+package envfiles
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/vet"
+)
+
+// Setting is one variable in a file.
+type Setting struct {
+	Line        int // from 1
+	Name, Value string
+	// Stage counts from 1 what begins anew with a FROM, a service or a section: settings
+	// of different stages are of different processes.
+	Stage   int
+	Ignores []string // ids that a comment on the line above silences, with a reason
+}
+
+// The limits of what is read: a file of settings is small, and a tree is somebody's
+// checkout.
+const (
+	mostBytes   = 256 << 10
+	mostEntries = 200_000
+	mostFiles   = 5_000
+)
+
+// Kind is how a file is read.
+type Kind int
+
+const (
+	None Kind = iota
+	Dockerfile
+	Unit    // of systemd
+	Dotenv  // lines of NAME=VALUE
+	Compose // YAML, of which only lines that set a variable are understood
+)
+
+// KindOf is how a file of that name is read; None when it is not.
+func KindOf(name string) Kind {
+	lower := strings.ToLower(name)
+	switch {
+	case lower == "dockerfile", strings.HasPrefix(lower, "dockerfile."), strings.HasSuffix(lower, ".dockerfile"),
+		lower == "containerfile", strings.HasPrefix(lower, "containerfile."):
+		if strings.HasSuffix(lower, ".go") || strings.HasSuffix(lower, ".md") || strings.HasSuffix(lower, ".dockerignore") {
+			return None
+		}
+		return Dockerfile
+	case strings.HasSuffix(lower, ".service"):
+		return Unit
+	case lower == ".env", strings.HasPrefix(lower, ".env."), strings.HasSuffix(lower, ".env"):
+		return Dotenv
+	case strings.HasSuffix(lower, ".yml"), strings.HasSuffix(lower, ".yaml"):
+		base := strings.TrimSuffix(strings.TrimSuffix(lower, ".yml"), ".yaml")
+		if base == "compose" || strings.HasPrefix(base, "compose.") || strings.HasPrefix(base, "docker-compose") {
+			return Compose
+		}
+	}
+	return None
+}
+
+// Parse reads a file of a kind.
+func Parse(kind Kind, text string) []Setting {
+	if len(text) > mostBytes || strings.ContainsRune(text, 0) {
+		return nil
+	}
+	switch kind {
+	case Dockerfile:
+		return dockerfile(text)
+	case Unit:
+		return unit(text)
+	case Dotenv:
+		return dotenv(text)
+	case Compose:
+		return compose(text)
+	}
+	return nil
+}
+
+// Found is a setting that does harm.
+type Found struct {
+	File string
+	Line int
+	vet.Problem
+}
+
+// Judge says what is wrong with the settings of a file.
+func Judge(kind Kind, settings []Setting) []Found {
+	last, bounded := 0, map[int]bool{}
+	for _, s := range settings {
+		last = max(last, s.Stage)
+		if s.Name == "GOMEMLIMIT" && s.Value != "off" && s.Value != "" {
+			bounded[s.Stage] = true
+		}
+	}
+	var found []Found
+	for _, s := range settings {
+		problems := vet.Knob(s.Name, s.Value)
+		// Only the last stage of a Dockerfile is what runs; in the others it is the
+		// compiler, which is done before the heap is large.
+		if s.Name == "GOGC" && s.Value == "off" && !bounded[s.Stage] && (kind != Dockerfile || s.Stage == last) {
+			problems = append(problems, vet.Problem{ID: "gogc-off-alone", Text: "GOGC=off without a GOMEMLIMIT beside it: nothing is ever collected, and the heap grows until the process is killed"})
+		}
+		for _, p := range problems {
+			if !slices.Contains(s.Ignores, p.ID) {
+				found = append(found, Found{Line: s.Line, Problem: p})
+			}
+		}
+	}
+	return found
+}
+
+// Scan judges the files in a directory, and with deep in those below it, as far as they
+// belong to the same Go module and are neither hidden, vendored nor test data. A
+// directory or file that cannot be read is left out.
+func Scan(dir string, deep bool) []Found {
+	var found []Found
+	entries, files := 0, 0
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if entries++; entries > mostEntries || files > mostFiles {
+			return fs.SkipAll
+		}
+		if d.IsDir() {
+			if path != dir && (!deep || foreign(path, d.Name())) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		kind := KindOf(d.Name())
+		if kind == None || !d.Type().IsRegular() {
+			return nil
+		}
+		files++
+		text, err := read(path)
+		if err != nil {
+			return nil
+		}
+		for _, f := range Judge(kind, Parse(kind, text)) {
+			f.File = path
+			found = append(found, f)
+		}
+		return nil
+	})
+	return found
+}
+
+// foreign tells whether a directory is none of the module's own, as the go command sees
+// it with "...".
+func foreign(path, name string) bool {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "vendor" || name == "testdata" || name == "node_modules" {
+		return true
+	}
+	_, err := os.Lstat(filepath.Join(path, "go.mod"))
+	return err == nil
+}
+
+func read(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
+	return string(text), err
+}
+
+// knob tells whether a variable is one that the runtime reads.
+func knob(name string) bool {
+	return name == "GOMAXPROCS" || name == "GOMEMLIMIT" || name == "GOGC" || name == "GODEBUG"
+}
+
+// ignored is the id that a comment, without its mark, silences; nil when it is none.
+func ignored(comment string) []string {
+	if id, reason, ok := vet.Ignore(strings.TrimSpace(comment)); ok && reason {
+		return []string{id}
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package envfiles
+
+import "strings"
+
+// dockerfile reads ENV instructions:
+//
+//	ENV NAME=VALUE NAME="VALUE" \
+//	    NAME='VALUE'
+//	ENV NAME VALUE
+//
+// Source: docs.docker.com/reference/dockerfile. Values with a $ in them are left out: they
+// are made up when the image is.
+func dockerfile(text string) []Setting {
+	var found []Setting
+	escape, stage := `\`, 0
+	var ignores []string
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimSpace(lines[i])
+		if comment, ok := strings.CutPrefix(line, "#"); ok {
+			if strings.ReplaceAll(strings.ToLower(comment), " ", "") == "escape=`" && i == 0 {
+				escape = "`"
+			}
+			ignores = ignored(comment)
+			continue
+		}
+		if line == "" {
+			continue
+		}
+		word, _, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
+		first := i
+		var rest strings.Builder
+		part := line[len(word):]
+		for {
+			body, more := strings.CutSuffix(part, escape)
+			rest.WriteString(body + "\n") // keeps the lines apart for their numbers
+			if !more {
+				break
+			}
+			// Comments and empty lines within an instruction are skipped.
+			for i++; i < len(lines); i++ {
+				part = strings.TrimSpace(lines[i])
+				if part == "" || strings.HasPrefix(part, "#") {
+					rest.WriteByte('\n')
+					continue
+				}
+				break
+			}
+			if i == len(lines) {
+				break
+			}
+		}
+		switch strings.ToUpper(word) {
+		case "FROM":
+			stage++
+		case "ENV":
+			for _, s := range envInstruction(rest.String(), escape[0]) {
+				s.Line += first + 1
+				s.Stage, s.Ignores = stage, ignores
+				found = append(found, s)
+			}
+		}
+		ignores = nil
+	}
+	return found
+}
+
+// envInstruction reads what follows ENV, its lines joined by line feeds. Line counts from
+// 0.
+func envInstruction(text string, escape byte) []Setting {
+	trimmed := strings.TrimSpace(text)
+	name, value, _ := strings.Cut(trimmed, " ")
+	if !strings.Contains(name, "=") {
+		// The old form: all that follows the name is its value.
+		if value = strings.TrimSpace(value); knob(name) && plain(value) {
+			return []Setting{{Name: name, Value: strings.Trim(value, `"'`)}}
+		}
+		return nil
+	}
+	return assignments(text, escape)
+}
+
+// assignments reads words of the form NAME=VALUE, parted by white space, in which quotes
+// and the escape character hold together. Line counts the line feeds before a word.
+func assignments(text string, escape byte) []Setting {
+	var found []Setting
+	line, at := 0, 0
+	for at < len(text) {
+		if c := text[at]; c == ' ' || c == '\t' || c == '\r' || c == '\n' {
+			if c == '\n' {
+				line++
+			}
+			at++
+			continue
+		}
+		word, next := unquote(text, at, escape)
+		name, value, ok := strings.Cut(word, "=")
+		if ok && knob(name) && plain(value) {
+			found = append(found, Setting{Line: line, Name: name, Value: value})
+		}
+		line += strings.Count(text[at:next], "\n")
+		at = next
+	}
+	return found
+}
+
+// unquote is the word that begins at a place, without its quotes, and where it ends.
+func unquote(text string, at int, escape byte) (word string, end int) {
+	var b strings.Builder
+	var quote byte
+	for ; at < len(text); at++ {
+		switch c := text[at]; {
+		case c == escape && quote != '\'' && at+1 < len(text):
+			at++
+			b.WriteByte(text[at])
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
+			return b.String(), at
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), at
+}
+
+// plain tells whether a value is all there is: no part of it is filled in later, by a
+// variable ($) or a specifier of systemd (%).
+func plain(value string) bool {
+	return !strings.Contains(value, "$") && !strings.Contains(strings.TrimSuffix(value, "%"), "%") && !strings.ContainsAny(value, "\n\r{}<>")
+}
+
+// unit reads Environment= of a systemd unit:
+//
+//	[Service]
+//	Environment=NAME=VALUE "NAME=VALUE" \
+//	    NAME=VALUE
+//
+// Source: systemd.exec(5), systemd.syntax(7). An empty one clears what was before.
+func unit(text string) []Setting {
+	var found []Setting
+	var ignores []string
+	section := ""
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimSpace(lines[i])
+		if line == "" {
+			continue
+		}
+		if line[0] == '#' || line[0] == ';' {
+			ignores = ignored(line[1:])
+			continue
+		}
+		if line[0] == '[' {
+			section, ignores = line, nil
+			continue
+		}
+		first := i
+		var rest strings.Builder
+		for {
+			body, more := strings.CutSuffix(line, `\`)
+			rest.WriteString(body + "\n")
+			if !more || i+1 >= len(lines) {
+				break
+			}
+			i++
+			if line = strings.TrimSpace(lines[i]); strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+				line = `\`
+			}
+		}
+		key, value, ok := strings.Cut(rest.String(), "=")
+		if ok && section == "[Service]" && strings.TrimSpace(key) == "Environment" {
+			if strings.TrimSpace(value) == "" {
+				found = nil
+			}
+			for _, s := range assignments(value, '\\') {
+				s.Line += first + 1
+				s.Stage, s.Ignores = 1, ignores
+				found = append(found, s)
+			}
+		}
+		ignores = nil
+	}
+	return found
+}
+
+// dotenv reads lines of the form
+//
+//	# a comment
+//	NAME=VALUE # and another
+//	export NAME="VALUE"
+func dotenv(text string) []Setting {
+	var found []Setting
+	var ignores []string
+	number := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		number++
+		line = strings.TrimSpace(line)
+		if comment, ok := strings.CutPrefix(line, "#"); ok {
+			ignores = ignored(comment)
+			continue
+		}
+		line = strings.TrimSpace(strings.TrimPrefix(line, "export "))
+		name, value, ok := strings.Cut(line, "=")
+		if name = strings.TrimSpace(name); ok && knob(name) {
+			if value = scalar(value); plain(value) {
+				found = append(found, Setting{Line: number, Name: name, Value: value, Stage: 1, Ignores: ignores})
+			}
+		}
+		ignores = nil
+	}
+	return found
+}
+
+// compose reads lines of a compose file that set a variable, as a mapping or in a list:
+//
+//	GOGC: "200"
+//	- GOGC=200
+//
+// Each environment: begins a new stage.
+func compose(text string) []Setting {
+	var found []Setting
+	var ignores []string
+	number, stage := 0, 0
+	for line := range strings.SplitSeq(text, "\n") {
+		number++
+		line = strings.TrimSpace(line)
+		if comment, ok := strings.CutPrefix(line, "#"); ok {
+			ignores = ignored(comment)
+			continue
+		}
+		if strings.HasPrefix(line, "environment:") {
+			stage++
+		}
+		item, list := strings.CutPrefix(line, "- ")
+		var name, value string
+		var ok bool
+		if list {
+			item = scalar(item)
+			name, value, ok = strings.Cut(item, "=")
+		} else if name, value, ok = strings.Cut(line, ":"); ok {
+			value = scalar(value)
+		}
+		if name = strings.Trim(strings.TrimSpace(name), `"'`); ok && knob(name) && plain(value) && value != "" {
+			found = append(found, Setting{Line: number, Name: name, Value: value, Stage: stage, Ignores: ignores})
+		}
+		ignores = nil
+	}
+	return found
+}
+
+// scalar is a value without its quotes and without a comment behind it.
+func scalar(value string) string {
+	value = strings.TrimSpace(value)
+	if len(value) > 0 && (value[0] == '"' || value[0] == '\'') {
+		if end := strings.IndexByte(value[1:], value[0]); end >= 0 {
+			return value[1 : 1+end]
+		}
+		return value
+	}
+	if i := strings.Index(value, " #"); i >= 0 {
+		value = value[:i]
+	}
+	return strings.TrimSpace(value)
+}

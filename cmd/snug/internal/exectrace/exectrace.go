@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package exectrace folds a Go execution trace, of runtime/trace, a flight
+// recorder or /debug/pprof/trace, into figures, in one pass and in the memory of
+// about one generation of the trace, which is about a second of the program.
+//
+// A trace tells when goroutines and Ps changed their state. From that follow wall
+// times, and P-occupancy: for how long a P was held by something. Neither is CPU
+// time: a thread that holds a P may wait for a CPU, most of all in a container with a
+// quota. The two are kept apart, by the names of fields too.
+//
+// Reading is left to golang.org/x/exp/trace, which has no stable API: this package
+// alone imports it.
+package exectrace
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// The formats, by the Go release that brought them. From firstNew on a trace is a
+// sequence of generations; the ones before can only be read whole.
+const (
+	firstOld  = 11
+	firstNew  = 22
+	lastKnown = 26
+)
+
+// maxOld is the default of Options.MaxOld. Reading takes about 18 times as much.
+const maxOld = 32 << 20
+
+// ErrNotTrace says that what was read does not begin as an execution trace does.
+var ErrNotTrace = errors.New("not a Go execution trace")
+
+// ErrCutOff is what Summary.Partial is for a trace that ends early or is damaged.
+var ErrCutOff = errors.New("cut off or damaged")
+
+// FormatError is a trace in a format that cannot be read.
+type FormatError struct {
+	Minor int // of the format: 28 for "go 1.28"
+}
+
+func (e *FormatError) Error() string {
+	if e.Minor > lastKnown {
+		return fmt.Sprintf("an execution trace in the format of Go 1.%d, and the newest that is known is that of 1.%d", e.Minor, lastKnown)
+	}
+	return fmt.Sprintf("an execution trace in the format of Go 1.%d, which is not known", e.Minor)
+}
+
+// TooLargeError is a trace in an old format that is larger than Options.MaxOld.
+type TooLargeError struct {
+	Limit int64 // bytes
+	Minor int   // of the format
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("an execution trace in the format of Go 1.%d of more than %d MiB: this format can only be read whole, "+
+		"which takes about 18 times its size in memory", e.Minor, e.Limit>>20)
+}
+
+// DamagedError is a trace of which nothing could be read.
+type DamagedError struct {
+	Minor int // of the format
+	Why   error
+}
+
+func (e *DamagedError) Error() string {
+	if e.Minor < firstNew {
+		return "a damaged or incomplete execution trace, and the format of Go 1.21 and earlier can only be read whole"
+	}
+	return "a damaged execution trace, or one that ends within its first second"
+}
+
+func (e *DamagedError) Unwrap() error { return e.Why }
+
+// Options are how to read. The zero value has the defaults.
+type Options struct {
+	// MaxOld is how many bytes a trace of Go 1.21 and earlier may have, 0 for
+	// 32 MiB.
+	MaxOld int64
+	// Progress is called a few times a second; nil is nothing.
+	Progress func(Progress)
+}
+
+// Progress is how far reading is.
+type Progress struct {
+	Bytes  int64 // of the trace, unpacked
+	Events int64
+	Span   time.Duration // of the trace that these cover
+}
+
+// Read folds the trace in r. If it is damaged or ends too early, or reading fails or
+// ctx ends, what was read until then is the answer, and Summary.Partial says why; only
+// where that is nothing Read fails, with an error of r, ctx's cause, ErrNotTrace, a
+// *FormatError, a *TooLargeError or a *DamagedError.
+func Read(ctx context.Context, r io.Reader, o Options) (*Summary, error) {
+	if o.MaxOld <= 0 {
+		o.MaxOld = maxOld
+	}
+	in := &input{ctx: ctx, r: r}
+	br := bufio.NewReaderSize(in, 1<<20)
+	minor, err := format(br)
+	if err != nil {
+		if in.err != nil {
+			err = in.err
+		}
+		return nil, err
+	}
+	f := newFold()
+	if minor < firstNew {
+		var data []byte
+		if data, err = io.ReadAll(io.LimitReader(br, o.MaxOld+1)); err != nil {
+			return nil, err
+		}
+		if int64(len(data)) > o.MaxOld {
+			return nil, &TooLargeError{o.MaxOld, minor}
+		}
+		f.oldProcs = oldProcs(data)
+		br = bufio.NewReader(bytes.NewReader(data))
+	}
+	err = f.read(ctx, newStream(ctx, br, in), o.Progress)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	} else if in.err != nil { // which the parser has words of its own for
+		err = in.err
+	}
+	own := in.err != nil || ctx.Err() != nil
+	if !f.any() {
+		if !own {
+			err = &DamagedError{minor, err}
+		}
+		return nil, err
+	}
+	if err != nil && !own {
+		err = fmt.Errorf("%w: %w", ErrCutOff, err)
+	}
+	s := f.summary()
+	s.Format, s.Bytes, s.Partial = minor, in.n, err
+	return s, nil
+}
+
+// format tells a trace's format from its first 16 bytes, "go 1.26 trace" and NULs
+// (internal/trace/version).
+func format(br *bufio.Reader) (minor int, err error) {
+	head, err := br.Peek(16)
+	if len(head) < 16 {
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		return 0, ErrNotTrace
+	}
+	rest, ok := bytes.CutPrefix(head, []byte("go 1."))
+	digits, end, found := bytes.Cut(rest, []byte(" trace\x00"))
+	if !ok || !found || len(bytes.Trim(end, "\x00")) > 0 {
+		return 0, ErrNotTrace
+	}
+	if minor, err = strconv.Atoi(string(digits)); err != nil || minor < 0 {
+		return 0, ErrNotTrace
+	}
+	switch minor {
+	case firstOld, 19, 21, firstNew, 23, 25, lastKnown:
+		return minor, nil
+	}
+	return 0, &FormatError{minor}
+}
+
+// input counts what is read, and remembers errors.
+type input struct {
+	ctx context.Context
+	r   io.Reader
+	n   int64
+	err error // of r, other than io.EOF
+}
+
+func (in *input) Read(p []byte) (int, error) {
+	if err := in.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := in.r.Read(p)
+	in.n += int64(n)
+	if err != nil && err != io.EOF {
+		in.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exectrace
+
+import "time"
+
+// steps is how many a timeline has at most; it has more than half of them once a
+// trace is longer than the shortest step times that.
+const steps = 512
+
+// timeline keeps the course of figures in as many steps as there is room for: when
+// the trace grows beyond them, two steps become one.
+type timeline struct {
+	start int64
+	shift uint // a step is 1<<shift ns
+	used  int
+	steps [steps]step
+}
+
+type step struct {
+	heapLow, heapHigh, heapLast uint64
+	goalLast                    uint64
+	anyHeap, anyGoal            bool
+	gc                          float64 // P time of the collector as a share, times ns
+	stopped, marked             int64   // ns
+}
+
+// at is the step of a time.
+func (l *timeline) at(t int64) int {
+	for (t-l.start)>>l.shift >= steps {
+		for i := range steps / 2 {
+			l.steps[i] = l.steps[2*i].and(&l.steps[2*i+1])
+		}
+		clear(l.steps[steps/2:])
+		l.shift++
+		l.used = (l.used + 1) / 2
+	}
+	i := int((t - l.start) >> l.shift)
+	l.used = max(l.used, i+1)
+	return i
+}
+
+// and is two steps, one after the other, as one.
+func (s step) and(b *step) step {
+	if b.anyHeap {
+		if !s.anyHeap {
+			s.heapLow = b.heapLow
+		}
+		s.heapLow, s.heapHigh, s.heapLast, s.anyHeap = min(s.heapLow, b.heapLow), max(s.heapHigh, b.heapHigh), b.heapLast, true
+	}
+	if b.anyGoal {
+		s.goalLast, s.anyGoal = b.goalLast, true
+	}
+	s.gc, s.stopped, s.marked = s.gc+b.gc, s.stopped+b.stopped, s.marked+b.marked
+	return s
+}
+
+func (l *timeline) heap(t int64, v uint64) {
+	s := &l.steps[l.at(t)]
+	if !s.anyHeap {
+		s.heapLow, s.anyHeap = v, true
+	}
+	s.heapLow, s.heapHigh, s.heapLast = min(s.heapLow, v), max(s.heapHigh, v), v
+}
+
+func (l *timeline) goal(t int64, v uint64) {
+	s := &l.steps[l.at(t)]
+	s.goalLast, s.anyGoal = v, true
+}
+
+func (l *timeline) gc(from, to int64, share float64) {
+	l.over(from, to, func(s *step, ns int64) { s.gc += share * float64(ns) })
+}
+
+func (l *timeline) stop(from, to int64) {
+	l.over(from, to, func(s *step, ns int64) { s.stopped += ns })
+}
+
+func (l *timeline) mark(from, to int64) {
+	l.over(from, to, func(s *step, ns int64) { s.marked += ns })
+}
+
+// over calls f for each step between two times, with how much of it lies there.
+func (l *timeline) over(from, to int64, f func(s *step, ns int64)) {
+	if to <= from {
+		return
+	}
+	last := l.at(to - 1)
+	for i := l.at(from); i <= last; i++ {
+		begin := l.start + int64(i)<<l.shift
+		f(&l.steps[i], min(to, begin+1<<l.shift)-max(from, begin))
+	}
+}
+
+// Timeline is the course of a trace in equal steps; the last may be cut off by its end.
+type Timeline struct {
+	Step     time.Duration
+	Points   []Point
+	HasHeap  bool // before it is known it is 0
+	HasGoal  bool
+	HasProcs bool // without GOMAXPROCS there is no GC
+}
+
+// Point is one step. Its heap and goal stay where nothing was told of them.
+type Point struct {
+	HeapLow, HeapHigh, Goal uint64  // bytes
+	GC                      float64 // share of the Ps that the collector held, 0 to 1
+	Stopped, Marking        float64 // share of the time
+}
+
+func (l *timeline) course(end int64) Timeline {
+	out := Timeline{Step: 1 << l.shift}
+	var heap, goal uint64
+	for i := range l.used {
+		s := &l.steps[i]
+		begin := l.start + int64(i)<<l.shift
+		long := float64(max(min(end-begin, 1<<l.shift), 1))
+		p := Point{HeapLow: heap, HeapHigh: heap, GC: min(s.gc/long, 1), Stopped: min(float64(s.stopped)/long, 1), Marking: min(float64(s.marked)/long, 1)}
+		if s.anyHeap {
+			p.HeapLow, p.HeapHigh, heap = s.heapLow, s.heapHigh, s.heapLast
+			out.HasHeap = true
+		}
+		if s.anyGoal {
+			goal, out.HasGoal = s.goalLast, true
+		}
+		p.Goal = goal
+		out.Points = append(out.Points, p)
+	}
+	return out
+}

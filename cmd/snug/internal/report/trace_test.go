@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// tracedOne is a trace with every figure.
+func tracedOne() finding.Traced {
+	times := finding.TraceTimes{
+		Count: 30, Total: .03, Mean: new(.001), P50: new(.0009), Max: new(.004),
+		Histogram: &finding.Histogram{Seconds: []float64{.0005, .001, .004}, Counts: []int64{10, 15, 5}},
+	}
+	return finding.Traced{
+		Target: "trace.out", Format: "go 1.26", Bytes: 1 << 20, Events: 12345,
+		Wall: finding.TraceWall{
+			Run: 2, GCs: 15, GCRun: .4, GC: times, Stops: times, Stopped: .015, GCStopped: .028,
+			StopsBy: []finding.TraceStop{{Reason: "GC mark termination", GC: true, TraceTimes: times}},
+		},
+		Occupancy: finding.TraceOccupancy{
+			Available: new(4.), Held: []float64{.8, .6}, HeldAll: new(.7), Running: 2.5, GC: new(.25), Dedicated: .6, Assist: .3, Sweep: .1,
+			MMU: []finding.TraceMMU{{Window: .001, Ratio: new(0.)}, {Window: .01, Ratio: new(.2)}, {Window: .1, Ratio: new(.55)}, {Window: 1, Ratio: new(.7)}},
+		},
+		Goroutines: finding.TraceRoutines{
+			Created: 100, Ended: 90, Peak: 20, Latency: times, Runnable: .1, Blocked: 30, Syscall: .2,
+			Reasons: []finding.TraceReason{{Reason: "chan receive", Count: 10, Total: 20}},
+		},
+		Heap:  finding.TraceHeap{Peak: new(uint64(9 << 20)), Last: new(uint64(3 << 20)), GoalPeak: new(uint64(10 << 20)), GoalLast: new(uint64(8 << 20))},
+		Procs: []finding.TraceProcs{{At: 0, N: 2}},
+		Timeline: finding.TraceTimeline{
+			Step: .5, HeapLow: []uint64{1, 2 << 20, 3 << 20, 2 << 20}, HeapHigh: []uint64{1, 9 << 20, 4 << 20, 3 << 20}, Goal: []uint64{4 << 20, 8 << 20, 8 << 20, 8 << 20},
+			GC: []float64{0, .5, .25, .25}, Stopped: []float64{0, .03, .02, .01}, Marking: []float64{0, 1, .5, 0},
+		},
+	}
+}
+
+func TestTraceText(t *testing.T) {
+	b := tracedOne()
+	b.Target, b.Partial = "evil\x1b[2J.out", new("it is cut off\nhere")
+	b.Wall.Run, b.Occupancy.GC, b.Heap.Peak = 4, new(.2), nil
+	var one, two strings.Builder
+	if err := Text(&one, &finding.Trace{Traces: []finding.Traced{tracedOne()}, Next: "snug trace --html trace.html trace.out"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Text(&two, &finding.Trace{Traces: []finding.Traced{tracedOne(), b}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{one.String(), "trace.out: 2 s with 15 collections; the world was stopped for 30 ms (1.5 %), the collector held 25 %\n  of the Ps' time, heap up to 9.00 MiB\n"},
+		{one.String(), "\nwall time\nrun time                 2 s\n"},
+		{one.String(), "\nstop-the-world, P99      -\n"},
+		{one.String(), "\nnext: snug trace --html trace.html trace.out\n"},
+		{two.String(), "run time                 2 s    4 s    +100 %\n"},
+		{two.String(), "collector's share                  25 %        20 %    -5 points\n"},
+		{two.String(), "peak             9.00 MiB  -         -\n"},
+		{two.String(), "partial: these are figures of the first 4 s: it is cut off\\nhere\n"},
+		{two.String(), "One trace each does not tell a difference from chance"},
+	} {
+		if !strings.Contains(c.text, c.want) {
+			t.Errorf("no %q in\n%s", c.want, c.text)
+		}
+	}
+	if strings.Contains(two.String(), "\x1b") {
+		t.Error("a file's name acts on the terminal")
+	}
+}
+
+func TestTracePage(t *testing.T) {
+	hostile := tracedOne()
+	hostile.Target = `<script>alert(1)</script>`
+	hostile.Timeline.GC[1], hostile.Timeline.Step = math.NaN(), math.Inf(1)
+	hostile.Timeline.HeapLow = nil
+	hostile.Goroutines.Latency.Histogram = &finding.Histogram{Seconds: []float64{-1, 0, math.Inf(1)}, Counts: []int64{1, -5, 3}}
+	hostile.Wall.StopsBy[0].Reason = `"><img src=x>`
+	for name, d := range map[string]*finding.Trace{
+		"one":   {Traces: []finding.Traced{tracedOne()}},
+		"two":   {Traces: []finding.Traced{tracedOne(), tracedOne()}},
+		"none":  {},
+		"empty": {Traces: []finding.Traced{{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := HTML(&b, d); err != nil {
+				t.Fatal(err)
+			}
+			page := b.String()
+			if strings.Contains(page, "<script") || strings.Contains(page, "<img") || strings.Contains(page, "NaN") {
+				t.Error("the page runs or shows what it must not")
+			}
+			if name == "one" && strings.Count(page, "<svg") != 7 {
+				t.Errorf("%d drawings, want heap and collector, wide and narrow, and three histograms", strings.Count(page, "<svg"))
+			}
+			wellFormed(t, page)
+		})
+	}
+	// JSON has no NaN, so a page with it cannot be written; its drawings can.
+	for _, p := range []part{tracePart(&hostile, ""), traceSpread(&hostile, "")} {
+		for _, f := range p.Figures {
+			for _, c := range f.Charts {
+				if strings.Contains(string(c), "NaN") || strings.Contains(string(c), "<img") {
+					t.Errorf("%s", c)
+				}
+			}
+		}
+	}
+	if err := Text(io.Discard, &finding.Trace{Traces: []finding.Traced{hostile, {}}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// wellFormed holds that each drawing is.
+func wellFormed(t *testing.T, page string) {
+	t.Helper()
+	for {
+		from := strings.Index(page, "<svg")
+		if from < 0 {
+			return
+		}
+		to := from + strings.Index(page[from:], "</svg>") + len("</svg>")
+		dec := xml.NewDecoder(strings.NewReader(page[from:to]))
+		for {
+			_, err := dec.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		page = page[to:]
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+func (p *page) vet(d *finding.Vet) {
+	p.line("%s: %s", Clean(strings.Join(d.Patterns, " ")), verdictOnSource(d))
+	if len(d.Findings) > 0 {
+		p.line("")
+	}
+	fixable := 0
+	for i := range d.Findings {
+		m := &d.Findings[i]
+		p.line("%s: %s: %s (%s)", Clean(m.Target), Clean(string(m.Severity)), Clean(m.Message), Clean(m.ID))
+		switch {
+		case m.Fixed:
+			p.line("  fixed: %s", Clean(m.Fix))
+		case m.Fix != "":
+			p.line("  fix: %s", Clean(m.Fix))
+		}
+		if m.Fixable && !m.Fixed {
+			fixable++
+		}
+	}
+	if fixable > 0 {
+		p.line("")
+		p.line("snug vet --fix mends %d of them", fixable)
+	}
+	p.next(d.Next)
+}
+
+// verdictOnSource is what was found, in a few words.
+func verdictOnSource(d *finding.Vet) string {
+	count, fixed := map[finding.Severity]int{}, 0
+	for _, m := range d.Findings {
+		if m.Fixed {
+			fixed++
+		} else {
+			count[m.Severity]++
+		}
+	}
+	var said []string
+	for _, s := range []finding.Severity{finding.SeverityError, finding.SeverityWarning} {
+		if n := count[s]; n > 0 {
+			said = append(said, plural(n, string(s)))
+		}
+	}
+	if n := count[finding.SeverityInfo]; n > 0 {
+		said = append(said, strconv.Itoa(n)+" for information")
+	}
+	if fixed > 0 {
+		said = append(said, strconv.Itoa(fixed)+" fixed")
+	}
+	if len(said) == 0 {
+		return "nothing found"
+	}
+	return strings.Join(said, ", ")
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import "strings"
+
+// Plain is a look as text, for a pipe: all processes, in rows of at most so many
+// cells; 0 = all columns.
+func (v *View) Plain(cells int) string {
+	var b strings.Builder
+	wide, inner := cells, cells-2
+	if cells <= 0 {
+		wide, inner = 1<<16, 0
+	}
+	write := func(r Row) {
+		b.WriteString(r.String())
+		b.WriteByte('\n')
+	}
+	write(v.status(wide))
+	write(v.summary(wide))
+	if len(v.rows) == 0 {
+		write(v.empty(wide))
+		return b.String()
+	}
+	shown := layout(inner, v.rows, v.sort)
+	write(v.head(shown, wide))
+	for _, p := range v.rows {
+		write(v.process(shown, p, wide, false))
+	}
+	return b.String()
+}

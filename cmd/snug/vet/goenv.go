@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"go/ast"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+var goenvAnalyzer = &analysis.Analyzer{
+	Name:     "goenv",
+	Doc:      "report values of GOMEMLIMIT, GOGC, GOMAXPROCS and GODEBUG that end or mislead a process, or come too late",
+	Requires: []*analysis.Analyzer{sourceAnalyzer},
+	Run:      goEnv,
+}
+
+func goEnv(pass *analysis.Pass) (any, error) {
+	s := sourceOf(pass)
+	for _, at := range s.calls["os.Setenv"] {
+		call := at.call()
+		if len(call.Args) != 2 {
+			continue
+		}
+		name, _ := s.text(call.Args[0])
+		// GODEBUG is read again when it changes, and children inherit all of them.
+		if knobName(name) == name && name != "" && name != "GODEBUG" && !s.imports("os/exec", "syscall", "golang.org/x/sys/unix") {
+			s.report(call, "setenv-too-late",
+				"os.Setenv sets "+name+" too late: the runtime reads it once, before main; "+instead[name])
+		}
+	}
+	for _, at := range s.knobs {
+		lit := at.node.(*ast.BasicLit)
+		text, _ := s.text(lit)
+		if name, value, ok := strings.Cut(text, "="); ok && knobName(name) == name && plain(value) {
+			s.judge(lit, name, value, false)
+			continue
+		}
+		if knobName(text) != text {
+			continue
+		}
+		if value := s.beside(at); value != nil {
+			if v, ok := s.text(value); ok && plain(v) {
+				_, literal := value.(*ast.BasicLit)
+				s.judge(value, text, v, literal)
+			}
+		}
+	}
+	for _, at := range s.calls["runtime/debug.SetMemoryLimit"] {
+		call := at.call()
+		if len(call.Args) != 1 {
+			continue
+		}
+		if n, ok := s.number(call.Args[0]); ok && n >= 0 && n < leastMemLimit {
+			s.report(call, idTinyMemLimit,
+				"debug.SetMemoryLimit("+strconv.FormatInt(n, 10)+") is in bytes, and less than an idle Go program needs: it collects all the time; math.MaxInt64 is no limit, -1 reads")
+		}
+	}
+	return nil, nil
+}
+
+// instead is what sets a knob of a process that runs.
+var instead = map[string]string{
+	"GOMAXPROCS": "call runtime.GOMAXPROCS", "GOGC": "call debug.SetGCPercent", "GOMEMLIMIT": "call debug.SetMemoryLimit",
+}
+
+// plain tells whether a text is a value and not the format of one, nor prose.
+func plain(value string) bool { return !strings.ContainsAny(value, "%$ {}<>\n") || isPercent(value) }
+
+func isPercent(value string) bool {
+	_, err := strconv.Atoi(strings.TrimSuffix(value, "%"))
+	return err == nil
+}
+
+// beside is the value that belongs to the name of a variable: the second argument of
+// Setenv and its like, the Value beside a Name, the value of a map's key; nil when there
+// is none.
+func (s *source) beside(at site) ast.Expr {
+	switch p := at.parent(0).(type) {
+	case *ast.CallExpr:
+		sel, ok := p.Fun.(*ast.SelectorExpr)
+		if ok && strings.EqualFold(sel.Sel.Name, "setenv") && len(p.Args) == 2 && p.Args[0] == at.node {
+			return p.Args[1]
+		}
+	case *ast.KeyValueExpr:
+		if p.Key == at.node {
+			return p.Value
+		}
+		lit, ok := at.parent(1).(*ast.CompositeLit)
+		if key, is := p.Key.(*ast.Ident); !ok || !is || key.Name != "Name" {
+			return nil
+		}
+		for _, e := range lit.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				if key, ok := kv.Key.(*ast.Ident); ok && key.Name == "Value" {
+					return kv.Value
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// judge reports what is wrong with a value; literal says that the range is the value
+// alone and can be replaced.
+func (s *source) judge(at analysis.Range, name, value string, literal bool) {
+	for _, p := range Knob(name, value) {
+		var fixes []analysis.SuggestedFix
+		// Where the unit is only likely, a person decides.
+		if literal && p.Fix != "" && p.ID == idMalformedMemLimit {
+			fixes = []analysis.SuggestedFix{{Message: "write " + p.Fix, TextEdits: []analysis.TextEdit{{
+				Pos: at.Pos(), End: at.End(), NewText: []byte(strconv.Quote(p.Fix)),
+			}}}}
+		}
+		text := p.Text
+		if p.Fix != "" {
+			text += "; write " + name + "=" + p.Fix
+		}
+		s.report(at, p.ID, text, fixes...)
+	}
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"go/version"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// modFile is what a go.mod or go.work says that matters here. Source: go.dev/ref/mod.
+type modFile struct {
+	path     string
+	text     []byte
+	goLine   int               // its number, from 1; 0 = none
+	version  string            // "1.24", of the go line; "" = none
+	godebug  map[string]string // of godebug lines
+	requires map[string]bool   // modules that are required directly
+	uses     []string          // directories of a go.work
+	ignores  []string          // "ID" of //snug:ignore on the go line or above it, with a reason
+}
+
+const mostModFile = 1 << 20 // bytes
+
+// readModFile reads a go.mod or go.work; nil when it cannot.
+func readModFile(path string) *modFile {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > mostModFile {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(f, mostModFile))
+	if err != nil {
+		return nil
+	}
+	m := parseModFile(string(text))
+	m.path, m.text = path, text
+	return m
+}
+
+func parseModFile(text string) *modFile {
+	m := &modFile{godebug: map[string]string{}, requires: map[string]bool{}}
+	block, above := "", ""
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		code, comment, _ := strings.Cut(line, "//")
+		words := strings.Fields(code)
+		if len(words) == 0 {
+			above = comment
+			continue
+		}
+		verb := block
+		switch {
+		case words[0] == ")":
+			block, verb = "", ""
+		case len(words) == 2 && words[1] == "(":
+			block, verb = words[0], ""
+		case block == "":
+			verb, words = words[0], words[1:]
+		}
+		if verb != "" && len(words) > 0 {
+			m.line(verb, strings.Trim(words[0], "\"`"), comment, number)
+			if verb == "go" {
+				for _, c := range []string{above, comment} {
+					if id, reason, ok := Ignore(strings.TrimRight(c, "\r\n")); ok && reason {
+						m.ignores = append(m.ignores, id)
+					}
+				}
+			}
+		}
+		above = ""
+	}
+	return m
+}
+
+func (m *modFile) line(verb, word, comment string, number int) {
+	switch verb {
+	case "go":
+		if m.goLine == 0 && version.IsValid("go"+word) {
+			m.goLine, m.version = number, word
+		}
+	case "godebug":
+		if k, v, ok := strings.Cut(word, "="); ok {
+			m.godebug[k] = v
+		}
+	case "require":
+		if !strings.HasPrefix(strings.TrimSpace(comment), "indirect") {
+			m.requires[word] = true
+		}
+	case "use":
+		m.uses = append(m.uses, word)
+	}
+}
+
+// moduleOf finds the go.mod above a directory, and the go.work that speaks for it
+// instead, if there is one. Both are nil when there is none.
+func moduleOf(dir string) (mod, work *modFile) {
+	root := ""
+	for up := range parents(dir) {
+		if mod = readModFile(filepath.Join(up, "go.mod")); mod != nil {
+			root = up
+			break
+		}
+	}
+	if mod == nil {
+		return nil, nil
+	}
+	switch set := os.Getenv("GOWORK"); set {
+	case "off":
+	case "":
+		for up := range parents(root) {
+			if w := readModFile(filepath.Join(up, "go.work")); w != nil {
+				work = w
+				break
+			}
+		}
+	default:
+		work = readModFile(set)
+	}
+	if work == nil || !slices.ContainsFunc(work.uses, func(u string) bool {
+		if !filepath.IsAbs(u) {
+			u = filepath.Join(filepath.Dir(work.path), u)
+		}
+		return filepath.Clean(u) == root
+	}) {
+		return mod, nil
+	}
+	return mod, work
+}
+
+// parents yields a directory and those above it.
+func parents(dir string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for yield(dir) {
+			up := filepath.Dir(dir)
+			if up == dir {
+				return
+			}
+			dir = up
+		}
+	}
+}

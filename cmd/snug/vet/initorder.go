@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+var initorderAnalyzer = &analysis.Analyzer{
+	Name:     "initorder",
+	Doc:      "report GOMAXPROCS read while packages are initialised, before what sets it",
+	Requires: []*analysis.Analyzer{sourceAnalyzer},
+	Run:      initOrder,
+}
+
+// setters are calls that set GOMAXPROCS, apart from runtime.GOMAXPROCS.
+var setters = []string{maxprocsPath + "/maxprocs.Set", snugPath + ".Fit", snugPath + ".Watch"}
+
+// sideEffects are packages that set GOMAXPROCS when they are initialised.
+var sideEffects = []string{maxprocsPath, snugPath + "/auto"}
+
+func initOrder(pass *analysis.Pass) (any, error) {
+	s := sourceOf(pass)
+	var early []site // reads at package level and in init
+	for _, at := range s.calls["runtime.GOMAXPROCS"] {
+		if f := at.function(); s.reads(at.call()) && once(at) && (f == nil || f.Name.Name == "init") && !s.setsAgain(at) {
+			early = append(early, at)
+		}
+	}
+	if len(early) == 0 {
+		return nil, nil
+	}
+	set := s.setLater()
+	var unknown string
+	if set == "" {
+		unknown = s.setElsewhere()
+	}
+	for _, at := range early {
+		switch {
+		case set != "":
+			s.report(at.node, "init-order",
+				"GOMAXPROCS is read while the package is initialised, before "+set+" sets it: what is kept is the old value; read it when it is used")
+		case unknown != "":
+			s.report(at.node, "init-order-unknown",
+				"GOMAXPROCS is read while the package is initialised; "+unknown+", which the module requires, sets it and may be initialised later: import it here too, or read GOMAXPROCS when it is used")
+		}
+	}
+	return nil, nil
+}
+
+// setsAgain tells whether a number that is read goes back into GOMAXPROCS, as the default
+// of a flag that sets it does.
+func (s *source) setsAgain(at site) bool {
+	places, _ := s.arrivals(at)
+	return slices.ContainsFunc(places, func(p site) bool {
+		call := argument(p)
+		return call != nil && s.callee(call) == "runtime.GOMAXPROCS"
+	})
+}
+
+// setLater is the call by which a function of this package, other than init, sets
+// GOMAXPROCS: it runs after every initialisation of the package. "" when there is none.
+func (s *source) setLater() string {
+	for _, at := range s.calls["runtime.GOMAXPROCS"] {
+		if f := at.function(); f != nil && f.Name.Name != "init" && !s.reads(at.call()) {
+			return "runtime.GOMAXPROCS in " + f.Name.Name
+		}
+	}
+	for _, name := range setters {
+		for _, at := range s.calls[name] {
+			if f := at.function(); f != nil && f.Name.Name != "init" {
+				return name[strings.LastIndexByte(name, '/')+1:] + " in " + f.Name.Name
+			}
+		}
+	}
+	return ""
+}
+
+// setElsewhere is a module that the go.mod of this package requires and that sets
+// GOMAXPROCS when it is initialised, where this package does not import it. Packages that
+// do not depend on one another are initialised in an order that only the whole program
+// decides. "" when there is none, or it is imported here and so comes first.
+func (s *source) setElsewhere() string {
+	if s.imports(sideEffects...) {
+		return ""
+	}
+	mod, _ := moduleOf(filepath.Dir(s.pass.Fset.File(s.files[0].FileStart).Name()))
+	if mod == nil {
+		return ""
+	}
+	if mod.requires[maxprocsPath] {
+		return maxprocsPath
+	}
+	if mod.requires[snugPath] {
+		return snugPath + "/auto"
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"go/ast"
+	"go/version"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+var automaxprocsAnalyzer = &analysis.Analyzer{
+	Name:     "automaxprocs",
+	Doc:      "report automaxprocs where Go reads the CPU quota itself",
+	Requires: []*analysis.Analyzer{sourceAnalyzer},
+	Run:      autoMaxProcs,
+}
+
+var automemlimitAnalyzer = &analysis.Analyzer{
+	Name:     "automemlimit",
+	Doc:      "report automemlimit where it looks at the memory limit only once",
+	Requires: []*analysis.Analyzer{sourceAnalyzer},
+	Run:      autoMemLimit,
+}
+
+const maxprocsPath = "go.uber.org/automaxprocs"
+
+func autoMaxProcs(pass *analysis.Pass) (any, error) {
+	s := sourceOf(pass)
+	if pass.Module == nil || pass.Module.GoVersion == "" || pass.Module.Path == maxprocsPath {
+		return nil, nil
+	}
+	line := "go" + strings.TrimPrefix(pass.Module.GoVersion, "go")
+	if version.Compare(version.Lang(line), aware) < 0 {
+		return nil, nil
+	}
+	for _, f := range s.files {
+		i := importOf(f, maxprocsPath)
+		if i == nil {
+			i = importOf(f, maxprocsPath+"/maxprocs")
+		}
+		if i == nil {
+			continue
+		}
+		var fixes []analysis.SuggestedFix
+		if isBlank(i) {
+			fixes = []analysis.SuggestedFix{
+				{Message: "remove it: Go reads the CPU quota itself", TextEdits: s.removeImport(f, importPath(i))},
+				{Message: "use snug, which follows and takes the tightest limit of all levels", TextEdits: []analysis.TextEdit{replaceImport(i, snugPath+"/auto")}},
+			}
+			if importOf(f, snugPath+"/auto") != nil {
+				fixes = fixes[:1]
+			}
+		}
+		s.report(i, "automaxprocs-pins",
+			"automaxprocs looks at the CPU quota once and pins GOMAXPROCS, rounded down; programs of "+line+" read the quota themselves and follow it", fixes...)
+	}
+	return nil, nil
+}
+
+func autoMemLimit(pass *analysis.Pass) (any, error) {
+	s := sourceOf(pass)
+	if pass.Module != nil && pass.Module.Path == memlimitPath {
+		return nil, nil
+	}
+	follows := len(s.calls[memlimitPath+"/memlimit.WithRefreshInterval"]) > 0
+	for _, f := range s.files {
+		i := importOf(f, memlimitPath)
+		sets := i != nil
+		if i == nil {
+			i = importOf(f, memlimitPath+"/memlimit")
+			sets = s.setsMemLimit(f)
+		}
+		if i == nil || !sets || follows {
+			continue
+		}
+		var fixes []analysis.SuggestedFix
+		if isBlank(i) && importOf(f, snugPath+"/auto") == nil {
+			fixes = []analysis.SuggestedFix{{
+				Message: "use snug, which follows the limit", TextEdits: []analysis.TextEdit{replaceImport(i, snugPath+"/auto")},
+			}}
+		}
+		s.report(i, "automemlimit-once",
+			"automemlimit looks at the memory limit once: in a container that is resized the old GOMEMLIMIT stays, above the limit where it shrinks", fixes...)
+	}
+	return nil, nil
+}
+
+// setsMemLimit tells whether a file calls one of automemlimit's functions that set.
+func (s *source) setsMemLimit(f *ast.File) bool {
+	for name, sites := range s.calls {
+		rest, ok := strings.CutPrefix(name, memlimitPath+"/memlimit.Set")
+		if !ok || rest == "" && len(sites) == 0 {
+			continue
+		}
+		for _, at := range sites {
+			if at.file() == f {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// importOf is the import of a path in a file; nil when there is none.
+func importOf(f *ast.File, path string) *ast.ImportSpec {
+	for _, i := range f.Imports {
+		if importPath(i) == path {
+			return i
+		}
+	}
+	return nil
+}
+
+func isBlank(i *ast.ImportSpec) bool { return i.Name != nil && i.Name.Name == "_" }

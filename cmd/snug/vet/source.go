@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// sourceAnalyzer walks a package once for all others.
+var sourceAnalyzer = &analysis.Analyzer{
+	Name:       "snugsource",
+	Doc:        "collect the calls that the other analyzers judge",
+	Run:        collect,
+	ResultType: reflect.TypeFor[*source](),
+}
+
+// source is what one walk over the files of a package finds; tests are left out.
+type source struct {
+	pass    *analysis.Pass
+	files   []*ast.File
+	calls   map[string][]site // by path and name of the function: "runtime.NumCPU"
+	knobs   []site            // literals that begin as GOMEMLIMIT and the like do
+	ignores map[string][]ignore
+}
+
+// site is a node and what encloses it, the file first.
+type site struct {
+	node ast.Node
+	path []ast.Node
+}
+
+func (s site) call() *ast.CallExpr { return s.node.(*ast.CallExpr) }
+func (s site) file() *ast.File     { return s.path[0].(*ast.File) }
+
+// parent is what the node stands in, i steps up: 0 is the nearest.
+func (s site) parent(i int) ast.Node {
+	if i >= len(s.path) {
+		return nil
+	}
+	return s.path[len(s.path)-1-i]
+}
+
+// up is the site of the parent.
+func (s site) up() site { return site{s.path[len(s.path)-1], s.path[:len(s.path)-1]} }
+
+// function is the declaration around a site; nil at package level.
+func (s site) function() *ast.FuncDecl {
+	for _, n := range s.path {
+		if f, ok := n.(*ast.FuncDecl); ok {
+			return f
+		}
+	}
+	return nil
+}
+
+// watched are the packages whose calls are collected. For other packages only
+// literals count.
+var watched = map[string]bool{
+	"runtime": true, "runtime/debug": true, "os": true,
+	"go.uber.org/automaxprocs/maxprocs": true, memlimitPath: true, memlimitPath + "/memlimit": true,
+	snugPath: true,
+}
+
+const (
+	snugPath     = "github.com/snug-go/snug"
+	memlimitPath = "github.com/KimMachineGun/automemlimit"
+)
+
+func collect(pass *analysis.Pass) (any, error) {
+	s := &source{pass: pass, calls: map[string][]site{}, ignores: map[string][]ignore{}}
+	for _, f := range pass.Files {
+		if isTest(pass, f) {
+			continue
+		}
+		s.files = append(s.files, f)
+		s.readIgnores(f)
+		watches := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return watched[importPath(i)] })
+		var path []ast.Node
+		ast.Inspect(f, func(n ast.Node) bool {
+			if n == nil {
+				path = path[:len(path)-1]
+				return true
+			}
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if watches {
+					if name := s.callee(n); name != "" {
+						s.calls[name] = append(s.calls[name], site{n, slices.Clone(path)})
+					}
+				}
+			case *ast.BasicLit:
+				if len(n.Value) > 4 && n.Value[1:3] == "GO" && knobName(n.Value[1:]) != "" {
+					s.knobs = append(s.knobs, site{n, slices.Clone(path)})
+				}
+			}
+			path = append(path, n)
+			return true
+		})
+	}
+	return s, nil
+}
+
+func isTest(pass *analysis.Pass, f *ast.File) bool {
+	return strings.HasSuffix(pass.Fset.File(f.FileStart).Name(), "_test.go")
+}
+
+// sourceOf is what the walk found, for a pass that reports under its own name.
+func sourceOf(pass *analysis.Pass) *source {
+	s := *pass.ResultOf[sourceAnalyzer].(*source)
+	s.pass = pass
+	return &s
+}
+
+// callee names a function of another package that is called by that package's name:
+// "runtime/debug.SetGCPercent"; "" when it is none.
+func (s *source) callee(call *ast.CallExpr) string {
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	id, ok := sel.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	p, ok := s.pass.TypesInfo.Uses[id].(*types.PkgName)
+	if !ok {
+		return ""
+	}
+	return p.Imported().Path() + "." + sel.Sel.Name
+}
+
+// number is the value of a constant expression.
+func (s *source) number(e ast.Expr) (int64, bool) {
+	v := s.pass.TypesInfo.Types[e].Value
+	if v == nil {
+		return 0, false
+	}
+	if v = constant.ToInt(v); v.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(v)
+}
+
+// text is the value of a constant string.
+func (s *source) text(e ast.Expr) (string, bool) {
+	v := s.pass.TypesInfo.Types[e].Value
+	if v == nil || v.Kind() != constant.String {
+		return "", false
+	}
+	return constant.StringVal(v), true
+}
+
+// imports tells whether the package imports one of these paths, or a package below.
+func (s *source) imports(paths ...string) bool {
+	for _, f := range s.files {
+		for _, i := range f.Imports {
+			for _, p := range paths {
+				if at := importPath(i); at == p || strings.HasPrefix(at, p+"/") {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func importPath(i *ast.ImportSpec) string { return strings.Trim(i.Path.Value, "\"`") }
+
+// reads tells whether a call asks for GOMAXPROCS and sets nothing.
+func (s *source) reads(call *ast.CallExpr) bool {
+	if len(call.Args) != 1 {
+		return false
+	}
+	n, ok := s.number(call.Args[0])
+	return ok && n <= 0
+}
+
+// object is the variable that an expression names: an identifier, or a field or
+// package variable behind a dot; nil when it is none.
+func (s *source) object(e ast.Expr) types.Object {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if o := s.pass.TypesInfo.Defs[e]; o != nil {
+			return o
+		}
+		return s.pass.TypesInfo.Uses[e]
+	case *ast.SelectorExpr:
+		return s.pass.TypesInfo.Uses[e.Sel]
+	}
+	return nil
+}
+
+// uses are the places where a variable is named other than to be set, in the files of
+// the package that are no tests.
+func (s *source) uses(o types.Object) []site {
+	var found []site
+	for _, f := range s.files {
+		var path []ast.Node
+		ast.Inspect(f, func(n ast.Node) bool {
+			if n == nil {
+				path = path[:len(path)-1]
+				return true
+			}
+			if id, ok := n.(*ast.Ident); ok && s.pass.TypesInfo.Uses[id] == o && !assigned(id, path) {
+				found = append(found, site{n, slices.Clone(path)})
+			}
+			path = append(path, n)
+			return true
+		})
+	}
+	return found
+}
+
+// assigned tells whether an identifier stands alone on the left of an assignment.
+func assigned(id *ast.Ident, path []ast.Node) bool {
+	a, ok := path[len(path)-1].(*ast.AssignStmt)
+	return ok && slices.Contains(a.Lhs, ast.Expr(id))
+}
+
+// operand climbs from an expression through arithmetic, conversions and min and max
+// to the largest expression that has its magnitude.
+func (s *source) operand(at site) site {
+	for len(at.path) > 0 {
+		switch p := at.parent(0).(type) {
+		case *ast.ParenExpr:
+		case *ast.BinaryExpr:
+			if p.Op.Precedence() < 4 { // a comparison, or logic
+				return at
+			}
+		case *ast.CallExpr:
+			if p.Fun == at.node {
+				return at
+			}
+			tv := s.pass.TypesInfo.Types[p.Fun]
+			name := ""
+			if id, ok := p.Fun.(*ast.Ident); ok && tv.IsBuiltin() {
+				name = id.Name
+			}
+			if !tv.IsType() && name != "min" && name != "max" {
+				return at
+			}
+		default:
+			return at
+		}
+		at = at.up()
+	}
+	return at
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package called
+
+import "go.uber.org/automaxprocs/maxprocs" // want `automaxprocs-pins`
+
+func start() { maxprocs.Set() }

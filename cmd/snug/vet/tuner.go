@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"go/ast"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+var tunerAnalyzer = &analysis.Analyzer{
+	Name:     "gctuner",
+	Doc:      "report tuners of GOGC that a finalizer runs after each collection",
+	Requires: []*analysis.Analyzer{sourceAnalyzer},
+	Run:      gcTuner,
+}
+
+// tuners are modules whose package is such a tuner.
+var tuners = map[string]bool{
+	"github.com/bytedance/gopkg/util/gctuner": true, "github.com/cch123/gogctuner": true,
+}
+
+func gcTuner(pass *analysis.Pass) (any, error) {
+	s := sourceOf(pass)
+	for _, f := range s.files {
+		for _, i := range f.Imports {
+			if tuners[importPath(i)] {
+				s.report(i, "finalizer-tuner", importPath(i)+" sets GOGC from a finalizer after each collection; "+tunerHarm)
+			}
+		}
+	}
+	if len(s.calls[setGCPercent]) == 0 {
+		return nil, nil
+	}
+	for _, at := range s.calls["runtime.SetFinalizer"] {
+		if len(at.call().Args) == 2 && s.rearms(at) {
+			s.report(at.node, "finalizer-tuner", "this package sets GOGC, and this finalizer sets itself again after each collection; "+tunerHarm)
+		}
+	}
+	return nil, nil
+}
+
+const tunerHarm = "it sees the heap a whole collection late, waits for other finalizers, and works against a memory limit; GOMEMLIMIT bounds the heap as it grows"
+
+// rearms tells whether the finalizer of a call sets a finalizer itself.
+func (s *source) rearms(at site) bool {
+	var body ast.Node
+	switch f := ast.Unparen(at.call().Args[1]).(type) {
+	case *ast.FuncLit:
+		body = f.Body
+	default:
+		if fn, ok := s.object(f).(*types.Func); ok {
+			body = s.declaration(fn)
+		}
+	}
+	// Of the call that arms it first and the one within, one is enough.
+	if body == nil || within(at.node, body) {
+		return false
+	}
+	for _, other := range s.calls["runtime.SetFinalizer"] {
+		if within(other.node, body) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(n, outer ast.Node) bool { return outer.Pos() <= n.Pos() && n.End() <= outer.End() }
+
+// declaration is the body of a function of this package; nil when it is of another.
+func (s *source) declaration(fn *types.Func) ast.Node {
+	for _, f := range s.files {
+		for _, d := range f.Decls {
+			if fd, ok := d.(*ast.FuncDecl); ok && fd.Body != nil && s.pass.TypesInfo.Defs[fd.Name] == fn {
+				return fd.Body
+			}
+		}
+	}
+	return nil
+}

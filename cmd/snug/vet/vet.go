@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package vet finds, in source, the mistakes that make a Go program misfit its
+// container: settings that undo what the runtime has learned of it, sizes taken from
+// the wrong number, values that end or mislead a process.
+//
+// Each mistake is an analyzer of golang.org/x/tools/go/analysis, for `snug vet`, for
+// `go vet -vettool` and for linters that import them. They keep no facts: a package
+// is judged by its own source, its imports and its go.mod, and where more would be
+// needed they keep quiet. Test files are not looked at.
+//
+// A comment on the line of a finding, or on the line above it, silences it:
+//
+//	//snug:ignore ID reason
+//
+// Without a reason it silences nothing, and is reported itself.
+package vet
+
+import (
+	_ "embed"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// Text is what each id means, in sections of the form
+//
+//	## ID (vet)
+//
+//	Title
+//
+//	Paragraphs of text.
+//
+//go:embed checks.md
+var Text string
+
+// Check is one kind of finding. An analyzer has one or a few.
+type Check struct {
+	ID       string // the Category of its diagnostics; stable
+	Severity string // "info", "warning" or "error"
+	Analyzer string // its Name; "" when only other files than Go's show it
+}
+
+// Ids of findings that Knob gives, and others that more than one file needs.
+const (
+	idMalformedMemLimit = "gomemlimit-malformed"
+	idTinyMemLimit      = "gomemlimit-tiny"
+	idMalformedGOGC     = "gogc-malformed"
+	idZeroGOGC          = "gogc-zero"
+	idMalformedProcs    = "gomaxprocs-malformed"
+	idDebugValue        = "godebug-harmful"
+	idNoQuota           = "godebug-no-quota"
+	idUnboundedHeap     = "gc-off-unbounded"
+	idBadIgnore         = "ignore-without-reason"
+)
+
+var checks = []Check{
+	{"gomaxprocs-numcpu", "warning", "gomaxprocs"},
+	{"gomaxprocs-constant", "info", "gomaxprocs"},
+	{"gomaxprocs-frozen", "warning", "gomaxprocs"},
+	{"pool-numcpu", "warning", "poolsize"},
+	{"pool-at-start", "info", "poolsize"},
+	{"automaxprocs-pins", "warning", "automaxprocs"},
+	{"automemlimit-once", "info", "automemlimit"},
+	{"go-line-old", "info", "goline"},
+	{idUnboundedHeap, "warning", "gcpercent"},
+	{"gcpercent-read", "warning", "gcpercent"},
+	{idZeroGOGC, "warning", "gcpercent"},
+	{"memstats-loop", "warning", "memstats"},
+	{"memstats-handler", "info", "memstats"},
+	{"setenv-too-late", "warning", "goenv"},
+	{idMalformedMemLimit, "error", "goenv"},
+	{idTinyMemLimit, "warning", "goenv"},
+	{idMalformedGOGC, "warning", "goenv"},
+	{idMalformedProcs, "warning", "goenv"},
+	{idDebugValue, "warning", "goenv"},
+	{idNoQuota, "info", "goenv"},
+	{"gogc-off-alone", "warning", ""},
+	{"ballast", "warning", "ballast"},
+	{"finalizer-tuner", "warning", "gctuner"},
+	{"init-order", "warning", "initorder"},
+	{"init-order-unknown", "info", "initorder"},
+	{idBadIgnore, "warning", "snugignore"},
+}
+
+// Checks are all kinds of findings, those of one analyzer together.
+func Checks() []Check { return slices.Clone(checks) }
+
+// Analyzers are all analyzers, always in the same order.
+func Analyzers() []*analysis.Analyzer {
+	return []*analysis.Analyzer{
+		gomaxprocsAnalyzer, poolAnalyzer, automaxprocsAnalyzer, automemlimitAnalyzer, golineAnalyzer,
+		gcpercentAnalyzer, memstatsAnalyzer, goenvAnalyzer, ballastAnalyzer, tunerAnalyzer, initorderAnalyzer, ignoreAnalyzer,
+	}
+}
