@@ -192,7 +192,6 @@ func TestParseIdle(t *testing.T) {
 	}
 }
 
-
 // FuzzParse gives the same bytes to every parser.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(statLine("a) b", "S", 64, 12345)))
