@@ -109,6 +109,12 @@ func TestCompleteFails(t *testing.T) {
 	}
 }
 
+func TestMachineThatCannotBe(t *testing.T) {
+	if _, _, err := Boot(t.Context(), t.TempDir(), Spec{Arch: "pdp11"}); err == nil || !strings.Contains(err.Error(), `"pdp11"`) {
+		t.Errorf("error %v, want one with the architecture", err)
+	}
+}
+
 // TestStepsThatCannotBe makes sure that nothing passes for confined that is
 // not.
 func TestStepsThatCannotBe(t *testing.T) {

@@ -13,19 +13,18 @@ import (
 	"strings"
 )
 
-// kernelMeta is Debian's package that always depends on the newest kernel
-// made for virtual machines: small, and with everything a guest needs built in.
-const kernelMeta = "linux-image-cloud-amd64"
-
-// kernel returns the path of a kernel to boot. It is downloaded with apt once
-// and kept in the user's cache directory.
-func kernel(ctx context.Context) (string, error) {
+// kernel returns the path of a kernel to boot: what Debian's package meta
+// depends on. It is downloaded with apt once and kept in the user's cache
+// directory.
+func kernel(ctx context.Context, meta, arch string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
 	dir := filepath.Join(cache, "snug-vm")
-	if have, _ := filepath.Glob(filepath.Join(dir, "vmlinuz-*")); len(have) > 0 {
+	// "linux-image-cloud-amd64" stands for "linux-image-6.1.0-1-cloud-amd64".
+	flavour := strings.TrimPrefix(meta, "linux-image-")
+	if have, _ := filepath.Glob(filepath.Join(dir, "vmlinuz-*-"+flavour)); len(have) > 0 {
 		return slices.Max(have), nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -37,11 +36,12 @@ func kernel(ctx context.Context) (string, error) {
 	}
 	defer os.RemoveAll(work)
 
-	name, err := kernelPackage(ctx)
+	apt := aptFor(arch, work)
+	name, err := kernelPackage(ctx, apt, work, meta)
 	if err != nil {
 		return "", err
 	}
-	if _, err := output(ctx, work, "apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", name); err != nil {
+	if _, err := output(ctx, work, slices.Concat([]string{"apt-get", "download", "-qq"}, apt, []string{name})...); err != nil {
 		return "", err
 	}
 	debs, _ := filepath.Glob(filepath.Join(work, "*.deb"))
@@ -60,23 +60,35 @@ func kernel(ctx context.Context) (string, error) {
 	return image, os.Rename(images[0], image)
 }
 
-// kernelPackage asks apt which package kernelMeta stands for, and fetches the
-// package lists first when apt does not know it.
-func kernelPackage(ctx context.Context) (string, error) {
-	for _, update := range []bool{false, true} {
-		if update {
-			if _, err := output(ctx, "", "apt-get", "update", "-qq"); err != nil {
-				return "", err
-			}
-		}
-		out, _ := output(ctx, "", "apt-cache", "depends", kernelMeta)
-		for line := range strings.Lines(out) {
-			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: linux-image-"); ok {
-				return "linux-image-" + name, nil
-			}
+// aptFor are options under which apt sees the packages of an architecture, with
+// this system's sources and nothing else of it: its state is kept below dir, and
+// dpkg need not know the architecture.
+func aptFor(arch, dir string) []string {
+	var options []string
+	for _, o := range []string{
+		"APT::Architecture=" + arch, "APT::Architectures=" + arch, "APT::Sandbox::User=root",
+		"Dir::State=" + dir, "Dir::State::status=/dev/null", "Dir::Cache=" + dir,
+	} {
+		options = append(options, "-o", o)
+	}
+	return options
+}
+
+// kernelPackage asks apt which package meta stands for.
+func kernelPackage(ctx context.Context, apt []string, dir, meta string) (string, error) {
+	if _, err := output(ctx, dir, slices.Concat([]string{"apt-get", "update", "-qq"}, apt)...); err != nil {
+		return "", err
+	}
+	out, err := output(ctx, dir, slices.Concat([]string{"apt-cache", "depends"}, apt, []string{meta})...)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: linux-image-"); ok {
+			return "linux-image-" + name, nil
 		}
 	}
-	return "", fmt.Errorf("apt knows no %s", kernelMeta)
+	return "", fmt.Errorf("apt knows no %s", meta)
 }
 
 // output runs a command in a directory and returns its standard output; the

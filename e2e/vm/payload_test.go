@@ -15,13 +15,13 @@ import (
 )
 
 // testBinary builds the tests of the package in a directory as one static
-// program.
-func testBinary(t *testing.T, dir string) string {
+// program for an architecture.
+func testBinary(t *testing.T, dir, arch string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "test")
 	cmd := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", to, ".")
 	cmd.Dir = dir
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the tests of %s: %v\n%s", dir, err, out)
 	}
@@ -39,10 +39,10 @@ var (
 func TestOwnTestsOnV2(t *testing.T) {
 	gate.Need(t, "vm")
 	root := programs.Root(t)
-	limits := testBinary(t, filepath.Join(root, "limits"))
-	cgrun := testBinary(t, filepath.Join(root, "cmd/snug/internal/cgrun"))
-	sense := testBinary(t, filepath.Join(root, "internal/sense"))
-	watch := testBinary(t, filepath.Join(root, "internal/watch"))
+	limits := testBinary(t, filepath.Join(root, "limits"), "amd64")
+	cgrun := testBinary(t, filepath.Join(root, "cmd/snug/internal/cgrun"), "amd64")
+	sense := testBinary(t, filepath.Join(root, "internal/sense"), "amd64")
+	watch := testBinary(t, filepath.Join(root, "internal/watch"), "amd64")
 	inside := map[string]map[string]string{
 		"/outer":       {"cpu.max": "200000 100000", "memory.max": "536870912"},
 		"/outer/inner": {"cpu.max": "max 100000", "memory.high": "419430400"},
@@ -65,17 +65,21 @@ func TestOwnTestsOnV2(t *testing.T) {
 		"/src/watch/test":  watch,
 	}
 	for _, r := range vm.Run(t, vm.Spec{CPUs: 4, Memory: "2G", Files: files, Steps: steps}) {
-		t.Run(r.Name, func(t *testing.T) {
-			if r.Exit != 0 || r.Signal != "" {
-				t.Errorf("exit code %d, signal %q\nstdout:\n%s\nstderr:\n%s", r.Exit, r.Signal, failures(r.Stdout), r.Stderr)
-			}
-			if n := len(passed.FindAllString(r.Stdout, -1)); n == 0 {
-				t.Errorf("no test ran: %s", r.Stdout)
-			}
-			for _, s := range skipped.FindAllString(r.Stdout, -1) {
-				t.Errorf("skipped: %s", s)
-			}
-		})
+		t.Run(r.Name, func(t *testing.T) { allPassed(t, r) })
+	}
+}
+
+// allPassed checks the run of a test binary with -test.v.
+func allPassed(t *testing.T, r vm.Result) {
+	t.Helper()
+	if r.Exit != 0 || r.Signal != "" {
+		t.Errorf("exit code %d, signal %q\nstdout:\n%s\nstderr:\n%s", r.Exit, r.Signal, failures(r.Stdout), r.Stderr)
+	}
+	if n := len(passed.FindAllString(r.Stdout, -1)); n == 0 {
+		t.Errorf("no test ran: %s", r.Stdout)
+	}
+	for _, s := range skipped.FindAllString(r.Stdout, -1) {
+		t.Errorf("skipped: %s", s)
 	}
 }
 

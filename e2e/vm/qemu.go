@@ -13,10 +13,10 @@ import (
 	"syscall"
 )
 
-// qemu runs the emulator to its end and returns what came out of its first
-// serial port.
-func qemu(ctx context.Context, args ...string) (console string, err error) {
-	path, err := exec.LookPath("qemu-system-x86_64")
+// qemu runs the emulator, args[0], to its end and returns what came out of its
+// first serial port.
+func qemu(ctx context.Context, args []string) (console string, err error) {
+	path, err := exec.LookPath(args[0])
 	if err != nil {
 		return "", fmt.Errorf("%w: install the Debian packages of e2e/packages.txt", err)
 	}
@@ -27,7 +27,7 @@ func qemu(ctx context.Context, args ...string) (console string, err error) {
 		// here, this thread ends with the process and not before.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		cmd := exec.CommandContext(ctx, path, args...)
+		cmd := exec.CommandContext(ctx, path, args[1:]...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr

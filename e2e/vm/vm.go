@@ -2,7 +2,7 @@
 
 // Package vm runs programs in a Linux virtual machine with as many CPUs and as
 // much memory as wanted: cgroup v2 on hosts that have v1, another kernel,
-// machines with 24 CPUs. It boots Debian's cloud kernel under QEMU's software
+// machines with 24 CPUs, another architecture. It boots Debian's cloud kernel under QEMU's software
 // emulation, so it needs no hardware support. Emulated time says what a program
 // does, not how fast: an active virtual CPU gets a share of a real one.
 //
@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +34,7 @@ type Result = wire.Result
 
 // Spec is a machine and what to do in it.
 type Spec struct {
+	Arch      string         // GOARCH: "amd64", also when "", or "arm64"
 	CPUs      int            // virtual CPUs, 1 when 0
 	Memory    string         // QEMU's syntax ("1G"), 1G when ""
 	Hierarchy wire.Hierarchy // V2 when ""
@@ -71,23 +71,20 @@ func Boot(ctx context.Context, dir string, spec Spec) (results []Result, console
 	spec = withDefaults(spec)
 	ctx, cancel := context.WithTimeout(ctx, spec.Timeout)
 	defer cancel()
-	image, err := kernel(ctx)
+	machine, err := machineOf(spec.Arch)
 	if err != nil {
 		return nil, "", err
 	}
-	root, err := writeInitrd(ctx, dir, spec)
+	image, err := kernel(ctx, machine.kernel, spec.Arch)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := writeInitrd(ctx, dir, spec, machine.port)
 	if err != nil {
 		return nil, "", err
 	}
 	answers := filepath.Join(dir, "results")
-	console, err = qemu(ctx,
-		"-accel", "tcg,thread=multi",
-		"-smp", strconv.Itoa(spec.CPUs), "-m", spec.Memory,
-		"-nodefaults", "-display", "none", "-no-reboot",
-		"-serial", "stdio", "-serial", "file:"+answers,
-		"-kernel", image, "-initrd", root,
-		// Kernel messages (each OOM kill writes many) would only cost time.
-		"-append", "console=ttyS0 quiet loglevel=1 panic=-1")
+	console, err = qemu(ctx, machine.command(spec, image, root, answers))
 	if ctx.Err() != nil {
 		err = fmt.Errorf("not done after %v: %w", spec.Timeout, ctx.Err())
 	}
@@ -100,6 +97,9 @@ func Boot(ctx context.Context, dir string, spec Spec) (results []Result, console
 }
 
 func withDefaults(spec Spec) Spec {
+	if spec.Arch == "" {
+		spec.Arch = "amd64"
+	}
 	if spec.CPUs == 0 {
 		spec.CPUs = 1
 	}
@@ -119,15 +119,15 @@ func withDefaults(spec Spec) Spec {
 }
 
 // writeInitrd builds the guest's first process and packs it with the job and
-// the payload.
-func writeInitrd(ctx context.Context, dir string, spec Spec) (string, error) {
+// the payload. The guest writes its results to port.
+func writeInitrd(ctx context.Context, dir string, spec Spec, port string) (string, error) {
 	guest := filepath.Join(dir, "guest")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", guest, "github.com/snug-go/snug/e2e/vm/guest")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+spec.Arch)
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the guest: %w: %s", err, out)
 	}
-	job, err := json.Marshal(wire.Job{Hierarchy: spec.Hierarchy, Steps: spec.Steps})
+	job, err := json.Marshal(wire.Job{Hierarchy: spec.Hierarchy, Results: port, Steps: spec.Steps})
 	if err != nil {
 		return "", err
 	}

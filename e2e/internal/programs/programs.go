@@ -153,6 +153,16 @@ func BuildTool(root, to string) error {
 	return goBuild(filepath.Join(root, "cmd", "snug"), to, nil)
 }
 
+// BuildToolFor builds cmd/snug of the tree for a GOARCH and returns its path.
+func BuildToolFor(t testing.TB, arch string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "snug")
+	if err := goBuild(filepath.Join(Root(t), "cmd", "snug"), to, []string{"GOARCH=" + arch}); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
 // build makes a module of the probe's sources with the program's go line.
 func (p Program) build(root, to string) error {
 	dir, err := os.MkdirTemp("", "snug-probe-")

@@ -58,7 +58,7 @@ func run() error {
 	if err := mounts(job.Hierarchy); err != nil {
 		return err
 	}
-	results, err := os.OpenFile("/dev/ttyS1", os.O_WRONLY|syscall.O_NOCTTY, 0)
+	results, err := os.OpenFile(job.Results, os.O_WRONLY|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return err
 	}

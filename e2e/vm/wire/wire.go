@@ -2,7 +2,7 @@
 
 // Package wire is what the host tells the guest's first process and what it
 // hears back. The job travels as a file of the initial file system, results as
-// one JSON object per line on the guest's second serial port.
+// one JSON object per line on a serial port that is not the console's.
 package wire
 
 // Hierarchy says which cgroup file systems the guest mounts.
@@ -22,6 +22,7 @@ const LastLine = "snug-vm: last line, exit code "
 // Job is everything one boot does.
 type Job struct {
 	Hierarchy Hierarchy
+	Results   string // device that results are written to
 	Steps     []Step
 }
 

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -154,82 +152,4 @@ func TestNamespaces(t *testing.T) {
 		script := `mount -t tmpfs none "$1" && cp "$0" "$1/hidden" && exec "$1/hidden"`
 		check(t, exec.Command("unshare", "-m", "-p", "-f", "sh", "-c", script, file, dir), filepath.Join(dir, "hidden"), true)
 	})
-}
-
-// releases are those of TestGoReleases, unless SNUG_GO_RELEASES names others.
-var releases = []string{"1.18.10", "1.20.14", "1.21.13", "1.24.13", "1.27.3"}
-
-// TestGoReleases has programs that other Go releases built say the same. With
-// SNUG_GO_RELEASES it is the whole matrix: see experiments.
-func TestGoReleases(t *testing.T) {
-	if !wants("go") {
-		t.Skip("set SNUG_E2E=go to fetch other Go releases and build with them")
-	}
-	if list := os.Getenv("SNUG_GO_RELEASES"); list != "" {
-		releases = strings.Fields(list)
-	}
-	type build struct {
-		name  string
-		flags []string
-		cgo   bool
-	}
-	all := []build{
-		{"cgo", []string{"-ldflags=-linkmode=external"}, true},
-		{"cgo pie stripped", []string{"-buildmode=pie", "-ldflags=-linkmode=external -s -w"}, true},
-	}
-	for _, b := range builds {
-		all = append(all, build{b.name, b.flags, false})
-	}
-	for _, version := range releases {
-		t.Run("go"+version, func(t *testing.T) {
-			tool := fetch(t, version)
-			for _, b := range all {
-				t.Run(b.name, func(t *testing.T) {
-					flags := b.flags
-					if tool.minor == 18 || tool.minor == 20 {
-						flags = append([]string{"-buildvcs=false"}, flags...)
-					}
-					goLine := "1." + strconv.Itoa(min(tool.minor, 26))
-					file := buildTarget(t, how{tool: tool, goLine: goLine, flags: flags, cgo: b.cgo})
-					checkSettings(t, file, tool.minor, true, NewCache(""))
-					if b.flags == nil && tool.minor >= 19 { // there is a limit
-						checkGoals(t, file)
-					}
-				})
-			}
-		})
-	}
-}
-
-// fetch finds another Go by the module proxy. Releases before 1.21 do not run
-// where modules are kept, nor can the go command choose them.
-func fetch(t *testing.T, version string) *toolchain {
-	t.Helper()
-	minor, _ := ParseVersion(version)
-	if minor >= 21 {
-		return &toolchain{file: "go", minor: minor, env: []string{"GOTOOLCHAIN=go" + version}}
-	}
-	cmd := exec.Command("go", "mod", "download", "-json", "golang.org/toolchain@v0.0.1-go"+version+"."+runtime.GOOS+"-"+runtime.GOARCH)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod")
-	cmd.Dir = t.TempDir()
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil && err != io.EOF {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil || module.Dir == "" {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	root := filepath.Join(openFolder(t), "go")
-	if out, err := exec.Command("cp", "-r", module.Dir, root).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if out, err := exec.Command("chmod", "-R", "u+wx", root).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return &toolchain{
-		file: filepath.Join(root, "bin", "go"), minor: minor,
-		env: []string{"GOROOT=" + root, "GOTOOLCHAIN=local"},
-	}
 }

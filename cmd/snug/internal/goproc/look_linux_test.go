@@ -140,6 +140,9 @@ func checkSettings(t *testing.T, file string, minor int, aware bool, c *Cache) {
 				want := target.ask("truth")
 				f := look(t, target.cmd.Process.Pid, c)
 				agree(t, f, want)
+				if os.Getenv("SNUG_TOOL") != "" {
+					toolAgrees(t, target, file, want, s.procs)
+				}
 				if minor == 18 {
 					s.limit = ByDefault
 				}

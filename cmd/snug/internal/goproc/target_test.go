@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -121,6 +123,7 @@ type truth struct {
 // how a target is built.
 type how struct {
 	tool   *toolchain // nil: the Go that is installed
+	arch   string     // GOARCH; "": this one
 	goLine string
 	main   string // path of the main package, example.com/target unless set
 	cgo    bool   // link C code too, by a C linker
@@ -168,6 +171,9 @@ func buildTarget(t testing.TB, h how) string {
 	tool, env := "go", []string{"GOTOOLCHAIN=local"}
 	if h.tool != nil {
 		tool, env = h.tool.file, h.tool.env
+	}
+	if h.arch != "" && h.arch != runtime.GOARCH {
+		env = append(slices.Clone(env), "GOARCH="+h.arch, "CC="+os.Getenv("SNUG_GO_CC"))
 	}
 	cmd := exec.Command(tool, append(append([]string{"build"}, h.flags...), "-o", file, ".")...)
 	cmd.Dir = dir
