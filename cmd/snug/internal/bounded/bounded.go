@@ -41,6 +41,8 @@ const (
 
 	// silence is how long a server may send nothing in the middle.
 	silence = 30 * time.Second
+	// whole is how long is waited for all of an answer, beside what it may take to begin.
+	whole = 5 * time.Minute
 
 	headSize = 64 << 10
 )

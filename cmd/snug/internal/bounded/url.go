@@ -59,7 +59,7 @@ func get(ctx context.Context, target string, header time.Duration) (io.ReadClose
 		return fail(fmt.Errorf("answer %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
 	}
 	timer.Stop()
-	return newBody(ctx, cancel, resp.Body), name, nil
+	return newBody(ctx, cancel, resp.Body, header+whole), name, nil
 }
 
 // redirect follows a few, and none that leads out of https.
@@ -73,29 +73,41 @@ func redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// body is an answer that ends when nothing comes.
+// body is an answer that ends when nothing comes, or so little that it never ends.
 type body struct {
 	io.ReadCloser
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
+	most   time.Duration // to wait, all together
+	left   time.Duration // of it
 }
 
-func newBody(ctx context.Context, cancel context.CancelCauseFunc, r io.ReadCloser) *body {
-	b := &body{ReadCloser: r, ctx: ctx, cancel: cancel}
-	b.timer = time.AfterFunc(silence, func() { cancel(fmt.Errorf("nothing for %v", silence)) })
+// errSlow is why a body gives up; Read says how.
+var errSlow = errors.New("slow")
+
+func newBody(ctx context.Context, cancel context.CancelCauseFunc, r io.ReadCloser, most time.Duration) *body {
+	b := &body{ReadCloser: r, ctx: ctx, cancel: cancel, most: most, left: most}
+	b.timer = time.AfterFunc(silence, func() { cancel(errSlow) })
 	b.timer.Stop() // until somebody reads
 	return b
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	b.timer.Reset(silence)
+	began := time.Now()
+	b.timer.Reset(min(silence, b.left))
 	n, err := b.ReadCloser.Read(p)
 	// While nobody reads, silence is not the server's.
 	b.timer.Stop()
 	if err != nil && err != io.EOF && b.ctx.Err() != nil {
-		err = context.Cause(b.ctx)
+		switch err = context.Cause(b.ctx); {
+		case err == errSlow && b.left < silence:
+			err = fmt.Errorf("not complete after %v", b.most)
+		case err == errSlow:
+			err = fmt.Errorf("nothing for %v", silence)
+		}
 	}
+	b.left -= time.Since(began)
 	return n, err
 }
 

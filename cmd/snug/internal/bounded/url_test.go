@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,7 +162,7 @@ func TestURLStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		r, w := io.Pipe()
-		b := newBody(ctx, cancel, r)
+		b := newBody(ctx, cancel, r, 2*time.Hour)
 		context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
 		time.Sleep(time.Hour) // nobody reads
 		go w.Write([]byte("x"))
@@ -171,6 +172,37 @@ func TestURLStops(t *testing.T) {
 		if _, err := b.Read(make([]byte, 1)); err == nil || err.Error() != "nothing for 30s" {
 			t.Errorf("error %v", err)
 		}
+	})
+}
+
+// TestURLDrips: a byte now and then does not hold snug for ever, and time in which
+// nobody reads does not count.
+func TestURLDrips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r, w := io.Pipe()
+		b := newBody(ctx, cancel, r, 5*time.Minute)
+		context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
+		var drips sync.WaitGroup
+		drips.Go(func() {
+			for {
+				time.Sleep(time.Second)
+				if _, err := w.Write([]byte("x")); err != nil {
+					return
+				}
+			}
+		})
+		for range 200 {
+			if _, err := b.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour)
+		got, err := io.ReadAll(b)
+		if err == nil || err.Error() != "not complete after 5m0s" || len(got) < 90 || len(got) > 110 {
+			t.Errorf("%d bytes, error %v", len(got), err)
+		}
+		drips.Wait()
 	})
 }
 

@@ -128,8 +128,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.As(err, &invalid):
 		hint := "write " + invalid.Unwrap().Error()
-		if invalid.GetFlag().Value.Type() == "bool" {
+		switch invalid.GetFlag().Value.Type() {
+		case "bool":
 			hint = "write --" + invalid.GetFlag().Name + " alone"
+		case "int":
+			hint = "write a whole number"
 		}
 		return usage("wrong value, --"+invalid.GetFlag().Name+" "+shellQuote(invalid.GetValue()), hint)
 	case errors.As(err, &missing):

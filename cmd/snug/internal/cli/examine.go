@@ -35,8 +35,7 @@ type moment struct {
 	l      *limits.Limits
 	delays proc.Delays
 	waits  bool // delays were read
-	idle   time.Duration
-	cpus   int // that idle is of; 0 = not known
+	idle   proc.Idle
 }
 
 // examination watches one process.
@@ -123,15 +122,18 @@ func (e *examination) gap(field, why string) {
 }
 
 func (e *examination) look() moment {
-	m := moment{at: time.Now(), g: goproc.Look(e.p, e.files)}
+	m := moment{at: time.Now()}
+	// What is counted from here to the next moment is read first: a look at a large
+	// program takes a while when it is new.
+	d, err := e.p.RunDelay(mostThreads)
+	m.delays, m.waits = d, err == nil && d.Unread == 0
+	m.idle, _ = e.p.Idle()
 	if e.h != nil {
 		if l, err := e.h.Read(); err == nil {
 			m.l = &l
 		}
 	}
-	d, err := e.p.RunDelay(mostThreads)
-	m.delays, m.waits = d, err == nil && d.Unread == 0
-	m.idle, m.cpus, _ = e.p.Idle()
+	m.g = goproc.Look(e.p, e.files)
 	return m
 }
 
@@ -207,8 +209,8 @@ func (e *examination) rates(f *rules.Facts, a, b *moment) {
 		// Threads that ended took theirs with them, and how long they waited.
 		f.Used, f.KernelWait = perSecond(used, took, "/proc/"+pid+"/stat"), nil
 	}
-	if a.cpus > 0 && a.cpus == b.cpus {
-		f.Idle = perSecond(max(0, (b.idle-a.idle).Seconds())/float64(a.cpus), took, "/proc/stat")
+	if part, known := b.idle.Since(a.idle); known {
+		f.Idle = &rules.Num{V: part, Source: "/proc/stat"}
 	}
 	if share, ok := throttledShare(a.l, b.l); ok {
 		f.Throttled = &rules.Num{V: share, Source: "cpu.stat"}

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"path"
 	"slices"
 	"strconv"
@@ -30,9 +31,10 @@ func completePids(most int) cobra.CompletionFunc {
 		if begun != "" && pidOf(begun) == 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		late := time.After(completionTime)
+		ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+		defer cancel()
 		all := make(chan string)
-		go goPids(begun, given, all)
+		go goPids(ctx, begun, given, all)
 		var found []string
 		for {
 			select {
@@ -41,23 +43,27 @@ func completePids(most int) cobra.CompletionFunc {
 					return found, cobra.ShellCompDirectiveDefault
 				}
 				found = append(found, c)
-			case <-late:
-				// Whoever still looks ends with this process.
+			case <-ctx.Done():
 				return found, cobra.ShellCompDirectiveDefault
 			}
 		}
 	}
 }
 
-// goPids sends the Go processes whose number begins so, but for those given.
-func goPids(begun string, given []string, to chan<- string) {
+// goPids sends the Go processes whose number begins so, but for those given, until ctx
+// ends.
+func goPids(ctx context.Context, begun string, given []string, to chan<- string) {
 	defer close(to)
 	newLooker().each(map[string][]int{}, func(p *proc.Process) bool {
 		pid := strconv.Itoa(p.Pid())
-		return strings.HasPrefix(pid, begun) && !slices.Contains(given, pid)
+		return ctx.Err() == nil && strings.HasPrefix(pid, begun) && !slices.Contains(given, pid)
 	}, func(g *goproc.Facts) {
-		if !momentary(&g.Stat) {
-			to <- strconv.Itoa(g.Pid) + "\t" + report.Clean(path.Base(executable(g))+" "+g.Exe.GoVersion)
+		if momentary(&g.Stat) {
+			return
+		}
+		select {
+		case to <- strconv.Itoa(g.Pid) + "\t" + report.Clean(path.Base(executable(g))+" "+g.Exe.GoVersion):
+		case <-ctx.Done():
 		}
 	})
 }

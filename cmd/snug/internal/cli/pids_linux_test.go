@@ -21,7 +21,7 @@ func TestCompletePids(t *testing.T) {
 		{"doctor", []string{"doctor", ""}, true, ":0", false},
 		{"the number begun", []string{"doctor", pid[:1]}, true, ":0", false},
 		{"another one too", []string{"doctor", "1", ""}, true, ":0", false},
-		{"named already", []string{"doctor", pid, ""}, false, ":0", false},
+		{"named already", []string{"doctor", pid, pid}, false, ":0", false},
 		{"a file", []string{"doctor", "cpu.p"}, false, ":0", true},
 		{"profile", []string{"profile", pid}, true, ":0", false},
 		{"profile takes one", []string{"profile", "1", ""}, false, ":4", true},

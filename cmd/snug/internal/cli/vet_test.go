@@ -79,3 +79,29 @@ func TestVetFixes(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 }
+
+// TestFixWhole: where one file cannot be fixed none is written.
+func TestFixWhole(t *testing.T) {
+	const text = "package a\n\nvar n = 1\n"
+	a, b := filepath.Join(t.TempDir(), "a.go"), filepath.Join(t.TempDir(), "b.go")
+	for _, file := range []string{a, b} {
+		if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := strings.Index(text, "1")
+	good := placed{edits: []vetEdit{{Filename: a, Start: at, End: at + 1, New: "2"}}}
+	bad := placed{edits: []vetEdit{{Filename: b, Start: at, End: at + 1, New: "("}}}
+	err := applyFixes([]placed{good, bad})
+	if got, _ := os.ReadFile(a); err == nil || !strings.HasSuffix(err.Error(), ", "+b) || string(got) != text {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if err := applyFixes([]placed{good}); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := os.ReadFile(a)
+	info, err := os.Stat(a)
+	if err != nil || string(got) != "package a\n\nvar n = 2\n" || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v %v\n%s", err, info.Mode(), got)
+	}
+}

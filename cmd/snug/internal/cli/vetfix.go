@@ -8,15 +8,17 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ast/astutil"
 )
 
 // applyFixes applies the first fix of each finding and marks it as fixed. A fix is
 // applied whole or not at all: one that overlaps with another before it is left for the
-// next time.
+// next time. Files are changed whole or not at all.
 func applyFixes(found []placed) error {
 	taken := map[string][]vetEdit{}
 	for i := range found {
@@ -33,24 +35,37 @@ func applyFixes(found []placed) error {
 		}
 		p.Fixed = true
 	}
-	for file, edits := range taken {
+	// What cannot be fixed is found before anything is written.
+	files := slices.Sorted(maps.Keys(taken))
+	texts := map[string][]byte{}
+	for _, file := range files {
 		old, err := os.ReadFile(file)
 		if err != nil {
-			return failed("cannot fix, "+file+": "+reason(err), "")
+			return notFixed(file, err)
 		}
-		fixed, err := edited(old, edits)
+		if texts[file], err = edited(old, taken[file]); err != nil {
+			return failed("cannot fix, "+err.Error()+", "+file, "it has changed meanwhile; run it again")
+		}
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
 		if err != nil {
-			return failed("cannot fix, "+file+": "+err.Error(), "it has changed meanwhile; run it again")
+			return notFixed(file, err)
 		}
-		info, err := os.Stat(file)
-		if err == nil {
-			err = os.WriteFile(file, fixed, info.Mode().Perm())
-		}
-		if err != nil {
-			return failed("cannot fix, "+file+": "+reason(err), "")
+		f.Close()
+	}
+	for i, file := range files {
+		if err := replaceFile(file, texts[file]); err != nil {
+			wrong := notFixed(file, err)
+			if i > 0 {
+				wrong = failed(wrong.Error(), "fixed before it: "+strings.Join(files[:i], " "))
+			}
+			return wrong
 		}
 	}
 	return nil
+}
+
+func notFixed(file string, err error) error {
+	return failed("cannot fix, "+reason(err)+", "+file, "the files and their directories have to be writable; without --fix nothing is written")
 }
 
 // edited is a Go file with edits applied, imports that they leave without a use removed,

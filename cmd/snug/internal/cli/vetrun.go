@@ -133,6 +133,7 @@ func position(text string) (file string, line, column int, ok bool) {
 // vetFailure is why the go command failed, in the first of its words that say so.
 func vetFailure(said string, err error) error {
 	hint := "go vet with the same packages says more"
+	said = strings.ReplaceAll(said, "errors parsing go.mod:\n", "errors parsing go.mod: ")
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)
 		if text, ok := strings.CutPrefix(line, "snug: error: "); ok {

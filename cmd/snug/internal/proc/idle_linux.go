@@ -14,29 +14,28 @@ import (
 // maxMachine bytes hold /proc/stat of more than a thousand CPUs, and its counts of interrupts.
 const maxMachine = 1 << 20
 
-// Idle is how long the CPUs that the process may run on have had nothing to do, all
-// together since the machine started, in steps of 10 ms; and their number. Waiting for
-// a disk is nothing to do, and what a hypervisor took is not. It is of the whole
-// machine, unless something such as lxcfs stands in for /proc/stat; see
-// proc_stat(5).
-func (p *Process) Idle() (time.Duration, int, error) {
+// Idle is how long the CPUs that the process may run on have had nothing to do since the
+// machine started, in steps of 10 ms. It is of the whole machine, unless something such
+// as lxcfs stands in for /proc/stat; see proc_stat(5).
+func (p *Process) Idle() (Idle, error) {
 	set := unix.NewCPUSet(maxCPUs)
 	if err := unix.SchedGetaffinityDynamic(p.pid, set); err != nil {
-		return 0, 0, p.why("sched_getaffinity", err)
+		return Idle{}, p.why("sched_getaffinity", err)
 	}
 	file := p.root + "/stat"
 	f, err := os.Open(file)
 	if err != nil {
-		return 0, 0, err
+		return Idle{}, err
 	}
 	defer f.Close()
+	at := time.Now()
 	text, err := io.ReadAll(io.LimitReader(f, maxMachine))
 	if err != nil {
-		return 0, 0, err
+		return Idle{}, err
 	}
-	idle, n := parseIdle(text, set.IsSet)
-	if n == 0 {
-		return 0, 0, fmt.Errorf("%w, %s", ErrNone, file)
+	idle, cpus := parseIdle(text, set.IsSet)
+	if len(cpus) == 0 {
+		return Idle{}, fmt.Errorf("%w, %s", ErrNone, file)
 	}
-	return idle, n, nil
+	return Idle{at, idle, cpus}, nil
 }

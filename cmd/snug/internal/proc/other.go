@@ -7,7 +7,6 @@ package proc
 import (
 	"io"
 	"os"
-	"time"
 )
 
 // Process is a process that is looked at, which needs Linux.
@@ -41,7 +40,7 @@ func (*Process) Status() (Status, error) { return Status{}, ErrNotLinux }
 func (*Process) Affinity() (int, error) { return 0, ErrNotLinux }
 
 // Idle needs Linux.
-func (*Process) Idle() (time.Duration, int, error) { return 0, 0, ErrNotLinux }
+func (*Process) Idle() (Idle, error) { return Idle{}, ErrNotLinux }
 
 // Environ needs Linux.
 func (*Process) Environ() (map[string]string, error) { return nil, ErrNotLinux }

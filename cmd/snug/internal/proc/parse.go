@@ -109,13 +109,12 @@ func parseStatus(text []byte) (s Status, ok bool) {
 	return s, ok
 }
 
-// parseIdle adds up the idle times of the wanted CPUs in /proc/stat, and counts them.
-// Its fourth and fifth number are idle and iowait:
+// parseIdle adds up the idle times of the wanted CPUs in /proc/stat. A CPU's fourth and fifth number are idle and iowait:
 //
 //	cpu1 2010 0 401 9000 12 0 3 1 0 0
 //
 // Source: proc_stat(5).
-func parseIdle(text []byte, wanted func(cpu int) bool) (idle time.Duration, n int) {
+func parseIdle(text []byte, wanted func(cpu int) bool) (idle time.Duration, cpus []int) {
 	for line := range bytes.Lines(text) {
 		name, found := strings.CutPrefix(string(line), "cpu")
 		if !found {
@@ -133,9 +132,9 @@ func parseIdle(text []byte, wanted func(cpu int) bool) (idle time.Duration, n in
 		}
 		idle = min(idle+ticks(rest), century)
 		idle = min(idle+ticks(disk), century)
-		n++
+		cpus = append(cpus, int(cpu))
 	}
-	return idle, n
+	return idle, cpus
 }
 
 // maxCPUs is more than Linux can be built for.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,17 +178,44 @@ func TestParseIdle(t *testing.T) {
 		text   string
 		wanted func(int) bool
 		idle   time.Duration
-		n      int
+		cpus   []int
 	}{
-		"all":       {text, func(int) bool { return true }, 7300 * time.Millisecond, 3},
-		"one":       {text, func(cpu int) bool { return cpu == 7 }, 2100 * time.Millisecond, 1},
-		"none":      {text, func(int) bool { return false }, 0, 0},
-		"empty":     {"", func(int) bool { return true }, 0, 0},
-		"short":     {"cpu0 1 2 3 4\ncpu\n", func(int) bool { return true }, 0, 0},
-		"no number": {"cpu0 1 2 3 x 5\ncpux 1 2 3 4 5\n", func(int) bool { return true }, 0, 0},
+		"all":       {text, func(int) bool { return true }, 7300 * time.Millisecond, []int{0, 1, 7}},
+		"one":       {text, func(cpu int) bool { return cpu == 7 }, 2100 * time.Millisecond, []int{7}},
+		"none":      {text, func(int) bool { return false }, 0, nil},
+		"empty":     {"", func(int) bool { return true }, 0, nil},
+		"short":     {"cpu0 1 2 3 4\ncpu\n", func(int) bool { return true }, 0, nil},
+		"no number": {"cpu0 1 2 3 x 5\ncpux 1 2 3 4 5\n", func(int) bool { return true }, 0, nil},
 	} {
-		if idle, n := parseIdle([]byte(test.text), test.wanted); idle != test.idle || n != test.n {
-			t.Errorf("%s: %v of %d CPUs, want %v of %d", name, idle, n, test.idle, test.n)
+		if idle, cpus := parseIdle([]byte(test.text), test.wanted); idle != test.idle || !slices.Equal(cpus, test.cpus) {
+			t.Errorf("%s: %v of CPUs %v, want %v of %v", name, idle, cpus, test.idle, test.cpus)
+		}
+	}
+}
+
+func TestIdleSince(t *testing.T) {
+	begin := time.Now()
+	at := func(seconds float64, idle time.Duration, cpus ...int) Idle {
+		return Idle{begin.Add(time.Duration(seconds * 1e9)), idle, cpus}
+	}
+	before := at(0, 100*time.Second, 0, 1)
+	for name, test := range map[string]struct {
+		after Idle
+		part  float64
+		known bool
+	}{
+		"half":          {at(2, 102*time.Second, 0, 1), 0.5, true},
+		"none":          {at(2, 100*time.Second, 0, 1), 0, true},
+		"rounded up":    {at(1, 102*time.Second+20*time.Millisecond, 0, 1), 1, true},
+		"went back":     {at(2, 99*time.Second, 0, 1), 0, false},
+		"too much":      {at(1, 103*time.Second, 0, 1), 0, false},
+		"other CPUs":    {at(2, 102*time.Second, 1, 2), 0, false},
+		"fewer":         {at(2, 101*time.Second, 0), 0, false},
+		"no time":       {at(0, 100*time.Second, 0, 1), 0, false},
+		"nothing known": {Idle{}, 0, false},
+	} {
+		if part, known := test.after.Since(before); part != test.part || known != test.known {
+			t.Errorf("%s: %v, %v, want %v, %v", name, part, known, test.part, test.known)
 		}
 	}
 }
@@ -207,8 +235,8 @@ func FuzzParse(f *testing.F) {
 		if s, _ := parseStatus(text); s.UID < -1 || s.NSPid < 0 || s.CPUs < 0 || s.CPUs > maxCPUs {
 			t.Errorf("%+v", s)
 		}
-		if idle, n := parseIdle(text, func(int) bool { return true }); idle < 0 || n == 0 && idle != 0 {
-			t.Errorf("%v of %d", idle, n)
+		if idle, cpus := parseIdle(text, func(int) bool { return true }); idle < 0 || cpus == nil && idle != 0 {
+			t.Errorf("%v of %v", idle, cpus)
 		}
 		for name := range parseEnviron(text) {
 			if !wanted([]byte(name)) || !bytes.Contains(text, []byte(name+"=")) {

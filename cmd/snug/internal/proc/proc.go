@@ -14,6 +14,7 @@ package proc
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -160,4 +161,25 @@ func addNs(d time.Duration, ns uint64) time.Duration {
 		return most
 	}
 	return d + time.Duration(ns)
+}
+
+// Idle is how long CPUs have had nothing to do, up to a moment. Waiting for a disk is
+// nothing to do, and what a hypervisor took is not.
+type Idle struct {
+	at   time.Time
+	idle time.Duration // of all of cpus together
+	cpus []int
+}
+
+// Since is the part of the time since before in which they were idle, 0 to 1. It is not
+// known when they are other CPUs, or when a count went back, as that of waiting for a
+// disk may.
+func (i Idle) Since(before Idle) (part float64, known bool) {
+	n := len(i.cpus)
+	all := i.at.Sub(before.at) * time.Duration(n)
+	idle := i.idle - before.idle
+	if n == 0 || !slices.Equal(i.cpus, before.cpus) || all <= 0 || idle < 0 || idle > all+all/20+time.Duration(n)*tick {
+		return 0, false
+	}
+	return min(1, idle.Seconds()/all.Seconds()), true
 }

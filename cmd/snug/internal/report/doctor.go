@@ -34,7 +34,7 @@ func (p *page) diagnosis(d *finding.Doctor, all bool) {
 	}
 	if kept {
 		p.line("")
-		p.line("all figures: snug doctor -v; what a word means: snug explain WORD")
+		p.line("all figures: snug doctor -v TARGET; what a word means: snug explain WORD")
 	}
 	p.next(d.Next)
 }
@@ -66,7 +66,7 @@ func (p *page) examined(t *finding.Examined, all bool) (kept bool) {
 		p.table(factRows(t, facts, all))
 	}
 	p.notes(nil, t.Unknown)
-	return !all && len(t.Facts) > 0
+	return !all && t.Kind == "process" && len(t.Facts) > 0
 }
 
 // verdictOn is what was found, in a few words.

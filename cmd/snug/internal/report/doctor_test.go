@@ -86,6 +86,19 @@ func TestSetBy(t *testing.T) {
 	}
 }
 
+// TestNothingKept: -v is offered only where it would show more.
+func TestNothingKept(t *testing.T) {
+	for kind, kept := range map[string]bool{"process": true, "profile": false, "log": false, "metrics": false} {
+		d := &finding.Doctor{Head: finding.NewHead(finding.KindDoctor), Targets: []finding.Examined{{
+			Target: "x", Kind: kind, Facts: []finding.Evidence{{What: "CPU used", Value: 1, Unit: finding.UnitCores, Source: "perf"}},
+		}}}
+		var b strings.Builder
+		if err := Text(&b, d); err != nil || strings.Contains(b.String(), "snug doctor -v TARGET") != kept {
+			t.Errorf("%s: %v\n%s", kind, err, b.String())
+		}
+	}
+}
+
 // TestVerdictOn: what is not known is not called well.
 func TestVerdictOn(t *testing.T) {
 	of := func(all ...finding.Severity) (found []finding.Finding) {

@@ -118,11 +118,11 @@ func ancestorIgnored(f *Facts) *hit {
 }
 
 func staleProcs(f *Facts) *hit {
+	if f.pinsLow() {
+		return f.pinnedLow()
+	}
 	if !f.isPinned() || f.isSnug() {
 		return nil
-	}
-	if f.heldBack() {
-		return f.pinnedLow()
 	}
 	switch {
 	case f.Module != "":
@@ -138,6 +138,12 @@ func staleProcs(f *Facts) *hit {
 // follows: without the setting the runtime would go by the quota, and not by the CPUs
 // there were at start.
 func (f *Facts) follows() bool { return f.Minor >= 25 && f.Aware != nil && *f.Aware }
+
+// pinsLow: somebody has set a number that holds the program back, in a container that may
+// have been resized since. Without a quota a machine of that many CPUs is all there is.
+func (f *Facts) pinsLow() bool {
+	return f.isPinned() && !f.isSnug() && f.Quota.get() > 0 && f.heldBack()
+}
 
 // pinnedLow is a setting that holds the program back in a container that gives more.
 func (f *Facts) pinnedLow() *hit {
@@ -214,7 +220,7 @@ func (f *Facts) tooFew() *hit {
 
 // procsTooFew speaks where nobody is known to have set GOMAXPROCS.
 func procsTooFew(f *Facts) *hit {
-	if !f.heldBack() || f.isPinned() && !f.isSnug() {
+	if !f.heldBack() || f.pinsLow() {
 		return nil
 	}
 	return f.tooFew()
