@@ -75,10 +75,7 @@ func memLimit(value string) []Problem {
 	}
 	if n < leastMemLimit {
 		text := "GOMEMLIMIT=" + value + " is " + strconv.FormatInt(n, 10) + " bytes, less than an idle Go program needs: it collects all the time"
-		if _, err := strconv.Atoi(value); err == nil && n > 0 {
-			return []Problem{{idTinyMemLimit, text, value + "MiB"}}
-		}
-		return []Problem{{idTinyMemLimit, text, ""}}
+		return []Problem{{idTinyMemLimit, text, likelyBytes(value + "M")}}
 	}
 	return nil
 }
