@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
@@ -65,7 +66,10 @@ var checks = []struct {
 var texts embed.FS
 
 // All are the rules, in the order in which they explain.
-func All() []Rule {
+func All() []Rule { return slices.Clone(known()) }
+
+// known are the rules; a process is checked again and again, their texts do not change.
+var known = sync.OnceValue(func() []Rule {
 	all := make([]Rule, 0, len(checks))
 	for _, c := range checks {
 		r := Rule{ID: c.id, check: c.check}
@@ -75,12 +79,12 @@ func All() []Rule {
 		all = append(all, r)
 	}
 	return all
-}
+})
 
 // Check is what is wrong, the worst first.
 func Check(f *Facts) []finding.Finding {
 	found := []finding.Finding{}
-	for _, r := range All() {
+	for _, r := range known() {
 		h := r.check(f)
 		if h == nil {
 			continue
