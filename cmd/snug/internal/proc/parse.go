@@ -197,6 +197,13 @@ func parseAuxv(text []byte) (entry uint64, ok bool) {
 	return 0, false
 }
 
+// loading is true of the auxiliary vector of a process that is being given a
+// program: it has memory, and nothing was written into its vector yet. Source:
+// fs/exec.c begin_new_exec, fs/binfmt_elf.c create_elf_tables.
+func loading(auxv []byte) bool {
+	return len(auxv) >= 8 && binary.LittleEndian.Uint64(auxv) == 0
+}
+
 // wanted are the variables that leave this package; the rest of an environment
 // is nobody's business.
 func wanted(name []byte) bool {

@@ -103,6 +103,23 @@ func TestParseAuxv(t *testing.T) {
 	}
 }
 
+func TestLoading(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		text []byte
+		want bool
+	}{
+		{"nothing written yet", words64(0, 0), true},
+		{"a whole vector's room, nothing written yet", make([]byte, 352), true},
+		{"a program's", words64(33, 1, atEntry, 0x401000, 0, 0), false},
+		{"empty, as of a kernel thread", nil, false},
+	} {
+		if got := loading(c.text); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestParseEnviron(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

@@ -79,7 +79,8 @@ type Stat struct {
 	// Kernel is true for a kernel thread, which has neither file nor memory.
 	Kernel bool
 	// Forked is true for a child that has run no program of its own since it
-	// was forked: it is, perhaps for a moment, a copy of its parent.
+	// was forked: it is, perhaps for a moment, a copy of its parent. What
+	// First gives has it also where the program was just being loaded.
 	Forked bool
 	// Threads is their number.
 	Threads int

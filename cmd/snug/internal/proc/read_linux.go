@@ -81,6 +81,8 @@ func openIn(root string, pid int) (*Process, error) {
 		if errors.Is(err, ErrDenied) || errors.Is(err, ErrNone) {
 			err = nil
 		}
+		// An exec takes the flag away before the new program has its vector.
+		p.first.Forked = p.first.Forked || loading(p.auxv)
 	}
 	if err != nil {
 		p.Close()

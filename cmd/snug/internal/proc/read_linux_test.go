@@ -241,6 +241,31 @@ func root1(t *testing.T) {
 }
 
 // TestReused: the number of an ended process is given to another one.
+// TestExec looks at programs in the moment in which they are started: what is not a
+// copy of its parent any more is what it will be from then on.
+func TestExec(t *testing.T) {
+	for range 300 {
+		cmd := exec.Command("sleep", "60")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Open(cmd.Process.Pid)
+		for err == nil && p.First().Forked {
+			p.Close()
+			p, err = Open(cmd.Process.Pid)
+		}
+		if err == nil {
+			err = p.Same()
+			p.Close()
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestReused(t *testing.T) {
 	root1(t)
 	const last = "/proc/sys/kernel/ns_last_pid"
