@@ -137,13 +137,21 @@ func TestSpin(t *testing.T) {
 		}
 		return s
 	}
-	if s := sample(); s.Busy > 1 {
-		t.Errorf("a program that waits: %+v", s)
+	// A P whose thread has to wait for a CPU is busy for as long as that takes: on
+	// busy CPUs now and then a sample has more of them.
+	settles := func(what string, busy, within float64) {
+		t.Helper()
+		var s SpinSummary
+		for range 25 {
+			if s = sample(); math.Abs(s.Busy-busy) <= within {
+				return
+			}
+		}
+		t.Errorf("%s: %+v", what, s)
 	}
+	settles("a program that waits", 0, 1)
 	target.ask("burn")
-	if s := sample(); math.Abs(s.Busy-2) > 0.5 {
-		t.Errorf("a program with two busy goroutines: %+v", s)
-	}
+	settles("a program with two busy goroutines", 2, 0.5)
 	t.Run("bad rate", func(t *testing.T) {
 		for _, rate := range []int{0, -1, 1 << 30} {
 			if _, err := Spin(ctx, p, f, rate, time.Second); err == nil {
