@@ -59,6 +59,8 @@ func TestDoctorResize(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	// Ahead of what other tests run at the same time, which would hide what is to be seen.
+	write("cpu.shares", "262144")
 	write("cpu.cfs_quota_us", "50000")
 	write("cgroup.procs", pid)
 	for _, c := range []struct {
@@ -68,7 +70,7 @@ func TestDoctorResize(t *testing.T) {
 		write("cpu.cfs_quota_us", c.quota)
 		var found string
 		// Other programs may take the CPU for a while: then nothing can be said.
-		for range 5 {
+		for range 15 {
 			code, out, talk := snug(t, "doctor", "--json", "--duration", "2s", "--fail-on", "never", pid)
 			var d finding.Doctor
 			if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || len(d.Targets) != 1 {
