@@ -89,7 +89,9 @@ func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
 	if limit == 0 {
 		limit = time.Minute
 	}
-	late := time.AfterFunc(limit, func() { syscall.Kill(group, syscall.SIGKILL) })
+	// A Go program that is told to quit says first what it waits for.
+	kill := time.AfterFunc(limit+10*time.Second, func() { syscall.Kill(group, syscall.SIGKILL) })
+	late := time.AfterFunc(limit, func() { syscall.Kill(group, syscall.SIGQUIT) })
 
 	err = json.NewEncoder(orderW).Encode(order{h, s})
 	orderW.Close()
@@ -98,6 +100,7 @@ func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
 	failR.Close()
 	wait := cmd.Wait()
 	inTime := late.Stop()
+	kill.Stop()
 	syscall.Kill(group, syscall.SIGKILL)
 
 	r.Stdout, r.Stderr = stdout.String(), stderr.String()
@@ -152,7 +155,7 @@ func become(o order) error {
 		}
 	}
 	if s.Uid != 0 {
-		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(s.Uid), syscall.Setuid(s.Uid)); err != nil {
+		if err := becomeUser(s.Uid); err != nil {
 			return fmt.Errorf("become user %d: %w", s.Uid, err)
 		}
 	}
@@ -161,6 +164,18 @@ func become(o order) error {
 	}
 	if err := syscall.Exec(s.Args[0], s.Args, s.Env); err != nil {
 		return fmt.Errorf("exec %s: %w", s.Args[0], err)
+	}
+	return nil
+}
+
+// becomeUser changes the user, the group and the groups of the thread that calls it;
+// exec ends the others. Package syscall's functions would wait until all threads have
+// done so, and with one CPU now and then do not see the end of it.
+func becomeUser(id int) error {
+	for _, call := range [][3]uintptr{{syscall.SYS_SETGROUPS}, {syscall.SYS_SETGID, uintptr(id)}, {syscall.SYS_SETUID, uintptr(id)}} {
+		if _, _, errno := syscall.RawSyscall(call[0], call[1], call[2], 0); errno != 0 {
+			return errno
+		}
 	}
 	return nil
 }

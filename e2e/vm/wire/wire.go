@@ -49,7 +49,8 @@ type Step struct {
 	// After are files (paths below /sys/fs/cgroup) to read when the program has
 	// ended and before its groups are removed.
 	After []string
-	// Seconds the program may take; 0 is 60. Then it is killed.
+	// Seconds the program may take; 0 is 60. Then it gets SIGQUIT, and is killed ten
+	// seconds later.
 	Seconds int
 }
 
