@@ -23,16 +23,19 @@ NONE < adapt < sense < watch < snug < auto
 adapt < simulator
 NONE < limiter, fixture
 limits, plan, fixture < collect
-NONE < finding, cgrun, load, stats, proc, gobin, cpuprof, bounded, golog, promtext, exectrace, vet
+NONE < finding, cgrun, load, stats, proc, gobin, cpuprof, bounded, golog, promtext, exectrace, vet, oldgo, manifest, quantity
 proc, gobin < goproc
 finding < rules
 limiter < workload
 finding < report, top
-vet < envfiles
+vet, bounded < envfiles
 plan, stats, finding < experiment < search
-finding, stats, cgrun, load, workload, experiment < runner
+finding, stats, cgrun, load, workload, exectrace, experiment < runner
 limits, plan, fit, watch, stats, fixture, finding, report, cgrun, goproc, collect, load, experiment, search, runner, workload < cli < main
-proc, gobin, cpuprof, bounded, golog, promtext, rules, exectrace, top, vet, envfiles < cli
+limits, plan < podpatch
+limits, plan, finding, vet, podpatch, manifest, quantity < lint
+goproc, bounded < image
+proc, gobin, cpuprof, bounded, golog, promtext, rules, exectrace, top, vet, envfiles, podpatch, manifest, lint, image < cli
 cgrun, load, workload < main
 `
 

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/rules"
+	"github.com/snug-go/snug/cmd/snug/vet"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+var (
+	wanted = regexp.MustCompile(`# want (info|warning|error)( below)?`)
+	imaged = regexp.MustCompile(`(?m)^# image: ([a-z]+)=(\S+)$`)
+)
+
+// programs are those that a manifest's comments speak of:
+//
+//	# image: NAME=go1.26,blind,automaxprocs,automemlimit
+//	# image: NAME=notgo
+func programs(t *testing.T, text string) map[string]lint.Program {
+	t.Helper()
+	all := map[string]lint.Program{}
+	for _, m := range imaged.FindAllStringSubmatch(text, -1) {
+		var p lint.Program
+		p.State = podpatch.IsGo
+		for _, word := range strings.Split(m[2], ",") {
+			switch word {
+			case "notgo":
+				p.State = podpatch.NotGo
+			case "blind":
+				p.Go.Blind = true
+			case "automaxprocs":
+				p.Automaxprocs = "v1.6.0"
+			case "automemlimit":
+				p.Automemlimit = "v0.7.0"
+			default:
+				minor, ok := goproc.ParseVersion(word)
+				if !ok {
+					t.Fatalf("%s", m[0])
+				}
+				p.Version, p.Go = word, plan.Go{Minor: minor, Blind: minor < 25}
+			}
+		}
+		all[m[1]] = p
+	}
+	return all
+}
+
+func check(t *testing.T, file string) (*manifest.File, lint.Result, string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := manifest.Parse(file, text)
+	if len(f.Problems) > 0 || len(f.Objects) == 0 {
+		t.Fatalf("%s: %d objects, problems %v", file, len(f.Objects), f.Problems)
+	}
+	return f, lint.Check([]*manifest.File{f}, programs(t, string(text))), string(text)
+}
+
+// TestFolders: each rule fires on the marked lines of its bad manifests, keeps
+// quiet in the good ones, and its fixes make the fixed ones, of which there is
+// one for each bad manifest that can be fixed.
+func TestFolders(t *testing.T) {
+	for _, id := range lint.IDs() {
+		bad, _ := filepath.Glob(id + "/bad*.yaml")
+		good, _ := filepath.Glob(id + "/good*.yaml")
+		bad = slices.DeleteFunc(bad, func(f string) bool { return strings.HasSuffix(f, ".fixed.yaml") })
+		if len(bad) == 0 || len(good) == 0 {
+			t.Errorf("%s: %d bad manifests, %d good ones", id, len(bad), len(good))
+		}
+		for _, file := range good {
+			_, r, _ := check(t, file)
+			for _, f := range r.Found {
+				if f.ID == id {
+					t.Errorf("%s:%d: %s", file, f.At.Line, f.Message)
+				}
+			}
+		}
+		for _, file := range bad {
+			f, r, text := check(t, file)
+			var want, got []string
+			for i, line := range strings.Split(text, "\n") {
+				if m := wanted.FindStringSubmatch(line); m != nil {
+					at := i + 1
+					if m[2] != "" {
+						at++
+					}
+					want = append(want, fmt.Sprintf("%d %s", at, m[1]))
+				}
+			}
+			var edits []manifest.Edit
+			for _, g := range r.Found {
+				if g.ID != id {
+					continue
+				}
+				got = append(got, fmt.Sprintf("%d %s", g.At.Line, g.Severity))
+				edits = append(edits, g.Edits...)
+				if g.Message == "" || g.Fix == "" && id != "gogc-zero" && id != "godebug-harmful" && id != "godebug-no-quota" && id != "gomemlimit-malformed" && id != "gomaxprocs-malformed" {
+					t.Errorf("%s:%d: message %q, fix %q", file, g.At.Line, g.Message, g.Fix)
+				}
+				for _, s := range []string{g.Message, g.Fix} {
+					if strings.HasSuffix(s, ".") || strings.Contains(s, "  ") {
+						t.Errorf("%s:%d: %q", file, g.At.Line, s)
+					}
+				}
+			}
+			if len(got) == 0 || strings.Join(got, ", ") != strings.Join(want, ", ") {
+				t.Errorf("%s: found in lines %s; want %s", file, strings.Join(got, ", "), strings.Join(want, ", "))
+			}
+			fixed := strings.TrimSuffix(file, ".yaml") + ".fixed.yaml"
+			golden, err := os.ReadFile(fixed)
+			if (err == nil) != (len(edits) > 0) {
+				t.Errorf("%s: %d edits, and %v", file, len(edits), err)
+			}
+			if err != nil || len(edits) == 0 {
+				continue
+			}
+			after, err := f.Apply(edits)
+			if err != nil || string(after.Text) != string(golden) {
+				t.Errorf("%s: %v, made\n%s", fixed, err, after.Text)
+				continue
+			}
+			left := 0
+			for _, g := range lint.Check([]*manifest.File{after}, programs(t, text)).Found {
+				if g.ID == id && len(g.Edits) > 0 {
+					left++
+				}
+			}
+			if left > 0 {
+				t.Errorf("%s: still %d to fix", fixed, left)
+			}
+		}
+	}
+}
+
+// TestIDs: each id is explained once, here or where it comes from, and each
+// folder is of a rule.
+func TestIDs(t *testing.T) {
+	known := map[string]int{}
+	for _, r := range lint.Rules() {
+		known[r.ID]++
+		if r.Title == "" || strings.HasSuffix(r.Title, ".") || !strings.Contains(r.Text, "\n\nFix: ") || !strings.Contains(r.Text, "\n\nSource: ") {
+			t.Errorf("%s/rule.md: title %q, want a title, a fix and a source", r.ID, r.Title)
+		}
+	}
+	for _, r := range rules.All() {
+		known[r.ID]++
+	}
+	for _, c := range vet.Checks() {
+		known[c.ID]++
+	}
+	for _, id := range lint.IDs() {
+		if known[id] != 1 {
+			t.Errorf("%s is explained %d times", id, known[id])
+		}
+	}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != "testdata" && !slices.Contains(lint.IDs(), e.Name()) {
+			t.Errorf("%s is no rule", e.Name())
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write README.md anew")
+
+// TestPage: README.md is what the rules say.
+func TestPage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# What `snug lint` finds\n\nMade from the folders beside it by `go test ./cmd/snug/internal/kube/lint -update`. Each has\n" +
+		"manifests in which the rule fires, and others in which it keeps quiet.\n\n")
+	all := lint.Rules()
+	for _, r := range all {
+		fmt.Fprintf(&b, "- [%s](#%s): %s\n", r.ID, r.ID, r.Title)
+	}
+	b.WriteString("\nAnd mistakes that `snug vet` and `snug doctor` find elsewhere; `snug explain ID` says what they mean:\n")
+	for _, id := range lint.IDs() {
+		if !slices.ContainsFunc(all, func(r lint.Rule) bool { return r.ID == id }) {
+			fmt.Fprintf(&b, "[%s](%s), ", id, id)
+		}
+	}
+	page := strings.TrimSuffix(b.String(), ", ") + ".\n"
+	b.Reset()
+	for _, r := range all {
+		fmt.Fprintf(&b, "\n## %s\n\n**%s.**\n\n%s", r.ID, r.Title, r.Text)
+	}
+	page += b.String()
+	if *update {
+		if err := os.WriteFile("README.md", []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile("README.md"); err != nil || string(text) != page {
+		t.Errorf("README.md is stale (%v): go test ./cmd/snug/internal/kube/lint -update", err)
+	}
+}
+
+// TestSilenced: annotations and comments silence what they name, with a reason.
+func TestSilenced(t *testing.T) {
+	const text = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: d
+  annotations:
+    snug.dev/ignore: |
+      gogc-zero a test of the collector
+spec:
+  template:
+    %s
+    spec:
+      containers:
+      - name: app
+        image: app
+        env:
+        - {name: GOGC, value: "0"}
+        - name: GOMAXPROCS
+          # snug:ignore gomaxprocs-malformed read by a script
+          value: auto
+        - name: GOMEMLIMIT
+          value: "512" # snug:ignore gomemlimit-tiny
+`
+	for _, c := range []struct {
+		name, template, want string
+		ignored              int
+	}{
+		{"by the object and a comment", "", "gomemlimit-tiny", 2},
+		{"by the pod as well", "metadata: {annotations: {snug.dev/ignore: gomemlimit-tiny small on purpose}}", "", 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := manifest.Parse("a.yaml", []byte(fmt.Sprintf(text, c.template)))
+			r := lint.Check([]*manifest.File{f}, nil)
+			var said []string
+			for _, g := range r.Found {
+				said = append(said, g.ID)
+			}
+			if got := strings.Join(said, " "); got != c.want || r.Ignored != c.ignored {
+				t.Errorf("found %q, %d silenced; want %q, %d", got, r.Ignored, c.want, c.ignored)
+			}
+		})
+	}
+}
+
+// FuzzCheck: whatever YAML there is, nothing panics, findings are at places in
+// the text, and fixes either say what they should or are refused.
+func FuzzCheck(f *testing.F) {
+	files, _ := filepath.Glob("*/*.yaml")
+	if len(files) < 40 {
+		f.Fatalf("%d seeds", len(files))
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	go126 := map[string]lint.Program{"*": {Program: podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 26}}}}
+	f.Fuzz(func(t *testing.T, text string) {
+		file := manifest.Parse("a.yaml", []byte(text))
+		r := lint.Check([]*manifest.File{file}, go126)
+		lines := strings.Count(text, "\n") + 1
+		var edits []manifest.Edit
+		for _, g := range r.Found {
+			if g.At.Line < 1 || g.At.Line > lines || g.At.Column < 1 || g.Severity.Level() < finding.SeverityInfo.Level() {
+				t.Errorf("%+v", g)
+			}
+			if !slices.ContainsFunc(edits, func(e manifest.Edit) bool { return slices.ContainsFunc(g.Edits, e.Overlaps) }) {
+				edits = append(edits, g.Edits...)
+			}
+		}
+		if len(edits) == 0 {
+			return
+		}
+		if after, err := file.Apply(edits); err == nil {
+			if again := manifest.Parse("a.yaml", after.Text); len(again.Objects) != len(after.Objects) {
+				t.Errorf("read back otherwise:\n%s", after.Text)
+			}
+		}
+	})
+}

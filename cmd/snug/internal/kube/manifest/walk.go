@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// walker goes through the nodes of a document. left bounds its steps, because
+// aliases make a small text a large tree.
+type walker struct {
+	doc  *document
+	left int
+}
+
+// get is the value of a key of a mapping, aliases followed and keys merged with
+// <<; nil when there is none, or it is null.
+func (w *walker) get(m *yaml.Node, key string) *yaml.Node { return w.find(m, key, 4) }
+
+func (w *walker) find(m *yaml.Node, key string, merges int) *yaml.Node {
+	if m = follow(m); m == nil || m.Kind != yaml.MappingNode {
+		return nil
+	}
+	var found *yaml.Node
+	for i := 0; i+1 < len(m.Content) && w.left > 0; i += 2 {
+		w.left--
+		// The last of two keys that are the same holds.
+		if k := follow(m.Content[i]); k != nil && k.Kind == yaml.ScalarNode && k.Value == key {
+			found = m.Content[i+1]
+		}
+	}
+	if found == nil && merges > 0 {
+		for i := 0; i+1 < len(m.Content) && w.left > 0 && found == nil; i += 2 {
+			if m.Content[i].Tag != "!!merge" {
+				continue
+			}
+			from := follow(m.Content[i+1])
+			if from != nil && from.Kind == yaml.SequenceNode {
+				for _, one := range from.Content {
+					if found = w.find(one, key, merges-1); found != nil {
+						break
+					}
+				}
+			} else {
+				found = w.find(from, key, merges-1)
+			}
+		}
+	}
+	if found = follow(found); found == nil || found.Kind == yaml.ScalarNode && found.Tag == "!!null" {
+		return nil
+	}
+	return found
+}
+
+// follow is a node, or what it is an alias of.
+func follow(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// items are the members of a sequence.
+func (w *walker) items(n *yaml.Node) []*yaml.Node {
+	if n = follow(n); n == nil || n.Kind != yaml.SequenceNode || w.left <= 0 {
+		return nil
+	}
+	w.left -= len(n.Content)
+	return n.Content
+}
+
+// fields are the scalars of a mapping, by key.
+func (w *walker) fields(n *yaml.Node) map[string]Field {
+	if n = follow(n); n == nil || n.Kind != yaml.MappingNode || len(n.Content) == 0 {
+		return nil
+	}
+	all := map[string]Field{}
+	for i := 0; i+1 < len(n.Content) && w.left > 0; i += 2 {
+		w.left--
+		if k := follow(n.Content[i]); k != nil && k.Kind == yaml.ScalarNode {
+			if f := field(follow(n.Content[i+1])); f.Set() {
+				all[k.Value] = f
+			}
+		}
+	}
+	return all
+}
+
+// field is a scalar; the zero Field for anything else, and for null.
+func field(n *yaml.Node) Field {
+	if n = follow(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		return Field{}
+	}
+	return Field{Text: n.Value, String: isString(n), node: n}
+}
+
+// isString tells whether Kubernetes reads a scalar as a string: it reads YAML
+// 1.1, where some words are booleans. Source: sigs.k8s.io/yaml.
+func isString(n *yaml.Node) bool {
+	if n.Tag != "!!str" && n.Tag != "" && n.Tag != "!" {
+		return n.Style&yaml.TaggedStyle != 0 && strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") || n.Tag == "!!timestamp"
+	}
+	plain := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0
+	return !plain || !slices.Contains([]string{"y", "yes", "on", "true", "n", "no", "off", "false"}, strings.ToLower(n.Value)) || len(n.Value) == 1
+}
+
+func text(n *yaml.Node) string { return field(n).Text }
+
+// object reads an object, or the objects of a List.
+func (w *walker) object(n *yaml.Node, depth int) {
+	n = follow(n)
+	kind := text(w.get(n, "kind"))
+	if kind == "" || depth > 3 || len(w.doc.file.Objects) >= maxObjects {
+		return
+	}
+	if items := w.get(n, "items"); items != nil && strings.HasSuffix(kind, "List") {
+		for _, item := range w.items(items) {
+			w.object(item, depth+1)
+		}
+		return
+	}
+	w.doc.file.Found++
+	meta := w.get(n, "metadata")
+	o := &Object{
+		APIVersion: text(w.get(n, "apiVersion")), Kind: kind, Namespace: text(w.get(meta, "namespace")), Name: text(w.get(meta, "name")),
+		doc: w.doc, meta: meta, node: n,
+	}
+	o.Replicas, _ = strconv.Atoi(text(w.get(w.get(n, "spec"), "replicas")))
+	switch kind {
+	case "CustomResourceDefinition":
+		return
+	case "VerticalPodAutoscaler":
+		o.VPA = w.vpa(n)
+	case "LimitRange":
+		o.Ranges = w.ranges(n)
+	case "ConfigMap":
+		o.Data = w.data(w.get(n, "data"))
+	default:
+		w.pods(o, n, 0)
+	}
+	if o.VPA != nil || o.Ranges != nil || o.Data != nil || o.Pods != nil {
+		w.doc.file.Objects = append(w.doc.file.Objects, o)
+	}
+}
+
+// pods finds pods by their shape: a mapping with a spec that has containers.
+func (w *walker) pods(o *Object, n *yaml.Node, depth int) {
+	if n = follow(n); n == nil || depth > maxDepth || w.left <= 0 {
+		return
+	}
+	w.left--
+	switch n.Kind {
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			w.pods(o, item, depth+1)
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, value := follow(n.Content[i]), follow(n.Content[i+1])
+			if key == nil || value == nil || value.Kind == yaml.ScalarNode || key.Value == "status" || key.Value == "metadata" {
+				continue
+			}
+			if w.isPodSpec(value) {
+				w.pod(o, w.get(n, "metadata"), value)
+				continue
+			}
+			w.pods(o, value, depth+1)
+		}
+	}
+}
+
+// isPodSpec tells whether a mapping is what a pod is described by: a list of
+// containers, each with a name.
+func (w *walker) isPodSpec(n *yaml.Node) bool {
+	if n.Kind != yaml.MappingNode {
+		return false
+	}
+	for _, key := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		for _, c := range w.items(w.get(n, key)) {
+			if w.get(c, "name") != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (w *walker) pod(o *Object, meta, spec *yaml.Node) {
+	p := &Pod{Object: o, meta: meta, spec: spec}
+	if n := w.get(spec, "resources"); n != nil && n.Kind == yaml.MappingNode {
+		r := w.resources(n)
+		p.Resources = &r
+	}
+	for _, of := range []struct {
+		key  string
+		role Role
+	}{{"initContainers", Init}, {"containers", Main}, {"ephemeralContainers", Ephemeral}} {
+		for _, n := range w.items(w.get(spec, of.key)) {
+			if n = follow(n); n == nil || n.Kind != yaml.MappingNode {
+				continue
+			}
+			c := w.container(n)
+			c.Pod, c.Role = p, of.role
+			if of.role == Init && text(w.get(n, "restartPolicy")) == "Always" {
+				c.Role = Sidecar
+			}
+			p.Containers = append(p.Containers, c)
+		}
+	}
+	o.Pods = append(o.Pods, p)
+}
+
+func (w *walker) container(n *yaml.Node) *Container {
+	c := &Container{Name: text(w.get(n, "name")), Image: text(w.get(n, "image")), node: n, env: w.get(n, "env")}
+	c.Resources = w.resources(w.get(n, "resources"))
+	for _, item := range w.items(c.env) {
+		if e, ok := w.variable(item); ok {
+			c.Env = append(c.Env, e)
+		}
+	}
+	for _, item := range w.items(w.get(n, "envFrom")) {
+		from := EnvFrom{Prefix: text(w.get(item, "prefix"))}
+		if ref := w.get(item, "configMapRef"); ref != nil {
+			from.ConfigMap = text(w.get(ref, "name"))
+		}
+		c.EnvFrom = append(c.EnvFrom, from)
+	}
+	for _, item := range w.items(w.get(n, "resizePolicy")) {
+		if c.Resize == nil {
+			c.Resize = map[string]Field{}
+		}
+		c.Resize[text(w.get(item, "resourceName"))] = field(w.get(item, "restartPolicy"))
+	}
+	return c
+}
+
+// variable reads an item of env.
+func (w *walker) variable(item *yaml.Node) (Env, bool) {
+	n := follow(item)
+	if n == nil || n.Kind != yaml.MappingNode {
+		return Env{}, false
+	}
+	name := w.get(n, "name")
+	e := Env{Name: text(name), node: item, at: name}
+	if name == nil || e.Name == "" {
+		return Env{}, false
+	}
+	if value := w.get(n, "value"); value != nil {
+		e.Value = field(value)
+		e.at = value
+		return e, true
+	}
+	from := w.get(n, "valueFrom")
+	if from == nil {
+		return e, true
+	}
+	e.From = Elsewhere
+	if ref := w.get(from, "resourceFieldRef"); ref != nil {
+		e.From, e.ref = Resource, ref
+		e.Resource, e.Divisor, e.Container = field(w.get(ref, "resource")), field(w.get(ref, "divisor")), field(w.get(ref, "containerName"))
+		if e.at = e.Resource.node; e.Divisor.Set() && e.Divisor.Text != "1" {
+			e.at = e.Divisor.node
+		}
+		if e.at == nil {
+			e.at = ref
+		}
+	} else if ref := w.get(from, "configMapKeyRef"); ref != nil {
+		e.From, e.Ref, e.Key = ConfigKey, text(w.get(ref, "name")), text(w.get(ref, "key"))
+	}
+	return e, true
+}
+
+func (w *walker) resources(n *yaml.Node) Resources {
+	if n = follow(n); n == nil || n.Kind != yaml.MappingNode {
+		return Resources{}
+	}
+	return Resources{Limits: w.fields(w.get(n, "limits")), Requests: w.fields(w.get(n, "requests")), Empty: len(n.Content) == 0, node: n}
+}
+
+// data reads the variables of Go's runtime among the keys of a ConfigMap.
+func (w *walker) data(n *yaml.Node) []Env {
+	if n = follow(n); n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	var all []Env
+	for i := 0; i+1 < len(n.Content) && w.left > 0; i += 2 {
+		w.left--
+		key, value := follow(n.Content[i]), follow(n.Content[i+1])
+		if key != nil && value != nil && value.Kind == yaml.ScalarNode && slices.Contains(knobNames, key.Value) {
+			all = append(all, Env{Name: key.Value, Value: field(value), at: value})
+		}
+	}
+	return all
+}
+
+func (w *walker) ranges(n *yaml.Node) []Range {
+	var all []Range
+	for _, item := range w.items(w.get(w.get(n, "spec"), "limits")) {
+		if text(w.get(item, "type")) == "Container" {
+			all = append(all, Range{Limits: w.fields(w.get(item, "default")), Requests: w.fields(w.get(item, "defaultRequest"))})
+		}
+	}
+	return all
+}
+
+func (w *walker) vpa(n *yaml.Node) *VPA {
+	spec := w.get(n, "spec")
+	target := w.get(spec, "targetRef")
+	v := &VPA{
+		Kind: text(w.get(target, "kind")), Name: text(w.get(target, "name")), Mode: text(w.get(w.get(spec, "updatePolicy"), "updateMode")),
+		Off: map[string]bool{}, On: map[string]bool{}, Controls: map[string][]string{}, RequestsOnly: map[string]bool{},
+	}
+	for _, item := range w.items(w.get(w.get(spec, "resourcePolicy"), "containerPolicies")) {
+		name := text(w.get(item, "containerName"))
+		if text(w.get(item, "mode")) == "Off" {
+			v.Off[name] = true
+		} else {
+			v.On[name] = true
+		}
+		if text(w.get(item, "controlledValues")) == "RequestsOnly" {
+			v.RequestsOnly[name] = true
+		}
+		if controls := w.get(item, "controlledResources"); controls != nil {
+			v.Controls[name] = []string{}
+			for _, c := range w.items(controls) {
+				v.Controls[name] = append(v.Controls[name], text(c))
+			}
+		}
+	}
+	return v
+}
