@@ -5,6 +5,7 @@ package vet
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 	"strconv"
 
 	"golang.org/x/tools/go/analysis"
@@ -24,17 +25,10 @@ const leastBallast = 64 << 20
 func ballast(pass *analysis.Pass) (any, error) {
 	s := sourceOf(pass)
 	for _, f := range s.files {
-		var path []ast.Node
-		ast.Inspect(f, func(n ast.Node) bool {
-			if n == nil {
-				path = path[:len(path)-1]
-				return true
+		walk(f, func(at site) {
+			if _, ok := at.node.(*ast.CallExpr); ok {
+				s.ballastAt(at)
 			}
-			if call, ok := n.(*ast.CallExpr); ok {
-				s.ballastAt(site{call, path})
-			}
-			path = append(path, n)
-			return true
 		})
 	}
 	return nil, nil
@@ -42,67 +36,78 @@ func ballast(pass *analysis.Pass) (any, error) {
 
 func (s *source) ballastAt(at site) {
 	size := s.made(at.call())
-	if size < leastBallast {
+	if size == nil {
 		return
 	}
-	if outer := argument(at); outer != nil && s.callee(outer) == "runtime.KeepAlive" {
-		s.reportBallast(at, size)
+	// What it is kept for is looked at where it is large, or may be.
+	if tv, ok := s.pass.TypesInfo.Types[size]; ok && tv.Type != types.Typ[types.Invalid] {
+		if n, ok := s.number(size); !ok || n < leastBallast {
+			return
+		}
+	}
+	if !s.kept(at) {
 		return
+	}
+	if n, ok := s.number(size); ok {
+		s.report(at.node, "ballast",
+			"a ballast of "+strconv.FormatInt(n>>20, 10)+" MiB: it raises the heap goal by twice its size whatever the container gives; GOMEMLIMIT, or a larger GOGC with one, makes collections rarer and is bounded")
+	}
+}
+
+// kept tells whether what a call makes is only kept.
+func (s *source) kept(at site) bool {
+	if outer := argument(at); outer != nil && s.callee(outer) == "runtime.KeepAlive" {
+		return true
 	}
 	v, ok := s.target(at).(*types.Var)
 	if !ok || v.IsField() || v.Pkg() != s.pass.Pkg {
-		return
+		return false
 	}
 	global := v.Parent() == s.pass.Pkg.Scope()
 	if v.Name() != "_" && global && v.Exported() {
-		return // others may use it
+		return false // others may use it
 	}
 	if v.Name() == "_" && !global {
-		return // freed at once
+		return false // freed at once
 	}
 	kept := global
 	for _, u := range s.uses(v) {
 		switch p := u.parent(0).(type) {
 		case *ast.CallExpr:
 			if s.callee(p) != "runtime.KeepAlive" {
-				return
+				return false
 			}
 			kept = true
 		case *ast.AssignStmt:
 			for i, r := range p.Rhs {
 				if r == u.node && (len(p.Lhs) != len(p.Rhs) || !blank(p.Lhs[i])) {
-					return
+					return false
 				}
 			}
 		default:
-			return
+			return false
 		}
 	}
-	if kept {
-		s.reportBallast(at, size)
-	}
+	return kept
 }
 
-func (s *source) reportBallast(at site, size int64) {
-	s.report(at.node, "ballast",
-		"a ballast of "+strconv.FormatInt(size>>20, 10)+" MiB: it raises the heap goal by twice its size whatever the container gives; GOMEMLIMIT, or a larger GOGC with one, makes collections rarer and is bounded")
-}
+// bytesOf are the types of which a ballast is made.
+var bytesOf = []string{"byte", "uint8", "int8"}
 
-// made is how many bytes a call makes; 0 when it is no make of bytes, or not known.
-func (s *source) made(call *ast.CallExpr) int64 {
+// made is how many bytes a call makes; nil when it is no make of bytes.
+func (s *source) made(call *ast.CallExpr) ast.Expr {
 	id, ok := call.Fun.(*ast.Ident)
 	if !ok || id.Name != "make" || len(call.Args) < 2 || !s.pass.TypesInfo.Types[id].IsBuiltin() {
-		return 0
+		return nil
 	}
-	slice, ok := s.pass.TypesInfo.TypeOf(call).Underlying().(*types.Slice)
+	slice, ok := call.Args[0].(*ast.ArrayType)
 	if !ok {
-		return 0
+		return nil
 	}
-	if b, ok := slice.Elem().Underlying().(*types.Basic); !ok || b.Kind() != types.Byte && b.Kind() != types.Int8 {
-		return 0
+	if b, ok := slice.Elt.(*ast.Ident); !ok || !slices.Contains(bytesOf, b.Name) {
+		return nil
 	}
-	n, _ := s.number(call.Args[len(call.Args)-1])
-	return n
+	return call.Args[len(call.Args)-1]
 }
 
 func blank(e ast.Expr) bool {

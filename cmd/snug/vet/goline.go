@@ -79,7 +79,8 @@ func goLine(pass *analysis.Pass) (any, error) {
 func helper(dir string) bool {
 	return slices.ContainsFunc(strings.Split(filepath.ToSlash(dir), "/"), func(name string) bool {
 		switch name {
-		case "internal", "example", "examples", "test", "tests", "integration", "hack", "scripts", "script", "tools", "benchmark", "benchmarks":
+		case "internal", "example", "examples", "test", "tests", "integration", "hack", "scripts", "script", "tools", "benchmark", "benchmarks",
+			"contrib", "demo", "demos", "e2e", "fuzz", "ci", "gen", "generator", "codegen":
 			return true
 		}
 		return false

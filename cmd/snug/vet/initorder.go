@@ -83,9 +83,11 @@ func (s *source) setLater() string {
 // setElsewhere is a module that the go.mod of this package requires and that sets
 // GOMAXPROCS when it is initialised, where this package does not import it. Packages that
 // do not depend on one another are initialised in an order that only the whole program
-// decides. "" when there is none, or it is imported here and so comes first.
+// decides. "" when there is none, when it is imported here and so comes first, and when
+// other packages of the module are imported here: one of them may import it.
 func (s *source) setElsewhere() string {
-	if s.imports(sideEffects...) {
+	own := s.pass.Module
+	if own == nil || s.imports(own.Path) || s.imports(sideEffects...) {
 		return ""
 	}
 	mod, _ := moduleOf(filepath.Dir(s.pass.Fset.File(s.files[0].FileStart).Name()))

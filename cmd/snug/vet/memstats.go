@@ -46,7 +46,7 @@ func (s *source) hotLoop(at site) bool {
 		case *ast.ForStmt:
 			body = n.Body
 		case *ast.RangeStmt:
-			if _, ok := s.pass.TypesInfo.TypeOf(n.X).Underlying().(*types.Chan); ok {
+			if _, ok := s.typeOf(n.X).Underlying().(*types.Chan); ok {
 				continue // a ticker, or work that comes: not known how often
 			}
 			body = n.Body
@@ -143,7 +143,11 @@ func (s *source) inHandler(at site) bool {
 			continue
 		}
 		for _, p := range params.List {
-			t := s.pass.TypesInfo.TypeOf(p.Type)
+			of := p.Type
+			if star, ok := of.(*ast.StarExpr); ok {
+				of = star.X
+			}
+			t := s.typeOf(of)
 			if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
 				t = ptr.Elem()
 			}

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -29,12 +30,17 @@ var notSizing = regexp.MustCompile(`(?i)(gomaxprocs|id$|index|name|version)`)
 func sizes(name string) bool { return sizing.MatchString(name) && !notSizing.MatchString(name) }
 
 // pools are functions that take the number of goroutines that may run at a time.
-var pools = regexp.MustCompile(`^(New|Make|Start|Run|Set|With)?(Num|Max)?(Workers?|Concurrency|Parallelism|Limit|WorkerPool|GoroutinePool|Pool|Semaphore|Weighted|MaxGoroutines|PoolWithFunc)$`)
+var pools = regexp.MustCompile(`^(New|Make|Start|Run|Set|With)?(Num|Max)?(Workers?|Concurrency|Parallelism|Limit|WorkerPool|GoroutinePool|Pool|Semaphore|Weighted|MaxGoroutines|PoolWithFunc)$` +
+	`|^(Set|With)[A-Z]\w*(Workers|Concurrency|Parallelism)$`)
+
+// sizingFlags are names that a flag with a number has for what runs at a time, where that
+// number is one of CPUs.
+var sizingFlags = regexp.MustCompile(`^(p|cpus?|procs|threads|processes)$`)
 
 func poolSize(pass *analysis.Pass) (any, error) {
 	s := sourceOf(pass)
 	for _, at := range s.calls["runtime.NumCPU"] {
-		if what := s.sized(at); what != "" {
+		if what := s.sized(at); what != "" && !s.weighed(at) {
 			s.report(at.node, "pool-numcpu",
 				what+" is sized by runtime.NumCPU, which knows no CPU quota: in a container it may be many times what can run; use runtime.GOMAXPROCS(0)",
 				analysis.SuggestedFix{Message: "use runtime.GOMAXPROCS(0)", TextEdits: []analysis.TextEdit{{
@@ -52,6 +58,15 @@ func poolSize(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return nil, nil
+}
+
+// weighed tells whether the function around a call asks for GOMAXPROCS too: then it knows
+// of both numbers, and mostly takes the smaller one.
+func (s *source) weighed(at site) bool {
+	f := at.function()
+	return f != nil && slices.ContainsFunc(s.calls["runtime.GOMAXPROCS"], func(other site) bool {
+		return other.function() == f && s.reads(other.call())
+	})
 }
 
 // runtimeName is what a file calls package runtime.
@@ -117,7 +132,7 @@ func (s *source) sizedAt(at site) string {
 func (s *source) sizedByCall(call *ast.CallExpr, at site) string {
 	fun := ast.Unparen(call.Fun)
 	if id, ok := fun.(*ast.Ident); ok && id.Name == "make" && s.pass.TypesInfo.Types[fun].IsBuiltin() {
-		if _, ok := s.pass.TypesInfo.TypeOf(call).Underlying().(*types.Chan); ok {
+		if _, ok := s.typeOf(call).Underlying().(*types.Chan); ok {
 			return "a channel's buffer"
 		}
 		return ""
@@ -125,7 +140,7 @@ func (s *source) sizedByCall(call *ast.CallExpr, at site) string {
 	if s.isFlag(call) {
 		for _, a := range call.Args {
 			if name, ok := s.text(a); ok {
-				if sizes(name) {
+				if sizes(name) || sizingFlags.MatchString(name) {
 					return "the default of the flag " + name
 				}
 				return ""
@@ -147,8 +162,11 @@ func (s *source) sizedByCall(call *ast.CallExpr, at site) string {
 	default:
 		return ""
 	}
-	f, ok := s.pass.TypesInfo.Uses[name].(*types.Func)
-	if !ok || f.Pkg() == nil || !pools.MatchString(name.Name) {
+	if !pools.MatchString(name.Name) {
+		return ""
+	}
+	f, ok := s.named(name).(*types.Func)
+	if !ok || f.Pkg() == nil {
 		return ""
 	}
 	if strings.HasSuffix(name.Name, "Limit") && f.Pkg().Path() != "golang.org/x/sync/errgroup" {

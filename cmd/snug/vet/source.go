@@ -28,6 +28,10 @@ type source struct {
 	calls   map[string][]site // by path and name of the function: "runtime.NumCPU"
 	knobs   []site            // literals that begin as GOMEMLIMIT and the like do
 	ignores map[string][]ignore
+	// doubts counts what hung on types that are not known. With the types of all imports
+	// there are none: see Glance.
+	doubts *int
+	sought map[string]bool // variables of the package whose uses were looked for
 }
 
 // site is a node and what encloses it, the file first.
@@ -49,6 +53,24 @@ func (s site) parent(i int) ast.Node {
 
 // up is the site of the parent.
 func (s site) up() site { return site{s.path[len(s.path)-1], s.path[:len(s.path)-1]} }
+
+// keep is a site that stays as it is when the walk goes on.
+func (s site) keep() site { return site{s.node, slices.Clone(s.path)} }
+
+// walk visits every node of a file with what encloses it. The site is good until visit
+// returns.
+func walk(f *ast.File, visit func(site)) {
+	var path []ast.Node
+	ast.Inspect(f, func(n ast.Node) bool {
+		if n == nil {
+			path = path[:len(path)-1]
+			return true
+		}
+		visit(site{n, path})
+		path = append(path, n)
+		return true
+	})
+}
 
 // function is the declaration around a site; nil at package level.
 func (s site) function() *ast.FuncDecl {
@@ -74,7 +96,7 @@ const (
 )
 
 func collect(pass *analysis.Pass) (any, error) {
-	s := &source{pass: pass, calls: map[string][]site{}, ignores: map[string][]ignore{}}
+	s := &source{pass: pass, calls: map[string][]site{}, ignores: map[string][]ignore{}, doubts: new(int), sought: map[string]bool{}}
 	for _, f := range pass.Files {
 		if isTest(pass, f) {
 			continue
@@ -82,26 +104,19 @@ func collect(pass *analysis.Pass) (any, error) {
 		s.files = append(s.files, f)
 		s.readIgnores(f)
 		watches := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return watched[importPath(i)] })
-		var path []ast.Node
-		ast.Inspect(f, func(n ast.Node) bool {
-			if n == nil {
-				path = path[:len(path)-1]
-				return true
-			}
-			switch n := n.(type) {
+		walk(f, func(at site) {
+			switch n := at.node.(type) {
 			case *ast.CallExpr:
 				if watches {
 					if name := s.callee(n); name != "" {
-						s.calls[name] = append(s.calls[name], site{n, slices.Clone(path)})
+						s.calls[name] = append(s.calls[name], at.keep())
 					}
 				}
 			case *ast.BasicLit:
 				if len(n.Value) > 4 && n.Value[1:3] == "GO" && knobName(n.Value[1:]) != "" {
-					s.knobs = append(s.knobs, site{n, slices.Clone(path)})
+					s.knobs = append(s.knobs, at.keep())
 				}
 			}
-			path = append(path, n)
-			return true
 		})
 	}
 	return s, nil
@@ -131,14 +146,39 @@ func (s *source) callee(call *ast.CallExpr) string {
 	}
 	p, ok := s.pass.TypesInfo.Uses[id].(*types.PkgName)
 	if !ok {
+		if s.unknown(id) && slices.ContainsFunc(marks, func(m []byte) bool { return string(m) == sel.Sel.Name }) {
+			*s.doubts++
+		}
 		return ""
 	}
 	return p.Imported().Path() + "." + sel.Sel.Name
 }
 
+// unknown tells whether it is not known what an identifier names.
+func (s *source) unknown(id *ast.Ident) bool {
+	return id.Name != "_" && s.pass.TypesInfo.Uses[id] == nil && s.pass.TypesInfo.Defs[id] == nil
+}
+
+// typeOf is the type of an expression; an invalid one where it is not known, which is a
+// doubt.
+func (s *source) typeOf(e ast.Expr) types.Type {
+	t := s.pass.TypesInfo.TypeOf(e)
+	if t == nil || t == types.Typ[types.Invalid] {
+		*s.doubts++
+		return types.Typ[types.Invalid]
+	}
+	return t
+}
+
+// value is the value of a constant expression; nil when it is none.
+func (s *source) value(e ast.Expr) constant.Value {
+	s.typeOf(e)
+	return s.pass.TypesInfo.Types[e].Value
+}
+
 // number is the value of a constant expression.
 func (s *source) number(e ast.Expr) (int64, bool) {
-	v := s.pass.TypesInfo.Types[e].Value
+	v := s.value(e)
 	if v == nil {
 		return 0, false
 	}
@@ -150,7 +190,7 @@ func (s *source) number(e ast.Expr) (int64, bool) {
 
 // text is the value of a constant string.
 func (s *source) text(e ast.Expr) (string, bool) {
-	v := s.pass.TypesInfo.Types[e].Value
+	v := s.value(e)
 	if v == nil || v.Kind() != constant.String {
 		return "", false
 	}
@@ -187,40 +227,55 @@ func (s *source) reads(call *ast.CallExpr) bool {
 func (s *source) object(e ast.Expr) types.Object {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if o := s.pass.TypesInfo.Defs[e]; o != nil {
-			return o
-		}
-		return s.pass.TypesInfo.Uses[e]
+		return s.named(e)
 	case *ast.SelectorExpr:
-		return s.pass.TypesInfo.Uses[e.Sel]
+		return s.named(e.Sel)
 	}
 	return nil
+}
+
+// named is what an identifier names; nil where that is not known, which is a doubt.
+func (s *source) named(id *ast.Ident) types.Object {
+	if s.unknown(id) {
+		*s.doubts++
+	}
+	return s.pass.TypesInfo.ObjectOf(id)
 }
 
 // uses are the places where a variable is named other than to be set, in the files of
 // the package that are no tests.
 func (s *source) uses(o types.Object) []site {
 	var found []site
+	if o.Parent() == s.pass.Pkg.Scope() {
+		s.sought[o.Name()] = true
+	}
 	for _, f := range s.files {
-		var path []ast.Node
-		ast.Inspect(f, func(n ast.Node) bool {
-			if n == nil {
-				path = path[:len(path)-1]
-				return true
+		walk(f, func(at site) {
+			id, ok := at.node.(*ast.Ident)
+			switch {
+			case !ok || id.Name != o.Name():
+			case s.pass.TypesInfo.Uses[id] == o && !assigned(id, at):
+				found = append(found, at.keep())
+			case s.unknown(id) && s.sees(at, o):
+				*s.doubts++
 			}
-			if id, ok := n.(*ast.Ident); ok && s.pass.TypesInfo.Uses[id] == o && !assigned(id, path) {
-				found = append(found, site{n, slices.Clone(path)})
-			}
-			path = append(path, n)
-			return true
 		})
 	}
 	return found
 }
 
+// sees tells whether an identifier that is not known may name a variable of its name: it is
+// no field of something, and in the declaration of a variable that is not the package's.
+func (s *source) sees(at site, o types.Object) bool {
+	if sel, ok := at.parent(0).(*ast.SelectorExpr); ok && sel.Sel == at.node {
+		return false
+	}
+	return o.Parent() == s.pass.Pkg.Scope() || len(at.path) > 1 && at.path[1].Pos() <= o.Pos() && o.Pos() < at.path[1].End()
+}
+
 // assigned tells whether an identifier stands alone on the left of an assignment.
-func assigned(id *ast.Ident, path []ast.Node) bool {
-	a, ok := path[len(path)-1].(*ast.AssignStmt)
+func assigned(id *ast.Ident, at site) bool {
+	a, ok := at.parent(0).(*ast.AssignStmt)
 	return ok && slices.Contains(a.Lhs, ast.Expr(id))
 }
 

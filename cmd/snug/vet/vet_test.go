@@ -81,7 +81,7 @@ func TestModules(t *testing.T) {
 	analysistest.Run(t, old, named(t, "automaxprocs"), "./blank")
 	analysistest.RunWithSuggestedFixes(t, aware, named(t, "automemlimit"), "./blankmem")
 	analysistest.Run(t, aware, named(t, "automemlimit"), "./both", "./calledmem", "./follows")
-	analysistest.Run(t, aware, named(t, "initorder"), "./early", "./earlysafe", "./later", "./follows")
+	analysistest.Run(t, aware, named(t, "initorder"), "./early", "./earlysafe", "./earlybelow", "./later", "./follows")
 }
 
 // TestChecks: each id has a text, each text an id, and each check an analyzer.

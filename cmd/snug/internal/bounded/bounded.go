@@ -47,6 +47,23 @@ const (
 	headSize = 64 << 10
 )
 
+// complete puts the defaults where nothing is said.
+func (l Limits) complete() Limits {
+	if l.Bytes <= 0 {
+		l.Bytes = defaultBytes
+	}
+	if l.Unpacked <= 0 {
+		l.Unpacked = defaultUnpacked
+	}
+	if l.Header <= 0 {
+		l.Header = defaultHeader
+	}
+	return l
+}
+
+// excess is what is said of what has more than Bytes.
+func (l Limits) excess() string { return "more than " + size(l.Bytes) }
+
 // ErrTooMuch is what errors of a Source are that is larger than its Limits.
 var ErrTooMuch = errors.New("too much")
 
@@ -72,12 +89,10 @@ type Source struct {
 // that can be known before; a pipe is read if somebody writes to it. When ctx
 // ends, so does reading.
 func Open(ctx context.Context, target string, l Limits) (*Source, error) {
-	if l.Header <= 0 {
-		l.Header = defaultHeader
-	}
+	l = l.complete()
 	scheme, _, _ := strings.Cut(target, "://")
 	if scheme = strings.ToLower(scheme); scheme == "http" || scheme == "https" {
-		r, name, err := get(ctx, target, l.Header)
+		r, name, err := get(ctx, target, l)
 		if err != nil {
 			return nil, fmt.Errorf("%w, %s", err, name)
 		}
@@ -94,14 +109,9 @@ func Open(ctx context.Context, target string, l Limits) (*Source, error) {
 // is looked at before each read and does not interrupt one. Closing the Source
 // closes r, and so does an error.
 func Wrap(ctx context.Context, r io.ReadCloser, name string, l Limits) (*Source, error) {
-	if l.Bytes <= 0 {
-		l.Bytes = defaultBytes
-	}
-	if l.Unpacked <= 0 {
-		l.Unpacked = defaultUnpacked
-	}
+	l = l.complete()
 	s := &Source{Name: name, close: r.Close}
-	raw := &capped{r: &until{ctx, r}, limit: l.Bytes, excess: "more than " + size(l.Bytes)}
+	raw := &capped{r: &until{ctx, r}, limit: l.Bytes, excess: l.excess()}
 	s.r = bufio.NewReaderSize(raw, headSize)
 	for range maxLayers {
 		// An error is met again by who reads.

@@ -15,8 +15,8 @@ import (
 const maxRedirects = 3
 
 // get fetches a URL and returns the body of its answer, and the URL's name. The
-// name is there with an error too.
-func get(ctx context.Context, target string, header time.Duration) (io.ReadCloser, string, error) {
+// name is there with an error too. An answer that says it is too long is not begun.
+func get(ctx context.Context, target string, l Limits) (io.ReadCloser, string, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" {
 		// What package url says would repeat the text, password and all.
@@ -24,7 +24,7 @@ func get(ctx context.Context, target string, header time.Duration) (io.ReadClose
 	}
 	name := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(header, func() { cancel(fmt.Errorf("no answer within %v", header)) })
+	timer := time.AfterFunc(l.Header, func() { cancel(fmt.Errorf("no answer within %v", l.Header)) })
 	fail := func(err error) (io.ReadCloser, string, error) {
 		timer.Stop()
 		if ctx.Err() != nil {
@@ -58,8 +58,12 @@ func get(ctx context.Context, target string, header time.Duration) (io.ReadClose
 		resp.Body.Close()
 		return fail(fmt.Errorf("answer %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
 	}
+	if resp.ContentLength > l.Bytes {
+		resp.Body.Close()
+		return fail(&tooMuch{l.excess()})
+	}
 	timer.Stop()
-	return newBody(ctx, cancel, resp.Body, header+whole), name, nil
+	return newBody(ctx, cancel, resp.Body, l.Header+whole), name, nil
 }
 
 // redirect follows a few, and none that leads out of https.

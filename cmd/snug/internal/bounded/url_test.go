@@ -46,6 +46,12 @@ func server(t *testing.T) string {
 		w.Header().Set("Content-Length", "100")
 		io.WriteString(w, "short")
 	})
+	mux.HandleFunc("/long", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(1<<20+1))
+		io.WriteString(w, "some")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
 	mux.HandleFunc("/never", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/stops", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "some")
@@ -101,6 +107,22 @@ func fetch(ctx context.Context, target string, l Limits) (string, error) {
 	defer s.Close()
 	b, err := io.ReadAll(s)
 	return string(b), err
+}
+
+// TestURLTooLong: what says that it is too long is not read.
+func TestURLTooLong(t *testing.T) {
+	url := server(t) + "/long"
+	s, err := Open(t.Context(), url, Limits{Bytes: 1 << 20})
+	if !errors.Is(err, ErrTooMuch) || err.Error() != "more than 1 MiB, "+url {
+		t.Errorf("error %v", err)
+	}
+	if err == nil {
+		s.Close()
+	}
+	if s, err = Open(t.Context(), url, Limits{Bytes: 1<<20 + 1}); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
 }
 
 // TestURLSecrets: user, password and query are used and not shown.

@@ -91,6 +91,22 @@ func (b *bench) replicable() error {
 	return usage("only built-in services have replicas, --replicas", "snug bench --workload http --replicas 1,5")
 }
 
+// traceable refuses an execution trace of what snug cannot tell to write one, and has the
+// figures of those that it takes shown.
+func (b *bench) traceable(builtin bool) error {
+	if !b.trace {
+		return nil
+	}
+	if !builtin {
+		return usage("no built-in workload, --trace", "a program has to write a trace itself: snug trace reads it, also from http://HOST/debug/pprof/trace?seconds=5")
+	}
+	if i := slices.IndexFunc(b.sweep.workloads, workload.IsService); i >= 0 || len(b.sweep.workloads) == 0 {
+		return usage("a service is not traced, --trace", "name a workload that drives itself: --workload xml/single")
+	}
+	b.metrics = runner.TraceMetrics
+	return nil
+}
+
 // possible refuses shares of limits that were not asked for, and more than them.
 func (s *sweep) possible(c *choice) error {
 	for _, memory := range orOne(s.memory, 0) {

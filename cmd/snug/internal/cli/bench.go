@@ -53,7 +53,9 @@ Nothing is confined by default in a container that cannot make cgroups: there
 its own limits hold, and only the knobs are compared.
 
 A Go program is asked for a GC trace on its stderr (GODEBUG=gctrace=1), which is
-read and shown to nobody. Ctrl-C stops at once and shows what was measured.
+read and shown to nobody. --trace takes an execution trace of each run of a
+workload that drives itself, and shows its figures beside snug's own; all times
+then hold what tracing costs. Ctrl-C stops at once and shows what was measured.
 
 Exit codes: 0 fine; 1 snug or the program failed; 2 wrong usage; 3 with --check,
 when the current setting is worse than the best beyond noise; 130 interrupted.`,
@@ -63,6 +65,7 @@ when the current setting is worse than the best beyond noise; 130 interrupted.`,
   snug bench --cpus 2 --memory 512MiB --gogc 50,100,400 -- ./batch input.xml
   snug bench --set MODE=fast,GOGC=200 --set MODE=small --metric rows_per_second -- ./batch
   snug bench --users 30,50,100 --url http://127.0.0.1:8080/ -- ./server
+  snug bench --workload xml --gogc 100,1000 --trace
   snug bench --check --json --url http://127.0.0.1:8080/ -- ./server`,
 		GroupID: groupProve,
 		Args:    cobra.ArbitraryArgs,
@@ -79,7 +82,7 @@ when the current setting is worse than the best beyond noise; 130 interrupted.`,
 	b.sweep.addLimits(fs)
 	b.sweep.addKnobs(fs)
 	b.sweep.addSets(fs)
-	defineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", wantWorkload(), parseWorkload, &b.sweep.workloads)
+	defineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", wantWorkload(), parseWorkloads, &b.sweep.workloads)
 	defineList(fs, "load", "loads of a service: saturated, `80%`, 800/s", "saturated, a share of capacity such as 80%, or a rate such as 800/s", parseLoad, &b.sweep.loads)
 	defineList(fs, "users", "closed loops of `N` users each, as 30,50,100", "whole numbers from 1 to 10000", func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
@@ -90,12 +93,16 @@ when the current setting is worse than the best beyond noise; 130 interrupted.`,
 		return text, text != ""
 	}, &b.metrics)
 	fs.Var((*textFlag)(&b.stdout), "stdout", "keep what each run of a batch prints, in files of `DIR`")
+	fs.BoolVar(&b.trace, "trace", false, "also take an execution trace of each run, and show its figures")
 	fs.BoolVar(&b.full, "full", false, "also open loops and latency percentiles; about 15 minutes")
 	fs.BoolVar(&b.check, "check", false, "exit with 3 when the current setting is worse than the best")
 	fs.Var((*textFlag)(&b.benchfmt), "benchfmt", "also write the runs to `FILE` in Go's benchmark format, for benchstat")
 	u.jsonFlag(cmd)
 	return cmd
 }
+
+// parseWorkloads reads what parseWorkload does, and the common beginning of several names.
+func parseWorkloads(text string) (string, bool) { return text, len(workload.Family(text)) > 0 }
 
 // parseWorkload reads the name of a built-in workload; wantWorkload lists them.
 func parseWorkload(text string) (string, bool) {
@@ -137,6 +144,11 @@ const (
 // fillIn completes what was not asked for.
 func (b *bench) fillIn() error {
 	s := &b.sweep
+	var workloads []string
+	for _, name := range s.workloads {
+		workloads = append(workloads, workload.Family(name)...)
+	}
+	s.workloads = workloads
 	builtin := len(b.cmd) == 0 && len(b.urls) == 0
 	remote := len(b.cmd) == 0 && !builtin
 	if len(s.workloads) > 0 && !builtin {
@@ -150,6 +162,9 @@ func (b *bench) fillIn() error {
 		return usage("limits and knobs need a program that snug starts, --url alone", "give the service's command after --")
 	}
 	if err := b.heeded(); err != nil {
+		return err
+	}
+	if err := b.traceable(builtin); err != nil {
 		return err
 	}
 	if err := b.replicable(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/runner"
 )
 
 func TestFillIn(t *testing.T) {
@@ -32,6 +33,7 @@ func TestFillIn(t *testing.T) {
 		{"users", "--users 5,10", nil, "http", "5 users,10 users", "1,8", plainWindow, time.Second, "cpu"},
 		{"loads and users", "--load 50%,saturated --users 5", nil, "http", "50%,saturated,5 users", "1,8", plainWindow, time.Second, "cpu"},
 		{"fixed work", "--workload xml/pool", nil, "xml/pool", "batch", "1,8", plainWindow, time.Second, "wall"},
+		{"a family of workloads", "--workload xml --trace", nil, "xml/single,xml/fanout,xml/pool", "batch", "1,8", plainWindow, time.Second, "wall"},
 		{"several workloads", "--workload http,xml/pool", nil, "http,xml/pool", "saturated", "1,8", plainWindow, time.Second, "cpu"},
 		{"drives itself", "--workload syscall", nil, "syscall", "self", "1,8", plainWindow, time.Second, "cpu"},
 		{"command", "", []string{"true"}, "command", "batch", "1,2,4", plainWindow, time.Second, "wall"},
@@ -53,6 +55,30 @@ func TestFillIn(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})
+	}
+}
+
+func TestTraceable(t *testing.T) {
+	for _, c := range []struct {
+		name, flags string
+		cmd         []string
+		refused     string // how the error begins; "" is none
+	}{
+		{"drives itself", "--workload fib --trace", nil, ""},
+		{"nothing named", "--trace", nil, "a service is not traced"},
+		{"a service among others", "--workload fib,http --trace", nil, "a service is not traced"},
+		{"a command", "--trace", []string{"true"}, "no built-in workload"},
+		{"a service of somebody else", "--trace --url http://127.0.0.1:1/", nil, "no built-in workload"},
+	} {
+		b := parsed(t, c.flags)
+		b.cmd = c.cmd
+		err := b.fillIn()
+		if c.refused == "" && (err != nil || !slices.Equal(b.metrics, runner.TraceMetrics)) {
+			t.Errorf("%s: %v, shows %q", c.name, err, b.metrics)
+		}
+		if c.refused != "" && (err == nil || !strings.HasPrefix(err.Error(), c.refused)) {
+			t.Errorf("%s: %v, want %s", c.name, err, c.refused)
+		}
 	}
 }
 

@@ -21,13 +21,18 @@ const (
 	groupLook     = "look"
 	groupFit      = "fit"
 	groupProve    = "prove"
+	groupCluster  = "cluster"
 	groupPlumbing = "plumbing"
 )
 
 // commands make the tool's commands, in the order of --help.
 var commands = []func(*ui) *cobra.Command{
-	newPS, newTop, newDoctor, newProfile, newTrace, newVet, newLimits, newPlan, newRun, newBench, newTune, newReport, newCollect, newExplain, newVersion, newCompletion,
+	newPS, newTop, newDoctor, newProfile, newTrace, newVet, newLimits, newPlan, newRun, newBench, newTune, newReport, newLint, newCollect, newExplain, newVersion, newCompletion,
 }
+
+// takesProgram are commands whose words are another program's command line, in which an
+// empty word may stand anywhere but at the beginning.
+var takesProgram = map[string]bool{"run": true, "bench": true, "tune": true}
 
 // Main runs snug with these arguments, the program's name not among them, and
 // returns its exit code: 0 fine, 1 snug failed, 2 wrong usage; those of `snug
@@ -36,8 +41,12 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	vetTool(args, stderr) // returns unless the go command runs snug as a vet tool
 	u := &ui{in: stdin, out: stdout, err: stderr, getenv: os.Getenv}
 	root := newRoot(u)
+	if len(args) == 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		args = append(args, "") // a word of which nothing is written yet
+	}
 	root.SetArgs(args)
-	err := root.Execute()
+	cmd, err := root.ExecuteC()
+	u.command = cmd.CommandPath()
 	if err == nil {
 		err = u.helped
 	}
@@ -67,7 +76,7 @@ to try.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
+				return unknownCommand(cmd, args)
 			}
 			return verdict(u)
 		},
@@ -90,10 +99,14 @@ to try.`,
 			u.helped = runFailure(u.helped)
 		}
 	})
-	root.AddGroup(&cobra.Group{ID: groupLook, Title: "Look:"}, &cobra.Group{ID: groupFit, Title: "Fit:"}, &cobra.Group{ID: groupProve, Title: "Prove:"}, &cobra.Group{ID: groupPlumbing, Title: "Plumbing:"})
+	root.AddGroup(&cobra.Group{ID: groupLook, Title: "Look:"}, &cobra.Group{ID: groupFit, Title: "Fit:"}, &cobra.Group{ID: groupProve, Title: "Prove:"}, &cobra.Group{ID: groupCluster, Title: "Cluster:"}, &cobra.Group{ID: groupPlumbing, Title: "Plumbing:"})
 	for _, command := range commands {
 		cmd := command(u)
 		cmd.DisableFlagsInUseLine = true
+		if !takesProgram[cmd.Name()] {
+			cmd.Args = refuseEmpty(cmd.Args)
+		}
+		completeFlags(cmd)
 		root.AddCommand(cmd)
 	}
 	root.SetHelpCommandGroupID(groupPlumbing)
@@ -102,7 +115,7 @@ to try.`,
 		if cmd.Name() == "help" {
 			cmd.Args = func(_ *cobra.Command, args []string) error {
 				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-					return unknownCommand(root, strings.Join(args, " "))
+					return unknownCommand(root, args)
 				}
 				return nil
 			}
@@ -111,12 +124,15 @@ to try.`,
 	return root
 }
 
-func unknownCommand(cmd *cobra.Command, name string) error {
+func unknownCommand(cmd *cobra.Command, words []string) error {
 	hint := "snug --help lists them"
-	if like := cmd.SuggestionsFor(name); len(like) > 0 {
-		hint = "did you mean snug " + strings.Join(like, " or snug ") + "?"
+	// An empty name is the beginning of all, and a long one is no slip of the finger.
+	if name := words[0]; name != "" && len(name) < mostShown {
+		if like := cmd.SuggestionsFor(name); len(like) > 0 {
+			hint = "did you mean snug " + strings.Join(like, " or snug ") + "?"
+		}
 	}
-	return usage("unknown command, "+name, hint)
+	return usage("unknown command, "+typed(words[0]), hint)
 }
 
 // flagError turns what the flag library says into the words of ui.go.
@@ -134,15 +150,15 @@ func flagError(cmd *cobra.Command, err error) error {
 		case "int":
 			hint = "write a whole number"
 		}
-		return usage("wrong value, --"+invalid.GetFlag().Name+" "+shellQuote(invalid.GetValue()), hint)
+		return usage("wrong value, --"+invalid.GetFlag().Name+" "+typed(invalid.GetValue()), hint)
 	case errors.As(err, &missing):
 		return usage("value missing, --"+missing.GetFlag().Name, help)
 	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedName()
 		if unknown.GetSpecifiedShortnames() != "" {
-			return usage("unknown flag, -"+name, help)
+			return usage("unknown flag, -"+cut(name, mostShown), help)
 		}
-		return usage("unknown flag, --"+name, help)
+		return usage("unknown flag, --"+cut(name, mostShown), help)
 	}
 	return usage(err.Error(), help)
 }
@@ -150,7 +166,7 @@ func flagError(cmd *cobra.Command, err error) error {
 // noArgs refuses arguments that a command does not take.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("takes no argument, "+cmd.CommandPath()+" "+args[0], cmd.CommandPath()+" --help")
+		return usage("takes no argument, "+cmd.CommandPath()+" "+typed(args[0]), cmd.CommandPath()+" --help")
 	}
 	return nil
 }

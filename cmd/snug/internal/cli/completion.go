@@ -7,7 +7,41 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/snug-go/snug/cmd/snug/internal/top"
+	"github.com/snug-go/snug/cmd/snug/internal/workload"
 )
+
+// flagWords are what flags of commands take that take one of a few words.
+var flagWords = map[string][]string{
+	"doctor --fail-on":  failWords,
+	"vet --fail-on":     failWords,
+	"ps --sort":         {"finding", "memory", "pid", "procs", "throttled"},
+	"top --sort":        top.Orders(),
+	"plan --round":      roundWords,
+	"run --round":       roundWords,
+	"bench --workload":  workload.Names(),
+	"tune --workload":   workload.Names(),
+	"bench --objective": objectiveWords,
+	"tune --objective":  objectiveWords,
+}
+
+var (
+	failWords      = []string{"info", "warning", "error", "never"}
+	roundWords     = []string{"ceil", "floor", "nearest"}
+	objectiveWords = []string{"cpu", "rps", "p99", "wall"}
+)
+
+// completeFlags has shells complete the words that a command's flags take.
+func completeFlags(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if words := flagWords[cmd.Name()+" --"+f.Name]; words != nil {
+			// It fails for a flag that is not there.
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+}
 
 func newCompletion(u *ui) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
@@ -38,7 +72,7 @@ func newCompletion(u *ui) *cobra.Command {
 			case "powershell":
 				err = root.GenPowerShellCompletionWithDesc(&b)
 			default:
-				err = usage("unknown shell, "+args[0], "write one of "+strings.Join(shells, ", "))
+				err = usage("unknown shell, "+typed(args[0]), "write one of "+strings.Join(shells, ", "))
 			}
 			if err != nil {
 				return err

@@ -37,8 +37,8 @@ func newDoctor(u *ui) *cobra.Command {
 		Long: `Watch Go processes for a while and say what does not fit: knobs and limits, what
 they cost, and what to set instead. A target is a process number, a program's name,
 a container's id or cgroup directory (every Go process in it), or what a process has
-left behind: a CPU profile, a log with gctrace or schedtrace lines, a Prometheus
-/metrics page or a pprof address.
+left behind: a CPU profile, an execution trace, a log with gctrace or schedtrace lines,
+a Prometheus /metrics page or a pprof address.
 
 Nothing is stopped or changed, and no process has to be prepared: the runtime's own
 figures are read from memory, CPU time is sampled by perf events (99 Hz) where that

@@ -39,7 +39,7 @@ func examineInput(ctx context.Context, name string, duration time.Duration) (*fi
 		return nil, inputFailure(err)
 	}
 	f := &rules.Facts{Target: utf8Only(src.Name)}
-	kind, few := "", ""
+	kind, few, cut := "", "", ""
 	switch k := untrusted.Sniff(head); k {
 	case untrusted.Profile:
 		var s *cpuprof.Summary
@@ -56,9 +56,10 @@ func examineInput(ctx context.Context, name string, duration time.Duration) (*fi
 	case untrusted.Document:
 		return nil, failed("a saved answer of snug, "+src.Name, "snug report "+shellQuote(name)+" renders it")
 	case untrusted.Trace:
-		return nil, failed("an execution trace, "+src.Name, "go tool trace shows it; a CPU profile or a /metrics page can be looked at")
+		kind = "trace"
+		cut, err = tracedFacts(ctx, f, src)
 	default:
-		return nil, failed("neither a profile nor a log nor metrics, "+src.Name, "snug doctor --help names what can be looked at")
+		return nil, failed("neither a profile nor a trace nor a log nor metrics, "+src.Name, "snug doctor --help names what can be looked at")
 	}
 	if err != nil {
 		return nil, inputFailure(err)
@@ -66,6 +67,9 @@ func examineInput(ctx context.Context, name string, duration time.Duration) (*fi
 	unknown := []finding.Gap{}
 	if few != "" {
 		unknown = append(unknown, finding.Gap{Field: "causes", File: f.Target, Why: few})
+	}
+	if cut != "" {
+		unknown = append(unknown, finding.Gap{Field: "the rest of the trace", File: f.Target, Why: cut})
 	}
 	unknown = append(unknown, finding.Gap{Field: untold(f), File: f.Target, Why: "not told, and nothing that depends on it was judged"})
 	return examined(kind, f, unknown), nil
@@ -117,6 +121,9 @@ func openInput(ctx context.Context, name string, duration time.Duration) (*untru
 			u.Path = p + "/profile"
 			u.RawQuery = "seconds=" + strconv.Itoa(max(1, int(duration.Seconds())))
 			name = u.String()
+		}
+		if strings.HasSuffix(u.Path, "/trace") {
+			return openTrace(ctx, name)
 		}
 		if strings.HasSuffix(u.Path, "/profile") {
 			n, err := strconv.Atoi(u.Query().Get("seconds"))

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/rules"
 )
 
@@ -55,9 +57,9 @@ and as "reason", "code" or "id" in JSON, or a word that stands on its screen, su
 				return u.answer(e)
 			}
 			if len(args) > 1 {
-				return usage("unknown words, "+words, "one id or word at a time; snug explain lists them all")
+				return usage("unknown words, "+typed(args...), "one id or word at a time; snug explain lists them all")
 			}
-			return usage("unknown id or word, "+words, "snug explain lists them")
+			return usage("unknown id or word, "+typed(words), "snug explain lists them")
 		},
 	}
 	u.jsonFlag(cmd)
@@ -104,6 +106,12 @@ func explanations() []finding.Explanation {
 			Head: finding.NewHead(finding.KindExplain), Entry: finding.Entry{ID: r.ID, Class: "rule", Title: r.Title}, Text: r.Text,
 		})
 	}
+	for _, r := range lint.Rules() {
+		all = append(all, finding.Explanation{
+			Head: finding.NewHead(finding.KindExplain), Entry: finding.Entry{ID: r.ID, Class: "lint", Title: r.Title}, Text: r.Text,
+		})
+	}
+	all = append(all, parseExplanations("\n"+podpatch.Words)...)
 	return append(all, vetExplanations()...)
 }
 

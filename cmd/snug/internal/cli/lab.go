@@ -58,6 +58,7 @@ type lab struct {
 	metrics      []string
 	stdout       string
 	benchfmt     string // of snug bench
+	trace        bool   // of snug bench
 
 	ctx  context.Context // see interruptible
 	stop context.CancelFunc
@@ -104,10 +105,13 @@ func (l *lab) add(fs *pflag.FlagSet) {
 // command takes what stands after the flags.
 func (l *lab) command(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-		return usage("arguments without --, "+args[0], "flags first, then --, then the program: "+cmd.CommandPath()+" -- "+shellQuote(args[0]))
+		return usage("arguments without --, "+typed(args[0]), "flags first, then --, then the program: "+cmd.CommandPath()+" -- "+shellQuote(args[0]))
 	}
 	if cmd.ArgsLenAtDash() == 0 && len(args) == 0 {
 		return usage("no command after --, "+cmd.CommandPath(), "name the program to measure")
+	}
+	if len(args) > 0 && args[0] == "" {
+		return emptyWord(cmd.CommandPath() + " -- ''")
 	}
 	l.cmd = args
 	l.flags = cmd.Flags()
@@ -160,7 +164,7 @@ func (l *lab) prepare() error {
 	l.runner = &runner.Runner{
 		Self: self, Command: l.cmd, Env: nil,
 		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
-		Probe: probeTime, RealTime: l.realTime, NoLimit: l.noLimit, Stdout: l.stdout,
+		Probe: probeTime, RealTime: l.realTime, NoLimit: l.noLimit, Exec: l.trace, Stdout: l.stdout,
 	}
 	if l.stdout != "" {
 		if err := os.MkdirAll(l.stdout, 0o755); err != nil {

@@ -65,7 +65,7 @@ func TestDoctorNames(t *testing.T) {
 		{"tool", "a program and no process, tool"}, // no such process, so the file is meant
 		{"service", "a directory that is no cgroup, service"},
 		{"2", "a thread of the kernel, 2"},
-		{server.URL + "/x?token=secret", "neither a profile nor a log nor metrics, " + server.URL + "/x\n"},
+		{server.URL + "/x?token=secret", "neither a profile nor a trace nor a log nor metrics, " + server.URL + "/x\n"},
 	} {
 		if c.target == "2" {
 			if text, err := os.ReadFile("/proc/2/comm"); err != nil || string(text) != "kthreadd\n" {

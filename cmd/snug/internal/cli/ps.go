@@ -68,7 +68,7 @@ could not be read: to read another user's process needs to be root.`,
 		ValidArgsFunction: completePids(math.MaxInt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if psOrders[order] == nil {
-				return usage("wrong value, --sort "+shellQuote(order), "write finding, pid, memory, throttled or procs")
+				return usage("wrong value, --sort "+typed(order), "write finding, pid, memory, throttled or procs")
 			}
 			d, err := listGo(args)
 			if err != nil {
@@ -126,7 +126,7 @@ func listGo(words []string) (*finding.PS, error) {
 		if len(denied) > 0 {
 			hint = maybeDenied
 		}
-		return nil, failed("no such Go process, "+strings.Join(words, " "), hint)
+		return nil, failed("no such Go process, "+typed(words...), hint)
 	}
 	return d, nil
 }
@@ -204,11 +204,11 @@ func unlisted(err error) error {
 // meanwhile. Who is in the same groups has the same, but for
 // the CPUs it may run on.
 func (k *looker) limitsOf(g *goproc.Facts) *limits.Limits {
-	groups, err := os.ReadFile("/proc/" + strconv.Itoa(g.Pid) + "/cgroup")
-	if err != nil {
+	group := groupOf(g.Pid)
+	if group == "" {
 		return nil
 	}
-	shared, ok := k.limits[string(groups)]
+	shared, ok := k.limits[group]
 	if !ok {
 		h, err := limits.Open(nil, g.Pid, limits.Counters|limits.Detail|limits.Unreclaimable)
 		if err != nil {
@@ -220,14 +220,32 @@ func (k *looker) limitsOf(g *goproc.Facts) *limits.Limits {
 			return nil
 		}
 		shared = &l
-		k.limits[string(groups)] = shared
+		k.limits[group] = shared
+	}
+	return onCPUs(shared, g.CPUs)
+}
+
+// groupOf is the text of a process's cgroups; "" when it has ended.
+func groupOf(pid int) string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// onCPUs are limits of a group for a member that may run on so many CPUs; 0 = that is not
+// known. nil is nil.
+func onCPUs(shared *limits.Limits, cpus int) *limits.Limits {
+	if shared == nil {
+		return nil
 	}
 	l := *shared
-	if g.CPUs > 0 {
-		l.CPU.Affinity = limits.Of(g.CPUs)
-		l.CPU.Cores = limits.Of(float64(g.CPUs))
+	if cpus > 0 {
+		l.CPU.Affinity = limits.Of(cpus)
+		l.CPU.Cores = limits.Of(float64(cpus))
 		if q, ok := l.CPU.Quota.Get(); ok {
-			l.CPU.Cores = limits.Of(min(q, float64(g.CPUs)))
+			l.CPU.Cores = limits.Of(min(q, float64(cpus)))
 		}
 	}
 	return &l

@@ -13,6 +13,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
+	"github.com/snug-go/snug/cmd/snug/internal/top"
 )
 
 // publish answers with an experiment's document, and writes the files that were
@@ -24,18 +25,26 @@ func (l *lab) publish(d finding.Document) error {
 	return writeForms(d, l.html, l.benchfmt)
 }
 
+// What has which form.
+const (
+	pageHint  = "only experiments, of snug bench and snug tune, and traces, of snug trace, have a page"
+	linesHint = "only experiments, of snug bench and snug tune, have this form"
+	savedHint = "name a file that a command of snug wrote with --json"
+)
+
 // writeForms writes a document in further forms, each to its file; "" is none.
 func writeForms(d finding.Document, html, benchfmt string) error {
 	for _, form := range []struct {
 		file   string
 		render func(io.Writer, finding.Document) error
-	}{{html, report.HTML}, {benchfmt, report.Benchfmt}} {
+		hint   string
+	}{{html, report.HTML, pageHint}, {benchfmt, report.Benchfmt, linesHint}} {
 		if form.file == "" {
 			continue
 		}
 		var b bytes.Buffer
 		if err := form.render(&b, d); err != nil {
-			return failed(err.Error(), "only experiments, of snug bench and snug tune, have this form")
+			return failed(err.Error(), form.hint)
 		}
 		if err := replaceFile(form.file, b.Bytes()); err != nil {
 			return failed("cannot write, "+reason(err)+", "+form.file, roomHint)
@@ -50,14 +59,17 @@ func newReport(u *ui) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [--html FILE] [--benchfmt FILE] [--recheck] FILE",
 		Short: "Show a saved answer again, as text, a page, or benchstat's input",
-		Long: `Show a document that a command of snug wrote with --json: as text, with --json as
-it was, with --html (of bench and tune) as one page that needs nothing else, with --benchfmt in the
-format of Go's benchmarks. FILE may be - for standard input, and
-compressed by gzip.`,
+		Long: `Show a document that a command of snug wrote with --json: as text, or with --json as
+it was. FILE may be - for standard input, and compressed by gzip.
+
+What snug bench, tune and trace wrote can become a page that needs nothing else (--html);
+what bench and tune wrote, Go's benchmark format too (--benchfmt). All others are text
+and JSON only. A file of snug top shows look after look, as --batch did.`,
 		Example: `  snug bench --json > bench.json
   snug report bench.json
   snug report --html report.html bench.json
-  snug report --benchfmt runs.txt bench.json && benchstat -col /procs runs.txt`,
+  snug report --benchfmt runs.txt bench.json && benchstat -col /procs runs.txt
+  snug top --json -n 60 server > looks.jsonl; snug report looks.jsonl`,
 		GroupID: groupProve,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -66,7 +78,7 @@ compressed by gzip.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			d, err := u.readDocument(args[0])
+			d, rest, err := u.readDocument(args[0])
 			if err != nil {
 				return err
 			}
@@ -84,6 +96,9 @@ compressed by gzip.`,
 			if (html != "" || benchfmt != "") && !u.json {
 				return nil
 			}
+			if look, ok := d.(*finding.Watch); ok {
+				return u.looksAgain(look, rest, args[0])
+			}
 			return u.answer(d)
 		},
 	}
@@ -99,13 +114,13 @@ func (u *ui) writeForm(d finding.Document, html, benchfmt string) error {
 	if html != "" && benchfmt != "" || u.json {
 		return usage("stdout takes one answer, --html --benchfmt --json", "give the others a file")
 	}
-	render := report.HTML
+	render, hint := report.HTML, pageHint
 	if benchfmt == "-" {
-		render = report.Benchfmt
+		render, hint = report.Benchfmt, linesHint
 	}
 	var b bytes.Buffer
 	if err := render(&b, d); err != nil {
-		return failed(err.Error(), "only experiments, of snug bench and snug tune, have this form")
+		return failed(err.Error(), hint)
 	}
 	return u.write(b.Bytes())
 }
@@ -127,32 +142,62 @@ func readAll(in io.Reader) ([]byte, error) {
 // maxDocument is the largest document that is read.
 const maxDocument = 1 << 30
 
-func (u *ui) readDocument(name string) (finding.Document, error) {
+// readDocument reads a document. rest are the further lines where it is the first of
+// several looks of snug top.
+func (u *ui) readDocument(name string) (d finding.Document, rest []byte, err error) {
 	in := u.in
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, failed("cannot read, "+reason(err)+", "+name, "name a file that a command of snug wrote with --json")
+			return nil, nil, failed("cannot read, "+reason(err)+", "+name, savedHint)
 		}
 		defer f.Close()
 		in = f
 	}
 	data, err := readAll(in)
 	if err == nil && len(data) > maxDocument {
-		return nil, failed("too large, over 1 GiB, "+name, "name a file that a command of snug wrote with --json")
+		return nil, nil, failed("too large, over 1 GiB, "+name, savedHint)
 	}
 	if err != nil {
-		return nil, failed("cannot read, "+reason(err)+", "+name, "name a file that a command of snug wrote with --json")
+		return nil, nil, failed("cannot read, "+reason(err)+", "+name, savedHint)
 	}
 	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"record"`)) {
-		return nil, failed("a record of runs and no answer yet, "+name, "the command that made it answers from it when it has --record "+shellQuote(name)+" again")
+		return nil, nil, failed("a record of runs and no answer yet, "+name, "the command that made it answers from it when it has --record "+shellQuote(name)+" again")
 	}
-	d, err := finding.Decode(data)
+	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"`+finding.KindTop+`"`)) {
+		d, rest, err = finding.DecodeLine(data)
+	} else {
+		d, err = finding.Decode(data)
+	}
 	if err != nil {
-		return nil, failed(err.Error()+", "+name, "name a file that a command of snug wrote with --json")
+		return nil, nil, failed(err.Error()+", "+name, savedHint)
 	}
 	if v, ok := d.(*finding.Verdict); ok && (v.Limits == nil || v.Plan == nil) {
-		return nil, failed("damaged document of kind "+finding.KindVerdict+": a part is missing, "+name, "name a file that a command of snug wrote with --json")
+		return nil, nil, failed("damaged document of kind "+finding.KindVerdict+": a part is missing, "+name, savedHint)
 	}
-	return d, nil
+	return d, rest, nil
+}
+
+// looksAgain shows saved looks one after the other. One that is not whole ends it, when
+// those before it have been shown.
+func (u *ui) looksAgain(look *finding.Watch, rest []byte, name string) error {
+	view := top.New(top.Options{ASCII: !utf8Locale(u.getenv)})
+	for n := 1; ; n++ {
+		view.Update(look)
+		if err := u.topFrame(view, look, n > 1); err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(rest)) == 0 {
+			return nil
+		}
+		d, after, err := finding.DecodeLine(rest)
+		next, ok := d.(*finding.Watch)
+		switch {
+		case err != nil:
+			return failed("only "+counted(n, "look")+" can be read, "+err.Error()+", "+name, "those before it are shown; it may have been cut off")
+		case !ok:
+			return failed("only "+counted(n, "look")+" and then something else, "+name, savedHint)
+		}
+		look, rest = next, after
+	}
 }

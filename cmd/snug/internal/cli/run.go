@@ -90,6 +90,9 @@ func (r *runCommand) run(args []string) error {
 	if len(args) == 0 {
 		return usage("no command, snug run", "name the program to start: snug run -- PROGRAM")
 	}
+	if args[0] == "" {
+		return emptyWord("snug run -- ''")
+	}
 	if r.spec.CPUs != 0 || r.spec.MemoryBytes != 0 {
 		if err := cgrun.Catch(); err != nil {
 			return r.cannotRun(err)
@@ -150,8 +153,14 @@ func (r *runCommand) cannotRun(err error) error {
 		hint = "run it on the Linux machine, or in its container"
 	case errors.As(err, &bad) && bad.Code == cgrun.CodeNotFound && hint == "":
 		hint = "check the name and PATH; everything after -- is the command"
+	case errors.As(err, &bad) && hint == "":
+		hint = "it has to be a program for this machine that may be executed"
 	}
-	return &failure{cgrun.ExitCode(err), err.Error(), hint}
+	what := err.Error()
+	if early := new(cgrun.InterruptedError); errors.As(err, &early) {
+		what, hint = what+", snug run", "nothing was started; run it again"
+	}
+	return &failure{cgrun.ExitCode(err), what, hint}
 }
 
 // environment is the command's environment: this process's own, and what helps

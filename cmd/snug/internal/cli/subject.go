@@ -42,7 +42,7 @@ func resolve(name string) ([]subject, error) {
 		return []subject{{name: name}}, nil
 	}
 	if err != nil && !os.IsNotExist(err) {
-		return nil, failed(reason(err)+", "+name, ownerHint)
+		return nil, failed(reason(err)+", "+typed(name), ownerHint)
 	}
 	if containerID.MatchString(name) {
 		if found, err := inContainer(name); err != nil || len(found) > 0 {
@@ -60,9 +60,9 @@ func resolve(name string) ([]subject, error) {
 	case err == nil:
 		return []subject{{name: name}}, nil
 	case denied > 0:
-		return nil, failed("no such process, file or container, "+name, maybeDenied)
+		return nil, failed("no such process, file or container, "+typed(name), maybeDenied)
 	}
-	return nil, failed("no such process, file or container, "+name, "snug ps lists the Go processes here")
+	return nil, failed("no such process, file or container, "+typed(name), "snug ps lists the Go processes here")
 }
 
 // address reports whether a name is a URL that can be fetched.

@@ -141,6 +141,7 @@ func parsed(t *testing.T, flags string) *bench {
 	defineList(fs, "load", "", "", parseLoad, &b.sweep.loads)
 	defineList(fs, "workload", "", "", func(text string) (string, bool) { return text, true }, &b.sweep.workloads)
 	b.add(fs)
+	fs.BoolVar(&b.trace, "trace", false, "")
 	fs.BoolVar(&b.full, "full", false, "")
 	fs.BoolVar(&b.check, "check", false, "")
 	users := func(text string) (n int, ok bool) { _, err := fmt.Sscan(text, &n); return n, err == nil }

@@ -4,7 +4,9 @@ package cli
 
 import (
 	"context"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,22 +41,24 @@ goal and limit, and Ps at work. Enter shows what is wrong with a process and the
 
 Nothing is stopped or changed, and no process has to be prepared. What may not be read
 shows as "?". Without a terminal, --batch, -n and --json print one look after the
-other.`,
+other. When all processes that were asked for by number have ended, that is the end; the
+screen keeps their last figures until q.`,
 		Example: `  snug top
   snug top server 4711
   snug top --interval 500ms --sort gc
   snug top -n 1
   snug top --json -n 60 >looks.jsonl`,
-		GroupID: groupLook,
+		GroupID:           groupLook,
+		ValidArgsFunction: completePids(math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.words = args
 			switch {
 			case o.interval < leastInterval || o.interval > time.Hour:
 				return usage("wrong value, --interval "+o.interval.String(), "100ms is the least, an hour the most")
 			case !slices.Contains(top.Orders(), o.sort):
-				return usage("wrong value, --sort "+shellQuote(o.sort), "write "+strings.Join(top.Orders(), ", "))
+				return usage("wrong value, --sort "+typed(o.sort), "write "+strings.Join(top.Orders(), ", "))
 			case o.frames < 0 || cmd.Flags().Changed("number") && o.frames == 0:
-				return usage("wrong value, --number", "write a number from 1 on")
+				return usage("wrong value, --number "+strconv.Itoa(o.frames), "write a number from 1 on")
 			}
 			if o.batch || o.frames > 0 || u.json {
 				return u.topFrames(&o)
@@ -64,7 +68,7 @@ other.`,
 	}
 	u.jsonFlag(cmd)
 	cmd.Flags().Lookup("json").Usage = "print one JSON document for each look"
-	cmd.Flags().Var((*spanFlag)(&o.interval), "interval", "look again after so `LONG`")
+	cmd.Flags().VarP((*spanFlag)(&o.interval), "interval", "d", "look again after so `LONG`")
 	cmd.Flags().StringVar(&o.sort, "sort", o.sort, "sort by `COLUMN`: "+strings.Join(top.Orders(), ", "))
 	cmd.Flags().BoolVarP(&o.batch, "batch", "b", false, "print looks as text, one after the other")
 	cmd.Flags().IntVarP(&o.frames, "number", "n", 0, "print so `MANY` looks and end")
@@ -98,25 +102,32 @@ func (u *ui) topFrames(o *topOptions) error {
 		if err != nil {
 			return err
 		}
-		if u.json {
-			if err := u.answer(d); err != nil {
-				return err
-			}
-			continue
-		}
 		view.Update(d)
-		text := view.Plain(u.columns())
-		if n > 0 {
-			text = "\n" + text
-		}
-		if err := u.write([]byte(text)); err != nil {
+		if err := u.topFrame(view, d, n > 0); err != nil {
 			return err
+		}
+		if said := view.Over(); said != "" {
+			u.note("note: %s", said)
+			return nil
 		}
 	}
 	return nil
 }
 
-// looks looks until ctx ends, at first soon after the first look.
+// topFrame prints one look, as one of several with a blank line before the next.
+func (u *ui) topFrame(view *top.View, d *finding.Watch, further bool) error {
+	if u.json {
+		return u.answer(d)
+	}
+	text := view.Plain(u.columns())
+	if further {
+		text = "\n" + text
+	}
+	return u.write([]byte(text))
+}
+
+// looks looks until ctx ends, or all that were asked for have; at first soon after the
+// first look.
 func (w *watcher) looks(ctx context.Context, interval time.Duration, retime <-chan time.Duration, to chan<- *finding.Watch) error {
 	d, err := w.first()
 	next := time.NewTimer(min(interval, time.Second))
@@ -125,6 +136,9 @@ func (w *watcher) looks(ctx context.Context, interval time.Duration, retime <-ch
 		select {
 		case to <- d:
 		case <-ctx.Done():
+			return nil
+		}
+		if d.Over() {
 			return nil
 		}
 	wait:

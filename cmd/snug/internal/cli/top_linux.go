@@ -71,10 +71,10 @@ func (u *ui) topLive(o *topOptions) error {
 		return failed("cannot start a process, "+reason(err), "snug top --batch needs none")
 	}
 	if state.Exited() && (state.ExitCode() == exitFine || state.ExitCode() == exitFailed) {
+		u.err.Write(said)
 		if state.ExitCode() == exitFine {
 			return nil
 		}
-		u.err.Write(said)
 		return &failure{code: exitFailed}
 	}
 	_, _ = tty.WriteString(resetScreen)
@@ -181,8 +181,8 @@ func (u *ui) columns() int {
 	return 0
 }
 
-// mostFiles is how many files may be open.
-func mostFiles() int {
+// fileLimit is how many files may be open.
+func fileLimit() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
 		return 1024

@@ -70,10 +70,16 @@ func TestTopBatch(t *testing.T) {
 		{[]string{"-b", "no-such-program"}, exitFailed, "no such Go process"},
 		{[]string{"-b", "2147483647"}, exitFailed, "no such process"},
 		{[]string{"-b", "2"}, exitFailed, ""}, // the kernel's, or nobody
-		{[]string{"--sort", "taste"}, exitUsage, "--sort"},
-		{[]string{"--interval", "1ms"}, exitUsage, "--interval"},
-		{[]string{"--number", "0"}, exitUsage, "--number"},
-		{[]string{"--number", "-1"}, exitUsage, "--number"},
+		{[]string{"--sort", "taste"}, exitUsage, "--sort taste\n"},
+		{[]string{"--interval", "1ms"}, exitUsage, "--interval 1ms"},
+		{[]string{"-d", "2"}, exitUsage, "--interval 2\n"},
+		{[]string{"--number", "0"}, exitUsage, "--number 0\n"},
+		{[]string{"--number", "-1"}, exitUsage, "--number -1\n"},
+		{[]string{"-n", "many"}, exitUsage, "--number many\n"},
+		{[]string{"--sort", ""}, exitUsage, "--sort ''\n"},
+		{[]string{"-b", "0"}, exitFailed, "no such Go process, 0\n"},
+		{[]string{"-b", "99999999999"}, exitFailed, "no such Go process, 99999999999\n"},
+		{[]string{"-b", "a b"}, exitFailed, "no such Go process, 'a b'\n"},
 	} {
 		code, out, talk := snug(t, append([]string{"top"}, c.args...)...)
 		if code != c.code || !strings.Contains(talk, c.want) || !strings.Contains(talk, "hint: ") {
@@ -147,6 +153,88 @@ func (w *watcher) pidOfOnly() int {
 		return pid
 	}
 	return 0
+}
+
+// TestTopOver: when all that were named by number have ended, so has snug top, and says so.
+func TestTopOver(t *testing.T) {
+	first, _ := started(t)
+	second, _ := started(t)
+	kill := func(pid string) { syscall.Kill(pidOf(pid), syscall.SIGKILL); ended(t, pidOf(pid)) }
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+
+	// One ends when the first look has been written, the other one after the next.
+	out := &onWrite{do: []func(){func() { kill(first) }, func() { kill(second) }}}
+	var talk bytes.Buffer
+	code := Main([]string{"top", "--json", "-d", "300ms", first, second, first}, strings.NewReader(""), out, &talk)
+	lines := strings.Split(strings.TrimSpace(out.b.String()), "\n")
+	if code != exitFine || len(lines) != 3 || !strings.HasPrefix(talk.String(), "snug: note: ended: "+first+" "+second+", by ") {
+		t.Fatalf("exit code %d\n%s%s", code, &out.b, &talk)
+	}
+	for i, want := range [][]string{{}, {first}, {first, second}} {
+		var d finding.Watch
+		if err := json.Unmarshal([]byte(lines[i]), &d); err != nil {
+			t.Fatal(err)
+		}
+		got := []string{}
+		for _, pid := range d.Ended {
+			got = append(got, strconv.Itoa(pid))
+		}
+		if !slices.Equal(got, want) || len(d.Processes) != 2-i || len(d.Selected) != 2 || d.Over() != (i == 2) {
+			t.Errorf("look %d: %s", i, lines[i])
+		}
+	}
+	code, text, said := snug(t, "top", "-n", "1", first)
+	if code != exitFailed || text != "" || !strings.Contains(said, "error: the process has ended") {
+		t.Errorf("ended before: exit code %d\n%s%s", code, text, said)
+	}
+}
+
+// onWrite does one thing after each write.
+type onWrite struct {
+	b  bytes.Buffer
+	do []func()
+}
+
+func (w *onWrite) Write(b []byte) (int, error) {
+	if len(w.do) > 0 {
+		w.do[0]()
+		w.do = w.do[1:]
+	}
+	return w.b.Write(b)
+}
+
+// TestTopNames: a name is waited for, its process may be started anew.
+func TestTopNames(t *testing.T) {
+	pid, path := started(t)
+	w, err := newWatcher([]string{pid, filepath.Base(path)}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	if _, err := w.first(); err != nil {
+		t.Fatal(err)
+	}
+	syscall.Kill(pidOf(pid), syscall.SIGKILL)
+	ended(t, pidOf(pid))
+	if d, err := w.look(); err != nil || d.Over() || len(d.Ended) > 0 || len(d.Processes) > 0 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// TestTopNumberOfAnother: a number that is given again is another process's.
+func TestTopNumberOfAnother(t *testing.T) {
+	pid, _ := started(t)
+	n := &namedPid{}
+	if n.over(pidOf(pid)) || n.started.IsZero() {
+		t.Errorf("%+v", n)
+	}
+	n.started = n.started.Add(-time.Minute)
+	if !n.over(pidOf(pid)) || !n.over(pidOf(pid)) {
+		t.Errorf("%+v", n)
+	}
+	if n := (&namedPid{}); !n.over(2147483647) {
+		t.Errorf("%+v", n)
+	}
 }
 
 // TestUTF8Locale: locale(7).
@@ -398,6 +486,26 @@ func TestTopEnds(t *testing.T) {
 	s.shows("snug top  ", "PROGRAM", " busy ")
 	s.keys("q")
 	s.clean(exitFine)
+}
+
+// TestTopLastFigures: when the process has ended its last figures stay on the screen until
+// a key, and a line is left.
+func TestTopLastFigures(t *testing.T) {
+	s := newScreen(t, "LANG=C.UTF-8", "TERM=screen-256color")
+	pid, _ := started(t)
+	s.top("--interval 300ms " + pid)
+	syscall.Kill(pidOf(pid), syscall.SIGKILL)
+	s.shows("snug top  ended: "+pid+", by ", "; below is ", pid+" busy")
+	s.keys("Enter")
+	s.shows("── "+pid+" busy", "GOMAXPROCS   3, set by the environment")
+	s.keys("q")
+	s.shows("snug: note: ended: " + pid + ", by ")
+	s.clean(exitFine)
+
+	// Wrong arguments never reach the screen.
+	s.shell("./snug top --sort taste; ./snug top no-such-program; ./snug top -n 0")
+	s.shows("wrong value, --sort taste", "no such Go process, no-such-program", "wrong value, --number 0")
+	s.asBefore()
 }
 
 // TestTopTerminalGone: when the terminal goes away nothing is left running.

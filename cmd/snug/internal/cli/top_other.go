@@ -4,8 +4,8 @@
 
 package cli
 
-// mostFiles is not asked for where there is no process to look at.
-func mostFiles() int { return 0 }
+// fileLimit is not asked for where there is no process to look at.
+func fileLimit() int { return 0 }
 
 // columns is how wide text may be; 0 = as wide as it is.
 func (u *ui) columns() int { return 0 }

@@ -29,7 +29,6 @@ type watched struct {
 	examination
 	closed  bool
 	group   string // text of its /proc/PID/cgroup
-	grouped int    // the look at which that was read
 	looked  int    // the last look that was more than a glance
 	moments []moment
 	last    moment
@@ -114,11 +113,8 @@ func (e *watched) idle(w *watcher) bool {
 // note adds what was seen and makes the row.
 func (e *watched) note(w *watcher, g *goproc.Facts) {
 	now := time.Now()
-	if e.group == "" || w.tick-e.grouped >= groupLooks {
-		e.group, e.grouped = groupOf(g.Pid), w.tick
-	}
-	e.looked = w.tick
-	m := moment{at: now, g: g, l: w.limitsOf(g, e.group)}
+	e.group, e.looked = groupOf(g.Pid), w.tick
+	m := moment{at: now, g: g, l: onCPUs(w.refresh(e.group, g.Pid), g.CPUs)}
 	d, err := e.p.RunDelay(mostThreads)
 	m.delays, m.waits = d, err == nil && d.Unread == 0
 	prev := e.last

@@ -18,8 +18,19 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/top"
 )
 
-// topScreen has the screen until the user ends it.
+// topScreen has the screen until the user ends it. What was watched may end before: who
+// was called at night wants the last figures before the end more than a prompt, so they
+// stay until a key takes them away, and one line of it is left on the terminal.
 func (u *ui) topScreen(o *topOptions) error {
+	view := top.New(top.Options{ASCII: !utf8Locale(u.getenv), Sort: o.sort, Interval: o.interval})
+	err := u.topLoop(o, view)
+	if said := view.Over(); said != "" && err == nil {
+		u.note("note: %s", said)
+	}
+	return err
+}
+
+func (u *ui) topLoop(o *topOptions, view *top.View) error {
 	_ = os.WriteFile("/proc/self/comm", []byte("snug"), 0) // else it is "exe", by what was run
 	ctx, stop := orphaned()
 	defer stop()
@@ -38,8 +49,7 @@ func (u *ui) topScreen(o *topOptions) error {
 		return failed("cannot use the terminal, "+err.Error(), "snug top --batch prints one look after the other")
 	}
 	defer screen.Fini() // after a panic too
-	p := &painter{screen: screen, styles: stylesFor(screen.Colors() > 0 && u.getenv("NO_COLOR") == "")}
-	p.view = top.New(top.Options{ASCII: !utf8Locale(u.getenv), Sort: o.sort, Interval: o.interval})
+	p := &painter{screen, view, stylesFor(screen.Colors() > 0 && u.getenv("NO_COLOR") == "")}
 	looks, retime, broken := make(chan *finding.Watch), make(chan time.Duration, 1), make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	gone := make(chan struct{})
@@ -58,7 +68,9 @@ func (u *ui) topScreen(o *topOptions) error {
 		case <-ctx.Done():
 			return nil
 		case err := <-broken:
-			return err
+			if err != nil {
+				return err
+			}
 		case d := <-looks:
 			p.view.Update(d)
 		case <-stopped:

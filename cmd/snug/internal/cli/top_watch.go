@@ -9,8 +9,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
@@ -27,8 +25,6 @@ const (
 	otherLooks, kernelLooks = 24, 200
 	// young processes may be about to run another program.
 	young = 5 * time.Second
-	// groupLooks is after how many looks a process's cgroup is asked for again.
-	groupLooks = 8
 	// openFiles a process takes, at most, its share of its group's included, and
 	// spareFiles are left for everything else.
 	openFiles, spareFiles = 3, 128
@@ -40,6 +36,7 @@ type watcher struct {
 	k      *looker
 	words  []string
 	pids   []int // that words name; nil where one of them is no number
+	named  map[int]*namedPid
 	self   map[int]bool
 	tick   int
 	at     time.Time
@@ -47,6 +44,13 @@ type watcher struct {
 	others map[int]passed
 	groups map[string]*sharedGroup
 	room   int // processes that may be kept open
+}
+
+// namedPid is a process that was asked for by its number. A name is asked for again
+// and again, because who restarts has it again; a number is of one process.
+type namedPid struct {
+	started time.Time // zero = not seen yet
+	ended   bool
 }
 
 // passed is a process that is not shown.
@@ -63,19 +67,25 @@ type sharedGroup struct {
 
 func newWatcher(words []string, attended bool) (*watcher, error) {
 	w := &watcher{
-		k: newLooker(), words: words, self: map[int]bool{os.Getpid(): true}, known: map[int]*watched{}, others: map[int]passed{},
-		groups: map[string]*sharedGroup{}, room: max(16, (mostFiles()-spareFiles)/openFiles),
+		k: newLooker(), self: map[int]bool{os.Getpid(): true}, known: map[int]*watched{}, others: map[int]passed{}, named: map[int]*namedPid{},
+		groups: map[string]*sharedGroup{}, room: max(16, (fileLimit()-spareFiles)/openFiles),
 	}
 	if attended {
 		w.self[os.Getppid()] = true
 	}
 	for _, word := range words {
+		if !slices.Contains(w.words, word) {
+			w.words = append(w.words, word)
+		}
+	}
+	for _, word := range w.words {
 		pid := pidOf(word)
 		if pid == 0 {
 			w.pids = nil
+			clear(w.named)
 			break
 		}
-		w.pids = append(w.pids, pid)
+		w.pids, w.named[pid] = append(w.pids, pid), &namedPid{}
 	}
 	return w, nil
 }
@@ -110,7 +120,7 @@ func (w *watcher) first() (*finding.Watch, error) {
 	if len(d.Others) > 0 {
 		hint = maybeDenied
 	}
-	return nil, failed("no such Go process, "+strings.Join(w.words, " "), hint)
+	return nil, failed("no such Go process, "+typed(w.words...), hint)
 }
 
 // look looks at all processes.
@@ -118,7 +128,7 @@ func (w *watcher) look() (*finding.Watch, error) {
 	now := time.Now()
 	d := &finding.Watch{
 		Head: finding.NewHead(finding.KindTop), At: now.Format(time.RFC3339), Machine: runtime.NumCPU(),
-		Processes: []finding.TopProcess{}, Others: []finding.Skipped{}, Selected: append([]string{}, w.words...),
+		Processes: []finding.TopProcess{}, Others: []finding.Skipped{}, Selected: append([]string{}, w.words...), Ended: []int{},
 	}
 	if !w.at.IsZero() {
 		d.Seconds = new(now.Sub(w.at).Seconds())
@@ -146,9 +156,14 @@ func (w *watcher) look() (*finding.Watch, error) {
 		}
 	}
 	maps.DeleteFunc(w.others, func(pid int, _ passed) bool { return !there[pid] })
+	for _, pid := range w.pids {
+		if w.known[pid] == nil && w.named[pid].over(pid) {
+			d.Ended = append(d.Ended, pid)
+		}
+	}
 	denied := map[string][]int{}
 	for _, pid := range pids {
-		if w.known[pid] == nil && !w.self[pid] {
+		if w.known[pid] == nil && !w.self[pid] && !slices.Contains(d.Ended, pid) {
 			if o := w.meet(pid); o.hint != "" {
 				denied[o.hint] = append(denied[o.hint], pid)
 			}
@@ -167,6 +182,24 @@ func (w *watcher) look() (*finding.Watch, error) {
 		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
 	}
 	return d, nil
+}
+
+// over looks whether the process has ended. What has its number now is another one.
+func (n *namedPid) over(pid int) bool {
+	if n.ended {
+		return true
+	}
+	p, err := proc.Open(pid)
+	if err != nil {
+		n.ended = errors.Is(err, proc.ErrGone)
+		return n.ended
+	}
+	defer p.Close()
+	if n.started.IsZero() {
+		n.started = p.First().Started
+	}
+	n.ended = p.First().Started.Sub(n.started).Abs() > time.Second
+	return n.ended
 }
 
 // meet looks at a process that is not known, or not known to be a Go program.
@@ -215,45 +248,33 @@ func (w *watcher) meet(pid int) passed {
 	return o
 }
 
-// limitsOf are a process's limits at this look. group is the text of its
-// /proc/PID/cgroup, as it was lately.
-func (w *watcher) limitsOf(g *goproc.Facts, group string) *limits.Limits {
-	w.refresh(group, g.Pid)
-	return w.k.limitsOf(g)
-}
-
-// refresh reads a group's limits, once a look.
+// refresh reads the limits of a group, by the text of a /proc/PID/cgroup, once a look;
+// nil when they are not known.
 func (w *watcher) refresh(group string, pid int) *limits.Limits {
 	if l := w.k.limits[group]; l != nil || group == "" {
 		return l
 	}
-	s := w.groups[group]
-	if s == nil {
-		h, err := limits.Open(nil, pid, limits.Counters|limits.Detail|limits.Unreclaimable)
-		if err != nil {
-			return nil
+	for range 2 {
+		s := w.groups[group]
+		if s == nil {
+			h, err := limits.Open(nil, pid, limits.Counters|limits.Detail|limits.Unreclaimable)
+			if err != nil {
+				return nil
+			}
+			s = &sharedGroup{h: h}
+			w.groups[group] = s
 		}
-		s = &sharedGroup{h: h}
-		w.groups[group] = s
-	}
-	s.tick = w.tick
-	l, err := s.h.Read()
-	if err != nil { // the process it was opened on has ended
+		s.tick = w.tick
+		l, err := s.h.Read()
+		if err == nil {
+			w.k.limits[group] = &l
+			return &l
+		}
+		// The process it was opened on has ended; others may be left.
 		s.h.Close()
 		delete(w.groups, group)
-		return nil
 	}
-	w.k.limits[group] = &l
-	return &l
-}
-
-// groupOf is the text of a process's cgroups; "" when it has ended.
-func groupOf(pid int) string {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
-	if err != nil {
-		return ""
-	}
-	return string(text)
+	return nil
 }
 
 // whole is a number of bytes for JSON.

@@ -16,10 +16,12 @@ package cli
 //     work shows its progress in a line of stderr that is written over.
 //   - A reader that goes away (head) is no failure: the rest is dropped.
 //   - Other people's text (files, variables) is escaped where it would act on
-//     a terminal.
+//     a terminal or is no text, and cut where it is long. What was typed is
+//     quoted by typed.
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,9 +65,10 @@ type ui struct {
 	in       io.Reader
 	out, err io.Writer
 	getenv   func(string) string
-	json     bool  // --json was given
-	helped   error // of writing a help text, which the flag library drops
-	shown    bool  // a status line stands on the terminal
+	json     bool   // --json was given
+	command  string // that was run, as in "snug top"
+	helped   error  // of writing a help text, which the flag library drops
+	shown    bool   // a status line stands on the terminal
 }
 
 // jsonFlag gives a command --json. Every command that answers has it.
@@ -120,7 +123,7 @@ func terminal(f *os.File) bool {
 // note is one line of talk.
 func (u *ui) note(format string, args ...any) {
 	u.status("")
-	fmt.Fprintln(u.err, "snug: "+report.Clean(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(u.err, "snug: "+report.Clean(utf8Only(fmt.Sprintf(format, args...))))
 }
 
 // complain shows an error and returns its exit code.
@@ -130,9 +133,14 @@ func (u *ui) complain(err error) int {
 	if f.what == "" {
 		return f.code // the answer has said it
 	}
-	u.note("error: %s", f.what)
-	if f.hint != "" {
-		u.note("hint: %s", f.hint)
+	what, hint := f.what, f.hint
+	if f.code == exitInterrupted {
+		what += ", " + u.command
+		hint = cmp.Or(hint, "it had no answer yet; run it again")
+	}
+	u.note("error: %s", cut(what, mostTalk))
+	if hint != "" {
+		u.note("hint: %s", cut(hint, mostTalk))
 	}
 	return f.code
 }

@@ -4,11 +4,16 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -48,12 +53,14 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 				args = []string{"."}
 			}
 			for _, a := range args {
-				if strings.HasPrefix(a, "-") {
-					return usage("not a package, "+a, "snug vet --help lists the flags")
+				if err := vetPattern(a); err != nil {
+					return err
 				}
 			}
-			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{}}
-			found, wrong := vetPackages(args, tags)
+			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{}, Unknown: []finding.Gap{}}
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			found, wrong := vetPackages(ctx, args, tags)
 			if wrong != nil && len(found) == 0 {
 				return wrong
 			}
@@ -65,7 +72,13 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			for i := range found {
 				d.Findings = append(d.Findings, found[i].Mistake)
 			}
-			d.Findings = append(d.Findings, vetFiles(args)...)
+			vetFiles(ctx, args, d)
+			if ctx.Err() != nil && !slices.ContainsFunc(d.Findings, func(m finding.Mistake) bool { return m.Fixed }) {
+				return vetInterrupted()
+			}
+			for _, g := range d.Unknown {
+				u.note("warning: not looked at, %s, %s", g.Why, g.File)
+			}
 			slices.SortStableFunc(d.Findings, func(a, b finding.Mistake) int {
 				return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 			})
@@ -87,6 +100,22 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 	cmd.Flags().StringVar(&tags, "tags", "", "build `TAGS`, as the go command takes them")
 	cmd.Flags().StringVar(&failOn, "fail-on", failOn, "end with 3 from this `SEVERITY` on: info, warning, error or never")
 	return cmd
+}
+
+// mostPattern is the length of a pattern in bytes that is no mistake: no system has longer
+// paths.
+const mostPattern = 4096
+
+// vetPattern says why an argument names no packages; nil when it may.
+func vetPattern(arg string) error {
+	hint := "packages are named as for go vet: ./... or ./dir or an import path"
+	switch {
+	case strings.HasPrefix(arg, "-"):
+		return usage("not a package, "+typed(arg), "snug vet --help lists the flags")
+	case len(arg) > mostPattern, !utf8.ValidString(arg), strings.ContainsFunc(arg, unicode.IsControl):
+		return usage("not a package, "+typed(arg), hint)
+	}
+	return nil
 }
 
 // vetNext is the command to try next: what a fix leaves to do, else what the worst
@@ -114,10 +143,15 @@ func vetNext(d *finding.Vet) string {
 	return ""
 }
 
-// vetFiles judges the files beside packages: those of patterns that name a directory.
-func vetFiles(patterns []string) []finding.Mistake {
-	var all []finding.Mistake
+// vetFiles adds to an answer what the files beside packages hold: those of patterns that
+// name a directory.
+func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 	seen := map[string]bool{}
+	first := func(key string) bool {
+		again := seen[key]
+		seen[key] = true
+		return !again
+	}
 	for _, p := range patterns {
 		dir, deep := strings.CutSuffix(filepath.ToSlash(p), "/...")
 		if p == "..." {
@@ -126,36 +160,45 @@ func vetFiles(patterns []string) []finding.Mistake {
 		if !filepath.IsAbs(dir) && dir != "." && !strings.HasPrefix(dir, "./") && dir != ".." && !strings.HasPrefix(dir, "../") {
 			continue // an import path
 		}
-		for _, f := range envfiles.Scan(filepath.FromSlash(dir), deep) {
+		found, skipped := envfiles.Scan(ctx, filepath.FromSlash(dir), deep)
+		for _, f := range found {
 			m := mistake(f.ID, f.File, f.Line, nil, f.Text)
 			if f.Fix != "" {
 				m.Fix = "write " + f.Fix
 			}
-			if key := m.Target + " " + m.ID; !seen[key] {
-				seen[key] = true
-				all = append(all, m)
+			if first(m.Target + " " + m.ID) {
+				d.Findings = append(d.Findings, m)
+			}
+		}
+		for _, s := range skipped {
+			if file := beneath(s.File); first(file) {
+				d.Unknown = append(d.Unknown, finding.Gap{Field: "findings", File: utf8Only(file), Why: s.Why})
 			}
 		}
 	}
-	return all
 }
 
 // mistake is a finding at a place. What its id stands for is looked up.
 func mistake(id, file string, line int, column *int, message string) finding.Mistake {
 	file = beneath(file)
 	m := finding.Mistake{Message: strings.TrimSuffix(message, " ("+id+")"), File: file, Line: line, Column: column}
-	m.ID, m.Target, m.Evidence, m.Severity = id, file+":"+strconv.Itoa(line), []finding.Evidence{}, finding.SeverityWarning
-	for _, c := range vet.Checks() {
-		if c.ID == id {
-			m.Severity = finding.Severity(c.Severity)
-		}
-	}
+	m.ID, m.Target, m.Evidence, m.Severity = id, file+":"+strconv.Itoa(line), []finding.Evidence{}, vetSeverity(id)
 	for _, e := range vetExplanations() {
 		if e.ID == id {
 			m.Title = e.Title
 		}
 	}
 	return m
+}
+
+// vetSeverity is how bad a mistake is that package vet knows.
+func vetSeverity(id string) finding.Severity {
+	for _, c := range vet.Checks() {
+		if c.ID == id {
+			return finding.Severity(c.Severity)
+		}
+	}
+	return finding.SeverityWarning
 }
 
 // vetExplanations are what the ids of package vet mean.

@@ -13,26 +13,9 @@ import (
 
 func TestVetWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := vetPackages([]string{"."}, "")
+	_, err := vetPackages(t.Context(), []string{"."}, "")
 	if err == nil || err.Error() != "there is no go command, PATH" {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestVetOutput reads what the go command prints: with Go 1.25 and later documents alone on
-// stdout, before that documents between its own lines on stderr.
-func TestVetOutput(t *testing.T) {
-	out := "# m\n# [m]\n{\n\t\"m\": {\n\t\t\"poolsize\": [\n\t\t\t{\"category\":\"pool-numcpu\",\"posn\":\"/a b:c/x.go:3:4\",\"message\":\"is large (pool-numcpu)\"}\n\t\t]\n\t}\n}\n{}\nvet: y.go:1:2: undefined: z\n"
-	documents, rest := split([]byte(out + out))
-	found := gather(documents)
-	if len(found) != 1 {
-		t.Fatalf("%+v", found)
-	}
-	if f := found[0]; f.ID != "pool-numcpu" || f.Target != "/a b:c/x.go:3" || f.Message != "is large" || *f.Column != 4 || f.Severity != "warning" {
-		t.Errorf("%+v", f)
-	}
-	if !strings.Contains(rest, "undefined: z") {
-		t.Errorf("rest %q", rest)
 	}
 }
 

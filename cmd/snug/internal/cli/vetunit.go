@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/importer"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"go/version"
@@ -17,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/unitchecker"
@@ -83,7 +79,7 @@ func vetUnit(file string, asJSON bool, stderr io.Writer) (code int, done bool) {
 	if u.VetxOnly {
 		return exitFine, true
 	}
-	if with := os.Getenv("GOVERSION"); version.Compare(version.Lang(with), version.Lang(runtime.Version())) > 0 {
+	if with := os.Getenv("GOVERSION"); newerGo(with) {
 		fmt.Fprintln(stderr, "snug: error: "+builtWith(with))
 		return exitFailed, true
 	}
@@ -123,8 +119,13 @@ func (u *vetPackage) compiled() bool {
 	}
 	// Of a package that imports nothing it is not known what the go command does for
 	// others; such packages are few and small. In those of a newer Go nothing is read.
-	newer := version.Compare(version.Lang(os.Getenv("GOVERSION")), version.Lang(runtime.Version())) > 0
-	return found > 0 || !u.VetxOnly || newer
+	return found > 0 || !u.VetxOnly || newerGo(os.Getenv("GOVERSION"))
+}
+
+// newerGo tells whether a release of Go, such as go1.27.1, is newer than the one that snug
+// was built with, patches aside.
+func newerGo(with string) bool {
+	return version.Compare(version.Lang(with), version.Lang(runtime.Version())) > 0
 }
 
 // builtWith says why packages of a newer Go cannot be read: the form in which its
@@ -133,105 +134,29 @@ func builtWith(with string) string {
 	return "built with " + runtime.Version() + ", which cannot read packages of " + with + "; build snug with " + with
 }
 
-// vetFound is a diagnostic and the name of the analyzer that gives it.
-type vetFound struct {
-	analysis.Diagnostic
-	by string
-}
-
-func (u *vetPackage) analyze(fset *token.FileSet) ([]vetFound, error) {
-	files := make([]*ast.File, len(u.GoFiles))
-	errs := make([]error, len(u.GoFiles))
-	var each sync.WaitGroup
-	for i, name := range u.GoFiles {
-		each.Go(func() {
-			files[i], errs[i] = parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
-		})
+func (u *vetPackage) analyze(fset *token.FileSet) ([]vet.Found, error) {
+	p := &vetSource{
+		path: u.ImportPath, names: u.GoFiles, others: u.NonGoFiles, ignored: u.IgnoredFiles, goVersion: u.GoVersion, module: u.Module,
 	}
-	each.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if p.module == nil && u.ModulePath != "" {
+		p.module = &analysis.Module{Path: u.ModulePath, Version: u.ModuleVersion, GoVersion: u.GoVersion}
 	}
-	gc := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+	if found, enough, err := p.glance(fset); enough || err != nil {
+		return found, err
+	}
+	gc := compiledTypes(fset, func(path string) (io.ReadCloser, error) {
 		file := u.PackageFile[path]
 		if file == "" {
 			return nil, errors.New("no types of " + path)
 		}
 		return os.Open(file)
 	})
-	conf := types.Config{
-		Sizes: types.SizesFor("gc", goarch()), GoVersion: u.GoVersion,
-		Importer: importerFunc(func(path string) (*types.Package, error) {
-			if path == "unsafe" {
-				return types.Unsafe, nil
-			}
-			if to := u.ImportMap[path]; to != "" {
-				path = to
-			}
-			return gc.Import(path)
-		}),
-	}
-	info := &types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-		Implicits: map[ast.Node]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
-		Scopes: map[ast.Node]*types.Scope{}, Instances: map[*ast.Ident]types.Instance{}, FileVersions: map[*ast.File]string{},
-	}
-	pkg, err := conf.Check(u.ImportPath, fset, files, info)
-	if err != nil {
-		return nil, err
-	}
-	module := u.Module
-	if module == nil && u.ModulePath != "" {
-		module = &analysis.Module{Path: u.ModulePath, Version: u.ModuleVersion, GoVersion: u.GoVersion}
-	}
-	return analyze(&analysis.Pass{
-		Fset: fset, Files: files, OtherFiles: u.NonGoFiles, IgnoredFiles: u.IgnoredFiles, Pkg: pkg, TypesInfo: info,
-		TypesSizes: conf.Sizes, Module: module, ReadFile: os.ReadFile,
-	})
-}
-
-// analyze runs all analyzers, and what they require before them, over a package.
-func analyze(base *analysis.Pass) ([]vetFound, error) {
-	var found []vetFound
-	results := map[*analysis.Analyzer]any{}
-	var each func(*analysis.Analyzer) error
-	each = func(a *analysis.Analyzer) error {
-		if _, ran := results[a]; ran {
-			return nil
+	return p.examine(fset, importerFunc(func(path string) (*types.Package, error) {
+		if to := u.ImportMap[path]; to != "" {
+			path = to
 		}
-		pass := *base
-		pass.Analyzer, pass.ResultOf = a, map[*analysis.Analyzer]any{}
-		for _, r := range a.Requires {
-			if err := each(r); err != nil {
-				return err
-			}
-			pass.ResultOf[r] = results[r]
-		}
-		pass.Report = func(d analysis.Diagnostic) { found = append(found, vetFound{d, a.Name}) }
-		result, err := a.Run(&pass)
-		results[a] = result
-		return err
-	}
-	for _, a := range vet.Analyzers() {
-		if err := each(a); err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Name, err)
-		}
-	}
-	return found, nil
-}
-
-type importerFunc func(string) (*types.Package, error)
-
-func (f importerFunc) Import(path string) (*types.Package, error) { return f(path) }
-
-// goarch is what the go command builds for.
-func goarch() string {
-	if arch := os.Getenv("GOARCH"); arch != "" {
-		return arch
-	}
-	return runtime.GOARCH
+		return gc.Import(path)
+	}))
 }
 
 // The form in which vet tools give diagnostics to the go command with -json. Source:
@@ -256,26 +181,35 @@ type (
 	}
 )
 
-func (u *vetPackage) writeJSON(fset *token.FileSet, found []vetFound) int {
+// diagnostic is a finding in that form.
+func diagnostic(fset *token.FileSet, d vet.Found) vetDiagnostic {
+	g := vetDiagnostic{Category: d.Category, Posn: fset.Position(d.Pos).String(), End: fset.Position(d.End).String(), Message: d.Message}
+	for _, f := range d.SuggestedFixes {
+		g.Fixes = append(g.Fixes, vetEdits{f.Message, editsOf(fset, f)})
+	}
+	return g
+}
+
+func editsOf(fset *token.FileSet, f analysis.SuggestedFix) []vetEdit {
+	var edits []vetEdit
+	for _, e := range f.TextEdits {
+		at := fset.File(e.Pos)
+		end := e.End
+		if !end.IsValid() {
+			end = e.Pos
+		}
+		edits = append(edits, vetEdit{at.Name(), at.Offset(e.Pos), at.Offset(end), string(e.NewText)})
+	}
+	return edits
+}
+
+func (u *vetPackage) writeJSON(fset *token.FileSet, found []vet.Found) int {
 	tree := map[string]map[string][]vetDiagnostic{}
 	for _, d := range found {
 		if tree[u.ID] == nil {
 			tree[u.ID] = map[string][]vetDiagnostic{}
 		}
-		g := vetDiagnostic{Category: d.Category, Posn: fset.Position(d.Pos).String(), End: fset.Position(d.End).String(), Message: d.Message}
-		for _, f := range d.SuggestedFixes {
-			fix := vetEdits{Message: f.Message}
-			for _, e := range f.TextEdits {
-				at := fset.File(e.Pos)
-				end := e.End
-				if !end.IsValid() {
-					end = e.Pos
-				}
-				fix.Edits = append(fix.Edits, vetEdit{at.Name(), at.Offset(e.Pos), at.Offset(end), string(e.NewText)})
-			}
-			g.Fixes = append(g.Fixes, fix)
-		}
-		tree[u.ID][d.by] = append(tree[u.ID][d.by], g)
+		tree[u.ID][d.By] = append(tree[u.ID][d.By], diagnostic(fset, d))
 	}
 	text, err := json.MarshalIndent(tree, "", "\t")
 	if err != nil {

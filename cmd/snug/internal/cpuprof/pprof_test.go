@@ -9,9 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -238,4 +240,36 @@ func FuzzRead(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestReadAtMost: all of it, or so much memory as may be read and no more.
+func TestReadAtMost(t *testing.T) {
+	const most = 32 << 20
+	broken := errors.New("broken")
+	for _, n := range []int{0, 1, firstPiece - 1, firstPiece, firstPiece + 1, 3 * firstPiece, 1 << 20, 5<<20 + 3} {
+		want := bytes.Repeat([]byte("0123456"), n/7+1)[:n]
+		for name, r := range map[string]io.Reader{
+			"whole": bytes.NewReader(want), "in halves": iotest.HalfReader(bytes.NewReader(want)), "the end with the last": iotest.DataErrReader(bytes.NewReader(want)),
+		} {
+			if got, err := readAtMost(r, int64(n)); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%d bytes %s: %d, %v", n, name, len(got), err)
+			}
+		}
+		if _, err := readAtMost(io.MultiReader(bytes.NewReader(want), iotest.ErrReader(broken)), most); err != broken {
+			t.Errorf("%d bytes and an error: %v", n, err)
+		}
+		if _, err := readAtMost(io.MultiReader(bytes.NewReader(want), iotest.ErrReader(io.ErrUnexpectedEOF)), most); err != io.ErrUnexpectedEOF {
+			t.Errorf("%d bytes and no end: %v", n, err)
+		}
+		if _, err := readAtMost(bytes.NewReader(want), int64(n)-1); n > 0 && !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%d bytes of %d: %v", n, n-1, err)
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := readAtMost(zeros{}, most)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrTooLarge) || took > most+2*largestPiece {
+		t.Errorf("%d MiB for what is refused, %v", took>>20, err)
+	}
 }

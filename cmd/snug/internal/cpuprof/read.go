@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/google/pprof/profile"
 )
@@ -22,6 +23,9 @@ const (
 	// bytes becomes an object of two hundred.
 	maxDecoded = 1 << 30
 )
+
+// What is read at once: a profile of a small program is some 10 KiB.
+const firstPiece, largestPiece = 64 << 10, 4 << 20
 
 // ErrTooLarge: a profile larger than MaxFile, MaxSize, or than what it would take
 // in memory.
@@ -112,15 +116,27 @@ func unzip(stored []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// readAtMost reads all of r, if that is not more than so many bytes.
+// readAtMost reads all of r, if that is not more than so many bytes. It reads pieces and
+// joins them at the end: a buffer that grows would take three times as much for what is
+// refused.
 func readAtMost(r io.Reader, most int64) ([]byte, error) {
-	var b bytes.Buffer
-	n, err := b.ReadFrom(io.LimitReader(r, most+1))
-	switch {
-	case n > most:
-		return nil, fmt.Errorf("%w: more than %d MiB", ErrTooLarge, most>>20)
-	case err != nil:
-		return nil, err
+	var pieces [][]byte
+	for n, size := int64(0), int64(firstPiece); ; size = min(2*size, largestPiece) {
+		piece := make([]byte, 0, min(size, most+1-n))
+		var err error
+		for err == nil && len(piece) < cap(piece) {
+			var m int
+			m, err = r.Read(piece[len(piece):cap(piece)])
+			piece = piece[:len(piece)+m]
+		}
+		pieces, n = append(pieces, piece), n+int64(len(piece))
+		switch {
+		case n > most:
+			return nil, fmt.Errorf("%w: more than %d MiB", ErrTooLarge, most>>20)
+		case err == io.EOF:
+			return slices.Concat(pieces...), nil
+		case err != nil:
+			return nil, err
+		}
 	}
-	return b.Bytes(), nil
 }

@@ -3,10 +3,14 @@
 // Package envfiles reads the variables that the runtime of Go knows (GOMAXPROCS,
 // GOMEMLIMIT, GOGC, GODEBUG) from files that lie beside source: Dockerfiles, systemd
 // units, .env and compose files. Nothing else of these files is kept, as they may hold
-// secrets. The files are other people's: what cannot be read as they mean it is left out.
+// secrets. The files are other people's: a setting that cannot be read as they mean it is
+// left out, and a file that cannot be read at all is said.
 package envfiles
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/bounded"
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
@@ -69,11 +74,13 @@ func KindOf(name string) Kind {
 	return None
 }
 
-// Parse reads a file of a kind.
+// Parse reads a file of a kind. A text that is none, or too long to be one of settings,
+// has none.
 func Parse(kind Kind, text string) []Setting {
-	if len(text) > mostBytes || strings.ContainsRune(text, 0) {
+	if unfit(text) != nil {
 		return nil
 	}
+	text = strings.TrimPrefix(text, "\ufeff") // a byte order mark, as editors on Windows write it
 	switch kind {
 	case Dockerfile:
 		return dockerfile(text)
@@ -120,17 +127,31 @@ func Judge(kind Kind, settings []Setting) []Found {
 	return found
 }
 
+// Skipped is a file or directory that was not read, or not to its end.
+type Skipped struct {
+	File string
+	Why  string // without a full stop
+}
+
 // Scan judges the files in a directory, and with deep in those below it, as far as they
-// belong to the same Go module and are neither hidden, vendored nor test data. A
-// directory or file that cannot be read is left out.
-func Scan(dir string, deep bool) []Found {
-	var found []Found
+// belong to the same Go module and are neither hidden, vendored nor test data. It never
+// waits for a file: what is none, such as a pipe, is skipped. A directory that is not
+// there has no files. It stops when ctx ends.
+func Scan(ctx context.Context, dir string, deep bool) (found []Found, skipped []Skipped) {
+	skip := func(path, why string) { skipped = append(skipped, Skipped{path, why}) }
 	entries, files := 0, 0
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return fs.SkipAll
+		}
 		if err != nil {
+			if path != dir || !errors.Is(err, fs.ErrNotExist) {
+				skip(path, because(err))
+			}
 			return nil
 		}
 		if entries++; entries > mostEntries || files > mostFiles {
+			skip(dir, fmt.Sprintf("more than %d files of settings or %d entries below it: the rest was not looked at", mostFiles, mostEntries))
 			return fs.SkipAll
 		}
 		if d.IsDir() {
@@ -140,12 +161,16 @@ func Scan(dir string, deep bool) []Found {
 			return nil
 		}
 		kind := KindOf(d.Name())
-		if kind == None || !d.Type().IsRegular() {
+		if kind == None {
 			return nil
 		}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return nil // a link to a directory
+		}
 		files++
-		text, err := read(path)
+		text, err := read(ctx, path)
 		if err != nil {
+			skip(path, because(err))
 			return nil
 		}
 		for _, f := range Judge(kind, Parse(kind, text)) {
@@ -154,7 +179,7 @@ func Scan(dir string, deep bool) []Found {
 		}
 		return nil
 	})
-	return found
+	return found, skipped
 }
 
 // foreign tells whether a directory is none of the module's own, as the go command sees
@@ -167,14 +192,40 @@ func foreign(path, name string) bool {
 	return err == nil
 }
 
-func read(path string) (string, error) {
-	f, err := os.Open(path)
+// read is a file's text. Pipes and devices are refused before they are opened.
+func read(ctx context.Context, path string) (string, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", errors.New("no plain file")
+	}
+	f, err := bounded.Open(ctx, path, bounded.Limits{Bytes: mostBytes, Unpacked: mostBytes})
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
-	return string(text), err
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return "", err
+	}
+	return string(text), unfit(string(text))
+}
+
+// unfit is why a text cannot be a file of settings; nil when it can.
+func unfit(text string) error {
+	switch {
+	case len(text) > mostBytes:
+		return fmt.Errorf("more than %d KiB", mostBytes>>10)
+	case strings.ContainsRune(text, 0):
+		return errors.New("it holds a NUL byte, so it is no text in UTF-8")
+	}
+	return nil
+}
+
+// because is an error without the path, which stands beside it.
+func because(err error) string {
+	if of := errors.Unwrap(err); of != nil {
+		return because(of)
+	}
+	return err.Error()
 }
 
 // knob tells whether a variable is one that the runtime reads.

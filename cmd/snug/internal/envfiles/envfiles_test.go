@@ -3,6 +3,7 @@
 package envfiles
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,6 +43,10 @@ func TestParse(t *testing.T) {
 		{"unit with a specifier", Unit, "[Service]\nEnvironment=GOMEMLIMIT=%m\n", ""},
 		{"dotenv", Dotenv, "# c\nexport GOGC=\"off\" # c\nGOMEMLIMIT = 1g # c\nA=$B\nGOMAXPROCS=$B\n", "1:2:GOGC=off 1:3:GOMEMLIMIT=1g"},
 		{"compose", Compose, "services:\n  a:\n    environment:\n      GOGC: \"200%\"\n      A: b\n  b:\n    environment:\n      - GOMEMLIMIT=512m\n      - 'GOMAXPROCS=2'\n", "1:4:GOGC=200% 2:8:GOMEMLIMIT=512m 2:9:GOMAXPROCS=2"},
+		{"byte order mark", Dockerfile, "\ufeffENV GOGC=0\n", "0:1:GOGC=0"},
+		{"byte order mark", Dotenv, "\ufeffGOGC=0\n", "1:1:GOGC=0"},
+		{"byte order mark", Unit, "\ufeff[Service]\nEnvironment=GOGC=0\n", "1:2:GOGC=0"},
+		{"byte order mark before a directive", Dockerfile, "\ufeff# escape=`\nENV A=`\n GOGC=1\n", "0:3:GOGC=1"},
 		{"binary", Dotenv, "GOGC=1\x00", ""},
 		{"too long", Dotenv, "GOGC=1\n" + strings.Repeat("#", mostBytes), ""},
 	} {
@@ -102,12 +107,58 @@ func TestScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deep, want := range map[bool]int{true: 3, false: 1} {
-		if got := Scan(dir, deep); len(got) != want {
+		if got, _ := Scan(t.Context(), dir, deep); len(got) != want {
 			t.Errorf("deep %v: %v, want %d", deep, got, want)
 		}
 	}
-	if got := Scan(filepath.Join(dir, "absent"), true); got != nil {
-		t.Errorf("absent: %v", got)
+	if got, skipped := Scan(t.Context(), filepath.Join(dir, "absent"), true); got != nil || skipped != nil {
+		t.Errorf("absent: %v, %v", got, skipped)
+	}
+}
+
+// TestSkipped: what is not read is said, and nothing is waited for.
+func TestSkipped(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"Dockerfile":   "ENV GOGC=0\n#" + strings.Repeat("x", mostBytes),
+		"a.env":        "GOGC=0\n\x00",
+		"b.service":    "\xff\xfe[\x00S\x00", // UTF-16
+		"fits.env":     "GOGC=0\n#" + strings.Repeat("x", mostBytes-10),
+		"marked.env":   "\ufeffGOGC=0\n",
+		"x/Dockerfile": "\ufeffENV GOGC=0\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"dangling.env": "absent", "zero.env": os.DevNull, "same.env": "marked.env", "dir.env": "x", "round.env": "round.env"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	found, skipped := Scan(t.Context(), dir, true)
+	var said []string
+	for _, f := range found {
+		said = append(said, filepath.Base(f.File)+" "+f.ID)
+	}
+	if want := "fits.env gogc-zero, marked.env gogc-zero, same.env gogc-zero, Dockerfile gogc-zero"; strings.Join(said, ", ") != want {
+		t.Errorf("found %s, want %s", strings.Join(said, ", "), want)
+	}
+	why := map[string]string{}
+	for _, s := range skipped {
+		why[filepath.Base(s.File)] = s.Why
+	}
+	for name, want := range map[string]string{
+		"Dockerfile": "more than 256 KiB", "a.env": "NUL byte", "b.service": "NUL byte",
+		"dangling.env": "", "zero.env": "no plain file", "round.env": "",
+	} {
+		if got, ok := why[name]; !ok || !strings.Contains(got, want) || strings.Contains(got, dir) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if len(why) != 6 {
+		t.Errorf("skipped %q", why)
 	}
 }
 

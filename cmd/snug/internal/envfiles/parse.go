@@ -16,9 +16,9 @@ func dockerfile(text string) []Setting {
 	var found []Setting
 	escape, stage := `\`, 0
 	var ignores []string
-	lines := strings.Split(text, "\n")
-	for i := 0; i < len(lines); i++ {
-		line := strings.TrimSpace(lines[i])
+	all := strings.Split(text, "\n")
+	for i := 0; i < len(all); i++ {
+		line := strings.TrimSpace(all[i])
 		if comment, ok := strings.CutPrefix(line, "#"); ok {
 			if strings.ReplaceAll(strings.ToLower(comment), " ", "") == "escape=`" && i == 0 {
 				escape = "`"
@@ -40,15 +40,15 @@ func dockerfile(text string) []Setting {
 				break
 			}
 			// Comments and empty lines within an instruction are skipped.
-			for i++; i < len(lines); i++ {
-				part = strings.TrimSpace(lines[i])
+			for i++; i < len(all); i++ {
+				part = strings.TrimSpace(all[i])
 				if part == "" || strings.HasPrefix(part, "#") {
 					rest.WriteByte('\n')
 					continue
 				}
 				break
 			}
-			if i == len(lines) {
+			if i == len(all) {
 				break
 			}
 		}
@@ -145,9 +145,9 @@ func unit(text string) []Setting {
 	var found []Setting
 	var ignores []string
 	section := ""
-	lines := strings.Split(text, "\n")
-	for i := 0; i < len(lines); i++ {
-		line := strings.TrimSpace(lines[i])
+	all := strings.Split(text, "\n")
+	for i := 0; i < len(all); i++ {
+		line := strings.TrimSpace(all[i])
 		if line == "" {
 			continue
 		}
@@ -164,11 +164,11 @@ func unit(text string) []Setting {
 		for {
 			body, more := strings.CutSuffix(line, `\`)
 			rest.WriteString(body + "\n")
-			if !more || i+1 >= len(lines) {
+			if !more || i+1 >= len(all) {
 				break
 			}
 			i++
-			if line = strings.TrimSpace(lines[i]); strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+			if line = strings.TrimSpace(all[i]); strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
 				line = `\`
 			}
 		}
@@ -188,13 +188,9 @@ func unit(text string) []Setting {
 	return found
 }
 
-// dotenv reads lines of the form
-//
-//	# a comment
-//	NAME=VALUE # and another
-//	export NAME="VALUE"
-func dotenv(text string) []Setting {
-	var found []Setting
+// lines visits the lines of a file that are no comments, without white space around
+// them, and with the ids that a comment above silences. Lines are numbered from 1.
+func lines(text string, visit func(number int, line string, ignores []string)) {
 	var ignores []string
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {
@@ -204,6 +200,19 @@ func dotenv(text string) []Setting {
 			ignores = ignored(comment)
 			continue
 		}
+		visit(number, line, ignores)
+		ignores = nil
+	}
+}
+
+// dotenv reads lines of the form
+//
+//	# a comment
+//	NAME=VALUE # and another
+//	export NAME="VALUE"
+func dotenv(text string) []Setting {
+	var found []Setting
+	lines(text, func(number int, line string, ignores []string) {
 		line = strings.TrimSpace(strings.TrimPrefix(line, "export "))
 		name, value, ok := strings.Cut(line, "=")
 		if name = strings.TrimSpace(name); ok && knob(name) {
@@ -211,8 +220,7 @@ func dotenv(text string) []Setting {
 				found = append(found, Setting{Line: number, Name: name, Value: value, Stage: 1, Ignores: ignores})
 			}
 		}
-		ignores = nil
-	}
+	})
 	return found
 }
 
@@ -224,15 +232,8 @@ func dotenv(text string) []Setting {
 // Each environment: begins a new stage.
 func compose(text string) []Setting {
 	var found []Setting
-	var ignores []string
-	number, stage := 0, 0
-	for line := range strings.SplitSeq(text, "\n") {
-		number++
-		line = strings.TrimSpace(line)
-		if comment, ok := strings.CutPrefix(line, "#"); ok {
-			ignores = ignored(comment)
-			continue
-		}
+	stage := 0
+	lines(text, func(number int, line string, ignores []string) {
 		if strings.HasPrefix(line, "environment:") {
 			stage++
 		}
@@ -240,16 +241,14 @@ func compose(text string) []Setting {
 		var name, value string
 		var ok bool
 		if list {
-			item = scalar(item)
-			name, value, ok = strings.Cut(item, "=")
+			name, value, ok = strings.Cut(scalar(item), "=")
 		} else if name, value, ok = strings.Cut(line, ":"); ok {
 			value = scalar(value)
 		}
 		if name = strings.Trim(strings.TrimSpace(name), `"'`); ok && knob(name) && plain(value) && value != "" {
 			found = append(found, Setting{Line: number, Name: name, Value: value, Stage: stage, Ignores: ignores})
 		}
-		ignores = nil
-	}
+	})
 	return found
 }
 

@@ -25,6 +25,7 @@ type fold struct {
 	latency                             histogram
 	waits                               []*wait
 	otherWaits                          wait
+	lastWait                            *wait // that was asked for; nil = none
 	created, ended                      int64
 	alive, peak                         int
 
@@ -120,9 +121,7 @@ func (f *fold) any() bool { return f.now > f.start && (len(f.gs) > 0 || f.procs 
 func (f *fold) at(t int64, sync bool) {
 	f.events++
 	if !f.begun {
-		f.begun, f.now, f.start, f.gen = true, t, t, t
-		f.turned, f.procsAt, f.timeline.start = t, t, t
-		f.metric(metricProcs, uint64(f.oldProcs))
+		f.begin(t)
 	}
 	if t > f.now && t-f.start >= 0 { // a damaged trace may go back, or round
 		f.now = t
@@ -132,17 +131,19 @@ func (f *fold) at(t int64, sync bool) {
 	}
 }
 
+func (f *fold) begin(t int64) {
+	f.begun, f.now, f.start, f.gen = true, t, t, t
+	f.turned, f.procsAt, f.timeline.start = t, t, t
+	f.metric(metricProcs, uint64(f.oldProcs))
+}
+
 // metric is a sample of a metric.
 func (f *fold) metric(name string, v uint64) {
 	switch name {
 	case metricHeap:
-		f.heap, f.heapPeak, f.heapKnown = v, max(f.heapPeak, v), true
-		f.timeline.heap(f.now, v)
+		f.heapIs(v)
 	case metricGoal:
-		if v != math.MaxUint64 { // without a goal, GOGC=off
-			f.goal, f.goalPeak, f.goalKnown = v, max(f.goalPeak, v), true
-			f.timeline.goal(f.now, v)
-		}
+		f.goalIs(v)
 	case metricProcs:
 		n := int(min(v, mostProcs))
 		if n == f.procs || n == 0 {
@@ -161,6 +162,21 @@ func (f *fold) metric(name string, v uint64) {
 			f.changes = append(f.changes, Procs{f.span(f.now), n})
 		}
 	}
+}
+
+// heapIs is told of the bytes of the heap.
+func (f *fold) heapIs(v uint64) {
+	f.heap, f.heapPeak, f.heapKnown = v, max(f.heapPeak, v), true
+	f.timeline.heap(f.now, v)
+}
+
+// goalIs is told of the heap's goal, bytes.
+func (f *fold) goalIs(v uint64) {
+	if v == math.MaxUint64 { // without one, GOGC=off
+		return
+	}
+	f.goal, f.goalPeak, f.goalKnown = v, max(f.goalPeak, v), true
+	f.timeline.goal(f.now, v)
 }
 
 // share is the part of the Ps that the collector holds, 0 to 1.

@@ -268,7 +268,7 @@ func TestMMUForgetsWhatIsOver(t *testing.T) {
 	for i := range int64(1e6) {
 		m.to((i+1)*20_000, float64(i%2))
 	}
-	if n := cap(m.corners); n > 1<<18 {
+	if n := cap(m.blocks) * block; n > 1<<18 {
 		t.Errorf("%d corners for windows of up to 50 000", n)
 	}
 	m.endHere()

@@ -4,16 +4,16 @@ package exectrace
 
 import (
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/oldgo"
 )
 
 // TestGoReleases reads traces of other Go releases, and compares them with what the
@@ -89,11 +89,7 @@ func build(t *testing.T, version string, minor int) string {
 			t.Fatal(err)
 		}
 	}
-	tool, env := "go", []string{"GOTOOLCHAIN=go" + version}
-	if minor < 21 {
-		root := fetch(t, version)
-		tool, env = filepath.Join(root, "bin", "go"), []string{"GOROOT=" + root, "GOTOOLCHAIN=local"}
-	}
+	tool, env := oldgo.Tool(t, version)
 	file := filepath.Join(dir, "program")
 	cmd := exec.Command(tool, "build", "-o", file, ".")
 	cmd.Dir = dir
@@ -102,36 +98,4 @@ func build(t *testing.T, version string, minor int) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return file
-}
-
-// fetch is the GOROOT of a release that GOTOOLCHAIN cannot choose. The module cache
-// takes away the right to execute.
-func fetch(t *testing.T, version string) string {
-	t.Helper()
-	cmd := exec.Command("go", "mod", "download", "-json", "golang.org/toolchain@v0.0.1-go"+version+"."+runtime.GOOS+"-"+runtime.GOARCH)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod")
-	cmd.Dir = t.TempDir()
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil && err != io.EOF {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil || module.Dir == "" {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	root := filepath.Join(t.TempDir(), "go")
-	if err := os.CopyFS(root, os.DirFS(module.Dir)); err != nil {
-		t.Fatal(err)
-	}
-	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Chmod(path, 0o755)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root
 }

@@ -27,6 +27,16 @@ type step struct {
 
 // at is the step of a time.
 func (l *timeline) at(t int64) int {
+	i := (t - l.start) >> l.shift
+	if i >= steps {
+		i = l.grow(t)
+	}
+	l.used = max(l.used, int(i)+1)
+	return int(i)
+}
+
+// grow makes steps longer until a time is among them.
+func (l *timeline) grow(t int64) int64 {
 	for (t-l.start)>>l.shift >= steps {
 		for i := range steps / 2 {
 			l.steps[i] = l.steps[2*i].and(&l.steps[2*i+1])
@@ -35,9 +45,7 @@ func (l *timeline) at(t int64) int {
 		l.shift++
 		l.used = (l.used + 1) / 2
 	}
-	i := int((t - l.start) >> l.shift)
-	l.used = max(l.used, i+1)
-	return i
+	return (t - l.start) >> l.shift
 }
 
 // and is two steps, one after the other, as one.

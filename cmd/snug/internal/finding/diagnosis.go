@@ -132,7 +132,7 @@ func (d *Doctor) Worst() Severity {
 // Examined is one target, what is known of it, and what is wrong.
 type Examined struct {
 	Target  string   `json:"target"` // "pid 4711 (server)", a file, an address
-	Kind    string   `json:"kind"`   // "process", "profile", "log" or "metrics"
+	Kind    string   `json:"kind"`   // "process", "profile", "trace", "log" or "metrics"
 	Go      *string  `json:"go_version"`
 	Seconds *float64 `json:"seconds"` // watched for; null = a look, or what a file tells
 	// GOMAXPROCSSource is as a Process has it, and GOMAXPROCSModule the linked module

@@ -31,7 +31,8 @@ func NewHead(kind string) Head { return Head{Version, kind} }
 func (h Head) head() Head { return h }
 
 // Document is one whole answer: *Limits, *Plan, *Verdict, *Explanation,
-// *Index, *Build, *Bench, *Tune, *PS, *Doctor, *Profile or *Trace.
+// *Index, *Build, *Bench, *Tune, *PS, *Doctor, *Profile, *Vet, *Trace, *Lint or
+// *Watch.
 type Document interface{ head() Head }
 
 // The kinds of documents.
@@ -49,6 +50,7 @@ const (
 	KindProfile = "profile"
 	KindVet     = "vet"
 	KindTrace   = "trace"
+	KindLint    = "lint"
 )
 
 // Encode writes a document as one line of JSON.
@@ -75,7 +77,7 @@ func Decode(data []byte) (Document, error) {
 		KindLimits: &Limits{}, KindPlan: &Plan{}, KindVerdict: &Verdict{},
 		KindExplain: &Explanation{}, KindIndex: &Index{}, KindVersion: &Build{},
 		KindBench: &Bench{}, KindTune: &Tune{}, KindPS: &PS{}, KindDoctor: &Doctor{}, KindProfile: &Profile{}, KindVet: &Vet{},
-		KindTrace: &Trace{},
+		KindTrace: &Trace{}, KindTop: &Watch{}, KindLint: &Lint{},
 	}
 	d, ok := kinds[h.Kind]
 	if !ok {
@@ -85,6 +87,14 @@ func Decode(data []byte) (Document, error) {
 		return nil, fmt.Errorf("damaged document of kind %s: %w", h.Kind, err)
 	}
 	return d, nil
+}
+
+// DecodeLine reads the first of several documents, one a line, as commands that watch
+// write them, and returns the lines after it.
+func DecodeLine(data []byte) (d Document, rest []byte, err error) {
+	line, rest, _ := bytes.Cut(bytes.TrimLeft(data, "\r\n"), []byte("\n"))
+	d, err = Decode(line)
+	return d, rest, err
 }
 
 // Target is what a document speaks of.

@@ -15,7 +15,11 @@ type Watch struct {
 	Processes []TopProcess `json:"processes"`        // by pid
 	Others    []Skipped    `json:"others"`           // what may not be looked at, as in a PS
 	Selected  []string     `json:"selected"`         // the pids and names that were asked for; empty = all
+	Ended     []int        `json:"ended"`            // pids that were asked for whose processes have ended; empty where names were
 }
+
+// Over reports whether all that were asked for by pid have ended: nothing more can come.
+func (w *Watch) Over() bool { return len(w.Ended) > 0 && len(w.Ended) == len(w.Selected) }
 
 // TopProcess is one process in a Watch. What is of an interval is null in the first
 // look at a process. Throttled is here of the interval, and null in one in which the

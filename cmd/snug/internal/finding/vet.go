@@ -7,7 +7,9 @@ type Vet struct {
 	Head
 	Patterns []string  `json:"patterns"` // of packages that were looked at, as the go command takes them
 	Findings []Mistake `json:"findings"` // by file and line
-	Next     string    `json:"next"`
+	// Unknown are the files of settings that were not read, or not to their end.
+	Unknown []Gap  `json:"unknown"`
+	Next    string `json:"next"`
 }
 
 // Mistake is a finding at a place. Its target is "file:line", its title what the id

@@ -3,16 +3,15 @@
 package goproc
 
 import (
-	"encoding/json"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/oldgo"
 )
 
 // What TestGoReleases and TestBuildReleases are asked for by the environment:
@@ -68,7 +67,8 @@ func eachBuild(t *testing.T, tools bool, f func(t *testing.T, r release, l linke
 			r := release{version: version}
 			r.minor, _ = ParseVersion(version)
 			if tools {
-				r.tool = fetch(t, version)
+				file, env := oldgo.Tool(t, version)
+				r.tool = &toolchain{file: file, minor: r.minor, env: env}
 			}
 			for _, l := range all {
 				t.Run(l.name, func(t *testing.T) { f(t, r, l) })
@@ -124,37 +124,4 @@ func TestBuildReleases(t *testing.T) {
 		}
 		copyFile(t, r.build(t, arch, l), to)
 	})
-}
-
-// fetch finds another Go by the module proxy. Releases before 1.21 do not run
-// where modules are kept, nor can the go command choose them.
-func fetch(t *testing.T, version string) *toolchain {
-	t.Helper()
-	minor, _ := ParseVersion(version)
-	if minor >= 21 {
-		return &toolchain{file: "go", minor: minor, env: []string{"GOTOOLCHAIN=go" + version}}
-	}
-	cmd := exec.Command("go", "mod", "download", "-json", "golang.org/toolchain@v0.0.1-go"+version+"."+runtime.GOOS+"-"+runtime.GOARCH)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod")
-	cmd.Dir = t.TempDir()
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil && err != io.EOF {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil || module.Dir == "" {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	root := filepath.Join(openFolder(t), "go")
-	if out, err := exec.Command("cp", "-r", module.Dir, root).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if out, err := exec.Command("chmod", "-R", "u+wx", root).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return &toolchain{
-		file: filepath.Join(root, "bin", "go"), minor: minor,
-		env: []string{"GOROOT=" + root, "GOTOOLCHAIN=local"},
-	}
 }

@@ -56,6 +56,8 @@ func Text(w io.Writer, d finding.Document) error {
 		p.vet(d)
 	case *finding.Trace:
 		p.trace(d)
+	case *finding.Lint:
+		p.lint(d)
 	default:
 		return fmt.Errorf("no text for a document of kind %s", kindOf(d))
 	}
@@ -92,6 +94,10 @@ func kindOf(d finding.Document) string {
 		return finding.KindVet
 	case *finding.Trace:
 		return finding.KindTrace
+	case *finding.Watch:
+		return finding.KindTop
+	case *finding.Lint:
+		return finding.KindLint
 	}
 	return "unknown"
 }

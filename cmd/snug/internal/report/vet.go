@@ -32,6 +32,7 @@ func (p *page) vet(d *finding.Vet) {
 		p.line("")
 		p.line("snug vet --fix mends %d of them", fixable)
 	}
+	p.notes(nil, d.Unknown)
 	p.next(d.Next)
 }
 
@@ -45,6 +46,15 @@ func verdictOnSource(d *finding.Vet) string {
 			count[m.Severity]++
 		}
 	}
+	said := counts(count, fixed)
+	if n := len(d.Unknown); n > 0 {
+		said += ", " + plural(n, "file") + " not looked at"
+	}
+	return said
+}
+
+// counts is how many mistakes there are of each severity, in a few words.
+func counts(count map[finding.Severity]int, fixed int) string {
 	var said []string
 	for _, s := range []finding.Severity{finding.SeverityError, finding.SeverityWarning} {
 		if n := count[s]; n > 0 {

@@ -75,6 +75,12 @@ type Facts struct {
 	Cycles     *Num `json:"cycles,omitempty"`      // collections a second
 	GCCores    *Num `json:"gc_cores,omitempty"`    // CPU of collections, in cores
 
+	// What an execution trace tells, of which nothing is CPU time.
+	GCHeld   *Num `json:"gc_held,omitempty"`   // share of the Ps' time that the collector held them, 0 to 1; idle marking not
+	Stopped  *Num `json:"stopped,omitempty"`   // share of the wall time that the world was stopped, 0 to 1
+	RunWait  *Num `json:"run_wait,omitempty"`  // seconds from runnable to running, 99th percentile of goroutines
+	HeapPeak *Num `json:"heap_peak,omitempty"` // bytes of objects, dead ones that are not swept among them
+
 	// Shares of the CPU time, 0 to 1.
 	OverSize *Num `json:"over_size,omitempty"` // what grows with the number of Ps: scheduler, timers, idle marking, stopping the world
 	GCShare  *Num `json:"gc_share,omitempty"`  // marking, assists and sweeping

@@ -36,13 +36,17 @@ var (
 	spinning   = figure{"Ps looking for work", finding.UnitMean, func(f *Facts) *Num { return f.Spinning }}
 	cycles     = figure{"collections", finding.UnitPerSecond, func(f *Facts) *Num { return f.Cycles }}
 	gcCores    = figure{"CPU used by collections", finding.UnitCores, func(f *Facts) *Num { return f.GCCores }}
+	gcHeld     = figure{"time of the Ps that the collector held", finding.UnitRatio, func(f *Facts) *Num { return f.GCHeld }}
+	stopped    = figure{"time that the world was stopped", finding.UnitRatio, func(f *Facts) *Num { return f.Stopped }}
+	runWait    = figure{"wait of a goroutine that could run, 99th percentile", finding.UnitSeconds, func(f *Facts) *Num { return f.RunWait }}
+	heapPeak   = figure{"objects on the heap, most", finding.UnitBytes, func(f *Facts) *Num { return f.HeapPeak }}
 	overSized  = figure{"scheduler, idle marking and stopping the world", finding.UnitRatio, func(f *Facts) *Num { return f.OverSize }}
 	gcShare    = figure{"marking, assists, sweeping and scavenging", finding.UnitRatio, func(f *Facts) *Num { return f.GCShare }}
 )
 
 // Seen are all figures that are known, in the order in which they explain.
 func (f *Facts) Seen() []finding.Evidence {
-	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, used, kernelWait, idle, throttled, busy, spinning, cycles, gcCores, overSized, gcShare)
+	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, used, kernelWait, idle, throttled, busy, spinning, cycles, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare)
 }
 
 // saw is the evidence of those figures that are known.

@@ -192,13 +192,13 @@ func gcCPU(f *Facts) *hit {
 	part, seen := f.gcPart()
 	all := f.gcAll()
 	busy := part >= gcHigh && !(f.Used.get() < usedLeast)
-	told := f.Used == nil && f.GCShare == nil // by a log
-	if !busy && !(told && all >= gcNoRest) {
+	told := f.Used == nil && f.GCShare == nil // by a log or a trace
+	if !busy && !(told && (all >= gcNoRest || f.GCHeld.get() >= gcNoRest)) {
 		return nil
 	}
 	h := &hit{
 		severity: finding.SeverityInfo,
-		evidence: append(seen, f.saw(gomaxprocs, cycles, live, goal, gogc, gomemlimit, memHard)...),
+		evidence: append(seen, f.saw(gomaxprocs, gcHeld, cycles, live, goal, gogc, gomemlimit, memHard)...),
 		fix:      "allocate less: go tool pprof -sample_index=alloc_space on a heap profile shows where",
 	}
 	if busy && part >= gcVeryHigh && !(all < gcOfAll) || told {

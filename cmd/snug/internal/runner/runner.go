@@ -53,6 +53,7 @@ type Runner struct {
 	Own      bool // no cgroup is made: the container's own limits hold
 	NoLimit  bool // no cgroup is made, and nothing is enforced
 	Trace    bool // ask a user's program for a GC trace on its stderr
+	Exec     bool // take an execution trace of a built-in workload that drives itself
 
 	// Stdout is a directory in which all of each batch's stdout is kept; "" is none.
 	Stdout string

@@ -183,6 +183,7 @@ func TestRuns(t *testing.T) {
 		arm     finding.Arm
 		rate    float64
 		command []string
+		trace   bool
 		check   func(*testing.T, finding.Run)
 	}{
 		{name: "service, saturated", arm: finding.Arm{Workload: "http", Quota: 0.5, Load: LoadSaturated}, check: func(t *testing.T, r finding.Run) {
@@ -205,6 +206,16 @@ func TestRuns(t *testing.T) {
 				t.Errorf("procs %v, rps %v", r.Procs, r.RPS)
 			}
 		}},
+		{name: "self-driven, traced", arm: finding.Arm{Workload: "fib", Quota: 0.5, Load: LoadSelf, Knobs: finding.Knobs{GOGC: "10"}}, trace: true, check: func(t *testing.T, r finding.Run) {
+			for _, name := range TraceMetrics {
+				if v, ok := r.Reported[name]; !ok || v < 0 || strings.HasSuffix(name, "_share") && v > 1 {
+					t.Errorf("%s is %v, %v", name, v, ok)
+				}
+			}
+			if wall := r.Reported["trace_wall_seconds"]; wall < r.Window || r.Reported["trace_stopped_seconds"] > wall {
+				t.Errorf("%v in %v s", r.Reported, r.Window)
+			}
+		}},
 		{name: "batch", arm: finding.Arm{Workload: "command", Quota: 0.5, Memory: 64 << 20, Load: LoadBatch}, command: []string{"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"}, check: func(t *testing.T, r finding.Run) {
 			if r.Wall == nil || *r.Wall <= 0 || r.Confined.MemoryBytes != 64<<20 {
 				t.Errorf("wall %v, memory %d", r.Wall, r.Confined.MemoryBytes)
@@ -219,7 +230,7 @@ func TestRuns(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := base
-			r.Command, r.Probe = test.command, 200*time.Millisecond
+			r.Command, r.Probe, r.Exec = test.command, 200*time.Millisecond, test.trace
 			run, err := r.Run(context.Background(), experiment.Trial{Arm: test.arm, Seed: 1, Rate: test.rate})
 			if err != nil {
 				t.Fatal(err)

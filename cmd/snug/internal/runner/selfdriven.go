@@ -18,7 +18,16 @@ import (
 
 // self runs a built-in workload that drives itself.
 func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run) (err error) {
-	args := workload.Args(t.Arm.Workload, workload.Options{Warm: r.WarmUp, Window: r.Window})
+	o := workload.Options{Warm: r.WarmUp, Window: r.Window}
+	if r.Exec {
+		dir, err := os.MkdirTemp("", "snug-trace-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		o.Trace = filepath.Join(dir, "trace")
+	}
+	args := workload.Args(t.Arm.Workload, o)
 	p, err := r.start(ctx, t.Arm, launch{
 		args: append([]string{r.Self}, args...), protocol: true,
 		env: environment(r.base(), t.Arm.Knobs, false, true),
@@ -62,7 +71,10 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	}
 	run.Exit = p.stop(ctx)
 	run.MaxRSS = p.rss()
-	return nil
+	if o.Trace != "" {
+		run.Reported, err = ofTrace(ctx, o.Trace)
+	}
+	return err
 }
 
 // expect waits for an event of this name.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
@@ -55,10 +56,19 @@ func (v *View) status(width int) Row {
 	if v.look == nil {
 		return l.add(Plain, "  looking ...").row
 	}
+	if v.over != nil {
+		return l.add(Bad, "  "+v.Over()).whole(Plain, "; below is "+clock(v.look.At)).row
+	}
 	if v.paused {
 		l.add(Warn, "  paused")
 	}
-	l.add(Plain, "  "+clock(v.look.At)).whole(Plain, "  every "+v.interval.String())
+	l.add(Plain, "  "+clock(v.look.At))
+	if every := v.every(); every > 0 {
+		l.whole(Plain, "  every "+every.String())
+	}
+	if len(v.look.Ended) > 0 {
+		l.whole(Warn, "  "+ended(v.look))
+	}
 	wrong := 0
 	for i := range v.look.Processes {
 		if finding.Worst(v.look.Processes[i].Findings).Level() >= finding.SeverityWarning.Level() {
@@ -70,6 +80,15 @@ func (v *View) status(width int) Row {
 		l.whole(Warn, ", "+strconv.Itoa(wrong)+" with a warning or worse")
 	}
 	return l.row
+}
+
+// every is the interval, or how long a saved look took, to a tenth of a second; 0 = not
+// known.
+func (v *View) every() time.Duration {
+	if v.interval > 0 || v.look.Seconds == nil {
+		return v.interval
+	}
+	return time.Duration(max(0, min(*v.look.Seconds, 1e6)) * float64(time.Second)).Round(time.Second / 10)
 }
 
 // clock is the time of day in a time as RFC 3339 writes it.
@@ -203,7 +222,7 @@ func (v *View) empty(width int) Row {
 	case v.filter != "" && len(v.look.Processes) > 0:
 		return l.add(Plain, "none of "+counted(len(v.look.Processes), "Go process", "Go processes")+" fits the filter "+strconv.Quote(v.filter)).row
 	case len(v.look.Selected) > 0:
-		return l.add(Plain, "ended: "+strings.Join(v.look.Selected, " ")).row
+		return l.add(Plain, "no Go process now: "+strings.Join(v.look.Selected, " ")).row
 	}
 	return l.add(Plain, "no Go process here that may be looked at").row
 }

@@ -137,8 +137,9 @@ func (v *View) listKey(k Key) Action {
 		v.held = v.held || v.detail
 	case 'p', ' ':
 		if v.paused = !v.paused; !v.paused && v.next != nil {
-			v.look, v.next = v.next, nil
-			v.arrange()
+			d := v.next
+			v.next = nil
+			v.Update(d)
 		}
 	case '+', '=':
 		return v.retime(1)

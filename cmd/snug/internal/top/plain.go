@@ -4,7 +4,7 @@ package top
 
 import "strings"
 
-// Plain is a look as text, for a pipe: all processes, in rows of at most so many
+// Plain is the last look as text, for a pipe: all processes, in rows of at most so many
 // cells; 0 = all columns.
 func (v *View) Plain(cells int) string {
 	var b strings.Builder
@@ -15,6 +15,10 @@ func (v *View) Plain(cells int) string {
 	write := func(r Row) {
 		b.WriteString(r.String())
 		b.WriteByte('\n')
+	}
+	if v.over != nil {
+		write(v.glyphs.newLine(wide).add(Title, "snug top").add(Plain, "  "+v.Over()).row)
+		return b.String()
 	}
 	write(v.status(wide))
 	write(v.summary(wide))

@@ -19,7 +19,7 @@ import (
 type Options struct {
 	ASCII    bool          // nothing but ASCII is shown
 	Sort     string        // one of Orders; "" = cpu
-	Interval time.Duration // between looks
+	Interval time.Duration // between looks; 0 = as each look says
 }
 
 // View is the state of the screen.
@@ -27,6 +27,7 @@ type View struct {
 	glyphs   *glyphs
 	look     *finding.Watch
 	next     *finding.Watch // came while paused
+	over     *finding.Watch // the last: all that were asked for have ended
 	interval time.Duration
 	sort     int // in columns
 	reverse  bool
@@ -64,14 +65,40 @@ func (v *View) Interval() time.Duration { return v.interval }
 // Paused reports whether the user wants to keep what is shown.
 func (v *View) Paused() bool { return v.paused }
 
-// Update shows another look; while paused, afterwards.
+// Update shows another look; while paused, afterwards. One in which all that were asked
+// for have ended leaves what was shown.
 func (v *View) Update(d *finding.Watch) {
 	if v.paused && v.look != nil {
 		v.next = d
 		return
 	}
-	v.look = d
+	if d.Over() && v.look != nil {
+		v.over = d // what was known of them last stays
+		return
+	}
+	was := v.current()
+	v.look, v.over = d, nil
 	v.arrange()
+	if v.held && was != nil && v.chosen != was.PID && !slices.ContainsFunc(d.Processes, func(p finding.TopProcess) bool { return p.PID == was.PID }) {
+		v.said = "ended: " + strconv.Itoa(was.PID) + " " + was.Name
+	}
+}
+
+// Over is what is said when nothing more can come; "" before.
+func (v *View) Over() string {
+	if v.over == nil {
+		return ""
+	}
+	return ended(v.over) + ", by " + clock(v.over.At)
+}
+
+// ended names the processes that have ended.
+func ended(d *finding.Watch) string {
+	pids := make([]string, len(d.Ended))
+	for i, pid := range d.Ended {
+		pids[i] = strconv.Itoa(pid)
+	}
+	return "ended: " + strings.Join(pids, " ")
 }
 
 // arrange puts the rows in order and keeps the chosen one chosen.

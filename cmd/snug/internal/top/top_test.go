@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -240,6 +241,141 @@ func FuzzFrame(f *testing.F) {
 		v.Update(d)
 		for range 2 {
 			for _, row := range v.Frame(width, height) {
+				if n := row.width(); n > width {
+					t.Errorf("%d cells of %d: %q", n, width, row.String())
+				}
+			}
+			v.Key(Enter)
+		}
+	})
+}
+
+// over is a last look: all that were asked for have ended.
+func over(pids ...int) *finding.Watch {
+	d := &finding.Watch{At: "2026-11-21T22:49:37Z", Seconds: new(2.0), Machine: 16, Ended: pids}
+	for range pids {
+		d.Selected = append(d.Selected, "pid")
+	}
+	return d
+}
+
+// TestOver: the last figures stay, with a note, and text ends with it.
+func TestOver(t *testing.T) {
+	const said = "ended: 4711 12, by 22:49:37"
+	v := view(Options{})
+	if got := v.Over(); got != "" {
+		t.Errorf("begins with %q", got)
+	}
+	rows := slices.Clone(pids(v))
+	v.Update(over(4711, 12))
+	if got := v.Over(); got != said || !slices.Equal(pids(v), rows) {
+		t.Errorf("%q, %v", got, pids(v))
+	}
+	if got := v.Frame(80, 24)[0].String(); got != "snug top  "+said+"; below is 22:49:35" {
+		t.Errorf("screen: %q", got)
+	}
+	if got := v.Plain(0); got != "snug top  "+said+"\n" {
+		t.Errorf("text: %q", got)
+	}
+	press(v, 'N', 'j', Enter, '+', '?', 'q')
+	if v.Frame(80, 24); v.Key('q') != Quit {
+		t.Error("does not quit")
+	}
+	v.Update(look()) // of a later run in the same file
+	if v.Over() != "" || !strings.HasPrefix(v.Plain(0), "snug top  22:49:35  every 5s") {
+		t.Errorf("goes on with %q", v.Plain(0))
+	}
+
+	v = view(Options{})
+	v.Key('p')
+	if v.Update(over(4711)); v.Over() != "" {
+		t.Error("over while paused")
+	}
+	if v.Key('p'); v.Over() == "" || len(v.rows) != 4 {
+		t.Errorf("gone on: %q, %v", v.Over(), pids(v))
+	}
+
+	v = New(Options{})
+	v.Update(over(4711)) // nothing before it
+	if got := v.Plain(0); !strings.Contains(got, "ended: 4711") || !strings.Contains(got, "no Go process now: pid") {
+		t.Errorf("first: %q", got)
+	}
+}
+
+// TestSomeEnded: who has ended is named while others run, and the chosen one once more.
+func TestSomeEnded(t *testing.T) {
+	v := view(Options{})
+	press(v, 'j', 'j')
+	d := look()
+	d.Processes = slices.DeleteFunc(d.Processes, func(p finding.TopProcess) bool { return p.PID == fine })
+	d.Selected, d.Ended = []string{"12", "99", "4711", "4194304"}, []int{fine}
+	v.Update(d)
+	rows := v.Frame(80, 24)
+	if got := rows[0].String(); !strings.Contains(got, "  ended: 12  3 Go processes") {
+		t.Errorf("status %q", got)
+	}
+	if got := rows[23].String(); got != "ended: 12 агент-日志-collector" {
+		t.Errorf("footer %q", got)
+	}
+	if v.Update(d); v.Frame(80, 24)[23].String() != "ended: 12 агент-日志-collector" {
+		t.Error("the note is gone before a key")
+	}
+	if v.Key('j'); strings.Contains(v.Frame(80, 24)[23].String(), "ended") {
+		t.Error("the note stays")
+	}
+	v = view(Options{}) // nobody chosen: what is on top may change
+	d.Processes = d.Processes[:1]
+	if v.Update(d); v.said != "" {
+		t.Errorf("said %q", v.said)
+	}
+}
+
+// TestEvery: a saved look says itself how long it took.
+func TestEvery(t *testing.T) {
+	for _, c := range []struct {
+		interval time.Duration
+		seconds  *float64
+		want     string
+	}{
+		{2 * time.Second, new(7.0), "every 2s"}, {0, new(1.96), "every 2s"}, {0, new(0.5021), "every 500ms"}, {0, nil, ""}, {0, new(-3.0), ""},
+		{0, new(1e300), "every 277h46m40s"},
+	} {
+		v := New(Options{Interval: c.interval})
+		d := look()
+		d.Seconds = c.seconds
+		v.Update(d)
+		if got := v.status(200).String(); c.want == "" && strings.Contains(got, "every") || !strings.Contains(got, c.want) {
+			t.Errorf("%v, %v: %q", c.interval, c.seconds, got)
+		}
+	}
+}
+
+// FuzzSaved: no document makes a row too wide, brings it down, or acts on a terminal.
+func FuzzSaved(f *testing.F) {
+	for _, d := range []*finding.Watch{look(), over(1, 2), {}} {
+		line, err := finding.Encode(d)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(line, 80)
+	}
+	f.Add([]byte(`{"snug":"v1","kind":"top","interval_seconds":-1e308,"processes":[{"pid":-1,"used_cores":-1e308,"quota_cores":1e308,"heap_bytes":-9,"goal_bytes":-9,"gomemlimit_bytes":1,"gc_cpu_ratio":-5,"busy_ps":1e99}]}`), 60)
+	f.Fuzz(func(t *testing.T, line []byte, width int) {
+		d, _, err := finding.DecodeLine(line)
+		w, ok := d.(*finding.Watch)
+		if err != nil || !ok {
+			return
+		}
+		width = 20 + width&255
+		v := New(Options{})
+		for range 2 {
+			v.Update(w)
+			for row := range strings.Lines(v.Plain(width)) {
+				if n := displaywidth.String(strings.TrimSuffix(row, "\n")); n > width || strings.ContainsRune(row, 0x1b) {
+					t.Errorf("%d cells of %d: %q", n, width, row)
+				}
+			}
+			for _, row := range v.Frame(width, 24) {
 				if n := row.width(); n > width {
 					t.Errorf("%d cells of %d: %q", n, width, row.String())
 				}

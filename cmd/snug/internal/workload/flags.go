@@ -26,6 +26,11 @@ var options = map[string]option{
 	"window": {
 		func(fs *flag.FlagSet, o *Options) { fs.DurationVar(&o.Window, "window", o.Window, "how long to work") },
 		func(o Options) string { return duration(o.Window) }},
+	"trace": {
+		func(fs *flag.FlagSet, o *Options) {
+			fs.StringVar(&o.Trace, "trace", o.Trace, "`file` for an execution trace of the work")
+		},
+		func(o Options) string { return o.Trace }},
 	"addr": {
 		func(fs *flag.FlagSet, o *Options) { fs.StringVar(&o.Addr, "addr", o.Addr, "`host:port` to listen on") },
 		func(o Options) string { return o.Addr }},
@@ -82,10 +87,10 @@ func (e entry) all() ([]string, Options) {
 		names = []string{"addr", "until-eof"}
 		o.Addr = "127.0.0.1:0"
 	case windowed:
-		names = []string{"warm", "window"}
+		names = []string{"warm", "window", "trace"}
 		o.Warm, o.Window = time.Second, 4*time.Second
 	case batch:
-		names = []string{"warm"}
+		names = []string{"warm", "trace"}
 		o.Warm = time.Second
 	}
 	return append(names, e.flags...), o
@@ -120,8 +125,8 @@ func (e entry) parse(args []string) (Options, error) {
 		return o, fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
 	for _, n := range names {
-		// Only that of the probe may be absent.
-		if options[n].value(o) == "" && n != "until-eof" && n != "threads" && n != "warm" {
+		// These may be absent.
+		if options[n].value(o) == "" && n != "until-eof" && n != "threads" && n != "warm" && n != "trace" {
 			return o, fmt.Errorf("--%s must not be zero", n)
 		}
 	}

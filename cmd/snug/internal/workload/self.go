@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/trace"
 	"sync/atomic"
 	"time"
 )
@@ -52,11 +53,15 @@ func drive(name string, p program, o Options) error {
 	}
 	<-start
 
+	ended, err := traced(o.Trace)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	var r record
 	begin := time.Now()
-	err := p.measure(o.Window, &r)
+	err = p.measure(o.Window, &r)
 	took := time.Since(begin)
-	if err != nil {
+	if err = errors.Join(err, ended()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	after := readStats()
@@ -76,6 +81,25 @@ func drive(name string, p program, o Options) error {
 		return err
 	}
 	select {} // listen ends the process
+}
+
+// traced begins an execution trace into a new file, and returns what ends it. Without a
+// file neither does anything.
+func traced(file string) (end func() error, err error) {
+	if file == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := trace.Start(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		trace.Stop()
+		return f.Close()
+	}, nil
 }
 
 // listen obeys the parent, and ends the process with it.

@@ -40,6 +40,7 @@ package workload
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -53,6 +54,7 @@ const Defaults = "containermaxprocs=1,updatemaxprocs=1"
 type Options struct {
 	Warm   time.Duration // self-driven: how long to warm up; default 1 s
 	Window time.Duration // self-driven, no batch: how long to work; default 4 s
+	Trace  string        // self-driven: file for an execution trace of the work, without the warm-up; "" is none
 
 	Addr     string // services: where to listen; default 127.0.0.1:0
 	UntilEOF bool   // services: end when stdin does, too
@@ -150,6 +152,21 @@ func Names() []string {
 func Describe(name string) (string, bool) {
 	e, ok := find(name)
 	return e.what, ok
+}
+
+// Family is the workload of this name, or else those whose names begin with it and a
+// slash; nil where there are none.
+func Family(name string) []string {
+	if _, ok := find(name); ok {
+		return []string{name}
+	}
+	var all []string
+	for _, n := range Names() {
+		if strings.HasPrefix(n, name+"/") {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // IsService reports whether a workload is a service, which needs a load. It is

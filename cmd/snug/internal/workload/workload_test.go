@@ -38,9 +38,27 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestFamily(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		want []string
+	}{
+		{"xml", []string{"xml/single", "xml/fanout", "xml/pool"}},
+		{"xml/pool", []string{"xml/pool"}},
+		{"fib", []string{"fib"}}, // though there are others below it
+		{"xm", nil},
+		{"xml/", nil},
+		{"", nil},
+	} {
+		if got := Family(c.name); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 func TestArgs(t *testing.T) {
 	everything := Options{
-		Warm: time.Second, Window: 1500 * time.Millisecond, Addr: "[::1]:80", UntilEOF: true,
+		Warm: time.Second, Window: 1500 * time.Millisecond, Trace: "t.trace", Addr: "[::1]:80", UntilEOF: true,
 		Threads: 2, Ops: 3, Docs: 4, DocBytes: 5, Workers: 6, Work: 7 * time.Millisecond, Every: 9 * time.Millisecond, Most: 8,
 	}
 	for _, tt := range []struct {
@@ -50,11 +68,11 @@ func TestArgs(t *testing.T) {
 	}{
 		{"http", Options{}, "workload http"},
 		{"http", everything, "workload http --addr=[::1]:80 --until-eof=true"},
-		{"fib", everything, "workload fib --warm=1s --window=1.5s --most=8"},
-		{"pool/limiter", everything, "workload pool/limiter --warm=1s --ops=3"},
-		{"xml/pool", everything, "workload xml/pool --warm=1s --workers=6 --docs=4 --doc-bytes=5"},
-		{"burst", everything, "workload burst --warm=1s --window=1.5s --work=7ms --every=9ms --workers=6"},
-		{"probe", everything, "workload probe --warm=1s --window=1.5s --threads=2"},
+		{"fib", everything, "workload fib --warm=1s --window=1.5s --trace=t.trace --most=8"},
+		{"pool/limiter", everything, "workload pool/limiter --warm=1s --trace=t.trace --ops=3"},
+		{"xml/pool", everything, "workload xml/pool --warm=1s --trace=t.trace --workers=6 --docs=4 --doc-bytes=5"},
+		{"burst", everything, "workload burst --warm=1s --window=1.5s --trace=t.trace --work=7ms --every=9ms --workers=6"},
+		{"probe", everything, "workload probe --warm=1s --window=1.5s --trace=t.trace --threads=2"},
 	} {
 		args := Args(tt.name, tt.o)
 		if got := strings.Join(args, " "); got != tt.want {

@@ -26,6 +26,14 @@ var concurrency = flag.Int("n", rt.NumCPU(), "") // want `concurrency is sized`
 
 var flagged = flag.Int("parallelism", rt.NumCPU(), "") // want `the default of the flag parallelism`
 
+var cpu = flag.Int("cpu", rt.NumCPU(), "threads") // want `the default of the flag cpu`
+
+type option struct{ level int }
+
+func WithEncoderConcurrency(n int) option { return option{n} }
+
+var options = []option{WithEncoderConcurrency(rt.NumCPU())} // want `the argument of WithEncoderConcurrency`
+
 func usesGlobal() {
 	for i := 0; i < cpus; i++ {
 		go work()

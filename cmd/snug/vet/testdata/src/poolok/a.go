@@ -14,8 +14,19 @@ var cpus = runtime.NumCPU()
 
 var shards = make([]int, runtime.NumCPU())
 
+func parallelism() int {
+	n := runtime.NumCPU()
+	if procs := runtime.GOMAXPROCS(0); procs < n {
+		return procs
+	}
+	return n
+}
+
+func logConcurrency(int) {}
+
 func says() {
 	fmt.Println(cpus, runtime.NumCPU())
+	logConcurrency(runtime.NumCPU())
 	if runtime.NumCPU() < 2 {
 		go work()
 	}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/envfiles"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
+)
+
+// check runs the rules, and writes fixes where that was asked for.
+func (l *linter) check() error {
+	var err error
+	if l.programs, err = readImages(l.flags.images); err != nil {
+		return err
+	}
+	l.result = lint.Check(l.manifests(), l.programs)
+	if l.flags.fix {
+		return l.fix()
+	}
+	return nil
+}
+
+// manifests are the files that may be manifests, in their order.
+func (l *linter) manifests() []*manifest.File {
+	var all []*manifest.File
+	for i := range l.sources {
+		if f := l.sources[i].manifest; f != nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// document is the answer.
+func (l *linter) document() *finding.Lint {
+	d := &finding.Lint{
+		Head: finding.NewHead(finding.KindLint), Inputs: l.inputs, Findings: []finding.LintMistake{}, Ignored: l.result.Ignored, Unknown: []finding.Gap{},
+	}
+	titles := lintTitles()
+	for _, f := range l.fixed {
+		m := l.mistake(&f, titles)
+		m.Fixed = true
+		d.Findings = append(d.Findings, m)
+	}
+	for i := range l.result.Found {
+		d.Findings = append(d.Findings, l.mistake(&l.result.Found[i], titles))
+	}
+	for i := range l.sources {
+		s := &l.sources[i]
+		switch {
+		case s.kind != envfiles.None:
+			d.Files++
+			for _, f := range s.settings {
+				d.Findings = append(d.Findings, knobMistake(s.path, &f, titles))
+			}
+		case s.manifest != nil:
+			d.Files++
+			d.Objects += s.manifest.Found
+			for _, o := range s.manifest.Objects {
+				d.Pods += len(o.Pods)
+			}
+			if s.manifest.Found == 0 && len(s.manifest.Problems) == 0 {
+				d.Foreign++
+			}
+		}
+	}
+	d.Unknown = append(append(d.Unknown, l.unknown...), l.problems()...)
+	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	d.Next = lintNext(d)
+	return d
+}
+
+// problems are the documents that could not be read; sources of templates in one
+// directory are said once.
+func (l *linter) problems() []finding.Gap {
+	var all []finding.Gap
+	templates := map[string]int{}
+	var dirs []string
+	for i := range l.sources {
+		s := &l.sources[i]
+		if s.manifest == nil {
+			continue
+		}
+		template := false
+		for _, p := range s.manifest.Problems {
+			if !p.Template {
+				all = append(all, finding.Gap{Field: "findings", File: utf8Only(s.path) + ":" + strconv.Itoa(p.Line), Why: p.Why})
+			} else if !template {
+				template = true
+				dir := filepath.Dir(s.path)
+				if templates[dir] == 0 {
+					dirs = append(dirs, dir)
+				}
+				templates[dir]++
+			}
+		}
+	}
+	for _, dir := range dirs {
+		why := "the source of a template; what it makes can be looked at: helm template CHART | snug lint -"
+		if n := templates[dir]; n > 1 {
+			why = strconv.Itoa(n) + " sources of templates; what they make can be looked at: helm template CHART | snug lint -"
+		}
+		all = append(all, finding.Gap{Field: "findings", File: utf8Only(dir), Why: why})
+	}
+	return all
+}
+
+// mistake is a finding as the document has it.
+func (l *linter) mistake(f *lint.Found, titles map[string]string) finding.LintMistake {
+	file := utf8Only(f.Object.File().Name)
+	column := f.At.Column
+	m := finding.LintMistake{Mistake: finding.Mistake{
+		Finding: finding.Finding{
+			ID: f.ID, Severity: f.Severity, Title: titles[f.ID], Target: file + ":" + strconv.Itoa(f.At.Line), Evidence: f.Evidence, Fix: f.Fix,
+		},
+		Message: f.Message, File: file, Line: f.At.Line, Column: &column, Fixable: l.fixable(f),
+	}}
+	if m.Evidence == nil {
+		m.Evidence = []finding.Evidence{}
+	}
+	name := f.Object.Title()
+	m.Object = &name
+	if f.Container != "" {
+		m.Container = &f.Container
+	}
+	if f.Object.Source != "" {
+		m.Template = &f.Object.Source
+	}
+	return m
+}
+
+// fixable tells whether --fix can mend a finding.
+func (l *linter) fixable(f *lint.Found) bool {
+	i := slices.IndexFunc(l.sources, func(s lintSource) bool { return s.path == f.Object.File().Name })
+	return len(f.Edits) > 0 && i >= 0 && l.sources[i].writable
+}
+
+// knobMistake is a finding in a compose file or a unit.
+func knobMistake(path string, f *envfiles.Found, titles map[string]string) finding.LintMistake {
+	path = utf8Only(path)
+	fix := ""
+	if f.Fix != "" {
+		fix = "write " + f.Fix
+	}
+	return finding.LintMistake{Mistake: finding.Mistake{
+		Finding: finding.Finding{
+			ID: f.ID, Severity: vetSeverity(f.ID), Title: titles[f.ID], Target: path + ":" + strconv.Itoa(f.Line), Evidence: []finding.Evidence{}, Fix: fix,
+		},
+		Message: f.Text, File: path, Line: f.Line,
+	}}
+}
+
+// lintTitles are what ids stand for.
+func lintTitles() map[string]string {
+	titles := map[string]string{}
+	for _, e := range explanations() {
+		titles[e.ID] = e.Title
+	}
+	return titles
+}
+
+// lintNext is the command to try next.
+func lintNext(d *finding.Lint) string {
+	var worst *finding.LintMistake
+	for i := range d.Findings {
+		if m := &d.Findings[i]; !m.Fixed && (worst == nil || m.Severity.Level() > worst.Severity.Level()) {
+			worst = m
+		}
+	}
+	if worst != nil {
+		return "snug explain " + worst.ID
+	}
+	return ""
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	untrusted "github.com/snug-go/snug/cmd/snug/internal/bounded"
+	"github.com/snug-go/snug/cmd/snug/internal/envfiles"
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
+)
+
+// linter is one run of snug lint.
+type linter struct {
+	u        *ui
+	flags    *lintFlags
+	inputs   []string
+	sources  []lintSource
+	programs map[string]lint.Program
+	unknown  []finding.Gap
+	result   lint.Result
+	fixed    []lint.Found
+	named    error // of a file that was named and cannot be read
+}
+
+// lintSource is one file, or what a tool printed.
+type lintSource struct {
+	path     string
+	named    bool // by the user, not found in a directory
+	writable bool // it can be fixed
+	manifest *manifest.File
+	kind     envfiles.Kind // of files that are no manifests
+	settings []envfiles.Found
+	err      error
+}
+
+// most of what is looked at in directories.
+const (
+	mostWalked    = 500_000
+	mostManifests = 100_000
+)
+
+func newLinter(u *ui, f *lintFlags) *linter { return &linter{u: u, flags: f} }
+
+// gather reads all untrusted.
+func (l *linter) gather(args []string) error {
+	if l.flags.helm != "" {
+		if err := l.tool("--helm", l.flags.helm, "helm", "template", l.flags.helm); err != nil {
+			return err
+		}
+	}
+	if l.flags.kustomize != "" {
+		if err := l.kustomize(); err != nil {
+			return err
+		}
+	}
+	if len(args) == 0 && len(l.sources) == 0 {
+		return usage("nothing to look at", "name files or directories, or - for what is piped in; --helm CHART, --kustomize DIR")
+	}
+	for _, a := range args {
+		l.inputs = append(l.inputs, utf8Only(a))
+		if a == "-" {
+			file, err := manifest.Read("-", l.u.in)
+			if err != nil {
+				return failed("cannot read, "+err.Error()+", stdin", "pipe manifests in: helm template ./chart | snug lint -")
+			}
+			l.sources = append(l.sources, lintSource{path: "-", named: true, manifest: file})
+			continue
+		}
+		info, err := os.Stat(a)
+		if err != nil {
+			return failed("cannot read, "+reason(err)+", "+a, "name a file, a directory, or - for stdin")
+		}
+		if info.IsDir() {
+			l.walk(a)
+			continue
+		}
+		l.sources = append(l.sources, lintSource{path: a, named: true, writable: info.Mode().IsRegular()})
+	}
+	return l.read()
+}
+
+// walk adds the files in a directory that may be manifests.
+func (l *linter) walk(dir string) {
+	entries, files := 0, 0
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			l.unknown = append(l.unknown, finding.Gap{Field: "findings", File: utf8Only(path), Why: reason(err)})
+			return nil
+		}
+		if entries++; entries > mostWalked || files >= mostManifests {
+			l.unknown = append(l.unknown, finding.Gap{Field: "findings", File: utf8Only(dir), Why: "too many files; the rest is not looked at"})
+			return fs.SkipAll
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if path != dir && (strings.HasPrefix(name, ".") || name == "vendor" || name == "node_modules") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		kind := envfiles.KindOf(name)
+		yes := kind == envfiles.Compose || kind == envfiles.Unit
+		switch strings.ToLower(filepath.Ext(name)) {
+		case ".yaml", ".yml", ".json":
+			yes = true
+		}
+		if yes && d.Type().IsRegular() {
+			files++
+			l.sources = append(l.sources, lintSource{path: path, writable: true})
+		}
+		return nil
+	})
+}
+
+// read reads all files, as many at a time as there are Ps.
+func (l *linter) read() error {
+	next := make(chan *lintSource)
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for s := range next {
+				s.read()
+			}
+		})
+	}
+	for i := range l.sources {
+		if s := &l.sources[i]; s.manifest == nil {
+			next <- s
+		}
+	}
+	close(next)
+	all.Wait()
+	for i := range l.sources {
+		s := &l.sources[i]
+		if s.err == nil {
+			continue
+		}
+		if s.named {
+			return failed("cannot read, "+s.err.Error(), "name a file, a directory, or - for stdin")
+		}
+		l.unknown = append(l.unknown, finding.Gap{Field: "findings", File: utf8Only(s.path), Why: reason(s.err)})
+	}
+	return nil
+}
+
+func (s *lintSource) read() {
+	r, err := untrusted.Open(context.Background(), s.path, untrusted.Limits{Bytes: manifest.MaxBytes, Unpacked: manifest.MaxBytes})
+	if err != nil {
+		s.err = err
+		return
+	}
+	defer r.Close()
+	if kind := envfiles.KindOf(filepath.Base(s.path)); kind != envfiles.None {
+		text, err := io.ReadAll(r)
+		if err != nil {
+			s.err = err
+			return
+		}
+		s.kind, s.settings = kind, envfiles.Judge(kind, envfiles.Parse(kind, string(text)))
+		return
+	}
+	s.manifest, s.err = manifest.Read(s.path, r)
+}
+
+// kustomize runs the tool, or kubectl, which has it built in.
+func (l *linter) kustomize() error {
+	dir := l.flags.kustomize
+	if _, err := exec.LookPath("kustomize"); err != nil {
+		if _, err := exec.LookPath("kubectl"); err == nil {
+			return l.tool("--kustomize", dir, "kubectl", "kustomize", dir)
+		}
+	}
+	return l.tool("--kustomize", dir, "kustomize", "build", dir)
+}
+
+// tool runs a program of the user's, and looks at what it prints.
+func (l *linter) tool(flag, of, name string, args ...string) error {
+	if strings.HasPrefix(of, "-") {
+		return usage("wrong value, "+flag+" "+shellQuote(of), "name a chart or a directory")
+	}
+	cmd := exec.Command(name, args...)
+	var stdout limited
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return failed("there is no "+name+", PATH", "install it, or pipe in what it prints where it is: "+name+" "+strings.Join(args, " ")+" | snug lint -")
+	case stdout.full:
+		return failed("cannot read, "+manifest.ErrTooLarge.Error()+", what "+name+" prints", "look at the chart's parts one by one")
+	case err != nil:
+		return failed(name+" failed, "+lastWords(stderr.String(), err)+", "+of, name+" "+strings.Join(args, " ")+" says more")
+	}
+	l.inputs = append(l.inputs, flag+" "+of)
+	l.sources = append(l.sources, lintSource{path: name + ":" + of, named: true, manifest: manifest.Parse(name+":"+of, stdout.Bytes())})
+	return nil
+}
+
+// limited keeps what a tool prints, up to what is read of a file.
+type limited struct {
+	bytes.Buffer
+	full bool
+}
+
+func (b *limited) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > manifest.MaxBytes {
+		b.full = true
+		return 0, manifest.ErrTooLarge
+	}
+	return b.Buffer.Write(p)
+}
+
+// lastWords is why a tool failed: the first line of what it says that says so.
+func lastWords(said string, err error) string {
+	last := reason(err)
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" {
+			last = line
+			if strings.HasPrefix(strings.ToLower(line), "error") {
+				break
+			}
+		}
+	}
+	return strings.TrimSuffix(last, ".")
+}
+
+// unread is the error of a file that was named and could not be read whole.
+func (l *linter) unread() error {
+	for i := range l.sources {
+		s := &l.sources[i]
+		if s.manifest == nil || !s.named || len(s.manifest.Problems) == 0 {
+			continue
+		}
+		p := s.manifest.Problems[0]
+		where := s.path + ":" + strconv.Itoa(p.Line)
+		if p.Template {
+			return failed("cannot read, "+p.Why+", "+where, "what it makes is looked at: helm template CHART | snug lint -")
+		}
+		return failed("cannot read, "+p.Why+", "+where, "the rest has been looked at")
+	}
+	return nil
+}

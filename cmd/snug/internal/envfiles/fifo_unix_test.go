@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package envfiles
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestPipe: a pipe that nobody writes to keeps nobody waiting.
+func TestPipe(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "Dockerfile"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if found, skipped := Scan(t.Context(), dir, true); len(found) != 0 || len(skipped) != 1 || skipped[0].Why != "no plain file" {
+		t.Errorf("%v, %v", found, skipped)
+	}
+}

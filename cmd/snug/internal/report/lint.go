@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+func (p *page) lint(d *finding.Lint) {
+	count, fixed := map[finding.Severity]int{}, 0
+	for i := range d.Findings {
+		if m := &d.Findings[i]; m.Fixed {
+			fixed++
+		} else {
+			count[m.Severity]++
+		}
+	}
+	verdict := counts(count, fixed)
+	switch n := len(d.Unknown); {
+	case d.Files == 0 && n == 0:
+		verdict = "no manifests"
+	case n > 0:
+		verdict += ", " + plural(n, "part") + " not looked at"
+	}
+	p.line("%s: %s", Clean(strings.Join(d.Inputs, " ")), verdict)
+	p.line("%s, %s of Kubernetes, %s%s", plural(d.Files, "file"), plural(d.Objects, "object"), plural(d.Pods, "pod"), beside(d))
+	file, fixable := "", 0
+	for i := range d.Findings {
+		m := &d.Findings[i]
+		if m.File != file || i == 0 {
+			file = m.File
+			p.line("")
+			p.line("%s", Clean(file))
+		}
+		p.mistake(m)
+		if m.Fixable && !m.Fixed {
+			fixable++
+		}
+	}
+	if len(d.Unknown) > 0 {
+		p.line("")
+	}
+	for _, g := range d.Unknown {
+		p.line("unknown: %s: %s", Clean(g.File), worded(g.Why))
+	}
+	if fixable > 0 {
+		p.line("")
+		p.line("snug lint --fix mends %d of them", fixable)
+	}
+	p.next(d.Next)
+}
+
+// beside is what else there is to say of the input.
+func beside(d *finding.Lint) string {
+	text := ""
+	if d.Foreign > 0 {
+		text += ", " + plural(d.Foreign, "file") + " of another kind"
+	}
+	if d.Ignored > 0 {
+		text += ", " + strconv.Itoa(d.Ignored) + " silenced"
+	}
+	return text
+}
+
+// mistake prints one finding below the name of its file.
+func (p *page) mistake(m *finding.LintMistake) {
+	who := ""
+	if m.Object != nil {
+		who = *m.Object
+		if m.Container != nil {
+			who += ", container " + *m.Container
+		}
+		if m.Template != nil {
+			who += ", from " + *m.Template
+		}
+	}
+	p.line("  %s: %s: %s (%s)", Clean(located(m)), Clean(string(m.Severity)), Clean(m.Message), Clean(m.ID))
+	if who != "" {
+		p.line("    in %s", Clean(who))
+	}
+	p.table(figureRows(m.Evidence, "    ", true))
+	switch {
+	case m.Fixed:
+		p.line("    fixed: %s", Clean(m.Fix))
+	case m.Fix != "":
+		p.line("    fix: %s", Clean(m.Fix))
+	}
+}
+
+// located is where a mistake is, as editors and terminals follow it.
+func located(m *finding.LintMistake) string {
+	at := m.File + ":" + strconv.Itoa(m.Line)
+	if m.Column != nil {
+		at += ":" + strconv.Itoa(*m.Column)
+	}
+	return at
+}

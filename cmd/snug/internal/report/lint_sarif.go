@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// The parts of SARIF 2.1.0 that code scanning reads. Source:
+// docs.oasis-open.org/sarif/sarif/v2.1.0, and GitHub's "SARIF support for code
+// scanning".
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool    sarifTool     `json:"tool"`
+		Results []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version"`
+		URI     string      `json:"informationUri"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID    string    `json:"id"`
+		Short sarifText `json:"shortDescription"`
+		Help  sarifText `json:"help"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifResult struct {
+		Rule      string          `json:"ruleId"`
+		Index     int             `json:"ruleIndex"`
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations"`
+	}
+	sarifLocation struct {
+		Physical sarifPhysical `json:"physicalLocation"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   sarifRegion   `json:"region"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		Line   int  `json:"startLine"`
+		Column *int `json:"startColumn,omitempty"`
+	}
+)
+
+// levels are those of SARIF and of GitHub's annotations.
+var (
+	sarifLevels      = map[finding.Severity]string{finding.SeverityError: "error", finding.SeverityWarning: "warning", finding.SeverityInfo: "note"}
+	annotationLevels = map[finding.Severity]string{finding.SeverityError: "error", finding.SeverityWarning: "warning", finding.SeverityInfo: "notice"}
+)
+
+// SARIF is what was found as a log for code scanning. What is fixed is not in it.
+// texts are the explanations of ids.
+func SARIF(d *finding.Lint, texts map[string]string, version string) ([]byte, error) {
+	run := sarifRun{Results: []sarifResult{}}
+	run.Tool.Driver = sarifDriver{Name: "snug", Version: version, URI: "https://github.com/snug-go/snug", Rules: []sarifRule{}}
+	for i := range d.Findings {
+		m := &d.Findings[i]
+		if m.Fixed {
+			continue
+		}
+		rules := &run.Tool.Driver.Rules
+		index := slices.IndexFunc(*rules, func(r sarifRule) bool { return r.ID == m.ID })
+		if index < 0 {
+			index = len(*rules)
+			*rules = append(*rules, sarifRule{m.ID, sarifText{m.Title}, sarifText{texts[m.ID]}})
+		}
+		message := m.Message
+		if m.Fix != "" {
+			message += ". Fix: " + m.Fix
+		}
+		run.Results = append(run.Results, sarifResult{
+			Rule: m.ID, Index: index, Level: sarifLevels[m.Severity], Message: sarifText{message},
+			Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uri(m.File)}, sarifRegion{max(1, m.Line), m.Column}}}},
+		})
+	}
+	text, err := json.MarshalIndent(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}}, "", "  ")
+	return append(text, '\n'), err
+}
+
+// uri is a file's name as a relative reference.
+func uri(file string) string {
+	return (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()
+}
+
+// Annotations is what was found as commands of GitHub's workflows:
+//
+//	::error file=a.yaml,line=3,col=5,title=gomemlimit-divisor::the message
+//
+// Source: docs.github.com, "Workflow commands for GitHub Actions".
+func Annotations(d *finding.Lint) []byte {
+	var b strings.Builder
+	for i := range d.Findings {
+		m := &d.Findings[i]
+		if m.Fixed {
+			continue
+		}
+		p := page{}
+		p.WriteString("::" + annotationLevels[m.Severity] + " file=" + property(m.File))
+		p.WriteString(",line=" + number(float64(m.Line)))
+		if m.Column != nil {
+			p.WriteString(",col=" + number(float64(*m.Column)))
+		}
+		message := m.Message
+		if m.Fix != "" {
+			message += ". Fix: " + m.Fix
+		}
+		b.WriteString(p.String() + ",title=" + property(m.ID) + "::" + data(message) + "\n")
+	}
+	return []byte(b.String())
+}
+
+// data escapes the text of a workflow command, property that of its properties.
+func data(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func property(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+}
