@@ -33,7 +33,6 @@ type linter struct {
 	unknown  []finding.Gap
 	result   lint.Result
 	fixed    []lint.Found
-	named    error // of a file that was named and cannot be read
 }
 
 // lintSource is one file, or what a tool printed.

@@ -150,34 +150,32 @@ func (d *direct) offset(t reflect.Type, kind reflect.Kind, names ...string) (at 
 // get is a field of an event.
 func get[T any](e *trace.Event, at uintptr) T { return *(*T)(unsafe.Add(unsafe.Pointer(e), at)) }
 
-// read tells what an event says; the meaning other is that it cannot.
-func (d *direct) read(e *trace.Event) (r brief) {
+// read writes down what an event says; the meaning other is that it cannot.
+func (d *direct) read(e *trace.Event, r *brief) {
+	r.meaning = other
 	if !d.known {
-		return r
+		return
 	}
-	r = brief{time: get[int64](e, d.time), meaning: d.meanings[get[uint8](e, d.kind)]}
-	switch r.meaning {
+	r.time = get[int64](e, d.time)
+	switch m := d.meanings[get[uint8](e, d.kind)]; m {
 	case starts:
-		r.about, r.place = get[int64](e, d.argument), number(get[int64](e, d.proc))
+		r.about, r.place, r.meaning = get[int64](e, d.argument), number(get[int64](e, d.proc)), m
 	case wakes, hasHeap, hasGoal:
-		r.about = get[int64](e, d.argument)
+		r.about, r.meaning = get[int64](e, d.argument), m
 	case stops, assists, assisted:
-		r.about = get[int64](e, d.goroutine)
+		r.about, r.meaning = get[int64](e, d.goroutine), m
+	case sweeps, swept:
+		r.place, r.meaning = number(get[int64](e, d.proc)), m
 	case blocks:
-		r.about = get[int64](e, d.goroutine)
 		n := get[uint64](e, d.argument)
 		known := &d.numbers[n%uint64(len(d.numbers))]
 		if known.number != n || n == 0 {
-			if *known = (reason{n, d.text(e.StateTransition().Reason)}); known.place < 0 {
-				*known = reason{}
-				return brief{}
-			}
+			*known = reason{n, d.text(e.StateTransition().Reason)}
 		}
-		r.place = known.place
-	case sweeps, swept:
-		r.place = number(get[int64](e, d.proc))
+		if known.place >= 0 {
+			r.about, r.place, r.meaning = get[int64](e, d.goroutine), known.place, m
+		}
 	}
-	return r
 }
 
 // sync is told of a new generation, in which texts have other numbers.
@@ -209,7 +207,12 @@ func number(p int64) int32 {
 
 // brief folds an event that direct tells; texts are reasons to block.
 func (f *fold) brief(r *brief, texts []string) {
-	f.at(r.time, false)
+	if t := r.time; t > f.now && t-f.start >= 0 && f.begun { // at, which is too long to be inlined
+		f.now = t
+		f.events++
+	} else {
+		f.at(t, false)
+	}
 	g := trace.GoID(r.about)
 	switch r.meaning {
 	case starts:

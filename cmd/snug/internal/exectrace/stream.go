@@ -53,15 +53,14 @@ func (b *batch) fill(r *trace.Reader, d *direct) (err error) {
 		if err != nil {
 			return err
 		}
-		told := d.read(&e)
-		if told.meaning == other {
+		told := &briefs[n]
+		if d.read(&e, told); told.meaning == other {
 			if e.Kind() == trace.EventSync {
 				d.sync()
 			}
 			told.place = int32(len(b.events))
 			b.events = append(b.events, e)
 		}
-		briefs[n] = told
 	}
 	return nil
 }
