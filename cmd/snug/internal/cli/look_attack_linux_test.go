@@ -52,7 +52,7 @@ func TestDoctorNames(t *testing.T) {
 	defer server.Close()
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for name, mode := range map[string]os.FileMode{"locked": 0o644, "tool": 0o755} {
+	for name, mode := range map[string]os.FileMode{"locked": 0o644, "nobody-runs-this": 0o755} {
 		if err := os.WriteFile(name, []byte("\x7fELF"), mode); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestDoctorNames(t *testing.T) {
 	}
 	for _, c := range []struct{ target, want string }{
 		{"locked", "a program and no process, locked"},
-		{"tool", "a program and no process, tool"}, // no such process, so the file is meant
+		{"nobody-runs-this", "a program and no process, nobody-runs-this"}, // no such process, so the file is meant
 		{"service", "a directory that is no cgroup, service"},
 		{"2", "a thread of the kernel, 2"},
 		{server.URL + "/x?token=secret", "neither a profile nor a trace nor a log nor metrics, " + server.URL + "/x\n"},
