@@ -90,7 +90,7 @@ func testInterrupts(t *testing.T, l *faultLab) {
 					t.Fatal(err)
 				}
 				o := v.wait(t)
-				o.fails(t, 130, "^interrupted$", "^the same command goes on from what record has$")
+				o.fails(t, 130, "^interrupted, snug bench$", "^the same command goes on from what record has$")
 				if !s.measured {
 					if o.stdout != "" {
 						t.Errorf("answers %q", o.stdout)
@@ -119,7 +119,8 @@ func testInterrupts(t *testing.T, l *faultLab) {
 			v := l.start(t, "", strings.Fields(tt.args)...)
 			time.Sleep(500 * time.Millisecond)
 			syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT)
-			v.wait(t).fails(t, 130, "^interrupted$", tt.hint)
+			command, _, _ := strings.Cut(tt.args, " ")
+			v.wait(t).fails(t, 130, "^interrupted, snug "+command+"$", tt.hint)
 		})
 	}
 	t.Run("search that has found something", func(t *testing.T) {
@@ -127,7 +128,7 @@ func testInterrupts(t *testing.T, l *faultLab) {
 		time.Sleep(3 * time.Second)
 		syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT)
 		o := v.wait(t)
-		o.fails(t, 130, "^interrupted$", "^a search does not go on")
+		o.fails(t, 130, "^interrupted, snug tune$", "^a search does not go on")
 		d := new(finding.Tune)
 		if err := json.Unmarshal([]byte(o.stdout), d); err != nil || d.Complete || d.Confirm != nil || d.Environment != nil || len(d.Stages) == 0 {
 			t.Errorf("%v, answers %.200q", err, o.stdout)
