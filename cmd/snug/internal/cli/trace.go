@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -112,9 +111,6 @@ func (u *ui) traces(ctx context.Context, names []string, duration time.Duration,
 
 // readTrace reads one trace, and shows on a terminal how far it is.
 func (u *ui) readTrace(ctx context.Context, name string, duration time.Duration) (*finding.Traced, error) {
-	// A generation is garbage when the next is read: the heap that may grow to twice
-	// its size would take as much again.
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	if at, err := url.Parse(name); err == nil && address(name) && strings.HasSuffix(strings.TrimSuffix(at.Path, "/"), "/debug/pprof") {
 		at.Path = strings.TrimSuffix(at.Path, "/") + "/trace"
 		at.RawQuery = "seconds=" + strconv.Itoa(int(duration.Seconds()))

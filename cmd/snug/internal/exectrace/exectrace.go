@@ -98,7 +98,8 @@ type Progress struct {
 // Read folds the trace in r. If it is damaged or ends too early, or reading fails or
 // ctx ends, what was read until then is the answer, and Summary.Partial says why; only
 // where that is nothing Read fails, with an error of r, ctx's cause, ErrNotTrace, a
-// *FormatError, a *TooLargeError or a *DamagedError.
+// *FormatError, a *TooLargeError or a *DamagedError. It sets the process's GOGC while it
+// runs, so that it takes little more memory than it must.
 func Read(ctx context.Context, r io.Reader, o Options) (*Summary, error) {
 	if o.MaxOld <= 0 {
 		o.MaxOld = maxOld
@@ -124,7 +125,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (*Summary, error) {
 		f.oldProcs = oldProcs(data)
 		br = bufio.NewReader(bytes.NewReader(data))
 	}
-	err = f.read(ctx, br, in, o.Progress)
+	err = f.read(ctx, newDirect(), br, in, o.Progress)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	} else if in.err != nil { // which the parser has words of its own for

@@ -24,9 +24,9 @@ func recovered(err *error) {
 	}
 }
 
-// batch is a run of events, in order. To read many and then to fold them is faster than
-// to do so in turn, as each has the caches of the processor for itself; and faster than to
-// fold on another thread, to which events have to get first.
+// batch is a run of events, in order. To read many and then to fold them is a little
+// faster than to do so in turn. To fold them on another thread is not: it slows the one
+// that reads down by more than that takes.
 type batch struct {
 	briefs []brief
 	events []trace.Event // those that their briefs do not tell
@@ -34,7 +34,9 @@ type batch struct {
 
 const batchEvents = 1024 // 24 KiB
 
-// The collector's percentage for the first bytes of a trace and for what follows.
+// GOGC while reading the first bytes of a trace, and from then on. A generation of a trace
+// is garbage when the next is read, and a heap that may grow to twice its size would take
+// as much again; a little of one is not worth collecting.
 const (
 	smallTrace   = 16 << 20
 	smallPercent = 400
@@ -65,18 +67,21 @@ func (b *batch) fill(r *trace.Reader, d *direct) (err error) {
 	return nil
 }
 
-// read folds all events that br has, which reads from in; nil is the regular end.
-func (f *fold) read(ctx context.Context, br *bufio.Reader, in *input, progress func(Progress)) (err error) {
+// read folds all events that br has, which reads from in; nil is the regular end. As long
+// as it runs the process has another GOGC.
+func (f *fold) read(ctx context.Context, d *direct, br *bufio.Reader, in *input, progress func(Progress)) (err error) {
 	defer recovered(&err)
+	small := in.n <= smallTrace
+	if small {
+		defer debug.SetGCPercent(debug.SetGCPercent(smallPercent))
+	} else {
+		defer debug.SetGCPercent(debug.SetGCPercent(largePercent))
+	}
 	r, err := trace.NewReader(br)
 	if err != nil {
 		return err
 	}
-	// A generation is garbage when the next is read, and a heap that may grow to twice its
-	// size would take as much again. Little of one is not worth collecting.
-	defer debug.SetGCPercent(debug.SetGCPercent(smallPercent))
-	small := true
-	d, b := newDirect(), &batch{briefs: make([]brief, batchEvents)}
+	b := &batch{briefs: make([]brief, batchEvents)}
 	var told time.Time
 	for {
 		err := b.fill(r, d)

@@ -94,6 +94,10 @@ func (l *timeline) over(from, to int64, f func(s *step, ns int64)) {
 		return
 	}
 	last := l.at(to - 1)
+	if from >= l.start+int64(last)<<l.shift { // nearly always
+		f(&l.steps[last], to-from)
+		return
+	}
 	for i := l.at(from); i <= last; i++ {
 		begin := l.start + int64(i)<<l.shift
 		f(&l.steps[i], min(to, begin+1<<l.shift)-max(from, begin))
