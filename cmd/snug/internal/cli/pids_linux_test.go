@@ -5,12 +5,16 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestCompletePids: a shell is offered the Go processes there are, and nothing
 // else is said.
 func TestCompletePids(t *testing.T) {
 	pid, _ := started(t)
+	defer func(d time.Duration) { completionTime = d }(completionTime)
+	completionTime = patience
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for _, c := range []struct {
 		name     string
 		line     []string
@@ -26,21 +30,21 @@ func TestCompletePids(t *testing.T) {
 		{"profile", []string{"profile", pid}, true, ":0", false},
 		{"profile takes one", []string{"profile", "1", ""}, false, ":4", true},
 		{"ps", []string{"ps", pid}, true, ":0", false},
+		{"top", []string{"top", pid}, true, ":0", false},
 	} {
-		var code int
-		var out, talk string
-		offered := false
-		// A first look at many programs may not be done in time; what it found is kept.
-		t.Setenv("XDG_CACHE_HOME", t.TempDir())
-		for range 20 {
-			code, out, talk = spoken(append([]string{"__complete"}, c.line...))
-			offered = strings.Contains("\n"+out, "\n"+pid+"\tbusy go1.")
-			if offered || !c.offered {
-				break
-			}
-		}
+		code, out, talk := spoken(append([]string{"__complete"}, c.line...))
+		offered := strings.Contains("\n"+out, "\n"+pid+"\tbusy go1.")
 		if code != 0 || offered != c.offered || !strings.HasSuffix(out, c.and+"\n") || c.unlooked && strings.Contains(out, "\t") || strings.Contains(talk, "error") {
 			t.Errorf("%s: exit code %d\n%s%s", c.name, code, out, talk)
 		}
+	}
+}
+
+// TestCompletePidsInTime: what takes too long is left out, and it is no error.
+func TestCompletePidsInTime(t *testing.T) {
+	defer func(d time.Duration) { completionTime = d }(completionTime)
+	completionTime = 0
+	if code, out, talk := spoken([]string{"__complete", "doctor", ""}); code != 0 || !strings.HasSuffix(out, ":0\n") || strings.Contains(talk, "error") {
+		t.Errorf("exit code %d\n%s%s", code, out, talk)
 	}
 }

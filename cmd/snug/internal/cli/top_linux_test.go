@@ -92,7 +92,7 @@ func TestTopBatch(t *testing.T) {
 // another program is another.
 func TestTopFollows(t *testing.T) {
 	pid, path := started(t)
-	w, err := newWatcher([]string{"busy"}, false)
+	w, err := newWatcher([]string{path}, false) // other tests have programs of this name
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func (w *onWrite) Write(b []byte) (int, error) {
 // TestTopNames: a name is waited for, its process may be started anew.
 func TestTopNames(t *testing.T) {
 	pid, path := started(t)
-	w, err := newWatcher([]string{pid, filepath.Base(path)}, false)
+	w, err := newWatcher([]string{pid, path}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func TestTopTerminal(t *testing.T) {
 	pid, _ := started(t, "GOGC=off", "GOMEMLIMIT=off")
 	other, _ := launched(t, "other", busy)
 
-	s.top("--interval 500ms busy other")
+	s.top("--interval 500ms " + pid + " " + other)
 	s.shows(pid+" busy", other+" other", "W ", "CPU▼", "PROGRAM", "WAIT", "quit", "█")
 	s.keys("N")
 	s.shows("PID▼")
