@@ -3,9 +3,7 @@
 package cli
 
 import (
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
@@ -32,23 +30,7 @@ func (l *linter) fix() error {
 			files = append(files, path)
 		}
 	}
-	for _, file := range files {
-		f, err := os.OpenFile(file, os.O_WRONLY, 0)
-		if err != nil {
-			return notFixed(file, err)
-		}
-		f.Close()
-	}
-	for i, file := range files {
-		if err := replaceFile(file, texts[file]); err != nil {
-			wrong := notFixed(file, err)
-			if i > 0 {
-				wrong = failed(wrong.Error(), "fixed before it: "+strings.Join(files[:i], " "))
-			}
-			return wrong
-		}
-	}
-	return nil
+	return writeFixed(files, texts)
 }
 
 // round makes all fixes that do not overlap, in memory.

@@ -46,6 +46,14 @@ func applyFixes(found []placed) error {
 		if texts[file], err = edited(old, taken[file]); err != nil {
 			return failed("cannot fix, "+err.Error()+", "+file, "it has changed meanwhile; run it again")
 		}
+	}
+	return writeFixed(files, texts)
+}
+
+// writeFixed replaces files by their new texts: none as long as one of them cannot be
+// written, and each at once.
+func writeFixed(files []string, texts map[string][]byte) error {
+	for _, file := range files {
 		f, err := os.OpenFile(file, os.O_WRONLY, 0)
 		if err != nil {
 			return notFixed(file, err)
