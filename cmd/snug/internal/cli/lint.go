@@ -60,6 +60,9 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 				return err
 			}
 			d := l.document()
+			for _, g := range d.Unknown {
+				u.note("warning: not looked at, %s, %s", g.Why, g.File)
+			}
 			if err := render(d); err != nil {
 				return err
 			}

@@ -43,6 +43,10 @@ func (l *linter) document() *finding.Lint {
 	d := &finding.Lint{
 		Head: finding.NewHead(finding.KindLint), Inputs: l.inputs, Findings: []finding.LintMistake{}, Ignored: l.result.Ignored, Unknown: []finding.Gap{},
 	}
+	l.writable = map[string]bool{}
+	for i := range l.sources {
+		l.writable[l.sources[i].path] = l.sources[i].writable
+	}
 	titles := lintTitles()
 	for _, f := range l.fixed {
 		m := l.mistake(&f, titles)
@@ -130,7 +134,8 @@ func (l *linter) mistake(f *lint.Found, titles map[string]string) finding.LintMi
 	name := f.Object.Title()
 	m.Object = &name
 	if f.Container != "" {
-		m.Container = &f.Container
+		role := f.Role.String()
+		m.Container, m.Role = &f.Container, &role
 	}
 	if f.Object.Source != "" {
 		m.Template = &f.Object.Source
@@ -140,8 +145,7 @@ func (l *linter) mistake(f *lint.Found, titles map[string]string) finding.LintMi
 
 // fixable tells whether --fix can mend a finding.
 func (l *linter) fixable(f *lint.Found) bool {
-	i := slices.IndexFunc(l.sources, func(s lintSource) bool { return s.path == f.Object.File().Name })
-	return len(f.Edits) > 0 && i >= 0 && l.sources[i].writable
+	return len(f.Edits) > 0 && l.writable[f.Object.File().Name]
 }
 
 // knobMistake is a finding in a compose file or a unit.

@@ -41,10 +41,9 @@ func readImage(file string) (lint.Program, error) {
 	}
 	defer os.Remove(temp.Name())
 	defer temp.Close()
-	inside, err := image.Program(file, temp)
-	from, name := temp.Name(), file+", "+inside
-	if errors.Is(err, image.ErrNone) {
-		from, name, err = file, file, nil
+	from := temp.Name()
+	if _, err = image.Program(file, temp); errors.Is(err, image.ErrNone) {
+		from, err = file, nil // the program itself
 	}
 	if err != nil {
 		return lint.Program{}, err
@@ -59,14 +58,14 @@ func readImage(file string) (lint.Program, error) {
 		return lint.Program{}, errors.New("a directory without an index.json, so no OCI layout")
 	case strings.HasPrefix(e.What, "a script"):
 		// It starts who knows what.
-		return lint.Program{File: name}, nil
+		return lint.Program{}, nil
 	}
-	return programOf(&e, name), nil
+	return programOf(&e), nil
 }
 
 // programOf is what rules want to know of a program.
-func programOf(e *goproc.Exe, file string) lint.Program {
-	p := lint.Program{Version: e.GoVersion, Automaxprocs: e.Automaxprocs, Automemlimit: e.Automemlimit, File: file}
+func programOf(e *goproc.Exe) lint.Program {
+	p := lint.Program{Version: e.GoVersion, Automaxprocs: e.Automaxprocs, Automemlimit: e.Automemlimit}
 	p.State = podpatch.NotGo
 	if e.IsGo {
 		p.State, p.Go = podpatch.IsGo, plan.Go{Minor: e.Minor, Blind: !e.ContainerAware()}

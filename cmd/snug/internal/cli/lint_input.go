@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,6 +34,7 @@ type linter struct {
 	unknown  []finding.Gap
 	result   lint.Result
 	fixed    []lint.Found
+	writable map[string]bool // by path; made for the answer
 }
 
 // lintSource is one file, or what a tool printed.
@@ -69,7 +71,10 @@ func (l *linter) gather(args []string) error {
 	if len(args) == 0 && len(l.sources) == 0 {
 		return usage("nothing to look at", "name files or directories, or - for what is piped in; --helm CHART, --kustomize DIR")
 	}
-	for _, a := range args {
+	for i, a := range args {
+		if a == "-" && slices.Contains(args[:i], a) {
+			return usage("stdin is named twice, -", "it can be read once")
+		}
 		l.inputs = append(l.inputs, utf8Only(a))
 		if a == "-" {
 			file, err := manifest.Read("-", l.u.in)
@@ -127,6 +132,14 @@ func (l *linter) walk(dir string) {
 
 // read reads all files, as many at a time as there are Ps.
 func (l *linter) read() error {
+	// A file may be named, and be in a directory that is named as well.
+	seen := map[string]bool{}
+	l.sources = slices.DeleteFunc(l.sources, func(s lintSource) bool {
+		path := filepath.Clean(s.path)
+		again := seen[path]
+		seen[path] = true
+		return again
+	})
 	next := make(chan *lintSource)
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {

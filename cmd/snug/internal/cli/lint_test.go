@@ -117,7 +117,8 @@ func TestLintImage(t *testing.T) {
 	put(t, dir, map[string]string{"image.tar": saved.String()})
 	for _, c := range []struct{ flag, want string }{
 		{"cart=" + self, "warning"},
-		{"example.org:5000/team/cart:v1=" + self, ""}, // not how the manifest names it
+		{"example.org:5000/team/cart:v1=" + self, "warning"},
+		{"example.org:5000/team/cart:v2=" + self, ""},
 		{"example.org:5000/team/cart=" + self, "warning"},
 		{"*=image.tar", "warning"},
 		{"shop=" + self, ""},

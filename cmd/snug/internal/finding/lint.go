@@ -20,9 +20,10 @@ type Lint struct {
 // LintMistake is a mistake in a manifest, a compose file or a unit.
 type LintMistake struct {
 	Mistake
-	Object    *string `json:"object"`    // "Deployment shop/cart"; null in files that are not of Kubernetes
-	Container *string `json:"container"` // null = the object as a whole
-	Template  *string `json:"template"`  // from which helm says to have made the object; null = it does not say
+	Object    *string `json:"object"`         // "Deployment shop/cart"; null in files that are not of Kubernetes
+	Container *string `json:"container"`      // null = the object as a whole
+	Role      *string `json:"container_role"` // main, init, sidecar or ephemeral
+	Template  *string `json:"template"`       // from which helm says to have made the object; null = it does not say
 }
 
 // Worst is the severity of the worst finding that is not fixed; "" when there is

@@ -71,7 +71,11 @@ func (p *page) mistake(m *finding.LintMistake) {
 	if m.Object != nil {
 		who = *m.Object
 		if m.Container != nil {
-			who += ", container " + *m.Container
+			who += ", "
+			if m.Role != nil && *m.Role != "main" {
+				who += *m.Role + " "
+			}
+			who += "container " + *m.Container
 		}
 		if m.Template != nil {
 			who += ", from " + *m.Template

@@ -67,33 +67,45 @@ func (p *page) traceReasons(d *finding.Trace, i int) {
 	if len(t.Wall.StopsBy) > 0 {
 		p.line("")
 		p.line("the world was stopped for (wall time%s)", of)
-		p.table(stopRows(t))
+		p.table(stopRows(t, true))
 	}
 	if len(t.Goroutines.Reasons) > 0 {
 		p.line("")
 		p.line("goroutines were blocked by (wall time added up over goroutines%s)", of)
-		p.table(waitRows(t, shownWaits))
+		p.table(waitRows(t, shownWaits, true))
 	}
 }
 
-func stopRows(t *finding.Traced) [][]string {
+// stopRows are reasons to stop the world; words says what each figure is, where no head does.
+func stopRows(t *finding.Traced, words bool) [][]string {
 	rows := [][]string{}
 	for _, s := range t.Wall.StopsBy {
-		row := []string{Clean(s.Reason), duration(s.Total), plural(s.Count, "time")}
+		row := []string{Clean(s.Reason), duration(s.Total), timesText(s.Count, words)}
 		if s.Mean != nil && s.Max != nil {
-			row = append(row, "mean "+duration(*s.Mean), "longest "+duration(*s.Max))
+			mean, longest := duration(*s.Mean), duration(*s.Max)
+			if words {
+				mean, longest = "mean "+mean, "longest "+longest
+			}
+			row = append(row, mean, longest)
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-func waitRows(t *finding.Traced, most int) [][]string {
+func waitRows(t *finding.Traced, most int, words bool) [][]string {
 	rows := [][]string{}
 	for _, r := range t.Goroutines.Reasons[:min(len(t.Goroutines.Reasons), most)] {
-		rows = append(rows, []string{Clean(r.Reason), duration(r.Total), plural(r.Count, "time")})
+		rows = append(rows, []string{Clean(r.Reason), duration(r.Total), timesText(r.Count, words)})
 	}
 	return rows
+}
+
+func timesText(n int64, words bool) string {
+	if words {
+		return plural(n, "time")
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // traceNotes are what a reader must know about the figures.

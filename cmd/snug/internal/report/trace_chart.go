@@ -106,8 +106,11 @@ func (l lines) chart(w, h float64, size string) template.HTML {
 			look += " d1"
 		}
 		d.path(look, thin(points))
-		d.line("leader", right, ends[i], right+8, at[i])
-		d.text("label", "start", right+11, at[i]+4, p.name)
+		if last := points[len(points)-1]; last[0] < right-1 { // a trace that is shorter than the other
+			d.line("leader", last[0], last[1], right, ends[i])
+		}
+		d.path(class("curve s", p.kind), [][2]float64{{right + 2, ends[i]}, {right + 9, at[i]}}) // which line the name is of
+		d.text("label", "start", right+13, at[i]+4, p.name)
 	}
 	return d.done()
 }
@@ -142,6 +145,9 @@ func fromZero(high float64, n int, of []unit) []float64 {
 	return ticks
 }
 
+// thousands are the units of numbers of things.
+var thousands = []unit{{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}}
+
 // mostBars is how many bars a histogram has at most.
 const mostBars = 48
 
@@ -163,23 +169,24 @@ func bars(h *finding.Histogram, title string) template.HTML {
 	}
 	const w, height, top, bottom, left, right = narrow, 200, 10, 34, 44, narrow - 6
 	ratio := max(math.Pow(high/low, 1./mostBars), math.Pow(2, .25))
-	var counts [mostBars + 2]float64
+	var heights [mostBars + 2]float64
 	most := 0.0
 	for i, s := range h.Seconds {
 		if n := h.Counts[i]; n > 0 && !odd(s) {
-			k := min(max(int(math.Log(max(s, low)/low)/math.Log(ratio)), 0), len(counts)-1)
-			counts[k] += float64(n)
-			most = max(most, counts[k])
+			k := min(max(int(math.Log(max(s, low)/low)/math.Log(ratio)), 0), len(heights)-1)
+			heights[k] += float64(n)
+			most = max(most, heights[k])
 		}
 	}
 	d := drawing("hist", w, height, title, "from "+duration(low)+" to "+duration(high))
 	x, ticks := logarithmic([]float64{low, high * ratio}, left, right)
 	y := scale{low: 0, high: most, from: height - bottom, to: top}
-	for _, t := range fromZero(most, 3, nil) {
-		d.line("grid", left, y.at(t), right, y.at(t))
-		d.text("tick", "end", left-6, y.at(t)+4, trim(rate(t)))
+	up := fromZero(most, 3, thousands)
+	for i, label := range tickText(up, thousands) {
+		d.line("grid", left, y.at(up[i]), right, y.at(up[i]))
+		d.text("tick", "end", left-6, y.at(up[i])+4, label)
 	}
-	for k, n := range counts {
+	for k, n := range heights {
 		if n > 0 {
 			from, to := x.at(low*math.Pow(ratio, float64(k))), x.at(low*math.Pow(ratio, float64(k+1)))
 			d.rect("held", from, y.at(n), max(to-from-.6, .6), y.from-y.at(n))

@@ -29,7 +29,7 @@ func traceFigures() []traceList {
 			{"stop-the-world, mean", func(t *finding.Traced) *float64 { return t.Wall.Stops.Mean }, duration, false},
 			{"stop-the-world, P99", func(t *finding.Traced) *float64 { return t.Wall.Stops.P99 }, duration, false},
 			{"stop-the-world, longest", func(t *finding.Traced) *float64 { return t.Wall.Stops.Max }, duration, false},
-			{"of it for the collector", of(func(t *finding.Traced) float64 { return t.Wall.GCStopped }), duration, false},
+			{"stop-the-world, for GC", of(func(t *finding.Traced) float64 { return t.Wall.GCStopped }), duration, false},
 		}},
 		{title: "P-occupancy: who held a P, and for how long", figures: []traceFigure{
 			{"Ps held", func(t *finding.Traced) *float64 { return t.Occupancy.HeldAll }, share, true},
@@ -40,9 +40,9 @@ func traceFigures() []traceList {
 			{"idle marking, apart", of(func(t *finding.Traced) float64 { return t.Occupancy.IdleMark }), duration, false},
 			{"goroutines running", of(func(t *finding.Traced) float64 { return t.Occupancy.Running }), duration, false},
 			{"least left to the program in 1 ms", utilisation(1e-3), share, true},
-			{"in 10 ms", utilisation(1e-2), share, true},
-			{"in 100 ms", utilisation(.1), share, true},
-			{"in 1 s", utilisation(1), share, true},
+			{"  in 10 ms", utilisation(1e-2), share, true},
+			{"  in 100 ms", utilisation(.1), share, true},
+			{"  in 1 s", utilisation(1), share, true},
 		}, more: func(all []finding.Traced) [][]string {
 			procs, held := []string{"GOMAXPROCS"}, []string{"each P held"}
 			for i := range all {

@@ -4,7 +4,9 @@ package report
 
 import (
 	"html/template"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
@@ -20,34 +22,47 @@ func traceView(d *finding.Trace) *view {
 	v.Title = "snug trace: " + Clean(first.Target)
 	v.Verdict = Clean(first.Target) + ": " + traceVerdict(first)
 	if len(d.Traces) > 1 {
-		v.Title += " and " + Clean(d.Traces[1].Target)
-		v.Lead = "Beside it " + Clean(d.Traces[1].Target) + ": " + traceVerdict(&d.Traces[1])
+		second := &d.Traces[1]
+		v.Title += " and " + Clean(second.Target)
+		v.Verdict = "A, " + v.Verdict
+		v.Lead = "B, " + Clean(second.Target) + ": " + traceVerdict(second)
 	}
+	var courses, tables, reasons []part
+	end, heap := traceScale(d)
 	for i := range d.Traces {
 		t := &d.Traces[i]
 		name := traceName(d, i)
 		if t.Partial != nil {
 			v.Stamps = append(v.Stamps, sentence("partial: figures of the first "+duration(t.Wall.Run)+" of "+Clean(t.Target)+": "+Clean(*t.Partial)))
 		}
-		v.Parts = append(v.Parts, tracePart(t, "Course"+name), traceSpread(t, "Distributions"+name))
+		courses = append(courses, tracePart(t, "Course"+name, end, heap))
+		if p := traceSpread(t, "Distributions"+name); len(p.Figures) > 0 {
+			courses = append(courses, p)
+		}
 		v.faults(nil, t.Unknown)
 		v.How = append(v.How,
 			fact{"Trace" + name, Clean(t.Target)},
 			fact{"Format", Clean(t.Format) + ", " + plural(t.Events, "event") + ", " + bytesText(float64(t.Bytes))})
+		if rows := stopRows(t, false); len(rows) > 0 {
+			reasons = append(reasons, part{Title: "Why the world was stopped" + name,
+				Tables: []table{tableOf("Wall time, from the request to stop it until it runs again", gridOf([]string{"for", "total", "times", "mean", "longest"}, rows))}})
+		}
+		if rows := waitRows(t, len(t.Goroutines.Reasons), false); len(rows) > 0 {
+			reasons = append(reasons, part{Title: "Why goroutines were blocked" + name,
+				Tables: []table{tableOf("Wall time, added up over goroutines, those of the runtime among them", gridOf([]string{"by", "total", "times"}, rows))}})
+		}
 	}
 	for _, g := range traceGroups(d) {
-		v.Parts = append(v.Parts, part{Title: sentence(g.title), Tables: []table{tableOf("", traceGrid(d, g.rows))}})
+		title, about, _ := strings.Cut(g.title, ": ")
+		if about == "" {
+			about = "from the first event to the last"
+		}
+		tables = append(tables, part{Title: sentence(title), Tables: []table{tableOf(sentence(about), traceGrid(d, g.rows))}})
 	}
-	for i := range d.Traces {
-		t, name := &d.Traces[i], traceName(d, i)
-		if rows := stopRows(t); len(rows) > 0 {
-			v.Parts = append(v.Parts, part{Title: "Why the world was stopped" + name, Intro: "Wall time, from the request to stop it until it runs again.",
-				Tables: []table{tableOf("", gridOf([]string{"for", "total", "times", "mean", "longest"}, rows))}})
-		}
-		if rows := waitRows(t, len(t.Goroutines.Reasons)); len(rows) > 0 {
-			v.Parts = append(v.Parts, part{Title: "Why goroutines were blocked" + name, Intro: "Wall time, added up over goroutines, those of the runtime among them.",
-				Tables: []table{tableOf("", gridOf([]string{"by", "total", "times"}, rows))}})
-		}
+	if len(d.Traces) > 1 { // who has two wants to know what differs
+		v.Parts = slices.Concat(tables, courses, reasons)
+	} else {
+		v.Parts = slices.Concat(courses, tables, reasons)
 	}
 	v.Notes = traceNotes(d)
 	v.How = append(v.How,
@@ -84,6 +99,11 @@ func gridOf(head []string, rows [][]string) grid {
 			}
 		}
 		if c == 0 {
+			for r, cell := range cells {
+				if name := strings.TrimLeft(cell, " "); name != cell { // a part of what stands above
+					cells[r] = "\u00a0\u00a0\u00a0" + name
+				}
+			}
 			g.key(h, cells)
 		} else {
 			g.add(h, cells)
@@ -92,16 +112,39 @@ func gridOf(head []string, rows [][]string) grid {
 	return g
 }
 
-// tracePart is the course of the heap and the collector.
-func tracePart(t *finding.Traced, title string) part {
-	l := &t.Timeline
-	p := part{Title: title}
-	end := l.Step * float64(len(l.Stopped))
+// traceEnd is where the course of a trace ends, seconds.
+func traceEnd(t *finding.Traced) float64 {
+	end := t.Timeline.Step * float64(len(t.Timeline.Stopped))
 	if t.Wall.Run > 0 && t.Wall.Run < end {
 		end = t.Wall.Run
 	}
+	return end
+}
+
+// traceScale is how long and how high the courses of traces are drawn: to the same
+// scale, so that two can be compared.
+func traceScale(d *finding.Trace) (seconds, bytes float64) {
+	for i := range d.Traces {
+		l := &d.Traces[i].Timeline
+		if end := traceEnd(&d.Traces[i]); !odd(end) {
+			seconds = max(seconds, end)
+		}
+		for _, sizes := range [][]uint64{l.HeapHigh, l.Goal} {
+			for _, n := range sizes {
+				bytes = max(bytes, float64(n)*1.05)
+			}
+		}
+	}
+	return seconds, bytes
+}
+
+// tracePart is the course of the heap and the collector, drawn to so many seconds and
+// bytes.
+func tracePart(t *finding.Traced, title string, end, high float64) part {
+	l := &t.Timeline
+	p := part{Title: title}
 	if heap := (lines{
-		title: "Heap and its goal", step: l.Step, end: end, of: sizes,
+		title: "Heap and its goal", step: l.Step, end: end, high: high, of: sizes,
 		all: []plotted{{"heap", 1, band(l.HeapLow, l.HeapHigh), 2, false}, {"goal", 2, floats(l.Goal), 1, true}},
 	}); heap.any() {
 		p.Figures = append(p.Figures, figureView{figure: heap.figure("Bytes of objects, from the lowest to the highest of each step of " + duration(l.Step) + ", and the size at which the next collection is to end.")})

@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,7 +103,7 @@ func TestTracePage(t *testing.T) {
 		})
 	}
 	// JSON has no NaN, so a page with it cannot be written; its drawings can.
-	for _, p := range []part{tracePart(&hostile, ""), traceSpread(&hostile, "")} {
+	for _, p := range []part{tracePart(&hostile, "", traceEnd(&hostile), 0), traceSpread(&hostile, "")} {
 		for _, f := range p.Figures {
 			for _, c := range f.Charts {
 				if strings.Contains(string(c), "NaN") || strings.Contains(string(c), "<img") {
@@ -113,6 +114,38 @@ func TestTracePage(t *testing.T) {
 	}
 	if err := Text(io.Discard, &finding.Trace{Traces: []finding.Traced{hostile, {}}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTwoTracesOnOneScale draws a small heap below a large one's ticks.
+func TestTwoTracesOnOneScale(t *testing.T) {
+	a, b := tracedOne(), tracedOne()
+	for i := range b.Timeline.HeapHigh {
+		b.Timeline.HeapHigh[i], b.Timeline.Goal[i] = b.Timeline.HeapHigh[i]*10, b.Timeline.Goal[i]*10
+	}
+	b.Wall.Run = 1.5
+	v := traceView(&finding.Trace{Traces: []finding.Traced{a, b}})
+	if !strings.HasPrefix(v.Verdict, "A, trace.out: ") || !strings.HasPrefix(v.Lead, "B, trace.out: ") {
+		t.Errorf("%s\n%s", v.Verdict, v.Lead)
+	}
+	if v.Parts[0].Title != "Wall time" || len(v.Parts[0].Tables) != 1 || len(v.Parts[0].Tables[0].Head) != 4 {
+		t.Errorf("the first part is %+v, want the differences", v.Parts[0])
+	}
+	ticks := [][]string{}
+	for _, p := range v.Parts {
+		if !strings.HasPrefix(p.Title, "Course") {
+			continue
+		}
+		found := []string{}
+		for _, text := range strings.Split(string(p.Figures[0].Charts[0]), `<text class="tick"`)[1:] {
+			_, text, _ = strings.Cut(text, ">")
+			text, _, _ = strings.Cut(text, "<")
+			found = append(found, text)
+		}
+		ticks = append(ticks, found)
+	}
+	if len(ticks) != 2 || !slices.Equal(ticks[0], ticks[1]) || !slices.Contains(ticks[0], "50 MiB") || !slices.Contains(ticks[0], "2 s") {
+		t.Errorf("%q", ticks)
 	}
 }
 

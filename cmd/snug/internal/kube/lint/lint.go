@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
@@ -29,6 +30,7 @@ type Found struct {
 	Severity  finding.Severity
 	Object    *manifest.Object
 	Container string // "" = the object or the pod as a whole
+	Role      manifest.Role
 	At        manifest.Pos
 	Message   string // what is wrong here, one sentence
 	Evidence  []finding.Evidence
@@ -44,7 +46,6 @@ type Program struct {
 	Version      string // of Go, as it writes it; "" = not known
 	Automaxprocs string // its version, where it is linked in; "" = it is not
 	Automemlimit string
-	File         string // that was read
 }
 
 // Rule is one kind of mistake that is explained here.
@@ -105,14 +106,16 @@ func Rules() []Rule {
 }
 
 // IDs are all ids that Check can give.
-func IDs() []string {
-	ids := slices.Clone(shared)
+func IDs() []string { return slices.Clone(ids()) }
+
+var ids = sync.OnceValue(func() []string {
+	all := slices.Clone(shared)
 	for _, r := range Rules() {
-		ids = append(ids, r.ID)
+		all = append(all, r.ID)
 	}
-	slices.Sort(ids)
-	return ids
-}
+	slices.Sort(all)
+	return all
+})
 
 // Result is what Check found.
 type Result struct {
@@ -173,7 +176,7 @@ type subject struct {
 func (s *subject) report(id string, severity finding.Severity, at manifest.Pos, message, fix string) *Found {
 	f := Found{ID: id, Severity: severity, Object: s.o, At: at, Message: message, Fix: fix, pod: s.p}
 	if s.c != nil {
-		f.Container = s.c.Name
+		f.Container, f.Role = s.c.Name, s.c.Role
 	}
 	s.in.found = append(s.in.found, f)
 	return &s.in.found[len(s.in.found)-1]

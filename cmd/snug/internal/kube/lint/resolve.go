@@ -3,6 +3,7 @@
 package lint
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -85,7 +86,7 @@ func newSubject(in *input, o *manifest.Object, p *manifest.Pod, c *manifest.Cont
 		k := &knob{name: e.Name, env: e, in: o}
 		s.value(k, said)
 		said[e.Name] = nil
-		if k.known {
+		if k.known && figure.MatchString(k.text) {
 			said[e.Name] = &k.text
 		}
 		if !slices.Contains(knobNames, e.Name) {
@@ -103,6 +104,10 @@ func newSubject(in *input, o *manifest.Object, p *manifest.Pod, c *manifest.Cont
 	}
 	return s
 }
+
+// figure is a value that may be filled into another one, and so be shown: any
+// other may be a secret.
+var figure = regexp.MustCompile(`^[0-9]{1,20}[A-Za-z%]{0,4}$`)
 
 // shadows notes that a variable hides that of a ConfigMap.
 func (k *knob) shadows(old *knob) {
@@ -281,8 +286,11 @@ func (in *input) program(image string) Program {
 	if p, ok := in.programs[image]; ok {
 		return p
 	}
-	// By the name without tag and digest, and by its last part.
+	// By the name without its digest, without its tag, and by its last part.
 	name, _, _ := strings.Cut(image, "@")
+	if p, ok := in.programs[name]; ok && name != "" {
+		return p
+	}
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 		name = name[:i]
 	}

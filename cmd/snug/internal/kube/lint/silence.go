@@ -69,7 +69,7 @@ func badIgnore(s *subject) {
 		for _, o := range orders(field.Text) {
 			what := ""
 			switch {
-			case !slices.Contains(IDs(), o.id):
+			case !slices.Contains(ids(), o.id):
 				what = "names " + o.id + ", which is no finding of snug lint"
 			case !o.reason:
 				what = "gives no reason for " + o.id + ", so it silences nothing"

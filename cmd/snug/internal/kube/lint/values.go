@@ -44,23 +44,24 @@ func values(s *subject) {
 		// What is in a ConfigMap is judged there, what a reference gives by rules
 		// of its own.
 		if k := s.knobs[name]; k != nil && k.known && k.literal() {
-			s.value1(s.o, k.env, k.text)
+			s.judge(s.o, k.env, k.text)
 		}
 	}
 }
 
-func (s *subject) value1(o *manifest.Object, e *manifest.Env, text string) {
+func (s *subject) judge(o *manifest.Object, e *manifest.Env, text string) {
 	for _, p := range vet.Knob(e.Name, text) {
 		fix := ""
 		if p.Fix != "" {
 			fix = "write " + p.Fix
 		}
 		message := p.Text
-		if text != e.Value.Text {
+		switch {
+		case strings.Contains(text, "$("):
+			message += "; there is no such variable before it, so the name stays as it is written"
+			fix = ""
+		case text != e.Value.Text:
 			message += "; the manifest says " + e.Value.Text
-			if strings.Contains(text, "$(") {
-				message += ", and there is no such variable before it"
-			}
 			fix = ""
 		}
 		f := s.report(p.ID, severityOf(p.ID), o.EnvAt(e), message, fix)
@@ -80,7 +81,7 @@ func (in *input) configMap(o *manifest.Object, e *manifest.Env) {
 	if !e.Value.String {
 		s.notText(o, e)
 	}
-	s.value1(o, e, e.Value.Text)
+	s.judge(o, e, e.Value.Text)
 }
 
 // bytesOf is a GOMEMLIMIT in bytes; false for off and for what Go does not take.

@@ -147,7 +147,8 @@ func (d *document) interesting() bool {
 	case "ConfigMap":
 		yes = slices.ContainsFunc(knobNames, has)
 	default:
-		yes = has("ontainers") || has("VerticalPodAutoscaler") || has("LimitRange") || kind == "" && slices.ContainsFunc(knobNames, has)
+		list := kind == "" || strings.HasSuffix(kind, "List") // of whatever
+		yes = has("ontainers") || has("VerticalPodAutoscaler") || has("LimitRange") || list && slices.ContainsFunc(knobNames, has)
 	}
 	if !yes {
 		d.file.Found++

@@ -79,6 +79,8 @@ const (
 	Ephemeral      // put into a running pod
 )
 
+func (r Role) String() string { return [...]string{"main", "init", "sidecar", "ephemeral"}[r] }
+
 // Container is one container of a pod.
 type Container struct {
 	Pod       *Pod

@@ -69,6 +69,7 @@ func TestParse(t *testing.T) {
 		{"aliases and merges", "kind: Pod\nx: &env [{name: GOGC, value: '1'}]\ny: &base {image: i, env: *env}\nspec:\n  containers:\n  - {<<: *base, name: a}\n  - {<<: [*base], name: b, env: []}", "Pod @1:1 a@6:5 GOGC=1@2:30 b@7:5"},
 		{"reference", "kind: Pod\nspec:\n  containers:\n  - name: a\n    env:\n    - name: X\n      valueFrom: {resourceFieldRef: {divisor: 1m, resource: limits.cpu}}", "Pod @1:1 a@4:5 X=<limits.cpu/1m@7:47"},
 		{"config map", "kind: ConfigMap\ndata: {GOGC: 'off', SECRET: x}", "ConfigMap @1:1 GOGC=off@2:14"},
+		{"a list of config maps", "kind: List\nitems: [{kind: ConfigMap, data: {GOGC: '1'}}]", "ConfigMap @2:9 GOGC=1@2:40"},
 		{"a definition", "kind: CustomResourceDefinition\nspec: {" + container + "}", ""},
 		{"a schema", "kind: Thing\nspec: {properties: {containers: {type: array}}}", ""},
 		{"status", "kind: Pod\nspec: {}\nstatus: {x: {" + container + "}}", ""},
