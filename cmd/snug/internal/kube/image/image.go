@@ -57,8 +57,11 @@ func Program(name string, w io.Writer) (string, error) {
 	}
 	for _, p := range candidates {
 		found, err := extract(s, layers, p, w)
-		if err != nil || found {
-			return p, err
+		if err != nil {
+			return "", err
+		}
+		if found {
+			return p, nil
 		}
 	}
 	return "", fmt.Errorf("an image without its program %s", candidates[0])
