@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path"
 	"strconv"
 
 	"golang.org/x/tools/go/analysis"
@@ -26,11 +27,12 @@ func (s *source) removeStatement(at site) (edit analysis.TextEdit, ok bool) {
 }
 
 // used counts how often a file names an imported package.
-func (s *source) used(f *ast.File, path string) int {
+func (s *source) used(f *ast.File, from string) int {
 	n := 0
+	s.sought[path.Base(from)] = true
 	ast.Inspect(f, func(node ast.Node) bool {
 		if id, ok := node.(*ast.Ident); ok {
-			if p, ok := s.pass.TypesInfo.Uses[id].(*types.PkgName); ok && p.Imported().Path() == path {
+			if p, ok := s.pass.TypesInfo.Uses[id].(*types.PkgName); ok && p.Imported().Path() == from {
 				n++
 			}
 		}

@@ -16,8 +16,7 @@ import (
 
 // Glance runs all analyzers over a package without the types of what it imports, and
 // without the functions in which nothing can be found. base has no Pkg and no TypesInfo.
-// enough is false when something is found for which the rest has to be known, and when it
-// hangs on the rest whether something is.
+// enough is false when something hangs on the rest: then nothing is known.
 func Glance(base analysis.Pass, importPath string) (found []Found, enough bool) {
 	dropped := dropBodies(&base)
 	defer func() {
@@ -56,7 +55,7 @@ func Glance(base analysis.Pass, importPath string) (found []Found, enough bool) 
 			}
 		}
 	}
-	return found, !slices.ContainsFunc(found, func(f Found) bool { return f.By != golineAnalyzer.Name })
+	return found, true
 }
 
 // alsoMatters are words, beside marks, by which a function may matter to what is found in

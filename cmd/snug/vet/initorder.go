@@ -52,8 +52,8 @@ func initOrder(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// setsAgain tells whether a number that is read goes back into GOMAXPROCS, as the default
-// of a flag that sets it does.
+// setsAgain tells whether a number goes into GOMAXPROCS, as the default of a flag that sets
+// it does.
 func (s *source) setsAgain(at site) bool {
 	places, _ := s.arrivals(at)
 	return slices.ContainsFunc(places, func(p site) bool {

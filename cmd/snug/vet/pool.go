@@ -40,7 +40,7 @@ var sizingFlags = regexp.MustCompile(`^(p|cpus?|procs|threads|processes)$`)
 func poolSize(pass *analysis.Pass) (any, error) {
 	s := sourceOf(pass)
 	for _, at := range s.calls["runtime.NumCPU"] {
-		if what := s.sized(at); what != "" && !s.weighed(at) {
+		if what := s.sized(at); what != "" && !s.weighed(at) && !s.setsAgain(at) {
 			s.report(at.node, "pool-numcpu",
 				what+" is sized by runtime.NumCPU, which knows no CPU quota: in a container it may be many times what can run; use runtime.GOMAXPROCS(0)",
 				analysis.SuggestedFix{Message: "use runtime.GOMAXPROCS(0)", TextEdits: []analysis.TextEdit{{
@@ -49,7 +49,7 @@ func poolSize(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, at := range s.calls["runtime.GOMAXPROCS"] {
-		if !s.reads(at.call()) || !once(at) {
+		if !s.reads(at.call()) || !once(at) || s.setsAgain(at) {
 			continue
 		}
 		if what := s.sized(at); what != "" {

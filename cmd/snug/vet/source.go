@@ -31,7 +31,8 @@ type source struct {
 	// doubts counts what hung on types that are not known. With the types of all imports
 	// there are none: see Glance.
 	doubts *int
-	sought map[string]bool // variables of the package whose uses were looked for
+	// sought are variables of the package, and packages, whose uses were looked for.
+	sought map[string]bool
 }
 
 // site is a node and what encloses it, the file first.

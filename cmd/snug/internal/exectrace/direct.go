@@ -205,31 +205,38 @@ func number(p int64) int32 {
 	return int32(p)
 }
 
-// brief folds an event that direct tells; texts are reasons to block.
-func (f *fold) brief(r *brief, texts []string) {
-	if t := r.time; t > f.now && t-f.start >= 0 && f.begun { // at, which is too long to be inlined
-		f.now = t
-		f.events++
-	} else {
-		f.at(t, false)
-	}
-	g := trace.GoID(r.about)
-	switch r.meaning {
-	case starts:
-		f.runs(g, trace.ProcID(r.place))
-	case wakes:
-		f.wakes(g)
-	case stops:
-		f.halts(g, trace.GoRunnable, "")
-	case blocks:
-		f.halts(g, trace.GoWaiting, texts[r.place])
-	case hasHeap:
-		f.heapIs(uint64(r.about))
-	case hasGoal:
-		f.goalIs(uint64(r.about))
-	case assists, assisted:
-		f.assist(g, r.meaning == assists)
-	case sweeps, swept:
-		f.sweep(trace.ProcID(r.place), r.meaning == sweeps)
+// batch folds events; texts are reasons to block.
+func (f *fold) batch(b *batch, texts []string) {
+	for i := range b.briefs {
+		r := &b.briefs[i]
+		if r.meaning == other {
+			f.event(&b.events[r.place])
+			continue
+		}
+		if t := r.time; t > f.now && t-f.start >= 0 && f.begun { // at, which is too long to be inlined
+			f.now = t
+			f.events++
+		} else {
+			f.at(t, false)
+		}
+		g := trace.GoID(r.about)
+		switch r.meaning {
+		case starts:
+			f.runs(g, trace.ProcID(r.place))
+		case wakes:
+			f.wakes(g)
+		case stops:
+			f.halts(g, trace.GoRunnable, "")
+		case blocks:
+			f.halts(g, trace.GoWaiting, texts[r.place])
+		case hasHeap:
+			f.heapIs(uint64(r.about))
+		case hasGoal:
+			f.goalIs(uint64(r.about))
+		case assists, assisted:
+			f.assist(g, r.meaning == assists)
+		case sweeps, swept:
+			f.sweep(trace.ProcID(r.place), r.meaning == sweeps)
+		}
 	}
 }

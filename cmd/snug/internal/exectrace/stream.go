@@ -34,13 +34,13 @@ type batch struct {
 
 const batchEvents = 1024 // 24 KiB
 
-// GOGC while reading the first bytes of a trace, and from then on. A generation of a trace
-// is garbage when the next is read, and a heap that may grow to twice its size would take
-// as much again; a little of one is not worth collecting.
+// GOGC while reading, and from which byte of a trace on it is the second one. A generation
+// of a trace is garbage when the next is read, and a heap that may grow to twice its size
+// would take as much again; where there is little, to spare some is not worth the time.
 const (
-	smallTrace   = 16 << 20
-	smallPercent = 400
-	largePercent = 50
+	usual   = 100
+	sparing = 50
+	large   = 16 << 20
 )
 
 // fill reads the next events; its error belongs after them.
@@ -71,12 +71,11 @@ func (b *batch) fill(r *trace.Reader, d *direct) (err error) {
 // as it runs the process has another GOGC.
 func (f *fold) read(ctx context.Context, d *direct, br *bufio.Reader, in *input, progress func(Progress)) (err error) {
 	defer recovered(&err)
-	small := in.n <= smallTrace
-	if small {
-		defer debug.SetGCPercent(debug.SetGCPercent(smallPercent))
-	} else {
-		defer debug.SetGCPercent(debug.SetGCPercent(largePercent))
+	percent := usual
+	if in.n > large { // an old one, which has been read
+		percent = sparing
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(percent))
 	r, err := trace.NewReader(br)
 	if err != nil {
 		return err
@@ -85,13 +84,7 @@ func (f *fold) read(ctx context.Context, d *direct, br *bufio.Reader, in *input,
 	var told time.Time
 	for {
 		err := b.fill(r, d)
-		for i := range b.briefs {
-			if r := &b.briefs[i]; r.meaning == other {
-				f.event(&b.events[r.place])
-			} else {
-				f.brief(r, d.texts)
-			}
-		}
+		f.batch(b, d.texts)
 		if err == io.EOF {
 			return nil
 		}
@@ -101,9 +94,9 @@ func (f *fold) read(ctx context.Context, d *direct, br *bufio.Reader, in *input,
 		if err != nil {
 			return err
 		}
-		if small && in.n > smallTrace {
-			small = false
-			debug.SetGCPercent(largePercent)
+		if percent == usual && in.n > large {
+			percent = sparing
+			debug.SetGCPercent(percent)
 		}
 		if progress != nil && time.Since(told) > 200*time.Millisecond {
 			told = time.Now()

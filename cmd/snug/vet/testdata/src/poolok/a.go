@@ -3,6 +3,7 @@
 package poolok
 
 import (
+	"flag"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -13,6 +14,10 @@ func work() {}
 var cpus = runtime.NumCPU()
 
 var shards = make([]int, runtime.NumCPU())
+
+var threads = flag.Int("threads", runtime.GOMAXPROCS(0), "")
+
+func sets() { runtime.GOMAXPROCS(*threads) }
 
 func parallelism() int {
 	n := runtime.NumCPU()
