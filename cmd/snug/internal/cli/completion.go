@@ -4,6 +4,8 @@ package cli
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +19,7 @@ import (
 var flagWords = map[string][]string{
 	"doctor --fail-on":  failWords,
 	"vet --fail-on":     failWords,
-	"ps --sort":         {"finding", "memory", "pid", "procs", "throttled"},
+	"ps --sort":         slices.Sorted(maps.Keys(psOrders)),
 	"top --sort":        top.Orders(),
 	"plan --round":      roundWords,
 	"run --round":       roundWords,

@@ -90,11 +90,7 @@ func (l *lab) add(fs *pflag.FlagSet) {
 		return n, err == nil
 	}, &l.seed)
 	defineValue(fs, "objective", "what better means: `cpu` (per request), rps, p99 or wall", "cpu, rps, p99 or wall", func(text string) (string, bool) {
-		switch text {
-		case "cpu", "rps", "p99", "wall":
-			return text, true
-		}
-		return "", false
+		return text, slices.Contains(objectiveWords, text)
 	}, &l.objective)
 	fs.BoolVar(&l.realTime, "rt", false, "the load generator gets real-time priority (needs root)")
 	fs.BoolVar(&l.noLimit, "no-limit", false, "make no cgroup and enforce no limit; every output says so")

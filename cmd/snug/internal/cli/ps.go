@@ -27,22 +27,9 @@ var psOrders = map[string]func(a, b *finding.Process) int{
 		return cmp.Compare(finding.Worst(b.Findings).Level(), finding.Worst(a.Findings).Level())
 	},
 	"pid":       func(a, b *finding.Process) int { return 0 },
-	"memory":    func(a, b *finding.Process) int { return compareKnown(b.Memory, a.Memory) },
-	"throttled": func(a, b *finding.Process) int { return compareKnown(b.Throttled, a.Throttled) },
-	"procs":     func(a, b *finding.Process) int { return compareKnown(b.GOMAXPROCS, a.GOMAXPROCS) },
-}
-
-// compareKnown orders what is unknown below everything.
-func compareKnown[T cmp.Ordered](a, b *T) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	}
-	return cmp.Compare(*a, *b)
+	"memory":    func(a, b *finding.Process) int { return finding.CompareKnown(b.Memory, a.Memory) },
+	"throttled": func(a, b *finding.Process) int { return finding.CompareKnown(b.Throttled, a.Throttled) },
+	"procs":     func(a, b *finding.Process) int { return finding.CompareKnown(b.GOMAXPROCS, a.GOMAXPROCS) },
 }
 
 func newPS(u *ui) *cobra.Command {

@@ -62,23 +62,11 @@ func Orders() []string {
 
 // by orders by a figure, what is unknown below all.
 func by(figure func(*finding.TopProcess) *float64) func(a, b *finding.TopProcess) int {
-	return func(a, b *finding.TopProcess) int { return compareKnown(figure(a), figure(b)) }
+	return func(a, b *finding.TopProcess) int { return finding.CompareKnown(figure(a), figure(b)) }
 }
 
 func byWhole(figure func(*finding.TopProcess) *int64) func(a, b *finding.TopProcess) int {
-	return func(a, b *finding.TopProcess) int { return compareKnown(figure(a), figure(b)) }
-}
-
-func compareKnown[T cmp.Ordered](a, b *T) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	}
-	return cmp.Compare(*a, *b)
+	return func(a, b *finding.TopProcess) int { return finding.CompareKnown(figure(a), figure(b)) }
 }
 
 func byFinding(a, b *finding.TopProcess) int {
