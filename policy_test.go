@@ -23,7 +23,7 @@ NONE < adapt < sense < watch < snug < auto
 adapt < simulator
 NONE < limiter, fixture
 limits, plan, fixture < collect
-NONE < finding, cgrun, load, stats, proc, gobin, cpuprof, bounded, golog, promtext, exectrace, vet, oldgo, manifest, quantity
+NONE < finding, cgrun, load, stats, proc, gobin, cpuprof, bounded, golog, promtext, exectrace, vet, oldgo, quantity, podid, cert, rest
 proc, gobin < goproc
 finding < rules
 limiter < workload
@@ -33,9 +33,16 @@ plan, stats, finding < experiment < search
 finding, stats, cgrun, load, workload, exectrace, experiment < runner
 limits, plan, fit, watch, stats, fixture, finding, report, cgrun, goproc, collect, load, experiment, search, runner, workload < cli < main
 limits, plan < podpatch
+envfiles, podpatch < manifest
 limits, plan, finding, vet, podpatch, manifest, quantity < lint
-goproc, bounded < image
-proc, gobin, cpuprof, bounded, golog, promtext, rules, exectrace, top, vet, envfiles, podpatch, manifest, lint, image < cli
+plan, podpatch < policy
+limits, quantity, podpatch, policy < review
+plan, podpatch < learned
+promtext, cert, rest, review, policy, learned, podpatch < webhook
+limits, report, goproc, rules, finding, proc < look
+podid, rest, look, promtext, limits, report, goproc, rules, finding, proc < agent
+bounded < image
+proc, gobin, cpuprof, bounded, golog, promtext, rules, exectrace, top, vet, envfiles, podpatch, manifest, lint, image, policy, review, cert, rest, learned, webhook, look, agent < cli
 cgrun, load, workload < main
 `
 

@@ -16,6 +16,7 @@ require (
 require (
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect
+	go.yaml.in/yaml/v3 v3.0.5
 )
 
 // Nobody installs this module; the tree's library is the one to test.

@@ -41,6 +41,7 @@ type Handle struct {
 	parts Parts
 	stat  probe // cpu.stat of the level that sets the quota
 	polls uint
+	fresh bool // what is wanted has changed since the last poll
 	last  Limits
 
 	// The rest is for Unreclaimable.
@@ -80,7 +81,7 @@ func Read(fsys fs.FS, pid int) (Limits, error) {
 // Open finds a process's cgroups and keeps their files open. Parameters and
 // errors are those of the function Read.
 func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
-	h := &Handle{parts: parts, pid: pid, self: os.Getpid()}
+	h := &Handle{pid: pid, self: os.Getpid()}
 	if fsys != nil {
 		h.files.opener = fsTree{fsys}
 	} else {
@@ -91,9 +92,7 @@ func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
 		h.files.opener, h.live = t, true
 	}
 	h.tree = &h.files
-	if parts&Unreclaimable != 0 {
-		h.ownStat = h.readOwnStat
-	}
+	h.Want(parts)
 	proc := "/proc/self"
 	if pid != 0 {
 		proc = "/proc/" + strconv.Itoa(pid)
@@ -156,6 +155,17 @@ func (h *Handle) disown(res *resource) {
 	}
 }
 
+// Want says which parts to read from now on, in place of those that Open was
+// asked for. Who polls often can leave Detail to some of the polls. What is not
+// wanted any more is as it was, or unknown.
+func (h *Handle) Want(parts Parts) {
+	h.fresh = h.fresh || parts&^h.parts != 0
+	h.parts, h.ownStat = parts, nil
+	if parts&Unreclaimable != 0 {
+		h.ownStat = h.readOwnStat
+	}
+}
+
 // Close gives the open files back.
 func (h *Handle) Close() { h.files.shutAll() }
 
@@ -164,7 +174,8 @@ func (h *Handle) Close() { h.files.shutAll() }
 func (h *Handle) Read() (Limits, error) {
 	h.polls++
 	h.paged = false
-	changed, stale := h.polls == 1, false
+	changed, stale := h.polls == 1 || h.fresh, false
+	h.fresh = false
 	if h.polls%rescan == 0 {
 		h.files.retry()
 		// What hides a resource may be over: no descriptor was free, say.

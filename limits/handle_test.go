@@ -247,3 +247,33 @@ func TestUnreadableLevelKeepsTheOthers(t *testing.T) {
 		t.Errorf("unknown = %v, want %v", l.Unknown, want)
 	}
 }
+
+// TestWant: what is wanted from some poll on is read then, and not before.
+func TestWant(t *testing.T) {
+	f := load(t, "v2-simple")
+	set(t, f, "sys/fs/cgroup/cpu.weight", "39\n")
+	set(t, f, "sys/fs/cgroup/memory.stat", "anon 100\n")
+	h, err := limits.Open(f, 0, limits.Counters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if l := read(t, h); l.CPU.Weight.State != limits.Unknown || l.Memory.Unreclaimable.State != limits.Unknown {
+		t.Errorf("not wanted yet: %v, %v", l.CPU.Weight, l.Memory.Unreclaimable)
+	}
+	h.Want(limits.Counters | limits.Detail | limits.Unreclaimable)
+	if l := read(t, h); l.CPU.Weight != limits.Of(39) || l.Memory.Unreclaimable != limits.Of[int64](100) {
+		t.Errorf("wanted: %v, %v", l.CPU.Weight, l.Memory.Unreclaimable)
+	}
+	h.Want(limits.Counters | limits.Unreclaimable)
+	set(t, f, "sys/fs/cgroup/memory.stat", "anon 200\n")
+	set(t, f, "sys/fs/cgroup/cpu.max", "300000 100000\n")
+	if l := read(t, h); l.Memory.Unreclaimable != limits.Of[int64](200) || l.CPU.Quota != limits.Of(3.0) {
+		t.Errorf("without details: %v, %v", l.Memory.Unreclaimable, l.CPU.Quota)
+	}
+	h.Want(limits.Detail)
+	set(t, f, "sys/fs/cgroup/cpu.weight", "40\n")
+	if l := read(t, h); l.CPU.Weight != limits.Of(40) {
+		t.Errorf("details again: %v", l.CPU.Weight)
+	}
+}

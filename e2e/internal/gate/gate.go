@@ -2,7 +2,10 @@
 
 // Package gate decides whether a heavy test may run here. The variable
 // SNUG_E2E is a comma list of words: root (makes cgroups), vm (boots a virtual
-// machine), oci (starts containers), browser (looks at pages in Chromium), release (builds and installs a release).
+// machine), oci (starts containers), browser (looks at pages in Chromium),
+// debian (looks at programs of Debian), kube (builds and starts a Kubernetes API
+// server), kyverno (builds and runs Kyverno's command), release (builds and installs a
+// release).
 package gate
 
 import (

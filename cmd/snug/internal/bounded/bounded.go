@@ -78,6 +78,8 @@ type Source struct {
 	// Name is what was opened; of a URL without user, password and query,
 	// which may hold secrets.
 	Name string
+	// Packed says that it was packed with gzip.
+	Packed bool
 
 	r     *bufio.Reader
 	close func() error
@@ -124,6 +126,7 @@ func Wrap(ctx context.Context, r io.ReadCloser, name string, l Limits) (*Source,
 			r.Close()
 			return nil, fmt.Errorf("%w, %s", packed(err), name)
 		}
+		s.Packed = true
 		s.r = bufio.NewReaderSize(&capped{
 			r: &unpacker{z}, limit: l.Unpacked, excess: "more than " + size(l.Unpacked) + " unpacked", from: raw,
 		}, headSize)

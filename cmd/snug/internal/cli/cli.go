@@ -27,7 +27,7 @@ const (
 
 // commands make the tool's commands, in the order of --help.
 var commands = []func(*ui) *cobra.Command{
-	newPS, newTop, newDoctor, newProfile, newTrace, newVet, newLimits, newPlan, newRun, newBench, newTune, newReport, newLint, newCollect, newExplain, newVersion, newCompletion,
+	newPS, newTop, newDoctor, newProfile, newTrace, newVet, newLimits, newPlan, newRun, newBench, newTune, newReport, newLint, newAdmission, newAgent, newWebhook, newCollect, newExplain, newVersion, newCompletion,
 }
 
 // takesProgram are commands whose words are another program's command line, in which an

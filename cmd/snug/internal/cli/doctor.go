@@ -20,6 +20,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
 )
@@ -132,7 +133,7 @@ func doctor(ctx context.Context, u *ui, names []string, duration time.Duration) 
 		}
 	}
 	d := &finding.Doctor{Head: finding.NewHead(finding.KindDoctor), Targets: make([]finding.Examined, len(all))}
-	files := newFiles()
+	files := look.NewFiles()
 	errs := make([]error, len(all))
 	var each sync.WaitGroup
 	watching := 0
@@ -242,7 +243,7 @@ func pidOf(text string) int {
 // looked at.
 func goProcesses(wanted func(*proc.Process) bool) (found []int, denied int, err error) {
 	hints := map[string][]int{}
-	err = newLooker().each(hints, wanted, func(g *goproc.Facts) { found = append(found, g.Pid) })
+	err = look.New().Each(hints, wanted, func(g *goproc.Facts) { found = append(found, g.Pid) })
 	if errors.Is(err, proc.ErrNotLinux) {
 		return nil, 0, lookFailure("/proc", err)
 	}

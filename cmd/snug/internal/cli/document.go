@@ -3,14 +3,12 @@
 package cli
 
 import (
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -68,12 +66,7 @@ func limitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
 }
 
 // known is null for none as well as for unknown: the document lists the latter.
-func known[T int | int64 | float64](v limits.Value[T]) *T {
-	if n, ok := v.Get(); ok {
-		return &n
-	}
-	return nil
-}
+func known[T int | int64 | float64](v limits.Value[T]) *T { return look.Known(v) }
 
 func source(s limits.Source) *finding.Source {
 	if s == (limits.Source{}) {
@@ -86,23 +79,8 @@ func sourceOf(s limits.Source) finding.Source {
 	return finding.Source{File: utf8Only(s.File), Level: utf8Only(s.Level), Raw: utf8Only(s.Raw)}
 }
 
-// utf8Only writes bytes that are no text as \xff: JSON could not hold them.
-func utf8Only(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		} else {
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String()
-}
+// utf8Only writes bytes that are no text as \xff.
+func utf8Only(s string) string { return finding.UTF8(s) }
 
 func pressure(p *limits.Pressure) *finding.Pressure {
 	if p.Some10.State != limits.Known && p.Full10.State != limits.Known {

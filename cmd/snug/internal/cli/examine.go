@@ -12,6 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/rules"
 	"github.com/snug-go/snug/limits"
@@ -27,16 +28,6 @@ const (
 	// accounted is the least share of the CPU time that samples should stand for.
 	accounted = 0.9
 )
-
-// moment is what a process's counters say at one time.
-type moment struct {
-	at     time.Time
-	g      *goproc.Facts
-	l      *limits.Limits
-	delays proc.Delays
-	waits  bool // delays were read
-	idle   proc.Idle
-}
 
 // examination watches one process.
 type examination struct {
@@ -65,29 +56,29 @@ func examine(ctx context.Context, pid int, duration time.Duration, files *goproc
 	first := e.look()
 	var denied *proc.Denied
 	switch {
-	case errors.As(first.g.Err, &denied):
+	case errors.As(first.Go.Err, &denied):
 		e.gap("program", denied.Error()+" ("+denied.Hint()+")")
-	case first.g.Err != nil:
-		return nil, first.g.Err
-	case !first.g.Exe.IsGo:
-		return nil, &notGo{pid, first.g.Exe.What}
+	case first.Go.Err != nil:
+		return nil, first.Go.Err
+	case !first.Go.Exe.IsGo:
+		return nil, &notGo{pid, first.Go.Exe.What}
 	}
 	last := first
 	if duration > 0 {
-		e.watch(ctx, first.g, duration)
+		e.watch(ctx, first.Go, duration)
 		last = e.look()
 	}
-	if errors.Is(last.g.Err, proc.ErrGone) {
-		last.g, last.l = first.g, first.l
+	if errors.Is(last.Go.Err, proc.ErrGone) {
+		last.Go, last.Limits = first.Go, first.Limits
 		e.gap("end", "the process ended while it was watched")
 	}
-	f := processFacts(last.g, last.l)
+	f := look.Facts(last.Go, last.Limits)
 	e.rates(f, &first, &last)
 	t := examined("process", f, e.unknown)
 	if denied != nil {
 		return t, denied // what everybody may see, and that it is not enough
 	}
-	e.lacking(t, last.g)
+	e.lacking(t, last.Go)
 	return t, nil
 }
 
@@ -121,19 +112,19 @@ func (e *examination) gap(field, why string) {
 	e.unknown = append(e.unknown, finding.Gap{Field: field, File: "/proc/" + strconv.Itoa(e.p.Pid()), Why: utf8Only(why)})
 }
 
-func (e *examination) look() moment {
-	m := moment{at: time.Now()}
+func (e *examination) look() look.Moment {
+	m := look.Moment{At: time.Now()}
 	// What is counted from here to the next moment is read first: a look at a large
 	// program takes a while when it is new.
 	d, err := e.p.RunDelay(mostThreads)
-	m.delays, m.waits = d, err == nil && d.Unread == 0
-	m.idle, _ = e.p.Idle()
+	m.Delays, m.Waits = d, err == nil && d.Unread == 0
+	m.Idle, _ = e.p.Idle()
 	if e.h != nil {
 		if l, err := e.h.Read(); err == nil {
-			m.l = &l
+			m.Limits = &l
 		}
 	}
-	m.g = goproc.Look(e.p, e.files)
+	m.Go = goproc.Look(e.p, e.files)
 	return m
 }
 
@@ -188,44 +179,11 @@ func (e *examination) watch(ctx context.Context, g *goproc.Facts, duration time.
 }
 
 // rates adds what happened between two moments.
-func (e *examination) rates(f *rules.Facts, a, b *moment) {
-	took := b.at.Sub(a.at)
-	if took <= 0 {
-		return
+func (e *examination) rates(f *rules.Facts, a, b *look.Moment) {
+	if b.At.After(a.At) {
+		e.sampled(f)
 	}
-	e.sampled(f)
-	if a.g == b.g {
-		return // it ended
-	}
-	pid := strconv.Itoa(e.p.Pid())
-	f.Seconds = &rules.Num{V: took.Seconds()}
-	schedstat := "/proc/" + pid + "/task/*/schedstat"
-	if a.waits && b.waits {
-		d := b.delays.Since(a.delays)
-		f.Used = perSecond(d.Run.Seconds(), took, schedstat)
-		f.KernelWait = perSecond(d.Wait.Seconds(), took, schedstat)
-	}
-	if used := (b.g.Stat.CPU - a.g.Stat.CPU).Seconds(); f.Used == nil || used > 1.1*f.Used.V*took.Seconds()+0.05 {
-		// Threads that ended took theirs with them, and how long they waited.
-		f.Used, f.KernelWait = perSecond(used, took, "/proc/"+pid+"/stat"), nil
-	}
-	if part, known := b.idle.Since(a.idle); known {
-		f.Idle = &rules.Num{V: part, Source: "/proc/stat"}
-	}
-	if share, ok := throttledShare(a.l, b.l); ok {
-		f.Throttled = &rules.Num{V: share, Source: "cpu.stat"}
-	} else if f.Quota.None() {
-		f.Throttled = nil
-	}
-	if a.g.Collections.Known && b.g.Collections.Known {
-		f.Cycles = perSecond(float64(b.g.Collections.Value)-float64(a.g.Collections.Value), took, b.g.Collections.Source)
-	}
-	if a.g.CPU.Known && b.g.CPU.Known && f.Used != nil {
-		x, y := &a.g.CPU.Value, &b.g.CPU.Value
-		if part := share((y.GCTotal-y.GCIdle)-(x.GCTotal-x.GCIdle), y.User-x.User, y.Scavenge-x.Scavenge, b.g.CPU.Source); part != nil {
-			f.GCCores = &rules.Num{V: f.Used.V * part.V, Source: part.Source}
-		}
-	}
+	look.Rates(f, a, b)
 }
 
 // sampled adds what was seen while it was watched.
@@ -244,7 +202,7 @@ func (e *examination) sampled(f *rules.Facts) {
 // lacking lists what could not be read, once for each reason.
 func (e *examination) lacking(t *finding.Examined, g *goproc.Facts) {
 	why := map[string]bool{}
-	for _, gap := range processRow(g, nil, nil).Unknown {
+	for _, gap := range look.Row(g, nil, nil).Unknown {
 		if gap.Why != "" && !why[gap.Why] && gap.Field != "quota_cores" && gap.Field != "memory_limit_bytes" {
 			why[gap.Why] = true
 			t.Unknown = append(t.Unknown, gap)

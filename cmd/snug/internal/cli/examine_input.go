@@ -19,6 +19,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/golog"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/cmd/snug/internal/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/rules"
 )
@@ -174,7 +175,7 @@ func inSource(err error, src *untrusted.Source) error {
 func summaryFacts(f *rules.Facts, s *cpuprof.Summary) (few string) {
 	if d := s.Duration.Seconds(); d > 0 {
 		f.Seconds = &rules.Num{V: d}
-		f.Used = perSecond(s.CPUSeconds, s.Duration, string(s.Source))
+		f.Used = look.PerSecond(s.CPUSeconds, s.Duration, string(s.Source))
 	}
 	if s.Samples < leastSamples && s.CPUSeconds < 1 {
 		return fewSamples(s)
@@ -290,10 +291,10 @@ func toldFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
 	}
 	f.Seconds = &rules.Num{V: took.Seconds()}
 	if a.CPUSeconds.Known && b.CPUSeconds.Known {
-		f.Used = perSecond(b.CPUSeconds.V-a.CPUSeconds.V, took, from)
+		f.Used = look.PerSecond(b.CPUSeconds.V-a.CPUSeconds.V, took, from)
 	}
 	if a.GCs.Known && b.GCs.Known {
-		f.Cycles = perSecond(float64(b.GCs.V-a.GCs.V), took, from)
+		f.Cycles = look.PerSecond(float64(b.GCs.V-a.GCs.V), took, from)
 	}
 	x, y := &a.CPU, &b.CPU
 	if f.Used == nil || !(x.GCTotal.Known && y.GCTotal.Known && x.GCIdle.Known && y.GCIdle.Known && x.User.Known && y.User.Known) {
@@ -301,7 +302,7 @@ func toldFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
 	}
 	seconds := func(v float64) time.Duration { return time.Duration(min(max(v, -1e9), 1e9) * 1e9) }
 	gc := (y.GCTotal.V - y.GCIdle.V) - (x.GCTotal.V - x.GCIdle.V)
-	if part := share(seconds(gc), seconds(y.User.V-x.User.V), seconds(y.Scavenge.V-x.Scavenge.V), from); part != nil {
+	if part := look.GCShare(seconds(gc), seconds(y.User.V-x.User.V), seconds(y.Scavenge.V-x.Scavenge.V), from); part != nil {
 		f.GCCores = &rules.Num{V: f.Used.V * part.V, Source: from}
 	}
 }

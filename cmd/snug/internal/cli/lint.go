@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,8 +30,9 @@ func newLint(u *ui) *cobra.Command {
 mislead it: divisors that make GOMEMLIMIT 128 bytes, sizes that Go does not read, references
 to limits that there are not, variables that pin what Go 1.25 follows by itself. No cluster
 is needed. What helm and kustomize print can be piped in (-); --helm and --kustomize run
-them. Of directories the files *.yaml, *.yml and *.json are read, and compose files and
-systemd units for the same variables.
+them. Of directories the files *.yaml, *.yml and *.json are read, compose files among them,
+and systemd units with their drop-ins: the same rules hold there, by mem_limit and cpus, by
+MemoryMax, MemoryHigh and CPUQuota.
 
 An annotation ` + lint.IgnoreAnnotation + `: "ID reason" on a pod or its object silences a finding, and
 so does a comment on its line or above it: # snug:ignore ID reason.
@@ -52,6 +54,9 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 			if err != nil {
 				return err
 			}
+			if f.fix && (f.helm != "" || f.kustomize != "" || slices.Contains(args, "-")) {
+				return usage("no file to fix, what is piped in or printed by a tool", "name files or directories, or leave out --fix")
+			}
 			l := newLinter(u, &f)
 			if err := l.gather(args); err != nil {
 				return err
@@ -69,7 +74,10 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 			if least != "" && d.Worst().Level() >= least.Level() {
 				return &failure{code: exitFinding}
 			}
-			return l.unread()
+			if err := l.left(); err != nil {
+				return err
+			}
+			return unread(d.Unknown)
 		},
 	}
 	u.jsonFlag(cmd)
@@ -101,6 +109,7 @@ func (f *lintFlags) render(u *ui) (func(*finding.Lint) error, error) {
 	case "json":
 		return func(d *finding.Lint) error { u.json = true; return u.answer(d) }, nil
 	case "sarif":
+		f.sarif = true
 		return func(d *finding.Lint) error {
 			text, err := report.SARIF(d, lintTexts(), build().Version)
 			if err != nil {

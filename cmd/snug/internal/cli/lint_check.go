@@ -16,13 +16,12 @@ import (
 
 // check runs the rules, and writes fixes where that was asked for.
 func (l *linter) check() error {
-	var err error
-	if l.programs, err = readImages(l.flags.images); err != nil {
+	if err := l.readImages(); err != nil {
 		return err
 	}
 	l.result = lint.Check(l.manifests(), l.programs)
 	if l.flags.fix {
-		return l.fix()
+		l.fix()
 	}
 	return nil
 }
@@ -58,46 +57,60 @@ func (l *linter) document() *finding.Lint {
 	}
 	for i := range l.sources {
 		s := &l.sources[i]
-		switch {
-		case s.kind != envfiles.None:
-			d.Files++
-			for _, f := range s.settings {
-				d.Findings = append(d.Findings, knobMistake(s.path, &f, titles))
-			}
-		case s.manifest != nil:
-			d.Files++
-			d.Objects += s.manifest.Found
-			for _, o := range s.manifest.Objects {
+		if s.err != nil || s.manifest == nil && s.kind == envfiles.None {
+			continue
+		}
+		d.Files++
+		for _, f := range s.settings {
+			d.Findings = append(d.Findings, knobMistake(s.path, &f, titles))
+		}
+		if s.manifest == nil {
+			continue
+		}
+		d.Objects += s.manifest.Found
+		for _, o := range s.manifest.Objects {
+			if o.Form == manifest.Kubernetes {
 				d.Pods += len(o.Pods)
+			} else {
+				d.Services += len(o.Pods)
 			}
-			if s.manifest.Found == 0 && len(s.manifest.Problems) == 0 {
-				d.Foreign++
-			}
+		}
+		if s.manifest.Found == 0 && len(s.manifest.Objects) == 0 && len(s.manifest.Problems) == 0 {
+			d.Foreign++
 		}
 	}
 	d.Unknown = append(append(d.Unknown, l.unknown...), l.problems()...)
 	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(column(a), column(b)))
 	})
 	d.Next = lintNext(d)
 	return d
 }
 
-// problems are the documents that could not be read; sources of templates in one
-// directory are said once.
+// column is that of a finding; 0 = it has none.
+func column(m finding.LintMistake) int {
+	if m.Column == nil {
+		return 0
+	}
+	return *m.Column
+}
+
+// problems are the documents that could not be read, and what is none yet;
+// sources of templates in one chart or directory are said once.
 func (l *linter) problems() []finding.Gap {
 	var all []finding.Gap
 	templates := map[string]int{}
 	var dirs []string
+	all = append(append(all, l.unrendered.gaps()...), l.patches()...)
 	for i := range l.sources {
 		s := &l.sources[i]
 		if s.manifest == nil {
 			continue
 		}
-		template := false
+		template := within(filepath.Dir(s.path), l.unrendered.charts)
 		for _, p := range s.manifest.Problems {
 			if !p.Template {
-				all = append(all, finding.Gap{Field: "findings", File: utf8Only(s.path) + ":" + strconv.Itoa(p.Line), Why: p.Why})
+				all = append(all, finding.Gap{Field: finding.GapFindings, File: utf8Only(s.path) + ":" + strconv.Itoa(p.Line), Why: p.Why})
 			} else if !template {
 				template = true
 				dir := filepath.Dir(s.path)
@@ -113,20 +126,24 @@ func (l *linter) problems() []finding.Gap {
 		if n := templates[dir]; n > 1 {
 			why = strconv.Itoa(n) + " sources of templates; what they make can be looked at: helm template CHART | snug lint -"
 		}
-		all = append(all, finding.Gap{Field: "findings", File: utf8Only(dir), Why: why})
+		all = append(all, finding.Gap{Field: finding.GapTemplates, File: utf8Only(dir), Why: why})
 	}
 	return all
 }
 
 // mistake is a finding as the document has it.
 func (l *linter) mistake(f *lint.Found, titles map[string]string) finding.LintMistake {
-	file := utf8Only(f.Object.File().Name)
-	column := f.At.Column
+	file, line := f.Object.File().Where(f.At.Line)
+	file = utf8Only(file)
+	at := f.At.Column
+	if l.flags.sarif {
+		at = f.Object.File().Runes(f.At)
+	}
 	m := finding.LintMistake{Mistake: finding.Mistake{
 		Finding: finding.Finding{
-			ID: f.ID, Severity: f.Severity, Title: titles[f.ID], Target: file + ":" + strconv.Itoa(f.At.Line), Evidence: f.Evidence, Fix: f.Fix,
+			ID: f.ID, Severity: f.Severity, Title: titles[f.ID], Target: file + ":" + strconv.Itoa(line), Evidence: f.Evidence, Fix: f.Fix,
 		},
-		Message: f.Message, File: file, Line: f.At.Line, Column: &column, Fixable: l.fixable(f),
+		Message: f.Message, File: file, Line: line, Column: &at, Fixable: l.fixable(f),
 	}}
 	if m.Evidence == nil {
 		m.Evidence = []finding.Evidence{}
@@ -145,10 +162,10 @@ func (l *linter) mistake(f *lint.Found, titles map[string]string) finding.LintMi
 
 // fixable tells whether --fix can mend a finding.
 func (l *linter) fixable(f *lint.Found) bool {
-	return len(f.Edits) > 0 && l.writable[f.Object.File().Name]
+	return len(f.Edits) > 0 && l.writable[f.Object.File().Name] && l.refused[lintKeyOf(f)] == ""
 }
 
-// knobMistake is a finding in a compose file or a unit.
+// knobMistake is a finding in a Dockerfile or a file of variables.
 func knobMistake(path string, f *envfiles.Found, titles map[string]string) finding.LintMistake {
 	path = utf8Only(path)
 	fix := ""

@@ -4,9 +4,11 @@ package cli
 
 import (
 	"errors"
-	"os"
+	"path"
+	"slices"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/image"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
@@ -14,53 +16,98 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-const imageHint = "--image NAME=FILE: the image as manifests name it, with or without its registry and tag, or *; and its program, OCI layout or docker save archive"
+const imageHint = "--image NAME=FILE: the image as manifests name it, with or without its registry and tag, or *; and its program (ELF, Mach-O or PE), an OCI layout or what docker save writes, packed with gzip or not"
 
 // readImages finds out what programs images have.
-func readImages(flags []string) (map[string]lint.Program, error) {
-	all := map[string]lint.Program{}
-	for _, f := range flags {
+func (l *linter) readImages() error {
+	l.programs = map[string]lint.Program{}
+	seen := map[string]bool{}
+	for _, f := range l.flags.images {
 		name, file, ok := strings.Cut(f, "=")
 		if !ok || name == "" || file == "" {
-			return nil, usage("wrong value, --image "+shellQuote(f), imageHint)
+			return usage("wrong value, --image "+shellQuote(f), imageHint)
 		}
-		p, err := readImage(file)
+		if seen[name] {
+			return usage("an image is named twice, --image "+shellQuote(name), imageHint)
+		}
+		seen[name] = true
+		if name != "*" && !l.hasImage(name) {
+			l.u.note("note: no container has this image, --image %s", name)
+		}
+		p, why, err := l.readImage(file)
 		if err != nil {
-			return nil, failed("cannot read, "+reason(err)+", "+file, imageHint)
+			return failed("cannot read, "+reason(err)+", "+file, imageHint)
 		}
-		all[name] = p
+		if why != "" {
+			why += "name the program itself: --image " + utf8Only(name) + "=FILE"
+			l.unknown = append(l.unknown, finding.Gap{Field: "program", File: utf8Only(file), Why: why})
+			continue
+		}
+		l.programs[name] = p
 	}
-	return all, nil
+	return nil
+}
+
+// hasImage tells whether a container has an image of this name.
+func (l *linter) hasImage(name string) bool {
+	for _, f := range l.manifests() {
+		for _, o := range f.Objects {
+			for _, p := range o.Pods {
+				for _, c := range p.Containers {
+					if slices.Contains(lint.ImageNames(c.Image), name) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// starters are programs that start another one, by their names. Some are built by
+// Go, and so tell nothing of it either way.
+var starters = []string{
+	"ash", "bash", "busybox", "catatonit", "dash", "docker-init", "dumb-init", "env", "gosu", "sh", "su-exec", "tini", "tini-static",
 }
 
 // readImage looks at the program of an image, or at a file that is the program.
-func readImage(file string) (lint.Program, error) {
-	temp, err := os.CreateTemp("", "snug-image-*")
+// why is what keeps snug from knowing it, with what else can be done; "" = it does.
+func (l *linter) readImage(file string) (p lint.Program, why string, err error) {
+	const so = ", so neither a program nor an image"
+	f, err := image.Open(file)
+	if errors.Is(err, image.ErrZstd) {
+		return p, reason(err) + "; skopeo copy oci:DIR docker-archive:FILE unpacks it, or ", nil
+	}
+	if errors.Is(err, image.ErrNone) {
+		e, err := goproc.ReadExe(file) // the program itself
+		switch {
+		case err != nil || e.Native():
+			return programOf(&e), "", err
+		case strings.HasPrefix(e.What, "a script"):
+			return p, e.What + ", which starts another program; ", nil
+		case e.What == "a directory":
+			return p, "", errors.New("a directory without an index.json, so no OCI layout")
+		}
+		return p, "", errors.New(e.What + so)
+	}
 	if err != nil {
-		return lint.Program{}, err
+		return p, "", err
 	}
-	defer os.Remove(temp.Name())
-	defer temp.Close()
-	from := temp.Name()
-	if _, err = image.Program(file, temp); errors.Is(err, image.ErrNone) {
-		from, err = file, nil // the program itself
+	defer f.Close()
+	if f.Platforms > 1 {
+		l.u.note("note: an image for %d platforms, %s is looked at, %s", f.Platforms, f.Platform, file)
 	}
-	if err != nil {
-		return lint.Program{}, err
+	if name := path.Base(f.Path); slices.Contains(starters, name) {
+		return p, "an image that starts " + name + ", which starts another program; ", nil
 	}
-	e, err := goproc.ReadExe(from)
-	if err != nil {
-		return lint.Program{}, err
-	}
+	e, err := goproc.ReadExeAt(f)
 	switch {
-	case e.IsGo:
-	case e.What == "a directory":
-		return lint.Program{}, errors.New("a directory without an index.json, so no OCI layout")
+	case err != nil || e.Native():
+		return programOf(&e), "", err
 	case strings.HasPrefix(e.What, "a script"):
-		// It starts who knows what.
-		return lint.Program{}, nil
+		return p, "an image that starts " + e.What + ", which starts another program; ", nil
 	}
-	return programOf(&e), nil
+	return p, "", errors.New("an image whose program " + f.Path + " is " + e.What)
 }
 
 // programOf is what rules want to know of a program.

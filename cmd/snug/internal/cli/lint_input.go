@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -34,16 +33,24 @@ type linter struct {
 	unknown  []finding.Gap
 	result   lint.Result
 	fixed    []lint.Found
+	refused  map[lintKey]string // fixes that are left out, and why
+	tries    int                // that are left to find out which
+	unfixed  []string           // files that could not be written, and why
+	batch    manifest.Batch
 	writable map[string]bool // by path; made for the answer
+
+	unrendered unrendered
 }
 
 // lintSource is one file, or what a tool printed.
 type lintSource struct {
 	path     string
-	named    bool // by the user, not found in a directory
-	writable bool // it can be fixed
-	manifest *manifest.File
-	kind     envfiles.Kind // of files that are no manifests
+	named    bool           // by the user, not found in a directory
+	writable bool           // it can be fixed
+	packed   bool           // with gzip
+	manifest *manifest.File // nil of drop-ins, which are in that of their unit
+	kind     envfiles.Kind  // of files that are no manifests
+	text     []byte         // of a unit
 	settings []envfiles.Found
 	err      error
 }
@@ -77,7 +84,7 @@ func (l *linter) gather(args []string) error {
 		}
 		l.inputs = append(l.inputs, utf8Only(a))
 		if a == "-" {
-			file, err := manifest.Read("-", l.u.in)
+			file, err := l.batch.Read("-", l.u.in, 0)
 			if err != nil {
 				return failed("cannot read, "+err.Error()+", stdin", "pipe manifests in: helm template ./chart | snug lint -")
 			}
@@ -102,11 +109,11 @@ func (l *linter) walk(dir string) {
 	entries, files := 0, 0
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			l.unknown = append(l.unknown, finding.Gap{Field: "findings", File: utf8Only(path), Why: reason(err)})
+			l.unknown = append(l.unknown, finding.Gap{Field: finding.GapFindings, File: utf8Only(path), Why: reason(err)})
 			return nil
 		}
 		if entries++; entries > mostWalked || files >= mostManifests {
-			l.unknown = append(l.unknown, finding.Gap{Field: "findings", File: utf8Only(dir), Why: "too many files; the rest is not looked at"})
+			l.unknown = append(l.unknown, finding.Gap{Field: finding.GapFindings, File: utf8Only(dir), Why: "too many files; the rest is not looked at"})
 			return fs.SkipAll
 		}
 		name := d.Name()
@@ -116,8 +123,7 @@ func (l *linter) walk(dir string) {
 			}
 			return nil
 		}
-		kind := envfiles.KindOf(name)
-		yes := kind == envfiles.Compose || kind == envfiles.Unit
+		yes := kindOf(path) == envfiles.Unit
 		switch strings.ToLower(filepath.Ext(name)) {
 		case ".yaml", ".yml", ".json":
 			yes = true
@@ -145,7 +151,7 @@ func (l *linter) read() error {
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for s := range next {
-				s.read()
+				s.read(&l.batch)
 			}
 		})
 	}
@@ -162,30 +168,51 @@ func (l *linter) read() error {
 			continue
 		}
 		if s.named {
-			return failed("cannot read, "+s.err.Error(), "name a file, a directory, or - for stdin")
+			return failed("cannot read, "+reason(s.err)+", "+s.path, "name a file, a directory, or - for stdin")
 		}
-		l.unknown = append(l.unknown, finding.Gap{Field: "findings", File: utf8Only(s.path), Why: reason(s.err)})
+		l.unknown = append(l.unknown, finding.Gap{Field: finding.GapFindings, File: utf8Only(s.path), Why: reason(s.err)})
 	}
+	l.units()
+	l.envFiles()
+	l.tools()
 	return nil
 }
 
-func (s *lintSource) read() {
+// kindOf is how a file is read that is no manifest. Compose files are read as
+// manifests are.
+func kindOf(path string) envfiles.Kind {
+	if manifest.DropIn(path) != "" {
+		return envfiles.Unit
+	}
+	if kind := envfiles.KindOf(filepath.Base(path)); kind != envfiles.Compose {
+		return kind
+	}
+	return envfiles.None
+}
+
+func (s *lintSource) read(batch *manifest.Batch) {
+	if s.kind = kindOf(s.path); s.kind != envfiles.None {
+		text, err := envfiles.Read(context.Background(), s.path)
+		if s.err = err; err == nil && s.kind == envfiles.Unit {
+			s.text, s.writable = []byte(text), false
+		} else if err == nil {
+			s.settings = envfiles.Judge(s.kind, envfiles.Parse(s.kind, text))
+		}
+		return
+	}
 	r, err := untrusted.Open(context.Background(), s.path, untrusted.Limits{Bytes: manifest.MaxBytes, Unpacked: manifest.MaxBytes})
 	if err != nil {
 		s.err = err
 		return
 	}
 	defer r.Close()
-	if kind := envfiles.KindOf(filepath.Base(s.path)); kind != envfiles.None {
-		text, err := io.ReadAll(r)
-		if err != nil {
-			s.err = err
-			return
-		}
-		s.kind, s.settings = kind, envfiles.Judge(kind, envfiles.Parse(kind, string(text)))
-		return
+	size := int64(0)
+	if info, err := os.Stat(s.path); err == nil && !r.Packed {
+		size = info.Size()
 	}
-	s.manifest, s.err = manifest.Read(s.path, r)
+	if s.manifest, s.err = batch.Read(s.path, r, size); r.Packed {
+		s.packed, s.writable = true, false
+	}
 }
 
 // kustomize runs the tool, or kubectl, which has it built in.
@@ -218,7 +245,7 @@ func (l *linter) tool(flag, of, name string, args ...string) error {
 		return failed(name+" failed, "+lastWords(stderr.String(), err)+", "+of, name+" "+strings.Join(args, " ")+" says more")
 	}
 	l.inputs = append(l.inputs, flag+" "+of)
-	l.sources = append(l.sources, lintSource{path: name + ":" + of, named: true, manifest: manifest.Parse(name+":"+of, stdout.Bytes())})
+	l.sources = append(l.sources, lintSource{path: name + ":" + of, named: true, manifest: l.batch.Parse(name+":"+of, stdout.Bytes())})
 	return nil
 }
 
@@ -250,19 +277,15 @@ func lastWords(said string, err error) string {
 	return strings.TrimSuffix(last, ".")
 }
 
-// unread is the error of a file that was named and could not be read whole.
-func (l *linter) unread() error {
-	for i := range l.sources {
-		s := &l.sources[i]
-		if s.manifest == nil || !s.named || len(s.manifest.Problems) == 0 {
-			continue
-		}
-		p := s.manifest.Problems[0]
-		where := s.path + ":" + strconv.Itoa(p.Line)
-		if p.Template {
-			return failed("cannot read, "+p.Why+", "+where, "what it makes is looked at: helm template CHART | snug lint -")
-		}
-		return failed("cannot read, "+p.Why+", "+where, "the rest has been looked at")
+// unread is the error of what could not be read: sources of templates are none.
+func unread(gaps []finding.Gap) error {
+	gaps = slices.DeleteFunc(slices.Clone(gaps), func(g finding.Gap) bool { return g.Field != finding.GapFindings })
+	if len(gaps) == 0 {
+		return nil
 	}
-	return nil
+	hint := "the rest has been looked at"
+	if n := len(gaps) - 1; n > 0 {
+		hint = strconv.Itoa(n) + " more could not be read, see above; " + hint
+	}
+	return failed("cannot read, "+gaps[0].Why+", "+gaps[0].File, hint)
 }

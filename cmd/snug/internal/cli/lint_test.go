@@ -80,6 +80,62 @@ func TestLintFiles(t *testing.T) {
 	}
 }
 
+// TestLintServices: services of compose files and units are held against their
+// own limits, with what drop-ins and files of variables say.
+func TestLintServices(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{
+		"shop/compose.yaml":                     "services:\n  a: {image: i, mem_limit: 1g, env_file: [a.env, b.env]}\n  b: {image: i, mem_limit: 2g, env_file: b.env, environment: {GOGC: 'off'}}\n  c: {image: i, env_file: absent.env, environment: {GOGC: 'off'}}\n",
+		"shop/a.env":                            "SECRET=x\nGOMEMLIMIT=2GiB\n",
+		"shop/b.env":                            "# nothing\nGOGC=x\n",
+		"root/usr/lib/systemd/system/a.service": "[Service]\nExecStart=/a\nMemoryMax=1G\nEnvironment=GOMEMLIMIT=900MiB\nEnvironmentFile=/etc/default/a\n",
+		"root/etc/systemd/system/a.service.d/20-limit.conf":  "[Service]\nMemoryHigh=800M\n",
+		"root/etc/systemd/system/a.service.d/10-limit.conf":  "[Service]\nMemoryHigh=100M\nEnvironment=GOGC=0\n",
+		"root/etc/systemd/system/a.service.d/README":         "[Service]\nMemoryHigh=1M\n",
+		"root/etc/systemd/system/other.service.d/limit.conf": "[Service]\nEnvironment=GOGC=off GOMAXPROCS=0\n",
+		"root/etc/default/a":                                 "GOMAXPROCS=8\n",
+		"one/a.service":                                      "[Service]\nEnvironment=GOGC=off\n",
+		"bad.service":                                        "[Service]\n\x00",
+	})
+	d, code, talk := lintIn(t, dir, ".")
+	want := "one/a.service:2:gogc-off-alone root/etc/systemd/system/a.service.d/10-limit.conf:3:gogc-zero " +
+		"root/etc/systemd/system/other.service.d/limit.conf:2:gomaxprocs-malformed root/usr/lib/systemd/system/a.service:4:gomemlimit-above-limit shop/b.env:2:gogc-malformed shop/compose.yaml:2:gomemlimit-above-limit shop/compose.yaml:3:gogc-off-alone"
+	if got := ids(&d); got != want || code != exitFinding {
+		t.Errorf("got  %s\nwant %s\nexit code %d, %s", got, want, code, talk)
+	}
+	if d.Objects != 0 || d.Pods != 0 || d.Files != 9 || len(d.Unknown) != 1 || d.Unknown[0].File != "bad.service" {
+		t.Errorf("%+v", d)
+	}
+	if strings.Contains(fmt.Sprint(d), "SECRET") {
+		t.Errorf("%+v", d)
+	}
+	for _, m := range d.Findings {
+		if strings.HasPrefix(m.File, "root") && m.ID == "gomemlimit-above-limit" && (*m.Object != "unit a.service" || m.Container != nil || m.Fix != "GOMEMLIMIT=720MiB" || m.Evidence[1].Source != "MemoryHigh") {
+			t.Errorf("%+v", m)
+		}
+	}
+	// Named as well, a file of variables is read once.
+	if d, _, _ := lintIn(t, dir, "shop/a.env", "shop/compose.yaml", "shop/b.env"); d.Files != 3 || strings.Count(ids(&d), "b.env") != 1 {
+		t.Errorf("%d files, %s", d.Files, ids(&d))
+	}
+	if _, code, talk := lintIn(t, dir, "bad.service", "one"); code != exitFailed || !strings.Contains(talk, "NUL byte, so it is no text in UTF-8, bad.service") {
+		t.Errorf("exit code %d, %s", code, talk)
+	}
+}
+
+// TestLintFixCompose: what is wrong with a value is mended in both forms of
+// environment, and what is a person's decision is left.
+func TestLintFixCompose(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"docker-compose.yml": "# c\nx: &x\n  GOMEMLIMIT: '512Mi' # m\nservices:\n  a: {image: i, environment: *x}\n  b:\n    build: .\n    environment:\n    - GOMEMLIMIT=1Gi\n    mem_limit: 1g\n  c: {image: i, environment: *x}\n"})
+	d, code, talk := lintIn(t, dir, "--fix", ".")
+	text, err := os.ReadFile(filepath.Join(dir, "docker-compose.yml"))
+	want := "# c\nx: &x\n  GOMEMLIMIT: '512MiB' # m\nservices:\n  a: {image: i, environment: *x}\n  b:\n    build: .\n    environment:\n    - GOMEMLIMIT=1GiB\n    mem_limit: 1g\n  c: {image: i, environment: *x}\n"
+	if err != nil || string(text) != want || ids(&d) != "docker-compose.yml:3:gomemlimit-malformed docker-compose.yml:9:gomemlimit-malformed docker-compose.yml:9:gomemlimit-at-limit" || code != exitFinding {
+		t.Errorf("%v, exit code %d, %s, %s\n%s", err, code, ids(&d), talk, text)
+	}
+}
+
 // TestLintImage: which Go built the program of an image, be it a file or in a
 // layout or an archive, decides what is advised.
 func TestLintImage(t *testing.T) {
@@ -146,6 +202,72 @@ func TestLintImage(t *testing.T) {
 	}
 }
 
+// TestLintUnrendered: of charts and kustomizations it is said what was not looked
+// at and which command looks at it; and what may be patched is not missed.
+func TestLintUnrendered(t *testing.T) {
+	const pod = "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: i, env: [{name: GOGC, value: 'off'}]}]}\n"
+	dir := t.TempDir()
+	put(t, dir, map[string]string{
+		"charts/shop/Chart.yaml":             "apiVersion: v2\nname: shop\n",
+		"charts/shop/values.yaml":            "GOMEMLIMIT: 512Mi\ncontainers: [{name: a, env: [{name: GOGC, value: 'off'}]}]\n",
+		"charts/shop/templates/a.yaml":       "kind: Pod\n{{- if .Values.x }}\nspec: {containers: [{name: a}]}\n{{- end }}\n",
+		"charts/shop/templates/b/b.yaml":     "kind: Pod\n{{- if .Values.x }}\nspec: {containers: [{name: a}]}\n{{- end }}\n",
+		"charts/shop/templates/c.yaml":       pod + "# {{ include \"x\" . }}\n",
+		"charts/shop/charts/sub/Chart.yaml":  "name: sub\n",
+		"charts/shop/crds/d.yaml":            "kind: Thing\nspec: {x: {containers: [{name: a}]}}\n",
+		"kust/base/kustomization.yaml":       "resources:\n- pod.yaml\n",
+		"kust/base/pod.yaml":                 pod,
+		"kust/overlays/a/kustomization.yaml": "resources: [\"../../base\"]\npatches:\n- path: patch.json\n",
+		"kust/overlays/a/patch.json":         "[{\"op\": \"add\", \"path\": \"/spec\", \"value\": {\"name\": \"GOMEMLIMIT\", \"value\": \"512Mi\"}}]\n",
+		"kust/overlays/a/patch.yaml":         "- op: add\n  path: /spec\n",
+		"plain/kustomization.yml":            "resources: [pod.yaml]\nnamespace: n\n",
+		"plain/pod.yaml":                     pod,
+	})
+	helm, kustomize := "snug lint --helm ", "snug lint --kustomize "
+	for _, c := range []struct{ name, arg, want, unknown string }{
+		{"a chart", "charts", "", "charts/shop: " + helm + "charts/shop"},
+		{"values of a chart", "charts/shop/values.yaml", "", "charts/shop: " + helm + "charts/shop"},
+		{"an object of a chart that is no template", "charts/shop/crds/d.yaml", "", ""},
+		{"an overlay and its base", "kust", "", "kust/overlays/a: " + kustomize + "kust/overlays/a"},
+		{"a base alone", "kust/base", "kust/base/pod.yaml:3:gogc-off-alone", ""},
+		{"a patch", "kust/overlays/a/patch.json", "", "kust/overlays/a/patch.json: kustomize build DIR | snug lint -"},
+		{"a patch in YAML", "kust/overlays/a/patch.yaml", "", "kust/overlays/a/patch.yaml: kustomize build DIR | snug lint -"},
+		{"a kustomization that changes nothing", "plain", "plain/pod.yaml:3:gogc-off-alone", ""},
+	} {
+		d, _, talk := lintIn(t, dir, "--fail-on", "never", c.arg)
+		var said []string
+		for _, g := range d.Unknown {
+			said = append(said, g.File+": "+g.Why[strings.LastIndex(g.Why, ": ")+2:])
+		}
+		if got := strings.Join(said, "; "); ids(&d) != c.want || got != c.unknown {
+			t.Errorf("%s: %s, unknown %s; want %s, unknown %s; %s", c.name, ids(&d), got, c.want, c.unknown, talk)
+		}
+	}
+}
+
+// TestLintImageZstd: an image that cannot be read is said, with what to do, and
+// the rest is looked at.
+func TestLintImageZstd(t *testing.T) {
+	dir := t.TempDir()
+	var saved bytes.Buffer
+	w := tar.NewWriter(&saved)
+	// One last block of three bytes, as they are.
+	layer := "\x28\xb5\x2f\xfd\x20\x03\x19\x00\x00abc"
+	for _, f := range []struct{ name, text string }{{"manifest.json", `[{"Config":"c","Layers":["l"]}]`}, {"c", `{"config":{"Entrypoint":["/cart"]}}`}, {"l", layer}} {
+		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: 0o644, Size: int64(len(f.text)), Format: tar.FormatUSTAR}); err != nil {
+			t.Fatal(err)
+		}
+		w.Write([]byte(f.text))
+	}
+	w.Close()
+	put(t, dir, map[string]string{"image.tar": saved.String(), "pod.yaml": fmt.Sprintf(lintPod, "cart")})
+	d, code, talk := lintIn(t, dir, "--image", "cart=image.tar", "pod.yaml")
+	want := "packed with zstd, which snug does not read, layer l; skopeo copy oci:DIR docker-archive:FILE unpacks it, or name the program itself: --image cart=FILE"
+	if code != exitFine || len(d.Unknown) != 1 || d.Unknown[0].File != "image.tar" || d.Unknown[0].Why != want || !strings.Contains(talk, want) || !strings.Contains(ids(&d), "gomaxprocs-pins") {
+		t.Errorf("exit code %d, %s, %s, %+v", code, talk, ids(&d), d.Unknown)
+	}
+}
+
 // TestLintFixImage: what an image needs is written, what it does not is taken
 // out, in rounds; then there is nothing more to do.
 func TestLintFixImage(t *testing.T) {
@@ -172,13 +294,13 @@ func TestLintFixImage(t *testing.T) {
 	}
 }
 
-// TestLintUnreadable: a file in a directory that cannot be read is said, one
-// that was named is an error.
+// TestLintUnreadable: a file that cannot be read is an error, and in a directory it
+// does not hide the others.
 func TestLintUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"deploy/a.yaml": fmt.Sprintf(lintPod, "x"), "deploy/b.yaml": "kind: Pod\nspec: {containers: \xff}\n"})
 	d, code, _ := lintIn(t, dir, "deploy")
-	if code != exitFine || len(d.Unknown) != 1 || !strings.HasSuffix(d.Unknown[0].File, "b.yaml:1") {
+	if code != exitFailed || len(d.Unknown) != 1 || !strings.HasSuffix(d.Unknown[0].File, "b.yaml:1") {
 		t.Errorf("exit code %d, %+v", code, d.Unknown)
 	}
 	_, code, talk := lintIn(t, dir, "deploy/b.yaml")

@@ -20,6 +20,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
 )
 
 const someMetrics = "../promtext/testdata/client_golang.prom"
@@ -128,7 +129,7 @@ func TestPasteable(t *testing.T) {
 		"/srv/a\x1b[31m\n": "",
 		"":                 "",
 	} {
-		f := processFacts(&goproc.Facts{Path: path}, nil)
+		f := look.Facts(&goproc.Facts{Path: path}, nil)
 		if f.Program != want {
 			t.Errorf("%q: %q, want %q", path, f.Program, want)
 		}

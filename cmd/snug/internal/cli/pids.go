@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
 )
@@ -55,15 +56,15 @@ func completePids(most int) cobra.CompletionFunc {
 // ends.
 func goPids(ctx context.Context, begun string, given []string, to chan<- string) {
 	defer close(to)
-	newLooker().each(map[string][]int{}, func(p *proc.Process) bool {
+	look.New().Each(map[string][]int{}, func(p *proc.Process) bool {
 		pid := strconv.Itoa(p.Pid())
 		return ctx.Err() == nil && strings.HasPrefix(pid, begun) && !slices.Contains(given, pid)
 	}, func(g *goproc.Facts) {
-		if momentary(&g.Stat) {
+		if look.Momentary(&g.Stat) {
 			return
 		}
 		select {
-		case to <- strconv.Itoa(g.Pid) + "\t" + report.Clean(path.Base(executable(g))+" "+g.Exe.GoVersion):
+		case to <- strconv.Itoa(g.Pid) + "\t" + report.Clean(path.Base(look.Executable(g))+" "+g.Exe.GoVersion):
 		case <-ctx.Done():
 		}
 	})

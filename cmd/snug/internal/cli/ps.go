@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +15,9 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/rules"
-	"github.com/snug-go/snug/limits"
 )
 
 // psOrders are what snug ps sorts by; equals by pid.
@@ -85,19 +84,19 @@ could not be read: to read another user's process needs to be root.`,
 // names.
 func listGo(words []string) (*finding.PS, error) {
 	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Others: []finding.Skipped{}}
-	k := newLooker()
+	k := look.New()
 	denied := map[string][]int{}
-	err := k.each(denied, func(p *proc.Process) bool { return named(p, words) }, func(g *goproc.Facts) {
-		if momentary(&g.Stat) {
+	err := k.Each(denied, func(p *proc.Process) bool { return named(p, words) }, func(g *goproc.Facts) {
+		if look.Momentary(&g.Stat) {
 			return
 		}
 		if g.Hint != "" {
 			denied[g.Hint] = append(denied[g.Hint], g.Pid) // its memory
 		}
-		l := k.limitsOf(g)
-		f := processFacts(g, l)
-		sinceStart(f, g, l)
-		d.Processes = append(d.Processes, processRow(g, l, rules.Check(f)))
+		l := k.LimitsOf(g)
+		f := look.Facts(g, l)
+		look.SinceStart(f, g, l)
+		d.Processes = append(d.Processes, look.Row(g, l, rules.Check(f)))
 	})
 	if errors.Is(err, proc.ErrNotLinux) {
 		return nil, failed("snug ps needs Linux", "run it where the processes are")
@@ -118,11 +117,6 @@ func listGo(words []string) (*finding.PS, error) {
 	return d, nil
 }
 
-// momentary reports whether a process is a child of a Go program that is about to
-// run another program, and until then looks like its parent. It has one thread; where
-// Go's runtime has started after a fork, as in runc init, there are more.
-func momentary(s *proc.Stat) bool { return s.Forked && s.Threads < 2 }
-
 // maybeDenied is the hint where a name fits nothing, and not everything could be
 // looked at.
 const maybeDenied = "it may be one that cannot be looked at, snug ps says why"
@@ -136,106 +130,9 @@ func afterPS(all []finding.Process) string {
 	return "snug doctor " + strconv.Itoa(worst.PID)
 }
 
-// looker looks at many processes, most of which share programs and cgroups.
-type looker struct {
-	files  *goproc.Cache
-	limits map[string]*limits.Limits // by the text of /proc/PID/cgroup
-}
-
-func newLooker() *looker { return &looker{newFiles(), map[string]*limits.Limits{}} }
-
-// each visits the Go processes here, but this one, that are wanted: only these are
-// looked at, which takes much longer than a name. To denied it adds those that may not
-// be, by what would help.
-func (k *looker) each(denied map[string][]int, wanted func(*proc.Process) bool, visit func(*goproc.Facts)) error {
-	pids, err := proc.Pids()
-	if err != nil {
-		return err
-	}
-	for _, pid := range pids {
-		if pid == os.Getpid() {
-			continue
-		}
-		g, err := k.look(pid, wanted)
-		var refusal *proc.Denied
-		switch {
-		case errors.As(err, &refusal):
-			denied[refusal.Hint()] = append(denied[refusal.Hint()], pid)
-		case err == nil && g != nil && g.Exe.IsGo:
-			visit(g)
-		}
-	}
-	return nil
-}
-
-// look is what can be known of a process now; nil when it is not wanted.
-func (k *looker) look(pid int, wanted func(*proc.Process) bool) (*goproc.Facts, error) {
-	p, err := proc.Open(pid)
-	if err != nil {
-		return nil, err
-	}
-	defer p.Close()
-	if !wanted(p) {
-		return nil, nil
-	}
-	g := goproc.Look(p, k.files)
-	return g, g.Err
-}
-
 // unlisted is why processes cannot be listed.
 func unlisted(err error) error {
 	return failed("cannot list processes, "+reason(err), "is /proc mounted?")
-}
-
-// limitsOf are a process's limits; nil when they are not known, as when it has ended
-// meanwhile. Who is in the same groups has the same, but for
-// the CPUs it may run on.
-func (k *looker) limitsOf(g *goproc.Facts) *limits.Limits {
-	group := groupOf(g.Pid)
-	if group == "" {
-		return nil
-	}
-	shared, ok := k.limits[group]
-	if !ok {
-		h, err := limits.Open(nil, g.Pid, limits.Counters|limits.Detail|limits.Unreclaimable)
-		if err != nil {
-			return nil
-		}
-		defer h.Close()
-		l, err := h.Read()
-		if err != nil {
-			return nil
-		}
-		shared = &l
-		k.limits[group] = shared
-	}
-	return onCPUs(shared, g.CPUs)
-}
-
-// groupOf is the text of a process's cgroups; "" when it has ended.
-func groupOf(pid int) string {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// onCPUs are limits of a group for a member that may run on so many CPUs; 0 = that is not
-// known. nil is nil.
-func onCPUs(shared *limits.Limits, cpus int) *limits.Limits {
-	if shared == nil {
-		return nil
-	}
-	l := *shared
-	if cpus > 0 {
-		l.CPU.Affinity = limits.Of(cpus)
-		l.CPU.Cores = limits.Of(float64(cpus))
-		if q, ok := l.CPU.Quota.Get(); ok {
-			l.CPU.Cores = limits.Of(min(q, float64(cpus)))
-		}
-	}
-	return &l
 }
 
 // named reports whether one of words is the process's number or its program; true
@@ -248,13 +145,4 @@ func named(p *proc.Process, words []string) bool {
 	return err != nil || slices.ContainsFunc(words, func(w string) bool {
 		return w == exe || w == p.First().Name || strings.HasSuffix(exe, "/"+w)
 	})
-}
-
-// newFiles remembers what was found out of executables, for later runs too.
-func newFiles() *goproc.Cache {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		dir = ""
-	}
-	return goproc.NewCache(dir)
 }

@@ -27,6 +27,12 @@ func save(name string, text []byte) error {
 }
 
 func replaceFile(name string, text []byte) error {
+	return replaceChecked(name, text, func() error { return nil })
+}
+
+// replaceChecked is replaceFile that asks, with all written, whether the file may
+// still be replaced.
+func replaceChecked(name string, text []byte, check func() error) error {
 	mode := fs.FileMode(0o644)
 	info, err := os.Stat(name)
 	switch {
@@ -55,10 +61,14 @@ func replaceFile(name string, text []byte) error {
 	}
 	_, err = f.Write(text)
 	if err == nil && info != nil {
+		keepOwner(f, info)
 		err = f.Chmod(info.Mode().Perm())
 	}
 	if closed := f.Close(); err == nil {
 		err = closed
+	}
+	if err == nil {
+		err = check()
 	}
 	if err == nil {
 		err = os.Rename(temp, name)

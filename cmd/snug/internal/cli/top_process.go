@@ -11,6 +11,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/rules"
 	"github.com/snug-go/snug/limits"
@@ -30,8 +31,8 @@ type watched struct {
 	closed  bool
 	group   string // text of its /proc/PID/cgroup
 	looked  int    // the last look that was more than a glance
-	moments []moment
-	last    moment
+	moments []look.Moment
+	last    look.Moment
 	ps      []psSeen
 	row     finding.TopProcess
 }
@@ -53,11 +54,11 @@ func (e *watched) close() {
 // another program.
 func (e *watched) again(w *watcher) bool {
 	if e.closed {
-		p, err := proc.Open(e.last.g.Pid)
+		p, err := proc.Open(e.last.Go.Pid)
 		if err != nil {
 			return false
 		}
-		now, then := p.First(), e.last.g.Stat
+		now, then := p.First(), e.last.Go.Stat
 		if now.Started.Sub(then.Started).Abs() > time.Second {
 			p.Close()
 			return false
@@ -71,7 +72,7 @@ func (e *watched) again(w *watcher) bool {
 	}
 	g := goproc.Look(e.p, e.files)
 	var denied *proc.Denied
-	if g.Err != nil && !errors.As(g.Err, &denied) || g.Err == nil && (!g.Exe.IsGo || g.Path != e.last.g.Path) {
+	if g.Err != nil && !errors.As(g.Err, &denied) || g.Err == nil && (!g.Exe.IsGo || g.Path != e.last.Go.Path) {
 		return false
 	}
 	e.note(w, g)
@@ -85,23 +86,23 @@ func (e *watched) idle(w *watcher) bool {
 		return false
 	}
 	stat, err := e.p.Stat()
-	was := &e.last.g.Stat
+	was := &e.last.Go.Stat
 	if err != nil || stat.CPU != was.CPU || stat.State == 'R' || stat.Threads != was.Threads || stat.Name != was.Name {
 		return false
 	}
 	l := w.refresh(e.group, e.p.Pid())
-	if l == nil || e.last.l == nil || l.CPU.Throttle.Throttled != e.last.l.CPU.Throttle.Throttled {
+	if l == nil || e.last.Limits == nil || l.CPU.Throttle.Throttled != e.last.Limits.CPU.Throttle.Throttled {
 		return false
 	}
 	now := time.Now()
-	e.last.at = now
+	e.last.At = now
 	if n := len(e.ps); n > 0 {
 		procs := e.ps[n-1].busy + e.ps[n-1].idle
 		e.sawPs(psSeen{at: now, idle: procs})
 	}
 	r := &e.row
 	r.Used, r.Memory = new(0.0), new(stat.RSSBytes)
-	if r.Waiting != nil || e.last.waits {
+	if r.Waiting != nil || e.last.Waits {
 		r.Waiting = new(0.0)
 	}
 	r.Throttled = nil
@@ -113,10 +114,10 @@ func (e *watched) idle(w *watcher) bool {
 // note adds what was seen and makes the row.
 func (e *watched) note(w *watcher, g *goproc.Facts) {
 	now := time.Now()
-	e.group, e.looked = groupOf(g.Pid), w.tick
-	m := moment{at: now, g: g, l: onCPUs(w.refresh(e.group, g.Pid), g.CPUs)}
+	e.group, e.looked = look.GroupOf(g.Pid), w.tick
+	m := look.Moment{At: now, Go: g, Limits: look.OnCPUs(w.refresh(e.group, g.Pid), g.CPUs)}
 	d, err := e.p.RunDelay(mostThreads)
-	m.delays, m.waits = d, err == nil && d.Unread == 0
+	m.Delays, m.Waits = d, err == nil && d.Unread == 0
 	prev := e.last
 	e.last = m
 	if g.IdlePs.Known && g.SpinningPs.Known && g.GOMAXPROCS.Known {
@@ -126,32 +127,32 @@ func (e *watched) note(w *watcher, g *goproc.Facts) {
 	e.keep(m)
 	from := &e.moments[0]
 
-	f := processFacts(g, m.l)
+	f := look.Facts(g, m.Limits)
 	r := finding.TopProcess{}
-	if prev.g == nil {
-		sinceStart(f, g, m.l)
-		r.Process = processRow(g, m.l, rules.Check(f))
+	if prev.Go == nil {
+		look.SinceStart(f, g, m.Limits)
+		r.Process = look.Row(g, m.Limits, rules.Check(f))
 		r.Throttled = nil
 	} else {
 		e.rates(f, from, &m)
-		r.Process = processRow(g, m.l, rules.Check(f))
+		r.Process = look.Row(g, m.Limits, rules.Check(f))
 		lately := &rules.Facts{Quota: f.Quota}
 		e.rates(lately, &prev, &m)
 		r.Used, r.Waiting, r.Throttled = value(lately.Used), value(lately.KernelWait), value(lately.Throttled)
 		e.collections(&r, from, &m)
 	}
-	e.rest(&r, f, m.l)
+	e.rest(&r, f, m.Limits)
 	e.means(&r)
 	e.row = r
 }
 
 // keep adds a moment to those of the window, which are some time apart.
-func (e *watched) keep(m moment) {
-	if n := len(e.moments); n == 0 || m.at.Sub(e.moments[n-1].at) >= topWindow/topMoments-topWindow/100 {
+func (e *watched) keep(m look.Moment) {
+	if n := len(e.moments); n == 0 || m.At.Sub(e.moments[n-1].At) >= topWindow/topMoments-topWindow/100 {
 		e.moments = append(e.moments, m)
 	}
 	old := 0
-	for old < len(e.moments)-1 && m.at.Sub(e.moments[old].at) > topWindow {
+	for old < len(e.moments)-1 && m.At.Sub(e.moments[old].At) > topWindow {
 		old++
 	}
 	e.moments = slices.Delete(e.moments, 0, old)
@@ -176,33 +177,30 @@ func (e *watched) means(r *finding.TopProcess) {
 }
 
 // collections adds what was collected between two moments.
-func (e *watched) collections(r *finding.TopProcess, a, b *moment) {
-	took := b.at.Sub(a.at).Seconds()
+func (e *watched) collections(r *finding.TopProcess, a, b *look.Moment) {
+	took := b.At.Sub(a.At).Seconds()
 	if took <= 0 {
 		return
 	}
 	r.Window = &took
-	if !a.g.Collections.Known || !b.g.Collections.Known || b.g.Collections.Value < a.g.Collections.Value {
+	if !a.Go.Collections.Known || !b.Go.Collections.Known || b.Go.Collections.Value < a.Go.Collections.Value {
 		return
 	}
-	n := float64(b.g.Collections.Value - a.g.Collections.Value)
+	n := float64(b.Go.Collections.Value - a.Go.Collections.Value)
 	r.PerMinute = new(n / took * 60)
-	if a.g.PauseTotal.Known && b.g.PauseTotal.Known && b.g.PauseTotal.Value >= a.g.PauseTotal.Value {
-		stopped := (b.g.PauseTotal.Value - a.g.PauseTotal.Value).Seconds()
+	if a.Go.PauseTotal.Known && b.Go.PauseTotal.Known && b.Go.PauseTotal.Value >= a.Go.PauseTotal.Value {
+		stopped := (b.Go.PauseTotal.Value - a.Go.PauseTotal.Value).Seconds()
 		r.Paused = new(min(1, stopped/took))
 		if n > 0 {
 			r.MeanPause = new(stopped / n)
 		}
 	}
-	if a.g.CPU.Known && b.g.CPU.Known {
-		x, y := &a.g.CPU.Value, &b.g.CPU.Value
-		r.GC = value(share((y.GCTotal-y.GCIdle)-(x.GCTotal-x.GCIdle), y.User-x.User, y.Scavenge-x.Scavenge, ""))
-	}
+	r.GC = value(look.CollectorShare(a.Go, b.Go))
 }
 
 // rest adds to a row what a list has no use for.
 func (e *watched) rest(r *finding.TopProcess, f *rules.Facts, l *limits.Limits) {
-	g := e.last.g
+	g := e.last.Go
 	if r.Name = utf8Only(path.Base(g.Path)); g.Path == "" {
 		r.Name = utf8Only(g.Stat.Name)
 	}

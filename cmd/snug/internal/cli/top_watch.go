@@ -13,6 +13,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
 	"github.com/snug-go/snug/limits"
 )
@@ -33,7 +34,7 @@ const (
 // watcher looks at Go processes again and again. It keeps them open and remembers what
 // is none, so that a look costs what has changed.
 type watcher struct {
-	k      *looker
+	k      *look.Looker
 	words  []string
 	pids   []int // that words name; nil where one of them is no number
 	named  map[int]*namedPid
@@ -67,7 +68,7 @@ type sharedGroup struct {
 
 func newWatcher(words []string, attended bool) (*watcher, error) {
 	w := &watcher{
-		k: newLooker(), self: map[int]bool{os.Getpid(): true}, known: map[int]*watched{}, others: map[int]passed{}, named: map[int]*namedPid{},
+		k: look.New(), self: map[int]bool{os.Getpid(): true}, known: map[int]*watched{}, others: map[int]passed{}, named: map[int]*namedPid{},
 		groups: map[string]*sharedGroup{}, room: max(16, (fileLimit()-spareFiles)/openFiles),
 	}
 	if attended {
@@ -109,7 +110,7 @@ func (w *watcher) first() (*finding.Watch, error) {
 		p, err := proc.Open(w.pids[0])
 		if err == nil {
 			defer p.Close()
-			g := goproc.Look(p, w.k.files)
+			g := goproc.Look(p, w.k.Files)
 			if err = g.Err; err == nil {
 				err = &notGo{w.pids[0], g.Exe.What}
 			}
@@ -135,7 +136,7 @@ func (w *watcher) look() (*finding.Watch, error) {
 	}
 	w.at = now
 	w.tick++
-	clear(w.k.limits)
+	clear(w.k.Limits)
 	pids := w.pids
 	if pids == nil {
 		var err error
@@ -221,11 +222,11 @@ func (w *watcher) meet(pid int) passed {
 		w.others[pid] = o
 		return o
 	}
-	g := goproc.Look(p, w.k.files)
+	g := goproc.Look(p, w.k.Files)
 	var denied *proc.Denied
 	switch isDenied := errors.As(g.Err, &denied); {
-	case isDenied && w.pids != nil, g.Err == nil && g.Exe.IsGo && !momentary(&g.Stat):
-		e := &watched{examination: examination{p: p, files: w.k.files}}
+	case isDenied && w.pids != nil, g.Err == nil && g.Exe.IsGo && !look.Momentary(&g.Stat):
+		e := &watched{examination: examination{p: p, files: w.k.Files}}
 		w.known[pid] = e
 		e.note(w, g)
 		if len(w.known) > w.room {
@@ -234,7 +235,7 @@ func (w *watcher) meet(pid int) passed {
 		return passed{}
 	case isDenied:
 		o.hint = denied.Hint()
-	case g.Err != nil, momentary(&g.Stat):
+	case g.Err != nil, look.Momentary(&g.Stat):
 		p.Close()
 		return passed{}
 	case g.Stat.Kernel:
@@ -251,7 +252,7 @@ func (w *watcher) meet(pid int) passed {
 // refresh reads the limits of a group, by the text of a /proc/PID/cgroup, once a look;
 // nil when they are not known.
 func (w *watcher) refresh(group string, pid int) *limits.Limits {
-	if l := w.k.limits[group]; l != nil || group == "" {
+	if l := w.k.Limits[group]; l != nil || group == "" {
 		return l
 	}
 	for range 2 {
@@ -267,7 +268,7 @@ func (w *watcher) refresh(group string, pid int) *limits.Limits {
 		s.tick = w.tick
 		l, err := s.h.Read()
 		if err == nil {
-			w.k.limits[group] = &l
+			w.k.Limits[group] = &l
 			return &l
 		}
 		// The process it was opened on has ended; others may be left.

@@ -4,7 +4,8 @@
 // GOMEMLIMIT, GOGC, GODEBUG) from files that lie beside source: Dockerfiles, systemd
 // units, .env and compose files. Nothing else of these files is kept, as they may hold
 // secrets. The files are other people's: a setting that cannot be read as they mean it is
-// left out, and a file that cannot be read at all is said.
+// left out, one that something else fills in later is unknown, and a file that cannot be
+// read at all is said.
 package envfiles
 
 import (
@@ -26,6 +27,7 @@ import (
 type Setting struct {
 	Line        int // from 1
 	Name, Value string
+	Unknown     bool // something else fills the value in later
 	// Stage counts from 1 what begins anew with a FROM, a service or a section: settings
 	// of different stages are of different processes.
 	Stage   int
@@ -106,12 +108,15 @@ func Judge(kind Kind, settings []Setting) []Found {
 	last, bounded := 0, map[int]bool{}
 	for _, s := range settings {
 		last = max(last, s.Stage)
-		if s.Name == "GOMEMLIMIT" && s.Value != "off" && s.Value != "" {
+		if s.Name == "GOMEMLIMIT" && (s.Unknown || s.Value != "off" && s.Value != "") {
 			bounded[s.Stage] = true
 		}
 	}
 	var found []Found
 	for _, s := range settings {
+		if s.Unknown {
+			continue
+		}
 		problems := vet.Knob(s.Name, s.Value)
 		// Only the last stage of a Dockerfile is what runs; in the others it is the
 		// compiler, which is done before the heap is large.
@@ -168,7 +173,7 @@ func Scan(ctx context.Context, dir string, deep bool) (found []Found, skipped []
 			return nil // a link to a directory
 		}
 		files++
-		text, err := read(ctx, path)
+		text, err := Read(ctx, path)
 		if err != nil {
 			skip(path, because(err))
 			return nil
@@ -192,8 +197,9 @@ func foreign(path, name string) bool {
 	return err == nil
 }
 
-// read is a file's text. Pipes and devices are refused before they are opened.
-func read(ctx context.Context, path string) (string, error) {
+// Read is a file's text. Pipes and devices are refused before they are opened, and so are
+// files of more than 256 KiB and such that are no text.
+func Read(ctx context.Context, path string) (string, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return "", errors.New("no plain file")
 	}

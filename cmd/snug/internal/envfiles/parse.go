@@ -10,7 +10,7 @@ import "strings"
 //	    NAME='VALUE'
 //	ENV NAME VALUE
 //
-// Source: docs.docker.com/reference/dockerfile. Values with a $ in them are left out: they
+// Source: docs.docker.com/reference/dockerfile. Values with a $ in them are not known: they
 // are made up when the image is.
 func dockerfile(text string) []Setting {
 	var found []Setting
@@ -74,8 +74,8 @@ func envInstruction(text string, escape byte) []Setting {
 	name, value, _ := strings.Cut(trimmed, " ")
 	if !strings.Contains(name, "=") {
 		// The old form: all that follows the name is its value.
-		if value = strings.TrimSpace(value); knob(name) && plain(value) {
-			return []Setting{{Name: name, Value: strings.Trim(value, `"'`)}}
+		if value = strings.TrimSpace(value); knob(name) {
+			return []Setting{setting(name, strings.Trim(value, `"'`))}
 		}
 		return nil
 	}
@@ -97,8 +97,10 @@ func assignments(text string, escape byte) []Setting {
 		}
 		word, next := unquote(text, at, escape)
 		name, value, ok := strings.Cut(word, "=")
-		if ok && knob(name) && plain(value) {
-			found = append(found, Setting{Line: line, Name: name, Value: value})
+		if ok && knob(name) && !strings.Contains(value, "\n") { // else a quote has no end
+			s := setting(name, value)
+			s.Line = line
+			found = append(found, s)
 		}
 		line += strings.Count(text[at:next], "\n")
 		at = next
@@ -128,24 +130,41 @@ func unquote(text string, at int, escape byte) (word string, end int) {
 	return b.String(), at
 }
 
+// setting is a variable with a value, which is kept where it is all there is.
+func setting(name, value string) Setting {
+	if !plain(value) {
+		return Setting{Name: name, Unknown: true}
+	}
+	return Setting{Name: name, Value: value}
+}
+
 // plain tells whether a value is all there is: no part of it is filled in later, by a
 // variable ($) or a specifier of systemd (%).
 func plain(value string) bool {
 	return !strings.Contains(value, "$") && !strings.Contains(strings.TrimSuffix(value, "%"), "%") && !strings.ContainsAny(value, "\n\r{}<>")
 }
 
-// unit reads Environment= of a systemd unit:
+// Directive is an assignment in a section of a systemd unit.
+type Directive struct {
+	Section     string // "[Service]"
+	Name, Value string // the lines of a value that has several are parted by line feeds
+	Line        int    // from 1; the first of them
+	ignores     []string
+}
+
+// Directives reads a systemd unit, or a drop-in of one:
 //
-//	[Service]
-//	Environment=NAME=VALUE "NAME=VALUE" \
-//	    NAME=VALUE
+//	[Section]
+//	# a comment
+//	Name=value \
+//	    and the rest of it
 //
-// Source: systemd.exec(5), systemd.syntax(7). An empty one clears what was before.
-func unit(text string) []Setting {
-	var found []Setting
+// Source: systemd.syntax(7).
+func Directives(text string) []Directive {
+	var found []Directive
 	var ignores []string
 	section := ""
-	all := strings.Split(text, "\n")
+	all := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
 	for i := 0; i < len(all); i++ {
 		line := strings.TrimSpace(all[i])
 		if line == "" {
@@ -172,18 +191,41 @@ func unit(text string) []Setting {
 				line = `\`
 			}
 		}
-		key, value, ok := strings.Cut(rest.String(), "=")
-		if ok && section == "[Service]" && strings.TrimSpace(key) == "Environment" {
-			if strings.TrimSpace(value) == "" {
-				found = nil
-			}
-			for _, s := range assignments(value, '\\') {
-				s.Line += first + 1
-				s.Stage, s.Ignores = 1, ignores
-				found = append(found, s)
-			}
+		if name, value, ok := strings.Cut(rest.String(), "="); ok {
+			found = append(found, Directive{section, strings.TrimSpace(name), value, first + 1, ignores})
 		}
 		ignores = nil
+	}
+	return found
+}
+
+// Settings are the variables of an Environment=:
+//
+//	Environment=NAME=VALUE "NAME=VALUE" \
+//	    NAME=VALUE
+//
+// Source: systemd.exec(5).
+func (d *Directive) Settings() []Setting {
+	all := assignments(d.Value, '\\')
+	for i := range all {
+		all[i].Line += d.Line
+		all[i].Stage, all[i].Ignores = 1, d.ignores
+	}
+	return all
+}
+
+// unit reads the variables of a systemd unit. An empty Environment= clears what was
+// before.
+func unit(text string) []Setting {
+	var found []Setting
+	for _, d := range Directives(text) {
+		if d.Section != "[Service]" || d.Name != "Environment" {
+			continue
+		}
+		if strings.TrimSpace(d.Value) == "" {
+			found = nil
+		}
+		found = append(found, d.Settings()...)
 	}
 	return found
 }
@@ -216,9 +258,9 @@ func dotenv(text string) []Setting {
 		line = strings.TrimSpace(strings.TrimPrefix(line, "export "))
 		name, value, ok := strings.Cut(line, "=")
 		if name = strings.TrimSpace(name); ok && knob(name) {
-			if value = scalar(value); plain(value) {
-				found = append(found, Setting{Line: number, Name: name, Value: value, Stage: 1, Ignores: ignores})
-			}
+			s := setting(name, scalar(value))
+			s.Line, s.Stage, s.Ignores = number, 1, ignores
+			found = append(found, s)
 		}
 	})
 	return found
@@ -229,7 +271,7 @@ func dotenv(text string) []Setting {
 //	GOGC: "200"
 //	- GOGC=200
 //
-// Each environment: begins a new stage.
+// Each environment: begins a new stage. A variable without a value has that of the shell.
 func compose(text string) []Setting {
 	var found []Setting
 	stage := 0
@@ -239,14 +281,17 @@ func compose(text string) []Setting {
 		}
 		item, list := strings.CutPrefix(line, "- ")
 		var name, value string
-		var ok bool
+		ok := list
 		if list {
-			name, value, ok = strings.Cut(scalar(item), "=")
+			name, value, _ = strings.Cut(scalar(item), "=")
 		} else if name, value, ok = strings.Cut(line, ":"); ok {
 			value = scalar(value)
 		}
-		if name = strings.Trim(strings.TrimSpace(name), `"'`); ok && knob(name) && plain(value) && value != "" {
-			found = append(found, Setting{Line: number, Name: name, Value: value, Stage: stage, Ignores: ignores})
+		if name = strings.Trim(strings.TrimSpace(name), `"'`); ok && knob(name) {
+			s := setting(name, value)
+			s.Unknown = s.Unknown || value == ""
+			s.Line, s.Stage, s.Ignores = number, stage, ignores
+			found = append(found, s)
 		}
 	})
 	return found

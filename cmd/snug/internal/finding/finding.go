@@ -31,8 +31,8 @@ func NewHead(kind string) Head { return Head{Version, kind} }
 func (h Head) head() Head { return h }
 
 // Document is one whole answer: *Limits, *Plan, *Verdict, *Explanation,
-// *Index, *Build, *Bench, *Tune, *PS, *Doctor, *Profile, *Vet, *Trace, *Lint or
-// *Watch.
+// *Index, *Build, *Bench, *Tune, *PS, *Doctor, *Profile, *Vet, *Trace, *Lint,
+// *Policy, *Given, *Node or *Watch.
 type Document interface{ head() Head }
 
 // The kinds of documents.
@@ -51,6 +51,8 @@ const (
 	KindVet     = "vet"
 	KindTrace   = "trace"
 	KindLint    = "lint"
+	KindPolicy  = "policy"
+	KindGiven   = "given"
 )
 
 // Encode writes a document as one line of JSON.
@@ -77,7 +79,8 @@ func Decode(data []byte) (Document, error) {
 		KindLimits: &Limits{}, KindPlan: &Plan{}, KindVerdict: &Verdict{},
 		KindExplain: &Explanation{}, KindIndex: &Index{}, KindVersion: &Build{},
 		KindBench: &Bench{}, KindTune: &Tune{}, KindPS: &PS{}, KindDoctor: &Doctor{}, KindProfile: &Profile{}, KindVet: &Vet{},
-		KindTrace: &Trace{}, KindTop: &Watch{}, KindLint: &Lint{},
+		KindTrace: &Trace{}, KindTop: &Watch{}, KindAgent: &Node{}, KindLint: &Lint{},
+		KindPolicy: &Policy{}, KindGiven: &Given{},
 	}
 	d, ok := kinds[h.Kind]
 	if !ok {

@@ -82,7 +82,7 @@ func (c *Cache) program(p *proc.Process) (*program, error) {
 		return nil, err
 	}
 	defer f.Close()
-	exe, err := readExe(f)
+	exe, err := ReadExeAt(f)
 	if err != nil {
 		return nil, err
 	}

@@ -57,8 +57,14 @@ func ReadExe(path string) (Exe, error) {
 		return Exe{}, err
 	}
 	defer f.Close()
-	return readExe(f)
+	return ReadExeAt(f)
 }
+
+// Native reports whether a file is one that machines run: a program or a library
+// in ELF, PE or Mach-O. Scripts and all else are not.
+func (e *Exe) Native() bool { return e.IsGo || strings.HasSuffix(e.What, notGo) }
+
+const notGo = " program that Go did not build"
 
 // maxRead is how much of a file is read at most. Where the build information
 // stands is known; it is searched for only in files that do not say, and those
@@ -82,7 +88,8 @@ func (f *frugal) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-func readExe(r io.ReaderAt) (Exe, error) {
+// ReadExeAt is ReadExe of a file that is open.
+func ReadExeAt(r io.ReaderAt) (Exe, error) {
 	r = &frugal{r, maxRead}
 	head := make([]byte, 256)
 	n, err := r.ReadAt(head, 0)
@@ -248,11 +255,11 @@ func sniff(head []byte) string {
 		}
 		return "a script for " + words[0]
 	case magic("\x7fELF"):
-		return "an ELF program that Go did not build"
+		return "an ELF" + notGo
 	case magic("MZ"):
-		return "a Windows program that Go did not build"
+		return "a Windows" + notGo
 	case magic("\xcf\xfa\xed\xfe"), magic("\xce\xfa\xed\xfe"), magic("\xca\xfe\xba\xbe"):
-		return "a Mach-O program that Go did not build"
+		return "a Mach-O" + notGo
 	}
 	return "a file of another kind"
 }

@@ -121,12 +121,19 @@ type Facts struct {
 //
 // All facts are of one program: when the process ends or execs while it is
 // looked at, Err is proc.ErrGone and nothing else is set.
-func Look(p *proc.Process, files *Cache) *Facts {
+func Look(p *proc.Process, files *Cache) *Facts { return lookAt(p, files, true) }
+
+// LookOutside is Look without the process's memory, for which nobody needs the right to
+// attach to it. The knobs are what the environment says, and unknown where it says
+// nothing.
+func LookOutside(p *proc.Process, files *Cache) *Facts { return lookAt(p, files, false) }
+
+func lookAt(p *proc.Process, files *Cache, memory bool) *Facts {
 	f := &Facts{Pid: p.Pid(), Stat: p.First(), Status: proc.Status{UID: -1}}
 	if now, err := p.Stat(); err == nil {
 		f.Stat = now
 	}
-	err := f.look(p, files)
+	err := f.look(p, files, memory)
 	if err == nil {
 		err = p.Same()
 	}
@@ -138,7 +145,7 @@ func Look(p *proc.Process, files *Cache) *Facts {
 	return f
 }
 
-func (f *Facts) look(p *proc.Process, files *Cache) error {
+func (f *Facts) look(p *proc.Process, files *Cache, memory bool) error {
 	if f.Stat.Kernel {
 		f.Exe.What = "a kernel thread"
 		return nil
@@ -165,6 +172,11 @@ func (f *Facts) look(p *proc.Process, files *Cache) error {
 	f.CPUs, _ = p.Affinity()
 	if f.Env, err = p.Environ(); err != nil && errors.Is(err, proc.ErrGone) {
 		return err
+	}
+	if !memory {
+		f.asStarted()
+		f.unknown("memory is not read")
+		return nil
 	}
 	mem, err := p.Memory()
 	if err != nil {

@@ -61,7 +61,7 @@ func TestSparse(t *testing.T) {
 				t.Fatalf("sections %v, want %d", sections, c.sections)
 			}
 			file.read = 0
-			e, err := readExe(file)
+			e, err := ReadExeAt(file)
 			if err != nil || e.IsGo || e.What != "an ELF program that Go did not build" {
 				t.Errorf("%+v, %v", e, err)
 			}

@@ -98,16 +98,24 @@ const noOffset = "its place in this Go release is not known"
 
 // read fills in all figures.
 func (r *reader) read(f *Facts) {
+	if r.counters(f) {
+		r.spinning(f)
+	}
+}
+
+// counters fills in all figures but those of this moment. It is false when the program has
+// not started yet.
+func (r *reader) counters(f *Facts) bool {
 	r.procs(f)
 	if f.GOMAXPROCS.Value == notUp {
 		// What a program starts with is no setting yet.
 		f.unknown(f.GOMAXPROCS.Why)
-		return
+		return false
 	}
 	r.pacer(f)
 	r.pauses(f)
 	r.classes(f)
-	r.spinning(f)
+	return true
 }
 
 // notUp is GOMAXPROCS before the runtime has chosen it, which is when all other

@@ -30,6 +30,9 @@ func (*Process) First() Stat { return Stat{} }
 // Same needs Linux.
 func (*Process) Same() error { return ErrNotLinux }
 
+// KeepStat does nothing.
+func (*Process) KeepStat() {}
+
 // Stat needs Linux.
 func (*Process) Stat() (Stat, error) { return Stat{}, ErrNotLinux }
 
@@ -62,3 +65,12 @@ func (*Process) OpenExe() (*os.File, FileID, error) { return nil, FileID{}, ErrN
 
 // Memory needs Linux.
 func (*Process) Memory() (io.ReaderAt, error) { return nil, ErrNotLinux }
+
+// ExeOf needs Linux.
+func ExeOf(int) (FileID, error) { return FileID{}, ErrNotLinux }
+
+// StatOf needs Linux.
+func StatOf(int) (Stat, error) { return Stat{}, ErrNotLinux }
+
+// Entries needs Linux.
+func Entries() ([]Entry, error) { return nil, ErrNotLinux }

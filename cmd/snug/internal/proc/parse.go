@@ -236,3 +236,39 @@ func parseEnviron(text []byte) map[string]string {
 	}
 	return env
 }
+
+// parseEntries adds those of a block of getdents64(2) whose names are numbers:
+//
+//	8 bytes inode, 8 offset, 2 length of this entry, 1 type, name, 0
+func parseEntries(block []byte, list []Entry) []Entry {
+	const head = 19
+	for len(block) > head {
+		size := int(binary.LittleEndian.Uint16(block[16:]))
+		if size <= head || size > len(block) {
+			break
+		}
+		name, _, _ := bytes.Cut(block[head:size], []byte{0})
+		if pid, ok := number(string(name)); ok {
+			list = append(list, Entry{pid, binary.LittleEndian.Uint64(block)})
+		}
+		block = block[size:]
+	}
+	return list
+}
+
+// Entry is a process as the folder of all of them lists it.
+type Entry struct {
+	Pid int
+	// Mark is the number of the entry's inode. As long as it stays the same it is the
+	// same process: the kernel counts these numbers up. Another one says nothing.
+	Mark uint64
+}
+
+// number reads a name that is a number from 1 on.
+func number(name string) (int, bool) {
+	if name == "" || name[0] < '1' || name[0] > '9' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(name, 10, 31)
+	return int(n), err == nil
+}

@@ -268,3 +268,27 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestParseEntries: what the kernel lists, and what nobody should send.
+func TestParseEntries(t *testing.T) {
+	entry := func(inode uint64, name string) []byte {
+		size := (19 + len(name) + 1 + 7) &^ 7
+		b := make([]byte, size)
+		binary.LittleEndian.PutUint64(b, inode)
+		binary.LittleEndian.PutUint16(b[16:], uint16(size))
+		copy(b[19:], name)
+		return b
+	}
+	all := slices.Concat(entry(1, "."), entry(7, "42"), entry(8, "self"), entry(9, "007"), entry(10, "4294967296"), entry(11, "32768"))
+	want := []Entry{{42, 7}, {32768, 11}}
+	if got := parseEntries(all, nil); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for cut := range all {
+		parseEntries(all[:cut], nil)
+	}
+	all[16], all[17] = 0, 0
+	if got := parseEntries(all, nil); len(got) != 0 {
+		t.Errorf("an entry without a length: %v", got)
+	}
+}

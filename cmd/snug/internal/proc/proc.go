@@ -101,6 +101,10 @@ type Stat struct {
 // Zombie is true for a process that has ended and was not waited for.
 func (s *Stat) Zombie() bool { return s.State == 'Z' || s.State == 'X' || s.State == 'x' }
 
+// Same reports whether two are of one process: the kernel does not give a number twice
+// within a tick of its clock.
+func (s *Stat) Same(other *Stat) bool { return s.start == other.start }
+
 // Status is more of what the kernel tells everybody.
 type Status struct {
 	// UID is the effective user as seen from this user namespace.

@@ -25,7 +25,9 @@ type Process struct {
 	// dir is /proc/PID. The kernel ties it to the process and not to the
 	// number: whoever gets the number next is not seen through it.
 	dir int
-	mem *memory
+	// stat is the file of that name, where it is kept open; below 0 = it is not.
+	stat int
+	mem  *memory
 	// auxv tells one program from the next: where its stack and the vDSO were
 	// put is different for each, even when they are the same file. nil where it
 	// may not be read; then nothing of a program can be.
@@ -53,14 +55,6 @@ func numbers(dir string) ([]int, error) {
 	return list, err
 }
 
-func number(name string) (int, bool) {
-	if name == "" || name[0] < '1' || name[0] > '9' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(name, 10, 31)
-	return int(n), err == nil
-}
-
 // Open finds a process. The error is ErrGone when there is none of this
 // number, or only a zombie.
 func Open(pid int) (*Process, error) { return openIn(root, pid) }
@@ -75,7 +69,7 @@ func openIn(root string, pid int) (*Process, error) {
 		}
 		return nil, fmt.Errorf("%w, pid %d", err, pid)
 	}
-	p := &Process{pid: pid, root: root, dir: dir}
+	p := &Process{pid: pid, root: root, dir: dir, stat: -1}
 	if p.first, err = p.Stat(); err == nil {
 		p.auxv, err = p.read("auxv", maxAuxv)
 		if errors.Is(err, ErrDenied) || errors.Is(err, ErrNone) {
@@ -97,6 +91,10 @@ func (p *Process) Close() {
 		unix.Close(p.mem.fd)
 		p.mem.fd = -1 // whoever still has the reader reads nothing
 		p.mem = nil
+	}
+	if p.stat >= 0 {
+		unix.Close(p.stat)
+		p.stat = -1
 	}
 	if p.dir >= 0 {
 		unix.Close(p.dir)
@@ -149,9 +147,30 @@ const (
 	maxEnviron = 8 << 20
 )
 
+// KeepStat lets Stat keep its file open, for who asks again and again.
+func (p *Process) KeepStat() {
+	if p.stat < 0 && p.dir >= 0 {
+		if fd, err := p.open("stat"); err == nil {
+			p.stat = fd
+		}
+	}
+}
+
 // Stat reads /proc/PID/stat; a zombie is ErrGone.
 func (p *Process) Stat() (Stat, error) {
-	text, err := p.read("stat", maxStat)
+	var text []byte
+	var err error
+	if p.stat >= 0 {
+		var b [maxStat]byte
+		var n int
+		// The kernel makes it up anew for each read from its start.
+		if n, err = retry(func() (int, error) { return unix.Pread(p.stat, b[:], 0) }); err != nil {
+			err = p.why("stat", err)
+		}
+		text = b[:max(n, 0)]
+	} else {
+		text, err = p.read("stat", maxStat)
+	}
 	if err != nil {
 		return Stat{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
@@ -16,9 +17,10 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-	"typeset": unbroken,
-}).ParseFS(pageFiles, "page/*.tmpl"))
+// pages are made when one is asked for: most commands write none.
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page.tmpl").Funcs(template.FuncMap{"typeset": unbroken}).ParseFS(pageFiles, "page/*.tmpl"))
+})
 
 // HTML writes an experiment as one page that needs nothing else: no script, no
 // font, no request. It reads on a phone, in the dark and in print.
@@ -42,7 +44,7 @@ func HTML(w io.Writer, d finding.Document) error {
 	if err := v.embed(d); err != nil {
 		return err
 	}
-	return pageTemplate.Execute(w, v)
+	return pages().Execute(w, v)
 }
 
 // view is a page as its template needs it: text that is not escaped yet, and

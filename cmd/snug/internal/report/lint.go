@@ -56,6 +56,9 @@ func (p *page) lint(d *finding.Lint) {
 // beside is what else there is to say of the input.
 func beside(d *finding.Lint) string {
 	text := ""
+	if d.Services > 0 {
+		text += ", " + plural(d.Services, "service")
+	}
 	if d.Foreign > 0 {
 		text += ", " + plural(d.Foreign, "file") + " of another kind"
 	}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
@@ -22,8 +23,19 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct {
-		Tool    sarifTool     `json:"tool"`
-		Results []sarifResult `json:"results"`
+		Tool        sarifTool         `json:"tool"`
+		ColumnKind  string            `json:"columnKind"`
+		Invocations []sarifInvocation `json:"invocations"`
+		Results     []sarifResult     `json:"results"`
+	}
+	sarifInvocation struct {
+		Successful    bool                `json:"executionSuccessful"`
+		Notifications []sarifNotification `json:"toolExecutionNotifications"`
+	}
+	sarifNotification struct {
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations"`
 	}
 	sarifTool struct {
 		Driver sarifDriver `json:"driver"`
@@ -54,7 +66,7 @@ type (
 	}
 	sarifPhysical struct {
 		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   sarifRegion   `json:"region"`
+		Region   *sarifRegion  `json:"region,omitempty"`
 	}
 	sarifArtifact struct {
 		URI string `json:"uri"`
@@ -71,10 +83,12 @@ var (
 	annotationLevels = map[finding.Severity]string{finding.SeverityError: "error", finding.SeverityWarning: "warning", finding.SeverityInfo: "notice"}
 )
 
-// SARIF is what was found as a log for code scanning. What is fixed is not in it.
-// texts are the explanations of ids.
+// SARIF is what was found as a log for code scanning, and what was not looked at.
+// What is fixed is not in it. texts are the explanations of ids. Columns have to be
+// counted in code points.
 func SARIF(d *finding.Lint, texts map[string]string, version string) ([]byte, error) {
-	run := sarifRun{Results: []sarifResult{}}
+	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
+	run.Invocations = []sarifInvocation{notified(d.Unknown)}
 	run.Tool.Driver = sarifDriver{Name: "snug", Version: version, URI: "https://github.com/snug-go/snug", Rules: []sarifRule{}}
 	for i := range d.Findings {
 		m := &d.Findings[i]
@@ -92,20 +106,57 @@ func SARIF(d *finding.Lint, texts map[string]string, version string) ([]byte, er
 			message += ". Fix: " + m.Fix
 		}
 		run.Results = append(run.Results, sarifResult{
-			Rule: m.ID, Index: index, Level: sarifLevels[m.Severity], Message: sarifText{message},
-			Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uri(m.File)}, sarifRegion{max(1, m.Line), m.Column}}}},
+			Rule: m.ID, Index: index, Level: sarifLevels[m.Severity], Message: sarifText{seen(message)},
+			Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uri(m.File)}, &sarifRegion{max(1, m.Line), m.Column}}}},
 		})
 	}
 	text, err := json.MarshalIndent(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}}, "", "  ")
-	return append(text, '\n'), err
+	return append(escaped(text), '\n'), err
 }
 
-// uri is a file's name as a relative reference.
+// notified is what was not looked at.
+func notified(unknown []finding.Gap) sarifInvocation {
+	all := sarifInvocation{Successful: true, Notifications: []sarifNotification{}}
+	for _, g := range unknown {
+		file, line := placed(g)
+		n := sarifNotification{"warning", sarifText{seen("not looked at: " + g.Why)}, []sarifLocation{{sarifPhysical{Artifact: sarifArtifact{uri(file)}}}}}
+		if line > 0 {
+			n.Locations[0].Physical.Region = &sarifRegion{Line: line}
+		}
+		switch g.Field {
+		case finding.GapTemplates:
+			n.Level = "note"
+		case finding.GapFindings:
+			all.Successful = false
+		}
+		all.Notifications = append(all.Notifications, n)
+	}
+	return all
+}
+
+// placed is where a gap is; line is 0 where that is all of a file.
+func placed(g finding.Gap) (file string, line int) {
+	if i := strings.LastIndexByte(g.File, ':'); i > 0 {
+		if n, err := strconv.Atoi(g.File[i+1:]); err == nil && n > 0 {
+			return g.File[:i], n
+		}
+	}
+	return g.File, 0
+}
+
+// uri is a file's name as a relative reference: what is before a colon in its first
+// part would be a scheme.
 func uri(file string) string {
-	return (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()
+	first, rest, more := strings.Cut((&url.URL{Path: filepath.ToSlash(file)}).EscapedPath(), "/")
+	first = strings.ReplaceAll(first, ":", "%3A")
+	if more {
+		first += "/" + rest
+	}
+	return first
 }
 
-// Annotations is what was found as commands of GitHub's workflows:
+// Annotations is what was found, and what was not looked at, as commands of GitHub's
+// workflows:
 //
 //	::error file=a.yaml,line=3,col=5,title=gomemlimit-divisor::the message
 //
@@ -129,14 +180,36 @@ func Annotations(d *finding.Lint) []byte {
 		}
 		b.WriteString(p.String() + ",title=" + property(m.ID) + "::" + data(message) + "\n")
 	}
+	for _, g := range d.Unknown {
+		level := "warning"
+		if g.Field == finding.GapTemplates {
+			level = "notice"
+		}
+		file, line := placed(g)
+		b.WriteString("::" + level + " file=" + property(file))
+		if line > 0 {
+			b.WriteString(",line=" + strconv.Itoa(line))
+		}
+		b.WriteString(",title=not looked at::" + data(g.Why) + "\n")
+	}
 	return []byte(b.String())
 }
 
-// data escapes the text of a workflow command, property that of its properties.
+// data escapes the text of a workflow command, property that of its properties. A
+// log may be shown on a terminal.
 func data(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(seen(s))
 }
 
 func property(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(seen(s))
+}
+
+// seen is Clean of each line of a text.
+func seen(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = Clean(strings.TrimSuffix(lines[i], "\r"))
+	}
+	return strings.Join(lines, "\n")
 }

@@ -55,6 +55,110 @@ func TestAnnotations(t *testing.T) {
 	if got := string(report.Annotations(lintDocument())); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
+	d := lintDocument()
+	d.Findings = d.Findings[:1]
+	d.Findings[0].Message = "a\x1b[31m\u009b\u202eb\r\nc"
+	d.Findings[0].File = "\x1b\u2066.yaml"
+	d.Unknown = gaps
+	want = "::error file=\\x1b\\u2066.yaml,line=3,col=7,title=a::a\\x1b[31m\\u009b\\u202eb%0Ac. Fix: divisor: \"1\"\n" +
+		"::warning file=d/e.yaml,line=7,title=not looked at::no YAML\n" +
+		"::warning file=f%3Ag.yaml,title=not looked at::permission\\u202e denied\n" +
+		"::notice file=d,title=not looked at::the source of a template\n"
+	if got := string(report.Annotations(d)); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+var gaps = []finding.Gap{
+	{Field: finding.GapFindings, File: "d/e.yaml:7", Why: "no YAML"},
+	{Field: finding.GapFindings, File: "f:g.yaml", Why: "permission\u202e denied"},
+	{Field: finding.GapTemplates, File: "d", Why: "the source of a template"},
+}
+
+// TestLintJSON: what is not printable is escaped, and read back as it was.
+func TestLintJSON(t *testing.T) {
+	d := lintDocument()
+	d.Findings[0].Message = "\u009b31m \u202e \u007f \U000e0041 \u00e9\U0001f600"
+	var b bytes.Buffer
+	if err := report.JSON(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), `"message":"\u009b31m \u202e \u007f \udb40\udc41 é😀"`) {
+		t.Errorf("%s", b.String())
+	}
+	read, err := finding.Decode(b.Bytes())
+	if err != nil || read.(*finding.Lint).Findings[0].Message != d.Findings[0].Message {
+		t.Errorf("%v, %+v", err, read)
+	}
+	text, err := report.SARIF(d, nil, "")
+	if err != nil || strings.ContainsAny(string(text), "\u009b\u202e\u007f") {
+		t.Errorf("%v, %s", err, text)
+	}
+}
+
+// TestSARIFUnread: what was not looked at is in the log, and a name is no scheme.
+func TestSARIFUnread(t *testing.T) {
+	type notification struct {
+		Level     string
+		Message   struct{ Text string }
+		Locations []struct {
+			PhysicalLocation struct {
+				ArtifactLocation struct{ URI string }
+				Region           *struct{ StartLine int }
+			}
+		}
+	}
+	var log struct {
+		Runs []struct {
+			ColumnKind  string
+			Invocations []struct {
+				ExecutionSuccessful        *bool
+				ToolExecutionNotifications []notification
+			}
+		}
+	}
+	read := func(d *finding.Lint) {
+		text, err := report.SARIF(d, nil, "v1")
+		if err == nil {
+			err = json.Unmarshal(text, &log)
+		}
+		if err != nil || len(log.Runs) != 1 || len(log.Runs[0].Invocations) != 1 || log.Runs[0].ColumnKind != "unicodeCodePoints" {
+			t.Fatalf("%v, %s", err, text)
+		}
+	}
+	d := lintDocument()
+	read(d)
+	if i := log.Runs[0].Invocations[0]; !*i.ExecutionSuccessful || len(i.ToolExecutionNotifications) != 0 {
+		t.Errorf("%+v", i)
+	}
+	d.Unknown = gaps
+	read(d)
+	i := log.Runs[0].Invocations[0]
+	if *i.ExecutionSuccessful || len(i.ToolExecutionNotifications) != 3 {
+		t.Fatalf("%+v", i)
+	}
+	for n, want := range []struct {
+		level, text, uri string
+		line             int
+	}{
+		{"warning", "not looked at: no YAML", "d/e.yaml", 7},
+		{"warning", "not looked at: permission\\u202e denied", "f%3Ag.yaml", 0},
+		{"note", "not looked at: the source of a template", "d", 0},
+	} {
+		got := i.ToolExecutionNotifications[n]
+		at := got.Locations[0].PhysicalLocation
+		line := 0
+		if at.Region != nil {
+			line = at.Region.StartLine
+		}
+		if got.Level != want.level || got.Message.Text != want.text || at.ArtifactLocation.URI != want.uri || line != want.line {
+			t.Errorf("%+v, line %d; want %+v", got, line, want)
+		}
+	}
+	d.Unknown = gaps[2:]
+	if read(d); !*log.Runs[0].Invocations[0].ExecutionSuccessful {
+		t.Error("a template is a failure")
+	}
 }
 
 // TestSARIF holds what code scanning asks of a log: rules by index, levels that

@@ -5,24 +5,49 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf16"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
 
-// JSON writes a document as one line.
+// JSON writes a document as one line. What is not to be seen in its texts, or turns
+// the order of what is behind it, is escaped: it may be shown on a terminal.
 func JSON(w io.Writer, d finding.Document) error {
 	line, err := finding.Encode(d)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(line)
+	_, err = w.Write(escaped(line))
 	return err
+}
+
+// escaped is JSON with the runes of its strings that are not printable, beyond
+// those that encoding/json escapes, as \u and four digits.
+func escaped(text []byte) []byte {
+	odd := func(r rune) bool { return r >= 0x7f && unprintable(r) }
+	if !bytes.ContainsFunc(text, odd) {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		switch {
+		case !odd(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.Bytes()
 }
 
 // Text writes a document for people: the verdict, a small table, the reasons,
@@ -48,6 +73,8 @@ func Text(w io.Writer, d finding.Document) error {
 		p.tune(d)
 	case *finding.PS:
 		p.ps(d)
+	case *finding.Node:
+		p.node(d)
 	case *finding.Doctor:
 		p.doctor(d)
 	case *finding.Profile:
@@ -58,6 +85,10 @@ func Text(w io.Writer, d finding.Document) error {
 		p.trace(d)
 	case *finding.Lint:
 		p.lint(d)
+	case *finding.Policy:
+		p.WriteString(d.YAML)
+	case *finding.Given:
+		p.given(d)
 	default:
 		return fmt.Errorf("no text for a document of kind %s", kindOf(d))
 	}
@@ -96,8 +127,14 @@ func kindOf(d finding.Document) string {
 		return finding.KindTrace
 	case *finding.Watch:
 		return finding.KindTop
+	case *finding.Node:
+		return finding.KindAgent
 	case *finding.Lint:
 		return finding.KindLint
+	case *finding.Policy:
+		return finding.KindPolicy
+	case *finding.Given:
+		return finding.KindGiven
 	}
 	return "unknown"
 }

@@ -3,6 +3,8 @@
 // Package lint finds, in Kubernetes manifests, the values that make a Go program
 // misfit its container: variables that kill it or mislead it, references that
 // give something else than they seem to, limits that change behind its back.
+// Services of compose files and units of systemd are containers as well: what
+// does not take Kubernetes is looked for in them by the same rules.
 //
 // A rule is a function of one container and what the input says around it. Its
 // folder holds what it means (rule.md, unless package vet or rules explains the
@@ -37,7 +39,8 @@ type Found struct {
 	Fix       string          // what to write instead
 	Edits     []manifest.Edit // that do it; nil = a person has to
 
-	pod *manifest.Pod
+	pod  *manifest.Pod
+	what any // the container, pod or object that it is of
 }
 
 // Program is what is known of the program in an image.
@@ -56,30 +59,44 @@ type Rule struct{ ID, Title, Text string }
 type check struct {
 	id    string
 	check func(*subject)
+	where where
+}
+
+// where is what a rule is for.
+type where uint8
+
+const (
+	everywhere where = iota
+	kubernetes       // what is said in manifests only
+	services         // in compose files and units only
+)
+
+func (w where) covers(f manifest.Form) bool {
+	return w == everywhere || (w == kubernetes) == (f == manifest.Kubernetes)
 }
 
 // checks are the rules' code, in the order in which they explain.
 var checks = []check{
-	{"env-value-type", valueType},
-	{"gomemlimit-malformed", values},
-	{"gomaxprocs-divisor", procsDivisor},
-	{"gomemlimit-divisor", memlimitDivisor},
-	{"reference-wrong-resource", wrongResource},
-	{"reference-other-container", otherContainer},
-	{"reference-without-limit", withoutLimit},
-	{"reference-without-request", withoutRequest},
-	{"gogc-off-alone", gogcOff},
-	{"gomemlimit-at-limit", atLimit},
-	{"pod-limit-shared", sharedLimit},
-	{"stale-under-vpa", stale},
-	{"env-duplicate", duplicates},
-	{"automemlimit-unused", leftovers},
-	{"gomaxprocs-pins", pins},
-	{"procs-above-quota", aboveLimit},
-	{"gated-off", blind},
-	{"gomemlimit-missing", noMemlimit},
-	{"sub-core-quota", subCore},
-	{"divisor-missing", noDivisor},
+	{"env-value-type", valueType, kubernetes},
+	{"gomemlimit-malformed", values, everywhere},
+	{"gomaxprocs-divisor", procsDivisor, kubernetes},
+	{"gomemlimit-divisor", memlimitDivisor, kubernetes},
+	{"reference-wrong-resource", wrongResource, kubernetes},
+	{"reference-other-container", otherContainer, kubernetes},
+	{"reference-without-limit", without, kubernetes},
+	{"gogc-off-alone", gogcOff, everywhere},
+	{"gomemlimit-at-limit", atLimit, everywhere},
+	{"pod-limit-shared", sharedLimit, kubernetes},
+	{"stale-under-vpa", stale, kubernetes},
+	{"env-duplicate", duplicates, kubernetes},
+	{"automemlimit-unused", leftovers, everywhere},
+	{"gomaxprocs-pins", pins, kubernetes},
+	{"procs-above-quota", aboveLimit, everywhere},
+	{"procs-above-affinity", aboveAffinity, services},
+	{"gated-off", blind, everywhere},
+	{"gomemlimit-missing", noMemlimit, everywhere},
+	{"sub-core-quota", subCore, everywhere},
+	{"divisor-missing", noDivisor, kubernetes},
 }
 
 // shared are ids of rules whose words belong to package vet or rules: the same
@@ -87,7 +104,7 @@ var checks = []check{
 var shared = []string{
 	"gomemlimit-malformed", "gomemlimit-tiny", "gogc-malformed", "gogc-zero", "gomaxprocs-malformed", "godebug-harmful", "godebug-no-quota",
 	"gogc-off-alone", "ignore-without-reason", "gomemlimit-above-limit", "gomemlimit-missing", "procs-above-quota", "gated-off", "sub-core-quota",
-	"automaxprocs-pins",
+	"automaxprocs-pins", "procs-above-affinity",
 }
 
 //go:embed */rule.md
@@ -132,6 +149,7 @@ func Check(files []*manifest.File, programs map[string]Program) Result {
 		for _, o := range f.Objects {
 			in.object(o)
 		}
+		in.badComments(f)
 	}
 	return in.finish(files)
 }
@@ -140,14 +158,19 @@ func (in *input) object(o *manifest.Object) {
 	for i := range o.Data {
 		in.configMap(o, &o.Data[i])
 	}
+	if len(o.Data) > 0 && o.Form == manifest.Kubernetes {
+		badIgnore(&subject{in: in, o: o})
+	}
 	for _, p := range o.Pods {
 		for _, c := range p.Containers {
 			s := newSubject(in, o, p, c)
 			for _, r := range checks {
-				r.check(s)
+				if r.where.covers(o.Form) {
+					r.check(s)
+				}
 			}
 		}
-		if len(p.Containers) > 0 {
+		if len(p.Containers) > 0 && o.Form == manifest.Kubernetes {
 			s := &subject{in: in, o: o, p: p}
 			for _, r := range podChecks {
 				r.check(s)
@@ -158,8 +181,9 @@ func (in *input) object(o *manifest.Object) {
 
 // podChecks are rules about a pod as a whole.
 var podChecks = []check{
-	{"pod-resources-empty", emptyResources},
-	{"ignore-without-reason", badIgnore},
+	{"pod-resources-empty", emptyResources, kubernetes},
+	{"pod-limit-shared", sharedSum, kubernetes},
+	{"ignore-without-reason", badIgnore, kubernetes},
 }
 
 // subject is a container, and what the input says around it.
@@ -172,11 +196,22 @@ type subject struct {
 	program Program
 }
 
+// noun is what a subject is called.
+func (s *subject) noun() string {
+	if s.o.Form != manifest.Kubernetes {
+		return "service"
+	}
+	return "container"
+}
+
 // report adds a finding. Where at is nowhere it is the object's.
 func (s *subject) report(id string, severity finding.Severity, at manifest.Pos, message, fix string) *Found {
-	f := Found{ID: id, Severity: severity, Object: s.o, At: at, Message: message, Fix: fix, pod: s.p}
-	if s.c != nil {
-		f.Container, f.Role = s.c.Name, s.c.Role
+	f := Found{ID: id, Severity: severity, Object: s.o, At: at, Message: message, Fix: fix, pod: s.p, what: s.o}
+	switch {
+	case s.c != nil:
+		f.Container, f.Role, f.what = s.c.Name, s.c.Role, s.c
+	case s.p != nil:
+		f.what = s.p
 	}
 	s.in.found = append(s.in.found, f)
 	return &s.in.found[len(s.in.found)-1]
@@ -213,6 +248,7 @@ func (in *input) finish(files []*manifest.File) Result {
 		message string
 	}
 	seen := map[key]bool{}
+	agreed := in.agreed()
 	for _, f := range in.found {
 		k := key{f.Object.File(), f.At, f.ID, f.Message}
 		if seen[k] {
@@ -223,10 +259,32 @@ func (in *input) finish(files []*manifest.File) Result {
 			r.Ignored++
 			continue
 		}
+		if slices.ContainsFunc(f.Edits, func(e manifest.Edit) bool { return e.Users() > max(1, len(agreed[e.Key()])) }) {
+			f.Edits = nil
+		}
 		r.Found = append(r.Found, f)
 	}
 	slices.SortStableFunc(r.Found, func(a, b Found) int {
 		return cmp.Or(cmp.Compare(order[a.Object.File()], order[b.Object.File()]), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
 	})
 	return r
+}
+
+// agreed are, of edits that change several places at once through aliases, the
+// containers for which they are wanted: all have to want one.
+func (in *input) agreed() map[any]map[any]bool {
+	all := map[any]map[any]bool{}
+	for i := range in.found {
+		f := &in.found[i]
+		for _, e := range f.Edits {
+			if e.Users() < 2 || in.silenced(f) {
+				continue
+			}
+			if all[e.Key()] == nil {
+				all[e.Key()] = map[any]bool{}
+			}
+			all[e.Key()][f.what] = true
+		}
+	}
+	return all
 }

@@ -67,10 +67,20 @@ func check(t *testing.T, file string) (*manifest.File, lint.Result, string) {
 		t.Fatal(err)
 	}
 	f := manifest.Parse(file, text)
+	if filepath.Ext(file) == ".service" {
+		f = manifest.ParseUnit(manifest.Text{Name: file, Text: text})
+	}
 	if len(f.Problems) > 0 || len(f.Objects) == 0 {
 		t.Fatalf("%s: %d objects, problems %v", file, len(f.Objects), f.Problems)
 	}
 	return f, lint.Check([]*manifest.File{f}, programs(t, string(text))), string(text)
+}
+
+// manifests are the files of a pattern: manifests, compose files and units.
+func manifests(pattern string) []string {
+	all, _ := filepath.Glob(pattern + ".yaml")
+	units, _ := filepath.Glob(pattern + ".service")
+	return append(all, units...)
 }
 
 // TestFolders: each rule fires on the marked lines of its bad manifests, keeps
@@ -78,8 +88,7 @@ func check(t *testing.T, file string) (*manifest.File, lint.Result, string) {
 // one for each bad manifest that can be fixed.
 func TestFolders(t *testing.T) {
 	for _, id := range lint.IDs() {
-		bad, _ := filepath.Glob(id + "/bad*.yaml")
-		good, _ := filepath.Glob(id + "/good*.yaml")
+		bad, good := manifests(id+"/bad*"), manifests(id+"/good*")
 		bad = slices.DeleteFunc(bad, func(f string) bool { return strings.HasSuffix(f, ".fixed.yaml") })
 		if len(bad) == 0 || len(good) == 0 {
 			t.Errorf("%s: %d bad manifests, %d good ones", id, len(bad), len(good))
@@ -243,8 +252,8 @@ spec:
 		name, template, want string
 		ignored              int
 	}{
-		{"by the object and a comment", "", "gomemlimit-tiny", 2},
-		{"by the pod as well", "metadata: {annotations: {snug.dev/ignore: gomemlimit-tiny small on purpose}}", "", 3},
+		{"by the object and a comment", "", "gomemlimit-tiny ignore-without-reason", 2},
+		{"by the pod as well", "metadata: {annotations: {snug.dev/ignore: gomemlimit-tiny small on purpose}}", "ignore-without-reason", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := manifest.Parse("a.yaml", []byte(fmt.Sprintf(text, c.template)))
@@ -260,11 +269,98 @@ spec:
 	}
 }
 
+// TestOrders: what silences a finding of GOGC=0, and what is said of the rest.
+func TestOrders(t *testing.T) {
+	const pod = "kind: Pod\nmetadata:\n  name: p\n  annotations: {%s}\nspec:\n  containers:\n  - name: app\n    image: app\n    env:\n%s"
+	many := ""
+	for i := range 300 {
+		many += fmt.Sprintf("example.org/%d: x, snug.dev/x%d: y, ", i, i)
+	}
+	const gogc = "    - name: GOGC\n      value: \"0\"\n"
+	for _, c := range []struct {
+		name, annotations, env string
+		want                   string // ids and fixes
+		ignored                int
+	}{
+		{"above the item", "", "    # snug:ignore gogc-zero a test\n" + gogc, "", 1},
+		{"above the value", "", "    - name: GOGC\n      # snug:ignore gogc-zero a test\n      value: \"0\"\n", "", 1},
+		{"behind the value", "", "    - name: GOGC\n      value: \"0\" # snug:ignore gogc-zero a test\n", "", 1},
+		{"behind the name", "", "    - name: GOGC # snug:ignore gogc-zero a test\n      value: \"0\"\n", "", 1},
+		{"the upper of two", "", "    # snug:ignore gogc-zero a test\n    # and of others\n    # snug:ignore gogc-malformed a test\n" + gogc, "", 1},
+		{"behind what is above", "", "    - {name: A, value: b} # snug:ignore gogc-zero a test\n" + gogc, "gogc-zero", 0},
+		{"another line between", "", "    # snug:ignore gogc-zero a test\n    - {name: A, value: b}\n" + gogc, "gogc-zero", 0},
+		{"in a string", "", "    - name: A\n      value: \"# snug:ignore gogc-zero sneaky\"\n" + gogc, "gogc-zero", 0},
+		{"in a string of several lines", "", "    - name: A\n      value: 'a\n        # snug:ignore gogc-zero sneaky'\n" + gogc, "gogc-zero", 0},
+		{"in a block", "", "    - name: A\n      value: |\n        a\n\n        # snug:ignore gogc-zero sneaky\n" + gogc, "gogc-zero", 0},
+		{"behind a block", "", "    - name: A\n      value: |-\n        # a\n    # snug:ignore gogc-zero a test\n" + gogc, "", 1},
+		{"of a flow style", "", "    # snug:ignore gogc-zero a test\n    - {name: GOGC, value: \"0\"}\n", "", 1},
+		{"with a colon", "", "    # snug:ignore gogc-zero: a test\n" + gogc, "ignore-without-reason(# snug:ignore gogc-zero reason) gogc-zero", 0},
+		{"of two at once", "", "    # snug:ignore gogc-zero,gogc-malformed a test\n" + gogc, "ignore-without-reason(# snug:ignore gogc-zero reason, and # snug:ignore gogc-malformed reason) gogc-zero", 0},
+		{"of none", "", "    # snug:ignore\n" + gogc, "ignore-without-reason(# snug:ignore ID reason) gogc-zero", 0},
+
+		{"an annotation behind many", many + "snug.dev/ignore: gogc-zero a test", gogc, "", 1},
+		{"a reason with a semicolon", "snug.dev/ignore: gogc-zero a test; of the collector", gogc, "", 1},
+		{"a reason of two lines", "snug.dev/ignore: \"gogc-zero a\\ntest\"", gogc, "", 1},
+		{"a reason of the next line", "snug.dev/ignore: \"gogc-zero\\na test\"", gogc, "", 1},
+		{"an annotation with a colon", "snug.dev/ignore: \"gogc-zero: a test\"", gogc, "ignore-without-reason(snug.dev/ignore: \"gogc-zero reason\") gogc-zero", 0},
+		{"an annotation of two at once", "snug.dev/ignore: \"gogc-zero,gogc-malformed a test\"", gogc, "ignore-without-reason(snug.dev/ignore: \"gogc-zero reason; gogc-malformed reason\") gogc-zero", 0},
+		{"an annotation with a wrong one behind", "snug.dev/ignore: gogc-zero a test; gogc-nought too", gogc, "ignore-without-reason(snug.dev/ignore: \"ID reason\")", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := manifest.Parse("a.yaml", []byte(fmt.Sprintf(pod, c.annotations, c.env)))
+			r := lint.Check([]*manifest.File{f}, nil)
+			var said []string
+			for _, g := range r.Found {
+				word := g.ID
+				if g.ID == "ignore-without-reason" {
+					word += "(" + g.Fix + ")"
+				}
+				said = append(said, word)
+			}
+			if got := strings.Join(said, " "); got != c.want || r.Ignored != c.ignored {
+				t.Errorf("found %q, %d silenced; want %q, %d", got, r.Ignored, c.want, c.ignored)
+			}
+		})
+	}
+}
+
+// TestFixes: what is advised where the value alone does not tell.
+func TestFixes(t *testing.T) {
+	const pod = "kind: Pod\nmetadata: {name: p}\nspec:\n  %s\n  containers:\n  - {name: c, image: i, env: [{name: GOMEMLIMIT, %s}], resources: {limits: {%s}}}\n%s"
+	const limit, reference = "memory: 1Gi", "valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: \"1\"}}"
+	const shared, other = "resources: {limits: {memory: 1Gi}}", "  - {name: d, image: i}\n"
+	const together = "a memory limit for the container; or GOMEMLIMITs that together leave a tenth of the pod's limit"
+	for _, c := range []struct{ name, pod, variable, limit, other, id, want string }{
+		{"a share", "", `value: "90%"`, limit, "", "gomemlimit-malformed", "write 921MiB"},
+		{"an exponent", "", `value: "1e9"`, limit, "", "gomemlimit-malformed", "write 921MiB"},
+		{"a fraction", "", `value: "0.5GiB"`, limit, "", "gomemlimit-malformed", "write 921MiB"},
+		{"a blank", "", `value: " 512MiB"`, limit, "", "gomemlimit-malformed", "write 921MiB"},
+		{"a share of nothing that is known", "", `value: "90%"`, "", "", "gomemlimit-malformed", ""},
+		{"another unit is likely", "", `value: "512Mi"`, limit, "", "gomemlimit-malformed", "write 512MiB"},
+		{"the pod's limit alone", shared, reference, "", "", "gomemlimit-at-limit", "GOMEMLIMIT=921MiB, written out"},
+		{"the pod's limit, shared", shared, reference, "", other, "gomemlimit-at-limit", together},
+		{"a literal above the pod's limit, shared", shared, "value: 2GiB", "", other, "gomemlimit-above-limit", together},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := manifest.Parse("a.yaml", []byte(fmt.Sprintf(pod, c.pod, c.variable, c.limit, c.other)))
+			for _, g := range lint.Check([]*manifest.File{f}, nil).Found {
+				if g.ID == c.id {
+					if g.Fix != c.want {
+						t.Errorf("%s: %q; want %q", g.ID, g.Fix, c.want)
+					}
+					return
+				}
+			}
+			t.Errorf("no %s", c.id)
+		})
+	}
+}
+
 // FuzzCheck: whatever YAML there is, nothing panics, findings are at places in
 // the text, and fixes either say what they should or are refused.
 func FuzzCheck(f *testing.F) {
-	files, _ := filepath.Glob("*/*.yaml")
-	if len(files) < 40 {
+	files := manifests("*/*")
+	if len(files) < 60 {
 		f.Fatalf("%d seeds", len(files))
 	}
 	for _, file := range files {
@@ -277,12 +373,15 @@ func FuzzCheck(f *testing.F) {
 	go126 := map[string]lint.Program{"*": {Program: podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 26}}}}
 	f.Fuzz(func(t *testing.T, text string) {
 		file := manifest.Parse("a.yaml", []byte(text))
-		r := lint.Check([]*manifest.File{file}, go126)
+		r := lint.Check([]*manifest.File{file, manifest.ParseUnit(manifest.Text{Name: "a.service", Text: []byte(text)}), manifest.ParseEnvFile(manifest.Text{Name: "a.env", Text: []byte(text)})}, go126)
 		lines := strings.Count(text, "\n") + 1
 		var edits []manifest.Edit
 		for _, g := range r.Found {
 			if g.At.Line < 1 || g.At.Line > lines || g.At.Column < 1 || g.Severity.Level() < finding.SeverityInfo.Level() {
 				t.Errorf("%+v", g)
+			}
+			if g.Object.Form != manifest.Compose && g.Object.Form != manifest.Kubernetes && len(g.Edits) > 0 {
+				t.Errorf("edits of a unit: %+v", g)
 			}
 			if !slices.ContainsFunc(edits, func(e manifest.Edit) bool { return slices.ContainsFunc(g.Edits, e.Overlaps) }) {
 				edits = append(edits, g.Edits...)

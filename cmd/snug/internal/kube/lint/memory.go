@@ -3,6 +3,8 @@
 package lint
 
 import (
+	"slices"
+
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
@@ -21,6 +23,10 @@ func (s *subject) facts() podpatch.Container {
 		MemoryLimit: limits.Value[int64]{N: memory.q.Value(), State: memory.state},
 		Set:         map[string]bool{}, Opaque: s.opaque(), Resize: map[string]string{},
 	}
+	// A limit of the pod is for all containers that run beside this one.
+	c.MemoryShared = memory.from == "the pod" && slices.ContainsFunc(s.p.Containers, func(other *manifest.Container) bool {
+		return other != s.c && (other.Role == manifest.Sidecar || other.Role == manifest.Main && s.c.Role != manifest.Init)
+	})
 	for name := range s.knobs {
 		c.Set[name] = true
 	}
@@ -38,6 +44,9 @@ func (s *subject) memlimitFix() string {
 		if e.Name == "GOMEMLIMIT" {
 			return "GOMEMLIMIT=" + e.Value
 		}
+	}
+	if c.MemoryShared {
+		return "a memory limit for the container; or GOMEMLIMITs that together leave a tenth of the pod's limit"
 	}
 	return "a GOMEMLIMIT of nine tenths of the memory limit"
 }
@@ -66,18 +75,41 @@ func atLimit(s *subject) {
 		return
 	}
 	evidence := []finding.Evidence{
-		{What: "GOMEMLIMIT in the container", Value: float64(n), Unit: finding.UnitBytes, Source: "env", Raw: said(k)},
-		{What: "memory limit", Value: float64(most), Unit: finding.UnitBytes, Source: "limits.memory", Raw: limit.q.String()},
+		{What: "GOMEMLIMIT in the " + s.noun(), Value: float64(n), Unit: finding.UnitBytes, Source: k.source(), Raw: said(k)},
+		{What: "memory limit", Value: float64(most), Unit: finding.UnitBytes, Source: limit.source("limits.memory"), Raw: limit.q.String()},
+	}
+	what, then := "the memory limit", "the kernel kills"
+	if limit.key == "MemoryHigh" {
+		what, then = "MemoryHigh", "the kernel slows the program down"
 	}
 	if n > most {
 		f := s.report("gomemlimit-above-limit", finding.SeverityWarning, s.at(k),
-			"GOMEMLIMIT is "+k.text+" and the memory limit "+limit.q.String()+": the kernel kills before the collector takes notice", s.memlimitFix())
+			"GOMEMLIMIT is "+k.text+" and "+what+" "+limit.q.String()+": "+then+" before the collector takes notice", s.memlimitFix())
 		f.Evidence = evidence
 		return
 	}
 	message := "GOMEMLIMIT is the whole memory limit: thread stacks, cgo and the kernel's share have no room, and the kernel kills first"
+	if limit.key == "MemoryHigh" {
+		message = "GOMEMLIMIT is all of MemoryHigh: thread stacks, cgo and the kernel's share have no room, and " + then + " first"
+	}
 	f := s.report("gomemlimit-at-limit", finding.SeverityWarning, s.at(k), message, s.roomFix(k))
 	f.Evidence = evidence
+}
+
+// source is what a limit is called where it is written.
+func (a *amount) source(kubernetes string) string {
+	if a.key != "" {
+		return a.key
+	}
+	return kubernetes
+}
+
+// source is where a variable is set.
+func (k *knob) source() string {
+	if k.in.Form == manifest.EnvFile {
+		return k.from
+	}
+	return "env"
 }
 
 // said is a variable as the manifest has it.
@@ -90,7 +122,10 @@ func said(k *knob) string {
 
 // roomFix says how GOMEMLIMIT can leave room.
 func (s *subject) roomFix(k *knob) string {
-	fix := s.memlimitFix() + ", written out"
+	fix := s.memlimitFix()
+	if k.reference() != nil && !s.facts().MemoryShared {
+		fix += ", written out"
+	}
 	request := s.in.amount(s.o, s.p, s.c, "requests", "memory")
 	if limit, ok := s.memoryLimit(); ok && k.refers("limits.memory") && request.state == limits.Known && request.from == "" {
 		if share := float64(request.q.Value()) / float64(limit.q.Value()); share >= 0.5 && share <= 0.95 {

@@ -3,11 +3,13 @@
 package lint
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -38,8 +40,8 @@ func duplicates(s *subject) {
 // own.
 func sharedLimit(s *subject) {
 	for _, name := range []string{"GOMEMLIMIT", "GOMAXPROCS"} {
-		k := s.knobs[name]
-		if k == nil || k.env.From != manifest.Resource || k.amount.from != "the pod" || k.of == nil {
+		k := s.knobs[name].reference()
+		if k == nil || k.amount.from != "the pod" || k.of == nil {
 			continue
 		}
 		_, resource := k.resource()
@@ -58,7 +60,7 @@ func sharedLimit(s *subject) {
 			what, severity = "CPU", finding.SeverityInfo
 		}
 		f := s.report("pod-limit-shared", severity, s.o.EnvAt(k.env),
-			name+" is made of the "+what+" limit of the pod, which "+strconv.Itoa(others)+" more "+plural(others)+" without a limit of its own: each takes all of it for its own",
+			k.called(name)+" is made of the "+what+" limit of the pod, which "+strconv.Itoa(others)+" more "+plural(others)+" without a limit of its own: each takes all of it for its own",
 			"a limit for the container, or a "+name+" written out")
 		f.Evidence = gives(k, finding.UnitCount)
 	}
@@ -71,10 +73,52 @@ func plural(n int) string {
 	return "containers use"
 }
 
+// sharedSum finds GOMEMLIMITs that each fit into the memory limit of the pod, and
+// together do not.
+func sharedSum(s *subject) {
+	if s.p.Resources == nil {
+		return
+	}
+	field := s.p.Resources.Limits["memory"]
+	limit := measured(s.o, field, "the pod")
+	if !field.Set() || limit.state != limits.Known {
+		return
+	}
+	most, sum, set := limit.q.Value(), int64(0), 0
+	for _, c := range s.p.Containers {
+		if c.Role != manifest.Main && c.Role != manifest.Sidecar {
+			continue
+		}
+		k := newSubject(s.in, s.o, s.p, c).knobs["GOMEMLIMIT"]
+		if k == nil || !k.known {
+			continue
+		}
+		n, ok := bytesOf(k.text)
+		// What is too much for itself, and what takes the pod's limit, is said already.
+		if r := k.reference(); ok && n > most || r != nil && r.amount.from == "the pod" {
+			return
+		}
+		if ok {
+			sum += min(n, most)
+			set++
+		}
+	}
+	if set < 2 || sum <= most {
+		return
+	}
+	f := s.report("pod-limit-shared", finding.SeverityWarning, limit.at,
+		"the memory limit of the pod is "+limit.q.String()+", and the GOMEMLIMITs of its "+strconv.Itoa(set)+" containers are "+podpatch.Bytes(sum)+" together: the kernel kills before the collectors take notice",
+		"GOMEMLIMITs that together leave a tenth of the pod's limit")
+	f.Evidence = []finding.Evidence{
+		{What: "GOMEMLIMITs in the pod", Value: float64(sum), Unit: finding.UnitBytes, Source: "env"},
+		{What: "memory limit of the pod", Value: float64(most), Unit: finding.UnitBytes, Source: "limits.memory", Raw: limit.q.String()},
+	}
+}
+
 // emptyResources finds pods that declare resources and name none.
 func emptyResources(s *subject) {
 	r := s.p.Resources
-	if r == nil || !r.Empty || strings.Contains(s.o.APIVersion, "knative") {
+	if r == nil || !r.Empty {
 		return
 	}
 	s.report("pod-resources-empty", finding.SeverityWarning, s.p.ResourcesAt(r),
@@ -82,8 +126,9 @@ func emptyResources(s *subject) {
 		"no resources there").edit(s.p.RemoveResources())
 }
 
-// covers tells whether an autoscaler changes a resource of a container, and how.
-func covers(v *manifest.VPA, c *manifest.Container, resource string) bool {
+// covers tells whether an autoscaler changes limits or requests of a resource of a
+// container.
+func covers(v *manifest.VPA, c *manifest.Container, kind, resource string) bool {
 	if v == nil || v.Mode == "Off" || c.Role == manifest.Init || c.Role == manifest.Ephemeral {
 		return false
 	}
@@ -91,19 +136,11 @@ func covers(v *manifest.VPA, c *manifest.Container, resource string) bool {
 	if v.On[c.Name] || v.Off[c.Name] {
 		name = c.Name
 	}
-	if v.Off[name] || v.RequestsOnly[name] {
+	if v.Off[name] || v.RequestsOnly[name] && kind == "limits" {
 		return false
 	}
 	controls, ok := v.Controls[name]
-	if !ok {
-		return true
-	}
-	for _, r := range controls {
-		if r == resource {
-			return true
-		}
-	}
-	return false
+	return !ok || slices.Contains(controls, resource)
 }
 
 // stale finds variables that do not change with what they were made of.
@@ -114,29 +151,34 @@ func stale(s *subject) {
 		if k == nil || k.env.From == manifest.Elsewhere {
 			continue
 		}
-		resource := wants[name]
-		if k.known && (k.text == "off" || k.text == "") || k.env.From == manifest.Resource && k.amount.state != limits.Known {
+		resource, kind := wants[name], "limits"
+		r := k.reference()
+		if k.known && (k.text == "off" || k.text == "") || r != nil && r.amount.state != limits.Known {
 			continue
 		}
-		limit := s.in.amount(s.o, s.p, s.c, "limits", resource)
-		if limit.state != limits.Known || limit.from == "a LimitRange" {
+		if r != nil && strings.HasPrefix(r.env.Resource.Text, "requests.") {
+			kind = "requests"
+		}
+		was := s.in.amount(s.o, s.p, s.c, kind, resource)
+		if was.state != limits.Known || was.from == "a LimitRange" {
 			continue
 		}
+		noun := strings.TrimSuffix(kind, "s")
 		policy := s.c.Resize[resource]
 		restarts := policy.Text == "RestartContainer"
-		inPlace := covers(v, s.c, resource) && (v.Mode == "InPlaceOrRecreate" || v.Mode == "InPlace")
+		changes := covers(v, s.c, kind, resource)
 		switch {
-		case covers(v, s.c, resource) && k.env.From != manifest.Resource:
+		case changes && r == nil:
 			s.report("stale-under-vpa", finding.SeverityWarning, s.at(k),
 				name+" is written out, and a VerticalPodAutoscaler changes the "+resource+" limit that it was chosen for: it becomes too much or too little",
 				staleFix[name])
-		case inPlace && !restarts:
+		case changes && !restarts && (v.Mode == "InPlaceOrRecreate" || v.Mode == "InPlace"):
 			s.report("stale-on-resize", finding.SeverityWarning, s.at(k),
-				name+" is read when the container starts, and a VerticalPodAutoscaler resizes it in place: the variable keeps the old limit",
+				name+" is read when the container starts, and a VerticalPodAutoscaler resizes it in place: the variable keeps the old "+noun,
 				"resizePolicy: resourceName: "+resource+", restartPolicy: RestartContainer")
 		case policy.Text == "NotRequired":
 			s.report("stale-on-resize", finding.SeverityWarning, s.o.FieldAt(policy),
-				"the container is to be resized without a restart, and "+name+" is read when it starts: the variable keeps the old limit",
+				"the container is to be resized without a restart, and "+name+" is read when it starts: the variable keeps the old "+noun,
 				"restartPolicy: RestartContainer, or no "+name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
 	"github.com/snug-go/snug/limits"
 )
@@ -31,52 +32,88 @@ func (s *subject) follows() (yes, no bool) {
 	return yes, !yes
 }
 
-// pins finds references that end what Go 1.25 does by itself.
+// pins finds what ends that Go 1.25 sizes GOMAXPROCS by itself. Where the program is
+// not known only a reference to the limit is taken for it: that does what the
+// runtime would do.
 func pins(s *subject) {
 	k := s.knobs["GOMAXPROCS"]
-	if !k.refers("limits.cpu") || k.of != s.c || k.amount.state == limits.None {
+	limit, limited := s.cpuLimit()
+	if k == nil || !limited && limit.state == limits.None {
 		return
 	}
-	if d, ok := divisor(k.env); !ok || !d.IsOne() {
-		return
+	r := k.reference()
+	byLimit := false
+	if r != nil {
+		d, ok := divisor(r.env)
+		if !ok || !d.IsOne() || k.unit != "" || r.of != s.c || r.amount.state == limits.None {
+			return
+		}
+		byLimit = r.refers("limits.cpu")
 	}
+	at := s.at(k)
+	const none = "no GOMAXPROCS"
 	yes, no := s.follows()
 	switch {
-	case no:
-	case yes:
-		f := s.report("gomaxprocs-pins", finding.SeverityWarning, s.o.EnvAt(k.env),
-			"the program is built by "+s.program.Version+", which sizes GOMAXPROCS by the CPU limit itself and follows it when it changes; the variable ends that",
-			"no GOMAXPROCS")
-		f.Evidence = gives(k, finding.UnitCount)
-		f.edit(s.c.RemoveEnv(k.env))
-	default:
-		f := s.report("gomaxprocs-pins", finding.SeverityInfo, s.o.EnvAt(k.env),
+	case no || !yes && !byLimit:
+	case !yes:
+		f := s.report("gomaxprocs-pins", finding.SeverityInfo, at,
 			"programs of Go 1.25 and later size GOMAXPROCS by the CPU limit themselves and follow it when it changes; the variable ends that",
-			"no GOMAXPROCS where the program is built by Go 1.25 or later with a go line of 1.25; snug lint --image NAME=FILE tells")
-		f.Evidence = gives(k, finding.UnitCount)
+			none+" where the program is built by Go 1.25 or later with a go line of 1.25; snug lint --image NAME=FILE tells")
+		f.Evidence = gives(r, finding.UnitCount)
+	case byLimit:
+		f := s.report("gomaxprocs-pins", finding.SeverityWarning, at,
+			"the program is built by "+s.program.Version+", which sizes GOMAXPROCS by the CPU limit itself and follows it when it changes; the variable ends that", none)
+		f.Evidence = gives(r, finding.UnitCount)
+		f.edit(s.c.RemoveEnv(k.env))
+	case k.known && limited:
+		n, ok := procsOf(k.text)
+		own := runtimeProcs(limit.q.Milli())
+		if !ok || n > own {
+			return // that is said otherwise
+		}
+		// Fewer Ps that are written out may be meant.
+		severity := finding.SeverityWarning
+		if r == nil && n < own {
+			severity = finding.SeverityInfo
+		}
+		f := s.report("gomaxprocs-pins", severity, at,
+			"the program is built by "+s.program.Version+", which takes "+strconv.FormatInt(own, 10)+" Ps for the CPU limit of "+limit.q.String()+" by itself and follows it when it changes; GOMAXPROCS is "+k.text+" and ends that", none)
+		f.Evidence = []finding.Evidence{
+			{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: said(k)},
+			{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()},
+		}
+		if r == nil && n == own && k.in == s.o {
+			f.edit(s.c.RemoveEnv(k.env))
+		}
 	}
 }
 
 // runtimeProcs is what Go takes for a CPU limit by itself: rounded up, at least 2.
 func runtimeProcs(milli int64) int64 { return max(2, (milli+999)/1000) }
 
+// procs is a GOMAXPROCS that is written out.
+func (s *subject) procs() (int64, bool) {
+	k := s.knobs["GOMAXPROCS"]
+	if k == nil || !k.known || k.reference() != nil {
+		return 0, false
+	}
+	return procsOf(k.text)
+}
+
 // aboveLimit finds numbers of Ps that the CPU limit does not pay for.
 func aboveLimit(s *subject) {
-	k := s.knobs["GOMAXPROCS"]
 	limit, ok := s.cpuLimit()
-	if k == nil || !k.known || !k.literal() || !ok {
+	n, set := s.procs()
+	if !ok || !set || n <= runtimeProcs(limit.q.Milli()) {
 		return
 	}
-	n, ok := procsOf(k.text)
-	if !ok || n <= runtimeProcs(limit.q.Milli()) {
-		return
-	}
-	f := s.report("procs-above-quota", finding.SeverityInfo, s.o.EnvAt(k.env),
+	k := s.knobs["GOMAXPROCS"]
+	f := s.report("procs-above-quota", finding.SeverityInfo, s.at(k),
 		"GOMAXPROCS is "+k.text+" and the CPU limit "+limit.q.String()+": the threads use it up early in each period and then all stand still",
 		"GOMAXPROCS="+strconv.FormatInt(runtimeProcs(limit.q.Milli()), 10)+", or none for programs of Go 1.25 and later; then measure")
 	f.Evidence = []finding.Evidence{
-		{What: "GOMAXPROCS in the container", Value: float64(n), Unit: finding.UnitCount, Source: "env", Raw: k.text},
-		{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: "limits.cpu", Raw: limit.q.String()},
+		{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: k.text},
+		{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()},
 	}
 }
 
@@ -96,9 +133,12 @@ func blind(s *subject) {
 		if s.program.Go.Minor >= 25 {
 			id, why = "gated-off", "and its go line is below 1.25, so it does not read the CPU limit"
 		}
+		whose, fix := "node's", `GOMAXPROCS from resourceFieldRef limits.cpu, divisor "1"`
+		if s.o.Form != manifest.Kubernetes {
+			whose, fix = "machine's", "GOMAXPROCS="+strconv.FormatInt((limit.q.Milli()+999)/1000, 10)
+		}
 		f := s.report(id, finding.SeverityInfo, s.c.At(),
-			"the program is built by "+s.program.Version+", "+why+" of "+limit.q.String()+": GOMAXPROCS is the number of the node's CPUs",
-			`GOMAXPROCS from resourceFieldRef limits.cpu, divisor "1"`)
+			"the program is built by "+s.program.Version+", "+why+" of "+limit.q.String()+": GOMAXPROCS is the number of the "+whose+" CPUs", fix)
 		f.edit(s.c.AddReference(e.Name, e.Resource))
 	}
 }
@@ -120,7 +160,7 @@ func subCore(s *subject) {
 		fix = "fewer replicas with a limit of one core, where latency matters"
 	}
 	f := s.report("sub-core-quota", finding.SeverityInfo, at, message, fix)
-	f.Evidence = []finding.Evidence{{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: "limits.cpu", Raw: limit.q.String()}}
+	f.Evidence = []finding.Evidence{{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()}}
 }
 
 // isGo tells whether a container's program is known to be of Go, by its image
@@ -142,10 +182,14 @@ func leftovers(s *subject) {
 	if k == nil {
 		return
 	}
+	share, err := strconv.ParseFloat(k.text, 64)
 	switch other := s.knobs["GOMEMLIMIT"]; {
 	case other != nil && !(other.known && other.text == ""):
 		s.report("automemlimit-unused", finding.SeverityInfo, s.at(k),
 			"AUTOMEMLIMIT has no effect beside GOMEMLIMIT: automemlimit leaves a limit alone that is set", "one of the two")
+	case k.known && k.text != "" && k.text != "off" && (err != nil || !(share > 0 && share <= 1)):
+		s.report("automemlimit-unused", finding.SeverityWarning, s.at(k),
+			"AUTOMEMLIMIT is "+k.text+", and automemlimit takes shares above 0 and up to 1, and off: it sets no limit", `AUTOMEMLIMIT: "0.9"`)
 	case s.program.State == podpatch.IsGo && s.program.Automemlimit == "":
 		s.report("automemlimit-unused", finding.SeverityWarning, s.at(k),
 			"AUTOMEMLIMIT is for programs with automemlimit, and this one is built without it: nothing bounds its heap", s.memlimitFix())

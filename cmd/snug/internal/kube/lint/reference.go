@@ -7,17 +7,26 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
 	"github.com/snug-go/snug/limits"
 )
 
-// reference is a variable that Go reads and that refers to a resource; nil when
-// it does not.
-func (s *subject) reference(name string) *knob {
-	if k := s.knobs[name]; k != nil && k.env.From == manifest.Resource {
-		return k
+// reference is the variable that refers to the resource of which a variable that
+// Go reads is made; nil where it is made of something else. unit is what the
+// latter puts behind it.
+func (s *subject) reference(name string) (k *knob, unit string) {
+	k = s.knobs[name]
+	if r := k.reference(); r != k {
+		return r, k.unit
 	}
-	return nil
+	return k, ""
+}
+
+// called is what a variable is called that is made of a reference.
+func (k *knob) called(name string) string {
+	if k.name == name {
+		return name
+	}
+	return name + ", made of $(" + k.name + "),"
 }
 
 // resource is what a reference is of: "limits" and "cpu".
@@ -44,8 +53,8 @@ func gives(k *knob, unit finding.Unit) []finding.Evidence {
 
 // procsDivisor finds thousandths of cores taken for Ps.
 func procsDivisor(s *subject) {
-	k := s.reference("GOMAXPROCS")
-	if k == nil {
+	k, unit := s.reference("GOMAXPROCS")
+	if k == nil || unit != "" {
 		return
 	}
 	_, resource := k.resource()
@@ -61,13 +70,15 @@ func procsDivisor(s *subject) {
 	}
 	f := s.report("gomaxprocs-divisor", finding.SeverityError, s.o.EnvAt(k.env), message, `divisor: "1", or no GOMAXPROCS for programs of Go 1.25 and later`)
 	f.Evidence = gives(k, finding.UnitCount)
-	f.edit(s.o.SetDivisor(k.env))
+	if k.name == "GOMAXPROCS" {
+		f.edit(s.o.SetDivisor(k.env))
+	}
 }
 
 // memlimitDivisor finds mebibytes taken for bytes.
 func memlimitDivisor(s *subject) {
-	k := s.reference("GOMEMLIMIT")
-	if k == nil {
+	k, unit := s.reference("GOMEMLIMIT")
+	if k == nil || unit != "" && unit != "B" {
 		return
 	}
 	_, resource := k.resource()
@@ -81,9 +92,15 @@ func memlimitDivisor(s *subject) {
 	} else {
 		message += "a few hundred of them, so it collects all the time"
 	}
-	f := s.report("gomemlimit-divisor", finding.SeverityError, s.o.EnvAt(k.env), message, `divisor: "1"`)
+	fix := `divisor: "1"`
+	if k.name != "GOMEMLIMIT" {
+		fix += ", or the unit behind $(" + k.name + ")"
+	}
+	f := s.report("gomemlimit-divisor", finding.SeverityError, s.o.EnvAt(k.env), message, fix)
 	f.Evidence = gives(k, finding.UnitBytes)
-	f.edit(s.o.SetDivisor(k.env))
+	if k.name == "GOMEMLIMIT" {
+		f.edit(s.o.SetDivisor(k.env))
+	}
 }
 
 // wants is the resource that a variable is made for.
@@ -91,84 +108,86 @@ var wants = map[string]string{"GOMAXPROCS": "cpu", "GOMEMLIMIT": "memory"}
 
 // wrongResource finds references to another resource than the variable is of.
 func wrongResource(s *subject) {
+	if k, _ := s.reference("GOGC"); k != nil && plain(k.env.Resource.Text) {
+		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource),
+			k.called("GOGC")+" refers to "+k.env.Resource.Text+", and GOGC is by how many percent the heap may grow: hardly anything is collected", "no GOGC, and a GOMEMLIMIT")
+		f.Evidence = gives(k, finding.UnitCount)
+	}
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
-		k := s.reference(name)
+		k, _ := s.reference(name)
 		if k == nil {
 			continue
 		}
 		kind, resource := k.resource()
-		if resource == wants[name] || !plain(k.env.Resource.Text) {
+		real := kind == "limits" || kind == "requests"
+		if resource == wants[name] && real || !plain(k.env.Resource.Text) {
 			continue
 		}
 		right := kind + "." + wants[name]
-		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource),
-			name+" refers to "+k.env.Resource.Text+", not to "+right, "resource: "+right)
-		f.Evidence = gives(k, finding.UnitCount)
-		f.edit(s.o.Replace(k.env.Resource, right))
-	}
-}
-
-// withoutLimit finds references to limits that there are not.
-func withoutLimit(s *subject) {
-	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
-		k := s.reference(name)
-		if k == nil || k.of == nil {
-			continue
-		}
-		if kind, resource := k.resource(); kind == "limits" && resource == wants[name] && k.amount.state == limits.None {
-			// Alone it is no worse than no variable at all; where the collector waits for
-			// the limit, it waits until the node is full.
-			severity, what := finding.SeverityInfo, "the memory of the whole node"
-			if resource == "cpu" {
-				what = "all the CPUs of the node"
-			} else if gc := s.knobs["GOGC"]; gc != nil && gc.known && gc.text == "off" {
-				severity, what = finding.SeverityWarning, what+", and with GOGC=off nothing is collected before that"
+		what := ", not to " + right
+		if !real {
+			if right = "limits." + wants[name]; strings.HasPrefix(kind, "request") {
+				right = "requests." + wants[name]
 			}
-			s.report("reference-without-limit", severity, s.o.FieldAt(k.env.Resource),
-				name+" refers to "+k.env.Resource.Text+" of container "+k.of.Name+", which has none: it becomes "+what,
-				"a limit for "+resource+", or no "+name)
+			what = ", which is neither a limit nor a request: the API server refuses the object"
+		}
+		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource),
+			k.called(name)+" refers to "+k.env.Resource.Text+what, "resource: "+right)
+		f.Evidence = gives(k, finding.UnitCount)
+		if k.name == name {
+			f.edit(s.o.Replace(k.env.Resource, right))
 		}
 	}
 }
 
-// withoutRequest finds references to requests that there are not.
-func withoutRequest(s *subject) {
+// without finds references to limits and requests that there are not.
+func without(s *subject) {
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
-		k := s.reference(name)
-		if k == nil || k.of == nil {
+		k, _ := s.reference(name)
+		if k == nil || k.of == nil || k.amount.state != limits.None {
 			continue
 		}
 		kind, resource := k.resource()
-		if kind != "requests" || resource != wants[name] || k.amount.state != limits.None {
+		if resource != wants[name] || kind != "limits" && kind != "requests" {
 			continue
 		}
-		severity, what := finding.SeverityWarning, "0, which Go ignores"
-		if name == "GOMEMLIMIT" {
-			severity, what = finding.SeverityError, "0, and a limit of 0 bytes makes Go collect all the time"
+		// Without a limit it is no worse than no variable at all; where the collector
+		// waits for the limit, it waits until the node is full.
+		id, severity, what := "reference-without-limit", finding.SeverityInfo, "all the CPUs of the node"
+		gc := s.knobs["GOGC"]
+		switch {
+		case kind == "requests" && resource == "cpu":
+			id, severity, what = "reference-without-request", finding.SeverityWarning, "0, which Go ignores"
+		case kind == "requests":
+			id, severity, what = "reference-without-request", finding.SeverityError, "0, and a limit of 0 bytes makes Go collect all the time"
+		case resource == "memory" && gc != nil && gc.known && gc.text == "off":
+			severity, what = finding.SeverityWarning, "the memory of the whole node, and with GOGC=off nothing is collected before that"
+		case resource == "memory":
+			what = "the memory of the whole node"
 		}
-		s.report("reference-without-request", severity, s.o.FieldAt(k.env.Resource),
-			name+" refers to "+k.env.Resource.Text+" of container "+k.of.Name+", which has none: it becomes "+what,
-			"a request for "+resource+", or no "+name)
+		s.report(id, severity, s.o.FieldAt(k.env.Resource),
+			k.called(name)+" refers to "+k.env.Resource.Text+" of container "+k.of.Name+", which has none: it becomes "+what,
+			"a "+strings.TrimSuffix(kind, "s")+" for "+resource+", or no "+name)
 	}
 }
 
 // otherContainer finds references to the resources of another container.
 func otherContainer(s *subject) {
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
-		k := s.reference(name)
+		k, _ := s.reference(name)
 		if k == nil || k.of == s.c || !plain(k.env.Container.Text) {
 			continue
 		}
 		if k.of == nil {
 			if !s.c.Partial() {
 				s.report("reference-other-container", finding.SeverityError, s.o.FieldAt(k.env.Container),
-					name+" refers to the container "+k.env.Container.Text+", and the pod has none of that name: it does not start",
+					k.called(name)+" refers to the container "+k.env.Container.Text+", and the pod has none of that name: it does not start",
 					"no containerName, which means the container itself")
 			}
 			continue
 		}
 		s.report("reference-other-container", finding.SeverityWarning, s.o.FieldAt(k.env.Container),
-			name+" of container "+s.c.Name+" is made of what container "+k.of.Name+" may use, not of its own limits",
+			k.called(name)+" of container "+s.c.Name+" is made of what container "+k.of.Name+" may use, not of its own limits",
 			"no containerName, which means the container itself")
 	}
 }
@@ -176,8 +195,8 @@ func otherContainer(s *subject) {
 // noDivisor finds references that the API server completes.
 func noDivisor(s *subject) {
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
-		k := s.reference(name)
-		if k == nil || k.env.Divisor.Set() {
+		k, _ := s.reference(name)
+		if k == nil || k.name != name || k.env.Divisor.Set() {
 			continue
 		}
 		f := s.report("divisor-missing", finding.SeverityInfo, s.o.EnvAt(k.env),

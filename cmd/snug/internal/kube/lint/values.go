@@ -43,8 +43,12 @@ func values(s *subject) {
 	for _, name := range knobNames {
 		// What is in a ConfigMap is judged there, what a reference gives by rules
 		// of its own.
-		if k := s.knobs[name]; k != nil && k.known && k.literal() {
+		k := s.knobs[name]
+		switch {
+		case k.literal() && k.known && !(k.via != nil && k.unit == ""):
 			s.judge(s.o, k.env, k.text)
+		case k != nil && k.known && k.entry != nil && k.env.Name != name:
+			s.judgeKey(k)
 		}
 	}
 }
@@ -64,18 +68,57 @@ func (s *subject) judge(o *manifest.Object, e *manifest.Env, text string) {
 			message += "; the manifest says " + e.Value.Text
 			fix = ""
 		}
+		// Where it is not likely what was meant, the limit tells what would be right.
+		guess := p.ID == "gomemlimit-malformed" && (p.Fix == "" || s.beyond(p.Fix))
+		if guess && text == e.Value.Text && !strings.Contains(text, "$(") {
+			fix = s.fitting()
+		}
 		f := s.report(p.ID, severityOf(p.ID), o.EnvAt(e), message, fix)
 		// Where the unit is only likely, a person decides.
-		if p.ID == "gomemlimit-malformed" && fix != "" {
+		if p.ID == "gomemlimit-malformed" && !guess && fix != "" {
 			f.edit(o.Replace(e.Value, p.Fix))
 		}
 	}
 }
 
-// configMap judges variables in a ConfigMap, whoever takes them.
+// fitting says what GOMEMLIMIT the container should get; "" = that is not known.
+func (s *subject) fitting() string {
+	if s.c == nil {
+		return ""
+	}
+	if value, ok := strings.CutPrefix(s.memlimitFix(), "GOMEMLIMIT="); ok {
+		return "write " + value
+	}
+	return ""
+}
+
+// beyond tells whether a GOMEMLIMIT is above the memory limit, as far as it is
+// known: 512MiB is where 512M is the limit.
+func (s *subject) beyond(text string) bool {
+	if s.c == nil {
+		return false
+	}
+	limit, ok := s.memoryLimit()
+	n, is := bytesOf(text)
+	return ok && is && n > limit.q.Value()
+}
+
+// judgeKey judges what a key of a ConfigMap gives that is not named like the
+// variable: only who takes it knows what it is.
+func (s *subject) judgeKey(k *knob) {
+	for _, p := range vet.Knob(k.name, k.text) {
+		fix := ""
+		if p.Fix != "" {
+			fix = "write " + p.Fix
+		}
+		s.report(p.ID, severityOf(p.ID), s.at(k), p.Text+"; the key "+k.env.Name+" of the ConfigMap "+k.from+" says it", fix)
+	}
+}
+
+// configMap judges variables in a ConfigMap or a file, whoever takes them.
 func (in *input) configMap(o *manifest.Object, e *manifest.Env) {
 	s := &subject{in: in, o: o}
-	if !plain(e.Value.Text) || strings.Contains(e.Value.Text, "$") {
+	if e.From != manifest.Literal || !plain(e.Value.Text) || strings.Contains(e.Value.Text, "$") {
 		return
 	}
 	if !e.Value.String {
@@ -114,14 +157,17 @@ func (s *subject) memlimitSet() bool {
 func gogcOff(s *subject) {
 	if k := s.knobs["GOGC"]; k != nil && k.known && k.text == "off" && !s.memlimitSet() {
 		s.report("gogc-off-alone", severityOf("gogc-off-alone"), s.at(k),
-			"GOGC=off without a GOMEMLIMIT beside it: nothing is ever collected, and the heap grows until the container is killed",
+			"GOGC=off without a GOMEMLIMIT beside it: nothing is ever collected, and the heap grows until the "+s.noun()+" is killed",
 			s.memlimitFix())
 	}
 }
 
-// at is where a variable of the container is written, or the container where
-// that is a ConfigMap.
+// at is where a variable of the container is written, or named where a ConfigMap
+// has its value; the container where that is for all.
 func (s *subject) at(k *knob) manifest.Pos {
+	if k.entry != nil {
+		return s.o.NameAt(k.entry)
+	}
 	if k.in != s.o {
 		return s.c.At()
 	}

@@ -32,80 +32,125 @@ func mapping(content []*yaml.Node) *yaml.Node {
 
 // add writes an item of env: its name, and lines below it.
 func (c *Container) add(name string, lines []string, rest []*yaml.Node) (Edit, bool) {
+	if c.Pod.Object.Form != Kubernetes {
+		return Edit{}, false
+	}
 	item := mapping(append(pair("name", str(name)), rest...))
 	lines = append([]string{"- name: " + name}, lines...)
 	for i := range lines[1:] {
 		lines[i+1] = "  " + lines[i+1]
 	}
-	d := c.Pod.Object.doc
-	if c.env != nil {
-		if c.env.Kind != yaml.SequenceNode || c.env.Style&yaml.FlowStyle != 0 || len(c.env.Content) == 0 || c.env.Anchor != "" {
+	return c.Pod.Object.edit(func(t *tree) (Edit, bool) { return t.add(t.node(c.node), t.node(c.env), lines, item) })
+}
+
+// add writes an item, by its lines, behind those of env, which is nil where the
+// container has none.
+func (t *tree) add(c, env *yaml.Node, lines []string, item *yaml.Node) (Edit, bool) {
+	d := t.doc
+	if env != nil {
+		if env.Kind != yaml.SequenceNode || env.Style&yaml.FlowStyle != 0 || len(env.Content) == 0 || env.Anchor != "" {
 			return Edit{}, false
 		}
-		last := c.env.Content[len(c.env.Content)-1]
-		begin, ok := d.offset(c.env)
+		last := env.Content[len(env.Content)-1]
+		begin, ok := d.offset(env)
 		end, ok2 := d.end(last)
 		indent, alone := d.indent(begin)
 		if !ok || !ok2 || last.Style&yaml.FlowStyle != 0 || !alone {
 			return Edit{}, false
 		}
-		e, ok := d.behind(end, indent, lines)
-		e.then = func() { c.env.Content = append(slices.Clone(c.env.Content), item) }
-		return e, ok
+		_, end = d.file.around(end)
+		return t.made(env, end, end, d.file.below(end, indent, lines), func() { env.Content = append(env.Content, item) })
 	}
-	// Behind the line of the image, which a whole container has.
-	if c.node.Style&yaml.FlowStyle != 0 || c.node.Anchor != "" {
+	if c == nil || c.Style&yaml.FlowStyle != 0 || c.Anchor != "" {
 		return Edit{}, false
 	}
-	for i := 0; i+1 < len(c.node.Content); i += 2 {
-		if c.node.Content[i].Value != "image" {
-			continue
-		}
-		_, end, ok := d.scalar(c.node.Content[i+1])
-		begin, ok2 := d.offset(c.node)
-		indent, alone := d.indent(begin)
-		if !ok || !ok2 {
-			return Edit{}, false
-		}
-		if !alone { // behind the dash of its list
-			line := d.file.Text[bytes.LastIndexByte(d.file.Text[:begin], '\n')+1 : begin]
-			if strings.Trim(string(line), " -") != "" {
+	begin, ok := d.offset(c)
+	indent, alone := d.indent(begin)
+	if !ok || !alone && strings.Trim(indent, " -") != "" {
+		return Edit{}, false
+	}
+	indent = strings.Repeat(" ", len(indent)) // as it is behind the dash of a list
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{item}}
+	image := -1
+	for i := 0; i+1 < len(c.Content); i += 2 {
+		switch c.Content[i].Value {
+		case "env": // of nothing
+			start, end, ok := d.empty(c.Content[i], c.Content[i+1])
+			_, last := d.file.around(start)
+			if !ok || start != end && len(bytes.Trim(d.file.Text[end:last], " \t")) > 0 {
 				return Edit{}, false
 			}
-			indent = strings.Repeat(" ", len(line))
+			if start == end {
+				start, end = last, last // behind what may be a comment
+			}
+			return t.made(c, start, end, d.file.below(start, indent, lines), func() { c.Content[i+1] = list })
+		case "image":
+			image = i + 1
 		}
-		e, ok := d.behind(end, indent, append([]string{"env:"}, lines...))
-		e.then = func() {
-			c.node.Content = append(slices.Clone(c.node.Content), pair("env", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{item}})...)
-		}
-		return e, ok
 	}
-	return Edit{}, false
+	if image < 0 {
+		return Edit{}, false
+	}
+	// Behind the line of the image, which a whole container has.
+	_, end, ok := d.scalar(c.Content[image])
+	if !ok {
+		return Edit{}, false
+	}
+	_, end = d.file.around(end)
+	return t.made(c, end, end, d.file.below(end, indent, append([]string{"env:"}, lines...)), func() {
+		c.Content = slices.Insert(c.Content, image+1, pair("env", list)...)
+	})
 }
 
 // indent is the blank text before an offset on its line; alone is false where
 // there is other text.
 func (d *document) indent(at int) (blank string, alone bool) {
-	line := d.file.Text[bytes.LastIndexByte(d.file.Text[:at], '\n')+1 : at]
+	start, _ := d.file.around(at)
+	line := d.file.Text[start:at]
 	return string(line), len(bytes.Trim(line, " ")) == 0
 }
 
-// behind writes lines behind the line that an offset is on.
-func (d *document) behind(at int, indent string, lines []string) (Edit, bool) {
-	ending := "\n"
-	if i := bytes.IndexByte(d.file.Text[at:], '\n'); i >= 0 {
-		at += i
-		if at > 0 && d.file.Text[at-1] == '\r' {
-			at, ending = at-1, "\r\n"
+// around is where the line of an offset begins, and where it ends, the end of
+// the line itself left out.
+func (f *File) around(at int) (start, end int) {
+	n := f.pos(at).Line
+	if end = len(f.Text); n < len(f.lines) {
+		if end = f.lines[n] - 1; end > f.lines[n-1] && f.Text[end-1] == '\r' {
+			end--
 		}
-	} else {
-		at = len(d.file.Text)
 	}
+	return f.lines[n-1], end
+}
+
+// next is where the line behind that of an offset begins.
+func (f *File) next(at int) int {
+	if n := f.pos(at).Line; n < len(f.lines) {
+		return f.lines[n]
+	}
+	return len(f.Text)
+}
+
+// ending is how the line of an offset ends; of the last line, how the one before
+// it does.
+func (f *File) ending(at int) string {
+	n := f.pos(at).Line
+	if n == len(f.lines) {
+		n--
+	}
+	if n > 0 && f.lines[n] > 1 && f.Text[f.lines[n]-2] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// below is lines behind the line of an offset.
+func (f *File) below(at int, indent string, lines []string) string {
+	ending := f.ending(at)
 	var b strings.Builder
 	for _, line := range lines {
 		b.WriteString(ending + indent + line)
 	}
-	return Edit{start: at, end: at, text: b.String()}, true
+	return b.String()
 }
 
 var emptyLine = regexp.MustCompile(`^ *resources:[ \t]*\{[ \t]*\}[ \t]*\r?\n?$`)
@@ -113,22 +158,24 @@ var emptyLine = regexp.MustCompile(`^ *resources:[ \t]*\{[ \t]*\}[ \t]*\r?\n?$`)
 // RemoveResources takes empty resources of a pod out, where they are a line of
 // their own.
 func (p *Pod) RemoveResources() (Edit, bool) {
-	if p.Resources == nil || !p.Resources.Empty || p.spec.Kind != yaml.MappingNode {
+	if p.Resources == nil || !p.Resources.Empty {
 		return Edit{}, false
 	}
-	d := p.Object.doc
-	at, ok := d.offset(p.Resources.node)
-	if !ok {
-		return Edit{}, false
-	}
-	start := bytes.LastIndexByte(d.file.Text[:at], '\n') + 1
-	end := len(d.file.Text)
-	if i := bytes.IndexByte(d.file.Text[at:], '\n'); i >= 0 {
-		end = at + i + 1
-	}
-	i := slices.Index(p.spec.Content, p.Resources.node)
-	if i < 1 || !emptyLine.Match(d.file.Text[start:end]) {
-		return Edit{}, false
-	}
-	return Edit{start, end, "", func() { p.spec.Content = slices.Delete(slices.Clone(p.spec.Content), i-1, i+1) }}, true
+	return p.Object.edit(func(t *tree) (Edit, bool) {
+		spec, r := t.node(p.spec), t.node(p.Resources.node)
+		if spec == nil || r == nil || anchored(r) {
+			return Edit{}, false
+		}
+		i := slices.Index(spec.Content, r)
+		at, ok := t.doc.offset(r)
+		if i%2 != 1 || !ok {
+			return Edit{}, false
+		}
+		start, _ := t.doc.file.around(at)
+		end := t.doc.file.next(at)
+		if !emptyLine.Match(t.doc.file.Text[start:end]) {
+			return Edit{}, false
+		}
+		return t.made(spec, start, end, "", func() { spec.Content = slices.Delete(spec.Content, i-1, i+1) })
+	})
 }

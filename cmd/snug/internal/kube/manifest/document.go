@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
 )
 
 // The limits of what is read: what an API server takes is below 3 MiB an
@@ -25,23 +27,11 @@ const (
 	maxNodes    = 2_000_000 // in one document, by an estimate from above
 	maxVisits   = 4_000_000 // of nodes, an alias followed counts again
 	maxDepth    = 60
-	maxObjects  = 100_000
+	maxObjects  = 100_000 // in one file
 )
 
 // ErrTooLarge is the error of a stream with more than MaxBytes.
 var ErrTooLarge = errors.New("more than " + strconv.Itoa(MaxBytes>>20) + " MiB")
-
-// Read reads a stream. The error is one of reading, or ErrTooLarge.
-func Read(name string, r io.Reader) (*File, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > MaxBytes {
-		return nil, ErrTooLarge
-	}
-	return Parse(name, text), nil
-}
 
 // document is one document of a file.
 type document struct {
@@ -49,18 +39,41 @@ type document struct {
 	start int // bytes
 	line  int // from 1
 	text  []byte
-	lines []int // where each line begins, as YAML counts them; made when asked for
+	lines []int         // where each line begins, as YAML counts them; made when asked for
+	marks map[int][]int // of long lines, where each stride of runes ends
+
+	template *bool // whether it is the source of one; made when asked for
+}
+
+// helmAction is what helm's templates have in them, and arguments of programs
+// hardly.
+var helmAction = regexp.MustCompile(`\{\{-?[ \t]*(?:[$(]*\.(?:Values|Release|Chart|Capabilities|Files|Template)\b|include\b|template\b|toYaml\b|tpl\b|if\b|with\b|range\b|end\b)`)
+
+// templated tells whether a document that is YAML is the source of a template
+// all the same.
+func (d *document) templated() bool {
+	if d.template == nil {
+		is := bytes.Contains(d.text, []byte("{{")) && helmAction.Match(d.text)
+		d.template = &is
+	}
+	return *d.template
 }
 
 // Parse reads a stream that is in memory, which it keeps.
-func Parse(name string, text []byte) *File {
-	f := &File{Name: name, Text: text}
+func Parse(name string, text []byte) *File { return new(Batch).parse(name, text) }
+
+func (b *Batch) parse(name string, text []byte) *File {
+	f := &File{Name: name, Text: text, batch: b}
 	if bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}) {
 		f.Problems = append(f.Problems, Problem{Line: 1, Why: "text in UTF-16, not UTF-8"})
 		return f
 	}
 	if !utf8.Valid(text) {
 		f.Problems = append(f.Problems, Problem{Line: 1, Why: "not text in UTF-8"})
+		return f
+	}
+	if bytes.IndexByte(text, 0) >= 0 { // as in UTF-16 without a mark
+		f.Problems = append(f.Problems, Problem{Line: 1, Why: "a NUL byte, so it is no text in UTF-8"})
 		return f
 	}
 	start := 0
@@ -106,6 +119,7 @@ func (d *document) parts() []*document {
 	begin := len(d.text) - len(text)
 	dec := json.NewDecoder(bytes.NewReader(text))
 	var all []*document
+	line := d.line + bytes.Count(d.text[:begin], []byte("\n"))
 	for last := 0; ; {
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
@@ -116,19 +130,20 @@ func (d *document) parts() []*document {
 		}
 		end := int(dec.InputOffset())
 		part := text[last:end]
-		all = append(all, &document{
-			file: d.file, start: d.start + begin + last, text: part,
-			line: d.line + bytes.Count(d.text[:begin+last], []byte("\n")),
-		})
+		all = append(all, &document{file: d.file, start: d.start + begin + last, text: part, line: line})
+		line += bytes.Count(part, []byte("\n"))
 		last = end
 	}
 }
 
 var (
-	topKind   = regexp.MustCompile(`(?m)^kind:[ \t]*["']?([A-Za-z0-9]+)`)
-	anyKind   = regexp.MustCompile(`"kind"\s*:`)
-	sourceOf  = regexp.MustCompile(`(?m)^# Source: ([^\r\n]+)`)
-	knobNames = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG"}
+	topKind    = regexp.MustCompile(`(?m)^kind:[ \t]*["']?([A-Za-z0-9]+)`)
+	topService = regexp.MustCompile(`(?m)^[{ \t]*["']?services["']?[ \t]*:`)
+	anyKind    = regexp.MustCompile(`"kind"\s*:`)
+	sourceOf   = regexp.MustCompile(`(?m)^# Source: ([^\r\n]+)`)
+	size       = regexp.MustCompile(`^[0-9]{1,12}(?:\.[0-9]+)?(?:[KMGT]i?B?|B)$`)
+	anySize    = regexp.MustCompile(`:[ \t]*["']?[0-9]{1,12}(?:\.[0-9]+)?(?:[KMGT]i?B?|B)["']?[ \t]*(?:[,}\r\n]|$)`)
+	knobNames  = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG"}
 )
 
 // interesting tells whether a document may say something of a pod, and counts
@@ -137,6 +152,8 @@ func (d *document) interesting() bool {
 	kind := ""
 	if m := topKind.FindSubmatch(d.text); m != nil {
 		kind = string(m[1])
+	} else if topService.Match(d.text) {
+		return true
 	} else if !anyKind.Match(d.text) && !bytes.Contains(d.text, []byte("kind")) {
 		return false
 	}
@@ -145,10 +162,13 @@ func (d *document) interesting() bool {
 	switch kind {
 	case "CustomResourceDefinition":
 	case "ConfigMap":
-		yes = slices.ContainsFunc(knobNames, has)
+		yes = slices.ContainsFunc(knobNames, has) || anySize.Match(d.text)
+	case "Namespace":
+		yes = has("labels")
 	default:
 		list := kind == "" || strings.HasSuffix(kind, "List") // of whatever
-		yes = has("ontainers") || has("VerticalPodAutoscaler") || has("LimitRange") || list && slices.ContainsFunc(knobNames, has)
+		yes = has("ontainers") || has("VerticalPodAutoscaler") || has("LimitRange") ||
+			list && (slices.ContainsFunc(knobNames, has) || has("Namespace") && has(podpatch.Prefix))
 	}
 	if !yes {
 		d.file.Found++
@@ -157,13 +177,15 @@ func (d *document) interesting() bool {
 }
 
 func (d *document) read() {
-	if !d.interesting() {
+	if !d.interesting() || d.file.full {
 		return
 	}
-	if len(d.text) > maxDocument || nodes(d.text) > maxNodes {
+	n := nodes(d.text)
+	if len(d.text) > maxDocument || n > maxNodes {
 		d.problem(0, "a document that is too large")
 		return
 	}
+	defer d.file.batch.enter(n)()
 	root, err := parseYAML(d.text)
 	if err != nil {
 		d.refuse(err)
@@ -172,34 +194,32 @@ func (d *document) read() {
 	if root == nil {
 		return
 	}
+	before := len(d.file.Objects)
 	w := &walker{doc: d, left: maxVisits}
-	w.object(root, 0)
+	if !w.compose(root) {
+		w.object(root, 0)
+	}
 	if w.left <= 0 {
 		d.problem(0, "a document that unfolds to too much")
 	}
-	if len(d.file.Objects) == 0 {
+	if w.full {
+		d.file.full = true
+		d.problem(0, "more than "+strconv.Itoa(maxObjects)+" objects in one file; the rest is not looked at")
+	}
+	made := d.file.Objects[before:]
+	if len(made) == 0 {
 		return
 	}
 	if m := sourceOf.FindSubmatch(d.text); m != nil {
-		for _, o := range d.file.Objects {
-			if o.doc == d {
-				o.Source = string(m[1])
-			}
+		for _, o := range made {
+			o.Source = string(m[1])
 		}
 	}
-}
-
-// nodes is not less than the number of nodes that a text can have: all but the
-// first are behind one of these.
-func nodes(text []byte) int {
-	n := 1
-	for _, c := range text {
-		switch c {
-		case ',', ':', '-', '[', '{', '?':
-			n++
-		}
+	if !d.file.batch.keep(made) {
+		clear(made)
+		d.file.Objects, d.file.full = d.file.Objects[:before], true
+		d.problem(0, tooMuch)
 	}
-	return 2 * n
 }
 
 // parseYAML reads one document; nil when there is none in the text. A panic of
@@ -231,7 +251,7 @@ func (d *document) refuse(err error) {
 		text = text[len(m[0]):]
 	}
 	if bytes.Contains(d.text, []byte("{{")) {
-		d.file.Problems = append(d.file.Problems, Problem{Line: d.line + max(0, line-1), Why: "the source of a template", Template: true})
+		d.file.Problems = append(d.file.Problems, Problem{Line: d.fileLine(line), Why: "the source of a template", Template: true})
 		return
 	}
 	d.problem(line, "no YAML: "+text)
@@ -240,7 +260,15 @@ func (d *document) refuse(err error) {
 // problem notes that a document is not looked at; line is from 1 in it, 0 = its
 // beginning.
 func (d *document) problem(line int, why string) {
-	d.file.Problems = append(d.file.Problems, Problem{Line: d.line + max(0, line-1), Why: why})
+	d.file.Problems = append(d.file.Problems, Problem{Line: d.fileLine(line), Why: why})
+}
+
+// fileLine is the line in the file of a line of the document as YAML counts them.
+func (d *document) fileLine(line int) int {
+	if at := lineStarts(d.text); line > 1 && line <= len(at) {
+		return d.file.pos(d.start + at[line-1]).Line
+	}
+	return d.line
 }
 
 // offset is where a node begins in its file, in bytes.
@@ -251,8 +279,15 @@ func (d *document) offset(n *yaml.Node) (int, bool) {
 	if n.Line < 1 || n.Line > len(d.lines) || n.Column < 1 {
 		return 0, false
 	}
-	at := d.lines[n.Line-1]
-	for range n.Column - 1 {
+	at, runes := d.lines[n.Line-1], n.Column-1
+	if runes >= stride {
+		marks := d.long(n.Line - 1)
+		if runes/stride > len(marks) {
+			return 0, false
+		}
+		at, runes = marks[runes/stride-1], runes%stride
+	}
+	for range runes {
 		_, size := utf8.DecodeRune(d.text[at:])
 		if size == 0 {
 			return 0, false
@@ -260,6 +295,35 @@ func (d *document) offset(n *yaml.Node) (int, bool) {
 		at += size
 	}
 	return d.start + at, true
+}
+
+// stride is after how many runes of a line their place is noted: a manifest may
+// be one line, and the place of all that is in it be asked for.
+const stride = 256
+
+// long is where each stride of runes of a line ends; line is from 0.
+func (d *document) long(line int) []int {
+	if marks, ok := d.marks[line]; ok {
+		return marks
+	}
+	end := len(d.text)
+	if line+1 < len(d.lines) {
+		end = d.lines[line+1]
+	}
+	var marks []int
+	runes := 0
+	for at := d.lines[line]; at < end; {
+		_, size := utf8.DecodeRune(d.text[at:end])
+		at += size
+		if runes++; runes%stride == 0 {
+			marks = append(marks, at)
+		}
+	}
+	if d.marks == nil {
+		d.marks = map[int][]int{}
+	}
+	d.marks[line] = marks
+	return marks
 }
 
 // lineStarts is where the lines of a text begin, as YAML 1.1 parts them: at CR,
@@ -295,6 +359,23 @@ func (f *File) pos(at int) Pos {
 		i--
 	}
 	return Pos{i + 1, at - f.lines[i] + 1}
+}
+
+// Runes is the column of a place in code points. It is quick for places that follow
+// one another.
+func (f *File) Runes(at Pos) int {
+	f.pos(0)
+	if at.Line < 1 || at.Line > len(f.lines) || at.Column < 1 {
+		return at.Column
+	}
+	c := &f.counted
+	if c.at.Line != at.Line || c.at.Column > at.Column {
+		c.at, c.runes = Pos{at.Line, 1}, 1
+	}
+	begin := f.lines[at.Line-1] - 1
+	c.runes += utf8.RuneCount(f.Text[min(begin+c.at.Column, len(f.Text)):min(begin+at.Column, len(f.Text))])
+	c.at = at
+	return c.runes
 }
 
 // Line is the text of a line, from 1, without its end; "" where there is none.

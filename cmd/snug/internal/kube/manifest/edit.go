@@ -16,20 +16,53 @@ import (
 // Edit replaces a part of a file. It knows what it does to the tree of the
 // document, so that Apply can tell whether the new text says just that.
 type Edit struct {
+	change
+	users int                      // places of the document that take the node which changes
+	again func(*tree) (Edit, bool) // makes it of another tree
+	then  func()                   // does the same to the tree that it was made of
+}
+
+// change is what an edit does to a text.
+type change struct {
+	doc        *document
 	start, end int
 	text       string
-	then       func() // does the same to the tree
 }
+
+// edit makes an edit of the tree of an object's document, and lets go of it.
+func (o *Object) edit(again func(*tree) (Edit, bool)) (Edit, bool) {
+	t := o.doc.tree()
+	if t == nil || o.Form == Unit || o.Form == EnvFile {
+		return Edit{}, false
+	}
+	e, ok := again(t)
+	if !ok || e.users < 1 {
+		return Edit{}, false
+	}
+	e.doc, e.again, e.then = o.doc, again, nil
+	return e, true
+}
+
+// Users is how many places of its document an edit changes, through aliases.
+func (e Edit) Users() int { return e.users }
+
+// Key is the same for edits that do the same, and can be compared.
+func (e Edit) Key() any { return e.change }
 
 // Replace gives a field another text, in its own style of quotes. ok is false
 // where it cannot be done by exchanging a few characters: block scalars,
 // anchors, tags, text over several lines.
 func (o *Object) Replace(f Field, text string) (Edit, bool) {
-	n := f.node
-	start, end, ok := o.doc.scalar(n)
+	return o.edit(func(t *tree) (Edit, bool) { return t.replace(f, text) })
+}
+
+func (t *tree) replace(f Field, text string) (Edit, bool) {
+	n := t.node(f.node)
+	start, end, ok := t.doc.scalar(n)
 	if !ok {
 		return Edit{}, false
 	}
+	text = f.prefix + text
 	quote := `"`
 	if n.Style&yaml.SingleQuotedStyle != 0 && !strings.ContainsAny(text, "'") {
 		quote = "'"
@@ -41,12 +74,17 @@ func (o *Object) Replace(f Field, text string) (Edit, bool) {
 	if strings.ContainsAny(text, "\"\\\n") {
 		return Edit{}, false
 	}
-	return Edit{start, end, written, func() { n.Value, n.Tag, n.Style = text, "!!str", yaml.DoubleQuotedStyle }}, true
+	return t.made(n, start, end, written, func() { n.Value, n.Tag, n.Style = text, "!!str", yaml.DoubleQuotedStyle })
+}
+
+// made is an edit of a node.
+func (t *tree) made(n *yaml.Node, start, end int, text string, then func()) (Edit, bool) {
+	return Edit{change{nil, start, end, text}, t.uses(n), nil, then}, true
 }
 
 // bare tells whether a text is a string without quotes, whoever reads it.
 func bare(text string) bool {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9./_-]*$`).MatchString(text) && isString(&yaml.Node{Kind: yaml.ScalarNode, Tag: resolved(text), Value: text})
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9./_=-]*$`).MatchString(text) && isString(&yaml.Node{Kind: yaml.ScalarNode, Tag: resolved(text), Value: text})
 }
 
 // resolved is the tag that YAML gives a text without quotes.
@@ -60,31 +98,61 @@ func (o *Object) SetDivisor(e *Env) (Edit, bool) {
 	if e.Divisor.Set() {
 		return o.Replace(e.Divisor, "1")
 	}
-	return o.insert(e.ref, e.Resource.node, "divisor", "1")
+	return o.edit(func(t *tree) (Edit, bool) {
+		in := t.node(e.ref)
+		if in == nil || in.Kind != yaml.MappingNode {
+			return Edit{}, false
+		}
+		for i := 0; i+1 < len(in.Content); i += 2 {
+			if key, value := in.Content[i], in.Content[i+1]; key.Value == "divisor" && value.Kind == yaml.ScalarNode {
+				start, end, ok := t.doc.empty(key, value)
+				if !ok {
+					return Edit{}, false
+				}
+				return t.made(value, start, end, ` "1"`, func() { value.Value, value.Tag, value.Style = "1", "!!str", yaml.DoubleQuotedStyle })
+			}
+		}
+		return t.insert(in, t.node(e.Resource.node), "divisor", "1")
+	})
+}
+
+// empty is the text behind the colon of a key whose value is null.
+func (d *document) empty(key, value *yaml.Node) (start, end int, ok bool) {
+	_, start, ok = d.scalar(key)
+	if !ok || !null(value) || value.Anchor != "" {
+		return 0, 0, false
+	}
+	text := d.file.Text[:d.start+len(d.text)]
+	for start < len(text) && (text[start] == ' ' || text[start] == '\t') {
+		start++
+	}
+	if start == len(text) || text[start] != ':' {
+		return 0, 0, false
+	}
+	start++
+	if value.Value == "" {
+		return start, start, true
+	}
+	_, end, ok = d.scalar(value)
+	return start, end, ok && end > start && len(bytes.Trim(text[start:end-len(value.Value)], " \t")) == 0
 }
 
 // insert writes a key behind the one whose value is a scalar of the same
 // mapping, in the mapping's style.
-func (o *Object) insert(in, behind *yaml.Node, key, value string) (Edit, bool) {
-	if in == nil || behind == nil || in.Kind != yaml.MappingNode {
+func (t *tree) insert(in, behind *yaml.Node, key, value string) (Edit, bool) {
+	i := slices.Index(in.Content, behind)
+	start, end, ok := t.doc.scalar(behind)
+	if i%2 != 1 || !ok {
 		return Edit{}, false
 	}
-	var name *yaml.Node
-	for i := 0; i+1 < len(in.Content); i += 2 {
-		if in.Content[i+1] == behind {
-			name = in.Content[i]
-		}
-	}
-	start, end, ok := o.doc.scalar(behind)
-	if name == nil || !ok {
-		return Edit{}, false
-	}
-	begin, ok := o.doc.offset(name)
+	name := in.Content[i-1]
+	begin, ok := t.doc.offset(name)
 	if !ok {
 		return Edit{}, false
 	}
-	text := o.doc.file.Text
-	line := bytes.LastIndexByte(text[:begin], '\n') + 1
+	f := t.doc.file
+	text := f.Text
+	line, last := f.around(begin)
 	alone := len(bytes.TrimLeft(text[line:begin], " \t")) == 0
 	written := key + `: "` + value + `"`
 	minified := start > 0 && text[start-1] == ':'
@@ -94,63 +162,56 @@ func (o *Object) insert(in, behind *yaml.Node, key, value string) (Edit, bool) {
 	case name.Style&yaml.DoubleQuotedStyle != 0:
 		written = `"` + key + `": "` + value + `"`
 	}
-	then := func() {
-		in.Content = append(in.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value})
-	}
-	ending := "\n"
-	if rest := text[begin:]; bytes.IndexByte(rest, '\n') > 0 && rest[bytes.IndexByte(rest, '\n')-1] == '\r' {
-		ending = "\r\n"
-	}
+	then := func() { in.Content = slices.Insert(in.Content, i+1, str(key), str(value)) }
 	if in.Style&yaml.FlowStyle != 0 {
 		gap := " "
 		if alone {
-			gap = ending + string(text[line:begin])
+			gap = f.ending(begin) + string(text[line:begin])
 		} else if minified {
 			gap = ""
 		}
-		return Edit{end, end, "," + gap + written, then}, true
+		return t.made(in, end, end, ","+gap+written, then)
 	}
 	// Behind the line, and what may be a comment on it.
-	indent := strings.Repeat(" ", begin-line)
-	if i := bytes.IndexByte(text[end:], '\n'); i >= 0 {
-		end += i
-		if end > 0 && text[end-1] == '\r' {
-			end--
-		}
-	} else {
-		end = len(text)
-	}
-	if bytes.ContainsRune(text[line:begin], '\t') {
+	if bytes.ContainsRune(text[line:begin], '\t') || end > last {
 		return Edit{}, false
 	}
-	return Edit{end, end, ending + indent + written, then}, true
+	return t.made(in, last, last, f.ending(begin)+strings.Repeat(" ", begin-line)+written, then)
 }
 
 // RemoveEnv takes a variable out of a container's list. ok is false where it is
-// not a few lines of its own, or the only one.
+// not a few lines of its own, or the only one, and where something takes its
+// value: $(NAME) in a later variable, or in the container's arguments.
 func (c *Container) RemoveEnv(e *Env) (Edit, bool) {
-	o := c.Pod.Object
-	if c.env == nil || c.env.Style&yaml.FlowStyle != 0 || len(c.env.Content) < 2 || e.node == nil || e.node.Kind != yaml.MappingNode || e.node.Style&yaml.FlowStyle != 0 {
-		return Edit{}, false
-	}
-	begin, ok := o.doc.offset(e.node)
-	last, ok2 := o.doc.end(e.node)
-	if !ok || !ok2 {
-		return Edit{}, false
-	}
-	text := o.doc.file.Text
-	line := bytes.LastIndexByte(text[:begin], '\n') + 1
-	if strings.TrimLeft(string(text[line:begin]), " ") != "- " && strings.TrimSpace(string(text[line:begin])) != "-" {
-		return Edit{}, false
-	}
-	if i := bytes.IndexByte(text[last:], '\n'); i >= 0 {
-		last += i + 1
-	} else {
-		last = len(text)
-	}
-	return Edit{line, last, "", func() {
-		c.env.Content = slices.DeleteFunc(slices.Clone(c.env.Content), func(n *yaml.Node) bool { return n == e.node })
-	}}, true
+	return c.Pod.Object.edit(func(t *tree) (Edit, bool) {
+		env, item, of := t.node(c.env), t.node(e.node), t.node(c.node)
+		if env == nil || item == nil || of == nil || env.Style&yaml.FlowStyle != 0 || len(env.Content) < 2 || item.Kind != yaml.MappingNode || item.Style&yaml.FlowStyle != 0 {
+			return Edit{}, false
+		}
+		i := slices.Index(env.Content, item)
+		begin, ok := t.doc.offset(item)
+		last, ok2 := t.doc.end(item)
+		if i < 0 || !ok || !ok2 || anchored(item) || t.needed(of, env, i) {
+			return Edit{}, false
+		}
+		f := t.doc.file
+		line, _ := f.around(begin)
+		before := string(f.Text[line:begin])
+		if strings.Trim(before, " ") != "-" {
+			return Edit{}, false
+		}
+		last = f.next(last)
+		// Comments that are further in than the dash are of the item.
+		for last < len(f.Text) {
+			_, end := f.around(last)
+			text := bytes.TrimLeft(f.Text[last:end], " ")
+			if !bytes.HasPrefix(text, []byte("#")) || end-last-len(text) <= strings.Index(before, "-") {
+				break
+			}
+			last = f.next(last)
+		}
+		return t.made(env, line, last, "", func() { t.remove(env, item) })
+	})
 }
 
 // end is where the last scalar of a tree ends.
@@ -223,81 +284,115 @@ func (e Edit) Overlaps(other Edit) bool {
 	return e.start < other.end && other.start < e.end || e.start == other.start
 }
 
+// Before tells whether an edit begins before another.
+func (e Edit) Before(other Edit) bool { return e.start < other.start }
+
 // Same tells whether two edits do the same.
-func (e Edit) Same(other Edit) bool {
-	return e.start == other.start && e.end == other.end && e.text == other.text
-}
+func (e Edit) Same(other Edit) bool { return e.change == other.change }
 
 var errEdit = errors.New("the text that was made does not say what it should")
 
 // Apply makes edits, which must not overlap, and reads the result. It is an
-// error when that says anything else than the file with these changes. The file
-// that was read is of no use afterwards.
+// error when that says anything else than the file with these changes.
 func (f *File) Apply(edits []Edit) (*File, error) {
 	edits = slices.Clone(edits)
-	slices.SortFunc(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
 	var b bytes.Buffer
 	at := 0
 	for _, e := range edits {
-		if e.start < at || e.end < e.start || e.end > len(f.Text) {
+		if e.start < at || e.end < e.start || e.end > len(f.Text) || e.doc.file != f {
 			return nil, errEdit
 		}
 		b.Write(f.Text[at:e.start])
 		b.WriteString(e.text)
 		at = e.end
-		e.then()
 	}
 	b.Write(f.Text[at:])
 	after := Parse(f.Name, b.Bytes())
-	if len(after.Objects) != len(f.Objects) || len(after.Problems) != len(f.Problems) || after.Found != f.Found {
-		return nil, errEdit
-	}
-	for i, o := range f.Objects {
-		left := maxVisits
-		if !same(o.node, after.Objects[i].node, &left) {
-			return nil, errEdit
-		}
+	after.Patched, after.batch = f.Patched, f.batch
+	if err := f.check(after, edits); err != nil {
+		return nil, err
 	}
 	return after, nil
 }
 
-// same tells whether two trees mean the same.
-func same(a, b *yaml.Node, left *int) bool {
-	a, b = follow(a), follow(b)
-	if *left--; *left < 0 || a == nil || b == nil {
-		return a == b
+// check holds that a file is another one with edits, which are sorted: of each
+// document that has any the tree, of the others the text.
+func (f *File) check(after *File, edits []Edit) error {
+	if len(after.Objects) != len(f.Objects) || len(after.Problems) != len(f.Problems) || after.Found != f.Found {
+		return errEdit
 	}
-	if a.Kind != b.Kind || len(a.Content) != len(b.Content) {
-		return false
-	}
-	if a.Kind == yaml.ScalarNode {
-		return a.Value == b.Value && isString(a) == isString(b)
-	}
-	if a.Kind == yaml.MappingNode {
-		for i := 0; i < len(a.Content); i += 2 {
-			if a.Content[i].Value != b.Content[i].Value {
-				return sameKeys(a, b, left)
-			}
+	shift := 0
+	var last *document
+	for i, o := range f.Objects {
+		old, made := o.doc, after.Objects[i].doc
+		if old == last {
+			continue
 		}
-	}
-	for i := range a.Content {
-		if !same(a.Content[i], b.Content[i], left) {
-			return false
+		last = old
+		if made.start != old.start+shift {
+			return errEdit
 		}
+		n := 0
+		for n < len(edits) && edits[n].doc == old {
+			shift += len(edits[n].text) - (edits[n].end - edits[n].start)
+			n++
+		}
+		if n == 0 && !bytes.Equal(old.text, made.text) || n > 0 && !old.becomes(made, edits[:n]) {
+			return errEdit
+		}
+		edits = edits[n:]
 	}
-	return true
+	if len(edits) > 0 {
+		return errEdit
+	}
+	return nil
 }
 
-// sameKeys compares mappings whose keys may be in another order.
-func sameKeys(a, b *yaml.Node, left *int) bool {
-	of := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(b.Content); i += 2 {
-		of[b.Content[i].Value] = b.Content[i+1]
+// becomes tells whether a document is another one after edits.
+func (d *document) becomes(made *document, edits []Edit) bool {
+	old := d.grow()
+	if old == nil {
+		return false
 	}
-	for i := 0; i+1 < len(a.Content); i += 2 {
-		if other := of[a.Content[i].Value]; other == nil || !same(a.Content[i+1], other, left) {
+	for i := range edits {
+		e, ok := edits[i].again(old)
+		if e.doc = d; !ok || !e.Same(edits[i]) {
 			return false
 		}
+		edits[i].then = e.then
 	}
-	return true
+	for i := range edits {
+		edits[i].then()
+	}
+	old.finish()
+	root, err := parseYAML(made.text)
+	return err == nil && same(old.root, root, map[[2]*yaml.Node]bool{})
+}
+
+// Moved tells where places of a file are after edits.
+func (f *File) Moved(edits []Edit, after *File) func(Pos) Pos {
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
+	shifts := []int{0} // behind so many edits
+	for i, e := range edits {
+		shifts = append(shifts, shifts[i]+len(e.text)-(e.end-e.start))
+	}
+	return func(at Pos) Pos {
+		f.pos(0)
+		if at.Line < 1 || at.Line > len(f.lines) {
+			return at
+		}
+		offset := f.lines[at.Line-1] + at.Column - 1
+		n, _ := slices.BinarySearchFunc(edits, offset, func(e Edit, offset int) int {
+			if e.start <= offset {
+				return -1
+			}
+			return 1
+		})
+		if n > 0 && edits[n-1].end > offset {
+			n, offset = n-1, edits[n-1].start
+		}
+		return after.pos(min(offset+shifts[n], len(after.Text)))
+	}
 }

@@ -7,7 +7,9 @@
 //
 // A pod is known by its shape, a list of containers with names, wherever an
 // object holds one: so workloads of kinds that nobody has heard of are read as
-// well. Everything else passes through unread. The text is somebody else's:
+// well. Services of compose files and systemd units, which give a program the
+// same things, are read into the same form. Everything else passes through
+// unread. The text is somebody else's:
 // sizes, depths and counts are bounded, and a document that cannot be read does
 // not hide the others.
 package manifest
@@ -21,8 +23,19 @@ type File struct {
 	Objects  []*Object // those that say something of a pod, in the order of the text
 	Found    int       // objects of Kubernetes, those of no interest included
 	Problems []Problem // documents that could not be read
+	// Patched says that something else may add to what is described here: a
+	// kustomization. It is the caller's to set.
+	Patched bool
 
-	lines []int // where each line begins, as editors count them; made when asked for
+	lines []int  // where each line begins, as editors count them; made when asked for
+	parts []part // of a unit with drop-ins; nil = Text is one file
+	// counted is the place that Runes was asked for last.
+	counted struct {
+		at    Pos
+		runes int
+	}
+	batch *Batch // of manifests and compose files
+	full  bool   // no more objects are kept of it
 }
 
 // Problem is a document that could not be read.
@@ -40,8 +53,19 @@ type Pos struct {
 	Column int // from 1, in bytes
 }
 
-// Object is one object of Kubernetes.
+// Form is what an object is written for.
+type Form uint8
+
+const (
+	Kubernetes Form = iota
+	Compose         // a service of a compose file: one pod of one container
+	Unit            // a service of systemd: the same
+	EnvFile         // variables that services take, as a ConfigMap's
+)
+
+// Object is one object of Kubernetes, or what is read into its form.
 type Object struct {
+	Form                              Form
 	APIVersion, Kind, Namespace, Name string
 	// Source is the template that a line "# Source: ..." above the object
 	// names, as helm writes it; "" = none.
@@ -52,7 +76,7 @@ type Object struct {
 
 	VPA    *VPA
 	Ranges []Range // of a LimitRange, those for containers
-	Data   []Env   // of a ConfigMap: the variables that the runtime of Go knows
+	Data   []Env   // of a ConfigMap: the variables that the runtime of Go knows, and sizes
 
 	doc  *document
 	meta *yaml.Node
@@ -93,6 +117,7 @@ type Container struct {
 	Resize    map[string]Field // resizePolicy: "cpu", "memory" -> NotRequired or RestartContainer
 
 	node, env *yaml.Node
+	partial   bool // of services, and in the source of a template
 }
 
 // workloads are the kinds whose containers are as they are written. Of others it
@@ -104,8 +129,13 @@ var workloads = map[string]bool{
 
 // Partial tells whether other parts of the container may be described elsewhere:
 // what is absent here may be there. So it is in a patch of kustomize, which has
-// no image, and in the objects of operators.
-func (c *Container) Partial() bool { return c.Image == "" || !workloads[c.Pod.Object.Kind] }
+// no image, in what others patch, in the objects of operators, in sources of
+// templates, in services that extend another one or are parts of one, and in
+// drop-ins of units that are not there.
+func (c *Container) Partial() bool {
+	o := c.Pod.Object
+	return c.partial || o.doc.file.Patched || o.Form == Kubernetes && (c.Image == "" || !workloads[o.Kind])
+}
 
 // Field is a scalar.
 type Field struct {
@@ -113,6 +143,7 @@ type Field struct {
 	// String is false for a value that Kubernetes reads as a number, a boolean
 	// or null: 2, off.
 	String bool
+	prefix string // what stands before it in its scalar: "GOGC=" in a list of a compose file
 	node   *yaml.Node
 }
 
@@ -141,16 +172,18 @@ const (
 	Literal   Origin = iota
 	Resource         // resourceFieldRef
 	ConfigKey        // configMapKeyRef
-	Elsewhere        // a Secret, a field of the pod, a file
+	Elsewhere        // a Secret, a field of the pod, a file, whoever fills a template in
 )
 
-// EnvFrom takes all keys of a ConfigMap or a Secret for variables.
+// EnvFrom takes all keys of a ConfigMap, a Secret or a file for variables.
 type EnvFrom struct {
-	ConfigMap string // "" = a Secret
+	ConfigMap string // "" = a Secret, or a file
 	Prefix    string
+	File      string // the path of a file, as a path on this machine; "" = not known which
 }
 
-// Resources are requests and limits, by the names of resources.
+// Resources are requests and limits, by the names of resources; of services
+// limits only, by the names that compose files and units have for them.
 type Resources struct {
 	Limits, Requests map[string]Field
 	Empty            bool // there is nothing in them: {}
@@ -171,10 +204,9 @@ type VPA struct {
 	RequestsOnly map[string]bool
 }
 
-// Range is a rule of a LimitRange.
-type Range struct {
-	Limits, Requests map[string]Field // given to containers that have none
-}
+// Range is what a LimitRange gives to containers that do not say it themselves,
+// what follows from its max and min included.
+type Range struct{ Limits, Requests map[string]Field }
 
 // Place is where a node is in its file.
 func (o *Object) place(n *yaml.Node) Pos {
@@ -222,7 +254,7 @@ func (p *Pod) Annotations(name string) []Field {
 	if p.meta == p.Object.meta {
 		return p.Object.Annotations(name)
 	}
-	w := walker{left: 100}
+	w := walker{left: 100_000}
 	all := p.Object.Annotations(name)
 	if f := field(w.get(w.get(p.meta, "annotations"), name)); f.Set() {
 		all = append(all, f)
@@ -232,7 +264,7 @@ func (p *Pod) Annotations(name string) []Field {
 
 // Annotations are those of that name: one, or none.
 func (o *Object) Annotations(name string) []Field {
-	w := walker{left: 100}
+	w := walker{left: 100_000}
 	if f := field(w.get(w.get(o.meta, "annotations"), name)); f.Set() {
 		return []Field{f}
 	}

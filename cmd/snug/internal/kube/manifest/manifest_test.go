@@ -57,6 +57,8 @@ func TestParse(t *testing.T) {
 		{"no kind", "spec: {" + container + "}", ""},
 		{"several documents", "# nothing\n---\nkind: Pod\nspec: {" + container + "}\n--- # next\nkind: Pod\nspec: {" + container + "}\n---\n", "Pod @3:1 a@4:21 GOGC=1@4:67 Pod @6:1 a@7:21 GOGC=1@7:67"},
 		{"one of them broken", "kind: Pod\nspec: {containers: [}\n---\nkind: Pod\nspec: {" + container + "}", "Pod @4:1 a@5:21 GOGC=1@5:67 !1:no YAML: did not find expected node content"},
+		{"broken behind a carriage return", "kind: Pod\nx: containers\r\n---\nkind: Pod # containers\r\ny: [}\n", "!4:no YAML: did not find expected node content"},
+		{"broken, in a line that only YAML begins", "kind: Pod # containers\rx: y\r- z", "!1:no YAML: did not find expected key"},
 		{"line feeds with carriage returns", "kind: Pod\r\nspec:\r\n  " + container + "\r\n", "Pod @1:1 a@3:16 GOGC=1@3:62"},
 		{"a byte order mark", "\ufeffkind: Pod\nspec:\n  " + container, "Pod @1:4 a@3:16 GOGC=1@3:62"},
 		{"other alphabets", "kind: Pod\nspec: {é: 'ü', " + container + "}", "Pod @1:1 a@2:31 GOGC=1@2:77"},
@@ -77,6 +79,7 @@ func TestParse(t *testing.T) {
 		{"the source of a template", "kind: Pod\nspec:\n  {{- with .Values.x }}\n  " + container + "\n  {{- end }}", "!2:the source of a template"},
 		{"binary", "kind: Pod\xff\nspec: containers", "!1:not text in UTF-8"},
 		{"UTF-16", "\xff\xfek\x00", "!1:text in UTF-16, not UTF-8"},
+		{"UTF-16 without a mark", "k\x00i\x00n\x00d\x00:\x00", "!1:a NUL byte, so it is no text in UTF-8"},
 		{"empty", "", ""},
 		{"only markers", "---\n---\n...\n---", ""},
 		{"names that are no text", "kind: Pod\nspec:\n  containers:\n  - name: [a]\n  - name: 1\n    env: {a: b}\n  - x\n  - name: b\n    env: [x, {name: {}}, {value: y}, {name: Z, value: {}}]", "Pod @1:1 @4:5 1@5:5 b@8:5 Z=@9:55"},
@@ -122,7 +125,7 @@ func TestHostile(t *testing.T) {
 			o.At()
 		}
 	}
-	if _, err := manifest.Read("f", endless{}); err != manifest.ErrTooLarge {
+	if _, err := new(manifest.Batch).Read("f", endless{}, 0); err != manifest.ErrTooLarge {
 		t.Errorf("without an end: %v", err)
 	}
 }
@@ -139,6 +142,8 @@ func TestEdits(t *testing.T) {
 			"kind: Pod\r\nspec:\r\n  containers:\r\n  - name: a\r\n    env:\r\n    - name: GOGC\r\n      valueFrom:\r\n        resourceFieldRef:\r\n          resource: limits.cpu\r\n          divisor: \"1\"\r\n"},
 		{"no last line feed", "kind: Pod\nspec:\n  containers:\n  - name: a\n    env:\n    - name: GOGC\n      valueFrom:\n        resourceFieldRef:\n          resource: limits.cpu",
 			"kind: Pod\nspec:\n  containers:\n  - name: a\n    env:\n    - name: GOGC\n      valueFrom:\n        resourceFieldRef:\n          resource: limits.cpu\n          divisor: \"1\""},
+		{"no last line feed, after carriage returns", "kind: Pod\r\nspec:\r\n  containers:\r\n  - name: a\r\n    env:\r\n    - name: GOGC\r\n      valueFrom:\r\n        resourceFieldRef:\r\n          resource: limits.cpu",
+			"kind: Pod\r\nspec:\r\n  containers:\r\n  - name: a\r\n    env:\r\n    - name: GOGC\r\n      valueFrom:\r\n        resourceFieldRef:\r\n          resource: limits.cpu\r\n          divisor: \"1\""},
 		{"minified", `{"kind":"Pod","spec":{"containers":[{"name":"a","env":[{"name":"GOGC","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}}]}]}}`,
 			`{"kind":"Pod","spec":{"containers":[{"name":"a","env":[{"name":"GOGC","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu","divisor":"1"}}}]}]}}`},
 		{"JSON by lines", "{\"kind\":\"Pod\",\"spec\":{\"containers\":[{\"name\":\"a\",\"env\":[{\"name\":\"GOGC\",\"valueFrom\":{\"resourceFieldRef\":{\n  \"resource\": \"limits.cpu\"\n}}}]}]}}",
@@ -198,27 +203,78 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("a: &a [*a]\nkind: Pod\nspec: {<<: *a, containers: *a}\n"))
 	f.Add([]byte(`{"kind":"Pod","spec":{"containers":[{"name":"\u00e9"}]}}{"kind":"Pod"}`))
+	f.Add([]byte("[Service]\nExecStart=/a\nEnvironment=GOGC=1 \\\n GOMEMLIMIT=1\nAllowedCPUs=0-1\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		file := manifest.Parse("f", text)
-		lines := strings.Count(string(text), "\n") + 1
-		inside := func(at manifest.Pos) {
-			if at.Line < 1 || at.Line > lines || at.Column < 1 || at.Column > len(text)+1 {
-				t.Errorf("%+v of %d lines", at, lines)
-			}
+		half := len(text) / 2
+		for _, file := range []*manifest.File{
+			manifest.Parse("f", text),
+			manifest.ParseUnit(manifest.Text{Name: "a.service", Text: text[:half]}, manifest.Text{Name: "b", Text: text[half:]}),
+			manifest.ParseEnvFile(manifest.Text{Name: "e", Text: text}),
+		} {
+			places(t, file)
 		}
-		for _, p := range file.Problems {
-			inside(manifest.Pos{Line: p.Line, Column: 1})
+	})
+}
+
+// places holds that places are in the text.
+func places(t *testing.T, file *manifest.File) {
+	text := file.Text
+	lines := strings.Count(string(text), "\n") + 1
+	inside := func(at manifest.Pos) {
+		if at.Line < 1 || at.Line > lines || at.Column < 1 || at.Column > len(text)+1 {
+			t.Errorf("%+v of %d lines", at, lines)
 		}
-		for _, o := range file.Objects {
-			inside(o.At())
-			for _, p := range o.Pods {
-				for _, c := range p.Containers {
-					inside(c.At())
-					for i := range c.Env {
-						inside(o.EnvAt(&c.Env[i]))
-					}
+	}
+	for _, p := range file.Problems {
+		inside(manifest.Pos{Line: p.Line, Column: 1})
+	}
+	for _, o := range file.Objects {
+		inside(o.At())
+		for _, p := range o.Pods {
+			for _, c := range p.Containers {
+				inside(c.At())
+				for i := range c.Env {
+					inside(o.EnvAt(&c.Env[i]))
+				}
+				for _, f := range c.Resources.Limits {
+					inside(o.FieldAt(f))
 				}
 			}
 		}
-	})
+		for i := range o.Data {
+			inside(o.EnvAt(&o.Data[i]))
+		}
+	}
+}
+
+// TestComments: what is a comment, and what is in a scalar.
+func TestComments(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"alone and behind", "# a\nk: v # b\n", "1:1 a alone, 2:6 b"},
+		{"no blank before it", "k: v#b\nl: 'v'#c\n", ""},
+		{"quoted", "k: \"a # b\" # c\nl: 'it''s # d' # e\nm: \"\\\" # f\"\n", "1:12 c, 2:16 e"},
+		{"quoted over lines", "k: \"a\n  # b\n  c\" # d\n", "3:6 d"},
+		{"quotes in a plain scalar", "k: it's # a\nl: say \"b # c\n", "1:9 a, 2:11 c"},
+		{"literal", "k: | # a\n  # b\n\n  c\n# d\nl: >-\n   e # f\n  # g\nm: h # i\n", "1:6 a, 5:1 d alone, 8:3 g alone, 9:6 i"},
+		{"literal that begins deeper", "k: |2\n    a\n  # b\n # c\n", "4:2 c alone"},
+		{"empty literal", "- k: |\n  # a\n  l: v # b\n", "2:3 a alone, 3:8 b"},
+		{"literal in a list", "- |\n # a\n- b # c\n", "3:5 c"},
+		{"literal at the top", "--- |\n# a\n# b\n--- # c\n", "4:5 c"},
+		{"flow", "{a: [b,'c # d'], # e\n \"f\":\"g # h\"} # i\n", "1:18 e, 2:15 i"},
+		{"a bar in a flow", "[a, |b] # c\n# d\n", "1:9 c, 2:1 d alone"},
+		{"anchors and tags", "k: &a !!str \"# b\" # c\nl: *a # d\n", "1:19 c, 2:7 d"},
+		{"CR LF", "k: v # a\r\n# b\r\n", "1:6 a, 2:1 b alone"},
+	} {
+		var said []string
+		for _, m := range manifest.Parse("a.yaml", []byte(c.text)).Comments() {
+			one := fmt.Sprintf("%d:%d%s", m.At.Line, m.At.Column, strings.TrimRight(m.Text, " "))
+			if m.Alone {
+				one += " alone"
+			}
+			said = append(said, one)
+		}
+		if got := strings.Join(said, ", "); got != c.want {
+			t.Errorf("%s: %s; want %s", c.name, got, c.want)
+		}
+	}
 }

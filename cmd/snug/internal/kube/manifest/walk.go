@@ -3,6 +3,7 @@
 package manifest
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,12 +16,21 @@ import (
 type walker struct {
 	doc  *document
 	left int
+	full bool // there are more objects than are kept
 }
 
 // get is the value of a key of a mapping, aliases followed and keys merged with
 // <<; nil when there is none, or it is null.
-func (w *walker) get(m *yaml.Node, key string) *yaml.Node { return w.find(m, key, 4) }
+func (w *walker) get(m *yaml.Node, key string) *yaml.Node {
+	if found := w.find(m, key, 4); found != nil && !null(found) {
+		return found
+	}
+	return nil
+}
 
+func null(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// find is get, and null where it is null.
 func (w *walker) find(m *yaml.Node, key string, merges int) *yaml.Node {
 	if m = follow(m); m == nil || m.Kind != yaml.MappingNode {
 		return nil
@@ -50,10 +60,7 @@ func (w *walker) find(m *yaml.Node, key string, merges int) *yaml.Node {
 			}
 		}
 	}
-	if found = follow(found); found == nil || found.Kind == yaml.ScalarNode && found.Tag == "!!null" {
-		return nil
-	}
-	return found
+	return follow(found)
 }
 
 // follow is a node, or what it is an alias of.
@@ -114,7 +121,11 @@ func text(n *yaml.Node) string { return field(n).Text }
 func (w *walker) object(n *yaml.Node, depth int) {
 	n = follow(n)
 	kind := text(w.get(n, "kind"))
-	if kind == "" || depth > 3 || len(w.doc.file.Objects) >= maxObjects {
+	if kind == "" || depth > 3 {
+		return
+	}
+	if len(w.doc.file.Objects) >= maxObjects {
+		w.full = true
 		return
 	}
 	if items := w.get(n, "items"); items != nil && strings.HasSuffix(kind, "List") {
@@ -130,6 +141,7 @@ func (w *walker) object(n *yaml.Node, depth int) {
 		doc: w.doc, meta: meta, node: n,
 	}
 	o.Replicas, _ = strconv.Atoi(text(w.get(w.get(n, "spec"), "replicas")))
+	labelled := false
 	switch kind {
 	case "CustomResourceDefinition":
 		return
@@ -139,16 +151,20 @@ func (w *walker) object(n *yaml.Node, depth int) {
 		o.Ranges = w.ranges(n)
 	case "ConfigMap":
 		o.Data = w.data(w.get(n, "data"))
+	case "Namespace":
+		labelled = w.get(meta, "labels") != nil
 	default:
-		w.pods(o, n, 0)
+		w.pods(o, n, workloads[kind], 0)
 	}
-	if o.VPA != nil || o.Ranges != nil || o.Data != nil || o.Pods != nil {
+	if o.VPA != nil || o.Ranges != nil || o.Data != nil || o.Pods != nil || labelled {
 		w.doc.file.Objects = append(w.doc.file.Objects, o)
 	}
 }
 
 // pods finds pods by their shape: a mapping with a spec that has containers.
-func (w *walker) pods(o *Object, n *yaml.Node, depth int) {
+// native tells whether n is an object or a template of Kubernetes' own, whose spec
+// is that of a pod: an operator's may have the same keys for other things.
+func (w *walker) pods(o *Object, n *yaml.Node, native bool, depth int) {
 	if n = follow(n); n == nil || depth > maxDepth || w.left <= 0 {
 		return
 	}
@@ -156,7 +172,7 @@ func (w *walker) pods(o *Object, n *yaml.Node, depth int) {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		for _, item := range n.Content {
-			w.pods(o, item, depth+1)
+			w.pods(o, item, native, depth+1)
 		}
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -164,24 +180,28 @@ func (w *walker) pods(o *Object, n *yaml.Node, depth int) {
 			if key == nil || value == nil || value.Kind == yaml.ScalarNode || key.Value == "status" || key.Value == "metadata" {
 				continue
 			}
-			if w.isPodSpec(value) {
-				w.pod(o, w.get(n, "metadata"), value)
+			if w.isPodSpec(value, o.knative()) {
+				w.pod(o, w.get(n, "metadata"), value, native && key.Value == "spec")
 				continue
 			}
-			w.pods(o, value, depth+1)
+			w.pods(o, value, strings.HasSuffix(strings.ToLower(key.Value), "template"), depth+1)
 		}
 	}
 }
 
+// knative tells whether an object is one of Knative's, which have the kinds and
+// the shape of Kubernetes' own, and names and resources of containers only.
+func (o *Object) knative() bool { return strings.Contains(o.APIVersion, "knative.dev/") }
+
 // isPodSpec tells whether a mapping is what a pod is described by: a list of
-// containers, each with a name.
-func (w *walker) isPodSpec(n *yaml.Node) bool {
+// containers, each with a name, or at least an image where names may be absent.
+func (w *walker) isPodSpec(n *yaml.Node, nameless bool) bool {
 	if n.Kind != yaml.MappingNode {
 		return false
 	}
 	for _, key := range []string{"containers", "initContainers", "ephemeralContainers"} {
 		for _, c := range w.items(w.get(n, key)) {
-			if w.get(c, "name") != nil {
+			if w.get(c, "name") != nil || nameless && w.get(c, "image") != nil {
 				return true
 			}
 		}
@@ -189,9 +209,10 @@ func (w *walker) isPodSpec(n *yaml.Node) bool {
 	return false
 }
 
-func (w *walker) pod(o *Object, meta, spec *yaml.Node) {
+// pod reads a pod. Where it is not native its spec has no resources of the pod.
+func (w *walker) pod(o *Object, meta, spec *yaml.Node, native bool) {
 	p := &Pod{Object: o, meta: meta, spec: spec}
-	if n := w.get(spec, "resources"); n != nil && n.Kind == yaml.MappingNode {
+	if n := w.get(spec, "resources"); native && !o.knative() && n != nil && n.Kind == yaml.MappingNode {
 		r := w.resources(n)
 		p.Resources = &r
 	}
@@ -205,6 +226,9 @@ func (w *walker) pod(o *Object, meta, spec *yaml.Node) {
 			}
 			c := w.container(n)
 			c.Pod, c.Role = p, of.role
+			if c.Name == "" && o.knative() {
+				c.Name = knativeName
+			}
 			if of.role == Init && text(w.get(n, "restartPolicy")) == "Always" {
 				c.Role = Sidecar
 			}
@@ -214,8 +238,12 @@ func (w *walker) pod(o *Object, meta, spec *yaml.Node) {
 	o.Pods = append(o.Pods, p)
 }
 
+// knativeName is what Knative calls a container without a name. Source:
+// knative.dev/serving/pkg/apis/config, DefaultUserContainerName.
+const knativeName = "user-container"
+
 func (w *walker) container(n *yaml.Node) *Container {
-	c := &Container{Name: text(w.get(n, "name")), Image: text(w.get(n, "image")), node: n, env: w.get(n, "env")}
+	c := &Container{Name: text(w.get(n, "name")), Image: text(w.get(n, "image")), node: n, env: w.get(n, "env"), partial: w.doc.templated()}
 	c.Resources = w.resources(w.get(n, "resources"))
 	for _, item := range w.items(c.env) {
 		if e, ok := w.variable(item); ok {
@@ -281,7 +309,8 @@ func (w *walker) resources(n *yaml.Node) Resources {
 	return Resources{Limits: w.fields(w.get(n, "limits")), Requests: w.fields(w.get(n, "requests")), Empty: len(n.Content) == 0, node: n}
 }
 
-// data reads the variables of Go's runtime among the keys of a ConfigMap.
+// data reads the variables of Go's runtime among the keys of a ConfigMap, and sizes
+// under whatever key: a container may take one for its GOMEMLIMIT.
 func (w *walker) data(n *yaml.Node) []Env {
 	if n = follow(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -290,20 +319,39 @@ func (w *walker) data(n *yaml.Node) []Env {
 	for i := 0; i+1 < len(n.Content) && w.left > 0; i += 2 {
 		w.left--
 		key, value := follow(n.Content[i]), follow(n.Content[i+1])
-		if key != nil && value != nil && value.Kind == yaml.ScalarNode && slices.Contains(knobNames, key.Value) {
+		if key != nil && value != nil && value.Kind == yaml.ScalarNode && (slices.Contains(knobNames, key.Value) || isString(value) && size.MatchString(value.Value)) {
 			all = append(all, Env{Name: key.Value, Value: field(value), at: value})
 		}
 	}
 	return all
 }
 
+// ranges reads what a LimitRange gives to containers. What its rule does not say
+// follows from the rest of it: a default from max, a request from the default, or
+// else from min.
+// Source: k8s.io/kubernetes/pkg/apis/core/v1, SetDefaults_LimitRangeItem.
 func (w *walker) ranges(n *yaml.Node) []Range {
 	var all []Range
 	for _, item := range w.items(w.get(w.get(n, "spec"), "limits")) {
 		if text(w.get(item, "type")) == "Container" {
-			all = append(all, Range{Limits: w.fields(w.get(item, "default")), Requests: w.fields(w.get(item, "defaultRequest"))})
+			limits := filled(w.fields(w.get(item, "default")), w.fields(w.get(item, "max")))
+			requests := filled(filled(w.fields(w.get(item, "defaultRequest")), limits), w.fields(w.get(item, "min")))
+			all = append(all, Range{limits, requests})
 		}
 	}
+	return all
+}
+
+// filled is a with what only b has.
+func filled(a, b map[string]Field) map[string]Field {
+	if a == nil {
+		return b
+	}
+	all := maps.Clone(b)
+	if all == nil {
+		all = map[string]Field{}
+	}
+	maps.Copy(all, a)
 	return all
 }
 

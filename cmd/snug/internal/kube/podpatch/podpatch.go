@@ -31,6 +31,9 @@ type Container struct {
 	// counts. Unknown = a template fills them in, or somebody else.
 	CPULimit, CPURequest limits.Value[int64] // thousandths of a core
 	MemoryLimit          limits.Value[int64] // bytes
+	// MemoryShared says that the memory limit is the pod's, and that other
+	// containers use of it.
+	MemoryShared bool
 
 	// Set are the variables that env has, or an envFrom whose keys are known.
 	Set map[string]bool
@@ -39,6 +42,10 @@ type Container struct {
 	// Resize is the container's resizePolicy: "cpu", "memory" -> NotRequired or
 	// RestartContainer. An empty one is NotRequired.
 	Resize map[string]string
+	// NoRestart says that the container cannot be restarted by a resize: an init
+	// container that ends, or one of a pod with the restartPolicy Never.
+	// Source: k8s.io/kubernetes/pkg/apis/core/validation, validateResizePolicy.
+	NoRestart bool
 }
 
 // Program is what is known of the program in a container.
@@ -97,6 +104,7 @@ type Reason struct {
 const (
 	MemoryShare     = "pod-memory-share"
 	MemorySmall     = "pod-memory-small"
+	MemoryShared    = "pod-memory-shared"
 	NoMemoryLimit   = "pod-no-memory-limit"
 	UnknownLimit    = "pod-unknown-limit"
 	ProcsReference  = "pod-procs-reference"
@@ -111,7 +119,14 @@ const (
 	UnknownProgram  = "pod-unknown-program"
 	TooOld          = "pod-go-too-old"
 	RestartOnResize = "pod-restart-on-resize"
+	OptedOut        = "pod-opted-out"
+	Excluded        = "pod-excluded"
 )
+
+// Nothing is the patch of a container that nothing is decided for, and why.
+func Nothing(code string) Patch {
+	return Patch{Reasons: []Reason{{Code: code, Knob: "GOMAXPROCS"}, {Code: code, Knob: "GOMEMLIMIT"}}}
+}
 
 // Decide says what a container should be given. It never touches a variable
 // that is there already.
@@ -154,18 +169,26 @@ func (c *Container) follows() bool {
 	return c.Program.State == IsGo && !g.Blind && g.Minor >= 25
 }
 
+// MaxMilli and MaxBytes are more than a machine has: an amount of that much is as
+// good as none.
+const (
+	MaxMilli = 8192 * 1000
+	MaxBytes = 1_000_000_000_000_000_000
+)
+
 func (p *Patch) procs(c *Container, policy *Policy) {
 	const knob = "GOMAXPROCS"
 	if p.excluded(c, policy, knob) {
 		return
 	}
 	limit, limited := c.CPULimit.Get()
+	limited = limited && limit < MaxMilli
 	switch {
 	case c.CPULimit.State == limits.Unknown:
 		p.because(UnknownLimit, knob, 0)
 	case !limited:
 		request, ok := c.CPURequest.Get()
-		if !(policy.RequestFactor > 0) || !ok || request <= 0 {
+		if !(policy.RequestFactor > 0) || !ok || request <= 0 || request >= MaxMilli {
 			p.because(NoCPULimit, knob, 0)
 			return
 		}
@@ -203,7 +226,7 @@ func (p *Patch) set(e Env, code string, number int64) {
 // restart asks for a restart when a resource is resized, unless the container
 // says something of it already.
 func (p *Patch) restart(c *Container, policy *Policy, resource, knob string) {
-	if policy.Restart && c.Resize[resource] == "" {
+	if policy.Restart && !c.NoRestart && c.Resize[resource] == "" {
 		p.Resize = append(p.Resize, resource)
 		p.because(RestartOnResize, knob, 0)
 	}
@@ -219,12 +242,16 @@ func (p *Patch) memory(c *Container, policy *Policy) {
 		return
 	}
 	limit, limited := c.MemoryLimit.Get()
-	if !limited {
+	if !limited || limit > MaxBytes {
 		code := NoMemoryLimit
 		if c.MemoryLimit.State == limits.Unknown {
 			code = UnknownLimit
 		}
 		p.because(code, knob, 0)
+		return
+	}
+	if c.MemoryShared {
+		p.because(MemoryShared, knob, limit)
 		return
 	}
 	in := plan.Input{Hints: plan.Hints{MemoryLimit: limit}, Policy: plan.Policy{Memory: policy.Memory}}

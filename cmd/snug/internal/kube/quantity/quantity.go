@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Quantity is an amount: cores, bytes, or a divisor of one of them. The zero
@@ -91,7 +92,18 @@ func exponent(suffix string) (int, bool) {
 	return int(max(-maxExponent, min(maxExponent, n))), err == nil
 }
 
-func pow10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
+// tens are powers of ten, as many as an amount can ask for.
+var tens = sync.OnceValue(func() []*big.Int {
+	all := make([]*big.Int, 10+maxText+maxExponent)
+	all[0] = big.NewInt(1)
+	for i := range all[1:] {
+		all[i+1] = new(big.Int).Mul(all[i], big.NewInt(10))
+	}
+	return all
+})
+
+// pow10 is a power of ten, which must not be changed.
+func pow10(n int) *big.Int { return tens()[n] }
 
 // ceilDiv is n/d rounded up, for n of 0 or more.
 func ceilDiv(n, d *big.Int) *big.Int {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+// Package look sees Go processes as rules and documents see them: it turns what
+// goproc and limits have read into the facts that rules go by and into a document's
+// row, and finds the Go processes of a machine. It decides nothing and prints nothing.
+package look
 
 import (
 	"math"
@@ -24,9 +27,10 @@ var setterWords = map[goproc.By]string{
 	goproc.ByHostCPUs:    rules.ByHost,
 }
 
-// processFacts are what rules go by, of a process and its limits; l may be nil.
-func processFacts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
-	f := &rules.Facts{Target: processName(g), Program: pasteable(strings.TrimSuffix(g.Path, "/")), Go: g.Exe.GoVersion, Minor: g.Exe.Minor}
+// Facts are what rules go by, of a process and its limits; l may be nil, where they are
+// not known.
+func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
+	f := &rules.Facts{Target: Name(g), Program: pasteable(strings.TrimSuffix(g.Path, "/")), Go: g.Exe.GoVersion, Minor: g.Exe.Minor}
 	if g.Exe.Minor > 0 && g.Env != nil {
 		f.Aware = new(g.Exe.Aware(g.Env["GODEBUG"]))
 	}
@@ -75,16 +79,29 @@ func pasteable(path string) string {
 	if path == "" || path != report.Clean(path) {
 		return ""
 	}
-	return shellQuote(path)
+	return ShellQuote(path)
 }
 
-func processName(g *goproc.Facts) string {
-	return "pid " + strconv.Itoa(g.Pid) + " (" + utf8Only(path.Base(executable(g))) + ")"
+// ShellQuote is a text as one word of a shell: a path with a blank would otherwise be
+// two arguments.
+func ShellQuote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// executable is the executable's path, or the process's name where it has none: the
+// Name is how findings call a process: "pid 4711 (server)".
+func Name(g *goproc.Facts) string {
+	return "pid " + strconv.Itoa(g.Pid) + " (" + finding.UTF8(path.Base(Executable(g))) + ")"
+}
+
+// Executable is the executable's path, or the process's name where it has none: the
 // kernel says "/" for a file on a mount that was detached, as runc init runs from.
-func executable(g *goproc.Facts) string {
+func Executable(g *goproc.Facts) string {
 	if g.Path == "" || g.Path == "/" {
 		return g.Stat.Name
 	}
@@ -110,10 +127,19 @@ func limit[T int | int64 | float64](v limits.Value[T], from limits.Source) *rule
 	return nil
 }
 
-// throttledShare is the share of the periods between two reads in which the group
-// ran into its quota; before may be nil: then since the group was made. ok is
+// Known is a figure as documents have it: nil for none as well as for unknown, which
+// the document lists.
+func Known[T int | int64 | float64](v limits.Value[T]) *T {
+	if n, ok := v.Get(); ok {
+		return &n
+	}
+	return nil
+}
+
+// Throttled is the share of the periods between two reads in which the group
+// ran into its quota, 0 to 1; before may be nil: then since the group was made. ok is
 // false where no period passed, or no one counts them.
-func throttledShare(before, now *limits.Limits) (share float64, ok bool) {
+func Throttled(before, now *limits.Limits) (share float64, ok bool) {
 	count := func(l *limits.Limits) (periods, hits int64, ok bool) {
 		if l == nil {
 			return 0, 0, true
@@ -130,23 +156,23 @@ func throttledShare(before, now *limits.Limits) (share float64, ok bool) {
 	return min(1, float64(h1-h0)/float64(p1-p0)), true
 }
 
-// sinceStart adds to one look what can be known of the time before it.
-func sinceStart(f *rules.Facts, g *goproc.Facts, l *limits.Limits) {
+// SinceStart adds to one look what can be known of the time before it.
+func SinceStart(f *rules.Facts, g *goproc.Facts, l *limits.Limits) {
 	if !g.Stat.Started.IsZero() {
-		f.Used = perSecond(g.Stat.CPU.Seconds(), time.Since(g.Stat.Started), "/proc/"+strconv.Itoa(g.Pid)+"/stat, since its start")
+		f.Used = PerSecond(g.Stat.CPU.Seconds(), time.Since(g.Stat.Started), "/proc/"+strconv.Itoa(g.Pid)+"/stat, since its start")
 	}
 	if c := &g.CPU.Value; g.CPU.Known {
-		f.GCShare = share(c.GCTotal-c.GCIdle, c.User, c.Scavenge, g.CPU.Source+", since its start")
+		f.GCShare = GCShare(c.GCTotal-c.GCIdle, c.User, c.Scavenge, g.CPU.Source+", since its start")
 	}
-	if part, ok := throttledShare(nil, l); ok && l != nil {
+	if part, ok := Throttled(nil, l); ok && l != nil {
 		f.Throttled = &rules.Num{V: part, Source: "cpu.stat, since the container was made"}
 	}
 }
 
-// share is what collections took of the time that Ps were busy, but for marking by
+// GCShare is what collections took of the time that Ps were busy, but for marking by
 // idle Ps, which nothing else wanted; nil = unknown. The
 // classes count seconds of Ps, too many where CPU is short; their ratio holds.
-func share(gc, user, scavenge time.Duration, source string) *rules.Num {
+func GCShare(gc, user, scavenge time.Duration, source string) *rules.Num {
 	busy := gc + user + scavenge
 	if gc < 0 || busy <= 0 || gc > busy {
 		return nil
@@ -154,81 +180,8 @@ func share(gc, user, scavenge time.Duration, source string) *rules.Num {
 	return &rules.Num{V: gc.Seconds() / busy.Seconds(), Source: source}
 }
 
-// processRow is a process as `snug ps` lists it.
-func processRow(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Process {
-	r := finding.Process{PID: g.Pid, Exe: utf8Only(executable(g)), Findings: found, Unknown: []finding.Gap{}}
-	gap := func(field, why string) {
-		r.Unknown = append(r.Unknown, finding.Gap{Field: field, File: "/proc/" + strconv.Itoa(g.Pid), Why: why})
-	}
-	if v := g.Exe.GoVersion; v != "" {
-		r.GoVersion = new(utf8Only(v))
-	} else {
-		gap("go_version", "the executable does not say")
-	}
-	if g.GOMAXPROCS.Known {
-		r.GOMAXPROCS = new(g.GOMAXPROCS.Value)
-	} else {
-		gap("gomaxprocs", g.GOMAXPROCS.Why)
-	}
-	if by := setterWords[g.GOMAXPROCSBy.By]; by != "" {
-		r.GOMAXPROCSSource = &by
-	} else {
-		gap("gomaxprocs_source", g.GOMAXPROCSBy.Detail)
-	}
-	switch {
-	case !g.GOMEMLIMIT.Known:
-		gap("gomemlimit_bytes", g.GOMEMLIMIT.Why)
-	case g.GOMEMLIMIT.Value != math.MaxInt64:
-		r.GOMEMLIMIT = new(g.GOMEMLIMIT.Value)
-	}
-	if g.GOGC.Known {
-		r.GOGC = &finding.Amount{N: int64(g.GOGC.Value), Off: g.GOGC.Value < 0}
-	} else {
-		gap("gogc_percent", g.GOGC.Why)
-	}
-	if g.HeapMarked.Known {
-		r.Live = new(int64(min(g.HeapMarked.Value, math.MaxInt64)))
-	} else {
-		gap("live_heap_bytes", g.HeapMarked.Why)
-	}
-	switch {
-	case !g.HeapGoal.Known:
-		gap("heap_goal_bytes", g.HeapGoal.Why)
-	case g.HeapGoal.Value < 1<<60:
-		r.Goal = new(int64(g.HeapGoal.Value))
-	}
-	if g.Collections.Known {
-		r.Cycles = new(int64(g.Collections.Value))
-	} else {
-		gap("collections", g.Collections.Why)
-	}
-	if g.Stat.RSSBytes > 0 {
-		r.Memory = new(g.Stat.RSSBytes)
-	}
-	if l == nil {
-		gap("quota_cores", "the process has ended")
-		gap("memory_limit_bytes", "the process has ended")
-		return r
-	}
-	r.Quota, r.MemoryLimit = known(l.CPU.Quota), known(l.Memory.Hard)
-	for _, u := range l.Unknown {
-		switch u.Field {
-		case "cpu.quota_cores":
-			gap("quota_cores", u.Why)
-		case "memory.hard_bytes":
-			gap("memory_limit_bytes", u.Why)
-		}
-	}
-	if share, ok := throttledShare(nil, l); ok {
-		r.Throttled = &share
-	} else if r.Quota != nil && l.CPU.Throttle.Periods.State == limits.Unknown {
-		gap("throttled_ratio", "the quota's counters cannot be read")
-	}
-	return r
-}
-
-// perSecond is a figure that grew by n in so much time, in n a second.
-func perSecond(n float64, in time.Duration, source string) *rules.Num {
+// PerSecond is a figure that grew by n in so much time, in n a second; nil = unknown.
+func PerSecond(n float64, in time.Duration, source string) *rules.Num {
 	if in <= 0 || n < 0 {
 		return nil
 	}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/kube/agent"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/rest"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
+)
+
+// agentOptions are the flags of snug agent.
+type agentOptions struct {
+	listen   string
+	interval time.Duration
+	root     textFlag
+	noMem    bool
+	once     bool
+	names    bool
+}
+
+const (
+	// agentShare of one CPU is the most that scans take, however much there is to do.
+	agentShare = 0.25
+	// agentProcs is the agent's own GOMAXPROCS: it mostly waits for the kernel.
+	agentProcs = 2
+	// leastScan is the shortest interval between scans.
+	leastScan = time.Second
+)
+
+func newAgent(u *ui) *cobra.Command {
+	o := agentOptions{listen: ":9464", interval: 15 * time.Second}
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Watch all Go processes of a node, and serve metrics, findings and a page",
+		Long: `Watch all Go processes of a node, by pod and container, and serve what is found:
+
+  /          a page for people
+  /findings  the same as JSON
+  /metrics   for Prometheus
+  /healthz   200 while scans succeed, else 503
+
+It stops and changes nothing, writes to nobody, and shows nothing of command lines or
+environments. It needs to see the node's processes (hostPID), user 0 and CAP_SYS_PTRACE,
+no other right. Where the node's cgroups are not at /sys/fs/cgroup, --root names the
+directory that has the node's sys/fs/cgroup in it; processes are always those of /proc.
+
+With --no-mem it reads no process's memory: GOMAXPROCS, GOGC and GOMEMLIMIT are then known
+only where a variable sets them, heap and collections are not, and without CAP_SYS_PTRACE
+only processes of its own user are seen. With --names it asks the API server what the pods
+of the node NODE_NAME are called, with the rights of its service account: list and watch
+on pods. Without, a pod is told by its UID and a container by its id.`,
+		Example: `  snug agent --once
+  snug agent --once --json | jq '.containers[].processes[].findings[].id'
+  snug agent --listen 127.0.0.1:9464 --interval 30s
+  snug agent --root /host`,
+		GroupID: groupCluster,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.interval < leastScan || o.interval > time.Hour {
+				return usage("wrong value, --interval "+o.interval.String(), "1s is the least, an hour the most")
+			}
+			if u.json && !o.once {
+				return usage("--json without --once", "a running agent serves the document at /findings")
+			}
+			ctx, stop := untilInterrupted()
+			defer stop()
+			return u.agent(ctx, &o)
+		},
+	}
+	u.jsonFlag(cmd)
+	cmd.Flags().Lookup("json").Usage = "with --once, answer with one JSON document"
+	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "answer at `ADDRESS`")
+	cmd.Flags().Var((*spanFlag)(&o.interval), "interval", "scan again after so `LONG`")
+	cmd.Flags().Var(&o.root, "root", "read the node's cgroups in `DIR`/sys/fs/cgroup")
+	cmd.Flags().BoolVar(&o.noMem, "no-mem", false, "read no process's memory")
+	cmd.Flags().BoolVar(&o.names, "names", false, "ask the API server for the names of pods on the node NODE_NAME")
+	cmd.Flags().BoolVar(&o.once, "once", false, "scan once, print it, and end")
+	return cmd
+}
+
+// agent scans once, or until ctx ends.
+func (u *ui) agent(ctx context.Context, o *agentOptions) error {
+	opts := agent.Options{
+		Interval: o.interval, Files: look.NewFiles(), Root: string(o.root), Outside: o.noMem, Node: u.getenv("NODE_NAME"),
+	}
+	if !o.once {
+		opts.Share, opts.Note = agentShare, func(text string) { u.note("%s", text) }
+	}
+	var names *agent.PodNames
+	if o.names {
+		var err error
+		if names, err = u.podNames(opts.Node, opts.Note); err != nil {
+			return err
+		}
+		opts.Names = names
+	}
+	a, err := agent.New(opts)
+	if err != nil {
+		return failed(reason(err)+", "+string(o.root), "--root takes a directory with the node's sys/fs/cgroup in it")
+	}
+	defer a.Close()
+	if o.once {
+		if names != nil {
+			if err := names.List(ctx); err != nil && ctx.Err() == nil {
+				return failed("no names of pods, "+err.Error(), "without --names pods are told by their UIDs")
+			}
+		}
+		d, err := a.Scan(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return &failure{code: exitInterrupted, what: "interrupted"}
+		case errors.Is(err, agent.ErrNotLinux):
+			return failed("snug agent needs Linux", "run it on a node")
+		case err != nil:
+			return unlisted(err)
+		}
+		return u.answer(d)
+	}
+	if runtime.GOOS != "linux" {
+		return failed("snug agent needs Linux", "run it on a node")
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return unheard(o.listen, err)
+	}
+	if u.getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(min(agentProcs, runtime.GOMAXPROCS(0)))
+	}
+	u.note("listening on %s", l.Addr())
+	if names != nil {
+		var told sync.WaitGroup
+		defer told.Wait()
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		told.Go(func() { names.Run(ctx) })
+	}
+	return a.Serve(ctx, l)
+}
+
+// podNames asks the API server of the cluster that this is a pod of.
+func (u *ui) podNames(node string, note func(string)) (*agent.PodNames, error) {
+	if node == "" {
+		return nil, usage("--names without a node, NODE_NAME", "set NODE_NAME from the downward API: fieldRef spec.nodeName")
+	}
+	api, err := rest.New(rest.Server{}, u.getenv)
+	if err != nil {
+		return nil, failed(err.Error(), "run it in a pod with a service account, or without --names")
+	}
+	return agent.NewPodNames(api, node, note), nil
+}
+
+// unheard is why an address cannot be listened on.
+func unheard(address string, err error) error {
+	var wrong *net.AddrError
+	var name *net.DNSError
+	what, hint := err, "name another address with --listen"
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		what = op.Err
+	}
+	if errors.As(err, &wrong) || errors.As(err, &name) {
+		return usage("wrong value, --listen "+typed(address), "write an address and a port, such as :9464 or 127.0.0.1:9464")
+	}
+	return failed("cannot listen, "+typed(address)+": "+what.Error(), hint)
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package agent
+
+import "time"
+
+func cpuTime() time.Duration { return 0 }
+
+func roomForFiles() int { return 0 }

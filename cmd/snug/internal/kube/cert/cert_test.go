@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cert
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// shelf is a Store in memory.
+type shelf struct {
+	mu      sync.Mutex
+	data    map[string][]byte
+	version int
+	told    []byte
+	saves   int
+	fails   error
+	before  func() // is called once, before the next Save
+}
+
+func (s *shelf) Load(context.Context) (map[string][]byte, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fails != nil {
+		return nil, "", s.fails
+	}
+	if s.version == 0 {
+		return nil, "", nil
+	}
+	return maps.Clone(s.data), strconv.Itoa(s.version), nil
+}
+
+func (s *shelf) Save(_ context.Context, data map[string][]byte, version string) error {
+	if f := s.before; f != nil {
+		s.before = nil
+		f()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version == "" && s.version != 0 || version != "" && version != strconv.Itoa(s.version) {
+		return ErrConflict
+	}
+	s.data = data
+	s.version++
+	s.saves++
+	return nil
+}
+
+func (s *shelf) Tell(_ context.Context, bundle []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = bundle
+	return s.fails
+}
+
+const life = 90 * 24 * time.Hour
+
+func keeper(s Store) *Keeper {
+	return &Keeper{Store: s, Names: []string{"snug-webhook.snug.svc", "127.0.0.1"}, Life: life, Note: func(string) {}}
+}
+
+// trusts fails unless a client that was told of these CAs trusts what a keeper shows.
+func trusts(t *testing.T, bundle []byte, k *Keeper, now time.Time) *x509.Certificate {
+	t.Helper()
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(bundle) {
+		t.Fatal("no CA")
+	}
+	k.mu.Lock()
+	leaf := k.all.shown(now).leaf.Leaf
+	k.mu.Unlock()
+	for _, name := range k.Names {
+		if _, err := leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: pool, CurrentTime: now}); err != nil {
+			t.Errorf("at %v: %v", now, err)
+		}
+	}
+	return leaf
+}
+
+// TestKeep goes through a year with two replicas that look at different times.
+func TestKeep(t *testing.T) {
+	s := &shelf{}
+	a, b := keeper(s), keeper(s)
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	shown := map[string]bool{}
+	told := []byte(nil) // what clients were told a minute ago
+	for at := time.Duration(0); at < 365*24*time.Hour; {
+		now := begin.Add(at)
+		for i, k := range []*Keeper{a, b} {
+			if err := k.Keep(t.Context(), now.Add(time.Duration(i)*30*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if told == nil {
+			told = s.told
+		}
+		for _, k := range []*Keeper{a, b} {
+			leaf := trusts(t, told, k, now.Add(30*time.Second))
+			shown[leaf.SerialNumber.String()] = true
+		}
+		if n := bytes.Count(s.told, []byte("BEGIN")); n > 2 {
+			t.Fatalf("%d CAs", n)
+		}
+		told = s.told
+		// By the minute where a certificate is renewed and shown first, else by the day.
+		step := 24 * time.Hour
+		switch left := a.all[0].until().Sub(now) - life/3; {
+		case left > 0:
+			step = max(min(step, left-5*time.Minute), time.Minute)
+		case left > -30*time.Minute, now.Before(a.all[0].from().Add(10 * time.Minute)):
+			step = time.Minute
+		}
+		at += step
+	}
+	if n := 6; s.saves != n+1 && s.saves != n || len(shown) != s.saves {
+		t.Errorf("%d certificates were made and %d shown in a year, want one each 60 days", s.saves, len(shown))
+	}
+}
+
+func TestKeepTogether(t *testing.T) {
+	s := &shelf{}
+	var keepers []*Keeper
+	var group sync.WaitGroup
+	now := time.Now()
+	for range 8 {
+		k := keeper(s)
+		keepers = append(keepers, k)
+		group.Go(func() {
+			if err := k.Keep(t.Context(), now); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if s.saves != 1 {
+		t.Errorf("%d certificates were made", s.saves)
+	}
+	for _, k := range keepers {
+		trusts(t, s.told, k, now)
+		if err := k.Ready(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestKeepStartsAnew(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name  string
+		spoil func(*shelf, *Keeper)
+		later time.Duration
+	}{
+		{"an empty Secret", func(s *shelf, _ *Keeper) { s.data = map[string][]byte{} }, 0},
+		{"nonsense", func(s *shelf, _ *Keeper) { s.data[keyCert] = []byte("x") }, 0},
+		{"the key of another", func(s *shelf, _ *Keeper) {
+			g, _ := generate([]string{"x"}, now, life)
+			_, s.data[keyKey], _ = g.encode()
+		}, 0},
+		{"a certificate without its CA", func(s *shelf, _ *Keeper) {
+			block, _ := pem.Decode(s.data[keyCert])
+			s.data[keyCert] = pem.EncodeToMemory(block)
+		}, 0},
+		{"another CA", func(s *shelf, _ *Keeper) {
+			block, _ := pem.Decode(s.data[keyCert])
+			g, _ := generate([]string{"x"}, now, life)
+			s.data[keyCert] = append(pem.EncodeToMemory(block), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.ca.Raw})...)
+		}, 0},
+		{"another name", func(_ *shelf, k *Keeper) { k.Names = []string{"other.snug.svc"} }, 0},
+		{"all have slept too long", func(*shelf, *Keeper) {}, 2 * life},
+		{"all have slept long", func(*shelf, *Keeper) {}, life - time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &shelf{}
+			k := keeper(s)
+			if err := k.Keep(t.Context(), now); err != nil {
+				t.Fatal(err)
+			}
+			c.spoil(s, k)
+			if err := k.Keep(t.Context(), now.Add(c.later)); err != nil {
+				t.Fatal(err)
+			}
+			if s.saves != 2 {
+				t.Errorf("%d certificates", s.saves)
+			}
+			trusts(t, s.told, k, now.Add(c.later))
+			if err := k.Keep(t.Context(), now.Add(c.later+time.Hour)); err != nil || s.saves != 2 {
+				t.Errorf("%v, %d certificates an hour later", err, s.saves)
+			}
+		})
+	}
+}
+
+func TestKeepConflict(t *testing.T) {
+	s := &shelf{}
+	first, second := keeper(s), keeper(s)
+	now := time.Now()
+	s.before = func() {
+		if err := first.Keep(t.Context(), now); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := second.Keep(t.Context(), now); err != nil || s.saves != 1 {
+		t.Errorf("%v, %d certificates", err, s.saves)
+	}
+	if a, b := first.all[0].leaf.Leaf, second.all[0].leaf.Leaf; !a.Equal(b) {
+		t.Error("two certificates")
+	}
+}
+
+func TestKeepFails(t *testing.T) {
+	s := &shelf{fails: errors.New("no server")}
+	k := keeper(s)
+	if _, err := k.GetCertificate(nil); err == nil || k.Ready() == nil || !k.Until().IsZero() {
+		t.Errorf("ready before the first")
+	}
+	if err := k.Keep(t.Context(), time.Now()); err == nil || k.Ready() == nil {
+		t.Error("ready without a server")
+	}
+	s.fails = nil
+	if err := k.Keep(t.Context(), time.Now()); err != nil || k.Ready() != nil {
+		t.Errorf("%v, %v", err, k.Ready())
+	}
+	s.fails = errors.New("no server")
+	if err := k.Keep(t.Context(), time.Now()); err == nil || k.Ready() != nil {
+		t.Error("a server that is away makes it unready")
+	}
+	if c, err := k.GetCertificate(nil); err != nil || time.Until(c.Leaf.NotAfter) < life/2 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRunNotes: what fails is said once, until it fails in another way.
+func TestRunNotes(t *testing.T) {
+	s := &shelf{fails: errors.New("no server")}
+	k := keeper(s)
+	k.Life = time.Second
+	var mu sync.Mutex
+	var said []string
+	k.Note = func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = append(said, text)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.Run(ctx)
+	}()
+	time.Sleep(5 * k.Every())
+	stop()
+	<-done
+	if fmt.Sprint(said) != "[no server]" {
+		t.Errorf("said %q", said)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	f := &Files{Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key")}
+	if _, err := f.GetCertificate(nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without files: %v", err)
+	}
+	put := func() *x509.Certificate {
+		g, err := generate([]string{"a"}, time.Now(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crt, key, err := g.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.WriteFile(f.Cert, crt, 0o600), os.WriteFile(f.Key, key, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return g.leaf.Leaf
+	}
+	look := func() *tls.Certificate {
+		f.next = time.Time{}
+		c, err := f.GetCertificate(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := put()
+	if !look().Leaf.Equal(first) || !f.Until().Equal(first.NotAfter) {
+		t.Error("another certificate")
+	}
+	if err := os.WriteFile(f.Key, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !look().Leaf.Equal(first) {
+		t.Error("half of a key is no reason to drop what was read")
+	}
+	second := put()
+	os.Chtimes(f.Cert, time.Time{}, time.Now().Add(time.Minute))
+	if !look().Leaf.Equal(second) {
+		t.Error("the renewed certificate is not shown")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	g, err := generate([]string{"a"}, time.Now(), life)
+	if err != nil {
+		f.Fatal(err)
+	}
+	crt, key, _ := g.encode()
+	f.Add(crt, key)
+	f.Add(crt[:len(crt)/2], key)
+	f.Add([]byte(strings.Repeat("-----BEGIN CERTIFICATE-----\n", 3)), key)
+	f.Fuzz(func(t *testing.T, crt, key []byte) {
+		g, err := parse(crt, key)
+		if (g == nil) == (err == nil) {
+			t.Fatalf("%v, %v", g, err)
+		}
+		if g != nil {
+			if _, _, err := g.encode(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import "go.yaml.in/yaml/v3"
+
+// Labels are those of a pod.
+func (p *Pod) Labels() map[string]string { return labels(p.meta) }
+
+// Labels are those of an object.
+func (o *Object) Labels() map[string]string { return labels(o.meta) }
+
+func labels(meta *yaml.Node) map[string]string {
+	w := walker{left: 10_000}
+	all := map[string]string{}
+	for name, f := range w.fields(w.get(meta, "labels")) {
+		all[name] = f.Text
+	}
+	return all
+}
+
+// Never tells whether containers of the pod are never started again.
+func (p *Pod) Never() bool {
+	w := walker{left: 10_000}
+	return text(w.get(p.spec, "restartPolicy")) == "Never"
+}

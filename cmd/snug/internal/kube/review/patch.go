@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// patch is a JSON Patch (RFC 6902) that grows: its text, without the end of the list.
+type patch []byte
+
+// add begins an operation that adds, or replaces a member that is there; its value has to
+// follow, and done.
+func (p *patch) add(path ...string) {
+	p.begin("add", path)
+	*p = append(*p, `,"value":`...)
+}
+
+// remove removes a member.
+func (p *patch) remove(path ...string) {
+	p.begin("remove", path)
+	p.done()
+}
+
+func (p *patch) begin(op string, path []string) {
+	b := append(*p, ',')
+	if len(*p) == 0 {
+		b[0] = '['
+	}
+	b = append(append(append(b, `{"op":"`...), op...), `","path":"`...)
+	for _, part := range path {
+		b = append(b, part...) // of our own making
+	}
+	*p = append(b, '"')
+}
+
+func (p *patch) done() { *p = append(*p, '}') }
+
+// raw appends JSON.
+func (p *patch) raw(text string) { *p = append(*p, text...) }
+
+// text appends a text.
+func (p *patch) text(text string) { *p = quote(*p, text) }
+
+// quote appends a text as JSON has it.
+func quote(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			// A text can always be written.
+			quoted, _ := json.Marshal(text)
+			return append(b, quoted...)
+		}
+	}
+	return append(append(append(b, '"'), text...), '"')
+}
+
+// pointer escapes a name for a JSON Pointer (RFC 6901).
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")

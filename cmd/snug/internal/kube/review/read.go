@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"bytes"
+
+	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
+)
+
+// read reads a question; nil where it cannot be read. The answer is ready but for what it
+// says.
+func read(question []byte) (*request, *answer) {
+	s := scanner{text: question}
+	var e envelope
+	s.members(func(key []byte) {
+		switch string(key) {
+		case "apiVersion":
+			e.apiVersion = s.string()
+		case "kind":
+			e.kind = s.string()
+		case "request":
+			e.request = s.request()
+		default:
+			s.skip()
+		}
+	})
+	a := &answer{}
+	if e.request != nil {
+		a.uid = e.request.uid // is there though what comes after it makes no sense
+	}
+	if e.request == nil || !s.end() || e.apiVersion != "admission.k8s.io/v1" || e.kind != "AdmissionReview" {
+		a.warnings = []string{unreadable}
+		return nil, a
+	}
+	return e.request, a
+}
+
+func (s *scanner) request() *request {
+	q := &request{}
+	ok := s.members(func(key []byte) {
+		switch string(key) {
+		case "uid":
+			q.uid = s.string()
+		case "resource":
+			q.group, q.resource = "", ""
+			s.members(func(key []byte) {
+				switch string(key) {
+				case "group":
+					q.group = s.string()
+				case "resource":
+					q.resource = s.string()
+				default:
+					s.skip()
+				}
+			})
+		case "subResource":
+			q.subresource = s.string()
+		case "operation":
+			q.operation = s.string()
+		case "namespace":
+			q.namespace = s.string()
+		case "object":
+			q.object = s.pod()
+		case "oldObject":
+			q.old = s.pod()
+		default:
+			s.skip()
+		}
+	})
+	if !ok && q.uid == "" {
+		return nil
+	}
+	return q
+}
+
+func (s *scanner) pod() *pod {
+	p := &pod{}
+	ok := s.members(func(key []byte) {
+		switch string(key) {
+		case "metadata":
+			s.meta(p)
+		case "spec":
+			s.spec(p)
+		default:
+			s.skip()
+		}
+	})
+	if !ok {
+		return nil
+	}
+	return p
+}
+
+func (s *scanner) meta(p *pod) {
+	p.name, p.generateName, p.labels, p.annotated, p.annotations, p.size, p.controller = "", "", nil, false, nil, 0, owner{}
+	p.named = s.members(func(key []byte) {
+		switch string(key) {
+		case "name":
+			p.name = s.string()
+		case "generateName":
+			p.generateName = s.string()
+		case "labels":
+			p.labels, _, _ = s.ours()
+		case "annotations":
+			p.annotations, p.size, p.annotated = s.ours()
+		case "ownerReferences":
+			p.controller = owner{}
+			s.items(func() {
+				if o, controls := s.owner(); controls && p.controller.kind == "" {
+					p.controller = o
+				}
+			})
+		default:
+			s.skip()
+		}
+	})
+}
+
+// ours are the members of a map of texts that are of interest, and the size of all that
+// it has, as it is written.
+func (s *scanner) ours() (all map[string]string, size int, ok bool) {
+	ok = s.members(func(key []byte) {
+		size += len(key)
+		begin := s.at
+		if !bytes.HasPrefix(key, []byte(podpatch.Prefix)) && string(key) != hashLabel {
+			if s.peek() != '"' {
+				s.other()
+				return
+			}
+			s.skipString()
+			size += s.at - begin
+			return
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[string(key)] = s.string()
+		size += s.at - begin
+	})
+	return all, size, ok
+}
+
+func (s *scanner) owner() (o owner, controls bool) {
+	s.members(func(key []byte) {
+		switch string(key) {
+		case "kind":
+			o.kind = s.string()
+		case "name":
+			o.name = s.string()
+		case "controller":
+			controls = s.bool()
+		default:
+			s.skip()
+		}
+	})
+	return o, controls
+}
+
+func (s *scanner) spec(p *pod) {
+	p.restartPolicy, p.limits, p.initContainers, p.plain = "", amounts{}, nil, nil
+	s.members(func(key []byte) {
+		switch string(key) {
+		case "restartPolicy":
+			p.restartPolicy = s.string()
+		case "resources":
+			p.limits, _ = s.resources()
+		case "initContainers":
+			p.initContainers = s.containers()
+		case "containers":
+			p.plain = s.containers()
+		default:
+			s.skip()
+		}
+	})
+}
+
+func (s *scanner) containers() []container {
+	var all []container
+	s.items(func() {
+		all = append(all, container{})
+		c := &all[len(all)-1]
+		if !s.members(func(key []byte) { s.container(c, string(key)) }) {
+			s.wrong = true
+		}
+	})
+	return all
+}
+
+func (s *scanner) container(c *container, key string) {
+	switch key {
+	case "name":
+		c.name = s.string()
+	case "image":
+		c.image = s.string()
+	case "restartPolicy":
+		c.restartPolicy = s.string()
+	case "env":
+		c.knobs = [2]knob{}
+		c.hasEnv = s.items(func() { s.env(c) })
+	case "envFrom":
+		c.envFrom = 0
+		s.items(func() { c.envFrom++; s.skip() })
+	case "resources":
+		c.limits, c.requests = s.resources()
+	case "resizePolicy":
+		c.resize = nil
+		s.items(func() {
+			var r resizing
+			s.members(func(key []byte) {
+				switch string(key) {
+				case "resourceName":
+					r.Resource = s.string()
+				case "restartPolicy":
+					r.Policy = s.string()
+				default:
+					s.skip()
+				}
+			})
+			c.resize = append(c.resize, r)
+		})
+	default:
+		s.skip()
+	}
+}
+
+// env reads one variable. Values are nobody's business.
+func (s *scanner) env(c *container) {
+	at, off := -1, false
+	s.members(func(key []byte) {
+		switch string(key) {
+		case "name":
+			at = -1
+			switch name := s.bytes(); string(name) {
+			case knobNames[procs]:
+				at = procs
+			case knobNames[memory]:
+				at = memory
+			}
+		case "value":
+			off = string(s.bytes()) == "off"
+		default:
+			s.skip()
+		}
+	})
+	if at >= 0 {
+		c.knobs[at].set = true
+		c.knobs[at].matters = c.knobs[at].matters || !off
+	}
+}
+
+func (s *scanner) resources() (limits, requests amounts) {
+	s.members(func(key []byte) {
+		switch string(key) {
+		case "limits":
+			limits = s.amounts()
+		case "requests":
+			requests = s.amounts()
+		default:
+			s.skip()
+		}
+	})
+	return limits, requests
+}
+
+func (s *scanner) amounts() (a amounts) {
+	s.members(func(key []byte) {
+		switch string(key) {
+		case "cpu":
+			a.cpu = s.string()
+		case "memory":
+			a.memory = s.string()
+		default:
+			s.skip()
+		}
+	})
+	return a
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/kube/policy"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/quantity"
+)
+
+// mostWarning bounds a warning, in bytes: the API server cuts longer ones.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers, AdmissionResponse.Warnings.
+const mostWarning = 256
+
+// Resize answers a resize in place: with a warning where it leaves a variable behind. It
+// finds what the policy of resize.yaml.tmpl finds.
+func (r *Reviewer) Resize(question []byte) ([]byte, Outcome) {
+	q, a := read(question)
+	if q == nil {
+		return a.text(), Unreadable
+	}
+	if q.group != "" || q.resource != "pods" || q.subresource != "resize" || q.operation != "UPDATE" ||
+		r.Config.Resize == policy.Off || q.object == nil || q.old == nil || slices.Contains(r.Config.Namespaces, q.namespace) {
+		return a.text(), Other
+	}
+	stale := stale(q.object, q.old)
+	if len(stale) == 0 {
+		return a.text(), Fine
+	}
+	const end = " goes stale with this resize: variables are read when a container starts (snug explain stale-on-resize)"
+	text := strings.Join(stale, ", ")
+	for n := len(stale) - 1; n > 0 && len(text)+len(end) > mostWarning; n-- {
+		text = strings.Join(stale[:n], ", ") + " and " + strconv.Itoa(len(stale)-n) + " more"
+	}
+	a.warnings = []string{text + end}
+	return a.text(), Warned
+}
+
+// stale are the variables of containers whose limit changes, and that the change does
+// not restart.
+func stale(now, old *pod) []string {
+	before := map[string]*container{}
+	for _, c := range old.running() {
+		before[c.name] = c
+	}
+	var all []string
+	for _, c := range now.running() {
+		was := before[c.name]
+		if was == nil {
+			continue // a resize adds no container
+		}
+		for knob, name := range knobNames {
+			resource := [...]string{procs: "cpu", memory: "memory"}[knob]
+			if !c.knobs[knob].matters || slices.Contains(c.resize, resizing{resource, "RestartContainer"}) {
+				continue
+			}
+			if differ(now.limit(c, knob), old.limit(was, knob)) {
+				all = append(all, name+" of "+c.name)
+			}
+		}
+	}
+	return all
+}
+
+// limit is what holds for a container of what a knob is made of.
+func (p *pod) limit(c *container, knob int) string {
+	if knob == procs {
+		return or(c.limits.cpu, p.limits.cpu)
+	}
+	return or(c.limits.memory, p.limits.memory)
+}
+
+// running are the containers that a resize changes while they run.
+func (p *pod) running() []*container {
+	var all []*container
+	for i := range p.plain {
+		all = append(all, &p.plain[i])
+	}
+	for i := range p.initContainers {
+		if c := &p.initContainers[i]; c.asInit() == sidecar {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// differ tells whether two amounts do; none is 0, and one that cannot be read is like
+// any other.
+func differ(a, b string) bool {
+	if a == b {
+		return false
+	}
+	x, ok := quantity.Parse(or(a, "0"))
+	y, fine := quantity.Parse(or(b, "0"))
+	return ok && fine && x.Milli() != y.Milli()
+}

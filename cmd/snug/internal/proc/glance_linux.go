@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// ExeOf tells a process's executable from others by the process's number, for one
+// system call: for who goes through all processes, most of which run what is known
+// already. The error is ErrDenied or ErrNone, bare, or the kernel's; ErrNone is a thread
+// of the kernel, a zombie, or no process at all.
+func ExeOf(pid int) (FileID, error) {
+	var st unix.Stat_t
+	_, err := retry(func() (int, error) { return 0, unix.Stat(root+"/"+strconv.Itoa(pid)+"/exe", &st) })
+	switch err {
+	case nil:
+		return fileID(&st), nil
+	case unix.EACCES, unix.EPERM:
+		return FileID{}, ErrDenied
+	case unix.ENOENT, unix.ESRCH:
+		return FileID{}, ErrNone
+	}
+	return FileID{}, err
+}
+
+// StatOf is what the kernel tells of the process that has a number, also where it is a
+// zombie. Its Started is zero. The error is ErrGone when there is no such process.
+func StatOf(pid int) (Stat, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Open(root+"/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	})
+	if err == unix.ENOENT || err == unix.ESRCH {
+		return Stat{}, fmt.Errorf("%w, pid %d", ErrGone, pid)
+	}
+	if err != nil {
+		return Stat{}, err
+	}
+	defer unix.Close(fd)
+	var b [maxStat]byte
+	n, err := retry(func() (int, error) { return unix.Read(fd, b[:]) })
+	if err == unix.ESRCH {
+		return Stat{}, fmt.Errorf("%w, pid %d", ErrGone, pid)
+	}
+	if err != nil {
+		return Stat{}, err
+	}
+	s, ok := parseStat(b[:n], int64(os.Getpagesize()))
+	if !ok {
+		return Stat{}, fmt.Errorf("malformed stat, %s/%d/stat", root, pid)
+	}
+	return s, nil
+}
+
+// Entries lists the processes that can be seen, in no order. Source: getdents(2);
+// fs/proc/generic.c and base.c, where an entry keeps its inode until the process ends, or
+// the kernel needs the memory.
+func Entries() ([]Entry, error) {
+	fd, err := retry(func() (int, error) { return unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: root, Err: err}
+	}
+	defer unix.Close(fd)
+	var list []Entry
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := retry(func() (int, error) { return unix.Getdents(fd, buf) })
+		if err != nil {
+			return list, &os.PathError{Op: "read", Path: root, Err: err}
+		}
+		if n <= 0 {
+			return list, nil
+		}
+		list = parseEntries(buf[:n], list)
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+func (p *page) node(d *finding.Node) {
+	wrong, containers := 0, 0
+	for i := range d.Containers {
+		if d.Containers[i].Worst().Level() >= finding.SeverityWarning.Level() {
+			wrong++
+		}
+		if d.Containers[i].Unit == nil {
+			containers++
+		}
+	}
+	who := processes(d.Scan.Go, "Go process")
+	switch {
+	case d.Scan.Go == 0:
+		p.line("no Go process among %s", processes(d.Scan.Processes, "process"))
+	case wrong == 0:
+		p.line("%s in %s, no warning at a glance", who, containersOf(containers, len(d.Containers)-containers))
+	default:
+		p.line("%s in %s, %d with a warning or worse", who, containersOf(containers, len(d.Containers)-containers), wrong)
+	}
+	if d.Scan.Go > 0 {
+		p.line("")
+		rows := [][]string{{"CONTAINER", "PID", "PROGRAM", "GO", "P", "BY", "QUOTA", "THROTTLED", "MEMORY", "LIMIT", "GOMEMLIMIT", "GOGC", "WORST FINDING"}}
+		for i := range d.Containers {
+			c := &d.Containers[i]
+			for j := range c.Processes {
+				name := ""
+				if j == 0 {
+					name = Clean(ContainerName(c))
+				}
+				rows = append(rows, append([]string{name}, psRow(&c.Processes[j].Process)...))
+			}
+		}
+		p.table(rows)
+	}
+	if len(d.Skipped)+len(d.Lost) > 0 {
+		p.line("")
+	}
+	for _, s := range d.Skipped {
+		hint := ""
+		if s.Hint != "" {
+			hint = " (" + worded(s.Hint) + ")"
+		}
+		p.line("passed over: %s, %s%s", processes(s.Count, "process"), Clean(s.Reason), hint)
+	}
+	for _, l := range d.Lost {
+		p.line("without memory: %s", worded(l))
+	}
+	p.notes(nil, d.Unknown)
+	p.next(d.Next)
+}
+
+// containersOf is a number of containers and of other groups.
+func containersOf(containers, units int) string {
+	s := strconv.Itoa(containers) + " container"
+	if containers != 1 {
+		s += "s"
+	}
+	if units > 0 {
+		s += " and " + strconv.Itoa(units) + " other group"
+		if units != 1 {
+			s += "s"
+		}
+	}
+	return s
+}
+
+// ContainerName is how people tell a container: by its names where they are known, else by
+// the beginnings of its pod's UID and its id; a group of the node by its own name.
+func ContainerName(c *finding.Container) string {
+	switch {
+	case c.Namespace != nil && c.Pod != nil && c.Name != nil:
+		return *c.Namespace + "/" + *c.Pod + "/" + *c.Name
+	case c.Namespace != nil && c.Pod != nil:
+		return *c.Namespace + "/" + *c.Pod + "/" + begin(c.ID)
+	case c.Unit != nil:
+		return *c.Unit
+	case c.PodUID != nil:
+		return "pod " + begin(c.PodUID) + "/" + begin(c.ID)
+	}
+	return begin(c.ID)
+}
+
+// begin is the beginning of an id, as container runtimes show it.
+func begin(id *string) string {
+	if id == nil {
+		return "?"
+	}
+	return (*id)[:min(12, len(*id))]
+}

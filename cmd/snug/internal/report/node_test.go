@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
+
+// nodeOf is a node with containers that differ in everything that a page orders by.
+func nodeOf() *finding.Node {
+	c := func(id string, procs int, quota, throttled float64, used, limit int64, version string, severity finding.Severity) finding.Container {
+		r := finding.Container{
+			PodUID: new("0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f3" + id), ID: new(strings.Repeat(id, 64)), Quota: &quota, Throttled: &throttled, Used: &quota,
+			Unreclaimable: &used, MemoryLimit: &limit,
+			Processes: []finding.NodeProcess{{Process: finding.Process{PID: 7, GoVersion: &version, GOMAXPROCS: &procs, GOMEMLIMIT: &limit}, Name: "server", GC: &throttled}},
+		}
+		if severity != "" {
+			r.Processes[0].Findings = []finding.Finding{{ID: "x-" + string(severity), Severity: severity, Title: "T", Fix: "GOGC=100"}}
+		}
+		return r
+	}
+	return &finding.Node{
+		Head: finding.NewHead(finding.KindAgent), Memory: true, Scan: finding.Scan{Go: 3, Processes: 9},
+		Containers: []finding.Container{
+			c("a", 2, 3, 0.1, 90, 100, "go1.9.1", finding.SeverityInfo),
+			c("b", 8, 1, 0.9, 10, 100, "go1.26.8", finding.SeverityError),
+			c("c", 4, 2, 0.5, 50, 300, "go1.24.13", ""),
+		},
+	}
+}
+
+// order is that of the rows of a page.
+func order(t *testing.T, d *finding.Node, o NodePage) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := NodeHTML(&b, d, o); err != nil {
+		t.Fatal(err)
+	}
+	body := b.String()
+	body, _, _ = strings.Cut(body[strings.Index(body, "<tbody>"):], "</tbody>")
+	var ids string
+	for _, row := range strings.Split(body, "<tr>")[1:] {
+		_, name, _ := strings.Cut(row, "c2f3")
+		if name == "" {
+			_, name, _ = strings.Cut(row, "pod 0ad2ec32-5d7/")
+		}
+		ids += name[:1]
+	}
+	return ids
+}
+
+// TestNodeOrder: every column orders, both ways.
+func TestNodeOrder(t *testing.T) {
+	want := map[string]string{
+		"": "bac", "name": "abc", "worst": "bac", "go": "acb", "procs": "bca", "quota": "acb", "cpu": "acb",
+		"throttled": "bca", "memory": "acb", "gomemlimit": "cab", "gc": "bca",
+	}
+	for _, word := range append(NodeOrders(), "") {
+		if got := order(t, nodeOf(), NodePage{Order: word}); got != want[word] {
+			t.Errorf("%q: %s, want %s", word, got, want[word])
+		}
+		if got := order(t, nodeOf(), NodePage{Order: word, Reverse: true}); word != "gomemlimit" && word != "" && word != "worst" && (got[0] != want[word][2] || got[2] != want[word][0]) {
+			t.Errorf("%q reversed: %s", word, got)
+		}
+	}
+	if got := order(t, nodeOf(), NodePage{Wrong: true}); got != "b" {
+		t.Errorf("only those with a warning: %s", got)
+	}
+}
+
+// TestNodeHostile: names that somebody chose are shown, and nothing else happens.
+func TestNodeHostile(t *testing.T) {
+	const evil = "</title><script>alert(1)</script>\x1b[31m\" onload=x"
+	d := nodeOf()
+	d.Node = new(evil)
+	d.Skipped = []finding.Left{{Reason: evil, Count: 1, Hint: evil}}
+	d.Containers[0].Namespace, d.Containers[0].Pod, d.Containers[0].Name = new(evil), new(evil), new(evil)
+	p := &d.Containers[0].Processes[0]
+	p.Name, p.Exe, p.GoVersion = evil, evil, new(evil)
+	p.Findings = []finding.Finding{{ID: evil, Severity: evil, Title: evil, Fix: evil, Verify: evil, Evidence: []finding.Evidence{{What: evil}}},
+		{ID: evil, Severity: finding.SeverityError, Title: evil, Fix: evil, Verify: evil}}
+	var page, text bytes.Buffer
+	o := NodePage{Ill: evil, Step: time.Second, Trend: func(*finding.Container) (a, b []float32) { return []float32{-1, 0, 1, -1}, []float32{5} }}
+	if err := NodeHTML(&page, d, o); err != nil {
+		t.Fatal(err)
+	}
+	if s := page.String(); strings.Contains(s, "<script") || strings.Contains(s, "\" onload") || strings.ContainsRune(s, 0x1b) {
+		t.Errorf("%s", s)
+	}
+	if err := Text(&text, d); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsRune(text.String(), 0x1b) {
+		t.Errorf("%q", text.String())
+	}
+}
+
+// TestNodeText: which container a process is in, what was passed over, what is lost.
+func TestNodeText(t *testing.T) {
+	d := nodeOf()
+	d.Memory, d.Lost = false, []string{"heap and collections"}
+	d.Skipped = []finding.Left{{Reason: "denied", Count: 3, Hint: "run as root"}, {Reason: "zombie", Count: 1}}
+	d.Containers[2].Namespace, d.Containers[2].Pod, d.Containers[2].Name = new("shop"), new("cart-1"), new("app")
+	d.Next = "snug doctor 7"
+	var b bytes.Buffer
+	if err := Text(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"3 Go processes in 3 containers, 1 with a warning or worse\n", "pod 0ad2ec32-5d7/aaaaaaaaaaaa  7    ", "shop/cart-1/app", "error: x-error\n",
+		"passed over: 3 processes, denied (run as root)\n", "passed over: 1 process, zombie\n", "without memory: heap and collections\n", "next: snug doctor 7\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	b.Reset()
+	if err := Text(&b, &finding.Node{Head: finding.NewHead(finding.KindAgent), Scan: finding.Scan{Processes: 4}}); err != nil || b.String() != "no Go process among 4 processes\n" {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+// TestSparkline: a gap is a gap, and what is known once is no line.
+func TestSparkline(t *testing.T) {
+	if s := sparkline("throttled", []float32{-1, 0.5, -1}, 1, time.Second); s != "" {
+		t.Errorf("one point: %s", s)
+	}
+	s := string(sparkline("throttled", []float32{0, 1, -1, 1, 0}, 1, 15*time.Second))
+	if strings.Count(s, "<path") != 2 || !strings.Contains(s, "M0 29") || !strings.Contains(s, "throttled in the last 1 min") && !strings.Contains(s, "throttled in the last 60") {
+		t.Error(s)
+	}
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Object is an object of the API, as JSON has it.
+type Object = map[string]any
+
+// Answer is what the server answered. The test has failed when there was none.
+type Answer struct {
+	Code     int
+	Object   Object   // nil when it is none; a Status when Code is no success
+	Warnings []string // the texts of its Warning headers
+	text     []byte
+}
+
+// OK tells whether the server did what it was asked for.
+func (a Answer) OK() bool { return a.Code >= 200 && a.Code < 300 }
+
+// Message says why the server refused, "" when it did not.
+func (a Answer) Message() string {
+	if a.OK() {
+		return ""
+	}
+	if m, ok := a.Object["message"].(string); ok {
+		return m
+	}
+	return string(a.text)
+}
+
+// Create creates an object in a collection ("/api/v1/namespaces/x/pods"). What
+// is a string or []byte is sent as the YAML it is, anything else as JSON.
+func (l *Lab) Create(t testing.TB, collection string, object any) Answer {
+	t.Helper()
+	return l.do(t, http.MethodPost, collection, "", object)
+}
+
+// Get reads an object.
+func (l *Lab) Get(t testing.TB, path string) Answer {
+	t.Helper()
+	return l.do(t, http.MethodGet, path, "", nil)
+}
+
+// Patch merges a patch into an object as kubectl does: entries of lists by their
+// names.
+func (l *Lab) Patch(t testing.TB, path string, patch any) Answer {
+	t.Helper()
+	return l.do(t, http.MethodPatch, path, "application/strategic-merge-patch+json", patch)
+}
+
+// Delete deletes an object at once.
+func (l *Lab) Delete(t testing.TB, path string) {
+	t.Helper()
+	if a := l.do(t, http.MethodDelete, path+"?gracePeriodSeconds=0", "", nil); !a.OK() {
+		t.Errorf("%d %s", a.Code, a.Message())
+	}
+}
+
+func (l *Lab) do(t testing.TB, method, path, contentType string, body any) Answer {
+	t.Helper()
+	var text []byte
+	switch b := body.(type) {
+	case nil:
+	case string:
+		text = []byte(b)
+	case []byte:
+		text = b
+	default:
+		var err error
+		if text, err = json.Marshal(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if contentType == "" && body != nil {
+		contentType = "application/yaml" // JSON is some
+	}
+	// Not the test's context, which has ended when the test cleans up.
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	a, err := l.ask(ctx, method, path, contentType, text)
+	if err != nil {
+		t.Fatalf("%v\nlast of the server's log:\n%s", err, l.server.log())
+	}
+	return a
+}
+
+func (l *Lab) ask(ctx context.Context, method, path, contentType string, body []byte) (Answer, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "https://"+l.address+path, strings.NewReader(string(body)))
+	if err != nil {
+		return Answer{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+l.token)
+	request.Header.Set("Accept", "application/json")
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	response, err := l.client.Do(request)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer response.Body.Close()
+	a := Answer{Code: response.StatusCode}
+	if a.text, err = io.ReadAll(response.Body); err != nil {
+		return a, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+		if err := json.Unmarshal(a.text, &a.Object); err != nil {
+			return a, fmt.Errorf("%s %s: %w", method, path, err)
+		}
+	}
+	for _, w := range response.Header.Values("Warning") {
+		text, err := warning(w)
+		if err != nil {
+			return a, fmt.Errorf("%s %s: %w", method, path, err)
+		}
+		a.Warnings = append(a.Warnings, text)
+	}
+	return a, nil
+}
+
+// warning is the text of a header
+//
+//	Warning: 299 - "text"
+//
+// (RFC 7234, 5.5): code, agent and a string in which \ quotes the next character.
+func warning(header string) (string, error) {
+	quoted, ok := strings.CutPrefix(header, "299 - ")
+	if !ok {
+		return "", fmt.Errorf("warning of another form: %s", header)
+	}
+	text, err := strconv.Unquote(quoted)
+	if err != nil {
+		return "", fmt.Errorf("warning of another form: %s", header)
+	}
+	return text, nil
+}
+
+// places are the collections of the kinds that tests apply.
+var places = map[string]string{
+	"MutatingAdmissionPolicy":          "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+	"MutatingAdmissionPolicyBinding":   "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
+	"ValidatingAdmissionPolicy":        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+	"ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+}
+
+var kindLine = regexp.MustCompile(`(?m)^kind: *(\w+) *$`)
+
+// Apply creates the objects of a YAML stream, until the test ends. The server
+// takes its time to put policies in force, and out of it.
+func (l *Lab) Apply(t testing.TB, stream string) {
+	t.Helper()
+	for document := range strings.SplitSeq("\n"+stream, "\n---") {
+		m := kindLine.FindStringSubmatch(document)
+		if m == nil || places[m[1]] == "" {
+			t.Fatalf("no kind that can be applied:\n%s", document)
+		}
+		a := l.Create(t, places[m[1]], document)
+		if !a.OK() {
+			t.Fatalf("%s: %s", m[1], a.Message())
+		}
+		for _, w := range a.Warnings {
+			t.Errorf("%s: %s", m[1], w)
+		}
+		name := a.Object["metadata"].(Object)["name"].(string)
+		t.Cleanup(func() { l.Delete(t, places[m[1]]+"/"+name) })
+	}
+}
+
+// Until asks until the answer is yes: the server does much after it has answered.
+func (l *Lab) Until(t testing.TB, what string, yes func() bool) {
+	t.Helper()
+	for end := time.Now().Add(deadline); !yes(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not after %v: %s\nlast of the server's log:\n%s", deadline, what, l.server.log())
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/internal/gate"
+)
+
+// TestLab: a server is the release that was asked for, and nothing of it is left.
+func TestLab(t *testing.T) {
+	gate.Need(t, "kube")
+	var l *Lab
+	t.Run("a server", func(t *testing.T) {
+		l = Start(t)
+		if a := must(t, l.Get(t, "/version")); a.Object["gitVersion"] != Version {
+			t.Errorf("version %v, want %s", a.Object["gitVersion"], Version)
+		}
+		if a := l.Get(t, "/api/v1/namespaces/none"); a.OK() || a.Message() != `namespaces "none" not found` {
+			t.Errorf("a namespace that is not there: %d %s", a.Code, a.Message())
+		}
+	})
+	for _, p := range []*process{l.server, l.etcd} {
+		if p.ended() == nil {
+			t.Errorf("%s still runs", p.name)
+		}
+		if _, err := os.Stat(filepath.Dir(p.logFile)); !os.IsNotExist(err) {
+			t.Errorf("the directory of %s is still there, %v", p.name, err)
+		}
+	}
+}
+
+// TestNoServer: who cannot start says why, at once.
+func TestNoServer(t *testing.T) {
+	gate.Need(t, "kube")
+	etcd, err := exec.LookPath("etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no flag $1 >&2\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err = start(t, dir, broken, etcd)
+	if err == nil || !strings.Contains(err.Error(), "broken ended: exit status 3") || !strings.Contains(err.Error(), "no flag --etcd-servers") {
+		t.Errorf("error %v", err)
+	}
+}

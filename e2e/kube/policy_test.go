@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/internal/gate"
+)
+
+// TestPolicy puts what `snug policy` prints on a server and looks at what becomes
+// of pods there.
+func TestPolicy(t *testing.T) {
+	gate.Need(t, "kube")
+	p := policies{Lab: Start(t), snug: build(t)}
+	p.namespaces(t)
+	t.Run("the default", p.byDefault)
+	t.Run("every knob turned", p.turned)
+	t.Run("denied", p.denied)
+	t.Run("another policy comes later", p.later)
+	t.Run("resizes", p.resizes)
+	t.Run("large pods", p.large)
+	t.Run("random pods", p.random)
+	p.noErrors(t)
+}
+
+// policies is a server with the namespaces of the tests, and the tool.
+type policies struct {
+	*Lab
+	snug string
+}
+
+// build makes the tool, as a user has it.
+func build(t *testing.T) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "snug")
+	cmd := exec.Command("go", "build", "-o", exe, ".")
+	cmd.Dir = "../../cmd/snug"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return exe
+}
+
+// tool runs snug and returns what it prints.
+func (p *policies) tool(t *testing.T, args ...string) string {
+	t.Helper()
+	var said strings.Builder
+	cmd := exec.Command(p.snug, args...)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("snug %s: %v\n%s%s", strings.Join(args, " "), err, out, &said)
+	}
+	return string(out)
+}
+
+// The namespaces of the tests.
+const (
+	in      = "in"          // opted in
+	out     = "out"         // opted out
+	neutral = "neutral"     // neither
+	limited = "limited"     // opted in, with a LimitRange
+	apart   = "apart"       // opted in; for configurations that exclude it
+	system  = "kube-system" // excluded by default; its label says otherwise
+)
+
+// namespaceLabels are what the namespaces say of snug.dev/inject.
+var namespaceLabels = map[string]string{in: "enabled", out: "disabled", neutral: "", limited: "enabled", apart: "enabled", system: "enabled"}
+
+func (p *policies) namespaces(t *testing.T) {
+	t.Helper()
+	p.Until(t, "namespace "+system, func() bool { return p.Get(t, "/api/v1/namespaces/"+system).OK() })
+	for name, label := range namespaceLabels {
+		labels := Object{"metadata": Object{"name": name, "labels": Object{"snug.dev/inject": label}}}
+		if label == "" {
+			labels = Object{"metadata": Object{"name": name}}
+		}
+		if name == system {
+			must(t, p.Patch(t, "/api/v1/namespaces/"+name, labels))
+			continue
+		}
+		must(t, p.Create(t, "/api/v1/namespaces", labels))
+	}
+	must(t, p.Create(t, "/api/v1/namespaces/"+limited+"/limitranges", limitRange))
+}
+
+// must fails the test unless the server did what it was asked for.
+func must(t testing.TB, a Answer) Answer {
+	t.Helper()
+	if !a.OK() {
+		t.Fatalf("%d %s", a.Code, a.Message())
+	}
+	return a
+}
+
+// apply puts the policies of a configuration in force, until the test ends. ""
+// is the default.
+func (p *policies) apply(t *testing.T, config string) {
+	t.Helper()
+	args := []string{"policy"}
+	if config != "" {
+		file := filepath.Join(t.TempDir(), "snug.yaml")
+		if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, file)
+	}
+	text := p.tool(t, args...)
+	// Registered first, so that it comes after the policies were deleted.
+	t.Cleanup(func() { p.settled(t, "") })
+	p.Apply(t, text)
+	p.settled(t, text)
+}
+
+var policyName = regexp.MustCompile(`(?m)^kind: \w+Policy\nmetadata:\n  name: (\S+)$`)
+
+// settled waits until exactly the policies of a text decide. Each of them has
+// something that it alone changes in, or says of, a pod.
+func (p *policies) settled(t *testing.T, text string) {
+	t.Helper()
+	want := []string{}
+	for _, m := range policyName.FindAllStringSubmatch(text, -1) {
+		want = append(want, m[1][strings.LastIndexByte(m[1], '-')+1:])
+	}
+	slices.Sort(want)
+	p.Until(t, fmt.Sprintf("policies in force are %v", want), func() bool { return slices.Equal(p.inForce(t), want) })
+}
+
+// A pod that the policy fit changes, and one that the policy values complains of.
+const (
+	fitting = `metadata: {name: fit, labels: {snug.dev/inject: enabled}}
+spec: {containers: [{name: a, image: x, resources: {limits: {memory: 1Gi}}}]}`
+	wrong = `metadata: {name: wrong, labels: {snug.dev/inject: enabled}}
+spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 1Gi}]}]}`
+	// stale is one a resize of which is what the policy resize complains of.
+	// Its labels let any policy pass it.
+	stale = `metadata: {name: stale, labels: {snug.dev/inject: disabled}}
+spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 900MiB}], resources: {limits: {memory: 1Gi}}}]}`
+)
+
+// inForce are the policies that decide at this moment, by the ends of their names.
+func (p *policies) inForce(t *testing.T) []string {
+	t.Helper()
+	const pods = "/api/v1/namespaces/neutral/pods"
+	names := []string{}
+	if a := p.Create(t, pods+"?dryRun=All", fitting); len(env(containers(must(t, a).Object)[0])) > 0 {
+		names = append(names, "fit")
+	}
+	if p.Get(t, pods+"/stale").Code == http.StatusNotFound {
+		must(t, p.Create(t, pods, stale))
+	}
+	if a := p.Patch(t, pods+"/stale/resize?dryRun=All", resized("containers", "a", Object{"memory": "2Gi"})); len(complaints(must(t, a))) > 0 {
+		names = append(names, "resize")
+	}
+	if a := p.Create(t, pods+"?dryRun=All", wrong); len(complaints(a)) > 0 {
+		names = append(names, "values")
+	}
+	return names
+}
+
+// resized is a patch of a pod's resize subresource: other limits of a container,
+// and as much requested.
+func resized(of, container string, limits Object) Object {
+	return Object{"spec": Object{of: []any{Object{"name": container, "resources": Object{"limits": limits, "requests": limits}}}}}
+}
+
+// complaints are what validating policies say, as warnings or as the reason of a
+// refusal; the server has warnings of its own.
+func complaints(a Answer) []string {
+	var all []string
+	for _, w := range append(slices.Clone(a.Warnings), a.Message()) {
+		if strings.Contains(w, "ValidatingAdmissionPolicy '") {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// situation is a pod, and what is stored of it.
+type situation struct {
+	name      string
+	namespace string
+	labels    string // of snug, without their prefix: "inject=enabled gomaxprocs=enabled"
+	spec      string // YAML
+	want      string // see stored
+	complains []string
+}
+
+// manifest is the pod as YAML.
+func (s *situation) manifest(name string) string {
+	labels := []string{}
+	for l := range strings.FieldsSeq(s.labels) {
+		k, v, _ := strings.Cut(l, "=")
+		labels = append(labels, "snug.dev/"+k+": "+v)
+	}
+	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: %s, labels: {%s}}\nspec: {%s}\n", name, s.namespace, strings.Join(labels, ", "), s.spec)
+}
+
+// see creates the pods of a table and compares what is stored.
+func (p *policies) see(t *testing.T, table []situation) {
+	for i := range table {
+		s := &table[i]
+		t.Run(s.name, func(t *testing.T) {
+			name := fmt.Sprintf("pod-%d", i)
+			pods := "/api/v1/namespaces/" + s.namespace + "/pods"
+			a := p.Create(t, pods, s.manifest(name))
+			said := complaints(a)
+			if len(said) != len(s.complains) {
+				t.Errorf("%d complaints, want %d: %q", len(said), len(s.complains), said)
+			}
+			for j, want := range s.complains {
+				if j < len(said) && !strings.Contains(said[j], want) {
+					t.Errorf("complaint %q, want %s in it", said[j], want)
+				}
+			}
+			if s.want == "refused" {
+				if a.OK() {
+					t.Errorf("stored %s, want it refused", stored(a.Object))
+				}
+				return
+			}
+			must(t, a)
+			t.Cleanup(func() { p.Delete(t, pods+"/"+name) })
+			got := must(t, p.Get(t, pods+"/"+name)).Object
+			if stored(got) != s.want {
+				t.Errorf("\ngot  %s\nwant %s", stored(got), s.want)
+			}
+			p.again(t, pods, got)
+		})
+	}
+}
+
+// again creates what was stored once more, as a copy of a pod would be: nothing is
+// added to what was given.
+func (p *policies) again(t *testing.T, pods string, pod Object) {
+	t.Helper()
+	meta := pod["metadata"].(Object)
+	copied := Object{"metadata": Object{"name": "copy", "labels": meta["labels"], "annotations": meta["annotations"]}, "spec": pod["spec"]}
+	a := must(t, p.Create(t, pods+"?dryRun=All", copied))
+	if stored(a.Object) != stored(pod) {
+		t.Errorf("once more\n%s\nmakes\n%s", stored(pod), stored(a.Object))
+	}
+	if old, now := added(pod), added(a.Object); old != now {
+		t.Errorf("once more, the annotation %q is %q", old, now)
+	}
+}
+
+// stored is what of a pod is snug's business, in one line: each container with its
+// env and its resizePolicy, init containers first.
+func stored(pod Object) string {
+	var all []string
+	for _, c := range containers(pod) {
+		s := env(c)
+		for _, r := range list(c["resizePolicy"]) {
+			s = append(s, fmt.Sprintf("%v:%v", r["resourceName"], r["restartPolicy"]))
+		}
+		all = append(all, fmt.Sprintf("%v{%s}", c["name"], strings.Join(s, " ")))
+	}
+	return strings.Join(all, " ")
+}
+
+// added is the annotation that says what was given.
+func added(pod Object) string {
+	annotations, _ := pod["metadata"].(Object)["annotations"].(Object)
+	text, _ := annotations["snug.dev/added"].(string)
+	return text
+}
+
+// containers are those of a pod, init containers first.
+func containers(pod Object) []Object {
+	spec := pod["spec"].(Object)
+	return append(list(spec["initContainers"]), list(spec["containers"])...)
+}
+
+// env is a container's: A=1, or A<limits.cpu/1 for a reference and its divisor.
+func env(c Object) []string {
+	var all []string
+	for _, e := range list(c["env"]) {
+		text := fmt.Sprintf("%v=%v", e["name"], e["value"])
+		if from, ok := e["valueFrom"].(Object); ok {
+			ref, _ := from["resourceFieldRef"].(Object)
+			text = fmt.Sprintf("%v<%v/%v", e["name"], ref["resource"], ref["divisor"])
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func list(of any) []Object {
+	var all []Object
+	items, _ := of.([]any)
+	for _, o := range items {
+		all = append(all, o.(Object))
+	}
+	return all
+}
+
+// noErrors fails when an expression of a policy had an error, which leaves no
+// other trace: policies that fail are ignored. A check that did its work is
+// counted by its action; one of a validation that failed is "allow" with a type.
+func (p *policies) noErrors(t *testing.T) {
+	t.Helper()
+	text := string(must(t, p.Get(t, "/metrics")).text)
+	seen := 0
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "apiserver_mutating_admission_policy_check_total{") &&
+			!strings.HasPrefix(line, "apiserver_validating_admission_policy_check_total{") {
+			continue
+		}
+		seen++
+		if !strings.Contains(line, `error_type="no_error"`) && (strings.Contains(line, "mutating") || strings.Contains(line, `enforcement_action="allow"`)) {
+			t.Errorf("a policy's expression had an error: %s", line)
+		}
+	}
+	if seen == 0 {
+		t.Error("the server counts no checks of policies")
+	}
+}
