@@ -98,3 +98,24 @@ func BenchmarkLint(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkLongLine looks at a pod of 5,000 containers in one line, each with a
+// mistake.
+func BenchmarkLongLine(b *testing.B) {
+	var s strings.Builder
+	s.WriteString(`{"kind":"Pod","spec":{"containers":[`)
+	for i := range 5000 {
+		if i > 0 {
+			s.WriteString(",")
+		}
+		fmt.Fprintf(&s, `{"name":"c%d","image":"i","env":[{"name":"GOMEMLIMIT","value":"512Mi"}]}`, i)
+	}
+	s.WriteString("]}}")
+	text := []byte(s.String())
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if n := len(lint.Check([]*manifest.File{manifest.Parse("f.json", text)}, nil).Found); n != 5000 {
+			b.Fatalf("found %d", n)
+		}
+	}
+}

@@ -23,7 +23,8 @@
 //
 // Every answer allows. What cannot be read is left as it is, with a warning to who
 // created it. A patch that does not apply would block the pod whatever the failurePolicy
-// says, so a path is only added to after it was seen in the question.
+// says (k8s.io/apiserver/pkg/admission/plugin/webhook/mutating, callAttrMutatingHook), so
+// a path is only added to after it was seen in the question.
 package review
 
 import (
