@@ -36,6 +36,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"time"
 )
 
 var kept []byte
@@ -47,7 +48,9 @@ func main() {
 		for i := 0; i < 4; i++ {
 			go func() {
 				for {
-					kept = make([]byte, 64<<10)
+					kept = make([]byte, 16<<10)
+					for t := time.Now(); time.Since(t) < time.Millisecond; { // collections keep up
+					}
 				}
 			}()
 		}

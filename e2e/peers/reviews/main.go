@@ -49,7 +49,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.rounds, "rounds", 10, "ask all of all so many times")
 	flag.IntVar(&o.clients, "clients", 4, "ask so many at a time, saturated")
-	flag.IntVar(&o.rate, "rate", 200, "ask so many a second, paced")
+	flag.IntVar(&o.rate, "rate", 50, "ask so many a second, paced")
 	flag.DurationVar(&o.window, "window", 2*time.Second, "ask for so long")
 	flag.BoolVar(&o.http1, "http1", false, "HTTP/1.1 instead of HTTP/2")
 	flag.StringVar(&o.out, "out", "data.tsv", "write to `FILE`")
