@@ -42,7 +42,7 @@ promtext, cert, rest, review, policy, learned, podpatch < webhook
 limits, report, goproc, rules, finding, proc < look
 podid, rest, look, promtext, limits, report, goproc, rules, finding, proc < agent
 bounded < image
-proc, gobin, cpuprof, bounded, golog, promtext, rules, exectrace, top, vet, envfiles, podpatch, manifest, lint, image, policy, review, cert, rest, learned, webhook, look, agent < cli
+proc, gobin, cpuprof, bounded, golog, promtext, rules, exectrace, top, vet, envfiles, podpatch, manifest, lint, image, policy, snug, review, cert, rest, learned, webhook, look, agent < cli
 cgrun, load, workload < main
 `
 

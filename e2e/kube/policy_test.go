@@ -142,8 +142,8 @@ spec: {containers: [{name: a, image: x, resources: {limits: {memory: 1Gi}}}]}`
 	wrong = `metadata: {name: wrong, labels: {snug.dev/inject: enabled}}
 spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 1Gi}]}]}`
 	// stale is one a resize of which is what the policy resize complains of.
-	// Its labels let any policy pass it.
-	stale = `metadata: {name: stale, labels: {snug.dev/inject: disabled}}
+	// No other policy has to do with it.
+	stale = `metadata: {name: stale, labels: {snug.dev/inject: enabled}}
 spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 900MiB}], resources: {limits: {memory: 1Gi}}}]}`
 )
 

@@ -29,25 +29,26 @@ func (p *policies) resizes(t *testing.T) {
 		patch              Object
 		want               string // "" = no warning
 	}{
-		{"memory, of which a variable was made", "", plain, resized("containers", "a", more), "GOMEMLIMIT of a goes stale"},
-		{"less memory and more CPU", "gomaxprocs=enabled", plain, resized("containers", "a", both), "GOMAXPROCS of a, GOMEMLIMIT of a goes stale"},
+		{"memory, of which a variable was made", "", plain, resized("containers", "a", more), "GOMEMLIMIT of a left stale"},
+		{"less memory and more CPU", "gomaxprocs=enabled", plain, resized("containers", "a", both), "GOMAXPROCS of a, GOMEMLIMIT of a left stale"},
 		{"memory, of a pod that is opted out", "inject=disabled", plain, resized("containers", "a", more), ""},
 		{"CPU, where GOMAXPROCS is not set", "", plain, resized("containers", "a", Object{"memory": "512Mi", "cpu": "2"}), ""},
-		{"CPU, where GOMAXPROCS is set", "gomaxprocs=enabled", plain, resized("containers", "a", Object{"memory": "512Mi", "cpu": "2"}), "GOMAXPROCS of a goes stale"},
+		{"CPU, where GOMAXPROCS is set", "gomaxprocs=enabled", plain, resized("containers", "a", Object{"memory": "512Mi", "cpu": "2"}), "GOMAXPROCS of a left stale"},
 		{"the same in other words", "", plain, resized("containers", "a", Object{"memory": "0.5Gi", "cpu": "1000m"}), ""},
-		{"a container that restarts", "restart-on-resize=enabled gomaxprocs=enabled", plain, resized("containers", "a", both), ""},
-		{"a variable of one's own", "", strings.Replace(own, "VALUE", "100MiB", 1), resized("containers", "a", more), "GOMEMLIMIT of a goes stale"},
+		{"a container that restarts", "restart-on-resize=enabled gomaxprocs=enabled", plain, resized("containers", "a", both), "GOMEMLIMIT of a left stale"},
+		{"a variable of one's own", "", strings.Replace(own, "VALUE", "100MiB", 1), resized("containers", "a", more), "GOMEMLIMIT of a left stale"},
 		{"no limit", "", strings.Replace(own, "VALUE", `"off"`, 1), resized("containers", "a", more), ""},
-		{"a sidecar", "", kinds, resized("initContainers", "s", more), "GOMEMLIMIT of s goes stale"},
+		{"a sidecar", "", kinds, resized("initContainers", "s", more), "GOMEMLIMIT of s left stale"},
 		{"an init container", "", kinds, resized("initContainers", "i", more), ""},
 		{"a request alone", "", `containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu: 1}, requests: {memory: 100Mi, cpu: 100m}}}]`,
 			Object{"spec": Object{"containers": []any{Object{"name": "a", "resources": Object{"requests": Object{"memory": "200Mi", "cpu": "100m"}}}}}}, ""},
 		{"the pod's limit", "", `resources: {limits: {memory: 1Gi, cpu: 1}}, containers: [{name: a, image: x}]`,
-			Object{"spec": Object{"resources": Object{"limits": Object{"memory": "2Gi"}, "requests": Object{"memory": "2Gi"}}}}, "GOMEMLIMIT of a goes stale"},
+			Object{"spec": Object{"resources": Object{"limits": Object{"memory": "2Gi"}, "requests": Object{"memory": "2Gi"}}}}, "GOMEMLIMIT of a left stale"},
 		{"the pod's limit above a container's", "", `resources: {limits: {memory: 1Gi}, requests: {memory: 512Mi}}, ` + plain,
 			Object{"spec": Object{"resources": Object{"limits": Object{"memory": "2Gi"}}}}, ""},
-		{"a reference", "inject=disabled", `containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory}}}], resources: {limits: {memory: 512Mi, cpu: 1}}}]`,
-			resized("containers", "a", more), "GOMEMLIMIT of a goes stale"},
+		{"who is opted out", "inject=disabled", strings.Replace(own, "VALUE", "100MiB", 1), resized("containers", "a", more), ""},
+		{"a reference", "", `containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory}}}], resources: {limits: {memory: 512Mi, cpu: 1}}}]`,
+			resized("containers", "a", more), "GOMEMLIMIT of a left stale"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const pods = "/api/v1/namespaces/in/pods"

@@ -75,17 +75,17 @@ func (p *policies) byDefault(t *testing.T) {
 		{"more than there is", in, "gomaxprocs=enabled", memory("100E"), "a{}", nil},
 		{"the largest number", in, "", memory("9223372036854775807"), "a{}", nil},
 
-		{"a restart", in, "gomaxprocs=enabled restart-on-resize=enabled", plain, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer memory:RestartContainer}", nil},
-		{"a restart for what was given", in, "restart-on-resize=enabled", plain, "a{GOMEMLIMIT=460MiB memory:RestartContainer}", nil},
+		{"a restart", in, "gomaxprocs=enabled restart-on-resize=enabled", plain, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer}", nil},
+		{"a restart for what was given", in, "restart-on-resize=enabled", plain, "a{GOMEMLIMIT=460MiB}", nil},
 		{"nothing to restart for", in, "restart-on-resize=enabled", `containers: [{name: a, image: x, resources: {limits: {cpu: 1}}}]`, "a{}", nil},
 		{"a restart of a pod that never restarts", in, "restart-on-resize=enabled", plain + ", restartPolicy: Never", "a{GOMEMLIMIT=460MiB}", nil},
-		{"a restart of a pod that restarts on failure", in, "restart-on-resize=enabled", plain + ", restartPolicy: OnFailure", "a{GOMEMLIMIT=460MiB memory:RestartContainer}", nil},
+		{"a restart of a pod that restarts on failure", in, "restart-on-resize=enabled", plain + ", restartPolicy: OnFailure", "a{GOMEMLIMIT=460MiB}", nil},
 		{"a resizePolicy that is there", in, "gomaxprocs=enabled restart-on-resize=enabled",
 			`containers: [{name: a, image: x, resizePolicy: [{resourceName: memory, restartPolicy: NotRequired}], resources: {limits: {memory: 512Mi, cpu: 1500m}}}]`,
 			"a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB memory:NotRequired cpu:RestartContainer}", nil},
 		{"a restart of init containers and sidecars", in, "restart-on-resize=enabled",
 			`initContainers: [{name: i, image: x, resources: {limits: {memory: 256Mi}}}, {name: s, image: x, restartPolicy: Always, resources: {limits: {memory: 256Mi}}}], containers: [{name: a, image: x}]`,
-			"i{GOMEMLIMIT=230MiB} s{GOMEMLIMIT=230MiB memory:RestartContainer} a{}", nil},
+			"i{GOMEMLIMIT=230MiB} s{GOMEMLIMIT=230MiB} a{}", nil},
 		{"a sidecar in a pod that never restarts", in, "restart-on-resize=enabled",
 			`restartPolicy: Never, initContainers: [{name: s, image: x, restartPolicy: Always, resources: {limits: {memory: 256Mi}}}], containers: [{name: a, image: x}]`,
 			"s{GOMEMLIMIT=230MiB} a{}", nil},
@@ -150,8 +150,8 @@ func (p *policies) workloads(t *testing.T) {
 				t.Errorf("created: %q", said)
 			}
 			changed := must(t, p.Patch(t, w.collection+"/x", Object{"metadata": Object{"labels": Object{"a": "b"}}}))
-			if said := complaints(changed); len(said) != 1 || !strings.Contains(said[0], "gomemlimit-malformed") {
-				t.Errorf("changed: %q", said)
+			if said := complaints(changed); len(said) > 0 {
+				t.Errorf("of something else: %q", said)
 			}
 		})
 	}

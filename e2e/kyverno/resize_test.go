@@ -31,19 +31,19 @@ func (l *lab) resize(t *testing.T) {
 	var pods []object
 	want := map[string]string{}
 	for i, r := range []struct{ name, before, after, said string }{
-		{"memory", container("memory: 512Mi, cpu: 2", ""), container("memory: 1Gi, cpu: 2", ""), "GOMEMLIMIT of a goes stale with this resize:"},
-		{"cores", container("memory: 512Mi, cpu: 2", ""), container("memory: 512Mi, cpu: 1", ""), "GOMAXPROCS of a goes stale with this resize:"},
-		{"both", container("memory: 512Mi, cpu: 2", ""), container("memory: 1Gi, cpu: 4", ""), "GOMAXPROCS of a, GOMEMLIMIT of a goes stale"},
-		{"a limit that was none", container("", ""), container("memory: 1Gi", ""), "GOMEMLIMIT of a goes stale"},
+		{"memory", container("memory: 512Mi, cpu: 2", ""), container("memory: 1Gi, cpu: 2", ""), "GOMEMLIMIT of a left stale by this resize:"},
+		{"cores", container("memory: 512Mi, cpu: 2", ""), container("memory: 512Mi, cpu: 1", ""), "GOMAXPROCS of a left stale by this resize:"},
+		{"both", container("memory: 512Mi, cpu: 2", ""), container("memory: 1Gi, cpu: 4", ""), "GOMAXPROCS of a, GOMEMLIMIT of a left stale"},
+		{"a limit that was none", container("", ""), container("memory: 1Gi", ""), "GOMEMLIMIT of a left stale"},
 		{"the same, written otherwise", container("memory: 1Gi, cpu: 2", ""), container("memory: 1024Mi, cpu: 2000m", ""), ""},
-		{"a restart", container("memory: 512Mi, cpu: 2", restarts), container("memory: 1Gi, cpu: 2", restarts), ""},
-		{"no restart", container("memory: 512Mi, cpu: 2", restarts), container("memory: 1Gi, cpu: 1", restarts), "GOMAXPROCS of a goes stale"},
-		{"a pod's limits", "resources: {limits: {memory: 512Mi}}, " + container("", ""), "resources: {limits: {memory: 1Gi}}, " + container("", ""), "GOMEMLIMIT of a goes stale"},
+		{"a restart", container("memory: 512Mi, cpu: 2", restarts), container("memory: 1Gi, cpu: 2", restarts), "GOMEMLIMIT of a left stale"},
+		{"no restart", container("memory: 512Mi, cpu: 2", restarts), container("memory: 1Gi, cpu: 1", restarts), "GOMAXPROCS of a, GOMEMLIMIT of a left stale"},
+		{"a pod's limits", "resources: {limits: {memory: 512Mi}}, " + container("", ""), "resources: {limits: {memory: 1Gi}}, " + container("", ""), "GOMEMLIMIT of a left stale"},
 		{"no variables", `containers: [{name: a, image: x, resources: {limits: {memory: 512Mi}}}]`, `containers: [{name: a, image: x, resources: {limits: {memory: 1Gi}}}]`, ""},
 		{"a limit that is off", `containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: "off"}], resources: {limits: {memory: 512Mi}}}]`,
 			`containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: "off"}], resources: {limits: {memory: 1Gi}}}]`, ""},
 		{"a sidecar", "initContainers: [{name: s, image: x, restartPolicy: Always, env: [{name: GOMEMLIMIT, value: 1MiB}], resources: {limits: {memory: 512Mi}}}], " + container("", ""),
-			"initContainers: [{name: s, image: x, restartPolicy: Always, env: [{name: GOMEMLIMIT, value: 1MiB}], resources: {limits: {memory: 1Gi}}}], " + container("", ""), "GOMEMLIMIT of s goes stale"},
+			"initContainers: [{name: s, image: x, restartPolicy: Always, env: [{name: GOMEMLIMIT, value: 1MiB}], resources: {limits: {memory: 1Gi}}}], " + container("", ""), "GOMEMLIMIT of s left stale"},
 	} {
 		p := pod(t, fmt.Sprintf("pod-%d", i), neutral, "", "{"+r.after+"}")
 		p["spec"].(object)["before"] = decoded(t, []byte("{"+r.before+"}"))[0]

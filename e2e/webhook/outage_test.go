@@ -99,6 +99,15 @@ func (c *crowd) all(t *testing.T, l *lab) {
 	t.Logf("%d pods, %d of them neither patched nor annotated; the longest took %v", len(c.names), len(c.unhandled), c.late.Round(time.Millisecond))
 }
 
+// missed are the pods that were neither patched nor annotated. A machine that stands still
+// for as long as an API server waits for an answer proves nothing.
+func (c *crowd) missed() []string {
+	if c.late > time.Second {
+		return nil
+	}
+	return c.unhandled
+}
+
 // killed: a webhook that is not there blocks nobody, and one that is back is asked again.
 func (l *lab) killed(t *testing.T) {
 	s := newService(t)
@@ -116,14 +125,14 @@ func (l *lab) killed(t *testing.T) {
 	}
 	c.wait(t, 200)
 	c.all(t, l)
-	if n := len(c.unhandled); n == 0 || n > len(c.names)-200 {
+	if n := len(c.unhandled); n == 0 || n > len(c.names)-200 && c.late < time.Second {
 		t.Errorf("%d of %d pods were neither patched nor annotated: was the webhook killed, and started?", n, len(c.names))
 	}
 	after := l.crowd(t, "after")
 	after.wait(t, 50)
 	after.all(t, l)
-	if len(after.unhandled) > 0 {
-		t.Errorf("neither patched nor annotated, though the webhook is there: %q", after.unhandled)
+	if missed := after.missed(); len(missed) > 0 {
+		t.Errorf("neither patched nor annotated, though the webhook is there: %q", missed)
 	}
 }
 
@@ -146,8 +155,8 @@ func (l *lab) rolled(t *testing.T) {
 	}
 	c.wait(t, 50)
 	c.all(t, l)
-	if len(c.unhandled) > 0 {
-		t.Errorf("neither patched nor annotated: %q\n%s\n%s", c.unhandled, replicas[0].said(), replicas[1].said())
+	if missed := c.missed(); len(missed) > 0 {
+		t.Errorf("neither patched nor annotated: %q\n%s\n%s", missed, replicas[0].said(), replicas[1].said())
 	}
 }
 
@@ -188,12 +197,11 @@ func (l *lab) renewed(t *testing.T) {
 	until(t, "the end of the first certificate", replicas[0].said, func() bool { return time.Now().After(first.NotAfter) })
 	c.wait(t, 50)
 	c.all(t, l)
-	// A machine that stood still for longer than a certificate is valid proves nothing.
-	if len(c.unhandled) > 0 && c.late < life/20 {
-		t.Errorf("neither patched nor annotated: %q\n%s\n%s", c.unhandled, replicas[0].said(), replicas[1].said())
+	if missed := c.missed(); len(missed) > 0 {
+		t.Errorf("neither patched nor annotated: %q\n%s\n%s", missed, replicas[0].said(), replicas[1].said())
 	}
 	for _, r := range replicas {
-		if said := r.said(); strings.Count(said, "\n") > 2 {
+		if said := r.said(); strings.Count(said, "\n") > 2 && c.late < time.Second {
 			t.Errorf("it said %s", said)
 		}
 	}

@@ -137,12 +137,12 @@ func (l *lab) byDefault(t *testing.T) {
 		{"the namespace is opted out", "out", "", one, "a{}", ""},
 		{"an excluded namespace", "kube-system", "inject=enabled", one, "a{}", ""},
 		{"the webhook's own namespace", namespace, "inject=enabled", one, "a{}", ""},
-		{"everything", "in", "gomaxprocs=enabled restart-on-resize=enabled", one, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer memory:RestartContainer}",
+		{"everything", "in", "gomaxprocs=enabled restart-on-resize=enabled", one, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer}",
 			"added: a GOMAXPROCS (pod-procs-reference); a GOMEMLIMIT=460MiB (pod-memory-share)"},
 		{"containers of all kinds", "in", "gomaxprocs=enabled restart-on-resize=enabled",
 			`initContainers: [{name: i, image: x, resources: {limits: {memory: 1Gi, cpu: 1}}}, {name: s, image: x, restartPolicy: Always, env: [{name: A, value: b}], resources: {limits: {memory: 1Gi, cpu: 1}}}],
        containers: [{name: a, image: x, env: [{name: GOMAXPROCS, value: "7"}], resources: {limits: {memory: 512Mi, cpu: 1}}}]`,
-			"i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} s{A=b GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB cpu:RestartContainer memory:RestartContainer} a{GOMAXPROCS=7 GOMEMLIMIT=460MiB memory:RestartContainer}", ""},
+			"i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} s{A=b GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB cpu:RestartContainer} a{GOMAXPROCS=7 GOMEMLIMIT=460MiB}", ""},
 		{"a LimitRange", "limited", "", "containers: [{name: a, image: x}]", "a{GOMEMLIMIT=270MiB}", ""},
 		{"the pod's limits", "in", "gomaxprocs=enabled", "resources: {limits: {memory: 1Gi, cpu: 1}}, containers: [{name: a, image: x}]", "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB}", ""},
 		{"nothing to give", "in", "", "containers: [{name: a, image: x}]", "a{}", "skipped: a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-no-memory-limit)"},
@@ -179,8 +179,8 @@ func (l *lab) resizes(t *testing.T) {
 	capacity := kube.Object{"cpu": "64", "memory": "64Gi", "pods": "110"}
 	must(t, l.Create(t, "/api/v1/nodes", kube.Object{"metadata": kube.Object{"name": "node"}, "status": kube.Object{"allocatable": capacity, "capacity": capacity}}))
 	for labels, want := range map[string]string{
-		"": "GOMEMLIMIT of a goes stale with this resize", "gomaxprocs=enabled": "GOMAXPROCS of a, GOMEMLIMIT of a goes stale",
-		"inject=disabled": "", "gomaxprocs=enabled restart-on-resize=enabled": "",
+		"": "GOMEMLIMIT of a left stale by this resize", "gomaxprocs=enabled": "GOMAXPROCS of a, GOMEMLIMIT of a left stale",
+		"inject=disabled": "", "gomaxprocs=enabled restart-on-resize=enabled": "GOMEMLIMIT of a left stale",
 	} {
 		pod := must(t, l.create(t, "in", labels, "nodeName: node, "+one)).Object
 		path := fmt.Sprintf("/api/v1/namespaces/in/pods/%v", pod["metadata"].(kube.Object)["name"])

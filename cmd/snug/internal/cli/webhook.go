@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	library "github.com/snug-go/snug"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/cert"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/learned"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
@@ -193,6 +194,8 @@ func (u *ui) webhook(ctx context.Context, c *policy.Config, o *webhookOptions) e
 		defer l.Close()
 		listeners[i] = l
 	}
+	// This program leaves its own GOMAXPROCS and GOMEMLIMIT alone; see package main.
+	library.Watch(ctx, library.Options{})
 	// They end after the last answer, not when the end was asked for.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup

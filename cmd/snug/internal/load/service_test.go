@@ -221,9 +221,12 @@ func TestCrashInTheWindow(t *testing.T) {
 		var s *httptest.Server
 		ready := make(chan struct{})
 		s = serve(t, func(http.ResponseWriter, *http.Request) {
-			if <-ready; n.Add(1) == 50 {
+			<-ready
+			if i := n.Add(1); i == 50 {
 				s.Listener.Close()
 				s.CloseClientConnections()
+			} else if i > 50 { // it came before that took hold
+				panic(http.ErrAbortHandler)
 			}
 		})
 		close(ready)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -99,6 +100,10 @@ func TestHTTPFinishes(t *testing.T) {
 	defer conn.Close()
 	// The probe is the one request that takes long enough.
 	fmt.Fprintf(conn, "GET /-/probe?threads=1&seconds=2 HTTP/1.1\r\nHost: x\r\n\r\n")
+	// The answer to another one, that came later, says that it was taken in.
+	if answer, err := http.Get("http://" + addr + "/-/config"); err == nil {
+		answer.Body.Close()
+	}
 	time.Sleep(300 * time.Millisecond)
 	c.cmd.Process.Signal(syscall.SIGTERM)
 	line, err := bufio.NewReader(conn).ReadString('\n')

@@ -179,9 +179,18 @@ func stale(s *subject) {
 		case policy.Text == "NotRequired":
 			s.report("stale-on-resize", finding.SeverityWarning, s.o.FieldAt(policy),
 				"the container is to be resized without a restart, and "+name+" is read when it starts: the variable keeps the old "+noun,
-				"restartPolicy: RestartContainer, or no "+name)
+				resizeFix(r != nil, name))
 		}
 	}
+}
+
+// resizeFix is what follows a resize: a restart reads a reference anew, and what is
+// written out as it is.
+func resizeFix(reference bool, name string) string {
+	if reference {
+		return "restartPolicy: RestartContainer, or no " + name
+	}
+	return "no " + name + " where the program follows by itself (Go 1.25 for GOMAXPROCS, snug/auto for both)"
 }
 
 // staleFix is what follows a limit.

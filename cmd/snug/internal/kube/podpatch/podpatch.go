@@ -77,8 +77,9 @@ type Policy struct {
 	// RequestFactor is the Ps per requested core of containers without a CPU
 	// limit; 0 = leave them alone.
 	RequestFactor float64
-	// Restart adds a resizePolicy that restarts the container when the resource
-	// changes of which a variable was made: a resize changes no variable.
+	// Restart adds a resizePolicy that restarts the container when the CPU limit
+	// changes to which GOMAXPROCS was made to refer: a resize changes no variable,
+	// and a restart only those that are references.
 	Restart bool
 }
 
@@ -215,7 +216,6 @@ func (p *Patch) number(c *Container, policy *Policy, h plan.Hints, code string) 
 		return
 	}
 	p.set(Env{Name: "GOMAXPROCS", Value: strconv.FormatInt(n, 10)}, code, n)
-	p.restart(c, policy, "cpu", "GOMAXPROCS")
 }
 
 func (p *Patch) set(e Env, code string, number int64) {
@@ -223,8 +223,9 @@ func (p *Patch) set(e Env, code string, number int64) {
 	p.because(code, e.Name, number)
 }
 
-// restart asks for a restart when a resource is resized, unless the container
-// says something of it already.
+// restart asks for a restart when a resource is resized to which a variable refers,
+// unless the container says something of it already. What is written out a restart
+// would read again as it is.
 func (p *Patch) restart(c *Container, policy *Policy, resource, knob string) {
 	if policy.Restart && !c.NoRestart && c.Resize[resource] == "" {
 		p.Resize = append(p.Resize, resource)
@@ -261,7 +262,6 @@ func (p *Patch) memory(c *Container, policy *Policy) {
 		return
 	}
 	p.set(Env{Name: knob, Value: Bytes(n)}, MemoryShare, n)
-	p.restart(c, policy, "memory", knob)
 }
 
 // Bytes is a size as GOMEMLIMIT takes it: in mebibytes, rounded down, from 16 of

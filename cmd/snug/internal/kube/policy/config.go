@@ -26,6 +26,8 @@ const (
 	InjectLabel  = podpatch.Prefix + "inject"            // of a pod or its namespace: enabled or disabled
 	ProcsLabel   = podpatch.Prefix + "gomaxprocs"        // of a pod: enabled = its programs do not follow a CPU limit by themselves
 	RestartLabel = podpatch.Prefix + "restart-on-resize" // of a pod: enabled = a resize may restart its containers
+	// PolicyLabel of what is rendered has the name of the configuration.
+	PolicyLabel = podpatch.Prefix + "policy"
 	// AddedAnnotation lists what a pod was given, and why.
 	AddedAnnotation = podpatch.Prefix + "added"
 

@@ -201,7 +201,7 @@ func TestDecide(t *testing.T) {
 		t.Errorf("excluded: %+v", p)
 	}
 	p := config.Decide(procs, "a", facts)
-	if len(p.Env) != 2 || p.Env[0] != (podpatch.Env{Name: "GOMAXPROCS", Value: "2"}) || p.Env[1] != (podpatch.Env{Name: "GOMEMLIMIT", Value: "913MiB"}) || len(p.Resize) != 2 {
+	if len(p.Env) != 2 || p.Env[0] != (podpatch.Env{Name: "GOMAXPROCS", Value: "2"}) || p.Env[1] != (podpatch.Env{Name: "GOMEMLIMIT", Value: "913MiB"}) || len(p.Resize) != 0 {
 		t.Errorf("%+v", p)
 	}
 	if p := config.Decide(&policy.Pod{}, "a", facts); len(p.Env) != 1 || len(p.Resize) != 0 {

@@ -40,12 +40,14 @@ type rendering struct {
 	Suffix string // of the policy's name
 	Action string
 
-	InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, Enabled, Disabled string
+	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, Enabled, Disabled string
 
 	// MemoryShare is GOMEMLIMIT in bytes, of x.memory. Where the limit is below
 	// MinMemory or the share below MinShare there is none.
 	MemoryShare         string
 	MinMemory, MinShare int64
+	// MaxCores and MaxBytes are as much as no machine has.
+	MaxCores, MaxBytes int64
 	// ReferenceIf tells whether a reference gives what x.cpu, in thousandths,
 	// should; LimitProcs is the number where it does not, RequestProcs that of
 	// x.request, in cores.
@@ -71,8 +73,9 @@ func action(a Action) string { return strings.ToUpper(string(a[:1])) + string(a[
 func Render(c *Config, engine Engine) string {
 	r := rendering{
 		Config: c, API: "admissionregistration.k8s.io/v1", Mutating: "MutatingAdmissionPolicy", Validating: "ValidatingAdmissionPolicy",
-		InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, Enabled: Enabled, Disabled: Disabled,
+		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, Enabled: Enabled, Disabled: Disabled,
 		MinMemory: plan.MinMemory, MinShare: plan.MinMemory - plan.MinHeadroom,
+		MaxCores: podpatch.MaxMilli / 1000, MaxBytes: podpatch.MaxBytes,
 	}
 	if engine == Kyverno {
 		r.Kyverno, r.API, r.Mutating, r.Validating = true, "policies.kyverno.io/v1", "MutatingPolicy", "ValidatingPolicy"
@@ -124,7 +127,7 @@ func (r *rendering) figures() {
 	r.LimitProcs = rounded("double(x.cpu) / 1000.0", r.Round, least)
 	r.RequestProcs = "0"
 	if r.RequestFactor > 0 {
-		r.RequestProcs = "(x.request <= 0.0 || x.request * " + double(r.RequestFactor) + " >= 8192.0 ? 0 : " + rounded("x.request * "+double(r.RequestFactor), r.Round, least) + ")"
+		r.RequestProcs = "(x.request <= 0.0 || x.request * " + double(r.RequestFactor) + " >= " + double(podpatch.MaxMilli/1000) + " ? 0 : " + rounded("x.request * "+double(r.RequestFactor), r.Round, least) + ")"
 	}
 }
 

@@ -49,8 +49,9 @@ type (
 	}
 	// knob is GOMAXPROCS or GOMEMLIMIT in an env.
 	knob struct {
-		set     bool
-		matters bool // one of its values is not off
+		set       bool
+		literal   bool // it is written out, and neither off nor empty: a restart changes nothing
+		reference bool // a restart reads it anew
 	}
 	amounts struct{ cpu, memory string }
 )

@@ -226,7 +226,7 @@ func (s *scanner) container(c *container, key string) {
 
 // env reads one variable. Values are nobody's business.
 func (s *scanner) env(c *container) {
-	at, off := -1, false
+	at, literal, reference := -1, false, false
 	s.members(func(key []byte) {
 		switch string(key) {
 		case "name":
@@ -238,14 +238,20 @@ func (s *scanner) env(c *container) {
 				at = memory
 			}
 		case "value":
-			off = string(s.bytes()) == "off"
+			value := string(s.bytes())
+			literal = value != "off" && value != ""
+		case "valueFrom":
+			reference = true
+			s.skip()
 		default:
 			s.skip()
 		}
 	})
 	if at >= 0 {
-		c.knobs[at].set = true
-		c.knobs[at].matters = c.knobs[at].matters || !off
+		k := &c.knobs[at]
+		k.set = true
+		k.literal = k.literal || literal && !reference
+		k.reference = k.reference || reference
 	}
 }
 

@@ -39,10 +39,13 @@ type (
 	}
 	refContainer struct {
 		Name, Image, RestartPolicy string
-		Env                        []struct{ Name, Value string }
-		EnvFrom                    []any
-		Resources                  refResources
-		ResizePolicy               []struct{ ResourceName, RestartPolicy string }
+		Env                        []struct {
+			Name, Value string
+			ValueFrom   json.RawMessage
+		}
+		EnvFrom      []any
+		Resources    refResources
+		ResizePolicy []struct{ ResourceName, RestartPolicy string }
 	}
 	refResources struct{ Limits, Requests struct{ CPU, Memory string } }
 )
@@ -80,7 +83,9 @@ func reference(text []byte) *request {
 					for i, name := range knobNames {
 						if e.Name == name {
 							one.knobs[i].set = true
-							one.knobs[i].matters = one.knobs[i].matters || e.Value != "off"
+							k := &one.knobs[i]
+							k.literal = k.literal || e.ValueFrom == nil && e.Value != "off" && e.Value != ""
+							k.reference = k.reference || e.ValueFrom != nil
 						}
 					}
 				}

@@ -26,11 +26,11 @@ func (r *Reviewer) Resize(question []byte) ([]byte, Outcome) {
 		r.Config.Resize == policy.Off || q.object == nil || q.old == nil || slices.Contains(r.Config.Namespaces, q.namespace) {
 		return a.text(), Other
 	}
-	stale := stale(q.object, q.old)
+	stale := stale(q.object, q.old, r.Config.Containers)
 	if len(stale) == 0 {
 		return a.text(), Fine
 	}
-	const end = " goes stale with this resize: variables are read when a container starts (snug explain stale-on-resize)"
+	const end = " left stale by this resize: variables are read when a container starts (snug explain stale-on-resize)"
 	text := strings.Join(stale, ", ")
 	for n := len(stale) - 1; n > 0 && len(text)+len(end) > mostWarning; n-- {
 		text = strings.Join(stale[:n], ", ") + " and " + strconv.Itoa(len(stale)-n) + " more"
@@ -39,9 +39,9 @@ func (r *Reviewer) Resize(question []byte) ([]byte, Outcome) {
 	return a.text(), Warned
 }
 
-// stale are the variables of containers whose limit changes, and that the change does
-// not restart.
-func stale(now, old *pod) []string {
+// stale are the variables of containers whose limit changes: those that are written out,
+// and references in containers that the change does not restart.
+func stale(now, old *pod, excluded []string) []string {
 	before := map[string]*container{}
 	for _, c := range old.running() {
 		before[c.name] = c
@@ -49,12 +49,12 @@ func stale(now, old *pod) []string {
 	var all []string
 	for _, c := range now.running() {
 		was := before[c.name]
-		if was == nil {
+		if was == nil || slices.Contains(excluded, c.name) {
 			continue // a resize adds no container
 		}
 		for knob, name := range knobNames {
 			resource := [...]string{procs: "cpu", memory: "memory"}[knob]
-			if !c.knobs[knob].matters || slices.Contains(c.resize, resizing{resource, "RestartContainer"}) {
+			if k := c.knobs[knob]; !k.literal && (!k.reference || slices.Contains(c.resize, resizing{resource, "RestartContainer"})) {
 				continue
 			}
 			if differ(now.limit(c, knob), old.limit(was, knob)) {

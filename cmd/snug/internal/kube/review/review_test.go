@@ -194,7 +194,7 @@ func TestFit(t *testing.T) {
 	}{
 		{"a memory limit", "", enabled, one, "a{GOMEMLIMIT=460MiB}", "a GOMEMLIMIT=460MiB (pod-memory-share)"},
 		{"a program that needs GOMAXPROCS", "", oldGo, one, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}", "a GOMAXPROCS (pod-procs-reference); a GOMEMLIMIT=460MiB (pod-memory-share)"},
-		{"a restart", "", restarts, one, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer memory:RestartContainer}", ""},
+		{"a restart", "", restarts, one, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer}", ""},
 		{"a restart in a pod that never restarts", "", restarts, "restartPolicy: Never, " + one, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}", ""},
 		{"a resizePolicy of its own", "", restarts, `containers: [{name: a, resizePolicy: [{resourceName: memory, restartPolicy: NotRequired}], resources: {limits: {memory: 512Mi, cpu: 1500m}}}]`,
 			"a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB memory:NotRequired cpu:RestartContainer}", ""},
@@ -212,7 +212,7 @@ func TestFit(t *testing.T) {
 		{"a limit that is no amount", "", oldGo, `containers: [{name: a, resources: {limits: {memory: lots, cpu: "1"}}}]`, "a{GOMAXPROCS<limits.cpu/1}", "a GOMAXPROCS (pod-procs-reference)"},
 		{"a small limit", "", enabled, `containers: [{name: a, resources: {limits: {memory: 63Mi, cpu: 1}}}]`, "a{}", "a GOMAXPROCS (pod-procs-follow); a GOMEMLIMIT (pod-memory-small)"},
 		{"init and sidecar containers", "", restarts, `initContainers: [{name: i, resources: {limits: {memory: 1Gi, cpu: 1}}}, {name: s, restartPolicy: Always, resources: {limits: {memory: 1Gi, cpu: 1}}}], ` + one,
-			"i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} s{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB cpu:RestartContainer memory:RestartContainer} a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer memory:RestartContainer}", ""},
+			"i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} s{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB cpu:RestartContainer} a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer}", ""},
 		{"the pod's limits, one container", "", oldGo, `resources: {limits: {memory: 1Gi, cpu: 2}}, initContainers: [{name: i}], containers: [{name: a}]`, "i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB}", ""},
 		{"the pod's limits, two containers", "", oldGo, `resources: {limits: {memory: 1Gi, cpu: 2}}, containers: [{name: a}, {name: b, resources: {limits: {memory: 100Mi}}}]`, "a{GOMAXPROCS<limits.cpu/1} b{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=84MiB}", ""},
 		{"the pod's limits, a sidecar", "", enabled, `resources: {limits: {memory: 1Gi}}, initContainers: [{name: i}, {name: s, restartPolicy: Always}], containers: [{name: a}]`, "i{} s{} a{}",
@@ -402,9 +402,10 @@ func TestWorkload(t *testing.T) {
 
 func TestResize(t *testing.T) {
 	const (
-		env  = "env: [{name: GOMAXPROCS, value: '2'}, {name: GOMEMLIMIT, value: 460MiB}]"
-		both = "resources: {limits: {memory: 512Mi, cpu: 1}}"
-		more = "resources: {limits: {memory: 1Gi, cpu: 2}}"
+		env   = "env: [{name: GOMAXPROCS, value: '2'}, {name: GOMEMLIMIT, value: 460MiB}]"
+		both  = "resources: {limits: {memory: 512Mi, cpu: 1}}"
+		refer = "env: [{name: GOMAXPROCS, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]"
+		more  = "resources: {limits: {memory: 1Gi, cpu: 2}}"
 	)
 	a := func(rest ...string) string { return "containers: [{name: a, " + strings.Join(rest, ", ") + "}]" }
 	for _, c := range []struct{ name, old, now, want string }{
@@ -415,7 +416,10 @@ func TestResize(t *testing.T) {
 		{"no variable", a(both), a(more), ""},
 		{"GOMEMLIMIT=off", a("env: [{name: GOMEMLIMIT, value: 'off'}]", both), a("env: [{name: GOMEMLIMIT, value: 'off'}]", more), ""},
 		{"a reference", a("env: [{name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory}}}]", both), a("env: [{name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory}}}]", more), "GOMEMLIMIT of a"},
-		{"a restart", a(env, both), a(env, more, "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}, {resourceName: memory, restartPolicy: NotRequired}]"), "GOMEMLIMIT of a"},
+		{"a restart", a(env, both), a(env, more, "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}, {resourceName: memory, restartPolicy: NotRequired}]"), "GOMAXPROCS of a, GOMEMLIMIT of a"},
+		{"a restart that reads a reference", a(refer, both), a(refer, more, "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]"), ""},
+		{"a reference, and no restart", a(refer, both), a(refer, more), "GOMAXPROCS of a"},
+		{"an empty variable", a("env: [{name: GOMEMLIMIT, value: ''}]", both), a("env: [{name: GOMEMLIMIT, value: ''}]", more), ""},
 		{"the pod's limit", "resources: {limits: {memory: 1Gi}}, " + a(env), "resources: {limits: {memory: 2Gi}}, " + a(env), "GOMEMLIMIT of a"},
 		{"the pod's limit above a container's", "resources: {limits: {memory: 1Gi}}, " + a(env, both), "resources: {limits: {memory: 2Gi}}, " + a(env, both), ""},
 		{"a sidecar", "initContainers: [{name: s, restartPolicy: Always, " + env + ", " + both + "}]", "initContainers: [{name: s, restartPolicy: Always, " + env + ", " + more + "}]", "GOMAXPROCS of s, GOMEMLIMIT of s"},
@@ -432,7 +436,7 @@ func TestResize(t *testing.T) {
 				}
 				continue
 			}
-			want := c.want + " goes stale with this resize: variables are read when a container starts (snug explain stale-on-resize)"
+			want := c.want + " left stale by this resize: variables are read when a container starts (snug explain stale-on-resize)"
 			if outcome != Warned || !slices.Equal(answer.Response.Warnings, []string{want}) || len(answer.Response.Patch) > 0 {
 				t.Errorf("%s: %s, %s", c.name, outcome, text)
 			}
@@ -446,7 +450,7 @@ func TestResize(t *testing.T) {
 	r := &Reviewer{Config: configured(t, "")}
 	text, _ := r.Resize(asked(t, object{"uid": "2", "operation": "UPDATE", "namespace": "web", "subResource": "resize",
 		"resource": object{"version": "v1", "resource": "pods"}, "object": podOf(t, "", "containers: ["+now.String()+"]"), "oldObject": podOf(t, "", "containers: ["+old.String()+"]")}))
-	if w := must(t, text, "2").Response.Warnings; len(w) != 1 || !strings.Contains(w[0], "GOMAXPROCS of container-0, ") || !strings.Contains(w[0], " more goes stale") {
+	if w := must(t, text, "2").Response.Warnings; len(w) != 1 || !strings.Contains(w[0], "GOMAXPROCS of container-0, ") || !strings.Contains(w[0], " more left stale") {
 		t.Errorf("50 containers: %q", w)
 	}
 }
