@@ -32,6 +32,7 @@ type Lab struct {
 	etcd    *process
 	address string // host and port
 	token   string
+	ca      []byte // of the server's certificate, PEM
 	client  *http.Client
 }
 
@@ -114,12 +115,14 @@ func (l *Lab) ready(t testing.TB, certificate string) error {
 		if l.client == nil {
 			pool := x509.NewCertPool()
 			// The server signs its own certificate, and writes it whole or not.
-			if text, err := os.ReadFile(certificate); err != nil || !pool.AppendCertsFromPEM(text) {
+			text, err := os.ReadFile(certificate)
+			if err != nil || !pool.AppendCertsFromPEM(text) {
 				continue
 			}
 			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 			t.Cleanup(transport.CloseIdleConnections)
 			l.client = &http.Client{Transport: transport, Timeout: deadline}
+			l.ca = text
 		}
 		a, err := l.ask(t.Context(), http.MethodGet, "/readyz", "", nil)
 		if err == nil && a.Code == http.StatusOK {

@@ -14,13 +14,17 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/e2e/internal/gate"
+	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
 // TestPolicy puts what `snug policy` prints on a server and looks at what becomes
 // of pods there.
 func TestPolicy(t *testing.T) {
 	gate.Need(t, "kube")
-	p := policies{Lab: Start(t), snug: build(t)}
+	p := policies{Lab: Start(t), snug: filepath.Join(t.TempDir(), "snug")}
+	if err := programs.BuildTool(programs.Root(t), p.snug); err != nil {
+		t.Fatal(err)
+	}
 	p.namespaces(t)
 	t.Run("the default", p.byDefault)
 	t.Run("every knob turned", p.turned)
@@ -36,18 +40,6 @@ func TestPolicy(t *testing.T) {
 type policies struct {
 	*Lab
 	snug string
-}
-
-// build makes the tool, as a user has it.
-func build(t *testing.T) string {
-	t.Helper()
-	exe := filepath.Join(t.TempDir(), "snug")
-	cmd := exec.Command("go", "build", "-o", exe, ".")
-	cmd.Dir = "../../cmd/snug"
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return exe
 }
 
 // tool runs snug and returns what it prints.

@@ -238,8 +238,8 @@ func (s *scanner) env(c *container) {
 				at = memory
 			}
 		case "value":
-			value := string(s.bytes())
-			literal = value != "off" && value != ""
+			value := s.bytes()
+			literal = len(value) > 0 && string(value) != "off"
 		case "valueFrom":
 			reference = true
 			s.skip()
