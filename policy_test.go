@@ -36,7 +36,7 @@ limits, plan < podpatch
 envfiles, podpatch < manifest
 limits, plan, finding, vet, podpatch, manifest, quantity < lint
 plan, podpatch < policy
-limits, quantity, podpatch, policy < review
+limits, quantity, podid, podpatch, policy < review
 plan, podpatch < learned
 promtext, cert, rest, review, policy, learned, podpatch < webhook
 limits, report, goproc, rules, finding, proc < look

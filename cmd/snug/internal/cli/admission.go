@@ -3,9 +3,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,14 +40,14 @@ webhook: Kubernetes 1.36 and later, or Kyverno, does what they say.
 A namespace or a pod opts in with the label snug.dev/inject=enabled. --try says what the
 pods of manifests would be given, and why; nothing is applied. It takes limits as they are
 written, and those of a LimitRange where one is among the manifests, and the labels of namespaces that
-are.`,
+are. A container whose namespace's label would tell is shown as if it were opted in.`,
 		Example: `  snug policy | kubectl apply -f -
   snug policy --init >snug.yaml
   snug policy snug.yaml --try deploy/
   helm template ./chart | snug policy --try -
   snug policy --for kyverno`,
 		GroupID: groupCluster,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("more than one configuration, "+typed(args...), "one at a time; --try names manifests")
 			}
@@ -53,8 +55,8 @@ are.`,
 				return usage("wrong value, --for "+typed(engine), "write kubernetes or kyverno")
 			}
 			if begin {
-				if len(args) > 0 || len(try) > 0 {
-					return usage("--init makes nothing of a configuration", "snug policy --init >snug.yaml")
+				if len(args) > 0 || len(try) > 0 || u.json || cmd.Flags().Changed("for") {
+					return usage("--init makes nothing of a configuration", "snug policy --init >snug.yaml; --try, --for and --json are for later")
 				}
 				return u.write([]byte(policy.Default))
 			}
@@ -66,7 +68,7 @@ are.`,
 				if slices.Contains(args, "-") && slices.Contains(try, "-") {
 					return usage("stdin is named twice, -", "it can be read once")
 				}
-				return tryPolicy(u, &c, try)
+				return tryPolicy(u, &c, args, policy.Engine(engine), try)
 			}
 			d := &finding.Policy{Head: finding.NewHead(finding.KindPolicy), Engine: engine, YAML: policy.Render(&c, policy.Engine(engine))}
 			if d.Objects, err = yamlObjects(d.YAML); err != nil {
@@ -106,6 +108,9 @@ func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
 		if wrong.Line > 0 {
 			at += ":" + strconv.Itoa(wrong.Line)
 		}
+		if wrong.Manifest {
+			wrong.Hint = "this is a manifest: snug policy --try " + typed(name)
+		}
 		return c, usage(wrong.What+", "+at, wrong.Hint)
 	}
 	return c, err
@@ -128,22 +133,115 @@ func yamlObjects(text string) ([]any, error) {
 }
 
 // tryPolicy says what the pods of manifests would be given.
-func tryPolicy(u *ui, c *policy.Config, inputs []string) error {
+func tryPolicy(u *ui, c *policy.Config, config []string, engine policy.Engine, inputs []string) error {
 	l := newLinter(u, &lintFlags{})
 	if err := l.gather(inputs); err != nil {
 		return err
 	}
 	titles := lintTitles()
-	d := &finding.Given{Head: finding.NewHead(finding.KindGiven), Inputs: l.inputs, Containers: []finding.GivenContainer{}, Unknown: append([]finding.Gap{}, l.unknown...)}
-	d.Unknown = append(d.Unknown, l.problems()...)
-	namespaces := namespaceLabels(l.manifests())
-	for _, found := range lint.Containers(l.manifests()) {
-		d.Containers = append(d.Containers, givenTo(c, &found, namespaces[found.Object.Namespace], titles))
+	d := &finding.Given{Head: finding.NewHead(finding.KindGiven), Inputs: l.inputs, Mode: "enforce", Inject: "labelled", Containers: []finding.GivenContainer{}, Unknown: append([]finding.Gap{}, l.unknown...)}
+	if c.Observe {
+		d.Mode = "observe"
 	}
+	if c.All {
+		d.Inject = "all"
+	}
+	d.Unknown = append(d.Unknown, l.problems()...)
+	if err := l.noManifest(len(d.Unknown) > 0); err != nil {
+		return err
+	}
+	namespaces := namespaceLabels(l.manifests())
+	asked := map[[2]string]bool{} // files and namespaces
+	label := ""                   // of a namespace that is to be opted in
+	for _, found := range lint.Containers(l.manifests()) {
+		namespace := found.Object.Namespace
+		g := givenTo(c, &found, namespaces[namespace], titles)
+		d.Containers = append(d.Containers, g)
+		if g.OptedIn != nil || asked[[2]string{g.File, namespace}] {
+			continue
+		}
+		asked[[2]string{g.File, namespace}] = true
+		whose := "its namespace"
+		if namespace != "" {
+			whose = "the namespace " + utf8Only(namespace)
+		}
+		into := "in"
+		if c.All {
+			into = "out"
+		}
+		d.Unknown = append(d.Unknown, finding.Gap{Field: finding.GapOptedIn, File: g.File, Why: "whether " + whose + " is opted " + into + ": its label " + policy.InjectLabel + " is not among the manifests"})
+		if label == "" && len(g.Env) > 0 && !c.All && nameText.MatchString(namespace) {
+			label = namespace
+		}
+	}
+	d.Next = tryNext(d, config, engine, label)
 	if err := u.answer(d); err != nil {
 		return err
 	}
 	return unread(d.Unknown)
+}
+
+// nameText is a DNS label, as the names of namespaces are.
+var nameText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// noManifest is the error of an input in which there is nothing of Kubernetes; known says
+// that what is wrong with some of them is said anyway.
+func (l *linter) noManifest(known bool) error {
+	const hint = "pipe manifests in, or name them: helm template ./chart | snug policy --try -"
+	some := false
+	for i := range l.sources {
+		s := &l.sources[i]
+		f := s.manifest
+		if f != nil && (f.Found > 0 || len(f.Objects) > 0 || len(f.Problems) > 0) {
+			some = true
+			continue
+		}
+		if s.named {
+			name := s.path
+			if name == "-" {
+				name = "stdin"
+			}
+			return failed("no manifest of Kubernetes, "+name, hint)
+		}
+	}
+	if !some && !known {
+		return failed("no manifest of Kubernetes, "+typed(l.inputs...), hint)
+	}
+	return nil
+}
+
+// tryNext is the command to try next. label is a namespace whose label would give its pods
+// something, "" = none.
+func tryNext(d *finding.Given, config []string, engine policy.Engine, label string) string {
+	give := append([]string{"snug", "policy"}, config...)
+	if i := slices.Index(give, "-"); i >= 0 {
+		give[i] = "FILE" // stdin has been read
+	}
+	if engine != policy.Kubernetes {
+		give = append(give, "--for", string(engine))
+	}
+	why, given, set := "", false, false
+	for i := range d.Containers {
+		c := &d.Containers[i]
+		if len(c.Env) > 0 && (c.OptedIn != nil || label == "") {
+			given = true
+		}
+		if why == "" && len(c.Reasons) > 0 {
+			why = c.Reasons[0].Reason
+		}
+		set = set || slices.ContainsFunc(c.Reasons, func(w finding.GivenWhy) bool { return w.Reason == podpatch.EnvSet || w.Reason == podpatch.ProcsPinned })
+	}
+	switch {
+	case given:
+		return typed(give...) + " | kubectl apply -f -"
+	case label != "":
+		return "kubectl label namespace " + label + " " + policy.InjectLabel + "=" + policy.Enabled
+	case set && !slices.Contains(d.Inputs, "-"):
+		return "snug lint " + typed(d.Inputs...) // whether what is there is any good
+	case why != "":
+		return "snug explain " + why
+	}
+	return ""
 }
 
 // namespaceLabels are labels of the namespaces that opt in or out in the input, by
@@ -167,8 +265,21 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 	pod := policy.Pod{Namespace: found.Object.Namespace, Labels: found.Pod.Labels(), NamespaceLabels: namespace}
 	in, known := c.OptedIn(&pod)
 	patch := podpatch.Nothing(podpatch.OptedOut)
-	if in || !known {
+	// Which program it is nobody has seen.
+	texts := map[string]string{podpatch.ProcsFollow: "Taken for Go 1.25 or later, which follows its CPU limit; an older one needs the label " + policy.ProcsLabel + "=" + policy.Enabled}
+	wrong, others := policy.WrongLabel(&pod)
+	switch {
+	case in || !known:
 		patch = c.Decide(&pod, found.Container.Name, found.Facts)
+	case wrong != "" && !slices.Contains(c.Namespaces, pod.Namespace):
+		patch = podpatch.Nothing(podpatch.LabelWrong)
+		texts[podpatch.LabelWrong] = wrongLabel(wrong)
+	}
+	if others != "" && (in || !known) {
+		const knob = "GOMAXPROCS" // that both of the others are about
+		i := slices.IndexFunc(patch.Reasons, func(r podpatch.Reason) bool { return r.Knob != knob })
+		patch.Reasons = slices.Insert(patch.Reasons, i, podpatch.Reason{Code: podpatch.LabelWrong, Knob: knob})
+		texts[podpatch.LabelWrong] = wrongLabel(others)
 	}
 	g := finding.GivenContainer{
 		File: utf8Only(found.Object.File().Name), Line: found.Container.At().Line, Object: found.Object.Title(),
@@ -187,7 +298,12 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 		g.Env = append(g.Env, v)
 	}
 	for _, r := range patch.Reasons {
-		g.Reasons = append(g.Reasons, finding.GivenWhy{Knob: r.Knob, Reason: r.Code, Text: titles[r.Code]})
+		g.Reasons = append(g.Reasons, finding.GivenWhy{Knob: r.Knob, Reason: r.Code, Text: cmp.Or(texts[r.Code], titles[r.Code])})
 	}
 	return g
+}
+
+// wrongLabel says of labels what the policies warn of.
+func wrongLabel(labels string) string {
+	return "It gives nothing, " + utf8Only(labels) + "; write " + policy.Enabled + " or " + policy.Disabled
 }

@@ -48,6 +48,10 @@ func newAgent(u *ui) *cobra.Command {
   /metrics   for Prometheus
   /healthz   200 while scans succeed, else 503
 
+In the document containers[] are those with Go processes, and groups of the node's own such
+as services, which have a unit in place of a pod; other_containers[] are those of pods in
+which no process is Go's, known with --names.
+
 It stops and changes nothing, writes to nobody, and shows nothing of command lines or
 environments. It needs to see the node's processes (hostPID), user 0 and CAP_SYS_PTRACE,
 no other right. Where the node's cgroups are not at /sys/fs/cgroup, --root names the
@@ -56,8 +60,9 @@ directory that has the node's sys/fs/cgroup in it; processes are always those of
 With --no-mem it reads no process's memory: GOMAXPROCS, GOGC and GOMEMLIMIT are then known
 only where a variable sets them, heap and collections are not, and without CAP_SYS_PTRACE
 only processes of its own user are seen. With --names it asks the API server what the pods
-of the node NODE_NAME are called, with the rights of its service account: list and watch
-on pods. Without, a pod is told by its UID and a container by its id.`,
+of the node NODE_NAME are called, what workloads they are of and which images they run,
+with the rights of its service account: list and watch on pods. Without, a pod is told by
+its UID and a container by its id. snug webhook learns from agents with --names.`,
 		Example: `  snug agent --once
   snug agent --once --json | jq '.containers[].processes[].findings[].id'
   snug agent --listen 127.0.0.1:9464 --interval 30s
@@ -101,7 +106,7 @@ func (u *ui) agent(ctx context.Context, o *agentOptions) error {
 		if names, err = u.podNames(opts.Node, opts.Note); err != nil {
 			return err
 		}
-		opts.Names = names
+		opts.Names, opts.Await = names, names.Listed()
 	}
 	a, err := agent.New(opts)
 	if err != nil {
@@ -128,9 +133,9 @@ func (u *ui) agent(ctx context.Context, o *agentOptions) error {
 	if runtime.GOOS != "linux" {
 		return failed("snug agent needs Linux", "run it on a node")
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	l, err := hear(ctx, "--listen", o.listen)
 	if err != nil {
-		return unheard(o.listen, err)
+		return err
 	}
 	if u.getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(min(agentProcs, runtime.GOMAXPROCS(0)))
@@ -158,16 +163,29 @@ func (u *ui) podNames(node string, note func(string)) (*agent.PodNames, error) {
 	return agent.NewPodNames(api, node, note), nil
 }
 
+// hear listens on the address of a flag. One without a port, which is any port that is
+// free, is a mistake.
+func hear(ctx context.Context, flag, address string) (net.Listener, error) {
+	if host, port, err := net.SplitHostPort(address); address == "" || err == nil && port == "" {
+		return nil, unheard(flag, address, &net.AddrError{Err: "missing port in address", Addr: host})
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, unheard(flag, address, err)
+	}
+	return l, nil
+}
+
 // unheard is why an address cannot be listened on.
-func unheard(address string, err error) error {
+func unheard(flag, address string, err error) error {
 	var wrong *net.AddrError
 	var name *net.DNSError
-	what, hint := err, "name another address with --listen"
+	what, hint := err, "name another address with "+flag
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		what = op.Err
 	}
 	if errors.As(err, &wrong) || errors.As(err, &name) {
-		return usage("wrong value, --listen "+typed(address), "write an address and a port, such as :9464 or 127.0.0.1:9464")
+		return usage("wrong value, "+flag+" "+typed(address), "write an address and a port, such as :9464 or 127.0.0.1:9464")
 	}
 	return failed("cannot listen, "+typed(address)+": "+what.Error(), hint)
 }

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -48,7 +49,10 @@ const (
 )
 
 // kubeName is a DNS name, as those of most objects are.
-var kubeName = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+var kubeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+// hostPort is what --url may name: it is written into YAML.
+var hostPort = regexp.MustCompile(`^([-.A-Za-z0-9]+|\[[0-9a-fA-F:.]+\])(:[0-9]+)?$`)
 
 func newWebhook(u *ui) *cobra.Command {
 	o := webhookOptions{listen: ":9443", health: ":9465", service: "snug-webhook", secret: "snug-webhook", facts: "snug-facts", certLife: certLife, drain: webhookDrain}
@@ -86,7 +90,7 @@ by that; what it has learned is kept in a ConfigMap for all replicas.
 			if o.drain < 0 || o.drain > time.Minute {
 				return usage("wrong value, --drain "+o.drain.String(), "0s is the least, a minute the most")
 			}
-			if at, err := url.Parse(string(o.url)); o.url != "" && (err != nil || at.Scheme != "https" || at.Hostname() == "" || at.RawQuery+at.Fragment+strings.TrimSuffix(at.Path, "/") != "") {
+			if at, err := url.Parse(string(o.url)); o.url != "" && (err != nil || at.Scheme != "https" || !hostPort.MatchString(at.Host) || at.User != nil || at.RawQuery+at.Fragment+strings.TrimSuffix(at.Path, "/") != "") {
 				return usage("wrong value, --url "+typed(string(o.url)), "write https://host:port")
 			}
 			for _, name := range []textFlag{o.namespace, o.service, o.secret, o.configuration, o.facts} {
@@ -128,6 +132,7 @@ by that; what it has learned is kept in a ConfigMap for all replicas.
 	flags.Var(&o.configuration, "configuration", "the webhook configurations are called `NAME` (default that of --config, and -webhook)")
 	flags.Var(&o.secret, "secret", "keep the certificate in the Secret `NAME`")
 	flags.Var((*spanFlag)(&o.certLife), "cert-life", "a certificate is valid for so `LONG`")
+	flags.Lookup("cert-life").DefValue = "2160h, 90 days"
 	flags.Var(&o.certFile, "cert-file", "show the certificate in `FILE`, which others renew")
 	flags.Var(&o.keyFile, "key-file", "its key is in `FILE`")
 	defineValue(flags, "agents", "learn which Go containers run from snug agent at `HOST:PORT`, each address of HOST", "the name of a service without an address of its own, and a port, as snug-agent.snug.svc:9464", learned.ParseAgents, &o.agents)
@@ -151,7 +156,8 @@ func (u *ui) registerWebhook(c *policy.Config, o *webhookOptions) error {
 // webhook answers until ctx ends.
 func (u *ui) webhook(ctx context.Context, c *policy.Config, o *webhookOptions) error {
 	reviewer := &review.Reviewer{Config: c}
-	opts := webhook.Options{Reviewer: reviewer, Drain: o.drain, Note: func(text string) { u.note("%s", text) }}
+	opts := webhook.Options{Reviewer: reviewer, Drain: o.drain, Note: func(text string) { u.note("warning: %s", text) }}
+	trying := func(text string) { u.trouble(text, o) }
 	var beside []func(context.Context) // what goes on as long as the webhook does
 	var client *rest.Client
 	if o.certFile == "" || o.agents != nil {
@@ -168,13 +174,13 @@ func (u *ui) webhook(ctx context.Context, c *policy.Config, o *webhookOptions) e
 		opts.Certificate = files.GetCertificate
 		opts.More = append(opts.More, webhook.ValidUntil(files.Until))
 	} else {
-		keeper := &cert.Keeper{Store: webhook.NewSecret(client, string(o.namespace), string(o.secret), string(o.configuration)), Names: []string{o.host()}, Life: o.certLife, Note: opts.Note}
+		keeper := &cert.Keeper{Store: webhook.NewSecret(client, string(o.namespace), string(o.secret), string(o.configuration)), Names: []string{o.host()}, Life: o.certLife, Note: trying}
 		opts.Certificate, opts.Ready = keeper.GetCertificate, keeper.Ready
 		opts.More = append(opts.More, webhook.ValidUntil(keeper.Until))
 		beside = append(beside, keeper.Run)
 	}
 	if o.agents != nil {
-		keeper := &learned.Keeper{Agents: o.agents, Store: webhook.NewConfigMap(client, string(o.namespace), string(o.facts)), Note: opts.Note}
+		keeper := &learned.Keeper{Agents: o.agents, Store: webhook.NewConfigMap(client, string(o.namespace), string(o.facts)), Note: trying}
 		reviewer.Program = func(s review.Subject) podpatch.Program {
 			return keeper.Facts().Program(s.Namespace, s.Workload, s.Container, s.Image)
 		}
@@ -182,13 +188,9 @@ func (u *ui) webhook(ctx context.Context, c *policy.Config, o *webhookOptions) e
 		beside = append(beside, keeper.Run)
 	}
 	var listeners [2]net.Listener
-	for i, address := range []string{o.listen, o.health} {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	for i, at := range [][2]string{{"--listen", o.listen}, {"--health", o.health}} {
+		l, err := hear(ctx, at[0], at[1])
 		if err != nil {
-			err = unheard(address, err)
-			if f := (*failure)(nil); i == 1 && errors.As(err, &f) {
-				f.what, f.hint = strings.ReplaceAll(f.what, "--listen", "--health"), strings.ReplaceAll(f.hint, "--listen", "--health")
-			}
 			return err
 		}
 		defer l.Close()
@@ -206,6 +208,24 @@ func (u *ui) webhook(ctx context.Context, c *policy.Config, o *webhookOptions) e
 	defer stop()
 	u.note("listening on %s, and for kubelets and Prometheus on %s", listeners[0].Addr(), listeners[1].Addr())
 	return webhook.New(opts).Serve(ctx, listeners[0], listeners[1])
+}
+
+// trouble says what fails of what is tried again, and what helps where that is known.
+func (u *ui) trouble(text string, o *webhookOptions) {
+	for _, line := range strings.Split(text, "\n") {
+		u.note("warning: %s", line)
+	}
+	for _, known := range []struct{ sign, hint string }{
+		{": 401 ", "the API server does not take the token: the pod's ServiceAccount, or --api-token-file"},
+		{": 403 ", "a Role has to allow it; the chart has one"},
+		{"there are no webhook configurations", "snug webhook --register --namespace " + cmp.Or(string(o.namespace), "NAME") + " | kubectl apply -f -"},
+		{": 404 namespaces", "kubectl create namespace " + string(o.namespace)},
+	} {
+		if strings.Contains(text, known.sign) {
+			u.note("hint: %s", known.hint)
+			return
+		}
+	}
 }
 
 // host is the name that API servers know the webhook by.

@@ -16,9 +16,12 @@ type Node struct {
 	Lost       []string    `json:"lost"`
 	Scan       Scan        `json:"scan"`
 	Containers []Container `json:"containers"` // those with Go processes
-	Skipped    []Left      `json:"skipped"`
-	Unknown    []Gap       `json:"unknown"`
-	Next       string      `json:"next"`
+	// Others are containers of pods with names all of whose processes were looked at, and
+	// none is Go's, nor ever was as far as was seen; known with --names. There may be more.
+	Others  []OtherContainer `json:"other_containers"`
+	Skipped []Left           `json:"skipped"`
+	Unknown []Gap            `json:"unknown"`
+	Next    string           `json:"next"`
 }
 
 // Scan is what a scan took, and of how much.
@@ -37,20 +40,49 @@ type Left struct {
 	Hint   string `json:"hint"` // what would help; "" = nothing has to
 }
 
+// LeftDenied is the Reason of those for which rights are missing.
+const LeftDenied = "denied"
+
+// Denied is how many processes rights were missing for. many says that they are a tenth or
+// more: that no Go process was seen then says little.
+func (d *Node) Denied() (left Left, many bool) {
+	for _, left = range d.Skipped {
+		if left.Reason == LeftDenied {
+			return left, left.Count > 0 && left.Count*10 >= d.Scan.Processes
+		}
+	}
+	return Left{}, false
+}
+
+// ContainerNames are known with --names; null is unknown.
+type ContainerNames struct {
+	Namespace *string `json:"namespace"`
+	Pod       *string `json:"pod"`
+	Name      *string `json:"container"`
+	Workload  *string `json:"workload"`     // what the pod belongs to: "Deployment/web"
+	Image     *string `json:"image"`        // as the pod names it
+	Digest    *string `json:"image_digest"` // "sha256:...", of what is run
+}
+
+// OtherContainer is a container without Go processes.
+type OtherContainer struct {
+	ContainerNames
+	PodUID *string `json:"pod_uid"`
+	ID     *string `json:"container_id"`
+}
+
 // Container is what a container gives its Go processes, or, where Unit is set, a group of
 // the node itself. null is none, or, where Unknown lists the field, unknown. What is of
 // an interval is null at the first scan, but for Throttled, which is then of the time
 // since the group was made.
 type Container struct {
-	Namespace *string `json:"namespace"` // this and the next two are known with --names
-	Pod       *string `json:"pod"`
-	Name      *string `json:"container"`
-	PodUID    *string `json:"pod_uid"`
-	ID        *string `json:"container_id"`
-	Runtime   *string `json:"runtime"`   // "containerd", "cri-o", "docker", "podman"; null = its name does not tell
-	Class     *string `json:"qos_class"` // "Guaranteed", "Burstable", "BestEffort"
-	Unit      *string `json:"unit"`      // last part of a cgroup that is no container's: "kubelet.service"; "/" is the root
-	Group     *string `json:"cgroup"`    // all of it, with cgroup v1 of cpu and memory where they differ; null where Unit is
+	ContainerNames
+	PodUID  *string `json:"pod_uid"`
+	ID      *string `json:"container_id"`
+	Runtime *string `json:"runtime"`   // "containerd", "cri-o", "docker", "podman"; null = its name does not tell
+	Class   *string `json:"qos_class"` // "Guaranteed", "Burstable", "BestEffort"
+	Unit    *string `json:"unit"`      // last part of a cgroup that is no container's: "kubelet.service"; "/" is the root
+	Group   *string `json:"cgroup"`    // all of it, with cgroup v1 of cpu and memory where they differ; null where Unit is
 
 	Quota            *float64 `json:"quota_cores"`
 	Request          *float64 `json:"request_cores"` // as the weight tells; null where it may stand for several
@@ -85,8 +117,13 @@ func (c *Container) Worst() Severity {
 // its container.
 type NodeProcess struct {
 	Process
-	Name     string            `json:"name"`             // of the executable, or else what the kernel calls it
-	Started  *string           `json:"started"`          // RFC 3339
+	Name    string  `json:"name"`    // of the executable, or else what the kernel calls it
+	Started *string `json:"started"` // RFC 3339
+	// When the CPU quota, and the memory limit, last changed while it ran, as far as was
+	// seen, in RFC 3339; null = they did not.
+	QuotaChanged *string `json:"quota_changed"`
+	LimitChanged *string `json:"memory_limit_changed"`
+
 	Line     *string           `json:"go_line"`          // "1.24": the main module's, as the GODEBUG defaults tell that it built in
 	Defaults map[string]string `json:"godebug_defaults"` // of those, what bears on GOMAXPROCS; empty = none
 	Aware    *bool             `json:"container_aware"`  // Go follows the CPU quota by itself

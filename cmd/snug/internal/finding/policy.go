@@ -14,9 +14,16 @@ type Policy struct {
 type Given struct {
 	Head
 	Inputs     []string         `json:"inputs"`     // as they were named
+	Inject     string           `json:"inject"`     // labelled, or all: who says nothing is opted in
+	Mode       string           `json:"mode"`       // enforce, or observe: pods are annotated with it, and given nothing
 	Containers []GivenContainer `json:"containers"` // in the order of the files
-	Unknown    []Gap            `json:"unknown"`    // what could not be read
+	Unknown    []Gap            `json:"unknown"`    // what could not be read, and GapOptedIn
+	Next       string           `json:"next"`       // "" = nothing
 }
+
+// GapOptedIn is the field of gaps that say of which namespaces it is not known whether
+// their pods are opted in.
+const GapOptedIn = "opted_in"
 
 // GivenContainer is one container, and what it would be given.
 type GivenContainer struct {
@@ -26,7 +33,7 @@ type GivenContainer struct {
 	Container string     `json:"container"`
 	Role      string     `json:"container_role"` // main, init or sidecar
 	OptedIn   *bool      `json:"opted_in"`       // null = its namespace's labels say, which are not known
-	Env       []GivenEnv `json:"env"`            // to be added; where opted_in is null, if it is
+	Env       []GivenEnv `json:"env"`            // to be added; where opted_in is null, if they opt it in, or with inject all, do not opt it out
 	RestartOn []string   `json:"restart_on"`     // resources whose resize would restart the container from then on
 	Reasons   []GivenWhy `json:"reasons"`
 }

@@ -162,7 +162,9 @@ func SinceStart(f *rules.Facts, g *goproc.Facts, l *limits.Limits) {
 		f.Used = PerSecond(g.Stat.CPU.Seconds(), time.Since(g.Stat.Started), "/proc/"+strconv.Itoa(g.Pid)+"/stat, since its start")
 	}
 	if c := &g.CPU.Value; g.CPU.Known {
-		f.GCShare = GCShare(c.GCTotal-c.GCIdle, c.User, c.Scavenge, g.CPU.Source+", since its start")
+		// The classes end with the last collection: what ran after it had none.
+		user := max(c.User, g.Stat.CPU-(c.GCTotal-c.GCIdle)-c.Scavenge)
+		f.GCShare = GCShare(c.GCTotal-c.GCIdle, user, c.Scavenge, g.CPU.Source+", since its start")
 	}
 	if part, ok := Throttled(nil, l); ok && l != nil {
 		f.Throttled = &rules.Num{V: part, Source: "cpu.stat, since the container was made"}

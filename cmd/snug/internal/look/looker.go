@@ -55,8 +55,19 @@ func (k *Looker) Each(denied map[string][]int, wanted func(*proc.Process) bool, 
 	return nil
 }
 
-// look is what can be known of a process now; nil when it is not wanted.
-func (k *Looker) look(pid int, wanted func(*proc.Process) bool) (*goproc.Facts, error) {
+// look is what can be known of a process now; nil when it is not wanted. One that became
+// another program meanwhile is looked at again: whoever started it may know its number
+// before the kernel has laid out its memory.
+func (k *Looker) look(pid int, wanted func(*proc.Process) bool) (g *goproc.Facts, err error) {
+	for range 3 {
+		if g, err = k.once(pid, wanted); !errors.Is(err, proc.ErrGone) {
+			break
+		}
+	}
+	return g, err
+}
+
+func (k *Looker) once(pid int, wanted func(*proc.Process) bool) (*goproc.Facts, error) {
 	p, err := proc.Open(pid)
 	if err != nil {
 		return nil, err

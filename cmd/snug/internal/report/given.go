@@ -21,18 +21,25 @@ func (p *page) given(d *finding.Given) {
 		}
 	}
 	verdict := strconv.Itoa(some) + " of " + plural(len(d.Containers), "container") + " would be given something"
-	if maybe > 0 {
+	switch {
+	case maybe > 0 && d.Inject == "all":
+		verdict = strconv.Itoa(some+maybe) + " of " + plural(len(d.Containers), "container") + " would be given something, " +
+			strconv.Itoa(maybe) + " unless the label snug.dev/inject of the namespace says no"
+	case maybe > 0:
 		verdict += ", " + strconv.Itoa(maybe) + " more where the label snug.dev/inject of the namespace says so"
 	}
 	if len(d.Containers) == 0 {
 		verdict = "no containers"
 	}
 	p.line("%s: %s", Clean(strings.Join(d.Inputs, " ")), verdict)
-	object := ""
+	if d.Mode == "observe" {
+		p.line("mode observe: nothing is changed; the annotation snug.dev/observed of the pod says what would be")
+	}
+	object, seen := "", map[string]bool{}
 	for i := range d.Containers {
 		c := &d.Containers[i]
 		if at := c.File + ": " + c.Object; at != object {
-			object = at
+			object, seen = at, map[string]bool{}
 			p.line("")
 			p.line("%s", Clean(at))
 		}
@@ -40,8 +47,14 @@ func (p *page) given(d *finding.Given) {
 		if c.Role != "main" {
 			role = c.Role + " "
 		}
-		p.line("  %scontainer %s", Clean(role), Clean(c.Container))
-		p.table(givenRows(c))
+		condition := ""
+		if c.OptedIn == nil && len(c.Env)+len(c.RestartOn) > 0 {
+			if condition = ", if its namespace is opted in"; d.Inject == "all" {
+				condition = ", unless its namespace is opted out"
+			}
+		}
+		p.line("  %scontainer %s%s", Clean(role), Clean(c.Container), condition)
+		p.table(givenRows(c, seen))
 	}
 	if len(d.Unknown) > 0 {
 		p.line("")
@@ -49,22 +62,33 @@ func (p *page) given(d *finding.Given) {
 	for _, g := range d.Unknown {
 		p.line("unknown: %s: %s", Clean(g.File), worded(g.Why))
 	}
+	p.next(d.Next)
 }
 
-// givenRows say what becomes of each knob, and why.
-func givenRows(c *finding.GivenContainer) [][]string {
+// givenRows say what becomes of each knob, and why. What is wrong with a pod's labels is said
+// of its first container, and seen.
+func givenRows(c *finding.GivenContainer, seen map[string]bool) [][]string {
 	var rows [][]string
+	said := ""
 	for i, w := range c.Reasons {
 		what := given(c, w.Knob)
+		text := Clean(w.Text) + " (" + Clean(w.Reason) + ")"
+		if w.Reason == "pod-label-wrong" {
+			if said = w.Text; seen[said] {
+				text = Clean(w.Reason) + ", as above"
+			}
+		}
 		switch {
 		case i > 0 && w.Knob == c.Reasons[i-1].Knob:
 			what = "" // one more reason
 		case i > 0 && w.Reason == c.Reasons[i-1].Reason && len(c.Env) == 0:
 			rows[i-1][0] = "    left alone"
+			seen[said] = true
 			return rows
 		}
-		rows = append(rows, []string{"    " + Clean(what), Clean(w.Text) + " (" + Clean(w.Reason) + ")"})
+		rows = append(rows, []string{"    " + Clean(what), text})
 	}
+	seen[said] = true
 	return rows
 }
 

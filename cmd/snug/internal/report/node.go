@@ -8,8 +8,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
 
-func (p *page) node(d *finding.Node) {
-	wrong, containers := 0, 0
+// nodeVerdict is what there is to say of a node in one sentence, and how many containers have
+// a warning.
+func nodeVerdict(d *finding.Node) (text string, wrong int) {
+	containers := 0
 	for i := range d.Containers {
 		if d.Containers[i].Worst().Level() >= finding.SeverityWarning.Level() {
 			wrong++
@@ -18,15 +20,28 @@ func (p *page) node(d *finding.Node) {
 			containers++
 		}
 	}
-	who := processes(d.Scan.Go, "Go process")
+	where := processes(d.Scan.Go, "Go process") + " in " + containersOf(containers, len(d.Containers)-containers)
+	denied, many := d.Denied()
 	switch {
+	case d.Scan.Go == 0 && many:
+		return strconv.Itoa(d.Scan.Processes-denied.Count) + " of " + processes(d.Scan.Processes, "process") +
+			" could be looked at, no Go process among them; " + strconv.Itoa(denied.Count) + " denied", 0
 	case d.Scan.Go == 0:
-		p.line("no Go process among %s", processes(d.Scan.Processes, "process"))
+		text = "no Go process among " + processes(d.Scan.Processes, "process")
 	case wrong == 0:
-		p.line("%s in %s, no warning at a glance", who, containersOf(containers, len(d.Containers)-containers))
+		text = where + ", no warning at a glance"
 	default:
-		p.line("%s in %s, %d with a warning or worse", who, containersOf(containers, len(d.Containers)-containers), wrong)
+		text = where + ", " + strconv.Itoa(wrong) + " with a warning or worse"
 	}
+	if many {
+		text += "; " + strconv.Itoa(denied.Count) + " of " + processes(d.Scan.Processes, "process") + " denied"
+	}
+	return text, wrong
+}
+
+func (p *page) node(d *finding.Node) {
+	verdict, _ := nodeVerdict(d)
+	p.line("%s", verdict)
 	if d.Scan.Go > 0 {
 		p.line("")
 		rows := [][]string{{"CONTAINER", "PID", "PROGRAM", "GO", "P", "BY", "QUOTA", "THROTTLED", "MEMORY", "LIMIT", "GOMEMLIMIT", "GOGC", "WORST FINDING"}}

@@ -98,7 +98,8 @@ type nodeView struct {
 	Verdict  string
 	Stamps   []string
 	Facts    []string
-	Filter   linkView
+	Blind    bool     // so much was not seen that it has to be said first
+	Filter   linkView // Text "" = there is nothing to leave out
 	Head     []headView
 	Rows     [][]nodeCell
 	Findings []foundView
@@ -149,18 +150,14 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 		v.Title += ", " + Clean(*d.Node)
 	}
 	all := make([]*finding.Container, 0, len(d.Containers))
-	wrong := 0
 	for i := range d.Containers {
 		c := &d.Containers[i]
 		isWrong := c.Worst().Level() >= finding.SeverityWarning.Level()
-		if isWrong {
-			wrong++
-		}
 		if (isWrong || !o.Wrong) && len(c.Processes) > 0 {
 			all = append(all, c)
 		}
 	}
-	v.top(d, &o, wrong)
+	v.top(d, &o)
 	v.order(all, &o)
 	for _, c := range all {
 		v.Rows = append(v.Rows, nodeRow(c, &o))
@@ -177,16 +174,10 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 }
 
 // top is what stands above the table.
-func (v *nodeView) top(d *finding.Node, o *NodePage, wrong int) {
-	groups := plural(len(d.Containers), "group")
-	switch {
-	case d.Scan.Go == 0:
-		v.Verdict = "No Go process on this node"
-	case wrong == 0:
-		v.Verdict = processes(d.Scan.Go, "Go process") + " in " + groups + ", no warning"
-	default:
-		v.Verdict = processes(d.Scan.Go, "Go process") + " in " + groups + ", " + strconv.Itoa(wrong) + " with a warning or worse"
-	}
+func (v *nodeView) top(d *finding.Node, o *NodePage) {
+	verdict, wrong := nodeVerdict(d)
+	v.Verdict = strings.ToUpper(verdict[:1]) + verdict[1:]
+	_, v.Blind = d.Denied()
 	if o.Ill != "" {
 		v.Stamps = append(v.Stamps, "Not to be relied on: "+Clean(o.Ill)+".")
 	}
@@ -210,9 +201,11 @@ func (v *nodeView) top(d *finding.Node, o *NodePage, wrong int) {
 		}
 		v.Seen = append(v.Seen, text)
 	}
-	v.Filter = linkView{"Only those with a warning", o.url(o.Order, o.Reverse, true)}
-	if o.Wrong {
+	switch {
+	case o.Wrong:
 		v.Filter = linkView{"All containers", o.url(o.Order, o.Reverse, false)}
+	case wrong > 0:
+		v.Filter = linkView{"Only those with a warning", o.url(o.Order, o.Reverse, true)}
 	}
 }
 

@@ -21,6 +21,9 @@ func nodeRow(c *finding.Container, o *NodePage) []nodeCell {
 	if more := len(c.Processes) - 1; more > 0 {
 		name.Note += " and " + strconv.Itoa(more) + " more"
 	}
+	if c.Workload != nil {
+		name.Note += ", " + Clean(*c.Workload)
+	}
 	worst := nodeCell{Text: none, Class: "text quiet"}
 	if s := c.Worst(); s != "" {
 		name.URL = "#" + anchorOf(c)
@@ -129,6 +132,9 @@ func foundIn(c *finding.Container) foundView {
 			v.Facts = append(v.Facts, name+" "+Clean(*s))
 		}
 	}
+	add("workload", c.Workload)
+	add("image", c.Image)
+	add("digest", c.Digest)
 	add("pod", c.PodUID)
 	add("container", c.ID)
 	add("class", c.Class)

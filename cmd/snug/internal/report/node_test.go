@@ -4,6 +4,7 @@ package report
 
 import (
 	"bytes"
+	"html"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func TestNodeHostile(t *testing.T) {
 	d := nodeOf()
 	d.Node = new(evil)
 	d.Skipped = []finding.Left{{Reason: evil, Count: 1, Hint: evil}}
-	d.Containers[0].Namespace, d.Containers[0].Pod, d.Containers[0].Name = new(evil), new(evil), new(evil)
+	d.Containers[0].ContainerNames = finding.ContainerNames{Namespace: new(evil), Pod: new(evil), Name: new(evil), Workload: new(evil), Image: new(evil), Digest: new(evil)}
 	p := &d.Containers[0].Processes[0]
 	p.Name, p.Exe, p.GoVersion = evil, evil, new(evil)
 	p.Findings = []finding.Finding{{ID: evil, Severity: evil, Title: evil, Fix: evil, Verify: evil, Evidence: []finding.Evidence{{What: evil}}},
@@ -112,7 +113,7 @@ func TestNodeText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"3 Go processes in 3 containers, 1 with a warning or worse\n", "pod 0ad2ec32-5d7/aaaaaaaaaaaa  7    ", "shop/cart-1/app", "error: x-error\n",
+		"3 Go processes in 3 containers, 1 with a warning or worse; 3 of 9 processes denied\n", "pod 0ad2ec32-5d7/aaaaaaaaaaaa  7    ", "shop/cart-1/app", "error: x-error\n",
 		"passed over: 3 processes, denied (run as root)\n", "passed over: 1 process, zombie\n", "without memory: heap and collections\n", "next: snug doctor 7\n",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -123,6 +124,71 @@ func TestNodeText(t *testing.T) {
 	if err := Text(&b, &finding.Node{Head: finding.NewHead(finding.KindAgent), Scan: finding.Scan{Processes: 4}}); err != nil || b.String() != "no Go process among 4 processes\n" {
 		t.Errorf("%q, %v", b.String(), err)
 	}
+}
+
+// TestNodeDenied: where many processes could not be looked at, that is said first.
+func TestNodeDenied(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		all, denied, gos int
+		want             string
+		first            bool
+	}{
+		{"nearly all", 108, 107, 0, "1 of 108 processes could be looked at, no Go process among them; 107 denied", true},
+		{"a tenth", 100, 10, 0, "90 of 100 processes could be looked at, no Go process among them; 10 denied", true},
+		{"less", 100, 9, 0, "no Go process among 100 processes", false},
+		{"none", 100, 0, 0, "no Go process among 100 processes", false},
+		{"of many, with Go", 100, 50, 3, "3 Go processes in 2 containers and 1 other group, 1 with a warning or worse; 50 of 100 processes denied", true},
+		{"of few, with Go", 100, 1, 3, "3 Go processes in 2 containers and 1 other group, 1 with a warning or worse", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := nodeOf()
+			d.Containers[2].Unit, d.Containers[2].Group = new("a.service"), new("/system.slice/a.service")
+			d.Scan = finding.Scan{Processes: c.all, Go: c.gos}
+			d.Skipped = []finding.Left{{Reason: "ended", Count: 60}, {Reason: "denied", Count: c.denied, Hint: "run as root"}}
+			if c.gos == 0 {
+				d.Containers = nil
+			}
+			var text, page bytes.Buffer
+			if err := Text(&text, d); err != nil {
+				t.Fatal(err)
+			}
+			if line, _, _ := strings.Cut(text.String(), "\n"); line != c.want {
+				t.Errorf("%q, want %q", line, c.want)
+			}
+			if err := NodeHTML(&page, d, NodePage{}); err != nil {
+				t.Fatal(err)
+			}
+			body := page.String()
+			_, h1, _ := strings.Cut(body, "<h1>")
+			h1, _, _ = strings.Cut(h1, "</h1>")
+			if got := plainText(h1); !strings.EqualFold(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			if n := strings.Count(body, "What was not seen"); n != 1 || strings.Index(body, "What was not seen") < strings.Index(body, "Containers with Go programs") != c.first {
+				t.Errorf("%d times, or at the wrong place", n)
+			}
+			if got := strings.Contains(body, "Only those with a warning"); got != (c.gos > 0) {
+				t.Errorf("a link to those with a warning: %t", got)
+			}
+		})
+	}
+}
+
+// plainText is what a piece of a page says.
+func plainText(s string) string {
+	var b strings.Builder
+	for in := false; s != ""; s = s[1:] {
+		switch {
+		case s[0] == '<':
+			in = true
+		case s[0] == '>':
+			in = false
+		case !in:
+			b.WriteByte(s[0])
+		}
+	}
+	return strings.ReplaceAll(html.UnescapeString(b.String()), "\u00a0", " ")
 }
 
 // TestSparkline: a gap is a gap, and what is known once is no line.

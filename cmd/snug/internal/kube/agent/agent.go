@@ -16,8 +16,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -41,6 +43,9 @@ type Options struct {
 	Node string
 	// Names tells what a pod and its container are called; nil = nobody does.
 	Names Names
+	// Await is closed when Names knows what there is. Run's first scan waits for it, some
+	// seconds at most; nil = it does not.
+	Await <-chan struct{}
 	// Note is told what went wrong and what did not, for people; nil = nobody is.
 	Note func(string)
 	// Share of one CPU is the most that a scan may take, 0 to 1; 0 = there is no bound.
@@ -48,9 +53,9 @@ type Options struct {
 }
 
 // Names tells the names that belong to a pod's UID and a container's id. ok is false where
-// it does not know the pod; name may then be "" also where it does.
+// it does not know the pod; what is of the container may be "" also where it does.
 type Names interface {
-	Lookup(uid, container string) (namespace, pod, name string, ok bool)
+	Lookup(uid, container string) (n Named, ok bool)
 }
 
 // Agent scans a node. Its methods may be called from several goroutines, but for Scan.
@@ -71,9 +76,11 @@ func New(opts Options) (*Agent, error) {
 	s := &scanner{
 		files: opts.Files, outside: opts.Outside, self: os.Getpid(),
 		known: map[int]*process{}, others: map[int]other{}, groups: map[string]*group{}, room: roomForFiles(),
-		pace: pacer{share: opts.Share},
+		pace: pacer{share: opts.Share}, named: opts.Names != nil, bystanders: map[string]*bystander{}, settledAfter: settledAfter,
 	}
-	if opts.Root != "" {
+	if opts.Root == "" {
+		s.node = namespaced()
+	} else {
 		t, err := openNode(opts.Root)
 		if err != nil {
 			return nil, err
@@ -120,17 +127,45 @@ func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 	return d, nil
 }
 
+// awaits is how long the first scan waits for names.
+const awaits = 5 * time.Second
+
 // Run scans until ctx ends.
 func (a *Agent) Run(ctx context.Context) {
+	a.await(ctx)
 	beat := time.NewTicker(a.opts.Interval)
 	defer beat.Stop()
-	for {
-		_, _ = a.Scan(ctx) // what was wrong is noted, and /healthz tells
+	for first := true; ; first = false {
+		d, err := a.Scan(ctx) // what was wrong is noted, and /healthz tells
+		if first && err == nil {
+			a.warn(d)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-beat.C:
 		}
+	}
+}
+
+// warn says that most of a node may be hidden.
+func (a *Agent) warn(d *finding.Node) {
+	if left, many := d.Denied(); many {
+		a.opts.Note(fmt.Sprintf("note: %d of %d processes cannot be looked at, denied", left.Count, d.Scan.Processes))
+		a.opts.Note("hint: " + cmp.Or(left.Hint, "run it with CAP_SYS_PTRACE"))
+	}
+}
+
+func (a *Agent) await(ctx context.Context) {
+	if a.opts.Await == nil {
+		return
+	}
+	late := time.NewTimer(awaits)
+	defer late.Stop()
+	select {
+	case <-a.opts.Await:
+	case <-late.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -150,11 +185,14 @@ const staleAfter = 3
 // Healthy is nil when the last scan is young enough to rely on.
 func (a *Agent) Healthy() error {
 	d, age := a.Last()
+	a.mu.Lock()
+	failed := a.failed
+	a.mu.Unlock()
 	switch {
-	case d == nil && a.failed == "":
+	case d == nil && failed == "":
 		return errors.New("no scan yet")
 	case d == nil:
-		return errors.New(a.failed)
+		return errors.New(failed)
 	case age > staleAfter*a.opts.Interval:
 		return errors.New("the last scan ended " + age.Truncate(time.Second).String() + " ago")
 	}

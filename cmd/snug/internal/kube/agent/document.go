@@ -28,7 +28,7 @@ func (a *Agent) document(r *result) *finding.Node {
 	d := &finding.Node{
 		Head: finding.NewHead(finding.KindAgent), Memory: !s.outside, Lost: []string{},
 		Scan:       finding.Scan{Processes: r.processes, Go: len(s.known), Programs: s.files.Len()},
-		Containers: []finding.Container{}, Skipped: []finding.Left{}, Unknown: []finding.Gap{},
+		Containers: []finding.Container{}, Others: []finding.OtherContainer{}, Skipped: []finding.Left{}, Unknown: []finding.Gap{},
 	}
 	if s.outside {
 		d.Lost = append(d.Lost, lost...)
@@ -55,6 +55,9 @@ func (a *Agent) document(r *result) *finding.Node {
 	}
 	for _, k := range slices.Sorted(maps.Keys(members)) {
 		d.Containers = append(d.Containers, a.container(members[k]))
+	}
+	if s.named {
+		d.Others = a.others(members, time.Now())
 	}
 	d.Next = next(d)
 	return d
@@ -92,8 +95,11 @@ func (s *scanner) keyOf(p *process) string {
 	if at.PodUID == "" && at.ContainerID == "" {
 		return "~" + ownGroup(p.group)
 	}
-	return at.PodUID + "/" + at.ContainerID
+	return keyOfPlace(at)
 }
+
+// keyOfPlace is the same for all that is in a container.
+func keyOfPlace(at podid.Place) string { return at.PodUID + "/" + at.ContainerID }
 
 // ownGroup is the group that limits come from, in the text of a /proc/PID/cgroup: of v2,
 // or those of v1 for memory and CPU, which are mostly the same.
@@ -139,8 +145,8 @@ func (a *Agent) container(members []*process) finding.Container {
 		c.Unit, c.Group = new(finding.UTF8(path.Base(group))), new(finding.UTF8(group))
 	}
 	if a.opts.Names != nil && at.PodUID != "" {
-		if namespace, pod, name, ok := a.opts.Names.Lookup(at.PodUID, at.ContainerID); ok {
-			c.Namespace, c.Pod, c.Name = text(namespace), text(pod), text(name)
+		if n, ok := a.opts.Names.Lookup(at.PodUID, at.ContainerID); ok {
+			c.ContainerNames = namesOf(n)
 		}
 	}
 	first := members[0]

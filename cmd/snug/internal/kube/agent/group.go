@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/snug-go/snug/cmd/snug/internal/kube/podid"
+	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -108,6 +109,15 @@ func (g *group) read(tree fs.FS, whole bool) *limits.Limits {
 		return &l
 	}
 	return nil
+}
+
+// groupOf is the text of a process's cgroups as the node shows it; "" when it has ended.
+func (s *scanner) groupOf(pid int) string {
+	text := look.GroupOf(pid)
+	if s.node != nil {
+		text = inTree(text, s.node.views)
+	}
+	return text
 }
 
 // tree is where limits are read; nil = this machine.

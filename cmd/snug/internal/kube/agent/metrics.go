@@ -45,9 +45,10 @@ const (
 // Containers with Go processes. What is of one process is of the one that started first:
 // the program itself, whatever is run beside it now and then.
 var (
-	info      = ofContainer("info", "What the container's first Go process is: its Go, the module's go line, whether Go follows the CPU quota by itself, and who set the knobs.", gauge, "go_version", "go_line", "container_aware", "gomaxprocs_by", "gomemlimit_by")
+	info      = ofContainer("info", "What the container's first Go process is: its Go, the module's go line, whether Go follows the CPU quota by itself, who set the knobs, and the workload that the pod belongs to, to join others with.", gauge, "go_version", "go_line", "container_aware", "gomaxprocs_by", "gomemlimit_by", "workload")
 	processes = ofContainer("processes", "Go processes in the container.", gauge)
 	started   = ofContainer("start_time_seconds", "When the first Go process started, in seconds since 1970.", gauge)
+	resized   = ofContainer("resized_timestamp_seconds", "When the CPU quota or the memory limit last changed while the first Go process ran, in seconds since 1970. Absent where it did not, as far as the agent has seen.", gauge, "resource")
 
 	gomaxprocs = ofContainer("gomaxprocs", "GOMAXPROCS in force, in Ps.", gauge)
 	gomemlimit = ofContainer("gomemlimit_bytes", "GOMEMLIMIT in force, in bytes. +Inf is off.", gauge)
@@ -81,6 +82,7 @@ var (
 	scanSeconds = define("snug_agent_scan_duration_seconds", "How long the last scan took. It rests on purpose.", gauge)
 	scanCPU     = define("snug_agent_scan_cpu_seconds", "CPU time that the agent used during the last scan.", gauge)
 	scansTotal  = define("snug_agent_scans_total", "Scans that were completed.", counter)
+	scanEvery   = define("snug_agent_scan_interval_seconds", "Time from the beginning of one scan to that of the next.", gauge)
 	scanEnded   = define("snug_agent_last_scan_timestamp_seconds", "When the last scan ended, in seconds since 1970.", gauge)
 	allSeen     = define("snug_agent_processes", "Processes of the node at the last scan.", gauge)
 	goSeen      = define("snug_agent_go_processes", "Go processes at the last scan, in containers or the node's own.", gauge, "place")
@@ -119,6 +121,7 @@ func (a *Agent) sample(s scrape) {
 	}
 	s.number(scanSeconds, d.Scan.Seconds)
 	s.number(scanCPU, d.Scan.CPU)
+	s.number(scanEvery, a.opts.Interval.Seconds())
 	s.number(scanEnded, float64(ended.UnixMilli())/1e3)
 	s.number(allSeen, float64(d.Scan.Processes))
 	s.number(programs, float64(d.Scan.Programs))

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/pem"
 	"fmt"
@@ -36,34 +37,49 @@ type server struct {
 	*httptest.Server
 	mu     sync.Mutex
 	asked  []string
-	events chan string // lines of watches; closed = the watch ends
+	began  int         // watches
+	events chan string // lines of the last watch; "" = it ends
 	refuse int         // status of the next answers
+	cut    int         // status of the next watches; below 0 = the connection is cut
+	items  string      // that are listed
 	dir    string      // of its clients' token
 }
 
 func serveAPI(t *testing.T) *server {
 	t.Helper()
-	s := &server{events: make(chan string)}
+	s := &server{}
+	s.items = pod("5", cartUID, "shop", "cart-1", "app", "aaaa", "") + "," +
+		pod("6", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", `"kubernetes.io/config.hash":"`+etcdSum+`","kubernetes.io/config.mirror":"`+etcdSum+`"`)
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		s.mu.Lock()
 		s.asked = append(s.asked, r.URL.Path+" "+q.Get("fieldSelector")+" "+q.Get("watch")+" "+q.Get("resourceVersion")+" "+r.Header.Get("Authorization"))
-		refuse := s.refuse
+		refuse, items := s.refuse, s.items
+		events := make(chan string)
+		if q.Get("watch") != "" {
+			refuse = cmp.Or(refuse, s.cut)
+			if refuse == 0 {
+				s.began, s.events = s.began+1, events
+			}
+		}
 		s.mu.Unlock()
+		if refuse < 0 {
+			panic(http.ErrAbortHandler)
+		}
 		if refuse != 0 {
 			http.Error(w, "no", refuse)
 			return
 		}
 		if q.Get("watch") == "" {
-			fmt.Fprintf(w, `{"metadata":{"resourceVersion":"10"},"items":[%s,%s]}`,
-				pod("5", cartUID, "shop", "cart-1", "app", "aaaa", ""),
-				pod("6", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", `"kubernetes.io/config.hash":"`+etcdSum+`"`))
+			fmt.Fprintf(w, `{"kind":"PodList","metadata":{"resourceVersion":"10"},"items":[%s]}`, items)
 			return
 		}
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush() // as the API server does: who watches is told at once that it goes well
 		for {
 			select {
-			case line, more := <-s.events:
-				if !more {
+			case line := <-events:
+				if line == "" {
 					return
 				}
 				fmt.Fprintln(w, line)
@@ -75,6 +91,73 @@ func serveAPI(t *testing.T) *server {
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// send is an event of the last watch, or of the next one when that has ended.
+func (s *server) send(t *testing.T, line string) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); ; {
+		s.mu.Lock()
+		events := s.events
+		s.mu.Unlock()
+		select {
+		case events <- line:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(late) {
+			t.Fatal("nobody watches")
+		}
+	}
+}
+
+// watched waits until so many watches have begun.
+func (s *server) watched(t *testing.T, n int) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		s.mu.Lock()
+		began := s.began
+		s.mu.Unlock()
+		if began >= n {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("%d watches, want %d", began, n)
+		}
+	}
+}
+
+// asks is what was asked for: the version of each watch, "list" for a list.
+func (s *server) asks() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []string
+	for _, line := range s.asked {
+		if _, version, ok := strings.Cut(line, " 1 "); ok {
+			list = append(list, strings.Fields(version)[0])
+		} else {
+			list = append(list, "list")
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// hear is what is said next.
+func hear(t *testing.T, said <-chan string) string {
+	t.Helper()
+	select {
+	case text := <-said:
+		return text
+	case <-time.After(time.Minute):
+		t.Fatal("nothing is said")
+		return ""
+	}
+}
+
+// quick makes n wait hardly at all.
+func quick(n *PodNames) *PodNames {
+	n.pause = func(ctx context.Context, _ time.Duration) error { return pause(ctx, time.Millisecond) }
+	return n
 }
 
 // client is one of the server, with what a kubelet gives a pod.
@@ -94,10 +177,11 @@ func (s *server) client(t *testing.T) *rest.Client {
 	return c
 }
 
-func (s *server) set(refuse int) {
+// set is what the next answers are, and the next watches.
+func (s *server) set(refuse, cut int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refuse = refuse
+	s.refuse, s.cut = refuse, cut
 }
 
 // knows waits until the names are as they should be.
@@ -105,8 +189,8 @@ func knows(t *testing.T, n *PodNames, uid, id, want string) {
 	t.Helper()
 	var got string
 	for late := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		namespace, pod, name, ok := n.Lookup(uid, id)
-		if got = fmt.Sprint(namespace, "/", pod, "/", name, " ", ok); got == want {
+		c, ok := n.Lookup(uid, id)
+		if got = fmt.Sprint(c.Namespace, "/", c.Pod, "/", c.Container, " ", ok); got == want {
 			return
 		}
 		if time.Now().After(late) {
@@ -119,7 +203,7 @@ func knows(t *testing.T, n *PodNames, uid, id, want string) {
 func TestPodNames(t *testing.T) {
 	s := serveAPI(t)
 	n := NewPodNames(s.client(t), "node-1", nil)
-	if _, _, _, ok := n.Lookup(cartUID, "aaaa"); ok {
+	if _, ok := n.Lookup(cartUID, "aaaa"); ok {
 		t.Error("it knows before it was told")
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -128,10 +212,10 @@ func TestPodNames(t *testing.T) {
 	knows(t, n, cartUID, "aaaa", "shop/cart-1/app true")
 	knows(t, n, etcdSum, "bbbb", "kube-system/etcd-node-1/etcd true") // the mirror of a static pod
 	knows(t, n, cartUID, "ffff", "shop/cart-1/ true")                 // a sandbox, or one not reported yet
-	s.events <- `{"type":"MODIFIED","object":` + strings.ReplaceAll(pod("11", cartUID, "shop", "cart-1", "app", "cccc", ""), "\n", "") + `}`
+	s.send(t, `{"type":"MODIFIED","object":`+strings.ReplaceAll(pod("11", cartUID, "shop", "cart-1", "app", "cccc", ""), "\n", "")+`}`)
 	knows(t, n, cartUID, "cccc", "shop/cart-1/app true")
-	s.events <- `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12"}}}`
-	s.events <- `{"type":"DELETED","object":` + strings.ReplaceAll(pod("13", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", ""), "\n", "") + `}`
+	s.send(t, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12"}}}`)
+	s.send(t, `{"type":"DELETED","object":`+strings.ReplaceAll(pod("13", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", ""), "\n", "")+`}`)
 	knows(t, n, etcdSum, "bbbb", "// false")
 	knows(t, n, etcdUID, "bbbb", "// false")
 	stop()
@@ -149,14 +233,229 @@ func TestPodNames(t *testing.T) {
 // TestPodNamesExpired: a version that is too old means to list again.
 func TestPodNamesExpired(t *testing.T) {
 	s := serveAPI(t)
-	n := NewPodNames(s.client(t), "node-1", nil)
+	n := quick(NewPodNames(s.client(t), "node-1", nil))
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	go n.Run(ctx)
-	s.events <- `{"type":"DELETED","object":` + strings.ReplaceAll(pod("11", cartUID, "shop", "cart-1", "app", "aaaa", ""), "\n", "") + `}`
+	s.send(t, `{"type":"DELETED","object":`+strings.ReplaceAll(pod("11", cartUID, "shop", "cart-1", "app", "aaaa", ""), "\n", "")+`}`)
 	knows(t, n, cartUID, "aaaa", "// false")
-	s.events <- `{"type":"ERROR","object":{"kind":"Status","code":410}}`
+	s.send(t, `{"type":"ERROR","object":{"kind":"Status","code":410}}`)
 	knows(t, n, cartUID, "aaaa", "shop/cart-1/app true")
+}
+
+// TestPodNamesBroken: a watch that breaks off in any way goes on from where it was, and when
+// it does so again by a list; what was known stays until then, and what went wrong is told
+// once.
+func TestPodNamesBroken(t *testing.T) {
+	for _, c := range []struct{ name, line string }{
+		{"no JSON", `{"type":"MODIFIED","object":`},
+		{"a page of a proxy", `<html>`},
+		{"another failure", `{"type":"ERROR","object":{"kind":"Status","code":500}}`},
+		{"a failure without a status", `{"type":"ERROR","object":null}`},
+		{"an object of another kind", `{"type":"ADDED","object":[]}`},
+		{"an event that never ends", `{"type":"ADDED","object":{"metadata":{"annotations":{"a":"` + strings.Repeat("x", mostEvent) + `"}}}}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := serveAPI(t)
+			said := make(chan string, 9)
+			n := quick(NewPodNames(s.client(t), "node-1", func(text string) { said <- text }))
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan bool)
+			go func() { n.Run(ctx); close(ended) }()
+			defer func() { stop(); <-ended }()
+			knows(t, n, cartUID, "aaaa", "shop/cart-1/app true")
+			s.mu.Lock()
+			s.items = pod("20", cartUID, "shop", "cart-2", "app", "aaaa", "")
+			s.mu.Unlock()
+			for again := range 2 {
+				s.watched(t, again+1)
+				knows(t, n, etcdSum, "bbbb", "kube-system/etcd-node-1/etcd true")
+				s.send(t, c.line)
+				if c.name == "no JSON" {
+					s.send(t, "}") // the next line is not the rest of it
+				}
+			}
+			if text := hear(t, said); !strings.HasPrefix(text, "error: no names of pods, the watch of pods ") {
+				t.Errorf("%q", text)
+			}
+			knows(t, n, cartUID, "aaaa", "shop/cart-2/app true")
+			knows(t, n, etcdSum, "bbbb", "// false")
+			s.watched(t, 3)
+			s.send(t, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"21"}}}`)
+			if text := hear(t, said); text != "note: the API server tells the names of pods again" {
+				t.Errorf("%q", text)
+			}
+			if got := s.asks(); got != "list 10 10 list 10" {
+				t.Errorf("asked for %s", got)
+			}
+		})
+	}
+}
+
+// TestPodNamesResumed: who cannot be reached for a while, and who breaks off what went well,
+// is not asked for a list.
+func TestPodNamesResumed(t *testing.T) {
+	s := serveAPI(t)
+	said := make(chan string, 99)
+	n := quick(NewPodNames(s.client(t), "node-1", func(text string) { said <- text }))
+	var mu sync.Mutex
+	var waits []time.Duration
+	n.pause = func(ctx context.Context, d time.Duration) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if waits = append(waits, d); len(waits) == 6 {
+			s.set(0, 0)
+		}
+		return pause(ctx, time.Millisecond)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan bool)
+	go func() { n.Run(ctx); close(ended) }()
+	t.Cleanup(func() { stop(); <-ended })
+	s.watched(t, 1)
+	s.send(t, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"11"}}}`)
+	s.set(0, -1)
+	s.send(t, `<html>`)
+	s.watched(t, 2)
+	s.send(t, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12"}}}`)
+	s.send(t, `<html>`)
+	s.watched(t, 3)
+	mu.Lock()
+	defer mu.Unlock()
+	nominal, early := leastWait, 0
+	for i, d := range waits[:6] {
+		if d < nominal/2 || d > nominal {
+			t.Errorf("wait %d: %s, want up to %s", i, d, nominal)
+		}
+		if d < nominal-nominal/100 {
+			early++
+		}
+		nominal = min(2*nominal, mostWait)
+	}
+	if early == 0 {
+		t.Errorf("all nodes wait equally long: %s", waits)
+	}
+	if got := s.asks(); strings.Count(got, "list") != 1 || !strings.HasPrefix(got, "list 10 11 11 ") || !strings.HasSuffix(got, " 11 12") {
+		t.Errorf("asked for %s", got)
+	}
+	if text := hear(t, said); !strings.HasPrefix(text, "error: no names of pods, ") {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestPodNamesWaits: where lists are granted and watches are not, attempts are ever further
+// apart, and that is told once. A watch that lasts is good, also when
+// nothing is told.
+func TestPodNamesWaits(t *testing.T) {
+	const attempts = 12
+	s := serveAPI(t)
+	s.set(0, http.StatusForbidden)
+	said := make(chan string, 99)
+	n := NewPodNames(s.client(t), "node-1", func(text string) { said <- text })
+	n.lastsFor = time.Millisecond
+	var waits []time.Duration
+	n.pause = func(_ context.Context, d time.Duration) error {
+		if waits = append(waits, d); len(waits) == attempts {
+			s.set(0, 0)
+		}
+		return nil
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan bool)
+	go func() { n.Run(ctx); close(ended) }()
+	if text := hear(t, said); !strings.Contains(text, "the verbs list and watch on pods") || strings.ContainsAny(text, "?&") {
+		t.Errorf("%q", text)
+	}
+	if text := hear(t, said); text != "note: the API server tells the names of pods again" {
+		t.Errorf("%q", text)
+	}
+	stop()
+	<-ended
+	if lists := strings.Count(s.asks(), "list"); lists < 2 || lists > attempts {
+		t.Errorf("%d lists", lists)
+	}
+	if len(waits) < attempts {
+		t.Fatalf("%d attempts", len(waits))
+	}
+	nominal := leastWait
+	for i, d := range waits[:attempts] {
+		if d < nominal/2 || d >= nominal+spread {
+			t.Errorf("wait %d: %s, want about %s", i, d, nominal)
+		}
+		nominal = min(2*nominal, mostWait)
+	}
+}
+
+// TestPodNamesOtherwise: what fails in another way is told, the same only once.
+func TestPodNamesOtherwise(t *testing.T) {
+	s := serveAPI(t)
+	statuses := []int{500, 500, 403, 403, 403, -1, -1, 500}
+	s.set(500, 0)
+	var said []string
+	n := NewPodNames(s.client(t), "node-1", func(text string) { said = append(said, text) })
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	n.pause = func(context.Context, time.Duration) error {
+		if statuses = statuses[1:]; len(statuses) == 0 {
+			stop()
+			return nil
+		}
+		s.set(statuses[0], 0)
+		return nil
+	}
+	n.Run(ctx)
+	if len(said) != 4 || !strings.Contains(said[0], "pods: 500") || !strings.Contains(said[1], "verbs list and watch") || !strings.Contains(said[2], "EOF") || said[3] != said[0] {
+		t.Errorf("%q", said)
+	}
+}
+
+// TestPodNamesEnds: a watch that the server ends goes on from where it was.
+func TestPodNamesEnds(t *testing.T) {
+	s := serveAPI(t)
+	n := quick(NewPodNames(s.client(t), "node-1", func(text string) { t.Error(text) }))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan bool)
+	go func() { n.Run(ctx); close(ended) }()
+	s.send(t, `{"type":"DELETED","object":`+strings.ReplaceAll(pod("11", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", ""), "\n", "")+`}`)
+	s.send(t, `{"type":"BOOKMARK","object":{"kind":"Pod"}}`) // without a version
+	s.send(t, "")                                            // ends
+	s.send(t, `{"type":"MODIFIED","object":`+strings.ReplaceAll(pod("12", cartUID, "shop", "cart-1", "app", "cccc", ""), "\n", "")+`}`)
+	knows(t, n, cartUID, "cccc", "shop/cart-1/app true")
+	knows(t, n, etcdSum, "bbbb", "// false")
+	stop()
+	<-ended
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.asked) != 3 || !strings.Contains(s.asked[2], " 1 11 ") {
+		t.Errorf("%q", s.asked)
+	}
+}
+
+// TestListBroken: what is no list of pods changes nothing.
+func TestListBroken(t *testing.T) {
+	s := serveAPI(t)
+	n := NewPodNames(s.client(t), "node-1", nil)
+	if err := n.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, items := range []string{`{`, `3`, `{"metadata":{"uid":7}}`, `{"metadata":{"uid":"x"}},`, `]],"x":[[`} {
+		s.mu.Lock()
+		s.items = items
+		s.mu.Unlock()
+		if err := n.List(t.Context()); err == nil {
+			t.Errorf("%q is a list", items)
+		}
+		knows(t, n, cartUID, "aaaa", "shop/cart-1/app true")
+	}
+	for _, text := range []string{"", "null", "[]", `{"items":{}}`, `{"items":null}`, `{"metadata":[]}`, `{"kind":`, `{"items":[]`} {
+		if _, err := n.read(strings.NewReader(text)); err == nil {
+			t.Errorf("%q is a list", text)
+		}
+	}
+	if version, err := n.read(strings.NewReader(`{"kind":{"a":[1]},"items":[],"metadata":{"resourceVersion":"7","x":{}}}`)); err != nil || version != "7" {
+		t.Errorf("%q, %v", version, err)
+	}
 }
 
 // TestPodNamesRefused: what went wrong is told once, what was known stays, and it comes
@@ -165,17 +464,18 @@ func TestPodNamesRefused(t *testing.T) {
 	s := serveAPI(t)
 	var mu sync.Mutex
 	var said []string
-	n := NewPodNames(s.client(t), "node-1", func(text string) {
+	n := quick(NewPodNames(s.client(t), "node-1", func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		said = append(said, text)
-	})
+	}))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan bool)
 	go func() { n.Run(ctx); close(ended) }()
 	knows(t, n, cartUID, "aaaa", "shop/cart-1/app true")
-	s.set(http.StatusForbidden)
-	s.events <- `{"type":"ERROR","object":{"kind":"Status","code":410}}`
+	s.send(t, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"11"}}}`) // the watch is under way
+	s.set(http.StatusForbidden, 0)
+	s.send(t, `{"type":"ERROR","object":{"kind":"Status","code":410}}`)
 	until := func(what string) {
 		t.Helper()
 		for late := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -192,12 +492,17 @@ func TestPodNamesRefused(t *testing.T) {
 	}
 	until("the verbs list and watch on pods")
 	knows(t, n, cartUID, "aaaa", "shop/cart-1/app true")
-	s.set(0)
+	s.set(0, 0)
+	s.watched(t, 2)
+	s.send(t, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12"}}}`)
 	until("names of pods again")
 	stop()
 	<-ended
-	if len(said) != 2 {
-		t.Errorf("%q", said)
+	all := strings.Join(said, "\n")
+	for _, what := range []string{"the verbs list and watch on pods", "names of pods again"} {
+		if strings.Count(all, what) != 1 {
+			t.Errorf("%q, want %q once", said, what)
+		}
 	}
 }
 

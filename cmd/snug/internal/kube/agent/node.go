@@ -4,12 +4,14 @@ package agent
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -21,14 +23,11 @@ import (
 //	proc/PID/cgroup            as the node would show it
 //	sys/...                    ROOT/sys/..., and nothing outside of it
 //
-// With cgroup v2 a container mostly has a cgroup namespace of its own. In it the kernel
-// shows other groups by their way from the container's: "/../../kubepods.slice/...". Where
-// the container's group is in the node's tree is found by its inode, which is the same
-// wherever it is seen. See cgroup_namespaces(7).
+// Where the agent has a cgroup namespace of its own, views tell what the node calls groups.
 type node struct {
 	root   *os.Root
 	mounts []byte // as proc/1/mountinfo
-	above  string // the group at the root of the own namespace, in the node's tree; "/" = they are the same
+	views  []view // none where the own cgroup namespace is the node's
 }
 
 const cgroupDir = "sys/fs/cgroup"
@@ -39,8 +38,8 @@ func openNode(dir string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{root: root, above: "/"}
-	entries, err := fs.ReadDir(root.FS(), cgroupDir)
+	n := &node{root: root}
+	entries, err := fs.ReadDir(n, cgroupDir)
 	if err != nil {
 		root.Close()
 		return nil, err
@@ -49,10 +48,28 @@ func openNode(dir string) (*node, error) {
 		_, err := root.Stat(path.Join(cgroupDir, dir, "cgroup.controllers"))
 		return err == nil
 	})
-	if own, err := os.Stat("/" + cgroupDir); err == nil {
-		n.above = findGroup(root.FS(), own)
+	tops := []string{cgroupDir}
+	for _, e := range entries {
+		if e.IsDir() {
+			tops = append(tops, path.Join(cgroupDir, e.Name()))
+		}
 	}
+	n.views = viewsOf(n, tops)
 	return n, nil
+}
+
+// namespaced is this machine's tree where a cgroup namespace that is not the node's shows
+// it all the same; nil elsewhere, where there is nothing to put right.
+func namespaced() *node {
+	n, err := openNode("/")
+	if err != nil {
+		return nil
+	}
+	if len(n.views) == 0 {
+		n.close()
+		return nil
+	}
+	return n
 }
 
 // madeMounts is a mount table for the cgroup file systems below /sys/fs/cgroup: one of v2,
@@ -80,47 +97,20 @@ func madeMounts(entries []fs.DirEntry, unified func(dir string) bool) []byte {
 	return b.Bytes()
 }
 
-// mostGroups are looked at to find one.
-const mostGroups = 100_000
-
-// findGroup is where in a node's tree the directory is that this process sees at
-// /sys/fs/cgroup; "/" also where it is not found. Only v2 needs it.
-func findGroup(tree fs.FS, own fs.FileInfo) string {
-	top, err := fs.Stat(tree, cgroupDir)
-	if err != nil || os.SameFile(top, own) {
-		return "/"
-	}
-	found, seen := "/", 0
-	_ = fs.WalkDir(tree, cgroupDir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return nil // groups come and go
-		}
-		if seen++; seen > mostGroups {
-			return fs.SkipAll
-		}
-		if info, err := fs.Stat(tree, name); err == nil && os.SameFile(info, own) {
-			found = strings.TrimPrefix(name, cgroupDir)
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return found
-}
-
 func (n *node) close() { n.root.Close() }
 
 // Open opens a file of the tree.
 func (n *node) Open(name string) (fs.File, error) {
 	rest, ok := strings.CutPrefix(name, "proc/")
 	if !ok {
-		return n.root.FS().Open(name)
+		return n.regular(name)
 	}
 	if rest == "1/mountinfo" {
 		return &made{name: "mountinfo", Reader: bytes.NewReader(n.mounts)}, nil
 	}
 	f, err := os.Open("/proc/" + rest)
 	pid, file, _ := strings.Cut(rest, "/")
-	if _, bad := strconv.Atoi(pid); err != nil || bad != nil || file != "cgroup" || n.above == "/" {
+	if _, bad := strconv.Atoi(pid); err != nil || bad != nil || file != "cgroup" || len(n.views) == 0 {
 		return f, err
 	}
 	defer f.Close()
@@ -128,23 +118,28 @@ func (n *node) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &made{name: "cgroup", Reader: bytes.NewReader(fromAbove(text, n.above))}, nil
+	return &made{name: "cgroup", Reader: strings.NewReader(inTree(string(text), n.views))}, nil
 }
 
-// fromAbove rewrites the text of a /proc/PID/cgroup, as a namespace shows it whose root
-// is the group above, to what the node would show. Lines of v1 stay: container runtimes
-// make no namespaces there.
-func fromAbove(text []byte, above string) []byte {
-	var b bytes.Buffer
-	for line := range bytes.Lines(text) {
-		way, ok := bytes.CutPrefix(line, []byte("0::"))
-		if !ok {
-			b.Write(line)
-			continue
-		}
-		b.WriteString("0::" + path.Join(above, strings.TrimSuffix(string(way), "\n")) + "\n")
+// errIrregular says that a file of the tree is none of the kernel's: whoever opens a pipe
+// waits for another end.
+var errIrregular = errors.New("no regular file")
+
+// regular opens a file or a directory below the root.
+func (n *node) regular(name string) (fs.File, error) {
+	f, err := n.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
 	}
-	return b.Bytes()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errIrregular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // made is a file that is none. It can be read once; who wants what it says now opens it

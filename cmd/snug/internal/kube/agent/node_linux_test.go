@@ -3,13 +3,17 @@
 package agent
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/snug-go/snug/limits"
 )
@@ -67,41 +71,131 @@ func TestNodeMounts(t *testing.T) {
 	}
 }
 
-// TestFromAbove: ways from a container's own group become the node's.
-func TestFromAbove(t *testing.T) {
-	const own = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podx.slice/cri-containerd-y.scope"
-	for _, c := range []struct{ above, text, want string }{
-		{own, "0::/\n", "0::" + own + "\n"},
-		{own, "0::/../..\n", "0::/kubepods.slice/kubepods-besteffort.slice\n"},
-		{own, "0::/../../../kubepods-burstable.slice/a:b\n", "0::/kubepods.slice/kubepods-burstable.slice/a:b\n"},
-		{own, "0::/../../../../system.slice/kubelet.service\n", "0::/system.slice/kubelet.service\n"},
-		{own, "0::/../../../../../../..\n", "0::/\n"},
-		{own, "4:memory:/a\n0::/b\n", "4:memory:/a\n0::" + own + "/b\n"},
-		{own, "", ""},
-	} {
-		if got := string(fromAbove([]byte(c.text), c.above)); got != c.want {
-			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+// TestNodeIrregular: what is no file of the kernel's is not waited for.
+func TestNodeIrregular(t *testing.T) {
+	root := tree(t, "memory/a")
+	const pipe = cgroupDir + "/memory/memory.limit_in_bytes"
+	if err := syscall.Mkfifo(filepath.Join(root, pipe), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, "memory/memory.usage_in_bytes", "7\n")
+	if err := os.Symlink("/dev/zero", filepath.Join(root, cgroupDir, "memory/outside")); err != nil {
+		t.Fatal(err)
+	}
+	n, err := openNode(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.close()
+	done := make(chan error, 1)
+	go func() {
+		_, err := n.Open(pipe)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if !errors.Is(err, errIrregular) {
+			t.Errorf("%v", err)
 		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for the other end of a pipe")
+	}
+	if _, err := n.Open(cgroupDir + "/memory/outside"); err == nil {
+		t.Error("a link leads outside")
+	}
+	if text, err := fs.ReadFile(n, cgroupDir+"/memory/memory.usage_in_bytes"); err != nil || string(text) != "7\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if entries, err := fs.ReadDir(n, cgroupDir+"/memory"); err != nil || len(entries) != 4 {
+		t.Errorf("%v, %v", entries, err)
 	}
 }
 
-// TestFindGroup: a directory is found again, wherever it is seen.
+// TestInTree: ways from a container's own group become the node's, and what is not in
+// its tree stays what it is.
+func TestInTree(t *testing.T) {
+	const own = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podx.slice/cri-containerd-y.scope"
+	v2 := []view{{v2: true, root: "/../../../..", own: own}}
+	v1 := []view{
+		{options: "rw,memory", root: "/../../../..", own: "/kubepods/burstable/podx/y"},
+		{options: "rw,cpu,cpuacct", root: "/../../../../..", own: "/a/kubepods/burstable/podx/y"},
+		{options: "rw,pids", root: "/../../../.."},
+	}
+	for _, c := range []struct {
+		name       string
+		views      []view
+		text, want string
+	}{
+		{"itself", v2, "0::/\n", "0::" + own + "\n"},
+		{"above it", v2, "0::/../..\n", "0::/kubepods.slice/kubepods-besteffort.slice\n"},
+		{"another class", v2, "0::/../../../kubepods-burstable.slice/a:b\n", "0::/kubepods.slice/kubepods-burstable.slice/a:b\n"},
+		{"a container beside it", v2, "0::/../cri-containerd-z.scope\n", "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podx.slice/cri-containerd-z.scope\n"},
+		{"the node's own", v2, "0::/../../../../system.slice/kubelet.service\n", "0::/system.slice/kubelet.service\n"},
+		{"the top", v2, "0::/../../../..\n", "0::/\n"},
+		{"outside of the tree", v2, "0::/../../../../..\n", "0::/../../../../..\n"},
+		{"outside of the tree, and down again", v2, "0::/../../../../../b/kubepods.slice\n", "0::/../../../../../b/kubepods.slice\n"},
+		{"below it", v2, "4:memory:/a\n0::/b\n", "4:memory:/a\n0::" + own + "/b\n"},
+		{"v1", v1, "5:pids:/../../podz/x\n4:memory:/../../podz/x\n3:cpu,cpuacct:/\n0::/s\n", "5:pids:/../../podz/x\n4:memory:/kubepods/burstable/podz/x\n3:cpu,cpuacct:/a/kubepods/burstable/podx/y\n0::/s\n"},
+		{"v1, a tree that is not above", []view{{options: "memory", root: "/../b"}}, "4:memory:/../b/c\n", "4:memory:/c\n"},
+		{"v1, its own was not found", v1, "5:pids:/../../../../k/z\n", "5:pids:/k/z\n"},
+		{"names that only begin alike", []view{{options: "memory", root: "/../b"}}, "4:memory:/../bc\n", "4:memory:/../bc\n"},
+		{"the node's own namespace", nil, "0::/a\n", "0::/a\n"},
+		{"nothing", v2, "", ""},
+		{"no line of cgroups", v2, "what\n1:2\n", "what\n1:2\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := inTree(c.text, c.views); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestCgroupMounts: a container's mount table, with v2 of its own and the node's beside it.
+func TestCgroupMounts(t *testing.T) {
+	const text = "1 2 0:3 / / rw - overlay overlay rw,lowerdir=/a - b\n" +
+		"5 1 0:29 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw,nsdelegate\n" +
+		"6 1 0:29 /../../../.. /host/sys/fs/cgroup ro master:7 shared:8 - cgroup2 cgroup rw\n" +
+		"7 1 0:30 /../.. /host/sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n" +
+		"8 1 0:31 / /x - cgroup\nshort\n9 1 0:32 / - cgroup2 a b c d e\n"
+	want := []cgroupMount{
+		{view: view{v2: true, options: "rw,nsdelegate", root: "/"}, point: "/sys/fs/cgroup"},
+		{view: view{v2: true, options: "rw", root: "/../../../.."}, point: "/host/sys/fs/cgroup"},
+		{view: view{options: "rw,cpu,cpuacct", root: "/../.."}, point: "/host/sys/fs/cgroup/cpu,cpuacct"},
+	}
+	if got := parseCgroupMounts(text); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if !want[1].climbs() || want[0].climbs() || (&view{root: "/../x"}).climbs() || !want[2].has("cpu") || want[2].has("memory") {
+		t.Error("what a root is, or its controllers")
+	}
+}
+
+// TestFindGroup: a directory is found again, wherever it is seen, and so is the one that a
+// process is in.
 func TestFindGroup(t *testing.T) {
 	root := tree(t, "kubepods/pod1/a", "kubepods/pod2/b")
-	for dir, want := range map[string]string{"kubepods/pod2/b": "/kubepods/pod2/b", "": "/"} {
+	write(t, root, "kubepods/pod2/cgroup.procs", "12\n")
+	write(t, root, "kubepods/pod1/a/cgroup.procs", "121\n")
+	write(t, root, "kubepods/pod2/b/cgroup.procs", "121\n12\n")
+	files := os.DirFS(root)
+	for depth, dir := range map[int]string{3: "kubepods/pod2/b", 1: "kubepods", 0: ""} {
 		own, err := os.Stat(filepath.Join(root, cgroupDir, dir))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := findGroup(os.DirFS(root), own); got != want {
-			t.Errorf("%q: %q, want %q", dir, got, want)
+		if got := findGroup(files, cgroupDir, depth, isOneOf(files, []fs.FileInfo{own})); got != "/"+dir {
+			t.Errorf("%q: %q", dir, got)
 		}
+	}
+	if got := findGroup(files, cgroupDir, 3, holds(files, 12)); got != "/kubepods/pod2/b" {
+		t.Errorf("%q", got)
 	}
 	elsewhere, err := os.Stat(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := findGroup(os.DirFS(root), elsewhere); got != "/" {
+	if got := findGroup(files, cgroupDir, 3, isOneOf(files, []fs.FileInfo{elsewhere})); got != "" {
 		t.Errorf("%q", got)
 	}
 }
@@ -127,7 +221,7 @@ func TestNodeLimits(t *testing.T) {
 	}
 	// As if the agent's own group were below, and the process beside it.
 	name := "proc/" + strconv.Itoa(c.pid()) + "/cgroup"
-	n.above = "/kubepods/a"
+	n.views = []view{{v2: true, root: "/../..", own: "/kubepods/a"}}
 	f, err := n.Open(name)
 	if err != nil {
 		t.Fatal(err)

@@ -35,6 +35,8 @@ type process struct {
 	moments []look.Moment // of the window, some time apart; the first is where it begins
 	last    look.Moment
 	prev    look.Moment // of the scan before; its Go is nil at the first
+	quota   changing[float64]
+	memory  changing[int64]
 }
 
 func (e *process) close() {
@@ -87,12 +89,20 @@ func isYoung(g *goproc.Facts) bool { return time.Since(g.Stat.Started) < young }
 // note adds what was seen. Its limits are read when all processes were looked at.
 func (e *process) note(s *scanner, g *goproc.Facts) {
 	if e.group == "" || s.due(g, groupLooks) || isYoung(g) {
-		if text := look.GroupOf(g.Pid); text != "" {
-			e.group = text
+		if text := s.groupOf(g.Pid); text != "" && text != e.group {
+			e.moved(text)
 		}
 	}
 	e.prev = e.last
 	e.last = look.Moment{At: time.Now(), Go: g}
+}
+
+// moved notes that a process is in other groups. Their limits and counters are others than
+// those before, and that is no resize.
+func (e *process) moved(text string) {
+	e.group = text
+	e.quota, e.memory = changing[float64]{}, changing[int64]{}
+	e.last.Limits, e.moments = nil, nil
 }
 
 // worked reports whether a process has used CPU time since the scan before, as far as the
@@ -105,6 +115,10 @@ func (e *process) worked() bool {
 func (e *process) settle(l *limits.Limits) {
 	now := e.last.At
 	e.last.Limits = look.OnCPUs(l, e.last.Go.CPUs)
+	if l != nil {
+		e.quota.note(l.CPU.Quota, now)
+		e.memory.note(l.Memory.Hard, now)
+	}
 	if n := len(e.moments); n == 0 || now.Sub(e.moments[n-1].At) >= window/(maxMoments-1)-window/100 {
 		e.moments = append(e.moments, e.last)
 	}

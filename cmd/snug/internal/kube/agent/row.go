@@ -75,6 +75,7 @@ func (e *process) row() finding.NodeProcess {
 			r.Defaults[name] = finding.UTF8(v)
 		}
 	}
+	r.QuotaChanged, r.LimitChanged = e.quota.when(), e.memory.when()
 	r.Aware = f.Aware
 	if f.Module != "" {
 		r.Module = new(finding.UTF8(f.Module))

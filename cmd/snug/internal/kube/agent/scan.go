@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
@@ -16,11 +17,11 @@ import (
 
 // The reasons for which a process is passed over.
 const (
-	passedEnded    = "ended"    // it ended, or became another program, while it was looked at
-	passedZombie   = "zombie"   // it has ended, and its parent has not asked how
-	passedDenied   = "denied"   // it may not be looked at, so whether it is Go's is unknown
-	passedStarting = "starting" // it is a copy of its parent, about to run a program
-	passedError    = "error"    // the kernel said something else
+	passedEnded    = "ended"            // it ended, or became another program, while it was looked at
+	passedZombie   = "zombie"           // it has ended, and its parent has not asked how
+	passedDenied   = finding.LeftDenied // it may not be looked at, so whether it is Go's is unknown
+	passedStarting = "starting"         // it is a copy of its parent, about to run a program
+	passedError    = "error"            // the kernel said something else
 )
 
 // reasons are all of them, so that each is a series from the first scan on.
@@ -42,12 +43,17 @@ type scanner struct {
 	self    int
 	room    int // processes that may be kept open, and groups
 	pace    pacer
+	named   bool // containers have names, so that those without Go are of interest
 
 	tick   int
 	known  map[int]*process
 	others map[int]other
 	groups map[string]*group // by the text of /proc/PID/cgroup
 	at     time.Time         // of the last scan
+
+	bystanders   map[string]*bystander // by keyOfPlace
+	unplaced     int                   // the scan at which there was a process that was not looked at, nobody knows where
+	settledAfter time.Duration
 }
 
 // other is a process that is none of Go's.
@@ -57,6 +63,7 @@ type other struct {
 	looks  int
 	due    int // the scan at which it is looked at again
 	tick   int // the scan at which it was there
+	in     *bystander
 }
 
 // result is what one scan saw.
@@ -84,6 +91,7 @@ func (s *scanner) scan(ctx context.Context) (*result, error) {
 	for _, entry := range entries {
 		if entry.Pid == s.self {
 			r.processes++
+			s.unseen(entry.Pid)
 			continue
 		}
 		if err := s.pace.rest(ctx); err != nil {
@@ -136,6 +144,7 @@ func (s *scanner) visit(entry proc.Entry, r *result) bool {
 	case errors.Is(err, proc.ErrDenied):
 		r.processes++
 		r.passed[passedDenied]++
+		s.unseen(pid)
 		if r.hint == "" {
 			r.hint = denial(pid)
 		}
@@ -143,6 +152,7 @@ func (s *scanner) visit(entry proc.Entry, r *result) bool {
 	default:
 		r.processes++
 		r.passed[passedError]++
+		s.unseen(pid)
 		return false
 	}
 	is, known := s.files.IsGo(id)
@@ -152,6 +162,7 @@ func (s *scanner) visit(entry proc.Entry, r *result) bool {
 			return true
 		}
 		if is, known = s.files.IsGo(id); !known || is {
+			s.unseen(pid)
 			return false // it was passed over, and counted
 		}
 		r.processes--
@@ -165,7 +176,8 @@ func (s *scanner) pass(pid int, o other, r *result) {
 	if !o.kernel {
 		r.processes++
 	}
-	if s.tick >= o.due {
+	looked := s.tick >= o.due
+	if looked {
 		o.looks++
 		o.due = s.tick + 1
 		if o.kernel || o.looks > settling {
@@ -175,6 +187,7 @@ func (s *scanner) pass(pid int, o other, r *result) {
 			o.due += pid % otherLooks // not all of them at once
 		}
 	}
+	s.beside(pid, &o, looked)
 	s.others[pid] = o
 }
 
@@ -193,6 +206,7 @@ func (s *scanner) without(pid int, r *result) (kernel bool) {
 	default:
 		r.processes++
 		r.passed[passedStarting]++
+		s.unseen(pid)
 	}
 	return kernel
 }

@@ -14,10 +14,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/limits"
 )
 
 // TestMain lets the test's own binary be a Go process to look at.
@@ -330,6 +332,59 @@ func TestScanChurn(t *testing.T) {
 	<-done
 	if len(said) > 0 {
 		t.Errorf("%q", said)
+	}
+}
+
+// TestScanMoved: the groups of a process are asked for again, and another one is no resize.
+func TestScanMoved(t *testing.T) {
+	s := &scanner{}
+	g := &goproc.Facts{Pid: os.Getpid()}
+	e := &process{group: "0::/before\n"}
+	e.quota.last = limits.Of(1.0)
+	for range groupLooks {
+		s.tick++
+		e.note(s, g)
+	}
+	if want := s.groupOf(g.Pid); e.group != want || e.quota.last.State != limits.Unknown {
+		t.Errorf("in %q, want %q; %+v", e.group, want, e.quota)
+	}
+	e.quota.last = limits.Of(1.0)
+	for range groupLooks {
+		s.tick++
+		e.note(s, g)
+	}
+	if e.quota.last != limits.Of(1.0) {
+		t.Errorf("who stays where it is has lost its limits: %+v", e.quota)
+	}
+}
+
+// TestRunAwaits: the first scan is after the names are known, or when they do not come.
+func TestRunAwaits(t *testing.T) {
+	for name, come := range map[string]bool{"they come": true, "they do not come": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				known := make(chan struct{})
+				a := make1(t, Options{Await: known})
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan bool)
+				go func() { a.Run(ctx); close(ended) }()
+				synctest.Wait()
+				if d, _ := a.Last(); d != nil {
+					t.Error("it does not wait")
+				}
+				if come {
+					close(known)
+				} else {
+					time.Sleep(awaits)
+				}
+				synctest.Wait()
+				if d, _ := a.Last(); d == nil {
+					t.Error("it waits on")
+				}
+				stop()
+				<-ended
+			})
+		})
 	}
 }
 

@@ -59,6 +59,16 @@ func maybe[T int | int64 | float64](s scrape, m *metric, v *T, labels []promtext
 	}
 }
 
+// when sends a time that is known, in RFC 3339.
+func (s scrape) when(m *metric, v *string, labels []promtext.Label) {
+	if v == nil {
+		return
+	}
+	if at, err := time.Parse(time.RFC3339, *v); err == nil {
+		s.labelled(m, float64(at.Unix()), labels)
+	}
+}
+
 // container sends all series of a container.
 func (s scrape) container(c *finding.Container, labels []promtext.Label) {
 	p := &c.Processes[0]
@@ -66,13 +76,11 @@ func (s scrape) container(c *finding.Container, labels []promtext.Label) {
 	if p.Aware != nil {
 		aware = map[bool]string{true: "true", false: "false"}[*p.Aware]
 	}
-	s.labelled(info, 1, with(labels, info.own, []string{word(p.GoVersion), word(p.Line), aware, word(p.GOMAXPROCSSource), word(p.SetLimit)}))
+	s.labelled(info, 1, with(labels, info.own, []string{word(p.GoVersion), word(p.Line), aware, word(p.GOMAXPROCSSource), word(p.SetLimit), word(c.Workload)}))
 	s.labelled(processes, float64(len(c.Processes)), labels)
-	if p.Started != nil {
-		if at, err := time.Parse(time.RFC3339, *p.Started); err == nil {
-			s.labelled(started, float64(at.Unix()), labels)
-		}
-	}
+	s.when(started, p.Started, labels)
+	s.when(resized, p.QuotaChanged, with(labels, resized.own, []string{"cpu"}))
+	s.when(resized, p.LimitChanged, with(labels, resized.own, []string{"memory"}))
 	maybe(s, gomaxprocs, p.GOMAXPROCS, labels)
 	switch {
 	case p.GOMEMLIMIT != nil:

@@ -221,6 +221,38 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestWarn: that most is hidden is told, and that a few processes are is not.
+func TestWarn(t *testing.T) {
+	for denied, want := range map[int]string{
+		107: "note: 107 of 108 processes cannot be looked at, denied\nhint: run as root\n", 3: "", 0: "",
+	} {
+		said := ""
+		a := idle(sampleNode(), 0)
+		a.opts.Note = func(text string) { said += text + "\n" }
+		a.warn(&finding.Node{Scan: finding.Scan{Processes: 108}, Skipped: []finding.Left{{Reason: passedDenied, Count: denied, Hint: "run as root"}}})
+		if said != want {
+			t.Errorf("%d denied: %q", denied, said)
+		}
+	}
+}
+
+// TestHealthyMeanwhile: health may be asked for while a scan ends. The race detector tells.
+func TestHealthyMeanwhile(t *testing.T) {
+	a := idle(nil, 0)
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.failed = "no /proc"
+	}()
+	_ = a.Healthy()
+	<-done
+	if err := a.Healthy(); err == nil || err.Error() != "no /proc" {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestTooMany: who comes while all are busy is told to come again.
 func TestTooMany(t *testing.T) {
 	entered, hold := make(chan bool), make(chan bool)

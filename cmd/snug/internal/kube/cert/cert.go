@@ -39,6 +39,10 @@ type generation struct {
 // from is when it is shown first.
 func (g *generation) from() time.Time { return g.leaf.Leaf.NotBefore.Add(skew) }
 
+// ahead tells whether it is of a clock that was wrong: none is made so long before it is
+// valid.
+func (g *generation) ahead(now time.Time) bool { return now.Before(g.leaf.Leaf.NotBefore) }
+
 // until is when it is valid no longer.
 func (g *generation) until() time.Time { return g.leaf.Leaf.NotAfter }
 
@@ -113,6 +117,9 @@ const (
 )
 
 var errNoCertificate = errors.New("no certificate with its CA and its key")
+
+// Keys are all of them.
+var Keys = []string{keyCert, keyKey, keyOldCert, keyOldKey, keyBundle}
 
 // parse reads a generation; it is not taken on trust: what does not fit together is an
 // error.
@@ -192,12 +199,13 @@ func (all generations) shown(now time.Time) *generation {
 }
 
 // renewed are the generations with a new one, where it is time: two thirds of the life of
-// the newest are over, or it is not for these names. ok is false where it is not time.
+// the newest are over, or it is not for these names, or not valid yet. ok is false where
+// it is not time.
 func (all generations) renewed(names []string, now time.Time, life time.Duration) (more generations, ok bool, err error) {
 	from := now
 	if len(all) > 0 {
 		g := all[0]
-		if fits := g.names(names) && now.Before(g.until()); fits {
+		if fits := g.names(names) && now.Before(g.until()) && !g.ahead(now); fits {
 			if now.Before(g.until().Add(-g.until().Sub(g.from()) / 3)) {
 				return nil, false, nil
 			}
@@ -212,8 +220,11 @@ func (all generations) renewed(names []string, now time.Time, life time.Duration
 		return nil, false, err
 	}
 	more = generations{g}
-	if len(all) > 0 && now.Before(all[0].until()) {
-		more = append(more, all[0])
+	for _, g := range all {
+		if now.Before(g.until()) && !g.ahead(now) {
+			more = append(more, g)
+			break
+		}
 	}
 	return more, true, nil
 }

@@ -130,6 +130,8 @@ func (k *Keeper) Ready() error {
 	switch {
 	case len(k.all) == 0:
 		return errors.New("no certificate yet")
+	case k.all.shown(time.Now()).ahead(time.Now()):
+		return errors.New("the certificate is not valid yet")
 	case !k.told:
 		return errors.New("the webhook configurations do not have its CA")
 	}

@@ -3,16 +3,20 @@
 package learned
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
-	"strings"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -22,34 +26,48 @@ type Agents struct {
 	Host, Port string
 	// Lookup finds addresses; nil = net.DefaultResolver.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+
+	within time.Duration // for all of them; 0 = roundWithin
 }
 
 const (
-	// atOnce agents are asked at the same time, each answersWithin.
-	atOnce        = 8
-	answersWithin = 15 * time.Second
+	// roundWithin is how long it may take to ask all agents, so that who asks comes round
+	// each minute even where nothing is let through to them.
+	roundWithin = 45 * time.Second
+	// atOnce agents are asked at the same time: each is there connectsWithin, and has
+	// answered answersWithin.
+	atOnce         = 32
+	connectsWithin = 3 * time.Second
+	answersWithin  = 15 * time.Second
 	// mostAnswer bytes are read of an agent's document; mostAgents are asked.
-	mostAnswer = 32 << 20
+	mostAnswer = 8 << 20
 	mostAgents = 10000
 )
 
 // agents' own client: no proxy stands between pods, and connections are not kept from
 // minute to minute.
 var client = &http.Client{
-	Timeout:       answersWithin,
-	Transport:     &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
+	Timeout: answersWithin,
+	Transport: &http.Transport{
+		DialContext: (&net.Dialer{Timeout: connectsWithin}).DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+	},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
 // Asked is what became of asking all agents.
 type Asked struct {
-	Agents, Silent int
-	Facts          []Fact
+	Agents int
+	Silent int // of these, those that did not answer, or were not reached in time
+	Facts  []Fact
+	// Surplus is how many facts were left out, as there are so many.
+	Surplus int
 }
 
-// Ask asks all agents. The error is of the name alone: agents that do not answer are
-// counted.
+// Ask asks all agents, and takes less than a minute. The error is of the name alone: agents
+// that do not answer are counted.
 func (a *Agents) Ask(ctx context.Context) (Asked, error) {
+	ctx, stop := context.WithTimeout(ctx, cmp.Or(a.within, roundWithin))
+	defer stop()
 	lookup := a.Lookup
 	if lookup == nil {
 		lookup = net.DefaultResolver.LookupNetIP
@@ -60,6 +78,7 @@ func (a *Agents) Ask(ctx context.Context) (Asked, error) {
 	}
 	found = found[:min(len(found), mostAgents)]
 	asked := Asked{Agents: len(found)}
+	all := map[key]Fact{} // an agent on each node says the same of a DaemonSet
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	turn := make(chan struct{}, atOnce)
@@ -73,10 +92,11 @@ func (a *Agents) Ask(ctx context.Context) (Asked, error) {
 			if err != nil {
 				asked.Silent++
 			}
-			asked.Facts = append(asked.Facts, facts[:min(len(facts), mostFacts-min(mostFacts, len(asked.Facts)))]...)
+			asked.Surplus += plainest(all, facts)
 		})
 	}
 	group.Wait()
+	asked.Facts = slices.Collect(maps.Values(all))
 	return asked, nil
 }
 
@@ -96,65 +116,114 @@ func ask(ctx context.Context, address string) ([]Fact, error) {
 	return Read(response.Body)
 }
 
-// node is what is read of an agent's document, package finding's Node.
-type node struct {
-	Snug, Kind string
-	Containers []struct {
-		Namespace, Workload, Container, Image *string
-		Digest                                *string `json:"image_digest"`
-		Processes                             []struct {
-			Go    *string `json:"go_version"`
-			Aware *bool   `json:"container_aware"`
-		}
+// seen is what is read of a container in an agent's document, package finding's Node.
+type seen struct {
+	Namespace, Workload, Container, Image *string
+	Digest                                *string `json:"image_digest"`
+	Processes                             first
+}
+
+// first is the Go process of a container that started first, nil = there is none.
+type first struct{ process *process }
+
+type process struct {
+	Go    *string `json:"go_version"`
+	Aware *bool   `json:"container_aware"`
+}
+
+// UnmarshalJSON passes over all others: a document may be made of millions.
+func (f *first) UnmarshalJSON(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if token, err := dec.Token(); token != json.Delim('[') || !dec.More() {
+		return err
 	}
-	// Others are containers all of whose processes were looked at, and none is Go's.
-	Others []struct {
-		Namespace, Workload, Container, Image *string
-		Digest                                *string `json:"image_digest"`
-	} `json:"other_containers"`
+	return dec.Decode(&f.process)
 }
 
 var errNoDocument = errors.New("no document of snug agent")
 
-// Read reads an agent's document. A container's program is the Go process that started
-// first. What lacks a name that has to be known is left out.
+// Read reads an agent's document, a container at a time. A container's program is the Go
+// process that started first. What lacks a name that has to be known is left out, and so
+// is what comes after mostFacts.
 func Read(r io.Reader) ([]Fact, error) {
-	var d node
-	if err := json.NewDecoder(io.LimitReader(r, mostAnswer)).Decode(&d); err != nil || d.Snug != "v1" || d.Kind != "agent" {
+	dec := json.NewDecoder(io.LimitReader(r, mostAnswer))
+	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
 		return nil, errNoDocument
 	}
 	var facts []Fact
-	add := func(f Fact, namespace, workload, container, image, digest *string) {
-		for to, from := range map[*string]*string{&f.Namespace: namespace, &f.Workload: workload, &f.Container: container, &f.Image: image, &f.Digest: digest} {
+	head := map[string]string{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, errNoDocument
+		}
+		switch key {
+		case "snug", "kind":
+			var text string
+			err = dec.Decode(&text)
+			head[key.(string)] = text
+		case "containers":
+			facts, err = each(dec, facts, (*seen).fact)
+		case "other_containers": // all of whose processes were looked at, and none is Go's
+			facts, err = each(dec, facts, func(*seen) (Fact, bool) { return Fact{}, true })
+		default:
+			err = dec.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return nil, errNoDocument
+		}
+	}
+	if _, err := dec.Token(); err != nil || head["snug"] != "v1" || head["kind"] != "agent" {
+		return nil, errNoDocument
+	}
+	return facts, nil
+}
+
+// each adds the facts of a list of containers.
+func each(dec *json.Decoder, facts []Fact, program func(*seen) (Fact, bool)) ([]Fact, error) {
+	token, err := dec.Token()
+	if err != nil || token == nil {
+		return facts, err // null
+	}
+	if token != json.Delim('[') {
+		return nil, errNoDocument
+	}
+	for dec.More() {
+		var c seen
+		if err := dec.Decode(&c); err != nil {
+			return nil, err
+		}
+		f, ok := program(&c)
+		for to, from := range map[*string]*string{&f.Namespace: c.Namespace, &f.Workload: c.Workload, &f.Container: c.Container, &f.Image: c.Image, &f.Digest: c.Digest} {
 			if from != nil {
 				*to = *from
 			}
 		}
-		if f.valid() {
+		if ok && f.valid() && len(facts) < mostFacts {
 			facts = append(facts, f)
 		}
 	}
-	for _, c := range d.Containers {
-		if len(c.Processes) == 0 || c.Processes[0].Go == nil {
-			continue
-		}
-		p := c.Processes[0]
-		m := version.FindStringSubmatch(*p.Go)
-		if m == nil {
-			continue
-		}
-		f := Fact{Go: m[1]}
-		minor, _ := minorOf(f.Go)
-		f.Blind = minor < 25
-		if p.Aware != nil {
-			f.Blind = !*p.Aware
-		}
-		add(f, c.Namespace, c.Workload, c.Container, c.Image, c.Digest)
+	_, err = dec.Token()
+	return facts, err
+}
+
+// fact is what a container's program is, without its names.
+func (c *seen) fact() (Fact, bool) {
+	p := c.Processes.process
+	if p == nil || p.Go == nil {
+		return Fact{}, false
 	}
-	for _, c := range d.Others {
-		add(Fact{}, c.Namespace, c.Workload, c.Container, c.Image, c.Digest)
+	m := version.FindStringSubmatch(*p.Go)
+	if m == nil {
+		return Fact{}, false
 	}
-	return facts, nil
+	f := Fact{Go: m[1]}
+	minor, _ := minorOf(f.Go)
+	f.Blind = minor < 25
+	if p.Aware != nil {
+		f.Blind = !*p.Aware
+	}
+	return f, true
 }
 
 // version is that of a release of Go; others tell nothing that can be relied on.
@@ -163,7 +232,8 @@ var version = regexp.MustCompile(`^go(1\.[0-9]{1,3})([.rb][-.0-9a-z]*)?( .*)?$`)
 // ParseAgents reads HOST:PORT.
 func ParseAgents(text string) (*Agents, bool) {
 	host, port, err := net.SplitHostPort(text)
-	if err != nil || host == "" || port == "" || strings.Trim(port, "0123456789") != "" {
+	n, bad := strconv.ParseUint(port, 10, 16)
+	if err != nil || host == "" || bad != nil || n == 0 {
 		return nil, false
 	}
 	return &Agents{Host: host, Port: port}, true

@@ -33,7 +33,10 @@ type Keeper struct {
 
 	facts  atomic.Pointer[Facts]
 	agents atomic.Pointer[Asked] // of the last minute, without their facts
-	said   string
+	// dropped is how many facts had no room, not in the text or not even here.
+	dropped atomic.Int64
+	full    bool // it was noted that there is no room
+	said    string
 }
 
 // Facts are those that hold now; nil at first.
@@ -46,6 +49,10 @@ func (k *Keeper) Asked() (agents, silent int) {
 	}
 	return 0, 0
 }
+
+// Dropped is how many facts had no room when they were last shared: this replica may know
+// them all the same, and others do not.
+func (k *Keeper) Dropped() int { return int(k.dropped.Load()) }
 
 // Run keeps until ctx ends. It reports what fails when it fails in another way than
 // before.
@@ -78,15 +85,22 @@ func (k *Keeper) tell(ctx context.Context, err error) {
 // Keep asks the agents, and shares what is known with others.
 func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
 	var seen []Fact
+	var surplus int
 	var failed error
 	if k.Agents != nil {
 		asked, err := k.Agents.Ask(ctx)
 		if failed = err; err == nil {
-			seen, asked.Facts = asked.Facts, nil
+			seen, surplus, asked.Facts = asked.Facts, asked.Surplus, nil
 			k.agents.Store(&asked)
 		}
 	}
-	return errors.Join(failed, k.share(ctx, seen, now))
+	err := k.share(ctx, seen, now)
+	if full := k.dropped.Add(int64(surplus)) > 0; full != k.full {
+		if k.full = full; full {
+			k.Note("more is learned than there is room for: what nobody has seen for longest is forgotten (snug_webhook_facts_dropped)")
+		}
+	}
+	return errors.Join(failed, err)
 }
 
 // share joins what was seen with what others share. What cannot be shared is known here
@@ -95,14 +109,18 @@ func (k *Keeper) share(ctx context.Context, seen []Fact, now time.Time) error {
 	for attempt := 0; ; attempt++ {
 		text, version, err := k.Store.Load(ctx)
 		if err != nil {
-			k.facts.Store(k.facts.Load().With(seen, now))
+			facts := k.facts.Load().With(seen, now)
+			k.facts.Store(facts)
+			k.dropped.Store(int64(facts.surplus))
 			return err
 		}
 		theirs, unreadable := Decode(text)
 		facts := Merged(theirs, k.facts.Load(), now).With(seen, now)
 		k.facts.Store(facts)
+		more, dropped := facts.Encode()
+		k.dropped.Store(int64(facts.surplus + dropped))
 		// A text that is there and holds nothing that is known is not written anew.
-		if more := facts.Encode(); !bytes.Equal(more, text) && (facts.Len() > 0 || len(text) > 0 && unreadable == nil) {
+		if !bytes.Equal(more, text) && (facts.Len() > 0 || len(text) > 0 && unreadable == nil) {
 			err = k.Store.Save(ctx, more, version)
 		}
 		if !errors.Is(err, ErrConflict) || attempt == 3 {

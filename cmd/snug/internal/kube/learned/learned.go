@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -43,9 +44,14 @@ const (
 	// refreshAfter is how old Last gets before it is renewed: a text that changes each
 	// minute would be written each minute.
 	refreshAfter = 12 * time.Hour
+	// runsFor is how old Last gets at most while somebody goes on seeing it, and a bit.
+	runsFor = refreshAfter + time.Hour
+	// keepNewest images of a container of a workload are remembered, and others for as long
+	// as they run: a workload that is rolled out each hour would fill the text alone.
+	keepNewest = 3
 	// mostText bounds the text, in bytes. An object of the API has a megabyte.
 	mostText = 900 << 10
-	// mostFacts bounds what is read; so many do not fit into mostText.
+	// mostFacts bounds what is read and remembered; so many do not fit into mostText.
 	mostFacts = 20000
 )
 
@@ -63,6 +69,7 @@ type group struct{ namespace, workload, container string }
 type Facts struct {
 	all     map[key]Fact
 	byGroup map[group][]Fact // the image that was first seen last is the first
+	surplus int              // left out, as there are mostFacts without them
 }
 
 // Len is how many there are.
@@ -124,22 +131,24 @@ func minorOf(text string) (int, bool) {
 	return n, ok && err == nil && n >= 0 && n < 1000
 }
 
-// With are facts and what was seen of them now. What nobody has seen for long is left
-// out.
+// With are facts and what was seen of them now. What nobody has seen for long is left out,
+// and so are old images of a container that had many since; and those of more than
+// mostFacts that were not seen for longest.
 func (f *Facts) With(seen []Fact, now time.Time) *Facts {
 	all := map[key]Fact{}
 	if f != nil {
-		for k, one := range f.all {
-			// Clocks differ; nobody sees the future.
-			one.First, one.Last = min(one.First, now.Unix()), min(one.Last, now.Unix())
-			if now.Sub(time.Unix(one.Last, 0)) <= keepFor {
-				all[k] = one
-			}
-		}
+		all = lasting(f.all, now)
 	}
-	for k, one := range plainest(seen) {
+	fresh := map[key]Fact{}
+	surplus := plainest(fresh, seen)
+	for k, one := range fresh {
 		one.First, one.Last = now.Unix(), now.Unix()
 		if old, known := all[k]; known {
+			// A script may run the program now and then only, and a digest is of one image; a
+			// name may be of another by now.
+			if old.Go != "" && one.Go == "" && one.Digest != "" {
+				continue
+			}
 			one.First = old.First
 			if old.says() == one.says() && now.Sub(time.Unix(old.Last, 0)) < refreshAfter {
 				continue
@@ -147,7 +156,38 @@ func (f *Facts) With(seen []Fact, now time.Time) *Facts {
 		}
 		all[k] = one
 	}
-	return made(all)
+	for _, facts := range made(all).byGroup {
+		for _, one := range facts[min(len(facts), keepNewest):] {
+			if now.Sub(time.Unix(one.Last, 0)) > runsFor {
+				delete(all, one.key())
+			}
+		}
+	}
+	for _, one := range latest(all)[min(len(all), mostFacts):] {
+		delete(all, one.key())
+		surplus++
+	}
+	f = made(all)
+	f.surplus = surplus
+	return f
+}
+
+// lasting are those facts that hold at a time.
+func lasting(facts map[key]Fact, now time.Time) map[key]Fact {
+	all := map[key]Fact{}
+	for k, one := range facts {
+		// Clocks differ; nobody sees the future.
+		one.First, one.Last = min(one.First, now.Unix()), min(one.Last, now.Unix())
+		if now.Sub(time.Unix(one.Last, 0)) <= keepFor {
+			all[k] = one
+		}
+	}
+	return all
+}
+
+// latest are facts in the order of when they were seen last, the latest first.
+func latest(all map[key]Fact) []Fact {
+	return slices.SortedFunc(maps.Values(all), func(a, b Fact) int { return cmp.Or(cmp.Compare(b.Last, a.Last), newest(a, b)) })
 }
 
 // says is what a fact says, when it was seen left out.
@@ -159,16 +199,20 @@ func (f *Fact) says() string {
 	return f.Go + " " + blind + " " + f.Image
 }
 
-// plainest is one of each of what many have seen, whoever answered first: a program of Go
-// rather than none yet.
-func plainest(seen []Fact) map[key]Fact {
-	all := map[key]Fact{}
+// plainest adds what was seen to one of each of what many have seen, whoever answered
+// first: a program of Go rather than none yet. It returns how many were left out, as there
+// are mostFacts without them.
+func plainest(all map[key]Fact, seen []Fact) (surplus int) {
 	for _, one := range seen {
-		if old, ok := all[one.key()]; one.valid() && (!ok || old.says() < one.says()) {
+		switch old, ok := all[one.key()]; {
+		case !one.valid() || ok && old.says() >= one.says():
+		case !ok && len(all) >= mostFacts:
+			surplus++
+		default:
 			all[one.key()] = one
 		}
 	}
-	return all
+	return surplus
 }
 
 // Merged are the facts of both.
@@ -189,17 +233,13 @@ func Merged(a, b *Facts, now time.Time) *Facts {
 			all[k] = one
 		}
 	}
-	return (&Facts{all: all}).With(nil, now)
+	return made(lasting(all, now))
 }
 
 // Encode writes facts; the same facts give the same bytes. Where they are too many, those
-// that were not seen for longest are left out.
-func (f *Facts) Encode() []byte {
-	facts := make([]Fact, 0, len(f.all))
-	for _, one := range f.all {
-		facts = append(facts, one)
-	}
-	slices.SortFunc(facts, func(a, b Fact) int { return cmp.Or(cmp.Compare(b.Last, a.Last), newest(a, b)) })
+// that were not seen for longest are left out, dropped of them.
+func (f *Facts) Encode() (text []byte, dropped int) {
+	facts := latest(f.all)
 	var lines [][]byte
 	size := len("[]\n")
 	for i := range facts {
@@ -211,7 +251,7 @@ func (f *Facts) Encode() []byte {
 		size += len(line) + 2
 	}
 	slices.SortFunc(lines, bytes.Compare)
-	return append(append([]byte("["), bytes.Join(lines, []byte(",\n"))...), "]\n"...)
+	return append(append([]byte("["), bytes.Join(lines, []byte(",\n"))...), "]\n"...), len(facts) - len(lines)
 }
 
 // ErrUnreadable says that a text holds no facts.

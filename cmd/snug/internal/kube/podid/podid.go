@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package podid tells from the name of a process's cgroup which container of which pod
-// it belongs to. It is pure, and asks neither the kubelet nor a container runtime.
+// it belongs to, and from a pod's owners which workload that is of. It is pure, and asks
+// neither the kubelet nor a container runtime.
 //
 // The kubelet makes a cgroup for each pod, the runtime one for each container below it.
 // Two drivers name them:

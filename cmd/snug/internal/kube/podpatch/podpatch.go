@@ -121,6 +121,7 @@ const (
 	TooOld          = "pod-go-too-old"
 	RestartOnResize = "pod-restart-on-resize"
 	OptedOut        = "pod-opted-out"
+	LabelWrong      = "pod-label-wrong"
 	Excluded        = "pod-excluded"
 )
 

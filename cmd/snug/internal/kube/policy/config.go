@@ -30,6 +30,8 @@ const (
 	PolicyLabel = podpatch.Prefix + "policy"
 	// AddedAnnotation lists what a pod was given, and why.
 	AddedAnnotation = podpatch.Prefix + "added"
+	// ObservedAnnotation lists what a pod would have been given, and why, in the same words.
+	ObservedAnnotation = podpatch.Prefix + "observed"
 
 	Enabled, Disabled = "enabled", "disabled"
 )
@@ -41,8 +43,9 @@ var Default string
 
 // Config says who gets what.
 type Config struct {
-	Name string
-	All  bool // everybody who is not opted out; else who is opted in
+	Name    string
+	Observe bool // pods are only annotated with what they would be given
+	All     bool // everybody who says nothing else; else who is opted in
 
 	Memory        plan.Memory // a share of the limit; the zero Memory is the default
 	Round         plan.Round
@@ -69,6 +72,7 @@ const (
 type Wrong struct {
 	Line       int
 	What, Hint string
+	Manifest   bool // it is no configuration but an object of Kubernetes
 }
 
 func (w *Wrong) Error() string { return w.What }
@@ -102,10 +106,14 @@ func parse(text []byte, c Config) (Config, error) {
 	case err != nil:
 		return c, broken(err)
 	}
+	err := each(doc.Content[0], "", func(key string, n *yaml.Node) error { return c.set(key, n) })
+	if w := (*Wrong)(nil); errors.As(err, &w) && w.Manifest {
+		return c, err
+	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return c, &Wrong{Line: doc.Line, What: "more than one document", Hint: "one configuration in each file"}
 	}
-	return c, each(doc.Content[0], "", func(key string, n *yaml.Node) error { return c.set(key, n) })
+	return c, err
 }
 
 // yamlLine is the place in an error of the YAML reader.
@@ -122,7 +130,7 @@ func broken(err error) error {
 }
 
 // keys are all there are, in the order of Default.
-var keys = []string{"name", "inject", "memory", "round", "minProcs", "requestFactor", "envFrom", "exclude", "check", "resize"}
+var keys = []string{"name", "mode", "inject", "memory", "round", "minProcs", "requestFactor", "envFrom", "exclude", "check", "resize"}
 
 // each calls set for the keys of a mapping.
 func each(n *yaml.Node, within string, set func(string, *yaml.Node) error) error {
@@ -162,7 +170,10 @@ func (c *Config) set(key string, n *yaml.Node) error {
 		return each(n, "exclude.", c.exclude)
 	}
 	if !slices.Contains(keys, key) {
-		return &Wrong{What: "unknown key, " + quoted(key), Hint: "the keys are " + strings.Join(keys, ", ")}
+		return &Wrong{
+			What: "unknown key, " + quoted(key), Hint: "the keys are " + strings.Join(keys, ", "),
+			Manifest: slices.Contains([]string{"apiVersion", "kind", "metadata", "spec"}, key),
+		}
 	}
 	if n.Kind != yaml.ScalarNode {
 		return &Wrong{What: "no single value, " + key, Hint: "snug policy --init shows how it is written"}
@@ -175,6 +186,10 @@ func (c *Config) set(key string, n *yaml.Node) error {
 		if ok = nameText.MatchString(text) && len(text) <= 40; ok {
 			c.Name = text
 		}
+	case "mode":
+		hint = "enforce or observe"
+		ok = text == "enforce" || text == "observe"
+		c.Observe = text == "observe"
 	case "inject":
 		hint = "labelled or all"
 		ok = text == "labelled" || text == "all"

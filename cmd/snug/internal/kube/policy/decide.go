@@ -18,20 +18,45 @@ type Pod struct {
 }
 
 // OptedIn tells whether a pod is to be given anything at all. known is false
-// where its namespace's labels would tell, and are not known.
+// where its namespace's labels would tell, and are not known. A word that is neither
+// Enabled nor Disabled opts nobody in.
 func (c *Config) OptedIn(p *Pod) (yes, known bool) {
 	if slices.Contains(c.Namespaces, p.Namespace) {
 		return false, true
 	}
-	word, own := p.Labels[InjectLabel]
-	if !own {
-		word = p.NamespaceLabels[InjectLabel]
-		known = p.NamespaceLabels != nil
+	word, said := p.Labels[InjectLabel]
+	known = said || p.NamespaceLabels != nil
+	if !said {
+		word, said = p.NamespaceLabels[InjectLabel]
 	}
-	if c.All {
-		return word != Disabled, own || known
+	if !said {
+		return c.All, known
 	}
-	return word == Enabled, own || known
+	return word == Enabled, known
+}
+
+// WrongLabel is which of the labels that decide about a pod have a word that is neither
+// Enabled nor Disabled: "snug.dev/inject=true on the pod"; "" = none. inject is
+// InjectLabel, which then opts the pod out, of its own or its namespace's, where that is
+// known; others are the others, which then say nothing.
+func WrongLabel(p *Pod) (inject, others string) {
+	wrong := func(labels map[string]string, key, at string) string {
+		if word, said := labels[key]; said && word != Enabled && word != Disabled {
+			return key + "=" + word + " on the " + at
+		}
+		return ""
+	}
+	of, at := p.Labels, "pod"
+	if _, own := of[InjectLabel]; !own {
+		of, at = p.NamespaceLabels, "namespace"
+	}
+	others = wrong(p.Labels, ProcsLabel, "pod")
+	if restart := wrong(p.Labels, RestartLabel, "pod"); restart != "" && others != "" {
+		others += ", " + restart
+	} else {
+		others += restart
+	}
+	return wrong(of, InjectLabel, at), others
 }
 
 // Decide says what a container of a pod that is opted in should be given: the
@@ -43,16 +68,19 @@ func (c *Config) Decide(p *Pod, name string, facts podpatch.Container) podpatch.
 	return c.DecideKnowing(p, name, facts)
 }
 
-// DecideKnowing is Decide for who may know the program: what is known of it decides,
-// whatever ProcsLabel says. A Program of the state Unknown is taken for what Decide
-// takes every program for.
+// DecideKnowing is Decide for who may know the program. ProcsLabel still says of all the
+// pod's containers that they run programs of Go which do not follow their CPU limit:
+// who wrote it knows better than who has seen the last pod. Without it what is known
+// decides, and a Program of the state Unknown is taken for what Decide takes every one for.
 func (c *Config) DecideKnowing(p *Pod, name string, facts podpatch.Container) podpatch.Patch {
 	if slices.Contains(c.Containers, name) {
 		return podpatch.Nothing(podpatch.Excluded)
 	}
-	if facts.Program.State == podpatch.Unknown {
-		facts.Program = podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 25, Blind: p.Labels[ProcsLabel] == Enabled}}
+	labelled := p.Labels[ProcsLabel] == Enabled
+	if state := facts.Program.State; state == podpatch.Unknown || state == podpatch.NotGo && labelled {
+		facts.Program = podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 25}}
 	}
+	facts.Program.Go.Blind = facts.Program.Go.Blind || labelled
 	facts.Opaque = facts.Opaque && !c.OverEnvFrom
 	return podpatch.Decide(&facts, &podpatch.Policy{
 		Round: c.Round, MinProcs: c.MinProcs, Memory: c.Memory, RequestFactor: c.RequestFactor, Restart: p.Labels[RestartLabel] == Enabled,

@@ -11,8 +11,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// TestDecideKnowing: what is known of a program decides, and what the label says where
-// nothing is.
+// TestDecideKnowing: the label decides where it is, and else what is known of a program.
 func TestDecideKnowing(t *testing.T) {
 	config := parsed(t, "")
 	plain, labelled := &policy.Pod{}, &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "enabled"}}
@@ -29,9 +28,13 @@ func TestDecideKnowing(t *testing.T) {
 		{"not known, with the label", labelled, podpatch.Program{}, true, true},
 		{"an old Go", plain, isGo(22, true), true, true},
 		{"a new Go and an old go line", plain, isGo(26, true), true, true},
-		{"a new Go, against the label", labelled, isGo(26, false), false, true},
+		{"a new Go", plain, isGo(26, false), false, true},
+		{"a new Go, and the label", labelled, isGo(26, false), true, true},
 		{"a Go without GOMEMLIMIT", plain, isGo(18, true), true, false},
-		{"not Go", labelled, podpatch.Program{State: podpatch.NotGo}, false, false},
+		{"a Go without GOMEMLIMIT, and the label", labelled, isGo(18, false), true, false},
+		{"not Go", plain, podpatch.Program{State: podpatch.NotGo}, false, false},
+		{"not Go, and the label", labelled, podpatch.Program{State: podpatch.NotGo}, true, true},
+		{"a new Go, and another word on the label", &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "disabled"}}, isGo(26, false), false, true},
 	} {
 		facts := podpatch.Container{Program: c.program, CPULimit: limits.Of[int64](1500), MemoryLimit: limits.Of[int64](1 << 30)}
 		has := map[string]bool{}
@@ -41,7 +44,7 @@ func TestDecideKnowing(t *testing.T) {
 		if has["GOMAXPROCS"] != c.procs || has["GOMEMLIMIT"] != c.size {
 			t.Errorf("%s: %v", c.name, has)
 		}
-		if p := config.Decide(c.pod, "a", facts); len(p.Env) != 1+len(c.pod.Labels) {
+		if p := config.Decide(c.pod, "a", facts); len(p.Env) != map[bool]int{true: 2, false: 1}[c.pod == labelled] {
 			t.Errorf("%s: Decide knows a program: %+v", c.name, p.Env)
 		}
 	}

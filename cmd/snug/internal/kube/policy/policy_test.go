@@ -32,8 +32,8 @@ func parsed(t *testing.T, text string) policy.Config {
 	return c
 }
 
-// everything is a configuration in which every key says something else than the
-// default.
+// everything is a configuration in which every key but mode says something else than
+// the default.
 const everything = `name: team
 inject: all
 memory: 99%-100MiB
@@ -55,14 +55,18 @@ func TestParse(t *testing.T) {
 		Check: policy.Warn, Resize: policy.Warn,
 	}
 	same := func(got policy.Config) bool {
-		return got.Name == want.Name && got.All == want.All && got.Memory == want.Memory && got.Round == want.Round && got.MinProcs == want.MinProcs &&
+		return got.Name == want.Name && got.Observe == want.Observe && got.All == want.All && got.Memory == want.Memory && got.Round == want.Round && got.MinProcs == want.MinProcs &&
 			got.RequestFactor == want.RequestFactor && got.OverEnvFrom == want.OverEnvFrom && slices.Equal(got.Namespaces, want.Namespaces) &&
 			slices.Equal(got.Containers, want.Containers) && got.Check == want.Check && got.Resize == want.Resize
 	}
-	for _, text := range []string{"", "# nothing\n", "{}", "inject: labelled\n", "exclude:\n", policy.Default} {
+	for _, text := range []string{"", "# nothing\n", "{}", "mode: enforce\n", "inject: labelled\n", "exclude:\n", policy.Default} {
 		if got := parsed(t, text); !same(got) {
 			t.Errorf("%q: %+v", text, got)
 		}
+	}
+	want.Observe = true
+	if got := parsed(t, "mode: observe\n"); !same(got) {
+		t.Errorf("%+v", got)
 	}
 	want = policy.Config{
 		Name: "team", All: true, Memory: plan.Memory{Percent: 99, Less: 100 << 20}, Round: plan.Floor, MinProcs: 2, RequestFactor: 1.5, OverEnvFrom: true,
@@ -85,6 +89,7 @@ func TestParseRefuses(t *testing.T) {
 		"memory: [90%]\n":                     `no single value, memory`,
 		"minProcs: 0\n":                       `wrong value, minProcs: "0"`,
 		"requestFactor: -1\n":                 `wrong value, requestFactor: "-1"`,
+		"mode: audit\n":                       `wrong value, mode: "audit"`,
 		"inject: yes\n":                       `wrong value, inject: "yes"`,
 		"check:\n":                            `wrong value, check: ""`,
 		"resize: deny\n":                      `wrong value, resize: "deny"`,
@@ -112,7 +117,7 @@ func TestParseRefuses(t *testing.T) {
 
 // TestRender compares what is rendered with testdata, and that it is YAML.
 func TestRender(t *testing.T) {
-	for name, text := range map[string]string{"default": "", "everything": everything, "quiet": "check: off\nresize: off\n"} {
+	for name, text := range map[string]string{"default": "", "everything": everything, "quiet": "check: off\nresize: off\n", "observe": "mode: observe\nresize: off\n"} {
 		for _, engine := range []policy.Engine{policy.Kubernetes, policy.Kyverno} {
 			c := parsed(t, text)
 			got := []byte(policy.Render(&c, engine))
@@ -176,10 +181,16 @@ func TestOptedIn(t *testing.T) {
 		{"not known", false, policy.Pod{}, false, false},
 		{"excluded", false, policy.Pod{Namespace: "kube-system", Labels: in}, false, true},
 		{"another word", false, policy.Pod{Labels: labels{policy.InjectLabel: "true"}}, false, true},
+		{"another word, in by its namespace's", false, policy.Pod{Labels: labels{policy.InjectLabel: ""}, NamespaceLabels: in}, false, true},
+		{"another word of its namespace", false, policy.Pod{NamespaceLabels: labels{policy.InjectLabel: "yes"}}, false, true},
 		{"all", true, policy.Pod{NamespaceLabels: labels{}}, true, true},
 		{"all, not known", true, policy.Pod{}, true, false},
 		{"all, out", true, policy.Pod{Labels: out, NamespaceLabels: in}, false, true},
 		{"all, out by its namespace", true, policy.Pod{NamespaceLabels: out}, false, true},
+		{"all, in by its namespace", true, policy.Pod{NamespaceLabels: in}, true, true},
+		{"all, another word", true, policy.Pod{Labels: labels{policy.InjectLabel: "false"}, NamespaceLabels: in}, false, true},
+		{"all, a label without a word", true, policy.Pod{Labels: labels{policy.InjectLabel: ""}}, false, true},
+		{"all, another word of its namespace", true, policy.Pod{NamespaceLabels: labels{policy.InjectLabel: "no"}}, false, true},
 	} {
 		config := parsed(t, "")
 		config.All = c.all

@@ -40,7 +40,7 @@ type rendering struct {
 	Suffix string // of the policy's name
 	Action string
 
-	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, Enabled, Disabled string
+	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, ObservedAnnotation, Enabled, Disabled string
 
 	// MemoryShare is GOMEMLIMIT in bytes, of x.memory. Where the limit is below
 	// MinMemory or the share below MinShare there is none.
@@ -73,7 +73,7 @@ func action(a Action) string { return strings.ToUpper(string(a[:1])) + string(a[
 func Render(c *Config, engine Engine) string {
 	r := rendering{
 		Config: c, API: "admissionregistration.k8s.io/v1", Mutating: "MutatingAdmissionPolicy", Validating: "ValidatingAdmissionPolicy",
-		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, Enabled: Enabled, Disabled: Disabled,
+		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, Enabled: Enabled, Disabled: Disabled,
 		MinMemory: plan.MinMemory, MinShare: plan.MinMemory - plan.MinHeadroom,
 		MaxCores: podpatch.MaxMilli / 1000, MaxBytes: podpatch.MaxBytes,
 	}

@@ -26,6 +26,18 @@ import (
 // Source: k8s.io/kubernetes/plugin/pkg/admission/serviceaccount.
 const mounted = "/var/run/secrets/kubernetes.io/serviceaccount"
 
+// times are how long a server may take.
+type times struct {
+	// answer is for a connection, its handshake and the header of an answer, each.
+	answer time.Duration
+	// A connection on which nothing has come for so long as silence is asked for a sign of
+	// life, and is dead when none comes within echo. A watch may be quiet for hours, and
+	// nobody tells of a server or a path to it that is gone.
+	silence, echo time.Duration
+}
+
+var usual = times{answersWithin, 30 * time.Second, 15 * time.Second}
+
 const (
 	// answersWithin is how long the server may take.
 	answersWithin = 10 * time.Second
@@ -53,7 +65,9 @@ type Client struct {
 var ErrNotInPod = errors.New("this is no pod: KUBERNETES_SERVICE_HOST is not set")
 
 // New makes a client. getenv is os.Getenv.
-func New(s Server, getenv func(string) string) (*Client, error) {
+func New(s Server, getenv func(string) string) (*Client, error) { return newClient(s, getenv, usual) }
+
+func newClient(s Server, getenv func(string) string, within times) (*Client, error) {
 	if s.URL == "" {
 		host, port := getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT")
 		if host == "" || port == "" {
@@ -81,13 +95,15 @@ func New(s Server, getenv func(string) string) (*Client, error) {
 	streams := &http.Client{
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-			MaxIdleConnsPerHost: 2, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10, ResponseHeaderTimeout: answersWithin,
+			DialContext: (&net.Dialer{Timeout: within.answer}).DialContext, TLSHandshakeTimeout: within.answer, ResponseHeaderTimeout: within.answer,
+			HTTP2:               &http.HTTP2Config{SendPingTimeout: within.silence, PingTimeout: within.echo},
+			MaxIdleConnsPerHost: 2, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		},
 		// An API server does not send elsewhere, and a token must not go there.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	short := *streams
-	short.Timeout = answersWithin
+	short.Timeout = within.answer
 	return &Client{strings.TrimSuffix(s.URL, "/"), s.TokenFile, &short, streams}, nil
 }
 

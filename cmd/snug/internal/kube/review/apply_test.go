@@ -44,6 +44,8 @@ func change(in any, path []string, op string, value any) (any, error) {
 			o[path[0]] = value
 		case !ok:
 			return nil, fmt.Errorf("no member %s", path[0])
+		case last && op == "replace":
+			o[path[0]] = value
 		case last && op == "remove":
 			delete(o, path[0])
 		default:

@@ -16,8 +16,9 @@ type resizing struct{ Resource, Policy string }
 // fit decides on a pod that is opted in. What it does, and in which order, is what the
 // policy of fit.yaml.tmpl does.
 func (r *Reviewer) fit(p *pod, about *policy.Pod) (patch, Outcome) {
-	var all, restarts patch
+	var all, restarts, outdated patch
 	var given, left words
+	before := noted(p.annotations[policy.AddedAnnotation])
 	sidecars := p.sidecars()
 	workload := p.workload()
 	each := func(containers []container, at string, as func(*container) role) {
@@ -33,25 +34,107 @@ func (r *Reviewer) fit(p *pod, about *policy.Pod) (patch, Outcome) {
 			restarts.resizePolicy(c, at, number, d.Resize)
 			given.add(c, &d, true)
 			left.add(c, &d, false)
+			if len(c.written) == 0 || len(before.parts) == 0 {
+				continue
+			}
+			facts.Set = nil
+			due := memlimit(r.Config.DecideKnowing(about, c.name, facts).Env)
+			for _, w := range c.written {
+				if due == "" || due == w.value || !before.correct(entry(c, w.value), entry(c, due)) {
+					continue // by others, or as it should be
+				}
+				outdated.replace(at, number, "/env/", strconv.Itoa(w.at), "/value")
+				outdated.text(due)
+				outdated.done()
+			}
 		}
 	}
 	each(p.plain, "/spec/containers/", func(*container) role { return plain })
 	each(p.initContainers, "/spec/initContainers/", (*container).asInit)
 
-	if len(restarts) > 0 {
-		all = append(append(all, ','), restarts[1:]...) // there is one of a variable before
-	}
+	all.join(restarts)
+	all.join(outdated)
+	done, key, text := Patched, policy.AddedAnnotation, ""
 	if len(all) > 0 {
-		all.annotate(p, given.String(), "")
-		return all, Patched
+		if text = given.String(); before.text != "" {
+			text = strings.TrimSuffix(before.corrected()+separator+text, separator)
+		}
 	}
-	if p.annotations[policy.AddedAnnotation] == "" {
-		all.annotate(p, "", left.String())
+	if text != "" && p.annotations[key] != text && p.size+len(key)+len(text) > mostAnnotations {
+		return nil, Unchanged // nobody could tell what was given from what somebody wrote
 	}
-	if len(all) > 0 {
-		return all, Skipped
+	if r.Config.Observe {
+		done, key, all = Observed, policy.ObservedAnnotation, nil
 	}
-	return nil, Unchanged
+	switch {
+	case text != "":
+		left.Reset()
+	case before.text != "": // something was given before
+		done = Unchanged
+		left.Reset()
+	default:
+		done = Skipped
+	}
+	all.annotate(p, key, text, left.String())
+	if len(all) == 0 {
+		return nil, Unchanged
+	}
+	return all, done
+}
+
+// memlimit is the GOMEMLIMIT among variables that are due, "" where there is none.
+func memlimit(due []podpatch.Env) string {
+	for _, e := range due {
+		if e.Name == knobNames[memory] {
+			return e.Value
+		}
+	}
+	return ""
+}
+
+// entry is how the annotation says that a container was given a GOMEMLIMIT.
+func entry(c *container, value string) string {
+	return c.name + " " + knobNames[memory] + "=" + value + " (" + podpatch.MemoryShare + ")"
+}
+
+// separator is between the parts of an annotation.
+const separator = "; "
+
+// note is an annotation of what was given. A pod may have thousands of variables and
+// parts, so each is looked up, and none searched for.
+type note struct {
+	text  string
+	parts map[string]string // what each is to be from now on; nil where there are none
+}
+
+// noted reads an annotation. One that no object can have is as good as none.
+func noted(text string) note {
+	if text == "" || len(text) > mostAnnotations {
+		return note{}
+	}
+	n := note{text, map[string]string{}}
+	for part := range strings.SplitSeq(text, separator) {
+		n.parts[part] = part
+	}
+	return n
+}
+
+// correct puts another part in the place of one. It is false where there is none.
+func (n *note) correct(part, now string) bool {
+	is, ok := n.parts[part]
+	if ok && is == part {
+		n.parts[part] = now
+	}
+	return ok
+}
+
+// corrected is the annotation as it should be now.
+func (n *note) corrected() string {
+	parts := strings.Split(n.text, separator)
+	for i, part := range parts {
+		parts[i] = n.parts[part]
+	}
+	return strings.Join(parts, separator)
 }
 
 // variables adds to the env of a container.
@@ -132,7 +215,7 @@ func (w *words) add(c *container, d *podpatch.Patch, given bool) {
 			continue
 		}
 		if w.Len() > 0 {
-			w.WriteString("; ")
+			w.WriteString(separator)
 		}
 		w.WriteString(c.name)
 		w.WriteByte(' ')
@@ -154,33 +237,25 @@ const mostAnnotations = 256 << 10
 
 const annotations = "/metadata/annotations"
 
-// annotate says what was given, or why nothing was. What is too long to be stored is
-// left out; annotations are counted as they are written, which may be more than it is.
-func (p *patch) annotate(o *pod, given, left string) {
-	put := func(key, text string) {
-		if old, ok := o.annotations[key]; ok && old == text || o.size+len(key)+len(text) > mostAnnotations {
-			return
-		}
-		if !o.annotated {
-			p.add(annotations)
-			p.raw("{}")
+// annotate writes what was given, or would be, to the annotation of that key, or why
+// nothing is: one of the two texts is "". What does not hold any more is removed. What is
+// too long to be stored is left out; annotations are counted as they are written, which
+// may be more than it is.
+func (p *patch) annotate(o *pod, key, given, left string) {
+	for _, a := range [...]struct{ key, text string }{{key, given}, {SkippedAnnotation, left}} {
+		switch old, ok := o.annotations[a.key]; {
+		case a.text == "" && ok && a.key != policy.AddedAnnotation:
+			p.remove(annotations, "/", pointer.Replace(a.key))
+		case a.text == "" || ok && old == a.text || o.size+len(a.key)+len(a.text) > mostAnnotations:
+		default:
+			if !o.annotated {
+				p.add(annotations)
+				p.raw("{}")
+				p.done()
+			}
+			p.add(annotations, "/", pointer.Replace(a.key))
+			p.text(a.text)
 			p.done()
 		}
-		p.add(annotations, "/", pointer.Replace(key))
-		p.text(text)
-		p.done()
-	}
-	switch old, ok := o.annotations[policy.AddedAnnotation]; {
-	case given == "":
-	case ok:
-		put(policy.AddedAnnotation, old+"; "+given)
-	default:
-		put(policy.AddedAnnotation, given)
-	}
-	if _, was := o.annotations[SkippedAnnotation]; was && given != "" {
-		p.remove(annotations, "/", pointer.Replace(SkippedAnnotation))
-	}
-	if left != "" {
-		put(SkippedAnnotation, left)
 	}
 }

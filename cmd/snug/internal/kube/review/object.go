@@ -4,8 +4,8 @@ package review
 
 import (
 	"math"
-	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/kube/podid"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/quantity"
 	"github.com/snug-go/snug/limits"
@@ -43,6 +43,7 @@ type (
 		restartPolicy    string // of an init container; Always makes it a sidecar
 		hasEnv           bool   // there is a list, though maybe an empty one
 		knobs            [2]knob
+		written          []written
 		envFrom          int
 		limits, requests amounts
 		resize           []resizing
@@ -52,6 +53,11 @@ type (
 		set       bool
 		literal   bool // it is written out, and neither off nor empty: a restart changes nothing
 		reference bool // a restart reads it anew
+	}
+	// written is a GOMEMLIMIT in an env with a value that snug may have written.
+	written struct {
+		at    int // in the list
+		value string
 	}
 	amounts struct{ cpu, memory string }
 )
@@ -91,41 +97,12 @@ func (p *pod) sidecars() int {
 	return n
 }
 
-// workload is what a pod belongs to, as Workload names it.
+// workload is what a pod belongs to, as podid names it.
 func (p *pod) workload() string {
 	if c := p.controller; c.kind != "" {
-		return Workload(c.kind, c.name, p.labels[hashLabel])
+		return podid.Workload(c.kind, c.name, p.labels[podid.HashLabel], p.labels[podid.RolloutHashLabel])
 	}
-	if p.name == "" {
-		return Workload("Pod", strings.TrimSuffix(p.generateName, "-"), "")
-	}
-	return Workload("Pod", p.name, "")
-}
-
-// hashLabel is what a Deployment tells its ReplicaSets apart by.
-const hashLabel = "pod-template-hash"
-
-// Workload names what a pod belongs to, "Deployment/web", by the kind and name of the
-// controller among its owners and its label pod-template-hash. Of a pod without a
-// controller they are Pod and its own name. The ReplicaSets of a Deployment, and the
-// Jobs of a CronJob, change; what made them is taken from their names.
-// Source: k8s.io/kubernetes/pkg/controller/deployment and .../cronjob, getJobName.
-func Workload(kind, name, hash string) string {
-	switch base, end := cutLast(name); {
-	case kind == "ReplicaSet" && hash != "" && end == hash:
-		kind, name = "Deployment", base
-	case kind == "Job" && len(end) >= 8 && strings.Trim(end, "0123456789") == "":
-		kind, name = "CronJob", base // the end is a time in minutes
-	}
-	return kind + "/" + name
-}
-
-// cutLast splits a name at its last dash; without one there is no end.
-func cutLast(name string) (base, end string) {
-	if i := strings.LastIndexByte(name, '-'); i > 0 {
-		return name[:i], name[i+1:]
-	}
-	return name, ""
+	return podid.Alone(p.name, p.generateName)
 }
 
 // What no machine has is as good as no limit.

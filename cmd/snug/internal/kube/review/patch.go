@@ -17,6 +17,12 @@ func (p *patch) add(path ...string) {
 	*p = append(*p, `,"value":`...)
 }
 
+// replace replaces a member that is there; its value has to follow, and done.
+func (p *patch) replace(path ...string) {
+	p.begin("replace", path)
+	*p = append(*p, `,"value":`...)
+}
+
 // remove removes a member.
 func (p *patch) remove(path ...string) {
 	p.begin("remove", path)
@@ -33,6 +39,14 @@ func (p *patch) begin(op string, path []string) {
 		b = append(b, part...) // of our own making
 	}
 	*p = append(b, '"')
+}
+
+// join appends the operations of another patch.
+func (p *patch) join(more patch) {
+	if len(more) > 0 && len(*p) > 0 {
+		more[0] = ','
+	}
+	*p = append(*p, more...)
 }
 
 func (p *patch) done() { *p = append(*p, '}') }

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +25,126 @@ import (
 var configs = []string{
 	"", "inject: all\nmemory: 99%-100MiB\nround: floor\nminProcs: 2\nrequestFactor: 1.5\nenvFrom: add\nexclude: {namespaces: [web], containers: [b]}\n",
 	"memory: 75%\nround: nearest\nrequestFactor: 0.3\nminProcs: 3\n",
+}
+
+// TestObserved: who observes notes what who enforces would have given, in the same words,
+// and changes nothing else.
+func TestObserved(t *testing.T) {
+	for i, text := range configs {
+		enforcing, observing := &Reviewer{Config: configured(t, text)}, &Reviewer{Config: configured(t, "mode: observe\n"+text)}
+		random := rand.New(rand.NewPCG(12, uint64(i)))
+		seen := map[Outcome]int{}
+		for range 200 {
+			pod := randomPod(random)
+			namespace, by := one(random, "web", "shop", "kube-system"), OptIn(random.IntN(2))
+			given, done := fitted(t, enforcing, namespace, by, pod)
+			_, want := stored(given)
+			same, outcome := fitted(t, observing, namespace, by, pod)
+			line, notes := stored(same)
+			seen[outcome]++
+			if done == Patched {
+				done = Observed
+				want = object{policy.ObservedAnnotation: want[policy.AddedAnnotation]}
+			}
+			before, _ := stored(pod)
+			if outcome != done || line != before || !maps.Equal(notes, want) {
+				t.Fatalf("configuration %d: %s of %s: %v, want %s, %v\n%s", i, outcome, line, notes, done, want, mustJSON(t, pod))
+			}
+		}
+		if seen[Observed] < 20 || seen[Skipped] == 0 {
+			t.Errorf("configuration %d: %v: hardly anything was tested", i, seen)
+		}
+	}
+}
+
+// TestLimitsChange: what was given of a limit is put right when another webhook changes
+// the limit before the next question, unless nothing would be given of the new one.
+func TestLimitsChange(t *testing.T) {
+	for i, text := range configs {
+		r := &Reviewer{Config: configured(t, text)}
+		random := rand.New(rand.NewPCG(13, uint64(i)))
+		corrected := 0
+		for range 400 {
+			pod, _ := fitted(t, r, "shop", ByNamespace, randomPod(random))
+			_, notes := stored(pod)
+			said := fmt.Sprint(notes[policy.AddedAnnotation])
+			given := map[string]string{} // the GOMEMLIMIT of containers
+			for part := range strings.SplitSeq(said, "; ") {
+				if m := givenSize.FindStringSubmatch(part); m != nil {
+					given[m[1]] = m[2]
+				}
+			}
+			spec := pod["spec"].(object)
+			for _, of := range []string{"containers", "initContainers"} {
+				all, _ := spec[of].([]any)
+				for _, c := range all {
+					if random.IntN(2) == 0 {
+						c.(object)["resources"] = randomResources(random)
+					}
+				}
+			}
+			// As if no variable had ever been given: that is what should be there now.
+			bare := manifestWithout(t, pod, given)
+			fresh, _ := fitted(t, r, "shop", ByNamespace, bare)
+			now, outcome := fitted(t, r, "shop", ByNamespace, pod)
+			_, notes = stored(now)
+			for name, value := range given {
+				want := sizeOf(fresh, name)
+				if want == "" {
+					want = value // nothing would be given of it
+				}
+				if want != value {
+					corrected++
+					if outcome != Patched {
+						t.Errorf("outcome %s", outcome)
+					}
+				}
+				part := name + " GOMEMLIMIT=" + want + " (pod-memory-share)"
+				if text := fmt.Sprint(notes[policy.AddedAnnotation]); sizeOf(now, name) != want || strings.Count("; "+text+"; ", "; "+part+"; ") != 1 || strings.Count(text, name+" GOMEMLIMIT=") != 1 {
+					t.Fatalf("configuration %d: %s has %s, want %s; it says %s\n%s", i, name, sizeOf(now, name), want, text, mustJSON(t, pod))
+				}
+			}
+		}
+		if corrected < 30 {
+			t.Errorf("configuration %d: %d corrected: hardly anything was tested", i, corrected)
+		}
+	}
+}
+
+var givenSize = regexp.MustCompile(`^(\w+) GOMEMLIMIT=(\w+) \(pod-memory-share\)$`)
+
+// sizeOf is the GOMEMLIMIT of a container, "" where there is none.
+func sizeOf(pod object, name string) string {
+	line, _ := stored(pod)
+	_, after, _ := strings.Cut(" "+line, " "+name+"{")
+	all, _, _ := strings.Cut(after, "}")
+	for e := range strings.FieldsSeq(all) {
+		if value, ok := strings.CutPrefix(e, "GOMEMLIMIT="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// manifestWithout is a pod without annotations and without the GOMEMLIMIT of some
+// containers.
+func manifestWithout(t *testing.T, pod object, given map[string]string) object {
+	t.Helper()
+	var o object
+	if err := json.Unmarshal(mustJSON(t, pod), &o); err != nil {
+		t.Fatal(err)
+	}
+	delete(o["metadata"].(object), "annotations")
+	for _, of := range []string{"containers", "initContainers"} {
+		all, _ := o["spec"].(object)[of].([]any)
+		for _, c := range all {
+			c := c.(object)
+			if env, _ := c["env"].([]any); given[c["name"].(string)] != "" {
+				c["env"] = slices.DeleteFunc(env, func(e any) bool { return e.(object)["name"] == "GOMEMLIMIT" })
+			}
+		}
+	}
+	return o
 }
 
 // TestAsPolicies: without facts of programs a pod is given what the policies give it.
@@ -168,7 +290,12 @@ func randomResources(r *rand.Rand) object {
 func FuzzFit(f *testing.F) {
 	random := rand.New(rand.NewPCG(5, 5))
 	for range 20 {
-		f.Add(question(f, "web", randomPod(random)))
+		pod := randomPod(random)
+		f.Add(question(f, "web", pod))
+		// What was given, and a limit that has changed since.
+		pod, _ = fitted(f, &Reviewer{Config: configured(f, "")}, "shop", ByNamespace, pod)
+		pod["spec"].(object)["containers"].([]any)[0].(object)["resources"] = object{"limits": object{"memory": "2Gi"}}
+		f.Add(question(f, "web", pod))
 	}
 	for _, text := range recorded(f) {
 		f.Add(text)
@@ -186,7 +313,11 @@ func FuzzFit(f *testing.F) {
 			return // keys in another case, and twice, encoding/json takes for the same
 		}
 		compare(t, text)
-		r := &Reviewer{Config: configured(t, configs[len(text)%len(configs)])}
+		config := configs[len(text)%len(configs)]
+		if len(text)%2 == 1 {
+			config = "mode: observe\n" + config
+		}
+		r := &Reviewer{Config: configured(t, config)}
 		for _, by := range []OptIn{ByPod, ByNamespace} {
 			got, _ := r.Fit(text, by)
 			if again, _ := r.Fit(text, by); !bytes.Equal(got, again) {

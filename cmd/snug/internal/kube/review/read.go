@@ -4,7 +4,9 @@ package review
 
 import (
 	"bytes"
+	"slices"
 
+	"github.com/snug-go/snug/cmd/snug/internal/kube/podid"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
 )
 
@@ -117,13 +119,18 @@ func (s *scanner) meta(p *pod) {
 	})
 }
 
+// mirror is the annotation of what the API shows of a static pod, which is not what runs.
+// Source: k8s.io/kubernetes/pkg/kubelet/types, ConfigMirrorAnnotationKey.
+const mirror = "kubernetes.io/config.mirror"
+
 // ours are the members of a map of texts that are of interest, and the size of all that
 // it has, as it is written.
 func (s *scanner) ours() (all map[string]string, size int, ok bool) {
 	ok = s.members(func(key []byte) {
 		size += len(key)
 		begin := s.at
-		if !bytes.HasPrefix(key, []byte(podpatch.Prefix)) && string(key) != hashLabel {
+		others := [...]string{podid.HashLabel, podid.RolloutHashLabel, mirror}
+		if !bytes.HasPrefix(key, []byte(podpatch.Prefix)) && !slices.Contains(others[:], string(key)) {
 			if s.peek() != '"' {
 				s.other()
 				return
@@ -175,9 +182,20 @@ func (s *scanner) spec(p *pod) {
 	})
 }
 
+// mostContainers and mostResizing bound the lists whose elements take much more room here
+// than in a text: more than any pod has.
+const (
+	mostContainers = 1000
+	mostResizing   = 64
+)
+
 func (s *scanner) containers() []container {
 	var all []container
 	s.items(func() {
+		if len(all) == mostContainers {
+			s.fail()
+			return
+		}
 		all = append(all, container{})
 		c := &all[len(all)-1]
 		if !s.members(func(key []byte) { s.container(c, string(key)) }) {
@@ -196,8 +214,9 @@ func (s *scanner) container(c *container, key string) {
 	case "restartPolicy":
 		c.restartPolicy = s.string()
 	case "env":
-		c.knobs = [2]knob{}
-		c.hasEnv = s.items(func() { s.env(c) })
+		c.knobs, c.written = [2]knob{}, nil
+		n := 0
+		c.hasEnv = s.items(func() { s.env(c, n); n++ })
 	case "envFrom":
 		c.envFrom = 0
 		s.items(func() { c.envFrom++; s.skip() })
@@ -206,6 +225,10 @@ func (s *scanner) container(c *container, key string) {
 	case "resizePolicy":
 		c.resize = nil
 		s.items(func() {
+			if len(c.resize) == mostResizing {
+				s.fail()
+				return
+			}
 			var r resizing
 			s.members(func(key []byte) {
 				switch string(key) {
@@ -224,9 +247,10 @@ func (s *scanner) container(c *container, key string) {
 	}
 }
 
-// env reads one variable. Values are nobody's business.
-func (s *scanner) env(c *container) {
+// env reads one variable, the n-th. Values are nobody's business, but for GOMEMLIMIT's.
+func (s *scanner) env(c *container, n int) {
 	at, literal, reference := -1, false, false
+	var value []byte
 	s.members(func(key []byte) {
 		switch string(key) {
 		case "name":
@@ -238,7 +262,7 @@ func (s *scanner) env(c *container) {
 				at = memory
 			}
 		case "value":
-			value := s.bytes()
+			value = s.bytes()
 			literal = len(value) > 0 && string(value) != "off"
 		case "valueFrom":
 			reference = true
@@ -252,7 +276,16 @@ func (s *scanner) env(c *container) {
 		k.set = true
 		k.literal = k.literal || literal && !reference
 		k.reference = k.reference || reference
+		if at == memory && !reference && isSize(value) {
+			c.written = append(c.written, written{n, string(value)})
+		}
 	}
+}
+
+// isSize tells whether a GOMEMLIMIT is one that podpatch.Bytes writes.
+func isSize(value []byte) bool {
+	digits := bytes.TrimSuffix(value, []byte("MiB"))
+	return len(digits) > 0 && len(bytes.Trim(digits, "0123456789")) == 0
 }
 
 func (s *scanner) resources() (limits, requests amounts) {

@@ -5,9 +5,11 @@ package review
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/snug-go/snug/cmd/snug/internal/kube/podid"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
 )
 
@@ -79,7 +81,10 @@ func reference(text []byte) *request {
 				}
 				one := container{name: c.Name, image: c.Image, restartPolicy: c.RestartPolicy, hasEnv: c.Env != nil, envFrom: len(c.EnvFrom),
 					limits: amounts{c.Resources.Limits.CPU, c.Resources.Limits.Memory}, requests: amounts{c.Resources.Requests.CPU, c.Resources.Requests.Memory}}
-				for _, e := range c.Env {
+				for n, e := range c.Env {
+					if e.Name == "GOMEMLIMIT" && e.ValueFrom == nil && ownSize.MatchString(e.Value) {
+						one.written = append(one.written, written{n, e.Value})
+					}
 					for i, name := range knobNames {
 						if e.Name == name {
 							one.knobs[i].set = true
@@ -100,10 +105,12 @@ func reference(text []byte) *request {
 	return q
 }
 
+var ownSize = regexp.MustCompile(`^[0-9]+(MiB)?$`)
+
 func refOurs(all map[string]string) map[string]string {
 	var ours map[string]string
 	for k, v := range all {
-		if strings.HasPrefix(k, podpatch.Prefix) || k == hashLabel {
+		if strings.HasPrefix(k, podpatch.Prefix) || k == podid.HashLabel || k == podid.RolloutHashLabel || k == mirror {
 			if ours == nil {
 				ours = map[string]string{}
 			}

@@ -31,12 +31,25 @@ func (r *Reviewer) Resize(question []byte) ([]byte, Outcome) {
 		return a.text(), Fine
 	}
 	const end = " left stale by this resize: variables are read when a container starts (snug explain stale-on-resize)"
-	text := strings.Join(stale, ", ")
-	for n := len(stale) - 1; n > 0 && len(text)+len(end) > mostWarning; n-- {
-		text = strings.Join(stale[:n], ", ") + " and " + strconv.Itoa(len(stale)-n) + " more"
-	}
-	a.warnings = []string{text + end}
+	a.warnings = []string{listed(stale, mostWarning-len(end)) + end}
 	return a.text(), Warned
+}
+
+// listed names things, as many as most bytes have room for, at least one, and how many
+// more there are.
+func listed(names []string, most int) string {
+	all := strings.Join(names, ", ")
+	if len(all) <= most || len(names) == 1 {
+		return all
+	}
+	more := func(n int) string { return " and " + strconv.Itoa(len(names)-n) + " more" }
+	n, size := 1, len(names[0])
+	for ; n < len(names)-1; n++ {
+		if size += len(", ") + len(names[n]); size+len(more(n+1)) > most {
+			break
+		}
+	}
+	return strings.Join(names[:n], ", ") + more(n)
 }
 
 // stale are the variables of containers whose limit changes: those that are written out,

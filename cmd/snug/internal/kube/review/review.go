@@ -9,14 +9,16 @@
 // A pod's own label wins over its namespace's. The question does not carry the
 // namespace's labels, and to read them from the API server would be a wait for it in
 // each creation of a pod. But the server selects by them before it asks. So a
-// configuration has two entries that differ by their selectors and the path they call,
+// configuration has entries that differ by their selectors and the path they call,
 // and which of them was called tells what the namespace says:
 //
 //	pods that say it themselves     objectSelector: the label is there         ByPod
 //	pods that say nothing           objectSelector: the label is not there,
 //	                                namespaceSelector: the namespace opts in   ByNamespace
 //
-// No pod matches both. An entry whose selectors are wider than these does no harm: the
+// Where everybody is opted in who says nothing else there is one more, for pods and
+// namespaces that both say nothing, which calls the path of the second. No pod matches
+// two. An entry whose selectors are wider than these does no harm: the
 // label in the question is looked at again.
 //
 // # Nothing is refused
@@ -49,6 +51,7 @@ type Outcome string
 
 const (
 	Patched    Outcome = "patched"    // the pod was given something
+	Observed   Outcome = "observed"   // the pod is annotated with what it would be given
 	Skipped    Outcome = "skipped"    // opted in, and nothing is to be given; it is annotated with why
 	Unchanged  Outcome = "unchanged"  // all has been said of it before
 	OptedOut   Outcome = "opted_out"  // not opted in
@@ -59,7 +62,7 @@ const (
 )
 
 // Outcomes are all there are.
-var Outcomes = []Outcome{Patched, Skipped, Unchanged, OptedOut, Warned, Fine, Other, Unreadable}
+var Outcomes = []Outcome{Patched, Observed, Skipped, Unchanged, OptedOut, Warned, Fine, Other, Unreadable}
 
 // SkippedAnnotation says of a pod that is opted in and was given nothing why.
 const SkippedAnnotation = podpatch.Prefix + "skipped"
@@ -98,6 +101,9 @@ func (r *Reviewer) Fit(question []byte, by OptIn) ([]byte, Outcome) {
 	if p == nil || !p.named {
 		a.warnings = []string{unreadable}
 		return a.text(), Unreadable
+	}
+	if _, ok := p.annotations[mirror]; ok {
+		return a.text(), Other
 	}
 	about := policy.Pod{Namespace: q.namespace, Labels: p.labels, NamespaceLabels: map[string]string{}}
 	if by == ByNamespace {

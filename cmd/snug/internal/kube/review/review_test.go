@@ -254,7 +254,11 @@ func TestFitOptIn(t *testing.T) {
 		{"another word", "", "web", `snug.dev/inject: "true"`, ByNamespace, OptedOut},
 		{"an excluded namespace", "", "kube-system", enabled, ByPod, OptedOut},
 		{"all, without a label", "inject: all", "web", "", ByNamespace, Patched},
-		{"all, another word", "inject: all", "web", `snug.dev/inject: "true"`, ByPod, Patched},
+		{"all, another word", "inject: all", "web", `snug.dev/inject: "false"`, ByPod, OptedOut},
+		{"all, another word, by its namespace's", "inject: all", "web", `snug.dev/inject: "true"`, ByNamespace, OptedOut},
+		{"all, a label without a word", "inject: all", "web", `snug.dev/inject: ""`, ByNamespace, OptedOut},
+		{"observed", "mode: observe", "web", "", ByNamespace, Observed},
+		{"not observed", "mode: observe", "web", "", ByPod, OptedOut},
 		{"all, out by its label", "inject: all", "web", disabled, ByPod, OptedOut},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -286,7 +290,7 @@ func TestFitKnowing(t *testing.T) {
 	}
 	for labels, want := range map[string]string{
 		enabled: "old{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB} ancient{GOMAXPROCS<limits.cpu/1} new{GOMEMLIMIT=460MiB} line{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB} other{} unknown{GOMEMLIMIT=460MiB}",
-		oldGo:   "old{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB} ancient{GOMAXPROCS<limits.cpu/1} new{GOMEMLIMIT=460MiB} line{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB} other{} unknown{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}",
+		oldGo:   "old{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB} ancient{GOMAXPROCS<limits.cpu/1} new{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB} line{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB} other{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB} unknown{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}",
 	} {
 		pod := podOf(t, labels+", pod-template-hash: 5d8", "containers: ["+spec+"]")
 		pod["metadata"].(object)["ownerReferences"] = []any{object{"kind": "Node", "name": "n"}, object{"kind": "ReplicaSet", "name": "web-5d8", "controller": true}}
@@ -297,6 +301,13 @@ func TestFitKnowing(t *testing.T) {
 	}
 	if want := (Subject{"shop", "Deployment/web", "old", "x:old"}); asked[0] != want {
 		t.Errorf("asked for %+v, want %+v", asked[0], want)
+	}
+	asked = nil
+	pod := podOf(t, enabled+", rollouts-pod-template-hash: 5d8", "containers: [{name: old, image: 'x:old', "+limit+"}]")
+	pod["metadata"].(object)["ownerReferences"] = []any{object{"kind": "ReplicaSet", "name": "web-5d8", "controller": true}}
+	fitted(t, r, "shop", ByPod, pod)
+	if want := (Subject{"shop", "Rollout/web", "old", "x:old"}); len(asked) == 0 || asked[0] != want {
+		t.Errorf("asked for %+v, want %+v", asked, want)
 	}
 }
 
@@ -322,6 +333,79 @@ func TestFitReinvoked(t *testing.T) {
 	line, notes = stored(pod)
 	if want := "a GOMEMLIMIT=921MiB (pod-memory-share); b GOMEMLIMIT=230MiB (pod-memory-share)"; line != "a{GOMEMLIMIT=921MiB} b{GOMEMLIMIT=230MiB}" || notes[policy.AddedAnnotation] != want {
 		t.Errorf("%s, annotations %v", line, notes)
+	}
+}
+
+// TestFitCorrects: what was given is put right when the limit is another one by now, and
+// nothing else is touched.
+func TestFitCorrects(t *testing.T) {
+	const given = "a GOMEMLIMIT=460MiB (pod-memory-share)"
+	env := func(value string) string {
+		return "env: [{name: A, value: b}, {name: GOMEMLIMIT, value: " + value + "}]"
+	}
+	for _, c := range []struct{ name, config, spec, before, want, said string }{
+		{"more memory", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "a{A=b GOMEMLIMIT=921MiB}", "added a GOMEMLIMIT=921MiB (pod-memory-share)"},
+		{"less memory", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 64Mi}}}", given, "a{A=b GOMEMLIMIT=48MiB}", "added a GOMEMLIMIT=48MiB (pod-memory-share)"},
+		{"the same", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 512Mi}}}", given, "a{A=b GOMEMLIMIT=460MiB}", "added " + given},
+		{"too little memory", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 63Mi}}}", given, "a{A=b GOMEMLIMIT=460MiB}", "added " + given},
+		{"of another value", "", "{name: a, " + env("461MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "a{A=b GOMEMLIMIT=461MiB}", "added " + given},
+		{"of another container", "", "{name: ba, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "ba{A=b GOMEMLIMIT=460MiB}", "added " + given},
+		{"by nobody", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}", "", "a{A=b GOMEMLIMIT=460MiB}", "skipped a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-env-set)"},
+		{"twice in one list", "", "{name: a, env: [{name: GOMEMLIMIT, value: 460MiB}, {name: GOMEMLIMIT, value: 460MiB}], resources: {limits: {memory: 1Gi}}}", given, "a{GOMEMLIMIT=921MiB GOMEMLIMIT=921MiB}", "added a GOMEMLIMIT=921MiB (pod-memory-share)"},
+		{"beside what is new", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}, {name: b, resources: {limits: {memory: 1Gi}}}", "x y (z); " + given,
+			"a{A=b GOMEMLIMIT=921MiB} b{GOMEMLIMIT=921MiB}", "added x y (z); a GOMEMLIMIT=921MiB (pod-memory-share); b GOMEMLIMIT=921MiB (pod-memory-share)"},
+		{"an envFrom by now", "", "{name: a, " + env("460MiB") + ", envFrom: [{secretRef: {name: s}}], resources: {limits: {memory: 1Gi}}}", given, "a{A=b GOMEMLIMIT=460MiB}", "added " + given},
+		{"observed", "mode: observe", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "a{A=b GOMEMLIMIT=460MiB}", "added " + given + " observed a GOMEMLIMIT=921MiB (pod-memory-share)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &Reviewer{Config: configured(t, c.config)}
+			pod := podOf(t, enabled, "containers: ["+c.spec+"]")
+			if c.before != "" {
+				pod["metadata"].(object)["annotations"] = object{policy.AddedAnnotation: c.before}
+			}
+			now, _ := fitted(t, r, "web", ByPod, pod)
+			line, notes := stored(now)
+			var said []string
+			for _, key := range slices.Sorted(maps.Keys(notes)) {
+				said = append(said, strings.TrimPrefix(key, podpatch.Prefix)+" "+fmt.Sprint(notes[key]))
+			}
+			if line != c.want || strings.Join(said, " ") != c.said {
+				t.Errorf("\ngot  %s, %s\nwant %s, %s", line, said, c.want, c.said)
+			}
+		})
+	}
+}
+
+// TestFitBeside: policies beside the webhook have given the pod something, or would, and
+// it says nothing against that.
+func TestFitBeside(t *testing.T) {
+	const given = "a GOMEMLIMIT=460MiB (pod-memory-share)"
+	old := func(Subject) podpatch.Program {
+		return podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 22, Blind: true}}
+	}
+	const spec = "containers: [{name: a, env: [{name: GOMEMLIMIT, value: 460MiB}], resources: {limits: {memory: 512Mi, cpu: 1}}}]"
+	for _, c := range []struct {
+		name, config string
+		program      func(Subject) podpatch.Program
+		before       object
+		want         string
+		notes        object
+	}{
+		{"no more to give", "", nil, object{policy.AddedAnnotation: given}, "a{GOMEMLIMIT=460MiB}", object{policy.AddedAnnotation: given}},
+		{"no more to give, and before there was nothing", "", nil, object{policy.AddedAnnotation: given, SkippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB}", object{policy.AddedAnnotation: given}},
+		{"more is known", "", old, object{policy.AddedAnnotation: given, SkippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB GOMAXPROCS<limits.cpu/1}", object{policy.AddedAnnotation: given + "; a GOMAXPROCS (pod-procs-reference)"}},
+		{"observed, and nothing would be given any more", "mode: observe", nil, object{policy.ObservedAnnotation: given}, "a{GOMEMLIMIT=460MiB}", object{SkippedAnnotation: "a GOMAXPROCS (pod-procs-follow); a GOMEMLIMIT (pod-env-set)"}},
+		{"observed, and something else would be given", "mode: observe", old, object{policy.ObservedAnnotation: given, SkippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB}", object{policy.ObservedAnnotation: "a GOMAXPROCS (pod-procs-reference)"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &Reviewer{Config: configured(t, c.config), Program: c.program}
+			pod := podOf(t, enabled, spec)
+			pod["metadata"].(object)["annotations"] = c.before
+			now, _ := fitted(t, r, "web", ByPod, pod)
+			if line, notes := stored(now); line != c.want || !maps.Equal(notes, c.notes) {
+				t.Errorf("\ngot  %s, %v\nwant %s, %v", line, notes, c.want, c.notes)
+			}
+		})
 	}
 }
 
@@ -379,23 +463,6 @@ func TestUnreadable(t *testing.T) {
 		text, outcome := r.Fit([]byte(strings.Replace(good, c.from, c.to, 1)), ByPod)
 		if a := must(t, text, "1"); outcome != Other || len(a.Response.Patch)+len(a.Response.Warnings) > 0 {
 			t.Errorf("%s: %s, %s", c.name, outcome, text)
-		}
-	}
-}
-
-func TestWorkload(t *testing.T) {
-	for _, c := range [][4]string{
-		{"ReplicaSet", "web-5d8f", "5d8f", "Deployment/web"},
-		{"ReplicaSet", "web-5d8f", "", "ReplicaSet/web-5d8f"},
-		{"ReplicaSet", "web", "web", "ReplicaSet/web"},
-		{"Job", "backup-29384756", "", "CronJob/backup"},
-		{"Job", "backup-1", "", "Job/backup-1"},
-		{"Job", "29384756", "", "Job/29384756"},
-		{"StatefulSet", "db", "", "StatefulSet/db"},
-		{"Pod", "p", "", "Pod/p"},
-	} {
-		if got := Workload(c[0], c[1], c[2]); got != c[3] {
-			t.Errorf("%q: %s", c, got)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type ConfigMap struct{ kept }
 
 // NewConfigMap makes one.
 func NewConfigMap(client *rest.Client, namespace, name string) *ConfigMap {
-	return &ConfigMap{kept{client: client, resource: "configmaps", kind: "ConfigMap", namespace: namespace, name: name}}
+	return &ConfigMap{kept{client: client, resource: "configmaps", kind: "ConfigMap", namespace: namespace, name: name, own: []string{factsKey}}}
 }
 
 // Load is of learned.Store.

@@ -4,6 +4,8 @@ package webhook
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/snug-go/snug/cmd/snug/internal/kube/rest"
@@ -15,7 +17,8 @@ type kept struct {
 	resource, kind  string // "secrets", "Secret"
 	namespace, name string
 
-	old object // that was loaded, without its data
+	own []string // keys that are this one's; others stay as they are
+	old object   // that was loaded
 }
 
 // object is a Secret or a ConfigMap.
@@ -51,23 +54,27 @@ func (k *kept) load(ctx context.Context) (map[string]string, string, error) {
 		return nil, "", nil
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", k.failed("read", err)
 	}
-	data := got.Data
-	got.Data = nil
 	k.old = got
-	return data, got.Meta.Version, nil
+	return maps.Clone(got.Data), got.Meta.Version, nil
 }
 
-// save puts data in place of the version that was loaded; conflict is its error when
-// somebody else was first.
+// save puts data in place of the version that was loaded. conflict is its error when somebody else was first.
 func (k *kept) save(ctx context.Context, data map[string]string, version string, conflict error) error {
 	o := object{Meta: meta{Name: k.name, Namespace: k.namespace, Labels: managed}}
 	if version != "" {
 		o = k.old // its type cannot be changed, nor need its labels be
 		o.Meta.Version = version
 	}
-	o.APIVersion, o.Kind, o.Data = "v1", k.kind, data
+	o.APIVersion, o.Kind = "v1", k.kind
+	if o.Data = maps.Clone(o.Data); o.Data == nil {
+		o.Data = map[string]string{}
+	}
+	for _, key := range k.own {
+		delete(o.Data, key)
+	}
+	maps.Copy(o.Data, data)
 	var err error
 	if version == "" {
 		err = k.client.Create(ctx, k.collection(), o)
@@ -77,5 +84,13 @@ func (k *kept) save(ctx context.Context, data map[string]string, version string,
 	if rest.Is(err, http.StatusConflict) {
 		return conflict
 	}
-	return err
+	if err != nil {
+		return k.failed("write", err)
+	}
+	return nil
+}
+
+// failed says what could not be done, by the name of the object.
+func (k *kept) failed(what string, err error) error {
+	return fmt.Errorf("cannot %s the %s %s/%s, trying again: %w", what, k.kind, k.namespace, k.name, err)
 }

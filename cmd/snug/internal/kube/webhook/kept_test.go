@@ -77,7 +77,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(a.objects[path])
 }
 
-func served(t *testing.T, a *api) *rest.Client {
+func served(t *testing.T, a http.Handler) *rest.Client {
 	t.Helper()
 	server := httptest.NewTLSServer(a)
 	t.Cleanup(server.Close)
@@ -107,7 +107,7 @@ func configuration() map[string]any {
 func TestSecret(t *testing.T) {
 	for name, before := range map[string]map[string]any{
 		"no Secret":                  nil,
-		"an empty Secret of a chart": {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": map[string]any{"name": "tls", "namespace": "snug", "resourceVersion": "0", "labels": map[string]any{"of": "chart"}}},
+		"an empty Secret of a chart": {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": map[string]any{"name": "tls", "namespace": "snug", "resourceVersion": "0", "labels": map[string]any{"of": "chart"}}, "data": map[string]any{"old.crt": "b2xk", "mine": "eA=="}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &api{objects: map[string]map[string]any{mutating: configuration()}}
@@ -143,6 +143,9 @@ func TestSecret(t *testing.T) {
 					t.Errorf("caBundle %v", got)
 				}
 			}
+			if before != nil && (data["old.crt"] != nil || data["mine"] != "eA==") {
+				t.Errorf("stored %v", data)
+			}
 			if before != nil && (a.objects[path]["type"] != "kubernetes.io/tls" || a.objects[path]["metadata"].(map[string]any)["labels"].(map[string]any)["of"] != "chart") {
 				t.Errorf("stored %v", a.objects[path])
 			}
@@ -156,6 +159,13 @@ func TestSecret(t *testing.T) {
 				t.Errorf("without configurations: %v", err)
 			}
 		})
+	}
+	mute := served(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"message":"Unauthorized"}`)
+	}))
+	if _, _, err := NewSecret(mute, "snug", "tls", "x").Load(t.Context()); err == nil || !rest.Is(err, http.StatusUnauthorized) || !strings.HasPrefix(err.Error(), "cannot read the Secret snug/tls, trying again: ") {
+		t.Error(err)
 	}
 	client := served(t, &api{objects: map[string]map[string]any{}})
 	k := &cert.Keeper{Store: NewSecret(client, "snug", "tls", "snug-webhook"), Names: []string{"x"}, Life: time.Hour}
@@ -179,6 +189,7 @@ func TestConfigMap(t *testing.T) {
 	if err := second.Save(t.Context(), []byte("[1]"), ""); !errors.Is(err, learned.ErrConflict) {
 		t.Error(err)
 	}
+	a.objects["/api/v1/namespaces/snug/configmaps/facts"]["data"].(map[string]any)["mine"] = "x"
 	text, version, err := second.Load(t.Context())
 	if string(text) != "[]" || version == "" || err != nil {
 		t.Errorf("%q, %q, %v", text, version, err)
@@ -190,7 +201,7 @@ func TestConfigMap(t *testing.T) {
 		t.Error(err)
 	}
 	o := a.objects["/api/v1/namespaces/snug/configmaps/facts"]
-	if o["kind"] != "ConfigMap" || o["data"].(map[string]any)["facts.json"] != "[2]" {
+	if o["kind"] != "ConfigMap" || o["data"].(map[string]any)["facts.json"] != "[2]" || o["data"].(map[string]any)["mine"] != "x" {
 		t.Errorf("stored %v", o)
 	}
 }

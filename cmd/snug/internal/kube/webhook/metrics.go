@@ -137,6 +137,7 @@ func Learned(k *learned.Keeper) func(*promtext.Page) {
 			n          int
 		}{
 			{"snug_webhook_facts", "Containers of workloads whose program is known.", known},
+			{"snug_webhook_facts_dropped", "Containers whose program was learned and that had no room among those shared.", k.Dropped()},
 			{"snug_webhook_agents", "Agents that were asked last.", asked},
 			{"snug_webhook_agents_silent", "Of these, agents that did not answer.", silent},
 		} {

@@ -22,7 +22,7 @@ type Secret struct {
 // NewSecret makes one. configuration is the name of the webhook configurations, of either
 // kind; one that is not there is not missed.
 func NewSecret(client *rest.Client, namespace, name, configuration string) *Secret {
-	return &Secret{kept{client: client, resource: "secrets", kind: "Secret", namespace: namespace, name: name}, configuration}
+	return &Secret{kept{client: client, resource: "secrets", kind: "Secret", namespace: namespace, name: name, own: cert.Keys}, configuration}
 }
 
 // Load is of cert.Store.

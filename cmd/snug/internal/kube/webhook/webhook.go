@@ -34,15 +34,19 @@ const (
 	mostQuestion = 8 << 20
 	// mostHeader bytes are read of a request's header.
 	mostHeader = 16 << 10
-	// mostAtOnce questions are read and answered at the same time, others wait for
-	// waitAtMost: who waits longer is asked to come again, and the API server creates
-	// the pod as it is.
+	// mostHeld bytes of questions are held at the same time: each may be large, and memory
+	// is not.
+	mostHeld = 64 << 20
+	// mostAtOnce questions are answered at the same time, others wait for waitAtMost: who
+	// waits longer is asked to come again, and the API server creates the pod as it is.
 	mostAtOnce = 16
 	waitAtMost = 2 * time.Second
-	// readWithin and writeWithin are how long the API server may take. It keeps
-	// connections that it does not use for 90 s; that we end one first, just as it sends
-	// a question, is to be a rare case.
-	readWithin, writeWithin, idleFor = 10 * time.Second, 10 * time.Second, 3 * time.Minute
+	// readWithin is how long a question may take to come, with HTTP/2 each by itself: an API
+	// server waits for 2 s.
+	// writeWithin is how long it may take to read the answer. It keeps connections that it
+	// does not use for 90 s; that we end one first, just as it sends a question, is to be
+	// a rare case.
+	readWithin, writeWithin, idleFor = 3 * time.Second, 10 * time.Second, 3 * time.Minute
 	// endsWithin is how long questions may go on when the webhook is told to end.
 	endsWithin = 10 * time.Second
 )
@@ -66,6 +70,7 @@ type Options struct {
 type Webhook struct {
 	o       Options
 	turn    chan struct{}
+	held    atomic.Int64 // bytes of questions
 	buffers sync.Pool
 	ending  atomic.Bool
 	metrics *metrics
@@ -136,7 +141,7 @@ func (w *Webhook) Handler() http.Handler {
 	return mux
 }
 
-// answer takes its turn, reads a question and answers it.
+// answer reads a question, takes its turn and answers it.
 func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics, answer func([]byte) ([]byte, review.Outcome)) {
 	begin := time.Now()
 	if w.ending.Load() {
@@ -145,34 +150,62 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 		// that ends just then, which is why a third less CPU time is not taken.
 		rw.Header().Set("Connection", "close")
 	}
-	if !w.take(r.Context()) {
+	busy := func() {
 		m.refused("busy")
 		rw.Header().Set("Retry-After", "1")
 		http.Error(rw, "too many questions at the same time", http.StatusServiceUnavailable)
+	}
+	buffer := w.buffers.Get().(*bytes.Buffer)
+	defer w.keep(buffer)
+	if n := r.ContentLength; n > 0 {
+		buffer.Grow(int(min(n, 64<<10)) + bytes.MinRead)
+	}
+	body := &heldReader{from: http.MaxBytesReader(rw, r.Body, mostQuestion), all: &w.held}
+	defer body.release()
+	if _, err := buffer.ReadFrom(body); err != nil {
+		var large *http.MaxBytesError
+		switch {
+		case errors.Is(err, errHeld):
+			busy()
+		case errors.As(err, &large):
+			m.refused("large")
+			http.Error(rw, "the question is too large", http.StatusRequestEntityTooLarge)
+		default:
+			m.refused("cut")
+			http.Error(rw, "the question did not come to its end", http.StatusBadRequest)
+		}
+		return
+	}
+	if !w.take(r.Context()) {
+		busy()
 		return
 	}
 	defer w.leave()
-	buffer := w.buffers.Get().(*bytes.Buffer)
-	defer w.keep(buffer)
-	if n := r.ContentLength; n > 0 && n <= mostQuestion {
-		buffer.Grow(int(n) + bytes.MinRead)
-	}
-	if _, err := buffer.ReadFrom(http.MaxBytesReader(rw, r.Body, mostQuestion)); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			m.refused("large")
-			http.Error(rw, "the question is too large", http.StatusRequestEntityTooLarge)
-			return
-		}
-		m.refused("cut")
-		http.Error(rw, "the question did not come to its end", http.StatusBadRequest)
-		return
-	}
 	text, outcome := answer(buffer.Bytes())
 	rw.Header().Set("Content-Type", "application/json")
 	_, _ = rw.Write(text)
 	m.done(outcome, time.Since(begin))
 }
+
+// heldReader counts what is read among all that is held, up to mostHeld.
+type heldReader struct {
+	from io.Reader
+	all  *atomic.Int64
+	n    int64
+}
+
+var errHeld = errors.New("too many questions are held")
+
+func (r *heldReader) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	r.n += int64(n)
+	if r.all.Add(int64(n)) > mostHeld {
+		err = errHeld
+	}
+	return n, err
+}
+
+func (r *heldReader) release() { r.all.Add(-r.n) }
 
 // take waits for a turn.
 func (w *Webhook) take(ctx context.Context) bool {

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// In a cgroup namespace the kernel shows groups by their way from the namespace's root,
+// which with cgroup v2 is mostly the agent's own container: "/../../kubepods.slice/...".
+// A process in a group beside it has only the end of its path left, "/../../podUID/ID",
+// which tells neither its class nor where its limits are. A view puts such ways into the
+// node's tree again. See cgroup_namespaces(7).
+
+// view is how one hierarchy is seen from another cgroup namespace than the node's.
+type view struct {
+	v2      bool
+	options string // of v1: its controllers among others, as mountinfo has them
+	// root is the way from the namespace's root to that of the node's tree: "/../..".
+	root string
+	// own is the namespace's root in the node's tree; "" = it was not found.
+	own string
+}
+
+// cgroupMount is a line of a mount table that shows a hierarchy.
+type cgroupMount struct {
+	view
+	point string
+	info  fs.FileInfo // of the point; set by viewsOf
+}
+
+// parseCgroupMounts lists those in the text of a /proc/PID/mountinfo, see
+// proc_pid_mountinfo(5):
+//
+//	36 35 0:29 /../.. /sys/fs/cgroup rw,nosuid master:1 - cgroup2 cgroup rw,nsdelegate
+//	           (4)    (5)                               -  type           options
+func parseCgroupMounts(text string) []cgroupMount {
+	var all []cgroupMount
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		end := slices.Index(f, "-")
+		if end < 5 || len(f) < end+4 || f[end+1] != "cgroup" && f[end+1] != "cgroup2" {
+			continue
+		}
+		all = append(all, cgroupMount{view: view{v2: f[end+1] == "cgroup2", options: f[end+3], root: f[3]}, point: f[4]})
+	}
+	return all
+}
+
+// viewsOf are those hierarchies of a node's tree that the own namespace shows by ways from
+// elsewhere. There is none where it is the node's own, or where the tree is no cgroup file
+// system.
+func viewsOf(tree fs.FS, tops []string) []view {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	var outside []cgroupMount
+	var roots []fs.FileInfo // of the namespace, in each hierarchy that is mounted from there
+	for _, m := range parseCgroupMounts(string(text)) {
+		switch m.info, err = os.Stat(m.point); {
+		case err != nil:
+		case m.root == "/":
+			roots = append(roots, m.info)
+		default:
+			outside = append(outside, m)
+		}
+	}
+	var views []view
+	for _, top := range tops {
+		info, err := fs.Stat(tree, top)
+		if err != nil {
+			continue
+		}
+		i := slices.IndexFunc(outside, func(m cgroupMount) bool { return os.SameFile(info, m.info) })
+		if i < 0 {
+			continue
+		}
+		v := outside[i].view
+		// Limits are those of CPU and memory; in other hierarchies nothing is looked up.
+		if v.climbs() && (v.v2 || v.has("cpu") || v.has("memory")) {
+			v.own = findGroup(tree, top, strings.Count(v.root, ".."), isOneOf(tree, roots))
+			if v.own == "" {
+				v.own = findGroup(tree, top, strings.Count(v.root, ".."), holds(tree, os.Getpid()))
+			}
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// climbs reports whether the tree's root is above the namespace's.
+func (v *view) climbs() bool { return v.root != "/" && strings.ReplaceAll(v.root, "/..", "") == "" }
+
+// has reports whether a hierarchy of v1 has a controller.
+func (v *view) has(controller string) bool {
+	return slices.Contains(strings.Split(v.options, ","), controller)
+}
+
+// mostGroups are looked at to find one.
+const mostGroups = 100_000
+
+// findGroup is which group of a tree's hierarchy it is, among those so many levels below
+// its top; "" = none.
+func findGroup(tree fs.FS, top string, depth int, it func(name string) bool) string {
+	found, seen := "", 0
+	_ = fs.WalkDir(tree, top, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return nil // groups come and go
+		}
+		if seen++; seen > mostGroups {
+			return fs.SkipAll
+		}
+		below := strings.TrimPrefix(name, top)
+		switch level := strings.Count(below, "/"); {
+		case level < depth:
+			return nil
+		case it(name):
+			found = "/" + strings.TrimPrefix(below, "/")
+			return fs.SkipAll
+		}
+		return fs.SkipDir
+	})
+	return found
+}
+
+// isOneOf tells whether a directory is one of those, wherever they are seen.
+func isOneOf(tree fs.FS, those []fs.FileInfo) func(string) bool {
+	return func(name string) bool {
+		info, err := fs.Stat(tree, name)
+		return err == nil && slices.ContainsFunc(those, func(one fs.FileInfo) bool { return os.SameFile(one, info) })
+	}
+}
+
+// holds tells whether a process is in a group.
+func holds(tree fs.FS, pid int) func(string) bool {
+	line := []byte(strconv.Itoa(pid))
+	return func(name string) bool {
+		text, err := fs.ReadFile(tree, path.Join(name, "cgroup.procs"))
+		if err != nil {
+			return false
+		}
+		for one := range bytes.Lines(text) {
+			if bytes.Equal(bytes.TrimSuffix(one, []byte("\n")), line) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// inTree rewrites the text of a /proc/PID/cgroup, as the own namespace shows it, to what
+// the node would show. What cannot be put into the node's tree stays as it is, and then
+// is in no mount.
+func inTree(text string, views []view) string {
+	if len(views) == 0 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		id, rest, _ := strings.Cut(line, ":")
+		controllers, way, ok := strings.Cut(strings.TrimSuffix(rest, "\n"), ":")
+		first, _, _ := strings.Cut(controllers, ",")
+		i := slices.IndexFunc(views, func(v view) bool { return v.v2 && controllers == "" || !v.v2 && first != "" && v.has(first) })
+		if !ok || i < 0 {
+			b.WriteString(line)
+			continue
+		}
+		b.WriteString(id + ":" + controllers + ":" + views[i].place(way) + "\n")
+	}
+	return b.String()
+}
+
+// place is where a way from the namespace's root leads to in the node's tree.
+func (v *view) place(way string) string {
+	climbs := func(way string) bool { return way == "/.." || strings.HasPrefix(way, "/../") }
+	if rest, ok := strings.CutPrefix(way, v.root); ok && (rest == "" || rest[0] == '/') {
+		if climbs(rest) {
+			return way // it is outside of the tree
+		}
+		return "/" + strings.TrimPrefix(rest, "/")
+	}
+	if v.own == "" {
+		return way
+	}
+	return path.Join(v.own, way)
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+const sum = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// TestDigestOf: the forms of a status's imageID.
+func TestDigestOf(t *testing.T) {
+	for imageID, want := range map[string]string{
+		"docker.io/library/nginx@sha256:" + sum:      "sha256:" + sum,
+		"docker-pullable://nginx@sha256:" + sum:      "sha256:" + sum,
+		"registry.example:5000/a/b:v1@sha256:" + sum: "sha256:" + sum,
+		"sha256:" + sum:                        "sha256:" + sum,
+		"docker://sha256:" + sum:               "",
+		"docker.io/library/nginx:1.27":         "",
+		"nginx@sha512:" + sum + sum:            "",
+		"nginx@sha256:" + sum[1:]:              "",
+		"nginx@sha256:" + sum + "0":            "",
+		"nginx@sha256:" + strings.ToUpper(sum): "",
+		"nginx@sha256:" + sum[1:] + "\n":       "",
+		"sha256:" + sum + "@":                  "",
+		"":                                     "",
+		"x@y@sha256:" + sum:                    "sha256:" + sum,
+		"docker.io/library/nginx@sha256:" + sum + "@other": "",
+	} {
+		if got := digestOf(imageID); got != want {
+			t.Errorf("%q: %q, want %q", imageID, got, want)
+		}
+	}
+}
+
+// TestKnown: the workload by a pod's owners, images by the pod, digests by its status.
+func TestKnown(t *testing.T) {
+	const (
+		spec   = `"spec":{"containers":[{"name":"app","image":"shop/cart:1"},{"name":"new","image":"x"}],"initContainers":[{"name":"proxy","image":"mesh:2","restartPolicy":"Always"}],"ephemeralContainers":[{"name":"debug","image":"busybox"}]}`
+		status = `"status":{"containerStatuses":[{"name":"app","containerID":"containerd://a","image":"docker.io/shop/cart:1","imageID":"docker.io/shop/cart@sha256:` + sum + `","state":{"running":{}}},{"name":"new","state":{"waiting":{}}}],` +
+			`"initContainerStatuses":[{"name":"proxy","containerID":"cri-o://b","imageID":"none"}],"ephemeralContainerStatuses":[{"name":"debug","containerID":"docker://c"},{"name":"bad","containerID":"c2"},{"name":"bad","containerID":"x://"}]}`
+	)
+	for _, c := range []struct{ name, metadata, rest, want string }{
+		{"a Deployment", `"namespace":"shop","name":"cart-5d8f-x","generateName":"cart-5d8f-","labels":{"pod-template-hash":"5d8f","a":"b"},"ownerReferences":[{"kind":"ConfigMap","name":"c"},{"kind":"ReplicaSet","name":"cart-5d8f","controller":true}]`, spec + "," + status, "shop cart-5d8f-x Deployment/cart"},
+		{"a Rollout", `"namespace":"shop","name":"cart-5d8f-x","generateName":"cart-5d8f-","labels":{"rollouts-pod-template-hash":"5d8f"},"ownerReferences":[{"kind":"ReplicaSet","name":"cart-5d8f","controller":true}]`, spec + "," + status, "shop cart-5d8f-x Rollout/cart"},
+		{"a CronJob", `"namespace":"shop","name":"b-1-x","ownerReferences":[{"kind":"Job","name":"b-29384756","controller":true},{"kind":"ReplicaSet","name":"other","controller":true}]`, spec + "," + status, "shop b-1-x CronJob/b"},
+		{"nobody's", `"namespace":"shop","name":"one","ownerReferences":[{"kind":"Pod","name":"x"}]`, spec + "," + status, "shop one Pod/one"},
+		{"nobody's, with a name that was made up", `"namespace":"shop","name":"one-abcde","generateName":"one-"`, spec + "," + status, "shop one-abcde Pod/one"},
+		{"an owner without an end", `"name":"p","ownerReferences":[{"kind":"` + strings.Repeat("K", 600) + `","name":"x","controller":true}]`, spec + "," + status, " p "},
+		{"a name without an end", `"namespace":"n","name":"` + strings.Repeat("p", 300) + `"`, spec + "," + status, "n  Pod/" + strings.Repeat("p", 300)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var p apiPod
+			if err := json.Unmarshal([]byte(`{"metadata":{`+c.metadata+`},`+c.rest+`}`), &p); err != nil {
+				t.Fatal(err)
+			}
+			k := p.known()
+			if got := fmt.Sprint(k.namespace, " ", k.name, " ", k.workload); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			want := map[string]knownContainer{"a": {"app", "shop/cart:1", "sha256:" + sum}, "b": {"proxy", "mesh:2", ""}, "c": {"debug", "busybox", ""}}
+			if fmt.Sprint(k.containers) != fmt.Sprint(want) {
+				t.Errorf("%v", k.containers)
+			}
+		})
+	}
+}
+
+// TestKnownHostile: what is missing, and what is more than there should be.
+func TestKnownHostile(t *testing.T) {
+	var statuses []string
+	for i := range 5000 {
+		statuses = append(statuses, fmt.Sprintf(`{"name":"c","containerID":"x://%d"}`, i))
+	}
+	for _, c := range []struct {
+		name, text string
+		containers int
+	}{
+		{"nothing", `{}`, 0},
+		{"nulls", `{"metadata":null,"spec":null,"status":null}`, 0},
+		{"null lists", `{"metadata":{"labels":null,"annotations":null,"ownerReferences":null},"spec":{"containers":null},"status":{"containerStatuses":null}}`, 0},
+		{"a status without a spec", `{"status":{"containerStatuses":[{"name":"a","containerID":"x://1","imageID":"sha256:1"}]}}`, 1},
+		{"an image without an end", `{"spec":{"containers":[{"name":"a","image":"` + strings.Repeat("i", 1000) + `"}]},"status":{"containerStatuses":[{"name":"a","containerID":"x://1"}]}}`, 1},
+		{"an id without an end", `{"status":{"containerStatuses":[{"name":"a","containerID":"x://` + strings.Repeat("1", 1000) + `"}]}}`, 0},
+		{"so many", `{"status":{"containerStatuses":[` + strings.Join(statuses, ",") + `]}}`, mostContainers},
+	} {
+		var p apiPod
+		if err := json.Unmarshal([]byte(c.text), &p); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		k := p.known()
+		if len(k.containers) != c.containers {
+			t.Errorf("%s: %d containers", c.name, len(k.containers))
+		}
+		for id, one := range k.containers {
+			if one.image != "" || one.digest != "" || id == "" {
+				t.Errorf("%s: %+v", c.name, one)
+			}
+		}
+	}
+}
+
+// TestStaticClaimed: who claims the manifest of another's pod does not get it.
+func TestStaticClaimed(t *testing.T) {
+	n := NewPodNames(nil, "", nil)
+	add := func(uid, namespace, hash, mirror string) {
+		var p apiPod
+		p.Metadata.UID, p.Metadata.Namespace = uid, namespace
+		p.Metadata.Annotations.Static, p.Metadata.Annotations.Mirror = hash, mirror
+		n.add(&p)
+	}
+	says := func(want string) {
+		t.Helper()
+		if c, _ := n.Lookup(etcdSum, ""); c.Namespace != want {
+			t.Errorf("%q, want %q", c.Namespace, want)
+		}
+	}
+	add("3", "evil", etcdSum, "") // that is no mirror
+	add("4", "evil", etcdSum, "mirror")
+	says("")
+	n.remove("3")
+	n.remove("4")
+	add("1", "kube-system", etcdSum, etcdSum)
+	add("2", "evil", etcdSum, etcdSum)
+	says("kube-system")
+	add("1", "kube-system", etcdSum, etcdSum) // it changed
+	says("kube-system")
+	n.remove("2")
+	says("kube-system")
+	n.remove("1")
+	says("")
+	if len(n.pods)+len(n.static) > 0 {
+		t.Errorf("%v %v", n.pods, n.static)
+	}
+}
+
+// TestReadSmall: pods of a megabyte leave little behind, and no more than one is held.
+func TestReadSmall(t *testing.T) {
+	const pods, each = 100, 1 << 20
+	one := func(i int) io.Reader {
+		return strings.NewReader(fmt.Sprintf(`{"metadata":{"uid":"%d","annotations":{"a":"%s"}},"spec":{"containers":[{"name":"c","image":"i","command":["%s"]}]}},`, i, strings.Repeat("x", each/2), strings.Repeat("y", each/2)))
+	}
+	parts := []io.Reader{strings.NewReader(`{"items":[`)}
+	for i := range pods {
+		parts = append(parts, one(i))
+	}
+	parts = append(parts, strings.NewReader(`{"metadata":{"uid":"last"}}],"metadata":{"resourceVersion":"3"}}`))
+	n := NewPodNames(nil, "", nil)
+	before := heap()
+	if version, err := n.read(io.MultiReader(parts...)); err != nil || version != "3" || len(n.pods) != pods+1 {
+		t.Fatalf("%q, %v, %d pods", version, err, len(n.pods))
+	}
+	clear(parts)
+	if grown := int64(heap()) - int64(before); grown > each {
+		t.Errorf("%d bytes are held", grown)
+	}
+	runtime.KeepAlive(n)
+}
+
+// heap is what is in use after a collection.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podid
+
+import "testing"
+
+func TestWorkload(t *testing.T) {
+	for _, c := range [][5]string{
+		{"ReplicaSet", "web-5d8f", "5d8f", "", "Deployment/web"},
+		{"ReplicaSet", "web-5d8f", "", "", "ReplicaSet/web-5d8f"},
+		{"ReplicaSet", "web", "web", "", "ReplicaSet/web"},
+		{"ReplicaSet", "-web", "web", "", "ReplicaSet/-web"},
+		{"ReplicaSet", "web-5d8f", "", "5d8f", "Rollout/web"},
+		{"ReplicaSet", "web-eu-5d8f", "", "5d8f", "Rollout/web-eu"},
+		{"ReplicaSet", "web-5d8f", "77aa", "5d8f", "Rollout/web"},
+		{"ReplicaSet", "web-77aa", "77aa", "5d8f", "Deployment/web"},
+		{"ReplicaSet", "web-5d8f", "", "77aa", "ReplicaSet/web-5d8f"},
+		{"StatefulSet", "web-5d8f", "5d8f", "5d8f", "StatefulSet/web-5d8f"},
+		{"Job", "backup-29384756", "", "", "CronJob/backup"},
+		{"Job", "backup-1", "", "", "Job/backup-1"},
+		{"Job", "29384756", "", "", "Job/29384756"},
+		{"StatefulSet", "db", "", "", "StatefulSet/db"},
+		{"Pod", "p", "", "", "Pod/p"},
+	} {
+		if got := Workload(c[0], c[1], c[2], c[3]); got != c[4] {
+			t.Errorf("%q: %s", c, got)
+		}
+	}
+}
+
+// TestAlone: before and after the API server has made up a name it is the same.
+func TestAlone(t *testing.T) {
+	for _, c := range [][3]string{
+		{"p", "", "Pod/p"},
+		{"", "web-", "Pod/web"},
+		{"web-x7k2p", "web-", "Pod/web"},
+		{"web-x7k2p", "", "Pod/web-x7k2p"},
+		{"other", "web-", "Pod/other"},
+		{"web-1", "web-", "Pod/web-1"},
+		{"", "", "Pod/"},
+		{"abcde", "-", "Pod/abcde"},
+	} {
+		if got := Alone(c[0], c[1]); got != c[2] {
+			t.Errorf("%q: %s", c, got)
+		}
+	}
+}
