@@ -1,0 +1,148 @@
+{{/*
+The configuration, and what its templates make of it. snug policy and snug webhook --register
+do the same in Go (package policy, render.go, and package webhook, registration.go); a test
+of the chart compares what they print.
+*/}}
+
+{{/* The configuration as snug policy and snug webhook read it. YAML takes a bare off for false. */}}
+{{- define "snug.config" -}}
+{{- with .Values.config -}}
+name: {{ .name | quote }}
+mode: {{ .mode }}
+inject: {{ .inject }}
+memory: {{ .memory | quote }}
+round: {{ .round }}
+minProcs: {{ int64 .minProcs }}
+requestFactor: {{ include "snug.factor" . }}
+envFrom: {{ .envFrom }}
+exclude:
+  namespaces: {{ .exclude.namespaces | toJson }}
+  containers: {{ .exclude.containers | toJson }}
+check: {{ .check | default "off" }}
+resize: {{ .resize | default "off" }}
+{{- end -}}
+{{- end -}}
+
+{{/* Ps for each requested core, without an exponent. */}}
+{{- define "snug.factor" -}}
+{{- regexReplaceAll "\\.?0+$" (printf "%.6f" (float64 .requestFactor)) "" -}}
+{{- end -}}
+
+{{/* A number as CEL writes floating point. */}}
+{{- define "snug.double" -}}
+{{- . }}{{ if not (contains "." .) }}.0{{ end -}}
+{{- end -}}
+
+{{/* A size in bytes, of 100MiB, 100Mi, 100M, 100MB, 100. */}}
+{{- define "snug.bytes" -}}
+{{- $text := trimSuffix "B" . -}}
+{{- $base := ternary 1024 1000 (hasSuffix "i" $text) -}}
+{{- $text = trimSuffix "i" $text -}}
+{{- $n := regexFind "^[0-9]+" $text | int64 -}}
+{{- range until (index (dict "" 0 "k" 1 "K" 1 "M" 2 "G" 3 "T" 4) (regexFind "[kKMGT]?$" $text)) -}}
+{{- $n = mul $n $base -}}
+{{- end -}}
+{{- $n -}}
+{{- end -}}
+
+{{/* A number of Ps, of an expression in cores. */}}
+{{- define "snug.rounded" -}}
+{{- $n := printf "int(%s)" .cores -}}
+{{- if eq .round "nearest" }}{{ $n = printf "int(%s + 0.5)" .cores }}{{ end -}}
+{{- if eq .round "ceil" }}{{ $n = printf "int(%s) + (%s > double(int(%s)) ? 1 : 0)" .cores .cores .cores }}{{ end -}}
+[{{ $n }}].map(n, n < {{ .least }} ? {{ .least }} : n)[0]
+{{- end -}}
+
+{{/*
+What the templates of policies see, as JSON; takes (list $ suffix action). Numbers are texts,
+as JSON's would be printed as floating point.
+*/}}
+{{- define "snug.rendering" -}}
+{{- $c := (index . 0).Values.config -}}
+{{- $least := int64 $c.minProcs -}}
+{{- $share := "x.memory - (x.memory / 10 > 16777216 ? x.memory / 10 : 16777216)" -}}
+{{- if ne $c.memory "default" -}}
+{{- $percent := regexFind "^[0-9.]+" $c.memory | float64 | toString -}}
+{{- $share = printf "int(double(x.memory) * %s / 100.0)" (include "snug.double" $percent) -}}
+{{- with trimPrefix "-" (regexFind "-.*$" $c.memory) -}}
+{{- $share = printf "%s - %s" $share (include "snug.bytes" .) -}}
+{{- end -}}
+{{- end -}}
+{{- $reference := "false" -}}
+{{- if eq $c.round "ceil" -}}
+{{- $reference = eq $least 1 | ternary "true" (printf "x.cpu > %d" (mul 1000 (sub $least 1))) -}}
+{{- end -}}
+{{- $factor := include "snug.factor" $c -}}
+{{- $request := "0" -}}
+{{- if ne $factor "0" -}}
+{{- $cores := printf "x.request * %s" (include "snug.double" $factor) -}}
+{{- $rounded := include "snug.rounded" (dict "cores" $cores "round" $c.round "least" $least) -}}
+{{- $request = printf "(x.request <= 0.0 || %s >= 8192.0 ? 0 : %s)" $cores $rounded -}}
+{{- end -}}
+{{- dict
+  "Name" $c.name
+  "Suffix" (index . 1)
+  "Suffixed" (printf "%s-%s" $c.name (index . 1))
+  "Action" (index . 2 | title)
+  "Observe" (eq $c.mode "observe")
+  "All" (eq $c.inject "all")
+  "OverEnvFrom" (eq $c.envFrom "add")
+  "Namespaces" $c.exclude.namespaces
+  "Containers" $c.exclude.containers
+  "Kyverno" false
+  "API" "admissionregistration.k8s.io/v1"
+  "Mutating" "MutatingAdmissionPolicy"
+  "Validating" "ValidatingAdmissionPolicy"
+  "PolicyLabel" "snug.dev/policy"
+  "InjectLabel" "snug.dev/inject"
+  "ProcsLabel" "snug.dev/gomaxprocs"
+  "RestartLabel" "snug.dev/restart-on-resize"
+  "AddedAnnotation" "snug.dev/added"
+  "ObservedAnnotation" "snug.dev/observed"
+  "Enabled" "enabled"
+  "Disabled" "disabled"
+  "MemoryShare" $share
+  "MinMemory" "67108864"
+  "MinShare" "50331648"
+  "MaxCores" "8192"
+  "MaxBytes" "1000000000000000000"
+  "ReferenceIf" $reference
+  "LimitProcs" (include "snug.rounded" (dict "cores" "double(x.cpu) / 1000.0" "round" $c.round "least" $least))
+  "RequestProcs" $request
+  "Codes" (dict "Memory" "pod-memory-share" "Reference" "pod-procs-reference" "Value" "pod-procs-value" "Request" "pod-procs-request")
+  | toJson -}}
+{{- end -}}
+
+{{/* A policy and its binding; takes (list $ suffix action). */}}
+{{- define "snug.policy" -}}
+{{- $ := index . 0 -}}
+{{- $r := include "snug.rendering" . | fromJson -}}
+{{- $_ := set $r "Warn" (set (deepCopy $r) "Action" "Warn") -}}
+{{- /* Helm before 3.9 wants to know where a text comes from. */ -}}
+{{- $_ := set $r "Template" $.Template -}}
+{{- $text := $.Files.Get (printf "files/policy/%s.yaml.tmpl" (index . 1)) -}}
+{{- tpl (print $text ($.Files.Get "files/policy/parts.yaml.tmpl")) $r | trim -}}
+{{- end -}}
+
+{{/* What registers the webhook. Its own namespace is left out: who is asked is not to be waited for. */}}
+{{- define "snug.registration" -}}
+{{- $c := .Values.config -}}
+{{- $excluded := list -}}
+{{- range append $c.exclude.namespaces .Release.Namespace | uniq -}}
+{{- $excluded = append $excluded (quote .) -}}
+{{- end -}}
+{{- $place := dict "Namespace" .Release.Namespace "Service" "snug-webhook" "URL" "" -}}
+{{- $r := dict
+  "Configuration" (printf "%s-webhook" $c.name)
+  "All" (eq $c.inject "all")
+  "Resizes" (eq (toString $c.resize) "warn")
+  "Excluded" (join ", " $excluded)
+  "InjectLabel" "snug.dev/inject"
+  "Enabled" "enabled"
+  "Disabled" "disabled"
+  "ByPod" (merge (dict "Path" "/fit/pod") $place)
+  "ByNamespace" (merge (dict "Path" "/fit/namespace") $place)
+  "Resize" (merge (dict "Path" "/resize") $place)
+  "Template" .Template -}}
+{{- tpl (.Files.Get "files/webhook/registration.yaml.tmpl") $r | trim -}}
+{{- end -}}

@@ -1,0 +1,55 @@
+{{/* Names and labels. Objects have fixed names, so that they are found in every cluster. */}}
+
+{{/* Labels of an object; takes (list $ component). */}}
+{{- define "snug.labels" -}}
+{{- $ := index . 0 -}}
+helm.sh/chart: {{ printf "%s-%s" $.Chart.Name $.Chart.Version | replace "+" "_" }}
+app.kubernetes.io/version: {{ $.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ $.Release.Service }}
+app.kubernetes.io/part-of: snug
+{{ include "snug.selector" . }}
+{{- end -}}
+
+{{/* Labels of an object to which users add some; takes (list $ component added). Theirs win. */}}
+{{- define "snug.labelled" -}}
+{{- toYaml (merge (deepCopy (index . 2)) (include "snug.labels" . | fromYaml)) -}}
+{{- end -}}
+
+{{/* Labels that tell the component's pods; takes (list $ component). */}}
+{{- define "snug.selector" -}}
+{{- $ := index . 0 -}}
+app.kubernetes.io/name: snug
+app.kubernetes.io/instance: {{ $.Release.Name | quote }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{- define "snug.image" -}}
+{{- with .Values.image -}}
+{{- $at := required "image.repository is empty; hint: say where you keep the image of snug, --set image.repository=registry.example/snug" .repository -}}
+{{- if .digest }}{{ $at }}@{{ .digest }}{{ else }}{{ $at }}:{{ .tag | default $.Chart.AppVersion }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* "true" where the webhook asks the agents. */}}
+{{- define "snug.learns" -}}
+{{- if and .Values.webhook.enabled .Values.webhook.learn .Values.agent.enabled .Values.agent.names }}true{{ end -}}
+{{- end -}}
+
+{{/* What of a pod's place users choose; takes the component's values. */}}
+{{- define "snug.place" -}}
+{{- with .priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
