@@ -46,12 +46,13 @@ func TestPrometheus(t *testing.T) {
 	}
 	for _, c := range []struct{ name, query string }{
 		{"it is scraped", `up == 1`},
-		{"three containers", `count(snug_go_container_info) == 3`},
+		{"all containers", fmt.Sprintf(`count(snug_go_container_info{pod_uid=~"%s-.*"}) == %d`, run(), len(all))},
 		{"who set it", `snug_go_container_info{go_version="go1.24.13",container_aware="false",gomaxprocs_by="environment"} and on(pod_uid) snug_go_container_gomaxprocs` + of("old") + ` == 8`},
 		{"the quota", `snug_go_container_cpu_quota_cores` + of("old") + ` == 0.5`},
-		{"GOMAXPROCS above the quota and throttled", `snug_go_container_gomaxprocs > 2 * snug_go_container_cpu_quota_cores and snug_go_container_cpu_throttled_ratio > 0.2`},
+		{"GOMAXPROCS above the quota and throttled", `snug_go_container_gomaxprocs` + of("old") + ` > 2 * snug_go_container_cpu_quota_cores and snug_go_container_cpu_throttled_ratio > 0.2`},
 		{"GOMEMLIMIT above the limit", `snug_go_container_gomemlimit_bytes` + of("blind") + ` > snug_go_container_memory_limit_bytes`},
-		{"the finding", `snug_go_container_finding{id="gomemlimit-above-limit",severity="warning"}`},
+		{"the finding", `snug_go_container_finding{id="gomemlimit-above-limit",severity="warning"} and on(pod_uid) snug_go_container_info` + of("blind")},
+		{"killed for want of memory", `snug_go_container_oom_kills_total` + of("spent") + ` == 1`},
 		{"the limit", `snug_go_container_memory_limit_bytes` + of("old") + ` == 268435456`},
 		{"GOMEMLIMIT off", `snug_go_container_gomemlimit_bytes` + of("plain") + ` == +Inf`},
 		{"no quota, no series", `absent(snug_go_container_cpu_throttled_ratio` + of("plain") + `) and absent(snug_go_container_cpu_quota_cores` + of("plain") + `) and absent(snug_go_container_cpu_periods_total` + of("plain") + `)`},

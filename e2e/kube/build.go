@@ -2,9 +2,9 @@
 
 // Package kube runs a real Kubernetes API server for tests: built from
 // Kubernetes' published Go module, with the etcd of Debian, on loopback and in a
-// directory that the test removes. There is no kubelet, no scheduler and no
-// controller: what is created is admitted, defaulted, validated and stored, and
-// nothing else happens to it.
+// directory that the test removes. There is no kubelet, and without
+// Options.Controllers no scheduler and no controller: what is created is admitted,
+// defaulted, validated and stored, and nothing else happens to it.
 package kube
 
 import (

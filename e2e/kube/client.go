@@ -23,7 +23,7 @@ type Answer struct {
 	Code     int
 	Object   Object   // nil when it is none; a Status when Code is no success
 	Warnings []string // the texts of its Warning headers
-	text     []byte
+	Text     []byte   // as it came
 }
 
 // OK tells whether the server did what it was asked for.
@@ -37,7 +37,7 @@ func (a Answer) Message() string {
 	if m, ok := a.Object["message"].(string); ok {
 		return m
 	}
-	return string(a.text)
+	return string(a.Text)
 }
 
 // Create creates an object in a collection ("/api/v1/namespaces/x/pods"). What
@@ -51,6 +51,21 @@ func (l *Lab) Create(t testing.TB, collection string, object any) Answer {
 func (l *Lab) Get(t testing.TB, path string) Answer {
 	t.Helper()
 	return l.do(t, http.MethodGet, path, "", nil)
+}
+
+// Read reads an object into what to points to. Unlike Get it fails no test, and is for any
+// goroutine.
+func (l *Lab) Read(path string, to any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	a, err := l.ask(ctx, http.MethodGet, path, "", nil)
+	if err != nil {
+		return err
+	}
+	if !a.OK() {
+		return fmt.Errorf("GET %s: %d %s", path, a.Code, a.Message())
+	}
+	return json.Unmarshal(a.Text, to)
 }
 
 // Patch merges a patch into an object as kubectl does: entries of lists by their
@@ -91,7 +106,7 @@ func (l *Lab) do(t testing.TB, method, path, contentType string, body any) Answe
 	defer cancel()
 	a, err := l.ask(ctx, method, path, contentType, text)
 	if err != nil {
-		t.Fatalf("%v\nlast of the server's log:\n%s", err, l.server.log())
+		t.Fatalf("%v\nlast of the server's log:\n%s", err, l.log())
 	}
 	return a
 }
@@ -112,11 +127,11 @@ func (l *Lab) ask(ctx context.Context, method, path, contentType string, body []
 	}
 	defer response.Body.Close()
 	a := Answer{Code: response.StatusCode}
-	if a.text, err = io.ReadAll(response.Body); err != nil {
+	if a.Text, err = io.ReadAll(response.Body); err != nil {
 		return a, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
-		if err := json.Unmarshal(a.text, &a.Object); err != nil {
+		if err := json.Unmarshal(a.Text, &a.Object); err != nil {
 			return a, fmt.Errorf("%s %s: %w", method, path, err)
 		}
 	}
@@ -183,7 +198,7 @@ func (l *Lab) Until(t testing.TB, what string, yes func() bool) {
 	t.Helper()
 	for end := time.Now().Add(deadline); !yes(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not after %v: %s\nlast of the server's log:\n%s", deadline, what, l.server.log())
+			t.Fatalf("not after %v: %s\nlast of the server's log:\n%s", deadline, what, l.log())
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snug-go/snug/e2e/internal/daemon"
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
@@ -25,12 +26,12 @@ func TestLab(t *testing.T) {
 			t.Errorf("a namespace that is not there: %d %s", a.Code, a.Message())
 		}
 	})
-	for _, p := range []*process{l.server, l.etcd} {
-		if p.ended() == nil {
-			t.Errorf("%s still runs", p.name)
+	for _, p := range []*daemon.Process{l.server, l.etcd} {
+		if p.Ended() == nil {
+			t.Errorf("%s still runs", p.Name)
 		}
-		if _, err := os.Stat(filepath.Dir(p.logFile)); !os.IsNotExist(err) {
-			t.Errorf("the directory of %s is still there, %v", p.name, err)
+		if _, err := os.Stat(filepath.Dir(p.File)); !os.IsNotExist(err) {
+			t.Errorf("the directory of %s is still there, %v", p.Name, err)
 		}
 	}
 }
@@ -47,7 +48,7 @@ func TestNoServer(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no flag $1 >&2\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err = start(t, dir, broken, etcd)
+	_, err = start(t, dir, broken, etcd, Options{})
 	if err == nil || !strings.Contains(err.Error(), "broken ended: exit status 3") || !strings.Contains(err.Error(), "no flag --etcd-servers") {
 		t.Errorf("error %v", err)
 	}

@@ -29,6 +29,8 @@ func TestPolicy(t *testing.T) {
 	t.Run("the default", p.byDefault)
 	t.Run("every knob turned", p.turned)
 	t.Run("denied", p.denied)
+	t.Run("observed", p.observed)
+	t.Run("labels of other words", p.mislabelled)
 	t.Run("another policy comes later", p.later)
 	t.Run("resizes", p.resizes)
 	t.Run("large pods", p.large)
@@ -144,7 +146,7 @@ func (p *policies) inForce(t *testing.T) []string {
 	t.Helper()
 	const pods = "/api/v1/namespaces/neutral/pods"
 	names := []string{}
-	if a := p.Create(t, pods+"?dryRun=All", fitting); len(env(containers(must(t, a).Object)[0])) > 0 {
+	if a := must(t, p.Create(t, pods+"?dryRun=All", fitting)); len(env(containers(a.Object)[0])) > 0 || note(a.Object, "observed") != "" {
 		names = append(names, "fit")
 	}
 	if p.Get(t, pods+"/stale").Code == http.StatusNotFound {
@@ -192,7 +194,7 @@ func (s *situation) manifest(name string) string {
 	labels := []string{}
 	for l := range strings.FieldsSeq(s.labels) {
 		k, v, _ := strings.Cut(l, "=")
-		labels = append(labels, "snug.dev/"+k+": "+v)
+		labels = append(labels, fmt.Sprintf("snug.dev/%s: %q", k, v))
 	}
 	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: %s, labels: {%s}}\nspec: {%s}\n", name, s.namespace, strings.Join(labels, ", "), s.spec)
 }
@@ -261,11 +263,7 @@ func stored(pod Object) string {
 }
 
 // added is the annotation that says what was given.
-func added(pod Object) string {
-	annotations, _ := pod["metadata"].(Object)["annotations"].(Object)
-	text, _ := annotations["snug.dev/added"].(string)
-	return text
-}
+func added(pod Object) string { return note(pod, "added") }
 
 // containers are those of a pod, init containers first.
 func containers(pod Object) []Object {
@@ -301,7 +299,7 @@ func list(of any) []Object {
 // counted by its action; one of a validation that failed is "allow" with a type.
 func (p *policies) noErrors(t *testing.T) {
 	t.Helper()
-	text := string(must(t, p.Get(t, "/metrics")).text)
+	text := string(must(t, p.Get(t, "/metrics")).Text)
 	seen := 0
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "apiserver_mutating_admission_policy_check_total{") &&

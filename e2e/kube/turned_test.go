@@ -29,6 +29,8 @@ func (p *policies) turned(t *testing.T) {
 		{"a namespace that is opted in", in, "", plain, "a{GOMEMLIMIT=406MiB}", nil},
 		{"a namespace that is opted out", out, "", plain, "a{}", nil},
 		{"a pod opted in where its namespace is out", out, "inject=enabled", plain, "a{GOMEMLIMIT=406MiB}", nil},
+		{"a word that is neither", neutral, "inject=false", plain, "a{}", []string{"snug.dev/inject=false"}},
+		{"a label without a word", neutral, "inject=", plain, "a{}", []string{"snug.dev/inject="}},
 		{"a pod opted out", neutral, "inject=disabled", plain, "a{}", nil},
 		{"a namespace that is excluded no longer", system, "", plain, "a{GOMEMLIMIT=406MiB}", nil},
 		{"a namespace that is excluded", apart, "inject=enabled", plain, "a{}", nil},

@@ -42,10 +42,11 @@ const (
 	neutral = "neutral"     // neither
 	apart   = "apart"       // opted in; excluded where every key is turned
 	system  = "kube-system" // opted in; excluded by default
+	strange = "strange"     // its label is neither enabled nor disabled
 )
 
 // inject are the namespaces' labels snug.dev/inject.
-var inject = map[string]string{in: "enabled", out: "disabled", neutral: "", apart: "enabled", system: "enabled"}
+var inject = map[string]string{in: "enabled", out: "disabled", neutral: "", apart: "enabled", system: "enabled", strange: "true"}
 
 // turned is a configuration in which every key says something else than the
 // default.
@@ -76,11 +77,13 @@ func TestPolicy(t *testing.T) {
 	t.Run("Kyverno takes what is printed", l.load)
 	t.Run("fit by default", l.fitByDefault)
 	t.Run("fit where every key is turned", l.fitTurned)
+	t.Run("observed", l.observed)
 	t.Run("what was given before stays said", l.annotation)
 	t.Run("what makes pods is not changed", l.workloads)
 	t.Run("values", l.values)
 	t.Run("every message", l.everyMessage)
 	t.Run("whose values", l.whoseValues)
+	t.Run("labels", l.labels)
 	t.Run("resize", l.resize)
 }
 

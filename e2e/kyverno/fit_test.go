@@ -22,7 +22,10 @@ var situations = []struct{ name, namespace, labels, spec, byDefault, turned stri
 	{"another excluded namespace", apart, "inject=enabled", plain, "a{GOMEMLIMIT=460MiB}", "a{}"},
 	{"a pod opted in where its namespace is out", out, "inject=enabled", plain, "a{GOMEMLIMIT=460MiB}", "a{GOMEMLIMIT=406MiB}"},
 	{"a pod opted out where its namespace is in", in, "inject=disabled", plain, "a{}", "a{}"},
-	{"a word that is neither", in, "inject=perhaps", plain, "a{}", "a{GOMEMLIMIT=406MiB}"},
+	{"a word that is neither", in, "inject=perhaps", plain, "a{}", "a{}"},
+	{"a label without a word", neutral, "inject=", plain, "a{}", "a{}"},
+	{"a word of its namespace that is neither", strange, "", plain, "a{}", "a{}"},
+	{"a pod opted in where its namespace's word is neither", strange, "inject=enabled", plain, "a{GOMEMLIMIT=460MiB}", "a{GOMEMLIMIT=406MiB}"},
 	{"no limits", in, "gomaxprocs=enabled", `{containers: [{name: a, image: x}]}`, "a{}", "a{}"},
 	{"a label that is not enabled", in, "gomaxprocs=true restart-on-resize=yes", plain, "a{GOMEMLIMIT=460MiB}", "a{GOMEMLIMIT=406MiB}"},
 
@@ -140,6 +143,28 @@ func (l *lab) fit(t *testing.T, config string, everybody bool, want func(i int) 
 	}
 }
 
+// observed: pods are told what they would be given, in the words in which they would be
+// told what they were, and are otherwise as they came.
+func (l *lab) observed(t *testing.T) {
+	var pods []object
+	for i, s := range situations {
+		pods = append(pods, pod(t, fmt.Sprintf("pod-%d", i), s.namespace, s.labels, s.spec))
+	}
+	given, noted := l.apply(t, l.policies(t, ""), "CREATE", pods), l.apply(t, l.policies(t, "mode: observe\n"), "CREATE", pods)
+	some := 0
+	for i, p := range pods {
+		want := copied(t, p)
+		if notes, ok := given.objects[title(p)]["metadata"].(object)["annotations"].(object); ok {
+			want["metadata"].(object)["annotations"] = object{"snug.dev/observed": notes["snug.dev/added"]}
+			some++
+		}
+		t.Run(situations[i].name, func(t *testing.T) { same(t, noted.objects[title(p)], want) })
+	}
+	if some < 10 {
+		t.Errorf("%d pods would be given something", some)
+	}
+}
+
 // annotation: what a pod was given before stays said, beside what others say.
 func (l *lab) annotation(t *testing.T) {
 	const added = "snug.dev/added"
@@ -191,11 +216,16 @@ func (l *lab) try(t *testing.T, config string, pods []object) tried {
 			Object, Container string
 			given
 		}
-		Unknown []any
+		Unknown []struct{ Field string }
 	}
 	printed := l.tool(t, config, "--try", file(t, "pods.yaml", encoded(t, pods...)), "--json")
-	if err := json.Unmarshal(printed, &d); err != nil || len(d.Unknown) > 0 {
+	if err := json.Unmarshal(printed, &d); err != nil {
 		t.Fatalf("%v: %s", err, printed)
+	}
+	for _, g := range d.Unknown {
+		if g.Field != "opted_in" { // which is said of each container
+			t.Fatalf("unknown %s: %s", g.Field, printed)
+		}
 	}
 	all := tried{}
 	for _, c := range d.Containers {
@@ -221,7 +251,7 @@ func (all tried) to(t *testing.T, pod object, everybody bool) object {
 			}
 			// The tool does not know the namespace's labels.
 			word := inject[meta["namespace"].(string)]
-			if g.OptedIn == nil && (word == "disabled" || word == "" && !everybody) {
+			if g.OptedIn == nil && word != "enabled" && !(word == "" && everybody) {
 				continue
 			}
 			said = append(said, g.add(c)...)

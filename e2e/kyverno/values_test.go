@@ -138,11 +138,67 @@ func (l *lab) values(t *testing.T) {
 
 var explained = regexp.MustCompile(`snug explain ([a-z-]+)`)
 
+// mislabelled are labels of pods, and what of the message about them has to be there; ""
+// = they are good.
+var mislabelled = []struct{ namespace, labels, said string }{
+	{in, "inject=true", "snug.dev/inject=true; write enabled or disabled (snug explain pod-label-wrong)"},
+	{in, "inject=", "snug.dev/inject=;"},
+	{in, "gomaxprocs=yes restart-on-resize=1", "snug.dev/gomaxprocs=yes, snug.dev/restart-on-resize=1;"},
+	{strange, "gomaxprocs=yes", "snug.dev/gomaxprocs=yes, snug.dev/inject=true of the namespace;"},
+	{strange, "", "snug.dev/inject=true of the namespace;"},
+	{strange, "inject=enabled", ""},
+	{strange, "inject=disabled gomaxprocs=yes", ""},
+	{out, "gomaxprocs=yes", ""},
+	{in, "gomaxprocs=enabled restart-on-resize=disabled", ""},
+	{neutral, "", ""},
+}
+
+// labels: one that says nothing is complained of, in whatever makes the pod.
+func (l *lab) labels(t *testing.T) {
+	var objects []object
+	want := map[string]string{}
+	for i, m := range mislabelled {
+		for _, kind := range []string{"Pod", "Deployment", "CronJob"} {
+			p := pod(t, fmt.Sprintf("%s-%d", strings.ToLower(kind), i), m.namespace, m.labels, plain)
+			o := wrapped(kind, p)
+			if kind != "Pod" {
+				template := o["spec"].(object)
+				if kind == "CronJob" {
+					template = template["jobTemplate"].(object)["spec"].(object)
+				}
+				meta := p["metadata"].(object)
+				template["template"].(object)["metadata"] = object{"labels": meta["labels"]}
+				if meta["labels"] == nil {
+					template["template"].(object)["metadata"] = object{}
+				}
+				delete(meta, "labels")
+			}
+			objects, want[title(o)] = append(objects, o), m.said
+		}
+	}
+	for _, r := range l.apply(t, l.policies(t, ""), "CREATE", objects).results {
+		if !strings.HasSuffix(r.policy, "-values") {
+			continue
+		}
+		said, once := want[r.object]
+		delete(want, r.object)
+		if !once || said == "" && r.outcome != "pass" || said != "" && (r.outcome != "fail" || !strings.Contains(r.message, said)) {
+			t.Errorf("%s: %s %q, want %q", r.object, r.outcome, r.message, said)
+		}
+	}
+	for of := range want {
+		t.Errorf("%s was not looked at", of)
+	}
+}
+
 // everyMessage: there is no message that no mistake brings about.
 func (l *lab) everyMessage(t *testing.T) {
 	_, policy, _ := strings.Cut(l.policies(t, ""), "name: snug-values\n")
 	var words []string
 	for _, m := range mistakes {
+		words = append(words, m.said)
+	}
+	for _, m := range mislabelled {
 		words = append(words, m.said)
 	}
 	tried := strings.Join(words, "\n")

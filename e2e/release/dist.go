@@ -20,7 +20,7 @@ import (
 var arches = []string{"amd64", "arm64"}
 
 // release fills a new or empty directory with one static binary per
-// architecture, SHA256SUMS, sbom.spdx.json and THIRD_PARTY_LICENSES. Every
+// architecture, SHA256SUMS, sbom.spdx.json, THIRD_PARTY_LICENSES and a container image. Every
 // binary is built twice by users with nothing in common but the proxy, and has
 // to come out the same.
 func (t tree) release(ctx context.Context, dir, version string) error {
@@ -69,9 +69,6 @@ func (t tree) release(ctx context.Context, dir, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "THIRD_PARTY_LICENSES"), licenceText(licences), 0o644); err != nil {
-		return err
-	}
 	created, err := t.time(ctx)
 	if err != nil {
 		return err
@@ -80,8 +77,19 @@ func (t tree) release(ctx context.Context, dir, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "sbom.spdx.json"), sbom, 0o644); err != nil {
+	own, err := os.ReadFile(filepath.Join(t.root, "LICENSE"))
+	if err != nil {
 		return err
+	}
+	texts := []content{{"THIRD_PARTY_LICENSES", 0o644, licenceText(licences)}, {"sbom.spdx.json", 0o644, sbom}}
+	var image bytes.Buffer
+	if err := writeImage(&image, version, created, binaries, append([]content{{"LICENSE", 0o644, own}}, texts...)); err != nil {
+		return err
+	}
+	for _, f := range append(texts, content{imageFile, 0o644, image.Bytes()}) {
+		if err := os.WriteFile(filepath.Join(dir, f.name), f.text, 0o644); err != nil {
+			return err
+		}
 	}
 	return writeSums(dir)
 }

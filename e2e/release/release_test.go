@@ -156,7 +156,7 @@ func TestRelease(t *testing.T) {
 	if err := theTree(t).release(t.Context(), dist, version); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"THIRD_PARTY_LICENSES", "sbom.spdx.json", "snug-linux-amd64", "snug-linux-arm64"}
+	names := []string{"THIRD_PARTY_LICENSES", "sbom.spdx.json", imageFile, "snug-linux-amd64", "snug-linux-arm64"}
 	var sums strings.Builder
 	for _, name := range names {
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(read(t, filepath.Join(dist, name))), name)
@@ -182,6 +182,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	checkSBOM(t, dist)
+	releasedImage(t, dist)
 }
 
 // checkSBOM makes sure of what the SPDX specification asks of every document:

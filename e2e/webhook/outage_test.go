@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/e2e/internal/hook"
 	"github.com/snug-go/snug/e2e/kube"
 )
 
@@ -56,7 +57,7 @@ func (l *lab) crowd(t *testing.T, name string) *crowd {
 					t.Errorf("%s was refused: %d %s", pod, a.Code, a.Message())
 					continue
 				}
-				_, said := stored(a.Object)
+				_, said := hook.Stored(a.Object)
 				c.mu.Lock()
 				c.names = append(c.names, pod)
 				if said == "" {
@@ -79,7 +80,7 @@ func (l *lab) crowd(t *testing.T, name string) *crowd {
 func (c *crowd) wait(t *testing.T, more int64) {
 	t.Helper()
 	to := c.created.Load() + more
-	until(t, fmt.Sprintf("%d more pods", more), func() string { return "" }, func() bool { return c.created.Load() >= to })
+	hook.Until(t, fmt.Sprintf("%d more pods", more), func() string { return "" }, func() bool { return c.created.Load() >= to })
 }
 
 // all waits for the last pod, and fails unless every one that was created is there.
@@ -88,7 +89,7 @@ func (c *crowd) all(t *testing.T, l *lab) {
 	c.stop.Store(true)
 	c.group.Wait()
 	there := map[string]bool{}
-	for _, o := range list(must(t, l.Get(t, "/api/v1/namespaces/in/pods")).Object["items"]) {
+	for _, o := range hook.List(must(t, l.Get(t, "/api/v1/namespaces/in/pods")).Object["items"]) {
 		there[fmt.Sprint(o["metadata"].(kube.Object)["name"])] = true
 	}
 	for _, name := range c.names {
@@ -110,17 +111,17 @@ func (c *crowd) missed() []string {
 
 // killed: a webhook that is not there blocks nobody, and one that is back is asked again.
 func (l *lab) killed(t *testing.T) {
-	s := newService(t)
-	register(t, l.Lab, l.exe, s)
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s)
 	flags := []string{"--secret", "killed"}
-	r := start(t, l.exe, l.at, s, flags...)
+	r := hook.Start(t, l.exe, l.at, s, flags...)
 	l.inForce(t)
 	c := l.crowd(t, "killed")
 	for range 3 {
 		c.wait(t, 50)
-		r.kill()
+		r.Kill()
 		c.wait(t, 50)
-		r = start(t, l.exe, l.at, s, flags...)
+		r = hook.Start(t, l.exe, l.at, s, flags...)
 		l.inForce(t)
 	}
 	c.wait(t, 200)
@@ -139,24 +140,24 @@ func (l *lab) killed(t *testing.T) {
 // rolled: replicas that are restarted one after the other, as an update of a Deployment
 // does it, miss nothing.
 func (l *lab) rolled(t *testing.T) {
-	s := newService(t)
-	register(t, l.Lab, l.exe, s)
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s)
 	flags := []string{"--secret", "rolled", "--drain", "2s"}
-	replicas := []*replica{start(t, l.exe, l.at, s, flags...), start(t, l.exe, l.at, s, flags...)}
+	replicas := []*hook.Replica{hook.Start(t, l.exe, l.at, s, flags...), hook.Start(t, l.exe, l.at, s, flags...)}
 	l.inForce(t)
 	c := l.crowd(t, "rolled")
 	for range 2 {
 		for i := range replicas {
 			c.wait(t, 50)
-			replicas[i].stop(t)
+			replicas[i].Stop(t)
 			c.wait(t, 50)
-			replicas[i] = start(t, l.exe, l.at, s, flags...)
+			replicas[i] = hook.Start(t, l.exe, l.at, s, flags...)
 		}
 	}
 	c.wait(t, 50)
 	c.all(t, l)
 	if missed := c.missed(); len(missed) > 0 {
-		t.Errorf("neither patched nor annotated: %q\n%s\n%s", missed, replicas[0].said(), replicas[1].said())
+		t.Errorf("neither patched nor annotated: %q\n%s\n%s", missed, replicas[0].Said(), replicas[1].Said())
 	}
 }
 
@@ -164,20 +165,20 @@ func (l *lab) rolled(t *testing.T) {
 // is renewed while it is in use, and nobody notices.
 func (l *lab) renewed(t *testing.T) {
 	const life = time.Minute
-	s := newService(t)
-	register(t, l.Lab, l.exe, s)
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s)
 	flags := []string{"--secret", "renewed", "--cert-life", life.String()}
-	var replicas [2]*replica
+	var replicas [2]*hook.Replica
 	var group sync.WaitGroup
 	for i := range replicas {
-		group.Go(func() { replicas[i] = start(t, l.exe, l.at, s, flags...) })
+		group.Go(func() { replicas[i] = hook.Start(t, l.exe, l.at, s, flags...) })
 	}
 	group.Wait()
 	if t.Failed() {
 		return
 	}
-	first := replicas[0].shows(t)
-	if other := replicas[1].shows(t); !bytes.Equal(first.Raw, other.Raw) {
+	first := shows(t, replicas[0])
+	if other := shows(t, replicas[1]); !bytes.Equal(first.Raw, other.Raw) {
 		t.Errorf("two certificates, %v and %v", first.SerialNumber, other.SerialNumber)
 	}
 	l.inForce(t)
@@ -186,33 +187,33 @@ func (l *lab) renewed(t *testing.T) {
 	}
 	c := l.crowd(t, "renewed")
 	// Both CAs are there before anybody shows the new certificate.
-	until(t, "two CAs", replicas[0].said, func() bool { return l.bundles(t) == 2 })
+	hook.Until(t, "two CAs", replicas[0].Said, func() bool { return l.bundles(t) == 2 })
 	for _, r := range replicas {
-		until(t, "the renewed certificate", r.said, func() bool { return !bytes.Equal(r.shows(t).Raw, first.Raw) })
+		hook.Until(t, "the renewed certificate", r.Said, func() bool { return !bytes.Equal(shows(t, r).Raw, first.Raw) })
 	}
-	if a, b := replicas[0].shows(t), replicas[1].shows(t); !bytes.Equal(a.Raw, b.Raw) {
+	if a, b := shows(t, replicas[0]), shows(t, replicas[1]); !bytes.Equal(a.Raw, b.Raw) {
 		t.Errorf("two certificates, %v and %v", a.SerialNumber, b.SerialNumber)
 	}
 	// Until the first one is valid no longer.
-	until(t, "the end of the first certificate", replicas[0].said, func() bool { return time.Now().After(first.NotAfter) })
+	hook.Until(t, "the end of the first certificate", replicas[0].Said, func() bool { return time.Now().After(first.NotAfter) })
 	c.wait(t, 50)
 	c.all(t, l)
 	if missed := c.missed(); len(missed) > 0 {
-		t.Errorf("neither patched nor annotated: %q\n%s\n%s", missed, replicas[0].said(), replicas[1].said())
+		t.Errorf("neither patched nor annotated: %q\n%s\n%s", missed, replicas[0].Said(), replicas[1].Said())
 	}
 	for _, r := range replicas {
-		if said := r.said(); strings.Count(said, "\n") > 2 && c.late < time.Second {
+		if said := r.Said(); strings.Count(said, "\n") > 2 && c.late < time.Second {
 			t.Errorf("it said %s", said)
 		}
 	}
 }
 
 // shows is the certificate that a replica shows now.
-func (r *replica) shows(t *testing.T) *x509.Certificate {
+func shows(t *testing.T, r *hook.Replica) *x509.Certificate {
 	t.Helper()
-	conn, err := tls.Dial("tcp", r.listen, &tls.Config{InsecureSkipVerify: true}) // whose it is, is what is asked
+	conn, err := tls.Dial("tcp", r.Listen, &tls.Config{InsecureSkipVerify: true}) // whose it is, is what is asked
 	if err != nil {
-		t.Fatalf("%v\n%s", err, r.said())
+		t.Fatalf("%v\n%s", err, r.Said())
 	}
 	defer conn.Close()
 	return conn.ConnectionState().PeerCertificates[0]
@@ -224,7 +225,7 @@ func (l *lab) bundles(t *testing.T) int {
 	seen := map[string]bool{}
 	for _, kind := range []string{"mutating", "validating"} {
 		a := must(t, l.Get(t, "/apis/admissionregistration.k8s.io/v1/"+kind+"webhookconfigurations/snug-webhook"))
-		for _, w := range list(a.Object["webhooks"]) {
+		for _, w := range hook.List(a.Object["webhooks"]) {
 			text, _ := w["clientConfig"].(kube.Object)["caBundle"].(string)
 			seen[text] = true
 		}
@@ -265,19 +266,19 @@ func (l *lab) files(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := newService(t)
-	register(t, l.Lab, l.exe, s)
-	r := start(t, l.exe, l.at, s, "--cert-file", filepath.Join(dir, "tls.crt"), "--key-file", filepath.Join(dir, "tls.key"), "--secret", "nobody")
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s)
+	r := hook.Start(t, l.exe, l.at, s, "--cert-file", filepath.Join(dir, "tls.crt"), "--key-file", filepath.Join(dir, "tls.key"), "--secret", "nobody")
 	var entries []any
 	for _, name := range []string{"pod.fit.snug.dev", "namespace.fit.snug.dev"} {
 		entries = append(entries, kube.Object{"name": name, "clientConfig": kube.Object{"caBundle": base64.StdEncoding.EncodeToString(crt)}})
 	}
 	must(t, l.Patch(t, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/snug-webhook", kube.Object{"webhooks": entries}))
 	l.inForce(t)
-	if a := l.Get(t, "/api/v1/namespaces/"+namespace+"/secrets/nobody"); a.OK() {
+	if a := l.Get(t, "/api/v1/hook.Namespaces/"+hook.Namespace+"/secrets/nobody"); a.OK() {
 		t.Error("it keeps a Secret")
 	}
-	if !strings.Contains(r.get("/metrics"), fmt.Sprintf("snug_webhook_certificate_expiry_timestamp_seconds %g\n", float64(template.NotAfter.Unix()))) {
+	if !strings.Contains(r.Get("/metrics"), fmt.Sprintf("snug_webhook_certificate_expiry_timestamp_seconds %g\n", float64(template.NotAfter.Unix()))) {
 		t.Error("the metrics do not say when the certificate ends")
 	}
 }

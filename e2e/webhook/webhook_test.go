@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/e2e/internal/gate"
+	"github.com/snug-go/snug/e2e/internal/hook"
 	"github.com/snug-go/snug/e2e/kube"
 )
 
@@ -26,9 +27,9 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	gate.Need(t, "kube")
-	l := &lab{Lab: kube.Start(t), exe: tool(t)}
+	l := &lab{Lab: kube.Start(t), exe: hook.Tool(t)}
 	l.at = l.Access(t)
-	for name, label := range map[string]string{namespace: "enabled", "in": "enabled", "out": "disabled", "neutral": "", "limited": "enabled"} {
+	for name, label := range map[string]string{hook.Namespace: "enabled", "in": "enabled", "out": "disabled", "neutral": "", "limited": "enabled", "mislabelled": "false"} {
 		o := kube.Object{"metadata": kube.Object{"name": name}}
 		if label != "" {
 			o["metadata"].(kube.Object)["labels"] = kube.Object{"snug.dev/inject": label}
@@ -52,7 +53,7 @@ func (l *lab) manifest(in, labels, spec string) string {
 	all := []string{}
 	for s := range strings.FieldsSeq(labels) {
 		k, v, _ := strings.Cut(s, "=")
-		all = append(all, "snug.dev/"+k+": "+v)
+		all = append(all, fmt.Sprintf("snug.dev/%s: %q", k, v))
 	}
 	return fmt.Sprintf("metadata: {name: pod-%d, labels: {%s}}\nspec: {%s}\n", l.next, strings.Join(all, ", "), spec)
 }
@@ -65,50 +66,12 @@ func (l *lab) inForce(t *testing.T) {
 	l.Until(t, "the webhook is asked", func() bool {
 		for in, labels := range map[string]string{"in": "", "neutral": "inject=enabled"} {
 			a := l.Create(t, "/api/v1/namespaces/"+in+"/pods?dryRun=All", l.manifest(in, labels, one))
-			if line, _ := stored(must(t, a).Object); line == "a{}" {
+			if line, _ := hook.Stored(must(t, a).Object); line == "a{}" {
 				return false
 			}
 		}
 		return true
 	})
-}
-
-// stored is what of a pod is snug's business, in one line, init containers first; and its
-// annotations of ours.
-func stored(pod kube.Object) (line, said string) {
-	var all []string
-	spec := pod["spec"].(kube.Object)
-	for _, c := range append(list(spec["initContainers"]), list(spec["containers"])...) {
-		var s []string
-		for _, e := range list(c["env"]) {
-			text := fmt.Sprintf("%v=%v", e["name"], e["value"])
-			if from, ok := e["valueFrom"].(kube.Object); ok {
-				ref, _ := from["resourceFieldRef"].(kube.Object)
-				text = fmt.Sprintf("%v<%v/%v", e["name"], ref["resource"], ref["divisor"])
-			}
-			s = append(s, text)
-		}
-		for _, r := range list(c["resizePolicy"]) {
-			s = append(s, fmt.Sprintf("%v:%v", r["resourceName"], r["restartPolicy"]))
-		}
-		all = append(all, fmt.Sprintf("%v{%s}", c["name"], strings.Join(s, " ")))
-	}
-	notes, _ := pod["metadata"].(kube.Object)["annotations"].(kube.Object)
-	for _, key := range []string{"added", "skipped"} {
-		if text, ok := notes["snug.dev/"+key].(string); ok {
-			said += key + ": " + text
-		}
-	}
-	return strings.Join(all, " "), said
-}
-
-func list(of any) []kube.Object {
-	var all []kube.Object
-	items, _ := of.([]any)
-	for _, o := range items {
-		all = append(all, o.(kube.Object))
-	}
-	return all
 }
 
 // TestWebhook: pods that are created through a webhook, and resizes.
@@ -118,15 +81,18 @@ func TestWebhook(t *testing.T) {
 	t.Run("all", l.all)
 	t.Run("a certificate of somebody else", l.files)
 	t.Run("what agents have seen", l.learned)
+	t.Run("observed", l.observed)
+	t.Run("another webhook changes limits", l.changed)
+	t.Run("beside the policies", l.beside)
 	t.Run("killed and started again", l.killed)
 	t.Run("two replicas, one after the other restarted", l.rolled)
 	t.Run("two replicas, a certificate that is renewed", l.renewed)
 }
 
 func (l *lab) byDefault(t *testing.T) {
-	s := newService(t)
-	register(t, l.Lab, l.exe, s)
-	r := start(t, l.exe, l.at, s)
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s)
+	r := hook.Start(t, l.exe, l.at, s)
 	l.inForce(t)
 	for _, c := range []struct{ name, in, labels, spec, want, said string }{
 		{"by the namespace", "in", "", one, "a{GOMEMLIMIT=460MiB}", "added: a GOMEMLIMIT=460MiB (pod-memory-share)"},
@@ -136,7 +102,7 @@ func (l *lab) byDefault(t *testing.T) {
 		{"neither", "neutral", "", one, "a{}", ""},
 		{"the namespace is opted out", "out", "", one, "a{}", ""},
 		{"an excluded namespace", "kube-system", "inject=enabled", one, "a{}", ""},
-		{"the webhook's own namespace", namespace, "inject=enabled", one, "a{}", ""},
+		{"the webhook's own namespace", hook.Namespace, "inject=enabled", one, "a{}", ""},
 		{"everything", "in", "gomaxprocs=enabled restart-on-resize=enabled", one, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer}",
 			"added: a GOMAXPROCS (pod-procs-reference); a GOMEMLIMIT=460MiB (pod-memory-share)"},
 		{"containers of all kinds", "in", "gomaxprocs=enabled restart-on-resize=enabled",
@@ -149,7 +115,7 @@ func (l *lab) byDefault(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := must(t, l.create(t, c.in, c.labels, c.spec))
-			got, said := stored(a.Object)
+			got, said := hook.Stored(a.Object)
 			if got != c.want || c.said != "" && said != c.said || c.want == "a{}" && c.said == "" && said != "" {
 				t.Errorf("stored %s, %s", got, said)
 			}
@@ -160,7 +126,7 @@ func (l *lab) byDefault(t *testing.T) {
 	}
 	t.Run("resizes", l.resizes)
 	t.Run("large pods", l.large)
-	metrics := r.get("/metrics")
+	metrics := r.Get("/metrics")
 	for _, want := range []string{`snug_webhook_reviews_total{outcome="patched",path="fit/namespace"}`, `snug_webhook_reviews_total{outcome="warned",path="resize"}`} {
 		if _, after, ok := strings.Cut(metrics, want+" "); !ok || strings.HasPrefix(after, "0\n") {
 			t.Errorf("no %s above 0", want)
@@ -171,7 +137,7 @@ func (l *lab) byDefault(t *testing.T) {
 			t.Errorf("some are %s", never)
 		}
 	}
-	r.stop(t)
+	r.Stop(t)
 }
 
 // resizes: a resize that leaves a variable behind is warned of.
@@ -205,7 +171,7 @@ func (l *lab) large(t *testing.T) {
 			all = append(all, kube.Object{"name": fmt.Sprintf("c%d", i), "image": "x", "env": env, "resources": kube.Object{"limits": kube.Object{"memory": "512Mi", "cpu": "1"}}})
 		}
 		a := must(t, l.Create(t, "/api/v1/namespaces/in/pods", kube.Object{"metadata": kube.Object{"name": fmt.Sprintf("large-%d", size.containers)}, "spec": kube.Object{"containers": all}}))
-		if line, _ := stored(a.Object); strings.Count(line, "GOMEMLIMIT=460MiB}") != size.containers {
+		if line, _ := hook.Stored(a.Object); strings.Count(line, "GOMEMLIMIT=460MiB}") != size.containers {
 			t.Errorf("%d containers with %d variables: %.300s", size.containers, size.env, line)
 		}
 	}
@@ -217,19 +183,24 @@ func (l *lab) all(t *testing.T) {
 	if err := os.WriteFile(config, []byte("inject: all\nresize: off\nname: everybody\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := newService(t)
-	register(t, l.Lab, l.exe, s, "--config", config)
-	start(t, l.exe, l.at, s, "--config", config, "--secret", "everybody")
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s, "--config", config)
+	hook.Start(t, l.exe, l.at, s, "--config", config, "--secret", "everybody")
 	l.inForce(t)
 	for _, c := range []struct{ in, labels, want string }{
 		{"neutral", "", "a{GOMEMLIMIT=460MiB}"},
 		{"neutral", "inject=disabled", "a{}"},
 		{"out", "", "a{}"},
 		{"out", "inject=enabled", "a{GOMEMLIMIT=460MiB}"},
-		{"out", "inject=maybe", "a{GOMEMLIMIT=460MiB}"},
+		{"out", "inject=maybe", "a{}"},
+		{"neutral", "inject=false", "a{}"},
+		{"in", "inject=", "a{}"},
+		{"mislabelled", "", "a{}"},
+		{"in", "", "a{GOMEMLIMIT=460MiB}"},
+		{"mislabelled", "inject=enabled", "a{GOMEMLIMIT=460MiB}"},
 		{"kube-system", "", "a{}"},
 	} {
-		if got, said := stored(must(t, l.create(t, c.in, c.labels, one)).Object); got != c.want {
+		if got, said := hook.Stored(must(t, l.create(t, c.in, c.labels, one)).Object); got != c.want {
 			t.Errorf("in %s with %q: %s %s", c.in, c.labels, got, said)
 		}
 	}
@@ -243,12 +214,12 @@ func (l *lab) learned(t *testing.T) {
 			`"processes":[{"go_version":"go1.26.8","container_aware":false}]}],"other_containers":[{"namespace":"in","workload":"StatefulSet/proxy","container":"a","image":"x"}]}`)
 	}))
 	defer agent.Close()
-	s := newService(t)
-	register(t, l.Lab, l.exe, s)
-	r := start(t, l.exe, l.at, s, "--secret", "learned", "--agents", agent.Listener.Addr().String())
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s)
+	r := hook.Start(t, l.exe, l.at, s, "--secret", "learned", "--agents", agent.Listener.Addr().String())
 	l.inForce(t)
-	const path = "/api/v1/namespaces/" + namespace + "/configmaps/snug-facts"
-	until(t, "the facts are shared", r.said, func() bool { return l.Get(t, path).OK() })
+	const path = "/api/v1/namespaces/" + hook.Namespace + "/configmaps/snug-facts"
+	hook.Until(t, "the facts are shared", r.Said, func() bool { return l.Get(t, path).OK() })
 	see := func(t *testing.T) {
 		for _, c := range []struct{ meta, want, said string }{
 			{"name: old", "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}", "added: a GOMAXPROCS (pod-procs-reference); a GOMEMLIMIT=460MiB (pod-memory-share)"},
@@ -256,18 +227,18 @@ func (l *lab) learned(t *testing.T) {
 			{"name: proxy-0, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: proxy, uid: u, controller: true}]", "a{}", "skipped: a GOMAXPROCS (pod-not-go); a GOMEMLIMIT (pod-not-go)"},
 		} {
 			a := must(t, l.Create(t, "/api/v1/namespaces/in/pods?dryRun=All", "metadata: {"+c.meta+"}\nspec: {"+one+"}\n"))
-			if got, said := stored(a.Object); got != c.want || said != c.said {
+			if got, said := hook.Stored(a.Object); got != c.want || said != c.said {
 				t.Errorf("%s: stored %s, %s", c.meta, got, said)
 			}
 		}
 	}
-	until(t, "the facts are known", r.said, func() bool { return strings.Contains(r.get("/metrics"), "snug_webhook_facts 2\n") })
+	hook.Until(t, "the facts are known", r.Said, func() bool { return strings.Contains(r.Get("/metrics"), "snug_webhook_facts 2\n") })
 	see(t)
-	r.kill()
+	r.Kill()
 	agent.Close()
 	// An agent that does not answer is no reason to forget.
-	r = start(t, l.exe, l.at, s, "--secret", "learned", "--agents", agent.Listener.Addr().String())
-	until(t, "the facts are known", r.said, func() bool { return strings.Contains(r.get("/metrics"), "snug_webhook_facts 2\n") })
+	r = hook.Start(t, l.exe, l.at, s, "--secret", "learned", "--agents", agent.Listener.Addr().String())
+	hook.Until(t, "the facts are known", r.Said, func() bool { return strings.Contains(r.Get("/metrics"), "snug_webhook_facts 2\n") })
 	see(t)
 	if a := must(t, l.Get(t, path)); !strings.Contains(fmt.Sprint(a.Object["data"]), `"workload":"Pod/old"`) {
 		t.Errorf("stored %v", a.Object["data"])

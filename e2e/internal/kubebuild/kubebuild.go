@@ -72,6 +72,17 @@ func (s Source) Commands(t testing.TB, names ...string) []string {
 	return paths
 }
 
+// Downloaded returns the directory of a module's files, in Go's module cache.
+func Downloaded(t testing.TB, module, version string) string {
+	t.Helper()
+	b := builder{work: t.TempDir()} // no module: it is required by none
+	var got struct{ Dir string }
+	if err := b.answer(t.Context(), &got, "go", "mod", "download", "-json", module+"@"+version); err != nil {
+		t.Fatal(err)
+	}
+	return got.Dir
+}
+
 // builder makes commands below dir.
 type builder struct {
 	Source

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Inside runs in the virtual machine of the agent's tests: it starts the programs of some
+// pods in their groups, and then the agent, here and in containers.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// Plan is what to do, as JSON in the file that is the first argument.
+type Plan struct {
+	Pods []Pod
+	Runs []Run
+}
+
+// Pod is a program in a group.
+type Pod struct {
+	Group string // below /sys/fs/cgroup
+	Args  []string
+	Env   []string
+}
+
+// Run is one of the agent.
+type Run struct {
+	// Group is the container's that it runs in, with namespaces of its own for cgroups and
+	// mounts, and the node's processes; "" = on the node itself.
+	Group string
+	// Own: the container's /sys/fs/cgroup shows its own group alone, as runtimes mount it;
+	// else the node's are there.
+	Own  bool
+	Args []string
+}
+
+// Seen is what became of it all, in the order of the plan.
+type Seen struct {
+	Pids []int
+	Runs []Output
+}
+
+// Output is what a run said.
+type Output struct{ Stdout, Stderr, Err string }
+
+const (
+	enter = "enter" // the argument of this program that becomes the agent
+	tree  = "/sys/fs/cgroup"
+	host  = "/host" // where a container has the node's tree
+)
+
+func main() {
+	var err error
+	if len(os.Args) > 3 && os.Args[1] == enter {
+		err = become(os.Args[2] == "own", os.Args[3:])
+	} else {
+		err = run(os.Args[1])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var p Plan
+	var seen Seen
+	if err := json.Unmarshal(text, &p); err != nil {
+		return err
+	}
+	for _, one := range p.Pods {
+		cmd, err := one.start()
+		if err != nil {
+			return fmt.Errorf("%s: %w", one.Group, err)
+		}
+		defer func() { cmd.Process.Kill(); cmd.Wait() }()
+		seen.Pids = append(seen.Pids, cmd.Process.Pid)
+	}
+	if err := bind(); err != nil {
+		return err
+	}
+	for _, one := range p.Runs {
+		seen.Runs = append(seen.Runs, one.output())
+	}
+	return json.NewEncoder(os.Stdout).Encode(seen)
+}
+
+// start starts a program from inside its group, and waits until it is ready.
+func (p *Pod) start() (*exec.Cmd, error) {
+	cmd := exec.Command(p.Args[0], p.Args[1:]...)
+	cmd.Env, cmd.Stderr = append([]string{}, p.Env...), os.Stderr
+	group, err := os.Open(filepath.Join(tree, p.Group))
+	if err != nil {
+		return nil, err
+	}
+	defer group.Close()
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd())}
+	if _, err := cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		return nil, fmt.Errorf("%q, %w", line, errors.Join(err, cmd.Process.Kill(), cmd.Wait()))
+	}
+	return cmd, nil
+}
+
+// bind shows the node's groups at a second place, as a hostPath volume does.
+func bind() error {
+	at := filepath.Join(host, tree)
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	if err := syscall.Mount(tree, at, "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", tree, err)
+	}
+	return syscall.Mount("", at, "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, "")
+}
+
+func (r *Run) output() (o Output) {
+	args := r.Args
+	if r.Group != "" {
+		own := "node's"
+		if r.Own {
+			own = "own"
+		}
+		args = append([]string{"/proc/self/exe", enter, own}, args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = []string{"HOME=/tmp"}
+	if r.Group != "" {
+		group, err := os.Open(filepath.Join(tree, r.Group))
+		if err != nil {
+			return Output{Err: err.Error()}
+		}
+		defer group.Close()
+		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd())}
+	}
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		o.Err = err.Error()
+	}
+	o.Stdout, o.Stderr = out.String(), said.String()
+	return o
+}
+
+// become makes namespaces for cgroups, whose root is the group that this process is in,
+// and for mounts, and becomes the agent. It returns only what went wrong.
+func become(own bool, args []string) error {
+	runtime.LockOSThread() // namespaces are the thread's, and exec keeps those of its caller
+	if err := syscall.Unshare(syscall.CLONE_NEWCGROUP | syscall.CLONE_NEWNS); err != nil {
+		return err
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	if own {
+		if err := syscall.Unmount(tree, syscall.MNT_DETACH); err != nil {
+			return err
+		}
+		if err := syscall.Mount("cgroup", tree, "cgroup2", syscall.MS_RDONLY, ""); err != nil {
+			return err
+		}
+	}
+	return syscall.Exec(args[0], args, os.Environ())
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/kube"
+)
+
+// kubectl: what helm template prints can be applied without Helm. kubectl diff then shows
+// nothing, also once the webhook has written what it keeps; and all of it can be deleted.
+func (l *lab) kubectl(t *testing.T) {
+	kubectl := kube.Commands(t, "kubectl")[0]
+	home := t.TempDir()
+	run := func(stdin string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), kubectl, args...)
+		cmd.Env = []string{"KUBECONFIG=" + l.kubeconfig, "HOME=" + home, "PATH=" + os.Getenv("PATH")}
+		cmd.Stdin = strings.NewReader(stdin)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	manifest := newHelm(t, "helm4", "").template(t, everything)
+	run(manifest, "apply", "--validate=strict", "-f", "-")
+	l.learn(t)
+	r := l.webhook(t, documents(t, manifest))
+	kept := l.kept(t)
+	run(manifest, "diff", "-f", "-")
+	run(manifest, "apply", "-f", "-")
+	if now := l.kept(t); !reflect.DeepEqual(now, kept) {
+		t.Errorf("applied again: what the webhook keeps has changed: %s", difference("", now, kept))
+	}
+	l.asRendered(t, documents(t, manifest))
+	r.Stop(t)
+	run(manifest, "delete", "--wait=false", "-f", "-")
+	l.Until(t, "nothing is left", func() bool { return slices.Equal(l.mentions(t, release), before) })
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/e2e/internal/hook"
+)
+
+// asker asks without end what a pod would be given, by dry runs of its creation, one after
+// the other.
+type asker struct {
+	stop  atomic.Bool
+	group sync.WaitGroup
+
+	// Of what it asked, when it has stopped: the longest, how many were refused, and how
+	// many were neither given nor skipped.
+	asked, refused, missed int
+	longest                time.Duration
+}
+
+// ask begins to ask until the asker is stopped, or the test ends.
+func (f *fleet) ask(t testing.TB) *asker {
+	a := &asker{}
+	a.group.Go(func() {
+		for !a.stop.Load() {
+			begin := time.Now()
+			answer := f.Create(t, "/api/v1/namespaces/cart/pods?dryRun=All", probe(a.asked))
+			a.longest = max(a.longest, time.Since(begin))
+			a.asked++
+			if !answer.OK() {
+				t.Errorf("a pod was refused: %d %s", answer.Code, answer.Message())
+				a.refused++
+			} else if _, said := hook.Stored(answer.Object); said == "" {
+				a.missed++
+			}
+			time.Sleep(5 * time.Millisecond) // leave the machine to those that are watched
+		}
+	})
+	t.Cleanup(a.end)
+	return a
+}
+
+func (a *asker) end() {
+	a.stop.Store(true)
+	a.group.Wait()
+}

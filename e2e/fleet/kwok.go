@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
+)
+
+// kwokVersion is the release of kwok, which plays the kubelets of nodes that are not there.
+const (
+	kwokModule  = "sigs.k8s.io/kwok"
+	kwokVersion = "v0.8.0"
+)
+
+// kwokCommand is the path of kwok, built once and kept.
+func kwokCommand(t testing.TB) string {
+	t.Helper()
+	return kubebuild.Source{
+		Module: kwokModule, Version: kwokVersion, Folder: "kwok-" + kwokVersion,
+		Packages: map[string]string{"kwok": kwokModule + "/cmd/kwok"}, LDFlags: "-s -w",
+	}.Commands(t, "kwok")[0]
+}
+
+// helmCommand is the path of Helm, built once and kept where tests of the chart keep it.
+func helmCommand(t testing.TB) string {
+	t.Helper()
+	return kubebuild.Source{
+		Module: "helm.sh/helm/v4", Version: "v4.3.1", Folder: "helm-v4.3.1",
+		Packages: map[string]string{"helm4": "helm.sh/helm/v4/cmd/helm"}, LDFlags: "-s -w",
+	}.Commands(t, "helm4")[0]
+}
+
+// stages are what kwok is told to do to nodes and pods, as its module has them: a node
+// gets ready and stays so, a pod of it runs, and what is to be deleted goes. The stage at
+// which a pod of a Job has done its work is left out, so that all pods of a fleet are
+// there when it is counted.
+var stages = []string{
+	"node/fast/node-initialize.yaml", "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+	"pod/fast/pod-ready.yaml", "pod/fast/pod-delete.yaml",
+}
+
+// readyAgain is a stage of our own: a machine that stands still for a minute makes dead
+// nodes of all that there are, whose pods are then not ready, and a kubelet that is back
+// says that they are.
+const readyAgain = `---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-ready-again
+spec:
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:` + webhookPods + `
+    - key: '.metadata.deletionTimestamp'
+      operator: 'DoesNotExist'
+    - key: '.status.phase'
+      operator: 'In'
+      values: ['Running']
+    - key: '.status.conditions.[] | select( .type == "Ready" ) | .status'
+      operator: 'NotIn'
+      values: ['True']
+  next:
+    statusTemplate: |
+      conditions:
+      - type: Ready
+        status: "True"
+        lastTransitionTime: {{ Now | Quote }}
+`
+
+// stageFile writes the stages into a file of dir. They are not for pods of the webhook.
+func stageFile(t testing.TB, dir string) string {
+	t.Helper()
+	cmd := exec.Command("go", "mod", "download", "-json", kwokModule+"@"+kwokVersion)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &said)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	all.WriteString(readyAgain)
+	for _, name := range stages {
+		text, err := os.ReadFile(filepath.Join(module.Dir, "kustomize", "stage", filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const pods = "  selector:\n    matchExpressions:"
+		before, after, ok := strings.Cut(string(text), pods)
+		if !ok {
+			t.Fatalf("%s of kwok %s has no selector:\n%s", name, kwokVersion, text)
+		}
+		if strings.HasPrefix(name, "pod/") {
+			before += pods + webhookPods
+		} else {
+			before += pods
+		}
+		all.WriteString("---\n" + before + after)
+	}
+	path := filepath.Join(dir, "stages.yaml")
+	if err := os.WriteFile(path, []byte(all.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

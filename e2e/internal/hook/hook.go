@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/e2e/internal/daemon"
+	"github.com/snug-go/snug/e2e/kube"
+)
+
+// Namespace is where webhooks keep their Secret.
+const Namespace = "snug"
+
+// deadline bounds the wait for what happens on its own.
+const deadline = 3 * time.Minute
+
+// Tool makes the tool, as a user has it, from a test in a folder below e2e.
+func Tool(t testing.TB) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "snug")
+	cmd := exec.Command("go", "build", "-o", exe, ".")
+	cmd.Dir = "../../cmd/snug"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return exe
+}
+
+// Replica is a process of the webhook.
+type Replica struct {
+	*daemon.Process
+	Listen, Health string // its addresses: for API servers, and for all others
+	service        *Service
+}
+
+// Start starts a replica of a webhook behind a service and waits until it is ready.
+// Flags come last, and win.
+func Start(t testing.TB, exe string, at kube.Access, s *Service, flags ...string) *Replica {
+	t.Helper()
+	r := StartPod(t, exe, at, append([]string{"webhook", "--namespace", Namespace, "--url", s.URL()}, flags...))
+	r.service = s
+	s.change(r.Listen, true)
+	return r
+}
+
+// StartPod starts a replica with the arguments that its pod has and waits until it is
+// ready. It is found where it listens, and behind no service.
+func StartPod(t testing.TB, exe string, at kube.Access, args []string) *Replica {
+	t.Helper()
+	// The ports are found by the webhook itself: nobody else can take them in between.
+	args = append(args, "--listen", "127.0.0.1:0", "--health", "127.0.0.1:0",
+		"--api-url", at.URL, "--api-token-file", at.TokenFile, "--api-ca-file", at.CAFile)
+	r := &Replica{Process: daemon.Start(t, t.TempDir(), exe, args...), service: &Service{}}
+	Until(t, "the webhook listens", r.Said, func() bool {
+		_, text, ok := strings.Cut(r.Said(), "listening on ")
+		r.Listen, text, _ = strings.Cut(text, ", and for kubelets and Prometheus on ")
+		r.Health, _, _ = strings.Cut(text, "\n")
+		return ok && r.Health != ""
+	})
+	Until(t, "the webhook is ready", r.Said, func() bool { return r.Get("/readyz") == "ok\n" })
+	return r
+}
+
+// Said is its log.
+func (r *Replica) Said() string {
+	text, _ := os.ReadFile(r.File)
+	return string(text)
+}
+
+// Get asks about its state; "" = no answer, or no success.
+func (r *Replica) Get(path string) string {
+	response, err := http.Get("http://" + r.Health + path)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return ""
+	}
+	return string(text)
+}
+
+// Kill ends it at once, as a node that fails does.
+func (r *Replica) Kill() {
+	r.Process.Kill()
+	r.service.change(r.Listen, false)
+}
+
+// Freeze holds it as it is: it takes connections, and answers none until it goes on.
+func (r *Replica) Freeze(t testing.TB) { r.signal(t, syscall.SIGSTOP) }
+
+// GoOn ends what Freeze began.
+func (r *Replica) GoOn(t testing.TB) { r.signal(t, syscall.SIGCONT) }
+
+func (r *Replica) signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := r.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stop ends it as Kubernetes does: it is told to, and when it is no longer ready it is no
+// endpoint any more.
+func (r *Replica) Stop(t testing.TB) {
+	t.Helper()
+	r.signal(t, syscall.SIGTERM)
+	Until(t, "the webhook is not ready", r.Said, func() bool { return r.Get("/readyz") == "" })
+	r.service.change(r.Listen, false)
+	Until(t, "the webhook ends", r.Said, func() bool { return r.Ended() != nil })
+	if how := r.Ended().Error(); how != "exit status 0" {
+		t.Errorf("%s: %s", how, r.Said())
+	}
+}
+
+// Until asks until the answer is yes.
+func Until(t testing.TB, what string, said func() string, yes func() bool) {
+	t.Helper()
+	for end := time.Now().Add(deadline); !yes(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not after %v: %s\n%s", deadline, what, said())
+		}
+	}
+}
+
+// Register registers the webhook behind a service, until the test ends.
+func Register(t testing.TB, l *kube.Lab, exe string, s *Service, flags ...string) {
+	t.Helper()
+	cmd := exec.Command(exe, append([]string{"webhook", "--register", "--url", s.URL(), "--namespace", Namespace}, flags...)...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &said)
+	}
+	for i, document := range strings.Split(string(out), "\n---\n") {
+		kind := []string{"mutating", "validating"}[i] + "webhookconfigurations"
+		path := "/apis/admissionregistration.k8s.io/v1/" + kind
+		a := l.Create(t, path, document)
+		if !a.OK() {
+			t.Fatalf("%d %s", a.Code, a.Message())
+		}
+		for _, w := range a.Warnings {
+			t.Errorf("%s: %s", kind, w)
+		}
+		t.Cleanup(func() { l.Delete(t, path+"/"+fmt.Sprint(a.Object["metadata"].(kube.Object)["name"])) })
+	}
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hook runs `snug webhook` beside a real API server, as Kubernetes would: replicas
+// of it behind something that stands for their Service.
+package hook
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Service stands for a Service of Kubernetes, which needs kube-proxy: it hands each
+// connection to the next of the endpoints that are there, and drops it when there is none.
+type Service struct {
+	net.Listener
+	mu   sync.Mutex
+	next int
+	to   []string
+}
+
+// NewService listens on loopback until the test ends.
+func NewService(t testing.TB) *Service {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Service{Listener: l}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go s.join(c)
+		}
+	}()
+	return s
+}
+
+// URL is where API servers find it.
+func (s *Service) URL() string { return "https://" + s.Addr().String() }
+
+func (s *Service) join(c net.Conn) {
+	defer c.Close()
+	s.mu.Lock()
+	to := ""
+	if len(s.to) > 0 {
+		s.next++
+		to = s.to[s.next%len(s.to)]
+	}
+	s.mu.Unlock()
+	if to == "" {
+		return
+	}
+	backend, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer backend.Close()
+	done := make(chan struct{}, 2)
+	for _, pair := range [][2]net.Conn{{c, backend}, {backend, c}} {
+		go func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			done <- struct{}{}
+		}()
+	}
+	<-done
+}
+
+// change adds or removes an endpoint.
+func (s *Service) change(endpoint string, there bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var to []string
+	for _, e := range s.to {
+		if e != endpoint {
+			to = append(to, e)
+		}
+	}
+	if there {
+		to = append(to, endpoint)
+	}
+	s.to = to
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package prom runs Debian's Prometheus beside a test, and asks it.
+package prom
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/e2e/internal/daemon"
+)
+
+// deadline bounds the wait for a server to be ready.
+const deadline = 3 * time.Minute
+
+// Server is a Prometheus, until the test ends.
+type Server struct {
+	URL     string
+	process *daemon.Process
+}
+
+// listening is what it says of its address; the port is one that was free.
+var listening = regexp.MustCompile(`msg="Listening on".* address=(127\.0\.0\.1:[1-9][0-9]*)`)
+
+// Start starts a server with a configuration, which may name files in dir, and waits until
+// it is ready.
+func Start(t testing.TB, dir, config string) *Server {
+	t.Helper()
+	path, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Fatalf("%v: install the packages of e2e/packages.txt", err)
+	}
+	file := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{process: daemon.Start(t, dir, path, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address=127.0.0.1:0")}
+	for end := time.Now().Add(deadline); ; time.Sleep(50 * time.Millisecond) {
+		text, _ := os.ReadFile(s.process.File)
+		if m := listening.FindSubmatch(text); m != nil {
+			s.URL = "http://" + string(m[1])
+			if r, err := http.Get(s.URL + "/-/ready"); err == nil {
+				r.Body.Close()
+				if r.StatusCode == http.StatusOK {
+					return s
+				}
+			}
+		}
+		if err := s.process.Ended(); err != nil {
+			t.Fatalf("prometheus ended: %v\n%s", err, s.process.Log())
+		}
+		if time.Now().After(end) {
+			t.Fatalf("prometheus is not ready after %v\n%s", deadline, s.process.Log())
+		}
+	}
+}
+
+// Sample is a series that an expression has now.
+type Sample struct {
+	Labels map[string]string
+	Value  string // as Prometheus writes numbers
+}
+
+// Query returns the series that an expression has now.
+func (s *Server) Query(t testing.TB, expr string) []Sample {
+	t.Helper()
+	var found struct {
+		Result []struct {
+			Metric map[string]string
+			Value  [2]any
+		}
+	}
+	s.get(t, "/api/v1/query?query="+url.QueryEscape(expr), &found)
+	var all []Sample
+	for _, r := range found.Result {
+		all = append(all, Sample{r.Metric, fmt.Sprint(r.Value[1])})
+	}
+	return all
+}
+
+// Alert is one that is pending or fires now.
+type Alert struct {
+	Labels      map[string]string
+	Annotations map[string]string
+	State       string // "pending" or "firing"
+}
+
+// Alerts returns those that are pending or fire now.
+func (s *Server) Alerts(t testing.TB) []Alert {
+	t.Helper()
+	var found struct{ Alerts []Alert }
+	s.get(t, "/api/v1/alerts", &found)
+	return found.Alerts
+}
+
+// get asks for data.
+func (s *Server) get(t testing.TB, path string, to any) {
+	t.Helper()
+	r, err := http.Get(s.URL + path)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, s.process.Log())
+	}
+	defer r.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          json.RawMessage
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || answer.Status != "success" {
+		t.Fatalf("%s: %v %s", path, err, answer.Error)
+	}
+	if err := json.Unmarshal(answer.Data, to); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}

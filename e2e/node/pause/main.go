@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Pause is the first process of every pod's sandbox: it holds what the pod's containers
+// share, and does nothing.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
+	<-end
+}
