@@ -3,21 +3,15 @@
 package agent
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/snug-go/snug/e2e/internal/gate"
+	"github.com/snug-go/snug/e2e/internal/prom"
 )
 
 // TestPrometheus: Debian's Prometheus scrapes an agent, and is asked what it then knows.
@@ -40,7 +34,11 @@ func TestPrometheus(t *testing.T) {
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)
 	}
-	server := prometheus(t, strings.TrimPrefix(s.url, "http://"))
+	server := prom.Start(t, t.TempDir(), fmt.Sprintf(`global: {scrape_interval: 1s, scrape_timeout: 1s}
+scrape_configs:
+  - job_name: snug
+    static_configs: [{targets: [%q]}]
+`, strings.TrimPrefix(s.url, "http://")))
 	of := func(name string) string {
 		return fmt.Sprintf(`{pod_uid="%s",container_id="%s"}`, all[name].uid, all[name].id)
 	}
@@ -64,103 +62,15 @@ func TestPrometheus(t *testing.T) {
 		{"the agent's own CPU time", `process_cpu_seconds_total > 0`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var got []string
 			for late := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-				if got = query(t, server, c.query); len(got) == 1 {
+				got := server.Query(t, c.query)
+				if len(got) == 1 {
 					return
 				}
 				if time.Now().After(late) {
-					t.Fatalf("%s: %d series, want 1: %v\n%v", c.query, len(got), got, query(t, server, `{__name__=~"snug_.*|up"}`))
+					t.Fatalf("%s: %d series, want 1: %v\n%v", c.query, len(got), got, server.Query(t, `{__name__=~"snug_.*|up"}`))
 				}
 			}
 		})
 	}
-}
-
-// prometheus starts a server that scrapes the target once a second, and returns its URL.
-func prometheus(t *testing.T, target string) string {
-	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "prometheus.yml")
-	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n  - job_name: snug\n    static_configs: [{targets: [%q]}]\n", target)
-	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("prometheus", "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address=127.0.0.1:0")
-	cmd.Dir = dir
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("%v: install the packages of e2e/packages.txt", err)
-	}
-	drained, port := make(chan struct{}), make(chan string, 1)
-	var said []string // read only after drained
-	go func() {
-		defer close(drained)
-		listening := regexp.MustCompile(`msg="Listening on".* address=(127\.0\.0\.1:[1-9][0-9]*)`)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			said = append(said, lines.Text())
-			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-				select {
-				case port <- m[1]:
-				default:
-				}
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		cmd.Process.Kill() // its files go with the directory
-		<-drained
-		cmd.Wait()
-		if t.Failed() {
-			t.Logf("prometheus said:\n%s", strings.Join(said, "\n"))
-		}
-	})
-	select {
-	case at := <-port:
-		server := "http://" + at
-		until(t, "prometheus is ready", func() bool {
-			r, err := http.Get(server + "/-/ready")
-			if err != nil {
-				return false
-			}
-			r.Body.Close()
-			return r.StatusCode == http.StatusOK
-		})
-		return server
-	case <-drained:
-		t.Fatal("prometheus ended before it listened")
-	case <-time.After(patience):
-		t.Fatal("prometheus does not listen")
-	}
-	return ""
-}
-
-// query returns the series that hold now, with their values.
-func query(t *testing.T, server, expr string) []string {
-	t.Helper()
-	r, err := http.Get(server + "/api/v1/query?query=" + url.QueryEscape(expr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	var answer struct {
-		Status, Error string
-		Data          struct {
-			Result []struct {
-				Metric map[string]string
-				Value  [2]any
-			}
-		}
-	}
-	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || answer.Status != "success" {
-		t.Fatalf("%s: %v %s", expr, err, answer.Error)
-	}
-	var series []string
-	for _, x := range answer.Data.Result {
-		series = append(series, fmt.Sprint(x.Metric, " ", x.Value[1]))
-	}
-	return series
 }

@@ -53,7 +53,7 @@ func (r *rollout) says(t *testing.T, pattern string) {
 // chart has the real ones.
 func (r *rollout) operator(t *testing.T) {
 	for plural, kind := range map[string]string{"servicemonitors": "ServiceMonitor", "prometheusrules": "PrometheusRule"} {
-		r.must(t, r.Create(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fmt.Sprintf(`
+		kube.Must(t, r.Create(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fmt.Sprintf(`
 metadata: {name: %[1]s.monitoring.coreos.com}
 spec:
   group: monitoring.coreos.com
@@ -79,7 +79,7 @@ func (r *rollout) inForceIn(t *testing.T, namespace, want string) {
 		return len(webhooks) == 2 && status["updatedReplicas"] == 2.0 && status["availableReplicas"] == 2.0 && status["observedGeneration"] == meta["generation"]
 	})
 	r.Until(t, fmt.Sprintf("pods in %s are annotated %q", namespace, want), func() bool {
-		a := r.must(t, r.Create(t, "/api/v1/namespaces/"+namespace+"/pods?dryRun=All", probe(0)))
+		a := kube.Must(t, r.Create(t, "/api/v1/namespaces/"+namespace+"/pods?dryRun=All", probe(0)))
 		line, said := hook.Stored(a.Object)
 		return (want == "") == (said == "") && strings.HasPrefix(said, want) && strings.Contains(line, "GOMEMLIMIT=") == (want == "added: ")
 	})

@@ -48,7 +48,7 @@ func newFleet(t testing.TB, flags ...string) *fleet {
 	f.at = f.Access(t)
 	for i := range nodes {
 		capacity := kube.Object{"cpu": "64", "memory": "1Ti", "pods": "2000"}
-		f.must(t, f.Create(t, "/api/v1/nodes", kube.Object{
+		kube.Must(t, f.Create(t, "/api/v1/nodes", kube.Object{
 			"metadata": kube.Object{"name": fmt.Sprintf("node-%d", i), "labels": kube.Object{"kubernetes.io/os": "linux"}},
 			"status":   kube.Object{"capacity": capacity, "allocatable": capacity},
 		}))
@@ -65,19 +65,10 @@ func newFleet(t testing.TB, flags ...string) *fleet {
 	return f
 }
 
-// must fails the test unless the server did what it was asked for.
-func (f *fleet) must(t testing.TB, a kube.Answer) kube.Answer {
-	t.Helper()
-	if !a.OK() {
-		t.Fatalf("%d %s", a.Code, a.Message())
-	}
-	return a
-}
-
 // list is what is in a collection.
 func (f *fleet) list(t testing.TB, collection string) []kube.Object {
 	t.Helper()
-	return hook.List(f.must(t, f.Get(t, collection)).Object["items"])
+	return hook.List(kube.Must(t, f.Get(t, collection)).Object["items"])
 }
 
 // namespaces makes the namespaces of the workloads, with what they say of themselves or
@@ -89,9 +80,9 @@ func (f *fleet) namespaces(t testing.TB, labelled bool) {
 		if label != "" && labelled {
 			labels["snug.dev/inject"] = label
 		}
-		f.must(t, f.Create(t, "/api/v1/namespaces", kube.Object{"metadata": kube.Object{"name": name, "labels": labels}}))
+		kube.Must(t, f.Create(t, "/api/v1/namespaces", kube.Object{"metadata": kube.Object{"name": name, "labels": labels}}))
 	}
-	f.must(t, f.Create(t, "/api/v1/namespaces/limited/limitranges", kube.Object{"metadata": kube.Object{"name": "defaults"},
+	kube.Must(t, f.Create(t, "/api/v1/namespaces/limited/limitranges", kube.Object{"metadata": kube.Object{"name": "defaults"},
 		"spec": kube.Object{"limits": []any{kube.Object{"type": "Container",
 			"default": kube.Object{"memory": "300Mi", "cpu": "1200m"}, "defaultRequest": kube.Object{"memory": "30Mi", "cpu": "20m"}}}}}))
 	for name := range maps.Keys(namespaces) {
@@ -166,7 +157,7 @@ func (f *fleet) refused(t testing.TB) []string {
 func (f *fleet) inForce(t testing.TB) {
 	t.Helper()
 	f.Until(t, "pods are given something", func() bool {
-		a := f.must(t, f.Create(t, "/api/v1/namespaces/cart/pods?dryRun=All", probe(0)))
+		a := kube.Must(t, f.Create(t, "/api/v1/namespaces/cart/pods?dryRun=All", probe(0)))
 		line, _ := hook.Stored(a.Object)
 		return strings.Contains(line, "GOMEMLIMIT=")
 	})

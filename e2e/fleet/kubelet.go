@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -109,14 +108,7 @@ func (k *kubelet) join(c net.Conn) {
 	}
 	defer backend.Close()
 	fmt.Fprint(c, "HTTP/1.1 200 Connection established\r\n\r\n")
-	done := make(chan struct{}, 2)
-	for _, pair := range [][2]net.Conn{{c, backend}, {backend, c}} {
-		go func() {
-			_, _ = io.Copy(pair[0], pair[1])
-			done <- struct{}{}
-		}()
-	}
-	<-done
+	hook.Join(c, backend)
 }
 
 // sync starts what is to run and stops what is to go.
@@ -143,13 +135,13 @@ func (k *kubelet) sync(t testing.TB) {
 
 // start starts the process of a pod.
 func (k *kubelet) start(t testing.TB, uid string, spec kube.Object) {
-	config := k.f.must(t, k.f.Get(t, "/api/v1/namespaces/"+hook.Namespace+"/configmaps/snug-config"))
+	config := kube.Must(t, k.f.Get(t, "/api/v1/namespaces/"+hook.Namespace+"/configmaps/snug-config"))
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(config.Object["data"].(kube.Object)["config.yaml"].(string)), 0o600); err != nil {
 		t.Error(err)
 		return
 	}
-	token := k.f.must(t, k.f.Create(t, fmt.Sprintf("/api/v1/namespaces/%s/serviceaccounts/%v/token", hook.Namespace, spec["serviceAccountName"]), kube.Object{"spec": kube.Object{}}))
+	token := kube.Must(t, k.f.Create(t, fmt.Sprintf("/api/v1/namespaces/%s/serviceaccounts/%v/token", hook.Namespace, spec["serviceAccountName"]), kube.Object{"spec": kube.Object{}}))
 	at := k.f.at
 	at.TokenFile = filepath.Join(filepath.Dir(file), "token")
 	if err := os.WriteFile(at.TokenFile, []byte(token.Object["status"].(kube.Object)["token"].(string)), 0o600); err != nil {
@@ -175,7 +167,7 @@ func (k *kubelet) ready(t testing.TB, path, uid string, spec kube.Object) {
 	for _, of := range []string{"Initialized", "Ready", "ContainersReady"} {
 		conditions = append(conditions, kube.Object{"type": of, "status": "True"})
 	}
-	k.f.must(t, k.f.Patch(t, path+"/status", kube.Object{"status": kube.Object{
+	kube.Must(t, k.f.Patch(t, path+"/status", kube.Object{"status": kube.Object{
 		"phase": "Running", "podIP": ip, "podIPs": []any{kube.Object{"ip": ip}}, "conditions": conditions,
 		"containerStatuses": []any{kube.Object{"name": container["name"], "image": container["image"], "imageID": "", "ready": true, "restartCount": 0, "state": kube.Object{"running": kube.Object{}}}},
 	}}))

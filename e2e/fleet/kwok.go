@@ -3,9 +3,7 @@
 package fleet
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,15 +24,6 @@ func kwokCommand(t testing.TB) string {
 		Module: kwokModule, Version: kwokVersion, Folder: "kwok-" + kwokVersion,
 		Packages: map[string]string{"kwok": kwokModule + "/cmd/kwok"}, LDFlags: "-s -w",
 	}.Commands(t, "kwok")[0]
-}
-
-// helmCommand is the path of Helm, built once and kept where tests of the chart keep it.
-func helmCommand(t testing.TB) string {
-	t.Helper()
-	return kubebuild.Source{
-		Module: "helm.sh/helm/v4", Version: "v4.3.1", Folder: "helm-v4.3.1",
-		Packages: map[string]string{"helm4": "helm.sh/helm/v4/cmd/helm"}, LDFlags: "-s -w",
-	}.Commands(t, "helm4")[0]
 }
 
 // stages are what kwok is told to do to nodes and pods, as its module has them: a node
@@ -79,22 +68,11 @@ spec:
 // stageFile writes the stages into a file of dir. They are not for pods of the webhook.
 func stageFile(t testing.TB, dir string) string {
 	t.Helper()
-	cmd := exec.Command("go", "mod", "download", "-json", kwokModule+"@"+kwokVersion)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	var said strings.Builder
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, &said)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
-		t.Fatal(err)
-	}
+	module := kubebuild.Downloaded(t, kwokModule, kwokVersion)
 	var all strings.Builder
 	all.WriteString(readyAgain)
 	for _, name := range stages {
-		text, err := os.ReadFile(filepath.Join(module.Dir, "kustomize", "stage", filepath.FromSlash(name)))
+		text, err := os.ReadFile(filepath.Join(module, "kustomize", "stage", filepath.FromSlash(name)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ type outage struct {
 func newOutage(t *testing.T) *outage {
 	o := &outage{fleet: newFleet(t), service: hook.NewService(t), rows: sized(size(t, 500))}
 	o.namespaces(t, true)
-	o.must(t, o.Create(t, "/api/v1/namespaces", kube.Object{"metadata": kube.Object{"name": hook.Namespace}}))
+	kube.Must(t, o.Create(t, "/api/v1/namespaces", kube.Object{"metadata": kube.Object{"name": hook.Namespace}}))
 	hook.Register(t, o.Lab, o.exe, o.service)
 	for i := range o.replicas {
 		o.start(t, i)

@@ -40,6 +40,15 @@ func (a Answer) Message() string {
 	return string(a.Text)
 }
 
+// Must fails the test unless the server did what it was asked for.
+func Must(t testing.TB, a Answer) Answer {
+	t.Helper()
+	if !a.OK() {
+		t.Fatalf("%d %s", a.Code, a.Message())
+	}
+	return a
+}
+
 // Create creates an object in a collection ("/api/v1/namespaces/x/pods"). What
 // is a string or []byte is sent as the YAML it is, anything else as JSON.
 func (l *Lab) Create(t testing.TB, collection string, object any) Answer {

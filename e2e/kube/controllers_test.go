@@ -14,7 +14,7 @@ import (
 func TestControllers(t *testing.T) {
 	gate.Need(t, "kube")
 	l := StartWith(t, Options{Controllers: true})
-	must(t, l.Create(t, "/apis/apps/v1/namespaces/default/deployments", `
+	Must(t, l.Create(t, "/apis/apps/v1/namespaces/default/deployments", `
 metadata: {name: web}
 spec:
   selector: {matchLabels: {app: web}}
@@ -24,7 +24,7 @@ spec:
 `))
 	var pod Object
 	l.Until(t, "a pod that has no node", func() bool {
-		items := must(t, l.Get(t, "/api/v1/namespaces/default/pods")).Object["items"].([]any)
+		items := Must(t, l.Get(t, "/api/v1/namespaces/default/pods")).Object["items"].([]any)
 		if len(items) != 1 {
 			return false
 		}

@@ -19,7 +19,7 @@ func TestLab(t *testing.T) {
 	var l *Lab
 	t.Run("a server", func(t *testing.T) {
 		l = Start(t)
-		if a := must(t, l.Get(t, "/version")); a.Object["gitVersion"] != Version {
+		if a := Must(t, l.Get(t, "/version")); a.Object["gitVersion"] != Version {
 			t.Errorf("version %v, want %s", a.Object["gitVersion"], Version)
 		}
 		if a := l.Get(t, "/api/v1/namespaces/none"); a.OK() || a.Message() != `namespaces "none" not found` {

@@ -47,7 +47,7 @@ func (p *policies) observed(t *testing.T) {
 		}
 		meta := got["metadata"].(Object)
 		again := Object{"metadata": Object{"name": "again", "labels": meta["labels"], "annotations": meta["annotations"]}, "spec": got["spec"]}
-		a := must(t, p.Create(t, "/api/v1/namespaces/"+s.namespace+"/pods?dryRun=All", again))
+		a := Must(t, p.Create(t, "/api/v1/namespaces/"+s.namespace+"/pods?dryRun=All", again))
 		if note(a.Object, "observed") != s.want {
 			t.Errorf("%s, once more: %q, want %q", s.name, note(a.Object, "observed"), s.want)
 		}
@@ -55,14 +55,14 @@ func (p *policies) observed(t *testing.T) {
 	pods := "/api/v1/namespaces/in/pods?dryRun=All"
 	gone := `metadata: {name: gone, annotations: {snug.dev/observed: a GOMEMLIMIT=460MiB (pod-memory-share)}}
 spec: {containers: [{name: a, image: x}]}`
-	if a := must(t, p.Create(t, pods, gone)); note(a.Object, "observed") != "" {
+	if a := Must(t, p.Create(t, pods, gone)); note(a.Object, "observed") != "" {
 		t.Errorf("what does not hold any more is noted: %q", note(a.Object, "observed"))
 	}
 	// What is right at the end is noted, whatever others change in between.
 	p.Apply(t, another)
-	p.Until(t, "the other policy is in force", func() bool { return len(containers(must(t, p.Create(t, pods, fitting)).Object)) == 2 })
+	p.Until(t, "the other policy is in force", func() bool { return len(containers(Must(t, p.Create(t, pods, fitting)).Object)) == 2 })
 	for range 10 {
-		a := must(t, p.Create(t, pods, fitting))
+		a := Must(t, p.Create(t, pods, fitting))
 		const want = "a GOMEMLIMIT=921MiB (pod-memory-share); late GOMEMLIMIT=230MiB (pod-memory-share)"
 		if got := note(a.Object, "observed"); got != want || stored(a.Object) != "a{} late{}" {
 			t.Errorf("stored %s, noted %q", stored(a.Object), got)
@@ -73,7 +73,7 @@ spec: {containers: [{name: a, image: x}]}`
 // dry is what would be stored of a pod.
 func (p *policies) dry(t *testing.T, s *situation) Object {
 	t.Helper()
-	return must(t, p.Create(t, "/api/v1/namespaces/"+s.namespace+"/pods?dryRun=All", s.manifest("dry"))).Object
+	return Must(t, p.Create(t, "/api/v1/namespaces/"+s.namespace+"/pods?dryRun=All", s.manifest("dry"))).Object
 }
 
 // note is an annotation of snug.
@@ -89,7 +89,7 @@ func (p *policies) mislabelled(t *testing.T) {
 	const namespaces, deployments = "/api/v1/namespaces", "/apis/apps/v1/namespaces/%s/deployments?dryRun=All"
 	says := func(what string, a Answer, want string) {
 		t.Helper()
-		said := strings.Join(complaints(must(t, a)), "\n")
+		said := strings.Join(complaints(Must(t, a)), "\n")
 		if want == "" && said != "" || !strings.Contains(said, want) || want != "" && !strings.Contains(said, "pod-label-wrong") {
 			t.Errorf("%s: %q, want %q", what, said, want)
 		}
@@ -101,7 +101,7 @@ func (p *policies) mislabelled(t *testing.T) {
 	} {
 		says("namespace with "+labels, p.Create(t, namespaces+"?dryRun=All", fmt.Sprintf(labelled, "new", labels)), want)
 	}
-	must(t, p.Create(t, namespaces, fmt.Sprintf(labelled, "mislabelled", "a: b")))
+	Must(t, p.Create(t, namespaces, fmt.Sprintf(labelled, "mislabelled", "a: b")))
 	relabel := func(labels Object) Answer {
 		return p.Patch(t, namespaces+"/mislabelled", Object{"metadata": Object{"labels": labels}})
 	}

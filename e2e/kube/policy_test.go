@@ -79,21 +79,12 @@ func (p *policies) namespaces(t *testing.T) {
 			labels = Object{"metadata": Object{"name": name}}
 		}
 		if name == system {
-			must(t, p.Patch(t, "/api/v1/namespaces/"+name, labels))
+			Must(t, p.Patch(t, "/api/v1/namespaces/"+name, labels))
 			continue
 		}
-		must(t, p.Create(t, "/api/v1/namespaces", labels))
+		Must(t, p.Create(t, "/api/v1/namespaces", labels))
 	}
-	must(t, p.Create(t, "/api/v1/namespaces/"+limited+"/limitranges", limitRange))
-}
-
-// must fails the test unless the server did what it was asked for.
-func must(t testing.TB, a Answer) Answer {
-	t.Helper()
-	if !a.OK() {
-		t.Fatalf("%d %s", a.Code, a.Message())
-	}
-	return a
+	Must(t, p.Create(t, "/api/v1/namespaces/"+limited+"/limitranges", limitRange))
 }
 
 // apply puts the policies of a configuration in force, until the test ends. ""
@@ -146,13 +137,13 @@ func (p *policies) inForce(t *testing.T) []string {
 	t.Helper()
 	const pods = "/api/v1/namespaces/neutral/pods"
 	names := []string{}
-	if a := must(t, p.Create(t, pods+"?dryRun=All", fitting)); len(env(containers(a.Object)[0])) > 0 || note(a.Object, "observed") != "" {
+	if a := Must(t, p.Create(t, pods+"?dryRun=All", fitting)); len(env(containers(a.Object)[0])) > 0 || note(a.Object, "observed") != "" {
 		names = append(names, "fit")
 	}
 	if p.Get(t, pods+"/stale").Code == http.StatusNotFound {
-		must(t, p.Create(t, pods, stale))
+		Must(t, p.Create(t, pods, stale))
 	}
-	if a := p.Patch(t, pods+"/stale/resize?dryRun=All", resized("containers", "a", Object{"memory": "2Gi"})); len(complaints(must(t, a))) > 0 {
+	if a := p.Patch(t, pods+"/stale/resize?dryRun=All", resized("containers", "a", Object{"memory": "2Gi"})); len(complaints(Must(t, a))) > 0 {
 		names = append(names, "resize")
 	}
 	if a := p.Create(t, pods+"?dryRun=All", wrong); len(complaints(a)) > 0 {
@@ -222,9 +213,9 @@ func (p *policies) see(t *testing.T, table []situation) {
 				}
 				return
 			}
-			must(t, a)
+			Must(t, a)
 			t.Cleanup(func() { p.Delete(t, pods+"/"+name) })
-			got := must(t, p.Get(t, pods+"/"+name)).Object
+			got := Must(t, p.Get(t, pods+"/"+name)).Object
 			if stored(got) != s.want {
 				t.Errorf("\ngot  %s\nwant %s", stored(got), s.want)
 			}
@@ -239,7 +230,7 @@ func (p *policies) again(t *testing.T, pods string, pod Object) {
 	t.Helper()
 	meta := pod["metadata"].(Object)
 	copied := Object{"metadata": Object{"name": "copy", "labels": meta["labels"], "annotations": meta["annotations"]}, "spec": pod["spec"]}
-	a := must(t, p.Create(t, pods+"?dryRun=All", copied))
+	a := Must(t, p.Create(t, pods+"?dryRun=All", copied))
 	if stored(a.Object) != stored(pod) {
 		t.Errorf("once more\n%s\nmakes\n%s", stored(pod), stored(a.Object))
 	}
@@ -299,7 +290,7 @@ func list(of any) []Object {
 // counted by its action; one of a validation that failed is "allow" with a type.
 func (p *policies) noErrors(t *testing.T) {
 	t.Helper()
-	text := string(must(t, p.Get(t, "/metrics")).Text)
+	text := string(Must(t, p.Get(t, "/metrics")).Text)
 	seen := 0
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "apiserver_mutating_admission_policy_check_total{") &&

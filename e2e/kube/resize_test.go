@@ -14,7 +14,7 @@ func (p *policies) resizes(t *testing.T) {
 	p.apply(t, "")
 	// A node that says it can resize all that a pod has.
 	capacity := Object{"cpu": "64", "memory": "64Gi", "pods": "110"}
-	must(t, p.Create(t, "/api/v1/nodes", Object{"metadata": Object{"name": "node"}, "status": Object{"allocatable": capacity, "capacity": capacity,
+	Must(t, p.Create(t, "/api/v1/nodes", Object{"metadata": Object{"name": "node"}, "status": Object{"allocatable": capacity, "capacity": capacity,
 		"declaredFeatures": []any{"InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"}}}))
 	t.Cleanup(func() { p.Delete(t, "/api/v1/nodes/node") })
 	const (
@@ -54,10 +54,10 @@ func (p *policies) resizes(t *testing.T) {
 			const pods = "/api/v1/namespaces/in/pods"
 			name := fmt.Sprintf("resized-%d", i)
 			s := situation{namespace: in, labels: c.labels, spec: "nodeName: node, " + c.spec}
-			pod := must(t, p.Create(t, pods, s.manifest(name))).Object
+			pod := Must(t, p.Create(t, pods, s.manifest(name))).Object
 			t.Cleanup(func() { p.Delete(t, pods+"/"+name) })
-			must(t, p.Patch(t, pods+"/"+name+"/status", Object{"status": running(pod)}))
-			a := must(t, p.Patch(t, pods+"/"+name+"/resize", c.patch))
+			Must(t, p.Patch(t, pods+"/"+name+"/status", Object{"status": running(pod)}))
+			a := Must(t, p.Patch(t, pods+"/"+name+"/resize", c.patch))
 			said := complaints(a)
 			switch {
 			case c.want == "" && len(said) > 0:

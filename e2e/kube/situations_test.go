@@ -142,22 +142,22 @@ func (p *policies) workloads(t *testing.T) {
 				text := fmt.Sprintf("metadata: {name: x}\nspec: {%s}\n", w.spec)
 				return strings.NewReplacer("RESTART", w.restart, "VALUE", value).Replace(strings.ReplaceAll(text, "TEMPLATE", template))
 			}
-			if said := complaints(must(t, p.Create(t, w.collection+"?dryRun=All", object("400MiB")))); len(said) > 0 {
+			if said := complaints(Must(t, p.Create(t, w.collection+"?dryRun=All", object("400MiB")))); len(said) > 0 {
 				t.Errorf("nothing is wrong: %q", said)
 			}
-			a := must(t, p.Create(t, w.collection, object("400MB")))
+			a := Must(t, p.Create(t, w.collection, object("400MB")))
 			t.Cleanup(func() { p.Delete(t, w.collection+"/x") })
 			if said := complaints(a); len(said) != 1 || !strings.Contains(said[0], "gomemlimit-malformed") {
 				t.Errorf("created: %q", said)
 			}
-			changed := must(t, p.Patch(t, w.collection+"/x", Object{"metadata": Object{"labels": Object{"a": "b"}}}))
+			changed := Must(t, p.Patch(t, w.collection+"/x", Object{"metadata": Object{"labels": Object{"a": "b"}}}))
 			if said := complaints(changed); len(said) > 0 {
 				t.Errorf("of something else: %q", said)
 			}
 		})
 	}
 	made := strings.Replace(wrong, "labels:", "ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u, controller: true}], labels:", 1)
-	if said := complaints(must(t, p.Create(t, "/api/v1/namespaces/neutral/pods?dryRun=All", made))); len(said) > 0 {
+	if said := complaints(Must(t, p.Create(t, "/api/v1/namespaces/neutral/pods?dryRun=All", made))); len(said) > 0 {
 		t.Errorf("a pod that a ReplicaSet made: %q", said)
 	}
 }
@@ -169,7 +169,7 @@ func (p *policies) annotated(t *testing.T) {
 	const pods = "/api/v1/namespaces/in/pods"
 	pod := `metadata: {name: annotated, annotations: {b: c}, labels: {snug.dev/gomaxprocs: enabled}}
 spec: {containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu: 1}}}, {name: b, image: x}]}`
-	a := must(t, p.Create(t, pods, pod))
+	a := Must(t, p.Create(t, pods, pod))
 	t.Cleanup(func() { p.Delete(t, pods+"/annotated") })
 	if got, want := added(a.Object), "a GOMAXPROCS (pod-procs-reference); a GOMEMLIMIT=460MiB (pod-memory-share)"; got != want {
 		t.Errorf("annotation %q, want %q", got, want)
@@ -179,12 +179,12 @@ spec: {containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu:
 	}
 
 	out := strings.NewReplacer("annotated", "changed", "gomaxprocs: enabled", "inject: disabled").Replace(pod)
-	a = must(t, p.Create(t, pods, out))
+	a = Must(t, p.Create(t, pods, out))
 	t.Cleanup(func() { p.Delete(t, pods+"/changed") })
 	if added(a.Object) != "" {
 		t.Errorf("who is given nothing has the annotation %q", added(a.Object))
 	}
-	a = must(t, p.Patch(t, pods+"/changed", Object{"metadata": Object{"labels": Object{"snug.dev/inject": "enabled"}}}))
+	a = Must(t, p.Patch(t, pods+"/changed", Object{"metadata": Object{"labels": Object{"snug.dev/inject": "enabled"}}}))
 	if got := stored(a.Object); got != "a{} b{}" || added(a.Object) != "" {
 		t.Errorf("opted in later: %s %q", got, added(a.Object))
 	}

@@ -101,14 +101,14 @@ func (p *policies) later(t *testing.T) {
 	p.apply(t, "")
 	pods := "/api/v1/namespaces/in/pods?dryRun=All"
 	t.Cleanup(func() {
-		p.Until(t, "the other policy is gone", func() bool { return len(containers(must(t, p.Create(t, pods, fitting)).Object)) == 1 })
+		p.Until(t, "the other policy is gone", func() bool { return len(containers(Must(t, p.Create(t, pods, fitting)).Object)) == 1 })
 	})
 	p.Apply(t, another)
-	p.Until(t, "the other policy is in force", func() bool { return len(containers(must(t, p.Create(t, pods, fitting)).Object)) == 2 })
+	p.Until(t, "the other policy is in force", func() bool { return len(containers(Must(t, p.Create(t, pods, fitting)).Object)) == 2 })
 	for i := range 20 {
 		limit := 256 << (i % 5) // and the other one makes it 1 GiB
 		pod := fmt.Sprintf("metadata: {name: a}\nspec: {containers: [{name: a, image: x, resources: {limits: {memory: %dMi}}}]}", limit)
-		a := must(t, p.Create(t, pods, pod))
+		a := Must(t, p.Create(t, pods, pod))
 		const want = "a{GOMEMLIMIT=921MiB} late{GOMEMLIMIT=230MiB}"
 		if got := stored(a.Object); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -137,7 +137,7 @@ func (p *policies) large(t *testing.T) {
 				all = append(all, Object{"name": fmt.Sprintf("c%d", i), "image": "x", "env": of, "resources": Object{"limits": Object{"memory": "512Mi", "cpu": "1500m"}}})
 			}
 			const pods = "/api/v1/namespaces/in/pods"
-			a := must(t, p.Create(t, pods, Object{"metadata": Object{"name": "large"}, "spec": Object{"containers": all}}))
+			a := Must(t, p.Create(t, pods, Object{"metadata": Object{"name": "large"}, "spec": Object{"containers": all}}))
 			t.Cleanup(func() { p.Delete(t, pods+"/large") })
 			for _, c := range containers(a.Object) {
 				if e := env(c); e[len(e)-1] != "GOMEMLIMIT=460MiB" {
@@ -148,7 +148,7 @@ func (p *policies) large(t *testing.T) {
 				t.Errorf("complaints %q", said)
 			}
 			last := fmt.Sprintf("c%d", size.containers-1)
-			r := must(t, p.Patch(t, pods+"/large/resize", resized("containers", last, Object{"memory": "1Gi", "cpu": "1500m"})))
+			r := Must(t, p.Patch(t, pods+"/large/resize", resized("containers", last, Object{"memory": "1Gi", "cpu": "1500m"})))
 			if said := complaints(r); len(said) != 1 || !strings.Contains(said[0], "GOMEMLIMIT of "+last) {
 				t.Errorf("resized: %q", said)
 			}

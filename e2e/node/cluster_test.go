@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/e2e/internal/kubebuild"
+	"github.com/snug-go/snug/e2e/internal/helm"
 	"github.com/snug-go/snug/e2e/internal/programs"
 	"github.com/snug-go/snug/e2e/internal/prom"
 	"github.com/snug-go/snug/e2e/kube"
@@ -85,11 +85,10 @@ func server(t *testing.T, root, to, tag string) {
 // install installs the chart with Helm and waits until all of it is ready, as a user does.
 func (c *cluster) install(t *testing.T, chart string) {
 	t.Helper()
-	helm := kubebuild.Source{Module: "helm.sh/helm/v4", Version: "v4.3.1", Folder: "helm-v4.3.1", LDFlags: "-s -w",
-		Packages: map[string]string{"helm4": "helm.sh/helm/v4/cmd/helm"}}.Commands(t, "helm4")[0]
+	command := helm.Command(t, "helm4")
 	home := t.TempDir()
 	image, tag, _ := strings.Cut(snugImage, ":")
-	cmd := exec.Command(helm, "install", "snug", chart, "--namespace", "snug", "--create-namespace", "--kubeconfig", c.Kubeconfig(t),
+	cmd := exec.Command(command, "install", "snug", chart, "--namespace", "snug", "--create-namespace", "--kubeconfig", c.Kubeconfig(t),
 		"--wait", "--timeout", deadline.String(),
 		"--set", "image.repository="+image, "--set-string", "image.tag="+tag,
 		"--set", "webhook.enabled=true", "--set", "agent.interval=1s")

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/snug-go/snug/e2e/internal/cgv1"
 )
 
 // changes are what a node makes of the machine that outlives its processes. They are
@@ -203,8 +205,7 @@ func (c *changes) unmount() error {
 	return errors.Join(errs...)
 }
 
-// removeGroups removes the node's cgroups, the innermost first. What is left of a process
-// needs a moment to leave its group.
+// removeGroups removes the node's cgroups.
 func removeGroups() error {
 	var errs []error
 	for _, top := range groupsOfPods() {
@@ -215,16 +216,7 @@ func removeGroups() error {
 			}
 			return err
 		}))
-		for _, dir := range slices.Backward(all) {
-			err := syscall.Rmdir(dir)
-			for try := 0; err == syscall.EBUSY && try < 500; try++ {
-				time.Sleep(10 * time.Millisecond)
-				err = syscall.Rmdir(dir)
-			}
-			if err != nil {
-				errs = append(errs, fmt.Errorf("remove %s: %w", dir, err))
-			}
-		}
+		errs = append(errs, cgv1.Remove(all))
 	}
 	return errors.Join(errs...)
 }

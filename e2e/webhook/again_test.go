@@ -26,7 +26,7 @@ func (l *lab) observed(t *testing.T) {
 	hook.Register(t, l.Lab, l.exe, s, "--config", config)
 	r := hook.Start(t, l.exe, l.at, s, "--config", config, "--secret", "observed")
 	l.Until(t, "the webhook is asked", func() bool {
-		_, said := hook.Stored(must(t, l.dry(t, "in", "", one)).Object)
+		_, said := hook.Stored(kube.Must(t, l.dry(t, "in", "", one)).Object)
 		return said != ""
 	})
 	for _, c := range []struct{ in, labels, spec, said string }{
@@ -36,7 +36,7 @@ func (l *lab) observed(t *testing.T) {
 		{"in", "inject=disabled", one, ""},
 		{"neutral", "", one, ""},
 	} {
-		if line, said := hook.Stored(must(t, l.create(t, c.in, c.labels, c.spec)).Object); line != "a{}" || said != c.said {
+		if line, said := hook.Stored(kube.Must(t, l.create(t, c.in, c.labels, c.spec)).Object); line != "a{}" || said != c.said {
 			t.Errorf("in %s with %q: %s, %s", c.in, c.labels, line, said)
 		}
 	}
@@ -90,7 +90,7 @@ func (l *lab) limiter(t *testing.T, memory string) {
 	t.Cleanup(server.Close)
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	const path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-	must(t, l.Create(t, path, fmt.Sprintf(`metadata: {name: vpa-%s}
+	kube.Must(t, l.Create(t, path, fmt.Sprintf(`metadata: {name: vpa-%s}
 webhooks:
 - name: vpa.snug.dev
   clientConfig: {url: "%s", caBundle: %s}
@@ -102,7 +102,7 @@ webhooks:
 `, strings.ToLower(memory), server.URL, ca)))
 	pod := "containers: [{name: a, image: x}]"
 	limit := func() any {
-		c := hook.List(must(t, l.dry(t, "in", "inject=disabled", pod)).Object["spec"].(kube.Object)["containers"])[0]
+		c := hook.List(kube.Must(t, l.dry(t, "in", "inject=disabled", pod)).Object["spec"].(kube.Object)["containers"])[0]
 		limits, _ := c["resources"].(kube.Object)["limits"].(kube.Object)
 		return limits["memory"]
 	}
@@ -131,7 +131,7 @@ func (l *lab) changed(t *testing.T) {
 				"a variable of its own":        "containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 460MiB}], resources: {limits: {memory: 512Mi}}}]",
 				"the same as it is at the end": "containers: [{name: a, image: x, resources: {limits: {memory: " + memory + "}}}]",
 			} {
-				line, got := hook.Stored(must(t, l.dry(t, "in", "", spec)).Object)
+				line, got := hook.Stored(kube.Must(t, l.dry(t, "in", "", spec)).Object)
 				wantLine, wantSaid := "a{GOMEMLIMIT="+want+"}", said
 				switch name {
 				case "a variable before":
@@ -185,7 +185,7 @@ func (l *lab) beside(t *testing.T) {
 			}
 			ask := func(name, spec string) (line, said string) {
 				t.Helper()
-				return hook.Stored(must(t, l.Create(t, "/api/v1/namespaces/in/pods?dryRun=All", "metadata: {name: "+name+"}\nspec: {"+spec+"}\n")).Object)
+				return hook.Stored(kube.Must(t, l.Create(t, "/api/v1/namespaces/in/pods?dryRun=All", "metadata: {name: "+name+"}\nspec: {"+spec+"}\n")).Object)
 			}
 			t.Cleanup(func() {
 				l.Until(t, "the policies are gone", func() bool { _, said := ask("unknown", one); return said == "" })

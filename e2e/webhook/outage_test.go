@@ -89,7 +89,7 @@ func (c *crowd) all(t *testing.T, l *lab) {
 	c.stop.Store(true)
 	c.group.Wait()
 	there := map[string]bool{}
-	for _, o := range hook.List(must(t, l.Get(t, "/api/v1/namespaces/in/pods")).Object["items"]) {
+	for _, o := range hook.List(kube.Must(t, l.Get(t, "/api/v1/namespaces/in/pods")).Object["items"]) {
 		there[fmt.Sprint(o["metadata"].(kube.Object)["name"])] = true
 	}
 	for _, name := range c.names {
@@ -224,7 +224,7 @@ func (l *lab) bundles(t *testing.T) int {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, kind := range []string{"mutating", "validating"} {
-		a := must(t, l.Get(t, "/apis/admissionregistration.k8s.io/v1/"+kind+"webhookconfigurations/snug-webhook"))
+		a := kube.Must(t, l.Get(t, "/apis/admissionregistration.k8s.io/v1/"+kind+"webhookconfigurations/snug-webhook"))
 		for _, w := range hook.List(a.Object["webhooks"]) {
 			text, _ := w["clientConfig"].(kube.Object)["caBundle"].(string)
 			seen[text] = true
@@ -273,7 +273,7 @@ func (l *lab) files(t *testing.T) {
 	for _, name := range []string{"pod.fit.snug.dev", "namespace.fit.snug.dev"} {
 		entries = append(entries, kube.Object{"name": name, "clientConfig": kube.Object{"caBundle": base64.StdEncoding.EncodeToString(crt)}})
 	}
-	must(t, l.Patch(t, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/snug-webhook", kube.Object{"webhooks": entries}))
+	kube.Must(t, l.Patch(t, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/snug-webhook", kube.Object{"webhooks": entries}))
 	l.inForce(t)
 	if a := l.Get(t, "/api/v1/hook.Namespaces/"+hook.Namespace+"/secrets/nobody"); a.OK() {
 		t.Error("it keeps a Secret")

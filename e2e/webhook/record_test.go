@@ -89,7 +89,7 @@ func TestRecord(t *testing.T) {
 	}))
 	defer server.Close()
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	must(t, l.Create(t, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", fmt.Sprintf(`metadata: {name: record}
+	kube.Must(t, l.Create(t, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", fmt.Sprintf(`metadata: {name: record}
 webhooks:
 - name: record.snug.dev
   clientConfig: {url: "%s", caBundle: %s}
@@ -98,11 +98,11 @@ webhooks:
   failurePolicy: Fail
   rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods, pods/resize]}]
 `, server.URL, ca)))
-	must(t, l.Create(t, "/api/v1/namespaces", "metadata: {name: shop}"))
-	must(t, l.Create(t, "/api/v1/nodes", "metadata: {name: node}\nstatus: {capacity: {cpu: 64, memory: 64Gi, pods: 110}, allocatable: {cpu: 64, memory: 64Gi, pods: 110}}"))
+	kube.Must(t, l.Create(t, "/api/v1/namespaces", "metadata: {name: shop}"))
+	kube.Must(t, l.Create(t, "/api/v1/nodes", "metadata: {name: node}\nstatus: {capacity: {cpu: 64, memory: 64Gi, pods: 110}, allocatable: {cpu: 64, memory: 64Gi, pods: 110}}"))
 	const pods = "/api/v1/namespaces/shop/pods"
 	l.Until(t, "questions are asked", func() bool {
-		must(t, l.Create(t, pods+"?dryRun=All", "metadata: {name: try}\nspec: {containers: [{name: a, image: x}]}"))
+		kube.Must(t, l.Create(t, pods+"?dryRun=All", "metadata: {name: try}\nspec: {containers: [{name: a, image: x}]}"))
 		return last != nil
 	})
 	save := func(name string) {
@@ -116,7 +116,7 @@ webhooks:
 		t.Logf("%s: %d bytes", name, len(last))
 	}
 	for _, p := range recorded {
-		must(t, l.Create(t, pods, fmt.Sprintf(`metadata:
+		kube.Must(t, l.Create(t, pods, fmt.Sprintf(`metadata:
   generateName: %[1]s-6c9f7d5b8-
   labels: {%[2]s}
   annotations: {prometheus.io/scrape: "true", prometheus.io/port: "9090", checksum/config: 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae}
@@ -125,8 +125,8 @@ spec: {%[3]s}
 `, p.name, p.labels, p.spec)))
 		save(p.name)
 	}
-	must(t, l.Create(t, pods, "metadata: {name: resized}\nspec: {nodeName: node, containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 460MiB}], resources: {limits: {memory: 512Mi, cpu: 1}}}]}"))
+	kube.Must(t, l.Create(t, pods, "metadata: {name: resized}\nspec: {nodeName: node, containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 460MiB}], resources: {limits: {memory: 512Mi, cpu: 1}}}]}"))
 	more := kube.Object{"memory": "1Gi", "cpu": "2"}
-	must(t, l.Patch(t, pods+"/resized/resize", kube.Object{"spec": kube.Object{"containers": []any{kube.Object{"name": "a", "resources": kube.Object{"limits": more, "requests": more}}}}}))
+	kube.Must(t, l.Patch(t, pods+"/resized/resize", kube.Object{"spec": kube.Object{"containers": []any{kube.Object{"name": "a", "resources": kube.Object{"limits": more, "requests": more}}}}}))
 	save("resize")
 }

@@ -34,10 +34,10 @@ func newLab(t *testing.T) *lab {
 		if label != "" {
 			o["metadata"].(kube.Object)["labels"] = kube.Object{"snug.dev/inject": label}
 		}
-		must(t, l.Create(t, "/api/v1/namespaces", o))
+		kube.Must(t, l.Create(t, "/api/v1/namespaces", o))
 	}
 	l.Until(t, "namespace kube-system", func() bool { return l.Get(t, "/api/v1/namespaces/kube-system").OK() })
-	must(t, l.Create(t, "/api/v1/namespaces/limited/limitranges", kube.Object{"metadata": kube.Object{"name": "defaults"},
+	kube.Must(t, l.Create(t, "/api/v1/namespaces/limited/limitranges", kube.Object{"metadata": kube.Object{"name": "defaults"},
 		"spec": kube.Object{"limits": []any{kube.Object{"type": "Container", "default": kube.Object{"memory": "300Mi", "cpu": "1200m"}}}}}))
 	return l
 }
@@ -66,7 +66,7 @@ func (l *lab) inForce(t *testing.T) {
 	l.Until(t, "the webhook is asked", func() bool {
 		for in, labels := range map[string]string{"in": "", "neutral": "inject=enabled"} {
 			a := l.Create(t, "/api/v1/namespaces/"+in+"/pods?dryRun=All", l.manifest(in, labels, one))
-			if line, _ := hook.Stored(must(t, a).Object); line == "a{}" {
+			if line, _ := hook.Stored(kube.Must(t, a).Object); line == "a{}" {
 				return false
 			}
 		}
@@ -114,7 +114,7 @@ func (l *lab) byDefault(t *testing.T) {
 		{"nothing to give", "in", "", "containers: [{name: a, image: x}]", "a{}", "skipped: a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-no-memory-limit)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := must(t, l.create(t, c.in, c.labels, c.spec))
+			a := kube.Must(t, l.create(t, c.in, c.labels, c.spec))
 			got, said := hook.Stored(a.Object)
 			if got != c.want || c.said != "" && said != c.said || c.want == "a{}" && c.said == "" && said != "" {
 				t.Errorf("stored %s, %s", got, said)
@@ -143,15 +143,15 @@ func (l *lab) byDefault(t *testing.T) {
 // resizes: a resize that leaves a variable behind is warned of.
 func (l *lab) resizes(t *testing.T) {
 	capacity := kube.Object{"cpu": "64", "memory": "64Gi", "pods": "110"}
-	must(t, l.Create(t, "/api/v1/nodes", kube.Object{"metadata": kube.Object{"name": "node"}, "status": kube.Object{"allocatable": capacity, "capacity": capacity}}))
+	kube.Must(t, l.Create(t, "/api/v1/nodes", kube.Object{"metadata": kube.Object{"name": "node"}, "status": kube.Object{"allocatable": capacity, "capacity": capacity}}))
 	for labels, want := range map[string]string{
 		"": "GOMEMLIMIT of a left stale by this resize", "gomaxprocs=enabled": "GOMAXPROCS of a, GOMEMLIMIT of a left stale",
 		"inject=disabled": "", "gomaxprocs=enabled restart-on-resize=enabled": "GOMEMLIMIT of a left stale",
 	} {
-		pod := must(t, l.create(t, "in", labels, "nodeName: node, "+one)).Object
+		pod := kube.Must(t, l.create(t, "in", labels, "nodeName: node, "+one)).Object
 		path := fmt.Sprintf("/api/v1/namespaces/in/pods/%v", pod["metadata"].(kube.Object)["name"])
 		more := kube.Object{"memory": "1Gi", "cpu": "2"}
-		a := must(t, l.Patch(t, path+"/resize", kube.Object{"spec": kube.Object{"containers": []any{kube.Object{"name": "a", "resources": kube.Object{"limits": more, "requests": more}}}}}))
+		a := kube.Must(t, l.Patch(t, path+"/resize", kube.Object{"spec": kube.Object{"containers": []any{kube.Object{"name": "a", "resources": kube.Object{"limits": more, "requests": more}}}}}))
 		warned := slices.ContainsFunc(a.Warnings, func(w string) bool { return want != "" && strings.Contains(w, want) })
 		if warned != (want != "") || want == "" && len(a.Warnings) > 0 {
 			t.Errorf("%q: warnings %q", labels, a.Warnings)
@@ -170,7 +170,7 @@ func (l *lab) large(t *testing.T) {
 			}
 			all = append(all, kube.Object{"name": fmt.Sprintf("c%d", i), "image": "x", "env": env, "resources": kube.Object{"limits": kube.Object{"memory": "512Mi", "cpu": "1"}}})
 		}
-		a := must(t, l.Create(t, "/api/v1/namespaces/in/pods", kube.Object{"metadata": kube.Object{"name": fmt.Sprintf("large-%d", size.containers)}, "spec": kube.Object{"containers": all}}))
+		a := kube.Must(t, l.Create(t, "/api/v1/namespaces/in/pods", kube.Object{"metadata": kube.Object{"name": fmt.Sprintf("large-%d", size.containers)}, "spec": kube.Object{"containers": all}}))
 		if line, _ := hook.Stored(a.Object); strings.Count(line, "GOMEMLIMIT=460MiB}") != size.containers {
 			t.Errorf("%d containers with %d variables: %.300s", size.containers, size.env, line)
 		}
@@ -200,7 +200,7 @@ func (l *lab) all(t *testing.T) {
 		{"mislabelled", "inject=enabled", "a{GOMEMLIMIT=460MiB}"},
 		{"kube-system", "", "a{}"},
 	} {
-		if got, said := hook.Stored(must(t, l.create(t, c.in, c.labels, one)).Object); got != c.want {
+		if got, said := hook.Stored(kube.Must(t, l.create(t, c.in, c.labels, one)).Object); got != c.want {
 			t.Errorf("in %s with %q: %s %s", c.in, c.labels, got, said)
 		}
 	}
@@ -226,7 +226,7 @@ func (l *lab) learned(t *testing.T) {
 			{"name: other", "a{GOMEMLIMIT=460MiB}", "added: a GOMEMLIMIT=460MiB (pod-memory-share)"},
 			{"name: proxy-0, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: proxy, uid: u, controller: true}]", "a{}", "skipped: a GOMAXPROCS (pod-not-go); a GOMEMLIMIT (pod-not-go)"},
 		} {
-			a := must(t, l.Create(t, "/api/v1/namespaces/in/pods?dryRun=All", "metadata: {"+c.meta+"}\nspec: {"+one+"}\n"))
+			a := kube.Must(t, l.Create(t, "/api/v1/namespaces/in/pods?dryRun=All", "metadata: {"+c.meta+"}\nspec: {"+one+"}\n"))
 			if got, said := hook.Stored(a.Object); got != c.want || said != c.said {
 				t.Errorf("%s: stored %s, %s", c.meta, got, said)
 			}
@@ -240,7 +240,7 @@ func (l *lab) learned(t *testing.T) {
 	r = hook.Start(t, l.exe, l.at, s, "--secret", "learned", "--agents", agent.Listener.Addr().String())
 	hook.Until(t, "the facts are known", r.Said, func() bool { return strings.Contains(r.Get("/metrics"), "snug_webhook_facts 2\n") })
 	see(t)
-	if a := must(t, l.Get(t, path)); !strings.Contains(fmt.Sprint(a.Object["data"]), `"workload":"Pod/old"`) {
+	if a := kube.Must(t, l.Get(t, path)); !strings.Contains(fmt.Sprint(a.Object["data"]), `"workload":"Pod/old"`) {
 		t.Errorf("stored %v", a.Object["data"])
 	}
 }

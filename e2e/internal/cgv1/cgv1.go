@@ -80,7 +80,7 @@ func (b *Base) Make(t testing.TB, groups map[string]map[string]map[string]string
 	t.Helper()
 	var made []string
 	t.Cleanup(func() {
-		if err := remove(made); err != nil {
+		if err := Remove(made); err != nil {
 			t.Error(err)
 		}
 	})
@@ -157,9 +157,9 @@ func (b *Base) Below(t testing.TB, path string) []string {
 	return found
 }
 
-// remove removes groups, last first. What is left of a process needs a moment
+// Remove removes groups, last first. What is left of a process needs a moment
 // to leave its group.
-func remove(dirs []string) error {
+func Remove(dirs []string) error {
 	var errs []error
 	for _, dir := range slices.Backward(dirs) {
 		err := syscall.Rmdir(dir)
@@ -196,7 +196,7 @@ func sweep(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := remove(dirs); err != nil {
+		if err := Remove(dirs); err != nil {
 			return fmt.Errorf("left by an earlier test: %w", err)
 		}
 	}

@@ -61,8 +61,13 @@ func (s *Service) join(c net.Conn) {
 		return
 	}
 	defer backend.Close()
+	Join(c, backend)
+}
+
+// Join hands on what comes from either, until one of them ends.
+func Join(a, b net.Conn) {
 	done := make(chan struct{}, 2)
-	for _, pair := range [][2]net.Conn{{c, backend}, {backend, c}} {
+	for _, pair := range [][2]net.Conn{{a, b}, {b, a}} {
 		go func() {
 			_, _ = io.Copy(pair[0], pair[1])
 			done <- struct{}{}

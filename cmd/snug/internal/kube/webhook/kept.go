@@ -60,7 +60,8 @@ func (k *kept) load(ctx context.Context) (map[string]string, string, error) {
 	return maps.Clone(got.Data), got.Meta.Version, nil
 }
 
-// save puts data in place of the version that was loaded. conflict is its error when somebody else was first.
+// save puts data in place of the version that was loaded. conflict is its error when
+// somebody else was first.
 func (k *kept) save(ctx context.Context, data map[string]string, version string, conflict error) error {
 	o := object{Meta: meta{Name: k.name, Namespace: k.namespace, Labels: managed}}
 	if version != "" {
