@@ -4,6 +4,7 @@ package cli
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,15 +27,21 @@ var explainText string
 //go:embed explain_words.md
 var wordsText string
 
+// alertsText is the same for the alerts that the chart installs.
+//
+//go:embed explain_alerts.md
+var alertsText string
+
 func newExplain(u *ui) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [ID | WORD]",
-		Short: "Explain an id that snug gives as a reason, a warning or a finding, or a term",
+		Short: "Explain an id that snug gives as a reason, a warning or a finding, a term, or an alert",
 		Long: `Explain an id that snug gives as a reason, a warning or a finding, in brackets in text
-and as "reason", "code" or "id" in JSON, or a word that stands on its screen, such as votes or
-"heap goal". Without one, list them all.`,
+and as "reason", "code" or "id" in JSON, a word that stands on its screen, such as votes or
+"heap goal", or an alert of its chart. Without one, list them all.`,
 		Example: `  snug explain quota-ceil
-  snug explain Ps looking for work`,
+  snug explain Ps looking for work
+  snug explain GoProcsAboveQuota`,
 		GroupID: groupPlumbing,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
@@ -98,9 +105,10 @@ func shownAs(text string) []string {
 	return strings.Split(strings.TrimSuffix(strings.Join(strings.Fields(list), " "), "."), "; ")
 }
 
-// explanations are those of explain.md and explain_words.md, and of the rules.
+// explanations are those of explain.md, explain_words.md and explain_alerts.md, and of the
+// rules.
 func explanations() []finding.Explanation {
-	all := append(parseExplanations(explainText), parseExplanations(wordsText)...)
+	all := slices.Concat(parseExplanations(explainText), parseExplanations(wordsText), parseExplanations(alertsText))
 	for _, r := range rules.All() {
 		all = append(all, finding.Explanation{
 			Head: finding.NewHead(finding.KindExplain), Entry: finding.Entry{ID: r.ID, Class: "rule", Title: r.Title}, Text: r.Text,

@@ -78,3 +78,52 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// TestAlertsExplained: every alert that the chart installs is explained by the title of its
+// page, and what it refers to is there.
+func TestAlertsExplained(t *testing.T) {
+	const top = "../../../../"
+	alerts, err := os.ReadFile(top + "deploy/helm/snug/files/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, want := explanations(), map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^ *- alert: (\w+)$`).FindAllSubmatch(alerts, -1) {
+		want[string(m[1])] = true
+	}
+	if len(want) < 10 {
+		t.Fatalf("%d alerts", len(want))
+	}
+	for _, e := range parseExplanations(alertsText) {
+		if e.Class != "alert" || !want[e.ID] {
+			t.Errorf("%s, class %q, is no alert of the chart", e.ID, e.Class)
+			continue
+		}
+		delete(want, e.ID)
+		page, err := os.ReadFile(top + "docs/runbooks/" + e.ID + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(page), "\n**")
+		title, _, _ := strings.Cut(rest, ".**")
+		if title = strings.ReplaceAll(title, "\n", " "); title != e.Title {
+			t.Errorf("%s: %q, and its page says %q", e.ID, e.Title, title)
+		}
+		if !strings.HasSuffix(e.Text, "\n\nRunbook: docs/runbooks/"+e.ID+".md\n") || len(e.Text) < 100 {
+			t.Errorf("%s: %s", e.ID, e.Text)
+		}
+		for _, m := range regexp.MustCompile(`See also\s+([a-z-]+)\.`).FindAllStringSubmatch(e.Text, -1) {
+			if explained(all, m[1]) == nil {
+				t.Errorf("%s refers to %s, which nothing explains", e.ID, m[1])
+			}
+		}
+		for _, word := range []string{e.ID, strings.ToLower(e.ID)} {
+			if got := explained(all, word); got == nil || got.ID != e.ID {
+				t.Errorf("%s: %v", word, got)
+			}
+		}
+	}
+	for name := range want {
+		t.Errorf("%s is not explained", name)
+	}
+}
