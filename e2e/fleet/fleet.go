@@ -93,15 +93,22 @@ func (f *fleet) namespaces(t testing.TB, labelled bool) {
 	}
 }
 
+// leaving is the key of those pods that are about to go.
+const leaving = "about to go"
+
 // pods are the pods of the workloads by the row they are of, as they are now. Those that
-// are about to go are none.
+// are about to go are of none, and together.
 func (f *fleet) pods(t testing.TB) map[string][]kube.Object {
 	t.Helper()
 	all := map[string][]kube.Object{}
 	for _, p := range f.list(t, "/api/v1/pods") {
 		meta := p["metadata"].(kube.Object)
 		labels, _ := meta["labels"].(kube.Object)
-		if row, ok := labels["row"].(string); ok && meta["deletionTimestamp"] == nil {
+		row, ok := labels["row"].(string)
+		if meta["deletionTimestamp"] != nil {
+			row = leaving
+		}
+		if ok {
 			all[row] = append(all[row], p)
 		}
 	}

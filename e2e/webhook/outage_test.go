@@ -142,7 +142,7 @@ func (l *lab) killed(t *testing.T) {
 func (l *lab) rolled(t *testing.T) {
 	s := hook.NewService(t)
 	hook.Register(t, l.Lab, l.exe, s)
-	flags := []string{"--secret", "rolled", "--drain", "2s"}
+	flags := []string{"--secret", "rolled", "--drain", "4s"}
 	replicas := []*hook.Replica{hook.Start(t, l.exe, l.at, s, flags...), hook.Start(t, l.exe, l.at, s, flags...)}
 	l.inForce(t)
 	c := l.crowd(t, "rolled")
@@ -164,7 +164,7 @@ func (l *lab) rolled(t *testing.T) {
 // renewed: two replicas that come at the same time have one certificate between them; it
 // is renewed while it is in use, and nobody notices.
 func (l *lab) renewed(t *testing.T) {
-	const life = time.Minute
+	const life = 90 * time.Second // two thirds of it for both to start
 	s := hook.NewService(t)
 	hook.Register(t, l.Lab, l.exe, s)
 	flags := []string{"--secret", "renewed", "--cert-life", life.String()}
@@ -275,7 +275,7 @@ func (l *lab) files(t *testing.T) {
 	}
 	kube.Must(t, l.Patch(t, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/snug-webhook", kube.Object{"webhooks": entries}))
 	l.inForce(t)
-	if a := l.Get(t, "/api/v1/hook.Namespaces/"+hook.Namespace+"/secrets/nobody"); a.OK() {
+	if a := l.Get(t, "/api/v1/namespaces/"+hook.Namespace+"/secrets/nobody"); a.OK() {
 		t.Error("it keeps a Secret")
 	}
 	if !strings.Contains(r.Get("/metrics"), fmt.Sprintf("snug_webhook_certificate_expiry_timestamp_seconds %g\n", float64(template.NotAfter.Unix()))) {
