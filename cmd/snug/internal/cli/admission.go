@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,7 +156,13 @@ func tryPolicy(u *ui, c *policy.Config, config []string, engine policy.Engine, i
 		namespace := found.Object.Namespace
 		g := givenTo(c, &found, namespaces[namespace], titles)
 		d.Containers = append(d.Containers, g)
-		if g.OptedIn != nil || asked[[2]string{g.File, namespace}] {
+		if g.OptedIn != nil {
+			continue
+		}
+		if label == "" && len(g.Env) > 0 && !c.All && podpatch.IsName(namespace) {
+			label = namespace
+		}
+		if asked[[2]string{g.File, namespace}] {
 			continue
 		}
 		asked[[2]string{g.File, namespace}] = true
@@ -170,9 +175,6 @@ func tryPolicy(u *ui, c *policy.Config, config []string, engine policy.Engine, i
 			into = "out"
 		}
 		d.Unknown = append(d.Unknown, finding.Gap{Field: finding.GapOptedIn, File: g.File, Why: "whether " + whose + " is opted " + into + ": its label " + policy.InjectLabel + " is not among the manifests"})
-		if label == "" && len(g.Env) > 0 && !c.All && nameText.MatchString(namespace) {
-			label = namespace
-		}
 	}
 	d.Next = tryNext(d, config, engine, label)
 	if err := u.answer(d); err != nil {
@@ -180,9 +182,6 @@ func tryPolicy(u *ui, c *policy.Config, config []string, engine policy.Engine, i
 	}
 	return unread(d.Unknown)
 }
-
-// nameText is a DNS label, as the names of namespaces are.
-var nameText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // noManifest is the error of an input in which there is nothing of Kubernetes; known says
 // that what is wrong with some of them is said anyway.

@@ -46,6 +46,8 @@ const (
 	// webhookDrain is how long API servers take to hear that a pod is no longer an
 	// endpoint of its service, and some more.
 	webhookDrain = 5 * time.Second
+	// webhookService is the webhook's service where --service names no other.
+	webhookService = "snug-webhook"
 )
 
 // kubeName is a DNS name, as those of most objects are.
@@ -55,7 +57,7 @@ var kubeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a
 var hostPort = regexp.MustCompile(`^([-.A-Za-z0-9]+|\[[0-9a-fA-F:.]+\])(:[0-9]+)?$`)
 
 func newWebhook(u *ui) *cobra.Command {
-	o := webhookOptions{listen: ":9443", health: ":9465", service: "snug-webhook", secret: "snug-webhook", facts: "snug-facts", certLife: certLife, drain: webhookDrain}
+	o := webhookOptions{listen: ":9443", health: ":9465", service: webhookService, secret: "snug-webhook", facts: "snug-facts", certLife: certLife, drain: webhookDrain}
 	cmd := &cobra.Command{
 		Use:   "webhook",
 		Short: "Give pods their GOMEMLIMIT as they are created, as an admission webhook",
@@ -71,7 +73,8 @@ that somebody else keeps; the configurations are then left alone.
 Without more it takes every program for one of Go 1.25 or later, as the policies do, unless
 the label snug.dev/gomaxprocs=enabled says otherwise. With --agents it asks snug agent on
 the nodes each minute what containers of the same workload turned out to run, and decides
-by that; what it has learned is kept in a ConfigMap for all replicas.
+by that where the label says neither enabled nor disabled; what it has learned is kept in a
+ConfigMap for all replicas.
 
   /healthz, /readyz and /metrics are at --health`,
 		Example: `  snug webhook --register --namespace snug | kubectl apply -f -
@@ -105,9 +108,6 @@ by that; what it has learned is kept in a ConfigMap for all replicas.
 			c, err := readPolicy(u.in, args)
 			if err != nil {
 				return err
-			}
-			if o.configuration == "" {
-				o.configuration = textFlag(c.Name + "-webhook")
 			}
 			if o.namespace == "" {
 				o.namespace = textFlag(rest.Namespace())
@@ -148,7 +148,7 @@ func (u *ui) registerWebhook(c *policy.Config, o *webhookOptions) error {
 	if o.namespace == "" && o.url == "" {
 		return usage("--register without --namespace", "name the namespace that the webhook's service is in")
 	}
-	return u.write([]byte(webhook.Register(c, string(o.configuration), webhook.Place{
+	return u.write([]byte(webhook.Register(c, o.registered(c), webhook.Place{
 		Namespace: string(o.namespace), Service: string(o.service), URL: strings.TrimSuffix(string(o.url), "/"),
 	})))
 }
@@ -174,7 +174,7 @@ func (u *ui) webhook(ctx context.Context, c *policy.Config, o *webhookOptions) e
 		opts.Certificate = files.GetCertificate
 		opts.More = append(opts.More, webhook.ValidUntil(files.Until))
 	} else {
-		keeper := &cert.Keeper{Store: webhook.NewSecret(client, string(o.namespace), string(o.secret), string(o.configuration)), Names: []string{o.host()}, Life: o.certLife, Note: trying}
+		keeper := &cert.Keeper{Store: webhook.NewSecret(client, string(o.namespace), string(o.secret), o.registered(c)), Names: []string{o.host()}, Life: o.certLife, Note: trying}
 		opts.Certificate, opts.Ready = keeper.GetCertificate, keeper.Ready
 		opts.More = append(opts.More, webhook.ValidUntil(keeper.Until))
 		beside = append(beside, keeper.Run)
@@ -218,7 +218,7 @@ func (u *ui) trouble(text string, o *webhookOptions) {
 	for _, known := range []struct{ sign, hint string }{
 		{": 401 ", "the API server does not take the token: the pod's ServiceAccount, or --api-token-file"},
 		{": 403 ", "a Role has to allow it; the chart has one"},
-		{"there are no webhook configurations", "snug webhook --register --namespace " + cmp.Or(string(o.namespace), "NAME") + " | kubectl apply -f -"},
+		{"there are no webhook configurations", o.registering() + " | kubectl apply -f -"},
 		{": 404 namespaces", "kubectl create namespace " + string(o.namespace)},
 	} {
 		if strings.Contains(text, known.sign) {
@@ -226,6 +226,32 @@ func (u *ui) trouble(text string, o *webhookOptions) {
 			return
 		}
 	}
+}
+
+// registered is what the webhook configurations are called.
+func (o *webhookOptions) registered(c *policy.Config) string {
+	return cmp.Or(string(o.configuration), c.Name+"-webhook")
+}
+
+// registering is the command that registers the same webhook.
+func (o *webhookOptions) registering() string {
+	words := []string{"snug", "webhook", "--register", "--namespace", cmp.Or(string(o.namespace), "NAME")}
+	config := o.config
+	if config == "-" {
+		config = "FILE" // stdin has been read
+	}
+	for _, flag := range []struct {
+		name         string
+		value, usual textFlag
+	}{{"--config", config, ""}, {"--configuration", o.configuration, ""}, {"--service", o.service, webhookService}, {"--url", o.url, ""}} {
+		if flag.value != "" && flag.value != flag.usual {
+			words = append(words, flag.name, string(flag.value))
+		}
+	}
+	for i, word := range words {
+		words[i] = shellQuote(word)
+	}
+	return strings.Join(words, " ")
 }
 
 // host is the name that API servers know the webhook by.

@@ -32,3 +32,24 @@ func TestTrouble(t *testing.T) {
 		}
 	}
 }
+
+// TestTroubleRegister: the command that is recommended registers this webhook, and no other.
+func TestTroubleRegister(t *testing.T) {
+	for want, o := range map[string]webhookOptions{
+		"--namespace NAME":                                      {},
+		"--namespace hook":                                      {namespace: "hook", service: webhookService},
+		"--namespace hook --config 'my team.yaml'":              {namespace: "hook", config: "my team.yaml", service: webhookService},
+		"--namespace hook --config FILE --service a":            {namespace: "hook", config: "-", service: "a"},
+		"--namespace hook --configuration another":              {namespace: "hook", configuration: "another", service: webhookService},
+		"--namespace hook --url https://127.0.0.1:9443":         {namespace: "hook", url: "https://127.0.0.1:9443", service: webhookService},
+		"--namespace hook --url 'https://[::1]:9443'":           {namespace: "hook", url: "https://[::1]:9443", service: webhookService},
+		"--namespace hook --config " + strings.Repeat("a", 300): {namespace: "hook", config: textFlag(strings.Repeat("a", 300))},
+	} {
+		var out bytes.Buffer
+		u := &ui{err: &out}
+		u.trouble("there are no webhook configurations named x", &o)
+		if got := out.String(); !strings.HasSuffix(got, "\nsnug: hint: snug webhook --register "+want+" | kubectl apply -f -\n") {
+			t.Errorf("want %s: it says %q", want, got)
+		}
+	}
+}

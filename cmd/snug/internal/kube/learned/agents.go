@@ -59,7 +59,8 @@ type Asked struct {
 	Agents int
 	Silent int // of these, those that did not answer, or were not reached in time
 	Facts  []Fact
-	// Surplus is how many facts were left out, as there are so many.
+	// Surplus is how many facts were left out, as there are mostFacts without them: each
+	// once, however many agents tell it, and those of mostFacts others at most.
 	Surplus int
 }
 
@@ -78,7 +79,7 @@ func (a *Agents) Ask(ctx context.Context) (Asked, error) {
 	}
 	found = found[:min(len(found), mostAgents)]
 	asked := Asked{Agents: len(found)}
-	all := map[key]Fact{} // an agent on each node says the same of a DaemonSet
+	told := newSightings() // an agent on each node says the same of a DaemonSet
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	turn := make(chan struct{}, atOnce)
@@ -92,11 +93,11 @@ func (a *Agents) Ask(ctx context.Context) (Asked, error) {
 			if err != nil {
 				asked.Silent++
 			}
-			asked.Surplus += plainest(all, facts)
+			told.add(facts)
 		})
 	}
 	group.Wait()
-	asked.Facts = slices.Collect(maps.Values(all))
+	asked.Facts, asked.Surplus = slices.Collect(maps.Values(told.all)), len(told.surplus)
 	return asked, nil
 }
 
@@ -188,23 +189,28 @@ func each(dec *json.Decoder, facts []Fact, program func(*seen) (Fact, bool)) ([]
 	if token != json.Delim('[') {
 		return nil, errNoDocument
 	}
+	var c seen // one for all: a list may be of millions
 	for dec.More() {
-		var c seen
+		c = seen{}
 		if err := dec.Decode(&c); err != nil {
 			return nil, err
 		}
 		f, ok := program(&c)
-		for to, from := range map[*string]*string{&f.Namespace: c.Namespace, &f.Workload: c.Workload, &f.Container: c.Container, &f.Image: c.Image, &f.Digest: c.Digest} {
-			if from != nil {
-				*to = *from
-			}
-		}
+		f.Namespace, f.Workload, f.Container, f.Image, f.Digest = said(c.Namespace), said(c.Workload), said(c.Container), said(c.Image), said(c.Digest)
 		if ok && f.valid() && len(facts) < mostFacts {
 			facts = append(facts, f)
 		}
 	}
 	_, err = dec.Token()
 	return facts, err
+}
+
+// said is a text, "" where there is none.
+func said(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }
 
 // fact is what a container's program is, without its names.

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,6 +75,24 @@ func TestMoved(t *testing.T) {
 	}
 }
 
+// TestMovedMerged: who shares what was seen has it as who has seen all of it.
+func TestMovedMerged(t *testing.T) {
+	for d, want := range map[string]podpatch.Program{digest('a'): isGo(22, true), "": {State: podpatch.NotGo}} {
+		old := (*Facts)(nil).With([]Fact{fact("web:latest", d, "1.22", true)}, start)
+		young := (*Facts)(nil).With([]Fact{fact("web:latest", d, "", false)}, start.Add(time.Minute))
+		for _, f := range []*Facts{Merged(old, young, start.Add(time.Hour)), Merged(young, old, start.Add(time.Hour))} {
+			if got := f.Program("shop", "Deployment/web", "a", "web:latest"); got != want || f.all[f.byGroup[group{"shop", "Deployment/web", "a"}][0].key()].First != start.Unix() {
+				t.Errorf("digest %q: %+v, want %+v", d, got, want)
+			}
+		}
+		// What nobody has seen for long does not hold, and takes nothing with it.
+		late := (*Facts)(nil).With([]Fact{fact("web:latest", d, "", false)}, start.Add(2*keepFor))
+		if got := Merged(old, late, start.Add(2*keepFor)).Program("shop", "Deployment/web", "a", "web:latest"); got.State != podpatch.NotGo {
+			t.Errorf("digest %q: %+v", d, got)
+		}
+	}
+}
+
 // TestMostFacts: what is remembered is bounded, what is left out is counted, and it is said
 // once.
 func TestMostFacts(t *testing.T) {
@@ -127,7 +146,17 @@ func TestAskInTime(t *testing.T) {
 	}
 }
 
-// TestReadHostile: a document of empty elements takes not much more room than its text.
+// allocated is how many bytes something allocates.
+func allocated(work func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	work()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestReadHostile: a document of empty elements takes not much more room than its text,
+// what is let go of again counted as well.
 func TestReadHostile(t *testing.T) {
 	const n = 1_000_000
 	list := strings.Repeat("{},", n) + "{}"
@@ -136,17 +165,74 @@ func TestReadHostile(t *testing.T) {
 		`{"snug":"v1","kind":"agent","other_containers":[` + list + `]}`,
 		`{"snug":"v1","kind":"agent","containers":[{"processes":[` + list + `]}]}`,
 	} {
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		facts, err := Read(strings.NewReader(text))
-		runtime.ReadMemStats(&after)
+		var facts []Fact
+		var err error
+		took := allocated(func() { facts, err = Read(strings.NewReader(text)) })
 		if err != nil || len(facts) != 0 {
 			t.Errorf("%v, %d facts", err, len(facts))
 		}
-		// The heap never holds more than what was got of the system for it.
-		if took := int64(after.HeapSys) - int64(before.HeapSys); took > 64<<20 {
-			t.Errorf("%.60s: the heap grew by %d bytes", text, took)
+		if took > 6*uint64(len(text)) {
+			t.Errorf("%.60s: %d bytes for a text of %d", text, took, len(text))
 		}
+	}
+}
+
+// workloads are facts of as many workloads.
+func workloads(n int) []Fact {
+	all := make([]Fact, n)
+	for i := range all {
+		all[i] = fact("web:1", digest('a'), "1.22", true)
+		all[i].Workload = fmt.Sprint("Deployment/web-", i)
+	}
+	return all
+}
+
+// TestWithOnce: what is known is indexed once in a round, and put in order only where some
+// of it has to go.
+func TestWithOnce(t *testing.T) {
+	f := (*Facts)(nil).With(workloads(mostFacts/4), start)
+	index := allocated(func() { made(f.all) })
+	if took := allocated(func() { f.With(nil, start.Add(time.Minute)) }); took > 3*index {
+		t.Errorf("With allocates %d bytes, and an index is of %d", took, index)
+	}
+}
+
+// TestSurplusOnce: what many tell is left out once, and what is remembered of that is
+// bounded as well.
+func TestSurplusOnce(t *testing.T) {
+	all := workloads(2*mostFacts + 10)
+	s := newSightings()
+	s.add(all[:mostFacts])
+	for range 3 {
+		s.add(all[mostFacts : mostFacts+5])
+		s.add(all[:5])
+	}
+	if len(s.all) != mostFacts || len(s.surplus) != 5 {
+		t.Errorf("%d, %d left out", len(s.all), len(s.surplus))
+	}
+	if s.add(all); len(s.all) != mostFacts || len(s.surplus) != mostFacts {
+		t.Errorf("%d, %d left out", len(s.all), len(s.surplus))
+	}
+
+	// Whoever answers first.
+	document := func(facts []Fact) string {
+		b := []byte(`{"snug":"v1","kind":"agent","containers":[],"other_containers":[`)
+		for i := range facts {
+			b = fmt.Appendf(b, `{"namespace":"shop","workload":"%s","container":"a","image":"web:1"},`, facts[i].Workload)
+		}
+		return string(b[:len(b)-1]) + "]}"
+	}
+	most, others := document(all[:mostFacts]), document(all[mostFacts:mostFacts+5])
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, map[bool]string{true: most, false: others}[asked.Add(1) == 1])
+	}))
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	agents := &Agents{Host: "agents", Port: port, Lookup: func(context.Context, string, string) ([]netip.Addr, error) {
+		return slices.Repeat([]netip.Addr{netip.MustParseAddr("127.0.0.1")}, 4), nil
+	}}
+	if got, err := agents.Ask(t.Context()); err != nil || got.Silent != 0 || len(got.Facts) != mostFacts || got.Surplus != 5 {
+		t.Errorf("%v, %d silent, %d facts, %d left out", err, got.Silent, len(got.Facts), got.Surplus)
 	}
 }

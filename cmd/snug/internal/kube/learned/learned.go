@@ -77,7 +77,7 @@ func (f *Facts) Len() int { return len(f.all) }
 
 // made indexes facts.
 func made(all map[key]Fact) *Facts {
-	f := &Facts{all: all, byGroup: map[group][]Fact{}}
+	f := &Facts{all: all, byGroup: make(map[group][]Fact, len(all))}
 	for _, one := range all {
 		g := group{one.Namespace, one.Workload, one.Container}
 		f.byGroup[g] = append(f.byGroup[g], one)
@@ -131,17 +131,17 @@ func minorOf(text string) (int, bool) {
 	return n, ok && err == nil && n >= 0 && n < 1000
 }
 
-// With are facts and what was seen of them now. What nobody has seen for long is left out,
-// and so are old images of a container that had many since; and those of more than
-// mostFacts that were not seen for longest.
+// With are facts and what was seen of them now, as Read gives it. What nobody has seen for
+// long is left out, and so are old images of a container that had many since; and those of
+// more than mostFacts that were not seen for longest.
 func (f *Facts) With(seen []Fact, now time.Time) *Facts {
 	all := map[key]Fact{}
 	if f != nil {
 		all = lasting(f.all, now)
 	}
-	fresh := map[key]Fact{}
-	surplus := plainest(fresh, seen)
-	for k, one := range fresh {
+	fresh := newSightings()
+	fresh.add(seen)
+	for k, one := range fresh.all {
 		one.First, one.Last = now.Unix(), now.Unix()
 		if old, known := all[k]; known {
 			// A script may run the program now and then only, and a digest is of one image; a
@@ -156,25 +156,33 @@ func (f *Facts) With(seen []Fact, now time.Time) *Facts {
 		}
 		all[k] = one
 	}
-	for _, facts := range made(all).byGroup {
-		for _, one := range facts[min(len(facts), keepNewest):] {
-			if now.Sub(time.Unix(one.Last, 0)) > runsFor {
+	with := made(all)
+	for g, facts := range with.byGroup {
+		newer := min(len(facts), keepNewest)
+		others := slices.DeleteFunc(facts[newer:], func(one Fact) bool {
+			gone := now.Sub(time.Unix(one.Last, 0)) > runsFor
+			if gone {
 				delete(all, one.key())
 			}
+			return gone
+		})
+		with.byGroup[g] = facts[:newer+len(others)]
+	}
+	surplus := len(fresh.surplus)
+	if n := len(all) - mostFacts; n > 0 {
+		for _, one := range latest(all)[mostFacts:] {
+			delete(all, one.key())
 		}
+		with = made(all)
+		surplus += n
 	}
-	for _, one := range latest(all)[min(len(all), mostFacts):] {
-		delete(all, one.key())
-		surplus++
-	}
-	f = made(all)
-	f.surplus = surplus
-	return f
+	with.surplus = surplus
+	return with
 }
 
 // lasting are those facts that hold at a time.
 func lasting(facts map[key]Fact, now time.Time) map[key]Fact {
-	all := map[key]Fact{}
+	all := make(map[key]Fact, len(facts))
 	for k, one := range facts {
 		// Clocks differ; nobody sees the future.
 		one.First, one.Last = min(one.First, now.Unix()), min(one.Last, now.Unix())
@@ -199,41 +207,60 @@ func (f *Fact) says() string {
 	return f.Go + " " + blind + " " + f.Image
 }
 
-// plainest adds what was seen to one of each of what many have seen, whoever answered
-// first: a program of Go rather than none yet. It returns how many were left out, as there
-// are mostFacts without them.
-func plainest(all map[key]Fact, seen []Fact) (surplus int) {
+// sightings are one of each of what many have seen, whoever answered first.
+type sightings struct {
+	all     map[key]Fact     // mostFacts at most
+	surplus map[key]struct{} // those left out, mostFacts at most
+}
+
+func newSightings() *sightings {
+	return &sightings{map[key]Fact{}, map[key]struct{}{}}
+}
+
+// add adds what was seen: a program of Go rather than none yet.
+func (s *sightings) add(seen []Fact) {
 	for _, one := range seen {
-		switch old, ok := all[one.key()]; {
-		case !one.valid() || ok && old.says() >= one.says():
-		case !ok && len(all) >= mostFacts:
-			surplus++
-		default:
-			all[one.key()] = one
+		k := one.key()
+		old, ok := s.all[k]
+		switch {
+		case ok && old.says() >= one.says():
+		case ok || len(s.all) < mostFacts:
+			s.all[k] = one
+		case len(s.surplus) < mostFacts:
+			s.surplus[k] = struct{}{}
 		}
 	}
-	return surplus
 }
 
 // Merged are the facts of both.
 func Merged(a, b *Facts, now time.Time) *Facts {
 	all := map[key]Fact{}
-	for _, f := range []*Facts{a, b} {
-		if f == nil {
-			continue
-		}
-		for k, one := range f.all {
+	if a != nil {
+		all = lasting(a.all, now)
+	}
+	if b != nil {
+		for k, one := range lasting(b.all, now) {
 			if old, ok := all[k]; ok {
-				// Whichever comes first, the result is the same.
-				if cmp.Or(cmp.Compare(old.Last, one.Last), cmp.Compare(old.says(), one.says())) > 0 {
-					one, old = old, one
+				first := min(one.First, old.First)
+				if old.over(&one) {
+					one = old
 				}
-				one.First = min(one.First, old.First)
+				one.First = first
 			}
 			all[k] = one
 		}
 	}
-	return made(lasting(all, now))
+	return made(all)
+}
+
+// over tells which of two facts of the same image holds; whichever comes first, the answer
+// is the same. A digest is of one image: a program of Go that was seen in it goes on being
+// there where others see none yet, as With has it.
+func (f *Fact) over(other *Fact) bool {
+	if f.Digest != "" && (f.Go == "") != (other.Go == "") {
+		return f.Go != ""
+	}
+	return cmp.Or(cmp.Compare(f.Last, other.Last), cmp.Compare(f.says(), other.says())) > 0
 }
 
 // Encode writes facts; the same facts give the same bytes. Where they are too many, those
@@ -278,13 +305,10 @@ func Decode(text []byte) (*Facts, error) {
 // What texts are made of; how long they may be stands beside where it is asked: a bound
 // within an expression takes a millisecond to compile before every command of the tool.
 var (
-	label     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 	workload  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*/[a-z0-9][-a-z0-9.]*$`)
 	imageName = regexp.MustCompile(`^[!-~]*$`)
 	hexText   = regexp.MustCompile(`^[0-9a-f]*$`)
 )
-
-func isLabel(text string) bool { return len(text) <= 63 && label.MatchString(text) }
 
 func isWorkload(text string) bool {
 	kind, name, _ := strings.Cut(text, "/")
@@ -302,6 +326,6 @@ func (f *Fact) valid() bool {
 	if !version {
 		_, version = minorOf(f.Go)
 	}
-	return version && isLabel(f.Namespace) && isLabel(f.Container) && isWorkload(f.Workload) &&
+	return version && podpatch.IsName(f.Namespace) && podpatch.IsName(f.Container) && isWorkload(f.Workload) &&
 		len(f.Image) <= 512 && imageName.MatchString(f.Image) && isDigest(f.Digest) && f.Image+f.Digest != "" && f.First >= 0 && f.Last >= f.First
 }

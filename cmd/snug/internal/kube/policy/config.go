@@ -24,7 +24,7 @@ import (
 // Labels of pods and namespaces, and their values.
 const (
 	InjectLabel  = podpatch.Prefix + "inject"            // of a pod or its namespace: enabled or disabled
-	ProcsLabel   = podpatch.Prefix + "gomaxprocs"        // of a pod: enabled = its programs do not follow a CPU limit by themselves
+	ProcsLabel   = podpatch.Prefix + "gomaxprocs"        // of a pod: enabled = its programs do not follow a CPU limit by themselves, disabled = they do
 	RestartLabel = podpatch.Prefix + "restart-on-resize" // of a pod: enabled = a resize may restart its containers
 	// PolicyLabel of what is rendered has the name of the configuration.
 	PolicyLabel = podpatch.Prefix + "policy"
@@ -183,7 +183,7 @@ func (c *Config) set(key string, n *yaml.Node) error {
 	switch key {
 	case "name":
 		hint = "lower case letters, digits and -, at most 40 of them"
-		if ok = nameText.MatchString(text) && len(text) <= 40; ok {
+		if ok = podpatch.IsName(text) && len(text) <= 40; ok {
 			c.Name = text
 		}
 	case "mode":
@@ -242,16 +242,13 @@ func (c *Config) exclude(key string, n *yaml.Node) error {
 	}
 	*to = []string{}
 	for _, item := range n.Content {
-		if item.Kind != yaml.ScalarNode || !nameText.MatchString(item.Value) || len(item.Value) > 63 {
+		if item.Kind != yaml.ScalarNode || !podpatch.IsName(item.Value) {
 			return &Wrong{Line: item.Line, What: "no name, exclude." + key + ": " + quoted(item.Value), Hint: "names as Kubernetes has them: lower case letters, digits and -"}
 		}
 		*to = append(*to, item.Value)
 	}
 	return nil
 }
-
-// nameText is a DNS label: what names of namespaces and containers are.
-var nameText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // quoted is a text of a file as it can be shown.
 func quoted(text string) string {

@@ -69,20 +69,37 @@ func (c *Config) Decide(p *Pod, name string, facts podpatch.Container) podpatch.
 }
 
 // DecideKnowing is Decide for who may know the program. ProcsLabel still says of all the
-// pod's containers that they run programs of Go which do not follow their CPU limit:
-// who wrote it knows better than who has seen the last pod. Without it what is known
-// decides, and a Program of the state Unknown is taken for what Decide takes every one for.
+// pod's containers, Enabled, that they run programs of Go which do not follow their CPU
+// limit, or, Disabled, that those of Go do: who wrote it knows better than who has seen the
+// last pod. Without it what is known decides, and a Program of the state Unknown is taken
+// for what Decide takes every one for.
 func (c *Config) DecideKnowing(p *Pod, name string, facts podpatch.Container) podpatch.Patch {
 	if slices.Contains(c.Containers, name) {
 		return podpatch.Nothing(podpatch.Excluded)
 	}
-	labelled := p.Labels[ProcsLabel] == Enabled
+	labelled, follows := p.Labels[ProcsLabel] == Enabled, p.Labels[ProcsLabel] == Disabled
 	if state := facts.Program.State; state == podpatch.Unknown || state == podpatch.NotGo && labelled {
 		facts.Program = podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 25}}
 	}
 	facts.Program.Go.Blind = facts.Program.Go.Blind || labelled
 	facts.Opaque = facts.Opaque && !c.OverEnvFrom
-	return podpatch.Decide(&facts, &podpatch.Policy{
+	how := &podpatch.Policy{
 		Round: c.Round, MinProcs: c.MinProcs, Memory: c.Memory, RequestFactor: c.RequestFactor, Restart: p.Labels[RestartLabel] == Enabled,
-	})
+	}
+	patch := podpatch.Decide(&facts, how)
+	if !follows || facts.Program.State != podpatch.IsGo {
+		return patch
+	}
+	// An old Go follows its limit where a library sees to it; what it can do with GOMEMLIMIT
+	// is as it was.
+	facts.Program.Go = plan.Go{Minor: 25}
+	procs, memory := only(podpatch.Decide(&facts, how), "GOMAXPROCS"), only(patch, "GOMEMLIMIT")
+	return podpatch.Patch{Env: slices.Concat(procs.Env, memory.Env), Resize: procs.Resize, Reasons: slices.Concat(procs.Reasons, memory.Reasons)}
+}
+
+// only is what a patch says of one variable.
+func only(p podpatch.Patch, knob string) podpatch.Patch {
+	p.Env = slices.DeleteFunc(p.Env, func(e podpatch.Env) bool { return e.Name != knob })
+	p.Reasons = slices.DeleteFunc(p.Reasons, func(r podpatch.Reason) bool { return r.Knob != knob })
+	return p
 }
