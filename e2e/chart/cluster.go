@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snug-go/snug/e2e/internal/hook"
 	"github.com/snug-go/snug/e2e/kube"
 )
 
@@ -52,15 +53,15 @@ func (c *cluster) discover(t testing.TB) {
 	c.kinds = map[string]kind{}
 	versions := []string{"/api/v1"}
 	groups := c.must(t, http.MethodGet, "/apis", nil)
-	for _, g := range list(groups["groups"]) {
-		for _, v := range list(g["versions"]) {
+	for _, g := range hook.List(groups["groups"]) {
+		for _, v := range hook.List(g["versions"]) {
 			versions = append(versions, "/apis/"+text(v["groupVersion"]))
 		}
 	}
 	for _, path := range versions {
 		// A kind that is new has a group before it has a place.
 		_, found := c.ask(t, http.MethodGet, path, nil)
-		for _, r := range list(found["resources"]) {
+		for _, r := range hook.List(found["resources"]) {
 			name := text(r["name"])
 			if strings.Contains(name, "/") {
 				continue
@@ -150,7 +151,7 @@ func (c *cluster) mentions(t testing.TB, word string) []string {
 		if !k.listed {
 			continue
 		}
-		for _, o := range list(c.must(t, http.MethodGet, k.path+"/"+k.resource, nil)["items"]) {
+		for _, o := range hook.List(c.must(t, http.MethodGet, k.path+"/"+k.resource, nil)["items"]) {
 			encoded, err := json.Marshal(o)
 			if err != nil {
 				t.Fatal(err)
@@ -162,18 +163,6 @@ func (c *cluster) mentions(t testing.TB, word string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
-}
-
-// list are the objects of a list.
-func list(o any) []kube.Object {
-	items, _ := o.([]any)
-	var all []kube.Object
-	for _, item := range items {
-		if m, ok := item.(kube.Object); ok {
-			all = append(all, m)
-		}
-	}
-	return all
 }
 
 // text is a string, "" where it is none.

@@ -160,6 +160,10 @@ func (l *lab) learn(t *testing.T) {
 	t.Helper()
 	c := *l.cluster
 	c.Access = l.as(t, "snug-webhook")
+	for _, verb := range []string{"get", "update"} {
+		needed := right{"snug-webhook", verb, "", "configmaps", namespace, "snug-facts"}
+		l.Until(t, needed.String(), func() bool { return l.may(t, needed) })
+	}
 	const path = "/api/v1/namespaces/" + namespace + "/configmaps/snug-facts"
 	facts := c.must(t, http.MethodGet, path, nil)
 	facts["data"] = kube.Object{"facts.json": fmt.Sprintf(fact, time.Now().Unix())}
@@ -178,7 +182,7 @@ func (l *lab) kept(t *testing.T) kube.Object {
 	}
 	for _, name := range []string{"mutating", "validating"} {
 		o := l.must(t, http.MethodGet, "/apis/admissionregistration.k8s.io/v1/"+name+"webhookconfigurations/snug-webhook", nil)
-		for _, w := range list(o["webhooks"]) {
+		for _, w := range hook.List(o["webhooks"]) {
 			bundle := text(of(w, "clientConfig", "caBundle"))
 			if bundle == "" {
 				t.Errorf("%v has no CA", w["name"])

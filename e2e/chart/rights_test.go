@@ -20,43 +20,63 @@ func (l *lab) rights(t *testing.T) {
 	h := newHelm(t, "helm4", l.kubeconfig)
 	h.run(t, everything, "install", release, folder, "-n", namespace, "-f", "-")
 	defer h.run(t, "", "uninstall", release, "-n", namespace)
-	for _, c := range []struct {
-		account, verb, group, resource, namespace, name string
-		want                                            bool
+	all := []struct {
+		right
+		want bool
 	}{
-		{"snug-agent", "list", "", "pods", "", "", true},
-		{"snug-agent", "watch", "", "pods", "", "", true},
-		{"snug-agent", "get", "", "pods", "other", "a", false},
-		{"snug-agent", "delete", "", "pods", "other", "a", false},
-		{"snug-agent", "list", "", "secrets", "", "", false},
-		{"snug-agent", "get", "", "secrets", namespace, "snug-webhook", false},
-		{"snug-agent", "list", "", "nodes", "", "", false},
-		{"snug-webhook", "get", "", "secrets", namespace, "snug-webhook", true},
-		{"snug-webhook", "update", "", "secrets", namespace, "snug-webhook", true},
-		{"snug-webhook", "get", "", "secrets", namespace, "another", false},
-		{"snug-webhook", "list", "", "secrets", namespace, "", false},
-		{"snug-webhook", "create", "", "secrets", namespace, "", false},
-		{"snug-webhook", "get", "", "secrets", "other", "snug-webhook", false},
-		{"snug-webhook", "update", "", "configmaps", namespace, "snug-facts", true},
-		{"snug-webhook", "update", "", "configmaps", namespace, "snug-config", false},
-		{"snug-webhook", "create", "", "configmaps", namespace, "", false},
-		{"snug-webhook", "patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "snug-webhook", true},
-		{"snug-webhook", "patch", "admissionregistration.k8s.io", "validatingwebhookconfigurations", "", "snug-webhook", true},
-		{"snug-webhook", "patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "another", false},
-		{"snug-webhook", "update", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "snug-webhook", false},
-		{"snug-webhook", "delete", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "snug-webhook", false},
-		{"snug-webhook", "list", "", "pods", "", "", false},
-		{"snug-webhook", "create", "", "pods", "other", "", false},
-	} {
-		answer := l.must(t, http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", kube.Object{
-			"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": kube.Object{
-				"user": "system:serviceaccount:" + namespace + ":" + c.account, "groups": []string{"system:serviceaccounts", "system:authenticated"},
-				"resourceAttributes": kube.Object{"verb": c.verb, "group": c.group, "resource": c.resource, "namespace": c.namespace, "name": c.name},
-			}})
-		if got := of(answer, "status", "allowed"); got != c.want {
-			t.Errorf("%s may %s %s %s in %q: %v", c.account, c.verb, c.resource, c.name, c.namespace, got)
+		{right{"snug-agent", "list", "", "pods", "", ""}, true},
+		{right{"snug-agent", "watch", "", "pods", "", ""}, true},
+		{right{"snug-agent", "get", "", "pods", "other", "a"}, false},
+		{right{"snug-agent", "delete", "", "pods", "other", "a"}, false},
+		{right{"snug-agent", "list", "", "secrets", "", ""}, false},
+		{right{"snug-agent", "get", "", "secrets", namespace, "snug-webhook"}, false},
+		{right{"snug-agent", "list", "", "nodes", "", ""}, false},
+		{right{"snug-webhook", "get", "", "secrets", namespace, "snug-webhook"}, true},
+		{right{"snug-webhook", "update", "", "secrets", namespace, "snug-webhook"}, true},
+		{right{"snug-webhook", "get", "", "secrets", namespace, "another"}, false},
+		{right{"snug-webhook", "list", "", "secrets", namespace, ""}, false},
+		{right{"snug-webhook", "create", "", "secrets", namespace, ""}, false},
+		{right{"snug-webhook", "get", "", "secrets", "other", "snug-webhook"}, false},
+		{right{"snug-webhook", "update", "", "configmaps", namespace, "snug-facts"}, true},
+		{right{"snug-webhook", "update", "", "configmaps", namespace, "snug-config"}, false},
+		{right{"snug-webhook", "create", "", "configmaps", namespace, ""}, false},
+		{right{"snug-webhook", "patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "snug-webhook"}, true},
+		{right{"snug-webhook", "patch", "admissionregistration.k8s.io", "validatingwebhookconfigurations", "", "snug-webhook"}, true},
+		{right{"snug-webhook", "patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "another"}, false},
+		{right{"snug-webhook", "update", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "snug-webhook"}, false},
+		{right{"snug-webhook", "delete", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "snug-webhook"}, false},
+		{right{"snug-webhook", "list", "", "pods", "", ""}, false},
+		{right{"snug-webhook", "create", "", "pods", "other", ""}, false},
+	}
+	for _, c := range all {
+		if c.want {
+			l.Until(t, c.String(), func() bool { return l.may(t, c.right) })
 		}
 	}
+	for _, c := range all {
+		if got := l.may(t, c.right); got != c.want {
+			t.Errorf("%s: %v", c, got)
+		}
+	}
+}
+
+// right is one that an account of the release may have.
+type right struct{ account, verb, group, resource, namespace, name string }
+
+func (r right) String() string {
+	return fmt.Sprintf("%s may %s %s %s in %q", r.account, r.verb, r.resource, r.name, r.namespace)
+}
+
+// may is what the server says of a right. It goes by roles and bindings some time after
+// they were made.
+func (l *lab) may(t *testing.T, r right) bool {
+	t.Helper()
+	answer := l.must(t, http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", kube.Object{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": kube.Object{
+			"user": "system:serviceaccount:" + namespace + ":" + r.account, "groups": []string{"system:serviceaccounts", "system:authenticated"},
+			"resourceAttributes": kube.Object{"verb": r.verb, "group": r.group, "resource": r.resource, "namespace": r.namespace, "name": r.name},
+		}})
+	return of(answer, "status", "allowed") == true
 }
 
 // TestRules: the rules of the roles, all of them. What a server answers about some is in

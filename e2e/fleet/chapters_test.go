@@ -157,13 +157,14 @@ func (r *rollout) counted(t *testing.T) {
 
 func (r *rollout) nothing(t *testing.T) {
 	if r.said != "" {
-		t.Errorf("somebody still has something:\n%s", r.said)
+		t.Errorf("something is left:\n%s", r.said)
 	}
 }
 
 // gone: all pods are what they were, and nothing that has anything to do with snug is left
 // but labels of namespaces and annotations of pods, both of which nobody reads.
 func (r *rollout) gone(t *testing.T) {
+	r.nothing(t)
 	r.have(t)
 	r.inForceIn(t, "cart", "")
 	r.Until(t, "the namespace is gone", func() bool { return !r.Get(t, "/api/v1/namespaces/snug").OK() })

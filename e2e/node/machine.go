@@ -129,7 +129,7 @@ func (c *changes) undo() error {
 // the kubelet, containerd and its shims have: until there is nothing any more.
 func (c *changes) kill() error {
 	var left []int
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if left = c.processes(); len(left) == 0 {
 			return nil
 		}

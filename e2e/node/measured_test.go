@@ -75,8 +75,14 @@ func (c *cluster) measured(t *testing.T) {
 		for i := range cases {
 			k := cases[(i+round)%len(cases)]
 			c.scale(t, k.deployment, 1)
-			p := c.again(t, k.deployment, kube.Object{"snug.dev/inject": k.inject}, k.variables)
+			p := c.again(t, "shop", k.deployment, kube.Object{"snug.dev/inject": k.inject}, k.variables)
 			one := c.served(t, &p, warm, counted)
+			// On a machine that is busy with something else nothing may have been counted.
+			end, span := time.Now().Add(deadline), counted
+			for one.Failed == 0 && (one.Requests == 0 || one.Periods == 0) && time.Now().Before(end) {
+				span *= 2
+				one = c.served(t, &p, warm, span)
+			}
 			one.Round, one.Case = round+1, k.name
 			c.scale(t, k.deployment, 0)
 			if one.GOMAXPROCS != k.procs || one.GOMEMLIMIT != k.limit {

@@ -92,7 +92,7 @@ func (c *cluster) mended(t *testing.T) {
 	}
 	c.tell(t, "namespace shop is labelled snug.dev/inject=enabled, and its Deployments are restarted")
 	for _, d := range all {
-		p := c.again(t, d.name, nil, injected)
+		p := c.again(t, "shop", d.name, nil, injected)
 		said := p.Metadata.Annotations["snug.dev/added"]
 		s := p.self(t)
 		c.tell(t, "%s, after: %s; variables %s; annotation %q", d.name, s, p.variables(), said)
@@ -150,20 +150,27 @@ func (c *cluster) rights(t *testing.T) {
 	c.tell(t, "the agent's rights are %s", text)
 }
 
-// again makes a Deployment's pod anew with these labels, and waits until its successor has
-// the variables.
-func (c *cluster) again(t *testing.T, name string, labels kube.Object, variables string) pod {
+// again makes a Deployment's pod anew with these labels, until its successor has the
+// variables: labels reach the API server's own caches, and facts each replica of the
+// webhook, when they do; and the API server goes on without a webhook that is slow.
+func (c *cluster) again(t *testing.T, namespace, name string, labels kube.Object, variables string) pod {
 	t.Helper()
-	metadata := kube.Object{"annotations": kube.Object{"again": time.Now().String()}}
-	if labels != nil {
-		metadata["labels"] = labels
+	for end := time.Now().Add(deadline); ; {
+		metadata := kube.Object{"annotations": kube.Object{"again": time.Now().String()}}
+		if labels != nil {
+			metadata["labels"] = labels
+		}
+		c.change(t, namespace, name, metadata)
+		p := c.running(t, namespace, name)
+		got := p.variables()
+		if got == variables {
+			return p
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s has %q after %v, want %q", name, got, deadline, variables)
+		}
+		t.Logf("%s has %q, want %q: once more", name, got, variables)
 	}
-	c.change(t, "shop", name, metadata)
-	p := c.running(t, "shop", name)
-	if got := p.variables(); got != variables {
-		t.Fatalf("%s has %q, want %q", name, got, variables)
-	}
-	return p
 }
 
 // loaded keeps a pod's server busy until stop is called.

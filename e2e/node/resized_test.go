@@ -28,12 +28,8 @@ func (c *cluster) resized(t *testing.T) {
 	c.deployment(t, "resize", "auto", autoImage, "1", least)
 	// Nothing has told the webhook yet that this one is old.
 	c.running(t, "resize", "plain")
-	c.change(t, "resize", "plain", kube.Object{"labels": kube.Object{"snug.dev/inject": "enabled", "snug.dev/gomaxprocs": "enabled"}})
-
-	plain, auto := c.running(t, "resize", "plain"), c.running(t, "resize", "auto")
-	if vars := plain.variables(); vars != injected {
-		t.Fatalf("plain has %q, want %q", vars, injected)
-	}
+	plain := c.again(t, "resize", "plain", kube.Object{"snug.dev/inject": "enabled", "snug.dev/gomaxprocs": "enabled"}, injected)
+	auto := c.running(t, "resize", "auto")
 	if vars := auto.variables(); vars != least {
 		t.Fatalf("auto has %q", vars)
 	}
@@ -47,15 +43,28 @@ func (c *cluster) resized(t *testing.T) {
 		name string
 		*pod
 	}{{"plain", &plain}, {"auto", &auto}}
-	warned := map[string]string{}
 	for _, p := range pods {
-		a := c.Patch(t, "/api/v1/namespaces/resize/pods/"+p.Metadata.Name+"/resize", kube.Object{"spec": kube.Object{"containers": []any{
-			kube.Object{"name": "server", "resources": kube.Object{"limits": kube.Object{"cpu": "2", "memory": "512Mi"}}}}}})
-		if !a.OK() {
-			t.Fatalf("%s: %s", p.name, a.Message())
+		give := func(how string) string {
+			a := c.Patch(t, "/api/v1/namespaces/resize/pods/"+p.Metadata.Name+"/resize"+how, kube.Object{"spec": kube.Object{"containers": []any{
+				kube.Object{"name": "server", "resources": kube.Object{"limits": kube.Object{"cpu": "2", "memory": "512Mi"}}}}}})
+			if !a.OK() {
+				t.Fatalf("%s: %s", p.name, a.Message())
+			}
+			return strings.Join(a.Warnings, "\n")
 		}
-		warned[p.name] = strings.Join(a.Warnings, "\n")
-		c.tell(t, "%s is given 2 CPUs and 512Mi; who does it is told %q", p.name, warned[p.name])
+		// The API server goes on without a webhook that is slow, and a resize can be done
+		// once. So it is tried, until whoever does it is told.
+		told := ""
+		if p.name == "plain" {
+			c.Wait(t, "whoever resizes what has variables is told so", func() bool {
+				told = give("?dryRun=All")
+				return strings.Contains(told, "GOMAXPROCS") && strings.Contains(told, "GOMEMLIMIT")
+			})
+		}
+		if w := give(""); w != "" && w != told {
+			t.Errorf("%s: who resizes it is told %q, want %q", p.name, w, told)
+		}
+		c.tell(t, "%s is given 2 CPUs and 512Mi; who does it is told %q", p.name, told)
 	}
 	for _, p := range pods {
 		c.Wait(t, p.name+" is resized", func() bool {
@@ -69,12 +78,6 @@ func (c *cluster) resized(t *testing.T) {
 			}
 			return s.Resources.Limits["cpu"] == "2" && s.Resources.Limits["memory"] == "512Mi"
 		})
-	}
-	if w := warned["plain"]; !strings.Contains(w, "GOMAXPROCS") || !strings.Contains(w, "GOMEMLIMIT") {
-		t.Errorf("whoever resizes what has variables is told %q", w)
-	}
-	if w := warned["auto"]; w != "" {
-		t.Errorf("whoever resizes what has none is told %q", w)
 	}
 	// It looks now and then; growth waits for a second look.
 	var last self

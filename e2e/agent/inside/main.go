@@ -14,7 +14,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // Plan is what to do, as JSON in the file that is the first argument.
@@ -28,6 +31,9 @@ type Pod struct {
 	Group string // below /sys/fs/cgroup
 	Args  []string
 	Env   []string
+	// Throttled: it works more than its group's quota allows, and the agent is to look when
+	// that was seen.
+	Throttled bool
 }
 
 // Run is one of the agent.
@@ -90,6 +96,13 @@ func run(file string) error {
 	if err := bind(); err != nil {
 		return err
 	}
+	for _, one := range p.Pods {
+		if one.Throttled {
+			if err := one.wait(); err != nil {
+				return fmt.Errorf("%s: %w", one.Group, err)
+			}
+		}
+	}
 	for _, one := range p.Runs {
 		seen.Runs = append(seen.Runs, one.output())
 	}
@@ -120,6 +133,38 @@ func (p *Pod) start() (*exec.Cmd, error) {
 		return nil, fmt.Errorf("%q, %w", line, errors.Join(err, cmd.Process.Kill(), cmd.Wait()))
 	}
 	return cmd, nil
+}
+
+// patience bounds the wait for a program to be throttled.
+const patience = 3 * time.Minute
+
+// wait waits until the group is throttled once more than it was.
+func (p *Pod) wait() error {
+	first, err := p.throttled()
+	for end := time.Now().Add(patience); err == nil; time.Sleep(100 * time.Millisecond) {
+		var now int
+		if now, err = p.throttled(); err == nil && now > first {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("not throttled after %v, %d times before", patience, first)
+		}
+	}
+	return err
+}
+
+// throttled is in how many periods the group was.
+func (p *Pod) throttled() (int, error) {
+	text, err := os.ReadFile(filepath.Join(tree, p.Group, "cpu.stat"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if n, ok := strings.CutPrefix(line, "nr_throttled "); ok {
+			return strconv.Atoi(strings.TrimSpace(n))
+		}
+	}
+	return 0, errors.New("no nr_throttled in cpu.stat")
 }
 
 // bind shows the node's groups at a second place, as a hostPath volume does.

@@ -158,12 +158,13 @@ func (b *Base) Below(t testing.TB, path string) []string {
 }
 
 // Remove removes groups, last first. What is left of a process needs a moment
-// to leave its group.
+// to leave its group, and on a busy machine more than that.
 func Remove(dirs []string) error {
 	var errs []error
+	end := time.Now().Add(2 * time.Minute)
 	for _, dir := range slices.Backward(dirs) {
 		err := syscall.Rmdir(dir)
-		for try := 0; err == syscall.EBUSY && try < 500; try++ {
+		for err == syscall.EBUSY && time.Now().Before(end) {
 			time.Sleep(10 * time.Millisecond)
 			err = syscall.Rmdir(dir)
 		}

@@ -63,6 +63,28 @@ func Start(t testing.TB, dir, config string) *Server {
 	}
 }
 
+// Spans of alert rules, which are made for days and not for tests: how long a rule looks
+// back, and how long it waits.
+var (
+	back  = regexp.MustCompile(`\[[0-9]+[smhd]\]`)
+	waits = regexp.MustCompile(`(?m)^( *for:) [0-9]+[smhd]$`)
+)
+
+// Hurried are alert rules that look back 15 s, and wait for some seconds.
+func Hurried(t testing.TB, rules string, forSeconds int) string {
+	t.Helper()
+	for _, span := range []struct {
+		is     *regexp.Regexp
+		become string
+	}{{back, "[15s]"}, {waits, fmt.Sprintf("${1} %ds", forSeconds)}} {
+		if !span.is.MatchString(rules) {
+			t.Fatalf("nothing like %s in the rules", span.is)
+		}
+		rules = span.is.ReplaceAllString(rules, span.become)
+	}
+	return rules
+}
+
 // Sample is a series that an expression has now.
 type Sample struct {
 	Labels map[string]string
