@@ -177,21 +177,27 @@ func (p *patch) resizePolicy(c *container, at, number string, resources []string
 	if len(resources) == 0 {
 		return
 	}
-	all := c.resize
-	for _, r := range resources {
-		all = append(all, resizing{r, "RestartContainer"})
+	there := len(c.resize) > 0
+	if !there {
+		p.add(at, number, "/resizePolicy")
 	}
-	p.add(at, number, "/resizePolicy")
-	for i, r := range all {
-		p.raw([]string{"[", ","}[min(i, 1)])
+	for i, r := range resources {
+		if there {
+			p.add(at, number, "/resizePolicy/-")
+		} else {
+			p.raw([]string{"[", ","}[min(i, 1)])
+		}
 		p.raw(`{"resourceName":`)
-		p.text(r.Resource)
-		p.raw(`,"restartPolicy":`)
-		p.text(r.Policy)
-		p.raw("}")
+		p.text(r)
+		p.raw(`,"restartPolicy":"RestartContainer"}`)
+		if there {
+			p.done()
+		}
 	}
-	p.raw("]")
-	p.done()
+	if !there {
+		p.raw("]")
+		p.done()
+	}
 }
 
 // words say what was given, or not, and why: "a GOMEMLIMIT=460MiB (pod-memory-share);

@@ -49,6 +49,14 @@ func TestHostileGrows(t *testing.T) {
 			q := question(t, "web", annotated(parts(n), object{"name": "a", "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i) })}))
 			return func() { r.Fit(q, ByPod) }
 		},
+		"variables of a container with a name that grows as well": func(n int) func() {
+			q := question(t, "web", annotated(parts(1), object{"name": strings.Repeat("x", 10*n), "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i) })}))
+			return func() { r.Fit(q, ByPod) }
+		},
+		"the longest name of a container": func(n int) func() {
+			q := question(t, "web", annotated(parts(n), object{"name": strings.Repeat("x", mostName), "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i) })}))
+			return func() { r.Fit(q, ByPod) }
+		},
 		"containers that a resize leaves behind": func(n int) func() {
 			q := asked(t, object{"uid": "1", "operation": "UPDATE", "namespace": "web", "subResource": "resize", "resource": object{"resource": "pods"},
 				"object": resized(n), "oldObject": object{"metadata": object{"name": "p"}, "spec": object{"containers": bare(n)}}})
@@ -65,21 +73,82 @@ func TestHostileGrows(t *testing.T) {
 	}
 }
 
-// TestHostileRoom: a question of empty elements takes not much more room than the largest
-// that an API server asks.
+// TestHostileRoom: a question of small elements takes not much more room than the largest
+// that an API server asks, and has no long answer.
 func TestHostileRoom(t *testing.T) {
 	r := &Reviewer{Config: configured(t, "")}
-	const n = 500_000
+	const (
+		n      = 500_000
+		plain  = `"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi","cpu":"1"}}}]`
+		labels = `"labels":{"snug.dev/inject":"enabled","snug.dev/gomaxprocs":"enabled","snug.dev/restart-on-resize":"enabled"}`
+	)
 	list := "[" + strings.Repeat("{},", n) + "{}]"
-	for _, spec := range []string{`{"containers":` + list + `}`, `{"initContainers":` + list + `}`, `{"containers":[{"name":"a","resizePolicy":` + list + `}]}`} {
-		q := []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","namespace":"web","resource":{"resource":"pods"},` +
-			`"object":{"metadata":{"name":"p","labels":{"snug.dev/inject":"enabled"}},"spec":` + spec + `}}}`)
-		if took := allocated(func() {
-			if _, outcome := r.Fit(q, ByPod); outcome != Unreadable {
-				t.Errorf("%.30s: %s", spec, outcome)
+	again := func(n int, member string) string { return strings.Repeat(member+",", n-1) + member }
+	few := func(n int) string { return "[" + again(n, "{}") + "]" }
+	var keys strings.Builder
+	for i := range 370_000 {
+		fmt.Fprintf(&keys, `,"snug.dev/%x":""`, i)
+	}
+	for name, c := range map[string]struct {
+		uid, metadata, spec string
+		want                Outcome
+	}{
+		"containers":            {"1", labels, `"containers":` + list, Unreadable},
+		"init containers":       {"1", labels, `"initContainers":` + list, Unreadable},
+		"a resizePolicy":        {"1", labels, `"containers":[{"name":"a","resizePolicy":` + list + `}]`, Unreadable},
+		"lists of containers":   {"1", labels, again(2000, `"containers":`+few(mostContainers)), Unreadable},
+		"lists of resizePolicy": {"1", labels, `"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi","cpu":"1"}},` + again(30_000, `"resizePolicy":`+few(mostResizing)) + `}]`, Patched},
+		"labels":                {"1", labels[:len(labels)-1] + keys.String() + "}", plain, Patched},
+		"annotations":           {"1", labels + `,"annotations":{"x":""` + keys.String() + "}", plain, Unchanged},
+		"values to correct":     {"1", labels + `,"annotations":{"snug.dev/added":"a GOMEMLIMIT=1 (pod-memory-share)"}`, plain[:len(plain)-2] + `,"env":[` + again(200_000, `{"name":"GOMEMLIMIT","value":"1"}`) + `]}]`, Unreadable},
+		"a long word":           {"1", labels, plain[:len(plain)-2] + `,"resizePolicy":[{"resourceName":"memory","restartPolicy":"` + strings.Repeat("<", 1<<20) + "\u00e9" + `"}]}]`, Patched},
+		"a long uid":            {strings.Repeat("1", 4<<20), labels, plain, Unreadable},
+	} {
+		q := []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"` + c.uid + `","operation":"CREATE","namespace":"web","resource":{"resource":"pods"},` +
+			`"object":{"metadata":{"name":"p",` + c.metadata + `},"spec":{` + c.spec + `}}}}`)
+		var text []byte
+		var outcome Outcome
+		if took := allocated(func() { text, outcome = r.Fit(q, ByPod) }); took > 32<<20 {
+			t.Errorf("%s: %d bytes for a question of %d", name, took, len(q))
+		}
+		if outcome != c.want || len(text) > 1<<20 {
+			t.Errorf("%s: %s, %d bytes of an answer", name, outcome, len(text))
+		}
+	}
+}
+
+// TestLongNames: a question with a name that no object has is not looked into. What many
+// containers have in common would else be gone through for each of them.
+func TestLongNames(t *testing.T) {
+	r := &Reviewer{Config: configured(t, "")}
+	for at, with := range map[string]func(request, metadata, spec object, text string){
+		"uid":          func(request, _, _ object, text string) { request["uid"] = text },
+		"namespace":    func(request, _, _ object, text string) { request["namespace"] = text },
+		"name":         func(_, metadata, _ object, text string) { metadata["name"] = text },
+		"generateName": func(_, metadata, _ object, text string) { metadata["generateName"] = text },
+		"owner's kind": func(_, metadata, _ object, text string) {
+			metadata["ownerReferences"] = []any{object{"kind": text, "name": "x", "controller": true}}
+		},
+		"owner's name": func(_, metadata, _ object, text string) {
+			metadata["ownerReferences"] = []any{object{"kind": "Job", "name": text, "controller": true}}
+		},
+		"container":      func(_, _, spec object, text string) { spec["containers"].([]any)[0].(object)["name"] = text },
+		"init container": func(_, _, spec object, text string) { spec["initContainers"] = []any{object{"name": text}} },
+		"amount":         func(_, _, spec object, text string) { spec["resources"] = object{"limits": object{"memory": text}} },
+	} {
+		for size, want := range map[int]Outcome{mostName: Patched, mostName + 1: Unreadable} {
+			pod := podOf(t, enabled, "containers: [{name: a, resources: {limits: {memory: 1Gi}}}]")
+			request := object{"uid": "1", "operation": "CREATE", "namespace": "web", "resource": object{"resource": "pods"}, "object": pod}
+			with(request, pod["metadata"].(object), pod["spec"].(object), strings.Repeat("x", size))
+			uid := request["uid"].(string)
+			if len(uid) > mostName {
+				uid = "" // it is not sent back
 			}
-		}); took > 32<<20 {
-			t.Errorf("%.30s: %d bytes for a question of %d", spec, took, len(q))
+			text, outcome := r.Fit(asked(t, request), ByPod)
+			a := must(t, text, uid)
+			if outcome != want || len(a.Response.Patch) > 0 != (want == Patched) {
+				t.Errorf("%s of %d bytes: %s, %.200s", at, size, outcome, text)
+			}
 		}
 	}
 }

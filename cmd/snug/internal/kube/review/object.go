@@ -28,9 +28,9 @@ type (
 	pod struct {
 		named                 bool // there is metadata
 		name, generateName    string
-		labels                map[string]string // those of snug, and the one of Deployments
+		labels                map[string]string // those that are of interest, see isOurs
 		annotated             bool              // there are annotations
-		annotations           map[string]string // those of snug
+		annotations           map[string]string // as labels
 		size                  int               // of all annotations as they are written, in bytes
 		controller            owner             // none: the zero owner
 		restartPolicy         string

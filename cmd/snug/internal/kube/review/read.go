@@ -4,10 +4,9 @@ package review
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/kube/podid"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/kube/policy"
 )
 
 // read reads a question; nil where it cannot be read. The answer is ready but for what it
@@ -43,7 +42,7 @@ func (s *scanner) request() *request {
 	ok := s.members(func(key []byte) {
 		switch string(key) {
 		case "uid":
-			q.uid = s.string()
+			q.uid = s.short()
 		case "resource":
 			q.group, q.resource = "", ""
 			s.members(func(key []byte) {
@@ -61,7 +60,7 @@ func (s *scanner) request() *request {
 		case "operation":
 			q.operation = s.string()
 		case "namespace":
-			q.namespace = s.string()
+			q.namespace = s.short()
 		case "object":
 			q.object = s.pod()
 		case "oldObject":
@@ -74,6 +73,22 @@ func (s *scanner) request() *request {
 		return nil
 	}
 	return q
+}
+
+// mostName bounds a name, in bytes: longer ones are refused, but only after a webhook was
+// asked. What is looked at again for each container is bounded as a name is, though no
+// validation does that for all of it: no UID, kind or amount is as long.
+// Source: k8s.io/apimachinery/pkg/util/validation, DNS1123SubdomainMaxLength.
+const mostName = 253
+
+// short is a text of at most mostName. A longer one makes the question wrong.
+func (s *scanner) short() string {
+	text := s.bytes()
+	if len(text) > mostName {
+		s.wrong = true
+		return ""
+	}
+	return string(text)
 }
 
 func (s *scanner) pod() *pod {
@@ -99,9 +114,9 @@ func (s *scanner) meta(p *pod) {
 	p.named = s.members(func(key []byte) {
 		switch string(key) {
 		case "name":
-			p.name = s.string()
+			p.name = s.short()
 		case "generateName":
-			p.generateName = s.string()
+			p.generateName = s.short()
 		case "labels":
 			p.labels, _, _ = s.ours()
 		case "annotations":
@@ -123,14 +138,24 @@ func (s *scanner) meta(p *pod) {
 // Source: k8s.io/kubernetes/pkg/kubelet/types, ConfigMirrorAnnotationKey.
 const mirror = "kubernetes.io/config.mirror"
 
+// isOurs tells whether a label or an annotation of that key is of interest. There may be
+// any number of others, those with the prefix of snug among them.
+func isOurs(key []byte) bool {
+	switch string(key) {
+	case policy.InjectLabel, policy.ProcsLabel, policy.RestartLabel, podid.HashLabel, podid.RolloutHashLabel,
+		policy.AddedAnnotation, policy.ObservedAnnotation, SkippedAnnotation, mirror:
+		return true
+	}
+	return false
+}
+
 // ours are the members of a map of texts that are of interest, and the size of all that
 // it has, as it is written.
 func (s *scanner) ours() (all map[string]string, size int, ok bool) {
 	ok = s.members(func(key []byte) {
 		size += len(key)
 		begin := s.at
-		others := [...]string{podid.HashLabel, podid.RolloutHashLabel, mirror}
-		if !bytes.HasPrefix(key, []byte(podpatch.Prefix)) && !slices.Contains(others[:], string(key)) {
+		if !isOurs(key) {
 			if s.peek() != '"' {
 				s.other()
 				return
@@ -152,9 +177,9 @@ func (s *scanner) owner() (o owner, controls bool) {
 	s.members(func(key []byte) {
 		switch string(key) {
 		case "kind":
-			o.kind = s.string()
+			o.kind = s.short()
 		case "name":
-			o.name = s.string()
+			o.name = s.short()
 		case "controller":
 			controls = s.bool()
 		default:
@@ -182,17 +207,21 @@ func (s *scanner) spec(p *pod) {
 	})
 }
 
-// mostContainers and mostResizing bound the lists whose elements take much more room here
-// than in a text: more than any pod has.
+// mostContainers and mostResizing bound the lists whose elements take much more room here,
+// or in an answer, than in a text: more than any pod has.
 const (
 	mostContainers = 1000
 	mostResizing   = 64
+	// mostInAll bounds the containers of a question, and the values in their environments
+	// that may have to be corrected: a question has two lists in each of two pods. The same
+	// key again does not make it more.
+	mostInAll = 4 * mostContainers
 )
 
 func (s *scanner) containers() []container {
 	var all []container
 	s.items(func() {
-		if len(all) == mostContainers {
+		if s.containersRead++; len(all) == mostContainers || s.containersRead > mostInAll {
 			s.fail()
 			return
 		}
@@ -208,7 +237,7 @@ func (s *scanner) containers() []container {
 func (s *scanner) container(c *container, key string) {
 	switch key {
 	case "name":
-		c.name = s.string()
+		c.name = s.short()
 	case "image":
 		c.image = s.string()
 	case "restartPolicy":
@@ -223,7 +252,7 @@ func (s *scanner) container(c *container, key string) {
 	case "resources":
 		c.limits, c.requests = s.resources()
 	case "resizePolicy":
-		c.resize = nil
+		c.resize = c.resize[:0]
 		s.items(func() {
 			if len(c.resize) == mostResizing {
 				s.fail()
@@ -277,6 +306,10 @@ func (s *scanner) env(c *container, n int) {
 		k.literal = k.literal || literal && !reference
 		k.reference = k.reference || reference
 		if at == memory && !reference && isSize(value) {
+			if s.writtenRead++; s.writtenRead > mostInAll {
+				s.fail()
+				return
+			}
 			c.written = append(c.written, written{n, string(value)})
 		}
 	}
@@ -306,9 +339,9 @@ func (s *scanner) amounts() (a amounts) {
 	s.members(func(key []byte) {
 		switch string(key) {
 		case "cpu":
-			a.cpu = s.string()
+			a.cpu = s.short()
 		case "memory":
-			a.memory = s.string()
+			a.memory = s.short()
 		default:
 			s.skip()
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,11 @@ type (
 	refResources struct{ Limits, Requests struct{ CPU, Memory string } }
 )
 
+// tooLong tells whether one of some names is longer than any object's.
+func tooLong(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return len(name) > 253 })
+}
+
 // reference reads a question by encoding/json; nil where it cannot be read.
 func reference(text []byte) *request {
 	var e refEnvelope
@@ -60,15 +66,27 @@ func reference(text []byte) *request {
 	}
 	r := e.Request
 	q := &request{uid: r.UID, group: r.Resource.Group, resource: r.Resource.Resource, subresource: r.SubResource, operation: r.Operation, namespace: r.Namespace}
+	if tooLong(r.UID, r.Namespace) {
+		return nil
+	}
 	for to, from := range map[**pod]*refPod{&q.object: r.Object, &q.old: r.OldObject} {
 		if from == nil {
 			continue
 		}
 		p := &pod{restartPolicy: from.Spec.RestartPolicy, limits: amounts{from.Spec.Resources.Limits.CPU, from.Spec.Resources.Limits.Memory}}
+		if tooLong(p.limits.cpu, p.limits.memory, from.Spec.Resources.Requests.CPU, from.Spec.Resources.Requests.Memory) {
+			return nil
+		}
 		if m := from.Metadata; m != nil {
+			if tooLong(m.Name, m.GenerateName) {
+				return nil
+			}
 			p.named, p.name, p.generateName, p.annotated = true, m.Name, m.GenerateName, m.Annotations != nil
 			p.labels, p.annotations = refOurs(m.Labels), refOurs(m.Annotations)
 			for _, o := range m.OwnerReferences {
+				if tooLong(o.Kind, o.Name) {
+					return nil
+				}
 				if o.Controller && p.controller.kind == "" {
 					p.controller = owner{o.Kind, o.Name}
 				}
@@ -81,6 +99,9 @@ func reference(text []byte) *request {
 				}
 				one := container{name: c.Name, image: c.Image, restartPolicy: c.RestartPolicy, hasEnv: c.Env != nil, envFrom: len(c.EnvFrom),
 					limits: amounts{c.Resources.Limits.CPU, c.Resources.Limits.Memory}, requests: amounts{c.Resources.Requests.CPU, c.Resources.Requests.Memory}}
+				if tooLong(c.Name, one.limits.cpu, one.limits.memory, one.requests.cpu, one.requests.memory) {
+					return nil
+				}
 				for n, e := range c.Env {
 					if e.Name == "GOMEMLIMIT" && e.ValueFrom == nil && ownSize.MatchString(e.Value) {
 						one.written = append(one.written, written{n, e.Value})
@@ -110,7 +131,8 @@ var ownSize = regexp.MustCompile(`^[0-9]+(MiB)?$`)
 func refOurs(all map[string]string) map[string]string {
 	var ours map[string]string
 	for k, v := range all {
-		if strings.HasPrefix(k, podpatch.Prefix) || k == podid.HashLabel || k == podid.RolloutHashLabel || k == mirror {
+		of := []string{"inject", "gomaxprocs", "restart-on-resize", "added", "observed", "skipped"}
+		if name, own := strings.CutPrefix(k, podpatch.Prefix); own && slices.Contains(of, name) || k == podid.HashLabel || k == podid.RolloutHashLabel || k == mirror {
 			if ours == nil {
 				ours = map[string]string{}
 			}
@@ -159,6 +181,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	const pod = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","object":POD}}`
+	long := strings.Repeat("x", 253)
 	for _, text := range []string{
 		`{"metadata":{"name":"a\u0062\"\\","labels":{"snug.dev/inject":"en\u0061bled","x":"\\"},"annotations":{"a":"\"}{","snug.dev/added":"é","b":null}}}`,
 		` { "metadata" : { "labels" : { } , "annotations" : null } , "spec" : { "containers" : [ { "env" : [ ] } , { "env" : null } ] } } `,
@@ -167,6 +190,11 @@ func TestRead(t *testing.T) {
 		`{"spec":{"containers":[{"env":[null,{"name":null},{"name":"GOMEMLIMIT","valueFrom":{"a":["]"]}}],"envFrom":[null,{}],"resizePolicy":[null]}]}}`,
 		`{"spec":{"containers":[null]}}`, `{"spec":{"containers":{}}}`, `{"spec":[]}`, `{"spec":{"containers":[[]]}}`, `{"spec":{"restartPolicy":1e5}}`,
 		`{"spec":{"resources":{"limits":{"cpu":"1","x":{"y":[1,2,{"z":"}"}]}},"requests":null}}}`, `{"spec":{"resources":{"limits":{"cpu":2}}}}`,
+		`{"metadata":{"labels":{"snug.dev/x":"y","snug.dev/gomaxprocs":"a","pod-template-hash":"b"},"annotations":{"snug.dev/skipped":"c","snug.dev/skip":"d"}}}`,
+		`{"metadata":{"name":"` + long + `"}}`, `{"metadata":{"name":"` + long + `a"}}`, `{"metadata":{"name":"` + long[1:] + `\u00e9"}}`,
+		`{"metadata":{"ownerReferences":[{"name":"` + long + `a"}]}}`, `{"spec":{"initContainers":[{"name":"` + long + `a"}]}}`,
+		`{"spec":{"containers":[{"image":"` + long + `a","resources":{"requests":{"cpu":"` + long + `"}}}]}}`,
+		`{"spec":{"containers":[{"resources":{"requests":{"cpu":"` + long + `a"}}}]}}`, `{"spec":{"resources":{"limits":{"memory":"` + long + `a"}}}}`,
 		`null`, `3`, `"x"`, `true`, `[]`, `{"a":-0.5e+3,"b":false,"c":{"d":[[[]]]}}`,
 	} {
 		compare(t, []byte(strings.Replace(pod, "POD", text, 1)))

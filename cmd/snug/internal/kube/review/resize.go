@@ -16,7 +16,8 @@ import (
 const mostWarning = 256
 
 // Resize answers a resize in place: with a warning where it leaves a variable behind. It
-// finds what the policy of resize.yaml.tmpl finds.
+// finds what the policy of resize.yaml.tmpl finds, but for pods that say nothing in a
+// namespace that is opted out: the question does not tell, and those are not asked about.
 func (r *Reviewer) Resize(question []byte) ([]byte, Outcome) {
 	q, a := read(question)
 	if q == nil {
@@ -25,6 +26,9 @@ func (r *Reviewer) Resize(question []byte) ([]byte, Outcome) {
 	if q.group != "" || q.resource != "pods" || q.subresource != "resize" || q.operation != "UPDATE" ||
 		r.Config.Resize == policy.Off || q.object == nil || q.old == nil || slices.Contains(r.Config.Namespaces, q.namespace) {
 		return a.text(), Other
+	}
+	if q.object.labels[policy.InjectLabel] == policy.Disabled {
+		return a.text(), OptedOut
 	}
 	stale := stale(q.object, q.old, r.Config.Containers)
 	if len(stale) == 0 {

@@ -21,6 +21,10 @@
 // two. An entry whose selectors are wider than these does no harm: the
 // label in the question is looked at again.
 //
+// A resize is warned of wherever nobody opted out, as the pod may have variables of
+// others. There are two entries as well, by who says something, with one path: neither
+// matches where the pod's label, or else its namespace's, is disabled.
+//
 // # Nothing is refused
 //
 // Every answer allows. What cannot be read is left as it is, with a warning to who
@@ -54,7 +58,7 @@ const (
 	Observed   Outcome = "observed"   // the pod is annotated with what it would be given
 	Skipped    Outcome = "skipped"    // opted in, and nothing is to be given; it is annotated with why
 	Unchanged  Outcome = "unchanged"  // all has been said of it before
-	OptedOut   Outcome = "opted_out"  // not opted in
+	OptedOut   Outcome = "opted_out"  // not opted in, or a resize of a pod that is opted out
 	Warned     Outcome = "warned"     // a resize leaves a variable behind
 	Fine       Outcome = "fine"       // a resize leaves none behind
 	Other      Outcome = "other"      // not a question of this kind
@@ -122,7 +126,7 @@ const unreadable = "snug: the pod cannot be read and is left as it is"
 // text is an answer as the API server reads it.
 // Source: k8s.io/api/admission/v1, AdmissionResponse.
 func (a *answer) text() []byte {
-	b := make([]byte, 0, 256+2*len(a.patch))
+	b := make([]byte, 0, 1024+base64.StdEncoding.EncodedLen(len(a.patch)+1))
 	b = append(b, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":`...)
 	b = append(quote(b, a.uid), `,"allowed":true`...)
 	if len(a.patch) > 0 {

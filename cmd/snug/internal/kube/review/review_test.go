@@ -509,6 +509,14 @@ func TestResize(t *testing.T) {
 			}
 		}
 	}
+	for labels, want := range map[string]Outcome{"": Warned, enabled: Warned, "snug.dev/inject: disabled": OptedOut, `snug.dev/inject: "false"`: Warned, "snug.dev/gomaxprocs: disabled": Warned} {
+		r := &Reviewer{Config: configured(t, "")}
+		text, outcome := r.Resize(asked(t, object{"uid": "2", "operation": "UPDATE", "namespace": "web", "subResource": "resize",
+			"resource": object{"version": "v1", "resource": "pods"}, "object": podOf(t, labels, a(env, more)), "oldObject": podOf(t, labels, a(env, both))}))
+		if warnings := must(t, text, "2").Response.Warnings; outcome != want || len(warnings) > 0 != (want == Warned) {
+			t.Errorf("%q: %s, %s", labels, outcome, text)
+		}
+	}
 	var old, now strings.Builder
 	for i := range 50 {
 		fmt.Fprintf(&old, "{name: container-%d, %s, %s}, ", i, env, both)

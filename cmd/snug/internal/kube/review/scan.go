@@ -20,6 +20,8 @@ type scanner struct {
 	text  []byte
 	at    int
 	wrong bool
+
+	containersRead, writtenRead int // in all lists of them
 }
 
 // fail ends the text.

@@ -4,6 +4,8 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,28 +19,21 @@ type kept struct {
 	resource, kind  string // "secrets", "Secret"
 	namespace, name string
 
-	own []string // keys that are this one's; others stay as they are
-	old object   // that was loaded
+	own []string // keys of data that are this one's; all else stays as it is
+	// What was loaded: the object without its metadata and data, and these.
+	old, meta object
+	data      map[string]string
 }
 
-// object is a Secret or a ConfigMap.
-type object struct {
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Meta       meta              `json:"metadata"`
-	Type       string            `json:"type,omitempty"`
-	Data       map[string]string `json:"data"`
-}
+// object is an object of the API, or a part of one, by its keys.
+type object map[string]json.RawMessage
 
-// meta is of an object's metadata what is needed to write it.
-type meta struct {
-	Name      string            `json:"name"`
-	Namespace string            `json:"namespace,omitempty"`
-	Version   string            `json:"resourceVersion,omitempty"`
-	Labels    map[string]string `json:"labels,omitempty"`
-	// Annotations and owners are somebody else's, and stay.
-	Annotations map[string]string `json:"annotations,omitempty"`
-	Owners      []any             `json:"ownerReferences,omitempty"`
+// get reads what a key has; one that is not there changes nothing.
+func (o object) get(key string, to any) error {
+	if text, ok := o[key]; ok {
+		return json.Unmarshal(text, to)
+	}
+	return nil
 }
 
 // managed is the label of what a webhook makes by itself.
@@ -48,34 +43,43 @@ func (k *kept) collection() string { return "/api/v1/namespaces/" + k.namespace 
 
 // load returns the data and its version; nil and "" where there is no such object.
 func (k *kept) load(ctx context.Context) (map[string]string, string, error) {
-	var got object
+	var got, meta object
+	var data map[string]string
+	var version string
 	err := k.client.Get(ctx, k.collection()+"/"+k.name, &got)
 	if rest.Is(err, http.StatusNotFound) {
 		return nil, "", nil
 	}
+	if err == nil {
+		err = errors.Join(got.get("metadata", &meta), meta.get("resourceVersion", &version), got.get("data", &data))
+	}
 	if err != nil {
 		return nil, "", k.failed("read", err)
 	}
-	k.old = got
-	return maps.Clone(got.Data), got.Meta.Version, nil
+	delete(got, "metadata")
+	delete(got, "data")
+	k.old, k.meta, k.data = got, meta, data
+	return maps.Clone(data), version, nil
 }
 
 // save puts data in place of the version that was loaded. conflict is its error when
 // somebody else was first.
 func (k *kept) save(ctx context.Context, data map[string]string, version string, conflict error) error {
-	o := object{Meta: meta{Name: k.name, Namespace: k.namespace, Labels: managed}}
-	if version != "" {
-		o = k.old // its type cannot be changed, nor need its labels be
-		o.Meta.Version = version
-	}
-	o.APIVersion, o.Kind = "v1", k.kind
-	if o.Data = maps.Clone(o.Data); o.Data == nil {
-		o.Data = map[string]string{}
+	o, meta, all := map[string]any{}, map[string]any{}, map[string]string{}
+	if version == "" {
+		meta["labels"] = managed
+	} else {
+		fill(o, k.old) // its type cannot be changed
+		fill(meta, k.meta)
+		meta["resourceVersion"] = version
+		maps.Copy(all, k.data)
 	}
 	for _, key := range k.own {
-		delete(o.Data, key)
+		delete(all, key)
 	}
-	maps.Copy(o.Data, data)
+	maps.Copy(all, data)
+	meta["name"], meta["namespace"] = k.name, k.namespace
+	o["apiVersion"], o["kind"], o["metadata"], o["data"] = "v1", k.kind, meta, all
 	var err error
 	if version == "" {
 		err = k.client.Create(ctx, k.collection(), o)
@@ -89,6 +93,13 @@ func (k *kept) save(ctx context.Context, data map[string]string, version string,
 		return k.failed("write", err)
 	}
 	return nil
+}
+
+// fill puts into an object that is to be written what another has.
+func fill(o map[string]any, from object) {
+	for key, text := range from {
+		o[key] = text
+	}
 }
 
 // failed says what could not be done, by the name of the object.

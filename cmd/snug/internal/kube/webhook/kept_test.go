@@ -4,14 +4,17 @@ package webhook
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -203,5 +206,53 @@ func TestConfigMap(t *testing.T) {
 	o := a.objects["/api/v1/namespaces/snug/configmaps/facts"]
 	if o["kind"] != "ConfigMap" || o["data"].(map[string]any)["facts.json"] != "[2]" || o["data"].(map[string]any)["mine"] != "x" {
 		t.Errorf("stored %v", o)
+	}
+}
+
+// TestKeepsOthers: all that somebody else has written in an object stays.
+func TestKeepsOthers(t *testing.T) {
+	const secret, facts = "/api/v1/namespaces/snug/secrets/tls", "/api/v1/namespaces/snug/configmaps/facts"
+	with := func(kind string, more map[string]any) map[string]any {
+		o := map[string]any{"apiVersion": "v1", "kind": kind, "immutable": false, "later": []any{1.5}, "metadata": map[string]any{
+			"namespace": "snug", "resourceVersion": "7", "uid": "u", "finalizers": []any{"a/b"}, "annotations": map[string]any{"c": "d"},
+			"labels": map[string]any{"e": "f"}, "ownerReferences": []any{map[string]any{"kind": "x", "controller": true}}, "later": "g",
+		}}
+		maps.Copy(o, more)
+		return o
+	}
+	a := &api{objects: map[string]map[string]any{
+		secret: with("Secret", map[string]any{"type": "kubernetes.io/tls", "data": map[string]any{"mine": "eA=="}}),
+		facts:  with("ConfigMap", map[string]any{"data": nil, "binaryData": map[string]any{"h": "AAE="}}),
+	}}
+	a.objects[secret]["metadata"].(map[string]any)["name"] = "tls"
+	a.objects[facts]["metadata"].(map[string]any)["name"] = "facts"
+	copied := func(path string) (o map[string]any) {
+		text, err := json.Marshal(a.objects[path])
+		if err = errors.Join(err, json.Unmarshal(text, &o)); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	wantSecret, wantFacts := copied(secret), copied(facts)
+	client := served(t, a)
+	s, c := NewSecret(client, "snug", "tls", "x"), NewConfigMap(client, "snug", "facts")
+	for i, text := range []string{"[1]", "[2]"} { // what was written is loaded as well
+		_, version, err := s.Load(t.Context())
+		if err = errors.Join(err, s.Save(t.Context(), map[string][]byte{"tls.crt": []byte(text)}, version)); err != nil {
+			t.Fatal(err)
+		}
+		_, version, err = c.Load(t.Context())
+		if err = errors.Join(err, c.Save(t.Context(), []byte(text), version)); err != nil {
+			t.Fatal(err)
+		}
+		wantSecret["data"] = map[string]any{"mine": "eA==", "tls.crt": base64.StdEncoding.EncodeToString([]byte(text))}
+		wantFacts["data"] = map[string]any{factsKey: text}
+		wantSecret["metadata"].(map[string]any)["resourceVersion"], wantFacts["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(2*i+1), fmt.Sprint(2*i+2)
+		if got := copied(secret); !reflect.DeepEqual(got, wantSecret) {
+			t.Errorf("got  %v\nwant %v", got, wantSecret)
+		}
+		if got := copied(facts); !reflect.DeepEqual(got, wantFacts) {
+			t.Errorf("got  %v\nwant %v", got, wantFacts)
+		}
 	}
 }

@@ -44,7 +44,7 @@ func Register(c *policy.Config, configuration string, at Place) string {
 	// The template is embedded, and a test renders all its branches.
 	if err := registrationText().Execute(&b, map[string]any{
 		"Configuration": configuration, "All": c.All, "Resizes": c.Resize != policy.Off, "Excluded": strings.Join(excluded, ", "),
-		"InjectLabel": policy.InjectLabel, "Enabled": policy.Enabled,
+		"InjectLabel": policy.InjectLabel, "Enabled": policy.Enabled, "Disabled": policy.Disabled,
 		"ByPod": place{at, FitByPod}, "ByNamespace": place{at, FitByNamespace}, "Resize": place{at, Resize},
 	}); err != nil {
 		panic(err)

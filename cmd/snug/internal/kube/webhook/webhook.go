@@ -34,9 +34,11 @@ const (
 	mostQuestion = 8 << 20
 	// mostHeader bytes are read of a request's header.
 	mostHeader = 16 << 10
-	// mostHeld bytes of questions are held at the same time: each may be large, and memory
-	// is not.
+	// mostHeld bytes of questions, and of answers that are not yet read, are held at the
+	// same time: each may be large, and memory is not.
 	mostHeld = 64 << 20
+	// smallAnswer takes no more than its connection does, and is never refused.
+	smallAnswer = 64 << 10
 	// mostAtOnce questions are answered at the same time, others wait for waitAtMost: who
 	// waits longer is asked to come again, and the API server creates the pod as it is.
 	mostAtOnce = 16
@@ -70,7 +72,7 @@ type Options struct {
 type Webhook struct {
 	o       Options
 	turn    chan struct{}
-	held    atomic.Int64 // bytes of questions
+	held    atomic.Int64 // bytes of questions and answers
 	buffers sync.Pool
 	ending  atomic.Bool
 	metrics *metrics
@@ -150,23 +152,19 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 		// that ends just then, which is why a third less CPU time is not taken.
 		rw.Header().Set("Connection", "close")
 	}
-	busy := func() {
-		m.refused("busy")
-		rw.Header().Set("Retry-After", "1")
-		http.Error(rw, "too many questions at the same time", http.StatusServiceUnavailable)
-	}
-	buffer := w.buffers.Get().(*bytes.Buffer)
-	defer w.keep(buffer)
-	if n := r.ContentLength; n > 0 {
-		buffer.Grow(int(min(n, 64<<10)) + bytes.MinRead)
-	}
 	body := &heldReader{from: http.MaxBytesReader(rw, r.Body, mostQuestion), all: &w.held}
-	defer body.release()
-	if _, err := buffer.ReadFrom(body); err != nil {
+	defer body.hold(0)
+	text, outcome, err := w.ask(r, body, answer)
+	if err == nil && !body.hold(cap(text)) && cap(text) > smallAnswer {
+		err = errBusy
+	}
+	if err != nil {
 		var large *http.MaxBytesError
 		switch {
-		case errors.Is(err, errHeld):
-			busy()
+		case errors.Is(err, errBusy):
+			m.refused("busy")
+			rw.Header().Set("Retry-After", "1")
+			http.Error(rw, err.Error(), http.StatusServiceUnavailable)
 		case errors.As(err, &large):
 			m.refused("large")
 			http.Error(rw, "the question is too large", http.StatusRequestEntityTooLarge)
@@ -176,15 +174,28 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 		}
 		return
 	}
-	if !w.take(r.Context()) {
-		busy()
-		return
-	}
-	defer w.leave()
-	text, outcome := answer(buffer.Bytes())
+	// Who does not read the answer keeps the room that it takes, and no turn.
 	rw.Header().Set("Content-Type", "application/json")
 	_, _ = rw.Write(text)
 	m.done(outcome, time.Since(begin))
+}
+
+// ask reads a question and has it answered, for which it waits for a turn.
+func (w *Webhook) ask(r *http.Request, body io.Reader, answer func([]byte) ([]byte, review.Outcome)) ([]byte, review.Outcome, error) {
+	buffer := w.buffers.Get().(*bytes.Buffer)
+	defer w.keep(buffer)
+	if n := r.ContentLength; n > 0 {
+		buffer.Grow(int(min(n, 64<<10)) + bytes.MinRead)
+	}
+	if _, err := buffer.ReadFrom(body); err != nil {
+		return nil, "", err
+	}
+	if !w.take(r.Context()) {
+		return nil, "", errBusy
+	}
+	defer w.leave()
+	text, outcome := answer(buffer.Bytes())
+	return text, outcome, nil
 }
 
 // heldReader counts what is read among all that is held, up to mostHeld.
@@ -194,18 +205,22 @@ type heldReader struct {
 	n    int64
 }
 
-var errHeld = errors.New("too many questions are held")
+var errBusy = errors.New("too many questions at the same time")
 
 func (r *heldReader) Read(b []byte) (int, error) {
 	n, err := r.from.Read(b)
-	r.n += int64(n)
-	if r.all.Add(int64(n)) > mostHeld {
-		err = errHeld
+	if !r.hold(int(r.n) + n) {
+		err = errBusy
 	}
 	return n, err
 }
 
-func (r *heldReader) release() { r.all.Add(-r.n) }
+// hold counts n bytes from now on, and tells whether there is room for them.
+func (r *heldReader) hold(n int) bool {
+	more := int64(n) - r.n
+	r.n = int64(n)
+	return r.all.Add(more) <= mostHeld || more <= 0
+}
 
 // take waits for a turn.
 func (w *Webhook) take(ctx context.Context) bool {

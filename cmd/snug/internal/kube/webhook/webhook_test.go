@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -274,12 +275,85 @@ func TestRegister(t *testing.T) {
 				}
 			}
 		}
-		n := 3
-		if name == "all" {
+		n := 4
+		if c := configured(t, c.config); c.All {
 			n++ // for namespaces that say nothing
+			if c.Resize == policy.Off {
+				n -= 2
+			}
 		}
 		if len(names) != n {
 			t.Errorf("%s: %v", file, names)
+		}
+	}
+}
+
+// TestSelectors: of which pods and namespaces an API server asks, by their labels.
+func TestSelectors(t *testing.T) {
+	type selector struct {
+		Expressions []struct {
+			Key, Operator string
+			Values        []string
+		} `yaml:"matchExpressions"`
+	}
+	matches := func(s selector, labels map[string]string) bool {
+		for _, e := range s.Expressions {
+			value, has := labels[e.Key]
+			in := has && slices.Contains(e.Values, value)
+			if !map[string]bool{"In": in, "NotIn": !in, "Exists": has, "DoesNotExist": !has}[e.Operator] {
+				return false
+			}
+		}
+		return true
+	}
+	labels := func(name, word string) map[string]string {
+		all := map[string]string{"kubernetes.io/metadata.name": name}
+		if word != "nothing" {
+			all[policy.InjectLabel] = word
+		}
+		return all
+	}
+	words := []string{"nothing", policy.Enabled, policy.Disabled, "false", ""}
+	for _, config := range []string{"", "inject: all", "exclude: {namespaces: []}", "exclude: {namespaces: [infra]}"} {
+		c := configured(t, config)
+		dec := yaml.NewDecoder(strings.NewReader(Register(c, "snug-webhook", Place{Namespace: "snug", Service: "s"})))
+		var entries [2][]struct { // for pods that are created, and resizes
+			Name      string
+			Object    selector `yaml:"objectSelector"`
+			Namespace selector `yaml:"namespaceSelector"`
+		}
+		for i := range entries {
+			var node struct{ Webhooks yaml.Node }
+			if err := dec.Decode(&node); err != nil {
+				t.Fatal(err)
+			}
+			if err := node.Webhooks.Decode(&entries[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, namespace := range []string{"web", "infra", "snug"} {
+			for _, pod := range words {
+				for _, its := range words {
+					about := policy.Pod{Namespace: namespace, Labels: labels("p", pod), NamespaceLabels: labels(namespace, its)}
+					in, _ := c.OptedIn(&about)
+					word := pod
+					if pod == "nothing" {
+						word = its
+					}
+					excluded := namespace == "snug" || slices.Contains(c.Namespaces, namespace)
+					for i, want := range []bool{in && !excluded, word != policy.Disabled && !excluded} {
+						n := 0
+						for _, e := range entries[i] {
+							if matches(e.Object, about.Labels) && matches(e.Namespace, about.NamespaceLabels) {
+								n++
+							}
+						}
+						if n > 1 || n == 1 != want {
+							t.Errorf("%q: a pod of %q in %s of %q is matched by %d of %v", config, pod, namespace, its, n, entries[i])
+						}
+					}
+				}
+			}
 		}
 	}
 }
