@@ -28,6 +28,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -65,10 +66,11 @@ type ui struct {
 	in       io.Reader
 	out, err io.Writer
 	getenv   func(string) string
-	json     bool   // --json was given
-	command  string // that was run, as in "snug top"
-	helped   error  // of writing a help text, which the flag library drops
-	shown    bool   // a status line stands on the terminal
+	json     bool       // --json was given
+	command  string     // that was run, as in "snug top"
+	helped   error      // of writing a help text, which the flag library drops
+	talking  sync.Mutex // servers say something from several goroutines
+	shown    bool       // a status line stands on the terminal
 }
 
 // jsonFlag gives a command --json. Every command that answers has it.
@@ -100,6 +102,13 @@ func (u *ui) write(answer []byte) error {
 
 // status shows what is being done, on a terminal; "" takes it away.
 func (u *ui) status(text string) {
+	u.talking.Lock()
+	defer u.talking.Unlock()
+	u.doing(text)
+}
+
+// doing is status for who talks already.
+func (u *ui) doing(text string) {
 	if f, ok := u.err.(*os.File); !ok || !terminal(f) {
 		return
 	}
@@ -122,7 +131,9 @@ func terminal(f *os.File) bool {
 
 // note is one line of talk.
 func (u *ui) note(format string, args ...any) {
-	u.status("")
+	u.talking.Lock()
+	defer u.talking.Unlock()
+	u.doing("")
 	fmt.Fprintln(u.err, "snug: "+report.Clean(utf8Only(fmt.Sprintf(format, args...))))
 }
 

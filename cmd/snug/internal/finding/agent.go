@@ -17,7 +17,8 @@ type Node struct {
 	Scan       Scan        `json:"scan"`
 	Containers []Container `json:"containers"` // those with Go processes
 	// Others are containers of pods with names all of whose processes were looked at, and
-	// none is Go's, nor ever was as far as was seen; known with --names. There may be more.
+	// none is Go's, nor has one of Go's run there for a minute as far as was seen; known
+	// with --names. There may be more.
 	Others  []OtherContainer `json:"other_containers"`
 	Skipped []Left           `json:"skipped"`
 	Unknown []Gap            `json:"unknown"`

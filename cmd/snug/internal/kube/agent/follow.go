@@ -47,7 +47,7 @@ var errExpired = errors.New("too old a resource version")
 type following struct {
 	version string        // to watch from; "" = they have to be listed first
 	wait    time.Duration // before the next attempt
-	idle    int           // watches in a row that were answered and told nothing
+	idle    int           // watches in a row that were answered and told nothing, since such a list
 	said    string        // what is wrong, as it was told; "" = nothing
 }
 
@@ -62,8 +62,10 @@ func (n *PodNames) Run(ctx context.Context) {
 			return
 		}
 		n.tell(&f, err)
-		if errors.Is(err, errExpired) || f.idle >= mostIdle {
-			f.version = ""
+		if f.idle >= mostIdle {
+			f.version, f.idle = "", 0
+		} else if errors.Is(err, errExpired) {
+			f.version = "" // idle goes on, so that it is told when that is all there is
 		}
 		wait := f.wait/2 + rand.N(f.wait/2)
 		if f.version == "" {
@@ -165,6 +167,7 @@ func (n *PodNames) watch(ctx context.Context, f *following) error {
 			n.mu.Lock()
 			n.add(p)
 			n.mu.Unlock()
+			n.tellFull()
 		case "DELETED":
 			n.mu.Lock()
 			n.remove(p.Metadata.UID)

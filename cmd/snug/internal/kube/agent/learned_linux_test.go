@@ -146,7 +146,8 @@ func TestLearned(t *testing.T) {
 		t.Errorf("said of containers that have just started: %+v", d.Others)
 	}
 	a.scanner.settledAfter = 0
-	// A Go process that was there at some time is reason enough.
+	scan(t, a)
+	// A Go process that has run there at some time is reason enough.
 	gone.end()
 	b, ok := a.scanner.bystanderOf(pidIn(t, hidden))
 	if !ok || b == nil {
@@ -166,6 +167,7 @@ func TestLearned(t *testing.T) {
 		t.Errorf("others: %q, want %q", listed, want)
 	}
 
+	d.At = time.Now().Add(2 * settledAfter).Format(time.RFC3339) // as if all had run on
 	server := httptest.NewServer(a.Handler())
 	defer server.Close()
 	host, port, err := net.SplitHostPort(server.Listener.Addr().String())

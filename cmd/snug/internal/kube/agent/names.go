@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"sync"
@@ -25,8 +24,9 @@ const (
 	podsPath = "/api/v1/pods"
 )
 
-// PodNames knows the pods of one node, and their containers, from the API server: it lists
-// them once, and then is told what changes. It may be used from several goroutines.
+// PodNames knows the pods of one node that have not ended, and their containers, from the
+// API server: it lists them once, and then is told what changes. It may be used from several
+// goroutines.
 type PodNames struct {
 	api    *rest.Client
 	node   string
@@ -42,6 +42,9 @@ type PodNames struct {
 	// static are those whose cgroup has the hash of their manifest in place of the UID,
 	// which is that of a mirror at the API server.
 	static map[string]*knownPod
+	claims int  // the last claim that was given to a pod: a new one, or one of another manifest
+	full   bool // a pod was left out, as there are mostPods
+	told   bool // and that was noted
 }
 
 // NewPodNames makes one that knows nothing yet. note is told what goes wrong; nil = nobody is.
@@ -95,13 +98,14 @@ func (n *PodNames) list(ctx context.Context) (version string, err error) {
 		return "", fmt.Errorf("the list of pods is not understood: %w", err)
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.pods, n.static = all.pods, all.static
+	n.pods, n.static, n.claims, n.full = all.pods, all.static, all.claims, all.full
 	select {
 	case <-n.listed:
 	default:
 		close(n.listed)
 	}
+	n.mu.Unlock()
+	n.tellFull()
 	return version, nil
 }
 
@@ -152,37 +156,70 @@ func (n *PodNames) read(r io.Reader) (version string, err error) {
 	return version, expect('}')
 }
 
-// add takes in a pod. Of mirrors that claim the same manifest the first one has it. Who may
-// make pods may also make one that is called a mirror, but a kubelet runs no such pod, and
-// deletes those that are not its own.
+// add takes in a pod. Of mirrors that claim the same manifest the first one has it, and when
+// that is gone the next. Who may make pods may also make one that is called a mirror, but a
+// kubelet runs no such pod, and deletes those that are not its own.
 func (n *PodNames) add(p *apiPod) {
-	uid, hash := p.Metadata.UID, p.Metadata.Annotations.Static
-	if hash != p.Metadata.Annotations.Mirror {
-		hash = ""
+	uid := p.Metadata.UID
+	if uid == "" || len(uid) > mostName {
+		return
 	}
-	n.remove(uid)
-	if len(n.pods) >= mostPods || uid == "" || len(uid) > mostName {
+	old := n.pods[uid]
+	if old == nil && len(n.pods) >= mostPods {
+		n.full = true
 		return
 	}
 	known := p.known()
+	if old != nil && old.hash == known.hash {
+		known.claim = old.claim
+	} else {
+		n.claims++
+		known.claim = n.claims
+	}
 	n.pods[uid] = known
-	if hash != "" && len(hash) <= mostName && n.static[hash] == nil {
-		n.static[hash] = known
+	if old != nil {
+		n.settle(old.hash)
+	}
+	n.settle(known.hash)
+}
+
+// remove forgets a pod.
+func (n *PodNames) remove(uid string) {
+	if gone := n.pods[uid]; gone != nil {
+		delete(n.pods, uid)
+		n.settle(gone.hash)
 	}
 }
 
-func (n *PodNames) remove(uid string) {
-	gone := n.pods[uid]
-	if gone == nil {
+// settle finds out whose a manifest is: the first one's of those that claim it.
+func (n *PodNames) settle(hash string) {
+	if hash == "" {
 		return
 	}
-	delete(n.pods, uid)
-	maps.DeleteFunc(n.static, func(_ string, p *knownPod) bool { return p == gone })
+	delete(n.static, hash)
+	for _, p := range n.pods {
+		if first := n.static[hash]; p.hash == hash && (first == nil || p.claim < first.claim) {
+			n.static[hash] = p
+		}
+	}
 }
 
-// get asks for the pods of the node.
+// tellFull notes once that a pod was left out. n.mu is not held.
+func (n *PodNames) tellFull() {
+	n.mu.Lock()
+	tells := n.full && !n.told
+	n.told = n.told || n.full
+	n.mu.Unlock()
+	if tells {
+		n.note(fmt.Sprintf("note: more than %d pods are on the node, and those beyond have no names", mostPods))
+	}
+}
+
+// get asks for the pods of the node. Those that have ended may be many, and wait for somebody
+// to delete them; of one that ends a watch tells as of one that is deleted.
+// Source: k8s.io/kubernetes pkg/registry/core/pod, ToSelectableFields.
 func (n *PodNames) get(ctx context.Context, q url.Values) (io.ReadCloser, error) {
-	q.Set("fieldSelector", "spec.nodeName="+n.node)
+	q.Set("fieldSelector", "spec.nodeName="+n.node+",status.phase!=Succeeded,status.phase!=Failed")
 	body, err := n.api.Stream(ctx, podsPath+"?"+q.Encode())
 	switch {
 	case rest.Is(err, http.StatusGone):

@@ -222,11 +222,59 @@ func TestPodNames(t *testing.T) {
 	<-ended
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if want := "/api/v1/pods spec.nodeName=node-1  0 Bearer t0ken"; s.asked[0] != want {
+	const selector = "spec.nodeName=node-1,status.phase!=Succeeded,status.phase!=Failed"
+	if want := "/api/v1/pods " + selector + "  0 Bearer t0ken"; s.asked[0] != want {
 		t.Errorf("%q, want %q", s.asked[0], want)
 	}
-	if want := "/api/v1/pods spec.nodeName=node-1 1 10 Bearer t0ken"; s.asked[1] != want {
+	if want := "/api/v1/pods " + selector + " 1 10 Bearer t0ken"; s.asked[1] != want {
 		t.Errorf("%q, want %q", s.asked[1], want)
+	}
+}
+
+// TestPodNamesFull: what does not fit is told once, and where there is room again the next one
+// is known.
+func TestPodNamesFull(t *testing.T) {
+	s := serveAPI(t)
+	said := make(chan string, 99)
+	n := quick(NewPodNames(s.client(t), "node-1", func(text string) { said <- text }))
+	var items []string
+	for i := range mostPods {
+		items = append(items, fmt.Sprintf(`{"metadata":{"uid":"%d"}}`, i))
+	}
+	s.items = strings.Join(items, ",")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan bool)
+	go func() { n.Run(ctx); close(ended) }()
+	added := `{"type":"ADDED","object":` + strings.ReplaceAll(pod("11", cartUID, "shop", "cart-1", "app", "aaaa", ""), "\n", "") + `}`
+	s.send(t, `{"type":"MODIFIED","object":{"metadata":{"uid":"7","namespace":"shop"}}}`) // one that is known
+	knows(t, n, "7", "", "shop// true")
+	if len(said) > 0 {
+		t.Errorf("%q", <-said)
+	}
+	for range 3 {
+		s.send(t, added)
+	}
+	if text := hear(t, said); !strings.HasPrefix(text, "note: more than 5000 pods are on the node") {
+		t.Errorf("%q", text)
+	}
+	s.send(t, `{"type":"DELETED","object":{"metadata":{"uid":"7"}}}`)
+	s.send(t, added)
+	knows(t, n, cartUID, "aaaa", "shop/cart-1/app true")
+	stop()
+	<-ended
+	if len(said) > 0 {
+		t.Errorf("%q", <-said)
+	}
+
+	s.items += "," + pod("5", cartUID, "shop", "cart-1", "app", "aaaa", "")
+	n = NewPodNames(s.client(t), "node-1", func(text string) { said <- text })
+	for range 2 {
+		if err := n.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := n.Lookup(cartUID, "aaaa"); ok || len(said) != 1 {
+		t.Errorf("it is known: %t; %d lines are said of a list", ok, len(said))
 	}
 }
 
@@ -372,7 +420,7 @@ func TestPodNamesWaits(t *testing.T) {
 	}
 	stop()
 	<-ended
-	if lists := strings.Count(s.asks(), "list"); lists < 2 || lists > attempts {
+	if lists := strings.Count(s.asks(), "list"); lists != attempts/mostIdle+1 {
 		t.Errorf("%d lists", lists)
 	}
 	if len(waits) < attempts {
@@ -384,6 +432,31 @@ func TestPodNamesWaits(t *testing.T) {
 			t.Errorf("wait %d: %s, want about %s", i, d, nominal)
 		}
 		nominal = min(2*nominal, mostWait)
+	}
+}
+
+// TestPodNamesNeverNew: where each version that was listed is too old to be watched from, that
+// is told once.
+func TestPodNamesNeverNew(t *testing.T) {
+	s := serveAPI(t)
+	s.set(0, http.StatusGone)
+	var said []string
+	n := NewPodNames(s.client(t), "node-1", func(text string) { said = append(said, text) })
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	attempts := 0
+	n.pause = func(context.Context, time.Duration) error {
+		if attempts++; attempts == 9 {
+			stop()
+		}
+		return nil
+	}
+	n.Run(ctx)
+	if len(said) != 1 || !strings.Contains(said[0], "too old") {
+		t.Errorf("%q", said)
+	}
+	if got := s.asks(); strings.Count(got, "list 10") != 9 {
+		t.Errorf("asked for %s", got)
 	}
 }
 

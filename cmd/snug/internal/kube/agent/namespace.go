@@ -53,9 +53,9 @@ func parseCgroupMounts(text string) []cgroupMount {
 	return all
 }
 
-// viewsOf are those hierarchies of a node's tree that the own namespace shows by ways from
-// elsewhere. There is none where it is the node's own, or where the tree is no cgroup file
-// system.
+// viewsOf are those hierarchies of a node's tree whose top is another group than the root of
+// the own namespace: one above or beside that, or one below, which is mounted alone. There is
+// none where the tree is no cgroup file system.
 func viewsOf(tree fs.FS, tops []string) []view {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -94,6 +94,10 @@ func viewsOf(tree fs.FS, tops []string) []view {
 	}
 	return views
 }
+
+// leaves reports whether the tree's root is outside of the namespace's, which in the node's
+// own namespace none is.
+func (v *view) leaves() bool { return v.root == "/.." || strings.HasPrefix(v.root, "/../") }
 
 // climbs reports whether the tree's root is above the namespace's.
 func (v *view) climbs() bool { return v.root != "/" && strings.ReplaceAll(v.root, "/..", "") == "" }

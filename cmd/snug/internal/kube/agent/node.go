@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,7 +28,7 @@ import (
 type node struct {
 	root   *os.Root
 	mounts []byte // as proc/1/mountinfo
-	views  []view // none where the own cgroup namespace is the node's
+	views  []view // none where its groups are called as the own cgroup namespace calls them
 }
 
 const cgroupDir = "sys/fs/cgroup"
@@ -59,13 +60,15 @@ func openNode(dir string) (*node, error) {
 }
 
 // namespaced is this machine's tree where a cgroup namespace that is not the node's shows
-// it all the same; nil elsewhere, where there is nothing to put right.
+// it all the same; nil elsewhere, where there is nothing to put right. In the node's own
+// namespace a container's tree may have the container's group for its top, and every process
+// still shows where in the node's it is.
 func namespaced() *node {
 	n, err := openNode("/")
 	if err != nil {
 		return nil
 	}
-	if len(n.views) == 0 {
+	if !slices.ContainsFunc(n.views, func(v view) bool { return v.leaves() }) {
 		n.close()
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -168,6 +170,48 @@ func TestCgroupMounts(t *testing.T) {
 	}
 	if !want[1].climbs() || want[0].climbs() || (&view{root: "/../x"}).climbs() || !want[2].has("cpu") || want[2].has("memory") {
 		t.Error("what a root is, or its controllers")
+	}
+}
+
+// TestLeaves: whether a root is outside of the namespace's.
+func TestLeaves(t *testing.T) {
+	for root, want := range map[string]bool{
+		"/": false, "/..": true, "/../../..": true, "/../x": true, "/..x": false, "/kubepods/burstable/podx/y": false, "/a/..": false,
+	} {
+		if got := (&view{root: root}).leaves(); got != want {
+			t.Errorf("%s: %t", root, got)
+		}
+	}
+}
+
+// TestNamespacedBind: where a container has its own group for the top of its tree, and no
+// cgroup namespace, as runc makes it with v1, it is still in its pod.
+func TestNamespacedBind(t *testing.T) {
+	needRoot(t)
+	p := makePod(t, 9)
+	c := p.run(t, self(t))
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := ""
+	for _, m := range parseCgroupMounts(string(text)) {
+		if strings.HasPrefix(p.dir, m.point+"/") && len(m.point) > len(top) {
+			top = m.point
+		}
+	}
+	cmd := exec.Command("unshare", "--mount", "/bin/sh", "-c", `mount --bind "$1" "$2" && exec "$0"`, self(t), p.dir, top)
+	cmd.Env = append(os.Environ(), "AGENT_TEST_CHILD=outside")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v, %s", err, out)
+	}
+	d, err := finding.Decode(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in, _ := find(d.(*finding.Node), c.pid()); in == nil || in.PodUID == nil || *in.PodUID != p.uid || in.ID == nil || *in.ID != p.id {
+		t.Errorf("it is in %+v", in)
 	}
 }
 

@@ -18,7 +18,9 @@ import (
 
 const (
 	// settledAfter is how long a container has to run before it is said that no program in
-	// it is Go's: a script may start one when it is done with other things.
+	// it is Go's: a script may start one when it is done with other things. A Go process has
+	// to run as long to be the container's program: a probe, or what starts the container, is
+	// none.
 	settledAfter = time.Minute
 	// mostOthers are listed.
 	mostOthers = 2000
@@ -27,11 +29,12 @@ const (
 // bystander is a container, and what is known of the processes in it that are none of Go's.
 type bystander struct {
 	at      podid.Place
-	pid     int  // one of its processes
-	tick    int  // the scan at which such a process was there
-	unseen  int  // the scan at which one was there that was not looked at
-	hasGo   bool // a Go process was there at some time
-	settled bool // it has run for settledAfter
+	since   time.Time // of the scan at which it was first there
+	pid     int       // the first of its processes at the last scan, and so mostly the oldest
+	tick    int       // the scan at which such a process was there
+	unseen  int       // the scan at which one was there that was not looked at
+	hasGo   bool      // a Go process has run there for settledAfter at some time
+	settled bool      // it has run for settledAfter
 }
 
 // bystanderOf is the container that a process is in; nil where it is in none, or in one
@@ -45,12 +48,18 @@ func (s *scanner) bystanderOf(pid int) (b *bystander, ok bool) {
 	if at.PodUID == "" || at.ContainerID == "" {
 		return nil, true
 	}
+	return s.bystander(at), true
+}
+
+// bystander is a container, from here on if it was not known.
+func (s *scanner) bystander(at podid.Place) *bystander {
 	k := keyOfPlace(at)
-	if b = s.bystanders[k]; b == nil {
-		b = &bystander{at: at}
+	b := s.bystanders[k]
+	if b == nil {
+		b = &bystander{at: at, since: s.at}
 		s.bystanders[k] = b
 	}
-	return b, true
+	return b
 }
 
 // beside notes that a process, which is none of Go's, is there. One that is new may be on
@@ -62,9 +71,15 @@ func (s *scanner) beside(pid int, o *other, looked bool) {
 	if looked && o.looks <= settling {
 		o.in, _ = s.bystanderOf(pid)
 	}
-	if o.in != nil {
-		o.in.tick, o.in.pid = s.tick, pid
+	if o.in == nil {
+		return
 	}
+	// Numbers are listed from the lowest on, so that what a container runs all the time comes
+	// before what it runs now and then.
+	if o.in.tick != s.tick {
+		o.in.pid = pid
+	}
+	o.in.tick = s.tick
 }
 
 // unseen notes that a process could not be looked at, whatever it is.
@@ -85,14 +100,14 @@ func (s *scanner) unseen(pid int) {
 // others are the containers without Go programs. members are those that have some.
 func (a *Agent) others(members map[string][]*process, now time.Time) []finding.OtherContainer {
 	list, s := []finding.OtherContainer{}, a.scanner
-	s.remember(members)
+	s.remember(members, now)
 	for _, k := range slices.Sorted(maps.Keys(s.bystanders)) {
 		b := s.bystanders[k]
 		if b.tick != s.tick && b.unseen != s.tick && len(members[k]) == 0 {
 			delete(s.bystanders, k)
 			continue
 		}
-		if b.hasGo || b.tick != s.tick || b.unseen == s.tick || s.unplaced == s.tick || len(list) == mostOthers || !b.hasSettled(now, s.settledAfter) {
+		if b.hasGo || len(members[k]) > 0 || b.tick != s.tick || b.unseen == s.tick || s.unplaced == s.tick || len(list) == mostOthers || !b.hasSettled(now, s.settledAfter) {
 			continue
 		}
 		if n, ok := a.opts.Names.Lookup(b.at.PodUID, b.at.ContainerID); ok && n.Container != "" {
@@ -105,22 +120,23 @@ func (a *Agent) others(members map[string][]*process, now time.Time) []finding.O
 }
 
 // remember notes which containers have Go programs, for as long as anything is in them.
-func (s *scanner) remember(members map[string][]*process) {
-	for k, list := range members {
+func (s *scanner) remember(members map[string][]*process, now time.Time) {
+	for _, list := range members {
 		at := s.placeOf(list[0])
 		if at.PodUID == "" || at.ContainerID == "" {
 			continue
 		}
-		if s.bystanders[k] == nil {
-			s.bystanders[k] = &bystander{at: at}
-		}
-		s.bystanders[k].hasGo = true
+		b := s.bystander(at)
+		b.hasGo = b.hasGo || slices.ContainsFunc(list, func(p *process) bool {
+			return now.Sub(p.last.Go.Stat.Started) >= s.settledAfter
+		})
 	}
 }
 
-// hasSettled reports whether a container has run for long enough, as the process tells that
-// was seen last.
+// hasSettled reports whether a container has run for long enough: it was there so long ago,
+// or its first process is as old.
 func (b *bystander) hasSettled(now time.Time, after time.Duration) bool {
+	b.settled = b.settled || now.Sub(b.since) >= after
 	if !b.settled {
 		if p, err := proc.Open(b.pid); err == nil {
 			b.settled = now.Sub(p.First().Started) >= after

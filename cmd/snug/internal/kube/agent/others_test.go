@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/kube/podid"
+	"github.com/snug-go/snug/cmd/snug/internal/proc"
 )
 
 // allNamed calls every container the same.
@@ -17,13 +19,13 @@ func (allNamed) Lookup(string, string) (Named, bool) {
 	return Named{Namespace: "shop", Pod: "cart-1", Container: "app"}, true
 }
 
-// TestOthersRemember: of a container that had a Go process it is never said that it has
-// none, whatever was in it in between.
+// TestOthersRemember: of a container in which a Go process has run for a while it is never
+// said that it has none, whatever was in it in between.
 func TestOthersRemember(t *testing.T) {
 	const group = "0::/kubepods/burstable/pod" + cartUID + "/" + sum + "\n"
 	for _, c := range []struct {
 		name  string
-		scans []string // what is in the container: a shell, Go
+		scans []string // what is in the container: a shell, Go, Go that has just started
 		want  int
 	}{
 		{"a shell", []string{"s", "s"}, 1},
@@ -31,10 +33,13 @@ func TestOthersRemember(t *testing.T) {
 		{"both, then Go, then a shell", []string{"sg", "g", "s"}, 0},
 		{"Go all the time, then a shell", []string{"g", "g", "g", "s"}, 0},
 		{"both, then a shell", []string{"sg", "s", "s"}, 0},
+		{"a probe", []string{"sy", "s"}, 1},
+		{"a probe right now", []string{"s", "s", "sy"}, 0},
+		{"a probe, and Go at some time", []string{"g", "s", "sy", "s"}, 0},
 		{"all of it new", []string{"g", "", "s"}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := &Agent{opts: Options{Names: allNamed{}}, scanner: &scanner{named: true, bystanders: map[string]*bystander{}, unplaced: -1}}
+			a := &Agent{opts: Options{Names: allNamed{}}, scanner: &scanner{named: true, bystanders: map[string]*bystander{}, unplaced: -1, settledAfter: settledAfter}}
 			s := a.scanner
 			at := podid.Parse(group)
 			k := keyOfPlace(at)
@@ -45,7 +50,13 @@ func TestOthersRemember(t *testing.T) {
 				for _, one := range there {
 					switch one {
 					case 'g':
-						members[k] = []*process{{group: group}}
+						p := &process{group: group}
+						p.last.Go = &goproc.Facts{Stat: proc.Stat{Started: time.Now().Add(-settledAfter)}}
+						members[k] = []*process{p}
+					case 'y':
+						p := &process{group: group}
+						p.last.Go = &goproc.Facts{Stat: proc.Stat{Started: time.Now().Add(-settledAfter / 2)}}
+						members[k] = []*process{p}
 					case 's':
 						b := s.bystanders[k]
 						if b == nil {

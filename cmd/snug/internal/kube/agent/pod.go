@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// mostPods are remembered. A kubelet runs 110 unless it is told to.
+	// mostPods are remembered. A kubelet runs 110 unless it is told to run more, and those that
+	// have ended are not listed.
 	mostPods = 5000
 	// mostContainers are remembered of a pod; the API server bounds them by the size of a
 	// pod only.
@@ -32,6 +33,9 @@ type Named struct {
 type knownPod struct {
 	namespace, name, workload string
 	containers                map[string]knownContainer // by id
+
+	hash  string // of the manifest that it claims to be the mirror of; "" = of none
+	claim int    // who claimed it before has less
 }
 
 type knownContainer struct{ name, image, digest string }
@@ -81,6 +85,9 @@ func (p *apiPod) known() *knownPod {
 		}
 	}
 	k.workload = upTo(2*mostName, workload)
+	if m.Annotations.Static == m.Annotations.Mirror {
+		k.hash = upTo(mostName, m.Annotations.Static)
+	}
 	images := map[string]string{}
 	for _, list := range [...][]struct{ Name, Image string }{p.Spec.Containers, p.Spec.InitContainers, p.Spec.EphemeralContainers} {
 		for _, c := range list {

@@ -105,7 +105,8 @@ func TestKnownHostile(t *testing.T) {
 	}
 }
 
-// TestStaticClaimed: who claims the manifest of another's pod does not get it.
+// TestStaticClaimed: who claims the manifest of another's pod does not get it while that is
+// there. When it is gone the next one has it.
 func TestStaticClaimed(t *testing.T) {
 	n := NewPodNames(nil, "", nil)
 	add := func(uid, namespace, hash, mirror string) {
@@ -133,6 +134,25 @@ func TestStaticClaimed(t *testing.T) {
 	n.remove("2")
 	says("kube-system")
 	n.remove("1")
+	says("")
+
+	add("1", "kube-system", etcdSum, etcdSum)
+	for _, namespace := range []string{"2", "3", "4"} {
+		add(namespace, namespace, etcdSum, etcdSum)
+	}
+	add("1", "kube-system", etcdSum, etcdSum) // it changed
+	says("kube-system")
+	n.remove("1")
+	says("2")
+	add("1", "kube-system", etcdSum, etcdSum) // now it is the last
+	add("2", "2", "", "")                     // and the first is no mirror any more
+	says("3")
+	n.remove("4")
+	says("3")
+	n.remove("3")
+	says("kube-system")
+	n.remove("1")
+	n.remove("2")
 	says("")
 	if len(n.pods)+len(n.static) > 0 {
 		t.Errorf("%v %v", n.pods, n.static)

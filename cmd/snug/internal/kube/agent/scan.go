@@ -11,7 +11,6 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
-	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
 )
 
@@ -20,7 +19,7 @@ const (
 	passedEnded    = "ended"            // it ended, or became another program, while it was looked at
 	passedZombie   = "zombie"           // it has ended, and its parent has not asked how
 	passedDenied   = finding.LeftDenied // it may not be looked at, so whether it is Go's is unknown
-	passedStarting = "starting"         // it is a copy of its parent, about to run a program
+	passedStarting = "starting"         // it has run no program of its own yet, and looks like its parent
 	passedError    = "error"            // the kernel said something else
 )
 
@@ -237,7 +236,10 @@ func (s *scanner) meet(pid int, r *result) bool {
 	case g.Err != nil:
 		r.passed[passedOf(g.Err)]++
 	case !g.Exe.IsGo:
-	case look.Momentary(&g.Stat):
+	// With several threads too: in runc init Go's runtime has started after the fork, and it
+	// is in the container that it makes, or runs a command in. No Go program that stays forks
+	// without running another.
+	case g.Stat.Forked:
 		r.passed[passedStarting]++
 	default:
 		e := &process{p: p}

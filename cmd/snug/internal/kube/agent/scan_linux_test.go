@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	case "memory", "outside":
 		scanOnce(how == "outside")
 		return
+	case "forked":
+		forked()
+		return
 	}
 	runtime.GC()
 	fmt.Println("ready")

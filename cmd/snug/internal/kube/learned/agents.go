@@ -130,6 +130,21 @@ type first struct{ process *process }
 type process struct {
 	Go    *string `json:"go_version"`
 	Aware *bool   `json:"container_aware"`
+	// Started is a time, nil = unknown.
+	Started *string `json:"started"`
+}
+
+// leastAge is how long a process has to run to be a container's program: a probe is none.
+const leastAge = time.Minute
+
+// stays reports whether it had run for so long when it was seen. Unknown is long enough.
+func (p *process) stays(at string) bool {
+	if p.Started == nil {
+		return true
+	}
+	seen, err := time.Parse(time.RFC3339, at)
+	started, bad := time.Parse(time.RFC3339, *p.Started)
+	return err != nil || bad != nil || seen.Sub(started) >= leastAge
 }
 
 // UnmarshalJSON passes over all others: a document may be made of millions.
@@ -144,7 +159,7 @@ func (f *first) UnmarshalJSON(text []byte) error {
 var errNoDocument = errors.New("no document of snug agent")
 
 // Read reads an agent's document, a container at a time. A container's program is the Go
-// process that started first. What lacks a name that has to be known is left out, and so
+// process that started first, if it has run for a minute. What lacks a name that has to be known is left out, and so
 // is what comes after mostFacts.
 func Read(r io.Reader) ([]Fact, error) {
 	dec := json.NewDecoder(io.LimitReader(r, mostAnswer))
@@ -159,12 +174,12 @@ func Read(r io.Reader) ([]Fact, error) {
 			return nil, errNoDocument
 		}
 		switch key {
-		case "snug", "kind":
+		case "snug", "kind", "at": // which stand before all else
 			var text string
 			err = dec.Decode(&text)
 			head[key.(string)] = text
 		case "containers":
-			facts, err = each(dec, facts, (*seen).fact)
+			facts, err = each(dec, facts, func(c *seen) (Fact, bool) { return c.fact(head["at"]) })
 		case "other_containers": // all of whose processes were looked at, and none is Go's
 			facts, err = each(dec, facts, func(*seen) (Fact, bool) { return Fact{}, true })
 		default:
@@ -213,10 +228,10 @@ func said(text *string) string {
 	return *text
 }
 
-// fact is what a container's program is, without its names.
-func (c *seen) fact() (Fact, bool) {
+// fact is what a container's program is, without its names. at is when it was seen.
+func (c *seen) fact(at string) (Fact, bool) {
 	p := c.Processes.process
-	if p == nil || p.Go == nil {
+	if p == nil || p.Go == nil || !p.stays(at) {
 		return Fact{}, false
 	}
 	m := version.FindStringSubmatch(*p.Go)

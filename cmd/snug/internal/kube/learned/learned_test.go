@@ -311,3 +311,18 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestReadYoung: what has just started may be a probe, and is not taken for a container's
+// program.
+func TestReadYoung(t *testing.T) {
+	for started, learned := range map[string]bool{
+		`"2026-11-22T12:00:00Z"`: true, `"2026-11-22T12:29:00Z"`: true, `"2026-11-22T12:29:01Z"`: false,
+		`"2026-11-22T12:31:00Z"`: false, `null`: true, `"once"`: true,
+	} {
+		facts, err := Read(strings.NewReader(`{"snug":"v1","kind":"agent","at":"2026-11-22T12:30:00Z","containers":[{"namespace":"shop","workload":"Deployment/web",
+"container":"a","image":"x","image_digest":"` + digest('a') + `","processes":[{"go_version":"go1.22.1","container_aware":false,"started":` + started + `}]}]}`))
+		if err != nil || (len(facts) == 1) != learned || learned && !facts[0].Blind {
+			t.Errorf("started %s: %v, %v", started, facts, err)
+		}
+	}
+}

@@ -31,14 +31,19 @@ func Workload(kind, name, hash, rollout string) string {
 	return kind + "/" + name
 }
 
-// generated is how many letters the API server puts behind a generateName.
-// Source: k8s.io/apiserver/pkg/storage/names.
-const generated = 5
+// generated is how many letters the API server puts behind a generateName, of which it
+// takes no more than mostBase bytes.
+// Source: k8s.io/apiserver/pkg/storage/names, MaxGeneratedNameLength.
+const (
+	generated = 5
+	mostBase  = 63 - generated
+)
 
 // Alone names a pod without a controller as if it were one: "Pod/web". Of one whose name
 // the API server makes up, which it does after it has asked who admits it, that is the
 // beginning.
 func Alone(name, generateName string) string {
+	generateName = generateName[:min(len(generateName), mostBase)]
 	made := strings.HasPrefix(name, generateName) && len(name) == len(generateName)+generated
 	if base := strings.TrimSuffix(generateName, "-"); base != "" && (name == "" || made) {
 		name = base

@@ -2,7 +2,10 @@
 
 package podid
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestWorkload(t *testing.T) {
 	for _, c := range [][5]string{
@@ -30,6 +33,8 @@ func TestWorkload(t *testing.T) {
 
 // TestAlone: before and after the API server has made up a name it is the same.
 func TestAlone(t *testing.T) {
+	// The API server takes 58 bytes of a generateName.
+	long, cut := strings.Repeat("a", 70)+"-", strings.Repeat("a", 58)
 	for _, c := range [][3]string{
 		{"p", "", "Pod/p"},
 		{"", "web-", "Pod/web"},
@@ -39,6 +44,13 @@ func TestAlone(t *testing.T) {
 		{"web-1", "web-", "Pod/web-1"},
 		{"", "", "Pod/"},
 		{"abcde", "-", "Pod/abcde"},
+		{"", long, "Pod/" + cut},
+		{cut + "x7k2p", long, "Pod/" + cut},
+		{cut + "-x7k2p", long, "Pod/" + cut + "-x7k2p"},
+		{"", cut[1:] + "-", "Pod/" + cut[1:]},
+		{cut[1:] + "-x7k2p", cut[1:] + "-", "Pod/" + cut[1:]},
+		{"", cut[1:] + "-bc-", "Pod/" + cut[1:]}, // cut behind the "-"
+		{cut[1:] + "-x7k2p", cut[1:] + "-bc-", "Pod/" + cut[1:]},
 	} {
 		if got := Alone(c[0], c[1]); got != c[2] {
 			t.Errorf("%q: %s", c, got)
