@@ -47,6 +47,19 @@ func (f *Facts) Again(p *proc.Process) *Facts {
 	return now
 }
 
+// Resting is the same for a process that has done nothing since f was made, as far as
+// proc.Stat.Still tells, for one system call: what was in its memory is taken over. nil is
+// one that has done something, or has ended.
+func (f *Facts) Resting(p *proc.Process) *Facts {
+	stat, err := p.Stat()
+	if err != nil || !stat.Still(&f.Stat) {
+		return nil
+	}
+	now := *f
+	now.Stat = stat
+	return &now
+}
+
 func (f *Facts) again(p *proc.Process, before *Facts) error {
 	var err error
 	if f.Stat, err = p.Stat(); err != nil {

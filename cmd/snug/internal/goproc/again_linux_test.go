@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/proc"
 )
@@ -129,5 +130,33 @@ func TestStatOfKernel(t *testing.T) {
 	}
 	if _, err := proc.ExeOf(kthreadd); err != proc.ErrNone && err != proc.ErrDenied {
 		t.Error(err)
+	}
+}
+
+// TestResting: who does nothing is as before; who does something, or ends, is not.
+func TestResting(t *testing.T) {
+	target := startTarget(t, exec.Command(buildTarget(t, how{goLine: "1.26"})), "GOGC=66")
+	p, err := proc.Open(target.cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	files := NewCache("")
+	var first, rests *Facts
+	for end := time.Now().Add(time.Minute); rests == nil && time.Now().Before(end); rests = first.Resting(p) {
+		first = Look(p, files)
+	}
+	if rests == nil || rests == first || rests.GOGC.Value != 66 || rests.Collections != first.Collections || rests.Stat.CPU != first.Stat.CPU {
+		t.Fatalf("%+v, before %+v", rests, first)
+	}
+	target.ask("burn")
+	for end := time.Now().Add(time.Minute); first.Resting(p) != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it works, and rests")
+		}
+	}
+	target.end()
+	if f := first.Resting(p); f != nil {
+		t.Errorf("it has ended: %+v", f)
 	}
 }

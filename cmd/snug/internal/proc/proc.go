@@ -105,6 +105,14 @@ func (s *Stat) Zombie() bool { return s.State == 'Z' || s.State == 'X' || s.Stat
 // within a tick of its clock.
 func (s *Stat) Same(other *Stat) bool { return s.start == other.start }
 
+// Still reports whether nothing is seen to have happened between two looks at a process: it
+// has the same name, number of threads and resident memory, and less than a step of CPU time
+// was used.
+func (s *Stat) Still(other *Stat) bool {
+	return s.start == other.start && s.CPU == other.CPU && s.RSSBytes == other.RSSBytes && s.Threads == other.Threads &&
+		s.Name == other.Name && s.Parent == other.Parent
+}
+
 // Status is more of what the kernel tells everybody.
 type Status struct {
 	// UID is the effective user as seen from this user namespace.

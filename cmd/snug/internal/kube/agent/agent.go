@@ -7,9 +7,9 @@
 //
 // A scan costs what has changed. Executables are told apart by their file, so that what is
 // no Go program costs one system call a scan, whoever runs it; a program is taken apart
-// once; of a known process the kernel's counters and a few kilobytes of memory are read;
-// limits are read once for all processes in the same groups. What costs more is spread
-// over time, so that a scan takes no more than a part of one CPU.
+// once; of a known process the kernel's counters are read, and a few kilobytes of memory
+// unless it rests; limits are read once for all processes in the same groups. What costs
+// more is spread over time, so that a scan takes no more than a part of one CPU.
 //
 // Processes come and go while they are looked at. What was read of one that is gone, or
 // has become another, is dropped and counted, and is no error.

@@ -21,6 +21,8 @@ const (
 	wholeLooks = 20
 	// groupLooks is at how many scans it is asked which groups it is in.
 	groupLooks = 4
+	// restLooks is at how many scans the memory is read of a process that does nothing.
+	restLooks = 4
 	// young processes are asked both at each scan: they may be on their way.
 	young = time.Minute
 	// maxMoments are kept of the window, however short the interval is.
@@ -69,9 +71,13 @@ func (e *process) again(s *scanner) bool {
 		e.p.KeepStat()
 	}
 	var g *goproc.Facts
-	if s.due(before, wholeLooks) || before.Hint == "" && !before.GOMAXPROCS.Known && !s.outside && isYoung(before) {
+	switch {
+	case s.due(before, wholeLooks), before.Hint == "" && !before.GOMAXPROCS.Known && !s.outside && isYoung(before):
 		g = s.look(e.p)
-	} else {
+	case !s.due(before, restLooks) && !isYoung(before):
+		g = before.Resting(e.p)
+	}
+	if g == nil {
 		g = before.Again(e.p)
 	}
 	if g.Err != nil || !g.Exe.IsGo {
