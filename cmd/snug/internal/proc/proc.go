@@ -109,7 +109,7 @@ func (s *Stat) Same(other *Stat) bool { return s.start == other.start }
 // has the same name, number of threads and resident memory, and less than a step of CPU time
 // was used.
 func (s *Stat) Still(other *Stat) bool {
-	return s.start == other.start && s.CPU == other.CPU && s.RSSBytes == other.RSSBytes && s.Threads == other.Threads &&
+	return s.Same(other) && s.CPU == other.CPU && s.RSSBytes == other.RSSBytes && s.Threads == other.Threads &&
 		s.Name == other.Name && s.Parent == other.Parent
 }
 
