@@ -14,7 +14,7 @@
 // Each prints comma-separated raw data on standard output. start -setting
 // limits and poll -levels need root and cgroup v1, start -setting mounts and
 // situations root. The poll is also a benchmark, which the tests run on cgroup
-// v2 in a virtual machine: SNUG_E2E=vm go test ./peers.
+// v2 in a virtual machine: SNUG_E2E=machines go test -run TestPoll ./vm.
 package main
 
 import (

@@ -22,7 +22,7 @@ import (
 // SNUG_GO_RELEASES and SNUG_GO_BUILDS choose the programs, as they do there; those
 // that are linked with C need a C compiler for arm64, SNUG_GO_CC.
 func TestArm64(t *testing.T) {
-	gate.Need(t, "vm")
+	gate.Need(t, "machines")
 	const arch = "arm64"
 	root := programs.Root(t)
 	goproc := filepath.Join(root, "cmd/snug/internal/goproc")
@@ -65,7 +65,7 @@ func TestArm64(t *testing.T) {
 	}
 	one, _, _ := strings.Cut(builds, ",")
 	steps = append(steps, step("doctor and profile", "^TestTool$", "SNUG_GO_RELEASES="+strings.Join(releases, " "), "SNUG_GO_BUILDS="+one))
-	for _, r := range vm.Run(t, vm.Spec{Arch: arch, CPUs: 4, Memory: "2G", Files: files, Steps: steps}) {
+	for _, r := range vm.Run(t, vm.Spec{Kind: vm.Kind{Arch: arch, CPUs: 4}, Files: files, Steps: steps}) {
 		t.Run(r.Name, func(t *testing.T) {
 			allPassed(t, r)
 			if !t.Failed() {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/e2e/internal/gate"
-	"github.com/snug-go/snug/e2e/internal/programs"
 	"github.com/snug-go/snug/e2e/vm"
 )
 
@@ -39,7 +38,7 @@ func TestBench(t *testing.T) {
 	for _, test := range tests {
 		steps = append(steps, test.step)
 	}
-	results := vm.Run(t, vm.Spec{CPUs: 4, Files: files(programs.Build(t, t.TempDir(), nil)), Steps: steps})
+	results := vm.Run(t, vm.Spec{Kind: v2, Files: files(t, nil), Steps: steps})
 	for i, test := range tests {
 		t.Run(test.step.Name, func(t *testing.T) {
 			r := results[i]

@@ -4,16 +4,12 @@ package vm
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/snug-go/snug/e2e/internal/gate"
 	"github.com/snug-go/snug/e2e/vm/wire"
 )
 
@@ -110,81 +106,7 @@ func TestCompleteFails(t *testing.T) {
 }
 
 func TestMachineThatCannotBe(t *testing.T) {
-	if _, _, err := Boot(t.Context(), t.TempDir(), Spec{Arch: "pdp11"}); err == nil || !strings.Contains(err.Error(), `"pdp11"`) {
+	if _, _, err := Boot(t.Context(), t.TempDir(), Spec{Kind: Kind{Arch: "pdp11"}}); err == nil || !strings.Contains(err.Error(), `"pdp11"`) {
 		t.Errorf("error %v, want one with the architecture", err)
 	}
-}
-
-// TestStepsThatCannotBe makes sure that nothing passes for confined that is
-// not.
-func TestStepsThatCannotBe(t *testing.T) {
-	gate.Need(t, "vm")
-	type groups = map[string]map[string]string
-	// Without an order the guest's own program ends at once.
-	something := []string{"/init", "enter-step"}
-	tests := map[string]struct {
-		step Step
-		says string
-	}{
-		"a value the kernel refuses":    {Step{Cgroup: groups{"/a": {"cpu.max": "5 100000"}}, In: []string{"/a"}, Args: something}, "invalid argument"},
-		"a value the kernel changes":    {Step{Cgroup: groups{"/a": {"memory.max": "5000"}}, In: []string{"/a"}, Args: something}, `the kernel says "4096`},
-		"a group that is not there":     {Step{In: []string{"/a"}, Args: something}, "no such file"},
-		"a group that holds no process": {Step{Cgroup: groups{"/a": {}, "/a/b": {}}, In: []string{"/a"}, Args: something}, "enter group"},
-		"a program that is not there":   {Step{Args: []string{"/nothing"}}, "exec /nothing"},
-		"a file that is not there":      {Step{Args: something, After: []string{"/nothing"}}, "no such file"},
-		"a program that does not end":   {Step{Args: []string{"/sleep"}, Seconds: 1}, "more than 1s"},
-	}
-	spec := Spec{CPUs: 2, Files: map[string]string{"/sleep": build(t, `package main; func main() { select {} }; func init() { go func() { for { } }() }`)}}
-	for name, test := range tests {
-		test.step.Name = name
-		spec.Steps = append(spec.Steps, test.step)
-	}
-	results, console, err := Boot(t.Context(), t.TempDir(), spec)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, console)
-	}
-	for _, r := range results {
-		if want := tests[r.Name].says; !strings.Contains(r.Err, want) {
-			t.Errorf("%s: error %q, want %q in it", r.Name, r.Err, want)
-		}
-	}
-}
-
-func TestCancelEndsTheMachine(t *testing.T) {
-	gate.Need(t, "vm")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	dir := t.TempDir()
-	spec := Spec{
-		Files: map[string]string{"/sleep": build(t, `package main; import "time"; func main() { time.Sleep(time.Hour) }`)},
-		Steps: []Step{{Name: "sleep", Args: []string{"/sleep"}, Seconds: 3600}},
-	}
-	if _, _, err := Boot(ctx, dir, spec); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v, want that of the context", err)
-	}
-	// Every command line of this machine names its directory.
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range lines {
-		if text, _ := os.ReadFile(name); bytes.Contains(text, []byte(dir)) {
-			t.Errorf("%s is left: %q", filepath.Dir(name), text)
-		}
-	}
-}
-
-// build builds a static program from one file.
-func build(t *testing.T, source string) string {
-	t.Helper()
-	dir := t.TempDir()
-	name := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(name, []byte(source), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("CGO_ENABLED", "0")
-	if _, err := output(t.Context(), dir, "go", "build", "-o", "program", name); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(dir, "program")
 }

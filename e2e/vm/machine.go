@@ -56,7 +56,7 @@ func machineOf(arch string) (machine, error) {
 func (m machine) command(spec Spec, kernel, initrd, results string) []string {
 	return slices.Concat([]string{m.emulator}, m.hardware, []string{
 		"-accel", "tcg,thread=multi",
-		"-smp", fmt.Sprint(spec.CPUs), "-m", spec.Memory,
+		"-smp", fmt.Sprint(spec.CPUs), "-m", "2G",
 		"-nodefaults", "-display", "none", "-no-reboot",
 		"-serial", "stdio",
 		// A comma ends an option's value, two are one in it.

@@ -14,45 +14,43 @@ import (
 	"github.com/snug-go/snug/e2e/vm/wire"
 )
 
-// guestPath is where a program lies in the guest.
-func guestPath(name string) string { return path.Join("/bin", name) }
-
-// files maps built programs to their guest paths.
-func files(built map[string]string) map[string]string {
-	m := map[string]string{}
-	for name, host := range built {
-		m[guestPath(name)] = host
-	}
-	return m
-}
+// v2 is the machine that most tests share.
+var v2 = vm.Kind{CPUs: 4}
 
 func TestMatrixOn4CPUs(t *testing.T) {
 	gate.Need(t, "vm")
 	m := matrix.Machine{CPUs: 4, V2: true, Slow: true}
-	testMatrix(t, m, m.Situations(), programs.All())
+	testMatrix(t, m, m.Situations(), []programs.Program{auto}, matrix.Answers)
+}
+
+// TestWholeMatrixOn4CPUs is the table with all other programs.
+func TestWholeMatrixOn4CPUs(t *testing.T) {
+	gate.Need(t, "machines")
+	m := matrix.Machine{CPUs: 4, V2: true, Slow: true}
+	others := slices.DeleteFunc(programs.All(), func(p programs.Program) bool { return p == auto })
+	testMatrix(t, m, m.Situations(), others, nil)
 }
 
 // TestMatrixOn24CPUs leaves out what has nothing to do with their number.
 func TestMatrixOn24CPUs(t *testing.T) {
-	gate.Need(t, "vm")
+	gate.Need(t, "machines")
 	m := matrix.Machine{CPUs: 24, V2: true, Slow: true}
 	situations := slices.DeleteFunc(m.Situations(), func(s matrix.Situation) bool { return s.Quota == 0 && s.Hard+s.Soft != 0 })
-	testMatrix(t, m, situations, programs.Few())
+	testMatrix(t, m, situations, programs.Few(), matrix.Answers)
 }
 
 // TestMatrixOnV1 is the table on cgroup v1 with more CPUs than the development
 // machines have, and with another kernel.
 func TestMatrixOnV1(t *testing.T) {
-	gate.Need(t, "vm")
+	gate.Need(t, "machines")
 	m := matrix.Machine{CPUs: 4, Slow: true}
-	testMatrix(t, m, m.Situations(), programs.Few())
+	testMatrix(t, m, m.Situations(), programs.Few(), matrix.Answers)
 }
 
-func testMatrix(t *testing.T, m matrix.Machine, situations []matrix.Situation, all []programs.Program) {
-	built := programs.Build(t, t.TempDir(), all)
-	spec := vm.Spec{CPUs: m.CPUs, Memory: "2G", Files: files(built), Hierarchy: wire.V1}
-	if m.V2 {
-		spec.Hierarchy = wire.V2
+func testMatrix(t *testing.T, m matrix.Machine, situations []matrix.Situation, all []programs.Program, answers map[string][]string) {
+	spec := vm.Spec{Kind: vm.Kind{CPUs: m.CPUs}, Files: files(t, all)}
+	if !m.V2 {
+		spec.Hierarchy = wire.V1
 	}
 	// What to do with the result of each step.
 	var checks []func(*testing.T, matrix.Outcome)
@@ -66,7 +64,7 @@ func testMatrix(t *testing.T, m matrix.Machine, situations []matrix.Situation, a
 		add(c.Situation, c.Name(), c.Args(guestPath), c.Env(), func(t *testing.T, o matrix.Outcome) { c.Check(t, m, o) })
 	}
 	for _, s := range situations {
-		for name, args := range matrix.Answers {
+		for name, args := range answers {
 			add(s, s.Name+"/snug "+name, slices.Concat([]string{guestPath("snug")}, args), nil, func(t *testing.T, o matrix.Outcome) { s.CheckAnswer(t, m, name, o) })
 		}
 	}

@@ -3,7 +3,10 @@
 package vm_test
 
 import (
+	"log"
+	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,6 +16,46 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 	"github.com/snug-go/snug/e2e/vm"
 )
+
+// payload is the host's directory of the programs that are built for the guests. Tests
+// that want the same find it there.
+var payload string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "snug-vm-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	payload = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// guestPath is where a program lies in the guest.
+func guestPath(name string) string { return path.Join("/bin", name) }
+
+// files builds the programs and the tool, and maps them to their guest paths.
+func files(t *testing.T, all []programs.Program) map[string]string {
+	t.Helper()
+	m := map[string]string{}
+	for name, host := range programs.Build(t, payload, all) {
+		m[guestPath(name)] = host
+	}
+	return m
+}
+
+// program builds what the go command takes for a main package, as a static program.
+func program(t *testing.T, what string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "program")
+	cmd := exec.Command("go", "build", "-o", to, what)
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", what, err, out)
+	}
+	return to
+}
 
 // testBinary builds the tests of the package in a directory as one static
 // program for an architecture.
@@ -64,7 +107,7 @@ func TestOwnTestsOnV2(t *testing.T) {
 		"/src/sense/test":  sense,
 		"/src/watch/test":  watch,
 	}
-	for _, r := range vm.Run(t, vm.Spec{CPUs: 4, Memory: "2G", Files: files, Steps: steps}) {
+	for _, r := range vm.Run(t, vm.Spec{Kind: v2, Files: files, Steps: steps}) {
 		t.Run(r.Name, func(t *testing.T) { allPassed(t, r) })
 	}
 }
@@ -72,8 +115,8 @@ func TestOwnTestsOnV2(t *testing.T) {
 // allPassed checks the run of a test binary with -test.v.
 func allPassed(t *testing.T, r vm.Result) {
 	t.Helper()
-	if r.Exit != 0 || r.Signal != "" {
-		t.Errorf("exit code %d, signal %q\nstdout:\n%s\nstderr:\n%s", r.Exit, r.Signal, failures(r.Stdout), r.Stderr)
+	if r.Err != "" || r.Exit != 0 || r.Signal != "" {
+		t.Errorf("%s exit code %d, signal %q\nstdout:\n%s\nstderr:\n%s", r.Err, r.Exit, r.Signal, failures(r.Stdout), r.Stderr)
 	}
 	if n := len(passed.FindAllString(r.Stdout, -1)); n == 0 {
 		t.Errorf("no test ran: %s", r.Stdout)

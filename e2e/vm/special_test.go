@@ -19,7 +19,7 @@ var (
 
 type groups = map[string]map[string]string
 
-// TestSpecial is what the table cannot express, all in one boot of 4 CPUs.
+// TestSpecial is what the table cannot express.
 func TestSpecial(t *testing.T) {
 	gate.Need(t, "vm")
 	run := func(flags ...string) []string {
@@ -100,12 +100,11 @@ func TestSpecial(t *testing.T) {
 		},
 	}
 
-	built := programs.Build(t, t.TempDir(), []programs.Program{plain, auto})
 	var steps []vm.Step
 	for _, test := range tests {
 		steps = append(steps, test.step)
 	}
-	results := vm.Run(t, vm.Spec{CPUs: 4, Files: files(built), Steps: steps})
+	results := vm.Run(t, vm.Spec{Kind: v2, Files: files(t, []programs.Program{plain, auto}), Steps: steps})
 	for i, test := range tests {
 		t.Run(test.step.Name, func(t *testing.T) {
 			r := results[i]

@@ -7,11 +7,12 @@
 // does, not how fast: an active virtual CPU gets a share of a real one.
 //
 // A boot takes seconds (about 6 with 4 CPUs, 25 with 24) and a step a tenth of
-// one, so give one boot many steps.
+// one, so tests that want the same machine share one boot of it.
 package vm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/snug-go/snug/e2e/vm/wire"
@@ -32,12 +32,16 @@ type Step = wire.Step
 // Result is what became of a Step; see wire.Result.
 type Result = wire.Result
 
-// Spec is a machine and what to do in it.
-type Spec struct {
+// Kind is what distinguishes machines.
+type Kind struct {
 	Arch      string         // GOARCH: "amd64", also when "", or "arm64"
 	CPUs      int            // virtual CPUs, 1 when 0
-	Memory    string         // QEMU's syntax ("1G"), 1G when ""
 	Hierarchy wire.Hierarchy // V2 when ""
+}
+
+// Spec is a machine and what to do in it.
+type Spec struct {
+	Kind
 	// Files maps guest paths to files or directories of the host. All files are
 	// executable and belong to root in the guest.
 	Files map[string]string
@@ -47,28 +51,17 @@ type Spec struct {
 	Timeout time.Duration
 }
 
-// Run boots the machine and returns one result per step, in their order. The
-// test fails at once when the machine does not end in order, and goes on with a
-// failure for each step that could not be carried out as written.
-func Run(t testing.TB, spec Spec) []Result {
-	t.Helper()
-	results, console, err := Boot(t.Context(), t.TempDir(), spec)
-	if err != nil {
-		t.Fatalf("virtual machine: %v\nlast of its console:\n%s", err, tail(console, 4000))
-	}
-	for _, r := range results {
-		if r.Err != "" {
-			t.Errorf("step %s: %s", r.Name, r.Err)
+// Boot boots a machine and returns one result per step, in their order, and what
+// the guest wrote to its console, also with an error. It keeps its files in dir.
+// When ctx ends, the machine does too; it also does not outlive this process.
+func Boot(ctx context.Context, dir string, spec Spec) (results []Result, console string, err error) {
+	spec.Kind = spec.withDefaults()
+	if spec.Timeout == 0 {
+		spec.Timeout = 5*time.Minute + time.Duration(spec.CPUs)*10*time.Second
+		for _, s := range spec.Steps {
+			spec.Timeout += time.Duration(max(s.Seconds, 10)) * time.Second
 		}
 	}
-	return results
-}
-
-// Boot is Run without a test. It keeps its files in dir and returns what the
-// guest wrote to its console, also with an error. When ctx ends, the machine
-// does too; it also does not outlive this process.
-func Boot(ctx context.Context, dir string, spec Spec) (results []Result, console string, err error) {
-	spec = withDefaults(spec)
 	ctx, cancel := context.WithTimeout(ctx, spec.Timeout)
 	defer cancel()
 	machine, err := machineOf(spec.Arch)
@@ -96,26 +89,8 @@ func Boot(ctx context.Context, dir string, spec Spec) (results []Result, console
 	return results, console, complete(spec, results, console)
 }
 
-func withDefaults(spec Spec) Spec {
-	if spec.Arch == "" {
-		spec.Arch = "amd64"
-	}
-	if spec.CPUs == 0 {
-		spec.CPUs = 1
-	}
-	if spec.Memory == "" {
-		spec.Memory = "1G"
-	}
-	if spec.Hierarchy == "" {
-		spec.Hierarchy = wire.V2
-	}
-	if spec.Timeout == 0 {
-		spec.Timeout = 5*time.Minute + time.Duration(spec.CPUs)*10*time.Second
-		for _, s := range spec.Steps {
-			spec.Timeout += time.Duration(max(s.Seconds, 10)) * time.Second
-		}
-	}
-	return spec
+func (k Kind) withDefaults() Kind {
+	return Kind{cmp.Or(k.Arch, "amd64"), cmp.Or(k.CPUs, 1), cmp.Or(k.Hierarchy, wire.V2)}
 }
 
 // writeInitrd builds the guest's first process and packs it with the job and
@@ -173,6 +148,3 @@ func complete(spec Spec, results []Result, console string) error {
 	}
 	return nil
 }
-
-// tail returns the last n bytes.
-func tail(s string, n int) string { return s[max(0, len(s)-n):] }

@@ -76,6 +76,11 @@ func main() {
 }
 
 func run(file string) error {
+	// Its mounts are its own: other tests use the machine after it.
+	runtime.LockOSThread() // namespaces are the thread's, and its children's
+	if err := unshare(syscall.CLONE_NEWNS); err != nil {
+		return err
+	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -207,14 +212,19 @@ func (r *Run) output() (o Output) {
 	return o
 }
 
+// unshare gives the thread namespaces of its own, for mounts too.
+func unshare(flags int) error {
+	if err := syscall.Unshare(flags); err != nil {
+		return err
+	}
+	return syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+}
+
 // become makes namespaces for cgroups, whose root is the group that this process is in,
 // and for mounts, and becomes the agent. It returns only what went wrong.
 func become(own bool, args []string) error {
 	runtime.LockOSThread() // namespaces are the thread's, and exec keeps those of its caller
-	if err := syscall.Unshare(syscall.CLONE_NEWCGROUP | syscall.CLONE_NEWNS); err != nil {
-		return err
-	}
-	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+	if err := unshare(syscall.CLONE_NEWCGROUP | syscall.CLONE_NEWNS); err != nil {
 		return err
 	}
 	if own {

@@ -2,12 +2,12 @@
 
 // Package gate decides whether a heavy test may run here. The variable
 // SNUG_E2E is a comma list of words: root (makes cgroups), vm (boots a virtual
-// machine), oci (starts containers), browser (looks at pages in Chromium),
-// debian (looks at programs of Debian), kube (builds and starts a Kubernetes API
-// server), kyverno (builds and runs Kyverno's command), chart (builds Helm and
-// installs the chart), fleet (runs hundreds of pods on nodes that are not there),
-// node (makes this machine a node of Kubernetes), release (builds and installs a
-// release).
+// machine, once), machines (does there what takes long, and boots other kinds), oci
+// (starts containers), browser (looks at pages in Chromium), debian (looks at programs
+// of Debian), kube (builds and starts a Kubernetes API server), kyverno (builds and
+// runs Kyverno's command), chart (builds Helm and installs the chart), fleet (runs
+// hundreds of pods on nodes that are not there), node (makes this machine a node of
+// Kubernetes), release (builds and installs a release).
 package gate
 
 import (

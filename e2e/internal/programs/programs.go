@@ -107,8 +107,8 @@ func Few() []Program {
 	}
 }
 
-// Build builds the programs and the tool into dir and returns their paths by
-// name; the tool's name is "snug".
+// Build builds the programs and the tool into dir, if they are not there yet, and
+// returns their paths by name; the tool's name is "snug".
 func Build(t testing.TB, dir string, programs []Program) map[string]string {
 	t.Helper()
 	root := Root(t)
@@ -118,7 +118,10 @@ func Build(t testing.TB, dir string, programs []Program) map[string]string {
 	}
 	var wg sync.WaitGroup
 	slots := make(chan bool, 2)
-	start := func(do func() error) {
+	start := func(to string, do func() error) {
+		if _, err := os.Stat(to); err == nil {
+			return
+		}
 		wg.Go(func() {
 			slots <- true
 			defer func() { <-slots }()
@@ -127,9 +130,9 @@ func Build(t testing.TB, dir string, programs []Program) map[string]string {
 			}
 		})
 	}
-	start(func() error { return BuildTool(root, paths["snug"]) })
+	start(paths["snug"], func() error { return BuildTool(root, paths["snug"]) })
 	for _, p := range programs {
-		start(func() error { return p.build(root, paths[p.Name()]) })
+		start(paths[p.Name()], func() error { return p.build(root, paths[p.Name()]) })
 	}
 	wg.Wait()
 	if t.Failed() {

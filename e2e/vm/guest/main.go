@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/snug-go/snug/e2e/vm/wire"
@@ -65,9 +66,11 @@ func run() error {
 	defer results.Close()
 	for _, step := range job.Steps {
 		result := wire.Result{Name: step.Name, Exit: -1}
+		begin := time.Now()
 		if err := carryOut(job.Hierarchy, step, &result); err != nil {
 			result.Err = err.Error()
 		}
+		result.Seconds = time.Since(begin).Seconds()
 		line, err := json.Marshal(result)
 		if err != nil {
 			return err

@@ -61,6 +61,8 @@ type Result struct {
 	Signal string // the signal that ended it, "" when none did
 	Stdout string
 	Stderr string
+	// Seconds that the step took, with the making of its groups.
+	Seconds float64
 	// After holds what the files named in Step.After said.
 	After map[string]string
 	// Err says why the step could not be carried out as it was written: a group

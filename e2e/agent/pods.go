@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package agent lets `snug agent` look at real Go processes in real groups that are named
+// as a kubelet and a container runtime name them.
 package agent
 
 import (

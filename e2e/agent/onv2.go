@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/snug-go/snug/e2e/internal/gate"
-	"github.com/snug-go/snug/e2e/internal/programs"
 	"github.com/snug-go/snug/e2e/vm"
 )
 
@@ -35,11 +33,10 @@ type (
 	}
 )
 
-// TestOnV2: the same on a machine with cgroup v2, the groups named by either driver and by
-// each runtime, on the node itself and from within containers, whose cgroup namespaces
-// show other groups by their ways from there.
-func TestOnV2(t *testing.T) {
-	gate.Need(t, "vm")
+// OnV2 tests the tool at the path snug on a machine with cgroup v2, the groups named by
+// either driver and by each runtime, on the node itself and from within containers, whose
+// cgroup namespaces show other groups by their ways from there.
+func OnV2(t *testing.T, machine vm.Kind, snug string) {
 	all := pods()
 	all["old"].prefix = "cri-containerd"
 	all["blind"].prefix, all["blind"].inner = "crio", "container"
@@ -50,11 +47,8 @@ func TestOnV2(t *testing.T) {
 	beside.id = cgroupfs.id
 
 	dir := t.TempDir()
-	files := map[string]string{"/bin/snug": filepath.Join(dir, "snug"), "/bin/inside": filepath.Join(dir, "inside"), "/plan.json": filepath.Join(dir, "plan")}
-	if err := programs.BuildTool(programs.Root(t), files["/bin/snug"]); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", "build", "-o", files["/bin/inside"], "./inside")
+	files := map[string]string{"/bin/snug": snug, "/bin/inside": filepath.Join(dir, "inside"), "/plan.json": filepath.Join(dir, "plan")}
+	cmd := exec.Command("go", "build", "-o", files["/bin/inside"], "github.com/snug-go/snug/e2e/agent/inside")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -107,12 +101,12 @@ func TestOnV2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := vm.Run(t, vm.Spec{CPUs: 4, Memory: "1G", Files: files, Steps: []vm.Step{
+	r := vm.Run(t, vm.Spec{Kind: machine, Files: files, Steps: []vm.Step{
 		{Name: "agent", Cgroup: groups, Args: []string{"/bin/inside", "/plan.json"}, Env: []string{"HOME=/tmp"}, Seconds: 600},
 	}})[0]
 	var got seen
-	if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil || r.Exit != 0 {
-		t.Fatalf("exit code %d, %v\n%s%s", r.Exit, err, r.Stdout, r.Stderr)
+	if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil || r.Err != "" || r.Exit != 0 {
+		t.Fatalf("%s exit code %d, %v\n%s%s", r.Err, r.Exit, err, r.Stdout, r.Stderr)
 	}
 	for i, name := range names {
 		all[name].pid = got.Pids[i]

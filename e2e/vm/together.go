@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// boot is one boot of a machine for all tests that want it.
+type boot struct {
+	spec    Spec
+	once    sync.Once
+	results []Result
+	failure string
+}
+
+// waiting are the machines that tests have asked for and that have not booted yet.
+var (
+	mu      sync.Mutex
+	waiting = map[Kind]*boot{}
+)
+
+// Run returns one result per step, in their order; a step that could not be carried
+// out as written has an Err. It makes the test parallel: the machine boots once all
+// tests that are to run had the chance to ask for it, and carries out the steps of
+// those that did. A file that several tests want is the same file of the host.
+func Run(t *testing.T, spec Spec) []Result {
+	t.Helper()
+	b, from := join(t, spec)
+	t.Parallel()
+	b.once.Do(func() { b.run(t) })
+	if b.failure != "" {
+		t.Fatal(b.failure)
+	}
+	results := slices.Clone(b.results[from : from+len(spec.Steps)])
+	for i := range results {
+		results[i].Name = spec.Steps[i].Name
+		if testing.Verbose() {
+			t.Logf("%6.2f s %s", results[i].Seconds, results[i].Name)
+		}
+	}
+	return results
+}
+
+// join adds a test's files and steps to those of the machine, and returns which of
+// its steps is the test's first.
+func join(t *testing.T, spec Spec) (b *boot, from int) {
+	t.Helper()
+	mu.Lock()
+	defer mu.Unlock()
+	kind := spec.withDefaults()
+	b = waiting[kind]
+	if b == nil {
+		b = &boot{spec: Spec{Kind: kind, Files: map[string]string{}}}
+		waiting[kind] = b
+	}
+	for name, host := range spec.Files {
+		if other := b.spec.Files[name]; other != "" && other != host {
+			t.Fatalf("the guest's %s is to be both %s and %s", name, other, host)
+		}
+	}
+	maps.Copy(b.spec.Files, spec.Files)
+	from = len(b.spec.Steps)
+	for _, s := range spec.Steps {
+		s.Name = t.Name() + ": " + s.Name
+		b.spec.Steps = append(b.spec.Steps, s)
+	}
+	return b, from
+}
+
+func (b *boot) run(t *testing.T) {
+	mu.Lock()
+	delete(waiting, b.spec.Kind)
+	mu.Unlock()
+	b.failure = "the machine did not end in order, another test says how"
+	begin := time.Now()
+	results, console, err := Boot(t.Context(), t.TempDir(), b.spec)
+	if err != nil {
+		t.Fatalf("virtual machine: %v\nlast of its console:\n%s", err, console[max(0, len(console)-4000):])
+	}
+	b.results, b.failure = results, ""
+	if testing.Verbose() {
+		var steps float64
+		for _, r := range results {
+			steps += r.Seconds
+		}
+		t.Logf("%s, %d CPUs, %s: %.0f s, %.0f s of them in %d steps of %s", b.spec.Arch, b.spec.CPUs, b.spec.Hierarchy,
+			time.Since(begin).Seconds(), steps, len(results), strings.Join(b.tests(), ", "))
+	}
+}
+
+// tests are those that the steps are of.
+func (b *boot) tests() []string {
+	var names []string
+	for _, s := range b.spec.Steps {
+		name, _, _ := strings.Cut(s.Name, ": ")
+		names = append(names, name)
+	}
+	return slices.Compact(names)
+}
