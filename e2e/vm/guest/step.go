@@ -18,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/snug-go/snug/e2e/vm/wire"
 )
@@ -77,8 +78,8 @@ func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
 	if s.Private {
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	}
-	// A program that leaves children with its output open must not hold us up.
-	cmd.WaitDelay = 5 * time.Second
+	// What it leaves behind is killed below, unless it is in no group of ours any more.
+	cmd.WaitDelay = time.Minute
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -98,10 +99,11 @@ func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
 	// The other end is closed by exec, or with a reason written to it.
 	why, _ := io.ReadAll(failR)
 	failR.Close()
+	ended(cmd.Process.Pid)
+	syscall.Kill(group, syscall.SIGKILL)
 	wait := cmd.Wait()
 	inTime := late.Stop()
 	kill.Stop()
-	syscall.Kill(group, syscall.SIGKILL)
 
 	r.Stdout, r.Stderr = stdout.String(), stderr.String()
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -112,7 +114,7 @@ func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
 		return errors.New(string(why))
 	case !inTime:
 		return fmt.Errorf("%s took more than %v; stderr: %s", s.Args[0], limit, r.Stderr)
-	case !ok:
+	case !ok || errors.Is(wait, exec.ErrWaitDelay):
 		return wait
 	case status.Signaled():
 		r.Signal = status.Signal().String()
@@ -120,6 +122,15 @@ func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
 		r.Exit = status.ExitStatus()
 	}
 	return nil
+}
+
+// ended waits until a child has ended and leaves it to others to hear how.
+func ended(pid int) {
+	const pidOnly, exitedNoWait = 1, 0x4 | 0x1000000 // P_PID, WEXITED | WNOWAIT
+	var info [128]byte
+	for errno := syscall.EINTR; errno == syscall.EINTR; {
+		_, _, errno = syscall.Syscall6(syscall.SYS_WAITID, pidOnly, uintptr(pid), uintptr(unsafe.Pointer(&info)), exitedNoWait, 0, 0)
+	}
 }
 
 // enter is the other half of start: it reads the order, confines itself and
@@ -246,7 +257,7 @@ func removeGroups(made []string) error {
 	var errs []error
 	for _, dir := range slices.Backward(made) {
 		err := syscall.Rmdir(dir)
-		for try := 0; err == syscall.EBUSY && try < 200; try++ {
+		for late := time.Now().Add(time.Minute); err == syscall.EBUSY && time.Now().Before(late); {
 			time.Sleep(10 * time.Millisecond)
 			err = syscall.Rmdir(dir)
 		}
