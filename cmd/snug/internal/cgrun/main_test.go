@@ -95,7 +95,7 @@ func asSnug(args []string) int {
 	report := fs.String("report", "", "")
 	ready := fs.String("ready", "", "")
 	explode := fs.Bool("panic", false, "panic when the command is about to start")
-	slow := fs.Bool("slow", false, "take a second to let the command start")
+	slow := fs.String("slow", "", "let the command start a second after this file is there")
 	fs.Parse(args)
 	spec.Args = fs.Args()
 	spec.Ready = func(c Confinement) {
@@ -105,7 +105,8 @@ func asSnug(args []string) int {
 		if *explode {
 			panic("on purpose")
 		}
-		if *slow {
+		if *slow != "" {
+			happens(func() bool { return exists(*slow) })
 			time.Sleep(time.Second)
 		}
 	}

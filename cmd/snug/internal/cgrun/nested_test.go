@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A nest is a caller's group, made for a test, with limits of its own. On v2 the
@@ -46,13 +45,7 @@ func makeNest(t *testing.T) nest {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { // the last user may have ended only just now
-			for range 100 {
-				if err := os.Remove(name); err == nil || os.IsNotExist(err) {
-					return
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-			t.Errorf("cannot be removed: %s", name)
+			until(t, "the end of "+name, func() bool { err := os.Remove(name); return err == nil || os.IsNotExist(err) })
 		})
 		return name
 	}

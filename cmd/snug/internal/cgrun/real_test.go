@@ -39,13 +39,12 @@ func needRoot(t *testing.T) {
 			return
 		}
 		var after []string
-		for range 100 { // a run of somebody else's may be about to end
-			if after = strays(); slices.Equal(before, after) {
-				return
-			}
-			time.Sleep(20 * time.Millisecond)
+		if !happens(func() bool { // a run of somebody else's may be about to end
+			after = strays()
+			return slices.Equal(before, after)
+		}) {
+			t.Errorf("left behind:\nbefore %q\nafter  %q", before, after)
 		}
-		t.Errorf("left behind:\nbefore %q\nafter  %q", before, after)
 	})
 }
 
@@ -153,12 +152,20 @@ type saved struct {
 // until waits for something to become true.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for start := time.Now(); time.Since(start) < 30*time.Second; time.Sleep(5 * time.Millisecond) {
+	if !happens(f) {
+		t.Fatalf("did not happen: %s", what)
+	}
+}
+
+// happens waits for something to become true, three minutes if it never does: the machine
+// may be emulated, and its host busy.
+func happens(f func() bool) bool {
+	for start := time.Now(); time.Since(start) < 3*time.Minute; time.Sleep(5 * time.Millisecond) {
 		if f() {
-			return
+			return true
 		}
 	}
-	t.Fatalf("did not happen: %s", what)
+	return false
 }
 
 func exists(name string) bool {

@@ -33,7 +33,7 @@ import (
 //	as-leaver HOW             leaves things behind in its group: "process", "group",
 //	                          or "both", a process in a group below
 //	as-orphans N              makes N orphans that end at once, prints how many
-//	                          zombies there are a little later
+//	                          zombies there are in the end
 //	as-shell FILE CMD...      a job-control shell with one job; see asShell
 //	as-links FD...            prints what its descriptors are
 //	as-family FILE            leaves a child and a daemon running, writes their pids
@@ -109,7 +109,7 @@ func playMore(role string, args []string) int {
 		for range n {
 			unix.Wait4(-1, nil, 0, nil)
 		}
-		time.Sleep(300 * time.Millisecond)
+		happens(func() bool { return zombies() == 0 })
 		fmt.Println("zombies", zombies())
 		return 0
 	case "orphan-maker":

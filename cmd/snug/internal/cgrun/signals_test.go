@@ -69,13 +69,14 @@ func TestSignalsArePassedOnOnce(t *testing.T) {
 func TestSignalBeforeTheCommandRuns(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
-	file, ready := filepath.Join(dir, "signals"), filepath.Join(dir, "ready")
-	cmd := snug("-cpus 1 -slow -ready "+ready, "as-counter", file)
+	file, ready, slow := filepath.Join(dir, "signals"), filepath.Join(dir, "ready"), filepath.Join(dir, "slow")
+	cmd := snug("-cpus 1 -ready "+ready+" -slow "+slow, "as-counter", file)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the shim is confined", func() bool { return exists(ready) })
 	cmd.Process.Signal(unix.SIGTERM)
+	writeJSON(slow, true)
 	if o := ended(t, cmd, cmd.Wait()); o.signal != unix.SIGTERM {
 		t.Errorf("%+v, want death by SIGTERM", o)
 	}

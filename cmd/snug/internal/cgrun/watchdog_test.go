@@ -132,7 +132,7 @@ func TestKilledSnugLeavesNothingBeforeTheCommandRuns(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
 	ran, ready := filepath.Join(dir, "ran"), filepath.Join(dir, "ready")
-	cmd := snug("-cpus 0.5 -memory 67108864 -tied -slow -ready "+ready, "as-counter", ran)
+	cmd := snug("-cpus 0.5 -memory 67108864 -tied -slow "+filepath.Join(dir, "never")+" -ready "+ready, "as-counter", ran)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -173,13 +173,15 @@ func TestKilledSnugLeavesNothingAtAnyTime(t *testing.T) {
 
 func TestWatchdogEndsWithSnug(t *testing.T) {
 	needRoot(t)
-	ready := filepath.Join(t.TempDir(), "ready")
-	cmd := snug("-cpus 0.5 -tied -slow -ready "+ready, "as-exit", "7")
+	dir := t.TempDir()
+	ready, slow := filepath.Join(dir, "ready"), filepath.Join(dir, "slow")
+	cmd := snug("-cpus 0.5 -tied -ready "+ready+" -slow "+slow, "as-exit", "7")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the shim is confined", func() bool { return exists(ready) })
 	watchdog := watchdogOf(cmd.Process.Pid)
+	writeJSON(slow, true)
 	if o := ended(t, cmd, cmd.Wait()); o.code != 7 || watchdog == 0 {
 		t.Errorf("ended with %+v, watchdog %d", o, watchdog)
 	}
