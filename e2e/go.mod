@@ -13,6 +13,8 @@ require (
 	golang.org/x/sync v0.24.0
 )
 
+require golang.org/x/tools v0.52.0 // indirect
+
 require (
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect

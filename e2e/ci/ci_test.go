@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const root = "../.."
+
+// TestStages: what the table names is there, and every word of the heavy tests is run by a
+// stage: what no stage runs is checked by nothing.
+func TestStages(t *testing.T) {
+	names := map[string]bool{}
+	for i, s := range stages {
+		if names[s.name] {
+			t.Errorf("two stages %s", s.name)
+		}
+		if s.every == (len(s.paths) > 0) {
+			t.Errorf("%s: runs for every change %v, and looks at %q", s.name, s.every, s.paths)
+		}
+		if s.cpus < 1 || s.cpus > 2 || s.seconds == 0 {
+			t.Errorf("%s: %d CPUs, %d seconds", s.name, s.cpus, s.seconds)
+		}
+		for _, p := range s.paths {
+			if strings.HasPrefix(p, ":(glob)") {
+				continue // as git understands it
+			}
+			if _, err := os.Stat(filepath.Join(root, p)); err != nil {
+				t.Errorf("%s looks at something that is not there: %v", s.name, err)
+			}
+		}
+		for _, a := range s.after {
+			if !names[a] {
+				t.Errorf("%s comes after %s, which is not above it", s.name, a)
+			}
+		}
+		names[s.name] = true
+		if i == 0 && s.name != "packages" {
+			t.Errorf("the first stage is %s", s.name)
+		}
+	}
+}
+
+// word is how a test says which word of SNUG_E2E it needs.
+var word = regexp.MustCompile(`gate\.(?:Need|Root|On)\(t, "([a-z]+)"\)|set SNUG_E2E=([a-z]+) to |SNUG_E2E=([a-z]+) needs|\[!e2e:([a-z]+)\]`)
+
+// TestEveryWord: tests that need a word are run by a stage that has it, package by package,
+// and CONTRIBUTING.md says what the word needs.
+func TestEveryWord(t *testing.T) {
+	files, err := git(t.Context(), root, "grep", "-l", "--untracked", "-E", `gate\.(Need|Root|On)\(|SNUG_E2E=|\[!e2e:`, "--", "*_test.go", "*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for file := range strings.SplitSeq(files, "\n") {
+		source, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, _, _ := strings.Cut(filepath.Dir(file), "/testdata")
+		for _, m := range word.FindAllStringSubmatch(string(source), -1) {
+			w := strings.Join(m[1:], "")
+			if seen[dir+" "+w] {
+				continue
+			}
+			seen[dir+" "+w] = true
+			if !slices.ContainsFunc(stages, func(s stage) bool { return s.has(w) && s.tests(dir) }) {
+				t.Errorf("no stage runs ./%s with SNUG_E2E=%s", dir, w)
+			}
+			if !strings.Contains(string(text), "\n| "+w+" | ") {
+				t.Errorf("CONTRIBUTING.md does not say what SNUG_E2E=%s needs", w)
+			}
+		}
+	}
+	if len(seen) < 20 {
+		t.Errorf("found %d words of packages, want all of them", len(seen))
+	}
+}
+
+// has tells whether SNUG_E2E holds the word.
+func (s stage) has(word string) bool { return slices.Contains(strings.Split(s.words, ","), word) }
+
+// tests tells whether the script runs the tests of a directory.
+func (s stage) tests(dir string) bool {
+	return regexp.MustCompile(`gotest .*( work\b|\./` + regexp.QuoteMeta(dir) + `( |$))`).MatchString(strings.ReplaceAll(s.script, "\n", " \n"))
+}
+
+// repo is a history: files that have changed since a commit, and how many commits ago it was.
+type repo map[string]struct {
+	files []string
+	ago   int
+}
+
+func (r repo) changed(commit string, paths []string) ([]string, error) {
+	var found []string
+	for _, f := range r[commit].files {
+		if slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(f, p) }) {
+			found = append(found, f)
+		}
+	}
+	return found, nil
+}
+
+func (r repo) behind(commit string) (int, error) {
+	if _, ok := r[commit]; !ok {
+		return 0, errors.New("unknown revision")
+	}
+	return r[commit].ago, nil
+}
+
+func TestDue(t *testing.T) {
+	all := []stage{
+		{name: "always", every: true, seconds: 600},
+		{name: "made", paths: []string{"made"}, seconds: 1},
+		{name: "long", paths: []string{"deploy", "limits"}, seconds: 1, after: []string{"made"}},
+		{name: "short", paths: []string{"limits"}, seconds: 1},
+		{name: "calm", paths: []string{"docs"}, seconds: 1},
+	}
+	last := results{
+		"made":  {commit: "a", seconds: 300},
+		"long":  {commit: "b", seconds: 2700},
+		"short": {commit: "a", seconds: 60},
+		"calm":  {commit: "a", seconds: 60},
+	}
+	past := repo{"a": {files: []string{"limits/x.go"}, ago: 3}, "b": {files: []string{"limits/y.go"}, ago: 1}}
+	tests := []struct {
+		within time.Duration
+		chosen string
+		left   []string
+	}{
+		{2 * time.Hour, "always made long short", []string{"calm: nothing"}},
+		{time.Hour, "always short", []string{"made: nothing", "long: limits/y.go has changed since b, but it takes about 50m0s", "calm: nothing"}},
+		{time.Second, "always", []string{"made: nothing", "long: limits/y.go", "short: limits/x.go", "calm: nothing"}},
+	}
+	for _, test := range tests {
+		chosen, left, err := due(all, last, past, test.within)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, s := range chosen {
+			names = append(names, s.name)
+		}
+		if strings.Join(names, " ") != test.chosen || !slices.EqualFunc(left, test.left, strings.HasPrefix) {
+			t.Errorf("within %v: %q, left out %q", test.within, names, left)
+		}
+	}
+}
+
+func TestTooOld(t *testing.T) {
+	all := []stage{{name: "always", every: true}, {name: "a"}, {name: "b"}}
+	past := repo{"new": {ago: oldest}, "old": {ago: oldest + 1}}
+	for name, test := range map[string]struct {
+		last results
+		says string
+	}{
+		"in time":          {results{"a": {commit: "new"}, "b": {commit: "new"}}, ""},
+		"one is too old":   {results{"a": {commit: "new"}, "b": {commit: "old"}}, "for: b (101 commits ago);"},
+		"never":            {results{"a": {commit: "new"}}, "for: b;"},
+		"a lost commit":    {results{"a": {commit: "rebased"}, "b": {commit: "new"}}, "for: a;"},
+		"nothing was kept": {nil, "for: a, b;"},
+	} {
+		err := tooOld(all, test.last, past)
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want %q", name, err, test.says)
+		}
+	}
+}
+
+func TestResults(t *testing.T) {
+	want := results{
+		"machines": {commit: "0123456789ab", date: "2026-11-22", seconds: 812, tests: 14, skipped: []string{"vm.TestA", "vm.TestB/c"}},
+		"node":     {commit: "0123456789ab", date: "2026-11-22", seconds: 200, tests: 3},
+	}
+	order := []stage{{name: "node"}, {name: "machines"}, {name: "never"}}
+	text := want.text(order)
+	got, err := parseResults(text)
+	if err != nil || got.text(order) != text || len(got) != 2 || !slices.Equal(got["machines"].skipped, want["machines"].skipped) {
+		t.Errorf("%v, %v from\n%s", got, err, text)
+	}
+	for _, bad := range []string{"node abc 2026-11-22 200 3", "node abc 2026-11-22 long 3 -"} {
+		if _, err := parseResults("# head\n" + bad); err == nil || !strings.Contains(err.Error(), ".ci/full.txt:2: ") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestMayStart(t *testing.T) {
+	all := []stage{{name: "a", cpus: 2}, {name: "b", cpus: 1}, {name: "c", cpus: 1, after: []string{"b"}}, {name: "d", cpus: 1, after: []string{"not chosen"}}}
+	for name, test := range map[string]struct {
+		state []progress
+		want  string
+	}{
+		"all may, each alone":      {[]progress{waits, waits, waits, waits}, "abd"},
+		"one that needs all":       {[]progress{runs, waits, waits, waits}, ""},
+		"beside one":               {[]progress{waits, runs, waits, waits}, "d"},
+		"what it needs has ended":  {[]progress{waits, ended, waits, runs}, "c"},
+		"two are enough":           {[]progress{waits, runs, waits, runs}, ""},
+		"nothing that has started": {[]progress{ended, ended, ended, ended}, ""},
+	} {
+		got := ""
+		for i := range all {
+			if mayStart(all, test.state, i) {
+				got += all[i].name
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %q may start, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestRunner runs stages that pass, fail and say which tests they skipped.
+func TestRunner(t *testing.T) {
+	var out strings.Builder
+	r := &runner{root: t.TempDir(), dir: t.TempDir(), out: &out}
+	outcomes := r.all(t.Context(), []stage{
+		{name: "good", cpus: 1, words: "a,b", script: `
+echo "words $SNUG_E2E"
+cat >"$CI_STAGE/1.json" <<END
+{"Action":"pass","Package":"m/x","Test":"TestA"}
+{"Action":"pass","Package":"m/x","Test":"TestA/sub"}
+{"Action":"skip","Package":"m/x","Test":"TestB"}
+{"Action":"skip","Package":"m/empty"}
+{"Action":"pass","Package":"m/x"}
+END`},
+		{name: "bad", cpus: 2, script: "echo before; false; echo after"},
+		{name: "next", cpus: 2, after: []string{"bad"}, script: "true"},
+	})
+	good, bad, next := outcomes[0], outcomes[1], outcomes[2]
+	if good.err != nil || good.tests != 1 || !slices.Equal(good.skipped, []string{"x.TestB"}) {
+		t.Errorf("good: %+v", good)
+	}
+	if bad.err == nil || next.err != nil {
+		t.Errorf("bad: %v, next: %v", bad.err, next.err)
+	}
+	for _, want := range []string{"words a,b\n== good passed", "before\n== bad FAILED: exit status 1"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "after\n") {
+		t.Error("a script went on after a failure")
+	}
+	if text := table(outcomes, nil, time.Minute); !regexp.MustCompile(`(?m)^bad +0 .*FAILED`).MatchString(text) {
+		t.Errorf("table\n%s", text)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if o := r.all(ctx, []stage{{name: "late", cpus: 1, script: "true"}}); !errors.Is(o[0].err, context.Canceled) {
+		t.Errorf("after the end: %v", o[0].err)
+	}
+}

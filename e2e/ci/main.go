@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Ci runs what must hold before a change lands, stage by stage, and says where the time went.
+// .ci/run and .ci/full are its two doors:
+//
+//	.ci/run            what every change needs, and those other stages that this change touches
+//	.ci/run NAME...    these stages
+//	.ci/full           all stages; what they found goes into .ci/full.txt, which is committed
+//	.ci/full NAME...   these stages, and their lines there
+//	.ci/full -list     the stages and what they look at
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// resultFile is where .ci/full keeps what it found, from the root of the repository.
+	resultFile = ".ci/full.txt"
+	// oldest is how many commits a result may be behind.
+	oldest = 100
+	// atMost is how long .ci/run may take with the stages that a change touches.
+	atMost = time.Hour
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "ci: error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("ci", flag.ContinueOnError)
+	full := flags.Bool("full", false, "all stages, and keep what they found")
+	list := flags.Bool("list", false, "print the stages and what they look at")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *list {
+		return printStages(out)
+	}
+	begin := time.Now()
+	root, err := git(ctx, "", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(root + "/" + resultFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	last, err := parseResults(string(text))
+	if err != nil {
+		return err
+	}
+	history := history{ctx, root}
+
+	var chosen []stage
+	var left []string // the stages that do not run, and why
+	switch {
+	case flags.NArg() > 0:
+		if chosen, err = named(flags.Args()); err != nil {
+			return err
+		}
+	case *full:
+		chosen = stages
+	default:
+		if err := tooOld(stages, last, history); err != nil {
+			return err
+		}
+		if chosen, left, err = due(stages, last, history, atMost); err != nil {
+			return err
+		}
+	}
+	r, err := newRunner(ctx, root, out, last)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	fmt.Fprintf(out, "%d stages, about %v as they were last; %s\n", len(chosen), estimate(chosen, last).Round(time.Minute), caches(ctx))
+	for _, l := range left {
+		fmt.Fprintln(out, "left out:", l)
+	}
+	outcomes := r.all(ctx, chosen)
+	fmt.Fprint(out, "\n", table(outcomes, last, time.Since(begin)))
+	if *full {
+		if err := keep(ctx, root, last, outcomes, out); err != nil {
+			return err
+		}
+	}
+	var failed []string
+	for _, o := range outcomes {
+		if o.err != nil {
+			failed = append(failed, o.name)
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("failed: %s; each alone: .ci/run %s", strings.Join(failed, ", "), strings.Join(failed, " "))
+	}
+	return ctx.Err()
+}
+
+// named are the stages of these names, in the order of the table.
+func named(names []string) ([]stage, error) {
+	chosen := slices.Clone(stages)
+	for _, n := range names {
+		if !slices.ContainsFunc(stages, func(s stage) bool { return s.name == n }) {
+			return nil, fmt.Errorf("no stage %q; .ci/full -list shows them", n)
+		}
+	}
+	return slices.DeleteFunc(chosen, func(s stage) bool { return !slices.Contains(names, s.name) }), nil
+}
+
+// keep writes what the stages found into the file of results, for stages that .ci/run does
+// not always run. What was tried was the tree, so it has to be a commit's.
+func keep(ctx context.Context, root string, last results, outcomes []outcome, out io.Writer) error {
+	changed, err := git(ctx, root, "status", "--porcelain", "--", ".", ":!"+resultFile)
+	if err != nil {
+		return err
+	}
+	if changed != "" {
+		fmt.Fprintf(out, "not kept: these changes are in no commit:\n%s\n", changed)
+		return nil
+	}
+	commit, err := git(ctx, root, "rev-parse", "--short=12", "HEAD")
+	if err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		if !o.every && o.err == nil {
+			last[o.name] = result{commit: commit, date: time.Now().UTC().Format(time.DateOnly), seconds: int(o.took.Seconds()), tests: o.tests, skipped: o.skipped}
+		}
+	}
+	if err := os.WriteFile(root+"/"+resultFile, []byte(last.text(stages)), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "kept in %s: commit it\n", resultFile)
+	return nil
+}
+
+// git runs git and returns what it says, without the last newline.
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	text, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(exit.Stderr)))
+	}
+	return strings.TrimSpace(string(text)), err
+}

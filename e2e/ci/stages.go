@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// stage is something that must hold.
+type stage struct {
+	name string
+	// every: .ci/run runs it for each change. Others run when something below paths has
+	// changed since they last passed.
+	every bool
+	paths []string // of files and directories, from the root of the repository
+	// words are what SNUG_E2E holds: a comma list.
+	words string
+	// after are the stages that make what this one uses.
+	after []string
+	// cpus is how many CPUs it keeps busy, 2 at most. Stages run side by side while there
+	// are not more than 2 in all.
+	cpus int
+	// keeps is what it makes once on a machine, in the user's cache directory; "" = nothing.
+	keeps string
+	// seconds it takes on two cores, while there is no result of it.
+	seconds int
+	script  string // bash, from the root of the repository
+}
+
+// What several stages look at.
+var (
+	library = []string{"go.mod", "snug.go", "watch.go", "auto", "limits", "limiter", "internal"}
+	cluster = []string{"cmd/snug/internal/kube", "e2e/kube", "e2e/internal/hook", "e2e/internal/daemon"}
+)
+
+// staticcheck is the release that checks this code.
+const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
+
+// stages are all there are. A stage stands after those that make what it uses.
+var stages = []stage{
+	{
+		name: "packages", every: true, cpus: 1, seconds: 40,
+		script: `
+[ "$(id -u)" = 0 ] || exit 0
+missing=$(grep -v '^#' e2e/packages.txt | while read -r p; do dpkg -s "$p" >/dev/null 2>&1 || echo "$p"; done)
+if [ -n "$missing" ]; then
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+fi`,
+	},
+	{
+		name: "vet", every: true, cpus: 2, seconds: 60,
+		script: `
+unformatted=$(git ls-files '*.go' | xargs gofmt -l)
+[ -z "$unformatted" ] || { echo "not gofmt'ed: $unformatted"; exit 1; }
+go vet work
+go run ` + staticcheck + ` ./... ./cmd/snug/... ./contrib/prometheus/... ./e2e/...`,
+	},
+	{
+		name: "platforms", every: true, cpus: 2, seconds: 30,
+		script: `go run ./e2e/ci/platforms ./... ./cmd/snug/... ./contrib/prometheus/...`,
+	},
+	{
+		// Each module as its users get it: no go.work, and the library only in the place of
+		// one that is not published yet.
+		name: "modules", every: true, cpus: 2, seconds: 120,
+		script: alone + `
+for toolchain in go1.23.12 local; do
+  echo "-- the library, $toolchain"
+  GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 ./...
+done
+alone cmd/snug
+go vet -modfile="$mod" ./...
+gotest -count=1 -modfile="$mod" .
+cd ../..
+alone contrib/prometheus
+go vet -modfile="$mod" ./...
+gotest -count=1 -modfile="$mod" ./...`,
+	},
+	{
+		// Not the laws and their simulator: they are functions, and slow under -race.
+		name: "race", every: true, cpus: 2, seconds: 60,
+		script: `gotest -race ./limiter ./limits ./internal/{apply,fit,fixture,plan,sense,watch} .`,
+	},
+	{
+		name: "fuzz", every: true, cpus: 2, seconds: 150,
+		script: `go run ./e2e/ci/fuzz -each 2s`,
+	},
+	{
+		// -count=1: what these tests build in child processes, and the kernel, are nothing
+		// that the test cache knows of.
+		name: "tests", every: true, cpus: 2, seconds: 600, after: []string{"packages"},
+		words:  "root,vm,oci,browser,prometheus,debian",
+		script: `gotest -count=1 -timeout 40m work`,
+	},
+	{
+		name: "platforms-vet", cpus: 2, seconds: 200,
+		paths: []string{":(glob)**/*_windows*.go", ":(glob)**/*_darwin*.go", ":(glob)**/*_arm64*.go", ":(glob)**/*_other*.go", ":(glob)**/*_unix*.go"},
+		script: `
+for system in darwin/arm64 windows/amd64 linux/arm64; do
+  export GOOS=${system%/*} GOARCH=${system#*/}
+  echo "-- $system"
+  (GOWORK=off go vet ./...)
+  go vet ./cmd/snug/... ./contrib/prometheus/...
+done`,
+	},
+	{
+		// Every release of Go that the library supports, and those whose programs the tool
+		// reads.
+		name: "toolchains", cpus: 2, seconds: 400,
+		words: "go",
+		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/exectrace", "cmd/snug/internal/gobin", "cmd/snug/internal/goproc",
+			"cmd/snug/internal/oldgo", "cmd/snug/internal/proc", "contrib/prometheus"}),
+		script: alone + `
+for toolchain in go1.24.13 go1.25.14 go1.27.3; do
+  echo "-- the library, $toolchain"
+  GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 ./...
+done
+gotest -count=1 -timeout 40m ./cmd/snug/internal/cli ./cmd/snug/internal/exectrace ./cmd/snug/internal/gobin ./cmd/snug/internal/goproc ./cmd/snug/internal/oldgo
+alone contrib/prometheus
+for toolchain in go1.23.12 go1.27.3; do
+  echo "-- the collector, $toolchain"
+  GOTOOLCHAIN=$toolchain gotest -count=1 -modfile="$mod" ./...
+done
+gotest -race -modfile="$mod" ./...`,
+	},
+	{
+		name: "release", cpus: 2, seconds: 400, after: []string{"packages"},
+		words: "release",
+		paths: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "contrib/prometheus/go.mod", "contrib/prometheus/go.sum", "e2e/release"},
+		script: `
+go run ./e2e/release -check
+gotest -count=1 ./e2e/release`,
+	},
+	{
+		name: "machines", cpus: 2, seconds: 600, after: []string{"packages"},
+		words: "vm,machines",
+		paths: slices.Concat(library, []string{"cmd/snug/internal/cgrun", "cmd/snug/internal/goproc", "cmd/snug/internal/kube/agent", "testdata/situations",
+			"e2e/agent", "e2e/peers", "e2e/probe", "e2e/vm", "e2e/internal/matrix", "e2e/internal/programs"}),
+		script: `gotest -count=1 -timeout 60m ./e2e/vm`,
+	},
+	{
+		// It builds what is not kept on this machine yet.
+		name: "kubernetes", cpus: 2, seconds: 1500, after: []string{"packages"}, keeps: "snug-kube",
+		paths:  []string{"e2e/internal/kubebuild"},
+		script: `go run ./e2e/lab -build`,
+	},
+	{
+		name: "kube", cpus: 2, seconds: 120, after: []string{"kubernetes"},
+		words:  "kube",
+		paths:  slices.Concat(cluster, []string{"e2e/webhook"}),
+		script: `lab; gotest -count=1 -timeout 30m ./e2e/kube ./e2e/webhook`,
+	},
+	{
+		name: "chart", cpus: 2, seconds: 120, after: []string{"kubernetes"},
+		words:  "chart",
+		paths:  slices.Concat(cluster, []string{"deploy", "e2e/chart"}),
+		script: `lab; gotest -count=1 -timeout 30m ./e2e/chart`,
+	},
+	{
+		name: "kyverno", cpus: 2, seconds: 60, after: []string{"kubernetes"},
+		words:  "kyverno",
+		paths:  slices.Concat(cluster, []string{"e2e/kyverno"}),
+		script: `gotest -count=1 -timeout 30m ./e2e/kyverno`,
+	},
+	{
+		name: "fleet", cpus: 2, seconds: 500, after: []string{"kubernetes"},
+		words:  "fleet",
+		paths:  slices.Concat(cluster, []string{"deploy", "docs/rollout.md", "e2e/fleet"}),
+		script: `gotest -count=1 -timeout 60m ./e2e/fleet`,
+	},
+	{
+		name: "node", cpus: 2, seconds: 200, after: []string{"kubernetes"},
+		words:  "node",
+		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/look", "cmd/snug/internal/goproc", "cmd/snug/internal/rules", "e2e/node"}),
+		script: `gotest -count=1 -timeout 60m ./e2e/node`,
+	},
+}
+
+// alone is a function of scripts: it goes into the directory of a module, and leaves in mod
+// a go.mod of that module with the library of this tree in place of a published one.
+const alone = `
+alone() {
+  mod="$CI_STAGE/$(basename "$1").mod"
+  cp "$1/go.mod" "$mod"; cp "$1/go.sum" "${mod%.mod}.sum"
+  go mod edit -replace github.com/snug-go/snug="$PWD" "$mod"
+  cd "$1"
+  export GOWORK=off
+  go mod tidy -diff -modfile="$mod"
+}
+`
+
+func printStages(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "stage\twords\twhen something has changed in")
+	for _, s := range stages {
+		when := strings.Join(s.paths, " ")
+		if s.every {
+			when = "anything"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.name, s.words, when)
+	}
+	return w.Flush()
+}
