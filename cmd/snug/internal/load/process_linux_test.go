@@ -47,7 +47,7 @@ func TestKilledParent(t *testing.T) {
 	}
 	parent.Process.Kill()
 	parent.Wait()
-	for range 500 {
+	for range 6000 { // a minute
 		if !lives(pid) {
 			return
 		}
