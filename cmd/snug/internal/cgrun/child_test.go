@@ -35,7 +35,7 @@ func inFakeScope(t *testing.T, spec Spec) (c *Child, collect func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const name = "snug-00000000000000ab"
+	name := newName()
 	collect = func() {
 		for _, dir := range []string{n.cpu, n.mem} {
 			os.Remove(filepath.Join(dir, name+".scope"))

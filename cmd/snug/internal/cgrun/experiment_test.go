@@ -312,9 +312,7 @@ func TestManyStartsLeaveNothing(t *testing.T) {
 	if n := runtime.NumGoroutine(); n > goroutines {
 		t.Errorf("%d goroutines, %d before", n, goroutines)
 	}
-	if after := strays(); !slices.Equal(before, after) {
-		t.Errorf("groups and records:\nbefore %q\nafter  %q", before, after)
-	}
+	nothingNew(t, before)
 	if kids := children(os.Getpid()); len(kids) != 1 || len(guard.groups) != 0 {
 		t.Errorf("children %v, want the watchdog alone; it knows %d groups", kids, len(guard.groups))
 	}

@@ -37,6 +37,13 @@ func TestMain(m *testing.M) {
 			os.Exit(play(role, os.Args[2:]))
 		}
 	}
+	// What is ignored here, as under nohup or in the background of a script, would be
+	// ignored by all that is started.
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 	os.Exit(m.Run())
 }
 
@@ -95,7 +102,7 @@ func asSnug(args []string) int {
 	report := fs.String("report", "", "")
 	ready := fs.String("ready", "", "")
 	explode := fs.Bool("panic", false, "panic when the command is about to start")
-	slow := fs.String("slow", "", "let the command start a second after this file is there")
+	hold := fs.String("hold", "", "let the command start when this file is there")
 	fs.Parse(args)
 	spec.Args = fs.Args()
 	spec.Ready = func(c Confinement) {
@@ -105,9 +112,11 @@ func asSnug(args []string) int {
 		if *explode {
 			panic("on purpose")
 		}
-		if *slow != "" {
-			happens(func() bool { return exists(*slow) })
-			time.Sleep(time.Second)
+		if *hold != "" {
+			for !exists(*hold) {
+				time.Sleep(5 * time.Millisecond)
+			}
+			settle() // what came before the file is dealt with
 		}
 	}
 	res, err := Foreground(spec)

@@ -35,17 +35,28 @@ func needRoot(t *testing.T) {
 	sweep(stateDirs()...) // what a test that failed may have left
 	before := strays()
 	t.Cleanup(func() {
-		if t.Failed() {
-			return
-		}
-		var after []string
-		if !happens(func() bool { // a run of somebody else's may be about to end
-			after = strays()
-			return slices.Equal(before, after)
-		}) {
-			t.Errorf("left behind:\nbefore %q\nafter  %q", before, after)
+		if !t.Failed() {
+			nothingNew(t, before)
 		}
 	})
+}
+
+// nothingNew waits until nothing is left of what was made since before. What somebody
+// else's runs make meanwhile comes and goes; what stays is left behind.
+func nothingNew(t *testing.T, before []string) {
+	t.Helper()
+	left := strays()
+	gone := func(name string) bool { return slices.Contains(before, name) }
+	for late := time.Now().Add(hang); ; time.Sleep(20 * time.Millisecond) {
+		if left = slices.DeleteFunc(left, gone); len(left) == 0 {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("left behind: %q, before there was %q", left, before)
+		}
+		now := strays()
+		gone = func(name string) bool { return !slices.Contains(now, name) }
+	}
 }
 
 // strays lists every group named like ours, with those below, and every record,
@@ -149,18 +160,13 @@ type saved struct {
 	Leftovers   int
 }
 
+// hang is when what is waited for will never be.
+const hang = 2 * time.Minute
+
 // until waits for something to become true.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	if !happens(f) {
-		t.Fatalf("did not happen: %s", what)
-	}
-}
-
-// happens waits for something to become true, three minutes if it never does: the machine
-// may be emulated, and its host busy.
-func happens(f func() bool) bool {
-	for start := time.Now(); time.Since(start) < 3*time.Minute; time.Sleep(5 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < hang; time.Sleep(5 * time.Millisecond) {
 		if f() {
 			return true
 		}

@@ -33,12 +33,12 @@ import (
 //	as-leaver HOW             leaves things behind in its group: "process", "group",
 //	                          or "both", a process in a group below
 //	as-orphans N              makes N orphans that end at once, prints how many
-//	                          zombies there are in the end
+//	                          zombies there are once none is left, or a minute later
 //	as-shell FILE CMD...      a job-control shell with one job; see asShell
 //	as-links FD...            prints what its descriptors are
 //	as-family FILE            leaves a child and a daemon running, writes their pids
 //	                          and its own to FILE and lives on, whatever SIGTERM says
-//	as-pulses                 uses 45 ms of CPU, sleeps 255 ms, and so on
+//	as-pulses                 uses 45 ms of CPU time, sleeps 255 ms, and so on
 //	as-frugal N CMD...        becomes CMD, which may have N files open
 func playMore(role string, args []string) int {
 	switch role {
@@ -92,7 +92,7 @@ func playMore(role string, args []string) int {
 		return 0
 	case "pulses":
 		for {
-			for start := time.Now(); time.Since(start) < 45*time.Millisecond; {
+			for start := cpuTime(); cpuTime()-start < 45*time.Millisecond; {
 			}
 			time.Sleep(255 * time.Millisecond)
 		}
@@ -109,7 +109,9 @@ func playMore(role string, args []string) int {
 		for range n {
 			unix.Wait4(-1, nil, 0, nil)
 		}
-		happens(func() bool { return zombies() == 0 })
+		for end := time.Now().Add(time.Minute); zombies() > 0 && time.Now().Before(end); {
+			time.Sleep(5 * time.Millisecond)
+		}
 		fmt.Println("zombies", zombies())
 		return 0
 	case "orphan-maker":
@@ -126,6 +128,13 @@ func playMore(role string, args []string) int {
 	}
 	fmt.Fprintln(os.Stderr, "no such role", role)
 	return 98
+}
+
+// cpuTime is what this process has used.
+func cpuTime() time.Duration {
+	var u unix.Rusage
+	check(unix.Getrusage(unix.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func check(err error) {

@@ -69,14 +69,18 @@ func TestSignalsArePassedOnOnce(t *testing.T) {
 func TestSignalBeforeTheCommandRuns(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
-	file, ready, slow := filepath.Join(dir, "signals"), filepath.Join(dir, "ready"), filepath.Join(dir, "slow")
-	cmd := snug("-cpus 1 -ready "+ready+" -slow "+slow, "as-counter", file)
+	file, ready, goes := filepath.Join(dir, "signals"), filepath.Join(dir, "ready"), filepath.Join(dir, "goes")
+	cmd := snug("-cpus 1 -hold "+goes+" -ready "+ready, "as-counter", file)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the shim is confined", func() bool { return exists(ready) })
 	cmd.Process.Signal(unix.SIGTERM)
-	writeJSON(slow, true)
+	until(t, "the signal has come", func() bool {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+		return strings.Contains(string(status), "\nShdPnd:\t0000000000000000\n")
+	})
+	writeJSON(goes, true)
 	if o := ended(t, cmd, cmd.Wait()); o.signal != unix.SIGTERM {
 		t.Errorf("%+v, want death by SIGTERM", o)
 	}

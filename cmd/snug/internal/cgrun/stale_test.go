@@ -75,7 +75,7 @@ func TestKilledSnugLeavesAConfinedCommandAndALaterRunCleansUp(t *testing.T) {
 	}
 
 	// An empty group with our kind of name that no record names is not ours.
-	stranger := filepath.Join(filepath.Dir(groups[0]), "snug-00000000deadbeef")
+	stranger := filepath.Join(filepath.Dir(groups[0]), newName())
 	if err := os.Mkdir(stranger, 0o755); err != nil {
 		t.Fatal(err)
 	}

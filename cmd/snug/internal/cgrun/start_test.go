@@ -131,7 +131,7 @@ func TestScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)
-	const name = "snug-00000000000000aa"
+	name := newName()
 	out, err := os.CreateTemp(t.TempDir(), "out")
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func TestKilledSnugLeavesNothingBeforeTheCommandRuns(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
 	ran, ready := filepath.Join(dir, "ran"), filepath.Join(dir, "ready")
-	cmd := snug("-cpus 0.5 -memory 67108864 -tied -slow "+filepath.Join(dir, "never")+" -ready "+ready, "as-counter", ran)
+	cmd := snug("-cpus 0.5 -memory 67108864 -tied -hold "+filepath.Join(dir, "never")+" -ready "+ready, "as-counter", ran)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -160,28 +160,29 @@ func TestKilledSnugLeavesNothingAtAnyTime(t *testing.T) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	}
-	until(t, "nothing is left", func() bool {
+	until(t, "no process is left", func() bool {
 		names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, name := range names {
 			if b, _ := os.ReadFile(name); strings.Contains(string(b), marker) {
 				return false
 			}
 		}
-		return slices.Equal(strays(), before)
+		return true
 	})
+	nothingNew(t, before)
 }
 
 func TestWatchdogEndsWithSnug(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
-	ready, slow := filepath.Join(dir, "ready"), filepath.Join(dir, "slow")
-	cmd := snug("-cpus 0.5 -tied -ready "+ready+" -slow "+slow, "as-exit", "7")
+	ready, goes := filepath.Join(dir, "ready"), filepath.Join(dir, "goes")
+	cmd := snug("-cpus 0.5 -tied -hold "+goes+" -ready "+ready, "as-exit", "7")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the shim is confined", func() bool { return exists(ready) })
 	watchdog := watchdogOf(cmd.Process.Pid)
-	writeJSON(slow, true)
+	writeJSON(goes, true)
 	if o := ended(t, cmd, cmd.Wait()); o.code != 7 || watchdog == 0 {
 		t.Errorf("ended with %+v, watchdog %d", o, watchdog)
 	}
