@@ -18,7 +18,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/snug-go/snug/e2e/internal/helm"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 	"github.com/snug-go/snug/e2e/kube"
 )
 
@@ -43,7 +43,7 @@ func newHelm(t testing.TB, name, kubeconfig string) client {
 	if kubeconfig == "" {
 		kubeconfig = filepath.Join(home, "none")
 	}
-	return client{helm.Command(t, name), []string{
+	return client{kubebuild.Commands(t, name)[0], []string{
 		"HOME=" + home, "HELM_CACHE_HOME=" + filepath.Join(home, "cache"), "HELM_CONFIG_HOME=" + filepath.Join(home, "config"),
 		"HELM_DATA_HOME=" + filepath.Join(home, "data"), "KUBECONFIG=" + kubeconfig,
 	}}
@@ -51,7 +51,7 @@ func newHelm(t testing.TB, name, kubeconfig string) client {
 
 // each runs a test with each release of Helm.
 func each(t *testing.T, test func(*testing.T, client)) {
-	for _, name := range helm.Names {
+	for _, name := range kubebuild.Helms {
 		t.Run(name, func(t *testing.T) { test(t, newHelm(t, name, "")) })
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/e2e/internal/gate"
-	"github.com/snug-go/snug/e2e/internal/helm"
 	"github.com/snug-go/snug/e2e/internal/hook"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 	"github.com/snug-go/snug/e2e/kube"
 )
 
@@ -37,7 +37,7 @@ func TestInstall(t *testing.T) {
 	l.must(t, http.MethodPost, "/api/v1/namespaces", object("v1", "Namespace", namespace))
 	l.operator(t)
 	t.Run("strict", l.strict)
-	for _, name := range helm.Names {
+	for _, name := range kubebuild.Helms {
 		t.Run(name, func(t *testing.T) { l.life(t, newHelm(t, name, l.kubeconfig)) })
 	}
 	t.Run("rights", l.rights)

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/e2e/kube"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
 // kubectl: what helm template prints can be applied without Helm. kubectl diff then shows
 // nothing, also once the webhook has written what it keeps; and all of it can be deleted.
 func (l *lab) kubectl(t *testing.T) {
-	kubectl := kube.Commands(t, "kubectl")[0]
+	kubectl := kubebuild.Commands(t, "kubectl")[0]
 	home := t.TempDir()
 	run := func(stdin string, args ...string) {
 		t.Helper()

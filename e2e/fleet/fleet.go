@@ -17,6 +17,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/daemon"
 	"github.com/snug-go/snug/e2e/internal/gate"
 	"github.com/snug-go/snug/e2e/internal/hook"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 	"github.com/snug-go/snug/e2e/kube"
 )
 
@@ -40,7 +41,7 @@ type fleet struct {
 func newFleet(t testing.TB, flags ...string) *fleet {
 	t.Helper()
 	gate.Need(t, "fleet")
-	kwok := kwokCommand(t)
+	kwok := kubebuild.Commands(t, "kwok")[0]
 	// A watch from the beginning, as kwok's are, is a streamed list to a server that has
 	// such; the etcd of Debian cannot do them, and the watch would end over and over.
 	flags = append(flags, "--feature-gates", "WatchList=false")

@@ -11,21 +11,6 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// kwokVersion is the release of kwok, which plays the kubelets of nodes that are not there.
-const (
-	kwokModule  = "sigs.k8s.io/kwok"
-	kwokVersion = "v0.8.0"
-)
-
-// kwokCommand is the path of kwok, built once and kept.
-func kwokCommand(t testing.TB) string {
-	t.Helper()
-	return kubebuild.Source{
-		Module: kwokModule, Version: kwokVersion, Folder: "kwok-" + kwokVersion,
-		Packages: map[string]string{"kwok": kwokModule + "/cmd/kwok"}, LDFlags: "-s -w",
-	}.Commands(t, "kwok")[0]
-}
-
 // stages are what kwok is told to do to nodes and pods, as its module has them: a node
 // gets ready and stays so, a pod of it runs, and what is to be deleted goes. The stage at
 // which a pod of a Job has done its work is left out, so that all pods of a fleet are
@@ -68,7 +53,7 @@ spec:
 // stageFile writes the stages into a file of dir. They are not for pods of the webhook.
 func stageFile(t testing.TB, dir string) string {
 	t.Helper()
-	module := kubebuild.Downloaded(t, kwokModule, kwokVersion)
+	module := kubebuild.Downloaded(t, kubebuild.Kwok.Module, kubebuild.Kwok.Version)
 	var all strings.Builder
 	all.WriteString(readyAgain)
 	for _, name := range stages {
@@ -79,7 +64,7 @@ func stageFile(t testing.TB, dir string) string {
 		const pods = "  selector:\n    matchExpressions:"
 		before, after, ok := strings.Cut(string(text), pods)
 		if !ok {
-			t.Fatalf("%s of kwok %s has no selector:\n%s", name, kwokVersion, text)
+			t.Fatalf("%s of kwok %s has no selector:\n%s", name, kubebuild.Kwok.Version, text)
 		}
 		if strings.HasPrefix(name, "pod/") {
 			before += pods + webhookPods

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/e2e/internal/hook"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 	"github.com/snug-go/snug/e2e/kube"
 )
 
@@ -186,7 +187,7 @@ func TestKilled(t *testing.T) {
 // healed: what docs/rollout.md says finds those that were missed, and nobody else; and when
 // what made them is rolled out again, nobody is but pods of Jobs.
 func (o *outage) healed(t *testing.T, out *outcome) {
-	c := o.console(t, map[string]string{"kubectl": kube.Commands(t, "kubectl")[0]})
+	c := o.console(t, map[string]string{"kubectl": kubebuild.Commands(t, "kubectl")[0]})
 	var inNamespace, byLabel string
 	for _, b := range page(t, "rollout.md") {
 		for _, s := range b.steps {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/e2e/internal/hook"
-	"github.com/snug-go/snug/e2e/kube"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
 // machine is where something was measured.
@@ -25,7 +25,9 @@ type machine struct {
 	CPUs       int    `json:"cpus"`
 }
 
-func here() machine { return machine{runtime.Version(), kube.Version, runtime.NumCPU()} }
+func here() machine {
+	return machine{runtime.Version(), kubebuild.Kubernetes.Version, runtime.NumCPU()}
+}
 
 // outcome is what became of a fleet's pods, and what its record holds.
 type outcome struct {
@@ -195,7 +197,7 @@ func (f *fleet) kubectl(t testing.TB, args ...string) string {
 	if f.config == "" {
 		f.config = f.Kubeconfig(t)
 	}
-	cmd := exec.CommandContext(t.Context(), kube.Commands(t, "kubectl")[0], append([]string{"--kubeconfig", f.config}, args...)...)
+	cmd := exec.CommandContext(t.Context(), kubebuild.Commands(t, "kubectl")[0], append([]string{"--kubeconfig", f.config}, args...)...)
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()

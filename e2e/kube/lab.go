@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package kube runs a real Kubernetes API server for tests: built from
+// Kubernetes' published Go module, with the etcd of Debian, on loopback and in a
+// directory that the test removes. There is no kubelet, and without
+// Options.Controllers no scheduler and no controller: what is created is admitted,
+// defaulted, validated and stored, and nothing else happens to it.
 package kube
 
 import (
@@ -20,6 +25,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/e2e/internal/daemon"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
 // deadline bounds the wait for what a server does on its own: to be ready, to put
@@ -61,14 +67,14 @@ func Start(t testing.TB) *Lab {
 // StartWith starts a server as Start does, and what the options ask for.
 func StartWith(t testing.TB, o Options) *Lab {
 	t.Helper()
-	server := Commands(t, "kube-apiserver")[0]
+	server := kubebuild.Commands(t, "kube-apiserver")[0]
 	etcd, err := exec.LookPath("etcd")
 	if err != nil {
 		t.Fatalf("%v: install the packages of e2e/packages.txt", err)
 	}
 	var controllers []string
 	if o.Controllers {
-		controllers = Commands(t, "kube-controller-manager", "kube-scheduler")
+		controllers = kubebuild.Commands(t, "kube-controller-manager", "kube-scheduler")
 	}
 	// A port that is free now may be taken when it is to be listened on.
 	for attempt := 1; ; attempt++ {

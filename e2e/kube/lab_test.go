@@ -11,6 +11,7 @@ import (
 
 	"github.com/snug-go/snug/e2e/internal/daemon"
 	"github.com/snug-go/snug/e2e/internal/gate"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
 // TestLab: a server is the release that was asked for, and nothing of it is left.
@@ -19,8 +20,8 @@ func TestLab(t *testing.T) {
 	var l *Lab
 	t.Run("a server", func(t *testing.T) {
 		l = Start(t)
-		if a := Must(t, l.Get(t, "/version")); a.Object["gitVersion"] != Version {
-			t.Errorf("version %v, want %s", a.Object["gitVersion"], Version)
+		if a := Must(t, l.Get(t, "/version")); a.Object["gitVersion"] != kubebuild.Kubernetes.Version {
+			t.Errorf("version %v, want %s", a.Object["gitVersion"], kubebuild.Kubernetes.Version)
 		}
 		if a := l.Get(t, "/api/v1/namespaces/none"); a.OK() || a.Message() != `namespaces "none" not found` {
 			t.Errorf("a namespace that is not there: %d %s", a.Code, a.Message())

@@ -25,13 +25,6 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// source is the release of Kyverno. A first build takes minutes.
-var source = kubebuild.Source{
-	Module: "github.com/kyverno/kyverno", Version: "v1.19.1", Folder: "kyverno-v1.19.1",
-	Packages: map[string]string{"kyverno": "github.com/kyverno/kyverno/cmd/cli/kubectl-kyverno"},
-	LDFlags:  "-s -w",
-}
-
 // object is an object of the API, as YAML has it.
 type object = map[string]any
 
@@ -73,7 +66,7 @@ func TestPolicy(t *testing.T) {
 	if err := programs.BuildTool(programs.Root(t), l.snug); err != nil {
 		t.Fatal(err)
 	}
-	l.kyverno = source.Commands(t, "kyverno")[0]
+	l.kyverno = kubebuild.Commands(t, "kyverno")[0]
 	t.Run("Kyverno takes what is printed", l.load)
 	t.Run("fit by default", l.fitByDefault)
 	t.Run("fit where every key is turned", l.fitTurned)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/e2e/internal/helm"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 	"github.com/snug-go/snug/e2e/internal/programs"
 	"github.com/snug-go/snug/e2e/internal/prom"
 	"github.com/snug-go/snug/e2e/kube"
@@ -84,7 +84,7 @@ func server(t *testing.T, root, to, tag string) {
 // install installs the chart with Helm and waits until all of it is ready, as a user does.
 func (c *cluster) install(t *testing.T, chart string) {
 	t.Helper()
-	command := helm.Command(t, "helm4")
+	command := kubebuild.Commands(t, "helm4")[0]
 	home := t.TempDir()
 	image, tag, _ := strings.Cut(snugImage, ":")
 	cmd := exec.Command(command, "install", "snug", chart, "--namespace", "snug", "--create-namespace", "--kubeconfig", c.Kubeconfig(t),

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 	"github.com/snug-go/snug/e2e/kube"
 )
 
@@ -64,7 +65,7 @@ func (c *cluster) measured(t *testing.T) {
 		{"after", "plain", "enabled", injected, "1", fittingBytes},
 	}
 	var r record
-	r.Machine.CPUs, r.Kubernetes, r.Go = runtime.NumCPU(), kube.Version, old
+	r.Machine.CPUs, r.Kubernetes, r.Go = runtime.NumCPU(), kubebuild.Kubernetes.Version, old
 	r.Machine.Kernel = kernel(t)
 	// Nothing runs but what is measured.
 	c.deployment(t, "shop", "eight", eightImage, "1", "")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/e2e/internal/gate"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 	"github.com/snug-go/snug/e2e/kube"
 )
 
@@ -27,7 +28,7 @@ const clients = 4
 func TestProof(t *testing.T) {
 	gate.Root(t, "node")
 	c := newCluster(t)
-	c.tell(t, "%s, kubelet %s on Linux %s with %d CPUs", old, kube.Version, kernel(t), runtime.NumCPU())
+	c.tell(t, "%s, kubelet %s on Linux %s with %d CPUs", old, kubebuild.Kubernetes.Version, kernel(t), runtime.NumCPU())
 	t.Run("seen, alerted, learned, injected, resolved", c.mended)
 	t.Run("measured", c.measured)
 	t.Run("resized", c.resized)

@@ -10,12 +10,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
-	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -35,41 +38,90 @@ type Source struct {
 	Staged string
 }
 
-// building is held while commands are built: the linker alone takes 2 GB.
-var building sync.Mutex
-
-// Commands returns the paths of commands, in the order of their names. What is
-// not there yet is built, which takes minutes, and logged.
-func (s Source) Commands(t testing.TB, names ...string) []string {
+// Commands returns the paths of commands of all releases, in the order of their names.
+// What is not there yet is built, which takes minutes.
+func Commands(t testing.TB, names ...string) []string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := builder{Source: s, dir: filepath.Join(cache, "snug-kube", s.Folder, runtime.GOOS+"-"+runtime.GOARCH)}
-	b.say = func(format string, args ...any) {
-		t.Helper()
-		t.Logf(format, args...)
-		// The log of a test is shown at its end; who waits wants to know now.
-		fmt.Fprintf(os.Stderr, s.Module+": "+format+"\n", args...)
-	}
-	building.Lock()
-	defer building.Unlock()
-	var paths, missing []string
+	var paths []string
 	for _, name := range names {
-		path := filepath.Join(b.dir, name)
-		if _, err := os.Stat(path); err != nil {
-			missing = append(missing, name)
+		i := slices.IndexFunc(All, func(s Source) bool { return s.Packages[name] != "" })
+		if i < 0 {
+			t.Fatalf("%s is no command that can be built", name)
 		}
-		paths = append(paths, path)
-	}
-	if len(missing) == 0 {
-		return paths
-	}
-	if err := b.build(t.Context(), missing); err != nil {
-		t.Fatalf("build of %s of %s %s: %v", strings.Join(missing, ", "), s.Module, s.Version, err)
+		dir, err := All[i].Build(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, filepath.Join(dir, name))
 	}
 	return paths
+}
+
+// Build builds the commands, all of them, unless they are there, and returns their
+// directory. It says on standard error what takes minutes: the log of a test is shown at
+// its end, and who waits wants to know now. Whoever asks meanwhile waits: one linker
+// takes 2 GB.
+func (s Source) Build(ctx context.Context) (dir string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("build commands of %s %s: %w", s.Module, s.Version, err)
+		}
+	}()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	kept := filepath.Join(cache, "snug-kube")
+	dir = filepath.Join(kept, s.Folder, runtime.GOOS+"-"+runtime.GOARCH)
+	if s.built(dir) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.OpenFile(filepath.Join(kept, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		s.say("waiting for another process that builds")
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+			return "", err
+		}
+	}
+	if s.built(dir) {
+		return dir, nil
+	}
+	// What those that were killed have left.
+	old, _ := filepath.Glob(filepath.Join(kept, "build-*"))
+	for _, work := range old {
+		if err := os.RemoveAll(work); err != nil {
+			return "", err
+		}
+	}
+	// Beside the results, so that they can be renamed into place: a command that
+	// was cut off while it was written is never run.
+	work, err := os.MkdirTemp(kept, "build-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	return dir, builder{s, work}.build(ctx, dir)
+}
+
+// built tells whether all commands are there.
+func (s Source) built(dir string) bool {
+	for name := range s.Packages {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (s Source) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, s.Module+" "+s.Version+": "+format+"\n", args...)
 }
 
 // Downloaded returns the directory of a module's files, in Go's module cache.
@@ -83,44 +135,39 @@ func Downloaded(t testing.TB, module, version string) string {
 	return got.Dir
 }
 
-// builder makes commands below dir.
+// builder builds in a work directory: a module that requires the source.
 type builder struct {
 	Source
-	dir  string
-	say  func(format string, args ...any)
-	work string // a module that requires the source, while it builds
+	work string
 }
 
-func (b *builder) build(ctx context.Context, names []string) (err error) {
-	if err := os.MkdirAll(b.dir, 0o755); err != nil {
+func (b builder) build(ctx context.Context, to string) error {
+	names := slices.Sorted(maps.Keys(b.Packages))
+	b.say("building %s, once; minutes of CPU time", strings.Join(names, ", "))
+	start := time.Now()
+	if err := b.module(ctx); err != nil {
 		return err
 	}
-	// Beside the results, so that they can be renamed into place: a command that
-	// was cut off while it was written is never run.
-	if b.work, err = os.MkdirTemp(b.dir, "build-"); err != nil {
-		return err
+	bin := filepath.Join(b.work, "bin")
+	args := []string{"go", "build", "-trimpath", "-ldflags", b.LDFlags, "-o", bin + string(filepath.Separator)}
+	for _, name := range names {
+		args = append(args, b.Packages[name])
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
-	b.say("building %s %s, once; minutes of CPU time", strings.Join(names, ", "), b.Version)
-	if err := b.module(ctx, names); err != nil {
+	if _, err := b.run(ctx, args...); err != nil {
 		return err
 	}
 	for _, name := range names {
-		start := time.Now()
-		if _, err := b.run(ctx, "go", "build", "-trimpath", "-ldflags", b.LDFlags, "-o", name, b.Packages[name]); err != nil {
+		if err := os.Rename(filepath.Join(bin, path.Base(b.Packages[name])), filepath.Join(to, name)); err != nil {
 			return err
 		}
-		if err := os.Rename(filepath.Join(b.work, name), filepath.Join(b.dir, name)); err != nil {
-			return err
-		}
-		b.say("built %s in %v", name, time.Since(start).Round(time.Second))
 	}
+	b.say("built in %v", time.Since(start).Round(time.Second))
 	return nil
 }
 
 // module writes a module that requires the source, and replaces what the
 // source's own go.mod replaces: a go command heeds that of its main module alone.
-func (b *builder) module(ctx context.Context, names []string) error {
+func (b builder) module(ctx context.Context) error {
 	if err := b.write("go.mod", "module commands\n\ngo 1.26\n"); err != nil {
 		return err
 	}
@@ -137,7 +184,7 @@ func (b *builder) module(ctx context.Context, names []string) error {
 		to := r.New
 		if strings.HasPrefix(to.Path, ".") {
 			if b.Staged == "" {
-				return fmt.Errorf("go.mod of %s %s replaces %s by a directory", b.Module, b.Version, r.Old.Path)
+				return fmt.Errorf("its go.mod replaces %s by a directory", r.Old.Path)
 			}
 			to = version{r.Old.Path, b.Staged}
 		}
@@ -146,25 +193,12 @@ func (b *builder) module(ctx context.Context, names []string) error {
 	if _, err := b.run(ctx, edit...); err != nil {
 		return err
 	}
-	// The sums it was released with.
+	// The sums it was released with; -mod=mod adds those of what is replaced.
 	sums, err := os.ReadFile(filepath.Join(got.Dir, "go.sum"))
 	if err != nil {
 		return err
 	}
-	if err := b.write("go.sum", string(sums)); err != nil {
-		return err
-	}
-	var imports strings.Builder
-	imports.WriteString("//go:build tools\n\npackage tools\n\nimport (\n")
-	for _, name := range names {
-		fmt.Fprintf(&imports, "\t_ %q\n", b.Packages[name])
-	}
-	imports.WriteString(")\n")
-	if err := b.write("tools.go", imports.String()); err != nil {
-		return err
-	}
-	_, err = b.run(ctx, "go", "mod", "tidy")
-	return err
+	return b.write("go.sum", string(sums))
 }
 
 // version is a module as `go mod edit -json` shows it; without a Version it is
@@ -178,12 +212,12 @@ func (v version) String() string {
 	return v.Path + "@" + v.Version
 }
 
-func (b *builder) write(name, text string) error {
+func (b builder) write(name, text string) error {
 	return os.WriteFile(filepath.Join(b.work, name), []byte(text), 0o644)
 }
 
 // answer runs a command that answers in JSON.
-func (b *builder) answer(ctx context.Context, to any, args ...string) error {
+func (b builder) answer(ctx context.Context, to any, args ...string) error {
 	out, err := b.run(ctx, args...)
 	if err != nil {
 		return err
@@ -193,7 +227,7 @@ func (b *builder) answer(ctx context.Context, to any, args ...string) error {
 
 // run runs a command in the work directory and returns its standard output; the
 // error carries the last of what it said on standard error.
-func (b *builder) run(ctx context.Context, args ...string) ([]byte, error) {
+func (b builder) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = b.work
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "CGO_ENABLED=0", "GO111MODULE=on")
