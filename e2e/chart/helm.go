@@ -43,7 +43,7 @@ func newHelm(t testing.TB, name, kubeconfig string) client {
 	if kubeconfig == "" {
 		kubeconfig = filepath.Join(home, "none")
 	}
-	return client{kubebuild.Commands(t, name)[0], []string{
+	return client{kubebuild.Command(t, name), []string{
 		"HOME=" + home, "HELM_CACHE_HOME=" + filepath.Join(home, "cache"), "HELM_CONFIG_HOME=" + filepath.Join(home, "config"),
 		"HELM_DATA_HOME=" + filepath.Join(home, "data"), "KUBECONFIG=" + kubeconfig,
 	}}

@@ -16,7 +16,7 @@ import (
 // kubectl: what helm template prints can be applied without Helm. kubectl diff then shows
 // nothing, also once the webhook has written what it keeps; and all of it can be deleted.
 func (l *lab) kubectl(t *testing.T) {
-	kubectl := kubebuild.Commands(t, "kubectl")[0]
+	kubectl := kubebuild.Command(t, "kubectl")
 	home := t.TempDir()
 	run := func(stdin string, args ...string) {
 		t.Helper()

@@ -41,7 +41,7 @@ type fleet struct {
 func newFleet(t testing.TB, flags ...string) *fleet {
 	t.Helper()
 	gate.Need(t, "fleet")
-	kwok := kubebuild.Commands(t, "kwok")[0]
+	kwok := kubebuild.Command(t, "kwok")
 	// A watch from the beginning, as kwok's are, is a streamed list to a server that has
 	// such; the etcd of Debian cannot do them, and the watch would end over and over.
 	flags = append(flags, "--feature-gates", "WatchList=false")

@@ -187,7 +187,7 @@ func TestKilled(t *testing.T) {
 // healed: what docs/rollout.md says finds those that were missed, and nobody else; and when
 // what made them is rolled out again, nobody is but pods of Jobs.
 func (o *outage) healed(t *testing.T, out *outcome) {
-	c := o.console(t, map[string]string{"kubectl": kubebuild.Commands(t, "kubectl")[0]})
+	c := o.console(t, map[string]string{"kubectl": kubebuild.Command(t, "kubectl")})
 	var inNamespace, byLabel string
 	for _, b := range page(t, "rollout.md") {
 		for _, s := range b.steps {

@@ -197,7 +197,7 @@ func (f *fleet) kubectl(t testing.TB, args ...string) string {
 	if f.config == "" {
 		f.config = f.Kubeconfig(t)
 	}
-	cmd := exec.CommandContext(t.Context(), kubebuild.Commands(t, "kubectl")[0], append([]string{"--kubeconfig", f.config}, args...)...)
+	cmd := exec.CommandContext(t.Context(), kubebuild.Command(t, "kubectl"), append([]string{"--kubeconfig", f.config}, args...)...)
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -89,7 +89,7 @@ func follow(t *testing.T, by string) {
 	network, flags := egress(t)
 	r := &rollout{fleet: newFleet(t, flags...), by: by, rows: unlabelled(size(t, 300)), before: map[string]string{}}
 	r.fleet.kubelet(t, network)
-	r.console = r.fleet.console(t, map[string]string{"snug": r.exe, "kubectl": kubebuild.Commands(t, "kubectl")[0], "helm": kubebuild.Commands(t, "helm4")[0]})
+	r.console = r.fleet.console(t, map[string]string{"snug": r.exe, "kubectl": kubebuild.Command(t, "kubectl"), "helm": kubebuild.Command(t, "helm4")})
 	r.namespaces(t, false)
 	begin := time.Now()
 	pods := 0

@@ -177,6 +177,8 @@ var places = map[string]string{
 	"MutatingAdmissionPolicyBinding":   "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
 	"ValidatingAdmissionPolicy":        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
 	"ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+	"MutatingWebhookConfiguration":     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+	"ValidatingWebhookConfiguration":   "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
 }
 
 var kindLine = regexp.MustCompile(`(?m)^kind: *(\w+) *$`)
@@ -200,6 +202,16 @@ func (l *Lab) Apply(t testing.TB, stream string) {
 		name := a.Object["metadata"].(Object)["name"].(string)
 		t.Cleanup(func() { l.Delete(t, places[m[1]]+"/"+name) })
 	}
+}
+
+// list is a list of objects, empty when it is none.
+func list(of any) []Object {
+	var all []Object
+	items, _ := of.([]any)
+	for _, o := range items {
+		all = append(all, o.(Object))
+	}
+	return all
 }
 
 // Until asks until the answer is yes: the server does much after it has answered.

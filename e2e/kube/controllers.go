@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/e2e/internal/daemon"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
 // accountsKey is the file in a laboratory's directory by which tokens of accounts are
@@ -18,7 +19,7 @@ func accountsKey(dir string) string { return filepath.Join(dir, "accounts.key") 
 
 // control starts the controllers and the scheduler, and waits until they work: a
 // namespace has its account, its root CA is told, and nothing else comes on its own.
-func (l *Lab) control(t testing.TB, dir, manager, scheduler string) {
+func (l *Lab) control(t testing.TB, dir string) {
 	t.Helper()
 	ca := filepath.Join(dir, "ca.crt")
 	if err := os.WriteFile(ca, l.ca, 0o600); err != nil {
@@ -27,10 +28,10 @@ func (l *Lab) control(t testing.TB, dir, manager, scheduler string) {
 	// They serve nothing: nobody asks them, and ports can be taken.
 	flags := []string{"--kubeconfig", l.Kubeconfig(t), "--leader-elect=false", "--secure-port=0"}
 	l.beside = append(l.beside,
-		daemon.Start(t, dir, manager, append(flags, "--service-account-private-key-file", accountsKey(dir), "--root-ca-file", ca,
+		daemon.Start(t, dir, kubebuild.Command(t, "kube-controller-manager"), append(flags, "--service-account-private-key-file", accountsKey(dir), "--root-ca-file", ca,
 			// It makes the directory, which is by default one of the machine's.
 			"--flex-volume-plugin-dir", filepath.Join(dir, "volumeplugins"))...),
-		daemon.Start(t, dir, scheduler, flags...))
+		daemon.Start(t, dir, kubebuild.Command(t, "kube-scheduler"), flags...))
 	l.Until(t, "the default namespace has its account and root CA", func() bool {
 		for _, p := range l.beside {
 			if err := p.Ended(); err != nil {

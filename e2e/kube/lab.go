@@ -9,6 +9,7 @@ package kube
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
@@ -41,6 +42,7 @@ type Lab struct {
 	token   string
 	ca      []byte // of the server's certificate, PEM
 	client  *http.Client
+	store   store
 }
 
 // Options say what a laboratory has beside an API server and its etcd.
@@ -56,50 +58,65 @@ type Options struct {
 	Flags []string
 }
 
-// Start starts a server and waits until it is ready. It listens on loopback
-// alone, with a certificate and a token of its own, keeps everything in the
-// test's directory, and does not outlive the test, nor this process.
+// Start returns a server that is as it was made: the one that tests share, where there is
+// one, and is waited for, or one of the test's own. That listens on loopback alone, with a
+// certificate and a token of its own, keeps everything in the test's directory, and does
+// not outlive the test, nor this process.
 func Start(t testing.TB) *Lab {
 	t.Helper()
+	if file := os.Getenv(Shared); file != "" {
+		return share(t, file)
+	}
 	return StartWith(t, Options{})
 }
 
 // StartWith starts a server as Start does, and what the options ask for.
 func StartWith(t testing.TB, o Options) *Lab {
 	t.Helper()
-	server := kubebuild.Commands(t, "kube-apiserver")[0]
+	dir := t.TempDir()
+	l, err := run(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		l.stop()
+		l.sound(t, 0)
+	})
+	if o.Controllers {
+		l.control(t, dir)
+	}
+	return l
+}
+
+// run starts a server in a directory, with all its files.
+func run(ctx context.Context, dir string, o Options) (*Lab, error) {
+	server, err := kubebuild.Find(ctx, "kube-apiserver")
+	if err != nil {
+		return nil, err
+	}
 	etcd, err := exec.LookPath("etcd")
 	if err != nil {
-		t.Fatalf("%v: install the packages of e2e/packages.txt", err)
-	}
-	var controllers []string
-	if o.Controllers {
-		controllers = kubebuild.Commands(t, "kube-controller-manager", "kube-scheduler")
+		return nil, fmt.Errorf("%w: install the packages of e2e/packages.txt", err)
 	}
 	// A port that is free now may be taken when it is to be listened on.
 	for attempt := 1; ; attempt++ {
-		dir := t.TempDir()
-		l, err := start(t, dir, server, etcd, o)
-		if err == nil {
-			if o.Controllers {
-				l.control(t, dir, controllers[0], controllers[1])
-			}
-			return l
+		l, err := start(ctx, dir, server, etcd, o)
+		if err == nil || attempt == 3 || !strings.Contains(err.Error(), "address already in use") {
+			return l, err
 		}
-		if attempt == 3 || !strings.Contains(err.Error(), "address already in use") {
-			t.Fatal(err)
+		if err := os.RemoveAll(filepath.Join(dir, "etcd")); err != nil {
+			return nil, err
 		}
 	}
 }
 
-func start(t testing.TB, dir, server, etcd string, o Options) (*Lab, error) {
-	t.Helper()
+func start(ctx context.Context, dir, server, etcd string, o Options) (l *Lab, err error) {
 	ports, err := freePorts(3)
 	if err != nil {
 		return nil, err
 	}
-	client, peer := "http://"+ports[0], "http://"+ports[1]
-	l := &Lab{address: cmp.Or(o.Address, ports[2]), token: rand.Text()}
+	peer := "http://" + ports[1]
+	l = &Lab{address: cmp.Or(o.Address, ports[2]), token: rand.Text(), store: store("http://" + ports[0])}
 	key, tokens, certs := accountsKey(dir), filepath.Join(dir, "tokens.csv"), filepath.Join(dir, "certs")
 	if err := writeKey(key); err != nil {
 		return nil, err
@@ -107,13 +124,22 @@ func start(t testing.TB, dir, server, etcd string, o Options) (*Lab, error) {
 	if err := os.WriteFile(tokens, []byte(l.token+",admin,admin,system:masters\n"), 0o600); err != nil {
 		return nil, err
 	}
-
+	defer func() {
+		if err != nil {
+			l.stop()
+		}
+	}()
 	// Nobody needs the data after a crash.
-	l.etcd = daemon.Start(t, dir, etcd, "--data-dir", filepath.Join(dir, "etcd"), "--unsafe-no-fsync",
+	client := string(l.store)
+	if l.etcd, err = daemon.Run(dir, etcd, "--data-dir", filepath.Join(dir, "etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls", client, "--advertise-client-urls", client,
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer); err != nil {
+		return nil, err
+	}
 	host, port, _ := net.SplitHostPort(l.address)
 	flags := []string{"--etcd-servers", client,
+		// What it was at first is asked for when a shared server is to be that again.
+		"--etcd-compaction-interval", "0",
 		"--bind-address", host, "--secure-port", port, "--cert-dir", certs,
 		// The address of the service "kubernetes" may not be loopback. It is
 		// nobody's (RFC 5737), and nothing is told it.
@@ -127,41 +153,52 @@ func start(t testing.TB, dir, server, etcd string, o Options) (*Lab, error) {
 		// Accounts are made by a controller that does not run.
 		flags = append(flags, "--disable-admission-plugins", "ServiceAccount")
 	}
-	l.server = daemon.Start(t, dir, server, append(flags, o.Flags...)...)
-	if err := l.ready(t, filepath.Join(certs, "apiserver.crt")); err != nil {
+	if l.server, err = daemon.Run(dir, server, append(flags, o.Flags...)...); err != nil {
 		return nil, err
 	}
-	t.Cleanup(func() {
-		if log := l.server.Log(); strings.Contains(log, "Observed a panic") {
-			t.Errorf("the server panicked:\n%s", log)
+	return l, l.ready(ctx, filepath.Join(certs, "apiserver.crt"))
+}
+
+// stop ends what runs.
+func (l *Lab) stop() {
+	if l.client != nil {
+		l.client.CloseIdleConnections()
+	}
+	for _, p := range []*daemon.Process{l.server, l.etcd} {
+		if p != nil {
+			p.Kill()
 		}
-	})
-	return l, nil
+	}
+}
+
+// sound fails the test when the server panicked, as what it has logged since then tells.
+func (l *Lab) sound(t testing.TB, since int64) {
+	t.Helper()
+	text, err := os.ReadFile(l.server.File)
+	if err != nil {
+		t.Error(err)
+	} else if strings.Contains(string(text[since:]), "Observed a panic") {
+		t.Errorf("the server panicked:\n%s", l.server.Log())
+	}
 }
 
 // ready waits until the server answers for all of itself.
-func (l *Lab) ready(t testing.TB, certificate string) error {
-	t.Helper()
+func (l *Lab) ready(ctx context.Context, certificate string) error {
 	said := ""
-	for end := time.Now().Add(deadline); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(deadline); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 		for _, p := range []*daemon.Process{l.etcd, l.server} {
 			if err := p.Ended(); err != nil {
 				return fmt.Errorf("%s ended: %v\nlast of its log:\n%s", p.Name, err, p.Log())
 			}
 		}
 		if l.client == nil {
-			pool := x509.NewCertPool()
 			// The server signs its own certificate, and writes it whole or not.
 			text, err := os.ReadFile(certificate)
-			if err != nil || !pool.AppendCertsFromPEM(text) {
+			if err != nil || !l.trust(text) {
 				continue
 			}
-			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
-			t.Cleanup(transport.CloseIdleConnections)
-			l.client = &http.Client{Transport: transport, Timeout: deadline}
-			l.ca = text
 		}
-		a, err := l.ask(t.Context(), http.MethodGet, "/readyz", "", nil)
+		a, err := l.ask(ctx, http.MethodGet, "/readyz", "", nil)
 		if err == nil && a.Code == http.StatusOK {
 			return nil
 		}
@@ -170,6 +207,17 @@ func (l *Lab) ready(t testing.TB, certificate string) error {
 		}
 	}
 	return fmt.Errorf("not ready after %v: %s\nlast log of the server:\n%s", deadline, said, l.server.Log())
+}
+
+// trust makes a client that knows the server by its CA; false = that is none.
+func (l *Lab) trust(ca []byte) bool {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return false
+	}
+	l.ca = ca
+	l.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}, Timeout: deadline}
+	return true
 }
 
 // freePorts finds ports of loopback on which nobody listens.

@@ -26,6 +26,7 @@ func TestPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.namespaces(t)
+	before := p.checked(t)
 	t.Run("the default", p.byDefault)
 	t.Run("every knob turned", p.turned)
 	t.Run("denied", p.denied)
@@ -35,7 +36,7 @@ func TestPolicy(t *testing.T) {
 	t.Run("resizes", p.resizes)
 	t.Run("large pods", p.large)
 	t.Run("random pods", p.random)
-	p.noErrors(t)
+	p.noErrors(t, before)
 }
 
 // policies is a server with the namespaces of the tests, and the tool.
@@ -276,30 +277,32 @@ func env(c Object) []string {
 	return all
 }
 
-func list(of any) []Object {
-	var all []Object
-	items, _ := of.([]any)
-	for _, o := range items {
-		all = append(all, o.(Object))
+// checked is what the server counts of policies, by series. A check that did its work is
+// counted by its action; one of a validation that failed is "allow" with a type.
+func (p *policies) checked(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for line := range strings.Lines(string(Must(t, p.Get(t, "/metrics")).Text)) {
+		if strings.HasPrefix(line, "apiserver_mutating_admission_policy_check_total{") || strings.HasPrefix(line, "apiserver_validating_admission_policy_check_total{") {
+			at := strings.LastIndexByte(line, ' ')
+			all[line[:at]] = line[at:]
+		}
 	}
 	return all
 }
 
-// noErrors fails when an expression of a policy had an error, which leaves no
-// other trace: policies that fail are ignored. A check that did its work is
-// counted by its action; one of a validation that failed is "allow" with a type.
-func (p *policies) noErrors(t *testing.T) {
+// noErrors fails when an expression of a policy had an error since then, which leaves no
+// other trace: policies that fail are ignored.
+func (p *policies) noErrors(t *testing.T, before map[string]string) {
 	t.Helper()
-	text := string(Must(t, p.Get(t, "/metrics")).Text)
 	seen := 0
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "apiserver_mutating_admission_policy_check_total{") &&
-			!strings.HasPrefix(line, "apiserver_validating_admission_policy_check_total{") {
+	for series, n := range p.checked(t) {
+		if n == before[series] {
 			continue
 		}
 		seen++
-		if !strings.Contains(line, `error_type="no_error"`) && (strings.Contains(line, "mutating") || strings.Contains(line, `enforcement_action="allow"`)) {
-			t.Errorf("a policy's expression had an error: %s", line)
+		if !strings.Contains(series, `error_type="no_error"`) && (strings.Contains(series, "mutating") || strings.Contains(series, `enforcement_action="allow"`)) {
+			t.Errorf("a policy's expression had an error: %s%s, and%s before", series, n, before[series])
 		}
 	}
 	if seen == 0 {

@@ -66,7 +66,7 @@ func TestPolicy(t *testing.T) {
 	if err := programs.BuildTool(programs.Root(t), l.snug); err != nil {
 		t.Fatal(err)
 	}
-	l.kyverno = kubebuild.Commands(t, "kyverno")[0]
+	l.kyverno = kubebuild.Command(t, "kyverno")
 	t.Run("Kyverno takes what is printed", l.load)
 	t.Run("fit by default", l.fitByDefault)
 	t.Run("fit where every key is turned", l.fitTurned)

@@ -84,7 +84,7 @@ func server(t *testing.T, root, to, tag string) {
 // install installs the chart with Helm and waits until all of it is ready, as a user does.
 func (c *cluster) install(t *testing.T, chart string) {
 	t.Helper()
-	command := kubebuild.Commands(t, "helm4")[0]
+	command := kubebuild.Command(t, "helm4")
 	home := t.TempDir()
 	image, tag, _ := strings.Cut(snugImage, ":")
 	cmd := exec.Command(command, "install", "snug", chart, "--namespace", "snug", "--create-namespace", "--kubeconfig", c.Kubeconfig(t),

@@ -64,7 +64,7 @@ const deadline = 3 * time.Minute
 // Start makes the machine a node, with images by their names.
 func Start(t testing.TB, images map[string]Image) *Node {
 	t.Helper()
-	kubelet := kubebuild.Commands(t, "kubelet")[0]
+	kubelet := kubebuild.Command(t, "kubelet")
 	for _, tool := range []string{"containerd", "ctr", "runc", "ip", plugins + "/ptp"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Fatalf("%v: install the packages of e2e/packages.txt", err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package daemon runs servers beside a test: they end with it.
+// Package daemon runs servers beside a test or a program: they end with it.
 package daemon
 
 import (
@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// Process is a program that runs until the test ends.
+// Process is a program that runs until it is killed.
 type Process struct {
 	Name string // of the program
 	File string // its output
@@ -25,14 +25,24 @@ type Process struct {
 	handle *os.Process
 }
 
-// Start starts a program, with its output in a file of dir. It dies with this process.
+// Start starts a program as Run does, until the test ends.
 func Start(t testing.TB, dir, path string, args ...string) *Process {
 	t.Helper()
+	p, err := Run(dir, path, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// Run starts a program, with its output in a file of dir. It dies with this process.
+func Run(dir, path string, args ...string) (*Process, error) {
 	p := &Process{Name: filepath.Base(path), done: make(chan struct{})}
 	p.File = filepath.Join(dir, p.Name+".log")
 	out, err := os.Create(p.File)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	defer out.Close()
 	cmd := exec.Command(path, args...)
@@ -53,11 +63,10 @@ func Start(t testing.TB, dir, path string, args ...string) *Process {
 		}
 	}()
 	if err := <-started; err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	p.handle = cmd.Process
-	t.Cleanup(p.Kill)
-	return p
+	return p, nil
 }
 
 // Kill ends the process and waits until it is gone.
@@ -68,6 +77,9 @@ func (p *Process) Kill() {
 
 // Signal sends the process a signal, which it may not heed.
 func (p *Process) Signal(s os.Signal) error { return p.handle.Signal(s) }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Ended is nil while the process runs.
 func (p *Process) Ended() error {

@@ -38,23 +38,25 @@ type Source struct {
 	Staged string
 }
 
-// Commands returns the paths of commands of all releases, in the order of their names.
-// What is not there yet is built, which takes minutes.
-func Commands(t testing.TB, names ...string) []string {
+// Command returns the path of a command of any of the releases. What is not there yet is
+// built, which takes minutes.
+func Command(t testing.TB, name string) string {
 	t.Helper()
-	var paths []string
-	for _, name := range names {
-		i := slices.IndexFunc(All, func(s Source) bool { return s.Packages[name] != "" })
-		if i < 0 {
-			t.Fatalf("%s is no command that can be built", name)
-		}
-		dir, err := All[i].Build(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		paths = append(paths, filepath.Join(dir, name))
+	path, err := Find(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return paths
+	return path
+}
+
+// Find is Command for programs that are no tests.
+func Find(ctx context.Context, name string) (string, error) {
+	i := slices.IndexFunc(All, func(s Source) bool { return s.Packages[name] != "" })
+	if i < 0 {
+		return "", fmt.Errorf("%s is no command that can be built", name)
+	}
+	dir, err := All[i].Build(ctx)
+	return filepath.Join(dir, name), err
 }
 
 // Build builds the commands, all of them, unless they are there, and returns their
