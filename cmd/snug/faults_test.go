@@ -6,10 +6,12 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -74,6 +76,9 @@ type invocation struct {
 // quick are flags for a short experiment: two settings, one round.
 var quick = strings.Fields("--gomaxprocs 1 --rounds 1 --warmup 50ms --window 150ms")
 
+// endless are flags for one that only a signal ends.
+var endless = strings.Fields("--gomaxprocs 1 --rounds 1 --warmup 50ms --window 1m")
+
 // start starts snug with arguments, as the leader of a process group. No dir is
 // a new one.
 func (l *faultLab) start(t *testing.T, dir string, args ...string) *invocation {
@@ -111,6 +116,10 @@ func (l *faultLab) startWith(t *testing.T, dir string, stdout *os.File, args ...
 	if stdout != nil {
 		v.cmd.Stdout = stdout
 	}
+	// What is ignored here, as under nohup, would be ignored there.
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP)
+	defer signal.Stop(heard)
 	if err := v.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -209,6 +218,26 @@ func (v *invocation) processes() []int {
 	return list
 }
 
+// runs says whether snug has started a program with such an argument. By then it handles
+// signals.
+func (v *invocation) runs(arg string) bool {
+	for _, pid := range v.processes() {
+		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		if pid != v.cmd.Process.Pid && slices.Contains(strings.Split(string(line), "\x00"), arg) {
+			return true
+		}
+	}
+	return false
+}
+
+// until waits until snug has come so far.
+func (v *invocation) until(t *testing.T, ask func() bool) {
+	t.Helper()
+	if _, ok := until(func() (bool, bool) { return true, ask() }); !ok {
+		t.Fatalf("does not come so far:\n%s", read(t, v.err))
+	}
+}
+
 // nothingLeft holds that there is no process, cgroup, record or file.
 func (v *invocation) nothingLeft(t *testing.T) {
 	t.Helper()
@@ -219,13 +248,12 @@ func (v *invocation) nothingLeft(t *testing.T) {
 		}
 	}
 	// Another snug may be at work meanwhile: a group with its processes is not
-	// ours, and an empty one is soon in use or gone.
-	if left, ok := until(func() (state, bool) {
+	// ours, and an empty one is soon in use or gone. Ours would be there every time.
+	left := slices.DeleteFunc(groups(t), func(name string) bool { return slices.Contains(v.before, name) })
+	if _, ok := until(func() (bool, bool) {
 		now := groups(t)
-		left := slices.DeleteFunc(now, func(name string) bool {
-			return slices.Contains(v.before, name) || occupied(name)
-		})
-		return left, len(left) == 0
+		left = slices.DeleteFunc(left, func(name string) bool { return !slices.Contains(now, name) || occupied(name) })
+		return true, len(left) == 0
 	}); !ok {
 		t.Errorf("left %q", left)
 	}
@@ -285,10 +313,12 @@ func occupied(name string) bool {
 	return false
 }
 
-// address is one that nobody serves at.
+// address is one that nobody serves at, nor will until the test does: of the loopback
+// network, a host of this process's own. At 127.0.0.1 the port may be another's by then.
 func address(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	pid := os.Getpid()
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+pid>>16, pid>>8&0xff, pid&0xff))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,11 @@
 
 // Faulty is a program to measure that does something wrong:
 //
-//	faulty HOW [ADDRESS [LOG]]
+//	faulty HOW [ADDRESS [LOG [AFTER]]]
 //
 // A service serves at ADDRESS and appends to LOG a line "request" at its first
-// request, and one with the name of each signal that it handles.
+// request, and one with the name of each signal that it handles; a batch command one
+// when it is done. AFTER its first request it crashes.
 package main
 
 import (
@@ -37,8 +38,12 @@ func main() {
 		panic("nothing to serve")
 	case "never-listens":
 		time.Sleep(time.Hour)
-	case "crashes": // in the middle of a window
-		serve = crashing(300 * time.Millisecond)
+	case "crashes": // in the middle of a warm-up or a window
+		after, err := time.ParseDuration(arg(4))
+		if err != nil {
+			after = 300 * time.Millisecond
+		}
+		serve = crashing(after)
 	case "leaks":
 		serve = leaking
 	case "ignores-sigterm":
@@ -77,6 +82,7 @@ func main() {
 	case "works": // a batch command
 		for start := time.Now(); time.Since(start) < 20*time.Millisecond; {
 		}
+		note(log, "worked")
 		return
 	case "tells": // a batch command, of what it was told
 		fmt.Printf("working\n{\"letters\":%d,\"who\":\"faulty\"}\n", len(os.Getenv("MODE")))
