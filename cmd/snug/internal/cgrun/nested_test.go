@@ -46,13 +46,7 @@ func makeNest(t *testing.T) nest {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { // the last user may have ended only just now
-			for range 6000 {
-				if err := os.Remove(name); err == nil || os.IsNotExist(err) {
-					return
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-			t.Errorf("cannot be removed: %s", name)
+			until(t, "the end of "+name, func() bool { err := os.Remove(name); return err == nil || os.IsNotExist(err) })
 		})
 		return name
 	}

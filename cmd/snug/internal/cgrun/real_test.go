@@ -161,17 +161,17 @@ type saved struct {
 }
 
 // hang is when what is waited for will never be.
-const hang = 2 * time.Minute
+const hang = 3 * time.Minute
 
 // until waits for something to become true.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < hang; time.Sleep(5 * time.Millisecond) {
 		if f() {
-			return true
+			return
 		}
 	}
-	return false
+	t.Fatalf("did not happen: %s", what)
 }
 
 func exists(name string) bool {
