@@ -252,7 +252,7 @@ func TestPID1(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 		return cmd
 	}
-	if o := run(t, newPID(snug("-cpus 1", "as-orphans", "5"))); o.code != 0 || o.stdout != "zombies 0\n" {
+	if o := run(t, newPID(snug("-cpus 1", "as-orphans", "5"))); o.code != 0 || o.stdout != "orphans 0\n" {
 		t.Errorf("orphans: %+v, want all reaped", o)
 	}
 	if o := run(t, newPID(snug("-cpus 1", "as-suicide", "15"))); o.code != 128+15 {

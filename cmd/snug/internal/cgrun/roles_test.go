@@ -33,7 +33,7 @@ import (
 //	as-leaver HOW             leaves things behind in its group: "process", "group",
 //	                          or "both", a process in a group below
 //	as-orphans N              makes N orphans that end at once, prints how many
-//	                          zombies there are once none is left, or a minute later
+//	                          are left a minute later, or when none is
 //	as-shell FILE CMD...      a job-control shell with one job; see asShell
 //	as-links FD...            prints what its descriptors are
 //	as-family FILE            leaves a child and a daemon running, writes their pids
@@ -109,10 +109,11 @@ func playMore(role string, args []string) int {
 		for range n {
 			unix.Wait4(-1, nil, 0, nil)
 		}
-		for end := time.Now().Add(time.Minute); zombies() > 0 && time.Now().Before(end); {
+		left := orphans()
+		for end := time.Now().Add(time.Minute); left > 0 && time.Now().Before(end); left = orphans() {
 			time.Sleep(5 * time.Millisecond)
 		}
-		fmt.Println("zombies", zombies())
+		fmt.Println("orphans", left)
 		return 0
 	case "orphan-maker":
 		spawn("as-exit", "0")
@@ -164,12 +165,15 @@ func daemon(args ...string) int {
 	return pid
 }
 
-func zombies() int {
+// orphans counts those that have not ended, and zombies.
+func orphans() int {
 	n := 0
-	names, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, name := range names {
-		b, _ := os.ReadFile(name)
-		if _, rest, ok := strings.Cut(string(b), ") "); ok && strings.HasPrefix(rest, "Z") {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		line, _ := os.ReadFile(dir + "/cmdline") // a zombie has none
+		b, _ := os.ReadFile(dir + "/stat")
+		_, rest, _ := strings.Cut(string(b), ") ")
+		if strings.HasPrefix(string(line), "t\x00as-exit\x00") || strings.HasPrefix(rest, "Z") {
 			n++
 		}
 	}
