@@ -44,6 +44,7 @@ type process struct {
 func ps(snug string, pid int) (process, error) {
 	var stderr bytes.Buffer
 	cmd := exec.Command(snug, "ps", "--json", strconv.Itoa(pid))
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Dir(snug))
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var d struct{ Processes []process }
@@ -149,7 +150,6 @@ func tool(t *testing.T) string {
 	if err := programs.BuildTool(programs.Root(t), snug); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	return snug
 }
 
