@@ -154,10 +154,27 @@ func TestCPU(t *testing.T) {
 }
 
 // TestGoWait lets four goroutines take turns on one P: at each moment one runs
-// and three wait.
+// and three wait. The runtime looks at one wait in eight: where the machine holds the
+// thread up for a good part of the time, these few waits may be among the others, and
+// it is tried again. A figure that is wrong is so each time.
 func TestGoWait(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	s := New()
+	for try := time.Duration(1); ; try++ {
+		waiting, each := takeTurns(s, try*400*time.Millisecond)
+		if waiting > 1.5 && waiting < 6 && each > 50e-6 {
+			return
+		}
+		t.Logf("%.2f goroutines waited on average, want 3 within a factor of 2; %v s for each wake-up, want three turns of 50 µs or more", waiting, each)
+		if try == 10 {
+			t.Fatal("it is never right")
+		}
+	}
+}
+
+// takeTurns has four goroutines run 50 µs each by turns, and returns how many waited on
+// average, and how long each.
+func takeTurns(s *Sensor, window time.Duration) (waiting, each float64) {
 	var from, to adapt.CPU
 	s.CPU(&from)
 	begin := time.Now()
@@ -166,7 +183,7 @@ func TestGoWait(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			for time.Since(begin) < 400*time.Millisecond {
+			for time.Since(begin) < window {
 				for turn := time.Now(); time.Since(turn) < 50*time.Microsecond; {
 				}
 				runtime.Gosched()
@@ -175,13 +192,7 @@ func TestGoWait(t *testing.T) {
 	}
 	wg.Wait()
 	s.CPU(&to)
-	waiting := (to.GoWait - from.GoWait) / time.Since(begin).Seconds()
-	if waiting < 1.5 || waiting > 6 {
-		t.Errorf("%.2f goroutines waited on average, want 3 within a factor of 2", waiting)
-	}
-	if each := (to.GoWait - from.GoWait) / (to.Wakeups - from.Wakeups); !(each > 50e-6) {
-		t.Errorf("%v s for each wake-up, want three turns of 50 µs or more", each)
-	}
+	return (to.GoWait - from.GoWait) / time.Since(begin).Seconds(), (to.GoWait - from.GoWait) / (to.Wakeups - from.Wakeups)
 }
 
 // TestBuckets covers the first and the last, which have one end.
