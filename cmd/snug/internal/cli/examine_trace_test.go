@@ -8,10 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/trace"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
@@ -19,17 +17,7 @@ import (
 // TestDoctorTrace: figures of a trace are told with where they are from, and none of them
 // is called CPU time.
 func TestDoctorTrace(t *testing.T) {
-	var b bytes.Buffer
-	if err := trace.Start(&b); err != nil {
-		t.Fatal(err)
-	}
-	for range 7 {
-		runtime.GC()
-	}
-	// What is cut off is the second generation, which begins after a second.
-	time.Sleep(1500 * time.Millisecond)
-	trace.Stop()
-	data, name := b.Bytes(), filepath.Join(t.TempDir(), "whole.out")
+	data, name := generations(t), filepath.Join(t.TempDir(), "whole.out")
 	if err := os.WriteFile(name, data, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,11 @@ import (
 	"runtime"
 	"runtime/trace"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/exectrace"
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 )
 
@@ -36,6 +38,47 @@ func traceFile(t *testing.T, collections int) (name string, data []byte) {
 		t.Fatal(err)
 	}
 	return name, b.Bytes()
+}
+
+// generations is a trace of this process with two generations, and collections in both. The
+// first lasts for about a second, and cannot be read before it is over.
+func generations(t *testing.T) []byte {
+	t.Helper()
+	var b growing
+	if err := trace.Start(&b); err != nil {
+		t.Fatal(err)
+	}
+	collect := func() {
+		for range 7 {
+			runtime.GC()
+		}
+	}
+	for collect(); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := exectrace.Read(t.Context(), bytes.NewReader(b.now()), exectrace.Options{}); err == nil {
+			break
+		}
+	}
+	collect()
+	trace.Stop()
+	return b.Bytes()
+}
+
+// growing is a buffer that can be looked at meanwhile.
+type growing struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (g *growing) Write(b []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.Buffer.Write(b)
+}
+
+func (g *growing) now() []byte {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return bytes.Clone(g.Bytes())
 }
 
 // snugTrace runs snug trace.
@@ -139,20 +182,8 @@ func TestTraceThatCannotBeRead(t *testing.T) {
 }
 
 func TestTraceCutOff(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 3 s")
-	}
-	var b bytes.Buffer
-	if err := trace.Start(&b); err != nil {
-		t.Fatal(err)
-	}
-	for range 12 { // a generation is about a second
-		runtime.GC()
-		time.Sleep(200 * time.Millisecond)
-	}
-	trace.Stop()
-	file := filepath.Join(t.TempDir(), "cut")
-	if err := os.WriteFile(file, b.Bytes()[:b.Len()*9/10], 0o644); err != nil {
+	file, data := filepath.Join(t.TempDir(), "cut"), generations(t)
+	if err := os.WriteFile(file, data[:len(data)-1], 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out, talk := snugTrace(t, 0, file)
