@@ -73,6 +73,7 @@ func testBinary(t *testing.T, dir, arch string) string {
 
 var (
 	passed  = regexp.MustCompile(`(?m)^--- PASS: `)
+	slow    = regexp.MustCompile(`(?m)^--- PASS: .*\([1-9]\d*\.\d+s\)$`)
 	skipped = regexp.MustCompile(`(?m)^\s*--- SKIP: .*\n.*`)
 )
 
@@ -120,6 +121,9 @@ func allPassed(t *testing.T, r vm.Result) {
 	}
 	if n := len(passed.FindAllString(r.Stdout, -1)); n == 0 {
 		t.Errorf("no test ran: %s", r.Stdout)
+	}
+	if testing.Verbose() {
+		t.Logf("a second or more:\n%s", strings.Join(slow.FindAllString(r.Stdout, -1), "\n"))
 	}
 	for _, s := range skipped.FindAllString(r.Stdout, -1) {
 		t.Errorf("skipped: %s", s)
