@@ -58,6 +58,21 @@ func TestLookGone(t *testing.T) {
 	}
 }
 
+// askedOften is a context that does something when it is asked for its end for the nth time,
+// as it is once for each sample.
+type askedOften struct {
+	context.Context
+	n  int
+	do func()
+}
+
+func (c *askedOften) Done() <-chan struct{} {
+	if c.n--; c.n == 0 {
+		c.do()
+	}
+	return c.Context.Done()
+}
+
 // TestLookExec looks at a process that goes from one program to another and
 // back, all the time. Every answer is of one of them.
 func TestLookExec(t *testing.T) {
@@ -83,11 +98,12 @@ func TestLookExec(t *testing.T) {
 			t.Fatalf("%+v", f)
 		}
 	}
-	const times, enough = 25, 10
-	var seen atomic.Int64 // looks that showed something
+	const times, least = 25, 10
+	var seen atomic.Int64
+	end := time.Now().Add(time.Minute)
 	go func() {
 		defer target.in.Close()
-		for n := 0; n < times || seen.Load() < enough; n++ {
+		for n := 0; n < times || seen.Load() < least && time.Now().Before(end); n++ {
 			if become(two, "GOMAXPROCS=5 GOGC=55") != nil || become(one, "GOMAXPROCS=3 GOGC=33") != nil {
 				return
 			}
@@ -117,7 +133,7 @@ func TestLookExec(t *testing.T) {
 		}
 	}
 	t.Logf("%d looks, %d times gone, %d unknown", looks, gone, unknown)
-	if seen.Load() < enough {
+	if seen.Load() < least {
 		t.Errorf("%d looks, %d times gone, %d unknown: hardly anything was seen", looks, gone, unknown)
 	}
 }
@@ -175,7 +191,7 @@ func TestSpin(t *testing.T) {
 		}
 	})
 	t.Run("it ends", func(t *testing.T) {
-		time.AfterFunc(100*time.Millisecond, func() { target.cmd.Process.Kill() })
+		ctx := &askedOften{ctx, 50, func() { target.cmd.Process.Kill() }}
 		if s, err := Spin(ctx, p, f, 1000, time.Hour); !errors.Is(err, proc.ErrGone) || s.Samples == 0 {
 			t.Errorf("%+v, %v", s, err)
 		}
