@@ -24,7 +24,8 @@ const (
 //
 //	1234 (na) me) S 1 ...
 //	^pid ^comm    ^3: state, 4: parent, 9: flags, 14: user, 15: system time,
-//	              20: threads, 22: start, 24: resident pages
+//	              20: threads, 22: start, 24: resident pages, 27: end of the
+//	              code, 28: bottom of the stack
 //
 // The name may hold spaces and parentheses, so it ends with the last one.
 // Source: proc_pid_stat(5).
@@ -57,6 +58,11 @@ func parseStat(text []byte, pageSize int64) (Stat, bool) {
 	}
 	if pages := number(24); pages < 1<<40 {
 		s.RSSBytes = int64(pages) * pageSize
+	}
+	// A program that is loaded has a stack first, then its auxiliary vector, entry by
+	// entry, and then its code's end. Source: fs/binfmt_elf.c load_elf_binary.
+	if len(field) > 28-3 {
+		s.loading = number(28) != 0 && number(27) == 0
 	}
 	if !ok {
 		return Stat{}, false

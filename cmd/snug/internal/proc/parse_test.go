@@ -19,6 +19,11 @@ func statLine(name, state string, flags, start uint64) string {
 	return fmt.Sprintf("42 (%s) %s 7 42 42 0 -1 %d 101 0 0 0 150 50 0 0 20 0 9 0 %d 3133440 380 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", name, state, flags, start)
 }
 
+// loadingLine is one of a process that has a stack, and code up to an address.
+func loadingLine(code string) string {
+	return strings.Replace(statLine("app", "S", 0, 12345), "18446744073709551615 0 0 0", "18446744073709551615 0 "+code+" 140720000000000", 1)
+}
+
 func TestParseStat(t *testing.T) {
 	want := Stat{Name: "app", State: 'S', Parent: 7, Threads: 9, CPU: 2 * time.Second, RSSBytes: 380 * 4096, start: 12345}
 	for _, c := range []struct {
@@ -31,6 +36,8 @@ func TestParseStat(t *testing.T) {
 		{"no name", statLine("", "S", 0, 12345), func(s *Stat) { s.Name = "" }},
 		{"kernel thread", statLine("app", "I", kernelTask, 12345), func(s *Stat) { s.State, s.Kernel = 'I', true }},
 		{"forked", statLine("app", "S", forkNoExec, 12345), func(s *Stat) { s.Forked = true }},
+		{"being loaded", loadingLine("0"), func(s *Stat) { s.loading = true }},
+		{"loaded", loadingLine("4198400"), func(*Stat) {}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := want

@@ -96,6 +96,8 @@ type Stat struct {
 
 	// start is Started as the kernel writes it, in ticks since boot.
 	start uint64
+	// loading: its program is not loaded yet, and its auxiliary vector may lack entries.
+	loading bool
 }
 
 // Zombie is true for a process that has ended and was not waited for.

@@ -76,7 +76,7 @@ func openIn(root string, pid int) (*Process, error) {
 			err = nil
 		}
 		// An exec takes the flag away before the new program has its vector.
-		p.first.Forked = p.first.Forked || loading(p.auxv)
+		p.first.Forked = p.first.Forked || p.first.loading || loading(p.auxv)
 	}
 	if err != nil {
 		p.Close()
