@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -194,8 +195,8 @@ func locked(n int, f func()) {
 	wg.Wait()
 }
 
-// TestKernelWait lets two threads share one CPU: at each moment at least one
-// of them waits for it.
+// TestKernelWait lets two threads share one CPU until one has used 200 ms of it:
+// meanwhile the other one waits.
 func TestKernelWait(t *testing.T) {
 	var mask [1024 / 64]uint64
 	size, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
@@ -224,13 +225,26 @@ func TestKernelWait(t *testing.T) {
 	begin := time.Now()
 	var during float64
 	var look sync.Once
+	var ready atomic.Int32
+	var over atomic.Bool
+	used := func() time.Duration { // by this thread
+		const thread = 1 // RUSAGE_THREAD
+		var u syscall.Rusage
+		if err := syscall.Getrusage(thread, &u); err != nil {
+			panic(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
 	locked(2, func() {
 		_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, size, uintptr(unsafe.Pointer(&mask)))
 		if errno != 0 {
 			t.Error(errno)
 		}
-		for time.Since(begin) < 400*time.Millisecond {
+		for ready.Add(1); ready.Load() < 2; {
 		}
+		for from := used(); used()-from < 200*time.Millisecond && !over.Load(); {
+		}
+		over.Store(true)
 		look.Do(func() { during, _ = s.KernelWait() })
 	})
 	wall := time.Since(begin).Seconds()

@@ -178,12 +178,18 @@ func TestCaptureAccountsForCPUTime(t *testing.T) {
 	for _, userOnly := range []bool{false, true} {
 		name := filepath.Join(t.TempDir(), "own")
 		pid, end := start(t, name)
-		before := schedstat(t, pid)
-		raw, err := Capture(whenUsed(t, pid, 5), pid, Options{UserOnly: userOnly})
-		if err != nil {
-			t.Fatal(err)
+		var raw *Raw
+		var before, after float64
+		for range 5 { // what it does while this process waits for a CPU, before and after, is not sampled
+			before = schedstat(t, pid)
+			var err error
+			if raw, err = Capture(whenUsed(t, pid, 5), pid, Options{UserOnly: userOnly}); err != nil {
+				t.Fatal(err)
+			}
+			if after = schedstat(t, pid); math.Abs(raw.Scheduled/(after-before)-1) <= 0.05 {
+				break
+			}
 		}
-		after := schedstat(t, pid)
 		end()
 		t.Logf("%.2f s sampled, %.2f s scheduled, %.2f s by schedstat; %d threads, %d places, %d lost",
 			raw.Sampled, raw.Scheduled, after-before, raw.Threads, len(raw.Samples), raw.Lost)
@@ -251,24 +257,56 @@ func checkTool(t *testing.T, p *profile.Profile) {
 func TestCaptureOfProcessThatEnds(t *testing.T) {
 	needRoot(t)
 	pid, end := start(t, filepath.Join(t.TempDir(), "own"))
-	ctx := whenUsed(t, pid, 0.5)
-	go func() { <-ctx.Done(); end() }()
-	raw, err := Capture(t.Context(), pid, Options{})
-	if err != nil || raw.Ended != Exited || raw.Sampled < 0.2 {
+	captured := capturing(t, pid)
+	<-whenUsed(t, pid, 0.5).Done()
+	end()
+	if raw, err := captured(); err != nil || raw.Ended != Exited || raw.Sampled < 0.2 {
 		t.Fatalf("%+v, %v", raw, err)
 	}
 }
 
+// capturing begins a capture, waits until it has begun, and returns what waits for its end.
+func capturing(t *testing.T, pid int) (captured func() (*Raw, error)) {
+	t.Helper()
+	var raw *Raw
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		raw, err = Capture(t.Context(), pid, Options{})
+	}()
+	for ; ; time.Sleep(time.Millisecond) {
+		files, _ := filepath.Glob("/proc/self/fd/*")
+		if slices.ContainsFunc(files, func(name string) bool {
+			to, _ := os.Readlink(name)
+			return strings.Contains(to, "perf_event")
+		}) {
+			break
+		}
+		select {
+		case <-done: // it failed
+			return func() (*Raw, error) { return raw, err }
+		default:
+		}
+	}
+	return func() (*Raw, error) { <-done; return raw, err }
+}
+
 func TestCaptureOfProcessThatExecs(t *testing.T) {
 	needRoot(t)
-	cmd := exec.Command("/bin/sh", "-c", "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done; exec sleep 60")
+	cmd := exec.Command("/bin/sh", "-c", "read line; i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done; exec sleep 600")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
-	raw, err := Capture(t.Context(), cmd.Process.Pid, Options{})
-	if err != nil || raw.Ended != Execed {
+	captured := capturing(t, cmd.Process.Pid)
+	io.WriteString(in, "go\n")
+	if raw, err := captured(); err != nil || raw.Ended != Execed {
 		t.Fatalf("%+v, %v", raw, err)
 	}
 }

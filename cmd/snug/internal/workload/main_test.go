@@ -55,7 +55,7 @@ func startArgs(t *testing.T, args []string, env ...string) *child {
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(time.Minute, func() { c.cmd.Process.Kill() })
+	stuck := time.AfterFunc(5*time.Minute, func() { c.cmd.Process.Kill() })
 	t.Cleanup(func() {
 		stuck.Stop()
 		c.cmd.Process.Kill() // an error: it has ended, as it should

@@ -153,8 +153,8 @@ func TestSelfDriven(t *testing.T) {
 		{"fib/unbounded", Options{Warm: 1, Window: short}, false, func(r *Result) bool {
 			return r.Ops >= 64 && r.Counts["backlog_max"] > 0 && strings.Contains(r.Note, "without a bound")
 		}},
-		{"fib/unbounded", Options{Warm: 1, Window: 10 * time.Second, Most: 1}, false, func(r *Result) bool {
-			return r.Ops >= 64 && r.Seconds < 10 && strings.Contains(r.Note, "to protect the machine")
+		{"fib/unbounded", Options{Warm: 1, Window: time.Hour, Most: 1}, false, func(r *Result) bool {
+			return r.Ops >= 64 && strings.Contains(r.Note, "to protect the machine")
 		}},
 		{"pool/numcpu", Options{Warm: 1, Ops: 5000}, false, func(r *Result) bool { return r.Ops == 5000 && r.Counts["permits_first"] == int64(runtime.NumCPU()) }},
 		{"pool/gomaxprocs", Options{Warm: 1, Ops: 5000}, false, func(r *Result) bool { return r.Ops == 5000 && r.Counts["permits_first"] == 2 }},
