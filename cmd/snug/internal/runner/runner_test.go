@@ -176,8 +176,8 @@ func TestRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := Runner{Self: self, Ready: 10 * time.Second, WarmUp: 100 * time.Millisecond, Window: 400 * time.Millisecond}
-	base.Request.Timeout = 5 * time.Second
+	base := Runner{Self: self, Ready: time.Minute, WarmUp: 100 * time.Millisecond, Window: 400 * time.Millisecond}
+	base.Request.Timeout = time.Minute
 	tests := []struct {
 		name    string
 		arm     finding.Arm

@@ -26,6 +26,7 @@ type shelf struct {
 	data    map[string][]byte
 	version int
 	told    []byte
+	loads   int
 	saves   int
 	fails   error
 	before  func() // is called once, before the next Save
@@ -34,6 +35,7 @@ type shelf struct {
 func (s *shelf) Load(context.Context) (map[string][]byte, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.loads++
 	if s.fails != nil {
 		return nil, "", s.fails
 	}
@@ -260,7 +262,14 @@ func TestRunNotes(t *testing.T) {
 		defer close(done)
 		k.Run(ctx)
 	}()
-	time.Sleep(5 * k.Every())
+	tries := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.loads
+	}
+	for end := time.Now().Add(time.Minute); tries() < 5 && time.Now().Before(end); {
+		time.Sleep(k.Every() / 10)
+	}
 	stop()
 	<-done
 	if fmt.Sprint(said) != "[no server]" {
