@@ -34,8 +34,11 @@ type stage struct {
 // What several stages look at.
 var (
 	library = []string{"go.mod", "snug.go", "watch.go", "auto", "limits", "limiter", "internal"}
-	cluster = []string{"cmd/snug/internal/kube", "e2e/kube", "e2e/internal/hook", "e2e/internal/daemon"}
+	cluster = []string{"cmd/snug/internal/kube", "e2e/kube", "e2e/internal/hook", "e2e/internal/daemon", unitTests}
 )
+
+// unitTests are no part of what stages look at that run the tool, not its tests.
+const unitTests = ":(exclude,glob)cmd/snug/**/*_test.go"
 
 // staticcheck is the release that checks this code.
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
@@ -205,7 +208,7 @@ func printStages(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "stage\twords\twhen something has changed in")
 	for _, s := range stages {
-		when := strings.ReplaceAll(strings.Join(s.paths, " "), ":(glob)", "")
+		when := strings.NewReplacer(":(glob)", "", ":(exclude,glob)", "not ").Replace(strings.Join(s.paths, " "))
 		if s.every {
 			when = "anything"
 		}
