@@ -10,7 +10,7 @@ import (
 // TestGoLine: what the linker wrote, read back.
 func TestGoLine(t *testing.T) {
 	for line := 17; line <= 26; line++ {
-		e, err := ReadExe(buildTarget(t, how{goLine: "1." + strconv.Itoa(line)}))
+		e, err := ReadExe(buildTarget(t, how{goLine: "1." + strconv.Itoa(line), bare: true}))
 		if err != nil {
 			t.Fatal(err)
 		}

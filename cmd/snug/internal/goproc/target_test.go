@@ -5,6 +5,7 @@ package goproc
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -127,6 +128,7 @@ type how struct {
 	goLine string
 	main   string // path of the main package, example.com/target unless set
 	cgo    bool   // link C code too, by a C linker
+	bare   bool   // a program that does nothing, which is linked sooner
 	flags  []string
 }
 
@@ -137,12 +139,36 @@ type toolchain struct {
 	env   []string
 }
 
-// buildTarget returns the program's file, in a folder everybody may read.
+// built are programs of the Go that is installed, by how: built once, for all tests.
+var built = map[string][]byte{}
+
+// buildTarget returns the program's file, in a folder everybody may read: one of its own
+// for each call.
 func buildTarget(t testing.TB, h how) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds programs; run without -short")
 	}
+	if h.tool != nil {
+		return buildAnew(t, h)
+	}
+	key := fmt.Sprintf("%+v", h)
+	if built[key] == nil {
+		text, err := os.ReadFile(buildAnew(t, h))
+		if err != nil {
+			t.Fatal(err)
+		}
+		built[key] = text
+	}
+	file := filepath.Join(openFolder(t), "target")
+	if err := os.WriteFile(file, built[key], 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func buildAnew(t testing.TB, h how) string {
+	t.Helper()
 	if h.main == "" {
 		h.main = "example.com/target"
 	}
@@ -151,10 +177,11 @@ func buildTarget(t testing.TB, h how) string {
 	if h.tool != nil && h.tool.minor < 19 {
 		limit = "func setLimit(n int64) {}\n"
 	}
-	for name, text := range map[string]string{
-		"go.mod":  "module " + h.main + "\n\ngo " + h.goLine + "\n",
-		"main.go": targetSource + limit,
-	} {
+	source := targetSource + limit
+	if h.bare {
+		source = "package main\n\nfunc main() {}\n"
+	}
+	for name, text := range map[string]string{"go.mod": "module " + h.main + "\n\ngo " + h.goLine + "\n", "main.go": source} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
