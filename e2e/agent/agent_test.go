@@ -22,6 +22,12 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
+// tool builds snug.
+func tool(t *testing.T) string {
+	t.Helper()
+	return once(t, "snug", func(file string) error { return programs.BuildTool(programs.Root(t), file) })
+}
+
 // start builds the tool and runs all pods, from inside their groups.
 func start(t *testing.T, all map[string]*pod) (snug string) {
 	t.Helper()
@@ -41,12 +47,11 @@ func start(t *testing.T, all map[string]*pod) (snug string) {
 		}
 	}
 	base.Make(t, groups)
-	dir := t.TempDir()
 	for name, p := range all {
 		if p.toolchain == "" {
 			continue
 		}
-		exe := build(t, filepath.Join(dir, name), p)
+		exe := once(t, p.toolchain+"-"+p.line+"/server", func(file string) error { build(t, filepath.Dir(file), p); return nil })
 		cmd := base.Command(t, p.path(), append([]string{exe}, p.args...)...)
 		cmd.SysProcAttr.Pdeathsig = 0 // this thread may end before
 		cmd.Env = p.env
@@ -67,11 +72,8 @@ func start(t *testing.T, all map[string]*pod) (snug string) {
 		}
 		p.pid = cmd.Process.Pid
 	}
-	snug = filepath.Join(dir, "snug")
-	if err := programs.BuildTool(programs.Root(t), snug); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	snug = tool(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // after it: the go command keeps its cache
 	return snug
 }
 

@@ -5,6 +5,7 @@ package agent
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,5 +23,27 @@ func TestMain(m *testing.M) {
 			_ = syscall.Exec(path, args, append(os.Environ(), alone+"=1"))
 		}
 	}
-	os.Exit(m.Run())
+	var err error
+	if shared, err = os.MkdirTemp("", "e2e-agent-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(shared)
+	os.Exit(code)
+}
+
+// shared is where programs are that more than one test starts.
+var shared string
+
+// once makes a file of shared, if that is not done yet.
+func once(t *testing.T, name string, make func(file string) error) string {
+	t.Helper()
+	file := filepath.Join(shared, name)
+	if _, err := os.Stat(file); err == nil {
+		return file
+	}
+	if err := make(file); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
