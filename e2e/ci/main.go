@@ -77,6 +77,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 	case *full:
 		chosen = stages
+	case history.shallow():
+		for _, s := range stages {
+			if s.every {
+				chosen = append(chosen, s)
+			} else {
+				left = append(left, s.name+": this clone is shallow, so what has changed is unknown; git fetch --unshallow")
+			}
+		}
 	default:
 		if err := tooOld(stages, last, history); err != nil {
 			return err

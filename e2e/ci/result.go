@@ -87,6 +87,12 @@ type history struct {
 	root string
 }
 
+// shallow tells whether older commits are missing.
+func (h history) shallow() bool {
+	text, _ := git(h.ctx, h.root, "rev-parse", "--is-shallow-repository")
+	return text == "true"
+}
+
 func (h history) changed(commit string, paths []string) ([]string, error) {
 	text, err := git(h.ctx, h.root, slices.Concat([]string{"diff", "--name-only", commit, "--"}, paths)...)
 	if err != nil {
