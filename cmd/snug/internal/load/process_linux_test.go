@@ -58,6 +58,7 @@ func TestKilledParent(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	s := serve(t, hello)
 	g := begin(t, open(100, 300*time.Millisecond, s.URL))
 	if err := g.Warm(t.Context()); err != nil {
@@ -80,6 +81,7 @@ func TestSignals(t *testing.T) {
 // TestFlood: bodies are read to their end and not kept; one without an end
 // fails.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	const mebibyte = 1 << 20
 	block := make([]byte, mebibyte)
 	var size int

@@ -30,6 +30,7 @@ func get(t *testing.T, url string) (int, string) {
 }
 
 func TestHTTP(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		items   int
@@ -81,6 +82,7 @@ func TestHTTP(t *testing.T) {
 }
 
 func TestHTTPProbe(t *testing.T) {
+	t.Parallel()
 	url := start(t, "http", Options{}, "GOMAXPROCS=2").listening()
 	ctx := context.Background()
 	p, err := FetchProbe(ctx, url, 1, 250*time.Millisecond)

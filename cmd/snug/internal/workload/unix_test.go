@@ -18,6 +18,7 @@ import (
 
 // TestProbeSeesAStop: a process that was stopped for 100 ms has a gap of that.
 func TestProbeSeesAStop(t *testing.T) {
+	t.Parallel()
 	var p *Probe
 	// Where this process waits for a CPU the window may be over before the stop.
 	for window := 2 * time.Second; (p == nil || p.Max < 0.099) && window < time.Minute; window *= 2 {
@@ -83,6 +84,7 @@ func TestHTTPPortInUse(t *testing.T) {
 }
 
 func TestHTTPEnds(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := start(t, "http", Options{})
 		url := c.listening()
@@ -102,6 +104,7 @@ func TestHTTPEnds(t *testing.T) {
 
 // TestHTTPFinishes: what was asked before SIGTERM is answered.
 func TestHTTPFinishes(t *testing.T) {
+	t.Parallel()
 	line := ""
 	for range 5 {
 		if line = lastAnswer(t); !strings.Contains(line, "409") { // the two probes met
@@ -141,6 +144,7 @@ func lastAnswer(t *testing.T) string {
 }
 
 func TestHTTPUntilEOF(t *testing.T) {
+	t.Parallel()
 	c := start(t, "http", Options{UntilEOF: true})
 	get(t, c.listening())
 	c.end(0)

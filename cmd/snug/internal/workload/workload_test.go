@@ -107,6 +107,7 @@ func TestBurstIsThrottled(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		args, want string
 		code       int
@@ -134,6 +135,7 @@ func TestUsage(t *testing.T) {
 
 // TestSelfDriven: each program really does its work, and counts it right.
 func TestSelfDriven(t *testing.T) {
+	t.Parallel()
 	const short = 200 * time.Millisecond
 	one := newFeed(20_000)
 	xml := Options{Warm: 1, Docs: 12, DocBytes: 20_000}
@@ -209,6 +211,7 @@ func TestSelfDriven(t *testing.T) {
 }
 
 func TestProtocol(t *testing.T) {
+	t.Parallel()
 	t.Run("stdin-ends-before-go", func(t *testing.T) {
 		c := start(t, "fib", Options{Warm: 1})
 		c.expect(ReadEvents(c.stdout), "warm")
