@@ -46,7 +46,7 @@ func TestAgentPage(t *testing.T) {
 	}
 	go io.Copy(io.Discard, lines)
 	var text string
-	for late := time.Now().Add(time.Minute); !strings.Contains(text, "gogc-off") || !strings.Contains(text, "<svg"); time.Sleep(200 * time.Millisecond) {
+	for late := time.Now().Add(3 * time.Minute); !strings.Contains(text, "gogc-off") || !strings.Contains(text, "<svg"); time.Sleep(200 * time.Millisecond) {
 		r, err := http.Get("http://" + m[1] + "/?sort=memory&reverse=1")
 		if err != nil {
 			t.Fatal(err)

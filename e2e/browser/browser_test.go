@@ -148,7 +148,7 @@ func download(t *testing.T, chromium context.Context, file, document string) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("downloaded %d bytes that differ from the document's %d", len(got), len(want))
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("no download")
 	}
 }

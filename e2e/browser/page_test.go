@@ -35,7 +35,7 @@ func open(t *testing.T) context.Context {
 		chromedp.Flag("disable-sync", true),
 		chromedp.Flag("hide-scrollbars", true),
 		chromedp.UserDataDir(t.TempDir()),
-		chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.WSURLReadTimeout(3*time.Minute),
 	)
 	t.Cleanup(stop)
 	ctx, shut := chromedp.NewContext(alloc)

@@ -151,14 +151,17 @@ func (c Container) Run(t testing.TB) matrix.Outcome {
 	return c.Start(t).Wait(t)
 }
 
-// Wait waits for the container's end, at most a minute. runc's exit code is
+// hang is when what is waited for will never be.
+const hang = 3 * time.Minute
+
+// Wait waits for the container's end, at most three minutes. runc's exit code is
 // the container's.
 func (r *Running) Wait(t testing.TB) matrix.Outcome {
 	t.Helper()
-	late := time.AfterFunc(time.Minute, func() { r.cmd.Process.Kill() })
+	late := time.AfterFunc(hang, func() { r.cmd.Process.Kill() })
 	err := r.cmd.Wait()
 	if !late.Stop() {
-		t.Fatalf("container %s was not done after a minute; stderr: %s", r.ID, r.stderr.String())
+		t.Fatalf("container %s was not done after %v; stderr: %s", r.ID, hang, r.stderr.String())
 	}
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatal(err)
@@ -173,7 +176,7 @@ func (r *Running) Wait(t testing.TB) matrix.Outcome {
 // Until waits until the container's output holds the text.
 func (r *Running) Until(t testing.TB, text string) {
 	t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(hang)
 	for !strings.Contains(r.out.String(), text) {
 		select {
 		case <-r.out.wrote:
