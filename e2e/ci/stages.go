@@ -92,7 +92,7 @@ gotest -count=1 -modfile="$mod" ./...`,
 	},
 	{
 		name: "fuzz", every: true, cpus: 2, seconds: 160,
-		script: `go run ./e2e/ci/fuzz -each 4s`,
+		script: `go run ./e2e/ci/fuzz -each 3s`,
 	},
 	{
 		// The guest's one boot, with its tests; the other machines are in "machines".
