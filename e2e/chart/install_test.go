@@ -132,8 +132,8 @@ func (l *lab) webhook(t *testing.T, all []kube.Object) *hook.Replica {
 			}
 		}
 	}
-	// No agents run here, but it has to find that out.
-	args = append(args, "--agents=127.0.0.1:1")
+	// No agents run here, but it has to find that out; and nobody is there to hear that it ends.
+	args = append(args, "--agents=127.0.0.1:1", "--drain=0s")
 	r := hook.Start(t, l.snug, l.as(t, "snug-webhook"), hook.NewService(t), args...)
 	l.Until(t, "it knows what was learned before", func() bool { return strings.Contains(r.Get("/metrics"), "\nsnug_webhook_facts 1\n") })
 	return r
