@@ -24,8 +24,7 @@ import (
 // nodes is how many nodes a fleet has, of 64 CPUs each.
 const nodes = 3
 
-// deadline bounds the wait for what controllers do on their own, some twenty times a
-// second. It is many times what a busy machine takes.
+// deadline bounds the wait for what controllers do on their own. It is many times what a busy machine takes.
 const deadline = 30 * time.Minute
 
 // fleet is a cluster and the tool.
@@ -99,10 +98,12 @@ const leaving = "about to go"
 
 // pods are the pods of the workloads by the row they are of, as they are now. Those that
 // are about to go are of none, and together.
-func (f *fleet) pods(t testing.TB) map[string][]kube.Object {
+func (f *fleet) pods(t testing.TB) map[string][]kube.Object { return f.podsOf(t, "/api/v1/pods") }
+
+func (f *fleet) podsOf(t testing.TB, collection string) map[string][]kube.Object {
 	t.Helper()
 	all := map[string][]kube.Object{}
-	for _, p := range f.list(t, "/api/v1/pods") {
+	for _, p := range f.list(t, collection) {
 		meta := p["metadata"].(kube.Object)
 		labels, _ := meta["labels"].(kube.Object)
 		row, ok := labels["row"].(string)
@@ -116,16 +117,16 @@ func (f *fleet) pods(t testing.TB) map[string][]kube.Object {
 	return all
 }
 
-// until waits for what pods are to be.
-func (f *fleet) until(t testing.TB, what string, yes func(map[string][]kube.Object) bool) {
+// until waits for what the pods of a collection are to be.
+func (f *fleet) until(t testing.TB, what, collection string, yes func(map[string][]kube.Object) bool) {
 	t.Helper()
-	for end := time.Now().Add(deadline); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(deadline); ; time.Sleep(20 * time.Millisecond) {
 		begin := time.Now()
-		all := f.pods(t)
+		all := f.podsOf(t, collection)
 		if yes(all) {
 			return
 		}
-		time.Sleep(time.Since(begin)) // leave the machine to those that are waited for
+		time.Sleep(3 * time.Since(begin)) // leave the machine to those that are waited for
 		if time.Now().After(end) {
 			n := map[string]int{}
 			for row, pods := range all {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/snug-go/snug/e2e/internal/hook"
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
+	"github.com/snug-go/snug/e2e/kube"
 )
 
 // machine is where something was measured.
@@ -110,7 +111,7 @@ func (f *fleet) measure(t testing.TB, o *outcome) {
 	o.Creates = map[string]int{}
 	var total float64
 	within := map[float64]float64{}
-	for _, m := range series.FindAllStringSubmatch(f.kubectl(t, "get", "--raw", "/metrics"), -1) {
+	for _, m := range series.FindAllStringSubmatch(f.metrics(t), -1) {
 		value, err := strconv.ParseFloat(m[3], 64)
 		if err != nil {
 			t.Fatal(err)
@@ -143,11 +144,17 @@ func (f *fleet) measure(t testing.TB, o *outcome) {
 	}
 }
 
+// metrics are what the API server tells of itself.
+func (f *fleet) metrics(t testing.TB) string {
+	t.Helper()
+	return string(kube.Must(t, f.Get(t, "/metrics")).Text)
+}
+
 // failedOpen is how often the API server did without a webhook that it could not ask.
 func (f *fleet) failedOpen(t testing.TB) int {
 	t.Helper()
 	n := 0
-	for _, m := range series.FindAllStringSubmatch(f.kubectl(t, "get", "--raw", "/metrics"), -1) {
+	for _, m := range series.FindAllStringSubmatch(f.metrics(t), -1) {
 		if m[1] == "apiserver_admission_webhook_fail_open_count" {
 			value, err := strconv.ParseFloat(m[3], 64)
 			if err != nil {

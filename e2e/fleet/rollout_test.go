@@ -169,7 +169,7 @@ func shortened(out string) string {
 // settled waits until every row has its pods, all of them run, and no other is left.
 func (r *rollout) settled(t *testing.T) {
 	t.Helper()
-	r.until(t, "every row has its pods", func(all map[string][]kube.Object) bool {
+	r.until(t, "every row has its pods", "/api/v1/pods", func(all map[string][]kube.Object) bool {
 		return len(all[leaving]) == 0 && !slices.ContainsFunc(r.rows, func(w row) bool {
 			pods := all[w.key()]
 			return len(pods) != w.pods || slices.ContainsFunc(pods, func(p kube.Object) bool { return !running(p) })

@@ -25,8 +25,9 @@ func (l *Lab) control(t testing.TB, dir string) {
 	if err := os.WriteFile(ca, l.ca, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// They serve nothing: nobody asks them, and ports can be taken.
-	flags := []string{"--kubeconfig", l.Kubeconfig(t), "--leader-elect=false", "--secure-port=0"}
+	// They serve nothing: nobody asks them, and ports can be taken. They ask as often as the
+	// server answers: by default they wait for their turn longer than they work.
+	flags := []string{"--kubeconfig", l.Kubeconfig(t), "--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=200"}
 	l.beside = append(l.beside,
 		daemon.Start(t, dir, kubebuild.Command(t, "kube-controller-manager"), append(flags, "--service-account-private-key-file", accountsKey(dir), "--root-ca-file", ca,
 			// It makes the directory, which is by default one of the machine's.
