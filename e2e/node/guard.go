@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -15,11 +16,13 @@ import (
 )
 
 const (
-	// journal is where the changes of the one node that a machine can be are written
-	// down. Its guard holds a lock on it.
+	// journal is where the changes of the one node that a machine can be are written down.
 	journal = "/run/snug-node.json"
-	// guardVariable makes this program a guard.
-	guardVariable = "SNUG_NODE_GUARD"
+	// lockFile is locked by who may make the machine a node, until it is none any more.
+	lockFile = "/run/snug-node.lock"
+	// guardVariable makes this program a guard, and lockVariable says that it is the child of
+	// who has the lock. Both have it as their file 3.
+	guardVariable, lockVariable = "SNUG_NODE_GUARD", "SNUG_NODE_LOCK"
 )
 
 // Guard is to be called first in a program that starts nodes, before its tests run. The
@@ -33,62 +36,68 @@ func Guard() {
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	code := 0
-	if err := undoJournal(os.NewFile(3, journal)); err != nil {
+	if err := undoJournal(); err != nil {
 		code = 1
 		fmt.Println(err)
 	}
 	os.Exit(code)
 }
 
-// guarded writes changes down and starts a guard, which undoes them when the test has
-// ended. What an earlier node has left is undone first.
-func guarded(t testing.TB, plan func() (*changes, error)) (*changes, error) {
+// alone waits until no other test makes this machine a node, and keeps others from it until
+// the test has ended and its guards too. What an earlier node has left is undone.
+func alone(t testing.TB) *os.File {
 	t.Helper()
-	file, err := os.OpenFile(journal, os.O_RDWR|os.O_CREATE, 0o600)
+	if os.Getenv(lockVariable) != "" {
+		syscall.CloseOnExec(3) // but for guards
+		return os.NewFile(3, lockFile)
+	}
+	lock, err := os.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	defer file.Close()
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, fmt.Errorf("this machine is a node already, %s: %w", journal, err)
+	t.Cleanup(func() { lock.Close() })
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
 	}
-	if err := undoJournal(file); err != nil {
-		return nil, fmt.Errorf("undo what an earlier node has left: %w", err)
+	if err := undoJournal(); err != nil {
+		t.Fatalf("undo what an earlier node has left: %v", err)
 	}
-	c, err := plan()
+	return lock
+}
+
+// guarded writes changes down and starts a guard, which undoes them when the test has
+// ended, and has the lock as long.
+func guarded(t testing.TB, lock *os.File, c *changes) error {
+	t.Helper()
+	text, err := json.Marshal(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// The file that was opened first is gone; the lock has to be on the one that is there.
-	own, err := os.OpenFile(journal, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
+	// Whole or not at all.
+	if err := os.WriteFile(journal+".new", text, 0o600); err != nil {
+		return err
 	}
-	defer own.Close()
-	if err := syscall.Flock(int(own.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, err
-	}
-	if err := json.NewEncoder(own).Encode(c); err != nil {
-		return nil, err
+	if err := os.Rename(journal+".new", journal); err != nil {
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), guardVariable+"=1")
-	cmd.ExtraFiles = []*os.File{own}
+	cmd.ExtraFiles = []*os.File{lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	alive, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	said, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	t.Cleanup(func() {
 		alive.Close()
@@ -97,21 +106,24 @@ func guarded(t testing.TB, plan func() (*changes, error)) (*changes, error) {
 			t.Errorf("the machine is not what it was: %v\n%s", err, text)
 		}
 	})
-	return c, nil
+	return nil
 }
 
-// undoJournal undoes the changes that are written down, and removes the journal when all
-// of them are undone.
-func undoJournal(file *os.File) error {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
+// undoJournal undoes the changes that are written down, if any are, and removes the journal
+// when all of them are undone.
+func undoJournal() error {
+	text, err := os.ReadFile(journal)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	var c changes
-	err := json.NewDecoder(file).Decode(&c)
-	if err == nil {
-		err = c.undo()
+	if err := json.Unmarshal(text, &c); err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, io.EOF) { // an empty one is of who came no further
+	if err := c.undo(); err != nil {
 		return err
 	}
 	return os.Remove(journal)

@@ -61,8 +61,8 @@ const plugins = "/usr/lib/cni"
 // deadline bounds the wait for what happens on its own.
 const deadline = 3 * time.Minute
 
-// Start makes the machine a node, with images by their names.
-func Start(t testing.TB, images map[string]Image) *Node {
+// Start makes the machine, which is this test's alone, a node, with images by their names.
+func Start(t testing.TB, lock *os.File, images map[string]Image) *Node {
 	t.Helper()
 	kubelet := kubebuild.Command(t, "kubelet")
 	for _, tool := range []string{"containerd", "ctr", "runc", "ip", plugins + "/ptp"} {
@@ -72,18 +72,18 @@ func Start(t testing.TB, images map[string]Image) *Node {
 	}
 	pause := filepath.Join(t.TempDir(), "pause")
 	build(t, pause, "./pause")
-	n := &Node{}
-	made, err := guarded(t, func() (c *changes, err error) {
-		// Not the test's directory: a socket's path may have 107 bytes.
-		if n.dir, err = os.MkdirTemp("", "snug-node-"); err != nil {
-			return nil, err
-		}
-		if c, err = before(n.dir, addresses); err != nil {
-			os.RemoveAll(n.dir)
-		}
-		return c, err
-	})
+	// Not the test's directory: a socket's path may have 107 bytes.
+	dir, err := os.MkdirTemp("", "snug-node-")
 	if err != nil {
+		t.Fatal(err)
+	}
+	n := &Node{dir: dir}
+	made, err := before(dir, addresses)
+	if err == nil {
+		err = guarded(t, lock, made)
+	}
+	if err != nil {
+		os.RemoveAll(dir)
 		t.Fatal(err)
 	}
 	for _, a := range made.Addresses {

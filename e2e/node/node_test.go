@@ -31,10 +31,11 @@ func machine(t *testing.T) *changes {
 // TestNode: a pod runs, and nothing of the node is left.
 func TestNode(t *testing.T) {
 	gate.Root(t, "node")
+	lock := alone(t)
 	was := machine(t)
 	var n *Node
 	t.Run("a node", func(t *testing.T) {
-		n = Start(t, nil)
+		n = Start(t, lock, nil)
 		a := n.Create(t, "/api/v1/namespaces/default/pods", `
 metadata: {name: a}
 spec: {containers: [{name: a, image: "localhost/pause:1", resources: {limits: {cpu: 1, memory: 64Mi}}}]}
@@ -61,10 +62,12 @@ spec: {containers: [{name: a, image: "localhost/pause:1", resources: {limits: {c
 // TestKilled: nothing of a node is left either when its test is killed.
 func TestKilled(t *testing.T) {
 	gate.Root(t, "node")
+	lock := alone(t)
 	was := machine(t)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestNode$")
 	// What is below goes with this test, what the killed one could not remove too.
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), lockVariable+"=1")
+	cmd.ExtraFiles = []*os.File{lock}
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
