@@ -38,6 +38,8 @@ const (
 	snugImage  = "localhost/snug:1"
 )
 
+// newCluster installs snug where the misfits are already: what the webhook learns by has
+// run for a minute, and it asks each minute from its start on.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	dir, root := t.TempDir(), programs.Root(t)
@@ -53,6 +55,13 @@ func newCluster(t *testing.T) *cluster {
 		autoImage:  {Program: auto},
 		snugImage:  {Program: snug},
 	})}
+	c.namespace(t, "shop", "")
+	for _, m := range misfits {
+		c.deployment(t, "shop", m.name, m.image, m.cpu, "")
+	}
+	for _, m := range misfits {
+		c.running(t, "shop", m.name)
+	}
 	c.install(t, filepath.Join(root, "deploy", "helm", "snug"))
 	c.scrape(t, filepath.Join(root, "deploy", "helm", "snug", "files", "alerts.yaml"))
 	return c
