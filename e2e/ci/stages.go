@@ -92,7 +92,7 @@ gotest -count=1 -modfile="$mod" ./...`,
 	},
 	{
 		name: "fuzz", every: true, cpus: 2, seconds: 160,
-		script: `go run ./e2e/ci/fuzz -each 3s`,
+		script: `go run ./e2e/ci/fuzz -each 2500ms`,
 	},
 	{
 		// The guest's one boot, with its tests; the other machines are in "machines".
@@ -104,7 +104,7 @@ gotest -count=1 -modfile="$mod" ./...`,
 		// -count=1: what these tests build in child processes, and the kernel, are nothing
 		// that the test cache knows of.
 		name: "tests", every: true, cpus: 2, seconds: 600, after: []string{"packages"},
-		words:  "root,vm,oci,browser,prometheus,debian",
+		words:  "root,oci,browser,prometheus,debian",
 		script: `gotest -count=1 -timeout 40m work`,
 	},
 	{
