@@ -34,7 +34,7 @@ func open(t *testing.T) context.Context {
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true),
 		chromedp.Flag("hide-scrollbars", true),
-		chromedp.UserDataDir(t.TempDir()),
+		chromedp.UserDataDir(profile(t)),
 		chromedp.WSURLReadTimeout(3*time.Minute),
 	)
 	t.Cleanup(stop)
@@ -49,6 +49,26 @@ func open(t *testing.T) context.Context {
 		t.Fatalf("no browser: %v", err)
 	}
 	return ctx
+}
+
+// profile is a directory for a browser. Its helper processes outlive it by a moment and
+// still write there, so one removal may find the directory not empty.
+func profile(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "snug-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := os.RemoveAll(dir)
+		for late := time.Now().Add(time.Minute); err != nil && time.Now().Before(late); err = os.RemoveAll(dir) {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // tab is a page that was loaded, and what the browser said about it.

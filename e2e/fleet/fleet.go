@@ -44,6 +44,7 @@ func newFleet(t testing.TB, flags ...string) *fleet {
 	// A watch from the beginning, as kwok's are, is a streamed list to a server that has
 	// such; the etcd of Debian cannot do them, and the watch would end over and over.
 	flags = append(flags, "--feature-gates", "WatchList=false")
+	// Its own server: it has controllers, and flags that change from test to test.
 	f := &fleet{Lab: kube.StartWith(t, kube.Options{Controllers: true, Flags: flags}), exe: hook.Tool(t)}
 	f.at = f.Access(t)
 	for i := range nodes {

@@ -10,7 +10,8 @@ import (
 )
 
 // TestControllers: a Deployment gets a pod, with its account, and the scheduler says
-// that there is no node for it.
+// that there is no node for it. The server is its own: the shared one has no controllers,
+// which would change what other tests make.
 func TestControllers(t *testing.T) {
 	gate.Need(t, "kube")
 	l := StartWith(t, Options{Controllers: true})

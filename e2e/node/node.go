@@ -91,8 +91,8 @@ func Start(t testing.TB, lock *os.File, images map[string]Image) *Node {
 			t.Fatalf("add address %s: %v %s", a, err, out)
 		}
 	}
-	// A webhook behind a service is reached at its endpoints; logs of pods at the node's
-	// address.
+	// Its own server: it has controllers and a fixed address. A webhook behind a service is
+	// reached at its endpoints; logs of pods at the node's address.
 	n.Lab = kube.StartWith(t, kube.Options{Controllers: true, Address: apiAddress + ":443",
 		Flags: []string{"--enable-aggregator-routing", "--kubelet-preferred-address-types=InternalIP"}})
 	if err := serveNames(t, n.Lab, dnsAddress+":53"); err != nil {

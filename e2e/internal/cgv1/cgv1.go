@@ -168,7 +168,8 @@ func Remove(dirs []string) error {
 			time.Sleep(10 * time.Millisecond)
 			err = syscall.Rmdir(dir)
 		}
-		if err != nil {
+		// Another clone may sweep the same leftovers.
+		if err != nil && err != syscall.ENOENT {
 			errs = append(errs, fmt.Errorf("remove %s: %w", dir, err))
 		}
 	}
