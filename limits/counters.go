@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // readCounters reads what changes all the time: throttling and memory use.
@@ -15,16 +17,17 @@ func (h *Handle) readCounters() {
 	if h.tightest < len(h.cpu.levels) {
 		h.follow(h.cpu.levels[h.tightest].dir)
 		text := h.counter("cpu.periods", &h.stat)
-		c.Throttle.Periods, c.Throttle.Throttled = field(text, "nr_periods"), field(text, "nr_throttled")
-		if n, ok := field(text, "throttled_usec").Get(); ok {
+		c.Throttle.Periods, c.Throttle.Throttled = sized(cgroup.Field(text, "nr_periods")), sized(cgroup.Field(text, "nr_throttled"))
+		if n, ok := cgroup.Field(text, "throttled_usec"); ok {
 			c.Throttle.Time = micros(n)
 		} else {
-			c.Throttle.Time = time.Duration(field(text, "throttled_time").N)
+			n, _ = cgroup.Field(text, "throttled_time")
+			c.Throttle.Time = time.Duration(n)
 		}
 	}
 	for i, l := range h.memory.levels {
 		switch {
-		case i == 0 && l.path == h.memory.path:
+		case i == 0 && l.path == h.memory.Path:
 			m.Current = h.use(l, "memory.current_bytes")
 		case m.Shared && l.path == m.Source.Level:
 			m.SharedCurrent = h.use(l, "memory.shared_current_bytes")
@@ -43,11 +46,11 @@ func (h *Handle) follow(dir string) {
 func (h *Handle) use(l *level, field string) Value[int64] {
 	if l.use.name == "" {
 		l.use.name = l.dir + "memory.current"
-		if h.memory.v1 {
+		if h.memory.V1 {
 			l.use.name = l.dir + "memory.usage_in_bytes"
 		}
 	}
-	return number64(trim(h.counter(field, &l.use)))
+	return sized(cgroup.Count(cgroup.Trim(h.counter(field, &l.use))))
 }
 
 // counter reads a file that counts. One that cannot be read is listed once.

@@ -3,9 +3,9 @@
 package limits
 
 import (
-	"bytes"
 	"math"
-	"strings"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // readDetail reads what only explains: when something changed, not at every
@@ -13,12 +13,8 @@ import (
 func (h *Handle) readDetail() {
 	c, m := &h.last.CPU, &h.last.Memory
 	table := h.mounts(make([]byte, 0, 16<<10))
-	if len(c.Levels) > 0 && h.pid == 0 {
-		own := &c.Levels[0]
-		dir, ok := runtimeGroup(h.group.text, table.text)
-		name := dir + own.File[strings.LastIndexByte(own.File, '/'):]
-		own.plain = own.plain && ok && bytes.Equal(h.once("cpu.quota_cores", name), h.cpu.levels[0].limit.text)
-		own.crashes = own.crashes && own.plain
+	if h.pid == 0 {
+		c.runtime, c.read = h.runtimeLevel(table.text), len(c.Levels)
 	}
 	if m.Hard.State != Known && m.Soft.State != Known { // else it was read with them
 		h.readHost(&h.last)
@@ -26,70 +22,98 @@ func (h *Handle) readDetail() {
 	m.Host = h.host
 	c.Weight, c.Shares, c.Requests, c.Burst, c.Pressure = Value[int]{}, Value[int]{}, nil, Value[float64]{}, Pressure{}
 	if l := h.cpu.own(); l != nil {
-		if h.cpu.v1 {
+		if h.cpu.V1 {
 			c.Shares = intIn(h.once("cpu.shares", l.dir+"cpu.shares"), 2, 262144)
 			c.Requests = requestsOfShares(c.Shares)
-			c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.cfs_burst_us"), parseV1Quota(l.limit.text, l.other.text))
+			c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.cfs_burst_us"), cgroup.CFSQuota(l.limit.text, l.other.text))
 		} else {
 			c.Weight = intIn(h.once("cpu.weight", l.dir+"cpu.weight"), 1, 10000)
 			c.Requests = requestsOfWeight(c.Weight)
-			c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.max.burst"), parseCPUMax(l.limit.text))
-			c.Pressure = parsePressure(h.once("cpu.pressure", l.dir+"cpu.pressure"))
+			c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.max.burst"), cgroup.CPUMax(l.limit.text))
+			c.Pressure = pressure(h.once("cpu.pressure", l.dir+"cpu.pressure"))
 		}
 	}
-	c.Cpuset = h.cpuset(table.mounts)
+	c.Cpuset = h.cpuset(&table)
 	m.SwapMax, m.SwapCurrent, m.Events, m.Pressure = Value[int64]{}, Value[int64]{}, MemoryEvents{}, Pressure{}
 	l := h.memory.own()
 	if l == nil {
 		return
 	}
-	if h.memory.v1 {
+	if h.memory.V1 {
 		// memsw counts memory and swap together.
-		m.SwapMax = parseBytes(h.once("memory.swap_max_bytes", l.dir+"memory.memsw.limit_in_bytes"))
-		if n, ok := parseBytes(l.limit.text).Get(); ok && m.SwapMax.State == Known {
+		m.SwapMax = limitOf(h.once("memory.swap_max_bytes", l.dir+"memory.memsw.limit_in_bytes"))
+		if n, ok := limitOf(l.limit.text).Get(); ok && m.SwapMax.State == Known {
 			m.SwapMax.N = max(0, m.SwapMax.N-n)
 		}
-		m.SwapCurrent = field(l.other.now(&h.reader), "swap")
-		m.Events.Max = number64(trim(h.once("memory.events.max", l.dir+"memory.failcnt")))
-		m.Events.OOMKills = field(h.once("memory.events.oom_kills", l.dir+"memory.oom_control"), "oom_kill")
+		m.SwapCurrent = sized(cgroup.Field(l.other.now(&h.reader), "swap"))
+		m.Events.Max = sized(cgroup.Count(cgroup.Trim(h.once("memory.events.max", l.dir+"memory.failcnt"))))
+		m.Events.OOMKills = sized(cgroup.Field(h.once("memory.events.oom_kills", l.dir+"memory.oom_control"), "oom_kill"))
 		return
 	}
-	m.SwapMax = parseBytes(h.once("memory.swap_max_bytes", l.dir+"memory.swap.max"))
-	m.SwapCurrent = number64(trim(h.once("memory.swap_current_bytes", l.dir+"memory.swap.current")))
+	m.SwapMax = limitOf(h.once("memory.swap_max_bytes", l.dir+"memory.swap.max"))
+	m.SwapCurrent = sized(cgroup.Count(cgroup.Trim(h.once("memory.swap_current_bytes", l.dir+"memory.swap.current"))))
 	events := h.once("memory.events", l.dir+"memory.events")
-	m.Events = MemoryEvents{High: field(events, "high"), Max: field(events, "max"), OOM: field(events, "oom"), OOMKills: field(events, "oom_kill")}
-	m.Pressure = parsePressure(h.once("memory.pressure", l.dir+"memory.pressure"))
+	m.Events = MemoryEvents{High: sized(cgroup.Field(events, "high")), Max: sized(cgroup.Field(events, "max")), OOM: sized(cgroup.Field(events, "oom")), OOMKills: sized(cgroup.Field(events, "oom_kill"))}
+	m.Pressure = pressure(h.once("memory.pressure", l.dir+"memory.pressure"))
 }
 
 // own is the level of the process's own group, nil when it cannot be seen.
 func (res *resource) own() *level {
-	if len(res.levels) > 0 && res.levels[0].path == res.path {
+	if len(res.levels) > 0 && res.levels[0].path == res.Path {
 		return res.levels[0]
 	}
 	return nil
 }
 
 // cpuset is the group's effective CPU list.
-func (h *Handle) cpuset(mounts []*mount) string {
-	at := findGroup(h.group.text, "cpuset")
-	if at.path == "" {
+func (h *Handle) cpuset(table *mountTable) string {
+	set := resource{controller: "cpuset", field: "cpu.cpuset"}
+	if set.Group, _ = cgroup.Find(h.group.text, set.controller); set.Path == "" {
 		return ""
 	}
-	mt, rest, ok := choose(mounts, at, "cpuset")
-	if !ok {
+	unseen := h.unseen
+	h.levels(&set, table)
+	h.unseen = unseen // what warns is about limits
+	own := set.own()
+	if own == nil {
 		return ""
 	}
-	dir := strings.TrimSuffix(mt.point, "/") + rest + "/"
 	names := []string{"cpuset.cpus.effective"}
-	if at.v1 {
+	if set.V1 {
 		names = []string{"cpuset.effective_cpus", "cpuset.cpus"}
 	}
 	for _, name := range names {
-		if list := trim(h.once("cpu.cpuset", dir+name)); len(list) > 0 {
+		if list := cgroup.Trim(h.once(set.field, own.dir+name)); len(list) > 0 {
 			return string(list)
 		}
 	}
 	return ""
+}
+
+// runtimeLevel is the level that the Go runtime of this process reads, as it reads it.
+func (h *Handle) runtimeLevel(mountinfo []byte) *CPULevel {
+	dir, v1 := cgroup.RuntimeDir(h.group.text, mountinfo)
+	if dir == "" {
+		return &CPULevel{Quota: NoLimit[float64]()}
+	}
+	read := func(name string) []byte {
+		text, _ := h.files.opener.read(dir+name, make([]byte, 0, 128), false)
+		return text
+	}
+	name := "/cpu.max"
+	text, q := read(name), cgroup.Quota{}
+	if v1 {
+		name = "/cpu.cfs_quota_us"
+		text = read(name)
+		q = cgroup.CFSQuota(text, read("/cpu.cfs_period_us"))
+	} else {
+		q = cgroup.CPUMax(text)
+	}
+	l := &CPULevel{plain: q.Plain, crashes: q.CrashesGo()}
+	l.File, l.Raw = dir+name, string(cgroup.Trim(text))
+	cores, state := q.Cores()
+	l.Quota = Value[float64]{cores, State(state)}
+	return l
 }
 
 // once reads a file that is not kept open; nil when there is none. One that is
@@ -106,7 +130,7 @@ func (h *Handle) once(field, name string) []byte {
 }
 
 func intIn(b []byte, lo, hi int64) Value[int] {
-	if n, ok := parseCount(trim(b)); ok && n >= lo && n <= hi {
+	if n, ok := cgroup.Count(cgroup.Trim(b)); ok && n >= lo && n <= hi {
 		return Of(int(n))
 	}
 	return Value[int]{}
@@ -114,12 +138,12 @@ func intIn(b []byte, lo, hi int64) Value[int] {
 
 // burst is in cores of one period: what may be spent in a period above the
 // quota is burst/period.
-func burst(b []byte, q quota) Value[float64] {
-	n, ok := parseCount(trim(b))
-	if !ok || q.period <= 0 {
+func burst(b []byte, q cgroup.Quota) Value[float64] {
+	n, ok := cgroup.Count(cgroup.Trim(b))
+	if !ok || q.Period <= 0 {
 		return Value[float64]{}
 	}
-	return Of(float64(n) / float64(q.period))
+	return Of(float64(n) / float64(q.Period))
 }
 
 // Kubernetes and Docker hand a CPU request on as shares, 1024 for one CPU. The
@@ -187,4 +211,17 @@ func requestFor(weight int, toWeight func(shares float64) float64) float64 {
 		}
 	}
 	return float64(from) / 1000
+}
+
+// pressure is what a PSI file says.
+func pressure(b []byte) Pressure {
+	some, full := cgroup.Pressure(b)
+	p := Pressure{SomeTotal: micros(some.Total), FullTotal: micros(full.Total)}
+	if some.HasAvg10 {
+		p.Some10 = Of(some.Avg10)
+	}
+	if full.HasAvg10 {
+		p.Full10 = Of(full.Avg10)
+	}
+	return p
 }

@@ -2,7 +2,11 @@
 
 package limits
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/snug-go/snug/internal/cgroup"
+)
 
 // evaluate turns what the files say into figures. It runs when something
 // changed, and makes new slices, so that Limits handed out before stay as they
@@ -14,7 +18,14 @@ func (r *reader) evaluate(l *Limits, cpus Value[int]) {
 	}
 	r.evaluateCPU(l, cpus)
 	r.evaluateMemory(l)
-	// What hides the hard limit hides the soft one, which is never above it.
+	r.hideSoft(l)
+	// Other mounts did not show what they should have.
+	l.Unknown = append(append(l.Unknown, r.cpu.failed...), r.memory.failed...)
+}
+
+// hideSoft says that what hides the hard limit hides the soft one, which is never
+// above it.
+func (r *reader) hideSoft(l *Limits) {
 	hides := -1
 	for i := range l.Unknown {
 		switch l.Unknown[i].Field {
@@ -36,7 +47,7 @@ const softField = "memory.soft_bytes"
 
 //go:noinline
 func (l *Limits) gap(field, file, why string) {
-	l.Unknown = append(l.Unknown, Gap{field, file, why})
+	l.Unknown = append(l.Unknown, Gap{Field: field, File: file, Why: why})
 }
 
 //go:noinline
@@ -71,7 +82,7 @@ func (l *Limits) garbage(field string, p *probe) {
 // raw is the file's text for a Source.
 //
 //go:noinline
-func (p *probe) raw() string { return string(trim(p.text)) }
+func (p *probe) raw() string { return string(cgroup.Trim(p.text)) }
 
 // atFirst is what is known of a resource before its levels are looked at.
 func (l *Limits) atFirst(res *resource) State {
@@ -96,7 +107,8 @@ func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 		}
 		out.set(at.limit.name, at.path, raw)
 		q := r.quota(l, at)
-		out.Quota, out.plain, out.crashes = q.cores(), q.plain, q.crashes()
+		cores, state := q.Cores()
+		out.Quota, out.plain, out.crashes = Value[float64]{cores, State(state)}, q.Plain, q.CrashesGo()
 		if at.torn {
 			l.warn(WarnQuotaTorn, &out.Source)
 		}
@@ -119,25 +131,25 @@ func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 
 // quota is what the files of one level say. A file that is not there says that
 // there is no limit.
-func (r *reader) quota(l *Limits, at *level) (q quota) {
+func (r *reader) quota(l *Limits, at *level) (q cgroup.Quota) {
 	p := &at.limit
 	switch {
 	case p.missing:
-		return quota{state: None}
+		return cgroup.Quota{State: cgroup.None}
 	case p.err != nil:
-	case !r.cpu.v1:
-		q = parseCPUMax(p.text)
+	case !r.cpu.V1:
+		q = cgroup.CPUMax(p.text)
 	default:
-		q = parseV1Quota(p.text, at.other.text)
-		if q.state != None && at.other.err != nil {
-			p, q = &at.other, quota{}
+		q = cgroup.CFSQuota(p.text, at.other.text)
+		if q.State != cgroup.None && at.other.err != nil {
+			p, q = &at.other, cgroup.Quota{}
 		}
 	}
 	switch {
-	case q.state == Unknown:
+	case q.State == cgroup.Unknown:
 		l.garbage(r.cpu.field, p)
 	case at.torn:
-		q.state = Unknown
+		q.State = cgroup.Unknown
 		l.gap(r.cpu.field, p.name, "changed while it was read")
 	}
 	return q
@@ -151,7 +163,7 @@ func (r *reader) evaluateMemory(l *Limits) {
 	m.SoftSource.set("", "", "")
 	for _, at := range r.memory.levels {
 		l.bound(&m.Hard, &m.Source, r.memory.field, &at.limit, at.path)
-		if !r.memory.v1 {
+		if !r.memory.V1 {
 			l.bound(&m.Soft, &m.SoftSource, softField, &at.other, at.path)
 		}
 	}
@@ -159,11 +171,11 @@ func (r *reader) evaluateMemory(l *Limits) {
 		// v1 adds up what the levels above say, those included that cannot be
 		// seen from here.
 		own := r.memory.levels[0]
-		if p := &own.other; r.memory.v1 && p.err != nil && !p.missing {
+		if p := &own.other; r.memory.V1 && p.err != nil && !p.missing {
 			l.failed(r.memory.field, p, "")
 		}
-		if n := own.total.N; n > 0 && n < noLimit && m.Hard.tighten(own.total) {
-			m.Source.set(own.other.name, "", "hierarchical_memory_limit "+strconv.FormatInt(n, 10))
+		if own.total.State == Known && m.Hard.tighten(own.total) {
+			m.Source.set(own.other.name, "", "hierarchical_memory_limit "+strconv.FormatInt(own.total.N, 10))
 		}
 	}
 	if m.Hard == Of[int64](0) {
@@ -175,11 +187,11 @@ func (r *reader) evaluateMemory(l *Limits) {
 		r.capAtHost(&m.Soft, &m.SoftSource)
 	}
 	m.Host = r.host
-	m.Shared = m.Hard.State == Known && m.Source.File != HostMemory && m.Source.Level != r.memory.path
+	m.Shared = m.Hard.State == Known && m.Source.File != HostMemory && m.Source.Level != r.memory.Path
 	if soft := Min(m.Hard, m.Soft); m.Soft != soft || soft == m.Hard {
 		m.Soft, m.SoftSource = soft, m.Source
 	}
-	m.SoftShared = m.Soft.State == Known && m.SoftSource.File != HostMemory && m.SoftSource.Level != r.memory.path
+	m.SoftShared = m.Soft.State == Known && m.SoftSource.File != HostMemory && m.SoftSource.Level != r.memory.Path
 }
 
 // bound takes one limit file into account.
@@ -187,7 +199,7 @@ func (l *Limits) bound(least *Value[int64], from *Source, field string, p *probe
 	if p.missing {
 		return
 	}
-	v := parseBytes(p.text)
+	v := limitOf(p.text)
 	if v.State == Unknown {
 		l.garbage(field, p)
 	}
@@ -209,7 +221,7 @@ func (r *reader) readHost(l *Limits) {
 		return
 	}
 	p := probe{name: HostMemory}
-	if r.host = parseMemTotal(p.now(r)); r.host.State == Unknown {
+	if r.host = sized(cgroup.MemTotal(p.now(r))); r.host.State == Unknown {
 		l.failed("memory.host_bytes", &p, "no MemTotal")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // ErrNoProcess is returned (wrapped) when the process asked for does not exist
@@ -34,10 +36,8 @@ const (
 type Handle struct {
 	reader
 	files keeper
-	pid   int    // 0: this process or the tree's self
 	live  bool   // the tree is this machine
 	proc  string // /proc/self or /proc/42
-	self  int    // os.Getpid
 	parts Parts
 	stat  probe // cpu.stat of the level that sets the quota
 	polls uint
@@ -81,7 +81,8 @@ func Read(fsys fs.FS, pid int) (Limits, error) {
 // Open finds a process's cgroups and keeps their files open. Parameters and
 // errors are those of the function Read.
 func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
-	h := &Handle{pid: pid, self: os.Getpid()}
+	h := &Handle{}
+	h.pid = pid
 	if fsys != nil {
 		h.files.opener = fsTree{fsys}
 	} else {
@@ -89,7 +90,7 @@ func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.files.opener, h.live = t, true
+		h.files.opener, h.live, h.self = t, true, int64(os.Getpid())
 	}
 	h.tree = &h.files
 	h.Want(parts)
@@ -121,38 +122,6 @@ func noProcess(pid int) error {
 func (h *Handle) find() {
 	h.Close()
 	h.resolve()
-	if h.pid != 0 {
-		h.disown(&h.cpu)
-		h.disown(&h.memory)
-	}
-}
-
-// disown drops the levels of a resource when the group that was found does not
-// hold the process: another process's paths were looked up in a mount table that
-// does not belong to this tree. cgroup.procs names who is in a group, 0 standing
-// for processes of other PID namespaces; where it cannot be read nothing speaks
-// against the group.
-func (h *Handle) disown(res *resource) {
-	own := res.own()
-	if own == nil {
-		return
-	}
-	name := own.dir + "cgroup.procs"
-	procs, err := h.files.opener.read(name, make([]byte, 0, 4096), true)
-	if err != nil || len(trim(procs)) == 0 {
-		return
-	}
-	held := false
-	eachLine(procs, func(line []byte) bool {
-		n, ok := parseCount(line)
-		held = held || !ok || n == 0 || n == int64(h.pid)
-		return !held
-	})
-	if !held {
-		res.levels = nil
-		res.hidden(name, "does not hold process "+strconv.Itoa(h.pid))
-		h.warnUnseen(WarnCgroupUnreachable, res.path)
-	}
 }
 
 // Want says which parts to read from now on, in place of those that Open was
@@ -186,6 +155,9 @@ func (h *Handle) Read() (Limits, error) {
 		if h.pid != 0 && gone(h.group.err) {
 			return h.last, noProcess(h.pid)
 		}
+	}
+	if h.parts&Detail != 0 && !stale { // Detail goes by path, and the open files do not
+		stale = h.vanished(&h.cpu) || h.vanished(&h.memory)
 	}
 	for range 3 {
 		if stale {
@@ -221,10 +193,21 @@ func (h *Handle) Read() (Limits, error) {
 	return h.last, nil
 }
 
+// vanished reports whether a resource's own group was found and is no more where it
+// was: it was removed, or its mount was undone or covered.
+func (h *Handle) vanished(res *resource) bool {
+	own := res.own()
+	return own != nil && h.tree.group(own.dir, res.mount) != nil
+}
+
 // affinity asks the kernel where that can be done, else the status file.
 func (h *Handle) affinity() Value[int] {
 	if h.live && h.pid == 0 {
-		return affinity(h.self)
+		return affinity(int(h.self))
 	}
-	return parseAffinity(h.status.now(&h.reader))
+	n, ok := cgroup.AllowedCPUs(h.status.now(&h.reader))
+	if !ok {
+		return Value[int]{}
+	}
+	return Of(n)
 }

@@ -91,6 +91,7 @@ func TestNoticesAMove(t *testing.T) {
 	h := open(t, f, 0)
 	read(t, h)
 	set(t, f, "sys/fs/cgroup/c/cpu.max", "50000 100000\n")
+	set(t, f, "sys/fs/cgroup/c/cgroup.procs", "1\n")
 	set(t, f, "proc/self/cgroup", "0::/c\n")
 	var l limits.Limits
 	for range 4 {

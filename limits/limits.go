@@ -76,6 +76,9 @@ type CPU struct {
 	// nothing more. "" when it cannot be read.
 	Cpuset   string
 	Pressure Pressure
+
+	runtime *CPULevel // what the Go runtime of this process reads; nil where that was not looked up
+	read    int       // how many Levels were read; with more of them the process is to be moved
 }
 
 // CPULevel is one visible cgroup's bandwidth limit.
@@ -156,6 +159,20 @@ func (l CPULevel) CrashesGo() bool { return l.crashes }
 func (l CPULevel) RuntimeCores() (float64, bool) {
 	q, ok := l.Quota.Get()
 	return q, ok && l.plain
+}
+
+// Runtime is the level whose quota the Go runtime since 1.25 reads. For this
+// process, read with Detail, it is looked up as the runtime does it: the first
+// mount that fits, hidden or not. Else it is the process's own cgroup. It is false
+// where there is no such level.
+func (c *CPU) Runtime() (CPULevel, bool) {
+	switch {
+	case c.runtime != nil && c.read == len(c.Levels):
+		return *c.runtime, true
+	case len(c.Levels) > 0:
+		return c.Levels[0], true
+	}
+	return CPULevel{}, false
 }
 
 // CrashesGo reports whether any visible level has such a quota.

@@ -5,6 +5,8 @@ package limits
 import (
 	"bytes"
 	"os"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // A reader finds one process's cgroups, reads their files and turns what they
@@ -20,6 +22,8 @@ type reader struct {
 	cpu, memory resource
 	unseen      Warning // why the process's own group cannot be seen; no Code when it can
 	host        Value[int64]
+	pid         int   // of another process; 0 is the tree's self
+	self        int64 // the tree's self; 0 while that is not known
 
 	tightest int // index of the CPU level that sets the quota, 0 when none does
 
@@ -32,9 +36,11 @@ type reader struct {
 type resource struct {
 	controller string // "cpu", "memory"
 	field      string // what a limit that cannot be seen is a gap in
-	hierarchy
-	levels []*level // from the process's own group outwards
-	gap    Gap      // why levels are missing; no Field when none is
+	cgroup.Group
+	levels []*level      // from the process's own group outwards
+	gap    Gap           // why levels are missing; no Field when none is
+	failed []Gap         // other mounts that should have shown them
+	mount  *cgroup.Mount // the one that shows them
 }
 
 // A level is one visible cgroup.
@@ -64,7 +70,7 @@ func Self(l *Limits) error {
 	if err != nil {
 		return err
 	}
-	r := reader{tree: t, tables: []string{ownMounts}}
+	r := reader{tree: t, tables: []string{ownMounts}, self: int64(os.Getpid())}
 	r.start("/proc/self")
 	for range 3 {
 		r.resolve()
@@ -114,7 +120,7 @@ func (l *level) readQuota(r *reader) bool {
 		changed, l.torn = l.torn, false
 		return changed
 	}
-	l.torn = parseV1Quota(l.limit.text, l.other.text).state != None // no limit is none with any period
+	l.torn = cgroup.CFSQuota(l.limit.text, l.other.text).State != cgroup.None // no limit is none with any period
 	for try := 0; try < 5 && l.torn; try++ {
 		if l.torn = l.limit.read(r); l.torn {
 			l.other.read(r)
@@ -126,12 +132,12 @@ func (l *level) readQuota(r *reader) bool {
 // readMemory reads a level's memory limits and reports whether they changed.
 func (l *level) readMemory(r *reader) bool {
 	changed := l.limit.read(r)
-	if !r.memory.v1 {
+	if !r.memory.V1 {
 		return l.other.read(r) || changed
 	}
 	// memory.stat is all counters but for one line.
 	text := l.other.now(r)
-	total := field(text, "hierarchical_memory_limit")
+	total := sized(cgroup.Hierarchical(text))
 	if r.ownStat != nil && l.other.name != "" {
 		r.ownStat(text, &l.other)
 	}

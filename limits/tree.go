@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // A tree is a root directory with files to read: this machine's, by plain
@@ -21,6 +23,14 @@ type tree interface {
 	// missing reports that there is no such directory. One that may not be
 	// looked at is not missing.
 	missing(name string) bool
+	// group is nil when a directory is a cgroup of the hierarchy that a mount shows: a
+	// file that is not in it then says something.
+	group(dir string, m *cgroup.Mount) error
+	// list calls f for each group right below one, until it says no. inode is 0 where
+	// it is not known.
+	list(dir string, f func(name string, inode uint64) bool) error
+	// inode is a directory's, 0 where it is not known.
+	inode(dir string) uint64
 }
 
 // An opener is a tree whose files can be kept open.
@@ -66,6 +76,31 @@ func (t fsTree) missing(name string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
 }
 
+// group goes by cgroup.procs, which every group has, of v1 and v2, and which a saved
+// tree keeps.
+func (t fsTree) group(dir string, _ *cgroup.Mount) error {
+	if t.missing(dir) {
+		return errNoDirectory
+	}
+	_, err := fs.Stat(t.fsys, fsName(dir+"/cgroup.procs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNoProcs
+	}
+	return bare(err)
+}
+
+func (t fsTree) list(dir string, f func(name string, inode uint64) bool) error {
+	entries, err := fs.ReadDir(t.fsys, fsName(dir))
+	for _, e := range entries {
+		if e.IsDir() && !f(e.Name(), 0) {
+			return nil
+		}
+	}
+	return bare(err)
+}
+
+func (fsTree) inode(string) uint64 { return 0 }
+
 func (t fsTree) read(name string, buf []byte, long bool) ([]byte, error) {
 	f, err := t.open(name)
 	if err != nil {
@@ -83,9 +118,10 @@ func (t fsTree) open(name string) (file, error) {
 	return &fsFile{fsys: t.fsys, name: fsName(name), f: f}, nil
 }
 
-// fsName is name as io/fs wants it: no slash at either end, "." for the root.
+// fsName is name as io/fs wants it: no slash at either end, none doubled, "." for
+// the root.
 func fsName(name string) string {
-	if name = strings.Trim(name, "/"); name == "" {
+	if name = strings.Trim(strings.ReplaceAll(name, "//", "/"), "/"); name == "" {
 		return "."
 	}
 	return name

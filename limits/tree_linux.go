@@ -7,6 +7,8 @@ import (
 	"slices"
 	"syscall"
 	"unsafe"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // machine reads this machine's root by plain system calls: an os.File costs an
@@ -19,6 +21,63 @@ func (*machine) missing(name string) bool {
 	var st syscall.Stat_t
 	err := syscall.Stat(name, &st)
 	return err == syscall.ENOENT || err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFDIR
+}
+
+// group compares the device: a directory of another file system, or of another
+// hierarchy, is one that covers the mount (stat(2), proc_pid_mountinfo(5)).
+func (*machine) group(dir string, m *cgroup.Mount) error {
+	var st syscall.Stat_t
+	switch err := syscall.Stat(dir, &st); {
+	case err == syscall.ENOENT || err == syscall.ENOTDIR:
+		return errNoDirectory
+	case err == syscall.EPERM || err == syscall.ENOSYS: // no stat in this sandbox
+		fd, err := openFile(dir + "/cgroup.procs")
+		if err == nil {
+			syscall.Close(fd)
+		}
+		return err
+	case err != nil:
+		return err
+	}
+	// makedev(3): twelve and twenty bits, and in what is above the rest of both.
+	dev := uint64(st.Dev)
+	major, minor := uint32(dev>>8)&0xfff|uint32(dev>>32)&^0xfff, uint32(dev)&0xff|uint32(dev>>12)&^0xff
+	if major != m.Major || minor != m.Minor {
+		return errCovered
+	}
+	return nil
+}
+
+func (*machine) inode(dir string) uint64 {
+	var st syscall.Stat_t
+	if syscall.Stat(dir, &st) != nil {
+		return 0
+	}
+	return st.Ino
+}
+
+// list reads a directory by getdents64(2), which gives types and inodes at once.
+func (*machine) list(dir string, f func(name string, inode uint64) bool) error {
+	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	buf := make([]byte, 8<<10)
+	for {
+		n, err := syscall.ReadDirent(fd, buf)
+		if err != nil || n <= 0 {
+			return err
+		}
+		for b := buf[:n]; len(b) > 0; {
+			e := (*syscall.Dirent)(unsafe.Pointer(unsafe.SliceData(b)))
+			name, _, _ := cgroup.Cut(b[unsafe.Offsetof(e.Name):e.Reclen], 0)
+			b = b[e.Reclen:]
+			if e.Type == syscall.DT_DIR && string(name) != "." && string(name) != ".." && !f(string(name), e.Ino) {
+				return nil
+			}
+		}
+	}
 }
 
 func (*machine) read(name string, buf []byte, long bool) ([]byte, error) {

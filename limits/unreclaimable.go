@@ -2,7 +2,11 @@
 
 package limits
 
-import "math"
+import (
+	"math"
+
+	"github.com/snug-go/snug/internal/cgroup"
+)
 
 const unreclaimableField = "memory.unreclaimable_bytes"
 
@@ -22,7 +26,7 @@ func (h *Handle) charge() {
 	h.kmem.name = ""
 	if h.charged != nil {
 		stat = h.charged.dir + "memory.stat"
-		if h.memory.v1 {
+		if h.memory.V1 {
 			h.kmem.name = h.charged.dir + "memory.kmem.usage_in_bytes"
 		}
 	}
@@ -56,15 +60,15 @@ func (h *Handle) readUnreclaimable() {
 	failed := &h.memstat
 	if !h.paged {
 		text := h.memstat.now(&h.reader)
-		if h.memory.v1 {
+		if h.memory.V1 {
 			pages = unreclaimableV1(text)
 		} else {
 			pages = unreclaimableV2(text)
 		}
 	}
-	if h.memory.v1 && pages.State == Known {
+	if h.memory.V1 && pages.State == Known {
 		if text := h.kmem.now(&h.reader); !h.kmem.missing {
-			own, failed = number64(trim(text)), &h.kmem
+			own, failed = sized(cgroup.Count(cgroup.Trim(text))), &h.kmem
 		}
 	}
 	if pages.State != Known || own.State != Known {
@@ -140,18 +144,18 @@ func unreclaimableV2(stat []byte) Value[int64] {
 	return Of(plus(plus(plus(n[statAnon], n[statShmem]), plus(n[statSock], n[statHugetlb])), own))
 }
 
-// fields is field for several keys in one pass. A bit of seen is set for each
+// fields is cgroup.Field for several keys in one pass. A bit of seen is set for each
 // key that is there; none is when one of the numbers makes no sense.
 func fields(b []byte, keys []string, to []int64) (seen uint) {
 	for len(b) > 0 {
 		var line []byte
-		line, b, _ = cut(b, '\n')
-		key, number, _ := cut(line, ' ')
+		line, b, _ = cgroup.Cut(b, '\n')
+		key, number, _ := cgroup.Cut(line, ' ')
 		for i := range keys {
 			if string(key) != keys[i] {
 				continue
 			}
-			n, ok := parseCount(trim(number))
+			n, ok := cgroup.Count(cgroup.Trim(number))
 			if !ok {
 				return 0
 			}

@@ -2,7 +2,11 @@
 
 package limits
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/snug-go/snug/internal/cgroup"
+)
 
 // State tells the three answers apart that a reader of limits can give.
 type State uint8
@@ -74,6 +78,20 @@ func (v *Value[T]) tighten(by Value[T]) bool {
 	return false
 }
 
+// sized is a number that was read, or unknown.
+func sized(n int64, ok bool) Value[int64] {
+	if !ok {
+		return Value[int64]{}
+	}
+	return Of(n)
+}
+
+// limitOf is what the file of a memory limit says.
+func limitOf(text []byte) Value[int64] {
+	n, state := cgroup.Bytes(text)
+	return Value[int64]{n, State(state)}
+}
+
 // Source says where a number came from.
 type Source struct {
 	File  string // the file, from the root of the tree that was read; "" when no file set it
@@ -90,6 +108,9 @@ type Gap struct {
 	Field string // as in the JSON document: "cpu.quota_cores", "memory.hard_bytes", ...
 	File  string
 	Why   string
+	// Other: the figure was read elsewhere. A mount that should show the same cgroup
+	// does not, and nothing is known to be missing.
+	Other bool
 }
 
 // Warning is something a reader of the figures should know. Codes are stable;

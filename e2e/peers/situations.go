@@ -66,6 +66,9 @@ func inside(self string, s *fixture.Situation) error {
 	if err := s.Extract(root); err != nil {
 		return err
 	}
+	if err := onDisk(root); err != nil {
+		return err
+	}
 	if err := copyFile(filepath.Join(root, "peers-probe"), self); err != nil {
 		return err
 	}
@@ -84,6 +87,30 @@ func inside(self string, s *fixture.Situation) error {
 		}
 	}
 	return nil
+}
+
+// onDisk puts the device of the extracted files into the mount table: that of a cgroup
+// mount is how snug tells, on a live machine, that a directory is one of it.
+func onDisk(root string) error {
+	name := filepath.Join(root, "proc/self/mountinfo")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil // a situation without it
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(root, &st); err != nil {
+		return err
+	}
+	dev := uint64(st.Dev) // makedev(3)
+	device := fmt.Sprintf("%d:%d", dev>>8&0xfff|dev>>32&^0xfff, dev&0xff|dev>>12&^0xff)
+	lines := strings.SplitAfter(string(text), "\n")
+	for i, line := range lines {
+		if f := strings.SplitN(line, " ", 4); len(f) == 4 && strings.Contains(line, " - cgroup") {
+			f[2] = device
+			lines[i] = strings.Join(f, " ")
+		}
+	}
+	return os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644)
 }
 
 // modelled is the GOMAXPROCS that Go 1.25 to 1.27 choose there by themselves,

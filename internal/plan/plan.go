@@ -248,10 +248,10 @@ func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
 	if cpus == 0 {
 		return 0
 	}
-	if g.Blind || g.Minor != 0 && g.Minor < 25 || len(c.Levels) == 0 {
+	own, ok := c.Runtime()
+	if g.Blind || g.Minor != 0 && g.Minor < 25 || !ok {
 		return cpus
 	}
-	own := &c.Levels[0]
 	if own.CrashesGo() {
 		return Crash
 	}

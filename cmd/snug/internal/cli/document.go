@@ -172,10 +172,7 @@ func ignored(s *plan.Setting, u unit) []finding.Reason {
 func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	r := finding.Runtime{Cgroups: !in.Go.Blind && (in.Go.Minor == 0 || in.Go.Minor >= 25)}
 	c := &in.Limits.CPU
-	var own *limits.CPULevel
-	if len(c.Levels) > 0 {
-		own = &c.Levels[0]
-	}
+	own, _ := c.Runtime()
 	switch p.Runtime {
 	case plan.Crash:
 		r.Crashes = true
@@ -187,10 +184,7 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	}
 	r.GOMAXPROCS = &p.Runtime
 	r.Agrees = p.GOMAXPROCS.Leave || p.GOMAXPROCS.Value == int64(p.Runtime)
-	cores, limited := 0.0, false
-	if own != nil {
-		cores, limited = own.RuntimeCores()
-	}
+	cores, limited := own.RuntimeCores()
 	quota, any := c.Quota.Get()
 	switch {
 	case !r.Cgroups && in.Go.Minor != 0 && in.Go.Minor < 25:
@@ -208,7 +202,7 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 		if cores != math.Trunc(cores) {
 			r.Text += ", rounded up"
 		}
-	case any && own != nil && own.Quota.State == limits.Known:
+	case any && len(c.Levels) > 0 && c.Levels[0].Quota.State == limits.Known:
 		r.Text = "it does not find this quota"
 	case any:
 		r.Text = "it finds no quota in its own cgroup and does not look above it"

@@ -195,7 +195,7 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 		r.ui.note("warning: %s", plan.WarningText(w))
 	}
 	for _, g := range in.Limits.Unknown {
-		if g.Field == "cpu.quota_cores" || g.Field == "memory.hard_bytes" {
+		if !g.Other && (g.Field == "cpu.quota_cores" || g.Field == "memory.hard_bytes") {
 			r.ui.note("warning: %s is not known: %s, %s", g.Field, g.Why, g.File)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/internal/fixture"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
@@ -34,7 +35,7 @@ import (
 // Want is what snug reads and decides there. With raw nothing is made up.
 // Errors are those of limits.Read, and one of a tree that is too large.
 func Situation(fsys fs.FS, pid int, raw bool) (*fixture.Situation, error) {
-	r := &recorder{tree: fsys, pid: pid, files: map[string]entry{}, dirs: map[string]bool{}}
+	r := &recorder{tree: fsys, pid: pid, files: map[string]entry{}, dirs: map[string]bool{}, denied: map[string]bool{}}
 	if fsys == nil {
 		if runtime.GOOS != "linux" {
 			return nil, limits.ErrNotSupported
@@ -69,13 +70,14 @@ var errTooLarge = errors.New("too large to save, more than 12 MiB of cgroup file
 // recorder is a tree that keeps what was read from it. Each file is read once,
 // so that what is saved is what limits saw.
 type recorder struct {
-	tree  fs.FS
-	live  bool // this machine
-	pid   int
-	files map[string]entry
-	size  int             // of all files
-	dirs  map[string]bool // that are there
-	table string          // the mount table that was used: the last one asked for
+	tree   fs.FS
+	live   bool // this machine
+	pid    int
+	files  map[string]entry
+	size   int             // of all files
+	dirs   map[string]bool // that are there
+	denied map[string]bool // directories that may not be entered
+	table  string          // the mount table that was used: the last one asked for
 }
 
 // entry is what reading one file gave.
@@ -97,10 +99,44 @@ func (r *recorder) Open(name string) (fs.File, error) {
 
 func (r *recorder) Stat(name string) (fs.FileInfo, error) {
 	info, err := fs.Stat(r.tree, name)
-	if err == nil && info.IsDir() || errors.Is(err, fs.ErrPermission) {
+	denied := errors.Is(err, fs.ErrPermission)
+	switch {
+	case denied && path.Base(name) == procs:
+		r.denied[path.Dir(name)] = true
+	case denied:
+		r.denied[name] = true
+	case err == nil && info.IsDir():
 		r.dirs[name] = true
 	}
+	if err == nil && path.Base(name) == procs {
+		r.read(name) // that it is there tells a cgroup from another directory
+	}
 	return info, err
+}
+
+// ReadDir lists a directory, which is saved without what is not read in it.
+func (r *recorder) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(r.tree, name)
+	if err == nil {
+		r.dirs[name] = true
+	}
+	return entries, err
+}
+
+// procs names the processes in a cgroup. Only the one whose situation it is stays.
+const procs = "cgroup.procs"
+
+// self is the process, as the tree calls it.
+func (r *recorder) self() int64 {
+	if r.pid != 0 {
+		return int64(r.pid)
+	}
+	if r.live {
+		return int64(os.Getpid())
+	}
+	status, _ := fs.ReadFile(r.tree, "proc/self/status")
+	pid, _ := cgroup.Field(status, "Pid:")
+	return pid
 }
 
 func (r *recorder) read(name string) entry {
@@ -118,6 +154,13 @@ func (r *recorder) read(name string) entry {
 	e := entry{err: err}
 	if err == nil {
 		e.text = only(name, text)
+		if path.Base(name) == procs && len(text) > 0 {
+			e.text = nil
+			if pid := r.self(); cgroup.Names(text, pid) {
+				e.text = strconv.AppendInt(nil, pid, 10)
+				e.text = append(e.text, '\n')
+			}
+		}
 	}
 	r.size += len(e.text)
 	r.files[name] = e
@@ -138,7 +181,7 @@ func (r *recorder) readTree(name string) ([]byte, error) {
 // excerpts are what is kept of files that say more than limits looks at: the
 // lines that begin so.
 var excerpts = map[string][]string{
-	"status":      {"Cpus_allowed"},
+	"status":      {"Cpus_allowed", "Pid:"},
 	"meminfo":     {"MemTotal:"},
 	"memory.stat": {"cache ", "rss ", "mapped_file ", "swap ", "hierarchical_"},
 }
@@ -194,6 +237,12 @@ func (r *recorder) situation(raw bool) (*fixture.Situation, error) {
 		proc = "proc/" + strconv.Itoa(r.pid)
 	}
 	tree := fixture.NewFS()
+	groups := map[string]bool{} // directories that limits were read from, or sought in
+	for name := range r.files {
+		if path.Base(name) != procs {
+			groups[path.Dir(name)] = true
+		}
+	}
 	// Sorted, so that made-up names do not depend on chance.
 	for _, name := range sorted(r.files) {
 		e := r.files[name]
@@ -211,6 +260,8 @@ func (r *recorder) situation(raw bool) (*fixture.Situation, error) {
 		case strings.HasPrefix(name, proc+"/"):
 			to = "proc/self/" + path.Base(name)
 		case name == "proc/meminfo":
+		case path.Base(name) == procs && len(e.text) == 0 && !groups[path.Dir(name)]:
+			continue // one that was looked at on the way
 		default:
 			to = s.file(name)
 			e.text = s.values(path.Base(name), e.text)
@@ -218,6 +269,9 @@ func (r *recorder) situation(raw bool) (*fixture.Situation, error) {
 		if err := put(tree, to, e); err != nil {
 			return nil, err
 		}
+	}
+	for dir := range r.denied {
+		r.dirs[dir] = true
 	}
 	for _, dir := range sorted(r.dirs) {
 		if strings.HasPrefix(dir, "proc") {
@@ -227,6 +281,13 @@ func (r *recorder) situation(raw bool) (*fixture.Situation, error) {
 		}
 		if _, err := tree.Stat(dir); err != nil {
 			if err := tree.Mkdir(dir); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, dir := range sorted(r.denied) { // after what is in them
+		if !strings.HasPrefix(dir, "proc") {
+			if err := tree.Deny(s.path(dir)); err != nil {
 				return nil, err
 			}
 		}

@@ -60,8 +60,8 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	if n, ok := c.Affinity.Get(); ok {
 		f.CPUs = &rules.Num{V: float64(n), Source: "sched_getaffinity"}
 	}
-	if len(c.Levels) > 0 && c.Levels[0].CrashesGo() { // the one that the runtime reads
-		f.Crashes = &rules.Num{V: 1, Source: c.Levels[0].File, Raw: c.Levels[0].Raw}
+	if level, ok := c.Runtime(); ok && level.CrashesGo() {
+		f.Crashes = &rules.Num{V: 1, Source: level.File, Raw: level.Raw}
 	}
 	f.MemHard = limit(m.Hard, m.Source)
 	if n, ok := m.Unreclaimable.Get(); ok && !f.MemHard.None() {

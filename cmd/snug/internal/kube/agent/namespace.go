@@ -3,13 +3,13 @@
 package agent
 
 import (
-	"bytes"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // In a cgroup namespace the kernel shows groups by their way from the namespace's root,
@@ -20,37 +20,10 @@ import (
 
 // view is how one hierarchy is seen from another cgroup namespace than the node's.
 type view struct {
-	v2      bool
-	options string // of v1: its controllers among others, as mountinfo has them
-	// root is the way from the namespace's root to that of the node's tree: "/../..".
-	root string
-	// own is the namespace's root in the node's tree; "" = it was not found.
+	*cgroup.Mount
+	// own is the namespace's root in the node's tree: "/kubepods/podUID"; "" = it was not
+	// found.
 	own string
-}
-
-// cgroupMount is a line of a mount table that shows a hierarchy.
-type cgroupMount struct {
-	view
-	point string
-	info  fs.FileInfo // of the point; set by viewsOf
-}
-
-// parseCgroupMounts lists those in the text of a /proc/PID/mountinfo, see
-// proc_pid_mountinfo(5):
-//
-//	36 35 0:29 /../.. /sys/fs/cgroup rw,nosuid master:1 - cgroup2 cgroup rw,nsdelegate
-//	           (4)    (5)                               -  type           options
-func parseCgroupMounts(text string) []cgroupMount {
-	var all []cgroupMount
-	for line := range strings.Lines(text) {
-		f := strings.Fields(line)
-		end := slices.Index(f, "-")
-		if end < 5 || len(f) < end+4 || f[end+1] != "cgroup" && f[end+1] != "cgroup2" {
-			continue
-		}
-		all = append(all, cgroupMount{view: view{v2: f[end+1] == "cgroup2", options: f[end+3], root: f[3]}, point: f[4]})
-	}
-	return all
 }
 
 // viewsOf are those hierarchies of a node's tree whose top is another group than the root of
@@ -61,15 +34,19 @@ func viewsOf(tree fs.FS, tops []string) []view {
 	if err != nil {
 		return nil
 	}
-	var outside []cgroupMount
+	type shown struct {
+		mount *cgroup.Mount
+		info  fs.FileInfo // of its point
+	}
+	var outside []shown
 	var roots []fs.FileInfo // of the namespace, in each hierarchy that is mounted from there
-	for _, m := range parseCgroupMounts(string(text)) {
-		switch m.info, err = os.Stat(m.point); {
+	for _, m := range cgroup.Mounts(text) {
+		switch info, err := os.Stat(m.Point); {
 		case err != nil:
-		case m.root == "/":
-			roots = append(roots, m.info)
+		case m.Root == "/":
+			roots = append(roots, info)
 		default:
-			outside = append(outside, m)
+			outside = append(outside, shown{m, info})
 		}
 	}
 	var views []view
@@ -78,16 +55,16 @@ func viewsOf(tree fs.FS, tops []string) []view {
 		if err != nil {
 			continue
 		}
-		i := slices.IndexFunc(outside, func(m cgroupMount) bool { return os.SameFile(info, m.info) })
+		i := slices.IndexFunc(outside, func(s shown) bool { return os.SameFile(info, s.info) })
 		if i < 0 {
 			continue
 		}
-		v := outside[i].view
+		v := view{Mount: outside[i].mount}
 		// Limits are those of CPU and memory; in other hierarchies nothing is looked up.
-		if v.climbs() && (v.v2 || v.has("cpu") || v.has("memory")) {
-			v.own = findGroup(tree, top, strings.Count(v.root, ".."), isOneOf(tree, roots))
+		if v.Above() > 0 && (!v.V1 || v.has("cpu") || v.has("memory")) {
+			v.own = findGroup(tree, top, v.Above(), isOneOf(tree, roots))
 			if v.own == "" {
-				v.own = findGroup(tree, top, strings.Count(v.root, ".."), holds(tree, os.Getpid()))
+				v.own = findGroup(tree, top, v.Above(), holds(tree, os.Getpid()))
 			}
 		}
 		views = append(views, v)
@@ -97,15 +74,10 @@ func viewsOf(tree fs.FS, tops []string) []view {
 
 // leaves reports whether the tree's root is outside of the namespace's, which in the node's
 // own namespace none is.
-func (v *view) leaves() bool { return v.root == "/.." || strings.HasPrefix(v.root, "/../") }
-
-// climbs reports whether the tree's root is above the namespace's.
-func (v *view) climbs() bool { return v.root != "/" && strings.ReplaceAll(v.root, "/..", "") == "" }
+func (v *view) leaves() bool { return v.Root == "/.." || strings.HasPrefix(v.Root, "/../") }
 
 // has reports whether a hierarchy of v1 has a controller.
-func (v *view) has(controller string) bool {
-	return slices.Contains(strings.Split(v.options, ","), controller)
-}
+func (v *view) has(controller string) bool { return cgroup.HasWord(v.Options, controller) }
 
 // mostGroups are looked at to find one.
 const mostGroups = 100_000
@@ -144,18 +116,9 @@ func isOneOf(tree fs.FS, those []fs.FileInfo) func(string) bool {
 
 // holds tells whether a process is in a group.
 func holds(tree fs.FS, pid int) func(string) bool {
-	line := []byte(strconv.Itoa(pid))
 	return func(name string) bool {
 		text, err := fs.ReadFile(tree, path.Join(name, "cgroup.procs"))
-		if err != nil {
-			return false
-		}
-		for one := range bytes.Lines(text) {
-			if bytes.Equal(bytes.TrimSuffix(one, []byte("\n")), line) {
-				return true
-			}
-		}
-		return false
+		return err == nil && cgroup.Names(text, int64(pid))
 	}
 }
 
@@ -171,7 +134,7 @@ func inTree(text string, views []view) string {
 		id, rest, _ := strings.Cut(line, ":")
 		controllers, way, ok := strings.Cut(strings.TrimSuffix(rest, "\n"), ":")
 		first, _, _ := strings.Cut(controllers, ",")
-		i := slices.IndexFunc(views, func(v view) bool { return v.v2 && controllers == "" || !v.v2 && first != "" && v.has(first) })
+		i := slices.IndexFunc(views, func(v view) bool { return !v.V1 && controllers == "" || v.V1 && first != "" && v.has(first) })
 		if !ok || i < 0 {
 			b.WriteString(line)
 			continue
@@ -183,15 +146,15 @@ func inTree(text string, views []view) string {
 
 // place is where a way from the namespace's root leads to in the node's tree.
 func (v *view) place(way string) string {
-	climbs := func(way string) bool { return way == "/.." || strings.HasPrefix(way, "/../") }
-	if rest, ok := strings.CutPrefix(way, v.root); ok && (rest == "" || rest[0] == '/') {
-		if climbs(rest) {
-			return way // it is outside of the tree
-		}
-		return "/" + strings.TrimPrefix(rest, "/")
+	rest, ok := cgroup.Below(way, v.Root)
+	if !ok && v.own != "" {
+		rest, ok = cgroup.Join(v.own, way)
 	}
-	if v.own == "" {
-		return way
+	switch {
+	case !ok:
+		return way // it is outside of the tree
+	case rest == "":
+		return "/"
 	}
-	return path.Join(v.own, way)
+	return rest
 }

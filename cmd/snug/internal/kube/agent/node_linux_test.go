@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -113,15 +113,20 @@ func TestNodeIrregular(t *testing.T) {
 	}
 }
 
+// mounted is a mount of v2, or of v1 with options.
+func mounted(root, options string) *cgroup.Mount {
+	return &cgroup.Mount{Root: root, V1: options != "", Options: []byte(options)}
+}
+
 // TestInTree: ways from a container's own group become the node's, and what is not in
 // its tree stays what it is.
 func TestInTree(t *testing.T) {
 	const own = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podx.slice/cri-containerd-y.scope"
-	v2 := []view{{v2: true, root: "/../../../..", own: own}}
+	v2 := []view{{mounted("/../../../..", ""), own}}
 	v1 := []view{
-		{options: "rw,memory", root: "/../../../..", own: "/kubepods/burstable/podx/y"},
-		{options: "rw,cpu,cpuacct", root: "/../../../../..", own: "/a/kubepods/burstable/podx/y"},
-		{options: "rw,pids", root: "/../../../.."},
+		{mounted("/../../../..", "rw,memory"), "/kubepods/burstable/podx/y"},
+		{mounted("/../../../../..", "rw,cpu,cpuacct"), "/a/kubepods/burstable/podx/y"},
+		{mounted("/../../../..", "rw,pids"), ""},
 	}
 	for _, c := range []struct {
 		name       string
@@ -138,9 +143,9 @@ func TestInTree(t *testing.T) {
 		{"outside of the tree, and down again", v2, "0::/../../../../../b/kubepods.slice\n", "0::/../../../../../b/kubepods.slice\n"},
 		{"below it", v2, "4:memory:/a\n0::/b\n", "4:memory:/a\n0::" + own + "/b\n"},
 		{"v1", v1, "5:pids:/../../podz/x\n4:memory:/../../podz/x\n3:cpu,cpuacct:/\n0::/s\n", "5:pids:/../../podz/x\n4:memory:/kubepods/burstable/podz/x\n3:cpu,cpuacct:/a/kubepods/burstable/podx/y\n0::/s\n"},
-		{"v1, a tree that is not above", []view{{options: "memory", root: "/../b"}}, "4:memory:/../b/c\n", "4:memory:/c\n"},
+		{"v1, a tree that is not above", []view{{mounted("/../b", "memory"), ""}}, "4:memory:/../b/c\n", "4:memory:/c\n"},
 		{"v1, its own was not found", v1, "5:pids:/../../../../k/z\n", "5:pids:/k/z\n"},
-		{"names that only begin alike", []view{{options: "memory", root: "/../b"}}, "4:memory:/../bc\n", "4:memory:/../bc\n"},
+		{"names that only begin alike", []view{{mounted("/../b", "memory"), ""}}, "4:memory:/../bc\n", "4:memory:/../bc\n"},
 		{"the node's own namespace", nil, "0::/a\n", "0::/a\n"},
 		{"nothing", v2, "", ""},
 		{"no line of cgroups", v2, "what\n1:2\n", "what\n1:2\n"},
@@ -153,32 +158,12 @@ func TestInTree(t *testing.T) {
 	}
 }
 
-// TestCgroupMounts: a container's mount table, with v2 of its own and the node's beside it.
-func TestCgroupMounts(t *testing.T) {
-	const text = "1 2 0:3 / / rw - overlay overlay rw,lowerdir=/a - b\n" +
-		"5 1 0:29 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw,nsdelegate\n" +
-		"6 1 0:29 /../../../.. /host/sys/fs/cgroup ro master:7 shared:8 - cgroup2 cgroup rw\n" +
-		"7 1 0:30 /../.. /host/sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n" +
-		"8 1 0:31 / /x - cgroup\nshort\n9 1 0:32 / - cgroup2 a b c d e\n"
-	want := []cgroupMount{
-		{view: view{v2: true, options: "rw,nsdelegate", root: "/"}, point: "/sys/fs/cgroup"},
-		{view: view{v2: true, options: "rw", root: "/../../../.."}, point: "/host/sys/fs/cgroup"},
-		{view: view{options: "rw,cpu,cpuacct", root: "/../.."}, point: "/host/sys/fs/cgroup/cpu,cpuacct"},
-	}
-	if got := parseCgroupMounts(text); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v", got)
-	}
-	if !want[1].climbs() || want[0].climbs() || (&view{root: "/../x"}).climbs() || !want[2].has("cpu") || want[2].has("memory") {
-		t.Error("what a root is, or its controllers")
-	}
-}
-
 // TestLeaves: whether a root is outside of the namespace's.
 func TestLeaves(t *testing.T) {
 	for root, want := range map[string]bool{
 		"/": false, "/..": true, "/../../..": true, "/../x": true, "/..x": false, "/kubepods/burstable/podx/y": false, "/a/..": false,
 	} {
-		if got := (&view{root: root}).leaves(); got != want {
+		if got := (&view{Mount: mounted(root, "")}).leaves(); got != want {
 			t.Errorf("%s: %t", root, got)
 		}
 	}
@@ -195,9 +180,9 @@ func TestNamespacedBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	top := ""
-	for _, m := range parseCgroupMounts(string(text)) {
-		if strings.HasPrefix(p.dir, m.point+"/") && len(m.point) > len(top) {
-			top = m.point
+	for _, m := range cgroup.Mounts(text) {
+		if strings.HasPrefix(p.dir, m.Point+"/") && len(m.Point) > len(top) {
+			top = m.Point
 		}
 	}
 	cmd := exec.Command("unshare", "--mount", "/bin/sh", "-c", `mount --bind "$1" "$2" && exec "$0"`, self(t), p.dir, top)
@@ -252,6 +237,7 @@ func TestNodeLimits(t *testing.T) {
 	write(t, root, "cgroup.controllers", "cpu memory\n")
 	write(t, root, "kubepods/cpu.max", "150000 100000\n")
 	write(t, root, "kubepods/a/memory.max", "268435456\n")
+	write(t, root, "kubepods/a/cgroup.procs", "")
 	if err := os.Symlink("/etc/passwd", filepath.Join(root, cgroupDir, "kubepods/a/memory.high")); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +251,7 @@ func TestNodeLimits(t *testing.T) {
 	}
 	// As if the agent's own group were below, and the process beside it.
 	name := "proc/" + strconv.Itoa(c.pid()) + "/cgroup"
-	n.views = []view{{v2: true, root: "/../..", own: "/kubepods/a"}}
+	n.views = []view{{mounted("/../..", ""), "/kubepods/a"}}
 	f, err := n.Open(name)
 	if err != nil {
 		t.Fatal(err)

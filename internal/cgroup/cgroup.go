@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cgroup knows what a cgroup file system says: the lines of
+// /proc/PID/cgroup, the mounts of /proc/PID/mountinfo, the files of one group,
+// for v1 and v2. It is pure: texts in, figures out. It opens nothing and
+// decides nothing. Whoever reads limits reads them by this package, so that
+// two readers cannot disagree.
+package cgroup
+
+import (
+	"bytes"
+	"math"
+	"math/bits"
+)
+
+// State tells three answers apart. The order is that of limits.State.
+type State uint8
+
+const (
+	Unknown State = iota // the text makes no sense
+	None                 // there is no limit
+	Known                // there is a number
+)
+
+// Cut returns the text before the first sep, and what follows it.
+//
+//go:noinline
+func Cut(b []byte, sep byte) (before, after []byte, found bool) {
+	if i := bytes.IndexByte(b, sep); i >= 0 {
+		return b[:i], b[i+1:], true
+	}
+	return b, nil, false
+}
+
+// Trim drops white space of ASCII at both ends, the newline first of all. No
+// kernel prints any other.
+func Trim(b []byte) []byte {
+	for len(b) > 0 && blank(b[0]) {
+		b = b[1:]
+	}
+	for len(b) > 0 && blank(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+func blank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// Uint reads a decimal number of at most 64 bits. The whole of b must be
+// digits. What does not fit is the largest number there is: old kernels print
+// limits close to 2^64 for "none".
+func Uint(b []byte) (uint64, bool) {
+	if len(b) == 0 {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		hi, lo := bits.Mul64(n, 10)
+		sum, carry := bits.Add64(lo, uint64(c-'0'), 0)
+		if hi != 0 || carry != 0 {
+			n = math.MaxUint64
+			continue
+		}
+		if n != math.MaxUint64 {
+			n = sum
+		}
+	}
+	return n, true
+}
+
+// Count is Uint for figures that fit an int64; larger ones are the largest
+// int64.
+func Count(b []byte) (int64, bool) {
+	n, ok := Uint(b)
+	return int64(min(n, math.MaxInt64)), ok
+}
+
+// Field finds the number behind a key in a flat keyed file, "key value" lines:
+// cpu.stat, memory.stat, memory.events, memory.oom_control. With a colon at
+// the end of the key also /proc/meminfo, whose numbers a unit follows. It is
+// false where the key is missing or its number makes no sense.
+func Field(b []byte, key string) (int64, bool) {
+	for len(b) > 0 {
+		var line []byte
+		line, b, _ = Cut(b, '\n')
+		if len(line) > len(key) && string(line[:len(key)]) == key && (line[len(key)] == ' ' || line[len(key)] == '\t') {
+			number, _, _ := Cut(Trim(line[len(key):]), ' ')
+			return Count(number)
+		}
+	}
+	return 0, false
+}
+
+// MemTotal reads MemTotal of /proc/meminfo (proc_meminfo(5)), printed in KiB,
+// as bytes.
+func MemTotal(meminfo []byte) (int64, bool) {
+	kib, ok := Field(meminfo, "MemTotal:")
+	if !ok || kib <= 0 || kib > math.MaxInt64/1024 {
+		return 0, false
+	}
+	return kib * 1024, true
+}
+
+// AllowedCPUs counts the CPUs of Cpus_allowed in /proc/PID/status
+// (proc_pid_status(5)): hexadecimal words separated by commas.
+func AllowedCPUs(status []byte) (n int, ok bool) {
+	for len(status) > 0 {
+		var line []byte
+		line, status, _ = Cut(status, '\n')
+		mask, found := bytes.CutPrefix(line, []byte("Cpus_allowed:"))
+		if !found {
+			continue
+		}
+		for _, c := range Trim(mask) {
+			switch {
+			case c >= '0' && c <= '9':
+				n += bits.OnesCount8(c - '0')
+			case c >= 'a' && c <= 'f':
+				n += bits.OnesCount8(c - 'a' + 10)
+			case c != ',':
+				return 0, false
+			}
+		}
+		return n, n > 0
+	}
+	return 0, false
+}

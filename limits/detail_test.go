@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// The numbers are those that runc, crun and the kubelet write.
+func TestRequests(t *testing.T) {
+	for _, c := range []struct {
+		weight int
+		want   []float64
+	}{
+		{1, nil},
+		{4, []float64{0.1, 0.01}},
+		{17, []float64{0.425, 0.1}},
+		{39, []float64{1, 0.29}},
+		{100, []float64{2.55, 1, 0}},
+	} {
+		got := requestsOfWeight(Of(c.weight))
+		if !slices.Equal(got, c.want) {
+			t.Errorf("weight %d stands for %v, want %v", c.weight, got, c.want)
+		}
+	}
+	for millis, want := range map[float64][2]float64{1000: {39, 100}, 100: {4, 17}, 1600: {63, 145}} {
+		shares := math.Floor(millis * 1024 / 1000)
+		if o, n := olderWeight(shares), newerWeight(shares); o != want[0] || n != want[1] {
+			t.Errorf("%vm: weights %v and %v, want %v", millis, o, n, want)
+		}
+	}
+	for shares, want := range map[int]int{2: 0, 512: 1, 1024: 2} {
+		if got := requestsOfShares(Of(shares)); len(got) != want {
+			t.Errorf("shares %d stand for %v, want %d requests", shares, got, want)
+		}
+	}
+}
