@@ -45,11 +45,11 @@ func (s starter) asItIs(ctx context.Context, name string) (*Child, error) {
 // ownParts returns the groups of this process that count something. What cannot be
 // seen does not count.
 func (s starter) ownParts() []part {
-	cgroup, _ := readText(s.machine.fsys, "/proc/self/cgroup")
+	text, _ := readText(s.machine.fsys, "/proc/self/cgroup")
 	mounts, _ := readText(s.machine.fsys, "/proc/self/mountinfo")
 	var parts []part
 	for _, controller := range []string{"cpu", "memory"} {
-		h, err := findHierarchy(cgroup, mounts, controller)
+		h, err := findHierarchy(s.machine.fsys, text, mounts, controller)
 		if err != nil || len(parts) > 0 && parts[0].dir == h.dir() {
 			continue
 		}
@@ -67,12 +67,12 @@ func (s starter) verifyAsItIs(c *Child) error {
 	if s.way == WayNone {
 		return nil
 	}
-	cgroup, err := readText(s.machine.fsys, "/proc/self/cgroup")
+	text, err := readText(s.machine.fsys, "/proc/self/cgroup")
 	if err != nil {
 		return err
 	}
 	for controller, group := range map[string]string{"cpu": p.CPUGroup, "memory": p.MemoryGroup} {
-		h, err := findGroup(cgroup, controller)
+		h, err := findGroup(text, controller)
 		if err == nil && h.path != group {
 			return &ProofError{fmt.Sprintf("the child is in the wrong group, %s", group)}
 		}

@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snug-go/snug/internal/fixture"
+	"github.com/snug-go/snug/limits"
 )
 
 func TestSpec(t *testing.T) {
@@ -130,7 +134,7 @@ func TestFindHierarchy(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h, err := findHierarchy(tt.cgroup, tt.mounts, tt.controller)
+			h, err := findHierarchy(tree(), tt.cgroup, tt.mounts, tt.controller)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q", err, tt.err)
@@ -150,7 +154,7 @@ func TestFindHierarchy(t *testing.T) {
 func FuzzFindHierarchy(f *testing.F) {
 	f.Add("0::/a\n5:cpu:/b\n", `1 2 0:3 / /c\040 rw - cgroup2 x rw`+"\n", "cpu")
 	f.Fuzz(func(t *testing.T, cgroup, mounts, controller string) {
-		h, err := findHierarchy(cgroup, mounts, controller)
+		h, err := findHierarchy(tree(), cgroup, mounts, controller)
 		if err != nil {
 			if !reflect.DeepEqual(h, hierarchy{}) {
 				t.Errorf("error and %+v", h)
@@ -167,7 +171,7 @@ func FuzzFindHierarchy(f *testing.F) {
 func TestLimitsOfAGroup(t *testing.T) {
 	fsys := tree(
 		"/v2/cpu.max 150000 100000", "/v2/memory.max 1048576", "/v2/a/cpu.max max 100000", "/v2/a/memory.max max",
-		"/v2/a/b/cpu.max 400000 200000", "/v2/a/b/memory.max 4194304", "/bad/cpu.max 0 100000", "/bad/memory.max lots",
+		"/v2/a/b/cpu.max 400000 200000", "/v2/a/b/memory.max 4194304", "/bad/cpu.max many 100000", "/bad/memory.max lots",
 		"/short/cpu.max 5", "/v1/cpu.cfs_quota_us -1", "/v1/cpu.cfs_period_us 100000", "/v1/memory.limit_in_bytes 9223372036854771712",
 		"/v1/a/cpu.cfs_quota_us 25000", "/v1/a/cpu.cfs_period_us 50000", "/v1/a/memory.limit_in_bytes 8388608",
 		"/p64k/memory.limit_in_bytes 9223372036854710272", "/half/cpu.cfs_quota_us 1000")
@@ -181,14 +185,14 @@ func TestLimitsOfAGroup(t *testing.T) {
 	}{
 		{"v2", "/v2", false, 1.5, 1 << 20, "/v2", false},
 		{"v2-none", "/v2/a", false, 0, 0, "", false},
-		{"v2-parent-tighter", "/v2/a/b /v2/a /v2", false, 1.5, 1 << 20, "/v2", false},
+		{"v2-parent-tighter", "/v2/a/b /v2/a /v2", false, 1.5, 4 << 20, "/v2", false},
 		{"v2-leaf-only", "/v2/a/b /v2/a", false, 2, 4 << 20, "/v2/a/b", false},
 		{"v1-none", "/v1", true, 0, 0, "", false},
 		{"v1-none-64k-pages", "/p64k", true, 0, 0, "", false},
 		{"v1-leaf", "/v1/a /v1", true, 0.5, 8 << 20, "/v1/a", false},
 		{"no-files", "/nowhere", false, 0, 0, "", false},
-		{"zero-quota", "/bad", false, 0, 0, "", true},
-		{"half-a-line", "/short", false, 0, 0, "", true},
+		{"garbage", "/bad", false, 0, 0, "", true},
+		{"period-left-out", "/short", false, 0.00005, 0, "/short", false},
 		{"v1-period-missing", "/half", true, 0, 0, "", true},
 	} {
 		levels := strings.Fields(tt.levels)
@@ -199,10 +203,62 @@ func TestLimitsOfAGroup(t *testing.T) {
 		if cores := float64(q) / float64(max(p, 1)); q > 0 && cores != tt.cores || q == 0 && tt.cores != 0 || !strings.HasPrefix(file, tt.from) {
 			t.Errorf("%s: %d/%d from %q, want %v cores from %s", tt.name, q, p, file, tt.cores, tt.from)
 		}
-		n, file, err := tightestMemory(fsys, levels, tt.v1)
-		if n != tt.memory || !strings.HasPrefix(file, tt.from) || (err != nil) != strings.HasPrefix(tt.levels, "/bad") {
+		n, file, err := memoryLimit(fsys, levels[0], tt.v1)
+		if n != tt.memory || !strings.HasPrefix(file, levels[0]) || (err != nil) != strings.HasPrefix(tt.levels, "/bad") {
 			t.Errorf("%s: memory %d from %q, %v; want %d", tt.name, n, file, err, tt.memory)
 		}
+	}
+}
+
+// TestSituations: every saved container. What package limits proves by, and what a group's
+// files say, are of the same place: the mount, the group and the levels.
+func TestSituations(t *testing.T) {
+	all, err := fixture.LoadAll(os.DirFS("../../../../testdata/situations"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, s := range all {
+		l, err := limits.Read(s.FS, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cgroup, _ := readText(s.FS, "/proc/self/cgroup")
+		mounts, _ := readText(s.FS, "/proc/self/mountinfo")
+		for _, controller := range []string{"cpu", "memory"} {
+			field, state := "cpu.quota_cores", l.CPU.Quota.State
+			if controller == "memory" {
+				field, state = "memory.hard_bytes", l.Memory.Hard.State
+			}
+			h, err := findHierarchy(s.FS, cgroup, mounts, controller)
+			_, off := errors.AsType[noControllerError](err)
+			switch {
+			case off && state == limits.None || unread(&l, field) != nil:
+				continue // there is none, or limits says that it does not know
+			case err != nil:
+				if !strings.Contains(mounts, " /..") { // from outside of the namespace: no groups are made there
+					t.Errorf("%s, %s: %v, and limits says %v", s.Name, controller, err, state)
+				}
+				continue
+			}
+			if controller == "memory" {
+				n, _, err := memoryLimit(s.FS, h.dir(), h.v1)
+				if hard, ok := l.Memory.Hard.Get(); err != nil || n > 0 && (!ok || hard > n) {
+					t.Errorf("%s: memory %d, %v, and limits says %v", s.Name, n, err, l.Memory.Hard)
+				}
+			} else {
+				q, p, file, err := tightestCPU(s.FS, h.levels(), h.v1)
+				cores, limited := l.CPU.Quota.Get()
+				seen := limited && !strings.HasPrefix(l.CPU.Source.File, h.mount+"/") // limits sees more, through another mount
+				if err != nil || !seen && (limited != (q > 0) || limited && (float64(q)/float64(p) != cores || file != l.CPU.Source.File)) {
+					t.Errorf("%s: %d/%d from %q, %v, and limits says %v from %q", s.Name, q, p, file, err, l.CPU.Quota, l.CPU.Source.File)
+				}
+			}
+			compared++
+		}
+	}
+	if compared < 200 {
+		t.Errorf("compared %d readings, want at least 200", compared)
 	}
 }
 

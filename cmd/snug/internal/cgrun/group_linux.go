@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // A group is a cgroup of our own: one directory on v2, one a hierarchy on v1. Where
@@ -363,7 +365,7 @@ func (g *group) kill(pid int) bool {
 		if err != nil {
 			continue
 		}
-		if rest, ok := below(p.group, h.path); ok && (rest == "" || rest[0] == '/') {
+		if _, ok := cgroup.Below(h.path, p.group); ok {
 			return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // cpuLimit reads the CPU limit of one group: quota and period in microseconds,
@@ -18,17 +20,18 @@ import (
 //	cpu.cfs_quota_us   v1: "150000", -1 for none
 //	cpu.cfs_period_us  v1: "100000"
 func cpuLimit(fsys fs.FS, dir string, v1 bool) (quota, period int64, file string, err error) {
-	var q, p string
+	var text, second []byte
+	var q cgroup.Quota
 	if v1 {
 		file = path.Join(dir, "cpu.cfs_quota_us")
-		if q, err = readText(fsys, file); err == nil {
-			p, _ = readText(fsys, path.Join(dir, "cpu.cfs_period_us")) // a quota without a period is garbage, below
+		if text, err = readFile(fsys, file); err == nil {
+			second, _ = readFile(fsys, path.Join(dir, "cpu.cfs_period_us")) // a quota without a period is garbage, below
+			q = cgroup.CFSQuota(text, second)
 		}
 	} else {
 		file = path.Join(dir, "cpu.max")
-		var text string
-		text, err = readText(fsys, file)
-		q, p, _ = strings.Cut(text, " ")
+		text, err = readFile(fsys, file)
+		q = cgroup.CPUMax(text)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, file, nil
@@ -36,15 +39,13 @@ func cpuLimit(fsys fs.FS, dir string, v1 bool) (quota, period int64, file string
 	if err != nil {
 		return 0, 0, file, err
 	}
-	period, perr := strconv.ParseInt(p, 10, 64)
-	if q == "max" || q == "-1" {
-		return 0, period, file, nil
+	switch _, state := q.Cores(); state {
+	case cgroup.None:
+		return 0, q.Period, file, nil
+	case cgroup.Known:
+		return q.Micros, q.Period, file, nil
 	}
-	quota, qerr := strconv.ParseInt(q, 10, 64)
-	if qerr != nil || perr != nil || quota <= 0 || period <= 0 {
-		return 0, 0, file, fmt.Errorf("not a CPU limit: %q %q, %s", q, p, file)
-	}
-	return quota, period, file, nil
+	return 0, 0, file, fmt.Errorf("not a CPU limit: %q, %s", strings.TrimSpace(string(text)+string(second)), file)
 }
 
 // cpuBurst reads the burst of one group in microseconds, 0 for none and where the
@@ -104,31 +105,24 @@ func number(fsys fs.FS, file string) (int64, string, error) {
 	return n, file, nil
 }
 
-// memoryLimit reads the memory limit of one group in bytes, 0 for none. A v1
-// group without one shows a number near 2^63, which depends on the page size.
+// memoryLimit reads the memory limit of one group in bytes, 0 for none.
 func memoryLimit(fsys fs.FS, dir string, v1 bool) (limit int64, file string, err error) {
 	file = path.Join(dir, "memory.max")
 	if v1 {
 		file = path.Join(dir, "memory.limit_in_bytes")
 	}
-	text, err := readText(fsys, file)
+	text, err := readFile(fsys, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, file, nil
 	}
 	if err != nil {
 		return 0, file, err
 	}
-	if text == "max" {
-		return 0, file, nil
+	n, state := cgroup.Bytes(text)
+	if state == cgroup.Unknown {
+		return 0, file, fmt.Errorf("not a memory limit: %q, %s", strings.TrimSpace(string(text)), file)
 	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, file, fmt.Errorf("not a memory limit: %q, %s", text, file)
-	}
-	if n >= 1<<62 {
-		return 0, file, nil
-	}
-	return int64(n), file, nil
+	return n, file, nil
 }
 
 // tightestCPU returns the smallest CPU limit of a group's levels; cores is 0
@@ -144,21 +138,6 @@ func tightestCPU(fsys fs.FS, levels []string, v1 bool) (quota, period int64, fil
 		}
 	}
 	return quota, period, file, nil
-}
-
-// tightestMemory returns the smallest memory limit of a group's levels, 0 where
-// none has one.
-func tightestMemory(fsys fs.FS, levels []string, v1 bool) (limit int64, file string, err error) {
-	for _, dir := range levels {
-		n, f, err := memoryLimit(fsys, dir, v1)
-		if err != nil {
-			return 0, "", err
-		}
-		if n > 0 && (limit == 0 || n < limit) {
-			limit, file = n, f
-		}
-	}
-	return limit, file, nil
 }
 
 // The v2 files that hold a process to something. A group that sets one of them

@@ -29,7 +29,7 @@ func makeNest(t *testing.T) nest {
 	cgroup, _ := os.ReadFile("/proc/self/cgroup")
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	dir := func(controller string) (string, bool) {
-		h, err := findHierarchy(string(cgroup), string(mounts), controller)
+		h, err := findHierarchy(os.DirFS("/"), string(cgroup), string(mounts), controller)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +18,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // More programs that the tests run. Nothing here needs a shell or any file but
@@ -51,19 +52,17 @@ func playMore(role string, args []string) int {
 		check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 		text, err := os.ReadFile("/proc/self/mountinfo")
 		check(err)
-		for line := range strings.Lines(string(text)) {
-			if m, ok := parseMount(line); ok && strings.HasPrefix(m.fstype, "cgroup") {
-				check(unix.Mount("", m.point, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
-			}
+		for _, m := range cgroup.Mounts(text) {
+			check(unix.Mount("", m.Point, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 		}
 		return become(args)
 	case "without-memory":
 		check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 		text, err := os.ReadFile("/proc/self/mountinfo")
 		check(err)
-		for line := range strings.Lines(string(text)) {
-			if m, ok := parseMount(line); ok && m.fstype == "cgroup" && slices.Contains(m.super, "memory") {
-				check(unix.Unmount(m.point, unix.MNT_DETACH))
+		for _, m := range cgroup.Mounts(text) {
+			if m.Serves(cgroup.Group{V1: true}, "memory") {
+				check(unix.Unmount(m.Point, unix.MNT_DETACH))
 			}
 		}
 		return become(args)

@@ -17,6 +17,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/snug-go/snug/limits"
 )
 
 // shimArg as first argument makes this program the shim, watchArg the watchdog. The
@@ -166,10 +168,10 @@ func enter(o order) (Confinement, error) {
 	return c, readBack(&c, o)
 }
 
-// readBack fills in where this process is and what holds there.
+// readBack fills in where this process is and what holds there, as package limits reads it.
 func readBack(c *Confinement, o order) error {
 	fsys := os.DirFS("/")
-	cgroup, err := readText(fsys, "/proc/self/cgroup")
+	text, err := readText(fsys, "/proc/self/cgroup")
 	if err != nil {
 		return err
 	}
@@ -177,19 +179,23 @@ func readBack(c *Confinement, o order) error {
 	if err != nil {
 		return err
 	}
+	l, err := limits.Read(nil, 0)
+	if err != nil {
+		return err
+	}
 	if o.CPU {
-		h, err := findHierarchy(cgroup, mounts, "cpu")
+		h, err := findHierarchy(fsys, text, mounts, "cpu")
 		if err == nil {
-			err = readBackCPU(c, fsys, h, o.Own)
+			err = readBackCPU(c, fsys, h, &l, o.Own)
 		}
 		if err != nil && !none(err, o.Own) {
 			return err
 		}
 	}
 	if o.Memory {
-		h, err := findHierarchy(cgroup, mounts, "memory")
+		h, err := findHierarchy(fsys, text, mounts, "memory")
 		if err == nil {
-			err = readBackMemory(c, fsys, h, o.Own)
+			err = readBackMemory(c, fsys, h, &l, o.Own)
 		}
 		if err != nil && !none(err, o.Own) {
 			return err
@@ -205,41 +211,52 @@ func none(err error, own bool) bool {
 	return ok && own
 }
 
-func readBackCPU(c *Confinement, fsys fs.FS, h hierarchy, own bool) error {
-	quota, period, file, err := tightestCPU(fsys, h.levels(), h.v1)
-	if err != nil {
+func readBackCPU(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, own bool) (err error) {
+	if err := unread(l, "cpu.quota_cores"); err != nil {
 		return err
-	}
-	if quota > 0 {
-		c.CPUs, c.CPUsFrom = float64(quota)/float64(period), file
 	}
 	c.CPUGroup = h.path
-	if own {
-		if quota == 0 {
-			return nil
+	dir := h.dir()
+	if cores, ok := l.CPU.Quota.Get(); ok {
+		c.CPUs, c.CPUsFrom = cores, l.CPU.Source.File
+		if own {
+			dir = path.Dir(c.CPUsFrom)
 		}
-		c.QuotaMicros, c.PeriodMicros = quota, period
-		c.BurstMicros, _, err = cpuBurst(fsys, path.Dir(file), h.v1)
+	} else if own {
+		return nil
+	}
+	if c.QuotaMicros, c.PeriodMicros, _, err = cpuLimit(fsys, dir, h.v1); err != nil {
 		return err
 	}
-	if c.QuotaMicros, c.PeriodMicros, _, err = cpuLimit(fsys, h.dir(), h.v1); err != nil {
-		return err
-	}
-	c.BurstMicros, _, err = cpuBurst(fsys, h.dir(), h.v1)
+	c.BurstMicros, _, err = cpuBurst(fsys, dir, h.v1)
 	return err
 }
 
-func readBackMemory(c *Confinement, fsys fs.FS, h hierarchy, own bool) (err error) {
-	if c.MemoryBytes, c.MemoryFrom, err = tightestMemory(fsys, h.levels(), h.v1); err != nil {
+func readBackMemory(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, own bool) (err error) {
+	if err := unread(l, "memory.hard_bytes"); err != nil {
 		return err
 	}
 	c.MemoryGroup = h.path
+	if n, ok := l.Memory.Hard.Get(); ok {
+		c.MemoryBytes, c.MemoryFrom = n, l.Memory.Source.File
+	}
 	if own {
 		c.LimitBytes = c.MemoryBytes
 		return nil
 	}
 	c.LimitBytes, _, err = memoryLimit(fsys, h.dir(), h.v1)
 	return err
+}
+
+// unread is an error where some level of a limit could not be read: it may be
+// tighter, and then nothing is proved.
+func unread(l *limits.Limits, field string) error {
+	for _, g := range l.Unknown {
+		if g.Field == field && !g.Other {
+			return fmt.Errorf("%s: %s, %s", field, g.Why, g.File)
+		}
+	}
+	return nil
 }
 
 // policy returns the scheduling policy of a thread of this process, 0 for the

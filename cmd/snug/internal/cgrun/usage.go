@@ -6,9 +6,9 @@ import (
 	"cmp"
 	"io/fs"
 	"path"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // usage reads the counters of a group's parts. The files and their units:
@@ -23,8 +23,8 @@ import (
 //	v1 memory.max_usage_in_bytes;  memory.oom_control  oom_kill (since 4.13)
 func usage(fsys fs.FS, parts []part) Usage {
 	var u Usage
-	read := func(dir, name string) string {
-		text, _ := readText(fsys, path.Join(dir, name))
+	read := func(dir, name string) []byte {
+		text, _ := readFile(fsys, path.Join(dir, name))
 		return text
 	}
 	for _, p := range parts {
@@ -57,7 +57,7 @@ func usage(fsys fs.FS, parts []part) Usage {
 
 // addCPU takes over what a cpu.stat says. A v2 group beside v1 controllers has one
 // as well: it counts CPU time, and the same of it, and nothing of the quota.
-func (u *Usage) addCPU(stat string, v1 bool) {
+func (u *Usage) addCPU(stat []byte, v1 bool) {
 	unit, throttled, burst := time.Microsecond, "throttled_usec", "burst_usec"
 	if v1 {
 		unit, throttled, burst = time.Nanosecond, "throttled_time", "burst_time"
@@ -123,36 +123,23 @@ func duration(n *uint64, unit time.Duration) *time.Duration {
 
 // stalled returns the total of the line "some" of a pressure file; nil when there
 // is none, as where the kernel was started without psi=1.
-//
-//	some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROS
-func stalled(text string) *time.Duration {
-	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "some ")
-		if !ok {
-			continue
-		}
-		if _, total, ok := strings.Cut(rest, "total="); ok {
-			return duration(field(total, ""), time.Microsecond)
-		}
+func stalled(text []byte) *time.Duration {
+	some, _ := cgroup.Pressure(text)
+	if !some.HasTotal {
+		return nil
 	}
-	return nil
+	return new(time.Duration(some.Total) * time.Microsecond)
 }
 
 // field returns the number after key in lines of "key number", or the only
 // number there is when key is "".
-func field(text, key string) *uint64 {
-	for line := range strings.Lines(text) {
-		value := strings.TrimSpace(line)
-		if key != "" {
-			name, rest, ok := strings.Cut(value, " ")
-			if !ok || name != key {
-				continue
-			}
-			value = rest
-		}
-		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
-			return &n
-		}
+func field(text []byte, key string) *uint64 {
+	n, ok := cgroup.Field(text, key)
+	if key == "" {
+		n, ok = cgroup.Count(cgroup.Trim(text))
 	}
-	return nil
+	if !ok {
+		return nil
+	}
+	return new(uint64(n))
 }

@@ -61,7 +61,7 @@ func (s starter) verify(c *Child) error {
 // verifyScope checks that systemd's scope lifts the command out of no limit of
 // the caller's, and notes its directories.
 func (s starter) verifyScope(c *Child) error {
-	cgroup, err := readText(s.machine.fsys, "/proc/self/cgroup")
+	text, err := readText(s.machine.fsys, "/proc/self/cgroup")
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s starter) verifyScope(c *Child) error {
 		if want.group == "" {
 			continue
 		}
-		h, err := findHierarchy(cgroup, mounts, want.controller)
+		h, err := findHierarchy(s.machine.fsys, text, mounts, want.controller)
 		if err != nil {
 			return err
 		}

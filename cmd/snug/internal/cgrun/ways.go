@@ -65,7 +65,7 @@ func plan(m machine, w want, name string) (list []attempt, tried []Tried) {
 		list = append(list, attempt{way: WaySystemd, slice: ownSlice(cgroup, m.uid)})
 	}
 
-	v1, v2, err := hierarchies(cgroup, mounts, w)
+	v1, v2, err := hierarchies(m.fsys, cgroup, mounts, w)
 	if err != nil {
 		return list, append(tried, Tried{"", err})
 	}
@@ -120,9 +120,9 @@ func newPart(h hierarchy, parent, parentGroup, name string) part {
 
 // hierarchies finds the trees of the wanted controllers: any number of v1 trees
 // (each once), and v2 with the controllers it has to serve, if any.
-func hierarchies(cgroup, mounts string, w want) (v1 []hierarchy, v2 *hierarchy, err error) {
+func hierarchies(fsys fs.FS, cgroup, mounts string, w want) (v1 []hierarchy, v2 *hierarchy, err error) {
 	add := func(controller string, countsOnly bool) error {
-		h, err := findHierarchy(cgroup, mounts, controller)
+		h, err := findHierarchy(fsys, cgroup, mounts, controller)
 		if err != nil {
 			return err
 		}
