@@ -72,6 +72,9 @@ type Options struct {
 	// "99%-100MiB", "400MiB", "off". Empty for all but a tenth and at least 16
 	// MiB; a limit below 64 MiB sets nothing. SNUG_GOMEMLIMIT.
 	GOMEMLIMIT string
+	// Workers is how many Go processes share the container's memory: each gets its
+	// part. 0 for 1. SNUG_WORKERS.
+	Workers int
 
 	// CPULimit, CPURequest and MemoryLimit are hints: what is known and cannot be
 	// seen from inside, for instance from Kubernetes' downward API. They only tighten
@@ -191,6 +194,7 @@ func (o *Options) fit(p *Plan) (in plan.Input, decided *plan.Plan, did apply.Res
 			MaxProcs:      o.MaxProcs,
 			ReserveCPUs:   o.ReserveCPUs,
 			RequestFactor: o.RequestFactor,
+			Workers:       o.Workers,
 			Override:      o.Override,
 		},
 		Hints: plan.Hints{CPULimit: o.CPULimit, CPURequest: o.CPURequest, MemoryLimit: o.MemoryLimit},

@@ -7,10 +7,12 @@
 //
 // It does what snug.Watch does with the zero Options, from an init function: limits
 // are followed, and what SNUG_ADAPT names is adapted to measurements.
-// SNUG_WATCH=0 fits once. In a test binary it fits once too, because tests look
-// for goroutines that were left behind; SNUG_WATCH=1 follows there as well. A test
-// binary is known by its name, *.test; go test -c -o with another needs SNUG_WATCH=0.
-// What is measured is told by snug.Current().
+// SNUG_WATCH=off fits once. In a test binary it fits once too, because tests look
+// for goroutines that were left behind; SNUG_WATCH=on follows there as well. A test
+// binary is known by its name, *.test; go test -c -o with another needs SNUG_WATCH=off.
+// What is measured is told by snug.Current(). SNUG=off does nothing at all; a SNUG_* variable
+// that makes no sense, or that nothing reads, is ignored and gives a line on standard
+// error.
 //
 // Packages are initialised in the order of their import paths, dependencies
 // first, so pools that other packages size in their own init functions may have
@@ -39,6 +41,7 @@ func init() {
 	in.Warnings = append(in.Warnings, bad...)
 	p.Warnings = append(p.Warnings, bad...)
 	cfg.Input, cfg.Plan, cfg.Result = in, p, apply.First(p, cfg.Dry)
+	fit.Complain(in.Warnings)
 	fit.Log(&in, p, cfg.Result)
 	if follow == watch.Never || follow == watch.Default && inTest() || cfg.Result.None() {
 		return

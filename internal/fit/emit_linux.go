@@ -4,11 +4,11 @@ package fit
 
 import "syscall"
 
-// emit writes lines to standard error, or drops them where that would make the
+// Emit writes lines to standard error, or drops them where that would make the
 // program wait (a pipe that nobody empties) or end (one that nobody reads any more:
 // os.Stderr raises SIGPIPE). A pipe that can be written to takes 4096 bytes without
 // waiting (pipe(7)).
-func emit(text string) {
+func Emit(text string) {
 	for len(text) > 0 {
 		var set syscall.FdSet
 		set.Bits[0] = 1 << 2

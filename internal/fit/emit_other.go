@@ -6,4 +6,4 @@ package fit
 
 import "os"
 
-func emit(text string) { os.Stderr.WriteString(text) }
+func Emit(text string) { os.Stderr.WriteString(text) }

@@ -8,7 +8,6 @@ package fit
 import (
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/plan"
@@ -25,6 +24,7 @@ func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 	if mode == plan.Disable {
 		return nil, mode
 	}
+	in.Warnings = append(in.Warnings, plan.UnknownNames(os.Environ())...)
 	in.Env.GOMAXPROCS = operators("GOMAXPROCS")
 	in.Env.GOMEMLIMIT = operators("GOMEMLIMIT")
 	in.Env.GOGC = os.Getenv("GOGC")
@@ -41,31 +41,51 @@ func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 }
 
 // RunVariable names the variable in which `snug run` lists the variables of Go
-// that it has set, as GOMAXPROCS=2,GOMEMLIMIT=483183820.
+// that it has set, see plan.OfRun.
 const RunVariable = "SNUG_RUN"
 
 // operators is a variable of Go that the operator has set. One that `snug run` has set,
 // and that still has its value, is snug's: apply takes the knob over.
 func operators(name string) string {
 	value := os.Getenv(name)
-	if value == "" {
-		return ""
+	if value == "" || !plan.OfRun(os.Getenv(RunVariable), name, value) {
+		return value
 	}
-	for rest := os.Getenv(RunVariable); rest != ""; {
-		var one string
-		one, rest, _ = strings.Cut(rest, ",")
-		if one != name+"="+value {
-			continue
-		}
-		if n, err := strconv.ParseInt(value, 10, 64); err == nil && apply.Adopt(name, n) {
-			return ""
-		}
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil && apply.Adopt(name, n) {
+		return ""
 	}
 	return value
 }
 
-// logging reports whether somebody asked for lines on standard error.
-func logging() bool { return os.Getenv("SNUG_LOG") == "1" }
+// logging reports whether SNUG_LOG asks for lines on standard error.
+func logging() bool {
+	on, _ := plan.ParseSwitch(os.Getenv("SNUG_LOG"))
+	return on
+}
+
+// Complain prints one line to standard error for each variable that makes no sense or
+// that nothing reads, whether SNUG_LOG is set or not: an operator who believes that
+// snug is off, or bounded, has to see that it is not. With SNUG_LOG, Log says it.
+func Complain(bad []limits.Warning) {
+	if logging() {
+		return
+	}
+	var b lines
+	for i := range bad {
+		w := &bad[i]
+		switch w.Code {
+		case plan.EnvInvalid:
+			b.add("ignored, it makes no sense: ", w.File+"="+w.Raw, "", "")
+		case plan.EnvUnknown:
+			what := ""
+			if near := plan.NearestName(w.File); near != "" {
+				what = "; is it " + near + "?"
+			}
+			b.add("ignored, nothing reads it: ", w.File+what, "", "")
+		}
+	}
+	Emit(string(b))
+}
 
 // Log prints one line per decision to standard error if SNUG_LOG=1.
 func Log(in *plan.Input, p *plan.Plan, did apply.Result) {
@@ -83,7 +103,7 @@ func Log(in *plan.Input, p *plan.Plan, did apply.Result) {
 		g := &in.Limits.Unknown[i]
 		b.add("unknown: ", g.Field, g.File, g.Why)
 	}
-	emit(string(b))
+	Emit(string(b))
 }
 
 // LogSetting prints one decision to standard error if SNUG_LOG=1.
@@ -91,14 +111,14 @@ func LogSetting(name string, s *plan.Setting, did apply.Did) {
 	if logging() {
 		var b lines
 		b.setting(name, s, did)
-		emit(string(b))
+		Emit(string(b))
 	}
 }
 
 // LogPressure prints one line to standard error if SNUG_LOG=1.
 func LogPressure(level string, effective float64) {
 	if logging() {
-		emit("snug: memory pressure: " + level + ", effective GOGC " + strconv.FormatFloat(effective, 'f', 1, 64) + "\n")
+		Emit("snug: memory pressure: " + level + ", effective GOGC " + strconv.FormatFloat(effective, 'f', 1, 64) + "\n")
 	}
 }
 

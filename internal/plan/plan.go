@@ -153,6 +153,7 @@ const (
 	NotSupported  = "not-supported"
 	Disabled      = "disabled"
 	EnvInvalid    = "env-invalid"
+	EnvUnknown    = "env-unknown"
 	MemoryShared  = "memory-shared"
 	ExplicitAbove = "explicit-above-limit"
 	RequestUnused = "request-unused"

@@ -106,6 +106,11 @@ func WarningText(w limits.Warning) string {
 		return what + " changed each time it was read"
 	case EnvInvalid:
 		return w.File + "=" + clip(w.Raw) + " makes no sense and is ignored" + wantHint(w.File)
+	case EnvUnknown:
+		if near := NearestName(w.File); near != "" {
+			return w.File + " is not a variable of snug and is ignored: " + near + " is"
+		}
+		return w.File + " is not a variable of snug and is ignored"
 	case MemoryShared:
 		if w.Level == "" {
 			return "the memory limit sits on a level above the process's own cgroup that cannot be seen: others may use the same memory"
@@ -133,7 +138,7 @@ func Want(name string) string {
 		return "on, observe or off"
 	case "SNUG_ROUND":
 		return "ceil, floor or nearest"
-	case "SNUG_MIN_PROCS", "SNUG_MAX_PROCS", "GOMAXPROCS":
+	case "SNUG_MIN_PROCS", "SNUG_MAX_PROCS", "SNUG_WORKERS", "GOMAXPROCS":
 		return "a whole number from 1 to 8192"
 	case "SNUG_CPU_LIMIT", "SNUG_CPU_REQUEST", "SNUG_RESERVE_CPUS":
 		return "CPUs as 1.5 or 1500m, from 0.001 to 1000000"
@@ -143,8 +148,8 @@ func Want(name string) string {
 		return "a size as 512MiB, 512Mi, 1.5G or bytes, below 8 EiB"
 	case "SNUG_GOMEMLIMIT", "Options.GOMEMLIMIT":
 		return "400MiB, 90%, 99%-100MiB or off"
-	case "SNUG_WATCH":
-		return "0 or 1"
+	case "SNUG_WATCH", "SNUG_LOG":
+		return "on or off"
 	case "SNUG_ADAPT":
 		return "none, or some of memory,gc,cpu"
 	case "SNUG_POLL":

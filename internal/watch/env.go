@@ -17,8 +17,8 @@ type Follow uint8
 
 const (
 	Default Follow = iota // follow, but not in a test binary
-	Never                 // SNUG_WATCH=0: fit once
-	Always                // SNUG_WATCH=1
+	Never                 // SNUG_WATCH=off: fit once
+	Always                // SNUG_WATCH=on
 )
 
 // The ranges of options. What a program gives outside of them becomes the nearest inside.
@@ -43,11 +43,11 @@ func ReadEnv(getenv func(string) string, c *Config) (f Follow, bad []limits.Warn
 		ok := false
 		switch name {
 		case "SNUG_WATCH":
-			switch text {
-			case "0":
-				f, ok = Never, true
-			case "1":
-				f, ok = Always, true
+			var on bool
+			if on, ok = plan.ParseSwitch(text); ok {
+				if f = Never; on {
+					f = Always
+				}
 			}
 		case "SNUG_ADAPT":
 			var parts Parts
@@ -83,7 +83,7 @@ func ReadEnv(getenv func(string) string, c *Config) (f Follow, bad []limits.Warn
 
 // parseParts reads "memory,gc,cpu" in any order, and "none".
 func parseParts(text string) (all Parts, ok bool) {
-	if text == "none" || text == "0" {
+	if on, ok := plan.ParseSwitch(text); text == "none" || ok && !on {
 		return 0, true
 	}
 	for _, name := range strings.Split(text, ",") {

@@ -16,6 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/look"
 	"github.com/snug-go/snug/internal/fixture"
+	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -237,10 +238,11 @@ func (p *place) failure(err error) error {
 // environ looks up what the process there has in its environment, and only the
 // names that snug and Go read: the rest of an environment holds secrets. A
 // tree without environments (a saved situation) has nothing set. The SNUG
-// variables of whoever asks win over those of the process.
-func (p *place) environ(own func(string) string) (func(string) string, []finding.Gap) {
+// variables of whoever asks win over those of the process. unknown are those SNUG
+// variables that nothing reads.
+func (p *place) environ(own func(string) string) (getenv func(string) string, unknown []limits.Warning, gaps []finding.Gap) {
 	if p.self() {
-		return own, nil
+		return own, plan.UnknownNames(os.Environ()), nil
 	}
 	name := "proc/self/environ"
 	if p.pid != 0 {
@@ -253,7 +255,6 @@ func (p *place) environ(own func(string) string) (func(string) string, []finding
 	} else {
 		data, err = fs.ReadFile(p.fsys, name)
 	}
-	var gaps []finding.Gap
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		gaps = append(gaps, finding.Gap{Field: "environment", File: "/" + name, Why: reason(err)})
 	}
@@ -270,7 +271,7 @@ func (p *place) environ(own func(string) string) (func(string) string, []finding
 			return value
 		}
 		return vars[name]
-	}, gaps
+	}, plan.UnknownNames(strings.Split(string(data), "\x00")), gaps
 }
 
 // readable reports whether a variable of another process may be looked at.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -90,15 +91,27 @@ type question struct {
 	exe     string
 }
 
+// operators are the variables of Go that the operator has set. Those that `snug run` has
+// set are snug's own, as for a program with snug in it.
+func operators(getenv func(string) string) plan.Env {
+	set := func(name string) string {
+		if value := getenv(name); !plan.OfRun(getenv(fit.RunVariable), name, value) {
+			return value
+		}
+		return ""
+	}
+	return plan.Env{GOMAXPROCS: set("GOMAXPROCS"), GOMEMLIMIT: set("GOMEMLIMIT"), GOGC: getenv("GOGC")}
+}
+
 // answer reads and decides.
 func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Plan, error) {
-	getenv, hidden := q.at.environ(own)
+	getenv, unknown, hidden := q.at.environ(own)
 	policy, hints, mode, bad, err := q.policy.input(getenv)
 	if err != nil {
 		return nil, nil, err
 	}
 	in := plan.Input{
-		Env:    plan.Env{GOMAXPROCS: getenv("GOMAXPROCS"), GOMEMLIMIT: getenv("GOMEMLIMIT"), GOGC: getenv("GOGC")},
+		Env:    operators(getenv),
 		Hints:  hints,
 		Policy: policy,
 	}
@@ -117,7 +130,7 @@ func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Pla
 		off := plan.Setting{Leave: true, Reason: plan.Reason{Code: plan.Disabled}}
 		p.GOMAXPROCS, p.GOMEMLIMIT, p.GOGC = off, off, off
 	}
-	p.Warnings = append(bad, p.Warnings...)
+	p.Warnings = append(append(bad, unknown...), p.Warnings...)
 	d := planDocument(p, &in, q.at.target())
 	d.Mode = []string{plan.On: "on", plan.Observe: "observe", plan.Disable: "off"}[mode]
 	d.Unknown = append(append(d.Unknown, hidden...), noExe...)

@@ -54,6 +54,9 @@ made by --cpus or --memory, it ends snug too.`,
 		GroupID: groupFit,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if u.err == os.Stderr {
+				u.err = bestEffort{} // CMD starts without snug's notes rather than not at all
+			}
 			return runFailure(r.run(args))
 		},
 	}
@@ -167,10 +170,13 @@ func (r *runCommand) cannotRun(err error) error {
 // a Go program fit. Whatever goes wrong here is told, and CMD starts without.
 func (r *runCommand) environment(file, name string) ([]string, error) {
 	env := os.Environ()
-	in := plan.Input{Env: plan.Env{GOMAXPROCS: r.ui.getenv("GOMAXPROCS"), GOMEMLIMIT: r.ui.getenv("GOMEMLIMIT"), GOGC: r.ui.getenv("GOGC")}}
+	in := plan.Input{Env: operators(r.ui.getenv)}
 	policy, hints, mode, bad, err := r.policy.input(r.ui.getenv)
 	if err != nil {
 		return nil, err
+	}
+	if mode != plan.Disable {
+		bad = append(bad, plan.UnknownNames(env)...)
 	}
 	for _, w := range bad {
 		r.ui.note("warning: %s", plan.WarningText(w))
@@ -183,7 +189,9 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 		return env, nil
 	}
 	in.Policy, in.Hints = policy, hints
-	in.Policy.Workers = r.workers
+	if r.workers > 0 {
+		in.Policy.Workers = r.workers
+	}
 	in.Go = plan.Go{Minor: exe.Minor, Blind: !exe.Aware(r.ui.getenv("GODEBUG"))}
 	if in.Limits, err = limits.Read(nil, 0); err != nil {
 		r.ui.note("warning: %v: %s starts as it is", err, name)
@@ -200,7 +208,7 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 		}
 	}
 	set := variables(&in, p)
-	if r.ui.getenv("SNUG_LOG") == "1" || mode == plan.Observe {
+	if r.logs() || mode == plan.Observe {
 		r.tell(p, set, mode)
 	}
 	if mode == plan.Observe {
@@ -211,11 +219,26 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 		env = setenv(env, v.name, v.value)
 		ours = append(ours, v.name+"="+v.value)
 	}
-	if len(ours) > 0 && len(r.policy.given) == 0 && r.workers <= 1 {
+	if len(ours) > 0 && len(r.policy.given) == 0 && r.workers <= 1 { // SNUG_WORKERS is read by what goes on, too
 		// A program with snug in it goes on from there: nobody asked for these.
 		env = setenv(env, fit.RunVariable, strings.Join(ours, ","))
 	}
 	return env, nil
+}
+
+// logs reports whether SNUG_LOG asks for decisions.
+func (r *runCommand) logs() bool {
+	on, _ := plan.ParseSwitch(r.ui.getenv("SNUG_LOG"))
+	return on
+}
+
+// bestEffort is standard error for what is dropped where it cannot be written: a pipe
+// that nobody reads, or that is full, must neither end snug nor hold it up.
+type bestEffort struct{}
+
+func (bestEffort) Write(text []byte) (int, error) {
+	fit.Emit(string(text))
+	return len(text), nil
 }
 
 // recognise finds out which Go reads the variables. A command that is not Go is
@@ -230,7 +253,9 @@ func (r *runCommand) recognise(file, name string) (goproc.Exe, bool) {
 	case err != nil:
 		r.ui.note("note: %s is started unchanged, it cannot be read: %s; %s", name, reason(err), cure)
 	case !exe.IsGo:
-		r.ui.note("note: %s is started unchanged, it is %s; %s", name, exe.What, cure)
+		if r.logs() { // else silence: nothing is wrong
+			r.ui.note("note: %s is started unchanged, it is %s; %s", name, exe.What, cure)
+		}
 	case exe.Minor == 0:
 		r.ui.note("note: %s is started unchanged, it does not say which Go built it; %s", name, strings.Replace(cure, "sets what helps Go programs that it starts", "names the version", 1))
 	default:
