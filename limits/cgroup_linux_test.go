@@ -4,6 +4,7 @@ package limits_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -19,6 +20,14 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv("SNUG_TEST_BLOCK") != "" {
 		io.Copy(io.Discard, os.Stdin) // until the test is done with this process
+		os.Exit(0)
+	}
+	if os.Getenv("SNUG_TEST_READ") != "" {
+		l, err := limits.Read(nil, 0)
+		if err != nil {
+			panic(err)
+		}
+		os.Stdout.WriteString(fmt.Sprint(l.CPU.Quota, l.Memory.Hard, l.Unknown))
 		os.Exit(0)
 	}
 	if os.Getenv("SNUG_TEST_HOLD") != "" {
@@ -119,6 +128,44 @@ func TestRealCgroups(t *testing.T) {
 	realCgroups(t)
 	t.Run("changes", testRealChanges)
 	t.Run("charge", testRealCharge)
+	t.Run("long paths", testLongPaths)
+}
+
+// blocked is a process that ends when its input does, which a test may do before its end.
+func blocked(t *testing.T) (child *exec.Cmd, stdin io.Closer) {
+	t.Helper()
+	child = exec.Command("/proc/self/exe")
+	child.Env = []string{"SNUG_TEST_BLOCK=1"}
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stdin.Close(); child.Wait() })
+	return child, stdin
+}
+
+// testLongPaths: groups so deep that their files are opened by directory.
+func testLongPaths(t *testing.T) {
+	outer := newGroup(t, nil, "limits-test-long-"+strconv.Itoa(os.Getpid()))
+	outer.quota(t, 50000)
+	outer.limit(t, 64<<20)
+	leaf := outer
+	for range 40 {
+		leaf = newGroup(t, leaf, strings.Repeat("d", 30))
+	}
+	child, _ := blocked(t)
+	leaf.join(t, child.Process.Pid)
+	l, err := limits.Read(nil, child.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.CPU.Quota != limits.Of(0.5) || l.Memory.Hard != limits.Of[int64](64<<20) || len(l.Unknown) > 0 || len(l.CPU.Levels) < 41 {
+		t.Errorf("quota %v, memory %v, unknown %v, %d levels; want 0.5, 64 MiB, nothing and at least 41",
+			l.CPU.Quota, l.Memory.Hard, l.Unknown, len(l.CPU.Levels))
+	}
 }
 
 // testRealChanges follows a real process through a change, a move, a removed
@@ -131,17 +178,7 @@ func testRealChanges(t *testing.T) {
 	inner.quota(t, 100000)
 	inner.limit(t, 256<<20)
 
-	child := exec.Command("/proc/self/exe")
-	child.Env = []string{"SNUG_TEST_BLOCK=1"}
-	stdin, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer child.Wait()
-	defer stdin.Close()
+	child, stdin := blocked(t)
 	inner.join(t, child.Process.Pid)
 
 	h := open(t, nil, child.Process.Pid)

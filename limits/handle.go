@@ -70,17 +70,22 @@ const rescan = 32
 // The error wraps ErrNoProcess when pid is not 0 and there is no such process,
 // or ErrNotSupported; anything else that cannot be read is listed in Unknown.
 func Read(fsys fs.FS, pid int) (Limits, error) {
-	h, err := Open(fsys, pid, Counters|Detail)
+	h, err := open(fsys, pid, Counters|Detail, false)
 	if err != nil {
 		return Limits{}, err
 	}
-	defer h.Close()
 	return h.Read()
 }
 
 // Open finds a process's cgroups and keeps their files open. Parameters and
 // errors are those of the function Read.
 func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
+	return open(fsys, pid, parts, true)
+}
+
+// open is Open; who reads once keeps no files, of which there may be more than the
+// process may have open.
+func open(fsys fs.FS, pid int, parts Parts, keep bool) (*Handle, error) {
 	h := &Handle{}
 	h.pid = pid
 	if fsys != nil {
@@ -92,7 +97,9 @@ func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
 		}
 		h.files.opener, h.live, h.self = t, true, int64(os.Getpid())
 	}
-	h.tree = &h.files
+	if h.tree = h.files.opener; keep {
+		h.tree = &h.files
+	}
 	h.Want(parts)
 	proc := "/proc/self"
 	if pid != 0 {
@@ -159,6 +166,7 @@ func (h *Handle) Read() (Limits, error) {
 	if h.parts&Detail != 0 && !stale { // Detail goes by path, and the open files do not
 		stale = h.vanished(&h.cpu) || h.vanished(&h.memory)
 	}
+	defer h.tree.rest()
 	for range 3 {
 		if stale {
 			h.find()

@@ -4,6 +4,7 @@ package limits_test
 
 import (
 	"os"
+	"os/exec"
 	"reflect"
 	"syscall"
 	"testing"
@@ -37,6 +38,26 @@ func TestSystemCallsGiveTheSame(t *testing.T) {
 	}
 	if _, err := limits.Read(nil, 1<<30); err == nil {
 		t.Error("a pid that cannot be has limits")
+	}
+}
+
+// TestFewDescriptors: two are enough, beside the three that every program has.
+func TestFewDescriptors(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(files string) string {
+		cmd := exec.Command("/bin/sh", "-c", "ulimit -n "+files+`; exec "$0"`, exe)
+		cmd.Env = append(os.Environ(), "SNUG_TEST_READ=1", "GODEBUG=containermaxprocs=0,updatemaxprocs=0") // the runtime keeps its own open
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	if few, many := said("5"), said("100"); few != many {
+		t.Errorf("with 5 descriptors %q, with 100 %q", few, many)
 	}
 }
 

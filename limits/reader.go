@@ -78,6 +78,7 @@ func Self(l *Limits) error {
 			break
 		}
 	}
+	t.rest()
 	r.evaluate(l, affinity(os.Getpid()))
 	return nil
 }

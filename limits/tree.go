@@ -31,6 +31,8 @@ type tree interface {
 	list(dir string, f func(name string, inode uint64) bool) error
 	// inode is a directory's, 0 where it is not known.
 	inode(dir string) uint64
+	// rest gives back what was kept from one read to the next.
+	rest()
 }
 
 // An opener is a tree whose files can be kept open.
@@ -100,6 +102,7 @@ func (t fsTree) list(dir string, f func(name string, inode uint64) bool) error {
 }
 
 func (fsTree) inode(string) uint64 { return 0 }
+func (fsTree) rest()               {}
 
 func (t fsTree) read(name string, buf []byte, long bool) ([]byte, error) {
 	f, err := t.open(name)

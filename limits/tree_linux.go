@@ -5,6 +5,7 @@ package limits
 import (
 	"errors"
 	"slices"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -13,9 +14,62 @@ import (
 
 // machine reads this machine's root by plain system calls: an os.File costs an
 // allocation or six and a visit to the poller, and start-up pays for each.
-type machine struct{}
+//
+// The kernel walks a path from its root, so that to open the files of n nested groups
+// by their paths takes n^2 steps. Where paths are long the directory of the last file
+// is kept, and the group above it is "..".
+type machine struct {
+	dir string // kept; "" = none
+	fd  int
+}
 
 func thisMachine() (*machine, error) { return &machine{}, nil }
+
+// longPath is from how many bytes on a path is opened by its directory.
+const longPath = 512
+
+func (m *machine) rest() {
+	if m.dir != "" {
+		syscall.Close(m.fd)
+		m.dir = ""
+	}
+}
+
+// openFile opens a file that is never waited for: a pipe that is mounted over a file
+// must not hold a program up at its start (open(2), O_NONBLOCK; it changes nothing
+// for files).
+func (m *machine) openFile(name string) (fd int, err error) {
+	const flags = syscall.O_RDONLY | syscall.O_CLOEXEC | syscall.O_NONBLOCK
+	if len(name) < longPath {
+		return openAt(atCwd, name, flags)
+	}
+	i := strings.LastIndexByte(name, '/')
+	dir, base := name[:i], name[i+1:]
+	if dir != m.dir {
+		const path = 0x200000 // O_PATH
+		from, to := atCwd, dir
+		if j := strings.LastIndexByte(m.dir, '/'); j > 0 && m.dir[:j] == dir {
+			from, to = m.fd, ".."
+		}
+		fd, err := openAt(from, to, path|syscall.O_CLOEXEC|syscall.O_DIRECTORY)
+		if err != nil {
+			return -1, err
+		}
+		m.rest()
+		m.dir, m.fd = dir, fd
+	}
+	return openAt(m.fd, base, flags)
+}
+
+const atCwd = -100 // AT_FDCWD
+
+func openAt(dir int, name string, flags int) (fd int, err error) {
+	for {
+		if fd, err = syscall.Openat(dir, name, flags, 0); err != syscall.EINTR {
+			return fd, err
+		}
+	}
+}
 
 func (*machine) missing(name string) bool {
 	var st syscall.Stat_t
@@ -31,7 +85,7 @@ func (*machine) group(dir string, m *cgroup.Mount) error {
 	case err == syscall.ENOENT || err == syscall.ENOTDIR:
 		return errNoDirectory
 	case err == syscall.EPERM || err == syscall.ENOSYS: // no stat in this sandbox
-		fd, err := openFile(dir + "/cgroup.procs")
+		fd, err := openAt(atCwd, dir+"/cgroup.procs", syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK)
 		if err == nil {
 			syscall.Close(fd)
 		}
@@ -80,8 +134,8 @@ func (*machine) list(dir string, f func(name string, inode uint64) bool) error {
 	}
 }
 
-func (*machine) read(name string, buf []byte, long bool) ([]byte, error) {
-	fd, err := openFile(name)
+func (m *machine) read(name string, buf []byte, long bool) ([]byte, error) {
+	fd, err := m.openFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -100,18 +154,8 @@ func (*machine) read(name string, buf []byte, long bool) ([]byte, error) {
 	}
 }
 
-// openFile never waits: a pipe that is mounted over a file must not hold a
-// program up at its start (open(2), O_NONBLOCK; it changes nothing for files).
-func openFile(name string) (fd int, err error) {
-	for {
-		if fd, err = syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0); err != syscall.EINTR {
-			return fd, err
-		}
-	}
-}
-
-func (*machine) open(name string) (file, error) {
-	fd, err := openFile(name)
+func (m *machine) open(name string) (file, error) {
+	fd, err := m.openFile(name)
 	if err != nil {
 		return nil, err
 	}
