@@ -258,7 +258,11 @@ func (l *Loop) give(k Knobs, s *plan.Setting) {
 		l.lost |= k
 	}
 	if l.lost&k != 0 && (!s.Leave || s.Code != plan.EnvSet) {
-		s.Value, s.Leave, s.Code = 0, true, plan.ProgramSet
+		s.Value, s.Leave = 0, true
+		s.Reason = plan.Reason{Code: plan.ProgramSet, Number: float64(l.cpu.Procs)}
+		if k == GOMEMLIMIT {
+			s.Number = float64(l.heap.Limit)
+		}
 	}
 }
 

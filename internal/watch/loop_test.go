@@ -337,8 +337,8 @@ func TestForeignChangeIsGivenUpForGood(t *testing.T) {
 		if s := l.Stats(); s.GivenUp != GOMAXPROCS|GOMEMLIMIT {
 			t.Errorf("given up %v, want both", s.GivenUp.Names())
 		}
-		if u := l.Latest(); u.Plan.GOMAXPROCS.Code != plan.ProgramSet || u.Plan.GOMEMLIMIT.Code != plan.ProgramSet {
-			t.Errorf("plan %+v, want both the program's", u.Plan)
+		if u := l.Latest(); u.Plan.GOMAXPROCS.Reason != (plan.Reason{Code: plan.ProgramSet, Number: 5}) || u.Plan.GOMEMLIMIT.Reason != (plan.Reason{Code: plan.ProgramSet, Number: 100 * mib}) {
+			t.Errorf("plan %+v, want both the program's, 5 and 100 MiB", u.Plan)
 		}
 		w.do(func() { w.procs, w.heap.Limit = 8, less(512*mib) }) // back at what snug wrote
 		time.Sleep(20 * time.Second)
@@ -389,10 +389,15 @@ func TestDryRunTouchesNothingAndTells(t *testing.T) {
 		dry := &dryKnobs{}
 		l, _ := watching(w, Config{Dry: true})
 		l.Undo()
-		l = prepare(Config{Dry: true, Input: l.cfg.Input, Plan: l.cfg.Plan, OnPlan: func(u Update) { plans = append(plans, u) }}, dry, func() machine { return machineOf{w} })
+		cfg := Config{Dry: true, Input: l.cfg.Input, Plan: l.cfg.Plan, OnPlan: func(u Update) { plans = append(plans, u) }}
+		cfg.Result.GOMAXPROCS, cfg.Result.GOMEMLIMIT = apply.Would, apply.Would
+		l = prepare(cfg, dry, func() machine { return machineOf{w} })
 		done := make(chan struct{})
 		go l.run(done)
 		time.Sleep(2 * time.Second)
+		if len(plans) > 0 {
+			t.Errorf("told again what was told at the start: %+v", plans)
+		}
 		w.do(func() { w.quota, w.memory = 4, 256*mib })
 		time.Sleep(20 * time.Second)
 		w.expect(t, 16, plan.NoMemLimit)

@@ -26,6 +26,9 @@ type memory struct {
 
 func (k *memory) begin(c *Config) {
 	k.did, k.own = c.Result.GOMEMLIMIT, c.Result.OwnMemLimit
+	if k.did == apply.Would {
+		k.told = c.Plan.GOMEMLIMIT.Value
+	}
 	k.decision = unknownMemory
 }
 

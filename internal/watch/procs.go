@@ -33,6 +33,9 @@ type procs struct {
 func (k *procs) begin(c *Config) {
 	s, now := &c.Plan.GOMAXPROCS, &c.Input.Now
 	k.did, k.own = c.Result.GOMAXPROCS, c.Result.OwnProcs
+	if k.did == apply.Would {
+		k.asked = int(c.Plan.GOMAXPROCS.Value)
+	}
 	if k.seen = now.Procs; k.own != 0 && !c.Dry {
 		k.seen = k.own
 	}
