@@ -103,6 +103,13 @@ type Go struct {
 	// Blind is true when the runtime does not look at cgroups: before Go
 	// 1.25, or GODEBUG=containermaxprocs=0, which a go line below 1.25 implies.
 	Blind bool
+	// Automaxprocs: go.uber.org/automaxprocs is linked in. Where it is called, it sets
+	// GOMAXPROCS to the quota of the own cgroup, rounded down and at least 1, unless the
+	// variable is set (automaxprocs, maxprocs.Set).
+	Automaxprocs bool
+	// Automemlimit: github.com/KimMachineGun/automemlimit is linked in, which may set
+	// GOMEMLIMIT unless the variable is set.
+	Automemlimit bool
 }
 
 // Now is what a running process uses. The zero Now is a program that has not
@@ -260,6 +267,17 @@ func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
 		return min(cpus, max(2, ceil(cores)))
 	}
 	return cpus
+}
+
+// Automaxprocs is the GOMAXPROCS that go.uber.org/automaxprocs sets where it is called; 0
+// where it is not linked in, or sees no quota and leaves the knob alone.
+func Automaxprocs(c *limits.CPU, g Go) int {
+	if g.Automaxprocs && len(c.Levels) > 0 {
+		if cores, ok := c.Levels[0].Quota.Get(); ok && cores < maxProcs {
+			return max(1, int(cores))
+		}
+	}
+	return 0
 }
 
 // gogc decides GOGC: only what was asked for.

@@ -233,3 +233,18 @@ func FuzzDecide(f *testing.F) {
 		}
 	})
 }
+
+func TestAutomaxprocs(t *testing.T) {
+	for quota, want := range map[float64]int{0: 0, 0.5: 1, 1: 1, 1.5: 1, 2.5: 2, 16: 16} {
+		l := container(quota, 16, 0)
+		if quota > 0 {
+			l.CPU.Levels = []limits.CPULevel{limits.NewCPULevel(quota, limits.Source{File: "cpu.max"})}
+		}
+		if got := Automaxprocs(&l.CPU, Go{Automaxprocs: true}); got != want {
+			t.Errorf("quota %v: %d, want %d", quota, got, want)
+		}
+		if got := Automaxprocs(&l.CPU, Go{}); got != 0 {
+			t.Errorf("quota %v, not linked in: %d", quota, got)
+		}
+	}
+}

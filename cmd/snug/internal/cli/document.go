@@ -186,6 +186,10 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	r.Agrees = p.GOMAXPROCS.Leave || p.GOMAXPROCS.Value == int64(p.Runtime)
 	cores, limited := own.RuntimeCores()
 	quota, any := c.Quota.Get()
+	r.Automemlimit = in.Go.Automemlimit
+	if n := plan.Automaxprocs(c, in.Go); n > 0 {
+		r.Automaxprocs = &n
+	}
 	switch {
 	case !r.Cgroups && in.Go.Minor != 0 && in.Go.Minor < 25:
 		r.Text = "it does not look at cgroups"

@@ -103,6 +103,11 @@ func operators(getenv func(string) string) plan.Env {
 	return plan.Env{GOMAXPROCS: set("GOMAXPROCS"), GOMEMLIMIT: set("GOMEMLIMIT"), GOGC: getenv("GOGC")}
 }
 
+// goOf is what a plan has to know of a program.
+func goOf(exe *goproc.Exe, godebug string) plan.Go {
+	return plan.Go{Minor: exe.Minor, Blind: !exe.Aware(godebug), Automaxprocs: exe.Automaxprocs != "", Automemlimit: exe.Automemlimit != ""}
+}
+
 // answer reads and decides.
 func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Plan, error) {
 	getenv, unknown, hidden := q.at.environ(own)
@@ -119,7 +124,7 @@ func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Pla
 	if err != nil {
 		return nil, nil, err
 	}
-	in.Go = plan.Go{Minor: exe.Minor, Blind: !exe.Aware(getenv("GODEBUG"))}
+	in.Go = goOf(&exe, getenv("GODEBUG"))
 	l, err := q.at.read()
 	if err != nil {
 		return nil, nil, err

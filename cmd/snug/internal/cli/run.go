@@ -192,7 +192,7 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 	if r.workers > 0 {
 		in.Policy.Workers = r.workers
 	}
-	in.Go = plan.Go{Minor: exe.Minor, Blind: !exe.Aware(r.ui.getenv("GODEBUG"))}
+	in.Go = goOf(&exe, r.ui.getenv("GODEBUG"))
 	if in.Limits, err = limits.Read(nil, 0); err != nil {
 		r.ui.note("warning: %v: %s starts as it is", err, name)
 		return env, nil
@@ -277,7 +277,8 @@ func variables(in *plan.Input, p *plan.Plan) []variable {
 			s = plan.Setting{Value: int64(cpus)}
 		}
 	}
-	if !s.Leave && (s.Value != int64(p.Runtime) || s.Code == plan.Explicit) {
+	inside := int64(plan.Automaxprocs(&in.Limits.CPU, in.Go)) // it honours the variable
+	if !s.Leave && (s.Value != int64(p.Runtime) || inside != 0 && s.Value != inside || s.Code == plan.Explicit) {
 		set = append(set, variable{"GOMAXPROCS", strconv.FormatInt(s.Value, 10)})
 	}
 	add := func(name string, s *plan.Setting, off int64) {

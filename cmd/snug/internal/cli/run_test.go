@@ -38,6 +38,8 @@ func TestVariables(t *testing.T) {
 		{"old Go does not", plan.Input{Limits: container(3, 8, 0), Go: old}, []variable{{"GOMAXPROCS", "3"}}},
 		{"recent Go with an old go line does not", plan.Input{Limits: container(3, 8, 0), Go: plan.Go{Minor: 26, Blind: true}}, []variable{{"GOMAXPROCS", "3"}}},
 		{"recent Go rounds up", plan.Input{Limits: container(2.5, 8, 0), Policy: plan.Policy{Round: plan.Floor}}, []variable{{"GOMAXPROCS", "2"}}},
+		{"automaxprocs would round down", plan.Input{Limits: container(1.5, 8, 0), Go: plan.Go{Minor: 26, Automaxprocs: true}}, []variable{{"GOMAXPROCS", "2"}}},
+		{"automaxprocs comes to the same", plan.Input{Limits: container(3, 8, 0), Go: plan.Go{Minor: 26, Automaxprocs: true}}, nil},
 		{"memory", plan.Input{Limits: container(3, 8, 1000*mib)}, []variable{{"GOMEMLIMIT", "943718400"}}},
 		{"memory, operator's", plan.Input{Limits: container(3, 8, 1000*mib), Env: plan.Env{GOMEMLIMIT: "1GiB"}}, nil},
 		{"Go 1.18 has no GOMEMLIMIT", plan.Input{Limits: container(3, 8, 1000*mib), Go: plan.Go{Minor: 18, Blind: true}}, []variable{{"GOMAXPROCS", "3"}}},

@@ -55,7 +55,11 @@ type Runtime struct {
 	Agrees     bool    `json:"agrees"`     // it is what the plan wants
 	Go         *string `json:"go"`         // version; null = recent
 	Cgroups    bool    `json:"reads_cgroups"`
-	Text       string  `json:"text"`
+	// What automaxprocs, which is in the program, sets where it is called; null = it is not there, or sees no quota
+	Automaxprocs *int `json:"automaxprocs"`
+	// automemlimit is in the program: it may set GOMEMLIMIT by itself
+	Automemlimit bool   `json:"automemlimit"`
+	Text         string `json:"text"`
 }
 
 // Program is the executable that a plan is for.

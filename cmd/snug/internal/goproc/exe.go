@@ -6,6 +6,7 @@ package goproc
 
 import (
 	"bytes"
+	"cmp"
 	"debug/buildinfo"
 	"debug/elf"
 	"errors"
@@ -102,11 +103,17 @@ func ReadExeAt(r io.ReaderAt) (Exe, error) {
 		return Exe{What: sniff(head)}, nil
 	}
 	if info, err := buildinfo.Read(r); err == nil {
-		return fromBuildInfo(info), nil
+		e := fromBuildInfo(info)
+		if len(info.Deps) == 0 {
+			e.byNames(r)
+		}
+		return e, nil
 	}
 	if goes {
 		// Built by Go, its build information cut out or never written.
-		return Exe{IsGo: true}, nil
+		e := Exe{IsGo: true}
+		e.byNames(r)
+		return e, nil
 	}
 	return Exe{What: sniff(head)}, nil
 }
@@ -140,6 +147,57 @@ func fromBuildInfo(info *debug.BuildInfo) Exe {
 		}
 	}
 	return e
+}
+
+// noVersion is the version of a module that only the names of its functions tell.
+const noVersion = "(version unknown)"
+
+// byNames finds modules by functions of theirs that are linked in: a program that was
+// built without modules, as Debian builds all of its, lists none. Functions keep their
+// names in a stripped program, in the line table (runtime/symtab.go, pcHeader).
+func (e *Exe) byNames(r io.ReaderAt) {
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for _, name := range []string{".gopclntab", ".data.rel.ro.gopclntab"} {
+		s := f.Section(name)
+		if s == nil {
+			continue
+		}
+		table := io.NewSectionReader(s, 0, int64(s.Size))
+		head := make([]byte, 64)
+		if _, err := table.ReadAt(head, 0); err != nil || head[7] != 8 {
+			return
+		}
+		// magic, two zeros, minimum instruction, pointer size; then nfunc, nfiles, since
+		// Go 1.18 textStart, and the offsets of the names and of what follows them.
+		at := 24
+		switch magic := f.ByteOrder.Uint32(head); magic {
+		case 0xfffffff0, 0xfffffff1:
+			at = 32
+		case 0xfffffffa: // Go 1.16 and 1.17
+		default:
+			return
+		}
+		from, to := f.ByteOrder.Uint64(head[at:]), f.ByteOrder.Uint64(head[at+8:])
+		if from > to || to > s.Size || to-from > maxRead {
+			return
+		}
+		names := make([]byte, to-from)
+		if _, err := table.ReadAt(names, int64(from)); err != nil {
+			return
+		}
+		// Where it was copied into the program's own tree (vendor/), a path stands before.
+		if bytes.Contains(names, []byte("go.uber.org/automaxprocs/maxprocs.Set\x00")) {
+			e.Automaxprocs = cmp.Or(e.Automaxprocs, noVersion)
+		}
+		if bytes.Contains(names, []byte("github.com/KimMachineGun/automemlimit/memlimit.SetGoMemLimit")) {
+			e.Automemlimit = cmp.Or(e.Automemlimit, noVersion)
+		}
+		return
+	}
 }
 
 // Setters lists the modules that set knobs at start, as "path version".

@@ -229,3 +229,34 @@ func build(t *testing.T, goLine, directive, ldflags string) string {
 	}
 	return file
 }
+
+// TestByNames: a program that was built without modules, as Debian's are, and stripped.
+func TestByNames(t *testing.T) {
+	gopath := t.TempDir()
+	for name, text := range map[string]string{
+		"go.uber.org/automaxprocs/maxprocs/set.go":              "package maxprocs\n\nimport \"os\"\n\n//go:noinline\nfunc Set() { os.Getpid() }\n",
+		"github.com/KimMachineGun/automemlimit/memlimit/set.go": "package memlimit\n\nimport \"os\"\n\n//go:noinline\nfunc SetGoMemLimitWithOpts() { os.Getpid() }\n",
+		"procs/main.go": "package main\n\nimport \"go.uber.org/automaxprocs/maxprocs\"\n\nfunc main() { maxprocs.Set() }\n",
+		"both/main.go":  "package main\n\nimport (\n\t\"github.com/KimMachineGun/automemlimit/memlimit\"\n\t\"go.uber.org/automaxprocs/maxprocs\"\n)\n\nfunc main() { maxprocs.Set(); memlimit.SetGoMemLimitWithOpts() }\n",
+		"none/main.go":  "package main\n\nfunc main() {}\n",
+	} {
+		file := filepath.Join(gopath, "src", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"procs": noVersion + "|", "both": noVersion + "|" + noVersion, "none": "|"} {
+		cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(gopath, name), name)
+		cmd.Env = append(os.Environ(), "GO111MODULE=off", "GOPATH="+gopath, "GOTOOLCHAIN=local", "GOFLAGS=")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		e, err := ReadExe(filepath.Join(gopath, name))
+		if got := e.Automaxprocs + "|" + e.Automemlimit; err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+	}
+}

@@ -94,7 +94,14 @@ func alone(r *finding.Runtime) string {
 	if !r.Agrees {
 		differs = " (not the plan)"
 	}
-	return who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + " and no GOMEMLIMIT: " + r.Text
+	if n := r.Automaxprocs; n != nil {
+		differs += ", or " + strconv.Itoa(*n) + " by automaxprocs in it, which rounds the quota down,"
+	}
+	memory := " and no GOMEMLIMIT: "
+	if r.Automemlimit {
+		memory = " and the GOMEMLIMIT that automemlimit in it may set: "
+	}
+	return who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + memory + r.Text
 }
 
 func inside(g *finding.Program) string {
