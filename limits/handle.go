@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/internal/cgroup"
 )
@@ -205,7 +206,7 @@ func (h *Handle) Read() (Limits, error) {
 // was: it was removed, or its mount was undone or covered.
 func (h *Handle) vanished(res *resource) bool {
 	own := res.own()
-	return own != nil && h.tree.group(own.dir, res.mount) != nil
+	return own != nil && h.tree.group(strings.TrimSuffix(own.dir, "/"), res.mount) != nil
 }
 
 // affinity asks the kernel where that can be done, else the status file.

@@ -42,7 +42,7 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (root s
 func (r *reader) below(m *cgroup.Mount, dir string, levels int, inode uint64, path string, left *int) (found string, err error) {
 	err = errNotFound
 	point := strings.TrimSuffix(m.Point, "/")
-	failed := r.tree.list(point+dir+"/", func(name string, number uint64) bool {
+	failed := r.tree.list(point+dir, func(name string, number uint64) bool {
 		if *left--; *left < 0 {
 			err = errTooMany
 			return false

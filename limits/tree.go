@@ -121,10 +121,9 @@ func (t fsTree) open(name string) (file, error) {
 	return &fsFile{fsys: t.fsys, name: fsName(name), f: f}, nil
 }
 
-// fsName is name as io/fs wants it: no slash at either end, none doubled, "." for
-// the root.
+// fsName is name as io/fs wants it: no slash at either end, "." for the root.
 func fsName(name string) string {
-	if name = strings.Trim(strings.ReplaceAll(name, "//", "/"), "/"); name == "" {
+	if name = strings.Trim(name, "/"); name == "" {
 		return "."
 	}
 	return name

@@ -160,16 +160,28 @@ func parseMode(text string) (Mode, bool) {
 		}
 		return Disable, true
 	}
-	return Observe, strings.EqualFold(text, "observe")
+	return Observe, lower(text) == "observe"
 }
 
 // ParseSwitch reads what people write to switch something on or off, in any case:
 // on, 1, true, yes, enable, enabled, or off, 0, false, no, disable, disabled.
 func ParseSwitch(text string) (on, ok bool) {
-	for i, word := range [...]string{"on", "1", "true", "yes", "enable", "enabled", "off", "0", "false", "no", "disable", "disabled"} {
-		if strings.EqualFold(text, word) {
-			return i < 6, true
-		}
+	switch lower(text) {
+	case "on", "1", "true", "yes", "enable", "enabled":
+		return true, true
+	case "off", "0", "false", "no", "disable", "disabled":
+		return false, true
 	}
 	return false, false
+}
+
+// lower is for ASCII: package strings brings the tables of Unicode.
+func lower(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }
