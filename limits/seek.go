@@ -38,7 +38,7 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (root s
 	return table.root, table.lost
 }
 
-// below looks through the groups that are so many levels below dir, a path within the mount.
+// below looks through the groups that are levels groups below dir, a path within the mount.
 func (r *reader) below(m *cgroup.Mount, dir string, levels int, inode uint64, path string, left *int) (found string, err error) {
 	err = errNotFound
 	point := strings.TrimSuffix(m.Point, "/")

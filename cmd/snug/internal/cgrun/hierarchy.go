@@ -58,7 +58,7 @@ func (e noControllerError) Error() string {
 // /proc/PID/cgroup and /proc/PID/mountinfo. Of several mounts it is the first of
 // cgroup.Candidates that shows the group, as for package limits; one that is covered
 // shows no cgroup.procs. Where none does it is the first, and what is wrong with it
-// is told when a group is made.
+// is reported when a group is made.
 func findHierarchy(fsys fs.FS, text, mountinfo, controller string) (hierarchy, error) {
 	h, err := findGroup(text, controller)
 	if err != nil {

@@ -233,7 +233,7 @@ func (r *runCommand) logs() bool {
 }
 
 // bestEffort is standard error for what is dropped where it cannot be written: a pipe
-// that nobody reads, or that is full, must neither end snug nor hold it up.
+// without a reader, or a full one, must neither end snug nor hold it up.
 type bestEffort struct{}
 
 func (bestEffort) Write(text []byte) (int, error) {
