@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/internal/cgroup"
+	"github.com/snug-go/snug/limits"
 )
 
 // cpuLimit reads the CPU limit of one group: quota and period in microseconds,
@@ -138,6 +139,17 @@ func tightestCPU(fsys fs.FS, levels []string, v1 bool) (quota, period int64, fil
 		}
 	}
 	return quota, period, file, nil
+}
+
+// unread is an error where some level of a limit could not be read: it may be
+// tighter, and then nothing is proved.
+func unread(l *limits.Limits, field string) error {
+	for _, g := range l.Unknown {
+		if g.Field == field && !g.Other {
+			return fmt.Errorf("%s: %s, %s", field, g.Why, g.File)
+		}
+	}
+	return nil
 }
 
 // The v2 files that hold a process to something. A group that sets one of them

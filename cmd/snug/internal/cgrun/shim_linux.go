@@ -248,17 +248,6 @@ func readBackMemory(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, o
 	return err
 }
 
-// unread is an error where some level of a limit could not be read: it may be
-// tighter, and then nothing is proved.
-func unread(l *limits.Limits, field string) error {
-	for _, g := range l.Unknown {
-		if g.Field == field && !g.Other {
-			return fmt.Errorf("%s: %s, %s", field, g.Why, g.File)
-		}
-	}
-	return nil
-}
-
 // policy returns the scheduling policy of a thread of this process, 0 for the
 // calling one, without SCHED_RESET_ON_FORK (sched_getscheduler(2)).
 func policy(tid int) (int, error) {
