@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +23,13 @@ func TestMain(m *testing.M) {
 		io.Copy(io.Discard, os.Stdin) // until the test is done with this process
 		os.Exit(0)
 	}
-	if os.Getenv("SNUG_TEST_READ") != "" {
+	if n, err := strconv.ParseUint(os.Getenv("SNUG_TEST_READ"), 10, 64); err == nil {
+		for fd := 3; fd < 10; fd++ {
+			syscall.Close(fd) // what a parent left open
+		}
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
+			panic(err)
+		}
 		l, err := limits.Read(nil, 0)
 		if err != nil {
 			panic(err)
