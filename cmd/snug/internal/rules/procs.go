@@ -69,6 +69,9 @@ func (f *Facts) aboveQuota(fix string) *hit {
 	return f.tooMany(f.rounded(), quota, fix)
 }
 
+// maxprocs is how the module begins that rounds quotas down.
+const maxprocs = "go.uber.org/automaxprocs "
+
 // auto is the fix for programs that can be rebuilt.
 const (
 	importAuto = `import _ "github.com/snug-go/snug/auto"`
@@ -155,6 +158,8 @@ func (f *Facts) pinnedLow() *hit {
 		h.fix = "no GOMAXPROCS variable: this program's Go follows the quota by itself; or GOMAXPROCS=" + n + " in place of the variable's " + whole(f.Procs.get()) + resized
 	case f.ProcsBy == ByEnvironment:
 		h.fix = "GOMAXPROCS=" + n + " in place of the variable's " + whole(f.Procs.get()) + resized + f.autoProcs()
+	case strings.HasPrefix(f.Module, maxprocs) && f.Procs.get() == max(1, math.Floor(f.Quota.get())):
+		h.fix = "snug run -- PROGRAM, or GOMAXPROCS=" + n + " in its environment: " + f.Module + " rounds the quota down and honours the variable"
 	case f.Module != "":
 		h.fix = importAuto + " in place of " + f.Module + resized + "; or a restart, when that looks again"
 	case f.follows():
@@ -163,6 +168,9 @@ func (f *Facts) pinnedLow() *hit {
 		h.fix = importAuto + " in place of the program's call of runtime.GOMAXPROCS" + resized
 	}
 	h.fix = "if it has more to do at a time: " + h.fix
+	if share := f.unused(); share >= unusedLeast {
+		h.fix += "; " + whole(math.Round(100*share)) + " % of the quota cannot be used"
+	}
 	return h
 }
 
@@ -203,7 +211,21 @@ func overSize(f *Facts) *hit {
 // heldBack: all Ps run all the time and get their CPUs, and there may be more.
 func (f *Facts) heldBack() bool {
 	p := f.Procs.get()
-	return f.Used.get() >= 0.9*p && f.Busy.get() >= 0.95*p && math.Floor(f.Cores.get()) >= p+1 && !(f.KernelWait.get() > 0.1*p)
+	more := math.Floor(f.Cores.get()) >= p+1 || f.unused() >= unusedLeast
+	return f.Used.get() >= 0.9*p && f.Busy.get() >= 0.95*p && more && !(f.KernelWait.get() > 0.1*p)
+}
+
+// unusedLeast is from which share on a part of a core that no P can use is worth a word.
+const unusedLeast = 0.1
+
+// unused is the share of a quota that Ps, all busy, cannot use: a third of 1.5 cores
+// with one P.
+func (f *Facts) unused() float64 {
+	q := f.Quota.get()
+	if !(q > 0 && f.Cores.get() >= q) {
+		return 0
+	}
+	return max(0, 1-f.Procs.get()/q)
 }
 
 // tooFew is a GOMAXPROCS that holds the program back. How many goroutines wait is not
