@@ -202,7 +202,7 @@ func TestFailsOpen(t *testing.T) {
 		},
 		{
 			name: "a script", c: Container{Args: command("/script")},
-			procs: 2, memory: matrix.Unset, says: "snug: ",
+			procs: 2, memory: matrix.Unset, quiet: true,
 		},
 	}
 	for _, test := range tests {
