@@ -237,7 +237,7 @@ func TestSituations(t *testing.T) {
 			h, err := findHierarchy(s.FS, cgroup, mounts, controller)
 			_, off := errors.AsType[noControllerError](err)
 			switch {
-			case off && state == limits.None || unread(&l, field) != nil:
+			case off && state == limits.None || unread(&l, field, state) != nil:
 				continue // there is none, or limits says that it does not know
 			case err != nil:
 				if !strings.Contains(mounts, " /..") { // from outside of the namespace: no groups are made there

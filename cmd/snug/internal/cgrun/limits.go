@@ -141,11 +141,14 @@ func tightestCPU(fsys fs.FS, levels []string, v1 bool) (quota, period int64, fil
 	return quota, period, file, nil
 }
 
-// unread is an error where some level of a limit could not be read: it may be
-// tighter, and then nothing is proved.
-func unread(l *limits.Limits, field string) error {
+// unread is an error where a file of some level could not be read, or none could be
+// seen: the limit may be tighter, and then nothing is proved. A mount that would have
+// shown more, and does not, is no such file: what is seen holds.
+func unread(l *limits.Limits, field string, state limits.State) error {
 	for _, g := range l.Unknown {
-		if g.Field == field && !g.Other {
+		name := path.Base(g.File)
+		file := strings.HasPrefix(name, "cpu.") || strings.HasPrefix(name, "memory.")
+		if g.Field == field && (state == limits.Unknown || file) {
 			return fmt.Errorf("%s: %s, %s", field, g.Why, g.File)
 		}
 	}

@@ -212,7 +212,7 @@ func none(err error, own bool) bool {
 }
 
 func readBackCPU(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, own bool) (err error) {
-	if err := unread(l, "cpu.quota_cores"); err != nil {
+	if err := unread(l, "cpu.quota_cores", l.CPU.Quota.State); err != nil {
 		return err
 	}
 	c.CPUGroup = h.path
@@ -233,7 +233,7 @@ func readBackCPU(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, own 
 }
 
 func readBackMemory(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, own bool) (err error) {
-	if err := unread(l, "memory.hard_bytes"); err != nil {
+	if err := unread(l, "memory.hard_bytes", l.Memory.Hard.State); err != nil {
 		return err
 	}
 	c.MemoryGroup = h.path
