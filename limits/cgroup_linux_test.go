@@ -37,6 +37,10 @@ func TestMain(m *testing.M) {
 		os.Stdout.WriteString(fmt.Sprint(l.CPU.Quota, l.Memory.Hard, l.Unknown))
 		os.Exit(0)
 	}
+	if dir := os.Getenv("SNUG_TEST_MOUNTS"); dir != "" {
+		mounts(dir)
+		os.Exit(0)
+	}
 	if os.Getenv("SNUG_TEST_HOLD") != "" {
 		hold(os.Stdin, os.Stdout)
 		os.Exit(0)
@@ -136,6 +140,7 @@ func TestRealCgroups(t *testing.T) {
 	t.Run("changes", testRealChanges)
 	t.Run("charge", testRealCharge)
 	t.Run("long paths", testLongPaths)
+	t.Run("mounts", testMounts)
 }
 
 // blocked is a process that ends when its input does, which a test may do before its end.
@@ -172,6 +177,70 @@ func testLongPaths(t *testing.T) {
 	if l.CPU.Quota != limits.Of(0.5) || l.Memory.Hard != limits.Of[int64](64<<20) || len(l.Unknown) > 0 || len(l.CPU.Levels) < 41 {
 		t.Errorf("quota %v, memory %v, unknown %v, %d levels; want 0.5, 64 MiB, nothing and at least 41",
 			l.CPU.Quota, l.Memory.Hard, l.Unknown, len(l.CPU.Levels))
+	}
+}
+
+// mounts binds this machine's cgroups to dir, and says what a handle reads through the
+// bind, which is the later of two equal mounts, without it, and by a fresh look once the
+// bind is there again and covered from above.
+func mounts(dir string) {
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	io.Copy(io.Discard, os.Stdin) // until this process is in its group
+	must(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
+	bind := func() { must(syscall.Mount("/sys/fs/cgroup", dir, "", syscall.MS_BIND|syscall.MS_REC, "")) }
+	say := func(h *limits.Handle) {
+		l, err := h.Read()
+		must(err)
+		c, m := &l.CPU, &l.Memory
+		fmt.Println(c.Quota, m.Hard, c.Shares.State|c.Weight.State, m.Events.Max.State, strings.HasPrefix(c.Source.File, dir), len(l.Unknown))
+	}
+	bind()
+	h, err := limits.Open(nil, 0, limits.Counters|limits.Detail)
+	must(err)
+	say(h)
+	must(syscall.Unmount(dir, syscall.MNT_DETACH))
+	say(h)
+	bind()
+	must(syscall.Mount("none", filepath.Dir(dir), "tmpfs", 0, ""))
+	must(os.Mkdir(dir, 0o755))
+	h, err = limits.Open(nil, 0, limits.Counters|limits.Detail)
+	must(err)
+	say(h)
+}
+
+// testMounts: what one mount does not show any more another does.
+func testMounts(t *testing.T) {
+	g := newGroup(t, nil, "limits-test-mounts-"+strconv.Itoa(os.Getpid()))
+	g.quota(t, 50000)
+	g.limit(t, 64<<20)
+	dir := filepath.Join(t.TempDir(), "cgroup")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command("/proc/self/exe")
+	child.Env = []string{"SNUG_TEST_MOUNTS=" + dir}
+	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	var said strings.Builder
+	child.Stdout, child.Stderr = &said, &said
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	g.join(t, child.Process.Pid)
+	stdin.Close()
+	if err := child.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, &said)
+	}
+	// Quota, memory, states of details, whether it was read through the bind, gaps.
+	if want := "0.5 67108864 2 2 true 0\n0.5 67108864 2 2 false 0\n0.5 67108864 2 2 false 2\n"; said.String() != want {
+		t.Errorf("read\n%swant\n%s", &said, want)
 	}
 }
 
