@@ -108,7 +108,22 @@ func (l *lab) life(t *testing.T, h client) {
 	}
 	r.Stop(t)
 	h.run(t, "", "uninstall", release, "-n", namespace)
-	l.Until(t, "nothing is left", func() bool { return slices.Equal(l.mentions(t, release), before) })
+	l.gone(t)
+}
+
+// gone waits until nothing is left of the release.
+func (l *lab) gone(t *testing.T) {
+	t.Helper()
+	var left []string
+	defer func() {
+		if t.Failed() {
+			t.Logf("there is %q, want %q", left, before)
+		}
+	}()
+	l.Until(t, "nothing is left", func() bool {
+		left = l.mentions(t, release)
+		return slices.Equal(left, before)
+	})
 }
 
 // before is what has the release's name in it where it is not installed.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,5 +39,5 @@ func (l *lab) kubectl(t *testing.T) {
 	l.asRendered(t, documents(t, manifest))
 	r.Stop(t)
 	run(manifest, "delete", "--wait=false", "-f", "-")
-	l.Until(t, "nothing is left", func() bool { return slices.Equal(l.mentions(t, release), before) })
+	l.gone(t)
 }
