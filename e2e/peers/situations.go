@@ -18,6 +18,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"go.uber.org/automaxprocs/maxprocs"
 
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/internal/fixture"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
@@ -43,6 +44,11 @@ func situations(args []string) error {
 	}
 	fmt.Println("situation,figure,reader,want,got,verdict")
 	for _, s := range all {
+		// Their own group is the directory with an inode, or with a process, which extracted
+		// files cannot have.
+		if strings.HasPrefix(s.Name, "v2-host-tree-") {
+			continue
+		}
 		if err := inside(self, s); err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
@@ -105,7 +111,12 @@ func onDisk(root string) error {
 	device := fmt.Sprintf("%d:%d", dev>>8&0xfff|dev>>32&^0xfff, dev&0xff|dev>>12&^0xff)
 	lines := strings.SplitAfter(string(text), "\n")
 	for i, line := range lines {
-		if f := strings.SplitN(line, " ", 4); len(f) == 4 && strings.Contains(line, " - cgroup") {
+		f := strings.SplitN(line, " ", 6)
+		if len(f) < 6 || !strings.Contains(line, " - cgroup") {
+			continue
+		}
+		// An empty directory is one of what covers the mount.
+		if entries, err := os.ReadDir(filepath.Join(root, cgroup.Unescape([]byte(f[4])))); err != nil || len(entries) > 0 {
 			f[2] = device
 			lines[i] = strings.Join(f, " ")
 		}

@@ -103,6 +103,7 @@ func TestOwnTestsOnV2(t *testing.T) {
 	}
 	files := map[string]string{
 		"/src/testdata":    filepath.Join(root, "testdata"),
+		"/testdata":        filepath.Join(root, "testdata"), // four levels above where cgrun's tests think they are
 		"/src/limits/test": limits,
 		"/src/cgrun/test":  cgrun,
 		"/src/sense/test":  sense,
