@@ -37,8 +37,12 @@ var (
 	cluster = []string{"cmd/snug/internal/kube", "e2e/kube", "e2e/internal/hook", "e2e/internal/daemon", unitTests}
 )
 
-// unitTests are no part of what stages look at that run the tool, not its tests.
-const unitTests = ":(exclude,glob)cmd/snug/**/*_test.go"
+// unitTests and libraryTests are no part of what stages look at that run the tool, not its
+// tests.
+const (
+	unitTests    = ":(exclude,glob)cmd/snug/**/*_test.go"
+	libraryTests = ":(exclude,glob)limits/*_test.go"
+)
 
 // staticcheck is the release that checks this code.
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
@@ -186,7 +190,7 @@ gotest -count=1 ./e2e/release`,
 	{
 		name: "node", cpus: 2, seconds: 200, after: []string{"kubernetes"},
 		words:  "node",
-		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/look", "cmd/snug/internal/goproc", "cmd/snug/internal/rules", "e2e/node"}),
+		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/look", "cmd/snug/internal/goproc", "cmd/snug/internal/rules", "e2e/node", libraryTests}),
 		script: `gotest -count=1 -timeout 60m ./e2e/node`,
 	},
 }
