@@ -158,6 +158,13 @@ gotest -count=1 ./e2e/release`,
 		script: `gotest -count=1 -timeout 60m ./e2e/vm`,
 	},
 	{
+		name: "engines", cpus: 2, seconds: 300, after: []string{"packages"},
+		words: "engines",
+		paths: []string{"go.mod", "limits", "internal/cgroup", "internal/fit", "internal/plan", "cmd/snug/internal/cli/place.go", "cmd/snug/internal/cli/plan.go",
+			"e2e/engines", "e2e/internal/daemon", libraryTests},
+		script: `gotest -count=1 -timeout 60m ./e2e/engines`,
+	},
+	{
 		// It builds what is not kept on this machine yet.
 		name: "kubernetes", cpus: 2, seconds: 1500, after: []string{"packages"}, keeps: "snug-kube",
 		paths:  []string{"e2e/internal/kubebuild"},

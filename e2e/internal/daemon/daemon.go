@@ -78,6 +78,9 @@ func (p *Process) Kill() {
 // Signal sends the process a signal, which it may not heed.
 func (p *Process) Signal(s os.Signal) error { return p.handle.Signal(s) }
 
+// Pid is the process's id.
+func (p *Process) Pid() int { return p.handle.Pid }
+
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

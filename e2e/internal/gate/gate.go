@@ -7,7 +7,8 @@
 // of Debian), kube (builds and starts a Kubernetes API server), kyverno (builds and
 // runs Kyverno's command), chart (builds Helm and installs the chart), fleet (runs
 // hundreds of pods on nodes that are not there), node (makes this machine a node of
-// Kubernetes), release (builds and installs a release).
+// Kubernetes), engines (starts containers by docker, podman and others), release (builds
+// and installs a release).
 package gate
 
 import (

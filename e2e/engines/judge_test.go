@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engines
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/e2e/engines/wire"
+)
+
+// far is how far CPU time may be from a quota and still show it. Two seconds are twenty
+// periods, of which the first and the last need not be whole. No other quota of the
+// layouts is as near.
+const far = 0.25
+
+// fits tells whether what was measured shows a quota of so many cores.
+func fits(measured, cores float64) bool {
+	return measured > cores*(1-far) && measured < cores*(1+far)
+}
+
+// holds tells whether a process that was killed at some MiB shows a limit: what it is
+// made of and its neighbours need some memory, too.
+func holds(measured, limit float64) bool { return measured <= limit && measured >= limit*0.8 }
+
+// truth is what the kernel does: the CPU time that busy threads get, and the MiB at which a
+// process is killed. A busy machine gives less CPU time than the quota, never more: it is
+// then measured again.
+func (c *inside) truth(t *testing.T, l *lab, y layout) (r reading) {
+	t.Helper()
+	var most, control float64
+	for late := time.Now().Add(hang); ; {
+		b := c.ask(t, wire.Request{Do: "burn"}).Burn
+		most = max(most, b.CPU/b.Wall)
+		if y.cpu > 0 && most > y.cpu*(1-far) {
+			r.CPU = figure{limited, most, "of six busy threads"}
+			break
+		}
+		if y.cpu == 0 {
+			// Beside it: the same without a quota.
+			b, err := burnHere(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			control = max(control, b)
+			if most > 2*cores && most > control/2 {
+				r.CPU = figure{none, most, fmt.Sprintf("of six busy threads; outside %.2f", control)}
+				break
+			}
+		}
+		if time.Now().After(late) {
+			t.Fatalf("busy threads get %.2f cores, with %v by the layout", most, y.cpu)
+		}
+	}
+	if y.cpu > 0 && !fits(most, y.cpu) {
+		t.Errorf("busy threads get %.2f cores, with %v by the layout", most, y.cpu)
+	}
+	e := c.ask(t, wire.Request{Do: "eat"}).Eat
+	r.Memory = figure{none, float64(e.MiB), "not killed"}
+	if e.Killed {
+		r.Memory = figure{limited, float64(e.MiB), "killed"}
+	}
+	if e.Killed != (y.memory > 0) || e.Killed && !holds(float64(e.MiB), float64(y.memory)) {
+		t.Errorf("killed at %d MiB: %v, with %d by the layout", e.MiB, e.Killed, y.memory)
+	}
+	return r
+}
+
+// burnHere is the CPU time that the same threads get in this process's own group.
+func burnHere(l *lab) (float64, error) {
+	r := once([]string{l.bin + "/inmate", "burn"})
+	var b wire.Burn
+	if err := json.Unmarshal([]byte(r.Stdout), &b); err != nil {
+		return 0, fmt.Errorf("%w: %s%s", err, r.Error, r.Stderr)
+	}
+	return b.CPU / b.Wall, nil
+}
+
+// verdict is what is to be thought of a figure beside what the kernel does.
+func verdict(said, truth figure, match func(measured, limit float64) bool) string {
+	switch {
+	case said.Says == "":
+		return ""
+	case said.Says == unknown:
+		return unknown
+	case said.Says != truth.Says, said.Says == limited && !match(truth.Value, said.Value):
+		return "wrong"
+	}
+	return "right"
+}
+
+// judge fails the test where snug is sure of what is not so, or does not know what can be
+// read.
+func judge(t *testing.T, who string, y layout, truth, said reading) {
+	t.Helper()
+	one := func(what string, s shown, said, truth figure, match func(measured, limit float64) bool) {
+		t.Helper()
+		v := verdict(said, truth, match)
+		if v == "right" || s == nought && v == unknown || s == own && said.Says == none {
+			return
+		}
+		t.Errorf("%s, %s of %s: %+v, but the kernel: %+v", who, what, y.name, said, truth)
+	}
+	one("CPU", y.cpuShown, said.CPU, truth.CPU, fits)
+	one("memory", y.memoryShown, said.Memory, truth.Memory, holds)
+}
+
+func (f figure) String() string {
+	switch f.Says {
+	case limited:
+		return fmt.Sprintf("%.4g", f.Value)
+	case "":
+		return "-"
+	}
+	return f.Says
+}

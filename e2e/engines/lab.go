@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engines starts containers by the engines that people use, as Debian ships them,
+// in layouts of cgroup mounts that are met there, and compares what is read in them with
+// what the kernel really gives: how much CPU time busy threads get, and how much memory a
+// process can take until it is killed.
+package engines
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/e2e/internal/cgv1"
+	"github.com/snug-go/snug/e2e/internal/gate"
+	"github.com/snug-go/snug/e2e/internal/programs"
+)
+
+// prefix begins the names of all groups and containers of these tests. The process id of
+// the test follows.
+const prefix = "snug-engines-"
+
+// hierarchies are those in which a test makes groups, at their roots: docker and podman
+// take one path for all.
+var hierarchies = []string{"cpu", "memory"}
+
+const cgroupRoot = "/sys/fs/cgroup"
+
+// hang is when what is waited for will never be.
+const hang = 4 * time.Minute
+
+// lab is what the containers of a test have in common.
+type lab struct {
+	name   string // of the groups in which all is
+	dir    string
+	bin    string // directory of the programs: snug, inmate, sizers
+	docker *docker
+	count  int
+}
+
+// newLab builds the programs and removes what a killed test has left.
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	gate.Root(t, "engines")
+	l := &lab{name: prefix + strconv.Itoa(os.Getpid()), dir: t.TempDir()}
+	for _, h := range hierarchies {
+		if _, err := os.Stat(filepath.Join(cgroupRoot, h, "cgroup.procs")); err != nil {
+			t.Fatalf("SNUG_E2E=engines needs cgroup v1: %v", err)
+		}
+	}
+	sweep(t)
+	t.Cleanup(func() {
+		if err := remove(l.name); err != nil {
+			t.Error(err)
+		}
+	})
+	l.bin = filepath.Join(l.dir, "bin")
+	if err := os.Mkdir(l.bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// The users of the containers have to be able to pass through.
+	for dir := l.dir; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := programs.BuildTool(programs.Root(t), filepath.Join(l.bin, "snug")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"inmate", "sizers"} {
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", l.bin, "github.com/snug-go/snug/e2e/engines/"+name)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v\n%s", name, err, out)
+		}
+	}
+	return l
+}
+
+// group makes a group with limits in each hierarchy, below the test's own; 0 is no limit.
+// It returns its path from the roots.
+func (l *lab) group(t *testing.T, name string, cpu float64, mebibytes int) string {
+	t.Helper()
+	path := filepath.Join("/", l.name, name)
+	for _, h := range hierarchies {
+		if err := os.MkdirAll(filepath.Join(cgroupRoot, h, path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := func(file string, value int) {
+		if err := os.WriteFile(filepath.Join(cgroupRoot, file), []byte(strconv.Itoa(value)), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if cpu > 0 {
+		set(filepath.Join("cpu", path, "cpu.cfs_period_us"), 100000)
+		set(filepath.Join("cpu", path, "cpu.cfs_quota_us"), int(cpu*100000))
+	}
+	if mebibytes > 0 {
+		set(filepath.Join("memory", path, "memory.limit_in_bytes"), mebibytes<<20)
+	}
+	return path
+}
+
+// enter is a command line that becomes args in a group.
+func enter(path string, args ...string) []string {
+	var script strings.Builder
+	for _, h := range hierarchies {
+		fmt.Fprintf(&script, "echo $$ >'%s'\n", filepath.Join(cgroupRoot, h, path, "cgroup.procs"))
+	}
+	script.WriteString(`exec "$@"`)
+	return append([]string{"/bin/sh", "-ec", script.String(), "sh"}, args...)
+}
+
+// sweep ends and removes what tests that were killed have left.
+func sweep(t *testing.T) {
+	t.Helper()
+	for _, h := range hierarchies {
+		left, err := filepath.Glob(filepath.Join(cgroupRoot, h, prefix+"*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range left {
+			name := filepath.Base(dir)
+			if _, err := os.Stat(filepath.Join("/proc", strings.TrimPrefix(name, prefix))); err == nil {
+				continue
+			}
+			if err := remove(name); err != nil {
+				t.Fatalf("left by an earlier test: %v", err)
+			}
+		}
+	}
+}
+
+// remove ends all processes in the groups of a name, of every hierarchy, and removes them.
+func remove(name string) error {
+	all, err := filepath.Glob(filepath.Join(cgroupRoot, "*", name))
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, top := range all {
+		err := filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				dirs = append(dirs, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, dir := range dirs {
+		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		for _, pid := range strings.Fields(string(text)) {
+			n, err := strconv.Atoi(pid)
+			if err != nil || n == os.Getpid() || n <= 1 {
+				return fmt.Errorf("%s holds process %s", dir, pid)
+			}
+			_ = syscall.Kill(n, syscall.SIGKILL)
+		}
+	}
+	return cgv1.Remove(dirs)
+}
