@@ -51,7 +51,9 @@ func (l *lab) startDocker(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c := start("containerd", []string{"unshare", "--mount", "--propagation", "private"}, "--config", config)
+	// Its shims have their sockets in /run/containerd, whatever the configuration says.
+	private := []string{"unshare", "--mount", "--propagation", "private", "/bin/sh", "-ec", "mkdir -p /run/containerd\nmount -t tmpfs shims /run/containerd\nexec \"$@\"", "sh"}
+	c := start("containerd", private, "--config", config)
 	waitFor(t, "containerd", c, func() error { _, err := os.Stat(filepath.Join(l.dir, "c.sock")); return err })
 	// Debian's own: another client may ask for an API that this daemon does not have.
 	l.docker = &docker{socket: filepath.Join(l.dir, "d.sock"), client: "/usr/bin/docker"}
@@ -93,16 +95,6 @@ func (d *docker) try(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// run is the command line of a container with inmate in it. What of the host's it needs,
-// Java and the programs of the set-up too, is bound below the same names.
-func (d *docker) run(l *lab, name string, flags, command []string) []string {
-	args := []string{d.client, "--host", "unix://" + d.socket, "run", "--rm", "-i", "--name", name, "--network", "none"}
-	for _, b := range l.binds() {
-		args = append(args, "-v", b[0]+":"+b[1]+":ro")
-	}
-	return append(append(append(args, flags...), image), command...)
-}
-
 // binds are what of the host is in a container: its path here and there.
 func (l *lab) binds() [][2]string {
 	return [][2]string{{l.bin, "/e"}, {"/usr", "/usr"}, {javaConfig, javaConfig}}
@@ -136,10 +128,9 @@ func skeleton(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// root makes the same on disk.
-func (l *lab) root(t *testing.T, name string) string {
+// makeRoot makes the same on disk.
+func makeRoot(t *testing.T, dir string) string {
 	t.Helper()
-	dir := filepath.Join(l.dir, name)
 	for _, d := range directories {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)

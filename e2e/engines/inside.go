@@ -31,13 +31,14 @@ type inside struct {
 }
 
 // start starts a command line that becomes inmate in a container, until the test ends.
-func start(t *testing.T, token string, line []string) *inside {
+// Engines leave files in dir.
+func start(t *testing.T, dir, token string, line []string) *inside {
 	t.Helper()
 	c := &inside{token: token, lines: make(chan []byte), ended: make(chan error, 1)}
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Stderr = &c.said
+	cmd.Stderr, cmd.Dir = &c.said, dir
 	cmd.WaitDelay = 10 * time.Second
 	var err error
 	if c.in, err = cmd.StdinPipe(); err != nil {

@@ -42,14 +42,22 @@ type lab struct {
 	dir    string
 	bin    string // directory of the programs: snug, inmate, sizers
 	docker *docker
-	count  int
+	count  int // of its containers
+}
+
+// next is the name of one more container, and a directory for it.
+func (l *lab) next() (name, dir string) {
+	l.count++
+	return fmt.Sprintf("%s-%d", l.name, l.count), filepath.Join(l.dir, strconv.Itoa(l.count))
 }
 
 // newLab builds the programs and removes what a killed test has left.
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	gate.Root(t, "engines")
-	l := &lab{name: prefix + strconv.Itoa(os.Getpid()), dir: t.TempDir()}
+	l := &lab{name: prefix + strconv.Itoa(os.Getpid())}
+	// Its path is short: podman wants that, and sockets.
+	l.dir = filepath.Join(os.TempDir(), l.name)
 	for _, h := range hierarchies {
 		if _, err := os.Stat(filepath.Join(cgroupRoot, h, "cgroup.procs")); err != nil {
 			t.Fatalf("SNUG_E2E=engines needs cgroup v1: %v", err)
@@ -60,16 +68,13 @@ func newLab(t *testing.T) *lab {
 		if err := remove(l.name); err != nil {
 			t.Error(err)
 		}
+		if err := os.RemoveAll(l.dir); err != nil {
+			t.Error(err)
+		}
 	})
 	l.bin = filepath.Join(l.dir, "bin")
-	if err := os.Mkdir(l.bin, 0o755); err != nil {
+	if err := os.MkdirAll(l.bin, 0o755); err != nil {
 		t.Fatal(err)
-	}
-	// The users of the containers have to be able to pass through.
-	for dir := l.dir; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
 	}
 	if err := programs.BuildTool(programs.Root(t), filepath.Join(l.bin, "snug")); err != nil {
 		t.Fatal(err)
@@ -122,19 +127,18 @@ func enter(path string, args ...string) []string {
 // sweep ends and removes what tests that were killed have left.
 func sweep(t *testing.T) {
 	t.Helper()
-	for _, h := range hierarchies {
-		left, err := filepath.Glob(filepath.Join(cgroupRoot, h, prefix+"*"))
-		if err != nil {
-			t.Fatal(err)
+	groups, err := filepath.Glob(filepath.Join(cgroupRoot, "*", prefix+"*"))
+	files, err2 := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(groups, files...) {
+		name := filepath.Base(path)
+		if _, err := os.Stat(filepath.Join("/proc", strings.TrimPrefix(name, prefix))); err == nil {
+			continue
 		}
-		for _, dir := range left {
-			name := filepath.Base(dir)
-			if _, err := os.Stat(filepath.Join("/proc", strings.TrimPrefix(name, prefix))); err == nil {
-				continue
-			}
-			if err := remove(name); err != nil {
-				t.Fatalf("left by an earlier test: %v", err)
-			}
+		if err := errors.Join(remove(name), os.RemoveAll(filepath.Join(os.TempDir(), name))); err != nil {
+			t.Fatalf("left by an earlier test: %v", err)
 		}
 	}
 }

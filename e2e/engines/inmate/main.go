@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,14 +80,14 @@ func answer(q wire.Request) (a wire.Answer) {
 			a.Run[name] = run(args)
 		}
 	case "burn":
-		out, err := exec.Command(os.Args[0], "burn").Output()
+		out, err := part("burn").Output()
 		if err == nil {
 			err = json.Unmarshal(out, &a.Burn)
 		}
 		a.Error = text(err)
 	case "eat":
 		// Each byte is a MiB. What the kernel kills has written all that it had.
-		out, err := exec.Command(os.Args[0], "eat").Output()
+		out, err := part("eat").Output()
 		a.Eat.MiB = len(out)
 		if status, ok := err.(*exec.ExitError); ok {
 			a.Eat.Killed = status.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
@@ -104,6 +105,16 @@ func answer(q wire.Request) (a wire.Answer) {
 	return a
 }
 
+// part is a process of this program that is another part of it.
+func part(name string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], name)
+	cmd.Stdin = nothing()
+	return cmd
+}
+
+// nothing is what a process of its may read. There need be no /dev/null.
+func nothing() io.Reader { return new(bytes.Reader) }
+
 func text(err error) string {
 	if err == nil {
 		return ""
@@ -117,7 +128,7 @@ func run(args []string) (r wire.Run) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/"}
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = nothing(), &stdout, &stderr
 	err := cmd.Run()
 	r.Stdout, r.Stderr, r.Error = stdout.String(), stderr.String(), text(err)
 	return r

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engines
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/internal/gate"
+)
+
+// TestSweep: what a test that was killed has left is gone when the next one starts.
+func TestSweep(t *testing.T) {
+	gate.Root(t, "engines")
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{name: prefix + fmt.Sprint(gone.Process.Pid)}
+	dir := filepath.Join(os.TempDir(), l.name)
+	if err := os.MkdirAll(filepath.Join(dir, "a"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	line := enter(l.group(t, "a/b", 0, 0), "sleep", "600")
+	left := exec.Command(line[0], line[1:]...)
+	if err := left.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- left.Wait() }()
+	sweep(t)
+	<-ended
+	for _, path := range []string{dir, filepath.Join(cgroupRoot, "cpu", l.name), filepath.Join(cgroupRoot, "memory", l.name)} {
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", path, err)
+		}
+	}
+}
