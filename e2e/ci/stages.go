@@ -158,7 +158,7 @@ gotest -count=1 ./e2e/release`,
 		script: `gotest -count=1 -timeout 60m ./e2e/vm`,
 	},
 	{
-		name: "engines", cpus: 2, seconds: 300, after: []string{"packages"},
+		name: "engines", cpus: 2, seconds: 350, after: []string{"packages"},
 		words: "engines",
 		paths: []string{"go.mod", "limits", "internal/cgroup", "internal/fit", "internal/plan", "cmd/snug/internal/cli/place.go", "cmd/snug/internal/cli/plan.go",
 			"e2e/engines", "e2e/internal/daemon", libraryTests},

@@ -69,7 +69,7 @@ func TestLayouts(t *testing.T) {
 			}
 		})
 	}
-	r.write(t)
+	r.write(t, "layouts", len(layouts))
 }
 
 // start starts a container of a layout.

@@ -11,8 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -117,27 +115,14 @@ func (c *inside) ask(t *testing.T, q wire.Request) wire.Answer {
 	return c.hear(t)
 }
 
-// pid is inmate's on the host: the process whose own command line has the token. Those
-// that started it are other programs.
+// pid is inmate's on the machine.
 func (c *inside) pid(t *testing.T) int {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	pid, err := wire.Pid(c.token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range files {
-		text, _ := os.ReadFile(name)
-		args := strings.Split(string(text), "\x00")
-		if len(args) == 4 && filepath.Base(args[0]) == "inmate" && args[1] == "serve" && args[2] == c.token {
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return pid
-		}
-	}
-	t.Fatal("its process is not to be found")
-	return 0
+	return pid
 }
 
 // once runs a command line to its end.

@@ -76,17 +76,23 @@ func newLab(t *testing.T) *lab {
 	if err := os.MkdirAll(l.bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := programs.BuildTool(programs.Root(t), filepath.Join(l.bin, "snug")); err != nil {
+	build(t, l.bin)
+	return l
+}
+
+// build builds the programs into a directory.
+func build(t *testing.T, dir string) {
+	t.Helper()
+	if err := programs.BuildTool(programs.Root(t), filepath.Join(dir, "snug")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"inmate", "sizers"} {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", l.bin, "github.com/snug-go/snug/e2e/engines/"+name)
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", dir, "github.com/snug-go/snug/e2e/engines/"+name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v\n%s", name, err, out)
 		}
 	}
-	return l
 }
 
 // group makes a group with limits in each hierarchy, below the test's own; 0 is no limit.

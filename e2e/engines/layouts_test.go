@@ -6,7 +6,7 @@ package engines
 type layout struct {
 	name   string
 	engine string // a key of engines
-	flags  string // what the engine is told
+	flags  string // of the engine
 	setup  string // what is done inside first, by a shell
 	// What the kernel gives: cores and MiB, 0 where there is no limit.
 	cpu    float64
@@ -14,10 +14,12 @@ type layout struct {
 	// parent has these limits on the group above the container's, which has only a wider one
 	// of memory itself.
 	parent bool
+	ownCPU float64 // the quota of the container's own group, where the tighter one is above
 	// How much of it the container is shown.
 	cpuShown, memoryShown shown
-	noProc                bool // it has no /proc, without which a JVM does not start
-	crowded               bool // the engine's own processes have their memory of the same limit
+	noProc                bool    // it has no /proc, without which a JVM does not start
+	slack                 float64 // cores that threads may get above the quota
+	crowded               bool    // the engine's own processes have their memory of the same limit
 }
 
 // shown is what can be read in a container.
@@ -26,7 +28,7 @@ type shown int
 const (
 	all    shown = iota
 	nought       // nothing: to say so is right, too
-	own          // the container's own group, whose limit is not the tightest: to say there is none is right
+	own          // the container's own group, whose limit is not the tightest: to say its limit is right
 )
 
 // The limits of most layouts, and those of a parent.
@@ -76,7 +78,7 @@ var layouts = []layout{
 	{name: "docker, the same with the same directories", engine: "docker", flags: "--cgroupns private" + mounting,
 		setup: "m=/x\nmount --rbind /sys $m\nmount -t tmpfs t $m\n" + hollow,
 		cpu:   cores, memory: mebibytes},
-	{name: "docker, nobody, /sys also below a directory of root's", engine: "docker", flags: "--cgroupns private" + mounting,
+	{name: "docker, another user, /sys also below a directory of root's", engine: "docker", flags: "--cgroupns private" + mounting,
 		setup: "mkdir -p /srv/build/sys\nchmod 700 /srv/build\nchmod 755 /\nmount --rbind /sys /srv/build/sys\nset -- setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"",
 		cpu:   cores, memory: mebibytes},
 	{name: "docker, chroot with /sys bound", engine: "docker", flags: "--cgroupns private" + mounting,

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// wanted is a container to start: what it is told, and its limits, 0 where it has none.
+// wanted is a container to start: its flags and its limits, 0 where it has none.
 type wanted struct {
 	name   string
 	dir    string // for its files, not made yet
@@ -27,7 +27,6 @@ type wanted struct {
 var engines = map[string]func(*testing.T, *lab, wanted) []string{
 	"docker":   dockerRun,
 	"runc":     func(t *testing.T, l *lab, w wanted) []string { return ociRun(t, l, "runc", w) },
-	"crun":     func(t *testing.T, l *lab, w wanted) []string { return ociRun(t, l, "crun", w) },
 	"podman":   podmanRun,
 	"rootless": rootlessRun,
 	"bwrap":    bwrapRun,
@@ -72,7 +71,7 @@ func podmanRun(t *testing.T, l *lab, w wanted) []string {
 func rootlessRun(t *testing.T, l *lab, w wanted) []string {
 	path := l.group(t, w.name, w.cpu, w.memory)
 	w.cpu, w.memory = 0, 0
-	const user = 65534 // nobody
+	const user = 65534 // one that is there
 	dir, root := w.dir, makeRoot(t, w.dir+"/root")
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err == nil {
@@ -117,9 +116,21 @@ func chrootRun(t *testing.T, l *lab, w wanted) []string {
 	return enter(l.group(t, w.name, w.cpu, w.memory), line...)
 }
 
-// ociRun makes a bundle. Source: the OCI runtime specification 1.0.2, config.md and
-// config-linux.md.
+// ociRun makes a bundle.
 func ociRun(t *testing.T, l *lab, runtime string, w wanted) []string {
+	text, err := ociConfig(makeRoot(t, w.dir+"/root"), l.binds(), w)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(w.dir, "config.json"), text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{runtime, "--root", filepath.Join(w.dir, "state"), "run", "--bundle", w.dir, w.name}
+}
+
+// ociConfig is the configuration of a bundle. Source: the OCI runtime specification 1.0.2,
+// config.md and config-linux.md.
+func ociConfig(root string, binds [][2]string, w wanted) ([]byte, error) {
 	type object = map[string]any
 	mounts := []object{
 		{"destination": "/proc", "type": "proc", "source": "proc"},
@@ -127,16 +138,16 @@ func ociRun(t *testing.T, l *lab, runtime string, w wanted) []string {
 		{"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": []string{"ro"}},
 		{"destination": "/sys/fs/cgroup", "type": "cgroup", "source": "cgroup", "options": []string{"ro"}},
 	}
-	for _, b := range l.binds() {
+	for _, b := range binds {
 		mounts = append(mounts, object{"destination": b[1], "type": "bind", "source": b[0], "options": []string{"rbind", "ro"}})
 	}
 	namespaces := []object{{"type": "pid"}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"}, {"type": "network"}}
 	if slices.Contains(w.flags, "private") {
 		namespaces = append(namespaces, object{"type": "cgroup"})
 	}
-	text, err := json.Marshal(object{
+	return json.Marshal(object{
 		"ociVersion": "1.0.2",
-		"root":       object{"path": makeRoot(t, w.dir+"/root")},
+		"root":       object{"path": root},
 		"mounts":     mounts,
 		"process":    object{"args": w.line, "env": []string{"PATH=/usr/bin"}, "cwd": "/", "user": object{"uid": 0, "gid": 0}},
 		"linux": object{
@@ -148,11 +159,4 @@ func ociRun(t *testing.T, l *lab, runtime string, w wanted) []string {
 			},
 		},
 	})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(w.dir, "config.json"), text, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []string{runtime, "--root", filepath.Join(w.dir, "state"), "run", "--bundle", w.dir, w.name}
 }

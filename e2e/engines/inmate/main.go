@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,12 +35,26 @@ func main() {
 	switch part {
 	case "serve": // and a word that tells which one it is
 		serve()
-	case "burn":
-		burn()
+	case "burn": // and how many seconds
+		n, err := strconv.Atoi(os.Args[2])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "inmate:", err)
+			os.Exit(2)
+		}
+		burn(time.Duration(n) * time.Second)
 	case "eat":
 		eat()
 	case "runtime":
 		fromRuntime()
+	case "apart", "conduct": // and an order
+		do := apart
+		if part == "conduct" {
+			do = conduct
+		}
+		if err := do(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "inmate:", err)
+			os.Exit(1)
+		}
 	default:
 		fmt.Fprintln(os.Stderr, "inmate: no part", part)
 		os.Exit(2)
@@ -80,7 +95,7 @@ func answer(q wire.Request) (a wire.Answer) {
 			a.Run[name] = run(args)
 		}
 	case "burn":
-		out, err := part("burn").Output()
+		out, err := part("burn", strconv.Itoa(q.Seconds)).Output()
 		if err == nil {
 			err = json.Unmarshal(out, &a.Burn)
 		}
@@ -106,8 +121,8 @@ func answer(q wire.Request) (a wire.Answer) {
 }
 
 // part is a process of this program that is another part of it.
-func part(name string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], name)
+func part(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
 	cmd.Stdin = nothing()
 	return cmd
 }
@@ -137,15 +152,15 @@ func run(args []string) (r wire.Run) {
 // threads are more than the quotas of the tests and most machines' CPUs.
 const threads = 6
 
-// burn keeps six threads busy for two seconds and says how much CPU time they got.
-func burn() {
+// burn keeps six threads busy for a while and says how much CPU time they got.
+func burn(span time.Duration) {
 	runtime.GOMAXPROCS(threads)
 	begin := time.Now()
 	var wg sync.WaitGroup
 	for range threads {
 		wg.Go(func() {
 			runtime.LockOSThread()
-			for time.Since(begin) < 2*time.Second {
+			for time.Since(begin) < span {
 			}
 		})
 	}
