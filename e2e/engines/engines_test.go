@@ -43,7 +43,9 @@ func TestLayouts(t *testing.T) {
 			a := c.ask(t, wire.Request{Do: "run", Run: questions})
 			for _, r := range readers {
 				said, err := r.read(a.Run[r.name])
-				if err != nil && (r.name != "java" || !y.noProc) {
+				if err != nil && r.name == "java" && y.noProc {
+					t.Log(err)
+				} else if err != nil {
 					t.Error(err)
 				}
 				t.Logf("%-22s %v", r.name, said)
