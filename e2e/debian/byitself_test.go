@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package debian
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/internal/cgv1"
+)
+
+// container is a cgroup that programs are started in.
+type container struct {
+	name   string
+	quota  string // microseconds of 100 ms, "" = none
+	memory int64  // bytes, 0 = none
+}
+
+// containers are such that two CPUs tell the rules apart: automaxprocs rounds 1.5 down to 1,
+// snug and Go 1.25 round it up, and have at least 2.
+var containers = []container{
+	{"none", "", 0},
+	{"0.5", "50000", 0},
+	{"1-512MiB", "100000", 512 << 20},
+	{"1.5", "150000", 0},
+}
+
+// planned is what is read of `snug plan --json`.
+type planned struct {
+	GOMAXPROCS struct{ Value *int }
+	GOMEMLIMIT struct {
+		Value *int64 `json:"value_bytes"`
+	}
+	Runtime struct {
+		GOMAXPROCS   *int
+		Automaxprocs *int
+		Automemlimit bool
+		Go           string
+	}
+}
+
+// sentence is what the text of a plan says of the program alone.
+var sentence = regexp.MustCompile(`(?m)^by itself (\S+) would use GOMAXPROCS=(\d+)(?: \(not the plan\))?(?:, or (\d+) by automaxprocs in it, which rounds the quota down,)? and (no GOMEMLIMIT|the GOMEMLIMIT that automemlimit in it may set): `)
+
+// say is the same document as text gives it.
+func (p *planned) say(t *testing.T, text string) {
+	t.Helper()
+	number := func(n *int) string {
+		if n == nil {
+			return ""
+		}
+		return strconv.Itoa(*n)
+	}
+	m := sentence.FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("the text does not say what the program would use by itself:\n%s", text)
+	}
+	if m[1] != p.Runtime.Go || m[2] != number(p.Runtime.GOMAXPROCS) || m[3] != number(p.Runtime.Automaxprocs) || (m[4] != "no GOMEMLIMIT") != p.Runtime.Automemlimit {
+		t.Errorf("%q, and as JSON: %s %s %s %v", m[0], p.Runtime.Go, number(p.Runtime.GOMAXPROCS), number(p.Runtime.Automaxprocs), p.Runtime.Automemlimit)
+	}
+}
+
+// running is a program that was started in a container.
+type running struct {
+	pid  int
+	file string // its output
+	t    *testing.T
+}
+
+// startIn starts a command in a group until the test ends, with GODEBUG=schedtrace: the
+// runtime then says its GOMAXPROCS ten times a second (package runtime, documentation).
+func startIn(t *testing.T, base *cgv1.Base, group string, args ...string) *running {
+	t.Helper()
+	dir := t.TempDir()
+	r := &running{file: filepath.Join(dir, "said"), t: t}
+	said, err := os.Create(r.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	cmd := base.Command(t, group, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, said, said
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_CACHE_HOME=" + filepath.Dir(args[0]), "GODEBUG=schedtrace=100"}
+	// Asked first, and killed by the context only when that does not help.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.pid = cmd.Process.Pid
+	t.Cleanup(func() {
+		_ = cmd.Wait()
+		_ = syscall.Kill(-r.pid, syscall.SIGKILL) // what it has started, if anything
+		if t.Failed() {
+			t.Logf("%v said:\n%s", args, r.said())
+		}
+	})
+	return r
+}
+
+func (r *running) said() string {
+	text, err := os.ReadFile(r.file)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// ended is an error when the program is no more.
+func (r *running) ended() error {
+	if err := syscall.Kill(r.pid, 0); err != nil {
+		return err
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.pid))
+	if _, state, _ := bytes.Cut(stat, []byte(") ")); err == nil && bytes.HasPrefix(state, []byte("Z")) {
+		return errors.New("it has ended")
+	}
+	return err
+}
+
+// traced is a line of GODEBUG=schedtrace.
+var traced = regexp.MustCompile(`(?m)^SCHED \d+ms: gomaxprocs=(\d+) .*\n`)
+
+// procs is the GOMAXPROCS that the runtime says next.
+func (r *running) procs() int {
+	r.t.Helper()
+	before := len(r.said())
+	n := 0
+	until(r.t, "the runtime's own word", func() error {
+		m := traced.FindStringSubmatch(r.said()[before:])
+		if m == nil {
+			return cmpErr(r.ended(), "no line of schedtrace")
+		}
+		var err error
+		n, err = strconv.Atoi(m[1])
+		return err
+	})
+	return n
+}
+
+// cmpErr is an error that ended the program, or what is waited for.
+func cmpErr(err error, waits string) error {
+	if err != nil {
+		return err
+	}
+	return errors.New(waits)
+}
+
+// TestByItself: what `snug plan --exe` says that a program would use by itself is what it
+// uses when it is started beside it, and what the plan wants is what it uses by `snug run`.
+func TestByItself(t *testing.T) {
+	snug := tool(t)
+	base := cgv1.New(t, "cpu", "memory")
+	groups := map[string]map[string]map[string]string{"cpu": {}, "memory": {}}
+	group := func(s *server, c *container) string { return "/" + s.name + "-" + c.name }
+	for i := range servers {
+		for j := range containers {
+			cpu, memory := map[string]string{}, map[string]string{}
+			if c := &containers[j]; c.quota != "" {
+				cpu["cpu.cfs_quota_us"] = c.quota
+			}
+			if c := &containers[j]; c.memory != 0 {
+				memory["memory.limit_in_bytes"] = strconv.FormatInt(c.memory, 10)
+			}
+			path := group(&servers[i], &containers[j])
+			groups["cpu"][path], groups["memory"][path] = cpu, memory
+		}
+	}
+	base.Make(t, groups)
+	t.Run("programs", func(t *testing.T) {
+		for i := range servers {
+			s := &servers[i]
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				file, err := exec.LookPath(s.file)
+				if err != nil {
+					t.Fatalf("%v: install the packages of e2e/packages.txt", err)
+				}
+				for j := range containers {
+					t.Run(containers[j].name, func(t *testing.T) {
+						compare(t, snug, base, group(s, &containers[j]), s, file)
+					})
+				}
+			})
+		}
+	})
+}
+
+// compare starts a program in a group, alone and by `snug run`, and holds what it uses
+// against the plan made there.
+func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server, file string) {
+	plan := func(args ...string) []byte {
+		t.Helper()
+		cmd := base.Command(t, group, append([]string{snug, "plan", "--exe", file}, args...)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, &stderr)
+		}
+		return out
+	}
+	var p planned
+	if err := json.Unmarshal(plan("--json"), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Runtime.GOMAXPROCS == nil {
+		t.Fatal("the plan does not say what Go would use by itself")
+	}
+	p.say(t, string(plan()))
+
+	use := func(t *testing.T, args ...string) used { return s.use(t, snug, base, group, append(args, file)) }
+	var itself used
+	alone := t.Run("alone", func(t *testing.T) {
+		u := use(t)
+		itself = u
+		says := *p.Runtime.GOMAXPROCS
+		if s.automaxprocs && p.Runtime.Automaxprocs != nil {
+			says = *p.Runtime.Automaxprocs
+		}
+		t.Logf("%s: GOMAXPROCS %d, the plan says %d; GOMEMLIMIT %d", p.Runtime.Go, u.procs, says, u.memory)
+		if u.procs != says {
+			t.Errorf("by itself it uses GOMAXPROCS=%d, the plan says %d", u.procs, says)
+		}
+		if u.memory != 0 && !p.Runtime.Automemlimit {
+			t.Errorf("by itself it uses GOMEMLIMIT=%d, the plan says none", u.memory)
+		}
+	})
+	run := t.Run("run", func(t *testing.T) {
+		u := use(t, snug, "run", "--")
+		want := itself // what the plan leaves alone is as it was
+		if n := p.GOMAXPROCS.Value; n != nil {
+			want.procs = *n
+		}
+		if n := p.GOMEMLIMIT.Value; n != nil {
+			want.memory = *n
+		}
+		t.Logf("%s: GOMAXPROCS %d, GOMEMLIMIT %d; the plan wants %d, %d", p.Runtime.Go, u.procs, u.memory, want.procs, want.memory)
+		if u != want {
+			t.Errorf("by snug run it uses %+v, the plan wants %+v", u, want)
+		}
+	})
+	if !alone || !run {
+		t.Logf("%s", strings.TrimSpace(string(plan())))
+	}
+}
+
+// used is what a program said that it uses.
+type used struct {
+	procs  int
+	memory int64 // 0 = no limit
+}
+
+// use starts the program and asks it: the runtime's word, its own where it has one, and what
+// snug reads of its memory have to be the same.
+func (s *server) use(t *testing.T, snug string, base *cgv1.Base, group string, command []string) used {
+	t.Helper()
+	dir, address := t.TempDir(), free(t)
+	r := startIn(t, base, group, append(command, s.args(t, dir, address)...)...)
+	own := map[string]string{}
+	until(t, s.name+"'s own word", func() (err error) {
+		if err := r.ended(); err != nil {
+			t.Fatal(err)
+		}
+		own, err = s.own(address, r.said())
+		return err
+	})
+	u := used{procs: r.procs()}
+	if text, ok := own["GOMAXPROCS"]; ok && text != strconv.Itoa(u.procs) {
+		t.Errorf("it says GOMAXPROCS=%s, its runtime %d", text, u.procs)
+	}
+	var seen process
+	until(t, "snug ps", func() (err error) { seen, err = ps(snug, r.pid); return err })
+	if *seen.Procs != u.procs {
+		t.Errorf("snug ps says GOMAXPROCS=%d, its runtime %d", *seen.Procs, u.procs)
+	}
+	if seen.GOMEMLIMIT != nil {
+		u.memory = *seen.GOMEMLIMIT
+	}
+	if text, ok := own["GOMEMLIMIT"]; ok {
+		switch n, err := strconv.ParseFloat(text, 64); {
+		case err != nil:
+			t.Errorf("it says GOMEMLIMIT=%s", text)
+		case n >= 1<<63 && u.memory == 0: // none
+		case int64(n) != u.memory:
+			t.Errorf("it says GOMEMLIMIT=%s, snug ps %d", text, u.memory)
+		}
+	}
+	return u
+}
