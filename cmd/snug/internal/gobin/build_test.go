@@ -142,6 +142,12 @@ func toolchains() []string {
 // build returns the program's path, built once a run.
 func build(t testing.TB, toolchain string, m mode) string {
 	t.Helper()
+	return buildOf(t, toolchain, m, "program", program)
+}
+
+// buildOf is build of another source.
+func buildOf(t testing.TB, toolchain string, m mode, name, src string) string {
+	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil && m.cgo {
 		if len(toolchains()) > 1 {
 			t.Fatal(err)
@@ -150,22 +156,21 @@ func build(t testing.TB, toolchain string, m mode) string {
 	}
 	built.Lock()
 	defer built.Unlock()
-	dir := filepath.Join(os.Getenv(dirVariable), strings.ReplaceAll(toolchain+m.String(), " ", "_"))
+	dir := filepath.Join(os.Getenv(dirVariable), strings.ReplaceAll(name+toolchain+m.String(), " ", "_"))
 	path := filepath.Join(dir, "program")
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	src := program
 	cgo := "CGO_ENABLED=0"
 	if m.cgo {
 		cgo = "CGO_ENABLED=1"
 		src = strings.Replace(src, "import (", "// static int answer(void) { return 42; }\nimport \"C\"\n\nimport (", 1) + "\nvar _ = C.answer()\n"
 	}
-	for name, text := range map[string]string{"go.mod": "module program\n\ngo 1.18\n", "main.go": src} {
+	for file, text := range map[string]string{"go.mod": "module program\n\ngo 1.18\n", "main.go": src} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

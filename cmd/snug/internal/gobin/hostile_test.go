@@ -19,6 +19,7 @@ func exercise(f *File) {
 	}
 	f.Vars()
 	f.Layout()
+	f.Setters()
 }
 
 // places are those of a file on which all else hangs.

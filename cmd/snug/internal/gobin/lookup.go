@@ -8,8 +8,17 @@ import "bytes"
 // path, in one pass over the names and one over the functions. A name that the
 // program does not have is not in the result; the code of a name comes once.
 func (t *pclntab) lookup(wanted map[string]bool) map[string]fn {
-	at := t.nameOffsets(wanted)
 	found := map[string]fn{}
+	t.named(t.nameOffsets("\x00runtime.", wanted), func(name string, f fn) {
+		if _, twice := found[name]; !twice {
+			found[name] = f
+		}
+	})
+	return found
+}
+
+// named visits the functions whose names stand at these offsets.
+func (t *pclntab) named(at map[uint32]string, visit func(name string, f fn)) {
 	budget := 2*int64(t.limit-t.funcs) + 1<<20
 	entries := window{img: t.img, budget: budget}
 	funcs := window{img: t.img, budget: budget}
@@ -25,20 +34,15 @@ func (t *pclntab) lookup(wanted map[string]bool) map[string]fn {
 			continue
 		}
 		off := le.Uint32(f[4:])
-		name, ok := at[off]
-		if !ok {
-			continue
-		}
-		if _, twice := found[name]; !twice {
-			found[name] = fn{entry: entry, end: end, args: args, nameOff: off}
+		if name, ok := at[off]; ok {
+			visit(name, fn{entry: entry, end: end, args: args, nameOff: off})
 		}
 	}
-	return found
 }
 
-// nameOffsets finds names in funcnametab: offset -> name.
-func (t *pclntab) nameOffsets(wanted map[string]bool) map[uint32]string {
-	const prefix = "\x00runtime."
+// nameOffsets finds names in funcnametab: offset -> name, without the prefix that all
+// of them have.
+func (t *pclntab) nameOffsets(prefix string, wanted map[string]bool) map[uint32]string {
 	longest := 0
 	for name := range wanted {
 		longest = max(longest, len(name))
