@@ -143,10 +143,23 @@ func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Pla
 		d.Runtime.Go = &exe.GoVersion
 	}
 	if file != "" {
-		d.Program = &finding.Program{File: utf8Only(file), Main: utf8Only(exe.Main), Setters: exe.Setters()}
+		own := goproc.OwnSetters(file)
+		d.Program = &finding.Program{
+			File: utf8Only(file), Main: utf8Only(exe.Main), Setters: exe.Setters(),
+			ProcsSetBy: allUTF8(own.GOMAXPROCS), MemorySetBy: allUTF8(own.GOMEMLIMIT),
+		}
 	}
 	d.Next = q.next(d)
 	return &l, d, nil
+}
+
+// allUTF8 is utf8Only of each; never null in JSON.
+func allUTF8(list []string) []string {
+	out := []string{}
+	for _, s := range list {
+		out = append(out, utf8Only(s))
+	}
+	return out
 }
 
 // program is the Go program that the plan is for, and its file where there is

@@ -207,7 +207,7 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 			r.ui.note("warning: %s is not known: %s, %s", g.Field, g.Why, g.File)
 		}
 	}
-	set := variables(&in, p)
+	set := variables(&in, p, func() bool { return len(goproc.OwnSetters(file).GOMAXPROCS) > 0 })
 	if r.logs() || mode == plan.Observe {
 		r.tell(p, set, mode)
 	}
@@ -268,8 +268,10 @@ func (r *runCommand) recognise(file, name string) (goproc.Exe, bool) {
 type variable struct{ name, value string }
 
 // variables are those that help: every knob that was decided on, but GOMAXPROCS
-// only where the command's own runtime would choose another number or crash.
-func variables(in *plan.Input, p *plan.Plan) []variable {
+// only where the command would use another number by itself, or crash. own reports whether
+// its own code sets GOMAXPROCS; code that does so as a default honours the variable. Where
+// the runtime follows the quota, the variable would end that, for code that may never run.
+func variables(in *plan.Input, p *plan.Plan, own func() bool) []variable {
 	var set []variable
 	s := p.GOMAXPROCS
 	if p.Runtime == plan.Crash && s.Leave && s.Code != plan.EnvSet {
@@ -278,7 +280,7 @@ func variables(in *plan.Input, p *plan.Plan) []variable {
 		}
 	}
 	inside := int64(plan.Automaxprocs(&in.Limits.CPU, in.Go)) // it honours the variable
-	if !s.Leave && (s.Value != int64(p.Runtime) || inside != 0 && s.Value != inside || s.Code == plan.Explicit) {
+	if !s.Leave && (s.Value != int64(p.Runtime) || inside != 0 && s.Value != inside || s.Code == plan.Explicit || in.Go.Blind && own()) {
 		set = append(set, variable{"GOMAXPROCS", strconv.FormatInt(s.Value, 10)})
 	}
 	add := func(name string, s *plan.Setting, off int64) {

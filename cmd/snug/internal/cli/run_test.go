@@ -52,7 +52,27 @@ func TestVariables(t *testing.T) {
 		{"a huge quota", plan.Input{Limits: container(17592186044.415, 8, 0)}, []variable{{"GOMAXPROCS", "8"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := variables(&c.in, plan.Decide(&c.in)); !slices.Equal(got, c.want) {
+			if got := variables(&c.in, plan.Decide(&c.in), func() bool { return false }); !slices.Equal(got, c.want) {
+				t.Errorf("= %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestVariablesOfOwnCode: a program whose own code sets GOMAXPROCS where no variable does.
+func TestVariablesOfOwnCode(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   plan.Input
+		want []variable
+	}{
+		{"its Go has the plan's number", plan.Input{Limits: container(1.5, 2, 0), Go: plan.Go{Minor: 19, Blind: true}}, []variable{{"GOMAXPROCS", "2"}}},
+		{"no limit", plan.Input{Limits: container(0, 2, 0), Go: plan.Go{Minor: 19, Blind: true}}, nil},
+		{"operator's", plan.Input{Limits: container(1.5, 2, 0), Go: plan.Go{Minor: 19, Blind: true}, Env: plan.Env{GOMAXPROCS: "1"}}, nil},
+		{"its Go follows the quota", plan.Input{Limits: container(1.5, 2, 0), Go: plan.Go{Minor: 26}}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := variables(&c.in, plan.Decide(&c.in), func() bool { return true }); !slices.Equal(got, c.want) {
 				t.Errorf("= %v, want %v", got, c.want)
 			}
 		})

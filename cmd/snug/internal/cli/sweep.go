@@ -190,7 +190,7 @@ func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
 	in.Limits.CPU.Levels = slices.Clone(in.Limits.CPU.Levels)
 	confine(&in.Limits, cpus, memory)
 	p := plan.Decide(&in)
-	for _, v := range variables(&in, p) {
+	for _, v := range variables(&in, p, func() bool { return false }) { // byDefault is the runtime's, too
 		switch v.name {
 		case "GOMAXPROCS":
 			k.GOMAXPROCS = v.value

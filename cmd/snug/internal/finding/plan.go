@@ -68,4 +68,7 @@ type Program struct {
 	Main string `json:"main"` // "" when its build information does not say
 	// Modules that set knobs themselves, as "path version".
 	Setters []string `json:"setters"`
+	// Functions of its own that set a knob where they are called, whatever to.
+	ProcsSetBy  []string `json:"gomaxprocs_set_by"`
+	MemorySetBy []string `json:"gomemlimit_set_by"`
 }

@@ -41,7 +41,7 @@ func (p *page) plan(d *finding.Plan) {
 	if d.GOMAXPROCS.Code == envSet || d.GOMEMLIMIT.Code == envSet {
 		lead = "without these variables "
 	}
-	p.line("%s%s", lead, alone(&d.Runtime))
+	p.line("%s%s", lead, alone(&d.Runtime, d.Program))
 	if g := d.Program; g != nil {
 		p.line("for %s%s", Clean(g.File), inside(g))
 		for _, s := range g.Setters {
@@ -78,8 +78,8 @@ func Asks(d *finding.Plan) string {
 // envSet is the reason code of a knob that the operator set.
 const envSet = "env-set"
 
-// alone says what Go would do by itself, and whether that is the plan.
-func alone(r *finding.Runtime) string {
+// alone says what Go would do by itself, and whether that is the plan. The program may be nil.
+func alone(r *finding.Runtime, program *finding.Program) string {
 	who := "Go 1.25 and later"
 	if r.Go != nil {
 		who = Clean(*r.Go)
@@ -97,11 +97,32 @@ func alone(r *finding.Runtime) string {
 	if n := r.Automaxprocs; n != nil {
 		differs += ", or " + strconv.Itoa(*n) + " by automaxprocs in it, which rounds the quota down,"
 	}
-	memory := " and no GOMEMLIMIT: "
+	memory := " and no GOMEMLIMIT"
 	if r.Automemlimit {
-		memory = " and the GOMEMLIMIT that automemlimit in it may set: "
+		memory = " and the GOMEMLIMIT that automemlimit in it may set"
 	}
+	if program != nil {
+		differs += unless(program.ProcsSetBy)
+		if by := unless(program.MemorySetBy); by != "" {
+			memory += strings.TrimSuffix(by, ",")
+		}
+	}
+	memory += ": "
 	return who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + memory + r.Text
+}
+
+// unless names functions that set another value where they are called.
+func unless(by []string) string {
+	if len(by) == 0 {
+		return ""
+	}
+	const most = 3
+	names := by[:min(len(by), most)]
+	more := ""
+	if n := len(by) - most; n > 0 {
+		more = " or " + strconv.Itoa(n) + " more"
+	}
+	return ", unless " + Clean(strings.Join(names, " or ")) + more + " in it sets another,"
 }
 
 func inside(g *finding.Program) string {
@@ -143,7 +164,7 @@ func (p *page) verdict(d *finding.Verdict) {
 	}
 	p.line("%s: %s", Gives(d.Limits), asks)
 	if d.Limits.Limited() {
-		p.line("%s", alone(&d.Plan.Runtime))
+		p.line("%s", alone(&d.Plan.Runtime, nil))
 	}
 	p.notes(d.Plan.Warnings, d.Plan.Unknown)
 	p.processes(d.Worst)
