@@ -42,6 +42,15 @@ type process struct {
 // ps is what is told of a process. It is an error while something is unknown, or it is no
 // Go process: one that has just been started is not yet what it will be.
 func ps(snug string, pid int) (process, error) {
+	r, out, err := look(snug, pid)
+	if err == nil && (r.Procs == nil || r.By == nil || r.GOGC == nil || r.Cycles == nil || r.Goal == nil || len(r.Unknown) > 0) {
+		err = fmt.Errorf("not all is known: %s", out)
+	}
+	return r, err
+}
+
+// look is what is told of a process, and the document.
+func look(snug string, pid int) (process, []byte, error) {
 	var stderr bytes.Buffer
 	cmd := exec.Command(snug, "ps", "--json", strconv.Itoa(pid))
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Dir(snug))
@@ -52,13 +61,9 @@ func ps(snug string, pid int) (process, error) {
 		err = json.Unmarshal(out, &d)
 	}
 	if err != nil || len(d.Processes) != 1 {
-		return process{}, fmt.Errorf("%v\n%s%s", err, out, &stderr)
+		return process{}, out, fmt.Errorf("%v\n%s%s", err, out, &stderr)
 	}
-	r := d.Processes[0]
-	if r.Procs == nil || r.By == nil || r.GOGC == nil || r.Cycles == nil || r.Goal == nil || len(r.Unknown) > 0 {
-		return process{}, fmt.Errorf("not all is known: %s", out)
-	}
-	return r, nil
+	return d.Processes[0], out, nil
 }
 
 // start runs a program until the test ends, with nothing of Go in its environment

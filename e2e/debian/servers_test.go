@@ -4,11 +4,15 @@ package debian
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -18,14 +22,28 @@ type server struct {
 	args       func(t *testing.T, dir, address string) []string
 	// own are GOMAXPROCS and GOMEMLIMIT by the program's own word, those of them that it
 	// tells; an error while it does not serve.
-	own func(address, said string) (map[string]string, error)
+	own func(r *running, dir, address string) (map[string]string, error)
 	// automaxprocs: as it is started here it calls automaxprocs.
 	automaxprocs bool
+	// sets is the function of its own that sets GOMAXPROCS, "" = none.
+	sets string
 }
 
+// servers are programs of this Debian's packages, by different linkers, with and without
+// somebody in them who sets GOMAXPROCS. All are stripped.
 var servers = []server{
 	{name: "prometheus", file: "prometheus", args: prometheus(), own: prometheusOwn},
 	{name: "prometheus-auto", file: "prometheus", args: prometheus("--enable-feature=auto-gomaxprocs"), own: prometheusOwn, automaxprocs: true},
+	{name: "nats-server", file: "nats-server", args: nats, own: said(`maxprocs: `, `maxprocs: \w+ GOMAXPROCS="?(\d+)`), automaxprocs: true},
+	{name: "etcd", file: "etcd", args: etcd, own: said(`ready to serve client requests`, `setting maximum number of CPUs to (\d+)`)},
+	{name: "containerd", file: "containerd", args: containerd, own: containerdServes},
+	{name: "influxd", file: "influxd", args: influxd, own: said(`Listening for signals`, `maxprocs=(\d+)`)},
+	{name: "node_exporter", file: "prometheus-node-exporter", args: func(_ *testing.T, _, address string) []string {
+		return []string{"--log.level=debug", "--web.listen-address", address}
+	}, own: said(`Listening on`, `msg="Go MAXPROCS" procs=(\d+)`), sets: "main.main"},
+	{name: "victoria-metrics", file: "victoria-metrics", args: func(_ *testing.T, dir, address string) []string {
+		return []string{"-storageDataPath", dir, "-httpListenAddr", address}
+	}, own: victoriaOwn, sets: "github.com/VictoriaMetrics/VictoriaMetrics/lib/cgroup.updateGOMAXPROCSToCPUQuota"},
 }
 
 // answer is the body of a page.
@@ -41,17 +59,37 @@ func answer(url string) ([]byte, error) {
 	return io.ReadAll(r.Body)
 }
 
-func prometheus(flags ...string) func(t *testing.T, dir, address string) []string {
-	return func(t *testing.T, dir, address string) []string {
-		config := filepath.Join(dir, "prometheus.yml")
-		if err := os.WriteFile(config, nil, 0o644); err != nil {
-			t.Fatal(err)
+// write makes a file of a program's and returns its name.
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// said is the word of a program that writes its GOMAXPROCS into its log when it starts.
+func said(serves, procs string) func(r *running, _, _ string) (map[string]string, error) {
+	word := regexp.MustCompile(procs)
+	return func(r *running, _, _ string) (map[string]string, error) {
+		text := r.said()
+		m := word.FindStringSubmatch(text)
+		if m == nil || !strings.Contains(text, serves) {
+			return nil, errors.New("its log does not say so yet")
 		}
-		return append(flags, "--config.file", config, "--storage.tsdb.path", dir, "--web.listen-address", address)
+		return map[string]string{"GOMAXPROCS": m[1]}, nil
 	}
 }
 
-func prometheusOwn(address, _ string) (map[string]string, error) {
+func prometheus(flags ...string) func(t *testing.T, dir, address string) []string {
+	return func(t *testing.T, dir, address string) []string {
+		config := write(t, dir, "prometheus.yml", "")
+		return append(flags[:len(flags):len(flags)], "--config.file", config, "--storage.tsdb.path", dir, "--web.listen-address", address)
+	}
+}
+
+func prometheusOwn(_ *running, _, address string) (map[string]string, error) {
 	text, err := answer("http://" + address + "/api/v1/status/runtimeinfo")
 	if err != nil {
 		return nil, err
@@ -72,4 +110,56 @@ func prometheusOwn(address, _ string) (map[string]string, error) {
 		return nil, fmt.Errorf("no GOMAXPROCS: %s", text)
 	}
 	return own, nil
+}
+
+// nats has a page, too, /varz, whose GOMAXPROCS is the one before automaxprocs has set it.
+func nats(t *testing.T, dir, address string) []string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its own port is one that is free when it starts.
+	return []string{"-D", "-a", host, "-p", "-1", "-m", port, "-sd", dir}
+}
+
+func etcd(t *testing.T, dir, address string) []string {
+	client, peer := "http://"+address, "http://"+free(t)
+	return []string{
+		"--data-dir", dir, "--listen-client-urls", client, "--advertise-client-urls", client,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer,
+	}
+}
+
+func containerd(_ *testing.T, dir, _ string) []string {
+	return []string{"--root", filepath.Join(dir, "root"), "--state", filepath.Join(dir, "state"), "--address", filepath.Join(dir, "socket")}
+}
+
+// containerdServes: it tells nothing of itself.
+func containerdServes(_ *running, dir, _ string) (map[string]string, error) {
+	c, err := net.Dial("unix", filepath.Join(dir, "socket"))
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.Close()
+}
+
+func influxd(t *testing.T, dir, address string) []string {
+	return []string{"-config", write(t, dir, "influxdb.conf", fmt.Sprintf(`reporting-disabled = true
+bind-address = %q
+[meta]
+dir = %q
+[data]
+dir = %q
+wal-dir = %q
+[http]
+bind-address = %q
+`, free(t), filepath.Join(dir, "meta"), filepath.Join(dir, "data"), filepath.Join(dir, "wal"), address))}
+}
+
+func victoriaOwn(_ *running, _, address string) (map[string]string, error) {
+	page, err := metrics(address)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"GOMAXPROCS": tells(page, "go_gomaxprocs")}, nil
 }
