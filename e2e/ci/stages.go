@@ -128,13 +128,13 @@ done`,
 		name: "toolchains", cpus: 2, seconds: 400,
 		words: "go",
 		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/exectrace", "cmd/snug/internal/gobin", "cmd/snug/internal/goproc",
-			"cmd/snug/internal/oldgo", "cmd/snug/internal/proc", "contrib/prometheus"}),
+			"cmd/snug/internal/oldgo", "cmd/snug/internal/proc", "contrib/prometheus", "e2e/debian", "e2e/internal/cgv1"}),
 		script: alone + `
 for toolchain in go1.24.13 go1.25.14 go1.27.3; do
   echo "-- the library, $toolchain"
   GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 ./...
 done
-gotest -count=1 -timeout 40m ./cmd/snug/internal/cli ./cmd/snug/internal/exectrace ./cmd/snug/internal/gobin ./cmd/snug/internal/goproc ./cmd/snug/internal/oldgo
+gotest -count=1 -timeout 40m ./cmd/snug/internal/cli ./cmd/snug/internal/exectrace ./cmd/snug/internal/gobin ./cmd/snug/internal/goproc ./cmd/snug/internal/oldgo ./e2e/debian
 alone contrib/prometheus
 for toolchain in go1.23.12 go1.27.3; do
   echo "-- the collector, $toolchain"

@@ -61,17 +61,11 @@ var sentence = regexp.MustCompile(`(?m)^by itself (\S+) would use GOMAXPROCS=(\d
 // say is the same document as text gives it.
 func (p *planned) say(t *testing.T, text string) {
 	t.Helper()
-	number := func(n *int) string {
-		if n == nil {
-			return ""
-		}
-		return strconv.Itoa(*n)
-	}
 	memory := "no GOMEMLIMIT"
 	if p.Runtime.Automemlimit {
 		memory = "the GOMEMLIMIT that automemlimit in it may set"
 	}
-	want := []string{p.Runtime.Go, number(p.Runtime.GOMAXPROCS), number(p.Runtime.Automaxprocs), strings.Join(p.Program.Sets, " or "), memory}
+	want := []string{p.Runtime.Go, number(p.Runtime.GOMAXPROCS), strings.TrimPrefix(number(p.Runtime.Automaxprocs), "-"), strings.Join(p.Program.Sets, " or "), memory}
 	if m := sentence.FindStringSubmatch(text); m == nil || !slices.Equal(m[1:], want) {
 		t.Fatalf("as JSON: %q; the text:\n%s", want, text)
 	}
@@ -82,6 +76,9 @@ type running struct {
 	pid  int
 	file string // its output
 	t    *testing.T
+
+	done chan struct{} // closed when it was reaped
+	err  error         // how it ended, after done
 }
 
 // startIn starts a command in a group until the test ends, with GODEBUG=schedtrace: the
@@ -89,7 +86,7 @@ type running struct {
 func startIn(t *testing.T, base *cgv1.Base, group string, args ...string) *running {
 	t.Helper()
 	dir := t.TempDir()
-	r := &running{file: filepath.Join(dir, "said"), t: t}
+	r := &running{file: filepath.Join(dir, "said"), t: t, done: make(chan struct{})}
 	said, err := os.Create(r.file)
 	if err != nil {
 		t.Fatal(err)
@@ -104,11 +101,15 @@ func startIn(t *testing.T, base *cgv1.Base, group string, args ...string) *runni
 		t.Fatal(err)
 	}
 	r.pid = cmd.Process.Pid
+	go func() {
+		defer close(r.done)
+		r.err = cmd.Wait()
+	}()
 	t.Cleanup(func() {
-		_ = cmd.Wait()
+		<-r.done
 		_ = syscall.Kill(-r.pid, syscall.SIGKILL) // what it has started, if anything
 		if t.Failed() {
-			t.Logf("%v said:\n%s", args, r.said())
+			t.Logf("%v ended by %v, and said:\n%s", args, r.err, r.said())
 		}
 	})
 	return r
@@ -124,14 +125,12 @@ func (r *running) said() string {
 
 // ended is an error when the program is no more.
 func (r *running) ended() error {
-	if err := syscall.Kill(r.pid, 0); err != nil {
-		return err
+	select {
+	case <-r.done:
+		return fmt.Errorf("it has ended: %v", r.err)
+	default:
+		return nil
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.pid))
-	if _, state, _ := bytes.Cut(stat, []byte(") ")); err == nil && bytes.HasPrefix(state, []byte("Z")) {
-		return errors.New("it has ended")
-	}
-	return err
 }
 
 // traced is a line of GODEBUG=schedtrace.
@@ -145,7 +144,10 @@ func (r *running) procs() int {
 	until(r.t, "the runtime's own word", func() error {
 		m := traced.FindStringSubmatch(r.said()[before:])
 		if m == nil {
-			return cmpErr(r.ended(), "no line of schedtrace")
+			if err := r.ended(); err != nil {
+				r.t.Fatal(err)
+			}
+			return errors.New("no line of schedtrace")
 		}
 		var err error
 		n, err = strconv.Atoi(m[1])
@@ -154,18 +156,19 @@ func (r *running) procs() int {
 	return n
 }
 
-// cmpErr is an error that ended the program, or what is waited for.
-func cmpErr(err error, waits string) error {
-	if err != nil {
-		return err
-	}
-	return errors.New(waits)
-}
-
 // TestByItself: what `snug plan --exe` says that a program would use by itself is what it
 // uses when it is started beside it, and what the plan wants is what it uses by `snug run`.
 func TestByItself(t *testing.T) {
-	snug := tool(t)
+	byItself(t, tool(t), servers, func(t *testing.T, s *server) string {
+		file, err := exec.LookPath(s.file)
+		if err != nil {
+			t.Fatalf("%v: install the packages of e2e/packages.txt", err)
+		}
+		return file
+	})
+}
+
+func byItself(t *testing.T, snug string, servers []server, find func(t *testing.T, s *server) string) {
 	base := cgv1.New(t, "cpu", "memory")
 	groups := map[string]map[string]map[string]string{"cpu": {}, "memory": {}}
 	group := func(s *server, c *container) string { return "/" + s.name + "-" + c.name }
@@ -183,18 +186,17 @@ func TestByItself(t *testing.T) {
 		}
 	}
 	base.Make(t, groups)
+	kept := &record{}
+	defer kept.write(t)
 	t.Run("programs", func(t *testing.T) {
 		for i := range servers {
 			s := &servers[i]
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
-				file, err := exec.LookPath(s.file)
-				if err != nil {
-					t.Fatalf("%v: install the packages of e2e/packages.txt", err)
-				}
+				file := find(t, s)
 				for j := range containers {
 					t.Run(containers[j].name, func(t *testing.T) {
-						compare(t, snug, base, group(s, &containers[j]), s, file)
+						kept.add(compare(t, snug, base, group(s, &containers[j]), s, file), s.name, containers[j].name)
 					})
 				}
 			})
@@ -204,7 +206,7 @@ func TestByItself(t *testing.T) {
 
 // compare starts a program in a group, alone and by `snug run`, and holds what it uses
 // against the plan made there.
-func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server, file string) {
+func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server, file string) result {
 	plan := func(args ...string) []byte {
 		t.Helper()
 		cmd := base.Command(t, group, append([]string{snug, "plan", "--exe", file}, args...)...)
@@ -224,12 +226,15 @@ func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server
 		t.Fatal("the plan does not say what Go would use by itself")
 	}
 	p.say(t, string(plan()))
+	if found := p.Runtime.Automemlimit; found != s.automemlimit {
+		t.Errorf("the plan finds automemlimit: %v", found)
+	}
 	if sets := strings.Join(p.Program.Sets, " "); sets != s.sets {
 		t.Errorf("the plan finds GOMAXPROCS set by %q, want %q", sets, s.sets)
 	}
 
 	use := func(t *testing.T, args ...string) used { return s.use(t, snug, base, group, append(args, file)) }
-	var itself used
+	var itself, fitted used
 	alone := t.Run("alone", func(t *testing.T) {
 		u := use(t)
 		itself = u
@@ -241,12 +246,13 @@ func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server
 		if u.procs != says && s.sets == "" { // else the plan says that it may be another
 			t.Errorf("by itself it uses GOMAXPROCS=%d, the plan says %d", u.procs, says)
 		}
-		if u.memory != 0 && !p.Runtime.Automemlimit {
-			t.Errorf("by itself it uses GOMEMLIMIT=%d, the plan says none", u.memory)
+		if u.memory != 0 != p.Runtime.Automemlimit {
+			t.Errorf("by itself it uses GOMEMLIMIT=%d, the plan says that automemlimit may set it: %v", u.memory, p.Runtime.Automemlimit)
 		}
 	})
 	run := t.Run("run", func(t *testing.T) {
 		u := use(t, snug, "run", "--")
+		fitted = u
 		want := itself // what the plan leaves alone is as it was
 		if n := p.GOMAXPROCS.Value; n != nil {
 			want.procs = *n
@@ -262,6 +268,7 @@ func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server
 	if !alone || !run {
 		t.Logf("%s", strings.TrimSpace(string(plan())))
 	}
+	return result{p, itself, fitted}
 }
 
 // used is what a program said that it uses.

@@ -25,6 +25,8 @@ type server struct {
 	own func(r *running, dir, address string) (map[string]string, error)
 	// automaxprocs: as it is started here it calls automaxprocs.
 	automaxprocs bool
+	// automemlimit is linked in, and called as it is started here.
+	automemlimit bool
 	// sets is the function of its own that sets GOMAXPROCS, "" = none.
 	sets string
 }
@@ -34,13 +36,11 @@ type server struct {
 var servers = []server{
 	{name: "prometheus", file: "prometheus", args: prometheus(), own: prometheusOwn},
 	{name: "prometheus-auto", file: "prometheus", args: prometheus("--enable-feature=auto-gomaxprocs"), own: prometheusOwn, automaxprocs: true},
-	{name: "nats-server", file: "nats-server", args: nats, own: said(`maxprocs: `, `maxprocs: \w+ GOMAXPROCS="?(\d+)`), automaxprocs: true},
+	{name: "nats-server", file: "nats-server", args: nats, own: natsSays, automaxprocs: true},
 	{name: "etcd", file: "etcd", args: etcd, own: said(`ready to serve client requests`, `setting maximum number of CPUs to (\d+)`)},
 	{name: "containerd", file: "containerd", args: containerd, own: containerdServes},
 	{name: "influxd", file: "influxd", args: influxd, own: said(`Listening for signals`, `maxprocs=(\d+)`)},
-	{name: "node_exporter", file: "prometheus-node-exporter", args: func(_ *testing.T, _, address string) []string {
-		return []string{"--log.level=debug", "--web.listen-address", address}
-	}, own: said(`Listening on`, `msg="Go MAXPROCS" procs=(\d+)`), sets: "main.main"},
+	{name: "node_exporter", file: "prometheus-node-exporter", args: nodeExporter, own: said(`Listening on`, `msg="Go MAXPROCS" procs=(\d+)`), sets: "main.main"},
 	{name: "victoria-metrics", file: "victoria-metrics", args: func(_ *testing.T, dir, address string) []string {
 		return []string{"-storageDataPath", dir, "-httpListenAddr", address}
 	}, own: victoriaOwn, sets: "github.com/VictoriaMetrics/VictoriaMetrics/lib/cgroup.updateGOMAXPROCSToCPUQuota"},
@@ -112,6 +112,8 @@ func prometheusOwn(_ *running, _, address string) (map[string]string, error) {
 	return own, nil
 }
 
+var natsSays = said(`maxprocs: `, `maxprocs: \w+ GOMAXPROCS="?(\d+)`)
+
 // nats has a page, too, /varz, whose GOMAXPROCS is the one before automaxprocs has set it.
 func nats(t *testing.T, dir, address string) []string {
 	host, port, err := net.SplitHostPort(address)
@@ -154,6 +156,10 @@ wal-dir = %q
 [http]
 bind-address = %q
 `, free(t), filepath.Join(dir, "meta"), filepath.Join(dir, "data"), filepath.Join(dir, "wal"), address))}
+}
+
+func nodeExporter(_ *testing.T, _, address string) []string {
+	return []string{"--log.level=debug", "--web.listen-address", address}
 }
 
 func victoriaOwn(_ *running, _, address string) (map[string]string, error) {
