@@ -22,10 +22,10 @@ NONE < cgroup < limits < plan < apply < fit < watch < snug < auto
 NONE < adapt < sense < watch < snug < auto
 adapt < simulator
 cgroup < agent, collect
-cgroup, limits < cgrun
+inherit, cgroup, limits < cgrun
 NONE < limiter, fixture
 limits, plan, fixture < collect
-NONE < finding, load, stats, proc, gobin, cpuprof, bounded, golog, promtext, exectrace, vet, oldgo, quantity, podid, cert, rest
+NONE < finding, load, stats, proc, gobin, cpuprof, bounded, golog, promtext, exectrace, vet, oldgo, inherit, quantity, podid, cert, rest
 proc, gobin < goproc
 finding < rules
 limiter < workload
@@ -33,7 +33,7 @@ finding < report, top
 vet, bounded < envfiles
 plan, stats, finding < experiment < search
 finding, stats, cgrun, load, workload, exectrace, experiment < runner
-limits, plan, fit, watch, stats, fixture, finding, report, cgrun, goproc, collect, load, experiment, search, runner, workload < cli < main
+limits, plan, fit, watch, stats, fixture, finding, report, cgrun, inherit, goproc, collect, load, experiment, search, runner, workload < cli < main
 limits, plan < podpatch
 envfiles, podpatch < manifest
 limits, plan, finding, vet, podpatch, manifest, quantity < lint

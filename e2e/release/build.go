@@ -52,7 +52,8 @@ func newUser(ctx context.Context, dir string, proxies ...string) (user, error) {
 // and independent of the place.
 func (u user) install(ctx context.Context, version, arch string) (string, error) {
 	env := append([]string{"GOOS=linux", "GOARCH=" + arch}, u.env...)
-	if _, err := command(ctx, u.dir, env, "go", "install", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", tool+"@"+version); err != nil {
+	if _, err := command(ctx, u.dir, env, "go", "install", "-trimpath", "-buildvcs=false",
+		"-tags=startsignals", "-ldflags=-s -w -checklinkname=0", tool+"@"+version); err != nil {
 		return "", err
 	}
 	bin := filepath.Join(u.dir, "gopath", "bin")

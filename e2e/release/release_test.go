@@ -15,7 +15,9 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/mod/module"
@@ -168,6 +170,15 @@ func TestRelease(t *testing.T) {
 		out, err := command(t.Context(), "", nil, filepath.Join(dist, "snug-linux-"+runtime.GOARCH), "version")
 		if err != nil || !strings.Contains(out, version) {
 			t.Errorf("the binary's version: %q, %v", out, err)
+		}
+		// A plain `go install` would lose what a release hands on.
+		out, err = command(t.Context(), "", nil, "sh", "-c", "trap '' TERM PIPE; exec \"$0\" run -- cat /proc/self/status",
+			filepath.Join(dist, "snug-linux-"+runtime.GOARCH))
+		_, after, _ := strings.Cut(out, "SigIgn:\t")
+		field, _, _ := strings.Cut(after, "\n")
+		const ignored = 1<<(syscall.SIGTERM-1) | 1<<(syscall.SIGPIPE-1)
+		if got, _ := strconv.ParseUint(field, 16, 64); err != nil || got&ignored != ignored {
+			t.Errorf("its command ignores %q of signals, want at least %x; %v", field, ignored, err)
 		}
 	}
 	licences := string(read(t, filepath.Join(dist, "THIRD_PARTY_LICENSES")))

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/snug-go/snug/cmd/snug/internal/inherit"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -45,6 +46,8 @@ type order struct {
 	Path   []byte   // bytes, because a path need not be UTF-8
 	Args   [][]byte
 	Env    [][]byte
+
+	Signals inherit.Signals // ignored and blocked when the parent began
 }
 
 type report struct {
@@ -101,6 +104,7 @@ func ChildMain() {
 	if out.Encode(r) != nil || r.Err != "" || in.Decode(&ahead) != nil || !ahead.Go {
 		os.Exit(CodeFailed)
 	}
+	o.Signals.Restore()
 	err = syscall.Exec(string(o.Path), texts(o.Args), texts(o.Env))
 	errors.As(err, &r.Errno)
 	out.Encode(r)

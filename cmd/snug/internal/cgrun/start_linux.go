@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/snug-go/snug/cmd/snug/internal/inherit"
 )
 
 // systemdTimeout is how long systemd may take to answer. The bus itself gives up
@@ -279,6 +281,7 @@ func (s starter) order(w want) order {
 	return order{
 		CPU: w.cpu(), Memory: w.memory > 0, Bound: w.cpu(), Stderr: -1,
 		Path: []byte(s.file), Args: bytesOf(s.spec.Args), Env: bytesOf(env),
+		Signals: inherit.AtStart(),
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"syscall"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/inherit"
 )
 
-// replace makes this process become the command. It returns only when that
-// failed.
+// replace makes this process become the command, with the signals ignored and
+// blocked that were when it began. It returns only when that failed.
 func replace(file string, args, env []string) error {
+	inherit.AtStart().Restore()
 	return cgrun.ExecFailed(args[0], file, "", syscall.Exec(file, args, env))
 }

@@ -41,9 +41,11 @@ SNUG_LOG=1 prints each decision; SNUG=observe prints and sets nothing; SNUG=off
 only starts CMD.
 
 snug is itself a Go program: a malformed GOMEMLIMIT (1GB; Go wants 1GiB) ends it
-before it can say or start anything, as it would any other. Of inherited
-ignored signals HUP and INT stay ignored for CMD and the others become default;
-of several variables of one name CMD gets the first.
+before it can say or start anything, as it would any other. Signals that were
+ignored or blocked are so for CMD, if snug is a release's; built by a plain "go
+install", CMD gets as ignored only HUP, INT and those of job control, and as
+blocked all but HUP, INT, TERM and CHLD and those that end a process with a core.
+Of several variables of one name CMD gets the first.
 
 Exit codes: CMD's own; 125 when snug failed or was used wrongly, 126 when CMD
 cannot be executed, 127 when there is none. When a signal ends CMD in a cgroup

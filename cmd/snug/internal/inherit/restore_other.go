@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux || !(amd64 || arm64)
+
+package inherit
+
+// Restore does nothing here, where AtStart knows nothing.
+func (Signals) Restore() {}

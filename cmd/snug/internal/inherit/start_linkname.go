@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64) && startsignals
+
+package inherit
+
+import _ "unsafe" // for go:linkname
+
+// fwdSig is what each signal did when this process began, and initSigmask what its
+// first thread blocked then (runtime/signal_unix.go, initsig; runtime/proc.go,
+// schedinit). The runtime shows neither to a program, so this file takes part
+// only in builds that ask for it:
+//
+//	go install -tags startsignals -ldflags=-checklinkname=0 …
+//
+// as releases are built. TestSignals fails where a new Go has other variables.
+
+//go:linkname fwdSig runtime.fwdSig
+var fwdSig [65]uintptr
+
+//go:linkname initSigmask runtime.initSigmask
+var initSigmask [2]uint32
+
+const sigIgnored = 1 // SIG_IGN
+
+// AtStart is what this process was started with.
+func AtStart() (s Signals) {
+	for n, handler := range fwdSig {
+		if n > 0 && handler == sigIgnored {
+			s.Ignored |= 1 << (n - 1)
+		}
+	}
+	s.Blocked = uint64(initSigmask[1])<<32 | uint64(initSigmask[0])
+	return s
+}
