@@ -67,8 +67,9 @@ const (
 func (l Level) String() string { return adapt.Level(l).String() }
 
 // Verdict says what the waiting of a process is due to: "unknown", "fine",
-// "too-few-procs" (Ps are held in system calls while the quota is unused) or
-// "quota-spent" (no GOMAXPROCS helps).
+// "too-few-procs" (Ps are held in system calls while the quota is unused),
+// "quota-spent" (no GOMAXPROCS helps) or "host-busy" (threads wait for CPUs that other
+// processes have).
 type Verdict string
 
 // Stats is what a Watcher has done and measured. What was not measured or could

@@ -132,7 +132,7 @@ func (s scrape) set(m *metric, states, hold []string) {
 // The values of labels that are there in every scrape.
 var (
 	knobs    = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "starvation-escape"}
-	verdicts = []string{"unknown", "fine", "too-few-procs", "quota-spent"}
+	verdicts = []string{"unknown", "fine", "too-few-procs", "quota-spent", "host-busy"}
 	levels   = []string{snug.Calm.String(), snug.Tight.String(), snug.Spiral.String()}
 )
 

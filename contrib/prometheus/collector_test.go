@@ -239,9 +239,9 @@ func TestStates(t *testing.T) {
 		want   []string
 		series int
 	}{
-		{"a verdict is one of four", func(f *fake) { f.stats.CPU.Verdict = "quota-spent" }, "snug_verdict", []string{"quota-spent"}, 4},
-		{"no verdict yet is unknown", func(f *fake) { f.stats.CPU.Verdict = "" }, "snug_verdict", []string{"unknown"}, 4},
-		{"a verdict of the future", func(f *fake) { f.stats.CPU.Verdict = "bewitched" }, "snug_verdict", []string{"bewitched"}, 5},
+		{"a verdict is one of five", func(f *fake) { f.stats.CPU.Verdict = "quota-spent" }, "snug_verdict", []string{"quota-spent"}, 5},
+		{"no verdict yet is unknown", func(f *fake) { f.stats.CPU.Verdict = "" }, "snug_verdict", []string{"unknown"}, 5},
+		{"a verdict of the future", func(f *fake) { f.stats.CPU.Verdict = "bewitched" }, "snug_verdict", []string{"bewitched"}, 6},
 		{"calm", func(f *fake) { f.stats.Memory.Pressure = snug.Calm }, "snug_pressure_level", []string{"calm"}, 3},
 		{"spiral", func(f *fake) { f.stats.Memory.Pressure = snug.Spiral }, "snug_pressure_level", []string{"spiral"}, 3},
 		{"no knob was given up", func(f *fake) { f.stats.GivenUp = nil }, "snug_knob_given_up", nil, 4},

@@ -66,6 +66,7 @@ type CPU struct {
 	At      float64 // when, in seconds
 	Procs   int     // GOMAXPROCS
 	Cores   float64 // CPUs' worth of time there is: the smaller of quota and affinity; 0 = unknown
+	CPUs    int     // that the process may run on; 0 = unknown
 	Quota   float64 // cores; 0 = no quota, or unknown
 	Used    float64 // CPU seconds, user and system (getrusage(2)); NaN = unknown
 	GC      float64 // /cpu/classes/gc/total: seconds of Ps, not of CPUs

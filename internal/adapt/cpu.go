@@ -12,11 +12,13 @@ const (
 	Fine                      // little waits, and the quota suffices
 	TooFewPs                  // Ps are held in system calls while the quota is unused
 	QuotaSpent                // the quota is used up: no GOMAXPROCS helps
+	HostBusy                  // threads wait for CPUs that other processes have
 )
 
-// String is the verdict's word: "unknown", "fine", "too-few-procs", "quota-spent".
+// String is the verdict's word: "unknown", "fine", "too-few-procs", "quota-spent",
+// "host-busy".
 func (v Verdict) String() string {
-	return [...]string{"unknown", "fine", "too-few-procs", "quota-spent"}[v]
+	return [...]string{"unknown", "fine", "too-few-procs", "quota-spent", "host-busy"}[v]
 }
 
 // Waiting is what was measured between two samples. With Seconds 0 nothing else
@@ -62,11 +64,17 @@ const (
 	fineWaits     = 3
 	fineUsed      = 0.9
 	fineThrottled = 0.1
+
+	// How much more the threads must have waited for a CPU than they can have made
+	// each other wait, before others are to blame: half of what ran, and a quarter of
+	// the Ps' time.
+	deniedOfUsed  = 0.5
+	deniedOfProcs = 0.25
 )
 
 // Measure is what happened between two samples, and the verdict on it. A
 // counter that goes back, as after a move to another group or when threads have
-// ended, leaves its figure unknown. TooFewPs and Fine need the kernel's wait in
+// ended, leaves its figure unknown. TooFewPs, Fine and HostBusy need the kernel's wait in
 // both samples; no verdict is given when GOMAXPROCS or the limits differ between them,
 // or for less than shortestVerdict.
 func Measure(from, to *CPU) Waiting {
@@ -101,6 +109,9 @@ func verdict(w *Waiting, from, to *CPU) Verdict {
 	}
 	room := usable(to)
 	quotaSuffices := to.Quota == 0 || w.Throttled <= fineThrottled
+	if quotaSuffices && w.Used < unused*room && denied(w, to) > max(deniedOfUsed*w.Used, deniedOfProcs*float64(to.Procs)) {
+		return HostBusy
+	}
 	if w.GoWait+w.KernelWait <= fineWaits*room && w.Used <= fineUsed*room && quotaSuffices {
 		return Fine
 	}
@@ -116,6 +127,22 @@ func sameRoom(from, to *CPU) bool {
 
 // usable is how many cores the Ps of x can use.
 func usable(x *CPU) float64 { return min(x.Cores, float64(x.Procs)) }
+
+// denied is how many threads, on average, waited for a CPU that another process had;
+// NaN where that cannot be told. Ps that all have work on fewer CPUs run one for each
+// CPU while the others wait: that much, and what throttling held, is the process's own
+// doing. More waiting threads than Ps and as many again are not Go's (cgo).
+func denied(w *Waiting, x *CPU) float64 {
+	procs, cpus := float64(x.Procs), float64(x.CPUs)
+	if cpus <= 0 || w.KernelWait > 2*procs {
+		return math.NaN()
+	}
+	own := w.Used * max(0, procs/cpus-1)
+	if x.Quota > 0 {
+		own += procs * w.Throttled
+	}
+	return w.KernelWait - own
+}
 
 // crowded reports whether many goroutines wait while CPU time is left over. It is
 // necessary for TooFewPs, and can be had without the kernel's wait.

@@ -12,7 +12,7 @@ import (
 func pair(procs int, quota, used, goWait, kernelWait, throttled float64) (from, to CPU) {
 	const dt = 10
 	from = CPU{
-		At: 100, Procs: procs, Cores: quota, Quota: quota, Used: 7, GC: 1, Busy: 5, Idle: 3,
+		At: 100, Procs: procs, CPUs: 2, Cores: quota, Quota: quota, Used: 7, GC: 1, Busy: 5, Idle: 3,
 		Periods: 1000, Throttled: 500, GoWait: 3000, Wakeups: 1e6, KernelWait: 60,
 	}
 	if quota == 0 {
@@ -59,7 +59,14 @@ func TestVerdictOfMeasuredStates(t *testing.T) {
 		{"8 Ps of 1.5, kernel wait not read", 8, 1.5, 0.71 * 1.5, 1.3, unknown, 0, Unclear},
 		{"bursts on one P of 1.5", 1, 1.5, 0.62, 8.5, 0.1, 0, Unclear},
 		{"idle without a quota", 2, 0, 0.01, 0.001, 0.001, 0, Fine},
-		{"no quota, neighbours take both CPUs", 2, 0, 1, 80, 1, 0, Unclear},
+		{"no quota, neighbours take both CPUs", 2, 0, 1, 80, 1, 0, HostBusy},
+		{"a quota that is hardly used, neighbours take both CPUs", 2, 0.5, 0.04, 0.1, 2, 0, HostBusy},
+		{"light work beside six hogs on 2 CPUs", 2, 0, 0.19, 0.2, 1.39, 0, HostBusy},
+		{"the same, kernel wait not read", 2, 0.5, 0.04, 80, unknown, 0, Unclear},
+		{"neighbours, and the quota throttles too", 2, 0.5, 0.3, 2, 1.9, 0.3, Unclear},
+		{"4 Ps on 2 CPUs wait for each other", 4, 0, 1.4, 80, 1.9, 0, Unclear},
+		{"4 Ps on 2 CPUs, and neighbours", 4, 0, 0.9, 80, 2.5, 0, HostBusy},
+		{"threads that are not Go's wait for each other", 2, 0, 1, 4, 4.1, 0, Unclear},
 		{"no quota, system calls", 2, 0, 0.3, 98, 0.1, 0, TooFewPs},
 		{"every period throttled, quota not used up", 2, 0.5, 0.3, 2, 0.5, 1, Unclear},
 		{"quota used up, seldom throttled", 1, 0.5, 0.5, 0.5, 0.1, 0.2, Unclear},
@@ -155,7 +162,7 @@ func TestThrottledShareAloneIsNoVerdict(t *testing.T) {
 }
 
 func TestVerdictWords(t *testing.T) {
-	for v, want := range []string{"unknown", "fine", "too-few-procs", "quota-spent"} {
+	for v, want := range []string{"unknown", "fine", "too-few-procs", "quota-spent", "host-busy"} {
 		if got := Verdict(v).String(); got != want {
 			t.Errorf("%d: %q, want %q", v, got, want)
 		}

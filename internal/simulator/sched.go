@@ -106,6 +106,7 @@ func (m *Sched) Run(seconds float64) {
 // Sample is what the program reads of itself now.
 func (m *Sched) Sample() adapt.CPU {
 	m.c.At, m.c.Procs, m.c.Quota, m.c.Cores = m.At, m.procs, m.Quota, m.CPUs
+	m.c.CPUs = int(m.CPUs)
 	if m.Quota > 0 {
 		m.c.Cores = min(m.Quota, m.CPUs)
 	}

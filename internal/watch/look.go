@@ -127,6 +127,7 @@ func (l *Loop) sampleCPU(at float64, first bool) {
 	c, t := &l.limits.CPU, &l.limits.CPU.Throttle
 	l.cpu.At = at
 	l.cpu.Cores, l.cpu.Quota = c.Cores.N, c.Quota.N // 0 unless known
+	l.cpu.CPUs = c.Affinity.N
 	l.cpu.Periods, l.cpu.Throttled = count(t.Periods), count(t.Throttled)
 	l.cpu.KernelWait = math.NaN()
 	ends := at-l.from.At >= window

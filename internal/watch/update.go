@@ -120,7 +120,7 @@ func (l *Loop) publish() {
 // verdict tells when the verdict on waiting has become, or is no longer, one
 // that somebody should act on.
 func (l *Loop) verdict(before adapt.Verdict) {
-	bad := func(v adapt.Verdict) bool { return v == adapt.TooFewPs || v == adapt.QuotaSpent }
+	bad := func(v adapt.Verdict) bool { return v >= adapt.TooFewPs }
 	if now := l.waiting.Verdict; now != before && (bad(now) || bad(before)) {
 		l.announce(l.Latest())
 	}
