@@ -83,6 +83,20 @@ func (f *following) says(want string) {
 	}
 }
 
+// begun waits until the program says something.
+func (f *following) begun() {
+	f.t.Helper()
+	select {
+	case line, ok := <-f.lines:
+		if !ok {
+			f.t.Fatal("the program ended without a word")
+		}
+		f.last = line
+	case <-time.After(time.Minute):
+		f.t.Fatal("the program says nothing")
+	}
+}
+
 // write changes a file of a group.
 func (f *following) write(controller, path, file, text string) {
 	f.t.Helper()

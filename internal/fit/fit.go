@@ -32,6 +32,7 @@ func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 	if limits.Self(&in.Limits) != nil { // not Linux
 		return plan.Nothing(plan.NotSupported), mode
 	}
+	in.Others = Others(&in.Limits, 0)
 	in.Now = now()
 	// A runtime that is not the program's own choice tells whether it looks at
 	// quotas: GODEBUG, or a go line of the program before 1.25, switch that off.

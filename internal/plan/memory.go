@@ -2,7 +2,11 @@
 
 package plan
 
-import "github.com/snug-go/snug/limits"
+import (
+	"strconv"
+
+	"github.com/snug-go/snug/limits"
+)
 
 const (
 	// MinHeadroom is what stays free of a memory limit at the least: thread
@@ -80,11 +84,16 @@ func (in *Input) memorySize(p *Plan, s *Setting) {
 		s.because(Workers, float64(limit), &from)
 	}
 	s.Value = limit - max(limit/10, MinHeadroom)
+	taken := float64(max(in.Policy.Workers, 1)) // how many such processes the limit has room for
 	if spec.Percent > 0 {
 		s.Value = min(limit, int64(float64(limit)*spec.Percent/100)-spec.Less)
+		taken *= 100 / spec.Percent
 	}
 	if limit < MinMemory || s.Value < MinMemory-MinHeadroom {
 		s.Value, s.Leave, s.Code = 0, true, TooSmall
+	} else if n := in.Others + 1; s.Code != MemoryHint && float64(n) > taken {
+		file := in.Limits.Memory.SoftSource.File
+		p.warn(MemorySeveral, &limits.Source{File: file, Raw: strconv.Itoa(n)})
 	}
 }
 

@@ -50,6 +50,7 @@ type Input struct {
 	Policy Policy
 	Go     Go
 	Now    Now
+	Others int // Go processes beside this one in the cgroup whose memory limit decides, 0 = none, or not known
 
 	Warnings []limits.Warning // about the input itself, for instance from ReadEnv
 }
@@ -162,6 +163,7 @@ const (
 	EnvInvalid    = "env-invalid"
 	EnvUnknown    = "env-unknown"
 	MemoryShared  = "memory-shared"
+	MemorySeveral = "memory-several"
 	ExplicitAbove = "explicit-above-limit"
 	RequestUnused = "request-unused"
 	HintUnused    = "hint-unused"

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/snug-go/snug/limits"
@@ -169,11 +170,37 @@ func TestWarnings(t *testing.T) {
 	for code, in := range map[string]Input{
 		EnvInvalid:    {Env: Env{GOMAXPROCS: "x"}},
 		MemoryShared:  {Limits: shared},
+		MemorySeveral: {Limits: container(0, 16, 500*mib), Others: 1},
 		ExplicitAbove: {Limits: container(0, 16, 500*mib), Policy: Policy{Memory: Memory{Bytes: 600 * mib}}},
 		LiveHeap:      {Limits: container(0, 16, 500*mib), Now: Now{Procs: 1, NumCPU: 1, MemLimit: NoMemLimit, Live: 500 * mib}},
 	} {
 		if w := Decide(&in).Warnings; len(w) != 1 || w[0].Code != code {
 			t.Errorf("warnings %v, want %q", w, code)
+		}
+	}
+}
+
+// Each of several may take its share, and then there is nothing to warn of.
+func TestSeveral(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		others int
+		policy Policy
+		hint   int64
+		want   int
+	}{
+		{"two, as many named", 1, Policy{Workers: 2}, 0, 0},
+		{"three, two named", 2, Policy{Workers: 2}, 0, 1},
+		{"two, half for each", 1, Policy{Memory: Memory{Percent: 50}}, 0, 0},
+		{"three, half for each", 2, Policy{Memory: Memory{Percent: 50}}, 0, 1},
+		{"two, a size named", 1, Policy{Memory: Memory{Bytes: 200 * mib}}, 0, 0},
+		{"two, off", 1, Policy{Memory: Memory{Off: true}}, 0, 0},
+		{"two, a share named", 1, Policy{}, 200 * mib, 0},
+		{"twenty, too many for a GOMEMLIMIT", 19, Policy{Workers: 10}, 0, 0},
+	} {
+		p := Decide(&Input{Limits: container(0, 16, 500*mib), Others: c.others, Policy: c.policy, Hints: Hints{MemoryLimit: c.hint}})
+		if len(p.Warnings) != c.want || c.want == 1 && p.Warnings[0].Raw != strconv.Itoa(c.others+1) {
+			t.Errorf("%s: warnings %v, want %d", c.name, p.Warnings, c.want)
 		}
 	}
 }

@@ -116,6 +116,8 @@ func WarningText(w limits.Warning) string {
 			return "the memory limit sits on a level above the process's own cgroup that cannot be seen: others may use the same memory"
 		}
 		return "the memory limit sits on " + w.Level + ", above the process's own cgroup: others may use the same memory"
+	case MemorySeveral:
+		return w.Raw + " Go processes share the memory limit, and this GOMEMLIMIT is for one: SNUG_WORKERS=" + w.Raw + " gives each its share, " + w.File
 	case LiveHeap:
 		return "the live heap does not fit the GOMEMLIMIT that " + what + " allows"
 	case ExplicitAbove:

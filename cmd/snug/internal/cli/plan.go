@@ -130,6 +130,12 @@ func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Pla
 		return nil, nil, err
 	}
 	in.Limits = l
+	if q.at.root == "" {
+		in.Others = fit.Others(&l, int(q.at.pid))
+		if q.at.pid == 0 { // one that runs here may be the program in question
+			in.Others = max(0, in.Others-1)
+		}
+	}
 	p := plan.Decide(&in)
 	if mode == plan.Disable {
 		off := plan.Setting{Leave: true, Reason: plan.Reason{Code: plan.Disabled}}

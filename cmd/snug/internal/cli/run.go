@@ -199,6 +199,9 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 		r.ui.note("warning: %v: %s starts as it is", err, name)
 		return env, nil
 	}
+	if r.spec.MemoryBytes == 0 { // else it is alone in its group
+		in.Others = fit.Others(&in.Limits, 0)
+	}
 	confine(&in.Limits, r.spec.CPUs, r.spec.MemoryBytes)
 	p := plan.Decide(&in)
 	for _, w := range p.Warnings {
