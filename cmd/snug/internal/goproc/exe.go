@@ -37,6 +37,9 @@ type Exe struct {
 	// its go:debug lines chose. nil when the file does not say.
 	GODEBUG map[string]string
 
+	// Stripped says that the file has no symbol table, as what is built for others.
+	Stripped bool
+
 	// Versions of modules that are linked in and set knobs themselves; "" when
 	// they are not, "(devel)" when the version is not known.
 	Automaxprocs, Automemlimit, Snug string
@@ -98,12 +101,13 @@ func ReadExeAt(r io.ReaderAt) (Exe, error) {
 		return Exe{}, err
 	}
 	head = head[:n]
-	sections, goes := goSections(r)
+	sections, goes, symbols := goSections(r)
 	if sections && !goes {
 		return Exe{What: sniff(head)}, nil
 	}
 	if info, err := buildinfo.Read(r); err == nil {
 		e := fromBuildInfo(info)
+		e.Stripped = sections && !symbols
 		if len(info.Deps) == 0 {
 			e.byNames(r)
 		}
@@ -111,7 +115,7 @@ func ReadExeAt(r io.ReaderAt) (Exe, error) {
 	}
 	if goes {
 		// Built by Go, its build information cut out or never written.
-		e := Exe{IsGo: true}
+		e := Exe{IsGo: true, Stripped: !symbols}
 		e.byNames(r)
 		return e, nil
 	}
@@ -282,21 +286,22 @@ func ThisMinor() int {
 	return minor
 }
 
-// goSections reports whether a file is ELF with section headers, and whether
-// one is of those that only Go's linker writes: its build information, its
-// build ID note, or its line table.
-func goSections(r io.ReaderAt) (any, goes bool) {
+// goSections reports whether a file is ELF with section headers, whether one is of
+// those that only Go's linker writes (its build information, its build ID note, or its
+// line table), and whether there is a symbol table.
+func goSections(r io.ReaderAt) (any, goes, symbols bool) {
 	f, err := elf.NewFile(r)
 	if err != nil {
-		return false, false
+		return false, false, false
 	}
 	defer f.Close()
+	symbols = f.SectionByType(elf.SHT_SYMTAB) != nil
 	for _, name := range []string{".go.buildinfo", ".note.go.buildid", ".gopclntab", ".data.rel.ro.gopclntab"} {
 		if f.Section(name) != nil {
-			return true, true
+			return true, true, symbols
 		}
 	}
-	return len(f.Sections) > 0, false
+	return len(f.Sections) > 0, false, symbols
 }
 
 // sniff says what a file is by its first bytes.

@@ -183,12 +183,15 @@ func TestStrippedPrograms(t *testing.T) {
 	}
 	file := build(t, "1.26", "", "-s -w -buildid=")
 	e, err := ReadExe(file)
-	if err != nil || !e.IsGo || e.Minor != ThisMinor() {
+	if err != nil || !e.IsGo || e.Minor != ThisMinor() || !e.Stripped {
 		t.Fatalf("without symbols and build ID: %+v, %v", e, err)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if e, err := ReadExe(build(t, "1.26", "", "")); err != nil || e.Stripped {
+		t.Errorf("with symbols: %+v, %v", e, err)
 	}
 	// The magic bytes of the build information, wherever they stand.
 	cut := strings.ReplaceAll(string(data), "\xff Go buildinf:", "\xff no buildinf:")
@@ -204,7 +207,7 @@ func TestStrippedPrograms(t *testing.T) {
 	if e, err = ReadExe(file); err != nil || e.Minor != 0 || e.GoVersion != "" {
 		t.Errorf("without build information: %+v, %v", e, err)
 	}
-	if runtime.GOOS == "linux" && !e.IsGo {
+	if runtime.GOOS == "linux" && (!e.IsGo || !e.Stripped) {
 		t.Errorf("not recognised as Go: %+v", e)
 	}
 }

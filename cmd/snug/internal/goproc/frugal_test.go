@@ -57,7 +57,7 @@ func TestSparse(t *testing.T) {
 				}
 			}
 			file := &sparse{head: b.Bytes()}
-			if sections, _ := goSections(file); sections != (c.sections > 0) {
+			if sections, _, _ := goSections(file); sections != (c.sections > 0) {
 				t.Fatalf("sections %v, want %d", sections, c.sections)
 			}
 			file.read = 0

@@ -31,6 +31,7 @@ var setterWords = map[goproc.By]string{
 // not known.
 func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	f := &rules.Facts{Target: Name(g), Program: pasteable(strings.TrimSuffix(g.Path, "/")), Go: g.Exe.GoVersion, Minor: g.Exe.Minor}
+	f.Prebuilt = g.Exe.Stripped || packaged(g.Path)
 	if g.Exe.Minor > 0 && g.Env != nil {
 		f.Aware = new(g.Exe.Aware(g.Env["GODEBUG"]))
 	}
@@ -52,6 +53,7 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 		return f
 	}
 	c, m := &l.CPU, &l.Memory
+	f.Unit = unit(l)
 	f.Quota = limit(c.Quota, c.Source)
 	if len(c.Levels) > 0 {
 		f.OwnQuota = limit(c.Levels[0].Quota, c.Levels[0].Source)
@@ -71,6 +73,29 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 		f.OOMKills = &rules.Num{V: float64(n), Source: "oom_kill"}
 	}
 	return f
+}
+
+// packaged reports whether distributions put programs there (hier(7)).
+func packaged(file string) bool {
+	for _, dir := range []string{"/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/", "/bin/", "/sbin/", "/lib/", "/snap/"} {
+		if strings.HasPrefix(file, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// unit is the systemd service whose cgroup a process's is ("systemd.unit(5)": the
+// group is named after it); "" when it is none.
+func unit(l *limits.Limits) string {
+	if len(l.CPU.Levels) == 0 {
+		return ""
+	}
+	name := path.Base(l.CPU.Levels[0].Level)
+	if !strings.HasSuffix(name, ".service") || pasteable(name) != name {
+		return ""
+	}
+	return name
 }
 
 // pasteable is a path as a shell reads it; "" when a terminal could not show it as

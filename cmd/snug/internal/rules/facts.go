@@ -37,6 +37,10 @@ const (
 type Facts struct {
 	Target  string `json:"target"`            // as findings name it
 	Program string `json:"program,omitempty"` // path of the executable
+	// Prebuilt: stripped, or where packages put programs, so that who reads this can
+	// hardly change its source.
+	Prebuilt bool   `json:"prebuilt,omitempty"`
+	Unit     string `json:"unit,omitempty"` // the systemd service that it is, "prometheus.service"
 
 	Go    string `json:"go,omitempty"`    // "go1.26.8"
 	Minor int    `json:"minor,omitempty"` // 26; 0 = unknown

@@ -2,7 +2,11 @@
 
 package rules
 
-import "github.com/snug-go/snug/cmd/snug/internal/finding"
+import (
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/finding"
+)
 
 const (
 	// gcHigh and gcVeryHigh are shares of the CPU time for collections, and gcOfAll of
@@ -76,13 +80,18 @@ func (f *Facts) limitFix(n float64) string {
 	return "GOMEMLIMIT=" + mebibytes(n)
 }
 
-// autoMemory is the fix for programs that can be rebuilt. A variable wins over
-// whatever a program does.
-func (f *Facts) autoMemory() string {
-	if f.MemLimitBy == ByEnvironment {
-		return " in place of the variable's value"
+// memoryFix is a GOMEMLIMIT for the memory limit, and who else sets it. A variable wins
+// over whatever a program does.
+func (f *Facts) memoryFix() string {
+	value := f.limitFix(f.safeLimit())
+	if !strings.HasPrefix(value, "GOMEMLIMIT=") {
+		return value
 	}
-	return auto
+	value = f.set(value, f.MemLimitBy != ByEnvironment)
+	if f.MemLimitBy == ByEnvironment {
+		return value + " in place of the variable's value"
+	}
+	return value + f.auto()
 }
 
 // limited reports whether GOMEMLIMIT, not GOGC, sets the heap goal.
@@ -108,7 +117,7 @@ func oomKills(f *Facts) *hit {
 		h.severity = finding.SeverityInfo
 		h.fix = "the container has no limit, so the machine ran out: look what else runs there"
 	case f.MemLimit.get() == 0:
-		h.fix = f.limitFix(f.safeLimit()) + f.autoMemory()
+		h.fix = f.memoryFix()
 	}
 	return h
 }
@@ -120,7 +129,7 @@ func memlimitAbove(f *Facts) *hit {
 	return &hit{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(gomemlimit, memHard),
-		fix:      f.limitFix(f.safeLimit()) + f.autoMemory(),
+		fix:      f.memoryFix(),
 	}
 }
 
@@ -179,7 +188,7 @@ func memlimitMissing(f *Facts) *hit {
 	h := &hit{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(memHard, gomemlimit, goal, live),
-		fix:      f.limitFix(f.safeLimit()) + f.autoMemory(),
+		fix:      f.memoryFix(),
 	}
 	if f.Goal.get()+f.other() > safeShare*f.MemHard.get() {
 		h.severity = finding.SeverityWarning

@@ -3,6 +3,7 @@
 package rules
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -43,7 +44,7 @@ func (f *Facts) tooMany(n float64, limit figure, fix string) *hit {
 	if !(f.Procs.get() > n) {
 		return nil
 	}
-	value := "GOMAXPROCS=" + whole(n)
+	value := f.set("GOMAXPROCS="+whole(n), f.ProcsBy != ByEnvironment && (f.ProcsBy != ByCode || strings.HasPrefix(f.Module, maxprocs)))
 	if f.ProcsBy == ByEnvironment {
 		value += " in place of the variable's " + whole(f.Procs.get())
 	}
@@ -72,18 +73,47 @@ func (f *Facts) aboveQuota(fix string) *hit {
 // maxprocs is how the module begins that rounds quotas down.
 const maxprocs = "go.uber.org/automaxprocs "
 
-// auto is the fix for programs that can be rebuilt.
-const (
-	importAuto = `import _ "github.com/snug-go/snug/auto"`
-	auto       = ", or " + importAuto
-)
+// importAuto is the fix for programs that can be rebuilt.
+const importAuto = `import _ "github.com/snug-go/snug/auto"`
+
+// auto offers importAuto beside another fix, where the program can be rebuilt.
+func (f *Facts) auto() string {
+	if f.Prebuilt {
+		return ""
+	}
+	return ", or " + importAuto
+}
 
 // autoProcs is auto for GOMAXPROCS: a variable wins over whatever a program does.
 func (f *Facts) autoProcs() string {
-	if f.ProcsBy == ByEnvironment {
-		return "; or no variable, and " + importAuto
+	switch {
+	case f.ProcsBy != ByEnvironment:
+		return f.auto()
+	case f.Prebuilt:
+		return "; or no variable, and " + f.run()
 	}
-	return auto
+	return "; or no variable, and " + importAuto
+}
+
+// run is how `snug run` starts the program, as its unit has it where that is known.
+func (f *Facts) run() string {
+	s := "snug run -- " + cmp.Or(f.Program, "PROGRAM") + " ARG..."
+	if f.Unit != "" {
+		s = "ExecStart=" + s + " in " + f.Unit
+	}
+	return s
+}
+
+// set is a variable to set. Before that it names `snug run`, for a program that nobody
+// here can rebuild, if that does the same.
+func (f *Facts) set(variable string, runs bool) string {
+	if f.Unit != "" {
+		variable = "Environment=" + variable + " in " + f.Unit
+	}
+	if f.Prebuilt && runs {
+		return f.run() + ", or " + variable
+	}
+	return variable
 }
 
 func (f *Facts) isGated() bool {
@@ -106,14 +136,22 @@ func gatedOff(f *Facts) *hit {
 	if !f.isGated() {
 		return nil
 	}
-	return f.aboveQuota(", or GODEBUG=containermaxprocs=1, or a go line of 1.25 or later in go.mod" + auto)
+	fix := ", or GODEBUG=containermaxprocs=1"
+	if !f.Prebuilt {
+		fix += ", or a go line of 1.25 or later in go.mod" + f.auto()
+	}
+	return f.aboveQuota(fix)
 }
 
 func ancestorIgnored(f *Facts) *hit {
 	if !f.isAncestor() {
 		return nil
 	}
-	h := f.aboveQuota(auto + "; both see the tighter group above")
+	fix := f.auto()
+	if fix != "" {
+		fix += "; both see the tighter group above"
+	}
+	h := f.aboveQuota(fix)
 	if h != nil {
 		h.evidence = append(h.evidence, f.saw(ownQuota)...)
 	}
@@ -129,7 +167,10 @@ func staleProcs(f *Facts) *hit {
 	}
 	switch {
 	case f.Module != "":
-		return f.aboveQuota(auto + " in place of " + f.Module + ", which looks once")
+		if f.Prebuilt {
+			return f.aboveQuota(": " + f.Module + " honours the variable")
+		}
+		return f.aboveQuota(f.auto() + " in place of " + f.Module + ", which looks once")
 	case !f.follows():
 		return f.aboveQuota(f.autoProcs())
 	case f.ProcsBy == ByEnvironment:
@@ -159,7 +200,7 @@ func (f *Facts) pinnedLow() *hit {
 	case f.ProcsBy == ByEnvironment:
 		h.fix = "GOMAXPROCS=" + n + " in place of the variable's " + whole(f.Procs.get()) + resized + f.autoProcs()
 	case strings.HasPrefix(f.Module, maxprocs) && f.Procs.get() == max(1, math.Floor(f.Quota.get())):
-		h.fix = "snug run -- PROGRAM, or GOMAXPROCS=" + n + " in its environment: " + f.Module + " rounds the quota down and honours the variable"
+		h.fix = f.run() + ", or GOMAXPROCS=" + n + " in its environment: " + f.Module + " rounds the quota down and honours the variable"
 	case f.Module != "":
 		h.fix = importAuto + " in place of " + f.Module + resized + "; or a restart, when that looks again"
 	case f.follows():
@@ -178,8 +219,8 @@ func procsAboveQuota(f *Facts) *hit {
 	if f.isGated() || f.isAncestor() || f.isPinned() {
 		return nil
 	}
-	fix := auto
-	if f.Minor > 0 && f.Minor < 25 {
+	fix := f.auto()
+	if f.Minor > 0 && f.Minor < 25 && !f.Prebuilt {
 		fix += ", or Go 1.25 or later"
 	}
 	return f.aboveQuota(fix)
