@@ -101,7 +101,9 @@ func TestLookExec(t *testing.T) {
 	const times, least = 25, 10
 	var seen atomic.Int64
 	end := time.Now().Add(time.Minute)
+	over := make(chan struct{})
 	go func() {
+		defer close(over)
 		defer target.in.Close()
 		for n := 0; n < times || seen.Load() < least && time.Now().Before(end); n++ {
 			if become(two, "GOMAXPROCS=5 GOGC=55") != nil || become(one, "GOMAXPROCS=3 GOGC=33") != nil {
@@ -110,14 +112,22 @@ func TestLookExec(t *testing.T) {
 		}
 	}()
 	looks, gone, unknown := 0, 0, 0
-	for {
+	for running := true; running; {
+		select {
+		case <-over:
+			running = false
+		default:
+		}
+		looks++
 		p, err := proc.Open(target.cmd.Process.Pid)
 		if err != nil {
-			break
+			// It need not have ended: where a thread other than the first calls execve(2), the
+			// first is a zombie until that one has taken its place (fs/exec.c, de_thread).
+			gone++
+			continue
 		}
 		f := Look(p, c)
 		p.Close()
-		looks++
 		switch {
 		case errors.Is(f.Err, proc.ErrGone):
 			gone++
