@@ -45,6 +45,9 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 		f.MemLimit.V = 0
 	}
 	f.MemLimitBy = setterWords[g.GOMEMLIMITBy.By]
+	if g.GOMEMLIMITBy.By == goproc.ByCode {
+		f.MemModule = g.GOMEMLIMITBy.Detail
+	}
 	f.Live, f.Goal, f.Mapped = figure(g.HeapMarked), figure(g.HeapGoal), figure(g.Mapped)
 	if g.Collections.Known && g.Collections.Value == 0 {
 		f.Live = nil // nothing was marked yet

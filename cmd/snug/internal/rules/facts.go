@@ -53,6 +53,8 @@ type Facts struct {
 	GOGC       *Num   `json:"gogc,omitempty"`       // percent; -1 = off
 	MemLimit   *Num   `json:"gomemlimit,omitempty"` // bytes; 0 = none
 	MemLimitBy string `json:"gomemlimit_by,omitempty"`
+	// MemModule is the linked module that sets GOMEMLIMIT ("github.com/KimMachineGun/automemlimit v1.0.1").
+	MemModule string `json:"mem_module,omitempty"`
 
 	Live   *Num `json:"live,omitempty"`   // bytes that the last cycle marked
 	Goal   *Num `json:"goal,omitempty"`   // bytes at which the current cycle is to end

@@ -87,6 +87,9 @@ func (f *Facts) memoryFix() string {
 	if !strings.HasPrefix(value, "GOMEMLIMIT=") {
 		return value
 	}
+	if f.MemLimitBy == ByCode && f.MemModule == "" { // a variable would not help
+		return "debug.SetMemoryLimit, which the program calls itself, with " + strings.TrimPrefix(value, "GOMEMLIMIT=") + f.ownFlag()
+	}
 	value = f.set(value, f.MemLimitBy != ByEnvironment)
 	if f.MemLimitBy == ByEnvironment {
 		return value + " in place of the variable's value"

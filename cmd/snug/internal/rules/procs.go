@@ -44,9 +44,12 @@ func (f *Facts) tooMany(n float64, limit figure, fix string) *hit {
 	if !(f.Procs.get() > n) {
 		return nil
 	}
-	value := f.set("GOMAXPROCS="+whole(n), f.ProcsBy != ByEnvironment && (f.ProcsBy != ByCode || strings.HasPrefix(f.Module, maxprocs)))
-	if f.ProcsBy == ByEnvironment {
+	value := f.set("GOMAXPROCS="+whole(n), f.ProcsBy != ByEnvironment && !f.ownCode())
+	switch {
+	case f.ProcsBy == ByEnvironment:
 		value += " in place of the variable's " + whole(f.Procs.get())
+	case f.ownCode(): // a variable would not help
+		value = "runtime.GOMAXPROCS, which the program calls itself, with " + whole(n) + f.ownFlag()
 	}
 	h := &hit{
 		severity: finding.SeverityInfo,
@@ -72,6 +75,18 @@ func (f *Facts) aboveQuota(fix string) *hit {
 
 // maxprocs is how the module begins that rounds quotas down.
 const maxprocs = "go.uber.org/automaxprocs "
+
+// ownCode reports whether the program's own code has set GOMAXPROCS, which wins over a
+// variable; the modules that are known honour one.
+func (f *Facts) ownCode() bool { return f.ProcsBy == ByCode && f.Module == "" }
+
+// ownFlag is all that is left where the code is the program's own and not the reader's.
+func (f *Facts) ownFlag() string {
+	if f.Prebuilt {
+		return ": by a flag or a setting of its own, if it has one"
+	}
+	return ""
+}
 
 // importAuto is the fix for programs that can be rebuilt.
 const importAuto = `import _ "github.com/snug-go/snug/auto"`
@@ -176,7 +191,10 @@ func staleProcs(f *Facts) *hit {
 	case f.ProcsBy == ByEnvironment:
 		return f.aboveQuota(", or no GOMAXPROCS variable at all: this program's Go follows the quota by itself")
 	}
-	return f.aboveQuota(", or no call of runtime.GOMAXPROCS in the program: its Go follows the quota by itself")
+	if f.Prebuilt {
+		return f.aboveQuota("")
+	}
+	return f.aboveQuota(", or no such call: this program's Go follows the quota by itself")
 }
 
 // follows: without the setting the runtime would go by the quota, and not by the CPUs
@@ -201,10 +219,14 @@ func (f *Facts) pinnedLow() *hit {
 		h.fix = "GOMAXPROCS=" + n + " in place of the variable's " + whole(f.Procs.get()) + resized + f.autoProcs()
 	case strings.HasPrefix(f.Module, maxprocs) && f.Procs.get() == max(1, math.Floor(f.Quota.get())):
 		h.fix = f.run() + ", or GOMAXPROCS=" + n + " in its environment: " + f.Module + " rounds the quota down and honours the variable"
+	case f.Module != "" && f.Prebuilt:
+		h.fix = f.run() + ": " + f.Module + " honours the variable that it sets; or a restart, when that looks again"
 	case f.Module != "":
 		h.fix = importAuto + " in place of " + f.Module + resized + "; or a restart, when that looks again"
-	case f.follows():
+	case f.follows() && !f.Prebuilt:
 		h.fix = "no call of runtime.GOMAXPROCS in the program" + resized + ": its Go follows the quota by itself"
+	case f.Prebuilt:
+		h.fix = "runtime.GOMAXPROCS, which the program calls itself, with " + n + f.ownFlag()
 	default:
 		h.fix = importAuto + " in place of the program's call of runtime.GOMAXPROCS" + resized
 	}
