@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"os"
+
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/collect"
@@ -30,6 +32,11 @@ the file before you hand it on.`,
 		RunE: func(*cobra.Command, []string) error {
 			if err := at.open(); err != nil {
 				return err
+			}
+			if at.fsys == nil {
+				if _, err := os.Stat("/proc/self/cgroup"); err != nil {
+					return failed("/proc does not show this process: "+reason(err)+", /proc/self/cgroup", "mount it first: mount -t proc proc /proc")
+				}
 			}
 			s, err := collect.Situation(at.fsys, int(at.pid), raw)
 			if err == nil {

@@ -208,7 +208,10 @@ func (p *place) alive() error {
 	name := "proc/" + p.pid.String()
 	var err error
 	if p.fsys == nil {
-		_, err = os.Stat("/" + name)
+		var stat []byte
+		if stat, err = os.ReadFile("/" + name + "/stat"); err == nil && zombie(stat) {
+			return limits.ErrNoProcess
+		}
 	} else {
 		_, err = fs.Stat(p.fsys, name)
 	}
@@ -216,6 +219,13 @@ func (p *place) alive() error {
 		return limits.ErrNoProcess
 	}
 	return nil
+}
+
+// zombie reports whether a process has ended and was not waited for: it is in the root
+// group by then. The state stands behind its name (proc_pid_stat(5)).
+func zombie(stat []byte) bool {
+	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
+	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
 // failure says what reading there ran into; nil for a nil error.
