@@ -31,14 +31,16 @@ const ours = 12
 // UnknownNames lists the SNUG_* variables of an environment (as os.Environ has it) that
 // nothing reads: an operator believes that they do something. NearestName tells what
 // may be meant. Those of the project's own tests, SNUG_E2E... and SNUG_TEST..., are
-// left out.
+// left out, and so are those that a kubelet makes of a Service called snug:
+// SNUG_SERVICE_HOST, SNUG_PORT_443_TCP and others.
 func UnknownNames(environ []string) (bad []limits.Warning) {
 	for _, kv := range environ {
 		if len(kv) < 5 || kv[:5] != "SNUG_" {
 			continue
 		}
 		name, value, _ := strings.Cut(kv, "=")
-		if known(name) || strings.HasPrefix(name, "SNUG_E2E") || strings.HasPrefix(name, "SNUG_TEST") {
+		if known(name) || strings.HasPrefix(name, "SNUG_E2E") || strings.HasPrefix(name, "SNUG_TEST") ||
+			strings.Contains(name, "_PORT") || strings.Contains(name, "_SERVICE_") {
 			continue
 		}
 		warn(&bad, EnvUnknown, &limits.Source{File: name, Raw: value})
