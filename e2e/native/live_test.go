@@ -28,10 +28,21 @@ type following struct {
 
 func follow(t *testing.T, base *cgv1.Base, path string) *following {
 	t.Helper()
+	return followProgram(t, base, path, pool(t))
+}
+
+// pool builds the program.
+func pool(t *testing.T) string {
+	t.Helper()
 	exe := filepath.Join(t.TempDir(), "pool")
-	if out, err := exec.Command("go", "build", "-o", exe, "../pool").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", exe, "../pool").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return exe
+}
+
+func followProgram(t *testing.T, base *cgv1.Base, path, exe string) *following {
+	t.Helper()
 	cmd := base.Command(t, path, exe)
 	cmd.SysProcAttr.Pdeathsig = 0 // this thread may end before
 	in, err := cmd.StdinPipe()

@@ -3,8 +3,6 @@
 package native
 
 import (
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,10 +20,7 @@ func TestSeveral(t *testing.T) {
 		"memory": {"/app": {"memory.limit_in_bytes": strconv.Itoa(256 * mib)}},
 	})
 	snug := programs.BuildToolFor(t, "")
-	program := filepath.Join(t.TempDir(), "pool") // with an empty standard input it ends
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../pool").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := pool(t) // with an empty standard input it ends
 	said := func(env []string, args ...string) string {
 		t.Helper()
 		cmd := base.Command(t, "/app", args...)
@@ -42,7 +37,7 @@ func TestSeveral(t *testing.T) {
 	if out := said(nil, snug, "run", "--", program); strings.Contains(out, "share the memory") {
 		t.Errorf("alone: %s", out)
 	}
-	first := follow(t, base, "/app")
+	first := followProgram(t, base, "/app", program)
 	defer first.end()
 	first.begun()
 	if out := said(nil, snug, "plan"); strings.Contains(out, code) {
@@ -72,7 +67,7 @@ func TestSeveral(t *testing.T) {
 			t.Errorf("%s: warned %v, want %v: %s", c.name, !c.want, c.want, out)
 		}
 	}
-	second := follow(t, base, "/app")
+	second := followProgram(t, base, "/app", program)
 	defer second.end()
 	second.begun()
 	for _, args := range [][]string{{snug, "plan"}, {snug, "plan", "--pid", first.pid}} {

@@ -32,7 +32,7 @@ func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 	if limits.Self(&in.Limits) != nil { // not Linux
 		return plan.Nothing(plan.NotSupported), mode
 	}
-	in.Others = Others(&in.Limits, 0)
+	in.Others = Others(&in.Limits)
 	in.Now = now()
 	// A runtime that is not the program's own choice tells whether it looks at
 	// quotas: GODEBUG, or a go line of the program before 1.25, switch that off.
@@ -72,20 +72,43 @@ func Complain(bad []limits.Warning) {
 		return
 	}
 	var b lines
+	n := 0
 	for i := range bad {
 		w := &bad[i]
+		what := ""
 		switch w.Code {
 		case plan.EnvInvalid:
-			b.add("ignored, it makes no sense: ", w.File+"="+w.Raw, "", "")
+			what = "makes no sense, and is ignored"
 		case plan.EnvUnknown:
-			what := ""
+			what = "is not a variable of snug, and is ignored"
 			if near := plan.NearestName(w.File); near != "" {
-				what = "; is it " + near + "?"
+				what += ": " + near + " is"
 			}
-			b.add("ignored, nothing reads it: ", w.File+what, "", "")
+		default:
+			continue
+		}
+		if n++; n <= mostComplaints {
+			b.add(clip(w.File+"="+w.Raw)+" ", what, "", "")
 		}
 	}
+	if n > mostComplaints {
+		b.add("and "+strconv.Itoa(n-mostComplaints)+" variables more", "", "", "")
+	}
 	Emit(string(b))
+}
+
+// mostComplaints is how many variables are complained of one by one, and mostText how
+// many bytes of each are shown.
+const (
+	mostComplaints = 5
+	mostText       = 80
+)
+
+func clip(text string) string {
+	if len(text) > mostText {
+		return text[:mostText] + "..."
+	}
+	return text
 }
 
 // Log prints one line per decision to standard error if SNUG_LOG=1.

@@ -30,6 +30,7 @@ type Memory struct {
 // memory decides GOMEMLIMIT.
 func (in *Input) memory(p *Plan) {
 	s, now := &p.GOMEMLIMIT, &in.Now
+	room := 0.0
 	if in.Go.Minor != 0 && in.Go.Minor < 19 {
 		s.leave(NotSupported, 0)
 		return
@@ -47,7 +48,7 @@ func (in *Input) memory(p *Plan) {
 	if in.Policy.Memory.Off {
 		s.Value, s.Code = NoMemLimit, Explicit
 	} else {
-		in.memorySize(p, s)
+		room = in.memorySize(p, s)
 	}
 	switch {
 	case now.Procs != 0 && !in.Policy.Override && now.MemLimit != NoMemLimit && now.MemLimit != now.OwnMemLimit && (s.Leave || s.Value != now.MemLimit):
@@ -56,10 +57,15 @@ func (in *Input) memory(p *Plan) {
 		p.warn(LiveHeap, &s.Source)
 		s.leave(LiveHeap, float64(now.Live))
 	}
+	if n := in.Others + 1; !s.Leave && room > 0 && float64(n) > room {
+		p.warn(MemorySeveral, &limits.Source{File: in.Limits.Memory.SoftSource.File, Raw: strconv.Itoa(n)})
+	}
 }
 
-// memorySize is what limits, hints and policy say, whoever owns the knob.
-func (in *Input) memorySize(p *Plan, s *Setting) {
+// memorySize is what limits, hints and policy say, whoever owns the knob. room is for how
+// many processes with such a GOMEMLIMIT there is in a limit that could be read; 0 where
+// none decides.
+func (in *Input) memorySize(p *Plan, s *Setting) (room float64) {
 	limit := in.memoryLimit(p, s)
 	spec := &in.Policy.Memory
 	if spec.Bytes > 0 {
@@ -68,14 +74,17 @@ func (in *Input) memorySize(p *Plan, s *Setting) {
 		}
 		s.Value = spec.Bytes
 		s.because(Explicit, 0, nil)
-		return
+		return 0
 	}
 	if s.Code == "" {
 		s.Leave, s.Code = true, NoLimit
 		if in.Limits.Memory.Soft.State == limits.Unknown {
 			s.Code = Unknown
 		}
-		return
+		return 0
+	}
+	if s.Code != MemoryHint {
+		room = float64(max(in.Policy.Workers, 1))
 	}
 	if n := in.Policy.Workers; n > 1 {
 		limit /= int64(n)
@@ -84,17 +93,14 @@ func (in *Input) memorySize(p *Plan, s *Setting) {
 		s.because(Workers, float64(limit), &from)
 	}
 	s.Value = limit - max(limit/10, MinHeadroom)
-	taken := float64(max(in.Policy.Workers, 1)) // how many such processes the limit has room for
 	if spec.Percent > 0 {
 		s.Value = min(limit, int64(float64(limit)*spec.Percent/100)-spec.Less)
-		taken *= 100 / spec.Percent
+		room *= 100 / spec.Percent
 	}
 	if limit < MinMemory || s.Value < MinMemory-MinHeadroom {
 		s.Value, s.Leave, s.Code = 0, true, TooSmall
-	} else if n := in.Others + 1; s.Code != MemoryHint && float64(n) > taken {
-		file := in.Limits.Memory.SoftSource.File
-		p.warn(MemorySeveral, &limits.Source{File: file, Raw: strconv.Itoa(n)})
 	}
+	return room
 }
 
 // memoryLimit finds the limit that decides. Without one Code stays empty.

@@ -117,7 +117,7 @@ func WarningText(w limits.Warning) string {
 		}
 		return "the memory limit sits on " + w.Level + ", above the process's own cgroup: others may use the same memory"
 	case MemorySeveral:
-		return w.Raw + " Go processes share the memory limit, and this GOMEMLIMIT is for one: SNUG_WORKERS=" + w.Raw + " gives each its share, " + w.File
+		return w.Raw + " Go processes share the memory limit, more than this GOMEMLIMIT leaves room for: SNUG_WORKERS=" + w.Raw + " gives each its share, " + w.File
 	case LiveHeap:
 		return "the live heap does not fit the GOMEMLIMIT that " + what + " allows"
 	case ExplicitAbove:

@@ -4,8 +4,11 @@ package cli
 
 import (
 	"errors"
+	"os"
+	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +24,7 @@ func newPlan(u *ui) *cobra.Command {
 	var policy policyFlags
 	var version versionFlag
 	var exe textFlag
+	var workers int
 	cmd := &cobra.Command{
 		Use:   "plan [--root DIR] [--pid N] [--go VERSION | --exe FILE] [POLICY] [HINTS]",
 		Short: "Show what Go should use there, and why: GOMAXPROCS, GOMEMLIMIT, GOGC",
@@ -50,7 +54,7 @@ process that --pid names does.`,
 			if err := at.open(); err != nil {
 				return err
 			}
-			q := question{at: &at, policy: &policy, version: version, exe: string(exe)}
+			q := question{at: &at, policy: &policy, version: version, exe: string(exe), workers: workers}
 			_, d, err := q.answer(u.getenv)
 			if err != nil {
 				return err
@@ -59,6 +63,7 @@ process that --pid names does.`,
 		},
 	}
 	at.add(cmd)
+	defineValue(cmd.Flags(), "workers", "`N` such Go processes share the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &workers)
 	cmd.Flags().Var(&version, "go", "plan for a program built by Go `VERSION`")
 	cmd.Flags().Var(&exe, "exe", "plan for the Go program in `FILE`")
 	policy.add(cmd.Flags())
@@ -89,6 +94,7 @@ type question struct {
 	policy  *policyFlags
 	version versionFlag
 	exe     string
+	workers int
 }
 
 // operators are the variables of Go that the operator has set. Those that `snug run` has
@@ -103,6 +109,41 @@ func operators(getenv func(string) string) plan.Env {
 	return plan.Env{GOMAXPROCS: set("GOMAXPROCS"), GOMEMLIMIT: set("GOMEMLIMIT"), GOGC: getenv("GOGC")}
 }
 
+// goSharers counts the Go processes in the cgroup whose memory limit decides for l: this
+// process, pid and other snugs left out, 64 at most. What does not answer within a
+// quarter of a second, as a program on a file system that is gone, is not counted.
+func goSharers(l *limits.Limits, pid int) (n int) {
+	pids := fit.Sharers(l)
+	found := make(chan bool, len(pids))
+	go func() {
+		defer close(found)
+		for _, p := range pids[:min(len(pids), 64)] {
+			if p == strconv.Itoa(os.Getpid()) || p == strconv.Itoa(pid) {
+				continue
+			}
+			file := "/proc/" + p + "/exe"
+			if name, err := os.Readlink(file); err != nil || path.Base(name) == "snug" {
+				continue // `snug run --cpus` waits for its command
+			}
+			exe, err := goproc.ReadExe(file)
+			found <- err == nil && exe.IsGo
+		}
+	}()
+	for late := time.After(250 * time.Millisecond); ; {
+		select {
+		case is, more := <-found:
+			if !more {
+				return n
+			}
+			if is {
+				n++
+			}
+		case <-late:
+			return n
+		}
+	}
+}
+
 // goOf is what a plan has to know of a program.
 func goOf(exe *goproc.Exe, godebug string) plan.Go {
 	return plan.Go{Minor: exe.Minor, Blind: !exe.Aware(godebug), Automaxprocs: exe.Automaxprocs != "", Automemlimit: exe.Automemlimit != ""}
@@ -114,6 +155,9 @@ func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Pla
 	policy, hints, mode, bad, err := q.policy.input(getenv)
 	if err != nil {
 		return nil, nil, err
+	}
+	if q.workers > 0 {
+		policy.Workers = q.workers
 	}
 	in := plan.Input{
 		Env:    operators(getenv),
@@ -131,7 +175,7 @@ func (q *question) answer(own func(string) string) (*limits.Limits, *finding.Pla
 	}
 	in.Limits = l
 	if q.at.root == "" {
-		in.Others = fit.Others(&l, int(q.at.pid))
+		in.Others = goSharers(&l, int(q.at.pid))
 		if q.at.pid == 0 { // one that runs here may be the program in question
 			in.Others = max(0, in.Others-1)
 		}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package fit
+
+import "github.com/snug-go/snug/limits"
+
+// Others is 0: no group's memory is limited here.
+func Others(*limits.Limits) int { return 0 }
+
+// Sharers is nobody.
+func Sharers(*limits.Limits) []string { return nil }
