@@ -138,7 +138,11 @@ func (r *runCommand) tighter(c cgrun.Confinement) {
 		r.ui.note("warning: %s CPUs were asked for and %s are what the groups above allow, %s", trimFloat(r.spec.CPUs), trimFloat(c.CPUs), c.CPUsFrom)
 	}
 	// The kernel rounds a memory limit down to whole pages.
-	if c.MemoryBytes > 0 && c.MemoryBytes < r.spec.MemoryBytes-1<<16 {
+	switch {
+	case c.MemoryBytes == 0 || c.MemoryBytes >= r.spec.MemoryBytes-1<<16:
+	case c.MemoryFrom == limits.HostMemory:
+		r.ui.note("warning: %s were asked for and the machine has %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes))
+	default:
 		r.ui.note("warning: %s were asked for and %s are what the groups above allow, %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes), c.MemoryFrom)
 	}
 }
@@ -200,7 +204,7 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 		return env, nil
 	}
 	if r.spec.MemoryBytes == 0 { // else it is alone in its group
-		in.Others = fit.Others(&in.Limits, 0)
+		in.Others = goSharers(&in.Limits, 0)
 	}
 	confine(&in.Limits, r.spec.CPUs, r.spec.MemoryBytes)
 	p := plan.Decide(&in)
@@ -220,11 +224,18 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 		return env, nil
 	}
 	var ours []string
+	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
+		// What an outer run has set was for another container, if this one knows its own.
+		if value := r.ui.getenv(name); plan.OfRun(r.ui.getenv(fit.RunVariable), name, value) && decided(p, name) {
+			env = unsetenv(env, name)
+		}
+	}
+	env = unsetenv(env, fit.RunVariable)
 	for _, v := range set {
 		env = setenv(env, v.name, v.value)
 		ours = append(ours, v.name+"="+v.value)
 	}
-	if len(ours) > 0 && len(r.policy.given) == 0 && r.workers <= 1 { // SNUG_WORKERS is read by what goes on, too
+	if len(ours) > 0 && len(r.policy.given) == 0 && r.workers == 0 { // SNUG_WORKERS is read by what goes on, too
 		// A program with snug in it goes on from there: nobody asked for these.
 		env = setenv(env, fit.RunVariable, strings.Join(ours, ","))
 	}
@@ -330,13 +341,26 @@ func (r *runCommand) tell(p *plan.Plan, set []variable, mode plan.Mode) {
 // setenv is env with one variable set. Of several with the same name the first
 // counts in C and the last in Go: none of them stays.
 func setenv(env []string, name, value string) []string {
+	return append(unsetenv(env, name), name+"="+value)
+}
+
+func unsetenv(env []string, name string) []string {
 	out := make([]string, 0, len(env)+1)
 	for _, kv := range env {
 		if !strings.HasPrefix(kv, name+"=") {
 			out = append(out, kv)
 		}
 	}
-	return append(out, name+"="+value)
+	return out
+}
+
+// decided reports whether the limit behind a knob could be read.
+func decided(p *plan.Plan, name string) bool {
+	s := &p.GOMAXPROCS
+	if name == "GOMEMLIMIT" {
+		s = &p.GOMEMLIMIT
+	}
+	return !s.Leave || s.Code != plan.Unknown
 }
 
 // confine adds to what was read here the limits of the group that is going to
@@ -349,6 +373,9 @@ func confine(l *limits.Limits, cpus float64, memory int64) {
 		if q, ok := l.CPU.Quota.Get(); !ok || cpus < q {
 			l.CPU.Quota, l.CPU.Source = limits.Of(cpus), level.Source
 		}
+	}
+	if total, ok := l.Memory.Soft.Get(); ok && l.Memory.SoftSource.File == limits.HostMemory && memory > total {
+		memory = 0 // the machine has less
 	}
 	if memory > 0 {
 		source := limits.Source{File: file, Raw: strconv.FormatInt(memory, 10)}
