@@ -23,7 +23,7 @@ NONE < adapt < sense < watch < snug < auto
 adapt < simulator
 cgroup < agent, collect
 inherit, cgroup, limits < cgrun
-NONE < limiter, fixture
+NONE < limiter, fixture, oracle
 limits, plan, fixture < collect
 NONE < finding, load, stats, proc, gobin, cpuprof, bounded, golog, promtext, exectrace, vet, oldgo, inherit, quantity, podid, cert, rest
 proc, gobin < goproc
