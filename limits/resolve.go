@@ -126,7 +126,7 @@ func (r *reader) levels(res *resource, table *mountTable) {
 		case next != nil || c.Sought:
 		case errors.Is(err, fs.ErrPermission):
 			next, denied = c, true
-		case c.Rest != "" && err != errElsewhere && r.tree.group(c.Point, c.Mount) == nil:
+		case c.Rest != "" && err != errElsewhere && r.shows(c.Mount, c.Point) == nil:
 			if next = c; err == errNoDirectory {
 				code = WarnCgroupDeleted
 			}
@@ -155,13 +155,23 @@ func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable) (fil
 		c.Rest, _ = cgroup.Join(root, res.Path)
 	}
 	file = strings.TrimSuffix(c.Point, "/") + c.Rest
-	if err := r.tree.group(file, c.Mount); err != nil {
+	if err := r.shows(c.Mount, file); err != nil {
 		return file, err
 	}
 	if r.pid != 0 {
 		return file + "/cgroup.procs", r.holds(file)
 	}
 	return file, nil
+}
+
+// shows is nil when a directory is a group that a mount shows.
+//
+//go:noinline
+func (r *reader) shows(m *cgroup.Mount, dir string) error {
+	if !m.Shows(dir) {
+		return errCovered
+	}
+	return r.tree.group(dir, m)
 }
 
 // holds is an error when a group does not hold the process: another process's paths
@@ -185,7 +195,7 @@ func (r *reader) climb(res *resource, c *cgroup.Candidate, root string) {
 		dir := point + rest
 		// A group whose directory is missing has no files that could be read;
 		// only the process's own can be (it was removed, or is hidden).
-		if res.levels != nil || res.gap.Field == "" || r.tree.group(dir, c.Mount) == nil {
+		if res.levels != nil || res.gap.Field == "" || r.shows(c.Mount, dir) == nil {
 			res.levels = append(res.levels, &level{path: levelPath(res.Path, c, rest, root), dir: dir + "/"})
 		}
 		if rest == "" {

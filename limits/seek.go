@@ -28,7 +28,7 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (root s
 	}
 	var inode uint64
 	for _, own := range table.mounts {
-		if own.Root == "/" && own.Serves(res.Group, res.controller) && r.tree.group(own.Point, own) == nil {
+		if own.Root == "/" && own.Serves(res.Group, res.controller) && r.shows(own, own.Point) == nil {
 			inode = r.tree.inode(own.Point)
 		}
 	}

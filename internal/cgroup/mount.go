@@ -13,82 +13,170 @@ type Mount struct {
 	V1           bool
 	Options      []byte // super options: v1's controllers
 	Major, Minor uint32 // st_dev of every directory in it
-	raw          []byte // the mount point as it stands in the file
+	table        []line // all mounts of the file
+	at           int    // its own place there
+}
+
+// A line of mountinfo, of whatever file system.
+type line struct {
+	id, parent uint32
+	point      []byte // as it stands there
 }
 
 // Mounts lists the cgroup mounts in the text of /proc/PID/mountinfo
-// (proc_pid_mountinfo(5)) that are not hidden by a later mount at the same
-// point. What a later mount above hides is listed: only a look at its directories
-// tells. Each line is
+// (proc_pid_mountinfo(5)) in whose place there is not another mount. What a mount
+// above hides is listed: see Shows. Each line is
 //
 //	36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
 //	(1)(2)(3)  (4)   (5)   (6)        (7)     (8)(9)  (10)      (11)
 //
-// (3) device, (4) root of the mount within its file system, (5) mount point, (7)
-// any number of optional fields, (8) separator, (9) type, (11) super options.
-// Blanks within a field are escaped. A line that makes no sense is skipped,
-// alone.
+// (1) number of the mount, (2) of the one that it is mounted on, (3) device, (4) root of
+// the mount within its file system, (5) mount point, (7) any number of optional fields,
+// (8) separator, (9) type, (11) super options. Blanks within a field are escaped. A line
+// that makes no sense is skipped, alone. The text must stay as it is.
 func Mounts(text []byte) []*Mount {
-	var mounts []*Mount
+	var all []*Mount
+	table := make([]line, 0, 1+bytes.Count(text, []byte{'\n'}))
 	for len(text) > 0 {
-		var rest, device, root, point []byte
+		var rest, id, parent, device, root, point []byte
 		rest, text, _ = Cut(text, '\n')
-		for range 3 {
-			device, rest, _ = Cut(rest, ' ')
-		}
+		id, rest, _ = Cut(rest, ' ')
+		parent, rest, _ = Cut(rest, ' ')
+		device, rest, _ = Cut(rest, ' ')
 		root, rest, _ = Cut(rest, ' ')
-		point, rest, ok := Cut(rest, ' ')
+		point, rest, _ = Cut(rest, ' ')
+		_, rest, _ = bytes.Cut(rest, []byte(" - "))
+		kind, rest, ok := Cut(rest, ' ')
 		if !ok {
 			continue
 		}
-		for i, m := range mounts {
-			if bytes.Equal(m.raw, point) {
-				mounts = append(mounts[:i], mounts[i+1:]...)
-				break
-			}
-		}
-		_, rest, ok = bytes.Cut(rest, []byte(" - cgroup"))
-		version, rest, _ := Cut(rest, ' ')
+		table = append(table, line{number(id), number(parent), point})
 		_, options, _ := Cut(rest, ' ')
-		v1 := len(version) == 0
-		if !ok || !v1 && string(version) != "2" {
+		v1 := string(kind) == "cgroup"
+		if !v1 && string(kind) != "cgroup2" {
 			continue
 		}
-		m := &Mount{Root: Unescape(root), Point: Unescape(point), V1: v1, Options: options, raw: point}
+		m := &Mount{Root: Unescape(root), Point: Unescape(point), V1: v1, Options: options, at: len(table) - 1}
 		major, minor, _ := Cut(device, ':')
-		if n, ok := Count(major); ok {
-			m.Major = uint32(n)
-		}
-		if n, ok := Count(minor); ok {
-			m.Minor = uint32(n)
-		}
+		m.Major, m.Minor = number(major), number(minor)
 		if m.Root != "" && m.Point != "" {
+			all = append(all, m)
+		}
+	}
+	mounts := all[:0]
+	for _, m := range all {
+		if m.table = table; !m.replaced() {
 			mounts = append(mounts, m)
 		}
 	}
 	return mounts
 }
 
+// number is 0 where there is none.
+func number(b []byte) uint32 {
+	n, _ := Count(b)
+	return uint32(n)
+}
+
+// replaced reports whether another mount is in the very place of this one: right on
+// it, or found there.
+func (m *Mount) replaced() bool {
+	own := &m.table[m.at]
+	for i := range m.table {
+		l := &m.table[i]
+		if i == m.at || !bytes.Equal(l.point, own.point) {
+			continue
+		}
+		other := Mount{table: m.table, at: i}
+		if l.parent == own.id || other.Shows(m.Point) && (i > m.at || !m.Shows(m.Point)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Shows reports whether the way to a directory at or below the mount point leads into
+// this mount, and not into one that covers it: that is mounted on this one, or on one
+// that this one is mounted on, before the way comes to here. A mount on the root covers
+// nothing, because every way starts below it (path_resolution(7)). Of two that are said
+// to be mounted on the same place the later one is on top.
+func (m *Mount) Shows(dir string) bool {
+	from := -1                       // the mount that the way to m goes through
+	at, id := m.at, m.table[m.at].id // the one where it comes from, -1 when that is not listed
+	for range m.table {              // which may say that mounts are mounted on each other
+		for i := range m.table {
+			l := &m.table[i]
+			if l.parent != id || l.id == id || i == from || len(l.point) < 2 {
+				continue
+			}
+			if from < 0 {
+				if covers(l.point, dir) {
+					return false
+				}
+				continue
+			}
+			before, after, _ := bytes.Cut(m.table[from].point, l.point)
+			if len(before) == 0 && (len(after) == 0 && i > from || len(after) > 0 && after[0] == '/') {
+				return false
+			}
+		}
+		if at < 0 {
+			break
+		}
+		from, id = at, m.table[at].parent
+		for at = len(m.table) - 1; at >= 0 && m.table[at].id != id; at-- {
+		}
+		if at == from {
+			break
+		}
+	}
+	return true
+}
+
+// covers reports whether a mount point as mountinfo has it is a path or above that.
+func covers(point []byte, path string) bool {
+	for len(point) > 0 {
+		var c byte
+		if c, point = char(point); path == "" || path[0] != c {
+			return false
+		}
+		path = path[1:]
+	}
+	return path == "" || path[0] == '/'
+}
+
 // Unescape undoes the kernel's octal escapes (seq_path: "\040" for a space) in
 // an absolute path. It is "" for any other path: not every backslash is the
 // kernel's.
 func Unescape(b []byte) string {
-	var out []byte
+	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
-		c, rest := b[0], b[1:]
-		if c == '\\' {
-			n, err := strconv.ParseUint(string(rest[:min(3, len(rest))]), 8, 8)
-			if err != nil || len(rest) < 3 {
-				return ""
-			}
-			c, rest = byte(n), rest[3:]
+		var c byte
+		if c, b = char(b); c == 0 {
+			return ""
 		}
-		out, b = append(out, c), rest
+		out = append(out, c)
 	}
 	if len(out) == 0 || out[0] != '/' {
 		return ""
 	}
 	return string(out)
+}
+
+// char is the first character, which may be escaped, and what follows. It is 0, which
+// no path holds, where the escape makes no sense.
+//
+//go:noinline
+func char(b []byte) (c byte, rest []byte) {
+	c, rest = b[0], b[1:]
+	if c == '\\' {
+		n, err := strconv.ParseUint(string(rest[:min(3, len(rest))]), 8, 8)
+		if err != nil || len(rest) < 3 {
+			return 0, nil
+		}
+		c, rest = byte(n), rest[3:]
+	}
+	return c, rest
 }
 
 // Serves reports whether the mount shows the hierarchy in which a controller

@@ -233,6 +233,56 @@ func TestMounts(t *testing.T) {
 	}
 }
 
+// TestShows: which mount a way leads into. A line is "ID PARENT ROOT POINT", of cgroup2 but
+// for ID 9 and above.
+func TestShows(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lines []string
+		dirs  string // of the mount with ID 5
+		shown bool
+		left  int // cgroup mounts that are not replaced
+	}{
+		{"alone", []string{"1 0 / /", "5 1 / /c"}, "/c /c/a", true, 2},
+		{"in a root that is no mount", []string{"5 1 / /c"}, "/c /c/a", true, 1},
+		{"from above", []string{"1 0 / /", "5 1 / /m/c", "9 1 / /m"}, "/m/c /m/c/a", false, 2},
+		{"from above, in a root that is no mount", []string{"5 1 / /m/c", "9 1 / /m"}, "/m/c", false, 1},
+		{"on what is above", []string{"1 0 / /", "9 1 / /m", "5 9 / /m/c"}, "/m/c /m/c/a", true, 2},
+		{"from above what is above", []string{"1 0 / /", "9 1 / /m/n", "5 9 / /m/n/c", "10 1 / /m"}, "/m/n/c", false, 2},
+		{"covered by what is covered", []string{"1 0 / /", "5 1 / /m/c", "9 1 / /m", "10 9 / /m/c"}, "/m/c", false, 1},
+		{"below", []string{"1 0 / /", "5 1 / /c", "9 5 / /c/a\\040b"}, "/c /c/a /c/a\\040b /c/ab", true, 2},
+		{"below, there", []string{"1 0 / /", "5 1 / /c", "9 5 / /c/a\\040b"}, "/c/a\x00b /c/a\x00b/d", false, 2},
+		{"of another with the same beginning", []string{"1 0 / /", "5 1 / /mm/c", "9 1 / /m"}, "/mm/c", true, 2},
+		{"on the root", []string{"1 0 / /", "5 1 / /c", "9 1 / /"}, "/c", true, 1},
+		{"right on it", []string{"1 0 / /", "5 1 / /c", "9 5 / /c"}, "", true, 1},
+		{"moved there", []string{"1 0 / /", "5 6 /a /c", "6 1 / /c"}, "/c /c/a", true, 2},
+		{"the later of two that cannot be", []string{"1 0 / /", "6 1 / /c", "5 1 / /c"}, "/c", true, 2},
+		{"on each other", []string{"5 6 / /c", "6 5 / /d"}, "/c", true, 2},
+		{"on itself", []string{"5 5 / /c"}, "/c", true, 1},
+	} {
+		var text string
+		for _, l := range c.lines {
+			f := strings.Fields(l)
+			kind := "cgroup2"
+			if len(f[0]) > 1 || f[0] == "9" {
+				kind = "tmpfs"
+			}
+			text += f[0] + " " + f[1] + " 0:2" + f[0] + " " + f[2] + " " + f[3] + " rw - " + kind + " x rw\n"
+		}
+		mounts := Mounts([]byte(text))
+		if len(mounts) != c.left {
+			t.Errorf("%s: %d mounts, want %d", c.name, len(mounts), c.left)
+		}
+		for _, m := range mounts {
+			for _, dir := range strings.Fields(c.dirs) {
+				if dir = strings.ReplaceAll(dir, "\x00", " "); m.Minor == 25 && m.Shows(dir) != c.shown {
+					t.Errorf("%s: %q is shown: %v", c.name, dir, !c.shown)
+				}
+			}
+		}
+	}
+}
+
 func TestBelow(t *testing.T) {
 	for _, c := range []struct {
 		path, root, want string
