@@ -65,6 +65,9 @@ func (res *resource) own() *level {
 	return nil
 }
 
+// unseen reports whether there is an own group that cannot be seen.
+func (res *resource) unseen() bool { return res.gap.Field != "" && res.own() == nil }
+
 // cpuset is the group's effective CPU list.
 func (h *Handle) cpuset(table *mountTable) string {
 	set := resource{controller: "cpuset", field: "cpu.cpuset"}

@@ -156,7 +156,7 @@ func (h *Handle) Read() (Limits, error) {
 	if h.polls%rescan == 0 {
 		h.files.retry()
 		// What hides a resource may be over: no descriptor was free, say.
-		stale = h.cpu.gap.Field != "" || h.memory.gap.Field != ""
+		stale = h.cpu.unseen() || h.memory.unseen()
 	}
 	if !changed && (h.pid != 0 || h.polls%relook == 0) {
 		stale = h.group.read(&h.reader) || stale

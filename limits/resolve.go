@@ -81,9 +81,10 @@ var (
 	errElsewhere   = errors.New("does not hold the process")
 )
 
-// levels lists every visible cgroup of a resource from the process's own
-// outwards, and what keeps some from being seen. The mounts that may show it are
-// tried in turn, and each that does not is listed.
+// levels lists every visible cgroup of a resource from the process's own outwards, and
+// what keeps some from being seen. The mounts that may show them are tried in turn, and
+// what one does not show another may; each that does not show the process's own group is
+// listed.
 func (r *reader) levels(res *resource, table *mountTable) {
 	res.gap, res.failed = Gap{}, nil
 	switch {
@@ -108,45 +109,63 @@ func (r *reader) levels(res *resource, table *mountTable) {
 		r.warnUnseen(WarnCgroupUnreachable, res.Path)
 		return
 	}
+	seen := make([]*level, candidates[0].Levels) // by how far above the own group
 	code := WarnCgroupUnreachable
-	var next *cgroup.Candidate // may show something, if none shows the process's own group
-	denied := false
-	for i := range candidates {
+	var denied *cgroup.Candidate
+	var failed []Gap
+	found := false // something
+	for i := 0; i < len(candidates) && seen[0] == nil; i++ {
 		c := &candidates[i]
-		file, err := r.try(res, c, table)
-		if err == nil {
-			for j := range res.failed {
-				res.failed[j].Other = !candidates[j].Before(c)
-			}
-			r.climb(res, c, table.root)
-			return
-		}
-		res.failed = append(res.failed, Gap{Field: res.field, File: file, Why: why(err)})
+		file, err := r.try(res, c, table, seen)
+		found = found || seen[c.Levels-1] != nil
 		switch {
-		case next != nil || c.Sought:
-		case errors.Is(err, fs.ErrPermission):
-			next, denied = c, true
-		case c.Rest != "" && err != errElsewhere && r.shows(c.Mount, c.Point) == nil:
-			if next = c; err == errNoDirectory {
-				code = WarnCgroupDeleted
-			}
+		case err == nil:
+			res.mount = c.Mount
+			continue
+		case errors.Is(err, fs.ErrPermission) && !c.Sought:
+			denied = c
+		case err == errNoDirectory && code != "" && seen[c.Levels-1] != nil:
+			code = WarnCgroupDeleted
+		}
+		failed = append(failed, Gap{Field: res.field, File: file, Why: why(err)})
+	}
+	switch {
+	case seen[0] != nil:
+	case denied == nil:
+		r.warnUnseen(code, res.Path)
+	case !found:
+		res.fill(denied, 0, seen)
+		failed = nil // each file says so
+	}
+	// What a mount that failed would have shown, and no other did, is hidden.
+	for i, g := range failed {
+		if g.Other = !missed(seen[:candidates[i].Levels]); !g.Other && res.gap.Field == "" {
+			res.gap = g
+		} else {
+			res.failed = append(res.failed, g)
 		}
 	}
-	if denied { // each file says so
-		res.failed = nil
-		r.climb(res, next, "")
-		return
+	res.levels = seen[:0]
+	for _, l := range seen {
+		if l != nil {
+			res.levels = append(res.levels, l)
+		}
 	}
-	res.gap, res.failed = res.failed[0], res.failed[1:]
-	if next != nil { // the groups above hold as well
-		r.climb(res, next, "")
-	}
-	r.warnUnseen(code, res.Path)
 }
 
-// try looks whether a mount shows the process's own group; if not, file is where
-// it was looked for.
-func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable) (file string, err error) {
+// missed reports whether one of some levels was not seen.
+func missed(seen []*level) bool {
+	for _, l := range seen {
+		if l == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// try looks which groups a mount shows, and notes those that were not seen yet. If the
+// process's own is not among them, file is where it was looked for.
+func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable, seen []*level) (file string, err error) {
 	if c.Sought {
 		root, err := r.seek(c.Mount, res, table)
 		if err != nil {
@@ -155,13 +174,32 @@ func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable) (fil
 		c.Rest, _ = cgroup.Join(root, res.Path)
 	}
 	file = strings.TrimSuffix(c.Point, "/") + c.Rest
-	if err := r.shows(c.Mount, file); err != nil {
-		return file, err
+	err = r.shows(c.Mount, file)
+	if err == nil && r.pid != 0 && !r.holds(file) {
+		return file + "/cgroup.procs", errElsewhere
 	}
-	if r.pid != 0 {
-		return file + "/cgroup.procs", r.holds(file)
+	problem := err
+	dir, n := file, 0
+	for ; problem != nil && n < c.Levels-1; n++ {
+		dir = dir[:strings.LastIndexByte(dir, '/')]
+		problem = r.shows(c.Mount, dir)
 	}
-	return file, nil
+	if problem == nil {
+		res.fill(c, n, seen)
+	}
+	return file, err
+}
+
+// fill notes the groups that a mount shows, from the one that is from levels above the
+// process's own on: whoever gets to a group gets to those above it.
+func (res *resource) fill(c *cgroup.Candidate, from int, seen []*level) {
+	dir, path := strings.TrimSuffix(c.Point, "/")+c.Rest, res.Path
+	for n := range c.Levels {
+		if n >= from && seen[n] == nil {
+			seen[n] = &level{path: path, dir: dir + "/"}
+		}
+		dir, path = dir[:max(0, strings.LastIndexByte(dir, '/'))], cgroup.Up(path)
+	}
 }
 
 // shows is nil when a directory is a group that a mount shows.
@@ -174,55 +212,12 @@ func (r *reader) shows(m *cgroup.Mount, dir string) error {
 	return r.tree.group(dir, m)
 }
 
-// holds is an error when a group does not hold the process: another process's paths
+// holds is false when a group does not hold the process: another process's paths
 // were looked up in a mount table that does not belong to this tree. Where
 // cgroup.procs cannot be read nothing speaks against the group.
-func (r *reader) holds(dir string) error {
+func (r *reader) holds(dir string) bool {
 	procs, err := r.tree.read(dir+"/cgroup.procs", make([]byte, 0, 4096), true)
-	if err == nil && !cgroup.Holds(procs, int64(r.pid)) {
-		return errElsewhere
-	}
-	return nil
-}
-
-// climb lists the groups from the process's own to the root of a mount. root is the path of
-// the own cgroup namespace's root in the mount, where the mount shows what is above
-// that.
-func (r *reader) climb(res *resource, c *cgroup.Candidate, root string) {
-	res.mount = c.Mount
-	point := strings.TrimSuffix(c.Point, "/")
-	for rest := c.Rest; ; rest = rest[:strings.LastIndexByte(rest, '/')] {
-		dir := point + rest
-		// A group whose directory is missing has no files that could be read;
-		// only the process's own can be (it was removed, or is hidden).
-		if res.levels != nil || res.gap.Field == "" || r.shows(c.Mount, dir) == nil {
-			res.levels = append(res.levels, &level{path: levelPath(res.Path, c, rest, root), dir: dir + "/"})
-		}
-		if rest == "" {
-			return
-		}
-	}
-}
-
-// levelPath is a group's path as the own cgroup namespace has it.
-func levelPath(own string, c *cgroup.Candidate, rest, root string) string {
-	if c.Sought {
-		up := ""
-		for {
-			if below, ok := cgroup.Below(rest, root); ok {
-				if up+below == "" {
-					return "/"
-				}
-				return up + below
-			}
-			up += "/.."
-			root = root[:strings.LastIndexByte(root, '/')]
-		}
-	}
-	if path := own[:len(own)-len(c.Rest)+len(rest)]; path != "" {
-		return path
-	}
-	return "/"
+	return err != nil || cgroup.Holds(procs, int64(r.pid))
 }
 
 //go:noinline

@@ -92,7 +92,7 @@ func FuzzMounts(f *testing.F) {
 				if c.V1 != g.V1 || c.Sought != (c.Sought && c.Above() > 0) || !c.Sought && !strings.HasSuffix(path, c.Rest) && path != "/" {
 					t.Errorf("Candidates(%q, %q): %+v", text, path, c)
 				}
-				if i > 0 && c.Before(&all[i-1]) {
+				if i > 0 && c.Levels > all[i-1].Levels {
 					t.Errorf("Candidates(%q, %q): %+v after %+v", text, path, c, all[i-1])
 				}
 			}

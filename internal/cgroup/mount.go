@@ -199,8 +199,7 @@ func (m *Mount) Above() int {
 	return n
 }
 
-// A Candidate is a mount that may show a group. Whether it does only a look at
-// the group's directory tells.
+// A Candidate is a mount that may show a group.
 type Candidate struct {
 	*Mount
 	// Rest is the group's path below the mount point: "" for the point itself,
@@ -209,10 +208,14 @@ type Candidate struct {
 	// Sought: Rest is not known. The group is below a directory that is as many levels
 	// under the mount point as Above says, and that has to be found; see Join.
 	Sought bool
+	// Levels is how many groups the mount shows: the group, and those above it up to the
+	// root of the mount.
+	Levels int
 }
 
 // Candidates are the mounts that may show a group, those first that show the
-// most of its ancestors, of equal ones the last.
+// most of its ancestors, of equal ones the last. Whether one does only a look at the
+// directories tells.
 func Candidates(mounts []*Mount, g Group, controller string) []Candidate {
 	var all []Candidate
 	for _, m := range mounts {
@@ -221,14 +224,17 @@ func Candidates(mounts []*Mount, g Group, controller string) []Candidate {
 		}
 		c := Candidate{Mount: m}
 		var ok bool
-		if c.Rest, ok = Below(g.Path, m.Root); !ok {
-			if m.Above() == 0 || climbs(g.Path) >= m.Above() {
+		if c.Rest, ok = Below(g.Path, m.Root); ok {
+			c.Levels = 1 + levels(c.Rest)
+		} else {
+			n := Climbs(g.Path)
+			if m.Above() <= n {
 				continue
 			}
-			c.Sought = true
+			c.Sought, c.Levels = true, 1+levels(g.Path[3*n:])+m.Above()-n
 		}
 		i := len(all)
-		for i > 0 && !all[i-1].Before(&c) {
+		for i > 0 && all[i-1].Levels <= c.Levels {
 			i--
 		}
 		all = append(all, c)
@@ -238,12 +244,14 @@ func Candidates(mounts []*Mount, g Group, controller string) []Candidate {
 	return all
 }
 
-// Before reports whether c shows more of the group's ancestors than another mount.
-func (c *Candidate) Before(other *Candidate) bool {
-	if c.Sought != other.Sought {
-		return c.Sought
+// levels counts the names in a path.
+func levels(path string) (n int) {
+	for i := 1; i < len(path); i++ {
+		if path[i-1] == '/' {
+			n++
+		}
 	}
-	return len(c.Rest) > len(other.Rest)
+	return n
 }
 
 // Below returns what is left of path under root, both cgroup paths, compared
@@ -263,12 +271,14 @@ func Below(path, root string) (string, bool) {
 	if rest != "" && rest[0] != '/' {
 		return "", false
 	}
-	return rest, climbs(rest) == 0
+	return rest, Climbs(rest) == 0
 }
 
-// climbs counts the ".." that a path starts with. The kernel writes none anywhere
+// Climbs counts the ".." that a path starts with. The kernel writes none anywhere
 // else.
-func climbs(path string) int {
+//
+//go:noinline
+func Climbs(path string) int {
 	n := 0
 	for len(path) >= 3 && path[:3] == "/.." && (len(path) == 3 || path[3] == '/') {
 		n, path = n+1, path[3:]
@@ -276,11 +286,30 @@ func climbs(path string) int {
 	return n
 }
 
+// Up is the path of the group above one: "/" is above "/a", and "/.." above that.
+//
+//go:noinline
+func Up(path string) string {
+	i := len(path) - 1
+	for i > 0 && path[i] != '/' {
+		i--
+	}
+	switch {
+	case path == "/":
+		return "/.."
+	case path[i:] == "/..":
+		return path + "/.."
+	case i == 0:
+		return "/"
+	}
+	return path[:i]
+}
+
 // Join is where a path leads to that starts at a cgroup namespace's root, whose
 // own path from some higher group is root: "/a/b" and "/../c" are "/a/c". It is
 // false where the path leaves that higher group.
 func Join(root, path string) (string, bool) {
-	for n := climbs(path); n > 0; n-- {
+	for n := Climbs(path); n > 0; n-- {
 		i := len(root) - 1
 		for i >= 0 && root[i] != '/' {
 			i--
