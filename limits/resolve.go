@@ -53,7 +53,7 @@ type mountTable struct {
 
 	// What was sought last, see seek.
 	sought *cgroup.Mount
-	root   string
+	found  string
 	lost   error
 }
 
@@ -167,11 +167,12 @@ func missed(seen []*level) bool {
 // process's own is not among them, file is where it was looked for.
 func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable, seen []*level) (file string, err error) {
 	if c.Sought {
-		root, err := r.seek(c.Mount, res, table)
-		if err != nil {
+		if c.Rest, err = r.seek(c.Mount, res, table); err != nil {
+			if r.shows(c.Mount, c.Point) == nil { // how far above it is is known
+				res.fill(c, c.Levels-1, seen)
+			}
 			return c.Point, err
 		}
-		c.Rest, _ = cgroup.Join(root, res.Path)
 	}
 	file = strings.TrimSuffix(c.Point, "/") + c.Rest
 	err = r.shows(c.Mount, file)
@@ -193,8 +194,12 @@ func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable, seen
 // fill notes the groups that a mount shows, from the one that is from levels above the
 // process's own on: whoever gets to a group gets to those above it.
 func (res *resource) fill(c *cgroup.Candidate, from int, seen []*level) {
-	dir, path := strings.TrimSuffix(c.Point, "/")+c.Rest, res.Path
+	point, path := strings.TrimSuffix(c.Point, "/"), res.Path
+	dir := point + c.Rest
 	for n := range c.Levels {
+		if n == c.Levels-1 {
+			dir = point
+		}
 		if n >= from && seen[n] == nil {
 			seen[n] = &level{path: path, dir: dir + "/"}
 		}

@@ -17,14 +17,15 @@ var (
 	errTooMany  = errors.New("this cgroup namespace's root was not found among 10000 groups")
 )
 
-// seek finds the root of the own cgroup namespace in a mount whose root is above it: a
-// node's tree that is mounted into a container. The path of that root is "/../.." from
-// inside, which tells how deep to look and not where. It is the same directory as
-// the one that a mount with the namespace's root shows, and has its inode number;
-// without such a mount it is the one below which the process is.
-func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (root string, err error) {
+// seek finds the process's own group in a mount whose root is above that of the own cgroup
+// namespace: a node's tree that is mounted into a container. The path of that root is
+// "/../.." from inside, which tells how deep to look and not where. The namespace's root
+// is the same directory as the one that a mount of it shows, and has its inode number;
+// otherwise the own group is the one that names the process. rest is its path below the
+// mount.
+func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (rest string, err error) {
 	if table.sought == m {
-		return table.root, table.lost
+		return table.found, table.lost
 	}
 	var inode uint64
 	for _, own := range table.mounts {
@@ -32,33 +33,45 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (root s
 			inode = r.tree.inode(own.Point)
 		}
 	}
+	err = errNotFound
 	left := mostSought
-	table.sought = m
-	table.root, table.lost = r.below(m, "", m.Above(), inode, res.Path, &left)
-	return table.root, table.lost
+	point := strings.TrimSuffix(m.Point, "/")
+	if inode != 0 {
+		rest, err = r.below(m, "", m.Above(), &left, func(dir string, number uint64) bool {
+			// What covers a directory has others, whose names lead elsewhere.
+			return number == inode && r.shows(m, point+dir[:strings.LastIndexByte(dir, '/')]) == nil
+		})
+		if err == nil {
+			rest, _ = cgroup.Join(rest, res.Path)
+		}
+	}
+	if err != nil {
+		// The names of the groups above the path's own are not in it.
+		n := cgroup.Climbs(res.Path)
+		names := strings.TrimSuffix(res.Path[3*n:], "/")
+		rest, err = r.below(m, "", m.Above()-n, &left, func(dir string, _ uint64) bool {
+			dir = point + dir + names
+			return r.named(dir+"/cgroup.procs") && r.shows(m, dir) == nil
+		})
+		rest += names
+	}
+	table.sought, table.found, table.lost = m, rest, err
+	return rest, err
 }
 
 // below looks through the groups that are levels groups below dir, a path within the mount.
-func (r *reader) below(m *cgroup.Mount, dir string, levels int, inode uint64, path string, left *int) (found string, err error) {
+func (r *reader) below(m *cgroup.Mount, dir string, levels int, left *int, is func(dir string, number uint64) bool) (found string, err error) {
 	err = errNotFound
-	point := strings.TrimSuffix(m.Point, "/")
-	failed := r.tree.list(point+dir, func(name string, number uint64) bool {
+	failed := r.tree.list(strings.TrimSuffix(m.Point, "/")+dir, func(name string, number uint64) bool {
 		if *left--; *left < 0 {
 			err = errTooMany
 			return false
 		}
 		at := dir + "/" + name
-		switch {
-		case levels > 1:
-			found, err = r.below(m, at, levels-1, inode, path, left)
-		case inode != 0 && number != 0:
-			if number == inode {
-				found, err = at, nil
-			}
-		default:
-			if group, ok := cgroup.Join(at, path); ok && r.named(point+group+"/cgroup.procs") {
-				found, err = at, nil
-			}
+		if levels > 1 {
+			found, err = r.below(m, at, levels-1, left, is)
+		} else if is(at, number) {
+			found, err = at, nil
 		}
 		return err == errNotFound
 	})
