@@ -81,14 +81,14 @@ func (t fsTree) missing(name string) bool {
 // group goes by cgroup.procs, which every group has, of v1 and v2, and which a saved
 // tree keeps.
 func (t fsTree) group(dir string, _ *cgroup.Mount) error {
-	if t.missing(dir) {
+	_, err := fs.Stat(t.fsys, fsName(dir+"/cgroup.procs"))
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return bare(err)
+	case t.missing(dir):
 		return errNoDirectory
 	}
-	_, err := fs.Stat(t.fsys, fsName(dir+"/cgroup.procs"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return errNoProcs
-	}
-	return bare(err)
+	return errNoProcs
 }
 
 func (t fsTree) list(dir string, f func(name string, inode uint64) bool) error {

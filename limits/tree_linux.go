@@ -78,28 +78,39 @@ func (*machine) missing(name string) bool {
 }
 
 // group compares the device: a directory of another file system, or of another
-// hierarchy, is one that covers the mount (stat(2), proc_pid_mountinfo(5)).
+// hierarchy, is one that covers the mount (stat(2), proc_pid_mountinfo(5)). Every group
+// has a cgroup.procs, until it is removed; what was mounted of it then stays, and is empty.
 func (*machine) group(dir string, m *cgroup.Mount) error {
 	var st syscall.Stat_t
-	switch err := syscall.Stat(dir, &st); {
+	file := dir + "/cgroup.procs"
+	switch err := syscall.Stat(file, &st); {
 	case err == syscall.ENOENT || err == syscall.ENOTDIR:
-		return errNoDirectory
+		switch err := syscall.Stat(dir, &st); {
+		case err != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR:
+			return errNoDirectory
+		case !of(&st, m):
+			return errCovered
+		}
+		return errNoProcs
 	case err == syscall.EPERM || err == syscall.ENOSYS: // no stat in this sandbox
-		fd, err := openAt(atCwd, dir+"/cgroup.procs", syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK)
+		fd, err := openAt(atCwd, file, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK)
 		if err == nil {
 			syscall.Close(fd)
 		}
 		return err
 	case err != nil:
 		return err
-	}
-	// makedev(3): twelve and twenty bits, and in what is above the rest of both.
-	dev := uint64(st.Dev)
-	major, minor := uint32(dev>>8)&0xfff|uint32(dev>>32)&^0xfff, uint32(dev)&0xff|uint32(dev>>12)&^0xff
-	if major != m.Major || minor != m.Minor {
+	case !of(&st, m):
 		return errCovered
 	}
 	return nil
+}
+
+// of reports whether a file is on the device of a mount.
+func of(st *syscall.Stat_t, m *cgroup.Mount) bool {
+	// makedev(3): twelve and twenty bits, and in what is above the rest of both.
+	dev := uint64(st.Dev)
+	return m.Major == uint32(dev>>8)&0xfff|uint32(dev>>32)&^0xfff && m.Minor == uint32(dev)&0xff|uint32(dev>>12)&^0xff
 }
 
 func (*machine) inode(dir string) uint64 {
