@@ -31,17 +31,32 @@ func (r *reader) resolve() {
 			l.other.name = l.dir + "cpu.cfs_period_us"
 		}
 	}
-	for i, l := range r.memory.levels {
-		if !r.memory.V1 {
+	charged := r.memory.levels[:0]
+	for _, l := range r.memory.levels {
+		switch {
+		case !r.memory.V1:
 			l.limit.name = l.dir + "memory.max"
 			l.other.name = l.dir + "memory.high"
+		case l.path != r.memory.Path && r.apart(l.dir):
 			continue
+		default:
+			l.limit.name = l.dir + "memory.limit_in_bytes"
+			if len(charged) == 0 {
+				l.other.name = l.dir + "memory.stat"
+			}
 		}
-		l.limit.name = l.dir + "memory.limit_in_bytes"
-		if i == 0 {
-			l.other.name = l.dir + "memory.stat"
-		}
+		charged = append(charged, l)
 	}
+	r.memory.levels = charged
+}
+
+// apart reports whether what is charged to the groups below a group is not charged to it:
+// v1's memory controller before Linux 5.11, where memory.use_hierarchy says so
+// (kernel doc: admin-guide/cgroup-v1/memory.rst). It cannot be changed while there are
+// groups below.
+func (r *reader) apart(dir string) bool {
+	p := probe{name: dir + "memory.use_hierarchy"}
+	return string(cgroup.Trim(p.now(r))) == "0"
 }
 
 // A mountTable is the cgroup mounts of one mountinfo file.
