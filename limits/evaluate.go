@@ -173,6 +173,7 @@ func (r *reader) evaluateMemory(l *Limits) {
 		own := r.memory.levels[0]
 		if p := &own.other; r.memory.V1 && p.err != nil && !p.missing {
 			l.failed(r.memory.field, p, "")
+			m.Hard.tighten(Value[int64]{}) // what it says may be a limit
 		}
 		if own.total.State == Known && m.Hard.tighten(own.total) {
 			m.Source.set(own.other.name, "", "hierarchical_memory_limit "+strconv.FormatInt(own.total.N, 10))

@@ -211,6 +211,20 @@ func TestUnreadableMemoryStat(t *testing.T) {
 	t.Errorf("%s cannot be read, and memory.hard_bytes is not listed", name)
 }
 
+// Nor is it no limit where the group itself has none.
+func TestUnreadableMemoryStatAlone(t *testing.T) {
+	f := load(t, "v1-docker-unlimited")
+	if l := read(t, open(t, f, 0)); l.Memory.Hard.State != limits.None {
+		t.Fatalf("hard = %v, want none", l.Memory.Hard)
+	}
+	if err := f.Deny("sys/fs/cgroup/memory/memory.stat"); err != nil {
+		t.Fatal(err)
+	}
+	if l := read(t, open(t, f, 0)); l.Memory.Hard.State != limits.Unknown || l.Memory.Soft.State != limits.Unknown {
+		t.Errorf("hard = %v, soft = %v, want unknown", l.Memory.Hard, l.Memory.Soft)
+	}
+}
+
 // hideReaderAt is a file system whose files can only be read from the start.
 type hideReaderAt struct{ fs.FS }
 
