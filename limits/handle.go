@@ -144,7 +144,10 @@ func (h *Handle) Want(parts Parts) {
 }
 
 // Close gives the open files back.
-func (h *Handle) Close() { h.files.shutAll() }
+func (h *Handle) Close() {
+	h.files.shutAll()
+	h.tree.rest()
+}
 
 // Read reads the limits as they are now. The error wraps ErrNoProcess when the
 // process, not this one, has ended; the Limits are then the last that were read.

@@ -9,12 +9,17 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// mostSought is how many groups are looked at to find one: some 30 ms.
-const mostSought = 10_000
+// How many groups are looked at to find one by its inode number, which a directory lists,
+// and by the processes in it, for which each has to be read: some 30 ms each on a machine
+// with nothing else to do.
+const (
+	mostSought = 10_000
+	mostNamed  = 2_000
+)
 
 var (
 	errNotFound = errors.New("this cgroup namespace's root was not found below it")
-	errTooMany  = errors.New("this cgroup namespace's root was not found among 10000 groups")
+	errTooMany  = errors.New("this cgroup namespace's root was not found: too many groups")
 )
 
 // seek finds the process's own group in a mount whose root is above that of the own cgroup
@@ -49,9 +54,11 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (rest s
 		// The names of the groups above the path's own are not in it.
 		n := cgroup.Climbs(res.Path)
 		names := strings.TrimSuffix(res.Path[3*n:], "/")
+		left = mostNamed
+		buf := make([]byte, 0, 4096) // the mount table is in r.buf
 		rest, err = r.below(m, "", m.Above()-n, &left, func(dir string, _ uint64) bool {
 			dir = point + dir + names
-			return r.named(dir+"/cgroup.procs") && r.shows(m, dir) == nil
+			return r.named(dir+"/cgroup.procs", buf) && r.shows(m, dir) == nil
 		})
 		rest += names
 	}
@@ -82,18 +89,16 @@ func (r *reader) below(m *cgroup.Mount, dir string, levels int, left *int, is fu
 }
 
 // named reports whether a cgroup.procs names the process.
-func (r *reader) named(file string) bool {
+func (r *reader) named(file string, buf []byte) bool {
 	pid := int64(r.pid)
 	if pid == 0 {
 		pid = r.self
 	}
-	// The mount table is in r.buf.
-	buf := make([]byte, 0, 4096)
 	if pid == 0 {
 		status, _ := r.tree.read(r.status.name, buf, false)
 		pid, _ = cgroup.Field(status, "Pid:")
 		r.self = pid
 	}
-	procs, err := r.tree.read(file, buf, true)
+	procs, err := r.tree.peek(file, buf)
 	return err == nil && pid != 0 && cgroup.Names(procs, pid)
 }

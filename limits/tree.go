@@ -20,6 +20,8 @@ type tree interface {
 	// most files whole for one read; long says that it hands this one over in
 	// parts (mountinfo).
 	read(name string, buf []byte, long bool) ([]byte, error)
+	// peek is read of all of a file that is not read again, and is not kept.
+	peek(name string, buf []byte) ([]byte, error)
 	// missing reports that there is no such directory. One that may not be
 	// looked at is not missing.
 	missing(name string) bool
@@ -72,6 +74,8 @@ func readFile(f file, buf []byte, long bool) ([]byte, error) {
 
 // fsTree reads any fs.FS.
 type fsTree struct{ fsys fs.FS }
+
+func (t fsTree) peek(name string, buf []byte) ([]byte, error) { return t.read(name, buf, true) }
 
 func (t fsTree) missing(name string) bool {
 	info, err := fs.Stat(t.fsys, fsName(name))

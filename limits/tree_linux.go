@@ -71,6 +71,8 @@ func openAt(dir int, name string, flags int) (fd int, err error) {
 	}
 }
 
+func (m *machine) peek(name string, buf []byte) ([]byte, error) { return m.read(name, buf, true) }
+
 func (*machine) missing(name string) bool {
 	var st syscall.Stat_t
 	err := syscall.Stat(name, &st)

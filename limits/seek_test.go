@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// A search looks at the groups of a whole node: a Handle must not keep a file of each.
+func TestSearchKeepsNoFile(t *testing.T) {
+	f := fstest.MapFS{}
+	for name, text := range map[string]string{
+		"proc/self/cgroup":       "0::/\n",
+		"proc/self/status":       "Name:\tx\nPid:\t42\n",
+		"proc/self/mountinfo":    "30 1 0:26 /.. /node rw - cgroup2 cgroup2 rw\n",
+		"node/cgroup.procs":      "1\n",
+		"node/pod/cgroup.procs":  "7\n42\n",
+		"node/pod/cpu.max":       "150000 100000\n",
+		"node/pod/memory.max":    "max\n",
+		"node/pod/memory.high":   "max\n",
+		"node/pod/cgroup.events": "populated 1\n",
+	} {
+		f[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	for i := range 500 {
+		f[fmt.Sprintf("node/other%d/cgroup.procs", i)] = &fstest.MapFile{Data: []byte("9\n")}
+	}
+	h, err := Open(f, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	l, err := h.Read()
+	if err != nil || l.CPU.Quota.N != 1.5 {
+		t.Fatalf("%+v, %v; want 1.5 cores", l, err)
+	}
+	for name := range h.files.files {
+		if strings.HasPrefix(name, "/node/other") {
+			t.Fatalf("%d files are kept, %s among them", len(h.files.files), name)
+		}
+	}
+}
