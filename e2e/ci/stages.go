@@ -99,6 +99,11 @@ gotest -count=1 -modfile="$mod" ./...`,
 		script: `go run ./e2e/ci/fuzz -each 2500ms`,
 	},
 	{
+		// Worlds that were not tried before; go test tries the same every time.
+		name: "oracle", every: true, cpus: 2, seconds: 30,
+		script: `gotest -count=1 -run '^TestOracle$' ./limits -oracle 20s`,
+	},
+	{
 		// The guest's one boot, with its tests; the other machines are in "machines".
 		name: "guest", every: true, cpus: 2, seconds: 240, after: []string{"packages"},
 		words:  "vm",
