@@ -41,6 +41,10 @@ func TestMain(m *testing.M) {
 		mounts(dir)
 		os.Exit(0)
 	}
+	if seed, err := strconv.ParseUint(os.Getenv("SNUG_TEST_WORLD"), 10, 64); err == nil {
+		world(seed)
+		os.Exit(0)
+	}
 	if os.Getenv("SNUG_TEST_HOLD") != "" {
 		hold(os.Stdin, os.Stdout)
 		os.Exit(0)
@@ -141,6 +145,7 @@ func TestRealCgroups(t *testing.T) {
 	t.Run("charge", testRealCharge)
 	t.Run("long paths", testLongPaths)
 	t.Run("mounts", testMounts)
+	t.Run("worlds", testWorlds)
 }
 
 // blocked is a process that ends when its input does, which a test may do before its end.
@@ -184,11 +189,6 @@ func testLongPaths(t *testing.T) {
 // bind, which is the later of two equal mounts, without it, and by a fresh look once the
 // bind is there again and covered from above.
 func mounts(dir string) {
-	must := func(err error) {
-		if err != nil {
-			panic(err)
-		}
-	}
 	io.Copy(io.Discard, os.Stdin) // until this process is in its group
 	must(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
 	bind := func() { must(syscall.Mount("/sys/fs/cgroup", dir, "", syscall.MS_BIND|syscall.MS_REC, "")) }
