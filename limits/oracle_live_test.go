@@ -33,6 +33,8 @@ func (k kernel) read(name string, buf []byte, _ bool) ([]byte, error) {
 	return append(buf[:0], text...), err
 }
 
+func (k kernel) peek(name string, buf []byte) ([]byte, error) { return k.read(name, buf, true) }
+
 func (k kernel) missing(name string) bool {
 	_, _, err := k.w.Walk(name)
 	return err == fs.ErrNotExist
