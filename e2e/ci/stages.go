@@ -39,10 +39,9 @@ var (
 
 // unitTests and libraryTests are no part of what stages look at that run the tool, not its
 // tests.
-const (
-	unitTests    = ":(exclude,glob)cmd/snug/**/*_test.go"
-	libraryTests = ":(exclude,glob)limits/*_test.go"
-)
+const unitTests = ":(exclude,glob)cmd/snug/**/*_test.go"
+
+var libraryTests = []string{":(exclude,glob)limits/*_test.go", ":(exclude,glob)internal/**/*_test.go"}
 
 // staticcheck is the release that checks this code.
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
@@ -159,14 +158,14 @@ gotest -count=1 ./e2e/release`,
 		name: "machines", cpus: 2, seconds: 600, after: []string{"packages"},
 		words: "vm,machines",
 		paths: slices.Concat(library, []string{"cmd/snug/internal/cgrun", "cmd/snug/internal/goproc", "cmd/snug/internal/kube/agent", "testdata/situations",
-			"e2e/agent", "e2e/peers", "e2e/probe", "e2e/vm", "e2e/internal/matrix", "e2e/internal/programs"}),
+			"e2e/agent", "e2e/peers", "e2e/probe", "e2e/vm", "e2e/internal/matrix", "e2e/internal/programs"}, libraryTests), // the guest runs the tests every time
 		script: `gotest -count=1 -timeout 60m ./e2e/vm`,
 	},
 	{
 		name: "engines", cpus: 2, seconds: 350, after: []string{"packages"},
 		words: "engines",
-		paths: []string{"go.mod", "limits", "internal/cgroup", "internal/fit", "internal/plan", "cmd/snug/internal/cli/place.go", "cmd/snug/internal/cli/plan.go",
-			"e2e/engines", "e2e/internal/daemon", libraryTests},
+		paths: slices.Concat([]string{"go.mod", "limits", "internal/cgroup", "internal/fit", "internal/plan", "cmd/snug/internal/cli/place.go", "cmd/snug/internal/cli/plan.go",
+			"e2e/engines", "e2e/internal/daemon"}, libraryTests),
 		script: `gotest -count=1 -timeout 60m ./e2e/engines`,
 	},
 	{
@@ -202,7 +201,7 @@ gotest -count=1 ./e2e/release`,
 	{
 		name: "node", cpus: 2, seconds: 200, after: []string{"kubernetes"},
 		words:  "node",
-		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/look", "cmd/snug/internal/goproc", "cmd/snug/internal/rules", "e2e/node", libraryTests}),
+		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/look", "cmd/snug/internal/goproc", "cmd/snug/internal/rules", "e2e/node"}, libraryTests),
 		script: `gotest -count=1 -timeout 60m ./e2e/node`,
 	},
 }
