@@ -91,10 +91,12 @@ func TestOwnTestsOnV2(t *testing.T) {
 		"/outer":       {"cpu.max": "200000 100000", "memory.max": "536870912"},
 		"/outer/inner": {"cpu.max": "max 100000", "memory.high": "419430400"},
 	}
-	// In the root group it may make groups; elsewhere it only reads.
-	reading := []string{"/src/limits/test", "-test.v", "-test.skip=^TestRealCgroups$"}
+	// In the root group it may make groups; elsewhere it only reads. The oracle's worlds are
+	// the same on every machine, and cost most where CPUs are emulated.
+	making := []string{"/src/limits/test", "-test.v", "-test.skip=^TestOracle"}
+	reading := []string{"/src/limits/test", "-test.v", "-test.skip=^(TestRealCgroups$|TestOracle)"}
 	steps := []vm.Step{
-		{Name: "limits in the root group", Args: []string{"/src/limits/test", "-test.v"}, Env: []string{"SNUG_E2E=root"}, Dir: "/src/limits", Seconds: 300},
+		{Name: "limits in the root group", Args: making, Env: []string{"SNUG_E2E=root"}, Dir: "/src/limits", Seconds: 300},
 		{Name: "limits in a group", Cgroup: inside, In: []string{"/outer/inner"}, Args: reading, Dir: "/src/limits", Uid: 65532, Seconds: 300},
 		{Name: "limits in a namespace", Cgroup: inside, In: []string{"/outer/inner"}, Private: true, Args: reading, Dir: "/src/limits", Seconds: 300},
 		{Name: "sense", Args: []string{"/src/sense/test", "-test.v"}, Dir: "/src/sense", Seconds: 300},
