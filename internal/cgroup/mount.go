@@ -83,12 +83,14 @@ func number(b []byte) uint32 {
 func (m *Mount) replaced() bool {
 	own := &m.table[m.at]
 	for i := range m.table {
-		l := &m.table[i]
-		if i == m.at || !bytes.Equal(l.point, own.point) {
-			continue
+		if l := &m.table[i]; l.parent == own.id && i != m.at && bytes.Equal(l.point, own.point) {
+			return true
 		}
+	}
+	shown := m.Shows(m.Point)
+	for i := len(m.table) - 1; i >= 0 && (i > m.at || !shown); i-- {
 		other := Mount{table: m.table, at: i}
-		if l.parent == own.id || other.Shows(m.Point) && (i > m.at || !m.Shows(m.Point)) {
+		if i != m.at && bytes.Equal(m.table[i].point, own.point) && other.Shows(m.Point) {
 			return true
 		}
 	}

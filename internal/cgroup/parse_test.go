@@ -3,6 +3,7 @@
 package cgroup
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -280,6 +281,18 @@ func TestShows(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestManyMounts: a table of 5,000 mounts at one place, each on the last one. What takes the
+// cube of that does not end within the test's time.
+func TestManyMounts(t *testing.T) {
+	var text []byte
+	for i := range 5000 {
+		text = fmt.Appendf(text, "%d %d 0:9 / /c rw - cgroup2 x rw\n", i+2, i+1)
+	}
+	if mounts := Mounts(text); len(mounts) != 1 || !mounts[0].Shows("/c") {
+		t.Errorf("%d mounts left, want the last", len(mounts))
 	}
 }
 
