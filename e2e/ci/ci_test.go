@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -128,6 +130,7 @@ func TestDue(t *testing.T) {
 		{name: "long", paths: []string{"deploy", "limits"}, seconds: 1, after: []string{"made"}},
 		{name: "short", paths: []string{"limits"}, seconds: 1},
 		{name: "calm", paths: []string{"docs"}, seconds: 1},
+		{name: "new", paths: []string{"docs"}, seconds: 30},
 	}
 	last := results{
 		"made":  {commit: "a", seconds: 300},
@@ -141,9 +144,9 @@ func TestDue(t *testing.T) {
 		chosen string
 		left   []string
 	}{
-		{2 * time.Hour, "always made long short", []string{"calm: nothing"}},
-		{time.Hour, "always short", []string{"made: nothing", "long: limits/y.go has changed since b, but it takes about 50m0s", "calm: nothing"}},
-		{time.Second, "always", []string{"made: nothing", "long: limits/y.go", "short: limits/x.go", "calm: nothing"}},
+		{2 * time.Hour, "always made long short new", []string{"calm: nothing"}},
+		{time.Hour, "always short new", []string{"made: nothing", "long: limits/y.go has changed since b, but it takes about 50m0s", "calm: nothing"}},
+		{time.Second, "always", []string{"made: nothing", "long: limits/y.go", "short: limits/x.go", "calm: nothing", "new: it has not passed yet, but"}},
 	}
 	for _, test := range tests {
 		chosen, left, err := due(all, last, past, test.within)
@@ -167,11 +170,11 @@ func TestTooOld(t *testing.T) {
 		last results
 		says string
 	}{
-		"in time":          {results{"a": {commit: "new"}, "b": {commit: "new"}}, ""},
-		"one is too old":   {results{"a": {commit: "new"}, "b": {commit: "old"}}, "for: b (101 commits ago);"},
-		"never":            {results{"a": {commit: "new"}}, "for: b;"},
-		"a lost commit":    {results{"a": {commit: "rebased"}, "b": {commit: "new"}}, "for: a;"},
-		"nothing was kept": {nil, "for: a, b;"},
+		"in time":             {results{"a": {commit: "new"}, "b": {commit: "new"}}, ""},
+		"one is too old":      {results{"a": {commit: "new"}, "b": {commit: "old"}}, "for: b (101 commits ago);"},
+		"never, so it is due": {results{"a": {commit: "new"}}, ""},
+		"a lost commit":       {results{"a": {commit: "rebased"}, "b": {commit: "new"}}, "for: a;"},
+		"nothing was kept":    {nil, ""},
 	} {
 		err := tooOld(all, test.last, past)
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
@@ -227,6 +230,7 @@ func TestMayStart(t *testing.T) {
 func TestRunner(t *testing.T) {
 	var out strings.Builder
 	r := &runner{root: t.TempDir(), dir: t.TempDir(), out: &out}
+	var passed []string
 	outcomes := r.all(t.Context(), []stage{
 		{name: "good", cpus: 1, words: "a,b", script: `
 echo "words $SNUG_E2E"
@@ -239,7 +243,8 @@ cat >"$CI_STAGE/1.json" <<END
 END`},
 		{name: "bad", cpus: 2, script: "echo before; false; echo after"},
 		{name: "next", cpus: 2, after: []string{"bad"}, script: "true"},
-	})
+		{name: "empty", cpus: 2, script: "gotest() { true; }; gotest ./..."},
+	}, func(o outcome) { passed = append(passed, o.name) })
 	good, bad, next := outcomes[0], outcomes[1], outcomes[2]
 	if good.err != nil || good.tests != 1 || !slices.Equal(good.skipped, []string{"x.TestB"}) {
 		t.Errorf("good: %+v", good)
@@ -247,7 +252,10 @@ END`},
 	if bad.err == nil || next.err != nil {
 		t.Errorf("bad: %v, next: %v", bad.err, next.err)
 	}
-	for _, want := range []string{"words a,b\n== good passed", "before\n== bad FAILED: exit status 1"} {
+	if slices.Sort(passed); !slices.Equal(passed, []string{"good", "next"}) {
+		t.Errorf("passed: %q", passed)
+	}
+	for _, want := range []string{"== empty FAILED: no test has passed", "words a,b\n== good passed", "before\n== bad FAILED: exit status 1"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -261,7 +269,59 @@ END`},
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if o := r.all(ctx, []stage{{name: "late", cpus: 1, script: "true"}}); !errors.Is(o[0].err, context.Canceled) {
+	if o := r.all(ctx, []stage{{name: "late", cpus: 1, script: "true"}}, func(outcome) {}); !errors.Is(o[0].err, context.Canceled) {
 		t.Errorf("after the end: %v", o[0].err)
+	}
+}
+
+func TestKeep(t *testing.T) {
+	root := t.TempDir()
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com"}, args...)...)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	run("init", "-q")
+	if err := os.MkdirAll(root+"/.ci", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run("commit", "-q", "--allow-empty", "-m", "one")
+	kept := func(name string) bool {
+		text, _ := os.ReadFile(root + "/" + resultFile)
+		return strings.Contains(string(text), "\n"+name+" ")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	keep, err := keeper(ctx, root, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel() // what has passed by then is kept
+	keep(outcome{stage: stage{name: "node"}, took: time.Minute})
+	keep(outcome{stage: stage{name: "vet", every: true}})
+	keep(outcome{stage: stage{name: "fleet"}, tests: 3})
+	if !kept("node") || !kept("fleet") || kept("vet") {
+		t.Errorf("kept node %v, fleet %v, vet %v; want all but vet, which .ci/run always runs", kept("node"), kept("fleet"), kept("vet"))
+	}
+	// What is no commit's says nothing of one.
+	if err := os.WriteFile(root+"/new.go", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if keep(outcome{stage: stage{name: "kube"}}); kept("kube") {
+		t.Error("kept with a file that is in no commit")
+	}
+	run("add", "new.go")
+	run("commit", "-q", "-m", "two")
+	if keep(outcome{stage: stage{name: "kube"}}); kept("kube") {
+		t.Error("kept though there was a commit meanwhile")
+	}
+}
+
+func TestPlain(t *testing.T) {
+	got := plain([]string{"PATH=/bin", "SNUG=off", "SNUG_LOG=1", "GOMAXPROCS=1", "GOPROXY=x", "CDPATH=/", "GIT_DIR=/x", "SNUG_LAB=lab"})
+	if !slices.Equal(got, []string{"PATH=/bin", "GOPROXY=x", "SNUG_LAB=lab"}) {
+		t.Errorf("%q", got)
 	}
 }

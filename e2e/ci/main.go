@@ -11,6 +11,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -19,7 +20,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -102,13 +105,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	for _, l := range left {
 		fmt.Fprintln(out, "left out:", l)
 	}
-	outcomes := r.all(ctx, chosen)
-	fmt.Fprint(out, "\n", table(outcomes, last, time.Since(begin)))
+	keep := func(outcome) {}
 	if *full {
-		if err := keep(ctx, root, last, outcomes, out); err != nil {
+		if keep, err = keeper(ctx, root, out); err != nil {
 			return err
 		}
 	}
+	outcomes := r.all(ctx, chosen, keep)
+	fmt.Fprint(out, "\n", table(outcomes, last, time.Since(begin)))
 	var failed []string
 	for _, o := range outcomes {
 		if o.err != nil {
@@ -132,31 +136,68 @@ func named(names []string) ([]stage, error) {
 	return slices.DeleteFunc(chosen, func(s stage) bool { return !slices.Contains(names, s.name) }), nil
 }
 
-// keep writes what the stages found into the file of results, for stages that .ci/run does
-// not always run. What was tried was the tree, so it has to be a commit's.
-func keep(ctx context.Context, root string, last results, outcomes []outcome, out io.Writer) error {
-	changed, err := git(ctx, root, "status", "--porcelain", "--", ".", ":!"+resultFile)
-	if err != nil {
-		return err
-	}
-	if changed != "" {
-		fmt.Fprintf(out, "not kept: these changes are in no commit:\n%s\n", changed)
-		return nil
-	}
-	commit, err := git(ctx, root, "rev-parse", "--short=12", "HEAD")
-	if err != nil {
-		return err
-	}
-	for _, o := range outcomes {
-		if !o.every && o.err == nil {
-			last[o.name] = result{commit: commit, date: time.Now().UTC().Format(time.DateOnly), seconds: int(o.took.Seconds()), tests: o.tests, skipped: o.skipped}
+// keeper writes what stages found into the file of results, as soon as they have passed, for
+// stages that .ci/run does not always run. What was tried was the tree, so it has to be a
+// commit's, before and after.
+func keeper(ctx context.Context, root string, out io.Writer) (func(outcome), error) {
+	ctx = context.WithoutCancel(ctx)
+	tree := func() (commit, changed string, err error) {
+		if commit, err = git(ctx, root, "rev-parse", "--short=12", "HEAD"); err == nil {
+			changed, err = git(ctx, root, "status", "--porcelain", "--untracked-files=all", "--", ".", ":!"+resultFile)
 		}
+		return commit, changed, err
 	}
-	if err := os.WriteFile(root+"/"+resultFile, []byte(last.text(stages)), 0o644); err != nil {
+	commit, changed, err := tree()
+	if err != nil {
+		return nil, err
+	}
+	return func(o outcome) {
+		if o.every {
+			return
+		}
+		now, after, err := tree()
+		switch {
+		case err != nil:
+		case changed != "" || after != "":
+			err = fmt.Errorf("these changes are in no commit:\n%s", cmp.Or(changed, after))
+		case now != commit:
+			err = fmt.Errorf("the commit was %s and is %s", commit, now)
+		default:
+			err = keep(root, o.name, result{commit: commit, date: time.Now().UTC().Format(time.DateOnly), seconds: int(o.took.Seconds()), tests: o.tests, skipped: o.skipped})
+		}
+		if err != nil {
+			fmt.Fprintf(out, "the result of %s is not kept: %v\n", o.name, err)
+			return
+		}
+		fmt.Fprintf(out, "kept in %s: commit it\n", resultFile)
+	}, nil
+}
+
+// keep sets one stage's line in the file of results.
+func keep(root, name string, r result) error {
+	dir, err := os.Open(root + "/.ci")
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "kept in %s: commit it\n", resultFile)
-	return nil
+	defer dir.Close()
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil { // until it is closed
+		return err
+	}
+	text, err := os.ReadFile(root + "/" + resultFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	all, err := parseResults(string(text))
+	if err != nil {
+		return err
+	}
+	all[name] = r
+	temporary := filepath.Join(dir.Name(), ".full.txt."+strconv.Itoa(os.Getpid()))
+	if err := os.WriteFile(temporary, []byte(all.text(stages)), 0o644); err != nil {
+		os.Remove(temporary)
+		return err
+	}
+	return os.Rename(temporary, root+"/"+resultFile)
 }
 
 // git runs git and returns what it says, without the last newline.

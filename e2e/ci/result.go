@@ -98,7 +98,11 @@ func (h history) changed(commit string, paths []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strings.Fields(text), nil
+	more, err := git(h.ctx, h.root, slices.Concat([]string{"ls-files", "--others", "--exclude-standard", "--"}, paths)...)
+	if err != nil {
+		return nil, err
+	}
+	return append(strings.Fields(text), strings.Fields(more)...), nil
 }
 
 func (h history) behind(commit string) (int, error) {
@@ -109,15 +113,16 @@ func (h history) behind(commit string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// tooOld is an error when a stage that .ci/run may leave out has not passed for too long.
+// tooOld is an error when a stage that .ci/run may leave out has not passed for too long. One
+// that never has is due, and that is enough.
 func tooOld(all []stage, last results, repo repository) error {
 	var old []string
 	for _, s := range all {
-		if s.every {
+		if s.every || last[s.name].commit == "" {
 			continue
 		}
-		if n, err := repo.behind(last[s.name].commit); err != nil || last[s.name].commit == "" {
-			old = append(old, s.name) // never, or at a commit that is not there
+		if n, err := repo.behind(last[s.name].commit); err != nil {
+			old = append(old, s.name) // at a commit that is not there
 		} else if n > oldest {
 			old = append(old, fmt.Sprintf("%s (%d commits ago)", s.name, n))
 		}
@@ -143,6 +148,11 @@ func due(all []stage, last results, repo repository, within time.Duration) (chos
 			continue
 		}
 		since := last[s.name].commit
+		if since == "" {
+			why[s.name] = "it has not passed yet"
+			touched = append(touched, s)
+			continue
+		}
 		files, err := repo.changed(since, s.paths)
 		if err != nil {
 			return nil, nil, err
@@ -186,9 +196,12 @@ func due(all []stage, last results, repo repository, within time.Duration) (chos
 }
 
 // lasts is how long a stage takes: as long as the last time, or as the table says. What
-// builds is as fast as the last time only where its results are kept.
+// builds takes seconds where it is kept, and as long as the table says where it is not.
 func lasts(s stage, last results) time.Duration {
-	if r, ok := last[s.name]; ok && (s.keeps == "" || kept(s.keeps)) {
+	if s.keeps != "" && kept(s.keeps) {
+		return 10 * time.Second
+	}
+	if r, ok := last[s.name]; ok && s.keeps == "" {
 		return time.Duration(r.seconds) * time.Second
 	}
 	return time.Duration(s.seconds) * time.Second

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -97,8 +98,9 @@ func (r *runner) close() {
 	os.RemoveAll(r.dir)
 }
 
-// all runs stages in the order of the table, side by side where the CPUs allow it.
-func (r *runner) all(ctx context.Context, chosen []stage) []outcome {
+// all runs stages in the order of the table, side by side where the CPUs allow it. passed
+// is called when one has passed.
+func (r *runner) all(ctx context.Context, chosen []stage, passed func(outcome)) []outcome {
 	outcomes := make([]outcome, len(chosen))
 	state := make([]progress, len(chosen))
 	done := make(chan int)
@@ -116,8 +118,12 @@ func (r *runner) all(ctx context.Context, chosen []stage) []outcome {
 		if running == 0 {
 			break
 		}
-		state[<-done] = ended
+		i := <-done
+		state[i] = ended
 		running--
+		if outcomes[i].err == nil {
+			passed(outcomes[i])
+		}
 	}
 	for i, s := range chosen {
 		if state[i] == waits {
@@ -165,7 +171,7 @@ func (r *runner) one(ctx context.Context, s stage, live bool) outcome {
 	begin := time.Now()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", prelude+s.script)
 	cmd.Dir = r.root
-	cmd.Env = append(os.Environ(), "CI_DIR="+r.dir, "CI_STAGE="+dir, "SNUG_E2E="+s.words, "GOFLAGS=-buildvcs=false")
+	cmd.Env = append(plain(os.Environ()), "CI_DIR="+r.dir, "CI_STAGE="+dir, "SNUG_E2E="+s.words, "GOFLAGS=-buildvcs=false")
 	cmd.ExtraFiles = []*os.File{r.ended}
 	// What a script starts is ended with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -186,12 +192,25 @@ func (r *runner) one(ctx context.Context, s stage, live bool) outcome {
 	if o.tests, o.skipped, err = count(dir); o.err == nil {
 		o.err = err
 	}
+	if o.err == nil && o.tests == 0 && strings.Contains(s.script, "gotest ") {
+		o.err = errors.New("no test has passed")
+	}
 	verdict := "passed"
 	if o.err != nil {
 		verdict = "FAILED: " + o.err.Error()
 	}
 	r.say("%s== %s %s after %v", said.String(), s.name, verdict, o.took.Round(time.Second))
 	return o
+}
+
+// plain is an environment without what changes the programs that are tested, or where a
+// script's cd and git lead.
+func plain(environ []string) []string {
+	return slices.DeleteFunc(environ, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return strings.HasPrefix(name, "SNUG") && name != "SNUG_LAB" || slices.Contains([]string{
+			"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "CDPATH", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"}, name)
+	})
 }
 
 func (r *runner) say(format string, args ...any) {

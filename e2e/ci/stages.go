@@ -25,6 +25,7 @@ type stage struct {
 	// are not more than 2 in all.
 	cpus int
 	// keeps is what it makes once on a machine, in the user's cache directory; "" = nothing.
+	// Where that is there it takes some 10 s.
 	keeps string
 	// seconds it takes on two cores, while there is no result of it.
 	seconds int
@@ -34,7 +35,8 @@ type stage struct {
 // What several stages look at.
 var (
 	library = []string{"go.mod", "snug.go", "watch.go", "auto", "limits", "limiter", "internal"}
-	cluster = []string{"cmd/snug/internal/kube", "e2e/kube", "e2e/internal/hook", "e2e/internal/daemon", unitTests}
+	cluster = []string{"cmd/snug/internal/kube", "cmd/snug/internal/cli/policy.go", "cmd/snug/internal/cli/webhook.go", "cmd/snug/internal/cli/agent.go",
+		"cmd/snug/go.mod", "internal/plan", "internal/cgroup", "e2e/kube", "e2e/lab", "e2e/go.mod", "e2e/internal", unitTests, libraryTests[1]}
 )
 
 // unitTests and libraryTests are no part of what stages look at that run the tool, not its
@@ -165,7 +167,7 @@ gotest -count=1 ./e2e/release`,
 		name: "engines", cpus: 2, seconds: 350, after: []string{"packages"},
 		words: "engines",
 		paths: slices.Concat([]string{"go.mod", "limits", "internal/cgroup", "internal/fit", "internal/plan", "cmd/snug/internal/cli/place.go", "cmd/snug/internal/cli/plan.go",
-			"e2e/engines", "e2e/internal/daemon"}, libraryTests),
+			"e2e/engines", "e2e/vm", "e2e/go.mod", "e2e/internal"}, libraryTests),
 		script: `gotest -count=1 -timeout 60m ./e2e/engines`,
 	},
 	{
