@@ -5,8 +5,7 @@
 // machine, once), machines (does there what takes long, and boots other kinds), oci
 // (starts containers), browser (looks at pages in Chromium), debian (looks at programs
 // of Debian), kube (builds and starts a Kubernetes API server), kyverno (builds and
-// runs Kyverno's command), prometheus (starts servers that scrape), go (takes other
-// releases of Go), chart (builds Helm and installs the chart), fleet (runs
+// runs Kyverno's command), chart (builds Helm and installs the chart), fleet (runs
 // hundreds of pods on nodes that are not there), node (makes this machine a node of
 // Kubernetes), engines (starts containers by docker, podman and others), release (builds
 // and installs a release).
