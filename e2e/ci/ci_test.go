@@ -52,6 +52,43 @@ func TestStages(t *testing.T) {
 	}
 }
 
+// TestPaths: a stage that is not run for every change looks at all that its tests import.
+func TestPaths(t *testing.T) {
+	const module = "github.com/snug-go/snug/"
+	beside := []string{
+		"e2e/internal/gate",     // what may be tried, nothing of how it went
+		"cmd/snug/internal/cli", // the whole tool: the stage asks it about programs of other releases, which other paths read
+	}
+	for _, s := range stages {
+		var dirs []string
+		for _, m := range regexp.MustCompile(`gotest [^\n]*`).FindAllString(s.script, -1) {
+			for word := range strings.FieldsSeq(m) {
+				if dir, ok := strings.CutPrefix(word, "./"); ok && dir != "..." && !slices.Contains(beside, dir) {
+					dirs = append(dirs, word)
+				}
+			}
+		}
+		if s.every || len(dirs) == 0 {
+			continue
+		}
+		cmd := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"list", "-test", "-deps", "-f", "{{with .Module}}{{$.ImportPath}}{{end}}"}, dirs)...)
+		cmd.Dir = root
+		imports, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range strings.Fields(string(imports)) {
+			dir, ours := strings.CutPrefix(strings.TrimSuffix(name, "_test"), module)
+			if !ours || strings.HasSuffix(dir, ".test") || slices.Contains(beside, dir) {
+				continue
+			}
+			if !slices.ContainsFunc(s.paths, func(p string) bool { return p == dir || strings.HasPrefix(dir, p+"/") }) {
+				t.Errorf("the tests of %s import %s, which it does not look at", s.name, dir)
+			}
+		}
+	}
+}
+
 // word is how a test says which word of SNUG_E2E it needs.
 var word = regexp.MustCompile(`gate\.(?:Need|Root|On)\(t, "([a-z]+)"\)|set SNUG_E2E=([a-z]+) to |SNUG_E2E=([a-z]+) needs|\[!e2e:([a-z]+)\]`)
 
@@ -194,7 +231,7 @@ func TestResults(t *testing.T) {
 	if err != nil || got.text(order) != text || len(got) != 2 || !slices.Equal(got["machines"].skipped, want["machines"].skipped) {
 		t.Errorf("%v, %v from\n%s", got, err, text)
 	}
-	for _, bad := range []string{"node abc 2026-11-22 200 3", "node abc 2026-11-22 long 3 -"} {
+	for _, bad := range []string{"node 0123456 2026-11-22 200 3", "node 0123456 2026-11-22 long 3 -", "node --stat 2026-11-22 200 3 -"} {
 		if _, err := parseResults("# head\n" + bad); err == nil || !strings.Contains(err.Error(), ".ci/full.txt:2: ") {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -244,7 +281,11 @@ END`},
 		{name: "bad", cpus: 2, script: "echo before; false; echo after"},
 		{name: "next", cpus: 2, after: []string{"bad"}, script: "true"},
 		{name: "empty", cpus: 2, script: "gotest() { true; }; gotest ./..."},
-	}, func(o outcome) { passed = append(passed, o.name) })
+	}, func(o outcome) {
+		if o.err == nil {
+			passed = append(passed, o.name)
+		}
+	})
 	good, bad, next := outcomes[0], outcomes[1], outcomes[2]
 	if good.err != nil || good.tests != 1 || !slices.Equal(good.skipped, []string{"x.TestB"}) {
 		t.Errorf("good: %+v", good)
@@ -304,6 +345,9 @@ func TestKeep(t *testing.T) {
 	keep(outcome{stage: stage{name: "fleet"}, tests: 3})
 	if !kept("node") || !kept("fleet") || kept("vet") {
 		t.Errorf("kept node %v, fleet %v, vet %v; want all but vet, which .ci/run always runs", kept("node"), kept("fleet"), kept("vet"))
+	}
+	if keep(outcome{stage: stage{name: "fleet"}, err: errors.New("exit status 1")}); kept("fleet") || !kept("node") {
+		t.Error("a stage that failed keeps its result")
 	}
 	// What is no commit's says nothing of one.
 	if err := os.WriteFile(root+"/new.go", nil, 0o644); err != nil {

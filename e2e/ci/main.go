@@ -136,9 +136,9 @@ func named(names []string) ([]stage, error) {
 	return slices.DeleteFunc(chosen, func(s stage) bool { return !slices.Contains(names, s.name) }), nil
 }
 
-// keeper writes what stages found into the file of results, as soon as they have passed, for
-// stages that .ci/run does not always run. What was tried was the tree, so it has to be a
-// commit's, before and after.
+// keeper writes what stages found into the file of results, as soon as they have ended, for
+// stages that .ci/run does not always run; one that failed has no result any more, so that
+// it is due. What was tried was the tree, so it has to be a commit's, before and after.
 func keeper(ctx context.Context, root string, out io.Writer) (func(outcome), error) {
 	ctx = context.WithoutCancel(ctx)
 	tree := func() (commit, changed string, err error) {
@@ -162,8 +162,10 @@ func keeper(ctx context.Context, root string, out io.Writer) (func(outcome), err
 			err = fmt.Errorf("these changes are in no commit:\n%s", cmp.Or(changed, after))
 		case now != commit:
 			err = fmt.Errorf("the commit was %s and is %s", commit, now)
+		case o.err != nil:
+			err = keep(root, o.name, nil)
 		default:
-			err = keep(root, o.name, result{commit: commit, date: time.Now().UTC().Format(time.DateOnly), seconds: int(o.took.Seconds()), tests: o.tests, skipped: o.skipped})
+			err = keep(root, o.name, &result{commit: commit, date: time.Now().UTC().Format(time.DateOnly), seconds: int(o.took.Seconds()), tests: o.tests, skipped: o.skipped})
 		}
 		if err != nil {
 			fmt.Fprintf(out, "the result of %s is not kept: %v\n", o.name, err)
@@ -173,8 +175,8 @@ func keeper(ctx context.Context, root string, out io.Writer) (func(outcome), err
 	}, nil
 }
 
-// keep sets one stage's line in the file of results.
-func keep(root, name string, r result) error {
+// keep sets one stage's line in the file of results; nil removes it.
+func keep(root, name string, r *result) error {
 	dir, err := os.Open(root + "/.ci")
 	if err != nil {
 		return err
@@ -191,7 +193,9 @@ func keep(root, name string, r result) error {
 	if err != nil {
 		return err
 	}
-	all[name] = r
+	if delete(all, name); r != nil {
+		all[name] = *r
+	}
 	temporary := filepath.Join(dir.Name(), ".full.txt."+strconv.Itoa(os.Getpid()))
 	if err := os.WriteFile(temporary, []byte(all.text(stages)), 0o644); err != nil {
 		os.Remove(temporary)

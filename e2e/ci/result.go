@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,9 @@ type result struct {
 	tests   int      // how many passed, without their subtests; 0 where it runs none
 	skipped []string // tests and subtests
 }
+
+// commitID is a commit as git shortens it, and no option.
+var commitID = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
 // results by the names of stages.
 type results map[string]result
@@ -63,6 +67,9 @@ func parseResults(text string) (results, error) {
 		tests, err2 := strconv.Atoi(f[4])
 		if err != nil || err2 != nil {
 			return nil, fmt.Errorf("%s:%d: %q and %q are not two numbers: run .ci/full %s again", resultFile, n+1, f[3], f[4], f[0])
+		}
+		if !commitID.MatchString(f[1]) {
+			return nil, fmt.Errorf("%s:%d: %q is no commit: run .ci/full %s again", resultFile, n+1, f[1], f[0])
 		}
 		r := result{commit: f[1], date: f[2], seconds: seconds, tests: tests}
 		if f[5] != "-" {

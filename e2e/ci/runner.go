@@ -98,9 +98,9 @@ func (r *runner) close() {
 	os.RemoveAll(r.dir)
 }
 
-// all runs stages in the order of the table, side by side where the CPUs allow it. passed
-// is called when one has passed.
-func (r *runner) all(ctx context.Context, chosen []stage, passed func(outcome)) []outcome {
+// all runs stages in the order of the table, side by side where the CPUs allow it. tried
+// is called with what became of one, but not of what was ended before its time.
+func (r *runner) all(ctx context.Context, chosen []stage, tried func(outcome)) []outcome {
 	outcomes := make([]outcome, len(chosen))
 	state := make([]progress, len(chosen))
 	done := make(chan int)
@@ -121,8 +121,8 @@ func (r *runner) all(ctx context.Context, chosen []stage, passed func(outcome)) 
 		i := <-done
 		state[i] = ended
 		running--
-		if outcomes[i].err == nil {
-			passed(outcomes[i])
+		if outcomes[i].err == nil || ctx.Err() == nil {
+			tried(outcomes[i])
 		}
 	}
 	for i, s := range chosen {

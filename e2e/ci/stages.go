@@ -134,7 +134,8 @@ done`,
 		name: "toolchains", cpus: 2, seconds: 400,
 		words: "go",
 		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/exectrace", "cmd/snug/internal/gobin", "cmd/snug/internal/goproc",
-			"cmd/snug/internal/oldgo", "cmd/snug/internal/proc", "contrib/prometheus", "e2e/debian", "e2e/internal/cgv1"}),
+			"cmd/snug/internal/oldgo", "cmd/snug/internal/proc", "contrib/prometheus", "e2e/debian", "e2e/internal/cgv1",
+			"e2e/internal/programs"}),
 		script: alone + `
 for toolchain in go1.24.13 go1.25.14 go1.27.3; do
   echo "-- the library, $toolchain"
@@ -151,7 +152,8 @@ gotest -race -modfile="$mod" ./...`,
 	{
 		name: "release", cpus: 2, seconds: 400, after: []string{"packages"},
 		words: "release",
-		paths: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "contrib/prometheus/go.mod", "contrib/prometheus/go.sum", "e2e/release"},
+		paths: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "contrib/prometheus/go.mod", "contrib/prometheus/go.sum", "e2e/release",
+			"e2e/oci", "e2e/internal/matrix", "e2e/internal/programs"},
 		script: `
 go run ./e2e/release -check
 gotest -count=1 ./e2e/release`,
