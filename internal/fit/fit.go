@@ -34,11 +34,16 @@ func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 	}
 	in.Others = Others(&in.Limits)
 	in.Now = now()
-	// A runtime that is not the program's own choice tells whether it looks at
-	// quotas: GODEBUG, or a go line of the program before 1.25, switch that off.
-	n := &in.Now
-	in.Go.Blind = n.Procs == n.NumCPU && n.OwnProcs == 0 && in.Env.GOMAXPROCS == "" && plan.RuntimeProcs(&in.Limits.CPU, in.Go) != n.Procs
+	in.Go.Blind = blind(in)
 	return plan.Decide(in), mode
+}
+
+// blind reports whether the runtime does not look at quotas: GODEBUG, or a go line of the
+// program before 1.25, switch that off. A number of Ps that is the runtime's own choice
+// shows it.
+func blind(in *plan.Input) bool {
+	n := &in.Now
+	return n.Procs == n.NumCPU && n.OwnProcs == 0 && in.Env.GOMAXPROCS == "" && plan.RuntimeProcs(&in.Limits.CPU, in.Go) != n.Procs
 }
 
 // RunVariable names the variable in which `snug run` lists the variables of Go
