@@ -5,10 +5,9 @@
 //
 //	go run ./e2e/ci/mutants [-out FILE] [-workers N] DIR...
 //
-// A mutant is noticed when a test fails, does not end, or the code does not compile because
-// of it any more after the operator was legal ("not viable": not counted). Only lines that
-// the tests run are changed; the others are listed as not covered. The operators and what
-// becomes of them are those that gremlins changes by default.
+// A mutant is noticed when a test fails or does not end. Code that no test runs is changed
+// too. One that does not compile is not counted. What operators become is what gremlins
+// makes of them by default.
 package main
 
 import (
@@ -77,9 +76,6 @@ func run(ctx context.Context, out string, workers int, dirs []string) error {
 		if err != nil {
 			return err
 		}
-		if err := markUncovered(ctx, work, dir, found); err != nil {
-			return err
-		}
 		all = append(all, found...)
 	}
 	queue := make(chan *mutant)
@@ -89,9 +85,7 @@ func run(ctx context.Context, out string, workers int, dirs []string) error {
 	for w := range workers {
 		wait.Go(func() {
 			for m := range queue {
-				if m.verdict == "" {
-					m.verdict = try(ctx, filepath.Join(work, strconv.Itoa(w)), m)
-				}
+				m.verdict = try(ctx, filepath.Join(work, strconv.Itoa(w)), m)
 				mu.Lock()
 				if done++; m.verdict == "lived" {
 					fmt.Printf("%d/%d %v\n", done, len(all), m)
@@ -119,8 +113,8 @@ func run(ctx context.Context, out string, workers int, dirs []string) error {
 	for _, dir := range dirs {
 		c := counts[filepath.Clean(dir)]
 		killed := c["killed"] + c["killed by others"] + c["no end"]
-		fmt.Printf("%s: %d of %d noticed (%.1f %%), %d of them by other packages; %d not covered, %d not viable\n",
-			dir, killed, killed+c["lived"], 100*float64(killed)/float64(max(1, killed+c["lived"])), c["killed by others"], c["not covered"], c["not viable"])
+		fmt.Printf("%s: %d of %d noticed (%.1f %%), %d of them by other packages; %d do not compile\n",
+			dir, killed, killed+c["lived"], 100*float64(killed)/float64(max(1, killed+c["lived"])), c["killed by others"], c["does not compile"])
 	}
 	if out == "" {
 		return nil
@@ -185,38 +179,6 @@ func isText(e ast.Expr) bool {
 	return ok && l.Kind == token.STRING
 }
 
-// markUncovered sets the verdict of mutants that no test of the library runs.
-func markUncovered(ctx context.Context, work, dir string, all []*mutant) error {
-	profile := filepath.Join(work, "cover")
-	if text, err := exec.CommandContext(ctx, "go", "test", "-coverprofile", profile, "-coverpkg", "./"+dir, "./...").CombinedOutput(); err != nil {
-		return fmt.Errorf("tests fail without a change: %w\n%s", err, text)
-	}
-	text, err := os.ReadFile(profile)
-	if err != nil {
-		return err
-	}
-	for _, m := range all {
-		m.verdict = "not covered"
-	}
-	for line := range strings.Lines(string(text)) {
-		name, rest, _ := strings.Cut(line, ":")
-		var b struct{ line, column, endLine, endColumn, statements, count int }
-		if n, _ := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.line, &b.column, &b.endLine, &b.endColumn, &b.statements, &b.count); n != 6 || b.count == 0 {
-			continue // the first line has no block
-		}
-		for _, m := range all {
-			if strings.HasSuffix(name, "/"+m.file) && !before(m.line, m.column, b.line, b.column) && before(m.line, m.column, b.endLine, b.endColumn) {
-				m.verdict = ""
-			}
-		}
-	}
-	return nil
-}
-
-func before(line, column, line2, column2 int) bool {
-	return line < line2 || line == line2 && column < column2
-}
-
 // try runs the tests with a mutant in place of its file.
 func try(ctx context.Context, dir string, m *mutant) string {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -261,7 +223,7 @@ func test(ctx context.Context, overlay string, packages []string) string {
 	case ctx.Err() != nil || strings.Contains(string(text), "panic: test timed out"):
 		return "no end"
 	case strings.Contains(string(text), "[build failed]"):
-		return "not viable"
+		return "does not compile"
 	}
 	return "killed"
 }
