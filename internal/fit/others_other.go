@@ -9,5 +9,5 @@ import "github.com/snug-go/snug/limits"
 // Others is 0: no group's memory is limited here.
 func Others(*limits.Limits) int { return 0 }
 
-// Sharers is nobody.
+// Sharers are not known.
 func Sharers(*limits.Limits) []string { return nil }

@@ -87,9 +87,9 @@ func ParseMemory(text string) (m Memory, ok bool) {
 	return m, true
 }
 
-// ParseRound reads ceil, floor or nearest.
+// ParseRound reads ceil, floor or nearest, in any case.
 func ParseRound(text string) (Round, bool) {
-	switch text {
+	switch lower(text) {
 	case "ceil":
 		return Ceil, true
 	case "floor":

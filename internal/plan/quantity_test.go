@@ -53,6 +53,19 @@ func TestParseMemory(t *testing.T) {
 	}
 }
 
+func TestParseRound(t *testing.T) {
+	for text, want := range map[string]Round{"ceil": Ceil, "floor": Floor, "nearest": Nearest, "FLOOR": Floor, "Ceil": Ceil} {
+		if got, ok := ParseRound(text); !ok || got != want {
+			t.Errorf("ParseRound(%q) = %v, %v, want %v", text, got, ok, want)
+		}
+	}
+	for _, bad := range []string{"", "up", "ceil ", "round"} {
+		if got, ok := ParseRound(bad); ok {
+			t.Errorf("ParseRound(%q) = %v, want refused", bad, got)
+		}
+	}
+}
+
 // The texts and what Go makes of them are from its own runtime/string.go.
 func TestGoSyntax(t *testing.T) {
 	for text, want := range map[string]int64{"1024": 1024, "1B": 1, "1KiB": 1024, "400MiB": 400 << 20, "1GiB": 1 << 30, "1TiB": 1 << 40, "off": NoMemLimit, "0": 0} {

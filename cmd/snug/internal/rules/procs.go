@@ -13,7 +13,7 @@ import (
 const (
 	// overSizeShare of the CPU time, for what grows with the number of Ps.
 	overSizeShare = 0.10
-	// overSizeAlone is for information where nobody knows how many Ps fit, twice that a
+	// overSizeAlone is for information where it is not known how many Ps fit, twice that a
 	// warning: a program of tiny messages looks the same.
 	overSizeAlone = 0.15
 	// spinningShare of the busy Ps look for work.
@@ -119,8 +119,8 @@ func (f *Facts) run() string {
 	return s
 }
 
-// set is a variable to set. Before that it names `snug run`, for a program that nobody
-// here can rebuild, if that does the same.
+// set is a variable to set. Before that it names `snug run`, for a program that cannot
+// be rebuilt here, if that does the same.
 func (f *Facts) set(variable string, runs bool) string {
 	if f.Unit != "" {
 		variable = "Environment=" + variable + " in " + f.Unit
@@ -201,7 +201,7 @@ func staleProcs(f *Facts) *hit {
 // there were at start.
 func (f *Facts) follows() bool { return f.Minor >= 25 && f.Aware != nil && *f.Aware }
 
-// pinsLow: somebody has set a number that holds the program back, in a container that may
+// pinsLow: the operator or the program has set a number that holds the program back, in a container that may
 // have been resized since. Without a quota a machine of that many CPUs is all there is.
 func (f *Facts) pinsLow() bool {
 	return f.isPinned() && !f.isSnug() && f.Quota.get() > 0 && f.heldBack()
@@ -303,7 +303,7 @@ func (f *Facts) tooFew() *hit {
 	}
 }
 
-// procsTooFew speaks where nobody is known to have set GOMAXPROCS.
+// procsTooFew speaks where GOMAXPROCS is not known to have been set.
 func procsTooFew(f *Facts) *hit {
 	if !f.heldBack() || f.pinsLow() {
 		return nil
