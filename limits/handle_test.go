@@ -292,3 +292,33 @@ func TestWant(t *testing.T) {
 		t.Errorf("details again: %v", l.CPU.Weight)
 	}
 }
+
+// TestRaw: a level's text is what its files say, with the period where v1 has one.
+func TestRaw(t *testing.T) {
+	f := load(t, "v1-parent-tighter")
+	h := open(t, f, 0)
+	const dir = "sys/fs/cgroup/cpu,cpuacct/job/"
+	for _, test := range []struct{ quota, period, raw string }{{"150000\n", "100000\n", "150000 100000"}, {"150000\n", "", "150000"}} {
+		set(t, f, dir+"cpu.cfs_quota_us", test.quota)
+		set(t, f, dir+"cpu.cfs_period_us", test.period)
+		if got := read(t, h).CPU.Levels[0].Raw; got != test.raw {
+			t.Errorf("quota %q, period %q: %q, want %q", test.quota, test.period, got, test.raw)
+		}
+	}
+}
+
+// TestHostIsNotShared: a machine smaller than the limits sets them itself, and is no cgroup that
+// others share.
+func TestHostIsNotShared(t *testing.T) {
+	f := load(t, "v2-parent-tighter")
+	set(t, f, "sys/fs/cgroup/a/memory.high", "900000000\n")
+	h := open(t, f, 0)
+	if m := read(t, h).Memory; !m.Shared || !m.SoftShared {
+		t.Errorf("the parent's limits: %+v", m)
+	}
+	set(t, f, "proc/meminfo", "MemTotal: 500000 kB\n")
+	h = open(t, f, 0)
+	if m := read(t, h).Memory; m.Shared || m.SoftShared || m.Source.File != limits.HostMemory || m.SoftSource.File != limits.HostMemory || m.Soft != limits.Of[int64](512000000) {
+		t.Errorf("the machine's memory: %+v", m)
+	}
+}

@@ -3,7 +3,9 @@
 // Mutants changes one operator of a package at a time and tells which changes its tests do
 // not notice: those of the package first, then those of the whole library.
 //
-//	go run ./e2e/ci/mutants [-out FILE] [-workers N] DIR...
+//	go run ./e2e/ci/mutants [-out FILE] [-again] [-workers N] DIR...
+//
+// With SNUG_E2E=root the tests that make cgroups look as well.
 //
 // A mutant is noticed when a test fails or does not end. Code that no test runs is changed
 // too. One that does not compile is not counted. What operators become is what gremlins
@@ -33,9 +35,10 @@ import (
 
 func main() {
 	out := flag.String("out", "", "file for a line of each mutant: where, what it was and became, verdict")
+	again := flag.Bool("again", false, "try only those again that lived by the file of -out")
 	workers := flag.Int("workers", 1, "how many are tried at once")
 	flag.Parse()
-	if err := run(context.Background(), *out, *workers, flag.Args()); err != nil {
+	if err := run(context.Background(), *out, *again, *workers, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants: error:", err)
 		os.Exit(1)
 	}
@@ -60,7 +63,7 @@ type mutant struct {
 	verdict      string
 }
 
-func run(ctx context.Context, out string, workers int, dirs []string) error {
+func run(ctx context.Context, out string, again bool, workers int, dirs []string) error {
 	if len(dirs) == 0 {
 		return errors.New("which package? mutants DIR...")
 	}
@@ -78,6 +81,11 @@ func run(ctx context.Context, out string, workers int, dirs []string) error {
 		}
 		all = append(all, found...)
 	}
+	if again {
+		if err := recall(out, all); err != nil {
+			return err
+		}
+	}
 	queue := make(chan *mutant)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -85,7 +93,9 @@ func run(ctx context.Context, out string, workers int, dirs []string) error {
 	for w := range workers {
 		wait.Go(func() {
 			for m := range queue {
-				m.verdict = try(ctx, filepath.Join(work, strconv.Itoa(w)), m)
+				if m.verdict == "" {
+					m.verdict = try(ctx, filepath.Join(work, strconv.Itoa(w)), m)
+				}
 				mu.Lock()
 				if done++; m.verdict == "lived" {
 					fmt.Printf("%d/%d %v\n", done, len(all), m)
@@ -120,6 +130,24 @@ func run(ctx context.Context, out string, workers int, dirs []string) error {
 		return nil
 	}
 	return os.WriteFile(out, []byte(lines.String()), 0o644)
+}
+
+// recall sets the verdicts of a file but for those that lived.
+func recall(file string, all []*mutant) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	verdicts := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Split(line, "\t"); len(f) > 3 && f[3] != "lived" {
+			verdicts[strings.Join(f[:3], "\t")] = f[3]
+		}
+	}
+	for _, m := range all {
+		m.verdict = verdicts[fmt.Sprintf("%s:%d:%d\t%v\t%v", m.file, m.line, m.column, m.old, m.new)]
+	}
+	return nil
 }
 
 func (m *mutant) String() string {
