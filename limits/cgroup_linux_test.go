@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 }
 
 // realCgroups says whether tests may make cgroups.
-func realCgroups(t *testing.T) {
+func realCgroups(t testing.TB) {
 	t.Helper()
 	for _, word := range strings.Split(os.Getenv("SNUG_E2E"), ",") {
 		if word == "root" {
@@ -72,7 +72,7 @@ type group struct {
 
 // newGroup makes a group below the place where this machine's hierarchies
 // begin.
-func newGroup(t *testing.T, under *group, name string) *group {
+func newGroup(t testing.TB, under *group, name string) *group {
 	t.Helper()
 	g := &group{cpu: "/sys/fs/cgroup", memory: "/sys/fs/cgroup"}
 	if _, err := os.Stat("/sys/fs/cgroup/cpu/cpu.shares"); err == nil {
@@ -97,7 +97,7 @@ func newGroup(t *testing.T, under *group, name string) *group {
 }
 
 // remove waits for the kernel to let go of the last process.
-func remove(t *testing.T, dir string) {
+func remove(t testing.TB, dir string) {
 	var err error
 	for late := time.Now().Add(3 * time.Minute); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
 		if err = os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
@@ -107,7 +107,7 @@ func remove(t *testing.T, dir string) {
 	t.Errorf("cannot remove a test's cgroup: %v", err)
 }
 
-func (g *group) write(t *testing.T, dir, file, text string) {
+func (g *group) write(t testing.TB, dir, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func (g *group) limit(t *testing.T, bytes int64) {
 	g.write(t, g.memory, file, strconv.FormatInt(bytes, 10))
 }
 
-func (g *group) join(t *testing.T, pid int) {
+func (g *group) join(t testing.TB, pid int) {
 	t.Helper()
 	g.write(t, g.cpu, "cgroup.procs", strconv.Itoa(pid))
 	g.write(t, g.memory, "cgroup.procs", strconv.Itoa(pid))
