@@ -43,3 +43,45 @@ func TestSearchKeepsNoFile(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchIsBounded: as many groups as there may be are looked at, and one more is too many.
+func TestSearchIsBounded(t *testing.T) {
+	for groups, found := range map[int]bool{mostNamed: true, mostNamed + 1: false} {
+		f := fstest.MapFS{}
+		for name, text := range map[string]string{
+			"proc/self/cgroup":      "0::/\n",
+			"proc/self/status":      "Name:\tx\nPid:\t42\n",
+			"proc/self/mountinfo":   "30 1 0:26 /.. /node rw - cgroup2 cgroup2 rw\n",
+			"node/cgroup.procs":     "1\n",
+			"node/pod/cgroup.procs": "7\n42\n",
+			"node/pod/cpu.max":      "150000 100000\n",
+		} {
+			f[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		for i := range groups - 1 { // listed before the process's own
+			f[fmt.Sprintf("node/%d/cgroup.procs", i)] = &fstest.MapFile{Data: []byte("9\n")}
+		}
+		l, err := Read(f, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found != (l.CPU.Quota == Of(1.5)) || !found && (l.CPU.Quota.State != Unknown || len(l.Unknown) == 0 || !strings.Contains(l.Unknown[0].Why, "too many groups")) {
+			t.Errorf("%d groups: %v, unknown %v", groups, l.CPU.Quota, l.Unknown)
+		}
+	}
+}
+
+// TestLongestPath: a path that no system call takes is a gap, not a panic or no limit.
+func TestLongestPath(t *testing.T) {
+	for length, why := range map[int]string{maxPath - 1: "no such", maxPath: "path too long"} {
+		f := fstest.MapFS{
+			"proc/self/cgroup":           {Data: []byte("0::/" + strings.Repeat("a", length-1) + "\n")},
+			"proc/self/mountinfo":        {Data: []byte("30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")},
+			"sys/fs/cgroup/cgroup.procs": {Data: []byte("1\n")},
+		}
+		l, err := Read(f, 0)
+		if err != nil || l.CPU.Quota.State != Unknown || len(l.Unknown) == 0 || why == "path too long" != strings.Contains(l.Unknown[0].Why, "path too long") {
+			t.Errorf("%d bytes: %v, %v, %v; want %s", length, l.CPU.Quota, l.Unknown, err, why)
+		}
+	}
+}
