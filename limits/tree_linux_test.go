@@ -3,8 +3,12 @@
 package limits
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -63,5 +67,86 @@ func TestPipeHoldsNobodyUp(t *testing.T) {
 	defer f.shut()
 	if n, _ := f.readAt(make([]byte, 64), 0); n > 0 {
 		t.Errorf("read %d bytes", n)
+	}
+}
+
+// TestList: directories only, with their inodes, as many as there are and until it is enough.
+func TestList(t *testing.T) {
+	m, err := thisMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	want := map[string]uint64{}
+	for i := range 700 { // more than one system call returns
+		name := fmt.Sprintf("group%d", i)
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var st syscall.Stat_t
+		if err := syscall.Stat(filepath.Join(dir, name), &st); err != nil {
+			t.Fatal(err)
+		}
+		want[name] = st.Ino
+		if got := m.inode(filepath.Join(dir, name)); got != st.Ino {
+			t.Errorf("%s: inode %d, want %d", name, got, st.Ino)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]uint64{}
+	if err := m.list(dir, func(name string, inode uint64) bool { got[name] = inode; return true }); err != nil || !maps.Equal(got, want) {
+		t.Errorf("%d directories, %v; want %d", len(got), err, len(want))
+	}
+	n := 0
+	if err := m.list(dir, func(string, uint64) bool { n++; return n < 3 }); err != nil || n != 3 {
+		t.Errorf("%d directories, %v; want to stop at the third", n, err)
+	}
+	missing := filepath.Join(dir, "missing")
+	if err := m.list(missing, func(string, uint64) bool { return true }); err != syscall.ENOENT {
+		t.Errorf("a missing directory: %v", err)
+	}
+	if m.inode(missing) != 0 || !m.missing(missing) || m.missing(dir) || !m.missing(filepath.Join(dir, "file")) {
+		t.Error("a missing directory, one that is there, and a file")
+	}
+}
+
+// TestLongNames reads files whose paths are shorter than, and as long as, those that are opened
+// by their directory, level by level.
+func TestLongNames(t *testing.T) {
+	m, err := thisMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.rest()
+	dir := t.TempDir()
+	var files []string
+	for len(dir) < 2*longPath {
+		dir += "/" + strings.Repeat("d", 40)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"/cpu.max", "/memory.max"} {
+			if err := os.WriteFile(dir+name, []byte(dir+name), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, dir+name)
+		}
+	}
+	slices.Reverse(files) // from the inside outwards, as levels are read
+	for _, name := range files {
+		// A buffer that is filled to the last byte, and one that is not.
+		for _, size := range []int{len(name), len(name) + 1, 16} {
+			if text, err := m.read(name, make([]byte, 0, size), true); err != nil || string(text) != name {
+				t.Errorf("%q, %v, want %q", text, err, name)
+			}
+		}
+	}
+	if kept := m.dir; kept == "" || len(kept) < longPath-40 {
+		t.Errorf("the directory of %q is open", kept)
+	}
+	if _, err := m.read(files[0]+"x", make([]byte, 0, 16), false); err != syscall.ENOENT {
+		t.Errorf("a missing file: %v", err)
 	}
 }
