@@ -65,7 +65,7 @@ type mutant struct {
 
 func run(ctx context.Context, out string, again bool, workers int, dirs []string) error {
 	if len(dirs) == 0 {
-		return errors.New("which package? mutants DIR...")
+		return errors.New("no package: give its directory")
 	}
 	work, err := os.MkdirTemp("", "snug-mutants-")
 	if err != nil {
