@@ -15,6 +15,7 @@ func TestRequests(t *testing.T) {
 		want   []float64
 	}{
 		{1, nil},
+		{3, []float64{0.075, 0.006}}, // no round request has it
 		{4, []float64{0.1, 0.01}},
 		{17, []float64{0.425, 0.1}},
 		{39, []float64{1, 0.29}},

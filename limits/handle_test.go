@@ -318,7 +318,7 @@ func TestHostIsNotShared(t *testing.T) {
 	}
 	set(t, f, "proc/meminfo", "MemTotal: 500000 kB\n")
 	h = open(t, f, 0)
-	if m := read(t, h).Memory; m.Shared || m.SoftShared || m.Source.File != limits.HostMemory || m.SoftSource.File != limits.HostMemory || m.Soft != limits.Of[int64](512000000) {
+	if m := read(t, h).Memory; m.Shared || m.SoftShared || m.Source.File != limits.HostMemory || m.SoftSource.File != limits.HostMemory || m.Soft != limits.Of[int64](512000000) || m.Source.Raw != "MemTotal: 500000 kB" {
 		t.Errorf("the machine's memory: %+v", m)
 	}
 }
