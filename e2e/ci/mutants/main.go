@@ -86,17 +86,27 @@ func run(ctx context.Context, out string, again bool, workers int, dirs []string
 			return err
 		}
 	}
+	none := filepath.Join(work, "none.json")
+	if err := os.WriteFile(none, []byte("{}"), 0o644); err != nil {
+		return err
+	}
+	if verdict := test(ctx, none, []string{"./..."}); verdict != "lived" {
+		return fmt.Errorf("the tests fail without a change (%s): every mutant would count as noticed", verdict)
+	}
 	queue := make(chan *mutant)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	done := 0
+	var failed error
 	for w := range workers {
 		wait.Go(func() {
 			for m := range queue {
+				var err error
 				if m.verdict == "" {
-					m.verdict = try(ctx, filepath.Join(work, strconv.Itoa(w)), m)
+					m.verdict, err = try(ctx, filepath.Join(work, strconv.Itoa(w)), m)
 				}
 				mu.Lock()
+				failed = cmp.Or(failed, err)
 				if done++; m.verdict == "lived" {
 					fmt.Printf("%d/%d %v\n", done, len(all), m)
 				}
@@ -109,6 +119,9 @@ func run(ctx context.Context, out string, again bool, workers int, dirs []string
 	}
 	close(queue)
 	wait.Wait()
+	if failed != nil {
+		return failed
+	}
 
 	var lines strings.Builder
 	counts := map[string]map[string]int{}
@@ -208,36 +221,36 @@ func isText(e ast.Expr) bool {
 }
 
 // try runs the tests with a mutant in place of its file.
-func try(ctx context.Context, dir string, m *mutant) string {
+func try(ctx context.Context, dir string, m *mutant) (verdict string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err.Error()
+		return "", err
 	}
 	source, err := os.ReadFile(m.file)
 	if err != nil {
-		return err.Error()
+		return "", err
 	}
 	changed := filepath.Join(dir, "mutant.go")
 	source = slices.Concat(source[:m.offset], []byte(m.new.String()), source[m.offset+len(m.old.String()):])
 	if err := os.WriteFile(changed, source, 0o644); err != nil {
-		return err.Error()
+		return "", err
 	}
 	absolute, err := filepath.Abs(m.file)
 	if err != nil {
-		return err.Error()
+		return "", err
 	}
 	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{absolute: changed}})
 	overlayFile := filepath.Join(dir, "overlay.json")
 	if err := os.WriteFile(overlayFile, overlay, 0o644); err != nil {
-		return err.Error()
+		return "", err
 	}
 	own := "./" + filepath.Dir(m.file)
 	switch verdict := test(ctx, overlayFile, []string{own}); {
 	case verdict != "lived":
-		return verdict
+		return verdict, nil
 	case test(ctx, overlayFile, []string{"./..."}) != "lived":
-		return "killed by others"
+		return "killed by others", nil
 	}
-	return "lived"
+	return "lived", nil
 }
 
 // test is what becomes of a mutant under the tests of packages.
