@@ -69,9 +69,13 @@ func TestProxyHoldsTheModules(t *testing.T) {
 			}
 		}
 		for _, n := range names {
-			if path == library && (strings.HasPrefix(n, "cmd/") || strings.HasPrefix(n, "e2e/") || strings.HasPrefix(n, "contrib/")) {
+			if path == library && (strings.HasPrefix(n, "cmd/") || strings.HasPrefix(n, "e2e/") || strings.HasPrefix(n, "contrib/") || strings.HasPrefix(n, "experiments/")) {
 				t.Errorf("%s: %s is of another module", path, n)
 			}
+		}
+		const most = 1 << 20 // bytes that every user of the library downloads
+		if path == library && len(first) > most {
+			t.Errorf("%s: the zip has %d bytes, at most %d wanted", path, len(first), most)
 		}
 	}
 }
