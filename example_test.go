@@ -3,31 +3,60 @@
 package snug_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"log"
+	"os"
+	"os/signal"
 
 	"github.com/snug-go/snug"
-	"github.com/snug-go/snug/limits"
 )
 
-// Fit at a moment of the program's own choosing. The hint stands for what a
-// deployment knows and the process cannot see.
+// Fit the process once. The hint stands for what a deployment knows and the process cannot
+// see.
 func ExampleFit() {
-	p, undo := snug.Fit(snug.Options{MemoryLimit: 512 << 20, DryRun: true})
-	defer undo()
+	p, err := snug.Fit(snug.Options{MemoryLimit: 512 << 20, DryRun: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer p.Undo()
 	fmt.Println(p.GOMEMLIMIT.Value>>20, "MiB:", p.GOMEMLIMIT.Text())
 	// Output: 460 MiB: the operator says the memory limit is 512 MiB, less 51.2 MiB headroom
 }
 
-// A cache that takes a quarter of the container's memory, or a fixed size where
-// there is no limit.
-func Example_cache() {
-	size := int64(64 << 20)
-	l, err := limits.Read(nil, 0)
-	if err == nil {
-		if bytes, ok := l.Memory.Hard.Get(); ok {
-			size = bytes / 4
-		}
+// Options that make no sense are an error, and nothing is set.
+func ExampleFit_error() {
+	_, err := snug.Fit(snug.Options{MinProcs: 4, MaxProcs: 2})
+	fmt.Println(err)
+	// Output: snug: Options.MaxProcs is 2, want 0, or MinProcs (4) to 8192
+}
+
+// Follow the container's limits until the process is asked to end, and log every plan.
+func ExampleWatch() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	w, err := snug.Watch(ctx, snug.WatchOptions{
+		Options: snug.Options{ReserveCPUs: 0.5}, // for a sidecar
+		OnPlan: func(p snug.Plan) {
+			log.Print("GOMAXPROCS ", p.GOMAXPROCS.Action, ": ", p.GOMAXPROCS.Text())
+			log.Print("GOMEMLIMIT ", p.GOMEMLIMIT.Action, ": ", p.GOMEMLIMIT.Text())
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
 	}
-	fmt.Println(size > 0)
-	// Output: true
+	defer w.Undo()
+	<-ctx.Done() // serve
+}
+
+// A program that imports package auto asks Current what was decided. Current may return nil,
+// whose methods work as well.
+func ExampleCurrent() {
+	w := snug.Current()
+	p := w.Plan()
+	log.Print("GOMAXPROCS: ", p.GOMAXPROCS.Text(), "; GOMEMLIMIT: ", p.GOMEMLIMIT.Text())
+	if err := json.NewEncoder(os.Stderr).Encode(w.Stats()); err != nil {
+		log.Print(err)
+	}
 }

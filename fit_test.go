@@ -3,14 +3,19 @@
 package snug_test
 
 import (
+	"context"
+	"encoding/json"
 	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/limits"
 )
 
 // knobs lets a test find the knobs as the runtime has them, without an
@@ -34,22 +39,32 @@ func knobs(t *testing.T) {
 // hinted decides on both knobs wherever the tests run.
 var hinted = snug.Options{MaxProcs: 1, MemoryLimit: 512 << 20}
 
+// fit is Fit with options that make sense.
+func fit(t *testing.T, o snug.Options) snug.Plan {
+	t.Helper()
+	p, err := snug.Fit(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 const hintedMemory = 512<<20 - 512<<20/10
 
 func TestFitAndUndo(t *testing.T) {
 	knobs(t)
 	before := runtime.GOMAXPROCS(0)
-	p, undo := snug.Fit(hinted)
+	p := fit(t, hinted)
 	if got := runtime.GOMAXPROCS(0); got != 1 || p.GOMAXPROCS.Value != 1 || p.GOMAXPROCS.Reason.Code != "max-procs" {
 		t.Errorf("GOMAXPROCS = %d, plan %+v, want 1 by max-procs", got, p.GOMAXPROCS)
 	}
-	if got := debug.SetMemoryLimit(-1); got != hintedMemory || p.GOMEMLIMIT.Value != hintedMemory || p.GOMEMLIMIT.Action != snug.Set {
+	if got := debug.SetMemoryLimit(-1); got != hintedMemory || p.GOMEMLIMIT.Value != hintedMemory || p.GOMEMLIMIT.Action != snug.ActionSet {
 		t.Errorf("GOMEMLIMIT = %d, plan %+v, want %d, set", got, p.GOMEMLIMIT, hintedMemory)
 	}
-	if p.GOGC.Action != snug.Left {
-		t.Errorf("GOGC %+v, want left", p.GOGC)
+	if n, ok := p.Runtime.Get(); ok != (n >= 1 && n <= runtime.NumCPU()) {
+		t.Errorf("by itself the runtime would choose %v of %d CPUs", p.Runtime, runtime.NumCPU())
 	}
-	undo()
+	p.Undo()
 	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != before || m != math.MaxInt64 {
 		t.Errorf("after undo GOMAXPROCS = %d, GOMEMLIMIT = %d, want %d and none", n, m, before)
 	}
@@ -62,11 +77,11 @@ func TestFitSetsNothing(t *testing.T) {
 		action           snug.Action
 		code             string // of GOMEMLIMIT
 	}{
-		{"dry run", "", "", snug.Options{DryRun: true, MaxProcs: 1, MemoryLimit: 512 << 20}, snug.Would, "memory-limit-hint"},
-		{"observe", "SNUG", "observe", hinted, snug.Would, "memory-limit-hint"},
-		{"off", "SNUG", "off", hinted, snug.Left, "disabled"},
-		{"operator's", "GOMEMLIMIT", "1GiB", snug.Options{MemoryLimit: 512 << 20}, snug.Left, "env-set"},
-		{"too small", "SNUG_MEMORY_LIMIT", "32MiB", snug.Options{}, snug.Left, "limit-too-small"},
+		{"dry run", "", "", snug.Options{DryRun: true, MaxProcs: 1, MemoryLimit: 512 << 20}, snug.ActionWould, "memory-limit-hint"},
+		{"observe", "SNUG", "observe", hinted, snug.ActionWould, "memory-limit-hint"},
+		{"off", "SNUG", "off", hinted, snug.ActionLeft, "disabled"},
+		{"operator's", "GOMEMLIMIT", "1GiB", snug.Options{MemoryLimit: 512 << 20}, snug.ActionLeft, "env-set"},
+		{"too small", "SNUG_MEMORY_LIMIT", "32MiB", snug.Options{}, snug.ActionLeft, "limit-too-small"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			knobs(t)
@@ -74,8 +89,8 @@ func TestFitSetsNothing(t *testing.T) {
 				t.Setenv(c.env, c.value)
 			}
 			before := runtime.GOMAXPROCS(0)
-			p, undo := snug.Fit(c.o)
-			defer undo()
+			p := fit(t, c.o)
+			defer p.Undo()
 			if p.GOMEMLIMIT.Action != c.action || p.GOMEMLIMIT.Reason.Code != c.code {
 				t.Errorf("GOMEMLIMIT %+v, want %s by %s", p.GOMEMLIMIT, c.action, c.code)
 			}
@@ -92,18 +107,18 @@ func TestFitSetsNothing(t *testing.T) {
 func TestFitLeavesTheProgramsOwn(t *testing.T) {
 	knobs(t)
 	debug.SetMemoryLimit(300 << 20)
-	p, undo := snug.Fit(hinted)
+	p := fit(t, hinted)
 	if p.GOMEMLIMIT.Reason.Code != "program-set" || debug.SetMemoryLimit(-1) != 300<<20 {
 		t.Errorf("GOMEMLIMIT %+v, want the program's 300 MiB", p.GOMEMLIMIT)
 	}
-	undo()
+	p.Undo()
 	o := hinted
 	o.Override = true
-	p, undo = snug.Fit(o)
-	if p.GOMEMLIMIT.Action != snug.Set || debug.SetMemoryLimit(-1) != hintedMemory {
+	p = fit(t, o)
+	if p.GOMEMLIMIT.Action != snug.ActionSet || debug.SetMemoryLimit(-1) != hintedMemory {
 		t.Errorf("GOMEMLIMIT %+v, want it overridden", p.GOMEMLIMIT)
 	}
-	undo()
+	p.Undo()
 	if m := debug.SetMemoryLimit(-1); m != 300<<20 {
 		t.Errorf("after undo GOMEMLIMIT = %d, want the program's 300 MiB", m)
 	}
@@ -111,13 +126,13 @@ func TestFitLeavesTheProgramsOwn(t *testing.T) {
 
 func TestLaterFitTakesOver(t *testing.T) {
 	knobs(t)
-	_, first := snug.Fit(hinted)
-	_, second := snug.Fit(snug.Options{MaxProcs: 1, MemoryLimit: 256 << 20})
-	first()
+	first := fit(t, hinted)
+	second := fit(t, snug.Options{MaxProcs: 1, MemoryLimit: 256 << 20})
+	first.Undo()
 	if m := debug.SetMemoryLimit(-1); m != 256<<20-256<<20/10 {
 		t.Errorf("GOMEMLIMIT = %d, want the second's: the first has no say any more", m)
 	}
-	second()
+	second.Undo()
 	if m := debug.SetMemoryLimit(-1); m != math.MaxInt64 {
 		t.Errorf("GOMEMLIMIT = %d, want none as before the first", m)
 	}
@@ -126,39 +141,97 @@ func TestLaterFitTakesOver(t *testing.T) {
 func TestOperatorWinsOverOptions(t *testing.T) {
 	knobs(t)
 	t.Setenv("SNUG_GOMEMLIMIT", "50%")
-	p, undo := snug.Fit(snug.Options{MemoryLimit: 512 << 20, GOMEMLIMIT: "80%", DryRun: true})
-	defer undo()
+	p := fit(t, snug.Options{MemoryLimit: 512 << 20, GOMEMLIMIT: "80%", DryRun: true})
 	if p.GOMEMLIMIT.Value != 256<<20 {
 		t.Errorf("GOMEMLIMIT = %d, want half of 512 MiB", p.GOMEMLIMIT.Value)
 	}
 }
 
-func TestNonsenseIsReported(t *testing.T) {
+// TestInvalidOptions: wrong options are errors, also with SNUG=off; internal/fit has them all.
+func TestInvalidOptions(t *testing.T) {
 	knobs(t)
-	t.Setenv("SNUG_MAX_PROCS", "lots")
-	p, undo := snug.Fit(snug.Options{GOMEMLIMIT: "12zb", DryRun: true})
-	defer undo()
-	var files []string
-	for _, w := range p.Warnings {
-		if w.Code == "env-invalid" {
-			files = append(files, w.File)
+	before := runtime.GOMAXPROCS(0)
+	for _, mode := range []string{"", "observe", "off"} {
+		t.Setenv("SNUG", mode)
+		for want, o := range map[string]snug.Options{
+			"Options.MaxProcs is 1, want 0, or MinProcs (2) to 8192":                {MinProcs: 2, MaxProcs: 1},
+			`Options.GOMEMLIMIT is "12zb", want 400MiB, 90%, 99%-100MiB, off or ""`: {GOMEMLIMIT: "12zb"},
+			"Options.MemoryLimit is -536870912, want 0 or more bytes":               {MaxProcs: 1, MemoryLimit: -512 << 20},
+			"Options.Round is 9, want RoundUp, RoundDown or RoundNearest":           {Round: 9},
+			"Options.CPULimit is NaN, want 0 to 1000000 cores":                      {CPULimit: math.NaN()},
+			"Options.RequestFactor is -1, want 0 to 1000":                           {RequestFactor: -1},
+		} {
+			p, err := snug.Fit(o)
+			if err == nil || err.Error() != "snug: "+want {
+				t.Errorf("SNUG=%q: Fit: %v, want snug: %s", mode, err, want)
+			}
+			for _, s := range []snug.Setting{p.GOMAXPROCS, p.GOMEMLIMIT} {
+				if !s.Leave || s.Action != snug.ActionLeft || s.Reason.Code != "option-invalid" || !strings.HasPrefix(want, s.Reason.Source.File+" is "+s.Reason.Source.Raw) || s.Text() == s.Reason.Code {
+					t.Errorf("the plan has %+v, %s; want it left alone for %s", s, s.Text(), want)
+				}
+			}
+			p.Undo()
+			if w, err := snug.Watch(context.Background(), snug.WatchOptions{Options: o}); w != nil || err == nil || err.Error() != "snug: "+want {
+				t.Errorf("SNUG=%q: Watch: %v, %v, want snug: %s", mode, w, err, want)
+			}
+		}
+		for _, d := range []time.Duration{-1, time.Millisecond, 2 * time.Hour} {
+			if w, err := snug.Watch(context.Background(), snug.WatchOptions{Poll: d}); w != nil || err == nil || err.Error() != "snug: WatchOptions.Poll is "+d.String()+", want 0, or 10ms to 1h" {
+				t.Errorf("Poll %v: %v, %v", d, w, err)
+			}
 		}
 	}
-	slices.Sort(files)
-	if !slices.Equal(files, []string{"Options.GOMEMLIMIT", "SNUG_MAX_PROCS"}) {
-		t.Errorf("reported %v, want the option and the variable", files)
+	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != before || m != math.MaxInt64 {
+		t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d, want them untouched", n, m)
 	}
 }
 
-func TestOnPlan(t *testing.T) {
+func TestUndoOfCopies(t *testing.T) {
 	knobs(t)
-	calls := 0
-	o := hinted
-	o.DryRun = true
-	o.OnPlan = func(p snug.Plan) { calls++ }
-	snug.Fit(o)
-	if calls != 1 {
-		t.Errorf("OnPlan was called %d times, want once", calls)
+	snug.Plan{}.Undo()
+	first := fit(t, hinted)
+	other := first
+	first.Undo()
+	debug.SetMemoryLimit(hintedMemory) // the program's, though it looks like snug's
+	other.Undo()
+	first.Undo()
+	if m := debug.SetMemoryLimit(-1); m != hintedMemory {
+		t.Errorf("GOMEMLIMIT = %d, want the program's", m)
+	}
+}
+
+func TestNilWatcher(t *testing.T) {
+	var w *snug.Watcher
+	w.Undo()
+	if s, p := w.Stats(), w.Plan(); !s.Ended || s.Polls != 0 || p.GOMAXPROCS.Value != 0 {
+		t.Errorf("stats %+v, plan %+v", s, p)
+	}
+}
+
+func TestStatsAreJSON(t *testing.T) {
+	for _, c := range []struct {
+		s    snug.Stats
+		want string
+	}{
+		{snug.Stats{}, `{"polls":0,"changes":0,"every_ns":0,"ended":false}`},
+		{
+			snug.Stats{Polls: 9, Changes: 2, Every: 250 * time.Millisecond, GivenUp: []string{"GOMAXPROCS", "GOMEMLIMIT"}, Ended: true, Failure: "theirs: \"x\""},
+			`{"polls":9,"changes":2,"every_ns":250000000,"given_up":["GOMAXPROCS","GOMEMLIMIT"],"ended":true,"failure":"theirs: \"x\""}`,
+		},
+	} {
+		if b, err := json.Marshal(c.s); err != nil || string(b) != c.want {
+			t.Errorf("%s, %v; want %s", b, err, c.want)
+		}
+	}
+}
+
+func TestNonsenseInAVariableIsReported(t *testing.T) {
+	knobs(t)
+	t.Setenv("SNUG_MAX_PROCS", "lots")
+	p := fit(t, snug.Options{DryRun: true})
+	i := slices.IndexFunc(p.Warnings, func(w limits.Warning) bool { return w.Code == "env-invalid" })
+	if i < 0 || p.Warnings[i].File != "SNUG_MAX_PROCS" || p.Warnings[i].Raw != "lots" {
+		t.Errorf("warnings %+v, want one about SNUG_MAX_PROCS=lots", p.Warnings)
 	}
 }
 
@@ -172,14 +245,16 @@ func TestConcurrentFits(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			for range 20 {
-				_, undo := snug.Fit(hinted)
-				undo()
+				p, err := snug.Fit(hinted)
+				if err != nil {
+					t.Error(err)
+				}
+				p.Undo()
 			}
 		}()
 	}
 	wg.Wait()
-	_, undo := snug.Fit(hinted)
-	undo()
+	fit(t, hinted).Undo()
 	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != before || m != math.MaxInt64 {
 		t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d, want %d and none", n, m, before)
 	}

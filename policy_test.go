@@ -18,9 +18,14 @@ import (
 // here may import nothing of snug and be imported by nothing.
 // DO NOT CHANGE IT TO FIX A BUILD.
 const layers = `
-NONE < cgroup < limits < plan < apply < fit < watch < snug < auto
-NONE < adapt < sense < watch < snug < auto
-adapt < simulator
+NONE < cgroup < limits < plan < apply < fit < follow < auto
+follow, limits, plan, apply, fit < snug
+follow, cgroup, limits, plan, apply, fit, law, sense < watch
+law < sense
+limits, plan, apply, fit, follow, law, watch, snug < adapt
+limits, plan, apply, fit, follow, law, watch < adapt/auto
+NONE < law
+law < simulator
 cgroup < agent, collect
 inherit, cgroup, limits < cgrun
 NONE < limiter, fixture, oracle
@@ -49,11 +54,11 @@ cgrun, load, workload < main
 `
 
 // pure packages decide; they see neither the machine nor the time.
-var pure = []string{"cgroup", "plan", "adapt", "simulator", "stats", "rules"}
+var pure = []string{"cgroup", "plan", "law", "simulator", "stats", "rules"}
 var impure = []string{"os", "net", "runtime", "time", "syscall", "os/exec", "net/http"}
 
 // noPrinting: what is linked into other people's programs brings no printing.
-var noPrinting = []string{"cgroup", "limits", "plan", "apply", "adapt", "sense", "fit", "watch", "snug", "auto", "limiter"}
+var noPrinting = []string{"cgroup", "limits", "plan", "apply", "law", "sense", "fit", "follow", "watch", "adapt", "adapt/auto", "snug", "auto", "limiter"}
 
 func TestImportDirection(t *testing.T) {
 	may := map[string]map[string]bool{}
@@ -87,7 +92,7 @@ func TestImportDirection(t *testing.T) {
 				if slices.Contains(pure, name) && slices.Contains(impure, imp) {
 					t.Errorf("%s imports %s: it decides, and depends on nothing but its input", p.ImportPath, imp)
 				}
-				if slices.Contains(noPrinting, name) && slices.Contains([]string{"fmt", "log", "log/slog"}, imp) {
+				if slices.Contains(noPrinting, name) && slices.Contains([]string{"fmt", "log", "log/slog", "encoding/json"}, imp) {
 					t.Errorf("%s imports %s: every program that imports snug would carry it", p.ImportPath, imp)
 				}
 			}
@@ -95,6 +100,37 @@ func TestImportDirection(t *testing.T) {
 	}
 	if checked < 6 {
 		t.Errorf("checked %d packages, want all of them", checked)
+	}
+}
+
+// TestLight: programs with snug or auto do not carry what measures, nor encoding/json; those
+// with adapt measure.
+func TestLight(t *testing.T) {
+	heavy := []string{"internal/watch", "internal/law", "internal/sense", "runtime/metrics", "encoding/json"}
+	for _, c := range []struct {
+		path string
+		want []string // of heavy
+	}{
+		{".", nil},
+		{"./auto", nil},
+		{"./limiter", nil},
+		{"./adapt", heavy[:4]},
+		{"./adapt/auto", heavy[:4]},
+	} {
+		out, err := exec.Command("go", "list", "-deps", c.path).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deps := strings.Fields(string(out))
+		var got []string
+		for _, name := range heavy {
+			if slices.ContainsFunc(deps, func(d string) bool { return strings.TrimPrefix(d, "github.com/snug-go/snug/") == name }) {
+				got = append(got, name)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s links %q, want %q", c.path, got, c.want)
+		}
 	}
 }
 
@@ -107,6 +143,8 @@ func short(path string) string {
 	switch path {
 	case "github.com/snug-go/snug/cmd/snug":
 		return "main"
+	case "github.com/snug-go/snug/adapt/auto":
+		return "adapt/auto"
 	}
 	return path[strings.LastIndexByte(path, '/')+1:]
 }

@@ -29,7 +29,7 @@ func TestSituations(t *testing.T) {
 	}
 	for _, s := range situations {
 		t.Run(s.Name, func(t *testing.T) {
-			l, err := limits.Read(s.FS, 0)
+			l, err := limits.Read(limits.Process{FS: s.FS})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snug makes a Go process fit the container it runs in: it finds what
-// the container really gives, sets GOMAXPROCS and GOMEMLIMIT to match, and can
-// say why every number is what it is.
+// Package snug makes a Go process fit the container it runs in. It finds the CPU and memory
+// limits that really hold, sets GOMAXPROCS and GOMEMLIMIT to match, and says why every
+// number is what it is.
 //
 // Most programs need one line and nothing else:
 //
 //	import _ "github.com/snug-go/snug/auto"
 //
-// It fits the process at start and follows limits that change. Watch does the
-// same at a moment of the program's choosing, with options, and can adapt the
-// knobs to what it measures; Fit does it once. Both tell the Plan and have a way
-// back.
+// That fits the process at start and follows limits that change. Watch does the same when
+// the program calls it, with options. Fit does it once. Both return an error only for
+// options that make no sense; what they did, and why, is in a Plan. Current finds the
+// Watcher of the process, whichever package started it. Package
+// github.com/snug-go/snug/adapt lets the knobs follow measurements as well.
 //
-// snug never panics, never blocks start-up on anything but a few reads of
-// procfs and cgroupfs, and prints nothing unless SNUG_LOG=1 asks for it. What
-// cannot be read leaves the knobs as they are. On other systems than Linux it
+// snug never panics, and reads only a few files of procfs and cgroupfs. It prints nothing
+// unless SNUG_LOG=1 asks for it, except one line when SNUG_ADAPT asks for what needs package
+// adapt. What cannot be read leaves the knobs as they are. On systems other than Linux snug
 // does nothing.
 package snug
 
 import (
-	"time"
-
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/fit"
+	"github.com/snug-go/snug/internal/follow"
 	"github.com/snug-go/snug/internal/plan"
-	"github.com/snug-go/snug/internal/watch"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -33,201 +32,157 @@ import (
 type Round uint8
 
 const (
-	Ceil    Round = iota // up: the default, and the Go runtime's own rule
-	Floor                // down
-	Nearest              // to the nearest, halves up
+	RoundUp      Round = iota // as the Go runtime does
+	RoundDown                 // but never below MinProcs
+	RoundNearest              // halves up
 )
 
-// Options change what Fit and Watch decide. The zero value is the default. Where an
-// environment variable named below is set to something valid, it wins over the
-// field: whoever runs the program knows more than whoever wrote it. One that
-// is not valid is reported among the warnings and ignored.
+// Options change what Fit and Watch decide. The zero value is the default. A variable named
+// below wins over its field where the variable is valid: whoever runs a program knows more
+// than whoever wrote it. A variable that is not valid is ignored, and is one of
+// Plan.Warnings.
 type Options struct {
-	// DryRun decides and reports and touches nothing. SNUG=observe.
-	// (SNUG=off does nothing at all.)
+	// DryRun decides and reports, and sets nothing. SNUG=observe does the same; SNUG=off does
+	// nothing at all.
 	DryRun bool
-	// Override takes knobs that the program itself has set already. Those the
-	// operator set in the environment are never taken.
+	// Override takes knobs that the program itself has set. It never takes those that the
+	// operator has set in the environment (GOMAXPROCS, GOMEMLIMIT).
 	Override bool
-	// OnPlan is called with every plan, from the goroutine that made it, which
-	// waits for it; not with SNUG=off, under which no plan is made. Watch calls it
-	// once before it returns, whenever a knob or the verdict on waiting has changed,
-	// and for a GOMAXPROCS twice: when it is requested, and when it is in force.
-	OnPlan func(Plan)
 
 	// Round turns fractions of a core into Ps. SNUG_ROUND=ceil|floor|nearest.
 	Round Round
-	// MinProcs is the smallest GOMAXPROCS to decide on, 0 for 2 as in the Go
-	// runtime; never more than the CPUs there are. SNUG_MIN_PROCS.
+	// MinProcs is the smallest GOMAXPROCS to choose: 1 to 8192, or 0 for 2, as in the Go
+	// runtime. It never exceeds the CPUs that the process may run on. SNUG_MIN_PROCS.
 	MinProcs int
-	// MaxProcs is the largest, 0 for no such limit. SNUG_MAX_PROCS.
+	// MaxProcs is the largest GOMAXPROCS to choose: 1 to 8192 and at least MinProcs, or 0 for
+	// no maximum. SNUG_MAX_PROCS.
 	MaxProcs int
-	// ReserveCPUs is how many cores to leave to other processes of the same
-	// container. SNUG_RESERVE_CPUS.
+	// ReserveCPUs is how many cores to leave to other processes of the container: 0 to
+	// 1000000. SNUG_RESERVE_CPUS.
 	ReserveCPUs float64
-	// RequestFactor is how many Ps a requested core is worth where there is no
-	// limit and CPURequest is known, 0 for 2. SNUG_REQUEST_FACTOR.
+	// RequestFactor is how many Ps a requested core is worth, where there is no limit and
+	// CPURequest is known: up to 1000, or 0 for 2. SNUG_REQUEST_FACTOR.
 	RequestFactor float64
-	// GOMEMLIMIT is what of the memory limit Go may use: "90%",
-	// "99%-100MiB", "400MiB", "off". Empty for all but a tenth and at least 16
-	// MiB; a limit below 64 MiB sets nothing. SNUG_GOMEMLIMIT.
+	// GOMEMLIMIT is how much of the memory limit Go may use: "90%", "99%-100MiB", "400MiB",
+	// "off", or "" for all but the larger of a tenth and 16 MiB. A memory limit below 64 MiB
+	// sets nothing. SNUG_GOMEMLIMIT.
 	GOMEMLIMIT string
-	// Workers is how many Go processes share the container's memory: each gets its
-	// part. 0 for 1. SNUG_WORKERS.
+	// Workers is how many Go processes share the memory limit, each with an equal part: 1 to
+	// 8192, or 0 for 1. SNUG_WORKERS.
 	Workers int
 
-	// CPULimit, CPURequest and MemoryLimit are hints: what is known and cannot be
-	// seen from inside, for instance from Kubernetes' downward API. They only tighten
-	// what is visible. 0 is not given.
-	CPULimit    float64 // cores. SNUG_CPU_LIMIT
-	CPURequest  float64 // cores; counts only where there is no limit. SNUG_CPU_REQUEST
+	// CPULimit, CPURequest and MemoryLimit say what is known about the container and cannot be
+	// seen from inside, for instance from Kubernetes' downward API. They only tighten what can
+	// be seen. 0 means not given.
+	CPULimit    float64 // cores, up to 1000000. SNUG_CPU_LIMIT
+	CPURequest  float64 // cores, up to 1000000; counts only where there is no limit. SNUG_CPU_REQUEST
 	MemoryLimit int64   // bytes. SNUG_MEMORY_LIMIT
-
-	// Adapt lets knobs follow what is measured, beyond the limits alone. 0 for
-	// none. SNUG_ADAPT=memory,gc,cpu, or none. Fit ignores it and all that follows.
-	Adapt Adapt
-	// Poll is how often to look, 10 ms to 1 h, 0 for 1 s. It is up to four times
-	// as long while the process is idle, and as short as 20 ms while AdaptMemory needs
-	// it. With AdaptMemory or AdaptCPU a longer one counts as 1 s. SNUG_POLL.
-	Poll time.Duration
-	// Reserve is the share of the memory limit that AdaptMemory keeps free for
-	// sudden memory that is not Go's, 0.01 to 0.5, 0 for 0.15.
-	// SNUG_MEMORY_RESERVE=15%.
-	Reserve float64
-	// AtLimit is what AdaptMemory does when the live heap meets the limit.
-	// SNUG_AT_LIMIT=oom|thrash.
-	AtLimit AtLimit
-	// GC is what GOGC follows with AdaptGC. SNUG_GC=headroom|cost, or with a number: headroom:6, cost:5%.
-	GC GCMode
-	// GCHeadroom is the extra heap as a multiple of the live heap, 4 to 8, 0 for 4.
-	GCHeadroom float64
-	// GCShare is the share of the process's CPU time for collections that GCCost
-	// aims at, 0.01 to 0.5, 0 for 0.05.
-	GCShare float64
-	// OnPressure is called when the pressure of the memory limit on the garbage
-	// collector has changed its level, up or down, from the goroutine that watches,
-	// which waits for it. Levels may be skipped: while it is Tight or more it is time
-	// to shed load. It falls 10 s after the heap has room again, or a minute where
-	// hardly anything is collected.
-	OnPressure func(Pressure)
 }
 
 // Plan is what was decided, and what it was decided from.
 type Plan struct {
 	GOMAXPROCS Setting // Ps
 	GOMEMLIMIT Setting // bytes
-	GOGC       Setting // percent; left alone without AdaptGC
 	Limits     limits.Limits
-	// Warnings are what someone on call should know: limits that others
-	// share, variables that Go does not understand, quotas that crash it.
+	// Warnings are what someone on call should know: limits that other processes share,
+	// variables that make no sense, quotas that crash Go.
 	Warnings []limits.Warning
-	// Runtime is the GOMAXPROCS that Go 1.25 and later would choose by
-	// themselves here, 0 when that cannot be told, -1 when they would crash.
-	Runtime int
-	// Verdict says what the waiting of the process is due to, as Watch measured it;
-	// empty before 10 s have passed.
-	Verdict Verdict
+	// Runtime is the GOMAXPROCS that the runtime would choose by itself here. It is unknown
+	// where that cannot be told, and where the runtime would crash, which the warning
+	// limits.WarnQuotaCrashesGo says.
+	Runtime limits.Value[int]
+
+	undo apply.Result // what Fit did; the zero Result for all other plans
 }
 
 // Setting is the decision about one knob.
 type Setting struct {
-	Value   int64    // what to use; 0 when the knob is left alone
-	Leave   bool     // the knob is left alone, for the Reason given
+	Value   int64    // what to use; 0 where Leave is true
+	Leave   bool     // the knob is left alone
 	Action  Action   // what was done
-	Reason  Reason   // why this number, or why none
-	Ignored []Reason // what else could have decided
+	Reason  Reason   // why this value, or why none
+	Ignored []Reason // what else could have decided; empty when nothing could
 }
 
 // Action is what Fit or Watch did about one knob.
 type Action string
 
 const (
-	Left    Action = "left"    // left alone
-	Already Action = "already" // it had the value; nothing was called
-	Set     Action = "set"     // it was set
-	Would   Action = "would"   // a dry run: it would have been set
-	Lost    Action = "lost"    // somebody else changed it; it is not touched any more
+	ActionLeft    Action = "left"    // it was left alone
+	ActionAlready Action = "already" // it had the value; nothing was called
+	ActionSet     Action = "set"     // it was set
+	ActionWould   Action = "would"   // a dry run: it would have been set
+	ActionLost    Action = "lost"    // another part of the program changed it; it is not touched any more
 
-	// Requested: GOMAXPROCS was asked for, and is in force after a garbage
-	// collection that runs.
-	Requested Action = "requested"
+	// ActionRequested: GOMAXPROCS was asked for, and is in force once a garbage collection
+	// that runs has ended.
+	ActionRequested Action = "requested"
 )
 
 // Reason says why a number is what it is.
 type Reason struct {
-	Code   string        // stable: "quota-ceil", "memory-max", "env-set", ...
-	Number float64       // what the code speaks of: cores, Ps or bytes; 0 when it speaks of none
-	Source limits.Source // the file that decided, or the variable with its value; empty when neither did
+	Code   string        // never changes its meaning: "quota-ceil", "memory-max", "env-set", ...
+	Number float64       // what the code is about, in cores, Ps or bytes; 0 when it is about no number
+	Source limits.Source // the file, variable or option that decided; empty when none did
 }
 
-// Text is the setting's reason in one sentence.
-func (s Setting) Text() string { return watch.Text(plan.Reason(s.Reason), s.Value) }
+// Text is the setting's reason in one sentence without a full stop.
+func (s Setting) Text() string { return follow.Text(plan.Reason(s.Reason), s.Value) }
 
-// Fit reads the container's limits, decides, and sets the knobs that nobody
-// else has set. It returns what it decided and a function that restores every
-// knob which still holds snug's value; that function is never nil, and does
-// nothing the second time or after a later Fit.
+// Fit reads the container's limits, decides, and sets the knobs that neither the operator
+// nor the program has set. The Plan says what was done, and its Undo restores what was
+// there before.
 //
-// Fit takes a few system calls and no lock that a running program holds, but a
-// changed GOMAXPROCS stops the world once and may wait for a running garbage
-// collection, and so does looking at the live heap of a process that uses 48 MiB
-// or more: call it early.
-func Fit(o Options) (p Plan, undo func()) {
-	in, decided, did := o.fit(&p)
-	if decided == nil {
-		return p, func() {}
-	}
-	p.fill(decided, &in.Limits, did.GOMAXPROCS, did.GOMEMLIMIT, apply.Left)
-	if o.OnPlan != nil {
-		o.OnPlan(p)
-	}
-	return p, did.Undo
-}
-
-// fit decides and applies. Without a decision, because everything is switched
-// off, p says so.
-func (o *Options) fit(p *Plan) (in plan.Input, decided *plan.Plan, did apply.Result) {
-	in = plan.Input{
-		Policy: plan.Policy{
-			Round:         plan.Round(o.Round),
-			MinProcs:      o.MinProcs,
-			MaxProcs:      o.MaxProcs,
-			ReserveCPUs:   o.ReserveCPUs,
-			RequestFactor: o.RequestFactor,
-			Workers:       o.Workers,
-			Override:      o.Override,
-		},
-		Hints: plan.Hints{CPULimit: o.CPULimit, CPURequest: o.CPURequest, MemoryLimit: o.MemoryLimit},
-	}
-	var bad []limits.Warning
-	if o.GOMEMLIMIT != "" {
-		var ok bool
-		if in.Policy.Memory, ok = plan.ParseMemory(o.GOMEMLIMIT); !ok {
-			bad = append(bad, limits.Warning{Code: plan.EnvInvalid, Source: limits.Source{File: "Options.GOMEMLIMIT", Raw: o.GOMEMLIMIT}})
-		}
+// An option that makes no sense is an error, which names the field, the value and what is
+// allowed. Then no knob was touched, and the Plan says so. A variable that makes no sense is
+// no error, but one of Plan.Warnings.
+//
+// Call Fit early. It makes a few system calls, but a changed GOMAXPROCS stops the world and
+// may wait for a running garbage collection, and so does measuring the live heap of a process
+// that uses 48 MiB or more.
+func Fit(o Options) (Plan, error) {
+	in, bad := (*fit.Options[Round])(&o).Input()
+	if bad != nil {
+		p := plan.Nothing(plan.OptionInvalid)
+		from := limits.Source{File: bad.Field, Raw: bad.Value}
+		p.GOMAXPROCS.Source, p.GOMEMLIMIT.Source = from, from
+		return public(&follow.Update{Plan: *p}), bad
 	}
 	decided, mode := fit.Decide(&in, apply.Now)
 	if mode == plan.Disable {
-		off := Setting{Leave: true, Action: Left, Reason: Reason{Code: plan.Disabled}}
-		p.GOMAXPROCS, p.GOMEMLIMIT, p.GOGC, p.Warnings = off, off, off, bad
-		return in, nil, did
+		return disabled(), nil
 	}
-	in.Warnings = append(bad, in.Warnings...)
-	decided.Warnings = append(bad, decided.Warnings...)
-	o.DryRun = o.DryRun || mode == plan.Observe
-	did = apply.Take(decided, o.DryRun)
+	did := apply.Take(decided, o.DryRun || mode == plan.Observe)
 	fit.Log(&in, decided, did)
-	return in, decided, did
+	follow.Unadapted()
+	p := public(&follow.Update{Plan: *decided, Limits: in.Limits, GOMAXPROCS: did.GOMAXPROCS, GOMEMLIMIT: did.GOMEMLIMIT})
+	p.undo = did
+	return p, nil
 }
 
-// fill makes the public plan.
-func (p *Plan) fill(from *plan.Plan, l *limits.Limits, procs, memory, gc apply.Did) {
-	p.GOMAXPROCS = setting(&from.GOMAXPROCS, procs)
-	p.GOMEMLIMIT = setting(&from.GOMEMLIMIT, memory)
-	p.GOGC = setting(&from.GOGC, gc)
-	p.Limits = *l
-	p.Warnings = from.Warnings
-	p.Runtime = from.Runtime
+// Undo restores every knob that still holds the value that Fit set. It does nothing the
+// second time, also on a copy of the Plan, nor after a later Fit or Watch, nor on a Plan that
+// Fit did not return.
+func (p Plan) Undo() { p.undo.Undo() }
+
+// disabled is the plan of SNUG=off.
+func disabled() Plan { return public(&follow.Update{Plan: *plan.Nothing(plan.Disabled)}) }
+
+// public makes the public plan.
+func public(u *follow.Update) Plan {
+	p := Plan{
+		GOMAXPROCS: setting(&u.Plan.GOMAXPROCS, u.GOMAXPROCS),
+		GOMEMLIMIT: setting(&u.Plan.GOMEMLIMIT, u.GOMEMLIMIT),
+		Limits:     u.Limits,
+		Warnings:   u.Plan.Warnings,
+	}
+	if n := u.Plan.Runtime; n > 0 {
+		p.Runtime = limits.Of(n)
+	}
+	if u.Requested {
+		p.GOMAXPROCS.Action = ActionRequested
+	}
+	return p
 }
 
 func setting(s *plan.Setting, did apply.Did) Setting {

@@ -4,262 +4,134 @@ package snug
 
 import (
 	"context"
-	"math"
 	"os"
 	"time"
 
-	"github.com/snug-go/snug/internal/adapt"
-	"github.com/snug-go/snug/internal/watch"
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/fit"
+	"github.com/snug-go/snug/internal/follow"
+	"github.com/snug-go/snug/internal/plan"
 )
 
-// Adapt says which knobs may follow what is measured, and not the limits
-// alone. The zero Adapt is none.
-type Adapt uint8
+// WatchOptions change what Watch decides and how it follows. The zero value is the default.
+type WatchOptions struct {
+	Options
 
-const (
-	// AdaptMemory: GOMEMLIMIT leaves room for measured memory that is not Go's.
-	AdaptMemory Adapt = 1 << iota
-	// AdaptGC: GOGC rises while memory is idle, as Options.GC says. A GOGC that the
-	// program has set is left alone, unless Options.Override insists.
-	AdaptGC
-	// AdaptCPU: GOMAXPROCS is raised while Ps are held in blocking system calls and the quota is unused.
-	AdaptCPU
-)
+	// Poll is how often to look at the limits: 10 ms to 1 h, or 0 for 1 s. Watch looks up to
+	// four times less often while the process is idle. SNUG_POLL.
+	Poll time.Duration
 
-// AtLimit is what to do when the live heap meets the memory limit.
-type AtLimit uint8
-
-const (
-	// Restart keeps throughput: once collections take over all CPU there is, the heap
-	// may grow beyond what is safe, and a process that needs more memory than
-	// there is gets killed and starts anew.
-	Restart AtLimit = iota
-	// Thrash keeps the process alive as long as can be, however slow.
-	Thrash
-)
-
-// GCMode is what GOGC follows with AdaptGC.
-type GCMode uint8
-
-const (
-	GCHeadroom GCMode = iota // the live heap: a multiple of it, while memory is idle
-	GCCost                   // a share of the CPU for collections
-)
-
-// Pressure is how hard the memory limit presses on the garbage collector.
-type Pressure struct {
-	Level         Level
-	EffectiveGOGC float64 // percent that the heap may grow between collections
-	GCShare       float64 // of the process's CPU time that collections take, 0 to 1; NaN when unknown
-	Limit         int64   // GOMEMLIMIT in force, in bytes
+	// OnPlan is called with every plan; nil calls nothing. Watch calls it once before it
+	// returns, and then whenever a knob has changed: for a new GOMAXPROCS twice, when it is
+	// requested and when it is in force. It is called from one goroutine at a time, which
+	// waits for it. It is not called with SNUG=off.
+	OnPlan func(Plan)
 }
 
-// Level is a step of Pressure.
-type Level uint8
-
-const (
-	Calm   Level = iota
-	Tight        // effective GOGC below 20: time to shed load
-	Spiral       // effective GOGC below 10: the collector is about to take over
-)
-
-// String is "calm", "tight" or "spiral".
-func (l Level) String() string { return adapt.Level(l).String() }
-
-// Verdict says what the waiting of a process is due to: "unknown", "fine",
-// "too-few-procs" (Ps are held in system calls while the quota is unused),
-// "quota-spent" (no GOMAXPROCS helps) or "host-busy" (threads wait for CPUs that other
-// processes have).
-type Verdict string
-
-// Stats is what a Watcher has done and measured. What was not measured or could
-// not be read is NaN, and -1 among bytes and percentages that are whole numbers.
-// (NaN and +Inf are nothing that encoding/json can write.)
-type Stats struct {
-	Polls   int64         // looks so far
-	Every   time.Duration // from this look to the next
-	Changes int64         // knobs set since the start, the first time not counted
-	GivenUp []string      // knobs that somebody else changed, or that did not settle: "GOMAXPROCS", ...
-	Ended   bool          // it follows no more
-	Failure string        // why, when something inside panicked; else ""
-
-	Memory MemoryStats
-	GC     GCStats
-	CPU    CPUStats
-}
-
-// MemoryStats is the memory side of Stats, in bytes.
-type MemoryStats struct {
-	Limit         int64   // above it the kernel kills or throttles; -1 when there is none
-	Used          int64   // charged to the limited group and not reclaimable
-	Go            int64   // of it, what the Go runtime holds
-	NonGo         int64   // of it, the rest
-	Held          int64   // the peak of NonGo, which decays
-	Margin        int64   // kept free for what happens between two looks
-	Reserve       int64   // kept free for bursts
-	GOMEMLIMIT    int64   // in force; math.MaxInt64 for off
-	Pressure      Level   // see Level
-	EffectiveGOGC float64 // percent; +Inf before the first collection
-	Guarded       bool    // the guard holds GOMEMLIMIT above what is safe, see AtLimit
-}
-
-// GCStats is the garbage collector's side of Stats.
-type GCStats struct {
-	GOGC   int64   // in force, percent; -1 for off
-	Share  float64 // of the process's CPU time
-	Cycles uint64
-}
-
-// CPUStats is the CPU side of Stats, over the last Window.
-type CPUStats struct {
-	Window     time.Duration // 0 until something was measured
-	GOMAXPROCS int           // in force
-	Cores      float64       // CPUs' worth of time there is
-	Used       float64       // cores
-	Throttled  float64       // share of the periods
-	GoWait     float64       // goroutines waiting for a P, on average
-	KernelWait float64       // threads waiting for a CPU, on average
-	PerWakeup  float64       // seconds waited for each wake-up of a goroutine
-	Verdict    Verdict
-	Escaped    bool // GOMAXPROCS is raised by AdaptCPU
-}
-
-// Watcher fits a process and follows. Make one with Watch. Its methods may be
-// called from several goroutines.
+// Watcher fits the process and follows its limits. Watch makes one. Its methods may be
+// called from several goroutines, and all work on a nil Watcher.
 type Watcher struct {
-	loop *watch.Loop
-	off  Plan // the plan where everything is switched off; loop is nil then
+	loop follow.Follower // nil where everything is switched off
 }
 
-// Watch fits the process as Fit does and follows until ctx ends: limits that
-// change, a process that is moved, and, where Options.Adapt asks for it, what is
-// measured. When ctx ends, the last values stay in force, so that a service
-// which drains stays fitted; Undo restores the first ones.
+// Watch fits the process as Fit does, and follows limits that change, a process that is
+// moved to another cgroup, and a changed CPU mask, until ctx ends. Then the last values stay
+// in force, so that a service which drains stays fitted; Undo restores the first ones.
 //
-// It does so in one goroutine, (*Loop).run of package
-// github.com/snug-go/snug/internal/watch, which looks once a second, allocates
-// nothing while nothing changes, and ends when a later Fit or Watch of the
-// process takes over. A limit that shrinks is followed at once, growth when it
-// has stood for 3 s. A knob whose variable (GOMEMLIMIT, ...) is in the environment is
-// not touched, but for one that snug run has put there by itself. A panic inside, one of a
-// callback included, ends following and is told by Stats. With SNUG_WATCH=0 it fits
-// once and follows nothing.
-func Watch(ctx context.Context, o Options) *Watcher {
+// One goroutine does it, (*Loop).run of github.com/snug-go/snug/internal/follow. It
+// allocates nothing while nothing changes, and ends when a later Fit or Watch takes over. A
+// limit that shrinks is followed at once, growth when it has stood for 3 s. A knob whose
+// variable (GOMEMLIMIT, ...) is in the environment is not touched, unless snug run has put
+// it there. A knob that the program changes meanwhile is the program's from then on. A panic
+// in the goroutine, or in OnPlan, ends following and shows in Stats. With SNUG_WATCH=off
+// Watch fits once and follows nothing; with SNUG=off it does nothing.
+//
+// An option outside of its range is an error. The Watcher is nil then, and no knob was
+// touched.
+func Watch(ctx context.Context, o WatchOptions) (*Watcher, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	in, bad := (*fit.Options[Round])(&o.Options).Input()
+	if bad == nil {
+		bad = follow.CheckPoll("WatchOptions.Poll", o.Poll)
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	p, mode := fit.Decide(&in, apply.Now)
+	if mode == plan.Disable {
+		return &Watcher{}, nil
+	}
+	cfg := follow.Config{Dry: o.DryRun || mode == plan.Observe, Poll: o.Poll}
+	on, warnings := follow.ReadEnv(os.Getenv, &cfg)
+	in.Warnings = append(in.Warnings, warnings...)
+	p.Warnings = append(p.Warnings, warnings...)
+	cfg.Input, cfg.Plan, cfg.Result = &in, p, apply.Take(p, cfg.Dry)
+	fit.Log(&in, p, cfg.Result)
+
 	w := &Watcher{}
-	in, decided, did := o.fit(&w.off)
-	if decided == nil {
-		return w
+	tell := func() {}
+	if o.OnPlan != nil {
+		tell = func() { o.OnPlan(w.Plan()) }
+		cfg.OnPlan = tell
 	}
-	cfg := watch.Config{
-		Input: in, Plan: decided, Result: did, Dry: o.DryRun,
-		Adapt:  watch.Parts(o.Adapt),
-		Poll:   o.Poll,
-		Memory: adapt.MemoryPolicy{Guard: adapt.Guard(o.AtLimit), Reserve: o.Reserve},
-		GC:     adapt.GCPolicy{Mode: adapt.Headroom + adapt.Mode(o.GC), Times: o.GCHeadroom, Share: o.GCShare},
+	loop := follow.New(&cfg)
+	w.loop = loop
+	// Before the goroutine calls it.
+	if loop.Contain(tell) && on != follow.Never {
+		loop.Start(ctx.Done())
 	}
-	if f := o.OnPlan; f != nil {
-		cfg.OnPlan = func(u watch.Update) { f(public(&u)) }
-	}
-	if f := o.OnPressure; f != nil {
-		cfg.OnPressure = func(s *watch.Stats) {
-			f(Pressure{Level: Level(s.Level), EffectiveGOGC: s.Heap.EffectiveGOGC(), GCShare: s.GC.Share, Limit: s.Heap.Limit})
-		}
-	}
-	follow, bad := watch.ReadEnv(os.Getenv, &cfg)
-	cfg.Input.Warnings = append(cfg.Input.Warnings, bad...)
-	cfg.Plan.Warnings = append(cfg.Plan.Warnings, bad...)
-	w.loop = watch.New(cfg)
-	ok := true
-	if o.OnPlan != nil { // before the goroutine calls it
-		ok = w.loop.Contain(func() { o.OnPlan(w.Plan()) })
-	}
-	if ok && follow != watch.Never {
-		w.loop.Start(ctx.Done())
-	}
-	return w
+	return w, nil
 }
 
-// Current is the Watcher that follows for this process: the one that Watch
-// returned last, or that of package auto. It is nil when there is none, as with
-// SNUG=off, SNUG_WATCH=0 and package auto in a test binary.
+// Current is the Watcher that follows for this process: the one that was started last by
+// Watch, by the import of package auto, or by package adapt, also when it has ended. It is
+// nil when none was started, as with SNUG=off, with SNUG_WATCH=off, and by auto in a test
+// binary.
 func Current() *Watcher {
-	if l := watch.Current(); l != nil {
-		return &Watcher{loop: l}
+	if f := follow.Current(); f != nil {
+		return &Watcher{f}
 	}
 	return nil
 }
 
-// Plan is the plan in force.
+// Plan is the plan in force. It is the zero Plan for a nil Watcher.
 func (w *Watcher) Plan() Plan {
-	if w == nil {
+	switch {
+	case w == nil:
 		return Plan{}
-	}
-	if w.loop == nil {
-		return w.off
+	case w.loop == nil:
+		return disabled()
 	}
 	u := w.loop.Latest()
 	return public(&u)
 }
 
-func public(u *watch.Update) (p Plan) {
-	p.fill(&u.Plan, &u.Limits, u.GOMAXPROCS, u.GOMEMLIMIT, u.GOGC)
-	if u.Requested {
-		p.GOMAXPROCS.Action = Requested
-	}
-	if u.Measured {
-		p.Verdict = Verdict(u.Verdict.String())
-	}
-	return p
-}
-
-// Stats is what was done and measured until now.
-func (w *Watcher) Stats() Stats {
-	nan := math.NaN()
-	if w == nil || w.loop == nil {
-		return Stats{
-			Ended:  true,
-			Memory: MemoryStats{Limit: -1, Used: -1, Go: -1, NonGo: -1, Held: -1, Margin: -1, Reserve: -1, GOMEMLIMIT: -1, EffectiveGOGC: nan},
-			GC:     GCStats{GOGC: -1, Share: nan},
-			CPU:    CPUStats{Cores: nan, Used: nan, Throttled: nan, GoWait: nan, KernelWait: nan, PerWakeup: nan, Verdict: "unknown"},
-		}
-	}
-	s := w.loop.Stats()
-	out := Stats{
-		Polls: s.Polls, Every: s.Every, Changes: s.Changes, GivenUp: s.GivenUp.Names(), Ended: s.Ended, Failure: s.Failure,
-		Memory: MemoryStats{
-			Limit: s.Limit, Used: s.Used, Go: s.Heap.Mapped, NonGo: s.Memory.NonGo, Held: s.Memory.Held,
-			Margin: s.Memory.Margin, Reserve: s.Memory.Reserve, GOMEMLIMIT: s.Heap.Limit,
-			Pressure: Level(s.Level), EffectiveGOGC: s.Heap.EffectiveGOGC(), Guarded: s.Memory.Guarded,
-		},
-		GC: GCStats{GOGC: s.Heap.GOGC, Share: s.GC.Share, Cycles: s.Heap.Cycles},
-		CPU: CPUStats{
-			Window:     time.Duration(s.Waiting.Seconds * float64(time.Second)),
-			GOMAXPROCS: s.Procs, Cores: s.Cores, Used: s.Waiting.Used, Throttled: s.Waiting.Throttled,
-			GoWait: s.Waiting.GoWait, KernelWait: s.Waiting.KernelWait, PerWakeup: s.Waiting.PerWakeup,
-			Verdict: Verdict(s.Waiting.Verdict.String()), Escaped: s.Escaped,
-		},
-	}
-	if out.Memory.Limit == 0 {
-		out.Memory.Limit = -1
-	}
-	if out.CPU.Cores == 0 {
-		out.CPU.Cores = nan
-	}
-	if out.CPU.Window == 0 {
-		c := &out.CPU
-		c.Used, c.Throttled, c.GoWait, c.KernelWait, c.PerWakeup = nan, nan, nan, nan, nan
-	}
-	return out
-}
-
-// Undo ends watching and restores every knob that still holds snug's value. It
-// does nothing the second time, or after a later Fit or Watch. It does not wait for
-// the goroutine, which ends, and shows in Stats, a moment later.
+// Undo ends following and restores every knob that still holds the value that was set. It
+// does nothing the second time, or after a later Fit or Watch. It does not wait for the
+// goroutine, which ends a moment later.
 func (w *Watcher) Undo() {
 	if w != nil && w.loop != nil {
 		w.loop.Undo()
 	}
+}
+
+// Stats is what a Watcher has done.
+type Stats struct {
+	Polls   int64         `json:"polls"`              // looks at the limits
+	Changes int64         `json:"changes"`            // knobs set since the start, the first time not counted
+	Every   time.Duration `json:"every_ns"`           // from the latest look to the next; 0 with SNUG=off
+	GivenUp []string      `json:"given_up,omitempty"` // knobs that another part of the program changed: "GOMAXPROCS", ...
+	Ended   bool          `json:"ended"`              // it follows no more, or never did
+	Failure string        `json:"failure,omitempty"`  // why, when a panic ended it; else ""
+}
+
+// Stats is what was done until now. For a nil Watcher Ended is true.
+func (w *Watcher) Stats() Stats {
+	if w == nil || w.loop == nil {
+		return Stats{Ended: true}
+	}
+	s := w.loop.Stats()
+	return Stats{Polls: s.Polls, Changes: s.Changes, Every: s.Every, GivenUp: s.GivenUp, Ended: s.Ended, Failure: s.Failure}
 }

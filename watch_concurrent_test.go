@@ -26,7 +26,6 @@ func TestWatchFromManySides(t *testing.T) {
 			for n := range 15 {
 				o := watched()
 				o.MemoryLimit += int64(i+n) << 20
-				o.Adapt = snug.AdaptMemory | snug.AdaptGC | snug.AdaptCPU
 				calls := 0 // not guarded: one call at a time
 				o.OnPlan = func(p snug.Plan) {
 					calls++
@@ -38,11 +37,17 @@ func TestWatchFromManySides(t *testing.T) {
 						}
 					}
 					if n%5 == 0 {
-						_, undo := snug.Fit(hinted)
-						undo()
+						p, err := snug.Fit(hinted)
+						if err != nil {
+							t.Error(err)
+						}
+						p.Undo()
 					}
 				}
-				w := snug.Watch(ctx, o)
+				w, err := snug.Watch(ctx, o)
+				if err != nil {
+					t.Error(err)
+				}
 				runtime.GC()
 				if n%2 == 0 {
 					go w.Undo()
@@ -52,7 +57,7 @@ func TestWatchFromManySides(t *testing.T) {
 		}()
 	}
 	all.Wait()
-	last := snug.Watch(ctx, watched())
+	last := watch(t, ctx, watched())
 	last.Undo()
 	eventually(t, "the end", func() bool { return len(goroutines()) == 0 })
 	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != before || m != math.MaxInt64 {
@@ -62,14 +67,14 @@ func TestWatchFromManySides(t *testing.T) {
 
 func TestADryWatchBesideAFit(t *testing.T) {
 	knobs(t)
-	_, undo := snug.Fit(hinted)
-	defer undo()
+	fitted := fit(t, hinted)
+	defer fitted.Undo()
 	o := watched()
 	o.DryRun, o.MemoryLimit = true, 256<<20
-	w := snug.Watch(context.Background(), o)
+	w := watch(t, context.Background(), o)
 	eventually(t, "a few looks", func() bool { return w.Stats().Polls > 5 })
 	p, s := w.Plan(), w.Stats()
-	if p.GOMEMLIMIT.Action != snug.Would || p.GOMEMLIMIT.Value != 256<<20-256<<20/10 || len(s.GivenUp) != 0 || s.Changes != 0 {
+	if p.GOMEMLIMIT.Action != snug.ActionWould || p.GOMEMLIMIT.Value != 256<<20-256<<20/10 || len(s.GivenUp) != 0 || s.Changes != 0 {
 		t.Errorf("plan %+v, given up %v; want it told and nothing else", p.GOMEMLIMIT, s.GivenUp)
 	}
 	w.Undo()

@@ -20,7 +20,7 @@ import (
 func goroutines() (ours []string) {
 	buf := make([]byte, 1<<20)
 	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(g, "snug/internal/watch.") {
+		if strings.Contains(g, "snug/internal/follow.") {
 			ours = append(ours, g)
 		}
 	}
@@ -40,16 +40,24 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 // watched is hinted with a short poll.
-func watched() snug.Options {
-	o := hinted
-	o.Poll = 10 * time.Millisecond
-	return o
+func watched() snug.WatchOptions {
+	return snug.WatchOptions{Options: hinted, Poll: 10 * time.Millisecond}
+}
+
+// watch is Watch with options that make sense.
+func watch(t *testing.T, ctx context.Context, o snug.WatchOptions) *snug.Watcher {
+	t.Helper()
+	w, err := snug.Watch(ctx, o)
+	if err != nil || w == nil {
+		t.Fatalf("%v, %v", w, err)
+	}
+	return w
 }
 
 func TestWatchLeavesTheLastValues(t *testing.T) {
 	knobs(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	w := snug.Watch(ctx, watched())
+	w := watch(t, ctx, watched())
 	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != 1 || m != hintedMemory {
 		t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d when Watch returns, want 1 and %d", n, m, hintedMemory)
 	}
@@ -71,7 +79,7 @@ func TestWatchLeavesTheLastValues(t *testing.T) {
 func TestWatchUndo(t *testing.T) {
 	knobs(t)
 	before := runtime.GOMAXPROCS(0)
-	w := snug.Watch(context.Background(), watched())
+	w := watch(t, context.Background(), watched())
 	w.Undo()
 	w.Undo()
 	eventually(t, "the end", func() bool { return len(goroutines()) == 0 })
@@ -83,10 +91,10 @@ func TestWatchUndo(t *testing.T) {
 func TestALaterWatchTakesOver(t *testing.T) {
 	knobs(t)
 	before := runtime.GOMAXPROCS(0)
-	first := snug.Watch(context.Background(), watched())
+	first := watch(t, context.Background(), watched())
 	o := watched()
 	o.MemoryLimit = 256 << 20
-	second := snug.Watch(context.Background(), o)
+	second := watch(t, context.Background(), o)
 	eventually(t, "the first to end", func() bool { return first.Stats().Ended && len(goroutines()) == 1 })
 	first.Undo()
 	if m := debug.SetMemoryLimit(-1); m != 256<<20-256<<20/10 {
@@ -103,15 +111,15 @@ func TestWatchGivesUpWhatTheProgramSets(t *testing.T) {
 	plans := make(chan snug.Plan, 100)
 	o := watched()
 	o.OnPlan = func(p snug.Plan) { plans <- p }
-	w := snug.Watch(context.Background(), o)
+	w := watch(t, context.Background(), o)
 	defer w.Undo()
-	if p := <-plans; p.GOMEMLIMIT.Action != snug.Set {
+	if p := <-plans; p.GOMEMLIMIT.Action != snug.ActionSet {
 		t.Errorf("the first plan %+v, want it set", p.GOMEMLIMIT)
 	}
 	eventually(t, "a look", func() bool { return w.Stats().Polls > 3 })
 	debug.SetMemoryLimit(300 << 20)
 	eventually(t, "given up", func() bool { return len(w.Stats().GivenUp) == 1 })
-	if p := <-plans; p.GOMEMLIMIT.Action != snug.Lost || p.GOMEMLIMIT.Reason.Code != "program-set" {
+	if p := <-plans; p.GOMEMLIMIT.Action != snug.ActionLost || p.GOMEMLIMIT.Reason.Code != "program-set" {
 		t.Errorf("the next plan %+v, want it lost to the program", p.GOMEMLIMIT)
 	}
 	if m := debug.SetMemoryLimit(-1); m != 300<<20 {
@@ -125,7 +133,7 @@ func TestWatchSwitchedOff(t *testing.T) {
 			knobs(t)
 			t.Setenv(c.env, c.value)
 			eventually(t, "the end of earlier ones", func() bool { return len(goroutines()) == 0 })
-			w := snug.Watch(context.Background(), watched())
+			w := watch(t, context.Background(), watched())
 			defer w.Undo()
 			if n := len(goroutines()); n != 0 || !w.Stats().Ended {
 				t.Errorf("%d goroutines, ended %v; want nothing to follow", n, w.Stats().Ended)
@@ -133,7 +141,7 @@ func TestWatchSwitchedOff(t *testing.T) {
 			if fitted := debug.SetMemoryLimit(-1) == hintedMemory; fitted != (c.env == "SNUG_WATCH") {
 				t.Errorf("fitted %v", fitted)
 			}
-			if !math.IsNaN(w.Stats().CPU.Used) || w.Plan().GOMEMLIMIT.Reason.Code == "" {
+			if w.Plan().GOMEMLIMIT.Reason.Code == "" {
 				t.Errorf("stats %+v, plan %+v", w.Stats(), w.Plan())
 			}
 		})
@@ -155,7 +163,7 @@ func TestWatchGoesOnFromSnugRun(t *testing.T) {
 			t.Setenv("GOMEMLIMIT", "300000000")
 			t.Setenv("SNUG_RUN", c.run)
 			debug.SetMemoryLimit(300000000) // as the runtime did at start
-			w := snug.Watch(context.Background(), watched())
+			w := watch(t, context.Background(), watched())
 			defer w.Undo()
 			p := w.Plan().GOMEMLIMIT
 			if follows := p.Reason.Code != "env-set"; follows != c.follows || (debug.SetMemoryLimit(-1) == hintedMemory) != c.follows {
@@ -171,10 +179,9 @@ func TestWatchGoesOnFromSnugRun(t *testing.T) {
 
 func TestWatchVariables(t *testing.T) {
 	knobs(t)
-	t.Setenv("SNUG_ADAPT", "memory,gpu")
+	t.Setenv("SNUG_WATCH", "perhaps")
 	t.Setenv("SNUG_POLL", "10ms")
-	t.Setenv("SNUG_GC", "cost:3%")
-	w := snug.Watch(context.Background(), snug.Options{})
+	w := watch(t, context.Background(), snug.WatchOptions{})
 	defer w.Undo()
 	var raw []string
 	for _, warning := range w.Plan().Warnings {
@@ -182,8 +189,8 @@ func TestWatchVariables(t *testing.T) {
 			raw = append(raw, warning.File+"="+warning.Raw)
 		}
 	}
-	if len(raw) != 1 || raw[0] != "SNUG_ADAPT=memory,gpu" {
-		t.Errorf("warnings about %q, want SNUG_ADAPT alone", raw)
+	if len(raw) != 1 || raw[0] != "SNUG_WATCH=perhaps" {
+		t.Errorf("warnings about %q, want SNUG_WATCH alone", raw)
 	}
 	if d := w.Stats().Every; d != 10*time.Millisecond {
 		t.Errorf("looks every %v, want 10ms", d)
@@ -222,6 +229,48 @@ func TestAutoFollows(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if follows := strings.TrimSpace(string(out)) == "follows"; err != nil || follows != c.follows {
 			t.Errorf("%s with %q: %v, %q; want follows = %v", c.exe[len(dir):], c.env, err, out, c.follows)
+		}
+	}
+}
+
+// To import adapt beside auto is to import adapt.
+func TestAdaptTakesOverFromAuto(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	exe := t.TempDir() + "/program"
+	if out, err := exec.Command("go", "build", "-o", exe, "./testdata/adapting").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, env := range []string{"SNUG_ADAPT=memory", "SNUG=observe"} {
+		cmd := exec.Command(exe)
+		cmd.Env = append(os.Environ(), env)
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "adapts\n" {
+			t.Errorf("with %s: %v, %q", env, err, out)
+		}
+	}
+}
+
+// SNUG_ADAPT without package adapt gives one line, whatever fits the program.
+func TestUnadapted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir+"/", "./testdata/staying", "./testdata/fitting").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, program := range [][]string{{"staying"}, {"fitting", "Fit"}, {"fitting", "Watch"}} {
+		for env, want := range map[string]string{
+			"SNUG_ADAPT=memory": "snug: ignored, it wants import _ \"github.com/snug-go/snug/adapt/auto\" or adapt.Watch: SNUG_ADAPT=memory\n",
+			"SNUG_ADAPT=none":   "",
+			"SNUG_ADAPT=0":      "",
+		} {
+			cmd := exec.Command(dir+"/"+program[0], program[1:]...)
+			cmd.Env = append(os.Environ(), env, "SNUG_POLL=10ms")
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+				t.Errorf("%v with %s: %v, %q; want %q", program, env, err, out, want)
+			}
 		}
 	}
 }

@@ -4,11 +4,12 @@
 // that can follow GOMAXPROCS: what is bound by CPU should run as often as
 // there are Ps, and that number changes when a container is resized.
 //
-// A Limiter does not watch GOMAXPROCS by itself: call Refresh when it has changed,
-// which snug.Watch tells.
+// A Limiter does not look at GOMAXPROCS by itself. Call Refresh when it has changed:
 //
 //	work := limiter.Procs(1)
-//	snug.Watch(ctx, snug.Options{OnPlan: func(snug.Plan) { work.Refresh() }})
+//	w, err := snug.Watch(ctx, snug.WatchOptions{OnPlan: func(snug.Plan) { work.Refresh() }})
+//
+// and around the work
 //
 //	if err := work.Acquire(ctx); err != nil {
 //		return err
@@ -62,16 +63,16 @@ const (
 func size(s uint64) uint64 { return s &^ waiting >> 32 }
 func used(s uint64) uint64 { return s & usedMask }
 
-// New returns a Limiter of a fixed size: n permits, at least 1.
+// New returns a Limiter of a fixed size of n permits. An n below 1 counts as 1.
 func New(n int) *Limiter {
 	l := &Limiter{}
 	l.state.Store(clamp(float64(n)) << 32)
 	return l
 }
 
-// Procs returns a Limiter whose size is factor times GOMAXPROCS, rounded up,
-// at least 1. It looks at GOMAXPROCS now and whenever Refresh is called, and
-// at no other time.
+// Procs returns a Limiter whose size is factor times GOMAXPROCS, rounded up, and
+// at least 1: also where factor is 0, negative or NaN. It looks at GOMAXPROCS now
+// and whenever Refresh is called, and at no other time.
 func Procs(factor float64) *Limiter {
 	if !(factor > 0) { // NaN too
 		factor = math.SmallestNonzeroFloat64 // size 1, and still no fixed one
@@ -81,9 +82,9 @@ func Procs(factor float64) *Limiter {
 	return l
 }
 
-// Acquire waits for a permit. It returns nil when it has one, which Release
-// gives back, or ctx's error when ctx is done before, in which case it has
-// none. A ctx that is done already is an error even if a permit is free.
+// Acquire waits for a permit, and returns nil once it has one; Release gives it
+// back. It returns ctx.Err, and has no permit, when ctx is done first. A ctx that
+// is done already is an error even if a permit is free.
 func (l *Limiter) Acquire(ctx context.Context) error {
 	done := ctx.Done()
 	select {
@@ -111,9 +112,9 @@ func (l *Limiter) TryAcquire() bool {
 	}
 }
 
-// Release gives a permit back. It panics when none is in use: that is a bug in
-// the program like unlocking an unlocked mutex, and a Limiter that went on with
-// more permits than its size would have stopped to limit without a word.
+// Release gives a permit back. It panics when none is in use: that is a mistake in
+// the program, as unlocking an unlocked mutex is, and a Limiter with more permits
+// than its size would no longer limit.
 func (l *Limiter) Release() {
 	for {
 		s := l.state.Load()
@@ -159,7 +160,7 @@ func (l *Limiter) InUse() int { return int(used(l.state.Load())) }
 
 // SetSize sets the size to n, at least 1, and fixes it: Refresh no longer
 // changes it. A smaller size takes no permit away from anyone; it holds once
-// enough were given back. A larger one wakes who waits.
+// enough were given back. A larger one lets waiting callers go on at once.
 func (l *Limiter) SetSize(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,7 +171,7 @@ func (l *Limiter) SetSize(n int) {
 // Refresh gives a Limiter made by Procs the size that GOMAXPROCS asks for now,
 // with the effects of SetSize. On any other it does nothing. It takes the
 // scheduler's lock for a moment, so it belongs where GOMAXPROCS changes, for
-// instance in snug's Options.OnPlan, and not on the path of a request.
+// instance in snug's WatchOptions.OnPlan, and not on the path of a request.
 func (l *Limiter) Refresh() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

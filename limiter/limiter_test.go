@@ -355,7 +355,7 @@ func TestStorm(t *testing.T) {
 }
 
 func ExampleLimiter_Go() {
-	work := Procs(1) // and work.Refresh() from snug's Options.OnPlan
+	work := Procs(1) // and work.Refresh() from snug's WatchOptions.OnPlan
 	var sum atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 10 {

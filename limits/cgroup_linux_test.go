@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
 			panic(err)
 		}
-		l, err := limits.Read(nil, 0)
+		l, err := limits.Self()
 		if err != nil {
 			panic(err)
 		}
@@ -175,7 +175,7 @@ func testLongPaths(t *testing.T) {
 	}
 	child, _ := blocked(t)
 	leaf.join(t, child.Process.Pid)
-	l, err := limits.Read(nil, child.Process.Pid)
+	l, err := limits.Read(limits.Process{PID: child.Process.Pid})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,13 +193,13 @@ func mounts(dir string) {
 	must(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
 	bind := func() { must(syscall.Mount("/sys/fs/cgroup", dir, "", syscall.MS_BIND|syscall.MS_REC, "")) }
 	say := func(h *limits.Handle) {
-		l, err := h.Read()
+		l, err := h.Read(limits.Counters | limits.Detail)
 		must(err)
 		c, m := &l.CPU, &l.Memory
 		fmt.Println(c.Quota, m.Hard, c.Shares.State|c.Weight.State, m.Events.Max.State, strings.HasPrefix(c.Source.File, dir), len(l.Unknown))
 	}
 	bind()
-	h, err := limits.Open(nil, 0, limits.Counters|limits.Detail)
+	h, err := limits.Open(limits.Process{})
 	must(err)
 	say(h)
 	must(syscall.Unmount(dir, syscall.MNT_DETACH))
@@ -207,7 +207,7 @@ func mounts(dir string) {
 	bind()
 	must(syscall.Mount("none", filepath.Dir(dir), "tmpfs", 0, ""))
 	must(os.Mkdir(dir, 0o755))
-	h, err = limits.Open(nil, 0, limits.Counters|limits.Detail)
+	h, err = limits.Open(limits.Process{})
 	must(err)
 	say(h)
 }

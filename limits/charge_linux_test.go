@@ -129,15 +129,10 @@ func testRealCharge(t *testing.T) {
 	child, neighbour := newHolder(t, inner), newHolder(t, other)
 
 	const mib = 1 << 20
-	follow := func(pid int) *limits.Handle {
-		h, err := limits.Open(nil, pid, limits.Counters|limits.Unreclaimable)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(h.Close)
-		return h
+	follow := func(pid int) *handle {
+		return openParts(t, limits.Process{PID: pid}, limits.Counters|limits.Unreclaimable)
 	}
-	charge := func(h *limits.Handle) int64 {
+	charge := func(h *handle) int64 {
 		l := read(t, h)
 		n, ok := l.Memory.Unreclaimable.Get()
 		if !ok {

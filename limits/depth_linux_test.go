@@ -40,7 +40,7 @@ func BenchmarkDepth(b *testing.B) {
 			b.ResetTimer()
 			begin := cpuTime()
 			for range b.N {
-				l, err := limits.Read(nil, cmd.Process.Pid)
+				l, err := limits.Read(limits.Process{PID: cmd.Process.Pid})
 				if err != nil || len(l.CPU.Levels) < levels {
 					b.Fatalf("%d levels, %v", len(l.CPU.Levels), err)
 				}

@@ -14,7 +14,7 @@ func (h *Handle) readDetail() {
 	c, m := &h.last.CPU, &h.last.Memory
 	table := h.mounts(make([]byte, 0, 16<<10))
 	if h.pid == 0 {
-		c.runtime, c.read = h.runtimeLevel(table.text), len(c.Levels)
+		c.Runtime = h.runtimeLevel(table.text)
 	}
 	if m.Hard.State != Known && m.Soft.State != Known { // else it was read with them
 		h.readHost(&h.last)
@@ -97,7 +97,7 @@ func (h *Handle) cpuset(table *mountTable) string {
 func (h *Handle) runtimeLevel(mountinfo []byte) *CPULevel {
 	dir, v1 := cgroup.RuntimeDir(h.group.text, mountinfo)
 	if dir == "" {
-		return &CPULevel{Quota: NoLimit[float64]()}
+		return &CPULevel{Quota: NoLimit[float64](), Go: NoLimit[float64]()}
 	}
 	read := func(name string) []byte {
 		text, _ := h.files.opener.read(dir+name, make([]byte, 0, 128), false)
@@ -112,10 +112,9 @@ func (h *Handle) runtimeLevel(mountinfo []byte) *CPULevel {
 	} else {
 		q = cgroup.CPUMax(text)
 	}
-	l := &CPULevel{plain: q.Plain, crashes: q.CrashesGo()}
+	l := &CPULevel{}
 	l.File, l.Raw = dir+name, string(cgroup.Trim(text))
-	cores, state := q.Cores()
-	l.Quota = Value[float64]{cores, State(state)}
+	l.is(&q)
 	return l
 }
 

@@ -3,6 +3,7 @@
 package limits
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"testing"
@@ -35,6 +36,22 @@ func TestRequests(t *testing.T) {
 	for shares, want := range map[int]int{2: 0, 512: 1, 1024: 2} {
 		if got := requestsOfShares(Of(shares)); len(got) != want {
 			t.Errorf("shares %d stand for %v, want %d requests", shares, got, want)
+		}
+	}
+}
+
+func TestValueIsJSON(t *testing.T) {
+	for want, v := range map[string]json.Marshaler{
+		"null": Value[int]{}, `"none"`: NoLimit[float64](), "-3": Of(-3), "9223372036854775807": Of[int64](math.MaxInt64),
+		"1.5": Of(1.5), "2": Of(2.0), "1e+300": Of(1e300),
+	} {
+		if b, err := json.Marshal(v); err != nil || string(b) != want {
+			t.Errorf("%v is %s, %v; want %s", v, b, err, want)
+		}
+	}
+	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if b, err := json.Marshal(Of(x)); err != nil || string(b) != "null" {
+			t.Errorf("%v is %s, %v", x, b, err)
 		}
 	}
 }

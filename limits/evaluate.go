@@ -107,17 +107,19 @@ func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 		}
 		out.set(at.limit.name, at.path, raw)
 		q := r.quota(l, at)
-		cores, state := q.Cores()
-		out.Quota, out.plain, out.crashes = Value[float64]{cores, State(state)}, q.Plain, q.CrashesGo()
+		out.is(&q)
 		if at.torn {
 			l.warn(WarnQuotaTorn, &out.Source)
 		}
-		if out.crashes {
+		if out.CrashesGo {
 			l.warn(WarnQuotaCrashesGo, &out.Source)
 		}
 		if c.Quota.tighten(out.Quota) {
 			c.Source, r.tightest = out.Source, i
 		}
+	}
+	if c.Runtime = nil; len(c.Levels) > 0 {
+		c.Runtime = &c.Levels[0]
 	}
 	c.Affinity = cpus
 	if cpus.State == Unknown {
@@ -126,6 +128,15 @@ func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 	c.Cores = Min(c.Quota, Value[float64]{float64(cpus.N), cpus.State})
 	if c.Cores.State == None {
 		c.Cores.State = Unknown
+	}
+}
+
+// is sets what a quota is to the kernel and to Go.
+func (l *CPULevel) is(q *cgroup.Quota) {
+	cores, state := q.Cores()
+	l.Quota = Value[float64]{cores, State(state)}
+	if l.Go, l.CrashesGo = l.Quota, q.CrashesGo(); l.Go.State == Known && !q.Plain {
+		l.Go = NoLimit[float64]()
 	}
 }
 
@@ -188,11 +199,11 @@ func (r *reader) evaluateMemory(l *Limits) {
 		r.capAtHost(&m.Soft, &m.SoftSource)
 	}
 	m.Host = r.host
-	m.Shared = m.Hard.State == Known && m.Source.File != HostMemory && m.Source.Level != r.memory.Path
+	m.Shared = m.Hard.State == Known && m.Source.File != cgroup.HostMemory && m.Source.Level != r.memory.Path
 	if soft := Min(m.Hard, m.Soft); m.Soft != soft || soft == m.Hard {
 		m.Soft, m.SoftSource = soft, m.Source
 	}
-	m.SoftShared = m.Soft.State == Known && m.SoftSource.File != HostMemory && m.SoftSource.Level != r.memory.Path
+	m.SoftShared = m.Soft.State == Known && m.SoftSource.File != cgroup.HostMemory && m.SoftSource.Level != r.memory.Path
 }
 
 // bound takes one limit file into account.
@@ -212,7 +223,7 @@ func (l *Limits) bound(least *Value[int64], from *Source, field string, p *probe
 // capAtHost lowers a limit to the machine's memory.
 func (r *reader) capAtHost(limit *Value[int64], from *Source) {
 	if limit.State == Known && limit.tighten(r.host) {
-		from.set(HostMemory, "", "MemTotal: "+strconv.FormatInt(limit.N/1024, 10)+" kB")
+		from.set(cgroup.HostMemory, "", "MemTotal: "+strconv.FormatInt(limit.N/1024, 10)+" kB")
 	}
 }
 
@@ -221,7 +232,7 @@ func (r *reader) readHost(l *Limits) {
 	if r.host.State == Known {
 		return
 	}
-	p := probe{name: HostMemory}
+	p := probe{name: cgroup.HostMemory}
 	if r.host = sized(cgroup.MemTotal(p.now(r))); r.host.State == Unknown {
 		l.failed("memory.host_bytes", &p, "no MemTotal")
 	}

@@ -42,12 +42,12 @@ func FuzzRead(f *testing.F) {
 			"c/cgroup.procs":            {},
 			"c/a/cgroup.procs":          {},
 		}
-		h, err := Open(tree, 0, Counters|Detail|Unreclaimable)
+		h, err := Open(Process{FS: tree})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer h.Close()
-		l, err := h.Read()
+		l, err := h.Read(Counters | Detail | Unreclaimable)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ type Handle struct {
 	parts Parts
 	stat  probe // cpu.stat of the level that sets the quota
 	polls uint
-	fresh bool // what is wanted has changed since the last poll
+	fresh bool // more is wanted than at the last poll
 	last  Limits
 
 	// The rest is for Unreclaimable.
@@ -63,30 +63,39 @@ const relook = 4
 // process can be short of descriptors.
 const rescan = 32
 
-// Read reads the limits of one process once, with Counters and Detail. A nil fsys is this
-// machine; otherwise fsys is the root of a tree with proc and sys/fs/cgroup in
-// it: a node's file system, a saved situation. pid 0 is this process, or the
-// tree's proc/self.
+// Process says whose limits to read. The zero Process is the one that asks.
+type Process struct {
+	// PID is its number, 0 for the process that asks, or with FS for the one that FS's
+	// proc/self is.
+	PID int
+	// FS is the root of a tree with proc and sys/fs/cgroup in it: a node's file system, a
+	// saved situation. nil is this machine.
+	FS fs.FS
+}
+
+// Self reads this process's limits, as Read does.
+func Self() (Limits, error) { return Read(Process{}) }
+
+// Read reads the limits of a process once, with Counters and Detail.
 //
-// The error wraps ErrNoProcess when pid is not 0 and there is no such process,
-// or ErrNotSupported; anything else that cannot be read is listed in Unknown.
-func Read(fsys fs.FS, pid int) (Limits, error) {
-	h, err := open(fsys, pid, Counters|Detail, false)
+// The error wraps ErrNoProcess when there is no process with that PID, or ErrNotSupported;
+// anything else that cannot be read is listed in Unknown.
+func Read(p Process) (Limits, error) {
+	h, err := open(p, false)
 	if err != nil {
 		return Limits{}, err
 	}
-	return h.Read()
+	return h.Read(Counters | Detail)
 }
 
-// Open finds a process's cgroups and keeps their files open. Parameters and
-// errors are those of the function Read.
-func Open(fsys fs.FS, pid int, parts Parts) (*Handle, error) {
-	return open(fsys, pid, parts, true)
-}
+// Open finds a process's cgroups and keeps their files open. Its errors are those of the
+// function Read.
+func Open(p Process) (*Handle, error) { return open(p, true) }
 
 // open is Open; who reads once keeps no files, of which there may be more than the
 // process may have open.
-func open(fsys fs.FS, pid int, parts Parts, keep bool) (*Handle, error) {
+func open(p Process, keep bool) (*Handle, error) {
+	fsys, pid := p.FS, p.PID
 	h := &Handle{}
 	h.pid = pid
 	if fsys != nil {
@@ -101,7 +110,6 @@ func open(fsys fs.FS, pid int, parts Parts, keep bool) (*Handle, error) {
 	if h.tree = h.files.opener; keep {
 		h.tree = &h.files
 	}
-	h.Want(parts)
 	proc := "/proc/self"
 	if pid != 0 {
 		proc = "/proc/" + strconv.Itoa(pid)
@@ -132,11 +140,12 @@ func (h *Handle) find() {
 	h.resolve()
 }
 
-// Want says which parts to read from now on, in place of those that Open was
-// asked for. Who polls often can leave Detail to some of the polls. What is not
-// wanted any more is as it was, or unknown.
-func (h *Handle) Want(parts Parts) {
-	h.fresh = h.fresh || parts&^h.parts != 0
+// want is what to read from this poll on.
+func (h *Handle) want(parts Parts) {
+	if parts == h.parts {
+		return
+	}
+	h.fresh = parts&^h.parts != 0
 	h.parts, h.ownStat = parts, nil
 	if parts&Unreclaimable != 0 {
 		h.ownStat = h.readOwnStat
@@ -149,9 +158,12 @@ func (h *Handle) Close() {
 	h.tree.rest()
 }
 
-// Read reads the limits as they are now. The error wraps ErrNoProcess when the
-// process, not this one, has ended; the Limits are then the last that were read.
-func (h *Handle) Read() (Limits, error) {
+// Read reads the limits as they are now, and parts of what else there is; 0 is the limits
+// alone. A part that is not asked for is as it was read last, or unknown: who polls often
+// can leave Detail to some of the polls. The error wraps ErrNoProcess when another process
+// has ended; the Limits are then the last that were read.
+func (h *Handle) Read(parts Parts) (Limits, error) {
+	h.want(parts)
 	h.polls++
 	h.paged = false
 	changed, stale := h.polls == 1 || h.fresh, false

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/internal/fixture"
 	"github.com/snug-go/snug/limits"
 )
@@ -23,17 +24,30 @@ func load(t *testing.T, name string) *fixture.FS {
 	return s.FS
 }
 
-func open(t *testing.T, fsys fs.FS, pid int) *limits.Handle {
+func open(t *testing.T, fsys fs.FS, pid int) *handle {
 	t.Helper()
-	h, err := limits.Open(fsys, pid, limits.Counters|limits.Detail)
+	return openParts(t, limits.Process{FS: fsys, PID: pid}, limits.Counters|limits.Detail)
+}
+
+// handle is one that reads the same parts at every poll.
+type handle struct {
+	*limits.Handle
+	parts limits.Parts
+}
+
+func openParts(t *testing.T, p limits.Process, parts limits.Parts) *handle {
+	t.Helper()
+	h, err := limits.Open(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.Close)
-	return h
+	return &handle{h, parts}
 }
 
-func read(t *testing.T, h *limits.Handle) limits.Limits {
+func (h *handle) Read() (limits.Limits, error) { return h.Handle.Read(h.parts) }
+
+func read(t *testing.T, h *handle) limits.Limits {
 	t.Helper()
 	l, err := h.Read()
 	if err != nil {
@@ -147,7 +161,7 @@ func TestOtherProcesses(t *testing.T) {
 		t.Errorf("quota %v, affinity %v, want 2 and 4", l.CPU.Quota, l.CPU.Affinity)
 	}
 	for _, pid := range []int{7, -1} {
-		if _, err := limits.Read(f, pid); !errors.Is(err, limits.ErrNoProcess) {
+		if _, err := limits.Read(limits.Process{FS: f, PID: pid}); !errors.Is(err, limits.ErrNoProcess) {
 			t.Errorf("pid %d: error %v, want ErrNoProcess", pid, err)
 		}
 	}
@@ -268,25 +282,21 @@ func TestWant(t *testing.T) {
 	f := load(t, "v2-simple")
 	set(t, f, "sys/fs/cgroup/cpu.weight", "39\n")
 	set(t, f, "sys/fs/cgroup/memory.stat", "anon 100\n")
-	h, err := limits.Open(f, 0, limits.Counters)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
+	h := openParts(t, limits.Process{FS: f}, limits.Counters)
 	if l := read(t, h); l.CPU.Weight.State != limits.Unknown || l.Memory.Unreclaimable.State != limits.Unknown {
 		t.Errorf("not wanted yet: %v, %v", l.CPU.Weight, l.Memory.Unreclaimable)
 	}
-	h.Want(limits.Counters | limits.Detail | limits.Unreclaimable)
+	h.parts = limits.Counters | limits.Detail | limits.Unreclaimable
 	if l := read(t, h); l.CPU.Weight != limits.Of(39) || l.Memory.Unreclaimable != limits.Of[int64](100) {
 		t.Errorf("wanted: %v, %v", l.CPU.Weight, l.Memory.Unreclaimable)
 	}
-	h.Want(limits.Counters | limits.Unreclaimable)
+	h.parts = limits.Counters | limits.Unreclaimable
 	set(t, f, "sys/fs/cgroup/memory.stat", "anon 200\n")
 	set(t, f, "sys/fs/cgroup/cpu.max", "300000 100000\n")
 	if l := read(t, h); l.Memory.Unreclaimable != limits.Of[int64](200) || l.CPU.Quota != limits.Of(3.0) {
 		t.Errorf("without details: %v, %v", l.Memory.Unreclaimable, l.CPU.Quota)
 	}
-	h.Want(limits.Detail)
+	h.parts = limits.Detail
 	set(t, f, "sys/fs/cgroup/cpu.weight", "40\n")
 	if l := read(t, h); l.CPU.Weight != limits.Of(40) {
 		t.Errorf("details again: %v", l.CPU.Weight)
@@ -318,7 +328,7 @@ func TestHostIsNotShared(t *testing.T) {
 	}
 	set(t, f, "proc/meminfo", "MemTotal: 500000 kB\n")
 	h = open(t, f, 0)
-	if m := read(t, h).Memory; m.Shared || m.SoftShared || m.Source.File != limits.HostMemory || m.SoftSource.File != limits.HostMemory || m.Soft != limits.Of[int64](512000000) || m.Source.Raw != "MemTotal: 500000 kB" {
+	if m := read(t, h).Memory; m.Shared || m.SoftShared || m.Source.File != cgroup.HostMemory || m.SoftSource.File != cgroup.HostMemory || m.Soft != limits.Of[int64](512000000) || m.Source.Raw != "MemTotal: 500000 kB" {
 		t.Errorf("the machine's memory: %+v", m)
 	}
 }

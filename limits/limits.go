@@ -10,13 +10,13 @@
 // missing, empty, unreadable or full of garbage make figures unknown; they are
 // never an error, because other people's programs read limits at start-up.
 //
-// Read reads everything once. Open keeps the files open, to read again and
-// again. Self is for start-up: this process's limits, in the smallest code. A
-// nil file system is this machine, and pid 0 is this process.
+// Self reads this process's limits, and Read those of another or of a saved tree. Open
+// keeps the files open, to read again and again. A Follower reads this process's limits
+// alone, in the smallest code.
 //
 // Programs can size their own pools and caches from it:
 //
-//	l, err := limits.Read(nil, 0)
+//	l, err := limits.Self()
 //	if bytes, ok := l.Memory.Hard.Get(); err == nil && ok {
 //		cache.SetMaxBytes(bytes / 4)
 //	}
@@ -77,17 +77,25 @@ type CPU struct {
 	Cpuset   string
 	Pressure Pressure
 
-	runtime *CPULevel // what the Go runtime of this process reads; nil where that was not looked up
-	read    int       // how many Levels were read; with more of them the process is to be moved
+	// Runtime is the level whose quota the Go runtime reads since Go 1.25, nil where
+	// there is none that it could. For this process, read with Detail, it is looked up
+	// as the runtime does it: the first mount that fits, hidden or not. Else it is the
+	// process's own cgroup.
+	Runtime *CPULevel
 }
 
 // CPULevel is one visible cgroup's bandwidth limit.
 type CPULevel struct {
+	_ [0]func() // not comparable: == would be 700 bytes of code in every program
+
 	Source
 	Quota Value[float64] // quota/period, in cores
-
-	plain   bool // the text is exactly what the Go runtime's parser accepts
-	crashes bool
+	// Go is Quota as the Go runtime reads it since Go 1.25 (internal/runtime/cgroup,
+	// ReadCPULimit), in cores: none also where it does not understand the text.
+	Go Value[float64]
+	// CrashesGo: the quota ends plain programs of Go 1.25 to 1.27 that run directly in
+	// this cgroup, before main or when it is set live.
+	CrashesGo bool
 }
 
 // Throttle is bandwidth control's own count since the group was made.
@@ -99,6 +107,8 @@ type Throttle struct {
 
 // Memory is the memory side of a container.
 type Memory struct {
+	_ [0]func() // not comparable: == would be 700 bytes of code in every program
+
 	// Hard is the number of bytes above which the kernel kills: the smallest
 	// of memory.max, v1's limit and hierarchical limit, and the host's memory.
 	// None when no level sets a limit, however small the host is.
@@ -147,40 +157,4 @@ type MemoryEvents struct {
 type Pressure struct {
 	Some10, Full10       Value[float64]
 	SomeTotal, FullTotal time.Duration
-}
-
-// CrashesGo reports whether this level's quota ends plain programs of Go 1.25
-// to 1.27 that run directly in it, before main or when it is set live.
-func (l CPULevel) CrashesGo() bool { return l.crashes }
-
-// RuntimeCores is the quota of this level as the Go runtime since 1.25 reads
-// it (internal/runtime/cgroup, ReadCPULimit): false when it sees no limit or
-// does not understand the text.
-func (l CPULevel) RuntimeCores() (float64, bool) {
-	q, ok := l.Quota.Get()
-	return q, ok && l.plain
-}
-
-// Runtime is the level whose quota the Go runtime since 1.25 reads. For this
-// process, read with Detail, it is looked up as the runtime does it: the first
-// mount that fits, hidden or not. Else it is the process's own cgroup. It is false
-// where there is no such level.
-func (c *CPU) Runtime() (CPULevel, bool) {
-	switch {
-	case c.runtime != nil && c.read == len(c.Levels):
-		return *c.runtime, true
-	case len(c.Levels) > 0:
-		return c.Levels[0], true
-	}
-	return CPULevel{}, false
-}
-
-// CrashesGo reports whether any visible level has such a quota.
-func (c CPU) CrashesGo() bool {
-	for _, l := range c.Levels {
-		if l.CrashesGo() {
-			return true
-		}
-	}
-	return false
 }

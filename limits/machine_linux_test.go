@@ -18,11 +18,11 @@ var errESRCH = error(syscall.ESRCH)
 // system calls and fs.FS.
 func TestSystemCallsGiveTheSame(t *testing.T) {
 	for _, pid := range []int{0, os.Getpid(), 1} {
-		a, err := limits.Read(nil, pid)
+		a, err := limits.Read(limits.Process{PID: pid})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := limits.Read(os.DirFS("/"), pid)
+		b, err := limits.Read(limits.Process{FS: os.DirFS("/"), PID: pid})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestSystemCallsGiveTheSame(t *testing.T) {
 			t.Errorf("pid %d:\nsystem calls %+v\nfs.FS        %+v", pid, a, b)
 		}
 	}
-	if _, err := limits.Read(nil, 1<<30); err == nil {
+	if _, err := limits.Read(limits.Process{PID: 1 << 30}); err == nil {
 		t.Error("a pid that cannot be has limits")
 	}
 }
@@ -61,17 +61,19 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
-func TestSelfIsTheLimitsOnly(t *testing.T) {
-	var l limits.Limits
-	if err := limits.Self(&l); err != nil {
+func TestFollowerReadsTheLimitsOnly(t *testing.T) {
+	f, err := limits.Follow()
+	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := limits.Read(nil, 0)
+	var l limits.Limits
+	f.Read(&l)
+	all, err := limits.Self()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l.CPU.Quota != all.CPU.Quota || l.CPU.Affinity != all.CPU.Affinity || l.Memory.Hard != all.Memory.Hard {
-		t.Errorf("Self reads %+v, Read %+v", l, all)
+		t.Errorf("a Follower reads %+v, Self %+v", l, all)
 	}
 	if l.CPU.Shares.State == limits.Known || l.CPU.Weight.State == limits.Known {
 		t.Error("Self reads details")
@@ -80,13 +82,13 @@ func TestSelfIsTheLimitsOnly(t *testing.T) {
 
 func TestPollAllocatesNothing(t *testing.T) {
 	for _, parts := range []limits.Parts{0, limits.Counters, limits.Counters | limits.Unreclaimable} {
-		h, err := limits.Open(nil, 0, parts)
+		h, err := limits.Open(limits.Process{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer h.Close()
-		h.Read()
-		if n := testing.AllocsPerRun(200, func() { h.Read() }); n != 0 {
+		h.Read(parts)
+		if n := testing.AllocsPerRun(200, func() { h.Read(parts) }); n != 0 {
 			t.Errorf("a poll of parts %d allocates %v times, want 0", parts, n)
 		}
 	}
@@ -102,7 +104,7 @@ func TestFilesAreGivenBack(t *testing.T) {
 	}
 	before := count()
 	for range 20 {
-		if _, err := limits.Read(nil, 0); err != nil {
+		if _, err := limits.Self(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,10 +116,12 @@ func TestFilesAreGivenBack(t *testing.T) {
 func BenchmarkStart(b *testing.B) {
 	b.ReportAllocs()
 	for range b.N {
-		var l limits.Limits
-		if err := limits.Self(&l); err != nil {
+		f, err := limits.Follow()
+		if err != nil {
 			b.Fatal(err)
 		}
+		var l limits.Limits
+		f.Read(&l)
 	}
 }
 
@@ -125,13 +129,13 @@ func BenchmarkPoll(b *testing.B)       { benchmarkPoll(b, limits.Counters) }
 func BenchmarkPollCharge(b *testing.B) { benchmarkPoll(b, limits.Counters|limits.Unreclaimable) }
 
 func benchmarkPoll(b *testing.B, parts limits.Parts) {
-	h, err := limits.Open(nil, 0, parts)
+	h, err := limits.Open(limits.Process{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer h.Close()
 	b.ReportAllocs()
 	for range b.N {
-		h.Read()
+		h.Read(parts)
 	}
 }

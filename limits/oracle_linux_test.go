@@ -257,7 +257,7 @@ func world(seed uint64) {
 	for i := range w.Hierarchies {
 		must(syscall.Unmount(stash(i), syscall.MNT_DETACH))
 	}
-	l, err := limits.Read(nil, 0)
+	l, err := limits.Self()
 	must(err)
 	host, _ := l.Memory.Host.Get()
 	w.Process.Pid, w.Process.Memory, w.Inodes = os.Getpid(), host>>10, true

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/internal/fixture"
 	"github.com/snug-go/snug/internal/oracle"
 	"github.com/snug-go/snug/limits"
@@ -92,10 +93,7 @@ func TestOracleFollows(t *testing.T) {
 		if after.Process.Other {
 			pid = after.Process.Pid
 		}
-		h, err := limits.Open(f, pid, limits.Counters) // with Detail every poll would look anew
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := openParts(t, limits.Process{FS: f, PID: pid}, limits.Counters) // with Detail every poll would look anew
 		read(t, h)
 		change(f, before, after.Entries())
 		var l limits.Limits
@@ -190,7 +188,7 @@ func compare(w *oracle.World, count outcomes) string {
 	if w.Process.Other {
 		pid = w.Process.Pid
 	}
-	l, err := limits.Read(tree(w), pid)
+	l, err := limits.Read(limits.Process{FS: tree(w), PID: pid})
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -284,7 +282,7 @@ func (c *check) source(what string, s *limits.Source, f *oracle.Figure, files ..
 	}
 	dir, file := s.File[:max(0, strings.LastIndexByte(s.File, '/'))], s.File[strings.LastIndexByte(s.File, '/')+1:]
 	if f.Host {
-		if s.File != limits.HostMemory {
+		if s.File != cgroup.HostMemory {
 			c.wrong("source", "%s: source %+v, want the machine", what, *s)
 		}
 		return

@@ -4,13 +4,12 @@ package limits
 
 import (
 	"bytes"
-	"os"
 
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // A reader finds one process's cgroups, reads their files and turns what they
-// say into Limits. It is all that Self needs: what only polling, counters and
+// say into Limits. It is all that a Follower needs: what only polling, counters and
 // details need is with Handle, so that programs which only want to be fitted do
 // not carry it.
 type reader struct {
@@ -60,27 +59,6 @@ type probe struct {
 	text    []byte
 	err     error // why it could not be read
 	missing bool  // there is no such file: a controller that is off, the root group, an older kernel
-}
-
-// Self reads this process's own limits, and nothing but the limits: what a
-// program needs at its start. On other systems than Linux the error wraps
-// ErrNotSupported.
-func Self(l *Limits) error {
-	t, err := thisMachine()
-	if err != nil {
-		return err
-	}
-	r := reader{tree: t, tables: []string{ownMounts}, self: int64(os.Getpid())}
-	r.start("/proc/self")
-	for range 3 {
-		r.resolve()
-		if _, gone := r.readLevels(); !gone {
-			break
-		}
-	}
-	t.rest()
-	r.evaluate(l, affinity(os.Getpid()))
-	return nil
 }
 
 const ownMounts = "/proc/self/mountinfo"

@@ -28,12 +28,12 @@ func TestSearchKeepsNoFile(t *testing.T) {
 	for i := range 500 {
 		f[fmt.Sprintf("node/other%d/cgroup.procs", i)] = &fstest.MapFile{Data: []byte("9\n")}
 	}
-	h, err := Open(f, 0, 0)
+	h, err := Open(Process{FS: f})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	l, err := h.Read()
+	l, err := h.Read(0)
 	if err != nil || l.CPU.Quota.N != 1.5 {
 		t.Fatalf("%+v, %v; want 1.5 cores", l, err)
 	}
@@ -61,7 +61,7 @@ func TestSearchIsBounded(t *testing.T) {
 		for i := range groups - 1 { // listed before the process's own
 			f[fmt.Sprintf("node/%d/cgroup.procs", i)] = &fstest.MapFile{Data: []byte("9\n")}
 		}
-		l, err := Read(f, 0)
+		l, err := Read(Process{FS: f})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestLongestPath(t *testing.T) {
 			"proc/self/mountinfo":        {Data: []byte("30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")},
 			"sys/fs/cgroup/cgroup.procs": {Data: []byte("1\n")},
 		}
-		l, err := Read(f, 0)
+		l, err := Read(Process{FS: f})
 		if err != nil || l.CPU.Quota.State != Unknown || len(l.Unknown) == 0 || why == "path too long" != strings.Contains(l.Unknown[0].Why, "path too long") {
 			t.Errorf("%d bytes: %v, %v, %v; want %s", length, l.CPU.Quota, l.Unknown, err, why)
 		}

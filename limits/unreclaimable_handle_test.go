@@ -13,19 +13,14 @@ import (
 
 const unreclaimable = "memory.unreclaimable_bytes"
 
-func openCharge(t *testing.T, fsys fs.FS) *limits.Handle {
+func openCharge(t *testing.T, fsys fs.FS) *handle {
 	t.Helper()
-	h, err := limits.Open(fsys, 0, limits.Counters|limits.Unreclaimable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.Close)
-	return h
+	return openParts(t, limits.Process{FS: fsys}, limits.Counters|limits.Unreclaimable)
 }
 
 // charged expects a figure, and that it is listed as unknown exactly once where
 // there is none.
-func charged(t *testing.T, when string, h *limits.Handle, want int64, from string) {
+func charged(t *testing.T, when string, h *handle, want int64, from string) {
 	t.Helper()
 	var gaps []limits.Gap
 	l := read(t, h)
@@ -209,7 +204,7 @@ func (c *counted) ReadAt(b []byte, off int64) (int, error) {
 
 func TestReadLeavesTheChargeOut(t *testing.T) {
 	f := load(t, "v1-parent-tighter")
-	l, err := limits.Read(f, 0)
+	l, err := limits.Read(limits.Process{FS: f})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,21 @@ func (v Value[T]) String() string {
 	return "unknown"
 }
 
+// MarshalJSON is the number, "none" in quotes, or null for unknown; a number that JSON
+// cannot say is unknown too.
+func (v Value[T]) MarshalJSON() ([]byte, error) {
+	switch x := float64(v.N); {
+	case v.State == None:
+		return []byte(`"none"`), nil
+	case v.State == Known && x-x == 0: // no NaN, no infinity
+		if n := int64(v.N); T(n) == v.N {
+			return strconv.AppendInt(nil, n, 10), nil
+		}
+		return strconv.AppendFloat(nil, x, 'g', -1, 64), nil
+	}
+	return []byte("null"), nil
+}
+
 // Get returns the number, and whether there is one.
 func (v Value[T]) Get() (T, bool) { return v.N, v.State == Known }
 
@@ -98,9 +113,6 @@ type Source struct {
 	Level string // the cgroup path the file belongs to, as the reader's namespace names it
 	Raw   string // the file's text without its newline; v1's quota and period are two files, joined by a space
 }
-
-// HostMemory is the File of a limit that is the machine's memory itself.
-const HostMemory = "/proc/meminfo"
 
 // Gap is one figure that could not be read, or that may be tighter than shown
 // because one level of it could not be read.

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snugprom exports what a snug.Watcher has decided, done and measured as
+// Package snugprom exports what snug has decided, done and measured in a process as
 // Prometheus metrics:
 //
-//	w := snug.Watch(ctx, snug.Options{})
+//	w, err := snug.Watch(ctx, snug.WatchOptions{})
+//	...
 //	prometheus.MustRegister(snugprom.New(w))
+//
+// New exports a Watcher of package snug, which follows the limits. NewAdapt exports one of
+// package adapt, which measures as well. In a program that imports snug/auto, the Watcher is
+// snug.Current(), and with snug/adapt/auto it is adapt.Current().
 //
 // Units are Prometheus's base units: bytes, seconds, ratios from 0 to 1. The
 // exceptions are GOGC, a percentage wherever Go speaks of it, and CPUs, which are
@@ -15,15 +20,19 @@ package snugprom
 
 import (
 	"math"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/adapt"
+	"github.com/snug-go/snug/limits"
 )
 
-// New makes a collector of everything that w knows, for one registry or several.
-// Each scrape takes one Stats and one Plan from w. Once w has ended, its last
-// figures stay and snug_watching is 0; of a nil w there is nothing but that.
+// New makes a collector of what w knows, for one registry or several: limits, settings and
+// the reasons for them. Once w has ended, its last figures stay and snug_watching is 0; of
+// a nil w there is nothing but that.
 //
 // A process has one set of knobs, so there are no labels to tell Watchers apart:
 // wrap the registry (prometheus.WrapRegistererWith) where more than one is wanted.
@@ -31,17 +40,34 @@ func New(w *snug.Watcher) prometheus.Collector {
 	if w == nil {
 		return collector{}
 	}
-	return collector{w}
+	return collector{source: light{w}}
 }
 
-// source is what a scrape needs of a Watcher.
-type source interface {
-	Stats() snug.Stats
-	Plan() snug.Plan
+// NewAdapt is New for a Watcher of package adapt, with all that it measures.
+func NewAdapt(w *adapt.Watcher) prometheus.Collector {
+	if w == nil {
+		return collector{}
+	}
+	return collector{source: w, measures: true}
 }
+
+// source is what a scrape needs of a Watcher. Each scrape takes one Stats and one Plan.
+type source interface {
+	Stats() adapt.Stats
+	Plan() adapt.Plan
+}
+
+// light is a Watcher that measures nothing.
+type light struct{ *snug.Watcher }
+
+func (l light) Stats() adapt.Stats { return adapt.Stats{Stats: l.Watcher.Stats()} }
+func (l light) Plan() adapt.Plan   { return adapt.Plan{Plan: l.Watcher.Plan()} }
 
 // collector has no state of its own: scrapes may overlap.
-type collector struct{ source source }
+type collector struct {
+	source   source
+	measures bool
+}
 
 // Describe sends every description there is, also of metrics that are absent now.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
@@ -58,10 +84,14 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	stats, plan := c.source.Stats(), c.source.Plan()
-	s.watcher(&stats)
+	s.watcher(&stats.Stats)
 	s.plan(&plan)
 	if stats.Polls == 0 {
 		return // before the first look Stats holds no figure that was measured
+	}
+	if !c.measures {
+		s.unmeasured(&plan.Limits)
+		return
 	}
 	s.memory(&stats.Memory)
 	s.gc(&stats.GC)
@@ -71,7 +101,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 // scrape is one answer on its way.
 type scrape struct{ ch chan<- prometheus.Metric }
 
-// number sends v unless it is unknown.
+// number sends v unless it is NaN.
 func (s scrape) number(m *metric, v float64, labels ...string) {
 	if math.IsNaN(v) {
 		return
@@ -83,11 +113,20 @@ func (s scrape) number(m *metric, v float64, labels ...string) {
 	}
 }
 
-// count sends a quantity that -1 says is unknown, or is not there.
-func (s scrape) count(m *metric, n int64) {
-	if n >= 0 {
+// value sends a number that is known. What is unknown, or not there, is absent.
+func value[T int64 | float64](s scrape, m *metric, v limits.Value[T]) {
+	if n, ok := v.Get(); ok {
 		s.number(m, float64(n))
 	}
+}
+
+// knob sends a knob's value, +Inf where it is off.
+func (s scrape) knob(m *metric, v limits.Value[int64]) {
+	if v.State == limits.None {
+		s.number(m, math.Inf(1))
+		return
+	}
+	value(s, m, v)
 }
 
 // flag sends 1 or 0.
@@ -132,76 +171,74 @@ func (s scrape) set(m *metric, states, hold []string) {
 // The values of labels that are there in every scrape.
 var (
 	knobs    = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "starvation-escape"}
-	verdicts = []string{"unknown", "fine", "too-few-procs", "quota-spent", "host-busy"}
-	levels   = []string{snug.Calm.String(), snug.Tight.String(), snug.Spiral.String()}
+	verdicts = []string{string(adapt.VerdictUnknown), string(adapt.VerdictFine), string(adapt.VerdictTooFewProcs),
+		string(adapt.VerdictQuotaSpent), string(adapt.VerdictHostBusy)}
+	levels = []string{adapt.PressureCalm.String(), adapt.PressureTight.String(), adapt.PressureSpiral.String()}
 )
 
 func (s scrape) watcher(x *snug.Stats) {
 	s.flag(watching, !x.Ended)
 	s.flag(failed, x.Failure != "")
-	s.count(polls, x.Polls)
-	s.count(changes, x.Changes)
+	s.number(polls, float64(x.Polls))
+	s.number(changes, float64(x.Changes))
 	if x.Every > 0 {
 		s.number(interval, x.Every.Seconds())
 	}
 	s.set(givenUp, knobs, x.GivenUp)
 }
 
-func (s scrape) memory(x *snug.MemoryStats) {
-	s.count(memoryLimit, x.Limit)
-	s.count(memoryUsed, x.Used)
-	s.count(memoryGo, x.Go)
-	s.count(memoryNonGo, x.NonGo)
-	s.count(memoryHeld, x.Held)
-	s.count(memoryMargin, x.Margin)
-	s.count(memoryReserve, x.Reserve)
-	if x.GOMEMLIMIT == math.MaxInt64 {
+// unmeasured sends what is known without measuring: the limits, and the knobs as the
+// runtime has them.
+func (s scrape) unmeasured(l *limits.Limits) {
+	value(s, memoryLimit, l.Memory.Soft)
+	value(s, cores, l.CPU.Cores)
+	s.number(gomaxprocs, float64(runtime.GOMAXPROCS(0)))
+	if n := debug.SetMemoryLimit(-1); n == math.MaxInt64 {
 		s.number(gomemlimit, math.Inf(1))
 	} else {
-		s.count(gomemlimit, x.GOMEMLIMIT)
+		s.number(gomemlimit, float64(n))
 	}
-	if !math.IsInf(x.EffectiveGOGC, 0) { // before the first collection
-		s.number(effectiveGOGC, x.EffectiveGOGC)
-	}
+}
+
+func (s scrape) memory(x *adapt.MemoryStats) {
+	value(s, memoryLimit, x.Limit)
+	value(s, memoryUsed, x.Used)
+	value(s, memoryGo, x.Go)
+	value(s, memoryNonGo, x.NonGo)
+	value(s, memoryPeak, x.NonGoPeak)
+	s.knob(gomemlimit, x.GOMEMLIMIT)
+	value(s, effectiveGOGC, x.EffectiveGOGC)
 	if int(x.Pressure) < len(levels) {
 		s.oneOf(pressure, levels, levels[x.Pressure])
 	}
-	s.flag(guarded, x.Guarded)
 }
 
-func (s scrape) gc(x *snug.GCStats) {
-	if x.GOGC < 0 {
-		s.number(gogc, math.Inf(1))
-	} else {
-		s.number(gogc, float64(x.GOGC))
-	}
-	s.number(gcShare, x.Share)
-	s.number(gcCycles, float64(x.Cycles))
+func (s scrape) gc(x *adapt.GCStats) {
+	s.knob(gogc, x.GOGC)
+	value(s, gcShare, x.Share)
+	value(s, gcCycles, x.Cycles)
 }
 
-func (s scrape) cpu(x *snug.CPUStats) {
-	if x.GOMAXPROCS > 0 {
-		s.number(gomaxprocs, float64(x.GOMAXPROCS))
-	}
-	if x.Cores > 0 {
-		s.number(cores, x.Cores)
-	}
+func (s scrape) cpu(x *adapt.CPUStats) {
+	value(s, gomaxprocs, x.GOMAXPROCS)
+	value(s, cores, x.Cores)
 	if x.Window > 0 {
 		s.number(window, x.Window.Seconds())
-		s.number(used, x.Used)
-		s.number(throttled, x.Throttled)
-		s.number(goWait, x.GoWait)
-		s.number(kernelWait, x.KernelWait)
-		s.number(perWakeup, x.PerWakeup)
+		value(s, used, x.Used)
+		value(s, throttled, x.Throttled)
+		value(s, goWait, x.GoWait)
+		value(s, kernelWait, x.KernelWait)
+		value(s, perWakeup, x.PerWakeup)
 	}
-	if x.Verdict == "" {
-		x.Verdict = "unknown"
+	v := x.Verdict
+	if v == "" {
+		v = adapt.VerdictUnknown
 	}
-	s.oneOf(verdict, verdicts, string(x.Verdict))
+	s.oneOf(verdict, verdicts, string(v))
 	s.flag(escaped, x.Escaped)
 }
 
-func (s scrape) plan(p *snug.Plan) {
+func (s scrape) plan(p *adapt.Plan) {
 	for i, setting := range []*snug.Setting{&p.GOMAXPROCS, &p.GOMEMLIMIT, &p.GOGC} {
 		if setting.Reason.Code != "" {
 			s.number(planInfo, 1, knobs[i], setting.Reason.Code, string(setting.Action))

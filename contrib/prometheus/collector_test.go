@@ -19,47 +19,51 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/adapt"
 	"github.com/snug-go/snug/limits"
 )
 
 // fake is a Watcher whose figures the test writes.
 type fake struct {
-	stats snug.Stats
-	plan  snug.Plan
+	stats adapt.Stats
+	plan  adapt.Plan
 	// What a scrape asked for.
 	statsCalls, planCalls int
 }
 
-func (f *fake) Stats() snug.Stats { f.statsCalls++; return f.stats }
-func (f *fake) Plan() snug.Plan   { f.planCalls++; return f.plan }
+func (f *fake) Stats() adapt.Stats { f.statsCalls++; return f.stats }
+func (f *fake) Plan() adapt.Plan   { f.planCalls++; return f.plan }
 
 // busy is a Watcher that knows every figure there is.
 func busy() *fake {
+	n, x := limits.Of[int64], limits.Of[float64]
 	return &fake{
-		stats: snug.Stats{
-			Polls:   3600,
-			Every:   250 * time.Millisecond,
-			Changes: 7,
-			GivenUp: []string{"GOGC"},
-			Memory: snug.MemoryStats{
-				Limit: 268435456, Used: 230000000, Go: 150000000, NonGo: 80000000, Held: 90000000,
-				Margin: 4194304, Reserve: 40265318, GOMEMLIMIT: 133976000,
-				Pressure: snug.Tight, EffectiveGOGC: 17.5, Guarded: true,
+		stats: adapt.Stats{
+			Stats: snug.Stats{Polls: 3600, Every: 250 * time.Millisecond, Changes: 7, GivenUp: []string{"GOGC"}},
+			Memory: adapt.MemoryStats{
+				Limit: n(268435456), Used: n(230000000), Go: n(150000000), NonGo: n(80000000), NonGoPeak: n(90000000),
+				GOMEMLIMIT: n(133976000),
+				Pressure:   adapt.PressureTight, EffectiveGOGC: x(17.5),
 			},
-			GC: snug.GCStats{GOGC: 400, Share: 0.125, Cycles: 1234},
-			CPU: snug.CPUStats{
-				Window: 10 * time.Second, GOMAXPROCS: 4, Cores: 1.5, Used: 0.75, Throttled: 0.25,
-				GoWait: 12.5, KernelWait: 1.5, PerWakeup: 0.0625, Verdict: "too-few-procs", Escaped: true,
+			GC: adapt.GCStats{GOGC: n(400), Share: x(0.125), Cycles: n(1234)},
+			CPU: adapt.CPUStats{
+				Window: 10 * time.Second, GOMAXPROCS: n(4), Cores: x(1.5), Used: x(0.75), Throttled: x(0.25),
+				GoWait: x(12.5), KernelWait: x(1.5), PerWakeup: x(0.0625), Verdict: adapt.VerdictTooFewProcs, Escaped: true,
 			},
 		},
-		plan: snug.Plan{
-			GOMAXPROCS: snug.Setting{Value: 2, Action: snug.Set, Reason: snug.Reason{Code: "quota-ceil"}},
-			GOMEMLIMIT: snug.Setting{Value: 241591910, Action: snug.Already, Reason: snug.Reason{Code: "memory-max"}},
-			GOGC:       snug.Setting{Leave: true, Action: snug.Left, Reason: snug.Reason{Code: "env-set"}},
-			Warnings:   []limits.Warning{{Code: limits.WarnQuotaCrashesGo}, {Code: limits.WarnQuotaTorn}},
+		plan: adapt.Plan{
+			Plan: snug.Plan{
+				GOMAXPROCS: snug.Setting{Value: 2, Action: snug.ActionSet, Reason: snug.Reason{Code: "quota-ceil"}},
+				GOMEMLIMIT: snug.Setting{Value: 241591910, Action: snug.ActionAlready, Reason: snug.Reason{Code: "memory-max"}},
+				Warnings:   []limits.Warning{{Code: limits.WarnQuotaCrashesGo}, {Code: limits.WarnQuotaTorn}},
+			},
+			GOGC: snug.Setting{Leave: true, Action: snug.ActionLeft, Reason: snug.Reason{Code: "env-set"}},
 		},
 	}
 }
+
+// everything is a collector of a fake that measures.
+func everything(f *fake) collector { return collector{f, true} }
 
 // gather scrapes once, with every check that a registry has.
 func gather(t *testing.T, c prometheus.Collector) map[string]*dto.MetricFamily {
@@ -90,10 +94,10 @@ func TestEveryFigure(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer want.Close()
-	if err := testutil.CollectAndCompare(collector{f}, want); err != nil {
+	if err := testutil.CollectAndCompare(everything(f), want); err != nil {
 		t.Error(err)
 	}
-	got := gather(t, collector{f})
+	got := gather(t, everything(f))
 	for _, m := range all {
 		if got[name(m)] == nil {
 			t.Errorf("%s is described and never sent", name(m))
@@ -105,14 +109,14 @@ func TestEveryFigure(t *testing.T) {
 // the scrape, those that Stats gets in future too.
 func TestEveryFieldCounts(t *testing.T) {
 	before := scraped(t, busy())
-	var change func(path string, field func(*snug.Stats) reflect.Value)
-	change = func(path string, field func(*snug.Stats) reflect.Value) {
+	var change func(path string, field func(*adapt.Stats) reflect.Value)
+	change = func(path string, field func(*adapt.Stats) reflect.Value) {
 		f := busy()
 		v := field(&f.stats)
 		switch v.Kind() {
 		case reflect.Struct:
 			for i := range v.NumField() {
-				change(path+"."+v.Type().Field(i).Name, func(s *snug.Stats) reflect.Value { return field(s).Field(i) })
+				change(path+"."+v.Type().Field(i).Name, func(s *adapt.Stats) reflect.Value { return field(s).Field(i) })
 			}
 			return
 		case reflect.Int, reflect.Int64:
@@ -136,12 +140,12 @@ func TestEveryFieldCounts(t *testing.T) {
 			t.Errorf("Stats%s changes nothing in the scrape", path)
 		}
 	}
-	change("", func(s *snug.Stats) reflect.Value { return reflect.ValueOf(s).Elem() })
+	change("", func(s *adapt.Stats) reflect.Value { return reflect.ValueOf(s).Elem() })
 }
 
 func scraped(t *testing.T, f *fake) string {
 	t.Helper()
-	families := gather(t, collector{f})
+	families := gather(t, everything(f))
 	var text []string
 	for _, family := range families {
 		text = append(text, family.String())
@@ -151,7 +155,7 @@ func scraped(t *testing.T, f *fake) string {
 }
 
 func TestUnknownIsAbsent(t *testing.T) {
-	nan := math.NaN()
+	bytes, number := limits.Value[int64]{}, limits.Value[float64]{}
 	averages := []string{"snug_cpu_window_seconds", "snug_cpu_used_cores", "snug_cpu_throttled_ratio",
 		"snug_go_wait_goroutines", "snug_kernel_wait_threads", "snug_wakeup_wait_seconds"}
 	// Only what the Watcher says of itself is known before it has looked.
@@ -163,35 +167,36 @@ func TestUnknownIsAbsent(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		change func(s *snug.Stats, p *snug.Plan)
+		change func(s *adapt.Stats, p *adapt.Plan)
 		absent []string
 	}{
-		{"everything is known", func(*snug.Stats, *snug.Plan) {}, nil},
-		{"no memory limit", func(s *snug.Stats, _ *snug.Plan) { s.Memory.Limit = -1 }, []string{"snug_memory_limit_bytes"}},
-		{"the group's memory cannot be read", func(s *snug.Stats, _ *snug.Plan) { s.Memory.Used = -1 }, []string{"snug_memory_unreclaimable_bytes"}},
-		{"Go's memory cannot be read", func(s *snug.Stats, _ *snug.Plan) { s.Memory.Go, s.Memory.GOMEMLIMIT = -1, -1 }, []string{"snug_memory_go_bytes", "snug_gomemlimit_bytes"}},
-		{"without AdaptMemory", func(s *snug.Stats, _ *snug.Plan) {
-			s.Memory.Held, s.Memory.Margin, s.Memory.Reserve = -1, -1, -1
-		}, []string{"snug_memory_nongo_peak_bytes", "snug_memory_margin_bytes", "snug_memory_reserve_bytes"}},
-		{"no collection yet", func(s *snug.Stats, _ *snug.Plan) {
-			s.Memory.EffectiveGOGC, s.GC.Share = math.Inf(1), nan
+		{"everything is known", func(*adapt.Stats, *adapt.Plan) {}, nil},
+		{"no memory limit", func(s *adapt.Stats, _ *adapt.Plan) { s.Memory.Limit = limits.NoLimit[int64]() }, []string{"snug_memory_limit_bytes"}},
+		{"the group's memory cannot be read", func(s *adapt.Stats, _ *adapt.Plan) { s.Memory.Used = bytes }, []string{"snug_memory_unreclaimable_bytes"}},
+		{"Go's memory cannot be read", func(s *adapt.Stats, _ *adapt.Plan) { s.Memory.Go, s.Memory.GOMEMLIMIT = bytes, bytes }, []string{"snug_memory_go_bytes", "snug_gomemlimit_bytes"}},
+		{"without SNUG_ADAPT=memory", func(s *adapt.Stats, _ *adapt.Plan) {
+			s.Memory.NonGoPeak = bytes
+		}, []string{"snug_memory_nongo_peak_bytes"}},
+		{"no collection yet", func(s *adapt.Stats, _ *adapt.Plan) {
+			s.Memory.EffectiveGOGC, s.GC.Share = number, number
 		}, []string{"snug_gc_effective_gogc_percent", "snug_gc_cpu_ratio"}},
-		{"effective GOGC was not measured", func(s *snug.Stats, _ *snug.Plan) { s.Memory.EffectiveGOGC = nan }, []string{"snug_gc_effective_gogc_percent"}},
-		{"a pressure level of the future", func(s *snug.Stats, _ *snug.Plan) { s.Memory.Pressure = 200 }, []string{"snug_pressure_level"}},
-		{"no window yet", func(s *snug.Stats, _ *snug.Plan) { s.CPU.Window = 0 }, averages},
-		{"no figure of the window", func(s *snug.Stats, _ *snug.Plan) {
+		{"no number", func(s *adapt.Stats, _ *adapt.Plan) { s.Memory.EffectiveGOGC = limits.Of(math.NaN()) }, []string{"snug_gc_effective_gogc_percent"}},
+		{"GOGC and its cycles are unknown", func(s *adapt.Stats, _ *adapt.Plan) { s.GC.GOGC, s.GC.Cycles = bytes, bytes }, []string{"snug_gogc_percent", "snug_gc_cycles_total"}},
+		{"a pressure level of the future", func(s *adapt.Stats, _ *adapt.Plan) { s.Memory.Pressure = 200 }, []string{"snug_pressure_level"}},
+		{"no window yet", func(s *adapt.Stats, _ *adapt.Plan) { s.CPU.Window = 0 }, averages},
+		{"no figure of the window", func(s *adapt.Stats, _ *adapt.Plan) {
 			c := &s.CPU
-			c.Used, c.Throttled, c.GoWait, c.KernelWait, c.PerWakeup = nan, nan, nan, nan, nan
+			c.Used, c.Throttled, c.GoWait, c.KernelWait, c.PerWakeup = number, number, number, number, number
 		}, averages[1:]},
-		{"cores are unknown", func(s *snug.Stats, _ *snug.Plan) { s.CPU.Cores = nan }, []string{"snug_cpu_limit_cores"}},
-		{"no plan", func(_ *snug.Stats, p *snug.Plan) { *p = snug.Plan{} }, []string{"snug_plan_info", "snug_warning_info"}},
-		{"GOMAXPROCS and the next look are unknown", func(s *snug.Stats, _ *snug.Plan) { s.Every, s.CPU.GOMAXPROCS = 0, 0 }, []string{"snug_poll_interval_seconds", "snug_gomaxprocs"}},
-		{"it has not looked yet", func(s *snug.Stats, _ *snug.Plan) { s.Polls = 0 }, unmeasured},
+		{"cores are unknown", func(s *adapt.Stats, _ *adapt.Plan) { s.CPU.Cores = number }, []string{"snug_cpu_limit_cores"}},
+		{"no plan", func(_ *adapt.Stats, p *adapt.Plan) { *p = adapt.Plan{} }, []string{"snug_plan_info", "snug_warning_info"}},
+		{"GOMAXPROCS and the next look are unknown", func(s *adapt.Stats, _ *adapt.Plan) { s.Every, s.CPU.GOMAXPROCS = 0, bytes }, []string{"snug_poll_interval_seconds", "snug_gomaxprocs"}},
+		{"it has not looked yet", func(s *adapt.Stats, _ *adapt.Plan) { s.Polls = 0 }, unmeasured},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := busy()
 			c.change(&f.stats, &f.plan)
-			got := gather(t, collector{f})
+			got := gather(t, everything(f))
 			for _, m := range all {
 				if absent := slices.Contains(c.absent, name(m)); (got[name(m)] == nil) != absent {
 					t.Errorf("%s: %v, want absent=%t", name(m), got[name(m)], absent)
@@ -210,8 +215,8 @@ func TestUnknownIsAbsent(t *testing.T) {
 
 func TestOffIsInfinite(t *testing.T) {
 	f := busy()
-	f.stats.GC.GOGC, f.stats.Memory.GOMEMLIMIT = -1, math.MaxInt64
-	got := gather(t, collector{f})
+	f.stats.GC.GOGC, f.stats.Memory.GOMEMLIMIT = limits.NoLimit[int64](), limits.NoLimit[int64]()
+	got := gather(t, everything(f))
 	for _, name := range []string{"snug_gogc_percent", "snug_gomemlimit_bytes"} {
 		if v := got[name].Metric[0].GetGauge().GetValue(); !math.IsInf(v, 1) {
 			t.Errorf("%s is %v, want +Inf", name, v)
@@ -242,8 +247,8 @@ func TestStates(t *testing.T) {
 		{"a verdict is one of five", func(f *fake) { f.stats.CPU.Verdict = "quota-spent" }, "snug_verdict", []string{"quota-spent"}, 5},
 		{"no verdict yet is unknown", func(f *fake) { f.stats.CPU.Verdict = "" }, "snug_verdict", []string{"unknown"}, 5},
 		{"a verdict of the future", func(f *fake) { f.stats.CPU.Verdict = "bewitched" }, "snug_verdict", []string{"bewitched"}, 6},
-		{"calm", func(f *fake) { f.stats.Memory.Pressure = snug.Calm }, "snug_pressure_level", []string{"calm"}, 3},
-		{"spiral", func(f *fake) { f.stats.Memory.Pressure = snug.Spiral }, "snug_pressure_level", []string{"spiral"}, 3},
+		{"calm", func(f *fake) { f.stats.Memory.Pressure = adapt.PressureCalm }, "snug_pressure_level", []string{"calm"}, 3},
+		{"spiral", func(f *fake) { f.stats.Memory.Pressure = adapt.PressureSpiral }, "snug_pressure_level", []string{"spiral"}, 3},
 		{"no knob was given up", func(f *fake) { f.stats.GivenUp = nil }, "snug_knob_given_up", nil, 4},
 		{"a knob that was given up twice", func(f *fake) { f.stats.GivenUp = []string{"GOGC", "GOGC"} }, "snug_knob_given_up", []string{"GOGC"}, 4},
 		{"a knob of the future", func(f *fake) { f.stats.GivenUp = []string{"GODEBUG", "GOMEMLIMIT"} }, "snug_knob_given_up", []string{"GODEBUG", "GOMEMLIMIT"}, 5},
@@ -253,7 +258,7 @@ func TestStates(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := busy()
 			c.change(f)
-			got, series := ones(gather(t, collector{f})[c.metric])
+			got, series := ones(gather(t, everything(f))[c.metric])
 			if !slices.Equal(got, c.want) || series != c.series {
 				t.Errorf("1 are %q of %d, want %q of %d", got, series, c.want, c.series)
 			}
@@ -263,14 +268,14 @@ func TestStates(t *testing.T) {
 
 func TestOneLookAScrape(t *testing.T) {
 	f := busy()
-	gather(t, collector{f})
+	gather(t, everything(f))
 	if f.statsCalls != 1 || f.planCalls != 1 {
 		t.Errorf("one scrape took %d Stats and %d Plans, want one of each", f.statsCalls, f.planCalls)
 	}
 }
 
 func TestLint(t *testing.T) {
-	for name, c := range map[string]prometheus.Collector{"busy": collector{busy()}, "nil": New(nil)} {
+	for name, c := range map[string]prometheus.Collector{"busy": everything(busy()), "nil": New(nil)} {
 		problems, err := testutil.CollectAndLint(c)
 		if err != nil {
 			t.Fatal(err)
@@ -282,7 +287,7 @@ func TestLint(t *testing.T) {
 }
 
 func TestNoWatcher(t *testing.T) {
-	for name, c := range map[string]prometheus.Collector{"nil": New(nil), "a nil Watcher": New((*snug.Watcher)(nil))} {
+	for name, c := range map[string]prometheus.Collector{"nil": New(nil), "a nil Watcher": NewAdapt(nil)} {
 		got := gather(t, c)
 		if len(got) != 1 || got["snug_watching"].Metric[0].GetGauge().GetValue() != 0 {
 			t.Errorf("%s: %v, want snug_watching 0 and nothing else", name, got)
@@ -290,14 +295,38 @@ func TestNoWatcher(t *testing.T) {
 	}
 }
 
-// TestScrapes has several registries scrape one real Watcher while it is undone.
+// TestScrapes has several registries scrape one real Watcher, of either package, while it is
+// undone.
 func TestScrapes(t *testing.T) {
-	w := snug.Watch(context.Background(), snug.Options{Poll: 10 * time.Millisecond})
-	defer w.Undo()
-	c := New(w)
-	wait(t, "a look", func() bool { return w.Stats().Polls > 0 })
-	if v := gather(t, c)["snug_gomaxprocs"].GetMetric(); len(v) != 1 || v[0].GetGauge().GetValue() != float64(runtime.GOMAXPROCS(0)) {
+	ctx := context.Background()
+	light, err := snug.Watch(ctx, snug.WatchOptions{Poll: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("snug", func(t *testing.T) { scrapes(t, New(light), light.Stats, light.Undo, false) })
+	w, err := adapt.Watch(ctx, adapt.Options{Poll: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("adapt", func(t *testing.T) {
+		scrapes(t, NewAdapt(w), func() snug.Stats { return w.Stats().Stats }, w.Undo, true)
+	})
+}
+
+func scrapes(t *testing.T, c prometheus.Collector, stats func() snug.Stats, undo func(), measures bool) {
+	defer undo()
+	wait(t, "a look", func() bool { return stats().Polls > 0 })
+	got := gather(t, c)
+	if v := got["snug_gomaxprocs"].GetMetric(); len(v) != 1 || v[0].GetGauge().GetValue() != float64(runtime.GOMAXPROCS(0)) {
 		t.Errorf("snug_gomaxprocs is %v, want %d", v, runtime.GOMAXPROCS(0))
+	}
+	if got["snug_gomemlimit_bytes"] == nil {
+		t.Error("no snug_gomemlimit_bytes")
+	}
+	for _, name := range []string{"snug_gogc_percent", "snug_verdict", "snug_pressure_level"} {
+		if (got[name] != nil) != measures {
+			t.Errorf("%s: %v, want it there: %t", name, got[name], measures)
+		}
 	}
 	var scrapers sync.WaitGroup
 	for range 8 {
@@ -313,7 +342,7 @@ func TestScrapes(t *testing.T) {
 			}
 		}()
 	}
-	w.Undo()
+	undo()
 	scrapers.Wait()
 	wait(t, "the end", func() bool { return gather(t, c)["snug_watching"].Metric[0].GetGauge().GetValue() == 0 })
 	if gather(t, c)["snug_gomaxprocs"] == nil {
@@ -329,9 +358,12 @@ func TestWatchersThatNeverLook(t *testing.T) {
 	} {
 		t.Run(c.variable+"="+c.value, func(t *testing.T) {
 			t.Setenv(c.variable, c.value)
-			w := snug.Watch(context.Background(), snug.Options{})
+			w, err := adapt.Watch(context.Background(), adapt.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
 			defer w.Undo()
-			got := gather(t, New(w))
+			got := gather(t, NewAdapt(w))
 			if v := got["snug_watching"].Metric[0].GetGauge().GetValue(); v != 0 {
 				t.Errorf("snug_watching is %v, want 0", v)
 			}
@@ -356,7 +388,7 @@ func wait(t *testing.T, what string, is func() bool) {
 }
 
 func BenchmarkScrape(b *testing.B) {
-	c := collector{busy()}
+	c := everything(busy())
 	ch := make(chan prometheus.Metric, 100)
 	b.ReportAllocs()
 	for range b.N {

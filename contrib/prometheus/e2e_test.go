@@ -73,7 +73,7 @@ func TestPrometheus(t *testing.T) {
 		{"one level holds", `sum by (instance) (snug_pressure_level) == 1 and count by (instance) (snug_pressure_level) == 3`},
 		{"no knob was given up", `sum by (instance) (snug_knob_given_up) == 0`},
 		{"every knob has a reason", `count by (instance) (snug_plan_info{code!="",action=~"set|left|already|requested"}) == 3`},
-		{"what is not measured without AdaptMemory is absent", `absent(snug_memory_margin_bytes)`},
+		{"what is not measured without SNUG_ADAPT=memory is absent", `absent(snug_memory_nongo_peak_bytes)`},
 	} {
 		t.Run(c.name, func(t *testing.T) { answers(t, server, c.query) })
 	}

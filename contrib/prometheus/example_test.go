@@ -21,7 +21,11 @@ import (
 func ExampleNew() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	w := snug.Watch(ctx, snug.Options{})
+	w, err := snug.Watch(ctx, snug.WatchOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	prometheus.MustRegister(snugprom.New(w))
 
 	http.Handle("/metrics", promhttp.Handler())

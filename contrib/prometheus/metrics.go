@@ -40,16 +40,13 @@ var (
 
 // Memory.
 var (
-	memoryLimit   = gauge("memory_limit_bytes", "Bytes above which the kernel kills or throttles. Absent where there is no limit.")
-	memoryUsed    = gauge("memory_unreclaimable_bytes", "Bytes that the limited group is charged with and that cannot be reclaimed.")
-	memoryGo      = gauge("memory_go_bytes", "Bytes of snug_memory_unreclaimable_bytes that the Go runtime holds.")
-	memoryNonGo   = gauge("memory_nongo_bytes", "Bytes of snug_memory_unreclaimable_bytes that are not the Go runtime's.")
-	memoryHeld    = gauge("memory_nongo_peak_bytes", "Peak of snug_memory_nongo_bytes, which decays slowly. With AdaptMemory.")
-	memoryMargin  = gauge("memory_margin_bytes", "Bytes kept free for what happens between two looks. With AdaptMemory.")
-	memoryReserve = gauge("memory_reserve_bytes", "Bytes kept free for bursts of memory that is not Go's. With AdaptMemory.")
-	gomemlimit    = gauge("gomemlimit_bytes", "GOMEMLIMIT in force, in bytes. +Inf is off.")
-	pressure      = gauge("pressure_level", "1 for how hard the memory limit presses on the garbage collector (calm; tight: effective GOGC below 20; spiral: below 10), 0 for the other levels.", "level")
-	guarded       = gauge("memory_guarded", "1 while GOMEMLIMIT is held above what is safe, so that the garbage collector does not take over.")
+	memoryLimit = gauge("memory_limit_bytes", "Bytes above which the kernel kills or throttles. Absent where there is no limit.")
+	memoryUsed  = gauge("memory_unreclaimable_bytes", "Bytes that the limited group is charged with and that cannot be reclaimed.")
+	memoryGo    = gauge("memory_go_bytes", "Bytes that the Go runtime holds, pages that were never touched included: it may exceed snug_memory_unreclaimable_bytes.")
+	memoryNonGo = gauge("memory_nongo_bytes", "snug_memory_unreclaimable_bytes less snug_memory_go_bytes, at least 0: other processes of the container, C, tmpfs.")
+	memoryPeak  = gauge("memory_nongo_peak_bytes", "What snug_memory_nongo_bytes has reached lately; it decays within minutes. Only with SNUG_ADAPT=memory.")
+	gomemlimit  = gauge("gomemlimit_bytes", "GOMEMLIMIT in force, in bytes. +Inf is off.")
+	pressure    = gauge("pressure_level", "1 for how hard the memory limit presses on the garbage collector (calm; tight: effective GOGC below 20; spiral: below 10), 0 for the other levels.", "level")
 )
 
 // The garbage collector.

@@ -2,10 +2,10 @@
 
 // Governed is a program that is hard on its container, under one of several
 // policies of who sets GOMAXPROCS, GOMEMLIMIT and GOGC. The experiments on
-// snug.Watch run it with `snug bench`.
+// adapt.Watch run it with `snug bench`.
 //
 //	POLICY=plain          nobody; or the variables of Go, where they are set
-//	POLICY=snug           snug.Watch, which SNUG_ADAPT and others tell what to do
+//	POLICY=snug           adapt.Watch, which SNUG_ADAPT and others tell what to do
 //	POLICY=automemlimit   automemlimit with its default of 0.9
 //
 // With BUILD=NAME it becomes the program governed-NAME beside it, so that arms of
@@ -36,6 +36,7 @@ var commands = []struct {
 	{"gc", "a fixed number of operations beside a live heap", collect},
 	{"serve", "requests at a rate: sys, cpu, gc or burst", serve},
 	{"crowd", "requests that fan out into many short goroutines", crowd},
+	{"stalls", "workers that wait in system calls", stalls},
 	{"quiet", "next to nothing, to see what watching takes", quiet},
 	{"resize", "tells when plans and knobs change", resize},
 	{"delays", "how long changes of limits took, from what resize told", delays},

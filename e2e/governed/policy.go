@@ -6,28 +6,37 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
-	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/adapt"
+	"github.com/snug-go/snug/limits"
 )
 
 // watcher is snug's, nil under other policies.
-var watcher *snug.Watcher
+var watcher *adapt.Watcher
 
 // govern applies POLICY, before there is any load. onPlan may be nil.
-func govern(onPlan func(snug.Plan)) error {
+func govern(onPlan func(adapt.Plan)) (err error) {
 	switch policy := os.Getenv("POLICY"); policy {
 	case "", "plain":
 	case "snug":
-		watcher = snug.Watch(context.Background(), snug.Options{OnPlan: onPlan})
+		watcher, err = adapt.Watch(context.Background(), adapt.Options{OnPlan: onPlan})
+	case "simple":
+		return simple(100 * time.Millisecond)
+	case "simple-slow":
+		return simple(time.Second)
+	case "procs":
+		return procsLaw(false)
+	case "procs-wakeups":
+		return procsLaw(true)
 	case "automemlimit":
-		_, err := memlimit.Set()
-		return err
+		_, err = memlimit.Set()
 	default:
-		return fmt.Errorf("unknown policy, POLICY=%s", policy)
+		err = fmt.Errorf("unknown policy, POLICY=%s", policy)
 	}
-	return nil
+	return err
 }
 
 // watched is what snug says of itself, for samples and results.
@@ -35,11 +44,10 @@ type watched struct {
 	Sets    int64   `json:"snug_sets"`
 	Polls   int64   `json:"snug_polls"`
 	Level   uint8   `json:"snug_level"` // of pressure
-	Guarded float64 `json:"snug_guarded"`
 	NonGo   int64   `json:"snug_non_go_bytes"`
 	Used    int64   `json:"snug_used_bytes"`
 	Go      int64   `json:"snug_go_bytes"`
-	Held    int64   `json:"snug_held_bytes"`
+	Peak    int64   `json:"snug_non_go_peak_bytes"`
 	Escaped float64 `json:"snug_escaped"`
 	Verdict string  `json:"snug_verdict"`
 	GivenUp int     `json:"snug_given_up"`
@@ -53,10 +61,18 @@ func watch() *watched {
 	}
 	s := watcher.Stats()
 	return &watched{
-		Sets: s.Changes, Polls: s.Polls, Level: uint8(s.Memory.Pressure), Guarded: truth(s.Memory.Guarded),
-		NonGo: s.Memory.NonGo, Used: s.Memory.Used, Go: s.Memory.Go, Held: s.Memory.Held,
+		Sets: s.Changes, Polls: s.Polls, Level: uint8(s.Memory.Pressure),
+		NonGo: known(s.Memory.NonGo), Used: known(s.Memory.Used), Go: known(s.Memory.Go), Peak: known(s.Memory.NonGoPeak),
 		Escaped: truth(s.CPU.Escaped), Verdict: string(s.CPU.Verdict), GivenUp: len(s.GivenUp), Failure: s.Failure,
 	}
+}
+
+// known is -1 where a number is unknown.
+func known(v limits.Value[int64]) int64 {
+	if n, ok := v.Get(); ok {
+		return n
+	}
+	return -1
 }
 
 func truth(b bool) float64 {

@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/adapt"
 )
 
 // event is one line of resize. Limits are changed from outside, by whoever knows
@@ -39,7 +39,7 @@ func resize(args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	if err := govern(func(p snug.Plan) {
+	if err := govern(func(p adapt.Plan) {
 		say(event{Unix: now(), What: "plan", Procs: p.GOMAXPROCS.Value, Memory: p.GOMEMLIMIT.Value})
 	}); err != nil {
 		return err

@@ -34,8 +34,14 @@ func follow(t *testing.T, base *cgv1.Base, path string) *following {
 // pool builds the program.
 func pool(t *testing.T) string {
 	t.Helper()
-	exe := filepath.Join(t.TempDir(), "pool")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", exe, "../pool").CombinedOutput(); err != nil {
+	return built(t, "pool")
+}
+
+// built is a stripped program of e2e.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), name)
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", exe, "../"+name).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return exe

@@ -44,17 +44,17 @@ func poll(args []string) error {
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		return cmd.Run()
 	}
-	plain, err := limits.Open(nil, 0, 0)
+	plain, err := limits.Open(limits.Process{})
 	if err != nil {
 		return err
 	}
 	defer plain.Close()
-	counting, err := limits.Open(nil, 0, limits.Counters)
+	counting, err := limits.Open(limits.Process{})
 	if err != nil {
 		return err
 	}
 	defer counting.Close()
-	l, err := counting.Read()
+	l, err := counting.Read(limits.Counters)
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func poll(args []string) error {
 		look func()
 	}{
 		{"runtime", runtime.SetDefaultGOMAXPROCS},
-		{"limits", func() { plain.Read() }},
-		{"counters", func() { counting.Read() }},
+		{"limits", func() { plain.Read(0) }},
+		{"counters", func() { counting.Read(limits.Counters) }},
 	}
 	own := l.CPU.Levels[0].File
 	files := []string{"/proc/self/cgroup", own, own[:strings.LastIndexByte(own, '/')] + "/cpu.stat"}

@@ -17,19 +17,19 @@ import (
 // Benchmarks do not assert; what they are to show is that a poll allocates
 // nothing and costs at most five of the runtime's.
 func BenchmarkPoll(b *testing.B) {
-	h, err := limits.Open(nil, 0, limits.Counters)
+	h, err := limits.Open(limits.Process{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer h.Close()
-	l, err := h.Read()
+	l, err := h.Read(limits.Counters)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for b.Loop() {
-		h.Read()
+		h.Read(limits.Counters)
 	}
 	b.ReportMetric(float64(len(l.CPU.Levels)), "levels")
 }
@@ -37,14 +37,14 @@ func BenchmarkPoll(b *testing.B) {
 // BenchmarkPollLimits is the same without counters: quota, limits and affinity,
 // which is more than the runtime reads and as much as a decision needs.
 func BenchmarkPollLimits(b *testing.B) {
-	h, err := limits.Open(nil, 0, 0)
+	h, err := limits.Open(limits.Process{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer h.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		h.Read()
+		h.Read(0)
 	}
 }
 

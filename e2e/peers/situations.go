@@ -128,7 +128,7 @@ func onDisk(root string) error {
 // on the CPUs of the situation: package plan's model of the runtime. Where this
 // machine has enough CPUs, the figure procs is the same asked of a real one.
 func modelled(s *fixture.Situation) (string, error) {
-	l, err := limits.Read(s.FS, 0)
+	l, err := limits.Read(limits.Process{FS: s.FS})
 	if err != nil {
 		return "", err
 	}
@@ -248,8 +248,8 @@ func probe(args []string) error {
 			fmt.Printf("hard %d\nsoft %d\n", limit, limit)
 		}
 	case "snug":
-		var l limits.Limits
-		if err := limits.Self(&l); err != nil {
+		l, err := limits.Self()
+		if err != nil {
 			return err
 		}
 		fmt.Println("quota", value(l.CPU.Quota))

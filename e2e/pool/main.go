@@ -31,7 +31,7 @@ func main() {
 
 	var mu sync.Mutex
 	last := ""
-	snug.Watch(context.Background(), snug.Options{OnPlan: func(snug.Plan) {
+	_, err = snug.Watch(context.Background(), snug.WatchOptions{OnPlan: func(snug.Plan) {
 		// The plan says what was decided; what is in force counts for a pool.
 		procs := runtime.GOMAXPROCS(0)
 		workers.Tune(4 * procs)
@@ -44,6 +44,10 @@ func main() {
 		}
 		last = line
 	}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	spin := make(chan struct{})
 	go func() { // an idle process is looked at less often
 		for {

@@ -8,7 +8,10 @@ import "github.com/snug-go/snug"
 
 func init() {
 	plan = func() any {
-		p, _ := snug.Fit(snug.Options{DryRun: true})
+		p, err := snug.Fit(snug.Options{DryRun: true})
+		if err != nil {
+			return err.Error()
+		}
 		return p
 	}
 }

@@ -31,12 +31,14 @@ var (
 	// collection; mu never is held so long by a watcher. world comes first.
 	world sync.Mutex
 
-	mu     sync.Mutex
-	owner  int // counts takes; an undo of an earlier one has no say any more
-	takes  int // counts dry ones too
-	procs  knob
-	memory knob
-	gogc   knob
+	mu    sync.Mutex
+	owner int // counts takes; an undo of an earlier one has no say any more
+	takes int // counts dry ones too
+	// imported: the first take was that of an import.
+	imported bool
+	procs    knob
+	memory   knob
+	gogc     knob
 )
 
 // Did is what Take did about one knob.
@@ -100,15 +102,17 @@ func AtStart() plan.Now {
 	return n
 }
 
-// First is Take for the import of a package: it does nothing where something
-// in the program has taken the knobs already, by its own wish.
-func First(p *plan.Plan, dry bool) (r Result) {
+// Import is Take for the import of a package: it does nothing where something in the
+// program has taken the knobs already, by its own wish. A package that does more takes
+// over from one that does less, and again says so.
+func Import(p *plan.Plan, dry, more bool) (r Result, again bool) {
 	mu.Lock()
-	if owner == 0 {
-		r = set(p, dry)
+	defer mu.Unlock()
+	if again = imported && more && takes == 1; owner != 0 && !again {
+		return r, false
 	}
-	mu.Unlock()
-	return r
+	imported = true
+	return set(p, dry), again
 }
 
 // None says that a Result did nothing because the knobs were taken already.
@@ -217,7 +221,16 @@ func undoMemory() {
 // safeDefault reports whether the runtime may be asked for its default: not
 // while a quota that it cannot convert is in force.
 func safeDefault() bool {
+	f, err := limits.Follow()
+	if err != nil {
+		return false
+	}
 	var l limits.Limits
-	err := limits.Self(&l)
-	return err == nil && !l.CPU.CrashesGo()
+	f.Read(&l)
+	for i := range l.CPU.Levels {
+		if l.CPU.Levels[i].CrashesGo {
+			return false
+		}
+	}
+	return true
 }

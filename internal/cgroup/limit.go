@@ -121,3 +121,6 @@ func Hierarchical(stat []byte) (int64, bool) {
 	n, ok := Field(stat, "hierarchical_memory_limit")
 	return n, ok && n > 0 && n < noLimit
 }
+
+// HostMemory is the file of a limit that is the machine's memory itself.
+const HostMemory = "/proc/meminfo"

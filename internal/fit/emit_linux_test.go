@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -181,7 +182,7 @@ func TestOthers(t *testing.T) {
 		}
 	}
 	group(same)
-	for _, file := range []string{"", "memory.max", limits.HostMemory, "/nowhere/memory.max"} {
+	for _, file := range []string{"", "memory.max", cgroup.HostMemory, "/nowhere/memory.max"} {
 		l.Memory.SoftSource.File = file
 		if got := Others(&l); got != 0 {
 			t.Errorf("%q: %d, want none", file, got)

@@ -8,6 +8,7 @@ package fit
 import (
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/plan"
@@ -29,9 +30,11 @@ func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 	in.Env.GOMEMLIMIT = operators("GOMEMLIMIT")
 	in.Env.GOGC = os.Getenv("GOGC")
 	in.Go.Minor = goMinor
-	if limits.Self(&in.Limits) != nil { // not Linux
+	f, err := limits.Follow()
+	if err != nil { // not Linux
 		return plan.Nothing(plan.NotSupported), mode
 	}
+	f.Read(&in.Limits)
 	in.Others = Others(&in.Limits)
 	in.Now = now()
 	in.Go.Blind = blind(in)
@@ -61,6 +64,12 @@ func operators(name string) string {
 		return ""
 	}
 	return value
+}
+
+// InTest reports whether this is a test binary, by the name that go test gives
+// it. To ask package testing would link it.
+func InTest() bool {
+	return len(os.Args) > 0 && (strings.HasSuffix(os.Args[0], ".test") || strings.HasSuffix(os.Args[0], ".test.exe"))
 }
 
 // logging reports whether SNUG_LOG asks for lines on standard error.
@@ -114,6 +123,13 @@ func clip(text string) string {
 		return text[:mostText] + "..."
 	}
 	return text
+}
+
+// Say prints one line to standard error, whether SNUG_LOG is set or not.
+func Say(what, text string) {
+	var b lines
+	b.add(what, text, "", "")
+	Emit(string(b))
 }
 
 // Log prints one line per decision to standard error if SNUG_LOG=1.

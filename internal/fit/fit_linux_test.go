@@ -14,8 +14,9 @@ import (
 // TestBlind: only Ps that are the runtime's own choice tell what it looks at.
 func TestBlind(t *testing.T) {
 	quota := func(cores float64) limits.CPU {
-		level := limits.NewCPULevel(cores, limits.Source{File: "/sys/fs/cgroup/cpu.max"})
-		return limits.CPU{Affinity: limits.Of(8), Quota: level.Quota, Levels: []limits.CPULevel{level}}
+		l := limits.Limits{CPU: limits.CPU{Affinity: limits.Of(8)}}
+		plan.Confine(&l, cores, 0)
+		return l.CPU
 	}
 	for name, test := range map[string]struct {
 		in   plan.Input

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -16,12 +17,16 @@ import (
 // seen. No file of another process is opened: on a file system that has stopped to answer
 // that would never end.
 func Others(l *limits.Limits) (n int) {
+	sharers := Sharers(l)
+	if len(sharers) == 0 {
+		return 0
+	}
 	var own, other [512]byte
 	me, err := syscall.Readlink("/proc/self/exe", own[:])
 	if err != nil {
 		return 0
 	}
-	for _, pid := range Sharers(l) {
+	for _, pid := range sharers {
 		if n < most && pid != strconv.Itoa(os.Getpid()) {
 			at, err := syscall.Readlink("/proc/"+pid+"/exe", other[:])
 			if err == nil && string(other[:at]) == string(own[:me]) {
@@ -39,7 +44,7 @@ const most = 16
 func Sharers(l *limits.Limits) []string {
 	file := l.Memory.SoftSource.File
 	slash := strings.LastIndexByte(file, '/')
-	if slash < 0 || file == limits.HostMemory {
+	if slash < 0 || file == cgroup.HostMemory {
 		return nil
 	}
 	// As package limits: whatever stands in the file's place, it must not wait, and os.Open

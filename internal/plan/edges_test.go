@@ -37,8 +37,8 @@ func TestEdgesOfQuantities(t *testing.T) {
 		}
 	}
 	for text, ok := range map[string]bool{"": false, ".": false, "123456789012345": true, "1234567890123456": false} {
-		if _, got := parseDecimal(text); got != ok {
-			t.Errorf("parseDecimal(%q): %v", text, got)
+		if _, got := ParseDecimal(text); got != ok {
+			t.Errorf("ParseDecimal(%q): %v", text, got)
 		}
 	}
 	for text, ok := range map[string]bool{"iB": false, "9223372036854775807": true, "8589934591GiB": true, "8589934592GiB": false, "9007199254740991KiB": true} {
@@ -128,9 +128,9 @@ func TestEdgesOfProcs(t *testing.T) {
 		t.Errorf("ignored %+v without a request", s.Ignored)
 	}
 	level := func(quota float64) (c limits.CPU) {
-		c = container(quota, 16, 0).CPU
-		c.Levels = []limits.CPULevel{limits.NewCPULevel(quota, limits.Source{File: "cpu.max"})}
-		return c
+		l := container(0, 16, 0)
+		Confine(&l, quota, 0)
+		return l.CPU
 	}
 	for _, c := range []struct {
 		name string

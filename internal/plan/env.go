@@ -22,7 +22,7 @@ const (
 // which `snug run` sets).
 var Variables = [...]string{"SNUG", "SNUG_ROUND", "SNUG_MIN_PROCS", "SNUG_MAX_PROCS", "SNUG_RESERVE_CPUS",
 	"SNUG_REQUEST_FACTOR", "SNUG_GOMEMLIMIT", "SNUG_WORKERS", "SNUG_CPU_LIMIT", "SNUG_CPU_REQUEST", "SNUG_MEMORY_LIMIT", "SNUG_LOG",
-	"SNUG_WATCH", "SNUG_ADAPT", "SNUG_POLL", "SNUG_MEMORY_RESERVE", "SNUG_AT_LIMIT", "SNUG_GC",
+	"SNUG_WATCH", "SNUG_ADAPT", "SNUG_POLL", "SNUG_GC",
 	"SNUG_RUN"}
 
 // ours is how many of Variables ReadEnv reads.
@@ -43,7 +43,7 @@ func UnknownNames(environ []string) (bad []limits.Warning) {
 			strings.Contains(name, "_PORT") || strings.Contains(name, "_SERVICE_") {
 			continue
 		}
-		warn(&bad, EnvUnknown, &limits.Source{File: name, Raw: value})
+		Warn(&bad, EnvUnknown, &limits.Source{File: name, Raw: value})
 	}
 	return bad
 }
@@ -141,7 +141,7 @@ func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []
 			ok = set(&h.MemoryLimit, text, ParseBytes)
 		}
 		if !ok {
-			warn(&bad, EnvInvalid, &limits.Source{File: name, Raw: text})
+			Warn(&bad, EnvInvalid, &limits.Source{File: name, Raw: text})
 		}
 	}
 	return mode, bad

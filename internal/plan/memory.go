@@ -5,6 +5,7 @@ package plan
 import (
 	"strconv"
 
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -114,7 +115,7 @@ func (in *Input) memoryLimit(p *Plan, s *Setting) int64 {
 		if !ok || limit < hard {
 			code = MemoryHigh
 		}
-		if m.SoftSource.File == limits.HostMemory {
+		if m.SoftSource.File == cgroup.HostMemory {
 			code = HostMemory
 		}
 		if ok && limit < hard {

@@ -160,6 +160,7 @@ const (
 	NotManaged    = "not-managed"
 	NotSupported  = "not-supported"
 	Disabled      = "disabled"
+	OptionInvalid = "option-invalid"
 	EnvInvalid    = "env-invalid"
 	EnvUnknown    = "env-unknown"
 	MemoryShared  = "memory-shared"
@@ -184,12 +185,14 @@ func Decide(in *Input) *Plan {
 // The helpers below are called from many places and store many words each.
 // Inlined they would add 10 KB to every program that is fitted.
 
+// Warn adds a warning.
+//
 //go:noinline
-func warn(to *[]limits.Warning, code string, from *limits.Source) {
+func Warn(to *[]limits.Warning, code string, from *limits.Source) {
 	*to = append(*to, limits.Warning{Code: code, Source: *from})
 }
 
-func (p *Plan) warn(code string, from *limits.Source) { warn(&p.Warnings, code, from) }
+func (p *Plan) warn(code string, from *limits.Source) { Warn(&p.Warnings, code, from) }
 
 // warnEnv reports a variable that Go does not understand.
 //
@@ -258,14 +261,14 @@ func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
 	if cpus == 0 {
 		return 0
 	}
-	own, ok := c.Runtime()
-	if g.Blind || g.Minor != 0 && g.Minor < 25 || !ok {
+	own := c.Runtime
+	if g.Blind || g.Minor != 0 && g.Minor < 25 || own == nil {
 		return cpus
 	}
-	if own.CrashesGo() {
+	if own.CrashesGo {
 		return Crash
 	}
-	if cores, ok := own.RuntimeCores(); ok && cores < float64(cpus) {
+	if cores, ok := own.Go.Get(); ok && cores < float64(cpus) {
 		return min(cpus, max(2, ceil(cores)))
 	}
 	return cpus

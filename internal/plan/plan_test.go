@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -97,7 +98,7 @@ func TestMemory(t *testing.T) {
 	unknown := container(0, 16, 0)
 	unknown.Memory.Hard, unknown.Memory.Soft = limits.Value[int64]{}, limits.Value[int64]{}
 	host := container(0, 16, 1024*mib)
-	host.Memory.SoftSource.File = limits.HostMemory
+	host.Memory.SoftSource.File = cgroup.HostMemory
 	running := Now{Procs: 16, NumCPU: 16, MemLimit: NoMemLimit}
 	with := func(n Now, f func(*Now)) Now { f(&n); return n }
 	for _, c := range []struct {
@@ -265,7 +266,7 @@ func TestAutomaxprocs(t *testing.T) {
 	for quota, want := range map[float64]int{0: 0, 0.5: 1, 1: 1, 1.5: 1, 2.5: 2, 16: 16} {
 		l := container(quota, 16, 0)
 		if quota > 0 {
-			l.CPU.Levels = []limits.CPULevel{limits.NewCPULevel(quota, limits.Source{File: "cpu.max"})}
+			Confine(&l, quota, 0)
 		}
 		if got := Automaxprocs(&l.CPU, Go{Automaxprocs: true}); got != want {
 			t.Errorf("quota %v: %d, want %d", quota, got, want)

@@ -35,7 +35,7 @@ func ParseBytes(text string) (int64, bool) {
 			factor *= base
 		}
 	}
-	x, ok := parseDecimal(text)
+	x, ok := ParseDecimal(text)
 	x *= factor
 	return int64(x), ok && x >= 1 && x < math.MaxInt64
 }
@@ -43,7 +43,7 @@ func ParseBytes(text string) (int64, bool) {
 // ParseCPUs reads a number of cores from 0.001 to a million: 1.5 or 1500m.
 func ParseCPUs(text string) (float64, bool) {
 	digits, milli := strings.CutSuffix(text, "m")
-	x, ok := parseDecimal(digits)
+	x, ok := ParseDecimal(digits)
 	if milli {
 		x /= 1000
 	}
@@ -58,7 +58,7 @@ func ParseProcs(text string) (int, bool) {
 
 // ParseFactor reads a factor above 0 and up to 1000.
 func ParseFactor(text string) (float64, bool) {
-	x, ok := parseDecimal(text)
+	x, ok := ParseDecimal(text)
 	return x, ok && x > 0 && x <= 1000
 }
 
@@ -75,7 +75,7 @@ func ParseMemory(text string) (m Memory, ok bool) {
 		m.Bytes, ok = ParseBytes(text)
 		return m, ok && m.Bytes >= leastMemory // 80 is a percentage without its sign
 	}
-	m.Percent, ok = parseDecimal(share)
+	m.Percent, ok = ParseDecimal(share)
 	if !ok || m.Percent <= 0 || m.Percent > 100 {
 		return Memory{}, false
 	}
@@ -100,10 +100,10 @@ func ParseRound(text string) (Round, bool) {
 	return 0, false
 }
 
-// parseDecimal reads up to 15 digits with at most one point among them: no
+// ParseDecimal reads up to 15 digits with at most one point among them: no
 // sign, no exponent. Both the digits and the power of ten are exact in floating
 // point, and so their quotient is the nearest number to the text.
-func parseDecimal(text string) (float64, bool) {
+func ParseDecimal(text string) (float64, bool) {
 	var n, scale float64
 	digits := 0
 	for i := 0; i < len(text); i++ {

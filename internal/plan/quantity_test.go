@@ -106,10 +106,10 @@ func FuzzQuantities(f *testing.F) {
 		if m, ok := ParseMemory(text); ok && (m.Less < 0 || m.Bytes < 0 || !(m.Percent >= 0 && m.Percent <= 100) || m == (Memory{})) {
 			t.Errorf("ParseMemory(%q) = %+v", text, m)
 		}
-		if x, ok := parseDecimal(text); ok {
+		if x, ok := ParseDecimal(text); ok {
 			want, err := strconv.ParseFloat(text, 64)
 			if err != nil || math.Float64bits(x) != math.Float64bits(want) {
-				t.Errorf("parseDecimal(%q) = %v, want %v", text, x, want)
+				t.Errorf("ParseDecimal(%q) = %v, want %v", text, x, want)
 			}
 		}
 		if n, ok := parseGoBytes(text); ok && n < 0 {

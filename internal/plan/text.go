@@ -86,6 +86,8 @@ func Text(r Reason, value int64) string {
 		return "this system, or this Go, does not know it"
 	case Disabled:
 		return "SNUG=off"
+	case OptionInvalid:
+		return "the program asks for what makes no sense: " + r.Source.File + " is " + r.Source.Raw
 	}
 	return r.Code
 }
@@ -148,7 +150,7 @@ func Want(name string) string {
 		return "a number such as 1.5, above 0 and up to 1000"
 	case "SNUG_MEMORY_LIMIT":
 		return "a size as 512MiB, 512Mi, 1.5G or bytes, below 8 EiB"
-	case "SNUG_GOMEMLIMIT", "Options.GOMEMLIMIT":
+	case "SNUG_GOMEMLIMIT":
 		return "400MiB, 90%, 99%-100MiB or off"
 	case "SNUG_WATCH", "SNUG_LOG":
 		return "on or off"
@@ -156,12 +158,8 @@ func Want(name string) string {
 		return "none, or some of memory,gc,cpu"
 	case "SNUG_POLL":
 		return "a time from 10ms to 1h"
-	case "SNUG_MEMORY_RESERVE":
-		return "a share of the memory limit from 1% to 50%"
-	case "SNUG_AT_LIMIT":
-		return "oom or thrash"
 	case "SNUG_GC":
-		return "headroom or cost, or with a number as headroom:6 and cost:5%"
+		return "a share of the CPU time from 1% to 50%"
 	case "GOMEMLIMIT":
 		return "400MiB, 1GiB, bytes or off, as Go does: other units end Go programs before main"
 	case "GOGC":

@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 
-	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/law"
 )
 
 // A Sensor reads this process's figures. It is not safe for concurrent use.
@@ -67,18 +67,18 @@ func (s *Sensor) Close() { s.waits.close() }
 
 // Heap reads all figures of h at one moment. Where this Go lacks one of them
 // none is known: they are all -1, and Cycles is 0.
-func (s *Sensor) Heap(h *adapt.Heap) {
+func (s *Sensor) Heap(h *law.Heap) {
 	metrics.Read(s.heap[:])
 	var v [len(heapNames)]int64
 	for i := range s.heap {
 		n, ok := count(&s.heap[i].Value)
 		if !ok {
-			*h = adapt.Heap{Mapped: -1, Free: -1, Objects: -1, Live: -1, Stacks: -1, Globals: -1, Goal: -1, Limit: -1, GOGC: -1}
+			*h = law.Heap{Mapped: -1, Free: -1, Objects: -1, Live: -1, Stacks: -1, Globals: -1, Goal: -1, Limit: -1, GOGC: -1}
 			return
 		}
 		v[i] = n
 	}
-	*h = adapt.Heap{
+	*h = law.Heap{
 		Mapped: max(0, v[0]-v[1]), Free: v[2], Objects: v[3],
 		Live: v[4], Stacks: v[5], Globals: v[6], Goal: v[7],
 		Limit: v[8], GOGC: v[9], Cycles: uint64(v[10]),
@@ -100,7 +100,7 @@ func (s *Sensor) Mapped() int64 {
 // CPU reads GOMAXPROCS, the CPU time used and what the scheduler counts, and
 // leaves the rest of c alone but for KernelWait, which is NaN: see there. What
 // cannot be read is NaN. GC and Busy grow only when a collection ends.
-func (s *Sensor) CPU(c *adapt.CPU) {
+func (s *Sensor) CPU(c *law.CPU) {
 	metrics.Read(s.cpu[:])
 	c.Procs = runtime.GOMAXPROCS(0)
 	c.Used = used()

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/law"
 )
 
 func TestMain(m *testing.M) {
@@ -44,7 +44,7 @@ func printHeap() {
 	fill(64 << 20)
 	runtime.GC()
 	runtime.GC()
-	var h adapt.Heap
+	var h law.Heap
 	New().Heap(&h)
 	fmt.Printf("%g %d %d %d\n", h.EffectiveGOGC(), h.GOGC, h.Limit, h.Live)
 	runtime.KeepAlive(ballast)
@@ -104,7 +104,7 @@ func TestMapped(t *testing.T) {
 	if grown := with - before; grown < size-size/16 || grown > size+size/8 {
 		t.Errorf("grew by %d with %d bytes of heap", grown, size)
 	}
-	var h adapt.Heap
+	var h law.Heap
 	s.Heap(&h)
 	if d := h.Mapped - s.Mapped(); d < -(4<<20) || d > 4<<20 {
 		t.Errorf("Heap says %d, Mapped %d", h.Mapped, s.Mapped())
@@ -121,7 +121,7 @@ func TestMapped(t *testing.T) {
 
 func TestHeapCounts(t *testing.T) {
 	s := New()
-	var a, b adapt.Heap
+	var a, b law.Heap
 	s.Heap(&a)
 	runtime.GC()
 	s.Heap(&b)
@@ -132,7 +132,7 @@ func TestHeapCounts(t *testing.T) {
 
 func TestCPU(t *testing.T) {
 	s := New()
-	a := adapt.CPU{At: 1, Cores: 2, Quota: 3, Periods: 4, Throttled: 5}
+	a := law.CPU{At: 1, Cores: 2, Quota: 3, Periods: 4, Throttled: 5}
 	s.CPU(&a)
 	fill(16 << 20)
 	ballast = nil
@@ -175,7 +175,7 @@ func TestGoWait(t *testing.T) {
 // takeTurns has four goroutines run 50 µs each by turns, and returns how many waited on
 // average, and how long each.
 func takeTurns(s *Sensor, window time.Duration) (waiting, each float64) {
-	var from, to adapt.CPU
+	var from, to law.CPU
 	s.CPU(&from)
 	begin := time.Now()
 	var wg sync.WaitGroup
@@ -215,7 +215,7 @@ func TestMetricsThatAreMissing(t *testing.T) {
 	for i := range heapNames {
 		s := New()
 		s.heap[i].Name = "/no/such:metric"
-		h := adapt.Heap{Live: 7, Cycles: 9}
+		h := law.Heap{Live: 7, Cycles: 9}
 		s.Heap(&h)
 		if h.Mapped != -1 || h.Live != -1 || h.Goal != -1 || h.Cycles != 0 || !math.IsInf(h.EffectiveGOGC(), 1) {
 			t.Errorf("without %s: %+v", heapNames[i], h)
@@ -224,7 +224,7 @@ func TestMetricsThatAreMissing(t *testing.T) {
 	for i := range cpuNames {
 		s := New()
 		s.cpu[i].Name = "/no/such:metric"
-		var c adapt.CPU
+		var c law.CPU
 		s.CPU(&c)
 		lost := [...]bool{math.IsNaN(c.GC) && math.IsNaN(c.Busy), math.IsNaN(c.Busy), math.IsNaN(c.Busy), c.Idle == 0, math.IsNaN(c.GoWait) && math.IsNaN(c.Wakeups)}
 		if !lost[i] || c.Procs == 0 {
@@ -261,8 +261,8 @@ func TestMetricsExist(t *testing.T) {
 func TestNothingIsAllocated(t *testing.T) {
 	s := New()
 	defer s.Close()
-	var h adapt.Heap
-	var c adapt.CPU
+	var h law.Heap
+	var c law.CPU
 	for _, call := range []struct {
 		name string
 		f    func()
@@ -281,7 +281,7 @@ func TestNothingIsAllocated(t *testing.T) {
 
 func BenchmarkHeap(b *testing.B) {
 	s := New()
-	var h adapt.Heap
+	var h law.Heap
 	b.ReportAllocs()
 	for range b.N {
 		s.Heap(&h)
@@ -298,7 +298,7 @@ func BenchmarkMapped(b *testing.B) {
 
 func BenchmarkCPU(b *testing.B) {
 	s := New()
-	var c adapt.CPU
+	var c law.CPU
 	b.ReportAllocs()
 	for range b.N {
 		s.CPU(&c)

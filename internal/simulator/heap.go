@@ -8,7 +8,7 @@ package simulator
 import (
 	"math"
 
-	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/law"
 )
 
 // Heap is a simulated Go process: what its program does, and what the Go
@@ -19,7 +19,7 @@ import (
 //	g := &simulator.Group{Limit: 256 << 20, Heaps: []*simulator.Heap{h}}
 //	for g.At < 60 && !g.Killed {
 //		if g.At >= next { // the controller's poll
-//			_, d := adapt.StepMemory(s, adapt.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Heap: h.Sample()}, p)
+//			_, d := law.StepMemory(s, law.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Heap: h.Sample()}, p)
 //			h.SetMemoryLimit(d.Limit) // and h.SetGOGC, h.Collect
 //		}
 //		h.Live = ... // the program's phases: any exported field may change between steps
@@ -127,8 +127,8 @@ func (h *Heap) Share() float64 { return h.share }
 func (h *Heap) Held() float64 { return h.mapped() * (1 - h.Untouch) }
 
 // Sample is what runtime/metrics would say.
-func (h *Heap) Sample() adapt.Heap {
-	return adapt.Heap{
+func (h *Heap) Sample() law.Heap {
+	return law.Heap{
 		Mapped: int64(h.mapped()), Free: int64(h.free), Objects: int64(h.objects),
 		Live: int64(h.marked), Stacks: int64(h.Stacks), Globals: int64(h.Globals),
 		Goal: int64(h.goal()), Limit: h.limit, GOGC: max(h.gogc, -1), Cycles: h.cycles,
@@ -137,8 +137,8 @@ func (h *Heap) Sample() adapt.Heap {
 
 // CPU is what the process has used so far. Used is exact; GC and Busy move when
 // a cycle ends, as the runtime's do. Nothing waits and nothing is throttled.
-func (h *Heap) CPU() adapt.CPU {
-	return adapt.CPU{
+func (h *Heap) CPU() law.CPU {
+	return law.CPU{
 		At: h.now, Procs: h.Procs, Cores: h.Cores, Quota: 0,
 		Used: h.WorkSeconds + h.GCSeconds, GC: h.pubGC, Busy: h.pubGC + h.pubWork,
 		Periods: -1, KernelWait: math.NaN(),

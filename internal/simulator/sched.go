@@ -5,7 +5,7 @@ package simulator
 import (
 	"math/rand/v2"
 
-	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/law"
 )
 
 // Tick is how much time a step of Sched takes, in seconds.
@@ -65,7 +65,7 @@ type Sched struct {
 	due     float64 // arrivals gathered for the next burst
 	nextAt  float64 // when that is
 
-	c          adapt.CPU
+	c          law.CPU
 	ages       float64 // how long those who wait have waited, together
 	goWait     float64 // the truth; what is read has errors
 	kernelWait float64
@@ -104,7 +104,7 @@ func (m *Sched) Run(seconds float64) {
 }
 
 // Sample is what the program reads of itself now.
-func (m *Sched) Sample() adapt.CPU {
+func (m *Sched) Sample() law.CPU {
 	m.c.At, m.c.Procs, m.c.Quota, m.c.Cores = m.At, m.procs, m.Quota, m.CPUs
 	m.c.CPUs = int(m.CPUs)
 	if m.Quota > 0 {

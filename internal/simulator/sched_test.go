@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/law"
 )
 
 // calls is the program of blocking system calls: two of 4 ms together for each request, little CPU.
@@ -22,9 +22,9 @@ func calls(seed uint64, quota, rate float64, procs int) *Sched {
 // escape drives a plant with the law and keeps what happened.
 type escape struct {
 	m       *Sched
-	p       adapt.StarvationPolicy
-	s       adapt.StarvationState
-	d       adapt.StarvationDecision
+	p       law.StarvationPolicy
+	s       law.StarvationState
+	d       law.StarvationDecision
 	codes   []string
 	kernel  int // looks with the kernel's wait
 	looks   int
@@ -55,7 +55,7 @@ func (e *escape) look() {
 		e.kernel++
 	}
 	e.looks++
-	e.s, e.d = adapt.StepStarvation(e.s, x, e.p)
+	e.s, e.d = law.StepStarvation(e.s, x, e.p)
 	if n := e.d.Procs; n != 0 && (n < e.p.Base || n > max(8, e.p.Ceiling, int(4*math.Ceil(x.Cores)))) {
 		e.err = fmt.Errorf("at %.1f s GOMAXPROCS %d", m.At, n)
 	}
@@ -130,7 +130,7 @@ func TestEscapeFromCollapse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := calls(3, c.quota, c.rate, 2)
-			e := &escape{m: m, p: adapt.StarvationPolicy{Base: 2}}
+			e := &escape{m: m, p: law.StarvationPolicy{Base: 2}}
 			e.run(60)
 			if m.Changes != 0 || e.kernel != 0 {
 				t.Fatalf("before the collapse: %d changes, %d looks at threads", m.Changes, e.kernel)
@@ -163,7 +163,7 @@ func TestEscapeFromCollapse(t *testing.T) {
 // TestRelapses: a program that collapses whenever it is back is left alone there less and less, at last never.
 func TestRelapses(t *testing.T) {
 	m := calls(5, 0.5, 900, 2)
-	e := &escape{m: m, p: adapt.StarvationPolicy{Base: 2, Stay: 30}}
+	e := &escape{m: m, p: law.StarvationPolicy{Base: 2, Stay: 30}}
 	for m.At < 3000 && !e.d.GaveUp {
 		e.look()
 		if m.procs == 2 {
@@ -176,7 +176,7 @@ func TestRelapses(t *testing.T) {
 			stays = append(stays, c.at-e.changed[i-1].at)
 		}
 	}
-	if !e.d.GaveUp || e.d.Code != adapt.EscapeStays || len(stays) != 4 {
+	if !e.d.GaveUp || e.d.Code != law.EscapeStays || len(stays) != 4 {
 		t.Fatalf("%v: gave up %v, stayed %.0f", e.codes, e.d.GaveUp, stays)
 	}
 	for i, least := range []float64{30, 60, 120, 240} {
@@ -235,7 +235,7 @@ func TestNeverActs(t *testing.T) {
 				m := NewSched(seed)
 				m.Noise, m.Misread = 0.3, 0.1
 				c.set(m)
-				e := &escape{m: m, p: adapt.StarvationPolicy{Base: m.procs}}
+				e := &escape{m: m, p: law.StarvationPolicy{Base: m.procs}}
 				e.run(200)
 				if m.Changes != 0 {
 					t.Fatalf("seed %d: %v, %d changes", seed, e.codes, m.Changes)
@@ -254,9 +254,9 @@ func TestMistakenForCollapse(t *testing.T) {
 	for seed := range uint64(5) {
 		m := NewSched(seed)
 		m.Rate, m.CPU, m.Burst, m.GCEvery, m.procs, m.Noise = 10000, 0.00008, 0.1, 100, 2, 0.3
-		e := &escape{m: m, p: adapt.StarvationPolicy{Base: 2}}
+		e := &escape{m: m, p: law.StarvationPolicy{Base: 2}}
 		e.run(1000)
-		if m.procs != 2 || m.Changes > 2 || m.Changes == 2 && e.d.Code != adapt.EscapeFutile {
+		if m.procs != 2 || m.Changes > 2 || m.Changes == 2 && e.d.Code != law.EscapeFutile {
 			t.Errorf("seed %d: %d Ps, %v, %v", seed, m.procs, e.changed, e.codes)
 		}
 	}
@@ -265,11 +265,11 @@ func TestMistakenForCollapse(t *testing.T) {
 // TestUnknownKernelWait: without it neighbours cannot be told from system calls.
 func TestUnknownKernelWait(t *testing.T) {
 	m := calls(1, 0.5, 900, 2)
-	e := &escape{m: m, p: adapt.StarvationPolicy{Base: 2}, blind: true}
+	e := &escape{m: m, p: law.StarvationPolicy{Base: 2}, blind: true}
 	e.run(5)
 	m.Collapse()
 	e.run(100)
-	if m.Changes != 0 || e.d.Code != adapt.StarvationUnsure {
+	if m.Changes != 0 || e.d.Code != law.StarvationUnsure {
 		t.Errorf("%d changes, %v", m.Changes, e.codes)
 	}
 }
@@ -277,7 +277,7 @@ func TestUnknownKernelWait(t *testing.T) {
 // TestRaisingDoesNotHelp: what waits for something else than Ps gets its number back.
 func TestRaisingDoesNotHelp(t *testing.T) {
 	m := calls(1, 0.5, 900, 2)
-	e := &escape{m: m, p: adapt.StarvationPolicy{Base: 2}}
+	e := &escape{m: m, p: law.StarvationPolicy{Base: 2}}
 	m.Collapse()
 	for range 600 {
 		e.run(0.5)
@@ -285,7 +285,7 @@ func TestRaisingDoesNotHelp(t *testing.T) {
 		m.Call = 0.0025 * float64(m.procs) // one device serves all: more calls take longer
 		m.Queue = min(m.Queue, 400)
 	}
-	if m.procs != 2 || !e.d.GaveUp || e.d.Code != adapt.EscapeFutile || m.Changes != 2 {
+	if m.procs != 2 || !e.d.GaveUp || e.d.Code != law.EscapeFutile || m.Changes != 2 {
 		t.Errorf("%d Ps, %d changes, %v", m.procs, m.Changes, e.codes)
 	}
 }
@@ -300,7 +300,7 @@ func TestRandomPlants(t *testing.T) {
 		m.procs = base
 		m.CPUs = float64(1 + r.IntN(8))
 		m.Noise, m.Misread = r.Float64(), 0.5*r.Float64()
-		e := &escape{m: m, p: adapt.StarvationPolicy{Base: base, Stay: 60}}
+		e := &escape{m: m, p: law.StarvationPolicy{Base: base, Stay: 60}}
 		for m.At < each {
 			m.Quota = []float64{0, 0.2, 0.5, 1.5, 3}[r.IntN(5)]
 			m.Rate, m.CPU = 3000*r.Float64(), 0.001*r.Float64()

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -27,7 +27,7 @@ func TestMemoryFollowsWhatIsNotGos(t *testing.T) {
 		w.do(func() { w.collected(60 * mib) })
 		time.Sleep(20 * time.Second)
 		before := w.GOMEMLIMIT()
-		if before <= 0 || before > 512*mib*9/10 {
+		if before <= 0 || before > less(512*mib) {
 			t.Fatalf("GOMEMLIMIT %d with almost nothing beside Go, want at most nine tenths of the limit", before)
 		}
 		w.do(func() { w.charged = 300 * mib })
@@ -54,7 +54,7 @@ func TestMemoryFollowsWhatIsNotGos(t *testing.T) {
 func TestTheAlarmIsRaisedWithoutAdapting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, memory: 512 * mib, busy: true}
-		var levels []adapt.Level
+		var levels []law.Level
 		_, done := watching(w, Config{OnPressure: func(s *Stats) { levels = append(levels, s.Level) }})
 		w.do(func() { w.collected(60 * mib) })
 		time.Sleep(5 * time.Second)
@@ -73,15 +73,18 @@ func TestTheAlarmIsRaisedWithoutAdapting(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if len(levels) != 2 || levels[0] != adapt.Tight || levels[1] != adapt.Spiral {
+		if len(levels) != 2 || levels[0] != law.Tight || levels[1] != law.Spiral {
 			t.Errorf("levels %v, want tight, then spiral", levels)
 		}
-		for range 60 {
-			tight(100)
+		for range 60 { // load was shed
+			w.do(func() {
+				w.collected(200 * mib)
+				w.heap.Goal = 400 * mib
+			})
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if n := len(levels); n < 3 || levels[n-1] != adapt.Calm {
+		if n := len(levels); n < 3 || levels[n-1] != law.Calm {
 			t.Errorf("levels %v, want calm in the end", levels)
 		}
 		close(done)
@@ -92,7 +95,7 @@ func TestNoLimitsNothingChanges(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &world{busy: busy, charged: 80 * mib}
-			_, done := watching(w, Config{Adapt: Memory | GC | CPU, GC: adapt.GCPolicy{Mode: adapt.Headroom}})
+			_, done := watching(w, Config{Adapt: Memory | GC | CPU})
 			w.do(func() { w.collected(30 * mib) })
 			for range 60 {
 				time.Sleep(time.Minute)
@@ -125,7 +128,7 @@ func TestALimitThatKeepsGrowingIsFollowed(t *testing.T) {
 
 func TestAPanicEndsAdapting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true, charged: 100 * mib}
+		w := &world{quota: 8, memory: 512 * mib, busy: true, charged: 200 * mib}
 		fail := false
 		l, _ := watching(w, Config{Adapt: Memory, OnPlan: func(Update) {
 			if fail {

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snug-go/snug/internal/adapt"
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -26,7 +26,7 @@ func (m starving) kernelWait() (float64, int) {
 	return 0.001, 10
 }
 
-func (m starving) cpu(c *adapt.CPU) {
+func (m starving) cpu(c *law.CPU) {
 	m.machineOf.cpu(c)
 	t := time.Since(m.start).Seconds()
 	c.Used, c.Busy, c.GC = 0.1*t, 0.1*t, 0
@@ -58,18 +58,18 @@ func TestEscape(t *testing.T) {
 				cfg = l.cfg
 				l = prepare(cfg, w, func() machine { return starving{machineOf{w}, c.reading} })
 				go l.run(done)
-				most, verdict, told := 0, adapt.Unclear, false
+				most, verdict, told := 0, law.Unclear, false
 				for range 120 {
 					time.Sleep(time.Second)
 					most = max(most, w.GOMAXPROCS())
 					verdict = max(verdict, l.Stats().Waiting.Verdict)
-					told = told || l.Latest().Plan.GOMAXPROCS.Code == adapt.StarvationEscape
+					told = told || l.Latest().Plan.GOMAXPROCS.Code == law.StarvationEscape
 				}
 				if most != c.most || told != (most > 2) {
 					t.Errorf("GOMAXPROCS rose to %d, told %v; want %d", most, told, c.most)
 				}
-				if verdict != adapt.TooFewPs {
-					t.Errorf("the verdict was %v at the worst, want %v", verdict, adapt.TooFewPs)
+				if verdict != law.TooFewPs {
+					t.Errorf("the verdict was %v at the worst, want %v", verdict, law.TooFewPs)
 				}
 				close(done)
 			})
@@ -115,7 +115,7 @@ func TestTheProgramsGOGC(t *testing.T) {
 		l, done := watching(w, Config{})
 		l.Undo()
 		cfg := l.cfg
-		cfg.Adapt, cfg.GC = GC, adapt.GCPolicy{Mode: adapt.Headroom}
+		cfg.Adapt, cfg.GC = GC, law.GCPolicy{}
 		l = prepare(cfg, gc, func() machine { return machineOf{w} })
 		go l.run(done)
 		time.Sleep(5 * time.Second)

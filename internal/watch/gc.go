@@ -3,16 +3,16 @@
 package watch
 
 import (
-	"github.com/snug-go/snug/internal/adapt"
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 )
 
 // collector is GOGC as the loop knows it.
 type collector struct {
 	own      int64 // what snug wrote; 0 = nothing
-	state    adapt.GCState
-	decision adapt.GCDecision
+	state    law.GCState
+	decision law.GCDecision
 	did      apply.Did
 	told     int64 // the last value that was decided
 }
@@ -31,7 +31,7 @@ func (l *Loop) foundGC() {
 	}
 }
 
-// followGC makes GOGC what the GC mode asks for.
+// followGC makes GOGC what the GC law asks for.
 func (l *Loop) followGC(at float64) {
 	k := &l.gc
 	policy := l.cfg.GC
@@ -41,11 +41,9 @@ func (l *Loop) followGC(at float64) {
 		touch = false
 		k.own = 0
 	}
-	if !touch {
-		policy.Mode = adapt.Keep
-	}
-	x := adapt.GCSample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Heap: l.heap, CPU: l.cpu}
-	k.state, k.decision = adapt.StepGC(k.state, x, policy)
+	policy.On = touch
+	x := law.GCSample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Heap: l.heap, CPU: l.cpu}
+	k.state, k.decision = law.StepGC(k.state, x, policy)
 	if n := k.decision.GOGC; touch && n > 0 && n != l.heap.GOGC {
 		did := l.knobs.GOGC(l.heap.GOGC, n)
 		if did == apply.Would && k.told == n {

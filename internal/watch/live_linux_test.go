@@ -18,19 +18,20 @@ import (
 	"time"
 
 	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/adapt"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("SNUG_LIVE") == "1" {
-		live()
+	if kind := os.Getenv("SNUG_LIVE"); kind != "" {
+		live(kind)
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// live is the process that is followed: it says what is in force whenever that
+// live is the process that is followed, by package adapt or snug: it says what is in force whenever that
 // has changed, and ends when its standard input does.
-func live() {
+func live(kind string) {
 	busy := make(chan struct{})
 	go func() { // an idle process is looked at less often
 		for {
@@ -44,13 +45,22 @@ func live() {
 	}()
 	io.ReadFull(os.Stdin, make([]byte, 1)) // it is in its group now
 	last := ""
-	snug.Watch(context.Background(), snug.Options{OnPlan: func(snug.Plan) {
+	say := func() {
 		line := "procs=" + strconv.Itoa(runtime.GOMAXPROCS(0)) + " memory=" + strconv.FormatInt(debug.SetMemoryLimit(-1)>>20, 10) + "\n"
 		if line != last {
 			os.Stdout.WriteString(line)
 		}
 		last = line
-	}})
+	}
+	var err error
+	if kind == "adapt" {
+		_, err = adapt.Watch(context.Background(), adapt.Options{OnPlan: func(adapt.Plan) { say() }})
+	} else {
+		_, err = snug.Watch(context.Background(), snug.WatchOptions{OnPlan: func(snug.Plan) { say() }})
+	}
+	if err != nil {
+		panic(err)
+	}
 	io.Copy(io.Discard, os.Stdin)
 	close(busy)
 }
@@ -158,6 +168,12 @@ func TestFollowsALiveGroup(t *testing.T) {
 	if !slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), "root") {
 		t.Skip("set SNUG_E2E=root to run this test")
 	}
+	for _, kind := range []string{"adapt", "snug"} {
+		t.Run(kind, func(t *testing.T) { followsALiveGroup(t, kind) })
+	}
+}
+
+func followsALiveGroup(t *testing.T, kind string) {
 	h := ownGroups(t)
 	pod := "snug-watch-" + strconv.Itoa(os.Getpid())
 	app, other := pod+"/app", pod+"/other"
@@ -174,7 +190,7 @@ func TestFollowsALiveGroup(t *testing.T) {
 	h.quota(app, 150)
 
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = []string{"SNUG_LIVE=1"}
+	cmd.Env = []string{"SNUG_LIVE=" + kind}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

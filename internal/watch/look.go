@@ -6,9 +6,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/snug-go/snug/internal/adapt"
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/fit"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -32,10 +32,10 @@ type look struct {
 	plan       plan.Plan
 	limits     limits.Limits
 	next       limits.Limits // as being read
-	heap       adapt.Heap
-	cpu        adapt.CPU // the latest sample
-	from       adapt.CPU // the one that began the window
-	waiting    adapt.Waiting
+	heap       law.Heap
+	cpu        law.CPU // the latest sample
+	from       law.CPU // the one that began the window
+	waiting    law.Waiting
 	kernelNext float64 // when KernelWait may be read again
 	used       int64   // bytes of the group that cannot be reclaimed; -1 = unknown
 
@@ -43,9 +43,9 @@ type look struct {
 	mem   memory
 	gc    collector
 	lost  Knobs
-	level adapt.Level
+	level law.Level
 
-	pressure adapt.PressureState
+	pressure law.PressureState
 	quiet    int // looks in a row at an idle process
 	counted  int64
 	changes  int64
@@ -135,7 +135,7 @@ func (l *Loop) sampleCPU(at float64, first bool) {
 		l.kernelWait(at)
 	}
 	if ends && !first {
-		l.waiting = adapt.Measure(&l.from, &l.cpu)
+		l.waiting = law.Measure(&l.from, &l.cpu)
 	}
 	if first || ends {
 		l.from = l.cpu
@@ -230,9 +230,6 @@ func (l *Loop) decide(moved bool) {
 	if k.inFlight {
 		l.in.Now.OwnProcs = l.cpu.Procs // perhaps what was asked for already
 	}
-	if l.cfg.Adapt&Memory != 0 {
-		l.in.Now.Live = 0 // the guard knows better
-	}
 	l.plan = *plan.Decide(&l.in)
 	told := moved && l.lost&GOMAXPROCS == 0
 	l.give(GOMAXPROCS, &l.plan.GOMAXPROCS)
@@ -293,8 +290,8 @@ func (l *Loop) did(k Knobs, name string, s *plan.Setting, did apply.Did) {
 
 // press raises and lowers the alarm.
 func (l *Loop) press(at float64) {
-	var level adapt.Level
-	l.pressure, level = adapt.StepPressure(l.pressure, at, &l.heap, l.gc.decision.Share)
+	var level law.Level
+	l.pressure, level = law.StepPressure(l.pressure, at, &l.heap, l.gc.decision.Share)
 	if level != l.level {
 		l.level = level
 		fit.LogPressure(level.String(), l.heap.EffectiveGOGC())
@@ -313,8 +310,11 @@ func (l *Loop) pace(next float64) time.Duration {
 	if pending {
 		next = min(next, settle)
 	}
+	if l.level > law.Calm { // a heap that grows is soon at the next level
+		next = min(next, 0.25)
+	}
 	d := time.Duration(next * float64(time.Second))
-	if d >= l.cfg.Poll && l.level == adapt.Calm && !pending {
+	if d >= l.cfg.Poll && l.level == law.Calm && !pending {
 		d = l.cfg.Poll * time.Duration(min(1+l.quiet/8, laziest))
 	}
 	return max(d, time.Millisecond)

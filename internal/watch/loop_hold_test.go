@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snug-go/snug/internal/adapt"
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -144,7 +144,7 @@ func TestMeasuredAndAskedForAreTheSame(t *testing.T) {
 		l, done := watching(w, Config{Adapt: Memory, Input: plan.Input{Policy: plan.Policy{Memory: plan.Memory{Percent: 50}}}})
 		w.do(func() {
 			w.charged = 150 * mib
-			w.heap = adapt.Heap{Mapped: 100 * mib, Live: 40 * mib, Objects: 60 * mib, Goal: 80 * mib, Cycles: 5, GOGC: 100, Limit: w.heap.Limit}
+			w.heap = law.Heap{Mapped: 100 * mib, Live: 40 * mib, Objects: 60 * mib, Goal: 80 * mib, Cycles: 5, GOGC: 100, Limit: w.heap.Limit}
 		})
 		time.Sleep(3 * time.Second)
 		w.do(func() { w.memory = 520 * mib }) // the plan is told anew
@@ -159,11 +159,11 @@ func TestMeasuredAndAskedForAreTheSame(t *testing.T) {
 func TestGOGCInForceIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, memory: 2048 * mib, busy: true, charged: 200 * mib}
-		l, done := watching(w, Config{Adapt: GC, GC: adapt.GCPolicy{Mode: adapt.Headroom}})
-		w.do(func() {
-			w.heap = adapt.Heap{Mapped: 100 * mib, Live: 60 * mib, Objects: 80 * mib, Goal: 120 * mib, Cycles: 5, GOGC: 100, Limit: w.heap.Limit}
-		})
-		time.Sleep(time.Minute)
+		l, done := watching(w, Config{Adapt: GC})
+		for range 60 {
+			w.do(func() { w.collected(60 * mib) })
+			time.Sleep(time.Second)
+		}
 		w.do(func() { w.quota = 4 })
 		time.Sleep(5 * time.Second)
 		gogc := w.get(func() int64 { return w.heap.GOGC })

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/snug-go/snug/internal/adapt"
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -30,7 +30,7 @@ type world struct {
 	cpus     int
 	follows  bool // the runtime follows the quota by itself, 1 s late
 	busy     bool
-	heap     adapt.Heap
+	heap     law.Heap
 	procs    int
 	slow     time.Duration // how long a change of GOMAXPROCS takes
 	late     time.Duration // how long until it is known that it came
@@ -63,10 +63,8 @@ func (w *world) read() (l limits.Limits) {
 	}
 	l.CPU.Quota, l.CPU.Cores = limits.NoLimit[float64](), limits.Of(float64(w.cpus))
 	if w.quota > 0 {
-		l.CPU.Quota = limits.Of(w.quota)
 		l.CPU.Cores = limits.Of(min(w.quota, float64(w.cpus)))
-		l.CPU.Levels = []limits.CPULevel{limits.NewCPULevel(w.quota, limits.Source{File: "cpu.max"})}
-		l.CPU.Levels[0].Quota = limits.Of(w.quota)
+		plan.Confine(&l, w.quota, 0)
 	}
 	l.Memory.Hard, l.Memory.Soft = limits.NoLimit[int64](), limits.NoLimit[int64]()
 	if w.charged > 0 {
@@ -93,7 +91,7 @@ func (w *world) do(f func()) {
 func (w *world) GOMAXPROCS() int   { return int(w.get(func() int64 { return int64(w.procs) })) }
 func (w *world) GOMEMLIMIT() int64 { return w.get(func() int64 { return w.heap.Limit }) }
 
-func (w *world) cpu(c *adapt.CPU) {
+func (w *world) cpu(c *law.CPU) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.follows && w.owned&GOMAXPROCS == 0 && w.quota > 0 {
@@ -102,12 +100,11 @@ func (w *world) cpu(c *adapt.CPU) {
 	if w.busy {
 		w.used = time.Since(w.start).Seconds()
 	}
-	*c = adapt.CPU{Procs: w.procs, Used: w.used}
+	*c = law.CPU{Procs: w.procs, Used: w.used, GC: w.used / 2, Busy: w.used}
 }
 
 func (w *world) mapped() int64              { return w.get(func() int64 { return w.heap.Mapped }) }
 func (w *world) kernelWait() (float64, int) { return math.NaN(), 1 }
-func (w *world) collect()                   {}
 func (w *world) close()                     { w.do(func() { w.closed = true }) }
 func (w *world) Holds() bool                { w.mu.Lock(); defer w.mu.Unlock(); return !w.taken }
 func (w *world) Undo()                      { w.do(func() { w.undone++ }) }
@@ -119,7 +116,7 @@ func (w *world) note(text string) {
 // machineOf has the method heap, a name that world has a field of.
 type machineOf struct{ *world }
 
-func (m machineOf) heap(h *adapt.Heap) { m.do(func() { *h = m.world.heap }) }
+func (m machineOf) heap(h *law.Heap) { m.do(func() { *h = m.world.heap }) }
 
 func (w *world) set(k Knobs, i int, now *int64, value int64, name string) apply.Did {
 	switch {

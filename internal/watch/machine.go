@@ -3,9 +3,7 @@
 package watch
 
 import (
-	"runtime"
-
-	"github.com/snug-go/snug/internal/adapt"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/sense"
 	"github.com/snug-go/snug/limits"
 )
@@ -13,11 +11,10 @@ import (
 // A machine is all that a loop reads: this process, or a test's.
 type machine interface {
 	limits(*limits.Limits)
-	heap(*adapt.Heap)
+	heap(*law.Heap)
 	mapped() int64
-	cpu(*adapt.CPU)
+	cpu(*law.CPU)
 	kernelWait() (seconds float64, threads int)
-	collect()
 	close()
 }
 
@@ -29,19 +26,20 @@ type thisProcess struct {
 // openMachine opens what this process can read about itself; nil where limits
 // cannot be read at all.
 func openMachine() machine {
-	h, err := limits.Open(nil, 0, limits.Counters|limits.Unreclaimable)
+	h, err := limits.Open(limits.Process{})
 	if err != nil {
 		return nil
 	}
 	return &thisProcess{h, sense.New()}
 }
 
-func (p *thisProcess) limits(l *limits.Limits)    { *l, _ = p.handle.Read() } // its own process has not ended
-func (p *thisProcess) heap(h *adapt.Heap)         { p.sensor.Heap(h) }
+func (p *thisProcess) limits(l *limits.Limits) {
+	*l, _ = p.handle.Read(limits.Counters | limits.Unreclaimable) // its own process has not ended
+}
+func (p *thisProcess) heap(h *law.Heap)           { p.sensor.Heap(h) }
 func (p *thisProcess) mapped() int64              { return p.sensor.Mapped() }
-func (p *thisProcess) cpu(c *adapt.CPU)           { p.sensor.CPU(c) }
+func (p *thisProcess) cpu(c *law.CPU)             { p.sensor.CPU(c) }
 func (p *thisProcess) kernelWait() (float64, int) { return p.sensor.KernelWait() }
-func (p *thisProcess) collect()                   { runtime.GC() }
 func (p *thisProcess) close() {
 	p.handle.Close()
 	p.sensor.Close()

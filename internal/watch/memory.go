@@ -3,8 +3,9 @@
 package watch
 
 import (
-	"github.com/snug-go/snug/internal/adapt"
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/follow"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -14,8 +15,9 @@ type memory struct {
 	patience
 	own      int64 // what snug wrote; 0 = nothing
 	seen     int64 // what it was at the last decision
-	state    adapt.MemoryState
-	decision adapt.MemoryDecision
+	most     int64 // what the limits alone allow, once growth has stood for a while
+	state    law.MemoryState
+	decision law.MemoryDecision
 	did      apply.Did
 	told     int64        // the last value that was decided
 	force    plan.Setting // what was set last, and why
@@ -30,6 +32,23 @@ func (k *memory) begin(c *Config) {
 		k.told = c.Plan.GOMEMLIMIT.Value
 	}
 	k.decision = unknownMemory
+}
+
+// allowed is the most that the limits allow: less at once, more when it has stood.
+func (k *memory) allowed(at float64, value int64) int64 {
+	switch {
+	case k.most == 0 || value == k.most:
+		k.forget()
+		k.most = value
+	case value < k.most:
+		k.shrank(at)
+		k.most = value
+	default:
+		if n := k.granted(at, value); n != 0 {
+			k.most = n
+		}
+	}
+	return k.most
 }
 
 func (k *memory) pending() bool { return k.since != 0 }
@@ -47,21 +66,12 @@ func (l *Loop) followMemory(at float64) (next float64) {
 	if !l.mine(GOMEMLIMIT, s) {
 		return next
 	}
-	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off {
-		x := adapt.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Heap: l.heap, CPU: l.cpu}
-		k.state, k.decision = adapt.StepMemory(k.state, x, l.cfg.Memory)
-		d := &k.decision
-		next = d.Next
-		if d.Limit > 0 {
-			value := d.Limit
-			if l.in.Policy.Memory.Percent > 0 && !s.Leave {
-				value = min(value, s.Value) // asked for outright
-			}
-			l.setMemory(value)
-			if d.Collect && k.did == apply.Set && !l.cfg.Dry {
-				l.collect()
-			}
-			return next
+	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off && !s.Leave {
+		x := law.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Most: k.allowed(at, s.Value), Heap: l.heap}
+		k.state, k.decision = law.StepMemory(k.state, x)
+		if n := k.decision.Limit; n > 0 {
+			l.setMemory(n)
+			return follow.DefaultPoll.Seconds()
 		}
 	}
 	switch {
@@ -157,7 +167,7 @@ func (l *Loop) memorySetting(value int64) plan.Setting {
 		if !s.Leave {
 			s.Ignored = append(s.Ignored[:len(s.Ignored):len(s.Ignored)], s.Reason)
 		}
-		s.Code, s.Number, s.Source = d.Code, float64(d.NonGo), l.limits.Memory.SoftSource
+		s.Code, s.Number, s.Source = law.MemoryMeasured, float64(d.NonGo), l.limits.Memory.SoftSource
 	}
 	s.Value, s.Leave = value, false
 	return s

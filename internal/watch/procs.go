@@ -3,8 +3,8 @@
 package watch
 
 import (
-	"github.com/snug-go/snug/internal/adapt"
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -21,7 +21,7 @@ type procs struct {
 	inFlight   bool
 	left       float64 // since when a change is left to the runtime; 0 = none is
 	odd        float64 // since when it is what the limits do not explain; 0 = they do
-	starvation adapt.StarvationState
+	starvation law.StarvationState
 	wantKernel bool
 	escaped    bool
 	base       int // what escaped from
@@ -81,10 +81,10 @@ func (l *Loop) followProcs(at float64) (next float64) {
 		policy := l.cfg.Starvation
 		policy.Base = base
 		if most := l.in.Policy.MaxProcs; most > 0 {
-			policy.Ceiling = min(most, adapt.Ceiling(l.cpu.Cores))
+			policy.Ceiling = min(most, law.Ceiling(l.cpu.Cores))
 		}
-		var d adapt.StarvationDecision
-		k.starvation, d = adapt.StepStarvation(k.starvation, l.cpu, policy)
+		var d law.StarvationDecision
+		k.starvation, d = law.StepStarvation(k.starvation, l.cpu, policy)
 		k.wantKernel, next = d.WantKernel, d.Next
 		k.escaped, k.base = d.Procs > base, base
 		k.code = d.Code

@@ -3,9 +3,10 @@
 package watch
 
 import (
-	"github.com/snug-go/snug/internal/adapt"
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
 )
 
 // settings is the plan in force, with what was measured in it.
@@ -107,7 +108,10 @@ func (l *Loop) worthALine(k Knobs, s *plan.Setting) bool {
 
 // publish makes what was measured visible to others.
 func (l *Loop) publish() {
-	limit := l.memoryLimit()
+	limit := limits.Value[int64]{State: l.limits.Memory.Soft.State}
+	if n := l.memoryLimit(); n > 0 {
+		limit = limits.Of(n)
+	}
 	l.mu.Lock()
 	s := &l.stats
 	s.Polls, s.Every, s.Changes, s.GivenUp = l.counted, l.every, l.changes, l.lost
@@ -119,8 +123,8 @@ func (l *Loop) publish() {
 
 // verdict tells when the verdict on waiting has become, or is no longer, one
 // that somebody should act on.
-func (l *Loop) verdict(before adapt.Verdict) {
-	bad := func(v adapt.Verdict) bool { return v >= adapt.TooFewPs }
+func (l *Loop) verdict(before law.Verdict) {
+	bad := func(v law.Verdict) bool { return v >= law.TooFewPs }
 	if now := l.waiting.Verdict; now != before && (bad(now) || bad(before)) {
 		l.announce(l.Latest())
 	}

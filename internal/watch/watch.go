@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package watch follows: one goroutine looks at the limits and at what the
-// process measures, lets internal/plan and internal/adapt decide, and sets
+// process measures, lets internal/plan and internal/law decide, and sets
 // through internal/apply what has to change. Nothing here decides a number.
 package watch
 
 import (
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/snug-go/snug/internal/adapt"
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/follow"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -34,10 +34,9 @@ type Config struct {
 	Dry    bool         // touch nothing
 
 	Adapt      Parts
-	Poll       time.Duration // 0 = defaultPoll
-	Memory     adapt.MemoryPolicy
-	GC         adapt.GCPolicy
-	Starvation adapt.StarvationPolicy
+	Poll       time.Duration // 0 = follow.DefaultPoll
+	GC         law.GCPolicy  // On is the loop's: where Adapt has GC and GOGC is its own
+	Starvation law.StarvationPolicy
 
 	// OnPlan is called when a decision has changed, and again when a GOMAXPROCS
 	// that was asked for is in force; OnPressure when the level has changed; both
@@ -46,21 +45,18 @@ type Config struct {
 	OnPressure func(*Stats)
 }
 
-// defaultPoll is how often a process that works looks at its limits.
-const defaultPoll = time.Second
-
 // Update is a decision and what was done about it.
 type Update struct {
 	Plan   plan.Plan
 	Limits limits.Limits
 
-	Verdict                      adapt.Verdict // on waiting
-	Measured                     bool          // there is a verdict
+	Verdict                      law.Verdict // on waiting
+	Measured                     bool        // there is a verdict
 	GOMAXPROCS, GOMEMLIMIT, GOGC apply.Did
 	Requested                    bool // GOMAXPROCS is asked for and not yet in force
 }
 
-// Stats is what was done and measured. See snug.Stats.
+// Stats is what was done and measured. See adapt.Stats.
 type Stats struct {
 	Polls   int64
 	Every   time.Duration
@@ -69,16 +65,16 @@ type Stats struct {
 	Ended   bool
 	Failure string
 
-	Limit  int64 // bytes; 0 = none or unknown
-	Used   int64 // bytes; -1 = unknown
-	Heap   adapt.Heap
-	Memory adapt.MemoryDecision
-	Level  adapt.Level
-	GC     adapt.GCDecision
+	Limit  limits.Value[int64] // bytes
+	Used   int64               // bytes; -1 = unknown
+	Heap   law.Heap
+	Memory law.MemoryDecision
+	Level  law.Level
+	GC     law.GCDecision
 
 	Procs   int
 	Cores   float64 // 0 = unknown
-	Waiting adapt.Waiting
+	Waiting law.Waiting
 	Escaped bool
 }
 
@@ -104,7 +100,7 @@ func (k Knobs) Names() (all []string) {
 
 // A Loop follows. Its goroutine is (*Loop).run, for goroutine-leak checkers;
 // short-lived ones beside it are (*Loop).change, which waits while GOMAXPROCS
-// changes, and (*Loop).collect.
+// changes.
 type Loop struct {
 	cfg   Config
 	knobs knobs
@@ -112,9 +108,8 @@ type Loop struct {
 	stop  chan struct{}
 	once  sync.Once
 
-	changed    chan apply.Did // from change
-	collecting chan struct{}  // holds an element while collect runs
-	panicked   chan string    // from change
+	changed  chan apply.Did // from change
+	panicked chan string    // from change
 
 	mu     sync.Mutex
 	stats  Stats
@@ -124,7 +119,7 @@ type Loop struct {
 }
 
 // unknownMemory is the memory side of Stats while nothing is known.
-var unknownMemory = adapt.MemoryDecision{NonGo: -1, Held: -1, Margin: -1, Reserve: -1}
+var unknownMemory = law.MemoryDecision{NonGo: -1, Peak: -1}
 
 // knobs is what a Result lets a watcher do.
 type knobs interface {
@@ -139,6 +134,7 @@ type knobs interface {
 
 // New is a Loop that does not follow.
 func New(cfg Config) *Loop {
+	follow.Adapts()
 	l := prepare(cfg, &cfg.Result, openMachine)
 	l.stats.Ended = true
 	return l
@@ -151,35 +147,45 @@ func (l *Loop) Start(done <-chan struct{}) {
 	l.stats.Ended = false
 	l.mu.Unlock()
 	if !l.over() {
-		current.Store(l)
+		follow.Register(follower{l}, l.cfg.Dry)
 	}
 	go l.run(done)
 }
 
-var current atomic.Pointer[Loop]
+// follower is a Loop as package follow sees it.
+type follower struct{ *Loop }
 
-// Current is the Loop that was started last; nil when none was.
-func Current() *Loop { return current.Load() }
+func (f follower) Latest() follow.Update {
+	u := f.Loop.Latest()
+	return follow.Update{Plan: u.Plan, Limits: u.Limits, GOMAXPROCS: u.GOMAXPROCS, GOMEMLIMIT: u.GOMEMLIMIT, Requested: u.Requested}
+}
+
+func (f follower) Stats() follow.Stats {
+	s := f.Loop.Stats()
+	return follow.Stats{Polls: s.Polls, Every: s.Every, Changes: s.Changes, GivenUp: s.GivenUp.Names(), Ended: s.Ended, Failure: s.Failure}
+}
+
+// Current is the Loop that follows for this process; nil when none was started, or
+// another one of package follow took over.
+func Current() *Loop {
+	f, _ := follow.Current().(follower)
+	return f.Loop
+}
 
 func prepare(cfg Config, k knobs, open func() machine) *Loop {
-	if cfg.Poll <= 0 {
-		cfg.Poll = defaultPoll
-	}
-	cfg.Poll = min(max(cfg.Poll, minPoll), maxPoll)
-	if r := &cfg.Memory.Reserve; *r > 0 {
-		*r = min(max(*r, minShare), maxShare)
+	if cfg.Poll == 0 {
+		cfg.Poll = follow.DefaultPoll
 	}
 	l := &Loop{
 		cfg: cfg, knobs: k, open: open,
-		stop:       make(chan struct{}),
-		changed:    make(chan apply.Did, 1),
-		collecting: make(chan struct{}, 1),
-		panicked:   make(chan string, 1),
+		stop:     make(chan struct{}),
+		changed:  make(chan apply.Did, 1),
+		panicked: make(chan string, 1),
 	}
 	l.stats = Stats{Used: -1, Every: cfg.Poll}
 	l.stats.Memory = unknownMemory
 	l.stats.GC.Share = math.NaN()
-	l.stats.Heap = adapt.Heap{Mapped: -1, Limit: -1, GOGC: -1}
+	l.stats.Heap = law.Heap{Mapped: -1, Limit: -1, GOGC: -1}
 	l.update = Update{Plan: *cfg.Plan, Limits: cfg.Input.Limits, GOMAXPROCS: cfg.Result.GOMAXPROCS, GOMEMLIMIT: cfg.Result.GOMEMLIMIT}
 	l.look.begin(l)
 	return l
@@ -222,7 +228,7 @@ func (l *Loop) run(done <-chan struct{}) {
 	defer l.end()
 	defer func() { l.failed(recover()) }()
 	// Not at once: a program that is starting, or ends soon, has better things to do.
-	timer := time.NewTimer(min(l.cfg.Poll, defaultPoll))
+	timer := time.NewTimer(min(l.cfg.Poll, follow.DefaultPoll))
 	defer timer.Stop()
 	for {
 		select {
@@ -298,9 +304,8 @@ func (l *Loop) failed(r any) {
 	}
 }
 
-// unadapt puts what followed measurements back at what the limits ask for: a
-// GOMEMLIMIT that the guard holds above what is safe, or a high GOGC, needs
-// somebody who looks.
+// unadapt puts what followed measurements back at what the limits ask for: a high GOGC
+// needs a loop that looks, and a GOMEMLIMIT that a peak has lowered would stay low.
 func (l *Loop) unadapt() {
 	if l.gc.own != 0 {
 		l.knobs.GOGC(l.gc.own, l.cfg.GC.Base)
@@ -329,16 +334,4 @@ func (l *Loop) change(now, n int, byRuntime bool) {
 		return
 	}
 	l.changed <- l.knobs.Procs(now, n, byRuntime)
-}
-
-// collect runs a garbage collection beside the loop, one at a time.
-func (l *Loop) collect() {
-	select {
-	case l.collecting <- struct{}{}:
-		go func() {
-			defer func() { <-l.collecting }()
-			l.machine.collect()
-		}()
-	default:
-	}
 }

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	buf := make([]byte, 1<<16)
-	if strings.Contains(string(buf[:runtime.Stack(buf, true)]), "snug/internal/watch.") {
+	if strings.Contains(string(buf[:runtime.Stack(buf, true)]), "snug/internal/follow.") {
 		os.Stdout.WriteString("follows\n")
 	}
 }

@@ -18,10 +18,10 @@ var initorderAnalyzer = &analysis.Analyzer{
 }
 
 // setters are calls that set GOMAXPROCS, apart from runtime.GOMAXPROCS.
-var setters = []string{maxprocsPath + "/maxprocs.Set", snugPath + ".Fit", snugPath + ".Watch"}
+var setters = []string{maxprocsPath + "/maxprocs.Set", snugPath + ".Fit", snugPath + ".Watch", snugPath + "/adapt.Watch"}
 
 // sideEffects are packages that set GOMAXPROCS when they are initialised.
-var sideEffects = []string{maxprocsPath, snugPath + "/auto"}
+var sideEffects = []string{maxprocsPath, snugPath + "/auto", snugPath + "/adapt/auto"}
 
 func initOrder(pass *analysis.Pass) (any, error) {
 	s := sourceOf(pass)

@@ -88,7 +88,7 @@ func (s site) function() *ast.FuncDecl {
 var watched = map[string]bool{
 	"runtime": true, "runtime/debug": true, "os": true,
 	"go.uber.org/automaxprocs/maxprocs": true, memlimitPath: true, memlimitPath + "/memlimit": true,
-	snugPath: true,
+	snugPath: true, snugPath + "/adapt": true,
 }
 
 const (

@@ -50,6 +50,8 @@ package cgrun
 import (
 	"os"
 	"time"
+
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // DefaultPeriodMicros is the CPU period used when none is asked for: the
@@ -152,6 +154,9 @@ const (
 	WayContainer Way = "container"     // none is made: Spec.Own
 	WayNone      Way = "none"          // none is made and nothing is enforced: Spec.NoLimit
 )
+
+// HostMemory is MemoryFrom where the machine has less than was asked for.
+const HostMemory = cgroup.HostMemory
 
 // Confinement is what holds for a command, as proved from inside.
 type Confinement struct {

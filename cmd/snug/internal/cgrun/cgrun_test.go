@@ -219,7 +219,7 @@ func TestSituations(t *testing.T) {
 	}
 	compared := 0
 	for _, s := range all {
-		l, err := limits.Read(s.FS, 0)
+		l, err := limits.Read(limits.Process{FS: s.FS})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -183,7 +183,7 @@ func readBack(c *Confinement, o order) error {
 	if err != nil {
 		return err
 	}
-	l, err := limits.Read(nil, 0)
+	l, err := limits.Self()
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func checkNulls(t *testing.T, l *limits.Limits, d *finding.Limits) {
 func TestEveryCodeIsExplained(t *testing.T) {
 	codes := map[string]string{}
 	collectCodes(t, codes, "../../../../internal/plan", func(string) bool { return true })
-	collectCodes(t, codes, "../../../../internal/adapt", func(string) bool { return true })
+	collectCodes(t, codes, "../../../../internal/law", func(string) bool { return true })
 	collectCodes(t, codes, "../../../../limits", func(name string) bool { return strings.HasPrefix(name, "Warn") })
 	warns := func(name string) bool { return strings.HasPrefix(name, "Warn") }
 	collectCodes(t, codes, "../search", warns)

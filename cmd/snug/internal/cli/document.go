@@ -172,7 +172,6 @@ func ignored(s *plan.Setting, u unit) []finding.Reason {
 func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	r := finding.Runtime{Cgroups: !in.Go.Blind && (in.Go.Minor == 0 || in.Go.Minor >= 25)}
 	c := &in.Limits.CPU
-	own, _ := c.Runtime()
 	switch p.Runtime {
 	case plan.Crash:
 		r.Crashes = true
@@ -184,7 +183,11 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	}
 	r.GOMAXPROCS = &p.Runtime
 	r.Agrees = p.GOMAXPROCS.Leave || p.GOMAXPROCS.Value == int64(p.Runtime)
-	cores, limited := own.RuntimeCores()
+	var cores float64
+	limited := false
+	if c.Runtime != nil {
+		cores, limited = c.Runtime.Go.Get()
+	}
 	quota, any := c.Quota.Get()
 	r.Automemlimit = in.Go.Automemlimit
 	if n := plan.Automaxprocs(c, in.Go); n > 0 {

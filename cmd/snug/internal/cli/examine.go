@@ -50,7 +50,7 @@ func examine(ctx context.Context, pid int, duration time.Duration, files *goproc
 	}
 	defer p.Close()
 	e := &examination{p: p, files: files, unknown: []finding.Gap{}}
-	if e.h, err = limits.Open(nil, pid, limits.Counters|limits.Detail|limits.Unreclaimable); err == nil {
+	if e.h, err = limits.Open(limits.Process{PID: pid}); err == nil {
 		defer e.h.Close()
 	}
 	first := e.look()
@@ -120,7 +120,7 @@ func (e *examination) look() look.Moment {
 	m.Delays, m.Waits = d, err == nil && d.Unread == 0
 	m.Idle, _ = e.p.Idle()
 	if e.h != nil {
-		if l, err := e.h.Read(); err == nil {
+		if l, err := e.h.Read(limits.Counters | limits.Detail | limits.Unreclaimable); err == nil {
 			m.Limits = &l
 		}
 	}

@@ -131,7 +131,7 @@ func (l *lab) timing(window time.Duration, quick bool) {
 
 // look reads the container that this process is in.
 func (l *lab) look() (err error) {
-	if l.choice.limits, err = limits.Read(nil, 0); err != nil {
+	if l.choice.limits, err = limits.Self(); err != nil {
 		return failed("cannot read this process's container, "+err.Error(), "snug limits says what is wrong")
 	}
 	return nil

@@ -192,7 +192,7 @@ func (p *place) check() error {
 
 // read reads the limits there.
 func (p *place) read() (limits.Limits, error) {
-	l, err := limits.Read(p.fsys, int(p.pid))
+	l, err := limits.Read(limits.Process{FS: p.fsys, PID: int(p.pid)})
 	if err == nil {
 		err = p.alive()
 	}

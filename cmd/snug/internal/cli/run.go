@@ -140,7 +140,7 @@ func (r *runCommand) tighter(c cgrun.Confinement) {
 	// The kernel rounds a memory limit down to whole pages.
 	switch {
 	case c.MemoryBytes == 0 || c.MemoryBytes >= r.spec.MemoryBytes-1<<16:
-	case c.MemoryFrom == limits.HostMemory:
+	case c.MemoryFrom == cgrun.HostMemory:
 		r.ui.note("warning: %s were asked for and the machine has %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes))
 	default:
 		r.ui.note("warning: %s were asked for and %s are what the groups above allow, %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes), c.MemoryFrom)
@@ -199,14 +199,14 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 		in.Policy.Workers = r.workers
 	}
 	in.Go = goOf(&exe, r.ui.getenv("GODEBUG"))
-	if in.Limits, err = limits.Read(nil, 0); err != nil {
+	if in.Limits, err = limits.Self(); err != nil {
 		r.ui.note("warning: %v: %s starts as it is", err, name)
 		return env, nil
 	}
 	if r.spec.MemoryBytes == 0 { // else it is alone in its group
 		in.Others = goSharers(&in.Limits, 0)
 	}
-	confine(&in.Limits, r.spec.CPUs, r.spec.MemoryBytes)
+	plan.Confine(&in.Limits, r.spec.CPUs, r.spec.MemoryBytes)
 	p := plan.Decide(&in)
 	for _, w := range p.Warnings {
 		r.ui.note("warning: %s", plan.WarningText(w))
@@ -361,30 +361,4 @@ func decided(p *plan.Plan, name string) bool {
 		s = &p.GOMEMLIMIT
 	}
 	return !s.Leave || s.Code != plan.Unknown
-}
-
-// confine adds to what was read here the limits of the group that is going to
-// be made below.
-func confine(l *limits.Limits, cpus float64, memory int64) {
-	const file = "the cgroup to be made"
-	if cpus > 0 {
-		level := limits.NewCPULevel(cpus, limits.Source{File: file, Raw: trimFloat(cpus) + " CPUs"})
-		l.CPU.Levels = append([]limits.CPULevel{level}, l.CPU.Levels...)
-		if q, ok := l.CPU.Quota.Get(); !ok || cpus < q {
-			l.CPU.Quota, l.CPU.Source = limits.Of(cpus), level.Source
-		}
-	}
-	if total, ok := l.Memory.Soft.Get(); ok && l.Memory.SoftSource.File == limits.HostMemory && memory > total {
-		memory = 0 // the machine has less
-	}
-	if memory > 0 {
-		source := limits.Source{File: file, Raw: strconv.FormatInt(memory, 10)}
-		m := &l.Memory
-		if n, ok := m.Hard.Get(); !ok || memory < n {
-			m.Hard, m.Source, m.Shared = limits.Of(memory), source, false
-		}
-		if n, ok := m.Soft.Get(); !ok || memory < n {
-			m.Soft, m.SoftSource = limits.Of(memory), source
-		}
-	}
 }

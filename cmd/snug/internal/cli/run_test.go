@@ -15,7 +15,7 @@ func container(quota float64, cpus int, memory int64) limits.Limits {
 	l.CPU.Affinity = limits.Of(cpus)
 	l.CPU.Quota = limits.NoLimit[float64]()
 	l.Memory.Hard, l.Memory.Soft = limits.NoLimit[int64](), limits.NoLimit[int64]()
-	confine(&l, quota, memory)
+	plan.Confine(&l, quota, memory)
 	return l
 }
 
@@ -81,11 +81,11 @@ func TestVariablesOfOwnCode(t *testing.T) {
 
 func TestConfineOnlyTightens(t *testing.T) {
 	l := container(2, 8, 500)
-	confine(&l, 4, 1000)
+	plan.Confine(&l, 4, 1000)
 	if l.CPU.Quota != limits.Of(2.0) || l.Memory.Hard != limits.Of[int64](500) {
 		t.Errorf("quota %v, hard %v, want what the groups above allow", l.CPU.Quota, l.Memory.Hard)
 	}
-	if q, ok := l.CPU.Levels[0].RuntimeCores(); !ok || q != 4 {
+	if q, ok := l.CPU.Runtime.Go.Get(); !ok || q != 4 {
 		t.Errorf("the runtime reads %v, want the new group's own 4", q)
 	}
 }

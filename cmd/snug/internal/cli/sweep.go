@@ -188,7 +188,7 @@ type choice struct {
 func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
 	in := plan.Input{Limits: c.limits, Go: c.goes}
 	in.Limits.CPU.Levels = slices.Clone(in.Limits.CPU.Levels)
-	confine(&in.Limits, cpus, memory)
+	plan.Confine(&in.Limits, cpus, memory)
 	p := plan.Decide(&in)
 	for _, v := range variables(&in, p, func() bool { return false }) { // byDefault is the runtime's, too
 		switch v.name {

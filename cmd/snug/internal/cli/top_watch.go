@@ -258,7 +258,7 @@ func (w *watcher) refresh(group string, pid int) *limits.Limits {
 	for range 2 {
 		s := w.groups[group]
 		if s == nil {
-			h, err := limits.Open(nil, pid, limits.Counters|limits.Detail|limits.Unreclaimable)
+			h, err := limits.Open(limits.Process{PID: pid})
 			if err != nil {
 				return nil
 			}
@@ -266,7 +266,7 @@ func (w *watcher) refresh(group string, pid int) *limits.Limits {
 			w.groups[group] = s
 		}
 		s.tick = w.tick
-		l, err := s.h.Read()
+		l, err := s.h.Read(limits.Counters | limits.Detail | limits.Unreclaimable)
 		if err == nil {
 			w.k.Limits[group] = &l
 			return &l

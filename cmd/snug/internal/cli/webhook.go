@@ -197,7 +197,9 @@ func (u *ui) webhook(ctx context.Context, c *policy.Config, o *webhookOptions) e
 		listeners[i] = l
 	}
 	// This program leaves its own GOMAXPROCS and GOMEMLIMIT alone; see package main.
-	library.Watch(ctx, library.Options{})
+	if _, err := library.Watch(ctx, library.WatchOptions{}); err != nil {
+		return err
+	}
 	// They end after the last answer, not when the end was asked for.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup

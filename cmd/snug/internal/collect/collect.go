@@ -42,7 +42,7 @@ func Situation(fsys fs.FS, pid int, raw bool) (*fixture.Situation, error) {
 		}
 		r.tree, r.live = os.DirFS("/"), true
 	}
-	if _, err := limits.Read(r, pid); err != nil {
+	if _, err := limits.Read(limits.Process{FS: r, PID: pid}); err != nil {
 		return nil, err
 	}
 	r.widen()
@@ -53,7 +53,7 @@ func Situation(fsys fs.FS, pid int, raw bool) (*fixture.Situation, error) {
 	if r.size > maxSaved {
 		return nil, errTooLarge
 	}
-	again, err := limits.Read(saved.FS, 0)
+	again, err := limits.Read(limits.Process{FS: saved.FS})
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func collected(t *testing.T, s *fixture.Situation, raw bool) (text []byte, l lim
 	if form := fixture.Format(again); !bytes.Equal(form, text) {
 		t.Errorf("not in its one form: %s", text)
 	}
-	if l, err = limits.Read(again.FS, 0); err != nil {
+	if l, err = limits.Read(limits.Process{FS: again.FS}); err != nil {
 		t.Fatal(err)
 	}
 	if got := plan.Summary(&l, plan.Decide(&plan.Input{Limits: l})); !bytes.Equal(got, again.Want) {
@@ -55,7 +55,7 @@ func collected(t *testing.T, s *fixture.Situation, raw bool) (text []byte, l lim
 func TestRawReplaysTheSame(t *testing.T) {
 	for _, s := range situations(t) {
 		t.Run(s.Name, func(t *testing.T) {
-			want, err := limits.Read(s.FS, 0)
+			want, err := limits.Read(limits.Process{FS: s.FS})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestRawReplaysTheSame(t *testing.T) {
 func TestScrubbedReplaysTheSameNumbers(t *testing.T) {
 	for _, s := range situations(t) {
 		t.Run(s.Name, func(t *testing.T) {
-			want, err := limits.Read(s.FS, 0)
+			want, err := limits.Read(limits.Process{FS: s.FS})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,12 +93,12 @@ func nameless(l *limits.Limits) string {
 	var b strings.Builder
 	b.WriteString(sourceDir.ReplaceAllString(summary, "$1"))
 	for _, level := range l.CPU.Levels {
-		cores, ok := level.RuntimeCores()
+		cores, ok := level.Go.Get()
 		b.WriteString(path.Base(level.File) + " " + strings.Repeat("/", strings.Count(level.Level, "/")))
 		if ok {
 			b.WriteString(" seen by Go")
 		}
-		if level.CrashesGo() || cores < 0 {
+		if level.CrashesGo || cores < 0 {
 			b.WriteString(" crashes Go")
 		}
 		b.WriteByte('\n')
@@ -166,7 +166,7 @@ func TestLiveReplaysTheSame(t *testing.T) {
 		child.Wait()
 	}()
 	for _, pid := range []int{0, os.Getpid(), child.Process.Pid} {
-		live, err := limits.Read(nil, pid)
+		live, err := limits.Read(limits.Process{PID: pid})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestLiveReplaysTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := limits.Read(again.FS, 0)
+			got, err := limits.Read(limits.Process{FS: again.FS})
 			if err != nil {
 				t.Fatal(err)
 			}

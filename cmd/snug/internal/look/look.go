@@ -65,7 +65,7 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	if n, ok := c.Affinity.Get(); ok {
 		f.CPUs = &rules.Num{V: float64(n), Source: "sched_getaffinity"}
 	}
-	if level, ok := c.Runtime(); ok && level.CrashesGo() {
+	if level := c.Runtime; level != nil && level.CrashesGo {
 		f.Crashes = &rules.Num{V: 1, Source: level.File, Raw: level.Raw}
 	}
 	f.MemHard = limit(m.Hard, m.Source)

@@ -90,12 +90,12 @@ func (k *Looker) LimitsOf(g *goproc.Facts) *limits.Limits {
 	}
 	shared, ok := k.Limits[group]
 	if !ok {
-		h, err := limits.Open(nil, g.Pid, limits.Counters|limits.Detail|limits.Unreclaimable)
+		h, err := limits.Open(limits.Process{PID: g.Pid})
 		if err != nil {
 			return nil
 		}
 		defer h.Close()
-		l, err := h.Read()
+		l, err := h.Read(limits.Counters | limits.Detail | limits.Unreclaimable)
 		if err != nil {
 			return nil
 		}

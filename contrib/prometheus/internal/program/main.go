@@ -18,14 +18,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/adapt"
 	snugprom "github.com/snug-go/snug/contrib/prometheus"
 )
 
 func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	prometheus.MustRegister(snugprom.New(snug.Watch(ctx, snug.Options{})))
+	w, err := adapt.Watch(ctx, adapt.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "program: error:", err)
+		os.Exit(1)
+	}
+	prometheus.MustRegister(snugprom.NewAdapt(w))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "program: error:", err)

@@ -88,14 +88,13 @@ func (g *group) read(tree fs.FS, whole bool) *limits.Limits {
 			parts |= limits.Detail
 		}
 		if g.h == nil {
-			h, err := limits.Open(tree, g.pid, parts)
+			h, err := limits.Open(limits.Process{FS: tree, PID: g.pid})
 			if err != nil {
 				return nil
 			}
 			g.h = h
 		}
-		g.h.Want(parts)
-		l, err := g.h.Read()
+		l, err := g.h.Read(parts)
 		if err != nil {
 			g.close()
 			continue

@@ -260,7 +260,7 @@ func TestNodeLimits(t *testing.T) {
 	if err != nil || len(text) == 0 {
 		t.Fatalf("%q, %v", text, err)
 	}
-	l, err := limits.Read(&replaced{n, name, "0::/kubepods/a\n"}, c.pid())
+	l, err := limits.Read(limits.Process{FS: &replaced{n, name, "0::/kubepods/a\n"}, PID: c.pid()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package auto is github.com/snug-go/snug/auto that measures as well:
+//
+//	import _ "github.com/snug-go/snug/adapt/auto"
+//
+// It does what adapt.Watch does with the zero Options, from an init function; adapt.Current
+// returns its Watcher. The knobs that SNUG_ADAPT names follow measurements. Without it the
+// limits alone decide. What the documentation of snug/auto says of variables, test binaries
+// and the order of initialisation holds here too. A program may import both: this one
+// takes over.
+package auto
+
+import (
+	"os"
+
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/fit"
+	"github.com/snug-go/snug/internal/follow"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/internal/watch"
+)
+
+func init() {
+	var in plan.Input
+	p, mode := fit.Decide(&in, apply.AtStart)
+	if mode == plan.Disable {
+		return
+	}
+	cfg := watch.Config{Dry: mode == plan.Observe}
+	on, bad := watch.ReadEnv(os.Getenv, &cfg)
+	in.Warnings = append(in.Warnings, bad...)
+	p.Warnings = append(p.Warnings, bad...)
+	var again bool
+	cfg.Input, cfg.Plan = in, p
+	if cfg.Result, again = apply.Import(p, cfg.Dry, true); !again {
+		fit.Complain(in.Warnings)
+		fit.Log(&in, p, cfg.Result)
+	}
+	if on == follow.Never || on == follow.Default && fit.InTest() || cfg.Result.None() {
+		return
+	}
+	watch.New(cfg).Start(nil)
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package auto_test
+
+import (
+	"log"
+	"net/http"
+
+	_ "github.com/snug-go/snug/auto" // fits the process, and follows
+)
+
+// The import is all that a program needs. SNUG_LOG=1 shows what it does.
+func Example() {
+	log.Fatal(http.ListenAndServe("localhost:8080", nil))
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build go1.25
+
+package follow
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 3, memory: 512 * mib, busy: true}
+		cfg := Config{}
+		_, done := watchingAs(w, &cfg)
+		close(done)
+		synctest.Wait()
+		// The same plan: every knob has its value already
+		cfg.Input = &plan.Input{Limits: w.read()}
+		cfg.Input.Now = plan.Now{Procs: 3, NumCPU: 16, MemLimit: less(512 * mib), OwnProcs: 3, OwnMemLimit: less(512 * mib)}
+		cfg.Plan = plan.Decide(cfg.Input)
+		cfg.Result = apply.Result{GOMAXPROCS: apply.Already, GOMEMLIMIT: apply.Already, OwnProcs: 3, OwnMemLimit: less(512 * mib)}
+		l := prepare(&cfg, w, w.machine)
+		done = make(chan struct{})
+		go l.run(done)
+		time.Sleep(1500 * time.Millisecond)
+		w.do(func() { w.quota, w.memory = 5, 256*mib })
+		time.Sleep(6 * time.Second)
+		w.expect(t, 5, less(256*mib))
+		w.do(func() { w.quota, w.memory = 0, 0 })
+		time.Sleep(6 * time.Second)
+		w.expect(t, 16, plan.NoMemLimit)
+		if lost := l.Stats().GivenUp; lost != nil {
+			t.Errorf("given up %v, want nothing", lost)
+		}
+		close(done)
+	})
+}
+
+// GOMAXPROCS is in force before the goroutine that changes it says so.
+func TestAChangeInFlightIsNobodyElses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, busy: true}
+		l, done := watching(w, Config{})
+		time.Sleep(2500 * time.Millisecond)
+		w.do(func() { w.late, w.quota = 3*time.Second, 5 })
+		time.Sleep(time.Second)
+		w.do(func() { w.quota = 3 })
+		time.Sleep(8 * time.Second)
+		w.expect(t, 3, plan.NoMemLimit)
+		if lost := l.Stats().GivenUp; lost != nil {
+			t.Errorf("given up %v, want nothing", lost)
+		}
+		close(done)
+	})
+}
+
+// The runtime may have to wait for a collection, and then sets what it read
+// before.
+func TestTheRuntimeIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, follows: true, busy: true}
+		l, done := watching(w, Config{Input: &plan.Input{Go: plan.Go{Minor: 26}}})
+		time.Sleep(2500 * time.Millisecond)
+		w.do(func() { w.follows, w.quota, w.procs = false, 4, 6 }) // 8, 6, 4 within a second
+		time.Sleep(time.Second)
+		w.do(func() { w.follows = true })
+		time.Sleep(5 * time.Second)
+		w.expect(t, 4, plan.NoMemLimit)
+		w.do(func() { w.quota = 12 })
+		time.Sleep(5 * time.Second)
+		w.expect(t, 12, plan.NoMemLimit)
+		if lost := l.Stats().GivenUp; lost != nil || len(w.log) != 0 {
+			t.Errorf("given up %v, set %v; want nothing", lost, w.log)
+		}
+		// The program's own wish stands.
+		w.do(func() { w.follows, w.procs = false, 7 })
+		time.Sleep(8 * time.Second)
+		w.do(func() { w.quota = 3 })
+		time.Sleep(8 * time.Second)
+		w.expect(t, 7, plan.NoMemLimit)
+		if lost := l.Stats().GivenUp; !slices.Equal(lost, []string{"GOMAXPROCS"}) {
+			t.Errorf("given up %v, want GOMAXPROCS", lost)
+		}
+		close(done)
+	})
+}
+
+func TestThePlanIsWhatIsInForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		var plans []Update
+		var l *Loop
+		var done chan struct{}
+		l, done = watching(w, Config{OnPlan: func() { plans = append(plans, l.Latest()) }})
+		time.Sleep(2500 * time.Millisecond)
+		w.do(func() { w.quota, w.memory = 12, 256*mib }) // one grows, one shrinks
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		u := plans[len(plans)-1]
+		if u.Plan.GOMAXPROCS.Value != 8 || u.Plan.GOMEMLIMIT.Value != less(256*mib) || u.GOMEMLIMIT != apply.Set {
+			t.Errorf("GOMAXPROCS=%d, GOMEMLIMIT=%d (%v) are told while 8 waits to grow", u.Plan.GOMAXPROCS.Value, u.Plan.GOMEMLIMIT.Value, u.GOMEMLIMIT)
+		}
+		w.do(func() { w.quota = 7.5 }) // the same 8, for another reason
+		time.Sleep(1500 * time.Millisecond)
+		if u := l.Latest(); u.Plan.GOMAXPROCS.Number != 7.5 || u.Limits.CPU.Quota.N != 7.5 {
+			t.Errorf("the plan's quota is %v, the limits' %v; want 7.5", u.Plan.GOMAXPROCS.Number, u.Limits.CPU.Quota.N)
+		}
+		close(done)
+	})
+}
+
+func TestACallbackThatUndoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		var l *Loop
+		calls := 0
+		l, _ = watching(w, Config{OnPlan: func() {
+			calls++
+			l.Undo()
+			w.do(func() { w.taken = true })
+		}})
+		time.Sleep(1500 * time.Millisecond)
+		w.do(func() { w.quota, w.memory = 4, 256*mib })
+		time.Sleep(5 * time.Second)
+		if s, lost := l.Stats(), l.Stats().GivenUp; calls != 1 || !s.Ended || lost != nil {
+			t.Errorf("%d plans, ended %v, given up %v; want one plan and silence", calls, s.Ended, lost)
+		}
+	})
+}
+
+func TestALongPollIsLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		l, done := watching(w, Config{Poll: time.Minute})
+		time.Sleep(61 * time.Minute)
+		if n := l.Stats().Polls; n < 60 || n > 62 {
+			t.Errorf("%d looks in an hour, want one a minute", n)
+		}
+		w.do(func() { w.quota = 12 })
+		time.Sleep(70 * time.Second)
+		w.expect(t, 12, less(512*mib))
+		close(done)
+	})
+}
+
+func TestUnknownGrantsNoGrowth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 4, memory: 256 * mib, busy: true}
+		hints := plan.Hints{CPULimit: 14, MemoryLimit: 2048 * mib}
+		_, done := watching(w, Config{Input: &plan.Input{Hints: hints}})
+		time.Sleep(10500 * time.Millisecond)
+		w.do(func() { w.quota, w.memory = 12, 1024*mib })
+		time.Sleep(time.Second) // seen once
+		w.do(func() { w.unknown = true })
+		time.Sleep(20 * time.Second)
+		w.expect(t, 4, less(256*mib))
+		w.do(func() { w.unknown = false })
+		time.Sleep(2500 * time.Millisecond)
+		w.expect(t, 4, less(256*mib))
+		time.Sleep(4 * time.Second)
+		w.expect(t, 12, less(1024*mib))
+		close(done)
+	})
+}
+
+func TestUnknownFromTheStartKeepsWhatAnEarlierWatchSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 3, memory: 512 * mib, busy: true}
+		cfg := Config{}
+		_, done := watchingAs(w, &cfg)
+		close(done)
+		synctest.Wait()
+		w.unknown = true
+		cfg.Input = &plan.Input{Limits: w.read()}
+		cfg.Input.Now = plan.Now{Procs: 3, NumCPU: 16, MemLimit: less(512 * mib), OwnProcs: 3, OwnMemLimit: less(512 * mib)}
+		cfg.Plan = plan.Decide(cfg.Input)
+		cfg.Result = apply.Result{OwnProcs: 3, OwnMemLimit: less(512 * mib)}
+		l := prepare(&cfg, w, w.machine)
+		done = make(chan struct{})
+		go l.run(done)
+		time.Sleep(10 * time.Second)
+		w.expect(t, 3, less(512*mib))
+		w.do(func() { w.unknown, w.quota, w.memory = false, 2, 256*mib })
+		time.Sleep(3 * time.Second)
+		w.expect(t, 2, less(256*mib))
+		close(done)
+	})
+}
+
+func TestLoopEnds(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		how     func(w *world, l *Loop, done chan struct{})
+		failure string
+		undone  int
+	}{
+		{"the context ends", func(w *world, l *Loop, done chan struct{}) { close(done) }, "", 0},
+		{"undo", func(w *world, l *Loop, done chan struct{}) { l.Undo(); l.Undo() }, "", 2},
+		{"a later fit takes over", func(w *world, l *Loop, done chan struct{}) { w.do(func() { w.taken = true }) }, "", 0},
+		{"reading panics", func(w *world, l *Loop, done chan struct{}) { w.do(func() { w.broken = true }) }, "broken", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{quota: 8, memory: 512 * mib, busy: true}
+				l, done := watching(w, Config{})
+				time.Sleep(3500 * time.Millisecond)
+				c.how(w, l, done)
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				if s := l.Stats(); !s.Ended || s.Failure != c.failure || w.undone != c.undone {
+					t.Errorf("ended %v, failure %q, undone %d; want true, %q, %d", s.Ended, s.Failure, w.undone, c.failure, c.undone)
+				}
+			})
+		})
+	}
+}
+
+func TestACallbackThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		l, _ := watching(w, Config{OnPlan: func() { panic("theirs") }})
+		time.Sleep(1500 * time.Millisecond)
+		w.do(func() { w.memory = 256 * mib })
+		time.Sleep(3 * time.Second)
+		if s := l.Stats(); !s.Ended || s.Failure != "theirs" {
+			t.Errorf("ended %v, failure %q; want the callback's panic told", s.Ended, s.Failure)
+		}
+		w.expect(t, 8, less(256*mib))
+	})
+}
+
+func TestIdleIsLookedAtLess(t *testing.T) {
+	polls := func(busy bool) (n int64) {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{quota: 8, memory: 512 * mib, busy: busy}
+			l, done := watching(w, Config{})
+			time.Sleep(10 * time.Minute)
+			n = l.Stats().Polls
+			close(done)
+		})
+		return n
+	}
+	if busy, idle := polls(true), polls(false); busy < 595 || idle > busy/3 || idle < 100 {
+		t.Errorf("%d looks in 10 minutes of work, %d in 10 idle minutes; want 600 and a quarter of it", busy, idle)
+	}
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build go1.25
+
+package follow
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+func TestShrinkAtOnceGrowthLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		l, done := watching(w, Config{})
+		w.expect(t, 8, less(512*mib))
+		time.Sleep(2500 * time.Millisecond)
+		w.do(func() { w.quota, w.memory = 4, 256*mib })
+		time.Sleep(1100 * time.Millisecond)
+		w.expect(t, 4, less(256*mib))
+		w.do(func() { w.quota, w.memory = 12, 1024*mib })
+		time.Sleep(settle * time.Second)
+		w.expect(t, 4, less(256*mib))
+		time.Sleep(1100 * time.Millisecond)
+		w.expect(t, 12, less(1024*mib))
+		if s := l.Stats(); s.Changes != 4 || s.Ended {
+			t.Errorf("stats %+v, want 4 changes", s)
+		}
+		close(done)
+		synctest.Wait()
+		w.expect(t, 12, less(1024*mib))
+		if s := l.Stats(); !s.Ended || w.undone != 0 {
+			t.Errorf("ended %v, undone %d; want the last values left in force", s.Ended, w.undone)
+		}
+	})
+}
+
+func TestADipIsNoGrowth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 4, memory: 256 * mib, busy: true}
+		_, done := watching(w, Config{})
+		for range 20 { // up for 2 s, back for 2 s
+			w.do(func() { w.quota, w.memory = 8, 512*mib })
+			time.Sleep(2 * time.Second)
+			w.do(func() { w.quota, w.memory = 4, 256*mib })
+			time.Sleep(2 * time.Second)
+		}
+		w.expect(t, 4, less(256*mib))
+		if len(w.log) != 0 {
+			t.Errorf("set %v, want nothing", w.log)
+		}
+		close(done)
+	})
+}
+
+func TestFlappingSlowsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 4, memory: 256 * mib, busy: true}
+		_, done := watching(w, Config{})
+		for range 60 {
+			w.do(func() { w.quota = 8 })
+			time.Sleep(5 * time.Second)
+			w.do(func() { w.quota = 4 })
+			time.Sleep(5 * time.Second)
+		}
+		if n := len(w.log); n < 2 || n > 4 {
+			t.Errorf("GOMAXPROCS was changed %d times in 10 minutes of going up and down, want 2 to 4: %v", n, w.when)
+		}
+		close(done)
+	})
+}
+
+func TestMemoryDoesNotWaitForGOMAXPROCS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		var plans []Update
+		var l *Loop
+		var done chan struct{}
+		l, done = watching(w, Config{OnPlan: func() { plans = append(plans, l.Latest()) }})
+		time.Sleep(1500 * time.Millisecond)
+		w.do(func() { w.slow, w.quota = 5*time.Second, 4 })
+		time.Sleep(time.Second)
+		w.do(func() { w.memory = 256 * mib })
+		time.Sleep(1100 * time.Millisecond)
+		w.expect(t, 8, less(256*mib))
+		time.Sleep(5 * time.Second)
+		w.expect(t, 4, less(256*mib))
+		synctest.Wait()
+		asked := slices.IndexFunc(plans, func(u Update) bool { return u.Requested && u.Plan.GOMAXPROCS.Value == 4 })
+		last := plans[len(plans)-1]
+		if asked != 0 || last.Requested || last.GOMAXPROCS != apply.Set {
+			t.Errorf("%d plans, requested at %d, the last %+v; want a request first and the change last", len(plans), asked, last)
+		}
+		close(done)
+	})
+}
+
+func TestTheRuntimeFollowsItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, follows: true, busy: true}
+		_, done := watching(w, Config{Input: &plan.Input{Go: plan.Go{Minor: 26}}})
+		for _, q := range []float64{4, 6, 3.5, 12} {
+			w.do(func() { w.quota = q })
+			time.Sleep(10 * time.Second)
+			w.expect(t, int(math.Ceil(q)), plan.NoMemLimit)
+		}
+		if len(w.log) != 0 {
+			t.Errorf("set %v, want it left to the runtime", w.log)
+		}
+		// A runtime that has stopped to follow, as an idle process's may.
+		w.do(func() { w.follows, w.quota = false, 2.5 })
+		time.Sleep(2100 * time.Millisecond)
+		w.expect(t, 3, plan.NoMemLimit)
+		close(done)
+	})
+}
+
+func TestForeignChangeIsGivenUpForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		l, done := watching(w, Config{})
+		time.Sleep(2500 * time.Millisecond)
+		w.do(func() { w.procs, w.limit = 5, 100*mib })
+		time.Sleep(2 * time.Second)
+		w.do(func() { w.quota, w.memory = 4, 256*mib })
+		time.Sleep(20 * time.Second)
+		w.expect(t, 5, 100*mib)
+		if lost := l.Stats().GivenUp; len(lost) != 2 {
+			t.Errorf("given up %v, want both", lost)
+		}
+		if u := l.Latest(); u.Plan.GOMAXPROCS.Reason != (plan.Reason{Code: plan.ProgramSet, Number: 5}) || u.Plan.GOMEMLIMIT.Reason != (plan.Reason{Code: plan.ProgramSet, Number: 100 * mib}) {
+			t.Errorf("plan %+v, want both the program's, 5 and 100 MiB", u.Plan)
+		}
+		w.do(func() { w.procs, w.limit = 8, less(512*mib) }) // back at what snug wrote
+		time.Sleep(20 * time.Second)
+		w.expect(t, 8, less(512*mib))
+		close(done)
+	})
+}
+
+func TestUnknownChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		_, done := watching(w, Config{})
+		time.Sleep(5 * time.Second)
+		n := len(w.log)
+		procs, memory := w.procs, w.limit
+		w.do(func() { w.unknown = true })
+		time.Sleep(time.Minute)
+		w.expect(t, procs, memory)
+		if len(w.log) != n {
+			t.Errorf("set %v", w.log[n:])
+		}
+		close(done)
+	})
+}
+
+func TestLimitsThatGoAwayGiveBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		_, done := watching(w, Config{})
+		time.Sleep(1500 * time.Millisecond)
+		w.do(func() { w.quota, w.memory = 0, 0 })
+		time.Sleep(6 * time.Second)
+		w.expect(t, 16, plan.NoMemLimit)
+		if w.released != [2]bool{true, true} {
+			t.Errorf("released %v, want both", w.released)
+		}
+		w.do(func() { w.quota, w.memory = 2, 256*mib })
+		time.Sleep(4 * time.Second)
+		w.expect(t, 2, less(256*mib))
+		close(done)
+	})
+}
+
+func TestDryRunTouchesNothingAndTells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		var plans []Update
+		dry := &dryKnobs{}
+		cfg := Config{Dry: true}
+		l, _ := watchingAs(w, &cfg)
+		l.Undo()
+		cfg.OnPlan = func() { plans = append(plans, l.Latest()) }
+		cfg.Result.GOMAXPROCS, cfg.Result.GOMEMLIMIT = apply.Would, apply.Would
+		l = prepare(&cfg, dry, w.machine)
+		done := make(chan struct{})
+		go l.run(done)
+		time.Sleep(2 * time.Second)
+		if len(plans) > 0 {
+			t.Errorf("told again what was told at the start: %+v", plans)
+		}
+		w.do(func() { w.quota, w.memory = 4, 256*mib })
+		time.Sleep(20 * time.Second)
+		w.expect(t, 16, plan.NoMemLimit)
+		if n := len(plans); n == 0 || n > 8 {
+			t.Fatalf("%d plans, want a few", n)
+		}
+		if u := plans[len(plans)-1]; u.Plan.GOMAXPROCS.Value != 4 || u.GOMAXPROCS != apply.Would || u.Plan.GOMEMLIMIT.Value != less(256*mib) || u.GOMEMLIMIT != apply.Would {
+			t.Errorf("last plan %+v, want 4 and %d, would", u, less(256*mib))
+		}
+		close(done)
+	})
+}
+
+type dryKnobs struct{}
+
+func (dryKnobs) Holds() bool                    { return true }
+func (dryKnobs) Procs(int, int, bool) apply.Did { return apply.Would }
+func (dryKnobs) Memory(int64) apply.Did         { return apply.Would }
+func (dryKnobs) ReleaseMemory() apply.Did       { return apply.Would }
+func (dryKnobs) ReleaseProcs() apply.Did        { return apply.Would }
+func (dryKnobs) Undo()                          {}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package law
+
+import "math"
+
+// GCPolicy is how GOGC follows what is measured. The zero policy leaves it.
+type GCPolicy struct {
+	On    bool
+	Share float64 // of the process's CPU time, for collections; 0 = 0.05
+	Base  int64   // the GOGC that holds without snug, in percent; 0 = 100; -1 = off, which is left alone
+}
+
+// GCSample is what the GC law looks at.
+type GCSample struct {
+	At    float64 // when, in seconds
+	Limit int64   // bytes of the memory limit; 0 = none or unknown
+	Used  int64   // what the limited group is charged with and cannot be reclaimed; -1 = unknown
+	Heap  Heap
+	// CPU is the process's CPU time and the runtime's own classes so far.
+	CPU CPU
+}
+
+// GCState is what the law remembers. The zero state begins.
+type GCState struct {
+	begun bool
+	ours  bool    // GOGC was raised by the law
+	at    float64 // of the last sample
+
+	last  gcWindow // for the share that is reported
+	share float64
+	slow  gcWindow // for the share that the law steers by
+	goal  float64  // the GOGC the share asks for; 0 = none yet
+
+	limit, nonGo float64 // as last known
+	known        float64 // when; -Inf = never
+	next         float64 // the GOGC that a raise may go to now
+
+	waiting bool    // a raise is waiting
+	since   float64 // from when on
+	low     float64 // the lowest GOGC wanted since then
+	wait    float64 // how long a raise waits
+	raised  float64 // when one last came; -Inf = never
+}
+
+// GCDecision is what is to be done now.
+type GCDecision struct {
+	GOGC  int64   // percent, never below Base, never off; 0 = leave it alone
+	Code  string  // why this number, in force or to be set
+	Share float64 // of the process's CPU time, what collections took lately, 0 to 1; NaN = unknown
+}
+
+// Codes of GCDecision. A code never changes its meaning.
+const (
+	GCKeep    = "gc-keep"   // the policy leaves GOGC alone
+	GCOff     = "gc-off"    // GOGC is off: a choice of the program's or the operator's, left alone
+	GCCost    = "gc-cost"   // the share of the CPU decides
+	GCCapped  = "gc-capped" // the law would have more: the memory limit, GOMEMLIMIT or the knee decides
+	GCBase    = "gc-base"   // nothing above Base is wanted, or fits
+	GCNoLimit = "no-limit"  // no memory limit, or none known: nothing to measure room by
+	GCUnknown = "unknown"   // a figure that decides could not be read
+)
+
+const (
+	gcShare = 0.05
+	gcKnee  = 8 // times the live heap: beyond that page faults and cache misses eat what is won
+
+	gcPart    = 0.25 // of the limit: the extra heap at most where no GOMEMLIMIT bounds it
+	gcPlanned = 0.80 // of the limit: what the plan may fill; pacing overshoots by up to a tenth
+	gcUnder   = 0.95 // of what GOMEMLIMIT leaves: the scavenger begins to work there (runtime/mgcscavenge.go)
+
+	// Without a GOMEMLIMIT nothing but the next look bounds the goal of a live
+	// heap that has grown: by gcJump of the limit it may, within gcPeak.
+	gcJump, gcPeak = 0.10, 0.90
+
+	// A tiny live heap gets this much, at most gcTinyPart of the limit.
+	gcTiny, gcTinyPart = 64 << 20, 1.0 / 16
+
+	// The runtime's heapMinimum is this at GOGC=100 and grows with GOGC
+	// (runtime/mgcpacer.go, setGCPercent).
+	gcHeapMinimum = 4 << 20
+
+	// Several processes under one limit see the same room and raise at once.
+	gcTake = 1.0 / 3
+
+	gcSame             = 1.05    // a smaller change is none
+	gcFactor           = 2       // a raise, and a window's step, at most
+	gcWait, gcWaitMost = 10, 300 // seconds: of a raise; and the first, until old figures are unknown
+	gcPartLeast        = 0.25    // of the way, on a logarithmic scale, that a raise goes after others did not hold
+	gcHeld             = 8       // waits after which a raise that holds was right
+	gcWindowCycles     = 4
+	gcBand             = 1.33     // a share that is off by less, as a factor either way, will do
+	gcWorth            = 0.005    // cores: collections that take less are not worth memory
+	gcIdle, gcIdleFor  = 0.02, 60 // cores, seconds
+)
+
+// StepGC is the GC law. It wants the GOGC, Base or above, at which collections
+// take Share of the CPU: GOGC times share/Share, once a window. The heap goal
+// stays within an extra heap E over the live heap,
+//
+//	GOGC = 100 min(E / (live + stacks + globals), (live + E) / 4 MiB)
+//
+// which is the pacer's goal turned round (runtime/mgcpacer.go, commit), its
+// heapMinimum included.
+//
+//	room = 0.8 limit - (non-Go + Go's non-heap + live), and under 0.95 of what GOMEMLIMIT leaves
+//	E    = min(max(8 live, small), room)
+//
+// Garbage is in none of these, so that what the law does is not what it sees,
+// and the room falls with the slack byte for byte. Above limit/4 E goes only
+// where a GOMEMLIMIT within the limit bounds what happens until the next look.
+//
+// A smaller GOGC is set at once; a larger one after it was wanted for 10 s
+// without a break: the lowest that was wanted meanwhile, at most twice what is
+// in force, and at most a third of the room that is left, which others may see
+// as well. A raise that did not hold doubles that wait, up to 300 s, and the
+// next one goes only a part of the way, so that a process which answers more
+// than it should settles as well.
+//
+// Figures that cannot be read raise nothing; after 10 s without them GOGC goes
+// back to Base, if the law had raised it.
+func StepGC(s GCState, x GCSample, p GCPolicy) (GCState, GCDecision) {
+	if !s.begun {
+		s = GCState{begun: true, at: math.Inf(-1), share: math.NaN(), known: math.Inf(-1), wait: gcWait, raised: math.Inf(-1)}
+	}
+	if math.IsNaN(x.At) || math.IsInf(x.At, 0) || x.At < s.at {
+		return s, GCDecision{Code: GCUnknown, Share: s.share}
+	}
+	if math.IsInf(s.at, -1) {
+		s.last.begin(x.Heap.Cycles, &x.CPU)
+		s.slow.begin(x.Heap.Cycles, &x.CPU)
+	}
+	s.at = x.At
+	s.measure(&x)
+	d := GCDecision{Share: s.share}
+	if p.Base == 0 {
+		p.Base = 100
+	}
+	now, base := float64(x.Heap.GOGC), float64(p.Base)
+	switch {
+	case !p.On:
+		d.Code = GCKeep
+	case base < 0 || now < 0:
+		d.Code = GCOff
+	case now == 0 || x.Heap.Cycles == 0 || !x.Heap.sane():
+		d.Code = GCUnknown
+	default:
+		var want float64
+		want, d.Code = s.want(&x, &p, now, base)
+		if want = s.gate(&x, now, want, base); want > 0 {
+			d.GOGC = p.Base // exactly, which a float64 may not be
+			if want > base {
+				d.GOGC = int64(want)
+			}
+		}
+		return s, d
+	}
+	s.waiting, s.goal = false, 0
+	return s, d
+}
+
+// want is the GOGC to have, and why.
+func (s *GCState) want(x *GCSample, p *GCPolicy, now, base float64) (gogc float64, code string) {
+	limited := x.Limit > 0 && x.Limit <= 1<<60
+	seen := limited && x.Used >= 0 && x.Used <= 1<<60
+	if seen {
+		s.limit, s.known = float64(x.Limit), x.At
+		s.nonGo = max(0, float64(x.Used)-float64(x.Heap.Mapped))
+	}
+	if !seen && x.At-s.known > gcWait {
+		code = GCUnknown
+		if !limited {
+			code = GCNoLimit
+		}
+		s.goal = 0
+		if s.ours {
+			return min(base, now), code
+		}
+		return now, code
+	}
+	gogc, code = s.cost(x, p, now, base), GCCost
+	if most := s.most(x); gogc > most {
+		gogc, code = most, GCCapped
+	}
+	if gogc <= base {
+		gogc, code = base, GCBase
+	}
+	if !seen {
+		gogc = min(gogc, max(now, base))
+	}
+	return gogc, code
+}
+
+// most is the largest GOGC that memory allows.
+func (s *GCState) most(x *GCSample) float64 {
+	h := &x.Heap
+	live := float64(h.Live)
+	roots := max(1, live+float64(h.Stacks)+float64(h.Globals))
+	rest := max(0, float64(h.Mapped)-float64(h.Free)-float64(h.Objects))
+	room := gcPlanned*s.limit - (s.nonGo + rest + live)
+	held := h.Limit > 0 && float64(h.Limit) <= s.limit
+	if held {
+		room = min(room, gcUnder*(float64(h.Limit)-rest)-live)
+	}
+	had := float64(h.GOGC) / 100
+	had = max(had*roots, had*gcHeapMinimum-live)
+	s.next = gogcFor(had+(room-had)*gcTake, live, roots)
+	extra := min(max(gcKnee*live, min(gcTiny, gcTinyPart*s.limit)), room)
+	if held {
+		return gogcFor(extra, live, roots)
+	}
+	extra = min(extra, gcPart*s.limit)
+	jump := 100 * ((gcPeak*s.limit-s.nonGo-rest)/(roots+gcJump*s.limit) - 1)
+	return min(gogcFor(extra, live, roots), jump)
+}
+
+// gogcFor is the GOGC whose heap goal is extra over the live heap.
+func gogcFor(extra, live, roots float64) float64 {
+	return 100 * min(extra/roots, (live+extra)/gcHeapMinimum)
+}
+
+// cost is the GOGC that the share of the CPU asks for. The share is inversely
+// proportional to GOGC, whatever the live heap: a cycle costs what is live, and
+// the time between two is GOGC times it.
+func (s *GCState) cost(x *GCSample, p *GCPolicy, now, base float64) float64 {
+	if s.goal == 0 {
+		s.goal = now
+		s.slow.begin(x.Heap.Cycles, &x.CPU)
+	}
+	w := &s.slow
+	seconds := x.CPU.At - w.at
+	if seconds < s.wait/2 {
+		return s.goal
+	}
+	cores := (x.CPU.Used - w.used) / seconds
+	if x.Heap.Cycles < w.cycles+gcWindowCycles {
+		switch {
+		case x.Heap.Cycles < w.cycles:
+			w.begin(x.Heap.Cycles, &x.CPU)
+		case seconds >= gcIdleFor && cores >= 0 && cores < gcIdle:
+			s.goal = now / gcFactor
+			w.begin(x.Heap.Cycles, &x.CPU)
+		}
+		return max(s.goal, base)
+	}
+	share := w.share(&x.CPU)
+	target := float64(gcShare)
+	if p.Share > 0 {
+		target = p.Share
+	}
+	step := share / target
+	switch {
+	case !(step < 1/gcBand || step > gcBand), // unknown included
+		step > 1 && !(share*cores >= gcWorth):
+		step = 1
+	}
+	s.goal = max(base, now*min(max(step, 1.0/gcFactor), gcFactor))
+	w.begin(x.Heap.Cycles, &x.CPU)
+	return s.goal
+}
+
+// gate lets a lower GOGC pass at once and a higher one wait. It is the GOGC to
+// set, 0 for none.
+func (s *GCState) gate(x *GCSample, now, want, base float64) float64 {
+	switch {
+	case want < now/gcSame || want == base && now > base:
+		s.waiting = false
+		if x.At-s.raised < gcHeld*s.wait {
+			s.wait = min(2*s.wait, gcWaitMost)
+		} else {
+			s.wait = gcWait
+		}
+		s.ours = want > base
+	case want > now*gcSame:
+		if !s.waiting {
+			s.waiting, s.since, s.low = true, x.At, want
+		}
+		s.low = min(s.low, want)
+		if x.At-s.since < s.wait {
+			return 0
+		}
+		part := max(gcWait/s.wait, gcPartLeast)
+		want = max(base, min(s.next, now*math.Pow(min(s.low/now, gcFactor), part)))
+		if want <= now*gcSame {
+			return 0
+		}
+		s.waiting, s.raised, s.ours = false, x.At, true
+	default:
+		s.waiting = false
+		return 0
+	}
+	s.slow.begin(x.Heap.Cycles, &x.CPU)
+	return want
+}
+
+// measure keeps the share that is reported: over a second and two cycles at
+// least, because the runtime's classes move only when a cycle ends.
+func (s *GCState) measure(x *GCSample) {
+	w := &s.last
+	seconds := x.CPU.At - w.at
+	switch {
+	case x.Heap.Cycles < w.cycles:
+		s.share = math.NaN()
+	case seconds >= 1 && x.Heap.Cycles-w.cycles >= 2:
+		s.share = w.share(&x.CPU)
+	case seconds > gcIdleFor:
+		s.share = math.NaN() // too long ago to be called lately
+		return
+	default:
+		return
+	}
+	w.begin(x.Heap.Cycles, &x.CPU)
+}
+
+// gcWindow is where a measurement began.
+type gcWindow struct {
+	at, gc, busy, used float64
+	cycles             uint64
+}
+
+func (w *gcWindow) begin(cycles uint64, c *CPU) {
+	*w = gcWindow{c.At, c.GC, c.Busy, c.Used, cycles}
+}
+
+// share is what collections took of the CPU time since the window began, 0 to
+// 1; NaN = unknown. The classes are seconds of Ps, too many where CPU is short;
+// their ratio holds.
+func (w *gcWindow) share(c *CPU) float64 {
+	gc, busy := c.GC-w.gc, c.Busy-w.busy
+	if !(gc >= 0 && busy > 0 && gc <= busy) {
+		return math.NaN()
+	}
+	return gc / busy
+}

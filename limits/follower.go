@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import "os"
+
+// A Follower reads this process's own limits again and again, and nothing but the limits:
+// it is what package auto polls with. It keeps no file open and allocates nothing while
+// they say the same. It is not safe for concurrent use. Handle reads more.
+type Follower struct {
+	r     reader
+	polls uint
+	last  Limits
+}
+
+// Follow finds this process's cgroups. On other systems than Linux the error wraps
+// ErrNotSupported.
+func Follow() (*Follower, error) {
+	t, err := thisMachine()
+	if err != nil {
+		return nil, err
+	}
+	f := &Follower{r: reader{tree: t, tables: []string{ownMounts}, self: int64(os.Getpid())}}
+	f.r.start("/proc/self")
+	return f, nil
+}
+
+// Read reads the limits as they are now into l, and reports whether they say something
+// else than the last time. A process that was moved is noticed within four reads, a
+// cgroup that is gone at once.
+func (f *Follower) Read(l *Limits) (changed bool) {
+	r := &f.r
+	lost := f.polls%rescan == 0 && (r.cpu.gap.Field != "" || r.memory.gap.Field != "")
+	stale := f.polls == 0 || f.polls%relook == 0 && r.group.read(r) || lost
+	f.polls++
+	for range 3 {
+		if stale {
+			r.resolve()
+			changed = true
+		}
+		var news bool
+		news, stale = r.readLevels()
+		if changed = changed || news; !stale {
+			break
+		}
+	}
+	r.tree.rest()
+	if cpus := affinity(os.Getpid()); changed || cpus != f.last.CPU.Affinity {
+		r.evaluate(&f.last, cpus)
+		changed = true
+	}
+	*l = f.last
+	return changed
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Staying imports auto and stays until that has looked.
+package main
+
+import (
+	"time"
+
+	"github.com/snug-go/snug"
+	_ "github.com/snug-go/snug/auto"
+)
+
+func main() {
+	for end := time.Now().Add(time.Minute); snug.Current().Stats().Polls < 2 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
