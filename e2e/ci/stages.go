@@ -34,7 +34,7 @@ type stage struct {
 
 // What several stages look at.
 var (
-	library = []string{"go.mod", "snug.go", "watch.go", "auto", "limits", "limiter", "internal"}
+	library = []string{"go.mod", "snug.go", "watch.go", "auto", "adapt", "limits", "limiter", "internal"}
 	cluster = []string{"cmd/snug/internal/kube", "cmd/snug/internal/cli/policy.go", "cmd/snug/internal/cli/webhook.go", "cmd/snug/internal/cli/agent.go",
 		"cmd/snug/go.mod", "internal/plan", "internal/cgroup", "e2e/kube", "e2e/lab", "e2e/go.mod", "e2e/internal", unitTests, libraryTests[1]}
 )
@@ -47,6 +47,9 @@ var libraryTests = []string{":(exclude,glob)limits/*_test.go", ":(exclude,glob)i
 
 // staticcheck is the release that checks this code.
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
+
+// apidiff is the release that compares the API with what it was.
+const apidiff = "golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e"
 
 // stages are all there are. A stage stands after those that make what it uses.
 var stages = []stage{
@@ -67,6 +70,25 @@ unformatted=$(git ls-files '*.go' | xargs gofmt -l)
 [ -z "$unformatted" ] || { echo "not gofmt'ed: $unformatted"; exit 1; }
 go vet work
 go run ` + staticcheck + ` ./... ./cmd/snug/... ./contrib/prometheus/... ./e2e/...`,
+	},
+	{
+		// What programs that use the library would notice: .ci/api names the commit whose API
+		// they have.
+		name: "api", every: true, cpus: 1, seconds: 10,
+		script: `
+base=$(grep -v '^#' .ci/api)
+git cat-file -e "$base" || { echo "the commit of .ci/api is not here: git fetch --unshallow"; exit 1; }
+GOBIN="$CI_STAGE" go install ` + apidiff + `
+mkdir "$CI_STAGE/base"
+git archive "$base" | tar x -C "$CI_STAGE/base"
+export GOWORK=off
+broken=
+for package in $(cd "$CI_STAGE/base" && go list ./... | grep -v /internal/); do
+  (cd "$CI_STAGE/base" && "$CI_STAGE/apidiff" -w "$CI_STAGE/api" "$package")
+  found=$("$CI_STAGE/apidiff" -incompatible "$CI_STAGE/api" "$package")
+  [ -z "$found" ] || { echo "$package"; echo "$found"; broken=yes; }
+done
+[ -z "$broken" ] || { echo "these changes break programs that use $base: if that is meant, say so in CHANGELOG.md and name the new commit in .ci/api"; exit 1; }`,
 	},
 	{
 		name: "platforms", every: true, cpus: 2, seconds: 30,
@@ -93,7 +115,7 @@ gotest -count=1 -modfile="$mod" ./...`,
 	{
 		// Not the laws and their simulator: they are functions, and slow under -race.
 		name: "race", every: true, cpus: 2, seconds: 60,
-		script: `gotest -race ./limiter ./limits ./internal/{apply,fit,fixture,plan,sense,watch} .`,
+		script: `gotest -race ./limiter ./limits ./adapt/... ./internal/{apply,fit,fixture,follow,plan,sense,watch} .`,
 	},
 	{
 		name: "fuzz", every: true, cpus: 2, seconds: 160,
