@@ -173,6 +173,9 @@ func (r *reader) evaluateMemory(l *Limits) {
 	m.Source.set("", "", "")
 	m.SoftSource.set("", "", "")
 	for _, at := range r.memory.levels {
+		if r.memory.V1 && limitOf(at.limit.text).State != None && r.apart(at) {
+			continue
+		}
 		l.bound(&m.Hard, &m.Source, r.memory.field, &at.limit, at.path)
 		if !r.memory.V1 {
 			l.bound(&m.Soft, &m.SoftSource, softField, &at.other, at.path)

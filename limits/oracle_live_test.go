@@ -40,6 +40,11 @@ func (k kernel) missing(name string) bool {
 	return err == fs.ErrNotExist
 }
 
+func (k kernel) has(name string) bool {
+	_, err := k.w.Read(name)
+	return err == nil
+}
+
 func (k kernel) group(dir string, m *cgroup.Mount) error {
 	_, d, err := k.w.Walk(dir)
 	switch {

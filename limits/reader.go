@@ -26,7 +26,8 @@ type reader struct {
 
 	tightest int // index of the CPU level that sets the quota, 0 when none does
 
-	// ownStat is shown v1's memory.stat of the process's own group at every
+	whole bool // v1: no group that may limit the memory is out of sight
+	// ownStat is shown v1's memory.stat of the process's own group whenever it is
 	// read; nil when nobody wants more of it than its limit.
 	ownStat func(text []byte, p *probe)
 }
@@ -47,11 +48,21 @@ type level struct {
 	path  string // as the hierarchy names it: "/a/b"
 	dir   string // where it is: "/sys/fs/cgroup/a/b/"
 	limit probe  // cpu.max, memory.max; v1: cpu.cfs_quota_us, memory.limit_in_bytes
-	other probe  // memory.high; v1: cpu.cfs_period_us, memory.stat of the process's own group
+	other probe  // memory.high; v1: cpu.cfs_period_us, memory.stat of the first group where it is needed
 	use   probe  // memory.current, memory.usage_in_bytes: a counter, named when asked for
 	total Value[int64]
-	torn  bool // v1's quota and period may not belong together
+	torn  bool   // v1's quota and period may not belong together
+	apart answer // v1: nothing that is charged to the groups below is charged to this one
 }
+
+// An answer is that of a question which is asked once.
+type answer uint8
+
+const (
+	notAsked answer = iota
+	no
+	yes
+)
 
 // A probe is one file and what it said last.
 type probe struct {
@@ -83,6 +94,9 @@ func (r *reader) readLevels() (changed, vanished bool) {
 			vanished = vanished || gone(l.limit.err)
 		}
 	}
+	if r.memory.V1 && len(r.memory.levels) > 0 && r.readTotal() {
+		changed = true
+	}
 	return changed, vanished
 }
 
@@ -112,18 +126,51 @@ func (l *level) readQuota(r *reader) bool {
 func (l *level) readMemory(r *reader) bool {
 	changed := l.limit.read(r)
 	if !r.memory.V1 {
-		return l.other.read(r) || changed
-	}
-	// memory.stat is all counters but for one line.
-	text := l.other.now(r)
-	total := sized(cgroup.Hierarchical(text))
-	if r.ownStat != nil && l.other.name != "" {
-		r.ownStat(text, &l.other)
-	}
-	if total != l.total {
-		l.total, changed = total, true
+		changed = l.other.read(r) || changed
 	}
 	return changed
+}
+
+// readTotal reads what v1 sums up in the first group that is seen: the least limit of all
+// groups that it is charged to. It takes the kernel longer than all other files together,
+// and says nothing new where each of them can be read.
+func (r *reader) readTotal() (changed bool) {
+	first, needed := r.memory.levels[0], !r.whole
+	for _, l := range r.memory.levels {
+		needed = needed || limitOf(l.limit.text).State == Unknown
+	}
+	switch {
+	case !needed || r.apart(first):
+		needed, first.other = false, probe{}
+	case first.other.name == "":
+		first.other.name = first.dir + "memory.stat"
+	}
+	// All counters but for one line.
+	text := first.other.now(r)
+	total := sized(cgroup.Hierarchical(text))
+	if r.ownStat != nil && needed {
+		r.ownStat(text, &first.other)
+	}
+	if total != first.total {
+		first.total, changed = total, true
+	}
+	return changed
+}
+
+// apart reports whether what is charged to the groups below a v1 group is not charged to
+// it: before Linux 5.11, where memory.use_hierarchy says so (kernel doc:
+// admin-guide/cgroup-v1/memory.rst). It cannot be changed while there are groups below.
+func (r *reader) apart(l *level) bool {
+	if l.path == r.memory.Path {
+		return false
+	}
+	if l.apart == notAsked {
+		p := probe{name: l.dir + "memory.use_hierarchy"}
+		if l.apart = no; string(cgroup.Trim(p.now(r))) == "0" {
+			l.apart = yes
+		}
+	}
+	return l.apart == yes
 }
 
 // now is what the file says, good until the next file is read; nil when it

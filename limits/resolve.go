@@ -31,32 +31,22 @@ func (r *reader) resolve() {
 			l.other.name = l.dir + "cpu.cfs_period_us"
 		}
 	}
-	charged := r.memory.levels[:0]
 	for _, l := range r.memory.levels {
-		switch {
-		case !r.memory.V1:
-			l.limit.name = l.dir + "memory.max"
-			l.other.name = l.dir + "memory.high"
-		case l.path != r.memory.Path && r.apart(l.dir):
-			continue
-		default:
+		l.limit.name = l.dir + "memory.max"
+		l.other.name = l.dir + "memory.high"
+		if r.memory.V1 {
 			l.limit.name = l.dir + "memory.limit_in_bytes"
-			if len(charged) == 0 {
-				l.other.name = l.dir + "memory.stat"
-			}
+			l.other.name = ""
 		}
-		charged = append(charged, l)
 	}
-	r.memory.levels = charged
+	r.whole = r.memory.whole(r.tree)
 }
 
-// apart reports whether what is charged to the groups below a group is not charged to it:
-// v1's memory controller before Linux 5.11, where memory.use_hierarchy says so
-// (kernel doc: admin-guide/cgroup-v1/memory.rst). It cannot be changed while there are
-// groups below.
-func (r *reader) apart(dir string) bool {
-	p := probe{name: dir + "memory.use_hierarchy"}
-	return string(cgroup.Trim(p.now(r))) == "0"
+// whole reports whether all groups of a v1 hierarchy are seen, from the process's own to
+// the root, which alone has a release_agent (cgroups(7)).
+func (res *resource) whole(t tree) bool {
+	n := len(res.levels)
+	return n > 0 && res.V1 && res.gap.Field == "" && t.has(res.levels[n-1].dir+"release_agent")
 }
 
 // A mountTable is the cgroup mounts of one mountinfo file.

@@ -25,6 +25,8 @@ type tree interface {
 	// missing reports that there is no such directory. One that may not be
 	// looked at is not missing.
 	missing(name string) bool
+	// has reports that there is such a file.
+	has(name string) bool
 	// group is nil when a directory is a cgroup of the hierarchy that a mount shows: a
 	// file that is not in it then says something.
 	group(dir string, m *cgroup.Mount) error
@@ -80,6 +82,11 @@ func (t fsTree) peek(name string, buf []byte) ([]byte, error) { return t.read(na
 func (t fsTree) missing(name string) bool {
 	info, err := fs.Stat(t.fsys, fsName(name))
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
+}
+
+func (t fsTree) has(name string) bool {
+	_, err := fs.Stat(t.fsys, fsName(name))
+	return err == nil
 }
 
 // group goes by cgroup.procs, which every group has, of v1 and v2, and which a saved

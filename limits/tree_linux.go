@@ -79,6 +79,11 @@ func (*machine) missing(name string) bool {
 	return err == syscall.ENOENT || err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFDIR
 }
 
+func (*machine) has(name string) bool {
+	var st syscall.Stat_t
+	return syscall.Stat(name, &st) == nil
+}
+
 // group compares the device: a directory of another file system, or of another
 // hierarchy, is one that covers the mount (stat(2), proc_pid_mountinfo(5)). Every group
 // has a cgroup.procs, until it is removed; what was mounted of it then stays, and is empty.

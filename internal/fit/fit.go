@@ -82,7 +82,7 @@ func logging() bool {
 // that nothing reads, whether SNUG_LOG is set or not: an operator who believes that
 // snug is off, or bounded, has to see that it is not. With SNUG_LOG, Log says it.
 func Complain(bad []limits.Warning) {
-	if logging() {
+	if len(bad) == 0 || logging() {
 		return
 	}
 	var b lines

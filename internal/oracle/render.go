@@ -66,7 +66,7 @@ func (w *World) Read(name string) (string, error) {
 }
 
 var groupFiles = []string{"cgroup.procs", "cpu.max", "memory.max", "memory.high",
-	"cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes", "memory.stat", "memory.use_hierarchy"}
+	"cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes", "memory.stat", "memory.use_hierarchy", "release_agent"}
 
 // has reports whether a hierarchy has a controller.
 func (t *Tree) has(controller string) bool { return slices.Contains(t.Controllers, controller) }
@@ -85,6 +85,9 @@ func (d *Dir) group(w *World, name string) (string, error) {
 		return d.procs(w)
 	}
 	v2 := t.Type == "cgroup2"
+	if name == "release_agent" && !v2 && d.Up == nil {
+		return "\n", nil
+	}
 	controller, _, _ := strings.Cut(name, ".")
 	switch {
 	case !t.has(controller):

@@ -66,6 +66,7 @@ func (w *World) Truth() Truth {
 	}
 	memory, seen, hidden := w.visible("memory")
 	t.SeenMemory, t.Hard.Hidden, t.Soft.Hidden = seen, hidden, hidden
+	all := !hidden && len(memory) > 0 && memory[len(memory)-1].Up == nil
 	for _, d := range memory {
 		v2 := d.Tree.Type == "cgroup2"
 		name := "memory.limit_in_bytes"
@@ -73,12 +74,14 @@ func (w *World) Truth() Truth {
 			name = "memory.max"
 			t.Soft.tighten(d.size(w, "memory.high", d.High), d)
 		}
+		all = all && d.readable(w, name) == nil && d.Max.State != Unknown
 		if d.Tree.Own.chargesTo(d) {
 			t.Hard.tighten(d.size(w, name, d.Max), d)
 		}
 	}
-	// v1 sums up in each group; the nearest in sight knows most.
-	if len(memory) > 0 && memory[0].Tree.Type != "cgroup2" && memory[0].Tree.Own.chargesTo(memory[0]) {
+	// v1 sums up in each group; the nearest in sight knows most, but nothing new where each
+	// limit can be read.
+	if !all && len(memory) > 0 && memory[0].Tree.Type != "cgroup2" && memory[0].Tree.Own.chargesTo(memory[0]) {
 		t.Hard.tightenByTotal(memory[0].summed(w), memory[0])
 	}
 	for _, d := range w.own("cpu", "memory") {
