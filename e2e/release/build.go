@@ -99,11 +99,11 @@ func (t tree) check(ctx context.Context, version string, progress io.Writer) err
 // dependents are the modules that require the library.
 var dependents = []string{"cmd/snug", "contrib/prometheus"}
 
-// copyTool copies the dependents and, to their places relative to them, the
-// library's files, which their tests read. Without go.mod and go.work the go command cannot
-// take the library from there.
+// copyTool copies the dependents and, to their places relative to them, the files of the
+// library and the experiments, which their tests read. Without go.mod and go.work the go
+// command cannot take the library from there.
 func (t tree) copyTool(ctx context.Context, to string) error {
-	for _, dir := range append([]string{"."}, dependents...) {
+	for _, dir := range append([]string{".", "experiments"}, dependents...) {
 		names, err := t.files(ctx, dir)
 		if err != nil {
 			return err
