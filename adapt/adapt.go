@@ -2,7 +2,7 @@
 
 // Package adapt fits a Go process to its container as package snug does, and lets its
 // knobs follow what the process measures: GOMEMLIMIT leaves room for memory that is not
-// Go's, GOGC rises while memory is idle, and GOMAXPROCS rises while Ps are held in
+// Go's, GOGC rises while memory is idle, and GOMAXPROCS rises where Ps are held in
 // blocking system calls. Each of these is off unless Options or SNUG_ADAPT asks for it.
 //
 // Whatever is on, a Watcher says how hard the memory limit presses on the garbage
@@ -53,8 +53,10 @@ type Options struct {
 	// time. It needs a memory limit. A GOGC that the program has set is left alone unless
 	// Override is true. SNUG_ADAPT=gc.
 	GC bool
-	// CPU raises GOMAXPROCS while Ps are held in blocking system calls and CPU time is left
-	// over. SNUG_ADAPT=cpu.
+	// CPU doubles GOMAXPROCS where goroutines wait for Ps while CPU time is left over, as by
+	// blocking system calls that hold Ps, up to the larger of 16 and 4 times the cores, and at
+	// most MaxProcs. A number is kept only while the process uses at least a tenth more CPU
+	// time with it. SNUG_ADAPT=cpu.
 	CPU bool
 
 	// Poll is how often to look: 10 ms to 1 h, or 0 for 1 s. Watch looks up to four times

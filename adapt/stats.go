@@ -54,10 +54,9 @@ const (
 	VerdictHostBusy Verdict = "host-busy"
 )
 
-// Stats is what a Watcher has done and measured. GivenUp may also name "GOGC", and
-// "starvation-escape" for what Options.CPU does, where more Ps did not help. A Value is unknown where the figure was
-// not measured or could not be read, as all are before the first look, a second after the
-// start. In JSON unknown is null, and none is "none".
+// Stats is what a Watcher has done and measured. GivenUp may also name "GOGC". A Value is
+// unknown where the figure was not measured or could not be read, as all are before the
+// first look, a second after the start. In JSON unknown is null, and none is "none".
 type Stats struct {
 	snug.Stats
 	Memory MemoryStats `json:"memory"`
@@ -99,7 +98,7 @@ type CPUStats struct {
 	KernelWait limits.Value[float64] `json:"kernel_wait_threads"` // threads that waited for a CPU, on average
 	PerWakeup  limits.Value[float64] `json:"wakeup_wait_seconds"` // seconds that a goroutine waited each time it was woken
 	Verdict    Verdict               `json:"verdict"`
-	Escaped    bool                  `json:"escaped"` // GOMAXPROCS is raised, see Options.CPU
+	Raised     bool                  `json:"raised"` // GOMAXPROCS is, or is tried, see Options.CPU
 }
 
 // Stats is what was done and measured until now. For a nil Watcher nothing is known, and
@@ -121,7 +120,7 @@ func measured(s *watch.Stats) Stats {
 			Pressure:   Level(s.Level), EffectiveGOGC: number(s.Heap.EffectiveGOGC()),
 		},
 		GC:  GCStats{Share: number(s.GC.Share)},
-		CPU: CPUStats{Verdict: Verdict(s.Waiting.Verdict.String()), Escaped: s.Escaped},
+		CPU: CPUStats{Verdict: Verdict(s.Waiting.Verdict.String()), Raised: s.Raised},
 	}
 	c, m := &out.CPU, &s.Waiting
 	if s.Procs > 0 { // it has looked

@@ -35,7 +35,7 @@ const unknownText = `{"polls":0,"changes":0,"every_ns":0,"ended":false,` +
 	`"gomemlimit_bytes":null,"pressure":"calm","effective_gogc_percent":null},` +
 	`"gc":{"gogc_percent":null,"cpu_ratio":null,"cycles":null},` +
 	`"cpu":{"window_ns":0,"gomaxprocs":null,"cores":null,"used_cores":null,"throttled_ratio":null,"go_wait_goroutines":null,` +
-	`"kernel_wait_threads":null,"wakeup_wait_seconds":null,"verdict":"unknown","escaped":false}}`
+	`"kernel_wait_threads":null,"wakeup_wait_seconds":null,"verdict":"unknown","raised":false}}`
 
 func TestZeroStatsAreJSON(t *testing.T) {
 	if got, _ := marshalled(t, adapt.Stats{}); got != strings.Replace(unknownText, `"verdict":"unknown"`, `"verdict":""`, 1) {
@@ -59,7 +59,7 @@ func TestFullStatsAreJSON(t *testing.T) {
 	for _, want := range []string{
 		`"every_ns":1500000000`, `"given_up":["GOGC"]`, `"failure":"a \"panic\"\n"`, `"limit_bytes":7`, `"gomemlimit_bytes":"none"`,
 		`"pressure":"spiral"`, `"effective_gogc_percent":0.5`, `"gogc_percent":"none","cpu_ratio":null`, `"window_ns":10000000000,"gomaxprocs":7`,
-		`"verdict":"host-busy","escaped":true`,
+		`"verdict":"host-busy","raised":true`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not in %s", want, text)

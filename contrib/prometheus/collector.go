@@ -170,7 +170,7 @@ func (s scrape) set(m *metric, states, hold []string) {
 
 // The values of labels that are there in every scrape.
 var (
-	knobs    = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "starvation-escape"}
+	knobs    = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC"}
 	verdicts = []string{string(adapt.VerdictUnknown), string(adapt.VerdictFine), string(adapt.VerdictTooFewProcs),
 		string(adapt.VerdictQuotaSpent), string(adapt.VerdictHostBusy)}
 	levels = []string{adapt.PressureCalm.String(), adapt.PressureTight.String(), adapt.PressureSpiral.String()}
@@ -235,7 +235,7 @@ func (s scrape) cpu(x *adapt.CPUStats) {
 		v = adapt.VerdictUnknown
 	}
 	s.oneOf(verdict, verdicts, string(v))
-	s.flag(escaped, x.Escaped)
+	s.flag(raised, x.Raised)
 }
 
 func (s scrape) plan(p *adapt.Plan) {

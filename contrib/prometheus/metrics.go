@@ -68,7 +68,7 @@ var (
 	kernelWait = gauge("kernel_wait_threads", "Threads that waited for a CPU while runnable, throttling included, on average over the window.")
 	perWakeup  = gauge("wakeup_wait_seconds", "Seconds that a goroutine waited to run each time it was woken, for a P and for a CPU, on average over the window.")
 	verdict    = gauge("verdict", "1 for what the waiting is due to (too-few-procs: Ps are held in system calls while the quota is unused; quota-spent: no GOMAXPROCS helps; host-busy: threads wait for CPUs that other processes have), 0 for the other verdicts.", "verdict")
-	escaped    = gauge("gomaxprocs_escaped", "1 while GOMAXPROCS is raised because Ps are held in system calls.")
+	raised     = gauge("gomaxprocs_raised", "1 while GOMAXPROCS is raised because the program uses more CPU time so.")
 )
 
 // The plan.

@@ -27,10 +27,6 @@ func govern(onPlan func(adapt.Plan)) (err error) {
 		return simple(100 * time.Millisecond)
 	case "simple-slow":
 		return simple(time.Second)
-	case "procs":
-		return procsLaw(false)
-	case "procs-wakeups":
-		return procsLaw(true)
 	case "automemlimit":
 		_, err = memlimit.Set()
 	default:
@@ -48,7 +44,7 @@ type watched struct {
 	Used    int64   `json:"snug_used_bytes"`
 	Go      int64   `json:"snug_go_bytes"`
 	Peak    int64   `json:"snug_non_go_peak_bytes"`
-	Escaped float64 `json:"snug_escaped"`
+	Raised  float64 `json:"snug_raised"`
 	Verdict string  `json:"snug_verdict"`
 	GivenUp int     `json:"snug_given_up"`
 	Failure string  `json:"snug_failure,omitempty"`
@@ -63,7 +59,7 @@ func watch() *watched {
 	return &watched{
 		Sets: s.Changes, Polls: s.Polls, Level: uint8(s.Memory.Pressure),
 		NonGo: known(s.Memory.NonGo), Used: known(s.Memory.Used), Go: known(s.Memory.Go), Peak: known(s.Memory.NonGoPeak),
-		Escaped: truth(s.CPU.Escaped), Verdict: string(s.CPU.Verdict), GivenUp: len(s.GivenUp), Failure: s.Failure,
+		Raised: truth(s.CPU.Raised), Verdict: string(s.CPU.Verdict), GivenUp: len(s.GivenUp), Failure: s.Failure,
 	}
 }
 

@@ -36,15 +36,8 @@ type Waiting struct {
 // What the verdicts are made of. A figure that is unknown fails every
 // comparison, and leaves Unclear.
 const (
-	// shortestVerdict is the seconds below which the counters are too coarse:
-	// a period of the quota is usually as long, and the latencies of one
-	// goroutine in 8 are sampled.
-	shortestVerdict = 0.1
-
-	// crowdFloor and crowdPerP: more goroutines wait than the larger of 20 and 8 for
-	// each P. The floor is for bursts, whose size does not depend on Ps.
-	crowdFloor = 20
-	crowdPerP  = 8
+	// crowdPerP is how many goroutines wait for each P where too many do.
+	crowdPerP = 10
 	// unused is the share of what the Ps may use below which CPU time is left over.
 	unused = 0.8
 	// heldShare is the share of the Ps' time that went neither into running nor
@@ -62,7 +55,6 @@ const (
 	// threads together: about the queue of a server at 80 % load (M/M/1:
 	// 0.8^2/(1-0.8) = 3.2).
 	fineWaits     = 3
-	fineUsed      = 0.9
 	fineThrottled = 0.1
 
 	// How much more the threads must have waited for a CPU than they can have made
@@ -75,8 +67,7 @@ const (
 // Measure is what happened between two samples, and the verdict on it. A
 // counter that goes back, as after a move to another group or when threads have
 // ended, leaves its figure unknown. TooFewPs, Fine and HostBusy need the kernel's wait in
-// both samples; no verdict is given when GOMAXPROCS or the limits differ between them,
-// or for less than shortestVerdict.
+// both samples; no verdict is given when GOMAXPROCS or the limits differ between them.
 func Measure(from, to *CPU) Waiting {
 	unknown := math.NaN()
 	w := Waiting{GoWait: unknown, KernelWait: unknown, PerWakeup: unknown, Used: unknown, Throttled: unknown}
@@ -98,7 +89,7 @@ func Measure(from, to *CPU) Waiting {
 
 // verdict is the judgement on w.
 func verdict(w *Waiting, from, to *CPU) Verdict {
-	if w.Seconds < shortestVerdict || !sameRoom(from, to) {
+	if !sameRoom(from, to) {
 		return Unclear
 	}
 	if to.Quota > 0 && w.Used >= spentShare*to.Quota && w.Throttled > spentThrottled {
@@ -112,7 +103,7 @@ func verdict(w *Waiting, from, to *CPU) Verdict {
 	if quotaSuffices && w.Used < unused*room && denied(w, to) > max(deniedOfUsed*w.Used, deniedOfProcs*float64(to.Procs)) {
 		return HostBusy
 	}
-	if w.GoWait+w.KernelWait <= fineWaits*room && w.Used <= fineUsed*room && quotaSuffices {
+	if w.GoWait+w.KernelWait <= fineWaits*room && w.Used <= unused*room && quotaSuffices {
 		return Fine
 	}
 	return Unclear
@@ -144,10 +135,9 @@ func denied(w *Waiting, x *CPU) float64 {
 	return w.KernelWait - own
 }
 
-// crowded reports whether many goroutines wait while CPU time is left over. It is
-// necessary for TooFewPs, and can be had without the kernel's wait.
+// crowded reports whether many goroutines wait while CPU time is left over.
 func crowded(w *Waiting, x *CPU) bool {
-	return w.GoWait > max(crowdFloor, crowdPerP*float64(x.Procs)) && w.Used < unused*usable(x)
+	return w.GoWait > crowdPerP*float64(x.Procs) && w.Used < unused*usable(x)
 }
 
 // held is the share of the Ps' time that is not accounted for: 1 less what ran,

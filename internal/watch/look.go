@@ -131,7 +131,7 @@ func (l *Loop) sampleCPU(at float64, first bool) {
 	l.cpu.Periods, l.cpu.Throttled = count(t.Periods), count(t.Throttled)
 	l.cpu.KernelWait = math.NaN()
 	ends := at-l.from.At >= window
-	if first || ends || l.procs.wantKernel {
+	if first || ends {
 		l.kernelWait(at)
 	}
 	if ends && !first {

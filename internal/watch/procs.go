@@ -12,22 +12,21 @@ import (
 // procs is GOMAXPROCS as the loop knows it.
 type procs struct {
 	patience
-	own        int  // what snug wrote; 0 = nothing
-	planned    int  // what the limits asked for and got last; 0 = nothing
-	seen       int  // what it was at the last decision
-	byRuntime  bool // what it was before is the runtime's own choice
-	fallback   int  // what the runtime chose when nothing was known of it
-	asked      int  // what change is setting, 0 = gives back
-	inFlight   bool
-	left       float64 // since when a change is left to the runtime; 0 = none is
-	odd        float64 // since when it is what the limits do not explain; 0 = they do
-	starvation law.StarvationState
-	wantKernel bool
-	escaped    bool
-	base       int // what escaped from
-	did        apply.Did
-	code       string
-	force      plan.Setting // what was set last, and why
+	own       int  // what snug wrote; 0 = nothing
+	planned   int  // what the limits asked for and got last; 0 = nothing
+	seen      int  // what it was at the last decision
+	byRuntime bool // what it was before is the runtime's own choice
+	fallback  int  // what the runtime chose when nothing was known of it
+	asked     int  // what change is setting, 0 = gives back
+	inFlight  bool
+	left      float64 // since when a change is left to the runtime; 0 = none is
+	odd       float64 // since when it is what the limits do not explain; 0 = they do
+	law       law.ProcsState
+	raised    bool
+	base      int // what it is raised from
+	did       apply.Did
+	code      string
+	force     plan.Setting // what was set last, and why
 }
 
 func (k *procs) begin(c *Config) {
@@ -58,8 +57,8 @@ func (k *procs) found(n int) {
 
 func (k *procs) pending() bool { return k.inFlight || k.since != 0 || k.left != 0 || k.odd != 0 }
 
-// followProcs makes GOMAXPROCS what limits and starvation ask for. It returns
-// when to look again, in seconds.
+// followProcs makes GOMAXPROCS what limits and the law ask for. It returns when to look
+// again, in seconds.
 func (l *Loop) followProcs(at float64) (next float64) {
 	k, s := &l.procs, &l.plan.GOMAXPROCS
 	next = never
@@ -78,26 +77,20 @@ func (l *Loop) followProcs(at float64) (next float64) {
 				base = k.fallback
 			}
 		}
-		policy := l.cfg.Starvation
-		policy.Base = base
+		policy := law.ProcsPolicy{Base: base}
 		if most := l.in.Policy.MaxProcs; most > 0 {
-			policy.Ceiling = min(most, law.Ceiling(l.cpu.Cores))
+			policy.Ceiling = min(most, law.ProcsCeiling(l.cpu.Cores))
 		}
-		var d law.StarvationDecision
-		k.starvation, d = law.StepStarvation(k.starvation, l.cpu, policy)
-		k.wantKernel, next = d.WantKernel, d.Next
-		k.escaped, k.base = d.Procs > base, base
-		k.code = d.Code
-		if l.lost &^= Escape; d.GaveUp {
-			l.lost |= Escape
+		var d law.ProcsDecision
+		k.law, d = law.StepProcs(k.law, l.cpu, policy)
+		next, urgent = d.Next, k.raised || d.Procs != 0
+		if k.raised = d.Procs > base; k.raised {
+			wish, k.base, k.code = d.Procs, base, d.Code
 		}
-		if k.escaped {
-			wish, urgent = d.Procs, d.Procs > l.cpu.Procs
-		}
-	} else if k.escaped {
+	} else if k.raised {
 		return next // between two samples
 	}
-	if k.escaped {
+	if k.raised {
 		k.planned = planned
 	}
 	switch {
@@ -169,10 +162,10 @@ func (l *Loop) procsChanged(did apply.Did) {
 	l.publish()
 }
 
-// procsSetting is the plan's setting, or the escape's.
+// procsSetting is the plan's setting, or the law's.
 func (l *Loop) procsSetting() plan.Setting {
 	s, k := l.plan.GOMAXPROCS, &l.procs
-	if k.escaped {
+	if k.raised {
 		s.Value, s.Leave, s.Code, s.Number = int64(k.asked), false, k.code, float64(k.base)
 	}
 	return s

@@ -32,20 +32,10 @@ func Text(r plan.Reason, value int64) string {
 		return "nothing asks for another"
 	case law.GCOff:
 		return "it is off, which somebody had a reason for"
-	case law.StarvationSuspected:
-		return "goroutines wait while CPU time is left over; why is being measured"
-	case law.StarvationUnsure:
-		return "goroutines wait while CPU time is left over, and why cannot be measured here"
-	case law.EscapeYielded:
-		return "somebody else has set it"
-	case law.StarvationEscape:
-		return "Ps are held in system calls while CPU time is left over; " + strconv.Itoa(int(r.Number)) + " were too few"
-	case law.EscapeStays:
-		return "Ps are held in system calls as soon as there are fewer"
-	case law.EscapeReturned:
-		return "Ps were held in system calls, and are no more"
-	case law.EscapeFutile:
-		return "more Ps did not help"
+	case law.ProcsTried:
+		return "goroutines wait while CPU time is left over; more Ps than " + strconv.Itoa(int(r.Number)) + " are tried"
+	case law.ProcsRaised:
+		return "the program uses more of its CPU time than with " + strconv.Itoa(int(r.Number)) + " Ps"
 	}
 	return plan.Text(r, value)
 }

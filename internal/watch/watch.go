@@ -33,10 +33,9 @@ type Config struct {
 	Result apply.Result // what was done about it
 	Dry    bool         // touch nothing
 
-	Adapt      Parts
-	Poll       time.Duration // 0 = follow.DefaultPoll
-	GC         law.GCPolicy  // On is the loop's: where Adapt has GC and GOGC is its own
-	Starvation law.StarvationPolicy
+	Adapt Parts
+	Poll  time.Duration // 0 = follow.DefaultPoll
+	GC    law.GCPolicy  // On is the loop's: where Adapt has GC and GOGC is its own
 
 	// OnPlan is called when a decision has changed, and again when a GOMAXPROCS
 	// that was asked for is in force; OnPressure when the level has changed; both
@@ -75,7 +74,7 @@ type Stats struct {
 	Procs   int
 	Cores   float64 // 0 = unknown
 	Waiting law.Waiting
-	Escaped bool
+	Raised  bool // GOMAXPROCS, by the law
 }
 
 // Knobs is a set of knobs.
@@ -85,12 +84,11 @@ const (
 	GOMAXPROCS Knobs = 1 << iota
 	GOMEMLIMIT
 	GOGC
-	Escape // the starvation escape, which no raised GOMAXPROCS helped for long
 )
 
 // Names lists them, for people; nil when there is none.
 func (k Knobs) Names() (all []string) {
-	for i, name := range [...]string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "starvation-escape"} {
+	for i, name := range [...]string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC"} {
 		if k&(1<<i) != 0 {
 			all = append(all, name)
 		}

@@ -1,0 +1,1 @@
+snug bench --set POLICY=procs --set POLICY=procs-wakeups --set POLICY=snug,SNUG_ADAPT=cpu --cpus 1 --gomaxprocs default,16 --users 128 --warmup 14s --window 10s --objective rps --url http://127.0.0.1:8099/ -- ./governed stalls --listen 127.0.0.1:8099

@@ -1,0 +1,1 @@
+snug bench --set POLICY=procs --set POLICY=procs-wakeups --set POLICY=snug,SNUG_ADAPT=cpu --cpus 1 --gomaxprocs default,16 --metric ops_per_second,cpu_us_per_op -- ./governed stalls --warm 14 --seconds 10

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package law
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// program is one whose Ps are held: it uses perP cores for each, as far as most, and so
+// many goroutines wait.
+type program struct {
+	perP, most, waits float64
+	refuse            bool                // GOMAXPROCS cannot be set
+	spoil             func(i int, x *CPU) // what goes wrong in reading
+	x                 CPU
+	s                 ProcsState
+	d                 ProcsDecision
+	p                 ProcsPolicy
+	asked             []int     // each new GOMAXPROCS asked for
+	at                []float64 // when
+	i                 int
+}
+
+func newProgram(base int, perP float64) *program {
+	return &program{
+		perP: perP, most: 4, waits: 100,
+		x: CPU{At: 50, Procs: base, Cores: 4, Quota: 4}, p: ProcsPolicy{Base: base},
+	}
+}
+
+func (f *program) run(seconds float64) {
+	for end := f.x.At + seconds; f.x.At < end; {
+		f.step()
+	}
+}
+
+func (f *program) step() {
+	dt := f.d.Next
+	if dt <= 0 {
+		dt = 1
+	}
+	x := &f.x
+	x.At += dt
+	x.Used += min(f.most, f.perP*float64(x.Procs)) * dt
+	x.GoWait += f.waits * dt
+	read := *x
+	if f.spoil != nil {
+		f.spoil(f.i, &read)
+	}
+	f.i++
+	f.s, f.d = StepProcs(f.s, read, f.p)
+	n := f.d.Procs
+	if n == 0 {
+		n = f.p.Base
+	}
+	if n == x.Procs {
+		return
+	}
+	if k := len(f.asked); k == 0 || f.asked[k-1] != n {
+		f.asked, f.at = append(f.asked, n), append(f.at, x.At)
+	}
+	if !f.refuse {
+		x.Procs = n
+	}
+}
+
+func (f *program) want(t *testing.T, name, code string, asked ...int) {
+	t.Helper()
+	if f.d.Code != code || !slices.Equal(f.asked, asked) {
+		t.Errorf("%s: %q, asked for %v at %v; want %q, %v", name, f.d.Code, f.asked, f.at, code, asked)
+	}
+}
+
+// TestProcsClimb: it doubles while that raises what is used, and no further than the
+// ceiling, or than there is something to use.
+func TestProcsClimb(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		perP    float64
+		ceiling int
+		asked   []int
+	}{
+		{"up to the ceiling", 0.1, 0, []int{4, 8, 16}},
+		{"up to a lower one", 0.1, 6, []int{4, 6}},
+		{"a ceiling below", 0.1, 1, nil},
+		{"until all is used", 0.5, 0, []int{4, 8}},
+		{"all is used", 1.9, 0, nil},
+		{"what does not help is taken back", 0, 0, []int{4, 2}},
+	} {
+		f := newProgram(2, c.perP)
+		f.p.Ceiling = c.ceiling
+		f.run(13)
+		code := ProcsRaised
+		if n := len(c.asked); n == 0 || c.asked[n-1] == 2 {
+			code = ""
+		}
+		f.want(t, c.name, code, c.asked...)
+	}
+}
+
+// TestProcsRest: a try takes two seconds and a half, and what did not help is tried after
+// 10 s, 20 s and so on.
+func TestProcsRest(t *testing.T) {
+	f := newProgram(2, 0)
+	f.run(800)
+	for i := 0; i+1 < len(f.at); i += 2 {
+		if took := f.at[i+1] - f.at[i]; f.asked[i] != 4 || f.asked[i+1] != 2 || took != 1.5 {
+			t.Errorf("try %d: %v for %g s", i/2, f.asked[i:i+2], took)
+		}
+	}
+	var rests []float64
+	for i := 2; i < len(f.at); i += 2 {
+		rests = append(rests, math.Round((f.at[i]-f.at[i-1])/10)*10)
+	}
+	if want := []float64{10, 20, 40, 80, 160, 160, 160}; !slices.Equal(rests, want) {
+		t.Errorf("rests of %v s, want %v", rests, want)
+	}
+}
+
+// TestProcsTest: what is held is put to the test, less and less, and given back when it is
+// not needed.
+func TestProcsTest(t *testing.T) {
+	f := newProgram(2, 0.1)
+	f.run(400)
+	want := []int{4, 8, 16, 2, 16, 2, 16, 2, 16, 2, 16, 2, 16}
+	f.want(t, "needed", ProcsRaised, want...)
+	var after []float64
+	for i := 3; i < len(f.at); i += 2 {
+		after = append(after, math.Round((f.at[i]-f.at[i-1])/10)*10)
+	}
+	if want := []float64{10, 20, 40, 80, 160}; !slices.Equal(after, want) {
+		t.Errorf("tested after %v s, want %v", after, want)
+	}
+	f.waits, f.perP = 0, 0
+	f.run(200)
+	f.want(t, "no load", "", append(want, 2)...)
+	f.waits, f.perP = 100, 0.1
+	f.run(60)
+	f.want(t, "again", ProcsRaised, append(want, 2, 4, 8, 16)...)
+}
+
+// TestProcsNothingWaits: Ps without waiting goroutines are enough.
+func TestProcsNothingWaits(t *testing.T) {
+	f := newProgram(4, 0.1)
+	f.waits = 1.9
+	f.run(1000)
+	f.want(t, "half a goroutine for each P", "")
+	if f.d.Next != 1 || f.d.Procs != 0 {
+		t.Errorf("%+v", f.d)
+	}
+}
+
+// TestProcsRefused: what cannot be set is asked for half a minute at a time.
+func TestProcsRefused(t *testing.T) {
+	f := newProgram(2, 0.1)
+	f.refuse = true
+	asked := 0
+	for f.x.At < 1000 {
+		f.step()
+		if f.d.Procs == 4 {
+			asked++
+		}
+	}
+	if asked == 0 || asked > 200 {
+		t.Errorf("asked for 4 in %d of %d looks", asked, f.i)
+	}
+}
+
+// TestProcsUnknown: samples that could not be read raise nothing, and end a try.
+func TestProcsUnknown(t *testing.T) {
+	for name, spoil := range map[string]func(x *CPU){
+		"CPU time":   func(x *CPU) { x.Used = math.NaN() },
+		"waiting":    func(x *CPU) { x.GoWait = math.NaN() },
+		"cores":      func(x *CPU) { x.Cores = 0 },
+		"procs":      func(x *CPU) { x.Procs = 0 },
+		"time":       func(x *CPU) { x.At = math.Inf(1) },
+		"not a time": func(x *CPU) { x.At = math.NaN() },
+	} {
+		f := newProgram(2, 0.1)
+		f.spoil = func(_ int, x *CPU) { spoil(x) }
+		f.run(100)
+		f.want(t, name, "")
+	}
+	f := newProgram(2, 0.1)
+	f.spoil = func(_ int, x *CPU) {
+		if x.Procs > 2 {
+			x.Used = math.NaN()
+		}
+	}
+	f.run(11)
+	f.want(t, "in a try", "", 4, 2)
+}
+
+// TestProcsOfAnotherBase: new limits begin anew.
+func TestProcsOfAnotherBase(t *testing.T) {
+	f := newProgram(2, 0.1)
+	f.run(10)
+	f.p.Base = 3
+	f.step()
+	f.want(t, "at once", "", 4, 8, 16, 3)
+	f.run(13)
+	f.want(t, "and again", ProcsRaised, 4, 8, 16, 3, 6, 12, 16)
+}
+
+// TestProcsStaysInBounds: whatever comes, and however often it is asked.
+func TestProcsStaysInBounds(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		f := newProgram(1+r.IntN(6), 0.1)
+		odd := []float64{0, -1, math.NaN(), math.Inf(1), math.MaxFloat64, 1e-300}
+		f.spoil = func(_ int, x *CPU) {
+			for _, v := range []*float64{&x.At, &x.Used, &x.GoWait, &x.Cores, &x.Quota} {
+				if r.IntN(20) == 0 {
+					*v = odd[r.IntN(len(odd))]
+				}
+			}
+			if r.IntN(20) == 0 {
+				x.Procs = r.IntN(40) - 2
+			}
+		}
+		for range 2000 {
+			f.perP, f.waits = r.Float64(), 50*r.Float64()
+			if r.IntN(100) == 0 {
+				f.p.Base, f.p.Ceiling = 1+r.IntN(6), r.IntN(40)
+			}
+			f.step()
+			most := f.p.Ceiling
+			if most == 0 {
+				most = math.MaxInt // Cores may be anything here
+			}
+			if n := f.d.Procs; n != 0 && (n < f.p.Base || n > max(most, f.p.Base, f.s.held)) || !(f.d.Next == procsLook || f.d.Next == 1) {
+				t.Fatalf("seed %d: %+v of %+v, %+v", seed, f.d, f.p, f.s)
+			}
+		}
+	}
+}
