@@ -21,6 +21,7 @@ import (
 type candidate struct {
 	name string
 	args []string
+	env  []string // beside this process's
 }
 
 // start times processes from fork to exit, one of each kind in turn, and
@@ -71,10 +72,11 @@ func candidates(dir, tool string) ([]candidate, error) {
 				return nil, err
 			}
 		}
-		all = append(all, candidate{label(tags), []string{to}})
+		all = append(all, candidate{name: label(tags), args: []string{to}})
 	}
+	all = append(all, candidate{"snug-off", []string{filepath.Join(dir, "snug")}, []string{"SNUG=off"}})
 	if tool != "" {
-		all = append(all, candidate{"snug-run", []string{tool, "run", "--", filepath.Join(dir, "base")}})
+		all = append(all, candidate{name: "snug-run", args: []string{tool, "run", "--", filepath.Join(dir, "base")}})
 	}
 	return all, nil
 }
@@ -109,6 +111,7 @@ func timeAll(to io.Writer, setting string, all []candidate, rounds int) error {
 		for i := range all {
 			c := all[(i+max(round, 0))%len(all)]
 			cmd := exec.Command(c.args[0], c.args[1:]...)
+			cmd.Env = append(os.Environ(), c.env...)
 			begin := time.Now()
 			if err := cmd.Run(); err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
