@@ -45,7 +45,7 @@ func (h *Handle) readDetail() {
 		if n, ok := limitOf(l.limit.text).Get(); ok && m.SwapMax.State == Known {
 			m.SwapMax.N = max(0, m.SwapMax.N-n)
 		}
-		m.SwapCurrent = sized(cgroup.Field(l.other.now(&h.reader), "swap"))
+		m.SwapCurrent = sized(cgroup.Field(h.once("memory.swap_current_bytes", l.dir+"memory.stat"), "swap"))
 		m.Events.Max = sized(cgroup.Count(cgroup.Trim(h.once("memory.events.max", l.dir+"memory.failcnt"))))
 		m.Events.OOMKills = sized(cgroup.Field(h.once("memory.events.oom_kills", l.dir+"memory.oom_control"), "oom_kill"))
 		return

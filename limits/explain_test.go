@@ -106,6 +106,11 @@ func TestDetailV1(t *testing.T) {
 		m.Events != (limits.MemoryEvents{Max: limits.Of[int64](4), OOMKills: limits.Of[int64](6)}) {
 		t.Errorf("memory: %+v", m)
 	}
+	// The same where the root is seen, and memory.stat is not needed for the limit.
+	setAll(t, f, "sys/fs/cgroup/memory/", map[string]string{"release_agent": "\n"})
+	if m := read(t, open(t, f, 0)).Memory; m.SwapCurrent != limits.Of[int64](77) {
+		t.Errorf("swap in use %+v", m.SwapCurrent)
+	}
 	// Without a limit of both there is none of swap, whatever that of memory is.
 	setAll(t, f, v1Mem, map[string]string{"memory.memsw.limit_in_bytes": "9223372036854771712\n"})
 	if m := read(t, h).Memory; m.SwapMax != limits.NoLimit[int64]() {

@@ -44,7 +44,7 @@ func (f *Follower) Read(l *Limits) (changed bool) {
 			break
 		}
 	}
-	r.tree.rest()
+	defer r.tree.rest()
 	if cpus := affinity(os.Getpid()); changed || cpus != f.last.CPU.Affinity {
 		r.evaluate(&f.last, cpus)
 		changed = true

@@ -14,8 +14,8 @@ import (
 
 // Others counts the processes that run this program too, in the cgroup whose memory limit
 // decides for l: 16 at most. Those in another pid namespace, or of another user, cannot be
-// seen. No file of another process is opened: on a file system that has stopped to answer
-// that would never end.
+// seen. No file of another process is opened: on a file system that has stopped answering
+// that would hang.
 func Others(l *limits.Limits) (n int) {
 	sharers := Sharers(l)
 	if len(sharers) == 0 {

@@ -211,7 +211,12 @@ func (l *Loop) Contain(f func()) (ok bool) {
 	return true
 }
 
-func failureOf(r any) string {
+func failureOf(r any) (text string) {
+	defer func() {
+		if recover() != nil { // an error that cannot say what it is
+			text = "panic"
+		}
+	}()
 	switch r := r.(type) {
 	case nil:
 		return ""

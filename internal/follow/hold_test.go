@@ -236,6 +236,37 @@ func TestACallbackThatPanics(t *testing.T) {
 	})
 }
 
+// TestAnErrorThatPanics: what a callback panics with may be an error that cannot say what
+// it is.
+func TestAnErrorThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		l, done := watching(w, Config{})
+		if l.Contain(func() { panic(brokenError{}) }) || l.Stats().Failure != "panic" {
+			t.Errorf("failure %q", l.Stats().Failure)
+		}
+		close(done)
+	})
+}
+
+type brokenError struct{}
+
+func (brokenError) Error() string { panic("again") }
+
+// TestALiveHeapThatDoesNotFit: the first look does not set what the start left alone.
+func TestALiveHeapThatDoesNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, live: 480 * mib, busy: true}
+		l, done := watching(w, Config{})
+		time.Sleep(10 * time.Second)
+		w.expect(t, 8, plan.NoMemLimit)
+		if s := l.Latest().Plan.GOMEMLIMIT; !s.Leave || s.Code != plan.LiveHeap {
+			t.Errorf("the plan is %+v", s)
+		}
+		close(done)
+	})
+}
+
 func TestIdleIsLookedAtLess(t *testing.T) {
 	polls := func(busy bool) (n int64) {
 		synctest.Test(t, func(t *testing.T) {

@@ -79,9 +79,8 @@ func (l *Loop) decide(procs, memory int64, moved bool) {
 	if l.inFlight {
 		now.OwnProcs = now.Procs // perhaps what was asked for already
 	}
-	// Where the live heap does not fit a new limit the kernel has killed by now, or will,
-	// whatever GOMEMLIMIT is: it is not asked for, which would stop the world.
-	now.MemLimit, now.OwnMemLimit, now.Live = memory, l.memory.own, 0
+	// The live heap stays what it was at the start: to ask for it would stop the world.
+	now.MemLimit, now.OwnMemLimit = memory, l.memory.own
 	before := l.plan
 	l.plan = plan.Decide(l.in)
 	if moved && !l.procs.lost {

@@ -20,6 +20,7 @@ const mib = 1 << 20
 
 // world is a process with its container: what a loop reads and what it sets.
 type world struct {
+	live     int64 // heap, at the start
 	mu       sync.Mutex
 	quota    float64 // cores; 0 = none
 	memory   int64   // bytes; 0 = none
@@ -157,7 +158,7 @@ func watchingAs(w *world, cfg *Config) (*Loop, chan struct{}) {
 		cfg.Input = &plan.Input{}
 	}
 	cfg.Input.Limits = w.read()
-	cfg.Input.Now = plan.Now{Procs: w.cpus, NumCPU: w.cpus, MemLimit: plan.NoMemLimit}
+	cfg.Input.Now = plan.Now{Procs: w.cpus, NumCPU: w.cpus, MemLimit: plan.NoMemLimit, Live: w.live}
 	if w.follows {
 		w.procs = min(w.cpus, max(2, int(math.Ceil(w.quota))))
 		cfg.Input.Now.Procs = w.procs
