@@ -23,7 +23,7 @@ type procs struct {
 	odd       float64 // since when it is what the limits do not explain; 0 = they do
 	law       law.ProcsState
 	raised    bool
-	base      int // what it is raised from
+	base      int // what it is, or was last, raised from; 0 = it never was
 	did       apply.Did
 	code      string
 	force     plan.Setting // what was set last, and why
@@ -62,7 +62,11 @@ func (k *procs) pending() bool { return k.inFlight || k.since != 0 || k.left != 
 func (l *Loop) followProcs(at float64) (next float64) {
 	k, s := &l.procs, &l.plan.GOMAXPROCS
 	next = never
-	if k.inFlight || k.odd != 0 || !l.mine(GOMAXPROCS, s) {
+	if !l.mine(GOMAXPROCS, s) {
+		k.raised = false
+		return next
+	}
+	if k.inFlight || k.odd != 0 {
 		return next
 	}
 	wish := int(s.Value)

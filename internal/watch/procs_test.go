@@ -79,6 +79,55 @@ func TestHeldProcs(t *testing.T) {
 	}
 }
 
+// raising is a loop of a process whose GOMAXPROCS the law has raised.
+func raising(t *testing.T, w *world, onPlan func(Update)) (*Loop, chan struct{}) {
+	t.Helper()
+	l, done := watching(w, Config{Adapt: CPU, OnPlan: onPlan})
+	l.Undo()
+	l = prepare(l.cfg, w, func() machine { return held{machineOf{w}, &heldState{at: time.Now()}} })
+	go l.run(done)
+	for range 60 {
+		if time.Sleep(time.Second); w.GOMAXPROCS() == 16 && l.Stats().Raised {
+			return l, done
+		}
+	}
+	t.Fatalf("not raised: %d", w.GOMAXPROCS())
+	return nil, nil
+}
+
+// TestRaisedAndGivenBack: what is raised needs a loop that puts it to the test.
+func TestRaisedAndGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 1.5, cpus: 16}
+		broken := false
+		l, _ := raising(t, w, func(Update) {
+			if broken {
+				panic("theirs")
+			}
+		})
+		w.do(func() { broken, w.quota = true, 3 })
+		time.Sleep(time.Minute)
+		if s := l.Stats(); !s.Ended || s.Failure != "theirs" || w.GOMAXPROCS() > 3 {
+			t.Errorf("ended %v, failure %q, GOMAXPROCS %d", s.Ended, s.Failure, w.GOMAXPROCS())
+		}
+	})
+}
+
+// TestRaisedAndLost: what the program sets while it is raised is the program's.
+func TestRaisedAndLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 1.5, cpus: 16}
+		l, done := raising(t, w, nil)
+		w.do(func() { w.procs = 5 })
+		time.Sleep(time.Minute)
+		u := l.Latest()
+		if s := l.Stats(); w.GOMAXPROCS() != 5 || s.Raised || s.GivenUp != GOMAXPROCS || u.Plan.GOMAXPROCS.Code != plan.ProgramSet {
+			t.Errorf("GOMAXPROCS %d, raised %v, given up %v, %+v", w.GOMAXPROCS(), s.Raised, s.GivenUp.Names(), u.Plan.GOMAXPROCS)
+		}
+		close(done)
+	})
+}
+
 func TestWhatTheProgramSetsBeforeTheFirstLook(t *testing.T) {
 	for _, follows := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -117,7 +117,7 @@ func (l *Loop) publish() {
 	s.Polls, s.Every, s.Changes, s.GivenUp = l.counted, l.every, l.changes, l.lost
 	s.Limit, s.Used, s.Heap = limit, l.used, l.heap
 	s.Memory, s.Level, s.GC = l.mem.decision, l.level, l.gc.decision
-	s.Procs, s.Cores, s.Waiting, s.Raised = l.cpu.Procs, l.cpu.Cores, l.waiting, l.procs.raised
+	s.Procs, s.Cores, s.Waiting, s.Raised = l.cpu.Procs, l.cpu.Cores, l.waiting, l.procs.raised && !l.cfg.Dry
 	l.mu.Unlock()
 }
 

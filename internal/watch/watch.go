@@ -237,6 +237,7 @@ func (l *Loop) run(done <-chan struct{}) {
 			return
 		case text := <-l.panicked:
 			l.failure(text)
+			l.unadapt()
 			return
 		case did := <-l.changed:
 			l.procsChanged(did)
@@ -303,8 +304,16 @@ func (l *Loop) failed(r any) {
 }
 
 // unadapt puts what followed measurements back at what the limits ask for: a high GOGC
-// needs a loop that looks, and a GOMEMLIMIT that a peak has lowered would stay low.
+// needs a loop that looks, a GOMEMLIMIT that a peak has lowered would stay low, and a raised
+// GOMAXPROCS is put to the test again and again.
 func (l *Loop) unadapt() {
+	if k := &l.procs; k.base != 0 && k.own > k.base && l.lost&GOMAXPROCS == 0 {
+		if k.raised = false; k.planned == 0 {
+			l.knobs.ReleaseProcs()
+		} else {
+			l.knobs.Procs(l.cpu.Procs, k.planned, k.byRuntime)
+		}
+	}
 	if l.gc.own != 0 {
 		l.knobs.GOGC(l.gc.own, l.cfg.GC.Base)
 	}
