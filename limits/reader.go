@@ -88,10 +88,12 @@ func (r *reader) start(proc string) {
 func (r *reader) readLevels() (changed, vanished bool) {
 	for _, res := range [...]*resource{&r.cpu, &r.memory} {
 		for _, l := range res.levels {
+			had := len(l.limit.text) > 0
 			if res == &r.cpu && l.readQuota(r) || res == &r.memory && l.readMemory(r) {
 				changed = true
 			}
-			vanished = vanished || gone(l.limit.err)
+			// A removed group's open file gives ENODEV, its path leads nowhere.
+			vanished = vanished || gone(l.limit.err) || had && l.limit.missing
 		}
 	}
 	if r.memory.V1 && len(r.memory.levels) > 0 && r.readTotal() {
