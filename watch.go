@@ -38,8 +38,8 @@ type Watcher struct {
 // moved to another cgroup, and a changed CPU mask, until ctx ends. Then the last values stay
 // in force, so that a service which drains stays fitted; Undo restores the first ones.
 //
-// One goroutine does it, (*Loop).run of github.com/snug-go/snug/internal/follow. It
-// allocates nothing while nothing changes, and ends when a later Fit or Watch takes over. A
+// One goroutine does it, (*Loop).run of github.com/snug-go/snug/internal/follow. While
+// nothing changes it allocates only the paths that it opens. It ends when a later Fit or Watch takes over. A
 // limit that shrinks is followed at once, growth when it has stood for 3 s. A knob whose
 // variable (GOMEMLIMIT, ...) is in the environment is not touched, unless snug run has put
 // it there. A knob that the program changes meanwhile is the program's from then on. A panic
