@@ -32,12 +32,12 @@ func (r *reader) resolve() {
 		}
 	}
 	for _, l := range r.memory.levels {
-		l.limit.name = l.dir + "memory.max"
-		l.other.name = l.dir + "memory.high"
 		if r.memory.V1 {
 			l.limit.name = l.dir + "memory.limit_in_bytes"
-			l.other.name = ""
+			continue
 		}
+		l.limit.name = l.dir + "memory.max"
+		l.other.name = l.dir + "memory.high"
 	}
 	r.whole = r.memory.whole(r.tree)
 }

@@ -35,7 +35,7 @@ var (
 	polls    = counter("polls_total", "How often limits and memory were looked at.")
 	interval = gauge("poll_interval_seconds", "Seconds from the latest look at limits and memory to the next.")
 	changes  = counter("changes_total", "How often a knob was set again after the start.")
-	givenUp  = gauge("knob_given_up", "1 if snug has given the knob up because somebody else changed it or it did not settle, else 0.", "knob")
+	givenUp  = gauge("knob_given_up", "1 if snug has given the knob up because another part of the program changed it, else 0.", "knob")
 )
 
 // Memory.
