@@ -69,7 +69,7 @@ func StepMemory(s MemoryState, x MemorySample) (MemoryState, MemoryDecision) {
 	limit, most := float64(x.Limit), float64(x.Most)
 	s.last = min(s.last, most)
 	if x.Used < 0 || !(x.At-x.At == 0) || !x.Heap.sane() {
-		d.Limit = int64(s.last)
+		d.Limit = atMost(s.last, x.Most)
 		return s, d
 	}
 	nonGo := min(max(0, float64(x.Used-x.Heap.Mapped)), limit)
@@ -89,8 +89,16 @@ func StepMemory(s MemoryState, x MemorySample) (MemoryState, MemoryDecision) {
 	if want > 0 && (s.last <= 0 || want == most || math.Abs(want-s.last) > memoryStep*limit) {
 		s.last = want
 	}
-	d.Limit, d.NonGo, d.Peak = int64(s.last), int64(nonGo), int64(s.peak)
+	d.Limit, d.NonGo, d.Peak = atMost(s.last, x.Most), atMost(nonGo, x.Limit), atMost(s.peak, x.Limit)
 	return s, d
+}
+
+// atMost is f in whole bytes, at most n: above 2^53 float64(n) can be more than n.
+func atMost(f float64, n int64) int64 {
+	if f >= float64(n) {
+		return n
+	}
+	return int64(f)
 }
 
 // sane says whether h can be: a failed reading leaves zeros or worse. Goal is

@@ -136,6 +136,15 @@ func TestMemoryUnreadable(t *testing.T) {
 	}
 }
 
+// TestMemoryMost: not a byte above it, also where float64 cannot tell.
+func TestMemoryMost(t *testing.T) {
+	x := quiet(0, 1<<60-99, 100*mib, 20*mib)
+	x.Most, x.Limit = x.Limit, 1<<62
+	if _, d := law.StepMemory(law.MemoryState{}, x); d.Limit != x.Most {
+		t.Errorf("%d, want %d", d.Limit, x.Most)
+	}
+}
+
 // holds checks what every decision promises.
 func holds(t *testing.T, x *law.MemorySample, d *law.MemoryDecision) {
 	t.Helper()
