@@ -148,9 +148,16 @@ func (s *ProcsState) look(x *CPU, p *ProcsPolicy) {
 	if ceiling <= 0 {
 		ceiling = ProcsCeiling(x.Cores)
 	}
+	if s.held > ceiling {
+		if s.held = ceiling; ceiling <= s.base {
+			s.held = 0
+		}
+		s.to, s.looks, s.sum = 0, 0, 0
+		return
+	}
 	to := 0
 	switch {
-	case s.held != 0 && (x.At >= s.test || s.held > max(ceiling, s.base)):
+	case s.held != 0 && x.At >= s.test:
 		to = s.base
 	case x.Procs < ceiling && x.At >= s.next && w.GoWait >= procsWaiting*float64(x.Procs) && w.Used <= procsUsed*x.Cores:
 		to = min(2*x.Procs, ceiling)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -71,6 +72,25 @@ func (f *program) want(t *testing.T, name, code string, asked ...int) {
 	t.Helper()
 	if f.d.Code != code || !slices.Equal(f.asked, asked) {
 		t.Errorf("%s: %q, asked for %v at %v; want %q, %v", name, f.d.Code, f.asked, f.at, code, asked)
+	}
+}
+
+// TestProcsCeilingFalls: what is held goes down with the ceiling, at once and not as a test.
+func TestProcsCeilingFalls(t *testing.T) {
+	for _, c := range []struct {
+		ceiling int
+		code    string
+		asked   []int
+	}{
+		{8, ProcsRaised, []int{4, 8, 16, 8}},
+		{2, "", []int{4, 8, 16, 2}},
+		{1, "", []int{4, 8, 16, 2}},
+	} {
+		f := newProgram(2, 0.1)
+		f.run(12)
+		f.p.Ceiling = c.ceiling
+		f.run(1)
+		f.want(t, "the ceiling is "+strconv.Itoa(c.ceiling), c.code, c.asked...)
 	}
 }
 

@@ -125,9 +125,12 @@ func (l *Loop) memoryLimit() int64 {
 }
 
 // charged is what memoryLimit bounds and cannot be reclaimed, in bytes; -1 =
-// unknown, as where a hint decides: the group that can be seen may hold others,
-// whom the hint does not speak of.
+// unknown, as where several workers share the limit or a hint decides: the group that can
+// be seen holds the other workers too, and may hold others whom the hint does not speak of.
 func (l *Loop) charged() int64 {
+	if l.in.Policy.Workers > 1 {
+		return -1
+	}
 	if h, n := l.in.Hints.MemoryLimit, l.limits.Memory.Soft; h > 0 && !(n.State == limits.Known && n.N <= h) {
 		return -1
 	}

@@ -4,6 +4,7 @@ package watch
 
 import (
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
@@ -73,7 +74,7 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	if s.Leave && s.Code != plan.NoLimit || l.limits.CPU.Quota.State == limits.Unknown && wish > k.planned {
 		wish = k.planned // what is unknown changes nothing, and a hint does not widen it
 	}
-	planned, urgent := wish, false
+	planned, urgent, kept := wish, false, false
 	if l.cfg.Adapt&CPU != 0 && l.cpu.At == at {
 		base := wish
 		if base == 0 {
@@ -87,7 +88,9 @@ func (l *Loop) followProcs(at float64) (next float64) {
 		}
 		var d law.ProcsDecision
 		k.law, d = law.StepProcs(k.law, l.cpu, policy)
-		next, urgent = d.Next, k.raised || d.Procs != 0
+		// The law does not wait for growth to stand; limits that have grown do.
+		next, urgent = d.Next, k.raised && base == k.base || d.Procs != 0
+		kept = k.raised && k.code == law.ProcsTried && d.Code == law.ProcsRaised
 		if k.raised = d.Procs > base; k.raised {
 			wish, k.base, k.code = d.Procs, base, d.Code
 		}
@@ -100,7 +103,9 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	switch {
 	case wish == 0 && k.own == 0, wish == l.cpu.Procs:
 		k.forget()
-		k.left, k.planned = 0, planned
+		if k.left, k.planned = 0, planned; kept && k.raised {
+			l.kept()
+		}
 		return next
 	case l.cfg.Dry && k.asked == wish && k.did == apply.Would:
 		return next
@@ -133,6 +138,14 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	l.announce(l.Latest())
 	go l.change(l.cpu.Procs, wish, k.byRuntime)
 	return next
+}
+
+// kept tells that what was tried stays.
+func (l *Loop) kept() {
+	k := &l.procs
+	k.force = l.procsSetting()
+	fit.LogSetting("GOMAXPROCS", &k.force, k.did)
+	l.announce(l.Latest())
 }
 
 // back is a wish among others: to give a knob back is the largest.

@@ -5,6 +5,9 @@
 package watch
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +113,53 @@ func TestRaisedAndGivenBack(t *testing.T) {
 		if s := l.Stats(); !s.Ended || s.Failure != "theirs" || w.GOMAXPROCS() > 3 {
 			t.Errorf("ended %v, failure %q, GOMAXPROCS %d", s.Ended, s.Failure, w.GOMAXPROCS())
 		}
+	})
+}
+
+// TestTried: a number of Ps is shown as tried, then as raised, and the one that is being
+// tried when the context ends is taken back.
+func TestTried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 1.5, cpus: 16}
+		var codes []string
+		tried := make(chan struct{}, 1)
+		l, done := watching(w, Config{Adapt: CPU})
+		l.Undo()
+		cfg := l.cfg
+		cfg.OnPlan = func(u Update) {
+			s := &u.Plan.GOMAXPROCS
+			if codes = append(codes, strconv.Itoa(int(s.Value))+" "+s.Code); s.Value == 8 && s.Code == law.ProcsTried && !u.Requested {
+				tried <- struct{}{}
+			}
+		}
+		l = prepare(cfg, w, func() machine { return held{machineOf{w}, &heldState{at: time.Now()}} })
+		go l.run(done)
+		<-tried
+		close(done)
+		time.Sleep(time.Second)
+		got := strings.Join(slices.Compact(codes), ", ")
+		if s := l.Stats(); !s.Ended || w.GOMAXPROCS() != 2 || got != "4 procs-tried, 4 procs-raised, 8 procs-tried, 2 quota-ceil" {
+			t.Errorf("ended %v, GOMAXPROCS %d, told %s", s.Ended, w.GOMAXPROCS(), got)
+		}
+	})
+}
+
+// TestRaisedAndMore: limits that grow are followed when they have stood, also while the law
+// has raised GOMAXPROCS.
+func TestRaisedAndMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 1.5, cpus: 32}
+		_, done := raising(t, w, nil)
+		w.do(func() { w.quota = 32 })
+		time.Sleep(2500 * time.Millisecond)
+		if n := w.GOMAXPROCS(); n != 16 {
+			t.Errorf("%d after 2.5 s, want the 16 there were", n)
+		}
+		time.Sleep(3 * time.Second)
+		if n := w.GOMAXPROCS(); n != 32 {
+			t.Errorf("%d after 5.5 s, want 32", n)
+		}
+		close(done)
 	})
 }
 

@@ -259,9 +259,19 @@ func (l *Loop) Contain(f func()) (ok bool) {
 	return true
 }
 
-// finish waits for a change of GOMAXPROCS that was asked for, so that what is
-// told last is what is in force.
+// finish takes back a number of Ps that is being tried, and leaves what is told last in
+// force.
 func (l *Loop) finish() {
+	l.await()
+	if k := &l.procs; k.raised && k.code == law.ProcsTried && !k.inFlight && !l.cfg.Dry {
+		k.raised, k.asked, k.inFlight = false, k.planned, true
+		go l.change(l.cpu.Procs, k.planned, k.byRuntime)
+		l.await()
+	}
+}
+
+// await waits for a change of GOMAXPROCS that was asked for.
+func (l *Loop) await() {
 	if !l.procs.inFlight {
 		return
 	}
