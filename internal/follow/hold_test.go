@@ -222,6 +222,21 @@ func TestLoopEnds(t *testing.T) {
 	}
 }
 
+// TestSettingPanics: GOMAXPROCS is given up, and GOMEMLIMIT is followed as before.
+func TestSettingPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, busy: true}
+		l, done := watching(w, Config{})
+		w.do(func() { w.quota, w.memory, w.unset = 4, 256*mib, true })
+		time.Sleep(3 * time.Second)
+		w.expect(t, 8, less(256*mib))
+		if s := l.Stats(); s.Ended || s.Failure != "unset" || !slices.Equal(s.GivenUp, []string{"GOMAXPROCS"}) {
+			t.Errorf("ended %v, failure %q, given up %q", s.Ended, s.Failure, s.GivenUp)
+		}
+		close(done)
+	})
+}
+
 func TestACallbackThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, memory: 512 * mib, busy: true}

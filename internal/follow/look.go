@@ -31,11 +31,12 @@ func (l *Loop) look() time.Duration {
 
 // step is a look at a machine that is open.
 func (l *Loop) step() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	at := time.Since(l.start).Seconds()
+	// Outside of the lock: who asks what is so does not wait for files.
 	changed := l.machine.limits(&l.next)
 	procs, memory := l.machine.knobs()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	moved := l.moved(at, procs)
 	if changed || moved || memory != l.memory.seen {
 		l.decide(procs, memory, moved)
@@ -143,13 +144,17 @@ func (l *Loop) followProcs(at float64, now int64) {
 }
 
 // change sets GOMAXPROCS, or gives it back, in a goroutine of its own: that can take as
-// long as a garbage collection, and memory does not wait.
+// long as a garbage collection, and memory does not wait. What panics in it is not set again.
 func (l *Loop) change(now int, value int64, byRuntime bool) {
-	if value == giveBack {
-		l.changed <- l.set.ReleaseProcs()
-		return
-	}
-	l.changed <- l.set.Procs(now, int(value), byRuntime)
+	did := apply.Lost
+	l.Contain(func() {
+		if value == giveBack {
+			did = l.set.ReleaseProcs()
+			return
+		}
+		did = l.set.Procs(now, int(value), byRuntime)
+	})
+	l.changed <- did
 }
 
 // procsChanged notes that change is done.

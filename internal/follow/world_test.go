@@ -40,6 +40,7 @@ type world struct {
 	when     []time.Duration
 	start    time.Time
 	broken   bool // reading panics
+	unset    bool // setting GOMAXPROCS panics
 	undone   int
 	said     string
 }
@@ -120,6 +121,10 @@ func (w *world) set(i int, now *int64, value int64, name string) apply.Did {
 func (w *world) Procs(_, n int, byRuntime bool) apply.Did {
 	time.Sleep(w.slow)
 	w.mu.Lock()
+	if w.unset {
+		w.mu.Unlock()
+		panic("unset")
+	}
 	now := int64(w.procs)
 	did := w.set(0, &now, int64(n), "procs")
 	w.procs = int(now)
