@@ -38,7 +38,7 @@ finding < report, top
 vet, bounded < envfiles
 plan, stats, finding < experiment < search
 finding, stats, cgrun, load, workload, exectrace, experiment < runner
-limits, plan, fit, watch, stats, fixture, finding, report, cgrun, inherit, goproc, collect, load, experiment, search, runner, workload < cli < main
+limits, plan, fit, follow, watch, stats, fixture, finding, report, cgrun, inherit, goproc, collect, load, experiment, search, runner, workload < cli < main
 limits, plan < podpatch
 envfiles, podpatch < manifest
 limits, plan, finding, vet, podpatch, manifest, quantity < lint

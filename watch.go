@@ -64,7 +64,7 @@ func Watch(ctx context.Context, o WatchOptions) (*Watcher, error) {
 		return &Watcher{}, nil
 	}
 	cfg := follow.Config{Dry: o.DryRun || mode == plan.Observe, Poll: o.Poll}
-	on, warnings := follow.ReadEnv(os.Getenv, &cfg)
+	on, warnings := follow.ReadEnv(os.Getenv, &cfg.Poll)
 	in.Warnings = append(in.Warnings, warnings...)
 	p.Warnings = append(p.Warnings, warnings...)
 	cfg.Input, cfg.Plan, cfg.Result = &in, p, apply.Take(p, cfg.Dry)

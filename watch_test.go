@@ -242,11 +242,17 @@ func TestAdaptTakesOverFromAuto(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", exe, "./testdata/adapting").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, env := range []string{"SNUG_ADAPT=memory", "SNUG=observe"} {
+	const ignored = " makes no sense, and is ignored\n"
+	for _, c := range []struct{ env, says string }{
+		{"SNUG_ADAPT=memory", ""},
+		{"SNUG=observe", ""},
+		{"SNUG_POLL=x", "snug: SNUG_POLL=x" + ignored},
+		{"SNUG_ADAPT=memroy", "snug: SNUG_ADAPT=memroy" + ignored},
+	} {
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), env)
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "adapts\n" {
-			t.Errorf("with %s: %v, %q", env, err, out)
+		cmd.Env = append(os.Environ(), c.env)
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != c.says+"adapts\n" {
+			t.Errorf("with %s: %v, %q", c.env, err, out)
 		}
 	}
 }

@@ -118,7 +118,8 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	}
 	cfg := o.config()
 	cfg.Dry = o.DryRun || mode == plan.Observe
-	on, warnings := watch.ReadEnv(os.Getenv, &cfg)
+	on, warnings := follow.ReadEnv(os.Getenv, &cfg.Poll)
+	warnings = append(warnings, watch.ReadEnv(os.Getenv, &cfg)...)
 	in.Warnings = append(in.Warnings, warnings...)
 	p.Warnings = append(p.Warnings, warnings...)
 	cfg.Input, cfg.Plan, cfg.Result = in, p, apply.Take(p, cfg.Dry)

@@ -35,7 +35,7 @@ func init() {
 		return
 	}
 	cfg := follow.Config{Dry: mode == plan.Observe}
-	on, bad := follow.ReadEnv(os.Getenv, &cfg)
+	on, bad := follow.ReadEnv(os.Getenv, &cfg.Poll)
 	in.Warnings = append(in.Warnings, bad...)
 	p.Warnings = append(p.Warnings, bad...)
 	cfg.Input, cfg.Plan = &in, p

@@ -28,14 +28,17 @@ func init() {
 		return
 	}
 	cfg := watch.Config{Dry: mode == plan.Observe}
-	on, bad := watch.ReadEnv(os.Getenv, &cfg)
-	in.Warnings = append(in.Warnings, bad...)
-	p.Warnings = append(p.Warnings, bad...)
+	on, bad := follow.ReadEnv(os.Getenv, &cfg.Poll)
+	more := watch.ReadEnv(os.Getenv, &cfg)
+	in.Warnings = append(append(in.Warnings, bad...), more...)
+	p.Warnings = append(append(p.Warnings, bad...), more...)
 	var again bool
 	cfg.Input, cfg.Plan = in, p
 	if cfg.Result, again = apply.Import(p, cfg.Dry, true); !again {
 		fit.Complain(in.Warnings)
 		fit.Log(&in, p, cfg.Result)
+	} else { // snug/auto has said the others
+		fit.Complain(more)
 	}
 	if on == follow.Never || on == follow.Default && fit.InTest() || cfg.Result.None() {
 		return

@@ -21,7 +21,7 @@ const (
 
 // ReadEnv reads SNUG_WATCH and SNUG_POLL over a program's own wishes: the operator
 // wins. What makes no sense is reported and ignored.
-func ReadEnv(getenv func(string) string, c *Config) (w When, bad []limits.Warning) {
+func ReadEnv(getenv func(string) string, poll *time.Duration) (w When, bad []limits.Warning) {
 	for _, name := range [...]string{"SNUG_WATCH", "SNUG_POLL"} {
 		text := getenv(name)
 		if text == "" {
@@ -31,7 +31,7 @@ func ReadEnv(getenv func(string) string, c *Config) (w When, bad []limits.Warnin
 		if name == "SNUG_POLL" {
 			var d time.Duration
 			if d, ok = ParsePoll(text); ok {
-				c.Poll = d
+				*poll = d
 			}
 		} else {
 			var on bool

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/snug-go/snug/internal/follow"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -17,12 +16,9 @@ const (
 	MaxShare = 0.5
 )
 
-// ReadEnv reads the variables that say how to follow and to adapt over a program's own
-// wishes: the operator wins. What makes no sense is reported and ignored.
-func ReadEnv(getenv func(string) string, c *Config) (w follow.When, bad []limits.Warning) {
-	f := follow.Config{Poll: c.Poll}
-	w, bad = follow.ReadEnv(getenv, &f)
-	c.Poll = f.Poll
+// ReadEnv reads the variables that say how to adapt, as follow.ReadEnv does those that say
+// how to follow.
+func ReadEnv(getenv func(string) string, c *Config) (bad []limits.Warning) {
 	for _, name := range [...]string{"SNUG_ADAPT", "SNUG_GC"} {
 		text := getenv(name)
 		if text == "" {
@@ -42,7 +38,7 @@ func ReadEnv(getenv func(string) string, c *Config) (w follow.When, bad []limits
 			plan.Warn(&bad, plan.EnvInvalid, &limits.Source{File: name, Raw: text})
 		}
 	}
-	return w, bad
+	return bad
 }
 
 // parseParts reads "memory,gc,cpu" in any order, and "none".

@@ -13,7 +13,7 @@ func TestReadEnvGC(t *testing.T) {
 	} {
 		c := Config{}
 		c.GC.Share = 0.03
-		_, bad := ReadEnv(func(name string) string {
+		bad := ReadEnv(func(name string) string {
 			if name == "SNUG_GC" {
 				return text
 			}

@@ -5,9 +5,11 @@ package cli
 import (
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/snug-go/snug/internal/follow"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/internal/watch"
 	"github.com/snug-go/snug/limits"
@@ -55,8 +57,9 @@ func (f *policyFlags) input(getenv func(string) string) (plan.Policy, plan.Hints
 	var p plan.Policy
 	var h plan.Hints
 	mode, bad := plan.ReadEnv(getenv, &p, &h)
-	_, unread := watch.ReadEnv(getenv, &watch.Config{}) // for programs with snug in them
-	bad = append(bad, unread...)
+	// For programs with snug in them.
+	_, unread := follow.ReadEnv(getenv, new(time.Duration))
+	bad = append(append(bad, unread...), watch.ReadEnv(getenv, &watch.Config{})...)
 	for _, set := range f.given {
 		set(&p, &h)
 	}
