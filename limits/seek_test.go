@@ -9,24 +9,28 @@ import (
 	"testing/fstest"
 )
 
+// node is a node's tree, mounted from outside of the namespace of process 42 in a pod of 1.5
+// CPUs, with others listed before it.
+func node(others int) fstest.MapFS {
+	f := fstest.MapFS{
+		"proc/self/cgroup":      {Data: []byte("0::/\n")},
+		"proc/self/status":      {Data: []byte("Name:\tx\nPid:\t42\n")},
+		"proc/self/mountinfo":   {Data: []byte("30 1 0:26 /.. /node rw - cgroup2 cgroup2 rw\n")},
+		"node/cgroup.procs":     {Data: []byte("1\n")},
+		"node/pod/cgroup.procs": {Data: []byte("7\n42\n")},
+		"node/pod/cpu.max":      {Data: []byte("150000 100000\n")},
+	}
+	for i := range others {
+		f[fmt.Sprintf("node/0%d/cgroup.procs", i)] = &fstest.MapFile{Data: []byte("9\n")}
+	}
+	return f
+}
+
 // A search looks at the groups of a whole node: a Handle must not keep a file of each.
 func TestSearchKeepsNoFile(t *testing.T) {
-	f := fstest.MapFS{}
-	for name, text := range map[string]string{
-		"proc/self/cgroup":       "0::/\n",
-		"proc/self/status":       "Name:\tx\nPid:\t42\n",
-		"proc/self/mountinfo":    "30 1 0:26 /.. /node rw - cgroup2 cgroup2 rw\n",
-		"node/cgroup.procs":      "1\n",
-		"node/pod/cgroup.procs":  "7\n42\n",
-		"node/pod/cpu.max":       "150000 100000\n",
-		"node/pod/memory.max":    "max\n",
-		"node/pod/memory.high":   "max\n",
-		"node/pod/cgroup.events": "populated 1\n",
-	} {
-		f[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	for i := range 500 {
-		f[fmt.Sprintf("node/other%d/cgroup.procs", i)] = &fstest.MapFile{Data: []byte("9\n")}
+	f := node(500)
+	for name, text := range map[string]string{"memory.max": "max\n", "memory.high": "max\n", "cgroup.events": "populated 1\n"} {
+		f["node/pod/"+name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	h, err := Open(Process{FS: f})
 	if err != nil {
@@ -38,7 +42,7 @@ func TestSearchKeepsNoFile(t *testing.T) {
 		t.Fatalf("%+v, %v; want 1.5 cores", l, err)
 	}
 	for name := range h.files.files {
-		if strings.HasPrefix(name, "/node/other") {
+		if strings.HasPrefix(name, "/node/0") {
 			t.Fatalf("%d files are kept, %s among them", len(h.files.files), name)
 		}
 	}
@@ -47,21 +51,7 @@ func TestSearchKeepsNoFile(t *testing.T) {
 // TestSearchIsBounded: as many groups as there may be are looked at, and one more is too many.
 func TestSearchIsBounded(t *testing.T) {
 	for groups, found := range map[int]bool{mostNamed: true, mostNamed + 1: false} {
-		f := fstest.MapFS{}
-		for name, text := range map[string]string{
-			"proc/self/cgroup":      "0::/\n",
-			"proc/self/status":      "Name:\tx\nPid:\t42\n",
-			"proc/self/mountinfo":   "30 1 0:26 /.. /node rw - cgroup2 cgroup2 rw\n",
-			"node/cgroup.procs":     "1\n",
-			"node/pod/cgroup.procs": "7\n42\n",
-			"node/pod/cpu.max":      "150000 100000\n",
-		} {
-			f[name] = &fstest.MapFile{Data: []byte(text)}
-		}
-		for i := range groups - 1 { // listed before the process's own
-			f[fmt.Sprintf("node/%d/cgroup.procs", i)] = &fstest.MapFile{Data: []byte("9\n")}
-		}
-		l, err := Read(Process{FS: f})
+		l, err := Read(Process{FS: node(groups - 1)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,7 +57,7 @@ func TestLive(t *testing.T) {
 // near: as good as equal, for figures that move by a few pages between two looks.
 func near(a, b int64) bool { return a-b < 4<<20 && b-a < 4<<20 }
 
-// live is what AtStart and Now say of a program with so many MiB of heap, and the kernel and
+// live is what AtStart and Now say of a program with a heap of mib MiB, and the kernel and
 // the runtime beside them; then AtStart and the kernel again, without that heap.
 func live(mib int) string {
 	debug.SetGCPercent(-1)

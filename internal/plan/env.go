@@ -17,9 +17,9 @@ const (
 	Disable             // do nothing at all
 )
 
-// Variables are all that the library and `snug run` read; the first ReadEnv reads,
-// the others package watch (how to follow), fit (SNUG_RUN,
-// which `snug run` sets).
+// Variables are all that the library and `snug run` read. ReadEnv reads the first, package
+// follow SNUG_WATCH and SNUG_POLL, package watch SNUG_ADAPT and SNUG_GC, and package fit
+// SNUG_RUN, which `snug run` sets.
 var Variables = [...]string{"SNUG", "SNUG_ROUND", "SNUG_MIN_PROCS", "SNUG_MAX_PROCS", "SNUG_RESERVE_CPUS",
 	"SNUG_REQUEST_FACTOR", "SNUG_GOMEMLIMIT", "SNUG_WORKERS", "SNUG_CPU_LIMIT", "SNUG_CPU_REQUEST", "SNUG_MEMORY_LIMIT", "SNUG_LOG",
 	"SNUG_WATCH", "SNUG_ADAPT", "SNUG_POLL", "SNUG_GC",
