@@ -113,9 +113,8 @@ go vet -modfile="$mod" ./...
 gotest -count=1 -modfile="$mod" ./...`,
 	},
 	{
-		// Not the laws and their simulator: they are functions, and slow under -race.
 		name: "race", every: true, cpus: 2, seconds: 60,
-		script: `gotest -race ./limiter ./limits ./adapt/... ./internal/{apply,fit,fixture,follow,plan,sense,watch} .`,
+		script: `gotest -race ` + raced,
 	},
 	{
 		name: "fuzz", every: true, cpus: 2, seconds: 160,
@@ -162,6 +161,10 @@ done`,
 for toolchain in go1.24.13 go1.25.14 go1.27.3; do
   echo "-- the library, $toolchain"
   GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 ./...
+done
+for toolchain in go1.23.12 go1.27.3; do
+  echo "-- races in the library, $toolchain"
+  GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 -race ` + raced + `
 done
 gotest -count=1 -timeout 40m ./cmd/snug/internal/cli ./cmd/snug/internal/exectrace ./cmd/snug/internal/gobin ./cmd/snug/internal/goproc ./cmd/snug/internal/oldgo ./e2e/debian
 alone contrib/prometheus
@@ -231,6 +234,11 @@ gotest -count=1 ./e2e/release`,
 		script: `gotest -count=1 -timeout 60m ./e2e/node`,
 	},
 }
+
+// raced are the packages that have goroutines. The laws and their simulator are functions, and
+// slow under -race.
+const raced = `. ./adapt/... ./limiter ./limits ./internal/apply ./internal/fit ./internal/fixture ./internal/follow ` +
+	`./internal/plan ./internal/sense ./internal/watch`
 
 // alone is a function of scripts: it goes into the directory of a module, and leaves in mod
 // a go.mod of that module with the library of this tree in place of a published one.
