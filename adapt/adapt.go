@@ -46,12 +46,12 @@ type Options struct {
 	// Memory lets GOMEMLIMIT follow memory of the container that is not Go's (C, tmpfs, other
 	// processes): 95 % of the memory limit less what such memory has reached lately, and at
 	// most what the limit alone gives. A peak that is over is forgotten within minutes. It
-	// needs a memory limit of 64 MiB or more. SNUG_ADAPT=memory, or a list as memory,gc,cpu. SNUG_ADAPT=none
-	// switches all three off.
+	// needs a memory limit of 64 MiB or more. SNUG_ADAPT=memory, or a list as memory,gc,cpu.
+	// SNUG_ADAPT=none switches all three off.
 	Memory bool
 	// GC lets GOGC rise while memory is idle, until collections take GCShare of the CPU
-	// time. It needs a memory limit. A GOGC that the program has set is left alone unless
-	// Override is true. SNUG_ADAPT=gc.
+	// time. It needs a memory limit and a GOMEMLIMIT within it. A GOGC that the program has
+	// set is left alone unless Override is true. SNUG_ADAPT=gc.
 	GC bool
 	// CPU doubles GOMAXPROCS where goroutines wait for Ps while CPU time is left over, as by
 	// blocking system calls that hold Ps, up to the larger of 16 and 4 times the cores, and at

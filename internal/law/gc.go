@@ -40,7 +40,7 @@ type GCState struct {
 	since   float64 // from when on
 	low     float64 // the lowest GOGC wanted since then
 	wait    float64 // how long a raise waits
-	raised  float64 // when one last came; -Inf = never
+	raised  float64 // when one last came; -Inf = never; NaN = it is known that it did not hold
 }
 
 // GCDecision is what is to be done now.
@@ -63,18 +63,11 @@ const (
 
 const (
 	gcShare = 0.05
-	gcKnee  = 8 // times the live heap: beyond that page faults and cache misses eat what is won
+	gcKnee  = 8        // times the live heap: beyond that page faults and cache misses eat what is won
+	gcTiny  = 64 << 20 // for a live heap of which that is not much
 
-	gcPart    = 0.25 // of the limit: the extra heap at most where no GOMEMLIMIT bounds it
 	gcPlanned = 0.80 // of the limit: what the plan may fill; pacing overshoots by up to a tenth
 	gcUnder   = 0.95 // of what GOMEMLIMIT leaves: the scavenger begins to work there (runtime/mgcscavenge.go)
-
-	// Without a GOMEMLIMIT nothing but the next look bounds the goal of a live
-	// heap that has grown: by gcJump of the limit it may, within gcPeak.
-	gcJump, gcPeak = 0.10, 0.90
-
-	// A tiny live heap gets this much, at most gcTinyPart of the limit.
-	gcTiny, gcTinyPart = 64 << 20, 1.0 / 16
 
 	// The runtime's heapMinimum is this at GOGC=100 and grows with GOGC
 	// (runtime/mgcpacer.go, setGCPercent).
@@ -86,12 +79,9 @@ const (
 	gcSame             = 1.05    // a smaller change is none
 	gcFactor           = 2       // a raise, and a window's step, at most
 	gcWait, gcWaitMost = 10, 300 // seconds: of a raise; and the first, until old figures are unknown
-	gcPartLeast        = 0.25    // of the way, on a logarithmic scale, that a raise goes after others did not hold
-	gcHeld             = 8       // waits after which a raise that holds was right
-	gcWindowCycles     = 4
-	gcBand             = 1.33     // a share that is off by less, as a factor either way, will do
-	gcWorth            = 0.005    // cores: collections that take less are not worth memory
-	gcIdle, gcIdleFor  = 0.02, 60 // cores, seconds
+	gcCycles, gcMinute = 4, 60   // a window ends after so many collections, or seconds
+	gcBand             = 1.33    // a share that is off by less, as a factor either way, will do
+	gcWorth            = 0.005   // cores: collections that take less are not worth memory
 )
 
 // StepGC is the GC law. It wants the GOGC, Base or above, at which collections
@@ -104,16 +94,16 @@ const (
 // heapMinimum included.
 //
 //	room = 0.8 limit - (non-Go + Go's non-heap + live), and under 0.95 of what GOMEMLIMIT leaves
-//	E    = min(max(8 live, small), room)
+//	E    = min(max(8 live, 64 MiB), room)
 //
 // Garbage is in none of these, so that what the law does is not what it sees,
-// and the room falls with the slack byte for byte. Above limit/4 E goes only
-// where a GOMEMLIMIT within the limit bounds what happens until the next look.
+// and the room falls with the slack byte for byte. Without a GOMEMLIMIT within the limit,
+// which bounds what happens until the next look, nothing is above Base.
 //
 // A smaller GOGC is set at once; a larger one after it was wanted for 10 s
 // without a break: the lowest that was wanted meanwhile, at most twice what is
 // in force, and at most a third of the room that is left, which others may see
-// as well. A raise that did not hold doubles that wait, up to 300 s, and the
+// as well. A raise that did not hold for a minute doubles that wait, up to 300 s, and the
 // next one goes only a part of the way, so that a process which answers more
 // than it should settles as well.
 //
@@ -197,21 +187,14 @@ func (s *GCState) most(x *GCSample) float64 {
 	live := float64(h.Live)
 	roots := max(1, live+float64(h.Stacks)+float64(h.Globals))
 	rest := max(0, float64(h.Mapped)-float64(h.Free)-float64(h.Objects))
-	room := gcPlanned*s.limit - (s.nonGo + rest + live)
-	held := h.Limit > 0 && float64(h.Limit) <= s.limit
-	if held {
-		room = min(room, gcUnder*(float64(h.Limit)-rest)-live)
+	if !(h.Limit > 0 && float64(h.Limit) <= s.limit) {
+		return 0
 	}
+	room := min(gcPlanned*s.limit-s.nonGo-rest, gcUnder*(float64(h.Limit)-rest)) - live
 	had := float64(h.GOGC) / 100
 	had = max(had*roots, had*gcHeapMinimum-live)
 	s.next = gogcFor(had+(room-had)*gcTake, live, roots)
-	extra := min(max(gcKnee*live, min(gcTiny, gcTinyPart*s.limit)), room)
-	if held {
-		return gogcFor(extra, live, roots)
-	}
-	extra = min(extra, gcPart*s.limit)
-	jump := 100 * ((gcPeak*s.limit-s.nonGo-rest)/(roots+gcJump*s.limit) - 1)
-	return min(gogcFor(extra, live, roots), jump)
+	return gogcFor(min(max(gcKnee*live, gcTiny), room), live, roots)
 }
 
 // gogcFor is the GOGC whose heap goal is extra over the live heap.
@@ -232,15 +215,12 @@ func (s *GCState) cost(x *GCSample, p *GCPolicy, now, base float64) float64 {
 	if seconds < s.wait/2 {
 		return s.goal
 	}
-	cores := (x.CPU.Used - w.used) / seconds
-	if x.Heap.Cycles < w.cycles+gcWindowCycles {
-		switch {
-		case x.Heap.Cycles < w.cycles:
-			w.begin(x.Heap.Cycles, &x.CPU)
-		case seconds >= gcIdleFor && cores >= 0 && cores < gcIdle:
-			s.goal = now / gcFactor
-			w.begin(x.Heap.Cycles, &x.CPU)
-		}
+	few := x.Heap.Cycles < w.cycles+gcCycles
+	switch {
+	case x.Heap.Cycles < w.cycles:
+		w.begin(x.Heap.Cycles, &x.CPU)
+		return max(s.goal, base)
+	case few && seconds < gcMinute:
 		return max(s.goal, base)
 	}
 	share := w.share(&x.CPU)
@@ -248,10 +228,15 @@ func (s *GCState) cost(x *GCSample, p *GCPolicy, now, base float64) float64 {
 	if p.Share > 0 {
 		target = p.Share
 	}
-	step := share / target
+	step, cores := share/target, (x.CPU.Used-w.used)/seconds
+	if share <= 1 { // not if unknown
+		cores *= share
+	}
 	switch {
+	case cores*gcFactor < gcWorth:
+		step = 0
 	case !(step < 1/gcBand || step > gcBand), // unknown included
-		step > 1 && !(share*cores >= gcWorth):
+		step > 1 && (few || !(cores >= gcWorth)):
 		step = 1
 	}
 	s.goal = max(base, now*min(max(step, 1.0/gcFactor), gcFactor))
@@ -265,9 +250,10 @@ func (s *GCState) gate(x *GCSample, now, want, base float64) float64 {
 	switch {
 	case want < now/gcSame || want == base && now > base:
 		s.waiting = false
-		if x.At-s.raised < gcHeld*s.wait {
-			s.wait = min(2*s.wait, gcWaitMost)
-		} else {
+		switch held := x.At - s.raised; {
+		case held < gcMinute:
+			s.wait, s.raised = min(2*s.wait, gcWaitMost), math.NaN()
+		case held >= gcMinute:
 			s.wait = gcWait
 		}
 		s.ours = want > base
@@ -279,7 +265,7 @@ func (s *GCState) gate(x *GCSample, now, want, base float64) float64 {
 		if x.At-s.since < s.wait {
 			return 0
 		}
-		part := max(gcWait/s.wait, gcPartLeast)
+		part := gcWait / s.wait
 		want = max(base, min(s.next, now*math.Pow(min(s.low/now, gcFactor), part)))
 		if want <= now*gcSame {
 			return 0
@@ -303,7 +289,7 @@ func (s *GCState) measure(x *GCSample) {
 		s.share = math.NaN()
 	case seconds >= 1 && x.Heap.Cycles-w.cycles >= 2:
 		s.share = w.share(&x.CPU)
-	case seconds > gcIdleFor:
+	case seconds > gcMinute:
 		s.share = math.NaN() // too long ago to be called lately
 		return
 	default:

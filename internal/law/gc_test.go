@@ -129,16 +129,15 @@ func TestGCTakesWhatMemoryAllows(t *testing.T) {
 		code string
 	}{
 		{"eight times live", gcStill{limit: 2048, rest: 8, live: 50, gomemlimit: 1600, gogc: 100}, gcOn, 800, law.GCCapped},
-		{"a quarter of the limit", gcStill{limit: 512, rest: 8, live: 64, gogc: 100}, gcOn, 200, law.GCCapped},
+		{"no GOMEMLIMIT", gcStill{limit: 512, rest: 8, live: 64, gogc: 100}, gcOn, 100, law.GCBase},
+		{"a GOMEMLIMIT above the limit", gcStill{limit: 512, rest: 8, live: 64, gomemlimit: 513, gogc: 200}, gcOn, 100, law.GCBase},
 		{"stacks as large as the live heap", gcStill{limit: 2048, rest: 8, live: 50, stacks: 50, gomemlimit: 1600, gogc: 100}, gcOn, 400, law.GCCapped},
 		{"other memory leaves 64 MiB, the last of them to others", gcStill{limit: 512, nonGo: 273, rest: 8, live: 64, gomemlimit: 250, gogc: 50}, law.GCPolicy{On: true, Base: 50}, 89, law.GCCapped},
 		{"other memory leaves nothing", gcStill{limit: 512, nonGo: 400, rest: 8, live: 64, gogc: 400}, gcOn, 100, law.GCBase},
 		{"GOMEMLIMIT leaves 60 MiB, the last of them to others", gcStill{limit: 1024, rest: 20, live: 35, gomemlimit: 120, gogc: 100}, gcOn, 156, law.GCCapped},
-		{"a live heap above a quarter of the limit", gcStill{limit: 512, rest: 8, live: 140, gogc: 100}, gcOn, 100, law.GCBase},
 		{"a base above all", gcStill{limit: 512, rest: 8, live: 64, gogc: 300}, law.GCPolicy{On: true, Base: 300}, 300, law.GCBase},
-		{"a tiny heap gets a sixteenth of the limit", gcStill{limit: 512, rest: 3, live: 1, gomemlimit: 400, gogc: 100}, gcOn, 800, law.GCCapped},
-		{"a tiny heap gets at most 64 MiB", gcStill{limit: 16384, rest: 3, live: 1, gomemlimit: 8000, gogc: 100}, gcOn, 1600, law.GCCapped},
-		{"a tiny heap without GOMEMLIMIT leaves room to grow at once", gcStill{limit: 512, rest: 3, live: 1, gogc: 100}, gcOn, 777, law.GCCapped},
+		{"a tiny heap gets 64 MiB", gcStill{limit: 512, rest: 3, live: 1, gomemlimit: 400, gogc: 100}, gcOn, 1600, law.GCCapped},
+		{"a tiny heap gets what there is", gcStill{limit: 64, rest: 3, live: 1, gomemlimit: 48, gogc: 100}, gcOn, 935, law.GCCapped},
 		{"GOGC off", gcStill{limit: 512, rest: 3, live: 1, gogc: -1}, gcOn, -1, law.GCOff},
 		{"base off", gcStill{limit: 512, rest: 3, live: 1, gogc: 100}, law.GCPolicy{On: true, Base: -1}, 100, law.GCOff},
 		{"kept", gcStill{limit: 512, rest: 3, live: 1, gogc: 100}, law.GCPolicy{}, 100, law.GCKeep},
@@ -159,6 +158,7 @@ func TestGCTakesWhatMemoryAllows(t *testing.T) {
 func TestGCGoalStaysWithinTheExtraHeap(t *testing.T) {
 	for live := int64(64 << 10); live < 64*mib; live *= 2 {
 		h := simulator.NewHeap(float64(live))
+		h.SetMemoryLimit(1600 * mib)
 		l := &gcLoop{heap: h, group: &simulator.Group{Limit: 2048 * mib, Heaps: []*simulator.Heap{h}}, policy: gcOn, dt: 0.005}
 		h.Rate, h.MarkRate = 1000, float64(10*live) // a cycle takes 0.1 s
 		l.run(300)
@@ -245,7 +245,7 @@ func TestGCWhatCannotBeRead(t *testing.T) {
 		{"a time that goes back", func(x *law.GCSample) { x.At -= 100 }, law.GCUnknown, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := gcStill{limit: 1024, rest: 8, live: 50, gogc: 100}
+			p := gcStill{limit: 1024, rest: 8, live: 50, gomemlimit: 900, gogc: 100}
 			var s law.GCState
 			step := func(at float64, fails bool) law.GCDecision {
 				x := p.sample(at)
@@ -268,7 +268,7 @@ func TestGCWhatCannotBeRead(t *testing.T) {
 					t.Fatalf("at %.0f s %s, want %s", at, d.Code, c.code)
 				}
 			}
-			if want := map[bool]int64{true: 100, false: 499}[c.back]; p.gogc != want {
+			if want := map[bool]int64{true: 100, false: 774}[c.back]; p.gogc != want {
 				t.Errorf("GOGC %d after a minute, want %d", p.gogc, want)
 			}
 			for at := 180.0; at < 360; at++ {

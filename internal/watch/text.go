@@ -27,7 +27,7 @@ func Text(r plan.Reason, value int64) string {
 	case law.GCCapped:
 		return "as much as the memory limit allows"
 	case law.GCBase:
-		return "there is no memory for more"
+		return "no more is wanted, or there is no memory for it"
 	case law.GCKeep:
 		return "nothing asks for another"
 	case law.GCOff:
