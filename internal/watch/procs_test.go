@@ -137,6 +137,7 @@ func TestTried(t *testing.T) {
 		<-tried
 		close(done)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		got := strings.Join(slices.Compact(codes), ", ")
 		if s := l.Stats(); !s.Ended || w.GOMAXPROCS() != 2 || got != "4 procs-tried, 4 procs-raised, 8 procs-tried, 2 quota-ceil" {
 			t.Errorf("ended %v, GOMAXPROCS %d, told %s", s.Ended, w.GOMAXPROCS(), got)
