@@ -22,7 +22,7 @@ func ExampleFit() {
 	}
 	defer p.Undo()
 	fmt.Println(p.GOMEMLIMIT.Value>>20, "MiB:", p.GOMEMLIMIT.Text())
-	// Output: 460 MiB: the operator says the memory limit is 512 MiB, less 51.2 MiB headroom
+	// Output: 460 MiB: a hint says the memory limit is 512 MiB, less 51.2 MiB headroom
 }
 
 // Options that make no sense are an error, and nothing is set.

@@ -128,9 +128,11 @@ func (l *Loop) Start(done <-chan struct{}) {
 
 // Stats returns what was done until now.
 func (l *Loop) Stats() Stats {
+	over := l.over()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.stats
+	s.Ended = s.Ended || over
 	if l.procs.lost {
 		s.GivenUp = append(s.GivenUp, "GOMAXPROCS")
 	}

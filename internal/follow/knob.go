@@ -73,7 +73,7 @@ func (k *knob) follow(at float64, s *plan.Setting, now int64, unknown, dry bool,
 		wish = giveBack
 	}
 	switch {
-	case k.alien(s), s.Leave && (s.Code != plan.NoLimit || k.own == 0), wish == now,
+	case k.alien(s), s.Leave && (s.Code != plan.NoLimit && s.Code != plan.TooSmall || k.own == 0), wish == now,
 		unknown && wish > now, dry && k.asked == wish && k.did == apply.Would:
 		k.since, k.left = 0, 0
 		return 0

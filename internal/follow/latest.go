@@ -24,12 +24,12 @@ type Update struct {
 func (l *Loop) Latest() Update {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	u := Update{Plan: *l.plan, Limits: l.in.Limits, Requested: l.inFlight}
+	u := Update{Plan: *l.plan, Limits: l.in.Limits, Requested: l.inFlight && !l.dry}
 	s := &u.Plan.GOMAXPROCS
-	if l.inFlight && l.procs.asked != giveBack {
+	if u.Requested && l.procs.asked != giveBack {
 		s.Value, s.Leave = l.procs.asked, false
 	}
-	u.GOMAXPROCS = l.shown(&l.procs, s, l.inFlight)
+	u.GOMAXPROCS = l.shown(&l.procs, s, u.Requested)
 	u.GOMEMLIMIT = l.shown(&l.memory, &u.Plan.GOMEMLIMIT, false)
 	return u
 }

@@ -42,7 +42,7 @@ func Text(r Reason, value int64) string {
 		}
 		return "the limit of " + cores + " is more than the CPUs it may run on"
 	case CPULimitHint:
-		return "the operator says the limit is " + cores
+		return "a hint says the limit is " + cores
 	case CPURequest:
 		return "there is no limit, and the request is " + cores
 	case RequestUnused:
@@ -58,7 +58,7 @@ func Text(r Reason, value int64) string {
 	case HostMemory:
 		return "the machine has " + size + ", less than the limit" + less
 	case MemoryHint:
-		return "the operator says the memory limit is " + size + less
+		return "a hint says the memory limit is " + size + less
 	case Workers:
 		return "each worker's share of the limit is " + size + less
 	case HintUnused:

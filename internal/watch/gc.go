@@ -60,6 +60,9 @@ func (l *Loop) followGC(at float64) {
 
 func (l *Loop) gcSetting() plan.Setting {
 	s, k := l.plan.GOGC, &l.gc
+	if d := &k.decision; d.Code != "" && d.Code != law.GCKeep && s.Leave {
+		s.Code = d.Code // it may follow, whether it has yet or not
+	}
 	if k.own != 0 || k.did == apply.Would {
 		s.Value, s.Leave = k.told, false
 		if s.Code = k.decision.Code; k.decision.Share > 0 { // false for NaN

@@ -75,7 +75,7 @@ func (l *Loop) followMemory(at float64) (next float64) {
 		}
 	}
 	switch {
-	case s.Leave && s.Code == plan.NoLimit:
+	case s.Leave && (s.Code == plan.NoLimit || s.Code == plan.TooSmall):
 		if k.own == 0 || k.did == apply.Would && k.told == plan.NoMemLimit {
 			return next
 		}

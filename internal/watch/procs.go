@@ -75,7 +75,7 @@ func (l *Loop) followProcs(at float64) (next float64) {
 		wish = k.planned // what is unknown changes nothing, and a hint does not widen it
 	}
 	planned, urgent, kept := wish, false, false
-	if l.cfg.Adapt&CPU != 0 && l.cpu.At == at {
+	if l.cfg.Adapt&CPU != 0 && !l.cfg.Dry && l.cpu.At == at { // a dry run tries nothing
 		base := wish
 		if base == 0 {
 			if base = max(l.plan.Runtime, 0); base == 0 {

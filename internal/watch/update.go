@@ -54,7 +54,7 @@ func (l *Loop) renew(u *Update) {
 	before := u.Plan
 	u.Plan, u.Limits = l.settings(), l.limits
 	u.Verdict, u.Measured = l.waiting.Verdict, l.waiting.Seconds > 0
-	u.Requested = l.procs.inFlight
+	u.Requested = l.procs.inFlight && !l.cfg.Dry
 	u.GOMAXPROCS = l.shown(GOMAXPROCS, &u.Plan.GOMAXPROCS, &before.GOMAXPROCS, &l.procs.force, u.GOMAXPROCS, int64(l.cpu.Procs))
 	u.GOMEMLIMIT = l.shown(GOMEMLIMIT, &u.Plan.GOMEMLIMIT, &before.GOMEMLIMIT, &l.mem.force, u.GOMEMLIMIT, l.mem.seen)
 	u.GOGC = l.shown(GOGC, &u.Plan.GOGC, &before.GOGC, &before.GOGC, u.GOGC, l.gc.own)
@@ -70,7 +70,7 @@ func (l *Loop) shown(k Knobs, s, before, force *plan.Setting, did apply.Did, now
 		return apply.Left
 	case s.Value == now && (did == apply.Left || did == apply.Would):
 		return apply.Already
-	case s.Value == now, k == GOMAXPROCS && l.procs.inFlight:
+	case s.Value == now, k == GOMAXPROCS && l.procs.inFlight && !l.cfg.Dry:
 		return did
 	case l.cfg.Dry:
 		return apply.Would
@@ -113,11 +113,14 @@ func (l *Loop) publish() {
 		limit = limits.Of(n)
 	}
 	l.mu.Lock()
+	if u := &l.update; u.Plan.GOGC.Leave {
+		u.Plan.GOGC = l.gcSetting()
+	}
 	s := &l.stats
 	s.Polls, s.Every, s.Changes, s.GivenUp = l.counted, l.every, l.changes, l.lost
 	s.Limit, s.Used, s.Heap = limit, l.used, l.heap
 	s.Memory, s.Level, s.GC = l.mem.decision, l.level, l.gc.decision
-	s.Procs, s.Cores, s.Waiting, s.Raised = l.cpu.Procs, l.cpu.Cores, l.waiting, l.procs.raised && !l.cfg.Dry
+	s.Procs, s.Cores, s.Waiting, s.Raised = l.cpu.Procs, l.cpu.Cores, l.waiting, l.procs.raised
 	l.mu.Unlock()
 }
 

@@ -191,9 +191,12 @@ func prepare(cfg Config, k knobs, open func() machine) *Loop {
 
 // Stats returns what was done and measured until now.
 func (l *Loop) Stats() Stats {
+	over := l.over()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.stats
+	s := l.stats
+	s.Ended = s.Ended || over
+	return s
 }
 
 // Latest returns the decision in force.
@@ -263,7 +266,7 @@ func (l *Loop) Contain(f func()) (ok bool) {
 // force.
 func (l *Loop) finish() {
 	l.await()
-	if k := &l.procs; k.raised && k.code == law.ProcsTried && !k.inFlight && !l.cfg.Dry {
+	if k := &l.procs; k.raised && k.code == law.ProcsTried && !k.inFlight {
 		k.raised, k.asked, k.inFlight = false, k.planned, true
 		go l.change(l.cpu.Procs, k.planned, k.byRuntime)
 		l.await()
