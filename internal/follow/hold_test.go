@@ -212,6 +212,9 @@ func TestLoopEnds(t *testing.T) {
 				l, done := watching(w, Config{})
 				time.Sleep(3500 * time.Millisecond)
 				c.how(w, l, done)
+				if s := l.Stats(); s.Ended != (c.undone > 0 || w.taken) {
+					t.Errorf("ended %v at once", s.Ended)
+				}
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
 				if s := l.Stats(); !s.Ended || s.Failure != c.failure || w.undone != c.undone {

@@ -175,6 +175,9 @@ func TestLimitsThatGoAwayGiveBack(t *testing.T) {
 		w.do(func() { w.quota, w.memory = 2, 256*mib })
 		time.Sleep(4 * time.Second)
 		w.expect(t, 2, less(256*mib))
+		w.do(func() { w.memory = 32 * mib }) // nothing is set for that at the start either
+		time.Sleep(10 * time.Second)
+		w.expect(t, 2, plan.NoMemLimit)
 		close(done)
 	})
 }
@@ -201,6 +204,11 @@ func TestDryRunTouchesNothingAndTells(t *testing.T) {
 		w.expect(t, 16, plan.NoMemLimit)
 		if n := len(plans); n == 0 || n > 8 {
 			t.Fatalf("%d plans, want a few", n)
+		}
+		for _, u := range plans {
+			if u.Requested {
+				t.Errorf("something is requested: %+v", u)
+			}
 		}
 		if u := plans[len(plans)-1]; u.Plan.GOMAXPROCS.Value != 4 || u.GOMAXPROCS != apply.Would || u.Plan.GOMEMLIMIT.Value != less(256*mib) || u.GOMEMLIMIT != apply.Would {
 			t.Errorf("last plan %+v, want 4 and %d, would", u, less(256*mib))

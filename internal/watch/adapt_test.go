@@ -111,6 +111,23 @@ func TestNoLimitsNothingChanges(t *testing.T) {
 	}
 }
 
+// TestGCIsTold: the plan says whether GOGC may rise, before it does.
+func TestGCIsTold(t *testing.T) {
+	for memory, want := range map[int64]string{0: law.GCNoLimit, 512 * mib: law.GCBase} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{quota: 8, memory: memory, busy: true, charged: 60 * mib}
+			w.heap.GOGC = 100
+			l, done := watching(w, Config{Adapt: GC})
+			w.do(func() { w.collected(30 * mib) })
+			time.Sleep(15 * time.Second)
+			if s := l.Latest().Plan.GOGC; s.Code != want || !s.Leave {
+				t.Errorf("limit %d: %+v, want it left for %s", memory, s, want)
+			}
+			close(done)
+		})
+	}
+}
+
 func TestALimitThatKeepsGrowingIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 2, memory: 256 * mib, busy: true}
