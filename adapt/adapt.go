@@ -47,7 +47,9 @@ type Options struct {
 	// processes): 95 % of the memory limit less what such memory has reached lately, and at
 	// most what the limit alone gives. A peak that is over is forgotten within minutes. It
 	// needs a memory limit of 64 MiB or more. SNUG_ADAPT=memory, or a list as memory,gc,cpu.
-	// SNUG_ADAPT=none switches all three off.
+	// SNUG_ADAPT=none switches all three off. Where Workers or MemoryLimit decides how much
+	// this process may use, what its cgroup holds may be others', and neither Memory nor GC
+	// does anything; the warning memory-not-measured says so.
 	Memory bool
 	// GC lets GOGC rise while memory is idle, until collections take GCShare of the CPU
 	// time. It needs a memory limit and a GOMEMLIMIT within it. A GOGC that the program has

@@ -105,15 +105,20 @@ func (h *Handle) runtimeLevel(mountinfo []byte) *CPULevel {
 	}
 	name := "/cpu.max"
 	text, q := read(name), cgroup.Quota{}
+	raw := string(cgroup.Trim(text))
 	if v1 {
 		name = "/cpu.cfs_quota_us"
 		text = read(name)
-		q = cgroup.CFSQuota(text, read("/cpu.cfs_period_us"))
+		period := read("/cpu.cfs_period_us")
+		if p := cgroup.Trim(period); len(p) > 0 {
+			raw += " " + string(p)
+		}
+		q = cgroup.CFSQuota(text, period)
 	} else {
 		q = cgroup.CPUMax(text)
 	}
 	l := &CPULevel{}
-	l.File, l.Raw = dir+name, string(cgroup.Trim(text))
+	l.set(dir+name, h.cpu.Path, raw)
 	l.is(&q)
 	return l
 }

@@ -30,6 +30,9 @@ func Follow() (*Follower, error) {
 // cgroup that is gone at once.
 func (f *Follower) Read(l *Limits) (changed bool) {
 	r := &f.r
+	if r.tree == nil { // not from Follow
+		return false
+	}
 	lost := f.polls%rescan == 0 && (r.cpu.gap.Field != "" || r.memory.gap.Field != "")
 	stale := f.polls == 0 || f.polls%relook == 0 && r.group.read(r) || lost
 	f.polls++

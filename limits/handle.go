@@ -152,17 +152,23 @@ func (h *Handle) want(parts Parts) {
 	}
 }
 
-// Close gives the open files back.
+// Close gives the open files back. A later Read opens them again.
 func (h *Handle) Close() {
-	h.files.shutAll()
-	h.tree.rest()
+	if h != nil && h.tree != nil {
+		h.files.shutAll()
+		h.tree.rest()
+	}
 }
 
 // Read reads the limits as they are now, and parts of what else there is; 0 is the limits
 // alone. A part that is not asked for is as it was read last, or unknown: who polls often
 // can leave Detail to some of the polls. The error wraps ErrNoProcess when another process
-// has ended; the Limits are then the last that were read.
+// has ended; the Limits are then the last that were read. On a Handle that Open did not
+// return it is fs.ErrInvalid.
 func (h *Handle) Read(parts Parts) (Limits, error) {
+	if h == nil || h.tree == nil {
+		return Limits{}, fs.ErrInvalid
+	}
 	h.want(parts)
 	h.polls++
 	h.paged = false

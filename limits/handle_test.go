@@ -332,3 +332,16 @@ func TestHostIsNotShared(t *testing.T) {
 		t.Errorf("the machine's memory: %+v", m)
 	}
 }
+
+func TestNotOpened(t *testing.T) {
+	var h limits.Handle
+	if l, err := h.Read(limits.Counters); !errors.Is(err, fs.ErrInvalid) || l.CPU.Quota.State != limits.Unknown {
+		t.Errorf("%+v, %v; want fs.ErrInvalid", l, err)
+	}
+	h.Close()
+	(*limits.Handle)(nil).Close()
+	var l limits.Limits
+	if (&limits.Follower{}).Read(&l) {
+		t.Error("a Follower that follows nothing says that something changed")
+	}
+}

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/limits"
@@ -108,6 +109,7 @@ func changes(a, b string) int {
 // it must not keep a program from starting. The library and `snug run` honour
 // the same ones.
 func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []limits.Warning) {
+	least, most := p.MinProcs, p.MaxProcs
 	for _, name := range Variables[:ours] {
 		text := getenv(name)
 		if text == "" || text == "0" && name != "SNUG" { // not given, as the downward API says it
@@ -142,6 +144,17 @@ func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []
 		}
 		if !ok {
 			Warn(&bad, EnvInvalid, &limits.Source{File: name, Raw: text})
+		}
+	}
+	if p.MaxProcs > 0 && p.MinProcs > p.MaxProcs {
+		switch {
+		case p.MaxProcs == most: // the program's, and the operator wants more
+			p.MaxProcs = p.MinProcs
+		case p.MinProcs == least:
+			p.MinProcs = p.MaxProcs
+		default:
+			Warn(&bad, EnvInvalid, &limits.Source{File: "SNUG_MIN_PROCS", Raw: strconv.Itoa(p.MinProcs)})
+			p.MinProcs = min(least, p.MaxProcs)
 		}
 	}
 	return mode, bad

@@ -41,6 +41,32 @@ func TestReadEnv(t *testing.T) {
 	}
 }
 
+// TestMinAboveMax: a variable wins over the program's field, and two variables that contradict
+// each other are told.
+func TestMinAboveMax(t *testing.T) {
+	for _, c := range []struct {
+		field     Policy
+		least     string
+		most      string
+		want      Policy
+		complains bool
+	}{
+		{Policy{MaxProcs: 1}, "2", "", Policy{MinProcs: 2, MaxProcs: 2}, false},
+		{Policy{MinProcs: 4}, "", "2", Policy{MinProcs: 2, MaxProcs: 2}, false},
+		{Policy{}, "2", "1", Policy{MaxProcs: 1}, true},
+		{Policy{MinProcs: 3, MaxProcs: 5}, "4", "2", Policy{MinProcs: 2, MaxProcs: 2}, true},
+		{Policy{MinProcs: 3}, "2", "2", Policy{MinProcs: 2, MaxProcs: 2}, false},
+	} {
+		p := c.field
+		_, bad := ReadEnv(func(name string) string {
+			return map[string]string{"SNUG_MIN_PROCS": c.least, "SNUG_MAX_PROCS": c.most}[name]
+		}, &p, new(Hints))
+		if p != c.want || c.complains != (len(bad) == 1 && bad[0].File == "SNUG_MIN_PROCS" && bad[0].Raw == c.least) {
+			t.Errorf("%+v, %q to %q: %+v, %v; want %+v", c.field, c.least, c.most, p, bad, c.want)
+		}
+	}
+}
+
 func TestSwitch(t *testing.T) {
 	for text, want := range map[string]Mode{
 		"on": On, "1": On, "TRUE": On, "yes": On, "Enabled": On, "observe": Observe, "Observe": Observe,

@@ -166,6 +166,7 @@ const (
 	MemoryShared  = "memory-shared"
 	MemorySeveral = "memory-several"
 	ExplicitAbove = "explicit-above-limit"
+	NotMeasured   = "memory-not-measured"
 	RequestUnused = "request-unused"
 	HintUnused    = "hint-unused"
 )

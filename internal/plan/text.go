@@ -120,6 +120,8 @@ func WarningText(w limits.Warning) string {
 		return "the memory limit sits on " + w.Level + ", above the process's own cgroup: others may use the same memory"
 	case MemorySeveral:
 		return w.Raw + " Go processes share the memory limit, more than this GOMEMLIMIT leaves room for: SNUG_WORKERS=" + w.Raw + " gives each its share, " + w.File
+	case NotMeasured:
+		return "GOMEMLIMIT and GOGC follow no measurements: the cgroup's memory may be others' too, where a hint or SNUG_WORKERS says what this process may use"
 	case LiveHeap:
 		return "the live heap does not fit the GOMEMLIMIT that " + what + " allows"
 	case ExplicitAbove:

@@ -124,17 +124,19 @@ func (l *Loop) memoryLimit() int64 {
 	return n
 }
 
-// charged is what memoryLimit bounds and cannot be reclaimed, in bytes; -1 =
-// unknown, as where several workers share the limit or a hint decides: the group that can
-// be seen holds the other workers too, and may hold others whom the hint does not speak of.
+// charged is what memoryLimit bounds and cannot be reclaimed, in bytes; -1 = unknown.
 func (l *Loop) charged() int64 {
-	if l.in.Policy.Workers > 1 {
-		return -1
-	}
-	if h, n := l.in.Hints.MemoryLimit, l.limits.Memory.Soft; h > 0 && !(n.State == limits.Known && n.N <= h) {
+	if l.shared() {
 		return -1
 	}
 	return l.used
+}
+
+// shared says that the group that can be seen may hold others than memoryLimit bounds: the
+// other workers, or where a hint decides those whom it does not speak of.
+func (l *Loop) shared() bool {
+	h, n := l.in.Hints.MemoryLimit, l.limits.Memory.Soft
+	return l.in.Policy.Workers > 1 || h > 0 && !(n.State == limits.Known && n.N <= h)
 }
 
 func (l *Loop) setMemory(value int64) {

@@ -200,12 +200,15 @@ func TestOthersDoNotCountAgainstAHint(t *testing.T) {
 		w := &world{busy: true, charged: 700 * mib} // of a group without a limit
 		cfg := Config{Adapt: Memory}
 		cfg.Input.Hints.MemoryLimit = 512 * mib
-		_, done := watching(w, cfg)
+		l, done := watching(w, cfg)
 		for range 60 {
 			w.do(func() { w.collected(40 * mib) })
 			time.Sleep(time.Second)
 		}
 		w.expect(t, 16, less(512*mib))
+		if all := l.Latest().Plan.Warnings; len(all) != 1 || all[0].Code != plan.NotMeasured {
+			t.Errorf("warnings %v, want that nothing is measured", all)
+		}
 		close(done)
 	})
 }

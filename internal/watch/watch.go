@@ -184,8 +184,12 @@ func prepare(cfg Config, k knobs, open func() machine) *Loop {
 	l.stats.Memory = unknownMemory
 	l.stats.GC.Share = math.NaN()
 	l.stats.Heap = law.Heap{Mapped: -1, Limit: -1, GOGC: -1}
-	l.update = Update{Plan: *cfg.Plan, Limits: cfg.Input.Limits, GOMAXPROCS: cfg.Result.GOMAXPROCS, GOMEMLIMIT: cfg.Result.GOMEMLIMIT}
 	l.look.begin(l)
+	if cfg.Adapt&(Memory|GC) != 0 && l.shared() {
+		plan.Warn(&l.in.Warnings, plan.NotMeasured, &limits.Source{})
+		plan.Warn(&l.plan.Warnings, plan.NotMeasured, &limits.Source{})
+	}
+	l.update = Update{Plan: l.plan, Limits: cfg.Input.Limits, GOMAXPROCS: cfg.Result.GOMAXPROCS, GOMEMLIMIT: cfg.Result.GOMEMLIMIT}
 	return l
 }
 
