@@ -174,7 +174,7 @@ func public(u *follow.Update) Plan {
 		GOMAXPROCS: setting(&u.Plan.GOMAXPROCS, u.GOMAXPROCS),
 		GOMEMLIMIT: setting(&u.Plan.GOMEMLIMIT, u.GOMEMLIMIT),
 		Limits:     u.Limits,
-		Warnings:   u.Plan.Warnings,
+		Warnings:   u.Plan.Warnings[:len(u.Plan.Warnings):len(u.Plan.Warnings)],
 	}
 	if n := u.Plan.Runtime; n > 0 {
 		p.Runtime = limits.Of(n)

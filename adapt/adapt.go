@@ -25,6 +25,7 @@ package adapt
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/snug-go/snug"
@@ -212,7 +213,7 @@ func public(u *watch.Update) Plan {
 	if u.Requested {
 		p.GOMAXPROCS.Action = snug.ActionRequested
 	}
-	p.Limits, p.Warnings = u.Limits, u.Plan.Warnings
+	p.Limits, p.Warnings = u.Limits, slices.Clip(u.Plan.Warnings)
 	if n := u.Plan.Runtime; n > 0 {
 		p.Runtime = limits.Of(n)
 	}

@@ -100,7 +100,10 @@ func (h *Handle) runtimeLevel(mountinfo []byte) *CPULevel {
 		return &CPULevel{Quota: NoLimit[float64](), Go: NoLimit[float64]()}
 	}
 	read := func(name string) []byte {
-		text, _ := h.files.opener.read(dir+name, make([]byte, 0, 128), false)
+		text, err := h.files.opener.read(dir+name, make([]byte, 0, 128), false)
+		if err != nil {
+			return nil
+		}
 		return text
 	}
 	name := "/cpu.max"

@@ -3,7 +3,10 @@
 package limits
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -74,4 +77,29 @@ func TestLongestPath(t *testing.T) {
 			t.Errorf("%d bytes: %v, %v, %v; want %s", length, l.CPU.Quota, l.Unknown, err, why)
 		}
 	}
+}
+
+// TestAFileThatIsTooLong: a limit in it is unknown, however the file system reads.
+func TestAFileThatIsTooLong(t *testing.T) {
+	f := fstest.MapFS{
+		"proc/self/cgroup":             {Data: []byte("0::/a\n")},
+		"proc/self/mountinfo":          {Data: []byte("30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")},
+		"sys/fs/cgroup/cgroup.procs":   {},
+		"sys/fs/cgroup/a/cgroup.procs": {Data: []byte("1\n")},
+		"sys/fs/cgroup/a/memory.max":   {Data: bytes.Repeat([]byte("1"), maxFile+1)},
+	}
+	for _, fsys := range []fs.FS{f, sequential{f}} {
+		l, err := Read(Process{FS: fsys})
+		if err != nil || l.Memory.Soft.State != Unknown || !slices.ContainsFunc(l.Unknown, func(g Gap) bool { return g.Why == errTooLong.Error() }) {
+			t.Errorf("%T: %v, unknown %v, %v", fsys, l.Memory.Soft, l.Unknown, err)
+		}
+	}
+}
+
+// sequential is a file system whose files have no ReadAt.
+type sequential struct{ fs.FS }
+
+func (s sequential) Open(name string) (fs.File, error) {
+	f, err := s.FS.Open(name)
+	return struct{ fs.File }{f}, err
 }

@@ -52,9 +52,9 @@ type file interface {
 	shut()
 }
 
-// maxFile is more than any file of proc or of a cgroup holds. Saved trees may
-// hold anything.
-const maxFile = 64 << 20
+// maxFile is more than any file of proc or of a cgroup holds. Saved trees may hold anything,
+// and anything may be mounted over a file.
+const maxFile = 16 << 20
 
 var errTooLong = errors.New("too long")
 
@@ -64,11 +64,11 @@ func readFile(f file, buf []byte, long bool) ([]byte, error) {
 	for {
 		n, err := f.readAt(buf[len(buf):cap(buf)], int64(len(buf)))
 		buf = buf[:len(buf)+n]
+		if len(buf) >= maxFile {
+			err = errTooLong
+		}
 		if err != nil || n == 0 || !long && len(buf) < cap(buf) {
 			return buf, err
-		}
-		if len(buf) >= maxFile {
-			return buf, errTooLong
 		}
 		buf = slices.Grow(buf, 1)
 	}
@@ -166,11 +166,14 @@ func (f *fsFile) readAt(buf []byte, off int64) (int, error) {
 		return n, bare(err)
 	}
 	if off == 0 {
-		text, err := fs.ReadFile(f.fsys, f.name)
+		again, err := f.fsys.Open(f.name)
 		if err != nil {
 			return 0, bare(err)
 		}
-		f.text = text
+		defer again.Close()
+		if f.text, err = io.ReadAll(io.LimitReader(again, maxFile)); err != nil {
+			return 0, bare(err)
+		}
 	}
 	return copy(buf, f.text[min(off, int64(len(f.text))):]), nil
 }

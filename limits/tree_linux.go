@@ -164,6 +164,9 @@ func (m *machine) read(name string, buf []byte, long bool) ([]byte, error) {
 			continue
 		}
 		buf = buf[:len(buf)+max(n, 0)]
+		if len(buf) >= maxFile {
+			err = errTooLong
+		}
 		if err != nil || n == 0 || !long && len(buf) < cap(buf) {
 			syscall.Close(fd)
 			return buf, err

@@ -28,19 +28,34 @@ func (r *Result) Procs(now, n int, byRuntime bool) Did {
 	world.Lock()
 	defer world.Unlock()
 	mu.Lock()
-	did := Left
-	if procs.owned || runtime.GOMAXPROCS(0) == now {
-		did = r.change(&procs, int64(runtime.GOMAXPROCS(0)), int64(n), byRuntime)
+	did, seen := Left, runtime.GOMAXPROCS(0)
+	if procs.owned || seen == now {
+		did = r.change(&procs, int64(seen), int64(n), byRuntime)
 	}
 	procs.inFlight = did == Set
 	mu.Unlock()
 	if did == Set {
-		runtime.GOMAXPROCS(n) // not under mu: see world
+		old := runtime.GOMAXPROCS(n) // not under mu: see world
+		if old != seen {
+			did = overwritten(old, byRuntime)
+		}
 		mu.Lock()
-		procs.inFlight = false
+		if procs.inFlight = false; did != Set {
+			procs = knob{}
+		}
 		mu.Unlock()
 	}
 	return did
+}
+
+// overwritten puts back a GOMAXPROCS that was set while Procs waited: Lost when it was the
+// program's, Left when it was the runtime's.
+func overwritten(old int, byRuntime bool) Did {
+	if byRuntime && resetProcs() && runtime.GOMAXPROCS(0) == old {
+		return Left
+	}
+	runtime.GOMAXPROCS(old)
+	return Lost
 }
 
 // Memory sets GOMEMLIMIT to n bytes.

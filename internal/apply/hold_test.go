@@ -71,6 +71,17 @@ func TestHoldProcs(t *testing.T) {
 	did(t, "undone", later.ReleaseProcs(), Lost, 3, 0)
 }
 
+// TestOverwritten: what the program sets while Procs waits for a collection stays.
+func TestOverwritten(t *testing.T) {
+	fresh(t)
+	for _, byRuntime := range []bool{false, true} {
+		runtime.GOMAXPROCS(5) // Procs has set it, and is told that it was 3 until then
+		if got := overwritten(3, byRuntime); got != Lost || runtime.GOMAXPROCS(0) != 3 {
+			t.Errorf("by the runtime %v: %v, GOMAXPROCS %d; want Lost and 3", byRuntime, got, runtime.GOMAXPROCS(0))
+		}
+	}
+}
+
 func TestHoldMemory(t *testing.T) {
 	fresh(t)
 	r := Take(leave(), false)

@@ -76,6 +76,7 @@ type Loop struct {
 	stop    chan struct{}
 	once    sync.Once
 	changed chan apply.Did // from change
+	told    bool           // what SNUG_ADAPT is missing
 
 	mu            sync.Mutex // for all below, which others read
 	in            *plan.Input
@@ -162,7 +163,8 @@ func (l *Loop) over() bool {
 // run is the goroutine. A panic inside, also of a callback, ends it and nothing
 // else.
 func (l *Loop) run(done <-chan struct{}) {
-	defer l.end()
+	whole := false
+	defer func() { l.end(FailureOf(recover(), whole)) }()
 	// Not at once: a program that is starting, or ends soon, has better things to do.
 	timer := time.NewTimer(min(l.poll, DefaultPoll))
 	defer timer.Stop()
@@ -172,14 +174,17 @@ func (l *Loop) run(done <-chan struct{}) {
 			if l.inFlight { // what is told last is to be what is in force
 				l.procsChanged(<-l.changed)
 			}
+			whole = true
 			return
 		case <-l.stop:
+			whole = true
 			return
 		case did := <-l.changed:
 			l.procsChanged(did)
 		case <-timer.C:
 			next := l.look()
 			if next <= 0 {
+				whole = true
 				return
 			}
 			timer.Reset(next)
@@ -188,8 +193,7 @@ func (l *Loop) run(done <-chan struct{}) {
 }
 
 // end says that the loop follows no more, and why where something inside panicked.
-func (l *Loop) end() {
-	failure := failureOf(recover())
+func (l *Loop) end(failure string) {
 	l.mu.Lock()
 	l.stats.Ended = true
 	if failure != "" {
@@ -202,7 +206,7 @@ func (l *Loop) end() {
 // by Stats.
 func (l *Loop) Contain(f func()) (ok bool) {
 	defer func() {
-		if text := failureOf(recover()); text != "" {
+		if text := FailureOf(recover(), ok); text != "" {
 			l.mu.Lock()
 			l.stats.Failure = text
 			l.mu.Unlock()
@@ -213,14 +217,19 @@ func (l *Loop) Contain(f func()) (ok bool) {
 	return true
 }
 
-func failureOf(r any) (text string) {
+// FailureOf is what a function failed of: r, which it panicked with, or a call of
+// runtime.Goexit, where it neither panicked nor came to its whole end. "" is nothing.
+func FailureOf(r any, whole bool) (text string) {
 	defer func() {
-		if recover() != nil { // an error that cannot say what it is
+		if recover() != nil || text == "" && r != nil { // an error that cannot say what it is
 			text = "panic"
 		}
 	}()
 	switch r := r.(type) {
 	case nil:
+		if !whole {
+			return "runtime.Goexit"
+		}
 		return ""
 	case error:
 		return r.Error()

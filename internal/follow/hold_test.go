@@ -5,6 +5,7 @@
 package follow
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -241,17 +242,19 @@ func TestSettingPanics(t *testing.T) {
 }
 
 func TestACallbackThatPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
-		l, _ := watching(w, Config{OnPlan: func() { panic("theirs") }})
-		time.Sleep(1500 * time.Millisecond)
-		w.do(func() { w.memory = 256 * mib })
-		time.Sleep(3 * time.Second)
-		if s := l.Stats(); !s.Ended || s.Failure != "theirs" {
-			t.Errorf("ended %v, failure %q; want the callback's panic told", s.Ended, s.Failure)
-		}
-		w.expect(t, 8, less(256*mib))
-	})
+	for failure, callback := range map[string]func(){"theirs": func() { panic("theirs") }, "runtime.Goexit": runtime.Goexit} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{quota: 8, memory: 512 * mib, busy: true}
+			l, _ := watching(w, Config{OnPlan: callback})
+			time.Sleep(1500 * time.Millisecond)
+			w.do(func() { w.memory = 256 * mib })
+			time.Sleep(3 * time.Second)
+			if s := l.Stats(); !s.Ended || s.Failure != failure {
+				t.Errorf("ended %v, failure %q; want %q", s.Ended, s.Failure, failure)
+			}
+			w.expect(t, 8, less(256*mib))
+		})
+	}
 }
 
 // TestAnErrorThatPanics: what a callback panics with may be an error that cannot say what

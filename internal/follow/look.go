@@ -21,7 +21,10 @@ func (l *Loop) look() time.Duration {
 		if l.machine = l.open(); l.machine.limits == nil {
 			return 0
 		}
-		// Where package adapt is in the program it has taken over before.
+	}
+	// Where the import of package adapt is in the program it has taken over by then.
+	if !l.told && time.Since(l.start) >= DefaultPoll {
+		l.told = true
 		Unadapted()
 	}
 	every := l.step()

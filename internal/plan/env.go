@@ -75,6 +75,9 @@ func known(name string) bool {
 // changes of a letter make of it, and "" when that is a third of the name or more.
 func NearestName(name string) string {
 	best, least := "", len(name)/3
+	if len(name) > 64 {
+		return ""
+	}
 	for i := range Variables {
 		if n := changes(name, Variables[i]); n < least {
 			best, least = Variables[i], n

@@ -56,6 +56,7 @@ func TestProcs(t *testing.T) {
 		{"kernel maximum", Input{Limits: container(17592186044.415, 16, 0)}, 16, Affinity},
 		{"kernel maximum and no affinity", Input{Limits: container(17592186044.415, 0, 0)}, 0, Unknown},
 		{"quota without affinity", Input{Limits: container(3, 0, 0)}, 3, QuotaCeil},
+		{"hint above the runtime's count, no affinity", Input{Limits: container(0, 0, 0), Hints: Hints{CPULimit: 64}, Now: Now{Procs: 4, NumCPU: 4}}, 4, Affinity},
 		{"maximum", Input{Limits: container(8, 16, 0), Policy: Policy{MaxProcs: 4}}, 4, MaxProcs},
 		{"maximum without a limit", Input{Limits: container(0, 16, 0), Policy: Policy{MaxProcs: 4}}, 4, MaxProcs},
 		{"maximum, unknown limit", Input{Limits: unknown, Policy: Policy{MaxProcs: 4}}, 4, MaxProcs},

@@ -68,6 +68,9 @@ func (in *Input) size(s *Setting) {
 	}
 	if !known {
 		affinity = maxProcs
+		if in.Now.NumCPU > 0 {
+			affinity = in.Now.NumCPU
+		}
 		if !(cores < maxProcs) {
 			s.Leave, s.Code = true, Unknown
 			return

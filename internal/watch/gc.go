@@ -14,7 +14,8 @@ type collector struct {
 	state    law.GCState
 	decision law.GCDecision
 	did      apply.Did
-	told     int64 // the last value that was decided
+	told     int64   // the last value that was decided
+	odd      float64 // since when GOGC is neither ours nor Base; 0 = it is
 }
 
 // goDefault is the GOGC of a program where nobody has set it.
@@ -36,10 +37,18 @@ func (l *Loop) followGC(at float64) {
 	k := &l.gc
 	policy := l.cfg.GC
 	touch := l.cfg.Adapt&GC != 0 && l.lost&GOGC == 0 && policy.Base > 0 && l.in.Env.GOGC == ""
-	if k.own != 0 && l.heap.GOGC != k.own || k.own == 0 && l.heap.GOGC != policy.Base {
+	switch {
+	case k.own != 0 && l.heap.GOGC == k.own || k.own == 0 && l.heap.GOGC == policy.Base:
+		k.odd = 0
+	case k.odd == 0:
+		// A program that reads GOGC sets it for a moment (runtime/debug.SetGCPercent).
+		k.odd, touch = at, false
+	case at-k.odd >= settle:
 		l.lost |= GOGC
-		touch = false
 		k.own = 0
+		fallthrough
+	default:
+		touch = false
 	}
 	policy.On = touch
 	x := law.GCSample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Heap: l.heap, CPU: l.cpu}

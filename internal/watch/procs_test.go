@@ -236,6 +236,28 @@ func TestTheProgramsGOGC(t *testing.T) {
 	})
 }
 
+// TestAGOGCThatIsRead: a program reads GOGC by setting it for a moment.
+func TestAGOGCThatIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{busy: true, memory: 512 * mib, charged: 60 * mib}
+		l, done := watching(w, Config{})
+		l.Undo()
+		cfg := l.cfg
+		cfg.Adapt, cfg.GC = GC, law.GCPolicy{}
+		l = prepare(cfg, &gcKnob{world: w}, func() machine { return machineOf{w} })
+		go l.run(done)
+		time.Sleep(5500 * time.Millisecond)
+		w.do(func() { w.heap.GOGC = 70 })
+		time.Sleep(time.Second)
+		w.do(func() { w.heap.GOGC = 100 })
+		time.Sleep(time.Minute)
+		if given := l.Stats().GivenUp; given != 0 {
+			t.Errorf("given up %v", given.Names())
+		}
+		close(done)
+	})
+}
+
 // gcKnob is a world whose GOGC can be set.
 type gcKnob struct{ *world }
 

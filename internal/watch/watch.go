@@ -231,7 +231,8 @@ func (l *Loop) over() bool {
 // else.
 func (l *Loop) run(done <-chan struct{}) {
 	defer l.end()
-	defer func() { l.failed(recover()) }()
+	whole := false
+	defer func() { l.failed(follow.FailureOf(recover(), whole)) }()
 	// Not at once: a program that is starting, or ends soon, has better things to do.
 	timer := time.NewTimer(min(l.cfg.Poll, follow.DefaultPoll))
 	defer timer.Stop()
@@ -239,18 +240,21 @@ func (l *Loop) run(done <-chan struct{}) {
 		select {
 		case <-done:
 			l.finish()
+			whole = true
 			return
 		case <-l.stop:
+			whole = true
 			return
 		case text := <-l.panicked:
-			l.failure(text)
-			l.unadapt()
+			l.failed(text)
+			whole = true
 			return
 		case did := <-l.changed:
 			l.procsChanged(did)
 		case <-timer.C:
 			next := l.poll()
 			if next <= 0 {
+				whole = true
 				return
 			}
 			timer.Reset(next)
@@ -261,7 +265,7 @@ func (l *Loop) run(done <-chan struct{}) {
 // Contain calls f and reports whether it did not panic. What it panics with is told
 // by Stats.
 func (l *Loop) Contain(f func()) (ok bool) {
-	defer func() { l.failed(recover()) }()
+	defer func() { l.failed(follow.FailureOf(recover(), ok)) }()
 	f()
 	return true
 }
@@ -301,30 +305,23 @@ func (l *Loop) end() {
 	l.mu.Unlock()
 }
 
-// failed notes a recovered panic.
-func (l *Loop) failed(r any) {
-	if r != nil {
-		defer func() {
-			recover() // nothing is left to do about it
-		}()
-		defer l.unadapt()
+// failed notes what ended the loop; "" is nothing.
+func (l *Loop) failed(text string) {
+	if text == "" {
+		return
 	}
-	switch r := r.(type) {
-	case nil:
-	case error:
-		l.failure(r.Error())
-	case string:
-		l.failure(r)
-	default:
-		l.failure("panic")
-	}
+	defer func() {
+		recover() // nothing is left to do about it
+	}()
+	l.failure(text)
+	l.unadapt()
 }
 
 // unadapt puts what followed measurements back at what the limits ask for: a high GOGC
 // needs a loop that looks, a GOMEMLIMIT that a peak has lowered would stay low, and a raised
 // GOMAXPROCS is put to the test again and again.
 func (l *Loop) unadapt() {
-	if k := &l.procs; k.base != 0 && k.own > k.base && l.lost&GOMAXPROCS == 0 {
+	if k := &l.procs; k.base != 0 && (k.own > k.base || k.inFlight && k.asked > k.base) && l.lost&GOMAXPROCS == 0 {
 		if k.raised = false; k.planned == 0 {
 			l.knobs.ReleaseProcs()
 		} else {
