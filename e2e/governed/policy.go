@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -23,10 +22,6 @@ func govern(onPlan func(adapt.Plan)) (err error) {
 	case "", "plain":
 	case "snug":
 		watcher, err = adapt.Watch(context.Background(), adapt.Options{OnPlan: onPlan})
-	case "simple":
-		return simple(100 * time.Millisecond)
-	case "simple-slow":
-		return simple(time.Second)
 	case "automemlimit":
 		_, err = memlimit.Set()
 	default:

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,10 +62,23 @@ func program(t *testing.T, what string) string {
 // program for an architecture.
 func testBinary(t *testing.T, dir, arch string) string {
 	t.Helper()
+	return buildTests(t, dir, []string{"CGO_ENABLED=0", "GOARCH=" + arch}, "-ldflags=-s -w")
+}
+
+// raceBinary is testBinary, for this architecture, with the race detector: that is C++, and
+// static is up to the C linker.
+func raceBinary(t *testing.T, dir, toolchain string) string {
+	t.Helper()
+	env := []string{"CGO_ENABLED=1", "GOTOOLCHAIN=" + toolchain, "GOWORK=off"}
+	return buildTests(t, dir, env, "-race", "-ldflags=-s -w -linkmode external -extldflags=-static")
+}
+
+func buildTests(t *testing.T, dir string, env []string, flags ...string) string {
+	t.Helper()
 	to := filepath.Join(t.TempDir(), "test")
-	cmd := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", to, ".")
+	cmd := exec.Command("go", slices.Concat([]string{"test", "-c", "-o", to}, flags, []string{"."})...)
 	cmd.Dir = dir
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)
+	cmd.Env = append(cmd.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the tests of %s: %v\n%s", dir, err, out)
 	}
@@ -112,6 +126,31 @@ func TestOwnTestsOnV2(t *testing.T) {
 		"/src/watch/test":  watch,
 	}
 	for _, r := range vm.Run(t, vm.Spec{Kind: v2, Files: files, Steps: steps}) {
+		t.Run(r.Name, func(t *testing.T) { allPassed(t, r) })
+	}
+}
+
+// TestRacesOnV2 looks for races where the library's goroutines meet real groups and each
+// other, with the oldest Go that it supports and the newest.
+func TestRacesOnV2(t *testing.T) {
+	gate.Need(t, "machines")
+	root := programs.Root(t)
+	spec := vm.Spec{Kind: v2, Files: map[string]string{}}
+	for _, toolchain := range []string{"go1.23.12", "go1.27.3"} {
+		for _, c := range []struct{ dir, run string }{
+			{"limits", "^TestRealCgroups$"},
+			{"internal/watch", "^TestFollowsALiveGroup$"},
+			{"internal/sense", "^TestKernelWait$|^TestThreads"},
+			{"adapt", "^TestWatch|^TestCurrent$|^TestRunningStats"},
+			{".", "^TestConcurrentFits$|^TestWatch(FromManySides|Undo|LeavesTheLastValues|GivesUpWhatTheProgramSets)$|^TestADryWatch|^TestALaterWatch"},
+		} {
+			to := path.Join("/race", c.dir, toolchain)
+			spec.Files[to] = raceBinary(t, filepath.Join(root, c.dir), toolchain)
+			spec.Steps = append(spec.Steps, vm.Step{Name: c.dir + " " + toolchain, Args: []string{to, "-test.v", "-test.run=" + c.run},
+				Dir: path.Dir(to), Env: []string{"SNUG_E2E=root", "PATH=/bin"}, Seconds: 300})
+		}
+	}
+	for _, r := range vm.Run(t, spec) {
 		t.Run(r.Name, func(t *testing.T) { allPassed(t, r) })
 	}
 }
