@@ -39,12 +39,13 @@ type Watcher struct {
 // in force, so that a service which drains stays fitted; Undo restores the first ones.
 //
 // One goroutine does it, (*Loop).run of github.com/snug-go/snug/internal/follow. While
-// nothing changes it allocates only the paths that it opens. It ends when a later Fit or Watch takes over. A
-// limit that shrinks is followed at once, growth when it has stood for 3 s. A knob whose
-// variable (GOMEMLIMIT, ...) is in the environment is not touched, unless snug run has put
-// it there. A knob that the program changes meanwhile is the program's from then on. A panic
-// in the goroutine, or in OnPlan, ends following and shows in Stats. With SNUG_WATCH=off
-// Watch fits once and follows nothing; with SNUG=off it does nothing.
+// nothing changes it allocates only the strings of the paths it opens. It ends when a later
+// Fit or Watch takes over. A limit that shrinks is followed at once, growth when it has stood
+// for 3 s. A knob whose variable (GOMEMLIMIT, ...) is in the environment is not touched,
+// unless snug run has put it there. A knob that the program changes meanwhile is the
+// program's from then on. A panic in the goroutine, or in OnPlan, ends following and shows in
+// Stats. With SNUG_WATCH=off Watch fits once and follows nothing; with SNUG=off it does
+// nothing.
 //
 // An option outside of its range is an error. The Watcher is nil then, and no knob was
 // touched.
@@ -124,7 +125,7 @@ type Stats struct {
 	Every   time.Duration `json:"every_ns"`           // from the latest look to the next; 0 with SNUG=off
 	GivenUp []string      `json:"given_up,omitempty"` // knobs that another part of the program changed: "GOMAXPROCS", ...
 	Ended   bool          `json:"ended"`              // it follows no more, or never did
-	Failure string        `json:"failure,omitempty"`  // why, when a panic ended it; else ""
+	Failure string        `json:"failure,omitempty"`  // of a panic, which ended it unless it came while a knob was set; else ""
 }
 
 // Stats is what was done until now. For a nil Watcher Ended is true.

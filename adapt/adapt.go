@@ -47,7 +47,7 @@ type Options struct {
 	// Memory lets GOMEMLIMIT follow memory of the container that is not Go's (C, tmpfs, other
 	// processes): 95 % of the memory limit less what such memory has reached lately, and at
 	// most what the limit alone gives. A peak that is over is forgotten within minutes. It
-	// needs a memory limit of 64 MiB or more. SNUG_ADAPT=memory, or a list as memory,gc,cpu.
+	// needs a memory limit of 64 MiB or more. SNUG_ADAPT=memory, or a list such as memory,gc,cpu.
 	// SNUG_ADAPT=none switches all three off. Where Workers or MemoryLimit decides how much
 	// this process may use, what its cgroup holds may be others', and neither Memory nor GC
 	// does anything; the warning memory-not-measured says so.
@@ -56,9 +56,9 @@ type Options struct {
 	// time. It needs a memory limit and a GOMEMLIMIT within it. A GOGC that the program has
 	// set is left alone unless Override is true. SNUG_ADAPT=gc.
 	GC bool
-	// CPU doubles GOMAXPROCS where goroutines wait for Ps while CPU time is left over, as by
-	// blocking system calls that hold Ps, up to the larger of 16 and 4 times the cores, and at
-	// most MaxProcs. A number is kept only while the process uses at least a tenth more CPU
+	// CPU doubles GOMAXPROCS where goroutines wait for Ps while CPU time is left over, for
+	// instance because blocking system calls hold Ps: up to the larger of 16 and 4 times the
+	// cores, and at most MaxProcs. A number is kept only while the process uses at least a tenth more CPU
 	// time with it. SNUG_ADAPT=cpu.
 	CPU bool
 
@@ -122,7 +122,7 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	cfg := o.config()
 	cfg.Dry = o.DryRun || mode == plan.Observe
 	on, warnings := follow.ReadEnv(os.Getenv, &cfg.Poll)
-	warnings = append(warnings, watch.ReadEnv(os.Getenv, &cfg)...)
+	warnings = append(warnings, watch.ReadEnv(os.Getenv, &in, &cfg)...)
 	in.Warnings = append(in.Warnings, warnings...)
 	p.Warnings = append(p.Warnings, warnings...)
 	cfg.Input, cfg.Plan, cfg.Result = in, p, apply.Take(p, cfg.Dry)

@@ -6,7 +6,8 @@ import "os"
 
 // A Follower reads this process's own limits again and again, and nothing but the limits:
 // it is what package auto polls with. It keeps no file open, and while they say the same it
-// allocates only the paths that it opens. It is not safe for concurrent use. Handle reads more.
+// allocates only the strings of the paths it opens. It is not safe for concurrent use. Handle
+// reads more.
 type Follower struct {
 	r     reader
 	polls uint

@@ -31,7 +31,7 @@ func define(name, help string, kind prometheus.ValueType, labels []string) *metr
 // The Watcher.
 var (
 	watching = gauge("watching", "1 while limits are followed, 0 once watching has ended or where it never began.")
-	failed   = gauge("failed", "1 if a panic inside snug has ended watching. The program goes on with the last settings.")
+	failed   = gauge("failed", "1 if a panic inside snug, or in a callback, has ended watching or given up a knob. The program goes on with the last settings.")
 	polls    = counter("polls_total", "How often limits and memory were looked at.")
 	interval = gauge("poll_interval_seconds", "Seconds from the latest look at limits and memory to the next.")
 	changes  = counter("changes_total", "How often a knob was set again after the start.")

@@ -22,6 +22,7 @@ type knob struct {
 	wrote     int64
 	byRuntime bool // before was the runtime's own choice (GOMAXPROCS only)
 	inFlight  bool // wrote is not yet in force (GOMAXPROCS only)
+	adopted   bool // before was snug's as well, see Adopt
 }
 
 // One set of knobs per process, and one owner at a time: a later Take takes

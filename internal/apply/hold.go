@@ -5,6 +5,8 @@ package apply
 import (
 	"runtime"
 	"runtime/debug"
+
+	"github.com/snug-go/snug/internal/plan"
 )
 
 // A Result is also a watcher's hold on the knobs: the methods below change one
@@ -28,34 +30,19 @@ func (r *Result) Procs(now, n int, byRuntime bool) Did {
 	world.Lock()
 	defer world.Unlock()
 	mu.Lock()
-	did, seen := Left, runtime.GOMAXPROCS(0)
-	if procs.owned || seen == now {
-		did = r.change(&procs, int64(seen), int64(n), byRuntime)
+	did := Left
+	if procs.owned || runtime.GOMAXPROCS(0) == now {
+		did = r.change(&procs, int64(runtime.GOMAXPROCS(0)), int64(n), byRuntime)
 	}
 	procs.inFlight = did == Set
 	mu.Unlock()
 	if did == Set {
-		old := runtime.GOMAXPROCS(n) // not under mu: see world
-		if old != seen {
-			did = overwritten(old, byRuntime)
-		}
+		runtime.GOMAXPROCS(n) // not under mu: see world
 		mu.Lock()
-		if procs.inFlight = false; did != Set {
-			procs = knob{}
-		}
+		procs.inFlight = false
 		mu.Unlock()
 	}
 	return did
-}
-
-// overwritten puts back a GOMAXPROCS that was set while Procs waited: Lost when it was the
-// program's, Left when it was the runtime's.
-func overwritten(old int, byRuntime bool) Did {
-	if byRuntime && resetProcs() && runtime.GOMAXPROCS(0) == old {
-		return Left
-	}
-	runtime.GOMAXPROCS(old)
-	return Lost
 }
 
 // Memory sets GOMEMLIMIT to n bytes.
@@ -98,7 +85,7 @@ func Adopt(name string, n int64) bool {
 		k, now = &procs, int64(runtime.GOMAXPROCS(0))
 	}
 	if !k.owned && now == n {
-		*k = knob{owned: true, before: n, wrote: n}
+		*k = knob{owned: true, before: n, wrote: n, adopted: true}
 	}
 	return k.owned
 }
@@ -120,18 +107,23 @@ func (r *Result) change(k *knob, now, value int64, byRuntime bool) Did {
 	return Set
 }
 
-// ReleaseMemory restores GOMEMLIMIT when there is no reason for another any more.
+// ReleaseMemory restores GOMEMLIMIT when there is no reason for another any more. One that
+// was adopted had that reason too: there is none then.
 func (r *Result) ReleaseMemory() Did {
 	mu.Lock()
 	defer mu.Unlock()
 	did := r.release(&memory)
 	if did == Set {
+		if memory.adopted {
+			memory.before = plan.NoMemLimit
+		}
 		undoMemory()
 	}
 	return did
 }
 
-// ReleaseProcs restores GOMAXPROCS. It may take as long as Procs.
+// ReleaseProcs restores GOMAXPROCS, one that was adopted to the runtime's choice. It may take
+// as long as Procs.
 func (r *Result) ReleaseProcs() Did {
 	world.Lock()
 	defer world.Unlock()
@@ -141,6 +133,9 @@ func (r *Result) ReleaseProcs() Did {
 	procs.inFlight = did == Set
 	mu.Unlock()
 	if did == Set {
+		if held.adopted {
+			held.before, held.byRuntime = int64(runtime.NumCPU()), true
+		}
 		held.restoreProcs()
 		mu.Lock()
 		procs = knob{}

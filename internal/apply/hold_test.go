@@ -71,17 +71,6 @@ func TestHoldProcs(t *testing.T) {
 	did(t, "undone", later.ReleaseProcs(), Lost, 3, 0)
 }
 
-// TestOverwritten: what the program sets while Procs waits for a collection stays.
-func TestOverwritten(t *testing.T) {
-	fresh(t)
-	for _, byRuntime := range []bool{false, true} {
-		runtime.GOMAXPROCS(5) // Procs has set it, and is told that it was 3 until then
-		if got := overwritten(3, byRuntime); got != Lost || runtime.GOMAXPROCS(0) != 3 {
-			t.Errorf("by the runtime %v: %v, GOMAXPROCS %d; want Lost and 3", byRuntime, got, runtime.GOMAXPROCS(0))
-		}
-	}
-}
-
 func TestHoldMemory(t *testing.T) {
 	fresh(t)
 	r := Take(leave(), false)
@@ -102,6 +91,33 @@ func TestHoldMemory(t *testing.T) {
 		if got := step.do(); got != step.want || debug.SetMemoryLimit(-1) != step.bytes {
 			t.Errorf("%s: %v, want %v; GOMEMLIMIT %d, want %d", step.name, got, step.want, debug.SetMemoryLimit(-1), step.bytes)
 		}
+	}
+}
+
+// TestAdopted: what `snug run` has set is what Undo leaves, and goes with the limits.
+func TestAdopted(t *testing.T) {
+	fresh(t)
+	runtime.GOMAXPROCS(3)
+	debug.SetMemoryLimit(1 << 30)
+	adopt := func() {
+		t.Helper()
+		if !Adopt("GOMAXPROCS", 3) || !Adopt("GOMEMLIMIT", 1<<30) {
+			t.Fatal("not adopted")
+		}
+	}
+	adopt()
+	r := Take(want(4, 2<<30), false)
+	r.Undo()
+	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != 3 || m != 1<<30 {
+		t.Errorf("undone: %d, %d; want what snug run has set", n, m)
+	}
+	adopt()
+	r = Take(want(3, 1<<30), false)
+	if did := r.ReleaseMemory(); did != Set || debug.SetMemoryLimit(-1) != plan.NoMemLimit {
+		t.Errorf("%v, GOMEMLIMIT %d; want none", did, debug.SetMemoryLimit(-1))
+	}
+	if did := r.ReleaseProcs(); did != Set || runtime.GOMAXPROCS(0) == 3 && runtime.NumCPU() != 3 {
+		t.Errorf("%v, GOMAXPROCS %d; want the runtime's own", did, runtime.GOMAXPROCS(0))
 	}
 }
 

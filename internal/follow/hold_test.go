@@ -7,6 +7,7 @@ package follow
 import (
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -302,4 +303,36 @@ func TestIdleIsLookedAtLess(t *testing.T) {
 	if busy, idle := polls(true), polls(false); busy < 595 || idle > busy/3 || idle < 100 {
 		t.Errorf("%d looks in 10 minutes of work, %d in 10 idle minutes; want 600 and a quarter of it", busy, idle)
 	}
+}
+
+// TestWhatTheProgramSetsMeanwhile: a GOMAXPROCS that the program sets after the look is its own.
+func TestWhatTheProgramSetsMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{busy: true, slow: 400 * time.Millisecond}
+		l, done := watching(w, Config{})
+		time.Sleep(2500 * time.Millisecond)
+		w.do(func() { w.quota = 4 })
+		time.Sleep(700 * time.Millisecond)
+		w.do(func() { w.procs = 7 })
+		time.Sleep(10 * time.Second)
+		w.expect(t, 7, plan.NoMemLimit)
+		if given := strings.Join(l.Stats().GivenUp, " "); given != "GOMAXPROCS" {
+			t.Errorf("given up %v, want GOMAXPROCS", given)
+		}
+		close(done)
+	})
+}
+
+// TestALiveHeapOfLongAgo: what was live at the start says nothing about a limit of today.
+func TestALiveHeapOfLongAgo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{memory: 1024 * mib, live: 600 * mib, busy: true}
+		_, done := watching(w, Config{})
+		time.Sleep(10 * time.Second)
+		w.expect(t, 16, less(1024*mib))
+		w.do(func() { w.memory = 600 * mib })
+		time.Sleep(2 * time.Second)
+		w.expect(t, 16, less(600*mib))
+		close(done)
+	})
 }

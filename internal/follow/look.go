@@ -76,14 +76,16 @@ func (l *Loop) moved(at float64, n int64) bool {
 // decide decides anew what the limits ask for. moved says that GOMAXPROCS has
 // changed without the loop.
 func (l *Loop) decide(procs, memory int64, moved bool) {
-	l.in.Limits = l.next
 	now := &l.in.Now
+	if l.next.Memory.Soft != l.in.Limits.Memory.Soft {
+		now.Live = 0 // that was at the start, and to ask for it would stop the world
+	}
+	l.in.Limits = l.next
 	now.Procs, now.OwnProcs = int(procs), int(l.procs.own)
 	now.ByRuntime = l.procs.byRuntime && l.procs.own == 0 && !moved
 	if l.inFlight {
 		now.OwnProcs = now.Procs // perhaps what was asked for already
 	}
-	// The live heap stays what it was at the start: to ask for it would stop the world.
 	now.MemLimit, now.OwnMemLimit = memory, l.memory.own
 	before := l.plan
 	l.plan = plan.Decide(l.in)
@@ -167,7 +169,7 @@ func (l *Loop) procsChanged(did apply.Did) {
 	defer l.mu.Unlock()
 	l.inFlight = false
 	k := &l.procs
-	if did != apply.Lost {
+	if did == apply.Set || did == apply.Already {
 		k.seen, _ = l.machine.knobs()
 	}
 	s := l.plan.GOMAXPROCS

@@ -118,9 +118,13 @@ func (w *world) set(i int, now *int64, value int64, name string) apply.Did {
 	return apply.Set
 }
 
-func (w *world) Procs(_, n int, byRuntime bool) apply.Did {
+func (w *world) Procs(from, n int, byRuntime bool) apply.Did {
 	time.Sleep(w.slow)
 	w.mu.Lock()
+	if !w.held[0] && w.procs != from {
+		w.mu.Unlock()
+		return apply.Left
+	}
 	if w.unset {
 		w.mu.Unlock()
 		panic("unset")
@@ -171,7 +175,7 @@ func watchingAs(w *world, cfg *Config) (*Loop, chan struct{}) {
 	cfg.Plan = plan.Decide(cfg.Input)
 	if s := &cfg.Plan.GOMAXPROCS; !s.Leave && !cfg.Dry {
 		if cfg.Result.GOMAXPROCS = apply.Already; int64(w.procs) != s.Value {
-			cfg.Result.GOMAXPROCS = w.Procs(0, int(s.Value), false)
+			cfg.Result.GOMAXPROCS = w.Procs(w.procs, int(s.Value), false)
 			cfg.Result.OwnProcs = int(s.Value)
 		}
 	}

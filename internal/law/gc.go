@@ -79,6 +79,7 @@ const (
 	gcSame             = 1.05    // a smaller change is none
 	gcFactor           = 2       // a raise, and a window's step, at most
 	gcWait, gcWaitMost = 10, 300 // seconds: of a raise; and the first, until old figures are unknown
+	gcPartLeast        = 0.25    // of the way, on a logarithmic scale, that a raise goes after others did not hold
 	gcCycles, gcMinute = 4, 60   // a window ends after so many collections, or seconds
 	gcBand             = 1.33    // a share that is off by less, as a factor either way, will do
 	gcWorth            = 0.005   // cores: collections that take less are not worth memory
@@ -265,7 +266,7 @@ func (s *GCState) gate(x *GCSample, now, want, base float64) float64 {
 		if x.At-s.since < s.wait {
 			return 0
 		}
-		part := gcWait / s.wait
+		part := max(gcWait/s.wait, gcPartLeast)
 		want = max(base, min(s.next, now*math.Pow(min(s.low/now, gcFactor), part)))
 		if want <= now*gcSame {
 			return 0

@@ -256,3 +256,30 @@ func TestNotMemlimiterOscillatesByItself(t *testing.T) {
 		}
 	}
 }
+
+// TestGCRaisesAfterOthersDidNotHold: room that goes after each raise ends, and then GOGC goes
+// where it would have gone without that.
+func TestGCRaisesAfterOthersDidNotHold(t *testing.T) {
+	p := gcStill{limit: 1024, rest: 8, live: 30, gomemlimit: 900, gogc: 100}
+	var s law.GCState
+	lowered, until := 0, 0.0
+	for at := 0.0; at < 4*3600; at++ {
+		if p.nonGo = 0; at < until {
+			p.nonGo = 900
+		}
+		var d law.GCDecision
+		s, d = law.StepGC(s, p.sample(at), gcOn)
+		switch {
+		case d.GOGC > p.gogc && lowered < 6:
+			until = at + 30
+		case d.GOGC != 0 && d.GOGC < p.gogc:
+			lowered++
+		}
+		if d.GOGC != 0 {
+			p.gogc = d.GOGC
+		}
+	}
+	if lowered != 6 || p.gogc < 600 {
+		t.Errorf("lowered %d times, and GOGC %d hours later; want 6, and 600 or more", lowered, p.gogc)
+	}
+}

@@ -112,7 +112,7 @@ func changes(a, b string) int {
 // it must not keep a program from starting. The library and `snug run` honour
 // the same ones.
 func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []limits.Warning) {
-	least, most := p.MinProcs, p.MaxProcs
+	least, minRead, maxRead := p.MinProcs, false, false
 	for _, name := range Variables[:ours] {
 		text := getenv(name)
 		if text == "" || text == "0" && name != "SNUG" { // not given, as the downward API says it
@@ -126,8 +126,10 @@ func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []
 			ok = set(&p.Round, text, ParseRound)
 		case "SNUG_MIN_PROCS":
 			ok = set(&p.MinProcs, text, ParseProcs)
+			minRead = ok
 		case "SNUG_MAX_PROCS":
 			ok = set(&p.MaxProcs, text, ParseProcs)
+			maxRead = ok
 		case "SNUG_RESERVE_CPUS":
 			ok = set(&p.ReserveCPUs, text, ParseCPUs)
 		case "SNUG_REQUEST_FACTOR":
@@ -151,9 +153,9 @@ func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []
 	}
 	if p.MaxProcs > 0 && p.MinProcs > p.MaxProcs {
 		switch {
-		case p.MaxProcs == most: // the program's, and the operator wants more
+		case !maxRead: // the program's, and the operator wants more
 			p.MaxProcs = p.MinProcs
-		case p.MinProcs == least:
+		case !minRead:
 			p.MinProcs = p.MaxProcs
 		default:
 			Warn(&bad, EnvInvalid, &limits.Source{File: "SNUG_MIN_PROCS", Raw: strconv.Itoa(p.MinProcs)})

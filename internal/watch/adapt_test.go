@@ -166,3 +166,42 @@ func TestAPanicEndsAdapting(t *testing.T) {
 		w.expect(t, 8, less(512*mib))
 	})
 }
+
+// TestALimitThatComesBack: GOMEMLIMIT begins anew, and not at what it was for the old limit.
+func TestALimitThatComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{memory: 512 * mib, busy: true, charged: 100 * mib}
+		_, done := watching(w, Config{Adapt: Memory})
+		w.do(func() { w.collected(60 * mib) })
+		time.Sleep(20 * time.Second)
+		w.do(func() { w.memory = 0 })
+		time.Sleep(20 * time.Second)
+		w.expect(t, 16, plan.NoMemLimit)
+		w.do(func() { w.memory, w.charged = 4096*mib, 1600*mib; w.collected(1000 * mib) })
+		time.Sleep(1100 * time.Millisecond)
+		w.expect(t, 16, less(4096*mib))
+		close(done)
+	})
+}
+
+// TestAHintThatBeginsToDecide: what the group holds may be others' from then on.
+func TestAHintThatBeginsToDecide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{memory: 800 * mib, busy: true, charged: 400 * mib}
+		cfg := Config{Adapt: Memory}
+		cfg.Input.Hints.MemoryLimit = 1024 * mib
+		l, done := watching(w, cfg)
+		w.do(func() { w.collected(60 * mib) })
+		time.Sleep(20 * time.Second)
+		if n := w.GOMEMLIMIT(); n > 500*mib || len(l.Latest().Plan.Warnings) != 0 {
+			t.Errorf("GOMEMLIMIT %d, warnings %v; want room for 300 MiB, and none", n, l.Latest().Plan.Warnings)
+		}
+		w.do(func() { w.memory = 2048 * mib })
+		time.Sleep(20 * time.Second)
+		w.expect(t, 16, less(1024*mib))
+		if all := l.Latest().Plan.Warnings; len(all) != 1 || all[0].Code != plan.NotMeasured {
+			t.Errorf("warnings %v, want that nothing is measured", all)
+		}
+		close(done)
+	})
+}

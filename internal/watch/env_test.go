@@ -2,7 +2,11 @@
 
 package watch
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/snug-go/snug/internal/plan"
+)
 
 func TestReadEnvGC(t *testing.T) {
 	for text, want := range map[string]float64{
@@ -18,7 +22,7 @@ func TestReadEnvGC(t *testing.T) {
 				return text
 			}
 			return ""
-		}, &c)
+		}, &plan.Input{}, &c)
 		if c.GC.Share != want {
 			t.Errorf("SNUG_GC=%s: share %v, want %v", text, c.GC.Share, want)
 		}

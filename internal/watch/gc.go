@@ -27,7 +27,7 @@ func (l *Loop) foundGC() {
 	if l.cfg.GC.Base == 0 {
 		l.cfg.GC.Base = l.heap.GOGC
 	}
-	if l.heap.GOGC != goDefault && l.in.Env.GOGC == "" && !l.in.Policy.Override {
+	if l.cfg.Adapt&GC != 0 && l.heap.GOGC != goDefault && l.in.Env.GOGC == "" && !l.in.Policy.Override {
 		l.lost |= GOGC
 	}
 }
@@ -44,8 +44,9 @@ func (l *Loop) followGC(at float64) {
 		// A program that reads GOGC sets it for a moment (runtime/debug.SetGCPercent).
 		k.odd, touch = at, false
 	case at-k.odd >= settle:
-		l.lost |= GOGC
-		k.own = 0
+		if k.own = 0; l.cfg.Adapt&GC != 0 {
+			l.lost |= GOGC
+		}
 		fallthrough
 	default:
 		touch = false
@@ -69,6 +70,11 @@ func (l *Loop) followGC(at float64) {
 
 func (l *Loop) gcSetting() plan.Setting {
 	s, k := l.plan.GOGC, &l.gc
+	if l.lost&GOGC != 0 {
+		s.Value, s.Leave = 0, true
+		s.Reason = plan.Reason{Code: plan.ProgramSet, Number: float64(l.heap.GOGC)}
+		return s
+	}
 	if d := &k.decision; d.Code != "" && d.Code != law.GCKeep && s.Leave {
 		s.Code = d.Code // it may follow, whether it has yet or not
 	}

@@ -4,6 +4,7 @@ package watch
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/snug-go/snug/internal/apply"
@@ -229,6 +230,10 @@ func (l *Loop) decide(moved bool) {
 	}
 	if k.inFlight {
 		l.in.Now.OwnProcs = l.cpu.Procs // perhaps what was asked for already
+	}
+	l.in.Warnings = slices.DeleteFunc(slices.Clone(l.in.Warnings), func(w limits.Warning) bool { return w.Code == plan.NotMeasured })
+	if l.cfg.unmeasured(&l.in) {
+		plan.Warn(&l.in.Warnings, plan.NotMeasured, &limits.Source{})
 	}
 	l.plan = *plan.Decide(&l.in)
 	told := moved && l.lost&GOMAXPROCS == 0

@@ -101,13 +101,17 @@ func TestALiveHeapThatFitsAgain(t *testing.T) {
 				w.heap.Cycles++
 			})
 		}
-		_, done := watching(w, Config{})
+		l, done := watching(w, Config{})
 		heap(300 * mib)
 		time.Sleep(2500 * time.Millisecond)
 		w.do(func() { w.memory = 256 * mib })
 		time.Sleep(2 * time.Second)
 		if got := w.GOMEMLIMIT(); got < 300*mib || got > 400*mib {
 			t.Errorf("GOMEMLIMIT = %d MiB beside 300 MiB of live heap", got/mib)
+		}
+		u := l.Latest()
+		if s := u.Plan.GOMEMLIMIT; s.Value != w.GOMEMLIMIT() || s.Leave || s.Code != plan.LiveHeap || u.GOMEMLIMIT != apply.Set {
+			t.Errorf("the plan is %+v, %v", s, u.GOMEMLIMIT)
 		}
 		heap(100 * mib)
 		time.Sleep(5 * time.Second)
@@ -258,6 +262,24 @@ func TestUnknownFromTheStartKeepsWhatAnEarlierWatchSet(t *testing.T) {
 		w.do(func() { w.unknown, w.quota, w.memory = false, 2, 256*mib })
 		time.Sleep(3 * time.Second)
 		w.expect(t, 2, less(256*mib))
+		close(done)
+	})
+}
+
+// TestWhatTheProgramSetsMeanwhile: a GOMAXPROCS that the program sets after the look is its own.
+func TestWhatTheProgramSetsMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{busy: true, slow: 400 * time.Millisecond}
+		l, done := watching(w, Config{})
+		time.Sleep(2500 * time.Millisecond)
+		w.do(func() { w.quota = 4 })
+		time.Sleep(700 * time.Millisecond)
+		w.do(func() { w.procs = 7 })
+		time.Sleep(10 * time.Second)
+		w.expect(t, 7, plan.NoMemLimit)
+		if given := l.Stats().GivenUp; given != GOMAXPROCS {
+			t.Errorf("given up %v, want GOMAXPROCS", given)
+		}
 		close(done)
 	})
 }

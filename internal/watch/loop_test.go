@@ -131,9 +131,13 @@ func (w *world) set(k Knobs, i int, now *int64, value int64, name string) apply.
 	return apply.Set
 }
 
-func (w *world) Procs(_, n int, byRuntime bool) apply.Did {
+func (w *world) Procs(from, n int, byRuntime bool) apply.Did {
 	time.Sleep(w.slow)
 	w.mu.Lock()
+	if w.owned&GOMAXPROCS == 0 && w.procs != from {
+		w.mu.Unlock()
+		return apply.Left
+	}
 	now := int64(w.procs)
 	did := w.set(GOMAXPROCS, 0, &now, int64(n), "procs")
 	w.procs = int(now)
@@ -190,7 +194,7 @@ func watching(w *world, cfg Config) (*Loop, chan struct{}) {
 	m := machineOf{w}
 	if s := &cfg.Plan.GOMAXPROCS; !s.Leave && !cfg.Dry {
 		if cfg.Result.GOMAXPROCS = apply.Already; int64(w.procs) != s.Value {
-			cfg.Result.GOMAXPROCS = w.Procs(0, int(s.Value), false)
+			cfg.Result.GOMAXPROCS = w.Procs(w.procs, int(s.Value), false)
 			cfg.Result.OwnProcs = int(s.Value)
 		}
 	}

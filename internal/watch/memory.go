@@ -66,8 +66,8 @@ func (l *Loop) followMemory(at float64) (next float64) {
 	if !l.mine(GOMEMLIMIT, s) {
 		return next
 	}
-	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off && !s.Leave {
-		x := law.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.charged(), Most: k.allowed(at, s.Value), Heap: l.heap}
+	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off && !s.Leave && !l.shared() {
+		x := law.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.used, Most: k.allowed(at, s.Value), Heap: l.heap}
 		k.state, k.decision = law.StepMemory(k.state, x)
 		if n := k.decision.Limit; n > 0 {
 			l.setMemory(n)
@@ -87,6 +87,7 @@ func (l *Loop) followMemory(at float64) (next float64) {
 		}
 		did := l.knobs.ReleaseMemory()
 		k.note(did, 0)
+		k.most, k.state = 0, law.MemoryState{}
 		k.seen, k.told = plan.NoMemLimit, plan.NoMemLimit
 		l.did(GOMEMLIMIT, "GOMEMLIMIT", s, did)
 	case s.Leave && s.Code == plan.LiveHeap:
@@ -134,9 +135,11 @@ func (l *Loop) charged() int64 {
 
 // shared says that the group that can be seen may hold others than memoryLimit bounds: the
 // other workers, or where a hint decides those whom it does not speak of.
-func (l *Loop) shared() bool {
-	h, n := l.in.Hints.MemoryLimit, l.limits.Memory.Soft
-	return l.in.Policy.Workers > 1 || h > 0 && !(n.State == limits.Known && n.N <= h)
+func (l *Loop) shared() bool { return shared(&l.in, l.limits.Memory.Soft) }
+
+func shared(in *plan.Input, limit limits.Value[int64]) bool {
+	h := in.Hints.MemoryLimit
+	return in.Policy.Workers > 1 || h > 0 && !(limit.State == limits.Known && limit.N <= h)
 }
 
 func (l *Loop) setMemory(value int64) {

@@ -135,8 +135,8 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	}
 	k.left, k.planned = 0, planned
 	k.asked, k.inFlight = wish, true
+	go l.change(l.cpu.Procs, wish, k.byRuntime) // a callback may panic
 	l.announce(l.Latest())
-	go l.change(l.cpu.Procs, wish, k.byRuntime)
 	return next
 }
 
@@ -164,7 +164,7 @@ func (l *Loop) procsChanged(did apply.Did) {
 	if did == apply.Set {
 		k.own = k.asked
 	}
-	if did != apply.Lost {
+	if did == apply.Set || did == apply.Already {
 		k.seen = l.cpu.Procs
 	}
 	k.did = did

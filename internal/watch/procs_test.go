@@ -258,10 +258,52 @@ func TestAGOGCThatIsRead(t *testing.T) {
 	})
 }
 
+// TestAGOGCThatNobodyAskedFor: it is the program's, and was never snug's to give up.
+func TestAGOGCThatNobodyAskedFor(t *testing.T) {
+	for adapt, want := range map[Parts]Knobs{0: 0, GC: GOGC} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{busy: true, memory: 512 * mib}
+			l, done := watching(w, Config{})
+			l.Undo()
+			w.do(func() { w.heap.GOGC = 200 })
+			cfg := l.cfg
+			cfg.Adapt = adapt
+			l = prepare(cfg, w, func() machine { return machineOf{w} })
+			go l.run(done)
+			time.Sleep(10 * time.Second)
+			s := l.Latest().Plan.GOGC
+			if given := l.Stats().GivenUp; given != want || !s.Leave || (s.Code == plan.ProgramSet) != (want != 0) {
+				t.Errorf("adapting %d: given up %v, %+v", adapt, given.Names(), s)
+			}
+			close(done)
+		})
+	}
+}
+
 // gcKnob is a world whose GOGC can be set.
 type gcKnob struct{ *world }
 
 func (g *gcKnob) GOGC(now, n int64) apply.Did {
 	g.do(func() { g.heap.GOGC = n })
 	return apply.Set
+}
+
+// TestACallbackThatPanicsAtARaise: what is being set when the loop ends is put back.
+func TestACallbackThatPanicsAtARaise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 1.5, cpus: 16}
+		l, done := watching(w, Config{Adapt: CPU, OnPlan: func(u Update) {
+			if u.Requested && u.Plan.GOMAXPROCS.Code == law.ProcsTried {
+				panic("theirs")
+			}
+		}})
+		l.Undo()
+		w.do(func() { w.slow = time.Second })
+		l = prepare(l.cfg, w, func() machine { return held{machineOf{w}, &heldState{at: time.Now()}} })
+		go l.run(done)
+		time.Sleep(time.Minute)
+		if s := l.Stats(); !s.Ended || s.Failure != "theirs" || w.GOMAXPROCS() != 2 {
+			t.Errorf("ended %v, failure %q, GOMAXPROCS %d; want 2 again", s.Ended, s.Failure, w.GOMAXPROCS())
+		}
+	})
 }

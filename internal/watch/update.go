@@ -13,8 +13,9 @@ import (
 func (l *Loop) settings() plan.Plan {
 	p := l.plan
 	p.GOMAXPROCS = l.procsSetting()
-	if l.mem.decision.Limit > 0 && l.mine(GOMEMLIMIT, &l.plan.GOMEMLIMIT) {
-		p.GOMEMLIMIT = l.memorySetting(l.mem.told)
+	m, s := &l.mem, &l.plan.GOMEMLIMIT
+	if l.mine(GOMEMLIMIT, s) && (m.decision.Limit > 0 || s.Leave && s.Code == plan.LiveHeap && m.own != 0 && m.own == m.told) {
+		p.GOMEMLIMIT = l.memorySetting(m.told)
 	}
 	p.GOGC = l.gcSetting()
 	return p

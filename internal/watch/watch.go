@@ -185,10 +185,6 @@ func prepare(cfg Config, k knobs, open func() machine) *Loop {
 	l.stats.GC.Share = math.NaN()
 	l.stats.Heap = law.Heap{Mapped: -1, Limit: -1, GOGC: -1}
 	l.look.begin(l)
-	if cfg.Adapt&(Memory|GC) != 0 && l.shared() {
-		plan.Warn(&l.in.Warnings, plan.NotMeasured, &limits.Source{})
-		plan.Warn(&l.plan.Warnings, plan.NotMeasured, &limits.Source{})
-	}
 	l.update = Update{Plan: l.plan, Limits: cfg.Input.Limits, GOMAXPROCS: cfg.Result.GOMAXPROCS, GOMEMLIMIT: cfg.Result.GOMEMLIMIT}
 	return l
 }
@@ -246,8 +242,8 @@ func (l *Loop) run(done <-chan struct{}) {
 			whole = true
 			return
 		case text := <-l.panicked:
+			l.procs.inFlight, whole = false, true
 			l.failed(text)
-			whole = true
 			return
 		case did := <-l.changed:
 			l.procsChanged(did)
@@ -290,6 +286,7 @@ func (l *Loop) await() {
 	case did := <-l.changed:
 		l.procsChanged(did)
 	case text := <-l.panicked:
+		l.procs.inFlight = false
 		l.failure(text)
 	case <-l.stop:
 	}
@@ -321,7 +318,18 @@ func (l *Loop) failed(text string) {
 // needs a loop that looks, a GOMEMLIMIT that a peak has lowered would stay low, and a raised
 // GOMAXPROCS is put to the test again and again.
 func (l *Loop) unadapt() {
-	if k := &l.procs; k.base != 0 && (k.own > k.base || k.inFlight && k.asked > k.base) && l.lost&GOMAXPROCS == 0 {
+	k := &l.procs
+	if k.inFlight { // it comes before what is put back
+		select {
+		case did := <-l.changed:
+			if did == apply.Set {
+				k.own = k.asked
+			}
+		case <-l.panicked:
+		}
+		k.inFlight = false
+	}
+	if k.base != 0 && k.own > k.base && l.lost&GOMAXPROCS == 0 {
 		if k.raised = false; k.planned == 0 {
 			l.knobs.ReleaseProcs()
 		} else {

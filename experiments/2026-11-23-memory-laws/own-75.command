@@ -1,0 +1,1 @@
+snug bench --cpus 0.5 --memory 256MiB --set POLICY=automemlimit --set BUILD=old,POLICY=snug,SNUG_ADAPT=memory --set POLICY=snug,SNUG_ADAPT=memory --set GOMEMLIMIT=80% --set GOMEMLIMIT=85% --metric ops_per_second,cpu_us_per_op,gc_cores,late_p99_seconds,peak_rss_bytes -- ./governed memory --load own --live 0.75 --seconds 12.5
