@@ -122,7 +122,8 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	cfg := o.config()
 	cfg.Dry = o.DryRun || mode == plan.Observe
 	on, warnings := follow.ReadEnv(os.Getenv, &cfg.Poll)
-	warnings = append(warnings, watch.ReadEnv(os.Getenv, &in, &cfg)...)
+	warnings = append(warnings, watch.ReadEnv(os.Getenv, &cfg)...)
+	cfg.Warn(&warnings, &in)
 	in.Warnings = append(in.Warnings, warnings...)
 	p.Warnings = append(p.Warnings, warnings...)
 	cfg.Input, cfg.Plan, cfg.Result = in, p, apply.Take(p, cfg.Dry)

@@ -29,7 +29,8 @@ func init() {
 	}
 	cfg := watch.Config{Dry: mode == plan.Observe}
 	on, bad := follow.ReadEnv(os.Getenv, &cfg.Poll)
-	more := watch.ReadEnv(os.Getenv, &in, &cfg)
+	more := watch.ReadEnv(os.Getenv, &cfg)
+	cfg.Warn(&more, &in)
 	in.Warnings = append(append(in.Warnings, bad...), more...)
 	p.Warnings = append(append(p.Warnings, bad...), more...)
 	var again bool

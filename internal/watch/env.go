@@ -17,8 +17,8 @@ const (
 )
 
 // ReadEnv reads the variables that say how to adapt, as follow.ReadEnv does those that say
-// how to follow. It warns as well where what is asked for cannot be done, see shared.
-func ReadEnv(getenv func(string) string, in *plan.Input, c *Config) (bad []limits.Warning) {
+// how to follow.
+func ReadEnv(getenv func(string) string, c *Config) (bad []limits.Warning) {
 	for _, name := range [...]string{"SNUG_ADAPT", "SNUG_GC"} {
 		text := getenv(name)
 		if text == "" {
@@ -38,15 +38,14 @@ func ReadEnv(getenv func(string) string, in *plan.Input, c *Config) (bad []limit
 			plan.Warn(&bad, plan.EnvInvalid, &limits.Source{File: name, Raw: text})
 		}
 	}
-	if c.unmeasured(in) {
-		plan.Warn(&bad, plan.NotMeasured, &limits.Source{})
-	}
 	return bad
 }
 
-// unmeasured reports whether memory is to be measured, and what is measured may be others'.
-func (c *Config) unmeasured(in *plan.Input) bool {
-	return c.Adapt&(Memory|GC) != 0 && shared(in, in.Limits.Memory.Soft)
+// Warn adds a warning where memory is to be measured, and what is measured may be others'.
+func (c *Config) Warn(all *[]limits.Warning, in *plan.Input) {
+	if c.Adapt&(Memory|GC) != 0 && shared(in, in.Limits.Memory.Soft) {
+		plan.Warn(all, plan.NotMeasured, &limits.Source{})
+	}
 }
 
 // parseParts reads "memory,gc,cpu" in any order, and "none".

@@ -2,11 +2,7 @@
 
 package watch
 
-import (
-	"testing"
-
-	"github.com/snug-go/snug/internal/plan"
-)
+import "testing"
 
 func TestReadEnvGC(t *testing.T) {
 	for text, want := range map[string]float64{
@@ -22,7 +18,7 @@ func TestReadEnvGC(t *testing.T) {
 				return text
 			}
 			return ""
-		}, &plan.Input{}, &c)
+		}, &c)
 		if c.GC.Share != want {
 			t.Errorf("SNUG_GC=%s: share %v, want %v", text, c.GC.Share, want)
 		}

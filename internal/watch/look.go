@@ -232,9 +232,7 @@ func (l *Loop) decide(moved bool) {
 		l.in.Now.OwnProcs = l.cpu.Procs // perhaps what was asked for already
 	}
 	l.in.Warnings = slices.DeleteFunc(slices.Clone(l.in.Warnings), func(w limits.Warning) bool { return w.Code == plan.NotMeasured })
-	if l.cfg.unmeasured(&l.in) {
-		plan.Warn(&l.in.Warnings, plan.NotMeasured, &limits.Source{})
-	}
+	l.cfg.Warn(&l.in.Warnings, &l.in)
 	l.plan = *plan.Decide(&l.in)
 	told := moved && l.lost&GOMAXPROCS == 0
 	l.give(GOMAXPROCS, &l.plan.GOMAXPROCS)
