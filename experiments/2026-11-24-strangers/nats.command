@@ -1,0 +1,1 @@
+snug bench --cpus 0.75 --memory 160MiB --set SNUG=off --set KIND=automemlimit,SNUG=off --set LAW=old,SNUG_ADAPT=memory --set SNUG_ADAPT=memory --set SNUG=off,GOMEMLIMIT=85% --set SNUG=off,GOMEMLIMIT=80% --metric ops_per_second,cpu_us_per_op,peak_rss_bytes -- ./one nats
