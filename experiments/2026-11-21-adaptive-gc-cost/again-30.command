@@ -1,0 +1,1 @@
+snug bench --cpus 0.5 --memory 512MiB --gogc default,400 --set POLICY=snug,SNUG_ADAPT=gc --metric cpu_us_per_op,gc_cores,gc_share,peak_rss_bytes,gogc -- ./governed gc --limit 512MiB --live-bytes 30MiB --settle 20s --ops 300000
