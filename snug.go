@@ -65,7 +65,8 @@ type Options struct {
 	RequestFactor float64
 	// GOMEMLIMIT is how much of the memory limit Go may use: "90%", "99%-100MiB", "400MiB",
 	// "off", or "" for all but the larger of a tenth and 16 MiB. A memory limit below 64 MiB
-	// sets nothing. SNUG_GOMEMLIMIT.
+	// sets nothing. A size is set as it is, above the limit too, with a warning in the Plan.
+	// SNUG_GOMEMLIMIT.
 	GOMEMLIMIT string
 	// Workers is how many Go processes share the memory limit, each with an equal part: 1 to
 	// 8192, or 0 for 1. SNUG_WORKERS.
@@ -108,7 +109,7 @@ type Setting struct {
 type Action string
 
 const (
-	ActionLeft    Action = "left"    // it was left alone
+	ActionLeft    Action = "left"    // it was left alone, or given back
 	ActionAlready Action = "already" // it had the value; nothing was called
 	ActionSet     Action = "set"     // it was set
 	ActionWould   Action = "would"   // a dry run: it would have been set

@@ -43,7 +43,7 @@ type Watcher struct {
 // Fit or Watch takes over. A limit that shrinks is followed at once, growth when it has stood
 // for 3 s. A knob whose variable (GOMEMLIMIT, ...) is in the environment is not touched,
 // unless snug run has put it there. A knob that the program changes meanwhile is the
-// program's from then on. A panic in the goroutine, or in OnPlan, ends following and shows in
+// program's from then on; that is noticed within seconds. A panic in the goroutine, or in OnPlan, ends following and shows in
 // Stats. With SNUG_WATCH=off Watch fits once and follows nothing; with SNUG=off it does
 // nothing.
 //
@@ -86,8 +86,8 @@ func Watch(ctx context.Context, o WatchOptions) (*Watcher, error) {
 	return w, nil
 }
 
-// Current is the Watcher that follows for this process: the one that was started last by
-// Watch, by the import of package auto, or by package adapt, also when it has ended. It is
+// Current is a Watcher of what follows for this process: of what was started last by Watch,
+// by the import of package auto, or by package adapt, also when it has ended. It is
 // nil when none was started, as with SNUG=off, with SNUG_WATCH=off, and by auto in a test
 // binary.
 func Current() *Watcher {

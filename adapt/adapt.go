@@ -86,7 +86,7 @@ type Options struct {
 type Plan struct {
 	snug.Plan
 	GOGC    snug.Setting // percent; left alone unless GC is on
-	Verdict Verdict      // what the process waits for, over the last 10 s
+	Verdict Verdict      // what the process waits for, over the last full 10 s
 }
 
 // Watcher fits the process and follows. Watch makes one. Its methods may be called from

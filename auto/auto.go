@@ -40,8 +40,9 @@ func init() {
 	p.Warnings = append(p.Warnings, bad...)
 	cfg.Input, cfg.Plan = &in, p
 	cfg.Result, _ = apply.Import(p, cfg.Dry, false)
-	fit.Complain(in.Warnings)
-	fit.Log(&in, p, cfg.Result)
+	if !fit.Log(&in, p, cfg.Result) {
+		fit.Complain(in.Warnings)
+	}
 	if on == follow.Never || on == follow.Default && fit.InTest() || cfg.Result.None() {
 		return
 	}

@@ -32,8 +32,9 @@ const (
 // A Handle reads one process's limits again and again. It keeps the files
 // open, allocates nothing while they say the same, and notices when the
 // process moved to another cgroup or its cgroup was removed. Files that could
-// not be opened are tried again at every 32nd poll. It is not safe for concurrent
-// use.
+// not be opened are tried again at every 32nd poll. In a saved tree, a file that is
+// replaced, and not written anew, keeps its old text until Close. It is not safe for
+// concurrent use.
 type Handle struct {
 	reader
 	files keeper
@@ -68,8 +69,8 @@ type Process struct {
 	// PID is its number, 0 for the process that asks, or with FS for the one that FS's
 	// proc/self is.
 	PID int
-	// FS is the root of a tree with proc and sys/fs/cgroup in it: a node's file system, a
-	// saved situation. nil is this machine.
+	// FS is the root of a tree with proc and sys/fs/cgroup in it: a node's file system, or
+	// what snug collect has saved, by golang.org/x/tools/txtar.FS. nil is this machine.
 	FS fs.FS
 }
 

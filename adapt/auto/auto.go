@@ -35,11 +35,10 @@ func init() {
 	p.Warnings = append(append(p.Warnings, bad...), more...)
 	var again bool
 	cfg.Input, cfg.Plan = in, p
-	if cfg.Result, again = apply.Import(p, cfg.Dry, true); !again {
+	if cfg.Result, again = apply.Import(p, cfg.Dry, true); again {
+		fit.Complain(more) // snug/auto has said the others
+	} else if !fit.Log(&in, p, cfg.Result) {
 		fit.Complain(in.Warnings)
-		fit.Log(&in, p, cfg.Result)
-	} else { // snug/auto has said the others
-		fit.Complain(more)
 	}
 	if on == follow.Never || on == follow.Default && fit.InTest() || cfg.Result.None() {
 		return

@@ -80,35 +80,42 @@ func logging() bool {
 
 // Complain prints one line to standard error for each variable that makes no sense or
 // that nothing reads, whether SNUG_LOG is set or not: an operator who believes that
-// snug is off, or bounded, has to see that it is not. With SNUG_LOG, Log says it.
+// snug is off, or bounded, has to see that it is not.
 func Complain(bad []limits.Warning) {
-	if len(bad) == 0 || logging() {
+	if len(bad) == 0 {
 		return
 	}
 	var b lines
 	n := 0
 	for i := range bad {
-		w := &bad[i]
-		what := ""
-		switch w.Code {
-		case plan.EnvInvalid:
-			what = "makes no sense, and is ignored"
-		case plan.EnvUnknown:
-			what = "is not a variable of snug, and is ignored"
-			if near := plan.NearestName(w.File); near != "" {
-				what += ": " + near + " is"
-			}
-		default:
+		what := complaint(&bad[i])
+		if what == "" {
 			continue
 		}
 		if n++; n <= mostComplaints {
-			b.add(clip(w.File+"="+w.Raw)+" ", what, "", "")
+			b.add(what, "", "", "")
 		}
 	}
 	if n > mostComplaints {
 		b.add("and "+strconv.Itoa(n-mostComplaints)+" variables more", "", "", "")
 	}
 	Emit(string(b))
+}
+
+// complaint is what Complain says of a warning; "" where that is not about a variable.
+func complaint(w *limits.Warning) string {
+	what := " makes no sense, and is ignored"
+	switch w.Code {
+	case plan.EnvInvalid:
+	case plan.EnvUnknown:
+		what = " is not a variable of snug, and is ignored"
+		if near := plan.NearestName(w.File); near != "" {
+			what += ": " + near + " is"
+		}
+	default:
+		return ""
+	}
+	return clip(w.File+"="+w.Raw) + what
 }
 
 // mostComplaints is how many variables are complained of one by one, and mostText how
@@ -132,16 +139,21 @@ func Say(what, text string) {
 	Emit(string(b))
 }
 
-// Log prints one line per decision to standard error if SNUG_LOG=1.
-func Log(in *plan.Input, p *plan.Plan, did apply.Result) {
+// Log prints one line per decision and warning to standard error, if SNUG_LOG=1, and reports
+// whether it did.
+func Log(in *plan.Input, p *plan.Plan, did apply.Result) bool {
 	if !logging() {
-		return
+		return false
 	}
 	var b lines
 	b.setting("GOMAXPROCS", &p.GOMAXPROCS, did.GOMAXPROCS)
 	b.setting("GOMEMLIMIT", &p.GOMEMLIMIT, did.GOMEMLIMIT)
 	for i := range p.Warnings {
 		w := &p.Warnings[i]
+		if what := complaint(w); what != "" {
+			b.add(what, "", "", "")
+			continue
+		}
 		b.add("warning: ", w.Code, w.File, w.Raw)
 	}
 	for i := range in.Limits.Unknown {
@@ -149,6 +161,7 @@ func Log(in *plan.Input, p *plan.Plan, did apply.Result) {
 		b.add("unknown: ", g.Field, g.File, g.Why)
 	}
 	Emit(string(b))
+	return true
 }
 
 // LogSetting prints one decision to standard error if SNUG_LOG=1.
@@ -171,7 +184,10 @@ type lines string
 
 func (b *lines) setting(name string, s *plan.Setting, did apply.Did) {
 	head := name + " left alone: "
-	if !s.Leave {
+	switch {
+	case s.Leave && did == apply.Set:
+		head = name + " given back: "
+	case !s.Leave:
 		head = name + "=" + strconv.FormatInt(s.Value, 10) + " (" + did.String() + "): "
 	}
 	b.add(head, s.Code, s.Source.File, s.Source.Raw)

@@ -103,8 +103,9 @@ func TestComplain(t *testing.T) {
 		}
 	}
 	t.Setenv("SNUG_LOG", "1")
-	if got := said(t, func() { Complain(bad(1, invalid)) }); got != "" {
-		t.Errorf("with SNUG_LOG, which says all: %q", got)
+	log := func() { Log(&plan.Input{}, &plan.Plan{Warnings: bad(1, invalid)}, apply.Result{}) }
+	if got := said(t, log); strings.Count(got, line) != 1 {
+		t.Errorf("SNUG_LOG says %q, want %q in it", got, line)
 	}
 }
 
@@ -116,6 +117,7 @@ func TestLog(t *testing.T) {
 		Log(&in, &plan.Plan{GOMAXPROCS: *set, GOMEMLIMIT: plan.Setting{Leave: true, Reason: plan.Reason{Code: plan.NoLimit}},
 			Warnings: []limits.Warning{{Code: "of", Source: limits.Source{File: "/w", Raw: "text"}}}}, apply.Result{GOMAXPROCS: apply.Set})
 		LogSetting("GOGC", set, apply.Would)
+		LogSetting("GOMEMLIMIT", &plan.Setting{Leave: true, Reason: plan.Reason{Code: plan.NoLimit}}, apply.Set)
 		LogPressure("tight", 12.34)
 	}
 	if got := said(t, all); got != "" {
@@ -127,6 +129,7 @@ snug: GOMEMLIMIT left alone: no-limit
 snug: warning: of, /w: text
 snug: unknown: field, /g: why
 snug: GOGC=3 (would): code, /f: raw
+snug: GOMEMLIMIT given back: no-limit
 snug: memory pressure: tight, effective GOGC 12.3
 `
 	if got := said(t, all); got != want {

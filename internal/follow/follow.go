@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -200,6 +201,9 @@ func (l *Loop) end(failure string) {
 		l.stats.Failure = failure
 	}
 	l.mu.Unlock()
+	if failure != "" {
+		fit.Say("follows no more: ", failure)
+	}
 }
 
 // Contain calls f and reports whether it did not panic. What it panics with is told

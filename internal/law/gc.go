@@ -58,6 +58,7 @@ const (
 	GCCapped  = "gc-capped" // the law would have more: the memory limit, GOMEMLIMIT or the knee decides
 	GCBase    = "gc-base"   // nothing above Base is wanted, or fits
 	GCNoLimit = "no-limit"  // no memory limit, or none known: nothing to measure room by
+	GCFirst   = "gc-first"  // no collection has run yet: nothing is known of the live heap
 	GCUnknown = "unknown"   // a figure that decides could not be read
 )
 
@@ -133,8 +134,10 @@ func StepGC(s GCState, x GCSample, p GCPolicy) (GCState, GCDecision) {
 		d.Code = GCKeep
 	case base < 0 || now < 0:
 		d.Code = GCOff
-	case now == 0 || x.Heap.Cycles == 0 || !x.Heap.sane():
+	case now == 0 || !x.Heap.sane():
 		d.Code = GCUnknown
+	case x.Heap.Cycles == 0:
+		d.Code = GCFirst
 	default:
 		var want float64
 		want, d.Code = s.want(&x, &p, now, base)

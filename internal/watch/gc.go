@@ -6,6 +6,7 @@ import (
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
 )
 
 // collector is GOGC as the loop knows it.
@@ -70,6 +71,10 @@ func (l *Loop) followGC(at float64) {
 
 func (l *Loop) gcSetting() plan.Setting {
 	s, k := l.plan.GOGC, &l.gc
+	if text := l.in.Env.GOGC; l.cfg.Adapt&GC != 0 && text != "" && s.Leave {
+		s.Reason = plan.Reason{Code: plan.EnvSet, Source: limits.Source{File: "GOGC", Raw: text}}
+		return s
+	}
 	if l.lost&GOGC != 0 {
 		s.Value, s.Leave = 0, true
 		s.Reason = plan.Reason{Code: plan.ProgramSet, Number: float64(l.heap.GOGC)}

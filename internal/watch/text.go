@@ -28,6 +28,8 @@ func Text(r plan.Reason, value int64) string {
 		return "as much as the memory limit allows"
 	case law.GCBase:
 		return "no more is wanted, or there is no memory for it"
+	case law.GCFirst:
+		return "no garbage collection has run yet"
 	case law.GCKeep:
 		return "nothing asks for another"
 	case law.GCOff:

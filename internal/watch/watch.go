@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/follow"
 	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
@@ -311,6 +312,7 @@ func (l *Loop) failed(text string) {
 		recover() // nothing is left to do about it
 	}()
 	l.failure(text)
+	fit.Say("follows no more: ", text)
 	l.unadapt()
 }
 
