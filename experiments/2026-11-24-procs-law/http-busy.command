@@ -1,0 +1,1 @@
+snug bench --cpus 1 --gomaxprocs default,16 --set POLICY=snug,SNUG_ADAPT=cpu --users 128 --warmup 16s --window 16s --objective rps --url http://127.0.0.1:8099/ -- ./governed stalls --listen 127.0.0.1:8099
