@@ -11,12 +11,17 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/snug-go/snug/adapt"
 )
+
+// most is how many blocks there are at most: 114 MiB, so that who is told late, on a busy
+// machine, is not killed at 128.
+const most = 114 * 16
 
 // block is a part of the live heap, with pointers for the collector to follow.
 type block struct {
@@ -62,7 +67,11 @@ func run() error {
 			if end != nil {
 				continue // shed
 			}
-			for want := int(time.Since(begin).Seconds() * rate * 16); grown < want; grown++ {
+			want := int(time.Since(begin).Seconds() * rate * 16)
+			if want > most {
+				runtime.GC() // what allocating would do, and no more memory
+			}
+			for want = min(want, most); grown < want; grown++ {
 				head = &block{next: head}
 				for i := 0; i < len(head.data); i += 4096 {
 					head.data[i] = 1
