@@ -159,7 +159,7 @@ func testRealCharge(t *testing.T) {
 		}
 	}
 	base := charge(h)
-	if base > 16*mib {
+	if base > 32*mib { // with the race detector, 17 and more
 		t.Errorf("%d bytes for a process that has hardly begun", base)
 	}
 	child.do("anon 64")
