@@ -1,5 +1,5 @@
 # For the run scripts of the experiments on snug.Watch: source it. It builds
-# snug (or takes SNUG) and e2e/governed, twice, with this Go and with NEXT, and
+# snug (or takes SNUG) and e2e/fit/governed, twice, with this Go and with NEXT, and
 # works in WORK. A record can be gone on with by the same builds only: KEEP=1 takes
 # those that are in WORK.
 #
@@ -19,8 +19,8 @@ cd "$tree"
 [ -n "${SNUG:-}" ] || { go build -trimpath -buildvcs=false -o "$WORK/snug" ./cmd/snug && SNUG=$WORK/snug; }
 SNUG=$(realpath "$SNUG")
 if [ ! -e "$WORK/governed" ] || [ -z "${KEEP:-}" ]; then
-  go build -trimpath -buildvcs=false -o "$WORK/governed" ./e2e/governed
-  GOTOOLCHAIN=$NEXT go build -trimpath -buildvcs=false -o "$WORK/governed-next" ./e2e/governed
+  go build -trimpath -buildvcs=false -o "$WORK/governed" ./e2e/fit/governed
+  GOTOOLCHAIN=$NEXT go build -trimpath -buildvcs=false -o "$WORK/governed-next" ./e2e/fit/governed
 fi
 cd "$WORK"
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // testSameSettings: 100 is what GOGC is by default, so the two settings are one.

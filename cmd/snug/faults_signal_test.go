@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // stage is a moment of an experiment.

@@ -13,10 +13,10 @@ package main
 import (
 	"os"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/cli"
-	"github.com/snug-go/snug/cmd/snug/internal/load"
-	"github.com/snug-go/snug/cmd/snug/internal/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 )
 
 func main() {

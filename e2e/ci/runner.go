@@ -28,7 +28,7 @@ const gotestsum = "gotest.tools/gotestsum@v1.13.0"
 // prelude is what every script may call.
 //
 //	gotest ARG...    go test ARG..., whose skipped and passed tests are counted
-//	lab              from here on tests use the API server that stages share, see e2e/lab;
+//	lab              from here on tests use the API server that stages share, see e2e/cluster/lab;
 //	                 the first to call it starts it, and it ends with this program, which
 //	                 holds the other end of descriptor 3
 const prelude = `gotest() {
@@ -39,7 +39,7 @@ lab() {
   (
     flock 9
     [ -e "$SNUG_LAB" ] && exit
-    setsid go run ./e2e/lab -to "$SNUG_LAB" <&3 >"$CI_DIR/lab.log" 2>&1 9>&- &
+    setsid go run ./e2e/cluster/lab -to "$SNUG_LAB" <&3 >"$CI_DIR/lab.log" 2>&1 9>&- &
     until [ -e "$SNUG_LAB" ]; do
       kill -0 $! 2>/dev/null || { cat "$CI_DIR/lab.log"; exit 1; }
       sleep 0.2

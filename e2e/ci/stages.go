@@ -35,8 +35,8 @@ type stage struct {
 // What several stages look at.
 var (
 	library = []string{"go.mod", "snug.go", "watch.go", "auto", "adapt", "limits", "limiter", "internal"}
-	cluster = []string{"cmd/snug/internal/kube", "cmd/snug/internal/cli/policy.go", "cmd/snug/internal/cli/webhook.go", "cmd/snug/internal/cli/agent.go",
-		"cmd/snug/go.mod", "internal/plan", "internal/cgroup", "e2e/kube", "e2e/lab", "e2e/go.mod", "e2e/internal", unitTests, libraryTests[1]}
+	cluster = []string{"cmd/snug/internal/cluster", "cmd/snug/internal/cli/policy.go", "cmd/snug/internal/cli/webhook.go", "cmd/snug/internal/cli/agent.go",
+		"cmd/snug/go.mod", "internal/plan", "internal/cgroup", "e2e/cluster/kube", "e2e/cluster/lab", "e2e/go.mod", "e2e/internal", unitTests, libraryTests[1]}
 )
 
 // unitTests and libraryTests are no part of what stages look at that run the tool, not its
@@ -129,7 +129,7 @@ gotest -count=1 -modfile="$mod" ./...`,
 		// The guest's one boot, with its tests; the other machines are in "machines".
 		name: "guest", every: true, cpus: 2, seconds: 240, after: []string{"packages"},
 		words:  "vm",
-		script: `gotest -count=1 -timeout 40m ./e2e/vm`,
+		script: `gotest -count=1 -timeout 40m ./e2e/fit/vm`,
 	},
 	{
 		// -count=1: what these tests build in child processes, and the kernel, are nothing
@@ -154,8 +154,8 @@ done`,
 		// reads.
 		name: "toolchains", cpus: 2, seconds: 400,
 		words: "go",
-		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/exectrace", "cmd/snug/internal/gobin", "cmd/snug/internal/goproc",
-			"cmd/snug/internal/oldgo", "cmd/snug/internal/proc", "contrib/prometheus", "e2e/debian", "e2e/internal/cgv1",
+		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
+			"cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
 			"e2e/internal/programs"}),
 		script: alone + `
 for toolchain in go1.24.13 go1.25.14 go1.27.3; do
@@ -166,7 +166,7 @@ for toolchain in go1.23.12 go1.27.3; do
   echo "-- races in the library, $toolchain"
   GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 -race ` + raced + `
 done
-gotest -count=1 -timeout 40m ./cmd/snug/internal/cli ./cmd/snug/internal/exectrace ./cmd/snug/internal/gobin ./cmd/snug/internal/goproc ./cmd/snug/internal/oldgo ./e2e/debian
+gotest -count=1 -timeout 40m ./cmd/snug/internal/cli ./cmd/snug/internal/profile/exectrace ./cmd/snug/internal/process/gobin ./cmd/snug/internal/process/goproc ./cmd/snug/internal/process/oldgo ./e2e/diagnose/debian
 alone contrib/prometheus
 for toolchain in go1.23.12 go1.27.3; do
   echo "-- the collector, $toolchain"
@@ -178,7 +178,7 @@ gotest -race -modfile="$mod" ./...`,
 		name: "release", cpus: 2, seconds: 400, after: []string{"packages"},
 		words: "release",
 		paths: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "contrib/prometheus/go.mod", "contrib/prometheus/go.sum", "e2e/release",
-			"e2e/oci", "e2e/internal/matrix", "e2e/internal/programs"},
+			"e2e/fit/oci", "e2e/internal/matrix", "e2e/internal/programs"},
 		script: `
 go run ./e2e/release -check
 gotest -count=1 ./e2e/release`,
@@ -186,52 +186,52 @@ gotest -count=1 ./e2e/release`,
 	{
 		name: "machines", cpus: 2, seconds: 600, after: []string{"packages"},
 		words: "vm,machines",
-		paths: slices.Concat(library, []string{"cmd/snug/internal/cgrun", "cmd/snug/internal/goproc", "cmd/snug/internal/kube/agent", "testdata/situations",
-			"e2e/agent", "e2e/peers", "e2e/probe", "e2e/vm", "e2e/internal/matrix", "e2e/internal/programs"}, libraryTests), // the guest runs the tests every time
-		script: `gotest -count=1 -timeout 60m ./e2e/vm`,
+		paths: slices.Concat(library, []string{"cmd/snug/internal/prove/cgrun", "cmd/snug/internal/process/goproc", "cmd/snug/internal/cluster/agent", "testdata/situations",
+			"e2e/cluster/agent", "e2e/fit/peers", "e2e/fit/probe", "e2e/fit/vm", "e2e/internal/matrix", "e2e/internal/programs"}, libraryTests), // the guest runs the tests every time
+		script: `gotest -count=1 -timeout 60m ./e2e/fit/vm`,
 	},
 	{
 		name: "engines", cpus: 2, seconds: 350, after: []string{"packages"},
 		words: "engines",
 		paths: slices.Concat([]string{"go.mod", "limits", "internal/cgroup", "internal/fit", "internal/plan", "cmd/snug/internal/cli/place.go", "cmd/snug/internal/cli/plan.go",
-			"e2e/engines", "e2e/vm", "e2e/go.mod", "e2e/internal"}, libraryTests),
-		script: `gotest -count=1 -timeout 60m ./e2e/engines`,
+			"e2e/fit/engines", "e2e/fit/vm", "e2e/go.mod", "e2e/internal"}, libraryTests),
+		script: `gotest -count=1 -timeout 60m ./e2e/fit/engines`,
 	},
 	{
 		// It builds what is not kept on this machine yet.
 		name: "kubernetes", cpus: 2, seconds: 1500, after: []string{"packages"}, keeps: "snug-kube",
 		paths:  []string{"e2e/internal/kubebuild"},
-		script: `go run ./e2e/lab -build`,
+		script: `go run ./e2e/cluster/lab -build`,
 	},
 	{
 		name: "kube", cpus: 2, seconds: 120, after: []string{"kubernetes"},
 		words:  "kube",
-		paths:  slices.Concat(cluster, []string{"e2e/webhook"}),
-		script: `lab; gotest -count=1 -timeout 30m ./e2e/kube ./e2e/webhook`,
+		paths:  slices.Concat(cluster, []string{"e2e/cluster/webhook"}),
+		script: `lab; gotest -count=1 -timeout 30m ./e2e/cluster/kube ./e2e/cluster/webhook`,
 	},
 	{
 		name: "chart", cpus: 2, seconds: 120, after: []string{"kubernetes"},
 		words:  "chart",
-		paths:  slices.Concat(cluster, []string{"deploy", "e2e/chart"}),
-		script: `lab; gotest -count=1 -timeout 30m ./e2e/chart`,
+		paths:  slices.Concat(cluster, []string{"deploy", "e2e/cluster/chart"}),
+		script: `lab; gotest -count=1 -timeout 30m ./e2e/cluster/chart`,
 	},
 	{
 		name: "kyverno", cpus: 2, seconds: 60, after: []string{"kubernetes"},
 		words:  "kyverno",
-		paths:  slices.Concat(cluster, []string{"e2e/kyverno"}),
-		script: `gotest -count=1 -timeout 30m ./e2e/kyverno`,
+		paths:  slices.Concat(cluster, []string{"e2e/cluster/kyverno"}),
+		script: `gotest -count=1 -timeout 30m ./e2e/cluster/kyverno`,
 	},
 	{
 		name: "fleet", cpus: 2, seconds: 500, after: []string{"kubernetes"},
 		words:  "fleet",
-		paths:  slices.Concat(cluster, []string{"deploy", "docs/rollout.md", "e2e/fleet"}),
-		script: `gotest -count=1 -timeout 60m ./e2e/fleet`,
+		paths:  slices.Concat(cluster, []string{"deploy", "docs/rollout.md", "e2e/cluster/fleet"}),
+		script: `gotest -count=1 -timeout 60m ./e2e/cluster/fleet`,
 	},
 	{
 		name: "node", cpus: 2, seconds: 200, after: []string{"kubernetes"},
 		words:  "node",
-		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/look", "cmd/snug/internal/goproc", "cmd/snug/internal/rules", "e2e/node"}, libraryTests),
-		script: `gotest -count=1 -timeout 60m ./e2e/node`,
+		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/diagnose/look", "cmd/snug/internal/process/goproc", "cmd/snug/internal/diagnose/rules", "e2e/cluster/node"}, libraryTests),
+		script: `gotest -count=1 -timeout 60m ./e2e/cluster/node`,
 	},
 }
 

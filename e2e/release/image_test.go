@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/e2e/fit/oci"
 	"github.com/snug-go/snug/e2e/internal/gate"
-	"github.com/snug-go/snug/e2e/oci"
 )
 
 // unpacked are the files of an archive by their names, with what its header says of them.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/e2e/cluster/kube"
 	"github.com/snug-go/snug/e2e/internal/daemon"
-	"github.com/snug-go/snug/e2e/kube"
 )
 
 // Namespace is where webhooks keep their Secret.
@@ -29,7 +29,7 @@ func Tool(t testing.TB) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), "snug")
 	cmd := exec.Command("go", "build", "-o", exe, ".")
-	cmd.Dir = "../../cmd/snug"
+	cmd.Dir = "../../../cmd/snug"
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

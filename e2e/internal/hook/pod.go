@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/snug-go/snug/e2e/kube"
+	"github.com/snug-go/snug/e2e/cluster/kube"
 )
 
 // Stored is what of a pod is snug's business, in one line, init containers first; and its

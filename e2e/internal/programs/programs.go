@@ -181,7 +181,7 @@ func (p Program) build(root, to string) error {
 
 // module writes the sources and a go.mod with e2e's own versions.
 func (p Program) module(root, dir string) error {
-	sources, err := filepath.Glob(filepath.Join(root, "e2e", "probe", "*.go"))
+	sources, err := filepath.Glob(filepath.Join(root, "e2e", "fit", "probe", "*.go"))
 	if err != nil || len(sources) == 0 {
 		return fmt.Errorf("the probe's sources: %d found, %w", len(sources), err)
 	}

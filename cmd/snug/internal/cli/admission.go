@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/policy"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func newAdmission(u *ui) *cobra.Command {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/snug-go/snug/cmd/snug/internal/kube/agent"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/rest"
-	"github.com/snug-go/snug/cmd/snug/internal/look"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/look"
 )
 
 // agentOptions are the flags of snug agent.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // TestAgentOnce: a scan as JSON and as text, with and without memory.

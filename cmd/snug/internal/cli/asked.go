@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/experiment"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/runner"
-	"github.com/snug-go/snug/cmd/snug/internal/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // What an experiment is asked for and would not do is refused here, before

@@ -17,9 +17,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
-	"github.com/snug-go/snug/cmd/snug/internal/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/internal/fixture"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/internal/watch"
@@ -108,7 +108,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	collectCodes(t, codes, "../../../../internal/law", func(string) bool { return true })
 	collectCodes(t, codes, "../../../../limits", func(name string) bool { return strings.HasPrefix(name, "Warn") })
 	warns := func(name string) bool { return strings.HasPrefix(name, "Warn") }
-	collectCodes(t, codes, "../search", warns)
+	collectCodes(t, codes, "../prove/search", warns)
 	collectCodes(t, codes, ".", warns)
 	if len(codes) < 30 {
 		t.Fatalf("found only %d codes", len(codes))

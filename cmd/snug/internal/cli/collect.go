@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/snug-go/snug/cmd/snug/internal/collect"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/collect"
 	"github.com/snug-go/snug/internal/fixture"
 )
 

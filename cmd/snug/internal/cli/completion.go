@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/snug-go/snug/cmd/snug/internal/top"
-	"github.com/snug-go/snug/cmd/snug/internal/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 )
 
 // flagWords are what flags of commands take that take one of a few words.

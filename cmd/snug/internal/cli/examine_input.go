@@ -15,13 +15,13 @@ import (
 	"syscall"
 	"time"
 
-	untrusted "github.com/snug-go/snug/cmd/snug/internal/bounded"
-	"github.com/snug-go/snug/cmd/snug/internal/cpuprof"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/golog"
-	"github.com/snug-go/snug/cmd/snug/internal/look"
-	"github.com/snug-go/snug/cmd/snug/internal/promtext"
-	"github.com/snug-go/snug/cmd/snug/internal/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/look"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/golog"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 // logBytes bounds a log: more is a mistake, or wants cutting.

@@ -6,9 +6,9 @@ import (
 	"context"
 	"io"
 
-	"github.com/snug-go/snug/cmd/snug/internal/exectrace"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // tracedFacts takes from an execution trace what rules go by: wall time, and for how long

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // TestDoctorTrace: figures of a trace are told with where they are from, and none of them

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
-	"github.com/snug-go/snug/cmd/snug/internal/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // explainText is the one source of what ids mean; see parseExplanations for

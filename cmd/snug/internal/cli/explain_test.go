@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 )
 
 // TestWordsOnTheScreen: whatever word stands in an answer of ps, doctor or profile is
@@ -34,7 +34,7 @@ func TestWordsOnTheScreen(t *testing.T) {
 	for _, e := range seen {
 		words = append(words, e.What)
 	}
-	source, err := os.ReadFile("../cpuprof/classify.go")
+	source, err := os.ReadFile("../profile/cpuprof/classify.go")
 	if err != nil {
 		t.Fatal(err)
 	}

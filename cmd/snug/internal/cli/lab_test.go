@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
-	"github.com/snug-go/snug/cmd/snug/internal/experiment"
-	"github.com/snug-go/snug/cmd/snug/internal/load"
-	"github.com/snug-go/snug/cmd/snug/internal/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 )
 
 func TestWritable(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // lintFlags are what snug lint was asked for.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/snug-go/snug/cmd/snug/internal/envfiles"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 )
 
 // check runs the rules, and writes fixes where that was asked for.

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strconv"
 
-	untrusted "github.com/snug-go/snug/cmd/snug/internal/bounded"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 const (

@@ -16,11 +16,11 @@ import (
 	"strings"
 	"sync"
 
-	untrusted "github.com/snug-go/snug/cmd/snug/internal/bounded"
-	"github.com/snug-go/snug/cmd/snug/internal/envfiles"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
+	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 )
 
 // linter is one run of snug lint.

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/envfiles"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 )
 
 // unrendered is what tools make manifests of, as far as it is among the input.

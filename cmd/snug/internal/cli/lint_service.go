@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/snug-go/snug/cmd/snug/internal/envfiles"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 )
 
 // units puts units and their drop-ins together.

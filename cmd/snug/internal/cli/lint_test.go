@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/lint"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // lintIn runs snug lint --json in a directory.

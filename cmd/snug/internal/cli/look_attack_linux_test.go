@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/goproc"
-	"github.com/snug-go/snug/cmd/snug/internal/look"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/look"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-const someMetrics = "../promtext/testdata/client_golang.prom"
+const someMetrics = "../profile/promtext/testdata/client_golang.prom"
 
 // TestDoctorSeveral: what can be said of one target is not lost with another.
 func TestDoctorSeveral(t *testing.T) {

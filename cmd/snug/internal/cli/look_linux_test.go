@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // busy is a program that works a little, for ever, and says when it has begun.
@@ -190,9 +190,9 @@ func TestDoctorInput(t *testing.T) {
 		code int
 		want string // in what it says
 	}{
-		{[]string{"../golog/testdata/go1.26.8.log"}, exitFinding, "[gc-cpu]"},
-		{[]string{"../promtext/testdata/client_golang.prom"}, 0, "told by the program"},
-		{[]string{"../promtext/testdata/client_golang.prom"}, 0, "unknown: the container's limits"},
+		{[]string{"../profile/golog/testdata/go1.26.8.log"}, exitFinding, "[gc-cpu]"},
+		{[]string{"../profile/promtext/testdata/client_golang.prom"}, 0, "told by the program"},
+		{[]string{"../profile/promtext/testdata/client_golang.prom"}, 0, "unknown: the container's limits"},
 		{[]string{"look_linux_test.go"}, exitFailed, "no line of gctrace or schedtrace"},
 		{[]string{"/dev/zero"}, exitFailed, "hint: "},
 		{[]string{"no-such-thing"}, exitFailed, "no such process, file or container"},

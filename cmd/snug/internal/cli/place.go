@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/look"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/look"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/internal/fixture"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"

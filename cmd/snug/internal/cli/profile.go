@@ -15,11 +15,11 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cpuprof"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/gobin"
-	"github.com/snug-go/snug/cmd/snug/internal/proc"
-	"github.com/snug-go/snug/cmd/snug/internal/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // topFunctions are how many functions a summary names.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
-	"github.com/snug-go/snug/cmd/snug/internal/top"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // publish answers with an experiment's document, and writes the files that were

@@ -3,8 +3,8 @@
 package cli
 
 import (
-	"github.com/snug-go/snug/cmd/snug/internal/experiment"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // recheck computes everything that an experiment's document says from its raw

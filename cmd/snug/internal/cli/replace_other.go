@@ -4,7 +4,7 @@
 
 package cli
 
-import "github.com/snug-go/snug/cmd/snug/internal/cgrun"
+import "github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 
 // replace cannot be done here.
 func replace(file string, args, env []string) error { return cgrun.ErrNotSupported }

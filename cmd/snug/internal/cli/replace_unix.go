@@ -7,8 +7,8 @@ package cli
 import (
 	"syscall"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
-	"github.com/snug-go/snug/cmd/snug/internal/inherit"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/inherit"
 )
 
 // replace makes this process become the command, with the signals ignored and

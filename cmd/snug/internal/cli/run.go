@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
-	"github.com/snug-go/snug/cmd/snug/internal/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
 // subject is one thing to look at: a process, or a file or address.

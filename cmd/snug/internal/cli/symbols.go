@@ -5,9 +5,9 @@ package cli
 import (
 	"io"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cpuprof"
-	"github.com/snug-go/snug/cmd/snug/internal/gobin"
-	"github.com/snug-go/snug/cmd/snug/internal/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 )
 
 // symbols give the addresses of a process names.

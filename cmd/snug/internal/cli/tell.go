@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cgrun"
-	"github.com/snug-go/snug/cmd/snug/internal/experiment"
-	"github.com/snug-go/snug/cmd/snug/internal/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 )
 
 // explain turns an error of an experiment into a failure with a cure.

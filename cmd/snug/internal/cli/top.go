@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/top"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // topOptions are how snug top was called.

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/goproc"
-	"github.com/snug-go/snug/cmd/snug/internal/look"
-	"github.com/snug-go/snug/cmd/snug/internal/proc"
-	"github.com/snug-go/snug/cmd/snug/internal/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/look"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/limits"
 )
 

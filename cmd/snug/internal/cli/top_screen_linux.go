@@ -14,8 +14,8 @@ import (
 	"github.com/gdamore/tcell/v3"
 	"github.com/gdamore/tcell/v3/color"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/top"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // topScreen has the screen until the user ends it. What was watched may end before: who

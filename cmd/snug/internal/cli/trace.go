@@ -17,10 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	untrusted "github.com/snug-go/snug/cmd/snug/internal/bounded"
-	"github.com/snug-go/snug/cmd/snug/internal/exectrace"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 const (

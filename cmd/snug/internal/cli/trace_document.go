@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/exectrace"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // mostWaits is how many reasons to be blocked a document has.

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/exectrace"
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // traceFile is a file with a trace of this process and of so many collections.

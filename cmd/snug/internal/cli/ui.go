@@ -33,8 +33,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // Exit codes. Those of `snug run` are its own: see run.go.

@@ -5,7 +5,7 @@ package cli
 import (
 	"slices"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // verdict is what snug says when it is asked nothing.

@@ -17,13 +17,13 @@ import (
 	"github.com/spf13/cobra"
 
 	library "github.com/snug-go/snug"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/cert"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/learned"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/podpatch"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/policy"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/rest"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/review"
-	"github.com/snug-go/snug/cmd/snug/internal/kube/webhook"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/cert"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/learned"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/review"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/webhook"
 )
 
 // webhookOptions are the flags of snug webhook.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // armName is what an arm goes by: its labels, or the knobs that it sets.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // benchNotes are what a reader must know about the tables, one sentence each.

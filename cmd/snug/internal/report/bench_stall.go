@@ -5,7 +5,7 @@ package report
 import (
 	"strconv"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // probed are the cells whose stalls were measured: one of each setting, because

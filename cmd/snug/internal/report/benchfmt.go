@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // Benchfmt writes the rounds of an experiment in the Go benchmark format

@@ -7,7 +7,7 @@ import (
 	"html/template"
 	"strconv"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // figure is a drawing with its heading and what to read in it.

@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"strconv"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // mainEffects draws what each value of a knob does to the objective, one small

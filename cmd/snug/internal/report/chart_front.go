@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // front is the drawing of a search's compromises, and the key to its numbers.

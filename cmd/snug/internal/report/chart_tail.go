@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // tailSamples is how many samples must lie above a percentile for it to be

@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"math"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // mostPeriods is how many periods of a probe a strip shows, wide and narrow.

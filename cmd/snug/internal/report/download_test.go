@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // TestDownload: a page holds the whole document, compressed.

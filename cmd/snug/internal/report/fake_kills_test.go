@@ -2,7 +2,7 @@
 
 package report
 
-import "github.com/snug-go/snug/cmd/snug/internal/finding"
+import "github.com/snug-go/snug/cmd/snug/internal/report/finding"
 
 // killed is `snug bench` of a batch that some settings do not survive, with
 // variables of its own and figures that it prints itself.

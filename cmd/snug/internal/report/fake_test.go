@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // The documents of these tests are made of the shapes that a machine with two

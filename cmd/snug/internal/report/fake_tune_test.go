@@ -5,7 +5,7 @@ package report
 import (
 	"math"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // batch is `snug bench --workload xml`.

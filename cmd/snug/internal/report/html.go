@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 //go:embed page

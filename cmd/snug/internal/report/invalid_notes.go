@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // invalidNotes say how many runs did not count, why, and what became of them.

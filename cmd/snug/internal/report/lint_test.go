@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func lintDocument() *finding.Lint {

@@ -2,7 +2,7 @@
 
 package report
 
-import "github.com/snug-go/snug/cmd/snug/internal/finding"
+import "github.com/snug-go/snug/cmd/snug/internal/report/finding"
 
 // metric is one figure of a cell: how documents name it, how people do.
 type metric struct {

@@ -5,7 +5,7 @@ package report
 import (
 	"strconv"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // nodeVerdict is what there is to say of a node in one sentence, and how many containers have

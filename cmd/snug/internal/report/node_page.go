@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // NodePage is what a page about a node shows beside its document.

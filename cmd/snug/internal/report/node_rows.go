@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // nodeRow is a container in the table of a node's page, in the order of nodeColumns.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // nodeOf is a node with containers that differ in everything that a page orders by.

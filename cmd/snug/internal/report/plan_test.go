@@ -5,7 +5,7 @@ package report
 import (
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // TestAlone: what a program would use by itself, as far as that is known.

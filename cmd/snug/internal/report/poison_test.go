@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // poison replaces words in every text of a document.

@@ -3,7 +3,7 @@
 package report
 
 import (
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func (p *page) profile(d *finding.Profile) {

@@ -14,7 +14,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // JSON writes a document as one line. What is not to be seen in its texts, or turns

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // kills is the column of how many rounds a setting did not survive, with the

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // figuresOf are the numbers in a note, in which runs may differ.

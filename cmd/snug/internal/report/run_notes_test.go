@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func TestRunNotes(t *testing.T) {

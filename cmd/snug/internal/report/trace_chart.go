@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"math"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // lines are figures over time on one scale from zero.

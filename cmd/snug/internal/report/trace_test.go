@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // tracedOne is a trace with every figure.

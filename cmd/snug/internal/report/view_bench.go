@@ -5,7 +5,7 @@ package report
 import (
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func benchView(d *finding.Bench) *view {

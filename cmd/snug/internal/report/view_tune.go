@@ -5,7 +5,7 @@ package report
 import (
 	"fmt"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func tuneView(d *finding.Tune) *view {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // metricWords puts words where a text names a metric by its key. Keys that are

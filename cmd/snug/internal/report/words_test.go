@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func TestWords(t *testing.T) {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/limits"
+)
+
+// TestChanging: a limit that becomes another is noted, and what is not known is no change.
+func TestChanging(t *testing.T) {
+	unknown, none := limits.Value[float64]{}, limits.NoLimit[float64]()
+	of := limits.Of[float64]
+	for _, c := range []struct {
+		name string
+		seen []limits.Value[float64]
+		at   int // index into seen; -1 = no change
+	}{
+		{"the same", []limits.Value[float64]{of(1), of(1), of(1)}, -1},
+		{"resized", []limits.Value[float64]{of(1), of(2), of(2)}, 1},
+		{"resized twice", []limits.Value[float64]{of(1), of(2), of(1)}, 2},
+		{"the first that is known", []limits.Value[float64]{unknown, unknown, of(1)}, -1},
+		{"unread in between", []limits.Value[float64]{of(1), unknown, of(1)}, -1},
+		{"resized while it was not read", []limits.Value[float64]{of(1), unknown, of(2)}, 2},
+		{"taken away", []limits.Value[float64]{of(1), none}, 1},
+		{"given", []limits.Value[float64]{none, of(1)}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var limit changing[float64]
+			begin := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+			for i, v := range c.seen {
+				limit.note(v, begin.Add(time.Duration(i)*time.Second))
+			}
+			got := limit.when()
+			if c.at < 0 {
+				if got != nil {
+					t.Errorf("changed at %s", *got)
+				}
+			} else if want := begin.Add(time.Duration(c.at) * time.Second).Format(time.RFC3339); got == nil || *got != want {
+				t.Errorf("%v, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestMetricsResized: what has changed is there, by what it is.
+func TestMetricsResized(t *testing.T) {
+	d := sampleNode()
+	d.Containers[0].Processes[0].QuotaChanged = new("2026-11-22T11:00:00Z")
+	got := gathered(t, idle(d, 0))
+	const name = "snug_go_container_resized_timestamp_seconds{container_id=abababababababababababababababababababababababababababababababab,pod_uid=0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34,resource="
+	if v := got[name+"cpu}"]; v != 1795345200 {
+		t.Errorf("%v", v)
+	}
+	if v, ok := got[name+"memory}"]; ok {
+		t.Errorf("the memory limit did not change: %v", v)
+	}
+	if v := got["snug_agent_scan_interval_seconds{}"]; v != 60 {
+		t.Errorf("interval %v", v)
+	}
+}
+
+// TestMoved: a process that comes into another group has other limits, and was not resized.
+func TestMoved(t *testing.T) {
+	e := &process{}
+	given := func(cores float64, memory int64) {
+		e.last.Go, e.last.At = &goproc.Facts{}, time.Now()
+		l := &limits.Limits{}
+		l.CPU.Quota, l.Memory.Hard = limits.Of(cores), limits.Of(memory)
+		e.settle(l)
+	}
+	e.moved("0::/a\n")
+	given(1, 1<<20)
+	e.moved("0::/b\n")
+	given(2, 2<<20)
+	if cpu, memory := e.quota.when(), e.memory.when(); cpu != nil || memory != nil || e.group != "0::/b\n" || len(e.moments) != 1 {
+		t.Errorf("%v, %v, in %q, %d moments", cpu, memory, e.group, len(e.moments))
+	}
+	given(3, 3<<20)
+	if cpu, memory := e.quota.when(), e.memory.when(); cpu == nil || memory == nil {
+		t.Errorf("%v, %v", cpu, memory)
+	}
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// lost is what an agent cannot know that reads no memory.
+var lost = []string{
+	"GOMAXPROCS, GOGC and GOMEMLIMIT are known only where a variable sets them, and as they were at the start",
+	"heap, collections, and what code or the runtime has set since are unknown",
+	"without CAP_SYS_PTRACE, only processes of the agent's own user with no more capabilities than it has are seen",
+}
+
+// document writes down what a scan saw.
+func (a *Agent) document(r *result) *finding.Node {
+	s := a.scanner
+	d := &finding.Node{
+		Head: finding.NewHead(finding.KindAgent), Memory: !s.outside, Lost: []string{},
+		Scan:       finding.Scan{Processes: r.processes, Go: len(s.known), Programs: s.files.Len()},
+		Containers: []finding.Container{}, Others: []finding.OtherContainer{}, Skipped: []finding.Left{}, Unknown: []finding.Gap{},
+	}
+	if s.outside {
+		d.Lost = append(d.Lost, lost...)
+	}
+	if a.opts.Node != "" {
+		d.Node = new(finding.UTF8(a.opts.Node))
+	}
+	if r.interval > 0 {
+		d.Seconds = new(r.interval.Seconds())
+	}
+	for _, reason := range reasons {
+		if n := r.passed[reason]; n > 0 {
+			left := finding.Left{Reason: reason, Count: n}
+			if reason == passedDenied {
+				left.Hint = r.hint
+			}
+			d.Skipped = append(d.Skipped, left)
+		}
+	}
+	members := map[string][]*process{}
+	for _, p := range s.known {
+		k := s.keyOf(p)
+		members[k] = append(members[k], p)
+	}
+	for _, k := range slices.Sorted(maps.Keys(members)) {
+		d.Containers = append(d.Containers, a.container(members[k]))
+	}
+	if s.named {
+		d.Others = a.others(members, time.Now())
+	}
+	d.Next = next(d)
+	return d
+}
+
+// next is the command to go on with: to look closer at what is worst.
+func next(d *finding.Node) string {
+	var worst *finding.NodeProcess
+	for i := range d.Containers {
+		for j := range d.Containers[i].Processes {
+			p := &d.Containers[i].Processes[j]
+			if worst == nil || finding.Worst(p.Findings).Level() > finding.Worst(worst.Findings).Level() {
+				worst = p
+			}
+		}
+	}
+	if worst == nil {
+		return ""
+	}
+	return "snug doctor " + strconv.Itoa(worst.PID)
+}
+
+// placeOf is where a process is.
+func (s *scanner) placeOf(p *process) podid.Place {
+	if g := s.groups[p.group]; g != nil {
+		return g.place
+	}
+	return podid.Parse(p.group)
+}
+
+// keyOf is the same for all processes of a container. What is in no container is told
+// apart by its group.
+func (s *scanner) keyOf(p *process) string {
+	at := s.placeOf(p)
+	if at.PodUID == "" && at.ContainerID == "" {
+		return "~" + ownGroup(p.group)
+	}
+	return keyOfPlace(at)
+}
+
+// keyOfPlace is the same for all that is in a container.
+func keyOfPlace(at podid.Place) string { return at.PodUID + "/" + at.ContainerID }
+
+// ownGroup is the group that limits come from, in the text of a /proc/PID/cgroup: of v2,
+// or those of v1 for memory and CPU, which are mostly the same.
+func ownGroup(text string) string {
+	var memory, cpu, v2 string
+	for line := range strings.Lines(text) {
+		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		controllers, group, _ := strings.Cut(rest, ":")
+		for name := range strings.SplitSeq(controllers, ",") {
+			switch name {
+			case "memory":
+				memory = group
+			case "cpu":
+				cpu = group
+			case "":
+				v2 = group
+			}
+		}
+	}
+	memory, cpu = cmp.Or(memory, v2, "/"), cmp.Or(cpu, v2, "/")
+	switch {
+	case memory == cpu, cpu == "/":
+		return memory
+	case memory == "/":
+		return cpu
+	}
+	return memory + " " + cpu
+}
+
+// container is one with its Go processes.
+func (a *Agent) container(members []*process) finding.Container {
+	slices.SortFunc(members, func(x, y *process) int {
+		gx, gy := x.last.Go, y.last.Go
+		return cmp.Or(gx.Stat.Started.Truncate(time.Second).Compare(gy.Stat.Started.Truncate(time.Second)), cmp.Compare(gx.Pid, gy.Pid))
+	})
+	at := a.scanner.placeOf(members[0])
+	c := finding.Container{
+		PodUID: text(at.PodUID), ID: text(at.ContainerID), Runtime: text(at.Runtime), Class: text(string(at.Class)),
+		Processes: []finding.NodeProcess{}, Unknown: []finding.Gap{},
+	}
+	if at.PodUID == "" && at.ContainerID == "" {
+		group := ownGroup(members[0].group)
+		c.Unit, c.Group = new(finding.UTF8(path.Base(group))), new(finding.UTF8(group))
+	}
+	if a.opts.Names != nil && at.PodUID != "" {
+		if n, ok := a.opts.Names.Lookup(at.PodUID, at.ContainerID); ok {
+			c.ContainerNames = namesOf(n)
+		}
+	}
+	first := members[0]
+	give(&c, first.prev.Limits, first.last.Limits)
+	used, known := 0.0, true
+	for _, p := range members {
+		r := p.row()
+		r.Throttled = c.Throttled
+		if r.Used != nil {
+			used += *r.Used
+		} else {
+			known = false
+		}
+		c.Processes = append(c.Processes, r)
+	}
+	if known {
+		c.Used = &used
+	}
+	return c
+}
+
+// text is nil for "".
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return new(finding.UTF8(s))
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// kept is how many scans back a container's figures are remembered, for the page: half an
+// hour at 15 s.
+const kept = 120
+
+// history is a container's figures of the last scans, the latest last. Below 0 = unknown
+// or none. float32 has more digits than a picture.
+type history struct {
+	throttled []float32 // 0 to 1
+	memory    []float32 // bytes, charged and not to be taken back
+	seen      time.Time // of the last scan in which it was there
+}
+
+func (h *history) add(throttled *float64, memory *int64, at time.Time) {
+	x, y := float32(-1), float32(-1)
+	if throttled != nil {
+		x = float32(*throttled)
+	}
+	if memory != nil {
+		y = float32(*memory)
+	}
+	h.throttled, h.memory, h.seen = push(h.throttled, x), push(h.memory, y), at
+}
+
+func push(list []float32, x float32) []float32 {
+	if len(list) < kept {
+		return append(list, x)
+	}
+	copy(list, list[1:])
+	list[len(list)-1] = x
+	return list
+}
+
+// keyOfContainer is the same for a container at every scan.
+func keyOfContainer(c *finding.Container) string {
+	return word(c.PodUID) + "/" + word(c.ID) + "/" + word(c.Group)
+}
+
+// remember adds a scan to the history of each container, and forgets those that are gone.
+func (a *Agent) remember(d *finding.Node, now time.Time) {
+	for i := range d.Containers {
+		c := &d.Containers[i]
+		k := keyOfContainer(c)
+		h := a.history[k]
+		if h == nil {
+			h = &history{}
+			a.history[k] = h
+		}
+		h.add(c.Throttled, c.Unreclaimable, now)
+	}
+	for k, h := range a.history {
+		if !h.seen.Equal(now) {
+			delete(a.history, k)
+		}
+	}
+}

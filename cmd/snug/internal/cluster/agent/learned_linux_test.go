@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/learned"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/review"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+// inPod is a container of a pod of this run, and a group of its name.
+type inPod struct{ uid, id, dir string }
+
+// needRoot skips where groups cannot be made.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if !strings.Contains(","+os.Getenv("SNUG_E2E")+",", ",root,") {
+		t.Skip("set SNUG_E2E=root to make cgroups")
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("SNUG_E2E=root, but this is not root")
+	}
+}
+
+// makePod makes the group of a container below this process's own, in whichever hierarchy
+// takes one: only its name matters.
+func makePod(t *testing.T, n int) *inPod {
+	t.Helper()
+	p := &inPod{uid: fmt.Sprintf("%08x-0000-4000-9000-%012d", os.Getpid(), n), id: fmt.Sprintf("%056x%08x", n, os.Getpid())}
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		field := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		// In a new group of cpuset there is no CPU.
+		for _, top := range []string{field[1], "unified"} {
+			own := filepath.Join("/sys/fs/cgroup", top, field[2])
+			if _, err := os.Stat(filepath.Join(own, "cgroup.procs")); err != nil || strings.Contains(field[1], "cpuset") {
+				continue
+			}
+			dirs := []string{own}
+			for _, part := range []string{fmt.Sprintf("snug-agent-test-%d-%d", os.Getpid(), n), "kubepods", "burstable", "pod" + p.uid, p.id} {
+				dirs = append(dirs, filepath.Join(dirs[len(dirs)-1], part))
+			}
+			if os.MkdirAll(dirs[len(dirs)-1], 0o755) != nil {
+				continue
+			}
+			p.dir = dirs[len(dirs)-1]
+			t.Cleanup(func() {
+				for _, dir := range slices.Backward(dirs[1:]) {
+					err := os.Remove(dir)
+					for late := time.Now().Add(time.Minute); err != nil && time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
+						err = os.Remove(dir) // what has ended needs a moment to leave
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			return p
+		}
+	}
+	t.Fatalf("no group can be made below %s", text)
+	return nil
+}
+
+// run starts a program from inside the group; it says ready.
+func (p *inPod) run(t *testing.T, args ...string) *child {
+	t.Helper()
+	c := start(t, append([]string{"/bin/sh", "-c", `echo $$ >"$0"/cgroup.procs && exec "$@"`, p.dir}, args...)...)
+	c.says("ready")
+	return c
+}
+
+// json is the pod as the API server knows it once it runs.
+func (p *inPod) json(workload, image, digest string) string {
+	return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"%[1]s-5d8f-abcde","generateName":"%[1]s-5d8f-","uid":%[2]q,"labels":{"pod-template-hash":"5d8f"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"%[1]s-5d8f","uid":"1","controller":true}]},
+"spec":{"containers":[{"name":"app","image":%[4]q}]},"status":{"containerStatuses":[{"name":"app","containerID":"containerd://%[3]s","image":"docker.io/%[4]s","imageID":%[5]q}]}}`, workload, p.uid, p.id, image, digest)
+}
+
+// blindProgram is a Go program whose module is too old for its runtime to follow a quota.
+func blindProgram(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module blind\n\ngo 1.24\n",
+		"main.go": "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc main() {\n\tfmt.Println(\"ready\")\n\tos.Stdin.Read(make([]byte, 1))\n}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "build", "-o", "blind", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0", "GOTOOLCHAIN=local")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return filepath.Join(dir, "blind")
+}
+
+// TestLearned: what an agent sees of real processes, and an API server calls them, a
+// webhook learns from its document, and decides by it on the next pod of the workload.
+func TestLearned(t *testing.T) {
+	needRoot(t)
+	const digest = "docker.io/shop/web@sha256:" + sum
+	sh := []string{"/bin/sh", "-c", "echo ready; read line"}
+	blind, aware, shell, mixed, hidden := makePod(t, 1), makePod(t, 2), makePod(t, 3), makePod(t, 4), makePod(t, 5)
+	blind.run(t, blindProgram(t))
+	aware.run(t, self(t))
+	shell.run(t, sh...)
+	mixed.run(t, sh...)
+	gone := mixed.run(t, self(t))
+	hidden.run(t, sh...)
+
+	s := serveAPI(t)
+	s.items = strings.Join([]string{
+		blind.json("web", "shop/web:1", digest), aware.json("api", "shop/api:1", "sha256:"+sum), shell.json("cron", "shop/cron:1", "docker-pullable://shop/cron@sha256:"+sum),
+		mixed.json("mixed", "shop/mixed:1", digest), hidden.json("hidden", "shop/hidden:1", digest),
+	}, ",")
+	names := NewPodNames(s.client(t), "node-1", nil)
+	if err := names.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a := make1(t, Options{Names: names})
+	d := scan(t, a)
+	if len(d.Others) > 0 {
+		t.Errorf("said of containers that have just started: %+v", d.Others)
+	}
+	a.scanner.settledAfter = 0
+	scan(t, a)
+	// A Go process that has run there at some time is reason enough.
+	gone.end()
+	b, ok := a.scanner.bystanderOf(pidIn(t, hidden))
+	if !ok || b == nil {
+		t.Fatal("the container is not known")
+	}
+	a.scanner.tick++ // as if the next scan could not look at one of its processes
+	a.scanner.unseen(pidIn(t, hidden))
+	a.scanner.tick--
+	d = scan(t, a)
+	listed := ""
+	for _, o := range d.Others {
+		if strings.HasPrefix(*o.PodUID, blind.uid[:8]) {
+			listed += *o.Workload + " " + *o.Image + " " + *o.Digest + ";"
+		}
+	}
+	if want := "Deployment/cron shop/cron:1 sha256:" + sum + ";"; listed != want {
+		t.Errorf("others: %q, want %q", listed, want)
+	}
+
+	d.At = time.Now().Add(2 * settledAfter).Format(time.RFC3339) // as if all had run on
+	server := httptest.NewServer(a.Handler())
+	defer server.Close()
+	host, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := &learned.Agents{Host: "snug-agent.snug.svc", Port: port, Lookup: func(context.Context, string, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr(host)}, nil
+	}}
+	asked, err := agents.Ask(t.Context())
+	if err != nil || asked.Agents != 1 || asked.Silent != 0 {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	facts := (*learned.Facts)(nil).With(asked.Facts, time.Now())
+	_, p := find(d, pidIn(t, blind))
+	if p == nil || p.GoVersion == nil {
+		t.Fatalf("%+v", p)
+	}
+	var minor int
+	if _, err := fmt.Sscanf(*p.GoVersion, "go1.%d", &minor); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		workload, image string
+		want            podpatch.Program
+	}{
+		{"Deployment/web", "shop/web:1", podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: minor, Blind: true}}},
+		{"Deployment/web", "shop/web:2", podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: minor, Blind: true}}},
+		{"Deployment/api", "shop/api@sha256:" + sum, podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: minor}}},
+		{"Deployment/cron", "shop/cron:1", podpatch.Program{State: podpatch.NotGo}},
+		{"Deployment/hidden", "shop/hidden:1", podpatch.Program{}},
+	} {
+		if got := facts.Program("shop", c.workload, "app", c.image); got != c.want {
+			t.Errorf("%s %s: %+v, want %+v", c.workload, c.image, got, c.want)
+		}
+	}
+	config, err := policy.Parse(strings.NewReader(policy.Default))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reviewer := &review.Reviewer{Config: &config, Program: func(s review.Subject) podpatch.Program {
+		return facts.Program(s.Namespace, s.Workload, s.Container, s.Image)
+	}}
+	for _, c := range []struct {
+		workload string
+		given    bool
+	}{{"web", true}, {"api", false}, {"cron", false}} {
+		env := patched(t, reviewer, c.workload)
+		if given := strings.Contains(env, `"name":"GOMAXPROCS","valueFrom":{"resourceFieldRef":{`) && strings.Contains(env, `"resource":"limits.cpu"`); given != c.given || !given && strings.Contains(env, "GOMAXPROCS\",\"value") {
+			t.Errorf("the next pod of %s: %s", c.workload, env)
+		}
+	}
+}
+
+// pidIn is a process in a container.
+func pidIn(t *testing.T, p *inPod) (pid int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.dir, "cgroup.procs"))
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &pid)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// patched is what the next pod of a workload is given: the patch of its admission.
+func patched(t *testing.T, r *review.Reviewer, workload string) string {
+	t.Helper()
+	question := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","kind":{"version":"v1","kind":"Pod"},"resource":{"version":"v1","resource":"pods"},"operation":"CREATE","namespace":"shop","object":
+{"metadata":{"generateName":"%[1]s-77aa-","labels":{"pod-template-hash":"77aa"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"%[1]s-77aa","uid":"2","controller":true}]},
+"spec":{"containers":[{"name":"app","image":"shop/%[1]s:2","resources":{"limits":{"cpu":"1","memory":"256Mi"}}}]}}}}`, workload)
+	text, outcome := r.Fit([]byte(question), review.ByNamespace)
+	var answer struct {
+		Response struct {
+			Allowed bool
+			Patch   []byte
+		}
+	}
+	if err := json.Unmarshal(text, &answer); err != nil || !answer.Response.Allowed {
+		t.Fatalf("%v, %s: %s", err, outcome, text)
+	}
+	return string(answer.Response.Patch)
+}
+
+// TestNamesServed: a container's names are on every page, and the workload is a label of
+// one metric only.
+func TestNamesServed(t *testing.T) {
+	d := sampleNode()
+	d.Containers[0].ContainerNames = namesOf(Named{"shop", "cart-1", "app", "Deployment/cart", "shop/cart:1", "sha256:" + sum})
+	d.Others = []finding.OtherContainer{{ContainerNames: namesOf(Named{"shop", "db-0", "db", "StatefulSet/db", "postgres:17", ""})}}
+	a := idle(d, 0)
+	for path, want := range map[string][]string{
+		"/findings": {`"workload":"Deployment/cart","image":"shop/cart:1","image_digest":"sha256:` + sum + `"`, `"other_containers":[{"namespace":"shop","pod":"db-0","container":"db","workload":"StatefulSet/db","image":"postgres:17","image_digest":null`},
+		"/":         {"Deployment/cart", "shop/cart:1", sum},
+	} {
+		w := httptest.NewRecorder()
+		a.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		for _, one := range want {
+			if !strings.Contains(w.Body.String(), one) {
+				t.Errorf("%s: no %q in\n%s", path, one, w.Body)
+			}
+		}
+	}
+	n := 0
+	for series := range gathered(t, a) {
+		if !strings.Contains(series, "workload=") {
+			continue
+		}
+		if n++; !strings.HasPrefix(series, "snug_go_container_info{") || !strings.Contains(series, "workload=Deployment/cart") {
+			t.Error(series)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d series have a workload", n)
+	}
+}

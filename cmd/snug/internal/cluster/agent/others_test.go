@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+)
+
+// allNamed calls every container the same.
+type allNamed struct{}
+
+func (allNamed) Lookup(string, string) (Named, bool) {
+	return Named{Namespace: "shop", Pod: "cart-1", Container: "app"}, true
+}
+
+// TestOthersRemember: of a container in which a Go process has run for a while it is never
+// said that it has none, whatever was in it in between.
+func TestOthersRemember(t *testing.T) {
+	const group = "0::/kubepods/burstable/pod" + cartUID + "/" + sum + "\n"
+	for _, c := range []struct {
+		name  string
+		scans []string // what is in the container: a shell, Go, Go that has just started
+		want  int
+	}{
+		{"a shell", []string{"s", "s"}, 1},
+		{"Go, then a shell", []string{"g", "s"}, 0},
+		{"both, then Go, then a shell", []string{"sg", "g", "s"}, 0},
+		{"Go all the time, then a shell", []string{"g", "g", "g", "s"}, 0},
+		{"both, then a shell", []string{"sg", "s", "s"}, 0},
+		{"a probe", []string{"sy", "s"}, 1},
+		{"a probe right now", []string{"s", "s", "sy"}, 0},
+		{"a probe, and Go at some time", []string{"g", "s", "sy", "s"}, 0},
+		{"all of it new", []string{"g", "", "s"}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := &Agent{opts: Options{Names: allNamed{}}, scanner: &scanner{named: true, bystanders: map[string]*bystander{}, unplaced: -1, settledAfter: settledAfter}}
+			s := a.scanner
+			at := podid.Parse(group)
+			k := keyOfPlace(at)
+			var got int
+			for _, there := range c.scans {
+				s.tick++
+				members := map[string][]*process{}
+				for _, one := range there {
+					switch one {
+					case 'g':
+						p := &process{group: group}
+						p.last.Go = &goproc.Facts{Stat: proc.Stat{Started: time.Now().Add(-settledAfter)}}
+						members[k] = []*process{p}
+					case 'y':
+						p := &process{group: group}
+						p.last.Go = &goproc.Facts{Stat: proc.Stat{Started: time.Now().Add(-settledAfter / 2)}}
+						members[k] = []*process{p}
+					case 's':
+						b := s.bystanders[k]
+						if b == nil {
+							b = &bystander{at: at, settled: true}
+							s.bystanders[k] = b
+						}
+						b.tick, b.pid, b.settled = s.tick, os.Getpid(), true
+					}
+				}
+				got = len(a.others(members, time.Now()))
+			}
+			if got != c.want {
+				t.Errorf("%d are listed, want %d", got, c.want)
+			}
+			s.tick++
+			a.others(nil, time.Now())
+			if len(s.bystanders) > 0 {
+				t.Error("it is remembered when it has ended")
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// page shows the last scan to people. What it is ordered by is in the address:
+//
+//	?sort=COLUMN   a column, as its head links to it
+//	?reverse=1     the other way round
+//	?wrong=1       only containers with a warning
+//
+// Words that it does not know it ignores: there is nothing to be done about them.
+func (a *Agent) page(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	d, trends := a.last, map[string]history{}
+	for k, h := range a.history {
+		trends[k] = history{throttled: slices.Clone(h.throttled), memory: slices.Clone(h.memory)}
+	}
+	a.mu.Unlock()
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
+	if d == nil {
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		http.Error(w, "no scan yet, come again in a moment", http.StatusServiceUnavailable)
+		return
+	}
+	_, age := a.Last()
+	o := report.NodePage{
+		Age: age, Step: a.opts.Interval,
+		Trend: func(c *finding.Container) (throttled, memory []float32) {
+			h := trends[keyOfContainer(c)]
+			return h.throttled, h.memory
+		},
+	}
+	q := r.URL.Query()
+	if order := q.Get("sort"); slices.Contains(report.NodeOrders(), order) {
+		o.Order = order
+	}
+	o.Reverse, o.Wrong = q.Get("reverse") == "1", q.Get("wrong") == "1"
+	if err := a.Healthy(); err != nil {
+		o.Ill = err.Error()
+	}
+	var b bytes.Buffer
+	if err := report.NodeHTML(&b, d, o); err != nil {
+		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write(b.Bytes())
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"math"
+	"path"
+	"strconv"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/look"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
+)
+
+// give writes down what a container gives; before may be nil, and so may now where the
+// limits are not known.
+func give(c *finding.Container, before, now *limits.Limits) {
+	if now == nil {
+		for _, field := range []string{"quota_cores", "memory_limit_bytes"} {
+			c.Unknown = append(c.Unknown, finding.Gap{Field: field, File: "/proc/PID/cgroup", Why: "the groups cannot be read"})
+		}
+		return
+	}
+	cpu, m := &now.CPU, &now.Memory
+	c.Quota, c.Weight, c.Shares = look.Known(cpu.Quota), look.Known(cpu.Weight), look.Known(cpu.Shares)
+	if len(cpu.Requests) == 1 && cpu.Requests[0] > 0 {
+		c.Request = new(cpu.Requests[0])
+	}
+	c.Periods, c.ThrottledPeriods = look.Known(cpu.Throttle.Periods), look.Known(cpu.Throttle.Throttled)
+	if c.ThrottledPeriods != nil {
+		c.ThrottledSeconds = new(cpu.Throttle.Time.Seconds())
+	}
+	if c.Quota != nil {
+		if share, ok := look.Throttled(before, now); ok {
+			c.Throttled = &share
+		}
+	}
+	c.MemoryLimit, c.Memory, c.Unreclaimable = look.Known(m.Hard), look.Known(m.Current), look.Known(m.Unreclaimable)
+	c.OOMKills = look.Known(m.Events.OOMKills)
+	names := map[string]string{
+		"cpu.quota_cores": "quota_cores", "memory.hard_bytes": "memory_limit_bytes", "memory.current_bytes": "memory_bytes",
+		"memory.unreclaimable_bytes": "memory_unreclaimable_bytes", "cpu.periods": "periods", "memory.events.oom_kills": "oom_kills",
+	}
+	for _, gap := range now.Unknown {
+		if field := names[gap.Field]; field != "" {
+			c.Unknown = append(c.Unknown, finding.Gap{Field: field, File: finding.UTF8(gap.File), Why: finding.UTF8(gap.Why)})
+		}
+	}
+}
+
+// row is a process as the document lists it, with what is wrong.
+func (e *process) row() finding.NodeProcess {
+	g, l := e.last.Go, e.last.Limits
+	f := look.Facts(g, l)
+	if len(e.moments) == 0 || e.moments[0].Go == g {
+		look.SinceStart(f, g, l)
+	} else {
+		look.Rates(f, &e.moments[0], &e.last)
+	}
+	r := finding.NodeProcess{Process: look.Row(g, l, rules.Check(f)), Defaults: map[string]string{}, CPUTotal: g.Stat.CPU.Seconds()}
+	if r.Name = finding.UTF8(path.Base(g.Path)); g.Path == "" {
+		r.Name = finding.UTF8(g.Stat.Name)
+	}
+	if !g.Stat.Started.IsZero() {
+		r.Started = new(g.Stat.Started.Truncate(time.Second).Format(time.RFC3339))
+	}
+	if line, ok := g.Exe.GoLine(); ok {
+		r.Line = new("1." + strconv.Itoa(line))
+	}
+	for _, name := range []string{"containermaxprocs", "updatemaxprocs"} {
+		if v, ok := g.Exe.GODEBUG[name]; ok {
+			r.Defaults[name] = finding.UTF8(v)
+		}
+	}
+	r.QuotaChanged, r.LimitChanged = e.quota.when(), e.memory.when()
+	r.Aware = f.Aware
+	if f.Module != "" {
+		r.Module = new(finding.UTF8(f.Module))
+	}
+	if g.GOMEMLIMIT.Known && g.GOMEMLIMIT.Value != math.MaxInt64 && f.MemLimitBy != "" {
+		r.SetLimit = new(f.MemLimitBy)
+	}
+	if g.CPUs > 0 {
+		r.CPUs = new(g.CPUs)
+	}
+	if g.Hint != "" {
+		r.Unknown = append(r.Unknown, finding.Gap{Field: "program", File: "/proc/" + strconv.Itoa(g.Pid), Why: "its memory may not be read (" + g.Hint + ")"})
+	}
+	if g.PauseTotal.Known {
+		r.Pauses = new(g.PauseTotal.Value.Seconds())
+	}
+	if g.CPU.Known {
+		r.GCTotal = new((g.CPU.Value.GCTotal - g.CPU.Value.GCIdle).Seconds())
+	}
+	if e.prev.Go != nil {
+		if n := look.PerSecond((g.Stat.CPU - e.prev.Go.Stat.CPU).Seconds(), e.last.At.Sub(e.prev.At), ""); n != nil {
+			r.Used = &n.V
+		}
+	}
+	e.collections(&r)
+	return r
+}
+
+// collections adds what was collected in the window.
+func (e *process) collections(r *finding.NodeProcess) {
+	a, b := &e.moments[0], &e.last
+	took := b.At.Sub(a.At)
+	if took <= 0 {
+		return
+	}
+	r.Window = new(took.Seconds())
+	if n := growth(a.Go.Collections, b.Go.Collections); n >= 0 {
+		r.PerMin = new(n / took.Minutes())
+	}
+	if part := look.CollectorShare(a.Go, b.Go); part != nil {
+		r.GC = &part.V
+	}
+}
+
+// growth is by how much a count has grown; below 0 = unknown.
+func growth(a, b goproc.Figure[uint32]) float64 {
+	if !a.Known || !b.Known {
+		return -1
+	}
+	return float64(b.Value) - float64(a.Value)
+}

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
+)
+
+// TestMain lets the test's own binary be a Go process to look at.
+func TestMain(m *testing.M) {
+	switch how := os.Getenv("AGENT_TEST_CHILD"); how {
+	case "":
+		os.Exit(m.Run())
+	case "memory", "outside":
+		scanOnce(how == "outside")
+		return
+	case "forked":
+		forked()
+		return
+	}
+	runtime.GC()
+	fmt.Println("ready")
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		runtime.GOMAXPROCS(7)
+		runtime.GC()
+		fmt.Println("done")
+	}
+}
+
+// child is a Go process, up.
+type child struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func start(t *testing.T, args ...string) *child {
+	t.Helper()
+	if len(args) == 0 {
+		args = []string{self(t)}
+	}
+	c := &child{t: t, cmd: exec.Command(args[0], args[1:]...)}
+	c.cmd.Env = append(os.Environ(), "AGENT_TEST_CHILD=1", "GOMAXPROCS=3", "GOGC=77", "GOMEMLIMIT=123MiB", "PASSWORD=hunter2")
+	var err error
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.out = bufio.NewReader(out)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.end)
+	return c
+}
+
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (c *child) says(want string) {
+	c.t.Helper()
+	if line, err := c.out.ReadString('\n'); line != want+"\n" {
+		c.t.Fatalf("%q, %v, want %q", line, err, want)
+	}
+}
+
+func (c *child) ask() {
+	c.t.Helper()
+	fmt.Fprintln(c.in)
+	c.says("done")
+}
+
+func (c *child) end() {
+	c.in.Close()
+	c.cmd.Process.Kill()
+	c.cmd.Wait()
+}
+
+func (c *child) pid() int { return c.cmd.Process.Pid }
+
+func make1(t *testing.T, opts Options) *Agent {
+	t.Helper()
+	opts.Files, opts.Interval = goproc.NewCache(""), time.Second
+	a, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	return a
+}
+
+func scan(t *testing.T, a *Agent) *finding.Node {
+	t.Helper()
+	d, err := a.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// find is a process in the document; nil when it is not there.
+func find(d *finding.Node, pid int) (*finding.Container, *finding.NodeProcess) {
+	for i := range d.Containers {
+		for j := range d.Containers[i].Processes {
+			if p := &d.Containers[i].Processes[j]; p.PID == pid {
+				return &d.Containers[i], p
+			}
+		}
+	}
+	return nil, nil
+}
+
+func count(d *finding.Node, reason string) int {
+	for _, l := range d.Skipped {
+		if l.Reason == reason {
+			return l.Count
+		}
+	}
+	return 0
+}
+
+// TestScan: knobs and who set them; what is set between two scans is seen.
+func TestScan(t *testing.T) {
+	c := start(t)
+	c.says("ready")
+	a := make1(t, Options{Node: "node-1"})
+	d := scan(t, a)
+	_, p := find(d, c.pid())
+	switch {
+	case p == nil:
+		t.Fatalf("pid %d is not among %d Go processes", c.pid(), d.Scan.Go)
+	case *p.GOMAXPROCS != 3, *p.GOMAXPROCSSource != "environment", p.GOGC.N != 77, *p.GOMEMLIMIT != 123<<20, *p.SetLimit != "environment":
+		t.Errorf("%+v", p)
+	case d.Seconds != nil, p.Used != nil, p.PerMin != nil, *d.Node != "node-1", !d.Memory, *p.Cycles < 1, p.Started == nil, *p.CPUs < 1:
+		t.Errorf("%+v", p)
+	}
+	if _, own := find(d, os.Getpid()); own != nil {
+		t.Error("it looks at itself")
+	}
+	before := *p.Cycles
+	c.ask()
+	d = scan(t, a)
+	_, p = find(d, c.pid())
+	switch {
+	case p == nil:
+		t.Fatal("it is not there the second time")
+	case *p.GOMAXPROCS != 7, *p.GOMAXPROCSSource != "code", *p.Cycles <= before:
+		t.Errorf("%+v", p)
+	case d.Seconds == nil, p.Used == nil, p.PerMin == nil, !(*p.PerMin > 0), p.Window == nil:
+		t.Errorf("%+v", p)
+	}
+	if text, err := finding.Encode(d); err != nil || bytes.Contains(text, []byte("hunter2")) || bytes.Contains(text, []byte("PASSWORD")) {
+		t.Errorf("%v, or a secret is shown", err)
+	}
+}
+
+// TestScanWhole: what is looked at as if it were new says the same.
+func TestScanWhole(t *testing.T) {
+	c := start(t)
+	c.says("ready")
+	a := make1(t, Options{})
+	for range wholeLooks + 1 {
+		if _, p := find(scan(t, a), c.pid()); p == nil || *p.GOMAXPROCS != 3 {
+			t.Fatalf("%+v", p)
+		}
+	}
+	if n := len(a.scanner.known[c.pid()].moments); n != 1 {
+		t.Errorf("%d moments within an instant", n)
+	}
+}
+
+// TestScanShort: short of files nothing is kept open, and all is seen.
+func TestScanShort(t *testing.T) {
+	c := start(t)
+	c.says("ready")
+	a := make1(t, Options{})
+	a.scanner.room = 0
+	for range 3 {
+		if _, p := find(scan(t, a), c.pid()); p == nil || *p.GOMAXPROCS != 3 {
+			t.Fatalf("%+v", p)
+		}
+		e := a.scanner.known[c.pid()]
+		if g := a.scanner.groups[e.group]; !e.closed || g.h != nil || g.limits == nil {
+			t.Errorf("closed: %t; group: %+v", e.closed, g)
+		}
+	}
+}
+
+// TestScanOutside: without memory the environment's word counts.
+func TestScanOutside(t *testing.T) {
+	c := start(t)
+	c.says("ready")
+	c.ask()
+	a := make1(t, Options{Outside: true})
+	for range 2 {
+		d := scan(t, a)
+		_, p := find(d, c.pid())
+		if p == nil || *p.GOMAXPROCS != 3 || p.Cycles != nil || p.Live != nil || d.Memory || len(d.Lost) == 0 {
+			t.Fatalf("%+v", p)
+		}
+	}
+}
+
+// TestScanZombie: one that has ended is counted, not listed, and then forgotten.
+func TestScanZombie(t *testing.T) {
+	c := start(t)
+	c.says("ready")
+	a := make1(t, Options{})
+	if _, p := find(scan(t, a), c.pid()); p == nil {
+		t.Fatal("it is not there")
+	}
+	c.cmd.Process.Kill()
+	// A zombie has closed its files.
+	if _, err := c.out.ReadByte(); err == nil {
+		t.Fatal("it still writes")
+	}
+	late := time.Now().Add(time.Minute)
+	for {
+		d := scan(t, a)
+		_, p := find(d, c.pid())
+		if p == nil && count(d, passedZombie) > 0 {
+			break
+		}
+		// Between the end of its memory and that of itself it is neither.
+		if time.Now().After(late) {
+			t.Fatalf("%+v, %+v", p, d.Skipped)
+		}
+	}
+	if a.scanner.known[c.pid()] != nil {
+		t.Error("it is still known")
+	}
+}
+
+// TestScanReused: who has the number of one that was known is another process.
+func TestScanReused(t *testing.T) {
+	for name, room := range map[string]int{"kept open": 1000, "short of files": 0} {
+		t.Run(name, func(t *testing.T) {
+			first := start(t)
+			first.says("ready")
+			a := make1(t, Options{})
+			a.scanner.room = room
+			scan(t, a)
+			old := a.scanner.known[first.pid()]
+			first.end()
+			time.Sleep(50 * time.Millisecond) // the kernel counts in ticks, and gives no number twice within one
+			second := start(t)
+			second.says("ready")
+			// What the second one's number stands for is, as far as is known, the first.
+			delete(a.scanner.known, first.pid())
+			a.scanner.known[second.pid()] = old
+			old.last.Go.Pid, old.last.Go.Stat.CPU = second.pid(), time.Hour
+			_, p := find(scan(t, a), second.pid())
+			if p == nil || p.CPUTotal > 1800 || p.Used != nil {
+				t.Errorf("%+v", p)
+			}
+		})
+	}
+}
+
+// TestScanExec: a shell that becomes a Go program is one from then on, and nothing else
+// before.
+func TestScanExec(t *testing.T) {
+	c := start(t, "/bin/sh", "-c", `echo ready; read line; exec "$1"`, "sh", self(t))
+	c.says("ready")
+	a := make1(t, Options{})
+	if _, p := find(scan(t, a), c.pid()); p != nil {
+		t.Fatalf("a shell is %+v", p)
+	}
+	fmt.Fprintln(c.in)
+	c.says("ready")
+	if _, p := find(scan(t, a), c.pid()); p == nil || *p.GOMAXPROCS != 3 {
+		t.Fatalf("%+v", p)
+	}
+}
+
+// TestScanChurn: processes that come and go all the time do no harm, and no error is
+// told.
+func TestScanChurn(t *testing.T) {
+	stay := start(t)
+	stay.says("ready")
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	exe := self(t)
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			c := exec.Command(exe)
+			c.Env = append(os.Environ(), "AGENT_TEST_CHILD=1", "GOMAXPROCS=5")
+			c.Run() // its standard input is empty
+		}
+	}()
+	var said []string
+	a := make1(t, Options{Note: func(s string) { said = append(said, s) }})
+	for range 50 {
+		d := scan(t, a)
+		if _, p := find(d, stay.pid()); p == nil || *p.GOMAXPROCS != 3 {
+			t.Errorf("the one that stays: %+v", p)
+		}
+		for _, c := range d.Containers {
+			for _, p := range c.Processes {
+				if p.Exe == exe && p.GOMAXPROCS != nil && *p.GOMAXPROCS != 3 && *p.GOMAXPROCS != 5 {
+					t.Errorf("%+v", p)
+				}
+			}
+		}
+	}
+	stop()
+	<-done
+	if len(said) > 0 {
+		t.Errorf("%q", said)
+	}
+}
+
+// TestScanMoved: the groups of a process are asked for again, and another one is no resize.
+func TestScanMoved(t *testing.T) {
+	s := &scanner{}
+	g := &goproc.Facts{Pid: os.Getpid()}
+	e := &process{group: "0::/before\n"}
+	e.quota.last = limits.Of(1.0)
+	for range groupLooks {
+		s.tick++
+		e.note(s, g)
+	}
+	if want := s.groupOf(g.Pid); e.group != want || e.quota.last.State != limits.Unknown {
+		t.Errorf("in %q, want %q; %+v", e.group, want, e.quota)
+	}
+	e.quota.last = limits.Of(1.0)
+	for range groupLooks {
+		s.tick++
+		e.note(s, g)
+	}
+	if e.quota.last != limits.Of(1.0) {
+		t.Errorf("who stays where it is has lost its limits: %+v", e.quota)
+	}
+}
+
+// TestRunAwaits: the first scan is after the names are known, or when they do not come.
+func TestRunAwaits(t *testing.T) {
+	for name, come := range map[string]bool{"they come": true, "they do not come": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				known := make(chan struct{})
+				a := make1(t, Options{Await: known})
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan bool)
+				go func() { a.Run(ctx); close(ended) }()
+				synctest.Wait()
+				if d, _ := a.Last(); d != nil {
+					t.Error("it does not wait")
+				}
+				if come {
+					close(known)
+				} else {
+					time.Sleep(awaits)
+				}
+				synctest.Wait()
+				if d, _ := a.Last(); d == nil {
+					t.Error("it waits on")
+				}
+				stop()
+				<-ended
+			})
+		})
+	}
+}
+
+// TestScanInterrupted: a scan ends with its context, and the last one counts on.
+func TestScanInterrupted(t *testing.T) {
+	a := make1(t, Options{})
+	want := scan(t, a)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := a.Scan(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if got, _ := a.Last(); got != want {
+		t.Error("the last scan is lost")
+	}
+}
+
+// TestScanDenied: root without any other right sees that there are processes, and is told
+// what would help.
+func TestScanDenied(t *testing.T) {
+	if !strings.Contains(","+os.Getenv("SNUG_E2E")+",", ",root,") {
+		t.Skip("set SNUG_E2E=root to run as root")
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("SNUG_E2E=root, but this is not root")
+	}
+	c := start(t)
+	c.says("ready")
+	for _, how := range []string{"memory", "outside"} {
+		t.Run(how, func(t *testing.T) {
+			cmd := exec.Command("setpriv", "--bounding-set=-all", "--inh-caps=-all", self(t))
+			cmd.Env = append(os.Environ(), "AGENT_TEST_CHILD="+how)
+			text, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := finding.Decode(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := d.(*finding.Node)
+			if _, p := find(n, c.pid()); p != nil {
+				t.Errorf("it may be looked at: %+v", p)
+			}
+			if count(n, passedDenied) == 0 || count(n, passedError) > 0 {
+				t.Errorf("%+v", n.Skipped)
+			}
+			for _, l := range n.Skipped {
+				if l.Reason == passedDenied && !strings.Contains(l.Hint, "CAP_SYS_PTRACE") {
+					t.Errorf("%+v", l)
+				}
+			}
+		})
+	}
+}
+
+// scanOnce prints one scan, as whoever runs it may see it.
+func scanOnce(outside bool) {
+	a, err := New(Options{Files: goproc.NewCache(""), Outside: outside})
+	if err == nil {
+		var d *finding.Node
+		if d, err = a.Scan(context.Background()); err == nil {
+			var text []byte
+			text, err = finding.Encode(d)
+			os.Stdout.Write(text)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// scrape is what one answer holds.
+type scrape map[*metric][]point
+
+// point is one series of a metric.
+type point struct {
+	value  float64
+	labels []promtext.Label // sorted by name
+}
+
+// pairs are labels with their values, those that have one, sorted.
+func pairs(names, values []string) []promtext.Label {
+	all := make([]promtext.Label, 0, len(names))
+	for i, name := range names {
+		if values[i] != "" {
+			all = append(all, promtext.Label{Name: name, Value: finding.UTF8(values[i])})
+		}
+	}
+	return sorted(all)
+}
+
+func sorted(labels []promtext.Label) []promtext.Label {
+	slices.SortFunc(labels, func(a, b promtext.Label) int { return cmp.Compare(a.Name, b.Name) })
+	return labels
+}
+
+// with is labels and some more.
+func with(labels []promtext.Label, names, values []string) []promtext.Label {
+	return sorted(slices.Concat(labels, pairs(names, values)))
+}
+
+func (s scrape) labelled(m *metric, v float64, labels []promtext.Label) {
+	s[m] = append(s[m], point{v, labels})
+}
+
+// number sends a series of the agent's own.
+func (s scrape) number(m *metric, v float64, values ...string) {
+	s.labelled(m, v, pairs(m.own, values))
+}
+
+// maybe sends what is known.
+func maybe[T int | int64 | float64](s scrape, m *metric, v *T, labels []promtext.Label) {
+	if v != nil && !math.IsNaN(float64(*v)) {
+		s.labelled(m, float64(*v), labels)
+	}
+}
+
+// when sends a time that is known, in RFC 3339.
+func (s scrape) when(m *metric, v *string, labels []promtext.Label) {
+	if v == nil {
+		return
+	}
+	if at, err := time.Parse(time.RFC3339, *v); err == nil {
+		s.labelled(m, float64(at.Unix()), labels)
+	}
+}
+
+// container sends all series of a container.
+func (s scrape) container(c *finding.Container, labels []promtext.Label) {
+	p := &c.Processes[0]
+	aware := ""
+	if p.Aware != nil {
+		aware = map[bool]string{true: "true", false: "false"}[*p.Aware]
+	}
+	s.labelled(info, 1, with(labels, info.own, []string{word(p.GoVersion), word(p.Line), aware, word(p.GOMAXPROCSSource), word(p.SetLimit), word(c.Workload)}))
+	s.labelled(processes, float64(len(c.Processes)), labels)
+	s.when(started, p.Started, labels)
+	s.when(resized, p.QuotaChanged, with(labels, resized.own, []string{"cpu"}))
+	s.when(resized, p.LimitChanged, with(labels, resized.own, []string{"memory"}))
+	maybe(s, gomaxprocs, p.GOMAXPROCS, labels)
+	switch {
+	case p.GOMEMLIMIT != nil:
+		s.labelled(gomemlimit, float64(*p.GOMEMLIMIT), labels)
+	case !listed(p.Unknown, "gomemlimit_bytes"):
+		s.labelled(gomemlimit, math.Inf(1), labels)
+	}
+	if p.GOGC != nil {
+		v := float64(p.GOGC.N)
+		if p.GOGC.Off {
+			v = math.Inf(1)
+		}
+		s.labelled(gogc, v, labels)
+	}
+	maybe(s, heapLive, p.Live, labels)
+	maybe(s, heapGoal, p.Goal, labels)
+	maybe(s, resident, p.Memory, labels)
+	s.labelled(cpuSeconds, p.CPUTotal, labels)
+	maybe(s, gcCycles, p.Cycles, labels)
+	maybe(s, gcCPU, p.GCTotal, labels)
+	maybe(s, gcPause, p.Pauses, labels)
+	maybe(s, gcShare, p.GC, labels)
+	maybe(s, affinity, p.CPUs, labels)
+
+	maybe(s, request, c.Request, labels)
+	if c.Quota != nil {
+		maybe(s, quota, c.Quota, labels)
+		maybe(s, periods, c.Periods, labels)
+		maybe(s, throttledPeriods, c.ThrottledPeriods, labels)
+		maybe(s, throttledSeconds, c.ThrottledSeconds, labels)
+		maybe(s, throttled, c.Throttled, labels)
+	}
+	maybe(s, memoryLimit, c.MemoryLimit, labels)
+	maybe(s, memoryUsed, c.Memory, labels)
+	maybe(s, memoryHeld, c.Unreclaimable, labels)
+	maybe(s, oomKills, c.OOMKills, labels)
+	worst := map[string]finding.Severity{}
+	for i := range c.Processes {
+		for _, f := range c.Processes[i].Findings {
+			if f.Severity.Level() > worst[f.ID].Level() {
+				worst[f.ID] = f.Severity
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(worst)) {
+		s.labelled(found, 1, with(labels, found.own, []string{id, string(worst[id])}))
+	}
+}
+
+// listed reports whether a field is among those that could not be read.
+func listed(gaps []finding.Gap, field string) bool {
+	for _, g := range gaps {
+		if g.Field == field {
+			return true
+		}
+	}
+	return false
+}
+
+// word is "" for nil.
+func word(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func flag(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// idle is an agent that never scans; its last scan, if any, is the test's.
+func idle(d *finding.Node, age time.Duration) *Agent {
+	a, err := New(Options{Interval: time.Minute, Files: goproc.NewCache("")})
+	if err != nil {
+		panic(err) // it has no directory to open
+	}
+	if d != nil {
+		a.last, a.ended, a.scans = d, time.Now().Add(-age), 3
+		a.remember(d, time.Now())
+	}
+	return a
+}
+
+// sampleNode is a node as a scan may find it.
+func sampleNode() *finding.Node {
+	process := func(pid int, started string) finding.NodeProcess {
+		return finding.NodeProcess{
+			Process: finding.Process{
+				PID: pid, Exe: "/srv/server", GoVersion: new("go1.24.3"), GOMAXPROCS: new(8), GOMAXPROCSSource: new("host"),
+				GOGC: &finding.Amount{N: 100}, Cycles: new(int64(7)), Memory: new(int64(5 << 20)),
+				Findings: []finding.Finding{{ID: "oom-kills", Severity: finding.SeverityWarning, Title: "Killed <script>", Fix: "GOMEMLIMIT=230MiB", Evidence: []finding.Evidence{{What: "kills", Value: 2, Unit: finding.UnitCount}}}},
+				Unknown:  []finding.Gap{},
+			},
+			Name: "server", Started: &started, Line: new("1.24"), Aware: new(false), CPUs: new(2), CPUTotal: 1.5,
+		}
+	}
+	limited := finding.Container{
+		PodUID: new("0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34"), ID: new(strings.Repeat("ab", 32)), Class: new("Burstable"),
+		Quota: new(0.5), Request: new(0.25), Periods: new(int64(100)), ThrottledPeriods: new(int64(40)), ThrottledSeconds: new(2.5), Throttled: new(0.4),
+		MemoryLimit: new(int64(256 << 20)), Memory: new(int64(99 << 20)), Unreclaimable: new(int64(64 << 20)), OOMKills: new(int64(2)),
+		Processes: []finding.NodeProcess{process(10, "2026-11-22T10:00:00Z"), process(11, "2026-11-22T10:00:05Z")},
+	}
+	free := finding.Container{
+		PodUID: new("1ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34"), ID: new(strings.Repeat("cd", 32)),
+		Periods: new(int64(0)), Processes: []finding.NodeProcess{process(12, "2026-11-22T10:00:00Z")},
+	}
+	free.Processes[0].GOGC = &finding.Amount{Off: true}
+	free.Processes[0].Findings = []finding.Finding{}
+	free.Processes[0].GOMEMLIMIT = new(int64(123))
+	unread := finding.Container{
+		ID: new(strings.Repeat("ef", 32)), Processes: []finding.NodeProcess{process(13, "2026-11-22T10:00:00Z")},
+	}
+	unread.Processes[0].Unknown = []finding.Gap{{Field: "gomemlimit_bytes"}, {Field: "gogc_percent"}}
+	unread.Processes[0].GOGC, unread.Processes[0].GOMAXPROCS, unread.Processes[0].Findings = nil, nil, nil
+	own := finding.Container{Unit: new("kubelet.service"), Group: new("/system.slice/kubelet.service"), Processes: []finding.NodeProcess{process(14, "2026-11-22T10:00:00Z")}}
+	return &finding.Node{
+		Head: finding.NewHead(finding.KindAgent), At: "2026-11-22T10:01:00Z", Memory: true, Lost: []string{},
+		Scan:       finding.Scan{Seconds: 0.5, CPU: 0.1, Processes: 200, Go: 5, Programs: 9},
+		Containers: []finding.Container{limited, free, unread, own},
+		Skipped:    []finding.Left{{Reason: passedDenied, Count: 3, Hint: "run as root"}}, Unknown: []finding.Gap{},
+	}
+}
+
+// gathered are the series of a scrape: "name{a=b}" without empty labels, and the values.
+func gathered(t *testing.T, a *Agent) map[string]float64 {
+	t.Helper()
+	page := a.metrics()
+	read, err := promtext.Read(strings.NewReader(page), "snug_")
+	if err != nil || read.Bad != 0 {
+		t.Fatalf("%d bad lines, %v, in\n%s", read.Bad, err, page)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(page) {
+		word := strings.Fields(line)
+		if word[0] != "#" {
+			continue
+		}
+		if word[1] == "HELP" && (len(word) < 5 || seen[word[2]]) {
+			t.Errorf("no help, or the family twice: %s", line)
+		}
+		if word[1] == "TYPE" && (word[3] == "counter") != strings.HasSuffix(word[2], "_total") {
+			t.Errorf("%s", line)
+		}
+		seen[word[2]] = seen[word[2]] || word[1] == "TYPE"
+	}
+	series := map[string]float64{}
+	for _, m := range read.Samples {
+		var labels []string
+		for _, l := range m.Labels {
+			labels = append(labels, l.Name+"="+l.Value)
+		}
+		name := m.Name + "{" + strings.Join(labels, ",") + "}"
+		if _, twice := series[name]; twice || !seen[m.Name] {
+			t.Errorf("twice, or of no family: %s", name)
+		}
+		series[name] = m.Value
+	}
+	return series
+}
+
+// TestMetrics: what is known is there, and what is none or unknown is not.
+func TestMetrics(t *testing.T) {
+	got := gathered(t, idle(sampleNode(), 0))
+	limited := "{container_id=" + strings.Repeat("ab", 32) + ",pod_uid=0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34}"
+	free := "{container_id=" + strings.Repeat("cd", 32) + ",pod_uid=1ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34}"
+	unread := "{container_id=" + strings.Repeat("ef", 32) + "}"
+	for series, want := range map[string]float64{
+		"snug_go_container_gomaxprocs" + limited:                  8,
+		"snug_go_container_processes" + limited:                   2,
+		"snug_go_container_cpu_quota_cores" + limited:             0.5,
+		"snug_go_container_cpu_throttled_ratio" + limited:         0.4,
+		"snug_go_container_cpu_throttled_seconds_total" + limited: 2.5,
+		"snug_go_container_memory_limit_bytes" + limited:          256 << 20,
+		"snug_go_container_gomemlimit_bytes" + limited:            math.Inf(1),
+		"snug_go_container_gomemlimit_bytes" + free:               123,
+		"snug_go_container_gogc_percent" + free:                   math.Inf(1),
+		"snug_go_container_gogc_percent" + limited:                100,
+		"snug_go_container_start_time_seconds" + free:             1795341600,
+		"snug_go_container_oom_kills_total" + limited:             2,
+		"snug_agent_processes_skipped{reason=denied}":             3,
+		"snug_agent_processes_skipped{reason=zombie}":             0,
+		"snug_agent_go_processes{place=container}":                4,
+		"snug_agent_go_processes{place=node}":                     1,
+		"snug_agent_scans_total{}":                                3,
+		"snug_agent_memory_read{}":                                1,
+		"snug_go_container_finding{" + limited[1:78] + ",id=oom-kills,pod_uid=0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34,severity=warning}": 1,
+	} {
+		if v, ok := got[series]; !ok || v != want {
+			t.Errorf("%s: %v, %t, want %v", series, v, ok, want)
+		}
+	}
+	for _, absent := range []string{
+		"snug_go_container_cpu_quota_cores" + free, "snug_go_container_cpu_periods_total" + free, "snug_go_container_cpu_throttled_ratio" + free,
+		"snug_go_container_memory_limit_bytes" + free, "snug_go_container_gomemlimit_bytes" + unread, "snug_go_container_gogc_percent" + unread,
+		"snug_go_container_gomaxprocs" + unread, "snug_go_container_gc_cpu_ratio" + limited,
+	} {
+		if v, ok := got[absent]; ok {
+			t.Errorf("%s is there: %v", absent, v)
+		}
+	}
+	for series := range got {
+		if strings.Contains(series, "kubelet") || strings.Contains(series, "/srv") {
+			t.Errorf("%s", series)
+		}
+	}
+}
+
+// TestMetricsNamed: with names there are no ids, and of two with the same names the later
+// one counts.
+func TestMetricsNamed(t *testing.T) {
+	d := sampleNode()
+	for i := range d.Containers[:2] {
+		c := &d.Containers[i]
+		c.Namespace, c.Pod, c.Name = new("shop"), new("cart-1"), new("app")
+	}
+	d.Containers[1].Processes[0].Started = new("2026-11-22T11:00:00Z")
+	got := gathered(t, idle(d, 0))
+	if v, ok := got["snug_go_container_gomemlimit_bytes{container=app,namespace=shop,pod=cart-1}"]; !ok || v != 123 {
+		t.Errorf("%v, %t\n%v", v, ok, got)
+	}
+	for series := range got {
+		if strings.Contains(series, "pod_uid") {
+			t.Error(series)
+		}
+	}
+}
+
+// TestMetricsEmpty: before the first scan there is nothing but the agent.
+func TestMetricsEmpty(t *testing.T) {
+	got := gathered(t, idle(nil, 0))
+	if len(got) != 2 || got["snug_agent_scans_total{}"] != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestAnswers: each address, before and after a scan, and when the last is old.
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name, method, path string
+		agent              *Agent
+		code               int
+		kind, holds        string
+	}{
+		{"health at first", "GET", "/healthz", idle(nil, 0), 503, "text/plain", "no scan yet"},
+		{"health", "GET", "/healthz", idle(sampleNode(), 2*time.Minute), 200, "text/plain", "ok"},
+		{"health of an old scan", "GET", "/healthz", idle(sampleNode(), 4*time.Minute), 503, "text/plain", "4m"},
+		{"findings at first", "GET", "/findings", idle(nil, 0), 503, "text/plain", "no scan yet"},
+		{"findings", "GET", "/findings", idle(sampleNode(), 0), 200, "application/json", `{"snug":"v1","kind":"agent"`},
+		{"page at first", "GET", "/", idle(nil, 0), 503, "text/plain", "no scan yet"},
+		{"page", "GET", "/", idle(sampleNode(), 0), 200, "text/html", "GOMEMLIMIT=230MiB"},
+		{"page of an old scan", "GET", "/", idle(sampleNode(), 4*time.Minute), 200, "text/html", "Not to be relied on"},
+		{"page, unknown words", "GET", "/?sort=taste&reverse=2&wrong=x", idle(sampleNode(), 0), 200, "text/html", "5 Go processes"},
+		{"page, only warnings", "GET", "/?wrong=1", idle(sampleNode(), 0), 200, "text/html", "All containers"},
+		{"metrics at first", "GET", "/metrics", idle(nil, 0), 200, "text/plain", "snug_agent_scans_total 0"},
+		{"metrics", "GET", "/metrics", idle(sampleNode(), 0), 200, "text/plain", "snug_go_container_info{"},
+		{"nothing", "GET", "/favicon.ico", idle(sampleNode(), 0), 404, "", ""},
+		{"no profiles", "GET", "/debug/pprof/heap", idle(sampleNode(), 0), 404, "", ""},
+		{"it takes nothing", "POST", "/findings", idle(sampleNode(), 0), 405, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			c.agent.Handler().ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
+			text := w.Body.String()
+			if w.Code != c.code || !strings.HasPrefix(w.Header().Get("Content-Type"), c.kind) || !strings.Contains(text, c.holds) {
+				t.Errorf("%d %s\n%s", w.Code, w.Header().Get("Content-Type"), text)
+			}
+			if c.kind == "text/html" && strings.Contains(text, "<script") || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%v\n%s", w.Header(), text)
+			}
+		})
+	}
+}
+
+// TestWarn: that most is hidden is told, and that a few processes are is not.
+func TestWarn(t *testing.T) {
+	for denied, want := range map[int]string{
+		107: "note: 107 of 108 processes cannot be looked at, denied\nhint: run as root\n", 3: "", 0: "",
+	} {
+		said := ""
+		a := idle(sampleNode(), 0)
+		a.opts.Note = func(text string) { said += text + "\n" }
+		a.warn(&finding.Node{Scan: finding.Scan{Processes: 108}, Skipped: []finding.Left{{Reason: passedDenied, Count: denied, Hint: "run as root"}}})
+		if said != want {
+			t.Errorf("%d denied: %q", denied, said)
+		}
+	}
+}
+
+// TestHealthyMeanwhile: health may be asked for while a scan ends. The race detector tells.
+func TestHealthyMeanwhile(t *testing.T) {
+	a := idle(nil, 0)
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.failed = "no /proc"
+	}()
+	_ = a.Healthy()
+	<-done
+	if err := a.Healthy(); err == nil || err.Error() != "no /proc" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTooMany: who comes while all are busy is told to come again.
+func TestTooMany(t *testing.T) {
+	entered, hold := make(chan bool), make(chan bool)
+	h := limited(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { entered <- true; <-hold }))
+	for range mostRequests {
+		go h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		<-entered
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	close(hold)
+}
+
+// TestServeEnds: with its context, also while a client keeps a connection.
+func TestServeEnds(t *testing.T) {
+	a := idle(nil, 0)
+	ctx, stop := context.WithCancel(t.Context())
+	stop() // so that it never scans
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := a.Serve(ctx, l); err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		t.Error("it still listens")
+	}
+	if n, _ := io.Copy(io.Discard, c); n > 0 { // it ends, or is reset
+		t.Errorf("%d bytes", n)
+	}
+}
+
+// TestServeFails: an address that is taken away is an error, and ends it.
+func TestServeFails(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	a := idle(nil, 0)
+	if err := a.Serve(t.Context(), l); err == nil {
+		t.Error("it served")
+	}
+}
+
+// TestPacer: what is taken is rested for, in proportion.
+func TestPacer(t *testing.T) {
+	now := 10 * time.Second // of CPU time, before anything was done
+	var slept time.Duration
+	p := pacer{share: 0.25, cpu: func() time.Duration { return now }, sleep: func(_ context.Context, d time.Duration) error { slept += d; return nil }}
+	for range 1000 {
+		if err := p.rest(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		now += time.Millisecond
+	}
+	took := time.Second
+	if share := took.Seconds() / (took + slept).Seconds(); share < 0.24 || share > 0.26 {
+		t.Errorf("%v of %v", took, took+slept)
+	}
+	free := pacer{}
+	if err := free.rest(t.Context()); err != nil || free.begun {
+		t.Errorf("%v, %+v", err, free)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := free.rest(ctx); err != context.Canceled {
+		t.Error(err)
+	}
+	if err := pause(ctx, time.Hour); err != context.Canceled {
+		t.Error(err)
+	}
+}
+
+// TestHistory: so many scans back, and nothing of containers that are gone.
+func TestHistory(t *testing.T) {
+	d := sampleNode()
+	a := idle(d, 0)
+	now := time.Now()
+	for i := range kept + 10 {
+		d.Containers[0].Throttled = new(float64(i))
+		now = now.Add(time.Second)
+		a.remember(d, now)
+	}
+	h := a.history[keyOfContainer(&d.Containers[0])]
+	if len(h.throttled) != kept || h.throttled[kept-1] != kept+9 || h.throttled[0] != 10 || h.memory[0] != 64<<20 {
+		t.Errorf("%v %v", h.throttled, h.memory)
+	}
+	if h := a.history[keyOfContainer(&d.Containers[1])]; h.throttled[0] != -1 {
+		t.Errorf("no quota: %v", h.throttled[0])
+	}
+	d.Containers = d.Containers[1:]
+	a.remember(d, now.Add(time.Second))
+	if len(a.history) != 3 {
+		t.Errorf("%d containers are remembered", len(a.history))
+	}
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
+)
+
+// facts are what podpatch decides by.
+func (s *subject) facts() podpatch.Container {
+	milli := func(a amount) limits.Value[int64] {
+		return limits.Value[int64]{N: a.q.Milli(), State: a.state}
+	}
+	memory := s.in.amount(s.o, s.p, s.c, "limits", "memory")
+	c := podpatch.Container{
+		Program:  s.program.Program,
+		CPULimit: milli(s.in.amount(s.o, s.p, s.c, "limits", "cpu")), CPURequest: milli(s.in.amount(s.o, s.p, s.c, "requests", "cpu")),
+		MemoryLimit: limits.Value[int64]{N: memory.q.Value(), State: memory.state},
+		Set:         map[string]bool{}, Opaque: s.opaque(), Resize: map[string]string{},
+	}
+	// A limit of the pod is for all containers that run beside this one.
+	c.MemoryShared = memory.from == "the pod" && slices.ContainsFunc(s.p.Containers, func(other *manifest.Container) bool {
+		return other != s.c && (other.Role == manifest.Sidecar || other.Role == manifest.Main && s.c.Role != manifest.Init)
+	})
+	for name := range s.knobs {
+		c.Set[name] = true
+	}
+	for name, f := range s.c.Resize {
+		c.Resize[name] = f.Text
+	}
+	return c
+}
+
+// memlimitFix is the GOMEMLIMIT that the container should get.
+func (s *subject) memlimitFix() string {
+	c := s.facts()
+	c.Set, c.Opaque = nil, false
+	for _, e := range podpatch.Decide(&c, &podpatch.Policy{OptIn: true}).Env {
+		if e.Name == "GOMEMLIMIT" {
+			return "GOMEMLIMIT=" + e.Value
+		}
+	}
+	if c.MemoryShared {
+		return "a memory limit for the container; or GOMEMLIMITs that together leave a tenth of the pod's limit"
+	}
+	return "a GOMEMLIMIT of nine tenths of the memory limit"
+}
+
+// memoryLimit is the limit of the container; false where it has none, or it is
+// not known.
+func (s *subject) memoryLimit() (amount, bool) {
+	a := s.in.amount(s.o, s.p, s.c, "limits", "memory")
+	return a, a.state == limits.Known
+}
+
+// atLimit finds GOMEMLIMITs that leave no room below the limit.
+func atLimit(s *subject) {
+	k := s.knobs["GOMEMLIMIT"]
+	limit, ok := s.memoryLimit()
+	if k == nil || !k.known || !ok {
+		return
+	}
+	// With another divisor the number is no size.
+	if d, one := divisor(k.env); k.env.From == manifest.Resource && (!one || !d.IsOne()) {
+		return
+	}
+	n, ok := bytesOf(k.text)
+	most := limit.q.Value()
+	if !ok || n < most {
+		return
+	}
+	evidence := []finding.Evidence{
+		{What: "GOMEMLIMIT in the " + s.noun(), Value: float64(n), Unit: finding.UnitBytes, Source: k.source(), Raw: said(k)},
+		{What: "memory limit", Value: float64(most), Unit: finding.UnitBytes, Source: limit.source("limits.memory"), Raw: limit.q.String()},
+	}
+	what, then := "the memory limit", "the kernel kills"
+	if limit.key == "MemoryHigh" {
+		what, then = "MemoryHigh", "the kernel slows the program down"
+	}
+	if n > most {
+		f := s.report("gomemlimit-above-limit", finding.SeverityWarning, s.at(k),
+			"GOMEMLIMIT is "+k.text+" and "+what+" "+limit.q.String()+": "+then+" before the collector takes notice", s.memlimitFix())
+		f.Evidence = evidence
+		return
+	}
+	message := "GOMEMLIMIT is the whole memory limit: thread stacks, cgo and the kernel's share have no room, and the kernel kills first"
+	if limit.key == "MemoryHigh" {
+		message = "GOMEMLIMIT is all of MemoryHigh: thread stacks, cgo and the kernel's share have no room, and " + then + " first"
+	}
+	f := s.report("gomemlimit-at-limit", finding.SeverityWarning, s.at(k), message, s.roomFix(k))
+	f.Evidence = evidence
+}
+
+// source is what a limit is called where it is written.
+func (a *amount) source(kubernetes string) string {
+	if a.key != "" {
+		return a.key
+	}
+	return kubernetes
+}
+
+// source is where a variable is set.
+func (k *knob) source() string {
+	if k.in.Form == manifest.EnvFile {
+		return k.from
+	}
+	return "env"
+}
+
+// said is a variable as the manifest has it.
+func said(k *knob) string {
+	if k.env.From == manifest.Resource {
+		return k.env.Resource.Text
+	}
+	return k.text
+}
+
+// roomFix says how GOMEMLIMIT can leave room.
+func (s *subject) roomFix(k *knob) string {
+	fix := s.memlimitFix()
+	if k.reference() != nil && !s.facts().MemoryShared {
+		fix += ", written out"
+	}
+	request := s.in.amount(s.o, s.p, s.c, "requests", "memory")
+	if limit, ok := s.memoryLimit(); ok && k.refers("limits.memory") && request.state == limits.Known && request.from == "" {
+		if share := float64(request.q.Value()) / float64(limit.q.Value()); share >= 0.5 && share <= 0.95 {
+			fix += "; or a reference to requests.memory, which is less"
+		}
+	}
+	return fix
+}
+
+// noMemlimit finds Go programs with a memory limit that they do not know of. It
+// takes an image that is known.
+func noMemlimit(s *subject) {
+	if s.program.State != podpatch.IsGo || s.program.Automemlimit != "" || s.c.Partial() {
+		return
+	}
+	c := s.facts()
+	for _, e := range podpatch.Decide(&c, &podpatch.Policy{}).Env {
+		if e.Name == "GOMEMLIMIT" {
+			limit, _ := s.memoryLimit()
+			f := s.report("gomemlimit-missing", finding.SeverityInfo, s.c.At(),
+				"a Go program ("+s.program.Version+") with a memory limit of "+limit.q.String()+" and without a GOMEMLIMIT: its heap grows as if there were none", "GOMEMLIMIT="+e.Value)
+			f.edit(s.c.AddEnv(e.Name, e.Value))
+		}
+	}
+}

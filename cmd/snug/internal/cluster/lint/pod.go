@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
+)
+
+// duplicates finds variables that are set twice.
+func duplicates(s *subject) {
+	for _, name := range knobNames {
+		k := s.knobs[name]
+		if k == nil || k.from != "" && len(k.earlier) == 0 {
+			continue
+		}
+		for i, e := range k.earlier {
+			f := s.report("env-duplicate", finding.SeverityWarning, s.o.NameAt(e),
+				name+" is set "+strconv.Itoa(len(k.earlier)+1)+" times; the last one holds, server-side apply and Flux refuse the object", "one "+name)
+			if i == 0 {
+				for _, e := range k.earlier {
+					f.edit(s.c.RemoveEnv(e))
+				}
+			}
+		}
+		if k.hides != "" {
+			s.report("env-duplicate", finding.SeverityInfo, s.o.NameAt(k.env),
+				name+" is in env and in the ConfigMap "+k.hides+" that envFrom takes: env holds, and a change there has no effect", "one "+name)
+		}
+	}
+}
+
+// sharedLimit finds containers that each take the limits of the pod for their
+// own.
+func sharedLimit(s *subject) {
+	for _, name := range []string{"GOMEMLIMIT", "GOMAXPROCS"} {
+		k := s.knobs[name].reference()
+		if k == nil || k.amount.from != "the pod" || k.of == nil {
+			continue
+		}
+		_, resource := k.resource()
+		others := 0
+		for _, c := range s.p.Containers {
+			if (c.Role == manifest.Main || c.Role == manifest.Sidecar) && c != s.c && !c.Resources.Limits[resource].Set() {
+				others++
+			}
+		}
+		if others == 0 || s.c.Role == manifest.Init {
+			continue
+		}
+		what := "memory"
+		severity := finding.SeverityWarning
+		if resource == "cpu" {
+			what, severity = "CPU", finding.SeverityInfo
+		}
+		f := s.report("pod-limit-shared", severity, s.o.EnvAt(k.env),
+			k.called(name)+" is made of the "+what+" limit of the pod, which "+strconv.Itoa(others)+" more "+plural(others)+" without a limit of its own: each takes all of it for its own",
+			"a limit for the container, or a "+name+" written out")
+		f.Evidence = gives(k, finding.UnitCount)
+	}
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "container uses"
+	}
+	return "containers use"
+}
+
+// sharedSum finds GOMEMLIMITs that each fit into the memory limit of the pod, and
+// together do not.
+func sharedSum(s *subject) {
+	if s.p.Resources == nil {
+		return
+	}
+	field := s.p.Resources.Limits["memory"]
+	limit := measured(s.o, field, "the pod")
+	if !field.Set() || limit.state != limits.Known {
+		return
+	}
+	most, sum, set := limit.q.Value(), int64(0), 0
+	for _, c := range s.p.Containers {
+		if c.Role != manifest.Main && c.Role != manifest.Sidecar {
+			continue
+		}
+		k := newSubject(s.in, s.o, s.p, c).knobs["GOMEMLIMIT"]
+		if k == nil || !k.known {
+			continue
+		}
+		n, ok := bytesOf(k.text)
+		// What is too much for itself, and what takes the pod's limit, is said already.
+		if r := k.reference(); ok && n > most || r != nil && r.amount.from == "the pod" {
+			return
+		}
+		if ok {
+			sum += min(n, most)
+			set++
+		}
+	}
+	if set < 2 || sum <= most {
+		return
+	}
+	f := s.report("pod-limit-shared", finding.SeverityWarning, limit.at,
+		"the memory limit of the pod is "+limit.q.String()+", and the GOMEMLIMITs of its "+strconv.Itoa(set)+" containers are "+podpatch.Bytes(sum)+" together: the kernel kills before the collectors take notice",
+		"GOMEMLIMITs that together leave a tenth of the pod's limit")
+	f.Evidence = []finding.Evidence{
+		{What: "GOMEMLIMITs in the pod", Value: float64(sum), Unit: finding.UnitBytes, Source: "env"},
+		{What: "memory limit of the pod", Value: float64(most), Unit: finding.UnitBytes, Source: "limits.memory", Raw: limit.q.String()},
+	}
+}
+
+// emptyResources finds pods that declare resources and name none.
+func emptyResources(s *subject) {
+	r := s.p.Resources
+	if r == nil || !r.Empty {
+		return
+	}
+	s.report("pod-resources-empty", finding.SeverityWarning, s.p.ResourcesAt(r),
+		"resources of the pod are declared and empty: Kubernetes 1.36 then takes the pod for BestEffort, whatever its containers request, and evicts it first",
+		"no resources there").edit(s.p.RemoveResources())
+}
+
+// covers tells whether an autoscaler changes limits or requests of a resource of a
+// container.
+func covers(v *manifest.VPA, c *manifest.Container, kind, resource string) bool {
+	if v == nil || v.Mode == "Off" || c.Role == manifest.Init || c.Role == manifest.Ephemeral {
+		return false
+	}
+	name := "*"
+	if v.On[c.Name] || v.Off[c.Name] {
+		name = c.Name
+	}
+	if v.Off[name] || v.RequestsOnly[name] && kind == "limits" {
+		return false
+	}
+	controls, ok := v.Controls[name]
+	return !ok || slices.Contains(controls, resource)
+}
+
+// stale finds variables that do not change with what they were made of.
+func stale(s *subject) {
+	v := s.in.vpas[s.o.Namespace+"/"+s.o.Kind+"/"+s.o.Name]
+	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
+		k := s.knobs[name]
+		if k == nil || k.env.From == manifest.Elsewhere {
+			continue
+		}
+		resource, kind := wants[name], "limits"
+		r := k.reference()
+		if k.known && (k.text == "off" || k.text == "") || r != nil && r.amount.state != limits.Known {
+			continue
+		}
+		if r != nil && strings.HasPrefix(r.env.Resource.Text, "requests.") {
+			kind = "requests"
+		}
+		was := s.in.amount(s.o, s.p, s.c, kind, resource)
+		if was.state != limits.Known || was.from == "a LimitRange" {
+			continue
+		}
+		noun := strings.TrimSuffix(kind, "s")
+		policy := s.c.Resize[resource]
+		restarts := policy.Text == "RestartContainer"
+		changes := covers(v, s.c, kind, resource)
+		switch {
+		case changes && r == nil:
+			s.report("stale-under-vpa", finding.SeverityWarning, s.at(k),
+				name+" is written out, and a VerticalPodAutoscaler changes the "+resource+" limit that it was chosen for: it becomes too much or too little",
+				staleFix[name])
+		case changes && !restarts && (v.Mode == "InPlaceOrRecreate" || v.Mode == "InPlace"):
+			s.report("stale-on-resize", finding.SeverityWarning, s.at(k),
+				name+" is read when the container starts, and a VerticalPodAutoscaler resizes it in place: the variable keeps the old "+noun,
+				"resizePolicy: resourceName: "+resource+", restartPolicy: RestartContainer")
+		case policy.Text == "NotRequired":
+			s.report("stale-on-resize", finding.SeverityWarning, s.o.FieldAt(policy),
+				"the container is to be resized without a restart, and "+name+" is read when it starts: the variable keeps the old "+noun,
+				resizeFix(r != nil, name))
+		}
+	}
+}
+
+// resizeFix is what follows a resize: a restart reads a reference anew, and what is
+// written out as it is.
+func resizeFix(reference bool, name string) string {
+	if reference {
+		return "restartPolicy: RestartContainer, or no " + name
+	}
+	return "no " + name + " where the program follows by itself (Go 1.25 for GOMAXPROCS, snug/auto for both)"
+}
+
+// staleFix is what follows a limit.
+var staleFix = map[string]string{
+	"GOMAXPROCS": `a resourceFieldRef to limits.cpu with divisor "1", or none for programs of Go 1.25 and later`,
+	"GOMEMLIMIT": `a resourceFieldRef to limits.memory or requests.memory with divisor "1"; or a program with snug/auto, which follows; or controlledValues: RequestsOnly`,
+}

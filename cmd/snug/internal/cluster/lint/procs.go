@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
+)
+
+// cpuLimit is the limit of the container; false where it has none, or it is not
+// known.
+func (s *subject) cpuLimit() (amount, bool) {
+	a := s.in.amount(s.o, s.p, s.c, "limits", "cpu")
+	return a, a.state == limits.Known
+}
+
+// follows tells whether the program is known to follow its CPU limit by itself,
+// and whether it is known not to.
+func (s *subject) follows() (yes, no bool) {
+	p := &s.program
+	switch {
+	case p.State == podpatch.NotGo:
+		return false, true
+	case p.State != podpatch.IsGo || p.Go.Minor == 0:
+		return false, p.Go.Blind
+	}
+	yes = !p.Go.Blind && p.Go.Minor >= 25
+	return yes, !yes
+}
+
+// pins finds what ends that Go 1.25 sizes GOMAXPROCS by itself. Where the program is
+// not known only a reference to the limit is taken for it: that does what the
+// runtime would do.
+func pins(s *subject) {
+	k := s.knobs["GOMAXPROCS"]
+	limit, limited := s.cpuLimit()
+	if k == nil || !limited && limit.state == limits.None {
+		return
+	}
+	r := k.reference()
+	byLimit := false
+	if r != nil {
+		d, ok := divisor(r.env)
+		if !ok || !d.IsOne() || k.unit != "" || r.of != s.c || r.amount.state == limits.None {
+			return
+		}
+		byLimit = r.refers("limits.cpu")
+	}
+	at := s.at(k)
+	const none = "no GOMAXPROCS"
+	yes, no := s.follows()
+	switch {
+	case no || !yes && !byLimit:
+	case !yes:
+		f := s.report("gomaxprocs-pins", finding.SeverityInfo, at,
+			"programs of Go 1.25 and later size GOMAXPROCS by the CPU limit themselves and follow it when it changes; the variable ends that",
+			none+" where the program is built by Go 1.25 or later with a go line of 1.25; snug lint --image NAME=FILE tells")
+		f.Evidence = gives(r, finding.UnitCount)
+	case byLimit:
+		f := s.report("gomaxprocs-pins", finding.SeverityWarning, at,
+			"the program is built by "+s.program.Version+", which sizes GOMAXPROCS by the CPU limit itself and follows it when it changes; the variable ends that", none)
+		f.Evidence = gives(r, finding.UnitCount)
+		f.edit(s.c.RemoveEnv(k.env))
+	case k.known && limited:
+		n, ok := procsOf(k.text)
+		own := runtimeProcs(limit.q.Milli())
+		if !ok || n > own {
+			return // that is said otherwise
+		}
+		// Fewer Ps that are written out may be meant.
+		severity := finding.SeverityWarning
+		if r == nil && n < own {
+			severity = finding.SeverityInfo
+		}
+		f := s.report("gomaxprocs-pins", severity, at,
+			"the program is built by "+s.program.Version+", which takes "+strconv.FormatInt(own, 10)+" Ps for the CPU limit of "+limit.q.String()+" by itself and follows it when it changes; GOMAXPROCS is "+k.text+" and ends that", none)
+		f.Evidence = []finding.Evidence{
+			{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: said(k)},
+			{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()},
+		}
+		if r == nil && n == own && k.in == s.o {
+			f.edit(s.c.RemoveEnv(k.env))
+		}
+	}
+}
+
+// runtimeProcs is what Go takes for a CPU limit by itself: rounded up, at least 2.
+func runtimeProcs(milli int64) int64 { return max(2, (milli+999)/1000) }
+
+// procs is a GOMAXPROCS that is written out.
+func (s *subject) procs() (int64, bool) {
+	k := s.knobs["GOMAXPROCS"]
+	if k == nil || !k.known || k.reference() != nil {
+		return 0, false
+	}
+	return procsOf(k.text)
+}
+
+// aboveLimit finds numbers of Ps that the CPU limit does not pay for.
+func aboveLimit(s *subject) {
+	limit, ok := s.cpuLimit()
+	n, set := s.procs()
+	if !ok || !set || n <= runtimeProcs(limit.q.Milli()) {
+		return
+	}
+	k := s.knobs["GOMAXPROCS"]
+	f := s.report("procs-above-quota", finding.SeverityInfo, s.at(k),
+		"GOMAXPROCS is "+k.text+" and the CPU limit "+limit.q.String()+": the threads use it up early in each period and then all stand still",
+		"GOMAXPROCS="+strconv.FormatInt(runtimeProcs(limit.q.Milli()), 10)+", or none for programs of Go 1.25 and later; then measure")
+	f.Evidence = []finding.Evidence{
+		{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: k.text},
+		{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()},
+	}
+}
+
+// blind finds Go programs that do not read the CPU limit they have. It takes an
+// image that is known.
+func blind(s *subject) {
+	limit, ok := s.cpuLimit()
+	if _, no := s.follows(); !no || !ok || s.program.State != podpatch.IsGo || s.program.Automaxprocs != "" || s.c.Partial() {
+		return
+	}
+	c := s.facts()
+	for _, e := range podpatch.Decide(&c, &podpatch.Policy{}).Env {
+		if e.Name != "GOMAXPROCS" {
+			continue
+		}
+		id, why := "procs-above-quota", "which does not read the CPU limit"
+		if s.program.Go.Minor >= 25 {
+			id, why = "gated-off", "and its go line is below 1.25, so it does not read the CPU limit"
+		}
+		whose, fix := "node's", `GOMAXPROCS from resourceFieldRef limits.cpu, divisor "1"`
+		if s.o.Form != manifest.Kubernetes {
+			whose, fix = "machine's", "GOMAXPROCS="+strconv.FormatInt((limit.q.Milli()+999)/1000, 10)
+		}
+		f := s.report(id, finding.SeverityInfo, s.c.At(),
+			"the program is built by "+s.program.Version+", "+why+" of "+limit.q.String()+": GOMAXPROCS is the number of the "+whose+" CPUs", fix)
+		f.edit(s.c.AddReference(e.Name, e.Resource))
+	}
+}
+
+// subCore finds CPU limits below one core of containers that are of Go.
+func subCore(s *subject) {
+	limit, ok := s.cpuLimit()
+	if !ok || limit.q.Milli() >= 1000 || !s.isGo() {
+		return
+	}
+	at := limit.at
+	if at.Line == 0 {
+		at = s.c.At()
+	}
+	message := "the CPU limit of " + limit.q.String() + " is less than one core: one thread alone uses it up before its period ends, and then even the collector stands still"
+	fix := "a limit of one core where latency matters, or none"
+	if n := s.o.Replicas; n > 1 && limit.from == "" {
+		message += "; " + strconv.Itoa(n) + " replicas share what fewer of a whole core could use without standing still"
+		fix = "fewer replicas with a limit of one core, where latency matters"
+	}
+	f := s.report("sub-core-quota", finding.SeverityInfo, at, message, fix)
+	f.Evidence = []finding.Evidence{{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()}}
+}
+
+// isGo tells whether a container's program is known to be of Go, by its image
+// or by the variables it is given.
+func (s *subject) isGo() bool {
+	return s.program.State == podpatch.IsGo || s.program.State != podpatch.NotGo && len(s.knobs) > 0
+}
+
+// leftovers finds variables for modules that do nothing here.
+func leftovers(s *subject) {
+	if p := &s.program; p.Automaxprocs != "" {
+		if yes, _ := s.follows(); yes && s.knobs["GOMAXPROCS"] == nil && !s.opaque() {
+			s.report("automaxprocs-pins", finding.SeverityWarning, s.c.At(),
+				"the program is built by "+p.Version+" with automaxprocs "+p.Automaxprocs+", which sets GOMAXPROCS once, rounded down, and ends that the runtime follows the CPU limit",
+				"a program without automaxprocs; snug vet --fix removes it")
+		}
+	}
+	k := s.knobs["AUTOMEMLIMIT"]
+	if k == nil {
+		return
+	}
+	share, err := strconv.ParseFloat(k.text, 64)
+	switch other := s.knobs["GOMEMLIMIT"]; {
+	case other != nil && !(other.known && other.text == ""):
+		s.report("automemlimit-unused", finding.SeverityInfo, s.at(k),
+			"AUTOMEMLIMIT has no effect beside GOMEMLIMIT: automemlimit leaves a limit alone that is set", "one of the two")
+	case k.known && k.text != "" && k.text != "off" && (err != nil || !(share > 0 && share <= 1)):
+		s.report("automemlimit-unused", finding.SeverityWarning, s.at(k),
+			"AUTOMEMLIMIT is "+k.text+", and automemlimit takes shares above 0 and up to 1, and off: it sets no limit", `AUTOMEMLIMIT: "0.9"`)
+	case s.program.State == podpatch.IsGo && s.program.Automemlimit == "":
+		s.report("automemlimit-unused", finding.SeverityWarning, s.at(k),
+			"AUTOMEMLIMIT is for programs with automemlimit, and this one is built without it: nothing bounds its heap", s.memlimitFix())
+	}
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
+)
+
+// reference is the variable that refers to the resource of which a variable that
+// Go reads is made; nil where it is made of something else. unit is what the
+// latter puts behind it.
+func (s *subject) reference(name string) (k *knob, unit string) {
+	k = s.knobs[name]
+	if r := k.reference(); r != k {
+		return r, k.unit
+	}
+	return k, ""
+}
+
+// called is what a variable is called that is made of a reference.
+func (k *knob) called(name string) string {
+	if k.name == name {
+		return name
+	}
+	return name + ", made of $(" + k.name + "),"
+}
+
+// resource is what a reference is of: "limits" and "cpu".
+func (k *knob) resource() (kind, resource string) {
+	kind, resource, _ = strings.Cut(k.env.Resource.Text, ".")
+	return kind, resource
+}
+
+// gives is the evidence that a reference gives a number.
+func gives(k *knob, unit finding.Unit) []finding.Evidence {
+	if !k.known {
+		return nil
+	}
+	n, err := strconv.ParseFloat(k.text, 64)
+	if err != nil {
+		return nil
+	}
+	raw := k.env.Resource.Text + " " + k.amount.q.String()
+	if k.env.Divisor.Set() {
+		raw += ", divisor " + k.env.Divisor.Text
+	}
+	return []finding.Evidence{{What: k.name + " in the container", Value: n, Unit: unit, Source: "resourceFieldRef", Raw: raw}}
+}
+
+// procsDivisor finds thousandths of cores taken for Ps.
+func procsDivisor(s *subject) {
+	k, unit := s.reference("GOMAXPROCS")
+	if k == nil || unit != "" {
+		return
+	}
+	_, resource := k.resource()
+	d, ok := divisor(k.env)
+	if resource != "cpu" || !ok || d.IsOne() {
+		return
+	}
+	message := "the divisor " + k.env.Divisor.Text + " makes GOMAXPROCS a number of thousandths of cores, and Go takes it: "
+	if k.known {
+		message += k.text + " Ps for " + k.amount.q.String() + " of CPU"
+	} else {
+		message += "1000 Ps for each core"
+	}
+	f := s.report("gomaxprocs-divisor", finding.SeverityError, s.o.EnvAt(k.env), message, `divisor: "1", or no GOMAXPROCS for programs of Go 1.25 and later`)
+	f.Evidence = gives(k, finding.UnitCount)
+	if k.name == "GOMAXPROCS" {
+		f.edit(s.o.SetDivisor(k.env))
+	}
+}
+
+// memlimitDivisor finds mebibytes taken for bytes.
+func memlimitDivisor(s *subject) {
+	k, unit := s.reference("GOMEMLIMIT")
+	if k == nil || unit != "" && unit != "B" {
+		return
+	}
+	_, resource := k.resource()
+	d, ok := divisor(k.env)
+	if resource != "memory" || !ok || d.IsOne() || d.Value() == 1 {
+		return
+	}
+	message := "the divisor " + k.env.Divisor.Text + " makes GOMEMLIMIT a number without its unit, and Go takes it for bytes: "
+	if k.known {
+		message += k.text + " bytes for " + k.amount.q.String() + ", so it collects all the time"
+	} else {
+		message += "a few hundred of them, so it collects all the time"
+	}
+	fix := `divisor: "1"`
+	if k.name != "GOMEMLIMIT" {
+		fix += ", or the unit behind $(" + k.name + ")"
+	}
+	f := s.report("gomemlimit-divisor", finding.SeverityError, s.o.EnvAt(k.env), message, fix)
+	f.Evidence = gives(k, finding.UnitBytes)
+	if k.name == "GOMEMLIMIT" {
+		f.edit(s.o.SetDivisor(k.env))
+	}
+}
+
+// wants is the resource that a variable is made for.
+var wants = map[string]string{"GOMAXPROCS": "cpu", "GOMEMLIMIT": "memory"}
+
+// wrongResource finds references to another resource than the variable is of.
+func wrongResource(s *subject) {
+	if k, _ := s.reference("GOGC"); k != nil && plain(k.env.Resource.Text) {
+		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource),
+			k.called("GOGC")+" refers to "+k.env.Resource.Text+", and GOGC is by how many percent the heap may grow: hardly anything is collected", "no GOGC, and a GOMEMLIMIT")
+		f.Evidence = gives(k, finding.UnitCount)
+	}
+	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
+		k, _ := s.reference(name)
+		if k == nil {
+			continue
+		}
+		kind, resource := k.resource()
+		real := kind == "limits" || kind == "requests"
+		if resource == wants[name] && real || !plain(k.env.Resource.Text) {
+			continue
+		}
+		right := kind + "." + wants[name]
+		what := ", not to " + right
+		if !real {
+			if right = "limits." + wants[name]; strings.HasPrefix(kind, "request") {
+				right = "requests." + wants[name]
+			}
+			what = ", which is neither a limit nor a request: the API server refuses the object"
+		}
+		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource),
+			k.called(name)+" refers to "+k.env.Resource.Text+what, "resource: "+right)
+		f.Evidence = gives(k, finding.UnitCount)
+		if k.name == name {
+			f.edit(s.o.Replace(k.env.Resource, right))
+		}
+	}
+}
+
+// without finds references to limits and requests that there are not.
+func without(s *subject) {
+	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
+		k, _ := s.reference(name)
+		if k == nil || k.of == nil || k.amount.state != limits.None {
+			continue
+		}
+		kind, resource := k.resource()
+		if resource != wants[name] || kind != "limits" && kind != "requests" {
+			continue
+		}
+		// Without a limit it is no worse than no variable at all; where the collector
+		// waits for the limit, it waits until the node is full.
+		id, severity, what := "reference-without-limit", finding.SeverityInfo, "all the CPUs of the node"
+		gc := s.knobs["GOGC"]
+		switch {
+		case kind == "requests" && resource == "cpu":
+			id, severity, what = "reference-without-request", finding.SeverityWarning, "0, which Go ignores"
+		case kind == "requests":
+			id, severity, what = "reference-without-request", finding.SeverityError, "0, and a limit of 0 bytes makes Go collect all the time"
+		case resource == "memory" && gc != nil && gc.known && gc.text == "off":
+			severity, what = finding.SeverityWarning, "the memory of the whole node, and with GOGC=off nothing is collected before that"
+		case resource == "memory":
+			what = "the memory of the whole node"
+		}
+		s.report(id, severity, s.o.FieldAt(k.env.Resource),
+			k.called(name)+" refers to "+k.env.Resource.Text+" of container "+k.of.Name+", which has none: it becomes "+what,
+			"a "+strings.TrimSuffix(kind, "s")+" for "+resource+", or no "+name)
+	}
+}
+
+// otherContainer finds references to the resources of another container.
+func otherContainer(s *subject) {
+	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
+		k, _ := s.reference(name)
+		if k == nil || k.of == s.c || !plain(k.env.Container.Text) {
+			continue
+		}
+		if k.of == nil {
+			if !s.c.Partial() {
+				s.report("reference-other-container", finding.SeverityError, s.o.FieldAt(k.env.Container),
+					k.called(name)+" refers to the container "+k.env.Container.Text+", and the pod has none of that name: it does not start",
+					"no containerName, which means the container itself")
+			}
+			continue
+		}
+		s.report("reference-other-container", finding.SeverityWarning, s.o.FieldAt(k.env.Container),
+			k.called(name)+" of container "+s.c.Name+" is made of what container "+k.of.Name+" may use, not of its own limits",
+			"no containerName, which means the container itself")
+	}
+}
+
+// noDivisor finds references that the API server completes.
+func noDivisor(s *subject) {
+	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
+		k, _ := s.reference(name)
+		if k == nil || k.name != name || k.env.Divisor.Set() {
+			continue
+		}
+		f := s.report("divisor-missing", finding.SeverityInfo, s.o.EnvAt(k.env),
+			"the reference of "+name+` has no divisor, and the API server adds "0": tools that compare, such as Argo CD, see a difference for ever`,
+			`divisor: "1"`)
+		f.edit(s.o.SetDivisor(k.env))
+	}
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/quantity"
+	"github.com/snug-go/snug/limits"
+)
+
+// input is everything that is looked at, with what one object says of others.
+type input struct {
+	programs map[string]Program
+	vpas     map[string]*manifest.VPA    // by namespace, kind and name of the target
+	ranges   map[string][]manifest.Range // by namespace
+	configs  map[string]*manifest.Object // ConfigMaps by namespace and name
+	envFiles map[string]*manifest.Object // by path
+	found    []Found
+	silence  silence
+}
+
+func gather(files []*manifest.File) *input {
+	in := &input{vpas: map[string]*manifest.VPA{}, ranges: map[string][]manifest.Range{}, configs: map[string]*manifest.Object{}, envFiles: map[string]*manifest.Object{}}
+	for _, f := range files {
+		for _, o := range f.Objects {
+			switch {
+			case o.Form == manifest.EnvFile:
+				in.envFiles[o.Name] = o
+			case o.VPA != nil:
+				in.vpas[o.Namespace+"/"+o.VPA.Kind+"/"+o.VPA.Name] = o.VPA
+			case o.Ranges != nil:
+				in.ranges[o.Namespace] = append(in.ranges[o.Namespace], o.Ranges...)
+			case o.Data != nil:
+				in.configs[o.Namespace+"/"+o.Name] = o
+			}
+		}
+	}
+	return in
+}
+
+// knobNames are the variables that the runtime of Go reads, and that of
+// automemlimit.
+var knobNames = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "AUTOMEMLIMIT"}
+
+// knob is a variable as a container sees it.
+type knob struct {
+	name  string
+	env   *manifest.Env    // that sets it
+	in    *manifest.Object // in which env is written: the container's, a ConfigMap or a file of variables
+	from  string           // the name of that ConfigMap, or file; "" = the container says it itself
+	text  string           // its value, where known
+	known bool
+	// via is the variable that refers to a resource, where a literal is $(NAME) of
+	// one with unit behind it; nil = it is something else.
+	via  *knob
+	unit string
+	// Of a reference to a resource.
+	of      *manifest.Container // whose
+	amount  amount
+	earlier []*manifest.Env // entries of the same name before it
+	hides   string          // the ConfigMap of an envFrom that says it as well; "" = none
+	entry   *manifest.Env   // of the container, that takes it from a key of a ConfigMap; nil = it does not
+}
+
+// reference is the variable that refers to the resource of which a variable is
+// made: itself or another; nil where it is made of something else.
+func (k *knob) reference() *knob {
+	switch {
+	case k == nil:
+		return nil
+	case k.env.From == manifest.Resource:
+		return k
+	}
+	return k.via
+}
+
+// refers tells whether a variable is a reference to a resource, such as
+// "limits.cpu".
+func (k *knob) refers(to string) bool {
+	return k != nil && k.env.From == manifest.Resource && k.env.Resource.Text == to
+}
+
+// literal tells whether the container itself says the value.
+func (k *knob) literal() bool { return k != nil && k.env.From == manifest.Literal && k.from == "" }
+
+func newSubject(in *input, o *manifest.Object, p *manifest.Pod, c *manifest.Container) *subject {
+	s := &subject{in: in, o: o, p: p, c: c, knobs: map[string]*knob{}, program: in.program(c.Image)}
+	// envFrom comes first, env wins over it; with systemd it is the other way round.
+	if o.Form != manifest.Unit {
+		s.takeFrom(c.EnvFrom)
+	} else {
+		defer s.takeFrom(c.EnvFrom)
+	}
+	said := map[string]*knob{} // variables before this one
+	for i := range c.Env {
+		e := &c.Env[i]
+		k := &knob{name: e.Name, env: e, in: o}
+		s.value(k, said)
+		said[e.Name] = k
+		if !slices.Contains(knobNames, e.Name) {
+			continue
+		}
+		if old := s.knobs[e.Name]; old != nil {
+			if old.from == "" {
+				k.earlier = append(old.earlier, old.env)
+			} else {
+				k.earlier = old.earlier
+			}
+			k.shadows(old)
+		}
+		s.knobs[e.Name] = k
+	}
+	return s
+}
+
+// takeFrom adds the variables of ConfigMaps and files.
+func (s *subject) takeFrom(all []manifest.EnvFrom) {
+	for _, from := range all {
+		config := s.source(from)
+		if config == nil {
+			s.doubt(from.Prefix)
+		}
+		if config == nil || from.Prefix != "" {
+			continue
+		}
+		for i := range config.Data {
+			e := &config.Data[i]
+			if !slices.Contains(knobNames, e.Name) {
+				continue
+			}
+			s.knobs[e.Name] = &knob{name: e.Name, env: e, in: config, from: config.Name, text: e.Value.Text, known: e.From == manifest.Literal && plain(e.Value.Text)}
+		}
+	}
+}
+
+// doubt notes that what ConfigMaps and files have said so far may be said anew, by
+// one that is not known and whose keys get a prefix.
+func (s *subject) doubt(prefix string) {
+	for name, k := range s.knobs {
+		if k.from != "" && strings.HasPrefix(name, prefix) {
+			k.known, k.text = false, ""
+		}
+	}
+}
+
+// source is where an envFrom takes variables from; nil = that is not known.
+func (s *subject) source(from manifest.EnvFrom) *manifest.Object {
+	switch {
+	case from.File != "":
+		return s.in.envFiles[from.File]
+	case from.ConfigMap != "":
+		return s.in.configs[s.o.Namespace+"/"+from.ConfigMap]
+	}
+	return nil
+}
+
+// figure is a value that may be filled into another one, and so be shown: any
+// other may be a secret.
+var figure = regexp.MustCompile(`^[0-9]{1,20}[A-Za-z%]{0,4}$`)
+
+// made is a value that is another variable, with a unit behind it.
+var made = regexp.MustCompile(`^\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)([A-Za-z]*)$`)
+
+// shadows notes that a variable hides that of a ConfigMap.
+func (k *knob) shadows(old *knob) {
+	if k.from == "" && old.from != "" {
+		k.hides = old.from
+	} else {
+		k.hides = old.hides
+	}
+}
+
+// opaque tells whether a variable may be set by an envFrom that is not known.
+func (s *subject) opaque() bool {
+	// Of a ConfigMap without such a key in.configs knows nothing either.
+	return slices.ContainsFunc(s.c.EnvFrom, func(f manifest.EnvFrom) bool { return s.source(f) == nil })
+}
+
+// value finds out what a variable is.
+func (s *subject) value(k *knob, said map[string]*knob) {
+	e := k.env
+	switch e.From {
+	case manifest.Literal:
+		k.text, k.known = s.expand(e.Value.Text, said)
+		k.known = k.known && plain(k.text)
+		if m := made.FindStringSubmatch(e.Value.Text); m != nil {
+			if of := said[m[1]]; of != nil && of.reference() != nil {
+				k.via, k.unit = of.reference(), of.unit+m[2]
+			}
+		}
+	case manifest.ConfigKey:
+		if config := s.in.configs[s.o.Namespace+"/"+e.Ref]; config != nil {
+			for i := range config.Data {
+				if d := &config.Data[i]; d.Name == e.Key {
+					k.entry, k.env, k.in, k.from, k.text, k.known = e, d, config, config.Name, d.Value.Text, plain(d.Value.Text)
+				}
+			}
+		}
+	case manifest.Resource:
+		k.of = s.c
+		if name := e.Container.Text; name != "" && name != s.c.Name {
+			k.of = nil
+			for _, other := range s.p.Containers {
+				if other.Name == name {
+					k.of = other
+				}
+			}
+		}
+		if k.of == nil {
+			return
+		}
+		kind, resource, _ := strings.Cut(e.Resource.Text, ".")
+		if kind != "limits" && kind != "requests" {
+			return
+		}
+		k.amount = s.in.amount(s.o, s.p, k.of, kind, resource)
+		if divisor, ok := divisor(e); ok && k.amount.state == limits.Known {
+			k.text, k.known = formatted(k.amount.q.Divided(divisor, resource == "cpu")), true
+		}
+	}
+}
+
+// divisor is that of a reference; 1 where it has none.
+func divisor(e *manifest.Env) (quantity.Quantity, bool) {
+	if !e.Divisor.Set() {
+		return quantity.Parse("1")
+	}
+	return quantity.Parse(e.Divisor.Text)
+}
+
+// plain tells whether a text is a value, and not a place where one is filled in
+// later: by helm, envsubst, kyverno or a person.
+func plain(text string) bool {
+	return !strings.ContainsAny(text, "{}<>*?#") && !strings.Contains(strings.ReplaceAll(text, "$(", ""), "$")
+}
+
+// expand fills in $(NAME) as the kubelet does: from variables before this one; one
+// that there is not stays as it is written. known is false where a value is not
+// known. Source: k8s.io/kubernetes/third_party/forked/golang/expansion.
+func (s *subject) expand(text string, said map[string]*knob) (expanded string, known bool) {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(text, '$')
+		if i < 0 || i+1 >= len(text) {
+			b.WriteString(text)
+			return b.String(), true
+		}
+		b.WriteString(text[:i])
+		text = text[i:]
+		if text[1] == '$' {
+			b.WriteByte('$')
+			text = text[2:]
+			continue
+		}
+		name, rest, ok := strings.Cut(text[1:], ")")
+		if text[1] != '(' || !ok {
+			b.WriteByte('$')
+			text = text[1:]
+			continue
+		}
+		name = name[1:]
+		value, is := said[name]
+		switch {
+		case is && !(value.known && figure.MatchString(value.text)):
+			return "", false
+		case is:
+			b.WriteString(value.text)
+		case len(s.c.EnvFrom) > 0 || s.c.Partial():
+			return "", false // another key of a ConfigMap may be it
+		default:
+			b.WriteString("$(" + name + ")")
+		}
+		text = rest
+	}
+}
+
+// amount is a limit or a request that holds for a container.
+type amount struct {
+	q     quantity.Quantity
+	state limits.State
+	at    manifest.Pos // where it is written; nowhere when Known by a LimitRange of another file
+	from  string       // "the pod", "a LimitRange", "its limit"; "" = the container's own
+	key   string       // what it is called in a compose file or a unit; "" = as in Kubernetes
+}
+
+// amount is what holds for a container: its own, that of a LimitRange, that of
+// the pod. kind is "limits" or "requests".
+func (in *input) amount(o *manifest.Object, p *manifest.Pod, c *manifest.Container, kind, resource string) amount {
+	if o.Form != manifest.Kubernetes {
+		if kind == "requests" {
+			return amount{}
+		}
+		return serviceLimit(o, c, resource)
+	}
+	own, pod := c.Resources.Limits, map[string]manifest.Field(nil)
+	if kind == "requests" {
+		own = c.Resources.Requests
+	}
+	if p.Resources != nil {
+		if pod = p.Resources.Limits; kind == "requests" {
+			pod = p.Resources.Requests
+		}
+	}
+	if f := own[resource]; f.Set() {
+		return measured(o, f, "")
+	}
+	// What has a limit of its own and no request requests its limit, before a
+	// LimitRange is asked.
+	if f := c.Resources.Limits[resource]; kind == "requests" && f.Set() {
+		return measured(o, f, "its limit")
+	}
+	for _, r := range in.ranges[o.Namespace] {
+		f := r.Limits[resource]
+		if kind == "requests" {
+			f = r.Requests[resource]
+		}
+		if f.Set() {
+			a := measured(o, f, "a LimitRange")
+			a.at = manifest.Pos{}
+			return a
+		}
+	}
+	if f := pod[resource]; f.Set() {
+		if kind == "requests" {
+			return amount{}
+		}
+		return measured(o, f, "the pod")
+	}
+	if c.Partial() {
+		return amount{}
+	}
+	return amount{state: limits.None}
+}
+
+// measured reads an amount; 0 is none.
+func measured(o *manifest.Object, f manifest.Field, from string) amount {
+	q, ok := quantity.Parse(f.Text)
+	a := amount{q: q, at: o.FieldAt(f), from: from}
+	switch {
+	case !ok:
+	case q.Sign() <= 0:
+		a.state = limits.None
+	default:
+		a.state = limits.Known
+	}
+	return a
+}
+
+// program is what is known of the program in an image.
+func (in *input) program(image string) Program {
+	for _, name := range ImageNames(image) {
+		if p, ok := in.programs[name]; ok {
+			return p
+		}
+	}
+	return in.programs["*"]
+}
+
+// ImageNames are the names that programs may be given for an image: as it is
+// written, without its digest, without its tag, and its last part. The first that
+// there is holds. There is none for "".
+func ImageNames(image string) []string {
+	name, _, _ := strings.Cut(image, "@")
+	if name == "" {
+		return nil
+	}
+	names := []string{image, name}
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		name = name[:i]
+	}
+	return append(names, name, name[strings.LastIndexByte(name, '/')+1:])
+}

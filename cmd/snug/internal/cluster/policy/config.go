@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policy makes admission policies of a small configuration, so that an
+// API server gives pods what package podpatch says they should have, and warns of
+// values that no Go program can use. What it makes is text; it applies nothing.
+package policy
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+// Labels of pods and namespaces, and their values.
+const (
+	InjectLabel  = podpatch.Prefix + "inject"            // of a pod or its namespace: enabled or disabled
+	ProcsLabel   = podpatch.Prefix + "gomaxprocs"        // of a pod: enabled = its programs do not follow a CPU limit by themselves, disabled = they do
+	RestartLabel = podpatch.Prefix + "restart-on-resize" // of a pod: enabled = a resize may restart its containers
+	// PolicyLabel of what is rendered has the name of the configuration.
+	PolicyLabel = podpatch.Prefix + "policy"
+	// AddedAnnotation lists what a pod was given, and why.
+	AddedAnnotation = podpatch.Prefix + "added"
+	// ObservedAnnotation lists what a pod would have been given, and why, in the same words.
+	ObservedAnnotation = podpatch.Prefix + "observed"
+
+	Enabled, Disabled = "enabled", "disabled"
+)
+
+// Default is the configuration that holds where none is given, with its comments.
+//
+//go:embed default.yaml
+var Default string
+
+// Config says who gets what.
+type Config struct {
+	Name    string
+	Observe bool // pods are only annotated with what they would be given
+	All     bool // everybody who says nothing else; else who is opted in
+
+	Memory        plan.Memory // a share of the limit; the zero Memory is the default
+	Round         plan.Round
+	MinProcs      int     // at least 1
+	RequestFactor float64 // Ps for each requested core where there is no limit; 0 = none
+	OverEnvFrom   bool    // containers with an envFrom are given variables as well
+
+	Namespaces, Containers []string // that are left alone, by name
+
+	Check  Action
+	Resize Action
+}
+
+// Action is what happens to an object that breaks a rule.
+type Action string
+
+const (
+	Off  Action = "off"
+	Warn Action = "warn"
+	Deny Action = "deny"
+)
+
+// Wrong is a mistake in a configuration.
+type Wrong struct {
+	Line       int
+	What, Hint string
+	Manifest   bool // it is no configuration but an object of Kubernetes
+}
+
+func (w *Wrong) Error() string { return w.What }
+
+// maxText bounds a configuration, in bytes.
+const maxText = 1 << 20
+
+// Parse reads a configuration. Errors are of type *Wrong.
+func Parse(r io.Reader) (Config, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxText+1))
+	if err != nil {
+		return Config{}, &Wrong{What: err.Error(), Hint: "name a file that can be read"}
+	}
+	if len(text) > maxText {
+		return Config{}, &Wrong{What: "more than 1 MiB", Hint: "a configuration has a dozen lines; snug policy --init prints one"}
+	}
+	c, err := parse([]byte(Default), Config{})
+	if err != nil {
+		return c, err
+	}
+	return parse(text, c)
+}
+
+// parse reads what a text says over what holds without it.
+func parse(text []byte, c Config) (Config, error) {
+	dec := yaml.NewDecoder(strings.NewReader(string(text)))
+	var doc yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return c, nil // empty, or comments alone
+	case err != nil:
+		return c, broken(err)
+	}
+	err := each(doc.Content[0], "", func(key string, n *yaml.Node) error { return c.set(key, n) })
+	if w := (*Wrong)(nil); errors.As(err, &w) && w.Manifest {
+		return c, err
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return c, &Wrong{Line: doc.Line, What: "more than one document", Hint: "one configuration in each file"}
+	}
+	return c, err
+}
+
+// yamlLine is the place in an error of the YAML reader.
+var yamlLine = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
+
+func broken(err error) error {
+	w := &Wrong{What: "no YAML", Hint: "snug policy --init prints a configuration to begin with"}
+	text := err.Error()
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		w.Line, _ = strconv.Atoi(m[1])
+		w.What += ", " + text[len(m[0]):]
+	}
+	return w
+}
+
+// keys are all there are, in the order of Default.
+var keys = []string{"name", "mode", "inject", "memory", "round", "minProcs", "requestFactor", "envFrom", "exclude", "check", "resize"}
+
+// each calls set for the keys of a mapping.
+func each(n *yaml.Node, within string, set func(string, *yaml.Node) error) error {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		what := "no mapping of keys to values"
+		if within != "" {
+			what += ", " + within
+		}
+		return &Wrong{Line: n.Line, What: what, Hint: "snug policy --init prints a configuration to begin with"}
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if seen[k.Value] {
+			return &Wrong{Line: k.Line, What: "twice, " + within + k.Value, Hint: "each key once"}
+		}
+		seen[k.Value] = true
+		if v.Kind == yaml.AliasNode {
+			v = v.Alias
+		}
+		if err := set(k.Value, v); err != nil {
+			w := err.(*Wrong)
+			if w.Line == 0 {
+				w.Line = v.Line
+			}
+			return w
+		}
+	}
+	return nil
+}
+
+func (c *Config) set(key string, n *yaml.Node) error {
+	if key == "exclude" {
+		return each(n, "exclude.", c.exclude)
+	}
+	if !slices.Contains(keys, key) {
+		return &Wrong{
+			What: "unknown key, " + quoted(key), Hint: "the keys are " + strings.Join(keys, ", "),
+			Manifest: slices.Contains([]string{"apiVersion", "kind", "metadata", "spec"}, key),
+		}
+	}
+	if n.Kind != yaml.ScalarNode {
+		return &Wrong{What: "no single value, " + key, Hint: "snug policy --init shows how it is written"}
+	}
+	text, ok := n.Value, true
+	hint := ""
+	switch key {
+	case "name":
+		hint = "lower case letters, digits and -, at most 40 of them"
+		if ok = podpatch.IsName(text) && len(text) <= 40; ok {
+			c.Name = text
+		}
+	case "mode":
+		hint = "enforce or observe"
+		ok = text == "enforce" || text == "observe"
+		c.Observe = text == "observe"
+	case "inject":
+		hint = "labelled or all"
+		ok = text == "labelled" || text == "all"
+		c.All = text == "all"
+	case "memory":
+		hint = "a share of the limit, 90% or 99%-100MiB, or default"
+		var m plan.Memory
+		if text != "default" {
+			m, ok = plan.ParseMemory(text)
+		}
+		ok = ok && !m.Off && m.Bytes == 0 && (text == "default" || m.Percent >= 1)
+		c.Memory = m
+	case "round":
+		hint = "ceil, floor or nearest"
+		c.Round, ok = plan.ParseRound(text)
+	case "minProcs":
+		hint = plan.Want("SNUG_MIN_PROCS")
+		c.MinProcs, ok = plan.ParseProcs(text)
+	case "requestFactor":
+		hint = plan.Want("SNUG_REQUEST_FACTOR") + ", or 0"
+		if c.RequestFactor = 0; text != "0" {
+			c.RequestFactor, ok = plan.ParseFactor(text)
+		}
+	case "envFrom":
+		hint = "leave or add"
+		ok = text == "leave" || text == "add"
+		c.OverEnvFrom = text == "add"
+	case "check":
+		hint = "warn, deny or off"
+		c.Check = Action(text)
+		ok = c.Check == Warn || c.Check == Deny || c.Check == Off
+	case "resize":
+		hint = "warn or off"
+		c.Resize = Action(text)
+		ok = c.Resize == Warn || c.Resize == Off
+	}
+	if !ok {
+		return &Wrong{What: "wrong value, " + key + ": " + quoted(text), Hint: "write " + hint}
+	}
+	return nil
+}
+
+func (c *Config) exclude(key string, n *yaml.Node) error {
+	to := map[string]*[]string{"namespaces": &c.Namespaces, "containers": &c.Containers}[key]
+	if to == nil {
+		return &Wrong{What: "unknown key, exclude." + quoted(key), Hint: "the keys are namespaces and containers"}
+	}
+	if n.Kind != yaml.SequenceNode {
+		return &Wrong{What: "no list, exclude." + key, Hint: "write [a, b], or []"}
+	}
+	*to = []string{}
+	for _, item := range n.Content {
+		if item.Kind != yaml.ScalarNode || !podpatch.IsName(item.Value) {
+			return &Wrong{Line: item.Line, What: "no name, exclude." + key + ": " + quoted(item.Value), Hint: "names as Kubernetes has them: lower case letters, digits and -"}
+		}
+		*to = append(*to, item.Value)
+	}
+	return nil
+}
+
+// quoted is a text of a file as it can be shown.
+func quoted(text string) string {
+	if len(text) > 60 {
+		text = text[:57] + "..."
+	}
+	return fmt.Sprintf("%q", text)
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"text/template"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+// Engine is what is to enforce policies.
+type Engine string
+
+const (
+	// Kubernetes is the API server itself, from 1.36 on.
+	Kubernetes Engine = "kubernetes"
+	// Kyverno is its version 1.18 and later: the same expressions in its own kinds.
+	// 1.17 has them too, but a mutating policy there does not see the namespace
+	// (kyverno#15718).
+	Kyverno Engine = "kyverno"
+)
+
+//go:embed *.tmpl
+var texts embed.FS
+
+var templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(texts, "*.tmpl")) })
+
+// rendering is what the templates see: a configuration, as words of CEL.
+type rendering struct {
+	*Config
+	Kyverno                   bool
+	API, Mutating, Validating string
+
+	Suffix string // of the policy's name
+	Action string
+
+	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, ObservedAnnotation, Enabled, Disabled string
+
+	// MemoryShare is GOMEMLIMIT in bytes, of x.memory. Where the limit is below
+	// MinMemory or the share below MinShare there is none.
+	MemoryShare         string
+	MinMemory, MinShare int64
+	// MaxCores and MaxBytes are as much as no machine has.
+	MaxCores, MaxBytes int64
+	// ReferenceIf tells whether a reference gives what x.cpu, in thousandths,
+	// should; LimitProcs is the number where it does not, RequestProcs that of
+	// x.request, in cores.
+	ReferenceIf, LimitProcs, RequestProcs string
+
+	Codes struct{ Memory, Reference, Value, Request string }
+}
+
+// Suffixed is the name of the policy.
+func (r *rendering) Suffixed() string { return r.Name + "-" + r.Suffix }
+
+// Warn is the same with warnings alone, whatever Check says.
+func (r *rendering) Warn() *rendering {
+	w := *r
+	w.Action = action(Warn)
+	return &w
+}
+
+// action is how the API server and Kyverno write an action.
+func action(a Action) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
+
+// Render writes the policies as YAML documents.
+func Render(c *Config, engine Engine) string {
+	r := rendering{
+		Config: c, API: "admissionregistration.k8s.io/v1", Mutating: "MutatingAdmissionPolicy", Validating: "ValidatingAdmissionPolicy",
+		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, Enabled: Enabled, Disabled: Disabled,
+		MinMemory: plan.MinMemory, MinShare: plan.MinMemory - plan.MinHeadroom,
+		MaxCores: podpatch.MaxMilli / 1000, MaxBytes: podpatch.MaxBytes,
+	}
+	if engine == Kyverno {
+		r.Kyverno, r.API, r.Mutating, r.Validating = true, "policies.kyverno.io/v1", "MutatingPolicy", "ValidatingPolicy"
+	}
+	r.Codes.Memory, r.Codes.Reference, r.Codes.Value, r.Codes.Request = podpatch.MemoryShare, podpatch.ProcsReference, podpatch.ProcsValue, podpatch.ProcsRequest
+	r.figures()
+
+	parts := []string{"fit"}
+	if c.Resize != Off {
+		parts = append(parts, "resize")
+	}
+	if c.Check != Off {
+		r.Action = action(c.Check)
+		parts = append(parts, "values")
+	}
+	var b strings.Builder
+	for i, part := range parts {
+		if i > 0 {
+			b.WriteString("---\n")
+		}
+		r.Suffix = part
+		// The templates are embedded, and a test renders all their branches.
+		if err := templates().ExecuteTemplate(&b, part+".yaml.tmpl", &r); err != nil {
+			panic(err)
+		}
+	}
+	return b.String()
+}
+
+// figures are the words that depend on numbers.
+func (r *rendering) figures() {
+	r.MemoryShare = fmt.Sprintf("x.memory - (x.memory / 10 > %d ? x.memory / 10 : %[1]d)", plan.MinHeadroom)
+	if m := r.Memory; m.Percent > 0 {
+		r.MemoryShare = "int(double(x.memory) * " + double(m.Percent) + " / 100.0)"
+		if m.Less > 0 {
+			r.MemoryShare += " - " + strconv.FormatInt(m.Less, 10)
+		}
+	}
+	// As package podpatch decides it.
+	least := max(1, r.MinProcs)
+	switch {
+	case r.Round != plan.Ceil:
+		r.ReferenceIf = "false"
+	case least <= 1:
+		r.ReferenceIf = "true"
+	default:
+		r.ReferenceIf = "x.cpu > " + strconv.Itoa((least-1)*1000)
+	}
+	r.LimitProcs = rounded("double(x.cpu) / 1000.0", r.Round, least)
+	r.RequestProcs = "0"
+	if r.RequestFactor > 0 {
+		r.RequestProcs = "(x.request <= 0.0 || x.request * " + double(r.RequestFactor) + " >= " + double(podpatch.MaxMilli/1000) + " ? 0 : " + rounded("x.request * "+double(r.RequestFactor), r.Round, least) + ")"
+	}
+}
+
+// rounded is a number of Ps, of an expression in cores.
+func rounded(cores string, round plan.Round, least int) string {
+	n := ""
+	switch round {
+	case plan.Floor:
+		n = "int(" + cores + ")"
+	case plan.Nearest:
+		n = "int(" + cores + " + 0.5)"
+	default:
+		n = "int(" + cores + ") + (" + cores + " > double(int(" + cores + ")) ? 1 : 0)"
+	}
+	return fmt.Sprintf("[%s].map(n, n < %d ? %[2]d : n)[0]", n, least)
+}
+
+// double is a number as CEL writes floating point.
+func double(x float64) string {
+	text := strconv.FormatFloat(x, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
+}

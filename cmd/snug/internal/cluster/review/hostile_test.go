@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
+)
+
+// TestHostileGrows: a question that is twice as long makes twice as much work, whatever it
+// is made of. Work that goes over a text again and again allocates again and again.
+func TestHostileGrows(t *testing.T) {
+	r := &Reviewer{Config: configured(t, "")}
+	limit := object{"limits": object{"memory": "1Gi"}}
+	env := func(n int, value func(int) string) []any {
+		var all []any
+		for i := range n {
+			all = append(all, object{"name": "GOMEMLIMIT", "value": value(i)})
+		}
+		return all
+	}
+	annotated := func(said string, containers ...any) object {
+		return object{"metadata": object{"name": "p", "labels": object{policy.InjectLabel: "enabled"}, "annotations": object{policy.AddedAnnotation: said}}, "spec": object{"containers": containers}}
+	}
+	parts := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "a GOMEMLIMIT=%d (pod-memory-share); ", i)
+		}
+		return b.String()
+	}
+	resized := func(n int) object {
+		var all []any
+		for i := range n {
+			all = append(all, object{"name": fmt.Sprint("c", i), "env": env(1, func(int) string { return "1GiB" }), "resources": limit})
+		}
+		return object{"metadata": object{"name": "p"}, "spec": object{"containers": all}}
+	}
+	for name, work := range map[string]func(n int) func(){
+		"variables that are not in a long annotation": func(n int) func() {
+			q := question(t, "web", annotated(parts(n), object{"name": "a", "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i, "MiB") })}))
+			return func() { r.Fit(q, ByPod) }
+		},
+		"variables that all are in it": func(n int) func() {
+			q := question(t, "web", annotated(parts(n), object{"name": "a", "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i) })}))
+			return func() { r.Fit(q, ByPod) }
+		},
+		"variables of a container with a name that grows as well": func(n int) func() {
+			q := question(t, "web", annotated(parts(1), object{"name": strings.Repeat("x", 10*n), "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i) })}))
+			return func() { r.Fit(q, ByPod) }
+		},
+		"the longest name of a container": func(n int) func() {
+			q := question(t, "web", annotated(parts(n), object{"name": strings.Repeat("x", mostName), "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i) })}))
+			return func() { r.Fit(q, ByPod) }
+		},
+		"containers that a resize leaves behind": func(n int) func() {
+			q := asked(t, object{"uid": "1", "operation": "UPDATE", "namespace": "web", "subResource": "resize", "resource": object{"resource": "pods"},
+				"object": resized(n), "oldObject": object{"metadata": object{"name": "p"}, "spec": object{"containers": bare(n)}}})
+			return func() { r.Resize(q) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n = 400
+			one, two := allocated(work(n)), allocated(work(2*n))
+			if two > 3*one {
+				t.Errorf("%d bytes allocated for %d, %d for %d", one, n, two, 2*n)
+			}
+		})
+	}
+}
+
+// TestHostileRoom: a question of small elements takes not much more room than the largest
+// that an API server asks, and has no long answer.
+func TestHostileRoom(t *testing.T) {
+	r := &Reviewer{Config: configured(t, "")}
+	const (
+		n      = 500_000
+		plain  = `"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi","cpu":"1"}}}]`
+		labels = `"labels":{"snug.dev/inject":"enabled","snug.dev/gomaxprocs":"enabled","snug.dev/restart-on-resize":"enabled"}`
+	)
+	list := "[" + strings.Repeat("{},", n) + "{}]"
+	again := func(n int, member string) string { return strings.Repeat(member+",", n-1) + member }
+	few := func(n int) string { return "[" + again(n, "{}") + "]" }
+	var keys strings.Builder
+	for i := range 370_000 {
+		fmt.Fprintf(&keys, `,"snug.dev/%x":""`, i)
+	}
+	for name, c := range map[string]struct {
+		uid, metadata, spec string
+		want                Outcome
+	}{
+		"containers":            {"1", labels, `"containers":` + list, Unreadable},
+		"init containers":       {"1", labels, `"initContainers":` + list, Unreadable},
+		"a resizePolicy":        {"1", labels, `"containers":[{"name":"a","resizePolicy":` + list + `}]`, Unreadable},
+		"lists of containers":   {"1", labels, again(2000, `"containers":`+few(mostContainers)), Unreadable},
+		"lists of resizePolicy": {"1", labels, `"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi","cpu":"1"}},` + again(30_000, `"resizePolicy":`+few(mostResizing)) + `}]`, Patched},
+		"labels":                {"1", labels[:len(labels)-1] + keys.String() + "}", plain, Patched},
+		"annotations":           {"1", labels + `,"annotations":{"x":""` + keys.String() + "}", plain, Unchanged},
+		"values to correct":     {"1", labels + `,"annotations":{"snug.dev/added":"a GOMEMLIMIT=1 (pod-memory-share)"}`, plain[:len(plain)-2] + `,"env":[` + again(200_000, `{"name":"GOMEMLIMIT","value":"1"}`) + `]}]`, Unreadable},
+		"a long word":           {"1", labels, plain[:len(plain)-2] + `,"resizePolicy":[{"resourceName":"memory","restartPolicy":"` + strings.Repeat("<", 1<<20) + "\u00e9" + `"}]}]`, Patched},
+		"a long uid":            {strings.Repeat("1", 4<<20), labels, plain, Unreadable},
+	} {
+		q := []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"` + c.uid + `","operation":"CREATE","namespace":"web","resource":{"resource":"pods"},` +
+			`"object":{"metadata":{"name":"p",` + c.metadata + `},"spec":{` + c.spec + `}}}}`)
+		var text []byte
+		var outcome Outcome
+		if took := allocated(func() { text, outcome = r.Fit(q, ByPod) }); took > 32<<20 {
+			t.Errorf("%s: %d bytes for a question of %d", name, took, len(q))
+		}
+		if outcome != c.want || len(text) > 1<<20 {
+			t.Errorf("%s: %s, %d bytes of an answer", name, outcome, len(text))
+		}
+	}
+}
+
+// TestLongNames: a question with a name that no object has is not looked into. What many
+// containers have in common would else be gone through for each of them.
+func TestLongNames(t *testing.T) {
+	r := &Reviewer{Config: configured(t, "")}
+	for at, with := range map[string]func(request, metadata, spec object, text string){
+		"uid":          func(request, _, _ object, text string) { request["uid"] = text },
+		"namespace":    func(request, _, _ object, text string) { request["namespace"] = text },
+		"name":         func(_, metadata, _ object, text string) { metadata["name"] = text },
+		"generateName": func(_, metadata, _ object, text string) { metadata["generateName"] = text },
+		"owner's kind": func(_, metadata, _ object, text string) {
+			metadata["ownerReferences"] = []any{object{"kind": text, "name": "x", "controller": true}}
+		},
+		"owner's name": func(_, metadata, _ object, text string) {
+			metadata["ownerReferences"] = []any{object{"kind": "Job", "name": text, "controller": true}}
+		},
+		"container":      func(_, _, spec object, text string) { spec["containers"].([]any)[0].(object)["name"] = text },
+		"init container": func(_, _, spec object, text string) { spec["initContainers"] = []any{object{"name": text}} },
+		"amount":         func(_, _, spec object, text string) { spec["resources"] = object{"limits": object{"memory": text}} },
+	} {
+		for size, want := range map[int]Outcome{mostName: Patched, mostName + 1: Unreadable} {
+			pod := podOf(t, enabled, "containers: [{name: a, resources: {limits: {memory: 1Gi}}}]")
+			request := object{"uid": "1", "operation": "CREATE", "namespace": "web", "resource": object{"resource": "pods"}, "object": pod}
+			with(request, pod["metadata"].(object), pod["spec"].(object), strings.Repeat("x", size))
+			uid := request["uid"].(string)
+			if len(uid) > mostName {
+				uid = "" // it is not sent back
+			}
+			text, outcome := r.Fit(asked(t, request), ByPod)
+			a := must(t, text, uid)
+			if outcome != want || len(a.Response.Patch) > 0 != (want == Patched) {
+				t.Errorf("%s of %d bytes: %s, %.200s", at, size, outcome, text)
+			}
+		}
+	}
+}
+
+// bare are containers without limits.
+func bare(n int) []any {
+	var all []any
+	for i := range n {
+		all = append(all, object{"name": fmt.Sprint("c", i)})
+	}
+	return all
+}
+
+// allocated is how many bytes something allocates.
+func allocated(work func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	work()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestLongAnnotation: an annotation that no object can have says nothing.
+func TestLongAnnotation(t *testing.T) {
+	const said = "a GOMEMLIMIT=1 (pod-memory-share)"
+	for size, corrected := range map[int]bool{mostAnnotations: true, mostAnnotations + 1: false} {
+		n := noted(said + separator + strings.Repeat("x", size-len(said+separator)))
+		if n.correct(said, "y") != corrected {
+			t.Errorf("%d bytes: corrected %t", size, !corrected)
+		}
+	}
+}
+
+func TestListed(t *testing.T) {
+	for _, c := range []struct {
+		names string
+		most  int
+		want  string
+	}{
+		{"a", 0, "a"},
+		{"aa bb", 6, "aa, bb"},
+		{"aa bb", 5, "aa and 1 more"},
+		{"aa bb cc dd ee", 17, "aa, bb and 3 more"},
+		{"aa bb cc dd ee", 16, "aa and 4 more"},
+		{"aa bb cc", 17, "aa, bb, cc"},
+		{"a b c d e f g h i j k l", 18, "a, b, c and 9 more"},
+		{"a b c d e f g h i j k l", 17, "a, b and 10 more"},
+		{strings.Repeat("x", 50) + " y", 20, strings.Repeat("x", 50) + " and 1 more"},
+	} {
+		if got := listed(strings.Fields(c.names), c.most); got != c.want {
+			t.Errorf("%s in %d: %s, want %s", c.names, c.most, got, c.want)
+		}
+	}
+}
+
+// TestNotTouched: pods that are given nothing, or whose values are not snug's own.
+func TestNotTouched(t *testing.T) {
+	r := &Reviewer{Config: configured(t, "")}
+	const given = "containers: [{name: a, resources: {limits: {memory: 1Gi}}}]"
+	env := func(entry string) string {
+		return "containers: [{name: a, env: [{name: GOMEMLIMIT, " + entry + "}], resources: {limits: {memory: 1Gi}}}]"
+	}
+	for name, c := range map[string]struct {
+		spec        string
+		annotations object
+	}{
+		"a mirror of a static pod": {given, object{"kubernetes.io/config.mirror": "x"}},
+		"no room to say it":        {given, object{"x": strings.Repeat("y", mostAnnotations-20)}},
+		"off":                      {env("value: 'off'"), object{policy.AddedAnnotation: "a GOMEMLIMIT=off (pod-memory-share)"}},
+		"in another unit":          {env("value: 1GiB"), object{policy.AddedAnnotation: "a GOMEMLIMIT=1GiB (pod-memory-share)"}},
+		"a value and a reference":  {env("value: 460MiB, valueFrom: {resourceFieldRef: {resource: limits.memory}}"), object{policy.AddedAnnotation: "a GOMEMLIMIT=460MiB (pod-memory-share)"}},
+	} {
+		pod := podOf(t, enabled, c.spec)
+		pod["metadata"].(object)["annotations"] = c.annotations
+		text, _ := r.Fit(question(t, "web", pod), ByPod)
+		if a := must(t, text, "1"); len(a.Response.Patch) > 0 {
+			t.Errorf("%s: %s", name, a.Response.Patch)
+		}
+	}
+}

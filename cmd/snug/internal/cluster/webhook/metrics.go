@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/learned"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/review"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
+)
+
+// metrics are what a webhook counts, by path. Labels have few values, all of our own
+// making.
+type metrics struct {
+	mu    sync.Mutex
+	paths map[string]*pathMetrics
+	more  []func(*promtext.Page)
+}
+
+// pathMetrics are those of one path; its series are there from the beginning.
+type pathMetrics struct {
+	outcomes map[review.Outcome]*atomic.Int64
+	reasons  map[string]*atomic.Int64
+
+	mu      sync.Mutex
+	atMost  [len(bounds)]uint64 // answers that took no longer than that bound and longer than the one before
+	count   uint64
+	seconds float64
+}
+
+// bounds are of the time of an answer, in seconds.
+var bounds = [...]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1}
+
+// refusals are why a question is not answered.
+var refusals = []string{"busy", "large", "cut"}
+
+// of are the metrics of one path.
+func (m *metrics) of(path string) *pathMetrics {
+	p := &pathMetrics{outcomes: map[review.Outcome]*atomic.Int64{}, reasons: map[string]*atomic.Int64{}}
+	for _, o := range review.Outcomes {
+		p.outcomes[o] = new(atomic.Int64)
+	}
+	for _, reason := range refusals {
+		p.reasons[reason] = new(atomic.Int64)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.paths == nil {
+		m.paths = map[string]*pathMetrics{}
+	}
+	m.paths[path] = p
+	return p
+}
+
+func (p *pathMetrics) done(o review.Outcome, took time.Duration) {
+	p.outcomes[o].Add(1)
+	s := took.Seconds()
+	i, _ := slices.BinarySearch(bounds[:], s)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count++
+	p.seconds += s
+	if i < len(bounds) {
+		p.atMost[i]++
+	}
+}
+
+func (p *pathMetrics) refused(reason string) { p.reasons[reason].Add(1) }
+
+// ServeHTTP answers Prometheus.
+func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	m.mu.Lock()
+	paths := maps.Clone(m.paths)
+	m.mu.Unlock()
+	names := slices.Sorted(maps.Keys(paths))
+	var page promtext.Page
+	page.Family("snug_webhook_reviews_total", "Questions answered, by path and outcome.", promtext.Counter)
+	for _, name := range names {
+		for _, o := range review.Outcomes {
+			page.Sample(float64(paths[name].outcomes[o].Load()), promtext.Label{Name: "outcome", Value: string(o)}, promtext.Label{Name: "path", Value: name})
+		}
+	}
+	page.Family("snug_webhook_refused_total", "Questions that were not answered, by path and reason: busy, large, cut.", promtext.Counter)
+	for _, name := range names {
+		for _, reason := range refusals {
+			page.Sample(float64(paths[name].reasons[reason].Load()), promtext.Label{Name: "path", Value: name}, promtext.Label{Name: "reason", Value: reason})
+		}
+	}
+	page.Family("snug_webhook_review_duration_seconds", "Time from a request's header to its answer, by path.", promtext.Histogram)
+	for _, name := range names {
+		p := paths[name]
+		p.mu.Lock()
+		atMost, seconds, count := p.atMost, p.seconds, p.count
+		p.mu.Unlock()
+		for i := 1; i < len(atMost); i++ {
+			atMost[i] += atMost[i-1]
+		}
+		page.Buckets(bounds[:], atMost[:], seconds, count, promtext.Label{Name: "path", Value: name})
+	}
+	for _, add := range m.more {
+		add(&page)
+	}
+	page.Self()
+	w.Header().Set("Content-Type", promtext.ContentType)
+	_, _ = io.WriteString(w, page.String())
+}
+
+// ValidUntil is a metric of when the certificate that is shown ends.
+func ValidUntil(until func() time.Time) func(*promtext.Page) {
+	return func(p *promtext.Page) {
+		end := 0.0
+		if t := until(); !t.IsZero() {
+			end = float64(t.Unix())
+		}
+		p.Family("snug_webhook_certificate_expiry_timestamp_seconds", "When the certificate that is shown is valid no longer; 0 when there is none.", promtext.Gauge)
+		p.Sample(end)
+	}
+}
+
+// Learned are metrics of what is known of programs, and of who was asked.
+func Learned(k *learned.Keeper) func(*promtext.Page) {
+	return func(p *promtext.Page) {
+		known := 0
+		if f := k.Facts(); f != nil {
+			known = f.Len()
+		}
+		asked, silent := k.Asked()
+		for _, m := range []struct {
+			name, help string
+			n          int
+		}{
+			{"snug_webhook_facts", "Containers of workloads whose program is known.", known},
+			{"snug_webhook_facts_dropped", "Containers whose program was learned and that had no room among those shared.", k.Dropped()},
+			{"snug_webhook_agents", "Agents that were asked last.", asked},
+			{"snug_webhook_agents_silent", "Of these, agents that did not answer.", silent},
+		} {
+			p.Family(m.name, m.help, promtext.Gauge)
+			p.Sample(float64(m.n))
+		}
+	}
+}

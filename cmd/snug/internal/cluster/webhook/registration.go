@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	_ "embed"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/template"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
+)
+
+//go:embed registration.yaml.tmpl
+var registration string
+
+var registrationText = sync.OnceValue(func() *template.Template { return template.Must(template.New("").Parse(registration)) })
+
+// Place is where API servers find a webhook.
+type Place struct {
+	Namespace, Service string
+	URL                string // instead of a service: https://host:port
+}
+
+// place is a Place and a path there, as the template has it.
+type place struct {
+	Place
+	Path string
+}
+
+// Register writes what registers a webhook with an API server, as YAML. The namespace of
+// the webhook itself is left out: who is asked is not to be waited for.
+func Register(c *policy.Config, configuration string, at Place) string {
+	excluded := slices.Clone(c.Namespaces)
+	if at.Namespace != "" && !slices.Contains(excluded, at.Namespace) {
+		excluded = append(excluded, at.Namespace)
+	}
+	for i := range excluded {
+		excluded[i] = strconv.Quote(excluded[i]) // a name may be 42, or null
+	}
+	var b strings.Builder
+	// The template is embedded, and a test renders all its branches.
+	if err := registrationText().Execute(&b, map[string]any{
+		"Configuration": configuration, "All": c.All, "Resizes": c.Resize != policy.Off, "Excluded": strings.Join(excluded, ", "),
+		"InjectLabel": policy.InjectLabel, "Enabled": policy.Enabled, "Disabled": policy.Disabled,
+		"ByPod": place{at, FitByPod}, "ByNamespace": place{at, FitByNamespace}, "Resize": place{at, Resize},
+	}); err != nil {
+		panic(err)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}

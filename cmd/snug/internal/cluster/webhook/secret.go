@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/cert"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
+)
+
+// Secret keeps certificates in a Secret, and writes their CAs into the configurations
+// that register a webhook. It is a cert.Store.
+type Secret struct {
+	kept
+	configuration string
+}
+
+// NewSecret makes one. configuration is the name of the webhook configurations, of either
+// kind; one that is not there is not missed.
+func NewSecret(client *rest.Client, namespace, name, configuration string) *Secret {
+	return &Secret{kept{client: client, resource: "secrets", kind: "Secret", namespace: namespace, name: name, own: cert.Keys}, configuration}
+}
+
+// Load is of cert.Store.
+func (s *Secret) Load(ctx context.Context) (map[string][]byte, string, error) {
+	got, version, err := s.load(ctx)
+	if err != nil || version == "" {
+		return nil, version, err
+	}
+	data := map[string][]byte{}
+	for k, v := range got {
+		// What is no base64 the API server does not keep.
+		data[k], _ = base64.StdEncoding.DecodeString(v)
+	}
+	return data, version, nil
+}
+
+// Save is of cert.Store.
+func (s *Secret) Save(ctx context.Context, data map[string][]byte, version string) error {
+	text := map[string]string{}
+	for k, v := range data {
+		text[k] = base64.StdEncoding.EncodeToString(v)
+	}
+	return s.save(ctx, text, version, cert.ErrConflict)
+}
+
+// configurations are the kinds of them.
+var configurations = []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+
+// entry is of a webhook in a configuration what tells whom its clients trust.
+type entry struct {
+	Name   string `json:"name"`
+	Client struct {
+		Bundle string `json:"caBundle,omitempty"`
+	} `json:"clientConfig"`
+}
+
+// Tell is of cert.Store. All entries of the configurations are taken for this webhook's.
+func (s *Secret) Tell(ctx context.Context, bundle []byte) error {
+	want := base64.StdEncoding.EncodeToString(bundle)
+	found := false
+	for _, kind := range configurations {
+		path := "/apis/admissionregistration.k8s.io/v1/" + kind + "/" + s.configuration
+		var got struct {
+			Webhooks []entry `json:"webhooks"`
+		}
+		err := s.client.Get(ctx, path, &got)
+		if rest.Is(err, http.StatusNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		found = true
+		var stale []entry
+		for _, e := range got.Webhooks {
+			if e.Client.Bundle != want {
+				e.Client.Bundle = want
+				stale = append(stale, e)
+			}
+		}
+		if len(stale) == 0 {
+			continue
+		}
+		if err = s.client.Patch(ctx, path, map[string]any{"webhooks": stale}); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return errors.New("there are no webhook configurations named " + s.configuration)
+	}
+	return nil
+}

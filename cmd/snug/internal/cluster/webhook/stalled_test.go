@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/review"
+)
+
+// TestStalled: connections that send a header and no question keep nobody from answers.
+func TestStalled(t *testing.T) {
+	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
+	arrived := make(chan struct{}, 100)
+	h := w.Handler()
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		h.ServeHTTP(rw, r)
+	}))
+	defer server.Close()
+	for range 2 * mostAtOnce {
+		c, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", FitByPod, mostQuestion)
+		<-arrived
+	}
+	got := 0
+	for range 3 { // on a machine that stands still a question does not arrive in time
+		r, err := http.Post(server.URL+FitByPod, "application/json", strings.NewReader(question))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if got = r.StatusCode; got == 200 {
+			break
+		}
+	}
+	if got != 200 {
+		t.Errorf("status %d", got)
+	}
+}
+
+// deaf is somebody who does not read an answer until it is told to.
+type deaf struct {
+	*httptest.ResponseRecorder
+	begun chan<- struct{}
+	reads <-chan struct{}
+}
+
+func (d *deaf) Write(b []byte) (int, error) {
+	d.begun <- struct{}{}
+	<-d.reads
+	return d.ResponseRecorder.Write(b)
+}
+
+// TestDeaf: those who do not read their answers keep nobody from theirs, and have room for
+// these alone.
+func TestDeaf(t *testing.T) {
+	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
+	begun, reads, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	const size = 1 << 20
+	for range mostAtOnce {
+		go func() {
+			rw := &deaf{httptest.NewRecorder(), begun, reads}
+			w.Handler().ServeHTTP(rw, httptest.NewRequest("POST", FitByPod, strings.NewReader(strings.Repeat(" ", size)+question)))
+			if rw.Code != 200 {
+				t.Errorf("status %d", rw.Code)
+			}
+			done <- struct{}{}
+		}()
+	}
+	for range mostAtOnce {
+		<-begun
+	}
+	if turns, held := len(w.turn), w.held.Load(); turns != 0 || held == 0 || held > mostAtOnce*smallAnswer {
+		t.Errorf("%d turns are taken, %d bytes held", turns, held)
+	}
+	got := httptest.NewRecorder()
+	if w.Handler().ServeHTTP(got, httptest.NewRequest("POST", FitByPod, strings.NewReader(question))); got.Code != 200 {
+		t.Errorf("status %d", got.Code)
+	}
+	close(reads)
+	for range mostAtOnce {
+		<-done
+	}
+	if w.held.Load() != 0 {
+		t.Errorf("%d bytes held", w.held.Load())
+	}
+}
+
+// TestAnswers: what an answer takes is refused where there is no room for it, unless it is
+// small; and a turn ends whatever becomes of the question.
+func TestAnswers(t *testing.T) {
+	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
+	m := w.metrics.of("fit/pod")
+	ask := func(answer func([]byte) ([]byte, review.Outcome)) int {
+		got := httptest.NewRecorder()
+		w.answer(got, httptest.NewRequest("POST", FitByPod, strings.NewReader("x")), m, answer)
+		return got.Code
+	}
+	long := func(n int) func([]byte) ([]byte, review.Outcome) {
+		return func([]byte) ([]byte, review.Outcome) { return make([]byte, n), review.Fine }
+	}
+	for _, c := range []struct {
+		held int64
+		size int
+		code int
+	}{
+		{0, 1 << 20, 200},
+		{mostHeld - 1<<20, 1 << 20, 200},
+		{mostHeld - 1<<20, 1<<20 + 1, 503},
+		{mostHeld - 1, smallAnswer, 200},
+	} {
+		w.held.Store(c.held)
+		if code := ask(long(c.size)); code != c.code || w.held.Load() != c.held {
+			t.Errorf("an answer of %d bytes beside %d: %d, then %d are held", c.size, c.held, code, w.held.Load())
+		}
+	}
+	func() {
+		defer func() { _ = recover() }()
+		ask(func([]byte) ([]byte, review.Outcome) { panic("x") })
+		t.Error("no panic")
+	}()
+	if len(w.turn) != 0 || w.held.Load() != mostHeld-1 {
+		t.Errorf("%d turns are taken, %d bytes held", len(w.turn), w.held.Load())
+	}
+}
+
+// TestHeld: there is room for so many bytes of questions, and all of it again after them.
+func TestHeld(t *testing.T) {
+	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
+	ask := func() int {
+		got := httptest.NewRecorder()
+		w.Handler().ServeHTTP(got, httptest.NewRequest("POST", FitByPod, strings.NewReader(question)))
+		return got.Code
+	}
+	w.held.Store(mostHeld - int64(len(question)) + 1)
+	if code := ask(); code != 503 {
+		t.Errorf("full: %d", code)
+	}
+	w.held.Store(mostHeld - int64(len(question)))
+	if code := ask(); code != 200 || w.held.Load() != mostHeld-int64(len(question)) {
+		t.Errorf("with room: %d, %d held", code, w.held.Load())
+	}
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rules_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+type fixture struct {
+	Situation string           `json:"situation"`
+	Facts     rules.Facts      `json:"facts"`
+	Severity  finding.Severity `json:"severity"`
+	Fix       string           `json:"fix"` // a part of it
+}
+
+func fixtures(t *testing.T, file string) []fixture {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []fixture
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&all); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return all
+}
+
+// TestFixtures: each rule fires where it should, and keeps quiet beside it.
+func TestFixtures(t *testing.T) {
+	for _, r := range rules.All() {
+		fires, quiet := fixtures(t, filepath.Join(r.ID, "fires.json")), fixtures(t, filepath.Join(r.ID, "quiet.json"))
+		if len(fires) == 0 || len(quiet) == 0 {
+			t.Errorf("%s: %d situations in which it fires, %d in which it does not", r.ID, len(fires), len(quiet))
+		}
+		find := func(f *fixture) *finding.Finding {
+			found := rules.Check(&f.Facts)
+			i := slices.IndexFunc(found, func(f finding.Finding) bool { return f.ID == r.ID })
+			if i < 0 {
+				return nil
+			}
+			return &found[i]
+		}
+		for _, f := range fires {
+			got := find(&f)
+			if got == nil {
+				t.Errorf("%s, %s: quiet", r.ID, f.Situation)
+				continue
+			}
+			if got.Severity != f.Severity || !strings.Contains(got.Fix, f.Fix) || got.Target != f.Facts.Target || got.Fix == "" {
+				t.Errorf("%s, %s: %+v, want %s and a fix with %q", r.ID, f.Situation, got, f.Severity, f.Fix)
+			}
+			if len(got.Evidence) == 0 {
+				t.Errorf("%s, %s: no evidence", r.ID, f.Situation)
+			}
+			for _, text := range []string{got.Fix, got.Verify} {
+				if strings.Contains(text, "NaN") || strings.Contains(text, "-9223") {
+					t.Errorf("%s, %s: %q", r.ID, f.Situation, text)
+				}
+			}
+		}
+		for _, f := range quiet {
+			if got := find(&f); got != nil {
+				t.Errorf("%s, %s: %+v, want quiet", r.ID, f.Situation, got)
+			}
+		}
+	}
+}
+
+// TestFolders: each rule has a folder with its text, and each folder a rule.
+func TestFolders(t *testing.T) {
+	all := rules.All()
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && !slices.ContainsFunc(all, func(r rules.Rule) bool { return r.ID == e.Name() }) {
+			t.Errorf("%s has no rule", e.Name())
+		}
+	}
+	for _, r := range all {
+		if r.Title == "" || !strings.Contains(r.Text, "\n\nFix: ") || !strings.Contains(r.Text, "\n\nThresholds: ") {
+			t.Errorf("%s/rule.md: title %q, want a title, a fix and thresholds", r.ID, r.Title)
+		}
+	}
+	if len(all) < 15 {
+		t.Errorf("%d rules", len(all))
+	}
+}
+
+var update = flag.Bool("update", false, "write README.md anew")
+
+// TestPage: README.md is what the rules say.
+func TestPage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# What `snug doctor` finds\n\nMade from the folders beside it by `go test ./cmd/snug/internal/diagnose/rules -update`.\n\n")
+	for _, r := range rules.All() {
+		fmt.Fprintf(&b, "- [%s](#%s): %s\n", r.ID, r.ID, r.Title)
+	}
+	for _, r := range rules.All() {
+		fmt.Fprintf(&b, "\n## %s\n\n**%s.**\n\n%s", r.ID, r.Title, r.Text)
+	}
+	if *update {
+		if err := os.WriteFile("README.md", []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if page, err := os.ReadFile("README.md"); err != nil || string(page) != b.String() {
+		t.Errorf("README.md is stale (%v): go test ./cmd/snug/internal/diagnose/rules -update", err)
+	}
+}
+
+// TestUnknown: where nothing is known, nothing is wrong; and no figure, however
+// odd, makes a rule crash or say nonsense.
+func TestUnknown(t *testing.T) {
+	if found := rules.Check(&rules.Facts{Target: "x"}); len(found) != 0 || found == nil {
+		t.Errorf("of nothing: %+v", found)
+	}
+	odd := []float64{0, -1, 1, 0.5, 2, 1e18, math.NaN(), math.Inf(1), math.Inf(-1)}
+	for _, a := range odd {
+		for _, b := range odd {
+			x, y := &rules.Num{V: a}, &rules.Num{V: b}
+			f := &rules.Facts{
+				Procs: x, GOGC: y, MemLimit: x, Live: y, Goal: x, Mapped: y, Quota: y, OwnQuota: x, Cores: y, CPUs: x, Crashes: x,
+				MemHard: y, MemUsed: x, OOMKills: y, Seconds: x, Used: y, KernelWait: x, Idle: y, Throttled: y, Busy: x, Spinning: y,
+				Cycles: x, GCCores: x, OverSize: y, GCShare: x,
+			}
+			fields := reflect.ValueOf(f).Elem()
+			for i := range fields.NumField() {
+				dropped, ok := fields.Field(i).Interface().(*rules.Num)
+				if !ok {
+					continue
+				}
+				fields.Field(i).SetZero()
+				for _, got := range rules.Check(f) {
+					if strings.Contains(got.Fix+got.Verify, "NaN") || strings.Contains(got.Fix+got.Verify, "Inf") {
+						t.Errorf("with %v and %v, without %s: %+v", a, b, fields.Type().Field(i).Name, got)
+					}
+				}
+				fields.Field(i).Set(reflect.ValueOf(dropped))
+			}
+		}
+	}
+}
+
+// TestFixesHold: whoever follows a fix is not told the contrary.
+func TestFixesHold(t *testing.T) {
+	const mib = 1 << 20
+	checked := 0
+	for _, hard := range []float64{128, 512, 2048} {
+		for _, other := range []float64{0, 0.1, 0.3, 0.6} {
+			for _, live := range []float64{0.05, 0.2, 0.4, 0.8} {
+				for _, limit := range []float64{0, 0.5, 0.9, 1.5} {
+					num := func(v float64) *rules.Num { return &rules.Num{V: v} }
+					f := &rules.Facts{
+						MemHard: num(hard * mib), MemUsed: num(hard * mib * min(1, other+live*1.2)), Mapped: num(hard * mib * live * 1.2),
+						Live: num(hard * mib * live), Goal: num(hard * mib * live * 2), GOGC: num(100), MemLimit: num(limit * hard * mib),
+					}
+					for _, found := range rules.Check(f) {
+						rest, ok := strings.CutPrefix(found.Fix, "GOMEMLIMIT=")
+						if !ok {
+							continue
+						}
+						size, _, _ := strings.Cut(rest, "MiB")
+						n, err := strconv.Atoi(size)
+						if err != nil {
+							t.Fatalf("%q: %v", found.Fix, err)
+						}
+						g := *f
+						g.MemLimit, g.Goal = num(float64(n)*mib), num(min(f.Goal.V, float64(n)*mib*0.97))
+						for _, then := range rules.Check(&g) {
+							if then.Severity.Level() > finding.SeverityInfo.Level() {
+								t.Errorf("%v MiB, other %v, live %v, GOMEMLIMIT %v: %s says %q, and then %s says %q", hard, other, live, limit, found.ID, found.Fix, then.ID, then.Fix)
+							}
+						}
+						checked++
+					}
+				}
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("followed %d fixes only", checked)
+	}
+}

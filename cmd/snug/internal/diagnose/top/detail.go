@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// pane is all that is known of the chosen process, from the row on that it was
+// scrolled to.
+func (v *View) pane(width, height int) []Row {
+	p := v.current()
+	if height < 1 || p == nil {
+		return nil
+	}
+	all := v.about(p, width)
+	v.inner = max(1, height-1)
+	v.scroll = max(0, min(v.scroll, len(all)-v.inner))
+	l := v.glyphs.newLine(width).add(Title, strings.Repeat(v.glyphs.line, 2)+" "+strconv.Itoa(p.PID)+" "+p.Name+" ")
+	if below := len(all) - v.scroll - v.inner; below > 0 {
+		l.whole(Title, v.glyphs.dot+" PgDn: "+strconv.Itoa(below)+" more ")
+	}
+	if p.GoVersion != nil {
+		l.whole(Title, v.glyphs.dot+" "+*p.GoVersion+" ")
+	}
+	l.add(Title, strings.Repeat(v.glyphs.line, max(0, l.left)))
+	return append([]Row{l.row}, all[v.scroll:min(len(all), v.scroll+v.inner)]...)
+}
+
+// about is all rows on a process.
+func (v *View) about(p *finding.TopProcess, width int) []Row {
+	g := v.glyphs
+	var rows []Row
+	text := func(role Role, indent int, s string) {
+		for _, part := range wrap(g.clean(s), width-indent) {
+			rows = append(rows, g.newLine(width).add(role, strings.Repeat(" ", indent)).add(role, part).row)
+		}
+	}
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		text(roleOf(f.Severity), 0, string(f.Severity)+": "+f.Title+" ["+f.ID+"]")
+		text(Plain, 2, "fix: "+f.Fix)
+		if f.Verify != "" {
+			text(Dim, 2, "verify: "+f.Verify)
+		}
+	}
+	if len(p.Findings) == 0 {
+		text(Plain, 0, "nothing found; snug doctor "+strconv.Itoa(p.PID)+" looks closer")
+	} else {
+		text(Dim, 0, "evidence: snug doctor "+strconv.Itoa(p.PID)+"; why: snug explain "+p.Findings[0].ID)
+	}
+	rows = append(rows, nil)
+	for _, f := range v.figures(p) {
+		l := g.newLine(width).add(Label, g.fit(f[0], min(12, width), true))
+		if l.left > 8 {
+			parts := wrap(g.clean(f[1]), l.left-1)
+			for i, part := range parts {
+				if i > 0 {
+					l = g.newLine(width).add(Plain, strings.Repeat(" ", min(12, width)))
+				}
+				rows = append(rows, l.add(Plain, " "+part).row)
+			}
+			continue
+		}
+		rows = append(rows, l.row)
+		text(Plain, 1, f[1])
+	}
+	seen := map[string]bool{}
+	for _, gap := range p.Unknown {
+		if gap.Why != "" && !seen[gap.Why] {
+			seen[gap.Why] = true
+			text(Dim, 0, "unknown: "+strings.ReplaceAll(gap.Field, "_", " ")+": "+gap.Why)
+		}
+	}
+	return rows
+}
+
+// figures are a process's figures, in words.
+func (v *View) figures(p *finding.TopProcess) [][2]string {
+	g := v.glyphs
+	var out [][2]string
+	add := func(what string, parts ...string) {
+		var said []string
+		for _, s := range parts {
+			if s != "" {
+				said = append(said, s)
+			}
+		}
+		if len(said) > 0 {
+			out = append(out, [2]string{what, strings.Join(said, ", ")})
+		}
+	}
+	part := func(n *float64, before string, f func(float64) string, after string) string {
+		if n == nil {
+			return ""
+		}
+		return before + f(*n) + after
+	}
+	bytes := func(n *int64, before, after string) string {
+		if n == nil {
+			return ""
+		}
+		return before + size(*n) + after
+	}
+	two := func(x float64) string { return fixed(x, 6) }
+	share := func(x float64) string { return percent(x) + " %" }
+	if p.Exe != "" {
+		add("program", p.Exe)
+	}
+	quota := part(p.Quota, "quota ", short, "")
+	if p.Quota == nil && absent(p, "quota_cores") == "-" {
+		quota = "no quota"
+	}
+	add("CPU", part(p.Used, "", two, " cores used"), quota, part(p.Throttled, "throttled in ", share, " of its periods"),
+		part(p.Waiting, "", two, " threads waiting for a CPU"), counted(p.Threads, "thread", "threads"))
+	if p.GOMAXPROCS != nil {
+		by := ""
+		if p.GOMAXPROCSSource != nil {
+			by = map[string]string{
+				"environment": "set by the environment", "code": "set by code", "runtime": "set by Go from the quota and CPUs",
+				"host": "set by Go from the CPUs alone",
+			}[*p.GOMAXPROCSSource]
+			if p.Module != nil {
+				by += ": " + *p.Module
+			}
+		}
+		add("GOMAXPROCS", strconv.Itoa(*p.GOMAXPROCS), by, part(float(p.CPUs), "may run on ", short, " CPUs"))
+	}
+	add("Ps", part(p.Busy, "", two, " busy"), part(p.Spinning, "of them ", two, " spinning"), part(p.Idle, "", two, " idle"))
+	add("GC", part(p.PerMinute, "", func(x float64) string { return count(x, 6) }, " a minute"), part(p.GC, "", share, " of its CPU time"),
+		part(p.MeanPause, "mean pause ", g.duration, ""), part(p.Paused, "stopped ", g.duration, " a second"), gogc(p))
+	bar := ""
+	if full := fullness(p); full != nil {
+		bar, _ = g.bar(p, 20)
+		bar += " " + share(*full) + " of the limit"
+		if limit(p) == nil {
+			bar = strings.TrimSuffix(bar, "limit") + "goal"
+		}
+	}
+	add("heap", bytes(p.Heap, "", ""), bytes(p.Live, "live ", ""), bytes(p.Goal, "goal ", ""), bar)
+	memlimit := bytes(p.GOMEMLIMIT, "GOMEMLIMIT ", "")
+	if p.GOMEMLIMIT == nil && absent(p, "gomemlimit_bytes") == "-" {
+		memlimit = "no GOMEMLIMIT"
+	}
+	hard := bytes(p.MemoryLimit, "limit ", "")
+	if p.MemoryLimit == nil && absent(p, "memory_limit_bytes") == "-" {
+		hard = "no limit"
+	}
+	add("memory", bytes(p.Memory, "", " resident"), bytes(p.Mapped, "Go holds ", ""), memlimit, hard)
+	if p.Window != nil && *p.Window > 0 {
+		add("", "Ps and GC: of the last "+strconv.FormatFloat(math.Ceil(*p.Window), 'f', 0, 64)+" s; all else of the last interval")
+	}
+	return out
+}
+
+func gogc(p *finding.TopProcess) string {
+	switch {
+	case p.GOGC == nil:
+		return ""
+	case p.GOGC.Off:
+		return "GOGC off"
+	}
+	return "GOGC " + strconv.FormatInt(p.GOGC.N, 10)
+}
+
+// helpRows are the help, from the row on that it was scrolled to.
+func (v *View) helpRows(width, height int) []Row {
+	g := v.glyphs
+	var all []Row
+	pair := func(a, b string, cells int) {
+		l := g.newLine(width).add(Label, g.fit(a, min(cells, width), true))
+		for i, s := range wrap(b, max(1, l.left-1)) {
+			if i > 0 {
+				l = g.newLine(width).add(Plain, strings.Repeat(" ", min(cells, width)))
+			}
+			all = append(all, l.add(Plain, " "+s).row)
+		}
+	}
+	for _, k := range [][2]string{
+		{"Up Down j k", "choose a process; it stays chosen when the order changes, Esc lets go"},
+		{"PgUp PgDn g G", "a page, the first, the last"},
+		{"Enter", "what is wrong with it, the fix, all figures; again to close"},
+		{"/", "filter by name, path, pid or finding; Enter keeps it, Esc clears it"},
+		{"< > Left Right", "sort by another column"},
+		{"P M N T C W", "sort by CPU, memory, pid, throttling, GC, finding"},
+		{"r", "the other way round"},
+		{"Space p", "pause, and go on"},
+		{"+ -", "look less often, more often"},
+		{"Ctrl-L Ctrl-Z", "paint again; suspend"},
+		{"q Ctrl-C", "quit"},
+	} {
+		pair(k[0], k[1], 15)
+	}
+	all = append(all, nil)
+	for _, c := range columns {
+		pair(c.head, c.words, 15)
+	}
+	pair("bar", g.heap+" heap, "+g.goal+" up to its goal, "+g.room+" up to the limit", 15)
+	pair("- ? .", "none; could not be read; not known before the second look", 15)
+	pair("", "Ps and GC are of the last 30 s at most, all else is of the last interval.", 15)
+	v.inner = max(1, height-2)
+	v.scroll = max(0, min(v.scroll, len(all)-v.inner))
+	rows := []Row{g.newLine(width).add(Title, "snug top: keys and columns").row}
+	if height == 1 {
+		return rows
+	}
+	rows = append(rows, all[v.scroll:min(len(all), v.scroll+v.inner)]...)
+	for len(rows) < height-1 {
+		rows = append(rows, nil)
+	}
+	foot := "any of q ? Esc closes"
+	if below := len(all) - v.scroll - v.inner; below > 0 {
+		foot = "PgDn: " + counted(below, "row", "rows") + " more; q ? Esc close"
+	}
+	return append(rows, g.newLine(width).add(Label, foot).row)
+}

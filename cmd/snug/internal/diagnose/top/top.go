@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package top is the live view of Go processes without a terminal: looks
+// ([finding.Watch]) and keys go in, rows of text with roles come out. It neither looks
+// at processes nor paints.
+package top
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// Options are how a view begins.
+type Options struct {
+	ASCII    bool          // nothing but ASCII is shown
+	Sort     string        // one of Orders; "" = cpu
+	Interval time.Duration // between looks; 0 = as each look says
+}
+
+// View is the state of the screen.
+type View struct {
+	glyphs   *glyphs
+	look     *finding.Watch
+	next     *finding.Watch // came while paused
+	over     *finding.Watch // the last: all that were asked for have ended
+	interval time.Duration
+	sort     int // in columns
+	reverse  bool
+	paused   bool
+	filter   string
+	typing   bool // the filter
+	before   string
+	help     bool
+	detail   bool
+	scroll   int // rows of the detail, or of the help, above what is shown
+	rows     []*finding.TopProcess
+	chosen   int  // pid; 0 = none yet
+	at       int  // its row
+	held     bool // the user chose it, so that it stays chosen where others pass it
+	first    int  // row at the top of the list
+	page     int  // rows of the list when it was shown last
+	inner    int  // rows of the detail, likewise
+	said     string
+}
+
+// New begins a view without any process.
+func New(o Options) *View {
+	v := &View{glyphs: glyphsFor(o.ASCII), interval: o.Interval, page: 1, inner: 1}
+	for i, c := range columns {
+		if c.id == o.Sort || v.sort == 0 && c.id == "cpu" && o.Sort == "" {
+			v.sort = i
+		}
+	}
+	return v
+}
+
+// Interval is the time between looks as the user wants it now.
+func (v *View) Interval() time.Duration { return v.interval }
+
+// Paused reports whether the user wants to keep what is shown.
+func (v *View) Paused() bool { return v.paused }
+
+// Update shows another look; while paused, afterwards. One in which all that were asked
+// for have ended leaves what was shown.
+func (v *View) Update(d *finding.Watch) {
+	if v.paused && v.look != nil {
+		v.next = d
+		return
+	}
+	if d.Over() && v.look != nil {
+		v.over = d // what was known of them last stays
+		return
+	}
+	was := v.current()
+	v.look, v.over = d, nil
+	v.arrange()
+	if v.held && was != nil && v.chosen != was.PID && !slices.ContainsFunc(d.Processes, func(p finding.TopProcess) bool { return p.PID == was.PID }) {
+		v.said = "ended: " + strconv.Itoa(was.PID) + " " + was.Name
+	}
+}
+
+// Over is what is said when nothing more can come; "" before.
+func (v *View) Over() string {
+	if v.over == nil {
+		return ""
+	}
+	return ended(v.over) + ", by " + clock(v.over.At)
+}
+
+// ended names the processes that have ended.
+func ended(d *finding.Watch) string {
+	pids := make([]string, len(d.Ended))
+	for i, pid := range d.Ended {
+		pids[i] = strconv.Itoa(pid)
+	}
+	return "ended: " + strings.Join(pids, " ")
+}
+
+// arrange puts the rows in order and keeps the chosen one chosen.
+func (v *View) arrange() {
+	v.rows = v.rows[:0]
+	if v.look == nil {
+		return
+	}
+	want := strings.ToLower(v.filter)
+	for i := range v.look.Processes {
+		if p := &v.look.Processes[i]; matches(p, want) {
+			v.rows = append(v.rows, p)
+		}
+	}
+	order(v.rows, v.sort, v.reverse)
+	if v.held {
+		if at := slices.IndexFunc(v.rows, func(p *finding.TopProcess) bool { return p.PID == v.chosen }); at >= 0 {
+			v.at = at
+			return
+		}
+	}
+	v.choose(v.at)
+}
+
+func order(rows []*finding.TopProcess, by int, reverse bool) {
+	slices.SortStableFunc(rows, func(a, b *finding.TopProcess) int {
+		c := columns[by].order(b, a)
+		if reverse {
+			c = -c
+		}
+		return cmp.Or(c, cmp.Compare(a.PID, b.PID))
+	})
+}
+
+// matches reports whether a process is one that the filter, in small letters, means.
+func matches(p *finding.TopProcess, want string) bool {
+	if want == "" || strings.Contains(strings.ToLower(p.Name), want) || strings.Contains(strings.ToLower(p.Exe), want) ||
+		strings.HasPrefix(strconv.Itoa(p.PID), want) {
+		return true
+	}
+	return slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return strings.Contains(f.ID, want) })
+}
+
+// choose makes a row the chosen one, the nearest there is.
+func (v *View) choose(at int) {
+	v.at = max(0, min(at, len(v.rows)-1))
+	was := v.chosen
+	v.chosen = 0
+	if len(v.rows) > 0 {
+		v.chosen = v.rows[v.at].PID
+	}
+	if v.chosen != was && !v.help {
+		v.scroll = 0
+	}
+}
+
+// current is the chosen process; nil when there is none.
+func (v *View) current() *finding.TopProcess {
+	if v.at < len(v.rows) {
+		return v.rows[v.at]
+	}
+	return nil
+}

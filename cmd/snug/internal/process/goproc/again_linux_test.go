@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package goproc
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+)
+
+// TestAgain: what is set after the first look is seen, and what stays is kept.
+func TestAgain(t *testing.T) {
+	target := startTarget(t, exec.Command(buildTarget(t, how{goLine: "1.26", flags: []string{"-ldflags=-s -w"}})), "GOGC=66", "GODEBUG=x=1")
+	p, err := proc.Open(target.cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	files := NewCache("")
+	first := Look(p, files)
+	if first.Err != nil || first.GOGC.Value != 66 {
+		t.Fatalf("%+v", first)
+	}
+	for _, word := range []string{"procs", "percent", "limit", "gc"} {
+		target.ask(word)
+	}
+	want := target.ask("truth")
+	again := first.Again(p)
+	if again.IdlePs.Known || again.SpinningPs.Known {
+		t.Errorf("Ps are asked for: %+v", again)
+	}
+	whole, now := *again, Look(p, files)
+	whole.IdlePs, whole.SpinningPs = now.IdlePs, now.SpinningPs
+	agree(t, &whole, want)
+	p.KeepStat()
+	if kept, err := p.Stat(); err != nil || !kept.Same(&again.Stat) || kept.CPU < again.Stat.CPU {
+		t.Errorf("from a file that is kept open: %+v, %v", kept, err)
+	}
+	switch {
+	case again.GOMAXPROCS.Value != 7 || again.GOMAXPROCSBy.By != ByCode || again.GOGC.Value != 77 || again.GOGCBy.By != ByCode:
+		t.Errorf("%+v", again)
+	case again.Collections.Value <= first.Collections.Value, again.Path != first.Path, again.Env["GODEBUG"] != "x=1", again.CPUs != first.CPUs, again.Exe.GoVersion != first.Exe.GoVersion:
+		t.Errorf("%+v", again)
+	}
+	if first.GOGC.Value != 66 {
+		t.Error("the look before was changed")
+	}
+	id, err := p.ExeID()
+	if is, known := files.IsGo(id); err != nil || !is || !known || files.Len() != 1 {
+		t.Errorf("%t, %t, %v", is, known, err)
+	}
+	if byNumber, err := proc.ExeOf(p.Pid()); err != nil || byNumber != id {
+		t.Errorf("%+v, %v", byNumber, err)
+	}
+	if s, err := proc.StatOf(p.Pid()); err != nil || !s.Same(&first.Stat) || s.Zombie() {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestAgainGone: who ends or becomes another is gone, also the same program once more.
+func TestAgainGone(t *testing.T) {
+	file := buildTarget(t, how{goLine: "1.26"})
+	for _, c := range []struct {
+		name   string
+		look   func(*proc.Process, *Cache) *Facts
+		change func(*child)
+	}{
+		{"ended", Look, (*child).end},
+		{"itself once more", Look, func(c *child) { c.in.Write([]byte("exec " + file + "\n")); c.answer() }},
+		{"ended, from outside", LookOutside, (*child).end},
+		{"itself once more, from outside", LookOutside, func(c *child) { c.in.Write([]byte("exec " + file + "\n")); c.answer() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			target := startTarget(t, exec.Command(file))
+			p, err := proc.Open(target.cmd.Process.Pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			first := c.look(p, NewCache(""))
+			if first.Err != nil || first.Again(p).Err != nil {
+				t.Fatalf("%+v", first)
+			}
+			p.KeepStat()
+			c.change(target)
+			if f := first.Again(p); !errors.Is(f.Err, proc.ErrGone) || f.GOMAXPROCS.Known || f.Exe.IsGo {
+				t.Errorf("%+v", f)
+			}
+			target.end()
+			if _, err := proc.StatOf(p.Pid()); !errors.Is(err, proc.ErrGone) {
+				t.Error(err)
+			}
+			if _, err := proc.ExeOf(p.Pid()); err != proc.ErrNone {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLookOutside: knobs as the environment has them, nothing of the memory.
+func TestLookOutside(t *testing.T) {
+	target := startTarget(t, exec.Command(buildTarget(t, how{goLine: "1.26"})), "GOMAXPROCS=5", "GOMEMLIMIT=1GiB")
+	target.ask("procs")
+	p, err := proc.Open(target.cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	f := LookOutside(p, NewCache(""))
+	for _, f := range []*Facts{f, f.Again(p)} {
+		if f.Err != nil || f.GOMAXPROCS.Value != 5 || f.GOMAXPROCSBy.By != ByEnvironment || f.GOMEMLIMIT.Value != 1<<30 ||
+			f.GOGC.Known || f.GOGC.Why != "memory is not read" || f.Collections.Known || f.Stat.RSSBytes == 0 {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// TestStatOfKernel: the kernel's own threads have no executable.
+func TestStatOfKernel(t *testing.T) {
+	const kthreadd = 2
+	if name, err := os.ReadFile("/proc/2/comm"); err != nil || string(name) != "kthreadd\n" {
+		t.Skip("no threads of the kernel are seen from here")
+	}
+	if s, err := proc.StatOf(kthreadd); err != nil || !s.Kernel {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := proc.ExeOf(kthreadd); err != proc.ErrNone && err != proc.ErrDenied {
+		t.Error(err)
+	}
+}
+
+// TestResting: who does nothing is as before; who does something, or ends, is not.
+func TestResting(t *testing.T) {
+	target := startTarget(t, exec.Command(buildTarget(t, how{goLine: "1.26"})), "GOGC=66")
+	p, err := proc.Open(target.cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	files := NewCache("")
+	var first, rests *Facts
+	for end := time.Now().Add(time.Minute); rests == nil && time.Now().Before(end); rests = first.Resting(p) {
+		first = Look(p, files)
+	}
+	if rests == nil || rests == first || rests.GOGC.Value != 66 || rests.Collections != first.Collections || rests.Stat.CPU != first.Stat.CPU {
+		t.Fatalf("%+v, before %+v", rests, first)
+	}
+	target.ask("burn")
+	for end := time.Now().Add(time.Minute); first.Resting(p) != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it works, and rests")
+		}
+	}
+	target.end()
+	if f := first.Resting(p); f != nil {
+		t.Errorf("it has ended: %+v", f)
+	}
+}

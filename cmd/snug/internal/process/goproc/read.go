@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package goproc
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
+)
+
+// reader reads the runtime's variables. Nothing it reads is taken for granted:
+// what cannot be right is not known.
+type reader struct {
+	mem   io.ReaderAt
+	image *image
+	bias  uint64
+	pid   int
+}
+
+// Bounds of what a sane runtime holds.
+const (
+	maxProcs = 4096
+	maxHeap  = 1 << 48 // bytes, the address space of amd64 and arm64
+	// maxStruct is more than any struct of the runtime that is read.
+	maxStruct = 16 << 10
+	// maxAge of a process.
+	maxAge = 100 * 365 * 24 * time.Hour
+	// maxCPUTime is GOMAXPROCS CPUs for a year; time.Duration ends at 292.
+	maxCPUTime = 200 * 365 * 24 * time.Hour
+)
+
+// attempts is how often values are read that are written one after the other
+// by the process, when they do not fit together.
+const attempts = 4
+
+// badBias says what is wrong with where the program is said to be loaded; ""
+// when nothing is. Pages are at least 4 KiB.
+func (r *reader) badBias() string {
+	switch {
+	case r.bias&0xfff != 0:
+		return "load address does not fit the executable"
+	case r.bias != 0 && !r.image.PIE:
+		return "load address is not the executable's"
+	}
+	return ""
+}
+
+// source says where a value comes from.
+func (r *reader) source(v gobin.Var) string {
+	return fmt.Sprintf("/proc/%d/mem, %d/%d votes", r.pid, v.Votes, v.Of)
+}
+
+// block is memory from a variable on.
+type block []byte
+
+func (b block) int32(off int64) int32   { return int32(binary.LittleEndian.Uint32(b[off:])) }
+func (b block) uint32(off int64) uint32 { return binary.LittleEndian.Uint32(b[off:]) }
+func (b block) uint64(off int64) uint64 { return binary.LittleEndian.Uint64(b[off:]) }
+func (b block) int64(off int64) int64   { return int64(b.uint64(off)) }
+
+// at reads size bytes from off on behind a variable.
+func (r *reader) at(v gobin.Var, off, size int64) (block, error) {
+	if v.Addr == 0 {
+		if v.Of == 0 {
+			return nil, errors.New("this Go release does not have it, or its place is not known")
+		}
+		return nil, fmt.Errorf("its place is not certain, %d/%d votes, rival %d", v.Votes, v.Of, v.Rival)
+	}
+	addr := v.Addr + uint64(off) + r.bias
+	if size <= 0 || size > maxStruct || addr > math.MaxInt64-maxStruct {
+		return nil, errors.New("its address makes no sense")
+	}
+	b := make(block, size)
+	if _, err := r.mem.ReadAt(b, int64(addr)); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// span is how many bytes fields of 8 bytes at these offsets need; ok is false
+// when one of them is not there.
+func span(offsets ...int64) (size int64, ok bool) {
+	for _, off := range offsets {
+		if off < 0 || off > maxStruct-8 {
+			return 0, false
+		}
+		size = max(size, off+8)
+	}
+	return size, true
+}
+
+const noOffset = "its place in this Go release is not known"
+
+// read fills in all figures.
+func (r *reader) read(f *Facts) {
+	if r.counters(f) {
+		r.spinning(f)
+	}
+}
+
+// counters fills in all figures but those of this moment. It is false when the program has
+// not started yet.
+func (r *reader) counters(f *Facts) bool {
+	r.procs(f)
+	if f.GOMAXPROCS.Value == notUp {
+		// What a program starts with is no setting yet.
+		f.unknown(f.GOMAXPROCS.Why)
+		return false
+	}
+	r.pacer(f)
+	r.pauses(f)
+	r.classes(f)
+	return true
+}
+
+// notUp is GOMAXPROCS before the runtime has chosen it, which is when all other
+// settings stand (runtime/proc.go, schedinit). It is never known.
+const notUp = -1
+
+func (r *reader) procs(f *Facts) {
+	v := r.image.Vars.GOMAXPROCS
+	b, err := r.at(v, 0, 4)
+	if err != nil {
+		f.GOMAXPROCS.because(err.Error())
+		return
+	}
+	n := b.int32(0)
+	if n == 0 {
+		f.GOMAXPROCS.Value = notUp
+		f.GOMAXPROCS.because("the program has not started yet, " + r.source(v))
+		return
+	}
+	if n < 1 || n > maxProcs {
+		f.GOMAXPROCS.because(fmt.Sprintf("%d makes no sense, %s", n, r.source(v)))
+		return
+	}
+	f.GOMAXPROCS.know(int(n), r.source(v))
+}
+
+// custom is sched.customGOMAXPROCS, which Go 1.25 and later keep.
+func (r *reader) custom() (set, known bool) {
+	b, err := r.at(r.image.Vars.CustomGOMAXPROCS, 0, 1)
+	if err != nil || b[0] > 1 {
+		return false, false
+	}
+	return b[0] == 1, true
+}
+
+// pacer reads gcController.
+func (r *reader) pacer(f *Facts) {
+	v, l := r.image.Vars.GCController, &r.image.Layout
+	size := int64(0)
+	for _, off := range []int64{l.GCPercent, l.MemoryLimit, l.HeapLive, l.HeapMarked, l.LastHeapGoal, l.HeapInUse, l.HeapFree, l.MappedReady} {
+		if n, ok := span(off); ok {
+			size = max(size, n)
+		}
+	}
+	var b block
+	err := errors.New(noOffset)
+	if size > 0 {
+		b, err = r.at(v, 0, size)
+	}
+	if err != nil {
+		why := err.Error()
+		f.GOGC.because(why)
+		f.GOMEMLIMIT.because(why)
+		f.HeapLive.because(why)
+		f.HeapMarked.because(why)
+		f.HeapGoal.because(why)
+		f.Mapped.because(why)
+		return
+	}
+	source := r.source(v)
+	if _, ok := span(l.GCPercent); !ok {
+		f.GOGC.because(noOffset)
+	} else if n := b.int32(l.GCPercent); n < -1 {
+		f.GOGC.because(fmt.Sprintf("%d %% makes no sense, %s", n, source))
+	} else {
+		f.GOGC.know(int(n), source)
+	}
+	if f.Exe.Minor == 18 {
+		// There is no limit to be set before Go 1.19.
+		f.GOMEMLIMIT.know(math.MaxInt64, "Go 1.18 has none")
+	} else if _, ok := span(l.MemoryLimit); !ok || f.Exe.Minor == 0 && r.image.Vars.CPUStats.Addr == 0 {
+		// A release that is not known may be 1.18, which has no CPU classes
+		// either, and something else in this place.
+		f.GOMEMLIMIT.because(noOffset)
+	} else if n := b.int64(l.MemoryLimit); n < 0 {
+		f.GOMEMLIMIT.because(fmt.Sprintf("%d bytes make no sense, %s", n, source))
+	} else {
+		f.GOMEMLIMIT.know(n, source)
+	}
+	bytes := func(n *Figure[uint64], off int64) {
+		if _, ok := span(off); !ok {
+			n.because(noOffset)
+		} else if v := b.uint64(off); v > maxHeap {
+			n.because(fmt.Sprintf("%d bytes make no sense, %s", v, source))
+		} else {
+			n.know(v, source)
+		}
+	}
+	bytes(&f.HeapLive, l.HeapLive)
+	bytes(&f.HeapMarked, l.HeapMarked)
+	bytes(&f.Mapped, l.MappedReady)
+	r.goal(f, b, source)
+}
+
+// pauses reads what stands in memstats from pause_total_ns on.
+func (r *reader) pauses(f *Facts) {
+	v, l := r.image.Vars.PauseTotal, &r.image.Layout
+	size, ok := span(0, l.NumGC, l.GCCPUFraction)
+	err := errors.New(noOffset)
+	var b block
+	if ok {
+		b, err = r.at(v, 0, size)
+	}
+	if err != nil {
+		f.PauseTotal.because(err.Error())
+		f.Collections.because(err.Error())
+		f.GCCPUFraction.because(err.Error())
+		return
+	}
+	source := r.source(v)
+	pause, count := b.uint64(0), b.uint32(l.NumGC)
+	fraction := math.Float64frombits(b.uint64(l.GCCPUFraction))
+	// Each of the three vouches for the others' place. The count is raised
+	// before the pause that ends a collection is added, so that there may be a
+	// collection without a pause, but none the other way round.
+	if pause > uint64(maxAge) || count == 0 && pause > uint64(time.Hour) || !(fraction >= 0 && fraction <= 1) {
+		why := fmt.Sprintf("%d ns, %d collections, CPU share %v make no sense, %s", pause, count, fraction, source)
+		f.PauseTotal.because(why)
+		f.Collections.because(why)
+		f.GCCPUFraction.because(why)
+		return
+	}
+	f.PauseTotal.know(time.Duration(pause), source)
+	f.Collections.know(count, source)
+	f.GCCPUFraction.know(fraction, source)
+}
+
+// classes reads work.cpuStats.
+func (r *reader) classes(f *Facts) {
+	v, l := r.image.Vars.CPUStats, &r.image.Layout
+	if f.Exe.Minor != 0 && f.Exe.Minor < 21 {
+		f.CPU.because("Go keeps it since 1.21")
+		return
+	}
+	size, ok := span(l.GCAssist, l.GCDedicated, l.GCIdle, l.GCPause, l.GCTotal, l.ScavengeTotal, l.Idle, l.User, l.Total)
+	if !ok {
+		f.CPU.because(noOffset)
+		return
+	}
+	for range attempts {
+		b, err := r.at(v, 0, size)
+		if err != nil {
+			f.CPU.because(err.Error())
+			return
+		}
+		if c, ok := parseClasses(b, l); ok {
+			f.CPU.know(c, r.source(v))
+			return
+		}
+	}
+	f.CPU.because("the classes do not add up, " + r.source(v))
+}
+
+// parseClasses is false when the parts of the collector's time are not the
+// whole of it: runtime/mstats.go, (*cpuStats).accumulate, adds each to both.
+func parseClasses(b block, l *gobin.Layout) (CPUClasses, bool) {
+	ok := true
+	class := func(off int64) time.Duration {
+		n := b.int64(off)
+		ok = ok && n >= 0 && n <= int64(maxCPUTime)
+		return time.Duration(n)
+	}
+	c := CPUClasses{
+		GCAssist: class(l.GCAssist), GCDedicated: class(l.GCDedicated), GCIdle: class(l.GCIdle),
+		GCPause: class(l.GCPause), GCTotal: class(l.GCTotal), Scavenge: class(l.ScavengeTotal),
+		Idle: class(l.Idle), Total: class(l.Total),
+	}
+	// The rest, not counted but computed from the others; the runtime's own
+	// rounding can leave less than nothing.
+	c.User = max(0, time.Duration(b.int64(l.User)))
+	ok = ok && c.User <= maxCPUTime && c.GCTotal/4 <= maxCPUTime &&
+		c.GCAssist+c.GCDedicated <= c.GCTotal && c.GCAssist+c.GCDedicated+c.GCIdle+c.GCPause == c.GCTotal
+	if !ok {
+		return CPUClasses{}, false
+	}
+	return c, true
+}
+
+// spinning reads sched.npidle and sched.nmspinning, which stand side by side.
+func (r *reader) spinning(f *Facts) {
+	v := r.image.Vars.Spinning
+	for range attempts {
+		idle, spinning, err := r.spin()
+		if err != nil {
+			f.IdlePs.because(err.Error())
+			f.SpinningPs.because(err.Error())
+			return
+		}
+		if sanePs(idle, spinning, f.GOMAXPROCS) {
+			f.IdlePs.know(int(idle), r.source(v))
+			f.SpinningPs.know(int(spinning), r.source(v))
+			return
+		}
+	}
+	f.IdlePs.because("more than GOMAXPROCS, " + r.source(v))
+	f.SpinningPs.because("more than GOMAXPROCS, " + r.source(v))
+}
+
+func (r *reader) spin() (idle, spinning int32, err error) {
+	b, err := r.at(r.image.Vars.Spinning, -4, 8)
+	if err != nil {
+		return 0, 0, err
+	}
+	return b.int32(0), b.int32(4), nil
+}
+
+func sanePs(idle, spinning int32, procs Figure[int]) bool {
+	most := int32(maxProcs)
+	if procs.Known {
+		most = int32(procs.Value)
+	}
+	return 0 <= idle && idle <= most && 0 <= spinning && spinning <= most
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package goproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+)
+
+// SpinSummary is what Ps did, on average. A P is busy unless it is idle, so
+// also in a system call until the runtime takes it back; a spinning P is busy
+// searching for work.
+type SpinSummary struct {
+	Samples int
+	// Took is how long it took to take them.
+	Took time.Duration
+	// Busy and Spinning are mean numbers of Ps.
+	Busy, Spinning float64
+	// GOMAXPROCS at the end.
+	GOMAXPROCS int
+	// Source is where the counters were read.
+	Source string
+}
+
+// ErrNoCounters: the runtime's counters of Ps cannot be read in this process.
+var ErrNoCounters = errors.New("idle and spinning Ps are not known")
+
+// Spin reads the runtime's counters of idle and spinning Ps at a rate, in
+// samples a second, for a while, without stopping anything; 1000 is good. It
+// costs a few microseconds of CPU time a sample, of the sampler and none of the
+// process. facts are of the same process, from [Look].
+//
+// An error of the process, such as proc.ErrGone, or of ctx comes with the
+// summary so far.
+func Spin(ctx context.Context, p *proc.Process, facts *Facts, rate int, duration time.Duration) (SpinSummary, error) {
+	if !facts.IdlePs.Known || !facts.GOMAXPROCS.Known || facts.image == nil {
+		return SpinSummary{}, fmt.Errorf("%w, pid %d: %s", ErrNoCounters, p.Pid(), facts.IdlePs.Why)
+	}
+	if rate < 1 || rate > 10_000 || duration <= 0 {
+		return SpinSummary{}, fmt.Errorf("bad sampling, %d samples a second for %v", rate, duration)
+	}
+	if err := p.Same(); err != nil {
+		return SpinSummary{}, err
+	}
+	mem, err := p.Memory()
+	if err != nil {
+		return SpinSummary{}, err
+	}
+	entry, err := p.AuxEntry()
+	if err != nil {
+		return SpinSummary{}, err
+	}
+	r := &reader{mem: mem, image: facts.image, bias: entry - facts.image.Entry, pid: p.Pid()}
+	s := SpinSummary{GOMAXPROCS: facts.GOMAXPROCS.Value, Source: r.source(r.image.Vars.Spinning)}
+	var busy, spinning int64
+	begin := time.Now()
+	next, step := begin, time.Second/time.Duration(rate)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for err == nil && time.Since(begin) < duration {
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+			continue
+		case <-timer.C:
+		}
+		var now Facts
+		r.procs(&now)
+		if n, spins, bad := r.spin(); bad != nil {
+			err = bad
+		} else if now.GOMAXPROCS.Known && sanePs(n, spins, now.GOMAXPROCS) {
+			s.GOMAXPROCS = now.GOMAXPROCS.Value
+			s.Samples++
+			busy += int64(s.GOMAXPROCS) - int64(n)
+			spinning += int64(spins)
+		} // otherwise GOMAXPROCS is being changed
+		// What was missed is not made up for: samples in a row say the same.
+		if next = next.Add(step); time.Until(next) < 0 {
+			next = time.Now().Add(step)
+		}
+		timer.Reset(time.Until(next))
+	}
+	s.Took = time.Since(begin)
+	if s.Samples > 0 {
+		s.Busy, s.Spinning = float64(busy)/float64(s.Samples), float64(spinning)/float64(s.Samples)
+	}
+	if same := p.Same(); same != nil {
+		err = same
+	}
+	return s, err
+}

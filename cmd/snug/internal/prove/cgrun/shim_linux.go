@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package cgrun
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/inherit"
+	"github.com/snug-go/snug/limits"
+)
+
+// shimArg as first argument makes this program the shim, watchArg the watchdog. The
+// second argument is the number of the socket to the parent.
+const (
+	shimArg  = "__snug-confine"
+	watchArg = "__snug-watch"
+)
+
+// The talk between parent and shim, one JSON value each:
+//
+//	parent -> shim   order
+//	shim -> parent   report, from inside the group
+//	parent -> shim   go; end of file instead: do not start
+//	shim -> parent   report again, if the command could not be executed;
+//	                 end of file instead: it runs
+type order struct {
+	Join   []string // directories of the groups to enter
+	CPU    bool     // a CPU limit is to be proved
+	Memory bool     // a memory limit is to be proved
+	Own    bool     // none was asked for: say what is in force
+	Bound  bool     // real-time threads are to become ordinary ones
+	Stderr int      // descriptor to become stderr, -1 to leave it
+	Path   []byte   // bytes, because a path need not be UTF-8
+	Args   [][]byte
+	Env    [][]byte
+
+	Signals inherit.Signals // ignored and blocked when the parent began
+}
+
+type report struct {
+	Confinement Confinement
+	Used        used          // by the shim
+	Err         string        // what failed before the command, "" if nothing
+	Errno       syscall.Errno // of execve
+}
+
+type goAhead struct{ Go bool }
+
+// ChildMain turns this process into the shim if it was started as one; it then
+// does not return. Otherwise it does nothing. A program that uses this package
+// calls it first thing in main, or in TestMain.
+func ChildMain() {
+	if len(os.Args) != 3 || os.Args[1] != shimArg && os.Args[1] != watchArg {
+		return
+	}
+	runtime.LockOSThread() // the scheduling policy of this thread is the command's
+	fd, err := strconv.Atoi(os.Args[2])
+	if err != nil || fd < 3 {
+		shimFail("a number of a descriptor is expected")
+	}
+	unix.CloseOnExec(fd)
+	if t, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_STREAM {
+		shimFail("this is snug's own command, started by snug itself")
+	}
+	conn := os.NewFile(uintptr(fd), "parent")
+	if os.Args[1] == watchArg {
+		watch(conn)
+		os.Exit(0)
+	}
+	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
+
+	var o order
+	if err := in.Decode(&o); err != nil {
+		os.Exit(CodeFailed) // the parent is gone
+	}
+	if o.Stderr >= 0 {
+		// systemd-run had another stderr, so that its complaints are not the
+		// command's.
+		if err := unix.Dup3(o.Stderr, 2, 0); err == nil {
+			unix.Close(o.Stderr)
+		}
+	}
+	r := report{}
+	if r.Confinement, err = enter(o); err != nil {
+		r.Err = err.Error()
+	}
+	var ru unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &ru)
+	r.Used = usedOf(ru)
+	var ahead goAhead
+	if out.Encode(r) != nil || r.Err != "" || in.Decode(&ahead) != nil || !ahead.Go {
+		os.Exit(CodeFailed)
+	}
+	o.Signals.Restore()
+	err = syscall.Exec(string(o.Path), texts(o.Args), texts(o.Env))
+	errors.As(err, &r.Errno)
+	out.Encode(r)
+	os.Exit(CodeFailed)
+}
+
+func shimFail(what string) {
+	fmt.Fprintf(os.Stderr, "snug: error: %s, %s\n", what, os.Args[1])
+	os.Exit(CodeFailed)
+}
+
+func texts(list [][]byte) []string {
+	out := make([]string, len(list))
+	for i, b := range list {
+		out[i] = string(b)
+	}
+	return out
+}
+
+func bytesOf(list []string) [][]byte {
+	out := make([][]byte, len(list))
+	for i, s := range list {
+		out[i] = []byte(s)
+	}
+	return out
+}
+
+// enter joins the groups and says what holds there, from what this process can
+// see of itself; of the order it takes only which limits matter.
+func enter(o order) (Confinement, error) {
+	c := Confinement{PID: os.Getpid()}
+	was, err := policy(0)
+	if err != nil {
+		return c, err
+	}
+	c.PolicyWas = policyName(was)
+	for _, dir := range o.Join {
+		// v1 lets no real-time thread into a group without real-time budget, and
+		// the runtime may add threads: try again for those.
+		for try := 0; ; try++ {
+			if o.Bound {
+				if err := noRealTime(); err != nil {
+					return c, err
+				}
+			}
+			err := write(dir, "cgroup.procs", "0")
+			if err == nil {
+				break
+			}
+			if try == 3 || !errors.Is(err, unix.EINVAL) {
+				return c, err
+			}
+		}
+	}
+	if o.Bound && len(o.Join) == 0 {
+		if err := noRealTime(); err != nil {
+			return c, err
+		}
+	}
+	is, err := policy(0)
+	if err != nil {
+		return c, err
+	}
+	c.Policy = policyName(is)
+	return c, readBack(&c, o)
+}
+
+// readBack fills in where this process is and what holds there, as package limits reads it.
+func readBack(c *Confinement, o order) error {
+	fsys := os.DirFS("/")
+	text, err := readText(fsys, "/proc/self/cgroup")
+	if err != nil {
+		return err
+	}
+	mounts, err := readText(fsys, "/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	l, err := limits.Self()
+	if err != nil {
+		return err
+	}
+	if o.CPU {
+		h, err := findHierarchy(fsys, text, mounts, "cpu")
+		if err == nil {
+			err = readBackCPU(c, fsys, h, &l, o.Own)
+		}
+		if err != nil && !none(err, o.Own) {
+			return err
+		}
+	}
+	if o.Memory {
+		h, err := findHierarchy(fsys, text, mounts, "memory")
+		if err == nil {
+			err = readBackMemory(c, fsys, h, &l, o.Own)
+		}
+		if err != nil && !none(err, o.Own) {
+			return err
+		}
+	}
+	return nil
+}
+
+// none reports whether there is no such controller, and so no limit, where none was
+// asked for.
+func none(err error, own bool) bool {
+	_, ok := errors.AsType[noControllerError](err)
+	return ok && own
+}
+
+func readBackCPU(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, own bool) (err error) {
+	if err := unread(l, "cpu.quota_cores", l.CPU.Quota.State); err != nil {
+		return err
+	}
+	c.CPUGroup = h.path
+	dir := h.dir()
+	if cores, ok := l.CPU.Quota.Get(); ok {
+		c.CPUs, c.CPUsFrom = cores, l.CPU.Source.File
+		if own {
+			dir = path.Dir(c.CPUsFrom)
+		}
+	} else if own {
+		return nil
+	}
+	if c.QuotaMicros, c.PeriodMicros, _, err = cpuLimit(fsys, dir, h.v1); err != nil {
+		return err
+	}
+	c.BurstMicros, _, err = cpuBurst(fsys, dir, h.v1)
+	return err
+}
+
+func readBackMemory(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, own bool) (err error) {
+	if err := unread(l, "memory.hard_bytes", l.Memory.Hard.State); err != nil {
+		return err
+	}
+	c.MemoryGroup = h.path
+	if n, ok := l.Memory.Hard.Get(); ok {
+		c.MemoryBytes, c.MemoryFrom = n, l.Memory.Source.File
+	}
+	if own {
+		c.LimitBytes = c.MemoryBytes
+		return nil
+	}
+	c.LimitBytes, _, err = memoryLimit(fsys, h.dir(), h.v1)
+	return err
+}
+
+// policy returns the scheduling policy of a thread of this process, 0 for the
+// calling one, without SCHED_RESET_ON_FORK (sched_getscheduler(2)).
+func policy(tid int) (int, error) {
+	p, _, errno := unix.Syscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0)
+	if errno != 0 {
+		return 0, os.NewSyscallError("sched_getscheduler", errno)
+	}
+	return int(p) &^ unix.SCHED_RESET_ON_FORK, nil
+}
+
+func policyName(p int) string {
+	switch p {
+	case unix.SCHED_NORMAL:
+		return "SCHED_OTHER"
+	case unix.SCHED_FIFO:
+		return "SCHED_FIFO"
+	case unix.SCHED_RR:
+		return "SCHED_RR"
+	case unix.SCHED_BATCH:
+		return "SCHED_BATCH"
+	case unix.SCHED_IDLE:
+		return "SCHED_IDLE"
+	case unix.SCHED_DEADLINE:
+		return "SCHED_DEADLINE"
+	}
+	return "policy " + strconv.Itoa(p)
+}
+
+// bound reports whether threads of a policy are held by the CPU quota.
+func bound(name string) bool {
+	return name == "SCHED_OTHER" || name == "SCHED_BATCH" || name == "SCHED_IDLE"
+}
+
+// noRealTime gives every thread of this process that the quota would not hold
+// the policy SCHED_OTHER. That needs no privilege.
+func noRealTime() error {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		tid, err := strconv.Atoi(t.Name())
+		if err != nil {
+			continue
+		}
+		p, err := policy(tid)
+		if err != nil || bound(policyName(p)) {
+			continue // ended, or fine as it is
+		}
+		var param struct{ priority int32 }
+		_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), unix.SCHED_NORMAL, uintptr(unsafe.Pointer(&param)))
+		if errno != 0 && errno != unix.ESRCH {
+			return fmt.Errorf("a real-time thread cannot be made an ordinary one: %w, %s", errno, path.Join("/proc/self/task", t.Name()))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"math"
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+const (
+	// confidence of every interval.
+	confidence = 0.95
+	// resamples of the bootstrap of a pooled quantile.
+	resamples = 2000
+)
+
+// Cells summarises the runs: one cell for each arm of the design, at the same
+// index, whether it has runs or not. Figures are medians over the rounds that
+// count, and of the runs that have the figure; what no run measured is nil.
+//
+// These are not medians: the P99.9 and the histogram are those of all requests
+// of all rounds together; the error ratio is the sum of errors over the sum of
+// operations and errors, since most runs have none; OOM kills are a sum; the
+// longest stop of the world and the longest stall are the largest. The throttled
+// ratio is the median of each run's own, so that it has an interval; the ratio of
+// the sums would follow long runs.
+func Cells(d *Design, runs []finding.Run) []finding.Cell {
+	cells := make([]finding.Cell, len(d.Arms))
+	for i, a := range d.Arms {
+		var all []finding.Run
+		for _, r := range runs {
+			if r.Arm == a.Arm {
+				all = append(all, r)
+			}
+		}
+		cells[i] = cell(a, all, d.Seed)
+	}
+	return cells
+}
+
+func cell(a Arm, all []finding.Run, seed uint64) finding.Cell {
+	c := finding.Cell{
+		Arm: a.Arm, Labels: slices.Clone(a.Labels), Rounds: all, Intervals: map[string]finding.Interval{},
+	}
+	if c.Labels == nil {
+		c.Labels = []string{} // null is "not measured"; this is "none"
+	}
+	if c.Rounds == nil {
+		c.Rounds = []finding.Run{}
+	}
+	if a.GOMEMLIMIT != "" && a.GOMEMLIMIT != "off" {
+		if n, ok := plan.ParseBytes(a.GOMEMLIMIT); ok {
+			c.Limit = &n
+		}
+	}
+	if a.Rate > 0 {
+		c.Offered = &a.Rate
+	}
+	s := summary{valid(all), c.Intervals}
+	c.Procs = first(s.runs, func(r finding.Run) *int { return r.Procs })
+	c.RPS = s.median(metricRPS, func(r finding.Run) *float64 { return r.RPS })
+	c.Wall = s.median(metricWall, func(r finding.Run) *float64 { return r.Wall })
+	c.P50 = s.median(metricP50, func(r finding.Run) *float64 { return r.P50 })
+	c.P95 = s.median("p95_seconds", func(r finding.Run) *float64 { return r.P95 })
+	c.P99 = s.median(metricP99, func(r finding.Run) *float64 { return r.P99 })
+	c.CPUPerOp = s.median(metricCPU, func(r finding.Run) *float64 { return r.CPUPerOp })
+	c.Throttled = s.median("throttled_ratio", throttled)
+	c.GCPerSec = s.median("gc_per_second", collections)
+	c.STWTotal = s.median("stw_total_seconds", func(r finding.Run) *float64 { return r.STW })
+	c.PeakHeap = whole(s.median("peak_heap_bytes", func(r finding.Run) *float64 { return float(r.PeakHeap) }))
+	c.Peak = whole(s.median(metricPeak, func(r finding.Run) *float64 { return float(r.Peak) }))
+	for _, r := range s.runs {
+		c.STWMax = larger(c.STWMax, r.STWMax)
+		if r.OOMKills != nil {
+			c.OOMKills = new(*r.OOMKills + or(c.OOMKills))
+		}
+	}
+	c.Killed = s.killed()
+	c.ErrorRate = errorRatio(s.runs)
+	c.Reported = s.reported()
+	c.Stall = stalls(s.runs)
+	c.Latency, c.P999 = s.pooled(seed)
+	return c
+}
+
+// valid are the runs that count: the first of each round.
+func valid(all []finding.Run) []finding.Run {
+	var out []finding.Run
+	seen := map[int]bool{}
+	for _, r := range all {
+		if r.Invalid == "" && !seen[r.Round] {
+			seen[r.Round] = true
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b finding.Run) int { return a.Round - b.Round })
+	return out
+}
+
+// summary summarises the runs of a cell that count.
+type summary struct {
+	runs      []finding.Run
+	intervals map[string]finding.Interval
+}
+
+// median is that of a figure over the runs that have it, nil if none has. Its
+// interval is noted under the name, where there are runs enough.
+func (s summary) median(name string, of func(finding.Run) *float64) *float64 {
+	var x []float64
+	for _, r := range s.runs {
+		if v := of(r); v != nil && !math.IsNaN(*v) {
+			x = append(x, *v)
+		}
+	}
+	if len(x) == 0 {
+		return nil
+	}
+	m := stats.Median(x)
+	if iv, ok := stats.MedianInterval(x, confidence); ok {
+		s.intervals[name] = finding.Interval(iv)
+	}
+	return &m
+}
+
+// killed counts the runs in which a process was killed for want of memory; nil
+// where the kernel did not say.
+func (s summary) killed() *finding.Killed {
+	var k finding.Killed
+	for _, r := range s.runs {
+		if r.OOMKills != nil {
+			k.Of++
+		}
+		if killed(r) {
+			k.Rounds++
+		}
+	}
+	if k.Of == 0 {
+		return nil
+	}
+	k.Ratio = finding.Interval(stats.ProportionInterval(k.Rounds, k.Of, confidence))
+	return &k
+}
+
+// reported are the medians of what the program said of itself, nil if it did not.
+// A run that was killed said nothing, or something of a moment.
+func (s summary) reported() map[string]float64 {
+	var out map[string]float64
+	for _, r := range s.runs {
+		for name := range r.Reported {
+			if _, seen := out[name]; seen || killed(r) {
+				continue
+			}
+			m := s.median("reported."+name, func(r finding.Run) *float64 {
+				if v, ok := r.Reported[name]; ok && !killed(r) {
+					return &v
+				}
+				return nil
+			})
+			if out == nil {
+				out = map[string]float64{}
+			}
+			out[name] = *m
+		}
+	}
+	return out
+}
+
+// pooled is the latency of all runs together, and its P99.9 where enough samples
+// lie above it.
+func (s summary) pooled(seed uint64) (*finding.Histogram, *float64) {
+	var clusters []stats.Cluster
+	counts := map[float64]int64{}
+	total := int64(0)
+	for _, r := range s.runs {
+		if r.Latency == nil {
+			continue
+		}
+		clusters = append(clusters, stats.Cluster{Values: r.Latency.Seconds, Counts: r.Latency.Counts})
+		for i, v := range r.Latency.Seconds {
+			counts[v] += r.Latency.Counts[i]
+			total += r.Latency.Counts[i]
+		}
+	}
+	if total == 0 {
+		return nil, nil
+	}
+	h := &finding.Histogram{}
+	for v := range counts {
+		h.Seconds = append(h.Seconds, v)
+	}
+	slices.Sort(h.Seconds)
+	for _, v := range h.Seconds {
+		h.Counts = append(h.Counts, counts[v])
+	}
+	estimate, iv, ok := stats.ClusterBootstrap(clusters, 0.999, confidence, resamples, seed)
+	if ok {
+		s.intervals["p999_seconds"] = finding.Interval(iv)
+	}
+	if total/1000 < 10 { // samples above it
+		return h, nil
+	}
+	return h, &estimate
+}
+
+// errorRatio is nil where nothing was asked for.
+func errorRatio(runs []finding.Run) *float64 {
+	var ops, errors int64
+	for _, r := range runs {
+		ops, errors = ops+r.Ops, errors+r.Errors
+	}
+	if ops+errors == 0 {
+		return nil
+	}
+	return new(float64(errors) / float64(ops+errors))
+}
+
+// stalls aggregates the probes: the median of the runs' medians, a run without
+// a stall counting as 0, and the largest of all. What is drawn is the first
+// run's.
+func stalls(runs []finding.Run) *finding.Stall {
+	var out *finding.Stall
+	var medians []float64
+	for _, r := range runs {
+		if r.Stall == nil {
+			continue
+		}
+		if out == nil {
+			s := *r.Stall
+			out, s.Max = &s, nil
+		}
+		out.Max = larger(out.Max, r.Stall.Max)
+		medians = append(medians, or(r.Stall.Median))
+	}
+	if out == nil {
+		return nil
+	}
+	out.Median = nil
+	if m := stats.Median(medians); m > 0 {
+		out.Median = &m
+	}
+	return out
+}
+
+// throttled is the share of a run's periods in which it was throttled. A run in
+// no period had nothing to do and was not.
+func throttled(r finding.Run) *float64 {
+	if r.Periods == nil || r.ThrottledPeriods == nil {
+		return nil
+	}
+	if *r.Periods == 0 {
+		return new(0.0)
+	}
+	return new(float64(*r.ThrottledPeriods) / float64(*r.Periods))
+}
+
+func collections(r finding.Run) *float64 {
+	if r.GCs == nil || elapsed(r) <= 0 {
+		return nil
+	}
+	return new(float64(*r.GCs) / elapsed(r))
+}
+
+// elapsed is the time over which a run's counters ran, in seconds.
+func elapsed(r finding.Run) float64 {
+	if r.Elapsed > 0 {
+		return r.Elapsed
+	}
+	return r.Window
+}
+
+// first is the first value that is not nil.
+func first[T any](runs []finding.Run, of func(finding.Run) *T) *T {
+	for _, r := range runs {
+		if v := of(r); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// larger is the larger one; nil is smaller than any.
+func larger(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
+
+// or is *p, or 0.
+func or[T float64 | uint64](p *T) T {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+func float(n *int64) *float64 {
+	if n == nil {
+		return nil
+	}
+	return new(float64(*n))
+}
+
+func whole(f *float64) *int64 {
+	if f == nil {
+		return nil
+	}
+	return new(int64(math.Round(*f)))
+}

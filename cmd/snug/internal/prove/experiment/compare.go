@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// The metrics that are compared, by their names in JSON.
+const (
+	metricCPU  = "cpu_seconds_per_op"
+	metricRPS  = "rps"
+	metricWall = "wall_seconds"
+	metricP50  = "p50_seconds"
+	metricP99  = "p99_seconds"
+	metricPeak = "memory_peak_bytes"
+)
+
+// metric is one figure that arms are compared in.
+type metric struct {
+	name   string
+	margin float64 // differences up to this share do not count
+	higher bool    // is better
+	of     func(finding.Run) *float64
+	// on reports whether the figure says something about the program under a load.
+	on func(finding.Arm) bool
+}
+
+// metrics holds every metric, the order of the comparisons. In an open loop the
+// throughput is what was offered, so it is compared in closed loops only.
+// Latencies are compared in an open loop and in a workload that drives itself. In
+// a closed loop, of a saturating load or of users, they say how requests queue at
+// the callers (Little: callers over throughput), and callers who wait ask less
+// while the service stalls.
+var metrics = []metric{
+	{metricCPU, 0.02, false, func(r finding.Run) *float64 { return r.CPUPerOp }, anyLoad},
+	{metricRPS, 0.03, true, func(r finding.Run) *float64 { return r.RPS }, closedLoop},
+	{metricWall, 0.02, false, func(r finding.Run) *float64 { return r.Wall }, anyLoad},
+	{metricP50, 0.05, false, func(r finding.Run) *float64 { return r.P50 }, tails},
+	{metricP99, 0.10, false, func(r finding.Run) *float64 { return r.P99 }, tails},
+	{metricPeak, 0.05, false, func(r finding.Run) *float64 { return float(r.Peak) }, anyLoad},
+}
+
+func anyLoad(finding.Arm) bool { return true }
+
+func closedLoop(a finding.Arm) bool { return !OpenLoop(a) && a.Load != "batch" }
+
+func tails(a finding.Arm) bool { return OpenLoop(a) || a.Load == "self" }
+
+// OpenLoop reports whether an arm's load arrives without waiting for answers: a
+// share of capacity or a rate.
+func OpenLoop(a finding.Arm) bool {
+	return strings.HasSuffix(a.Load, "%") || strings.HasSuffix(a.Load, "/s")
+}
+
+// power is the probability with which a number of rounds that is told as enough
+// would show a difference.
+const power = 0.8
+
+// Compare compares each arm with its baseline in each metric that both have, by
+// the ratio of the rounds in which both count: the index of an arm is that of
+// its cell. P-values are adjusted by Holm over the arms that share a metric and
+// a baseline, which is those of one workload, quota and load.
+//
+// A round in which either run did not count is left out, which the results had
+// no part in. So is one in which either run was killed for want of memory, had no
+// result, or lacks the figure, and there the results had: a comparison is of the
+// rounds in which both settings worked. How often they did not is judged apart,
+// by Judge. A round in which a figure is 0 is not left out: such a metric is not
+// compared. Nor is the P99 of an open loop with fewer than 1000 requests a run.
+func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
+	all := []finding.Comparison{}
+	for _, m := range metrics {
+		families := map[int][]int{} // by baseline: indexes into all
+		paired := map[int]stats.Paired{}
+		for i := range cells {
+			b, ok := d.baseline(i)
+			if !ok || !m.on(cells[i].Arm) || m.name == metricP99 && fewRequests(d.Arms[i], cells[i]) {
+				continue
+			}
+			p := stats.ComparePaired(pairs(cells[b], cells[i], m.of))
+			if p.N == 0 {
+				continue
+			}
+			c := finding.Comparison{
+				Cell: i, Baseline: b, Metric: m.name, Pairs: p.N, Ratio: p.Ratio, P: p.P, Margin: m.margin,
+			}
+			if p.HasInterval {
+				c.Low, c.High = &p.Interval.Low, &p.Interval.High
+			}
+			families[b] = append(families[b], len(all))
+			paired[len(all)] = p
+			all = append(all, c)
+		}
+		for _, family := range families {
+			ps := make([]float64, len(family))
+			for k, i := range family {
+				ps[k] = all[i].P
+			}
+			for k, adjusted := range stats.Holm(ps) {
+				c := &all[family[k]]
+				c.Adjusted = adjusted
+				c.Word = stats.Judge(paired[family[k]], adjusted, m.margin, !m.higher)
+				if c.Word == finding.NotShown {
+					c.NeedN = need(paired[family[k]], m.margin, len(family))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// pairs are the figures of the rounds that count in both cells and have one in
+// both.
+func pairs(base, arm finding.Cell, of func(finding.Run) *float64) (b, a []float64, level float64) {
+	figure := func(r finding.Run) *float64 {
+		if killed(r) || empty(r) {
+			return nil
+		}
+		return of(r)
+	}
+	rounds := map[int]float64{}
+	for _, r := range valid(base.Rounds) {
+		if v := figure(r); v != nil {
+			rounds[r.Round] = *v
+		}
+	}
+	for _, r := range valid(arm.Rounds) {
+		if v := figure(r); v != nil {
+			if o, ok := rounds[r.Round]; ok {
+				b, a = append(b, o), append(a, *v)
+			}
+		}
+	}
+	return b, a, confidence
+}
+
+// need is how many rounds would show a difference of the margin. It is nil when
+// that cannot be told, as from fewer rounds than an interval of a median needs,
+// whose spread may be anything; and when there were as many already: the difference then
+// lies about at the margin, and no number of rounds is sure to tell on which side.
+func need(p stats.Paired, margin float64, family int) *int {
+	n := stats.NeedN(p.SD, margin, power, 1-confidence)
+	if n == 0 || p.N < stats.NeedForMedian(confidence) {
+		return nil
+	}
+	n = max(n, stats.MinPairs(1-confidence, family))
+	if n <= p.N {
+		return nil
+	}
+	return &n
+}

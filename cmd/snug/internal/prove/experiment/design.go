@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// The labels that a baseline is found by.
+const (
+	LabelDefault = "default" // Go's variables unset
+	LabelCurrent = "current" // as the program is set now
+	LabelSnug    = "snug"    // what snug would set
+)
+
+// Design is an experiment: every arm once in each round.
+//
+// Rounds are blocks: arms are compared within a round only, so that what changes
+// slowly on the machine touches all of them alike.
+type Design struct {
+	Arms   []Arm  `json:"arms"` // no two with an equal finding.Arm
+	Rounds int    `json:"rounds"`
+	Seed   uint64 `json:"seed"` // of order, arrivals and bootstrap
+	// MaxTries is how often a run that does not count is tried at most, the first
+	// time included; 0 is 3.
+	MaxTries int `json:"max_tries"`
+	// Against finds the baseline of an arm; nil is Baseline.
+	Against func(arms []Arm, i int) (int, bool) `json:"-"`
+}
+
+// Arm is one setting to be measured.
+type Arm struct {
+	finding.Arm
+	// Labels are what the arm stands for: default, snug, current, or none.
+	Labels []string `json:"labels"`
+	// Rate is the offered load of an open loop in requests per second; 0 where
+	// the load is another.
+	Rate float64 `json:"rate_rps"`
+}
+
+// Is reports whether the arm has this label.
+func (a Arm) Is(label string) bool { return slices.Contains(a.Labels, label) }
+
+// Baseline is what arm i is compared with: of the arms with its workload, quota,
+// memory limit and load, the first labelled default, or else current, or else
+// the first. Knobs and burst may differ. It is false for the baseline itself.
+func Baseline(arms []Arm, i int) (int, bool) {
+	for _, label := range []string{LabelDefault, LabelCurrent, ""} {
+		for j, a := range arms {
+			if familyOf(a) == familyOf(arms[i]) && (label == "" || a.Is(label)) {
+				return j, j != i
+			}
+		}
+	}
+	return 0, false
+}
+
+// sameWork are the workloads of which all variants do the same work: xml/single
+// and xml/pool parse the same documents. http and http/gc, or fib and
+// fib/unbounded, are different programs, which no ratio says anything about.
+var sameWork = map[string]bool{"pool": true, "xml": true}
+
+// BaselineOfVariants is as Baseline, and compares variants that do the same work
+// too, pool/numcpu and pool/limiter: the baseline of the first variant is that of
+// the others' baselines, where these have the same setting. Every other arm is
+// compared with the baseline of its own variant.
+func BaselineOfVariants(arms []Arm, i int) (int, bool) {
+	own, ok := Baseline(arms, i)
+	name, _, variant := strings.Cut(arms[i].Workload, "/")
+	if ok || !variant || !sameWork[name] {
+		return own, ok
+	}
+	f := familyOf(arms[i])
+	for j, a := range arms {
+		first, _, variant := strings.Cut(a.Workload, "/")
+		if !variant || first != name || (family{f.workload, a.Quota, a.Memory, a.Load}) != f {
+			continue
+		}
+		if b, ok := Baseline(arms, j); ok {
+			j = b
+		}
+		a := arms[j].Arm
+		a.Workload = arms[i].Workload
+		return j, j != i && a == arms[i].Arm
+	}
+	return 0, false
+}
+
+// family is what arms have in common that are compared with each other.
+type family struct {
+	workload string
+	quota    float64
+	memory   int64
+	load     string
+}
+
+func familyOf(a Arm) family { return family{a.Workload, a.Quota, a.Memory, a.Load} }
+
+// baseline applies Against.
+func (d *Design) baseline(i int) (int, bool) {
+	if d.Against != nil {
+		return d.Against(d.Arms, i)
+	}
+	return Baseline(d.Arms, i)
+}
+
+// tries is MaxTries or its default.
+func (d *Design) tries() int {
+	if d.MaxTries <= 0 {
+		return 3
+	}
+	return d.MaxTries
+}
+
+// LeastRounds is how many rounds this design needs for any difference, however
+// large, to be shown between all of its arms: [stats.MinPairs] of the largest
+// family of comparisons, and never less than an interval of a median needs.
+func (d *Design) LeastRounds() int {
+	size := map[int]int{} // comparisons by baseline: those of one metric and one load
+	most := 1
+	for i := range d.Arms {
+		if b, ok := d.baseline(i); ok {
+			size[b]++
+			most = max(most, size[b])
+		}
+	}
+	return leastRounds(most)
+}
+
+func leastRounds(comparisons int) int {
+	return max(stats.MinPairs(1-confidence, comparisons), stats.NeedForMedian(confidence))
+}
+
+// Schedule is the order of the runs without repetitions: the rounds one after
+// the other, in each every arm once, shuffled by the seed. The order of a round
+// depends on the seed and its number only, so that it is the same when an
+// experiment goes on later.
+func (d *Design) Schedule() []Trial {
+	trials := make([]Trial, 0, max(0, d.Rounds)*len(d.Arms))
+	for round := range d.Rounds {
+		trials = append(trials, d.round(round)...)
+	}
+	return trials
+}
+
+func (d *Design) round(round int) []Trial {
+	trials := make([]Trial, len(d.Arms))
+	order := rand.New(rand.NewPCG(d.Seed, uint64(round))).Perm(len(d.Arms))
+	seed := d.arrivals(round)
+	for at, i := range order {
+		a := d.Arms[i]
+		trials[at] = Trial{Arm: a.Arm, Round: round, Order: at, Seed: seed, Rate: a.Rate}
+	}
+	return trials
+}
+
+// arrivals is the seed of a round's arrivals, the same for all arms: common
+// random numbers. It stays below 2^53, which JSON readers keep exactly.
+func (d *Design) arrivals(round int) uint64 {
+	return rand.New(rand.NewPCG(d.Seed, 1<<63|uint64(round))).Uint64N(1 << 53)
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// Progress is how far an experiment is.
+type Progress struct {
+	Done     int // runs, those of an earlier start included
+	Total    int // runs planned; repetitions add to it
+	Repeated int // runs that were done again, or are about to be
+	Elapsed  time.Duration
+	// Left is what the remaining runs will take, judged by those done since the
+	// start; 0 before the first one is done.
+	Left  time.Duration
+	Trial Trial // about to be done; of the last call the last one
+}
+
+// Execute does the runs of a design that its record does not hold yet, and
+// returns all runs, in the order in which they were done.
+//
+// A run with Invalid set is kept and repeated at the end of its own round, with
+// the next Try, until it has had Design.MaxTries. After the last round the runs
+// that neighbours disturbed most are repeated once (see quieter); then, of the
+// two, the quieter counts. No run is left out because of its result.
+//
+// Each run is written to rec before the next one starts; nil is no record.
+// progress, if not nil, is called before each run and once at the end, never at
+// the same time twice.
+//
+// When the context ends, the Runner fails or the record cannot be written, it
+// returns the runs that there are and the context's, the Runner's, or the
+// record's error.
+func Execute(ctx context.Context, d *Design, r Runner, rec *Record, progress func(Progress)) ([]finding.Run, error) {
+	e := &execution{
+		design: d, runner: r, record: rec, progress: progress,
+		runs: rec.runs(), started: time.Now(),
+		planned: d.Rounds * len(d.Arms),
+	}
+	err := e.all(ctx)
+	marked, _ := quieter(d, e.runs)
+	return marked, err
+}
+
+type execution struct {
+	design   *Design
+	runner   Runner
+	record   *Record
+	progress func(Progress)
+	runs     []finding.Run
+	planned  int // runs without repetitions of runs
+	started  time.Time
+	since    int // runs done since started
+	last     Trial
+}
+
+func (e *execution) all(ctx context.Context) error {
+	for round := range e.design.Rounds {
+		for {
+			pending := e.pending(round)
+			if len(pending) == 0 {
+				break
+			}
+			if err := e.run(ctx, pending[0], len(pending)-1+(e.design.Rounds-1-round)*len(e.design.Arms)); err != nil {
+				return err
+			}
+		}
+	}
+	_, again := quieter(e.design, e.runs)
+	for i, t := range again {
+		if err := e.run(ctx, t, len(again)-1-i); err != nil {
+			return err
+		}
+	}
+	e.report(e.last, 0)
+	return nil
+}
+
+// pending is what is left to do of a round, the next first: what was never
+// tried, in the shuffled order, then what does not count yet, the least tried
+// first. It depends on the runs only, so that an experiment that was stopped
+// goes on as if it had not been.
+func (e *execution) pending(round int) []Trial {
+	var left []Trial
+	for _, t := range e.design.round(round) {
+		tries, valid := 0, false
+		for _, r := range e.runs {
+			if r.Round == round && r.Arm == t.Arm {
+				tries++
+				valid = valid || r.Invalid == ""
+			}
+		}
+		if !valid && tries < e.design.tries() {
+			t.Try = tries
+			left = append(left, t)
+		}
+	}
+	slices.SortStableFunc(left, func(a, b Trial) int { return cmp.Compare(a.Try, b.Try) })
+	return left
+}
+
+// run does one run; after it so many are left.
+func (e *execution) run(ctx context.Context, t Trial, left int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t.Order = 0
+	for _, r := range e.runs {
+		if r.Round == t.Round {
+			t.Order++
+		}
+	}
+	e.last = t
+	e.report(t, left+1)
+	began := time.Now()
+	run, err := e.runner.Run(ctx, t)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	}
+	e.since++
+	run.Arm, run.Round, run.Order, run.Try, run.Seed = t.Arm, t.Round, t.Order, t.Try, t.Seed
+	if run.Started.IsZero() {
+		run.Started = began
+	}
+	e.runs = append(e.runs, run)
+	return e.record.add(run)
+}
+
+// report tells the progress: t is about to be done, and with it so many are left.
+func (e *execution) report(t Trial, left int) {
+	if e.progress == nil {
+		return
+	}
+	p := Progress{
+		Done: len(e.runs), Total: len(e.runs) + left, Elapsed: time.Since(e.started), Trial: t,
+		Repeated: max(0, len(e.runs)+left-e.planned),
+	}
+	if e.since > 0 {
+		p.Left = p.Elapsed / time.Duration(e.since) * time.Duration(left)
+	}
+	e.progress(p)
+}
+
+// Repeated counts the runs that were done again, for finding.Setup.
+func Repeated(runs []finding.Run) int {
+	n := 0
+	for _, r := range runs {
+		if r.Try > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Excluded counts the arms' rounds in which runs were done and none counts, for
+// finding.Setup.
+func Excluded(runs []finding.Run) int {
+	valid := map[place]bool{}
+	for _, r := range runs {
+		at := place{r.Arm, r.Round}
+		valid[at] = valid[at] || r.Invalid == ""
+	}
+	n := 0
+	for _, v := range valid {
+		if !v {
+			n++
+		}
+	}
+	return n
+}
+
+// place is where a run belongs.
+type place struct {
+	arm   finding.Arm
+	round int
+}

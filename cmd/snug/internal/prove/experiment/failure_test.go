@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// kill is a run that ended for want of memory, without figures.
+func kill(r *finding.Run) {
+	r.OOMKills, r.Exit, r.Errors, r.Ops = new(uint64(1)), "killed for want of memory", 1, 0
+	r.CPUPerOp, r.RPS, r.P50, r.P99 = nil, nil, nil, nil
+}
+
+// refuse is one in which nothing was answered.
+func refuse(r *finding.Run) {
+	r.Errors, r.Ops, r.RPS = 500, 0, new(0.0)
+	r.CPUPerOp, r.P50, r.P99 = nil, nil, nil
+}
+
+// TestFailures: whoever fails where the other does not, the verdict and what
+// --check asks say so, however many rounds are left to compare.
+func TestFailures(t *testing.T) {
+	const base, one = "", "1"
+	first := func(n int, of string, do func(*finding.Run)) func(Trial, *finding.Run) {
+		return func(tr Trial, r *finding.Run) {
+			if tr.Arm.GOMAXPROCS == of && tr.Round < n {
+				do(r)
+			}
+		}
+	}
+	both := func(a, b func(Trial, *finding.Run)) func(Trial, *finding.Run) {
+		return func(tr Trial, r *finding.Run) { a(tr, r); b(tr, r) }
+	}
+	some := func(r *finding.Run) { r.Ops, r.Errors = 900, 100 }
+	early := func(r *finding.Run) { *r = finding.Run{Exit: "exit status 2", Window: 4} }
+	for _, c := range []struct {
+		name  string
+		spoil func(Trial, *finding.Run)
+		cpu   float64 // of GOMAXPROCS=1
+		best  int     // -1: none
+		keep  bool
+		pairs int
+		want  string
+	}{
+		{"the default is killed in some rounds", first(3, base, kill), 1, 1, false, 5,
+			"the default is killed for want of memory in 3 of 8 rounds; GOMAXPROCS=1 is not; too few rounds to show what it costs, tails were not measured"},
+		{"the default is killed in every round", first(8, base, kill), 1, 1, false, 0,
+			"the default is killed for want of memory in 8 of 8 rounds; GOMAXPROCS=1 is not"},
+		{"and the other is cheaper", first(2, base, kill), 0.8, 1, false, 6,
+			"the default is killed for want of memory in 2 of 8 rounds; GOMAXPROCS=1 is not, and costs 20 % (20 to 20 %) less CPU per request"},
+		{"or dearer", first(2, base, kill), 1.25, 1, false, 6,
+			"the default is killed for want of memory in 2 of 8 rounds; GOMAXPROCS=1 is not, but costs 25 % more CPU per request"},
+		{"the default answers nothing in some rounds", first(3, base, refuse), 1, 1, false, 5,
+			"the default has no result in 3 of 8 rounds; GOMAXPROCS=1 does not; too few rounds to show what it costs, tails were not measured"},
+		{"nor in any", first(8, base, refuse), 1, 1, false, 0,
+			"the default fails 100 % of its requests; GOMAXPROCS=1 does not"},
+		{"the default ends early", first(8, base, early), 1, 1, false, 0,
+			"the default has no result; GOMAXPROCS=1 does not"},
+		{"the default fails some requests", first(8, base, some), 1, 1, false, 8,
+			"the default fails 10 % of its requests; GOMAXPROCS=1 does not"},
+		{"both fail some requests", both(first(8, base, some), first(8, one, some)), 0.8, 1, false, 8,
+			"GOMAXPROCS=1 costs 20 % (20 to 20 %) less CPU per request than the default, GOMAXPROCS=2"},
+		{"both are killed", both(first(8, base, kill), first(8, one, kill)), 0.8, -1, false, 0,
+			"no verdict: the default is killed for want of memory in 8 of 8 rounds, and no other setting is shown to be spared"},
+		{"both now and then", both(first(1, base, kill), first(2, one, kill)), 0.8, -1, false, 6,
+			"no verdict: the default is killed for want of memory in 1 of 8 rounds, and no other setting is shown to be spared"},
+		{"the other is killed in every round", first(8, one, kill), 0.8, -1, true, 0,
+			"keep the default (GOMAXPROCS=2): GOMAXPROCS=1 is killed for want of memory in 8 of 8 rounds, and nothing measured beats it beyond noise"},
+		{"the other is killed once", first(1, one, kill), 0.8, -1, true, 7,
+			"keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 20 % (20 to 20 %) less CPU per request but is killed for want of memory in 1 of 8 rounds: a trade, not a win"},
+		{"the other fails some requests", first(8, one, some), 0.8, -1, true, 8,
+			"keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 20 % (20 to 20 %) less CPU per request but fails 10 % of its requests: a trade, not a win"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &Design{Arms: []Arm{arm("", "saturated", LabelDefault), arm("1", "saturated")}, Rounds: 8, Seed: 1}
+			s := service{sd: 0.0001, factor: faster(c.cpu)}
+			runs, err := Execute(t.Context(), d, &fake{run: func(tr Trial) finding.Run {
+				r := s.run(tr)
+				c.spoil(tr, &r)
+				return r
+			}}, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cells := Cells(d, runs)
+			cs := Compare(d, cells)
+			v := Judge(d, cells, cs, "cpu", 4)
+			if v.Text != c.want && v.Text != c.want+"; tails were not measured" {
+				t.Errorf("text\n%s\nwant\n%s", v.Text, c.want)
+			}
+			best, pairs := -1, 0
+			if v.Best != nil {
+				best = *v.Best
+			}
+			if p := find(cs, 1, metricCPU); p != nil {
+				pairs = p.Pairs
+			}
+			if best != c.best || v.Keep != c.keep || pairs != c.pairs {
+				t.Errorf("best %d, keep %v, %d pairs, want %d, %v, %d", best, v.Keep, pairs, c.best, c.keep, c.pairs)
+			}
+			if worse, text := Worse(d, cells, "cpu"); worse != (c.best >= 0) || text != v.Text {
+				t.Errorf("worse %v: %s", worse, text)
+			}
+		})
+	}
+}
+
+// TestSparedAreRanked: of several settings that are spared the cheapest is named,
+// and of loads the one under which the default fails.
+func TestSparedAreRanked(t *testing.T) {
+	d := full(8, 1)
+	s := service{sd: 0.0001, factor: func(a finding.Arm, metric string) float64 {
+		return script{"GOMAXPROCS=1": {metricCPU: 1.01}}.factor(a, metric)
+	}}
+	runs, err := Execute(t.Context(), d, &fake{run: func(tr Trial) finding.Run {
+		r := s.run(tr)
+		if tr.Arm.GOMAXPROCS == "" && tr.Arm.Load == "50%" {
+			kill(&r)
+		}
+		return r
+	}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := Cells(d, runs)
+	v := Judge(d, cells, Compare(d, cells), "cpu", 64)
+	want := "the default is killed for want of memory in 8 of 8 rounds at 50% load; GOMAXPROCS=8 is not"
+	if v.Best == nil || *v.Best != 5 || v.Text != want {
+		t.Errorf("%+v\nwant %s", v, want)
+	}
+}

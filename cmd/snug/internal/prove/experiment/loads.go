@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// LeastRequests is how many a run of an open loop needs for its P99 to be compared:
+// ten lie above it.
+const LeastRequests = 1000
+
+const (
+	// usedUp is the share of its quota from which on a program is saturated.
+	usedUp = 0.95
+	// busy is the share of the CPUs that it could use below which a program under a
+	// saturating load is not saturated.
+	busy = 0.9
+	// otherCPUs is what other programs use before they are named as a reason.
+	otherCPUs = 0.2
+	// achieved is the share of the offered load that a setting must serve.
+	achieved = 0.995
+)
+
+// loads is what loads turned out not to be, one sentence each: a saturating one
+// that is, and open loops below saturation, that every setting can serve, with
+// requests enough.
+func loads(d *Design, cells []finding.Cell, machineCPUs int) []string {
+	var out []string
+	for i := range cells {
+		if _, ok := d.baseline(i); !ok {
+			if s := saturation(&cells[i], cells); s != "" {
+				out = append(out, s)
+			}
+			if s := unsaturated(&cells[i], cells, machineCPUs); s != "" {
+				out = append(out, s)
+			}
+		}
+	}
+	return append(append(out, unserved(d, cells)...), tooFew(d, cells)...)
+}
+
+// saturation says that a share of capacity left the baseline nothing to spare. A
+// request costs less CPU in the closed loop that the capacity was measured in,
+// where fewer wake-ups do for more of them.
+func saturation(c *finding.Cell, all []finding.Cell) string {
+	if !strings.HasSuffix(c.Load, "%") || c.Quota <= 0 {
+		return ""
+	}
+	used, ok := medianOf(c, usedCPUs)
+	if !ok || used < usedUp*c.Quota {
+		return ""
+	}
+	return fmt.Sprintf("%s %s of closed-loop capacity used %.2f CPUs: this load is saturation", whereCell(c, all), c.Load, used)
+}
+
+// unsaturated says that a saturating load left the baseline CPU time that it did
+// not use. What it could use is bounded by its quota, its Ps and the machine's
+// CPUs. The load generator needs CPUs too, and is named where it had some.
+func unsaturated(c *finding.Cell, all []finding.Cell, machineCPUs int) string {
+	if c.Load != "saturated" {
+		return ""
+	}
+	could := float64(machineCPUs)
+	if c.Quota > 0 {
+		could = min(could, c.Quota)
+	}
+	if c.Procs != nil {
+		could = min(could, float64(*c.Procs*max(1, c.Replicas)))
+	}
+	used, ok := medianOf(c, usedCPUs)
+	if !ok || used >= busy*could {
+		return ""
+	}
+	var takers []string
+	if x, ok := medianOf(c, func(r finding.Run) (float64, bool) { return or(r.Noise.OtherCPUs), r.Noise.OtherCPUs != nil }); ok && x >= otherCPUs {
+		takers = append(takers, fmt.Sprintf("other programs (%.1f CPUs)", x))
+	}
+	if x, ok := medianOf(c, generatorCPUs); ok && x >= otherCPUs {
+		takers = append(takers, fmt.Sprintf("the load generator (%.1f CPUs)", x))
+	}
+	text := fmt.Sprintf("%s the %s used %.2f of %s when saturated: it waits for something else", whereCell(c, all), baseName(c), used, cpus(could))
+	if len(takers) > 0 {
+		text += ", or " + list(takers) + " took them"
+	}
+	return text + "; its throughput is not the most it could do"
+}
+
+// usedCPUs is how many CPUs a run used on average.
+func usedCPUs(r finding.Run) (float64, bool) {
+	if r.CPU == nil || elapsed(r) <= 0 {
+		return 0, false
+	}
+	return *r.CPU / elapsed(r), true
+}
+
+func generatorCPUs(r finding.Run) (float64, bool) {
+	if r.Generator == nil || r.Generator.CPU == nil || elapsed(r) <= 0 {
+		return 0, false
+	}
+	return *r.Generator.CPU / elapsed(r), true
+}
+
+// unserved says which settings fell behind what was offered. Of requests that
+// arrive at a rate, rate times mean latency are under way when the window ends:
+// so much is no shortfall.
+func unserved(d *Design, cells []finding.Cell) []string {
+	type group struct{ where, rate string }
+	var order []group
+	settings := map[group][]string{}
+	for i := range cells {
+		c := &cells[i]
+		if !OpenLoop(c.Arm) {
+			continue
+		}
+		short, ok := medianOf(c, func(r finding.Run) (float64, bool) {
+			latency, ok := meanLatency(r)
+			if !ok || r.RPS == nil || r.Offered == nil || *r.Offered <= 0 || r.Window <= 0 {
+				return 0, false
+			}
+			return achieved - latency/r.Window - *r.RPS / *r.Offered, true
+		})
+		if !ok || short <= 0 {
+			continue
+		}
+		rate := d.Arms[i].Rate
+		if rate <= 0 {
+			rate, _ = medianOf(c, func(r finding.Run) (float64, bool) { return or(r.Offered), r.Offered != nil })
+		}
+		g := group{whereCell(c, cells), rateText(rate)}
+		if settings[g] == nil {
+			order = append(order, g)
+		}
+		settings[g] = append(settings[g], settingText(c.Arm))
+	}
+	var out []string
+	for _, g := range order {
+		whose := "its"
+		if len(settings[g]) > 1 {
+			whose = "their"
+		}
+		out = append(out, fmt.Sprintf("%s %s cannot serve %s: %s latencies are those of a growing queue",
+			g.where, list(settings[g]), g.rate, whose))
+	}
+	return out
+}
+
+// meanLatency of a run in seconds; its median where there is no distribution.
+func meanLatency(r finding.Run) (float64, bool) {
+	if r.Latency != nil {
+		sum, n := 0.0, 0.0
+		for i, v := range r.Latency.Seconds {
+			sum, n = sum+v*float64(r.Latency.Counts[i]), n+float64(r.Latency.Counts[i])
+		}
+		if n > 0 {
+			return sum / n, true
+		}
+	}
+	return or(r.P50), r.P50 != nil
+}
+
+// fewRequests reports whether an open loop asks too little in a run for a P99. It
+// goes by the rate, the same for all arms, and not by what was answered.
+func fewRequests(a Arm, c finding.Cell) bool {
+	runs := valid(c.Rounds)
+	if !OpenLoop(a.Arm) || a.Rate <= 0 || len(runs) == 0 || runs[0].Window <= 0 {
+		return false
+	}
+	return a.Rate*runs[0].Window < LeastRequests
+}
+
+func tooFew(d *Design, cells []finding.Cell) []string {
+	var rates []float64
+	for i := range cells {
+		if _, ok := d.baseline(i); ok && fewRequests(d.Arms[i], cells[i]) {
+			rates = append(rates, d.Arms[i].Rate)
+		}
+	}
+	if len(rates) == 0 {
+		return nil
+	}
+	slices.Sort(rates)
+	var texts []string
+	for _, r := range slices.Compact(rates) {
+		texts = append(texts, rateText(r))
+	}
+	return []string{fmt.Sprintf("too few requests for a P99 at %s: it takes %d a run, --window %ds",
+		list(texts), LeastRequests, int(math.Ceil(LeastRequests/rates[0])))}
+}
+
+// rateText is requests per second in words, three digits at the least.
+func rateText(rate float64) string {
+	if rate >= 100 {
+		rate = math.Round(rate)
+	}
+	return strconv.FormatFloat(rate, 'g', max(3, len(strconv.Itoa(int(rate)))), 64) + "/s"
+}
+
+// whereCell is the container of a cell in words: at 0.5 CPUs, and for which
+// workload where there are several.
+func whereCell(c *finding.Cell, all []finding.Cell) string {
+	text := "at " + cpus(c.Quota)
+	if c.Quota == 0 {
+		text = "without a quota"
+	}
+	if slices.ContainsFunc(all, func(o finding.Cell) bool { return o.Workload != c.Workload }) {
+		text = "for " + c.Workload + " " + text
+	}
+	return text
+}
+
+// medianOf is that of a figure over the runs that count and have it.
+func medianOf(c *finding.Cell, of func(finding.Run) (float64, bool)) (float64, bool) {
+	var x []float64
+	for _, r := range valid(c.Rounds) {
+		if v, ok := of(r); ok {
+			x = append(x, v)
+		}
+	}
+	if len(x) == 0 {
+		return 0, false
+	}
+	return stats.Median(x), true
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+const (
+	// noiseMADs is how far above the median, in median absolute deviations, what
+	// others did makes a run noisy.
+	noiseMADs = 3
+	// noiseLeast is how many CPUs above the median are noise at all. /proc/stat
+	// counts in hundredths of a second; on a quiet machine a run is not noisy for
+	// a few of those.
+	noiseLeast = 0.05
+	// noiseShare bounds the repetitions for noise, as a share of the planned runs.
+	noiseShare = 0.25
+)
+
+// quieter applies the noise rule. Of the first run of each place that counts, it
+// looks at what others did: CPU time used outside of the experiment and time
+// stolen by the hypervisor. Runs far above the median of their family (the arms
+// that are compared with each other: their traffic loads the machine's network
+// stack alike) are to be done again, the noisiest first and no more than a
+// quarter of the planned runs.
+//
+// The rule sees the disturbance, never the result, so it cannot prefer one. It
+// returns a copy of the runs in which, where a noisy run has its repetition, the
+// noisier of the two is invalid, and the trials that are not done yet. A
+// repetition that failed replaces nothing. It depends on the runs only.
+//
+// Repetitions are done after the last round, because before it the median is not
+// known. Such a pair is no longer one block: what changed slowly on the machine
+// between the round and the experiment's end is in its ratio, so these rounds vary
+// more, without favour for any setting. They can be told by their Try above 0.
+func quieter(d *Design, runs []finding.Run) (marked []finding.Run, again []Trial) {
+	marked = slices.Clone(runs)
+	first, repetition := map[place]int{}, map[place]int{}
+	families := map[family][]int{}
+	for i, r := range runs {
+		at := place{r.Arm, r.Round}
+		if _, ok := first[at]; ok {
+			repetition[at] = i
+		} else if r.Invalid == "" {
+			first[at] = i
+			if _, ok := disturbance(r); ok {
+				f := family{r.Arm.Workload, r.Arm.Quota, r.Arm.Memory, r.Arm.Load}
+				families[f] = append(families[f], i)
+			}
+		}
+	}
+	type noisy struct {
+		run            int
+		others, median float64
+	}
+	var found []noisy
+	for _, in := range families {
+		others := make([]float64, len(in))
+		for k, i := range in {
+			others[k], _ = disturbance(runs[i])
+		}
+		median := stats.Median(others)
+		for k, out := range stats.Outlying(others, noiseMADs) {
+			if out && others[k] > median+noiseLeast {
+				found = append(found, noisy{in[k], others[k], median})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b noisy) int {
+		return cmp.Or(cmp.Compare(b.others-b.median, a.others-a.median), a.run-b.run)
+	})
+	found = found[:min(len(found), int(noiseShare*float64(d.Rounds*len(d.Arms))))]
+	for _, n := range found {
+		r := runs[n.run]
+		i, done := repetition[place{r.Arm, r.Round}]
+		if !done {
+			again = append(again, d.repeat(r))
+			continue
+		}
+		worse, others := n.run, n.others
+		if o, ok := disturbance(runs[i]); runs[i].Invalid != "" {
+			continue
+		} else if !ok || o >= others {
+			worse, others = i, o
+		}
+		marked[worse].Invalid = fmt.Sprintf("noisy neighbours: %.2f CPUs busy with other things, %.2f in the median run", others, n.median)
+	}
+	return marked, again
+}
+
+// disturbance is what others did during a run, in CPUs; false when not known.
+func disturbance(r finding.Run) (float64, bool) {
+	if r.Noise.OtherCPUs == nil {
+		return 0, false
+	}
+	cpus := *r.Noise.OtherCPUs
+	if r.Noise.Steal != nil {
+		cpus += *r.Noise.Steal
+	}
+	return cpus, true
+}
+
+// repeat is the trial that does a run again.
+func (d *Design) repeat(r finding.Run) Trial {
+	t := Trial{Arm: r.Arm, Round: r.Round, Try: r.Try + 1, Seed: r.Seed}
+	for _, a := range d.Arms {
+		if a.Arm == r.Arm {
+			t.Rate = a.Rate
+		}
+	}
+	return t
+}

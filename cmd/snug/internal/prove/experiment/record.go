@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// kindRecord is the kind of a record's first line.
+const kindRecord = "record"
+
+// Record is the file that an experiment can go on from. Its first line is the
+// design and the setup, each further line one finished run with its arm:
+//
+//	{"snug":"v1","kind":"record","design":{"arms":[...],"rounds":7,...},"setup":{...}}
+//	{"arm":{"workload":"http",...},"round":0,"order":0,...}
+//
+// A line is whole when it ends with a newline; it is written and synced before
+// the next run starts. What follows the last whole line is what a kill or a full
+// disk left, and is cut off when the record is opened again. Runs that the noise
+// rule sets aside are not marked: it is applied again.
+//
+// A nil *Record keeps nothing. One experiment at a time may have it open.
+type Record struct {
+	path string
+	file file
+	size int64 // of the whole lines
+	kept []finding.Run
+}
+
+// file is what a Record does with an os.File.
+type file interface {
+	io.Writer
+	Sync() error
+	Truncate(size int64) error
+	Seek(offset int64, whence int) (int64, error)
+	Close() error
+}
+
+// header is the first line.
+type header struct {
+	finding.Head
+	Design Design        `json:"design"`
+	Setup  finding.Setup `json:"setup"`
+}
+
+// line is any other.
+type line struct {
+	Arm finding.Arm `json:"arm"`
+	finding.Run
+}
+
+// RecordError is a record that cannot be used or written.
+type RecordError struct {
+	What string
+	Cure string
+	Err  error // of the system; nil when it was none
+}
+
+func (e *RecordError) Error() string { return e.What }
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// Hint returns the cure.
+func (e *RecordError) Hint() string { return e.Cure }
+
+// OpenRecord makes the record of an experiment, or opens the one that is there
+// to go on with it: the runs in it will not be done again. It is an error, with
+// nothing changed, when the file is something else or the record of another
+// experiment: other arms or rates, rounds, seed, command, window or machine.
+// Labels and the objective may differ, they do not change what is measured.
+func OpenRecord(path string, d *Design, setup finding.Setup) (*Record, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, failed("open", path, err)
+	}
+	rec := &Record{path: path, file: f}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, &RecordError{"the record is in use by another snug, " + path, "wait for it, or give another file name", err}
+	}
+	if err := rec.open(f, d, setup); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return rec, nil
+}
+
+// Kept is how many runs the record held when it was opened.
+func (rec *Record) Kept() int {
+	if rec == nil {
+		return 0
+	}
+	return len(rec.kept)
+}
+
+func (rec *Record) open(f io.Reader, d *Design, setup finding.Setup) error {
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return failed("read", rec.path, err)
+	}
+	old, runs, size, err := parse(data, rec.path)
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		if err := old.differs(d, setup, rec.path); err != nil {
+			return err
+		}
+		if err := d.check(runs, rec.path); err != nil {
+			return err
+		}
+	}
+	rec.kept, rec.size = runs, size
+	if err := rec.cut(); err != nil {
+		return failed("write", rec.path, err)
+	}
+	if old != nil {
+		return nil
+	}
+	if err := rec.write(header{finding.NewHead(kindRecord), *d, setup}); err != nil {
+		os.Remove(rec.path) // it holds nothing
+		return failed("start", rec.path, err)
+	}
+	return nil
+}
+
+// Recorded reads the design and the setup of a record, for a command that goes
+// on with it: what was drawn or measured before the first run, the seed and the
+// capacity, has to be the same again. Both are nil, without an error, when there
+// is no such file or nothing whole in it.
+func Recorded(path string) (*Design, *finding.Setup, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, failed("read", path, err)
+	}
+	h, _, _, err := parse(data, path)
+	if h == nil || err != nil {
+		return nil, nil, err
+	}
+	return &h.Design, &h.Setup, nil
+}
+
+// Close closes the file. The record stays, and can be gone on with.
+func (rec *Record) Close() error {
+	if rec == nil {
+		return nil
+	}
+	if err := rec.file.Close(); err != nil {
+		return failed("close", rec.path, err)
+	}
+	return nil
+}
+
+// runs are those that were in the record when it was opened.
+func (rec *Record) runs() []finding.Run {
+	if rec == nil {
+		return nil
+	}
+	return rec.kept[:len(rec.kept):len(rec.kept)]
+}
+
+// add writes a run.
+func (rec *Record) add(r finding.Run) error {
+	if rec == nil {
+		return nil
+	}
+	if err := rec.write(line{r.Arm, r}); err != nil {
+		return failed("write", rec.path, err)
+	}
+	return nil
+}
+
+// write writes a line. When it fails, what was written of it is taken back; if
+// that fails too, the next OpenRecord does it.
+func (rec *Record) write(v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	if err == nil {
+		_, err = rec.file.Write(b.Bytes())
+	}
+	if err == nil {
+		err = rec.file.Sync()
+	}
+	if err != nil {
+		rec.cut()
+		return err
+	}
+	rec.size += int64(b.Len())
+	return nil
+}
+
+// cut takes away what follows the whole lines.
+func (rec *Record) cut() error {
+	err := rec.file.Truncate(rec.size)
+	if _, e := rec.file.Seek(rec.size, io.SeekStart); err == nil {
+		err = e
+	}
+	return err
+}
+
+// failed explains an error of the system.
+func failed(verb, path string, err error) error {
+	e := &RecordError{Err: err, Cure: "give another file name"}
+	cause := err
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		cause = p.Err
+	}
+	if verb == "write" {
+		e.Cure = "the runs before are in it: make room there and give the same command again, it goes on"
+	}
+	e.What = fmt.Sprintf("cannot %s the record: %v, %s", verb, cause, path)
+	return e
+}

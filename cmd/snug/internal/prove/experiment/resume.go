@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// parse reads a record: its header, its runs, and how many bytes the whole lines
+// have. The header is nil when there is no whole line. A last line that is not
+// whole, or is and cannot be read, was torn by a kill, a full disk or a power
+// loss, and is left out.
+func parse(data []byte, path string) (h *header, runs []finding.Run, size int64, err error) {
+	for number, rest := 1, data; len(rest) > 0; number++ {
+		text, after, whole := bytes.Cut(rest, []byte("\n"))
+		if !whole {
+			break
+		}
+		last := len(after) == 0
+		rest = after
+		if h == nil {
+			if h = readHeader(text); h == nil {
+				return nil, nil, 0, foreign(path)
+			}
+		} else {
+			var l line
+			if err := strict(text, &l); err != nil {
+				if last {
+					break
+				}
+				return nil, nil, 0, &RecordError{
+					What: fmt.Sprintf("damaged record: %v, %s:%d", err, path, number),
+					Cure: "give another file name to start anew",
+				}
+			}
+			l.Run.Arm = l.Arm
+			runs = append(runs, l.Run)
+		}
+		size = int64(len(data) - len(rest))
+	}
+	if h == nil && !torn(data) {
+		return nil, nil, 0, foreign(path)
+	}
+	return h, runs, size, nil
+}
+
+func readHeader(text []byte) *header {
+	h := new(header)
+	if json.Unmarshal(text, h) != nil || h.Snug != finding.Version || h.Kind != kindRecord {
+		return nil
+	}
+	return h
+}
+
+// strict decodes a line, which has to have an arm.
+func strict(text []byte, l *line) error {
+	var has struct {
+		Arm *json.RawMessage `json:"arm"`
+	}
+	if err := json.Unmarshal(text, &has); err != nil {
+		return err
+	}
+	if has.Arm == nil {
+		return fmt.Errorf("a line without an arm")
+	}
+	return json.Unmarshal(text, l)
+}
+
+// torn reports whether data is the beginning of a header, or nothing. Anything
+// else is somebody's file and is left alone.
+func torn(data []byte) bool {
+	begin := fmt.Sprintf(`{"snug":%q,"kind":%q,`, finding.Version, kindRecord)
+	n := min(len(data), len(begin))
+	return string(data[:n]) == begin[:n]
+}
+
+func foreign(path string) error {
+	return &RecordError{
+		What: "--record names a file that is no record of snug " + finding.Version + ", " + path,
+		Cure: "give the name of a new file, or of the record to go on with",
+	}
+}
+
+// differs is an error when the record is another experiment's. It names the
+// first difference.
+func (h *header) differs(d *Design, s finding.Setup, path string) error {
+	old, was := &h.Design, &h.Setup
+	what := func(name string, then, now any) error {
+		if then == now {
+			return nil
+		}
+		return another(path, fmt.Sprintf("%s %s there, %s here", name, shown(then), shown(now)))
+	}
+	type pair struct {
+		name      string
+		then, now any
+	}
+	for _, p := range []pair{
+		{"command is", strings.Join(was.Command, " "), strings.Join(s.Command, " ")},
+		{"URL is", was.URL, s.URL},
+		{"rounds are", old.Rounds, d.Rounds},
+		{"seed is", old.Seed, d.Seed},
+		{"tries are", old.tries(), d.tries()},
+		{"program (SHA-256) is", was.Program, s.Program},
+		{"request is", request(was.Request), request(s.Request)},
+		{"seconds of the stall probe are", was.Probe, s.Probe},
+		{"seconds of warm-up are", was.WarmUp, s.WarmUp},
+		{"seconds of the window are", was.Window, s.Window},
+		{"no limit is", was.NoLimit, s.NoLimit},
+		{"number of arms is", len(old.Arms), len(d.Arms)},
+	} {
+		if err := what(p.name, p.then, p.now); err != nil {
+			return err
+		}
+	}
+	for i, a := range d.Arms {
+		if o := old.Arms[i]; o.Arm != a.Arm || o.Rate != a.Rate {
+			return another(path, fmt.Sprintf("arm %d is %s there, %s here", i+1, o, a))
+		}
+	}
+	for _, p := range []pair{
+		{"version of snug is", was.Version, s.Version},
+		{"system is", was.Machine.OS + "/" + was.Machine.Arch, s.Machine.OS + "/" + s.Machine.Arch},
+		{"kernel is", was.Machine.Kernel, s.Machine.Kernel},
+		{"number of CPUs is", was.Machine.CPUs, s.Machine.CPUs},
+		{"CPU is", was.Machine.CPUModel, s.Machine.CPUModel},
+		{"Go version is", was.Machine.Go, s.Machine.Go},
+		{"cgroup way is", was.Machine.CgroupWay, s.Machine.CgroupWay},
+	} {
+		if err := what(p.name, p.then, p.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// request is what is sent, as text.
+func request(r *finding.Request) string {
+	text, _ := json.Marshal(r) // of plain fields: it cannot fail
+	return string(text)
+}
+
+func another(path, difference string) error {
+	return &RecordError{
+		What: fmt.Sprintf("--record names another experiment's record (the %s), %s", difference, path),
+		Cure: "give another file name, or the other experiment's flags to go on with it",
+	}
+}
+
+func shown(v any) string {
+	if s, ok := v.(string); ok {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprint(v)
+}
+
+// check is an error when runs are not what this design can have led to.
+func (d *Design) check(runs []finding.Run, path string) error {
+	type try struct {
+		place
+		n int
+	}
+	arms, seen := map[finding.Arm]bool{}, map[try]bool{}
+	for _, a := range d.Arms {
+		arms[a.Arm] = true
+	}
+	for i, r := range runs {
+		at := try{place{r.Arm, r.Round}, r.Try}
+		why := ""
+		switch {
+		case !arms[r.Arm]:
+			why = "a run of an arm that is not in its design"
+		case r.Round < 0 || r.Round >= d.Rounds:
+			why = fmt.Sprintf("a run of round %d of %d", r.Round+1, d.Rounds)
+		case seen[at]:
+			why = "the same run twice"
+		}
+		if why != "" {
+			return &RecordError{
+				What: fmt.Sprintf("damaged record: %s, %s:%d", why, path, i+2),
+				Cure: "give another file name to start anew",
+			}
+		}
+		seen[at] = true
+	}
+	return nil
+}

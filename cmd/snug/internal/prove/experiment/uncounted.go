@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// Uncounted is how many of the runs, repetitions included, do not count, and why:
+// the most frequent kind of reason, with the figures of its first run, such as
+// "the load generator was late (7.7 ms at the 99th percentile)". why is "" when
+// all of them count.
+func Uncounted(runs []finding.Run) (n, of int, why string) {
+	count := map[string]int{}
+	most := 0
+	for _, r := range runs {
+		if r.Invalid != "" {
+			n++
+			kind, _, _ := strings.Cut(r.Invalid, ": ")
+			count[kind]++
+			most = max(most, count[kind])
+		}
+	}
+	for _, r := range runs {
+		kind, figures, ok := strings.Cut(r.Invalid, ": ")
+		if r.Invalid == "" || count[kind] < most {
+			continue
+		}
+		if ok {
+			kind += " (" + figures + ")"
+		}
+		return n, len(runs), kind
+	}
+	return n, len(runs), ""
+}
+
+func rawRuns(cells []finding.Cell) []finding.Run {
+	var all []finding.Run
+	for _, c := range cells {
+		all = append(all, c.Rounds...)
+	}
+	return all
+}
+
+// uncountedText says how many runs do not count where that is a quarter of them or
+// more, and what helps; "" where it is less.
+func uncountedText(cells []finding.Cell) string {
+	runs := rawRuns(cells)
+	n, of, why := Uncounted(runs)
+	if n == 0 || 4*n < of {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d runs did not count: %s", n, of, why)
+	if of == 1 {
+		text = "the only run did not count: " + why
+	}
+	if strings.Contains(why, "generator was late") && !realTime(runs) {
+		text += "; --rt gives it real-time priority"
+	}
+	return text
+}
+
+// realTime reports whether a load generator had real-time priority already.
+func realTime(runs []finding.Run) bool {
+	for _, r := range runs {
+		if r.Generator != nil && r.Generator.Policy == "SCHED_FIFO" {
+			return true
+		}
+	}
+	return false
+}
+
+// lost is uncountedText as a list, which is never nil.
+func lost(cells []finding.Cell) []string {
+	if text := uncountedText(cells); text != "" {
+		return []string{text}
+	}
+	return []string{}
+}

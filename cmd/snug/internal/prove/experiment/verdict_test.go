@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// measured are the noises of CPU per request, throughput, P50 and P99 between runs
+// of 4 s on a machine with neighbours.
+var measured = map[string]float64{metricCPU: 0.03, metricRPS: 0.026, metricP50: 0.12, metricP99: 0.40, metricPeak: 0.02}
+
+// TestNoFalseVerdicts of bench --full, where nothing differs: at most 5 % of 500
+// experiments with fixed seeds.
+// Families are those of one load; that the verdict looks at three does not need
+// a wider one, since a word wants the whole interval beyond the margin.
+func TestNoFalseVerdicts(t *testing.T) {
+	const experiments = 500
+	wrong := map[string]int{}
+	for seed := range uint64(experiments) {
+		d := full(7, seed)
+		cells := Cells(d, execute(t, d, service{seed: seed, sd: 0.03, sds: measured}))
+		cs := Compare(d, cells)
+		for _, objective := range []string{"cpu", "p99", "rps"} {
+			if v := Judge(d, cells, cs, objective, 64); !v.Keep {
+				wrong[objective]++
+			}
+		}
+	}
+	t.Logf("false verdicts of %d: %v", experiments, wrong)
+	for objective, n := range wrong {
+		if n > experiments/20 {
+			t.Errorf("%d false verdicts of %d for %s", n, experiments, objective)
+		}
+	}
+}
+
+// TestNotExcluded: not shown is not the same as not worse.
+func TestNotExcluded(t *testing.T) {
+	d := full(8, 1)
+	cheap := service{seed: 3, sd: 0.0001, factor: faster(0.8), sds: map[string]float64{metricP99: 0.4}}
+	cells := Cells(d, execute(t, d, cheap))
+	v := Judge(d, cells, Compare(d, cells), "cpu", 64)
+	var high float64
+	load := ""
+	for _, i := range []int{4, 7} {
+		if p := find(Compare(d, cells), i, metricP99); p.Word == finding.NotShown && *p.High > high {
+			high, load = *p.High, cells[i].Load
+		}
+	}
+	want := "than the default, GOMAXPROCS=2; P99 could be up to " + change(high) + " higher at " + load + " load"
+	if high < 1.1 || !strings.HasSuffix(v.Text, want) {
+		t.Errorf("%s\nwant %s", v.Text, want)
+	}
+	// A higher figure is better: the low end counts. Two metrics are enough.
+	cheap.sds = map[string]float64{metricP99: 0.4, metricRPS: 0.2, metricP50: 0.4}
+	cells = Cells(d, execute(t, d, cheap))
+	v = Judge(d, cells, Compare(d, cells), "cpu", 64)
+	if n := strings.Count(v.Text, "could be up to"); n != 2 || !strings.Contains(v.Text, "throughput could be up to") || !strings.Contains(v.Text, "lower when saturated") {
+		t.Errorf("%d metrics: %s", n, v.Text)
+	}
+	// Nothing is open where every interval is within the margin.
+	cheap.sds = nil
+	cells = Cells(d, execute(t, d, cheap))
+	if v = Judge(d, cells, Compare(d, cells), "cpu", 64); strings.Contains(v.Text, "could be") || strings.Contains(v.Text, "tails") {
+		t.Error(v.Text)
+	}
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"fmt"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// A limitError is a limit above snug's own groups that is tighter than the one
+// asked for. A run under it would be recorded as what it is not.
+type limitError struct {
+	What string
+	Cure string
+}
+
+func (e *limitError) Error() string { return e.What }
+
+// Hint returns the cure.
+func (e *limitError) Hint() string { return e.Cure }
+
+// enforced compares what holds for a program with what its arm says. cgrun does
+// not: it keeps every limit above, and lowers a quota where v1 refuses it.
+func enforced(arm finding.Arm, c cgrun.Confinement) error {
+	// systemd rounds a quota; what is above its scope is not rounding.
+	asked := arm.Quota
+	if c.Way == cgrun.WaySystemd && c.PeriodMicros > 0 {
+		asked = float64(c.QuotaMicros) / float64(c.PeriodMicros)
+	}
+	const rounding = 1.0 / cgrun.DefaultPeriodMicros // a microsecond a period
+	if arm.Quota > 0 && c.CPUs < asked-rounding {
+		return &limitError{
+			fmt.Sprintf("%g of the %g CPUs asked for can be had, %s", c.CPUs, arm.Quota, c.CPUsFrom),
+			fmt.Sprintf("ask for at most --cpus %g, or run snug where there is more", c.CPUs),
+		}
+	}
+	if arm.Memory > 0 && c.MemoryBytes < c.LimitBytes {
+		return &limitError{
+			fmt.Sprintf("%d of the %d bytes of memory asked for can be had, %s", c.MemoryBytes, arm.Memory, c.MemoryFrom),
+			fmt.Sprintf("ask for at most --memory %d, or run snug where there is more", c.MemoryBytes),
+		}
+	}
+	return nil
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// weight is that of an experiment's cgroup: the kernel's largest. What a
+// container may use is its quota's business; neighbours that take CPU from it
+// below the quota would only be noise. It matters on a machine that is busy.
+const weight = 10000
+
+// stopGrace is how long a program may take to end after SIGTERM.
+const stopGrace = 3 * time.Second
+
+// process is a program in its cgroup.
+type process struct {
+	name   string
+	child  *cgrun.Child
+	stdin  *os.File // write end; nil when the program has none
+	stdout *os.File // read end, where the program speaks the workloads' protocol; else nil
+	out    *output  // drained stdout; nil when stdout is set
+	err    *output
+	exited chan struct{}
+	began  time.Time // just before the program's first instruction
+	over   time.Time
+	exit   cgrun.Exit
+	failed error // of waiting
+
+	inherited int64  // what exit.MaxRSSBytes is at the least: see rss
+	largest   *int64 // see look
+}
+
+// guard is the memory limit where none was asked for, in bytes: 80 % of what the
+// machine has free.
+func guard() int64 { return meminfo("MemAvailable:") / 5 * 4 }
+
+// launch says how to start a program.
+type launch struct {
+	args     []string
+	env      []string
+	protocol bool     // stdin and stdout are pipes to this process
+	trace    bool     // stderr carries a GC trace
+	stdout   *os.File // gets all of stdout; nil: nobody does
+}
+
+// start runs a program confined as the arm says, or not at all. The caller ends
+// with remove.
+func (r *Runner) start(ctx context.Context, arm finding.Arm, l launch) (*process, error) {
+	p, err := r.confine(ctx, arm, l)
+	if err != nil {
+		awaitInterrupt(ctx)
+		return nil, err
+	}
+	if !r.NoLimit && !r.Own {
+		if err := enforced(arm, p.child.Confinement); err != nil {
+			return nil, errors.Join(err, p.remove())
+		}
+	}
+	for _, w := range p.child.Confinement.Warnings {
+		if !slices.Contains(r.Warnings, w) {
+			r.Warnings = append(r.Warnings, w)
+		}
+	}
+	return p, nil
+}
+
+func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *process, err error) {
+	p = &process{name: l.args[0], exited: make(chan struct{})}
+	if l.args[0] == r.Self {
+		p.name = "the built-in " + arm.Workload
+	}
+	var ends []*os.File // the program's
+	made := p           // p itself is nil when there is an error
+	defer func() {
+		for _, f := range ends {
+			f.Close()
+		}
+		if err != nil {
+			made.closeFiles()
+		}
+	}()
+	spec := cgrun.Spec{
+		Args: l.args, Env: l.env, Dir: r.Dir,
+		CPUs: arm.Quota, BurstMicros: arm.Burst, MemoryBytes: arm.Memory,
+		Counters: true, Tied: true,
+		Ready: func(cgrun.Confinement) {
+			p.inherited = highWater("self")
+			p.began = time.Now()
+		},
+	}
+	switch {
+	case r.NoLimit:
+		spec.NoLimit, spec.CPUs, spec.BurstMicros, spec.MemoryBytes = true, 0, 0, 0
+	case r.Own:
+		spec.Own, spec.CPUs, spec.BurstMicros, spec.MemoryBytes = true, 0, 0, 0
+	default:
+		spec.Weight = weight
+		if spec.MemoryBytes == 0 {
+			// A program that leaks ends itself, not the machine.
+			spec.MemoryBytes, spec.MemoryOptional = guard(), true
+		}
+	}
+	if p.err, err = newOutput(l.trace); err != nil {
+		return nil, err
+	}
+	spec.Stderr = p.err.w
+	if l.protocol {
+		in, inW, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		ends, p.stdin, spec.Stdin = append(ends, in), inW, in
+		out, outW, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		ends, p.stdout, spec.Stdout = append(ends, outW), out, outW
+	} else {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return nil, err
+		}
+		ends, spec.Stdin = append(ends, null), null
+		if p.out, err = newOutput(false); err != nil {
+			return nil, err
+		}
+		p.out.all = l.stdout
+		spec.Stdout = p.out.w
+	}
+	if p.child, err = cgrun.Start(ctx, spec); err != nil {
+		return nil, err
+	}
+	p.err.started()
+	if p.out != nil {
+		p.out.started()
+	}
+	go func() {
+		p.exit, p.failed = p.child.Wait()
+		p.over = time.Now()
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+// confinement is what the program proved.
+func (p *process) confinement() finding.Confinement {
+	c := p.child.Confinement
+	return finding.Confinement{
+		Way: string(c.Way), Group: c.CPUGroup, QuotaMicros: c.QuotaMicros, PeriodMicros: c.PeriodMicros,
+		BurstMicros: c.BurstMicros, MemoryBytes: c.MemoryBytes, Policy: c.Policy,
+	}
+}
+
+// ended says whether the program is gone.
+func (p *process) ended() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop asks the program to end and makes it, at once when ctx ends. What it
+// returns is "" when the program ended as asked.
+func (p *process) stop(ctx context.Context) string {
+	if p.ended() {
+		return p.end()
+	}
+	p.look()
+	p.child.Signal(syscall.SIGTERM)
+	select {
+	case <-p.exited:
+		return ""
+	case <-ctx.Done():
+		p.child.Signal(syscall.SIGKILL)
+		<-p.exited
+		return ""
+	case <-time.After(stopGrace):
+		p.child.Signal(syscall.SIGKILL)
+		<-p.exited
+		return fmt.Sprintf("ignored SIGTERM for %g s, killed", stopGrace.Seconds())
+	}
+}
+
+// end is how the program ended by itself, in words.
+func (p *process) end() string {
+	switch {
+	case p.failed != nil:
+		return p.failed.Error()
+	case p.exit.Signal != 0:
+		return "killed by " + syscall.Signal(p.exit.Signal).String()
+	}
+	return fmt.Sprintf("exit code %d", p.exit.Code)
+}
+
+// remove ends what is left of the program and its cgroup. It may be called
+// when start failed.
+func (p *process) remove() error {
+	if p == nil {
+		return nil
+	}
+	_, err := p.child.Remove()
+	<-p.exited
+	p.closeFiles()
+	if err != nil {
+		return fmt.Errorf("cannot clean up after %s, %w", p.name, err)
+	}
+	return nil
+}
+
+func (p *process) closeFiles() {
+	for _, f := range []*os.File{p.stdin, p.stdout} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	p.out.close()
+	p.err.close()
+}
+
+// A TargetError is a program that did not do what an experiment needs of it.
+// The experiment cannot go on.
+type TargetError struct {
+	What string
+	Cure string
+}
+
+func (e *TargetError) Error() string { return e.What }
+
+// awaitInterrupt gives ctx a moment to end: a terminal's Ctrl-C reaches what snug
+// has started as well as snug, and maybe first.
+func awaitInterrupt(ctx context.Context) { pause(ctx, 250*time.Millisecond) }
+
+// crashed explains a program that ended too early. When the experiment was
+// interrupted that is the reason: a terminal's Ctrl-C reaches both.
+func (p *process) crashed(ctx context.Context, when string) error {
+	if p.exit.Signal == int(syscall.SIGINT) || p.exit.Signal == int(syscall.SIGTERM) {
+		awaitInterrupt(ctx)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	p.err.wait() // for what it said last
+	what := fmt.Sprintf("%s ended %s, %s", p.name, when, p.end())
+	if said := p.said(); said != "" {
+		what += "; it said: " + said
+	}
+	cure := "run it by hand first: the command must keep serving until it gets SIGTERM"
+	if strings.Contains(what, "address already in use") {
+		cure = "end what listens there, or give the program another port"
+	}
+	return &TargetError{what, cure}
+}
+
+// said is the last thing the program said.
+func (p *process) said() string {
+	s := p.err.lastLine()
+	if s == "" && p.out != nil {
+		s = p.out.lastLine()
+	}
+	if len(s) > 200 {
+		s = s[:200] + "..."
+	}
+	return s
+}
+
+// oomKilled says whether the kernel killed the program for want of memory.
+func (p *process) oomKilled() bool {
+	u := p.child.Usage()
+	return u.OOMKills != nil && *u.OOMKills > 0
+}
+
+// environment is this process's, with the arm's knobs and nothing else of
+// those of Go. gctrace asks the Go runtime to report its collections.
+func environment(base []string, k finding.Knobs, trace, builtin bool) []string {
+	var env []string
+	debug := ""
+	take := func(v string) {
+		switch name, value, _ := strings.Cut(v, "="); name {
+		case "GOMAXPROCS", "GOGC", "GOMEMLIMIT":
+		case "GODEBUG":
+			debug = value
+		default:
+			env = append(env, v)
+		}
+	}
+	for _, v := range base {
+		name, _, _ := strings.Cut(v, "=")
+		if _, other := k.Vars.Get(name); !other {
+			take(v)
+		}
+	}
+	for _, v := range k.Vars.List() {
+		take(v)
+	}
+	for _, v := range []struct{ name, value string }{
+		{"GOMAXPROCS", k.GOMAXPROCS}, {"GOGC", k.GOGC}, {"GOMEMLIMIT", k.GOMEMLIMIT},
+	} {
+		if v.value != "" {
+			env = append(env, v.name+"="+v.value)
+		}
+	}
+	add := func(setting string) {
+		if debug != "" {
+			debug += ","
+		}
+		debug += setting
+	}
+	if trace {
+		add("gctrace=1")
+	}
+	if builtin {
+		// snug's own default is not to size itself; its workloads are to do what
+		// any other program does.
+		add(workload.Defaults)
+	}
+	if debug != "" {
+		env = append(env, "GODEBUG="+debug)
+	}
+	return env
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// TestRemoveWhileRunning holds that a program which is still running is removed
+// without an error, every time: its end is waited for in two places.
+func TestRemoveWhileRunning(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("programs are started on Linux only")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Runner{Self: self, NoLimit: true}
+	for range 20 {
+		p, err := r.start(context.Background(), finding.Arm{Workload: "command"}, launch{args: []string{"sleep", "60"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.remove(); err != nil {
+			t.Fatal(err)
+		}
+		if p.failed != nil || p.exit.Signal != 9 {
+			t.Fatalf("waiting for it: %v, %+v", p.failed, p.exit)
+		}
+	}
+}
+
+func TestEnforced(t *testing.T) {
+	const mib = 1 << 20
+	tests := []struct {
+		name string
+		arm  finding.Arm
+		held cgrun.Confinement
+		want string // in the error; "" for none
+	}{
+		{"as asked", finding.Arm{Quota: 1, Memory: 64 * mib},
+			cgrun.Confinement{Way: cgrun.WayV2, QuotaMicros: 100_000, PeriodMicros: 100_000, CPUs: 1, LimitBytes: 64 * mib, MemoryBytes: 64 * mib}, ""},
+		{"rounded to a microsecond", finding.Arm{Quota: 1.0 / 3},
+			cgrun.Confinement{Way: cgrun.WayV1, QuotaMicros: 33_333, PeriodMicros: 100_000, CPUs: 0.33333}, ""},
+		{"rounded by systemd", finding.Arm{Quota: 0.125},
+			cgrun.Confinement{Way: cgrun.WaySystemd, QuotaMicros: 12_000, PeriodMicros: 100_000, CPUs: 0.12}, ""},
+		{"above systemd's scope", finding.Arm{Quota: 1},
+			cgrun.Confinement{Way: cgrun.WaySystemd, QuotaMicros: 100_000, PeriodMicros: 100_000, CPUs: 0.5, CPUsFrom: "/slice/cpu.max"}, "0.5 of the 1 CPUs asked for can be had, /slice/cpu.max"},
+		{"lowered on v1", finding.Arm{Quota: 2},
+			cgrun.Confinement{Way: cgrun.WayV1, QuotaMicros: 150_000, PeriodMicros: 100_000, CPUs: 1.5, CPUsFrom: "/up/cpu.cfs_quota_us"}, "1.5 of the 2 CPUs asked for can be had, /up/cpu.cfs_quota_us"},
+		{"memory above", finding.Arm{Memory: 64 * mib},
+			cgrun.Confinement{Way: cgrun.WayV2, LimitBytes: 64 * mib, MemoryBytes: 32 * mib, MemoryFrom: "/up/memory.max"}, "33554432 of the 67108864 bytes of memory asked for can be had, /up/memory.max"},
+		{"memory above where none was asked for", finding.Arm{},
+			cgrun.Confinement{Way: cgrun.WayV2, LimitBytes: 64 * mib, MemoryBytes: 32 * mib}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := enforced(test.arm, test.held)
+			if test.want == "" && err == nil {
+				return
+			}
+			var limit *limitError
+			if !errors.As(err, &limit) || limit.What != test.want || limit.Hint() == "" {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestResident holds that a program's resident set is not taken from snug's.
+func TestResident(t *testing.T) {
+	const mib = 1 << 20
+	own := int64(3 * mib)
+	tests := []struct {
+		name              string
+		counted, snugs    int64
+		largest, resident *int64
+	}{
+		{"larger than snug", 50 * mib, 30 * mib, nil, new(int64(50 * mib))},
+		{"children were larger than it and snug", 50 * mib, 30 * mib, &own, new(int64(50 * mib))},
+		{"smaller than snug, ended by itself", 30 * mib, 30 * mib, nil, nil},
+		{"smaller than snug, looked at", 30*mib + 4096, 30 * mib, &own, &own},
+		{"snug's is not known", 50 * mib, 0, nil, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := process{exit: cgrun.Exit{MaxRSSBytes: test.counted}, inherited: test.snugs, largest: test.largest}
+			got := p.rss()
+			if (got == nil) != (test.resident == nil) || got != nil && *got != *test.resident {
+				t.Errorf("got %v, want %v", got, test.resident)
+			}
+			all := processes{&p, &process{largest: &own}}.rss()
+			if (all == nil) != (got == nil) || all != nil && *all != *got+own {
+				t.Errorf("with another one %v", all)
+			}
+		})
+	}
+}
+
+func TestUnanswered(t *testing.T) {
+	r := Runner{Window: time.Second}
+	for i, step := range []struct {
+		ops, errors int64
+		fatal       bool
+	}{
+		{0, 5, true}, {0, 0, true}, {7, 0, false}, {0, 5, false}, {0, 0, true},
+	} {
+		err := r.unanswered(&finding.Run{Ops: step.ops, Errors: step.errors}, "it", "http://x/")
+		if (err != nil) != step.fatal {
+			t.Errorf("run %d with %d answers and %d failures: error %v", i+1, step.ops, step.errors, err)
+		}
+	}
+}
+
+func TestTraced(t *testing.T) {
+	before := workload.Traced{Cycles: 2, Procs: 4}
+	tests := []struct {
+		name          string
+		before, after *workload.Traced
+		cycles        *uint64
+		stw           bool
+	}{
+		{"not looked for", nil, nil, nil, false},
+		{"no collection ever", new(workload.Traced), new(workload.Traced), nil, false},
+		{"none in the window", &before, new(workload.Traced), new(uint64(0)), true},
+		{"some", &before, &workload.Traced{Cycles: 3, STW: 0.1, Procs: 4}, new(uint64(3)), true},
+		{"a line was torn", &before, &workload.Traced{Cycles: 3, Missed: 1, STW: 0.1, Procs: 4}, new(uint64(4)), false},
+		{"children write, too", &before, &workload.Traced{Cycles: 3, Mixed: true, Procs: 4}, nil, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var run finding.Run
+			traced(&run, test.before, test.after)
+			if (run.GCs == nil) != (test.cycles == nil) || run.GCs != nil && *run.GCs != *test.cycles {
+				t.Errorf("%v cycles, want %v", run.GCs, test.cycles)
+			}
+			if (run.STW != nil) != test.stw || (run.STWMax != nil) != test.stw {
+				t.Errorf("stops %v, %v", run.STW, run.STWMax)
+			}
+		})
+	}
+}
+
+// TestBetween holds that replicas are counted together.
+func TestBetween(t *testing.T) {
+	before := []workload.Stats{{PID: 1}, {PID: 2, NumGC: 10, STW: 1}}
+	after := []workload.Stats{{PID: 1, NumGC: 3, STW: 0.5, PeakHeap: 100}, {PID: 2, NumGC: 14, STW: 1.25, PeakHeap: 50}}
+	gc, err := between(before, after)
+	if err != nil || gc.Cycles != 7 || gc.STW != 0.75 || gc.PeakHeap != 150 {
+		t.Errorf("%+v, %v", gc, err)
+	}
+	if _, err := between(after, before); err == nil {
+		t.Error("in the wrong order and no error")
+	}
+}

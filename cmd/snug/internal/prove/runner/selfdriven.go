@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// self runs a built-in workload that drives itself.
+func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run) (err error) {
+	o := workload.Options{Warm: r.WarmUp, Window: r.Window}
+	if r.Exec {
+		dir, err := os.MkdirTemp("", "snug-trace-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		o.Trace = filepath.Join(dir, "trace")
+	}
+	args := workload.Args(t.Arm.Workload, o)
+	p, err := r.start(ctx, t.Arm, launch{
+		args: append([]string{r.Self}, args...), protocol: true,
+		env: environment(r.base(), t.Arm.Knobs, false, true),
+	})
+	if err != nil {
+		return err
+	}
+	defer processes{p}.cleanUp(&err)
+	run.Confined = p.confinement()
+
+	stop := context.AfterFunc(ctx, func() { p.stdout.Close() }) // ends the reading below
+	defer stop()
+	events := workload.ReadEvents(p.stdout)
+	if _, err := expect(events, "warm"); err != nil {
+		return processes{p}.died(ctx, run, "in its warm-up", err)
+	}
+	pause(ctx, settle)
+	a := readCounters(processes{p})
+	if _, err := io.WriteString(p.stdin, "go\n"); err != nil {
+		return processes{p}.died(ctx, run, "before the window", err)
+	}
+	res, err := expect(events, "done")
+	if err != nil {
+		return processes{p}.died(ctx, run, "in the window", err)
+	}
+	b := readCounters(processes{p})
+	run.Window, run.Ops = res.Seconds, res.Ops
+	if workload.IsBatch(t.Arm.Workload) {
+		run.Wall = &res.Seconds
+	} else if res.Seconds > 0 && res.Probe == nil { // a probe has no operations
+		rps := float64(res.Ops) / res.Seconds
+		run.RPS = &rps
+	}
+	run.P50, run.P95, run.P99, run.Max = res.P50, res.P95, res.P99, res.Max
+	run.Latency = (*finding.Histogram)(res.Latency)
+	run.Note, run.Counts = res.Note, res.Counts
+	account(run, a, b, new(0.0))
+	collected(run, res.GC, res.Stats.GOMAXPROCS)
+	if res.Probe != nil {
+		run.Stall = stall(*res.Probe, t.Arm.Quota, run.Confined.PeriodMicros)
+	}
+	run.Exit = p.stop(ctx)
+	run.MaxRSS = p.rss()
+	if o.Trace != "" {
+		run.Reported, err = ofTrace(ctx, o.Trace)
+	}
+	return err
+}
+
+// expect waits for an event of this name.
+func expect(events *workload.Events, name string) (*workload.Result, error) {
+	e, err := events.Next()
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Event != name || name == "done" && e.Result == nil:
+		return nil, fmt.Errorf("a workload said %q instead of %q", e.Event, name)
+	}
+	return e.Result, nil
+}
+
+// batch runs a user's command to its end.
+func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run) (err error) {
+	l := launch{args: r.Command, trace: r.Trace}
+	l.env = environment(r.base(), t.Arm.Knobs, l.trace, false)
+	before := readMachine()
+	if r.Stdout != "" {
+		run.Stdout = fmt.Sprintf("%03d-%03d.txt", t.Round, t.Order)
+		if l.stdout, err = os.Create(filepath.Join(r.Stdout, run.Stdout)); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.stdout.Close()) }()
+	}
+	p, err := r.start(ctx, t.Arm, l)
+	if err != nil {
+		return err
+	}
+	defer processes{p}.cleanUp(&err)
+	run.Confined = p.confinement()
+	if r.Long != nil {
+		long := time.AfterFunc(LongRun, r.Long)
+		defer long.Stop()
+	}
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	p.err.wait() // for what it said last
+	if err := p.out.wait(); err != nil {
+		return fmt.Errorf("cannot keep what the program says, %w", err)
+	}
+	run.Reported = p.out.reported()
+	wall := p.over.Sub(p.began).Seconds()
+	run.Window, run.Wall, run.Ops = wall, &wall, 1
+	after := readCounters(processes{p})
+	zero := counters{machine: before, usage: p.child.AtStart, trace: new(workload.Traced)}
+	account(run, zero, after, new(0.0))
+	traced(run, zero.trace, after.trace)
+	run.MaxRSS = p.rss()
+	if run.CPU == nil || r.Own || r.NoLimit {
+		cpu := (p.exit.UserTime + p.exit.SystemTime).Seconds()
+		run.CPU = &cpu
+		perOp(run)
+	}
+	if p.oomKilled() {
+		run.Exit, run.Errors, run.Ops = killed(t.Arm), 1, 0
+		run.Error, run.Wall, run.CPUPerOp = run.Exit, nil, nil
+		return nil
+	}
+	if p.exit.Code != 0 {
+		e := p.crashed(ctx, "with a failure")
+		if te, ok := e.(*TargetError); ok {
+			te.Cure = "a command that fails cannot be compared: run it by hand first; a service needs --url"
+		}
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// service runs a server, or several that share the arm's limits, and loads it.
+func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.Run) (err error) {
+	builtin := len(r.Command) == 0
+	if url, ok := busy(r.Request.URLs); ok && !builtin {
+		return &TargetError{"something listens already, " + Redacted(url), "end it, or give the program another port: snug would measure the wrong one"}
+	}
+	l := launch{args: r.Command, trace: r.Trace && !builtin, protocol: builtin}
+	if builtin {
+		l.args = append([]string{r.Self}, workload.Args(t.Arm.Workload, workload.Options{UntilEOF: true})...)
+	}
+	l.env = environment(r.base(), t.Arm.Knobs, l.trace, builtin)
+	share, n := t.Arm, max(1, t.Arm.Replicas)
+	share.Quota /= float64(n)
+	share.Memory /= int64(n)
+	share.Burst /= int64(n)
+	var all processes
+	defer func() { all.cleanUp(&err) }() // with those that are started below
+	urls := r.Request.URLs
+	for i := range n {
+		p, err := r.start(ctx, share, l)
+		if err != nil {
+			return err
+		}
+		all = append(all, p)
+		if builtin {
+			var url string
+			url, err = p.listening(ctx, r.Ready)
+			urls = append(urls[:i:i], url)
+		} else {
+			err = p.answers(ctx, urls, r.Ready)
+		}
+		if err != nil {
+			return all.died(ctx, run, "before it listened", err)
+		}
+	}
+	run.Confined = all[0].confinement()
+
+	g, err := load.Start(ctx, r.Self, r.plan(t, urls))
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	alive, cancel := all.whileAlive(ctx)
+	defer cancel()
+	if err := g.Warm(alive); err != nil {
+		return all.died(ctx, run, "in the warm-up", err)
+	}
+	if builtin {
+		if err := r.probe(ctx, share, urls[0], run); err != nil {
+			return all.died(ctx, run, "in the stall probe", err)
+		}
+	}
+	pause(ctx, settle)
+	var before []workload.Stats
+	if builtin {
+		if before, err = fetchStats(ctx, urls); err != nil {
+			return all.died(ctx, run, "before the window", err)
+		}
+	}
+	a := readCounters(all)
+	res, err := g.Go(alive)
+	if err != nil {
+		return all.died(ctx, run, "in the window", err)
+	}
+	b := readCounters(all)
+	served(run, res, r.plan(t, urls).Kind == load.Open)
+	account(run, a, b, res.CPUSeconds)
+	traced(run, a.trace, b.trace)
+	if all.ended() {
+		return all.died(ctx, run, "in the window", nil)
+	}
+	if builtin {
+		after, err := fetchStats(ctx, urls)
+		if err != nil {
+			return all.died(ctx, run, "after the window", err)
+		}
+		gc, err := between(before, after)
+		if err != nil {
+			return err
+		}
+		collected(run, gc, after[0].GOMAXPROCS)
+	}
+	for _, p := range all {
+		run.Exit = firstOf(run.Exit, p.stop(ctx))
+	}
+	run.MaxRSS = all.rss()
+	return r.unanswered(run, all[0].name, urls[0])
+}
+
+// listening waits for the line in which a built-in service says where it is.
+func (p *process) listening(ctx context.Context, limit time.Duration) (string, error) {
+	type answer struct {
+		url string
+		err error
+	}
+	said := make(chan answer, 1)
+	go func() {
+		url, err := workload.ReadListening(p.stdout)
+		said <- answer{url, err}
+	}()
+	select {
+	case a := <-said:
+		return a.url, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-time.After(limit):
+		return "", p.silent("", limit)
+	}
+}
+
+// silent explains a service that does not listen, at an address or at all.
+func (p *process) silent(address string, limit time.Duration) error {
+	what := fmt.Sprintf("%s does not listen after %s", p.name, limit)
+	if address != "" {
+		what += ", " + Redacted(address)
+	}
+	if said := p.said(); said != "" {
+		what += "; it said: " + said
+	}
+	return &TargetError{what, "give it more time with --ready, or check the URL"}
+}
+
+// answers waits until every URL can be connected to.
+func (p *process) answers(ctx context.Context, urls []string, limit time.Duration) error {
+	wait, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.exited:
+			cancel()
+		case <-wait.Done():
+		}
+	}()
+	for _, url := range urls {
+		if err := load.WaitListening(wait, url, 10*time.Millisecond); err != nil {
+			if p.ended() || ctx.Err() != nil {
+				return err
+			}
+			return p.silent(url, limit)
+		}
+	}
+	return nil
+}
+
+func busy(urls []string) (string, bool) {
+	for _, url := range urls {
+		if load.Listening(url) {
+			return url, true
+		}
+	}
+	return "", false
+}
+
+// probe measures how long spinning threads are held back, as many as the
+// program has Ps.
+func (r *Runner) probe(ctx context.Context, arm finding.Arm, url string, run *finding.Run) error {
+	if r.Probe <= 0 || arm.Quota == 0 {
+		return nil
+	}
+	res, err := workload.FetchProbe(ctx, url, 0, r.Probe)
+	if err != nil {
+		return err
+	}
+	run.Stall = stall(res, arm.Quota, run.Confined.PeriodMicros)
+	return nil
+}
+
+// remote loads a service that somebody else runs.
+func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Run) error {
+	for _, url := range r.Request.URLs {
+		if !load.Listening(url) {
+			return &TargetError{"nothing listens, " + Redacted(url), "start the service first, or give its command after --"}
+		}
+	}
+	plan := r.plan(t, r.Request.URLs)
+	g, err := load.Start(ctx, r.Self, plan)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	if err := g.Warm(ctx); err != nil {
+		return err
+	}
+	pause(ctx, settle)
+	a := readMachine()
+	res, err := g.Go(ctx)
+	if err != nil {
+		return err
+	}
+	served(run, res, plan.Kind == load.Open)
+	run.Noise = noise(a, readMachine(), nil)
+	return r.unanswered(run, "the service", r.Request.URLs[0])
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// Check reports limits of an arm that no machine could enforce, as a
+// *cgrun.SpecError.
+func (r *Runner) Check(a finding.Arm) error {
+	if r.NoLimit || r.Own || len(r.Command) == 0 && len(r.Request.URLs) > 0 {
+		return nil
+	}
+	n := max(1, a.Replicas)
+	spec := cgrun.Spec{
+		Args: []string{r.Self}, CPUs: a.Quota / float64(n), BurstMicros: a.Burst / int64(n),
+		MemoryBytes: a.Memory / int64(n), Weight: weight,
+	}
+	return spec.Check()
+}
+
+// Try starts a program that does nothing with a CPU limit, in cores, and says
+// by which way it could be confined. It fails where the runs would fail.
+func (r *Runner) Try(ctx context.Context, cpus float64) (way string, err error) {
+	p, err := r.start(ctx, finding.Arm{Quota: cpus}, launch{args: []string{r.Self, "version"}, env: r.base()})
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
+	}
+	return string(p.child.Confinement.Way), errors.Join(ctx.Err(), p.remove())
+}

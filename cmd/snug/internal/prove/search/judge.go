@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+const (
+	// pessimist is the quantile of the normal distribution at 95 %: of one-sided
+	// bounds.
+	pessimist = 1.645
+	// achieved is the share of the offered load that a setting must serve, and
+	// inFlight the requests per run that may be under way when the window closes.
+	achieved, inFlight = 0.995, 3
+)
+
+// judge ranks candidates by the runs so far.
+type judge struct {
+	candidates  []Candidate
+	sizes       [knobs]int // levels by knob
+	objective   Objective
+	constraints []Constraint // the user's and those that always hold
+	errors      float64      // error ratio of the baseline
+}
+
+// standing is what is known of one candidate.
+type standing struct {
+	cell     int
+	score    float64 // of the objective, on the logarithmic scale; less is better
+	measured bool    // or only predicted
+	// failed: it was killed for want of memory, had more errors than the baseline,
+	// did not serve the offered load, or had no run that counts.
+	failed string
+	excess float64 // beyond the bounds of the constraints, on the logarithmic scale; 0: within
+}
+
+func (s standing) feasible() bool { return s.failed == "" && s.excess == 0 }
+
+// rank orders all candidates, the best first: those that hold every constraint by
+// the objective, after them the others by how far they are off, last those that
+// failed. The bound of a constraint applies to the estimate plus z standard
+// errors: with 0 in the screen, where a single run of a setting could bound
+// nothing, and [pessimist] later.
+//
+// It returns the model of the objective, too.
+func (j *judge) rank(runs []finding.Run, z float64) ([]standing, surface) {
+	cells := j.byCell(runs)
+	s := j.fit(cells, j.objective.metric)
+	out := make([]standing, len(j.candidates))
+	for i := range out {
+		out[i] = standing{cell: i, score: s.mean[i], measured: len(cells[i]) > 0, failed: j.failure(cells[i])}
+	}
+	for _, c := range j.constraints {
+		j.bound(out, cells, c, z)
+	}
+	slices.SortStableFunc(out, func(a, b standing) int {
+		return cmp.Or(
+			boolCompare(a.failed != "", b.failed != ""),
+			cmp.Compare(a.excess, b.excess),
+			cmp.Compare(a.score, b.score))
+	})
+	return out, s
+}
+
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// byCell sorts runs by candidate. Runs that do not count stay, see failure.
+func (j *judge) byCell(runs []finding.Run) [][]finding.Run {
+	at := map[finding.Arm]int{}
+	for i, c := range j.candidates {
+		at[c.Arm] = i
+	}
+	cells := make([][]finding.Run, len(j.candidates))
+	for _, r := range runs {
+		if i, ok := at[r.Arm]; ok {
+			cells[i] = append(cells[i], r)
+		}
+	}
+	return cells
+}
+
+// fit models a metric of all candidates. Runs without the metric, or with 0, are
+// not in it.
+func (j *judge) fit(cells [][]finding.Run, m metric) surface {
+	var obs []observation
+	for i, runs := range cells {
+		for k := range runs {
+			if runs[k].Invalid != "" {
+				continue
+			}
+			if y, ok := m.log(&runs[k]); ok {
+				obs = append(obs, observation{i, runs[k].Round, y})
+			}
+		}
+	}
+	return fit(j.candidates, j.sizes, obs)
+}
+
+// manyErrors is the failure that chance alone can bring to the baseline itself.
+const manyErrors = "more errors than the baseline"
+
+// failure says why a setting cannot win whatever its objective; "" when nothing
+// speaks against it, as when it was not measured.
+func (j *judge) failure(runs []finding.Run) string {
+	var ops, errors int64
+	var offered, missing float64
+	valid := 0
+	for _, r := range runs {
+		if killed(&r) {
+			return "killed for want of memory"
+		}
+		if r.Invalid != "" {
+			continue
+		}
+		valid++
+		ops, errors = ops+r.Ops, errors+r.Errors
+		if experiment.OpenLoop(r.Arm) && r.Offered != nil && r.RPS != nil {
+			offered += *r.Offered * r.Window
+			missing += max(0, (*r.Offered-*r.RPS)*r.Window-inFlight)
+		}
+	}
+	n := float64(ops + errors)
+	switch {
+	case len(runs) > 0 && valid == 0:
+		return "no run that counts"
+	case float64(errors) > j.errors*n+3*math.Sqrt(j.errors*n):
+		return manyErrors
+	case missing > (1-achieved)*offered:
+		return "did not serve the offered load"
+	case valid > 0 && !slices.ContainsFunc(runs, j.scored):
+		return "nothing finished"
+	}
+	return ""
+}
+
+func (j *judge) scored(r finding.Run) bool {
+	_, ok := j.objective.log(&r)
+	return ok && r.Invalid == ""
+}
+
+// bound adds to the standings by how much they are beyond a constraint.
+func (j *judge) bound(out []standing, cells [][]finding.Run, c Constraint, z float64) {
+	if c.share() {
+		// Most values are 0, which no logarithm has: the worst run decides, and of
+		// what was not measured nothing is known.
+		for i := range out {
+			for _, r := range cells[i] {
+				if v := c.read(&r); v != nil && r.Invalid == "" && !c.holds(*v) {
+					out[i].excess = max(out[i].excess, math.Log1p(*v-c.bound))
+				}
+			}
+		}
+		return
+	}
+	s := j.fit(cells, c.metric)
+	limit := math.Log(c.bound)
+	if !c.lower {
+		limit = -limit
+	}
+	for i := range out {
+		worst := s.mean[i] + z*s.sd[i]
+		switch over := worst - limit; {
+		case math.IsNaN(over) || c.holds(c.value(worst)):
+		default:
+			// At least a little, also where a strict bound is met exactly.
+			out[i].excess += max(over, 1e-9)
+		}
+	}
+}

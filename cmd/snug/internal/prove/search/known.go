@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// UnmeasuredError is a baseline that cannot be improved on, because it has no
+// figure to go by.
+type UnmeasuredError struct {
+	What string // where, and why, in one line
+	Cure string
+}
+
+func (e *UnmeasuredError) Error() string { return e.What }
+
+// Hint is the cure.
+func (e *UnmeasuredError) Hint() string { return e.Cure }
+
+// known fails when the baseline has no figure for the objective or a constraint. A
+// baseline that is killed for want of memory needs none: other settings may
+// survive, and any that does is better.
+func (s *search) known() error {
+	if s.baselineKilled() {
+		return nil
+	}
+	reason := ""
+	for _, r := range s.runs {
+		for _, why := range []string{r.Invalid, r.Error, r.Exit} {
+			if why != "" && reason == "" {
+				reason = ": " + why
+			}
+		}
+	}
+	wanted := []metric{s.in.Objective.metric}
+	for _, c := range s.in.Constraints {
+		wanted = append(wanted, c.metric)
+	}
+	for i, m := range wanted {
+		if slices.ContainsFunc(s.runs, func(r finding.Run) bool { return r.Invalid == "" && m.read(&r) != nil }) {
+			continue
+		}
+		e := &UnmeasuredError{m.what + " was not measured by any run of the baseline" + reason, "run the program by hand under the same limits, and see why"}
+		switch {
+		case reason != "":
+		case i == 0:
+			e.Cure = "name another --objective, or a load that has it"
+		default:
+			e.Cure = "leave the constraint out, or name a load that has it"
+		}
+		return e
+	}
+	return s.tailsKnown()
+}
+
+// tailsKnown fails when P99 is the objective and a run has too few requests for
+// the confirmation to compare it.
+func (s *search) tailsKnown() error {
+	rate := s.in.Base.Rate
+	if s.in.Objective.name != "p99" || !experiment.OpenLoop(s.in.Base.Arm) || len(s.runs) == 0 {
+		return nil
+	}
+	if n := rate * s.runs[0].Window; n > 0 && n < experiment.LeastRequests {
+		return &UnmeasuredError{
+			fmt.Sprintf("too few requests for a P99 at %s/s: a run has %.0f, and it takes %d", printNumber(rate), n, experiment.LeastRequests),
+			fmt.Sprintf("give it --window %ds", int(math.Ceil(experiment.LeastRequests/rate))),
+		}
+	}
+	return nil
+}
+
+// baselineKilled reports whether a run of the baseline was killed for want of
+// memory.
+func (s *search) baselineKilled() bool {
+	return slices.ContainsFunc(s.runs, func(r finding.Run) bool { return r.Arm == s.in.Base.Arm && killed(&r) })
+}
+
+func killed(r *finding.Run) bool { return r.OOMKills != nil && *r.OOMKills > 0 }

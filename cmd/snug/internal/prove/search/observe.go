@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+// check refuses what no search can be made of.
+func (in *Input) check() error {
+	open := experiment.OpenLoop(in.Base.Arm)
+	switch name := in.Objective.name; {
+	case name == "":
+		return fmt.Errorf("no objective")
+	case name == "rps" && open:
+		return fmt.Errorf("objective rps: the load is %s whatever the knobs; want a saturating load", in.Base.Load)
+	case name == "p99" && in.Base.Load == "saturated":
+		return fmt.Errorf("objective p99: under a saturating load latency is the length of the queue; want a rate")
+	case name == "wall" && in.Base.Load != "batch":
+		return fmt.Errorf("objective wall: only a command that ends has it, the load is %s", in.Base.Load)
+	case open && !(in.Base.Rate > 0):
+		return fmt.Errorf("the load is %s, and no rate is known", in.Base.Load)
+	case in.CPUs < 1:
+		return fmt.Errorf("the number of CPUs is not known")
+	case in.Budget <= 0 && in.Runs <= 0:
+		return fmt.Errorf("no budget")
+	case in.Budget > 0 && in.PerRun <= 0:
+		return fmt.Errorf("the duration of a run is not known")
+	}
+	for _, v := range in.Values.GOMAXPROCS {
+		if _, ok := plan.ParseProcs(v); !ok && !unset(v) {
+			return fmt.Errorf("not a value of GOMAXPROCS, %q", v)
+		}
+	}
+	for _, v := range in.Values.GOGC {
+		if n, err := strconv.Atoi(v); (err != nil || n < 0) && v != "off" && !unset(v) {
+			return fmt.Errorf("not a value of GOGC, %q", v)
+		}
+	}
+	for _, v := range in.Values.GOMEMLIMIT {
+		if !goBytes(v) && v != "off" && !unset(v) {
+			return fmt.Errorf("not a value of GOMEMLIMIT, %q", v)
+		}
+	}
+	for _, b := range in.Values.Burst {
+		if b < 0 {
+			return fmt.Errorf("not a burst, %d µs", b)
+		}
+	}
+	return nil
+}
+
+// goBytes reports whether Go reads a text as a size: digits and B, KiB, MiB, GiB,
+// TiB or nothing (runtime, parseByteCount).
+func goBytes(v string) bool {
+	digits := strings.TrimRight(v, "KMGTiB")
+	if _, err := strconv.ParseInt(digits, 10, 64); err != nil {
+		return false
+	}
+	switch v[len(digits):] {
+	case "", "B", "KiB", "MiB", "GiB", "TiB":
+		return true
+	}
+	return false
+}
+
+// procs is the GOMAXPROCS that the baseline had; nil when it did not tell.
+func (s *search) procs() *int {
+	for _, r := range s.runs {
+		if r.Arm == s.in.Base.Arm && r.Procs != nil {
+			return r.Procs
+		}
+	}
+	return nil
+}
+
+// medianOf is that of a figure of the baseline; nil when no run has it.
+func (s *search) medianOf(read func(*finding.Run) *float64) *float64 {
+	var x []float64
+	for i := range s.runs {
+		r := &s.runs[i]
+		if v := read(r); v != nil && r.Invalid == "" && r.Arm == s.in.Base.Arm {
+			x = append(x, *v)
+		}
+	}
+	if len(x) == 0 {
+		return nil
+	}
+	m := stats.Median(x)
+	return &m
+}
+
+// errors is the share of failed operations in all runs so far that were not
+// killed for want of memory: what fails then says nothing about other settings.
+func (s *search) errors() float64 {
+	var ops, errors int64
+	for _, r := range s.runs {
+		if r.Invalid == "" && !killed(&r) {
+			ops, errors = ops+r.Ops, errors+r.Errors
+		}
+	}
+	return or(ratio(errors, ops+errors), 0)
+}
+
+func or(p *float64, otherwise float64) float64 {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+// observe fills in what the baseline shows of the program.
+//
+// The live heap follows from its peak by the model of the collector's guide: a
+// collection starts in time to end at L(1+GOGC/100). Without the runtime's own
+// figure the whole memory of the process stands in for the heap, which makes L
+// too large and the space too careful. Of a baseline that is killed for want of
+// memory nothing is known but that: the limit cut its heap off, and the collector's
+// share is that of a program about to die.
+func (s *search) observe(in *SpaceInput) {
+	in.Procs = s.procs()
+	if s.baselineKilled() {
+		s.gap("peak_heap_bytes", "the baseline is killed for want of memory; no setting was left out beforehand for what it needs")
+		return
+	}
+	heap := s.medianOf(func(r *finding.Run) *float64 { return toFloat(r.PeakHeap) })
+	memory := s.medianOf(resident)
+	if heap == nil {
+		s.gap("peak_heap_bytes", "the program did not tell; its resident memory is taken for its heap")
+		heap = memory
+	} else if memory != nil {
+		in.Other = max(0, *memory-*heap)
+	}
+	if heap != nil {
+		live := *heap
+		if percent, err := strconv.ParseFloat(s.in.Base.GOGC, 64); err == nil {
+			live /= 1 + percent/100
+		} else if s.in.Base.GOGC == "" {
+			live /= 2
+		}
+		in.Live = &live
+	} else {
+		s.gap("memory_peak_bytes", "settings that need too much memory could not be left out beforehand")
+	}
+	// The runtime's estimate counts throttled time as the collector's, so the true
+	// share is at most this.
+	in.GC = s.medianOf(func(r *finding.Run) *float64 {
+		if r.GCCPU == nil || r.CPU == nil || *r.CPU <= 0 {
+			return nil
+		}
+		f := *r.GCCPU / *r.CPU
+		return &f
+	})
+}
+
+func (s *search) gap(field, why string) {
+	s.tune.Unknown = append(s.tune.Unknown, finding.Gap{Field: field, Why: why})
+}
+
+// The codes of warnings: see snug explain.
+const (
+	WarnP99   = "tune-p99"
+	WarnTrade = "tune-trade"
+)
+
+func (s *search) warn(code, format string, args ...any) {
+	s.tune.Warnings = append(s.tune.Warnings, finding.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+}
+
+// limits are the constraints that always hold: where there is a memory limit, a
+// tenth of it stays free. The peak of a cgroup counts page cache, which the kernel
+// takes back before it kills; where the baseline's exceeds the bound by that, the
+// resident memory is bounded instead.
+func (s *search) limits(memory int64) []Constraint {
+	if memory <= 0 {
+		return nil
+	}
+	bound := peakShare * float64(memory)
+	name := "peak"
+	if peak := s.medianOf(func(r *finding.Run) *float64 { return toFloat(r.Peak) }); peak == nil || *peak > bound {
+		name = "rss"
+		if rss := s.medianOf(func(r *finding.Run) *float64 { return toFloat(r.MaxRSS) }); peak != nil && (rss == nil || *rss > bound) {
+			name = "peak"
+		}
+	}
+	m, _ := metricOf(name)
+	return []Constraint{{m, false, bound, name + "<=" + printBytes(bound)}}
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// finish fills in what follows from the runs, however far the search came.
+func (s *search) finish(err error) {
+	t := s.tune
+	t.Complete = err == nil
+	t.Seconds = time.Since(s.started).Seconds()
+	t.Rounds = s.rounds
+	if s.tune.Confirm != nil {
+		t.Rounds += confirmPairs
+	}
+	at := s.cells()
+	for i, kept := range s.kept {
+		t.Stages[i].Kept = []int{}
+		for _, c := range kept {
+			t.Stages[i].Kept = append(t.Stages[i].Kept, at[c])
+		}
+	}
+	s.effects()
+	s.front()
+	if s.in.Objective.name == "p99" {
+		s.warn(WarnP99, "the P99 of a few seconds varies by about 40 %% from run to run: "+
+			"a search for the lowest often misses it; bound it by a constraint and search for CPU per operation")
+	}
+	s.verdict(err, at)
+}
+
+// cells summarises every candidate with runs, or kept by a stage, and tells at
+// which index of the document it is.
+func (s *search) cells() map[int]int {
+	named := map[int]bool{0: true}
+	for _, kept := range s.kept {
+		for _, c := range kept {
+			named[c] = true
+		}
+	}
+	by := s.judge.byCell(s.runs)
+	d := &experiment.Design{Seed: s.in.Seed}
+	at := map[int]int{}
+	for c := range s.judge.candidates {
+		if named[c] || len(by[c]) > 0 {
+			at[c] = len(d.Arms)
+			d.Arms = append(d.Arms, s.arm(c))
+		}
+	}
+	s.tune.Cells = experiment.Cells(d, s.runs)
+	first := slices.DeleteFunc(slices.Clone(s.runs), func(r finding.Run) bool { return r.Round >= baselineRuns })
+	d = &experiment.Design{Seed: s.in.Seed, Arms: []experiment.Arm{s.arm(0)}}
+	s.tune.Baseline = experiment.Cells(d, first)[0]
+	return at
+}
+
+// front finds the cells that no other is at least as good as in CPU per
+// operation, memory and, where it means something, P99. Cells that failed or
+// have not all these figures are not on it.
+func (s *search) front() {
+	s.tune.Front = []int{}
+	tails := experiment.OpenLoop(s.in.Base.Arm) || s.in.Base.Load == "self"
+	figures := func(c finding.Cell) ([]float64, bool) {
+		x := []float64{or(c.CPUPerOp, math.NaN()), or(toFloat(c.Peak), math.NaN())}
+		if tails {
+			x = append(x, or(c.P99, math.NaN()))
+		}
+		return x, !slices.ContainsFunc(x, math.IsNaN) && s.judge.failure(c.Rounds) == ""
+	}
+	for i, c := range s.tune.Cells {
+		own, ok := figures(c)
+		dominated := slices.ContainsFunc(s.tune.Cells, func(o finding.Cell) bool {
+			other, ok := figures(o)
+			if !ok || slices.Equal(own, other) {
+				return false
+			}
+			for k := range own {
+				if other[k] > own[k] {
+					return false
+				}
+			}
+			return true
+		})
+		if ok && !dominated {
+			s.tune.Front = append(s.tune.Front, i)
+		}
+	}
+}

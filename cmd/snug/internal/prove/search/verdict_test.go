@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package search
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+func TestEnvironment(t *testing.T) {
+	for name, c := range map[string]struct {
+		arm, base finding.Arm
+		want      finding.Environment
+	}{
+		"two variables": {finding.Arm{Knobs: finding.Knobs{GOGC: "off", GOMEMLIMIT: "450MiB"}}, finding.Arm{}, finding.Environment{
+			Shell:      "export GOGC=off GOMEMLIMIT=450MiB\n",
+			Dockerfile: "ENV GOGC=off GOMEMLIMIT=450MiB\n",
+			Kubernetes: "env:\n  - name: GOGC\n    value: \"off\"\n  - name: GOMEMLIMIT\n    value: \"450MiB\"\n",
+		}},
+		"one set now is to go": {finding.Arm{Knobs: finding.Knobs{GOMAXPROCS: "1"}}, finding.Arm{Knobs: finding.Knobs{GOMAXPROCS: "2", GOGC: "50"}}, finding.Environment{
+			Shell:      "unset GOGC\nexport GOMAXPROCS=1\n",
+			Dockerfile: "# without GOGC\nENV GOMAXPROCS=1\n",
+			Kubernetes: "# without GOGC\nenv:\n  - name: GOMAXPROCS\n    value: \"1\"\n",
+		}},
+		"a burst alone": {finding.Arm{Burst: 50000}, finding.Arm{}, finding.Environment{
+			Shell:      "# and in the cgroup: cpu.max.burst (v1: cpu.cfs_burst_us) = 50000\n",
+			Dockerfile: "# and in the cgroup: cpu.max.burst (v1: cpu.cfs_burst_us) = 50000\n",
+			Kubernetes: "# and in the cgroup: cpu.max.burst (v1: cpu.cfs_burst_us) = 50000\n",
+		}},
+	} {
+		if got := environment(c.arm, c.base); *got != c.want {
+			t.Errorf("%s: %q, want %q", name, *got, c.want)
+		}
+	}
+}
+
+func TestSigned(t *testing.T) {
+	for ratio, want := range map[float64]string{1: "0", 0.89: "-11.0", 1.0312: "+3.1", 0.9999: "0", 2: "+100.0"} {
+		if got := signed(ratio); got != want {
+			t.Errorf("%v: %q, want %q", ratio, got, want)
+		}
+	}
+}
+
+func TestFront(t *testing.T) {
+	cell := func(load string, cpu, p99 float64, peak int64) finding.Cell {
+		return finding.Cell{Arm: finding.Arm{Load: load}, CPUPerOp: &cpu, P99: &p99, Peak: &peak}
+	}
+	killed := cell("50%", 0.1, 0.1, 1)
+	kills := uint64(1)
+	killed.Rounds = []finding.Run{{OOMKills: &kills}}
+	without := cell("50%", 0.1, 0.1, 1)
+	without.P99 = nil
+	for load, want := range map[string][]int{"50%": {0, 1, 2, 5}, "saturated": {0, 1, 5}} {
+		s := search{in: Input{Base: experiment.Arm{Arm: finding.Arm{Load: load}}}, tune: &finding.Tune{Cells: []finding.Cell{
+			cell(load, 1, 5, 100), cell(load, 2, 4, 50), cell(load, 3, 3, 120), cell(load, 3, 5, 120), killed,
+			cell(load, 1, 5, 100), // as good as the first
+		}}}
+		if load == "50%" {
+			s.tune.Cells = append(s.tune.Cells, without)
+		}
+		if s.front(); !slices.Equal(s.tune.Front, want) {
+			t.Errorf("%s: %v, want %v", load, s.tune.Front, want)
+		}
+	}
+}
+
+func TestConfirmationIsInABBABlocks(t *testing.T) {
+	a, b := experiment.Arm{Arm: finding.Arm{Load: "a"}}, experiment.Arm{Arm: finding.Arm{Load: "b"}}
+	first := map[string]int{}
+	for seed := range uint64(50) {
+		trials := confirmation(a, b, seed).Schedule()
+		for i := 0; i < len(trials); i += 4 {
+			if trials[i].Arm != trials[i+3].Arm || trials[i+1].Arm != trials[i+2].Arm || trials[i].Arm == trials[i+1].Arm {
+				t.Fatalf("seed %d, block at %d: %v", seed, i, trials[i:i+4])
+			}
+			first[trials[i].Arm.Load]++
+		}
+	}
+	if first["a"] < 90 || first["b"] < 90 {
+		t.Errorf("of 250 blocks %d begin with the winner, %d with the baseline", first["a"], first["b"])
+	}
+}
+
+func TestFirstCandidateFailsOnFreshRuns(t *testing.T) {
+	w := newWorld(0.02, 1, gogcHelps)
+	w.alter = func(r *finding.Run) {
+		p99 := 0.015
+		if r.Arm.GOGC == "400" && w.runs > 54 {
+			p99 = 0.030 // only in the confirmation
+		}
+		r.P99 = &p99
+	}
+	out := search1(t, input(t, "cpu", "p99<20ms"), w)
+	if !out.Verdict.Keep || out.Confirm == nil {
+		t.Errorf("verdict %+v", out.Verdict)
+	}
+}

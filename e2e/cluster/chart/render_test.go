@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/cluster/kube"
+	"github.com/snug-go/snug/e2e/internal/gate"
+)
+
+// everything turns on all that the chart has.
+const everything = `webhook: {enabled: true}
+policy: {enabled: true}
+monitoring: {serviceMonitor: {enabled: true}, prometheusRule: {enabled: true}, dashboard: {enabled: true}}
+`
+
+func TestLint(t *testing.T) {
+	gate.Need(t, "chart")
+	each(t, func(t *testing.T, h client) {
+		for _, values := range []string{"", everything} {
+			h.run(t, values, "lint", "--strict", folder, "-f", "-")
+		}
+	})
+}
+
+var (
+	agentBare    = []string{"ServiceAccount/snug-agent", "Service/snug-agent", "DaemonSet/snug-agent"}
+	agentNames   = []string{"ClusterRole/snug-agent", "ClusterRoleBinding/snug-agent"}
+	webhookBare  = []string{"PodDisruptionBudget/snug-webhook", "ServiceAccount/snug-webhook", "Secret/snug-webhook", "ConfigMap/snug-config", "ClusterRole/snug-webhook", "ClusterRoleBinding/snug-webhook", "Role/snug-webhook", "RoleBinding/snug-webhook", "Service/snug-webhook", "Deployment/snug-webhook", "MutatingWebhookConfiguration/snug-webhook"}
+	webhookFacts = []string{"ConfigMap/snug-facts"}
+	resizeHook   = []string{"ValidatingWebhookConfiguration/snug-webhook"}
+	policyFit    = []string{"MutatingAdmissionPolicy/snug-fit", "MutatingAdmissionPolicyBinding/snug-fit"}
+	policyResize = []string{"ValidatingAdmissionPolicy/snug-resize", "ValidatingAdmissionPolicyBinding/snug-resize"}
+	policyValues = []string{"ValidatingAdmissionPolicy/snug-values", "ValidatingAdmissionPolicyBinding/snug-values"}
+)
+
+// TestObjects: what is on is there, and nothing else; the same again is the same text.
+func TestObjects(t *testing.T) {
+	gate.Need(t, "chart")
+	all := func(lists ...[]string) []string { return slices.Concat(lists...) }
+	monitors := "monitoring: {serviceMonitor: {enabled: true}}\n"
+	each(t, func(t *testing.T, h client) {
+		for _, c := range []struct {
+			name, values string
+			want         []string
+		}{
+			{"the defaults", "", all(agentBare, agentNames)},
+			{"no agent", "agent: {enabled: false}", nil},
+			{"an agent without names", "agent: {names: false}", agentBare},
+			{"a webhook that learns", "webhook: {enabled: true}", all(agentBare, agentNames, webhookBare, webhookFacts, resizeHook)},
+			{"a webhook that need not learn", "webhook: {enabled: true, learn: false}", all(agentBare, agentNames, webhookBare, resizeHook)},
+			{"a webhook and agents that know no names", "agent: {names: false}\nwebhook: {enabled: true}", all(agentBare, webhookBare, resizeHook)},
+			{"a webhook alone, silent on resizes", "agent: {enabled: false}\nwebhook: {enabled: true}\nconfig: {resize: off}", webhookBare},
+			{"policies", "agent: {enabled: false}\npolicy: {enabled: true}", all(policyFit, policyResize, policyValues)},
+			{"policies that warn of nothing", "agent: {enabled: false}\npolicy: {enabled: true}\nconfig: {check: off, resize: \"off\"}", policyFit},
+			{"monitors of what is there", "agent: {names: false}\n" + monitors, all(agentBare, []string{"ServiceMonitor/snug-agent"})},
+			{"monitors of nothing", "agent: {enabled: false}\n" + monitors, nil},
+			{"everything", everything, all(agentBare, agentNames, webhookBare, webhookFacts, resizeHook, policyFit, policyResize, policyValues,
+				[]string{"ServiceMonitor/snug-agent", "ServiceMonitor/snug-webhook", "PrometheusRule/snug", "ConfigMap/snug-dashboard"})},
+		} {
+			text := h.template(t, c.values)
+			got := titles(documents(t, text))
+			slices.Sort(got)
+			want := slices.Sorted(slices.Values(c.want))
+			if !slices.Equal(got, want) {
+				t.Errorf("%s:\ngot  %q\nwant %q", c.name, got, want)
+			}
+			if again := h.template(t, c.values); again != text {
+				t.Errorf("%s: rendered again, it is another text", c.name)
+			}
+			if strings.Contains(text, "helm.sh/hook") {
+				t.Errorf("%s: a hook, which nobody else than Helm runs", c.name)
+			}
+		}
+	})
+}
+
+// TestTemplatesAreDeterministic: nothing in a template asks the cluster or a die.
+func TestTemplatesAreDeterministic(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(folder, "templates", "*"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no templates", err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"lookup ", "rand", "genCA", "genSigned", "genSelf", "uuidv4", "{{ now", "(now)", "htpasswd", "getHostByName", ".Capabilities", ".Release.Revision", ".Release.IsInstall", ".Release.IsUpgrade"} {
+			if strings.Contains(string(text), word) {
+				t.Errorf("%s has %q", path, word)
+			}
+		}
+	}
+}
+
+// TestRefusals: a value that is mistyped is one error, which names it.
+func TestRefusals(t *testing.T) {
+	gate.Need(t, "chart")
+	each(t, func(t *testing.T, h client) {
+		for values, where := range map[string]string{
+			"agnet: {enabled: true}":                              "agnet",
+			"agent: {enable: true}":                               "enable",
+			"agent: {enabled: maybe}":                             "/agent/enabled",
+			"agent: {interval: 15}":                               "/agent/interval",
+			"agent: {interval: 2h}":                               "/agent/interval",
+			"agent: {interval: 500ms}":                            "/agent/interval",
+			"agent: {maxUnavailable: 0}":                          "/agent/maxUnavailable",
+			"agent: {maxUnavailable: 10}":                         "",
+			"agent: {appArmorProfile: unconfined}":                "/agent/appArmorProfile",
+			"agent: {appArmorProfile: RuntimeDefault}":            "",
+			"agent: {seLinuxOptions: {types: spc_t}}":             "types",
+			"webhook: {podAnnotations: {checksum/config: a}}":     "checksum",
+			"webhook: {podAnnotations: {checksum/other: a}}":      "",
+			"agent: {resources: {limit: {memory: 1Gi}}}":          "limit",
+			"agent: {resources: {limits: {memory: 1Gb}}}":         "/agent/resources/limits/memory",
+			"agent: {resources: {limits: {cpu: 1.5}}}":            "",
+			"agent: {podLabels: {app.kubernetes.io/name: other}}": "/agent/podLabels",
+			"webhook: {replicas: 0}":                              "/webhook/replicas",
+			"webhook: {tolerations: {operator: Exists}}":          "/webhook/tolerations",
+			"image: {digest: latest}":                             "/image/digest",
+			"image: {pullPolicy: Sometimes}":                      "/image/pullPolicy",
+			"config: {memory: 90}":                                "/config/memory",
+			"config: {memory: 101%}":                              "/config/memory",
+			"config: {memory: 0.5%}":                              "/config/memory",
+			"config: {memory: 400MiB}":                            "/config/memory",
+			"config: {memory: 100%-1.5GiB}":                       "/config/memory",
+			"config: {memory: 99.5%-100MB}":                       "",
+			"config: {round: up}":                                 "/config/round",
+			"config: {minProcs: 0}":                               "/config/minProcs",
+			"config: {requestFactor: -1}":                         "/config/requestFactor",
+			"config: {requestFactor: 1001}":                       "/config/requestFactor",
+			"config: {mode: dry}":                                 "/config/mode",
+			"config: {inject: true}":                              "/config/inject",
+			"config: {check: on}":                                 "/config/check",
+			"config: {resize: deny}":                              "/config/resize",
+			"config: {name: Snug}":                                "/config/name",
+			"config: {name: null}":                                "name",
+			"config: {exclude: {namespaces: kube-system}}":        "/config/exclude/namespaces",
+			"config: {exclude: {namespaces: [a, a]}}":             "/config/exclude/namespaces",
+			"config: {exclude: {pods: []}}":                       "pods",
+			"monitoring: {serviceMonitor: true}":                  "/monitoring/serviceMonitor",
+			"global: {anything: of a parent}":                     "",
+		} {
+			_, err := h.try(t, values, "template", release, folder, "-n", namespace, "-f", "-")
+			switch {
+			case where == "" && err != nil:
+				t.Errorf("%s: %v", values, err)
+			case where != "" && err == nil:
+				t.Errorf("%s: accepted", values)
+			case err != nil && (!strings.Contains(slashed(err.Error()), slashed(where)) || strings.Count(err.Error(), "\n- ") != 1):
+				t.Errorf("%s: no one error about %s: %v", values, where, err)
+			}
+		}
+	})
+}
+
+// slashed is a text in which the ways of all releases of Helm to write a path are one.
+func slashed(text string) string { return strings.TrimPrefix(strings.ReplaceAll(text, ".", "/"), "/") }
+
+// TestSettings: values arrive where they are to be.
+func TestSettings(t *testing.T) {
+	gate.Need(t, "chart")
+	each(t, func(t *testing.T, h client) {
+		container := func(values, kind string) kube.Object {
+			for _, o := range documents(t, h.template(t, values)) {
+				if o["kind"] == kind {
+					return of(o, "spec", "template", "spec", "containers").([]any)[0].(kube.Object)
+				}
+			}
+			t.Fatalf("no %s of %s", kind, values)
+			return nil
+		}
+		for _, c := range []struct {
+			name, values, kind string
+			args               []any
+			image              string
+			added              any
+		}{
+			{"the agent", "", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names"}, "registry.example/snug:v0.1.0", []any{"SYS_PTRACE"}},
+			{"an agent that reads no memory", "agent: {memory: false, names: false, interval: 1m}\nimage: {tag: v9}", "DaemonSet",
+				[]any{"agent", "--root=/host", "--interval=1m", "--no-mem"}, "registry.example/snug:v9", nil},
+			{"the webhook", "webhook: {enabled: true}\nimage: {repository: other.example/snug}", "Deployment",
+				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug", "--agents=snug-agent.snug.svc:9464"}, "other.example/snug:v0.1.0", nil},
+			{"a webhook without agents", "webhook: {enabled: true}\nagent: {enabled: false}\nimage: {digest: 'sha256:" + strings.Repeat("0a", 32) + "'}", "Deployment",
+				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug"}, "registry.example/snug@sha256:" + strings.Repeat("0a", 32), nil},
+		} {
+			got := container(c.values, c.kind)
+			if !slices.Equal(got["args"].([]any), c.args) || got["image"] != c.image {
+				t.Errorf("%s: %v of %v", c.name, got["args"], got["image"])
+			}
+			added, _ := of(got, "securityContext", "capabilities", "add").([]any)
+			want, _ := c.added.([]any)
+			if !slices.Equal(added, want) {
+				t.Errorf("%s: capabilities %v", c.name, added)
+			}
+		}
+		checksum := func(values string) any {
+			for _, o := range documents(t, h.template(t, "webhook: {enabled: true}\n"+values)) {
+				if o["kind"] == "Deployment" {
+					return of(o, "spec", "template", "metadata", "annotations", "checksum/config")
+				}
+			}
+			return nil
+		}
+		if one := checksum(""); one == nil || one != checksum("webhook: {enabled: true, replicas: 3}") || one == checksum("config: {mode: observe}") {
+			t.Errorf("checksum of the configuration: %v", one)
+		}
+	})
+}
+
+// TestNeedsImage: who says nothing is told to name an image, and gets nobody's.
+func TestNeedsImage(t *testing.T) {
+	gate.Need(t, "chart")
+	each(t, func(t *testing.T, h client) {
+		for set, needed := range map[string]bool{
+			"agent.enabled=true":                             true,
+			"agent.enabled=false,webhook.enabled=true":       true,
+			"image.digest=sha256:" + strings.Repeat("0", 64): true,
+			"agent.enabled=false,policy.enabled=true":        false,
+		} {
+			_, err := h.try(t, "", "template", release, folder, "-n", namespace, "--set", set)
+			if needed != (err != nil) || needed && !strings.Contains(err.Error(), "image.repository is empty; hint: ") {
+				t.Errorf("%s: %v", set, err)
+			}
+		}
+	})
+}
+
+// TestSecurity: what the node's own guards take the agent for.
+func TestSecurity(t *testing.T) {
+	gate.Need(t, "chart")
+	each(t, func(t *testing.T, h client) {
+		context := func(values string) kube.Object {
+			for _, o := range documents(t, h.template(t, values)) {
+				if o["kind"] == "DaemonSet" {
+					return of(of(o, "spec", "template", "spec", "containers").([]any)[0], "securityContext").(kube.Object)
+				}
+			}
+			t.Fatal("no agent")
+			return nil
+		}
+		bare := context("")
+		if bare["appArmorProfile"] != nil || bare["seLinuxOptions"] != nil {
+			t.Errorf("by default: %v", bare)
+		}
+		got := context("agent: {appArmorProfile: Unconfined, seLinuxOptions: {type: spc_t, level: s0}}")
+		want := maps.Clone(bare)
+		want["appArmorProfile"], want["seLinuxOptions"] = kube.Object{"type": "Unconfined"}, kube.Object{"type": "spc_t", "level": "s0"}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	})
+}
+
+// TestLabels: a label of the user's wins over the chart's, which the object has once; the
+// YAML of an object with two of a key is none.
+func TestLabels(t *testing.T) {
+	gate.Need(t, "chart")
+	const own = "{app.kubernetes.io/instance: mine, release: prometheus}"
+	each(t, func(t *testing.T, h client) {
+		found := 0
+		for _, o := range documents(t, h.template(t, "webhook: {enabled: true}\nmonitoring: {serviceMonitor: {enabled: true, labels: "+own+"}, prometheusRule: {enabled: true, labels: "+own+"}, dashboard: {enabled: true, labels: "+own+"}}")) {
+			labels, _ := meta(o)["labels"].(kube.Object)
+			if labels["release"] == nil {
+				continue
+			}
+			found++
+			if labels["app.kubernetes.io/instance"] != "mine" || labels["app.kubernetes.io/part-of"] != "snug" {
+				t.Errorf("%s: %v", title(o), labels)
+			}
+		}
+		if found != 4 {
+			t.Errorf("%d objects", found)
+		}
+	})
+}
+
+// TestNumber: a release and a namespace may be called like a number, and are words.
+func TestNumber(t *testing.T) {
+	gate.Need(t, "chart")
+	each(t, func(t *testing.T, h client) {
+		for _, o := range documents(t, h.run(t, everything, "template", "42", folder, "-n", "42", "-f", "-")) {
+			for at, found := range words(title(o), o) {
+				if _, ok := found.(string); !ok {
+					t.Errorf("%s is %T", at, found)
+				}
+			}
+		}
+	})
+}
+
+// words are the names, namespaces and labels of an object, wherever in it they are.
+func words(at string, o any) map[string]any {
+	all := map[string]any{}
+	switch o := o.(type) {
+	case kube.Object:
+		for key, value := range o {
+			switch key {
+			case "name", "namespace":
+				all[at+"."+key] = value
+			case "labels", "matchLabels", "annotations":
+				for label, value := range value.(kube.Object) {
+					all[at+"."+key+"."+label] = value
+				}
+			default:
+				maps.Copy(all, words(at+"."+key, value))
+			}
+		}
+	case []any:
+		for i, value := range o {
+			maps.Copy(all, words(fmt.Sprint(at, "[", i, "]"), value))
+		}
+	}
+	return all
+}
+
+// TestAlerts: there are alerts about what is installed, as they stand in their file.
+func TestAlerts(t *testing.T) {
+	gate.Need(t, "chart")
+	file, err := os.ReadFile(filepath.Join(folder, "files", "alerts.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := map[any]kube.Object{}
+	for _, g := range of(documents(t, string(file))[0], "groups").([]any) {
+		groups[g.(kube.Object)["name"]] = g.(kube.Object)
+	}
+	each(t, func(t *testing.T, h client) {
+		for values, want := range map[string][]string{
+			"":                           {"snug-go", "snug-agent"},
+			"webhook: {enabled: true}\n": {"snug-go", "snug-agent", "snug-webhook"},
+			"webhook: {enabled: true}\nagent: {enabled: false}\n": {"snug-go", "snug-webhook"},
+		} {
+			for _, o := range documents(t, h.template(t, values+"monitoring: {prometheusRule: {enabled: true}}", "templates/monitoring.yaml")) {
+				var names []string
+				for _, g := range of(o, "spec", "groups").([]any) {
+					name := text(of(g, "name"))
+					names = append(names, name)
+					if !reflect.DeepEqual(g, groups[name]) {
+						t.Errorf("%q: %s: %s", values, name, difference("", g, groups[name]))
+					}
+				}
+				if !slices.Equal(names, want) {
+					t.Errorf("%q: %q, want %q", values, names, want)
+				}
+			}
+		}
+	})
+}
+
+// of is what is at a path of an object, nil where there is nothing.
+func of(o any, path ...string) any {
+	for _, key := range path {
+		m, _ := o.(kube.Object)
+		o = m[key]
+	}
+	return o
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/e2e/cluster/kube"
+	"github.com/snug-go/snug/e2e/internal/hook"
+)
+
+// kubelet makes the pods of the webhook real, where kwok would only say that they run: a
+// process for each, with the arguments, the configuration and the rights that its pod has,
+// ready when it says so. It is also the network between the API server and these pods.
+type kubelet struct {
+	f       *fleet
+	mu      sync.Mutex
+	address map[string]string        // where the process of a pod's address and port listens
+	runs    map[string]*hook.Replica // by the UID of its pod
+	ip      map[string]string        // likewise
+}
+
+// webhookPods are those that the kubelet of nodes that are not there keeps its hands off.
+const webhookPods = `
+    - key: '.metadata.labels["app.kubernetes.io/component"]'
+      operator: 'NotIn'
+      values:
+      - 'webhook'`
+
+// egress listens for what the API server sends into the cluster, and returns the flags
+// that make it do so: it asks for an endpoint of a service by itself, and for a connection
+// to it here (KEP-1281).
+func egress(t testing.TB) (net.Listener, []string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "fleet") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket, file := filepath.Join(dir, "s"), filepath.Join(dir, "egress.yaml")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	text := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n- name: cluster\n  connection: {proxyProtocol: HTTPConnect, transport: {uds: {udsName: " + socket + "}}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return l, []string{"--egress-selector-config-file", file, "--enable-aggregator-routing"}
+}
+
+// kubelet runs until the test ends.
+func (f *fleet) kubelet(t testing.TB, network net.Listener) *kubelet {
+	k := &kubelet{f: f, address: map[string]string{}, runs: map[string]*hook.Replica{}, ip: map[string]string{}}
+	go func() {
+		for {
+			c, err := network.Accept()
+			if err != nil {
+				return
+			}
+			go k.join(c)
+		}
+	}()
+	ctx, stop := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() {
+		for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+			k.sync(t)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		group.Wait()
+	})
+	return k
+}
+
+// join connects an API server with the pod that it asks for, as a proxy does:
+//
+//	CONNECT 10.20.0.1:9443 HTTP/1.1
+func (k *kubelet) join(c net.Conn) {
+	defer c.Close()
+	request, err := http.ReadRequest(bufio.NewReader(c))
+	if err != nil {
+		return
+	}
+	k.mu.Lock()
+	to := k.address[request.Host]
+	if request.URL.Host != "" {
+		to = k.address[request.URL.Host]
+	}
+	k.mu.Unlock()
+	backend, err := net.Dial("tcp", to)
+	if to == "" || err != nil {
+		fmt.Fprint(c, "HTTP/1.1 502 Bad Gateway\r\n\r\n")
+		return
+	}
+	defer backend.Close()
+	fmt.Fprint(c, "HTTP/1.1 200 Connection established\r\n\r\n")
+	hook.Join(c, backend)
+}
+
+// sync starts what is to run and stops what is to go.
+func (k *kubelet) sync(t testing.TB) {
+	for _, p := range k.f.list(t, "/api/v1/namespaces/"+hook.Namespace+"/pods?labelSelector=app.kubernetes.io/component%3Dwebhook") {
+		meta, spec := p["metadata"].(kube.Object), p["spec"].(kube.Object)
+		uid, path := fmt.Sprint(meta["uid"]), fmt.Sprintf("/api/v1/namespaces/%s/pods/%v", hook.Namespace, meta["name"])
+		r := k.runs[uid]
+		switch {
+		case meta["deletionTimestamp"] != nil:
+			if r != nil {
+				r.Stop(t)
+				delete(k.runs, uid)
+			}
+			k.f.Delete(t, path)
+		case r == nil && spec["nodeName"] != nil:
+			k.start(t, uid, spec)
+			k.ready(t, path, uid, spec)
+		case r != nil && !ready(p): // its node was taken for dead
+			k.ready(t, path, uid, spec)
+		}
+	}
+}
+
+// start starts the process of a pod.
+func (k *kubelet) start(t testing.TB, uid string, spec kube.Object) {
+	config := kube.Must(t, k.f.Get(t, "/api/v1/namespaces/"+hook.Namespace+"/configmaps/snug-config"))
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(config.Object["data"].(kube.Object)["config.yaml"].(string)), 0o600); err != nil {
+		t.Error(err)
+		return
+	}
+	token := kube.Must(t, k.f.Create(t, fmt.Sprintf("/api/v1/namespaces/%s/serviceaccounts/%v/token", hook.Namespace, spec["serviceAccountName"]), kube.Object{"spec": kube.Object{}}))
+	at := k.f.at
+	at.TokenFile = filepath.Join(filepath.Dir(file), "token")
+	if err := os.WriteFile(at.TokenFile, []byte(token.Object["status"].(kube.Object)["token"].(string)), 0o600); err != nil {
+		t.Error(err)
+		return
+	}
+	var args []string
+	for _, a := range hook.List(spec["containers"])[0]["args"].([]any) {
+		args = append(args, strings.ReplaceAll(fmt.Sprint(a), "/etc/snug/config.yaml", file))
+	}
+	r := hook.StartPod(t, k.f.exe, at, args)
+	k.ip[uid] = fmt.Sprintf("10.20.0.%d", len(k.ip)+1)
+	k.mu.Lock()
+	k.address[k.ip[uid]+":9443"] = r.Listen
+	k.mu.Unlock()
+	k.runs[uid] = r
+}
+
+// ready says that a pod is.
+func (k *kubelet) ready(t testing.TB, path, uid string, spec kube.Object) {
+	container, ip := hook.List(spec["containers"])[0], k.ip[uid]
+	var conditions []any
+	for _, of := range []string{"Initialized", "Ready", "ContainersReady"} {
+		conditions = append(conditions, kube.Object{"type": of, "status": "True"})
+	}
+	kube.Must(t, k.f.Patch(t, path+"/status", kube.Object{"status": kube.Object{
+		"phase": "Running", "podIP": ip, "podIPs": []any{kube.Object{"ip": ip}}, "conditions": conditions,
+		"containerStatuses": []any{kube.Object{"name": container["name"], "image": container["image"], "imageID": "", "ready": true, "restartCount": 0, "state": kube.Object{"running": kube.Object{}}}},
+	}}))
+}
+
+// ready tells whether a pod is.
+func ready(pod kube.Object) bool {
+	status, _ := pod["status"].(kube.Object)
+	for _, c := range hook.List(status["conditions"]) {
+		if c["type"] == "Ready" {
+			return c["status"] == "True"
+		}
+	}
+	return false
+}

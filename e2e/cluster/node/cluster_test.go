@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/cluster/kube"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
+	"github.com/snug-go/snug/e2e/internal/programs"
+	"github.com/snug-go/snug/e2e/internal/prom"
+)
+
+// cluster is a node with snug on it as its chart installs it, and a Prometheus beside it.
+type cluster struct {
+	*Node
+	prom  *prom.Server
+	agent string // where it answers, as a URL
+	story strings.Builder
+}
+
+// old is a Go that knows nothing of CPU quotas.
+const old = "go1.24.13"
+
+// Images of the server: built by old Go, with nothing; as a machine with 8 CPUs would run
+// it, which this one may not be; and with snug in it.
+const (
+	plainImage = "localhost/plain:1"
+	eightImage = "localhost/eight:1"
+	autoImage  = "localhost/auto:1"
+	snugImage  = "localhost/snug:1"
+)
+
+// newCluster installs snug where the misfits are already: what the webhook learns by has
+// run for a minute, and it asks each minute from its start on.
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	dir, root := t.TempDir(), programs.Root(t)
+	plain, auto, snug := filepath.Join(dir, "plain"), filepath.Join(dir, "auto"), filepath.Join(dir, "snug")
+	server(t, root, plain, "")
+	server(t, root, auto, "auto")
+	if err := programs.BuildTool(root, snug); err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{Node: Start(t, alone(t), map[string]Image{
+		plainImage: {Program: plain},
+		eightImage: {Program: plain, Env: []string{"GOMAXPROCS=8"}},
+		autoImage:  {Program: auto},
+		snugImage:  {Program: snug},
+	})}
+	c.namespace(t, "shop", "")
+	for _, m := range misfits {
+		c.deployment(t, "shop", m.name, m.image, m.cpu, "")
+	}
+	for _, m := range misfits {
+		c.running(t, "shop", m.name)
+	}
+	c.install(t, filepath.Join(root, "deploy", "helm", "snug"))
+	c.scrape(t, filepath.Join(root, "deploy", "helm", "snug", "files", "alerts.yaml"))
+	return c
+}
+
+// server builds the server as a module of its own with an old Go.
+func server(t *testing.T, root, to, tag string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"main.go", "auto.go"} {
+		text, err := os.ReadFile(filepath.Join("server", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mod := "module server\n\ngo 1.24\n"
+	if tag != "" {
+		mod += fmt.Sprintf("\nrequire github.com/snug-go/snug v0.0.0\n\nreplace github.com/snug-go/snug => %s\n", root)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build(t, to, dir, "GOWORK=off", "GOTOOLCHAIN="+old, "GOFLAGS=-tags="+tag)
+}
+
+// install installs the chart with Helm and waits until all of it is ready, as a user does.
+func (c *cluster) install(t *testing.T, chart string) {
+	t.Helper()
+	command := kubebuild.Command(t, "helm4")
+	home := t.TempDir()
+	image, tag, _ := strings.Cut(snugImage, ":")
+	cmd := exec.Command(command, "install", "snug", chart, "--namespace", "snug", "--create-namespace", "--kubeconfig", c.Kubeconfig(t),
+		"--wait", "--timeout", deadline.String(),
+		"--set", "image.repository="+image, "--set-string", "image.tag="+tag,
+		"--set", "webhook.enabled=true", "--set", "agent.interval=1s")
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("helm install: %v\n%s\n%s", err, out, c.told(t, "snug"))
+	}
+}
+
+// told is what the cluster tells of the pods of a namespace, after a failure.
+func (c *cluster) told(t *testing.T, namespace string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, p := range c.pods(t, namespace, "") {
+		text, _ := json.Marshal(p.Status)
+		fmt.Fprintf(&b, "%s: %s\n", p.Metadata.Name, text)
+		for _, k := range p.Spec.Containers {
+			b.Write(c.Get(t, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s/log?container=%s&tailLines=20", namespace, p.Metadata.Name, k.Name)).Text)
+		}
+	}
+	return b.String()
+}
+
+// scrape starts a Prometheus that scrapes agent and webhooks, with the chart's rules.
+func (c *cluster) scrape(t *testing.T, rules string) {
+	t.Helper()
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "alerts.yaml"), []byte(prom.Hurried(t, string(text), 3)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var agents, webhooks []string
+	for _, p := range c.pods(t, "snug", "") {
+		switch {
+		case strings.HasPrefix(p.Metadata.Name, "snug-agent"):
+			agents = append(agents, p.Status.PodIP+":9464")
+		case strings.HasPrefix(p.Metadata.Name, "snug-webhook"):
+			webhooks = append(webhooks, p.Status.PodIP+":9465")
+		}
+	}
+	if len(agents) != 1 || len(webhooks) != 2 {
+		t.Fatalf("agents %q, webhooks %q", agents, webhooks)
+	}
+	c.agent = "http://" + agents[0]
+	c.prom = prom.Start(t, dir, fmt.Sprintf(`global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
+rule_files: [alerts.yaml]
+scrape_configs:
+- job_name: snug-agent
+  honor_labels: true
+  static_configs: [{targets: [%q], labels: {instance: %q}}]
+- job_name: snug-webhook
+  static_configs: [{targets: [%q, %q]}]
+`, agents[0], Name, webhooks[0], webhooks[1]))
+}
+
+// pod is what is asked for of a pod.
+type pod struct {
+	Metadata struct {
+		Namespace, Name, UID, DeletionTimestamp string
+
+		Annotations map[string]string
+	}
+	Spec struct {
+		Containers []struct {
+			Name string
+			Env  []struct {
+				Name, Value string
+				ValueFrom   *struct {
+					ResourceFieldRef struct{ Resource, Divisor string }
+				}
+			}
+		}
+	}
+	Status struct {
+		Phase, PodIP, QOSClass string
+		Conditions             []struct{ Type, Status string }
+		ContainerStatuses      []struct {
+			ContainerID  string
+			RestartCount int
+			State        any
+			Resources    struct{ Limits map[string]string }
+		}
+	}
+}
+
+// pods are those of a namespace with a label app, or all, that are not about to go.
+func (c *cluster) pods(t *testing.T, namespace, app string) []pod {
+	t.Helper()
+	path := "/api/v1/namespaces/" + namespace + "/pods"
+	if app != "" {
+		path += "?labelSelector=app%3D" + app
+	}
+	var list struct{ Items []pod }
+	if err := c.Read(path, &list); err != nil {
+		t.Fatal(err)
+	}
+	var all []pod
+	for _, p := range list.Items {
+		if p.Metadata.DeletionTimestamp == "" {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// variables are those of the first container, a reference as "limits.cpu".
+func (p *pod) variables() string {
+	var all []string
+	for _, e := range p.Spec.Containers[0].Env {
+		if e.ValueFrom != nil {
+			e.Value = e.ValueFrom.ResourceFieldRef.Resource
+		}
+		all = append(all, e.Name+"="+e.Value)
+	}
+	return strings.Join(all, " ")
+}
+
+// deployment creates a namespace's Deployment of one pod with a server in it, a CPU limit
+// and a variable, NAME=value, "" = none.
+func (c *cluster) deployment(t *testing.T, namespace, name, image, cpu, variable string) {
+	t.Helper()
+	env := "[]"
+	if name, value, ok := strings.Cut(variable, "="); ok {
+		env = fmt.Sprintf("[{name: %s, value: %q}]", name, value)
+	}
+	a := c.Create(t, "/apis/apps/v1/namespaces/"+namespace+"/deployments", fmt.Sprintf(`
+metadata: {name: %s}
+spec:
+  replicas: 1
+  strategy: {type: Recreate}
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: server
+        image: %s
+        env: %s
+        readinessProbe: {httpGet: {path: /self, port: 8080}, periodSeconds: 1, timeoutSeconds: 30}
+        resources:
+          requests: {cpu: 100m, memory: 64Mi}
+          limits: {cpu: %s, memory: 256Mi}
+`, name, image, env, cpu))
+	if !a.OK() {
+		t.Fatal(a.Message())
+	}
+}
+
+// change patches a Deployment's pods.
+func (c *cluster) change(t *testing.T, namespace, name string, metadata kube.Object) {
+	t.Helper()
+	a := c.Patch(t, "/apis/apps/v1/namespaces/"+namespace+"/deployments/"+name,
+		kube.Object{"spec": kube.Object{"template": kube.Object{"metadata": metadata}}})
+	if !a.OK() {
+		t.Fatal(a.Message())
+	}
+}
+
+// running waits until a Deployment is what it is to be, and returns its one pod.
+func (c *cluster) running(t *testing.T, namespace, name string) pod {
+	t.Helper()
+	var found []pod
+	c.Wait(t, "Deployment "+namespace+"/"+name+" is ready", func() bool {
+		var d struct {
+			Metadata struct{ Generation int }
+			Status   struct{ ObservedGeneration, Replicas, UpdatedReplicas, AvailableReplicas int }
+		}
+		if err := c.Read("/apis/apps/v1/namespaces/"+namespace+"/deployments/"+name, &d); err != nil {
+			t.Fatal(err)
+		}
+		s := d.Status
+		if s.ObservedGeneration < d.Metadata.Generation || s.Replicas != 1 || s.UpdatedReplicas != 1 || s.AvailableReplicas != 1 {
+			return false
+		}
+		found = c.pods(t, namespace, name)
+		return len(found) == 1
+	})
+	return found[0]
+}
+
+// self is what a server tells of its runtime.
+type self struct {
+	Version, CPUs, Procs string
+	Limit                string // bytes
+}
+
+func (s self) String() string {
+	if s.Limit == off {
+		s.Limit = "off"
+	}
+	return fmt.Sprintf("%s, GOMAXPROCS %s of %s, GOMEMLIMIT %s", s.Version, s.Procs, s.CPUs, s.Limit)
+}
+
+// self asks the server in a pod.
+func (p *pod) self(t *testing.T) self {
+	t.Helper()
+	var s self
+	if err := json.Unmarshal([]byte(get(t, "http://"+p.Status.PodIP+":8080/self")), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// counted is what the kernel counts of a container.
+type counted struct {
+	Periods, Throttled int64
+	ThrottledSeconds   float64
+	CPUSeconds         float64
+	PeakBytes          int64
+}
+
+// counts reads them of the cgroups of v1 of the pod's first container.
+func (p *pod) counts(t *testing.T) counted {
+	t.Helper()
+	_, id, _ := strings.Cut(p.Status.ContainerStatuses[0].ContainerID, "://")
+	read := func(controller, file string) string {
+		below := filepath.Join("pod"+p.Metadata.UID, id, file)
+		for _, class := range []string{"", "burstable", "besteffort"} {
+			if text, err := os.ReadFile(filepath.Join(hierarchies, controller, "kubepods", class, below)); err == nil {
+				return strings.TrimSpace(string(text))
+			}
+		}
+		t.Fatalf("no %s of pod %s", file, p.Metadata.Name)
+		return ""
+	}
+	number := func(text string) int64 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var k counted
+	for line := range strings.Lines(read("cpu", "cpu.stat")) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch name {
+		case "nr_periods":
+			k.Periods = number(value)
+		case "nr_throttled":
+			k.Throttled = number(value)
+		case "throttled_time":
+			k.ThrottledSeconds = float64(number(value)) / 1e9
+		}
+	}
+	k.CPUSeconds = float64(number(read("cpuacct", "cpuacct.usage"))) / 1e9
+	k.PeakBytes = number(read("memory", "memory.max_usage_in_bytes"))
+	return k
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/e2e/cluster/kube"
+	"github.com/snug-go/snug/e2e/internal/hook"
+)
+
+// crowd creates pods, several at a time, until it is told to stop. Every other pod has
+// nothing to be given.
+type crowd struct {
+	stop      atomic.Bool
+	group     sync.WaitGroup
+	mu        sync.Mutex
+	names     []string      // of pods that the server said it has created
+	unhandled []string      // of these, neither patched nor annotated
+	late      time.Duration // the longest that a pod took
+	created   atomic.Int64
+}
+
+func (l *lab) crowd(t *testing.T, name string) *crowd {
+	c := &crowd{}
+	var next atomic.Int64
+	for range 4 {
+		c.group.Go(func() {
+			for !c.stop.Load() {
+				n := next.Add(1)
+				spec := one
+				if n%2 == 0 {
+					spec = "containers: [{name: a, image: x}]"
+				}
+				pod := fmt.Sprintf("%s-%d", name, n)
+				begin := time.Now()
+				a := l.Create(t, "/api/v1/namespaces/in/pods", fmt.Sprintf("metadata: {name: %s}\nspec: {%s}\n", pod, spec))
+				took := time.Since(begin)
+				if !a.OK() {
+					t.Errorf("%s was refused: %d %s", pod, a.Code, a.Message())
+					continue
+				}
+				_, said := hook.Stored(a.Object)
+				c.mu.Lock()
+				c.names = append(c.names, pod)
+				if said == "" {
+					c.unhandled = append(c.unhandled, pod)
+				}
+				c.late = max(c.late, took)
+				c.mu.Unlock()
+				c.created.Add(1)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		c.stop.Store(true)
+		c.group.Wait()
+	})
+	return c
+}
+
+// wait waits until so many more pods have been created.
+func (c *crowd) wait(t *testing.T, more int64) {
+	t.Helper()
+	to := c.created.Load() + more
+	hook.Until(t, fmt.Sprintf("%d more pods", more), func() string { return "" }, func() bool { return c.created.Load() >= to })
+}
+
+// all waits for the last pod, and fails unless every one that was created is there.
+func (c *crowd) all(t *testing.T, l *lab) {
+	t.Helper()
+	c.stop.Store(true)
+	c.group.Wait()
+	there := map[string]bool{}
+	for _, o := range hook.List(kube.Must(t, l.Get(t, "/api/v1/namespaces/in/pods")).Object["items"]) {
+		there[fmt.Sprint(o["metadata"].(kube.Object)["name"])] = true
+	}
+	for _, name := range c.names {
+		if !there[name] {
+			t.Errorf("%s is lost", name)
+		}
+	}
+	t.Logf("%d pods, %d of them neither patched nor annotated; the longest took %v", len(c.names), len(c.unhandled), c.late.Round(time.Millisecond))
+}
+
+// missed are the pods that were neither patched nor annotated. A machine that stands still
+// for as long as an API server waits for an answer proves nothing.
+func (c *crowd) missed() []string {
+	if c.late > time.Second {
+		return nil
+	}
+	return c.unhandled
+}
+
+// killed: a webhook that is not there blocks nobody, and one that is back is asked again.
+func (l *lab) killed(t *testing.T) {
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s)
+	flags := []string{"--secret", "killed"}
+	r := hook.Start(t, l.exe, l.at, s, flags...)
+	l.inForce(t)
+	c := l.crowd(t, "killed")
+	for range 3 {
+		c.wait(t, 50)
+		r.Kill()
+		c.wait(t, 50)
+		r = hook.Start(t, l.exe, l.at, s, flags...)
+		l.inForce(t)
+	}
+	c.wait(t, 200)
+	c.all(t, l)
+	if n := len(c.unhandled); n == 0 || n > len(c.names)-200 && c.late < time.Second {
+		t.Errorf("%d of %d pods were neither patched nor annotated: was the webhook killed, and started?", n, len(c.names))
+	}
+	after := l.crowd(t, "after")
+	after.wait(t, 50)
+	after.all(t, l)
+	if missed := after.missed(); len(missed) > 0 {
+		t.Errorf("neither patched nor annotated, though the webhook is there: %q", missed)
+	}
+}
+
+// rolled: replicas that are restarted one after the other, as an update of a Deployment
+// does it, miss nothing.
+func (l *lab) rolled(t *testing.T) {
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s)
+	flags := []string{"--secret", "rolled", "--drain", "4s"}
+	replicas := []*hook.Replica{hook.Start(t, l.exe, l.at, s, flags...), hook.Start(t, l.exe, l.at, s, flags...)}
+	l.inForce(t)
+	c := l.crowd(t, "rolled")
+	for range 2 {
+		for i := range replicas {
+			c.wait(t, 50)
+			replicas[i].Stop(t)
+			c.wait(t, 50)
+			replicas[i] = hook.Start(t, l.exe, l.at, s, flags...)
+		}
+	}
+	c.wait(t, 50)
+	c.all(t, l)
+	if missed := c.missed(); len(missed) > 0 {
+		t.Errorf("neither patched nor annotated: %q\n%s\n%s", missed, replicas[0].Said(), replicas[1].Said())
+	}
+}
+
+// renewed: two replicas that come at the same time have one certificate between them; it
+// is renewed while it is in use, and nobody notices.
+func (l *lab) renewed(t *testing.T) {
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s)
+	var replicas []*hook.Replica
+	var first *x509.Certificate
+	// A certificate is renewed after two thirds of its life. Where the machine takes longer
+	// to start both replicas, it is to live longer.
+	for life := 30 * time.Second; first == nil; life *= 2 {
+		if replicas, first = l.pair(t, s, life); t.Failed() {
+			return
+		}
+	}
+	c := l.crowd(t, "renewed")
+	// Both CAs are there before anybody shows the new certificate.
+	hook.Until(t, "two CAs", replicas[0].Said, func() bool { return l.bundles(t) == 2 })
+	hook.Until(t, "both show a renewed certificate", replicas[0].Said, func() bool {
+		a, b := shows(t, replicas[0]), shows(t, replicas[1])
+		return bytes.Equal(a.Raw, b.Raw) && !bytes.Equal(a.Raw, first.Raw)
+	})
+	// Until the first one is valid no longer.
+	hook.Until(t, "the end of the first certificate", replicas[0].Said, func() bool { return time.Now().After(first.NotAfter) })
+	c.wait(t, 50)
+	c.all(t, l)
+	if missed := c.missed(); len(missed) > 0 {
+		t.Errorf("neither patched nor annotated: %q\n%s\n%s", missed, replicas[0].Said(), replicas[1].Said())
+	}
+	for _, r := range replicas {
+		if said := r.Said(); strings.Count(said, "\n") > 2 && c.late < time.Second {
+			t.Errorf("it said %s", said)
+		}
+	}
+}
+
+// pair starts two replicas at the same time, and returns the certificate that both show;
+// nil = it was to be renewed before they did.
+func (l *lab) pair(t *testing.T, s *hook.Service, life time.Duration) ([]*hook.Replica, *x509.Certificate) {
+	t.Helper()
+	replicas, begin := make([]*hook.Replica, 2), time.Now()
+	var group sync.WaitGroup
+	for i := range replicas {
+		group.Go(func() {
+			replicas[i] = hook.Start(t, l.exe, l.at, s, "--secret", "renewed-"+life.String(), "--cert-life", life.String())
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		return nil, nil
+	}
+	first, other := shows(t, replicas[0]), shows(t, replicas[1])
+	l.inForce(t)
+	n := l.bundles(t)
+	if time.Since(begin) > life*2/3 {
+		t.Logf("not started within two thirds of %v", life)
+		for _, r := range replicas {
+			r.Kill()
+		}
+		return nil, nil
+	}
+	if !bytes.Equal(first.Raw, other.Raw) {
+		t.Errorf("two certificates, %v and %v", first.SerialNumber, other.SerialNumber)
+	}
+	if n != 1 {
+		t.Errorf("%d CAs at first", n)
+	}
+	return replicas, first
+}
+
+// shows is the certificate that a replica shows now.
+func shows(t *testing.T, r *hook.Replica) *x509.Certificate {
+	t.Helper()
+	conn, err := tls.Dial("tcp", r.Listen, &tls.Config{InsecureSkipVerify: true}) // whose it is, is what is asked
+	if err != nil {
+		t.Fatalf("%v\n%s", err, r.Said())
+	}
+	defer conn.Close()
+	return conn.ConnectionState().PeerCertificates[0]
+}
+
+// bundles is how many CAs the entries of the configurations have, the same in each.
+func (l *lab) bundles(t *testing.T) int {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, kind := range []string{"mutating", "validating"} {
+		a := kube.Must(t, l.Get(t, "/apis/admissionregistration.k8s.io/v1/"+kind+"webhookconfigurations/snug-webhook"))
+		for _, w := range hook.List(a.Object["webhooks"]) {
+			text, _ := w["clientConfig"].(kube.Object)["caBundle"].(string)
+			seen[text] = true
+		}
+	}
+	if len(seen) != 1 {
+		return 0 // between the first and the last of them
+	}
+	for text := range seen {
+		bundle, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(bundle), "BEGIN CERTIFICATE")
+	}
+	return 0
+}
+
+// files: a certificate that somebody else keeps, and puts into the configurations.
+func (l *lab) files(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	crt := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for name, text := range map[string][]byte{"tls.crt": crt, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := hook.NewService(t)
+	hook.Register(t, l.Lab, l.exe, s)
+	r := hook.Start(t, l.exe, l.at, s, "--cert-file", filepath.Join(dir, "tls.crt"), "--key-file", filepath.Join(dir, "tls.key"), "--secret", "nobody")
+	var entries []any
+	for _, name := range []string{"pod.fit.snug.dev", "namespace.fit.snug.dev"} {
+		entries = append(entries, kube.Object{"name": name, "clientConfig": kube.Object{"caBundle": base64.StdEncoding.EncodeToString(crt)}})
+	}
+	kube.Must(t, l.Patch(t, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/snug-webhook", kube.Object{"webhooks": entries}))
+	l.inForce(t)
+	if a := l.Get(t, "/api/v1/namespaces/"+hook.Namespace+"/secrets/nobody"); a.OK() {
+		t.Error("it keeps a Secret")
+	}
+	if !strings.Contains(r.Get("/metrics"), fmt.Sprintf("snug_webhook_certificate_expiry_timestamp_seconds %g\n", float64(template.NotAfter.Unix()))) {
+		t.Error("the metrics do not say when the certificate ends")
+	}
+}

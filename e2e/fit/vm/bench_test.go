@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/fit/vm"
+	"github.com/snug-go/snug/e2e/internal/gate"
+)
+
+// TestBench runs experiments on cgroup v2: where groups can be made, and where
+// the container's own limits are all there is.
+func TestBench(t *testing.T) {
+	gate.Need(t, "vm")
+	// Few users: those of the saturating load wait for seconds for their first answers where
+	// the CPU is emulated and its host busy, and a window may pass without any.
+	bench := func(flags ...string) []string {
+		short := []string{guestPath("snug"), "bench", "--json", "--rounds", "1", "--users", "2", "--window", "3s", "--warmup", "200ms", "--ready", "5m", "--timeout", "5m", "--gomaxprocs", "1"}
+		return append(short, flags...)
+	}
+	tests := []struct {
+		step         vm.Step
+		way          string
+		quota, burst int64  // of the last cell, in microseconds
+		says         string // on stderr
+	}{
+		{
+			step: vm.Step{Name: "in the root group", Args: bench("--cpus", "1.5", "--burst", "0,quota", "--memory", "256MiB"), After: []string{"/cgroup.stat"}, Seconds: 300},
+			way:  "cgroup-v2", quota: 150_000, burst: 150_000,
+		},
+		{
+			step: vm.Step{Name: "in a container", Cgroup: groups{"/a": {"cpu.max": "150000 100000"}}, In: []string{"/a"}, Private: true, Uid: 65532, Args: bench(), After: []string{"/a/cgroup.stat"}, Seconds: 300},
+			way:  "container", quota: 150_000, says: "no cgroup can be made here",
+		},
+	}
+	var steps []vm.Step
+	for _, test := range tests {
+		steps = append(steps, test.step)
+	}
+	results := vm.Run(t, vm.Spec{Kind: v2, Files: files(t, nil), Steps: steps})
+	for i, test := range tests {
+		t.Run(test.step.Name, func(t *testing.T) {
+			r := results[i]
+			if r.Err != "" || r.Exit != 0 || !strings.Contains(r.Stderr, test.says) {
+				t.Fatalf("error %q, exit code %d, stderr %q, want %q in it", r.Err, r.Exit, r.Stderr, test.says)
+			}
+			var d struct {
+				Machine struct {
+					Way string `json:"cgroup_way"`
+				}
+				Cells []struct {
+					Rounds []struct {
+						Invalid     string
+						Ops         int64
+						Throttled   *uint64  `json:"throttled_periods"`
+						CPU         *float64 `json:"cpu_seconds"`
+						Confinement struct {
+							Quota int64 `json:"quota_micros"`
+							Burst int64 `json:"burst_micros"`
+						}
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(r.Stdout), &d); err != nil {
+				t.Fatalf("%v in %q", err, r.Stdout)
+			}
+			if d.Machine.Way != test.way || len(d.Cells) < 2 {
+				t.Errorf("way %q, want %q; %d cells", d.Machine.Way, test.way, len(d.Cells))
+			}
+			var quota, burst int64
+			for _, c := range d.Cells {
+				for _, run := range c.Rounds {
+					if run.Ops == 0 || run.Throttled == nil {
+						t.Errorf("a run did nothing, or its throttling was not counted: %+v", run)
+					}
+					quota, burst = run.Confinement.Quota, max(burst, run.Confinement.Burst)
+				}
+			}
+			if quota != test.quota || burst != test.burst {
+				t.Errorf("quota %d, want %d; burst %d, want %d", quota, test.quota, burst, test.burst)
+			}
+			for name, text := range r.After {
+				if !strings.Contains(text, "nr_descendants 0\n") {
+					t.Errorf("groups were left, %s: %s", name, text)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/snug-go/snug/e2e/fit/vm/wire"
+)
+
+// stepArg makes this program the short-lived process that confines itself and
+// then becomes the payload, so that the payload is inside from its first
+// instruction on.
+const stepArg = "enter-step"
+
+// order is what enter needs of a step, on descriptor 3.
+type order struct {
+	Hierarchy wire.Hierarchy
+	Step      wire.Step
+}
+
+// carryOut makes the step's groups, runs its program there, reads the files
+// asked for and removes the groups.
+func carryOut(h wire.Hierarchy, s wire.Step, r *wire.Result) (err error) {
+	made, err := makeGroups(h, s.Cgroup)
+	defer func() { err = errors.Join(err, removeGroups(made)) }()
+	if err != nil {
+		return err
+	}
+	if err := start(h, s, r); err != nil {
+		return err
+	}
+	for _, name := range s.After {
+		text, err := os.ReadFile(filepath.Join(cgroupRoot, name))
+		if err != nil {
+			return err
+		}
+		if r.After == nil {
+			r.After = map[string]string{}
+		}
+		r.After[name] = string(text)
+	}
+	return nil
+}
+
+// start runs the program to its end. The error says why it never ran or was
+// not left alone; how it ended is in the result.
+func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
+	orderR, orderW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	failR, failW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command("/init", stepArg)
+	cmd.Env = []string{}
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.ExtraFiles = []*os.File{orderR, failW}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if s.Private {
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+	}
+	// What it leaves behind is killed below, unless it is in no group of ours any more.
+	cmd.WaitDelay = time.Minute
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	orderR.Close()
+	failW.Close()
+	group := -cmd.Process.Pid
+	limit := time.Duration(s.Seconds) * time.Second
+	if limit == 0 {
+		limit = time.Minute
+	}
+	// A Go program that is told to quit says first what it waits for.
+	kill := time.AfterFunc(limit+10*time.Second, func() { syscall.Kill(group, syscall.SIGKILL) })
+	late := time.AfterFunc(limit, func() { syscall.Kill(group, syscall.SIGQUIT) })
+
+	err = json.NewEncoder(orderW).Encode(order{h, s})
+	orderW.Close()
+	// The other end is closed by exec, or with a reason written to it.
+	why, _ := io.ReadAll(failR)
+	failR.Close()
+	ended(cmd.Process.Pid)
+	syscall.Kill(group, syscall.SIGKILL)
+	wait := cmd.Wait()
+	inTime := late.Stop()
+	kill.Stop()
+
+	r.Stdout, r.Stderr = stdout.String(), stderr.String()
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case err != nil:
+		return err
+	case len(why) > 0:
+		return errors.New(string(why))
+	case !inTime:
+		return fmt.Errorf("%s took more than %v; stderr: %s", s.Args[0], limit, r.Stderr)
+	case !ok || errors.Is(wait, exec.ErrWaitDelay):
+		return wait
+	case status.Signaled():
+		r.Signal = status.Signal().String()
+	default:
+		r.Exit = status.ExitStatus()
+	}
+	return nil
+}
+
+// ended waits until a child has ended and leaves it to others to hear how.
+func ended(pid int) {
+	const pidOnly, exitedNoWait = 1, 0x4 | 0x1000000 // P_PID, WEXITED | WNOWAIT
+	var info [128]byte
+	for errno := syscall.EINTR; errno == syscall.EINTR; {
+		_, _, errno = syscall.Syscall6(syscall.SYS_WAITID, pidOnly, uintptr(pid), uintptr(unsafe.Pointer(&info)), exitedNoWait, 0, 0)
+	}
+}
+
+// enter is the other half of start: it reads the order, confines itself and
+// becomes the program.
+func enter() {
+	fail := os.NewFile(4, "fail")
+	syscall.CloseOnExec(4)
+	err := func() error {
+		in := os.NewFile(3, "order")
+		var o order
+		if err := json.NewDecoder(in).Decode(&o); err != nil {
+			return err
+		}
+		in.Close()
+		return become(o)
+	}()
+	fmt.Fprint(fail, err)
+	os.Exit(1)
+}
+
+func become(o order) error {
+	s := o.Step
+	for _, g := range s.In {
+		if err := os.WriteFile(filepath.Join(cgroupRoot, g, "cgroup.procs"), []byte("0"), 0); err != nil {
+			return fmt.Errorf("enter group: %w", err)
+		}
+	}
+	// Namespaces belong to the thread, and exec keeps those of the thread that calls it.
+	runtime.LockOSThread()
+	if s.Private {
+		if err := isolate(o.Hierarchy); err != nil {
+			return err
+		}
+	}
+	if s.Uid != 0 {
+		if err := becomeUser(s.Uid); err != nil {
+			return fmt.Errorf("become user %d: %w", s.Uid, err)
+		}
+	}
+	if err := os.Chdir(path.Join("/", s.Dir)); err != nil {
+		return err
+	}
+	if err := syscall.Exec(s.Args[0], s.Args, s.Env); err != nil {
+		return fmt.Errorf("exec %s: %w", s.Args[0], err)
+	}
+	return nil
+}
+
+// becomeUser changes the user, the group and the groups of the thread that calls it;
+// exec ends the others. Package syscall's functions would wait until all threads have
+// done so, and with one CPU now and then do not see the end of it.
+func becomeUser(id int) error {
+	for _, call := range [][3]uintptr{{syscall.SYS_SETGROUPS}, {syscall.SYS_SETGID, uintptr(id)}, {syscall.SYS_SETUID, uintptr(id)}} {
+		if _, _, errno := syscall.RawSyscall(call[0], call[1], call[2], 0); errno != 0 {
+			return errno
+		}
+	}
+	return nil
+}
+
+// isolate completes the namespaces that this process was started in by one for
+// cgroups, rooted where it now is, and mounts what shows them.
+func isolate(h wire.Hierarchy) error {
+	if err := syscall.Unshare(syscall.CLONE_NEWCGROUP); err != nil {
+		return fmt.Errorf("unshare: %w", err)
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	for _, dir := range []string{cgroupRoot, "/proc"} {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmount %s: %w", dir, err)
+		}
+	}
+	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	return mountCgroups(h)
+}
+
+// makeGroups makes the groups, outermost first, and returns those it made even
+// when it fails.
+func makeGroups(h wire.Hierarchy, groups map[string]map[string]string) (made []string, err error) {
+	for _, g := range slices.Sorted(maps.Keys(groups)) {
+		if h == wire.V2 {
+			if parent := path.Dir(g); parent != "/" && groups[parent]["cgroup.subtree_control"] == "" {
+				if err := enable(parent); err != nil {
+					return made, err
+				}
+			}
+		}
+		dir := filepath.Join(cgroupRoot, g)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return made, err
+		}
+		made = append(made, dir)
+		for _, name := range slices.Sorted(maps.Keys(groups[g])) {
+			if err := set(filepath.Join(dir, name), groups[g][name]); err != nil {
+				return made, err
+			}
+		}
+	}
+	return made, nil
+}
+
+// set writes a group's file and makes sure that the kernel took it.
+func set(file, text string) error {
+	if err := os.WriteFile(file, []byte(text), 0); err != nil {
+		return fmt.Errorf("write %q: %w", text, err)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if path.Base(file) != "cgroup.subtree_control" && !strings.HasPrefix(string(got), text) {
+		return fmt.Errorf("%s: wrote %q, the kernel says %q", file, text, got)
+	}
+	return nil
+}
+
+// removeGroups removes groups, innermost first. A killed process needs a
+// moment to leave its group.
+func removeGroups(made []string) error {
+	var errs []error
+	for _, dir := range slices.Backward(made) {
+		err := syscall.Rmdir(dir)
+		for late := time.Now().Add(time.Minute); err == syscall.EBUSY && time.Now().Before(late); {
+			time.Sleep(10 * time.Millisecond)
+			err = syscall.Rmdir(dir)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("remove %s: %w", dir, err))
+		}
+	}
+	return errors.Join(errs...)
+}

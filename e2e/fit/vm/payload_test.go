@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm_test
+
+import (
+	"log"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/fit/vm"
+	"github.com/snug-go/snug/e2e/internal/gate"
+	"github.com/snug-go/snug/e2e/internal/programs"
+)
+
+// payload is the host's directory of the programs that are built for the guests. Tests
+// that want the same find it there.
+var payload string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "snug-vm-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	payload = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// guestPath is where a program lies in the guest.
+func guestPath(name string) string { return path.Join("/bin", name) }
+
+// files builds the programs and the tool, and maps them to their guest paths.
+func files(t *testing.T, all []programs.Program) map[string]string {
+	t.Helper()
+	m := map[string]string{}
+	for name, host := range programs.Build(t, payload, all) {
+		m[guestPath(name)] = host
+	}
+	return m
+}
+
+// program builds what the go command takes for a main package, as a static program.
+func program(t *testing.T, what string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "program")
+	cmd := exec.Command("go", "build", "-o", to, what)
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", what, err, out)
+	}
+	return to
+}
+
+// testBinary builds the tests of the package in a directory as one static
+// program for an architecture.
+func testBinary(t *testing.T, dir, arch string) string {
+	t.Helper()
+	return buildTests(t, dir, []string{"CGO_ENABLED=0", "GOARCH=" + arch}, "-ldflags=-s -w")
+}
+
+// raceBinary is testBinary, for this architecture, with the race detector: that is C++, and
+// static is up to the C linker.
+func raceBinary(t *testing.T, dir, toolchain string) string {
+	t.Helper()
+	env := []string{"CGO_ENABLED=1", "GOTOOLCHAIN=" + toolchain, "GOWORK=off"}
+	return buildTests(t, dir, env, "-race", "-ldflags=-s -w -linkmode external -extldflags=-static")
+}
+
+func buildTests(t *testing.T, dir string, env []string, flags ...string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "test")
+	cmd := exec.Command("go", slices.Concat([]string{"test", "-c", "-o", to}, flags, []string{"."})...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the tests of %s: %v\n%s", dir, err, out)
+	}
+	return to
+}
+
+var (
+	passed  = regexp.MustCompile(`(?m)^--- PASS: `)
+	slow    = regexp.MustCompile(`(?m)^--- PASS: .*\([1-9]\d*\.\d+s\)$`)
+	skipped = regexp.MustCompile(`(?m)^\s*--- SKIP: .*\n.*`)
+)
+
+// TestOwnTestsOnV2 runs the tests that read or make real cgroups on a machine
+// with cgroup v2, where the development machines have v1. A skipped test is a
+// failure here.
+func TestOwnTestsOnV2(t *testing.T) {
+	gate.Need(t, "vm")
+	root := programs.Root(t)
+	limits := testBinary(t, filepath.Join(root, "limits"), "amd64")
+	cgrun := testBinary(t, filepath.Join(root, "cmd/snug/internal/prove/cgrun"), "amd64")
+	sense := testBinary(t, filepath.Join(root, "internal/sense"), "amd64")
+	watch := testBinary(t, filepath.Join(root, "internal/watch"), "amd64")
+	inside := map[string]map[string]string{
+		"/outer":       {"cpu.max": "200000 100000", "memory.max": "536870912"},
+		"/outer/inner": {"cpu.max": "max 100000", "memory.high": "419430400"},
+	}
+	// In the root group it may make groups; elsewhere it only reads. The oracle's worlds are
+	// the same on every machine, and cost most where CPUs are emulated.
+	making := []string{"/src/limits/test", "-test.v", "-test.skip=^TestOracle"}
+	reading := []string{"/src/limits/test", "-test.v", "-test.skip=^(TestRealCgroups$|TestOracle)"}
+	steps := []vm.Step{
+		{Name: "limits in the root group", Args: making, Env: []string{"SNUG_E2E=root"}, Dir: "/src/limits", Seconds: 300},
+		{Name: "limits in a group", Cgroup: inside, In: []string{"/outer/inner"}, Args: reading, Dir: "/src/limits", Uid: 65532, Seconds: 300},
+		{Name: "limits in a namespace", Cgroup: inside, In: []string{"/outer/inner"}, Private: true, Args: reading, Dir: "/src/limits", Seconds: 300},
+		{Name: "sense", Args: []string{"/src/sense/test", "-test.v"}, Dir: "/src/sense", Seconds: 300},
+		{Name: "watch", Args: []string{"/src/watch/test", "-test.v"}, Env: []string{"SNUG_E2E=root"}, Dir: "/src/watch", Seconds: 300},
+		{Name: "cgrun", Args: []string{"/src/cgrun/test", "-test.v", "-test.timeout=8m"}, Env: []string{"SNUG_E2E=root", "PATH=/bin"}, Dir: "/src/cgrun", Seconds: 600},
+	}
+	files := map[string]string{
+		"/src/testdata":    filepath.Join(root, "testdata"),
+		"/testdata":        filepath.Join(root, "testdata"), // four levels above where cgrun's tests think they are
+		"/src/limits/test": limits,
+		"/src/cgrun/test":  cgrun,
+		"/src/sense/test":  sense,
+		"/src/watch/test":  watch,
+	}
+	for _, r := range vm.Run(t, vm.Spec{Kind: v2, Files: files, Steps: steps}) {
+		t.Run(r.Name, func(t *testing.T) { allPassed(t, r) })
+	}
+}
+
+// TestRacesOnV2 looks for races where the library's goroutines meet real groups and each
+// other, with the oldest Go that it supports and the newest.
+func TestRacesOnV2(t *testing.T) {
+	gate.Need(t, "machines")
+	root := programs.Root(t)
+	spec := vm.Spec{Kind: v2, Files: map[string]string{}}
+	for _, toolchain := range []string{"go1.23.12", "go1.27.3"} {
+		for _, c := range []struct{ dir, run string }{
+			{"limits", "^TestRealCgroups$"},
+			{"internal/watch", "^TestFollowsALiveGroup$"},
+			{"internal/sense", "^TestKernelWait$|^TestThreads"},
+			{"adapt", "^TestWatch|^TestCurrent$|^TestRunningStats"},
+			{".", "^TestConcurrentFits$|^TestWatch(FromManySides|Undo|LeavesTheLastValues|GivesUpWhatTheProgramSets)$|^TestADryWatch|^TestALaterWatch"},
+		} {
+			to := path.Join("/race", c.dir, toolchain)
+			spec.Files[to] = raceBinary(t, filepath.Join(root, c.dir), toolchain)
+			spec.Steps = append(spec.Steps, vm.Step{Name: c.dir + " " + toolchain, Args: []string{to, "-test.v", "-test.run=" + c.run},
+				Dir: path.Dir(to), Env: []string{"SNUG_E2E=root", "PATH=/bin"}, Seconds: 300})
+		}
+	}
+	for _, r := range vm.Run(t, spec) {
+		t.Run(r.Name, func(t *testing.T) { allPassed(t, r) })
+	}
+}
+
+// allPassed checks the run of a test binary with -test.v.
+func allPassed(t *testing.T, r vm.Result) {
+	t.Helper()
+	if r.Err != "" || r.Exit != 0 || r.Signal != "" {
+		t.Errorf("%s exit code %d, signal %q\nstdout:\n%s\nstderr:\n%s", r.Err, r.Exit, r.Signal, failures(r.Stdout), r.Stderr)
+	}
+	if n := len(passed.FindAllString(r.Stdout, -1)); n == 0 {
+		t.Errorf("no test ran: %s", r.Stdout)
+	}
+	if testing.Verbose() {
+		t.Logf("a second or more:\n%s", strings.Join(slow.FindAllString(r.Stdout, -1), "\n"))
+	}
+	for _, s := range skipped.FindAllString(r.Stdout, -1) {
+		t.Errorf("skipped: %s", s)
+	}
+}
+
+// failures leaves out the lines of tests that passed.
+func failures(stdout string) string {
+	var b strings.Builder
+	for line := range strings.Lines(stdout) {
+		text := strings.TrimSpace(line)
+		if !strings.HasPrefix(text, "--- PASS") && !strings.HasPrefix(text, "=== ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
