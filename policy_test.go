@@ -31,30 +31,36 @@ law < simulator
 NONE < limiter, fixture, oracle
 
 The tool, group by group:
-NONE < process/, profile/, report/finding, vet < source/
-report/finding < report
-limits, report/finding, report, process/, profile/promtext < diagnose/
+NONE < process/, profile/, report/finding, vet, message < source/
+plan < flagvalue, goenv
+report/finding < report < report/reporttest
+limits, message, report/finding, report, process/, profile/, source/bounded < diagnose/
 cgroup, limits, plan, fixture < diagnose/collect
-cgroup, limits, plan, limiter, report/finding, profile/exectrace < prove/
-cgroup, limits, plan, report/finding, vet, source/, profile/promtext < cluster/
+cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, process/, profile/exectrace, source/outfile < prove/
+cgroup, limits, plan, message, report/finding, vet, source/, profile/promtext < cluster/
+process/goproc < cluster/linter
 report, process/, diagnose/ < cluster/agent
-limits, plan, fit, follow, watch, snug, fixture, vet, process/, profile/, source/, diagnose/, prove/, cluster/, report, report/finding < cli < main
+diagnose/, cluster/, vet, report/finding < cli/explain
+limits, plan, fit, follow, watch, snug, fixture, vet, message, flagvalue, goenv, process/, profile/, source/, diagnose/, prove/, cluster/, report, report/finding < cli/ < cli < main
 prove/ < main
 
 Inside the groups:
 process/proc, process/gobin < process/goproc
+NONE < process/oldgo, process/goprogram
 source/bounded < source/envfiles
-diagnose/rules < diagnose/look
+diagnose/rules < diagnose/observe < diagnose/examine < diagnose/top
 prove/inherit < prove/cgrun
 prove/stats < prove/experiment < prove/search
 prove/stats, prove/cgrun, prove/load, prove/workload, prove/experiment < prove/runner
+prove/cgrun, prove/workload, prove/experiment, prove/search, prove/runner < prove/lab
 cluster/podpatch < cluster/manifest
 cluster/podpatch, cluster/manifest, cluster/quantity < cluster/lint
+cluster/podpatch, cluster/manifest, cluster/lint, cluster/image < cluster/linter
 cluster/podpatch < cluster/policy, cluster/learned
 cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/review
 cluster/cert, cluster/rest, cluster/review, cluster/policy, cluster/learned, cluster/podpatch < cluster/webhook
 cluster/podid, cluster/rest < cluster/agent
-NONE < process/oldgo, prove/load, cluster/image
+cli/ui, cli/explain < cli/fit, cli/look, cli/prove, cli/source, cli/cluster
 `
 
 // pure packages decide; they see neither the machine nor the time.

@@ -35,7 +35,7 @@ type stage struct {
 // What several stages look at.
 var (
 	library = []string{"go.mod", "snug.go", "watch.go", "auto", "adapt", "limits", "limiter", "internal"}
-	cluster = []string{"cmd/snug/internal/cluster", "cmd/snug/internal/cli/policy.go", "cmd/snug/internal/cli/webhook.go", "cmd/snug/internal/cli/agent.go",
+	cluster = []string{"cmd/snug/internal/cluster", "cmd/snug/internal/cli/cluster",
 		"cmd/snug/go.mod", "internal/plan", "internal/cgroup", "e2e/cluster/kube", "e2e/cluster/lab", "e2e/go.mod", "e2e/internal", unitTests, libraryTests[1]}
 )
 
@@ -193,7 +193,7 @@ gotest -count=1 ./e2e/release`,
 	{
 		name: "engines", cpus: 2, seconds: 350, after: []string{"packages"},
 		words: "engines",
-		paths: slices.Concat([]string{"go.mod", "limits", "internal/cgroup", "internal/fit", "internal/plan", "cmd/snug/internal/cli/place.go", "cmd/snug/internal/cli/plan.go",
+		paths: slices.Concat([]string{"go.mod", "limits", "internal/cgroup", "internal/fit", "internal/plan", "cmd/snug/internal/cli/fit",
 			"e2e/fit/engines", "e2e/fit/vm", "e2e/go.mod", "e2e/internal"}, libraryTests),
 		script: `gotest -count=1 -timeout 60m ./e2e/fit/engines`,
 	},

@@ -86,6 +86,17 @@ var checks = []Check{
 // Checks are all kinds of findings, those of one analyzer together.
 func Checks() []Check { return slices.Clone(checks) }
 
+// Severity is how bad a kind of finding is: info, warning or error; warning for an ID that
+// no check has.
+func Severity(id string) string {
+	for _, c := range checks {
+		if c.ID == id {
+			return c.Severity
+		}
+	}
+	return "warning"
+}
+
 // Analyzers are all analyzers, always in the same order.
 func Analyzers() []*analysis.Analyzer {
 	return []*analysis.Analyzer{

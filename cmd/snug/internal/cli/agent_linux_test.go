@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // TestAgentOnce: a scan as JSON and as text, with and without memory.
 func TestAgentOnce(t *testing.T) {
-	pid, path := started(t)
+	pid, path := goprogram.Started(t)
 	for _, c := range []struct {
 		args   []string
 		cycles bool
@@ -47,21 +49,21 @@ func TestAgentUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--interval", "100ms"}, exitUsage, "--interval 100ms"},
-		{[]string{"--interval", "2h"}, exitUsage, "--interval 2h"},
-		{[]string{"--interval", "soon"}, exitUsage, "--interval soon"},
-		{[]string{"--json"}, exitUsage, "--json without --once"},
-		{[]string{"--listen", "nowhere"}, exitUsage, "--listen nowhere"},
-		{[]string{"--listen", ""}, exitUsage, "--listen ''"},
-		{[]string{"--listen", ":"}, exitUsage, "--listen :"},
-		{[]string{"--listen", "127.0.0.1:"}, exitUsage, "--listen 127.0.0.1:"},
-		{[]string{"--listen", "127.0.0.1:99999"}, exitUsage, "--listen 127.0.0.1:99999"},
-		{[]string{"--listen", "192.0.2.1:1"}, exitFailed, "cannot listen, 192.0.2.1:1"},
-		{[]string{"--names", "--once"}, exitUsage, "NODE_NAME"},
-		{[]string{"--root", "/nonexistent", "--once"}, exitFailed, "no such file or directory, /nonexistent"},
-		{[]string{"--root", t.TempDir(), "--once"}, exitFailed, "no such file or directory"},
-		{[]string{"--root", ""}, exitUsage, "--root ''"},
-		{[]string{"node-1"}, exitUsage, "takes no argument"},
+		{[]string{"--interval", "100ms"}, message.ExitUsage, "--interval 100ms"},
+		{[]string{"--interval", "2h"}, message.ExitUsage, "--interval 2h"},
+		{[]string{"--interval", "soon"}, message.ExitUsage, "--interval soon"},
+		{[]string{"--json"}, message.ExitUsage, "--json without --once"},
+		{[]string{"--listen", "nowhere"}, message.ExitUsage, "--listen nowhere"},
+		{[]string{"--listen", ""}, message.ExitUsage, "--listen ''"},
+		{[]string{"--listen", ":"}, message.ExitUsage, "--listen :"},
+		{[]string{"--listen", "127.0.0.1:"}, message.ExitUsage, "--listen 127.0.0.1:"},
+		{[]string{"--listen", "127.0.0.1:99999"}, message.ExitUsage, "--listen 127.0.0.1:99999"},
+		{[]string{"--listen", "192.0.2.1:1"}, message.ExitFailed, "cannot listen, 192.0.2.1:1"},
+		{[]string{"--names", "--once"}, message.ExitUsage, "NODE_NAME"},
+		{[]string{"--root", "/nonexistent", "--once"}, message.ExitFailed, "no such file or directory, /nonexistent"},
+		{[]string{"--root", t.TempDir(), "--once"}, message.ExitFailed, "no such file or directory"},
+		{[]string{"--root", ""}, message.ExitUsage, "--root ''"},
+		{[]string{"node-1"}, message.ExitUsage, "takes no argument"},
 	} {
 		t.Setenv("NODE_NAME", "")
 		code, out, talk := snug(t, append([]string{"agent"}, c.args...)...)
@@ -71,7 +73,7 @@ func TestAgentUsage(t *testing.T) {
 	}
 	t.Setenv("NODE_NAME", "node-1")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if code, _, talk := snug(t, "agent", "--names", "--once"); code != exitFailed || !strings.Contains(talk, "this is no pod") {
+	if code, _, talk := snug(t, "agent", "--names", "--once"); code != message.ExitFailed || !strings.Contains(talk, "this is no pod") {
 		t.Errorf("exit code %d\n%s", code, talk)
 	}
 }

@@ -1,62 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is the tool: one file for each command, ui.go for how they
-// speak. Commands read, decide, fill in a document of package finding, and hand
+// Package cli is the tool: a folder for each group of commands that --help shows, and ui for
+// how they speak. A command reads, decides, fills in a document of package finding, and hands
 // it to package report.
 package cli
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/cluster"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/fit"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/look"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/prove"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/source"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// The groups that --help shows commands in.
-const (
-	groupLook     = "look"
-	groupFit      = "fit"
-	groupProve    = "prove"
-	groupCluster  = "cluster"
-	groupPlumbing = "plumbing"
-)
-
-// commands make the tool's commands, in the order of --help.
-var commands = []func(*ui) *cobra.Command{
-	newPS, newTop, newDoctor, newProfile, newTrace, newVet, newLimits, newPlan, newRun, newBench, newTune, newReport, newLint, newAdmission, newAgent, newWebhook, newCollect, newExplain, newVersion, newCompletion,
+// groups are the commands as --help shows them.
+var groups = []struct {
+	id, title string
+	commands  []func(*ui.UI) *cobra.Command
+}{
+	{"look", "Look:", []func(*ui.UI) *cobra.Command{look.NewPS, look.NewTop, look.NewDoctor, look.NewProfile, look.NewTrace}},
+	{"fit", "Fit:", []func(*ui.UI) *cobra.Command{fit.NewLimits, fit.NewPlan, fit.NewRun}},
+	{"prove", "Prove:", []func(*ui.UI) *cobra.Command{prove.NewBench, prove.NewTune, prove.NewReport}},
+	{"source", "Source:", []func(*ui.UI) *cobra.Command{source.NewVet, source.NewLint}},
+	{"cluster", "Cluster:", []func(*ui.UI) *cobra.Command{cluster.NewPolicy, cluster.NewAgent, cluster.NewWebhook}},
+	{"plumbing", "Plumbing:", []func(*ui.UI) *cobra.Command{fit.NewCollect, newExplain, newVersion, newCompletion}},
 }
-
-// takesProgram are commands whose words are another program's command line, in which an
-// empty word may stand anywhere but at the beginning.
-var takesProgram = map[string]bool{"run": true, "bench": true, "tune": true}
 
 // Main runs snug with these arguments, the program's name not among them, and
 // returns its exit code: 0 fine, 1 snug failed, 2 wrong usage; those of `snug
 // run` are its own.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	vetTool(args, stderr) // returns unless the go command runs snug as a vet tool
-	u := &ui{in: stdin, out: stdout, err: stderr, getenv: os.Getenv}
+	source.VetTool(args, stderr) // returns unless the go command runs snug as a vet tool
+	u := &ui.UI{In: stdin, Out: stdout, Err: stderr, Getenv: os.Getenv}
 	root := newRoot(u)
 	if len(args) == 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		args = append(args, "") // a word of which nothing is written yet
 	}
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
-	u.command = cmd.CommandPath()
+	u.Command = cmd.CommandPath()
 	if err == nil {
-		err = u.helped
+		err = u.Helped
 	}
 	if err != nil {
-		return u.complain(err)
+		return u.Complain(err)
 	}
-	return exitFine
+	return message.ExitFine
 }
 
-func newRoot(u *ui) *cobra.Command {
+func newRoot(u *ui.UI) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "snug",
 		Short: "Make Go programs fit their containers",
@@ -82,11 +83,11 @@ to try.`,
 		},
 	}
 	root.SuggestionsMinimumDistance = 2
-	u.jsonFlag(root)
-	root.SetIn(u.in)
-	root.SetOut(u.out)
-	root.SetErr(u.err)
-	root.SetFlagErrorFunc(flagError)
+	u.JSONFlag(root)
+	root.SetIn(u.In)
+	root.SetOut(u.Out)
+	root.SetErr(u.Err)
+	root.SetFlagErrorFunc(ui.FlagError)
 	root.SetUsageTemplate(usageTemplate)
 	root.SetHelpTemplate(helpTemplate)
 	help := root.HelpFunc()
@@ -94,22 +95,21 @@ to try.`,
 		var b bytes.Buffer
 		cmd.SetOut(&b)
 		help(cmd, args)
-		u.helped = u.write(b.Bytes())
-		if cmd.CalledAs() == "run" {
-			u.helped = runFailure(u.helped)
-		}
+		u.Helped = u.Write(b.Bytes())
 	})
-	root.AddGroup(&cobra.Group{ID: groupLook, Title: "Look:"}, &cobra.Group{ID: groupFit, Title: "Fit:"}, &cobra.Group{ID: groupProve, Title: "Prove:"}, &cobra.Group{ID: groupCluster, Title: "Cluster:"}, &cobra.Group{ID: groupPlumbing, Title: "Plumbing:"})
-	for _, command := range commands {
-		cmd := command(u)
-		cmd.DisableFlagsInUseLine = true
-		if !takesProgram[cmd.Name()] {
-			cmd.Args = refuseEmpty(cmd.Args)
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, command := range g.commands {
+			cmd := command(u)
+			cmd.GroupID = g.id
+			cmd.DisableFlagsInUseLine = true
+			if cmd.Annotations[ui.TakesProgram] == "" {
+				cmd.Args = ui.RefuseEmpty(cmd.Args)
+			}
+			root.AddCommand(cmd)
 		}
-		completeFlags(cmd)
-		root.AddCommand(cmd)
 	}
-	root.SetHelpCommandGroupID(groupPlumbing)
+	root.SetHelpCommandGroupID("plumbing")
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "help" {
@@ -127,48 +127,12 @@ to try.`,
 func unknownCommand(cmd *cobra.Command, words []string) error {
 	hint := "snug --help lists them"
 	// An empty name is the beginning of all, and a long one is no slip of the finger.
-	if name := words[0]; name != "" && len(name) < mostShown {
+	if name := words[0]; name != "" && len(name) < message.MostShown {
 		if like := cmd.SuggestionsFor(name); len(like) > 0 {
 			hint = "did you mean snug " + strings.Join(like, " or snug ") + "?"
 		}
 	}
-	return usage("unknown command, "+typed(words[0]), hint)
-}
-
-// flagError turns what the flag library says into the words of ui.go.
-func flagError(cmd *cobra.Command, err error) error {
-	help := cmd.CommandPath() + " --help lists the flags"
-	var invalid *pflag.InvalidValueError
-	var missing *pflag.ValueRequiredError
-	var unknown *pflag.NotExistError
-	switch {
-	case errors.As(err, &invalid):
-		hint := "write " + invalid.Unwrap().Error()
-		switch invalid.GetFlag().Value.Type() {
-		case "bool":
-			hint = "write --" + invalid.GetFlag().Name + " alone"
-		case "int":
-			hint = "write a whole number"
-		}
-		return usage("wrong value, --"+invalid.GetFlag().Name+" "+typed(invalid.GetValue()), hint)
-	case errors.As(err, &missing):
-		return usage("value missing, --"+missing.GetFlag().Name, help)
-	case errors.As(err, &unknown):
-		name := unknown.GetSpecifiedName()
-		if unknown.GetSpecifiedShortnames() != "" {
-			return usage("unknown flag, -"+cut(name, mostShown), help)
-		}
-		return usage("unknown flag, --"+cut(name, mostShown), help)
-	}
-	return usage(err.Error(), help)
-}
-
-// noArgs refuses arguments that a command does not take.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("takes no argument, "+cmd.CommandPath()+" "+typed(args[0]), cmd.CommandPath()+" --help")
-	}
-	return nil
+	return message.Usage("unknown command, "+message.Typed(words[0]), hint)
 }
 
 const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}{{end}}

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
 // fixPod is a pod with one container.
@@ -117,9 +119,9 @@ func TestLintFixFiles(t *testing.T) {
 		want, talk string
 		code       int
 	}{
-		{"a file", fixMe, false, fixed, "", exitFine},
-		{"one of two names", fixMe, true, fixMe, "snug: warning: not fixed, it has more than one name, hard links, and would lose the others, a.yaml\n", exitFailed},
-		{"packed", packed.String(), false, packed.String(), "snug: warning: not fixed, the file is packed with gzip, a.yaml:3 gomemlimit-malformed\n", exitFine},
+		{"a file", fixMe, false, fixed, "", message.ExitFine},
+		{"one of two names", fixMe, true, fixMe, "snug: warning: not fixed, it has more than one name, hard links, and would lose the others, a.yaml\n", message.ExitFailed},
+		{"packed", packed.String(), false, packed.String(), "snug: warning: not fixed, the file is packed with gzip, a.yaml:3 gomemlimit-malformed\n", message.ExitFine},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -147,33 +149,6 @@ func TestLintFixFiles(t *testing.T) {
 	}
 }
 
-// TestLintFixMeanwhile: what somebody writes while snug looks at a file is not lost.
-func TestLintFixMeanwhile(t *testing.T) {
-	dir := t.TempDir()
-	put(t, dir, map[string]string{"a.yaml": fixMe})
-	t.Chdir(dir)
-	var out, said bytes.Buffer
-	l := newLinter(&ui{in: strings.NewReader(""), out: &out, err: &said}, &lintFlags{fix: true})
-	if err := l.gather([]string{"."}); err != nil {
-		t.Fatal(err)
-	}
-	put(t, dir, map[string]string{"a.yaml": fixMe + "# and more\n"})
-	if err := l.check(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("a.yaml")
-	if err != nil || string(text) != fixMe+"# and more\n" || !strings.Contains(said.String(), "not fixed, it has changed meanwhile, a.yaml") {
-		t.Errorf("%v, %q, %q", err, text, said.String())
-	}
-	if d := l.document(); len(d.Findings) != 1 || d.Findings[0].Fixed || l.left() == nil {
-		t.Errorf("%+v", d.Findings)
-	}
-	left, err := filepath.Glob(".snug-*")
-	if err != nil || len(left) > 0 {
-		t.Errorf("%v, left behind: %v", err, left)
-	}
-}
-
 // TestLintFixPlaces: findings are where they are in the files that were written.
 func TestLintFixPlaces(t *testing.T) {
 	dir := t.TempDir()
@@ -193,7 +168,7 @@ func TestLintFixPlaces(t *testing.T) {
 func TestLintFixNoFile(t *testing.T) {
 	for _, args := range [][]string{{"-"}, {"--kustomize", "x"}, {"--helm", "x", "y"}} {
 		_, code, talk := lintIn(t, t.TempDir(), append([]string{"--fix"}, args...)...)
-		if code != exitUsage || !strings.Contains(talk, "no file to fix") {
+		if code != message.ExitUsage || !strings.Contains(talk, "no file to fix") {
 			t.Errorf("%v: exit code %d, %s", args, code, talk)
 		}
 	}
@@ -210,12 +185,12 @@ func TestLintFailures(t *testing.T) {
 		code  int
 		talk  string
 	}{
-		{"broken in a directory", map[string]string{"d/a.yaml": "kind: Pod\nspec: {containers: [}\n", "d/b.yaml": "\xff"}, []string{"d"}, exitFailed,
+		{"broken in a directory", map[string]string{"d/a.yaml": "kind: Pod\nspec: {containers: [}\n", "d/b.yaml": "\xff"}, []string{"d"}, message.ExitFailed,
 			"snug: error: cannot read, no YAML: did not find expected node content, d/a.yaml:1\nsnug: hint: 1 more could not be read, see above; the rest has been looked at\n"},
-		{"a finding beside it", map[string]string{"d/a.yaml": "kind: Pod\nspec: {containers: [}\n", "d/b.yaml": fixMe}, []string{"d"}, exitFinding, "warning: not looked at, no YAML"},
-		{"none as bad", map[string]string{"d/a.yaml": "kind: Pod\nspec: {containers: [}\n", "d/b.yaml": fixMe}, []string{"--fail-on", "never", "d"}, exitFailed, "error: cannot read, no YAML"},
-		{"a template in a directory", map[string]string{"d/a.yaml": template}, []string{"d"}, exitFine, "warning: not looked at, the source of a template"},
-		{"a template", map[string]string{"d/a.yaml": template}, []string{"d/a.yaml"}, exitFine, "warning: not looked at, the source of a template"},
+		{"a finding beside it", map[string]string{"d/a.yaml": "kind: Pod\nspec: {containers: [}\n", "d/b.yaml": fixMe}, []string{"d"}, message.ExitFinding, "warning: not looked at, no YAML"},
+		{"none as bad", map[string]string{"d/a.yaml": "kind: Pod\nspec: {containers: [}\n", "d/b.yaml": fixMe}, []string{"--fail-on", "never", "d"}, message.ExitFailed, "error: cannot read, no YAML"},
+		{"a template in a directory", map[string]string{"d/a.yaml": template}, []string{"d"}, message.ExitFine, "warning: not looked at, the source of a template"},
+		{"a template", map[string]string{"d/a.yaml": template}, []string{"d/a.yaml"}, message.ExitFine, "warning: not looked at, the source of a template"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

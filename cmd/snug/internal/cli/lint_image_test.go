@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/reporttest"
 )
 
 // tarred makes an archive of names and texts, in pairs.
@@ -54,11 +56,11 @@ func TestLintImageKinds(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{
 		"pod.yaml": fmt.Sprintf(lintPod, "cart"), "text": "text", "empty": "", "src.tar": tarred(t, "main.go", "package main"),
-		"src.tar.gz": zipped(t, tarred(t, "main.go", "package main")), "text.gz": zipped(t, "text"),
-		"cart.tar.gz": zipped(t, saveImage(t, "/cart", string(program))), "text.tar": saveImage(t, "/cart", "text"),
+		"src.tar.gz": reporttest.Zipped(t, tarred(t, "main.go", "package main")), "text.gz": reporttest.Zipped(t, "text"),
+		"cart.tar.gz": reporttest.Zipped(t, saveImage(t, "/cart", string(program))), "text.tar": saveImage(t, "/cart", "text"),
 		"tini.tar": saveImage(t, "/sbin/tini", "\x7fELF no program"), "script.tar": saveImage(t, "/start", "#!/bin/sh\n"),
 		"elf.tar": saveImage(t, "/cart", "\x7fELF no program"), "start": "#!/bin/sh\n", "arm.elf": "\x7fELF no program", "dir/x": "",
-		"cut.tar.gz": zipped(t, saveImage(t, "/cart", "x"))[:100],
+		"cut.tar.gz": reporttest.Zipped(t, saveImage(t, "/cart", "x"))[:100],
 	})
 	for _, c := range []struct{ file, failure, unknown, procs string }{
 		{"cart.tar.gz", "", "", "warning"},
@@ -80,7 +82,7 @@ func TestLintImageKinds(t *testing.T) {
 	} {
 		d, code, talk := lintIn(t, dir, "--fail-on", "never", "--image", "cart="+c.file, "pod.yaml")
 		if c.failure != "" {
-			if code != exitFailed || !strings.Contains(talk, "snug: error: cannot read, ") || !strings.Contains(talk, c.failure) || !strings.Contains(talk, "snug: hint: --image NAME=FILE: ") {
+			if code != message.ExitFailed || !strings.Contains(talk, "snug: error: cannot read, ") || !strings.Contains(talk, c.failure) || !strings.Contains(talk, "snug: hint: --image NAME=FILE: ") {
 				t.Errorf("%s: exit code %d, %s", c.file, code, talk)
 			}
 			continue
@@ -91,7 +93,7 @@ func TestLintImageKinds(t *testing.T) {
 				got = string(m.Severity)
 			}
 		}
-		if code != exitFine || got != c.procs {
+		if code != message.ExitFine || got != c.procs {
 			t.Errorf("%s: %q, want %q, exit code %d, %s", c.file, got, c.procs, code, talk)
 		}
 		if want := c.unknown; want == "" && len(d.Unknown) > 0 || want != "" && (len(d.Unknown) != 1 || d.Unknown[0] != finding.Gap{Field: "program", File: c.file, Why: want}) {
@@ -117,11 +119,11 @@ func TestLintImageNames(t *testing.T) {
 		"typo": true, "cart:v1": true, "team/cart": true, "example.org": true, "shop:1": true,
 	} {
 		_, code, talk := lintIn(t, dir, "--fail-on", "never", "--image", name+"="+self, ".")
-		if want := "snug: " + said + name + "\n"; strings.Contains(talk, want) != unused || !unused && strings.Contains(talk, said) || code != exitFine {
+		if want := "snug: " + said + name + "\n"; strings.Contains(talk, want) != unused || !unused && strings.Contains(talk, said) || code != message.ExitFine {
 			t.Errorf("%s: exit code %d, %q", name, code, talk)
 		}
 	}
-	if _, code, talk := lintIn(t, dir, "--image", "cart="+self, "--image", "cart="+self, "."); code != exitUsage || !strings.Contains(talk, "an image is named twice, --image cart") {
+	if _, code, talk := lintIn(t, dir, "--image", "cart="+self, "--image", "cart="+self, "."); code != message.ExitUsage || !strings.Contains(talk, "an image is named twice, --image cart") {
 		t.Errorf("exit code %d, %s", code, talk)
 	}
 }
@@ -138,7 +140,7 @@ func TestLintImagePlatform(t *testing.T) {
 			"blobs/sha256/c", `{"config":{"Entrypoint":["/cart"]}}`, "blobs/sha256/l", tarred(t, "cart", "\x7fELF no program")),
 	})
 	_, code, talk := lintIn(t, dir, "--fail-on", "never", "--image", "*=image.tar", "pod.yaml")
-	if want := "snug: note: an image for 2 platforms, linux/amd64 is looked at, image.tar\n"; code != exitFine || talk != want {
+	if want := "snug: note: an image for 2 platforms, linux/amd64 is looked at, image.tar\n"; code != message.ExitFine || talk != want {
 		t.Errorf("exit code %d, %q", code, talk)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
-	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/reporttest"
 )
 
 // lintIn runs snug lint --json in a directory.
@@ -27,7 +27,7 @@ func lintIn(t *testing.T, dir string, args ...string) (d finding.Lint, code int,
 		if err := json.Unmarshal(out.Bytes(), &d); err != nil {
 			t.Fatal(err)
 		}
-		roundTrip(t, &d)
+		reporttest.RoundTrip(t, &d)
 	}
 	return d, code, said.String()
 }
@@ -69,7 +69,7 @@ func TestLintFiles(t *testing.T) {
 		"g.yaml":        "a: [b\n",
 	})
 	d, code, talk := lintIn(t, dir, ".")
-	if got := ids(&d); got != "a/deploy.yaml:3:stale-under-vpa c.json:1:gomemlimit-malformed d.service:2:gogc-zero" || code != exitFinding {
+	if got := ids(&d); got != "a/deploy.yaml:3:stale-under-vpa c.json:1:gomemlimit-malformed d.service:2:gogc-zero" || code != message.ExitFinding {
 		t.Errorf("%s, exit code %d, %s", got, code, talk)
 	}
 	if d.Files != 5 || d.Objects != 3 || d.Pods != 1 || d.Foreign != 1 || len(d.Unknown) != 0 {
@@ -100,7 +100,7 @@ func TestLintServices(t *testing.T) {
 	d, code, talk := lintIn(t, dir, ".")
 	want := "one/a.service:2:gogc-off-alone root/etc/systemd/system/a.service.d/10-limit.conf:3:gogc-zero " +
 		"root/etc/systemd/system/other.service.d/limit.conf:2:gomaxprocs-malformed root/usr/lib/systemd/system/a.service:4:gomemlimit-above-limit shop/b.env:2:gogc-malformed shop/compose.yaml:2:gomemlimit-above-limit shop/compose.yaml:3:gogc-off-alone"
-	if got := ids(&d); got != want || code != exitFinding {
+	if got := ids(&d); got != want || code != message.ExitFinding {
 		t.Errorf("got  %s\nwant %s\nexit code %d, %s", got, want, code, talk)
 	}
 	if d.Objects != 0 || d.Pods != 0 || d.Files != 9 || len(d.Unknown) != 1 || d.Unknown[0].File != "bad.service" {
@@ -118,7 +118,7 @@ func TestLintServices(t *testing.T) {
 	if d, _, _ := lintIn(t, dir, "shop/a.env", "shop/compose.yaml", "shop/b.env"); d.Files != 3 || strings.Count(ids(&d), "b.env") != 1 {
 		t.Errorf("%d files, %s", d.Files, ids(&d))
 	}
-	if _, code, talk := lintIn(t, dir, "bad.service", "one"); code != exitFailed || !strings.Contains(talk, "NUL byte, so it is no text in UTF-8, bad.service") {
+	if _, code, talk := lintIn(t, dir, "bad.service", "one"); code != message.ExitFailed || !strings.Contains(talk, "NUL byte, so it is no text in UTF-8, bad.service") {
 		t.Errorf("exit code %d, %s", code, talk)
 	}
 }
@@ -131,7 +131,7 @@ func TestLintFixCompose(t *testing.T) {
 	d, code, talk := lintIn(t, dir, "--fix", ".")
 	text, err := os.ReadFile(filepath.Join(dir, "docker-compose.yml"))
 	want := "# c\nx: &x\n  GOMEMLIMIT: '512MiB' # m\nservices:\n  a: {image: i, environment: *x}\n  b:\n    build: .\n    environment:\n    - GOMEMLIMIT=1GiB\n    mem_limit: 1g\n  c: {image: i, environment: *x}\n"
-	if err != nil || string(text) != want || ids(&d) != "docker-compose.yml:3:gomemlimit-malformed docker-compose.yml:9:gomemlimit-malformed docker-compose.yml:9:gomemlimit-at-limit" || code != exitFinding {
+	if err != nil || string(text) != want || ids(&d) != "docker-compose.yml:3:gomemlimit-malformed docker-compose.yml:9:gomemlimit-malformed docker-compose.yml:9:gomemlimit-at-limit" || code != message.ExitFinding {
 		t.Errorf("%v, exit code %d, %s, %s\n%s", err, code, ids(&d), talk, text)
 	}
 }
@@ -188,12 +188,12 @@ func TestLintImage(t *testing.T) {
 				got = string(m.Severity)
 			}
 		}
-		if want := c.want; got != want && (want != "" || got != "info") || code != exitFine {
+		if want := c.want; got != want && (want != "" || got != "info") || code != message.ExitFine {
 			t.Errorf("%s: %s, exit code %d, %s", c.flag, got, code, talk)
 		}
 	}
 	for _, flag := range []string{"cart=dir", "cart=", "=x", "cart=absent"} {
-		if _, code, talk := lintIn(t, dir, "--image", flag, "pod.yaml"); code == exitFine || !strings.Contains(talk, "snug: hint: ") {
+		if _, code, talk := lintIn(t, dir, "--image", flag, "pod.yaml"); code == message.ExitFine || !strings.Contains(talk, "snug: hint: ") {
 			t.Errorf("%s: exit code %d, %s", flag, code, talk)
 		}
 	}
@@ -263,7 +263,7 @@ func TestLintImageZstd(t *testing.T) {
 	put(t, dir, map[string]string{"image.tar": saved.String(), "pod.yaml": fmt.Sprintf(lintPod, "cart")})
 	d, code, talk := lintIn(t, dir, "--image", "cart=image.tar", "pod.yaml")
 	want := "packed with zstd, which snug does not read, layer l; skopeo copy oci:DIR docker-archive:FILE unpacks it, or name the program itself: --image cart=FILE"
-	if code != exitFine || len(d.Unknown) != 1 || d.Unknown[0].File != "image.tar" || d.Unknown[0].Why != want || !strings.Contains(talk, want) || !strings.Contains(ids(&d), "gomaxprocs-pins") {
+	if code != message.ExitFine || len(d.Unknown) != 1 || d.Unknown[0].File != "image.tar" || d.Unknown[0].Why != want || !strings.Contains(talk, want) || !strings.Contains(ids(&d), "gomaxprocs-pins") {
 		t.Errorf("exit code %d, %s, %s, %+v", code, talk, ids(&d), d.Unknown)
 	}
 }
@@ -278,7 +278,7 @@ func TestLintFixImage(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"pod.yaml": fmt.Sprintf(lintPod, "cart") + "    - name: OTHER\n      value: x\n"})
 	d, code, talk := lintIn(t, dir, "--fix", "--image", "cart="+self, "pod.yaml")
-	if code != exitFine {
+	if code != message.ExitFine {
 		t.Fatalf("exit code %d, %s, %s", code, ids(&d), talk)
 	}
 	text, err := os.ReadFile("pod.yaml")
@@ -300,29 +300,11 @@ func TestLintUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"deploy/a.yaml": fmt.Sprintf(lintPod, "x"), "deploy/b.yaml": "kind: Pod\nspec: {containers: \xff}\n"})
 	d, code, _ := lintIn(t, dir, "deploy")
-	if code != exitFailed || len(d.Unknown) != 1 || !strings.HasSuffix(d.Unknown[0].File, "b.yaml:1") {
+	if code != message.ExitFailed || len(d.Unknown) != 1 || !strings.HasSuffix(d.Unknown[0].File, "b.yaml:1") {
 		t.Errorf("exit code %d, %+v", code, d.Unknown)
 	}
 	_, code, talk := lintIn(t, dir, "deploy/b.yaml")
-	if code != exitFailed || !strings.Contains(talk, "not text in UTF-8, deploy/b.yaml:1") {
+	if code != message.ExitFailed || !strings.Contains(talk, "not text in UTF-8, deploy/b.yaml:1") {
 		t.Errorf("exit code %d, %s", code, talk)
-	}
-}
-
-// TestLintIDs: each id that snug lint can give is explained once.
-func TestLintIDs(t *testing.T) {
-	count := map[string]int{}
-	for _, e := range explanations() {
-		count[e.ID]++
-	}
-	for _, id := range lint.IDs() {
-		if count[id] != 1 {
-			t.Errorf("%s is explained %d times", id, count[id])
-		}
-	}
-	for _, code := range []string{podpatch.MemoryShare, podpatch.ProcsFollow, podpatch.EnvOpaque} {
-		if count[code] != 1 {
-			t.Errorf("%s is explained %d times", code, count[code])
-		}
 	}
 }

@@ -3,23 +3,19 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/pprof"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/diagnose/look"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -36,7 +32,7 @@ func TestDoctorSeveral(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &d); err != nil || len(d.Targets) != 1 {
 		t.Errorf("%v, want one target\n%s", err, out)
 	}
-	if code != exitFailed || !strings.Contains(talk, empty) || !strings.Contains(talk, "/dev/zero") || !strings.Contains(talk, "hint: ") {
+	if code != message.ExitFailed || !strings.Contains(talk, empty) || !strings.Contains(talk, "/dev/zero") || !strings.Contains(talk, "hint: ") {
 		t.Errorf("exit code %d\n%s", code, talk)
 	}
 }
@@ -74,23 +70,15 @@ func TestDoctorNames(t *testing.T) {
 			}
 		}
 		code, out, talk := snug(t, "doctor", "--duration", "0", c.target)
-		if code != exitFailed || out != "" || !strings.Contains(talk, c.want) || !strings.Contains(talk, "hint: ") {
+		if code != message.ExitFailed || out != "" || !strings.Contains(talk, c.want) || !strings.Contains(talk, "hint: ") {
 			t.Errorf("%s: exit code %d, want %q\n%s%s", c.target, code, c.want, out, talk)
 		}
-	}
-	for _, name := range []string{"http.prom", "http:/x", "ftp://x", "httpx://x"} {
-		if address(name) {
-			t.Errorf("%s is no address", name)
-		}
-	}
-	if !address("HTTP://x/metrics") || !address("https://x") {
-		t.Error("an address is none")
 	}
 }
 
 // TestDirectoryHidesNoProcess: a directory named like a running program.
 func TestDirectoryHidesNoProcess(t *testing.T) {
-	_, path := started(t)
+	_, path := goprogram.Started(t)
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir(filepath.Base(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -98,25 +86,6 @@ func TestDirectoryHidesNoProcess(t *testing.T) {
 	code, out, talk := snug(t, "doctor", "--duration", "0", "--fail-on", "never", filepath.Base(path))
 	if code != 0 || !strings.Contains(out, "GOMAXPROCS") {
 		t.Errorf("exit code %d\n%s%s", code, out, talk)
-	}
-}
-
-// TestZombie has ended, and its number is still there.
-func TestZombie(t *testing.T) {
-	cmd := exec.Command("true")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	pid := strconv.Itoa(cmd.Process.Pid)
-	for i := 0; i < 1000 && absent(pid) == "no such process"; i++ {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if got := absent(pid); !strings.Contains(got, "has ended") {
-		t.Error(got)
-	}
-	if got := absent("2147483647"); got != "no such process" {
-		t.Error(got)
 	}
 }
 
@@ -129,7 +98,7 @@ func TestPasteable(t *testing.T) {
 		"/srv/a\x1b[31m\n": "",
 		"":                 "",
 	} {
-		f := look.Facts(&goproc.Facts{Path: path}, nil)
+		f := observe.Facts(&goproc.Facts{Path: path}, nil)
 		if f.Program != want {
 			t.Errorf("%q: %q, want %q", path, f.Program, want)
 		}
@@ -143,14 +112,14 @@ func TestProfileFiles(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"-o", "/dev/null/x"}, exitFailed, "/dev/null/x"},
-		{[]string{"--html", "/dev/null/x"}, exitFailed, "/dev/null/x"},
-		{[]string{"-o", "-"}, exitUsage, "stdout has the answer"},
-		{[]string{"-o", "x", "--html", "x"}, exitUsage, "two things for one file"},
-		{[]string{"--rate", "fast"}, exitUsage, "write 1 to 250 samples"},
-		{[]string{"--rate", "251"}, exitUsage, "write 1 to 250 samples"},
-		{[]string{"--duration", "long"}, exitUsage, "write a duration such as 10s"},
-		{nil, exitFailed, ", " + someMetrics}, // the error says where
+		{[]string{"-o", "/dev/null/x"}, message.ExitFailed, "/dev/null/x"},
+		{[]string{"--html", "/dev/null/x"}, message.ExitFailed, "/dev/null/x"},
+		{[]string{"-o", "-"}, message.ExitUsage, "stdout has the answer"},
+		{[]string{"-o", "x", "--html", "x"}, message.ExitUsage, "two things for one file"},
+		{[]string{"--rate", "fast"}, message.ExitUsage, "write 1 to 250 samples"},
+		{[]string{"--rate", "251"}, message.ExitUsage, "write 1 to 250 samples"},
+		{[]string{"--duration", "long"}, message.ExitUsage, "write a duration such as 10s"},
+		{nil, message.ExitFailed, ", " + someMetrics}, // the error says where
 	} {
 		code, out, talk := snug(t, append([]string{"profile", someMetrics}, c.args...)...)
 		if code != c.code || out != "" || !strings.Contains(talk, c.want) || !strings.Contains(talk, "hint: ") {
@@ -185,17 +154,6 @@ func TestHostileDiagnoses(t *testing.T) {
 	}
 }
 
-// TestAfterPS: the next command is about the worst, in whatever order they are.
-func TestAfterPS(t *testing.T) {
-	all := []finding.Process{{PID: 1, Findings: []finding.Finding{{Severity: finding.SeverityInfo}}}, {PID: 2, Findings: []finding.Finding{{Severity: finding.SeverityError}}}, {PID: 3}}
-	if got := afterPS(all); got != "snug doctor 2" {
-		t.Error(got)
-	}
-	if got := afterPS(nil); got != "" {
-		t.Error(got)
-	}
-}
-
 // TestFewSamples: a profile of a moment proves nothing, and doctor says so.
 func TestFewSamples(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cpu.pprof")
@@ -212,27 +170,4 @@ func TestFewSamples(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "too few to tell") {
 		t.Errorf("exit code %d\n%s%s", code, out, talk)
 	}
-}
-
-// TestStandardInputEnds: Ctrl-C ends a read of a terminal or a pipe.
-func TestStandardInputEnds(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := os.Stdin
-	os.Stdin = r
-	ctx, cancel := context.WithCancel(t.Context())
-	in := standardInput(ctx)
-	go w.Write([]byte("gc 1"))
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(in, head); err != nil || string(head) != "gc 1" {
-		t.Errorf("%q, %v", head, err)
-	}
-	cancel()
-	if _, err := in.Read(head); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	w.Close() // ends the goroutine that reads
-	os.Stdin = before
 }

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
@@ -14,99 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// busy is a program that works a little, for ever, and says when it has begun.
-const busy = `package main
-
-import (
-	"fmt"
-	"os"
-	"runtime"
-	"time"
-)
-
-var keep [][]byte
-
-func main() {
-	runtime.GC()
-	fmt.Println("ready")
-	go func() {
-		for {
-			keep = append(keep[:0:0], make([]byte, 1<<20))
-			for t := time.Now(); time.Since(t) < time.Millisecond; {
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}()
-	os.Stdin.Read(make([]byte, 1))
-}
-`
-
-// started is a stripped program, running.
-func started(t *testing.T, env ...string) (pid string, path string) {
-	t.Helper()
-	return launched(t, "busy", busy, env...)
-}
-
-// programs is where what launched has built is, a folder for each name.
-var programs string
-
-func TestMain(m *testing.M) {
-	// Tests give snug an empty cache; what the go command has built stays.
-	if dir, err := exec.Command("go", "env", "GOCACHE").Output(); err == nil {
-		os.Setenv("GOCACHE", strings.TrimSpace(string(dir)))
-	}
-	var err error
-	if programs, err = os.MkdirTemp("", "snug-cli-test-"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	os.RemoveAll(programs)
-	os.Exit(code)
-}
-
-// launched runs a program, stripped, at a path of its own until the test ends.
-func launched(t *testing.T, name, source string, env ...string) (pid string, path string) {
-	t.Helper()
-	dir := filepath.Join(programs, name)
-	built := filepath.Join(dir, name)
-	if err := os.Mkdir(dir, 0o755); err == nil { // the first time
-		for name, text := range map[string]string{"main.go": source, "go.mod": "module " + name + "\n\ngo 1.26\n"} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", built, ".")
-		build.Dir, build.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
-	path = filepath.Join(t.TempDir(), name)
-	if err := os.Link(built, path); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(path)
-	cmd.Env = append(setenv(setenv(setenv(os.Environ(), "GOMAXPROCS", "3"), "GOGC", "77"), "GOMEMLIMIT", "123MiB"), env...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { in.Close(); cmd.Wait() })
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		t.Fatal(line, err)
-	}
-	return strconv.Itoa(cmd.Process.Pid), path
-}
+func TestMain(m *testing.M) { goprogram.Main(m) }
 
 // snug runs a command line and returns what it answers.
 func snug(t *testing.T, args ...string) (code int, out, err string) {
@@ -124,7 +36,7 @@ func spoken(args []string) (code int, out, err string) {
 
 // TestPS: all knobs of a stripped program, and who set them.
 func TestPS(t *testing.T) {
-	pid, path := started(t)
+	pid, path := goprogram.Started(t)
 	code, out, talk := snug(t, "ps", "--json", pid)
 	var d finding.PS
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || len(d.Processes) != 1 {
@@ -149,7 +61,7 @@ func TestPS(t *testing.T) {
 
 // TestDoctorProcess watches a process for a moment.
 func TestDoctorProcess(t *testing.T) {
-	pid, path := started(t)
+	pid, path := goprogram.Started(t)
 	code, out, talk := snug(t, "doctor", "--json", "--duration", "1500ms", "--fail-on", "never", pid)
 	var d finding.Doctor
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || len(d.Targets) != 1 {
@@ -173,9 +85,9 @@ func TestDoctorProcess(t *testing.T) {
 
 // TestDoctorFails: with a finding it ends with 3, as far as --fail-on says.
 func TestDoctorFails(t *testing.T) {
-	pid, _ := started(t, "GOGC=off", "GOMEMLIMIT=off")
+	pid, _ := goprogram.Started(t, "GOGC=off", "GOMEMLIMIT=off")
 	code, out, _ := snug(t, "doctor", "--duration", "0", pid)
-	if code != exitFinding || !strings.Contains(out, "[gogc-off]") || !strings.Contains(out, "fix: GOGC=100") {
+	if code != message.ExitFinding || !strings.Contains(out, "[gogc-off]") || !strings.Contains(out, "fix: GOGC=100") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if code, _, _ := snug(t, "doctor", "--duration", "0", "--fail-on", "never", pid); code != 0 {
@@ -190,21 +102,21 @@ func TestDoctorInput(t *testing.T) {
 		code int
 		want string // in what it says
 	}{
-		{[]string{"../profile/golog/testdata/go1.26.8.log"}, exitFinding, "[gc-cpu]"},
+		{[]string{"../profile/golog/testdata/go1.26.8.log"}, message.ExitFinding, "[gc-cpu]"},
 		{[]string{"../profile/promtext/testdata/client_golang.prom"}, 0, "told by the program"},
 		{[]string{"../profile/promtext/testdata/client_golang.prom"}, 0, "unknown: the container's limits"},
-		{[]string{"look_linux_test.go"}, exitFailed, "no line of gctrace or schedtrace"},
-		{[]string{"/dev/zero"}, exitFailed, "hint: "},
-		{[]string{"no-such-thing"}, exitFailed, "no such process, file or container"},
-		{[]string{"/"}, exitFailed, "no cgroup"},
-		{[]string{"2147483647"}, exitFailed, "no such process"},
-		{[]string{"http://127.0.0.1:1/metrics"}, exitFailed, "hint: "},
-		{nil, exitUsage, "target missing"},
-		{[]string{"--duration", "-1s", "1"}, exitUsage, "--duration"},
-		{[]string{"--fail-on", "bad", "1"}, exitUsage, "--fail-on"},
+		{[]string{"look_linux_test.go"}, message.ExitFailed, "no line of gctrace or schedtrace"},
+		{[]string{"/dev/zero"}, message.ExitFailed, "hint: "},
+		{[]string{"no-such-thing"}, message.ExitFailed, "no such process, file or container"},
+		{[]string{"/"}, message.ExitFailed, "no cgroup"},
+		{[]string{"2147483647"}, message.ExitFailed, "no such process"},
+		{[]string{"http://127.0.0.1:1/metrics"}, message.ExitFailed, "hint: "},
+		{nil, message.ExitUsage, "target missing"},
+		{[]string{"--duration", "-1s", "1"}, message.ExitUsage, "--duration"},
+		{[]string{"--fail-on", "bad", "1"}, message.ExitUsage, "--fail-on"},
 	} {
 		code, out, talk := snug(t, append([]string{"doctor", "--duration", "0"}, c.args...)...)
-		if code != c.code || !strings.Contains(out+talk, c.want) || code != 0 && code != exitFinding && !strings.Contains(talk, "hint: ") {
+		if code != c.code || !strings.Contains(out+talk, c.want) || code != 0 && code != message.ExitFinding && !strings.Contains(talk, "hint: ") {
 			t.Errorf("%v: exit code %d, want %d with %q\n%s%s", c.args, code, c.code, c.want, out, talk)
 		}
 	}
@@ -215,7 +127,7 @@ func TestProfile(t *testing.T) {
 	if !strings.Contains(os.Getenv("SNUG_E2E"), "root") {
 		t.Skip("set SNUG_E2E=root to sample by perf events")
 	}
-	pid, _ := started(t)
+	pid, _ := goprogram.Started(t)
 	file := filepath.Join(t.TempDir(), "cpu.pprof")
 	page := filepath.Join(t.TempDir(), "flame.html")
 	for d := 2 * time.Second; ; d *= 2 { // where others have the CPU there are few samples in 2 s

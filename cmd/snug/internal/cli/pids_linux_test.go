@@ -6,14 +6,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/look"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
 )
 
 // TestCompletePids: a shell is offered the Go processes there are, and nothing
 // else is said.
 func TestCompletePids(t *testing.T) {
-	pid, _ := started(t)
-	defer func(d time.Duration) { completionTime = d }(completionTime)
-	completionTime = patience
+	pid, _ := goprogram.Started(t)
+	defer func(d time.Duration) { look.CompletionTime = d }(look.CompletionTime)
+	look.CompletionTime = patience
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for _, c := range []struct {
 		name     string
@@ -42,8 +45,8 @@ func TestCompletePids(t *testing.T) {
 
 // TestCompletePidsInTime: what takes too long is left out, and it is no error.
 func TestCompletePidsInTime(t *testing.T) {
-	defer func(d time.Duration) { completionTime = d }(completionTime)
-	completionTime = 0
+	defer func(d time.Duration) { look.CompletionTime = d }(look.CompletionTime)
+	look.CompletionTime = 0
 	if code, out, talk := spoken([]string{"__complete", "doctor", ""}); code != 0 || !strings.HasSuffix(out, ":0\n") || strings.Contains(talk, "error") {
 		t.Errorf("exit code %d\n%s%s", code, out, talk)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -39,7 +40,7 @@ func TestDoctorResize(t *testing.T) {
 	if !strings.Contains(os.Getenv("SNUG_E2E"), "root") {
 		t.Skip("set SNUG_E2E=root to make and resize a cgroup (v1)")
 	}
-	pid, _ := launched(t, "crowded", crowded, "GOMAXPROCS=1")
+	pid, _ := goprogram.Launched(t, "crowded", crowded, "GOMAXPROCS=1")
 	group := filepath.Join("/sys/fs/cgroup/cpu", "snug-resize-"+pid)
 	if err := os.Mkdir(group, 0o755); err != nil {
 		t.Fatal(err)

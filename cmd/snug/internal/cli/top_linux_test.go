@@ -5,7 +5,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,12 +15,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // TestTopJSON: one document for each look, each of an interval.
 func TestTopJSON(t *testing.T) {
-	pid, path := started(t)
+	pid, path := goprogram.Started(t)
 	var lines []string
 	// Where others have the CPU it does little in an interval.
 	for d := 600 * time.Millisecond; d < 10*time.Second; d *= 2 {
@@ -66,7 +68,7 @@ func worked(line string) bool {
 
 // TestTopBatch: plain frames, by name too; who has nothing to show says so.
 func TestTopBatch(t *testing.T) {
-	pid, _ := started(t)
+	pid, _ := goprogram.Started(t)
 	t.Setenv("COLUMNS", "80")
 	code, out, talk := snug(t, "top", "-n", "2", "--interval", "300ms", "busy")
 	if code != 0 || strings.Count(out, "snug top  ") != 2 || strings.Count(out, pid+" busy ") < 2 || strings.ContainsRune(out, 0x1b) {
@@ -82,20 +84,20 @@ func TestTopBatch(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, exitFailed, "not a terminal"},
-		{[]string{"-b", "no-such-program"}, exitFailed, "no such Go process"},
-		{[]string{"-b", "2147483647"}, exitFailed, "no such process"},
-		{[]string{"-b", "2"}, exitFailed, ""}, // the kernel's, or nobody
-		{[]string{"--sort", "taste"}, exitUsage, "--sort taste\n"},
-		{[]string{"--interval", "1ms"}, exitUsage, "--interval 1ms"},
-		{[]string{"-d", "2"}, exitUsage, "--interval 2\n"},
-		{[]string{"--number", "0"}, exitUsage, "--number 0\n"},
-		{[]string{"--number", "-1"}, exitUsage, "--number -1\n"},
-		{[]string{"-n", "many"}, exitUsage, "--number many\n"},
-		{[]string{"--sort", ""}, exitUsage, "--sort ''\n"},
-		{[]string{"-b", "0"}, exitFailed, "no such Go process, 0\n"},
-		{[]string{"-b", "99999999999"}, exitFailed, "no such Go process, 99999999999\n"},
-		{[]string{"-b", "a b"}, exitFailed, "no such Go process, 'a b'\n"},
+		{nil, message.ExitFailed, "not a terminal"},
+		{[]string{"-b", "no-such-program"}, message.ExitFailed, "no such Go process"},
+		{[]string{"-b", "2147483647"}, message.ExitFailed, "no such process"},
+		{[]string{"-b", "2"}, message.ExitFailed, ""}, // the kernel's, or nobody
+		{[]string{"--sort", "taste"}, message.ExitUsage, "--sort taste\n"},
+		{[]string{"--interval", "1ms"}, message.ExitUsage, "--interval 1ms"},
+		{[]string{"-d", "2"}, message.ExitUsage, "--interval 2\n"},
+		{[]string{"--number", "0"}, message.ExitUsage, "--number 0\n"},
+		{[]string{"--number", "-1"}, message.ExitUsage, "--number -1\n"},
+		{[]string{"-n", "many"}, message.ExitUsage, "--number many\n"},
+		{[]string{"--sort", ""}, message.ExitUsage, "--sort ''\n"},
+		{[]string{"-b", "0"}, message.ExitFailed, "no such Go process, 0\n"},
+		{[]string{"-b", "99999999999"}, message.ExitFailed, "no such Go process, 99999999999\n"},
+		{[]string{"-b", "a b"}, message.ExitFailed, "no such Go process, 'a b'\n"},
 	} {
 		code, out, talk := snug(t, append([]string{"top"}, c.args...)...)
 		if code != c.code || !strings.Contains(talk, c.want) || !strings.Contains(talk, "hint: ") {
@@ -104,78 +106,14 @@ func TestTopBatch(t *testing.T) {
 	}
 }
 
-// TestTopFollows: one that ends vanishes, one that begins appears, one that runs
-// another program is another.
-func TestTopFollows(t *testing.T) {
-	pid, path := started(t)
-	w, err := newWatcher([]string{path}, false) // other tests have programs of this name
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.close()
-	if d, err := w.first(); err != nil || len(d.Processes) != 1 || strconv.Itoa(d.Processes[0].PID) != pid {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	second := exec.Command("sh", "-c", "read line; exec "+path)
-	in, err := second.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := second.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer second.Process.Kill()
-	seen := func() (all []int) {
-		d, err := w.look()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range d.Processes {
-			all = append(all, p.PID)
-		}
-		return all
-	}
-	if got := seen(); len(got) != 1 {
-		t.Fatalf("a shell is a Go program: %v", got)
-	}
-	fmt.Fprintln(in)
-	if _, err := out.Read(make([]byte, 6)); err != nil {
-		t.Fatal(err)
-	}
-	if got := seen(); !slices.Contains(got, second.Process.Pid) || len(got) != 2 {
-		t.Fatalf("%v, want %s and %d", got, pid, second.Process.Pid)
-	}
-	in.Close()
-	second.Wait()
-	if got := seen(); len(got) != 1 {
-		t.Errorf("after its end: %v", got)
-	}
-	if n := len(w.known); n != 1 {
-		t.Errorf("%d processes are kept", n)
-	}
-	w.room = 0 // as where files are short
-	w.known[w.pidOfOnly()].close()
-	if got := seen(); len(got) != 1 || !w.known[w.pidOfOnly()].closed {
-		t.Errorf("short of files: %v", got)
-	}
-}
-
-func (w *watcher) pidOfOnly() int {
-	for pid := range w.known {
-		return pid
-	}
-	return 0
-}
-
 // TestTopOver: when all that were named by number have ended, so has snug top, and says so.
 func TestTopOver(t *testing.T) {
-	first, _ := started(t)
-	second, _ := started(t)
-	kill := func(pid string) { syscall.Kill(pidOf(pid), syscall.SIGKILL); ended(t, pidOf(pid)) }
+	first, _ := goprogram.Started(t)
+	second, _ := goprogram.Started(t)
+	kill := func(pid string) {
+		syscall.Kill(examine.PID(pid), syscall.SIGKILL)
+		goprogram.Ended(t, examine.PID(pid))
+	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 
 	// One ends when the first look has been written, the other one after the next.
@@ -183,7 +121,7 @@ func TestTopOver(t *testing.T) {
 	var talk bytes.Buffer
 	code := Main([]string{"top", "--json", "-d", "300ms", first, second, first}, strings.NewReader(""), out, &talk)
 	lines := strings.Split(strings.TrimSpace(out.b.String()), "\n")
-	if code != exitFine || len(lines) != 3 || !strings.HasPrefix(talk.String(), "snug: note: ended: "+first+" "+second+", by ") {
+	if code != message.ExitFine || len(lines) != 3 || !strings.HasPrefix(talk.String(), "snug: note: ended: "+first+" "+second+", by ") {
 		t.Fatalf("exit code %d\n%s%s", code, &out.b, &talk)
 	}
 	for i, want := range [][]string{{}, {first}, {first, second}} {
@@ -200,7 +138,7 @@ func TestTopOver(t *testing.T) {
 		}
 	}
 	code, text, said := snug(t, "top", "-n", "1", first)
-	if code != exitFailed || text != "" || !strings.Contains(said, "error: the process has ended") {
+	if code != message.ExitFailed || text != "" || !strings.Contains(said, "error: the process has ended") {
 		t.Errorf("ended before: exit code %d\n%s%s", code, text, said)
 	}
 }
@@ -219,75 +157,6 @@ func (w *onWrite) Write(b []byte) (int, error) {
 	return w.b.Write(b)
 }
 
-// TestTopNames: a name is waited for, its process may be started anew.
-func TestTopNames(t *testing.T) {
-	pid, path := started(t)
-	w, err := newWatcher([]string{pid, path}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.close()
-	if _, err := w.first(); err != nil {
-		t.Fatal(err)
-	}
-	syscall.Kill(pidOf(pid), syscall.SIGKILL)
-	ended(t, pidOf(pid))
-	if d, err := w.look(); err != nil || d.Over() || len(d.Ended) > 0 || len(d.Processes) > 0 {
-		t.Errorf("%+v, %v", d, err)
-	}
-}
-
-// TestTopNumberOfAnother: a number that is given again is another process's.
-func TestTopNumberOfAnother(t *testing.T) {
-	pid, _ := started(t)
-	n := &namedPid{}
-	if n.over(pidOf(pid)) || n.started.IsZero() {
-		t.Errorf("%+v", n)
-	}
-	n.started = n.started.Add(-time.Minute)
-	for range 2 {
-		if !n.over(pidOf(pid)) {
-			t.Errorf("%+v", n)
-		}
-	}
-	if n := (&namedPid{}); !n.over(2147483647) {
-		t.Errorf("%+v", n)
-	}
-}
-
-// TestUTF8Locale: locale(7).
-func TestUTF8Locale(t *testing.T) {
-	for env, want := range map[string]bool{
-		"": false, "LANG=C": false, "LANG=C.UTF-8": true, "LANG=de_DE.utf8@euro": true, "LANG=en_US.UTF-8 LC_ALL=C": false,
-		"LC_CTYPE=C.UTF-8 LANG=C": true, "LANG=ja_JP.eucJP": false,
-	} {
-		got := utf8Locale(func(name string) string {
-			for _, v := range strings.Fields(env) {
-				if value, ok := strings.CutPrefix(v, name+"="); ok {
-					return value
-				}
-			}
-			return ""
-		})
-		if got != want {
-			t.Errorf("%q: %v", env, got)
-		}
-	}
-}
-
-// TestTopTail: a flood on stderr is not kept whole.
-func TestTopTail(t *testing.T) {
-	var s tail
-	for range 3 {
-		if n, err := s.Write(bytes.Repeat([]byte("x"), mostSaid/2)); n != mostSaid/2 || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if len(s.bytes()) != mostSaid {
-		t.Errorf("%d bytes", len(s.bytes()))
-	}
-}
-
 // screen is a real terminal, that tmux draws.
 type screen struct {
 	t      *testing.T
@@ -303,7 +172,7 @@ func newScreen(t *testing.T, env ...string) *screen {
 	}
 	s := &screen{t: t, dir: t.TempDir()}
 	s.socket = "snug" + strconv.Itoa(os.Getpid()) + t.Name() // the last one's server may not be gone
-	built := filepath.Join(programs, "snug")
+	built := filepath.Join(goprogram.Dir, "snug")
 	if _, err := os.Stat(built); err != nil { // the first time
 		if out, err := exec.Command("go", "build", "-o", built, "../..").CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -324,7 +193,7 @@ func newScreen(t *testing.T, env ...string) *screen {
 func shellQuotes(words []string) string {
 	var all []string
 	for _, w := range words {
-		all = append(all, shellQuote(w))
+		all = append(all, message.Quote(w))
 	}
 	return strings.Join(all, " ")
 }
@@ -412,7 +281,7 @@ func (s *screen) process(child bool) int {
 		if to, _ := os.Readlink(exe); to != filepath.Join(s.dir, "snug") {
 			continue
 		}
-		pid := pidOf(filepath.Base(filepath.Dir(exe)))
+		pid := examine.PID(filepath.Base(filepath.Dir(exe)))
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(exe), "cmdline"))
 		if bytes.Contains(line, []byte("--attended")) == child && len(line) > 0 {
 			return pid
@@ -425,8 +294,8 @@ func (s *screen) process(child bool) int {
 // TestTopTerminal: snug top as a user sees it.
 func TestTopTerminal(t *testing.T) {
 	s := newScreen(t, "LANG=C.UTF-8", "TERM=screen-256color")
-	pid, _ := started(t, "GOGC=off", "GOMEMLIMIT=off")
-	other, _ := launched(t, "other", busy)
+	pid, _ := goprogram.Started(t, "GOGC=off", "GOMEMLIMIT=off")
+	other, _ := goprogram.Launched(t, "other", goprogram.Busy)
 
 	s.top("--interval 500ms " + pid + " " + other)
 	s.shows(pid+" busy", other+" other", "W ", "CPU▼", "PROGRAM", "WAIT", "quit", "█")
@@ -461,13 +330,13 @@ func TestTopTerminal(t *testing.T) {
 	s.tmux("resize-window", "-t", "top", "-x", "80", "-y", "24")
 	s.until("columns for 80", func(text string) bool { return strings.Contains(text, "BUSY") && !strings.Contains(text, "SPIN") })
 	s.keys("q")
-	s.clean(exitFine)
+	s.clean(message.ExitFine)
 }
 
 // TestTopEnds: however it ends, the terminal is as before.
 func TestTopEnds(t *testing.T) {
 	s := newScreen(t, "LANG=C.UTF-8", "TERM=screen-256color")
-	started(t)
+	goprogram.Started(t)
 	kill := func(child bool, sig syscall.Signal) func() {
 		return func() { syscall.Kill(s.process(child), sig) }
 	}
@@ -476,13 +345,13 @@ func TestTopEnds(t *testing.T) {
 		end  func()
 		code int
 	}{
-		{"Ctrl-C", func() { s.keys("C-c") }, exitFine},
-		{"SIGTERM", kill(false, syscall.SIGTERM), exitFine},
-		{"SIGHUP", kill(false, syscall.SIGHUP), exitFine},
-		{"SIGTERM of the child", kill(true, syscall.SIGTERM), exitFine},
-		{"SIGSEGV of the child", kill(true, syscall.SIGSEGV), exitFailed},
-		{"SIGABRT of the child", kill(true, syscall.SIGABRT), exitFailed},
-		{"SIGKILL of the child", kill(true, syscall.SIGKILL), exitFailed},
+		{"Ctrl-C", func() { s.keys("C-c") }, message.ExitFine},
+		{"SIGTERM", kill(false, syscall.SIGTERM), message.ExitFine},
+		{"SIGHUP", kill(false, syscall.SIGHUP), message.ExitFine},
+		{"SIGTERM of the child", kill(true, syscall.SIGTERM), message.ExitFine},
+		{"SIGSEGV of the child", kill(true, syscall.SIGSEGV), message.ExitFailed},
+		{"SIGABRT of the child", kill(true, syscall.SIGABRT), message.ExitFailed},
+		{"SIGKILL of the child", kill(true, syscall.SIGKILL), message.ExitFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s.t = t
@@ -497,7 +366,7 @@ func TestTopEnds(t *testing.T) {
 	s.top("busy")
 	child := s.process(true)
 	kill(false, syscall.SIGKILL)()
-	ended(t, child)
+	goprogram.Ended(t, child)
 	s.asBefore()
 
 	// Ctrl-Z and back.
@@ -510,22 +379,22 @@ func TestTopEnds(t *testing.T) {
 	s.keys("Enter")
 	s.shows("snug top  ", "PROGRAM", " busy ")
 	s.keys("q")
-	s.clean(exitFine)
+	s.clean(message.ExitFine)
 }
 
 // TestTopLastFigures: when the process has ended its last figures stay on the screen until
 // a key, and a line is left.
 func TestTopLastFigures(t *testing.T) {
 	s := newScreen(t, "LANG=C.UTF-8", "TERM=screen-256color")
-	pid, _ := started(t)
+	pid, _ := goprogram.Started(t)
 	s.top("--interval 300ms " + pid)
-	syscall.Kill(pidOf(pid), syscall.SIGKILL)
+	syscall.Kill(examine.PID(pid), syscall.SIGKILL)
 	s.shows("snug top  ended: "+pid+", by ", "; below is ", pid+" busy")
 	s.keys("Enter")
 	s.shows("── "+pid+" busy", "GOMAXPROCS   3, set by the environment")
 	s.keys("q")
 	s.shows("snug: note: ended: " + pid + ", by ")
-	s.clean(exitFine)
+	s.clean(message.ExitFine)
 
 	// Wrong arguments never reach the screen.
 	s.shell("./snug top --sort taste; ./snug top no-such-program; ./snug top -n 0")
@@ -536,32 +405,19 @@ func TestTopLastFigures(t *testing.T) {
 // TestTopTerminalGone: when the terminal goes away nothing is left running.
 func TestTopTerminalGone(t *testing.T) {
 	s := newScreen(t, "LANG=C.UTF-8", "TERM=screen-256color")
-	started(t)
+	goprogram.Started(t)
 	s.top("busy")
 	pids := []int{s.process(false), s.process(true)}
 	s.tmux("kill-server")
 	for _, pid := range pids {
-		ended(t, pid)
-	}
-}
-
-// ended waits for a process's end.
-func ended(t *testing.T, pid int) {
-	t.Helper()
-	for end := time.Now().Add(patience); syscall.Kill(pid, 0) == nil; time.Sleep(20 * time.Millisecond) {
-		if stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); bytes.Contains(stat, []byte(") Z ")) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("pid %d lives on", pid)
-		}
+		goprogram.Ended(t, pid)
 	}
 }
 
 // TestTopPlain: without colour and in a C locale there are neither.
 func TestTopPlain(t *testing.T) {
 	s := newScreen(t, "LANG=C", "TERM=screen-256color", "NO_COLOR=1")
-	pid, _ := started(t, "GOGC=off", "GOMEMLIMIT=off")
+	pid, _ := goprogram.Started(t, "GOGC=off", "GOMEMLIMIT=off")
 	s.top("busy")
 	text := s.shows(pid+" busy", "W ")
 	if strings.ContainsFunc(text, func(r rune) bool { return r > 126 }) {
@@ -577,5 +433,5 @@ func TestTopPlain(t *testing.T) {
 		}
 	}
 	s.keys("q")
-	s.clean(exitFine)
+	s.clean(message.ExitFine)
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
@@ -169,16 +170,16 @@ func TestTraceThatCannotBeRead(t *testing.T) {
 			if err := os.WriteFile(file, []byte(c.text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			out, talk := snugTrace(t, exitFailed, file)
+			out, talk := snugTrace(t, message.ExitFailed, file)
 			if out != "" || !strings.Contains(talk, c.what) || !strings.Contains(talk, ", "+file+"\n") || !strings.Contains(talk, c.hint) || strings.Count(talk, file) != 1 {
 				t.Errorf("%s%s", out, talk)
 			}
 		})
 	}
-	snugTrace(t, exitFailed, filepath.Join(dir, "nowhere"))
-	snugTrace(t, exitUsage)
-	snugTrace(t, exitUsage, "a", "b", "c")
-	snugTrace(t, exitUsage, "--html", "-", "a")
+	snugTrace(t, message.ExitFailed, filepath.Join(dir, "nowhere"))
+	snugTrace(t, message.ExitUsage)
+	snugTrace(t, message.ExitUsage, "a", "b", "c")
+	snugTrace(t, message.ExitUsage, "--html", "-", "a")
 }
 
 func TestTraceCutOff(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
 // TestVetGoReleases runs snug with the go commands of other releases, as a vet tool and by
@@ -23,10 +25,10 @@ func TestVetGoReleases(t *testing.T) {
 		toolSays, says    string
 		code              int // of snug vet
 	}{
-		{"an old go command", "", "go1.23.12", pool, "a.go:6: warning: a channel's buffer", exitFinding},
-		{"the same release", "go1.27.3", "go1.27.3", pool, "a.go:6: warning: a channel's buffer", exitFinding},
+		{"an old go command", "", "go1.23.12", pool, "a.go:6: warning: a channel's buffer", message.ExitFinding},
+		{"the same release", "go1.27.3", "go1.27.3", pool, "a.go:6: warning: a channel's buffer", message.ExitFinding},
 		// By itself snug needs no types that a newer compiler wrote for what is in a.go.
-		{"a newer go command", "go1.26.8", "go1.27.3", "cannot read packages of go1.27.3", "a.go:6: warning: a channel's buffer", exitFinding},
+		{"a newer go command", "go1.26.8", "go1.27.3", "cannot read packages of go1.27.3", "a.go:6: warning: a channel's buffer", message.ExitFinding},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tool := filepath.Join(t.TempDir(), "snug")

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
-	"github.com/snug-go/snug/cmd/snug/internal/diagnose/look"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -112,7 +112,7 @@ func (g *group) read(tree fs.FS, whole bool) *limits.Limits {
 
 // groupOf is the text of a process's cgroups as the node shows it; "" when it has ended.
 func (s *scanner) groupOf(pid int) string {
-	text := look.GroupOf(pid)
+	text := observe.GroupOf(pid)
 	if s.node != nil {
 		text = inTree(text, s.node.views)
 	}

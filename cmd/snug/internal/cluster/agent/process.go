@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/diagnose/look"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/limits"
@@ -32,11 +32,11 @@ const (
 // process is a Go process that is looked at again and again.
 type process struct {
 	p       *proc.Process
-	closed  bool          // p is; it is opened again for each look
-	group   string        // text of its /proc/PID/cgroup; "" = unknown
-	moments []look.Moment // of the window, some time apart; the first is where it begins
-	last    look.Moment
-	prev    look.Moment // of the scan before; its Go is nil at the first
+	closed  bool             // p is; it is opened again for each look
+	group   string           // text of its /proc/PID/cgroup; "" = unknown
+	moments []observe.Moment // of the window, some time apart; the first is where it begins
+	last    observe.Moment
+	prev    observe.Moment // of the scan before; its Go is nil at the first
 	quota   changing[float64]
 	memory  changing[int64]
 }
@@ -100,7 +100,7 @@ func (e *process) note(s *scanner, g *goproc.Facts) {
 		}
 	}
 	e.prev = e.last
-	e.last = look.Moment{At: time.Now(), Go: g}
+	e.last = observe.Moment{At: time.Now(), Go: g}
 }
 
 // moved notes that a process is in other groups. Their limits and counters are others than
@@ -120,7 +120,7 @@ func (e *process) worked() bool {
 // settle adds the limits to what was seen.
 func (e *process) settle(l *limits.Limits) {
 	now := e.last.At
-	e.last.Limits = look.OnCPUs(l, e.last.Go.CPUs)
+	e.last.Limits = observe.OnCPUs(l, e.last.Go.CPUs)
 	if l != nil {
 		e.quota.note(l.CPU.Quota, now)
 		e.memory.note(l.Memory.Hard, now)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/diagnose/look"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -25,21 +25,21 @@ func give(c *finding.Container, before, now *limits.Limits) {
 		return
 	}
 	cpu, m := &now.CPU, &now.Memory
-	c.Quota, c.Weight, c.Shares = look.Known(cpu.Quota), look.Known(cpu.Weight), look.Known(cpu.Shares)
+	c.Quota, c.Weight, c.Shares = observe.Known(cpu.Quota), observe.Known(cpu.Weight), observe.Known(cpu.Shares)
 	if len(cpu.Requests) == 1 && cpu.Requests[0] > 0 {
 		c.Request = new(cpu.Requests[0])
 	}
-	c.Periods, c.ThrottledPeriods = look.Known(cpu.Throttle.Periods), look.Known(cpu.Throttle.Throttled)
+	c.Periods, c.ThrottledPeriods = observe.Known(cpu.Throttle.Periods), observe.Known(cpu.Throttle.Throttled)
 	if c.ThrottledPeriods != nil {
 		c.ThrottledSeconds = new(cpu.Throttle.Time.Seconds())
 	}
 	if c.Quota != nil {
-		if share, ok := look.Throttled(before, now); ok {
+		if share, ok := observe.Throttled(before, now); ok {
 			c.Throttled = &share
 		}
 	}
-	c.MemoryLimit, c.Memory, c.Unreclaimable = look.Known(m.Hard), look.Known(m.Current), look.Known(m.Unreclaimable)
-	c.OOMKills = look.Known(m.Events.OOMKills)
+	c.MemoryLimit, c.Memory, c.Unreclaimable = observe.Known(m.Hard), observe.Known(m.Current), observe.Known(m.Unreclaimable)
+	c.OOMKills = observe.Known(m.Events.OOMKills)
 	names := map[string]string{
 		"cpu.quota_cores": "quota_cores", "memory.hard_bytes": "memory_limit_bytes", "memory.current_bytes": "memory_bytes",
 		"memory.unreclaimable_bytes": "memory_unreclaimable_bytes", "cpu.periods": "periods", "memory.events.oom_kills": "oom_kills",
@@ -54,13 +54,13 @@ func give(c *finding.Container, before, now *limits.Limits) {
 // row is a process as the document lists it, with what is wrong.
 func (e *process) row() finding.NodeProcess {
 	g, l := e.last.Go, e.last.Limits
-	f := look.Facts(g, l)
+	f := observe.Facts(g, l)
 	if len(e.moments) == 0 || e.moments[0].Go == g {
-		look.SinceStart(f, g, l)
+		observe.SinceStart(f, g, l)
 	} else {
-		look.Rates(f, &e.moments[0], &e.last)
+		observe.Rates(f, &e.moments[0], &e.last)
 	}
-	r := finding.NodeProcess{Process: look.Row(g, l, rules.Check(f)), Defaults: map[string]string{}, CPUTotal: g.Stat.CPU.Seconds()}
+	r := finding.NodeProcess{Process: observe.Row(g, l, rules.Check(f)), Defaults: map[string]string{}, CPUTotal: g.Stat.CPU.Seconds()}
 	if r.Name = finding.UTF8(path.Base(g.Path)); g.Path == "" {
 		r.Name = finding.UTF8(g.Stat.Name)
 	}
@@ -96,7 +96,7 @@ func (e *process) row() finding.NodeProcess {
 		r.GCTotal = new((g.CPU.Value.GCTotal - g.CPU.Value.GCIdle).Seconds())
 	}
 	if e.prev.Go != nil {
-		if n := look.PerSecond((g.Stat.CPU - e.prev.Go.Stat.CPU).Seconds(), e.last.At.Sub(e.prev.At), ""); n != nil {
+		if n := observe.PerSecond((g.Stat.CPU - e.prev.Go.Stat.CPU).Seconds(), e.last.At.Sub(e.prev.At), ""); n != nil {
 			r.Used = &n.V
 		}
 	}
@@ -115,7 +115,7 @@ func (e *process) collections(r *finding.NodeProcess) {
 	if n := growth(a.Go.Collections, b.Go.Collections); n >= 0 {
 		r.PerMin = new(n / took.Minutes())
 	}
-	if part := look.CollectorShare(a.Go, b.Go); part != nil {
+	if part := observe.CollectorShare(a.Go, b.Go); part != nil {
 		r.GC = &part.V
 	}
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+)
+
+// agentOptions are the flags of snug agent.
+type agentOptions struct {
+	listen   string
+	interval time.Duration
+	root     flagvalue.Text
+	noMem    bool
+	once     bool
+	names    bool
+}
+
+const (
+	// agentShare of one CPU is the most that scans take, however much there is to do.
+	agentShare = 0.25
+	// agentProcs is the agent's own GOMAXPROCS: it mostly waits for the kernel.
+	agentProcs = 2
+	// leastScan is the shortest interval between scans.
+	leastScan = time.Second
+)
+
+func NewAgent(u *ui.UI) *cobra.Command {
+	o := agentOptions{listen: ":9464", interval: 15 * time.Second}
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Watch all Go processes of a node, and serve metrics, findings and a page",
+		Long: `Watch all Go processes of a node, by pod and container, and serve what is found:
+
+  /          a page for people
+  /findings  the same as JSON
+  /metrics   for Prometheus
+  /healthz   200 while scans succeed, else 503
+
+In the document containers[] are those with Go processes, and groups of the node's own such
+as services, which have a unit in place of a pod; other_containers[] are those of pods in
+which no process is Go's, known with --names.
+
+It stops and changes nothing, writes to nobody, and shows nothing of command lines or
+environments. It needs to see the node's processes (hostPID), user 0 and CAP_SYS_PTRACE,
+no other right. Where the node's cgroups are not at /sys/fs/cgroup, --root names the
+directory that has the node's sys/fs/cgroup in it; processes are always those of /proc.
+
+With --no-mem it reads no process's memory: GOMAXPROCS, GOGC and GOMEMLIMIT are then known
+only where a variable sets them, heap and collections are not, and without CAP_SYS_PTRACE
+only processes of its own user are seen. With --names it asks the API server what the pods
+of the node NODE_NAME are called, what workloads they are of and which images they run,
+with the rights of its service account: list and watch on pods. Without, a pod is told by
+its UID and a container by its id. snug webhook learns from agents with --names.`,
+		Example: `  snug agent --once
+  snug agent --once --json | jq '.containers[].processes[].findings[].id'
+  snug agent --listen 127.0.0.1:9464 --interval 30s
+  snug agent --root /host`,
+		Args: ui.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.interval < leastScan || o.interval > time.Hour {
+				return message.Usage("wrong value, --interval "+o.interval.String(), "1s is the least, an hour the most")
+			}
+			if u.JSON && !o.once {
+				return message.Usage("--json without --once", "a running agent serves the document at /findings")
+			}
+			ctx, stop := ui.UntilInterrupted()
+			defer stop()
+			return runAgent(u, ctx, &o)
+		},
+	}
+	u.JSONFlag(cmd)
+	cmd.Flags().Lookup("json").Usage = "with --once, answer with one JSON document"
+	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "answer at `ADDRESS`")
+	cmd.Flags().Var((*flagvalue.Span)(&o.interval), "interval", "scan again after so `LONG`")
+	cmd.Flags().Var(&o.root, "root", "read the node's cgroups in `DIR`/sys/fs/cgroup")
+	cmd.Flags().BoolVar(&o.noMem, "no-mem", false, "read no process's memory")
+	cmd.Flags().BoolVar(&o.names, "names", false, "ask the API server for the names of pods on the node NODE_NAME")
+	cmd.Flags().BoolVar(&o.once, "once", false, "scan once, print it, and end")
+	return cmd
+}
+
+// runAgent scans once, or until ctx ends.
+func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
+	opts := agent.Options{
+		Interval: o.interval, Files: observe.NewFiles(), Root: string(o.root), Outside: o.noMem, Node: u.Getenv("NODE_NAME"),
+	}
+	if !o.once {
+		opts.Share, opts.Note = agentShare, func(text string) { u.Note("%s", text) }
+	}
+	var names *agent.PodNames
+	if o.names {
+		var err error
+		if names, err = podNames(u, opts.Node, opts.Note); err != nil {
+			return err
+		}
+		opts.Names, opts.Await = names, names.Listed()
+	}
+	a, err := agent.New(opts)
+	if err != nil {
+		return message.Failed(message.Reason(err)+", "+string(o.root), "--root takes a directory with the node's sys/fs/cgroup in it")
+	}
+	defer a.Close()
+	if o.once {
+		if names != nil {
+			if err := names.List(ctx); err != nil && ctx.Err() == nil {
+				return message.Failed("no names of pods, "+err.Error(), "without --names pods are told by their UIDs")
+			}
+		}
+		d, err := a.Scan(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
+		case errors.Is(err, agent.ErrNotLinux):
+			return message.Failed("snug agent needs Linux", "run it on a node")
+		case err != nil:
+			return examine.Unlisted(err)
+		}
+		return u.Answer(d)
+	}
+	if runtime.GOOS != "linux" {
+		return message.Failed("snug agent needs Linux", "run it on a node")
+	}
+	l, err := hear(ctx, "--listen", o.listen)
+	if err != nil {
+		return err
+	}
+	if u.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(min(agentProcs, runtime.GOMAXPROCS(0)))
+	}
+	u.Note("listening on %s", l.Addr())
+	if names != nil {
+		var told sync.WaitGroup
+		defer told.Wait()
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		told.Go(func() { names.Run(ctx) })
+	}
+	return a.Serve(ctx, l)
+}
+
+// podNames asks the API server of the cluster that this is a pod of.
+func podNames(u *ui.UI, node string, note func(string)) (*agent.PodNames, error) {
+	if node == "" {
+		return nil, message.Usage("--names without a node, NODE_NAME", "set NODE_NAME from the downward API: fieldRef spec.nodeName")
+	}
+	api, err := rest.New(rest.Server{}, u.Getenv)
+	if err != nil {
+		return nil, message.Failed(err.Error(), "run it in a pod with a service account, or without --names")
+	}
+	return agent.NewPodNames(api, node, note), nil
+}
+
+// hear listens on the address of a flag. One without a port, which is any port that is
+// free, is a mistake.
+func hear(ctx context.Context, flag, address string) (net.Listener, error) {
+	if host, port, err := net.SplitHostPort(address); address == "" || err == nil && port == "" {
+		return nil, unheard(flag, address, &net.AddrError{Err: "missing port in address", Addr: host})
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, unheard(flag, address, err)
+	}
+	return l, nil
+}
+
+// unheard is why an address cannot be listened on.
+func unheard(flag, address string, err error) error {
+	var wrong *net.AddrError
+	var name *net.DNSError
+	what, hint := err, "name another address with "+flag
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		what = op.Err
+	}
+	if errors.As(err, &wrong) || errors.As(err, &name) {
+		return message.Usage("wrong value, "+flag+" "+message.Typed(address), "write an address and a port, such as :9464 or 127.0.0.1:9464")
+	}
+	return message.Failed("cannot listen, "+message.Typed(address)+": "+what.Error(), hint)
+}

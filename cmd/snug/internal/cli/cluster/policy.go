@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster is the commands for a whole cluster: policy, agent, webhook.
+package cluster
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/explain"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/linter"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+func NewPolicy(u *ui.UI) *cobra.Command {
+	engine := string(policy.Kubernetes)
+	var begin bool
+	var try []string
+	cmd := &cobra.Command{
+		Use:   "policy [CONFIG]",
+		Short: "Make admission policies that give pods their GOMEMLIMIT and warn of wrong values",
+		Long: `Print admission policies for an API server, made of a small configuration. They need no
+webhook: Kubernetes 1.36 and later, or Kyverno, does what they say.
+
+  NAME-fit     gives the containers of pods that opt in a GOMEMLIMIT below their memory
+               limit, and GOMAXPROCS where a label says that the program needs it
+  NAME-resize  warns of a resize in place that leaves a variable behind
+  NAME-values  warns of values that kill or mislead a Go program
+
+A namespace or a pod opts in with the label snug.dev/inject=enabled. --try says what the
+pods of manifests would be given, and why; nothing is applied. It takes limits as they are
+written, and those of a LimitRange where one is among the manifests, and the labels of namespaces that
+are. A container whose namespace's label would tell is shown as if it were opted in.`,
+		Example: `  snug policy | kubectl apply -f -
+  snug policy --init >snug.yaml
+  snug policy snug.yaml --try deploy/
+  helm template ./chart | snug policy --try -
+  snug policy --for kyverno`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return message.Usage("more than one configuration, "+message.Typed(args...), "one at a time; --try names manifests")
+			}
+			if engine != string(policy.Kubernetes) && engine != string(policy.Kyverno) {
+				return message.Usage("wrong value, --for "+message.Typed(engine), "write kubernetes or kyverno")
+			}
+			if begin {
+				if len(args) > 0 || len(try) > 0 || u.JSON || cmd.Flags().Changed("for") {
+					return message.Usage("--init makes nothing of a configuration", "snug policy --init >snug.yaml; --try, --for and --json are for later")
+				}
+				return u.Write([]byte(policy.Default))
+			}
+			c, err := readPolicy(u.In, args)
+			if err != nil {
+				return err
+			}
+			if len(try) > 0 {
+				if slices.Contains(args, "-") && slices.Contains(try, "-") {
+					return message.Usage("stdin is named twice, -", "it can be read once")
+				}
+				return tryPolicy(u, &c, args, policy.Engine(engine), try)
+			}
+			d := &finding.Policy{Head: finding.NewHead(finding.KindPolicy), Engine: engine, YAML: policy.Render(&c, policy.Engine(engine))}
+			if d.Objects, err = yamlObjects(d.YAML); err != nil {
+				return err
+			}
+			return u.Answer(d)
+		},
+	}
+	u.JSONFlag(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&engine, "for", engine, "who enforces it, `ENGINE`: kubernetes (1.36 and later) or kyverno (1.18 and later)")
+	flags.BoolVar(&begin, "init", false, "print a configuration to begin with, all keys explained")
+	flags.StringArrayVar(&try, "try", nil, "say what the pods in `FILE|DIR|-` would be given; can be repeated")
+	return cmd
+}
+
+// readPolicy reads the configuration; without one the default holds.
+func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
+	var from io.Reader = strings.NewReader("")
+	name := "the default"
+	if len(args) > 0 {
+		name = args[0]
+		from = stdin
+		if name != "-" {
+			f, err := os.Open(name)
+			if err != nil {
+				return policy.Config{}, message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(name), "snug policy --init prints a configuration to begin with")
+			}
+			defer f.Close()
+			from = f
+		}
+	}
+	c, err := policy.Parse(from)
+	var wrong *policy.Wrong
+	if errors.As(err, &wrong) {
+		at := message.Typed(name)
+		if wrong.Line > 0 {
+			at += ":" + strconv.Itoa(wrong.Line)
+		}
+		if wrong.Manifest {
+			wrong.Hint = "this is a manifest: snug policy --try " + message.Typed(name)
+		}
+		return c, message.Usage(wrong.What+", "+at, wrong.Hint)
+	}
+	return c, err
+}
+
+// yamlObjects are the documents of a text as JSON has them.
+func yamlObjects(text string) ([]any, error) {
+	all := []any{}
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var o any
+		switch err := dec.Decode(&o); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, o)
+	}
+}
+
+// tryPolicy says what the pods of manifests would be given.
+func tryPolicy(u *ui.UI, c *policy.Config, config []string, engine policy.Engine, inputs []string) error {
+	titles := explain.Titles()
+	l := linter.New(linter.Options{In: u.In, Note: u.Note, Titles: titles})
+	if err := l.Gather(inputs); err != nil {
+		return err
+	}
+	d := &finding.Given{Head: finding.NewHead(finding.KindGiven), Inputs: l.Inputs, Mode: "enforce", Inject: "labelled", Containers: []finding.GivenContainer{}, Unknown: append([]finding.Gap{}, l.Unknown...)}
+	if c.Observe {
+		d.Mode = "observe"
+	}
+	if c.All {
+		d.Inject = "all"
+	}
+	d.Unknown = append(d.Unknown, l.Problems()...)
+	if err := noManifest(l, len(d.Unknown) > 0); err != nil {
+		return err
+	}
+	namespaces := namespaceLabels(l.Manifests())
+	asked := map[[2]string]bool{} // files and namespaces
+	label := ""                   // of a namespace that is to be opted in
+	for _, found := range lint.Containers(l.Manifests()) {
+		namespace := found.Object.Namespace
+		g := givenTo(c, &found, namespaces[namespace], titles)
+		d.Containers = append(d.Containers, g)
+		if g.OptedIn != nil {
+			continue
+		}
+		if label == "" && len(g.Env) > 0 && !c.All && podpatch.IsName(namespace) {
+			label = namespace
+		}
+		if asked[[2]string{g.File, namespace}] {
+			continue
+		}
+		asked[[2]string{g.File, namespace}] = true
+		whose := "its namespace"
+		if namespace != "" {
+			whose = "the namespace " + finding.UTF8(namespace)
+		}
+		into := "in"
+		if c.All {
+			into = "out"
+		}
+		d.Unknown = append(d.Unknown, finding.Gap{Field: finding.GapOptedIn, File: g.File, Why: "whether " + whose + " is opted " + into + ": its label " + policy.InjectLabel + " is not among the manifests"})
+	}
+	d.Next = tryNext(d, config, engine, label)
+	if err := u.Answer(d); err != nil {
+		return err
+	}
+	return linter.Unread(d.Unknown)
+}
+
+// noManifest is the error of an input in which there is nothing of Kubernetes; known says
+// that what is wrong with some of them is said anyway.
+func noManifest(l *linter.Linter, known bool) error {
+	const hint = "pipe manifests in, or name them: helm template ./chart | snug policy --try -"
+	some := false
+	for i := range l.Sources {
+		s := &l.Sources[i]
+		f := s.Manifest
+		if f != nil && (f.Found > 0 || len(f.Objects) > 0 || len(f.Problems) > 0) {
+			some = true
+			continue
+		}
+		if s.Named {
+			name := s.Path
+			if name == "-" {
+				name = "stdin"
+			}
+			return message.Failed("no manifest of Kubernetes, "+name, hint)
+		}
+	}
+	if !some && !known {
+		return message.Failed("no manifest of Kubernetes, "+message.Typed(l.Inputs...), hint)
+	}
+	return nil
+}
+
+// tryNext is the command to try next. label is a namespace whose label would give its pods
+// something, "" = none.
+func tryNext(d *finding.Given, config []string, engine policy.Engine, label string) string {
+	give := append([]string{"snug", "policy"}, config...)
+	if i := slices.Index(give, "-"); i >= 0 {
+		give[i] = "FILE" // stdin has been read
+	}
+	if engine != policy.Kubernetes {
+		give = append(give, "--for", string(engine))
+	}
+	why, given, set := "", false, false
+	for i := range d.Containers {
+		c := &d.Containers[i]
+		if len(c.Env) > 0 && (c.OptedIn != nil || label == "") {
+			given = true
+		}
+		if why == "" && len(c.Reasons) > 0 {
+			why = c.Reasons[0].Reason
+		}
+		set = set || slices.ContainsFunc(c.Reasons, func(w finding.GivenWhy) bool { return w.Reason == podpatch.EnvSet || w.Reason == podpatch.ProcsPinned })
+	}
+	switch {
+	case given:
+		return message.Typed(give...) + " | kubectl apply -f -"
+	case label != "":
+		return "kubectl label namespace " + label + " " + policy.InjectLabel + "=" + policy.Enabled
+	case set && !slices.Contains(d.Inputs, "-"):
+		return "snug lint " + message.Typed(d.Inputs...) // whether what is there is any good
+	case why != "":
+		return "snug explain " + why
+	}
+	return ""
+}
+
+// namespaceLabels are labels of the namespaces that opt in or out in the input, by
+// their names. Others may be labelled where they live, so they are not known.
+func namespaceLabels(files []*manifest.File) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for _, f := range files {
+		for _, o := range f.Objects {
+			if o.Kind != "Namespace" || o.Form != manifest.Kubernetes {
+				continue
+			}
+			if labels := o.Labels(); labels[policy.InjectLabel] != "" {
+				all[o.Name] = labels
+			}
+		}
+	}
+	return all
+}
+
+func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[string]string) finding.GivenContainer {
+	pod := policy.Pod{Namespace: found.Object.Namespace, Labels: found.Pod.Labels(), NamespaceLabels: namespace}
+	in, known := c.OptedIn(&pod)
+	patch := podpatch.Nothing(podpatch.OptedOut)
+	// Which program it is nobody has seen.
+	texts := map[string]string{podpatch.ProcsFollow: "Taken for Go 1.25 or later, which follows its CPU limit; an older one needs the label " + policy.ProcsLabel + "=" + policy.Enabled}
+	wrong, others := policy.WrongLabel(&pod)
+	switch {
+	case in || !known:
+		patch = c.Decide(&pod, found.Container.Name, found.Facts)
+	case wrong != "" && !slices.Contains(c.Namespaces, pod.Namespace):
+		patch = podpatch.Nothing(podpatch.LabelWrong)
+		texts[podpatch.LabelWrong] = wrongLabel(wrong)
+	}
+	if others != "" && (in || !known) {
+		const knob = "GOMAXPROCS" // that both of the others are about
+		i := slices.IndexFunc(patch.Reasons, func(r podpatch.Reason) bool { return r.Knob != knob })
+		patch.Reasons = slices.Insert(patch.Reasons, i, podpatch.Reason{Code: podpatch.LabelWrong, Knob: knob})
+		texts[podpatch.LabelWrong] = wrongLabel(others)
+	}
+	g := finding.GivenContainer{
+		File: finding.UTF8(found.Object.File().Name), Line: found.Container.At().Line, Object: found.Object.Title(),
+		Container: found.Container.Name, Role: found.Container.Role.String(), Env: []finding.GivenEnv{}, RestartOn: append([]string{}, patch.Resize...),
+	}
+	if known {
+		g.OptedIn = &in
+	}
+	for _, e := range patch.Env {
+		v := finding.GivenEnv{Name: e.Name}
+		if e.Resource != "" {
+			v.Resource = &e.Resource
+		} else {
+			v.Value = &e.Value
+		}
+		g.Env = append(g.Env, v)
+	}
+	for _, r := range patch.Reasons {
+		g.Reasons = append(g.Reasons, finding.GivenWhy{Knob: r.Knob, Reason: r.Code, Text: cmp.Or(texts[r.Code], titles[r.Code])})
+	}
+	return g
+}
+
+// wrongLabel says of labels what the policies warn of.
+func wrongLabel(labels string) string {
+	return "It gives nothing, " + finding.UTF8(labels) + "; write " + policy.Enabled + " or " + policy.Disabled
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+)
+
+// TestTrouble: what fails of what goes on is a warning on each of its lines, with what
+// helps where that is known.
+func TestTrouble(t *testing.T) {
+	for text, want := range map[string]string{
+		"cannot read the Secret a/b, trying again: GET /x: 401 Unauthorized":                  "the API server does not take the token",
+		"cannot read the Secret a/b, trying again: GET /x: 403 secrets is forbidden":          "a Role has to allow it",
+		"there are no webhook configurations named snug-webhook":                              "snug webhook --register --namespace hook | kubectl apply -f -",
+		`cannot write the Secret a/b, trying again: POST /x: 404 namespaces "hook" not found`: "kubectl create namespace hook",
+		"lookup x: no such host\nGET /x: EOF":                                                 "",
+	} {
+		var out bytes.Buffer
+		u := &ui.UI{Err: &out}
+		trouble(u, text, &webhookOptions{namespace: "hook"})
+		got := out.String()
+		for line := range strings.SplitSeq(text, "\n") {
+			if !strings.Contains(got, "snug: warning: "+line+"\n") {
+				t.Errorf("%q: it says %q", text, got)
+			}
+		}
+		if !strings.Contains(got, "snug: hint: "+want) && want != "" || want == "" && strings.Contains(got, "hint") {
+			t.Errorf("%q: it says %q", text, got)
+		}
+	}
+}
+
+// TestTroubleRegister: the command that is recommended registers this webhook, and no other.
+func TestTroubleRegister(t *testing.T) {
+	for want, o := range map[string]webhookOptions{
+		"--namespace NAME":                                      {},
+		"--namespace hook":                                      {namespace: "hook", service: webhookService},
+		"--namespace hook --config 'my team.yaml'":              {namespace: "hook", config: "my team.yaml", service: webhookService},
+		"--namespace hook --config FILE --service a":            {namespace: "hook", config: "-", service: "a"},
+		"--namespace hook --configuration another":              {namespace: "hook", configuration: "another", service: webhookService},
+		"--namespace hook --url https://127.0.0.1:9443":         {namespace: "hook", url: "https://127.0.0.1:9443", service: webhookService},
+		"--namespace hook --url 'https://[::1]:9443'":           {namespace: "hook", url: "https://[::1]:9443", service: webhookService},
+		"--namespace hook --config " + strings.Repeat("a", 300): {namespace: "hook", config: flagvalue.Text(strings.Repeat("a", 300))},
+	} {
+		var out bytes.Buffer
+		u := &ui.UI{Err: &out}
+		trouble(u, "there are no webhook configurations named x", &o)
+		if got := out.String(); !strings.HasSuffix(got, "\nsnug: hint: snug webhook --register "+want+" | kubectl apply -f -\n") {
+			t.Errorf("want %s: it says %q", want, got)
+		}
+	}
+}

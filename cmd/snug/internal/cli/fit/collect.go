@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/collect"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
+	"github.com/snug-go/snug/internal/fixture"
+)
+
+func NewCollect(u *ui.UI) *cobra.Command {
+	var at Place
+	var file flagvalue.Text
+	var raw bool
+	cmd := &cobra.Command{
+		Use:   "collect [--root DIR] [--pid N] [-o FILE] [--raw]",
+		Short: "Save what limits are read from, for a bug report or a test",
+		Long: `Save the situation that a process is in: its cgroup file, mount table and CPUs
+allowed, MemTotal, and the limits and counters of every cgroup that can be seen.
+Never an environment or a command line. The text that is written can be read
+back with --root, and answers as the machine did.
+
+Names, ids and paths are replaced by made-up ones, unless --raw is given. Read
+the file before you hand it on.`,
+		Example: `  snug collect --pid 4711 -o case.txtar
+  snug plan --root case.txtar`,
+		Args: ui.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := at.open(); err != nil {
+				return err
+			}
+			if at.fsys == nil {
+				if _, err := os.Stat("/proc/self/cgroup"); err != nil {
+					return message.Failed("/proc does not show this process: "+message.Reason(err)+", /proc/self/cgroup", "mount it first: mount -t proc proc /proc")
+				}
+			}
+			s, err := collect.Situation(at.fsys, int(at.pid), raw)
+			if err == nil {
+				err = at.alive()
+			}
+			if err != nil {
+				return at.failure(err)
+			}
+			text := fixture.Format(s)
+			if file == "" || file == "-" {
+				return u.Write(text)
+			}
+			if err := outfile.Save(string(file), text); err != nil {
+				return err
+			}
+			names := "names, ids and paths are made up"
+			if raw {
+				names = "names, ids and paths are the real ones"
+			}
+			u.Note("wrote %s: %s; read it before you hand it on", file, names)
+			return nil
+		},
+	}
+	at.add(cmd)
+	cmd.Flags().VarP(&file, "output", "o", "write to `FILE` instead of stdout")
+	cmd.Flags().BoolVar(&raw, "raw", false, "keep the real names, ids and paths")
+	return cmd
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// LimitsDocument writes limits down.
+func LimitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
+	c, m := &l.CPU, &l.Memory
+	d := &finding.Limits{
+		Head:   finding.NewHead(finding.KindLimits),
+		Target: t,
+		CPU: finding.CPU{
+			Cores:            known(c.Cores),
+			Quota:            known(c.Quota),
+			Affinity:         known(c.Affinity),
+			Source:           source(c.Source),
+			Weight:           known(c.Weight),
+			Shares:           known(c.Shares),
+			Candidates:       append([]float64{}, c.Requests...),
+			Burst:            known(c.Burst),
+			Periods:          known(c.Throttle.Periods),
+			ThrottledPeriods: known(c.Throttle.Throttled),
+			Pressure:         pressure(&c.Pressure),
+			Levels:           []finding.Level{},
+		},
+		Memory: finding.Memory{
+			Hard:          known(m.Hard),
+			Source:        source(m.Source),
+			Soft:          known(m.Soft),
+			SoftSource:    source(m.SoftSource),
+			Shared:        m.Shared,
+			Current:       known(m.Current),
+			SharedCurrent: known(m.SharedCurrent),
+			Host:          known(m.Host),
+			SwapMax:       known(m.SwapMax),
+			SwapCurrent:   known(m.SwapCurrent),
+			Events:        finding.Events{High: known(m.Events.High), Max: known(m.Events.Max), OOM: known(m.Events.OOM), OOMKills: known(m.Events.OOMKills)},
+			Pressure:      pressure(&m.Pressure),
+		},
+		Unknown:  gaps(l.Unknown),
+		Warnings: warnings(l.Warnings),
+	}
+	if len(c.Requests) == 1 && c.Requests[0] > 0 {
+		d.CPU.Request = &d.CPU.Candidates[0]
+	}
+	if c.Cpuset != "" {
+		d.CPU.Cpuset = new(finding.UTF8(c.Cpuset))
+	}
+	if d.CPU.ThrottledPeriods != nil {
+		d.CPU.ThrottledSeconds = new(c.Throttle.Time.Seconds())
+	}
+	for _, level := range c.Levels {
+		d.CPU.Levels = append(d.CPU.Levels, finding.Level{Source: sourceOf(level.Source), Quota: known(level.Quota)})
+	}
+	return d
+}
+
+// known is null for none as well as for unknown: the document lists the latter.
+func known[T int | int64 | float64](v limits.Value[T]) *T { return observe.Known(v) }
+
+func source(s limits.Source) *finding.Source {
+	if s == (limits.Source{}) {
+		return nil
+	}
+	return new(sourceOf(s))
+}
+
+func sourceOf(s limits.Source) finding.Source {
+	return finding.Source{File: finding.UTF8(s.File), Level: finding.UTF8(s.Level), Raw: finding.UTF8(s.Raw)}
+}
+
+func pressure(p *limits.Pressure) *finding.Pressure {
+	if p.Some10.State != limits.Known && p.Full10.State != limits.Known {
+		return nil
+	}
+	seconds := func(d time.Duration) float64 { return d.Seconds() }
+	return &finding.Pressure{Some10: known(p.Some10), Full10: known(p.Full10), SomeTotal: seconds(p.SomeTotal), FullTotal: seconds(p.FullTotal)}
+}
+
+func gaps(list []limits.Gap) []finding.Gap {
+	out := []finding.Gap{}
+	for _, g := range list {
+		out = append(out, finding.Gap{Field: g.Field, File: finding.UTF8(g.File), Why: finding.UTF8(g.Why)})
+	}
+	return out
+}
+
+func warnings(list []limits.Warning) []finding.Warning {
+	out := []finding.Warning{}
+	for _, w := range list {
+		out = append(out, finding.Warning{Code: w.Code, Text: finding.UTF8(plan.WarningText(w)), Source: sourceOf(w.Source)})
+	}
+	return out
+}
+
+// planDocument writes a decision down, with what Go would do by itself.
+func planDocument(p *plan.Plan, in *plan.Input, t finding.Target) *finding.Plan {
+	d := &finding.Plan{
+		Head:       finding.NewHead(finding.KindPlan),
+		Target:     t,
+		Mode:       "on",
+		GOMAXPROCS: finding.Procs{Reason: reasonOf(&p.GOMAXPROCS, inCores), Ignored: ignored(&p.GOMAXPROCS, inCores)},
+		GOMEMLIMIT: finding.Bytes{Reason: reasonOf(&p.GOMEMLIMIT, inBytes), Ignored: ignored(&p.GOMEMLIMIT, inBytes)},
+		GOGC:       finding.Percent{Reason: reasonOf(&p.GOGC, inNothing), Ignored: ignored(&p.GOGC, inNothing)},
+		Runtime:    runtimeOf(p, in),
+		Unknown:    gaps(in.Limits.Unknown),
+		Warnings:   warnings(p.Warnings),
+	}
+	if s := &p.GOMAXPROCS; !s.Leave {
+		d.GOMAXPROCS.Value = &s.Value
+	}
+	if s := &p.GOMEMLIMIT; !s.Leave {
+		d.GOMEMLIMIT.Value = &finding.Amount{N: s.Value, Off: s.Value == plan.NoMemLimit}
+		if d.GOMEMLIMIT.Value.Off {
+			d.GOMEMLIMIT.Value.N = 0
+		}
+	}
+	if s := &p.GOGC; !s.Leave {
+		d.GOGC.Value = &finding.Amount{N: s.Value, Off: s.Value == plan.Off}
+		if d.GOGC.Value.Off {
+			d.GOGC.Value.N = 0
+		}
+	}
+	return d
+}
+
+// unit is what the number in a knob's reasons counts.
+type unit uint8
+
+const (
+	inNothing unit = iota
+	inCores
+	inBytes
+)
+
+func reasonOf(s *plan.Setting, u unit) finding.Reason { return oneReason(s.Reason, s.Value, u) }
+
+func oneReason(r plan.Reason, value int64, u unit) finding.Reason {
+	out := finding.Reason{Code: r.Code, Text: finding.UTF8(plan.Text(r, value)), Source: source(r.Source)}
+	switch {
+	case r.Number == 0:
+	case u == inCores:
+		out.Cores = &r.Number
+	case u == inBytes:
+		out.Bytes = new(int64(r.Number))
+	}
+	return out
+}
+
+func ignored(s *plan.Setting, u unit) []finding.Reason {
+	out := []finding.Reason{}
+	for _, r := range s.Ignored {
+		out = append(out, oneReason(r, 0, u))
+	}
+	return out
+}
+
+// runtimeOf says what the Go runtime would choose by itself, and from what.
+func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
+	r := finding.Runtime{Cgroups: !in.Go.Blind && (in.Go.Minor == 0 || in.Go.Minor >= 25)}
+	c := &in.Limits.CPU
+	switch p.Runtime {
+	case plan.Crash:
+		r.Crashes = true
+		r.Text = "the quota does not fit into its int32"
+		return r
+	case 0:
+		r.Text = "what it would use cannot be told, since the CPUs it may run on could not be read"
+		return r
+	}
+	r.GOMAXPROCS = &p.Runtime
+	r.Agrees = p.GOMAXPROCS.Leave || p.GOMAXPROCS.Value == int64(p.Runtime)
+	var cores float64
+	limited := false
+	if c.Runtime != nil {
+		cores, limited = c.Runtime.Go.Get()
+	}
+	quota, any := c.Quota.Get()
+	r.Automemlimit = in.Go.Automemlimit
+	if n := plan.Automaxprocs(c, in.Go); n > 0 {
+		r.Automaxprocs = &n
+	}
+	switch {
+	case !r.Cgroups && in.Go.Minor != 0 && in.Go.Minor < 25:
+		r.Text = "it does not look at cgroups"
+	case !r.Cgroups:
+		r.Text = "GODEBUG containermaxprocs=0, which a go line below 1.25 implies, keeps it from looking at cgroups"
+	case limited && quota < cores:
+		r.Text = "it reads the quota of its own cgroup, " + formatCores(cores) + ", and not the tighter one above"
+	case limited && cores > float64(p.Runtime):
+		r.Text = "its quota is more than the CPUs it may run on"
+	case limited && cores <= 1:
+		r.Text = "its quota is " + formatCores(cores) + ", and its minimum is 2"
+	case limited:
+		r.Text = "its quota is " + formatCores(cores)
+		if cores != math.Trunc(cores) {
+			r.Text += ", rounded up"
+		}
+	case any && len(c.Levels) > 0 && c.Levels[0].Quota.State == limits.Known:
+		r.Text = "it does not find this quota"
+	case any:
+		r.Text = "it finds no quota in its own cgroup and does not look above it"
+	case c.Quota.State == limits.Unknown:
+		r.Text = "it cannot read a quota either"
+	default:
+		r.Text = "it finds no quota"
+	}
+	return r
+}
+
+func formatCores(x float64) string {
+	s := strconv.FormatFloat(x, 'f', -1, 64)
+	if x == 1 {
+		return "1 core"
+	}
+	return s + " cores"
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"os"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/reporttest"
+	"github.com/snug-go/snug/internal/fixture"
+	"github.com/snug-go/snug/limits"
+)
+
+// TestDocumentsRoundTrip writes the documents of every situation down, reads
+// them back, and renders both.
+func TestDocumentsRoundTrip(t *testing.T) {
+	all, err := fixture.LoadAll(os.DirFS("../../../../../testdata/situations"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		t.Run(s.Name, func(t *testing.T) {
+			at := Place{root: flagvalue.Text(s.Name + fixture.Ext), fsys: s.FS}
+			q := Question{At: &at, Policy: &PolicyFlags{}}
+			l, p, err := q.Answer(func(string) string { return "" })
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := LimitsDocument(l, at.Target())
+			for _, d := range []finding.Document{d, p, &finding.Verdict{Head: finding.NewHead(finding.KindVerdict), Limits: d, Plan: p}} {
+				reporttest.RoundTrip(t, d)
+			}
+			checkNulls(t, l, d)
+		})
+	}
+}
+
+// checkNulls holds that what is unknown is null or too wide, and listed.
+func checkNulls(t *testing.T, l *limits.Limits, d *finding.Limits) {
+	t.Helper()
+	listed := map[string]bool{}
+	for _, g := range d.Unknown {
+		listed[g.Field] = true
+	}
+	for _, f := range []struct {
+		name    string
+		unknown bool
+	}{
+		{"cpu.quota_cores", l.CPU.Quota.State == limits.Unknown},
+		{"cpu.affinity_cpus", l.CPU.Affinity.State == limits.Unknown},
+		{"memory.hard_bytes", l.Memory.Hard.State == limits.Unknown},
+		{"memory.soft_bytes", l.Memory.Soft.State == limits.Unknown},
+	} {
+		if f.unknown && !listed[f.name] {
+			t.Errorf("%s is unknown and not listed", f.name)
+		}
+	}
+}

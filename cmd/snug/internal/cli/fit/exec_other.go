@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !unix
+
+package fit
+
+import "github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+
+// replace cannot be done here.
+func replace(file string, args, env []string) error { return cgrun.ErrNotSupported }

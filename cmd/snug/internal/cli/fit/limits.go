@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fit is the commands that say and set what fits: limits, plan, run, collect.
+package fit
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+)
+
+func NewLimits(u *ui.UI) *cobra.Command {
+	var at Place
+	cmd := &cobra.Command{
+		Use:   "limits [--root DIR] [--pid N]",
+		Short: "Show what the container gives: CPU, memory, and where each limit comes from",
+		Long: `Show what the container gives a process: CPU quota, affinity, weight and
+throttling, memory limits and use, each with the file it comes from. Every
+cgroup that can be seen counts, not only the process's own.
+
+A limit that cannot be read is listed as unknown; it is never taken for none.`,
+		Example: `  snug limits
+  snug limits --pid 4711 --json
+  snug limits --root /host --pid 4711`,
+		Args: ui.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := at.open(); err != nil {
+				return err
+			}
+			l, err := at.read()
+			if err != nil {
+				return err
+			}
+			d := LimitsDocument(&l, at.Target())
+			d.Next = "snug plan" + at.args()
+			return u.Answer(d)
+		},
+	}
+	at.add(cmd)
+	u.JSONFlag(cmd)
+	return cmd
+}

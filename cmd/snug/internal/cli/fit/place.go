@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/fixture"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// Place is where limits are read: --root and --pid.
+type Place struct {
+	root flagvalue.Text
+	pid  flagvalue.PID
+	fsys fs.FS // nil = this machine
+}
+
+const (
+	rootHint = "--root takes the root directory of a tree (a node's /host), or a file that snug collect wrote"
+)
+
+// unopened is a root that cannot be opened.
+func unopened(name string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return message.Failed(message.Reason(err)+", "+name, message.OwnerHint)
+	}
+	return message.Failed(message.Reason(err)+", "+name, rootHint)
+}
+
+func (p *Place) add(cmd *cobra.Command) {
+	cmd.Flags().Var(&p.root, "root", "read the tree in `DIR`, or a situation saved by snug collect")
+	cmd.Flags().Var(&p.pid, "pid", "read process `N` instead of this one (or the tree's proc/self)")
+}
+
+// Target is the place as documents name it.
+func (p *Place) Target() finding.Target {
+	var t finding.Target
+	if p.root != "" {
+		t.Root = new(finding.UTF8(string(p.root)))
+	}
+	if p.pid != 0 {
+		t.PID = new(int(p.pid))
+	}
+	return t
+}
+
+// args are the flags that lead to the same place, for a command to try next.
+func (p *Place) args() string {
+	var s string
+	if p.root != "" {
+		s += " --root " + message.Quote(string(p.root))
+	}
+	if p.pid != 0 {
+		s += " --pid " + p.pid.String()
+	}
+	return s
+}
+
+// self reports whether the place is snug's own process.
+func (p *Place) self() bool { return p.root == "" && p.pid == 0 }
+
+// open makes the place ready to be read. Nothing outside of a root is ever
+// opened: links that lead out of it cannot be followed.
+func (p *Place) open() error {
+	if p.root == "" {
+		return nil
+	}
+	name := string(p.root)
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return unopened(name, err)
+	case info.IsDir():
+		root, err := os.OpenRoot(name)
+		if err != nil {
+			return unopened(name, err)
+		}
+		p.fsys = &tree{root: root}
+	case info.Mode().IsRegular():
+		if p.fsys, err = openSituation(name); err != nil {
+			return err
+		}
+	default:
+		return message.Failed("neither a directory nor a saved situation, "+name, rootHint)
+	}
+	return p.check()
+}
+
+func openSituation(name string) (fs.FS, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, unopened(name, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSituation+1))
+	switch {
+	case err != nil:
+		return nil, unopened(name, err)
+	case len(data) > maxSituation:
+		return nil, message.Failed("too large, "+name, rootHint)
+	}
+	s, err := fixture.Parse(data)
+	if err != nil {
+		var syntax *fixture.SyntaxError
+		where := name
+		what := err.Error()
+		if errors.As(err, &syntax) {
+			what, where = syntax.What, name+":"+strconv.Itoa(syntax.Line)
+		}
+		return nil, message.Failed("not a saved situation: "+what+", "+where, rootHint)
+	}
+	if !complete(data, s.Want) {
+		return nil, message.Failed("cut off, "+name, "its end is missing; save it again: snug collect -o FILE")
+	}
+	return s.FS, nil
+}
+
+// complete reports whether a saved situation has its end: want stands last, and
+// the last line of every want says what GOMEMLIMIT is (plan.Summary). Of half a
+// tree the limits would be wrong ones.
+func complete(data, want []byte) bool {
+	last := bytes.TrimRight(want, "\n")
+	last = last[bytes.LastIndexByte(last, '\n')+1:]
+	return bytes.HasPrefix(last, []byte("gomemlimit ")) && bytes.HasSuffix(want, []byte("\n")) && bytes.HasSuffix(data, want)
+}
+
+// check finds out early that a tree cannot have what is looked for in it, so
+// that a slip of the finger does not look like a container without limits.
+func (p *Place) check() error {
+	for _, dir := range []string{"proc", "proc/self"} {
+		if dir == "proc/self" && p.pid != 0 {
+			break
+		}
+		info, err := fs.Stat(p.fsys, dir)
+		where := string(p.root)
+		switch {
+		case err == nil && info.IsDir():
+		case err == nil:
+			return message.Failed("not a directory, "+dir+" of "+where, rootHint)
+		case !errors.Is(err, fs.ErrNotExist):
+			return unopened(dir+" of "+where, err)
+		case dir == "proc":
+			return message.Failed("no proc in this tree, "+where, rootHint)
+		default:
+			return message.Failed("no proc/self in this tree, "+where, "name a process of it with --pid N")
+		}
+	}
+	return nil
+}
+
+// read reads the limits there.
+func (p *Place) read() (limits.Limits, error) {
+	l, err := limits.Read(limits.Process{FS: p.fsys, PID: int(p.pid)})
+	if err == nil {
+		err = p.alive()
+	}
+	return l, p.failure(err)
+}
+
+// alive finds out whether the process that was read has ended meanwhile: what
+// was read of it then is not its limits. The error is limits.ErrNoProcess.
+func (p *Place) alive() error {
+	if p.pid == 0 {
+		return nil
+	}
+	name := "proc/" + p.pid.String()
+	var err error
+	if p.fsys == nil {
+		var stat []byte
+		if stat, err = os.ReadFile("/" + name + "/stat"); err == nil && zombie(stat) {
+			return limits.ErrNoProcess
+		}
+	} else {
+		_, err = fs.Stat(p.fsys, name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return limits.ErrNoProcess
+	}
+	return nil
+}
+
+// zombie reports whether a process has ended and was not waited for: it is in the root
+// group by then. The state stands behind its name (proc_pid_stat(5)).
+func zombie(stat []byte) bool {
+	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
+	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+}
+
+// failure says what reading there ran into; nil for a nil error.
+func (p *Place) failure(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, limits.ErrNoProcess):
+		where := "pid " + p.pid.String()
+		if p.root != "" {
+			where += " of " + string(p.root)
+		}
+		return message.Failed("no such process, "+where, "it may have ended, or belong to another PID namespace")
+	case errors.Is(err, limits.ErrNotSupported):
+		return message.Failed(err.Error(), "read a saved situation with --root FILE; snug collect writes one on the Linux machine")
+	}
+	return err
+}
+
+// environ looks up what the process there has in its environment, and only the
+// names that snug and Go read: the rest of an environment holds secrets. A
+// tree without environments (a saved situation) has nothing set. The SNUG
+// variables of whoever asks win over those of the process. unknown are those SNUG
+// variables that nothing reads.
+func (p *Place) environ(own func(string) string) (getenv func(string) string, unknown []limits.Warning, gaps []finding.Gap) {
+	if p.self() {
+		return own, plan.UnknownNames(os.Environ()), nil
+	}
+	name := "proc/self/environ"
+	if p.pid != 0 {
+		name = "proc/" + p.pid.String() + "/environ"
+	}
+	var data []byte
+	var err error
+	if p.fsys == nil {
+		data, err = os.ReadFile("/" + name)
+	} else {
+		data, err = fs.ReadFile(p.fsys, name)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		gaps = append(gaps, finding.Gap{Field: "environment", File: "/" + name, Why: message.Reason(err)})
+	}
+	vars := map[string]string{}
+	for entry := range bytes.SplitSeq(data, []byte{0}) {
+		name, value, ok := strings.Cut(string(entry), "=")
+		_, seen := vars[name]
+		if ok && !seen && readable(name) {
+			vars[name] = value
+		}
+	}
+	return func(name string) string {
+		if value := own(name); value != "" && strings.HasPrefix(name, "SNUG") {
+			return value
+		}
+		return vars[name]
+	}, plan.UnknownNames(strings.Split(string(data), "\x00")), gaps
+}
+
+// readable reports whether a variable of another process may be looked at.
+func readable(name string) bool {
+	switch name {
+	case "GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "SNUG":
+		return true
+	}
+	return strings.HasPrefix(name, "SNUG_")
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"errors"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/fit"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+func NewPlan(u *ui.UI) *cobra.Command {
+	var at Place
+	var policy PolicyFlags
+	var version versionFlag
+	var exe flagvalue.Text
+	var workers int
+	cmd := &cobra.Command{
+		Use:   "plan [--root DIR] [--pid N] [--go VERSION | --exe FILE] [POLICY] [HINTS]",
+		Short: "Show what Go should use there, and why: GOMAXPROCS, GOMEMLIMIT, GOGC",
+		Long: `Show what Go should use in a container, why, and what it would use by itself.
+Nothing is changed.
+
+How to decide: --round, --min-procs, --max-procs, --reserve-cpus and
+--request-factor. Values given outright: --gomaxprocs, --gomemlimit, --gogc.
+What you know and the process cannot see: --cpu-limit, --cpu-request and
+--memory-limit; these hints only tighten what is visible. Each has a variable
+(SNUG_ROUND, SNUG_MIN_PROCS, SNUG_CPU_LIMIT, ...); the flag wins over it.
+
+A GOMAXPROCS, GOMEMLIMIT or GOGC that the operator put into the environment is
+left alone. With --pid or --root it is that process's environment which counts.
+The program is taken for recent Go, unless --go or --exe says what it is, or the
+process that --pid names does.`,
+		Example: `  snug plan
+  snug plan --exe ./server
+  snug plan --pid 4711 --round floor --json
+  snug plan --root case.txtar --go 1.24`,
+		Args: ui.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if exe != "" && version.text != "" {
+				return message.Usage("only one of them, --go and --exe", "--exe finds the version of a program by itself")
+			}
+			if err := at.open(); err != nil {
+				return err
+			}
+			q := Question{At: &at, Policy: &policy, version: version, exe: string(exe), workers: workers}
+			_, d, err := q.Answer(u.Getenv)
+			if err != nil {
+				return err
+			}
+			return u.Answer(d)
+		},
+	}
+	at.add(cmd)
+	flagvalue.Define(cmd.Flags(), "workers", "`N` such Go processes share the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &workers)
+	cmd.Flags().Var(&version, "go", "plan for a program built by Go `VERSION`")
+	cmd.Flags().Var(&exe, "exe", "plan for the Go program in `FILE`")
+	policy.add(cmd.Flags())
+	ui.Complete(cmd, "round", roundings...)
+	u.JSONFlag(cmd)
+	return cmd
+}
+
+// versionFlag is a Go version: 1.26, go1.26.8, 1.27rc1.
+type versionFlag struct {
+	text  string
+	minor int
+}
+
+func (v *versionFlag) String() string { return v.text }
+func (v *versionFlag) Type() string   { return "VERSION" }
+func (v *versionFlag) Set(text string) error {
+	minor, ok := goproc.ParseVersion(text)
+	if !ok {
+		return errors.New("a Go version such as 1.26 or go1.26.8")
+	}
+	v.text, v.minor = "go"+strings.TrimPrefix(text, "go"), minor
+	return nil
+}
+
+// Question is everything a plan depends on.
+type Question struct {
+	At      *Place
+	Policy  *PolicyFlags
+	version versionFlag
+	exe     string
+	workers int
+}
+
+// operators are the variables of Go that the operator has set. Those that `snug run` has
+// set are snug's own, as for a program with snug in it.
+func operators(getenv func(string) string) plan.Env {
+	set := func(name string) string {
+		if value := getenv(name); !plan.OfRun(getenv(fit.RunVariable), name, value) {
+			return value
+		}
+		return ""
+	}
+	return plan.Env{GOMAXPROCS: set("GOMAXPROCS"), GOMEMLIMIT: set("GOMEMLIMIT"), GOGC: getenv("GOGC")}
+}
+
+// goSharers counts the Go processes in the cgroup whose memory limit decides for l: this
+// process, pid and other snugs left out, 64 at most. What does not answer within a
+// quarter of a second, as a program on a file system that is gone, is not counted.
+func goSharers(l *limits.Limits, pid int) (n int) {
+	pids := fit.Sharers(l)
+	found := make(chan bool, len(pids))
+	go func() {
+		defer close(found)
+		for _, p := range pids[:min(len(pids), 64)] {
+			if p == strconv.Itoa(os.Getpid()) || p == strconv.Itoa(pid) {
+				continue
+			}
+			file := "/proc/" + p + "/exe"
+			if name, err := os.Readlink(file); err != nil || path.Base(name) == "snug" {
+				continue // `snug run --cpus` waits for its command
+			}
+			exe, err := goproc.ReadExe(file)
+			found <- err == nil && exe.IsGo
+		}
+	}()
+	for late := time.After(250 * time.Millisecond); ; {
+		select {
+		case is, more := <-found:
+			if !more {
+				return n
+			}
+			if is {
+				n++
+			}
+		case <-late:
+			return n
+		}
+	}
+}
+
+// goOf is what a plan has to know of a program.
+func goOf(exe *goproc.Exe, godebug string) plan.Go {
+	return plan.Go{Minor: exe.Minor, Blind: !exe.Aware(godebug), Automaxprocs: exe.Automaxprocs != "", Automemlimit: exe.Automemlimit != ""}
+}
+
+// Answer reads and decides.
+func (q *Question) Answer(own func(string) string) (*limits.Limits, *finding.Plan, error) {
+	getenv, unknown, hidden := q.At.environ(own)
+	policy, hints, mode, bad, err := q.Policy.input(getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	if q.workers > 0 {
+		policy.Workers = q.workers
+	}
+	in := plan.Input{
+		Env:    operators(getenv),
+		Hints:  hints,
+		Policy: policy,
+	}
+	exe, file, noExe, err := q.program()
+	if err != nil {
+		return nil, nil, err
+	}
+	in.Go = goOf(&exe, getenv("GODEBUG"))
+	l, err := q.At.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	in.Limits = l
+	if q.At.root == "" {
+		in.Others = goSharers(&l, int(q.At.pid))
+		if q.At.pid == 0 { // one that runs here may be the program in question
+			in.Others = max(0, in.Others-1)
+		}
+	}
+	p := plan.Decide(&in)
+	if mode == plan.Disable {
+		off := plan.Setting{Leave: true, Reason: plan.Reason{Code: plan.Disabled}}
+		p.GOMAXPROCS, p.GOMEMLIMIT, p.GOGC = off, off, off
+	}
+	p.Warnings = append(append(bad, unknown...), p.Warnings...)
+	d := planDocument(p, &in, q.At.Target())
+	d.Mode = []string{plan.On: "on", plan.Observe: "observe", plan.Disable: "off"}[mode]
+	d.Unknown = append(append(d.Unknown, hidden...), noExe...)
+	if exe.GoVersion != "" {
+		d.Runtime.Go = &exe.GoVersion
+	}
+	if file != "" {
+		own := goproc.OwnSetters(file)
+		d.Program = &finding.Program{
+			File: finding.UTF8(file), Main: finding.UTF8(exe.Main), Setters: exe.Setters(),
+			ProcsSetBy: allUTF8(own.GOMAXPROCS), MemorySetBy: allUTF8(own.GOMEMLIMIT),
+		}
+	}
+	d.Next = q.next(d)
+	return &l, d, nil
+}
+
+// allUTF8 is utf8Only of each; never null in JSON.
+func allUTF8(list []string) []string {
+	out := []string{}
+	for _, s := range list {
+		out = append(out, finding.UTF8(s))
+	}
+	return out
+}
+
+// program is the Go program that the plan is for, and its file where there is
+// one: what --go or --exe says, or what the process that --pid names runs. A
+// running program that cannot be recognised is a gap, since the plan holds for
+// recent Go all the same.
+func (q *Question) program() (exe goproc.Exe, file string, unknown []finding.Gap, err error) {
+	switch {
+	case q.exe != "":
+		exe, err = readExe(q.exe)
+		return exe, q.exe, nil, err
+	case q.version.text == "" && q.At.root == "" && q.At.pid != 0:
+		file = "/proc/" + q.At.pid.String() + "/exe"
+		exe, err := goproc.ReadExe(file)
+		why := exe.What
+		if err != nil {
+			why = message.Reason(err)
+		}
+		if why == "" {
+			return exe, file, nil, nil
+		}
+		unknown = append(unknown, finding.Gap{Field: "program", File: file, Why: why})
+	}
+	return goproc.Exe{IsGo: true, Minor: q.version.minor, GoVersion: q.version.text}, "", unknown, nil
+}
+
+// next is the one command that leads on from a plan.
+func (q *Question) next(d *finding.Plan) string {
+	program := "PROGRAM"
+	if q.exe != "" {
+		program = message.Quote(q.exe)
+	}
+	if q.At.self() && (d.GOMAXPROCS.Value != nil || d.GOMEMLIMIT.Value != nil || d.GOGC.Value != nil) {
+		return "snug run -- " + program
+	}
+	if len(d.Warnings) > 0 {
+		return "snug explain " + d.Warnings[0].Code
+	}
+	if d.GOMAXPROCS.Code == plan.NoLimit {
+		return "snug explain " + d.GOMEMLIMIT.Code
+	}
+	return "snug explain " + d.GOMAXPROCS.Code
+}
+
+// readExe reads a program that must be Go.
+func readExe(name string) (goproc.Exe, error) {
+	exe, err := goproc.ReadExe(name)
+	switch {
+	case err != nil:
+		return exe, message.Failed(message.Reason(err)+", "+name, "--exe takes the file of a built Go program")
+	case !exe.IsGo:
+		return exe, message.Failed("not a Go program but "+exe.What+", "+name, "name the version of the Go program that it starts: --go 1."+strconv.Itoa(goproc.ThisMinor()))
+	}
+	return exe, nil
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/goenv"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/internal/fit"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+func NewRun(u *ui.UI) *cobra.Command {
+	r := runCommand{ui: u}
+	cmd := &cobra.Command{
+		Use:   "run [--cpus CPUS] [--memory SIZE] [POLICY] [HINTS] -- CMD [ARG...]",
+		Short: "Start a program fitted to its container, or in a container of given size",
+		Long: `Start CMD with the variables that make it fit the container it is in: GOMEMLIMIT
+from the memory limit, and GOMAXPROCS where the program's own Go would read the
+wrong CPU limit or none. (A GOMAXPROCS variable ends the Go runtime's own
+following of a changed limit, so it is set only there.) Variables that are set
+already stay as they are. Then snug replaces itself by CMD: no process stays
+between, no signal is passed on, nothing is left to go wrong. As a container's
+entry point it fails open: what cannot be read is reported, and CMD starts.
+
+--cpus and --memory make the limits: CMD runs in a fresh cgroup below snug's own,
+proved from inside, and gone when CMD has ended. Where no cgroup can be made CMD
+does not start.
+
+A CMD that is not a Go program is started unchanged; --as-go VERSION sets what
+helps Go programs of that version among its children.
+
+SNUG_LOG=1 prints each decision; SNUG=observe prints and sets nothing; SNUG=off
+only starts CMD.
+
+snug is itself a Go program: a malformed GOMEMLIMIT (1GB; Go wants 1GiB) ends it
+before it can say or start anything, as it would any other. Signals that were
+ignored or blocked are so for CMD, if snug is a release's; built by a plain "go
+install", CMD gets as ignored only HUP, INT and those of job control, and as
+blocked all but HUP, INT, TERM and CHLD and those that end a process with a core.
+Of several variables of one name CMD gets the first.
+
+Exit codes: CMD's own; 125 when snug failed or was used wrongly, 126 when CMD
+cannot be executed, 127 when there is none. When a signal ends CMD in a cgroup
+made by --cpus or --memory, it ends snug too.`,
+		Example: `  snug run -- ./server --port 8080
+  snug run --cpus 1.5 --memory 256MiB -- ./server
+  snug run --as-go 1.26 --workers 4 -- ./start.sh`,
+		Args:        cobra.ArbitraryArgs,
+		Annotations: ui.AnotherProgram(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if u.Err == os.Stderr {
+				u.Err = bestEffort{} // CMD starts without snug's notes rather than not at all
+			}
+			return runFailure(r.run(args))
+		},
+	}
+	cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
+		c.Parent().HelpFunc()(c, args)
+		if c.CalledAs() != "" { // and not snug help run
+			u.Helped = runFailure(u.Helped)
+		}
+	})
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return runFailure(ui.FlagError(c, err)) })
+	fs := cmd.Flags()
+	fs.SetInterspersed(false)
+	r.policy.add(fs)
+	flagvalue.Define(fs, "cpus", "make a CPU limit of `CPUS`, as 1.5 or 1500m", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &r.spec.CPUs)
+	flagvalue.Define(fs, "memory", "make a memory limit of `SIZE`, as 256MiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &r.spec.MemoryBytes)
+	fs.Var(&r.asGo, "as-go", "set what helps Go `VERSION` for the children of a CMD that is not Go")
+	ui.Complete(cmd, "round", roundings...)
+	flagvalue.Define(fs, "workers", "CMD starts `N` Go processes: each gets its share of the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &r.workers)
+	return cmd
+}
+
+// runFailure gives a failure of `snug run` its own exit code: 1 and 2 would be
+// mistaken for the command's.
+func runFailure(err error) error {
+	var f *message.Failure
+	if errors.As(err, &f) && (f.Code == message.ExitFailed || f.Code == message.ExitUsage) {
+		return &message.Failure{Code: cgrun.CodeFailed, What: f.What, Hint: f.Hint}
+	}
+	return err
+}
+
+type runCommand struct {
+	ui      *ui.UI
+	policy  PolicyFlags
+	spec    cgrun.Spec
+	asGo    versionFlag
+	workers int
+}
+
+func (r *runCommand) run(args []string) error {
+	if len(args) == 0 {
+		return message.Usage("no command, snug run", "name the program to start: snug run -- PROGRAM")
+	}
+	if args[0] == "" {
+		return ui.EmptyWord("snug run -- ''")
+	}
+	if r.spec.CPUs != 0 || r.spec.MemoryBytes != 0 {
+		if err := cgrun.Catch(); err != nil {
+			return r.cannotRun(err)
+		}
+	}
+	file, err := cgrun.LookPath(args[0], nil, "")
+	if err != nil {
+		return r.cannotRun(err)
+	}
+	env, err := r.environment(file, args[0])
+	if err != nil {
+		return err
+	}
+	if r.spec.CPUs == 0 && r.spec.MemoryBytes == 0 {
+		return r.cannotRun(replace(file, args, env))
+	}
+	r.spec.Args, r.spec.Env = args, env
+	r.spec.Ready = func(c cgrun.Confinement) {
+		for _, w := range c.Warnings {
+			r.ui.Note("warning: %s", w)
+		}
+		r.tighter(c)
+	}
+	result, err := cgrun.Foreground(r.spec)
+	if err != nil {
+		return r.cannotRun(err)
+	}
+	if result.Warning != nil {
+		r.ui.Note("warning: %v", result.Warning)
+	}
+	result.Finish()
+	return nil
+}
+
+// tighter says where a level above snug's own group leaves less than was asked.
+func (r *runCommand) tighter(c cgrun.Confinement) {
+	if r.spec.CPUs > 0 && c.CPUs > 0 && c.CPUs < r.spec.CPUs*0.99 {
+		r.ui.Note("warning: %s CPUs were asked for and %s are what the groups above allow, %s", message.Number(r.spec.CPUs), message.Number(c.CPUs), c.CPUsFrom)
+	}
+	// The kernel rounds a memory limit down to whole pages.
+	switch {
+	case c.MemoryBytes == 0 || c.MemoryBytes >= r.spec.MemoryBytes-1<<16:
+	case c.MemoryFrom == cgrun.HostMemory:
+		r.ui.Note("warning: %s were asked for and the machine has %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes))
+	default:
+		r.ui.Note("warning: %s were asked for and %s are what the groups above allow, %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes), c.MemoryFrom)
+	}
+}
+
+// cannotRun turns an error of starting a command into a failure with its exit
+// code and its cure.
+func (r *runCommand) cannotRun(err error) error {
+	if err == nil {
+		return nil
+	}
+	hint := cgrun.Hint(err)
+	var bad *cgrun.ExecError
+	switch {
+	case errors.Is(err, cgrun.ErrNotSupported):
+		hint = "run it on the Linux machine, or in its container"
+	case errors.As(err, &bad) && bad.Code == cgrun.CodeNotFound && hint == "":
+		hint = "check the name and PATH; everything after -- is the command"
+	case errors.As(err, &bad) && hint == "":
+		hint = "it has to be a program for this machine that may be executed"
+	}
+	what := err.Error()
+	if early := new(cgrun.InterruptedError); errors.As(err, &early) {
+		what, hint = what+", snug run", "nothing was started; run it again"
+	}
+	return &message.Failure{Code: cgrun.ExitCode(err), What: what, Hint: hint}
+}
+
+// environment is the command's environment: this process's own, and what helps
+// a Go program fit. Whatever goes wrong here is told, and CMD starts without.
+func (r *runCommand) environment(file, name string) ([]string, error) {
+	env := os.Environ()
+	in := plan.Input{Env: operators(r.ui.Getenv)}
+	policy, hints, mode, bad, err := r.policy.input(r.ui.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if mode != plan.Disable {
+		bad = append(bad, plan.UnknownNames(env)...)
+	}
+	for _, w := range bad {
+		r.ui.Note("warning: %s", plan.WarningText(w))
+	}
+	if mode == plan.Disable {
+		return env, nil
+	}
+	exe, ok := r.recognise(file, name)
+	if !ok {
+		return env, nil
+	}
+	in.Policy, in.Hints = policy, hints
+	if r.workers > 0 {
+		in.Policy.Workers = r.workers
+	}
+	in.Go = goOf(&exe, r.ui.Getenv("GODEBUG"))
+	if in.Limits, err = limits.Self(); err != nil {
+		r.ui.Note("warning: %v: %s starts as it is", err, name)
+		return env, nil
+	}
+	if r.spec.MemoryBytes == 0 { // else it is alone in its group
+		in.Others = goSharers(&in.Limits, 0)
+	}
+	plan.Confine(&in.Limits, r.spec.CPUs, r.spec.MemoryBytes)
+	p := plan.Decide(&in)
+	for _, w := range p.Warnings {
+		r.ui.Note("warning: %s", plan.WarningText(w))
+	}
+	for _, g := range in.Limits.Unknown {
+		if !g.Other && (g.Field == "cpu.quota_cores" || g.Field == "memory.hard_bytes") {
+			r.ui.Note("warning: %s is not known: %s, %s", g.Field, g.Why, g.File)
+		}
+	}
+	set := goenv.Variables(&in, p, func() bool { return len(goproc.OwnSetters(file).GOMAXPROCS) > 0 })
+	if r.logs() || mode == plan.Observe {
+		r.tell(p, set, mode)
+	}
+	if mode == plan.Observe {
+		return env, nil
+	}
+	var ours []string
+	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
+		// What an outer run has set was for another container, if this one knows its own.
+		if value := r.ui.Getenv(name); plan.OfRun(r.ui.Getenv(fit.RunVariable), name, value) && decided(p, name) {
+			env = goenv.Unsetenv(env, name)
+		}
+	}
+	env = goenv.Unsetenv(env, fit.RunVariable)
+	for _, v := range set {
+		env = goenv.Setenv(env, v.Name, v.Value)
+		ours = append(ours, v.Name+"="+v.Value)
+	}
+	if len(ours) > 0 && len(r.policy.given) == 0 && r.workers == 0 { // SNUG_WORKERS is read by what goes on, too
+		// A program with snug in it goes on from there: nobody asked for these.
+		env = goenv.Setenv(env, fit.RunVariable, strings.Join(ours, ","))
+	}
+	return env, nil
+}
+
+// logs reports whether SNUG_LOG asks for decisions.
+func (r *runCommand) logs() bool {
+	on, _ := plan.ParseSwitch(r.ui.Getenv("SNUG_LOG"))
+	return on
+}
+
+// bestEffort is standard error for what is dropped where it cannot be written: a pipe
+// without a reader, or a full one, must neither end snug nor hold it up.
+type bestEffort struct{}
+
+func (bestEffort) Write(text []byte) (int, error) {
+	fit.Emit(string(text))
+	return len(text), nil
+}
+
+// recognise finds out which Go reads the variables. A command that is not Go is
+// left alone unless the operator says what its children are.
+func (r *runCommand) recognise(file, name string) (goproc.Exe, bool) {
+	if r.asGo.text != "" {
+		return goproc.Exe{IsGo: true, Minor: r.asGo.minor}, true
+	}
+	exe, err := goproc.ReadExe(file)
+	cure := "--as-go 1." + strconv.Itoa(goproc.ThisMinor()) + " sets what helps Go programs that it starts"
+	switch {
+	case err != nil:
+		r.ui.Note("note: %s is started unchanged, it cannot be read: %s; %s", name, message.Reason(err), cure)
+	case !exe.IsGo:
+		if r.logs() { // else silence: nothing is wrong
+			r.ui.Note("note: %s is started unchanged, it is %s; %s", name, exe.What, cure)
+		}
+	case exe.Minor == 0:
+		r.ui.Note("note: %s is started unchanged, it does not say which Go built it; %s", name, strings.Replace(cure, "sets what helps Go programs that it starts", "names the version", 1))
+	default:
+		return exe, true
+	}
+	return exe, false
+}
+
+// tell prints one line for each decision.
+func (r *runCommand) tell(p *plan.Plan, set []goenv.Variable, mode plan.Mode) {
+	for _, knob := range []struct {
+		name string
+		s    *plan.Setting
+	}{{"GOMAXPROCS", &p.GOMAXPROCS}, {"GOMEMLIMIT", &p.GOMEMLIMIT}, {"GOGC", &p.GOGC}} {
+		what := knob.name + " left alone"
+		for _, v := range set {
+			if v.Name == knob.name {
+				if what = v.Name + "=" + v.Value; mode == plan.Observe {
+					what = "would set " + what
+				}
+			}
+		}
+		why := plan.Text(knob.s.Reason, knob.s.Value)
+		if strings.HasSuffix(what, "alone") && !knob.s.Leave {
+			why = "Go itself chooses " + strconv.FormatInt(knob.s.Value, 10) + ": " + why
+		}
+		if src := knob.s.Source; src.File != "" && knob.s.Code != plan.EnvSet {
+			why += " (" + src.File + ": " + src.Raw + ")"
+		}
+		r.ui.Note("%s: %s", what, why)
+	}
+}
+
+// decided reports whether the limit behind a knob could be read.
+func decided(p *plan.Plan, name string) bool {
+	s := &p.GOMAXPROCS
+	if name == "GOMEMLIMIT" {
+		s = &p.GOMEMLIMIT
+	}
+	return !s.Leave || s.Code != plan.Unknown
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package look is the commands that look at what runs or ran: ps, top, doctor, profile, trace.
+package look
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// PSOrders are what snug ps sorts by; equals by pid.
+var PSOrders = map[string]func(a, b *finding.Process) int{
+	"finding": func(a, b *finding.Process) int {
+		return cmp.Compare(finding.Worst(b.Findings).Level(), finding.Worst(a.Findings).Level())
+	},
+	"pid":       func(a, b *finding.Process) int { return 0 },
+	"memory":    func(a, b *finding.Process) int { return finding.CompareKnown(b.Memory, a.Memory) },
+	"throttled": func(a, b *finding.Process) int { return finding.CompareKnown(b.Throttled, a.Throttled) },
+	"procs":     func(a, b *finding.Process) int { return finding.CompareKnown(b.GOMAXPROCS, a.GOMAXPROCS) },
+}
+
+func NewPS(u *ui.UI) *cobra.Command {
+	var order string
+	var wrong bool
+	cmd := &cobra.Command{
+		Use:   "ps [PROGRAM | PID]...",
+		Short: "List the Go processes here: what they use, what they may use, what is wrong",
+		Long: `List the Go processes that can be seen from here: GOMAXPROCS and who set it,
+the CPU quota and how often it throttled, memory, its limit, GOMEMLIMIT and GOGC,
+and the worst of what is wrong. No process is stopped or changed, and none has to
+be prepared: stripped programs of Go 1.18 and later will do.
+
+BY says who set GOMAXPROCS: env, the environment; code, the program or a module in
+it; quota, the runtime by the CPU quota; host, the runtime by the CPUs there were.
+THROTTLED is the share of the quota's periods since the container was made. A "?"
+could not be read: to read another user's process needs to be root.`,
+		Example: `  snug ps
+  snug ps --wrong --sort memory
+  snug ps server
+  snug ps --json | jq '.processes[] | select(.gomaxprocs > 8)'`,
+		ValidArgsFunction: completePids(math.MaxInt),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if PSOrders[order] == nil {
+				return message.Usage("wrong value, --sort "+message.Typed(order), "write finding, pid, memory, throttled or procs")
+			}
+			d, err := ListGo(args)
+			if err != nil {
+				return err
+			}
+			if wrong {
+				all := len(d.Processes)
+				d.Processes = slices.DeleteFunc(d.Processes, func(r finding.Process) bool {
+					return finding.Worst(r.Findings).Level() < finding.SeverityWarning.Level()
+				})
+				if len(d.Processes) == 0 && all > 0 {
+					u.Note("note: no warning for any Go process here, snug ps without --wrong lists them")
+				}
+			}
+			slices.SortStableFunc(d.Processes, func(a, b finding.Process) int { return PSOrders[order](&a, &b) })
+			d.Next = AfterPS(d.Processes)
+			return u.Answer(d)
+		},
+	}
+	u.JSONFlag(cmd)
+	cmd.Flags().StringVar(&order, "sort", "finding", "`ORDER`: finding, pid, memory, throttled or procs")
+	ui.Complete(cmd, "sort", slices.Sorted(maps.Keys(PSOrders))...)
+	cmd.Flags().BoolVar(&wrong, "wrong", false, "only those with a warning or worse")
+	return cmd
+}
+
+// ListGo looks at every process; with words, at those Go processes that one of them
+// names.
+func ListGo(words []string) (*finding.PS, error) {
+	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Others: []finding.Skipped{}}
+	k := observe.New()
+	denied := map[string][]int{}
+	err := k.Each(denied, func(p *proc.Process) bool { return examine.Named(p, words) }, func(g *goproc.Facts) {
+		if observe.Momentary(&g.Stat) {
+			return
+		}
+		if g.Hint != "" {
+			denied[g.Hint] = append(denied[g.Hint], g.Pid) // its memory
+		}
+		l := k.LimitsOf(g)
+		f := observe.Facts(g, l)
+		observe.SinceStart(f, g, l)
+		d.Processes = append(d.Processes, observe.Row(g, l, rules.Check(f)))
+	})
+	if errors.Is(err, proc.ErrNotLinux) {
+		return nil, message.Failed("snug ps needs Linux", "run it where the processes are")
+	}
+	if err != nil {
+		return nil, examine.Unlisted(err)
+	}
+	for _, hint := range slices.Sorted(maps.Keys(denied)) {
+		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
+	}
+	if len(words) > 0 && len(d.Processes) == 0 {
+		hint := "snug ps lists all that there are"
+		if len(denied) > 0 {
+			hint = examine.MaybeDenied
+		}
+		return nil, message.Failed("no such Go process, "+message.Typed(words...), hint)
+	}
+	return d, nil
+}
+
+// AfterPS is the command to go on with: to look closer at what is worst.
+func AfterPS(all []finding.Process) string {
+	if len(all) == 0 {
+		return ""
+	}
+	worst := slices.MinFunc(all, func(a, b finding.Process) int { return PSOrders["finding"](&a, &b) })
+	return "snug doctor " + strconv.Itoa(worst.PID)
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+)
+
+// topOptions are how snug top was called.
+type topOptions struct {
+	words    []string
+	interval time.Duration
+	sort     string
+	frames   int // 0 = until it is ended
+	batch    bool
+	attended bool // another snug waits for this one, to put the terminal in order
+}
+
+// leastInterval keeps snug top from being what is seen in snug top.
+const leastInterval = 100 * time.Millisecond
+
+func NewTop(u *ui.UI) *cobra.Command {
+	o := topOptions{interval: 2 * time.Second, sort: "cpu"}
+	cmd := &cobra.Command{
+		Use:   "top [PROGRAM | PID]...",
+		Short: "Watch Go processes live: GC, throttling, heap, waiting, and what is wrong",
+		Long: `Watch Go processes live, as top does: the CPU they use and wait for, how much of
+their quota's time they are throttled, garbage collection, the heap on its way to its
+goal and limit, and Ps at work. Enter shows what is wrong with a process and the fix;
+? explains keys and columns.
+
+Nothing is stopped or changed, and no process has to be prepared. What may not be read
+shows as "?". Without a terminal, --batch, -n and --json print one look after the
+other. When all processes that were asked for by number have ended, that is the end; the
+screen keeps their last figures until q.`,
+		Example: `  snug top
+  snug top server 4711
+  snug top --interval 500ms --sort gc
+  snug top -n 1
+  snug top --json -n 60 >looks.jsonl`,
+		ValidArgsFunction: completePids(math.MaxInt),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.words = args
+			switch {
+			case o.interval < leastInterval || o.interval > time.Hour:
+				return message.Usage("wrong value, --interval "+o.interval.String(), "100ms is the least, an hour the most")
+			case !slices.Contains(top.Orders(), o.sort):
+				return message.Usage("wrong value, --sort "+message.Typed(o.sort), "write "+strings.Join(top.Orders(), ", "))
+			case o.frames < 0 || cmd.Flags().Changed("number") && o.frames == 0:
+				return message.Usage("wrong value, --number "+strconv.Itoa(o.frames), "write a number from 1 on")
+			}
+			if o.batch || o.frames > 0 || u.JSON {
+				return topFrames(u, &o)
+			}
+			return topLive(u, &o)
+		},
+	}
+	u.JSONFlag(cmd)
+	cmd.Flags().Lookup("json").Usage = "print one JSON document for each look"
+	cmd.Flags().VarP((*flagvalue.Span)(&o.interval), "interval", "d", "look again after so `LONG`")
+	cmd.Flags().StringVar(&o.sort, "sort", o.sort, "sort by `COLUMN`: "+strings.Join(top.Orders(), ", "))
+	ui.Complete(cmd, "sort", top.Orders()...)
+	cmd.Flags().BoolVarP(&o.batch, "batch", "b", false, "print looks as text, one after the other")
+	cmd.Flags().IntVarP(&o.frames, "number", "n", 0, "print so `MANY` looks and end")
+	cmd.Flags().BoolVar(&o.attended, "attended", false, "")
+	_ = cmd.Flags().MarkHidden("attended")
+	return cmd
+}
+
+// topFrames prints looks, each of one interval.
+func topFrames(u *ui.UI, o *topOptions) error {
+	w, err := top.NewWatcher(o.words, o.attended)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if _, err := w.First(); err != nil {
+		return err
+	}
+	ctx, stop := ui.UntilInterrupted()
+	defer stop()
+	beat := time.NewTicker(o.interval)
+	defer beat.Stop()
+	view := top.New(top.Options{ASCII: !ui.UTF8Locale(u.Getenv), Sort: o.sort, Interval: o.interval})
+	for n := 0; o.frames == 0 || n < o.frames; n++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-beat.C:
+		}
+		d, err := w.Look()
+		if err != nil {
+			return err
+		}
+		view.Update(d)
+		if err := u.TopFrame(view, d, n > 0); err != nil {
+			return err
+		}
+		if said := view.Over(); said != "" {
+			u.Note("note: %s", said)
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+)
+
+// A program that has the terminal in raw mode can only put it back in order while it
+// lives: not after a fatal error of the runtime, and not after SIGKILL. So snug top is
+// two processes. The one that was called waits; the other one, its child, has the
+// screen. When the child dies of anything, the waiting one restores what it found, and
+// only then does the shell go on. The child ends when the waiting one does.
+
+// livePipe is the child's end of a pipe that the waiting process holds open.
+const livePipe = 3
+
+// endsWithin is how long the child has to end when it is told to.
+const endsWithin = 3 * time.Second
+
+// resetScreen undoes what a full-screen program may have set: alternate keypad, colours,
+// no wrapping, hidden cursor, the alternate screen. Source: xterm's ctlseqs.
+const resetScreen = "\x1b[?1l\x1b>\x1b[m\x1b[?7h\x1b[?25h\x1b[?1049l"
+
+// topLive shows the live view on the terminal.
+func topLive(u *ui.UI, o *topOptions) error {
+	if f, ok := u.Out.(*os.File); !ok || !ui.IsTerminal(f) {
+		return message.Failed("not a terminal, stdout", "snug ps prints a list, snug top --batch one look after the other")
+	}
+	if t := u.Getenv("TERM"); t == "" || t == "dumb" {
+		return message.Failed("a terminal without a cursor, TERM="+message.Quote(t), "snug top --batch prints one look after the other")
+	}
+	if o.attended {
+		return topScreen(u, o)
+	}
+	// What can be said without a screen is said before there is one.
+	w, err := top.NewWatcher(o.words, false)
+	if err != nil {
+		return err
+	}
+	if len(o.words) > 0 {
+		_, err = w.First()
+	}
+	w.Close()
+	if err != nil {
+		return err
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return message.Failed("no terminal, /dev/tty: "+message.Reason(err), "snug top --batch prints one look after the other")
+	}
+	defer tty.Close()
+	found, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+	if err != nil {
+		return message.Failed("not a terminal, /dev/tty", "snug top --batch prints one look after the other")
+	}
+	state, said, err := attend(o)
+	if err != nil {
+		return message.Failed("cannot start a process, "+message.Reason(err), "snug top --batch needs none")
+	}
+	if state.Exited() && (state.ExitCode() == message.ExitFine || state.ExitCode() == message.ExitFailed) {
+		u.Err.Write(said)
+		if state.ExitCode() == message.ExitFine {
+			return nil
+		}
+		return &message.Failure{Code: message.ExitFailed}
+	}
+	_, _ = tty.WriteString(resetScreen)
+	_ = unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETSW, found)
+	u.Err.Write(said)
+	return message.Failed("the view ended unexpectedly, "+state.String(), "snug top --batch needs no screen")
+}
+
+// attend runs the child to its end, and returns the last that it wrote to stderr.
+func attend(o *topOptions) (*os.ProcessState, []byte, error) {
+	args := []string{"top", "--attended", "--interval", o.interval.String(), "--sort", o.sort, "--"}
+	cmd := exec.Command("/proc/self/exe", append(args, o.words...)...)
+	cmd.Args[0] = "snug"
+	var said tail
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, &said
+	mine, its, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer its.Close()
+	cmd.ExtraFiles = []*os.File{mine}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	err = cmd.Start()
+	mine.Close()
+	if err != nil {
+		return nil, nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	var late <-chan time.Time
+	for {
+		select {
+		case <-signals:
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			if late == nil {
+				late = time.After(endsWithin)
+			}
+		case <-late:
+			_ = cmd.Process.Kill()
+		case err := <-ended:
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) && cmd.ProcessState == nil {
+				return nil, nil, err
+			}
+			return cmd.ProcessState, said.bytes(), nil
+		}
+	}
+}
+
+// orphaned is a context that ends when the waiting process does, or a signal asks to.
+func orphaned() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		// Nobody writes: it ends when the last who could does.
+		_, _ = os.NewFile(livePipe, "pipe").Read(make([]byte, 1))
+		cancel()
+	}()
+	return ctx, func() { cancel(); stop() }
+}
+
+// tail keeps the last that was written.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+// mostSaid is what is kept of a crash: the first goroutines are the first that is written.
+const mostSaid = 64 << 10
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, b[:min(len(b), mostSaid-len(t.b))]...)
+	return len(b), nil
+}
+
+func (t *tail) bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.b)
+}
+
+var _ io.Writer = (*tail)(nil)

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
+	"github.com/snug-go/snug/cmd/snug/internal/report"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
+)
+
+func NewTrace(u *ui.UI) *cobra.Command {
+	duration := 5 * time.Second
+	var page flagvalue.Text
+	cmd := &cobra.Command{
+		Use:   "trace FILE|URL [FILE|URL]",
+		Short: "Read figures off an execution trace: GC, stops of the world, scheduler latency, heap",
+		Long: `Read figures off a Go execution trace, in one pass: run time, collections, how long
+the world was stopped, the collector's share of the Ps, heap and goal, scheduler latency,
+minimum mutator utilisation, what goroutines waited for. Two traces stand side by side with
+their differences.
+
+Traces of Go 1.18 and later are read, those of runtime/trace, of a flight recorder, and of
+the address of net/http/pprof; compressed by gzip or not; - is standard input. One that was
+cut off says what it has. Wall time and P-occupancy are told apart; CPU time is not in a trace.`,
+		Example: `  snug trace trace.out
+  snug trace before.out after.out
+  snug trace --html trace.html http://127.0.0.1:6060/debug/pprof/trace?seconds=5`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return message.Usage("takes one trace, or two to compare, "+cmd.CommandPath(), examine.TraceHint)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if duration < time.Second || duration > time.Hour {
+				return message.Usage("wrong value, --duration "+duration.String(), "write 1s to an hour")
+			}
+			if err := outfile.Writable("--html", string(page)); err != nil {
+				return err
+			}
+			ctx, stop := ui.UntilInterrupted()
+			defer stop()
+			return traces(u, ctx, args, duration, string(page))
+		},
+	}
+	u.JSONFlag(cmd)
+	cmd.Flags().Var((*flagvalue.Span)(&duration), "duration", "trace for so `LONG` at the address of /debug/pprof")
+	cmd.Flags().Var(&page, "html", "write a page with the heap, the collector and histograms to `FILE`")
+	return cmd
+}
+
+// traces answers with what traces say, and writes the page if it is asked for.
+func traces(u *ui.UI, ctx context.Context, names []string, duration time.Duration, page string) error {
+	d := &finding.Trace{Head: finding.NewHead(finding.KindTrace), Traces: []finding.Traced{}}
+	for _, name := range names {
+		t, err := readTrace(u, ctx, name, duration)
+		if err != nil {
+			return err
+		}
+		d.Traces = append(d.Traces, *t)
+		if t.Partial != nil {
+			u.Note("warning: the trace was not read to its end, %s, %s", *t.Partial, t.Target)
+		}
+	}
+	switch {
+	case len(names) == 2:
+		d.Next = "snug bench --help"
+	case page == "" && names[0] != "-" && !examine.Address(names[0]):
+		d.Next = "snug trace --html trace.html " + message.Quote(names[0])
+	}
+	var wrong error
+	if page != "" {
+		d.Page = &page
+		var b bytes.Buffer
+		err := report.HTML(&b, d)
+		if err == nil {
+			err = outfile.Replace(page, b.Bytes())
+		}
+		if err != nil {
+			d.Page = nil
+			wrong = message.Failed("cannot write, "+message.Reason(err)+", "+page, outfile.RoomHint)
+		}
+	}
+	if err := u.Answer(d); err != nil {
+		return err
+	}
+	return wrong
+}
+
+// readTrace reads one trace, and shows on a terminal how far it is.
+func readTrace(u *ui.UI, ctx context.Context, name string, duration time.Duration) (*finding.Traced, error) {
+	if at, err := url.Parse(name); err == nil && examine.Address(name) && strings.HasSuffix(strings.TrimSuffix(at.Path, "/"), "/debug/pprof") {
+		at.Path = strings.TrimSuffix(at.Path, "/") + "/trace"
+		at.RawQuery = "seconds=" + strconv.Itoa(int(duration.Seconds()))
+		name = at.String()
+	}
+	if examine.Address(name) {
+		u.Status("waiting for the trace; Ctrl-C ends it early")
+		defer u.Status("")
+	}
+	src, err := examine.OpenTrace(ctx, name)
+	if err != nil {
+		return nil, examine.TraceFailure(err)
+	}
+	defer src.Close()
+	t, err := examine.TraceFacts(ctx, src, src.Name, func(p exectrace.Progress) {
+		u.Status(fmt.Sprintf("%d MiB read, %.1f s of the program; Ctrl-C ends it early", p.Bytes>>20, p.Span.Seconds()))
+	})
+	u.Status("")
+	if err != nil {
+		return nil, examine.TraceFailure(err)
+	}
+	t.Target = finding.UTF8(t.Target)
+	return t, nil
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+)
+
+// newLab is an experiment that talks to the user.
+func newLab(u *ui.UI) lab.Lab { return lab.Lab{Talk: u, Getenv: u.Getenv, Version: ui.Build().Version} }
+
+// command takes what stands after the flags.
+func command(l *lab.Lab, cmd *cobra.Command, args []string) error {
+	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
+		return message.Usage("arguments without --, "+message.Typed(args[0]), "flags first, then --, then the program: "+cmd.CommandPath()+" -- "+message.Quote(args[0]))
+	}
+	if cmd.ArgsLenAtDash() == 0 && len(args) == 0 {
+		return message.Usage("no command after --, "+cmd.CommandPath(), "name the program to measure")
+	}
+	if len(args) > 0 && args[0] == "" {
+		return ui.EmptyWord(cmd.CommandPath() + " -- ''")
+	}
+	l.Cmd = args
+	return nil
+}
+
+// again repeats flags as they were given, those of these names, and the program:
+// for a next command that asks about the same thing.
+func again(l *lab.Lab, flags *pflag.FlagSet, names ...string) string {
+	var b strings.Builder
+	flags.Visit(func(f *pflag.Flag) {
+		switch {
+		case !slices.Contains(names, f.Name):
+		case f.Name == "url":
+			for _, u := range l.URLs {
+				b.WriteString(" --url " + message.Quote(runner.Redacted(u)))
+			}
+		case f.Value.Type() == "bool":
+			b.WriteString(" --" + f.Name)
+		default:
+			b.WriteString(" --" + f.Name + " " + message.Quote(f.Value.String()))
+		}
+	})
+	if len(l.Cmd) > 0 {
+		b.WriteString(" --")
+	}
+	for _, a := range l.Cmd {
+		b.WriteString(" " + message.Quote(a))
+	}
+	return b.String()
+}
+
+// target are the flags that say what is measured, and in which container.
+var target = []string{"cpus", "memory", "workload", "load", "url", "method", "body", "header", "timeout", "ready", "rt", "no-limit"}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
+	"github.com/snug-go/snug/cmd/snug/internal/report"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
+)
+
+// publish answers with an experiment's document, and writes the files that were
+// asked for beside it. The answer comes first: it is not lost with a full disk.
+func publish(u *ui.UI, l *lab.Lab, d finding.Document) error {
+	if err := u.Answer(d); err != nil {
+		return err
+	}
+	return writeForms(d, l.HTML, l.Benchfmt)
+}
+
+// What has which form.
+const (
+	pageHint  = "only experiments, of snug bench and snug tune, and traces, of snug trace, have a page"
+	linesHint = "only experiments, of snug bench and snug tune, have this form"
+	savedHint = "name a file that a command of snug wrote with --json"
+)
+
+// writeForms writes a document in further forms, each to its file; "" is none.
+func writeForms(d finding.Document, html, benchfmt string) error {
+	for _, form := range []struct {
+		file   string
+		render func(io.Writer, finding.Document) error
+		hint   string
+	}{{html, report.HTML, pageHint}, {benchfmt, report.Benchfmt, linesHint}} {
+		if form.file == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := form.render(&b, d); err != nil {
+			return message.Failed(err.Error(), form.hint)
+		}
+		if err := outfile.Replace(form.file, b.Bytes()); err != nil {
+			return message.Failed("cannot write, "+message.Reason(err)+", "+form.file, outfile.RoomHint)
+		}
+	}
+	return nil
+}
+
+func NewReport(u *ui.UI) *cobra.Command {
+	var html, benchfmt string
+	var again bool
+	cmd := &cobra.Command{
+		Use:   "report [--html FILE] [--benchfmt FILE] [--recheck] FILE",
+		Short: "Show a saved answer again, as text, a page, or benchstat's input",
+		Long: `Show a document that a command of snug wrote with --json: as text, or with --json as
+it was. FILE may be - for standard input, and compressed by gzip.
+
+What snug bench, tune and trace wrote can become a page that needs nothing else (--html);
+what bench and tune wrote, Go's benchmark format too (--benchfmt). All others are text
+and JSON only. A file of snug top shows look after look, as --batch did.`,
+		Example: `  snug bench --json > bench.json
+  snug report bench.json
+  snug report --html report.html bench.json
+  snug report --benchfmt runs.txt bench.json && benchstat -col /procs runs.txt
+  snug top --json -n 60 server > looks.jsonl; snug report looks.jsonl`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return message.Usage("takes one file, "+cmd.CommandPath(), "snug report FILE, where FILE is what a command wrote with --json")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			d, rest, err := readDocument(u, args[0])
+			if err != nil {
+				return err
+			}
+			if again {
+				if d, err = recheck(d); err != nil {
+					return err
+				}
+			}
+			if html == "-" || benchfmt == "-" {
+				return writeForm(u, d, html, benchfmt)
+			}
+			if err := writeForms(d, html, benchfmt); err != nil {
+				return err
+			}
+			if (html != "" || benchfmt != "") && !u.JSON {
+				return nil
+			}
+			if look, ok := d.(*finding.Watch); ok {
+				return looksAgain(u, look, rest, args[0])
+			}
+			return u.Answer(d)
+		},
+	}
+	cmd.Flags().Var((*flagvalue.Text)(&html), "html", "write a page to `FILE`; - is stdout")
+	cmd.Flags().Var((*flagvalue.Text)(&benchfmt), "benchfmt", "write the runs to `FILE` in Go's benchmark format; - is stdout")
+	cmd.Flags().BoolVar(&again, "recheck", false, "compute every figure and the verdict of snug bench again from its raw runs")
+	u.JSONFlag(cmd)
+	return cmd
+}
+
+// writeForm puts one form on stdout.
+func writeForm(u *ui.UI, d finding.Document, html, benchfmt string) error {
+	if html != "" && benchfmt != "" || u.JSON {
+		return message.Usage("stdout takes one answer, --html --benchfmt --json", "give the others a file")
+	}
+	render, hint := report.HTML, pageHint
+	if benchfmt == "-" {
+		render, hint = report.Benchfmt, linesHint
+	}
+	var b bytes.Buffer
+	if err := render(&b, d); err != nil {
+		return message.Failed(err.Error(), hint)
+	}
+	return u.Write(b.Bytes())
+}
+
+// readAll reads a document, compressed by gzip or not.
+func readAll(in io.Reader) ([]byte, error) {
+	r := bufio.NewReader(in)
+	in = r
+	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, err
+		}
+		in = z
+	}
+	return io.ReadAll(io.LimitReader(in, maxDocument+1))
+}
+
+// maxDocument is the largest document that is read.
+const maxDocument = 1 << 30
+
+// readDocument reads a document. rest are the further lines where it is the first of
+// several looks of snug top.
+func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err error) {
+	in := u.In
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, message.Failed("cannot read, "+message.Reason(err)+", "+name, savedHint)
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := readAll(in)
+	if err == nil && len(data) > maxDocument {
+		return nil, nil, message.Failed("too large, over 1 GiB, "+name, savedHint)
+	}
+	if err != nil {
+		return nil, nil, message.Failed("cannot read, "+message.Reason(err)+", "+name, savedHint)
+	}
+	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"record"`)) {
+		return nil, nil, message.Failed("a record of runs and no answer yet, "+name, "the command that made it answers from it when it has --record "+message.Quote(name)+" again")
+	}
+	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"`+finding.KindTop+`"`)) {
+		d, rest, err = finding.DecodeLine(data)
+	} else {
+		d, err = finding.Decode(data)
+	}
+	if err != nil {
+		return nil, nil, message.Failed(err.Error()+", "+name, savedHint)
+	}
+	if v, ok := d.(*finding.Verdict); ok && (v.Limits == nil || v.Plan == nil) {
+		return nil, nil, message.Failed("damaged document of kind "+finding.KindVerdict+": a part is missing, "+name, savedHint)
+	}
+	return d, rest, nil
+}
+
+// looksAgain shows saved looks one after the other. One that is not whole ends it, when
+// those before it have been shown.
+func looksAgain(u *ui.UI, look *finding.Watch, rest []byte, name string) error {
+	view := top.New(top.Options{ASCII: !ui.UTF8Locale(u.Getenv)})
+	for n := 1; ; n++ {
+		view.Update(look)
+		if err := u.TopFrame(view, look, n > 1); err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(rest)) == 0 {
+			return nil
+		}
+		d, after, err := finding.DecodeLine(rest)
+		next, ok := d.(*finding.Watch)
+		switch {
+		case err != nil:
+			return message.Failed("only "+message.Counted(n, "look")+" can be read, "+err.Error()+", "+name, "those before it are shown; it may have been cut off")
+		case !ok:
+			return message.Failed("only "+message.Counted(n, "look")+" and then something else, "+name, savedHint)
+		}
+		look, rest = next, after
+	}
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+func NewTune(u *ui.UI) *cobra.Command {
+	t := &lab.Tune{Lab: newLab(u)}
+	cmd := &cobra.Command{
+		Use:   "tune [LIMITS] [KNOBS] [LOAD] [--url URL] -- CMD [ARG...]",
+		Short: "Find the settings of Go that suit a program best, or say to keep the default",
+		Long: `Search for the GOMAXPROCS, GOGC and GOMEMLIMIT with which a program does best in
+its container: under load with --url, or as a batch command without.
+
+First the default is measured; then a part of all settings that can fit, balanced
+so that every value of every knob is seen equally often; then the better half
+again and again; and last the winner against the default on fresh, paired runs.
+The verdict is the winner with its interval, or to keep the default. The plan and
+its duration are shown before it starts.
+
+Objectives: cpu (CPU time per request), rps, p99, wall (of a batch command).
+--constraint sets bounds that the winner has to keep: p99<20ms, rss<=400MiB,
+rps>=1000. No setting wins that fails requests or runs out of memory.`,
+		Example: `  snug tune --cpus 1 --memory 512MiB --url http://127.0.0.1:8080/ -- ./server
+  snug tune --objective p99 --load 400/s --budget 60m --url http://127.0.0.1:8080/ -- ./server
+  snug tune --cpus 2 --memory 1GiB -- ./batch input.xml
+  snug tune --constraint 'rss<=400MiB' --html report.html --url http://127.0.0.1:8080/ -- ./server`,
+		Args:        cobra.ArbitraryArgs,
+		Annotations: ui.AnotherProgram(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := command(&t.Lab, cmd, args); err != nil {
+				return err
+			}
+			doc, err := t.Run()
+			if doc == nil {
+				return err
+			}
+			doc.Next = "snug bench" + winner(doc) + again(&t.Lab, cmd.Flags(), target...)
+			if e := publish(u, &t.Lab, doc); err == nil {
+				err = e
+			}
+			return err
+		},
+	}
+	fs := cmd.Flags()
+	fs.SetInterspersed(false)
+	fs.SortFlags = false
+	t.Sweep.AddLimits(fs)
+	t.Sweep.AddKnobs(fs)
+	flagvalue.Define(fs, "workload", "tune the built-in `NAME` instead of a program (see snug bench --help)", wantWorkload(), parseWorkload, &t.Workload)
+	flagvalue.Define(fs, "load", "load of a service: `saturated`, 80%, 800/s (default saturated; 80% for p99)", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &t.Load)
+	fs.StringArrayVar(&t.Constraints, "constraint", nil, "the winner must keep to `BOUND`, as 'p99<20ms'; repeatable")
+	flagvalue.Define(fs, "budget", "search for `TIME` (default 15m)", "a time from 1m to 24h", func(text string) (time.Duration, bool) {
+		d, err := time.ParseDuration(text)
+		return d, err == nil && d >= time.Minute && d <= 24*time.Hour
+	}, &t.Budget)
+	t.Add(fs)
+	ui.Complete(cmd, "objective", lab.Objectives...)
+	ui.Complete(cmd, "workload", workload.Names()...)
+	for _, refused := range []string{"replicas", "rounds", "record"} { // with the reason, see input
+		fs.MarkHidden(refused)
+	}
+	u.JSONFlag(cmd)
+	return cmd
+}
+
+// winner is the flag with which snug bench measures the setting that was found;
+// "" when that is the default.
+func winner(doc *finding.Tune) string {
+	if doc.Verdict.Best == nil || doc.Confirm == nil {
+		return ""
+	}
+	var set []string
+	k := doc.Confirm.Winner.Knobs
+	for _, v := range []struct{ name, value string }{{"GOMAXPROCS", k.GOMAXPROCS}, {"GOGC", k.GOGC}, {"GOMEMLIMIT", k.GOMEMLIMIT}} {
+		if v.value != "" {
+			set = append(set, v.name+"="+v.value)
+		}
+	}
+	if len(set) == 0 {
+		return ""
+	}
+	return " --set " + strings.Join(set, ",")
+}

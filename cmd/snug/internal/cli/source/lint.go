@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package source is the commands that check files before they run: vet, lint.
+package source
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/explain"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/linter"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// lintFlags are what snug lint was asked for.
+type lintFlags struct {
+	fails  ui.FailOn
+	format string
+	sarif  bool
+	linter.Options
+}
+
+func NewLint(u *ui.UI) *cobra.Command {
+	f := lintFlags{format: "text"}
+	cmd := &cobra.Command{
+		Use:   "lint FILE|DIR|-...",
+		Short: "Find in manifests what makes a Go program misfit its container",
+		Long: `Look through Kubernetes manifests, YAML or JSON, for values that kill a Go program or
+mislead it: divisors that make GOMEMLIMIT 128 bytes, sizes that Go does not read, references
+to limits that there are not, variables that pin what Go 1.25 follows by itself. No cluster
+is needed. What helm and kustomize print can be piped in (-); --helm and --kustomize run
+them. Of directories the files *.yaml, *.yml and *.json are read, compose files among them,
+and systemd units with their drop-ins: the same rules hold there, by mem_limit and cpus, by
+MemoryMax, MemoryHigh and CPUQuota.
+
+An annotation ` + lint.IgnoreAnnotation + `: "ID reason" on a pod or its object silences a finding, and
+so does a comment on its line or above it: # snug:ignore ID reason.
+
+It ends with 3 when something is found that is as bad as --fail-on or worse.`,
+		Example: `  snug lint deploy/
+  helm template ./chart | snug lint -
+  snug lint --fix deploy/
+  snug lint --image server=./server deploy/    advice for the Go that built ./server
+  snug explain gomemlimit-divisor`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			least, err := f.fails.Least()
+			if err != nil {
+				return err
+			}
+			render, err := f.render(u)
+			if err != nil {
+				return err
+			}
+			if f.Mend && (f.Helm != "" || f.Kustomize != "" || slices.Contains(args, "-")) {
+				return message.Usage("no file to fix, what is piped in or printed by a tool", "name files or directories, or leave out --fix")
+			}
+			f.In, f.Note, f.Titles, f.Runes = u.In, u.Note, explain.Titles(), f.sarif
+			l := linter.New(f.Options)
+			if err := l.Gather(args); err != nil {
+				return err
+			}
+			if err := l.Check(); err != nil {
+				return err
+			}
+			d := l.Document()
+			for _, g := range d.Unknown {
+				u.Note("warning: not looked at, %s, %s", g.Why, g.File)
+			}
+			if err := render(d); err != nil {
+				return err
+			}
+			if least != "" && d.Worst().Level() >= least.Level() {
+				return &message.Failure{Code: message.ExitFinding}
+			}
+			if err := l.Left(); err != nil {
+				return err
+			}
+			return linter.Unread(d.Unknown)
+		},
+	}
+	u.JSONFlag(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.Mend, "fix", false, "write the fixes that are safe into the files")
+	f.fails.Add(cmd)
+	flags.StringVar(&f.format, "format", f.format, "answer as text, json, sarif (code scanning) or github (annotations)")
+	flags.BoolVar(&f.sarif, "sarif", false, "the same as --format sarif")
+	flags.StringVar(&f.Helm, "helm", "", "run helm template on `CHART` and look at what it prints")
+	flags.StringVar(&f.Kustomize, "kustomize", "", "run kustomize build on `DIR` and look at what it prints")
+	flags.StringArrayVar(&f.Images, "image", nil, "`NAME=FILE`: the program, OCI layout or docker save archive of an image; for each image once")
+	return cmd
+}
+
+// render is how the answer is printed.
+func (f *lintFlags) render(u *ui.UI) (func(*finding.Lint) error, error) {
+	format := f.format
+	switch {
+	case f.sarif && format != "text" && format != "sarif", u.JSON && format != "text" && format != "json", f.sarif && u.JSON:
+		return nil, message.Usage("two formats", "one of --json, --sarif and --format")
+	case f.sarif:
+		format = "sarif"
+	case u.JSON:
+		format = "json"
+	}
+	switch format {
+	case "text":
+		return func(d *finding.Lint) error { return u.Answer(d) }, nil
+	case "json":
+		return func(d *finding.Lint) error { u.JSON = true; return u.Answer(d) }, nil
+	case "sarif":
+		f.sarif = true
+		return func(d *finding.Lint) error {
+			text, err := report.SARIF(d, explain.Texts(), ui.Build().Version)
+			if err != nil {
+				return err
+			}
+			return u.Write(text)
+		}, nil
+	case "github":
+		return func(d *finding.Lint) error { return u.Write(report.Annotations(d)) }, nil
+	}
+	return nil, message.Usage("wrong value, --format "+message.Quote(f.format), "write "+strings.Join([]string{"text", "json", "sarif"}, ", ")+" or github")
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"cmp"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
+)
+
+// applyFixes applies the first fix of each finding and marks it as fixed. A fix is
+// applied whole or not at all: one that overlaps with another before it is left for the
+// next time. Files are changed whole or not at all.
+func applyFixes(found []placed) error {
+	taken := map[string][]vetEdit{}
+	for i := range found {
+		p := &found[i]
+		if len(p.edits) == 0 || slices.ContainsFunc(p.edits, func(e vetEdit) bool {
+			return slices.ContainsFunc(taken[e.Filename], func(t vetEdit) bool { return t != e && t.Start < e.End && e.Start < t.End })
+		}) {
+			continue
+		}
+		for _, e := range p.edits {
+			if !slices.Contains(taken[e.Filename], e) {
+				taken[e.Filename] = append(taken[e.Filename], e)
+			}
+		}
+		p.Fixed = true
+	}
+	// What cannot be fixed is found before anything is written.
+	files := slices.Sorted(maps.Keys(taken))
+	texts := map[string][]byte{}
+	for _, file := range files {
+		old, err := os.ReadFile(file)
+		if err != nil {
+			return notFixed(file, err)
+		}
+		if texts[file], err = edited(old, taken[file]); err != nil {
+			return message.Failed("cannot fix, "+err.Error()+", "+file, "it has changed meanwhile; run it again")
+		}
+	}
+	return writeFixed(files, texts)
+}
+
+// writeFixed replaces files by their new texts: none as long as one of them cannot be
+// written, and each at once.
+func writeFixed(files []string, texts map[string][]byte) error {
+	for _, file := range files {
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			return notFixed(file, err)
+		}
+		f.Close()
+	}
+	for i, file := range files {
+		if err := outfile.Replace(file, texts[file]); err != nil {
+			wrong := notFixed(file, err)
+			if i > 0 {
+				wrong = message.Failed(wrong.Error(), "fixed before it: "+strings.Join(files[:i], " "))
+			}
+			return wrong
+		}
+	}
+	return nil
+}
+
+func notFixed(file string, err error) error {
+	return message.Failed("cannot fix, "+message.Reason(err)+", "+file, "the files and their directories have to be writable; without --fix nothing is written")
+}
+
+// edited is a Go file with edits applied, imports that they leave without a use removed,
+// and formatted if it was.
+func edited(old []byte, edits []vetEdit) ([]byte, error) {
+	slices.SortFunc(edits, func(a, b vetEdit) int { return cmp.Compare(a.Start, b.Start) })
+	var b bytes.Buffer
+	at := 0
+	for _, e := range edits {
+		if e.Start < at || e.End < e.Start || e.End > len(old) {
+			continue
+		}
+		b.Write(old[at:e.Start])
+		b.WriteString(e.New)
+		at = e.End
+	}
+	b.Write(old[at:])
+	text := b.Bytes()
+	formatted, err := format.Source(old)
+	wasFormatted := err == nil && bytes.Equal(formatted, old)
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", text, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	before, err := parser.ParseFile(token.NewFileSet(), "", old, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	removed := false
+	for _, path := range []string{"runtime", "runtime/debug"} {
+		if astutil.UsesImport(before, path) && !astutil.UsesImport(file, path) {
+			removed = astutil.DeleteImport(fset, file, path) || removed
+		}
+	}
+	if removed {
+		b := &bytes.Buffer{}
+		if err := format.Node(b, fset, file); err != nil {
+			return nil, err
+		}
+		return b.Bytes(), nil
+	}
+	if wasFormatted {
+		return format.Source(text)
+	}
+	return text, nil
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// TopFrame prints one look, as one of several with a blank line before the next.
+func (u *UI) TopFrame(view *top.View, d *finding.Watch, further bool) error {
+	if u.JSON {
+		return u.Answer(d)
+	}
+	text := view.Plain(u.columns())
+	if further {
+		text = "\n" + text
+	}
+	return u.Write([]byte(text))
+}
+
+// UTF8Locale reports whether the locale's character set is UTF-8. Source: locale(7),
+// charsets(7): LC_ALL wins over LC_CTYPE, that over LANG.
+func UTF8Locale(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := getenv(name); v != "" {
+			v = strings.ToLower(v)
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+)
+
+// talker is a stderr that sees who talks at the same time.
+type talker struct {
+	t       *testing.T
+	talking atomic.Int32
+	said    []byte
+}
+
+func (w *talker) Write(p []byte) (int, error) {
+	if n := w.talking.Add(1); n != 1 {
+		w.t.Errorf("%d at the same time", n)
+	}
+	for range 100 {
+		runtime.Gosched()
+	}
+	w.said = append(w.said, p...)
+	w.talking.Add(-1)
+	return len(p), nil
+}
+
+// TestNotes: servers talk from several goroutines, and each waits for its turn.
+func TestNotes(t *testing.T) {
+	w := &talker{t: t}
+	u := &UI{Err: w}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { u.Note("%s", "a") })
+	}
+	all.Wait()
+	if got, want := string(w.said), strings.Repeat("snug: a\n", 8); got != want {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestInterrupted: it says what was, and what to do.
+func TestInterrupted(t *testing.T) {
+	for hint, want := range map[string]string{"": "it had no answer yet; run it again", "go on": "go on"} {
+		var talk bytes.Buffer
+		u := &UI{Err: &talk, Command: "snug doctor"}
+		code := u.Complain(&message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: hint})
+		if got := talk.String(); code != message.ExitInterrupted || got != "snug: error: interrupted, snug doctor\nsnug: hint: "+want+"\n" {
+			t.Errorf("exit code %d, %q", code, got)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package linter
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
+	"github.com/snug-go/snug/cmd/snug/vet"
+)
+
+// Check runs the rules, and writes fixes where that was asked for.
+func (l *Linter) Check() error {
+	if err := l.readImages(); err != nil {
+		return err
+	}
+	l.result = lint.Check(l.Manifests(), l.programs)
+	if l.Options.Mend {
+		l.fix()
+	}
+	return nil
+}
+
+// Manifests are the files that may be manifests, in their order.
+func (l *Linter) Manifests() []*manifest.File {
+	var all []*manifest.File
+	for i := range l.Sources {
+		if f := l.Sources[i].Manifest; f != nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Document is the answer.
+func (l *Linter) Document() *finding.Lint {
+	d := &finding.Lint{
+		Head: finding.NewHead(finding.KindLint), Inputs: l.Inputs, Findings: []finding.LintMistake{}, Ignored: l.result.Ignored, Unknown: []finding.Gap{},
+	}
+	l.writable = map[string]bool{}
+	for i := range l.Sources {
+		l.writable[l.Sources[i].Path] = l.Sources[i].writable
+	}
+	titles := l.Titles
+	for _, f := range l.fixed {
+		m := l.mistake(&f, titles)
+		m.Fixed = true
+		d.Findings = append(d.Findings, m)
+	}
+	for i := range l.result.Found {
+		d.Findings = append(d.Findings, l.mistake(&l.result.Found[i], titles))
+	}
+	for i := range l.Sources {
+		s := &l.Sources[i]
+		if s.err != nil || s.Manifest == nil && s.kind == envfiles.None {
+			continue
+		}
+		d.Files++
+		for _, f := range s.settings {
+			d.Findings = append(d.Findings, knobMistake(s.Path, &f, titles))
+		}
+		if s.Manifest == nil {
+			continue
+		}
+		d.Objects += s.Manifest.Found
+		for _, o := range s.Manifest.Objects {
+			if o.Form == manifest.Kubernetes {
+				d.Pods += len(o.Pods)
+			} else {
+				d.Services += len(o.Pods)
+			}
+		}
+		if s.Manifest.Found == 0 && len(s.Manifest.Objects) == 0 && len(s.Manifest.Problems) == 0 {
+			d.Foreign++
+		}
+	}
+	d.Unknown = append(append(d.Unknown, l.Unknown...), l.Problems()...)
+	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(column(a), column(b)))
+	})
+	d.Next = lintNext(d)
+	return d
+}
+
+// column is that of a finding; 0 = it has none.
+func column(m finding.LintMistake) int {
+	if m.Column == nil {
+		return 0
+	}
+	return *m.Column
+}
+
+// Problems are the documents that could not be read, and what is none yet;
+// sources of templates in one chart or directory are said once.
+func (l *Linter) Problems() []finding.Gap {
+	var all []finding.Gap
+	templates := map[string]int{}
+	var dirs []string
+	all = append(append(all, l.unrendered.gaps()...), l.patches()...)
+	for i := range l.Sources {
+		s := &l.Sources[i]
+		if s.Manifest == nil {
+			continue
+		}
+		template := within(filepath.Dir(s.Path), l.unrendered.charts)
+		for _, p := range s.Manifest.Problems {
+			if !p.Template {
+				all = append(all, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(s.Path) + ":" + strconv.Itoa(p.Line), Why: p.Why})
+			} else if !template {
+				template = true
+				dir := filepath.Dir(s.Path)
+				if templates[dir] == 0 {
+					dirs = append(dirs, dir)
+				}
+				templates[dir]++
+			}
+		}
+	}
+	for _, dir := range dirs {
+		why := "the source of a template; what it makes can be looked at: helm template CHART | snug lint -"
+		if n := templates[dir]; n > 1 {
+			why = strconv.Itoa(n) + " sources of templates; what they make can be looked at: helm template CHART | snug lint -"
+		}
+		all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(dir), Why: why})
+	}
+	return all
+}
+
+// mistake is a finding as the document has it.
+func (l *Linter) mistake(f *lint.Found, titles map[string]string) finding.LintMistake {
+	file, line := f.Object.File().Where(f.At.Line)
+	file = finding.UTF8(file)
+	at := f.At.Column
+	if l.Runes {
+		at = f.Object.File().Runes(f.At)
+	}
+	m := finding.LintMistake{Mistake: finding.Mistake{
+		Finding: finding.Finding{
+			ID: f.ID, Severity: f.Severity, Title: titles[f.ID], Target: file + ":" + strconv.Itoa(line), Evidence: f.Evidence, Fix: f.Fix,
+		},
+		Message: f.Message, File: file, Line: line, Column: &at, Fixable: l.fixable(f),
+	}}
+	if m.Evidence == nil {
+		m.Evidence = []finding.Evidence{}
+	}
+	name := f.Object.Title()
+	m.Object = &name
+	if f.Container != "" {
+		role := f.Role.String()
+		m.Container, m.Role = &f.Container, &role
+	}
+	if f.Object.Source != "" {
+		m.Template = &f.Object.Source
+	}
+	return m
+}
+
+// fixable tells whether --fix can mend a finding.
+func (l *Linter) fixable(f *lint.Found) bool {
+	return len(f.Edits) > 0 && l.writable[f.Object.File().Name] && l.refused[lintKeyOf(f)] == ""
+}
+
+// knobMistake is a finding in a Dockerfile or a file of variables.
+func knobMistake(path string, f *envfiles.Found, titles map[string]string) finding.LintMistake {
+	path = finding.UTF8(path)
+	fix := ""
+	if f.Fix != "" {
+		fix = "write " + f.Fix
+	}
+	return finding.LintMistake{Mistake: finding.Mistake{
+		Finding: finding.Finding{
+			ID: f.ID, Severity: finding.Severity(vet.Severity(f.ID)), Title: titles[f.ID], Target: path + ":" + strconv.Itoa(f.Line), Evidence: []finding.Evidence{}, Fix: fix,
+		},
+		Message: f.Text, File: path, Line: f.Line,
+	}}
+}
+
+// lintNext is the command to try next.
+func lintNext(d *finding.Lint) string {
+	var worst *finding.LintMistake
+	for i := range d.Findings {
+		if m := &d.Findings[i]; !m.Fixed && (worst == nil || m.Severity.Level() > worst.Severity.Level()) {
+			worst = m
+		}
+	}
+	if worst != nil {
+		return "snug explain " + worst.ID
+	}
+	return ""
+}

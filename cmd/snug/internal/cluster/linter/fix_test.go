@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package linter
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLintFixMeanwhile: what somebody writes while snug looks at a file is not lost.
+func TestLintFixMeanwhile(t *testing.T) {
+	const text = "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: i, env: [{name: GOMEMLIMIT, value: 512Mi}]}]}\n"
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("a.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	l := New(Options{Mend: true, Note: func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }})
+	if err := l.Gather([]string{"."}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("a.yaml", []byte(text+"# and more\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Check(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("a.yaml")
+	if err != nil || string(got) != text+"# and more\n" || !strings.Contains(said.String(), "not fixed, it has changed meanwhile, a.yaml") {
+		t.Errorf("%v, %q, %q", err, got, said.String())
+	}
+	if d := l.Document(); len(d.Findings) != 1 || d.Findings[0].Fixed || l.Left() == nil {
+		t.Errorf("%+v", d.Findings)
+	}
+	left, err := filepath.Glob(".snug-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v, left behind: %v", err, left)
+	}
+}

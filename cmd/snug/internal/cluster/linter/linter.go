@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package linter lints the files, charts and images that a user names, and mends them: it
+// reads, has package lint judge, writes the fixes that are safe, and makes the document.
+package linter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
+	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
+)
+
+// Linter is one run of snug lint.
+type Linter struct {
+	Options
+	Inputs   []string
+	Sources  []lintSource
+	programs map[string]lint.Program
+	Unknown  []finding.Gap
+	result   lint.Result
+	fixed    []lint.Found
+	refused  map[lintKey]string // fixes that are left out, and why
+	tries    int                // that are left to find out which
+	unfixed  []string           // files that could not be written, and why
+	batch    manifest.Batch
+	writable map[string]bool // by path; made for the answer
+
+	unrendered unrendered
+}
+
+// lintSource is one file, or what a tool printed.
+type lintSource struct {
+	Path     string
+	Named    bool           // by the user, not found in a directory
+	writable bool           // it can be fixed
+	packed   bool           // with gzip
+	Manifest *manifest.File // nil of drop-ins, which are in that of their unit
+	kind     envfiles.Kind  // of files that are no manifests
+	text     []byte         // of a unit
+	settings []envfiles.Found
+	err      error
+}
+
+// most of what is looked at in directories.
+const (
+	mostWalked    = 500_000
+	mostManifests = 100_000
+)
+
+// Options are what is asked of a linter.
+type Options struct {
+	In              io.Reader                        // what "-" stands for
+	Note            func(format string, args ...any) // what the user should know at once
+	Titles          map[string]string                // what ids stand for
+	Mend            bool                             // write the fixes that are safe
+	Helm, Kustomize string                           // a chart, a directory: their tool is run; "" = none
+	Images          []string                         // NAME=FILE
+	Runes           bool                             // columns count code points, and not bytes
+}
+
+func New(o Options) *Linter { return &Linter{Options: o} }
+
+// Gather reads all untrusted.
+func (l *Linter) Gather(args []string) error {
+	if l.Helm != "" {
+		if err := l.tool("--helm", l.Helm, "helm", "template", l.Helm); err != nil {
+			return err
+		}
+	}
+	if l.Kustomize != "" {
+		if err := l.runKustomize(); err != nil {
+			return err
+		}
+	}
+	if len(args) == 0 && len(l.Sources) == 0 {
+		return message.Usage("nothing to look at", "name files or directories, or - for what is piped in; --helm CHART, --kustomize DIR")
+	}
+	for i, a := range args {
+		if a == "-" && slices.Contains(args[:i], a) {
+			return message.Usage("stdin is named twice, -", "it can be read once")
+		}
+		l.Inputs = append(l.Inputs, finding.UTF8(a))
+		if a == "-" {
+			file, err := l.batch.Read("-", l.In, 0)
+			if err != nil {
+				return message.Failed("cannot read, "+err.Error()+", stdin", "pipe manifests in: helm template ./chart | snug lint -")
+			}
+			l.Sources = append(l.Sources, lintSource{Path: "-", Named: true, Manifest: file})
+			continue
+		}
+		info, err := os.Stat(a)
+		if err != nil {
+			return message.Failed("cannot read, "+message.Reason(err)+", "+a, "name a file, a directory, or - for stdin")
+		}
+		if info.IsDir() {
+			l.walk(a)
+			continue
+		}
+		l.Sources = append(l.Sources, lintSource{Path: a, Named: true, writable: info.Mode().IsRegular()})
+	}
+	return l.read()
+}
+
+// walk adds the files in a directory that may be manifests.
+func (l *Linter) walk(dir string) {
+	entries, files := 0, 0
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(path), Why: message.Reason(err)})
+			return nil
+		}
+		if entries++; entries > mostWalked || files >= mostManifests {
+			l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(dir), Why: "too many files; the rest is not looked at"})
+			return fs.SkipAll
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if path != dir && (strings.HasPrefix(name, ".") || name == "vendor" || name == "node_modules") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		yes := kindOf(path) == envfiles.Unit
+		switch strings.ToLower(filepath.Ext(name)) {
+		case ".yaml", ".yml", ".json":
+			yes = true
+		}
+		if yes && d.Type().IsRegular() {
+			files++
+			l.Sources = append(l.Sources, lintSource{Path: path, writable: true})
+		}
+		return nil
+	})
+}
+
+// read reads all files, as many at a time as there are Ps.
+func (l *Linter) read() error {
+	// A file may be named, and be in a directory that is named as well.
+	seen := map[string]bool{}
+	l.Sources = slices.DeleteFunc(l.Sources, func(s lintSource) bool {
+		path := filepath.Clean(s.Path)
+		again := seen[path]
+		seen[path] = true
+		return again
+	})
+	next := make(chan *lintSource)
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for s := range next {
+				s.read(&l.batch)
+			}
+		})
+	}
+	for i := range l.Sources {
+		if s := &l.Sources[i]; s.Manifest == nil {
+			next <- s
+		}
+	}
+	close(next)
+	all.Wait()
+	for i := range l.Sources {
+		s := &l.Sources[i]
+		if s.err == nil {
+			continue
+		}
+		if s.Named {
+			return message.Failed("cannot read, "+message.Reason(s.err)+", "+s.Path, "name a file, a directory, or - for stdin")
+		}
+		l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(s.Path), Why: message.Reason(s.err)})
+	}
+	l.units()
+	l.envFiles()
+	l.tools()
+	return nil
+}
+
+// kindOf is how a file is read that is no manifest. Compose files are read as
+// manifests are.
+func kindOf(path string) envfiles.Kind {
+	if manifest.DropIn(path) != "" {
+		return envfiles.Unit
+	}
+	if kind := envfiles.KindOf(filepath.Base(path)); kind != envfiles.Compose {
+		return kind
+	}
+	return envfiles.None
+}
+
+func (s *lintSource) read(batch *manifest.Batch) {
+	if s.kind = kindOf(s.Path); s.kind != envfiles.None {
+		text, err := envfiles.Read(context.Background(), s.Path)
+		if s.err = err; err == nil && s.kind == envfiles.Unit {
+			s.text, s.writable = []byte(text), false
+		} else if err == nil {
+			s.settings = envfiles.Judge(s.kind, envfiles.Parse(s.kind, text))
+		}
+		return
+	}
+	r, err := untrusted.Open(context.Background(), s.Path, untrusted.Limits{Bytes: manifest.MaxBytes, Unpacked: manifest.MaxBytes})
+	if err != nil {
+		s.err = err
+		return
+	}
+	defer r.Close()
+	size := int64(0)
+	if info, err := os.Stat(s.Path); err == nil && !r.Packed {
+		size = info.Size()
+	}
+	if s.Manifest, s.err = batch.Read(s.Path, r, size); r.Packed {
+		s.packed, s.writable = true, false
+	}
+}
+
+// runKustomize runs the tool, or kubectl, which has it built in.
+func (l *Linter) runKustomize() error {
+	dir := l.Kustomize
+	if _, err := exec.LookPath("kustomize"); err != nil {
+		if _, err := exec.LookPath("kubectl"); err == nil {
+			return l.tool("--kustomize", dir, "kubectl", "kustomize", dir)
+		}
+	}
+	return l.tool("--kustomize", dir, "kustomize", "build", dir)
+}
+
+// tool runs a program of the user's, and looks at what it prints.
+func (l *Linter) tool(flag, of, name string, args ...string) error {
+	if strings.HasPrefix(of, "-") {
+		return message.Usage("wrong value, "+flag+" "+message.Quote(of), "name a chart or a directory")
+	}
+	cmd := exec.Command(name, args...)
+	var stdout limited
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return message.Failed("there is no "+name+", PATH", "install it, or pipe in what it prints where it is: "+name+" "+strings.Join(args, " ")+" | snug lint -")
+	case stdout.full:
+		return message.Failed("cannot read, "+manifest.ErrTooLarge.Error()+", what "+name+" prints", "look at the chart's parts one by one")
+	case err != nil:
+		return message.Failed(name+" failed, "+lastWords(stderr.String(), err)+", "+of, name+" "+strings.Join(args, " ")+" says more")
+	}
+	l.Inputs = append(l.Inputs, flag+" "+of)
+	l.Sources = append(l.Sources, lintSource{Path: name + ":" + of, Named: true, Manifest: l.batch.Parse(name+":"+of, stdout.Bytes())})
+	return nil
+}
+
+// limited keeps what a tool prints, up to what is read of a file.
+type limited struct {
+	bytes.Buffer
+	full bool
+}
+
+func (b *limited) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > manifest.MaxBytes {
+		b.full = true
+		return 0, manifest.ErrTooLarge
+	}
+	return b.Buffer.Write(p)
+}
+
+// lastWords is why a tool failed: the first line of what it says that says so.
+func lastWords(said string, err error) string {
+	last := message.Reason(err)
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" {
+			last = line
+			if strings.HasPrefix(strings.ToLower(line), "error") {
+				break
+			}
+		}
+	}
+	return strings.TrimSuffix(last, ".")
+}
+
+// Unread is the error of what could not be read: sources of templates are none.
+func Unread(gaps []finding.Gap) error {
+	gaps = slices.DeleteFunc(slices.Clone(gaps), func(g finding.Gap) bool { return g.Field != finding.GapFindings })
+	if len(gaps) == 0 {
+		return nil
+	}
+	hint := "the rest has been looked at"
+	if n := len(gaps) - 1; n > 0 {
+		hint = strconv.Itoa(n) + " more could not be read, see above; " + hint
+	}
+	return message.Failed("cannot read, "+gaps[0].Why+", "+gaps[0].File, hint)
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package examine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/golog"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
+)
+
+// logBytes bounds a log: more is a mistake, or wants cutting.
+const logBytes = 8 << 30
+
+// Input says what a file or an address tells of a process. Where that are
+// counters, an address is asked twice.
+func Input(ctx context.Context, name string, duration time.Duration) (*finding.Examined, error) {
+	src, err := OpenInput(ctx, name, duration)
+	if err != nil {
+		return nil, InputFailure(err)
+	}
+	defer src.Close()
+	head, err := src.Head()
+	if err != nil {
+		return nil, InputFailure(err)
+	}
+	f := &rules.Facts{Target: finding.UTF8(src.Name)}
+	kind, few, cut := "", "", ""
+	switch k := untrusted.Sniff(head); k {
+	case untrusted.Profile:
+		var s *cpuprof.Summary
+		if s, err = readProfile(src); err == nil {
+			kind = "profile"
+			few = SummaryFacts(f, s)
+		}
+	case untrusted.RuntimeLog, untrusted.Text:
+		kind, err = "log", logFacts(f, src)
+	case untrusted.Metrics, untrusted.Vars, untrusted.HeapText:
+		kind, err = "metrics", metricFacts(ctx, f, k, src, name, duration)
+	case untrusted.ELF:
+		return nil, message.Failed("a program and no process, "+src.Name, "snug plan --exe "+message.Quote(name)+" says what Go would do; snug ps lists what runs")
+	case untrusted.Document:
+		return nil, message.Failed("a saved answer of snug, "+src.Name, "snug report "+message.Quote(name)+" renders it")
+	case untrusted.Trace:
+		kind = "trace"
+		cut, err = tracedFacts(ctx, f, src)
+	default:
+		return nil, message.Failed("neither a profile nor a trace nor a log nor metrics, "+src.Name, "snug doctor --help names what can be looked at")
+	}
+	if err != nil {
+		return nil, InputFailure(err)
+	}
+	unknown := []finding.Gap{}
+	if few != "" {
+		unknown = append(unknown, finding.Gap{Field: "causes", File: f.Target, Why: few})
+	}
+	if cut != "" {
+		unknown = append(unknown, finding.Gap{Field: "the rest of the trace", File: f.Target, Why: cut})
+	}
+	unknown = append(unknown, finding.Gap{Field: untold(f), File: f.Target, Why: "not told, and nothing that depends on it was judged"})
+	return examined(kind, f, unknown), nil
+}
+
+// untold is what neither a file nor a page says of a process: its container's limits, and
+// often knobs too.
+func untold(f *rules.Facts) string {
+	var names []string
+	for _, k := range []struct {
+		name string
+		of   *rules.Num
+	}{{"GOMAXPROCS", f.Procs}, {"GOGC", f.GOGC}, {"GOMEMLIMIT", f.MemLimit}} {
+		if k.of == nil {
+			names = append(names, k.name)
+		}
+	}
+	return strings.Join(append(names, "the container's limits"), ", ")
+}
+
+func InputFailure(err error) error {
+	var f *message.Failure
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.Is(err, untrusted.ErrTooMuch):
+		return message.Failed(err.Error(), "cut it, or take a shorter one")
+	case errors.Is(err, context.Canceled):
+		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EACCES) {
+		return message.Failed(err.Error(), message.OwnerHint)
+	}
+	if strings.Contains(err.Error(), "://") {
+		return message.Failed(err.Error(), "the address of a running program's /metrics or /debug/pprof can be looked at")
+	}
+	return message.Failed(err.Error(), "snug doctor --help names what can be looked at")
+}
+
+// OpenInput opens a file, "-" or an address. Of the page that lists a program's
+// profiles the CPU profile is meant.
+func OpenInput(ctx context.Context, name string, duration time.Duration) (*untrusted.Source, error) {
+	l := untrusted.Limits{Bytes: logBytes, Unpacked: logBytes}
+	if name == "-" {
+		return untrusted.Wrap(ctx, standardInput(ctx), "standard input", l)
+	}
+	if u, err := url.Parse(name); err == nil && Address(name) {
+		if p := strings.TrimSuffix(u.Path, "/"); strings.HasSuffix(p, "/debug/pprof") {
+			u.Path = p + "/profile"
+			u.RawQuery = "seconds=" + strconv.Itoa(max(1, int(duration.Seconds())))
+			name = u.String()
+		}
+		if strings.HasSuffix(u.Path, "/trace") {
+			return OpenTrace(ctx, name)
+		}
+		if strings.HasSuffix(u.Path, "/profile") {
+			n, err := strconv.Atoi(u.Query().Get("seconds"))
+			if err != nil {
+				n = 30 // net/http/pprof's own
+			}
+			l.Header = time.Duration(min(n, 3600))*time.Second + 15*time.Second
+		}
+		l.Bytes, l.Unpacked = 0, 0
+	}
+	return untrusted.Open(ctx, name, l)
+}
+
+// standardInput is standard input, of which a read ends with ctx.
+func standardInput(ctx context.Context) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, os.Stdin)
+		w.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
+	return r
+}
+
+// readProfile reads a CPU profile; errors name it.
+func readProfile(src *untrusted.Source) (*cpuprof.Summary, error) {
+	p, err := cpuprof.Read(src)
+	if err != nil {
+		return nil, InSource(err, src)
+	}
+	s, err := cpuprof.Summarize(p)
+	if err != nil {
+		return nil, InSource(err, src)
+	}
+	return s, nil
+}
+
+// InSource adds the name of what was read to an error that lacks it.
+func InSource(err error, src *untrusted.Source) error {
+	if strings.HasSuffix(err.Error(), ", "+src.Name) {
+		return err
+	}
+	return fmt.Errorf("%w, %s", err, src.Name)
+}
+
+// SummaryFacts takes from a profile what rules go by. It says so when that is too
+// little to tell causes by.
+func SummaryFacts(f *rules.Facts, s *cpuprof.Summary) (few string) {
+	if d := s.Duration.Seconds(); d > 0 {
+		f.Seconds = &rules.Num{V: d}
+		f.Used = observe.PerSecond(s.CPUSeconds, s.Duration, string(s.Source))
+	}
+	if s.Samples < leastSamples && s.CPUSeconds < 1 {
+		return fewSamples(s)
+	}
+	causes(f, s)
+	return ""
+}
+
+// causes takes the shares of a profile.
+func causes(f *rules.Facts, s *cpuprof.Summary) {
+	from := string(s.Source) + ", " + strconv.FormatInt(s.Samples, 10) + " samples"
+	f.OverSize, f.GCShare = &rules.Num{V: s.OverSize(), Source: from}, &rules.Num{V: s.GC(), Source: from}
+}
+
+// fewSamples is why a profile tells nothing of causes.
+func fewSamples(s *cpuprof.Summary) string {
+	return message.Counted(int(s.Samples), "sample") + " of CPU time, too few to tell"
+}
+
+func logFacts(f *rules.Facts, r io.Reader) error {
+	s, err := golog.Read(r)
+	if err != nil {
+		return err
+	}
+	if s.GC.Cycles == 0 && s.Sched.Looks == 0 {
+		return message.Failed("no line of gctrace or schedtrace in it, "+f.Target, "GODEBUG=gctrace=1 makes Go write them to stderr")
+	}
+	if g := &s.GC; g.Cycles > 0 {
+		from := "gctrace, " + message.Counted(g.Cycles, "collection")
+		num := func(v float64) *rules.Num { return &rules.Num{V: v, Source: from} }
+		f.Procs = num(float64(g.Procs))
+		if f.Live = num(float64(g.Live)); g.Goal != golog.NoGoal {
+			f.Goal = num(float64(g.Goal))
+		}
+		if rate, ok := g.PerSecond(); ok {
+			f.Cycles = num(rate)
+			f.Seconds = num(g.Last - g.First)
+			// So many intervals, and one collection more.
+			c, part := &g.CPU, float64(g.Cycles-1)/float64(g.Cycles)
+			f.GCCores = num(part * (c.SweepTerm + c.Assist + c.Dedicated + c.MarkTerm) / (g.Last - g.First))
+		}
+	}
+	if h := &s.Sched; h.Looks > 0 {
+		from := "schedtrace, " + message.Counted(h.Looks, "look")
+		num := func(v float64) *rules.Num { return &rules.Num{V: v, Source: from} }
+		f.Procs = num(float64(h.Procs))
+		f.Busy, f.Spinning = num(float64(h.Procs)-h.IdleProcs), num(h.Spinning)
+	}
+	return nil
+}
+
+// metricFacts takes what a program tells of itself; an address is asked again
+// after a while, for rates.
+func metricFacts(ctx context.Context, f *rules.Facts, k untrusted.Kind, r io.Reader, name string, duration time.Duration) error {
+	a, err := readMetrics(k, r)
+	if err != nil {
+		return err
+	}
+	if !a.IsGo {
+		return message.Failed("no figures of a Go program in it, "+f.Target, "client_golang's default collectors tell them")
+	}
+	if a.Several {
+		return message.Failed("figures of several processes in it, "+f.Target, "name the address of one process")
+	}
+	began := time.Now()
+	b, took := a, time.Duration(0)
+	if Address(name) && duration > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(duration):
+		}
+		if src, err := OpenInput(ctx, name, duration); err == nil {
+			defer src.Close()
+			if again, err := readMetrics(k, src); err == nil && again.StartTimeSeconds == a.StartTimeSeconds {
+				b, took = again, time.Since(began)
+			}
+		}
+	}
+	toldFacts(f, &a, &b, took)
+	return nil
+}
+
+func readMetrics(k untrusted.Kind, r io.Reader) (promtext.GoFacts, error) {
+	switch k {
+	case untrusted.Vars:
+		return promtext.ReadVars(r)
+	case untrusted.HeapText:
+		return promtext.ReadHeap(r)
+	}
+	s, err := promtext.Read(r, "go_", "process_")
+	if err != nil {
+		return promtext.GoFacts{}, err
+	}
+	return promtext.Go(s.Samples), nil
+}
+
+// toldFacts is what a program told of itself, once or twice.
+func toldFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
+	const from = "told by the program"
+	f.Go = finding.UTF8(b.Version.V)
+	f.Procs, f.GOGC, f.MemLimit = told(b.GOMAXPROCS, from), told(b.GOGC, from), told(b.GOMEMLIMIT, from)
+	if b.GOMEMLIMIT.Known && b.GOMEMLIMIT.V == promtext.NoLimit {
+		f.MemLimit.V = 0
+	}
+	if f.Live = told(b.HeapLive, from); !b.HeapGoal.Known || b.HeapGoal.V != promtext.NoLimit {
+		f.Goal = told(b.HeapGoal, from)
+	}
+	if b.Sys.Known && b.HeapReleased.Known {
+		f.Mapped = &rules.Num{V: float64(b.Sys.V - b.HeapReleased.V), Source: from}
+	}
+	if took <= 0 {
+		return
+	}
+	f.Seconds = &rules.Num{V: took.Seconds()}
+	if a.CPUSeconds.Known && b.CPUSeconds.Known {
+		f.Used = observe.PerSecond(b.CPUSeconds.V-a.CPUSeconds.V, took, from)
+	}
+	if a.GCs.Known && b.GCs.Known {
+		f.Cycles = observe.PerSecond(float64(b.GCs.V-a.GCs.V), took, from)
+	}
+	x, y := &a.CPU, &b.CPU
+	if f.Used == nil || !(x.GCTotal.Known && y.GCTotal.Known && x.GCIdle.Known && y.GCIdle.Known && x.User.Known && y.User.Known) {
+		return
+	}
+	seconds := func(v float64) time.Duration { return time.Duration(min(max(v, -1e9), 1e9) * 1e9) }
+	gc := (y.GCTotal.V - y.GCIdle.V) - (x.GCTotal.V - x.GCIdle.V)
+	if part := observe.GCShare(seconds(gc), seconds(y.User.V-x.User.V), seconds(y.Scavenge.V-x.Scavenge.V), from); part != nil {
+		f.GCCores = &rules.Num{V: f.Used.V * part.V, Source: from}
+	}
+}
+
+func told[T int | int64 | float64](v promtext.Value[T], from string) *rules.Num {
+	if !v.Known {
+		return nil
+	}
+	return &rules.Num{V: float64(v.V), Source: from}
+}

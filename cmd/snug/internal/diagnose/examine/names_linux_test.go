@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package examine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAddress(t *testing.T) {
+	for _, name := range []string{"http.prom", "http:/x", "ftp://x", "httpx://x"} {
+		if Address(name) {
+			t.Errorf("%s is no address", name)
+		}
+	}
+	if !Address("HTTP://x/metrics") || !Address("https://x") {
+		t.Error("an address is none")
+	}
+}
+
+// TestZombie has ended, and its number is still there.
+func TestZombie(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	pid := strconv.Itoa(cmd.Process.Pid)
+	for i := 0; i < 1000 && absent(pid) == "no such process"; i++ {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := absent(pid); !strings.Contains(got, "has ended") {
+		t.Error(got)
+	}
+	if got := absent("2147483647"); got != "no such process" {
+		t.Error(got)
+	}
+}
+
+// TestStandardInputEnds: Ctrl-C ends a read of a terminal or a pipe.
+func TestStandardInputEnds(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := os.Stdin
+	os.Stdin = r
+	ctx, cancel := context.WithCancel(t.Context())
+	in := standardInput(ctx)
+	go w.Write([]byte("gc 1"))
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(in, head); err != nil || string(head) != "gc 1" {
+		t.Errorf("%q, %v", head, err)
+	}
+	cancel()
+	if _, err := in.Read(head); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	w.Close() // ends the goroutine that reads
+	os.Stdin = before
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package examine looks at one target for a while and has package rules judge it: a process, a
+// profile, a trace, a log or a page of metrics. It also finds the processes that a name means.
+package examine
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
+)
+
+const (
+	// spinRate is how often a second idle and spinning Ps are counted.
+	spinRate = 1000
+	// MostThreads bounds what is read of threads at each end.
+	MostThreads = 4096
+	// leastSamples of a profile say something about shares.
+	leastSamples = 100
+	// accounted is the least share of the CPU time that samples should stand for.
+	accounted = 0.9
+)
+
+// Examination watches one process.
+type Examination struct {
+	Proc  *proc.Process
+	Files *goproc.Cache
+	h     *limits.Handle
+
+	profile *cpuprof.Summary
+	spin    *goproc.SpinSummary
+	unknown []finding.Gap
+}
+
+// Process looks at a process, watches it for a while, and says what is known and
+// what is wrong. It neither stops nor changes it. What may not be looked at is an error,
+// with what everybody may see.
+func Process(ctx context.Context, pid int, duration time.Duration, files *goproc.Cache) (*finding.Examined, error) {
+	p, err := proc.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	e := &Examination{Proc: p, Files: files, unknown: []finding.Gap{}}
+	if e.h, err = limits.Open(limits.Process{PID: pid}); err == nil {
+		defer e.h.Close()
+	}
+	first := e.look()
+	var denied *proc.Denied
+	switch {
+	case errors.As(first.Go.Err, &denied):
+		e.gap("program", denied.Error()+" ("+denied.Hint()+")")
+	case first.Go.Err != nil:
+		return nil, first.Go.Err
+	case !first.Go.Exe.IsGo:
+		return nil, &NotGo{PID: pid, What: first.Go.Exe.What}
+	}
+	last := first
+	if duration > 0 {
+		e.watch(ctx, first.Go, duration)
+		last = e.look()
+	}
+	if errors.Is(last.Go.Err, proc.ErrGone) {
+		last.Go, last.Limits = first.Go, first.Limits
+		e.gap("end", "the process ended while it was watched")
+	}
+	f := observe.Facts(last.Go, last.Limits)
+	e.Rates(f, &first, &last)
+	t := examined("process", f, e.unknown)
+	if denied != nil {
+		return t, denied // what everybody may see, and that it is not enough
+	}
+	e.lacking(t, last.Go)
+	return t, nil
+}
+
+// examined is what rules say of a target's facts.
+func examined(kind string, f *rules.Facts, unknown []finding.Gap) *finding.Examined {
+	t := &finding.Examined{Target: f.Target, Kind: kind, Facts: f.Seen(), Findings: rules.Check(f), Unknown: unknown}
+	if f.Go != "" {
+		t.Go = new(finding.UTF8(f.Go))
+	}
+	if f.Seconds != nil {
+		t.Seconds = &f.Seconds.V
+	}
+	if f.ProcsBy != "" {
+		t.GOMAXPROCSSource = new(f.ProcsBy)
+	}
+	if f.Module != "" {
+		t.GOMAXPROCSModule = new(finding.UTF8(f.Module))
+	}
+	return t
+}
+
+func (e *Examination) gap(field, why string) {
+	e.unknown = append(e.unknown, finding.Gap{Field: field, File: "/proc/" + strconv.Itoa(e.Proc.Pid()), Why: finding.UTF8(why)})
+}
+
+func (e *Examination) look() observe.Moment {
+	m := observe.Moment{At: time.Now()}
+	// What is counted from here to the next moment is read first: a look at a large
+	// program takes a while when it is new.
+	d, err := e.Proc.RunDelay(MostThreads)
+	m.Delays, m.Waits = d, err == nil && d.Unread == 0
+	m.Idle, _ = e.Proc.Idle()
+	if e.h != nil {
+		if l, err := e.h.Read(limits.Counters | limits.Detail | limits.Unreclaimable); err == nil {
+			m.Limits = &l
+		}
+	}
+	m.Go = goproc.Look(e.Proc, e.Files)
+	return m
+}
+
+// watch samples CPU time by perf events, and Ps by the runtime's counters, until
+// the time is over or ctx ends.
+func (e *Examination) watch(ctx context.Context, g *goproc.Facts, duration time.Duration) {
+	if g.Err != nil {
+		// Counters that everybody may read are all there is.
+		select {
+		case <-ctx.Done():
+		case <-time.After(duration):
+		}
+		return
+	}
+	var both sync.WaitGroup
+	var profileErr, spinErr error
+	both.Go(func() {
+		// Before and not after: it may end, or run another program.
+		sym, err := OpenSymbols(e.Proc)
+		if err != nil {
+			profileErr = err
+			return
+		}
+		defer sym.Close()
+		var raw *cpuprof.Raw
+		if raw, profileErr = cpuprof.Capture(ctx, e.Proc.Pid(), cpuprof.Options{Duration: duration}); profileErr != nil {
+			return
+		}
+		if part, known := raw.Accounted(); known && part < accounted && raw.Scheduled > 0.5 || raw.Unsampled > 0 {
+			e.gap("profile", "a part of the CPU time was not sampled: short threads, or too many")
+		}
+		p, err := raw.Profile(sym)
+		if err == nil {
+			e.profile, err = cpuprof.Summarize(p)
+		}
+		profileErr = err
+	})
+	both.Go(func() {
+		s, err := goproc.Spin(ctx, e.Proc, g, spinRate, duration)
+		if s.Samples > 0 {
+			e.spin = &s
+		}
+		spinErr = err
+	})
+	both.Wait()
+	if profileErr != nil {
+		e.gap("profile", profileErr.Error())
+	}
+	if spinErr != nil && e.spin == nil && !errors.Is(spinErr, context.Canceled) {
+		e.gap("spinning Ps", spinErr.Error())
+	}
+}
+
+// Rates adds what happened between two moments.
+func (e *Examination) Rates(f *rules.Facts, a, b *observe.Moment) {
+	if b.At.After(a.At) {
+		e.sampled(f)
+	}
+	observe.Rates(f, a, b)
+}
+
+// sampled adds what was seen while it was watched.
+func (e *Examination) sampled(f *rules.Facts) {
+	if s := e.spin; s != nil {
+		f.Busy = &rules.Num{V: s.Busy, Source: s.Source + ", " + strconv.Itoa(s.Samples) + " looks"}
+		f.Spinning = &rules.Num{V: s.Spinning, Source: f.Busy.Source}
+	}
+	if s := e.profile; s != nil && s.Samples >= leastSamples {
+		causes(f, s)
+	} else if s != nil {
+		e.gap("profile", fewSamples(s))
+	}
+}
+
+// lacking lists what could not be read, once for each reason.
+func (e *Examination) lacking(t *finding.Examined, g *goproc.Facts) {
+	why := map[string]bool{}
+	for _, gap := range observe.Row(g, nil, nil).Unknown {
+		if gap.Why != "" && !why[gap.Why] && gap.Field != "quota_cores" && gap.Field != "memory_limit_bytes" {
+			why[gap.Why] = true
+			t.Unknown = append(t.Unknown, gap)
+		}
+	}
+	if g.Hint != "" && len(t.Unknown) > 0 {
+		t.Unknown[0].Why += " (" + g.Hint + ")"
+	}
+}

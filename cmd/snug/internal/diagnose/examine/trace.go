@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package examine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
+)
+
+// tracedFacts takes from an execution trace what rules go by: wall time, and for how long
+// Ps were held, of which neither is CPU time. cut says why the trace was not read to its
+// end, "" if it was.
+func tracedFacts(ctx context.Context, f *rules.Facts, r io.Reader) (cut string, err error) {
+	t, err := TraceFacts(ctx, r, f.Target, func(exectrace.Progress) {})
+	if err != nil {
+		return "", TraceFailure(err)
+	}
+	if t.Partial != nil {
+		cut = *t.Partial
+	}
+	ofTrace(f, t)
+	return cut, nil
+}
+
+func ofTrace(f *rules.Facts, t *finding.Traced) {
+	const clock, held, told = "execution trace, wall time", "execution trace, P-occupancy", "execution trace"
+	num := func(v float64, from string) *rules.Num { return &rules.Num{V: v, Source: from} }
+	bytes := func(v *uint64) *rules.Num {
+		if v == nil {
+			return nil
+		}
+		return num(float64(*v), told)
+	}
+	w, o := &t.Wall, &t.Occupancy
+	f.Seconds = &rules.Num{V: w.Run}
+	f.HeapPeak, f.Goal = bytes(t.Heap.Peak), bytes(t.Heap.GoalLast)
+	if n := len(t.Procs); n > 0 {
+		f.Procs = num(float64(t.Procs[n-1].N), told)
+	}
+	if p := t.Goroutines.Latency.P99; p != nil {
+		f.RunWait = num(*p, clock)
+	}
+	if o.GC != nil {
+		f.GCHeld = num(*o.GC, held)
+	}
+	if w.Run > 0 {
+		f.Cycles, f.Stopped = num(float64(w.GCs)/w.Run, told), num(w.Stopped, clock)
+		if o.HeldAll != nil {
+			f.Busy = num(*o.HeldAll**o.Available/w.Run, held)
+		}
+	}
+}
+
+// OpenTrace opens a file, "-" or an address. A server answers when it has something to
+// send, which of an idle program may be at the end.
+func OpenTrace(ctx context.Context, name string) (*untrusted.Source, error) {
+	l := untrusted.Limits{Bytes: traceBytes, Unpacked: traceBytes}
+	if name == "-" {
+		return untrusted.Wrap(ctx, standardInput(ctx), "standard input", l)
+	}
+	if u, err := url.Parse(name); err == nil && Address(name) {
+		l.Bytes, l.Unpacked = logBytes, logBytes
+		n, err := strconv.ParseFloat(u.Query().Get("seconds"), 64)
+		if err != nil || n < 0 {
+			n = 1 // net/http/pprof's own
+		}
+		l.Header = time.Duration(min(n, 3600)*1e9) + 15*time.Second
+	}
+	return untrusted.Open(ctx, name, l)
+}
+
+// TraceFailure is why nothing can be said of a trace.
+func TraceFailure(err error) error {
+	var format *exectrace.FormatError
+	var large *exectrace.TooLargeError
+	var damaged *exectrace.DamagedError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
+	case errors.As(err, &format):
+		return message.Failed(err.Error(), "a newer snug may know it; go tool trace of the Go release that wrote it does")
+	case errors.As(err, &large):
+		return message.Failed(err.Error(), "take a shorter one, or build the program with Go 1.22 or later, whose traces of any size are read")
+	case errors.As(err, &damaged):
+		return message.Failed(err.Error(), "take it again, and end it with trace.Stop")
+	case errors.Is(err, untrusted.ErrTooMuch):
+		return message.Failed(err.Error(), "take a shorter one")
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EACCES):
+		return message.Failed(err.Error(), message.OwnerHint)
+	}
+	return message.Failed(err.Error(), TraceHint)
+}
+
+// TraceFacts are the figures of a trace that is open: for a command that meets one among
+// other things, too. Errors name the target.
+func TraceFacts(ctx context.Context, r io.Reader, target string, progress func(exectrace.Progress)) (*finding.Traced, error) {
+	s, err := exectrace.Read(ctx, r, exectrace.Options{Progress: progress})
+	if err == nil {
+		return traced(target, s), nil
+	}
+	if !strings.HasSuffix(err.Error(), ", "+target) {
+		err = fmt.Errorf("%w, %s", err, target)
+	}
+	return nil, err
+}
+
+const (
+	// traceBytes bounds a trace: it is read as a stream, so only time is spent.
+	traceBytes = 1 << 40
+	TraceHint  = "snug trace takes what runtime/trace, a flight recorder or /debug/pprof/trace?seconds=5 wrote"
+)

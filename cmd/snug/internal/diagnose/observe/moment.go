@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/limits"
+)
+
+// Moment is what a process's counters say at one time.
+type Moment struct {
+	At     time.Time
+	Go     *goproc.Facts
+	Limits *limits.Limits // nil = unknown
+	// Delays are of its threads; they mean something only where Waits says that all of
+	// them were read.
+	Delays proc.Delays
+	Waits  bool
+	Idle   proc.Idle // of the CPUs that it may run on
+}
+
+// Rates adds to f what happened between two moments of one process.
+func Rates(f *rules.Facts, a, b *Moment) {
+	took := b.At.Sub(a.At)
+	if took <= 0 || a.Go == b.Go { // it ended
+		return
+	}
+	pid := strconv.Itoa(b.Go.Pid)
+	f.Seconds = &rules.Num{V: took.Seconds()}
+	schedstat := "/proc/" + pid + "/task/*/schedstat"
+	if a.Waits && b.Waits {
+		d := b.Delays.Since(a.Delays)
+		f.Used = PerSecond(d.Run.Seconds(), took, schedstat)
+		f.KernelWait = PerSecond(d.Wait.Seconds(), took, schedstat)
+	}
+	if used := (b.Go.Stat.CPU - a.Go.Stat.CPU).Seconds(); f.Used == nil || used > 1.1*f.Used.V*took.Seconds()+0.05 {
+		// Threads that ended took theirs with them, and how long they waited.
+		f.Used, f.KernelWait = PerSecond(used, took, "/proc/"+pid+"/stat"), nil
+	}
+	if part, known := b.Idle.Since(a.Idle); known {
+		f.Idle = &rules.Num{V: part, Source: "/proc/stat"}
+	}
+	if share, ok := Throttled(a.Limits, b.Limits); ok {
+		f.Throttled = &rules.Num{V: share, Source: "cpu.stat"}
+	} else if f.Quota.None() {
+		f.Throttled = nil
+	}
+	if a.Go.Collections.Known && b.Go.Collections.Known {
+		f.Cycles = PerSecond(float64(b.Go.Collections.Value)-float64(a.Go.Collections.Value), took, b.Go.Collections.Source)
+	}
+	if part := CollectorShare(a.Go, b.Go); part != nil && f.Used != nil {
+		f.GCCores = &rules.Num{V: f.Used.V * part.V, Source: part.Source}
+	}
+}
+
+// CollectorShare is what collections took of a program's CPU time between two looks, as
+// of the last collection before each, 0 to 1; nil = unknown, or none ended between them.
+func CollectorShare(a, b *goproc.Facts) *rules.Num {
+	if !a.CPU.Known || !b.CPU.Known {
+		return nil
+	}
+	x, y := &a.CPU.Value, &b.CPU.Value
+	return GCShare((y.GCTotal-y.GCIdle)-(x.GCTotal-x.GCIdle), y.User-x.User, y.Scavenge-x.Scavenge, b.CPU.Source)
+}

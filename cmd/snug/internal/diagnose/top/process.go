@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import (
+	"errors"
+	"math"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
+)
+
+const (
+	// topWindow is how long collections are counted for, which may be seconds apart,
+	// and what findings go by, which should not come and go.
+	topWindow = 30 * time.Second
+	// topMoments are kept of it.
+	topMoments = 15
+)
+
+// watched is a process that is looked at again and again.
+type watched struct {
+	examine.Examination
+	closed  bool
+	group   string // text of its /proc/PID/cgroup
+	looked  int    // the last look that was more than a glance
+	moments []observe.Moment
+	last    observe.Moment
+	ps      []psSeen
+	row     finding.TopProcess
+}
+
+// psSeen is what Ps did at one look.
+type psSeen struct {
+	at                   time.Time
+	busy, spinning, idle float64
+}
+
+func (e *watched) close() {
+	if !e.closed {
+		e.Proc.Close()
+		e.closed = true
+	}
+}
+
+// again looks at a process again. It is false when the process has ended, or runs
+// another program.
+func (e *watched) again(w *watcher) bool {
+	if e.closed {
+		p, err := proc.Open(e.last.Go.Pid)
+		if err != nil {
+			return false
+		}
+		now, then := p.First(), e.last.Go.Stat
+		if now.Started.Sub(then.Started).Abs() > time.Second {
+			p.Close()
+			return false
+		}
+		e.Proc, e.closed = p, false
+		if len(w.known) > w.room {
+			defer e.close()
+		}
+	} else if e.idle(w) {
+		return true
+	}
+	g := goproc.Look(e.Proc, e.Files)
+	var denied *proc.Denied
+	if g.Err != nil && !errors.As(g.Err, &denied) || g.Err == nil && (!g.Exe.IsGo || g.Path != e.last.Go.Path) {
+		return false
+	}
+	e.note(w, g)
+	return true
+}
+
+// idle reports whether a process did nothing since the last look, by a glance at what
+// the kernel counts. Then all else is as it was.
+func (e *watched) idle(w *watcher) bool {
+	if w.tick-e.looked >= idleLooks || len(e.moments) == 0 {
+		return false
+	}
+	stat, err := e.Proc.Stat()
+	was := &e.last.Go.Stat
+	if err != nil || stat.CPU != was.CPU || stat.State == 'R' || stat.Threads != was.Threads || stat.Name != was.Name {
+		return false
+	}
+	l := w.refresh(e.group, e.Proc.Pid())
+	if l == nil || e.last.Limits == nil || l.CPU.Throttle.Throttled != e.last.Limits.CPU.Throttle.Throttled {
+		return false
+	}
+	now := time.Now()
+	e.last.At = now
+	if n := len(e.ps); n > 0 {
+		procs := e.ps[n-1].busy + e.ps[n-1].idle
+		e.sawPs(psSeen{at: now, idle: procs})
+	}
+	r := &e.row
+	r.Used, r.Memory = new(0.0), new(stat.RSSBytes)
+	if r.Waiting != nil || e.last.Waits {
+		r.Waiting = new(0.0)
+	}
+	r.Throttled = nil
+	e.collections(r, &e.moments[0], &e.last)
+	e.means(r)
+	return true
+}
+
+// note adds what was seen and makes the row.
+func (e *watched) note(w *watcher, g *goproc.Facts) {
+	now := time.Now()
+	e.group, e.looked = observe.GroupOf(g.Pid), w.tick
+	m := observe.Moment{At: now, Go: g, Limits: observe.OnCPUs(w.refresh(e.group, g.Pid), g.CPUs)}
+	d, err := e.Proc.RunDelay(examine.MostThreads)
+	m.Delays, m.Waits = d, err == nil && d.Unread == 0
+	prev := e.last
+	e.last = m
+	if g.IdlePs.Known && g.SpinningPs.Known && g.GOMAXPROCS.Known {
+		idle := float64(g.IdlePs.Value)
+		e.sawPs(psSeen{now, float64(g.GOMAXPROCS.Value) - idle, float64(g.SpinningPs.Value), idle})
+	}
+	e.keep(m)
+	from := &e.moments[0]
+
+	f := observe.Facts(g, m.Limits)
+	r := finding.TopProcess{}
+	if prev.Go == nil {
+		observe.SinceStart(f, g, m.Limits)
+		r.Process = observe.Row(g, m.Limits, rules.Check(f))
+		r.Throttled = nil
+	} else {
+		e.Rates(f, from, &m)
+		r.Process = observe.Row(g, m.Limits, rules.Check(f))
+		lately := &rules.Facts{Quota: f.Quota}
+		e.Rates(lately, &prev, &m)
+		r.Used, r.Waiting, r.Throttled = value(lately.Used), value(lately.KernelWait), value(lately.Throttled)
+		e.collections(&r, from, &m)
+	}
+	e.rest(&r, f, m.Limits)
+	e.means(&r)
+	e.row = r
+}
+
+// keep adds a moment to those of the window, which are some time apart.
+func (e *watched) keep(m observe.Moment) {
+	if n := len(e.moments); n == 0 || m.At.Sub(e.moments[n-1].At) >= topWindow/topMoments-topWindow/100 {
+		e.moments = append(e.moments, m)
+	}
+	old := 0
+	for old < len(e.moments)-1 && m.At.Sub(e.moments[old].At) > topWindow {
+		old++
+	}
+	e.moments = slices.Delete(e.moments, 0, old)
+}
+
+func (e *watched) sawPs(s psSeen) {
+	e.ps = append(e.ps, s)
+	e.ps = slices.DeleteFunc(e.ps, func(o psSeen) bool { return s.at.Sub(o.at) > topWindow })
+}
+
+// means adds what Ps did on average.
+func (e *watched) means(r *finding.TopProcess) {
+	n := float64(len(e.ps))
+	if n == 0 {
+		return
+	}
+	var sum psSeen
+	for _, s := range e.ps {
+		sum.busy, sum.spinning, sum.idle = sum.busy+s.busy, sum.spinning+s.spinning, sum.idle+s.idle
+	}
+	r.Busy, r.Spinning, r.Idle = new(sum.busy/n), new(sum.spinning/n), new(sum.idle/n)
+}
+
+// collections adds what was collected between two moments.
+func (e *watched) collections(r *finding.TopProcess, a, b *observe.Moment) {
+	took := b.At.Sub(a.At).Seconds()
+	if took <= 0 {
+		return
+	}
+	r.Window = &took
+	if !a.Go.Collections.Known || !b.Go.Collections.Known || b.Go.Collections.Value < a.Go.Collections.Value {
+		return
+	}
+	n := float64(b.Go.Collections.Value - a.Go.Collections.Value)
+	r.PerMinute = new(n / took * 60)
+	if a.Go.PauseTotal.Known && b.Go.PauseTotal.Known && b.Go.PauseTotal.Value >= a.Go.PauseTotal.Value {
+		stopped := (b.Go.PauseTotal.Value - a.Go.PauseTotal.Value).Seconds()
+		r.Paused = new(min(1, stopped/took))
+		if n > 0 {
+			r.MeanPause = new(stopped / n)
+		}
+	}
+	r.GC = value(observe.CollectorShare(a.Go, b.Go))
+}
+
+// rest adds to a row what a list has no use for.
+func (e *watched) rest(r *finding.TopProcess, f *rules.Facts, l *limits.Limits) {
+	g := e.last.Go
+	if r.Name = finding.UTF8(path.Base(g.Path)); g.Path == "" {
+		r.Name = finding.UTF8(g.Stat.Name)
+	}
+	r.Threads = g.Stat.Threads
+	if g.CPUs > 0 {
+		r.CPUs = new(g.CPUs)
+	}
+	gap := func(field, why string) {
+		r.Unknown = append(r.Unknown, finding.Gap{Field: field, File: "/proc", Why: finding.UTF8(why)})
+	}
+	var denied *proc.Denied
+	if errors.As(g.Err, &denied) {
+		gap("program", denied.Error()+" ("+denied.Hint()+")")
+	} else if g.Hint != "" {
+		gap("program", "its memory may not be read ("+g.Hint+")")
+	}
+	if g.HeapLive.Known {
+		r.Heap = whole(g.HeapLive.Value)
+	} else {
+		gap("heap_bytes", g.HeapLive.Why)
+	}
+	if g.Mapped.Known {
+		r.Mapped = whole(g.Mapped.Value)
+	}
+	if !g.IdlePs.Known {
+		gap("busy_ps", g.IdlePs.Why)
+	}
+	if f.Module != "" {
+		r.Module = new(finding.UTF8(f.Module))
+	}
+	if g.GOMEMLIMIT.Known && g.GOMEMLIMIT.Value != math.MaxInt64 && f.MemLimitBy != "" {
+		r.SetLimit = new(f.MemLimitBy)
+	}
+	if l == nil {
+		r.Quota, r.MemoryLimit = nil, nil
+	}
+}
+
+// value is a figure without its source.
+func value(n *rules.Num) *float64 {
+	if n == nil {
+		return nil
+	}
+	return new(n.V)
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
+)
+
+const (
+	// idleLooks is at how many looks a process that did nothing is looked at once.
+	idleLooks = 5
+	// otherLooks is the same of what is no Go program, kernelLooks of the kernel's threads;
+	// the first could become one.
+	otherLooks, kernelLooks = 24, 200
+	// young processes may be about to run another program.
+	young = 5 * time.Second
+	// openFiles a process takes, at most, its share of its group's included, and
+	// spareFiles are left for everything else.
+	openFiles, spareFiles = 3, 128
+)
+
+// watcher looks at Go processes again and again. It keeps them open and remembers what
+// is none, so that a look costs what has changed.
+type watcher struct {
+	k      *observe.Looker
+	words  []string
+	pids   []int // that words name; nil where one of them is no number
+	named  map[int]*namedPid
+	self   map[int]bool
+	tick   int
+	at     time.Time
+	known  map[int]*watched
+	others map[int]passed
+	groups map[string]*sharedGroup
+	room   int // processes that may be kept open
+}
+
+// namedPid is a process that was asked for by its number. A name is asked for again
+// and again, because who restarts has it again; a number is of one process.
+type namedPid struct {
+	started time.Time // zero = not seen yet
+	ended   bool
+}
+
+// passed is a process that is not shown.
+type passed struct {
+	due  int    // look at which it is looked at again
+	hint string // what would help where it may not be looked at; "" = no Go program
+}
+
+// sharedGroup are the limits of everyone with the same /proc/PID/cgroup.
+type sharedGroup struct {
+	h    *limits.Handle
+	tick int
+}
+
+func NewWatcher(words []string, attended bool) (*watcher, error) {
+	w := &watcher{
+		k: observe.New(), self: map[int]bool{os.Getpid(): true}, known: map[int]*watched{}, others: map[int]passed{}, named: map[int]*namedPid{},
+		groups: map[string]*sharedGroup{}, room: max(16, (fileLimit()-spareFiles)/openFiles),
+	}
+	if attended {
+		w.self[os.Getppid()] = true
+	}
+	for _, word := range words {
+		if !slices.Contains(w.words, word) {
+			w.words = append(w.words, word)
+		}
+	}
+	for _, word := range w.words {
+		pid := examine.PID(word)
+		if pid == 0 {
+			w.pids = nil
+			clear(w.named)
+			break
+		}
+		w.pids, w.named[pid] = append(w.pids, pid), &namedPid{}
+	}
+	return w, nil
+}
+
+func (w *watcher) Close() {
+	for _, p := range w.known {
+		p.close()
+	}
+	for _, g := range w.groups {
+		g.h.Close()
+	}
+}
+
+// First is the first look; what was named has to be there.
+func (w *watcher) First() (*finding.Watch, error) {
+	d, err := w.Look()
+	if err != nil || len(w.words) == 0 || len(d.Processes) > 0 {
+		return d, err
+	}
+	if len(w.pids) > 0 {
+		p, err := proc.Open(w.pids[0])
+		if err == nil {
+			defer p.Close()
+			g := goproc.Look(p, w.k.Files)
+			if err = g.Err; err == nil {
+				err = &examine.NotGo{PID: w.pids[0], What: g.Exe.What}
+			}
+		}
+		return nil, examine.LookFailure(w.words[0], err)
+	}
+	hint := "snug ps lists all that there are"
+	if len(d.Others) > 0 {
+		hint = examine.MaybeDenied
+	}
+	return nil, message.Failed("no such Go process, "+message.Typed(w.words...), hint)
+}
+
+// Look looks at all processes.
+func (w *watcher) Look() (*finding.Watch, error) {
+	now := time.Now()
+	d := &finding.Watch{
+		Head: finding.NewHead(finding.KindTop), At: now.Format(time.RFC3339), Machine: runtime.NumCPU(),
+		Processes: []finding.TopProcess{}, Others: []finding.Skipped{}, Selected: append([]string{}, w.words...), Ended: []int{},
+	}
+	if !w.at.IsZero() {
+		d.Seconds = new(now.Sub(w.at).Seconds())
+	}
+	w.at = now
+	w.tick++
+	clear(w.k.Limits)
+	pids := w.pids
+	if pids == nil {
+		var err error
+		if pids, err = proc.Pids(); errors.Is(err, proc.ErrNotLinux) {
+			return nil, message.Failed("snug top needs Linux", "run it where the processes are")
+		} else if err != nil {
+			return nil, examine.Unlisted(err)
+		}
+	}
+	there := make(map[int]bool, len(pids))
+	for _, pid := range pids {
+		there[pid] = true
+	}
+	for pid, p := range w.known {
+		if !there[pid] || !p.again(w) {
+			p.close()
+			delete(w.known, pid) // below it may be found again, as another program
+		}
+	}
+	maps.DeleteFunc(w.others, func(pid int, _ passed) bool { return !there[pid] })
+	for _, pid := range w.pids {
+		if w.known[pid] == nil && w.named[pid].over(pid) {
+			d.Ended = append(d.Ended, pid)
+		}
+	}
+	denied := map[string][]int{}
+	for _, pid := range pids {
+		if w.known[pid] == nil && !w.self[pid] && !slices.Contains(d.Ended, pid) {
+			if o := w.meet(pid); o.hint != "" {
+				denied[o.hint] = append(denied[o.hint], pid)
+			}
+		}
+	}
+	for text, g := range w.groups {
+		if g.tick < w.tick-idleLooks {
+			g.h.Close()
+			delete(w.groups, text)
+		}
+	}
+	for _, pid := range slices.Sorted(maps.Keys(w.known)) {
+		d.Processes = append(d.Processes, w.known[pid].row)
+	}
+	for _, hint := range slices.Sorted(maps.Keys(denied)) {
+		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
+	}
+	return d, nil
+}
+
+// over looks whether the process has ended. What has its number now is another one.
+func (n *namedPid) over(pid int) bool {
+	if n.ended {
+		return true
+	}
+	p, err := proc.Open(pid)
+	if err != nil {
+		n.ended = errors.Is(err, proc.ErrGone)
+		return n.ended
+	}
+	defer p.Close()
+	if n.started.IsZero() {
+		n.started = p.First().Started
+	}
+	n.ended = p.First().Started.Sub(n.started).Abs() > time.Second
+	return n.ended
+}
+
+// meet looks at a process that is not known, or not known to be a Go program.
+func (w *watcher) meet(pid int) passed {
+	if o, ok := w.others[pid]; ok && w.tick < o.due {
+		return o
+	}
+	delete(w.others, pid)
+	p, err := proc.Open(pid)
+	if err != nil {
+		return passed{}
+	}
+	o := passed{due: w.tick + otherLooks + pid%otherLooks/2}
+	if !examine.Named(p, w.words) {
+		if time.Since(p.First().Started) < young {
+			o.due = w.tick + 1
+		}
+		p.Close()
+		w.others[pid] = o
+		return o
+	}
+	g := goproc.Look(p, w.k.Files)
+	var denied *proc.Denied
+	switch isDenied := errors.As(g.Err, &denied); {
+	case isDenied && w.pids != nil, g.Err == nil && g.Exe.IsGo && !observe.Momentary(&g.Stat):
+		e := &watched{Examination: examine.Examination{Proc: p, Files: w.k.Files}}
+		w.known[pid] = e
+		e.note(w, g)
+		if len(w.known) > w.room {
+			e.close()
+		}
+		return passed{}
+	case isDenied:
+		o.hint = denied.Hint()
+	case g.Err != nil, observe.Momentary(&g.Stat):
+		p.Close()
+		return passed{}
+	case g.Stat.Kernel:
+		o.due = w.tick + kernelLooks
+	}
+	if !g.Stat.Kernel && time.Since(g.Stat.Started) < young {
+		o.due = w.tick + 1
+	}
+	p.Close()
+	w.others[pid] = o
+	return o
+}
+
+// refresh reads the limits of a group, by the text of a /proc/PID/cgroup, once a look;
+// nil when they are not known.
+func (w *watcher) refresh(group string, pid int) *limits.Limits {
+	if l := w.k.Limits[group]; l != nil || group == "" {
+		return l
+	}
+	for range 2 {
+		s := w.groups[group]
+		if s == nil {
+			h, err := limits.Open(limits.Process{PID: pid})
+			if err != nil {
+				return nil
+			}
+			s = &sharedGroup{h: h}
+			w.groups[group] = s
+		}
+		s.tick = w.tick
+		l, err := s.h.Read(limits.Counters | limits.Detail | limits.Unreclaimable)
+		if err == nil {
+			w.k.Limits[group] = &l
+			return &l
+		}
+		// The process it was opened on has ended; others may be left.
+		s.h.Close()
+		delete(w.groups, group)
+	}
+	return nil
+}
+
+// whole is a number of bytes for JSON.
+func whole(n uint64) *int64 { return new(int64(min(n, math.MaxInt64))) }
+
+// Looks looks until ctx ends, or all that were asked for have; at first soon after the
+// first look.
+func (w *watcher) Looks(ctx context.Context, interval time.Duration, retime <-chan time.Duration, to chan<- *finding.Watch) error {
+	d, err := w.First()
+	next := time.NewTimer(min(interval, time.Second))
+	defer next.Stop()
+	for err == nil {
+		select {
+		case to <- d:
+		case <-ctx.Done():
+			return nil
+		}
+		if d.Over() {
+			return nil
+		}
+	wait:
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case interval = <-retime:
+				next.Reset(interval)
+			case <-next.C:
+				break wait
+			}
+		}
+		next.Reset(interval)
+		d, err = w.Look()
+	}
+	return err
+}

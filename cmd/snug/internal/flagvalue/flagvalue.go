@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package flagvalue has the values of flags. A value is parsed as soon as it is read, so that
+// the error names the flag and says what it takes.
+package flagvalue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/snug-go/snug/internal/plan"
+)
+
+// Text is a file or a directory by name. An empty name is mostly a shell
+// variable that is not set; to take it for no name would answer for the wrong
+// machine.
+type Text string
+
+func (t *Text) String() string { return string(*t) }
+
+func (t *Text) Type() string { return "" }
+
+func (t *Text) Set(text string) error {
+	if text == "" {
+		return errors.New("a name that is not empty")
+	}
+	*t = Text(text)
+	return nil
+}
+
+// PID is a process number, 0 when none was given.
+type PID int
+
+func (p *PID) String() string { return strconv.Itoa(int(*p)) }
+
+func (p *PID) Type() string { return "N" }
+
+func (p *PID) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 1 {
+		return errors.New("a process number from 1 to 2147483647")
+	}
+	*p = PID(n)
+	return nil
+}
+
+// Span is a duration.
+type Span time.Duration
+
+func (s *Span) String() string { return time.Duration(*s).String() }
+
+func (s *Span) Type() string { return "duration" }
+
+func (s *Span) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return errors.New("a duration such as 10s or 2m")
+	}
+	*s = Span(d)
+	return nil
+}
+
+// Parsed is a flag whose text is parsed at once, so that the error names
+// it, and whose value is used later, over that of its variable.
+type Parsed struct {
+	text string
+	Take func(text string) error
+}
+
+func (v *Parsed) String() string { return v.text }
+
+func (v *Parsed) Type() string { return "" }
+
+func (v *Parsed) Set(text string) error {
+	v.text = text
+	return v.Take(text)
+}
+
+// ParseGOGC reads a percentage or off.
+func ParseGOGC(text string) (int, bool) {
+	if text == "off" {
+		return plan.Off, true
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	return int(n), err == nil && n >= 1
+}
+
+// Define adds a flag whose value goes to one place.
+func Define[T any](fs *pflag.FlagSet, name, usage, want string, parse func(string) (T, bool), to *T) {
+	fs.Var(&Parsed{Take: func(text string) error {
+		v, ok := parse(text)
+		if !ok {
+			return errors.New(want)
+		}
+		*to = v
+		return nil
+	}}, name, usage)
+}
+
+// DefineList adds a flag that takes values separated by commas and may be
+// repeated. What is named twice is there once.
+func DefineList[T comparable](fs *pflag.FlagSet, name, usage, want string, parse func(string) (T, bool), to *[]T) {
+	fs.Var(&Parsed{Take: func(text string) error {
+		for part := range strings.SplitSeq(text, ",") {
+			v, ok := parse(strings.TrimSpace(part))
+			if !ok {
+				return fmt.Errorf("%s, separated by commas", want)
+			}
+			if !slices.Contains(*to, v) {
+				*to = append(*to, v)
+			}
+		}
+		return nil
+	}}, name, usage)
+}
+
+// OrZero lets a flag take back what its variable says.
+func OrZero(parse func(string) (float64, bool)) func(string) (float64, bool) {
+	return func(text string) (float64, bool) {
+		if text == "0" {
+			return 0, true
+		}
+		return parse(text)
+	}
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/goenv"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// sweep is what an experiment varies: limits, knobs, loads. An empty list is
+// "not asked for".
+type sweep struct {
+	Workloads []string
+	CPUs      []float64
+	Memory    []int64
+	burst     []burst
+	procs     []string // "" is unset
+	gogc      []string
+	memlimit  []plan.Memory
+	sets      []setting // beside all combinations of the three above
+	Loads     []string
+	replicas  []int
+}
+
+// burst is the quota that may be saved for later: a share of the quota or a time.
+type burst struct {
+	quota bool // as much as the quota
+	time  time.Duration
+}
+
+// micros is a burst in microseconds; the kernel allows at most the quota.
+func (b burst) micros(quota float64) (int64, error) {
+	most := int64(math.Round(quota * cgrun.DefaultPeriodMicros))
+	if b.quota {
+		return most, nil
+	}
+	if n := b.time.Microseconds(); n <= most {
+		return n, nil
+	}
+	return 0, message.Usage(fmt.Sprintf("burst above the quota, --burst %s --cpus %s", b.time, message.Number(quota)), "the kernel allows at most the quota: --burst quota")
+}
+
+// parseKnob accepts "default" for unset, and writes numbers in one way.
+func parseKnob(ok func(string) bool) func(string) (string, bool) {
+	return func(text string) (string, bool) {
+		if text == "default" {
+			return "", true
+		}
+		valid := ok(text)
+		if n, err := strconv.Atoi(text); err == nil {
+			text = strconv.Itoa(n)
+		}
+		return text, valid
+	}
+}
+
+func parseBurst(text string) (burst, bool) {
+	if text == "quota" {
+		return burst{quota: true}, true
+	}
+	if text == "0" {
+		return burst{}, true
+	}
+	d, err := time.ParseDuration(text)
+	return burst{time: d}, err == nil && d >= time.Microsecond
+}
+
+// ParseLoad reads saturated, 80% (of capacity), or 800/s.
+func ParseLoad(text string) (string, bool) {
+	if text == runner.LoadSaturated {
+		return text, true
+	}
+	for _, unit := range []string{"%", "/s"} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			x, err := strconv.ParseFloat(number, 64)
+			return message.Number(x) + unit, err == nil && x > 0 && x <= 1e6
+		}
+	}
+	return text, false
+}
+
+func parseURL(text string) (string, bool) {
+	u, err := url.Parse(text)
+	return text, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+func parseTime(text string) (time.Duration, bool) {
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d > 0 && d <= time.Hour
+}
+
+// parseWindow reads how long a run measures: one period of a quota
+// at the least.
+func parseWindow(text string) (time.Duration, bool) {
+	d, ok := parseTime(text)
+	return d, ok && d >= 100*time.Millisecond
+}
+
+// percentOf returns the share of capacity of a load such as "80%".
+func percentOf(load string) (float64, bool) {
+	number, ok := strings.CutSuffix(load, "%")
+	if !ok {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(number, 64)
+	return x / 100, err == nil
+}
+
+// rateOf returns the rate of a load such as "800/s", 0 for any other.
+func rateOf(load string) float64 {
+	number, ok := strings.CutSuffix(load, "/s")
+	if !ok {
+		return 0
+	}
+	x, _ := strconv.ParseFloat(number, 64)
+	return x
+}
+
+// choice is what decides knobs in a container of a given size.
+type choice struct {
+	limits limits.Limits // of this process, before a group is made
+	goes   plan.Go       // which Go reads the variables
+	env    plan.Env      // what the operator has set
+	known  bool          // goes is known: the default can be predicted
+}
+
+// fit returns the knobs that snug would set in a container, and the GOMAXPROCS
+// that the runtime chooses by itself there; 0 when that is not known.
+func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
+	in := plan.Input{Limits: c.limits, Go: c.goes}
+	in.Limits.CPU.Levels = slices.Clone(in.Limits.CPU.Levels)
+	plan.Confine(&in.Limits, cpus, memory)
+	p := plan.Decide(&in)
+	for _, v := range goenv.Variables(&in, p, func() bool { return false }) { // byDefault is the runtime's, too
+		switch v.Name {
+		case "GOMAXPROCS":
+			k.GOMAXPROCS = v.Value
+		case "GOMEMLIMIT":
+			if n, err := strconv.ParseInt(v.Value, 10, 64); err == nil {
+				v.Value = goBytes(n)
+			}
+			k.GOMEMLIMIT = v.Value
+		case "GOGC":
+			k.GOGC = v.Value
+		}
+	}
+	if c.known {
+		procs = max(p.Runtime, 0)
+	}
+	return k, procs
+}
+
+// memory is the limit that a program has in a container: the one made, or that of
+// the container that snug itself is in; 0 when there is none.
+func (c *choice) memory(made int64) int64 {
+	if own, ok := c.limits.Memory.Hard.Get(); ok && (made == 0 || own < made) {
+		return own
+	}
+	return made
+}
+
+// arms are the settings of an experiment: for each container and load Go's
+// default, snug's value, the operator's own if there is one, and what is swept.
+// Settings that come to the same are one arm with several labels.
+func (s *sweep) arms(c *choice) ([]experiment.Arm, error) {
+	var arms []experiment.Arm
+	for _, w := range orOne(s.Workloads, "") {
+		for _, cpus := range orOne(s.CPUs, 0) {
+			for _, memory := range orOne(s.Memory, 0) {
+				for _, l := range orOne(s.Loads, "") {
+					at := finding.Arm{Workload: w, Quota: cpus, Memory: memory, Load: l}
+					group, err := s.group(at, c)
+					if err != nil {
+						return nil, err
+					}
+					arms = append(arms, group...)
+				}
+			}
+		}
+	}
+	return arms, nil
+}
+
+func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
+	var arms []experiment.Arm
+	fit, byDefault := c.fit(at.Quota, at.Memory)
+	add := func(label string, a finding.Arm) {
+		if a.GOMAXPROCS != "" && a.GOMAXPROCS == strconv.Itoa(byDefault) {
+			a.GOMAXPROCS = "" // what the runtime does by itself: the same arm
+		}
+		i := slices.IndexFunc(arms, func(b experiment.Arm) bool { return b.Arm == a })
+		if i < 0 {
+			i = len(arms)
+			arms = append(arms, experiment.Arm{Arm: a, Labels: []string{}, Rate: rateOf(a.Load)})
+		}
+		if label != "" && !slices.Contains(arms[i].Labels, label) {
+			arms[i].Labels = append(arms[i].Labels, label)
+		}
+	}
+	add(experiment.LabelDefault, at)
+	if c.env != (plan.Env{}) {
+		own := at
+		own.Knobs = finding.Knobs{GOMAXPROCS: c.env.GOMAXPROCS, GOGC: c.env.GOGC, GOMEMLIMIT: asSwept(c.env.GOMEMLIMIT)}
+		add(experiment.LabelCurrent, own)
+	}
+	snugs := at
+	snugs.Knobs = fit
+	add(experiment.LabelSnug, snugs)
+	for _, n := range s.replicas {
+		if n > 1 {
+			several := at
+			several.Replicas = n
+			add(strconv.Itoa(n)+" replicas", several)
+		}
+	}
+	for _, set := range s.sets {
+		one := at
+		one.Knobs = set.knobs
+		if set.memory != (plan.Memory{}) {
+			limit, err := memoryLimit(set.memory, c.memory(at.Memory), "--set GOMEMLIMIT")
+			if err != nil {
+				return nil, err
+			}
+			one.GOMEMLIMIT = limit
+		}
+		add("", one)
+	}
+	for _, b := range orOne(s.burst, burst{}) {
+		for _, p := range orOne(s.procs, "") {
+			for _, g := range orOne(s.gogc, "") {
+				for _, m := range orOne(s.memlimit, plan.Memory{}) {
+					a := at
+					limit, err := memoryLimit(m, c.memory(at.Memory), "--gomemlimit")
+					if err != nil {
+						return nil, err
+					}
+					a.Knobs = finding.Knobs{GOMAXPROCS: p, GOGC: g, GOMEMLIMIT: limit}
+					if a.Burst, err = b.micros(at.Quota); err != nil {
+						return nil, err
+					}
+					add("", a)
+				}
+			}
+		}
+	}
+	return arms, nil
+}
+
+// memoryLimit writes a GOMEMLIMIT as Go reads it; "" is unset. flag is what asked
+// for it.
+func memoryLimit(m plan.Memory, limit int64, flag string) (string, error) {
+	if m == (plan.Memory{}) {
+		return "", nil
+	}
+	n := m.Bytes
+	if m.Percent > 0 {
+		n = int64(math.Ceil(float64(limit)*m.Percent/100)) - m.Less // 90 % is what snug leaves by default
+	}
+	switch {
+	case m.Off:
+		return "off", nil
+	case n <= 0:
+		if m.Percent > 0 && limit > 0 {
+			return "", message.Usage("nothing is left of "+plan.Bytes(limit)+", "+flag, "take off less, or give more --memory")
+		}
+		return "", message.Usage("percent of no limit, "+flag, "say of what: --memory SIZE")
+	}
+	return goBytes(n), nil
+}
+
+// goBytes writes bytes in the shortest form that Go reads.
+func goBytes(n int64) string {
+	if n%(1<<20) == 0 {
+		return strconv.FormatInt(n>>20, 10) + "MiB"
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+// asSwept writes an operator's GOMEMLIMIT as goBytes does, so that equal ones are
+// one arm. What Go would not read stays as it is.
+func asSwept(text string) string {
+	digits := strings.TrimRight(text, "KMGTiB")
+	switch text[len(digits):] {
+	case "", "B", "KiB", "MiB", "GiB", "TiB":
+		if n, ok := plan.ParseBytes(text); ok && !strings.Contains(digits, ".") {
+			return goBytes(n)
+		}
+	}
+	return text
+}
+
+func orOne[T any](list []T, one T) []T {
+	if len(list) == 0 {
+		return []T{one}
+	}
+	return list
+}

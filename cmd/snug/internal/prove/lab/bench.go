@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// Bench is one invocation of `snug bench`.
+type Bench struct {
+	Lab
+	Sweep sweep
+	Users []int
+	Full  bool
+	Check bool
+
+	design *experiment.Design // see run
+}
+
+// Quick, full and plain designs. Seven rounds are the least that lets Holm's
+// rule show something with three arms beside the baseline (2/2^7 x 3 < 0.05);
+// more arms need more.
+const (
+	defaultRounds = 7
+	quickWindow   = 1500 * time.Millisecond
+	plainWindow   = 4 * time.Second
+	fullWindow    = 10 * time.Second
+)
+
+// fillIn completes what was not asked for.
+func (b *Bench) fillIn() error {
+	s := &b.Sweep
+	var workloads []string
+	for _, name := range s.Workloads {
+		workloads = append(workloads, workload.Family(name)...)
+	}
+	s.Workloads = workloads
+	builtin := len(b.Cmd) == 0 && len(b.URLs) == 0
+	remote := len(b.Cmd) == 0 && !builtin
+	if len(s.Workloads) > 0 && !builtin {
+		return message.Usage("a built-in workload and a program of your own, --workload "+strings.Join(s.Workloads, ","), "give one or the other")
+	}
+	if b.Check && remote {
+		return message.Usage("nothing to compare, --check with --url alone", "give the service's command after --, so that snug can start it with other settings")
+	}
+	knobs := len(s.procs)+len(s.gogc)+len(s.memlimit)+len(s.burst)+len(s.sets) > 0
+	if remote && (knobs || len(s.CPUs)+len(s.Memory) > 0) {
+		return message.Usage("limits and knobs need a program that snug starts, --url alone", "give the service's command after --")
+	}
+	if err := b.heeded(); err != nil {
+		return err
+	}
+	if err := b.traceable(builtin); err != nil {
+		return err
+	}
+	if err := b.replicable(); err != nil {
+		return err
+	}
+	if err := s.possible(&b.choice); err != nil {
+		return err
+	}
+	quick := builtin && len(s.CPUs)+len(s.Memory)+len(s.Workloads)+len(s.Loads)+len(b.Users) == 0 && !knobs && !b.Full
+	switch {
+	case remote:
+		s.Workloads = []string{"url"}
+	case !builtin:
+		s.Workloads = []string{"command"}
+	case len(s.Workloads) == 0:
+		s.Workloads = []string{"http"}
+	}
+	if !knobs && !remote {
+		s.procs = []string{"1", "8"}
+		if !builtin {
+			s.procs = []string{"1", "2", "4"}
+		}
+	}
+	if err := b.fillInLoads(); err != nil {
+		return err
+	}
+	window := plainWindow
+	switch {
+	case quick:
+		window = quickWindow
+	case b.Full:
+		window = fullWindow
+	}
+	b.timing(window, quick)
+	if !b.objectiveSet && !slices.ContainsFunc(s.Workloads, func(w string) bool { return b.loadsOf(w)[0] != runner.LoadBatch }) {
+		b.objective = "wall"
+	}
+	var loads []string
+	for _, w := range s.Workloads {
+		loads = append(loads, b.loadsOf(w)...)
+	}
+	return b.comparable(loads)
+}
+
+// fillInLoads decides which loads there are: services have those asked for,
+// other programs one of their own.
+func (b *Bench) fillInLoads() error {
+	s := &b.Sweep
+	for _, n := range b.Users {
+		s.Loads = append(s.Loads, strconv.Itoa(n)+" users")
+	}
+	service := len(b.URLs) > 0 || len(b.Cmd) == 0 && slices.ContainsFunc(s.Workloads, workload.IsService)
+	if !service && (len(s.Loads) > 0 || b.Full) {
+		return message.Usage("a load for a program that is not a service, "+b.loadFlag(), "give the address where it serves: --url http://127.0.0.1:PORT/")
+	}
+	if len(s.Loads) == 0 {
+		s.Loads = []string{runner.LoadSaturated}
+		if b.Full {
+			s.Loads = append(s.Loads, "50%", "80%")
+		}
+	} else if b.Full {
+		return message.Usage("--full has its own loads, --load or --users", "give one or the other")
+	}
+	return nil
+}
+
+// loadsOf are the loads that a workload knows.
+func (b *Bench) loadsOf(w string) []string {
+	switch {
+	case len(b.URLs) > 0, workload.IsService(w):
+		return b.Sweep.Loads
+	case w == "command", workload.IsBatch(w):
+		return []string{runner.LoadBatch}
+	}
+	return []string{runner.LoadSelf}
+}
+
+// Run measures. The document is nil only when there is nothing to show; judge says how it
+// came out.
+func (b *Bench) Run() (*finding.Bench, error) {
+	if err := b.look(); err != nil {
+		return nil, err
+	}
+	if err := b.fillIn(); err != nil {
+		return nil, err
+	}
+	if err := b.prepare(); err != nil {
+		return nil, err
+	}
+	if err := b.confinement(&b.Sweep); err != nil {
+		return nil, err
+	}
+	var arms []experiment.Arm
+	for _, w := range b.Sweep.Workloads {
+		one := b.Sweep
+		one.Workloads, one.Loads = []string{w}, b.loadsOf(w)
+		more, err := one.arms(&b.choice)
+		if err != nil {
+			return nil, err
+		}
+		arms = append(arms, more...)
+	}
+	if b.Sweep.Workloads[0] == "url" {
+		for i := range arms {
+			arms[i].Labels = []string{"as it runs"}
+		}
+	}
+	for _, a := range arms {
+		if err := b.runner.Check(a.Arm); err != nil {
+			return nil, b.explain(context.Background(), err)
+		}
+	}
+	d := &experiment.Design{Arms: arms, Rounds: b.rounds, Seed: b.seed, Against: experiment.BaselineOfVariants}
+	switch least := d.LeastRounds(); {
+	case d.Rounds == 0:
+		d.Rounds = max(defaultRounds, least)
+	case d.Rounds < least && b.Check:
+		return nil, message.Usage(fmt.Sprintf("nothing can be found in %s with %s, --check --rounds %d", message.Counted(d.Rounds, "round"), message.Counted(len(arms), "setting"), d.Rounds),
+			fmt.Sprintf("give it --rounds %d, or fewer settings", least))
+	case d.Rounds < least:
+		b.Talk.Note("note: with %s nothing can be shown in fewer than %d rounds; --rounds %d measures without a verdict", message.Counted(len(arms), "setting"), least, d.Rounds)
+	}
+	b.rounds = d.Rounds
+	b.design = d
+	return b.measure(d)
+}
+
+// Judge is the error of an experiment that shows nothing, or, with --check, the wrong thing.
+func (b *Bench) Judge(doc *finding.Bench) error {
+	if n, of, why := experiment.Uncounted(raw(doc)); n == of && n > 0 {
+		return message.Failed(fmt.Sprintf("none of %s counted: %s", message.Counted(n, "run"), why), "give the load generator real-time priority (--rt), or a machine with less to do")
+	}
+	if b.Check {
+		if err := checkable(doc); err != nil {
+			return err
+		}
+		if worse, why := experiment.Worse(b.design, doc.Cells, b.objective); worse {
+			return &message.Failure{Code: message.ExitFinding, What: why, Hint: "set what the verdict says, or run it again with more --rounds to be sure"}
+		}
+	}
+	return nil
+}
+
+// measure runs the design and judges it. The document is nil only when there is
+// nothing to show.
+func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
+	ctx, stop := b.interruptible()
+	defer stop()
+	started := time.Now()
+	setup := b.setup(started)
+	var old *finding.Setup
+	var err error
+	if b.RecordFile != "" {
+		if _, old, err = experiment.Recorded(b.RecordFile); err != nil {
+			return nil, b.explain(ctx, err)
+		}
+	}
+	if setup.Capacities, err = b.rates(ctx, d, old); err != nil {
+		return nil, b.explain(ctx, err)
+	}
+	var rec *experiment.Record
+	if b.RecordFile != "" {
+		if rec, err = experiment.OpenRecord(b.RecordFile, d, setup); err != nil {
+			return nil, b.explain(ctx, err)
+		}
+		defer rec.Close()
+	}
+	b.announce(d, rec.Kept())
+	if old != nil && rec.Kept() > 0 {
+		setup.Started, setup.Resumed = old.Started, rec.Kept()
+	}
+	progress, done := b.progress()
+	runs, err := experiment.Execute(ctx, d, b.runner, rec, progress)
+	done()
+	if err != nil {
+		err = b.explain(ctx, err)
+		if len(runs) == 0 {
+			return nil, err
+		}
+		if rec != nil {
+			b.Talk.Note("note: %s kept; the same command with --record %s goes on from there", message.Counted(len(runs), "run"), message.Quote(b.RecordFile))
+		}
+	}
+	setup.Seconds = time.Since(started).Seconds()
+	setup.Complete = err == nil
+	setup.Machine.Generator = generator(runs)
+	doc := &finding.Bench{Head: finding.NewHead(finding.KindBench), Setup: setup, Unknown: []finding.Gap{}, Warnings: b.confessed()}
+	doc.Cells = experiment.Cells(d, runs)
+	doc.Comparisons = experiment.Compare(d, doc.Cells)
+	doc.Verdict = experiment.Judge(d, doc.Cells, doc.Comparisons, b.objective, setup.Machine.CPUs)
+	doc.Repeated, doc.Excluded = experiment.Repeated(runs), experiment.Excluded(runs)
+	return doc, err
+}

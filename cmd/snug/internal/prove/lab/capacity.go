@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// rates turns loads that are a share of capacity into requests per second.
+// Capacities that an earlier start has recorded, if old is not nil, are taken from
+// there: the loads of an experiment that goes on are those it began with.
+func (b *Bench) rates(ctx context.Context, d *experiment.Design, old *finding.Setup) (known []finding.Capacity, err error) {
+	known = []finding.Capacity{}
+	if old != nil {
+		known = append(known, old.Capacities...)
+	}
+	for i := range d.Arms {
+		a := &d.Arms[i]
+		share, ok := percentOf(a.Load)
+		if !ok {
+			continue
+		}
+		key := finding.Capacity{Workload: a.Workload, Quota: a.Quota, Memory: a.Memory}
+		at := slices.IndexFunc(known, func(c finding.Capacity) bool { c.RPS = 0; return c == key })
+		if at < 0 {
+			if key.RPS, err = b.capacity(ctx, key); err != nil {
+				return nil, err
+			}
+			known, at = append(known, key), len(known)
+		}
+		a.Rate = share * known[at].RPS
+	}
+	return known, nil
+}
+
+// capacity is what the default setting serves when it is saturated: the median
+// of three runs.
+func (l *Lab) capacity(ctx context.Context, c finding.Capacity) (float64, error) {
+	l.Talk.Status("measuring what the default setting can serve")
+	defer l.Talk.Status("")
+	arm := finding.Arm{Workload: c.Workload, Quota: c.Quota, Memory: c.Memory, Load: runner.LoadSaturated}
+	var seen []float64
+	for i := range 3 {
+		run, err := l.runner.Run(ctx, experiment.Trial{Arm: arm, Round: i, Seed: l.seed + uint64(i)})
+		if err != nil {
+			return 0, err
+		}
+		if run.RPS == nil || *run.RPS == 0 {
+			cure := "give rates instead: --load 800/s"
+			if run.OOMKills != nil && *run.OOMKills > 0 {
+				cure = "give it more memory, or rates: --load 800/s"
+			}
+			return 0, message.Failed("no capacity to take a share of, --load: "+run.Error, cure)
+		}
+		seen = append(seen, *run.RPS)
+	}
+	slices.Sort(seen)
+	return seen[1], nil
+}

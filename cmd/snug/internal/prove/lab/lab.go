@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lab takes an experiment from what is asked for to its document, for snug bench and
+// snug tune: what is refused, which settings are compared, under which loads, and what is said
+// on the way.
+package lab
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+// Objectives are what --objective takes.
+var Objectives = []string{"cpu", "rps", "p99", "wall"}
+
+// talk is where an experiment says what it is doing.
+type talk interface {
+	Note(format string, args ...any)
+	Status(text string)
+}
+
+// Lab is what `snug bench` and `snug tune` have in common: the program and its
+// load, the cgroups, the record, and how an experiment is told.
+type Lab struct {
+	Talk    talk
+	Getenv  func(string) string
+	Version string // of snug
+
+	Cmd     []string // the program to measure; nil for a built-in workload
+	URLs    []string
+	method  string
+	body    string
+	header  []string
+	timeout time.Duration
+	ready   time.Duration
+
+	rounds    int
+	window    time.Duration
+	warmUp    time.Duration
+	seed      uint64
+	objective string
+	// objectiveSet: it was asked for, and is no default.
+	objectiveSet bool
+	RealTime     bool
+	noLimit      bool
+	RecordFile   string
+	Records      bool // --record is for this command
+	HTML         string
+	Metrics      []string
+	Stdout       string
+	Benchfmt     string // of snug bench
+	Trace        bool   // of snug bench
+
+	ctx  context.Context // see interruptible
+	stop context.CancelFunc
+
+	runner   *runner.Runner
+	choice   choice
+	program  string // SHA-256 of the program's file
+	machine  finding.Machine
+	warnings []finding.Warning
+}
+
+// timing completes the times that were not asked for.
+func (l *Lab) timing(window time.Duration, quick bool) {
+	if l.window == 0 {
+		l.window = window
+	}
+	if l.warmUp == 0 {
+		if l.warmUp = time.Second; quick {
+			l.warmUp = 400 * time.Millisecond
+		}
+	}
+	if l.objectiveSet = l.objective != ""; !l.objectiveSet {
+		l.objective = "cpu"
+	}
+}
+
+// look reads the container that this process is in.
+func (l *Lab) look() (err error) {
+	if l.choice.limits, err = limits.Self(); err != nil {
+		return message.Failed("cannot read this process's container, "+err.Error(), "snug limits says what is wrong")
+	}
+	return nil
+}
+
+// prepare looks at the machine and the program, and proves on a short run that
+// the program can be confined as asked.
+func (l *Lab) prepare() error {
+	for _, f := range [][2]string{{"--html", l.HTML}, {"--benchfmt", l.Benchfmt}, {"--record", l.RecordFile}} {
+		if err := outfile.Writable(f[0], f[1]); err != nil {
+			return err
+		}
+	}
+	if info, err := os.Stat(l.RecordFile); err == nil && !info.Mode().IsRegular() {
+		return message.Failed("no file that can be gone on with, "+l.RecordFile, "give --record the name of a new file, or of the record to go on with")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return message.Failed("cannot find snug's own program, "+message.Reason(err), "run it by its whole path")
+	}
+	body, err := l.content()
+	if err != nil {
+		return err
+	}
+	l.machine = runner.Machine()
+	l.runner = &runner.Runner{
+		Self: self, Command: l.Cmd, Env: nil,
+		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
+		Probe: probeTime, RealTime: l.RealTime, NoLimit: l.noLimit, Exec: l.Trace, Stdout: l.Stdout,
+	}
+	if l.Stdout != "" {
+		if err := os.MkdirAll(l.Stdout, 0o755); err != nil {
+			return message.Failed("cannot keep what the runs print, "+err.Error(), "--stdout wants a directory that can be written")
+		}
+	}
+	l.runner.Long = sync.OnceFunc(func() {
+		l.Talk.Note("note: %s has been running for %g s; if it is a service, give its address: --url http://127.0.0.1:PORT/", l.Cmd[0], runner.LongRun.Seconds())
+	})
+	req := &l.runner.Request
+	req.URLs, req.Method, req.Body, req.Timeout = l.URLs, l.method, body, orDefault(l.timeout, 10*time.Second)
+	if req.Method == "" && body != nil {
+		req.Method = "POST"
+	}
+	req.Header = map[string]string{}
+	for _, h := range l.header {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return message.Usage("not a header, --header "+message.Quote(h), "write --header 'Name: value'")
+		}
+		req.Header[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return l.recognise(self)
+}
+
+// The codes of warnings: see snug explain.
+const (
+	WarnNotGo       = "bench-not-go"
+	WarnOwnLimits   = "bench-own-limits"
+	WarnConfinement = "bench-confinement"
+)
+
+func (l *Lab) warn(code, format string, args ...any) {
+	l.warnings = append(l.warnings, finding.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+}
+
+// confessed are the warnings of an experiment, those that its runs met included.
+func (l *Lab) confessed() []finding.Warning {
+	all := append([]finding.Warning{}, l.warnings...)
+	if l.runner.Own || l.runner.NoLimit { // there it is said already
+		return all
+	}
+	for _, w := range l.runner.Warnings {
+		all = append(all, finding.Warning{Code: WarnConfinement, Text: w})
+	}
+	return all
+}
+
+// recognise finds out which Go the program is.
+func (l *Lab) recognise(self string) error {
+	file := self
+	if len(l.Cmd) > 0 {
+		var err error
+		if file, err = cgrun.LookPath(l.Cmd[0], nil, ""); err != nil {
+			return message.Failed(err.Error(), "check the name and PATH; everything after -- is the command")
+		}
+		l.choice.env = plan.Env{GOMAXPROCS: l.Getenv("GOMAXPROCS"), GOMEMLIMIT: l.Getenv("GOMEMLIMIT"), GOGC: l.Getenv("GOGC")}
+	} else if len(l.URLs) > 0 {
+		return nil
+	}
+	l.program = checksum(file)
+	exe, err := goproc.ReadExe(file)
+	if err == nil && exe.IsGo {
+		l.runner.Trace = true
+		l.machine.Go = exe.GoVersion
+		blind := !exe.Aware(l.Getenv("GODEBUG"))
+		if file == self {
+			blind = false // its workloads are told to behave as other programs do
+		}
+		l.choice.goes = plan.Go{Minor: exe.Minor, Blind: blind}
+		l.choice.known = exe.Minor != 0
+		return nil
+	}
+	what := exe.What
+	if err != nil {
+		what = message.Reason(err)
+	}
+	l.warn(WarnNotGo, "%s is not a Go program that snug can read (%s): knobs are set all the same, and its children may read them", l.Cmd[0], what)
+	return nil
+}
+
+func orDefault(d, other time.Duration) time.Duration {
+	if d == 0 {
+		return other
+	}
+	return d
+}
+
+// setup describes the experiment for its document.
+func (l *Lab) setup(started time.Time) finding.Setup {
+	s := finding.Setup{
+		Version: l.Version, Started: started.UTC(), Command: append([]string{}, l.Cmd...),
+		URL: l.addresses(), Seed: l.seed, Rounds: l.rounds, Program: l.program, Probe: l.probe().Seconds(),
+		WarmUp: l.warmUp.Seconds(), Window: l.window.Seconds(), NoLimit: l.noLimit,
+		Objective: l.objective, Metrics: l.Metrics, Machine: l.machine, Capacities: []finding.Capacity{},
+	}
+	if len(l.URLs) > 0 || len(l.Cmd) == 0 {
+		q := &l.runner.Request
+		s.Request = &finding.Request{
+			Method: cmp.Or(q.Method, "GET"), Headers: slices.Sorted(maps.Keys(q.Header)),
+			Timeout: q.Timeout.Seconds(), Connections: runner.Connections, RealTime: l.RealTime,
+		}
+		if q.Body != nil {
+			s.Request.BodySHA256 = fmt.Sprintf("%x", sha256.Sum256(q.Body))
+		}
+	}
+	return s
+}
+
+// addresses are the URLs as they may be shown: without passwords.
+func (l *Lab) addresses() string {
+	var all []string
+	for _, u := range l.URLs {
+		all = append(all, runner.Redacted(u))
+	}
+	return strings.Join(all, " ")
+}
+
+// generator is the scheduling policy of the load generator, as the runs read it
+// back; "" when there was none.
+func generator(runs []finding.Run) string {
+	for _, r := range runs {
+		if r.Generator != nil {
+			return r.Generator.Policy
+		}
+	}
+	return ""
+}
+
+// interruptible is a context that ends with Ctrl-C or SIGTERM. It is the same one
+// from the first call on, so that no signal is lost in between.
+func (l *Lab) interruptible() (context.Context, context.CancelFunc) {
+	if l.ctx == nil {
+		l.ctx, l.stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	}
+	return l.ctx, l.stop
+}
+
+// probeTime is how long a built-in service's threads spin to measure the stall:
+// six periods.
+const probeTime = 600 * time.Millisecond
+
+// probe is the time that a run spends on the stall probe.
+func (l *Lab) probe() time.Duration {
+	if len(l.Cmd)+len(l.URLs) > 0 {
+		return 0
+	}
+	return probeTime
+}
+
+// runCost is what a run takes beside warm-up and window: starting, settling,
+// stopping.
+const runCost = 400 * time.Millisecond
+
+// roughly prints a duration with no more digits than it deserves.
+func roughly(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return strconv.Itoa(int(d.Round(time.Second).Seconds())) + " s"
+	default:
+		return strconv.Itoa(int(d.Round(time.Minute).Minutes())) + " min"
+	}
+}
+
+// confinement proves on a program that does nothing that cgroups can be made,
+// and completes the limits of the sweep. Where none can be made and none was
+// asked for, the limits of the container that snug is in hold, if it has any.
+func (l *Lab) confinement(s *sweep) error {
+	asked := len(s.CPUs)+len(s.Memory)+len(s.burst) > 0
+	switch {
+	case len(l.Cmd) == 0 && len(l.URLs) > 0:
+		l.machine.CgroupWay = ""
+		return nil
+	case l.noLimit:
+		if asked {
+			return message.Usage("limits and no limits, --no-limit with --cpus, --memory or --burst", "give one or the other")
+		}
+		l.machine.CgroupWay = string(cgrun.WayNone)
+		if quota, ok := l.choice.limits.CPU.Quota.Get(); ok {
+			l.warn(WarnOwnLimits, "snug enforces no quota, and the %s CPUs of the container that it is in hold all the same: the load generator has its share of them", message.Number(quota))
+		}
+		return nil
+	}
+	quota, limited := l.choice.limits.CPU.Quota.Get()
+	if len(s.CPUs) == 0 {
+		s.CPUs = []float64{1}
+		if limited && quota < 1 {
+			s.CPUs[0] = quota
+		}
+	}
+	ctx, _ := l.interruptible()
+	way, err := l.runner.Try(ctx, s.CPUs[0])
+	if err == nil {
+		l.machine.CgroupWay = way
+		return nil
+	}
+	var noWay *cgrun.NoWayError
+	if asked || !limited || !errors.As(err, &noWay) || !noWay.Container {
+		return l.explain(ctx, err)
+	}
+	l.runner.Own = true
+	s.CPUs = []float64{quota}
+	l.machine.CgroupWay = string(cgrun.WayContainer)
+	l.warn(WarnOwnLimits, "the program, snug and the load generator shared the %s CPUs of one container: throughput and latency are worse than the program's own, and throttling is that of all of them", message.Number(quota))
+	l.Talk.Note("note: no cgroup can be made here; the limits of this container hold (%s CPUs), and only the knobs are compared", message.Number(quota))
+	return nil
+}
+
+// content is what a request sends: --body, or the file that it names.
+func (l *Lab) content() ([]byte, error) {
+	file, isFile := strings.CutPrefix(l.body, "@")
+	switch {
+	case l.body == "":
+		return nil, nil
+	case !isFile:
+		return []byte(l.body), nil
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, message.Failed("cannot read the body, "+message.Reason(err)+", "+file, "--body takes text, or @FILE")
+	}
+	return b, nil
+}
+
+// checksum is the SHA-256 of a file in hex, "" when it cannot be read: a program
+// that was built anew is another one.
+func checksum(name string) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+)
+
+// explain turns an error of an experiment into a failure with a cure.
+func (l *Lab) explain(ctx context.Context, err error) error {
+	var target *runner.TargetError
+	var noWay *cgrun.NoWayError
+	var spec *cgrun.SpecError
+	var f *message.Failure
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &f):
+		return err
+	case ctx.Err() != nil:
+		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: l.goesOn()}
+	case errors.As(err, &target):
+		return message.Failed(target.What, target.Cure)
+	case errors.As(err, &spec):
+		return message.Usage(spec.What, spec.Cure)
+	case errors.As(err, &noWay):
+		return message.Failed(err.Error(), cgrun.Hint(err)+"; --no-limit measures without a quota, and every output says so")
+	}
+	return message.Failed(err.Error(), cgrun.Hint(err))
+}
+
+// goesOn is how an experiment that was interrupted can be gone on with.
+func (l *Lab) goesOn() string {
+	switch {
+	case l.RecordFile != "":
+		return "the same command goes on from what " + l.RecordFile + " has"
+	case l.Records:
+		return "with --record FILE the same command goes on from where it was stopped"
+	}
+	return "a search does not go on from where it was stopped: say with --budget what time there is"
+}
+
+// progress tells how far an experiment is: on a terminal one line that is
+// written over, elsewhere nothing.
+func (l *Lab) progress() (func(experiment.Progress), func()) {
+	return func(p experiment.Progress) {
+			again := ""
+			if p.Repeated > 0 {
+				again = fmt.Sprintf(", %d repeated", p.Repeated)
+			}
+			left := ""
+			if p.Left > 0 {
+				left = ", about " + roughly(p.Left) + " left"
+			}
+			l.Talk.Status(fmt.Sprintf("run %d of %d%s%s", min(p.Done+1, p.Total), p.Total, again, left))
+		},
+		func() { l.Talk.Status("") }
+}
+
+// announce says what is about to happen and how long it takes, and what may spoil
+// it.
+func (l *Lab) announce(d *experiment.Design, kept int) {
+	all := len(d.Arms) * d.Rounds
+	runs := max(0, all-kept)
+	took := time.Duration(runs) * (l.warmUp + l.window + l.probe() + runCost)
+	shape := message.Counted(len(d.Arms), "setting") + ", " + message.Counted(d.Rounds, "round")
+	if kept > 0 {
+		l.Talk.Note("note: %s of %d are taken from %s", message.Counted(kept, "run"), all, l.RecordFile)
+	}
+	switch {
+	case runs == 0:
+		return
+	case d.Arms[0].Load == runner.LoadBatch:
+		l.Talk.Note("note: %s: %s of the command", shape, message.Counted(runs, "run"))
+	default:
+		l.Talk.Note("note: %s: %s, about %s", shape, message.Counted(runs, "run"), roughly(took))
+	}
+	if load, ok := runner.Busy(); ok && load > float64(l.machine.CPUs)/2 {
+		l.Talk.Note("note: other programs keep this machine busy (load %s on %s): expect noise", message.Number(load), message.Counted(l.machine.CPUs, "CPU"))
+	}
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// What an experiment is asked for and would not do is refused here, before
+// minutes are spent on it: a flag that nothing heeds is no help.
+
+// heeded refuses flags that are about requests where snug is not told where to
+// send any, and those about a batch where there is none.
+func (l *Lab) heeded() error {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"--metric", len(l.Metrics) > 0}, {"--stdout", l.Stdout != ""}} {
+		if f.given && (len(l.Cmd) == 0 || len(l.URLs) > 0) {
+			return message.Usage("no batch that prints anything, "+f.name, "name a program that does its work and ends after --, without --url")
+		}
+	}
+	if len(l.URLs) > 0 {
+		return nil
+	}
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0},
+		{"--timeout", l.timeout != 0 && len(l.Cmd) > 0}, {"--ready", l.ready != 0 && len(l.Cmd) > 0},
+	} {
+		if f.given {
+			return message.Usage("requests to no service, "+f.name, "give the address where it serves: --url http://127.0.0.1:PORT/")
+		}
+	}
+	return nil
+}
+
+// comparable refuses an objective that runs under these loads have no figure for.
+func (l *Lab) comparable(loads []string) error {
+	open := slices.ContainsFunc(loads, func(load string) bool { return experiment.OpenLoop(finding.Arm{Load: load}) })
+	batch := slices.Contains(loads, runner.LoadBatch)
+	self := slices.Contains(loads, runner.LoadSelf)
+	closed := slices.ContainsFunc(loads, func(load string) bool {
+		_, users := runner.Users(load)
+		return users || load == runner.LoadSaturated
+	})
+	switch {
+	case l.objective == "wall" && !batch:
+		return message.Usage("only a command that ends has a duration, --objective wall", "a service has cpu, rps and p99")
+	case batch && !open && !closed && !self && (l.objective == "rps" || l.objective == "p99"):
+		return message.Usage("a command that ends has neither, --objective "+l.objective, "compare wall or cpu; a service needs --url")
+	case l.objective == "p99" && closed && !open && !self:
+		return message.Usage("latency of a closed loop is not compared, --objective p99", "give a rate: --load 80% or --load 800/s")
+	case l.objective == "rps" && open && !closed && !self:
+		return message.Usage("an open loop gets what it offers, --objective rps", "--load saturated shows what the service can do")
+	}
+	return nil
+}
+
+// bounded refuses a constraint on a figure that runs under a load do not have.
+func bounded(constraint, load string) error {
+	name, _, _ := strings.Cut(constraint, "<")
+	name, _, _ = strings.Cut(name, ">")
+	batch := load == runner.LoadBatch
+	switch name {
+	case "wall":
+		if !batch {
+			return message.Usage("only a command that ends has a duration, --constraint "+message.Quote(constraint), "a service has p99 and rps")
+		}
+	case "rps", "p50", "p95", "p99":
+		if batch {
+			return message.Usage("a command that ends has neither throughput nor latency, --constraint "+message.Quote(constraint), "it has wall, cpu, rss and peak; a service needs --url")
+		}
+	}
+	return nil
+}
+
+// replicable refuses replicas of what snug cannot start several times at once.
+func (b *Bench) replicable() error {
+	if len(b.Sweep.replicas) == 0 || len(b.Cmd)+len(b.URLs) == 0 && !slices.ContainsFunc(b.Sweep.Workloads, func(w string) bool { return !workload.IsService(w) }) {
+		return nil
+	}
+	return message.Usage("only built-in services have replicas, --replicas", "snug bench --workload http --replicas 1,5")
+}
+
+// traceable refuses an execution trace of what snug cannot tell to write one, and has the
+// figures of those that it takes shown.
+func (b *Bench) traceable(builtin bool) error {
+	if !b.Trace {
+		return nil
+	}
+	if !builtin {
+		return message.Usage("no built-in workload, --trace", "a program has to write a trace itself: snug trace reads it, also from http://HOST/debug/pprof/trace?seconds=5")
+	}
+	if i := slices.IndexFunc(b.Sweep.Workloads, workload.IsService); i >= 0 || len(b.Sweep.Workloads) == 0 {
+		return message.Usage("a service is not traced, --trace", "name a workload that drives itself: --workload xml/single")
+	}
+	b.Metrics = runner.TraceMetrics
+	return nil
+}
+
+// possible refuses shares of limits that were not asked for, and more than them.
+func (s *sweep) possible(c *choice) error {
+	for _, memory := range orOne(s.Memory, 0) {
+		for _, m := range s.memlimit {
+			if _, err := memoryLimit(m, c.memory(memory), "--gomemlimit"); err != nil {
+				return err
+			}
+		}
+		for _, set := range s.sets {
+			if _, err := memoryLimit(set.memory, c.memory(memory), "--set GOMEMLIMIT"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, cpus := range s.CPUs {
+		for _, b := range s.burst {
+			if _, err := b.micros(cpus); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkable is an error when --check has nothing to go by: for want of figures it
+// must not pass.
+func checkable(d *finding.Bench) error {
+	label := experiment.LabelDefault
+	if slices.ContainsFunc(d.Cells, func(c finding.Cell) bool { return slices.Contains(c.Labels, experiment.LabelCurrent) }) {
+		label = experiment.LabelCurrent
+	}
+	var killed, lives bool
+	for _, c := range d.Cells {
+		out := c.OOMKills != nil && *c.OOMKills > 0
+		killed = killed || out && slices.Contains(c.Labels, label)
+		lives = lives || !out
+	}
+	switch {
+	case killed && lives:
+		return &message.Failure{Code: message.ExitFinding, What: "the setting checked runs out of memory, and another does not, --check", Hint: "give it more memory, or what the table shows to do without"}
+	case killed:
+		return message.Failed("nothing to check: every setting runs out of memory, --check", "give it more: --memory SIZE")
+	}
+	metric := map[string]string{"cpu": "cpu_seconds_per_op", "rps": "rps", "p99": "p99_seconds", "wall": "wall_seconds"}[d.Objective]
+	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric }) {
+		return message.Failed("nothing to check: no settings were compared in "+d.Objective+", --check", "see the runs of --json for what is missing, or name other settings or another --objective")
+	}
+	return nil
+}
+
+// raw are all runs of an experiment.
+func raw(d *finding.Bench) (runs []finding.Run) {
+	for _, c := range d.Cells {
+		runs = append(runs, c.Rounds...)
+	}
+	return runs
+}
+
+// loadFlag is the flag by which a load was asked for.
+func (b *Bench) loadFlag() string {
+	switch {
+	case b.Full:
+		return "--full"
+	case len(b.Users) > 0:
+		return "--users"
+	}
+	return "--load"
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/search"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/plan"
+)
+
+// Tune is one invocation of `snug tune`.
+type Tune struct {
+	Lab
+	Sweep       sweep
+	Workload    string
+	Load        string
+	Constraints []string
+	Budget      time.Duration
+}
+
+const tuneWindow = 3 * time.Second
+
+func (t *Tune) Run() (*finding.Tune, error) {
+	if err := t.look(); err != nil {
+		return nil, err
+	}
+	in, err := t.input()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	if err := t.confinement(&t.Sweep); err != nil {
+		return nil, err
+	}
+	if t.choice.env != (plan.Env{}) {
+		t.Talk.Note("note: GOMAXPROCS, GOGC and GOMEMLIMIT of the environment are left out: the search begins with Go's defaults")
+	}
+	if t.runner.Own {
+		in.Memory, _ = t.choice.limits.Memory.Hard.Get()
+	}
+	if err := t.complete(in); err != nil {
+		return nil, err
+	}
+	return t.search(in)
+}
+
+// input is what the command line asks of a search, before the machine has been
+// looked at.
+func (t *Tune) input() (*search.Input, error) {
+	s := &t.Sweep
+	builtin := t.Workload != ""
+	switch {
+	case !builtin && len(t.Cmd) == 0 && len(t.URLs) > 0:
+		return nil, message.Usage("nothing to set, --url alone", "give the service's command after --, so that snug can start it with other settings")
+	case !builtin && len(t.Cmd) == 0:
+		return nil, message.Usage("no command, snug tune", "name the program to tune: snug tune --url http://127.0.0.1:8080/ -- ./server")
+	case builtin && len(t.Cmd)+len(t.URLs) > 0:
+		return nil, message.Usage("a built-in workload and a program of your own, --workload "+t.Workload, "give one or the other")
+	case len(s.CPUs) > 1 || len(s.Memory) > 1:
+		return nil, message.Usage("several limits, --cpus or --memory", "a program is tuned for one container: run snug tune for each")
+	case t.RecordFile != "":
+		return nil, message.Usage("a search has no record, --record", "keep its result: --json > tune.json")
+	case t.rounds != 0:
+		return nil, message.Usage("a search decides itself how often, --rounds", "give it more time: --budget 30m")
+	case len(s.replicas) > 0:
+		return nil, message.Usage("a program is tuned for one container, --replicas", "snug bench compares replicas")
+	}
+	if err := t.heeded(); err != nil {
+		return nil, err
+	}
+	service := len(t.URLs) > 0 || workload.IsService(t.Workload)
+	if !service && t.Load != "" {
+		return nil, message.Usage("a load for a program that is not a service, --load", "give the address where it serves: --url http://127.0.0.1:PORT/")
+	}
+	t.timing(tuneWindow, false)
+	if !t.objectiveSet && !service && (!builtin || workload.IsBatch(t.Workload)) {
+		t.objective = "wall"
+	}
+	base := finding.Arm{Workload: "command", Load: runner.LoadBatch}
+	if builtin {
+		base.Workload = t.Workload
+	}
+	switch {
+	case service && t.Load != "":
+		base.Load = t.Load
+	case service && t.objective == "p99":
+		base.Load = "80%"
+	case service:
+		base.Load = runner.LoadSaturated
+	case builtin && !workload.IsBatch(t.Workload):
+		base.Load = runner.LoadSelf
+	}
+	if err := t.comparable([]string{base.Load}); err != nil {
+		return nil, err
+	}
+	if t.Budget == 0 {
+		t.Budget = 15 * time.Minute
+	}
+	in := &search.Input{
+		Base:   experiment.Arm{Arm: base, Labels: []string{experiment.LabelDefault}, Rate: rateOf(base.Load)},
+		Budget: t.Budget, Seed: t.seed,
+		Values: search.Values{GOMAXPROCS: s.procs, GOGC: s.gogc},
+	}
+	var err error
+	if in.Objective, err = search.ParseObjective(t.objective); err != nil {
+		return nil, message.Usage(err.Error(), "snug tune --help")
+	}
+	for _, text := range t.Constraints {
+		c, err := search.ParseConstraint(text)
+		if err != nil {
+			return nil, message.Usage(err.Error(), "write --constraint 'p99<20ms' or 'rss<=400MiB'")
+		}
+		if err := bounded(c.String(), base.Load); err != nil {
+			return nil, err
+		}
+		in.Constraints = append(in.Constraints, c)
+	}
+	return in, nil
+}
+
+// complete adds what the machine and the program say.
+func (t *Tune) complete(in *search.Input) error {
+	s := &t.Sweep
+	in.CPUs = t.machine.CPUs
+	if len(s.CPUs) > 0 {
+		in.Base.Quota = s.CPUs[0]
+	}
+	if len(s.Memory) > 0 {
+		in.Base.Memory = s.Memory[0]
+	}
+	for _, b := range s.burst {
+		micros, err := b.micros(in.Base.Quota)
+		if err != nil {
+			return err
+		}
+		in.Values.Burst = append(in.Values.Burst, micros)
+	}
+	memory := in.Base.Memory
+	if memory == 0 {
+		memory = in.Memory
+	}
+	for _, m := range s.memlimit {
+		text, err := memoryLimit(m, memory, "--gomemlimit")
+		if err != nil {
+			return err
+		}
+		in.Values.GOMEMLIMIT = append(in.Values.GOMEMLIMIT, text)
+	}
+	fit, _ := t.choice.fit(in.Base.Quota, memory)
+	in.Snug = &fit
+	if err := t.runner.Check(in.Base.Arm); err != nil {
+		return t.explain(context.Background(), err)
+	}
+	in.PerRun = t.warmUp + t.window + t.probe() + runCost
+	return nil
+}
+
+// search searches and tells how far it is. The document is nil only when there
+// is nothing to show.
+func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
+	ctx, stop := t.interruptible()
+	defer stop()
+	started := time.Now()
+	setup := t.setup(started)
+	if share, ok := percentOf(in.Base.Load); ok {
+		c := finding.Capacity{Workload: in.Base.Workload, Quota: in.Base.Quota, Memory: in.Base.Memory}
+		var err error
+		if c.RPS, err = t.capacity(ctx, c); err != nil {
+			return nil, t.explain(ctx, err)
+		}
+		in.Base.Rate = share * c.RPS
+		setup.Capacities = append(setup.Capacities, c)
+	}
+	if err := t.preview(in); err != nil {
+		return nil, err
+	}
+	in.Planned = func(p search.Plan) error {
+		t.Talk.Note("note: %s", planned(p))
+		return nil
+	}
+	in.Progress = func(stage string, p experiment.Progress) {
+		t.Talk.Status(fmt.Sprintf("%s: run %d of %d; %s of %s", stage, min(p.Done+1, p.Total), p.Total,
+			time.Since(started).Round(time.Second), t.Budget))
+	}
+	doc, err := search.Run(ctx, *in, t.runner)
+	t.Talk.Status("")
+	if err != nil {
+		err = t.searchError(ctx, err)
+	}
+	if doc == nil || len(doc.Stages) == 0 {
+		return nil, err
+	}
+	mine := doc.Setup
+	doc.Setup = setup
+	doc.Objective, doc.Seconds, doc.Complete, doc.Rounds = mine.Objective, mine.Seconds, mine.Complete, mine.Rounds
+	doc.Repeated, doc.Excluded = mine.Repeated, mine.Excluded
+	doc.Warnings = append(t.confessed(), doc.Warnings...)
+	return doc, err
+}
+
+// preview shows the plan before anything is measured.
+func (t *Tune) preview(in *search.Input) error {
+	p, err := search.Preview(*in)
+	if err != nil {
+		return t.searchError(context.Background(), err)
+	}
+	t.Talk.Note("note: at most %s; the baseline may rule some out", planned(p))
+	return nil
+}
+
+// planned says what a search is about to do.
+func planned(p search.Plan) string {
+	var steps []string
+	for _, s := range p.Steps {
+		steps = append(steps, fmt.Sprintf("%s %d x %d", s.Name, s.Arms, s.Rounds))
+	}
+	took := ""
+	if p.PerRun > 0 {
+		took = ", about " + roughly(p.Duration())
+	}
+	return fmt.Sprintf("%d settings, %d runs%s: %s", p.Candidates, p.Runs(), took, strings.Join(steps, ", "))
+}
+
+func (t *Tune) searchError(ctx context.Context, err error) error {
+	var budget *search.BudgetError
+	if errors.As(err, &budget) {
+		return message.Usage(budget.Error(), budget.Hint())
+	}
+	return t.explain(ctx, err)
+}

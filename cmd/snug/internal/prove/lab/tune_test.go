@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
+)
+
+// parsedTune is a tune with this command line.
+func parsedTune(t *testing.T, line string) (*Tune, error) {
+	t.Helper()
+	got := &Tune{Lab: Lab{Getenv: func(string) string { return "" }}}
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fs.SetInterspersed(false)
+	got.Sweep.AddLimits(fs)
+	got.Sweep.AddKnobs(fs)
+	flagvalue.Define(fs, "workload", "", "", func(text string) (string, bool) { return text, true }, &got.Workload)
+	flagvalue.Define(fs, "load", "", "", ParseLoad, &got.Load)
+	fs.StringArrayVar(&got.Constraints, "constraint", nil, "")
+	flagvalue.Define(fs, "budget", "", "", parseTime, &got.Budget)
+	got.Add(fs)
+	if err := fs.Parse(strings.Fields(line)); err != nil {
+		return nil, err
+	}
+	got.Cmd = fs.Args()
+	return got, nil
+}
+
+func TestTuneInput(t *testing.T) {
+	const url = "--url http://127.0.0.1:1/ "
+	for _, c := range []struct {
+		name, line, workload, load, objective string
+	}{
+		{"batch", "-- cmd", "command", "batch", "wall"},
+		{"batch for its CPU time", "--objective cpu -- cmd", "command", "batch", "cpu"},
+		{"service", url + "-- cmd", "command", "saturated", "cpu"},
+		{"service with a load", url + "--load 50% -- cmd", "command", "50%", "cpu"},
+		{"latency", url + "--objective p99 -- cmd", "command", "80%", "p99"},
+		{"latency at a rate", url + "--objective p99 --load 400/s -- cmd", "command", "400/s", "p99"},
+		{"built-in service", "--workload http", "http", "saturated", "cpu"},
+		{"built-in fixed work", "--workload xml/pool", "xml/pool", "batch", "wall"},
+		{"drives itself", "--workload syscall", "syscall", "self", "cpu"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tn, err := parsedTune(t, c.line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := tn.input()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if in.Base.Workload != c.workload || in.Base.Load != c.load || in.Objective.String() != c.objective {
+				t.Errorf("%s, %s, %s; want %s, %s, %s", in.Base.Workload, in.Base.Load, in.Objective, c.workload, c.load, c.objective)
+			}
+			if in.Budget != 15*time.Minute || in.Seed != 1 || in.Base.Rate != rateOf(c.load) || !in.Base.Is("default") {
+				t.Errorf("budget %s, seed %d, rate %g, labels %q", in.Budget, in.Seed, in.Base.Rate, in.Base.Labels)
+			}
+		})
+	}
+}
+
+func TestTuneComplete(t *testing.T) {
+	tn, err := parsedTune(t, "--cpus 0.5 --memory 200MiB --gomaxprocs 1,default --gogc 50,off --gomemlimit 50%,default,off --burst 0,quota --window 1s --warmup 500ms -- cmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := tn.input()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tn.choice, tn.machine.CPUs, tn.runner = machine(16), 16, &runner.Runner{Self: "snug"}
+	if err := tn.complete(in); err != nil {
+		t.Fatal(err)
+	}
+	if in.CPUs != 16 || in.Base.Quota != 0.5 || in.Base.Memory != 200<<20 || *in.Snug != (finding.Knobs{GOMEMLIMIT: "180MiB"}) {
+		t.Errorf("CPUs %d, %+v, snug %+v", in.CPUs, in.Base, in.Snug)
+	}
+	v := in.Values
+	for _, pair := range [][2]string{
+		{strings.Join(v.GOMAXPROCS, ","), "1,"}, {strings.Join(v.GOGC, ","), "50,off"}, {strings.Join(v.GOMEMLIMIT, ","), "100MiB,,off"},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("values %q, want %q", pair[0], pair[1])
+		}
+	}
+	if len(v.Burst) != 2 || v.Burst[0] != 0 || v.Burst[1] != 50_000 {
+		t.Errorf("burst %v", v.Burst)
+	}
+	if in.PerRun != 1500*time.Millisecond+runCost {
+		t.Errorf("a run takes %s", in.PerRun)
+	}
+}
+
+// TestTuneInItsContainer: percent are of the container's own limit where no
+// other is made, and of nothing where there is none.
+func TestTuneInItsContainer(t *testing.T) {
+	tn, err := parsedTune(t, "--gomemlimit 50% -- cmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := tn.input()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tn.choice, tn.runner = machine(16), &runner.Runner{Own: true}
+	if err := tn.complete(in); err == nil || err.Error() != "percent of no limit, --gomemlimit" {
+		t.Errorf("without a limit: %v", err)
+	}
+	tn.choice.limits.Memory.Hard = limits.Of[int64](300 << 20)
+	in.Memory, in.Values.GOMEMLIMIT = 300<<20, nil
+	if err := tn.complete(in); err != nil || strings.Join(in.Values.GOMEMLIMIT, ",") != "150MiB" || in.Base.Memory != 0 {
+		t.Errorf("%v, %q, %d", err, in.Values.GOMEMLIMIT, in.Base.Memory)
+	}
+}

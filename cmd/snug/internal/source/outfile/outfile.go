@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package outfile writes files for the user: whole or not at all, with the owner and the mode
+// that they had.
+package outfile
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+)
+
+// RoomHint is the cure where a file cannot be written.
+const RoomHint = "name a file in a directory that can be written and has room"
+
+// Replace writes a file whole or not at all; other than Save, it returns the error as it is.
+func Replace(name string, text []byte) error {
+	return ReplaceChecked(name, text, func() error { return nil })
+}
+
+// ReplaceChecked is Replace that asks, with all written, whether the file may
+// still be replaced.
+func ReplaceChecked(name string, text []byte, check func() error) error {
+	mode := fs.FileMode(0o644)
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && (!info.Mode().IsRegular() || descriptor(name)):
+		return os.WriteFile(name, text, mode)
+	case err == nil:
+		// What a link leads to is replaced, not the link; and a file that may
+		// not be written stays, even where its directory would let it go.
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return err
+		}
+		old, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		old.Close()
+	default:
+		if _, err := os.Lstat(name); err == nil {
+			return os.WriteFile(name, text, mode) // a link to nothing yet
+		}
+	}
+	temp := filepath.Join(filepath.Dir(name), ".snug-"+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil && info != nil {
+		keepOwner(f, info)
+		err = f.Chmod(info.Mode().Perm())
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = check()
+	}
+	if err == nil {
+		err = os.Rename(temp, name)
+	}
+	if err != nil {
+		os.Remove(temp)
+	}
+	return err
+}
+
+// descriptor reports whether a name stands for a file that is open already,
+// such as /dev/stdout: whoever opened it would not see another in its place.
+func descriptor(name string) bool {
+	for _, dir := range []string{"/dev/std", "/dev/fd/", "/proc/"} {
+		if strings.HasPrefix(name, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	saveHint = RoomHint + "; - is stdout"
+)
+
+// Save writes a file whole or not at all: until it is complete it has another
+// name, so that a full disk leaves what was there before. Devices and pipes are
+// written to as they are.
+func Save(name string, text []byte) error {
+	if err := Replace(name, text); err != nil {
+		return message.Failed("cannot write, "+message.Reason(err)+", "+name, saveHint)
+	}
+	return nil
+}
+
+// Writable makes sure, before an hour is spent, that a file can be written. Pipes
+// are left alone: whoever reads would take that for all there is.
+func Writable(flag, file string) error {
+	switch file {
+	case "":
+		return nil
+	case "-":
+		return message.Usage("stdout has the answer, "+flag+" -", "name a file; snug report writes any form of a saved answer to stdout")
+	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
+	}
+	_, before := os.Lstat(file)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return message.Failed("cannot write, "+message.Reason(err)+", "+file, RoomHint)
+	}
+	f.Close()
+	if errors.Is(before, os.ErrNotExist) {
+		os.Remove(file)
+	}
+	return nil
+}
