@@ -230,7 +230,7 @@ gotest -count=1 ./e2e/release`,
 	{
 		name: "node", cpus: 2, seconds: 200, after: []string{"kubernetes"},
 		words:  "node",
-		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/diagnose/look", "cmd/snug/internal/process/goproc", "cmd/snug/internal/diagnose/rules", "e2e/cluster/node"}, libraryTests),
+		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/diagnose/observe", "cmd/snug/internal/process/goproc", "cmd/snug/internal/diagnose/rules", "e2e/cluster/node"}, libraryTests),
 		script: `gotest -count=1 -timeout 60m ./e2e/cluster/node`,
 	},
 }
