@@ -33,15 +33,19 @@ NONE < limiter, fixture, oracle
 The tool, group by group:
 NONE < process/, profile/, report/finding, vet, message < source/
 plan < flagvalue, goenv
-report/finding < report < report/reporttest
-limits, message, report/finding, report, process/, profile/, source/bounded < diagnose/
+NONE < report/finding, report/units
+message, report/finding, report/units < report/metric < report/content < report/chart
+message, report/finding, report/units, report/metric, report/content < report/text < report
+message, report/finding, report/units, report/metric, report/content, report/chart < report/page
+report/finding, report/text < report/reporttest
+limits, message, report/finding, process/, profile/, source/bounded < diagnose/
 cgroup, limits, plan, fixture < diagnose/collect
 cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, process/, profile/exectrace, source/outfile < prove/
 cgroup, limits, plan, message, report/finding, vet, source/, profile/promtext < cluster/
 process/goproc < cluster/linter
-report, process/, diagnose/ < cluster/agent
+report/page, process/, diagnose/ < cluster/agent
 diagnose/, cluster/, vet, report/finding < cli/explain
-limits, plan, fit, follow, watch, snug, fixture, vet, message, flagvalue, goenv, process/, profile/, source/, diagnose/, prove/, cluster/, report, report/finding < cli/ < cli < main
+limits, plan, fit, follow, watch, snug, fixture, vet, message, flagvalue, goenv, process/, profile/, source/, diagnose/, prove/, cluster/, report/ < cli/ < main
 prove/ < main
 
 Inside the groups:
@@ -60,7 +64,7 @@ cluster/podpatch < cluster/policy, cluster/learned
 cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/review
 cluster/cert, cluster/rest, cluster/review, cluster/policy, cluster/learned, cluster/podpatch < cluster/webhook
 cluster/podid, cluster/rest < cluster/agent
-cli/ui, cli/explain < cli/fit, cli/look, cli/prove, cli/source, cli/cluster
+cli/ui, cli/explain < cli/fit, cli/look, cli/prove, cli/source, cli/cluster < cli
 `
 
 // pure packages decide; they see neither the machine nor the time.
@@ -173,10 +177,7 @@ func short(path string) string {
 
 // folder is the group that a package is in, as layers writes it.
 func folder(name string) string {
-	dir, _, ok := strings.Cut(name, "/")
-	if !ok {
-		return name
-	}
+	dir, _, _ := strings.Cut(name, "/")
 	return dir + "/"
 }
 

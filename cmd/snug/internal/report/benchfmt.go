@@ -9,7 +9,11 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // Benchfmt writes the rounds of an experiment in the Go benchmark format
@@ -23,13 +27,13 @@ func Benchfmt(w io.Writer, d finding.Document) error {
 	switch d := d.(type) {
 	case *finding.Bench:
 		benchHead(&b, &d.Setup)
-		benchLines(&b, named(&d.Setup, d.Cells))
+		benchLines(&b, content.Named(&d.Setup, d.Cells))
 	case *finding.Tune:
 		benchHead(&b, &d.Setup)
 		// Fresh data under the names that the confirmation has for them.
-		benchLines(&b, named(&d.Setup, withConfirmation(d)))
+		benchLines(&b, content.Named(&d.Setup, content.WithConfirmation(d)))
 	default:
-		return fmt.Errorf("no benchmark lines for a document of kind %s", kindOf(d))
+		return fmt.Errorf("no benchmark lines for a document of kind %s", finding.KindOf(d))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -46,7 +50,7 @@ func benchHead(b *strings.Builder, s *finding.Setup) {
 		{"goos", m.OS}, {"goarch", m.Arch}, {"cpu", m.CPUModel}, {"cpus", positive(m.CPUs)}, {"kernel", m.Kernel}, {"go", m.Go},
 		{"cgroup", m.CgroupWay}, {"snug", s.Version}, {"limit", limit},
 	} {
-		if v := strings.TrimSpace(Clean(c[1])); v != "" {
+		if v := strings.TrimSpace(message.Clean(c[1])); v != "" {
 			fmt.Fprintf(b, "%s: %s\n", c[0], v)
 		}
 	}
@@ -78,11 +82,11 @@ var benchUnits = []struct {
 	{"p50-sec", false, func(r *finding.Run) *float64 { return r.P50 }},
 	{"p95-sec", false, func(r *finding.Run) *float64 { return r.P95 }},
 	{"p99-sec", false, func(r *finding.Run) *float64 { return r.P99 }},
-	{"throttled/period", false, throttled},
-	{"gc-cycles", false, func(r *finding.Run) *float64 { return float(r.GCs) }},
+	{"throttled/period", false, metric.Throttled},
+	{"gc-cycles", false, func(r *finding.Run) *float64 { return metric.Float(r.GCs) }},
 	{"stw-sec", false, func(r *finding.Run) *float64 { return r.STW }},
-	{"heap-peak-B", false, func(r *finding.Run) *float64 { return float(r.PeakHeap) }},
-	{"memory-peak-B", false, func(r *finding.Run) *float64 { return float(r.Peak) }},
+	{"heap-peak-B", false, func(r *finding.Run) *float64 { return metric.Float(r.PeakHeap) }},
+	{"memory-peak-B", false, func(r *finding.Run) *float64 { return metric.Float(r.Peak) }},
 }
 
 func benchLines(b *strings.Builder, cells []finding.Cell) {
@@ -95,7 +99,7 @@ func benchLines(b *strings.Builder, cells []finding.Cell) {
 		c := &cells[i]
 		name := names[i]
 		if uses[name] > 1 { // the default and the same number set by hand are two settings
-			name += "/setting=" + word(armName(c))
+			name += "/setting=" + word(content.ArmName(c))
 		}
 		for k := range c.Rounds {
 			r := &c.Rounds[k]
@@ -104,7 +108,7 @@ func benchLines(b *strings.Builder, cells []finding.Cell) {
 			}
 			var values strings.Builder
 			for _, u := range benchUnits {
-				if v := u.of(r); v != nil && !odd(*v) {
+				if v := u.of(r); v != nil && !units.Odd(*v) {
 					fmt.Fprintf(&values, " %s %s", strconv.FormatFloat(*v, 'g', -1, 64), u.name)
 				}
 			}
@@ -122,7 +126,7 @@ func benchName(c *finding.Cell) string {
 	if c.Quota == 0 {
 		name += "none"
 	} else {
-		name += number(c.Quota)
+		name += units.Number(c.Quota)
 	}
 	part := func(key, value string) {
 		if value != "" {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // readBench reads benchmark lines with the package that benchstat reads them
@@ -64,7 +65,7 @@ func TestBenchfmtIsWhole(t *testing.T) {
 			}
 			r := results[at]
 			at++
-			for unit, want := range map[string]*float64{"cpu-sec/op": run.CPUPerOp, "req/s": run.RPS, "p99-sec": run.P99, "throttled/period": throttled(&run)} {
+			for unit, want := range map[string]*float64{"cpu-sec/op": run.CPUPerOp, "req/s": run.RPS, "p99-sec": run.P99, "throttled/period": metric.Throttled(&run)} {
 				got, ok := r.Value(unit)
 				if ok != (want != nil) || ok && got != *want {
 					t.Errorf("%s round %d, %s: %v %v", r.Name, run.Round, unit, got, ok)

@@ -4,12 +4,11 @@ package report
 
 import (
 	"bytes"
-	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 // pinned is a service that the environment has pinned, and a profile beside it.
@@ -46,43 +45,14 @@ func pinned() *finding.Doctor {
 // all of them, and how they were read, for who asks.
 func TestDoctor(t *testing.T) {
 	for name, render := range map[string]func(*bytes.Buffer) error{
-		"doctor.txt":   func(b *bytes.Buffer) error { return Text(b, pinned()) },
-		"doctor-v.txt": func(b *bytes.Buffer) error { return DoctorVerbose(b, pinned()) },
+		"doctor.txt":   func(b *bytes.Buffer) error { return text.Write(b, pinned()) },
+		"doctor-v.txt": func(b *bytes.Buffer) error { return text.DoctorVerbose(b, pinned()) },
 	} {
 		var b bytes.Buffer
 		if err := render(&b); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, b.Bytes())
-	}
-}
-
-// TestOnCall: the words are those that package rules has for its figures.
-func TestOnCall(t *testing.T) {
-	f := &rules.Facts{}
-	fields := reflect.ValueOf(f).Elem()
-	for i := range fields.NumField() {
-		if fields.Field(i).Type() == reflect.TypeFor[*rules.Num]() {
-			fields.Field(i).Set(reflect.ValueOf(&rules.Num{V: 1}))
-		}
-	}
-	if got := needed(f.Seen()); len(got) != len(onCall) {
-		t.Errorf("%d of %d known: %v", len(got), len(onCall), got)
-	}
-}
-
-// TestSetBy: whoever set GOMAXPROCS is named as snug ps names them.
-func TestSetBy(t *testing.T) {
-	for by, want := range map[string]string{
-		"environment": "environment", "code": "code: go.uber.org/automaxprocs v1.6.0", "runtime": "by the CPU quota and the CPUs there are", "host": "no quota", "else": "else", "": "",
-	} {
-		e := &finding.Examined{GOMAXPROCSSource: ptr(by), GOMAXPROCSModule: ptr("go.uber.org/automaxprocs v1.6.0")}
-		if by == "" {
-			e.GOMAXPROCSSource = nil
-		}
-		if got := setBy(e); !strings.HasSuffix(got, want) || by != "" && !strings.HasPrefix(got, "set by ") {
-			t.Errorf("%q: %q, want %q", by, got, want)
-		}
 	}
 }
 
@@ -93,32 +63,8 @@ func TestNothingKept(t *testing.T) {
 			Target: "x", Kind: kind, Facts: []finding.Evidence{{What: "CPU used", Value: 1, Unit: finding.UnitCores, Source: "perf"}},
 		}}}
 		var b strings.Builder
-		if err := Text(&b, d); err != nil || strings.Contains(b.String(), "snug doctor -v TARGET") != kept {
+		if err := text.Write(&b, d); err != nil || strings.Contains(b.String(), "snug doctor -v TARGET") != kept {
 			t.Errorf("%s: %v\n%s", kind, err, b.String())
-		}
-	}
-}
-
-// TestVerdictOn: what is not known is not called well.
-func TestVerdictOn(t *testing.T) {
-	of := func(all ...finding.Severity) (found []finding.Finding) {
-		for _, s := range all {
-			found = append(found, finding.Finding{Severity: s})
-		}
-		return found
-	}
-	for _, c := range []struct {
-		e    finding.Examined
-		want string
-	}{
-		{finding.Examined{Kind: "process"}, "nothing wrong"},
-		{finding.Examined{Kind: "process", Unknown: make([]finding.Gap, 1)}, "nothing found"},
-		{finding.Examined{Kind: "log"}, "nothing found"},
-		{finding.Examined{Findings: of("info", "info")}, "nothing that hurts now, 2 for information"},
-		{finding.Examined{Findings: of("error", "warning", "warning", "info")}, "1 error, 2 warnings, 1 for information"},
-	} {
-		if got := verdictOn(&c.e); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.e, got, c.want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 )
 
 // TestDownload: a page holds the whole document, compressed.
@@ -19,13 +20,13 @@ func TestDownload(t *testing.T) {
 	link := regexp.MustCompile(`download="snug-(bench|tune)\.json\.gz" href="data:application/gzip;base64,([^"]*)"`)
 	for _, d := range documents {
 		t.Run(d.name, func(t *testing.T) {
-			var page bytes.Buffer
-			if err := HTML(&page, d.doc); err != nil {
+			var drawn bytes.Buffer
+			if err := page.Write(&drawn, d.doc); err != nil {
 				t.Fatal(err)
 			}
-			m := link.FindSubmatch(page.Bytes())
-			if m == nil || string(m[1]) != kindOf(d.doc) {
-				t.Fatalf("no link to the data of a %s: %.40q", kindOf(d.doc), m)
+			m := link.FindSubmatch(drawn.Bytes())
+			if m == nil || string(m[1]) != finding.KindOf(d.doc) {
+				t.Fatalf("no link to the data of a %s: %.40q", finding.KindOf(d.doc), m)
 			}
 			packed, err := base64.StdEncoding.DecodeString(html.UnescapeString(string(m[2])))
 			if err != nil {

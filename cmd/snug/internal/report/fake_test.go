@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // The documents of these tests are made of the shapes that a machine with two
@@ -31,7 +33,7 @@ func fakeCell(arm finding.Arm, labels []string, rounds int, s shape) finding.Cel
 	r := rand.New(rand.NewPCG(uint64(s.procs), uint64(s.rps)))
 	c := finding.Cell{Arm: arm, Labels: labels, Procs: ptr(s.procs), Intervals: map[string]finding.Interval{}}
 	// Rounded, so that no processor's arithmetic shows in the golden files.
-	vary := func(x, sd float64) float64 { return roundTo(x*math.Exp(sd*r.NormFloat64()), 4) }
+	vary := func(x, sd float64) float64 { return units.RoundTo(x*math.Exp(sd*r.NormFloat64()), 4) }
 	values := map[string][]float64{}
 	keep := func(key string, p *float64) *float64 {
 		values[key] = append(values[key], *p)
@@ -193,15 +195,15 @@ func full() *finding.Bench {
 				continue
 			}
 			for _, m := range []string{"rps", "cpu_seconds_per_op", "p99_seconds"} {
-				v := metricOf(m)
-				ratio := *v.of(&c) / *v.of(&d.Cells[base])
+				v := metric.MetricOf(m)
+				ratio := *v.Of(&c) / *v.Of(&d.Cells[base])
 				word, need, spread := finding.Better, 0, .01
 				switch {
 				case m == "p99_seconds" && ratio < 2 && ratio > .5:
 					word, need, spread = finding.NotShown, 16+k, .4
 				case math.Abs(ratio-1) < .02:
 					word = finding.Same
-				case (ratio > 1) != v.more:
+				case (ratio > 1) != v.More:
 					word = finding.Worse
 				}
 				d.Comparisons = append(d.Comparisons, compare(len(d.Cells)-1, base, m, word, ratio, spread, need))

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
@@ -74,18 +76,18 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-var renderers = map[string]func(io.Writer, finding.Document) error{"text": Text, "page": HTML, "benchmarks": Benchfmt, "JSON": JSON}
+var renderers = map[string]func(io.Writer, finding.Document) error{"text": text.Write, "page": page.Write, "benchmarks": Benchfmt, "JSON": JSON}
 
 func TestText(t *testing.T) {
 	for _, d := range documents {
 		t.Run(d.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := Text(&b, d.doc); err != nil {
+			if err := text.Write(&b, d.doc); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, d.name+".txt", b.Bytes())
 			for line := range bytes.Lines(b.Bytes()) {
-				if n := utf8.RuneCount(bytes.TrimRight(line, "\n")); n > width {
+				if n := utf8.RuneCount(bytes.TrimRight(line, "\n")); n > text.Width {
 					t.Errorf("%d columns: %s", n, line)
 				}
 			}
@@ -97,7 +99,7 @@ func TestHTML(t *testing.T) {
 	for _, d := range documents {
 		t.Run(d.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := HTML(&b, d.doc); err != nil {
+			if err := page.Write(&b, d.doc); err != nil {
 				t.Fatal(err)
 			}
 			// The data is the golden JSON, and too long to hold twice.

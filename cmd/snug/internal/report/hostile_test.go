@@ -13,7 +13,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 // hostile is text that wants out of wherever it is put.
@@ -48,13 +51,13 @@ func sound(t testing.TB, page []byte) {
 	for _, tag := range anyTag.FindAll(page, -1) {
 		m := element.FindSubmatch(tag)
 		if m == nil || !slices.Contains(elements, string(m[1])) {
-			t.Errorf("the page has the element %s", short(string(tag), 200))
+			t.Errorf("the page has the element %s", content.Short(string(tag), 200))
 		}
 		if active.Match(quoted.ReplaceAll(tag, nil)) {
-			t.Errorf("the page has %s", short(string(tag), 200))
+			t.Errorf("the page has %s", content.Short(string(tag), 200))
 		}
 		if m := link.FindSubmatch(tag); m != nil && !bytes.HasPrefix(m[1], []byte("data:application/gzip;base64,")) {
-			t.Errorf("the page links %s", short(string(tag), 200))
+			t.Errorf("the page links %s", content.Short(string(tag), 200))
 		}
 	}
 	if style, _, _ := bytes.Cut(page, []byte("</style>")); bytes.Contains(style, []byte("url(")) || bytes.Contains(style, []byte("@import")) {
@@ -69,10 +72,10 @@ func sound(t testing.TB, page []byte) {
 		rest = tail
 		drawing = "<svg " + drawing + "</svg>"
 		if err := xml.Unmarshal([]byte(drawing), new(struct{ XMLName xml.Name })); err != nil {
-			t.Errorf("a drawing is not well formed: %v in %s", err, short(drawing, 200))
+			t.Errorf("a drawing is not well formed: %v in %s", err, content.Short(drawing, 200))
 		}
 		if strings.Contains(drawing, "NaN") || strings.Contains(drawing, "Inf") {
-			t.Errorf("a drawing has a coordinate that is none: %s", short(drawing, 400))
+			t.Errorf("a drawing has a coordinate that is none: %s", content.Short(drawing, 400))
 		}
 	}
 }
@@ -92,10 +95,10 @@ func renderAll(t testing.TB, d finding.Document) {
 		switch name {
 		case "text":
 			for line := range strings.Lines(b.String()) {
-				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width && !free(line) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > text.Width && !free(line) {
 					t.Errorf("%d columns: %s", n, line)
 				}
-				if strings.ContainsFunc(strings.TrimRight(line, "\n"), unprintable) {
+				if strings.ContainsFunc(strings.TrimRight(line, "\n"), message.Unprintable) {
 					t.Errorf("a terminal would obey %q", line)
 				}
 			}

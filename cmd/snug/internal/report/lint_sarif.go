@@ -10,7 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // The parts of SARIF 2.1.0 that code scanning reads. Source:
@@ -168,11 +171,11 @@ func Annotations(d *finding.Lint) []byte {
 		if m.Fixed {
 			continue
 		}
-		p := page{}
+		p := text.Page{}
 		p.WriteString("::" + annotationLevels[m.Severity] + " file=" + property(m.File))
-		p.WriteString(",line=" + number(float64(m.Line)))
+		p.WriteString(",line=" + units.Number(float64(m.Line)))
 		if m.Column != nil {
-			p.WriteString(",col=" + number(float64(*m.Column)))
+			p.WriteString(",col=" + units.Number(float64(*m.Column)))
 		}
 		message := m.Message
 		if m.Fix != "" {
@@ -209,7 +212,7 @@ func property(s string) string {
 func seen(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
-		lines[i] = Clean(strings.TrimSuffix(lines[i], "\r"))
+		lines[i] = message.Clean(strings.TrimSuffix(lines[i], "\r"))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 func lintDocument() *finding.Lint {
@@ -35,7 +37,7 @@ func lintDocument() *finding.Lint {
 // TestLintText: no text of a manifest reaches the terminal as it is.
 func TestLintText(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.Text(&b, lintDocument()); err != nil {
+	if err := text.Write(&b, lintDocument()); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); strings.ContainsAny(got, "\x1b\r") || !strings.HasPrefix(got, ".: 1 error, 1 warning, 1 fixed\n") ||

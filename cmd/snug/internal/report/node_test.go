@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 // nodeOf is a node with containers that differ in everything that a page orders by.
@@ -36,10 +38,10 @@ func nodeOf() *finding.Node {
 }
 
 // order is that of the rows of a page.
-func order(t *testing.T, d *finding.Node, o NodePage) string {
+func order(t *testing.T, d *finding.Node, o page.NodePage) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := NodeHTML(&b, d, o); err != nil {
+	if err := page.NodeHTML(&b, d, o); err != nil {
 		t.Fatal(err)
 	}
 	body := b.String()
@@ -61,15 +63,15 @@ func TestNodeOrder(t *testing.T) {
 		"": "bac", "name": "abc", "worst": "bac", "go": "acb", "procs": "bca", "quota": "acb", "cpu": "acb",
 		"throttled": "bca", "memory": "acb", "gomemlimit": "cab", "gc": "bca",
 	}
-	for _, word := range append(NodeOrders(), "") {
-		if got := order(t, nodeOf(), NodePage{Order: word}); got != want[word] {
+	for _, word := range append(page.NodeOrders(), "") {
+		if got := order(t, nodeOf(), page.NodePage{Order: word}); got != want[word] {
 			t.Errorf("%q: %s, want %s", word, got, want[word])
 		}
-		if got := order(t, nodeOf(), NodePage{Order: word, Reverse: true}); word != "gomemlimit" && word != "" && word != "worst" && (got[0] != want[word][2] || got[2] != want[word][0]) {
+		if got := order(t, nodeOf(), page.NodePage{Order: word, Reverse: true}); word != "gomemlimit" && word != "" && word != "worst" && (got[0] != want[word][2] || got[2] != want[word][0]) {
 			t.Errorf("%q reversed: %s", word, got)
 		}
 	}
-	if got := order(t, nodeOf(), NodePage{Wrong: true}); got != "b" {
+	if got := order(t, nodeOf(), page.NodePage{Wrong: true}); got != "b" {
 		t.Errorf("only those with a warning: %s", got)
 	}
 }
@@ -85,19 +87,19 @@ func TestNodeHostile(t *testing.T) {
 	p.Name, p.Exe, p.GoVersion = evil, evil, new(evil)
 	p.Findings = []finding.Finding{{ID: evil, Severity: evil, Title: evil, Fix: evil, Verify: evil, Evidence: []finding.Evidence{{What: evil}}},
 		{ID: evil, Severity: finding.SeverityError, Title: evil, Fix: evil, Verify: evil}}
-	var page, text bytes.Buffer
-	o := NodePage{Ill: evil, Step: time.Second, Trend: func(*finding.Container) (a, b []float32) { return []float32{-1, 0, 1, -1}, []float32{5} }}
-	if err := NodeHTML(&page, d, o); err != nil {
+	var drawn, said bytes.Buffer
+	o := page.NodePage{Ill: evil, Step: time.Second, Trend: func(*finding.Container) (a, b []float32) { return []float32{-1, 0, 1, -1}, []float32{5} }}
+	if err := page.NodeHTML(&drawn, d, o); err != nil {
 		t.Fatal(err)
 	}
-	if s := page.String(); strings.Contains(s, "<script") || strings.Contains(s, "\" onload") || strings.ContainsRune(s, 0x1b) {
+	if s := drawn.String(); strings.Contains(s, "<script") || strings.Contains(s, "\" onload") || strings.ContainsRune(s, 0x1b) {
 		t.Errorf("%s", s)
 	}
-	if err := Text(&text, d); err != nil {
+	if err := text.Write(&said, d); err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsRune(text.String(), 0x1b) {
-		t.Errorf("%q", text.String())
+	if strings.ContainsRune(said.String(), 0x1b) {
+		t.Errorf("%q", said.String())
 	}
 }
 
@@ -109,7 +111,7 @@ func TestNodeText(t *testing.T) {
 	d.Containers[2].Namespace, d.Containers[2].Pod, d.Containers[2].Name = new("shop"), new("cart-1"), new("app")
 	d.Next = "snug doctor 7"
 	var b bytes.Buffer
-	if err := Text(&b, d); err != nil {
+	if err := text.Write(&b, d); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -121,7 +123,7 @@ func TestNodeText(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := Text(&b, &finding.Node{Head: finding.NewHead(finding.KindAgent), Scan: finding.Scan{Processes: 4}}); err != nil || b.String() != "no Go process among 4 processes\n" {
+	if err := text.Write(&b, &finding.Node{Head: finding.NewHead(finding.KindAgent), Scan: finding.Scan{Processes: 4}}); err != nil || b.String() != "no Go process among 4 processes\n" {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }
@@ -149,17 +151,17 @@ func TestNodeDenied(t *testing.T) {
 			if c.gos == 0 {
 				d.Containers = nil
 			}
-			var text, page bytes.Buffer
-			if err := Text(&text, d); err != nil {
+			var said, drawn bytes.Buffer
+			if err := text.Write(&said, d); err != nil {
 				t.Fatal(err)
 			}
-			if line, _, _ := strings.Cut(text.String(), "\n"); line != c.want {
+			if line, _, _ := strings.Cut(said.String(), "\n"); line != c.want {
 				t.Errorf("%q, want %q", line, c.want)
 			}
-			if err := NodeHTML(&page, d, NodePage{}); err != nil {
+			if err := page.NodeHTML(&drawn, d, page.NodePage{}); err != nil {
 				t.Fatal(err)
 			}
-			body := page.String()
+			body := drawn.String()
 			_, h1, _ := strings.Cut(body, "<h1>")
 			h1, _, _ = strings.Cut(h1, "</h1>")
 			if got := plainText(h1); !strings.EqualFold(got, c.want) {
@@ -189,15 +191,4 @@ func plainText(s string) string {
 		}
 	}
 	return strings.ReplaceAll(html.UnescapeString(b.String()), "\u00a0", " ")
-}
-
-// TestSparkline: a gap is a gap, and what is known once is no line.
-func TestSparkline(t *testing.T) {
-	if s := sparkline("throttled", []float32{-1, 0.5, -1}, 1, time.Second); s != "" {
-		t.Errorf("one point: %s", s)
-	}
-	s := string(sparkline("throttled", []float32{0, 1, -1, 1, 0}, 1, 15*time.Second))
-	if strings.Count(s, "<path") != 2 || !strings.Contains(s, "M0 29") || !strings.Contains(s, "throttled in the last 1 min") && !strings.Contains(s, "throttled in the last 60") {
-		t.Error(s)
-	}
 }

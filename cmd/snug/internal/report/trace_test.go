@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 // tracedOne is a trace with every figure.
@@ -48,10 +50,10 @@ func TestTraceText(t *testing.T) {
 	b.Target, b.Partial = "evil\x1b[2J.out", new("it is cut off\nhere")
 	b.Wall.Run, b.Occupancy.GC, b.Heap.Peak = 4, new(.2), nil
 	var one, two strings.Builder
-	if err := Text(&one, &finding.Trace{Traces: []finding.Traced{tracedOne()}, Next: "snug trace --html trace.html trace.out"}); err != nil {
+	if err := text.Write(&one, &finding.Trace{Traces: []finding.Traced{tracedOne()}, Next: "snug trace --html trace.html trace.out"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Text(&two, &finding.Trace{Traces: []finding.Traced{tracedOne(), b}}); err != nil {
+	if err := text.Write(&two, &finding.Trace{Traces: []finding.Traced{tracedOne(), b}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ text, want string }{
@@ -89,7 +91,7 @@ func TestTracePage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := HTML(&b, d); err != nil {
+			if err := page.Write(&b, d); err != nil {
 				t.Fatal(err)
 			}
 			page := b.String()
@@ -103,7 +105,7 @@ func TestTracePage(t *testing.T) {
 		})
 	}
 	// JSON has no NaN, so a page with it cannot be written; its drawings can.
-	for _, p := range []part{tracePart(&hostile, "", traceEnd(&hostile), 0), traceSpread(&hostile, "")} {
+	for _, p := range []page.Part{page.TracePart(&hostile, "", page.TraceEnd(&hostile), 0), page.TraceSpread(&hostile, "")} {
 		for _, f := range p.Figures {
 			for _, c := range f.Charts {
 				if strings.Contains(string(c), "NaN") || strings.Contains(string(c), "<img") {
@@ -112,7 +114,7 @@ func TestTracePage(t *testing.T) {
 			}
 		}
 	}
-	if err := Text(io.Discard, &finding.Trace{Traces: []finding.Traced{hostile, {}}}); err != nil {
+	if err := text.Write(io.Discard, &finding.Trace{Traces: []finding.Traced{hostile, {}}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -124,7 +126,7 @@ func TestTwoTracesOnOneScale(t *testing.T) {
 		b.Timeline.HeapHigh[i], b.Timeline.Goal[i] = b.Timeline.HeapHigh[i]*10, b.Timeline.Goal[i]*10
 	}
 	b.Wall.Run = 1.5
-	v := traceView(&finding.Trace{Traces: []finding.Traced{a, b}})
+	v := page.TraceView(&finding.Trace{Traces: []finding.Traced{a, b}})
 	if !strings.HasPrefix(v.Verdict, "A, trace.out: ") || !strings.HasPrefix(v.Lead, "B, trace.out: ") {
 		t.Errorf("%s\n%s", v.Verdict, v.Lead)
 	}

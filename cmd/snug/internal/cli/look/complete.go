@@ -14,9 +14,9 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
-	"github.com/snug-go/snug/cmd/snug/internal/report"
 )
 
 // CompletionTime is how long a shell may keep the user's key waiting. Tests on busy
@@ -65,7 +65,7 @@ func goPids(ctx context.Context, begun string, given []string, to chan<- string)
 			return
 		}
 		select {
-		case to <- strconv.Itoa(g.Pid) + "\t" + report.Clean(path.Base(observe.Executable(g))+" "+g.Exe.GoVersion):
+		case to <- strconv.Itoa(g.Pid) + "\t" + message.Clean(path.Base(observe.Executable(g))+" "+g.Exe.GoVersion):
 		case <-ctx.Done():
 		}
 	})

@@ -17,8 +17,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
-	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 func NewDoctor(u *ui.UI) *cobra.Command {
@@ -90,7 +90,7 @@ func diagnosed(u *ui.UI, d *finding.Doctor, verbose bool) error {
 		return u.Answer(d)
 	}
 	var b bytes.Buffer
-	if err := report.DoctorVerbose(&b, d); err != nil {
+	if err := text.DoctorVerbose(&b, d); err != nil {
 		return err
 	}
 	return u.Write(b.Bytes())

@@ -18,8 +18,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
-	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
@@ -65,7 +65,7 @@ cut off says what it has. Wall time and P-occupancy are told apart; CPU time is 
 }
 
 // traces answers with what traces say, and writes the page if it is asked for.
-func traces(u *ui.UI, ctx context.Context, names []string, duration time.Duration, page string) error {
+func traces(u *ui.UI, ctx context.Context, names []string, duration time.Duration, file string) error {
 	d := &finding.Trace{Head: finding.NewHead(finding.KindTrace), Traces: []finding.Traced{}}
 	for _, name := range names {
 		t, err := readTrace(u, ctx, name, duration)
@@ -80,20 +80,20 @@ func traces(u *ui.UI, ctx context.Context, names []string, duration time.Duratio
 	switch {
 	case len(names) == 2:
 		d.Next = "snug bench --help"
-	case page == "" && names[0] != "-" && !examine.Address(names[0]):
+	case file == "" && names[0] != "-" && !examine.Address(names[0]):
 		d.Next = "snug trace --html trace.html " + message.Quote(names[0])
 	}
 	var wrong error
-	if page != "" {
-		d.Page = &page
+	if file != "" {
+		d.Page = &file
 		var b bytes.Buffer
-		err := report.HTML(&b, d)
+		err := page.Write(&b, d)
 		if err == nil {
-			err = outfile.Replace(page, b.Bytes())
+			err = outfile.Replace(file, b.Bytes())
 		}
 		if err != nil {
 			d.Page = nil
-			wrong = message.Failed("cannot write, "+message.Reason(err)+", "+page, outfile.RoomHint)
+			wrong = message.Failed("cannot write, "+message.Reason(err)+", "+file, outfile.RoomHint)
 		}
 	}
 	if err := u.Answer(d); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
@@ -43,7 +44,7 @@ func writeForms(d finding.Document, html, benchfmt string) error {
 		file   string
 		render func(io.Writer, finding.Document) error
 		hint   string
-	}{{html, report.HTML, pageHint}, {benchfmt, report.Benchfmt, linesHint}} {
+	}{{html, page.Write, pageHint}, {benchfmt, report.Benchfmt, linesHint}} {
 		if form.file == "" {
 			continue
 		}
@@ -118,7 +119,7 @@ func writeForm(u *ui.UI, d finding.Document, html, benchfmt string) error {
 	if html != "" && benchfmt != "" || u.JSON {
 		return message.Usage("stdout takes one answer, --html --benchfmt --json", "give the others a file")
 	}
-	render, hint := report.HTML, pageHint
+	render, hint := page.Write, pageHint
 	if benchfmt == "-" {
 		render, hint = report.Benchfmt, linesHint
 	}

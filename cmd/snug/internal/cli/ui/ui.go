@@ -39,6 +39,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 // UI is where commands answer and talk.
@@ -61,7 +62,7 @@ func (u *UI) JSONFlag(cmd *cobra.Command) {
 // Answer prints a document.
 func (u *UI) Answer(d finding.Document) error {
 	var b bytes.Buffer
-	render := report.Text
+	render := text.Write
 	if u.JSON {
 		render = report.JSON
 	}
@@ -100,7 +101,7 @@ func (u *UI) doing(text string) {
 		return
 	}
 	u.shown = true
-	fmt.Fprint(u.Err, "\r\x1b[Ksnug: "+report.Clean(text))
+	fmt.Fprint(u.Err, "\r\x1b[Ksnug: "+message.Clean(text))
 }
 
 // terminal reports whether a file is one, or at least no pipe and no file.
@@ -114,7 +115,7 @@ func (u *UI) Note(format string, args ...any) {
 	u.talking.Lock()
 	defer u.talking.Unlock()
 	u.doing("")
-	fmt.Fprintln(u.Err, "snug: "+report.Clean(finding.UTF8(fmt.Sprintf(format, args...))))
+	fmt.Fprintln(u.Err, "snug: "+message.Clean(finding.UTF8(fmt.Sprintf(format, args...))))
 }
 
 // Complain shows an error and returns its exit code.

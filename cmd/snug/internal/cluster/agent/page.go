@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 )
 
 // page shows the last scan to people. What it is ordered by is in the address:
@@ -35,7 +35,7 @@ func (a *Agent) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, age := a.Last()
-	o := report.NodePage{
+	o := page.NodePage{
 		Age: age, Step: a.opts.Interval,
 		Trend: func(c *finding.Container) (throttled, memory []float32) {
 			h := trends[keyOfContainer(c)]
@@ -43,7 +43,7 @@ func (a *Agent) page(w http.ResponseWriter, r *http.Request) {
 		},
 	}
 	q := r.URL.Query()
-	if order := q.Get("sort"); slices.Contains(report.NodeOrders(), order) {
+	if order := q.Get("sort"); slices.Contains(page.NodeOrders(), order) {
 		o.Order = order
 	}
 	o.Reverse, o.Wrong = q.Get("reverse") == "1", q.Get("wrong") == "1"
@@ -51,7 +51,7 @@ func (a *Agent) page(w http.ResponseWriter, r *http.Request) {
 		o.Ill = err.Error()
 	}
 	var b bytes.Buffer
-	if err := report.NodeHTML(&b, d, o); err != nil {
+	if err := page.NodeHTML(&b, d, o); err != nil {
 		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
 		return
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
-	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/limits"
 )
@@ -104,7 +104,7 @@ func unit(l *limits.Limits) string {
 // pasteable is a path as a shell reads it; "" when a terminal could not show it as
 // it is.
 func pasteable(path string) string {
-	if path == "" || path != report.Clean(path) {
+	if path == "" || path != message.Clean(path) {
 		return ""
 	}
 	return ShellQuote(path)

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 // RoundTrip writes a document down and reads it back: it is the same, and looks the same.
@@ -31,7 +31,7 @@ func RoundTrip(t *testing.T, d finding.Document) {
 		t.Errorf("read back\n%+v\nwant\n%+v", again, d)
 	}
 	var a, b bytes.Buffer
-	if err := errors.Join(report.Text(&a, d), report.Text(&b, again)); err != nil {
+	if err := errors.Join(text.Write(&a, d), text.Write(&b, again)); err != nil {
 		t.Fatal(err)
 	}
 	if a.String() != b.String() {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// scale maps a quantity to a coordinate of a drawing.
+type scale struct {
+	low, high float64 // of the quantity
+	from, to  float64 // of the drawing
+	log       bool
+}
+
+// at is where x is drawn; what lies outside is drawn at the edge.
+func (s scale) at(x float64) float64 {
+	low, high := s.low, s.high
+	if s.log {
+		low, high, x = math.Log10(low), math.Log10(high), math.Log10(max(x, math.SmallestNonzeroFloat64))
+	}
+	if units.Odd(x) || high <= low {
+		return s.from
+	}
+	return s.from + min(max((x-low)/(high-low), 0), 1)*(s.to-s.from)
+}
+
+// linear is a scale around values with about n ticks at round numbers. It does
+// not begin at zero: what is drawn on it is where values lie, not how long a bar
+// is.
+func linear(values []float64, n int, from, to float64) (scale, []float64) {
+	low, high, ok := units.Span(values)
+	if !ok {
+		return scale{low: 0, high: 1, from: from, to: to}, nil
+	}
+	pad := (high - low) * .06
+	if high-low < math.Abs(high)*.02 { // nothing to see but noise: not magnified
+		pad = math.Abs(high) * .02
+	}
+	if pad == 0 {
+		pad = 1
+	}
+	if low-pad < 0 && low >= 0 {
+		low = 0
+	} else {
+		low -= pad
+	}
+	high += pad
+	step := nice((high - low) / float64(max(n, 1)))
+	s := scale{low: low, high: high, from: from, to: to}
+	var ticks []float64
+	for k := math.Ceil(low / step); k*step <= high && len(ticks) < 4*n; k++ {
+		ticks = append(ticks, k*step)
+	}
+	return s, ticks
+}
+
+// logarithmic is a scale around positive values, with ticks at 1, 2 and 5 of
+// every decade, or at 1 only where there are many.
+func logarithmic(values []float64, from, to float64) (scale, []float64) {
+	var positive []float64
+	for _, v := range values {
+		if v > 0 {
+			positive = append(positive, v)
+		}
+	}
+	low, high, ok := units.Span(positive)
+	if !ok {
+		return scale{low: 1, high: 10, from: from, to: to, log: true}, nil
+	}
+	low, high = low/1.15, high*1.15
+	if high/low < 3 {
+		middle := math.Sqrt(low) * math.Sqrt(high)
+		low, high = middle/1.8, middle*1.8
+	}
+	s := scale{low: low, high: high, from: from, to: to, log: true}
+	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
+	marks := []float64{1, 2, 5}
+	every := 1
+	if math.Log10(high)-math.Log10(low) > 3.2 {
+		marks = marks[:1]
+		every = (last-first)/8 + 1
+	}
+	var ticks []float64
+	for e := first; e <= last; e += every {
+		for _, m := range marks {
+			if v := m * math.Pow10(e); v >= low && v <= high {
+				ticks = append(ticks, v)
+			}
+		}
+	}
+	return s, ticks
+}
+
+// nice is the step of 1, 2 or 5 times a power of ten next above x.
+func nice(x float64) float64 {
+	if units.Odd(x) || x <= 0 {
+		return 1
+	}
+	power := math.Pow(10, math.Floor(math.Log10(x)))
+	for _, m := range []float64{1, 2, 5} {
+		if x <= m*power*(1+1e-9) {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+// tickText prints the ticks of one axis in one unit, with no more digits than
+// they need.
+func tickText(ticks []float64, of []units.Unit) []string {
+	u := units.Unit{One: 1}
+	if len(of) > 0 && len(ticks) > 0 {
+		u = units.Suits(max(math.Abs(ticks[0]), math.Abs(ticks[len(ticks)-1]))/2, of)
+	}
+	texts := make([]string, len(ticks))
+	for i, t := range ticks {
+		texts[i] = strings.TrimSpace(strconv.FormatFloat(units.RoundTo(t/u.One, 6), 'f', -1, 64) + " " + u.Name)
+	}
+	return texts
+}

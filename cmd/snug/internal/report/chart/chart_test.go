@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+func TestScales(t *testing.T) {
+	s, ticks := linear([]float64{1573, 1630, 1429}, 4, 0, 100)
+	if s.low >= 1429 || s.high <= 1630 || len(ticks) < 2 || len(ticks) > 8 || ticks[0] < s.low || ticks[len(ticks)-1] > s.high {
+		t.Errorf("linear %+v %v", s, ticks)
+	}
+	if got := s.at(s.low); got != 0 {
+		t.Errorf("the least is at %v", got)
+	}
+	if got := s.at(1e9); got != 100 {
+		t.Errorf("what lies beyond is at %v", got)
+	}
+	if s, _ := linear([]float64{0, .98}, 4, 0, 1); s.low != 0 {
+		t.Errorf("a share begins at %v", s.low)
+	}
+	s, ticks = logarithmic([]float64{.001, .3}, 100, 0)
+	if !slices.Contains(ticks, .01) || !slices.Contains(ticks, .2) || s.at(.001) < s.at(.3) {
+		t.Errorf("logarithmic %+v %v", s, ticks)
+	}
+	if got := strings.Join(tickText([]float64{.05, .1, .15}, units.Times), "|"); got != "50 ms|100 ms|150 ms" {
+		t.Errorf("ticks %s", got)
+	}
+	if got := spread([]float64{10, 11, 50}, 16, 0, 100); got[1]-got[0] < 16 || got[2] != 50 {
+		t.Errorf("spread %v", got)
+	}
+	if got := spread([]float64{95, 96, 97}, 16, 0, 100); got[2] > 100 || got[1]-got[0] < 16 {
+		t.Errorf("spread at the edge %v", got)
+	}
+}
+
+// TestTailEndsWhereSamplesDo: no line is drawn to a percentile that fewer than
+// ten samples lie above.
+func TestTailEndsWhereSamplesDo(t *testing.T) {
+	h := &finding.Histogram{}
+	for i := range 1000 {
+		h.Seconds, h.Counts = append(h.Seconds, .001*float64(i+1)), append(h.Counts, 1)
+	}
+	points := tail(h)
+	first, last := points[0], points[len(points)-1]
+	if first[0] != rarity(.5) || math.Abs(first[1]-.5) > .002 {
+		t.Errorf("begins at %v", first)
+	}
+	if math.Abs(last[0]-rarity(.99)) > 1e-9 || math.Abs(last[1]-.99) > .002 {
+		t.Errorf("ends at %v, want 99 %% at 0.99 s", last)
+	}
+	for name, h := range map[string]*finding.Histogram{
+		"none": nil, "empty": {}, "few": {Seconds: []float64{1, 2}, Counts: []int64{3, 4}}, "uneven": {Seconds: []float64{1}, Counts: []int64{3, 4}},
+	} {
+		if p := tail(h); len(p) > 1 {
+			t.Errorf("%s: %v", name, p)
+		}
+	}
+}
+
+func TestPhase(t *testing.T) {
+	st := &finding.Stall{Period: .1, Law: .05, Max: new(.05), Gaps: [][2]float64{{.04, .05}, {.141, .05}, {.239, .05}, {.3, .004}}}
+	if got := phase(st); math.Abs(got-.09) > .001 {
+		t.Errorf("phase %v, want 0.09: where long gaps end", got)
+	}
+	if got := phase(&finding.Stall{Period: .1}); got != 0 {
+		t.Errorf("phase %v without gaps", got)
+	}
+}

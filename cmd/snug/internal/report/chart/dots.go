@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// Figure is a drawing with its heading and what to read in it.
+type Figure struct {
+	Title   string
+	Caption string
+	Charts  []template.HTML
+}
+
+// narrow is the width of a drawing that stands beside another, and of all on a
+// phone; wide of one that has a line for itself.
+const (
+	narrow = 340
+	wide   = 760
+)
+
+// mostRows is how many cells one drawing of dots can hold.
+const mostRows = 24
+
+// Dots draws one metric of a section: for each cell the median, its interval,
+// and every valid round, with the baseline as a line. It is nil when the metric
+// was not measured.
+func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[string]int, base int) *Figure {
+	var part []int
+	var values []float64
+	for _, i := range s.Cells {
+		v := m.Of(&cells[i])
+		if v == nil || units.Odd(*v) || len(part) == mostRows {
+			continue
+		}
+		part = append(part, i)
+		values = append(values, *v)
+		if iv, ok := cells[i].Intervals[m.Key]; ok {
+			values = append(values, iv.Low, iv.High)
+		}
+		values = append(values, valid(m, &cells[i])...)
+	}
+	if len(part) == 0 {
+		return nil
+	}
+	const left, right, row = 2, narrow - 2, 46
+	title := metric.Headed(m.Key, s.Requests)
+	better := "Less is better"
+	if m.More {
+		better = "More is better"
+	}
+	height := float64(len(part)*row + 38)
+	medians := make([]*float64, len(part))
+	for k, i := range part {
+		medians[k] = m.Of(&cells[i])
+	}
+	texts := m.Print(medians)
+	desc := ""
+	for k, i := range part {
+		desc += s.Name(&cells[i]) + ": " + texts[k] + ". "
+	}
+	d := Drawing("dots", narrow, height, title+" by setting; "+better, desc)
+	x, ticks := linear(values, 4, left, right)
+	labels := tickText(ticks, unitsOf(m))
+	bottom := height - 24
+	for k, t := range ticks {
+		d.Line("grid", x.at(t), 4, x.at(t), bottom)
+		d.text("tick", anchor(x.at(t), narrow), x.at(t), height-8, labels[k])
+	}
+	dashed, bars, circles := false, false, false
+	if base >= 0 {
+		if v := m.Of(&cells[base]); v != nil {
+			dashed = true
+			d.Line("base", x.at(*v), 0, x.at(*v), bottom)
+		}
+	}
+	for k, i := range part {
+		c := &cells[i]
+		y := float64(k*row) + 31
+		d.text("name", "start", left, y-15, content.Short(s.Name(c), 36))
+		d.text("value", "end", right, y-15, texts[k])
+		for _, r := range valid(m, c) {
+			circles = true
+			d.circle("round", x.at(r), y+10, 2.2)
+		}
+		n := kind[content.ArmName(c)]
+		if iv, ok := c.Intervals[m.Key]; ok {
+			bars = true
+			class := "whisker s" + strconv.Itoa(n%kinds)
+			d.Line(class, x.at(iv.Low), y, x.at(iv.High), y)
+			d.Line(class, x.at(iv.Low), y-4, x.at(iv.Low), y+4)
+			d.Line(class, x.at(iv.High), y-4, x.at(iv.High), y+4)
+		}
+		d.mark(n, x.at(*medians[k]), y, 5)
+	}
+	f := &Figure{Title: title, Caption: better + ".", Charts: []template.HTML{d.Done()}}
+	if bars {
+		f.Caption += " Bar: interval of the median."
+	}
+	if circles {
+		f.Caption += " Circles: rounds."
+	}
+	if dashed {
+		f.Caption += " Dashed: " + content.Short(s.Name(&cells[base]), 30) + "."
+	}
+	if rest := len(s.Cells) - len(part); rest > 0 && len(part) == mostRows {
+		f.Caption += fmt.Sprintf(" %d more are in the table.", rest)
+	}
+	return f
+}
+
+// valid are a metric's values in the rounds that count.
+func valid(m *metric.Metric, c *finding.Cell) []float64 {
+	var values []float64
+	if m.Run == nil {
+		return nil
+	}
+	for k := range c.Rounds {
+		if r := &c.Rounds[k]; r.Invalid == "" {
+			if v := m.Run(r); v != nil && !units.Odd(*v) {
+				values = append(values, *v)
+			}
+		}
+	}
+	return values
+}
+
+// unitsOf are the units of a metric's axis; none for plain numbers.
+func unitsOf(m *metric.Metric) []units.Unit {
+	switch m.Key {
+	case "rps", "gc_per_second", "throttled_ratio", "error_ratio":
+		return nil
+	case "peak_heap_bytes", "memory_peak_bytes":
+		return units.Sizes
+	}
+	return units.Times
+}
+
+// anchor keeps a label of an axis inside of the drawing.
+func anchor(x, w float64) string {
+	switch {
+	case x < 24:
+		return "start"
+	case x > w-24:
+		return "end"
+	}
+	return "middle"
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"cmp"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// front is the drawing of a search's compromises, and the key to its numbers.
+type front struct {
+	Figure
+	Key content.Grid
+}
+
+// tailed reports whether P99 says something about a service: requests come at
+// their own time, or the workload drives itself.
+func tailed(cells []finding.Cell) bool {
+	return slices.ContainsFunc(cells, func(c finding.Cell) bool {
+		return c.P99 != nil && (c.Load == "self" || strings.HasSuffix(c.Load, "%") || strings.HasSuffix(c.Load, "/s"))
+	})
+}
+
+// ParetoFront draws everything a search measured: CPU against P99, or against
+// memory where P99 says nothing. Settings that no other beats are numbered. It is
+// nil when there is nothing to draw.
+func ParetoFront(d *finding.Tune) *front {
+	x, m, memory := metric.MetricOf("cpu_seconds_per_op"), metric.MetricOf("p99_seconds"), metric.MetricOf("memory_peak_bytes")
+	compared, what := []*metric.Metric{x, m, memory}, "CPU, P99 and memory"
+	tails := tailed(d.Cells)
+	if !tails {
+		m, compared, what = memory, []*metric.Metric{x, memory}, "CPU and memory"
+	}
+	var part []int
+	var xs, ys []float64
+	for i := range d.Cells {
+		a, b := x.Of(&d.Cells[i]), m.Of(&d.Cells[i])
+		if a != nil && b != nil && !units.Odd(*a) && !units.Odd(*b) && *a > 0 && *b > 0 {
+			part, xs, ys = append(part, i), append(xs, *a), append(ys, *b)
+		}
+	}
+	if len(part) < 2 {
+		return nil
+	}
+	cell := func(i int) (float64, float64) { return *x.Of(&d.Cells[i]), *m.Of(&d.Cells[i]) }
+	var best []int
+	for _, i := range d.Front {
+		if slices.Contains(part, i) && !slices.Contains(best, i) {
+			best = append(best, i)
+		}
+	}
+	slices.SortStableFunc(best, func(a, b int) int {
+		xa, _ := cell(a)
+		xb, _ := cell(b)
+		return cmp.Compare(xa, xb)
+	})
+	const h, top, left, bottom, right = 300, 12, 58, 40, narrow - 10
+	g := Drawing("front", narrow, h, "Every setting: CPU per operation against "+m.Words,
+		units.Plural(len(best), "setting")+" of "+strconv.Itoa(len(part))+" are on the front: no other is at least as good in "+what+".")
+	sx, xt := linear(xs, 4, left, right)
+	sy, yt := linear(ys, 5, h-bottom, top)
+	for k, label := range tickText(xt, units.Times) {
+		g.Line("grid", sx.at(xt[k]), top, sx.at(xt[k]), h-bottom)
+		g.text("tick", anchor(sx.at(xt[k]), narrow), sx.at(xt[k]), h-bottom+17, label)
+	}
+	for k, label := range tickText(yt, unitsOf(m)) {
+		g.Line("grid", left, sy.at(yt[k]), right, sy.at(yt[k]))
+		g.text("tick", "end", left-6, sy.at(yt[k])+4, label)
+	}
+	g.text("tick", "end", right, h-4, "CPU per operation, less is better")
+	hollow, apart, once := false, false, true
+	for _, i := range part {
+		a, b := cell(i)
+		switch {
+		case slices.Contains(best, i):
+		case slices.ContainsFunc(best, func(o int) bool { return beats(&d.Cells[o], &d.Cells[i], compared) }):
+			g.circle("dominated", sx.at(a), sy.at(b), 4)
+			hollow = true
+		default:
+			g.circle("apart", sx.at(a), sy.at(b), 4)
+			apart = true
+			once = once && content.Counted(&d.Cells[i]) < 2
+		}
+	}
+	var numbers, names []string
+	for k, i := range best {
+		a, b := cell(i)
+		g.circle("chosen", sx.at(a), sy.at(b), 9)
+		g.text("number", "middle", sx.at(a), sy.at(b)+4, strconv.Itoa(k+1))
+		numbers, names = append(numbers, strconv.Itoa(k+1)), append(names, content.ArmName(&d.Cells[i]))
+	}
+	for _, i := range part {
+		a, b := cell(i)
+		if slices.Contains(d.Cells[i].Labels, "default") {
+			g.rect("standard", sx.at(a)-6, sy.at(b)-6, 12, 12)
+			g.text("label", anchor(sx.at(a), narrow), sx.at(a), sy.at(b)-11, "default")
+		}
+		if d.Verdict.Best != nil && *d.Verdict.Best == i && !d.Verdict.Keep {
+			g.circle("winner", sx.at(a), sy.at(b), 12)
+		}
+	}
+	f := &front{}
+	f.Title = "CPU against " + m.Words
+	f.Caption = "Numbered: the front, no other setting is at least as good in " + what + "."
+	if hollow {
+		f.Caption += " Hollow: not on the front, another setting is at least as good in " + what + "."
+	}
+	switch {
+	case apart && once:
+		f.Caption += " Dashed: measured once, so it cannot be on the front."
+	case apart:
+		f.Caption += " Dashed: it failed, lacks a figure or was measured too seldom to be on the front."
+	}
+	f.Caption += " Square: the default."
+	if d.Verdict.Best != nil && !d.Verdict.Keep {
+		f.Caption += " Ring: the winner."
+	}
+	f.Charts = []template.HTML{g.Done()}
+	var cpu, tail, peak []*float64
+	for _, i := range best {
+		c := &d.Cells[i]
+		cpu, tail, peak = append(cpu, x.Of(c)), append(tail, c.P99), append(peak, metric.Float(c.Peak))
+	}
+	f.Key.Add("", numbers)
+	f.Key.Key("setting", names)
+	f.Key.Add("CPU/op", metric.Durations(cpu))
+	if tails {
+		f.Key.Add("P99", metric.Durations(tail))
+	}
+	f.Key.Add("memory", metric.Amounts(peak))
+	return f
+}
+
+// beats reports whether a is at least as good as b in all of some metrics, which
+// both have.
+func beats(a, b *finding.Cell, in []*metric.Metric) bool {
+	for _, m := range in {
+		x, y := m.Of(a), m.Of(b)
+		if x == nil || y == nil || !(*x <= *y) {
+			return false
+		}
+	}
+	return true
+}

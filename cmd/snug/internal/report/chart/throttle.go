@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"html/template"
+	"math"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// mostPeriods is how many periods of a probe a strip shows, wide and narrow.
+const (
+	mostPeriods   = 25
+	fewestPeriods = 8
+)
+
+// leastPeriod is the kernel's shortest period, 1 ms, with room below; its
+// longest is 1 s (Linux Documentation/scheduler/sched-bwc.rst).
+const leastPeriod = 1e-4
+
+// Strips draws when a spinning thread of each setting was held back, with what
+// the stall law says for each period.
+func Strips(cells []finding.Cell) *Figure {
+	var part []int
+	for _, i := range content.Probed(cells) {
+		if st := cells[i].Stall; st.Period >= leastPeriod && st.Period <= 1 && st.Span >= st.Period && st.Span < 1e6 && len(part) < mostRows {
+			part = append(part, i)
+		}
+	}
+	if len(part) == 0 {
+		return nil
+	}
+	s := content.NewSection(cells, part)
+	s.Workload, s.Load, s.Users, s.Memory = false, false, false, false
+	f := &Figure{
+		Title: "When a spinning thread is held back",
+		Caption: "Blocks: one thread did not run. Brackets: how long the law T(1\u2212q/N) says it is held back at the end of each period. " +
+			"Vertical lines are one period apart and stand where long gaps end on average, because the kernel does not say when its periods begin.",
+	}
+	f.Charts = []template.HTML{stripChart(&s, cells, wide, mostPeriods, "wide"), stripChart(&s, cells, narrow, fewestPeriods, "narrow")}
+	return f
+}
+
+func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int, class string) template.HTML {
+	const row, left = 66, 2
+	right := w - 2
+	long, desc := 0.0, ""
+	for _, i := range s.Cells {
+		st := cells[i].Stall
+		long = max(long, min(st.Span, st.Period*float64(periods)))
+		desc += s.Name(&cells[i]) + ": " + stripWords(st) + ". "
+	}
+	height := float64(len(s.Cells)*row + 30)
+	d := Drawing("strip "+class, w, height, "Gaps of a spinning thread over "+units.Duration(long)+", with the stall law", desc)
+	x := scale{low: 0, high: long, from: left, to: right}
+	for k, i := range s.Cells {
+		c := &cells[i]
+		st := c.Stall
+		y := float64(k * row)
+		letters := 60
+		if w < 500 {
+			letters = 20
+		}
+		d.text("name", "start", left, y+14, content.Short(s.Name(c), letters))
+		d.text("value", "end", right, y+14, stripWords(st))
+		end := min(st.Span, st.Period*float64(periods), long)
+		d.rect("track", x.at(0), y+32, x.at(end)-x.at(0), 20)
+		phase := phase(st)
+		for n := 0; n <= periods && phase+float64(n)*st.Period <= end; n++ {
+			t := phase + float64(n)*st.Period
+			d.Line("grid", x.at(t), y+21, x.at(t), y+55)
+			if st.Law > 0 && st.Law <= st.Period && t-st.Law >= 0 {
+				d.Path("law", [][2]float64{{x.at(t - st.Law), y + 29}, {x.at(t - st.Law), y + 24}, {x.at(t), y + 24}, {x.at(t), y + 29}})
+			}
+		}
+		for _, g := range st.Gaps {
+			if !units.Odd(g[0]) && !units.Odd(g[1]) && g[1] > 0 && g[0] < end && g[0]+g[1] > 0 {
+				d.rect("held", x.at(g[0]), y+32, max(x.at(min(g[0]+g[1], end))-x.at(g[0]), .6), 20)
+			}
+		}
+	}
+	step := nice(long / 5)
+	if w < 500 {
+		step = nice(long / 3)
+	}
+	var ticks []float64
+	for k := 0; k < 12 && float64(k)*step <= long*(1+1e-9); k++ {
+		ticks = append(ticks, float64(k)*step)
+	}
+	for k, label := range tickText(ticks, units.Times) {
+		at := x.at(ticks[k])
+		d.Line("axis", at, height-26, at, height-21)
+		d.text("tick", anchor(at, w), at, height-7, label)
+	}
+	return d.Done()
+}
+
+// stripWords says the law and what was measured.
+func stripWords(st *finding.Stall) string {
+	law := "law: none"
+	if st.Law > 0 {
+		law = "law " + units.Duration(st.Law)
+	}
+	if st.Median == nil {
+		return law + ", measured: none"
+	}
+	return law + ", measured " + units.Duration(*st.Median)
+}
+
+// phase is where in a period long gaps end: the circular mean of the ends of
+// those at least half as long as the law, or as the longest. It is 0 without
+// gaps.
+func phase(st *finding.Stall) float64 {
+	least := st.Law / 2
+	if least == 0 && st.Max != nil {
+		least = *st.Max / 2
+	}
+	var re, im float64
+	for _, g := range st.Gaps {
+		if g[1] >= least && !units.Odd(g[0]) && !units.Odd(g[1]) {
+			a := 2 * math.Pi * (g[0] + g[1]) / st.Period
+			re, im = re+math.Cos(a), im+math.Sin(a)
+		}
+	}
+	if units.Odd(re) || units.Odd(im) || (re == 0 && im == 0) {
+		return 0
+	}
+	a := math.Atan2(im, re)
+	if a < 0 {
+		a += 2 * math.Pi
+	}
+	return a / (2 * math.Pi) * st.Period
+}

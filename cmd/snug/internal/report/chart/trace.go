@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"html/template"
+	"math"
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// Lines are figures over time on one scale from zero.
+type Lines struct {
+	Title     string
+	Step, End float64      // seconds
+	High      float64      // of the scale; 0 is what the values need
+	Of        []units.Unit // nil is percent
+	All       []Plotted
+}
+
+// Plotted is one line: so many values to each step.
+type Plotted struct {
+	Name   string
+	Kind   int // of line and mark
+	Values []float64
+	Per    int // values a step: 2 are the lowest and the highest
+	Dashed bool
+}
+
+func (l Lines) Any() bool {
+	for _, p := range l.All {
+		if len(p.Values) > p.Per {
+			return l.Step > 0 && l.End > 0
+		}
+	}
+	return false
+}
+
+func (l Lines) Figure(caption string) *Figure {
+	return &Figure{Title: l.Title, Caption: caption, Charts: []template.HTML{l.chart(wide, 260, "wide"), l.chart(narrow, 240, "narrow")}}
+}
+
+func (l Lines) chart(w, h float64, size string) template.HTML {
+	const top, bottom, left = 12, 34, 62
+	right := w - 100
+	high := l.High
+	if high == 0 {
+		for _, p := range l.All {
+			if _, most, ok := units.Span(p.Values); ok {
+				high = max(high, most*1.05)
+			}
+		}
+	}
+	if high == 0 {
+		high = 1
+	}
+	x := scale{low: 0, high: l.End, from: left, to: right}
+	y := scale{low: 0, high: high, from: h - bottom, to: top}
+	desc := ""
+	for _, p := range l.All {
+		if low, most, ok := units.Span(p.Values); ok {
+			desc += p.Name + " from " + l.value(low) + " to " + l.value(most) + ". "
+		}
+	}
+	d := Drawing("course "+size, w, h, l.Title+" over "+units.Duration(l.End), desc)
+	ticks := fromZero(high, 4, l.Of)
+	labels := make([]string, len(ticks))
+	if l.Of != nil {
+		labels = tickText(ticks, l.Of)
+	}
+	for i, t := range ticks {
+		if l.Of == nil {
+			labels[i] = units.Share(t)
+		}
+		d.Line("grid", left, y.at(t), right, y.at(t))
+		d.text("tick", "end", left-8, y.at(t)+4, labels[i])
+	}
+	some := 6
+	if w < 500 {
+		some = 3
+	}
+	across := fromZero(l.End, some, units.Times)
+	for i, label := range tickText(across, units.Times) {
+		d.Line("axis", x.at(across[i]), h-bottom, x.at(across[i]), h-bottom+5)
+		d.text("tick", "middle", x.at(across[i]), h-bottom+19, label)
+	}
+	var ends []float64
+	for _, p := range l.All {
+		if n := len(p.Values); n > 0 {
+			ends = append(ends, y.at(p.Values[n-1]))
+		} else {
+			ends = append(ends, 0)
+		}
+	}
+	at := apart(ends, 16, top+4, h-bottom)
+	for i, p := range l.All {
+		if len(p.Values) == 0 {
+			continue
+		}
+		points := make([][2]float64, len(p.Values))
+		for k, v := range p.Values {
+			points[k] = [2]float64{x.at(min((float64(k/p.Per)+.5)*l.Step, l.End)), y.at(v)}
+		}
+		look := class("curve s", p.Kind)
+		if p.Dashed {
+			look += " d1"
+		}
+		d.Path(look, thin(points))
+		if last := points[len(points)-1]; last[0] < right-1 { // a trace that is shorter than the other
+			d.Line("leader", last[0], last[1], right, ends[i])
+		}
+		d.Path(class("curve s", p.Kind), [][2]float64{{right + 2, ends[i]}, {right + 9, at[i]}}) // which line the name is of
+		d.text("label", "start", right+13, at[i]+4, p.Name)
+	}
+	return d.Done()
+}
+
+func (l Lines) value(x float64) string {
+	if l.Of == nil {
+		return units.Share(x)
+	}
+	return units.Suits(x, l.Of).In(x)
+}
+
+// apart is spread for heights in any order.
+func apart(wanted []float64, least, low, high float64) []float64 {
+	if len(wanted) == 2 && wanted[0] > wanted[1] {
+		s := spread([]float64{wanted[1], wanted[0]}, least, low, high)
+		return []float64{s[1], s[0]}
+	}
+	return spread(wanted, least, low, high)
+}
+
+// fromZero are about n round ticks from zero up, round in the unit that suits them.
+func fromZero(high float64, n int, of []units.Unit) []float64 {
+	one := 1.0
+	if of != nil {
+		one = units.Suits(high/2, of).One
+	}
+	step := nice(high/one/float64(n)) * one
+	var ticks []float64
+	for k := 0; k <= 4*n && float64(k)*step <= high*(1+1e-9); k++ {
+		ticks = append(ticks, float64(k)*step)
+	}
+	return ticks
+}
+
+// thousands are the units of numbers of things.
+var thousands = []units.Unit{{One: 1}, {One: 1e3, Name: "k"}, {One: 1e6, Name: "M"}, {One: 1e9, Name: "G"}}
+
+// mostBars is how many bars a histogram has at most.
+const mostBars = 48
+
+// Bars draws a histogram on a logarithmic axis, its classes put together to bars of the
+// same ratio; "" when there is too little to draw.
+func Bars(h *finding.Histogram, title string) template.HTML {
+	if h == nil || len(h.Seconds) != len(h.Counts) {
+		return ""
+	}
+	var values []float64
+	for i, s := range h.Seconds {
+		if h.Counts[i] > 0 && s > 0 && !units.Odd(s) {
+			values = append(values, s)
+		}
+	}
+	low, high, ok := units.Span(values)
+	if !ok || len(values) < 2 || high <= low {
+		return ""
+	}
+	const w, height, top, bottom, left, right = narrow, 200, 10, 34, 44, narrow - 6
+	ratio := max(math.Pow(high/low, 1./mostBars), math.Pow(2, .25))
+	var heights [mostBars + 2]float64
+	most := 0.0
+	for i, s := range h.Seconds {
+		if n := h.Counts[i]; n > 0 && !units.Odd(s) {
+			k := min(max(int(math.Log(max(s, low)/low)/math.Log(ratio)), 0), len(heights)-1)
+			heights[k] += float64(n)
+			most = max(most, heights[k])
+		}
+	}
+	d := Drawing("hist", w, height, title, "from "+units.Duration(low)+" to "+units.Duration(high))
+	x, ticks := logarithmic([]float64{low, high * ratio}, left, right)
+	y := scale{low: 0, high: most, from: height - bottom, to: top}
+	up := fromZero(most, 3, thousands)
+	for i, label := range tickText(up, thousands) {
+		d.Line("grid", left, y.at(up[i]), right, y.at(up[i]))
+		d.text("tick", "end", left-6, y.at(up[i])+4, label)
+	}
+	for k, n := range heights {
+		if n > 0 {
+			from, to := x.at(low*math.Pow(ratio, float64(k))), x.at(low*math.Pow(ratio, float64(k+1)))
+			d.rect("held", from, y.at(n), max(to-from-.6, .6), y.from-y.at(n))
+		}
+	}
+	last := math.Inf(-1)
+	for _, t := range ticks {
+		if at := x.at(t); at-last > 44 {
+			d.Line("axis", at, height-bottom, at, height-bottom+5)
+			d.text("tick", "middle", at, height-bottom+19, units.Duration(t))
+			last = at
+		}
+	}
+	return d.Done()
+}
+
+// class is a class of the style sheet for a setting or a line.
+func class(prefix string, kind int) string { return prefix + strconv.Itoa(kind%kinds) }

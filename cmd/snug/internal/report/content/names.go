@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"path"
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// ProgramName is what was measured: a program by its file's name, a service by
+// where it is.
+func ProgramName(s *finding.Setup, workload string) string {
+	switch {
+	case workload == "command" && len(s.Command) > 0 && s.Command[0] != "":
+		return path.Base(s.Command[0])
+	case workload == "url" && s.URL != "":
+		return "the service at " + s.URL
+	}
+	return workload
+}
+
+// Named are cells whose workload is the name of what was measured. The document
+// stays as it is.
+func Named(s *finding.Setup, cells []finding.Cell) []finding.Cell {
+	out := slices.Clone(cells)
+	for i := range out {
+		out[i].Workload = ProgramName(s, out[i].Workload)
+	}
+	return out
+}
+
+func NamedBench(d *finding.Bench) *finding.Bench {
+	out := *d
+	out.Cells = Named(&d.Setup, d.Cells)
+	return &out
+}
+
+func NamedTune(d *finding.Tune) *finding.Tune {
+	out := *d
+	out.Cells = Named(&d.Setup, d.Cells)
+	if d.Confirm != nil {
+		c := *d.Confirm
+		c.Winner.Workload = ProgramName(&d.Setup, c.Winner.Workload)
+		c.Default.Workload = ProgramName(&d.Setup, c.Default.Workload)
+		out.Confirm = &c
+	}
+	return &out
+}
+
+// WithConfirmation are all cells of a search and those of its confirmation.
+func WithConfirmation(d *finding.Tune) []finding.Cell {
+	if d.Confirm == nil {
+		return d.Cells
+	}
+	return append(d.Cells[:len(d.Cells):len(d.Cells)], Confirmed(d.Confirm)...)
+}
+
+// Confirmed are the cells that the comparisons of a confirmation speak of.
+func Confirmed(c *finding.Confirm) []finding.Cell { return []finding.Cell{c.Winner, c.Default} }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// NodeVerdict is what there is to say of a node in one sentence, and how many containers have
+// a warning.
+func NodeVerdict(d *finding.Node) (text string, wrong int) {
+	containers := 0
+	for i := range d.Containers {
+		if d.Containers[i].Worst().Level() >= finding.SeverityWarning.Level() {
+			wrong++
+		}
+		if d.Containers[i].Unit == nil {
+			containers++
+		}
+	}
+	where := Processes(d.Scan.Go, "Go process") + " in " + containersOf(containers, len(d.Containers)-containers)
+	denied, many := d.Denied()
+	switch {
+	case d.Scan.Go == 0 && many:
+		return strconv.Itoa(d.Scan.Processes-denied.Count) + " of " + Processes(d.Scan.Processes, "process") +
+			" could be looked at, no Go process among them; " + strconv.Itoa(denied.Count) + " denied", 0
+	case d.Scan.Go == 0:
+		text = "no Go process among " + Processes(d.Scan.Processes, "process")
+	case wrong == 0:
+		text = where + ", no warning at a glance"
+	default:
+		text = where + ", " + strconv.Itoa(wrong) + " with a warning or worse"
+	}
+	if many {
+		text += "; " + strconv.Itoa(denied.Count) + " of " + Processes(d.Scan.Processes, "process") + " denied"
+	}
+	return text, wrong
+}
+
+// ContainerName is how people tell a container: by its names where they are known, else by
+// the beginnings of its pod's UID and its id; a group of the node by its own name.
+func ContainerName(c *finding.Container) string {
+	switch {
+	case c.Namespace != nil && c.Pod != nil && c.Name != nil:
+		return *c.Namespace + "/" + *c.Pod + "/" + *c.Name
+	case c.Namespace != nil && c.Pod != nil:
+		return *c.Namespace + "/" + *c.Pod + "/" + begin(c.ID)
+	case c.Unit != nil:
+		return *c.Unit
+	case c.PodUID != nil:
+		return "pod " + begin(c.PodUID) + "/" + begin(c.ID)
+	}
+	return begin(c.ID)
+}
+
+// begin is the beginning of an id, as container runtimes show it.
+func begin(id *string) string {
+	if id == nil {
+		return "?"
+	}
+	return (*id)[:min(12, len(*id))]
+}
+
+// containersOf is a number of containers and of other groups.
+func containersOf(containers, units int) string {
+	s := strconv.Itoa(containers) + " container"
+	if containers != 1 {
+		s += "s"
+	}
+	if units > 0 {
+		s += " and " + strconv.Itoa(units) + " other group"
+		if units != 1 {
+			s += "s"
+		}
+	}
+	return s
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+var (
+	// lastValue is the knob at the end of what was left out, and its value.
+	lastValue = regexp.MustCompile(`([A-Za-z]+)=([^ ,=]+)$`)
+	// ofSize is a size that a reason is about: each setting has its own.
+	ofSize = regexp.MustCompile(` of [0-9.]+ ?[KMGT]?i?B\b`)
+)
+
+// LeftOut are the settings that a search did not try, those together whose
+// reasons differ in numbers only.
+func LeftOut(all []finding.Pruned) []finding.Pruned {
+	type group struct {
+		key     string
+		members []finding.Pruned
+	}
+	var groups []group
+next:
+	for _, x := range all {
+		knob := ""
+		if m := lastValue.FindStringSubmatch(x.What); m != nil {
+			knob = m[1]
+		}
+		key := knob + ": " + figuresOf.ReplaceAllString(x.Why, "0")
+		for i := range groups {
+			if knob != "" && groups[i].key == key {
+				groups[i].members = append(groups[i].members, x)
+				continue next
+			}
+		}
+		groups = append(groups, group{key, []finding.Pruned{x}})
+	}
+	var out []finding.Pruned
+	for _, g := range groups {
+		if len(g.members) == 1 {
+			out = append(out, finding.Pruned{What: metric.Worded(g.members[0].What), Why: metric.Worded(g.members[0].Why)})
+			continue
+		}
+		why, settings := g.members[0].Why, 0
+		var low, high string
+		for _, x := range g.members {
+			if x.Why != g.members[0].Why {
+				why = ofSize.ReplaceAllString(g.members[0].Why, "")
+			}
+			settings += 1 + strings.Count(x.What, ", ") // GOGC=50, 100 with GOMEMLIMIT=179MiB
+			v := lastValue.FindStringSubmatch(x.What)[2]
+			if low == "" || Magnitude(v) < Magnitude(low) {
+				low = v
+			}
+			if high == "" || Magnitude(v) > Magnitude(high) {
+				high = v
+			}
+		}
+		knob := lastValue.FindStringSubmatch(g.members[0].What)[1]
+		what := units.Plural(settings, "setting") + " with " + knob + " " + metric.ValueText(knob, low)
+		if high != low {
+			what += " to " + metric.ValueText(knob, high)
+		}
+		out = append(out, finding.Pruned{What: message.Clean(what), Why: metric.Worded(why)})
+	}
+	return out
+}
+
+// Magnitude is a value of a knob as a number, to order values by; 0 for a word.
+func Magnitude(v string) float64 {
+	digits := strings.TrimRight(v, "KMGTiB")
+	x, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return 0
+	}
+	for i, u := range []string{"", "B", "KiB", "MiB", "GiB", "TiB"} {
+		if v[len(digits):] == u && i > 1 {
+			return x * units.Sizes[i-1].One
+		}
+	}
+	return x
+}

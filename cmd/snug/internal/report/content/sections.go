@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// ArmName is what an arm goes by: its labels, or the knobs that it sets.
+func ArmName(c *finding.Cell) string {
+	if len(c.Labels) > 0 {
+		return message.Clean(strings.Join(c.Labels, ", "))
+	}
+	return knobs(c)
+}
+
+// knobs are the settings of an arm as one would say them.
+func knobs(c *finding.Cell) string {
+	var set []string
+	add := func(name, value string) {
+		if value != "" {
+			set = append(set, name+"="+message.Clean(value))
+		}
+	}
+	add("P", c.GOMAXPROCS)
+	add("GOGC", c.GOGC)
+	add("GOMEMLIMIT", metric.LimitText(c.GOMEMLIMIT))
+	for _, v := range c.Vars.List() {
+		set = append(set, message.Clean(v))
+	}
+	if c.Burst > 0 {
+		add("burst", units.Duration(float64(c.Burst)/1e6))
+	}
+	if c.Replicas > 1 {
+		set = append(set, units.Plural(c.Replicas, "container"))
+	}
+	if len(set) == 0 {
+		return "nothing set"
+	}
+	return strings.Join(set, " ")
+}
+
+// procs is the GOMAXPROCS that the program had; where it did not say, the one
+// it was given.
+func procs(c *finding.Cell) string {
+	switch {
+	case c.Procs != nil:
+		return strconv.Itoa(*c.Procs)
+	case c.GOMAXPROCS != "":
+		return message.Clean(c.GOMAXPROCS) + " asked"
+	}
+	return units.None
+}
+
+// users is the number of users of a closed loop.
+func users(load string) (int, bool) {
+	n, err := strconv.Atoi(strings.TrimSuffix(load, " users"))
+	return n, err == nil && strings.HasSuffix(load, " users")
+}
+
+// requests reports whether a load is made of requests that snug sends.
+func requests(load string) bool { return load != "batch" && load != "self" }
+
+// load says what a load is.
+func load(name string, offered *float64) string {
+	rps := ""
+	if offered != nil {
+		rps = ", " + units.Rate(*offered) + "/s offered"
+	}
+	switch {
+	case name == "saturated":
+		return "saturated (closed loop at full speed)"
+	case name == "batch":
+		return "a fixed amount of work"
+	case name == "self":
+		return "the workload drives itself"
+	case strings.HasSuffix(name, "%"):
+		return "open loop at " + strings.TrimSuffix(message.Clean(name), "%") + " % of capacity" + rps
+	case strings.HasSuffix(name, "/s"):
+		return "open loop, " + message.Clean(name) + " offered"
+	}
+	return message.Clean(name)
+}
+
+func Quota(cores float64) string {
+	if cores == 0 {
+		return "no quota"
+	}
+	return units.Plural(cores, "CPU")
+}
+
+// Section is a part of an experiment whose cells belong side by side.
+type Section struct {
+	Title string // all of it
+	brief string // to tell it from other sections
+	Cells []int
+	// What differs within the section besides the knobs.
+	Workload, quota, Memory, Load bool
+	Users                         bool
+	Requests                      bool
+}
+
+// context is what an arm runs in; the rest of an arm is what is compared.
+type context struct {
+	workload string
+	quota    float64
+	memory   int64
+	load     string
+}
+
+func contextOf(c *finding.Cell) context {
+	x := context{c.Workload, c.Quota, c.Memory, c.Load}
+	if units.Odd(x.quota) {
+		x.quota = -1 // NaN, which equals nothing
+	}
+	if _, ok := users(c.Load); ok {
+		x.load = "users" // one table of rising numbers of them
+	}
+	return x
+}
+
+// Sections puts the cells of a context together, and contexts that are compared
+// with each other (the variants of a workload). Where a context has one cell
+// only, all of them share a table.
+func Sections(cells []finding.Cell, comparisons []finding.Comparison) []Section {
+	leader := map[context]context{}
+	find := func(x context) context {
+		for to, ok := leader[x]; ok; to, ok = leader[x] {
+			x = to
+		}
+		return x
+	}
+	for _, c := range comparisons {
+		if known(cells, c) {
+			a, b := find(contextOf(&cells[c.Cell])), find(contextOf(&cells[c.Baseline]))
+			if a != b {
+				leader[a] = b
+			}
+		}
+	}
+	order := []context{}
+	groups := map[context][]int{}
+	for i := range cells {
+		x := find(contextOf(&cells[i]))
+		if groups[x] == nil {
+			order = append(order, x)
+		}
+		groups[x] = append(groups[x], i)
+	}
+	var all []Section
+	for _, x := range order {
+		if len(order) > 1 && len(groups[x]) == 1 {
+			every := make([]int, len(cells))
+			for i := range every {
+				every[i] = i
+			}
+			return []Section{NewSection(cells, every)}
+		}
+		all = append(all, NewSection(cells, groups[x]))
+	}
+	return all
+}
+
+// known reports whether a comparison is about cells that exist.
+func known(cells []finding.Cell, c finding.Comparison) bool {
+	return c.Cell >= 0 && c.Cell < len(cells) && c.Baseline >= 0 && c.Baseline < len(cells)
+}
+
+func NewSection(cells []finding.Cell, part []int) Section {
+	s := Section{Cells: part, Requests: true}
+	first := &cells[part[0]]
+	for _, i := range part {
+		c := &cells[i]
+		s.Workload = s.Workload || c.Workload != first.Workload
+		s.quota = s.quota || c.Quota != first.Quota
+		s.Memory = s.Memory || c.Memory != first.Memory
+		s.Load = s.Load || c.Load != first.Load
+		s.Requests = s.Requests && requests(c.Load)
+	}
+	s.Users = contextOf(first).load == "users" && !s.Workload && !s.quota && !s.Memory
+	var title, brief []string
+	if !s.Workload {
+		title = append(title, message.Clean(first.Workload))
+		brief = append(brief, message.Clean(first.Workload))
+	}
+	if !s.quota {
+		title = append(title, map[bool]string{true: "no quota", false: "quota of " + units.Plural(first.Quota, "CPU")}[first.Quota == 0])
+		brief = append(brief, Quota(first.Quota))
+	}
+	if !s.Memory && first.Memory > 0 {
+		title = append(title, units.Size(first.Memory)+" of memory")
+	}
+	switch {
+	case s.Users:
+		title = append(title, "closed loop of users")
+		brief = append(brief, "users")
+	case !s.Load:
+		title = append(title, load(first.Load, first.Offered))
+		brief = append(brief, message.Clean(first.Load))
+	}
+	s.Title, s.brief = strings.Join(title, "; "), strings.Join(brief, ", ")
+	return s
+}
+
+// Name is what a cell is called within its section, where other cells may have
+// the same labels in another context.
+func (s *Section) Name(c *finding.Cell) string {
+	name := ArmName(c)
+	if s.Workload {
+		name = message.Clean(c.Workload) + ", " + name
+	}
+	if s.quota {
+		name = Quota(c.Quota) + ", " + name
+	}
+	if s.Memory && c.Memory > 0 {
+		name = units.Size(c.Memory) + ", " + name
+	}
+	if s.Load {
+		name = message.Clean(c.Load) + ", " + name
+	}
+	return name
+}
+
+// keys are the columns that say which cell a row is.
+func (s *Section) keys(cells []finding.Cell, knobs bool) Grid {
+	var g Grid
+	column := func(of func(*finding.Cell) string) []string {
+		values := make([]string, len(s.Cells))
+		for i, k := range s.Cells {
+			values[i] = of(&cells[k])
+		}
+		return values
+	}
+	if s.Workload {
+		g.Key("workload", column(func(c *finding.Cell) string { return message.Clean(c.Workload) }))
+	}
+	if s.quota {
+		g.Key("quota", column(func(c *finding.Cell) string { return Quota(c.Quota) }))
+	}
+	if s.Memory {
+		g.Key("memory limit", column(func(c *finding.Cell) string { return OrNone(units.Size(c.Memory), c.Memory == 0) }))
+	}
+	switch {
+	case s.Users:
+		g.Key("users", column(func(c *finding.Cell) string { n, _ := users(c.Load); return strconv.Itoa(n) }))
+	case s.Load:
+		g.Key("load", column(func(c *finding.Cell) string { return message.Clean(c.Load) }))
+	}
+	g.Key("setting", column(ArmName))
+	if !knobs {
+		return g
+	}
+	g.Add("P", column(procs))
+	for _, k := range []struct {
+		head string
+		of   func(*finding.Cell) string
+	}{
+		{"GOGC", func(c *finding.Cell) string { return OrNone(message.Clean(c.GOGC), c.GOGC == "") }},
+		{"GOMEMLIMIT", func(c *finding.Cell) string { return OrNone(metric.LimitText(c.GOMEMLIMIT), c.GOMEMLIMIT == "") }},
+		{"containers", func(c *finding.Cell) string { return OrNone(strconv.Itoa(c.Replicas), c.Replicas < 2) }},
+		{"burst", func(c *finding.Cell) string { return OrNone(units.Duration(float64(c.Burst)/1e6), c.Burst == 0) }},
+	} {
+		// A name already holds the knobs of a cell that has no labels.
+		if values := column(k.of); Measured(values) && labelled(cells, s.Cells) {
+			g.Add(k.head, values)
+		}
+	}
+	return g
+}
+
+func labelled(cells []finding.Cell, part []int) bool {
+	for _, i := range part {
+		if len(cells[i].Labels) > 0 && knobs(&cells[i]) != "nothing set" {
+			return true
+		}
+	}
+	return false
+}
+
+func OrNone(s string, empty bool) string {
+	if empty {
+		return units.None
+	}
+	return s
+}
+
+// Whole prints a duration of an experiment: 58 s, 14 min.
+func Whole(seconds float64) string {
+	switch {
+	case units.Odd(seconds) || seconds < 0 || seconds > 1e9:
+		return units.None
+	case seconds < 100:
+		return units.Figures(seconds, 2) + " s"
+	}
+	d := time.Duration(seconds * float64(time.Second)).Round(time.Minute)
+	if d < 100*time.Minute {
+		return strconv.Itoa(int(d.Minutes())) + " min"
+	}
+	return units.Figures(d.Hours(), 2) + " h"
+}

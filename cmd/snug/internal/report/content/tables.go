@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+func Stamps(s *finding.Setup) []string {
+	if !s.NoLimit {
+		return nil
+	}
+	return []string{"NO QUOTA ENFORCED: the program ran without a limit, so nothing here says how it does in a container"}
+}
+
+// Answer is the verdict's line.
+func Answer(v *finding.BenchVerdict) string {
+	switch {
+	case v.Text != "":
+		return metric.Worded(v.Text)
+	case v.Keep:
+		return "keep the default: nothing measured is better beyond noise"
+	}
+	return "no verdict"
+}
+
+// Figures is the table of what was measured, and of what the programs said of
+// themselves by these names.
+func (s *Section) Figures(cells []finding.Cell, names []string) Grid {
+	g := s.keys(cells, true)
+	for i := range metric.Metrics {
+		m := &metric.Metrics[i]
+		if !s.shows(cells, m.Key) {
+			continue
+		}
+		values := make([]*float64, len(s.Cells))
+		for k, i := range s.Cells {
+			values[k] = m.Of(&cells[i])
+		}
+		column := m.Print(values)
+		if Measured(column) || m.Key == "throttled_ratio" {
+			head := metric.Headed(m.Key, s.Requests)
+			if m.Key == "p50_seconds" && s.Users {
+				head = "median"
+			}
+			g.Add(head, column)
+		}
+	}
+	if column, any := s.kills(cells); any {
+		g.Add("killed", column)
+	}
+	s.reported(&g, cells, names)
+	return g
+}
+
+// shows reports whether a metric belongs into the tables of a section.
+func (s *Section) shows(cells []finding.Cell, key string) bool {
+	batch := s.any(cells, func(c *finding.Cell) bool { return c.Wall != nil })
+	switch key {
+	case "p50_seconds", "p99_seconds", "p999_seconds":
+		return s.open(cells)
+	case "p95_seconds":
+		return s.Users || s.open(cells) && !s.any(cells, func(c *finding.Cell) bool { return c.P99 != nil })
+	case "stw_total_seconds", "stw_max_seconds", "peak_heap_bytes":
+		return batch // the collector is what a batch is measured for; a service has GC/s
+	case "memory_peak_bytes":
+		return batch || s.varies(cells)
+	case "error_ratio": // of a batch it is that of its kills
+		return s.any(cells, func(c *finding.Cell) bool { return c.ErrorRate != nil && *c.ErrorRate > 0 && c.Load != "batch" })
+	}
+	return true
+}
+
+// open reports whether a section's latencies say something about a service. In
+// a saturated closed loop callers wait for each other: by Little's law their
+// number over the throughput, whatever the service is like.
+func (s *Section) open(cells []finding.Cell) bool {
+	return s.any(cells, func(c *finding.Cell) bool { return c.Load != "saturated" })
+}
+
+func (s *Section) any(cells []finding.Cell, is func(*finding.Cell) bool) bool {
+	return slices.ContainsFunc(s.Cells, func(i int) bool { return is(&cells[i]) })
+}
+
+// varies reports whether the arms differ in what decides about memory.
+func (s *Section) varies(cells []finding.Cell) bool {
+	first := &cells[s.Cells[0]]
+	return s.any(cells, func(c *finding.Cell) bool {
+		return c.GOGC != first.GOGC || c.GOMEMLIMIT != first.GOMEMLIMIT || c.Memory != first.Memory
+	})
+}
+
+// Differences is the table of what is better, worse, the same, or not shown (~),
+// one column for each metric compared.
+func (s *Section) Differences(cells []finding.Cell, all []finding.Comparison) (Grid, bool) {
+	mine := s.Comparisons(cells, all)
+	if len(mine) == 0 {
+		return Grid{}, false
+	}
+	g := s.keys(cells, false)
+	for _, key := range compared(mine) {
+		column := make([]string, len(s.Cells))
+		for k, i := range s.Cells {
+			column[k] = units.None
+			for _, c := range mine {
+				switch {
+				case c.Metric != key:
+				case c.Cell == i:
+					column[k] = difference(&c)
+				case c.Baseline == i && column[k] == units.None:
+					column[k] = "baseline"
+				}
+			}
+		}
+		g.Text(metric.Headed(key, s.Requests), column)
+	}
+	return g, true
+}
+
+// Comparisons are those between cells of the section, of what its tables show.
+func (s *Section) Comparisons(cells []finding.Cell, all []finding.Comparison) []finding.Comparison {
+	var mine []finding.Comparison
+	for _, c := range all {
+		if known(cells, c) && slices.Contains(s.Cells, c.Cell) && s.shows(cells, c.Metric) {
+			mine = append(mine, c)
+		}
+	}
+	return mine
+}
+
+// compared are the metrics of comparisons, in the order of the columns above.
+func compared(all []finding.Comparison) []string {
+	var keys []string
+	for _, c := range all {
+		if !slices.Contains(keys, c.Metric) {
+			keys = append(keys, c.Metric)
+		}
+	}
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+	return keys
+}
+
+func place(key string) int {
+	i := slices.IndexFunc(metric.Metrics, func(m metric.Metric) bool { return m.Key == key })
+	if i < 0 {
+		return len(metric.Metrics)
+	}
+	return i
+}
+
+// difference is one comparison in a table.
+func difference(c *finding.Comparison) string {
+	switch {
+	case c.Word == finding.NotShown || units.Odd(c.Ratio) || c.Ratio <= 0:
+		return "~"
+	case c.Low == nil || c.High == nil:
+		return units.Change(c.Ratio) + " " + message.Clean(c.Word)
+	}
+	return units.ChangeBetween(c.Ratio, *c.Low, *c.High) + " " + message.Clean(c.Word)
+}
+
+// Against is the heading of the differences.
+func Against(cells []finding.Cell, s *Section, all []finding.Comparison) string {
+	mine := s.Comparisons(cells, all)
+	names := []string{}
+	least, most := mine[0].Pairs, mine[0].Pairs
+	for _, c := range mine {
+		if name := ArmName(&cells[c.Baseline]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		least, most = min(least, c.Pairs), max(most, c.Pairs)
+	}
+	pairs := units.Plural(most, "paired round")
+	if least != most {
+		pairs = strconv.Itoa(least) + " to " + pairs
+	}
+	return "against " + Short(strings.Join(names, "; "), 30) + ", " + pairs +
+		": difference [interval]; ~ no difference shown"
+}

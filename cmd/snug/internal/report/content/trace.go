@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// ShownWaits is how many reasons to be blocked the text has.
+const ShownWaits = 5
+
+// TraceVerdict is the first line of a trace.
+func TraceVerdict(t *finding.Traced) string {
+	w := &t.Wall
+	text := units.Duration(w.Run) + " with " + units.Plural(w.GCs, "collection") + "; the world was stopped for " + units.Duration(w.Stops.Total) + " (" + units.Share(w.Stopped) + ")"
+	if r := t.Occupancy.GC; r != nil {
+		text += ", the collector held " + units.Share(*r) + " of the Ps' time"
+	}
+	if t.Heap.Peak != nil {
+		text += ", heap up to " + BytesText(float64(*t.Heap.Peak))
+	}
+	return text
+}
+
+// StopRows are reasons to stop the world; words says what each figure is, where no head does.
+func StopRows(t *finding.Traced, words bool) [][]string {
+	rows := [][]string{}
+	for _, s := range t.Wall.StopsBy {
+		row := []string{message.Clean(s.Reason), units.Duration(s.Total), timesText(s.Count, words)}
+		if s.Mean != nil && s.Max != nil {
+			mean, longest := units.Duration(*s.Mean), units.Duration(*s.Max)
+			if words {
+				mean, longest = "mean "+mean, "longest "+longest
+			}
+			row = append(row, mean, longest)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func WaitRows(t *finding.Traced, most int, words bool) [][]string {
+	rows := [][]string{}
+	for _, r := range t.Goroutines.Reasons[:min(len(t.Goroutines.Reasons), most)] {
+		rows = append(rows, []string{message.Clean(r.Reason), units.Duration(r.Total), timesText(r.Count, words)})
+	}
+	return rows
+}
+
+func timesText(n int64, words bool) string {
+	if words {
+		return units.Plural(n, "time")
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// TraceNotes are what a reader must know about the figures.
+func TraceNotes(d *finding.Trace) []string {
+	notes := []string{"Wall time and P-occupancy are not CPU time, which is not in a trace: a thread that holds a P may wait for a CPU; snug profile samples that. See snug explain p-occupancy."}
+	if len(d.Traces) > 1 {
+		notes = append(notes, "One trace each does not tell a difference from chance; snug bench compares with intervals.")
+	}
+	return notes
+}
+
+func BytesText(x float64) string { return units.Suits(x, units.Sizes).In(x) }
+
+// traceGroup is figures of one kind of time.
+type traceGroup struct {
+	Title string
+	Rows  [][]string // the name, a value of each trace, the difference of two
+}
+
+// traceFigure is one figure of a trace. value is nil where it is not known.
+type traceFigure struct {
+	name  string
+	value func(*finding.Traced) *float64
+	print func(float64) string
+	ratio bool // a difference is in percentage points
+}
+
+// TraceGroups are the figures of one trace, or of two with their differences.
+func TraceGroups(d *finding.Trace) []traceGroup {
+	var out []traceGroup
+	for _, g := range traceFigures() {
+		rows := [][]string{}
+		if len(d.Traces) > 1 {
+			rows = append(rows, []string{"", "A", "B", "difference"})
+		}
+		found := false
+		for _, f := range g.figures {
+			row := []string{f.name}
+			var values []*float64
+			for i := range d.Traces {
+				v := f.value(&d.Traces[i])
+				values = append(values, v)
+				if v == nil {
+					row = append(row, units.None)
+				} else {
+					row, found = append(row, f.print(*v)), true
+				}
+			}
+			if len(values) == 2 {
+				row = append(row, f.difference(values[0], values[1]))
+			}
+			rows = append(rows, row)
+		}
+		if g.more != nil {
+			rows = append(rows, g.more(d.Traces)...)
+		}
+		if found {
+			out = append(out, traceGroup{g.title, rows})
+		}
+	}
+	return out
+}
+
+func (f *traceFigure) difference(a, b *float64) string {
+	switch {
+	case a == nil || b == nil || units.Odd(*a) || units.Odd(*b):
+		return units.None
+	case *a == *b:
+		return "0"
+	case f.ratio:
+		s := strconv.FormatFloat((*b-*a)*100, 'f', 1, 64)
+		switch {
+		case strings.Trim(s, "-0.") == "":
+			return "0"
+		case *b > *a:
+			s = "+" + s
+		}
+		return units.Trim(s) + " points"
+	case *a == 0:
+		return units.None
+	}
+	return units.Change(*b / *a)
+}

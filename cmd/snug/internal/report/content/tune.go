@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// best is how many candidates of a search are worth a line.
+const best = 8
+
+// SearchedFor says what was looked for, where and for how long.
+func SearchedFor(d *finding.Tune) string {
+	text := "searched for the least " + Objective(d.Objective)
+	if d.Objective == "rps" {
+		text = "searched for the most " + Objective(d.Objective)
+	}
+	if len(d.Command) > 0 {
+		text += " of " + Short(message.Clean(strings.Join(d.Command, " ")), 50)
+	}
+	if len(d.Constraints) > 0 {
+		text += ", with " + message.Clean(strings.Join(d.Constraints, ", "))
+	}
+	if d.Budget > 0 {
+		text += ", within " + Whole(d.Budget)
+	}
+	return text
+}
+
+// Objective is what a search minimises, in words.
+func Objective(name string) string {
+	switch name {
+	case "cpu", "":
+		return "CPU per operation"
+	case "rps":
+		return "requests per second"
+	case "p99":
+		return "P99"
+	case "wall":
+		return "wall time"
+	}
+	return message.Clean(name)
+}
+
+func Space(d *finding.Tune) Grid {
+	var names, values []string
+	for _, f := range d.Space {
+		var v []string
+		for _, x := range f.Values {
+			v = append(v, metric.ValueText(f.Knob, x))
+		}
+		names, values = append(names, message.Clean(f.Knob)), append(values, strings.Join(v, ", "))
+	}
+	var g Grid
+	g.Key("knob", names)
+	g.Text("values tried", values)
+	return g
+}
+
+func Stages(d *finding.Tune) Grid {
+	var names, runs, time, on []string
+	for _, s := range d.Stages {
+		names, runs, time = append(names, message.Clean(s.Name)), append(runs, strconv.Itoa(s.Runs)), append(time, Whole(s.Seconds))
+		kept := []string{}
+		for _, i := range s.Kept {
+			if i >= 0 && i < len(d.Cells) {
+				kept = append(kept, ArmName(&d.Cells[i]))
+			}
+		}
+		text := units.None
+		switch {
+		case len(kept) == 1:
+			text = kept[0]
+		case len(kept) > 1:
+			text = units.Plural(len(kept), "setting") + ", first " + kept[0]
+		}
+		on = append(on, text)
+	}
+	var g Grid
+	g.Key("stage", names)
+	g.Add("runs", runs)
+	g.Add("time", time)
+	g.Text("goes on", on)
+	return g
+}
+
+// Candidates are the settings that came furthest, best first, and the default.
+func Candidates(d *finding.Tune) (Section, bool) {
+	var part []int
+	take := func(i int) {
+		if i >= 0 && i < len(d.Cells) && !slices.Contains(part, i) {
+			part = append(part, i)
+		}
+	}
+	for _, s := range slices.Backward(d.Stages) {
+		for _, i := range s.Kept {
+			take(i)
+		}
+	}
+	for _, i := range d.Front {
+		take(i)
+	}
+	for i := range d.Cells {
+		take(i)
+	}
+	if len(part) > best {
+		part = part[:best]
+	}
+	for i := range d.Cells {
+		if slices.Contains(d.Cells[i].Labels, "default") {
+			take(i)
+		}
+	}
+	if len(part) == 0 {
+		return Section{}, false
+	}
+	return NewSection(d.Cells, part), true
+}
+
+func Effects(d *finding.Tune) Grid {
+	var names, values, ratios, runs []string
+	last := ""
+	for _, e := range d.Effects {
+		name := message.Clean(e.Knob)
+		if name == last {
+			name = ""
+		} else {
+			last = name
+		}
+		names, values, ratios = append(names, name), append(values, metric.ValueText(e.Knob, e.Value)), append(ratios, units.Change(e.Ratio))
+		runs = append(runs, OrNone(strconv.Itoa(RunsOf(d, &e)), RunsOf(d, &e) == 0))
+	}
+	var g Grid
+	g.Key("knob", names)
+	g.Key("value", values)
+	g.Add("effect", ratios)
+	g.Add("runs", runs)
+	return g
+}
+
+// Estimates says what effects are.
+const Estimates = "estimates of an additive model from few runs, without intervals"
+
+// RunsOf is how many valid runs with one value of a knob are behind its effect;
+// 0 when the cells do not tell.
+func RunsOf(d *finding.Tune, e *finding.Effect) int {
+	n := 0
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		value := ""
+		switch e.Knob {
+		case "GOMAXPROCS":
+			value = c.GOMAXPROCS
+		case "GOGC":
+			value = c.GOGC
+		case "GOMEMLIMIT":
+			value = c.GOMEMLIMIT
+		case "burst": // 0 is unset
+			if value = strconv.FormatInt(c.Burst, 10); c.Burst == 0 && e.Value == "" {
+				value = ""
+			}
+		default:
+			return 0
+		}
+		if value == e.Value {
+			n += Counted(c)
+		}
+	}
+	return n
+}
+
+// Counted is how many of a cell's runs count.
+func Counted(c *finding.Cell) int {
+	n := 0
+	for k := range c.Rounds {
+		if c.Rounds[k].Invalid == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Costs says what the winner makes worse, by the confirmation; "" when nothing
+// was shown to be, or nothing won.
+func Costs(d *finding.Tune) string {
+	if d.Confirm == nil || d.Verdict.Keep || d.Verdict.Best == nil {
+		return ""
+	}
+	var all []string
+	for _, c := range d.Confirm.Comparisons {
+		if c.Word == finding.Worse && c.Cell == 0 {
+			all = append(all, metric.Called(c.Metric)+" "+strings.TrimSuffix(difference(&c), " "+finding.Worse))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	text := "worse with it: " + strings.Join(all, "; ")
+	for _, w := range d.Warnings {
+		if w.Code == tradeWarning {
+			return text + " [" + tradeWarning + "]"
+		}
+	}
+	return text
+}
+
+// tradeWarning is the id of what costs says.
+const tradeWarning = "tune-trade"
+
+// OtherWarnings are those that costs has not said.
+func OtherWarnings(d *finding.Tune) []finding.Warning {
+	if Costs(d) == "" {
+		return d.Warnings
+	}
+	var rest []finding.Warning
+	for _, w := range d.Warnings {
+		if w.Code != tradeWarning {
+			rest = append(rest, w)
+		}
+	}
+	return rest
+}
+
+func TuneNotes(d *finding.Tune) []string {
+	notes := Early(&d.Setup)
+	if d.Confirm == nil && len(d.Cells) > 0 {
+		notes = append(notes, "nothing was confirmed on fresh rounds: the candidates above are what the search saw, no result")
+	}
+	cells := WithConfirmation(d)
+	if d.Confirm != nil {
+		s := NewSection(Confirmed(d.Confirm), []int{0, 1})
+		notes = append(notes, s.notShown(Confirmed(d.Confirm), d.Confirm.Comparisons, false)...)
+	}
+	notes = append(notes, runNotes(cells)...)
+	notes = append(notes, asksOnly(cells)...)
+	return append(notes, common(&d.Setup, cells, d.Verdict.Cannot)...)
+}
+
+type Form struct{ Name, Text string }
+
+func Forms(e *finding.Environment) []Form {
+	return []Form{{"shell", e.Shell}, {"Dockerfile", e.Dockerfile}, {"Kubernetes", e.Kubernetes}}
+}

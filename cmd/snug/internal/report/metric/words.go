@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metric
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// metricWords puts words where a text names a metric by its key. Keys that are
+// words themselves stay.
+var metricWords = func() *strings.Replacer {
+	var pairs []string
+	for _, m := range Metrics {
+		if strings.Contains(m.Key, "_") {
+			pairs = append(pairs, m.Key, m.Words)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// plainBytes is a size as Go reads one, in bytes: too long to compare at a
+// glance.
+var plainBytes = regexp.MustCompile(`\b[0-9]{4,18}B\b`)
+
+// Worded is another's sentence for people: safe, with metrics in words and sizes
+// in the unit that suits them.
+func Worded(s string) string { return humanBytes(metricWords.Replace(message.Clean(s))) }
+
+func humanBytes(s string) string {
+	return plainBytes.ReplaceAllStringFunc(s, func(n string) string {
+		v, err := strconv.ParseInt(strings.TrimSuffix(n, "B"), 10, 64)
+		if err != nil {
+			return n
+		}
+		return units.Size(v)
+	})
+}
+
+// LimitText is a GOMEMLIMIT for people; its exact text is in what is to be
+// pasted. Without a unit it counts bytes.
+func LimitText(v string) string {
+	if _, err := strconv.ParseInt(v, 10, 64); err == nil {
+		v += "B"
+	}
+	return humanBytes(message.Clean(v))
+}
+
+// ValueText is the value of a knob for people.
+func ValueText(knob, v string) string {
+	switch {
+	case v == "":
+		return "unset"
+	case knob == "GOMEMLIMIT":
+		return LimitText(v)
+	case knob == "burst":
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil && n > 0 {
+			return units.Duration(float64(n) / 1e6)
+		} else if err == nil && n == 0 {
+			return "unset"
+		}
+	}
+	return message.Clean(v)
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/chart"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+)
+
+func benchView(d *finding.Bench) *view {
+	d = content.NamedBench(d)
+	v := newView("bench", &d.Setup, d.Cells, &d.Verdict)
+	parts := content.Sections(d.Cells, d.Comparisons)
+	kind := kindsOf(d.Cells)
+	for i := range parts {
+		s := &parts[i]
+		v.Parts = append(v.Parts, sectionView(s, d.Cells, d.Comparisons, d.Metrics, kind, len(parts) == 1))
+	}
+	if g, ok := content.Stalls(d.Cells); ok {
+		p := Part{Title: "Stalls", Intro: Sentence(content.StallLaw(d.Cells)) + ".", Tables: []table{tableOf("Stalls of spinning threads", g)}}
+		if f := chart.Strips(d.Cells); f != nil {
+			p.Figures = append(p.Figures, figureView{Figure: f})
+		}
+		v.Parts = append(v.Parts, p)
+	}
+	v.notes(&d.Setup, content.BenchNotes(d))
+	v.faults(d.Warnings, d.Unknown)
+	v.Next = d.Next
+	v.How = how(&d.Setup, d.Cells)
+	v.Runs = runsTable(d.Cells)
+	return v
+}
+
+func newView(kind string, s *finding.Setup, cells []finding.Cell, verdict *finding.BenchVerdict) *view {
+	first, rest, _ := strings.Cut(content.Answer(verdict), "; ")
+	return &view{
+		Kind: kind, Title: "snug " + kind + ": " + first, Stamps: stamped(s), Verdict: Sentence(first), Lead: Sentence(rest),
+		Facts: facts(s, cells, kind == "bench"), Version: s.Version, File: "snug-" + kind + ".json.gz",
+	}
+}
+
+// sectionView is a section as a chapter.
+func sectionView(s *content.Section, cells []finding.Cell, all []finding.Comparison, names []string, kind map[string]int, stall bool) Part {
+	g := s.Figures(cells, names)
+	if stall {
+		content.StallColumns(&g, s, cells)
+	}
+	p := Part{Title: Sentence(s.Title), Tables: []table{tableOf("Medians over the rounds", g)}}
+	if g, ok := s.Differences(cells, all); ok {
+		p.Tables = append(p.Tables, tableOf(Sentence(content.Against(cells, s, all)), g))
+	}
+	base := baseline(s, cells, all)
+	for _, key := range []string{"rps", "wall_seconds", "cpu_seconds_per_op", "p95_seconds"} {
+		if key == "p95_seconds" && !s.Users {
+			continue
+		}
+		if f := chart.Dots(s, cells, metric.MetricOf(key), kind, base); f != nil {
+			p.Figures = append(p.Figures, figureView{Figure: f})
+		}
+	}
+	if f := chart.Tails(s, cells, kind); f != nil {
+		p.Figures = append(p.Figures, figureView{Figure: f})
+	}
+	return p
+}
+
+// baseline is the one cell that all comparisons of a section are made with, or
+// -1.
+func baseline(s *content.Section, cells []finding.Cell, all []finding.Comparison) int {
+	base := -1
+	for _, c := range s.Comparisons(cells, all) {
+		if base >= 0 && base != c.Baseline {
+			return -1
+		}
+		base = c.Baseline
+	}
+	return base
+}
+
+// kindsOf gives each setting its colour, dash and mark, the same in every
+// drawing of a page.
+func kindsOf(cells []finding.Cell) map[string]int {
+	kind := map[string]int{}
+	for i := range cells {
+		name := content.ArmName(&cells[i])
+		if _, ok := kind[name]; !ok {
+			kind[name] = len(kind)
+		}
+	}
+	return kind
+}
+
+func (v *view) faults(warnings []finding.Warning, unknown []finding.Gap) {
+	for _, w := range warnings {
+		v.Faults = append(v.Faults, Sentence(metric.Worded(w.Text))+" ["+message.Clean(w.Code)+"]")
+	}
+	for _, g := range unknown {
+		v.Faults = append(v.Faults, "Unknown: "+metric.Worded(g.Field)+", "+message.Clean(g.File)+": "+metric.Worded(g.Why))
+	}
+}
+
+// stamped are the stamps of a page, where stopping early is one too.
+func stamped(s *finding.Setup) []string {
+	all := content.Stamps(s)
+	for _, e := range content.Early(s) {
+		all = append(all, Sentence(e))
+	}
+	return all
+}
+
+// notes are those of the text, without what the stamps already say.
+func (v *view) notes(s *finding.Setup, all []string) {
+	for _, n := range all[len(content.Early(s)):] {
+		v.Notes = append(v.Notes, Sentence(n))
+	}
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"cmp"
+	"html/template"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// NodePage is what a page about a node shows beside its document.
+type NodePage struct {
+	// Order is one of NodeOrders; "" = the worst finding first. Reverse turns it around.
+	Order   string
+	Reverse bool
+	// Wrong leaves out what has no warning.
+	Wrong bool
+	// Age is how long ago the scan was, and Ill why it cannot be relied on; "" = it can.
+	Age time.Duration
+	Ill string
+	// Trend is a container's last figures, the latest last, below 0 = unknown: the share
+	// of its periods in which it was throttled, and bytes of memory. Step is the time
+	// between two.
+	Trend func(*finding.Container) (throttled, memory []float32)
+	Step  time.Duration
+}
+
+// nodeColumns are the table's columns: the word that orders by it, its head, and how two
+// containers compare, the one to be seen first before the other.
+var nodeColumns = []struct {
+	order, head string
+	compare     func(a, b *finding.Container) int
+}{
+	{"name", "Container", func(a, b *finding.Container) int {
+		return cmp.Compare(content.ContainerName(a), content.ContainerName(b))
+	}},
+	{"worst", "Worst finding", func(a, b *finding.Container) int { return cmp.Compare(b.Worst().Level(), a.Worst().Level()) }},
+	{"go", "Go", func(a, b *finding.Container) int {
+		return compareGo(a.Processes[0].GoVersion, b.Processes[0].GoVersion)
+	}},
+	{"procs", "GOMAXPROCS", func(a, b *finding.Container) int {
+		return finding.CompareKnown(b.Processes[0].GOMAXPROCS, a.Processes[0].GOMAXPROCS)
+	}},
+	{"quota", "Quota", func(a, b *finding.Container) int { return finding.CompareKnown(b.Quota, a.Quota) }},
+	{"cpu", "CPU used", func(a, b *finding.Container) int { return finding.CompareKnown(b.Used, a.Used) }},
+	{"throttled", "Throttled", func(a, b *finding.Container) int { return finding.CompareKnown(b.Throttled, a.Throttled) }},
+	{"memory", "Memory of limit", func(a, b *finding.Container) int { return finding.CompareKnown(filled(b), filled(a)) }},
+	{"gomemlimit", "GOMEMLIMIT", func(a, b *finding.Container) int {
+		return finding.CompareKnown(b.Processes[0].GOMEMLIMIT, a.Processes[0].GOMEMLIMIT)
+	}},
+	{"gc", "GC", func(a, b *finding.Container) int {
+		return finding.CompareKnown(b.Processes[0].GC, a.Processes[0].GC)
+	}},
+}
+
+// NodeOrders are the words that a table of containers can be ordered by.
+func NodeOrders() []string {
+	all := make([]string, 0, len(nodeColumns))
+	for _, c := range nodeColumns {
+		all = append(all, c.order)
+	}
+	return all
+}
+
+// compareGo orders versions, the oldest first; what is unknown comes last.
+func compareGo(a, b *string) int {
+	key := func(v *string) []int {
+		if v == nil {
+			return []int{1 << 30}
+		}
+		var parts []int
+		for _, word := range strings.Split(content.GoShort(*v), ".") {
+			n, _ := strconv.Atoi(word)
+			parts = append(parts, n)
+		}
+		return parts
+	}
+	return slices.Compare(key(a), key(b))
+}
+
+// filled is the share of its memory limit that a container uses; nil = none, or unknown.
+func filled(c *finding.Container) *float64 {
+	if c.MemoryLimit == nil || c.Unreclaimable == nil || *c.MemoryLimit <= 0 {
+		return nil
+	}
+	return new(float64(*c.Unreclaimable) / float64(*c.MemoryLimit))
+}
+
+// nodeView is the page as its template needs it.
+type nodeView struct {
+	Style    template.CSS
+	Title    string
+	Verdict  string
+	Stamps   []string
+	Facts    []string
+	Blind    bool     // so much was not seen that it has to be said first
+	Filter   linkView // Text "" = there is nothing to leave out
+	Head     []headView
+	Rows     [][]nodeCell
+	Findings []foundView
+	Hidden   int // findings of so many containers are not shown
+	Seen     []string
+}
+
+type linkView struct{ Text, URL string }
+
+type headView struct {
+	linkView
+	Sort, Class string // Sort is aria-sort's word; "" = not ordered by this
+}
+
+type nodeCell struct {
+	Text, Note, Class, URL string
+	Chart                  template.HTML
+}
+
+// foundView is what is wrong with one container.
+type foundView struct {
+	Anchor, Name string
+	Facts        []string
+	Findings     []findingView
+}
+
+type findingView struct {
+	Process, Severity, ID, Title, Fix, Verify string
+	Evidence                                  [][2]string
+}
+
+// mostFound are the containers whose findings a page spells out. The table has all.
+const mostFound = 200
+
+// NodeHTML writes a scan as one page for people. Like every page of snug's it asks for
+// nothing else: it is ordered by links, and drawn by itself.
+func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
+	style, err := pageFiles.ReadFile("style.css")
+	if err != nil {
+		return err
+	}
+	more, err := pageFiles.ReadFile("node.css")
+	if err != nil {
+		return err
+	}
+	v := nodeView{Style: template.CSS(string(style) + string(more)), Title: "snug agent"}
+	if d.Node != nil {
+		v.Title += ", " + message.Clean(*d.Node)
+	}
+	all := make([]*finding.Container, 0, len(d.Containers))
+	for i := range d.Containers {
+		c := &d.Containers[i]
+		isWrong := c.Worst().Level() >= finding.SeverityWarning.Level()
+		if (isWrong || !o.Wrong) && len(c.Processes) > 0 {
+			all = append(all, c)
+		}
+	}
+	v.top(d, &o)
+	v.order(all, &o)
+	for _, c := range all {
+		v.Rows = append(v.Rows, nodeRow(c, &o))
+		if c.Worst() == "" {
+			continue
+		}
+		if len(v.Findings) == mostFound {
+			v.Hidden++
+			continue
+		}
+		v.Findings = append(v.Findings, foundIn(c))
+	}
+	return pages().ExecuteTemplate(w, "node.tmpl", v)
+}
+
+// top is what stands above the table.
+func (v *nodeView) top(d *finding.Node, o *NodePage) {
+	verdict, wrong := content.NodeVerdict(d)
+	v.Verdict = strings.ToUpper(verdict[:1]) + verdict[1:]
+	_, v.Blind = d.Denied()
+	if o.Ill != "" {
+		v.Stamps = append(v.Stamps, "Not to be relied on: "+message.Clean(o.Ill)+".")
+	}
+	if !d.Memory {
+		v.Stamps = append(v.Stamps, "No process's memory is read (--no-mem): "+message.Clean(strings.Join(d.Lost, "; "))+".")
+	}
+	if d.Node != nil {
+		v.Facts = append(v.Facts, "node "+message.Clean(*d.Node))
+	}
+	seen := "seen just now"
+	if o.Age >= time.Second {
+		seen = "seen " + units.Duration(o.Age.Truncate(time.Second).Seconds()) + " ago"
+	}
+	v.Facts = append(v.Facts, seen,
+		content.Processes(d.Scan.Processes, "process"), units.Plural(d.Scan.Programs, "program"),
+		"a scan took "+units.Duration(d.Scan.CPU)+" of CPU")
+	for _, s := range d.Skipped {
+		text := content.Processes(s.Count, "process") + " passed over: " + message.Clean(s.Reason)
+		if s.Hint != "" {
+			text += " (" + message.Clean(s.Hint) + ")"
+		}
+		v.Seen = append(v.Seen, text)
+	}
+	switch {
+	case o.Wrong:
+		v.Filter = linkView{"All containers", o.url(o.Order, o.Reverse, false)}
+	case wrong > 0:
+		v.Filter = linkView{"Only those with a warning", o.url(o.Order, o.Reverse, true)}
+	}
+}
+
+// url is the page in another order.
+func (o *NodePage) url(order string, reverse, wrong bool) string {
+	q := url.Values{}
+	if order != "" {
+		q.Set("sort", order)
+	}
+	if reverse {
+		q.Set("reverse", "1")
+	}
+	if wrong {
+		q.Set("wrong", "1")
+	}
+	return "?" + q.Encode()
+}
+
+// order orders containers and makes the head, whose words order by their columns.
+func (v *nodeView) order(all []*finding.Container, o *NodePage) {
+	chosen := cmp.Or(o.Order, "worst")
+	for _, column := range nodeColumns {
+		h := headView{linkView: linkView{column.head, o.url(column.order, false, o.Wrong)}}
+		if column.order == "name" || column.order == "worst" {
+			h.Class = "text"
+		}
+		if column.order == chosen {
+			h.Sort = "descending"
+			if o.Reverse {
+				h.Sort = "ascending"
+			}
+			h.URL = o.url(column.order, !o.Reverse, o.Wrong)
+			slices.SortStableFunc(all, func(a, b *finding.Container) int {
+				n := column.compare(a, b)
+				if o.Reverse {
+					n = -n
+				}
+				return cmp.Or(n, cmp.Compare(content.ContainerName(a), content.ContainerName(b)))
+			})
+		}
+		v.Head = append(v.Head, h)
+	}
+}
+
+// anchorOf is where a container's findings are on the page.
+func anchorOf(c *finding.Container) string {
+	var b strings.Builder
+	for _, s := range []*string{c.PodUID, c.ID, c.Group} {
+		if s == nil {
+			continue
+		}
+		for _, r := range *s {
+			if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+				b.WriteRune(r)
+			} else {
+				b.WriteByte('-')
+			}
+		}
+		b.WriteByte('_')
+	}
+	return "at-" + b.String()
+}

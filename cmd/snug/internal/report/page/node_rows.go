@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"html/template"
+	"strconv"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/chart"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// nodeRow is a container in the table of a node's page, in the order of nodeColumns.
+func nodeRow(c *finding.Container, o *NodePage) []nodeCell {
+	p := &c.Processes[0]
+	var throttled, memory []float32
+	if o.Trend != nil {
+		throttled, memory = o.Trend(c)
+	}
+	name := nodeCell{Text: message.Clean(content.ContainerName(c)), Note: message.Clean(p.Name), Class: "text"}
+	if more := len(c.Processes) - 1; more > 0 {
+		name.Note += " and " + strconv.Itoa(more) + " more"
+	}
+	if c.Workload != nil {
+		name.Note += ", " + message.Clean(*c.Workload)
+	}
+	worst := nodeCell{Text: units.None, Class: "text quiet"}
+	if s := c.Worst(); s != "" {
+		name.URL = "#" + anchorOf(c)
+		worst = nodeCell{Text: message.Clean(string(s)), Note: worstID(c), Class: "text"}
+		if s.Level() >= finding.SeverityWarning.Level() {
+			worst.Class = "text worse"
+		}
+	}
+	row := []nodeCell{name, worst, cellOf(p.Unknown, "go_version", p.GoVersion, func(s string) string { return content.GoShort(message.Clean(s)) })}
+	if p.Aware != nil && !*p.Aware {
+		row[2].Note = "blind to quotas"
+	}
+	procs := cellOf(p.Unknown, "gomaxprocs", p.GOMAXPROCS, strconv.Itoa)
+	if p.GOMAXPROCSSource != nil {
+		procs.Note = content.Setters[*p.GOMAXPROCSSource]
+	}
+	quota := cellOf(c.Unknown, "quota_cores", c.Quota, units.Number)
+	used := cellOf(nil, "", c.Used, func(x float64) string { return units.Figures(x, 2) })
+	cut := cellOf(nil, "", c.Throttled, units.Share)
+	cut.Chart = sparkline("throttled", throttled, 1, o.Step)
+	held := cellOf(c.Unknown, "memory_unreclaimable_bytes", c.Unreclaimable, units.Size)
+	top := float64(0)
+	if c.MemoryLimit != nil {
+		held.Note = "of " + units.Size(*c.MemoryLimit)
+		top = float64(*c.MemoryLimit)
+	}
+	held.Chart = sparkline("memory", memory, top, o.Step)
+	limit := cellOf(p.Unknown, "gomemlimit_bytes", p.GOMEMLIMIT, units.Size)
+	gc := cellOf(nil, "", p.GC, units.Share)
+	if p.PerMin != nil {
+		gc.Note = units.Number(units.RoundTo(*p.PerMin, 2)) + " a minute"
+	}
+	return append(row, procs, quota, used, cut, held, limit, gc)
+}
+
+// worstID is the id of a container's worst finding, and how many more there are.
+func worstID(c *finding.Container) string {
+	id, n := "", 0
+	for i := range c.Processes {
+		for _, f := range c.Processes[i].Findings {
+			if n++; id == "" && f.Severity == c.Worst() {
+				id = f.ID
+			}
+		}
+	}
+	if n > 1 {
+		id += " +" + strconv.Itoa(n-1)
+	}
+	return message.Clean(id)
+}
+
+// cellOf is a figure, "-" for none, "?" for what could not be read.
+func cellOf[T any](unknown []finding.Gap, field string, v *T, print func(T) string) nodeCell {
+	switch {
+	case v != nil:
+		return nodeCell{Text: print(*v)}
+	case content.MissingIn(unknown, field):
+		return nodeCell{Text: "?", Class: "quiet"}
+	}
+	return nodeCell{Text: units.None, Class: "quiet"}
+}
+
+// The size of a sparkline in CSS pixels.
+const sparkWide, sparkHigh = 96, 30
+
+// sparkline draws figures from left to right; top is what its upper edge stands for, 0 =
+// the largest of them. What is below 0 is a gap. It is "" where there is nothing to draw.
+func sparkline(what string, list []float32, top float64, step time.Duration) template.HTML {
+	most, known := 0.0, 0
+	for _, x := range list {
+		if x >= 0 {
+			most = max(most, float64(x))
+			known++
+		}
+	}
+	if known < 2 {
+		return ""
+	}
+	if most > top {
+		top = most
+	}
+	if top <= 0 {
+		top = 1
+	}
+	title := what + " in the last " + units.Duration((time.Duration(len(list)-1) * step).Seconds())
+	s := chart.Drawing("spark", sparkWide, sparkHigh, title, "")
+	s.Line("grid", 0, sparkHigh-1, sparkWide, sparkHigh-1)
+	var run [][2]float64
+	for i, x := range list {
+		if x < 0 {
+			s.Path("curve s1", run)
+			run = nil
+			continue
+		}
+		run = append(run, [2]float64{sparkWide * float64(i) / float64(len(list)-1), 1 + (sparkHigh-2)*(1-float64(x)/top)})
+	}
+	s.Path("curve s1", run)
+	return s.Done()
+}
+
+// foundIn is what is wrong with a container, process by process.
+func foundIn(c *finding.Container) foundView {
+	v := foundView{Anchor: anchorOf(c), Name: message.Clean(content.ContainerName(c))}
+	add := func(name string, s *string) {
+		if s != nil {
+			v.Facts = append(v.Facts, name+" "+message.Clean(*s))
+		}
+	}
+	add("workload", c.Workload)
+	add("image", c.Image)
+	add("digest", c.Digest)
+	add("pod", c.PodUID)
+	add("container", c.ID)
+	add("class", c.Class)
+	for i := range c.Processes {
+		p := &c.Processes[i]
+		for _, f := range p.Findings {
+			found := findingView{
+				Process: "pid " + strconv.Itoa(p.PID) + " (" + message.Clean(p.Name) + ")", Severity: message.Clean(string(f.Severity)),
+				ID: message.Clean(f.ID), Title: message.Clean(f.Title), Fix: message.Clean(f.Fix), Verify: message.Clean(f.Verify),
+			}
+			for _, e := range f.Evidence {
+				found.Evidence = append(found.Evidence, [2]string{message.Clean(e.What), content.Quantity(e.Value, e.Unit)})
+			}
+			v.Findings = append(v.Findings, found)
+		}
+	}
+	return v
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// TestOnCall: the words are those that package rules has for its figures.
+func TestOnCall(t *testing.T) {
+	f := &rules.Facts{}
+	fields := reflect.ValueOf(f).Elem()
+	for i := range fields.NumField() {
+		if fields.Field(i).Type() == reflect.TypeFor[*rules.Num]() {
+			fields.Field(i).Set(reflect.ValueOf(&rules.Num{V: 1}))
+		}
+	}
+	if got := needed(f.Seen()); len(got) != len(onCall) {
+		t.Errorf("%d of %d known: %v", len(got), len(onCall), got)
+	}
+}
+
+// TestSetBy: whoever set GOMAXPROCS is named as snug ps names them.
+func TestSetBy(t *testing.T) {
+	for by, want := range map[string]string{
+		"environment": "environment", "code": "code: go.uber.org/automaxprocs v1.6.0", "runtime": "by the CPU quota and the CPUs there are", "host": "no quota", "else": "else", "": "",
+	} {
+		e := &finding.Examined{GOMAXPROCSSource: new(by), GOMAXPROCSModule: new("go.uber.org/automaxprocs v1.6.0")}
+		if by == "" {
+			e.GOMAXPROCSSource = nil
+		}
+		if got := setBy(e); !strings.HasSuffix(got, want) || by != "" && !strings.HasPrefix(got, "set by ") {
+			t.Errorf("%q: %q, want %q", by, got, want)
+		}
+	}
+}
+
+// TestVerdictOn: what is not known is not called well.
+func TestVerdictOn(t *testing.T) {
+	of := func(all ...finding.Severity) (found []finding.Finding) {
+		for _, s := range all {
+			found = append(found, finding.Finding{Severity: s})
+		}
+		return found
+	}
+	for _, c := range []struct {
+		e    finding.Examined
+		want string
+	}{
+		{finding.Examined{Kind: "process"}, "nothing wrong"},
+		{finding.Examined{Kind: "process", Unknown: make([]finding.Gap, 1)}, "nothing found"},
+		{finding.Examined{Kind: "log"}, "nothing found"},
+		{finding.Examined{Findings: of("info", "info")}, "nothing that hurts now, 2 for information"},
+		{finding.Examined{Findings: of("error", "warning", "warning", "info")}, "1 error, 2 warnings, 1 for information"},
+	} {
+		if got := verdictOn(&c.e); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.e, got, c.want)
+		}
+	}
+}

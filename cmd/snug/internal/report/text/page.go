@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+)
+
+// Page collects the lines of one answer.
+type Page struct{ strings.Builder }
+
+func (p *Page) line(format string, args ...any) {
+	fmt.Fprintf(p, format, args...)
+	p.WriteByte('\n')
+}
+
+// table writes rows in columns. Cells that are empty at the end of a row leave
+// no blanks behind.
+func (p *Page) table(rows [][]string) {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(tw, strings.Join(row, "\t"))
+	}
+	tw.Flush()
+	for line := range strings.Lines(b.String()) {
+		p.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// notes are what a reader must know about the figures above.
+func (p *Page) notes(warnings []finding.Warning, unknown []finding.Gap) {
+	if len(warnings)+len(unknown) > 0 {
+		p.line("")
+	}
+	for _, w := range warnings {
+		p.line("warning: %s [%s]", metric.Worded(w.Text), message.Clean(w.Code))
+	}
+	for _, g := range unknown {
+		p.line("unknown: %s, %s: %s", metric.Worded(g.Field), message.Clean(g.File), metric.Worded(g.Why))
+	}
+}
+
+func (p *Page) next(command string) {
+	if command != "" {
+		p.line("")
+		p.line("next: %s", message.Clean(command))
+	}
+}
+
+func (p *Page) target(t finding.Target) {
+	switch {
+	case t.PID == nil && t.Root == nil:
+		p.line("for this process; --pid N reads another, --root DIR another tree")
+	case t.PID == nil:
+		p.line("for proc/self of %s; --pid N reads another process there", message.Clean(*t.Root))
+	case t.Root == nil:
+		p.line("for process %d", *t.PID)
+	default:
+		p.line("for process %d of %s", *t.PID, message.Clean(*t.Root))
+	}
+}
+
+// from is a source as "file: text". A variable is not a file, and the reason
+// quotes it.
+func from(s *finding.Source) string {
+	switch {
+	case s == nil || s.File == "":
+		return ""
+	case !strings.HasPrefix(s.File, "/"):
+		return "the environment"
+	}
+	raw := []rune(message.Clean(s.Raw))
+	if len(raw) > 60 {
+		raw = append(raw[:57], '.', '.', '.')
+	}
+	return message.Clean(s.File) + ": " + string(raw)
+}
+
+// Width is how many columns a terminal has at least.
+const Width = 100
+
+// gap separates two columns.
+const gap = 2
+
+// grid writes a table. One that is wider than a terminal goes on below, with
+// the columns repeated that say which row it is.
+func (p *Page) grid(g content.Grid) {
+	var keys, rest []content.Col
+	used := 0
+	for _, c := range g.Columns {
+		most := 60
+		if c.Key && !content.Confused(c.Cells, 36) {
+			most = 36
+		}
+		c.Head = content.Short(c.Head, most)
+		cells := make([]string, len(c.Cells))
+		for i, s := range c.Cells {
+			cells[i] = content.Short(s, most)
+		}
+		c.Cells = cells
+		if c.Key {
+			used += c.Size() + gap
+			keys = append(keys, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	for len(keys) > 1 && used > Width*2/3 { // too much to repeat: shown once
+		last := keys[len(keys)-1]
+		used -= last.Size() + gap
+		keys, rest = keys[:len(keys)-1], append([]content.Col{last}, rest...)
+	}
+	for first := true; first || len(rest) > 0; first = false {
+		block, room := append([]content.Col{}, keys...), Width-used
+		for len(rest) > 0 && (rest[0].Size() <= room || len(block) == len(keys)) {
+			room -= rest[0].Size() + gap
+			block, rest = append(block, rest[0]), rest[1:]
+		}
+		if !first {
+			p.line("")
+		}
+		p.rows(block)
+	}
+}
+
+func (p *Page) rows(block []content.Col) {
+	if len(block) == 0 {
+		return
+	}
+	wide := make([]int, len(block))
+	for i := range block {
+		wide[i] = block[i].Size()
+	}
+	for row := -1; row < len(block[0].Cells); row++ {
+		var line strings.Builder
+		for i, c := range block {
+			s := c.Head
+			if row >= 0 {
+				s = c.Cells[row]
+			}
+			blank := strings.Repeat(" ", wide[i]-utf8.RuneCountInString(s))
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			if c.Text {
+				line.WriteString(s + blank)
+			} else {
+				line.WriteString(blank + s)
+			}
+		}
+		p.line("%s", strings.TrimRight(line.String(), " "))
+	}
+}
+
+// wrap writes a paragraph within a terminal; lines after the first are set in
+// by two.
+func (p *Page) wrap(text string) {
+	line, room := "", Width
+	for _, word := range strings.Fields(text) {
+		for utf8.RuneCountInString(word) > Width-2 { // a path, a hostile name
+			if line != "" {
+				p.line("%s", line)
+			}
+			r := []rune(word)
+			line, word = "  "+string(r[:Width-2]), string(r[Width-2:])
+		}
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room:
+			p.line("%s", line)
+			line = "  " + word
+		default:
+			line += " " + word
+		}
+	}
+	p.line("%s", line)
+}

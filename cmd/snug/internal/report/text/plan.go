@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+func (p *Page) plan(d *finding.Plan) {
+	switch asks := Asks(d); {
+	case asks != "" && d.Mode == "observe":
+		p.line("%s, if SNUG=observe were not set", asks)
+	case asks != "":
+		p.line("%s", asks)
+	case d.GOMAXPROCS.Code == d.GOMEMLIMIT.Code:
+		p.line("nothing to set: %s", message.Clean(d.GOMAXPROCS.Text))
+	default:
+		p.line("nothing to set")
+	}
+	p.line("")
+	procs := "leave"
+	if n := d.GOMAXPROCS.Value; n != nil {
+		procs = strconv.FormatInt(*n, 10)
+	}
+	rows := [][]string{{"knob", "value", "why, and from where"}}
+	add := func(knob, value string, r finding.Reason) {
+		rows = append(rows, []string{knob, value, why(r)})
+		if file := from(r.Source); file != "" && r.Code != envSet {
+			rows = append(rows, []string{"", "", file}) // below, because paths are long
+		}
+	}
+	add("GOMAXPROCS", procs, d.GOMAXPROCS.Reason)
+	add("GOMEMLIMIT", amount(d.GOMEMLIMIT.Value, units.Size), d.GOMEMLIMIT.Reason)
+	add("GOGC", amount(d.GOGC.Value, percentage), d.GOGC.Reason)
+	p.table(rows)
+	p.line("")
+	lead := "by itself "
+	if d.GOMAXPROCS.Code == envSet || d.GOMEMLIMIT.Code == envSet {
+		lead = "without these variables "
+	}
+	p.line("%s%s", lead, alone(&d.Runtime, d.Program))
+	if g := d.Program; g != nil {
+		p.line("for %s%s", message.Clean(g.File), inside(g))
+		for _, s := range g.Setters {
+			p.line("it links %s, which can set knobs by itself", message.Clean(s))
+		}
+	}
+	p.target(d.Target)
+	p.notes(d.Warnings, d.Unknown)
+	if len(d.GOMAXPROCS.Ignored)+len(d.GOMEMLIMIT.Ignored)+len(d.GOGC.Ignored) > 0 {
+		p.line("")
+	}
+	p.ignored("GOMAXPROCS", d.GOMAXPROCS.Ignored)
+	p.ignored("GOMEMLIMIT", d.GOMEMLIMIT.Ignored)
+	p.ignored("GOGC", d.GOGC.Ignored)
+	p.next(d.Next)
+}
+
+// envSet is the reason code of a knob that the operator set.
+const envSet = "env-set"
+
+// alone says what Go would do by itself, and whether that is the plan. The program may be nil.
+func alone(r *finding.Runtime, program *finding.Program) string {
+	who := "Go 1.25 and later"
+	if r.Go != nil {
+		who = message.Clean(*r.Go)
+	}
+	switch {
+	case r.Crashes:
+		return who + " would crash: " + r.Text
+	case r.GOMAXPROCS == nil:
+		return who + ": " + r.Text
+	}
+	differs := ""
+	if !r.Agrees {
+		differs = " (not the plan)"
+	}
+	if n := r.Automaxprocs; n != nil {
+		differs += ", or " + strconv.Itoa(*n) + " by automaxprocs in it, which rounds the quota down,"
+	}
+	memory := " and no GOMEMLIMIT"
+	if r.Automemlimit {
+		memory = " and the GOMEMLIMIT that automemlimit in it may set"
+	}
+	if program != nil {
+		differs += unless(program.ProcsSetBy)
+		if by := unless(program.MemorySetBy); by != "" {
+			memory += strings.TrimSuffix(by, ",")
+		}
+	}
+	memory += ": "
+	return who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + memory + r.Text
+}
+
+// unless names functions that set another value where they are called.
+func unless(by []string) string {
+	if len(by) == 0 {
+		return ""
+	}
+	const most = 3
+	names := by[:min(len(by), most)]
+	more := ""
+	if n := len(by) - most; n > 0 {
+		more = " or " + strconv.Itoa(n) + " more"
+	}
+	return ", unless " + message.Clean(strings.Join(names, " or ")) + more + " in it sets another,"
+}
+
+func inside(g *finding.Program) string {
+	if g.Main == "" {
+		return ""
+	}
+	return " (" + message.Clean(g.Main) + ")"
+}
+
+// ignored lists what could have decided and did not.
+func (p *Page) ignored(knob string, reasons []finding.Reason) {
+	for _, r := range reasons {
+		where := from(r.Source)
+		if where != "" {
+			where = " (" + where + ")"
+		}
+		p.line("not used for %s: %s%s [%s]", knob, message.Clean(r.Text), where, r.Code)
+	}
+}
+
+func why(r finding.Reason) string { return message.Clean(r.Text) + " [" + r.Code + "]" }
+
+func amount(a *finding.Amount, print func(int64) string) string {
+	switch {
+	case a == nil:
+		return "leave"
+	case a.Off:
+		return "off"
+	}
+	return print(a.N)
+}
+
+func percentage(n int64) string { return strconv.FormatInt(n, 10) + " %" }
+
+func (p *Page) verdict(d *finding.Verdict) {
+	asks := Asks(d.Plan)
+	if asks == "" {
+		asks = "nothing to set"
+	}
+	p.line("%s: %s", Gives(d.Limits), asks)
+	if d.Limits.Limited() {
+		p.line("%s", alone(&d.Plan.Runtime, nil))
+	}
+	p.notes(d.Plan.Warnings, d.Plan.Unknown)
+	p.processes(d.Worst)
+	if d.All > len(d.Worst) {
+		p.line("")
+		p.line("%d of %d Go processes; snug ps lists them all", len(d.Worst), d.All)
+	}
+	p.next(d.Next)
+}
+
+// Asks is a plan as one would type it: the knobs to set, "" when there are none.
+func Asks(d *finding.Plan) string {
+	var set []string
+	if v := d.GOMAXPROCS.Value; v != nil {
+		set = append(set, "GOMAXPROCS="+strconv.FormatInt(*v, 10))
+	}
+	plain := func(n int64) string { return strconv.FormatInt(n, 10) }
+	if v := d.GOMEMLIMIT.Value; v != nil {
+		set = append(set, "GOMEMLIMIT="+amount(v, plain))
+	}
+	if v := d.GOGC.Value; v != nil {
+		set = append(set, "GOGC="+amount(v, plain))
+	}
+	return strings.Join(set, " ")
+}

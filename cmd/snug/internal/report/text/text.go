@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package text writes documents for people who read a terminal.
+package text
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// Write writes a document for people: the verdict, a small table, the reasons,
+// one next command.
+func Write(w io.Writer, d finding.Document) error {
+	var p Page
+	switch d := d.(type) {
+	case *finding.Limits:
+		p.limits(d)
+	case *finding.Plan:
+		p.plan(d)
+	case *finding.Verdict:
+		p.verdict(d)
+	case *finding.Explanation:
+		p.explanation(d)
+	case *finding.Index:
+		p.index(d)
+	case *finding.Build:
+		p.build(d)
+	case *finding.Bench:
+		p.bench(d)
+	case *finding.Tune:
+		p.tune(d)
+	case *finding.PS:
+		p.ps(d)
+	case *finding.Node:
+		p.node(d)
+	case *finding.Doctor:
+		p.doctor(d)
+	case *finding.Profile:
+		p.profile(d)
+	case *finding.Vet:
+		p.vet(d)
+	case *finding.Trace:
+		p.trace(d)
+	case *finding.Lint:
+		p.lint(d)
+	case *finding.Policy:
+		p.WriteString(d.YAML)
+	case *finding.Given:
+		p.given(d)
+	default:
+		return fmt.Errorf("no text for a document of kind %s", finding.KindOf(d))
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
