@@ -33,6 +33,8 @@ NONE < limiter, fixture, oracle
 The tool, group by group:
 NONE < process/, profile/, report/finding, vet, message < source/
 plan < flagvalue, goenv
+limits < figure < process/, profile/promtext, diagnose/, cluster/agent
+limits < process/goproc
 NONE < report/finding, report/units
 message, report/finding, report/units < report/metric < report/content < report/chart
 message, report/finding, report/units, report/metric, report/content < report/text < report

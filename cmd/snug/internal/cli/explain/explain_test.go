@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
@@ -34,8 +36,8 @@ func TestWordsOnTheScreen(t *testing.T) {
 	fields := reflect.ValueOf(f).Elem()
 	figures := 0
 	for i := range fields.NumField() {
-		if fields.Field(i).Type() == reflect.TypeFor[*rules.Num]() {
-			fields.Field(i).Set(reflect.ValueOf(&rules.Num{V: 1}))
+		if fields.Field(i).Type() == reflect.TypeFor[figure.Of[float64]]() {
+			fields.Field(i).Set(reflect.ValueOf(figure.New(1.0, "")))
 			figures++
 		}
 	}

@@ -72,7 +72,7 @@ func (e *process) again(s *scanner) bool {
 	}
 	var g *goproc.Facts
 	switch {
-	case s.due(before, wholeLooks), before.Hint == "" && !before.GOMAXPROCS.Known && !s.outside && isYoung(before):
+	case s.due(before, wholeLooks), before.Hint == "" && !before.GOMAXPROCS.Known() && !s.outside && isYoung(before):
 		g = s.look(e.p)
 	case !s.due(before, restLooks) && !isYoung(before):
 		g = before.Resting(e.p)

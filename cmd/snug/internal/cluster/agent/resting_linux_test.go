@@ -28,7 +28,7 @@ func TestScanResting(t *testing.T) {
 				}
 				// Of the next scan only what it has read can differ.
 				facts := p.last.Go
-				facts.GOGC.Value = planted
+				facts.GOGC.N = planted
 				if !c.young {
 					facts.Stat.Started = time.Now().Add(-2 * young)
 				}
@@ -36,7 +36,7 @@ func TestScanResting(t *testing.T) {
 					facts.Stat.CPU -= 10 * time.Millisecond // since then it has used some
 				}
 				scan(t, a)
-				switch now := a.scanner.known[child.pid()].last.Go.GOGC.Value; {
+				switch now := a.scanner.known[child.pid()].last.Go.GOGC.N; {
 				case now == planted && a.scanner.due(facts, restLooks):
 					t.Errorf("not read at scan %d, when it is due", a.scanner.tick)
 				case now == planted:

@@ -3,14 +3,14 @@
 package agent
 
 import (
-	"math"
 	"path"
 	"strconv"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
-	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/limits"
 )
@@ -80,7 +80,7 @@ func (e *process) row() finding.NodeProcess {
 	if f.Module != "" {
 		r.Module = new(finding.UTF8(f.Module))
 	}
-	if g.GOMEMLIMIT.Known && g.GOMEMLIMIT.Value != math.MaxInt64 && f.MemLimitBy != "" {
+	if g.GOMEMLIMIT.Known() && f.MemLimitBy != "" {
 		r.SetLimit = new(f.MemLimitBy)
 	}
 	if g.CPUs > 0 {
@@ -89,16 +89,14 @@ func (e *process) row() finding.NodeProcess {
 	if g.Hint != "" {
 		r.Unknown = append(r.Unknown, finding.Gap{Field: "program", File: "/proc/" + strconv.Itoa(g.Pid), Why: "its memory may not be read (" + g.Hint + ")"})
 	}
-	if g.PauseTotal.Known {
-		r.Pauses = new(g.PauseTotal.Value.Seconds())
+	if g.PauseTotal.Known() {
+		r.Pauses = new(g.PauseTotal.N.Seconds())
 	}
-	if g.CPU.Known {
-		r.GCTotal = new((g.CPU.Value.GCTotal - g.CPU.Value.GCIdle).Seconds())
+	if g.CPU.Known() {
+		r.GCTotal = new((g.CPU.N.GCTotal - g.CPU.N.GCIdle).Seconds())
 	}
 	if e.prev.Go != nil {
-		if n := observe.PerSecond((g.Stat.CPU - e.prev.Go.Stat.CPU).Seconds(), e.last.At.Sub(e.prev.At), ""); n != nil {
-			r.Used = &n.V
-		}
+		r.Used = observe.PerSecond((g.Stat.CPU - e.prev.Go.Stat.CPU).Seconds(), e.last.At.Sub(e.prev.At), "").Ptr()
 	}
 	e.collections(&r)
 	return r
@@ -115,15 +113,13 @@ func (e *process) collections(r *finding.NodeProcess) {
 	if n := growth(a.Go.Collections, b.Go.Collections); n >= 0 {
 		r.PerMin = new(n / took.Minutes())
 	}
-	if part := observe.CollectorShare(a.Go, b.Go); part != nil {
-		r.GC = &part.V
-	}
+	r.GC = observe.CollectorShare(a.Go, b.Go).Ptr()
 }
 
 // growth is by how much a count has grown; below 0 = unknown.
-func growth(a, b goproc.Figure[uint32]) float64 {
-	if !a.Known || !b.Known {
+func growth(a, b figure.Of[uint32]) float64 {
+	if !a.Known() || !b.Known() {
 		return -1
 	}
-	return float64(b.Value) - float64(a.Value)
+	return float64(b.N) - float64(a.N)
 }

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -83,9 +85,9 @@ func untold(f *rules.Facts) string {
 	var names []string
 	for _, k := range []struct {
 		name string
-		of   *rules.Num
-	}{{"GOMAXPROCS", f.Procs}, {"GOGC", f.GOGC}, {"GOMEMLIMIT", f.MemLimit}} {
-		if k.of == nil {
+		read bool
+	}{{"GOMAXPROCS", f.Procs.Read()}, {"GOGC", f.GOGC.Read()}, {"GOMEMLIMIT", f.MemLimit.Read()}} {
+		if !k.read {
 			names = append(names, k.name)
 		}
 	}
@@ -175,7 +177,7 @@ func InSource(err error, src *untrusted.Source) error {
 // little to tell causes by.
 func SummaryFacts(f *rules.Facts, s *cpuprof.Summary) (few string) {
 	if d := s.Duration.Seconds(); d > 0 {
-		f.Seconds = &rules.Num{V: d}
+		f.Seconds = figure.New(d, "")
 		f.Used = observe.PerSecond(s.CPUSeconds, s.Duration, string(s.Source))
 	}
 	if s.Samples < leastSamples && s.CPUSeconds < 1 {
@@ -188,7 +190,7 @@ func SummaryFacts(f *rules.Facts, s *cpuprof.Summary) (few string) {
 // causes takes the shares of a profile.
 func causes(f *rules.Facts, s *cpuprof.Summary) {
 	from := string(s.Source) + ", " + strconv.FormatInt(s.Samples, 10) + " samples"
-	f.OverSize, f.GCShare = &rules.Num{V: s.OverSize(), Source: from}, &rules.Num{V: s.GC(), Source: from}
+	f.OverSize, f.GCShare = figure.New(s.OverSize(), from), figure.New(s.GC(), from)
 }
 
 // fewSamples is why a profile tells nothing of causes.
@@ -206,7 +208,7 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 	}
 	if g := &s.GC; g.Cycles > 0 {
 		from := "gctrace, " + message.Counted(g.Cycles, "collection")
-		num := func(v float64) *rules.Num { return &rules.Num{V: v, Source: from} }
+		num := func(v float64) figure.Of[float64] { return figure.New(v, from) }
 		f.Procs = num(float64(g.Procs))
 		if f.Live = num(float64(g.Live)); g.Goal != golog.NoGoal {
 			f.Goal = num(float64(g.Goal))
@@ -221,7 +223,7 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 	}
 	if h := &s.Sched; h.Looks > 0 {
 		from := "schedtrace, " + message.Counted(h.Looks, "look")
-		num := func(v float64) *rules.Num { return &rules.Num{V: v, Source: from} }
+		num := func(v float64) figure.Of[float64] { return figure.New(v, from) }
 		f.Procs = num(float64(h.Procs))
 		f.Busy, f.Spinning = num(float64(h.Procs)-h.IdleProcs), num(h.Spinning)
 	}
@@ -276,41 +278,29 @@ func readMetrics(k untrusted.Kind, r io.Reader) (promtext.GoFacts, error) {
 // toldFacts is what a program told of itself, once or twice.
 func toldFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
 	const from = "told by the program"
-	f.Go = finding.UTF8(b.Version.V)
-	f.Procs, f.GOGC, f.MemLimit = told(b.GOMAXPROCS, from), told(b.GOGC, from), told(b.GOMEMLIMIT, from)
-	if b.GOMEMLIMIT.Known && b.GOMEMLIMIT.V == promtext.NoLimit {
-		f.MemLimit.V = 0
-	}
-	if f.Live = told(b.HeapLive, from); !b.HeapGoal.Known || b.HeapGoal.V != promtext.NoLimit {
-		f.Goal = told(b.HeapGoal, from)
-	}
-	if b.Sys.Known && b.HeapReleased.Known {
-		f.Mapped = &rules.Num{V: float64(b.Sys.V - b.HeapReleased.V), Source: from}
+	f.Go = finding.UTF8(b.Version.N)
+	f.Procs, f.GOGC, f.MemLimit = figure.Float(b.GOMAXPROCS), figure.Float(b.GOGC), figure.Float(b.GOMEMLIMIT)
+	f.Live, f.Goal = figure.Float(b.HeapLive), figure.Float(b.HeapGoal)
+	if b.Sys.Known() && b.HeapReleased.Known() {
+		f.Mapped = figure.New(float64(b.Sys.N-b.HeapReleased.N), from)
 	}
 	if took <= 0 {
 		return
 	}
-	f.Seconds = &rules.Num{V: took.Seconds()}
-	if a.CPUSeconds.Known && b.CPUSeconds.Known {
-		f.Used = observe.PerSecond(b.CPUSeconds.V-a.CPUSeconds.V, took, from)
+	f.Seconds = figure.New(took.Seconds(), "")
+	if a.CPUSeconds.Known() && b.CPUSeconds.Known() {
+		f.Used = observe.PerSecond(b.CPUSeconds.N-a.CPUSeconds.N, took, from)
 	}
-	if a.GCs.Known && b.GCs.Known {
-		f.Cycles = observe.PerSecond(float64(b.GCs.V-a.GCs.V), took, from)
+	if a.GCs.Known() && b.GCs.Known() {
+		f.Cycles = observe.PerSecond(float64(b.GCs.N-a.GCs.N), took, from)
 	}
 	x, y := &a.CPU, &b.CPU
-	if f.Used == nil || !(x.GCTotal.Known && y.GCTotal.Known && x.GCIdle.Known && y.GCIdle.Known && x.User.Known && y.User.Known) {
+	if !f.Used.Known() || !(x.GCTotal.Known() && y.GCTotal.Known() && x.GCIdle.Known() && y.GCIdle.Known() && x.User.Known() && y.User.Known()) {
 		return
 	}
 	seconds := func(v float64) time.Duration { return time.Duration(min(max(v, -1e9), 1e9) * 1e9) }
-	gc := (y.GCTotal.V - y.GCIdle.V) - (x.GCTotal.V - x.GCIdle.V)
-	if part := observe.GCShare(seconds(gc), seconds(y.User.V-x.User.V), seconds(y.Scavenge.V-x.Scavenge.V), from); part != nil {
-		f.GCCores = &rules.Num{V: f.Used.V * part.V, Source: from}
+	gc := (y.GCTotal.N - y.GCIdle.N) - (x.GCTotal.N - x.GCIdle.N)
+	if part := observe.GCShare(seconds(gc), seconds(y.User.N-x.User.N), seconds(y.Scavenge.N-x.Scavenge.N), from); part.Known() {
+		f.GCCores = figure.New(f.Used.N*part.N, from)
 	}
-}
-
-func told[T int | int64 | float64](v promtext.Value[T], from string) *rules.Num {
-	if !v.Known {
-		return nil
-	}
-	return &rules.Num{V: float64(v.V), Source: from}
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
@@ -90,9 +92,7 @@ func examined(kind string, f *rules.Facts, unknown []finding.Gap) *finding.Exami
 	if f.Go != "" {
 		t.Go = new(finding.UTF8(f.Go))
 	}
-	if f.Seconds != nil {
-		t.Seconds = &f.Seconds.V
-	}
+	t.Seconds = f.Seconds.Ptr()
 	if f.ProcsBy != "" {
 		t.GOMAXPROCSSource = new(f.ProcsBy)
 	}
@@ -183,8 +183,8 @@ func (e *Examination) Rates(f *rules.Facts, a, b *observe.Moment) {
 // sampled adds what was seen while it was watched.
 func (e *Examination) sampled(f *rules.Facts) {
 	if s := e.spin; s != nil {
-		f.Busy = &rules.Num{V: s.Busy, Source: s.Source + ", " + strconv.Itoa(s.Samples) + " looks"}
-		f.Spinning = &rules.Num{V: s.Spinning, Source: f.Busy.Source}
+		f.Busy = figure.New(s.Busy, s.Source+", "+strconv.Itoa(s.Samples)+" looks")
+		f.Spinning = figure.New(s.Spinning, f.Busy.Source)
 	}
 	if s := e.profile; s != nil && s.Samples >= leastSamples {
 		causes(f, s)

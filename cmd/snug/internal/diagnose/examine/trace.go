@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
@@ -38,15 +40,15 @@ func tracedFacts(ctx context.Context, f *rules.Facts, r io.Reader) (cut string, 
 
 func ofTrace(f *rules.Facts, t *finding.Traced) {
 	const clock, held, told = "execution trace, wall time", "execution trace, P-occupancy", "execution trace"
-	num := func(v float64, from string) *rules.Num { return &rules.Num{V: v, Source: from} }
-	bytes := func(v *uint64) *rules.Num {
+	num := figure.New[float64]
+	bytes := func(v *uint64) figure.Of[float64] {
 		if v == nil {
-			return nil
+			return figure.Of[float64]{}
 		}
 		return num(float64(*v), told)
 	}
 	w, o := &t.Wall, &t.Occupancy
-	f.Seconds = &rules.Num{V: w.Run}
+	f.Seconds = figure.New(w.Run, "")
 	f.HeapPeak, f.Goal = bytes(t.Heap.Peak), bytes(t.Heap.GoalLast)
 	if n := len(t.Procs); n > 0 {
 		f.Procs = num(float64(t.Procs[n-1].N), told)

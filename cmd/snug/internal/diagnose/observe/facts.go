@@ -6,11 +6,12 @@
 package observe
 
 import (
-	"math"
 	"path"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -35,45 +36,43 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	if g.Exe.Minor > 0 && g.Env != nil {
 		f.Aware = new(g.Exe.Aware(g.Env["GODEBUG"]))
 	}
-	f.Procs = figure(g.GOMAXPROCS)
+	f.Procs = figure.Float(g.GOMAXPROCS)
 	f.ProcsBy = setterWords[g.GOMAXPROCSBy.By]
 	if g.GOMAXPROCSBy.By == goproc.ByCode {
 		f.Module = g.GOMAXPROCSBy.Detail
 	}
-	f.GOGC = figure(g.GOGC)
-	if f.MemLimit = figure(g.GOMEMLIMIT); f.MemLimit != nil && g.GOMEMLIMIT.Value == math.MaxInt64 {
-		f.MemLimit.V = 0
-	}
+	f.GOGC = figure.Float(g.GOGC)
+	f.MemLimit = figure.Float(g.GOMEMLIMIT)
 	f.MemLimitBy = setterWords[g.GOMEMLIMITBy.By]
 	if g.GOMEMLIMITBy.By == goproc.ByCode {
 		f.MemModule = g.GOMEMLIMITBy.Detail
 	}
-	f.Live, f.Goal, f.Mapped = figure(g.HeapMarked), figure(g.HeapGoal), figure(g.Mapped)
-	if g.Collections.Known && g.Collections.Value == 0 {
-		f.Live = nil // nothing was marked yet
+	f.Live, f.Goal, f.Mapped = figure.Float(g.HeapMarked), figure.Float(g.HeapGoal), figure.Float(g.Mapped)
+	if g.Collections.Known() && g.Collections.N == 0 {
+		f.Live = figure.Of[float64]{} // nothing was marked yet
 	}
 	if l == nil {
 		return f
 	}
 	c, m := &l.CPU, &l.Memory
 	f.Unit = unit(l)
-	f.Quota = limit(c.Quota, c.Source)
+	f.Quota = figure.Limit(c.Quota, c.Source)
 	if len(c.Levels) > 0 {
-		f.OwnQuota = limit(c.Levels[0].Quota, c.Levels[0].Source)
+		f.OwnQuota = figure.Limit(c.Levels[0].Quota, c.Levels[0].Source)
 	}
-	f.Cores = limit(c.Cores, c.Source)
+	f.Cores = figure.Limit(c.Cores, c.Source)
 	if n, ok := c.Affinity.Get(); ok {
-		f.CPUs = &rules.Num{V: float64(n), Source: "sched_getaffinity"}
+		f.CPUs = figure.New(float64(n), "sched_getaffinity")
 	}
 	if level := c.Runtime; level != nil && level.CrashesGo {
-		f.Crashes = &rules.Num{V: 1, Source: level.File, Raw: level.Raw}
+		f.Crashes = figure.Of[float64]{N: 1, State: limits.Known, Source: level.File, Raw: level.Raw}
 	}
-	f.MemHard = limit(m.Hard, m.Source)
-	if n, ok := m.Unreclaimable.Get(); ok && !f.MemHard.None() {
-		f.MemUsed = &rules.Num{V: float64(n), Source: "memory.stat"}
+	f.MemHard = figure.Limit(m.Hard, m.Source)
+	if n, ok := m.Unreclaimable.Get(); ok && f.MemHard.State != limits.None {
+		f.MemUsed = figure.New(float64(n), "memory.stat")
 	}
 	if n, ok := m.Events.OOMKills.Get(); ok {
-		f.OOMKills = &rules.Num{V: float64(n), Source: "oom_kill"}
+		f.OOMKills = figure.New(float64(n), "oom_kill")
 	}
 	return f
 }
@@ -136,25 +135,6 @@ func Executable(g *goproc.Facts) string {
 	return g.Path
 }
 
-// figure is one of goproc's, nil when it is unknown.
-func figure[T int | int64 | uint32 | uint64 | float64](v goproc.Figure[T]) *rules.Num {
-	if !v.Known {
-		return nil
-	}
-	return &rules.Num{V: float64(v.Value), Source: v.Source}
-}
-
-// limit is one of package limits': 0 when there is none, nil when it is unknown.
-func limit[T int | int64 | float64](v limits.Value[T], from limits.Source) *rules.Num {
-	switch v.State {
-	case limits.Known:
-		return &rules.Num{V: float64(v.N), Source: from.File, Raw: from.Raw}
-	case limits.None:
-		return &rules.Num{}
-	}
-	return nil
-}
-
 // Known is a figure as documents have it: nil for none as well as for unknown, which
 // the document lists.
 func Known[T int | int64 | float64](v limits.Value[T]) *T {
@@ -189,31 +169,31 @@ func SinceStart(f *rules.Facts, g *goproc.Facts, l *limits.Limits) {
 	if !g.Stat.Started.IsZero() {
 		f.Used = PerSecond(g.Stat.CPU.Seconds(), time.Since(g.Stat.Started), "/proc/"+strconv.Itoa(g.Pid)+"/stat, since its start")
 	}
-	if c := &g.CPU.Value; g.CPU.Known {
+	if c := &g.CPU.N; g.CPU.Known() {
 		// The classes end with the last collection: what ran after it had none.
 		user := max(c.User, g.Stat.CPU-(c.GCTotal-c.GCIdle)-c.Scavenge)
 		f.GCShare = GCShare(c.GCTotal-c.GCIdle, user, c.Scavenge, g.CPU.Source+", since its start")
 	}
 	if part, ok := Throttled(nil, l); ok && l != nil {
-		f.Throttled = &rules.Num{V: part, Source: "cpu.stat, since the container was made"}
+		f.Throttled = figure.New(part, "cpu.stat, since the container was made")
 	}
 }
 
 // GCShare is what collections took of the time that Ps were busy, but for marking by
-// idle Ps, which nothing else wanted; nil = unknown. The
+// idle Ps, which nothing else wanted. The
 // classes count seconds of Ps, too many where CPU is short; their ratio holds.
-func GCShare(gc, user, scavenge time.Duration, source string) *rules.Num {
+func GCShare(gc, user, scavenge time.Duration, source string) figure.Of[float64] {
 	busy := gc + user + scavenge
 	if gc < 0 || busy <= 0 || gc > busy {
-		return nil
+		return figure.Of[float64]{}
 	}
-	return &rules.Num{V: gc.Seconds() / busy.Seconds(), Source: source}
+	return figure.New(gc.Seconds()/busy.Seconds(), source)
 }
 
-// PerSecond is a figure that grew by n in so much time, in n a second; nil = unknown.
-func PerSecond(n float64, in time.Duration, source string) *rules.Num {
+// PerSecond is a figure that grew by n in so much time, in n a second.
+func PerSecond(n float64, in time.Duration, source string) figure.Of[float64] {
 	if in <= 0 || n < 0 {
-		return nil
+		return figure.Of[float64]{}
 	}
-	return &rules.Num{V: n / in.Seconds(), Source: source}
+	return figure.New(n/in.Seconds(), source)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/limits"
+
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 )
@@ -29,11 +31,11 @@ func TestSinceStart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := &goproc.Facts{}
 			g.Stat.CPU = c.cpu
-			g.CPU.Known = true
-			g.CPU.Value = goproc.CPUClasses{GCTotal: c.gc, GCIdle: c.idle, User: c.user, Scavenge: c.scavenge}
+			g.CPU.State = limits.Known
+			g.CPU.N = goproc.CPUClasses{GCTotal: c.gc, GCIdle: c.idle, User: c.user, Scavenge: c.scavenge}
 			f := &rules.Facts{}
 			SinceStart(f, g, nil)
-			if f.GCShare == nil || f.GCShare.V < c.want-1e-9 || f.GCShare.V > c.want+1e-9 {
+			if !f.GCShare.Known() || f.GCShare.N < c.want-1e-9 || f.GCShare.N > c.want+1e-9 {
 				t.Errorf("%+v", f.GCShare)
 			}
 		})

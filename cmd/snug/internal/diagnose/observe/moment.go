@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
@@ -31,39 +33,39 @@ func Rates(f *rules.Facts, a, b *Moment) {
 		return
 	}
 	pid := strconv.Itoa(b.Go.Pid)
-	f.Seconds = &rules.Num{V: took.Seconds()}
+	f.Seconds = figure.New(took.Seconds(), "")
 	schedstat := "/proc/" + pid + "/task/*/schedstat"
 	if a.Waits && b.Waits {
 		d := b.Delays.Since(a.Delays)
 		f.Used = PerSecond(d.Run.Seconds(), took, schedstat)
 		f.KernelWait = PerSecond(d.Wait.Seconds(), took, schedstat)
 	}
-	if used := (b.Go.Stat.CPU - a.Go.Stat.CPU).Seconds(); f.Used == nil || used > 1.1*f.Used.V*took.Seconds()+0.05 {
+	if used := (b.Go.Stat.CPU - a.Go.Stat.CPU).Seconds(); !f.Used.Known() || used > 1.1*f.Used.N*took.Seconds()+0.05 {
 		// Threads that ended took theirs with them, and how long they waited.
-		f.Used, f.KernelWait = PerSecond(used, took, "/proc/"+pid+"/stat"), nil
+		f.Used, f.KernelWait = PerSecond(used, took, "/proc/"+pid+"/stat"), figure.Of[float64]{}
 	}
 	if part, known := b.Idle.Since(a.Idle); known {
-		f.Idle = &rules.Num{V: part, Source: "/proc/stat"}
+		f.Idle = figure.New(part, "/proc/stat")
 	}
 	if share, ok := Throttled(a.Limits, b.Limits); ok {
-		f.Throttled = &rules.Num{V: share, Source: "cpu.stat"}
-	} else if f.Quota.None() {
-		f.Throttled = nil
+		f.Throttled = figure.New(share, "cpu.stat")
+	} else if f.Quota.State == limits.None {
+		f.Throttled = figure.Of[float64]{}
 	}
-	if a.Go.Collections.Known && b.Go.Collections.Known {
-		f.Cycles = PerSecond(float64(b.Go.Collections.Value)-float64(a.Go.Collections.Value), took, b.Go.Collections.Source)
+	if a.Go.Collections.Known() && b.Go.Collections.Known() {
+		f.Cycles = PerSecond(float64(b.Go.Collections.N)-float64(a.Go.Collections.N), took, b.Go.Collections.Source)
 	}
-	if part := CollectorShare(a.Go, b.Go); part != nil && f.Used != nil {
-		f.GCCores = &rules.Num{V: f.Used.V * part.V, Source: part.Source}
+	if part := CollectorShare(a.Go, b.Go); part.Known() && f.Used.Known() {
+		f.GCCores = figure.New(f.Used.N*part.N, part.Source)
 	}
 }
 
 // CollectorShare is what collections took of a program's CPU time between two looks, as
-// of the last collection before each, 0 to 1; nil = unknown, or none ended between them.
-func CollectorShare(a, b *goproc.Facts) *rules.Num {
-	if !a.CPU.Known || !b.CPU.Known {
-		return nil
+// of the last collection before each, 0 to 1; unknown where none ended between them.
+func CollectorShare(a, b *goproc.Facts) figure.Of[float64] {
+	if !a.CPU.Known() || !b.CPU.Known() {
+		return figure.Of[float64]{}
 	}
-	x, y := &a.CPU.Value, &b.CPU.Value
+	x, y := &a.CPU.N, &b.CPU.N
 	return GCShare((y.GCTotal-y.GCIdle)-(x.GCTotal-x.GCIdle), y.User-x.User, y.Scavenge-x.Scavenge, b.CPU.Source)
 }

@@ -22,9 +22,7 @@ func Row(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Pro
 	} else {
 		gap("go_version", "the executable does not say")
 	}
-	if g.GOMAXPROCS.Known {
-		r.GOMAXPROCS = new(g.GOMAXPROCS.Value)
-	} else {
+	if r.GOMAXPROCS = g.GOMAXPROCS.Ptr(); r.GOMAXPROCS == nil {
 		gap("gomaxprocs", g.GOMAXPROCS.Why)
 	}
 	if by := setterWords[g.GOMAXPROCSBy.By]; by != "" {
@@ -32,30 +30,26 @@ func Row(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Pro
 	} else {
 		gap("gomaxprocs_source", g.GOMAXPROCSBy.Detail)
 	}
-	switch {
-	case !g.GOMEMLIMIT.Known:
+	if r.GOMEMLIMIT = g.GOMEMLIMIT.Ptr(); !g.GOMEMLIMIT.Read() {
 		gap("gomemlimit_bytes", g.GOMEMLIMIT.Why)
-	case g.GOMEMLIMIT.Value != math.MaxInt64:
-		r.GOMEMLIMIT = new(g.GOMEMLIMIT.Value)
 	}
-	if g.GOGC.Known {
-		r.GOGC = &finding.Amount{N: int64(g.GOGC.Value), Off: g.GOGC.Value < 0}
+	if g.GOGC.Known() {
+		r.GOGC = &finding.Amount{N: int64(g.GOGC.N), Off: g.GOGC.N < 0}
 	} else {
 		gap("gogc_percent", g.GOGC.Why)
 	}
-	if g.HeapMarked.Known {
-		r.Live = new(int64(min(g.HeapMarked.Value, math.MaxInt64)))
+	if g.HeapMarked.Known() {
+		r.Live = new(int64(min(g.HeapMarked.N, math.MaxInt64)))
 	} else {
 		gap("live_heap_bytes", g.HeapMarked.Why)
 	}
-	switch {
-	case !g.HeapGoal.Known:
+	if g.HeapGoal.Known() {
+		r.Goal = new(int64(g.HeapGoal.N))
+	} else if !g.HeapGoal.Read() {
 		gap("heap_goal_bytes", g.HeapGoal.Why)
-	case g.HeapGoal.Value < 1<<60:
-		r.Goal = new(int64(g.HeapGoal.Value))
 	}
-	if g.Collections.Known {
-		r.Cycles = new(int64(g.Collections.Value))
+	if g.Collections.Known() {
+		r.Cycles = new(int64(g.Collections.N))
 	} else {
 		gap("collections", g.Collections.Why)
 	}

@@ -2,27 +2,24 @@
 
 package rules
 
-import "math"
+import (
+	"math"
 
-// Num is a figure and where it was read. A nil Num is unknown, and no rule goes
-// by it.
-type Num struct {
-	V      float64 `json:"v"`
-	Source string  `json:"source,omitempty"` // a file, "/proc/4711/mem, 11/11 votes", "perf, 646 samples"
-	Raw    string  `json:"raw,omitempty"`    // its text there; "" where it has none
-}
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/limits"
+)
 
-// get is the figure, NaN when it is unknown or cannot be: every comparison with it
-// fails.
-func (n *Num) get() float64 {
-	if n == nil || !(n.V >= -1 && n.V < 1<<60) {
+// num is the number of a figure, NaN when there is none or when it cannot be: every
+// comparison with it fails.
+func num(n figure.Of[float64]) float64 {
+	if !n.Known() || !(n.N >= -1 && n.N < 1<<60) {
 		return math.NaN()
 	}
-	return n.V
+	return n.N
 }
 
-// None reports whether a limit is known, and there is none.
-func (n *Num) None() bool { return n.get() == 0 }
+// none reports whether a limit was looked for, and there is none.
+func none(n figure.Of[float64]) bool { return n.State == limits.None }
 
 // Who set a knob.
 const (
@@ -33,7 +30,7 @@ const (
 )
 
 // Facts is what is known of one process, container, profile or log. What is not
-// known is nil or "". Rates are over the same interval of Seconds.
+// known is unknown, nil or "". Rates are over the same interval of Seconds.
 type Facts struct {
 	Target  string `json:"target"`            // as findings name it
 	Program string `json:"program,omitempty"` // path of the executable
@@ -48,54 +45,54 @@ type Facts struct {
 	// Module is the linked module that sets GOMAXPROCS ("go.uber.org/automaxprocs v1.6.0").
 	Module string `json:"module,omitempty"`
 
-	Procs      *Num   `json:"gomaxprocs,omitempty"`
-	ProcsBy    string `json:"gomaxprocs_by,omitempty"`
-	GOGC       *Num   `json:"gogc,omitempty"`       // percent; -1 = off
-	MemLimit   *Num   `json:"gomemlimit,omitempty"` // bytes; 0 = none
-	MemLimitBy string `json:"gomemlimit_by,omitempty"`
+	Procs      figure.Of[float64] `json:"gomaxprocs,omitzero"`
+	ProcsBy    string             `json:"gomaxprocs_by,omitempty"`
+	GOGC       figure.Of[float64] `json:"gogc,omitzero"`       // percent; -1 = off
+	MemLimit   figure.Of[float64] `json:"gomemlimit,omitzero"` // bytes
+	MemLimitBy string             `json:"gomemlimit_by,omitempty"`
 	// MemModule is the linked module that sets GOMEMLIMIT ("github.com/KimMachineGun/automemlimit v1.0.1").
 	MemModule string `json:"mem_module,omitempty"`
 
-	Live   *Num `json:"live,omitempty"`   // bytes that the last cycle marked
-	Goal   *Num `json:"goal,omitempty"`   // bytes at which the current cycle is to end
-	Mapped *Num `json:"mapped,omitempty"` // bytes that Go holds of the kernel's memory
+	Live   figure.Of[float64] `json:"live,omitzero"`   // bytes that the last cycle marked
+	Goal   figure.Of[float64] `json:"goal,omitzero"`   // bytes at which the current cycle is to end
+	Mapped figure.Of[float64] `json:"mapped,omitzero"` // bytes that Go holds of the kernel's memory
 
 	// What the container gives.
-	Quota    *Num `json:"quota,omitempty"`     // cores, the tightest of all levels; 0 = none
-	OwnQuota *Num `json:"own_quota,omitempty"` // cores, of the process's own group; 0 = none
-	Cores    *Num `json:"cores,omitempty"`     // CPUs' worth of time: the smaller of Quota and CPUs
-	CPUs     *Num `json:"cpus,omitempty"`      // that it may run on
-	Crashes  *Num `json:"crashes,omitempty"`   // 1 where a quota file ends plain Go programs
-	MemHard  *Num `json:"mem_hard,omitempty"`  // bytes; 0 = none
-	MemUsed  *Num `json:"mem_used,omitempty"`  // bytes of it that the kernel cannot take back
-	OOMKills *Num `json:"oom_kills,omitempty"` // in the container since it was made
+	Quota    figure.Of[float64] `json:"quota,omitzero"`     // cores, the tightest of all levels
+	OwnQuota figure.Of[float64] `json:"own_quota,omitzero"` // cores, of the process's own group
+	Cores    figure.Of[float64] `json:"cores,omitzero"`     // CPUs' worth of time: the smaller of Quota and CPUs
+	CPUs     figure.Of[float64] `json:"cpus,omitzero"`      // that it may run on
+	Crashes  figure.Of[float64] `json:"crashes,omitzero"`   // 1 where a quota file ends plain Go programs
+	MemHard  figure.Of[float64] `json:"mem_hard,omitzero"`  // bytes
+	MemUsed  figure.Of[float64] `json:"mem_used,omitzero"`  // bytes of it that the kernel cannot take back
+	OOMKills figure.Of[float64] `json:"oom_kills,omitzero"` // in the container since it was made
 
 	// What happened while it was watched.
-	Seconds    *Num `json:"seconds,omitempty"`
-	Used       *Num `json:"used,omitempty"`        // cores
-	KernelWait *Num `json:"kernel_wait,omitempty"` // threads that waited for a CPU, on average, throttling included
-	Idle       *Num `json:"idle,omitempty"`        // of the time of the CPUs that it may run on, 0 to 1
-	Throttled  *Num `json:"throttled,omitempty"`   // share of the periods, 0 to 1
-	Busy       *Num `json:"busy,omitempty"`        // Ps that were not idle, on average
-	Spinning   *Num `json:"spinning,omitempty"`    // Ps that looked for work, on average
-	Cycles     *Num `json:"cycles,omitempty"`      // collections a second
-	GCCores    *Num `json:"gc_cores,omitempty"`    // CPU of collections, in cores
+	Seconds    figure.Of[float64] `json:"seconds,omitzero"`
+	Used       figure.Of[float64] `json:"used,omitzero"`        // cores
+	KernelWait figure.Of[float64] `json:"kernel_wait,omitzero"` // threads that waited for a CPU, on average, throttling included
+	Idle       figure.Of[float64] `json:"idle,omitzero"`        // of the time of the CPUs that it may run on, 0 to 1
+	Throttled  figure.Of[float64] `json:"throttled,omitzero"`   // share of the periods, 0 to 1
+	Busy       figure.Of[float64] `json:"busy,omitzero"`        // Ps that were not idle, on average
+	Spinning   figure.Of[float64] `json:"spinning,omitzero"`    // Ps that looked for work, on average
+	Cycles     figure.Of[float64] `json:"cycles,omitzero"`      // collections a second
+	GCCores    figure.Of[float64] `json:"gc_cores,omitzero"`    // CPU of collections, in cores
 
 	// What an execution trace tells, of which nothing is CPU time.
-	GCHeld   *Num `json:"gc_held,omitempty"`   // share of the Ps' time that the collector held them, 0 to 1; idle marking not
-	Stopped  *Num `json:"stopped,omitempty"`   // share of the wall time that the world was stopped, 0 to 1
-	RunWait  *Num `json:"run_wait,omitempty"`  // seconds from runnable to running, 99th percentile of goroutines
-	HeapPeak *Num `json:"heap_peak,omitempty"` // bytes of objects, dead ones that are not swept among them
+	GCHeld   figure.Of[float64] `json:"gc_held,omitzero"`   // share of the Ps' time that the collector held them, 0 to 1; idle marking not
+	Stopped  figure.Of[float64] `json:"stopped,omitzero"`   // share of the wall time that the world was stopped, 0 to 1
+	RunWait  figure.Of[float64] `json:"run_wait,omitzero"`  // seconds from runnable to running, 99th percentile of goroutines
+	HeapPeak figure.Of[float64] `json:"heap_peak,omitzero"` // bytes of objects, dead ones that are not swept among them
 
 	// Shares of the CPU time, 0 to 1.
-	OverSize *Num `json:"over_size,omitempty"` // what grows with the number of Ps: scheduler, timers, idle marking, stopping the world
-	GCShare  *Num `json:"gc_share,omitempty"`  // marking, assists and sweeping
+	OverSize figure.Of[float64] `json:"over_size,omitzero"` // what grows with the number of Ps: scheduler, timers, idle marking, stopping the world
+	GCShare  figure.Of[float64] `json:"gc_share,omitzero"`  // marking, assists and sweeping
 }
 
 // rounded is the GOMAXPROCS that snug and Go 1.25 take for the quota: rounded up, at
 // least 2 (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS); NaN without a quota.
 func (f *Facts) rounded() float64 {
-	if q := f.Quota.get(); q > 0 {
+	if q := num(f.Quota); q > 0 {
 		return max(2, math.Ceil(q))
 	}
 	return math.NaN()
@@ -104,15 +101,15 @@ func (f *Facts) rounded() float64 {
 // quotaBinds reports whether the quota, and not the CPUs there are, says how many Ps
 // are of use.
 func (f *Facts) quotaBinds() bool {
-	return f.rounded() > 0 && !(f.rounded() > f.CPUs.get())
+	return f.rounded() > 0 && !(f.rounded() > num(f.CPUs))
 }
 
 // spareGrowth is by how many percent the heap may grow between collections, as far
 // as it can be seen from outside: without stacks and globals.
 func (f *Facts) spareGrowth() float64 {
-	live := f.Live.get()
+	live := num(f.Live)
 	if !(live > 0) {
 		return math.NaN()
 	}
-	return 100 * (f.Goal.get() - live) / live
+	return 100 * (num(f.Goal) - live) / live
 }

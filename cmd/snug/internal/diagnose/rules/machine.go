@@ -5,7 +5,7 @@ package rules
 import "github.com/snug-go/snug/cmd/snug/internal/report/finding"
 
 func crashQuota(f *Facts) *hit {
-	if f.Crashes.get() != 1 || f.Minor < 25 || f.Minor > 27 || f.Aware != nil && !*f.Aware || f.isPinned() {
+	if num(f.Crashes) != 1 || f.Minor < 25 || f.Minor > 27 || f.Aware != nil && !*f.Aware || f.isPinned() {
 		return nil
 	}
 	h := &hit{
@@ -13,7 +13,7 @@ func crashQuota(f *Facts) *hit {
 		evidence: f.saw(crashes),
 		fix:      "a quota without a limit written as max (v2) or -1 (v1)",
 	}
-	n := f.CPUs.get()
+	n := num(f.CPUs)
 	if f.quotaBinds() {
 		n = f.rounded()
 	}
@@ -36,10 +36,10 @@ const (
 // neighbours: threads wait for a CPU although neither the quota nor the number of
 // Ps makes them.
 func neighbours(f *Facts) *hit {
-	if !(f.KernelWait.get() >= waitLeast && f.KernelWait.get() > waitShare*f.Used.get() && f.Procs.get() <= f.CPUs.get() && f.Used.get() < 0.8*f.Cores.get()) {
+	if !(num(f.KernelWait) >= waitLeast && num(f.KernelWait) > waitShare*num(f.Used) && num(f.Procs) <= num(f.CPUs) && num(f.Used) < 0.8*num(f.Cores)) {
 		return nil
 	}
-	if !(f.Idle.get() <= idleMost) || f.Quota == nil || f.Quota.V > 0 && !(f.Throttled.get() < 0.05) {
+	if !(num(f.Idle) <= idleMost) || !f.Quota.Read() || num(f.Quota) > 0 && !(num(f.Throttled) < 0.05) {
 		return nil
 	}
 	return &hit{
@@ -50,7 +50,7 @@ func neighbours(f *Facts) *hit {
 }
 
 func subCoreQuota(f *Facts) *hit {
-	if !(f.Quota.get() > 0 && f.Quota.get() < 1 && f.Throttled.get() >= someThrottled) {
+	if !(num(f.Quota) > 0 && num(f.Quota) < 1 && num(f.Throttled) >= someThrottled) {
 		return nil
 	}
 	return &hit{
@@ -63,16 +63,16 @@ func subCoreQuota(f *Facts) *hit {
 
 // throttledFit says of a GOMAXPROCS that fits that throttling is no fault of it.
 func throttledFit(f *Facts) *hit {
-	if !(f.Throttled.get() >= someThrottled && f.Procs.get() <= f.rounded()) {
+	if !(num(f.Throttled) >= someThrottled && num(f.Procs) <= f.rounded()) {
 		return nil
 	}
 	h := &hit{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(throttled, gomaxprocs, quota, used, overSized),
 		fix:      "none that is certain: a larger quota if latency matters; fewer Ps throttle less and are often slower",
-		verify:   f.bench("--gomaxprocs 1," + whole(f.Procs.get())),
+		verify:   f.bench("--gomaxprocs 1," + whole(num(f.Procs))),
 	}
-	if f.Procs.get() == 1 {
+	if num(f.Procs) == 1 {
 		h.verify = ""
 	}
 	return h

@@ -29,25 +29,25 @@ const (
 
 // gcPart is what collections take of the process's CPU time; NaN = unknown.
 func (f *Facts) gcPart() (share float64, from []finding.Evidence) {
-	if f.GCShare != nil {
-		return f.GCShare.V, f.saw(gcShare)
+	if f.GCShare.Known() {
+		return f.GCShare.N, f.saw(gcShare)
 	}
-	return f.GCCores.get() / f.Used.get(), f.saw(gcCores, used)
+	return num(f.GCCores) / num(f.Used), f.saw(gcCores, used)
 }
 
 // gcAll is what collections take of the time of all Ps; NaN = unknown.
 func (f *Facts) gcAll() float64 {
-	used := f.GCCores.get()
-	if f.GCShare != nil {
-		used = f.GCShare.get() * f.Used.get()
+	used := num(f.GCCores)
+	if f.GCShare.Known() {
+		used = num(f.GCShare) * num(f.Used)
 	}
-	procs := f.Procs.get()
+	procs := num(f.Procs)
 	return used / min(procs, f.coresOr(procs))
 }
 
 // coresOr is the CPU time there is, or n where it is not known.
 func (f *Facts) coresOr(n float64) float64 {
-	if c := f.Cores.get(); c > 0 {
+	if c := num(f.Cores); c > 0 {
 		return c
 	}
 	return n
@@ -55,7 +55,7 @@ func (f *Facts) coresOr(n float64) float64 {
 
 // other is the memory of the container that is not Go's, in bytes; 0 = unknown or none.
 func (f *Facts) other() float64 {
-	if n := f.MemUsed.get() - f.Mapped.get(); n > 0 {
+	if n := num(f.MemUsed) - num(f.Mapped); n > 0 {
 		return n
 	}
 	return 0
@@ -63,14 +63,14 @@ func (f *Facts) other() float64 {
 
 // safeLimit is a GOMEMLIMIT that the memory limit and other memory leave room for.
 func (f *Facts) safeLimit() float64 {
-	hard := f.MemHard.get()
+	hard := num(f.MemHard)
 	return min(safeShare*hard, hard-safeLeast, hard-otherGrowth*f.other())
 }
 
 // limitFix names a GOMEMLIMIT, or says that the container is too small for one.
 func (f *Facts) limitFix(n float64) string {
 	least := 0.0
-	if live := f.Live.get(); live > 0 {
+	if live := num(f.Live); live > 0 {
 		least = 1.2*live + safeLeast/2
 	}
 	if n < max(least, safeLeast) {
@@ -99,15 +99,15 @@ func (f *Facts) memoryFix() string {
 
 // limited reports whether GOMEMLIMIT, not GOGC, sets the heap goal.
 func (f *Facts) limited() bool {
-	if !(f.MemLimit.get() > 0) {
+	if !(num(f.MemLimit) > 0) {
 		return false
 	}
-	gogc := f.GOGC.get()
-	return gogc < 0 || f.Goal.get() < 0.95*f.Live.get()*(1+gogc/100)
+	gogc := num(f.GOGC)
+	return gogc < 0 || num(f.Goal) < 0.95*num(f.Live)*(1+gogc/100)
 }
 
 func oomKills(f *Facts) *hit {
-	if !(f.OOMKills.get() > 0) {
+	if !(num(f.OOMKills) > 0) {
 		return nil
 	}
 	h := &hit{
@@ -116,17 +116,17 @@ func oomKills(f *Facts) *hit {
 		fix:      "see what else is reported here; if nothing is, raise the memory limit",
 	}
 	switch {
-	case !(f.MemHard.get() > 0):
+	case !(num(f.MemHard) > 0):
 		h.severity = finding.SeverityInfo
 		h.fix = "the container has no limit, so the machine ran out: look what else runs there"
-	case f.MemLimit.get() == 0:
+	case none(f.MemLimit):
 		h.fix = f.memoryFix()
 	}
 	return h
 }
 
 func memlimitAbove(f *Facts) *hit {
-	if !(f.MemHard.get() > 0 && f.MemLimit.get() > f.MemHard.get()) {
+	if !(num(f.MemHard) > 0 && num(f.MemLimit) > num(f.MemHard)) {
 		return nil
 	}
 	return &hit{
@@ -137,7 +137,7 @@ func memlimitAbove(f *Facts) *hit {
 }
 
 func gogcOff(f *Facts) *hit {
-	if f.GOGC == nil || f.MemLimit == nil || f.GOGC.V >= 0 || f.MemLimit.V != 0 {
+	if !(num(f.GOGC) < 0) || !none(f.MemLimit) {
 		return nil
 	}
 	h := &hit{
@@ -145,7 +145,7 @@ func gogcOff(f *Facts) *hit {
 		evidence: f.saw(gogc, gomemlimit, memHard),
 		fix:      "GOGC=100, or a GOMEMLIMIT beside GOGC=off",
 	}
-	if f.MemHard.get() > 0 {
+	if num(f.MemHard) > 0 {
 		h.severity = finding.SeverityError
 		h.fix = "GOGC=100, and " + f.limitFix(f.safeLimit())
 	}
@@ -154,8 +154,8 @@ func gogcOff(f *Facts) *hit {
 
 func memlimitNearLive(f *Facts) *hit {
 	// A log does not tell what sets the goal; GOGC below 10 is rare.
-	told := f.MemLimit == nil && f.GOGC == nil
-	if !f.limited() && !told || !(f.spareGrowth() < tightGrowth) || f.Live.get() < smallHeap {
+	told := !f.MemLimit.Read() && !f.GOGC.Known()
+	if !f.limited() && !told || !(f.spareGrowth() < tightGrowth) || num(f.Live) < smallHeap {
 		return nil
 	}
 	h := &hit{
@@ -165,27 +165,27 @@ func memlimitNearLive(f *Facts) *hit {
 	}
 	part, seen := f.gcPart()
 	h.evidence = append(h.evidence, seen...)
-	if part >= gcHigh && f.Used.get() >= usedLeast && f.gcAll() >= gcOfAll || f.gcAll() >= gcNoRest {
+	if part >= gcHigh && num(f.Used) >= usedLeast && f.gcAll() >= gcOfAll || f.gcAll() >= gcNoRest {
 		h.severity = finding.SeverityWarning
 	}
 	return h
 }
 
 func nonGoMemory(f *Facts) *hit {
-	room := f.MemHard.get() - f.MemLimit.get()
-	if !(f.MemLimit.get() > 0 && room >= 0 && f.other() > room) {
+	room := num(f.MemHard) - num(f.MemLimit)
+	if !(num(f.MemLimit) > 0 && room >= 0 && f.other() > room) {
 		return nil
 	}
 	return &hit{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(memUsed, mapped, gomemlimit, memHard),
-		fix: f.limitFix(min(f.MemLimit.get(), f.MemHard.get()-otherGrowth*f.other())) +
+		fix: f.limitFix(min(num(f.MemLimit), num(f.MemHard)-otherGrowth*f.other())) +
 			"; SNUG_ADAPT=memory, with snug in the program, follows it",
 	}
 }
 
 func memlimitMissing(f *Facts) *hit {
-	if !(f.MemHard.get() > 0) || f.MemLimit == nil || f.MemLimit.V != 0 || f.GOGC.get() < 0 {
+	if !(num(f.MemHard) > 0) || !none(f.MemLimit) || num(f.GOGC) < 0 {
 		return nil
 	}
 	h := &hit{
@@ -193,7 +193,7 @@ func memlimitMissing(f *Facts) *hit {
 		evidence: f.saw(memHard, gomemlimit, goal, live),
 		fix:      f.memoryFix(),
 	}
-	if f.Goal.get()+f.other() > safeShare*f.MemHard.get() {
+	if num(f.Goal)+f.other() > safeShare*num(f.MemHard) {
 		h.severity = finding.SeverityWarning
 		h.verify = f.bench("--set GOMEMLIMIT=90%")
 	}
@@ -203,9 +203,9 @@ func memlimitMissing(f *Facts) *hit {
 func gcCPU(f *Facts) *hit {
 	part, seen := f.gcPart()
 	all := f.gcAll()
-	busy := part >= gcHigh && !(f.Used.get() < usedLeast)
-	told := f.Used == nil && f.GCShare == nil // by a log or a trace
-	if !busy && !(told && (all >= gcNoRest || f.GCHeld.get() >= gcNoRest)) {
+	busy := part >= gcHigh && !(num(f.Used) < usedLeast)
+	told := !f.Used.Known() && !f.GCShare.Known() // by a log or a trace
+	if !busy && !(told && (all >= gcNoRest || num(f.GCHeld) >= gcNoRest)) {
 		return nil
 	}
 	h := &hit{
@@ -216,18 +216,18 @@ func gcCPU(f *Facts) *hit {
 	if busy && part >= gcVeryHigh && !(all < gcOfAll) || told {
 		h.severity = finding.SeverityWarning
 	}
-	now, hard := f.GOGC.get(), f.MemHard.get()
+	now := num(f.GOGC)
 	next := whole(2 * max(now, 100))
 	switch {
 	case f.limited():
 		h.fix = "raise GOMEMLIMIT and the memory limit: the live heap nearly fills them"
-	case !(now > 0), f.Goal == nil, !(hard >= 0):
-	case hard == 0:
+	case !(now > 0), !f.Goal.Known(), !f.MemHard.Read():
+	case none(f.MemHard):
 		h.fix = "GOGC=" + next + ": there is no memory limit"
 		h.verify = f.bench("--gogc " + whole(now) + "," + next)
-	case 2*f.Goal.get() < f.safeLimit():
+	case 2*num(f.Goal) < f.safeLimit():
 		h.fix = "GOGC=" + next + ": twice the heap would fit"
-		if f.MemLimit.get() == 0 {
+		if none(f.MemLimit) {
 			h.fix = "GOGC=" + next + " with " + f.limitFix(f.safeLimit()) + ": twice the heap would fit"
 		}
 		h.verify = f.bench("--gogc " + whole(now) + "," + next)

@@ -28,26 +28,26 @@ const (
 // which figures.
 func (f *Facts) suffers() (bool, []finding.Evidence) {
 	seen := f.saw(throttled, overSized, spinning, busy, used)
-	if f.Used.get() < usedLeast {
+	if num(f.Used) < usedLeast {
 		return false, seen
 	}
-	if f.OverSize != nil {
-		return f.OverSize.get() >= overSizeShare, seen
+	if f.OverSize.Known() {
+		return num(f.OverSize) >= overSizeShare, seen
 	}
 	// A P that spins when the group is throttled counts until that is over, so this
 	// is for where CPU time cannot be sampled.
-	return f.Spinning.get() >= spinningShare*f.Busy.get() && f.Throttled.get() >= someThrottled, seen
+	return num(f.Spinning) >= spinningShare*num(f.Busy) && num(f.Throttled) >= someThrottled, seen
 }
 
 // tooMany is a GOMAXPROCS above the n that limit allows.
-func (f *Facts) tooMany(n float64, limit figure, fix string) *hit {
-	if !(f.Procs.get() > n) {
+func (f *Facts) tooMany(n float64, limit shown, fix string) *hit {
+	if !(num(f.Procs) > n) {
 		return nil
 	}
 	value := f.set("GOMAXPROCS="+whole(n), f.ProcsBy != ByEnvironment && !f.ownCode())
 	switch {
 	case f.ProcsBy == ByEnvironment:
-		value += " in place of the variable's " + whole(f.Procs.get())
+		value += " in place of the variable's " + whole(num(f.Procs))
 	case f.ownCode(): // a variable would not help
 		value = "runtime.GOMAXPROCS, which the program calls itself, with " + whole(n) + f.ownFlag()
 	}
@@ -55,7 +55,7 @@ func (f *Facts) tooMany(n float64, limit figure, fix string) *hit {
 		severity: finding.SeverityInfo,
 		evidence: f.saw(gomaxprocs, limit),
 		fix:      value + fix,
-		verify:   f.bench("--gomaxprocs " + whole(n) + "," + whole(f.Procs.get())),
+		verify:   f.bench("--gomaxprocs " + whole(n) + "," + whole(num(f.Procs))),
 	}
 	harm, seen := f.suffers()
 	h.evidence = append(h.evidence, seen...)
@@ -136,8 +136,7 @@ func (f *Facts) isGated() bool {
 }
 
 func (f *Facts) isAncestor() bool {
-	own := f.OwnQuota.get()
-	return f.ProcsBy == ByRuntime && (own == 0 || own > f.Quota.get())
+	return f.ProcsBy == ByRuntime && (none(f.OwnQuota) || num(f.OwnQuota) > num(f.Quota))
 }
 
 func (f *Facts) isPinned() bool { return f.ProcsBy == ByEnvironment || f.ProcsBy == ByCode }
@@ -204,20 +203,20 @@ func (f *Facts) follows() bool { return f.Minor >= 25 && f.Aware != nil && *f.Aw
 // pinsLow: the operator or the program has set a number that holds the program back, in a container that may
 // have been resized since. Without a quota a machine of that many CPUs is all there is.
 func (f *Facts) pinsLow() bool {
-	return f.isPinned() && !f.isSnug() && f.Quota.get() > 0 && f.heldBack()
+	return f.isPinned() && !f.isSnug() && num(f.Quota) > 0 && f.heldBack()
 }
 
 // pinnedLow is a setting that holds the program back in a container that gives more.
 func (f *Facts) pinnedLow() *hit {
 	h := f.tooFew()
-	n := whole(math.Ceil(f.Cores.get()))
+	n := whole(math.Ceil(num(f.Cores)))
 	const resized = ", which does not follow a container that is resized"
 	switch {
 	case f.ProcsBy == ByEnvironment && f.follows():
-		h.fix = "no GOMAXPROCS variable: this program's Go follows the quota by itself; or GOMAXPROCS=" + n + " in place of the variable's " + whole(f.Procs.get()) + resized
+		h.fix = "no GOMAXPROCS variable: this program's Go follows the quota by itself; or GOMAXPROCS=" + n + " in place of the variable's " + whole(num(f.Procs)) + resized
 	case f.ProcsBy == ByEnvironment:
-		h.fix = "GOMAXPROCS=" + n + " in place of the variable's " + whole(f.Procs.get()) + resized + f.autoProcs()
-	case strings.HasPrefix(f.Module, maxprocs) && f.Procs.get() == max(1, math.Floor(f.Quota.get())):
+		h.fix = "GOMAXPROCS=" + n + " in place of the variable's " + whole(num(f.Procs)) + resized + f.autoProcs()
+	case strings.HasPrefix(f.Module, maxprocs) && num(f.Procs) == max(1, math.Floor(num(f.Quota))):
 		h.fix = f.run() + ", or GOMAXPROCS=" + n + " in its environment: " + f.Module + " rounds the quota down and honours the variable"
 	case f.Module != "" && f.Prebuilt:
 		h.fix = f.run() + ": " + f.Module + " honours the variable that it sets; or a restart, when that looks again"
@@ -252,12 +251,12 @@ func procsAboveAffinity(f *Facts) *hit {
 	if f.quotaBinds() {
 		return nil
 	}
-	return f.tooMany(f.CPUs.get(), cpus, f.autoProcs())
+	return f.tooMany(num(f.CPUs), cpus, f.autoProcs())
 }
 
 // overSize speaks where the container is not known, as for a profile alone.
 func overSize(f *Facts) *hit {
-	if !(f.OverSize.get() >= overSizeAlone) || f.Quota != nil && f.Procs != nil || f.Used.get() < usedLeast {
+	if !(num(f.OverSize) >= overSizeAlone) || f.Quota.Read() && f.Procs.Known() || num(f.Used) < usedLeast {
 		return nil
 	}
 	h := &hit{
@@ -265,7 +264,7 @@ func overSize(f *Facts) *hit {
 		evidence: f.saw(overSized, gomaxprocs, used),
 		fix:      "compare GOMAXPROCS with the CPU limit of the container that this came from; snug doctor PID there knows both",
 	}
-	if f.OverSize.get() >= 2*overSizeAlone {
+	if num(f.OverSize) >= 2*overSizeAlone {
 		h.severity = finding.SeverityWarning
 	}
 	return h
@@ -273,9 +272,9 @@ func overSize(f *Facts) *hit {
 
 // heldBack: all Ps run all the time and get their CPUs, and there may be more.
 func (f *Facts) heldBack() bool {
-	p := f.Procs.get()
-	more := math.Floor(f.Cores.get()) >= p+1 || f.unused() >= unusedLeast
-	return f.Used.get() >= 0.9*p && f.Busy.get() >= 0.95*p && more && !(f.KernelWait.get() > 0.1*p)
+	p := num(f.Procs)
+	more := math.Floor(num(f.Cores)) >= p+1 || f.unused() >= unusedLeast
+	return num(f.Used) >= 0.9*p && num(f.Busy) >= 0.95*p && more && !(num(f.KernelWait) > 0.1*p)
 }
 
 // unusedLeast is from which share on a part of a core that no P can use is worth a word.
@@ -284,17 +283,17 @@ const unusedLeast = 0.1
 // unused is the share of a quota that Ps, all busy, cannot use: a third of 1.5 cores
 // with one P.
 func (f *Facts) unused() float64 {
-	q := f.Quota.get()
-	if !(q > 0 && f.Cores.get() >= q) {
+	q := num(f.Quota)
+	if !(q > 0 && num(f.Cores) >= q) {
 		return 0
 	}
-	return max(0, 1-f.Procs.get()/q)
+	return max(0, 1-num(f.Procs)/q)
 }
 
 // tooFew is a GOMAXPROCS that holds the program back. How many goroutines wait is not
 // seen from outside, so it is no more than worth a look.
 func (f *Facts) tooFew() *hit {
-	p, n := whole(f.Procs.get()), whole(math.Ceil(f.Cores.get()))
+	p, n := whole(num(f.Procs)), whole(math.Ceil(num(f.Cores)))
 	return &hit{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(gomaxprocs, used, busy, coresThere),
@@ -316,9 +315,9 @@ const heldShare = 0.25
 
 // procsHeld: threads sleep in the kernel and keep their Ps.
 func procsHeld(f *Facts) *hit {
-	p := f.Procs.get()
-	held := f.Busy.get() - f.Used.get() - f.KernelWait.get()
-	if !(f.Busy.get() >= 0.95*p && held >= heldShare*p && f.Used.get() < 0.8*min(f.Cores.get(), p)) {
+	p := num(f.Procs)
+	held := num(f.Busy) - num(f.Used) - num(f.KernelWait)
+	if !(num(f.Busy) >= 0.95*p && held >= heldShare*p && num(f.Used) < 0.8*min(num(f.Cores), p)) {
 		return nil
 	}
 	n := whole(2 * p)

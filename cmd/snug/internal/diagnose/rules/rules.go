@@ -110,10 +110,10 @@ func (f *Facts) bench(flags string) string {
 		program = "PROGRAM"
 	}
 	s := "snug bench"
-	if q := f.Quota.get(); q > 0 {
+	if q := num(f.Quota); q > 0 {
 		s += " --cpus " + number(q)
 	}
-	if m := f.MemHard.get(); m > 0 {
+	if m := num(f.MemHard); m > 0 {
 		s += " --memory " + mebibytes(m)
 	}
 	return s + " " + flags + " [--url URL] -- " + program + " ARG..."

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -135,7 +136,7 @@ func TestUnknown(t *testing.T) {
 	odd := []float64{0, -1, 1, 0.5, 2, 1e18, math.NaN(), math.Inf(1), math.Inf(-1)}
 	for _, a := range odd {
 		for _, b := range odd {
-			x, y := &rules.Num{V: a}, &rules.Num{V: b}
+			x, y := figure.New(a, ""), figure.New(b, "")
 			f := &rules.Facts{
 				Procs: x, GOGC: y, MemLimit: x, Live: y, Goal: x, Mapped: y, Quota: y, OwnQuota: x, Cores: y, CPUs: x, Crashes: x,
 				MemHard: y, MemUsed: x, OOMKills: y, Seconds: x, Used: y, KernelWait: x, Idle: y, Throttled: y, Busy: x, Spinning: y,
@@ -143,7 +144,7 @@ func TestUnknown(t *testing.T) {
 			}
 			fields := reflect.ValueOf(f).Elem()
 			for i := range fields.NumField() {
-				dropped, ok := fields.Field(i).Interface().(*rules.Num)
+				dropped, ok := fields.Field(i).Interface().(figure.Of[float64])
 				if !ok {
 					continue
 				}
@@ -167,7 +168,12 @@ func TestFixesHold(t *testing.T) {
 		for _, other := range []float64{0, 0.1, 0.3, 0.6} {
 			for _, live := range []float64{0.05, 0.2, 0.4, 0.8} {
 				for _, limit := range []float64{0, 0.5, 0.9, 1.5} {
-					num := func(v float64) *rules.Num { return &rules.Num{V: v} }
+					num := func(v float64) figure.Of[float64] {
+						if v == 0 {
+							return figure.None[float64]("")
+						}
+						return figure.New(v, "")
+					}
 					f := &rules.Facts{
 						MemHard: num(hard * mib), MemUsed: num(hard * mib * min(1, other+live*1.2)), Mapped: num(hard * mib * live * 1.2),
 						Live: num(hard * mib * live), Goal: num(hard * mib * live * 2), GOGC: num(100), MemLimit: num(limit * hard * mib),
@@ -183,7 +189,7 @@ func TestFixesHold(t *testing.T) {
 							t.Fatalf("%q: %v", found.Fix, err)
 						}
 						g := *f
-						g.MemLimit, g.Goal = num(float64(n)*mib), num(min(f.Goal.V, float64(n)*mib*0.97))
+						g.MemLimit, g.Goal = num(float64(n)*mib), num(min(f.Goal.N, float64(n)*mib*0.97))
 						for _, then := range rules.Check(&g) {
 							if then.Severity.Level() > finding.SeverityInfo.Level() {
 								t.Errorf("%v MiB, other %v, live %v, GOMEMLIMIT %v: %s says %q, and then %s says %q", hard, other, live, limit, found.ID, found.Fix, then.ID, then.Fix)

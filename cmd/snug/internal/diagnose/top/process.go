@@ -4,7 +4,6 @@ package top
 
 import (
 	"errors"
-	"math"
 	"path"
 	"slices"
 	"time"
@@ -121,9 +120,9 @@ func (e *watched) note(w *watcher, g *goproc.Facts) {
 	m.Delays, m.Waits = d, err == nil && d.Unread == 0
 	prev := e.last
 	e.last = m
-	if g.IdlePs.Known && g.SpinningPs.Known && g.GOMAXPROCS.Known {
-		idle := float64(g.IdlePs.Value)
-		e.sawPs(psSeen{now, float64(g.GOMAXPROCS.Value) - idle, float64(g.SpinningPs.Value), idle})
+	if g.IdlePs.Known() && g.SpinningPs.Known() && g.GOMAXPROCS.Known() {
+		idle := float64(g.IdlePs.N)
+		e.sawPs(psSeen{now, float64(g.GOMAXPROCS.N) - idle, float64(g.SpinningPs.N), idle})
 	}
 	e.keep(m)
 	from := &e.moments[0]
@@ -139,7 +138,7 @@ func (e *watched) note(w *watcher, g *goproc.Facts) {
 		r.Process = observe.Row(g, m.Limits, rules.Check(f))
 		lately := &rules.Facts{Quota: f.Quota}
 		e.Rates(lately, &prev, &m)
-		r.Used, r.Waiting, r.Throttled = value(lately.Used), value(lately.KernelWait), value(lately.Throttled)
+		r.Used, r.Waiting, r.Throttled = lately.Used.Ptr(), lately.KernelWait.Ptr(), lately.Throttled.Ptr()
 		e.collections(&r, from, &m)
 	}
 	e.rest(&r, f, m.Limits)
@@ -184,19 +183,19 @@ func (e *watched) collections(r *finding.TopProcess, a, b *observe.Moment) {
 		return
 	}
 	r.Window = &took
-	if !a.Go.Collections.Known || !b.Go.Collections.Known || b.Go.Collections.Value < a.Go.Collections.Value {
+	if !a.Go.Collections.Known() || !b.Go.Collections.Known() || b.Go.Collections.N < a.Go.Collections.N {
 		return
 	}
-	n := float64(b.Go.Collections.Value - a.Go.Collections.Value)
+	n := float64(b.Go.Collections.N - a.Go.Collections.N)
 	r.PerMinute = new(n / took * 60)
-	if a.Go.PauseTotal.Known && b.Go.PauseTotal.Known && b.Go.PauseTotal.Value >= a.Go.PauseTotal.Value {
-		stopped := (b.Go.PauseTotal.Value - a.Go.PauseTotal.Value).Seconds()
+	if a.Go.PauseTotal.Known() && b.Go.PauseTotal.Known() && b.Go.PauseTotal.N >= a.Go.PauseTotal.N {
+		stopped := (b.Go.PauseTotal.N - a.Go.PauseTotal.N).Seconds()
 		r.Paused = new(min(1, stopped/took))
 		if n > 0 {
 			r.MeanPause = new(stopped / n)
 		}
 	}
-	r.GC = value(observe.CollectorShare(a.Go, b.Go))
+	r.GC = observe.CollectorShare(a.Go, b.Go).Ptr()
 }
 
 // rest adds to a row what a list has no use for.
@@ -218,32 +217,24 @@ func (e *watched) rest(r *finding.TopProcess, f *rules.Facts, l *limits.Limits) 
 	} else if g.Hint != "" {
 		gap("program", "its memory may not be read ("+g.Hint+")")
 	}
-	if g.HeapLive.Known {
-		r.Heap = whole(g.HeapLive.Value)
+	if g.HeapLive.Known() {
+		r.Heap = whole(g.HeapLive.N)
 	} else {
 		gap("heap_bytes", g.HeapLive.Why)
 	}
-	if g.Mapped.Known {
-		r.Mapped = whole(g.Mapped.Value)
+	if g.Mapped.Known() {
+		r.Mapped = whole(g.Mapped.N)
 	}
-	if !g.IdlePs.Known {
+	if !g.IdlePs.Known() {
 		gap("busy_ps", g.IdlePs.Why)
 	}
 	if f.Module != "" {
 		r.Module = new(finding.UTF8(f.Module))
 	}
-	if g.GOMEMLIMIT.Known && g.GOMEMLIMIT.Value != math.MaxInt64 && f.MemLimitBy != "" {
+	if g.GOMEMLIMIT.Known() && f.MemLimitBy != "" {
 		r.SetLimit = new(f.MemLimitBy)
 	}
 	if l == nil {
 		r.Quota, r.MemoryLimit = nil, nil
 	}
-}
-
-// value is a figure without its source.
-func value(n *rules.Num) *float64 {
-	if n == nil {
-		return nil
-	}
-	return new(n.V)
 }

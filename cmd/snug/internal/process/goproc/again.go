@@ -84,9 +84,9 @@ func (f *Facts) again(p *proc.Process, before *Facts) error {
 	r.counters(f)
 	f.who(r.custom())
 	const why = "it is not asked for again"
-	f.IdlePs.because(why)
-	f.SpinningPs.because(why)
-	if f.GOMAXPROCS.Known && f.GOGC.Known && f.Collections.Known {
+	f.IdlePs.Because(why)
+	f.SpinningPs.Because(why)
+	if f.GOMAXPROCS.Known() && f.GOGC.Known() && f.Collections.Known() {
 		return nil // an address space that is gone cannot be read at all
 	}
 	return p.Same()

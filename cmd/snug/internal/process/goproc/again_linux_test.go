@@ -22,7 +22,7 @@ func TestAgain(t *testing.T) {
 	defer p.Close()
 	files := NewCache("")
 	first := Look(p, files)
-	if first.Err != nil || first.GOGC.Value != 66 {
+	if first.Err != nil || first.GOGC.N != 66 {
 		t.Fatalf("%+v", first)
 	}
 	for _, word := range []string{"procs", "percent", "limit", "gc"} {
@@ -30,7 +30,7 @@ func TestAgain(t *testing.T) {
 	}
 	want := target.ask("truth")
 	again := first.Again(p)
-	if again.IdlePs.Known || again.SpinningPs.Known {
+	if again.IdlePs.Known() || again.SpinningPs.Known() {
 		t.Errorf("Ps are asked for: %+v", again)
 	}
 	whole, now := *again, Look(p, files)
@@ -41,12 +41,12 @@ func TestAgain(t *testing.T) {
 		t.Errorf("from a file that is kept open: %+v, %v", kept, err)
 	}
 	switch {
-	case again.GOMAXPROCS.Value != 7 || again.GOMAXPROCSBy.By != ByCode || again.GOGC.Value != 77 || again.GOGCBy.By != ByCode:
+	case again.GOMAXPROCS.N != 7 || again.GOMAXPROCSBy.By != ByCode || again.GOGC.N != 77 || again.GOGCBy.By != ByCode:
 		t.Errorf("%+v", again)
-	case again.Collections.Value <= first.Collections.Value, again.Path != first.Path, again.Env["GODEBUG"] != "x=1", again.CPUs != first.CPUs, again.Exe.GoVersion != first.Exe.GoVersion:
+	case again.Collections.N <= first.Collections.N, again.Path != first.Path, again.Env["GODEBUG"] != "x=1", again.CPUs != first.CPUs, again.Exe.GoVersion != first.Exe.GoVersion:
 		t.Errorf("%+v", again)
 	}
-	if first.GOGC.Value != 66 {
+	if first.GOGC.N != 66 {
 		t.Error("the look before was changed")
 	}
 	id, err := p.ExeID()
@@ -87,7 +87,7 @@ func TestAgainGone(t *testing.T) {
 			}
 			p.KeepStat()
 			c.change(target)
-			if f := first.Again(p); !errors.Is(f.Err, proc.ErrGone) || f.GOMAXPROCS.Known || f.Exe.IsGo {
+			if f := first.Again(p); !errors.Is(f.Err, proc.ErrGone) || f.GOMAXPROCS.Known() || f.Exe.IsGo {
 				t.Errorf("%+v", f)
 			}
 			target.end()
@@ -112,8 +112,8 @@ func TestLookOutside(t *testing.T) {
 	defer p.Close()
 	f := LookOutside(p, NewCache(""))
 	for _, f := range []*Facts{f, f.Again(p)} {
-		if f.Err != nil || f.GOMAXPROCS.Value != 5 || f.GOMAXPROCSBy.By != ByEnvironment || f.GOMEMLIMIT.Value != 1<<30 ||
-			f.GOGC.Known || f.GOGC.Why != "memory is not read" || f.Collections.Known || f.Stat.RSSBytes == 0 {
+		if f.Err != nil || f.GOMAXPROCS.N != 5 || f.GOMAXPROCSBy.By != ByEnvironment || f.GOMEMLIMIT.N != 1<<30 ||
+			f.GOGC.Known() || f.GOGC.Why != "memory is not read" || f.Collections.Known() || f.Stat.RSSBytes == 0 {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -146,7 +146,7 @@ func TestResting(t *testing.T) {
 	for end := time.Now().Add(time.Minute); rests == nil && time.Now().Before(end); rests = first.Resting(p) {
 		first = Look(p, files)
 	}
-	if rests == nil || rests == first || rests.GOGC.Value != 66 || rests.Collections != first.Collections || rests.Stat.CPU != first.Stat.CPU {
+	if rests == nil || rests == first || rests.GOGC.N != 66 || rests.Collections != first.Collections || rests.Stat.CPU != first.Stat.CPU {
 		t.Fatalf("%+v, before %+v", rests, first)
 	}
 	target.ask("burn")

@@ -133,7 +133,7 @@ func (c *Cache) image(p *proc.Process, of *program, uid int, mem io.ReaderAt, en
 	// Neither was it made while a loader was still at work.
 	var up Facts
 	(&reader{mem: mem, image: im, bias: bias}).procs(&up)
-	if up.GOMAXPROCS.Known {
+	if up.GOMAXPROCS.Known() {
 		of.images[uid] = im
 		c.disk.store(key, im)
 	} else if of.failed[uid]++; of.failed[uid] >= maxFailed {

@@ -83,7 +83,7 @@ func TestCacheDisk(t *testing.T) {
 			f := look(t, pid, NewCache(dir))
 			if strings.Contains(name, "absurd") {
 				// It was written by this user, who may deceive himself.
-				if f.Err != nil || f.GOMAXPROCS.Known && f.HeapLive.Known {
+				if f.Err != nil || f.GOMAXPROCS.Known() && f.HeapLive.Known() {
 					t.Errorf("%v, %+v, %+v", f.Err, f.GOMAXPROCS, f.HeapLive)
 				}
 				return
@@ -178,7 +178,7 @@ func TestCacheShared(t *testing.T) {
 			}
 			defer p.Close()
 			f := Look(p, c)
-			if f.GOMAXPROCS.Value != 7 {
+			if f.GOMAXPROCS.N != 7 {
 				t.Errorf("%+v", f)
 			}
 			images[i] = f.image

@@ -47,7 +47,7 @@ func TestLookGone(t *testing.T) {
 			defer p.Close()
 			change(target)
 			f := Look(p, NewCache(""))
-			if !errors.Is(f.Err, proc.ErrGone) || f.Exe.IsGo || f.GOMAXPROCS.Known || f.Path != "" || f.Env != nil {
+			if !errors.Is(f.Err, proc.ErrGone) || f.Exe.IsGo || f.GOMAXPROCS.Known() || f.Path != "" || f.Env != nil {
 				t.Errorf("%+v", f)
 			}
 			target.end()
@@ -94,7 +94,7 @@ func TestLookExec(t *testing.T) {
 		if err := become(program.file, program.env); err != nil {
 			t.Fatal(err)
 		}
-		if f := look(t, target.cmd.Process.Pid, c); !f.GOMAXPROCS.Known {
+		if f := look(t, target.cmd.Process.Pid, c); !f.GOMAXPROCS.Known() {
 			t.Fatalf("%+v", f)
 		}
 	}
@@ -133,10 +133,10 @@ func TestLookExec(t *testing.T) {
 			gone++
 		case f.Err != nil:
 			t.Errorf("%v", f.Err)
-		case !f.GOMAXPROCS.Known:
+		case !f.GOMAXPROCS.Known():
 			unknown++
 		default:
-			if got := (program{f.GOMAXPROCS.Value, f.GOGC.Value}); got != want[f.Exe.Main] || !f.GOGC.Known || f.GOMAXPROCSBy.By != ByEnvironment {
+			if got := (program{f.GOMAXPROCS.N, f.GOGC.N}); got != want[f.Exe.Main] || !f.GOGC.Known() || f.GOMAXPROCSBy.By != ByEnvironment {
 				t.Fatalf("%s: %+v, want %+v; set by %+v with %q", f.Exe.Main, got, want[f.Exe.Main], f.GOMAXPROCSBy, f.Env)
 			}
 			seen.Add(1)

@@ -86,7 +86,7 @@ func TestOtherUser(t *testing.T) {
 	t.Run("another", func(t *testing.T) {
 		seen := lookAs(startTarget(t, exec.Command(file), "GOMAXPROCS=3"))
 		f := seen.Facts
-		if !seen.Denied || f.Hint != "run as user 0 or with CAP_SYS_PTRACE" || f.Exe.IsGo || f.Env != nil || f.GOMAXPROCS.Known {
+		if !seen.Denied || f.Hint != "run as user 0 or with CAP_SYS_PTRACE" || f.Exe.IsGo || f.Env != nil || f.GOMAXPROCS.Known() {
 			t.Errorf("%+v", seen)
 		}
 		if f.Stat.Name != "target" || f.Status.UID != 0 || f.Stat.RSSBytes == 0 || f.GOMAXPROCS.Why == "" || f.GOMAXPROCSBy.Detail == "" {

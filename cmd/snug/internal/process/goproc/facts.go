@@ -6,19 +6,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
-
-// Figure is a number read from a process, and how much it can be relied on.
-type Figure[T any] struct {
-	// Value means nothing unless Known.
-	Value T
-	Known bool
-	// Source is where a known value comes from: "/proc/PID/mem, 11/11 votes".
-	Source string
-	// Why says on one line why a value is not known.
-	Why string
-}
 
 // Setter is who chose the value of a knob.
 type Setter struct {
@@ -84,34 +74,34 @@ type Facts struct {
 	// could not be read.
 	Env map[string]string
 
-	GOMAXPROCS   Figure[int]
+	GOMAXPROCS   figure.Of[int]
 	GOMAXPROCSBy Setter
 	// GOGC is in percent; -1 is off.
-	GOGC   Figure[int]
+	GOGC   figure.Of[int]
 	GOGCBy Setter
-	// GOMEMLIMIT is in bytes; math.MaxInt64 is none.
-	GOMEMLIMIT   Figure[int64]
+	// GOMEMLIMIT is in bytes.
+	GOMEMLIMIT   figure.Of[int64]
 	GOMEMLIMITBy Setter
 
 	// HeapLive is allocated or marked since the last collection, HeapMarked
 	// what that collection found in use, HeapGoal how much there may be when the
-	// next one is done, or NoGoal: all bytes of objects.
-	HeapLive, HeapMarked, HeapGoal Figure[uint64]
+	// next one is done, none with GOGC off and no limit: all bytes of objects.
+	HeapLive, HeapMarked, HeapGoal figure.Of[uint64]
 	// Mapped is what the runtime holds of the kernel's memory, heap and all else:
 	// what GOMEMLIMIT bounds. Known since Go 1.19.
-	Mapped Figure[uint64]
+	Mapped figure.Of[uint64]
 	// Collections is how many were completed.
-	Collections Figure[uint32]
+	Collections figure.Of[uint32]
 	// PauseTotal is the time that all goroutines were stopped by them.
-	PauseTotal Figure[time.Duration]
+	PauseTotal figure.Of[time.Duration]
 	// GCCPUFraction is the share of the CPU time there was since the start that
 	// collections took, as of the last one.
-	GCCPUFraction Figure[float64]
+	GCCPUFraction figure.Of[float64]
 	// CPU is known since Go 1.21.
-	CPU Figure[CPUClasses]
+	CPU figure.Of[CPUClasses]
 	// IdlePs and SpinningPs are of this moment. Busy are all others,
 	// searching for work are those that spin.
-	IdlePs, SpinningPs Figure[int]
+	IdlePs, SpinningPs figure.Of[int]
 
 	image *image
 }
@@ -231,23 +221,13 @@ func (f *Facts) hint(err error) {
 
 // unknown gives every figure that is not known the same reason.
 func (f *Facts) unknown(why string) {
-	for _, n := range []interface{ because(string) }{
+	for _, n := range []interface{ Because(string) }{
 		&f.GOMAXPROCS, &f.GOGC, &f.GOMEMLIMIT, &f.HeapLive, &f.HeapMarked, &f.HeapGoal, &f.Mapped,
 		&f.Collections, &f.PauseTotal, &f.GCCPUFraction, &f.CPU, &f.IdlePs, &f.SpinningPs,
 	} {
-		n.because(why)
+		n.Because(why)
 	}
 	for _, s := range []*Setter{&f.GOMAXPROCSBy, &f.GOGCBy, &f.GOMEMLIMITBy} {
 		s.Detail = why
 	}
-}
-
-func (n *Figure[T]) because(why string) {
-	if !n.Known && n.Why == "" {
-		n.Why = why
-	}
-}
-
-func (n *Figure[T]) know(value T, source string) {
-	*n = Figure[T]{Value: value, Known: true, Source: source}
 }

@@ -4,11 +4,10 @@ package goproc
 
 import (
 	"fmt"
-	"math"
-)
 
-// NoGoal is the heap goal of a program with GOGC off and no limit.
-const NoGoal = math.MaxUint64
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/limits"
+)
 
 // newestPacer is the newest Go release whose arithmetic was compared.
 const newestPacer = 27
@@ -33,17 +32,18 @@ func (r *reader) goal(f *Facts, b block, source string) {
 		goal, ok = pacerGoal(b, at, 3)
 	}
 	if !ok {
-		f.HeapGoal.because(noOffset)
+		f.HeapGoal.Because(noOffset)
 		return
 	}
-	if goal > maxHeap && f.GOMEMLIMIT.Value == math.MaxInt64 {
-		goal = NoGoal
-	}
-	if goal > maxHeap && goal != NoGoal {
-		f.HeapGoal.because(fmt.Sprintf("%d bytes make no sense, %s", goal, source))
+	if goal > maxHeap && f.GOMEMLIMIT.State == limits.None {
+		f.HeapGoal = figure.None[uint64](source)
 		return
 	}
-	f.HeapGoal.know(goal, source)
+	if goal > maxHeap {
+		f.HeapGoal.Because(fmt.Sprintf("%d bytes make no sense, %s", goal, source))
+		return
+	}
+	f.HeapGoal.Know(goal, source)
 }
 
 // pacerOffsets are of fields of gcControllerState.

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/limits"
+
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
@@ -20,46 +23,54 @@ func agree(t *testing.T, f *Facts, want truth) {
 	if f.Err != nil || f.Hint != "" || !f.Exe.IsGo {
 		t.Fatalf("%v, hint %q, %+v", f.Err, f.Hint, f.Exe)
 	}
-	figure(t, "GOMAXPROCS", f.GOMAXPROCS, want.Procs)
-	figure(t, "collections", f.Collections, want.Collections)
-	figure(t, "pause", f.PauseTotal, time.Duration(want.Pause))
-	figure(t, "GC CPU fraction", f.GCCPUFraction, want.Fraction)
+	equal(t, "GOMAXPROCS", f.GOMAXPROCS, want.Procs)
+	equal(t, "collections", f.Collections, want.Collections)
+	equal(t, "pause", f.PauseTotal, time.Duration(want.Pause))
+	equal(t, "GC CPU fraction", f.GCCPUFraction, want.Fraction)
 	if f.Exe.GoVersion != want.Version {
 		t.Errorf("version %q, want %q", f.Exe.GoVersion, want.Version)
 	}
 	if f.CPUs != want.CPUs {
 		t.Errorf("%d CPUs, want %d", f.CPUs, want.CPUs)
 	}
-	figure(t, "goal", f.HeapGoal, goalOf(want))
+	if noGoal(want) {
+		if f.HeapGoal.State != limits.None {
+			t.Errorf("goal %+v, want none", f.HeapGoal)
+		}
+	} else {
+		equal(t, "goal", f.HeapGoal, want.Goal)
+	}
 	// The two are kept apart, and differ by some hundred KiB at most.
-	if n := f.Mapped; n.Known != (f.Exe.Minor > 18) || n.Known && (n.Value > want.Mapped+512<<10 || n.Value+1<<20 < want.Mapped) {
+	if n := f.Mapped; n.Known() != (f.Exe.Minor > 18) || n.Known() && (n.N > want.Mapped+512<<10 || n.N+1<<20 < want.Mapped) {
 		t.Errorf("mapped %+v, want %d", n, want.Mapped)
 	}
 	if want.Percent != nil {
-		figure(t, "GOGC", f.GOGC, int(int32(*want.Percent))) // off is -1, as an unsigned number
+		equal(t, "GOGC", f.GOGC, int(int32(*want.Percent))) // off is -1, as an unsigned number
 	}
 	if want.Limit != nil {
-		figure(t, "GOMEMLIMIT", f.GOMEMLIMIT, *want.Limit)
+		if n, limited := f.GOMEMLIMIT.Get(); !f.GOMEMLIMIT.Read() || limited == (*want.Limit == math.MaxInt64) || limited && n != *want.Limit {
+			t.Errorf("GOMEMLIMIT %+v, want %d", f.GOMEMLIMIT, *want.Limit)
+		}
 	}
 	if want.Marked != nil {
-		figure(t, "marked", f.HeapMarked, *want.Marked)
+		equal(t, "marked", f.HeapMarked, *want.Marked)
 	}
-	if live := f.HeapLive; !live.Known || live.Value < f.HeapMarked.Value || live.Value > f.HeapMarked.Value+8<<20 {
+	if live := f.HeapLive; !live.Known() || live.N < f.HeapMarked.N || live.N > f.HeapMarked.N+8<<20 {
 		t.Errorf("live %+v, marked %+v", live, f.HeapMarked)
 	}
-	if idle := f.IdlePs; !idle.Known || idle.Value > want.Procs || !f.SpinningPs.Known {
+	if idle := f.IdlePs; !idle.Known() || idle.N > want.Procs || !f.SpinningPs.Known() {
 		t.Errorf("idle %+v, spinning %+v of %d", idle, f.SpinningPs, want.Procs)
 	}
 	if want.Total == nil { // runtime/metrics has the classes since Go 1.20, at an own place since 1.21
 		return
 	}
 	if f.Exe.Minor < 21 {
-		if f.CPU.Known {
+		if f.CPU.Known() {
 			t.Errorf("CPU classes are known in Go 1.%d", f.Exe.Minor)
 		}
 		return
 	}
-	c := f.CPU.Value
+	c := f.CPU.N
 	for name, pair := range map[string]struct {
 		got  time.Duration
 		want *float64
@@ -68,23 +79,19 @@ func agree(t *testing.T, f *Facts, want truth) {
 		"pause": {c.GCPause, want.GCPause}, "GC": {c.GCTotal, want.GCTotal}, "scavenge": {c.Scavenge, want.Scavenge},
 		"idle": {c.Idle, want.Idle}, "user": {c.User, want.User}, "total": {c.Total, want.Total},
 	} {
-		if !f.CPU.Known || math.Abs(pair.got.Seconds()-*pair.want) > 1e-8 {
+		if !f.CPU.Known() || math.Abs(pair.got.Seconds()-*pair.want) > 1e-8 {
 			t.Errorf("CPU %s %v, want %v s; %+v", name, pair.got, *pair.want, f.CPU)
 		}
 	}
 }
 
-// goalOf a program that has no limit is what its limit's arithmetic leaves.
-func goalOf(t truth) uint64 {
-	if t.Goal > 1<<48 {
-		return NoGoal
-	}
-	return t.Goal
-}
+// noGoal reports whether there is none: then the runtime tells what its limit's arithmetic
+// leaves.
+func noGoal(t truth) bool { return t.Goal > 1<<48 }
 
-func figure[T comparable](t *testing.T, name string, got Figure[T], want T) {
+func equal[T comparable](t *testing.T, name string, got figure.Of[T], want T) {
 	t.Helper()
-	if !got.Known || got.Value != want || got.Source == "" {
+	if !got.Known() || got.N != want || got.Source == "" {
 		t.Errorf("%s %+v, want %v", name, got, want)
 	}
 }
@@ -210,18 +217,20 @@ func checkGoals(t *testing.T, file string) {
 				target.ask(command)
 				// Near its limit the program collects whenever it is asked, and with each
 				// collection the goal moves.
-				var got Figure[uint64]
-				var before, after uint64
-				same := func(goal uint64) bool { return got.Known && diff(got.Value, goal) <= 256<<10 }
+				var got figure.Of[uint64]
+				var before, after truth
+				same := func(want truth) bool {
+					return noGoal(want) && got.State == limits.None || got.Known() && diff(got.N, want.Goal) <= 256<<10
+				}
 				for range 50 {
-					before = goalOf(target.ask("truth"))
+					before = target.ask("truth")
 					got = look(t, target.cmd.Process.Pid, c).HeapGoal
-					if after = goalOf(target.ask("truth")); same(before) || same(after) {
+					if after = target.ask("truth"); same(before) || same(after) {
 						break
 					}
 				}
 				if !same(before) && !same(after) {
-					t.Errorf("after %s: goal %+v, want %d, or %d afterwards", command, got, before, after)
+					t.Errorf("after %s: goal %+v, want %d, or %d afterwards", command, got, before.Goal, after.Goal)
 				}
 			}
 		})
@@ -250,7 +259,7 @@ func TestLookElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		if f := Look(p, c); f.Err != nil || f.Exe.IsGo || f.Exe.What == "" || f.GOMAXPROCS.Known {
+		if f := Look(p, c); f.Err != nil || f.Exe.IsGo || f.Exe.What == "" || f.GOMAXPROCS.Known() {
 			t.Errorf("%+v", f)
 		}
 	})
@@ -262,7 +271,7 @@ func TestLookElsewhere(t *testing.T) {
 	})
 	t.Run("itself", func(t *testing.T) {
 		f := look(t, os.Getpid(), c)
-		if f.Err != nil || !f.Exe.IsGo || !f.GOMAXPROCS.Known {
+		if f.Err != nil || !f.Exe.IsGo || !f.GOMAXPROCS.Known() {
 			t.Errorf("%+v", f)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 )
 
@@ -107,7 +108,7 @@ func (r *reader) read(f *Facts) {
 // not started yet.
 func (r *reader) counters(f *Facts) bool {
 	r.procs(f)
-	if f.GOMAXPROCS.Value == notUp {
+	if f.GOMAXPROCS.N == notUp {
 		// What a program starts with is no setting yet.
 		f.unknown(f.GOMAXPROCS.Why)
 		return false
@@ -126,20 +127,20 @@ func (r *reader) procs(f *Facts) {
 	v := r.image.Vars.GOMAXPROCS
 	b, err := r.at(v, 0, 4)
 	if err != nil {
-		f.GOMAXPROCS.because(err.Error())
+		f.GOMAXPROCS.Because(err.Error())
 		return
 	}
 	n := b.int32(0)
 	if n == 0 {
-		f.GOMAXPROCS.Value = notUp
-		f.GOMAXPROCS.because("the program has not started yet, " + r.source(v))
+		f.GOMAXPROCS.N = notUp
+		f.GOMAXPROCS.Because("the program has not started yet, " + r.source(v))
 		return
 	}
 	if n < 1 || n > maxProcs {
-		f.GOMAXPROCS.because(fmt.Sprintf("%d makes no sense, %s", n, r.source(v)))
+		f.GOMAXPROCS.Because(fmt.Sprintf("%d makes no sense, %s", n, r.source(v)))
 		return
 	}
-	f.GOMAXPROCS.know(int(n), r.source(v))
+	f.GOMAXPROCS.Know(int(n), r.source(v))
 }
 
 // custom is sched.customGOMAXPROCS, which Go 1.25 and later keep.
@@ -167,41 +168,43 @@ func (r *reader) pacer(f *Facts) {
 	}
 	if err != nil {
 		why := err.Error()
-		f.GOGC.because(why)
-		f.GOMEMLIMIT.because(why)
-		f.HeapLive.because(why)
-		f.HeapMarked.because(why)
-		f.HeapGoal.because(why)
-		f.Mapped.because(why)
+		f.GOGC.Because(why)
+		f.GOMEMLIMIT.Because(why)
+		f.HeapLive.Because(why)
+		f.HeapMarked.Because(why)
+		f.HeapGoal.Because(why)
+		f.Mapped.Because(why)
 		return
 	}
 	source := r.source(v)
 	if _, ok := span(l.GCPercent); !ok {
-		f.GOGC.because(noOffset)
+		f.GOGC.Because(noOffset)
 	} else if n := b.int32(l.GCPercent); n < -1 {
-		f.GOGC.because(fmt.Sprintf("%d %% makes no sense, %s", n, source))
+		f.GOGC.Because(fmt.Sprintf("%d %% makes no sense, %s", n, source))
 	} else {
-		f.GOGC.know(int(n), source)
+		f.GOGC.Know(int(n), source)
 	}
 	if f.Exe.Minor == 18 {
 		// There is no limit to be set before Go 1.19.
-		f.GOMEMLIMIT.know(math.MaxInt64, "Go 1.18 has none")
+		f.GOMEMLIMIT = figure.None[int64]("Go 1.18 has none")
 	} else if _, ok := span(l.MemoryLimit); !ok || f.Exe.Minor == 0 && r.image.Vars.CPUStats.Addr == 0 {
 		// A release that is not known may be 1.18, which has no CPU classes
 		// either, and something else in this place.
-		f.GOMEMLIMIT.because(noOffset)
+		f.GOMEMLIMIT.Because(noOffset)
 	} else if n := b.int64(l.MemoryLimit); n < 0 {
-		f.GOMEMLIMIT.because(fmt.Sprintf("%d bytes make no sense, %s", n, source))
+		f.GOMEMLIMIT.Because(fmt.Sprintf("%d bytes make no sense, %s", n, source))
+	} else if n == math.MaxInt64 {
+		f.GOMEMLIMIT = figure.None[int64](source)
 	} else {
-		f.GOMEMLIMIT.know(n, source)
+		f.GOMEMLIMIT.Know(n, source)
 	}
-	bytes := func(n *Figure[uint64], off int64) {
+	bytes := func(n *figure.Of[uint64], off int64) {
 		if _, ok := span(off); !ok {
-			n.because(noOffset)
+			n.Because(noOffset)
 		} else if v := b.uint64(off); v > maxHeap {
-			n.because(fmt.Sprintf("%d bytes make no sense, %s", v, source))
+			n.Because(fmt.Sprintf("%d bytes make no sense, %s", v, source))
 		} else {
-			n.know(v, source)
+			n.Know(v, source)
 		}
 	}
 	bytes(&f.HeapLive, l.HeapLive)
@@ -220,9 +223,9 @@ func (r *reader) pauses(f *Facts) {
 		b, err = r.at(v, 0, size)
 	}
 	if err != nil {
-		f.PauseTotal.because(err.Error())
-		f.Collections.because(err.Error())
-		f.GCCPUFraction.because(err.Error())
+		f.PauseTotal.Because(err.Error())
+		f.Collections.Because(err.Error())
+		f.GCCPUFraction.Because(err.Error())
 		return
 	}
 	source := r.source(v)
@@ -233,40 +236,40 @@ func (r *reader) pauses(f *Facts) {
 	// collection without a pause, but none the other way round.
 	if pause > uint64(maxAge) || count == 0 && pause > uint64(time.Hour) || !(fraction >= 0 && fraction <= 1) {
 		why := fmt.Sprintf("%d ns, %d collections, CPU share %v make no sense, %s", pause, count, fraction, source)
-		f.PauseTotal.because(why)
-		f.Collections.because(why)
-		f.GCCPUFraction.because(why)
+		f.PauseTotal.Because(why)
+		f.Collections.Because(why)
+		f.GCCPUFraction.Because(why)
 		return
 	}
-	f.PauseTotal.know(time.Duration(pause), source)
-	f.Collections.know(count, source)
-	f.GCCPUFraction.know(fraction, source)
+	f.PauseTotal.Know(time.Duration(pause), source)
+	f.Collections.Know(count, source)
+	f.GCCPUFraction.Know(fraction, source)
 }
 
 // classes reads work.cpuStats.
 func (r *reader) classes(f *Facts) {
 	v, l := r.image.Vars.CPUStats, &r.image.Layout
 	if f.Exe.Minor != 0 && f.Exe.Minor < 21 {
-		f.CPU.because("Go keeps it since 1.21")
+		f.CPU.Because("Go keeps it since 1.21")
 		return
 	}
 	size, ok := span(l.GCAssist, l.GCDedicated, l.GCIdle, l.GCPause, l.GCTotal, l.ScavengeTotal, l.Idle, l.User, l.Total)
 	if !ok {
-		f.CPU.because(noOffset)
+		f.CPU.Because(noOffset)
 		return
 	}
 	for range attempts {
 		b, err := r.at(v, 0, size)
 		if err != nil {
-			f.CPU.because(err.Error())
+			f.CPU.Because(err.Error())
 			return
 		}
 		if c, ok := parseClasses(b, l); ok {
-			f.CPU.know(c, r.source(v))
+			f.CPU.Know(c, r.source(v))
 			return
 		}
 	}
-	f.CPU.because("the classes do not add up, " + r.source(v))
+	f.CPU.Because("the classes do not add up, " + r.source(v))
 }
 
 // parseClasses is false when the parts of the collector's time are not the
@@ -300,18 +303,18 @@ func (r *reader) spinning(f *Facts) {
 	for range attempts {
 		idle, spinning, err := r.spin()
 		if err != nil {
-			f.IdlePs.because(err.Error())
-			f.SpinningPs.because(err.Error())
+			f.IdlePs.Because(err.Error())
+			f.SpinningPs.Because(err.Error())
 			return
 		}
 		if sanePs(idle, spinning, f.GOMAXPROCS) {
-			f.IdlePs.know(int(idle), r.source(v))
-			f.SpinningPs.know(int(spinning), r.source(v))
+			f.IdlePs.Know(int(idle), r.source(v))
+			f.SpinningPs.Know(int(spinning), r.source(v))
 			return
 		}
 	}
-	f.IdlePs.because("more than GOMAXPROCS, " + r.source(v))
-	f.SpinningPs.because("more than GOMAXPROCS, " + r.source(v))
+	f.IdlePs.Because("more than GOMAXPROCS, " + r.source(v))
+	f.SpinningPs.Because("more than GOMAXPROCS, " + r.source(v))
 }
 
 func (r *reader) spin() (idle, spinning int32, err error) {
@@ -322,10 +325,10 @@ func (r *reader) spin() (idle, spinning int32, err error) {
 	return b.int32(0), b.int32(4), nil
 }
 
-func sanePs(idle, spinning int32, procs Figure[int]) bool {
+func sanePs(idle, spinning int32, procs figure.Of[int]) bool {
 	most := int32(maxProcs)
-	if procs.Known {
-		most = int32(procs.Value)
+	if procs.Known() {
+		most = int32(procs.N)
 	}
 	return 0 <= idle && idle <= most && 0 <= spinning && spinning <= most
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/limits"
+
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 )
 
@@ -61,10 +63,10 @@ func TestSanity(t *testing.T) {
 	type names map[string]bool
 	known := func(f *Facts) names {
 		return names{
-			"procs": f.GOMAXPROCS.Known, "percent": f.GOGC.Known, "limit": f.GOMEMLIMIT.Known,
-			"live": f.HeapLive.Known, "marked": f.HeapMarked.Known, "goal": f.HeapGoal.Known,
-			"count": f.Collections.Known, "pause": f.PauseTotal.Known, "fraction": f.GCCPUFraction.Known,
-			"cpu": f.CPU.Known, "idle": f.IdlePs.Known, "spinning": f.SpinningPs.Known,
+			"procs": f.GOMAXPROCS.Known(), "percent": f.GOGC.Known(), "limit": f.GOMEMLIMIT.Read(),
+			"live": f.HeapLive.Known(), "marked": f.HeapMarked.Known(), "goal": f.HeapGoal.Known(),
+			"count": f.Collections.Known(), "pause": f.PauseTotal.Known(), "fraction": f.GCCPUFraction.Known(),
+			"cpu": f.CPU.Known(), "idle": f.IdlePs.Known(), "spinning": f.SpinningPs.Known(),
 		}
 	}
 	all := []string{"procs", "percent", "limit", "live", "marked", "goal", "count", "pause", "fraction", "cpu", "idle", "spinning"}
@@ -132,8 +134,8 @@ func TestSanity(t *testing.T) {
 				known bool
 				why   string
 			}{
-				"procs": {f.GOMAXPROCS.Known, f.GOMAXPROCS.Why}, "percent": {f.GOGC.Known, f.GOGC.Why}, "goal": {f.HeapGoal.Known, f.HeapGoal.Why},
-				"count": {f.Collections.Known, f.Collections.Why}, "cpu": {f.CPU.Known, f.CPU.Why}, "idle": {f.IdlePs.Known, f.IdlePs.Why},
+				"procs": {f.GOMAXPROCS.Known(), f.GOMAXPROCS.Why}, "percent": {f.GOGC.Known(), f.GOGC.Why}, "goal": {f.HeapGoal.Known(), f.HeapGoal.Why},
+				"count": {f.Collections.Known(), f.Collections.Why}, "cpu": {f.CPU.Known(), f.CPU.Why}, "idle": {f.IdlePs.Known(), f.IdlePs.Why},
 			} {
 				if pair.known == (pair.why != "") {
 					t.Errorf("%s: known %v, why %q", name, pair.known, pair.why)
@@ -148,13 +150,13 @@ func TestUnknownRelease(t *testing.T) {
 	_, r := invented()
 	f := &Facts{Exe: Exe{IsGo: true}}
 	r.read(f)
-	if !f.GOMEMLIMIT.Known || f.HeapGoal.Known {
+	if !f.GOMEMLIMIT.Read() || f.HeapGoal.Known() {
 		t.Errorf("with CPU classes: %+v, %+v", f.GOMEMLIMIT, f.HeapGoal)
 	}
 	r.image.Vars.CPUStats = gobin.Var{}
 	f = &Facts{Exe: Exe{IsGo: true}}
 	r.read(f)
-	if f.GOMEMLIMIT.Known || f.GOMEMLIMIT.Why == "" || !f.GOGC.Known {
+	if f.GOMEMLIMIT.Read() || f.GOMEMLIMIT.Why == "" || !f.GOGC.Known() {
 		t.Errorf("without: %+v, %+v", f.GOMEMLIMIT, f.GOGC)
 	}
 }
@@ -164,9 +166,9 @@ func TestReadInvented(t *testing.T) {
 	f := &Facts{Exe: Exe{IsGo: true, Minor: 26}}
 	r.read(f)
 	want := CPUClasses{GCAssist: 1, GCDedicated: 2, GCIdle: 3, GCPause: 4, GCTotal: 10, Idle: 50, User: 40, Total: 100}
-	if f.GOMAXPROCS.Value != 4 || f.GOGC.Value != 100 || f.GOMEMLIMIT.Value != math.MaxInt64 || f.HeapLive.Value != 5<<20 ||
-		f.HeapMarked.Value != 4<<20 || f.HeapGoal.Value != 8<<20 || f.Collections.Value != 3 || f.PauseTotal.Value != time.Microsecond ||
-		f.GCCPUFraction.Value != 0.25 || f.CPU.Value != want || f.IdlePs.Value != 2 || f.SpinningPs.Value != 1 {
+	if f.GOMAXPROCS.N != 4 || f.GOGC.N != 100 || f.GOMEMLIMIT.State != limits.None || f.HeapLive.N != 5<<20 ||
+		f.HeapMarked.N != 4<<20 || f.HeapGoal.N != 8<<20 || f.Collections.N != 3 || f.PauseTotal.N != time.Microsecond ||
+		f.GCCPUFraction.N != 0.25 || f.CPU.N != want || f.IdlePs.N != 2 || f.SpinningPs.N != 1 {
 		t.Errorf("%+v", f)
 	}
 	if f.GOMAXPROCS.Source != "/proc/42/mem, 9/9 votes" {
@@ -210,7 +212,7 @@ func TestWho(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &Facts{Exe: c.exe, Env: c.env, CPUs: c.cpus}
-			f.GOMAXPROCS.know(c.procs, "test")
+			f.GOMAXPROCS.Know(c.procs, "test")
 			got := f.whoProcs(c.custom, c.kept)
 			if got.By != c.want || got.Detail != c.detail && (c.detail != "*" || got.Detail == "") {
 				t.Errorf("%+v, want %q, %q", got, c.want, c.detail)
@@ -247,7 +249,7 @@ func TestAsStarted(t *testing.T) {
 		f := &Facts{Pid: 7, Env: c.env, Exe: Exe{IsGo: true, Minor: 26}}
 		f.asStarted()
 		f.unknown("memory cannot be read")
-		if f.GOMAXPROCS.Value != c.procs || f.GOMAXPROCS.Known != (c.procs != 0) || f.GOGC.Value != c.gogc || f.GOMEMLIMIT.Value != c.limit {
+		if f.GOMAXPROCS.N != c.procs || f.GOMAXPROCS.Known() != (c.procs != 0) || f.GOGC.N != c.gogc || f.GOMEMLIMIT.N != c.limit {
 			t.Errorf("%s: %+v, %+v, %+v", c.name, f.GOMAXPROCS, f.GOGC, f.GOMEMLIMIT)
 		}
 		if known := f.GOMAXPROCSBy.By == ByEnvironment; known != (c.procs != 0) {

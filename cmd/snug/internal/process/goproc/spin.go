@@ -37,7 +37,7 @@ var ErrNoCounters = errors.New("idle and spinning Ps are not known")
 // An error of the process, such as proc.ErrGone, or of ctx comes with the
 // summary so far.
 func Spin(ctx context.Context, p *proc.Process, facts *Facts, rate int, duration time.Duration) (SpinSummary, error) {
-	if !facts.IdlePs.Known || !facts.GOMAXPROCS.Known || facts.image == nil {
+	if !facts.IdlePs.Known() || !facts.GOMAXPROCS.Known() || facts.image == nil {
 		return SpinSummary{}, fmt.Errorf("%w, pid %d: %s", ErrNoCounters, p.Pid(), facts.IdlePs.Why)
 	}
 	if rate < 1 || rate > 10_000 || duration <= 0 {
@@ -55,7 +55,7 @@ func Spin(ctx context.Context, p *proc.Process, facts *Facts, rate int, duration
 		return SpinSummary{}, err
 	}
 	r := &reader{mem: mem, image: facts.image, bias: entry - facts.image.Entry, pid: p.Pid()}
-	s := SpinSummary{GOMAXPROCS: facts.GOMAXPROCS.Value, Source: r.source(r.image.Vars.Spinning)}
+	s := SpinSummary{GOMAXPROCS: facts.GOMAXPROCS.N, Source: r.source(r.image.Vars.Spinning)}
 	var busy, spinning int64
 	begin := time.Now()
 	next, step := begin, time.Second/time.Duration(rate)
@@ -72,8 +72,8 @@ func Spin(ctx context.Context, p *proc.Process, facts *Facts, rate int, duration
 		r.procs(&now)
 		if n, spins, bad := r.spin(); bad != nil {
 			err = bad
-		} else if now.GOMAXPROCS.Known && sanePs(n, spins, now.GOMAXPROCS) {
-			s.GOMAXPROCS = now.GOMAXPROCS.Value
+		} else if now.GOMAXPROCS.Known() && sanePs(n, spins, now.GOMAXPROCS) {
+			s.GOMAXPROCS = now.GOMAXPROCS.N
 			s.Samples++
 			busy += int64(s.GOMAXPROCS) - int64(n)
 			spinning += int64(spins)

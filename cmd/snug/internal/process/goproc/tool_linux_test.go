@@ -82,8 +82,8 @@ func toolAgrees(t *testing.T, target *child, path string, want truth, by By) {
 	if want.Marked != nil && r.Live != *want.Marked {
 		t.Errorf("snug ps: live heap %d, want %d", r.Live, *want.Marked)
 	}
-	if goal := goalOf(want); (goal == NoGoal) != (r.Goal == nil) || r.Goal != nil && *r.Goal != goal {
-		t.Errorf("snug ps: heap goal %v, want %d", r.Goal, goal)
+	if noGoal(want) != (r.Goal == nil) || r.Goal != nil && *r.Goal != want.Goal {
+		t.Errorf("snug ps: heap goal %v, want %d", r.Goal, want.Goal)
 	}
 	switch {
 	case by == ByUnknown:

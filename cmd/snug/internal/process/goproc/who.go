@@ -22,18 +22,18 @@ func (f *Facts) who(custom, kept bool) {
 func (f *Facts) asStarted() {
 	source := fmt.Sprintf("/proc/%d/environ, when it started", f.Pid)
 	if n, ok := parseInt32(f.Env["GOMAXPROCS"]); ok && n > 0 && n <= maxProcs {
-		f.GOMAXPROCS.know(n, source)
+		f.GOMAXPROCS.Know(n, source)
 		f.GOMAXPROCSBy = Setter{By: ByEnvironment}
 	}
 	if n, ok := parseInt32(f.Env["GOGC"]); ok {
-		f.GOGC.know(max(n, -1), source)
+		f.GOGC.Know(max(n, -1), source)
 		f.GOGCBy = Setter{By: ByEnvironment}
 	} else if f.Env["GOGC"] == "off" {
-		f.GOGC.know(-1, source)
+		f.GOGC.Know(-1, source)
 		f.GOGCBy = Setter{By: ByEnvironment}
 	}
 	if n, ok := parseByteCount(f.Env["GOMEMLIMIT"]); ok && f.Exe.Minor != 18 {
-		f.GOMEMLIMIT.know(n, source)
+		f.GOMEMLIMIT.Know(n, source)
 		f.GOMEMLIMITBy = Setter{By: ByEnvironment}
 	}
 }
@@ -45,7 +45,7 @@ func (f *Facts) asStarted() {
 func (f *Facts) whoProcs(custom, kept bool) Setter {
 	code := Setter{ByCode, f.linked(f.Exe.Automaxprocs, "go.uber.org/automaxprocs")}
 	switch {
-	case !f.GOMAXPROCS.Known:
+	case !f.GOMAXPROCS.Known():
 		return Setter{Detail: f.GOMAXPROCS.Why}
 	case f.Env == nil:
 		return Setter{Detail: "environment cannot be read"}
@@ -53,7 +53,7 @@ func (f *Facts) whoProcs(custom, kept bool) Setter {
 	asked, set := parseInt32(f.Env["GOMAXPROCS"])
 	set = set && asked > 0
 	switch {
-	case kept && custom && set && asked == f.GOMAXPROCS.Value:
+	case kept && custom && set && asked == f.GOMAXPROCS.N:
 		return Setter{By: ByEnvironment}
 	case kept && custom:
 		return code
@@ -63,15 +63,15 @@ func (f *Facts) whoProcs(custom, kept bool) Setter {
 		return Setter{By: ByHostCPUs}
 	case f.Exe.Minor == 0 || f.Exe.Minor >= 25:
 		// It is remembered, but not known where.
-		if set && asked == f.GOMAXPROCS.Value {
+		if set && asked == f.GOMAXPROCS.N {
 			return Setter{By: ByEnvironment}
 		}
 		return Setter{Detail: "whether it was set by hand could not be read"}
-	case set && asked == f.GOMAXPROCS.Value:
+	case set && asked == f.GOMAXPROCS.N:
 		return Setter{By: ByEnvironment}
 	case set:
 		return code
-	case f.CPUs == f.GOMAXPROCS.Value:
+	case f.CPUs == f.GOMAXPROCS.N:
 		return Setter{By: ByHostCPUs}
 	case code.Detail != "":
 		return code
@@ -82,7 +82,7 @@ func (f *Facts) whoProcs(custom, kept bool) Setter {
 // whoPercent follows runtime/mgcpacer.go, readGOGC.
 func (f *Facts) whoPercent() Setter {
 	code := Setter{ByCode, f.linked("", "")}
-	if !f.GOGC.Known {
+	if !f.GOGC.Known() {
 		return Setter{Detail: f.GOGC.Why}
 	}
 	if f.Env == nil {
@@ -92,13 +92,13 @@ func (f *Facts) whoPercent() Setter {
 	if f.Env["GOGC"] == "off" {
 		asked, set = -1, true
 	}
-	return whoever(set, max(asked, -1) == f.GOGC.Value, f.GOGC.Value == 100, code)
+	return whoever(set, max(asked, -1) == f.GOGC.N, f.GOGC.N == 100, code)
 }
 
 // whoLimit follows runtime/mgcpacer.go, readGOMEMLIMIT.
 func (f *Facts) whoLimit() Setter {
 	code := Setter{ByCode, f.linked(f.Exe.Automemlimit, "github.com/KimMachineGun/automemlimit")}
-	if !f.GOMEMLIMIT.Known {
+	if !f.GOMEMLIMIT.Read() {
 		return Setter{Detail: f.GOMEMLIMIT.Why}
 	}
 	if f.Exe.Minor == 18 {
@@ -112,7 +112,11 @@ func (f *Facts) whoLimit() Setter {
 	if text == "off" {
 		asked, set = math.MaxInt64, true
 	}
-	return whoever(set, asked == f.GOMEMLIMIT.Value, f.GOMEMLIMIT.Value == math.MaxInt64, code)
+	now, limited := f.GOMEMLIMIT.Get()
+	if !limited {
+		now = math.MaxInt64
+	}
+	return whoever(set, asked == now, !limited, code)
 }
 
 // whoever chose a value, when a variable is set or not, the value is what that

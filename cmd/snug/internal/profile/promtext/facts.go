@@ -6,23 +6,17 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 )
 
-// Value is a figure, or unknown when it is not Known.
-type Value[T any] struct {
-	V     T
-	Known bool
-}
+// told is the source of every figure here.
+const told = "told by the program"
 
-func known[T any](v T) Value[T] { return Value[T]{v, true} }
+func known[T any](v T) figure.Of[T] { return figure.New(v, told) }
 
-const (
-	// NoLimit is GOMEMLIMIT when there is none, and the goal of a heap that
-	// GOGC=off lets grow.
-	NoLimit = math.MaxInt64
-	// Off is GOGC=off, as debug.SetGCPercent has it.
-	Off = -1
-)
+// Off is GOGC=off, as debug.SetGCPercent has it.
+const Off = -1
 
 // GoFacts is what a Go process tells of itself. Counters are since its start,
 // so that rates are differences of two.
@@ -34,30 +28,30 @@ type GoFacts struct {
 	// pages of a gateway or a federation. All else is unknown then.
 	Several bool
 
-	Version    Value[string] // "go1.26.8", as runtime.Version
-	GOMAXPROCS Value[int]    // 1 and more
-	GOGC       Value[int]    // percent, or Off
-	GOMEMLIMIT Value[int64]  // bytes, or NoLimit
+	Version    figure.Of[string] // "go1.26.8", as runtime.Version
+	GOMAXPROCS figure.Of[int]    // 1 and more
+	GOGC       figure.Of[int]    // percent, or Off
+	GOMEMLIMIT figure.Of[int64]  // bytes
 
-	HeapAlloc    Value[int64] // bytes of objects, live or not yet swept
-	HeapLive     Value[int64] // bytes that the last collection found live
-	HeapGoal     Value[int64] // bytes at which the next is to end, or NoLimit
-	Sys          Value[int64] // bytes of address space that the runtime has
-	HeapReleased Value[int64] // bytes of Sys that it gave back
+	HeapAlloc    figure.Of[int64] // bytes of objects, live or not yet swept
+	HeapLive     figure.Of[int64] // bytes that the last collection found live
+	HeapGoal     figure.Of[int64] // bytes at which the next is to end; none with GOGC off and no limit
+	Sys          figure.Of[int64] // bytes of address space that the runtime has
+	HeapReleased figure.Of[int64] // bytes of Sys that it gave back
 
-	GCs            Value[int64]   // collections
-	ForcedGCs      Value[int64]   // those that the program asked for
-	GCPauseSeconds Value[float64] // the world stopped for collections, wall time
-	GCCPUFraction  Value[float64] // of GOMAXPROCS times wall time, since the start, 0 to 1
+	GCs            figure.Of[int64]   // collections
+	ForcedGCs      figure.Of[int64]   // those that the program asked for
+	GCPauseSeconds figure.Of[float64] // the world stopped for collections, wall time
+	GCCPUFraction  figure.Of[float64] // of GOMAXPROCS times wall time, since the start, 0 to 1
 	CPU            CPUClasses
 
-	Threads    Value[int] // threads that were made, which Go seldom ends
-	Goroutines Value[int]
+	Threads    figure.Of[int] // threads that were made, which Go seldom ends
+	Goroutines figure.Of[int]
 
-	RSS              Value[int64]   // bytes in memory, by the kernel's count
-	MaxRSS           Value[int64]   // the most it was
-	CPUSeconds       Value[float64] // user and system, by the kernel's count
-	StartTimeSeconds Value[float64] // Unix time
+	RSS              figure.Of[int64]   // bytes in memory, by the kernel's count
+	MaxRSS           figure.Of[int64]   // the most it was
+	CPUSeconds       figure.Of[float64] // user and system, by the kernel's count
+	StartTimeSeconds figure.Of[float64] // Unix time
 }
 
 // CPUClasses are the runtime's estimates of where its CPU time went, in seconds
@@ -65,19 +59,19 @@ type GoFacts struct {
 // time, whatever the process got of it: compare them with each other only. They
 // are of the time of the last collection.
 type CPUClasses struct {
-	GCAssist, GCDedicated, GCIdle, GCPause, GCTotal Value[float64]
-	Scavenge, Idle, User, Total                     Value[float64]
+	GCAssist, GCDedicated, GCIdle, GCPause, GCTotal figure.Of[float64]
+	Scavenge, Idle, User, Total                     figure.Of[float64]
 }
 
-// figure is where a number comes from: the first of names that there is.
+// series is where a number comes from: the first of names that there is.
 // client_golang's names stand first (with those of its runtime metrics), then
 // VictoriaMetrics', then OpenTelemetry's.
-type figure struct {
+type series struct {
 	names []string
 	take  func(*GoFacts, float64)
 }
 
-var figures = []figure{
+var figures = []series{
 	{[]string{"go_sched_gomaxprocs_threads", "go_gomaxprocs", "go_processor_limit"}, func(g *GoFacts, f float64) {
 		if n, ok := integer(f); ok && n >= 1 && n <= 1<<20 {
 			g.GOMAXPROCS = known(int(n))
@@ -95,53 +89,53 @@ var figures = []figure{
 	// from where it is not known.
 	{[]string{"go_gc_gomemlimit_bytes", "go_memory_limit_bytes"}, func(g *GoFacts, f float64) { g.GOMEMLIMIT = limit(f) }},
 
-	wholeOf(func(g *GoFacts) *Value[int64] { return &g.HeapAlloc }, "go_memstats_heap_alloc_bytes", "go_memstats_alloc_bytes", "go_memory_classes_heap_objects_bytes"),
-	wholeOf(func(g *GoFacts) *Value[int64] { return &g.HeapLive }, "go_gc_heap_live_bytes"),
+	wholeOf(func(g *GoFacts) *figure.Of[int64] { return &g.HeapAlloc }, "go_memstats_heap_alloc_bytes", "go_memstats_alloc_bytes", "go_memory_classes_heap_objects_bytes"),
+	wholeOf(func(g *GoFacts) *figure.Of[int64] { return &g.HeapLive }, "go_gc_heap_live_bytes"),
 	{[]string{"go_memstats_next_gc_bytes", "go_gc_heap_goal_bytes", "go_memory_gc_goal_bytes"}, func(g *GoFacts, f float64) { g.HeapGoal = limit(f) }},
-	wholeOf(func(g *GoFacts) *Value[int64] { return &g.Sys }, "go_memstats_sys_bytes", "go_memory_classes_total_bytes"),
-	wholeOf(func(g *GoFacts) *Value[int64] { return &g.HeapReleased }, "go_memstats_heap_released_bytes", "go_memory_classes_heap_released_bytes"),
+	wholeOf(func(g *GoFacts) *figure.Of[int64] { return &g.Sys }, "go_memstats_sys_bytes", "go_memory_classes_total_bytes"),
+	wholeOf(func(g *GoFacts) *figure.Of[int64] { return &g.HeapReleased }, "go_memstats_heap_released_bytes", "go_memory_classes_heap_released_bytes"),
 
-	wholeOf(func(g *GoFacts) *Value[int64] { return &g.GCs }, "go_gc_duration_seconds_count", "go_gc_cycles_total_gc_cycles_total"),
-	wholeOf(func(g *GoFacts) *Value[int64] { return &g.ForcedGCs }, "go_gc_cycles_forced_gc_cycles_total", "go_gc_forced_count"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.GCPauseSeconds }, "go_gc_duration_seconds_sum"),
+	wholeOf(func(g *GoFacts) *figure.Of[int64] { return &g.GCs }, "go_gc_duration_seconds_count", "go_gc_cycles_total_gc_cycles_total"),
+	wholeOf(func(g *GoFacts) *figure.Of[int64] { return &g.ForcedGCs }, "go_gc_cycles_forced_gc_cycles_total", "go_gc_forced_count"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.GCPauseSeconds }, "go_gc_duration_seconds_sum"),
 	{[]string{"go_memstats_gc_cpu_fraction"}, func(g *GoFacts, f float64) { g.GCCPUFraction = fraction(f) }},
 
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.GCAssist }, "go_cpu_classes_gc_mark_assist_cpu_seconds_total"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.GCDedicated }, "go_cpu_classes_gc_mark_dedicated_cpu_seconds_total"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.GCIdle }, "go_cpu_classes_gc_mark_idle_cpu_seconds_total"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.GCPause }, "go_cpu_classes_gc_pause_cpu_seconds_total"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.GCTotal }, "go_cpu_classes_gc_total_cpu_seconds_total"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.Scavenge }, "go_cpu_classes_scavenge_total_cpu_seconds_total"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.Idle }, "go_cpu_classes_idle_cpu_seconds_total"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.User }, "go_cpu_classes_user_cpu_seconds_total"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPU.Total }, "go_cpu_classes_total_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.CPU.GCAssist }, "go_cpu_classes_gc_mark_assist_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.CPU.GCDedicated }, "go_cpu_classes_gc_mark_dedicated_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.CPU.GCIdle }, "go_cpu_classes_gc_mark_idle_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.CPU.GCPause }, "go_cpu_classes_gc_pause_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.CPU.GCTotal }, "go_cpu_classes_gc_total_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.CPU.Scavenge }, "go_cpu_classes_scavenge_total_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.CPU.Idle }, "go_cpu_classes_idle_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.CPU.User }, "go_cpu_classes_user_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.CPU.Total }, "go_cpu_classes_total_cpu_seconds_total"),
 
-	countOf(func(g *GoFacts) *Value[int] { return &g.Threads }, "go_threads", "process_num_threads"),
-	countOf(func(g *GoFacts) *Value[int] { return &g.Goroutines }, "go_goroutines", "go_sched_goroutines_goroutines", "go_goroutine_count"),
+	countOf(func(g *GoFacts) *figure.Of[int] { return &g.Threads }, "go_threads", "process_num_threads"),
+	countOf(func(g *GoFacts) *figure.Of[int] { return &g.Goroutines }, "go_goroutines", "go_sched_goroutines_goroutines", "go_goroutine_count"),
 
-	wholeOf(func(g *GoFacts) *Value[int64] { return &g.RSS }, "process_resident_memory_bytes"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.CPUSeconds }, "process_cpu_seconds_total"),
-	secondsOf(func(g *GoFacts) *Value[float64] { return &g.StartTimeSeconds }, "process_start_time_seconds"),
+	wholeOf(func(g *GoFacts) *figure.Of[int64] { return &g.RSS }, "process_resident_memory_bytes"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.CPUSeconds }, "process_cpu_seconds_total"),
+	secondsOf(func(g *GoFacts) *figure.Of[float64] { return &g.StartTimeSeconds }, "process_start_time_seconds"),
 }
 
-func wholeOf(of func(*GoFacts) *Value[int64], names ...string) figure {
-	return figure{names, func(g *GoFacts, f float64) {
+func wholeOf(of func(*GoFacts) *figure.Of[int64], names ...string) series {
+	return series{names, func(g *GoFacts, f float64) {
 		if n, ok := integer(f); ok {
 			*of(g) = known(n)
 		}
 	}}
 }
 
-func countOf(of func(*GoFacts) *Value[int], names ...string) figure {
-	return figure{names, func(g *GoFacts, f float64) {
+func countOf(of func(*GoFacts) *figure.Of[int], names ...string) series {
+	return series{names, func(g *GoFacts, f float64) {
 		if n, ok := integer(f); ok && n <= math.MaxInt32 {
 			*of(g) = known(int(n))
 		}
 	}}
 }
 
-func secondsOf(of func(*GoFacts) *Value[float64], names ...string) figure {
-	return figure{names, func(g *GoFacts, f float64) {
+func secondsOf(of func(*GoFacts) *figure.Of[float64], names ...string) series {
+	return series{names, func(g *GoFacts, f float64) {
 		if f >= 0 && f <= math.MaxFloat64 {
 			*of(g) = known(f)
 		}
@@ -161,18 +155,20 @@ func integer(f float64) (int64, bool) {
 // MaxInt64 (memoryLimitHeapGoal in runtime/mgcpacer.go).
 const unbounded = 1 << 60
 
-// limit is an integer, or NoLimit.
-func limit(f float64) Value[int64] {
+// limit is an integer, or none.
+func limit(f float64) figure.Of[int64] {
 	if f >= unbounded && f <= math.MaxUint64 {
-		return known[int64](NoLimit)
+		return figure.None[int64](told)
 	}
-	n, ok := integer(f)
-	return Value[int64]{n, ok}
+	if n, ok := integer(f); ok {
+		return known(n)
+	}
+	return figure.Of[int64]{}
 }
 
-func fraction(f float64) Value[float64] {
+func fraction(f float64) figure.Of[float64] {
 	if !(f >= 0 && f <= 1) {
-		return Value[float64]{}
+		return figure.Of[float64]{}
 	}
 	return known(f)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 )
 
 // text is the samples as text, with names in quotes.
@@ -71,7 +73,7 @@ func TestAll(t *testing.T) {
 
 func TestOff(t *testing.T) {
 	g := facts(t, read(t, "testdata/off.prom"))
-	if g.GOGC != known(Off) || g.GOMEMLIMIT != known[int64](NoLimit) || g.HeapGoal != known[int64](NoLimit) {
+	if g.GOGC != known(Off) || g.GOMEMLIMIT != figure.None[int64](told) || g.HeapGoal != figure.None[int64](told) {
 		t.Errorf("%+v", g)
 	}
 }
@@ -111,7 +113,7 @@ func TestReadVars(t *testing.T) {
 	if err != nil || g != want {
 		t.Errorf("%v\ngot  %+v\nwant %+v", err, g, want)
 	}
-	if g, err := ReadVars(strings.NewReader(read(t, "testdata/off-vars.json"))); err != nil || g.HeapGoal != known[int64](NoLimit) {
+	if g, err := ReadVars(strings.NewReader(read(t, "testdata/off-vars.json"))); err != nil || g.HeapGoal != figure.None[int64](told) {
 		t.Errorf("GOGC=off: %+v, %v", g, err)
 	}
 	long := io.MultiReader(strings.NewReader(`{"a":"`), io.LimitReader(&again{pattern: []byte("secret")}, 1<<30))
@@ -146,7 +148,7 @@ func TestReadHeap(t *testing.T) {
 	if err != nil || g != want {
 		t.Errorf("%v\ngot  %+v\nwant %+v", err, g, want)
 	}
-	if g, err := ReadHeap(strings.NewReader(strings.Replace(page, "# NumGC = 5", "# NumGC = 257", 1))); err != nil || g.GCPauseSeconds.Known {
+	if g, err := ReadHeap(strings.NewReader(strings.Replace(page, "# NumGC = 5", "# NumGC = 257", 1))); err != nil || g.GCPauseSeconds.Known() {
 		t.Errorf("pauses of 256 collections out of 257: %+v, %v", g, err)
 	}
 	if g, err := ReadHeap(strings.NewReader(page[:strings.Index(page, "# NumGC")])); err != ErrNoMemStats || g != (GoFacts{}) {
@@ -178,10 +180,10 @@ func FuzzReadHeap(f *testing.F) {
 
 func check(t *testing.T, g GoFacts, err error) {
 	t.Helper()
-	if err != nil && g != (GoFacts{}) || err == nil && (!g.IsGo || !g.GCs.Known) {
+	if err != nil && g != (GoFacts{}) || err == nil && (!g.IsGo || !g.GCs.Known()) {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if f := g.GCCPUFraction.V; math.IsNaN(f) || f < 0 || f > 1 || g.HeapGoal.V < 0 || g.HeapAlloc.V < 0 || g.Sys.V < 0 {
+	if f := g.GCCPUFraction.N; math.IsNaN(f) || f < 0 || f > 1 || g.HeapGoal.N < 0 || g.HeapAlloc.N < 0 || g.Sys.N < 0 {
 		t.Errorf("%+v", g)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 )
 
 // maxVars bounds a page of /debug/vars, which is read as a whole.
@@ -28,16 +30,16 @@ func (m memStats) facts() GoFacts {
 	g := GoFacts{IsGo: true}
 	for _, f := range []struct {
 		from *uint64
-		to   *Value[int64]
+		to   *figure.Of[int64]
 	}{{m.Alloc, &g.HeapAlloc}, {m.Sys, &g.Sys}, {m.HeapReleased, &g.HeapReleased}} {
 		if f.from != nil && *f.from <= math.MaxInt64 {
 			*f.to = known(int64(*f.from))
 		}
 	}
 	if m.NextGC != nil {
-		g.HeapGoal = known(int64(min(*m.NextGC, NoLimit)))
-		if *m.NextGC >= unbounded {
-			g.HeapGoal.V = NoLimit
+		g.HeapGoal = limit(float64(*m.NextGC))
+		if *m.NextGC < unbounded {
+			g.HeapGoal = known(int64(*m.NextGC))
 		}
 	}
 	if m.PauseTotalNs != nil {
@@ -122,7 +124,7 @@ func ReadHeap(r io.Reader) (GoFacts, error) {
 	var (
 		m      memStats
 		inside bool
-		rss    Value[int64]
+		rss    figure.Of[int64]
 		pauses []string
 	)
 	err := lines(r, func(line []byte, whole bool) {
@@ -133,7 +135,7 @@ func ReadHeap(r io.Reader) (GoFacts, error) {
 		text = strings.TrimSpace(text)
 		if text == "runtime.MemStats" {
 			// Only the last counts, should a name in the profile look like it.
-			m, rss, pauses, inside = memStats{}, Value[int64]{}, nil, true
+			m, rss, pauses, inside = memStats{}, figure.Of[int64]{}, nil, true
 			return
 		}
 		key, value, ok := strings.Cut(text, " = ")

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
@@ -16,8 +18,8 @@ func TestOnCall(t *testing.T) {
 	f := &rules.Facts{}
 	fields := reflect.ValueOf(f).Elem()
 	for i := range fields.NumField() {
-		if fields.Field(i).Type() == reflect.TypeFor[*rules.Num]() {
-			fields.Field(i).Set(reflect.ValueOf(&rules.Num{V: 1}))
+		if fields.Field(i).Type() == reflect.TypeFor[figure.Of[float64]]() {
+			fields.Field(i).Set(reflect.ValueOf(figure.New(1.0, "")))
 		}
 	}
 	if got := needed(f.Seen()); len(got) != len(onCall) {
