@@ -33,6 +33,7 @@ NONE < limiter, fixture, oracle
 The tool, group by group:
 NONE < process/, profile/, report/finding, vet, message < source/
 plan < flagvalue, goenv
+plan, flagvalue < option
 limits < figure < process/, profile/promtext, diagnose/, cluster/agent
 limits < process/goproc
 NONE < report/finding, report/units
@@ -47,7 +48,7 @@ cgroup, limits, plan, message, report/finding, vet, source/, profile/promtext < 
 process/goproc < cluster/linter
 report/page, process/, diagnose/ < cluster/agent
 diagnose/, cluster/, vet, report/finding < cli/explain
-limits, plan, fit, follow, watch, snug, fixture, vet, message, flagvalue, goenv, process/, profile/, source/, diagnose/, prove/, cluster/, report/ < cli/ < main
+limits, plan, fit, follow, watch, snug, fixture, vet, message, flagvalue, option, goenv, process/, profile/, source/, diagnose/, prove/, cluster/, report/ < cli/ < main
 prove/ < main
 
 Inside the groups:

@@ -59,45 +59,6 @@ type Input struct {
 // an empty variable like one that is not set, and so does plan.
 type Env struct{ GOMAXPROCS, GOMEMLIMIT, GOGC string }
 
-// Hints are what the operator knows and the process may not see. They only
-// tighten what is visible. 0 means not given.
-type Hints struct {
-	CPULimit    float64 // cores
-	CPURequest  float64 // cores; counts only where there is no limit
-	MemoryLimit int64   // bytes
-}
-
-// Round is how a fraction of a core becomes Ps.
-type Round uint8
-
-const (
-	Ceil Round = iota // the Go runtime's own rule
-	Floor
-	Nearest
-)
-
-// DefaultRequestFactor is how many Ps a requested core is worth where a
-// request decides: such a pod may use idle CPUs beyond it.
-const DefaultRequestFactor = 2
-
-// Policy is how to decide. The zero Policy is the default.
-type Policy struct {
-	Round         Round
-	MinProcs      int     // at least this many Ps, 0 = 2 as the Go runtime has it; never above affinity
-	MaxProcs      int     // at most this many Ps, 0 = no such limit
-	ReserveCPUs   float64 // cores to leave to other processes in the container
-	RequestFactor float64 // Ps per requested core, 0 = DefaultRequestFactor
-	Memory        Memory  // what of the memory limit Go may use
-	Workers       int     // Go processes that share the memory limit, 0 = 1
-
-	// Values given outright. They are taken as they are.
-	GOMAXPROCS int // 0 = decide
-	GOGC       int // 0 = leave alone, Off = off
-
-	// Override takes knobs that the program itself has set.
-	Override bool
-}
-
 // Go is what is known about the Go program that the plan is for.
 type Go struct {
 	Minor int // 26 for Go 1.26.x; 0 = not known, taken as recent

@@ -137,39 +137,6 @@ func wantHint(name string) string {
 	return ""
 }
 
-// Want says what a variable's value looks like, "" for an unknown variable.
-func Want(name string) string {
-	switch name {
-	case "SNUG":
-		return "on, observe or off"
-	case "SNUG_ROUND":
-		return "ceil, floor or nearest"
-	case "SNUG_MIN_PROCS", "SNUG_MAX_PROCS", "SNUG_WORKERS", "GOMAXPROCS":
-		return "a whole number from 1 to 8192"
-	case "SNUG_CPU_LIMIT", "SNUG_CPU_REQUEST", "SNUG_RESERVE_CPUS":
-		return "CPUs as 1.5 or 1500m, from 0.001 to 1000000"
-	case "SNUG_REQUEST_FACTOR":
-		return "a number such as 1.5, above 0 and up to 1000"
-	case "SNUG_MEMORY_LIMIT":
-		return "a size as 512MiB, 512Mi, 1.5G or bytes, below 8 EiB"
-	case "SNUG_GOMEMLIMIT":
-		return "400MiB, 90%, 99%-100MiB or off"
-	case "SNUG_WATCH", "SNUG_LOG":
-		return "on or off"
-	case "SNUG_ADAPT":
-		return "none, or some of memory,gc,cpu"
-	case "SNUG_POLL":
-		return "a time from 10ms to 1h"
-	case "SNUG_GC":
-		return "a share of the CPU time from 1% to 50%"
-	case "GOMEMLIMIT":
-		return "400MiB, 1GiB, bytes or off, as Go does: other units end Go programs before main"
-	case "GOGC":
-		return "a whole number or off"
-	}
-	return ""
-}
-
 // clip quotes at most 40 bytes of other people's text.
 func clip(s string) string { return strconv.Quote(s[:min(len(s), 40)]) }
 

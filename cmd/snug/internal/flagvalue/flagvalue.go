@@ -119,13 +119,3 @@ func DefineList[T comparable](fs *pflag.FlagSet, name, usage, want string, parse
 		return nil
 	}}, name, usage)
 }
-
-// OrZero lets a flag take back what its variable says.
-func OrZero(parse func(string) (float64, bool)) func(string) (float64, bool) {
-	return func(text string) (float64, bool) {
-		if text == "0" {
-			return 0, true
-		}
-		return parse(text)
-	}
-}
