@@ -216,12 +216,6 @@ gotest -count=1 ./e2e/release`,
 		script: `lab; gotest -count=1 -timeout 30m ./e2e/cluster/chart`,
 	},
 	{
-		name: "kyverno", cpus: 2, seconds: 60, after: []string{"kubernetes"},
-		words:  "kyverno",
-		paths:  slices.Concat(cluster, []string{"e2e/cluster/kyverno"}),
-		script: `gotest -count=1 -timeout 30m ./e2e/cluster/kyverno`,
-	},
-	{
 		name: "fleet", cpus: 2, seconds: 500, after: []string{"kubernetes"},
 		words:  "fleet",
 		paths:  slices.Concat(cluster, []string{"deploy", "docs/rollout.md", "e2e/cluster/fleet"}),

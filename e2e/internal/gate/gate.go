@@ -5,8 +5,8 @@
 // machine, once), machines (does there what takes long, and boots other kinds), oci
 // (starts containers), browser (looks at pages in Chromium), debian (looks at programs
 // of Debian), prometheus (runs Prometheus on the rules that are shipped), go (builds
-// programs with other releases of Go), kube (builds and starts a Kubernetes API server), kyverno (builds and
-// runs Kyverno's command), chart (builds Helm and installs the chart), fleet (runs
+// programs with other releases of Go), kube (builds and starts a Kubernetes API
+// server), chart (builds Helm and installs the chart), fleet (runs
 // hundreds of pods on nodes that are not there), node (makes this machine a node of
 // Kubernetes), engines (starts containers by docker, podman and others), release (builds
 // and installs a release).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubebuild builds commands of published Go modules, as Kubernetes and
-// Kyverno are, with no more than Go and a module proxy. They are built once and
-// kept in the user's cache directory.
+// Package kubebuild builds commands of published Go modules, as Kubernetes and Helm
+// are, with no more than Go and a module proxy. They are built once and kept in the
+// user's cache directory.
 package kubebuild
 
 import (

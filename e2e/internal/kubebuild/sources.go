@@ -37,11 +37,7 @@ var (
 		Module: "helm.sh/helm/v4", Version: "v4.3.1", Folder: "helm-v4.3.1", LDFlags: "-s -w",
 		Packages: map[string]string{"helm4": "helm.sh/helm/v4/cmd/helm"},
 	}
-	Kyverno = Source{
-		Module: "github.com/kyverno/kyverno", Version: "v1.19.1", Folder: "kyverno-v1.19.1", LDFlags: "-s -w",
-		Packages: map[string]string{"kyverno": "github.com/kyverno/kyverno/cmd/cli/kubectl-kyverno"},
-	}
-	All = []Source{Kubernetes, Kwok, Helm3, Helm4, Kyverno}
+	All = []Source{Kubernetes, Kwok, Helm3, Helm4}
 )
 
 // Helms are the commands of Helm: of the oldest release that the chart is for, which

@@ -89,10 +89,6 @@ as JSON's would be printed as floating point.
   "OverEnvFrom" (eq $c.envFrom "add")
   "Namespaces" $c.exclude.namespaces
   "Containers" $c.exclude.containers
-  "Kyverno" false
-  "API" "admissionregistration.k8s.io/v1"
-  "Mutating" "MutatingAdmissionPolicy"
-  "Validating" "ValidatingAdmissionPolicy"
   "PolicyLabel" "snug.dev/policy"
   "InjectLabel" "snug.dev/inject"
   "ProcsLabel" "snug.dev/gomaxprocs"

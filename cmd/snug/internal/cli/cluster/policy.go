@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/explain"
@@ -27,14 +28,13 @@ import (
 )
 
 func NewPolicy(u *ui.UI) *cobra.Command {
-	engine := string(policy.Kubernetes)
 	var begin bool
 	var try []string
 	cmd := &cobra.Command{
 		Use:   "policy [CONFIG]",
 		Short: "Make admission policies that give pods their GOMEMLIMIT and warn of wrong values",
 		Long: `Print admission policies for an API server, made of a small configuration. They need no
-webhook: Kubernetes 1.36 and later, or Kyverno, does what they say.
+webhook: Kubernetes 1.36 and later does what they say.
 
   NAME-fit     gives the containers of pods that opt in a GOMEMLIMIT below their memory
                limit, and GOMAXPROCS where a label says that the program needs it
@@ -48,18 +48,14 @@ are. A container whose namespace's label would tell is shown as if it were opted
 		Example: `  snug policy | kubectl apply -f -
   snug policy --init >snug.yaml
   snug policy snug.yaml --try deploy/
-  helm template ./chart | snug policy --try -
-  snug policy --for kyverno`,
+  helm template ./chart | snug policy --try -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return message.Usage("more than one configuration, "+message.Typed(args...), "one at a time; --try names manifests")
 			}
-			if engine != string(policy.Kubernetes) && engine != string(policy.Kyverno) {
-				return message.Usage("wrong value, --for "+message.Typed(engine), "write kubernetes or kyverno")
-			}
 			if begin {
-				if len(args) > 0 || len(try) > 0 || u.JSON || cmd.Flags().Changed("for") {
-					return message.Usage("--init makes nothing of a configuration", "snug policy --init >snug.yaml; --try, --for and --json are for later")
+				if len(args) > 0 || len(try) > 0 || u.JSON {
+					return message.Usage("--init makes nothing of a configuration", "snug policy --init >snug.yaml; --try and --json are for later")
 				}
 				return u.Write([]byte(policy.Default))
 			}
@@ -71,21 +67,31 @@ are. A container whose namespace's label would tell is shown as if it were opted
 				if slices.Contains(args, "-") && slices.Contains(try, "-") {
 					return message.Usage("stdin is named twice, -", "it can be read once")
 				}
-				return tryPolicy(u, &c, args, policy.Engine(engine), try)
+				return tryPolicy(u, &c, args, try)
 			}
-			d := &finding.Policy{Head: finding.NewHead(finding.KindPolicy), Engine: engine, YAML: policy.Render(&c, policy.Engine(engine))}
+			d := &finding.Policy{Head: finding.NewHead(finding.KindPolicy), YAML: policy.Render(&c)}
 			if d.Objects, err = yamlObjects(d.YAML); err != nil {
 				return err
 			}
 			return u.Answer(d)
 		},
 	}
+	cmd.SetFlagErrorFunc(policyFlagError)
 	u.JSONFlag(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&engine, "for", engine, "who enforces it, `ENGINE`: kubernetes (1.36 and later) or kyverno (1.18 and later)")
 	flags.BoolVar(&begin, "init", false, "print a configuration to begin with, all keys explained")
 	flags.StringArrayVar(&try, "try", nil, "say what the pods in `FILE|DIR|-` would be given; can be repeated")
 	return cmd
+}
+
+// policyFlagError is ui.FlagError, with a hint for --for: policies of another engine are no
+// part of the tool.
+func policyFlagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "for" {
+		return message.Usage("unknown flag, --for", "policies are for Kubernetes; docs/examples/kyverno in the repository has them for Kyverno")
+	}
+	return ui.FlagError(cmd, err)
 }
 
 // readPolicy reads the configuration; without one the default holds.
@@ -136,7 +142,7 @@ func yamlObjects(text string) ([]any, error) {
 }
 
 // tryPolicy says what the pods of manifests would be given.
-func tryPolicy(u *ui.UI, c *policy.Config, config []string, engine policy.Engine, inputs []string) error {
+func tryPolicy(u *ui.UI, c *policy.Config, config, inputs []string) error {
 	titles := explain.Titles()
 	l := linter.New(linter.Options{In: u.In, Note: u.Note, Titles: titles})
 	if err := l.Gather(inputs); err != nil {
@@ -180,7 +186,7 @@ func tryPolicy(u *ui.UI, c *policy.Config, config []string, engine policy.Engine
 		}
 		d.Unknown = append(d.Unknown, finding.Gap{Field: finding.GapOptedIn, File: g.File, Why: "whether " + whose + " is opted " + into + ": its label " + policy.InjectLabel + " is not among the manifests"})
 	}
-	d.Next = tryNext(d, config, engine, label)
+	d.Next = tryNext(d, config, label)
 	if err := u.Answer(d); err != nil {
 		return err
 	}
@@ -215,13 +221,10 @@ func noManifest(l *linter.Linter, known bool) error {
 
 // tryNext is the command to try next. label is a namespace whose label would give its pods
 // something, "" = none.
-func tryNext(d *finding.Given, config []string, engine policy.Engine, label string) string {
+func tryNext(d *finding.Given, config []string, label string) string {
 	give := append([]string{"snug", "policy"}, config...)
 	if i := slices.Index(give, "-"); i >= 0 {
 		give[i] = "FILE" // stdin has been read
-	}
-	if engine != policy.Kubernetes {
-		give = append(give, "--for", string(engine))
 	}
 	why, given, set := "", false, false
 	for i := range d.Containers {

@@ -14,18 +14,6 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// Engine is what is to enforce policies.
-type Engine string
-
-const (
-	// Kubernetes is the API server itself, from 1.36 on.
-	Kubernetes Engine = "kubernetes"
-	// Kyverno is its version 1.18 and later: the same expressions in its own kinds.
-	// 1.17 has them too, but a mutating policy there does not see the namespace
-	// (kyverno#15718).
-	Kyverno Engine = "kyverno"
-)
-
 //go:embed *.tmpl
 var texts embed.FS
 
@@ -34,8 +22,6 @@ var templates = sync.OnceValue(func() *template.Template { return template.Must(
 // rendering is what the templates see: a configuration, as words of CEL.
 type rendering struct {
 	*Config
-	Kyverno                   bool
-	API, Mutating, Validating string
 
 	Suffix string // of the policy's name
 	Action string
@@ -66,19 +52,16 @@ func (r *rendering) Warn() *rendering {
 	return &w
 }
 
-// action is how the API server and Kyverno write an action.
+// action is how the API server writes an action.
 func action(a Action) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
 
-// Render writes the policies as YAML documents.
-func Render(c *Config, engine Engine) string {
+// Render writes the policies, which Kubernetes 1.36 and later enforces, as YAML documents.
+func Render(c *Config) string {
 	r := rendering{
-		Config: c, API: "admissionregistration.k8s.io/v1", Mutating: "MutatingAdmissionPolicy", Validating: "ValidatingAdmissionPolicy",
+		Config:      c,
 		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, Enabled: Enabled, Disabled: Disabled,
 		MinMemory: plan.MinMemory, MinShare: plan.MinMemory - plan.MinHeadroom,
 		MaxCores: podpatch.MaxMilli / 1000, MaxBytes: podpatch.MaxBytes,
-	}
-	if engine == Kyverno {
-		r.Kyverno, r.API, r.Mutating, r.Validating = true, "policies.kyverno.io/v1", "MutatingPolicy", "ValidatingPolicy"
 	}
 	r.Codes.Memory, r.Codes.Reference, r.Codes.Value, r.Codes.Request = podpatch.MemoryShare, podpatch.ProcsReference, podpatch.ProcsValue, podpatch.ProcsRequest
 	r.figures()

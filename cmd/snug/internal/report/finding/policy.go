@@ -5,7 +5,6 @@ package finding
 // Policy is a set of admission policies.
 type Policy struct {
 	Head
-	Engine  string `json:"engine"` // kubernetes or kyverno
 	YAML    string `json:"yaml"`   // the documents
 	Objects []any  `json:"objects"`
 }
