@@ -1,7 +1,10 @@
 {{/*
 The configuration, and what its templates make of it. snug policy and snug webhook --register
 do the same in Go (package policy, render.go, and package webhook, registration.go); a test
-of the chart compares what they print.
+of the chart compares what they print. files/policy and files/webhook are copies of the
+packages' templates and not links to them, because Flux leaves links out of what it fetches
+from a Git repository (fluxcd/flux2#4088), so that no policy would be installed, without an
+error; go test ./e2e/cluster/chart -run TestCopies -update makes them anew.
 */}}
 
 {{/* The configuration as snug policy and snug webhook read it. YAML takes a bare off for false. */}}
