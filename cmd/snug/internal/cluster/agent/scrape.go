@@ -14,7 +14,12 @@ import (
 )
 
 // scrape is what one answer holds.
-type scrape map[*metric][]point
+type scrape struct {
+	families *registry
+	series   [metricCount][]point
+}
+
+func newScrape() *scrape { return &scrape{families: newRegistry()} }
 
 // point is one series of a metric.
 type point struct {
@@ -38,29 +43,29 @@ func sorted(labels []promtext.Label) []promtext.Label {
 	return labels
 }
 
-// with is labels and some more.
-func with(labels []promtext.Label, names, values []string) []promtext.Label {
-	return sorted(slices.Concat(labels, pairs(names, values)))
+// with is a container's labels and the metric's own.
+func (s *scrape) with(labels []promtext.Label, m metric, values ...string) []promtext.Label {
+	return sorted(slices.Concat(labels, pairs(s.families[m].labels, values)))
 }
 
-func (s scrape) labelled(m *metric, v float64, labels []promtext.Label) {
-	s[m] = append(s[m], point{v, labels})
+func (s *scrape) labelled(m metric, v float64, labels []promtext.Label) {
+	s.series[m] = append(s.series[m], point{v, labels})
 }
 
 // number sends a series of the agent's own.
-func (s scrape) number(m *metric, v float64, values ...string) {
-	s.labelled(m, v, pairs(m.own, values))
+func (s *scrape) number(m metric, v float64, values ...string) {
+	s.labelled(m, v, pairs(s.families[m].labels, values))
 }
 
 // maybe sends what is known.
-func maybe[T int | int64 | float64](s scrape, m *metric, v *T, labels []promtext.Label) {
+func maybe[T int | int64 | float64](s *scrape, m metric, v *T, labels []promtext.Label) {
 	if v != nil && !math.IsNaN(float64(*v)) {
 		s.labelled(m, float64(*v), labels)
 	}
 }
 
 // when sends a time that is known, in RFC 3339.
-func (s scrape) when(m *metric, v *string, labels []promtext.Label) {
+func (s *scrape) when(m metric, v *string, labels []promtext.Label) {
 	if v == nil {
 		return
 	}
@@ -70,17 +75,17 @@ func (s scrape) when(m *metric, v *string, labels []promtext.Label) {
 }
 
 // container sends all series of a container.
-func (s scrape) container(c *finding.Container, labels []promtext.Label) {
+func (s *scrape) container(c *finding.Container, labels []promtext.Label) {
 	p := &c.Processes[0]
 	aware := ""
 	if p.Aware != nil {
 		aware = map[bool]string{true: "true", false: "false"}[*p.Aware]
 	}
-	s.labelled(info, 1, with(labels, info.own, []string{word(p.GoVersion), word(p.Line), aware, word(p.GOMAXPROCSSource), word(p.SetLimit), word(c.Workload)}))
+	s.labelled(info, 1, s.with(labels, info, word(p.GoVersion), word(p.Line), aware, word(p.GOMAXPROCSSource), word(p.SetLimit), word(c.Workload)))
 	s.labelled(processes, float64(len(c.Processes)), labels)
 	s.when(started, p.Started, labels)
-	s.when(resized, p.QuotaChanged, with(labels, resized.own, []string{"cpu"}))
-	s.when(resized, p.LimitChanged, with(labels, resized.own, []string{"memory"}))
+	s.when(resized, p.QuotaChanged, s.with(labels, resized, "cpu"))
+	s.when(resized, p.LimitChanged, s.with(labels, resized, "memory"))
 	maybe(s, gomaxprocs, p.GOMAXPROCS, labels)
 	switch {
 	case p.GOMEMLIMIT != nil:
@@ -126,7 +131,7 @@ func (s scrape) container(c *finding.Container, labels []promtext.Label) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(worst)) {
-		s.labelled(found, 1, with(labels, found.own, []string{id, string(worst[id])}))
+		s.labelled(found, 1, s.with(labels, found, id, string(worst[id])))
 	}
 }
 

@@ -359,3 +359,14 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%d containers are remembered", len(a.history))
 	}
 }
+
+// TestRegistry: each metric has its row, and a name of its own.
+func TestRegistry(t *testing.T) {
+	seen := map[string]bool{}
+	for m, f := range newRegistry() {
+		if f.name == "" || f.kind == "" || f.help == "" || seen[f.name] {
+			t.Errorf("metric %d: %+v", m, f)
+		}
+		seen[f.name] = true
+	}
+}
