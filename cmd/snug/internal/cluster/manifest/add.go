@@ -40,7 +40,11 @@ func (c *Container) add(name string, lines []string, rest []*yaml.Node) (Edit, b
 	for i := range lines[1:] {
 		lines[i+1] = "  " + lines[i+1]
 	}
-	return c.Pod.Object.edit(func(t *tree) (Edit, bool) { return t.add(t.node(c.node), t.node(c.env), lines, item) })
+	t := c.Pod.Object.tree()
+	if t == nil {
+		return Edit{}, false
+	}
+	return t.add(t.node(c.node), t.node(c.env), lines, item)
 }
 
 // add writes an item, by its lines, behind those of env, which is nil where the
@@ -59,7 +63,7 @@ func (t *tree) add(c, env *yaml.Node, lines []string, item *yaml.Node) (Edit, bo
 			return Edit{}, false
 		}
 		_, end = d.file.around(end)
-		return t.made(env, end, end, d.file.below(end, indent, lines), func() { env.Content = append(env.Content, item) })
+		return t.edit(env, end, end, d.file.below(end, indent, lines), splice{index: len(env.Content), insert: []*yaml.Node{item}})
 	}
 	if c == nil || c.Style&yaml.FlowStyle != 0 || c.Anchor != "" {
 		return Edit{}, false
@@ -83,7 +87,7 @@ func (t *tree) add(c, env *yaml.Node, lines []string, item *yaml.Node) (Edit, bo
 			if start == end {
 				start, end = last, last // behind what may be a comment
 			}
-			return t.made(c, start, end, d.file.below(start, indent, lines), func() { c.Content[i+1] = list })
+			return t.edit(c, start, end, d.file.below(start, indent, lines), splice{index: i + 1, remove: 1, insert: []*yaml.Node{list}})
 		case "image":
 			image = i + 1
 		}
@@ -97,9 +101,7 @@ func (t *tree) add(c, env *yaml.Node, lines []string, item *yaml.Node) (Edit, bo
 		return Edit{}, false
 	}
 	_, end = d.file.around(end)
-	return t.made(c, end, end, d.file.below(end, indent, append([]string{"env:"}, lines...)), func() {
-		c.Content = slices.Insert(c.Content, image+1, pair("env", list)...)
-	})
+	return t.edit(c, end, end, d.file.below(end, indent, append([]string{"env:"}, lines...)), splice{index: image + 1, insert: pair("env", list)})
 }
 
 // indent is the blank text before an offset on its line; alone is false where
@@ -161,21 +163,23 @@ func (p *Pod) RemoveResources() (Edit, bool) {
 	if p.Resources == nil || !p.Resources.Empty {
 		return Edit{}, false
 	}
-	return p.Object.edit(func(t *tree) (Edit, bool) {
-		spec, r := t.node(p.spec), t.node(p.Resources.node)
-		if spec == nil || r == nil || anchored(r) {
-			return Edit{}, false
-		}
-		i := slices.Index(spec.Content, r)
-		at, ok := t.doc.offset(r)
-		if i%2 != 1 || !ok {
-			return Edit{}, false
-		}
-		start, _ := t.doc.file.around(at)
-		end := t.doc.file.next(at)
-		if !emptyLine.Match(t.doc.file.Text[start:end]) {
-			return Edit{}, false
-		}
-		return t.made(spec, start, end, "", func() { spec.Content = slices.Delete(spec.Content, i-1, i+1) })
-	})
+	t := p.Object.tree()
+	if t == nil {
+		return Edit{}, false
+	}
+	spec, r := t.node(p.spec), t.node(p.Resources.node)
+	if spec == nil || r == nil || anchored(r) {
+		return Edit{}, false
+	}
+	i := slices.Index(spec.Content, r)
+	at, ok := t.doc.offset(r)
+	if i%2 != 1 || !ok {
+		return Edit{}, false
+	}
+	start, _ := t.doc.file.around(at)
+	end := t.doc.file.next(at)
+	if !emptyLine.Match(t.doc.file.Text[start:end]) {
+		return Edit{}, false
+	}
+	return t.edit(spec, start, end, "", splice{index: i - 1, remove: 2})
 }

@@ -13,13 +13,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Edit replaces a part of a file. It knows what it does to the tree of the
-// document, so that Apply can tell whether the new text says just that.
+// Edit replaces a part of a file. It says twice what it does, to the text and to
+// the tree of the document, so that Apply can tell whether the new text says just
+// that. It holds no tree: those are large.
 type Edit struct {
 	change
-	users int                      // places of the document that take the node which changes
-	again func(*tree) (Edit, bool) // makes it of another tree
-	then  func()                   // does the same to the tree that it was made of
+	splice splice
+	users  int // places of the document that take the node which changes
 }
 
 // change is what an edit does to a text.
@@ -29,18 +29,30 @@ type change struct {
 	text       string
 }
 
-// edit makes an edit of the tree of an object's document, and lets go of it.
-func (o *Object) edit(again func(*tree) (Edit, bool)) (Edit, bool) {
-	t := o.doc.tree()
-	if t == nil || o.Form == Unit || o.Form == EnvFile {
-		return Edit{}, false
+// splice is what an edit does to the tree of its document: it replaces children of one
+// node. Places and indices are those of the document as it was read, so they depend on
+// no other edit.
+type splice struct {
+	at     *yaml.Node   // the place of the node, for tree.node
+	index  int          // of the first child to remove, or before which to insert
+	remove int          // number of children
+	insert []*yaml.Node // new children; for a scalar, which has none, the one that replaces it
+}
+
+// tree is the tree of which edits of an object are made; nil where it cannot have any.
+func (o *Object) tree() *tree {
+	if o.Form == Unit || o.Form == EnvFile {
+		return nil
 	}
-	e, ok := again(t)
-	if !ok || e.users < 1 {
-		return Edit{}, false
-	}
-	e.doc, e.again, e.then = o.doc, again, nil
-	return e, true
+	return o.doc.tree()
+}
+
+// edit makes an edit of node n: the text from start to end becomes text, and s happens
+// to the children; s.at is filled in. ok is false where no place of the document uses n.
+func (t *tree) edit(n *yaml.Node, start, end int, text string, s splice) (Edit, bool) {
+	s.at = spot(n)
+	e := Edit{change{t.doc, start, end, text}, s, t.uses(n)}
+	return e, e.users > 0
 }
 
 // Users is how many places of its document an edit changes, through aliases.
@@ -53,10 +65,10 @@ func (e Edit) Key() any { return e.change }
 // where it cannot be done by exchanging a few characters: block scalars,
 // anchors, tags, text over several lines.
 func (o *Object) Replace(f Field, text string) (Edit, bool) {
-	return o.edit(func(t *tree) (Edit, bool) { return t.replace(f, text) })
-}
-
-func (t *tree) replace(f Field, text string) (Edit, bool) {
+	t := o.tree()
+	if t == nil {
+		return Edit{}, false
+	}
 	n := t.node(f.node)
 	start, end, ok := t.doc.scalar(n)
 	if !ok {
@@ -74,12 +86,7 @@ func (t *tree) replace(f Field, text string) (Edit, bool) {
 	if strings.ContainsAny(text, "\"\\\n") {
 		return Edit{}, false
 	}
-	return t.made(n, start, end, written, func() { n.Value, n.Tag, n.Style = text, "!!str", yaml.DoubleQuotedStyle })
-}
-
-// made is an edit of a node.
-func (t *tree) made(n *yaml.Node, start, end int, text string, then func()) (Edit, bool) {
-	return Edit{change{nil, start, end, text}, t.uses(n), nil, then}, true
+	return t.edit(n, start, end, written, splice{insert: []*yaml.Node{str(text)}})
 }
 
 // bare tells whether a text is a string without quotes, whoever reads it.
@@ -98,22 +105,24 @@ func (o *Object) SetDivisor(e *Env) (Edit, bool) {
 	if e.Divisor.Set() {
 		return o.Replace(e.Divisor, "1")
 	}
-	return o.edit(func(t *tree) (Edit, bool) {
-		in := t.node(e.ref)
-		if in == nil || in.Kind != yaml.MappingNode {
-			return Edit{}, false
-		}
-		for i := 0; i+1 < len(in.Content); i += 2 {
-			if key, value := in.Content[i], in.Content[i+1]; key.Value == "divisor" && value.Kind == yaml.ScalarNode {
-				start, end, ok := t.doc.empty(key, value)
-				if !ok {
-					return Edit{}, false
-				}
-				return t.made(value, start, end, ` "1"`, func() { value.Value, value.Tag, value.Style = "1", "!!str", yaml.DoubleQuotedStyle })
+	t := o.tree()
+	if t == nil {
+		return Edit{}, false
+	}
+	in := t.node(e.ref)
+	if in == nil || in.Kind != yaml.MappingNode {
+		return Edit{}, false
+	}
+	for i := 0; i+1 < len(in.Content); i += 2 {
+		if key, value := in.Content[i], in.Content[i+1]; key.Value == "divisor" && value.Kind == yaml.ScalarNode {
+			start, end, ok := t.doc.empty(key, value)
+			if !ok {
+				return Edit{}, false
 			}
+			return t.edit(in, start, end, ` "1"`, splice{index: i + 1, remove: 1, insert: []*yaml.Node{str("1")}})
 		}
-		return t.insert(in, t.node(e.Resource.node), "divisor", "1")
-	})
+	}
+	return t.insert(in, t.node(e.Resource.node), "divisor", "1")
 }
 
 // empty is the text behind the colon of a key whose value is null.
@@ -162,7 +171,7 @@ func (t *tree) insert(in, behind *yaml.Node, key, value string) (Edit, bool) {
 	case name.Style&yaml.DoubleQuotedStyle != 0:
 		written = `"` + key + `": "` + value + `"`
 	}
-	then := func() { in.Content = slices.Insert(in.Content, i+1, str(key), str(value)) }
+	s := splice{index: i + 1, insert: pair(key, str(value))}
 	if in.Style&yaml.FlowStyle != 0 {
 		gap := " "
 		if alone {
@@ -170,48 +179,50 @@ func (t *tree) insert(in, behind *yaml.Node, key, value string) (Edit, bool) {
 		} else if minified {
 			gap = ""
 		}
-		return t.made(in, end, end, ","+gap+written, then)
+		return t.edit(in, end, end, ","+gap+written, s)
 	}
 	// Behind the line, and what may be a comment on it.
 	if bytes.ContainsRune(text[line:begin], '\t') || end > last {
 		return Edit{}, false
 	}
-	return t.made(in, last, last, f.ending(begin)+strings.Repeat(" ", begin-line)+written, then)
+	return t.edit(in, last, last, f.ending(begin)+strings.Repeat(" ", begin-line)+written, s)
 }
 
 // RemoveEnv takes a variable out of a container's list. ok is false where it is
 // not a few lines of its own, or the only one, and where something takes its
 // value: $(NAME) in a later variable, or in the container's arguments.
 func (c *Container) RemoveEnv(e *Env) (Edit, bool) {
-	return c.Pod.Object.edit(func(t *tree) (Edit, bool) {
-		env, item, of := t.node(c.env), t.node(e.node), t.node(c.node)
-		if env == nil || item == nil || of == nil || env.Style&yaml.FlowStyle != 0 || len(env.Content) < 2 || item.Kind != yaml.MappingNode || item.Style&yaml.FlowStyle != 0 {
-			return Edit{}, false
-		}
-		i := slices.Index(env.Content, item)
-		begin, ok := t.doc.offset(item)
-		last, ok2 := t.doc.end(item)
-		if i < 0 || !ok || !ok2 || anchored(item) || t.needed(of, env, i) {
-			return Edit{}, false
-		}
-		f := t.doc.file
-		line, _ := f.around(begin)
-		before := string(f.Text[line:begin])
-		if strings.Trim(before, " ") != "-" {
-			return Edit{}, false
+	t := c.Pod.Object.tree()
+	if t == nil {
+		return Edit{}, false
+	}
+	env, item, of := t.node(c.env), t.node(e.node), t.node(c.node)
+	if env == nil || item == nil || of == nil || env.Style&yaml.FlowStyle != 0 || len(env.Content) < 2 || item.Kind != yaml.MappingNode || item.Style&yaml.FlowStyle != 0 {
+		return Edit{}, false
+	}
+	i := slices.Index(env.Content, item)
+	begin, ok := t.doc.offset(item)
+	last, ok2 := t.doc.end(item)
+	if i < 0 || !ok || !ok2 || anchored(item) || t.needed(of, env, i) {
+		return Edit{}, false
+	}
+	f := t.doc.file
+	line, _ := f.around(begin)
+	before := string(f.Text[line:begin])
+	if strings.Trim(before, " ") != "-" {
+		return Edit{}, false
+	}
+	last = f.next(last)
+	// Comments that are further in than the dash are of the item.
+	for last < len(f.Text) {
+		_, end := f.around(last)
+		text := bytes.TrimLeft(f.Text[last:end], " ")
+		if !bytes.HasPrefix(text, []byte("#")) || end-last-len(text) <= strings.Index(before, "-") {
+			break
 		}
 		last = f.next(last)
-		// Comments that are further in than the dash are of the item.
-		for last < len(f.Text) {
-			_, end := f.around(last)
-			text := bytes.TrimLeft(f.Text[last:end], " ")
-			if !bytes.HasPrefix(text, []byte("#")) || end-last-len(text) <= strings.Index(before, "-") {
-				break
-			}
-			last = f.next(last)
-		}
-		return t.made(env, line, last, "", func() { t.remove(env, item) })
-	})
+	}
+	return t.edit(env, line, last, "", splice{index: i, remove: 1})
 }
 
 // end is where the last scalar of a tree ends.
@@ -349,25 +360,39 @@ func (f *File) check(after *File, edits []Edit) error {
 	return nil
 }
 
-// becomes tells whether a document is another one after edits.
+// becomes tells whether a document is another one after edits, which are sorted.
 func (d *document) becomes(made *document, edits []Edit) bool {
 	old := d.grow()
-	if old == nil {
+	if old == nil || !old.splice(edits) {
 		return false
 	}
-	for i := range edits {
-		e, ok := edits[i].again(old)
-		if e.doc = d; !ok || !e.Same(edits[i]) {
-			return false
-		}
-		edits[i].then = e.then
-	}
-	for i := range edits {
-		edits[i].then()
-	}
-	old.finish()
 	root, err := parseYAML(made.text)
 	return err == nil && same(old.root, root, map[[2]*yaml.Node]bool{})
+}
+
+// splice makes the edits, which are sorted, in a tree. ok is false where a node or its
+// children are missing.
+func (t *tree) splice(edits []Edit) (ok bool) {
+	// A node is found by its place, so find all of them before any changes.
+	nodes := make([]*yaml.Node, len(edits))
+	for i := range edits {
+		if nodes[i] = t.node(edits[i].splice.at); nodes[i] == nil {
+			return false
+		}
+	}
+	// Begin with the last, so that the indices of the others stay right.
+	for i, e := range slices.Backward(edits) {
+		n, s := nodes[i], e.splice
+		switch {
+		case n.Kind == yaml.ScalarNode:
+			*n = *s.insert[0]
+		case s.index+s.remove <= len(n.Content):
+			n.Content = slices.Replace(n.Content, s.index, s.index+s.remove, s.insert...)
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Moved tells where places of a file are after edits.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,6 +186,73 @@ func TestApplyRefuses(t *testing.T) {
 	}
 	if after, err := f.Apply([]manifest.Edit{one, one}); err == nil {
 		t.Errorf("made twice: %s", after.Text)
+	}
+}
+
+// TestEditsTogether: edits of one list and what is in it hold beside each other, in
+// whichever order they are given.
+func TestEditsTogether(t *testing.T) {
+	f := manifest.Parse("f", []byte(`kind: Pod
+spec:
+  resources: {}
+  containers:
+  - name: a
+    image: x
+    env:
+    - name: A
+      value: a
+    - name: GOGC
+      value: 200%
+    - name: B
+      value: b
+    - name: GOMAXPROCS
+      valueFrom:
+        resourceFieldRef:
+          resource: limits.cpu
+  - name: b
+    image: y
+`))
+	o := f.Objects[0]
+	p := o.Pods[0]
+	a, b := p.Containers[0], p.Containers[1]
+	var edits []manifest.Edit
+	add := func(e manifest.Edit, ok bool) {
+		if !ok {
+			t.Fatalf("edit %d cannot be made", len(edits))
+		}
+		edits = append(edits, e)
+	}
+	add(b.AddEnv("GOMEMLIMIT", "90MiB"))
+	add(a.RemoveEnv(&a.Env[2]))
+	add(o.Replace(a.Env[1].Value, "200"))
+	add(o.SetDivisor(&a.Env[3]))
+	add(a.RemoveEnv(&a.Env[0]))
+	add(p.RemoveResources())
+	const want = `kind: Pod
+spec:
+  containers:
+  - name: a
+    image: x
+    env:
+    - name: GOGC
+      value: "200"
+    - name: GOMAXPROCS
+      valueFrom:
+        resourceFieldRef:
+          resource: limits.cpu
+          divisor: "1"
+  - name: b
+    image: y
+    env:
+    - name: GOMEMLIMIT
+      value: "90MiB"
+`
+	for range 2 {
+		after, err := f.Apply(edits)
+		if err != nil || string(after.Text) != want {
+			t.Fatalf("%v\ngot  %s\nwant %s", err, after.Text, want)
+		}
+		slices.Reverse(edits)
 	}
 }
 

@@ -19,7 +19,6 @@ type tree struct {
 	aliases  map[*yaml.Node][]*yaml.Node
 	users    map[*yaml.Node]int
 	mentions map[*yaml.Node]*mentions
-	removed  map[*yaml.Node]map[*yaml.Node]bool // items by their list
 }
 
 // grow reads a document; nil where that cannot be.
@@ -32,7 +31,7 @@ func (d *document) grow() *tree {
 	if err != nil || root == nil {
 		return nil
 	}
-	return &tree{doc: d, root: root, mentions: map[*yaml.Node]*mentions{}, removed: map[*yaml.Node]map[*yaml.Node]bool{}}
+	return &tree{doc: d, root: root, mentions: map[*yaml.Node]*mentions{}}
 }
 
 // tree is that of the document which was asked for last: rules go from object to
@@ -186,21 +185,6 @@ func (t *tree) needed(container, env *yaml.Node, i int) bool {
 	at := m.env[name]
 	after := sort.SearchInts(at, i+1)
 	return after < len(at) && at[after] <= next || last && m.other[name]
-}
-
-// remove takes an item out of a list, when all edits are made.
-func (t *tree) remove(list, item *yaml.Node) {
-	if t.removed[list] == nil {
-		t.removed[list] = map[*yaml.Node]bool{}
-	}
-	t.removed[list][item] = true
-}
-
-// finish makes removals.
-func (t *tree) finish() {
-	for list, items := range t.removed {
-		list.Content = slices.DeleteFunc(list.Content, func(n *yaml.Node) bool { return items[n] })
-	}
 }
 
 // anchored tells whether something may refer to a part of a tree.
