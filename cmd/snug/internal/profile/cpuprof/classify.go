@@ -124,22 +124,22 @@ var rules = map[Class]string{
 	Signal:   "sigtrampgo",
 }
 
-var (
-	exactRule  = map[string]rank{}
-	prefixRule = map[string]rank{}
-)
+// The ranks of functions by their whole names, and by how these begin.
+var exactRule, prefixRule = rulesByName()
 
-func init() {
+func rulesByName() (exact, prefix map[string]rank) {
+	exact, prefix = map[string]rank{}, map[string]rank{}
 	for class, names := range rules {
 		for _, name := range strings.Fields(names) {
 			name = ruleName(name)
 			if begin, ok := strings.CutSuffix(name, "*"); ok {
-				prefixRule[begin] = ranks[class]
+				prefix[begin] = ranks[class]
 			} else {
-				exactRule[name] = ranks[class]
+				exact[name] = ranks[class]
 			}
 		}
 	}
+	return exact, prefix
 }
 
 // ruleName is the whole name of a function in rules.
