@@ -154,7 +154,7 @@ done`,
 		// reads.
 		name: "toolchains", cpus: 2, seconds: 400,
 		words: "go",
-		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
+		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/figure", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
 			"cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
 			"e2e/internal/programs"}),
 		script: alone + `
@@ -224,7 +224,7 @@ gotest -count=1 ./e2e/release`,
 	{
 		name: "node", cpus: 2, seconds: 200, after: []string{"kubernetes"},
 		words:  "node",
-		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/diagnose/observe", "cmd/snug/internal/process/goproc", "cmd/snug/internal/diagnose/rules", "e2e/cluster/node"}, libraryTests),
+		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/diagnose/observe", "cmd/snug/internal/figure", "cmd/snug/internal/process/goproc", "cmd/snug/internal/diagnose/rules", "e2e/cluster/node"}, libraryTests),
 		script: `gotest -count=1 -timeout 60m ./e2e/cluster/node`,
 	},
 }
