@@ -90,9 +90,9 @@ func (s starter) start(ctx context.Context, w want) (c *Child, tried []Tried, er
 		if err == nil {
 			return c, nil, nil
 		}
-		var exec *ExecError
-		var stop *InterruptedError
-		if errors.As(err, &exec) || errors.As(err, &stop) {
+		_, failed := errors.AsType[*ExecError](err)
+		_, stop := errors.AsType[*InterruptedError](err)
+		if failed || stop {
 			return nil, nil, err
 		}
 		tried = append(tried, Tried{a.way, err})
@@ -312,7 +312,9 @@ func (s starter) launch(ctx context.Context, c *Child, program string, argv []st
 	}
 	pid, _, err := syscall.StartProcess(program, argv, attr)
 	theirs.Close()
-	complaints.Close()
+	if complaints != nil {
+		complaints.Close()
+	}
 	var most unix.Rlimit
 	if err == unix.EBADF && unix.Getrlimit(unix.RLIMIT_NOFILE, &most) == nil && uint64(2*len(files)+1) >= most.Cur {
 		// It takes numbers above all of these on the way, and there are none.
