@@ -114,10 +114,10 @@ type processGroup struct {
 
 // processStat is what is needed of /proc/PID/stat (proc_pid_stat(5)).
 type processStat struct {
-	state          byte
-	group, session int
-	waitedFor      time.Duration // CPU time of children that were waited for
-	started        uint64
+	state                  byte
+	parent, group, session int
+	waitedFor              time.Duration // CPU time of children that were waited for
+	started                uint64
 }
 
 // userHz is the unit of times in /proc as user space sees it, 100 a second on every
@@ -146,7 +146,7 @@ func readStat(pid int) (s processStat, ok bool) {
 	}
 	ok = true
 	s = processStat{
-		state: f[0][0], group: int(number(5)), session: int(number(6)),
+		state: f[0][0], parent: int(number(4)), group: int(number(5)), session: int(number(6)),
 		waitedFor: time.Duration(number(16)+number(17)) * time.Second / userHz, started: number(22),
 	}
 	return s, ok

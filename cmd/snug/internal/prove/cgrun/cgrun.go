@@ -41,6 +41,8 @@
 // Signals that are ignored when snug starts are ignored by the command only as far
 // as the Go runtime leaves them so: SIGHUP, SIGINT, SIGCONT and the terminal's
 // three stop signals; others, as SIGPIPE or SIGQUIT, get their default action.
+// Equal signals that come to snug close together may be passed on as one, real-time
+// signals too.
 //
 // After kill -9 of snug the command lives on, confined, unless Spec.Tied asks for a
 // watchdog; the next run by the same user removes its groups once they are empty
@@ -139,6 +141,10 @@ type Spec struct {
 	// Ready, if not nil, is called once the command is known to be confined and
 	// has not yet started; with Foreground on another goroutine than the caller's.
 	Ready func(Confinement)
+
+	// lead, if not nil, gives the command a process group of its own. It is called
+	// with its number, the command's pid, last of all before the command starts.
+	lead func(pid int)
 }
 
 // A Way is how a group came to be.

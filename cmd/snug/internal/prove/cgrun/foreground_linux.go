@@ -6,37 +6,43 @@ package cgrun
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Foreground runs a command as if it stood in snug's place: same files, same
-// process group and terminal, signals passed on, stopped and continued together.
-// It returns when the command has ended, what it left running in its group has
-// been killed and the group is gone. End with [Result.Finish]: the signals stay
-// caught as by [Catch], so that none of them ends this process on the way there.
+// terminal, signals passed on, stopped and continued together. It returns when the
+// command has ended, what it left running in its group has been killed and the group
+// is gone. End with [Result.Finish]: the signals stay caught as by [Catch], so that
+// none of them ends this process on the way there.
 //
 // A signal that comes before the command runs and would end snug ends it: the
 // Result then says so as if the command had died of it. As pid 1 Foreground also
 // reaps the orphans it inherits.
 //
-// A signal that a process sends to snug is passed on to the command. One that
-// the terminal sends is not: the command, in the same process group, has it
-// already. A process that signals the whole group at once (kill -INT -PGID)
-// reaches the command twice, directly and through snug; the two cannot be told
-// apart.
+// The command has a process group of its own, and the terminal while snug would
+// have it (see terminal). So a signal to snug's process group reaches the command
+// once, through snug; SIGKILL and SIGSTOP do not reach it: Spec.Tied ends it with
+// snug. A signal that the command sends to its parent is passed on as any other,
+// and comes back.
 func Foreground(spec Spec) (res Result, err error) {
 	signals, err := caught()
 	if err != nil {
 		return Result{}, err
 	}
 
+	f := follower{stop: stopJob}
+	defer f.terminal.takeBack() // last of all: then a shell may go on
+	spec.lead = func(pid int) {
+		if shared, _ := ownJob(); !shared {
+			f.terminal.lend(pid)
+		}
+	}
 	c, pending, err := startWatching(spec, signals)
 	if stop, ok := err.(*InterruptedError); ok {
 		return Result{Exit: Exit{Code: 128 + stop.Signal, Signal: stop.Signal}}, nil
@@ -53,15 +59,15 @@ func Foreground(spec Spec) (res Result, err error) {
 	}
 	defer remove() // in a panic, too
 
-	f := follower{child: c, stop: stopSelf}
-	for _, r := range pending {
-		f.received(r)
+	f.child = c
+	for _, sig := range pending {
+		f.received(sig)
 	}
 	events := f.watch()
 	for ended := false; !ended; {
 		select {
-		case r := <-signals:
-			f.received(r)
+		case sig := <-signals:
+			f.received(sig.(syscall.Signal))
 		case e := <-events:
 			if e.err != nil {
 				return Result{}, e.err
@@ -72,6 +78,7 @@ func Foreground(spec Spec) (res Result, err error) {
 		}
 	}
 	res.Exit, err = c.Wait()
+	f.ended(res.Exit)
 	res.Confinement = c.Confinement
 	killed := c.group.clear()
 	res.Usage = c.Usage() // before the group goes, after the last process
@@ -89,20 +96,18 @@ func Catch() error {
 	return err
 }
 
-var caught = sync.OnceValues(func() (<-chan received, error) {
+var caught = sync.OnceValues(func() (<-chan os.Signal, error) {
 	if err := spareFiles(); err != nil {
 		return nil, &NoWayError{Tried: []Tried{{"", err}}, cure: cureFiles}
 	}
-	signals, err := catch(passedOn())
-	if err != nil {
-		return nil, fmt.Errorf("signals cannot be received: %w", err)
-	}
+	signals := make(chan os.Signal, 512)
+	notify(signals, passedOn()...)
 	return signals, nil
 })
 
 // startWatching starts the command. A signal that would end snug ends the start;
-// others wait until there is somebody to pass them to.
-func startWatching(spec Spec, signals <-chan received) (*Child, []received, error) {
+// others wait until the command can have them.
+func startWatching(spec Spec, signals <-chan os.Signal) (*Child, []syscall.Signal, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type started struct {
@@ -114,26 +119,25 @@ func startWatching(spec Spec, signals <-chan received) (*Child, []received, erro
 		c, err := Start(ctx, spec)
 		done <- started{c, err}
 	}()
-	var pending []received
+	var pending []syscall.Signal
 	var fatal syscall.Signal
-	handle := func(r received) {
-		switch r.sig {
+	handle := func(s os.Signal) {
+		sig := s.(syscall.Signal)
+		switch sig {
 		case unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT:
-			fatal = r.sig
+			fatal = sig
 			cancel()
 		case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
-			stopSelf(r.sig) // the terminal has stopped the shim as well
+			stopJob(sig, false)
 			return
 		}
-		pending = append(pending, r)
+		pending = append(pending, sig)
 	}
 	for {
 		select {
-		case r := <-signals:
-			handle(r)
+		case sig := <-signals:
+			handle(sig)
 		case s := <-done:
-			// The terminal may have ended the shim before snug had read its own copy
-			// of the signal.
 			for s.err != nil && len(signals) > 0 {
 				handle(<-signals)
 			}
@@ -162,9 +166,12 @@ func passedOn() []syscall.Signal {
 
 // follower keeps snug in step with its child.
 type follower struct {
-	child *Child
-	asked bool                 // snug was told to stop since it was last continued
-	stop  func(syscall.Signal) // stopSelf
+	child    *Child
+	terminal terminal
+	asked    bool                       // snug was asked to stop since it was last continued
+	passed   syscall.Signal             // the last signal passed on
+	hungUp   bool                       // see stopped
+	stop     func(syscall.Signal, bool) // stopJob
 }
 
 type event struct {
@@ -188,106 +195,119 @@ func (f *follower) watch() <-chan event {
 	return events
 }
 
-// received acts on a signal: it passes it on if the child has not got it in
-// another way. One that asks to stop snug takes effect when, and only if, the
-// child stops: an editor first puts the terminal in order, a shell ignores it.
-func (f *follower) received(r received) {
-	if !stopsJob(r.sig) {
-		f.passOn(r)
-		return
-	}
-	f.asked = true
-	f.passOn(r)
-	if f.child.state() == 'T' {
-		f.stopped(r.sig) // the child's stop was seen first, and nobody had asked then
+// received acts on a signal. One that asks to stop snug takes effect when, and only
+// if, the child stops: an editor first puts the terminal in order, a shell ignores it.
+func (f *follower) received(sig syscall.Signal) {
+	switch {
+	case sig == unix.SIGCONT:
+		f.asked = false
+		f.resume()
+	case !stopsJob(sig):
+		f.passOn(sig)
+	default:
+		f.asked = true
+		f.passOn(sig)
+		if f.child.state() == 'T' {
+			f.stopped(sig) // the child's stop was seen first, and snug was not asked then
+		}
 	}
 }
 
 func stopsJob(sig syscall.Signal) bool {
-	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
+	return sig == unix.SIGTSTP || wantsTerminal(sig)
 }
 
-func (f *follower) passOn(r received) {
-	switch r.sig {
-	case unix.SIGCONT:
-		// A shell's fg continues the whole group, `kill -CONT` only snug.
-		f.asked = false
-		if f.child.state() == 'T' {
-			f.child.Signal(unix.SIGCONT)
-		}
-		return
-	}
-	if r.fromProcess() {
-		// Not if the child itself signalled its process group.
-		if int(r.from) != os.Getpid() && int(r.from) != f.child.pid {
-			f.child.Signal(r.sig)
-		}
-		return
-	}
-	switch r.sig {
-	case unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGWINCH:
-		return // the terminal's, for the whole process group
-	case unix.SIGHUP:
-		// A terminal that hangs up tells the session leader alone.
-		if sid, err := unix.Getsid(0); err != nil || sid != os.Getpid() {
+func wantsTerminal(sig syscall.Signal) bool {
+	return sig == unix.SIGTTIN || sig == unix.SIGTTOU
+}
+
+// passOn gives the child a signal; and its whole group, as a terminal would, what
+// the terminal sends while snug's group is in the foreground.
+func (f *follower) passOn(sig syscall.Signal) {
+	f.passed = sig
+	if sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGWINCH || stopsJob(sig) {
+		if foreground() == unix.Getpgrp() {
+			f.child.signalGroup(sig)
 			return
 		}
 	}
-	f.child.Signal(r.sig)
+	f.child.Signal(sig)
 }
 
-// stopped stops snug after its child, so that the shell that waits for snug gets
-// its terminal back. A bare SIGSTOP, as from a debugger, is none of the shell's
-// business: whoever sent it continues the child alone.
+// resume continues the child after snug was continued: a shell's fg has put snug's
+// group into the foreground before, its bg has not.
+func (f *follower) resume() {
+	f.terminal.lendAgain()
+	if f.child.state() == 'T' {
+		f.child.signalGroup(unix.SIGCONT)
+	}
+}
+
+// stopped acts on a stop of the child. It stops snug as well, so that the shell that
+// waits for snug takes over, and the others in its group, for which the shell waits
+// too. A bare SIGSTOP, as from a debugger, is none of the shell's business: whoever
+// sent it continues the child alone.
 func (f *follower) stopped(sig syscall.Signal) {
-	job := stopsJob(sig)
-	if f.child.state() != 'T' || !f.asked && !(job && inForeground()) {
+	if f.child.state() != 'T' {
 		return
 	}
-	if !job {
+	if !f.asked {
+		front := foreground()
+		ours := front == unix.Getpgrp()
+		switch {
+		case front == 0 || !stopsJob(sig):
+			return
+		case ours && wantsTerminal(sig):
+			f.terminal.lend(f.child.pid)
+			f.child.signalGroup(unix.SIGCONT)
+			return
+		case sig == unix.SIGTSTP && !ours && front != f.child.pid:
+			return
+		}
+		if _, orphaned := ownJob(); orphaned && wantsTerminal(sig) {
+			// No shell will ever give it the terminal. The kernel ends orphans that are
+			// stopped in the same way (_exit(2)). One that catches SIGHUP and reads on is
+			// stopped again: not in a busy loop.
+			if !f.hungUp {
+				f.hungUp = true
+				f.child.signalGroup(unix.SIGHUP)
+			}
+			time.Sleep(50 * time.Millisecond)
+			f.child.signalGroup(unix.SIGCONT)
+			return
+		}
+	}
+	if !stopsJob(sig) {
 		sig = unix.SIGTSTP
 	}
-	f.stop(sig)
+	f.terminal.takeBack()
+	f.stop(sig, !f.asked)
 	f.asked = false
-	if f.child.state() == 'T' {
-		f.child.Signal(unix.SIGCONT) // only snug was continued
+	f.resume()
+}
+
+// ended tells the others in snug's group of the Ctrl-C that ended the command. While
+// it had the terminal they did not get it, and a script would go on.
+func (f *follower) ended(how Exit) {
+	sig := syscall.Signal(how.Signal)
+	if (sig == unix.SIGINT || sig == unix.SIGQUIT) && f.terminal.lentTo != 0 && f.passed != sig {
+		unix.Kill(0, sig) // caught here
 	}
 }
 
-// stopSelf stops this process as the signal's default action does. The kernel
-// leaves it running where nobody could continue it (an orphaned process group).
-func stopSelf(sig syscall.Signal) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	withDefault(sig, func() {
-		// To this very thread: then the stop has happened when the call returns.
-		unix.Tgkill(os.Getpid(), unix.Gettid(), sig)
-	})
-}
-
-// inForeground reports whether snug is in the foreground of its terminal.
-func inForeground() bool {
-	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return false
+// signalGroup sends a signal to the child's process group, as Signal does to the child.
+func (c *Child) signalGroup(sig syscall.Signal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.reaped {
+		unix.Kill(-c.pid, sig)
 	}
-	defer unix.Close(fd)
-	pgrp, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	return err == nil && pgrp == unix.Getpgrp()
 }
 
-// state returns the child's state letter from /proc/PID/stat, 0 if there is
-// none. The line is "pid (name) state ...", and the name may hold anything.
+// state returns the child's state letter from /proc/PID/stat, 0 if there is none.
 func (c *Child) state() byte {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, ok := strings.Cut(string(b[max(0, strings.LastIndexByte(string(b), ')')):]), " ")
-	if !ok || rest == "" {
-		return 0
-	}
-	return rest[0]
+	s, _ := readStat(c.pid)
+	return s.state
 }
 
 // Finish ends this process the way the command ended: with its exit code, or by

@@ -80,7 +80,7 @@ func play(role string, args []string) int {
 		return n
 	case "suicide":
 		n, _ := strconv.Atoi(args[0])
-		withDefault(syscall.Signal(n), func() {
+		withAction(syscall.Signal(n), sigDefault, func() {
 			syscall.Kill(os.Getpid(), syscall.Signal(n))
 			time.Sleep(time.Second)
 		})

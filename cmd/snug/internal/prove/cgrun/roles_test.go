@@ -36,6 +36,13 @@ import (
 //	as-orphans N              makes N orphans that end at once, prints how many
 //	                          are left a minute later, or when none is
 //	as-shell FILE CMD...      a job-control shell with one job; see asShell
+//	as-with FILE CMD...       starts as-counter FILE in its process group, then becomes CMD
+//	as-background CMD...      starts CMD as a background job of as-shell's, which then
+//	                          outlives it
+//	as-parent CMD...          starts CMD and ends
+//	as-reader FILE            at SIGUSR1 appends a line of its input to FILE; ends by
+//	                          Ctrl-C, at the end of input, and at SIGTERM
+//	as-bouncer FILE           sends SIGUSR1 to its parent, writes which signals it gets
 //	as-links FD...            prints what its descriptors are
 //	as-family FILE            leaves a child and a daemon running, writes their pids
 //	                          and its own to FILE and lives on, whatever SIGTERM says
@@ -119,6 +126,21 @@ func playMore(role string, args []string) int {
 		return 0
 	case "shell":
 		return asShell(args[0], args[1:])
+	case "with":
+		spawn("as-counter", args[0])
+		return become(args[1:])
+	case "parent":
+		_, err := syscall.ForkExec(args[0], args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+		check(err)
+		return 0
+	case "reader":
+		return asReader(args[0])
+	case "bouncer":
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGUSR1)
+		check(unix.Kill(os.Getppid(), unix.SIGUSR1))
+		check(os.WriteFile(args[0], fmt.Appendln(nil, int((<-c).(syscall.Signal))), 0o644))
+		return 0
 	case "links":
 		for _, fd := range args {
 			link, err := os.Readlink("/proc/self/fd/" + fd)
@@ -220,20 +242,25 @@ func asShell(file string, args []string) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGHUP)
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	check(err)
-	pid, err := syscall.ForkExec(args[0], args, &syscall.ProcAttr{
-		Env: os.Environ(), Files: []uintptr{0, 1, 2},
-		Sys: &syscall.SysProcAttr{Foreground: true, Ctty: 0},
-	})
+	attr := &syscall.SysProcAttr{Foreground: true, Ctty: 0}
+	commands := bufio.NewScanner(os.NewFile(3, "commands"))
+	if args[1] == "as-background" {
+		attr, args = &syscall.SysProcAttr{Setpgid: true}, args[2:]
+		defer commands.Scan()
+	}
+	pid, err := syscall.ForkExec(args[0], args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: attr})
 	check(err)
 	signal.Ignore(syscall.SIGTTOU) // to take the terminal back from the background
 	fmt.Fprintln(f, "job", pid)
-	commands := bufio.NewScanner(os.NewFile(3, "commands"))
 	for {
 		var ws unix.WaitStatus
 		if _, err := unix.Wait4(pid, &ws, unix.WUNTRACED, nil); err == unix.EINTR {
 			continue
 		} else {
 			check(err)
+		}
+		if front, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); !ws.Signaled() && (err != nil || front != pid && front != unix.Getpgrp()) {
+			fmt.Fprintln(f, "the terminal is with", front, err)
 		}
 		switch {
 		case ws.Stopped():
@@ -242,8 +269,10 @@ func asShell(file string, args []string) int {
 			if !commands.Scan() {
 				return 91
 			}
-			check(unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pid))
-			if commands.Text() == "fg" {
+			if commands.Text() != "bg" {
+				check(unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pid))
+			}
+			if commands.Text() != "cont" {
 				check(unix.Kill(-pid, unix.SIGCONT))
 			} else { // continue snug alone
 				check(unix.Kill(pid, unix.SIGCONT))
@@ -257,6 +286,36 @@ func asShell(file string, args []string) int {
 			return 0
 		}
 	}
+}
+
+// asReader reads its input when it is asked to. What ends it by default, but
+// SIGUSR1 and SIGHUP, does.
+func asReader(name string) int {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	check(err)
+	c := make(chan os.Signal, 10)
+	signal.Notify(c, syscall.SIGUSR1, syscall.SIGHUP)
+	in := bufio.NewReader(os.Stdin)
+	fmt.Fprintln(f, "ready")
+	for sig := range c {
+		if sig == syscall.SIGHUP {
+			fmt.Fprintln(f, "hung up")
+			return 0
+		}
+		line := make(chan string)
+		go func() {
+			text, _ := in.ReadString('\n')
+			line <- text
+		}()
+		select {
+		case text := <-line:
+			fmt.Fprintln(f, strings.TrimSpace(text))
+		case <-c:
+			fmt.Fprintln(f, "hung up")
+			return 0
+		}
+	}
+	return 0
 }
 
 // asSystemdRun does what systemd-run would, in the groups and with the quirk that

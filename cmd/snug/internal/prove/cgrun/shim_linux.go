@@ -48,6 +48,7 @@ type order struct {
 	Env    [][]byte
 
 	Signals inherit.Signals // ignored and blocked when the parent began
+	Leads   bool            // the terminal may be lent to this process
 }
 
 type report struct {
@@ -85,6 +86,11 @@ func ChildMain() {
 	var o order
 	if err := in.Decode(&o); err != nil {
 		os.Exit(CodeFailed) // the parent is gone
+	}
+	if o.Leads {
+		// The parent waits for the command to run and would not see a stop. Execve(2)
+		// sets the default action again.
+		notify(make(chan os.Signal, 1), unix.SIGQUIT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	}
 	if o.Stderr >= 0 {
 		// systemd-run had another stderr, so that its complaints are not the

@@ -89,8 +89,8 @@ func TestSignalBeforeTheCommandRuns(t *testing.T) {
 	}
 }
 
-// A terminal is a pty with a job-control shell on it, which runs one job.
-type terminal struct {
+// A screen is a pty with a job-control shell on it, which runs one job.
+type screen struct {
 	t              *testing.T
 	master, orders *os.File
 	log, counts    string // what the shell saw, what the command got
@@ -121,10 +121,12 @@ func openPTY(t *testing.T) (master, slave *os.File) {
 	return master, slave
 }
 
-func openTerminal(t *testing.T, flags string) *terminal {
+// openTerminal has the shell start a role of this binary in snug, which it reaches
+// by the roles in via: as-with, as-background. The role takes a file for what it got.
+func openTerminal(t *testing.T, flags, role string, via ...string) *screen {
 	t.Helper()
 	dir := t.TempDir()
-	x := &terminal{t: t, log: filepath.Join(dir, "log"), counts: filepath.Join(dir, "signals"), done: make(chan outcome, 1)}
+	x := &screen{t: t, log: filepath.Join(dir, "log"), counts: filepath.Join(dir, "signals"), done: make(chan outcome, 1)}
 	ready := filepath.Join(dir, "ready")
 
 	var slave *os.File
@@ -137,8 +139,11 @@ func openTerminal(t *testing.T, flags string) *terminal {
 	defer orders.Close()
 	x.orders = w
 
-	job := snug(flags+" -ready "+ready, "as-counter", x.counts)
-	cmd := command(append(self("as-shell", x.log), job.Args...))
+	job := snug(flags+" -ready "+ready, role, x.counts).Args
+	if len(via) > 0 {
+		job = append(self(via...), job...)
+	}
+	cmd := command(append(self("as-shell", x.log), job...))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.ExtraFiles = []*os.File{orders}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -162,7 +167,7 @@ func openTerminal(t *testing.T, flags string) *terminal {
 	return x
 }
 
-func (x *terminal) types(s string) {
+func (x *screen) types(s string) {
 	x.t.Helper()
 	if _, err := x.master.WriteString(s); err != nil {
 		x.t.Fatal(err)
@@ -173,7 +178,7 @@ func (x *terminal) types(s string) {
 func stopped(pid int) bool { return (&Child{pid: pid}).state() == 'T' }
 
 // shellSaw waits for the shell's n-th line about its job.
-func (x *terminal) shellSaw(n int, want string) {
+func (x *screen) shellSaw(n int, want string) {
 	x.t.Helper()
 	until(x.t, "the shell sees "+want, func() bool { return len(lines(x.log)) > n })
 	if got := lines(x.log)[n]; got != want {
@@ -181,7 +186,7 @@ func (x *terminal) shellSaw(n int, want string) {
 	}
 }
 
-func (x *terminal) commandGot(want ...string) {
+func (x *screen) commandGot(want ...string) {
 	x.t.Helper()
 	until(x.t, fmt.Sprintf("signals %v", want), func() bool { return len(signalsIn(x.counts)) >= len(want) })
 	settle()
@@ -190,12 +195,25 @@ func (x *terminal) commandGot(want ...string) {
 	}
 }
 
+// inFront waits until a process group is in the foreground.
+func (x *screen) inFront(group int) {
+	x.t.Helper()
+	now := 0
+	until(x.t, fmt.Sprintf("group %d is in the foreground", group), func() bool {
+		now, _ = unix.IoctlGetInt(int(x.master.Fd()), unix.TIOCGPGRP)
+		return now == group
+	})
+}
+
 func TestTerminalSignalsArriveOnce(t *testing.T) {
 	needRoot(t)
-	x := openTerminal(t, "-cpus 1")
-	if g, err := unix.Getpgid(x.child); err != nil || g != x.snug {
-		t.Errorf("the command is in process group %d, %v; want snug's, %d", g, err, x.snug)
+	x := openTerminal(t, "-cpus 1", "as-counter")
+	// A group of its own, so that the terminal's signals do not reach snug: what snug
+	// receives is for the command, whoever sent it.
+	if g, err := unix.Getpgid(x.child); err != nil || g != x.child {
+		t.Errorf("the command is in process group %d, %v; want its own, %d", g, err, x.child)
 	}
+	x.inFront(x.child)
 	x.types("\x03") // Ctrl-C
 	x.commandGot("2")
 	unix.Kill(x.snug, unix.SIGINT)
@@ -216,7 +234,7 @@ func TestTerminalSignalsArriveOnce(t *testing.T) {
 
 func TestJobControl(t *testing.T) {
 	needRoot(t)
-	x := openTerminal(t, "-cpus 1")
+	x := openTerminal(t, "-cpus 1", "as-counter")
 	line := 1
 	for _, tt := range []struct {
 		name   string
@@ -240,6 +258,7 @@ func TestJobControl(t *testing.T) {
 		}
 		fmt.Fprintln(x.orders, tt.resume)
 		x.shellSaw(line+1, "continued")
+		x.inFront(x.child)
 		until(t, tt.name+": both run", func() bool { return !stopped(x.child) && !stopped(x.snug) })
 		line += 2
 		settle()
@@ -294,48 +313,19 @@ func TestHangUpReachesTheCommandOnce(t *testing.T) {
 	}
 }
 
-func TestCatchKnowsTheSender(t *testing.T) {
-	signals, err := catch([]syscall.Signal{unix.SIGUSR1, unix.SIGALRM, 40})
-	if err != nil {
-		t.Fatal(err)
-	}
-	unix.Kill(os.Getpid(), unix.SIGUSR1)
-	if r := <-signals; r.sig != unix.SIGUSR1 || !r.fromProcess() || int(r.from) != os.Getpid() {
-		t.Errorf("kill(2) was received as %+v", r)
-	}
-	unix.Tgkill(os.Getpid(), unix.Gettid(), 40)
-	if r := <-signals; r.sig != 40 || !r.fromProcess() || int(r.from) != os.Getpid() {
-		t.Errorf("tgkill(2) was received as %+v", r)
-	}
-	if _, err := unix.Setitimer(unix.ITIMER_REAL, unix.Itimerval{Value: unix.Timeval{Usec: 1000}}); err != nil {
-		t.Fatal(err)
-	}
-	if r := <-signals; r.sig != unix.SIGALRM || r.fromProcess() {
-		t.Errorf("the kernel's timer was received as %+v", r)
-	}
-	// Many at once, on all threads, while the runtime sends itself SIGURG.
-	for range 20 {
-		go unix.Kill(os.Getpid(), 40)
-	}
-	for range 20 {
-		if r := <-signals; r.sig != 40 { // real-time signals queue
-			t.Errorf("received %+v", r)
-		}
-	}
-}
-
 // Which of the two events snug sees first, the command's stop or its own signal,
 // is chance: either way it stops once.
 func TestSnugStopsWithItsCommandInWhateverOrder(t *testing.T) {
 	for _, sig := range []syscall.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} {
 		for _, first := range []string{"stop", "signal"} {
 			cmd := command(self("as-burner"))
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
 			f := follower{child: &Child{pid: cmd.Process.Pid}}
 			stops := 0
-			f.stop = func(got syscall.Signal) {
+			f.stop = func(got syscall.Signal, _ bool) {
 				if stops++; got != sig {
 					t.Errorf("stopped by %v, want %v", got, sig)
 				}
@@ -345,7 +335,7 @@ func TestSnugStopsWithItsCommandInWhateverOrder(t *testing.T) {
 			if first == "stop" {
 				f.stopped(sig)
 			}
-			f.received(received{sig: sig, code: 0x80}) // SI_KERNEL
+			f.received(sig)
 			if first == "signal" {
 				f.stopped(sig)
 			}

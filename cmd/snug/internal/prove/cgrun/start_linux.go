@@ -281,7 +281,7 @@ func (s starter) order(w want) order {
 	return order{
 		CPU: w.cpu(), Memory: w.memory > 0, Bound: w.cpu(), Stderr: -1,
 		Path: []byte(s.file), Args: bytesOf(s.spec.Args), Env: bytesOf(env),
-		Signals: inherit.AtStart(),
+		Signals: inherit.AtStart(), Leads: s.spec.lead != nil,
 	}
 }
 
@@ -307,7 +307,7 @@ func (s starter) launch(ctx context.Context, c *Child, program string, argv []st
 	argv = append(slices.Clone(argv), shimArg, strconv.Itoa(len(files)))
 	files = append(files, theirs.Fd())
 	attr := &syscall.ProcAttr{Dir: s.spec.Dir, Env: os.Environ(), Files: files}
-	if s.spec.Tied && c.group.asItIs {
+	if s.spec.lead != nil || s.spec.Tied && c.group.asItIs {
 		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
 	}
 	pid, _, err := syscall.StartProcess(program, argv, attr)
@@ -330,6 +330,9 @@ func (s starter) launch(ctx context.Context, c *Child, program string, argv []st
 		c.Signal(syscall.SIGKILL)
 		exit, _ := c.Wait()
 		if errors.Is(err, errEnded) {
+			if sig := syscall.Signal(exit.Signal); s.spec.lead != nil && (sig == unix.SIGINT || sig == unix.SIGHUP) {
+				return &InterruptedError{exit.Signal} // the terminal's
+			}
 			return &errSilent{exit}
 		}
 		return err
@@ -391,6 +394,9 @@ func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, com
 	}
 	if !committed() { // the context ended; from here on it does not matter
 		return lost(nil)
+	}
+	if s.spec.lead != nil {
+		s.spec.lead(c.pid)
 	}
 	if err := out.Encode(goAhead{true}); err != nil {
 		return lost(err)

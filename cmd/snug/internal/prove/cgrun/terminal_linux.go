@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build amd64 || arm64
+
+package cgrun
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The command has a process group of its own, and snug lends it the terminal as a
+// shell does (tcsetpgrp(3)). Then Ctrl-C reaches the command and not snug, and every
+// signal that snug receives is one to pass on.
+//
+// A shell starts all of a job; snug is one process of a job that another shell has
+// started. `snug run -- CMD | less` has the pager in snug's group, a script has its
+// shell there: these would lose the terminal, and Ctrl-C. So where others are in
+// the group it stays in the foreground. Then snug receives the terminal's signals and passes
+// them on to the group of the command, and the command gets the terminal
+// when it reads from it or changes its modes, which stops it (SIGTTIN, SIGTTOU).
+
+// terminal is the controlling terminal of this process, if there is one.
+type terminal struct {
+	lentTo int // process group of the command, 0 before it first had the terminal
+}
+
+// lend puts a process group into the foreground, if snug's own is there.
+func (t *terminal) lend(group int) {
+	if foreground() == unix.Getpgrp() && setForeground(group) == nil {
+		t.lentTo = group
+	}
+}
+
+// lendAgain gives the command back what it had before snug was stopped.
+func (t *terminal) lendAgain() {
+	if t.lentTo != 0 {
+		t.lend(t.lentTo)
+	}
+}
+
+// takeBack puts snug's own group into the foreground. The terminal stays where it
+// is if it is no longer the command's: a shell has taken it. A command that is
+// itself a shell may leave it to a group that is gone.
+func (t *terminal) takeBack() {
+	if t.lentTo == 0 {
+		return
+	}
+	if now := foreground(); now == t.lentTo || now > 1 && unix.Kill(-now, 0) == unix.ESRCH {
+		setForeground(unix.Getpgrp())
+	}
+}
+
+// foreground returns the foreground process group of the terminal, 0 when there is
+// no terminal or the group is outside this pid namespace.
+func foreground() (group int) {
+	onTerminal(func(fd int) (err error) {
+		group, err = unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+		return err
+	})
+	return group
+}
+
+// setForeground works from the background too: a blocked SIGTTOU is not sent.
+func setForeground(group int) error {
+	return onTerminal(func(fd int) error {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var before unix.Sigset_t
+		if err := unix.PthreadSigmask(unix.SIG_BLOCK, &unix.Sigset_t{Val: [16]uint64{1 << (unix.SIGTTOU - 1)}}, &before); err != nil {
+			return err
+		}
+		defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+		return unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, group)
+	})
+}
+
+func onTerminal(f func(fd int) error) error {
+	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return f(fd)
+}
+
+// ownJob reports whether other processes are in snug's process group, and whether
+// the group is orphaned: no parent is there to continue it, and the kernel does not
+// let the terminal stop it (setpgid(2)).
+func ownJob() (shared, orphaned bool) {
+	orphaned = true
+	self, _ := readStat(os.Getpid())
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		s, ok := readStat(pid)
+		if !ok || s.group != self.group || s.session != self.session || s.state == 'Z' || s.state == 'X' {
+			continue
+		}
+		if pid != os.Getpid() {
+			shared = true
+		}
+		if parent, ok := readStat(s.parent); ok && parent.session == s.session && parent.group != s.group {
+			orphaned = false
+		}
+	}
+	return shared, orphaned
+}
+
+// stopJob stops this process as the signal's default action does, and if all is set
+// the others in its process group before. The kernel leaves an orphaned group
+// running.
+func stopJob(sig syscall.Signal, all bool) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if all {
+		withAction(sig, sigIgnored, func() { unix.Kill(0, sig) })
+	}
+	withAction(sig, sigDefault, func() {
+		// To this very thread: then the stop has happened when the call returns.
+		unix.Tgkill(os.Getpid(), unix.Gettid(), sig)
+	})
+}
+
+// notify relays signals to a channel, except those that are ignored: the command
+// inherits that. Package signal does not know all of these (see Limitations).
+func notify(c chan<- os.Signal, list ...syscall.Signal) {
+	for _, sig := range list {
+		var now kernelSigaction
+		if sigaction(sig, nil, &now) == nil && now.handler != sigIgnored {
+			signal.Notify(c, sig)
+		}
+	}
+}
+
+// kernelSigaction is struct sigaction as rt_sigaction(2) takes it on amd64 and
+// arm64.
+type kernelSigaction struct {
+	handler  uintptr
+	flags    uint64
+	restorer uintptr
+	mask     uint64
+}
+
+const (
+	sigDefault = 0
+	sigIgnored = 1
+)
+
+func sigaction(sig syscall.Signal, set, old *kernelSigaction) error {
+	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig),
+		uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("rt_sigaction", errno)
+	}
+	return nil
+}
+
+// withAction calls f while the signal has its default action, or is ignored.
+func withAction(sig syscall.Signal, action uintptr, f func()) {
+	var old kernelSigaction
+	if sigaction(sig, &kernelSigaction{handler: action}, &old) == nil {
+		defer sigaction(sig, &old, nil)
+	}
+	f()
+}
