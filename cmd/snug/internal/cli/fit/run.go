@@ -53,7 +53,7 @@ Of several variables of one name CMD gets the first.
 
 Exit codes: CMD's own; 125 when snug failed or was used wrongly, 126 when CMD
 cannot be executed, 127 when there is none. When a signal ends CMD in a cgroup
-made by --cpus or --memory, it ends snug too.`,
+made by --cpus or --memory, it ends snug too; and when snug is killed, so is CMD.`,
 		Example: `  snug run -- ./server --port 8080
   snug run --cpus 1.5 --memory 256MiB -- ./server
   snug run --as-go 1.26 --workers 4 -- ./start.sh`,
@@ -126,6 +126,7 @@ func (r *runCommand) run(args []string) error {
 		return r.cannotRun(replace(file, args, env))
 	}
 	r.spec.Args, r.spec.Env = args, env
+	r.spec.Tied = true // else kill -9 of snug's process group would leave CMD running
 	r.spec.Ready = func(c cgrun.Confinement) {
 		for _, w := range c.Warnings {
 			r.ui.Note("warning: %s", w)
