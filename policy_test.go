@@ -55,6 +55,7 @@ Inside the groups:
 process/proc, process/gobin < process/goproc
 NONE < process/oldgo, process/goprogram
 source/bounded < source/envfiles
+source/outfile < source/govet
 diagnose/rules < diagnose/observe < diagnose/examine < diagnose/top
 prove/inherit < prove/cgrun
 prove/stats < prove/experiment < prove/search

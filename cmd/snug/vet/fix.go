@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"path"
 	"strconv"
 
 	"golang.org/x/tools/go/analysis"
@@ -29,7 +28,6 @@ func (s *source) removeStatement(at site) (edit analysis.TextEdit, ok bool) {
 // used counts how often a file names an imported package.
 func (s *source) used(f *ast.File, from string) int {
 	n := 0
-	s.sought[path.Base(from)] = true
 	ast.Inspect(f, func(node ast.Node) bool {
 		if id, ok := node.(*ast.Ident); ok {
 			if p, ok := s.pass.TypesInfo.Uses[id].(*types.PkgName); ok && p.Imported().Path() == from {

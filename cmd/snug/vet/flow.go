@@ -69,7 +69,7 @@ func (s *source) isFlag(call *ast.CallExpr) bool {
 	default:
 		return false
 	}
-	f, ok := s.named(sel.Sel).(*types.Func)
+	f, ok := s.pass.TypesInfo.ObjectOf(sel.Sel).(*types.Func)
 	return ok && f.Pkg() != nil && (f.Pkg().Path() == "flag" || strings.HasSuffix(f.Pkg().Path(), "/pflag"))
 }
 

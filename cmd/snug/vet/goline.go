@@ -21,6 +21,15 @@ var golineAnalyzer = &analysis.Analyzer{
 	Run:      goLine,
 }
 
+// silenced has go lines reported that a comment silences. The go command keeps what a vet
+// tool says of a package until the package changes, and a go.mod is no part of it: snug vet
+// asks GoLine afterwards.
+var silenced bool
+
+func init() {
+	golineAnalyzer.Flags.BoolVar(&silenced, "silenced", false, "report go lines that a comment silences, too")
+}
+
 // aware is the language version from which on programs read the CPU quota. Source:
 // containermaxprocs and updatemaxprocs in internal/godebugs/table.go.
 const aware = "go1.25"
@@ -31,8 +40,7 @@ func goLine(pass *analysis.Pass) (any, error) {
 	if pass.Pkg.Name() != "main" || len(s.files) == 0 || s.sizesItself() {
 		return nil, nil
 	}
-	dir := filepath.Dir(pass.Fset.File(s.files[0].FileStart).Name())
-	mod, work := moduleOf(dir)
+	dir, mod, work := s.module()
 	if mod == nil || helper(strings.TrimPrefix(dir, filepath.Dir(mod.path))) || pass.Module != nil && pass.Module.Version != "" {
 		return nil, nil // no module, or one that somebody else builds
 	}
@@ -40,28 +48,16 @@ func goLine(pass *analysis.Pass) (any, error) {
 	if work != nil {
 		says = work
 	}
-	if says.goLine == 0 || slices.Contains(says.ignores, "go-line-old") {
+	if says.goLine == 0 || !silenced && says.silences() {
 		return nil, nil
 	}
 	set := maps.Clone(says.godebug)
 	for _, f := range s.files {
 		maps.Copy(set, directives(f))
 	}
-	line := "go" + says.version
-	if v := set["default"]; version.IsValid(v) {
-		line = v
-	}
-	if version.Compare(version.Lang(line), aware) >= 0 {
+	line, off := says.builds(set)
+	if len(off) == 0 {
 		return nil, nil
-	}
-	var off []string
-	for _, key := range []string{"containermaxprocs", "updatemaxprocs"} {
-		if _, decided := set[key]; !decided {
-			off = append(off, key+"=0")
-		}
-	}
-	if !slices.Contains(off, "containermaxprocs=0") {
-		return nil, nil // somebody has decided
 	}
 	message := "go " + says.version + " builds " + strings.Join(off, ",") + " into the programs of this module, whatever Go compiles them: GOMAXPROCS is the number of CPUs of the machine and does not follow the CPU quota; write go 1.25, or godebug containermaxprocs=1"
 	if v := set["default"]; v == line && v != "go"+says.version {
@@ -72,6 +68,37 @@ func goLine(pass *analysis.Pass) (any, error) {
 	pos := file.LineStart(says.goLine)
 	s.report(span{pos, pos + token.Pos(len("go ")+len(says.version))}, "go-line-old", message)
 	return nil, nil
+}
+
+// GoLine tells where the go line of a go.mod or go.work is, and whether go-line-old holds
+// of it: no comment silences it, and no line of the file decides otherwise.
+func GoLine(path string) (line int, old bool) {
+	m := readModFile(path)
+	if m == nil || m.goLine == 0 {
+		return 0, false
+	}
+	_, off := m.builds(m.godebug)
+	return m.goLine, len(off) > 0 && !m.silences()
+}
+
+func (m *modFile) silences() bool { return slices.Contains(m.ignores, "go-line-old") }
+
+// builds is the version of Go whose defaults are built into programs with these GODEBUG
+// settings, and what of them keeps the quota from being read; nil when it is read, or a
+// setting has decided.
+func (m *modFile) builds(set map[string]string) (line string, off []string) {
+	line = "go" + m.version
+	if v := set["default"]; version.IsValid(v) {
+		line = v
+	}
+	if _, decided := set["containermaxprocs"]; decided || version.Compare(version.Lang(line), aware) >= 0 {
+		return line, nil
+	}
+	off = []string{"containermaxprocs=0"}
+	if _, decided := set["updatemaxprocs"]; !decided {
+		off = append(off, "updatemaxprocs=0")
+	}
+	return line, off
 }
 
 // helper tells whether a directory of a module holds programs that nobody deploys:

@@ -99,6 +99,18 @@ func (m *modFile) line(verb, word, comment string, number int) {
 	}
 }
 
+// module is the directory of the package, and what speaks for it there, as in moduleOf.
+// Files that cgo makes are elsewhere, and most of them tell where they come from.
+func (s *source) module() (dir string, mod, work *modFile) {
+	for _, f := range s.files {
+		dir = filepath.Dir(s.pass.Fset.Position(f.Package).Filename)
+		if mod, work = moduleOf(dir); mod != nil {
+			break
+		}
+	}
+	return dir, mod, work
+}
+
 // moduleOf finds the go.mod above a directory, and the go.work that speaks for it
 // instead, if there is one. Both are nil when there is none.
 func moduleOf(dir string) (mod, work *modFile) {

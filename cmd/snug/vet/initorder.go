@@ -3,7 +3,6 @@
 package vet
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -90,7 +89,7 @@ func (s *source) setElsewhere() string {
 	if own == nil || s.imports(own.Path) || s.imports(sideEffects...) {
 		return ""
 	}
-	mod, _ := moduleOf(filepath.Dir(s.pass.Fset.File(s.files[0].FileStart).Name()))
+	_, mod, _ := s.module()
 	if mod == nil {
 		return ""
 	}

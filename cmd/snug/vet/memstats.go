@@ -46,7 +46,7 @@ func (s *source) hotLoop(at site) bool {
 		case *ast.ForStmt:
 			body = n.Body
 		case *ast.RangeStmt:
-			if _, ok := s.typeOf(n.X).Underlying().(*types.Chan); ok {
+			if _, ok := s.pass.TypesInfo.TypeOf(n.X).Underlying().(*types.Chan); ok {
 				continue // a ticker, or work that comes: not known how often
 			}
 			body = n.Body
@@ -147,7 +147,7 @@ func (s *source) inHandler(at site) bool {
 			if star, ok := of.(*ast.StarExpr); ok {
 				of = star.X
 			}
-			t := s.typeOf(of)
+			t := s.pass.TypesInfo.TypeOf(of)
 			if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
 				t = ptr.Elem()
 			}

@@ -132,7 +132,7 @@ func (s *source) sizedAt(at site) string {
 func (s *source) sizedByCall(call *ast.CallExpr, at site) string {
 	fun := ast.Unparen(call.Fun)
 	if id, ok := fun.(*ast.Ident); ok && id.Name == "make" && s.pass.TypesInfo.Types[fun].IsBuiltin() {
-		if _, ok := s.typeOf(call).Underlying().(*types.Chan); ok {
+		if _, ok := s.pass.TypesInfo.TypeOf(call).Underlying().(*types.Chan); ok {
 			return "a channel's buffer"
 		}
 		return ""
@@ -165,7 +165,7 @@ func (s *source) sizedByCall(call *ast.CallExpr, at site) string {
 	if !pools.MatchString(name.Name) {
 		return ""
 	}
-	f, ok := s.named(name).(*types.Func)
+	f, ok := s.pass.TypesInfo.ObjectOf(name).(*types.Func)
 	if !ok || f.Pkg() == nil {
 		return ""
 	}

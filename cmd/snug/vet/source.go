@@ -28,11 +28,6 @@ type source struct {
 	calls   map[string][]site // by path and name of the function: "runtime.NumCPU"
 	knobs   []site            // literals that begin as GOMEMLIMIT and the like do
 	ignores map[string][]ignore
-	// doubts counts what hung on types that are not known. With the types of all imports
-	// there are none: see Glance.
-	doubts *int
-	// sought are variables of the package, and packages, whose uses were looked for.
-	sought map[string]bool
 }
 
 // site is a node and what encloses it, the file first.
@@ -97,7 +92,7 @@ const (
 )
 
 func collect(pass *analysis.Pass) (any, error) {
-	s := &source{pass: pass, calls: map[string][]site{}, ignores: map[string][]ignore{}, doubts: new(int), sought: map[string]bool{}}
+	s := &source{pass: pass, calls: map[string][]site{}, ignores: map[string][]ignore{}}
 	for _, f := range pass.Files {
 		if isTest(pass, f) {
 			continue
@@ -147,33 +142,13 @@ func (s *source) callee(call *ast.CallExpr) string {
 	}
 	p, ok := s.pass.TypesInfo.Uses[id].(*types.PkgName)
 	if !ok {
-		if s.unknown(id) && slices.ContainsFunc(marks, func(m []byte) bool { return string(m) == sel.Sel.Name }) {
-			*s.doubts++
-		}
 		return ""
 	}
 	return p.Imported().Path() + "." + sel.Sel.Name
 }
 
-// unknown tells whether it is not known what an identifier names.
-func (s *source) unknown(id *ast.Ident) bool {
-	return id.Name != "_" && s.pass.TypesInfo.Uses[id] == nil && s.pass.TypesInfo.Defs[id] == nil
-}
-
-// typeOf is the type of an expression; an invalid one where it is not known, which is a
-// doubt.
-func (s *source) typeOf(e ast.Expr) types.Type {
-	t := s.pass.TypesInfo.TypeOf(e)
-	if t == nil || t == types.Typ[types.Invalid] {
-		*s.doubts++
-		return types.Typ[types.Invalid]
-	}
-	return t
-}
-
 // value is the value of a constant expression; nil when it is none.
 func (s *source) value(e ast.Expr) constant.Value {
-	s.typeOf(e)
 	return s.pass.TypesInfo.Types[e].Value
 }
 
@@ -228,50 +203,25 @@ func (s *source) reads(call *ast.CallExpr) bool {
 func (s *source) object(e ast.Expr) types.Object {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		return s.named(e)
+		return s.pass.TypesInfo.ObjectOf(e)
 	case *ast.SelectorExpr:
-		return s.named(e.Sel)
+		return s.pass.TypesInfo.ObjectOf(e.Sel)
 	}
 	return nil
-}
-
-// named is what an identifier names; nil where that is not known, which is a doubt.
-func (s *source) named(id *ast.Ident) types.Object {
-	if s.unknown(id) {
-		*s.doubts++
-	}
-	return s.pass.TypesInfo.ObjectOf(id)
 }
 
 // uses are the places where a variable is named other than to be set, in the files of
 // the package that are no tests.
 func (s *source) uses(o types.Object) []site {
 	var found []site
-	if o.Parent() == s.pass.Pkg.Scope() {
-		s.sought[o.Name()] = true
-	}
 	for _, f := range s.files {
 		walk(f, func(at site) {
-			id, ok := at.node.(*ast.Ident)
-			switch {
-			case !ok || id.Name != o.Name():
-			case s.pass.TypesInfo.Uses[id] == o && !assigned(id, at):
+			if id, ok := at.node.(*ast.Ident); ok && s.pass.TypesInfo.Uses[id] == o && !assigned(id, at) {
 				found = append(found, at.keep())
-			case s.unknown(id) && s.sees(at, o):
-				*s.doubts++
 			}
 		})
 	}
 	return found
-}
-
-// sees tells whether an identifier that is not known may name a variable of its name: it is
-// no field of something, and in the declaration of a variable that is not the package's.
-func (s *source) sees(at site, o types.Object) bool {
-	if sel, ok := at.parent(0).(*ast.SelectorExpr); ok && sel.Sel == at.node {
-		return false
-	}
-	return o.Parent() == s.pass.Pkg.Scope() || len(at.path) > 1 && at.path[1].Pos() <= o.Pos() && o.Pos() < at.path[1].End()
 }
 
 // assigned tells whether an identifier stands alone on the left of an assignment.

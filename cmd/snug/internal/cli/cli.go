@@ -20,6 +20,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/source"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/source/govet"
 )
 
 // groups are the commands as --help shows them.
@@ -39,7 +40,7 @@ var groups = []struct {
 // returns its exit code: 0 fine, 1 snug failed, 2 wrong usage; those of `snug
 // run` are its own.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	source.VetTool(args, stderr) // returns unless the go command runs snug as a vet tool
+	govet.Tool(args, stderr) // returns unless the go command runs snug as a vet tool
 	u := &ui.UI{In: stdin, Out: stdout, Err: stderr, Getenv: os.Getenv}
 	root := newRoot(u)
 	if len(args) == 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {

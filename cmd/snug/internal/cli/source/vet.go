@@ -22,6 +22,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
+	"github.com/snug-go/snug/cmd/snug/internal/source/govet"
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
@@ -35,7 +36,8 @@ func NewVet(u *ui.UI) *cobra.Command {
 undo what Go has learned of the container, pools sized by the machine, values that end a
 process at start, an old go line. Packages are named as for go vet; without one it is the
 one in the current directory. Dockerfiles, systemd units, .env and compose files beside
-them are read for the same variables.
+them are read for the same variables. The go command loads the packages, so that they
+have to compile, with their tests.
 
 A comment on the line of a finding or above it silences it, in every kind of file:
 //snug:ignore ID reason. Test files are not looked at.
@@ -63,21 +65,28 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{}, Unknown: []finding.Gap{}}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			found, wrong := vetPackages(ctx, args, tags)
+			self, err := os.Executable()
+			if err != nil {
+				return message.Failed("cannot vet, "+message.Reason(err), "snug has to be a file: the go command runs it")
+			}
+			found, wrong := govet.Run(ctx, self, args, tags)
 			if wrong != nil && len(found) == 0 {
 				return wrong
 			}
 			if fix && wrong == nil {
-				if err := applyFixes(found); err != nil {
+				if err := govet.Fix(found); err != nil {
 					return err
 				}
 			}
 			for i := range found {
-				d.Findings = append(d.Findings, found[i].Mistake)
+				f := &found[i]
+				m := mistake(f.ID, f.File, f.Line, &f.Column, f.Message)
+				m.Fix, m.Fixable, m.Fixed = f.Fix, len(f.Edits) > 0, f.Fixed
+				d.Findings = append(d.Findings, m)
 			}
 			vetFiles(ctx, args, d)
 			if ctx.Err() != nil && !slices.ContainsFunc(d.Findings, func(m finding.Mistake) bool { return m.Fixed }) {
-				return vetInterrupted()
+				return govet.Interrupted()
 			}
 			for _, g := range d.Unknown {
 				u.Note("warning: not looked at, %s, %s", g.Why, g.File)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package govet
 
 import (
 	"os"
@@ -9,28 +9,28 @@ import (
 	"testing"
 )
 
-func TestVetWithoutGo(t *testing.T) {
+func TestWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := vetPackages(t.Context(), []string{"."}, "")
+	_, err := Run(t.Context(), "snug", []string{"."}, "")
 	if err == nil || err.Error() != "there is no go command, PATH" {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestVetFixes: two fixes in one file leave an import without a use, and a third overlaps
+// TestFixes: two fixes in one file leave an import without a use, and a third overlaps
 // with one of them.
-func TestVetFixes(t *testing.T) {
+func TestFixes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.go")
 	text := "package a\n\nimport (\n\t\"fmt\"\n\t\"runtime\"\n)\n\nfunc a() {\n\truntime.GC()\n\truntime.Gosched()\n\tfmt.Println()\n}\n"
 	if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	cut := func(s string) placed {
+	cut := func(s string) Found {
 		at := strings.Index(text, s)
-		return placed{edits: []vetEdit{{Filename: file, Start: at, End: at + len(s)}}}
+		return Found{Edits: []Edit{{Filename: file, Start: at, End: at + len(s)}}}
 	}
-	found := []placed{cut("\truntime.GC()\n"), cut("\truntime.Gosched()\n"), cut("GC()\n\truntime")}
-	if err := applyFixes(found); err != nil {
+	found := []Found{cut("\truntime.GC()\n"), cut("\truntime.Gosched()\n"), cut("GC()\n\truntime")}
+	if err := Fix(found); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file)
@@ -58,13 +58,13 @@ func TestFixWhole(t *testing.T) {
 		}
 	}
 	at := strings.Index(text, "1")
-	good := placed{edits: []vetEdit{{Filename: a, Start: at, End: at + 1, New: "2"}}}
-	bad := placed{edits: []vetEdit{{Filename: b, Start: at, End: at + 1, New: "("}}}
-	err := applyFixes([]placed{good, bad})
+	good := Found{Edits: []Edit{{Filename: a, Start: at, End: at + 1, New: "2"}}}
+	bad := Found{Edits: []Edit{{Filename: b, Start: at, End: at + 1, New: "("}}}
+	err := Fix([]Found{good, bad})
 	if got, _ := os.ReadFile(a); err == nil || !strings.HasSuffix(err.Error(), ", "+b) || string(got) != text {
 		t.Errorf("%v\n%s", err, got)
 	}
-	if err := applyFixes([]placed{good}); err != nil {
+	if err := Fix([]Found{good}); err != nil {
 		t.Fatal(err)
 	}
 	got, _ := os.ReadFile(a)

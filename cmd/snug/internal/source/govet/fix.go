@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package govet
 
 import (
 	"bytes"
@@ -19,19 +19,19 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
-// applyFixes applies the first fix of each finding and marks it as fixed. A fix is
-// applied whole or not at all: one that overlaps with another before it is left for the
-// next time. Files are changed whole or not at all.
-func applyFixes(found []placed) error {
-	taken := map[string][]vetEdit{}
+// Fix applies the fixes of findings and marks these as fixed. A fix is applied whole or
+// not at all: one that overlaps with another before it is left for the next time. Files
+// are changed whole or not at all.
+func Fix(found []Found) error {
+	taken := map[string][]Edit{}
 	for i := range found {
 		p := &found[i]
-		if len(p.edits) == 0 || slices.ContainsFunc(p.edits, func(e vetEdit) bool {
-			return slices.ContainsFunc(taken[e.Filename], func(t vetEdit) bool { return t != e && t.Start < e.End && e.Start < t.End })
+		if len(p.Edits) == 0 || slices.ContainsFunc(p.Edits, func(e Edit) bool {
+			return slices.ContainsFunc(taken[e.Filename], func(t Edit) bool { return t != e && t.Start < e.End && e.Start < t.End })
 		}) {
 			continue
 		}
-		for _, e := range p.edits {
+		for _, e := range p.Edits {
 			if !slices.Contains(taken[e.Filename], e) {
 				taken[e.Filename] = append(taken[e.Filename], e)
 			}
@@ -81,8 +81,8 @@ func notFixed(file string, err error) error {
 
 // edited is a Go file with edits applied, imports that they leave without a use removed,
 // and formatted if it was.
-func edited(old []byte, edits []vetEdit) ([]byte, error) {
-	slices.SortFunc(edits, func(a, b vetEdit) int { return cmp.Compare(a.Start, b.Start) })
+func edited(old []byte, edits []Edit) ([]byte, error) {
+	slices.SortFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 	var b bytes.Buffer
 	at := 0
 	for _, e := range edits {

@@ -2,7 +2,7 @@
 
 //go:build unix
 
-package source
+package govet
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// TestVetInterrupted: Ctrl-C ends the go command too.
-func TestVetInterrupted(t *testing.T) {
+// TestInterrupted: Ctrl-C ends the go command too.
+func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	goes, ended := filepath.Join(dir, "goes"), filepath.Join(dir, "ended")
 	script := "#!/bin/sh\ntrap 'echo >" + ended + "; exit 1' INT\necho >" + goes + "\nwhile :; do sleep 0.1; done\n"
@@ -39,7 +39,7 @@ func TestVetInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	found, err := vetPackages(ctx, []string{"./..."}, "")
+	found, err := Run(ctx, "snug", []string{"./..."}, "")
 	var f *message.Failure
 	if found != nil || !errors.As(err, &f) || f.Code != message.ExitInterrupted || f.What != "interrupted" || f.Hint == "" {
 		t.Errorf("%v, %v", found, err)
