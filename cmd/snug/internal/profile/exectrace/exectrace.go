@@ -125,7 +125,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (*Summary, error) {
 		f.oldProcs = oldProcs(data)
 		br = bufio.NewReader(bytes.NewReader(data))
 	}
-	err = f.read(ctx, newDirect(), br, in, o.Progress)
+	err = f.read(ctx, br, in, o.Progress)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	} else if in.err != nil { // which the parser has words of its own for

@@ -141,9 +141,14 @@ func (f *fold) begin(t int64) {
 func (f *fold) metric(name string, v uint64) {
 	switch name {
 	case metricHeap:
-		f.heapIs(v)
+		f.heap, f.heapPeak, f.heapKnown = v, max(f.heapPeak, v), true
+		f.timeline.heap(f.now, v)
 	case metricGoal:
-		f.goalIs(v)
+		if v == math.MaxUint64 { // without one, GOGC=off
+			return
+		}
+		f.goal, f.goalPeak, f.goalKnown = v, max(f.goalPeak, v), true
+		f.timeline.goal(f.now, v)
 	case metricProcs:
 		n := int(min(v, mostProcs))
 		if n == f.procs || n == 0 {
@@ -162,21 +167,6 @@ func (f *fold) metric(name string, v uint64) {
 			f.changes = append(f.changes, Procs{f.span(f.now), n})
 		}
 	}
-}
-
-// heapIs is told of the bytes of the heap.
-func (f *fold) heapIs(v uint64) {
-	f.heap, f.heapPeak, f.heapKnown = v, max(f.heapPeak, v), true
-	f.timeline.heap(f.now, v)
-}
-
-// goalIs is told of the heap's goal, bytes.
-func (f *fold) goalIs(v uint64) {
-	if v == math.MaxUint64 { // without one, GOGC=off
-		return
-	}
-	f.goal, f.goalPeak, f.goalKnown = v, max(f.goalPeak, v), true
-	f.timeline.goal(f.now, v)
 }
 
 // share is the part of the Ps that the collector holds, 0 to 1.

@@ -68,50 +68,6 @@ func (f *fold) goroutine(id trace.GoID, proc trace.ProcID, from, to trace.GoStat
 	}
 }
 
-// runs is a runnable goroutine that runs on a P. It does what goroutine does, without
-// what these seldom need, and so do halts and wakes.
-func (f *fold) runs(id trace.GoID, proc trace.ProcID) {
-	g := f.g(id)
-	if g == nil || g.state != trace.GoRunnable || g.assist {
-		f.goroutine(id, proc, trace.GoRunnable, trace.GoRunning, "")
-		return
-	}
-	d := f.now - g.since
-	f.runnable = plus(f.runnable, d)
-	if g.sure {
-		f.latency.add(d)
-	}
-	g.state, g.since, g.sure, g.p = trace.GoRunning, f.now, true, f.p(proc)
-}
-
-// halts is a running goroutine that becomes runnable, or waits.
-func (f *fold) halts(id trace.GoID, to trace.GoState, reason string) {
-	g := f.g(id)
-	if g == nil || g.state != trace.GoRunning || g.assist || g.work != noWork {
-		f.goroutine(id, trace.NoProc, trace.GoRunning, to, reason)
-		return
-	}
-	f.running = plus(f.running, f.now-g.since)
-	g.state, g.since, g.sure, g.p = to, f.now, true, nil
-	if to == trace.GoWaiting {
-		g.why = f.waitFor(reason)
-	}
-}
-
-// wakes is a waiting goroutine that becomes runnable.
-func (f *fold) wakes(id trace.GoID) {
-	g := f.g(id)
-	if g == nil || g.state != trace.GoWaiting || g.why == nil {
-		f.goroutine(id, trace.NoProc, trace.GoWaiting, trace.GoRunnable, "")
-		return
-	}
-	d := f.now - g.since
-	f.waiting = plus(f.waiting, d)
-	g.why.n++
-	g.why.sum = plus(g.why.sum, d)
-	g.state, g.since, g.sure, g.why = trace.GoRunnable, f.now, true, nil
-}
-
 // leave accounts for the state that a goroutine was in until now.
 func (f *fold) leave(g *goState, to trace.GoState) {
 	d := f.now - g.since

@@ -24,16 +24,6 @@ func recovered(err *error) {
 	}
 }
 
-// batch is a run of events, in order. To read many and then to fold them is a little
-// faster than to do so in turn. To fold them on another thread is not: it slows the one
-// that reads down by more than that takes.
-type batch struct {
-	briefs []brief
-	events []trace.Event // those that their briefs do not tell
-}
-
-const batchEvents = 1024 // 24 KiB
-
 // GOGC while reading, and from which byte of a trace on it is the second one. A generation
 // of a trace is garbage when the next is read, and a heap that may grow to twice its size
 // would take as much again; where there is little, to spare some is not worth the time.
@@ -43,33 +33,13 @@ const (
 	large   = 16 << 20
 )
 
-// fill reads the next events; its error belongs after them.
-func (b *batch) fill(r *trace.Reader, d *direct) (err error) {
-	clear(b.events)
-	b.events = b.events[:0]
-	briefs, n := b.briefs[:batchEvents], 0
-	defer func() { b.briefs = briefs[:n] }()
-	defer recovered(&err)
-	for ; n < len(briefs); n++ {
-		e, err := r.ReadEvent()
-		if err != nil {
-			return err
-		}
-		told := &briefs[n]
-		if d.read(&e, told); told.meaning == other {
-			if e.Kind() == trace.EventSync {
-				d.sync()
-			}
-			told.place = int32(len(b.events))
-			b.events = append(b.events, e)
-		}
-	}
-	return nil
-}
+// between is how many events are read before ctx, the garbage collector and who waits for
+// progress have their turn.
+const between = 1024
 
 // read folds all events that br has, which reads from in; nil is the regular end. As long
 // as it runs the process has another GOGC.
-func (f *fold) read(ctx context.Context, d *direct, br *bufio.Reader, in *input, progress func(Progress)) (err error) {
+func (f *fold) read(ctx context.Context, br *bufio.Reader, in *input, progress func(Progress)) (err error) {
 	defer recovered(&err)
 	percent := usual
 	if in.n > large { // an old one, which has been read
@@ -80,18 +50,20 @@ func (f *fold) read(ctx context.Context, d *direct, br *bufio.Reader, in *input,
 	if err != nil {
 		return err
 	}
-	b := &batch{briefs: make([]brief, batchEvents)}
 	var told time.Time
-	for {
-		err := b.fill(r, d)
-		f.batch(b, d.texts)
+	for n := 1; ; n++ {
+		e, err := r.ReadEvent()
 		if err == io.EOF {
 			return nil
 		}
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err != nil {
+			return err
+		}
+		f.event(&e)
+		if n%between != 0 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if percent == usual && in.n > large {
