@@ -21,15 +21,6 @@ var golineAnalyzer = &analysis.Analyzer{
 	Run:      goLine,
 }
 
-// silenced has go lines reported that a comment silences. The go command keeps what a vet
-// tool says of a package until the package changes, and a go.mod is no part of it: snug vet
-// asks GoLine afterwards.
-var silenced bool
-
-func init() {
-	golineAnalyzer.Flags.BoolVar(&silenced, "silenced", false, "report go lines that a comment silences, too")
-}
-
 // aware is the language version from which on programs read the CPU quota. Source:
 // containermaxprocs and updatemaxprocs in internal/godebugs/table.go.
 const aware = "go1.25"
@@ -48,7 +39,7 @@ func goLine(pass *analysis.Pass) (any, error) {
 	if work != nil {
 		says = work
 	}
-	if says.goLine == 0 || !silenced && says.silences() {
+	if says.goLine == 0 || says.silences() {
 		return nil, nil
 	}
 	set := maps.Clone(says.godebug)
@@ -68,17 +59,6 @@ func goLine(pass *analysis.Pass) (any, error) {
 	pos := file.LineStart(says.goLine)
 	s.report(span{pos, pos + token.Pos(len("go ")+len(says.version))}, "go-line-old", message)
 	return nil, nil
-}
-
-// GoLine tells where the go line of a go.mod or go.work is, and whether go-line-old holds
-// of it: no comment silences it, and no line of the file decides otherwise.
-func GoLine(path string) (line int, old bool) {
-	m := readModFile(path)
-	if m == nil || m.goLine == 0 {
-		return 0, false
-	}
-	_, off := m.builds(m.godebug)
-	return m.goLine, len(off) > 0 && !m.silences()
 }
 
 func (m *modFile) silences() bool { return slices.Contains(m.ignores, "go-line-old") }

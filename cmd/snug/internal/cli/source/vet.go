@@ -37,7 +37,7 @@ undo what Go has learned of the container, pools sized by the machine, values th
 process at start, an old go line. Packages are named as for go vet; without one it is the
 one in the current directory. Dockerfiles, systemd units, .env and compose files beside
 them are read for the same variables. The go command loads the packages, so that they
-have to compile, with their tests.
+have to compile.
 
 A comment on the line of a finding or above it silences it, in every kind of file:
 //snug:ignore ID reason. Test files are not looked at.
@@ -65,11 +65,7 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{}, Unknown: []finding.Gap{}}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			self, err := os.Executable()
-			if err != nil {
-				return message.Failed("cannot vet, "+message.Reason(err), "snug has to be a file: the go command runs it")
-			}
-			found, wrong := govet.Run(ctx, self, args, tags)
+			found, wrong := govet.Run(ctx, args, tags)
 			if wrong != nil && len(found) == 0 {
 				return wrong
 			}

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package govet runs the analyzers of package vet over packages: the go command loads
-// them and runs snug as its vet tool, and what comes back is read here, and fixed.
+// Package govet runs the analyzers of package vet over the packages that patterns name, and
+// applies the fixes they suggest. It also makes snug a vet tool of the go command.
 package govet
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
-	"os"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
-	"time"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/packages"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
 // Found is a finding in source, or in the go.mod or go.work of a program.
@@ -34,25 +43,100 @@ type Edit struct {
 	New      string
 }
 
-// Run has the go command vet packages with tool, a snug. With an error there may be
-// findings too: of the packages that compile.
-func Run(ctx context.Context, tool string, patterns []string, tags string) ([]Found, error) {
-	args := []string{"vet", "-vettool=" + tool, "-json", "-goline.silenced"}
+// Run loads packages by the go command and analyzes them. Their dependencies are compiled and
+// not analyzed: no analyzer has facts. With an error there may be findings too, of the
+// packages that compile.
+func Run(ctx context.Context, patterns []string, tags string) ([]Found, error) {
+	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedModule |
+		packages.NeedExportFile | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedTypesInfo | packages.NeedSyntax
+	c := &packages.Config{Context: ctx, Mode: mode}
 	if tags != "" {
-		args = append(args, "-tags="+tags)
+		c.BuildFlags = []string{"-tags=" + tags}
 	}
-	out, err := goCommand(ctx, append(append(args, "--"), patterns...))
-	if ctx.Err() != nil {
-		return nil, Interrupted()
-	}
-	found, said, broken := read(out)
+	all, err := packages.Load(c, patterns...)
 	switch {
-	case errors.Is(err, exec.ErrNotFound):
+	case ctx.Err() != nil:
+		return nil, Interrupted()
+	case err != nil && noGo():
 		return nil, message.Failed("there is no go command, PATH", "install Go, or put its bin directory on PATH")
 	case err != nil:
-		return found, failure(ctx, said, err)
+		return nil, failure(ctx, err.Error())
+	case len(all) == 0: // Load drops what the go command says then
+		said, _ := exec.CommandContext(ctx, "go", append([]string{"list", "-export", "--"}, patterns...)...).CombinedOutput()
+		return nil, failure(ctx, string(said)+"\nno packages to vet")
 	}
-	return found, broken
+	wrong := ""
+	all = slices.DeleteFunc(all, func(p *packages.Package) bool {
+		for _, e := range p.Errors {
+			wrong = cmp.Or(wrong, e.Error())
+		}
+		return len(p.Errors) > 0 || p.IllTyped
+	})
+	found, err := analyze(all)
+	switch {
+	case ctx.Err() != nil:
+		return nil, Interrupted()
+	case wrong != "":
+		return found, failure(ctx, wrong)
+	}
+	return found, err
+}
+
+// analyze is what the analyzers find, each finding once, in the order of files.
+func analyze(all []*packages.Package) ([]Found, error) {
+	graph, err := checker.Analyze(vet.Analyzers(), all, nil)
+	if err != nil {
+		return nil, message.Failed("cannot vet, "+err.Error(), "go version has to say go1.23 or later")
+	}
+	var found []Found
+	var failed error
+	seen := map[string]bool{}
+	for _, a := range graph.Roots {
+		if a.Err != nil {
+			failed = message.Failed("cannot vet, "+a.Analyzer.Name+": "+a.Err.Error(), "go vet with the same packages shows every error")
+			continue
+		}
+		for i := range a.Diagnostics {
+			f := finding(a.Package.Fset, &a.Diagnostics[i])
+			// A go.mod is reported again for every program of its module.
+			key := f.File + ":" + strconv.Itoa(f.Line) + ":" + strconv.Itoa(f.Column) + " " + f.ID
+			if !seen[key] {
+				found = append(found, f)
+			}
+			seen[key] = true
+		}
+	}
+	slices.SortFunc(found, func(a, b Found) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.ID, b.ID))
+	})
+	return found, failed
+}
+
+// finding is a diagnostic with its first fix.
+func finding(fset *token.FileSet, d *analysis.Diagnostic) Found {
+	at := fset.Position(d.Pos)
+	f := Found{ID: d.Category, File: filepath.Clean(at.Filename), Line: at.Line, Column: at.Column, Message: d.Message}
+	if len(d.SuggestedFixes) == 0 {
+		return f
+	}
+	fix := &d.SuggestedFixes[0]
+	f.Fix = fix.Message
+	for _, e := range fix.TextEdits {
+		// Positions in what cgo made of a file are not those of the file.
+		from, to := fset.PositionFor(e.Pos, false), fset.PositionFor(e.End, false)
+		if usesC(from.Filename) || from.Filename != fset.Position(e.Pos).Filename {
+			f.Edits = nil
+			return f
+		}
+		f.Edits = append(f.Edits, Edit{from.Filename, from.Offset, to.Offset, string(e.NewText)})
+	}
+	return f
+}
+
+// usesC reports whether a file imports "C".
+func usesC(file string) bool {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	return err != nil || slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"C"` })
 }
 
 // Interrupted is what is said after Ctrl-C or SIGTERM.
@@ -60,35 +144,15 @@ func Interrupted() error {
 	return &message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: "no file was changed; run it again, or with fewer packages, which take less time"}
 }
 
-// goCommand runs the go command. An interrupt ends it too. Go 1.25 and older print what
-// vet tools say on stderr, so that both are one text.
-func goCommand(ctx context.Context, args []string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Cancel = func() error {
-		if cmd.Process.Signal(os.Interrupt) != nil {
-			return cmd.Process.Kill()
-		}
-		return nil
-	}
-	cmd.WaitDelay = 5 * time.Second
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
-	return append(out.Bytes(), said.Bytes()...), err
-}
-
-// failure is why the go command failed, in the first of its words that say so, and what
-// may help.
-func failure(ctx context.Context, said string, err error) error {
-	if with, err := goCommand(ctx, []string{"env", "GOVERSION"}); err == nil {
+// failure is why packages could not be loaded, in the first words that say so, and what may
+// help.
+func failure(ctx context.Context, said string) error {
+	if with, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output(); err == nil {
 		if with := strings.TrimSpace(string(with)); newer(with) {
 			return message.Failed(tooOld(with), "go install github.com/snug-go/snug/cmd/snug@latest with that version of Go")
 		}
 	}
 	said = firstLine(said)
-	if said == "" {
-		said = message.Reason(err)
-	}
 	hint := "packages have to compile; go vet with the same packages shows every error"
 	for _, h := range hints {
 		if strings.Contains(said, h.words) {
@@ -99,19 +163,28 @@ func failure(ctx context.Context, said string, err error) error {
 	return message.Failed("cannot vet, "+said, hint)
 }
 
+// noGo reports whether there is no go command.
+func noGo() bool {
+	_, err := exec.LookPath("go")
+	return errors.Is(err, exec.ErrNotFound)
+}
+
 // hints are what helps, by what the go command says.
 var hints = []struct{ words, hint string }{
 	{"GOCACHE is not defined", "set HOME, or GOCACHE to a directory that can be written"},
 	{"module cache not found", "set HOME, or GOMODCACHE to a directory that can be written"},
 	{"go.mod file not found", "run it in the directory of a module, below its go.mod"},
 	{"does not contain main module", "run it in the directory of a module, below its go.mod"},
-	{"flag provided but not defined", "the go command has to be that of Go 1.23 or later"},
 	{"no packages to vet", "./... are those below this directory"},
 }
 
 // firstLine is the first line that says what is wrong.
 func firstLine(said string) string {
+	if _, stderr, ok := strings.Cut(said, ": stderr: "); ok && stderr != "" { // "err: exit status 1: stderr: go: ..."
+		said = stderr
+	}
 	said = strings.ReplaceAll(said, "errors parsing go.mod:\n", "errors parsing go.mod: ")
+	said = strings.TrimPrefix(said, "-: ")
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(strings.TrimPrefix(line, "go: "))
 		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "downloading") && !strings.HasPrefix(line, "warning: ") {
