@@ -5,7 +5,7 @@ package finding
 // Policy is a set of admission policies.
 type Policy struct {
 	Head
-	YAML    string `json:"yaml"`   // the documents
+	YAML    string `json:"yaml"` // the documents
 	Objects []any  `json:"objects"`
 }
 
