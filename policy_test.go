@@ -61,13 +61,14 @@ prove/inherit < prove/cgrun
 prove/stats < prove/experiment < prove/search
 prove/stats, prove/cgrun, prove/load, prove/workload, prove/experiment < prove/runner
 prove/cgrun, prove/workload, prove/experiment, prove/search, prove/runner < prove/lab
-cluster/podpatch < cluster/manifest
-cluster/podpatch, cluster/manifest, cluster/quantity < cluster/lint
-cluster/podpatch, cluster/manifest, cluster/lint, cluster/image < cluster/linter
 cluster/podpatch < cluster/policy, cluster/learned
-cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/review
+cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/pod
+cluster/podpatch, cluster/pod < cluster/manifest
+cluster/podpatch, cluster/pod, cluster/manifest, cluster/quantity < cluster/lint
+cluster/podpatch, cluster/manifest, cluster/lint, cluster/image < cluster/linter
+cluster/quantity, cluster/podpatch, cluster/policy, cluster/pod < cluster/review
 cluster/cert, cluster/rest, cluster/review, cluster/policy, cluster/learned, cluster/podpatch < cluster/webhook
-cluster/podid, cluster/rest < cluster/agent
+cluster/pod, cluster/podid, cluster/rest < cluster/agent
 cli/ui, cli/explain < cli/fit, cli/look, cli/prove, cli/source, cli/cluster < cli
 `
 

@@ -3,54 +3,54 @@
 package review
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
 
-// resizing is an entry of resizePolicy.
-type resizing struct{ Resource, Policy string }
-
 // fit decides on a pod that is opted in. What it does, and in which order, is what the
 // policy of fit.yaml.tmpl does.
-func (r *Reviewer) fit(p *pod, about *policy.Pod) (patch, Outcome) {
+func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 	var all, restarts, outdated patch
 	var given, left words
-	before := noted(p.annotations[policy.AddedAnnotation])
-	sidecars := p.sidecars()
-	workload := p.workload()
-	each := func(containers []container, at string, as func(*container) role) {
+	notes := &p.Metadata.Annotations
+	before := noted(notes.Of[policy.AddedAnnotation])
+	beside := p.Beside()
+	workload := p.Metadata.Workload()
+	each := func(containers []pod.Container, at string, as func(*pod.Container) pod.Role) {
 		for i := range containers {
 			c := &containers[i]
-			facts := p.facts(c, as(c), sidecars)
+			facts := p.Facts(c, as(c), beside, p.Given(c))
 			if r.Program != nil {
-				facts.Program = r.Program(Subject{about.Namespace, workload, c.name, c.image})
+				facts.Program = r.Program(Subject{about.Namespace, workload, c.Name, c.Image})
 			}
-			d := r.Config.DecideKnowing(about, c.name, facts)
+			d := r.Config.DecideKnowing(about, c.Name, facts)
 			number := strconv.Itoa(i)
 			all.variables(c, at, number, d.Env)
 			restarts.resizePolicy(c, at, number, d.Resize)
 			given.add(c, &d, true)
 			left.add(c, &d, false)
-			if len(c.written) == 0 || len(before.parts) == 0 {
+			if len(before.parts) == 0 || !slices.ContainsFunc(c.Env.Vars, isWritten) {
 				continue
 			}
 			facts.Set = nil
-			due := memlimit(r.Config.DecideKnowing(about, c.name, facts).Env)
-			for _, w := range c.written {
-				if due == "" || due == w.value || !before.correct(entry(c, w.value), entry(c, due)) {
+			due := memlimit(r.Config.DecideKnowing(about, c.Name, facts).Env)
+			for _, v := range c.Env.Vars {
+				if !isWritten(v) || due == "" || due == v.Value || !before.correct(entry(c, v.Value), entry(c, due)) {
 					continue // by others, or as it should be
 				}
-				outdated.replace(at, number, "/env/", strconv.Itoa(w.at), "/value")
+				outdated.replace(at, number, "/env/", strconv.Itoa(v.At), "/value")
 				outdated.text(due)
 				outdated.done()
 			}
 		}
 	}
-	each(p.plain, "/spec/containers/", func(*container) role { return plain })
-	each(p.initContainers, "/spec/initContainers/", (*container).asInit)
+	each(p.Spec.Containers, "/spec/containers/", func(*pod.Container) pod.Role { return pod.Main })
+	each(p.Spec.InitContainers, "/spec/initContainers/", (*pod.Container).AsInit)
 
 	all.join(restarts)
 	all.join(outdated)
@@ -60,7 +60,7 @@ func (r *Reviewer) fit(p *pod, about *policy.Pod) (patch, Outcome) {
 			text = strings.TrimSuffix(before.corrected()+separator+text, separator)
 		}
 	}
-	if text != "" && p.annotations[key] != text && p.size+len(key)+len(text) > mostAnnotations {
+	if text != "" && notes.Of[key] != text && notes.Size+len(key)+len(text) > mostAnnotations {
 		return nil, Unchanged // nobody could tell what was given from what somebody wrote
 	}
 	if r.Config.Observe {
@@ -75,17 +75,24 @@ func (r *Reviewer) fit(p *pod, about *policy.Pod) (patch, Outcome) {
 	default:
 		done = Skipped
 	}
-	all.annotate(p, key, text, left.String())
+	all.annotate(notes, key, text, left.String())
 	if len(all) == 0 {
 		return nil, Unchanged
 	}
 	return all, done
 }
 
+// isWritten tells whether a variable is a GOMEMLIMIT that snug may have written: a value as
+// podpatch.Bytes writes it.
+func isWritten(v pod.Var) bool {
+	digits := strings.TrimSuffix(v.Value, "MiB")
+	return v.Name == pod.Memory && !v.Reference && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
 // memlimit is the GOMEMLIMIT among variables that are due, "" where there is none.
 func memlimit(due []podpatch.Env) string {
 	for _, e := range due {
-		if e.Name == knobNames[memory] {
+		if e.Name == pod.Memory {
 			return e.Value
 		}
 	}
@@ -93,8 +100,8 @@ func memlimit(due []podpatch.Env) string {
 }
 
 // entry is how the annotation says that a container was given a GOMEMLIMIT.
-func entry(c *container, value string) string {
-	return c.name + " " + knobNames[memory] + "=" + value + " (" + podpatch.MemoryShare + ")"
+func entry(c *pod.Container, value string) string {
+	return c.Name + " " + pod.Memory + "=" + value + " (" + podpatch.MemoryShare + ")"
 }
 
 // separator is between the parts of an annotation.
@@ -138,19 +145,9 @@ func (n *note) corrected() string {
 }
 
 // variables adds to the env of a container.
-func (p *patch) variables(c *container, at, number string, due []podpatch.Env) {
-	if len(due) == 0 {
-		return
-	}
-	if !c.hasEnv {
-		p.add(at, number, "/env")
-	}
-	for i, e := range due {
-		if c.hasEnv {
-			p.add(at, number, "/env/-")
-		} else {
-			p.raw([]string{"[", ","}[min(i, 1)])
-		}
+func (p *patch) variables(c *pod.Container, at, number string, due []podpatch.Env) {
+	p.extend(c.Env.Given, at, number, "/env", len(due), func(i int) {
+		e := due[i]
 		p.raw(`{"name":`)
 		p.text(e.Name)
 		if e.Resource != "" {
@@ -162,42 +159,16 @@ func (p *patch) variables(c *container, at, number string, due []podpatch.Env) {
 			p.text(e.Value)
 			p.raw("}")
 		}
-		if c.hasEnv {
-			p.done()
-		}
-	}
-	if !c.hasEnv {
-		p.raw("]")
-		p.done()
-	}
+	})
 }
 
 // resizePolicy adds restarts for more resources to a container's resizePolicy.
-func (p *patch) resizePolicy(c *container, at, number string, resources []string) {
-	if len(resources) == 0 {
-		return
-	}
-	there := len(c.resize) > 0
-	if !there {
-		p.add(at, number, "/resizePolicy")
-	}
-	for i, r := range resources {
-		if there {
-			p.add(at, number, "/resizePolicy/-")
-		} else {
-			p.raw([]string{"[", ","}[min(i, 1)])
-		}
+func (p *patch) resizePolicy(c *pod.Container, at, number string, resources []string) {
+	p.extend(len(c.Resize) > 0, at, number, "/resizePolicy", len(resources), func(i int) {
 		p.raw(`{"resourceName":`)
-		p.text(r)
+		p.text(resources[i])
 		p.raw(`,"restartPolicy":"RestartContainer"}`)
-		if there {
-			p.done()
-		}
-	}
-	if !there {
-		p.raw("]")
-		p.done()
-	}
+	})
 }
 
 // words say what was given, or not, and why: "a GOMEMLIMIT=460MiB (pod-memory-share);
@@ -205,7 +176,7 @@ func (p *patch) resizePolicy(c *container, at, number string, resources []string
 type words struct{ strings.Builder }
 
 // add says what a container was given, or what not.
-func (w *words) add(c *container, d *podpatch.Patch, given bool) {
+func (w *words) add(c *pod.Container, d *podpatch.Patch, given bool) {
 	for i := range d.Reasons {
 		r := &d.Reasons[i]
 		if r.Code == podpatch.RestartOnResize {
@@ -223,7 +194,7 @@ func (w *words) add(c *container, d *podpatch.Patch, given bool) {
 		if w.Len() > 0 {
 			w.WriteString(separator)
 		}
-		w.WriteString(c.name)
+		w.WriteString(c.Name)
 		w.WriteByte(' ')
 		w.WriteString(r.Knob)
 		if value != "" {
@@ -247,14 +218,14 @@ const annotations = "/metadata/annotations"
 // nothing is: one of the two texts is "". What does not hold any more is removed. What is
 // too long to be stored is left out; annotations are counted as they are written, which
 // may be more than it is.
-func (p *patch) annotate(o *pod, key, given, left string) {
-	for _, a := range [...]struct{ key, text string }{{key, given}, {SkippedAnnotation, left}} {
-		switch old, ok := o.annotations[a.key]; {
+func (p *patch) annotate(notes *pod.Texts, key, given, left string) {
+	for _, a := range [...]struct{ key, text string }{{key, given}, {pod.SkippedAnnotation, left}} {
+		switch old, ok := notes.Of[a.key]; {
 		case a.text == "" && ok && a.key != policy.AddedAnnotation:
 			p.remove(annotations, "/", pointer.Replace(a.key))
-		case a.text == "" || ok && old == a.text || o.size+len(a.key)+len(a.text) > mostAnnotations:
+		case a.text == "" || ok && old == a.text || notes.Size+len(a.key)+len(a.text) > mostAnnotations:
 		default:
-			if !o.annotated {
+			if !notes.Given {
 				p.add(annotations)
 				p.raw("{}")
 				p.done()

@@ -11,6 +11,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
 
+const mostName = 253 // bytes
+
 // TestHostileGrows: a question that is twice as long makes twice as much work, whatever it
 // is made of. Work that goes over a text again and again allocates again and again.
 func TestHostileGrows(t *testing.T) {
@@ -20,6 +22,15 @@ func TestHostileGrows(t *testing.T) {
 		var all []any
 		for i := range n {
 			all = append(all, object{"name": "GOMEMLIMIT", "value": value(i)})
+		}
+		return all
+	}
+	// spread has n variables in containers of that name.
+	spread := func(n int, name string, value func(int) string) []any {
+		const each = 8
+		var all []any
+		for i := 0; i < n; i += each {
+			all = append(all, object{"name": name, "resources": limit, "env": env(each, func(j int) string { return value(i + j) })})
 		}
 		return all
 	}
@@ -42,19 +53,19 @@ func TestHostileGrows(t *testing.T) {
 	}
 	for name, work := range map[string]func(n int) func(){
 		"variables that are not in a long annotation": func(n int) func() {
-			q := question(t, "web", annotated(parts(n), object{"name": "a", "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i, "MiB") })}))
+			q := question(t, "web", annotated(parts(n), spread(n, "a", func(i int) string { return fmt.Sprint(i, "MiB") })...))
 			return func() { r.Fit(q, ByPod) }
 		},
 		"variables that all are in it": func(n int) func() {
-			q := question(t, "web", annotated(parts(n), object{"name": "a", "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i) })}))
+			q := question(t, "web", annotated(parts(n), spread(n, "a", func(i int) string { return fmt.Sprint(i) })...))
 			return func() { r.Fit(q, ByPod) }
 		},
 		"variables of a container with a name that grows as well": func(n int) func() {
-			q := question(t, "web", annotated(parts(1), object{"name": strings.Repeat("x", 10*n), "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i) })}))
+			q := question(t, "web", annotated(parts(1), spread(8, strings.Repeat("x", 10*n), func(i int) string { return fmt.Sprint(i) })...))
 			return func() { r.Fit(q, ByPod) }
 		},
 		"the longest name of a container": func(n int) func() {
-			q := question(t, "web", annotated(parts(n), object{"name": strings.Repeat("x", mostName), "resources": limit, "env": env(n, func(i int) string { return fmt.Sprint(i) })}))
+			q := question(t, "web", annotated(parts(n), spread(n, strings.Repeat("x", mostName), func(i int) string { return fmt.Sprint(i) })...))
 			return func() { r.Fit(q, ByPod) }
 		},
 		"containers that a resize leaves behind": func(n int) func() {
@@ -85,9 +96,12 @@ func TestHostileRoom(t *testing.T) {
 	list := "[" + strings.Repeat("{},", n) + "{}]"
 	again := func(n int, member string) string { return strings.Repeat(member+",", n-1) + member }
 	few := func(n int) string { return "[" + again(n, "{}") + "]" }
-	var keys strings.Builder
-	for i := range 370_000 {
-		fmt.Fprintf(&keys, `,"snug.dev/%x":""`, i)
+	keys := func(n int) string {
+		var all strings.Builder
+		for i := range n {
+			fmt.Fprintf(&all, `,"snug.dev/%x":""`, i)
+		}
+		return all.String()
 	}
 	for name, c := range map[string]struct {
 		uid, metadata, spec string
@@ -96,10 +110,13 @@ func TestHostileRoom(t *testing.T) {
 		"containers":            {"1", labels, `"containers":` + list, Unreadable},
 		"init containers":       {"1", labels, `"initContainers":` + list, Unreadable},
 		"a resizePolicy":        {"1", labels, `"containers":[{"name":"a","resizePolicy":` + list + `}]`, Unreadable},
-		"lists of containers":   {"1", labels, again(2000, `"containers":`+few(mostContainers)), Unreadable},
-		"lists of resizePolicy": {"1", labels, `"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi","cpu":"1"}},` + again(30_000, `"resizePolicy":`+few(mostResizing)) + `}]`, Patched},
-		"labels":                {"1", labels[:len(labels)-1] + keys.String() + "}", plain, Patched},
-		"annotations":           {"1", labels + `,"annotations":{"x":""` + keys.String() + "}", plain, Unchanged},
+		"lists of containers":   {"1", labels, again(2000, `"containers":`+few(1000)), Unreadable},
+		"lists of resizePolicy": {"1", labels, `"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi","cpu":"1"}},` + again(30_000, `"resizePolicy":`+few(64)) + `}]`, Unreadable},
+		"labels":                {"1", labels[:len(labels)-1] + keys(370_000) + "}", plain, Unreadable},
+		"annotations":           {"1", labels + `,"annotations":{"x":""` + keys(370_000) + "}", plain, Unreadable},
+		"labels that are read":  {"1", labels[:len(labels)-1] + keys(mostMembers-50) + "}", plain, Patched},
+		"variables":             {"1", labels, `"containers":[{"name":"a","env":` + list + `}]`, Skipped},
+		"owners":                {"1", labels + `,"ownerReferences":` + list, plain, Patched},
 		"values to correct":     {"1", labels + `,"annotations":{"snug.dev/added":"a GOMEMLIMIT=1 (pod-memory-share)"}`, plain[:len(plain)-2] + `,"env":[` + again(200_000, `{"name":"GOMEMLIMIT","value":"1"}`) + `]}]`, Unreadable},
 		"a long word":           {"1", labels, plain[:len(plain)-2] + `,"resizePolicy":[{"resourceName":"memory","restartPolicy":"` + strings.Repeat("<", 1<<20) + "\u00e9" + `"}]}]`, Patched},
 		"a long uid":            {strings.Repeat("1", 4<<20), labels, plain, Unreadable},

@@ -41,6 +41,32 @@ func (p *patch) begin(op string, path []string) {
 	*p = append(b, '"')
 }
 
+// extend adds n entries to a list of a container, each by one operation, or all of them by
+// one where there is no such list; write writes the i-th.
+func (p *patch) extend(there bool, at, number, list string, n int, write func(i int)) {
+	if there {
+		for i := range n {
+			p.add(at, number, list, "/-")
+			write(i)
+			p.done()
+		}
+		return
+	}
+	if n == 0 {
+		return
+	}
+	p.add(at, number, list)
+	p.raw("[")
+	for i := range n {
+		if i > 0 {
+			p.raw(",")
+		}
+		write(i)
+	}
+	p.raw("]")
+	p.done()
+}
+
 // join appends the operations of another patch.
 func (p *patch) join(more patch) {
 	if len(more) > 0 && len(*p) > 0 {

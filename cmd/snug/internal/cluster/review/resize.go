@@ -3,10 +3,12 @@
 package review
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/quantity"
 )
@@ -23,14 +25,14 @@ func (r *Reviewer) Resize(question []byte) ([]byte, Outcome) {
 	if q == nil {
 		return a.text(), Unreadable
 	}
-	if q.group != "" || q.resource != "pods" || q.subresource != "resize" || q.operation != "UPDATE" ||
-		r.Config.Resize == policy.Off || q.object == nil || q.old == nil || slices.Contains(r.Config.Namespaces, q.namespace) {
+	if !q.isPods("resize", "UPDATE") || r.Config.Resize == policy.Off || q.Object == nil || q.OldObject == nil ||
+		slices.Contains(r.Config.Namespaces, q.Namespace) {
 		return a.text(), Other
 	}
-	if q.object.labels[policy.InjectLabel] == policy.Disabled {
+	if m := q.Object.Metadata; m != nil && m.Labels.Of[policy.InjectLabel] == policy.Disabled {
 		return a.text(), OptedOut
 	}
-	stale := stale(q.object, q.old, r.Config.Containers)
+	stale := stale(q.Object, q.OldObject, r.Config.Containers)
 	if len(stale) == 0 {
 		return a.text(), Fine
 	}
@@ -58,46 +60,56 @@ func listed(names []string, most int) string {
 
 // stale are the variables of containers whose limit changes: those that are written out,
 // and references in containers that the change does not restart.
-func stale(now, old *pod, excluded []string) []string {
-	before := map[string]*container{}
-	for _, c := range old.running() {
-		before[c.name] = c
+func stale(now, old *pod.Pod, excluded []string) []string {
+	before := map[string]*pod.Container{}
+	for _, c := range running(old) {
+		before[c.Name] = c
 	}
 	var all []string
-	for _, c := range now.running() {
-		was := before[c.name]
-		if was == nil || slices.Contains(excluded, c.name) {
+	for _, c := range running(now) {
+		was := before[c.Name]
+		if was == nil || slices.Contains(excluded, c.Name) {
 			continue // a resize adds no container
 		}
-		for knob, name := range knobNames {
-			resource := [...]string{procs: "cpu", memory: "memory"}[knob]
-			if k := c.knobs[knob]; !k.literal && (!k.reference || slices.Contains(c.resize, resizing{resource, "RestartContainer"})) {
+		for _, of := range [...]struct {
+			name, resource string
+			limit          func(*pod.Amounts) string
+		}{
+			{pod.Procs, "cpu", func(a *pod.Amounts) string { return a.CPU }},
+			{pod.Memory, "memory", func(a *pod.Amounts) string { return a.Memory }},
+		} {
+			restarts := c.Restarts(of.resource)
+			stays := func(v pod.Var) bool {
+				if v.Name != of.name {
+					return false
+				}
+				if v.Reference {
+					return !restarts
+				}
+				return v.Value != "" && v.Value != "off"
+			}
+			if !slices.ContainsFunc(c.Env.Vars, stays) {
 				continue
 			}
-			if differ(now.limit(c, knob), old.limit(was, knob)) {
-				all = append(all, name+" of "+c.name)
+			limit := func(p *pod.Pod, c *pod.Container) string {
+				return cmp.Or(of.limit(&c.Resources.Limits), of.limit(&p.Spec.Resources.Limits))
+			}
+			if differ(limit(now, c), limit(old, was)) {
+				all = append(all, of.name+" of "+c.Name)
 			}
 		}
 	}
 	return all
 }
 
-// limit is what holds for a container of what a knob is made of.
-func (p *pod) limit(c *container, knob int) string {
-	if knob == procs {
-		return or(c.limits.cpu, p.limits.cpu)
-	}
-	return or(c.limits.memory, p.limits.memory)
-}
-
 // running are the containers that a resize changes while they run.
-func (p *pod) running() []*container {
-	var all []*container
-	for i := range p.plain {
-		all = append(all, &p.plain[i])
+func running(p *pod.Pod) []*pod.Container {
+	var all []*pod.Container
+	for i := range p.Spec.Containers {
+		all = append(all, &p.Spec.Containers[i])
 	}
-	for i := range p.initContainers {
-		if c := &p.initContainers[i]; c.asInit() == sidecar {
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; c.AsInit() == pod.Sidecar {
 			all = append(all, c)
 		}
 	}
@@ -110,7 +122,7 @@ func differ(a, b string) bool {
 	if a == b {
 		return false
 	}
-	x, ok := quantity.Parse(or(a, "0"))
-	y, fine := quantity.Parse(or(b, "0"))
+	x, ok := quantity.Parse(cmp.Or(a, "0"))
+	y, fine := quantity.Parse(cmp.Or(b, "0"))
 	return ok && fine && x.Milli() != y.Milli()
 }

@@ -36,6 +36,7 @@ package review
 import (
 	"encoding/base64"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
@@ -68,9 +69,6 @@ const (
 // Outcomes are all there are.
 var Outcomes = []Outcome{Patched, Observed, Skipped, Unchanged, OptedOut, Warned, Fine, Other, Unreadable}
 
-// SkippedAnnotation says of a pod that is opted in and was given nothing why.
-const SkippedAnnotation = podpatch.Prefix + "skipped"
-
 // Subject is a container whose program is asked for.
 type Subject struct {
 	Namespace, Workload, Container string
@@ -98,18 +96,18 @@ func (r *Reviewer) Fit(question []byte, by OptIn) ([]byte, Outcome) {
 	if q == nil {
 		return a.text(), Unreadable
 	}
-	if q.group != "" || q.resource != "pods" || q.subresource != "" || q.operation != "CREATE" {
+	if !q.isPods("", "CREATE") {
 		return a.text(), Other
 	}
-	p := q.object
-	if p == nil || !p.named {
+	p := q.Object
+	if p == nil || p.Metadata == nil {
 		a.warnings = []string{unreadable}
 		return a.text(), Unreadable
 	}
-	if _, ok := p.annotations[mirror]; ok {
+	if _, ok := p.Metadata.Annotations.Of[pod.MirrorAnnotation]; ok {
 		return a.text(), Other
 	}
-	about := policy.Pod{Namespace: q.namespace, Labels: p.labels, NamespaceLabels: map[string]string{}}
+	about := policy.Pod{Namespace: q.Namespace, Labels: p.Metadata.Labels.Of, NamespaceLabels: map[string]string{}}
 	if by == ByNamespace {
 		about.NamespaceLabels[policy.InjectLabel] = policy.Enabled
 	}
@@ -134,11 +132,15 @@ func (a *answer) text() []byte {
 		b = base64.StdEncoding.AppendEncode(b, append(a.patch, ']'))
 		b = append(b, '"')
 	}
-	for i, w := range a.warnings {
-		b = append(b, []string{`,"warnings":[`, ","}[min(i, 1)]...)
-		if b = quote(b, w); i == len(a.warnings)-1 {
-			b = append(b, ']')
+	if len(a.warnings) > 0 {
+		b = append(b, `,"warnings":[`...)
+		for i, w := range a.warnings {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = quote(b, w)
 		}
+		b = append(b, ']')
 	}
 	return append(b, "}}"...)
 }

@@ -12,10 +12,14 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 	"github.com/snug-go/snug/internal/plan"
 )
+
+// skippedAnnotation is what tests call it, in which a pod is a variable.
+const skippedAnnotation = pod.SkippedAnnotation
 
 // object is a pod, or a part of one, as JSON has it.
 type object = map[string]any
@@ -229,11 +233,11 @@ func TestFit(t *testing.T) {
 			if got != c.want {
 				t.Errorf("\ngot  %s\nwant %s", got, c.want)
 			}
-			added, skipped := notes[policy.AddedAnnotation], notes[SkippedAnnotation]
+			added, skipped := notes[policy.AddedAnnotation], notes[skippedAnnotation]
 			if outcome == Patched && (added == nil || skipped != nil) || outcome == Skipped && (added != nil || skipped == nil) {
 				t.Errorf("%s, and annotations %v", outcome, notes)
 			}
-			if said := fmt.Sprint(notes[map[Outcome]string{Patched: policy.AddedAnnotation, Skipped: SkippedAnnotation}[outcome]]); c.said != "" && said != c.said {
+			if said := fmt.Sprint(notes[map[Outcome]string{Patched: policy.AddedAnnotation, Skipped: skippedAnnotation}[outcome]]); c.said != "" && said != c.said {
 				t.Errorf("\nsaid %s\nwant %s", said, c.said)
 			}
 		})
@@ -392,10 +396,10 @@ func TestFitBeside(t *testing.T) {
 		notes        object
 	}{
 		{"no more to give", "", nil, object{policy.AddedAnnotation: given}, "a{GOMEMLIMIT=460MiB}", object{policy.AddedAnnotation: given}},
-		{"no more to give, and before there was nothing", "", nil, object{policy.AddedAnnotation: given, SkippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB}", object{policy.AddedAnnotation: given}},
-		{"more is known", "", old, object{policy.AddedAnnotation: given, SkippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB GOMAXPROCS<limits.cpu/1}", object{policy.AddedAnnotation: given + "; a GOMAXPROCS (pod-procs-reference)"}},
-		{"observed, and nothing would be given any more", "mode: observe", nil, object{policy.ObservedAnnotation: given}, "a{GOMEMLIMIT=460MiB}", object{SkippedAnnotation: "a GOMAXPROCS (pod-procs-follow); a GOMEMLIMIT (pod-env-set)"}},
-		{"observed, and something else would be given", "mode: observe", old, object{policy.ObservedAnnotation: given, SkippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB}", object{policy.ObservedAnnotation: "a GOMAXPROCS (pod-procs-reference)"}},
+		{"no more to give, and before there was nothing", "", nil, object{policy.AddedAnnotation: given, skippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB}", object{policy.AddedAnnotation: given}},
+		{"more is known", "", old, object{policy.AddedAnnotation: given, skippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB GOMAXPROCS<limits.cpu/1}", object{policy.AddedAnnotation: given + "; a GOMAXPROCS (pod-procs-reference)"}},
+		{"observed, and nothing would be given any more", "mode: observe", nil, object{policy.ObservedAnnotation: given}, "a{GOMEMLIMIT=460MiB}", object{skippedAnnotation: "a GOMAXPROCS (pod-procs-follow); a GOMEMLIMIT (pod-env-set)"}},
+		{"observed, and something else would be given", "mode: observe", old, object{policy.ObservedAnnotation: given, skippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB}", object{policy.ObservedAnnotation: "a GOMAXPROCS (pod-procs-reference)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &Reviewer{Config: configured(t, c.config), Program: c.program}
