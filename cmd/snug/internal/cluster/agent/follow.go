@@ -5,7 +5,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
 )
@@ -143,37 +145,48 @@ func (n *PodNames) watch(ctx context.Context, f *following) error {
 		}
 	}()
 	limited := &io.LimitedReader{R: body, N: mostEvent}
-	for events := json.NewDecoder(limited); ; limited.N = mostEvent {
+	for events := jsontext.NewDecoder(limited, believing); ; limited.N = mostEvent {
 		var e struct {
-			Type   string
-			Object struct {
-				apiPod
-				Code int // of a Status
-			}
+			Type   string         `json:"type"`
+			Object jsontext.Value `json:"object"`
 		}
-		if err := events.Decode(&e); errors.Is(err, io.EOF) {
+		err := json.UnmarshalDecode(events, &e)
+		if errors.Is(err, io.EOF) {
 			return nil
-		} else if err != nil {
+		}
+		var p apiPod
+		if err == nil && e.Type == "ERROR" {
+			return failure(e.Object)
+		}
+		if err == nil {
+			err = json.Unmarshal(e.Object, &p, believing)
+		}
+		if err != nil {
 			return fmt.Errorf("the watch of pods broke off: %w", err)
 		}
-		p := &e.Object.apiPod
 		switch e.Type {
-		case "ERROR":
-			if e.Object.Code == http.StatusGone {
-				return errExpired
-			}
-			return errors.New("the watch of pods failed")
 		case "ADDED", "MODIFIED":
 			n.mu.Lock()
-			n.add(p)
+			n.add(&p)
 			n.mu.Unlock()
 			n.tellFull()
 		case "DELETED":
 			n.mu.Lock()
-			n.remove(p.Metadata.UID)
+			n.remove(p.meta().UID)
 			n.mu.Unlock()
 		}
-		f.version = cmp.Or(p.Metadata.ResourceVersion, f.version)
+		f.version = cmp.Or(p.meta().ResourceVersion, f.version)
 		works()
 	}
+}
+
+// failure is what the Status in an event says.
+func failure(status jsontext.Value) error {
+	var s struct {
+		Code int `json:"code"`
+	}
+	if json.Unmarshal(status, &s, believing) == nil && s.Code == http.StatusGone {
+		return errExpired
+	}
+	return errors.New("the watch of pods failed")
 }

@@ -4,7 +4,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,9 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
 )
@@ -113,10 +115,10 @@ var errNoList = errors.New("no object with a list of items")
 
 // read takes in a PodList and returns its version.
 func (n *PodNames) read(r io.Reader) (version string, err error) {
-	d := json.NewDecoder(r)
-	expect := func(want json.Delim) error {
-		token, err := d.Token()
-		if err == nil && token != want {
+	d := jsontext.NewDecoder(r, believing)
+	expect := func(want jsontext.Kind) error {
+		token, err := d.ReadToken()
+		if err == nil && token.Kind() != want {
 			err = errNoList
 		}
 		return err
@@ -124,21 +126,23 @@ func (n *PodNames) read(r io.Reader) (version string, err error) {
 	if err := expect('{'); err != nil {
 		return "", err
 	}
-	for d.More() {
-		key, err := d.Token()
+	for d.PeekKind() == '"' {
+		key, err := d.ReadToken()
 		if err != nil {
 			return "", err
 		}
-		switch key {
+		switch key.String() {
 		case "metadata":
-			var m struct{ ResourceVersion string }
-			err = d.Decode(&m)
+			var m struct {
+				ResourceVersion string `json:"resourceVersion"`
+			}
+			err = json.UnmarshalDecode(d, &m)
 			version = m.ResourceVersion
 		case "items":
 			err = expect('[')
-			for err == nil && d.More() {
+			for err == nil && d.PeekKind() == '{' {
 				var p apiPod
-				if err = d.Decode(&p); err == nil {
+				if err = json.UnmarshalDecode(d, &p); err == nil {
 					n.add(&p)
 				}
 			}
@@ -146,8 +150,7 @@ func (n *PodNames) read(r io.Reader) (version string, err error) {
 				err = expect(']')
 			}
 		default:
-			var other json.RawMessage
-			err = d.Decode(&other)
+			err = d.SkipValue()
 		}
 		if err != nil {
 			return "", err
@@ -160,7 +163,7 @@ func (n *PodNames) read(r io.Reader) (version string, err error) {
 // that is gone the next. Who may make pods may also make one that is called a mirror, but a
 // kubelet runs no such pod, and deletes those that are not its own.
 func (n *PodNames) add(p *apiPod) {
-	uid := p.Metadata.UID
+	uid := p.meta().UID
 	if uid == "" || len(uid) > mostName {
 		return
 	}

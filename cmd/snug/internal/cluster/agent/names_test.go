@@ -26,7 +26,7 @@ const (
 )
 
 // pod is one as the API server writes it.
-func pod(version, uid, namespace, name, container, id, annotations string) string {
+func podText(version, uid, namespace, name, container, id, annotations string) string {
 	return fmt.Sprintf(`{"metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":%q,"annotations":{%s}},
 "status":{"containerStatuses":[{"name":%q,"containerID":"containerd://%s"}],"initContainerStatuses":[{"name":"init","containerID":""}]}}`,
 		namespace, name, uid, version, annotations, container, id)
@@ -48,8 +48,8 @@ type server struct {
 func serveAPI(t *testing.T) *server {
 	t.Helper()
 	s := &server{}
-	s.items = pod("5", cartUID, "shop", "cart-1", "app", "aaaa", "") + "," +
-		pod("6", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", `"kubernetes.io/config.hash":"`+etcdSum+`","kubernetes.io/config.mirror":"`+etcdSum+`"`)
+	s.items = podText("5", cartUID, "shop", "cart-1", "app", "aaaa", "") + "," +
+		podText("6", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", `"kubernetes.io/config.hash":"`+etcdSum+`","kubernetes.io/config.mirror":"`+etcdSum+`"`)
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		s.mu.Lock()
@@ -212,10 +212,10 @@ func TestPodNames(t *testing.T) {
 	knows(t, n, cartUID, "aaaa", "shop/cart-1/app true")
 	knows(t, n, etcdSum, "bbbb", "kube-system/etcd-node-1/etcd true") // the mirror of a static pod
 	knows(t, n, cartUID, "ffff", "shop/cart-1/ true")                 // a sandbox, or one not reported yet
-	s.send(t, `{"type":"MODIFIED","object":`+strings.ReplaceAll(pod("11", cartUID, "shop", "cart-1", "app", "cccc", ""), "\n", "")+`}`)
+	s.send(t, `{"type":"MODIFIED","object":`+strings.ReplaceAll(podText("11", cartUID, "shop", "cart-1", "app", "cccc", ""), "\n", "")+`}`)
 	knows(t, n, cartUID, "cccc", "shop/cart-1/app true")
 	s.send(t, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12"}}}`)
-	s.send(t, `{"type":"DELETED","object":`+strings.ReplaceAll(pod("13", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", ""), "\n", "")+`}`)
+	s.send(t, `{"type":"DELETED","object":`+strings.ReplaceAll(podText("13", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", ""), "\n", "")+`}`)
 	knows(t, n, etcdSum, "bbbb", "// false")
 	knows(t, n, etcdUID, "bbbb", "// false")
 	stop()
@@ -245,7 +245,7 @@ func TestPodNamesFull(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan bool)
 	go func() { n.Run(ctx); close(ended) }()
-	added := `{"type":"ADDED","object":` + strings.ReplaceAll(pod("11", cartUID, "shop", "cart-1", "app", "aaaa", ""), "\n", "") + `}`
+	added := `{"type":"ADDED","object":` + strings.ReplaceAll(podText("11", cartUID, "shop", "cart-1", "app", "aaaa", ""), "\n", "") + `}`
 	s.send(t, `{"type":"MODIFIED","object":{"metadata":{"uid":"7","namespace":"shop"}}}`) // one that is known
 	knows(t, n, "7", "", "shop// true")
 	if len(said) > 0 {
@@ -266,7 +266,7 @@ func TestPodNamesFull(t *testing.T) {
 		t.Errorf("%q", <-said)
 	}
 
-	s.items += "," + pod("5", cartUID, "shop", "cart-1", "app", "aaaa", "")
+	s.items += "," + podText("5", cartUID, "shop", "cart-1", "app", "aaaa", "")
 	n = NewPodNames(s.client(t), "node-1", func(text string) { said <- text })
 	for range 2 {
 		if err := n.List(t.Context()); err != nil {
@@ -285,9 +285,9 @@ func TestPodNamesExpired(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	go n.Run(ctx)
-	s.send(t, `{"type":"DELETED","object":`+strings.ReplaceAll(pod("11", cartUID, "shop", "cart-1", "app", "aaaa", ""), "\n", "")+`}`)
+	s.send(t, `{"type":"DELETED","object":`+strings.ReplaceAll(podText("11", cartUID, "shop", "cart-1", "app", "aaaa", ""), "\n", "")+`}`)
 	knows(t, n, cartUID, "aaaa", "// false")
-	s.send(t, `{"type":"ERROR","object":{"kind":"Status","code":410}}`)
+	s.send(t, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 1 (2)","reason":"Expired","code":410}}`)
 	knows(t, n, cartUID, "aaaa", "shop/cart-1/app true")
 }
 
@@ -314,7 +314,7 @@ func TestPodNamesBroken(t *testing.T) {
 			defer func() { stop(); <-ended }()
 			knows(t, n, cartUID, "aaaa", "shop/cart-1/app true")
 			s.mu.Lock()
-			s.items = pod("20", cartUID, "shop", "cart-2", "app", "aaaa", "")
+			s.items = podText("20", cartUID, "shop", "cart-2", "app", "aaaa", "")
 			s.mu.Unlock()
 			for again := range 2 {
 				s.watched(t, again+1)
@@ -490,10 +490,10 @@ func TestPodNamesEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan bool)
 	go func() { n.Run(ctx); close(ended) }()
-	s.send(t, `{"type":"DELETED","object":`+strings.ReplaceAll(pod("11", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", ""), "\n", "")+`}`)
+	s.send(t, `{"type":"DELETED","object":`+strings.ReplaceAll(podText("11", etcdUID, "kube-system", "etcd-node-1", "etcd", "bbbb", ""), "\n", "")+`}`)
 	s.send(t, `{"type":"BOOKMARK","object":{"kind":"Pod"}}`) // without a version
 	s.send(t, "")                                            // ends
-	s.send(t, `{"type":"MODIFIED","object":`+strings.ReplaceAll(pod("12", cartUID, "shop", "cart-1", "app", "cccc", ""), "\n", "")+`}`)
+	s.send(t, `{"type":"MODIFIED","object":`+strings.ReplaceAll(podText("12", cartUID, "shop", "cart-1", "app", "cccc", ""), "\n", "")+`}`)
 	knows(t, n, cartUID, "cccc", "shop/cart-1/app true")
 	knows(t, n, etcdSum, "bbbb", "// false")
 	stop()

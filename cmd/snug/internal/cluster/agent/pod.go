@@ -5,7 +5,10 @@ package agent
 import (
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 )
 
 const (
@@ -43,58 +46,50 @@ type knownContainer struct{ name, image, digest string }
 // apiPod is what is read of a pod; the rest, which may be a megabyte, is passed over.
 // Source: k8s.io/api/core/v1.
 type apiPod struct {
-	Metadata struct {
-		Namespace       string
-		Name            string
-		GenerateName    string
-		UID             string
-		ResourceVersion string
-		Labels          struct {
-			Hash    string `json:"pod-template-hash"`          // podid.HashLabel
-			Rollout string `json:"rollouts-pod-template-hash"` // podid.RolloutHashLabel
-		}
-		Annotations struct {
-			// Both are the hash of its manifest on the mirror of a static pod.
-			// Source: k8s.io/kubernetes pkg/kubelet/types, ConfigHashAnnotationKey, and
-			// pkg/kubelet/pod, CreateMirrorPod.
-			Static string `json:"kubernetes.io/config.hash"`
-			Mirror string `json:"kubernetes.io/config.mirror"`
-		}
-		OwnerReferences []struct {
-			Kind, Name string
-			Controller bool
-		}
-	}
-	Spec struct {
-		Containers, InitContainers, EphemeralContainers []struct{ Name, Image string }
-	}
+	pod.Pod
 	Status struct {
-		ContainerStatuses, InitContainerStatuses, EphemeralContainerStatuses []struct{ Name, ContainerID, ImageID string }
+		ContainerStatuses          []containerStatus `json:"containerStatuses"`
+		InitContainerStatuses      []containerStatus `json:"initContainerStatuses"`
+		EphemeralContainerStatuses []containerStatus `json:"ephemeralContainerStatuses"`
+	} `json:"status"`
+}
+
+type containerStatus struct {
+	Name        string `json:"name"`
+	ContainerID string `json:"containerID"`
+	ImageID     string `json:"imageID"`
+}
+
+// believing is how what an API server writes is read: it checked it, and names are all that
+// is taken from it.
+var believing = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// meta is a pod's metadata, empty where it has none.
+func (p *apiPod) meta() *pod.Metadata {
+	if p.Metadata == nil {
+		return &pod.Metadata{}
 	}
+	return p.Metadata
 }
 
 // known is what is remembered of it.
 func (p *apiPod) known() *knownPod {
-	m := &p.Metadata
-	k := &knownPod{namespace: upTo(mostName, m.Namespace), name: upTo(mostName, m.Name), containers: map[string]knownContainer{}}
-	workload := podid.Alone(m.Name, m.GenerateName)
-	for _, o := range m.OwnerReferences {
-		if o.Controller && o.Kind != "" {
-			workload = podid.Workload(o.Kind, o.Name, m.Labels.Hash, m.Labels.Rollout)
-			break
-		}
+	m := p.meta()
+	k := &knownPod{
+		namespace: upTo(mostName, m.Namespace), name: upTo(mostName, m.Name), workload: upTo(2*mostName, m.Workload()),
+		containers: map[string]knownContainer{},
 	}
-	k.workload = upTo(2*mostName, workload)
-	if m.Annotations.Static == m.Annotations.Mirror {
-		k.hash = upTo(mostName, m.Annotations.Static)
+	// On the mirror of a static pod both are the hash of its manifest.
+	if hash := m.Annotations.Of[pod.HashAnnotation]; hash == m.Annotations.Of[pod.MirrorAnnotation] {
+		k.hash = upTo(mostName, hash)
 	}
 	images := map[string]string{}
-	for _, list := range [...][]struct{ Name, Image string }{p.Spec.Containers, p.Spec.InitContainers, p.Spec.EphemeralContainers} {
+	for _, list := range [...]pod.Containers{p.Spec.Containers, p.Spec.InitContainers, p.Spec.EphemeralContainers} {
 		for _, c := range list {
 			images[c.Name] = upTo(mostImage, c.Image)
 		}
 	}
-	for _, list := range [...][]struct{ Name, ContainerID, ImageID string }{p.Status.ContainerStatuses, p.Status.InitContainerStatuses, p.Status.EphemeralContainerStatuses} {
+	for _, list := range [...][]containerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses, p.Status.EphemeralContainerStatuses} {
 		for _, c := range list {
 			if _, id, ok := strings.Cut(c.ContainerID, "://"); ok && id != "" && len(id) <= mostName && len(k.containers) < mostContainers {
 				k.containers[id] = knownContainer{upTo(mostName, c.Name), images[c.Name], digestOf(c.ImageID)}

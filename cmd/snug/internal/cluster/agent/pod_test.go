@@ -3,12 +3,15 @@
 package agent
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 )
 
 const sum = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -56,7 +59,7 @@ func TestKnown(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var p apiPod
-			if err := json.Unmarshal([]byte(`{"metadata":{`+c.metadata+`},`+c.rest+`}`), &p); err != nil {
+			if err := json.Unmarshal([]byte(`{"metadata":{`+c.metadata+`},`+c.rest+`}`), &p, believing); err != nil {
 				t.Fatal(err)
 			}
 			k := p.known()
@@ -90,7 +93,7 @@ func TestKnownHostile(t *testing.T) {
 		{"so many", `{"status":{"containerStatuses":[` + strings.Join(statuses, ",") + `]}}`, mostContainers},
 	} {
 		var p apiPod
-		if err := json.Unmarshal([]byte(c.text), &p); err != nil {
+		if err := json.Unmarshal([]byte(c.text), &p, believing); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		k := p.known()
@@ -111,8 +114,8 @@ func TestStaticClaimed(t *testing.T) {
 	n := NewPodNames(nil, "", nil)
 	add := func(uid, namespace, hash, mirror string) {
 		var p apiPod
-		p.Metadata.UID, p.Metadata.Namespace = uid, namespace
-		p.Metadata.Annotations.Static, p.Metadata.Annotations.Mirror = hash, mirror
+		p.Metadata = &pod.Metadata{UID: uid, Namespace: namespace}
+		p.Metadata.Annotations.Of = map[string]string{pod.HashAnnotation: hash, pod.MirrorAnnotation: mirror}
 		n.add(&p)
 	}
 	says := func(want string) {
