@@ -4,6 +4,7 @@ package lint
 
 import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 )
 
@@ -28,24 +29,12 @@ func Containers(files []*manifest.File) []Described {
 			}
 			for _, p := range o.Pods {
 				for _, c := range p.Containers {
-					if c.Role != manifest.Ephemeral {
-						all = append(all, Described{o, p, c, in.described(o, p, c)})
+					if c.Role != pod.Ephemeral {
+						all = append(all, Described{o, p, c, newSubject(in, o, p, c).described()})
 					}
 				}
 			}
 		}
 	}
 	return all
-}
-
-func (in *input) described(o *manifest.Object, p *manifest.Pod, c *manifest.Container) podpatch.Container {
-	s := newSubject(in, o, p, c)
-	facts := s.facts()
-	facts.Set = map[string]bool{}
-	for i := range c.Env {
-		facts.Set[c.Env[i].Name] = true
-	}
-	facts.Opaque = len(c.EnvFrom) > 0
-	facts.NoRestart = p.Never() || c.Role == manifest.Init
-	return facts
 }

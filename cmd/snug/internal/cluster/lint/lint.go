@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/vet"
@@ -32,7 +33,7 @@ type Found struct {
 	Severity  finding.Severity
 	Object    *manifest.Object
 	Container string // "" = the object or the pod as a whole
-	Role      manifest.Role
+	Role      pod.Role
 	At        manifest.Pos
 	Message   string // what is wrong here, one sentence
 	Evidence  []finding.Evidence

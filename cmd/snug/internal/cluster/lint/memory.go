@@ -3,37 +3,42 @@
 package lint
 
 import (
-	"slices"
-
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/quantity"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/limits"
 )
 
-// facts are what podpatch decides by.
+// facts are what podpatch decides by, with what ConfigMaps say.
 func (s *subject) facts() podpatch.Container {
-	milli := func(a amount) limits.Value[int64] {
-		return limits.Value[int64]{N: a.q.Milli(), State: a.state}
-	}
-	memory := s.in.amount(s.o, s.p, s.c, "limits", "memory")
-	c := podpatch.Container{
-		Program:  s.program.Program,
-		CPULimit: milli(s.in.amount(s.o, s.p, s.c, "limits", "cpu")), CPURequest: milli(s.in.amount(s.o, s.p, s.c, "requests", "cpu")),
-		MemoryLimit: limits.Value[int64]{N: memory.q.Value(), State: memory.state},
-		Set:         map[string]bool{}, Opaque: s.opaque(), Resize: map[string]string{},
-	}
-	// A limit of the pod is for all containers that run beside this one.
-	c.MemoryShared = memory.from == "the pod" && slices.ContainsFunc(s.p.Containers, func(other *manifest.Container) bool {
-		return other != s.c && (other.Role == manifest.Sidecar || other.Role == manifest.Main && s.c.Role != manifest.Init)
-	})
+	c := s.described()
+	c.Opaque, c.Set = s.opaque(), map[string]bool{}
 	for name := range s.knobs {
 		c.Set[name] = true
 	}
-	for name, f := range s.c.Resize {
-		c.Resize[name] = f.Text
-	}
 	return c
+}
+
+// described are the facts that are written in the container, its pod and a LimitRange.
+func (s *subject) described() podpatch.Container {
+	p := s.p.Value()
+	cpu, request := s.in.amount(s.o, s.p, s.c, "limits", "cpu"), s.in.amount(s.o, s.p, s.c, "requests", "cpu")
+	memory := s.in.amount(s.o, s.p, s.c, "limits", "memory")
+	c := p.Facts(s.c.Value(), s.c.Role, p.Beside(), pod.Given{
+		CPULimit: cpu.value(pod.Milli), CPURequest: request.value(pod.Milli), MemoryLimit: memory.value(pod.Bytes), OfPod: memory.from == "the pod",
+	})
+	c.Program = s.program.Program
+	return c
+}
+
+// value is an amount in one of package pod's units.
+func (a *amount) value(in func(quantity.Quantity) limits.Value[int64]) limits.Value[int64] {
+	if a.state != limits.Known {
+		return limits.Value[int64]{State: a.state}
+	}
+	return in(a.q)
 }
 
 // memlimitFix is the GOMEMLIMIT that the container should get.

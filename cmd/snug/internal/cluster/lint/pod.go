@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/limits"
@@ -47,11 +48,11 @@ func sharedLimit(s *subject) {
 		_, resource := k.resource()
 		others := 0
 		for _, c := range s.p.Containers {
-			if (c.Role == manifest.Main || c.Role == manifest.Sidecar) && c != s.c && !c.Resources.Limits[resource].Set() {
+			if (c.Role == pod.Main || c.Role == pod.Sidecar) && c != s.c && !c.Resources.Limits[resource].Set() {
 				others++
 			}
 		}
-		if others == 0 || s.c.Role == manifest.Init {
+		if others == 0 || s.c.Role == pod.Init {
 			continue
 		}
 		what := "memory"
@@ -86,7 +87,7 @@ func sharedSum(s *subject) {
 	}
 	most, sum, set := limit.q.Value(), int64(0), 0
 	for _, c := range s.p.Containers {
-		if c.Role != manifest.Main && c.Role != manifest.Sidecar {
+		if c.Role != pod.Main && c.Role != pod.Sidecar {
 			continue
 		}
 		k := newSubject(s.in, s.o, s.p, c).knobs["GOMEMLIMIT"]
@@ -129,7 +130,7 @@ func emptyResources(s *subject) {
 // covers tells whether an autoscaler changes limits or requests of a resource of a
 // container.
 func covers(v *manifest.VPA, c *manifest.Container, kind, resource string) bool {
-	if v == nil || v.Mode == "Off" || c.Role == manifest.Init || c.Role == manifest.Ephemeral {
+	if v == nil || v.Mode == "Off" || c.Role == pod.Init || c.Role == pod.Ephemeral {
 		return false
 	}
 	name := "*"

@@ -18,9 +18,3 @@ func labels(meta *yaml.Node) map[string]string {
 	}
 	return all
 }
-
-// Never tells whether containers of the pod are never started again.
-func (p *Pod) Never() bool {
-	w := walker{left: 10_000}
-	return text(w.get(p.spec, "restartPolicy")) == "Never"
-}

@@ -14,7 +14,11 @@
 // not hide the others.
 package manifest
 
-import "go.yaml.in/yaml/v3"
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
+)
 
 // File is one stream of documents.
 type File struct {
@@ -89,26 +93,15 @@ type Pod struct {
 	Resources  *Resources // of the pod as a whole; nil = none are written
 	Containers []*Container
 
-	meta *yaml.Node
-	spec *yaml.Node
+	meta  *yaml.Node
+	spec  *yaml.Node
+	value *pod.Pod // made when asked for
 }
-
-// Role is what a container is for.
-type Role uint8
-
-const (
-	Main      Role = iota
-	Init           // runs before, to its end
-	Sidecar        // an init container that keeps running
-	Ephemeral      // put into a running pod
-)
-
-func (r Role) String() string { return [...]string{"main", "init", "sidecar", "ephemeral"}[r] }
 
 // Container is one container of a pod.
 type Container struct {
 	Pod       *Pod
-	Role      Role
+	Role      pod.Role
 	Name      string
 	Image     string // "" = a patch of a container that is described elsewhere
 	Env       []Env

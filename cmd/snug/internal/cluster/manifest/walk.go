@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 )
 
 // walker goes through the nodes of a document. left bounds its steps, because
@@ -218,8 +220,8 @@ func (w *walker) pod(o *Object, meta, spec *yaml.Node, native bool) {
 	}
 	for _, of := range []struct {
 		key  string
-		role Role
-	}{{"initContainers", Init}, {"containers", Main}, {"ephemeralContainers", Ephemeral}} {
+		role pod.Role
+	}{{"initContainers", pod.Init}, {"containers", pod.Main}, {"ephemeralContainers", pod.Ephemeral}} {
 		for _, n := range w.items(w.get(spec, of.key)) {
 			if n = follow(n); n == nil || n.Kind != yaml.MappingNode {
 				continue
@@ -229,8 +231,8 @@ func (w *walker) pod(o *Object, meta, spec *yaml.Node, native bool) {
 			if c.Name == "" && o.knative() {
 				c.Name = knativeName
 			}
-			if of.role == Init && text(w.get(n, "restartPolicy")) == "Always" {
-				c.Role = Sidecar
+			if of.role == pod.Init && text(w.get(n, "restartPolicy")) == "Always" {
+				c.Role = pod.Sidecar
 			}
 			p.Containers = append(p.Containers, c)
 		}
