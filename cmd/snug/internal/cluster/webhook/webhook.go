@@ -34,22 +34,26 @@ const (
 	mostQuestion = 8 << 20
 	// mostHeader bytes are read of a request's header.
 	mostHeader = 16 << 10
-	// mostHeld bytes of questions, and of answers that are not yet read, are held at the
-	// same time: each may be large, and memory is not.
+	// mostHeld bounds the questions that are read and the answers that are written at the
+	// same time, in bytes: each may be large, and memory is not.
 	mostHeld = 64 << 20
-	// smallAnswer takes no more than its connection does, and is never refused.
+	// smallAnswer is as long as an answer may be that is never refused, in bytes: it takes no
+	// more room than its connection does.
 	smallAnswer = 64 << 10
-	// mostAtOnce questions are answered at the same time, others wait for waitAtMost: who
-	// waits longer is asked to come again, and the API server creates the pod as it is.
+	// mostAtOnce bounds the questions that are answered at the same time. Others wait.
 	mostAtOnce = 16
+	// waitAtMost is how long a question waits for its turn. Then the API server is asked to
+	// come again, and creates the pod as it is.
 	waitAtMost = 2 * time.Second
-	// readWithin is how long a question may take to come, with HTTP/2 each by itself: an API
+	// readWithin is how long a question may take to come, with HTTP/2 each by itself. An API
 	// server waits for 2 s.
-	// writeWithin is how long it may take to read the answer. It keeps connections that it
-	// does not use for 90 s; that we end one first, just as it sends a question, is to be
-	// a rare case.
-	readWithin, writeWithin, idleFor = 3 * time.Second, 10 * time.Second, 3 * time.Minute
-	// endsWithin is how long questions may go on when the webhook is told to end.
+	readWithin = 3 * time.Second
+	// writeWithin is how long an API server may take to read the answer.
+	writeWithin = 10 * time.Second
+	// idleFor is how long a connection is kept without a question. An API server ends one
+	// after 90 s: that it is ended here, just as a question comes, is to be a rare case.
+	idleFor = 3 * time.Minute
+	// endsWithin is how long questions may go on when the webhook has been asked to end.
 	endsWithin = 10 * time.Second
 )
 
