@@ -35,6 +35,7 @@ type (
 		Labels          Texts  `json:"labels"`
 		Annotations     Texts  `json:"annotations"`
 		Controller      Owner  `json:"ownerReferences"`
+		Managed         whole  `json:"managedFields"`
 	}
 	Spec struct {
 		RestartPolicy       string     `json:"restartPolicy"`
