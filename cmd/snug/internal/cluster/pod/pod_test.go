@@ -28,7 +28,8 @@ func TestRead(t *testing.T) {
 	for text, want := range map[string]*Pod{
 		`{}`:                            {},
 		`{"metadata":null,"spec":null}`: {},
-		`{"metadata":{}}`:               {Metadata: &Metadata{}},
+		`{"metadata":{"labels":{"snug.dev/inject":null}}}`: {Metadata: &Metadata{Labels: Texts{true, map[string]string{"snug.dev/inject": ""}, 15 + 4}}},
+		`{"metadata":{}}`: {Metadata: &Metadata{}},
 		`{"metadata":{"name":"a\u0062\"\\","labels":{"snug.dev/inject":"en\u0061bled","x":"\\"},"annotations":{"snug.dev/added":"é","b":null}}}`: {Metadata: &Metadata{Name: `ab"\`,
 			Labels:      Texts{true, map[string]string{"snug.dev/inject": "enabled"}, 15 + 14 + 1 + 4},
 			Annotations: Texts{true, map[string]string{"snug.dev/added": "é"}, 14 + 4 + 1 + 4}}},

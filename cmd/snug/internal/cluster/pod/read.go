@@ -57,12 +57,13 @@ func (t *Texts) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return each(d, '{', func() {
 		t.Given = true
 	}, func() error {
-		name, err := d.ReadToken()
+		token, err := d.ReadToken()
 		if err != nil {
 			return err
 		}
-		key := ofInterest[name.String()]
-		t.Size += len(name.String())
+		name := token.String()
+		key := ofInterest[name]
+		t.Size += len(name)
 		text, err := d.ReadValue()
 		if err != nil {
 			return err
@@ -76,6 +77,10 @@ func (t *Texts) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		}
 		if t.Of == nil {
 			t.Of = map[string]string{}
+		}
+		if text.Kind() == 'n' {
+			t.Of[key] = ""
+			return nil
 		}
 		value, err := jsontext.AppendUnquote(nil, text)
 		t.Of[key] = string(value)
