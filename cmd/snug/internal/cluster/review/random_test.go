@@ -327,7 +327,7 @@ func FuzzFit(f *testing.F) {
 				continue
 			}
 			request := asked()
-			if a.Response.UID != request["uid"] {
+			if uid, _ := request["uid"].(string); a.Response.UID != uid {
 				t.Fatalf("patched: %s", got)
 			}
 			if _, err := apply(request["object"], a.Response.Patch); err != nil {
