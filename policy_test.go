@@ -31,20 +31,22 @@ law < simulator
 NONE < limiter, fixture, oracle
 
 The tool, group by group:
-NONE < process/, profile/, report/finding, vet, message < source/
-plan < flagvalue, goenv
+NONE < report/finding, vet, message
+plan < flagvalue, goenv, report/units
 plan, flagvalue < option
+plan < process/
+report/units < profile/
+message, report/units, vet < source/
 limits < figure < process/, profile/promtext, diagnose/, cluster/agent
 limits < process/goproc
-NONE < report/finding, report/units
 message, report/finding, report/units < report/metric < report/content < report/chart
 message, report/finding, report/units, report/metric, report/content < report/text < report
 message, report/finding, report/units, report/metric, report/content, report/chart < report/page
 report/finding, report/text < report/reporttest
-limits, message, report/finding, process/, profile/, source/bounded < diagnose/
+limits, message, report/finding, report/units, process/, profile/, source/bounded < diagnose/
 cgroup, limits, plan, fixture < diagnose/collect
-cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, process/, profile/exectrace, source/outfile < prove/
-cgroup, limits, plan, message, report/finding, vet, source/, profile/promtext < cluster/
+cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, source/outfile < prove/
+cgroup, limits, plan, message, report/finding, report/units, vet, source/, profile/promtext < cluster/
 process/goproc < cluster/linter
 report/page, process/, diagnose/ < cluster/agent
 diagnose/, cluster/, vet, report/finding < cli/explain

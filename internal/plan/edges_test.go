@@ -42,8 +42,8 @@ func TestEdgesOfQuantities(t *testing.T) {
 		}
 	}
 	for text, ok := range map[string]bool{"iB": false, "9223372036854775807": true, "8589934591GiB": true, "8589934592GiB": false, "9007199254740991KiB": true} {
-		if _, got := parseGoBytes(text); got != ok {
-			t.Errorf("parseGoBytes(%q): %v", text, got)
+		if _, got := parseGoMemory(text); got != ok {
+			t.Errorf("parseGoMemory(%q): %v", text, got)
 		}
 	}
 	for text, ok := range map[string]bool{"100": true, "-5": true, "off": true, "2147483648": false, "Off": false} {

@@ -37,7 +37,7 @@ func (in *Input) memory(p *Plan) {
 		return
 	}
 	if text := in.Env.GOMEMLIMIT; text != "" {
-		n, ok := parseGoBytes(text)
+		n, ok := parseGoMemory(text)
 		if limit, limited := in.Limits.Memory.Hard.Get(); !ok {
 			p.warnEnv("GOMEMLIMIT", text)
 		} else if limited && n > limit && n != NoMemLimit {

@@ -139,13 +139,18 @@ func validGOGC(text string) bool {
 	return err == nil
 }
 
-// parseGoBytes reads a size as the Go runtime reads GOMEMLIMIT
-// (runtime/string.go, parseByteCount): digits and B, KiB, MiB, GiB, TiB or
-// nothing; or off. Anything else ends the program before main.
-func parseGoBytes(text string) (int64, bool) {
+// parseGoMemory reads what the Go runtime takes as GOMEMLIMIT: a size, or off. Anything
+// else ends the program before main.
+func parseGoMemory(text string) (int64, bool) {
 	if text == "off" {
 		return NoMemLimit, true
 	}
+	return ParseGoBytes(text)
+}
+
+// ParseGoBytes reads a size as the Go runtime does (runtime/string.go, parseByteCount):
+// digits and B, KiB, MiB, GiB, TiB or nothing.
+func ParseGoBytes(text string) (int64, bool) {
 	digits, unit := strings.CutSuffix(text, "B")
 	shift := 0
 	if end := len(digits) - 2; unit && end >= 0 && digits[end+1] == 'i' {

@@ -69,13 +69,13 @@ func TestParseRound(t *testing.T) {
 // The texts and what Go makes of them are from its own runtime/string.go.
 func TestGoSyntax(t *testing.T) {
 	for text, want := range map[string]int64{"1024": 1024, "1B": 1, "1KiB": 1024, "400MiB": 400 << 20, "1GiB": 1 << 30, "1TiB": 1 << 40, "off": NoMemLimit, "0": 0} {
-		if got, ok := parseGoBytes(text); !ok || got != want {
-			t.Errorf("parseGoBytes(%q) = %d, %v, want %d", text, got, ok, want)
+		if got, ok := parseGoMemory(text); !ok || got != want {
+			t.Errorf("parseGoMemory(%q) = %d, %v, want %d", text, got, ok, want)
 		}
 	}
 	for _, bad := range []string{"", "1G", "512Mi", "B", "iB", "KiB", "-1", "1.5GiB", "1gib", "9223372036854775807KiB", "1PiB"} {
-		if got, ok := parseGoBytes(bad); ok {
-			t.Errorf("parseGoBytes(%q) = %d, want refused", bad, got)
+		if got, ok := parseGoMemory(bad); ok {
+			t.Errorf("parseGoMemory(%q) = %d, want refused", bad, got)
 		}
 	}
 	for text, want := range map[string]bool{"1": true, "16": true, "0": false, "-1": false, "": false, "500m": false, "4294967296": false} {
@@ -112,8 +112,8 @@ func FuzzQuantities(f *testing.F) {
 				t.Errorf("ParseDecimal(%q) = %v, want %v", text, x, want)
 			}
 		}
-		if n, ok := parseGoBytes(text); ok && n < 0 {
-			t.Errorf("parseGoBytes(%q) = %d", text, n)
+		if n, ok := parseGoMemory(text); ok && n < 0 {
+			t.Errorf("parseGoMemory(%q) = %d", text, n)
 		}
 		if strings.ContainsAny(text, "eExX_") {
 			if _, ok := ParseBytes(text); ok {

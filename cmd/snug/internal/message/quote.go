@@ -8,14 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// Counted is a number of things: 1 run, 2 runs.
-func Counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return strconv.Itoa(n) + " " + thing
-}
-
 // MostShown is how much of what was typed a message repeats, in bytes.
 const MostShown = 200
 
@@ -43,8 +35,6 @@ func Cut(text string, most int) string {
 	}
 	return text[:n] + "... (" + strconv.Itoa(len(text)) + " bytes)"
 }
-
-func Number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // Quote is a text as one word of a shell: a path with a blank would otherwise be
 // two arguments.

@@ -47,10 +47,3 @@ func TestShellQuote(t *testing.T) {
 		}
 	}
 }
-
-func TestCounted(t *testing.T) {
-	got := []string{Counted(0, "run"), Counted(1, "run"), Counted(2, "run")}
-	if want := []string{"0 runs", "1 run", "2 runs"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}

@@ -4,11 +4,11 @@ package fit
 
 import (
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -196,13 +196,13 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	case !r.Cgroups:
 		r.Text = "GODEBUG containermaxprocs=0, which a go line below 1.25 implies, keeps it from looking at cgroups"
 	case limited && quota < cores:
-		r.Text = "it reads the quota of its own cgroup, " + formatCores(cores) + ", and not the tighter one above"
+		r.Text = "it reads the quota of its own cgroup, " + units.Plural(cores, "core") + ", and not the tighter one above"
 	case limited && cores > float64(p.Runtime):
 		r.Text = "its quota is more than the CPUs it may run on"
 	case limited && cores <= 1:
-		r.Text = "its quota is " + formatCores(cores) + ", and its minimum is 2"
+		r.Text = "its quota is " + units.Plural(cores, "core") + ", and its minimum is 2"
 	case limited:
-		r.Text = "its quota is " + formatCores(cores)
+		r.Text = "its quota is " + units.Plural(cores, "core")
 		if cores != math.Trunc(cores) {
 			r.Text += ", rounded up"
 		}
@@ -216,12 +216,4 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 		r.Text = "it finds no quota"
 	}
 	return r
-}
-
-func formatCores(x float64) string {
-	s := strconv.FormatFloat(x, 'f', -1, 64)
-	if x == 1 {
-		return "1 core"
-	}
-	return s + " cores"
 }

@@ -8,17 +8,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/goenv"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
+	"github.com/spf13/cobra"
 )
 
 func NewRun(u *ui.UI) *cobra.Command {
@@ -147,7 +147,7 @@ func (r *runCommand) run(args []string) error {
 // tighter says where a level above snug's own group leaves less than was asked.
 func (r *runCommand) tighter(c cgrun.Confinement) {
 	if r.spec.CPUs > 0 && c.CPUs > 0 && c.CPUs < r.spec.CPUs*0.99 {
-		r.ui.Note("warning: %s CPUs were asked for and %s are what the groups above allow, %s", message.Number(r.spec.CPUs), message.Number(c.CPUs), c.CPUsFrom)
+		r.ui.Note("warning: %s CPUs were asked for and %s are what the groups above allow, %s", units.Exact(r.spec.CPUs), units.Exact(c.CPUs), c.CPUsFrom)
 	}
 	// The kernel rounds a memory limit down to whole pages.
 	switch {

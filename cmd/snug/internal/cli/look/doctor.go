@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
@@ -19,6 +17,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/spf13/cobra"
 )
 
 func NewDoctor(u *ui.UI) *cobra.Command {
@@ -140,7 +140,7 @@ func doctor(ctx context.Context, u *ui.UI, names []string, duration time.Duratio
 		})
 	}
 	if watching > 0 && duration > 0 {
-		u.Status("watching " + message.Counted(watching, "process") + " for " + duration.String() + "; Ctrl-C ends it early")
+		u.Status("watching " + units.Plural(watching, "process") + " for " + duration.String() + "; Ctrl-C ends it early")
 	}
 	each.Wait()
 	u.Status("")

@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
@@ -19,7 +17,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
+	"github.com/spf13/cobra"
 )
 
 // publish answers with an experiment's document, and writes the files that were
@@ -199,9 +199,9 @@ func looksAgain(u *ui.UI, look *finding.Watch, rest []byte, name string) error {
 		next, ok := d.(*finding.Watch)
 		switch {
 		case err != nil:
-			return message.Failed("only "+message.Counted(n, "look")+" can be read, "+err.Error()+", "+name, "those before it are shown; it may have been cut off")
+			return message.Failed("only "+units.Plural(n, "look")+" can be read, "+err.Error()+", "+name, "those before it are shown; it may have been cut off")
 		case !ok:
-			return message.Failed("only "+message.Counted(n, "look")+" and then something else, "+name, savedHint)
+			return message.Failed("only "+units.Plural(n, "look")+" and then something else, "+name, savedHint)
 		}
 		look, rest = next, after
 	}

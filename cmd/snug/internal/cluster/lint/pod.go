@@ -9,8 +9,8 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
-	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -108,7 +108,7 @@ func sharedSum(s *subject) {
 		return
 	}
 	f := s.report("pod-limit-shared", finding.SeverityWarning, limit.at,
-		"the memory limit of the pod is "+limit.q.String()+", and the GOMEMLIMITs of its "+strconv.Itoa(set)+" containers are "+podpatch.Bytes(sum)+" together: the kernel kills before the collectors take notice",
+		"the memory limit of the pod is "+limit.q.String()+", and the GOMEMLIMITs of its "+strconv.Itoa(set)+" containers are "+units.GoMebibytes(sum)+" together: the kernel kills before the collectors take notice",
 		"GOMEMLIMITs that together leave a tenth of the pod's limit")
 	f.Evidence = []finding.Evidence{
 		{What: "GOMEMLIMITs in the pod", Value: float64(sum), Unit: finding.UnitBytes, Source: "env"},

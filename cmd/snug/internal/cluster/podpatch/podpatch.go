@@ -11,6 +11,7 @@ import (
 	_ "embed"
 	"strconv"
 
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -262,14 +263,5 @@ func (p *Patch) memory(c *Container, policy *Policy) {
 		p.because(MemorySmall, knob, limit)
 		return
 	}
-	p.set(Env{Name: knob, Value: Bytes(n)}, MemoryShare, n)
-}
-
-// Bytes is a size as GOMEMLIMIT takes it: in mebibytes, rounded down, from 16 of
-// them on, else in bytes.
-func Bytes(n int64) string {
-	if n >= 16<<20 {
-		return strconv.FormatInt(n>>20, 10) + "MiB"
-	}
-	return strconv.FormatInt(n, 10)
+	p.set(Env{Name: knob, Value: units.GoMebibytes(n)}, MemoryShare, n)
 }

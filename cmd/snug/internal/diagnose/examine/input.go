@@ -24,6 +24,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/profile/golog"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
@@ -195,7 +196,7 @@ func causes(f *rules.Facts, s *cpuprof.Summary) {
 
 // fewSamples is why a profile tells nothing of causes.
 func fewSamples(s *cpuprof.Summary) string {
-	return message.Counted(int(s.Samples), "sample") + " of CPU time, too few to tell"
+	return units.Plural(int(s.Samples), "sample") + " of CPU time, too few to tell"
 }
 
 func logFacts(f *rules.Facts, r io.Reader) error {
@@ -207,7 +208,7 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 		return message.Failed("no line of gctrace or schedtrace in it, "+f.Target, "GODEBUG=gctrace=1 makes Go write them to stderr")
 	}
 	if g := &s.GC; g.Cycles > 0 {
-		from := "gctrace, " + message.Counted(g.Cycles, "collection")
+		from := "gctrace, " + units.Plural(g.Cycles, "collection")
 		num := func(v float64) figure.Of[float64] { return figure.New(v, from) }
 		f.Procs = num(float64(g.Procs))
 		if f.Live = num(float64(g.Live)); g.Goal != golog.NoGoal {
@@ -222,7 +223,7 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 		}
 	}
 	if h := &s.Sched; h.Looks > 0 {
-		from := "schedtrace, " + message.Counted(h.Looks, "look")
+		from := "schedtrace, " + units.Plural(h.Looks, "look")
 		num := func(v float64) figure.Of[float64] { return figure.New(v, from) }
 		f.Procs = num(float64(h.Procs))
 		f.Busy, f.Spinning = num(float64(h.Procs)-h.IdleProcs), num(h.Spinning)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 const (
@@ -75,9 +76,9 @@ func (f *Facts) limitFix(n float64) string {
 	}
 	if n < max(least, safeLeast) {
 		need := (max(least, safeLeast) + otherGrowth*f.other()) / safeShare
-		return "a memory limit of " + mebibytes(need+1<<20) + " or more, or less memory in use: no GOMEMLIMIT fits"
+		return "a memory limit of " + units.GoMebibytes(int64(need+1<<20)) + " or more, or less memory in use: no GOMEMLIMIT fits"
 	}
-	return "GOMEMLIMIT=" + mebibytes(n)
+	return "GOMEMLIMIT=" + units.GoMebibytes(int64(n))
 }
 
 // memoryFix is a GOMEMLIMIT for the memory limit, and who else sets it. A variable wins

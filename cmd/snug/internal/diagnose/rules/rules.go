@@ -12,11 +12,11 @@ import (
 	"io/fs"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // Rule is one diagnosis.
@@ -114,16 +114,11 @@ func (f *Facts) bench(flags string) string {
 		s += " --cpus " + number(q)
 	}
 	if m := num(f.MemHard); m > 0 {
-		s += " --memory " + mebibytes(m)
+		s += " --memory " + units.GoMebibytes(int64(m))
 	}
 	return s + " " + flags + " [--url URL] -- " + program + " ARG..."
 }
 
-func number(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }
+func number(v float64) string { return units.Exact(math.Round(v*100) / 100) }
 
-func whole(v float64) string { return strconv.FormatFloat(math.Round(v), 'f', 0, 64) }
-
-// mebibytes is a size as Go and snug read it, rounded down.
-func mebibytes(v float64) string {
-	return strconv.FormatFloat(math.Floor(v/(1<<20)), 'f', 0, 64) + "MiB"
-}
+func whole(v float64) string { return units.Exact(math.Round(v)) }

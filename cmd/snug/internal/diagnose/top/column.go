@@ -4,11 +4,11 @@ package top
 
 import (
 	"cmp"
-	"math"
 	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // column is one figure of a process.
@@ -132,20 +132,20 @@ func cpuText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	if p.Used == nil {
 		return ".", Dim
 	}
-	return fixed(*p.Used, 5), Plain
+	return units.NarrowFixed(*p.Used, 5), Plain
 }
 
 func quotaText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	if p.Quota == nil {
 		return absent(p, "quota_cores"), Dim
 	}
-	return short(*p.Quota), Plain
+	return units.NarrowNumber(*p.Quota), Plain
 }
 
 func throttledText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	switch {
 	case p.Throttled != nil:
-		return percent(*p.Throttled), alarm(*p.Throttled, 0.05, 0.25)
+		return units.NarrowShare(*p.Throttled), alarm(*p.Throttled, 0.05, 0.25)
 	case p.Used == nil:
 		return ".", Dim
 	case p.Quota != nil && absent(p, "throttled_ratio") == "-":
@@ -161,13 +161,13 @@ func waitText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	case p.Waiting == nil:
 		return ".", Dim
 	}
-	return fixed(*p.Waiting, 4), Plain
+	return units.NarrowFixed(*p.Waiting, 4), Plain
 }
 
 func gcText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	switch {
 	case p.GC != nil:
-		return percent(*p.GC), alarm(*p.GC, 0.25, 0.5)
+		return units.NarrowShare(*p.GC), alarm(*p.GC, 0.25, 0.5)
 	case p.PerMinute != nil && *p.PerMinute == 0:
 		return "0", Dim
 	}
@@ -178,7 +178,7 @@ func rateText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	if p.PerMinute == nil {
 		return pending(p, "collections"), Dim
 	}
-	return count(*p.PerMinute, 6), Plain
+	return units.NarrowCount(*p.PerMinute, 6), Plain
 }
 
 // pending is as absent, but "." for a rate that two looks will tell.
@@ -210,7 +210,7 @@ func bytesText(p *finding.TopProcess, n *int64, field string) (string, Role) {
 	if n == nil {
 		return absent(p, field), Dim
 	}
-	return size(*n), Plain
+	return units.NarrowBytes(*n), Plain
 }
 
 func procsText(p *finding.TopProcess, _ *glyphs) (string, Role) {
@@ -241,7 +241,7 @@ func psText(p *finding.TopProcess, n *float64) (string, Role) {
 	if n == nil {
 		return absent(p, "busy_ps"), Dim
 	}
-	return fixed(*n, 4), Plain
+	return units.NarrowFixed(*n, 4), Plain
 }
 
 func findingText(p *finding.TopProcess, _ *glyphs) (string, Role) {
@@ -303,17 +303,4 @@ func alarm(x, warn, bad float64) Role {
 		return Warn
 	}
 	return Plain
-}
-
-// fixed is a number in at most so many cells, at most two digits behind the point.
-func fixed(x float64, cells int) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return "?"
-	}
-	for decimals := 2; decimals >= 0; decimals-- {
-		if s := strconv.FormatFloat(x, 'f', decimals, 64); len(s) <= cells {
-			return s
-		}
-	}
-	return scaled(x, 1000, "kMGTPE")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // pane is all that is known of the chosen process, from the row on that it was
@@ -104,18 +105,17 @@ func (v *View) figures(p *finding.TopProcess) [][2]string {
 		if n == nil {
 			return ""
 		}
-		return before + size(*n) + after
+		return before + units.NarrowBytes(*n) + after
 	}
-	two := func(x float64) string { return fixed(x, 6) }
-	share := func(x float64) string { return percent(x) + " %" }
+	two := func(x float64) string { return units.NarrowFixed(x, 6) }
 	if p.Exe != "" {
 		add("program", p.Exe)
 	}
-	quota := part(p.Quota, "quota ", short, "")
+	quota := part(p.Quota, "quota ", units.NarrowNumber, "")
 	if p.Quota == nil && absent(p, "quota_cores") == "-" {
 		quota = "no quota"
 	}
-	add("CPU", part(p.Used, "", two, " cores used"), quota, part(p.Throttled, "throttled in ", share, " of its periods"),
+	add("CPU", part(p.Used, "", two, " cores used"), quota, part(p.Throttled, "throttled in ", units.About, " of its periods"),
 		part(p.Waiting, "", two, " threads waiting for a CPU"), counted(p.Threads, "thread", "threads"))
 	if p.GOMAXPROCS != nil {
 		by := ""
@@ -128,15 +128,15 @@ func (v *View) figures(p *finding.TopProcess) [][2]string {
 				by += ": " + *p.Module
 			}
 		}
-		add("GOMAXPROCS", strconv.Itoa(*p.GOMAXPROCS), by, part(float(p.CPUs), "may run on ", short, " CPUs"))
+		add("GOMAXPROCS", strconv.Itoa(*p.GOMAXPROCS), by, part(float(p.CPUs), "may run on ", units.NarrowNumber, " CPUs"))
 	}
 	add("Ps", part(p.Busy, "", two, " busy"), part(p.Spinning, "of them ", two, " spinning"), part(p.Idle, "", two, " idle"))
-	add("GC", part(p.PerMinute, "", func(x float64) string { return count(x, 6) }, " a minute"), part(p.GC, "", share, " of its CPU time"),
+	add("GC", part(p.PerMinute, "", func(x float64) string { return units.NarrowCount(x, 6) }, " a minute"), part(p.GC, "", units.About, " of its CPU time"),
 		part(p.MeanPause, "mean pause ", g.duration, ""), part(p.Paused, "stopped ", g.duration, " a second"), gogc(p))
 	bar := ""
 	if full := fullness(p); full != nil {
 		bar, _ = g.bar(p, 20)
-		bar += " " + share(*full) + " of the limit"
+		bar += " " + units.About(*full) + " of the limit"
 		if limit(p) == nil {
 			bar = strings.TrimSuffix(bar, "limit") + "goal"
 		}

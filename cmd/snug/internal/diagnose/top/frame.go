@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // Frame is the screen, of exactly so many rows of at most so many cells.
@@ -127,14 +128,14 @@ func (v *View) summary(width int) Row {
 	}
 	l.add(Label, "CPU ")
 	if known {
-		l.add(Plain, fixed(used, 5))
+		l.add(Plain, units.NarrowFixed(used, 5))
 	} else {
 		l.add(Dim, ".")
 	}
 	if v.look.Machine > 0 {
 		l.add(Plain, " of "+counted(v.look.Machine, "core", "cores"))
 	}
-	l.whole(Label, "  memory ").whole(Plain, size(memory))
+	l.whole(Label, "  memory ").whole(Plain, units.NarrowBytes(memory))
 	if throttled > 0 {
 		l.whole(Label, "  throttled ").whole(Warn, counted(throttled, "process", "processes"))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/snug-go/snug/limits"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
+	"github.com/snug-go/snug/internal/plan"
 )
 
 // Where things stand in the invented program of these tests.
@@ -227,7 +228,7 @@ func TestParseByteCount(t *testing.T) {
 		"": -1, "MiB": -1, "B": -1, "1.5GiB": -1, "512MB": -1, "-1": -1, "+1": -1, "8388608TiB": -1, "8388607TiB": 8388607 << 40,
 		"99999999999999999999": -1, "1KiBB": -1, "1MiBKiB": -1,
 	} {
-		if got, ok := parseByteCount(text); ok != (want >= 0) || ok && got != want {
+		if got, ok := plan.ParseGoBytes(text); ok != (want >= 0) || ok && got != want {
 			t.Errorf("%q: %d, %v, want %d", text, got, ok, want)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/snug-go/snug/internal/plan"
 )
 
 // who works out who chose the knobs. custom: GOMAXPROCS was set by hand, if
@@ -32,7 +34,7 @@ func (f *Facts) asStarted() {
 		f.GOGC.Know(-1, source)
 		f.GOGCBy = Setter{By: ByEnvironment}
 	}
-	if n, ok := parseByteCount(f.Env["GOMEMLIMIT"]); ok && f.Exe.Minor != 18 {
+	if n, ok := plan.ParseGoBytes(f.Env["GOMEMLIMIT"]); ok && f.Exe.Minor != 18 {
 		f.GOMEMLIMIT.Know(n, source)
 		f.GOMEMLIMITBy = Setter{By: ByEnvironment}
 	}
@@ -108,7 +110,7 @@ func (f *Facts) whoLimit() Setter {
 		return Setter{Detail: "environment cannot be read"}
 	}
 	text := f.Env["GOMEMLIMIT"]
-	asked, set := parseByteCount(text)
+	asked, set := plan.ParseGoBytes(text)
 	if text == "off" {
 		asked, set = math.MaxInt64, true
 	}
@@ -147,24 +149,4 @@ func (f *Facts) linked(version, path string) string {
 func parseInt32(text string) (int, bool) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	return int(n), err == nil
-}
-
-// parseByteCount reads a number of bytes as GOMEMLIMIT has them: digits, then
-// nothing, B, KiB, MiB, GiB or TiB. Source: runtime/debug.SetMemoryLimit.
-func parseByteCount(text string) (int64, bool) {
-	shift := 0
-	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if rest, ok := strings.CutSuffix(text, unit); ok {
-			text, shift = rest, 10*(i+1)
-			break
-		}
-	}
-	if shift == 0 {
-		text = strings.TrimSuffix(text, "B")
-	}
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil || n > math.MaxInt64>>shift {
-		return 0, false
-	}
-	return int64(n) << shift, true
 }

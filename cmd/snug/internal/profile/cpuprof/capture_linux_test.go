@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // childEnv makes a child of the test binary: the name of the file that it writes
@@ -226,9 +227,9 @@ func TestCaptureAccountsForCPUTime(t *testing.T) {
 			t.Fatalf("%+v, %v", pprof, err)
 		}
 		for _, share := range perf.Shares {
-			t.Logf("%-14s perf %8s  runtime/pprof %8s", share.Class, percent(share.Ratio), percent(pprof.Ratio(share.Class)))
+			t.Logf("%-14s perf %8s  runtime/pprof %8s", share.Class, units.Share(share.Ratio), units.Share(pprof.Ratio(share.Class)))
 		}
-		t.Logf("over-size: perf %s, runtime/pprof %s", percent(perf.OverSize()), percent(pprof.OverSize()))
+		t.Logf("over-size: perf %s, runtime/pprof %s", units.Share(perf.OverSize()), units.Share(pprof.OverSize()))
 		checkTool(t, p)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/google/pprof/profile"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 //go:embed page
@@ -53,13 +54,13 @@ func FlameHTML(w io.Writer, p *profile.Profile, title string) error {
 		Facts:      s.facts(),
 		Classes:    classRows(s),
 		Groups:     groupRows(s),
-		OverSize:   percent(s.OverSize()),
-		GC:         percent(s.GC()),
+		OverSize:   units.Share(s.OverSize()),
+		GC:         units.Share(s.GC()),
 		Source:     string(s.Source),
 		Of:         s.Source.words(),
 	}
 	for _, f := range s.Top {
-		v.Top = append(v.Top, topRow{f.Name, percent(f.Self), percent(f.Caused)})
+		v.Top = append(v.Top, topRow{f.Name, units.Share(f.Self), units.Share(f.Caused)})
 	}
 	for _, c := range p.Comments[:min(len(p.Comments), 8)] {
 		v.Comments = append(v.Comments, cleanName(strings.TrimPrefix(c, "snug: ")))
@@ -139,17 +140,17 @@ func groupRows(s *Summary) []groupRow {
 	var rows []groupRow
 	for _, g := range groups {
 		if ratio := s.Ratio(g.classes...); ratio > 0 {
-			rows = append(rows, groupRow{g.id, g.name, percent(ratio)})
+			rows = append(rows, groupRow{g.id, g.name, units.Share(ratio)})
 		}
 	}
 	return rows
 }
 
 func (s *Summary) facts() []string {
-	facts := []string{secondsText(s.CPUSeconds) + " of CPU time"}
+	facts := []string{units.Duration(s.CPUSeconds) + " of CPU time"}
 	if s.Duration > 0 {
 		wall := s.Duration.Seconds()
-		facts = append(facts, "in "+secondsText(wall), fmt.Sprintf("%.2f CPUs on average", s.CPUSeconds/wall))
+		facts = append(facts, "in "+units.Duration(wall), fmt.Sprintf("%.2f CPUs on average", s.CPUSeconds/wall))
 	}
 	if s.Samples > 0 {
 		facts = append(facts, fmt.Sprintf("%d samples", s.Samples))
@@ -203,10 +204,10 @@ func drawing(frames []frame, seconds float64) template.HTML {
 			fmt.Fprintf(&b, ` data-t="%s"`, tag)
 		}
 		fmt.Fprintf(&b, `><title>%s`+"\n", html.EscapeString(f.name))
-		fmt.Fprintf(&b, "%s, %s", percent(f.size), secondsText(f.size*seconds))
+		fmt.Fprintf(&b, "%s, %s", units.Share(f.size), units.Duration(f.size*seconds))
 		if f.depth > 0 {
 			if f.self > 0 && !f.merged {
-				fmt.Fprintf(&b, "; itself %s", percent(f.self))
+				fmt.Fprintf(&b, "; itself %s", units.Share(f.self))
 			}
 			fmt.Fprintf(&b, "; %s", classes[f.rank].class)
 		}

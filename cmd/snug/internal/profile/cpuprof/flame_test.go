@@ -31,8 +31,8 @@ func TestFlameHTML(t *testing.T) {
 		"runtime.mallocgc main.main", "runtime.gcDrain runtime.gcBgMarkWorker"))
 	for _, want := range []string{
 		"CPU profile of a&lt;b&gt;", "40 ms of CPU time", "4 samples",
-		`<title>main.main` + "\n" + `75.0 %, 30 ms; user</title>`,
-		`<title>example.com/x/y.(*T[example.com/z.U]).work` + "\n" + `50.0 %, 20 ms; itself 50.0 %; user</title>`,
+		`<title>main.main` + "\n" + `75 %, 30 ms; user</title>`,
+		`<title>example.com/x/y.(*T[example.com/z.U]).work` + "\n" + `50 %, 20 ms; itself 50 %; user</title>`,
 		`>y.(*T[example.com/z.U]).work</text>`,
 		`>alloc: runtime.mallocgc</text>`, `>gc.mark: runtime.gcBgMarkWorker</text>`,
 		`<th scope="row" class="text">gc.mark</th>`,

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/pprof/profile"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // Source is who sampled. The runtime's own profiler samples threads that have run a
@@ -99,26 +100,9 @@ type Row struct {
 func (s *Summary) Rows() []Row {
 	rows := make([]Row, len(s.Shares))
 	for i, share := range s.Shares {
-		rows[i] = Row{string(share.Class), secondsText(share.Seconds), percent(share.Ratio), share.Class.Words()}
+		rows[i] = Row{string(share.Class), units.Duration(share.Seconds), units.Share(share.Ratio), share.Class.Words()}
 	}
 	return rows
-}
-
-func percent(ratio float64) string {
-	if ratio > 0 && ratio < 0.0005 {
-		return "< 0.1 %"
-	}
-	return fmt.Sprintf("%.1f %%", 100*ratio)
-}
-
-func secondsText(s float64) string {
-	switch {
-	case s >= 100:
-		return fmt.Sprintf("%.0f s", s)
-	case s >= 0.1:
-		return fmt.Sprintf("%.2f s", s)
-	}
-	return fmt.Sprintf("%.0f ms", 1000*s)
 }
 
 // Summarize sorts the samples of a profile. A profile of something else than CPU

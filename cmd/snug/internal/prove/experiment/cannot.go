@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // defaultPeriod is the kernel's period of a quota.
@@ -39,11 +40,11 @@ func cannot(cells []finding.Cell, machineCPUs int) []string {
 		users = users || strings.HasSuffix(c.Load, " users")
 	}
 	if len(idle) > 0 {
-		out = append(out, fmt.Sprintf("%s here: a quota of %s cannot throttle", cpus(float64(machineCPUs)), quotas(idle)))
+		out = append(out, fmt.Sprintf("%s here: a quota of %s cannot throttle", units.CPUs(float64(machineCPUs)), quotas(idle)))
 	}
 	if len(shared) > 0 {
 		out = append(out, fmt.Sprintf("%s here: with %s the load generator has no CPU of its own, and latencies include its waits",
-			cpus(float64(machineCPUs)), quotas(shared)))
+			units.CPUs(float64(machineCPUs)), quotas(shared)))
 	}
 	switch {
 	case open:
@@ -91,10 +92,10 @@ func manyThreads(cells []finding.Cell, machineCPUs int) string {
 	slices.Sort(threads)
 	var says []string
 	for _, n := range threads {
-		says = append(says, fmt.Sprintf("%s ms for N=%d", number(millis(StallLaw(quota, n, n, period))), n))
+		says = append(says, fmt.Sprintf("%s ms for N=%d", units.Two(millis(StallLaw(quota, n, n, period))), n))
 	}
 	return fmt.Sprintf("%s here: stalls of N>%d threads cannot be shown; the law T(1-q/N) says %s at a quota of %s",
-		cpus(float64(machineCPUs)), machineCPUs, list(says), cpus(quota))
+		units.CPUs(float64(machineCPUs)), machineCPUs, units.List(says), units.CPUs(quota))
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -104,7 +105,7 @@ func quotas(x []float64) string {
 	slices.Sort(x)
 	var parts []string
 	for _, q := range slices.Compact(x) {
-		parts = append(parts, cpus(q))
+		parts = append(parts, units.CPUs(q))
 	}
-	return strings.Replace(list(parts), " and ", " or ", 1)
+	return units.ListBy(parts, "or")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // killed reports whether a process of the run was killed for want of memory.
@@ -45,13 +46,13 @@ func failuresOf(c *finding.Cell) failures {
 func (f failures) why(a finding.Arm) string {
 	switch {
 	case f.killed > 0:
-		return fmt.Sprintf("is killed for want of memory in %d of %s", f.killed, rounds(f.rounds))
+		return fmt.Sprintf("is killed for want of memory in %d of %s", f.killed, units.Plural(f.rounds, "round"))
 	case f.empty > 0 && f.empty < f.rounds:
-		return fmt.Sprintf("has no result in %d of %s", f.empty, rounds(f.rounds))
+		return fmt.Sprintf("has no result in %d of %s", f.empty, units.Plural(f.rounds, "round"))
 	case f.empty > 0 && f.ratio == 0:
 		return "has no result"
 	}
-	return "fails " + percent(f.ratio) + " of its " + operation(a) + "s"
+	return "fails " + units.About(f.ratio) + " of its " + operation(a) + "s"
 }
 
 // fail notes who fails where the other does not. A setting with a round that

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // lawText compares the stalls that were measured with the law, where stalls are
@@ -34,7 +35,7 @@ func lawText(cells []finding.Cell) string {
 	if at == nil {
 		return ""
 	}
-	far := percent(math.Round(math.Abs(worst)*1000) / 1000)
+	far := units.About(math.Round(math.Abs(worst)*1000) / 1000)
 	text := fmt.Sprintf("the median gap is within %s of the stall law T(1-q/N) in each of %d settings", far, held)
 	if held == 1 {
 		text = fmt.Sprintf("the median gap is within %s of the stall law T(1-q/N)", far)

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // LeastRequests is how many a run of an open loop needs for its P99 to be compared:
@@ -86,9 +86,9 @@ func unsaturated(c *finding.Cell, all []finding.Cell, machineCPUs int) string {
 	if x, ok := medianOf(c, generatorCPUs); ok && x >= otherCPUs {
 		takers = append(takers, fmt.Sprintf("the load generator (%.1f CPUs)", x))
 	}
-	text := fmt.Sprintf("%s the %s used %.2f of %s when saturated: it waits for something else", whereCell(c, all), baseName(c), used, cpus(could))
+	text := fmt.Sprintf("%s the %s used %.2f of %s when saturated: it waits for something else", whereCell(c, all), baseName(c), used, units.CPUs(could))
 	if len(takers) > 0 {
-		text += ", or " + list(takers) + " took them"
+		text += ", or " + units.List(takers) + " took them"
 	}
 	return text + "; its throughput is not the most it could do"
 }
@@ -147,7 +147,7 @@ func unserved(d *Design, cells []finding.Cell) []string {
 			whose = "their"
 		}
 		out = append(out, fmt.Sprintf("%s %s cannot serve %s: %s latencies are those of a growing queue",
-			g.where, list(settings[g]), g.rate, whose))
+			g.where, units.List(settings[g]), g.rate, whose))
 	}
 	return out
 }
@@ -192,21 +192,18 @@ func tooFew(d *Design, cells []finding.Cell) []string {
 		texts = append(texts, rateText(r))
 	}
 	return []string{fmt.Sprintf("too few requests for a P99 at %s: it takes %d a run, --window %ds",
-		list(texts), LeastRequests, int(math.Ceil(LeastRequests/rates[0])))}
+		units.List(texts), LeastRequests, int(math.Ceil(LeastRequests/rates[0])))}
 }
 
 // rateText is requests per second in words, three digits at the least.
 func rateText(rate float64) string {
-	if rate >= 100 {
-		rate = math.Round(rate)
-	}
-	return strconv.FormatFloat(rate, 'g', max(3, len(strconv.Itoa(int(rate)))), 64) + "/s"
+	return units.Trim(units.Figures(rate, 3)) + "/s"
 }
 
 // whereCell is the container of a cell in words: at 0.5 CPUs, and for which
 // workload where there are several.
 func whereCell(c *finding.Cell, all []finding.Cell) string {
-	text := "at " + cpus(c.Quota)
+	text := "at " + units.CPUs(c.Quota)
 	if c.Quota == 0 {
 		text = "without a quota"
 	}

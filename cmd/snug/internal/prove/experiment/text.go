@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -17,7 +18,7 @@ import (
 func (a Arm) String() string {
 	parts := []string{a.Workload}
 	if a.Quota > 0 {
-		parts = append(parts, cpus(a.Quota))
+		parts = append(parts, units.CPUs(a.Quota))
 	}
 	if a.Memory > 0 {
 		parts = append(parts, plan.Bytes(a.Memory))
@@ -41,7 +42,7 @@ func settingText(a finding.Arm) string {
 	}
 	parts = append(parts, a.Vars.List()...)
 	if a.Burst > 0 {
-		parts = append(parts, "burst "+number(float64(a.Burst)/1000)+" ms")
+		parts = append(parts, "burst "+units.Two(float64(a.Burst)/1000)+" ms")
 	}
 	if a.Replicas > 1 {
 		parts = append(parts, fmt.Sprintf("in %d containers", a.Replicas))
@@ -122,7 +123,7 @@ func verdictText(d *Design, cells []finding.Cell, cs []*container, objective str
 	}
 	says := append(won, failing...)
 	if len(kept) > 0 {
-		text := "keep the " + cs[0].baseName() + " " + list(kept)
+		text := "keep the " + cs[0].baseName() + " " + units.List(kept)
 		switch {
 		case trades > 0:
 			text += ": nothing measured beats it without a cost"
@@ -178,7 +179,7 @@ func (c *container) noneSpared() string {
 
 // tooFew is why there is no verdict where no difference could show.
 func (c *container) tooFew() string {
-	return fmt.Sprintf("%s cannot show a difference, however large; %d are the least", rounds(c.mostPairs), c.least())
+	return fmt.Sprintf("%s cannot show a difference, however large; %d are the least", units.Plural(c.mostPairs, "round"), c.least())
 }
 
 // manyRounds is from where on nobody would do so many.
@@ -208,9 +209,9 @@ func (c *container) why() string {
 	}
 	switch {
 	case need > manyRounds:
-		text += fmt.Sprintf("; to see %s takes over %d rounds, not in practice", percent(margin), manyRounds)
+		text += fmt.Sprintf("; to see %s takes over %d rounds, not in practice", units.About(margin), manyRounds)
 	case need > 0:
-		text += fmt.Sprintf("; to see %s takes about %d rounds", percent(margin), need)
+		text += fmt.Sprintf("; to see %s takes about %d rounds", units.About(margin), need)
 	}
 	return text
 }
@@ -293,7 +294,7 @@ func where(c *container, all []*container) string {
 		parts = append(parts, "for "+c.base.Workload)
 	}
 	if quota {
-		parts = append(parts, "at "+cpus(c.base.Quota))
+		parts = append(parts, "at "+units.CPUs(c.base.Quota))
 	}
 	if memory && c.base.Memory > 0 {
 		parts = append(parts, "with "+plan.Bytes(c.base.Memory))
@@ -310,7 +311,7 @@ func (c *container) phrase(p *finding.Comparison, interval bool) string {
 	size := change(p.Ratio)
 	if interval && p.Low != nil && p.High != nil {
 		a, b := math.Abs(*p.Low-1), math.Abs(*p.High-1)
-		size += fmt.Sprintf(" (%s to %s)", strings.TrimSuffix(percent(min(a, b)), " %"), percent(max(a, b)))
+		size += fmt.Sprintf(" (%s to %s)", strings.TrimSuffix(units.About(min(a, b)), " %"), units.About(max(a, b)))
 	}
 	less, lower := " more", " higher"
 	if p.Ratio < 1 {

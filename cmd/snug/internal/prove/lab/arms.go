@@ -17,6 +17,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -51,7 +52,7 @@ func (b burst) micros(quota float64) (int64, error) {
 	if n := b.time.Microseconds(); n <= most {
 		return n, nil
 	}
-	return 0, message.Usage(fmt.Sprintf("burst above the quota, --burst %s --cpus %s", b.time, message.Number(quota)), "the kernel allows at most the quota: --burst quota")
+	return 0, message.Usage(fmt.Sprintf("burst above the quota, --burst %s --cpus %s", b.time, units.Exact(quota)), "the kernel allows at most the quota: --burst quota")
 }
 
 // parseKnob accepts "default" for unset, and writes numbers in one way.
@@ -87,7 +88,7 @@ func ParseLoad(text string) (string, bool) {
 	for _, unit := range []string{"%", "/s"} {
 		if number, ok := strings.CutSuffix(text, unit); ok {
 			x, err := strconv.ParseFloat(number, 64)
-			return message.Number(x) + unit, err == nil && x > 0 && x <= 1e6
+			return units.Exact(x) + unit, err == nil && x > 0 && x <= 1e6
 		}
 	}
 	return text, false
@@ -151,7 +152,7 @@ func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
 			k.GOMAXPROCS = v.Value
 		case "GOMEMLIMIT":
 			if n, err := strconv.ParseInt(v.Value, 10, 64); err == nil {
-				v.Value = goBytes(n)
+				v.Value = units.GoBytes(n)
 			}
 			k.GOMEMLIMIT = v.Value
 		case "GOGC":
@@ -279,26 +280,14 @@ func memoryLimit(m plan.Memory, limit int64, flag string) (string, error) {
 		}
 		return "", message.Usage("percent of no limit, "+flag, "say of what: --memory SIZE")
 	}
-	return goBytes(n), nil
+	return units.GoBytes(n), nil
 }
 
-// goBytes writes bytes in the shortest form that Go reads.
-func goBytes(n int64) string {
-	if n%(1<<20) == 0 {
-		return strconv.FormatInt(n>>20, 10) + "MiB"
-	}
-	return strconv.FormatInt(n, 10) + "B"
-}
-
-// asSwept writes an operator's GOMEMLIMIT as goBytes does, so that equal ones are
+// asSwept writes an operator's GOMEMLIMIT as units.GoBytes does, so that equal ones are
 // one arm. What Go would not read stays as it is.
 func asSwept(text string) string {
-	digits := strings.TrimRight(text, "KMGTiB")
-	switch text[len(digits):] {
-	case "", "B", "KiB", "MiB", "GiB", "TiB":
-		if n, ok := plan.ParseBytes(text); ok && !strings.Contains(digits, ".") {
-			return goBytes(n)
-		}
+	if n, ok := units.ParseGoBytes(text); ok && n > 0 {
+		return units.GoBytes(n)
 	}
 	return text
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // Bench is one invocation of `snug bench`.
@@ -179,10 +180,10 @@ func (b *Bench) Run() (*finding.Bench, error) {
 	case d.Rounds == 0:
 		d.Rounds = max(defaultRounds, least)
 	case d.Rounds < least && b.Check:
-		return nil, message.Usage(fmt.Sprintf("nothing can be found in %s with %s, --check --rounds %d", message.Counted(d.Rounds, "round"), message.Counted(len(arms), "setting"), d.Rounds),
+		return nil, message.Usage(fmt.Sprintf("nothing can be found in %s with %s, --check --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(arms), "setting"), d.Rounds),
 			fmt.Sprintf("give it --rounds %d, or fewer settings", least))
 	case d.Rounds < least:
-		b.Talk.Note("note: with %s nothing can be shown in fewer than %d rounds; --rounds %d measures without a verdict", message.Counted(len(arms), "setting"), least, d.Rounds)
+		b.Talk.Note("note: with %s nothing can be shown in fewer than %d rounds; --rounds %d measures without a verdict", units.Plural(len(arms), "setting"), least, d.Rounds)
 	}
 	b.rounds = d.Rounds
 	b.design = d
@@ -192,7 +193,7 @@ func (b *Bench) Run() (*finding.Bench, error) {
 // Judge is the error of an experiment that shows nothing, or, with --check, the wrong thing.
 func (b *Bench) Judge(doc *finding.Bench) error {
 	if n, of, why := experiment.Uncounted(raw(doc)); n == of && n > 0 {
-		return message.Failed(fmt.Sprintf("none of %s counted: %s", message.Counted(n, "run"), why), "give the load generator real-time priority (--rt), or a machine with less to do")
+		return message.Failed(fmt.Sprintf("none of %s counted: %s", units.Plural(n, "run"), why), "give the load generator real-time priority (--rt), or a machine with less to do")
 	}
 	if b.Check {
 		if err := checkable(doc); err != nil {
@@ -242,7 +243,7 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 			return nil, err
 		}
 		if rec != nil {
-			b.Talk.Note("note: %s kept; the same command with --record %s goes on from there", message.Counted(len(runs), "run"), message.Quote(b.RecordFile))
+			b.Talk.Note("note: %s kept; the same command with --record %s goes on from there", units.Plural(len(runs), "run"), message.Quote(b.RecordFile))
 		}
 	}
 	setup.Seconds = time.Since(started).Seconds()

@@ -28,6 +28,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
@@ -310,7 +311,7 @@ func (l *Lab) confinement(s *sweep) error {
 		}
 		l.machine.CgroupWay = string(cgrun.WayNone)
 		if quota, ok := l.choice.limits.CPU.Quota.Get(); ok {
-			l.warn(WarnOwnLimits, "snug enforces no quota, and the %s CPUs of the container that it is in hold all the same: the load generator has its share of them", message.Number(quota))
+			l.warn(WarnOwnLimits, "snug enforces no quota, and the %s CPUs of the container that it is in hold all the same: the load generator has its share of them", units.Exact(quota))
 		}
 		return nil
 	}
@@ -334,8 +335,8 @@ func (l *Lab) confinement(s *sweep) error {
 	l.runner.Own = true
 	s.CPUs = []float64{quota}
 	l.machine.CgroupWay = string(cgrun.WayContainer)
-	l.warn(WarnOwnLimits, "the program, snug and the load generator shared the %s CPUs of one container: throughput and latency are worse than the program's own, and throttling is that of all of them", message.Number(quota))
-	l.Talk.Note("note: no cgroup can be made here; the limits of this container hold (%s CPUs), and only the knobs are compared", message.Number(quota))
+	l.warn(WarnOwnLimits, "the program, snug and the load generator shared the %s CPUs of one container: throughput and latency are worse than the program's own, and throttling is that of all of them", units.Exact(quota))
+	l.Talk.Note("note: no cgroup can be made here; the limits of this container hold (%s CPUs), and only the knobs are compared", units.Exact(quota))
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // explain turns an error of an experiment into a failure with a cure.
@@ -71,19 +72,19 @@ func (l *Lab) announce(d *experiment.Design, kept int) {
 	all := len(d.Arms) * d.Rounds
 	runs := max(0, all-kept)
 	took := time.Duration(runs) * (l.warmUp + l.window + l.probe() + runCost)
-	shape := message.Counted(len(d.Arms), "setting") + ", " + message.Counted(d.Rounds, "round")
+	shape := units.Plural(len(d.Arms), "setting") + ", " + units.Plural(d.Rounds, "round")
 	if kept > 0 {
-		l.Talk.Note("note: %s of %d are taken from %s", message.Counted(kept, "run"), all, l.RecordFile)
+		l.Talk.Note("note: %s of %d are taken from %s", units.Plural(kept, "run"), all, l.RecordFile)
 	}
 	switch {
 	case runs == 0:
 		return
 	case d.Arms[0].Load == runner.LoadBatch:
-		l.Talk.Note("note: %s: %s of the command", shape, message.Counted(runs, "run"))
+		l.Talk.Note("note: %s: %s of the command", shape, units.Plural(runs, "run"))
 	default:
-		l.Talk.Note("note: %s: %s, about %s", shape, message.Counted(runs, "run"), roughly(took))
+		l.Talk.Note("note: %s: %s, about %s", shape, units.Plural(runs, "run"), roughly(took))
 	}
 	if load, ok := runner.Busy(); ok && load > float64(l.machine.CPUs)/2 {
-		l.Talk.Note("note: other programs keep this machine busy (load %s on %s): expect noise", message.Number(load), message.Counted(l.machine.CPUs, "CPU"))
+		l.Talk.Note("note: other programs keep this machine busy (load %s on %s): expect noise", units.Exact(load), units.Plural(l.machine.CPUs, "CPU"))
 	}
 }

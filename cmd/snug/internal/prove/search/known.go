@@ -9,6 +9,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // UnmeasuredError is a baseline that cannot be improved on, because it has no
@@ -68,7 +69,7 @@ func (s *search) tailsKnown() error {
 	}
 	if n := rate * s.runs[0].Window; n > 0 && n < experiment.LeastRequests {
 		return &UnmeasuredError{
-			fmt.Sprintf("too few requests for a P99 at %s/s: a run has %.0f, and it takes %d", printNumber(rate), n, experiment.LeastRequests),
+			fmt.Sprintf("too few requests for a P99 at %s/s: a run has %.0f, and it takes %d", units.Trim(units.Figures(rate, 3)), n, experiment.LeastRequests),
 			fmt.Sprintf("give it --window %ds", int(math.Ceil(experiment.LeastRequests/rate))),
 		}
 	}

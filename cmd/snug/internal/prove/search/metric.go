@@ -21,31 +21,30 @@ type metric struct {
 	lower   bool   // is better
 	read    func(*finding.Run) *float64
 	parse   func(string) (float64, bool)
-	print   func(float64) string
 	example string // of a bound
 }
 
 var metrics = []metric{
 	{"cpu", "cpu_seconds_per_op", "CPU per operation", true,
-		func(r *finding.Run) *float64 { return r.CPUPerOp }, parseSeconds, printSeconds, "1.5ms"},
+		func(r *finding.Run) *float64 { return r.CPUPerOp }, parseSeconds, "1.5ms"},
 	{"rps", "rps", "operations per second", false,
-		func(r *finding.Run) *float64 { return r.RPS }, parseNumber, printNumber, "1000"},
+		func(r *finding.Run) *float64 { return r.RPS }, parseNumber, "1000"},
 	{"p50", "p50_seconds", "P50", true,
-		func(r *finding.Run) *float64 { return r.P50 }, parseSeconds, printSeconds, "5ms"},
+		func(r *finding.Run) *float64 { return r.P50 }, parseSeconds, "5ms"},
 	{"p95", "p95_seconds", "P95", true,
-		func(r *finding.Run) *float64 { return r.P95 }, parseSeconds, printSeconds, "20ms"},
+		func(r *finding.Run) *float64 { return r.P95 }, parseSeconds, "20ms"},
 	{"p99", "p99_seconds", "P99", true,
-		func(r *finding.Run) *float64 { return r.P99 }, parseSeconds, printSeconds, "20ms"},
+		func(r *finding.Run) *float64 { return r.P99 }, parseSeconds, "20ms"},
 	{"wall", "wall_seconds", "wall time", true,
-		func(r *finding.Run) *float64 { return r.Wall }, parseSeconds, printSeconds, "3s"},
+		func(r *finding.Run) *float64 { return r.Wall }, parseSeconds, "3s"},
 	{"rss", "max_rss_bytes", "resident memory", true,
-		resident, parseBytes, printBytes, "400MiB"},
+		resident, parseBytes, "400MiB"},
 	{"peak", "memory_peak_bytes", "peak memory", true,
-		func(r *finding.Run) *float64 { return toFloat(r.Peak) }, parseBytes, printBytes, "400MiB"},
+		func(r *finding.Run) *float64 { return toFloat(r.Peak) }, parseBytes, "400MiB"},
 	{"errors", "error_ratio", "share of failed operations", true,
-		errorRatio, parseShare, printShare, "0.1%"},
+		errorRatio, parseShare, "0.1%"},
 	{"throttled", "throttled_ratio", "share of throttled periods", true,
-		throttled, parseShare, printShare, "5%"},
+		throttled, parseShare, "5%"},
 }
 
 func metricOf(name string) (metric, bool) {
@@ -137,24 +136,4 @@ func parseShare(s string) (float64, bool) {
 		x /= 100
 	}
 	return x, ok && x <= 1
-}
-
-func printNumber(x float64) string {
-	return strconv.FormatFloat(x, 'g', max(3, len(strconv.Itoa(int(math.Abs(x))))), 64)
-}
-
-func printSeconds(x float64) string {
-	d := time.Duration(x * 1e9)
-	for unit := time.Duration(1); unit < time.Minute; unit *= 10 {
-		if d < 1000*unit {
-			return d.Round(unit).String()
-		}
-	}
-	return d.Round(time.Second).String()
-}
-
-func printBytes(x float64) string { return plan.Bytes(int64(x)) }
-
-func printShare(x float64) string {
-	return strconv.FormatFloat(100*x, 'g', 3, 64) + " %"
 }

@@ -85,11 +85,3 @@ func TestParseObjective(t *testing.T) {
 		}
 	}
 }
-
-func TestPrintSeconds(t *testing.T) {
-	for x, want := range map[float64]string{0.02: "20ms", 0.0123456: "12.3ms", 1.23456e-3: "1.23ms", 3: "3s", 75: "1m15s", 5e-9: "5ns"} {
-		if got := printSeconds(x); got != want {
-			t.Errorf("%v: %q, want %q", x, got, want)
-		}
-	}
-}

@@ -5,11 +5,11 @@ package search
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -45,7 +45,7 @@ func (in *Input) check() error {
 		}
 	}
 	for _, v := range in.Values.GOMEMLIMIT {
-		if !goBytes(v) && v != "off" && !unset(v) {
+		if _, ok := units.ParseGoBytes(v); !ok && v != "off" && !unset(v) {
 			return fmt.Errorf("not a value of GOMEMLIMIT, %q", v)
 		}
 	}
@@ -55,20 +55,6 @@ func (in *Input) check() error {
 		}
 	}
 	return nil
-}
-
-// goBytes reports whether Go reads a text as a size: digits and B, KiB, MiB, GiB,
-// TiB or nothing (runtime, parseByteCount).
-func goBytes(v string) bool {
-	digits := strings.TrimRight(v, "KMGTiB")
-	if _, err := strconv.ParseInt(digits, 10, 64); err != nil {
-		return false
-	}
-	switch v[len(digits):] {
-	case "", "B", "KiB", "MiB", "GiB", "TiB":
-		return true
-	}
-	return false
 }
 
 // procs is the GOMAXPROCS that the baseline had; nil when it did not tell.
@@ -191,5 +177,5 @@ func (s *search) limits(memory int64) []Constraint {
 		}
 	}
 	m, _ := metricOf(name)
-	return []Constraint{{m, false, bound, name + "<=" + printBytes(bound)}}
+	return []Constraint{{m, false, bound, name + "<=" + units.Bytes(int64(bound))}}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -47,7 +48,7 @@ func (s *space) collectors() []collector {
 			gogcs = append(gogcs, s.gogcKey(v))
 		}
 	case idle:
-		s.drop("GOGC", "the collector takes at most %s of the baseline's CPU time", printShare(*s.GC))
+		s.drop("GOGC", "the collector takes at most %s of the baseline's CPU time", units.Share(*s.GC))
 		gogcs = append(gogcs, base.gogc)
 	default:
 		gogcs = append(append(gogcs, base.gogc), gogcValues...)
@@ -58,7 +59,7 @@ func (s *space) collectors() []collector {
 			limits = append(limits, s.limitKey(v))
 		}
 	case idle:
-		s.drop("GOMEMLIMIT", "the collector takes at most %s of the baseline's CPU time", printShare(*s.GC))
+		s.drop("GOMEMLIMIT", "the collector takes at most %s of the baseline's CPU time", units.Share(*s.GC))
 		limits = append(limits, base.limit)
 	case s.Memory == 0:
 		s.drop("GOMEMLIMIT", "no memory limit to derive it from")
@@ -110,12 +111,12 @@ func (s *space) shares() []string {
 		}
 		if m, _ := plan.ParseBytes(v); s.Live != nil && float64(m) < leastLimit**s.Live {
 			s.drop(named(limitKnob, v), "less than %v times the live heap, %s: the collector would run all the time",
-				leastLimit, printBytes(*s.Live))
+				leastLimit, units.Bytes(int64(*s.Live)))
 			continue
 		}
 		same := s.limitKey(v)
 		if same != v {
-			s.drop(named(limitKnob, v), "within %s of %s, which is tried", printShare(sameLimit), named(limitKnob, same))
+			s.drop(named(limitKnob, v), "within %s of %s, which is tried", units.Share(sameLimit), named(limitKnob, same))
 		}
 		values = append(values, same)
 	}
@@ -138,12 +139,12 @@ func (s *space) unfit(c collector, gogcs []string) string {
 	if limit == 0 {
 		if most := peakShare * float64(s.Memory); s.Memory > 0 && peak >= most {
 			return fmt.Sprintf("the predicted peak of %s is not below %s of the memory limit, %s",
-				printBytes(peak), printShare(peakShare), printBytes(float64(s.Memory)))
+				units.Bytes(int64(peak)), units.Share(peakShare), units.Bytes(s.Memory))
 		}
 		return ""
 	}
 	if peak < unreached*limit && len(s.Values.GOMEMLIMIT) == 0 {
-		return fmt.Sprintf("the predicted peak of %s stays below it: the same as without", printBytes(peak))
+		return fmt.Sprintf("the predicted peak of %s stays below it: the same as without", units.Bytes(int64(peak)))
 	}
 	for _, less := range gogcs {
 		if p := s.peak(less); exceeded*limit < p && p < peak && len(s.Values.GOGC) == 0 {

@@ -4,12 +4,11 @@ package search
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // verdict says what to do. After a stop it says nothing but how far the search
@@ -62,7 +61,7 @@ func (s *search) verdict(err error, at map[int]int) {
 			return
 		}
 		keep("%s led the search, and on fresh runs no gain beyond %s was shown (%s)",
-			name, printShare(margins[s.in.Objective.name]), change)
+			name, units.Share(margins[s.in.Objective.name]), change)
 		return
 	}
 	i := at[winner]
@@ -98,10 +97,7 @@ func (s *search) price() string {
 		if c.Ratio < 1 {
 			less = " % less "
 		}
-		size := strings.TrimLeft(signed(c.Ratio), "+-")
-		if p := 100 * math.Abs(c.Ratio-1); p >= 10 {
-			size = strconv.FormatFloat(math.Round(p), 'f', -1, 64)
-		}
+		size := strings.TrimLeft(units.Points(c.Ratio), "+-")
 		switch name := figureName(c.Metric); c.Metric {
 		case "p50_seconds", "p99_seconds":
 			costs = append(costs, "a "+size+" % higher "+name)
@@ -109,14 +105,10 @@ func (s *search) price() string {
 			costs = append(costs, size+less+strings.TrimPrefix(name, "peak "))
 		}
 	}
-	switch n := len(costs); n {
-	case 0:
+	if len(costs) == 0 {
 		return ""
-	case 1:
-		return ", for " + costs[0]
-	default:
-		return ", for " + strings.Join(costs[:n-1], ", ") + " and " + costs[n-1]
 	}
+	return ", for " + units.List(costs)
 }
 
 // figureName is a metric of a comparison in words.
@@ -168,22 +160,9 @@ func (s *search) bounds() string {
 
 // changed prints a ratio with its interval: -11 % (95 % interval -13 to -9 %).
 func changed(c finding.Comparison) string {
-	text := signed(c.Ratio) + " %"
+	text := units.Points(c.Ratio) + " %"
 	if c.Low != nil && c.High != nil {
-		text += fmt.Sprintf(" (95 %% interval %s to %s %%)", signed(*c.Low), signed(*c.High))
-	}
-	return text
-}
-
-// signed prints a ratio as a change in percent.
-func signed(ratio float64) string {
-	p := math.Round(1000*(ratio-1)) / 10
-	if p == 0 {
-		return "0"
-	}
-	text := strconv.FormatFloat(p, 'f', 1, 64)
-	if p > 0 {
-		return "+" + text
+		text += fmt.Sprintf(" (95 %% interval %s to %s %%)", units.Points(*c.Low), units.Points(*c.High))
 	}
 	return text
 }

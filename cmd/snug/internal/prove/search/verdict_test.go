@@ -37,14 +37,6 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestSigned(t *testing.T) {
-	for ratio, want := range map[float64]string{1: "0", 0.89: "-11.0", 1.0312: "+3.1", 0.9999: "0", 2: "+100.0"} {
-		if got := signed(ratio); got != want {
-			t.Errorf("%v: %q, want %q", ratio, got, want)
-		}
-	}
-}
-
 func TestFront(t *testing.T) {
 	cell := func(load string, cpu, p99 float64, peak int64) finding.Cell {
 		return finding.Cell{Arm: finding.Arm{Load: load}, CPUPerOp: &cpu, P99: &p99, Peak: &peak}

@@ -38,7 +38,7 @@ func PsRow(r *finding.Process) []string {
 		if n == nil {
 			return ""
 		}
-		return units.Size(*n)
+		return units.Bytes(*n)
 	}
 	add("go_version", GoShort(text(r.GoVersion)), r.GoVersion != nil)
 	procs := ""
@@ -125,7 +125,7 @@ func Quantity(v float64, unit finding.Unit) string {
 	switch unit {
 	case finding.UnitBytes, finding.UnitLimitBytes:
 		if v < 1<<62 {
-			return units.Size(int64(v))
+			return units.Bytes(int64(v))
 		}
 		return units.None
 	case finding.UnitCores, finding.UnitLimitCores:

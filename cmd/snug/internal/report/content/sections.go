@@ -195,7 +195,7 @@ func NewSection(cells []finding.Cell, part []int) Section {
 		brief = append(brief, Quota(first.Quota))
 	}
 	if !s.Memory && first.Memory > 0 {
-		title = append(title, units.Size(first.Memory)+" of memory")
+		title = append(title, units.Bytes(first.Memory)+" of memory")
 	}
 	switch {
 	case s.Users:
@@ -220,7 +220,7 @@ func (s *Section) Name(c *finding.Cell) string {
 		name = Quota(c.Quota) + ", " + name
 	}
 	if s.Memory && c.Memory > 0 {
-		name = units.Size(c.Memory) + ", " + name
+		name = units.Bytes(c.Memory) + ", " + name
 	}
 	if s.Load {
 		name = message.Clean(c.Load) + ", " + name
@@ -245,7 +245,7 @@ func (s *Section) keys(cells []finding.Cell, knobs bool) Grid {
 		g.Key("quota", column(func(c *finding.Cell) string { return Quota(c.Quota) }))
 	}
 	if s.Memory {
-		g.Key("memory limit", column(func(c *finding.Cell) string { return OrNone(units.Size(c.Memory), c.Memory == 0) }))
+		g.Key("memory limit", column(func(c *finding.Cell) string { return OrNone(units.Bytes(c.Memory), c.Memory == 0) }))
 	}
 	switch {
 	case s.Users:

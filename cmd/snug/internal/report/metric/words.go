@@ -37,7 +37,7 @@ func humanBytes(s string) string {
 		if err != nil {
 			return n
 		}
-		return units.Size(v)
+		return units.Bytes(v)
 	})
 }
 

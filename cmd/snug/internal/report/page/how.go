@@ -189,7 +189,7 @@ func machine(m *finding.Machine) string {
 		parts = append(parts, units.Plural(m.CPUs, "CPU")+" that may be used")
 	}
 	if m.Memory > 0 {
-		parts = append(parts, units.Size(m.Memory)+" of memory")
+		parts = append(parts, units.Bytes(m.Memory)+" of memory")
 	}
 	if m.Go != "" {
 		parts = append(parts, "the program built with "+message.Clean(m.Go))
@@ -292,7 +292,7 @@ func (v *view) embed(d finding.Document) error {
 		return err
 	}
 	v.Data = template.URL("data:application/gzip;base64," + base64.StdEncoding.EncodeToString(packed.Bytes()))
-	v.Size, v.Full = units.Size(int64(packed.Len())), units.Size(int64(len(data)))
+	v.Size, v.Full = units.Bytes(int64(packed.Len())), units.Bytes(int64(len(data)))
 	if len(data) <= readable {
 		v.JSON = string(data)
 	}

@@ -48,14 +48,14 @@ func nodeRow(c *finding.Container, o *NodePage) []nodeCell {
 	used := cellOf(nil, "", c.Used, func(x float64) string { return units.Figures(x, 2) })
 	cut := cellOf(nil, "", c.Throttled, units.Share)
 	cut.Chart = sparkline("throttled", throttled, 1, o.Step)
-	held := cellOf(c.Unknown, "memory_unreclaimable_bytes", c.Unreclaimable, units.Size)
+	held := cellOf(c.Unknown, "memory_unreclaimable_bytes", c.Unreclaimable, units.Bytes)
 	top := float64(0)
 	if c.MemoryLimit != nil {
-		held.Note = "of " + units.Size(*c.MemoryLimit)
+		held.Note = "of " + units.Bytes(*c.MemoryLimit)
 		top = float64(*c.MemoryLimit)
 	}
 	held.Chart = sparkline("memory", memory, top, o.Step)
-	limit := cellOf(p.Unknown, "gomemlimit_bytes", p.GOMEMLIMIT, units.Size)
+	limit := cellOf(p.Unknown, "gomemlimit_bytes", p.GOMEMLIMIT, units.Bytes)
 	gc := cellOf(nil, "", p.GC, units.Share)
 	if p.PerMin != nil {
 		gc.Note = units.Number(units.RoundTo(*p.PerMin, 2)) + " a minute"

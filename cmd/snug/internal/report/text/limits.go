@@ -26,7 +26,7 @@ func Gives(d *finding.Limits) string {
 	c, m := &d.CPU, &d.Memory
 	var cpu, memory string
 	if !d.Limited() && c.Affinity != nil && m.Host != nil {
-		return "no limits (" + units.Plural(*c.Affinity, "CPU") + ", " + units.Size(*m.Host) + " machine)"
+		return "no limits (" + units.Plural(*c.Affinity, "CPU") + ", " + units.Bytes(*m.Host) + " machine)"
 	}
 	switch {
 	case c.Cores != nil && c.Quota != nil:
@@ -41,17 +41,17 @@ func Gives(d *finding.Limits) string {
 	}
 	switch {
 	case m.Hard != nil:
-		memory = units.Size(*m.Hard)
+		memory = units.Bytes(*m.Hard)
 	case missing(d, "memory.hard_bytes"):
 		memory = "memory limit unknown"
 	default:
 		memory = "no memory limit"
 	}
 	if m.Hard == nil && m.Host != nil {
-		memory += " (" + units.Size(*m.Host) + " machine)"
+		memory += " (" + units.Bytes(*m.Host) + " machine)"
 	}
 	if m.Soft != nil && (m.Hard == nil || *m.Soft < *m.Hard) {
-		memory += ", throttled above " + units.Size(*m.Soft)
+		memory += ", throttled above " + units.Bytes(*m.Soft)
 	}
 	return cpu + ", " + memory
 }
@@ -95,7 +95,7 @@ func cpuRows(d *finding.Limits) [][]string {
 		if c.ThrottledSeconds != nil && *c.ThrottledPeriods > 0 {
 			note = units.Seconds(*c.ThrottledSeconds) + " in all, summed over CPUs"
 		}
-		add("throttled", units.Percent(float64(*c.ThrottledPeriods)/float64(*c.Periods)),
+		add("throttled", units.Share(float64(*c.ThrottledPeriods)/float64(*c.Periods)),
 			strings.TrimSuffix(units.Number(float64(*c.ThrottledPeriods))+" of "+units.Plural(*c.Periods, "period")+"; "+note, "; "))
 	}
 	if c.Burst != nil && *c.Burst > 0 {
@@ -108,7 +108,7 @@ func cpuRows(d *finding.Limits) [][]string {
 		add("shares", units.Number(float64(*c.Shares)), request(c))
 	}
 	if above(c.Pressure) {
-		add("pressure", units.Percent(*c.Pressure.Some10), "of the last 10 s some task waited for a CPU")
+		add("pressure", units.Share(*c.Pressure.Some10), "of the last 10 s some task waited for a CPU")
 	}
 	return rows
 }
@@ -151,34 +151,34 @@ func memoryRows(d *finding.Limits) [][]string {
 	rows := [][]string{{"memory", "limit", or(d, "memory.hard_bytes"), ""}}
 	add := func(what, value, note string) { rows = append(rows, []string{"", what, value, note}) }
 	if m.Hard != nil {
-		rows[0][2], rows[0][3] = units.Size(*m.Hard), from(m.Source)
+		rows[0][2], rows[0][3] = units.Bytes(*m.Hard), from(m.Source)
 	}
 	if m.Soft != nil && (m.Hard == nil || *m.Soft < *m.Hard) {
-		add("throttled above", units.Size(*m.Soft), from(m.SoftSource))
+		add("throttled above", units.Bytes(*m.Soft), from(m.SoftSource))
 	}
 	if m.Current != nil {
 		note := "by the process's own group, page cache included"
 		if m.Hard != nil && *m.Hard > 0 && !m.Shared {
-			note = units.Percent(float64(*m.Current)/float64(*m.Hard)) + " of the limit, page cache included"
+			note = units.Share(float64(*m.Current)/float64(*m.Hard)) + " of the limit, page cache included"
 		}
-		add("in use", units.Size(*m.Current), note)
+		add("in use", units.Bytes(*m.Current), note)
 	}
 	if m.SharedCurrent != nil {
 		note := "by all groups under the limit, page cache included"
 		if m.Hard != nil && *m.Hard > 0 {
-			note = units.Percent(float64(*m.SharedCurrent)/float64(*m.Hard)) + " of the limit, by all groups under it"
+			note = units.Share(float64(*m.SharedCurrent)/float64(*m.Hard)) + " of the limit, by all groups under it"
 		}
-		add("shared use", units.Size(*m.SharedCurrent), note)
+		add("shared use", units.Bytes(*m.SharedCurrent), note)
 	}
 	if m.Host != nil {
-		add("machine", units.Size(*m.Host), "")
+		add("machine", units.Bytes(*m.Host), "")
 	}
 	if m.SwapMax != nil {
 		note := "never counted as memory"
 		if m.SwapCurrent != nil {
-			note = units.Size(*m.SwapCurrent) + " in use; " + note
+			note = units.Bytes(*m.SwapCurrent) + " in use; " + note
 		}
-		add("swap limit", units.Size(*m.SwapMax), note)
+		add("swap limit", units.Bytes(*m.SwapMax), note)
 	}
 	e := &m.Events
 	for _, row := range []struct {
@@ -195,7 +195,7 @@ func memoryRows(d *finding.Limits) [][]string {
 		}
 	}
 	if above(m.Pressure) {
-		add("pressure", units.Percent(*m.Pressure.Some10), "of the last 10 s some task waited for memory")
+		add("pressure", units.Share(*m.Pressure.Some10), "of the last 10 s some task waited for memory")
 	}
 	return rows
 }

@@ -35,7 +35,7 @@ func (p *Page) plan(d *finding.Plan) {
 		}
 	}
 	add("GOMAXPROCS", procs, d.GOMAXPROCS.Reason)
-	add("GOMEMLIMIT", amount(d.GOMEMLIMIT.Value, units.Size), d.GOMEMLIMIT.Reason)
+	add("GOMEMLIMIT", amount(d.GOMEMLIMIT.Value, units.Bytes), d.GOMEMLIMIT.Reason)
 	add("GOGC", amount(d.GOGC.Value, percentage), d.GOGC.Reason)
 	p.table(rows)
 	p.line("")

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package units prints numbers for people: sizes, durations, rates, shares and changes, each
-// with the digits that it deserves.
+// Package units is the one place that prints numbers for people: sizes, durations, rates,
+// shares, changes and counts, each with the digits that it deserves. narrow.go has those of narrow columns, gosize.go sizes as GOMEMLIMIT has them.
 package units
 
 import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/snug-go/snug/internal/plan"
 )
 
 // None is what stands where nothing was measured.
@@ -67,11 +69,11 @@ var (
 func Suits(x float64, of []Unit) Unit {
 	best := of[0]
 	for _, u := range of[1:] {
-		least := u.One * 0.9995
+		from := u.One * 0.9995
 		if u.One >= 60 && of[0].Name == "ns" {
-			least = 2 * u.One
+			from = 2 * u.One
 		}
-		if math.Abs(x) >= least {
+		if math.Abs(x) >= from {
 			best = u
 		}
 	}
@@ -109,15 +111,34 @@ func Column(values []*float64, of []Unit) []string {
 	return Each(values, func(x float64) string { return Suits(x, of).In(x) })
 }
 
+// least is the smallest share that is printed as a number; under is what stands for less.
+const least, under = 0.001, "<0.1 %"
+
 // Share prints a ratio as percent with at most three digits.
 func Share(r float64) string {
 	switch {
 	case Odd(r):
 		return None
-	case r > 0 && r < 0.001:
-		return "<0.1 %"
+	case r > 0 && r < least:
+		return under
 	}
 	return Trim(Figures(r*100, 3)) + " %"
+}
+
+// About prints a ratio as percent for a sentence: two digits, or whole where it has more.
+func About(r float64) string {
+	if r > 0 && r < least {
+		return under
+	}
+	return Two(r*100) + " %"
+}
+
+// Two prints two significant digits, or a whole number where it has more.
+func Two(x float64) string {
+	if x >= 10 {
+		return strconv.FormatFloat(math.Round(x), 'f', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 2, 64)
 }
 
 // Change prints a ratio as a difference: +3.5 %, and x12 from three times on.
@@ -128,10 +149,11 @@ func Change(ratio float64) string {
 	case ratio >= 3:
 		return "x" + Figures(ratio, 2)
 	}
-	return points(ratio) + " %"
+	return Points(ratio) + " %"
 }
 
-func points(ratio float64) string {
+// Points prints a ratio as a difference in percent, without the sign for it: +3.5, -11.
+func Points(ratio float64) string {
 	p := (ratio - 1) * 100
 	decimals := 1
 	if math.Abs(p) >= 9.95 {
@@ -155,7 +177,7 @@ func ChangeBetween(ratio, low, high float64) string {
 	if ratio >= 3 {
 		return Change(ratio) + " [" + Figures(low, 2) + ", " + Figures(high, 2) + "]"
 	}
-	return Change(ratio) + " [" + points(low) + ", " + points(high) + "]"
+	return Change(ratio) + " [" + Points(low) + ", " + Points(high) + "]"
 }
 
 // Number prints at most three decimals.
@@ -164,6 +186,10 @@ func Number(x float64) string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
+// Exact prints a number with all its digits.
+func Exact(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// Plural prints a number of things: 1 run, 2 runs.
 func Plural[T int | int64 | float64](n T, word string) string {
 	if n != 1 {
 		word += "s"
@@ -171,15 +197,29 @@ func Plural[T int | int64 | float64](n T, word string) string {
 	return Number(float64(n)) + " " + word
 }
 
-// Size prints bytes for people: 512 MiB, 1.5 GiB.
-func Size(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	x, i := float64(n), 0
-	for x >= 1024 && i < len(units)-1 {
-		x, i = x/1024, i+1
+// Bytes prints bytes for people: 512 MiB, 1.5 GiB.
+func Bytes(n int64) string { return plan.Bytes(n) }
+
+// CPUs prints a quota in a sentence; 0 is none.
+func CPUs(n float64) string {
+	switch n {
+	case 0:
+		return "no quota"
+	case 1:
+		return "1 CPU"
 	}
-	s := strconv.FormatFloat(x, 'f', 1, 64)
-	return strings.TrimSuffix(s, ".0") + " " + units[i]
+	return strconv.FormatFloat(n, 'g', -1, 64) + " CPUs"
+}
+
+// List joins parts as a sentence does: a, b and c.
+func List(parts []string) string { return ListBy(parts, "and") }
+
+// ListBy joins parts with another word before the last.
+func ListBy(parts []string, word string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " " + word + " " + parts[len(parts)-1]
 }
 
 // Seconds prints a duration in the unit that suits it.
@@ -191,14 +231,6 @@ func Seconds(s float64) string {
 		return strings.TrimSuffix(strconv.FormatFloat(s, 'f', 2, 64), ".00") + " s"
 	}
 	return Number(s*1000) + " ms"
-}
-
-// Percent prints a ratio.
-func Percent(r float64) string {
-	if r > 0 && r < 0.001 {
-		return "under 0.1 %"
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(r*100, 'f', 1, 64), ".0") + " %"
 }
 
 // Span is the least and the largest value that can be drawn.

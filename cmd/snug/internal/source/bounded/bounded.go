@@ -16,6 +16,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // Limits bound a Source. The zero value has the defaults.
@@ -62,7 +64,7 @@ func (l Limits) complete() Limits {
 }
 
 // excess is what is said of what has more than Bytes.
-func (l Limits) excess() string { return "more than " + size(l.Bytes) }
+func (l Limits) excess() string { return "more than " + units.Bytes(l.Bytes) }
 
 // ErrTooMuch is what errors of a Source are that is larger than its Limits.
 var ErrTooMuch = errors.New("too much")
@@ -128,7 +130,7 @@ func Wrap(ctx context.Context, r io.ReadCloser, name string, l Limits) (*Source,
 		}
 		s.Packed = true
 		s.r = bufio.NewReaderSize(&capped{
-			r: &unpacker{z}, limit: l.Unpacked, excess: "more than " + size(l.Unpacked) + " unpacked", from: raw,
+			r: &unpacker{z}, limit: l.Unpacked, excess: "more than " + units.Bytes(l.Unpacked) + " unpacked", from: raw,
 		}, headSize)
 	}
 	return s, nil
@@ -228,14 +230,4 @@ func (u *until) Read(p []byte) (int, error) {
 		err = context.Cause(u.ctx)
 	}
 	return n, err
-}
-
-// size is a limit in words: 64 MiB, 1.5 GiB.
-func size(n int64) string {
-	f, unit := float64(n), 0
-	for f >= 1024 && unit < 4 {
-		f /= 1024
-		unit++
-	}
-	return fmt.Sprintf("%.4g %s", f, [...]string{"B", "KiB", "MiB", "GiB", "TiB"}[unit])
 }

@@ -149,14 +149,6 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-func TestSize(t *testing.T) {
-	for n, want := range map[int64]string{1: "1 B", 1023: "1023 B", 64 << 20: "64 MiB", 3 << 29: "1.5 GiB", 1 << 50: "1024 TiB"} {
-		if got := size(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}
-
 // FuzzOpen: whatever a file holds, no more comes out than may.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte("plain"))
