@@ -82,7 +82,7 @@ var benchUnits = []struct {
 	{"p50-sec", false, func(r *finding.Run) *float64 { return r.P50 }},
 	{"p95-sec", false, func(r *finding.Run) *float64 { return r.P95 }},
 	{"p99-sec", false, func(r *finding.Run) *float64 { return r.P99 }},
-	{"throttled/period", false, metric.Throttled},
+	{"throttled/period", false, metric.ThrottledOf},
 	{"gc-cycles", false, func(r *finding.Run) *float64 { return metric.Float(r.GCs) }},
 	{"stw-sec", false, func(r *finding.Run) *float64 { return r.STW }},
 	{"heap-peak-B", false, func(r *finding.Run) *float64 { return metric.Float(r.PeakHeap) }},

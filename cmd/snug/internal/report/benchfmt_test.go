@@ -65,7 +65,7 @@ func TestBenchfmtIsWhole(t *testing.T) {
 			}
 			r := results[at]
 			at++
-			for unit, want := range map[string]*float64{"cpu-sec/op": run.CPUPerOp, "req/s": run.RPS, "p99-sec": run.P99, "throttled/period": metric.Throttled(&run)} {
+			for unit, want := range map[string]*float64{"cpu-sec/op": run.CPUPerOp, "req/s": run.RPS, "p99-sec": run.P99, "throttled/period": metric.ThrottledOf(&run)} {
 				got, ok := r.Value(unit)
 				if ok != (want != nil) || ok && got != *want {
 					t.Errorf("%s round %d, %s: %v %v", r.Name, run.Round, unit, got, ok)

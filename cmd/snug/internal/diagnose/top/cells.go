@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/google/pprof/profile"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 

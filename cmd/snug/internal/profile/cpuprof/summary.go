@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/pprof/profile"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 

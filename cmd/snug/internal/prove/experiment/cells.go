@@ -8,6 +8,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -62,17 +63,17 @@ func cell(a Arm, all []finding.Run, seed uint64) finding.Cell {
 	}
 	s := summary{valid(all), c.Intervals}
 	c.Procs = first(s.runs, func(r finding.Run) *int { return r.Procs })
-	c.RPS = s.median(metricRPS, func(r finding.Run) *float64 { return r.RPS })
-	c.Wall = s.median(metricWall, func(r finding.Run) *float64 { return r.Wall })
-	c.P50 = s.median(metricP50, func(r finding.Run) *float64 { return r.P50 })
-	c.P95 = s.median("p95_seconds", func(r finding.Run) *float64 { return r.P95 })
-	c.P99 = s.median(metricP99, func(r finding.Run) *float64 { return r.P99 })
-	c.CPUPerOp = s.median(metricCPU, func(r finding.Run) *float64 { return r.CPUPerOp })
-	c.Throttled = s.median("throttled_ratio", throttled)
+	c.RPS = s.median(metric.RPS, func(r finding.Run) *float64 { return r.RPS })
+	c.Wall = s.median(metric.Wall, func(r finding.Run) *float64 { return r.Wall })
+	c.P50 = s.median(metric.P50, func(r finding.Run) *float64 { return r.P50 })
+	c.P95 = s.median(metric.P95, func(r finding.Run) *float64 { return r.P95 })
+	c.P99 = s.median(metric.P99, func(r finding.Run) *float64 { return r.P99 })
+	c.CPUPerOp = s.median(metric.CPU, func(r finding.Run) *float64 { return r.CPUPerOp })
+	c.Throttled = s.median(metric.Throttled, func(r finding.Run) *float64 { return metric.ThrottledOf(&r) })
 	c.GCPerSec = s.median("gc_per_second", collections)
 	c.STWTotal = s.median("stw_total_seconds", func(r finding.Run) *float64 { return r.STW })
-	c.PeakHeap = whole(s.median("peak_heap_bytes", func(r finding.Run) *float64 { return float(r.PeakHeap) }))
-	c.Peak = whole(s.median(metricPeak, func(r finding.Run) *float64 { return float(r.Peak) }))
+	c.PeakHeap = whole(s.median("peak_heap_bytes", func(r finding.Run) *float64 { return metric.Float(r.PeakHeap) }))
+	c.Peak = whole(s.median(metric.Peak, func(r finding.Run) *float64 { return metric.Float(r.Peak) }))
 	for _, r := range s.runs {
 		c.STWMax = larger(c.STWMax, r.STWMax)
 		if r.OOMKills != nil {
@@ -245,18 +246,6 @@ func stalls(runs []finding.Run) *finding.Stall {
 	return out
 }
 
-// throttled is the share of a run's periods in which it was throttled. A run in
-// no period had nothing to do and was not.
-func throttled(r finding.Run) *float64 {
-	if r.Periods == nil || r.ThrottledPeriods == nil {
-		return nil
-	}
-	if *r.Periods == 0 {
-		return new(0.0)
-	}
-	return new(float64(*r.ThrottledPeriods) / float64(*r.Periods))
-}
-
 func collections(r finding.Run) *float64 {
 	if r.GCs == nil || elapsed(r) <= 0 {
 		return nil
@@ -296,13 +285,6 @@ func or[T float64 | uint64](p *T) T {
 		return 0
 	}
 	return *p
-}
-
-func float(n *int64) *float64 {
-	if n == nil {
-		return nil
-	}
-	return new(float64(*n))
 }
 
 func whole(f *float64) *int64 {

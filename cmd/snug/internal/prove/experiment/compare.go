@@ -7,41 +7,30 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// The metrics that are compared, by their names in JSON.
-const (
-	metricCPU  = "cpu_seconds_per_op"
-	metricRPS  = "rps"
-	metricWall = "wall_seconds"
-	metricP50  = "p50_seconds"
-	metricP99  = "p99_seconds"
-	metricPeak = "memory_peak_bytes"
-)
-
-// metric is one figure that arms are compared in.
-type metric struct {
-	name   string
+// compared is how arms are compared in one metric.
+type compared struct {
+	*metric.Metric
 	margin float64 // differences up to this share do not count
-	higher bool    // is better
-	of     func(finding.Run) *float64
 	// on reports whether the figure says something about the program under a load.
 	on func(finding.Arm) bool
 }
 
-// metrics holds every metric, the order of the comparisons. In an open loop the
+// metrics holds what is compared, the order of the comparisons. In an open loop the
 // throughput is what was offered, so it is compared in closed loops only.
 // Latencies are compared in an open loop and in a workload that drives itself. In
 // a closed loop, of a saturating load or of users, they say how requests queue at
 // the callers (Little: callers over throughput), and callers who wait ask less
 // while the service stalls.
-var metrics = []metric{
-	{metricCPU, 0.02, false, func(r finding.Run) *float64 { return r.CPUPerOp }, anyLoad},
-	{metricRPS, 0.03, true, func(r finding.Run) *float64 { return r.RPS }, closedLoop},
-	{metricWall, 0.02, false, func(r finding.Run) *float64 { return r.Wall }, anyLoad},
-	{metricP50, 0.05, false, func(r finding.Run) *float64 { return r.P50 }, tails},
-	{metricP99, 0.10, false, func(r finding.Run) *float64 { return r.P99 }, tails},
-	{metricPeak, 0.05, false, func(r finding.Run) *float64 { return float(r.Peak) }, anyLoad},
+var metrics = []compared{
+	{metric.MetricOf(metric.CPU), 0.02, anyLoad},
+	{metric.MetricOf(metric.RPS), 0.03, closedLoop},
+	{metric.MetricOf(metric.Wall), 0.02, anyLoad},
+	{metric.MetricOf(metric.P50), 0.05, tails},
+	{metric.MetricOf(metric.P99), 0.10, tails},
+	{metric.MetricOf(metric.Peak), 0.05, anyLoad},
 }
 
 func anyLoad(finding.Arm) bool { return true }
@@ -78,15 +67,15 @@ func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
 		paired := map[int]stats.Paired{}
 		for i := range cells {
 			b, ok := d.baseline(i)
-			if !ok || !m.on(cells[i].Arm) || m.name == metricP99 && fewRequests(d.Arms[i], cells[i]) {
+			if !ok || !m.on(cells[i].Arm) || m.Key == metric.P99 && fewRequests(d.Arms[i], cells[i]) {
 				continue
 			}
-			p := stats.ComparePaired(pairs(cells[b], cells[i], m.of))
+			p := stats.ComparePaired(pairs(cells[b], cells[i], m.Run))
 			if p.N == 0 {
 				continue
 			}
 			c := finding.Comparison{
-				Cell: i, Baseline: b, Metric: m.name, Pairs: p.N, Ratio: p.Ratio, P: p.P, Margin: m.margin,
+				Cell: i, Baseline: b, Metric: m.Key, Pairs: p.N, Ratio: p.Ratio, P: p.P, Margin: m.margin,
 			}
 			if p.HasInterval {
 				c.Low, c.High = &p.Interval.Low, &p.Interval.High
@@ -103,7 +92,7 @@ func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
 			for k, adjusted := range stats.Holm(ps) {
 				c := &all[family[k]]
 				c.Adjusted = adjusted
-				c.Word = stats.Judge(paired[family[k]], adjusted, m.margin, !m.higher)
+				c.Word = stats.Judge(paired[family[k]], adjusted, m.margin, !m.More)
 				if c.Word == finding.NotShown {
 					c.NeedN = need(paired[family[k]], m.margin, len(family))
 				}
@@ -115,12 +104,12 @@ func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
 
 // pairs are the figures of the rounds that count in both cells and have one in
 // both.
-func pairs(base, arm finding.Cell, of func(finding.Run) *float64) (b, a []float64, level float64) {
+func pairs(base, arm finding.Cell, of func(*finding.Run) *float64) (b, a []float64, level float64) {
 	figure := func(r finding.Run) *float64 {
 		if killed(r) || empty(r) {
 			return nil
 		}
-		return of(r)
+		return of(&r)
 	}
 	rounds := map[int]float64{}
 	for _, r := range valid(base.Rounds) {

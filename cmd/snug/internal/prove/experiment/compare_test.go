@@ -8,21 +8,22 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // faster makes GOMAXPROCS=1 cost this factor of CPU.
 func faster(factor float64) func(finding.Arm, string) float64 {
-	return func(a finding.Arm, metric string) float64 {
-		if a.GOMAXPROCS == "1" && metric == metricCPU {
+	return func(a finding.Arm, key string) float64 {
+		if a.GOMAXPROCS == "1" && key == metric.CPU {
 			return factor
 		}
 		return 1
 	}
 }
 
-func find(cs []finding.Comparison, cell int, metric string) *finding.Comparison {
+func find(cs []finding.Comparison, cell int, key string) *finding.Comparison {
 	for i := range cs {
-		if cs[i].Cell == cell && cs[i].Metric == metric {
+		if cs[i].Cell == cell && cs[i].Metric == key {
 			return &cs[i]
 		}
 	}
@@ -42,7 +43,7 @@ func TestSameAgainstSame(t *testing.T) {
 		cs := Compare(d, cells)
 		alarm := false
 		for _, c := range cs {
-			alarm = alarm || c.Metric == metricCPU && (c.Word == finding.Better || c.Word == finding.Worse)
+			alarm = alarm || c.Metric == metric.CPU && (c.Word == finding.Better || c.Word == finding.Worse)
 		}
 		if alarm {
 			words++
@@ -66,7 +67,7 @@ func TestTenPercentIsFound(t *testing.T) {
 		d.Seed = seed
 		cells := Cells(d, execute(t, d, service{seed: seed, sd: 0.03, factor: faster(0.90)}))
 		cs := Compare(d, cells)
-		c := find(cs, 1, metricCPU)
+		c := find(cs, 1, metric.CPU)
 		if *c.Low <= 0.9 && *c.High >= 0.9 {
 			covered++
 		}
@@ -103,8 +104,8 @@ func TestHolmFamilies(t *testing.T) {
 		size[c.Metric+" "+d.Arms[c.Cell].Load]++
 	}
 	want := map[string]int{
-		metricCPU + " saturated": 3, metricRPS + " saturated": 3, metricPeak + " saturated": 3,
-		metricCPU + " 50%": 2, metricP50 + " 50%": 2, metricP99 + " 50%": 2, metricPeak + " 50%": 2,
+		metric.CPU + " saturated": 3, metric.RPS + " saturated": 3, metric.Peak + " saturated": 3,
+		metric.CPU + " 50%": 2, metric.P50 + " 50%": 2, metric.P99 + " 50%": 2, metric.Peak + " 50%": 2,
 	}
 	if fmt.Sprint(size) != fmt.Sprint(want) {
 		t.Errorf("comparisons %v, want %v", size, want)
@@ -117,7 +118,7 @@ func TestHolmFamilies(t *testing.T) {
 			t.Errorf("%s of cell %d: %d pairs, p %g, adjusted %g, want %d/64", c.Metric, c.Cell, c.Pairs, c.P, c.Adjusted, n)
 		}
 		word := finding.Worse
-		if c.Metric == metricRPS {
+		if c.Metric == metric.RPS {
 			word = finding.Better
 		}
 		if c.Word != word || c.NeedN != nil {
@@ -133,7 +134,7 @@ func TestWords(t *testing.T) {
 	words := func(s service, rounds int) (*finding.Comparison, []finding.Comparison) {
 		d.Rounds = rounds
 		cs := Compare(d, Cells(d, execute(t, d, s)))
-		return find(cs, 1, metricCPU), cs
+		return find(cs, 1, metric.CPU), cs
 	}
 	if c, _ := words(service{sd: 0.001}, 7); c.Word != finding.Same || c.NeedN != nil {
 		t.Errorf("%+v", c)
@@ -146,11 +147,11 @@ func TestWords(t *testing.T) {
 		t.Errorf("3 rounds: %+v", c)
 	}
 	if c, cs := words(service{sd: 0.001, factor: func(a finding.Arm, m string) float64 {
-		if m == metricCPU && a.GOMAXPROCS == "1" {
+		if m == metric.CPU && a.GOMAXPROCS == "1" {
 			return math.NaN()
 		}
 		return 1
-	}}, 7); c != nil || find(cs, 2, metricCPU) == nil {
+	}}, 7); c != nil || find(cs, 2, metric.CPU) == nil {
 		t.Errorf("a metric without figures: %+v", c)
 	}
 }
@@ -165,7 +166,7 @@ func TestPairsByRound(t *testing.T) {
 		t.Fatal(err)
 	}
 	cs := Compare(d, Cells(d, runs))
-	if a, b := find(cs, 1, metricCPU), find(cs, 2, metricCPU); a.Pairs != 6 || b.Pairs != 7 {
+	if a, b := find(cs, 1, metric.CPU), find(cs, 2, metric.CPU); a.Pairs != 6 || b.Pairs != 7 {
 		t.Errorf("%d and %d pairs, want 6 and 7", a.Pairs, b.Pairs)
 	}
 }

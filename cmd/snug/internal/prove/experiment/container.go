@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // container is the settings that were measured in one container, beside its
@@ -190,7 +191,7 @@ func (c *container) score(s *setting) float64 {
 func (c *container) median(s *setting) float64 {
 	sum := 0.0
 	for _, i := range s.cells {
-		v := figure(&c.cells[i], c.metric)
+		v := metric.MetricOf(c.metric).Of(&c.cells[i])
 		if v == nil {
 			return math.Inf(1)
 		}
@@ -199,27 +200,10 @@ func (c *container) median(s *setting) float64 {
 	return c.sign() * sum / float64(len(s.cells))
 }
 
-// figure is a cell's by its metric.
-func figure(c *finding.Cell, name string) *float64 {
-	return map[string]*float64{
-		metricCPU: c.CPUPerOp, metricRPS: c.RPS, metricWall: c.Wall,
-		metricP50: c.P50, metricP99: c.P99, metricPeak: float(c.Peak),
-	}[name]
-}
-
 // sign turns the objective so that less is better.
 func (c *container) sign() float64 {
-	if higher(c.metric) {
+	if metric.MetricOf(c.metric).More {
 		return -1
 	}
 	return 1
-}
-
-func higher(name string) bool {
-	for _, m := range metrics {
-		if m.name == name {
-			return m.higher
-		}
-	}
-	return false
 }

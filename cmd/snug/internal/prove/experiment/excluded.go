@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // notExcluded is what winners could be worse in for all that was shown: the bad
@@ -37,7 +38,7 @@ func notExcluded(cs []*container) string {
 				continue
 			}
 			bad, how, sign := *p.High, "higher", 1.0
-			if higher(p.Metric) {
+			if metric.MetricOf(p.Metric).More {
 				bad, how, sign = *p.Low, "lower", -1
 			}
 			r := risk{c.noun(p) + " could be up to " + change(bad) + " " + how, sign * math.Log(bad) / math.Log1p(p.Margin)}
@@ -57,7 +58,7 @@ func notExcluded(cs []*container) string {
 	}
 	var risks []risk
 	for _, m := range metrics {
-		if r, ok := worst[m.name]; ok {
+		if r, ok := worst[m.Key]; ok {
 			risks = append(risks, r)
 		}
 	}
@@ -104,15 +105,15 @@ func (c *container) tails() bool {
 // noun is what a comparison is of.
 func (c *container) noun(p *finding.Comparison) string {
 	switch p.Metric {
-	case metricCPU:
-		return "CPU per " + operation(c.cells[p.Cell].Arm)
-	case metricRPS:
+	case metric.CPU:
+		return "CPU per " + metric.Operation(c.cells[p.Cell].Arm)
+	case metric.RPS:
 		return "throughput"
-	case metricWall:
+	case metric.Wall:
 		return "wall time"
-	case metricP50:
+	case metric.P50:
 		return "P50"
-	case metricP99:
+	case metric.P99:
 		return "P99"
 	}
 	return "memory"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -52,7 +53,7 @@ func (f failures) why(a finding.Arm) string {
 	case f.empty > 0 && f.ratio == 0:
 		return "has no result"
 	}
-	return "fails " + units.About(f.ratio) + " of its " + operation(a) + "s"
+	return "fails " + units.About(f.ratio) + " of its " + metric.Operation(a) + "s"
 }
 
 // fail notes who fails where the other does not. A setting with a round that

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // kill is a run that ended for want of memory, without figures.
@@ -95,7 +96,7 @@ func TestFailures(t *testing.T) {
 			if v.Best != nil {
 				best = *v.Best
 			}
-			if p := find(cs, 1, metricCPU); p != nil {
+			if p := find(cs, 1, metric.CPU); p != nil {
 				pairs = p.Pairs
 			}
 			if best != c.best || v.Keep != c.keep || pairs != c.pairs {
@@ -112,8 +113,8 @@ func TestFailures(t *testing.T) {
 // and of loads the one under which the default fails.
 func TestSparedAreRanked(t *testing.T) {
 	d := full(8, 1)
-	s := service{sd: 0.0001, factor: func(a finding.Arm, metric string) float64 {
-		return script{"GOMAXPROCS=1": {metricCPU: 1.01}}.factor(a, metric)
+	s := service{sd: 0.0001, factor: func(a finding.Arm, key string) float64 {
+		return script{"GOMAXPROCS=1": {metric.CPU: 1.01}}.factor(a, key)
 	}}
 	runs, err := Execute(t.Context(), d, &fake{run: func(tr Trial) finding.Run {
 		r := s.run(tr)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // fake is a scripted Runner. What a run gives depends on its trial only.
@@ -48,21 +49,21 @@ type service struct {
 	seed   uint64
 	sd     float64
 	sds    map[string]float64 // of metrics for which it is another
-	factor func(a finding.Arm, metric string) float64
+	factor func(a finding.Arm, key string) float64
 }
 
 func (s service) run(t Trial) finding.Run {
 	r := random(s.seed, t)
 	block := rand.New(rand.NewPCG(s.seed, t.Seed))
 	shared := math.Exp(2 * s.sd * block.NormFloat64())
-	value := func(metric string, typical float64) *float64 {
+	value := func(key string, typical float64) *float64 {
 		sd := s.sd
-		if own, ok := s.sds[metric]; ok {
+		if own, ok := s.sds[key]; ok {
 			sd = own
 		}
 		v := typical * shared * math.Exp(sd/math.Sqrt2*r.NormFloat64())
 		if s.factor != nil {
-			if f := s.factor(t.Arm, metric); f != 0 {
+			if f := s.factor(t.Arm, key); f != 0 {
 				v *= f
 			}
 		}
@@ -72,9 +73,9 @@ func (s service) run(t Trial) finding.Run {
 		Started:  time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Window:   4,
 		Ops:      6000,
-		CPUPerOp: value(metricCPU, 0.0006),
-		P50:      value(metricP50, 0.002),
-		P99:      value(metricP99, 0.03),
+		CPUPerOp: value(metric.CPU, 0.0006),
+		P50:      value(metric.P50, 0.002),
+		P99:      value(metric.P99, 0.03),
 		Procs:    new(2),
 		Noise:    finding.Noise{OtherCPUs: new(0.1 + 0.01*r.Float64())},
 	}
@@ -85,9 +86,9 @@ func (s service) run(t Trial) finding.Run {
 	if t.Rate > 0 {
 		run.Offered = new(t.Rate)
 	} else {
-		run.RPS = value(metricRPS, 1500)
+		run.RPS = value(metric.RPS, 1500)
 	}
-	peak := int64(*value(metricPeak, 30<<20))
+	peak := int64(*value(metric.Peak, 30<<20))
 	run.Peak = &peak
 	return run
 }

@@ -4,14 +4,15 @@ package experiment
 
 import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // metricOf is the metric that an objective is judged by: cpu, rps, wall, p50, p99
 // or memory. It is false for any other word.
 func metricOf(objective string) (name string, ok bool) {
 	name, ok = map[string]string{
-		"cpu": metricCPU, "rps": metricRPS, "wall": metricWall,
-		"p50": metricP50, "p99": metricP99, "memory": metricPeak,
+		"cpu": metric.CPU, "rps": metric.RPS, "wall": metric.Wall,
+		"p50": metric.P50, "p99": metric.P99, "memory": metric.Peak,
 	}[objective]
 	return name, ok
 }
@@ -19,7 +20,7 @@ func metricOf(objective string) (name string, ok bool) {
 // guarded are the metrics that a better setting must not be worse in. P50 is among
 // them because a queue behind too few Ps shows there first: with one P of a
 // 1-CPU quota half of all requests wait, and the tail need not be longer.
-var guarded = map[string]bool{metricCPU: true, metricRPS: true, metricWall: true, metricP50: true, metricP99: true}
+var guarded = map[string]bool{metric.CPU: true, metric.RPS: true, metric.Wall: true, metric.P50: true, metric.P99: true}
 
 // errorMargin is how much the share of failed operations may rise.
 const errorMargin = 0.001

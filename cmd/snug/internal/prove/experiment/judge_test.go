@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // script is factors by setting, as settingText writes it, and metric.
 type script map[string]map[string]float64
 
-func (s script) factor(a finding.Arm, metric string) float64 { return s[settingText(a)][metric] }
+func (s script) factor(a finding.Arm, key string) float64 { return s[metric.SettingText(a)][key] }
 
 // at puts arms under a quota.
 func at(quota float64, arms ...Arm) []Arm {
@@ -26,8 +27,8 @@ func at(quota float64, arms ...Arm) []Arm {
 func TestVerdicts(t *testing.T) {
 	base := arm("", "saturated", LabelDefault)
 	one, eight := arm("1", "saturated"), arm("8", "saturated")
-	cheap := script{"GOMAXPROCS=1": {metricCPU: 0.88}, "GOMAXPROCS=8": {metricCPU: 1.2, metricRPS: 0.85}}
-	trade := script{"GOMAXPROCS=1": {metricCPU: 0.88, metricRPS: 0.93}, "GOMAXPROCS=8": {metricCPU: 1.2}}
+	cheap := script{"GOMAXPROCS=1": {metric.CPU: 0.88}, "GOMAXPROCS=8": {metric.CPU: 1.2, metric.RPS: 0.85}}
+	trade := script{"GOMAXPROCS=1": {metric.CPU: 0.88, metric.RPS: 0.93}, "GOMAXPROCS=8": {metric.CPU: 1.2}}
 	gc := base
 	gc.Labels, gc.GOGC, gc.GOMEMLIMIT, gc.Burst = nil, "400", "124MiB", 50000
 	split := base
@@ -49,7 +50,7 @@ func TestVerdicts(t *testing.T) {
 		{name: "one is better", arms: []Arm{base, one, eight}, script: cheap, best: 1,
 			want: "GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request than the default, GOMAXPROCS=2; tails were not measured"},
 		{name: "two labels, and another objective", arms: []Arm{arm("", "saturated", LabelDefault, LabelSnug), one},
-			script: script{"GOMAXPROCS=1": {metricRPS: 1.25}}, objective: "rps", best: 1,
+			script: script{"GOMAXPROCS=1": {metric.RPS: 1.25}}, objective: "rps", best: 1,
 			want: "GOMAXPROCS=1 serves 25 % (25 to 25 %) more than the default, GOMAXPROCS=2; tails were not measured; Go's default and snug's value are the same here (2)"},
 		{name: "snug's is better", arms: []Arm{base, arm("1", "saturated", LabelSnug)}, script: cheap, best: 1,
 			want: "snug's GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request than the default, GOMAXPROCS=2; tails were not measured"},
@@ -57,19 +58,19 @@ func TestVerdicts(t *testing.T) {
 			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise"},
 		{name: "all are worse", arms: []Arm{base, eight}, script: cheap, keep: true, best: -1,
 			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise"},
-		{name: "noise", arms: []Arm{base, one}, script: script{"GOMAXPROCS=1": {metricCPU: 0.99}}, sd: 0.05, keep: true, best: -1,
+		{name: "noise", arms: []Arm{base, one}, script: script{"GOMAXPROCS=1": {metric.CPU: 0.99}}, sd: 0.05, keep: true, best: -1,
 			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise; to see 2 % takes about N rounds"},
 		{name: "a trade", arms: []Arm{base, one, eight}, script: trade, keep: true, best: -1,
 			want: "keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request but serves 7 % less: a trade, not a win"},
 		{name: "a trade under another load", arms: []Arm{base, one, arm("", "50%", LabelDefault), arm("1", "50%")}, keep: true, best: -1,
-			script: script{"GOMAXPROCS=1": {metricCPU: 0.88, metricP99: 1.5}},
+			script: script{"GOMAXPROCS=1": {metric.CPU: 0.88, metric.P99: 1.5}},
 			want:   "keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request when saturated but has a 50 % higher P99 at 50% load: a trade, not a win"},
 		{name: "several loads", arms: []Arm{base, one, arm("", "50%", LabelDefault), arm("1", "50%")}, best: 3, objective: "p99",
-			script: script{"GOMAXPROCS=1": {metricCPU: 0.99, metricP99: 0.63}},
+			script: script{"GOMAXPROCS=1": {metric.CPU: 0.99, metric.P99: 0.63}},
 			want:   "GOMAXPROCS=1 has a 37 % (37 to 37 %) lower P99 at 50% load than the default, GOMAXPROCS=2"},
-		{name: "several knobs", arms: []Arm{base, gc}, best: 1, script: script{settingText(gc.Arm): {metricCPU: 0.8}},
+		{name: "several knobs", arms: []Arm{base, gc}, best: 1, script: script{metric.SettingText(gc.Arm): {metric.CPU: 0.8}},
 			want: "GOGC=400 GOMEMLIMIT=124MiB burst 50 ms costs 20 % (20 to 20 %) less CPU per request than the default, GOMAXPROCS=2; tails were not measured"},
-		{name: "several containers of one size", arms: []Arm{base, split}, keep: true, best: -1, script: script{"in 5 containers": {metricCPU: 1.3}},
+		{name: "several containers of one size", arms: []Arm{base, split}, keep: true, best: -1, script: script{"in 5 containers": {metric.CPU: 1.3}},
 			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise"},
 		{name: "the current setting", arms: []Arm{arm("8", "saturated", LabelCurrent), one}, script: cheap, best: 1,
 			want: "GOMAXPROCS=1 costs 27 % (27 to 27 %) less CPU per request than the current setting; tails were not measured"},
@@ -135,7 +136,7 @@ func TestVerdicts(t *testing.T) {
 // TestWorse is what `snug bench --check` asks.
 func TestWorse(t *testing.T) {
 	base := arm("", "saturated", LabelDefault)
-	s := script{"GOMAXPROCS=1": {metricCPU: 0.88}, "GOMAXPROCS=8": {metricCPU: 1.2}}
+	s := script{"GOMAXPROCS=1": {metric.CPU: 0.88}, "GOMAXPROCS=8": {metric.CPU: 1.2}}
 	for _, c := range []struct {
 		name  string
 		arms  []Arm

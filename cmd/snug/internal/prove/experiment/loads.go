@@ -10,6 +10,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -138,7 +139,7 @@ func unserved(d *Design, cells []finding.Cell) []string {
 		if settings[g] == nil {
 			order = append(order, g)
 		}
-		settings[g] = append(settings[g], settingText(c.Arm))
+		settings[g] = append(settings[g], metric.SettingText(c.Arm))
 	}
 	var out []string
 	for _, g := range order {

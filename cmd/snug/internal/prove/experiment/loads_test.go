@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // TestLoads: what an open loop was meant to be is checked afterwards.
@@ -64,7 +65,7 @@ func TestLoads(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 			few := strings.Contains(c.want, "too few")
-			if p := find(cs, 1, metricP99); (p == nil) != few || cells[1].P99 == nil {
+			if p := find(cs, 1, metric.P99); (p == nil) != few || cells[1].P99 == nil {
 				t.Errorf("P99 %v, compared %+v", cells[1].P99, p)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 )
@@ -23,34 +24,11 @@ func (a Arm) String() string {
 	if a.Memory > 0 {
 		parts = append(parts, plan.Bytes(a.Memory))
 	}
-	parts = append(parts, settingText(a.Arm), a.Load)
+	parts = append(parts, metric.SettingText(a.Arm), a.Load)
 	if a.Rate > 0 && !strings.HasSuffix(a.Load, "/s") {
 		parts = append(parts, strconv.FormatFloat(a.Rate, 'g', 6, 64)+"/s")
 	}
 	return strings.Join(parts, ", ")
-}
-
-// settingText is what an arm sets, in words: GOMAXPROCS=1 GOGC=400, or Go's default.
-func settingText(a finding.Arm) string {
-	var parts []string
-	for _, v := range []struct{ name, value string }{
-		{"GOMAXPROCS", a.GOMAXPROCS}, {"GOGC", a.GOGC}, {"GOMEMLIMIT", a.GOMEMLIMIT},
-	} {
-		if v.value != "" {
-			parts = append(parts, v.name+"="+v.value)
-		}
-	}
-	parts = append(parts, a.Vars.List()...)
-	if a.Burst > 0 {
-		parts = append(parts, "burst "+units.Two(float64(a.Burst)/1000)+" ms")
-	}
-	if a.Replicas > 1 {
-		parts = append(parts, fmt.Sprintf("in %d containers", a.Replicas))
-	}
-	if len(parts) == 0 {
-		return "Go's default"
-	}
-	return strings.Join(parts, " ")
 }
 
 // verdictText is the verdict in one line.
@@ -63,14 +41,10 @@ func verdictText(d *Design, cells []finding.Cell, cs []*container, objective str
 		if text := lawText(cells); text != "" {
 			return text
 		}
-		what := map[string]string{
-			metricCPU: "CPU per operation", metricRPS: "throughput", metricWall: "wall time",
-			metricP50: "P50", metricP99: "P99", metricPeak: "peak memory",
-		}
 		name, _ := metricOf(objective)
 		for i := range d.Arms {
 			if _, ok := d.baseline(i); ok {
-				text := "no verdict: " + what[name] + " was not measured side by side"
+				text := "no verdict: " + metric.Called(name) + " was not measured side by side"
 				if lost != "" {
 					text += "; " + lost
 				}
@@ -233,7 +207,7 @@ func (c *container) keep() string {
 	if n := base.Procs; n != nil && c.base.GOMAXPROCS == "" {
 		return text + " (GOMAXPROCS=" + strconv.Itoa(*n) + ")"
 	}
-	if s := settingText(c.base); s != "Go's default" {
+	if s := metric.SettingText(c.base); s != metric.GoDefault {
 		text += " (" + s + ")"
 	}
 	return text
@@ -271,7 +245,7 @@ func baseName(c *finding.Cell) string {
 
 // settingName names a setting beside its baseline.
 func (c *container) settingName(s *setting) string {
-	name := settingText(s.arm)
+	name := metric.SettingText(s.arm)
 	if s.arm.Workload != c.base.Workload {
 		name = s.arm.Workload + " with " + name
 	}
@@ -319,15 +293,15 @@ func (c *container) phrase(p *finding.Comparison, interval bool) string {
 	}
 	text := "needs " + size + less + " memory"
 	switch p.Metric {
-	case metricCPU:
-		text = "costs " + size + less + " CPU per " + operation(arm)
-	case metricRPS:
+	case metric.CPU:
+		text = "costs " + size + less + " CPU per " + metric.Operation(arm)
+	case metric.RPS:
 		text = "serves " + size + less
-	case metricWall:
+	case metric.Wall:
 		text = "takes " + size + less + " time"
-	case metricP50:
+	case metric.P50:
 		text = "has a " + size + lower + " P50"
-	case metricP99:
+	case metric.P99:
 		text = "has a " + size + lower + " P99"
 	}
 	if len(c.loads) > 1 {

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // measured are the noises of CPU per request, throughput, P50 and P99 between runs
 // of 4 s on a machine with neighbours.
-var measured = map[string]float64{metricCPU: 0.03, metricRPS: 0.026, metricP50: 0.12, metricP99: 0.40, metricPeak: 0.02}
+var measured = map[string]float64{metric.CPU: 0.03, metric.RPS: 0.026, metric.P50: 0.12, metric.P99: 0.40, metric.Peak: 0.02}
 
 // TestNoFalseVerdicts of bench --full, where nothing differs: at most 5 % of 500
 // experiments with fixed seeds.
@@ -41,13 +42,13 @@ func TestNoFalseVerdicts(t *testing.T) {
 // TestNotExcluded: not shown is not the same as not worse.
 func TestNotExcluded(t *testing.T) {
 	d := full(8, 1)
-	cheap := service{seed: 3, sd: 0.0001, factor: faster(0.8), sds: map[string]float64{metricP99: 0.4}}
+	cheap := service{seed: 3, sd: 0.0001, factor: faster(0.8), sds: map[string]float64{metric.P99: 0.4}}
 	cells := Cells(d, execute(t, d, cheap))
 	v := Judge(d, cells, Compare(d, cells), "cpu", 64)
 	var high float64
 	load := ""
 	for _, i := range []int{4, 7} {
-		if p := find(Compare(d, cells), i, metricP99); p.Word == finding.NotShown && *p.High > high {
+		if p := find(Compare(d, cells), i, metric.P99); p.Word == finding.NotShown && *p.High > high {
 			high, load = *p.High, cells[i].Load
 		}
 	}
@@ -56,7 +57,7 @@ func TestNotExcluded(t *testing.T) {
 		t.Errorf("%s\nwant %s", v.Text, want)
 	}
 	// A higher figure is better: the low end counts. Two metrics are enough.
-	cheap.sds = map[string]float64{metricP99: 0.4, metricRPS: 0.2, metricP50: 0.4}
+	cheap.sds = map[string]float64{metric.P99: 0.4, metric.RPS: 0.2, metric.P50: 0.4}
 	cells = Cells(d, execute(t, d, cheap))
 	v = Judge(d, cells, Compare(d, cells), "cpu", 64)
 	if n := strings.Count(v.Text, "could be up to"); n != 2 || !strings.Contains(v.Text, "throughput could be up to") || !strings.Contains(v.Text, "lower when saturated") {

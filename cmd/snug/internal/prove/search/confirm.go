@@ -68,7 +68,7 @@ func (s *search) gain() (finding.Comparison, bool) {
 		return finding.Comparison{}, false
 	}
 	all := s.tune.Confirm.Comparisons
-	i := slices.IndexFunc(all, func(c finding.Comparison) bool { return c.Metric == s.in.Objective.field })
+	i := slices.IndexFunc(all, func(c finding.Comparison) bool { return c.Metric == s.in.Objective.Key })
 	if i < 0 {
 		return finding.Comparison{}, false
 	}
@@ -96,7 +96,7 @@ func (s *search) broken(c finding.Cell, doubt bool) string {
 	for _, con := range s.judge.constraints {
 		var x []float64
 		for i := range c.Rounds {
-			if v := con.read(&c.Rounds[i]); v != nil && c.Rounds[i].Invalid == "" {
+			if v := con.Run(&c.Rounds[i]); v != nil && c.Rounds[i].Invalid == "" {
 				x = append(x, *v)
 			}
 		}
@@ -111,7 +111,7 @@ func (s *search) broken(c finding.Cell, doubt bool) string {
 			iv.Low, iv.High = slices.Min(x), slices.Max(x)
 		}
 		v := iv.Low
-		if con.lower == doubt {
+		if !con.More == doubt {
 			v = iv.High
 		}
 		if !con.holds(v) {

@@ -51,7 +51,7 @@ func (s standing) feasible() bool { return s.failed == "" && s.excess == 0 }
 // It returns the model of the objective, too.
 func (j *judge) rank(runs []finding.Run, z float64) ([]standing, surface) {
 	cells := j.byCell(runs)
-	s := j.fit(cells, j.objective.metric)
+	s := j.fit(cells, j.objective.figure)
 	out := make([]standing, len(j.candidates))
 	for i := range out {
 		out[i] = standing{cell: i, score: s.mean[i], measured: len(cells[i]) > 0, failed: j.failure(cells[i])}
@@ -95,7 +95,7 @@ func (j *judge) byCell(runs []finding.Run) [][]finding.Run {
 
 // fit models a metric of all candidates. Runs without the metric, or with 0, are
 // not in it.
-func (j *judge) fit(cells [][]finding.Run, m metric) surface {
+func (j *judge) fit(cells [][]finding.Run, m figure) surface {
 	var obs []observation
 	for i, runs := range cells {
 		for k := range runs {
@@ -159,16 +159,16 @@ func (j *judge) bound(out []standing, cells [][]finding.Run, c Constraint, z flo
 		// what was not measured nothing is known.
 		for i := range out {
 			for _, r := range cells[i] {
-				if v := c.read(&r); v != nil && r.Invalid == "" && !c.holds(*v) {
+				if v := c.Run(&r); v != nil && r.Invalid == "" && !c.holds(*v) {
 					out[i].excess = max(out[i].excess, math.Log1p(*v-c.bound))
 				}
 			}
 		}
 		return
 	}
-	s := j.fit(cells, c.metric)
+	s := j.fit(cells, c.figure)
 	limit := math.Log(c.bound)
-	if !c.lower {
+	if c.More {
 		limit = -limit
 	}
 	for i := range out {

@@ -39,15 +39,15 @@ func (s *search) known() error {
 			}
 		}
 	}
-	wanted := []metric{s.in.Objective.metric}
+	wanted := []figure{s.in.Objective.figure}
 	for _, c := range s.in.Constraints {
-		wanted = append(wanted, c.metric)
+		wanted = append(wanted, c.figure)
 	}
 	for i, m := range wanted {
-		if slices.ContainsFunc(s.runs, func(r finding.Run) bool { return r.Invalid == "" && m.read(&r) != nil }) {
+		if slices.ContainsFunc(s.runs, func(r finding.Run) bool { return r.Invalid == "" && m.Run(&r) != nil }) {
 			continue
 		}
-		e := &UnmeasuredError{m.what + " was not measured by any run of the baseline" + reason, "run the program by hand under the same limits, and see why"}
+		e := &UnmeasuredError{m.Words + " was not measured by any run of the baseline" + reason, "run the program by hand under the same limits, and see why"}
 		switch {
 		case reason != "":
 		case i == 0:

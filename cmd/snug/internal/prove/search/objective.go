@@ -5,11 +5,13 @@ package search
 import (
 	"fmt"
 	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // Objective is what a search makes best: see [ParseObjective]. The zero
 // Objective is not valid.
-type Objective struct{ metric }
+type Objective struct{ figure }
 
 // margins are the metrics that a search may aim at, and the relative difference
 // of each that does not count: about what 10 pairs of runs of a few seconds can
@@ -22,7 +24,7 @@ func ParseObjective(text string) (Objective, error) {
 	if text == "" {
 		text = "cpu"
 	}
-	m, ok := metricOf(text)
+	m, ok := figureOf(text)
 	if _, aim := margins[text]; !ok || !aim {
 		return Objective{}, fmt.Errorf("unknown objective, %q: want cpu, rps, p99 or wall", text)
 	}
@@ -35,7 +37,7 @@ func (o Objective) String() string { return o.name }
 // Constraint bounds a metric of every setting that may win: see
 // [ParseConstraint]. The zero Constraint is not valid.
 type Constraint struct {
-	metric
+	figure
 	strict bool
 	bound  float64 // in the metric's unit
 	text   string
@@ -58,16 +60,16 @@ func ParseConstraint(text string) (Constraint, error) {
 	name, sign := strings.TrimSpace(text[:at]), text[at:at+1]
 	rest, equal := strings.CutPrefix(text[at+1:], "=")
 	rest = strings.TrimSpace(rest)
-	m, ok := metricOf(name)
+	m, ok := figureOf(name)
 	if !ok {
 		var known []string
-		for _, m := range metrics {
+		for _, m := range figures {
 			known = append(known, m.name)
 		}
 		return fail("unknown figure, %q: want one of %s", name, strings.Join(known, ", "))
 	}
 	good := "<"
-	if !m.lower {
+	if m.More {
 		good = ">"
 	}
 	if sign != good {
@@ -85,11 +87,11 @@ func ParseConstraint(text string) (Constraint, error) {
 
 // holds reports whether a value of the metric is within the bound.
 func (c Constraint) holds(v float64) bool {
-	if !c.lower {
+	if c.More {
 		v, c.bound = -v, -c.bound
 	}
 	return v < c.bound || v == c.bound && !c.strict
 }
 
 // share reports whether the metric is a share, which may be 0.
-func (c Constraint) share() bool { return c.name == "errors" || c.name == "throttled" }
+func (c Constraint) share() bool { return c.Unit == metric.Ratio }

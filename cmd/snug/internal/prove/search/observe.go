@@ -9,6 +9,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 )
@@ -92,7 +93,7 @@ func (s *search) errors() float64 {
 			ops, errors = ops+r.Ops, errors+r.Errors
 		}
 	}
-	return or(ratio(errors, ops+errors), 0)
+	return float64(errors) / max(1, float64(ops+errors))
 }
 
 func or(p *float64, otherwise float64) float64 {
@@ -116,8 +117,8 @@ func (s *search) observe(in *SpaceInput) {
 		s.gap("peak_heap_bytes", "the baseline is killed for want of memory; no setting was left out beforehand for what it needs")
 		return
 	}
-	heap := s.medianOf(func(r *finding.Run) *float64 { return toFloat(r.PeakHeap) })
-	memory := s.medianOf(resident)
+	heap := s.medianOf(func(r *finding.Run) *float64 { return metric.Float(r.PeakHeap) })
+	memory := s.medianOf(metric.MetricOf(metric.RSS).Run)
 	if heap == nil {
 		s.gap("peak_heap_bytes", "the program did not tell; its resident memory is taken for its heap")
 		heap = memory
@@ -170,12 +171,12 @@ func (s *search) limits(memory int64) []Constraint {
 	}
 	bound := peakShare * float64(memory)
 	name := "peak"
-	if peak := s.medianOf(func(r *finding.Run) *float64 { return toFloat(r.Peak) }); peak == nil || *peak > bound {
+	if peak := s.medianOf(func(r *finding.Run) *float64 { return metric.Float(r.Peak) }); peak == nil || *peak > bound {
 		name = "rss"
-		if rss := s.medianOf(func(r *finding.Run) *float64 { return toFloat(r.MaxRSS) }); peak != nil && (rss == nil || *rss > bound) {
+		if rss := s.medianOf(func(r *finding.Run) *float64 { return metric.Float(r.MaxRSS) }); peak != nil && (rss == nil || *rss > bound) {
 			name = "peak"
 		}
 	}
-	m, _ := metricOf(name)
+	m, _ := figureOf(name)
 	return []Constraint{{m, false, bound, name + "<=" + units.Bytes(int64(bound))}}
 }

@@ -163,7 +163,7 @@ func (j *judge) truth(runs []finding.Run) (float64, bool) {
 		return stats.Median(x)
 	}
 	for _, c := range j.constraints {
-		v := median(func(r *finding.Run) (float64, bool) { return or(c.read(r), 0), c.read(r) != nil })
+		v := median(func(r *finding.Run) (float64, bool) { return or(c.Run(r), 0), c.Run(r) != nil })
 		if !math.IsNaN(v) && !c.holds(v) {
 			return 0, false
 		}

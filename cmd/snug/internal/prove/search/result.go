@@ -9,6 +9,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // finish fills in what follows from the runs, however far the search came.
@@ -68,7 +69,7 @@ func (s *search) front() {
 	s.tune.Front = []int{}
 	tails := experiment.OpenLoop(s.in.Base.Arm) || s.in.Base.Load == "self"
 	figures := func(c finding.Cell) ([]float64, bool) {
-		x := []float64{or(c.CPUPerOp, math.NaN()), or(toFloat(c.Peak), math.NaN())}
+		x := []float64{or(c.CPUPerOp, math.NaN()), or(metric.Float(c.Peak), math.NaN())}
 		if tails {
 			x = append(x, or(c.P99, math.NaN()))
 		}

@@ -123,7 +123,7 @@ func TestGainBelowTheMarginIsNone(t *testing.T) {
 
 func TestMoreOperationsAreBetter(t *testing.T) {
 	out := search1(t, input(t, "rps"), newWorld(0.02, 1, gogcHelps))
-	if out.Verdict.Best == nil || out.Cells[*out.Verdict.Best].GOGC != "400" || !strings.Contains(out.Verdict.Text, "operations per second +1") {
+	if out.Verdict.Best == nil || out.Cells[*out.Verdict.Best].GOGC != "400" || !strings.Contains(out.Verdict.Text, "throughput +1") {
 		t.Errorf("verdict %+v", out.Verdict)
 	}
 }

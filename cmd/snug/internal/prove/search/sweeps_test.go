@@ -144,7 +144,7 @@ func newHalves(b *finding.Bench, o Objective) *halves {
 	for _, c := range b.Cells {
 		of := map[int]float64{}
 		for _, r := range c.Rounds {
-			if x := o.read(&r); x != nil && r.Invalid == "" {
+			if x := o.Run(&r); x != nil && r.Invalid == "" {
 				of[r.Round] = *x
 				if !slices.Contains(rounds, r.Round) {
 					rounds = append(rounds, r.Round)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -40,15 +41,15 @@ func (s *search) verdict(err error, at map[int]int) {
 		keep("nothing that was tried holds %s", s.bounds())
 		return
 	case s.ranking[0].cell == 0:
-		keep("nothing that was tried does better in %s", s.in.Objective.what)
+		keep("nothing that was tried does better in %s", s.in.Objective.Words)
 		return
 	}
 	winner := s.ranking[0].cell
 	name := spell(s.judge.candidates[winner].Arm)
 	gain, measured := s.gain()
-	change := s.in.Objective.what + " could not be compared"
+	change := s.in.Objective.Words + " could not be compared"
 	if measured {
-		change = s.in.Objective.what + " " + changed(gain)
+		change = s.in.Objective.Words + " " + changed(gain)
 	}
 	change += s.price()
 	if s.isSnug(winner) {
@@ -80,7 +81,7 @@ func (s *search) verdict(err error, at map[int]int) {
 	s.tune.Environment = environment(s.judge.candidates[winner].Arm, s.in.Base.Arm)
 	for _, c := range s.tune.Confirm.Comparisons {
 		if c.Word == finding.Worse {
-			s.warn(WarnTrade, "%s is worse with it: %s", figureName(c.Metric), changed(c))
+			s.warn(WarnTrade, "%s is worse with it: %s", metric.Called(c.Metric), changed(c))
 		}
 	}
 }
@@ -90,7 +91,7 @@ func (s *search) verdict(err error, at map[int]int) {
 func (s *search) price() string {
 	var costs []string
 	for _, c := range s.tune.Confirm.Comparisons {
-		if c.Word != finding.Worse || c.Metric == s.in.Objective.field {
+		if c.Word != finding.Worse || c.Metric == s.in.Objective.Key {
 			continue
 		}
 		less := " % more "
@@ -98,7 +99,7 @@ func (s *search) price() string {
 			less = " % less "
 		}
 		size := strings.TrimLeft(units.Points(c.Ratio), "+-")
-		switch name := figureName(c.Metric); c.Metric {
+		switch name := metric.Called(c.Metric); c.Metric {
 		case "p50_seconds", "p99_seconds":
 			costs = append(costs, "a "+size+" % higher "+name)
 		default:
@@ -109,19 +110,6 @@ func (s *search) price() string {
 		return ""
 	}
 	return ", for " + units.List(costs)
-}
-
-// figureName is a metric of a comparison in words.
-func figureName(field string) string {
-	for _, m := range metrics {
-		switch {
-		case field == "rps":
-			return "throughput"
-		case m.field == field:
-			return m.what
-		}
-	}
-	return field
 }
 
 // kills counts the baseline's runs of the confirmation that were killed for want of

@@ -38,13 +38,9 @@ func SearchedFor(d *finding.Tune) string {
 func Objective(name string) string {
 	switch name {
 	case "cpu", "":
-		return "CPU per operation"
-	case "rps":
-		return "requests per second"
-	case "p99":
-		return "P99"
-	case "wall":
-		return "wall time"
+		return metric.Called(metric.CPU)
+	case "rps", "p99", "wall":
+		return metric.Called(map[string]string{"rps": metric.RPS, "p99": metric.P99, "wall": metric.Wall}[name])
 	}
 	return message.Clean(name)
 }

@@ -1,55 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metric has one table of what experiments measure: name, heading, words, direction,
-// unit, and where a cell and a run hold it.
+// Package metric has the one table of what experiments measure: name, heading, words,
+// direction, unit, and where a cell and a run hold it. What a room decides by, such as margins,
+// it keys by these names.
 package metric
 
 import (
+	"strings"
+
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
+
+// The keys of metrics that others speak of.
+const (
+	CPU       = "cpu_seconds_per_op"
+	RPS       = "rps"
+	Wall      = "wall_seconds"
+	P50       = "p50_seconds"
+	P95       = "p95_seconds"
+	P99       = "p99_seconds"
+	Throttled = "throttled_ratio"
+	RSS       = "max_rss_bytes"
+	Peak      = "memory_peak_bytes"
+	Errors    = "error_ratio"
+)
+
+// Unit is what a metric is counted in.
+type Unit int
+
+const (
+	PerSecond Unit = iota
+	Seconds
+	Bytes
+	Ratio
+)
+
+// Print prints the values of a column.
+func (u Unit) Print(v []*float64) []string {
+	switch u {
+	case Seconds:
+		return Durations(v)
+	case Bytes:
+		return Amounts(v)
+	case Ratio:
+		return Shares(v)
+	}
+	return units.Each(v, units.Rate)
+}
 
 // Metric is one figure of a cell: how documents name it, how people do.
 type Metric struct {
 	Key   string // of intervals and comparisons
 	Head  string // of a column
 	Words string // in a sentence
-	More  bool   // more of it is better
-	Of    func(*finding.Cell) *float64
-	Run   func(*finding.Run) *float64 // nil: a round alone does not have it
-	Print func([]*float64) []string
+	Unit
+	More bool // more of it is better
+	Of   func(*finding.Cell) *float64
+	Run  func(*finding.Run) *float64 // nil: a round alone does not have it
+	// Aside: the table of runs shows it in another way, or not at all.
+	Aside bool
 }
 
+type (
+	cell = finding.Cell
+	run  = finding.Run
+)
+
 var Metrics = []Metric{
-	{"rps", "req/s", "requests per second", true,
-		func(c *finding.Cell) *float64 { return c.RPS }, func(r *finding.Run) *float64 { return r.RPS }, rates},
-	{"wall_seconds", "wall", "wall time", false,
-		func(c *finding.Cell) *float64 { return c.Wall }, func(r *finding.Run) *float64 { return r.Wall }, Durations},
-	{"cpu_seconds_per_op", "CPU/op", "CPU per operation", false,
-		func(c *finding.Cell) *float64 { return c.CPUPerOp }, func(r *finding.Run) *float64 { return r.CPUPerOp }, Durations},
-	{"p50_seconds", "P50", "P50", false,
-		func(c *finding.Cell) *float64 { return c.P50 }, func(r *finding.Run) *float64 { return r.P50 }, Durations},
-	{"p95_seconds", "P95", "P95", false,
-		func(c *finding.Cell) *float64 { return c.P95 }, func(r *finding.Run) *float64 { return r.P95 }, Durations},
-	{"p99_seconds", "P99", "P99", false,
-		func(c *finding.Cell) *float64 { return c.P99 }, func(r *finding.Run) *float64 { return r.P99 }, Durations},
-	{"p999_seconds", "P99.9", "P99.9", false,
-		func(c *finding.Cell) *float64 { return c.P999 }, nil, Durations},
-	{"throttled_ratio", "throttled", "throttled periods", false,
-		func(c *finding.Cell) *float64 { return c.Throttled }, Throttled, Shares},
-	{"gc_per_second", "GC/s", "collections per second", false,
-		func(c *finding.Cell) *float64 { return c.GCPerSec }, nil, rates},
-	{"stw_total_seconds", "STW sum", "time the world was stopped", false,
-		func(c *finding.Cell) *float64 { return c.STWTotal }, func(r *finding.Run) *float64 { return r.STW }, Durations},
-	{"stw_max_seconds", "STW max", "longest stop of the world", false,
-		func(c *finding.Cell) *float64 { return c.STWMax }, func(r *finding.Run) *float64 { return r.STWMax }, Durations},
-	{"peak_heap_bytes", "heap", "peak heap", false,
-		func(c *finding.Cell) *float64 { return Float(c.PeakHeap) }, func(r *finding.Run) *float64 { return Float(r.PeakHeap) }, Amounts},
-	{"memory_peak_bytes", "memory", "peak memory", false,
-		func(c *finding.Cell) *float64 { return Float(c.Peak) }, func(r *finding.Run) *float64 { return Float(r.Peak) }, Amounts},
-	{"error_ratio", "errors", "failed requests", false,
-		func(c *finding.Cell) *float64 { return c.ErrorRate }, nil, Shares},
+	{RPS, "req/s", "throughput", PerSecond, true,
+		func(c *cell) *float64 { return c.RPS }, func(r *run) *float64 { return r.RPS }, false},
+	{Wall, "wall", "wall time", Seconds, false,
+		func(c *cell) *float64 { return c.Wall }, func(r *run) *float64 { return r.Wall }, false},
+	{CPU, "CPU/op", "CPU per operation", Seconds, false,
+		func(c *cell) *float64 { return c.CPUPerOp }, func(r *run) *float64 { return r.CPUPerOp }, false},
+	{P50, "P50", "P50", Seconds, false,
+		func(c *cell) *float64 { return c.P50 }, func(r *run) *float64 { return r.P50 }, false},
+	{P95, "P95", "P95", Seconds, false,
+		func(c *cell) *float64 { return c.P95 }, func(r *run) *float64 { return r.P95 }, false},
+	{P99, "P99", "P99", Seconds, false,
+		func(c *cell) *float64 { return c.P99 }, func(r *run) *float64 { return r.P99 }, false},
+	{"p999_seconds", "P99.9", "P99.9", Seconds, false,
+		func(c *cell) *float64 { return c.P999 }, nil, false},
+	{Throttled, "throttled", "share of throttled periods", Ratio, false,
+		func(c *cell) *float64 { return c.Throttled }, ThrottledOf, false},
+	{"gc_per_second", "GC/s", "collections per second", PerSecond, false,
+		func(c *cell) *float64 { return c.GCPerSec }, nil, false},
+	{"stw_total_seconds", "STW sum", "time the world was stopped", Seconds, false,
+		func(c *cell) *float64 { return c.STWTotal }, func(r *run) *float64 { return r.STW }, false},
+	{"stw_max_seconds", "STW max", "longest stop of the world", Seconds, false,
+		func(c *cell) *float64 { return c.STWMax }, func(r *run) *float64 { return r.STWMax }, false},
+	{"peak_heap_bytes", "heap", "peak heap", Bytes, false,
+		func(c *cell) *float64 { return Float(c.PeakHeap) }, func(r *run) *float64 { return Float(r.PeakHeap) }, false},
+	{RSS, "RSS", "resident memory", Bytes, false,
+		func(*cell) *float64 { return nil }, residentOf, true},
+	{Peak, "memory", "peak memory", Bytes, false,
+		func(c *cell) *float64 { return Float(c.Peak) }, func(r *run) *float64 { return Float(r.Peak) }, false},
+	{Errors, "errors", "share of failed operations", Ratio, false,
+		func(c *cell) *float64 { return c.ErrorRate }, errorsOf, true},
 }
 
 // MetricOf is the metric of a key, nil when there is none.
@@ -70,6 +119,20 @@ func Called(key string) string {
 	return message.Clean(key)
 }
 
+// CalledOf is how a metric is called where an arm says what its operations are.
+func CalledOf(key string, a finding.Arm) string {
+	return strings.Replace(Called(key), "operation", Operation(a), 1)
+}
+
+// Operation is what a workload does many of.
+func Operation(a finding.Arm) string {
+	switch workload, _, _ := strings.Cut(a.Workload, "/"); workload {
+	case "http", "command", "url":
+		return "request"
+	}
+	return "operation"
+}
+
 // Headed is how it is called above a column; a program that drives itself has
 // operations where a service has requests.
 func Headed(key string, requests bool) string {
@@ -77,9 +140,9 @@ func Headed(key string, requests bool) string {
 	switch {
 	case m == nil:
 		return message.Clean(key)
-	case key == "rps" && !requests:
+	case key == RPS && !requests:
 		return "ops/s"
-	case key == "cpu_seconds_per_op" && requests:
+	case key == CPU && requests:
 		return "CPU/req"
 	}
 	return m.Head
@@ -93,15 +156,36 @@ func Float[T int64 | uint64 | int](n *T) *float64 {
 	return &x
 }
 
-func Throttled(r *finding.Run) *float64 {
-	if r.Periods == nil || r.ThrottledPeriods == nil || *r.Periods == 0 {
+// ThrottledOf is the share of a run's periods in which it was throttled. A run in no period
+// had nothing to do and was not.
+func ThrottledOf(r *finding.Run) *float64 {
+	if r.Periods == nil || r.ThrottledPeriods == nil {
 		return nil
 	}
-	x := float64(*r.ThrottledPeriods) / float64(*r.Periods)
+	x := 0.0
+	if *r.Periods > 0 {
+		x = float64(*r.ThrottledPeriods) / float64(*r.Periods)
+	}
+	return &x
+}
+
+// residentOf is the largest resident set of a process of the run or, where the
+// kernel did not tell, the peak of the whole cgroup, which counts page cache too.
+func residentOf(r *finding.Run) *float64 {
+	if r.MaxRSS != nil {
+		return Float(r.MaxRSS)
+	}
+	return Float(r.Peak)
+}
+
+func errorsOf(r *finding.Run) *float64 {
+	if r.Ops+r.Errors == 0 {
+		return nil
+	}
+	x := float64(r.Errors) / float64(r.Ops+r.Errors)
 	return &x
 }
 
 func Durations(v []*float64) []string { return units.Column(v, units.Times) }
 func Amounts(v []*float64) []string   { return units.Column(v, units.Sizes) }
-func rates(v []*float64) []string     { return units.Each(v, units.Rate) }
 func Shares(v []*float64) []string    { return units.Each(v, units.Share) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -65,4 +66,30 @@ func ValueText(knob, v string) string {
 		}
 	}
 	return message.Clean(v)
+}
+
+// GoDefault is what a setting without variables is called.
+const GoDefault = "Go's default"
+
+// SettingText is what an arm sets, in words: GOMAXPROCS=1 GOGC=400, or Go's default.
+func SettingText(a finding.Arm) string {
+	var parts []string
+	for _, v := range []struct{ name, value string }{
+		{"GOMAXPROCS", a.GOMAXPROCS}, {"GOGC", a.GOGC}, {"GOMEMLIMIT", a.GOMEMLIMIT},
+	} {
+		if v.value != "" {
+			parts = append(parts, v.name+"="+v.value)
+		}
+	}
+	parts = append(parts, a.Vars.List()...)
+	if a.Burst > 0 {
+		parts = append(parts, "burst "+units.Two(float64(a.Burst)/1000)+" ms")
+	}
+	if a.Replicas > 1 {
+		parts = append(parts, "in "+units.Plural(a.Replicas, "container"))
+	}
+	if len(parts) == 0 {
+		return GoDefault
+	}
+	return strings.Join(parts, " ")
 }

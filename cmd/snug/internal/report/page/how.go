@@ -243,7 +243,7 @@ func runsTable(cells []finding.Cell) table {
 	g.Text("where", loads)
 	for i := range metric.Metrics {
 		m := &metric.Metrics[i]
-		if m.Run == nil {
+		if m.Run == nil || m.Aside {
 			continue
 		}
 		values := make([]*float64, len(all))
