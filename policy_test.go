@@ -62,7 +62,7 @@ diagnose/rules < diagnose/observe < diagnose/examine < diagnose/top
 prove/inherit < prove/cgrun
 prove/stats < prove/experiment < prove/search
 prove/stats, prove/cgrun, prove/load, prove/workload, prove/experiment < prove/runner
-prove/cgrun, prove/workload, prove/experiment, prove/search, prove/runner < prove/lab
+prove/cgrun, prove/workload, prove/experiment, prove/search, prove/runner, report/content < prove/lab
 cluster/podpatch < cluster/policy, cluster/learned
 cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/pod
 cluster/podpatch, cluster/pod < cluster/manifest

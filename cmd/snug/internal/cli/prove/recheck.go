@@ -5,6 +5,7 @@ package prove
 import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -34,5 +35,6 @@ func recheck(d finding.Document) (finding.Document, error) {
 	again.Cells = experiment.Cells(design, runs)
 	again.Comparisons = experiment.Compare(design, again.Cells)
 	again.Verdict = experiment.Judge(design, again.Cells, again.Comparisons, b.Objective, b.Machine.CPUs)
+	content.Say(&again.Verdict, again.Cells)
 	return &again, nil
 }

@@ -3,7 +3,6 @@
 package experiment
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -11,19 +10,15 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // defaultPeriod is the kernel's period of a quota.
 const defaultPeriod = 100 * time.Millisecond
 
 // cannot is what a machine with so few CPUs, or this choice of loads, cannot
-// show, one sentence each.
-func cannot(cells []finding.Cell, machineCPUs int) []string {
-	out := []string{}
-	if s := manyThreads(cells, machineCPUs); s != "" {
-		out = append(out, s)
-	}
+// show.
+func cannot(cells []finding.Cell, machineCPUs int) []finding.Unshown {
+	out := manyThreads(cells, machineCPUs)
 	var idle, shared []float64
 	open, saturated, users := false, false, false
 	for _, c := range cells {
@@ -39,30 +34,25 @@ func cannot(cells []finding.Cell, machineCPUs int) []string {
 		saturated = saturated || c.Load == "saturated"
 		users = users || strings.HasSuffix(c.Load, " users")
 	}
-	if len(idle) > 0 {
-		out = append(out, fmt.Sprintf("%s here: a quota of %s cannot throttle", units.CPUs(float64(machineCPUs)), quotas(idle)))
-	}
-	if len(shared) > 0 {
-		out = append(out, fmt.Sprintf("%s here: with %s the load generator has no CPU of its own, and latencies include its waits",
-			units.CPUs(float64(machineCPUs)), quotas(shared)))
+	for _, u := range []finding.Unshown{{Code: finding.UnshownThrottle, Quotas: idle}, {Code: finding.UnshownGenerator, Quotas: shared}} {
+		if len(u.Quotas) > 0 {
+			slices.Sort(u.Quotas)
+			u.CPUs, u.Quotas = machineCPUs, slices.Compact(u.Quotas)
+			out = append(out, u)
+		}
 	}
 	switch {
 	case open:
 	case users:
-		out = append(out, "users wait for an answer before they ask again, so a stall is met by few requests: "+
-			"latencies of a closed loop hide it (coordinated omission), --load 80% shows it")
+		out = append(out, finding.Unshown{Code: finding.UnshownOmission})
 	case saturated:
-		use := "--full"
-		if w := cells[0].Workload; w == "command" || w == "url" {
-			use = "--load 80%"
-		}
-		out = append(out, "tail latency was not measured here, use "+use)
+		out = append(out, finding.Unshown{Code: finding.UnshownTails})
 	}
 	return out
 }
 
 // manyThreads says what the stall law holds for more threads than CPUs.
-func manyThreads(cells []finding.Cell, machineCPUs int) string {
+func manyThreads(cells []finding.Cell, machineCPUs int) []finding.Unshown {
 	var threads []int
 	quota, period := math.Inf(1), defaultPeriod
 	for _, c := range cells {
@@ -87,25 +77,12 @@ func manyThreads(cells []finding.Cell, machineCPUs int) string {
 		}
 	}
 	if len(threads) == 0 {
-		return ""
+		return nil
 	}
 	slices.Sort(threads)
-	var says []string
+	u := finding.Unshown{Code: finding.UnshownStalls, CPUs: machineCPUs, Quotas: []float64{quota}}
 	for _, n := range threads {
-		says = append(says, fmt.Sprintf("%s ms for N=%d", units.Two(millis(StallLaw(quota, n, n, period))), n))
+		u.Stalls = append(u.Stalls, finding.StallOf{Threads: n, Seconds: StallLaw(quota, n, n, period).Seconds()})
 	}
-	return fmt.Sprintf("%s here: stalls of N>%d threads cannot be shown; the law T(1-q/N) says %s at a quota of %s",
-		units.CPUs(float64(machineCPUs)), machineCPUs, units.List(says), units.CPUs(quota))
-}
-
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// quotas lists them once each, in order.
-func quotas(x []float64) string {
-	slices.Sort(x)
-	var parts []string
-	for _, q := range slices.Compact(x) {
-		parts = append(parts, units.CPUs(q))
-	}
-	return units.ListBy(parts, "or")
+	return []finding.Unshown{u}
 }

@@ -18,9 +18,9 @@ type container struct {
 	metric    string
 	settings  []*setting // in the order of the cells
 	loads     map[string]bool
-	mostPairs int         // of any of the objective's comparisons
-	family    map[int]int // how many of those there are, by baseline: one for each load
-	fails     string      // how the baseline does, in words; "" when no round of it failed
+	mostPairs int              // of any of the objective's comparisons
+	family    map[int]int      // how many of those there are, by baseline: one for each load
+	fails     *finding.Failure // how the baseline does; nil when no round of it failed
 }
 
 // setting is one of a container.
@@ -30,8 +30,8 @@ type setting struct {
 	objective []*finding.Comparison // one for each load that has it
 	guarded   []*finding.Comparison // what it must not be worse in, the objective among them
 	worse     []*finding.Comparison // those of guarded that it is worse in
-	broken    string                // how it fails, in words; "" when it does not, or no more than the baseline
-	spared    string                // how the baseline fails where this one does not
+	broken    *finding.Failure      // how it fails; nil when it does not, or no more than the baseline
+	spared    *finding.Failure      // how the baseline fails where this one does not
 	sparedAt  int                   // cell of that
 }
 
@@ -79,7 +79,7 @@ func containers(d *Design, cells []finding.Cell, comparisons []finding.Compariso
 	kept := out[:0]
 	for _, c := range out {
 		for _, s := range c.settings {
-			if len(s.objective) > 0 || s.broken != "" || s.spared != "" {
+			if len(s.objective) > 0 || s.broken != nil || s.spared != nil {
 				kept = append(kept, c)
 				break
 			}
@@ -125,7 +125,7 @@ func (c *container) winner() *setting {
 		var best *setting
 		least := math.Inf(1)
 		for _, s := range c.settings {
-			if s.spared == "" || s.broken != "" || len(s.worse) > 0 != cost {
+			if s.spared == nil || s.broken != nil || len(s.worse) > 0 != cost {
 				continue
 			}
 			if x := c.median(s); best == nil || x < least {
@@ -136,13 +136,13 @@ func (c *container) winner() *setting {
 			return best
 		}
 	}
-	return c.best(func(s *setting) bool { return len(s.worse) == 0 && s.broken == "" })
+	return c.best(func(s *setting) bool { return len(s.worse) == 0 && s.broken == nil })
 }
 
 // trade is the best of those that are better in the objective and worse in
 // something else, or nil.
 func (c *container) trade() *setting {
-	return c.best(func(s *setting) bool { return len(s.worse) > 0 || s.broken != "" })
+	return c.best(func(s *setting) bool { return len(s.worse) > 0 || s.broken != nil })
 }
 
 func (c *container) best(among func(*setting) bool) *setting {
@@ -171,7 +171,7 @@ func (c *container) headline(s *setting) *finding.Comparison {
 
 // cell is the one in which a setting is better.
 func (c *container) cell(s *setting) int {
-	if s.spared != "" {
+	if s.spared != nil {
 		return s.sparedAt
 	}
 	return c.headline(s).Cell

@@ -3,11 +3,7 @@
 package experiment
 
 import (
-	"fmt"
-
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
-	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // killed reports whether a process of the run was killed for want of memory.
@@ -42,18 +38,16 @@ func failuresOf(c *finding.Cell) failures {
 	return f
 }
 
-// why is the failure in words, of rounds or, where only operations failed, of
-// those: is killed for want of memory in 3 of 7 rounds.
-func (f failures) why(a finding.Arm) string {
+// of is the failure of a cell: of rounds or, where only operations failed, of those.
+func (f failures) of(cell int) *finding.Failure {
+	out := &finding.Failure{Cell: cell, Code: finding.FailsOperations, Of: f.rounds, Ratio: f.ratio}
 	switch {
 	case f.killed > 0:
-		return fmt.Sprintf("is killed for want of memory in %d of %s", f.killed, units.Plural(f.rounds, "round"))
-	case f.empty > 0 && f.empty < f.rounds:
-		return fmt.Sprintf("has no result in %d of %s", f.empty, units.Plural(f.rounds, "round"))
-	case f.empty > 0 && f.ratio == 0:
-		return "has no result"
+		out.Code, out.Rounds = finding.FailsMemory, f.killed
+	case f.empty > 0 && f.empty < f.rounds, f.empty > 0 && f.ratio == 0:
+		out.Code, out.Rounds = finding.FailsResult, f.empty
 	}
-	return "fails " + units.About(f.ratio) + " of its " + metric.Operation(a) + "s"
+	return out
 }
 
 // fail notes who fails where the other does not. A setting with a round that
@@ -65,20 +59,16 @@ func (f failures) why(a finding.Arm) string {
 // well.
 func (c *container) fail(s *setting, cell, baseline int) {
 	arm, base := failuresOf(&c.cells[cell]), failuresOf(&c.cells[baseline])
-	load := ""
-	if len(c.loads) > 1 {
-		load = " " + under(c.cells[cell].Load)
-	}
-	if c.fails == "" && base.killed+base.empty > 0 {
-		c.fails = base.why(c.cells[baseline].Arm) + load
+	if c.fails == nil && base.killed+base.empty > 0 {
+		c.fails = base.of(baseline)
 	}
 	switch {
 	case arm.killed+arm.empty > 0 || arm.ratio > base.ratio+errorMargin:
-		if s.broken == "" {
-			s.broken = arm.why(c.cells[cell].Arm) + load
+		if s.broken == nil {
+			s.broken = arm.of(cell)
 		}
-	case s.spared != "" || arm.rounds < base.rounds:
+	case s.spared != nil || arm.rounds < base.rounds:
 	case base.killed+base.empty > 0, arm.ratio <= errorMargin && base.ratio > arm.ratio+errorMargin:
-		s.spared, s.sparedAt = base.why(c.cells[baseline].Arm)+load, cell
+		s.spared, s.sparedAt = base.of(baseline), cell
 	}
 }

@@ -88,7 +88,7 @@ func TestFailures(t *testing.T) {
 			}
 			cells := Cells(d, runs)
 			cs := Compare(d, cells)
-			v := Judge(d, cells, cs, "cpu", 4)
+			v := said(Judge(d, cells, cs, "cpu", 4), cells)
 			if v.Text != c.want && v.Text != c.want+"; tails were not measured" {
 				t.Errorf("text\n%s\nwant\n%s", v.Text, c.want)
 			}
@@ -102,8 +102,8 @@ func TestFailures(t *testing.T) {
 			if best != c.best || v.Keep != c.keep || pairs != c.pairs {
 				t.Errorf("best %d, keep %v, %d pairs, want %d, %v, %d", best, v.Keep, pairs, c.best, c.keep, c.pairs)
 			}
-			if worse, text := Worse(d, cells, "cpu"); worse != (c.best >= 0) || text != v.Text {
-				t.Errorf("worse %v: %s", worse, text)
+			if worse, w := Worse(d, cells, "cpu"); worse != (c.best >= 0) || said(w, cells).Text != v.Text {
+				t.Errorf("worse %v: %+v", worse, w)
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestSparedAreRanked(t *testing.T) {
 		t.Fatal(err)
 	}
 	cells := Cells(d, runs)
-	v := Judge(d, cells, Compare(d, cells), "cpu", 64)
+	v := said(Judge(d, cells, Compare(d, cells), "cpu", 64), cells)
 	want := "the default is killed for want of memory in 8 of 8 rounds at 50% load; GOMAXPROCS=8 is not"
 	if v.Best == nil || *v.Best != 5 || v.Text != want {
 		t.Errorf("%+v\nwant %s", v, want)

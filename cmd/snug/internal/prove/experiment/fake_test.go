@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
@@ -128,4 +129,15 @@ func execute(t *testing.T, d *Design, s service) []finding.Run {
 		t.Fatal(err)
 	}
 	return runs
+}
+
+// said is a verdict with the sentences that package content makes of it.
+func said(v finding.BenchVerdict, cells []finding.Cell) finding.BenchVerdict {
+	content.Say(&v, cells)
+	return v
+}
+
+// sentences are those of limits.
+func sentences(u []finding.Unshown, cells []finding.Cell) []string {
+	return said(finding.BenchVerdict{Code: finding.CodeAlone, Unshown: u}, cells).Cannot
 }

@@ -3,6 +3,8 @@
 package experiment
 
 import (
+	"slices"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
@@ -50,14 +52,15 @@ const errorMargin = 0.001
 //
 // machineCPUs is how many CPUs programs could use, for what could not be shown.
 func Judge(d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string, machineCPUs int) finding.BenchVerdict {
-	v := finding.BenchVerdict{Cannot: append(append(lost(cells), cannot(cells, machineCPUs)...), loads(d, cells, machineCPUs)...)}
 	cs := containers(d, cells, comparisons, objective)
+	unshown := slices.Concat(uncounted(cells), cannot(cells, machineCPUs), loads(d, cells, machineCPUs))
+	v := verdictOf(d, cells, cs, objective, unshown)
 	better, undecided := 0, 0
 	for _, c := range cs {
 		if w := c.winner(); w != nil {
 			better++
 			v.Best = new(c.cell(w))
-		} else if c.fails != "" || c.few() {
+		} else if c.fails != nil || c.few() {
 			undecided++
 		}
 	}
@@ -65,15 +68,14 @@ func Judge(d *Design, cells []finding.Cell, comparisons []finding.Comparison, ob
 		v.Best = nil
 	}
 	v.Keep = better+undecided == 0 && len(cs) > 0
-	v.Text = verdictText(d, cells, cs, objective)
 	return v
 }
 
 // Worse reports whether the setting labelled current, or default where there is
 // none, is worse than another of the same workload: whether one that was measured
 // is better than it, as Judge means it, a setting that is spared where this one
-// fails included. The text is one line, whichever it is.
-func Worse(d *Design, cells []finding.Cell, objective string) (bool, string) {
+// fails included, with the verdict on it.
+func Worse(d *Design, cells []finding.Cell, objective string) (bool, finding.BenchVerdict) {
 	label := LabelDefault
 	for _, a := range d.Arms {
 		if a.Is(LabelCurrent) {
@@ -94,5 +96,5 @@ func Worse(d *Design, cells []finding.Cell, objective string) (bool, string) {
 	for _, c := range cs {
 		worse = worse || c.winner() != nil
 	}
-	return worse, verdictText(&beside, cells, cs, objective)
+	return worse, verdictOf(&beside, cells, cs, objective, uncounted(cells))
 }

@@ -114,7 +114,7 @@ func TestVerdicts(t *testing.T) {
 				c.sd = 0.0001
 			}
 			cells := Cells(d, execute(t, d, service{seed: 1, sd: c.sd, factor: c.script.factor}))
-			v := Judge(d, cells, Compare(d, cells), c.objective, 4)
+			v := said(Judge(d, cells, Compare(d, cells), c.objective, 4), cells)
 			text := v.Text
 			if i := strings.Index(text, "about "); i > 0 && strings.Contains(c.want, "about N") {
 				text = text[:i] + "about N rounds"
@@ -160,7 +160,8 @@ func TestWorse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := &Design{Arms: c.arms, Rounds: 8, Seed: 1, Against: BaselineOfVariants}
 			cells := Cells(d, execute(t, d, service{sd: 0.0001, factor: s.factor}))
-			if worse, text := Worse(d, cells, "cpu"); worse != c.worse || text != c.want {
+			worse, v := Worse(d, cells, "cpu")
+			if text := said(v, cells).Text; worse != c.worse || text != c.want {
 				t.Errorf("%v, %s\nwant %v, %s", worse, text, c.worse, c.want)
 			}
 		})
@@ -196,7 +197,7 @@ func TestCannot(t *testing.T) {
 		{"a workload that drives itself has tails", cells(arm("1", "self")), 2, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := cannot(c.cells, c.cpus); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
+			if got := sentences(cannot(c.cells, c.cpus), c.cells); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 				t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
 		})

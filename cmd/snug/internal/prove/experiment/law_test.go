@@ -27,7 +27,14 @@ func TestLawText(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := lawText(test.cells); got != test.want {
+			v := finding.BenchVerdict{Code: finding.CodeLaw, Law: stallTest(test.cells)}
+			if v.Law == nil != (test.want == "") {
+				t.Fatalf("%+v", v.Law)
+			}
+			if v.Law == nil {
+				return
+			}
+			if got := said(v, test.cells).Text; got != test.want {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
 		})

@@ -3,14 +3,12 @@
 package experiment
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -30,18 +28,18 @@ const (
 	achieved = 0.995
 )
 
-// loads is what loads turned out not to be, one sentence each: a saturating one
+// loads is what loads turned out not to be, namely: a saturating one
 // that is, and open loops below saturation, that every setting can serve, with
 // requests enough.
-func loads(d *Design, cells []finding.Cell, machineCPUs int) []string {
-	var out []string
+func loads(d *Design, cells []finding.Cell, machineCPUs int) []finding.Unshown {
+	var out []finding.Unshown
 	for i := range cells {
 		if _, ok := d.baseline(i); !ok {
-			if s := saturation(&cells[i], cells); s != "" {
-				out = append(out, s)
-			}
-			if s := unsaturated(&cells[i], cells, machineCPUs); s != "" {
-				out = append(out, s)
+			for _, u := range []*finding.Unshown{saturation(&cells[i]), unsaturated(&cells[i], machineCPUs)} {
+				if u != nil {
+					u.Cells = []int{i}
+					out = append(out, *u)
+				}
 			}
 		}
 	}
@@ -51,23 +49,23 @@ func loads(d *Design, cells []finding.Cell, machineCPUs int) []string {
 // saturation says that a share of capacity left the baseline nothing to spare. A
 // request costs less CPU in the closed loop that the capacity was measured in,
 // where fewer wake-ups do for more of them.
-func saturation(c *finding.Cell, all []finding.Cell) string {
+func saturation(c *finding.Cell) *finding.Unshown {
 	if !strings.HasSuffix(c.Load, "%") || c.Quota <= 0 {
-		return ""
+		return nil
 	}
 	used, ok := medianOf(c, usedCPUs)
 	if !ok || used < usedUp*c.Quota {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s %s of closed-loop capacity used %.2f CPUs: this load is saturation", whereCell(c, all), c.Load, used)
+	return &finding.Unshown{Code: finding.UnshownHeadroom, Used: used}
 }
 
 // unsaturated says that a saturating load left the baseline CPU time that it did
 // not use. What it could use is bounded by its quota, its Ps and the machine's
 // CPUs. The load generator needs CPUs too, and is named where it had some.
-func unsaturated(c *finding.Cell, all []finding.Cell, machineCPUs int) string {
+func unsaturated(c *finding.Cell, machineCPUs int) *finding.Unshown {
 	if c.Load != "saturated" {
-		return ""
+		return nil
 	}
 	could := float64(machineCPUs)
 	if c.Quota > 0 {
@@ -78,20 +76,16 @@ func unsaturated(c *finding.Cell, all []finding.Cell, machineCPUs int) string {
 	}
 	used, ok := medianOf(c, usedCPUs)
 	if !ok || used >= busy*could {
-		return ""
+		return nil
 	}
-	var takers []string
+	u := &finding.Unshown{Code: finding.UnshownCapacity, Used: used, Could: could}
 	if x, ok := medianOf(c, func(r finding.Run) (float64, bool) { return or(r.Noise.OtherCPUs), r.Noise.OtherCPUs != nil }); ok && x >= otherCPUs {
-		takers = append(takers, fmt.Sprintf("other programs (%.1f CPUs)", x))
+		u.Others = x
 	}
 	if x, ok := medianOf(c, generatorCPUs); ok && x >= otherCPUs {
-		takers = append(takers, fmt.Sprintf("the load generator (%.1f CPUs)", x))
+		u.Generator = x
 	}
-	text := fmt.Sprintf("%s the %s used %.2f of %s when saturated: it waits for something else", whereCell(c, all), baseName(c), used, units.CPUs(could))
-	if len(takers) > 0 {
-		text += ", or " + units.List(takers) + " took them"
-	}
-	return text + "; its throughput is not the most it could do"
+	return u
 }
 
 // usedCPUs is how many CPUs a run used on average.
@@ -112,10 +106,14 @@ func generatorCPUs(r finding.Run) (float64, bool) {
 // unserved says which settings fell behind what was offered. Of requests that
 // arrive at a rate, rate times mean latency are under way when the window ends:
 // so much is no shortfall.
-func unserved(d *Design, cells []finding.Cell) []string {
-	type group struct{ where, rate string }
-	var order []group
-	settings := map[group][]string{}
+func unserved(d *Design, cells []finding.Cell) []finding.Unshown {
+	type group struct {
+		workload string
+		quota    float64
+		rate     string
+	}
+	at := map[group]int{} // index into out
+	var out []finding.Unshown
 	for i := range cells {
 		c := &cells[i]
 		if !OpenLoop(c.Arm) {
@@ -135,20 +133,13 @@ func unserved(d *Design, cells []finding.Cell) []string {
 		if rate <= 0 {
 			rate, _ = medianOf(c, func(r finding.Run) (float64, bool) { return or(r.Offered), r.Offered != nil })
 		}
-		g := group{whereCell(c, cells), rateText(rate)}
-		if settings[g] == nil {
-			order = append(order, g)
+		g := group{c.Workload, c.Quota, units.Figures(rate, 3)}
+		k, ok := at[g]
+		if !ok {
+			k = len(out)
+			at[g], out = k, append(out, finding.Unshown{Code: finding.UnshownQueue, Rates: []float64{rate}})
 		}
-		settings[g] = append(settings[g], metric.SettingText(c.Arm))
-	}
-	var out []string
-	for _, g := range order {
-		whose := "its"
-		if len(settings[g]) > 1 {
-			whose = "their"
-		}
-		out = append(out, fmt.Sprintf("%s %s cannot serve %s: %s latencies are those of a growing queue",
-			g.where, units.List(settings[g]), g.rate, whose))
+		out[k].Cells = append(out[k].Cells, i)
 	}
 	return out
 }
@@ -177,7 +168,7 @@ func fewRequests(a Arm, c finding.Cell) bool {
 	return a.Rate*runs[0].Window < LeastRequests
 }
 
-func tooFew(d *Design, cells []finding.Cell) []string {
+func tooFew(d *Design, cells []finding.Cell) []finding.Unshown {
 	var rates []float64
 	for i := range cells {
 		if _, ok := d.baseline(i); ok && fewRequests(d.Arms[i], cells[i]) {
@@ -188,30 +179,10 @@ func tooFew(d *Design, cells []finding.Cell) []string {
 		return nil
 	}
 	slices.Sort(rates)
-	var texts []string
-	for _, r := range slices.Compact(rates) {
-		texts = append(texts, rateText(r))
-	}
-	return []string{fmt.Sprintf("too few requests for a P99 at %s: it takes %d a run, --window %ds",
-		units.List(texts), LeastRequests, int(math.Ceil(LeastRequests/rates[0])))}
-}
-
-// rateText is requests per second in words, three digits at the least.
-func rateText(rate float64) string {
-	return units.Trim(units.Figures(rate, 3)) + "/s"
-}
-
-// whereCell is the container of a cell in words: at 0.5 CPUs, and for which
-// workload where there are several.
-func whereCell(c *finding.Cell, all []finding.Cell) string {
-	text := "at " + units.CPUs(c.Quota)
-	if c.Quota == 0 {
-		text = "without a quota"
-	}
-	if slices.ContainsFunc(all, func(o finding.Cell) bool { return o.Workload != c.Workload }) {
-		text = "for " + c.Workload + " " + text
-	}
-	return text
+	rates = slices.Compact(rates)
+	return []finding.Unshown{{
+		Code: finding.UnshownP99, Rates: rates, Least: LeastRequests, Window: int(math.Ceil(LeastRequests / rates[0])),
+	}}
 }
 
 // medianOf is that of a figure over the runs that count and have it.

@@ -60,7 +60,7 @@ func TestLoads(t *testing.T) {
 			}
 			cells := Cells(d, runs)
 			cs := Compare(d, cells)
-			v := Judge(d, cells, cs, "cpu", 64)
+			v := said(Judge(d, cells, cs, "cpu", 64), cells)
 			if got := strings.Join(v.Cannot, "\n"); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}

@@ -3,7 +3,6 @@
 package experiment
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -45,22 +44,16 @@ func rawRuns(cells []finding.Cell) []finding.Run {
 	return all
 }
 
-// uncountedText says how many runs do not count where that is a quarter of them or
-// more, and what helps; "" where it is less.
-func uncountedText(cells []finding.Cell) string {
+// uncounted is how many runs do not count where that is a quarter of them or
+// more; nil where it is less.
+func uncounted(cells []finding.Cell) []finding.Unshown {
 	runs := rawRuns(cells)
 	n, of, why := Uncounted(runs)
 	if n == 0 || 4*n < of {
-		return ""
+		return nil
 	}
-	text := fmt.Sprintf("%d of %d runs did not count: %s", n, of, why)
-	if of == 1 {
-		text = "the only run did not count: " + why
-	}
-	if strings.Contains(why, "generator was late") && !realTime(runs) {
-		text += "; --rt gives it real-time priority"
-	}
-	return text
+	late := strings.Contains(why, "generator was late") && !realTime(runs)
+	return []finding.Unshown{{Code: finding.UnshownRuns, Runs: n, Of: of, Why: why, Late: late}}
 }
 
 // realTime reports whether a load generator had real-time priority already.
@@ -71,12 +64,4 @@ func realTime(runs []finding.Run) bool {
 		}
 	}
 	return false
-}
-
-// lost is uncountedText as a list, which is never nil.
-func lost(cells []finding.Cell) []string {
-	if text := uncountedText(cells); text != "" {
-		return []string{text}
-	}
-	return []string{}
 }

@@ -5,6 +5,7 @@ package experiment
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -52,10 +53,10 @@ func TestUncounted(t *testing.T) {
 				t.Errorf("%d of %d, %s", n, of, why)
 			}
 			cells := Cells(d, runs)
-			if text := uncountedText(cells); text != c.text {
+			if text := strings.Join(sentences(uncounted(cells), cells), ""); text != c.text {
 				t.Errorf("text  %s\nwant  %s", text, c.text)
 			}
-			v := Judge(d, cells, Compare(d, cells), "cpu", 64)
+			v := said(Judge(d, cells, Compare(d, cells), "cpu", 64), cells)
 			if c.text != "" && !slices.Contains(v.Cannot, c.text) {
 				t.Errorf("%q is not in %q", c.text, v.Cannot)
 			}
@@ -103,7 +104,12 @@ func TestUnsaturated(t *testing.T) {
 				run.Generator = &finding.Generator{CPU: new(4 * c.generator)}
 			}
 			cells := Cells(&Design{Arms: []Arm{a}}, []finding.Run{run})
-			if got := unsaturated(&cells[0], cells, c.cpus); got != c.want {
+			var got string
+			if u := unsaturated(&cells[0], c.cpus); u != nil {
+				u.Cells = []int{0}
+				got = sentences([]finding.Unshown{*u}, cells)[0]
+			}
+			if got != c.want {
 				t.Errorf("%s\nwant %s", got, c.want)
 			}
 		})

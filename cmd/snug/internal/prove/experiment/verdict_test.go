@@ -8,6 +8,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // measured are the noises of CPU per request, throughput, P50 and P99 between runs
@@ -44,7 +45,7 @@ func TestNotExcluded(t *testing.T) {
 	d := full(8, 1)
 	cheap := service{seed: 3, sd: 0.0001, factor: faster(0.8), sds: map[string]float64{metric.P99: 0.4}}
 	cells := Cells(d, execute(t, d, cheap))
-	v := Judge(d, cells, Compare(d, cells), "cpu", 64)
+	v := said(Judge(d, cells, Compare(d, cells), "cpu", 64), cells)
 	var high float64
 	load := ""
 	for _, i := range []int{4, 7} {
@@ -52,21 +53,21 @@ func TestNotExcluded(t *testing.T) {
 			high, load = *p.High, cells[i].Load
 		}
 	}
-	want := "than the default, GOMAXPROCS=2; P99 could be up to " + change(high) + " higher at " + load + " load"
+	want := "than the default, GOMAXPROCS=2; P99 could be up to " + units.About(high-1) + " higher at " + load + " load"
 	if high < 1.1 || !strings.HasSuffix(v.Text, want) {
 		t.Errorf("%s\nwant %s", v.Text, want)
 	}
 	// A higher figure is better: the low end counts. Two metrics are enough.
 	cheap.sds = map[string]float64{metric.P99: 0.4, metric.RPS: 0.2, metric.P50: 0.4}
 	cells = Cells(d, execute(t, d, cheap))
-	v = Judge(d, cells, Compare(d, cells), "cpu", 64)
+	v = said(Judge(d, cells, Compare(d, cells), "cpu", 64), cells)
 	if n := strings.Count(v.Text, "could be up to"); n != 2 || !strings.Contains(v.Text, "throughput could be up to") || !strings.Contains(v.Text, "lower when saturated") {
 		t.Errorf("%d metrics: %s", n, v.Text)
 	}
 	// Nothing is open where every interval is within the margin.
 	cheap.sds = nil
 	cells = Cells(d, execute(t, d, cheap))
-	if v = Judge(d, cells, Compare(d, cells), "cpu", 64); strings.Contains(v.Text, "could be") || strings.Contains(v.Text, "tails") {
+	if v = said(Judge(d, cells, Compare(d, cells), "cpu", 64), cells); strings.Contains(v.Text, "could be") || strings.Contains(v.Text, "tails") {
 		t.Error(v.Text)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
@@ -199,8 +200,9 @@ func (b *Bench) Judge(doc *finding.Bench) error {
 		if err := checkable(doc); err != nil {
 			return err
 		}
-		if worse, why := experiment.Worse(b.design, doc.Cells, b.objective); worse {
-			return &message.Failure{Code: message.ExitFinding, What: why, Hint: "set what the verdict says, or run it again with more --rounds to be sure"}
+		if worse, v := experiment.Worse(b.design, doc.Cells, b.objective); worse {
+			content.Say(&v, doc.Cells)
+			return &message.Failure{Code: message.ExitFinding, What: v.Text, Hint: "set what the verdict says, or run it again with more --rounds to be sure"}
 		}
 	}
 	return nil
@@ -253,6 +255,7 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 	doc.Cells = experiment.Cells(d, runs)
 	doc.Comparisons = experiment.Compare(d, doc.Cells)
 	doc.Verdict = experiment.Judge(d, doc.Cells, doc.Comparisons, b.objective, setup.Machine.CPUs)
+	content.Say(&doc.Verdict, doc.Cells)
 	doc.Repeated, doc.Excluded = experiment.Repeated(runs), experiment.Excluded(runs)
 	return doc, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/search"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/internal/plan"
 )
@@ -207,6 +208,7 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 	doc.Objective, doc.Seconds, doc.Complete, doc.Rounds = mine.Objective, mine.Seconds, mine.Complete, mine.Rounds
 	doc.Repeated, doc.Excluded = mine.Repeated, mine.Excluded
 	doc.Warnings = append(t.confessed(), doc.Warnings...)
+	content.SayTune(doc)
 	return doc, err
 }
 

@@ -79,19 +79,19 @@ func (s *search) gain() (finding.Comparison, bool) {
 // constraint, and either its objective is better by more than the margin, or the
 // baseline breaks a constraint.
 func (s *search) won() bool {
-	if s.tune.Confirm == nil || s.broken(s.tune.Confirm.Winner, true) != "" {
+	if s.tune.Confirm == nil || s.broken(s.tune.Confirm.Winner, true) != nil {
 		return false
 	}
 	g, ok := s.gain()
-	return ok && g.Word == finding.Better || s.broken(s.tune.Confirm.Default, false) != ""
+	return ok && g.Word == finding.Better || s.broken(s.tune.Confirm.Default, false) != nil
 }
 
-// broken is what a cell of the confirmation breaks; "" when it holds everything.
+// broken is what a cell of the confirmation breaks; nil when it holds everything.
 // doubt is to the cell's disadvantage, or else to its advantage: the ends of the
 // median's interval, and the range where there are too few runs for one.
-func (s *search) broken(c finding.Cell, doubt bool) string {
-	if why := s.judge.failure(c.Rounds); why != "" && (doubt || why != manyErrors) {
-		return why
+func (s *search) broken(c finding.Cell, doubt bool) *finding.Broken {
+	if why := s.judge.failure(c.Rounds); why != "" && (doubt || why != finding.BrokeErrors) {
+		return &finding.Broken{Code: why}
 	}
 	for _, con := range s.judge.constraints {
 		var x []float64
@@ -102,7 +102,7 @@ func (s *search) broken(c finding.Cell, doubt bool) string {
 		}
 		if len(x) == 0 {
 			if doubt {
-				return con.String()
+				return &finding.Broken{Code: finding.BrokeBound, Bound: con.String()}
 			}
 			continue
 		}
@@ -115,8 +115,8 @@ func (s *search) broken(c finding.Cell, doubt bool) string {
 			v = iv.High
 		}
 		if !con.holds(v) {
-			return con.String()
+			return &finding.Broken{Code: finding.BrokeBound, Bound: con.String()}
 		}
 	}
-	return ""
+	return nil
 }

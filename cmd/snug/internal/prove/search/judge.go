@@ -110,10 +110,7 @@ func (j *judge) fit(cells [][]finding.Run, m figure) surface {
 	return fit(j.candidates, j.sizes, obs)
 }
 
-// manyErrors is the failure that chance alone can bring to the baseline itself.
-const manyErrors = "more errors than the baseline"
-
-// failure says why a setting cannot win whatever its objective; "" when nothing
+// failure is why a setting cannot win whatever its objective, as a code; "" when nothing
 // speaks against it, as when it was not measured.
 func (j *judge) failure(runs []finding.Run) string {
 	var ops, errors int64
@@ -121,7 +118,7 @@ func (j *judge) failure(runs []finding.Run) string {
 	valid := 0
 	for _, r := range runs {
 		if killed(&r) {
-			return "killed for want of memory"
+			return finding.BrokeMemory
 		}
 		if r.Invalid != "" {
 			continue
@@ -136,13 +133,13 @@ func (j *judge) failure(runs []finding.Run) string {
 	n := float64(ops + errors)
 	switch {
 	case len(runs) > 0 && valid == 0:
-		return "no run that counts"
+		return finding.BrokeRuns
 	case float64(errors) > j.errors*n+3*math.Sqrt(j.errors*n):
-		return manyErrors
+		return finding.BrokeErrors // chance alone can bring it to the baseline itself
 	case missing > (1-achieved)*offered:
-		return "did not serve the offered load"
+		return finding.BrokeLoad
 	case valid > 0 && !slices.ContainsFunc(runs, j.scored):
-		return "nothing finished"
+		return finding.BrokeNothing
 	}
 	return ""
 }

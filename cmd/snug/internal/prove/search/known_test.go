@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -69,6 +70,7 @@ func TestDefaultIsKilled(t *testing.T) {
 				}
 			}
 			out, err := Run(t.Context(), in, w)
+			content.SayTune(out)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,28 +32,3 @@ func TestVerdictTellsThePrice(t *testing.T) {
 		t.Errorf("warnings %+v", out.Warnings)
 	}
 }
-
-func TestPrice(t *testing.T) {
-	worse := func(field string, ratio float64) finding.Comparison {
-		return finding.Comparison{Metric: field, Ratio: ratio, Word: finding.Worse}
-	}
-	same := worse("memory_peak_bytes", 3)
-	same.Word = finding.NotShown
-	for _, c := range []struct {
-		name string
-		all  []finding.Comparison
-		want string
-	}{
-		{"nothing", []finding.Comparison{same}, ""},
-		{"the objective itself", []finding.Comparison{worse("cpu_seconds_per_op", 1.05)}, ""},
-		{"memory", []finding.Comparison{worse("memory_peak_bytes", 2.386)}, ", for 139 % more memory"},
-		{"everything", []finding.Comparison{worse("rps", 0.951), worse("p50_seconds", 1.073), worse("p99_seconds", 1.25), worse("wall_seconds", 1.2)},
-			", for 4.9 % less throughput, a 7.3 % higher P50, a 25 % higher P99 and 20 % more wall time"},
-	} {
-		s := search{tune: &finding.Tune{Confirm: &finding.Confirm{Comparisons: c.all}}}
-		s.in.Objective, _ = ParseObjective("cpu")
-		if got := s.price(); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
-	}
-}

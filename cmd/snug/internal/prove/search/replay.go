@@ -12,6 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // Replay is an [experiment.Runner] that draws its runs, with replacement, from a
@@ -43,7 +44,7 @@ func NewReplay(b *finding.Bench, seed uint64) (*Replay, error) {
 			}
 		}
 		if len(runs) == 0 {
-			return nil, fmt.Errorf("no run that counts in the sweep, %s", spell(c.Arm))
+			return nil, fmt.Errorf("no run that counts in the sweep, %s", metric.SettingText(c.Arm))
 		}
 		r.runs[c.Arm] = runs
 	}
@@ -61,7 +62,7 @@ func (r *Replay) Run(ctx context.Context, t experiment.Trial) (finding.Run, erro
 	}
 	runs, ok := r.runs[t.Arm]
 	if !ok {
-		return finding.Run{}, fmt.Errorf("not in the sweep, %s", spell(t.Arm))
+		return finding.Run{}, fmt.Errorf("not in the sweep, %s", metric.SettingText(t.Arm))
 	}
 	// All arms of a round have its seed, and draw alike.
 	random := rand.New(rand.NewPCG(r.seed, t.Seed^uint64(t.Try)<<56))
@@ -99,7 +100,7 @@ func Sweep(b *finding.Bench, base finding.Arm) (Input, error) {
 		}
 	}
 	if !recorded[base] {
-		return Input{}, fmt.Errorf("the baseline is not in the sweep, %s of %s", spell(base), base.Workload)
+		return Input{}, fmt.Errorf("the baseline is not in the sweep, %s of %s", metric.SettingText(base), base.Workload)
 	}
 	v.GOMAXPROCS, v.GOGC, v.GOMEMLIMIT = unique(v.GOMAXPROCS), unique(v.GOGC), unique(v.GOMEMLIMIT)
 	slices.Sort(v.Burst)
@@ -130,7 +131,7 @@ func Regret(b *finding.Bench, base, chosen finding.Arm, o Objective, constraints
 	s.judge.errors = s.errors()
 	s.judge.constraints = append(s.limits(base.Memory), constraints...)
 	if all[chosen] == nil {
-		return 0, fmt.Errorf("not in the sweep, %s", spell(chosen))
+		return 0, fmt.Errorf("not in the sweep, %s", metric.SettingText(chosen))
 	}
 	best, own := math.Inf(1), math.Inf(1)
 	for arm, runs := range all {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -27,6 +28,7 @@ func search1(t *testing.T, in Input, w experiment.Runner) *finding.Tune {
 	if err != nil {
 		t.Fatal(err)
 	}
+	content.SayTune(out)
 	if !out.Complete || out.Verdict.Text == "" || out.Verdict.Keep == (out.Verdict.Best != nil) {
 		t.Errorf("complete %v, verdict %+v", out.Complete, out.Verdict)
 	}
@@ -275,6 +277,7 @@ func TestStopAtEveryStage(t *testing.T) {
 				stop = func() error { cancel(); return nil }
 			}
 			out, err := Run(ctx, input(t, "cpu"), &stopper{newWorld(0.03, 1, gogcHelps), at, stop})
+			content.SayTune(out)
 			cancel()
 			if !errors.Is(err, want) || out == nil {
 				t.Fatalf("stop at run %d: %v, %v", at, out, err)

@@ -16,100 +16,77 @@ import (
 // came: the leader of half a search is not a recommendation.
 func (s *search) verdict(err error, at map[int]int) {
 	v := &s.tune.Verdict
-	v.Cannot = []string{}
-	base := "the default"
-	if s.in.Base.Knobs != (finding.Knobs{}) {
-		base = "the current setting"
-	}
-	// A baseline that is killed for want of memory is nothing to keep.
-	dies := s.baselineKilled() || s.tune.Confirm != nil && slices.ContainsFunc(s.tune.Confirm.Default.Rounds, func(r finding.Run) bool { return killed(&r) })
-	keep := func(format string, args ...any) {
-		v.Keep = !dies
-		v.Text = "keep " + base + ": " + fmt.Sprintf(format, args...)
-		if dies {
-			v.Text = "no setting to recommend: " + base + " is killed for want of memory, and " + fmt.Sprintf(format, args...)
-		}
-	}
-	switch {
-	case err != nil:
-		v.Text = "undecided: the search was not finished"
-		return
-	case len(s.judge.candidates) < 2:
-		keep("there is nothing else to try")
-		return
-	case !s.ranking[0].feasible():
-		keep("nothing that was tried holds %s", s.bounds())
-		return
-	case s.ranking[0].cell == 0:
-		keep("nothing that was tried does better in %s", s.in.Objective.Words)
+	v.Cannot, v.Metric = []string{}, s.in.Objective.Key
+	if err != nil {
+		v.Code = finding.CodeUnfinished
 		return
 	}
-	winner := s.ranking[0].cell
-	name := spell(s.judge.candidates[winner].Arm)
-	gain, measured := s.gain()
-	change := s.in.Objective.Words + " could not be compared"
-	if measured {
-		change = s.in.Objective.Words + " " + changed(gain)
-	}
-	change += s.price()
-	if s.isSnug(winner) {
-		name += " (what snug's library sets)"
-	}
-	broken := s.broken(s.tune.Confirm.Default, false)
-	if !s.won() {
-		if why := s.broken(s.tune.Confirm.Winner, true); why != "" {
-			keep("%s led the search, but on fresh runs: %s", name, breach(why))
-			return
-		}
-		keep("%s led the search, and on fresh runs no gain beyond %s was shown (%s)",
-			name, units.Share(margins[s.in.Objective.name]), change)
+	j := s.judged(at)
+	v.Judged = []finding.Judged{j}
+	if j.Code != finding.Won && j.Code != finding.Spared {
+		v.Keep = j.Fails == nil // what runs out of memory is nothing to keep
 		return
 	}
-	i := at[winner]
-	v.Best = &i
-	v.Text = fmt.Sprintf("set %s: %s", name, change)
-	if killed, of := s.kills(); killed > 0 {
-		v.Text = fmt.Sprintf("set %s: %s is killed for want of memory in %d of %d runs, and it is not", name, base, killed, of)
-		if measured {
-			v.Text += "; " + change
-		} else {
-			v.Text += s.price()
-		}
-	} else if broken != "" {
-		v.Text += fmt.Sprintf(", and it holds where %s does not: %s", base, breach(broken))
-	}
-	s.tune.Environment = environment(s.judge.candidates[winner].Arm, s.in.Base.Arm)
-	for _, c := range s.tune.Confirm.Comparisons {
-		if c.Word == finding.Worse {
-			s.warn(WarnTrade, "%s is worse with it: %s", metric.Called(c.Metric), changed(c))
-		}
+	v.Best = new(at[s.ranking[0].cell])
+	s.tune.Environment = environment(s.judge.candidates[s.ranking[0].cell].Arm, s.in.Base.Arm)
+	for _, c := range j.Costs {
+		s.warn(WarnTrade, "%s is worse with it: %s", metric.Called(c.Metric), units.ChangeSaid(c.Ratio, c.Low, c.High))
 	}
 }
 
-// price is what the winner is worse in, the objective apart: ", for 139 % more
-// memory and 12 % less throughput"; "" when nothing is.
-func (s *search) price() string {
-	var costs []string
+// judged is what was decided, with what speaks for it.
+func (s *search) judged(at map[int]int) finding.Judged {
+	j := finding.Judged{Baseline: at[0], Loads: 1, Fails: s.dies(at[0])}
+	switch {
+	case len(s.judge.candidates) < 2:
+		j.Code = finding.NothingElse
+		return j
+	case !s.ranking[0].feasible():
+		j.Code = finding.NoneHolds
+		for _, c := range s.judge.constraints {
+			j.Bounds = append(j.Bounds, c.String())
+		}
+		return j
+	case s.ranking[0].cell == 0:
+		j.Code = finding.NoneBetter
+		return j
+	}
+	j.Setting = new(at[s.ranking[0].cell])
+	if gain, ok := s.gain(); ok {
+		j.Gain = &gain
+	}
 	for _, c := range s.tune.Confirm.Comparisons {
-		if c.Word != finding.Worse || c.Metric == s.in.Objective.Key {
-			continue
-		}
-		less := " % more "
-		if c.Ratio < 1 {
-			less = " % less "
-		}
-		size := strings.TrimLeft(units.Points(c.Ratio), "+-")
-		switch name := metric.Called(c.Metric); c.Metric {
-		case "p50_seconds", "p99_seconds":
-			costs = append(costs, "a "+size+" % higher "+name)
-		default:
-			costs = append(costs, size+less+strings.TrimPrefix(name, "peak "))
+		if c.Word == finding.Worse {
+			j.Costs = append(j.Costs, c)
 		}
 	}
-	if len(costs) == 0 {
-		return ""
+	switch broken := s.broken(s.tune.Confirm.Winner, true); {
+	case s.won():
+		j.Code, j.Broken = finding.Won, s.broken(s.tune.Confirm.Default, false)
+		if j.Fails != nil && j.Fails.Rounds > 0 {
+			j.Code = finding.Spared
+		}
+	case broken != nil:
+		j.Code, j.Broken = finding.LeaderBroke, broken
+	default:
+		j.Code, j.Margin = finding.NoGain, margins[s.in.Objective.name]
 	}
-	return ", for " + units.List(costs)
+	return j
+}
+
+// dies is how often the baseline was killed, out of memory, in the confirmation;
+// nil where it never was.
+func (s *search) dies(cell int) *finding.Failure {
+	f := finding.Failure{Cell: cell, Code: finding.FailsMemory}
+	dies := s.baselineKilled()
+	if s.tune.Confirm != nil {
+		f.Rounds, f.Of = s.kills()
+		dies = dies || slices.ContainsFunc(s.tune.Confirm.Default.Rounds, func(r finding.Run) bool { return killed(&r) })
+	}
+	if !dies {
+		return nil
+	}
+	return &f
 }
 
 // kills counts the baseline's runs of the confirmation that were killed for want of
@@ -126,35 +103,6 @@ func (s *search) kills() (n, of int) {
 	return n, of
 }
 
-// breach prints what broken found.
-func breach(why string) string {
-	if strings.ContainsAny(why, "<>") {
-		return why + " is not certain to hold"
-	}
-	return why
-}
-
-// bounds lists the constraints.
-func (s *search) bounds() string {
-	var all []string
-	for _, c := range s.judge.constraints {
-		all = append(all, c.String())
-	}
-	if len(all) == 0 {
-		return "without failures"
-	}
-	return strings.Join(all, ", ")
-}
-
-// changed prints a ratio with its interval: -11 % (95 % interval -13 to -9 %).
-func changed(c finding.Comparison) string {
-	text := units.Points(c.Ratio) + " %"
-	if c.Low != nil && c.High != nil {
-		text += fmt.Sprintf(" (95 %% interval %s to %s %%)", units.Points(*c.Low), units.Points(*c.High))
-	}
-	return text
-}
-
 // variables are the knobs of an arm that are set, in the order in which people
 // write them.
 func variables(k finding.Knobs) [][2]string {
@@ -165,21 +113,6 @@ func variables(k finding.Knobs) [][2]string {
 		}
 	}
 	return out
-}
-
-// spell prints a setting.
-func spell(a finding.Arm) string {
-	var parts []string
-	for _, v := range variables(a.Knobs) {
-		parts = append(parts, v[0]+"="+v[1])
-	}
-	if a.Burst > 0 {
-		parts = append(parts, fmt.Sprintf("a burst of %d µs", a.Burst))
-	}
-	if len(parts) == 0 {
-		return "no variable"
-	}
-	return strings.Join(parts, " ")
 }
 
 // environment is a setting to paste. Variables that only the baseline has are

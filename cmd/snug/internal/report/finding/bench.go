@@ -290,17 +290,6 @@ const (
 	NotShown = "not shown"
 )
 
-// BenchVerdict is the answer.
-type BenchVerdict struct {
-	// Keep: nothing measured is better than the baseline beyond noise.
-	Keep bool `json:"keep"`
-	// Best is the index of the best cell; null when Keep, or undecided.
-	Best *int   `json:"best"`
-	Text string `json:"text"` // one line
-	// Limits of what this machine can show, one sentence each.
-	Cannot []string `json:"cannot_show"`
-}
-
 // Tune is a search for the best knobs.
 type Tune struct {
 	Head

@@ -186,6 +186,15 @@ func Number(x float64) string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
+// ChangeSaid prints a ratio and its interval in a sentence: -11 % (95 % interval -13 to -9 %).
+func ChangeSaid(ratio float64, low, high *float64) string {
+	text := Points(ratio) + " %"
+	if low != nil && high != nil {
+		text += " (95 % interval " + Points(*low) + " to " + Points(*high) + " %)"
+	}
+	return text
+}
+
 // Exact prints a number with all its digits.
 func Exact(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 

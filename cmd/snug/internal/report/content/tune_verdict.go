@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// SayTune makes the sentence of a search's verdict. Without data it stays as it is.
+func SayTune(d *finding.Tune) {
+	v := &d.Verdict
+	switch {
+	case v.Code == finding.CodeUnfinished:
+		v.Text = "undecided: the search was not finished"
+	case len(v.Judged) == 1:
+		v.Text = searchWords{d, &v.Judged[0]}.verdict()
+	}
+}
+
+// searchWords make the sentence of what a search decided.
+type searchWords struct {
+	*finding.Tune
+	j *finding.Judged
+}
+
+func (w searchWords) verdict() string {
+	what := metric.Called(w.Verdict.Metric)
+	why := ""
+	switch w.j.Code {
+	case finding.Won, finding.Spared:
+		return w.set()
+	case finding.NothingElse:
+		why = "there is nothing else to try"
+	case finding.NoneHolds:
+		why = "nothing that was tried holds " + w.bounds()
+	case finding.NoneBetter:
+		why = "nothing that was tried does better in " + what
+	case finding.LeaderBroke:
+		why = w.leader() + " led the search, but on fresh runs: " + w.broken()
+	default:
+		why = fmt.Sprintf("%s led the search, and on fresh runs no gain beyond %s was shown (%s)",
+			w.leader(), units.Share(w.j.Margin), w.change())
+	}
+	if w.j.Fails != nil { // it is nothing to keep
+		return "no setting to recommend: " + w.base() + " is killed for want of memory, and " + why
+	}
+	return "keep " + w.base() + ": " + why
+}
+
+// set is what to set, and why.
+func (w searchWords) set() string {
+	set := "set " + w.leader() + ": "
+	if f := w.j.Fails; w.j.Code == finding.Spared {
+		text := set + fmt.Sprintf("%s is killed for want of memory in %d of %d runs, and it is not", w.base(), f.Rounds, f.Of)
+		if w.j.Gain != nil {
+			return text + "; " + w.change()
+		}
+		return text + w.price()
+	}
+	if w.j.Broken != nil {
+		return set + w.change() + ", and it holds where " + w.base() + " does not: " + w.broken()
+	}
+	return set + w.change()
+}
+
+func (w searchWords) base() string {
+	if w.Baseline.Knobs != (finding.Knobs{}) {
+		return "the current setting"
+	}
+	return "the default"
+}
+
+// leader is the setting that led the search.
+func (w searchWords) leader() string {
+	c := &w.Cells[*w.j.Setting]
+	name := searchedSetting(c.Arm)
+	if slices.Contains(c.Labels, labelSnug) {
+		name += " (what snug's library sets)"
+	}
+	return name
+}
+
+// searchedSetting is a setting as one writes it.
+func searchedSetting(a finding.Arm) string {
+	burst := a.Burst
+	a.Burst, a.Replicas, a.Vars = 0, 0, ""
+	var parts []string
+	if text := metric.SettingText(a); text != metric.GoDefault {
+		parts = append(parts, text)
+	}
+	if burst > 0 {
+		parts = append(parts, fmt.Sprintf("a burst of %d µs", burst))
+	}
+	if len(parts) == 0 {
+		return "no variable"
+	}
+	return strings.Join(parts, " ")
+}
+
+// change is what the leader does to the objective, and at what price.
+func (w searchWords) change() string {
+	what := metric.Called(w.Verdict.Metric)
+	if w.j.Gain == nil {
+		return what + " could not be compared" + w.price()
+	}
+	return what + " " + units.ChangeSaid(w.j.Gain.Ratio, w.j.Gain.Low, w.j.Gain.High) + w.price()
+}
+
+// price is what the leader is worse in, the objective apart: ", for 139 % more
+// memory and 12 % less throughput"; "" when nothing is.
+func (w searchWords) price() string {
+	var costs []string
+	for _, c := range w.j.Costs {
+		if c.Metric == w.Verdict.Metric {
+			continue
+		}
+		less := " % more "
+		if c.Ratio < 1 {
+			less = " % less "
+		}
+		size := strings.TrimLeft(units.Points(c.Ratio), "+-")
+		switch name := metric.Called(c.Metric); c.Metric {
+		case metric.P50, metric.P99:
+			costs = append(costs, "a "+size+" % higher "+name)
+		default:
+			costs = append(costs, size+less+strings.TrimPrefix(name, "peak "))
+		}
+	}
+	if len(costs) == 0 {
+		return ""
+	}
+	return ", for " + units.List(costs)
+}
+
+// broken is what does not hold.
+func (w searchWords) broken() string {
+	b := w.j.Broken
+	if b.Code == finding.BrokeBound {
+		return b.Bound + " is not certain to hold"
+	}
+	if text, ok := map[string]string{
+		finding.BrokeMemory:  "killed for want of memory",
+		finding.BrokeRuns:    "no run that counts",
+		finding.BrokeErrors:  "more errors than the baseline",
+		finding.BrokeLoad:    "did not serve the offered load",
+		finding.BrokeNothing: "nothing finished",
+	}[b.Code]; ok {
+		return text
+	}
+	return b.Code
+}
+
+func (w searchWords) bounds() string {
+	if len(w.j.Bounds) == 0 {
+		return "without failures"
+	}
+	return strings.Join(w.j.Bounds, ", ")
+}

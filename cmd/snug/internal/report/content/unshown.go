@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// unshown is one limit of what was shown, in a sentence.
+func (w words) unshown(u *finding.Unshown) string {
+	here := units.CPUs(float64(u.CPUs)) + " here: "
+	switch u.Code {
+	case finding.UnshownRuns:
+		return uncountedWords(u)
+	case finding.UnshownStalls:
+		var says []string
+		for _, s := range u.Stalls {
+			says = append(says, fmt.Sprintf("%s ms for N=%d", units.Two(s.Seconds*1000), s.Threads))
+		}
+		return here + fmt.Sprintf("stalls of N>%d threads cannot be shown; the law T(1-q/N) says %s at a quota of %s",
+			u.CPUs, units.List(says), quotaWords(u.Quotas))
+	case finding.UnshownThrottle:
+		return here + fmt.Sprintf("a quota of %s cannot throttle", quotaWords(u.Quotas))
+	case finding.UnshownGenerator:
+		return here + fmt.Sprintf("with %s the load generator has no CPU of its own, and latencies include its waits", quotaWords(u.Quotas))
+	case finding.UnshownOmission:
+		return "users wait for an answer before they ask again, so a stall is met by few requests: " +
+			"latencies of a closed loop hide it (coordinated omission), --load 80% shows it"
+	case finding.UnshownTails:
+		use := "--full"
+		if p := w.cells[0].Workload; p == "command" || p == "url" {
+			use = "--load 80%"
+		}
+		return "tail latency was not measured here, use " + use
+	case finding.UnshownP99:
+		return fmt.Sprintf("too few requests for a P99 at %s: it takes %d a run, --window %ds", rateWords(u.Rates), u.Least, u.Window)
+	}
+	if len(u.Cells) == 0 {
+		return u.Code
+	}
+	c := &w.cells[u.Cells[0]]
+	at := w.whereCell(c)
+	switch u.Code {
+	case finding.UnshownHeadroom:
+		return fmt.Sprintf("%s %s of closed-loop capacity used %.2f CPUs: this load is saturation", at, c.Load, u.Used)
+	case finding.UnshownQueue:
+		var settings []string
+		for _, i := range u.Cells {
+			settings = append(settings, metric.SettingText(w.cells[i].Arm))
+		}
+		whose := "its"
+		if len(settings) > 1 {
+			whose = "their"
+		}
+		return fmt.Sprintf("%s %s cannot serve %s: %s latencies are those of a growing queue", at, units.List(settings), rateWords(u.Rates), whose)
+	case finding.UnshownCapacity:
+		var takers []string
+		if u.Others > 0 {
+			takers = append(takers, fmt.Sprintf("other programs (%.1f CPUs)", u.Others))
+		}
+		if u.Generator > 0 {
+			takers = append(takers, fmt.Sprintf("the load generator (%.1f CPUs)", u.Generator))
+		}
+		text := fmt.Sprintf("%s the %s used %.2f of %s when saturated: it waits for something else", at, baseName(c), u.Used, units.CPUs(u.Could))
+		if len(takers) > 0 {
+			text += ", or " + units.List(takers) + " took them"
+		}
+		return text + "; its throughput is not the most it could do"
+	}
+	return u.Code
+}
+
+// uncounted says how many runs do not count; "" where they are few.
+func (w words) uncounted() string {
+	for i := range w.Unshown {
+		if w.Unshown[i].Code == finding.UnshownRuns {
+			return uncountedWords(&w.Unshown[i])
+		}
+	}
+	return ""
+}
+
+func uncountedWords(u *finding.Unshown) string {
+	text := fmt.Sprintf("%d of %d runs did not count: %s", u.Runs, u.Of, u.Why)
+	if u.Of == 1 {
+		text = "the only run did not count: " + u.Why
+	}
+	if u.Late {
+		text += "; --rt gives it real-time priority"
+	}
+	return text
+}
+
+// lawWords compare the stalls that were measured with the law.
+func lawWords(l *finding.StallTest) string {
+	far := units.About(math.Round(math.Abs(l.Off)*1000) / 1000)
+	text := fmt.Sprintf("the median gap is within %s of the stall law T(1-q/N) in each of %d settings", far, l.Settings)
+	if l.Settings == 1 {
+		text = fmt.Sprintf("the median gap is within %s of the stall law T(1-q/N)", far)
+	}
+	if math.Abs(l.Off) > 0.25 {
+		text = fmt.Sprintf("the median gap differs from the stall law T(1-q/N) by up to %s: other programs probably had the CPUs", far)
+	}
+	if l.Free > 0 {
+		text += fmt.Sprintf("; in %d more the quota is enough for all threads", l.Free)
+	}
+	return text
+}
+
+func quotaWords(quotas []float64) string {
+	var parts []string
+	for _, q := range quotas {
+		parts = append(parts, units.CPUs(q))
+	}
+	return units.ListBy(parts, "or")
+}
+
+// rateWords are requests per second.
+func rateWords(rates []float64) string {
+	var parts []string
+	for _, r := range rates {
+		parts = append(parts, units.Trim(units.Figures(r, 3))+"/s")
+	}
+	return units.List(parts)
+}
+
+// whereCell is the container of a cell in words: at 0.5 CPUs, and for which
+// workload where there are several.
+func (w words) whereCell(c *finding.Cell) string {
+	text := "at " + units.CPUs(c.Quota)
+	if c.Quota == 0 {
+		text = "without a quota"
+	}
+	if slices.ContainsFunc(w.cells, func(o finding.Cell) bool { return o.Workload != c.Workload }) {
+		text = "for " + c.Workload + " " + text
+	}
+	return text
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// The labels of cells that have a name in sentences.
+const labelDefault, labelCurrent, labelSnug = "default", "current", "snug"
+
+// Say makes the sentences of an experiment's verdict on cells. Without data they stay as
+// they are: an older version of snug made them.
+func Say(v *finding.BenchVerdict, cells []finding.Cell) {
+	w := words{v, cells}
+	if v.Code == "" && len(v.Judged) == 0 {
+		return
+	}
+	v.Text = w.verdict()
+	v.Cannot = []string{}
+	for i := range v.Unshown {
+		v.Cannot = append(v.Cannot, w.unshown(&v.Unshown[i]))
+	}
+}
+
+// words makes the sentences of a verdict.
+type words struct {
+	*finding.BenchVerdict
+	cells []finding.Cell
+}
+
+// verdict is the answer in one line.
+func (w words) verdict() string {
+	switch w.Code {
+	case finding.CodeUncounted:
+		return "no verdict: " + w.uncounted()
+	case finding.CodeLaw:
+		return lawWords(w.Law)
+	case finding.CodeAlone:
+		return "no verdict: one setting alone, nothing to compare it with"
+	case finding.CodeNotCompared:
+		text := "no verdict: " + metric.Called(w.Metric) + " was not measured side by side"
+		if lost := w.uncounted(); lost != "" {
+			text += "; " + lost
+		}
+		return text
+	}
+	if len(w.Judged) == 1 {
+		return w.one(&w.Judged[0])
+	}
+	return w.several()
+}
+
+// one is the verdict on a single container.
+func (w words) one(j *finding.Judged) string {
+	text := ""
+	switch j.Code {
+	case finding.Won, finding.Spared:
+		text = w.claim(j, true) + w.notExcluded()
+	case finding.NoneSpared:
+		text = "no verdict: " + w.noneSpared(j)
+	case finding.TooFew:
+		text = "no verdict: " + tooFew(j)
+	default:
+		text = w.keep(j) + ": " + w.why(j)
+	}
+	return text + w.sameValue(j)
+}
+
+// several is the verdict on several containers: who wins where, what is open, what stays.
+func (w words) several() string {
+	var won, open, few, kept []string
+	trades := 0
+	for i := range w.Judged {
+		j := &w.Judged[i]
+		where := w.where(j)
+		switch j.Code {
+		case finding.Won, finding.Spared:
+			won = append(won, where+" "+w.claim(j, false))
+		case finding.NoneSpared:
+			open = append(open, "no verdict "+where+": "+w.noneSpared(j))
+		case finding.TooFew:
+			few = append(few, "no verdict "+where+": "+tooFew(j))
+		case finding.Traded:
+			trades++
+			kept = append(kept, where)
+		default:
+			kept = append(kept, where)
+		}
+	}
+	if len(few) > 0 && len(few) == len(w.Judged) {
+		return "no verdict: " + tooFew(&w.Judged[0])
+	}
+	if len(won) > 0 {
+		won[len(won)-1] += w.notExcluded()
+	}
+	says := slices.Concat(won, open, few)
+	if len(kept) > 0 {
+		text := "keep the " + baseName(&w.cells[w.Judged[0].Baseline]) + " " + units.List(kept)
+		switch {
+		case trades > 0:
+			text += ": nothing measured beats it without a cost"
+		case len(won) == 0:
+			text += ": nothing measured beats it beyond noise"
+		}
+		says = append(says, text)
+	}
+	return strings.Join(says, "; ")
+}
+
+// claim is what a setting is better in: GOMAXPROCS=1 costs 12 % (8 to 14 %) less
+// CPU per request than the default, GOMAXPROCS=2. Of one that is spared where the
+// baseline fails it is that, and what it costs.
+func (w words) claim(j *finding.Judged, procs bool) string {
+	base := &w.cells[j.Baseline]
+	if j.Code == finding.Spared {
+		not := " does not"
+		if j.Fails.Code == finding.FailsMemory {
+			not = " is not"
+		}
+		text := "the " + baseName(base) + " " + w.failure(j, j.Fails) + "; " + w.setting(j, *j.Setting) + not
+		if len(j.Costs) > 0 {
+			text += ", but " + w.phrase(j, &j.Costs[0], false)
+		} else if j.Gain != nil {
+			text += ", and " + w.phrase(j, j.Gain, true)
+		}
+		return text
+	}
+	text := w.setting(j, *j.Setting) + " " + w.phrase(j, j.Gain, true) + " than the " + baseName(base)
+	if n := w.cells[j.Gain.Baseline].Procs; procs && n != nil && base.GOMAXPROCS == "" {
+		text += ", GOMAXPROCS=" + strconv.Itoa(*n)
+	}
+	return text
+}
+
+// noneSpared is why there is no verdict where the baseline fails.
+func (w words) noneSpared(j *finding.Judged) string {
+	return "the " + baseName(&w.cells[j.Baseline]) + " " + w.failure(j, j.Fails) + ", and no other setting is shown to be spared"
+}
+
+// tooFew is why there is no verdict where no difference could show.
+func tooFew(j *finding.Judged) string {
+	return fmt.Sprintf("%s cannot show a difference, however large; %d are the least", units.Plural(j.Rounds, "round"), j.Least)
+}
+
+// manyRounds is from where on more are not practical.
+const manyRounds = 1000
+
+// why is the reason to keep the baseline.
+func (w words) why(j *finding.Judged) string {
+	if j.Code == finding.Traded {
+		but := ""
+		if j.Failing != nil {
+			but = w.failure(j, j.Failing)
+		} else {
+			but = w.phrase(j, &j.Costs[0], false)
+		}
+		return w.setting(j, *j.Setting) + " " + w.phrase(j, j.Gain, true) + " but " + but + ": a trade, not a win"
+	}
+	text := "nothing measured beats it beyond noise"
+	if f := j.Failing; f != nil {
+		text = w.setting(j, f.Cell) + " " + w.failure(j, f) + ", and " + text
+	}
+	switch {
+	case j.Need > manyRounds:
+		text += fmt.Sprintf("; to see %s takes over %d rounds, not in practice", units.About(j.Margin), manyRounds)
+	case j.Need > 0:
+		text += fmt.Sprintf("; to see %s takes about %d rounds", units.About(j.Margin), j.Need)
+	}
+	return text
+}
+
+// keep is: keep the default (GOMAXPROCS=2).
+func (w words) keep(j *finding.Judged) string {
+	base := &w.cells[j.Baseline]
+	text := "keep the " + baseName(base)
+	if base.Procs != nil && base.GOMAXPROCS == "" {
+		return text + " (GOMAXPROCS=" + strconv.Itoa(*base.Procs) + ")"
+	}
+	if s := metric.SettingText(base.Arm); s != metric.GoDefault {
+		text += " (" + s + ")"
+	}
+	return text
+}
+
+// sameValue says that one row is both, where it is.
+func (w words) sameValue(j *finding.Judged) string {
+	base := &w.cells[j.Baseline]
+	if !slices.Contains(base.Labels, labelDefault) || !slices.Contains(base.Labels, labelSnug) {
+		return ""
+	}
+	text := "; Go's default and snug's value are the same here"
+	if base.Procs != nil {
+		text += fmt.Sprintf(" (%d)", *base.Procs)
+	}
+	return text
+}
+
+// notExcluded is what winners could be worse in for all that was shown: "not shown"
+// is not "not worse". It is "" when there is nothing of it to say.
+func (w words) notExcluded() string {
+	var texts []string
+	if w.FewRounds {
+		texts = append(texts, "too few rounds to show what it costs")
+	}
+	for i := range w.Risks {
+		r := &w.Risks[i]
+		j, c := &w.Judged[r.Judged], &r.Comparison
+		bad, how := c.High, "higher"
+		if m := metric.MetricOf(c.Metric); m != nil && m.More {
+			bad, how = c.Low, "lower"
+		}
+		text := metric.CalledOf(c.Metric, w.cells[c.Cell].Arm) + " could be up to " + units.About(math.Abs(*bad-1)) + " " + how
+		if j.Loads > 1 {
+			text += " " + under(w.cells[c.Cell].Load)
+		}
+		if len(w.Judged) > 1 {
+			text += " " + w.where(j)
+		}
+		texts = append(texts, text)
+	}
+	if w.NoTails {
+		texts = append(texts, "tails were not measured")
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(texts, ", ")
+}
+
+// baseName is what a baseline is called.
+func baseName(c *finding.Cell) string {
+	switch {
+	case slices.Contains(c.Labels, labelDefault):
+		return "default"
+	case slices.Contains(c.Labels, labelCurrent):
+		return "current setting"
+	}
+	return "baseline"
+}
+
+// setting names a cell's setting beside its baseline.
+func (w words) setting(j *finding.Judged, cell int) string {
+	c := &w.cells[cell]
+	name := metric.SettingText(c.Arm)
+	if c.Workload != w.cells[j.Baseline].Workload {
+		name = c.Workload + " with " + name
+	}
+	if slices.Contains(c.Labels, labelSnug) {
+		name = "snug's " + name
+	}
+	return name
+}
+
+// where is where a container differs from the others: at 0.5 CPUs.
+func (w words) where(j *finding.Judged) string {
+	c := &w.cells[j.Baseline]
+	var workload, quota, memory bool
+	for i := range w.Judged {
+		o := &w.cells[w.Judged[i].Baseline]
+		workload = workload || o.Workload != c.Workload
+		quota = quota || o.Quota != c.Quota
+		memory = memory || o.Memory != c.Memory
+	}
+	var parts []string
+	if workload {
+		parts = append(parts, "for "+c.Workload)
+	}
+	if quota {
+		parts = append(parts, "at "+units.CPUs(c.Quota))
+	}
+	if memory && c.Memory > 0 {
+		parts = append(parts, "with "+units.Bytes(c.Memory))
+	} else if memory {
+		parts = append(parts, "without a memory limit")
+	}
+	return strings.Join(parts, " ")
+}
+
+// failure is how a cell fails, and under which load where there are several: is killed
+// for want of memory in 3 of 7 rounds.
+func (w words) failure(j *finding.Judged, f *finding.Failure) string {
+	arm := w.cells[f.Cell].Arm
+	text := ""
+	switch {
+	case f.Code == finding.FailsMemory:
+		text = fmt.Sprintf("is killed for want of memory in %d of %s", f.Rounds, units.Plural(f.Of, "round"))
+	case f.Code == finding.FailsResult && f.Rounds < f.Of:
+		text = fmt.Sprintf("has no result in %d of %s", f.Rounds, units.Plural(f.Of, "round"))
+	case f.Code == finding.FailsResult:
+		text = "has no result"
+	default:
+		text = "fails " + units.About(f.Ratio) + " of its " + metric.Operation(arm) + "s"
+	}
+	if j.Loads > 1 {
+		text += " " + under(arm.Load)
+	}
+	return text
+}
+
+// phrase is a comparison in words: costs 12 % (8 to 14 %) less CPU per request,
+// and where there are several loads, under which.
+func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) string {
+	arm := w.cells[p.Cell].Arm
+	size := units.About(math.Abs(p.Ratio - 1))
+	if interval && p.Low != nil && p.High != nil {
+		a, b := math.Abs(*p.Low-1), math.Abs(*p.High-1)
+		size += fmt.Sprintf(" (%s to %s)", strings.TrimSuffix(units.About(min(a, b)), " %"), units.About(max(a, b)))
+	}
+	less, lower := " more", " higher"
+	if p.Ratio < 1 {
+		less, lower = " less", " lower"
+	}
+	text := "needs " + size + less + " memory"
+	switch p.Metric {
+	case metric.CPU:
+		text = "costs " + size + less + " " + metric.CalledOf(p.Metric, arm)
+	case metric.RPS:
+		text = "serves " + size + less
+	case metric.Wall:
+		text = "takes " + size + less + " time"
+	case metric.P50, metric.P99:
+		text = "has a " + size + lower + " " + metric.Called(p.Metric)
+	}
+	if j.Loads > 1 {
+		text += " " + under(arm.Load)
+	}
+	return text
+}
+
+// under is a load in words.
+func under(load string) string {
+	switch {
+	case strings.HasSuffix(load, "users"):
+		return "with " + load
+	case strings.HasSuffix(load, "%"):
+		return "at " + load + " load"
+	case strings.HasSuffix(load, "/s"):
+		return "at " + load
+	}
+	return "when " + load
+}
