@@ -33,6 +33,30 @@ func (g *Grid) Text(head string, cells []string) {
 	g.Columns = append(g.Columns, Col{head, cells, false, true})
 }
 
+// GridOf makes columns of words of rows, of which the first is the head; a row may end
+// before the others.
+func GridOf(head []string, rows [][]string) Grid {
+	var g Grid
+	columns := len(head)
+	for _, row := range rows {
+		columns = max(columns, len(row))
+	}
+	at := func(row []string, c int) string {
+		if c < len(row) {
+			return row[c]
+		}
+		return ""
+	}
+	for c := range columns {
+		cells := make([]string, len(rows))
+		for r, row := range rows {
+			cells[r] = at(row, c)
+		}
+		g.Text(at(head, c), cells)
+	}
+	return g
+}
+
 // Measured reports whether a column has anything in it.
 func Measured(cells []string) bool {
 	for _, c := range cells {

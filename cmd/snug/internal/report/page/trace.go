@@ -91,25 +91,16 @@ func traceGrid(d *finding.Trace, rows [][]string) content.Grid {
 	return gridOf(head, rows)
 }
 
-// gridOf makes columns of rows, of which the first says what each is.
+// gridOf is a table of figures by what each is of.
 func gridOf(head []string, rows [][]string) content.Grid {
-	var g content.Grid
-	for c, h := range head {
-		cells := make([]string, len(rows))
-		for r, row := range rows {
-			if c < len(row) {
-				cells[r] = row[c]
+	g := content.GridOf(head, rows)
+	for i := range g.Columns {
+		c := &g.Columns[i]
+		c.Key, c.Text = i == 0, i == 0
+		for r, cell := range c.Cells {
+			if name := strings.TrimLeft(cell, " "); i == 0 && name != cell { // a part of what stands above
+				c.Cells[r] = "\u00a0\u00a0\u00a0" + name
 			}
-		}
-		if c == 0 {
-			for r, cell := range cells {
-				if name := strings.TrimLeft(cell, " "); name != cell { // a part of what stands above
-					cells[r] = "\u00a0\u00a0\u00a0" + name
-				}
-			}
-			g.Key(h, cells)
-		} else {
-			g.Add(h, cells)
 		}
 	}
 	return g

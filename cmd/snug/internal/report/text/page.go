@@ -5,7 +5,6 @@ package text
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -22,17 +21,10 @@ func (p *Page) line(format string, args ...any) {
 	p.WriteByte('\n')
 }
 
-// table writes rows in columns. Cells that are empty at the end of a row leave
-// no blanks behind.
+// table writes rows of words in columns, however wide.
 func (p *Page) table(rows [][]string) {
-	var b strings.Builder
-	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(tw, strings.Join(row, "\t"))
-	}
-	tw.Flush()
-	for line := range strings.Lines(b.String()) {
-		p.WriteString(strings.TrimRight(line, " \n") + "\n")
+	if len(rows) > 0 {
+		p.rows(content.GridOf(rows[0], rows[1:]).Columns)
 	}
 }
 
