@@ -31,17 +31,16 @@ law < simulator
 NONE < limiter, fixture, oracle
 
 The tool, group by group:
-NONE < report/finding, vet, message
+NONE < report/finding, vet, message, profile/
 plan < flagvalue, goenv, report/units
 plan, flagvalue < option
 plan < process/
-report/units < profile/
 message, report/units, vet < source/
 limits < figure < process/, profile/promtext, diagnose/, cluster/agent
 limits < process/goproc
 message, report/finding, report/units < report/metric < report/content < report/chart
 message, report/finding, report/units, report/metric, report/content < report/text < report
-message, report/finding, report/units, report/metric, report/content, report/chart < report/page
+message, report/finding, report/units, report/metric, report/content, report/chart, profile/cpuprof < report/page
 report/finding, report/text < report/reporttest
 limits, message, report/finding, report/units, process/, profile/, source/bounded < diagnose/
 cgroup, limits, plan, fixture < diagnose/collect

@@ -24,6 +24,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
@@ -32,7 +33,7 @@ const topFunctions = 10
 
 func NewProfile(u *ui.UI) *cobra.Command {
 	o := cpuprof.Options{Duration: 10 * time.Second}
-	var file, page flagvalue.Text
+	var file, html flagvalue.Text
 	cmd := &cobra.Command{
 		Use:   "profile PID|PROGRAM|FILE|URL",
 		Short: "Sample the CPU time of any Go process, and sort it into causes",
@@ -57,10 +58,10 @@ graph that needs nothing else.`,
 			if o.Duration <= 0 || o.Duration > time.Hour {
 				return message.Usage("wrong value, --duration "+o.Duration.String(), "write up to an hour")
 			}
-			if err := cmp.Or(outfile.Writable("--output", string(file)), outfile.Writable("--html", string(page))); err != nil {
+			if err := cmp.Or(outfile.Writable("--output", string(file)), outfile.Writable("--html", string(html))); err != nil {
 				return err
 			}
-			if file != "" && file == page {
+			if file != "" && file == html {
 				return message.Usage("two things for one file, --output and --html "+message.Quote(string(file)), "give each its own")
 			}
 			ctx, stop := ui.UntilInterrupted()
@@ -82,14 +83,14 @@ graph that needs nothing else.`,
 			if err != nil {
 				return err
 			}
-			return profiled(u, d, p, string(file), string(page))
+			return profiled(u, d, p, string(file), string(html))
 		},
 	}
 	u.JSONFlag(cmd)
 	cmd.Flags().Var((*flagvalue.Span)(&o.Duration), "duration", "sample for so `LONG`")
 	cmd.Flags().Var((*rateFlag)(&o.Rate), "rate", "`SAMPLES` a second of CPU time, at most 250; 0 is 99")
 	cmd.Flags().VarP(&file, "output", "o", "write the profile to `FILE`, for go tool pprof")
-	cmd.Flags().Var(&page, "html", "write a flame graph to `FILE`")
+	cmd.Flags().Var(&html, "html", "write a flame graph to `FILE`")
 	return cmd
 }
 
@@ -154,7 +155,7 @@ func given(ctx context.Context, d *finding.Profile, name string, duration time.D
 }
 
 // profiled answers with what a profile says, and writes the files asked for.
-func profiled(u *ui.UI, d *finding.Profile, p *profile.Profile, file, page string) error {
+func profiled(u *ui.UI, d *finding.Profile, p *profile.Profile, file, html string) error {
 	s, err := cpuprof.Summarize(p)
 	if err != nil {
 		return examine.InputFailure(fmt.Errorf("%w, %s", err, d.Target))
@@ -181,7 +182,13 @@ func profiled(u *ui.UI, d *finding.Profile, p *profile.Profile, file, page strin
 		in    **string
 	}{
 		{file, p.Write, &d.Saved},
-		{page, func(w io.Writer) error { return cpuprof.FlameHTML(w, p, d.Target) }, &d.Page},
+		{html, func(w io.Writer) error {
+			g, err := cpuprof.GraphOf(p)
+			if err != nil {
+				return err
+			}
+			return page.Flame(w, g, d.Target)
+		}, &d.Page},
 	} {
 		if form.file == "" {
 			continue

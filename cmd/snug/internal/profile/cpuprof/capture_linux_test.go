@@ -22,8 +22,6 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
-
-	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // childEnv makes a child of the test binary: the name of the file that it writes
@@ -214,7 +212,7 @@ func TestCaptureAccountsForCPUTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if perf.Source != Perf || perf.Ratio(User) < 0.3 || perf.Ratio(Alloc, GCMark, GCAssist, GCSweep) < 0.01 || perf.Ratio(Native, Kernel) > 0.1 {
-			t.Errorf("%s: %+v", perf.Source, perf.Rows())
+			t.Errorf("%s: %+v", perf.Source, perf.Shares)
 		}
 		if i := slices.IndexFunc(perf.Top, func(f Func) bool { return strings.Contains(f.Name, "sha256") }); i < 0 || perf.Top[i].Self < 0.05 {
 			t.Errorf("top %+v", perf.Top)
@@ -228,9 +226,9 @@ func TestCaptureAccountsForCPUTime(t *testing.T) {
 			t.Fatalf("%+v, %v", pprof, err)
 		}
 		for _, share := range perf.Shares {
-			t.Logf("%-14s perf %8s  runtime/pprof %8s", share.Class, units.Share(share.Ratio), units.Share(pprof.Ratio(share.Class)))
+			t.Logf("%-14s perf %6.3f  runtime/pprof %6.3f", share.Class, share.Ratio, pprof.Ratio(share.Class))
 		}
-		t.Logf("over-size: perf %s, runtime/pprof %s", units.Share(perf.OverSize()), units.Share(pprof.OverSize()))
+		t.Logf("over-size: perf %.3f, runtime/pprof %.3f", perf.OverSize(), pprof.OverSize())
 		checkTool(t, p)
 	}
 }

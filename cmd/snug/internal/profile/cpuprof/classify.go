@@ -68,6 +68,15 @@ var classes = [...]struct {
 	{Kernel, "in the kernel, called from where is unknown"},
 }
 
+// Classes are all that there are.
+func Classes() []Class {
+	all := make([]Class, len(classes))
+	for i, c := range classes {
+		all[i] = c.class
+	}
+	return all
+}
+
 // Words say what a class is, without its first letter large or a full stop.
 func (c Class) Words() string {
 	if r, ok := ranks[c]; ok {

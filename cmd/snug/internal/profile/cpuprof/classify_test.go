@@ -139,9 +139,9 @@ func TestRulesAreSound(t *testing.T) {
 	if names < 80 {
 		t.Errorf("%d names", names)
 	}
-	for i, c := range classes {
-		if c.words == "" || c.class.Words() != c.words || groupOf[i] == "" {
-			t.Errorf("%s: %q, colour %q", c.class, c.words, groupOf[i])
+	for _, c := range classes {
+		if c.words == "" || c.class.Words() != c.words {
+			t.Errorf("%s: %q", c.class, c.words)
 		}
 	}
 }
@@ -186,9 +186,6 @@ func TestSummary(t *testing.T) {
 	}
 	if len(s.Top) != 2 || s.Top[0].Name != "main.work" || !near(s.Top[0].Self, 2./8) || !near(s.Top[0].Caused, 3./8) || s.Top[1].Name != "net/http.serve" {
 		t.Errorf("%+v", s.Top)
-	}
-	if r := s.Rows()[0]; r != (Row{"user", "30 ms", "37.5 %", User.Words()}) {
-		t.Errorf("%+v", r)
 	}
 	if r := s.Top[0]; r.Name != "main.work" || r.Self != 0.25 || r.Caused != 0.375 {
 		t.Errorf("%+v", r)

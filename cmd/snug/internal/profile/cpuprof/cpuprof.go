@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cpuprof takes, reads, writes, sorts and draws CPU profiles of Go
-// programs.
+// Package cpuprof takes, reads, writes and sorts CPU profiles of Go programs.
 //
 // Capture samples another process by perf events, without a word from it, and
 // without stopping it. Read takes a profile that somebody else made. Summarize
 // says what the CPU time went to: the program itself, or one of the duties of
-// the Go runtime. FlameHTML draws a profile.
+// the Go runtime. GraphOf is what to draw of it.
 //
 // What it does not do: it knows nothing of binaries. Who has a [Symbolizer]
 // turns addresses into names.

@@ -56,7 +56,7 @@ func ReadFile(name string) (*profile.Profile, error) {
 // Read reads a profile in the format of pprof, compressed by gzip or not
 // (github.com/google/pprof/proto/profile.proto). Its memory is bounded whatever
 // it is given. The older text formats are not read. It may be no CPU profile:
-// Summarize and FlameHTML look at that.
+// Summarize and GraphOf look at that.
 func Read(r io.Reader) (*profile.Profile, error) {
 	stored, err := readAtMost(r, MaxFile)
 	if err != nil {

@@ -13,8 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/pprof/profile"
-
-	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // Source is who sampled. The runtime's own profiler samples threads that have run a
@@ -63,9 +61,9 @@ type Func struct {
 
 const maxTop = 20
 
-// overSize are the classes that grow with GOMAXPROCS where the CPU time to be had
+// OverSizes are the classes that grow with GOMAXPROCS where the CPU time to be had
 // does not.
-var overSize = []Class{Sched, Timers, GCIdleMark, GCStop, Sysmon}
+var OverSizes = []Class{Sched, Timers, GCIdleMark, GCStop, Sysmon}
 
 // gcWork are the classes that grow when the heap may not: what GOGC and GOMEMLIMIT
 // trade for memory.
@@ -84,27 +82,12 @@ func (s *Summary) Ratio(classes ...Class) float64 {
 
 // OverSize is the share of what grows with a GOMAXPROCS that is too large:
 // scheduling, timers, marking by idle Ps, stopping the world, the monitor.
-func (s *Summary) OverSize() float64 { return s.Ratio(overSize...) }
+func (s *Summary) OverSize() float64 { return s.Ratio(OverSizes...) }
 
 // GC is the share of what grows with too little memory: marking, assists,
 // sweeping, scavenging. Marking by idle Ps is not in it: it uses CPU time that
 // nothing else wanted.
 func (s *Summary) GC() float64 { return s.Ratio(gcWork...) }
-
-// Row is a line of a table, in words and figures that can be printed.
-type Row struct {
-	Name, CPU, Share, Words string
-}
-
-// Rows are the shares, the largest first, as a table: class, seconds, percent,
-// and what the class is.
-func (s *Summary) Rows() []Row {
-	rows := make([]Row, len(s.Shares))
-	for i, share := range s.Shares {
-		rows[i] = Row{string(share.Class), units.Duration(share.Seconds), units.Share(share.Ratio), share.Class.Words()}
-	}
-	return rows
-}
 
 // Summarize sorts the samples of a profile. A profile of something else than CPU
 // time is ErrNotCPU; so is a difference of profiles. A profile without samples
@@ -129,7 +112,7 @@ func Summarize(p *profile.Profile) (*Summary, error) {
 		if function == nil {
 			continue
 		}
-		name := cleanName(function.Name)
+		name := CleanName(function.Name)
 		c := top[name]
 		if c == nil {
 			c = &cost{}
@@ -217,7 +200,7 @@ func cpuValues(p *profile.Profile) (func(*profile.Sample) (n, ns float64), error
 	count, cpu := -1, -1
 	var types []string
 	for i, t := range p.SampleType {
-		types = append(types, cleanName(t.Type+"/"+t.Unit))
+		types = append(types, CleanName(t.Type+"/"+t.Unit))
 		switch {
 		case cpu < 0 && t.Type == "cpu" && unitNanos[t.Unit] > 0:
 			cpu = i
@@ -274,9 +257,9 @@ func sourceOf(p *profile.Profile) Source {
 // maxName is the longest name that is shown, in characters.
 const maxName = 300
 
-// cleanName makes of a name in a file one that may go to a terminal or a page:
+// CleanName makes of a name in a file one that may go to a terminal or a page:
 // nothing that moves a cursor, and not too long.
-func cleanName(s string) string {
+func CleanName(s string) string {
 	if len(s) > maxName*utf8.UTFMax {
 		s = s[:maxName*utf8.UTFMax]
 	}

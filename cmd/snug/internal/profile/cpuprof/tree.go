@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/pprof/profile"
 )
@@ -62,7 +63,7 @@ func newTree(p *profile.Profile, value func(*profile.Sample) (n, ns float64)) *t
 		}
 		name := nativeFrame
 		if f != nil && f.Name != "" {
-			name = cleanName(f.Name)
+			name = CleanName(f.Name)
 		}
 		n, ok := ids[name]
 		if !ok {
@@ -120,32 +121,60 @@ func newTree(p *profile.Profile, value func(*profile.Sample) (n, ns float64)) *t
 	return t
 }
 
-// frame is a node as it is drawn.
-type frame struct {
-	name        string
-	rank        rank
-	entry       bool // its class is another than that of the call above
-	merged      bool // stands for several that are too small
-	depth       int
-	start, size float64 // ratios of all
-	self        float64
+// Graph is a profile as a flame graph shows it.
+type Graph struct {
+	*Summary
+	Calls    []Call   // in the order of a walk from the outermost one, which is all
+	Comments []string // of the profile, the first few
 }
 
-// frames lays out what is large enough to be seen, the largest first in each
+// Call is a node as it is drawn: a function that the one above called.
+type Call struct {
+	Name        string
+	Class       Class
+	Entry       bool // its class is another than that of the call above
+	Merged      bool // stands for several that are too small
+	Depth       int
+	Start, Size float64 // ratios of all
+	Self        float64
+}
+
+// maxComments is how many comments of a profile are kept.
+const maxComments = 8
+
+// GraphOf adds up the stacks of a profile. Calls under 0.05 % of the CPU time, or more
+// than there is room for, are merged. Errors are those of Summarize.
+func GraphOf(p *profile.Profile) (*Graph, error) {
+	s, err := Summarize(p)
+	if err != nil {
+		return nil, err
+	}
+	value, err := cpuValues(p)
+	if err != nil {
+		return nil, err
+	}
+	g := &Graph{Summary: s, Calls: newTree(p, value).calls()}
+	for _, c := range p.Comments[:min(len(p.Comments), maxComments)] {
+		g.Comments = append(g.Comments, CleanName(strings.TrimPrefix(c, "snug: ")))
+	}
+	return g, nil
+}
+
+// calls lays out what is large enough to be seen, the largest first in each
 // row, and merges the rest.
-func (t *tree) frames() []frame {
+func (t *tree) calls() []Call {
 	total := t.nodes[0].total
 	if total <= 0 {
 		return nil
 	}
 	least := t.least()
-	var all []frame
+	var all []Call
 	var walk func(at int32, start float64, above rank)
 	walk = func(at int32, start float64, above rank) {
 		n := &t.nodes[at]
-		all = append(all, frame{
-			name: t.names[n.name], rank: n.rank, depth: int(n.depth), entry: at != 0 && n.rank != above,
-			start: start, size: n.total / total, self: n.self / total,
+		all = append(all, Call{
+			Name: t.names[n.name], Class: classes[n.rank].class, Depth: int(n.depth), Entry: at != 0 && n.rank != above,
+			Start: start, Size: n.total / total, Self: n.self / total,
 		})
 		below := slices.Clone(n.below)
 		slices.SortFunc(below, func(a, b int32) int {
@@ -167,9 +196,9 @@ func (t *tree) frames() []frame {
 			start += size / total
 		}
 		if small >= least {
-			all = append(all, frame{
-				name: fmt.Sprintf("(%d smaller)", count), rank: n.rank, merged: true, depth: int(n.depth) + 1,
-				start: start, size: small / total, self: small / total,
+			all = append(all, Call{
+				Name: fmt.Sprintf("(%d smaller)", count), Class: classes[n.rank].class, Merged: true, Depth: int(n.depth) + 1,
+				Start: start, Size: small / total, Self: small / total,
 			})
 		}
 	}

@@ -39,8 +39,11 @@ func benchView(d *finding.Bench) *view {
 func newView(kind string, s *finding.Setup, cells []finding.Cell, verdict *finding.BenchVerdict) *view {
 	first, rest, _ := strings.Cut(content.Answer(verdict), "; ")
 	return &view{
-		Kind: kind, Title: "snug " + kind + ": " + first, Stamps: stamped(s), Verdict: Sentence(first), Lead: Sentence(rest),
-		Facts: facts(s, cells, kind == "bench"), Version: s.Version, File: "snug-" + kind + ".json.gz",
+		shell: shell{
+			Kind: kind, Title: "snug " + kind + ": " + first, Stamps: stamped(s), Verdict: Sentence(first), Lead: Sentence(rest),
+			Facts: facts(s, cells, kind == "bench"), Version: s.Version,
+		},
+		File: "snug-" + kind + ".json.gz",
 	}
 }
 

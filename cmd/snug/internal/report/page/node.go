@@ -98,11 +98,7 @@ func filled(c *finding.Container) *float64 {
 
 // nodeView is the page as its template needs it.
 type nodeView struct {
-	Style    template.CSS
-	Title    string
-	Verdict  string
-	Stamps   []string
-	Facts    []string
+	shell
 	Blind    bool     // so much was not seen that it has to be said first
 	Filter   linkView // Text "" = there is nothing to leave out
 	Head     []headView
@@ -111,8 +107,6 @@ type nodeView struct {
 	Hidden   int // findings of so many containers are not shown
 	Seen     []string
 }
-
-type linkView struct{ Text, URL string }
 
 type headView struct {
 	linkView
@@ -142,15 +136,10 @@ const mostFound = 200
 // NodeHTML writes a scan as one page for people. Like every page of snug's it asks for
 // nothing else: it is ordered by links, and drawn by itself.
 func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
-	style, err := pageFiles.ReadFile("style.css")
-	if err != nil {
-		return err
-	}
-	more, err := pageFiles.ReadFile("node.css")
-	if err != nil {
-		return err
-	}
-	v := nodeView{Style: template.CSS(string(style) + string(more)), Title: "snug agent"}
+	v := nodeView{shell: shell{
+		Class: "wide", Served: true, Kind: "agent", Title: "snug agent", Version: "agent",
+		Links: []linkView{{"Findings as JSON", "findings"}, {"metrics", "metrics"}},
+	}}
 	if d.Node != nil {
 		v.Title += ", " + message.Clean(*d.Node)
 	}
@@ -175,7 +164,7 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 		}
 		v.Findings = append(v.Findings, foundIn(c))
 	}
-	return pages().ExecuteTemplate(w, "node.tmpl", v)
+	return v.write(w, "node.tmpl", &v, "chart.css", "node.css")
 }
 
 // top is what stands above the table.

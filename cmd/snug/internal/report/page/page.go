@@ -4,27 +4,17 @@
 package page
 
 import (
-	"embed"
 	"fmt"
 	"html/template"
 	"io"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/chart"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
-
-//go:embed *.tmpl *.css
-var pageFiles embed.FS
-
-// pages are made when one is asked for: most commands write none.
-var pages = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page.tmpl").Funcs(template.FuncMap{"typeset": Unbroken}).ParseFS(pageFiles, "*.tmpl"))
-})
 
 // Write writes an experiment as one page that needs nothing else: no script, no
 // font, no request. It reads on a phone, in the dark and in print.
@@ -40,36 +30,22 @@ func Write(w io.Writer, d finding.Document) error {
 	default:
 		return fmt.Errorf("no page for a document of kind %s", finding.KindOf(d))
 	}
-	style, err := pageFiles.ReadFile("style.css")
-	if err != nil {
-		return err
-	}
-	v.Style = template.CSS(style)
 	if err := v.embed(d); err != nil {
 		return err
 	}
-	return pages().Execute(w, v)
+	return v.write(w, "page.tmpl", v, "chart.css")
 }
 
 // view is a page as its template needs it: text that is not escaped yet, and
 // drawings.
 type view struct {
-	Style   template.CSS
-	Kind    string
-	Title   string
-	Stamps  []string
-	Verdict string
-	Lead    string // what the verdict adds after its first clause
-	Costs   string // what the winner makes worse
-	Facts   []string
+	shell
 	Parts   []Part
 	Environ []content.Form
 	Notes   []string
 	Faults  []string // warnings and what is unknown
 	How     []fact
 	Runs    table
-	Next    string
-	Version string
 
 	File string       // name of the download
 	Data template.URL // data: URL of the document, compressed by gzip

@@ -16,7 +16,7 @@ import (
 
 // TraceView is the page of one trace or two.
 func TraceView(d *finding.Trace) *view {
-	v := &view{Kind: "trace", File: "snug-trace.json.gz", Next: d.Next}
+	v := &view{shell: shell{Kind: "trace", Next: d.Next}, File: "snug-trace.json.gz"}
 	if len(d.Traces) == 0 {
 		v.Title, v.Verdict = "snug trace", "No trace"
 		return v

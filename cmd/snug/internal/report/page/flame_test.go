@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cpuprof
+package page
 
 import (
 	"bytes"
@@ -14,19 +14,51 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 )
 
-func page(t *testing.T, p *profile.Profile) string {
+// stacked makes a profile whose samples are stacks of functions, innermost first, each of
+// one sample of ms milliseconds.
+func stacked(ms int64, stacks ...string) *profile.Profile {
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
+		PeriodType: &profile.ValueType{Type: "cpu", Unit: "nanoseconds"},
+		Period:     ms * 1e6,
+	}
+	locations := map[string]*profile.Location{}
+	for _, stack := range stacks {
+		s := &profile.Sample{Value: []int64{1, ms * 1e6}}
+		for _, name := range strings.Fields(stack) {
+			l := locations[name]
+			if l == nil {
+				f := &profile.Function{ID: uint64(len(p.Function) + 1), Name: name, SystemName: name}
+				l = &profile.Location{ID: f.ID, Line: []profile.Line{{Function: f, Line: 1}}}
+				p.Function, p.Location = append(p.Function, f), append(p.Location, l)
+				locations[name] = l
+			}
+			s.Location = append(s.Location, l)
+		}
+		p.Sample = append(p.Sample, s)
+	}
+	return p
+}
+
+func flame(t *testing.T, p *profile.Profile) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := FlameHTML(&b, p, "CPU profile of a<b>"); err != nil {
+	g, err := cpuprof.GraphOf(p)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return b.String()
+	var b bytes.Buffer
+	if err := Flame(&b, g, "CPU profile of a<b>"); err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(b.String(), "\u00a0", " ")
 }
 
 func TestFlameHTML(t *testing.T) {
-	got := page(t, stacked(10,
+	got := flame(t, stacked(10,
 		"example.com/x/y.(*T[example.com/z.U]).work main.main", "example.com/x/y.(*T[example.com/z.U]).work main.main",
 		"runtime.mallocgc main.main", "runtime.gcDrain runtime.gcBgMarkWorker"))
 	for _, want := range []string{
@@ -58,55 +90,43 @@ func TestFlameHTMLHostileNames(t *testing.T) {
 	p := stacked(10, "main.main")
 	p.Function[0].Name = "</title></svg><script>alert(1)</script>\x1b[31m\xff" + strings.Repeat("x", 1<<20)
 	p.Comments = []string{"<img src=x>"}
-	got := page(t, p)
+	got := flame(t, p)
 	if strings.Contains(got, "<script>alert") || strings.Contains(got, "<img") || strings.Contains(got, "\x1b") || len(got) > 64<<10 {
 		t.Errorf("%d bytes:\n%s", len(got), got[:min(len(got), 1000)])
 	}
 }
 
 func TestFlameHTMLOfNothing(t *testing.T) {
-	if got := page(t, stacked(10)); !strings.Contains(got, "no CPU time") || strings.Contains(got, "<script>") {
+	if got := flame(t, stacked(10)); !strings.Contains(got, "no CPU time") || strings.Contains(got, "<script>") {
 		t.Error(got)
 	}
-	if err := FlameHTML(&bytes.Buffer{}, &profile.Profile{}, "x"); !errors.Is(err, ErrNotCPU) {
+	if _, err := cpuprof.GraphOf(&profile.Profile{}); !errors.Is(err, cpuprof.ErrNotCPU) {
 		t.Error(err)
 	}
 }
 
-// TestFlameIsBounded: whatever the profile, so many frames, each inside the one
-// above it.
+// TestFlameIsBounded: the page of any profile is at most some MiB.
 func TestFlameIsBounded(t *testing.T) {
-	wide := make([]string, 0, 20000)
+	stacks := []string{strings.TrimSpace(strings.Repeat("main.again ", 5000))}
 	for i := range 20000 {
-		wide = append(wide, fmt.Sprintf("main.f%d main.g%d main.main", i, i%1500))
+		stacks = append(stacks, fmt.Sprintf("main.f%d main.g%d main.main", i, i%1500))
 	}
-	deep := strings.TrimSpace(strings.Repeat("main.again ", 5000))
-	for name, p := range map[string]*profile.Profile{"wide": stacked(1, wide...), "deep": stacked(1, deep), "both": stacked(1, append(wide, deep)...)} {
-		value, err := cpuValues(p)
-		if err != nil {
-			t.Fatal(err)
+	if n := len(flame(t, stacked(1, stacks...))); n > 3<<20 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+// TestClassesHaveColours: every class has just one.
+func TestClassesHaveColours(t *testing.T) {
+	colours := map[cpuprof.Class]int{}
+	for _, g := range groups {
+		for _, c := range g.classes {
+			colours[c]++
 		}
-		tree := newTree(p, value)
-		frames := tree.frames()
-		if len(frames) < 2 || len(frames) > maxFrames {
-			t.Errorf("%s: %d frames", name, len(frames))
-		}
-		self := 0.0
-		var above [maxDepth + 2]frame
-		for _, f := range frames {
-			if f.depth > 0 {
-				if a := above[f.depth-1]; f.start < a.start-1e-9 || f.start+f.size > a.start+a.size+1e-9 {
-					t.Fatalf("%s: %+v is not within %+v", name, f, a)
-				}
-			}
-			above[f.depth] = f
-			self += f.self
-		}
-		if self > 1+1e-6 {
-			t.Errorf("%s: frames themselves are %v of all", name, self)
-		}
-		if n := len(page(t, p)); n > 3<<20 {
-			t.Errorf("%s: %d bytes", name, n)
+	}
+	for _, c := range cpuprof.Classes() {
+		if colours[c] != 1 {
+			t.Errorf("%s has %d colours", c, colours[c])
 		}
 	}
 }

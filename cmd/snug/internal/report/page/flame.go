@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// Flame draws a CPU profile as a flame graph, on one page that needs nothing
+// else: what the CPU time went to, the graph with the outermost calls on top, the
+// largest functions. Without its script, and in print, it is a drawing; with it
+// one can zoom and search. The page is at most some MiB whatever the profile.
+func Flame(w io.Writer, g *cpuprof.Graph, title string) error {
+	title = cpuprof.CleanName(title)
+	v := flameView{
+		shell:    shell{Class: "flame", Kind: "profile", Title: title, Verdict: title, Facts: flameFacts(g.Summary)},
+		Classes:  classRows(g.Summary),
+		Groups:   groupRows(g.Summary),
+		OverSize: units.Share(g.OverSize()),
+		GC:       units.Share(g.GC()),
+		Of:       sampledBy(g.Source),
+		Comments: g.Comments,
+		Graph:    drawing(g.Calls, g.CPUSeconds),
+		Merged:   len(g.Calls) > 0,
+	}
+	for _, f := range g.Top {
+		v.Top = append(v.Top, topRow{f.Name, units.Share(f.Self), units.Share(f.Caused)})
+	}
+	if len(v.Classes) > 0 {
+		if err := v.run("flame.js"); err != nil {
+			return err
+		}
+	}
+	return v.write(w, "flame.tmpl", &v, "flame.css")
+}
+
+// flameView is the page as its template needs it.
+type flameView struct {
+	shell
+	Groups   []groupRow
+	Classes  []classRow
+	OverSize string
+	GC       string
+	Top      []topRow
+	Graph    template.HTML
+	Merged   bool
+	Of       string
+	Comments []string
+}
+
+type classRow struct {
+	Group                   string // of colours
+	Class, CPU, Share, What string
+	Width                   string // of its bar, in percent
+}
+
+type groupRow struct{ Group, Name, Share string }
+
+type topRow struct{ Name, Self, Caused string }
+
+// groups are the colours of a drawing: each says which lever moves what has it.
+var groups = []struct {
+	id, name string
+	classes  []cpuprof.Class
+}{
+	{"u", "program", []cpuprof.Class{cpuprof.User}},
+	{"a", "allocation", []cpuprof.Class{cpuprof.Alloc}},
+	{"g", "garbage collection", []cpuprof.Class{cpuprof.GCMark, cpuprof.GCAssist, cpuprof.GCSweep, cpuprof.GCScavenge, cpuprof.GCBarrier}},
+	{"s", "scheduling, grows with GOMAXPROCS", cpuprof.OverSizes},
+	{"y", "system, C, locks", []cpuprof.Class{cpuprof.Netpoll, cpuprof.Syscall, cpuprof.Cgo, cpuprof.Lock, cpuprof.Native, cpuprof.Kernel}},
+	{"r", "rest of the runtime", []cpuprof.Class{cpuprof.Stack, cpuprof.Profiler, cpuprof.Signal, cpuprof.RuntimeOther}},
+}
+
+// groupOf is the colour of a class.
+func groupOf(c cpuprof.Class) string {
+	for _, g := range groups {
+		if slices.Contains(g.classes, c) {
+			return g.id
+		}
+	}
+	return ""
+}
+
+func classRows(s *cpuprof.Summary) []classRow {
+	var rows []classRow
+	for _, share := range s.Shares {
+		rows = append(rows, classRow{
+			Group: groupOf(share.Class), Class: string(share.Class),
+			CPU: units.Duration(share.Seconds), Share: units.Share(share.Ratio), What: share.Class.Words(),
+			Width: strconv.FormatFloat(100*share.Ratio, 'f', 2, 64),
+		})
+	}
+	return rows
+}
+
+// groupRows are the groups that there are, for the key of the drawing.
+func groupRows(s *cpuprof.Summary) []groupRow {
+	var rows []groupRow
+	for _, g := range groups {
+		if ratio := s.Ratio(g.classes...); ratio > 0 {
+			rows = append(rows, groupRow{g.id, g.name, units.Share(ratio)})
+		}
+	}
+	return rows
+}
+
+func flameFacts(s *cpuprof.Summary) []string {
+	facts := []string{units.Duration(s.CPUSeconds) + " of CPU time"}
+	if s.Duration > 0 {
+		wall := s.Duration.Seconds()
+		facts = append(facts, "in "+units.Duration(wall), units.Figures(s.CPUSeconds/wall, 3)+" CPUs on average")
+	}
+	if s.Samples > 0 {
+		facts = append(facts, units.Plural(s.Samples, "sample"))
+	}
+	return append(facts, "sampled by "+string(s.Source))
+}
+
+// sampledBy says what to bear in mind with figures of a source.
+func sampledBy(s cpuprof.Source) string {
+	switch s {
+	case cpuprof.Perf:
+		return "Sampled from outside by perf events, by CPU time of each thread."
+	case cpuprof.RuntimePprof:
+		return "Sampled by the Go runtime itself, which sees nothing of its monitor thread and somewhat less of the scheduler than there is (golang.org/issue/40435)."
+	}
+	return "Sampled by a tool whose accuracy is not known."
+}
+
+// Sizes of a drawing, in CSS pixels where it is shown at its own width.
+const (
+	drawWidth  = 1200
+	rowHeight  = 18
+	letter     = 6.7 // width of a letter
+	textMargin = 4
+)
+
+// drawing makes an SVG of calls. Places and sizes are also there as parts of a
+// million, for the script.
+func drawing(calls []cpuprof.Call, seconds float64) template.HTML {
+	rows := 1
+	for _, f := range calls {
+		rows = max(rows, f.Depth+1)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg id="flame" viewBox="0 0 %d %d" role="img" aria-label="Flame graph, outermost calls on top" tabindex="0">`+"\n", drawWidth, rows*rowHeight)
+	for _, f := range calls {
+		group := groupOf(f.Class)
+		switch {
+		case f.Depth == 0:
+			group = "all"
+		case f.Merged:
+			group += " m"
+		}
+		x, w, y := f.Start*drawWidth, f.Size*drawWidth, f.Depth*rowHeight
+		tag := ""
+		if c := f.Class; f.Entry && !f.Merged && c != cpuprof.User && c != cpuprof.RuntimeOther {
+			tag = string(c)
+		}
+		fmt.Fprintf(&b, `<g class="f %s" data-x="%.0f" data-w="%.0f"`, group, f.Start*1e6, f.Size*1e6)
+		if tag != "" {
+			fmt.Fprintf(&b, ` data-t="%s"`, tag)
+		}
+		fmt.Fprintf(&b, `><title>%s`+"\n", html.EscapeString(f.Name))
+		fmt.Fprintf(&b, "%s, %s", units.Share(f.Size), units.Duration(f.Size*seconds))
+		if f.Depth > 0 {
+			if f.Self > 0 && !f.Merged {
+				fmt.Fprintf(&b, "; itself %s", units.Share(f.Self))
+			}
+			fmt.Fprintf(&b, "; %s", f.Class)
+		}
+		fmt.Fprintf(&b, `</title><rect x="%.2f" y="%d" width="%.2f" height="%d"/>`, x, y, max(w, 0.1), rowHeight)
+		if text := fit(label(f.Name, tag), w); text != "" {
+			fmt.Fprintf(&b, `<text x="%.2f" y="%d">%s</text>`, x+textMargin, y+rowHeight-5, html.EscapeString(text))
+		}
+		b.WriteString("</g>\n")
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// label is what stands in a frame: the function without the path of its package,
+// behind its class where that begins. The classes of the program and of the rest
+// of the runtime show in the name.
+func label(name, tag string) string {
+	name = shortName(name)
+	if tag != "" {
+		return tag + ": " + name
+	}
+	return name
+}
+
+// shortName leaves the directories of a package out.
+func shortName(name string) string {
+	end := strings.IndexAny(name, "([")
+	if end < 0 {
+		end = len(name)
+	}
+	return name[strings.LastIndexByte(name[:end], '/')+1:]
+}
+
+// fit cuts a label to a width; "" is that nothing of use is left. The colour says
+// runtime before the word does.
+func fit(text string, width float64) string {
+	room := int((width - 2*textMargin) / letter)
+	r := []rune(text)
+	if len(r) > room {
+		r = []rune(strings.Replace(text, "runtime.", "", 1))
+	}
+	switch {
+	case len(r) <= room:
+		return string(r)
+	case room < 3:
+		return ""
+	}
+	return string(r[:room-1]) + "…"
+}
