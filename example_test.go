@@ -13,8 +13,7 @@ import (
 	"github.com/snug-go/snug"
 )
 
-// Fit the process once. The hint stands for what a deployment knows and the process cannot
-// see.
+// Fit the process once. The hint is what the deployment knows and the process cannot see.
 func ExampleFit() {
 	p, err := snug.Fit(snug.Options{MemoryLimit: 512 << 20, DryRun: true})
 	if err != nil {
@@ -25,14 +24,14 @@ func ExampleFit() {
 	// Output: 460 MiB: a hint says the memory limit is 512 MiB, less 51.2 MiB headroom
 }
 
-// Options that make no sense are an error, and nothing is set.
+// Invalid options are an error, and nothing is set.
 func ExampleFit_error() {
 	_, err := snug.Fit(snug.Options{MinProcs: 4, MaxProcs: 2})
 	fmt.Println(err)
 	// Output: snug: Options.MaxProcs is 2, want 0, or MinProcs (4) to 8192
 }
 
-// Follow the container's limits until the process is asked to end, and log every plan.
+// Follow the container's limits until the process is asked to stop, and log every plan.
 func ExampleWatch() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -50,8 +49,8 @@ func ExampleWatch() {
 	<-ctx.Done() // serve
 }
 
-// A program that imports package auto asks Current what was decided. Current may return nil,
-// whose methods work as well.
+// A program that imports package auto calls Current to see the decisions. Current may return
+// nil, and its methods work on nil.
 func ExampleCurrent() {
 	w := snug.Current()
 	p := w.Plan()

@@ -18,8 +18,8 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// knobs lets a test find the knobs as the runtime has them, without an
-// operator, and puts them back.
+// knobs clears the environment, resets both knobs to the runtime's defaults, and restores
+// them after the test.
 func knobs(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -36,10 +36,10 @@ func knobs(t *testing.T) {
 	})
 }
 
-// hinted decides on both knobs wherever the tests run.
+// hinted decides both knobs on any test machine.
 var hinted = snug.Options{MaxProcs: 1, MemoryLimit: 512 << 20}
 
-// fit is Fit with options that make sense.
+// fit calls Fit with valid options.
 func fit(t *testing.T, o snug.Options) snug.Plan {
 	t.Helper()
 	p, err := snug.Fit(o)
@@ -147,7 +147,7 @@ func TestOperatorWinsOverOptions(t *testing.T) {
 	}
 }
 
-// TestInvalidOptions: wrong options are errors, also with SNUG=off; internal/fit has them all.
+// TestInvalidOptions: wrong options are errors, also with SNUG=off; internal/fit tests them all.
 func TestInvalidOptions(t *testing.T) {
 	knobs(t)
 	before := runtime.GOMAXPROCS(0)
@@ -192,7 +192,7 @@ func TestUndoOfCopies(t *testing.T) {
 	first := fit(t, hinted)
 	other := first
 	first.Undo()
-	debug.SetMemoryLimit(hintedMemory) // the program's, though it looks like snug's
+	debug.SetMemoryLimit(hintedMemory) // set by the program, though it looks like snug's
 	other.Undo()
 	first.Undo()
 	if m := debug.SetMemoryLimit(-1); m != hintedMemory {
@@ -235,7 +235,7 @@ func TestNonsenseInAVariableIsReported(t *testing.T) {
 	}
 }
 
-// Whoever fits, and however many at once, the last undo leaves the first values.
+// However many calls of Fit run at once, the last Undo restores the first values.
 func TestConcurrentFits(t *testing.T) {
 	knobs(t)
 	before := runtime.GOMAXPROCS(0)

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug"
 )
 
-// TestLog: one line for each decision on standard error, and nothing unasked.
+// TestLog: each decision logs one line to standard error, and nothing is logged unasked.
 func TestLog(t *testing.T) {
 	knobs(t)
 	logged := func() string {
@@ -46,15 +46,14 @@ func TestLog(t *testing.T) {
 	if got, want := logged(), fmt.Sprintf("snug: GOMEMLIMIT=%d (would): memory-limit-hint\n", hintedMemory); !strings.Contains(got, want) {
 		t.Errorf("prints %q, want the line %q", got, want)
 	}
-	// What a variable holds can neither forge a line nor act on a terminal.
+	// A variable's value can neither forge a line nor control a terminal.
 	t.Setenv("SNUG_MAX_PROCS", "x\nsnug: GOMAXPROCS=1\x1b[2J\u009b2J")
 	if got, want := logged(), "snug: SNUG_MAX_PROCS=x?snug: GOMAXPROCS=1?[2J??2J makes no sense, and is ignored\n"; !strings.Contains(got, want) {
 		t.Errorf("prints %q, want the line %q", got, want)
 	}
 }
 
-// TestLogNeverWaitsNorEnds: standard error may be a pipe that nobody empties, or
-// that nobody reads any more.
+// TestLogNeverWaitsNorEnds: standard error may be a full pipe, or one without a reader.
 func TestLogNeverWaitsNorEnds(t *testing.T) {
 	knobs(t)
 	t.Setenv("SNUG_LOG", "1")

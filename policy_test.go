@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// layers is the import direction, a statement of policy: in "a < b" b may import a, directly or
-// through what stands between. "a/" is every package of the folder a; what these may import of
-// each other has lines of its own. A package that is not named here may import nothing of snug
-// and be imported by nothing.
+// layers is the import direction, a statement of policy: in "a < b" b may import a and
+// everything below a. "a/" is every package in folder a, whose internal imports have lines
+// of their own. A package not named here may neither import snug's packages nor be imported by
+// them.
 // DO NOT CHANGE IT TO FIX A BUILD.
 const layers = `
 The library:
@@ -73,11 +73,11 @@ cluster/pod, cluster/podid, cluster/rest < cluster/agent
 cli/ui, cli/explain < cli/fit, cli/look, cli/prove, cli/source, cli/cluster < cli
 `
 
-// pure packages decide; they see neither the machine nor the time.
+// pure packages decide; they access neither the machine nor the clock.
 var pure = []string{"cgroup", "plan", "law", "simulator", "prove/stats", "diagnose/rules"}
 var impure = []string{"os", "net", "runtime", "time", "syscall", "os/exec", "net/http"}
 
-// noPrinting: what is linked into other people's programs brings no printing.
+// noPrinting packages are linked into other programs: no fmt, log or encoding/json.
 var noPrinting = []string{"cgroup", "limits", "plan", "apply", "law", "sense", "fit", "follow", "watch", "adapt", "adapt/auto", "snug", "auto", "limiter"}
 
 func TestImportDirection(t *testing.T) {
@@ -131,8 +131,8 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// TestLight: programs with snug or auto do not carry what measures, nor encoding/json; those
-// with adapt measure.
+// TestLight: programs with snug or auto link neither the measuring packages nor encoding/json;
+// those with adapt measure.
 func TestLight(t *testing.T) {
 	heavy := []string{"internal/watch", "internal/law", "internal/sense", "runtime/metrics", "encoding/json"}
 	for _, c := range []struct {
@@ -168,7 +168,7 @@ func words(s string) []string {
 
 const module = "github.com/snug-go/snug"
 
-// short is a package's name in layers: its path without what all have.
+// short returns a package's name in layers: its path without the common prefix.
 func short(path string) string {
 	switch path {
 	case module:
@@ -181,13 +181,13 @@ func short(path string) string {
 	return strings.TrimPrefix(path, "internal/")
 }
 
-// folder is the group that a package is in, as layers writes it.
+// folder returns the folder a package is in, as written in layers.
 func folder(name string) string {
 	dir, _, _ := strings.Cut(name, "/")
 	return dir + "/"
 }
 
-// in reports whether a package is one, or in the folder.
+// in reports whether a package is the one named, or is in that folder.
 func in(name, of string) bool { return name == of || folder(name) == of }
 
 type listed struct {
@@ -204,7 +204,7 @@ func packages(t *testing.T, dir string) []listed {
 	out, err := cmd.Output()
 	if err != nil {
 		if dir != "." && strings.Contains(os.Getenv("GOWORK"), "off") {
-			return nil // only go.work joins the modules before a release
+			return nil // before a release only go.work joins the modules
 		}
 		t.Fatalf("go list in %s: %v\n%s", dir, err, stderr.String())
 	}
@@ -219,7 +219,7 @@ func packages(t *testing.T, dir string) []listed {
 	return all
 }
 
-// TestNoRequirements: who imports the library gets the library, nothing else.
+// TestNoRequirements: importing the library adds no other module.
 func TestNoRequirements(t *testing.T) {
 	mod, err := os.ReadFile("go.mod")
 	if err != nil {
@@ -230,7 +230,7 @@ func TestNoRequirements(t *testing.T) {
 	}
 }
 
-// TestFileLengths: a file that grows past this wants splitting.
+// TestFileLengths: a file longer than this should be split.
 func TestFileLengths(t *testing.T) {
 	const most = 450
 	files := 0

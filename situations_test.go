@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write what is read and decided now into testdata/situations; review the diff")
 
-// TestSituations reads every saved container and compares what was read and
-// decided with what the file says is right.
+// TestSituations reads every saved container and compares the limits and decisions with the
+// file's expected ones.
 func TestSituations(t *testing.T) {
 	situations, err := fixture.LoadAll(os.DirFS("testdata/situations"))
 	if err != nil {

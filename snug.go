@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package snug makes a Go process fit the container it runs in. It finds the CPU and memory
-// limits that really hold, sets GOMAXPROCS and GOMEMLIMIT to match, and says why every
-// number is what it is.
+// limits in force, sets GOMAXPROCS and GOMEMLIMIT to match, and explains each number.
 //
 // Most programs need one line and nothing else:
 //
 //	import _ "github.com/snug-go/snug/auto"
 //
-// That fits the process at start and follows limits that change. Watch does the same when
-// the program calls it, with options. Fit does it once. Both return an error only for
-// options that make no sense; what they did, and why, is in a Plan. Current finds the
-// Watcher of the process, whichever package started it. Package
-// github.com/snug-go/snug/adapt lets the knobs follow measurements as well.
+// This fits the process at start and follows limits that change. Call Watch to do the same
+// with options, or Fit to do it once. Both return an error only for invalid options; a Plan
+// reports what they did, and why. Current returns the Watcher of the process, whichever
+// package started it. With package github.com/snug-go/snug/adapt the knobs, GOMAXPROCS
+// and GOMEMLIMIT, follow measurements as well.
 //
 // snug never panics, and reads only a few files of procfs and cgroupfs. It prints nothing
-// unless SNUG_LOG=1 asks for it, except one line when SNUG_ADAPT asks for what needs package
-// adapt. What cannot be read leaves the knobs as they are. On systems other than Linux snug
+// unless SNUG_LOG=1 is set, except one line when SNUG_ADAPT is set and package adapt is not
+// imported. A limit that cannot be read changes no knob. On systems other than Linux snug
 // does nothing.
 package snug
 
@@ -28,7 +27,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Round is how a fraction of a core becomes Ps.
+// Round selects how a fraction of a core is rounded to Ps.
 type Round uint8
 
 const (
@@ -37,60 +36,59 @@ const (
 	RoundNearest              // halves up
 )
 
-// Options change what Fit and Watch decide. The zero value is the default. A variable named
-// below wins over its field where the variable is valid: whoever runs a program knows more
-// than whoever wrote it. A variable that is not valid is ignored, and is one of
-// Plan.Warnings.
+// Options change what Fit and Watch decide. The zero value is the default. A valid environment
+// variable, named below, overrides its field: the operator knows more than the author of the
+// program. An invalid variable is ignored and reported in Plan.Warnings.
 type Options struct {
-	// DryRun decides and reports, and sets nothing. SNUG=observe does the same; SNUG=off does
+	// DryRun decides and reports, but sets nothing. SNUG=observe does the same; SNUG=off does
 	// nothing at all.
 	DryRun bool
-	// Override takes knobs that the program itself has set. It never takes those that the
-	// operator has set in the environment (GOMAXPROCS, GOMEMLIMIT).
+	// Override also sets a knob that the program itself has set.
+	// It never overrides one that the environment sets (GOMAXPROCS, GOMEMLIMIT).
 	Override bool
 
-	// Round turns fractions of a core into Ps. SNUG_ROUND=ceil|floor|nearest.
+	// Round rounds fractions of a core to Ps. SNUG_ROUND=ceil|floor|nearest.
 	Round Round
 	// MinProcs is the smallest GOMAXPROCS to choose: 1 to 8192, or 0 for 2, as in the Go
-	// runtime. It never exceeds the CPUs that the process may run on. SNUG_MIN_PROCS.
+	// runtime. The number of CPUs the process may run on still caps it. SNUG_MIN_PROCS.
 	MinProcs int
 	// MaxProcs is the largest GOMAXPROCS to choose: 1 to 8192 and at least MinProcs, or 0 for
 	// no maximum. SNUG_MAX_PROCS.
 	MaxProcs int
-	// ReserveCPUs is how many cores to leave to other processes of the container: 0 to
+	// ReserveCPUs is the number of cores to leave to other processes of the container: 0 to
 	// 1000000. SNUG_RESERVE_CPUS.
 	ReserveCPUs float64
-	// RequestFactor is how many Ps a requested core is worth, where there is no limit and
+	// RequestFactor is the number of Ps per requested core, used where there is no limit and
 	// CPURequest is known: up to 1000, or 0 for 2. SNUG_REQUEST_FACTOR.
 	RequestFactor float64
-	// GOMEMLIMIT is how much of the memory limit Go may use: "90%", "99%-100MiB", "400MiB",
-	// "off", or "" for all but the larger of a tenth and 16 MiB. A memory limit below 64 MiB
-	// sets nothing. A size is set as it is, above the limit too, with a warning in the Plan.
-	// SNUG_GOMEMLIMIT.
+	// GOMEMLIMIT is the part of the memory limit that Go may use: "90%", "99%-100MiB",
+	// "400MiB", "off", or "" for all but the larger of 10% and 16 MiB. A memory limit below
+	// 64 MiB sets nothing. A plain size is used as it is; one above the limit gives a warning
+	// in the Plan. SNUG_GOMEMLIMIT.
 	GOMEMLIMIT string
-	// Workers is how many Go processes share the memory limit, each with an equal part: 1 to
+	// Workers is the number of Go processes that share the memory limit in equal parts: 1 to
 	// 8192, or 0 for 1. SNUG_WORKERS.
 	Workers int
 
-	// CPULimit, CPURequest and MemoryLimit say what is known about the container and cannot be
-	// seen from inside, for instance from Kubernetes' downward API. They only tighten what can
-	// be seen. 0 means not given.
+	// CPULimit, CPURequest and MemoryLimit are hints: facts about the container that cannot be
+	// seen from inside, for instance from Kubernetes' downward API. They can only tighten the
+	// limits that are read. 0 means not given.
 	CPULimit    float64 // cores, up to 1000000. SNUG_CPU_LIMIT
-	CPURequest  float64 // cores, up to 1000000; counts only where there is no limit. SNUG_CPU_REQUEST
+	CPURequest  float64 // cores, up to 1000000; used only where there is no limit. SNUG_CPU_REQUEST
 	MemoryLimit int64   // bytes. SNUG_MEMORY_LIMIT
 }
 
-// Plan is what was decided, and what it was decided from.
+// Plan is a decision, with the limits it is based on.
 type Plan struct {
 	GOMAXPROCS Setting // Ps
 	GOMEMLIMIT Setting // bytes
 	Limits     limits.Limits
-	// Warnings are what someone on call should know: limits that other processes share,
-	// variables that make no sense, quotas that crash Go.
+	// Warnings are for the operator: limits shared with other processes, invalid variables,
+	// quotas that crash Go.
 	Warnings []limits.Warning
-	// Runtime is the GOMAXPROCS that the runtime would choose by itself here. It is unknown
-	// where that cannot be told, and where the runtime would crash, which the warning
-	// limits.WarnQuotaCrashesGo says.
+	// Runtime is the GOMAXPROCS that the Go runtime would choose by itself. It is unknown
+	// where snug cannot determine it, and where the runtime would crash; the latter has the
+	// warning limits.WarnQuotaCrashesGo.
 	Runtime limits.Value[int]
 
 	undo apply.Result // what Fit did; the zero Result for all other plans
@@ -98,48 +96,48 @@ type Plan struct {
 
 // Setting is the decision about one knob.
 type Setting struct {
-	Value   int64    // what to use; 0 where Leave is true
+	Value   int64    // the value to use; 0 if Leave is true
 	Leave   bool     // the knob is left alone
 	Action  Action   // what was done
 	Reason  Reason   // why this value, or why none
-	Ignored []Reason // what else could have decided; empty when nothing could
+	Ignored []Reason // other inputs that could have decided; empty if there were none
 }
 
-// Action is what Fit or Watch did about one knob.
+// Action is what Fit or Watch did about a knob.
 type Action string
 
 const (
-	ActionLeft    Action = "left"    // it was left alone, or given back
-	ActionAlready Action = "already" // it had the value; nothing was called
-	ActionSet     Action = "set"     // it was set
+	ActionLeft    Action = "left"    // left alone, or restored
+	ActionAlready Action = "already" // it already had the value; nothing was called
+	ActionSet     Action = "set"     // set
 	ActionWould   Action = "would"   // a dry run: it would have been set
-	ActionLost    Action = "lost"    // another part of the program changed it; it is not touched any more
+	ActionLost    Action = "lost"    // another part of the program changed it; snug no longer touches it
 
-	// ActionRequested: GOMAXPROCS was asked for, and is in force once a garbage collection
-	// that runs has ended.
+	// ActionRequested: GOMAXPROCS was requested, and takes effect once the running garbage
+	// collection has ended.
 	ActionRequested Action = "requested"
 )
 
-// Reason says why a number is what it is.
+// Reason explains a decision.
 type Reason struct {
-	Code   string        // never changes its meaning: "quota-ceil", "memory-max", "env-set", ...
-	Number float64       // what the code is about, in cores, Ps or bytes; 0 when it is about no number
-	Source limits.Source // the file, variable or option that decided; empty when none did
+	Code   string        // its meaning never changes: "quota-ceil", "memory-max", "env-set", ...
+	Number float64       // the number behind the code, in cores, Ps or bytes; 0 if it has none
+	Source limits.Source // the file, variable or option that decided; empty if none did
 }
 
-// Text is the setting's reason in one sentence without a full stop.
+// Text returns the reason as one sentence without a full stop.
 func (s Setting) Text() string { return follow.Text(plan.Reason(s.Reason), s.Value) }
 
-// Fit reads the container's limits, decides, and sets the knobs that neither the operator
-// nor the program has set. The Plan says what was done, and its Undo restores what was
-// there before.
+// Fit reads the container's limits, decides, and sets each knob that neither the operator
+// nor the program has set. The Plan reports what was done; its Undo restores the
+// previous values.
 //
-// An option that makes no sense is an error, which names the field, the value and what is
-// allowed. Then no knob was touched, and the Plan says so. A variable that makes no sense is
-// no error, but one of Plan.Warnings.
+// For an invalid option Fit changes nothing and returns an error that names the field, the
+// value and the allowed range; the Plan says so too. An invalid environment variable is not
+// an error but a warning in the Plan.
 //
-// Call Fit early. It makes a few system calls, but a changed GOMAXPROCS stops the world and
-// may wait for a running garbage collection, and so does measuring the live heap of a process
+// Call Fit early. It makes a few system calls, but changing GOMAXPROCS stops the world and
+// may wait for a running garbage collection. So does measuring the live heap of a process
 // that uses 48 MiB or more.
 func Fit(o Options) (Plan, error) {
 	in, bad := (*fit.Options[Round])(&o).Input()
@@ -161,15 +159,15 @@ func Fit(o Options) (Plan, error) {
 	return p, nil
 }
 
-// Undo restores every knob that still holds the value that Fit set. It does nothing the
-// second time, also on a copy of the Plan, nor after a later Fit or Watch, nor on a Plan that
-// Fit did not return.
+// Undo restores each knob that still holds the value Fit gave it. It does nothing when
+// called again, on this Plan or a copy, or after a later Fit or Watch, or on a Plan that Fit
+// did not return.
 func (p Plan) Undo() { p.undo.Undo() }
 
-// disabled is the plan of SNUG=off.
+// disabled returns the plan of SNUG=off.
 func disabled() Plan { return public(&follow.Update{Plan: *plan.Nothing(plan.Disabled)}) }
 
-// public makes the public plan.
+// public converts an update to the public Plan.
 func public(u *follow.Update) Plan {
 	p := Plan{
 		GOMAXPROCS: setting(&u.Plan.GOMAXPROCS, u.GOMAXPROCS),

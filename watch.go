@@ -13,42 +13,42 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// WatchOptions change what Watch decides and how it follows. The zero value is the default.
+// WatchOptions change what Watch decides and how it follows limits. The zero value is the
+// default.
 type WatchOptions struct {
 	Options
 
-	// Poll is how often to look at the limits: 10 ms to 1 h, or 0 for 1 s. Watch looks up to
-	// four times less often while the process is idle. SNUG_POLL.
+	// Poll is the interval between reads of the limits: 10 ms to 1 h, or 0 for 1 s. Watch reads
+	// up to four times less often while the process is idle. SNUG_POLL.
 	Poll time.Duration
 
-	// OnPlan is called with every plan; nil calls nothing. Watch calls it once before it
-	// returns, and then whenever a knob has changed: for a new GOMAXPROCS twice, when it is
-	// requested and when it is in force. It is called from one goroutine at a time, which
-	// waits for it. It is not called with SNUG=off.
+	// OnPlan, if not nil, is called with every plan: once before Watch returns, and then
+	// whenever a knob changes. A new GOMAXPROCS calls it twice, when requested and when in
+	// force. Calls never overlap, and following waits for each to return. It is not called
+	// with SNUG=off.
 	OnPlan func(Plan)
 }
 
-// Watcher fits the process and follows its limits. Watch makes one. Its methods may be
-// called from several goroutines, and all work on a nil Watcher.
+// Watcher is a process that is fitted and follows its limits. Watch returns one. Its methods
+// are safe for concurrent use, and all work on a nil Watcher.
 type Watcher struct {
-	loop follow.Follower // nil where everything is switched off
+	loop follow.Follower // nil with SNUG=off
 }
 
-// Watch fits the process as Fit does, and follows limits that change, a process that is
-// moved to another cgroup, and a changed CPU mask, until ctx ends. Then the last values stay
-// in force, so that a service which drains stays fitted; Undo restores the first ones.
+// Watch fits the process as Fit does, and until ctx ends follows changes of the limits, of the
+// process's cgroup and of its CPU mask. When ctx ends the last values stay in force, so that
+// a draining service stays fitted; Undo restores the original ones.
 //
-// One goroutine does it, (*Loop).run of github.com/snug-go/snug/internal/follow. While
-// nothing changes it allocates only the strings of the paths it opens. It ends when a later
-// Fit or Watch takes over. A limit that shrinks is followed at once, growth when it has stood
-// for 3 s. A knob whose variable (GOMEMLIMIT, ...) is in the environment is not touched,
-// unless snug run has put it there. A knob that the program changes meanwhile is the
-// program's from then on; that is noticed within seconds. A panic in the goroutine, or in OnPlan, ends following and shows in
-// Stats. With SNUG_WATCH=off Watch fits once and follows nothing; with SNUG=off it does
-// nothing.
+// One goroutine follows, (*Loop).run of github.com/snug-go/snug/internal/follow. While nothing
+// changes it allocates only the strings of the paths it opens. It ends when a later Fit or
+// Watch takes over. A lower limit takes effect at once, a higher one after it has held for
+// 3 s. Watch does not touch a knob whose variable (GOMEMLIMIT, ...) is in the environment,
+// unless snug run put it there. If the program changes a knob, Watch notices within
+// seconds and leaves it alone from then on. A panic in the goroutine, or in OnPlan, ends
+// following and is reported in Stats. With SNUG_WATCH=off Watch fits once and does not
+// follow; with SNUG=off it does nothing.
 //
-// An option outside of its range is an error. The Watcher is nil then, and no knob was
-// touched.
+// For an option out of range Watch changes nothing and returns a nil Watcher and an error.
 func Watch(ctx context.Context, o WatchOptions) (*Watcher, error) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -72,24 +72,23 @@ func Watch(ctx context.Context, o WatchOptions) (*Watcher, error) {
 	fit.Log(&in, p, cfg.Result)
 
 	w := &Watcher{}
-	tell := func() {}
+	notify := func() {}
 	if o.OnPlan != nil {
-		tell = func() { o.OnPlan(w.Plan()) }
-		cfg.OnPlan = tell
+		notify = func() { o.OnPlan(w.Plan()) }
+		cfg.OnPlan = notify
 	}
 	loop := follow.New(&cfg)
 	w.loop = loop
-	// Before the goroutine calls it.
-	if loop.Contain(tell) && on != follow.Never {
+	// The first call, before the goroutine makes any.
+	if loop.Contain(notify) && on != follow.Never {
 		loop.Start(ctx.Done())
 	}
 	return w, nil
 }
 
-// Current is a Watcher of what follows for this process: of what was started last by Watch,
-// by the import of package auto, or by package adapt, also when it has ended. It is
-// nil when none was started, as with SNUG=off, with SNUG_WATCH=off, and by auto in a test
-// binary.
+// Current returns a Watcher of the follower most recently started by Watch, by the import of
+// package auto, or by package adapt, even if it has ended. It returns nil if none was started,
+// as with SNUG=off, with SNUG_WATCH=off, and by auto in a test binary.
 func Current() *Watcher {
 	if f := follow.Current(); f != nil {
 		return &Watcher{f}
@@ -97,7 +96,7 @@ func Current() *Watcher {
 	return nil
 }
 
-// Plan is the plan in force. It is the zero Plan for a nil Watcher.
+// Plan returns the plan in force, or the zero Plan for a nil Watcher.
 func (w *Watcher) Plan() Plan {
 	switch {
 	case w == nil:
@@ -109,8 +108,8 @@ func (w *Watcher) Plan() Plan {
 	return public(&u)
 }
 
-// Undo ends following and restores every knob that still holds the value that was set. It
-// does nothing the second time, or after a later Fit or Watch. It does not wait for the
+// Undo ends following and restores each knob that still holds the value snug gave it. It
+// does nothing when called again, or after a later Fit or Watch. It does not wait for the
 // goroutine, which ends a moment later.
 func (w *Watcher) Undo() {
 	if w != nil && w.loop != nil {
@@ -118,17 +117,17 @@ func (w *Watcher) Undo() {
 	}
 }
 
-// Stats is what a Watcher has done.
+// Stats counts what a Watcher has done.
 type Stats struct {
-	Polls   int64         `json:"polls"`              // looks at the limits
-	Changes int64         `json:"changes"`            // knobs set since the start, the first time not counted
-	Every   time.Duration `json:"every_ns"`           // from the latest look to the next; 0 with SNUG=off
+	Polls   int64         `json:"polls"`              // reads of the limits
+	Changes int64         `json:"changes"`            // knobs set since the start, not counting the first time
+	Every   time.Duration `json:"every_ns"`           // from the latest read to the next; 0 with SNUG=off
 	GivenUp []string      `json:"given_up,omitempty"` // knobs that another part of the program changed: "GOMAXPROCS", ...
-	Ended   bool          `json:"ended"`              // it follows no more, or never did
-	Failure string        `json:"failure,omitempty"`  // of a panic, which ended it unless it came while a knob was set; else ""
+	Ended   bool          `json:"ended"`              // it no longer follows, or never did
+	Failure string        `json:"failure,omitempty"`  // a panic's message, or ""; a panic ends following unless a knob was being set
 }
 
-// Stats is what was done until now. For a nil Watcher Ended is true.
+// Stats returns the counts so far. Ended is true for a nil Watcher.
 func (w *Watcher) Stats() Stats {
 	if w == nil || w.loop == nil {
 		return Stats{Ended: true}

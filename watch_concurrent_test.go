@@ -26,7 +26,7 @@ func TestWatchFromManySides(t *testing.T) {
 			for n := range 15 {
 				o := watched()
 				o.MemoryLimit += int64(i+n) << 20
-				calls := 0 // not guarded: one call at a time
+				calls := 0 // unguarded: calls must not overlap
 				o.OnPlan = func(p snug.Plan) {
 					calls++
 					if w := snug.Current(); w != nil {

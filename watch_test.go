@@ -16,7 +16,7 @@ import (
 	"github.com/snug-go/snug"
 )
 
-// goroutines are the stacks of those that snug has left behind.
+// goroutines returns the stacks of goroutines that snug has leaked.
 func goroutines() (ours []string) {
 	buf := make([]byte, 1<<20)
 	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
@@ -27,7 +27,7 @@ func goroutines() (ours []string) {
 	return ours
 }
 
-// eventually waits for what another goroutine is about to do.
+// eventually waits until ok reports true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for range 1000 {
@@ -39,12 +39,12 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("never: %s", what)
 }
 
-// watched is hinted with a short poll.
+// watched returns hinted options with a short poll.
 func watched() snug.WatchOptions {
 	return snug.WatchOptions{Options: hinted, Poll: 10 * time.Millisecond}
 }
 
-// watch is Watch with options that make sense.
+// watch calls Watch with valid options.
 func watch(t *testing.T, ctx context.Context, o snug.WatchOptions) *snug.Watcher {
 	t.Helper()
 	w, err := snug.Watch(ctx, o)
@@ -148,7 +148,7 @@ func TestWatchSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestWatchGoesOnFromSnugRun: what `snug run` has set is not the operator's.
+// TestWatchGoesOnFromSnugRun: values that `snug run` has set do not count as the operator's.
 func TestWatchGoesOnFromSnugRun(t *testing.T) {
 	for _, c := range []struct {
 		name, run string
@@ -197,8 +197,7 @@ func TestWatchVariables(t *testing.T) {
 	}
 }
 
-// auto is imported by a program of its own, so that the tests' process stays
-// as it is.
+// auto is imported by a separate program, so that the test process stays unchanged.
 func TestAutoFollows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
@@ -233,7 +232,7 @@ func TestAutoFollows(t *testing.T) {
 	}
 }
 
-// To import adapt beside auto is to import adapt.
+// Importing adapt beside auto has the effect of importing adapt alone.
 func TestAdaptTakesOverFromAuto(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
@@ -257,7 +256,7 @@ func TestAdaptTakesOverFromAuto(t *testing.T) {
 	}
 }
 
-// SNUG_ADAPT without package adapt gives one line, whatever fits the program.
+// SNUG_ADAPT without package adapt prints one line, whichever package fits the program.
 func TestUnadapted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
@@ -275,7 +274,7 @@ func TestUnadapted(t *testing.T) {
 			t.Run(strings.Join(program, "-")+"/"+env, func(t *testing.T) {
 				t.Parallel()
 				cmd := exec.Command(dir+"/"+program[0], program[1:]...)
-				// The line comes after a second: the import of adapt/auto has taken over by then.
+				// The line appears after a second: by then the import of adapt/auto has taken over.
 				cmd.Env = append(os.Environ(), env, "SNUG_POLL=500ms")
 				if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
 					t.Errorf("%v, %q; want %q", err, out, want)

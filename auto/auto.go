@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auto fits the process to its container when it is imported, and follows limits
-// that change:
+// Package auto fits the process to its container when you import it, and follows limits that
+// change:
 //
 //	import _ "github.com/snug-go/snug/auto"
 //
 // It does what snug.Watch does with the zero WatchOptions, from an init function; snug.Current
-// returns its Watcher. Variables named SNUG_* change what it does, as in snug.Options.
-// SNUG=off does nothing at all, SNUG_WATCH=off fits once. A SNUG_* variable that makes no
-// sense, or that nothing reads, is ignored and gives one line on standard error. So does
-// SNUG_ADAPT, which wants the import of github.com/snug-go/snug/adapt/auto instead.
+// returns its Watcher. Variables named SNUG_* change what it does, as described at
+// snug.Options. SNUG=off does nothing at all, SNUG_WATCH=off fits once. A SNUG_* variable
+// that is invalid or unknown is ignored and prints one line to standard error. So does
+// SNUG_ADAPT, which needs the import of github.com/snug-go/snug/adapt/auto instead.
 //
-// In a test binary auto fits once and follows nothing, because tests look for goroutines that
-// were left behind; SNUG_WATCH=on follows there too. A test binary is known by its name,
-// *.test: one that go test -c -o has named otherwise needs SNUG_WATCH=off.
+// In a test binary auto fits once and does not follow, because tests look for leaked
+// goroutines; SNUG_WATCH=on makes it follow. auto recognises a test binary by its name,
+// *.test: if go test -c -o gives yours another name, set SNUG_WATCH=off.
 //
-// Go initialises packages in the order of their import paths, dependencies first. Pools that
-// other packages size in their own init functions may have seen GOMAXPROCS as it was before.
+// Go initialises packages in the order of their import paths, dependencies first. A pool that
+// another package sizes in its own init function may have used the earlier GOMAXPROCS.
 package auto
 
 import (

@@ -6,10 +6,10 @@ import (
 	"log"
 	"net/http"
 
-	_ "github.com/snug-go/snug/auto" // fits the process, and follows
+	_ "github.com/snug-go/snug/auto" // fits the process, and follows its limits
 )
 
-// The import is all that a program needs. SNUG_LOG=1 shows what it does.
+// The import is all a program needs. Set SNUG_LOG=1 to see what it does.
 func Example() {
 	log.Fatal(http.ListenAndServe("localhost:8080", nil))
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auto is github.com/snug-go/snug/auto that measures as well:
+// Package auto does what github.com/snug-go/snug/auto does, and measures as well:
 //
 //	import _ "github.com/snug-go/snug/adapt/auto"
 //
 // It does what adapt.Watch does with the zero Options, from an init function; adapt.Current
-// returns its Watcher. The knobs that SNUG_ADAPT names follow measurements. Without it the
-// limits alone decide. What the documentation of snug/auto says of variables, test binaries
-// and the order of initialisation holds here too. A program may import both: this one
+// returns its Watcher. The knobs that SNUG_ADAPT names follow measurements; without it the
+// limits alone decide. The documentation of snug/auto on variables, test binaries and the
+// order of initialisation applies here too. A program may import both packages: this one
 // takes over.
 package auto
 
@@ -36,7 +36,7 @@ func init() {
 	var again bool
 	cfg.Input, cfg.Plan = in, p
 	if cfg.Result, again = apply.Import(p, cfg.Dry, true); again {
-		fit.Complain(more) // snug/auto has said the others
+		fit.Complain(more) // snug/auto has printed the others
 	} else if !fit.Log(&in, p, cfg.Result) {
 		fit.Complain(in.Warnings)
 	}
