@@ -20,12 +20,12 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv("SNUG_TEST_BLOCK") != "" {
-		io.Copy(io.Discard, os.Stdin) // until the test is done with this process
+		io.Copy(io.Discard, os.Stdin) // until the test has finished with this process
 		os.Exit(0)
 	}
 	if n, err := strconv.ParseUint(os.Getenv("SNUG_TEST_READ"), 10, 64); err == nil {
 		for fd := 3; fd < 10; fd++ {
-			syscall.Close(fd) // what a parent left open
+			syscall.Close(fd) // left open by a parent
 		}
 		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
 			panic(err)
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// realCgroups says whether tests may make cgroups.
+// realCgroups skips the test unless it may create cgroups.
 func realCgroups(t testing.TB) {
 	t.Helper()
 	for _, word := range strings.Split(os.Getenv("SNUG_E2E"), ",") {
@@ -63,15 +63,13 @@ func realCgroups(t testing.TB) {
 	t.Skip("set SNUG_E2E=root to make real cgroups")
 }
 
-// A group is a real cgroup with a cpu and a memory controller: one directory
-// on v2, two on v1.
+// A group is a real cgroup with a cpu and a memory controller: one directory on v2, two on v1.
 type group struct {
 	cpu, memory string
 	v1          bool
 }
 
-// newGroup makes a group below the place where this machine's hierarchies
-// begin.
+// newGroup creates a group below the root of this machine's hierarchies.
 func newGroup(t testing.TB, under *group, name string) *group {
 	t.Helper()
 	g := &group{cpu: "/sys/fs/cgroup", memory: "/sys/fs/cgroup"}
@@ -96,7 +94,7 @@ func newGroup(t testing.TB, under *group, name string) *group {
 	return g
 }
 
-// remove waits for the kernel to let go of the last process.
+// remove waits until the kernel has released the last process.
 func remove(t testing.TB, dir string) {
 	var err error
 	for late := time.Now().Add(3 * time.Minute); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
@@ -138,7 +136,7 @@ func (g *group) join(t testing.TB, pid int) {
 	g.write(t, g.memory, "cgroup.procs", strconv.Itoa(pid))
 }
 
-// TestRealCgroups is all that makes cgroups, under one name to be left out.
+// TestRealCgroups contains every test that creates cgroups, so that one name excludes them.
 func TestRealCgroups(t *testing.T) {
 	realCgroups(t)
 	t.Run("changes", testRealChanges)
@@ -148,7 +146,7 @@ func TestRealCgroups(t *testing.T) {
 	t.Run("worlds", testWorlds)
 }
 
-// blocked is a process that ends when its input does, which a test may do before its end.
+// blocked starts a process that ends when its input does; a test may close that early.
 func blocked(t *testing.T) (child *exec.Cmd, stdin io.Closer) {
 	t.Helper()
 	child = exec.Command("/proc/self/exe")
@@ -164,7 +162,7 @@ func blocked(t *testing.T) (child *exec.Cmd, stdin io.Closer) {
 	return child, stdin
 }
 
-// testLongPaths: groups so deep that their files are opened by directory.
+// testLongPaths: groups nested so deep that their files are opened relative to a directory.
 func testLongPaths(t *testing.T) {
 	outer := newGroup(t, nil, "limits-test-long-"+strconv.Itoa(os.Getpid()))
 	outer.quota(t, 50000)
@@ -185,9 +183,9 @@ func testLongPaths(t *testing.T) {
 	}
 }
 
-// mounts binds this machine's cgroups to dir, and says what a handle reads through the
-// bind, which is the later of two equal mounts, without it, and by a fresh look once the
-// bind is there again and covered from above.
+// mounts binds this machine's cgroups to dir. It prints what a handle reads through the bind,
+// the later of two equal mounts, then without it, and by a new lookup once the bind is back
+// and covered from above.
 func mounts(dir string) {
 	io.Copy(io.Discard, os.Stdin) // until this process is in its group
 	must(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
@@ -212,10 +210,10 @@ func mounts(dir string) {
 	say(h)
 }
 
-// testMounts: what one mount does not show any more another does.
+// testMounts: what one mount no longer shows, another does.
 func testMounts(t *testing.T) {
 	outer := newGroup(t, nil, "limits-test-mounts-"+strconv.Itoa(os.Getpid()))
-	g := newGroup(t, outer, "leaf") // on v2 a group with groups holds no processes
+	g := newGroup(t, outer, "leaf") // on v2 a group with child groups holds no processes
 	g.quota(t, 50000)
 	g.limit(t, 64<<20)
 	dir := filepath.Join(t.TempDir(), "cgroup")
@@ -245,8 +243,8 @@ func testMounts(t *testing.T) {
 	}
 }
 
-// testRealChanges follows a real process through a change, a move, a removed
-// group and its end.
+// testRealChanges follows a real process through a change, a move, a removed group and its
+// end.
 func testRealChanges(t *testing.T) {
 	outer := newGroup(t, nil, "limits-test-"+strconv.Itoa(os.Getpid()))
 	inner, other := newGroup(t, outer, "inner"), newGroup(t, outer, "other")

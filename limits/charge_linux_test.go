@@ -17,8 +17,8 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// hold is a child of testRealCharge: it takes and gives back what it is told,
-// a line "anon MIB", "free" or "file MIB PATH", and answers with a line each.
+// hold is a child of testRealCharge. It allocates and frees as commanded, by a line "anon MIB",
+// "free" or "file MIB PATH", and answers each with a line.
 func hold(in io.Reader, out io.Writer) {
 	var held []byte
 	for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -78,7 +78,7 @@ func newHolder(t *testing.T, in *group) *holder {
 	})
 	in.join(t, child.Process.Pid)
 	h := &holder{t, child.Process.Pid, stdin, bufio.NewReader(stdout)}
-	h.do("nothing") // it has started, and will not need more for itself
+	h.do("nothing") // it has started, and needs no more memory for itself
 	return h
 }
 
@@ -91,8 +91,8 @@ func (h *holder) do(format string, args ...any) {
 	}
 }
 
-// placeFor makes a directory on tmpfs, or else on a file system whose pages
-// are page cache. The test machine has no disk: there ramfs stands for one.
+// placeFor makes a directory on tmpfs, or else on a file system whose pages are page cache. The
+// test machine has no disk, so ramfs replaces one.
 func placeFor(t *testing.T, tmpfs bool) string {
 	t.Helper()
 	const magic = 0x01021994 // linux/magic.h, TMPFS_MAGIC
@@ -116,8 +116,8 @@ func placeFor(t *testing.T, tmpfs bool) string {
 	return dir
 }
 
-// testRealCharge compares with the truth: what children in real groups hold, in
-// anonymous memory, in tmpfs and in the page cache.
+// testRealCharge compares readings with what children in real groups hold: anonymous memory,
+// tmpfs and page cache.
 func testRealCharge(t *testing.T) {
 	outer := newGroup(t, nil, "limits-charge-"+strconv.Itoa(os.Getpid()))
 	if !outer.v1 {
@@ -144,8 +144,8 @@ func testRealCharge(t *testing.T) {
 	beside := charge(follow(neighbour.pid))
 	neighbour.do("anon 40")
 	h := follow(child.pid)
-	// The kernel's sums may lag by 256 KiB for each CPU, and are brought up to
-	// date every 2 s, or later on a busy machine.
+	// The kernel's sums may lag by 256 KiB for each CPU. They are updated every 2 s, or
+	// later on a busy machine.
 	expect := func(when string, want int64) {
 		t.Helper()
 		off := charge(h) - want

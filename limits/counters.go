@@ -10,14 +10,14 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// readCounters reads what changes all the time: throttling and memory use.
+// readCounters reads what changes at every poll: throttling and memory use.
 func (h *Handle) readCounters() {
 	c, m := &h.last.CPU, &h.last.Memory
 	c.Throttle, m.Current, m.SharedCurrent = Throttle{}, Value[int64]{}, Value[int64]{}
 	if h.tightest < len(h.cpu.levels) {
-		h.follow(h.cpu.levels[h.tightest].dir)
+		h.setStat(h.cpu.levels[h.tightest].dir)
 		text := h.counter("cpu.periods", &h.stat)
-		c.Throttle.Periods, c.Throttle.Throttled = sized(cgroup.Field(text, "nr_periods")), sized(cgroup.Field(text, "nr_throttled"))
+		c.Throttle.Periods, c.Throttle.Throttled = valueOf(cgroup.Field(text, "nr_periods")), valueOf(cgroup.Field(text, "nr_throttled"))
 		if n, ok := cgroup.Field(text, "throttled_usec"); ok {
 			c.Throttle.Time = micros(n)
 		} else {
@@ -28,41 +28,41 @@ func (h *Handle) readCounters() {
 	for i, l := range h.memory.levels {
 		switch {
 		case i == 0 && l.path == h.memory.Path:
-			m.Current = h.use(l, "memory.current_bytes")
+			m.Current = h.usage(l, "memory.current_bytes")
 		case m.Shared && l.path == m.Source.Level:
-			m.SharedCurrent = h.use(l, "memory.shared_current_bytes")
+			m.SharedCurrent = h.usage(l, "memory.shared_current_bytes")
 		}
 	}
 }
 
-// follow makes cpu.stat of one level the one to read.
-func (h *Handle) follow(dir string) {
+// setStat selects the cpu.stat to read: that of the level in dir.
+func (h *Handle) setStat(dir string) {
 	if name := h.stat.name; name == "" || name[:len(name)-len("cpu.stat")] != dir {
 		h.stat.name = dir + "cpu.stat"
 	}
 }
 
-// use is how much memory a level's group is charged with.
-func (h *Handle) use(l *level, field string) Value[int64] {
-	if l.use.name == "" {
-		l.use.name = l.dir + "memory.current"
+// usage returns the memory charged to a level's group.
+func (h *Handle) usage(l *level, field string) Value[int64] {
+	if l.usage.name == "" {
+		l.usage.name = l.dir + "memory.current"
 		if h.memory.V1 {
-			l.use.name = l.dir + "memory.usage_in_bytes"
+			l.usage.name = l.dir + "memory.usage_in_bytes"
 		}
 	}
-	return sized(cgroup.Count(cgroup.Trim(h.counter(field, &l.use))))
+	return valueOf(cgroup.Count(cgroup.Trim(h.counter(field, &l.usage))))
 }
 
-// counter reads a file that counts. One that cannot be read is listed once.
+// counter reads a file of counters. It lists a file that cannot be read once.
 func (h *Handle) counter(field string, p *probe) []byte {
 	text := p.now(&h.reader)
 	if p.err != nil && !p.missing {
-		h.last.gapOnce(field, p.name, why(p.err))
+		h.last.gapOnce(field, p.name, errText(p.err))
 	}
 	return text
 }
 
-// gapOnce lists a figure that could not be read unless it is listed.
+// gapOnce lists a figure as unknown unless it is listed already.
 func (l *Limits) gapOnce(field, file, why string) {
 	for i := range l.Unknown {
 		if l.Unknown[i].Field == field {
@@ -72,8 +72,8 @@ func (l *Limits) gapOnce(field, file, why string) {
 	l.gap(field, file, why)
 }
 
-// gapClosed takes a figure from the list that can be read again. It makes a
-// new list: Limits handed out before stay as they were.
+// gapClosed removes a figure that can be read again from the list. It makes a new list, so
+// that Limits returned earlier do not change.
 func (l *Limits) gapClosed(field string) {
 	for i := range l.Unknown {
 		if l.Unknown[i].Field == field {
@@ -83,8 +83,7 @@ func (l *Limits) gapClosed(field string) {
 	}
 }
 
-// micros is a count of microseconds as a duration, the longest there is when
-// it does not fit.
+// micros converts microseconds to a Duration, capped at the longest one.
 func micros(n int64) time.Duration {
 	if n > math.MaxInt64/int64(time.Microsecond) {
 		return math.MaxInt64

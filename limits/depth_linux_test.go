@@ -13,8 +13,8 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// BenchmarkDepth reads the limits of a process this many groups deep, from outside: within, a
-// process in 1,000 memory groups pays the kernel for each page it touches.
+// BenchmarkDepth reads, from outside, the limits of a process in nested groups. Inside, a
+// process in 1,000 memory groups would pay the kernel for each page it touches.
 func BenchmarkDepth(b *testing.B) {
 	realCgroups(b)
 	for _, levels := range []int{10, 100, 1000} {

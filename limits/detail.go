@@ -8,15 +8,14 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// readDetail reads what only explains: when something changed, not at every
-// poll.
+// readDetail reads the figures that only explain. They are read on request, not at every poll.
 func (h *Handle) readDetail() {
 	c, m := &h.last.CPU, &h.last.Memory
 	table := h.mounts(make([]byte, 0, 16<<10))
 	if h.pid == 0 {
 		c.Runtime = h.runtimeLevel(table.text)
 	}
-	if m.Hard.State != Known && m.Soft.State != Known { // else it was read with them
+	if m.Hard.State != Known && m.Soft.State != Known { // otherwise it was read with them
 		h.readHost(&h.last)
 	}
 	m.Host = h.host
@@ -45,19 +44,19 @@ func (h *Handle) readDetail() {
 		if n, ok := limitOf(l.limit.text).Get(); ok && m.SwapMax.State == Known {
 			m.SwapMax.N = max(0, m.SwapMax.N-n)
 		}
-		m.SwapCurrent = sized(cgroup.Field(h.once("memory.swap_current_bytes", l.dir+"memory.stat"), "swap"))
-		m.Events.Max = sized(cgroup.Count(cgroup.Trim(h.once("memory.events.max", l.dir+"memory.failcnt"))))
-		m.Events.OOMKills = sized(cgroup.Field(h.once("memory.events.oom_kills", l.dir+"memory.oom_control"), "oom_kill"))
+		m.SwapCurrent = valueOf(cgroup.Field(h.once("memory.swap_current_bytes", l.dir+"memory.stat"), "swap"))
+		m.Events.Max = valueOf(cgroup.Count(cgroup.Trim(h.once("memory.events.max", l.dir+"memory.failcnt"))))
+		m.Events.OOMKills = valueOf(cgroup.Field(h.once("memory.events.oom_kills", l.dir+"memory.oom_control"), "oom_kill"))
 		return
 	}
 	m.SwapMax = limitOf(h.once("memory.swap_max_bytes", l.dir+"memory.swap.max"))
-	m.SwapCurrent = sized(cgroup.Count(cgroup.Trim(h.once("memory.swap_current_bytes", l.dir+"memory.swap.current"))))
+	m.SwapCurrent = valueOf(cgroup.Count(cgroup.Trim(h.once("memory.swap_current_bytes", l.dir+"memory.swap.current"))))
 	events := h.once("memory.events", l.dir+"memory.events")
-	m.Events = MemoryEvents{High: sized(cgroup.Field(events, "high")), Max: sized(cgroup.Field(events, "max")), OOM: sized(cgroup.Field(events, "oom")), OOMKills: sized(cgroup.Field(events, "oom_kill"))}
+	m.Events = MemoryEvents{High: valueOf(cgroup.Field(events, "high")), Max: valueOf(cgroup.Field(events, "max")), OOM: valueOf(cgroup.Field(events, "oom")), OOMKills: valueOf(cgroup.Field(events, "oom_kill"))}
 	m.Pressure = pressure(h.once("memory.pressure", l.dir+"memory.pressure"))
 }
 
-// own is the level of the process's own group, nil when it cannot be seen.
+// own returns the level of the process's own group, or nil if it cannot be seen.
 func (res *resource) own() *level {
 	if len(res.levels) > 0 && res.levels[0].path == res.Path {
 		return res.levels[0]
@@ -65,10 +64,10 @@ func (res *resource) own() *level {
 	return nil
 }
 
-// unseen reports whether there is an own group that cannot be seen.
+// unseen reports whether the process has a group that cannot be seen.
 func (res *resource) unseen() bool { return res.gap.Field != "" && res.own() == nil }
 
-// cpuset is the group's effective CPU list.
+// cpuset returns the group's effective CPU list.
 func (h *Handle) cpuset(table *mountTable) string {
 	set := resource{controller: "cpuset", field: "cpu.cpuset"}
 	if set.Group, _ = cgroup.Find(h.group.text, set.controller); set.Path == "" {
@@ -76,7 +75,7 @@ func (h *Handle) cpuset(table *mountTable) string {
 	}
 	unseen := h.unseen
 	h.levels(&set, table)
-	h.unseen = unseen // what warns is about limits
+	h.unseen = unseen // warnings are about limits only
 	own := set.own()
 	if own == nil {
 		return ""
@@ -93,7 +92,7 @@ func (h *Handle) cpuset(table *mountTable) string {
 	return ""
 }
 
-// runtimeLevel is the level that the Go runtime of this process reads, as it reads it.
+// runtimeLevel returns the level that the Go runtime of this process reads, found as it does.
 func (h *Handle) runtimeLevel(mountinfo []byte) *CPULevel {
 	dir, v1 := cgroup.RuntimeDir(h.group.text, mountinfo)
 	if dir == "" {
@@ -122,17 +121,17 @@ func (h *Handle) runtimeLevel(mountinfo []byte) *CPULevel {
 	}
 	l := &CPULevel{}
 	l.set(dir+name, h.cpu.Path, raw)
-	l.is(&q)
+	l.setQuota(&q)
 	return l
 }
 
-// once reads a file that is not kept open; nil when there is none. One that is
-// there and cannot be read is listed as a gap in what it says.
+// once reads a file without keeping it open. It returns nil if there is none. A file that
+// exists and cannot be read is listed as a gap.
 func (h *Handle) once(field, name string) []byte {
 	text, err := h.files.opener.read(name, make([]byte, 0, 1024), false)
 	if err != nil {
 		if !isNotExist(err) {
-			h.last.gap(field, name, why(err))
+			h.last.gap(field, name, errText(err))
 		}
 		return nil
 	}
@@ -146,8 +145,8 @@ func intIn(b []byte, lo, hi int64) Value[int] {
 	return Value[int]{}
 }
 
-// burst is in cores of one period: what may be spent in a period above the
-// quota is burst/period.
+// burst returns the burst in cores of one period: a period may use burst/period above the
+// quota.
 func burst(b []byte, q cgroup.Quota) Value[float64] {
 	n, ok := cgroup.Count(cgroup.Trim(b))
 	if !ok || q.Period <= 0 {
@@ -156,9 +155,8 @@ func burst(b []byte, q cgroup.Quota) Value[float64] {
 	return Of(float64(n) / float64(q.Period))
 }
 
-// Kubernetes and Docker hand a CPU request on as shares, 1024 for one CPU. The
-// kernel's default is 1024 as well, and 2 is both the smallest there is and
-// what a pod without a request gets.
+// Kubernetes and Docker pass a CPU request on as shares, 1024 for one CPU. 1024 is also the
+// kernel's default; 2 is the minimum, and what a pod without a request gets.
 func requestsOfShares(shares Value[int]) []float64 {
 	n, ok := shares.Get()
 	switch {
@@ -170,15 +168,15 @@ func requestsOfShares(shares Value[int]) []float64 {
 	return []float64{float64(n) / 1024}
 }
 
-// requestsOfWeight undoes the two maps from shares to weight that are in use,
-// the older first. Both cover the whole range, so that a weight alone is always
-// ambiguous, and 100 may as well be the kernel's default: 0 stands for that.
+// requestsOfWeight inverts both maps from shares to weight in use, the older first. Each map
+// covers the whole range, so a weight alone is always ambiguous. 100 may also be the kernel's
+// default, for which it adds a 0.
 //
 //	older: weight = 1 + (shares-2)*9999/262142            (KEP-2254)
 //	newer: weight = ceil(10^(l²/612 + 125l/612 - 7/34)), l = log2(shares)
 //	                                                      (runc 1.3.2, crun 1.23)
 //
-// Each map is many to one: of the requests that make a weight the roundest is given.
+// Several requests map to one weight; the roundest of them is returned.
 func requestsOfWeight(weight Value[int]) []float64 {
 	w, ok := weight.Get()
 	if !ok || w <= 1 {
@@ -198,10 +196,10 @@ func newerWeight(shares float64) float64 {
 	return math.Ceil(math.Pow(10, l*l/612+125*l/612-7.0/34))
 }
 
-// requestFor finds the roundest request, in millicores as Kubernetes writes
-// them, among those whose shares a map turns into this weight.
+// requestFor returns the roundest request, in millicores as Kubernetes writes them, whose
+// shares map to this weight.
 func requestFor(weight int, toWeight func(shares float64) float64) float64 {
-	// least is the smallest request that makes w or more.
+	// least returns the smallest request with a weight of w or more.
 	least := func(w int) int {
 		lo, hi := 1, 256001 // 262144 shares are 256 CPUs
 		for lo < hi {
@@ -223,7 +221,7 @@ func requestFor(weight int, toWeight func(shares float64) float64) float64 {
 	return float64(from) / 1000
 }
 
-// pressure is what a PSI file says.
+// pressure parses a PSI file.
 func pressure(b []byte) Pressure {
 	some, full := cgroup.Pressure(b)
 	p := Pressure{SomeTotal: micros(some.Total), FullTotal: micros(full.Total)}

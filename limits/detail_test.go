@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// The numbers are those that runc, crun and the kubelet write.
+// The numbers are those written by runc, crun and the kubelet.
 func TestRequests(t *testing.T) {
 	for _, c := range []struct {
 		weight int
 		want   []float64
 	}{
 		{1, nil},
-		{3, []float64{0.075, 0.006}}, // no round request has it
+		{3, []float64{0.075, 0.006}}, // no round request has this weight
 		{4, []float64{0.1, 0.01}},
 		{17, []float64{0.425, 0.1}},
 		{39, []float64{1, 0.29}},

@@ -8,9 +8,8 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// evaluate turns what the files say into figures. It runs when something
-// changed, and makes new slices, so that Limits handed out before stay as they
-// were.
+// evaluate computes the figures from the files' contents. It runs when something changed, and
+// makes new slices, so that Limits returned earlier do not change.
 func (r *reader) evaluate(l *Limits, cpus Value[int]) {
 	l.Unknown, l.Warnings = nil, nil
 	if r.unseen.Code != "" {
@@ -19,12 +18,12 @@ func (r *reader) evaluate(l *Limits, cpus Value[int]) {
 	r.evaluateCPU(l, cpus)
 	r.evaluateMemory(l)
 	r.hideSoft(l)
-	// Other mounts did not show what they should have.
+	// Gaps of mounts that failed.
 	l.Unknown = append(append(l.Unknown, r.cpu.failed...), r.memory.failed...)
 }
 
-// hideSoft says that what hides the hard limit hides the soft one, which is never
-// above it.
+// hideSoft lists the soft limit as unknown when the hard limit is, because it is never above
+// the hard one.
 func (r *reader) hideSoft(l *Limits) {
 	hides := -1
 	for i := range l.Unknown {
@@ -42,8 +41,8 @@ func (r *reader) hideSoft(l *Limits) {
 
 const softField = "memory.soft_bytes"
 
-// The helpers that store many words are called from many places. Inlined they
-// would add 10 KB to every program that is fitted.
+// These helpers store many words and are called from many places. Inlined they would add
+// 10 KB to every program that imports snug.
 
 //go:noinline
 func (l *Limits) gap(field, file, why string) {
@@ -58,18 +57,17 @@ func (l *Limits) warn(code string, from *Source) {
 //go:noinline
 func (s *Source) set(file, level, raw string) { *s = Source{file, level, raw} }
 
-// failed lists a figure that could not be read, for an error or else for what
-// is said instead.
+// failed lists a figure that could not be read, with the probe's error or else the problem.
 //
 //go:noinline
 func (l *Limits) failed(field string, p *probe, problem string) {
 	if p.err != nil {
-		problem = why(p.err)
+		problem = errText(p.err)
 	}
 	l.gap(field, p.name, problem)
 }
 
-// garbage lists a file whose text makes no sense.
+// garbage lists a file that cannot be parsed.
 func (l *Limits) garbage(field string, p *probe) {
 	text := p.raw()
 	problem := "empty"
@@ -79,13 +77,13 @@ func (l *Limits) garbage(field string, p *probe) {
 	l.failed(field, p, problem)
 }
 
-// raw is the file's text for a Source.
+// raw returns the file's text for a Source.
 //
 //go:noinline
 func (p *probe) raw() string { return string(cgroup.Trim(p.text)) }
 
-// atFirst is what is known of a resource before its levels are looked at.
-func (l *Limits) atFirst(res *resource) State {
+// initialState returns a resource's state before its levels are read.
+func (l *Limits) initialState(res *resource) State {
 	if g := &res.gap; g.Field != "" {
 		l.gap(g.Field, g.File, g.Why)
 		return Unknown
@@ -95,7 +93,7 @@ func (l *Limits) atFirst(res *resource) State {
 
 func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 	c := &l.CPU
-	c.Quota = Value[float64]{State: l.atFirst(&r.cpu)}
+	c.Quota = Value[float64]{State: l.initialState(&r.cpu)}
 	c.Source.set("", "", "")
 	c.Levels = make([]CPULevel, len(r.cpu.levels))
 	r.tightest = 0
@@ -107,7 +105,7 @@ func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 		}
 		out.set(at.limit.name, at.path, raw)
 		q := r.quota(l, at)
-		out.is(&q)
+		out.setQuota(&q)
 		if at.torn {
 			l.warn(WarnQuotaTorn, &out.Source)
 		}
@@ -131,8 +129,8 @@ func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 	}
 }
 
-// is sets what a quota is to the kernel and to Go.
-func (l *CPULevel) is(q *cgroup.Quota) {
+// setQuota sets the quota as the kernel enforces it and as Go reads it.
+func (l *CPULevel) setQuota(q *cgroup.Quota) {
 	cores, state := q.Cores()
 	l.Quota = Value[float64]{cores, State(state)}
 	if l.Go, l.CrashesGo = l.Quota, q.CrashesGo(); l.Go.State == Known && !q.Plain {
@@ -140,8 +138,7 @@ func (l *CPULevel) is(q *cgroup.Quota) {
 	}
 }
 
-// quota is what the files of one level say. A file that is not there says that
-// there is no limit.
+// quota returns the quota in the files of one level. A missing file means no limit.
 func (r *reader) quota(l *Limits, at *level) (q cgroup.Quota) {
 	p := &at.limit
 	switch {
@@ -168,12 +165,12 @@ func (r *reader) quota(l *Limits, at *level) (q cgroup.Quota) {
 
 func (r *reader) evaluateMemory(l *Limits) {
 	m := &l.Memory
-	m.Hard = Value[int64]{State: l.atFirst(&r.memory)}
+	m.Hard = Value[int64]{State: l.initialState(&r.memory)}
 	m.Soft = m.Hard
 	m.Source.set("", "", "")
 	m.SoftSource.set("", "", "")
 	for _, at := range r.memory.levels {
-		if r.memory.V1 && limitOf(at.limit.text).State != None && r.apart(at) {
+		if r.memory.V1 && limitOf(at.limit.text).State != None && r.flat(at) {
 			continue
 		}
 		l.bound(&m.Hard, &m.Source, r.memory.field, &at.limit, at.path)
@@ -182,12 +179,12 @@ func (r *reader) evaluateMemory(l *Limits) {
 		}
 	}
 	if len(r.memory.levels) > 0 {
-		// v1 adds up what the levels above say, those included that cannot be
-		// seen from here.
+		// v1 reports the minimum over all ancestors, including those that cannot be seen
+		// from here.
 		own := r.memory.levels[0]
 		if p := &own.other; r.memory.V1 && p.err != nil && !p.missing {
 			l.failed(r.memory.field, p, "")
-			m.Hard.tighten(Value[int64]{}) // what it says may be a limit
+			m.Hard.tighten(Value[int64]{}) // the limit it may hold is unknown
 		}
 		if own.total.State == Known && m.Hard.tighten(own.total) {
 			m.Source.set(own.other.name, "", "hierarchical_memory_limit "+strconv.FormatInt(own.total.N, 10))
@@ -209,8 +206,8 @@ func (r *reader) evaluateMemory(l *Limits) {
 	m.SoftShared = m.Soft.State == Known && m.SoftSource.File != cgroup.HostMemory && m.SoftSource.Level != r.memory.Path
 }
 
-// bound takes one limit file into account.
-func (l *Limits) bound(least *Value[int64], from *Source, field string, p *probe, path string) {
+// bound applies one limit file.
+func (l *Limits) bound(limit *Value[int64], from *Source, field string, p *probe, path string) {
 	if p.missing {
 		return
 	}
@@ -218,12 +215,12 @@ func (l *Limits) bound(least *Value[int64], from *Source, field string, p *probe
 	if v.State == Unknown {
 		l.garbage(field, p)
 	}
-	if least.tighten(v) {
+	if limit.tighten(v) {
 		from.set(p.name, path, p.raw())
 	}
 }
 
-// capAtHost lowers a limit to the machine's memory.
+// capAtHost caps a limit at the machine's memory.
 func (r *reader) capAtHost(limit *Value[int64], from *Source) {
 	if limit.State == Known && limit.tighten(r.host) {
 		from.set(cgroup.HostMemory, "", "MemTotal: "+strconv.FormatInt(limit.N/1024, 10)+" kB")
@@ -236,7 +233,7 @@ func (r *reader) readHost(l *Limits) {
 		return
 	}
 	p := probe{name: cgroup.HostMemory}
-	if r.host = sized(cgroup.MemTotal(p.now(r))); r.host.State == Unknown {
+	if r.host = valueOf(cgroup.MemTotal(p.now(r))); r.host.State == Unknown {
 		l.failed("memory.host_bytes", &p, "no MemTotal")
 	}
 }

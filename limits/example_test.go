@@ -9,8 +9,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// A cache that takes a quarter of the container's memory, or a fixed size where there is no
-// limit.
+// Give a cache a quarter of the container's memory, or a fixed size if there is no limit.
 func ExampleSelf() {
 	size := int64(64 << 20)
 	if l, err := limits.Self(); err == nil {
@@ -22,8 +21,8 @@ func ExampleSelf() {
 	// Output: true
 }
 
-// container is a file tree as a process in a container sees it: cgroup v2, with a quota of
-// 1.5 cores and no memory limit.
+// container is the file tree of a process in a container: cgroup v2, with a quota of 1.5 cores
+// and no memory limit.
 func container() fstest.MapFS {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	return fstest.MapFS{
@@ -38,7 +37,7 @@ func container() fstest.MapFS {
 	}
 }
 
-// Read reads any tree: a node's file system, a saved one, or one that a test has made up.
+// Read reads any tree: a node's file system, a saved one, or one made up by a test.
 func ExampleRead() {
 	l, err := limits.Read(limits.Process{FS: container()})
 	if err != nil {
@@ -51,7 +50,7 @@ func ExampleRead() {
 	// memory: none
 }
 
-// A test of code that follows its container: the tree is resized between two reads.
+// Test code that follows its container: resize the tree between two reads.
 func ExampleHandle() {
 	tree := container()
 	h, err := limits.Open(limits.Process{FS: tree})
@@ -73,7 +72,7 @@ func ExampleHandle() {
 	// quota none of 8 CPUs
 }
 
-// A Follower is the smallest way to look at this process's limits again and again.
+// A Follower is the cheapest way to poll this process's limits.
 func ExampleFollow() {
 	f, err := limits.Follow()
 	if err != nil { // not Linux

@@ -27,7 +27,7 @@ const (
 	v1Set = "sys/fs/cgroup/cpuset/"
 )
 
-// TestDetailV2: what only explains is the own group's, in its units.
+// TestDetailV2: the details are the own group's, in their units.
 func TestDetailV2(t *testing.T) {
 	f := load(t, "v2-parent-tighter")
 	setAll(t, f, v2Own, map[string]string{
@@ -45,7 +45,7 @@ func TestDetailV2(t *testing.T) {
 		c.Pressure != (limits.Pressure{Some10: limits.Of(0.125), Full10: limits.Of(0.0025), SomeTotal: 2500 * time.Millisecond, FullTotal: 70 * time.Microsecond}) {
 		t.Errorf("CPU: %+v", c)
 	}
-	// The parent's quota of 2 cores is the wider one by now.
+	// The parent's quota of 2 cores is the wider one now.
 	if th := l.CPU.Throttle; l.CPU.Source.Level != "/a/b" || th.Periods == limits.Of[int64](50) {
 		t.Errorf("the own group's quota decides, %+v is counted", th)
 	}
@@ -54,7 +54,7 @@ func TestDetailV2(t *testing.T) {
 		m.Pressure.Some10 != limits.Of(0.01) || m.Pressure.Full10.State != limits.Unknown {
 		t.Errorf("memory: %+v", m)
 	}
-	// The longest time there is, and one that does not fit.
+	// The longest duration, and one that does not fit.
 	setAll(t, f, v2Own, map[string]string{"cpu.max": "max 100000\n"})
 	if th := read(t, h).CPU.Throttle; th.Periods != limits.Of[int64](50) || th.Throttled != limits.Of[int64](20) || th.Time != 9223372036854775*time.Microsecond {
 		t.Errorf("the parent's quota decides, %+v is counted", th)
@@ -65,8 +65,8 @@ func TestDetailV2(t *testing.T) {
 	}
 }
 
-// TestDetailEdges: the kernel's smallest and largest weights are weights, and what it does not
-// write is unknown.
+// TestDetailEdges: the kernel's smallest and largest weights are valid; values it never writes
+// are unknown.
 func TestDetailEdges(t *testing.T) {
 	f := load(t, "v2-parent-tighter")
 	h := open(t, f, 0)
@@ -76,7 +76,7 @@ func TestDetailEdges(t *testing.T) {
 			t.Errorf("weight %q: %v, CPUs %q", text, c.Weight, c.Cpuset)
 		}
 	}
-	// A burst of a period that cannot be read is nothing that can be told in cores.
+	// Without a valid period a burst cannot be converted to cores.
 	setAll(t, f, v2Own, map[string]string{"cpu.max": "100000 0\n", "cpu.max.burst": "50000\n"})
 	if c := read(t, h).CPU; c.Burst.State != limits.Unknown {
 		t.Errorf("burst %v of no period", c.Burst)
@@ -106,12 +106,12 @@ func TestDetailV1(t *testing.T) {
 		m.Events != (limits.MemoryEvents{Max: limits.Of[int64](4), OOMKills: limits.Of[int64](6)}) {
 		t.Errorf("memory: %+v", m)
 	}
-	// The same where the root is seen, and memory.stat is not needed for the limit.
+	// The same when the root is visible, and memory.stat is not needed for the limit.
 	setAll(t, f, "sys/fs/cgroup/memory/", map[string]string{"release_agent": "\n"})
 	if m := read(t, open(t, f, 0)).Memory; m.SwapCurrent != limits.Of[int64](77) {
 		t.Errorf("swap in use %+v", m.SwapCurrent)
 	}
-	// Without a limit of both there is none of swap, whatever that of memory is.
+	// Without a limit on both, swap has none, whatever the memory limit is.
 	setAll(t, f, v1Mem, map[string]string{"memory.memsw.limit_in_bytes": "9223372036854771712\n"})
 	if m := read(t, h).Memory; m.SwapMax != limits.NoLimit[int64]() {
 		t.Errorf("swap %+v", m.SwapMax)

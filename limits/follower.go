@@ -4,17 +4,16 @@ package limits
 
 import "os"
 
-// A Follower reads this process's own limits again and again, and nothing but the limits:
-// it is what package auto polls with. It keeps no file open, and while they say the same it
-// allocates only the strings of the paths it opens. It is not safe for concurrent use. Handle
-// reads more.
+// A Follower polls this process's own limits, and reads nothing else; package auto uses it. It
+// keeps no file open, and while nothing changes it allocates only the strings of the paths it
+// opens. It is not safe for concurrent use. Handle reads more.
 type Follower struct {
 	r     reader
 	polls uint
 	last  Limits
 }
 
-// Follow finds this process's cgroups. On other systems than Linux the error wraps
+// Follow finds this process's cgroups. On systems other than Linux the error wraps
 // ErrNotSupported.
 func Follow() (*Follower, error) {
 	t, err := thisMachine()
@@ -26,12 +25,11 @@ func Follow() (*Follower, error) {
 	return f, nil
 }
 
-// Read reads the limits as they are now into l, and reports whether they say something
-// else than the last time. A process that was moved is noticed within four reads, a
-// cgroup that is gone at once.
+// Read reads the current limits into l, and reports whether they differ from the last ones. It
+// notices that the process moved within four reads, and that its cgroup is gone at once.
 func (f *Follower) Read(l *Limits) (changed bool) {
 	r := &f.r
-	if r.tree == nil { // not from Follow
+	if r.tree == nil { // not made by Follow
 		return false
 	}
 	lost := f.polls%rescan == 0 && (r.cpu.gap.Field != "" || r.memory.gap.Field != "")
@@ -48,7 +46,7 @@ func (f *Follower) Read(l *Limits) (changed bool) {
 			break
 		}
 	}
-	defer r.tree.rest()
+	defer r.tree.release()
 	if cpus := affinity(os.Getpid()); changed || cpus != f.last.CPU.Affinity {
 		r.evaluate(&f.last, cpus)
 		changed = true

@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// TestFollowerOfARemovedGroup: it looks at once where the process is now. A group that is
-// not there has no files, which alone would say that there is no limit.
+// TestFollowerOfARemovedGroup: it looks up the process's new group at once. The removed group
+// has no files, which alone would mean no limit.
 func TestFollowerOfARemovedGroup(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	m := fstest.MapFS{
@@ -36,7 +36,7 @@ func TestFollowerOfARemovedGroup(t *testing.T) {
 	if changed := f.Read(&l); !changed || l.CPU.Quota != Of(2.0) || l.Memory.Hard != Of[int64](2<<20) {
 		t.Errorf("changed %v: %+v, %+v", changed, l.CPU.Quota, l.Memory.Hard)
 	}
-	// A controller that is switched off leaves no limit.
+	// Disabling a controller removes its limit.
 	delete(m, "sys/fs/cgroup/b/c/cpu.max")
 	if f.Read(&l); l.CPU.Quota != NoLimit[float64]() {
 		t.Errorf("switched off: %+v", l.CPU.Quota)

@@ -22,8 +22,8 @@ func FuzzCharge(f *testing.F) {
 	})
 }
 
-// FuzzRead: whole trees out of hostile files. Whatever they hold, reading does
-// not panic, and a figure that is known makes sense.
+// FuzzRead reads trees of hostile files. Reading must not panic, and every known figure must
+// be plausible.
 func FuzzRead(f *testing.F) {
 	f.Add("0::/a\n", "31 1 0:2 / /c ro - cgroup2 cgroup2 rw\n", "200000 100000\n", "536870912\n")
 	f.Add("1:cpu,memory:/a\n", "31 1 0:2 / /c ro - cgroup x rw,cpu,memory\n", "50000\n", "-1\n")

@@ -12,11 +12,11 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// ErrNoProcess is returned (wrapped) when the process asked for does not exist
-// or ended while it was being read.
+// ErrNoProcess is returned (wrapped) when the process does not exist, or ended while it was
+// being read.
 var ErrNoProcess = errors.New("no such process")
 
-// Parts says what to read beside the limits themselves.
+// Parts selects what to read besides the limits themselves.
 type Parts uint8
 
 const (
@@ -25,62 +25,61 @@ const (
 	// Detail: weight, burst, cpuset, swap, pressure and memory events. It
 	// opens files and allocates at every Read.
 	Detail
-	// Unreclaimable: Memory.Unreclaimable, one or two files more.
+	// Unreclaimable: Memory.Unreclaimable. It reads one or two files more.
 	Unreclaimable
 )
 
-// A Handle reads one process's limits again and again. It keeps the files
-// open, allocates nothing while they say the same, and notices when the
-// process moved to another cgroup or its cgroup was removed. Files that could
-// not be opened are tried again at every 32nd poll. In a saved tree, a file that is
-// replaced, and not written anew, keeps its old text until Close. It is not safe for
-// concurrent use.
+// A Handle reads one process's limits repeatedly. It keeps the files open, allocates nothing
+// while they do not change, and notices when the process moves to another cgroup or its
+// cgroup is removed. It retries files that could not be opened at every 32nd poll. In a saved
+// tree, write changes into the existing file: of a file that is replaced, the Handle reads the
+// old one until Close. It is not safe for concurrent use.
 type Handle struct {
 	reader
 	files keeper
-	live  bool   // the tree is this machine
+	live  bool   // the tree is this machine's
 	proc  string // /proc/self or /proc/42
 	parts Parts
 	stat  probe // cpu.stat of the level that sets the quota
 	polls uint
-	fresh bool // more is wanted than at the last poll
+	fresh bool // more parts are wanted than at the last poll
 	last  Limits
 
 	// The rest is for Unreclaimable.
-	charged *level       // the level that sets the soft limit; nil when it cannot be seen
+	charged *level       // the level that sets the soft limit; nil if it cannot be seen
 	memstat probe        // its memory.stat
 	kmem    probe        // its memory.kmem.usage_in_bytes, v1 only
-	pages   Value[int64] // what memory.stat says
-	paged   bool         // this poll has read it already, with the limits
+	pages   Value[int64] // parsed from memory.stat
+	paged   bool         // this poll has already read memory.stat for the limits
 }
 
-// relook is after how many polls a process looks again which cgroup it is in:
-// /proc/self/cgroup costs as much as two limit files, and moves are rare. A
-// cgroup that is gone is noticed at once, and so is another process's move.
+// relook is the number of polls between looks at the process's own cgroup: /proc/self/cgroup
+// costs as much as two limit files, and moves are rare. A cgroup that is gone, and a move of
+// another process, are noticed at once.
 const relook = 4
 
-// rescan is after how many polls files that could not be opened are tried
-// again: a controller can be switched on in a group that is in use, and a
-// process can be short of descriptors.
+// rescan is the number of polls after which files that could not be opened are retried: a
+// controller can be enabled in a group that is in use, and a process can run out of
+// descriptors.
 const rescan = 32
 
-// Process says whose limits to read. The zero Process is the one that asks.
+// Process selects the process to read. The zero Process is the calling process.
 type Process struct {
-	// PID is its number, 0 for the process that asks, or with FS for the one that FS's
-	// proc/self is.
+	// PID is its process ID. 0 means the calling process or, with FS, the one that FS's
+	// proc/self points to.
 	PID int
-	// FS is the root of a tree with proc and sys/fs/cgroup in it: a node's file system, or
-	// what snug collect has saved, by golang.org/x/tools/txtar.FS. nil is this machine.
+	// FS is the root of a tree that contains proc and sys/fs/cgroup: a node's file system, or
+	// the output of snug collect, opened by golang.org/x/tools/txtar.FS. nil is this machine.
 	FS fs.FS
 }
 
-// Self reads this process's limits, as Read does.
+// Self reads the calling process's limits, as Read does.
 func Self() (Limits, error) { return Read(Process{}) }
 
 // Read reads the limits of a process once, with Counters and Detail.
 //
-// The error wraps ErrNoProcess when there is no process with that PID, or ErrNotSupported;
-// anything else that cannot be read is listed in Unknown.
+// The error wraps ErrNoProcess if there is no process with that PID, or ErrNotSupported.
+// Anything else that cannot be read is listed in Unknown.
 func Read(p Process) (Limits, error) {
 	h, err := open(p, false)
 	if err != nil {
@@ -89,12 +88,12 @@ func Read(p Process) (Limits, error) {
 	return h.Read(Counters | Detail)
 }
 
-// Open finds a process's cgroups and keeps their files open. Its errors are those of the
+// Open finds a process's cgroups and keeps their files open. It returns the same errors as the
 // function Read.
 func Open(p Process) (*Handle, error) { return open(p, true) }
 
-// open is Open; who reads once keeps no files, of which there may be more than the
-// process may have open.
+// open is Open, and keeps no files open unless keep is set: there may be more files than
+// the process may open.
 func open(p Process, keep bool) (*Handle, error) {
 	fsys, pid := p.FS, p.PID
 	h := &Handle{}
@@ -120,9 +119,8 @@ func open(p Process, keep bool) (*Handle, error) {
 	}
 	h.proc = proc
 	h.start(proc)
-	// For this process its own mounts; for another of this machine again our
-	// own, because it is through our own mounts that we read; for another process
-	// of another tree that tree's init's.
+	// A process of this machine is read through our own mounts, so use our own table. For
+	// a process of another tree use the table of that tree's init.
 	h.tables = []string{ownMounts}
 	if pid != 0 && !h.live {
 		h.tables = []string{"/proc/1/mountinfo", ownMounts, proc + "/mountinfo"}
@@ -135,13 +133,13 @@ func noProcess(pid int) error {
 	return &fs.PathError{Op: "read", Path: "/proc/" + strconv.Itoa(pid), Err: ErrNoProcess}
 }
 
-// find looks for the process's cgroups anew.
+// find looks up the process's cgroups again.
 func (h *Handle) find() {
 	h.Close()
 	h.resolve()
 }
 
-// want is what to read from this poll on.
+// want sets the parts to read from this poll on.
 func (h *Handle) want(parts Parts) {
 	if parts == h.parts {
 		return
@@ -153,19 +151,18 @@ func (h *Handle) want(parts Parts) {
 	}
 }
 
-// Close gives the open files back. A later Read opens them again.
+// Close closes the open files. A later Read opens them again.
 func (h *Handle) Close() {
 	if h != nil && h.tree != nil {
-		h.files.shutAll()
-		h.tree.rest()
+		h.files.closeAll()
+		h.tree.release()
 	}
 }
 
-// Read reads the limits as they are now, and parts of what else there is; 0 is the limits
-// alone. A part that is not asked for is as it was read last, or unknown: who polls often
-// can leave Detail to some of the polls. The error wraps ErrNoProcess when another process
-// has ended; the Limits are then the last that were read. On a Handle that Open did not
-// return it is fs.ErrInvalid.
+// Read reads the current limits and the given parts; 0 reads the limits alone. A part not
+// asked for keeps its last reading, or is unknown, so you can ask for Detail at some polls
+// only. The error wraps ErrNoProcess if another process has ended; the Limits are then the
+// last ones read. On a Handle that Open did not return it is fs.ErrInvalid.
 func (h *Handle) Read(parts Parts) (Limits, error) {
 	if h == nil || h.tree == nil {
 		return Limits{}, fs.ErrInvalid
@@ -177,7 +174,7 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 	h.fresh = false
 	if h.polls%rescan == 0 {
 		h.files.retry()
-		// What hides a resource may be over: no descriptor was free, say.
+		// The cause of a hidden resource may be over, such as a lack of descriptors.
 		stale = h.cpu.unseen() || h.memory.unseen()
 	}
 	if !changed && (h.pid != 0 || h.polls%relook == 0) {
@@ -186,10 +183,10 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 			return h.last, noProcess(h.pid)
 		}
 	}
-	if h.parts&Detail != 0 && !stale { // Detail goes by path, and the open files do not
+	if h.parts&Detail != 0 && !stale { // Detail opens files by path; the files of the limits stay open
 		stale = h.vanished(&h.cpu) || h.vanished(&h.memory)
 	}
-	defer h.tree.rest()
+	defer h.tree.release()
 	for range 3 {
 		if stale {
 			h.find()
@@ -224,14 +221,14 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 	return h.last, nil
 }
 
-// vanished reports whether a resource's own group was found and is no more where it
-// was: it was removed, or its mount was undone or covered.
+// vanished reports whether a resource's own group was found and is no longer there: it was
+// removed, or its mount was unmounted or covered.
 func (h *Handle) vanished(res *resource) bool {
 	own := res.own()
 	return own != nil && h.tree.group(strings.TrimSuffix(own.dir, "/"), res.mount) != nil
 }
 
-// affinity asks the kernel where that can be done, else the status file.
+// affinity asks the kernel where possible, and else reads the status file.
 func (h *Handle) affinity() Value[int] {
 	if h.live && h.pid == 0 {
 		return affinity(int(h.self))

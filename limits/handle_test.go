@@ -14,7 +14,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// load is one of the saved situations, to be changed by the test.
+// load returns a saved situation for the test to change.
 func load(t *testing.T, name string) *fixture.FS {
 	t.Helper()
 	s, err := fixture.Load(os.DirFS("../testdata/situations"), name+".txtar")
@@ -29,7 +29,7 @@ func open(t *testing.T, fsys fs.FS, pid int) *handle {
 	return openParts(t, limits.Process{FS: fsys, PID: pid}, limits.Counters|limits.Detail)
 }
 
-// handle is one that reads the same parts at every poll.
+// A handle reads the same parts at every poll.
 type handle struct {
 	*limits.Handle
 	parts limits.Parts
@@ -173,8 +173,8 @@ func TestOtherProcesses(t *testing.T) {
 	}
 }
 
-// A tree whose mount table does not belong to the process: its own group is not
-// where it seems to be.
+// The tree's mount table does not belong to the process: its own group is not where it seems
+// to be.
 func TestGroupOfAnotherProcess(t *testing.T) {
 	f := load(t, "v2-simple")
 	set(t, f, "proc/42/cgroup", "0::/\n")
@@ -196,7 +196,7 @@ func TestGroupOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// Ended between Open and Read.
+// The process ended between Open and Read.
 func TestEndedBeforeTheFirstRead(t *testing.T) {
 	f := load(t, "v2-simple")
 	set(t, f, "proc/42/cgroup", "0::/\n")
@@ -209,7 +209,7 @@ func TestEndedBeforeTheFirstRead(t *testing.T) {
 	}
 }
 
-// hierarchical_memory_limit may be the tightest: not to see it is a gap.
+// hierarchical_memory_limit may be the tightest: if it is unreadable, that is a gap.
 func TestUnreadableMemoryStat(t *testing.T) {
 	f := load(t, "v1-hierarchical-limit-tighter")
 	l := read(t, open(t, f, 0))
@@ -225,7 +225,7 @@ func TestUnreadableMemoryStat(t *testing.T) {
 	t.Errorf("%s cannot be read, and memory.hard_bytes is not listed", name)
 }
 
-// Nor is it no limit where the group itself has none.
+// Nor does it mean no limit if the group itself has none.
 func TestUnreadableMemoryStatAlone(t *testing.T) {
 	f := load(t, "v1-docker-unlimited")
 	if l := read(t, open(t, f, 0)); l.Memory.Hard.State != limits.None {
@@ -277,7 +277,7 @@ func TestUnreadableLevelKeepsTheOthers(t *testing.T) {
 	}
 }
 
-// TestWant: what is wanted from some poll on is read then, and not before.
+// TestWant: a part is read from the poll that asks for it, and not before.
 func TestWant(t *testing.T) {
 	f := load(t, "v2-simple")
 	set(t, f, "sys/fs/cgroup/cpu.weight", "39\n")
@@ -303,7 +303,7 @@ func TestWant(t *testing.T) {
 	}
 }
 
-// TestRaw: a level's text is what its files say, with the period where v1 has one.
+// TestRaw: a level's text is its files' text, with the period on v1.
 func TestRaw(t *testing.T) {
 	f := load(t, "v1-parent-tighter")
 	h := open(t, f, 0)
@@ -317,8 +317,8 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// TestHostIsNotShared: a machine smaller than the limits sets them itself, and is no cgroup that
-// others share.
+// TestHostIsNotShared: a machine smaller than the limits sets the limit itself. It is not a
+// cgroup shared with others.
 func TestHostIsNotShared(t *testing.T) {
 	f := load(t, "v2-parent-tighter")
 	set(t, f, "sys/fs/cgroup/a/memory.high", "900000000\n")

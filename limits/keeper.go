@@ -2,8 +2,8 @@
 
 package limits
 
-// A keeper is a tree whose files stay open once they were read, so that to read
-// one again is one system call and no allocation.
+// A keeper is a tree that keeps files open once they are read. Reading one again takes one
+// system call and no allocation.
 type keeper struct {
 	opener
 	files map[string]*kept
@@ -11,7 +11,7 @@ type keeper struct {
 
 type kept struct {
 	f   file  // nil when it could not be opened
-	err error // why
+	err error // why it could not be opened
 }
 
 func (k *keeper) read(name string, buf []byte, long bool) ([]byte, error) {
@@ -27,7 +27,7 @@ func (k *keeper) read(name string, buf []byte, long bool) ([]byte, error) {
 	return readFile(e.f, buf, long)
 }
 
-// retry lets files be looked for again that could not be opened.
+// retry forgets the files that could not be opened, so that they are opened again.
 func (k *keeper) retry() {
 	for name, e := range k.files {
 		if e.f == nil {
@@ -36,10 +36,10 @@ func (k *keeper) retry() {
 	}
 }
 
-func (k *keeper) shutAll() {
+func (k *keeper) closeAll() {
 	for _, e := range k.files {
 		if e.f != nil {
-			e.f.shut()
+			e.f.close()
 		}
 	}
 	k.files = map[string]*kept{}

@@ -14,8 +14,8 @@ import (
 
 var errESRCH = error(syscall.ESRCH)
 
-// TestSystemCallsGiveTheSame compares the two ways to read this machine: plain
-// system calls and fs.FS.
+// TestSystemCallsGiveTheSame compares both ways to read this machine: plain system calls and
+// fs.FS.
 func TestSystemCallsGiveTheSame(t *testing.T) {
 	for _, pid := range []int{0, os.Getpid(), 1} {
 		a, err := limits.Read(limits.Process{PID: pid})
@@ -41,7 +41,7 @@ func TestSystemCallsGiveTheSame(t *testing.T) {
 	}
 }
 
-// TestFewDescriptors: two are enough, beside the three that every program has.
+// TestFewDescriptors: two descriptors are enough, besides the three of every program.
 func TestFewDescriptors(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -49,7 +49,7 @@ func TestFewDescriptors(t *testing.T) {
 	}
 	said := func(files string) string {
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), "SNUG_TEST_READ="+files, "GODEBUG=containermaxprocs=0,updatemaxprocs=0") // the runtime keeps its own open
+		cmd.Env = append(os.Environ(), "SNUG_TEST_READ="+files, "GODEBUG=containermaxprocs=0,updatemaxprocs=0") // the runtime keeps files of its own open
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)

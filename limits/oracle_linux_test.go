@@ -19,9 +19,9 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// testWorlds makes worlds of package oracle for real, and reads them as this machine's: so
-// it is the kernel that says what mounts show, and the oracle is tested as well. They are
-// of v1, where a group that has groups below it holds processes too.
+// testWorlds creates worlds of package oracle for real, and reads them as this machine's. The
+// kernel then decides what mounts show, so the oracle is tested too. The worlds are v1, where
+// a group with child groups can hold processes.
 func testWorlds(t *testing.T) {
 	outer := newGroup(t, nil, "limits-test-worlds-"+strconv.Itoa(os.Getpid()))
 	if !outer.v1 {
@@ -30,7 +30,7 @@ func testWorlds(t *testing.T) {
 	cpu, _ := placeOf("cpu")
 	memory, _ := placeOf("memory")
 	if slices.Contains(cpu, "memory") || len(memory) == 0 {
-		return // a machine that this test is not written for
+		return // this test is not written for such a machine
 	}
 	lists := [][]string{cpu, memory}
 	for seed := uint64(1); seed <= 60; seed++ {
@@ -38,8 +38,8 @@ func testWorlds(t *testing.T) {
 	}
 }
 
-// placeOf is the line of a controller in /proc/self/cgroup: the controllers that are with
-// it, and the group.
+// placeOf returns a controller's line of /proc/self/cgroup: the controllers on it, and the
+// group.
 func placeOf(controller string) (list []string, path string) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	must(err)
@@ -91,8 +91,8 @@ func testWorld(t *testing.T, outer *group, seed uint64, lists [][]string) {
 
 const newCgroup = 0x02000000 // CLONE_NEWCGROUP of linux/sched.h
 
-// startIn starts a process from the groups that are the roots of a world's cgroup
-// namespace. On v1 a thread alone can go there, and back.
+// startIn starts a process in the groups that are the roots of a world's cgroup namespace. On
+// v1 a single thread can enter them and come back.
 func startIn(child *exec.Cmd, w *oracle.World, dirs []string, outer *group) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -116,8 +116,8 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// makeGroups makes the groups of a world below a directory. A limit that the kernel does
-// not take is left out.
+// makeGroups creates the groups of a world below a directory. It skips limits that the kernel
+// rejects.
 func makeGroups(base string, d *oracle.Dir) {
 	dir := base + d.Below()
 	os.Mkdir(dir, 0o755)
@@ -131,7 +131,7 @@ func makeGroups(base string, d *oracle.Dir) {
 	}
 }
 
-// removeGroups removes a group and all below it.
+// removeGroups removes a group and its descendants.
 func removeGroups(t *testing.T, dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -142,8 +142,8 @@ func removeGroups(t *testing.T, dir string) {
 	remove(t, dir)
 }
 
-// A realKernel is the real one, from within a root directory that has nothing but proc
-// and, below /stash, the hierarchies.
+// A realKernel is the real one, seen from a root directory that contains only proc and, below
+// /stash, the hierarchies.
 type realKernel struct{ looked bool }
 
 func must(err error) {
@@ -174,7 +174,7 @@ func (k *realKernel) Mount(w *oracle.World, at string, m *oracle.Mount) {
 
 func stash(i int) string { return "/stash/" + strconv.Itoa(i) }
 
-// took takes those limits out of a world that the kernel did not take.
+// took removes from a world the limits that the kernel rejected.
 func took(base string, d *oracle.Dir) {
 	if text, err := os.ReadFile(base + d.Below() + "/cpu.cfs_quota_us"); err == nil && string(text) != d.Quota.CFS {
 		d.Quota = oracle.Quota{}
@@ -234,7 +234,7 @@ func (k *realKernel) Make(w *oracle.World, d *oracle.Dir) {
 	}
 }
 
-// world is a child of testWorld: it makes the mounts of a world, reads its limits, and says
+// world is a child of testWorld: it makes the mounts of a world, reads its limits, and prints
 // what is wrong.
 func world(seed uint64) {
 	io.Copy(io.Discard, os.Stdin) // until this process is in its group

@@ -10,10 +10,10 @@ import (
 	"github.com/snug-go/snug/internal/oracle"
 )
 
-// A kernel is a tree as this machine is one: it has device and inode numbers.
+// A kernel is a tree that, like this machine, has device and inode numbers.
 type kernel struct{ w *oracle.World }
 
-// ReadWorld reads a world as Self and Read read this machine.
+// ReadWorld reads a world in the way Self and Read read this machine.
 func ReadWorld(w *oracle.World) (l Limits) {
 	r := reader{tree: kernel{w}, tables: []string{ownMounts}, self: int64(w.Process.Pid)}
 	proc := "/proc/self"
@@ -86,4 +86,4 @@ func (k kernel) inode(dir string) uint64 {
 	return d.Inode
 }
 
-func (kernel) rest() {}
+func (kernel) release() {}

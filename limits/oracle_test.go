@@ -24,8 +24,8 @@ import (
 
 var oracleRuns = flag.String("oracle", "", "how many worlds TestOracle tries: a number, a time as in 20s for new ones, or seed=N")
 
-// TestOracle compares what is read with what package oracle, which shares no code with
-// the reader, says there is to be read in random worlds of cgroups and mounts.
+// TestOracle compares the reader with package oracle, which shares no code with it, in random
+// worlds of cgroups and mounts.
 func TestOracle(t *testing.T) {
 	first, n, until := uint64(1), uint64(4000), time.Time{}
 	switch seed, one := strings.CutPrefix(*oracleRuns, "seed="); {
@@ -80,20 +80,20 @@ func TestOracle(t *testing.T) {
 	t.Log(all)
 }
 
-// TestOracleFollows: a handle that stays open reads what is there later.
+// TestOracleFollows: an open handle reads later changes.
 func TestOracleFollows(t *testing.T) {
 	for seed := uint64(1); seed <= 400 && !t.Failed(); seed++ {
 		steps := oracle.Random(seed)
 		later := slices.Concat(steps, oracle.Later(seed, steps))
 		before, after := oracle.Build(steps).Entries(), oracle.Build(later)
 		if slices.ContainsFunc(before, func(e oracle.Entry) bool { return e.Dir && e.Fail != nil }) {
-			continue // nothing can be changed in there
+			continue // nothing in there can be changed
 		}
 		f, pid := tree(oracle.Build(steps)), 0
 		if after.Process.Other {
 			pid = after.Process.Pid
 		}
-		h := openParts(t, limits.Process{FS: f, PID: pid}, limits.Counters) // with Detail every poll would look anew
+		h := openParts(t, limits.Process{FS: f, PID: pid}, limits.Counters) // with Detail every poll would look everything up again
 		read(t, h)
 		change(f, before, after.Entries())
 		var l limits.Limits
@@ -109,7 +109,7 @@ func TestOracleFollows(t *testing.T) {
 	}
 }
 
-// change makes one tree another, in place.
+// change turns one tree into another, in place.
 func change(f *fixture.FS, before, after []oracle.Entry) {
 	old := map[string]oracle.Entry{}
 	for _, e := range before {
@@ -122,11 +122,11 @@ func change(f *fixture.FS, before, after []oracle.Entry) {
 		delete(old, e.Name)
 	}
 	for name := range old {
-		f.Remove(strings.TrimPrefix(name, "/")) // it may be gone with its directory
+		f.Remove(strings.TrimPrefix(name, "/")) // it may have been removed with its directory
 	}
 }
 
-// explain is a world as its steps and as a situation, and what is wrong with it.
+// explain returns a world as its steps and as a situation, and what is wrong with it.
 func explain(steps []oracle.Step) string {
 	var b strings.Builder
 	w := oracle.Build(steps)
@@ -137,7 +137,7 @@ func explain(steps []oracle.Step) string {
 	return b.String()
 }
 
-// tree is a world as a saved tree.
+// tree returns a world as a saved tree.
 func tree(w *oracle.World) *fixture.FS {
 	f := fixture.NewFS()
 	for _, e := range w.Entries() {
@@ -178,8 +178,8 @@ func (o outcomes) String() string {
 	return "\n" + b.String()
 }
 
-// compare says what is read otherwise than it is, "" when all is right, and counts what
-// came out.
+// compare returns the differences between reader and oracle, "" if there are none, and counts
+// the outcomes.
 func compare(w *oracle.World, count outcomes) string {
 	if len(w.Hierarchies) == 0 {
 		return ""
@@ -194,7 +194,7 @@ func compare(w *oracle.World, count outcomes) string {
 	}
 	saved := check{w: w, l: &l, truth: w.Truth(), count: count}
 	saved.all()
-	// This machine tells more: it has inode numbers, and who looks knows its own number.
+	// This machine reveals more: it has inode numbers, and a process knows its own PID.
 	live := *w
 	live.Inodes, live.Process.Nameless, live.Process.Table = true, false, "self/mountinfo"
 	l = limits.ReadWorld(&live)
@@ -272,7 +272,7 @@ func state(s oracle.State) limits.State {
 	return map[oracle.State]limits.State{oracle.None: limits.None, oracle.Known: limits.Known}[s]
 }
 
-// source checks which group is named, and that the file is that group's.
+// source checks that the right group is named, and that the file belongs to it.
 func (c *check) source(what string, s *limits.Source, f *oracle.Figure, files ...string) {
 	if f.State != oracle.Known {
 		if s.File != "" {
@@ -302,7 +302,7 @@ func (c *check) source(what string, s *limits.Source, f *oracle.Figure, files ..
 	}
 }
 
-// gaps checks that a figure is listed where something that may be tighter is hidden.
+// gaps checks that a figure is listed if something that may be tighter is hidden.
 func (c *check) gaps() {
 	for field, want := range map[string]bool{"cpu.quota_cores": c.truth.CPU.Hidden, "memory.hard_bytes": c.truth.Hard.Hidden,
 		"memory.soft_bytes": c.truth.Soft.Hidden, "memory.host_bytes": c.truth.HostHidden} {
@@ -314,7 +314,7 @@ func (c *check) gaps() {
 }
 
 func (c *check) levels() {
-	// Where all that may show the own group is closed, its files are listed and say so.
+	// If everything that may show the own group is closed, its files are listed.
 	levels := slices.DeleteFunc(slices.Clone(c.l.CPU.Levels), func(l limits.CPULevel) bool {
 		_, err := c.w.Read(l.File)
 		return errors.Is(err, fs.ErrPermission) && !slices.ContainsFunc(c.truth.Levels, func(t oracle.Level) bool { return t.Path == l.Level })

@@ -8,73 +8,72 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// A reader finds one process's cgroups, reads their files and turns what they
-// say into Limits. It is all that a Follower needs: what only polling, counters and
-// details need is with Handle, so that programs which only want to be fitted do
-// not carry it.
+// A reader finds one process's cgroups, reads their files and computes Limits. It is all a
+// Follower needs. Polling, counters and details are in Handle, so that programs which only
+// fit themselves do not link them.
 type reader struct {
 	tree        tree
-	buf         []byte   // files are read into it
+	buf         []byte   // buffer for file contents
 	tables      []string // mountinfo files, in the order to try them
-	group       probe    // /proc/PID/cgroup: where the process is
-	status      probe    // /proc/PID/status, where affinity is not a system call away
+	group       probe    // /proc/PID/cgroup: the process's groups
+	status      probe    // /proc/PID/status, for affinity where no system call can be used
 	cpu, memory resource
-	unseen      Warning // why the process's own group cannot be seen; no Code when it can
+	unseen      Warning // why the process's own group cannot be seen; no Code if it can
 	host        Value[int64]
 	pid         int   // of another process; 0 is the tree's self
-	self        int64 // the tree's self; 0 while that is not known
+	self        int64 // the tree's self; 0 if not known yet
 
-	tightest int // index of the CPU level that sets the quota, 0 when none does
+	tightest int // index of the CPU level that sets the quota, 0 if none does
 
-	whole bool // v1: no group that may limit the memory is out of sight
-	// ownStat is shown v1's memory.stat of the process's own group whenever it is
-	// read; nil when nobody wants more of it than its limit.
+	complete bool // v1: every group that may limit the memory is visible
+	// ownStat, if not nil, is called with v1's memory.stat of the process's own group each
+	// time it is read.
 	ownStat func(text []byte, p *probe)
 }
 
 // A resource is one controller of the process, at all its visible levels.
 type resource struct {
 	controller string // "cpu", "memory"
-	field      string // what a limit that cannot be seen is a gap in
+	field      string // name of the limit in a Gap
 	cgroup.Group
 	levels []*level      // from the process's own group outwards
-	gap    Gap           // why levels are missing; no Field when none is
-	failed []Gap         // other mounts that should have shown them
-	mount  *cgroup.Mount // the one that shows them
+	gap    Gap           // why levels are missing; no Field if none are
+	failed []Gap         // the other mounts that failed to show them
+	mount  *cgroup.Mount // the mount that shows them
 }
 
 // A level is one visible cgroup.
 type level struct {
-	path  string // as the hierarchy names it: "/a/b"
-	dir   string // where it is: "/sys/fs/cgroup/a/b/"
+	path  string // as named by the hierarchy: "/a/b"
+	dir   string // as mounted: "/sys/fs/cgroup/a/b/"
 	limit probe  // cpu.max, memory.max; v1: cpu.cfs_quota_us, memory.limit_in_bytes
-	other probe  // memory.high; v1: cpu.cfs_period_us, memory.stat of the first group where it is needed
-	use   probe  // memory.current, memory.usage_in_bytes: a counter, named when asked for
+	other probe  // memory.high; v1: cpu.cfs_period_us, or the first group's memory.stat where needed
+	usage probe  // memory.current or memory.usage_in_bytes; named on first use
 	total Value[int64]
 	torn  bool   // v1's quota and period may not belong together
-	apart answer // v1: nothing that is charged to the groups below is charged to this one
+	flat  answer // v1: memory charged to the groups below is not charged to this one
 }
 
-// An answer is that of a question which is asked once.
+// An answer is that of a question asked once.
 type answer uint8
 
 const (
-	notAsked answer = iota
+	unasked answer = iota
 	no
 	yes
 )
 
-// A probe is one file and what it said last.
+// A probe is one file and its last contents.
 type probe struct {
 	name    string // "": none
 	text    []byte
 	err     error // why it could not be read
-	missing bool  // there is no such file: a controller that is off, the root group, an older kernel
+	missing bool  // no such file: a disabled controller, the root group, or an older kernel
 }
 
 const ownMounts = "/proc/self/mountinfo"
 
-// start names the files of one process: proc is /proc/self or /proc/42.
+// start sets the file names of one process: proc is /proc/self or /proc/42.
 func (r *reader) start(proc string) {
 	r.buf = make([]byte, 0, 8<<10)
 	r.cpu.controller, r.cpu.field = "cpu", "cpu.quota_cores"
@@ -83,8 +82,8 @@ func (r *reader) start(proc string) {
 	r.status.name = proc + "/status"
 }
 
-// readLevels reads every level's files and reports whether one says something
-// new, and whether a cgroup is gone, so that everything must be resolved again.
+// readLevels reads every level's files. It reports whether one changed, and whether a cgroup
+// is gone, so that everything must be resolved again.
 func (r *reader) readLevels() (changed, vanished bool) {
 	for _, res := range [...]*resource{&r.cpu, &r.memory} {
 		for _, l := range res.levels {
@@ -92,7 +91,7 @@ func (r *reader) readLevels() (changed, vanished bool) {
 			if res == &r.cpu && l.readQuota(r) || res == &r.memory && l.readMemory(r) {
 				changed = true
 			}
-			// A removed group's open file gives ENODEV, its path leads nowhere.
+			// The open file of a removed group gives ENODEV, its path ENOENT.
 			vanished = vanished || gone(l.limit.err) || had && l.limit.missing
 		}
 	}
@@ -102,9 +101,9 @@ func (r *reader) readLevels() (changed, vanished bool) {
 	return changed, vanished
 }
 
-// readQuota reads a level's bandwidth limit and reports whether it changed.
-// v1 keeps it in two files, and whoever changes it writes one after the other:
-// a pair counts only when the quota reads the same before and after the period.
+// readQuota reads a level's bandwidth limit and reports whether it changed. v1 keeps it in
+// two files that are written one after the other: a pair is valid only if the quota reads the
+// same before and after the period.
 func (l *level) readQuota(r *reader) bool {
 	changed := l.limit.read(r)
 	if l.other.name == "" {
@@ -115,7 +114,7 @@ func (l *level) readQuota(r *reader) bool {
 		changed, l.torn = l.torn, false
 		return changed
 	}
-	l.torn = cgroup.CFSQuota(l.limit.text, l.other.text).State != cgroup.None // no limit is none with any period
+	l.torn = cgroup.CFSQuota(l.limit.text, l.other.text).State != cgroup.None // no limit is no limit with any period
 	for try := 0; try < 5 && l.torn; try++ {
 		if l.torn = l.limit.read(r); l.torn {
 			l.other.read(r)
@@ -133,23 +132,23 @@ func (l *level) readMemory(r *reader) bool {
 	return changed
 }
 
-// readTotal reads what v1 sums up in the first group that is seen: the least limit of all
-// groups that it is charged to. It takes the kernel longer than all other files together,
-// and says nothing new where each of them can be read.
+// readTotal reads v1's hierarchical limit at the first visible group: the minimum over all
+// groups it is charged to. The kernel takes longer for it than for all other files together,
+// so it is read only if a level cannot be read.
 func (r *reader) readTotal() (changed bool) {
-	first, needed := r.memory.levels[0], !r.whole
+	first, needed := r.memory.levels[0], !r.complete
 	for _, l := range r.memory.levels {
 		needed = needed || limitOf(l.limit.text).State == Unknown
 	}
 	switch {
-	case !needed || r.apart(first):
+	case !needed || r.flat(first):
 		needed, first.other = false, probe{}
 	case first.other.name == "":
 		first.other.name = first.dir + "memory.stat"
 	}
-	// All counters but for one line.
+	// The text is all counters except for one line.
 	text := first.other.now(r)
-	total := sized(cgroup.Hierarchical(text))
+	total := valueOf(cgroup.Hierarchical(text))
 	if r.ownStat != nil && needed {
 		r.ownStat(text, &first.other)
 	}
@@ -159,23 +158,23 @@ func (r *reader) readTotal() (changed bool) {
 	return changed
 }
 
-// apart reports whether what is charged to the groups below a v1 group is not charged to
-// it: before Linux 5.11, where memory.use_hierarchy says so (kernel doc:
-// admin-guide/cgroup-v1/memory.rst). It cannot be changed while there are groups below.
-func (r *reader) apart(l *level) bool {
+// flat reports whether memory charged to the groups below a v1 group is not charged to the
+// group itself. Before Linux 5.11 memory.use_hierarchy decides (kernel doc:
+// admin-guide/cgroup-v1/memory.rst). It cannot change while there are groups below.
+func (r *reader) flat(l *level) bool {
 	if l.path == r.memory.Path {
 		return false
 	}
-	if l.apart == notAsked {
+	if l.flat == unasked {
 		p := probe{name: l.dir + "memory.use_hierarchy"}
-		if l.apart = no; string(cgroup.Trim(p.now(r))) == "0" {
-			l.apart = yes
+		if l.flat = no; string(cgroup.Trim(p.now(r))) == "0" {
+			l.flat = yes
 		}
 	}
-	return l.apart == yes
+	return l.flat == yes
 }
 
-// now is what the file says, good until the next file is read; nil when it
+// now returns the file's current text, valid until the next file is read, or nil if it
 // cannot be read.
 func (p *probe) now(r *reader) []byte {
 	if p.name == "" {
@@ -191,7 +190,7 @@ func (p *probe) now(r *reader) []byte {
 	return text
 }
 
-// read reads the file and reports whether it says something else than before.
+// read reads the file and reports whether it changed.
 func (p *probe) read(r *reader) (changed bool) {
 	failed := p.err != nil
 	text := p.now(r)

@@ -10,8 +10,7 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// resolve finds the process's cgroups anew and opens the files of every
-// visible level.
+// resolve looks up the process's cgroups and names the files of every visible level.
 func (r *reader) resolve() {
 	r.unseen = Warning{}
 	r.group.read(r)
@@ -39,32 +38,31 @@ func (r *reader) resolve() {
 		l.limit.name = l.dir + "memory.max"
 		l.other.name = l.dir + "memory.high"
 	}
-	r.whole = r.memory.whole(r.tree)
+	r.complete = r.memory.complete(r.tree)
 }
 
-// whole reports whether all groups of a v1 hierarchy are seen, from the process's own to
-// the root, which alone has a release_agent (cgroups(7)).
-func (res *resource) whole(t tree) bool {
+// complete reports whether all groups of a v1 hierarchy are visible, from the process's own
+// to the root, which alone has a release_agent (cgroups(7)).
+func (res *resource) complete(t tree) bool {
 	n := len(res.levels)
 	return n > 0 && res.V1 && res.gap.Field == "" && t.has(res.levels[n-1].dir+"release_agent")
 }
 
-// A mountTable is the cgroup mounts of one mountinfo file.
+// A mountTable holds the cgroup mounts of one mountinfo file.
 type mountTable struct {
 	file   string
 	err    error // why it could not be read
 	text   []byte
 	mounts []*cgroup.Mount
 
-	// What was sought last, see seek.
-	sought *cgroup.Mount
-	found  string
-	lost   error
+	// The last search, see seek.
+	lastMount *cgroup.Mount
+	lastRest  string
+	lastErr   error
 }
 
-// mounts reads the mount table that the process's cgroup paths are to be
-// looked up in, the first that shows a cgroup mount. The table is good until buf
-// is used again.
+// mounts reads the mount table in which to look up the process's cgroup paths: the first that
+// has a cgroup mount. The table is valid until buf is reused.
 func (r *reader) mounts(buf []byte) (t mountTable) {
 	for _, t.file = range r.tables {
 		t.text, t.err = r.tree.read(t.file, buf, true)
@@ -75,8 +73,8 @@ func (r *reader) mounts(buf []byte) (t mountTable) {
 	return t
 }
 
-// maxPath is PATH_MAX of linux/limits.h: no longer path can be opened, and one
-// that a tree makes up would have a level for every other byte.
+// maxPath is PATH_MAX of linux/limits.h: no longer path can be opened. Without it a made-up
+// path could have a level for every other byte.
 const maxPath = 4096
 
 var (
@@ -86,26 +84,25 @@ var (
 	errElsewhere   = errors.New("does not hold the process")
 )
 
-// levels lists every visible cgroup of a resource from the process's own outwards, and
-// what keeps some from being seen. The mounts that may show them are tried in turn, and
-// what one does not show another may; each that does not show the process's own group is
-// listed.
+// levels lists every visible cgroup of a resource, from the process's own outwards, and why
+// others cannot be seen. It tries each candidate mount in turn, because one mount may show
+// what another does not, and lists each that does not show the process's own group.
 func (r *reader) levels(res *resource, table *mountTable) {
 	res.gap, res.failed = Gap{}, nil
 	switch {
 	case r.group.err != nil:
-		res.hidden(r.group.name, why(r.group.err))
+		res.hidden(r.group.name, errText(r.group.err))
 		return
 	case res.Path == "":
 		if !cgroup.Any(r.group.text) {
 			res.hidden(r.group.name, "names no cgroup")
 		}
-		return // there are hierarchies, and none has the controller: it is off
+		return // there are hierarchies, but none has the controller: it is disabled
 	case len(res.Path) >= maxPath:
 		res.hidden(r.group.name, "path too long")
 		return
 	case table.err != nil:
-		res.hidden(table.file, why(table.err))
+		res.hidden(table.file, errText(table.err))
 		return
 	}
 	candidates := cgroup.Candidates(table.mounts, res.Group, res.controller)
@@ -114,11 +111,11 @@ func (r *reader) levels(res *resource, table *mountTable) {
 		r.warnUnseen(WarnCgroupUnreachable, res.Path)
 		return
 	}
-	seen := make([]*level, candidates[0].Levels) // by how far above the own group
+	seen := make([]*level, candidates[0].Levels) // indexed by the distance from the own group
 	code := WarnCgroupUnreachable
 	var denied *cgroup.Candidate
 	var failed []Gap
-	found := false // something
+	found := false // something was seen
 	for i := 0; i < len(candidates) && seen[0] == nil; i++ {
 		c := &candidates[i]
 		file, err := r.try(res, c, table, seen)
@@ -132,7 +129,7 @@ func (r *reader) levels(res *resource, table *mountTable) {
 		case err == errNoDirectory && code != "" && seen[c.Levels-1] != nil:
 			code = WarnCgroupDeleted
 		}
-		failed = append(failed, Gap{Field: res.field, File: file, Why: why(err)})
+		failed = append(failed, Gap{Field: res.field, File: file, Why: errText(err)})
 	}
 	switch {
 	case seen[0] != nil:
@@ -140,9 +137,9 @@ func (r *reader) levels(res *resource, table *mountTable) {
 		r.warnUnseen(code, res.Path)
 	case !found:
 		res.fill(denied, 0, seen)
-		failed = nil // each file says so
+		failed = nil // each file reports the error
 	}
-	// What a mount that failed would have shown, and no other did, is hidden.
+	// A level that a failed mount should have shown, and no other mount did, is hidden.
 	for i, g := range failed {
 		if g.Other = !missed(seen[:candidates[i].Levels]); !g.Other && res.gap.Field == "" {
 			res.gap = g
@@ -158,7 +155,7 @@ func (r *reader) levels(res *resource, table *mountTable) {
 	}
 }
 
-// missed reports whether one of some levels was not seen.
+// missed reports whether any level was not seen.
 func missed(seen []*level) bool {
 	for _, l := range seen {
 		if l == nil {
@@ -168,12 +165,12 @@ func missed(seen []*level) bool {
 	return false
 }
 
-// try looks which groups a mount shows, and notes those that were not seen yet. If the
-// process's own is not among them, file is where it was looked for.
+// try finds the groups that a mount shows, and records the new ones. If the process's own
+// group is not among them, file is where it was expected.
 func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable, seen []*level) (file string, err error) {
 	if c.Sought {
 		if c.Rest, err = r.seek(c.Mount, res, table); err != nil {
-			if r.shows(c.Mount, c.Point) == nil { // how far above it is is known
+			if r.shows(c.Mount, c.Point) == nil { // its depth above the own group is known
 				res.fill(c, c.Levels-1, seen)
 			}
 			return c.Point, err
@@ -196,8 +193,8 @@ func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable, seen
 	return file, err
 }
 
-// fill notes the groups that a mount shows, from the one that is from levels above the
-// process's own on: whoever gets to a group gets to those above it.
+// fill records the groups that a mount shows, starting from levels above the process's own:
+// if a group can be reached, so can its ancestors.
 func (res *resource) fill(c *cgroup.Candidate, from int, seen []*level) {
 	point, path := strings.TrimSuffix(c.Point, "/"), res.Path
 	dir := point + c.Rest
@@ -212,7 +209,7 @@ func (res *resource) fill(c *cgroup.Candidate, from int, seen []*level) {
 	}
 }
 
-// shows is nil when a directory is a group that a mount shows.
+// shows returns nil if a directory is a group that a mount shows.
 //
 //go:noinline
 func (r *reader) shows(m *cgroup.Mount, dir string) error {
@@ -222,9 +219,9 @@ func (r *reader) shows(m *cgroup.Mount, dir string) error {
 	return r.tree.group(dir, m)
 }
 
-// holds is false when a group does not hold the process: another process's paths
-// were looked up in a mount table that does not belong to this tree. Where
-// cgroup.procs cannot be read nothing speaks against the group.
+// holds reports whether a group holds the process. It may not, if another process's paths
+// were looked up in a mount table of another tree. It returns true if cgroup.procs cannot be
+// read.
 func (r *reader) holds(dir string) bool {
 	procs, err := r.tree.read(dir+"/cgroup.procs", make([]byte, 0, 4096), true)
 	return err != nil || cgroup.Holds(procs, int64(r.pid))
@@ -233,7 +230,7 @@ func (r *reader) holds(dir string) bool {
 //go:noinline
 func (res *resource) hidden(file, why string) { res.gap = Gap{Field: res.field, File: file, Why: why} }
 
-// warnUnseen notes once that the process's own group cannot be seen.
+// warnUnseen records once that the process's own group cannot be seen.
 //
 //go:noinline
 func (r *reader) warnUnseen(code, path string) {

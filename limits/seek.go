@@ -9,12 +9,11 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// How many groups are looked at to find one by its inode number, which a directory lists,
-// and by the processes in it, for which each has to be read: some 30 ms each on a machine
-// with nothing else to do.
+// Bounds on the groups to visit: a search by inode number lists directories, and a search by
+// process reads each cgroup.procs. Either takes some 30 ms on an idle machine.
 const (
-	mostSought = 10_000
-	mostNamed  = 2_000
+	maxListed    = 10_000
+	maxProcsRead = 2_000
 )
 
 var (
@@ -22,15 +21,14 @@ var (
 	errTooMany  = errors.New("this cgroup namespace's root was not found: too many groups")
 )
 
-// seek finds the process's own group in a mount whose root is above that of the own cgroup
-// namespace: a node's tree that is mounted into a container. The path of that root is
-// "/../.." from inside, which tells how deep to look and not where. The namespace's root
-// is the same directory as the one that a mount of it shows, and has its inode number;
-// otherwise the own group is the one that names the process. rest is its path below the
-// mount.
+// seek finds the process's own group in a mount whose root is above the root of the cgroup
+// namespace, such as a node's tree mounted into a container. From inside, the path of that
+// mount's root is "/../..", which gives the depth but not the names. The namespace's root has the
+// same inode number as the directory that a mount of it shows. Without such a mount, the own
+// group is the one whose cgroup.procs lists the process. rest is its path below the mount.
 func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (rest string, err error) {
-	if table.sought == m {
-		return table.found, table.lost
+	if table.lastMount == m {
+		return table.lastRest, table.lastErr
 	}
 	var inode uint64
 	for _, own := range table.mounts {
@@ -39,11 +37,11 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (rest s
 		}
 	}
 	err = errNotFound
-	left := mostSought
+	left := maxListed
 	point := strings.TrimSuffix(m.Point, "/")
 	if inode != 0 {
 		rest, err = r.below(m, "", m.Above(), &left, func(dir string, number uint64) bool {
-			// What covers a directory has others, whose names lead elsewhere.
+			// A directory that covers another has groups too, under wrong names.
 			return number == inode && r.shows(m, point+dir[:strings.LastIndexByte(dir, '/')]) == nil
 		})
 		if err == nil {
@@ -51,23 +49,23 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (rest s
 		}
 	}
 	if err != nil {
-		// The names of the groups above the path's own are not in it.
+		// The path lacks the names of the groups that its ".." stand for.
 		n := cgroup.Climbs(res.Path)
 		names := strings.TrimSuffix(res.Path[3*n:], "/")
-		left = mostNamed
+		left = maxProcsRead
 		buf := make([]byte, 0, 4096) // the mount table is in r.buf
 		rest, err = r.below(m, "", m.Above()-n, &left, func(dir string, _ uint64) bool {
 			dir = point + dir + names
-			return r.named(dir+"/cgroup.procs", buf) && r.shows(m, dir) == nil
+			return r.listsProcess(dir+"/cgroup.procs", buf) && r.shows(m, dir) == nil
 		})
 		rest += names
 	}
-	table.sought, table.found, table.lost = m, rest, err
+	table.lastMount, table.lastRest, table.lastErr = m, rest, err
 	return rest, err
 }
 
-// below looks through the groups that are levels groups below dir, a path within the mount.
-func (r *reader) below(m *cgroup.Mount, dir string, levels int, left *int, is func(dir string, number uint64) bool) (found string, err error) {
+// below visits the groups at a depth of levels below dir, a path within the mount.
+func (r *reader) below(m *cgroup.Mount, dir string, levels int, left *int, match func(dir string, number uint64) bool) (found string, err error) {
 	err = errNotFound
 	failed := r.tree.list(strings.TrimSuffix(m.Point, "/")+dir, func(name string, number uint64) bool {
 		if *left--; *left < 0 {
@@ -76,8 +74,8 @@ func (r *reader) below(m *cgroup.Mount, dir string, levels int, left *int, is fu
 		}
 		at := dir + "/" + name
 		if levels > 1 {
-			found, err = r.below(m, at, levels-1, left, is)
-		} else if is(at, number) {
+			found, err = r.below(m, at, levels-1, left, match)
+		} else if match(at, number) {
 			found, err = at, nil
 		}
 		return err == errNotFound
@@ -88,8 +86,8 @@ func (r *reader) below(m *cgroup.Mount, dir string, levels int, left *int, is fu
 	return found, err
 }
 
-// named reports whether a cgroup.procs names the process.
-func (r *reader) named(file string, buf []byte) bool {
+// listsProcess reports whether a cgroup.procs lists the process.
+func (r *reader) listsProcess(file string, buf []byte) bool {
 	pid := int64(r.pid)
 	if pid == 0 {
 		pid = r.self

@@ -12,8 +12,8 @@ import (
 	"testing/fstest"
 )
 
-// node is a node's tree, mounted from outside of the namespace of process 42 in a pod of 1.5
-// CPUs, with others listed before it.
+// node returns a node's tree, mounted from outside the namespace of process 42, which is in a
+// pod of 1.5 CPUs listed after others.
 func node(others int) fstest.MapFS {
 	f := fstest.MapFS{
 		"proc/self/cgroup":      {Data: []byte("0::/\n")},
@@ -29,7 +29,7 @@ func node(others int) fstest.MapFS {
 	return f
 }
 
-// A search looks at the groups of a whole node: a Handle must not keep a file of each.
+// A search visits the groups of a whole node: a Handle must not keep a file of each.
 func TestSearchKeepsNoFile(t *testing.T) {
 	f := node(500)
 	for name, text := range map[string]string{"memory.max": "max\n", "memory.high": "max\n", "cgroup.events": "populated 1\n"} {
@@ -51,9 +51,9 @@ func TestSearchKeepsNoFile(t *testing.T) {
 	}
 }
 
-// TestSearchIsBounded: as many groups as there may be are looked at, and one more is too many.
+// TestSearchIsBounded: the maximum number of groups is searched, and one more is too many.
 func TestSearchIsBounded(t *testing.T) {
-	for groups, found := range map[int]bool{mostNamed: true, mostNamed + 1: false} {
+	for groups, found := range map[int]bool{maxProcsRead: true, maxProcsRead + 1: false} {
 		l, err := Read(Process{FS: node(groups - 1)})
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongestPath: a path that no system call takes is a gap, not a panic or no limit.
+// TestLongestPath: a path too long for any system call is a gap, not a panic or no limit.
 func TestLongestPath(t *testing.T) {
 	for length, why := range map[int]string{maxPath - 1: "no such", maxPath: "path too long"} {
 		f := fstest.MapFS{

@@ -12,31 +12,29 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// A tree is a root directory with files to read: this machine's, by plain
-// system calls, or any fs.FS. Names start with a slash. Errors come bare,
-// without the path.
+// A tree is a root directory with files to read: this machine's, through system calls, or
+// any fs.FS. Names start with a slash. Errors do not contain the path.
 type tree interface {
-	// read reads a file into buf, which has room and grows as it must. The kernel makes up
-	// most files whole for one read; long says that it hands this one over in
-	// parts (mountinfo).
+	// read reads a file into buf, which has spare capacity and grows as needed. The kernel
+	// returns most files in one read; set long for those it returns in parts (mountinfo).
 	read(name string, buf []byte, long bool) ([]byte, error)
-	// peek is read of all of a file that is not read again, and is not kept.
+	// peek reads a whole file once, without keeping it open.
 	peek(name string, buf []byte) ([]byte, error)
-	// missing reports that there is no such directory. One that may not be
-	// looked at is not missing.
+	// missing reports whether there is no such directory. A directory that may not be
+	// accessed is not missing.
 	missing(name string) bool
-	// has reports that there is such a file.
+	// has reports whether there is such a file.
 	has(name string) bool
-	// group is nil when a directory is a cgroup of the hierarchy that a mount shows: a
-	// file that is not in it then says something.
+	// group returns nil if a directory is a cgroup of the hierarchy that a mount shows. Only
+	// then does a missing file mean anything.
 	group(dir string, m *cgroup.Mount) error
-	// list calls f for each group right below one, until it says no. inode is 0 where
-	// it is not known.
+	// list calls f for each child group until f returns false. inode is 0 if it is not
+	// known.
 	list(dir string, f func(name string, inode uint64) bool) error
-	// inode is a directory's, 0 where it is not known.
+	// inode returns a directory's inode number, or 0 if it is not known.
 	inode(dir string) uint64
-	// rest gives back what was kept from one read to the next.
-	rest()
+	// release closes what was kept open between reads.
+	release()
 }
 
 // An opener is a tree whose files can be kept open.
@@ -45,15 +43,15 @@ type opener interface {
 	open(name string) (file, error)
 }
 
-// A file can be read again and again. readAt is io.ReaderAt's, but 0 bytes
-// without an error is the end.
+// A file can be read repeatedly. readAt is like io.ReaderAt's, but 0 bytes without an error
+// mean the end.
 type file interface {
 	readAt(buf []byte, off int64) (int, error)
-	shut()
+	close()
 }
 
-// maxFile is more than any file of proc or of a cgroup holds. Saved trees may hold anything,
-// and anything may be mounted over a file.
+// maxFile exceeds every file of procfs and cgroupfs. Saved trees may contain anything, and
+// anything may be mounted over a file.
 const maxFile = 16 << 20
 
 var errTooLong = errors.New("too long")
@@ -89,8 +87,7 @@ func (t fsTree) has(name string) bool {
 	return err == nil
 }
 
-// group goes by cgroup.procs, which every group has, of v1 and v2, and which a saved
-// tree keeps.
+// group checks for cgroup.procs, which every group of v1 and v2 has and saved trees keep.
 func (t fsTree) group(dir string, _ *cgroup.Mount) error {
 	_, err := fs.Stat(t.fsys, fsName(dir+"/cgroup.procs"))
 	switch {
@@ -113,14 +110,14 @@ func (t fsTree) list(dir string, f func(name string, inode uint64) bool) error {
 }
 
 func (fsTree) inode(string) uint64 { return 0 }
-func (fsTree) rest()               {}
+func (fsTree) release()            {}
 
 func (t fsTree) read(name string, buf []byte, long bool) ([]byte, error) {
 	f, err := t.open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.shut()
+	defer f.close()
 	return readFile(f, buf, long)
 }
 
@@ -132,7 +129,7 @@ func (t fsTree) open(name string) (file, error) {
 	return &fsFile{fsys: t.fsys, name: fsName(name), f: f}, nil
 }
 
-// fsName is name as io/fs wants it: no slash at either end, "." for the root.
+// fsName converts a name for io/fs: no slash at either end, "." for the root.
 func fsName(name string) string {
 	if name = strings.Trim(name, "/"); name == "" {
 		return "."
@@ -140,7 +137,7 @@ func fsName(name string) string {
 	return name
 }
 
-// bare is an error without the path that the message of a path error repeats.
+// bare returns the error of a path error, without the path.
 func bare(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -152,10 +149,10 @@ type fsFile struct {
 	fsys fs.FS
 	name string
 	f    fs.File
-	text []byte // the content, for file systems whose files have no ReadAt
+	text []byte // the content, if the file has no ReadAt
 }
 
-func (f *fsFile) shut() { f.f.Close() }
+func (f *fsFile) close() { f.f.Close() }
 
 func (f *fsFile) readAt(buf []byte, off int64) (int, error) {
 	if r, ok := f.f.(io.ReaderAt); ok {
@@ -178,8 +175,8 @@ func (f *fsFile) readAt(buf []byte, off int64) (int, error) {
 	return copy(buf, f.text[min(off, int64(len(f.text))):]), nil
 }
 
-// why is an error in a word or two.
-func why(err error) string {
+// errText describes an error in a few words.
+func errText(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "no such file"

@@ -12,32 +12,31 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// machine reads this machine's root by plain system calls: an os.File costs an
-// allocation or six and a visit to the poller, and start-up pays for each.
+// machine reads this machine's root through plain system calls. An os.File costs up to six
+// allocations and a visit to the poller, which would slow every start.
 //
-// The kernel walks a path from its root, so that to open the files of n nested groups
-// by their paths takes n^2 steps. Where paths are long the directory of the last file
-// is kept, and the group above it is "..".
+// The kernel walks a path from its root, so opening the files of n nested groups by path takes
+// n^2 steps. For long paths machine keeps the directory of the last file open, and opens the
+// group above as "..".
 type machine struct {
-	dir string // kept; "" = none
+	dir string // directory kept open; "" if none
 	fd  int
 }
 
 func thisMachine() (*machine, error) { return &machine{}, nil }
 
-// longPath is from how many bytes on a path is opened by its directory.
+// longPath is the length in bytes from which a path is opened relative to its directory.
 const longPath = 512
 
-func (m *machine) rest() {
+func (m *machine) release() {
 	if m.dir != "" {
 		syscall.Close(m.fd)
 		m.dir = ""
 	}
 }
 
-// openFile opens a file that is never waited for: a pipe that is mounted over a file
-// must not hold a program up at its start (open(2), O_NONBLOCK; it changes nothing
-// for files).
+// openFile opens a file without blocking: a pipe mounted over a file must not block a program's
+// start (open(2), O_NONBLOCK, which has no effect on regular files).
 func (m *machine) openFile(name string) (fd int, err error) {
 	const flags = syscall.O_RDONLY | syscall.O_CLOEXEC | syscall.O_NONBLOCK
 	if len(name) < longPath {
@@ -55,7 +54,7 @@ func (m *machine) openFile(name string) (fd int, err error) {
 		if err != nil {
 			return -1, err
 		}
-		m.rest()
+		m.release()
 		m.dir, m.fd = dir, fd
 	}
 	return openAt(m.fd, base, flags)
@@ -84,9 +83,9 @@ func (*machine) has(name string) bool {
 	return syscall.Stat(name, &st) == nil
 }
 
-// group compares the device: a directory of another file system, or of another
-// hierarchy, is one that covers the mount (stat(2), proc_pid_mountinfo(5)). Every group
-// has a cgroup.procs, until it is removed; what was mounted of it then stays, and is empty.
+// group compares the device: a directory on another file system, or in another hierarchy,
+// covers the mount (stat(2), proc_pid_mountinfo(5)). Every group has a cgroup.procs until it
+// is removed; a mount of a removed group remains, and is empty.
 func (*machine) group(dir string, m *cgroup.Mount) error {
 	var st syscall.Stat_t
 	file := dir + "/cgroup.procs"
@@ -95,11 +94,11 @@ func (*machine) group(dir string, m *cgroup.Mount) error {
 		switch err := syscall.Stat(dir, &st); {
 		case err != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR:
 			return errNoDirectory
-		case !of(&st, m):
+		case !onDevice(&st, m):
 			return errCovered
 		}
 		return errNoProcs
-	case err == syscall.EPERM || err == syscall.ENOSYS: // no stat in this sandbox
+	case err == syscall.EPERM || err == syscall.ENOSYS: // this sandbox forbids stat
 		fd, err := openAt(atCwd, file, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK)
 		if err == nil {
 			syscall.Close(fd)
@@ -107,15 +106,15 @@ func (*machine) group(dir string, m *cgroup.Mount) error {
 		return err
 	case err != nil:
 		return err
-	case !of(&st, m):
+	case !onDevice(&st, m):
 		return errCovered
 	}
 	return nil
 }
 
-// of reports whether a file is on the device of a mount.
-func of(st *syscall.Stat_t, m *cgroup.Mount) bool {
-	// makedev(3): twelve and twenty bits, and in what is above the rest of both.
+// onDevice reports whether a file is on the device of a mount.
+func onDevice(st *syscall.Stat_t, m *cgroup.Mount) bool {
+	// makedev(3): 12 bits of major and 20 of minor, then the high bits of both.
 	dev := uint64(st.Dev)
 	return m.Major == uint32(dev>>8)&0xfff|uint32(dev>>32)&^0xfff && m.Minor == uint32(dev)&0xff|uint32(dev>>12)&^0xff
 }
@@ -128,7 +127,7 @@ func (*machine) inode(dir string) uint64 {
 	return st.Ino
 }
 
-// list reads a directory by getdents64(2), which gives types and inodes at once.
+// list reads a directory with getdents64(2), which returns types and inodes at once.
 func (*machine) list(dir string, f func(name string, inode uint64) bool) error {
 	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -186,7 +185,7 @@ func (m *machine) open(name string) (file, error) {
 // A descriptor is an open file.
 type descriptor struct{ fd int }
 
-func (d *descriptor) shut() { syscall.Close(d.fd) }
+func (d *descriptor) close() { syscall.Close(d.fd) }
 
 func (d *descriptor) readAt(buf []byte, off int64) (int, error) {
 	for {
@@ -197,8 +196,8 @@ func (d *descriptor) readAt(buf []byte, off int64) (int, error) {
 	}
 }
 
-// affinity counts the CPUs that the main thread of a process may run on
-// (sched_getaffinity(2)). Room for 8192 CPUs, the most a kernel is built for.
+// affinity returns the number of CPUs that the main thread of a process may run on
+// (sched_getaffinity(2)). Kernels support at most 8192 CPUs.
 func affinity(pid int) Value[int] {
 	var mask [8192 / 64]uint64
 	n, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, uintptr(pid), unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
@@ -217,8 +216,8 @@ func affinity(pid int) Value[int] {
 	return Of(count)
 }
 
-// gone reports whether an error of a read means that what the file spoke of is
-// no more: a removed cgroup (ENODEV) or an ended process (ESRCH).
+// gone reports whether a read failed because its subject no longer exists: a removed cgroup
+// (ENODEV) or an ended process (ESRCH).
 func gone(err error) bool {
 	return err != nil && (errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ESRCH))
 }

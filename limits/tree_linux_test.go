@@ -15,8 +15,8 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// TestGroup: a directory is a group when it is on the mount's device and has a cgroup.procs.
-// The mount of a group that was removed is on that device, and empty.
+// TestGroup: a directory is a group if it is on the mount's device and has a cgroup.procs. A
+// mount of a removed group is on that device, but empty.
 func TestGroup(t *testing.T) {
 	m, err := thisMachine()
 	if err != nil {
@@ -46,8 +46,8 @@ func TestGroup(t *testing.T) {
 	expect(dir+"/cgroup.procs", here, errNoDirectory)
 }
 
-// TestPipeHoldsNobodyUp reads a pipe that nobody writes to, as somebody may
-// have mounted over a file of his cgroup.
+// TestPipeHoldsNobodyUp reads a pipe without a writer, which may be mounted over a cgroup's
+// file.
 func TestPipeHoldsNobodyUp(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "cpu.max")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
@@ -64,13 +64,13 @@ func TestPipeHoldsNobodyUp(t *testing.T) {
 	if err != nil {
 		return
 	}
-	defer f.shut()
+	defer f.close()
 	if n, _ := f.readAt(make([]byte, 64), 0); n > 0 {
 		t.Errorf("read %d bytes", n)
 	}
 }
 
-// TestList: directories only, with their inodes, as many as there are and until it is enough.
+// TestList: directories only, with their inodes, all of them or until f returns false.
 func TestList(t *testing.T) {
 	m, err := thisMachine()
 	if err != nil {
@@ -112,14 +112,14 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestLongNames reads files whose paths are shorter than, and as long as, those that are opened
-// by their directory, level by level.
+// TestLongNames reads files with paths just below and at the length from which they are opened
+// relative to a directory, level by level.
 func TestLongNames(t *testing.T) {
 	m, err := thisMachine()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.rest()
+	defer m.release()
 	dir := t.TempDir()
 	var files []string
 	for len(dir) < 2*longPath {
@@ -136,7 +136,7 @@ func TestLongNames(t *testing.T) {
 	}
 	slices.Reverse(files) // from the inside outwards, as levels are read
 	for _, name := range files {
-		// A buffer that is filled to the last byte, and one that is not.
+		// A buffer filled to the last byte, and one that is not.
 		for _, size := range []int{len(name), len(name) + 1, 16} {
 			if text, err := m.read(name, make([]byte, 0, size), true); err != nil || string(text) != name {
 				t.Errorf("%q, %v, want %q", text, err, name)

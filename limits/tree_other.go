@@ -4,7 +4,7 @@
 
 package limits
 
-// machine is for Linux only.
+// machine needs Linux.
 type machine struct{ opener }
 
 func thisMachine() (*machine, error) { return nil, ErrNotSupported }

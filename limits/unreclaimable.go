@@ -10,8 +10,8 @@ import (
 
 const unreclaimableField = "memory.unreclaimable_bytes"
 
-// charge finds the level whose memory counts against Soft and names its files.
-// It runs when figures changed.
+// charge finds the level whose memory counts against Soft and names its files. It runs when
+// figures changed.
 func (h *Handle) charge() {
 	m := &h.last.Memory
 	h.charged = h.memory.own()
@@ -31,12 +31,12 @@ func (h *Handle) charge() {
 		}
 	}
 	if h.memstat.name != stat {
-		h.memstat.name, h.paged = stat, false // what this poll read is another level's
+		h.memstat.name, h.paged = stat, false // this poll has read another level's
 	}
 }
 
-// readOwnStat takes from v1's memory.stat what this poll wants of it, where the
-// poll reads that file for its limit in any case.
+// readOwnStat parses v1's memory.stat when the poll has read it for the limit, so that the file
+// is read once.
 func (h *Handle) readOwnStat(text []byte, p *probe) {
 	if h.charged != nil && p.name == h.memstat.name {
 		h.pages, h.paged = unreclaimableV1(text), true
@@ -44,7 +44,7 @@ func (h *Handle) readOwnStat(text []byte, p *probe) {
 	}
 }
 
-// readUnreclaimable reads how much memory the kernel cannot take back.
+// readUnreclaimable reads how much memory the kernel cannot reclaim.
 func (h *Handle) readUnreclaimable() {
 	v := &h.last.Memory.Unreclaimable
 	*v = Value[int64]{}
@@ -56,7 +56,7 @@ func (h *Handle) readUnreclaimable() {
 		h.last.gapOnce(unreclaimableField, file, problem)
 		return
 	}
-	pages, own := h.pages, Of[int64](0) // own: the kernel's
+	pages, own := h.pages, Of[int64](0) // own: the kernel's own memory
 	failed := &h.memstat
 	if !h.paged {
 		text := h.memstat.now(&h.reader)
@@ -68,13 +68,13 @@ func (h *Handle) readUnreclaimable() {
 	}
 	if h.memory.V1 && pages.State == Known {
 		if text := h.kmem.now(&h.reader); !h.kmem.missing {
-			own, failed = sized(cgroup.Count(cgroup.Trim(text))), &h.kmem
+			own, failed = valueOf(cgroup.Count(cgroup.Trim(text))), &h.kmem
 		}
 	}
 	if pages.State != Known || own.State != Known {
 		problem := "not understood"
 		if failed.err != nil {
-			problem = why(failed.err)
+			problem = errText(failed.err)
 		}
 		h.last.gapOnce(unreclaimableField, failed.name, problem)
 		return
@@ -83,15 +83,12 @@ func (h *Handle) readUnreclaimable() {
 	*v = Of(plus(pages.N, own.N))
 }
 
-// unreclaimableV1 is what memory.stat of v1 (kernel doc:
-// admin-guide/cgroup-v1/memory.rst) says about the pages of programs, those of
-// the groups below included: anonymous memory (total_rss, huge pages and all)
-// and shared memory with tmpfs (total_shmem, which old kernels count as cache
-// alone). The kernel's own memory has a file of its own,
-// memory.kmem.usage_in_bytes, where reclaimable slab cannot be told from the
-// rest and is counted: about 3 % of the page cache on ext4, and directory
-// entries. Buffers of TCP sockets are not: v1 does not charge them
-// to the memory limit.
+// unreclaimableV1 returns the pages of programs from v1's memory.stat (kernel doc:
+// admin-guide/cgroup-v1/memory.rst), including the groups below: anonymous memory (total_rss,
+// with huge pages) and shared memory with tmpfs (total_shmem; old kernels count it as cache
+// only). The kernel's own memory is in memory.kmem.usage_in_bytes. It includes reclaimable
+// slab, which cannot be separated: about 3 % of the page cache on ext4, and directory entries.
+// TCP socket buffers are not included: v1 does not charge them to the memory limit.
 func unreclaimableV1(stat []byte) Value[int64] {
 	var n [2]int64
 	if seen := fields(stat, []string{"total_rss", "total_shmem"}, n[:]); seen&1 == 0 {
@@ -100,7 +97,7 @@ func unreclaimableV1(stat []byte) Value[int64] {
 	return Of(plus(n[0], n[1]))
 }
 
-// What memory.stat of v2 is searched for.
+// The fields read from v2's memory.stat.
 const (
 	statAnon = iota
 	statShmem
@@ -115,21 +112,18 @@ const (
 	statFields
 )
 
-// unreclaimableV2 is the same from memory.stat of v2 (kernel doc:
-// admin-guide/cgroup-v2.rst):
+// unreclaimableV2 is the same from v2's memory.stat (kernel doc: admin-guide/cgroup-v2.rst):
 //
 //	anon + shmem + kernel - slab_reclaimable + sock + hugetlb
 //
-// kernel is there since 5.18 and holds stacks, page tables, per-CPU memory, slab,
-// and what zswap compresses into; before, the sum of its unreclaimable parts
-// stands for it. hugetlb is there where huge pages are charged
-// (memory_hugetlb_accounting).
+// kernel exists since 5.18 and includes stacks, page tables, per-CPU memory, slab and zswap's
+// compressed pages; on older kernels the sum of its unreclaimable parts replaces it. hugetlb
+// exists if huge pages are charged (memory_hugetlb_accounting).
 //
-// Not counted: file_dirty and file_writeback, which can be taken once they are
-// written; unevictable, which puts locked file pages into one number with
-// locked anonymous and shared ones, that are in the sum already: a mapped file
-// under mlock(2) is not seen. Counted too much: pages given back by MADV_FREE,
-// which are anon until the kernel takes them.
+// Not counted: file_dirty and file_writeback, which can be reclaimed once written, and
+// unevictable, which adds locked file pages to locked anonymous and shared ones that the sum
+// already includes; so a mapped file under mlock(2) is missed. Overcounted: pages freed with
+// MADV_FREE, which stay anon until the kernel reclaims them.
 func unreclaimableV2(stat []byte) Value[int64] {
 	var n [statFields]int64
 	seen := fields(stat, []string{"anon", "shmem", "sock", "hugetlb", "kernel", "slab_reclaimable",
@@ -137,15 +131,15 @@ func unreclaimableV2(stat []byte) Value[int64] {
 	if seen&(1<<statAnon) == 0 {
 		return Value[int64]{}
 	}
-	own := max(0, n[statKernel]-n[statReclaimable]) // the two are not counted at one moment
+	own := max(0, n[statKernel]-n[statReclaimable]) // the two are not read at the same instant
 	if seen&(1<<statKernel) == 0 {
 		own = plus(plus(n[statStacks], n[statTables]), plus(n[statPercpu], n[statSlab]))
 	}
 	return Of(plus(plus(plus(n[statAnon], n[statShmem]), plus(n[statSock], n[statHugetlb])), own))
 }
 
-// fields is cgroup.Field for several keys in one pass. A bit of seen is set for each
-// key that is there; none is when one of the numbers makes no sense.
+// fields is cgroup.Field for several keys in one pass. It sets a bit of seen for each key
+// found, and none if a number is malformed.
 func fields(b []byte, keys []string, to []int64) (seen uint) {
 	for len(b) > 0 {
 		var line []byte
@@ -167,7 +161,7 @@ func fields(b []byte, keys []string, to []int64) (seen uint) {
 	return seen
 }
 
-// plus adds two sizes; more than there can be is the most there can be.
+// plus adds two sizes, capped at the largest int64.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -18,8 +18,7 @@ func openCharge(t *testing.T, fsys fs.FS) *handle {
 	return openParts(t, limits.Process{FS: fsys}, limits.Counters|limits.Unreclaimable)
 }
 
-// charged expects a figure, and that it is listed as unknown exactly once where
-// there is none.
+// charged expects a figure; if it is unknown, it must be listed exactly once.
 func charged(t *testing.T, when string, h *handle, want int64, from string) {
 	t.Helper()
 	var gaps []limits.Gap
@@ -80,7 +79,7 @@ func TestChargeOfV1(t *testing.T) {
 	charged(t, "the parent is again", h, 220, "")
 	set(t, f, outer+"memory.kmem.usage_in_bytes", "7\n")
 	set(t, f, inner+"memory.kmem.usage_in_bytes", "5\n")
-	for range 32 { // files that were not there are looked for again
+	for range 32 { // missing files are retried
 		read(t, h)
 	}
 	charged(t, "with kernel memory", h, 227, "")
@@ -88,8 +87,8 @@ func TestChargeOfV1(t *testing.T) {
 	charged(t, "with its own", h, 165, "")
 }
 
-// hierarchical_memory_limit is of a level that cannot be seen: what the own
-// group holds is all there is to see.
+// hierarchical_memory_limit belongs to a hidden level: only the own group's memory can be
+// read.
 func TestChargeBelowAHiddenLimit(t *testing.T) {
 	f := load(t, "v1-hierarchical-limit-tighter")
 	l := read(t, openCharge(t, f))
@@ -144,7 +143,7 @@ func TestChargeWithoutAGroup(t *testing.T) {
 	charged(t, "the group is out of sight", openCharge(t, f), -1, "/proc/self/mountinfo")
 }
 
-// Nobody pays for what he did not ask for.
+// A part that is not asked for costs nothing.
 func TestChargeIsNotReadUnasked(t *testing.T) {
 	f := &reads{FS: load(t, "v2-simple")}
 	set(t, f.FS.(*fixture.FS), "sys/fs/cgroup/memory.stat", "anon 100\n")
@@ -155,7 +154,7 @@ func TestChargeIsNotReadUnasked(t *testing.T) {
 	charged(t, "asked", openCharge(t, f), 100, "")
 }
 
-// On v1 the limits need memory.stat of the own group as well.
+// On v1 the limits also need memory.stat of the own group.
 func TestChargeReadsOneFileOnce(t *testing.T) {
 	f := &reads{FS: load(t, "v1-parent-tighter")}
 	set(t, f.FS.(*fixture.FS), "sys/fs/cgroup/memory/job/memory.limit_in_bytes", "268435456\n")
@@ -169,7 +168,7 @@ func TestChargeReadsOneFileOnce(t *testing.T) {
 	}
 }
 
-// reads counts what is opened and read below a file system.
+// reads counts the files opened and read in a file system.
 type reads struct {
 	fs.FS
 	opened, read map[string]int

@@ -8,7 +8,7 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// State tells the three answers apart that a reader of limits can give.
+// State distinguishes the three results of reading a limit.
 type State uint8
 
 const (
@@ -20,14 +20,14 @@ const (
 	Known
 )
 
-// Value is a number that was read, a limit that is not there, or something
-// that could not be read. The zero Value is unknown.
+// Value is a number that was read, the absence of a limit, or something that could not be
+// read. The zero Value is unknown.
 type Value[T int | int64 | float64] struct {
-	N     T // meaningful only when State is Known
+	N     T // meaningful only if State is Known
 	State State
 }
 
-// String is the number, "none" or "unknown".
+// String returns the number, "none" or "unknown".
 func (v Value[T]) String() string {
 	switch v.State {
 	case Known:
@@ -38,8 +38,8 @@ func (v Value[T]) String() string {
 	return "unknown"
 }
 
-// MarshalJSON is the number, "none" in quotes, or null for unknown; a number that JSON
-// cannot say is unknown too.
+// MarshalJSON returns the number, "none" in quotes, or null for unknown and for a number
+// that JSON cannot represent.
 func (v Value[T]) MarshalJSON() ([]byte, error) {
 	switch x := float64(v.N); {
 	case v.State == None:
@@ -53,19 +53,18 @@ func (v Value[T]) MarshalJSON() ([]byte, error) {
 	return []byte("null"), nil
 }
 
-// Get returns the number, and whether there is one.
+// Get returns the number and whether it is known.
 func (v Value[T]) Get() (T, bool) { return v.N, v.State == Known }
 
-// Of makes a known Value.
+// Of returns a known Value.
 func Of[T int | int64 | float64](n T) Value[T] { return Value[T]{n, Known} }
 
-// NoLimit makes the Value that says there is no limit.
+// NoLimit returns the Value for no limit.
 func NoLimit[T int | int64 | float64]() Value[T] { return Value[T]{State: None} }
 
-// Min returns the tighter of two limits: the smaller number where both have
-// one, the one that has a number, none where both say none. Unknown gives way
-// to a number (a limit that was seen holds whatever else is hidden) but not to
-// none (what is hidden may be a limit).
+// Min returns the tighter of two limits: the smaller number, the only number, or none if both
+// are none. A number wins over unknown, because a limit that was read holds whatever else is
+// hidden. Unknown wins over none, because what is hidden may be a limit.
 func Min[T int | int64 | float64](a, b Value[T]) Value[T] {
 	switch {
 	case a.State == Known && b.State == Known:
@@ -80,8 +79,8 @@ func Min[T int | int64 | float64](a, b Value[T]) Value[T] {
 	return Value[T]{}
 }
 
-// tighten takes one more level's limit into account and reports whether it is
-// the tightest so far. One that is unknown may be a limit where there was none.
+// tighten applies one more level's limit and reports whether it is the tightest so far. An
+// unknown one may be a limit, so it turns none into unknown.
 func (v *Value[T]) tighten(by Value[T]) bool {
 	if by.State == Known && (v.State != Known || by.N < v.N) {
 		*v = by
@@ -93,15 +92,15 @@ func (v *Value[T]) tighten(by Value[T]) bool {
 	return false
 }
 
-// sized is a number that was read, or unknown.
-func sized(n int64, ok bool) Value[int64] {
+// valueOf returns n as a Value, unknown if ok is false.
+func valueOf(n int64, ok bool) Value[int64] {
 	if !ok {
 		return Value[int64]{}
 	}
 	return Of(n)
 }
 
-// limitOf is what the file of a memory limit says.
+// limitOf parses the file of a memory limit.
 func limitOf(text []byte) Value[int64] {
 	n, state := cgroup.Bytes(text)
 	return Value[int64]{n, State(state)}
@@ -109,35 +108,35 @@ func limitOf(text []byte) Value[int64] {
 
 // Source says where a number came from.
 type Source struct {
-	File  string // the file, from the root of the tree that was read; "" when no file set it
-	Level string // the cgroup path the file belongs to, as the reader's namespace names it
+	File  string // the file, from the root of the tree that was read; "" if no file set it
+	Level string // the cgroup path of the file, as the reader's namespace names it
 	Raw   string // the file's text without its newline; v1's quota and period are two files, joined by a space
 }
 
-// Gap is one figure that could not be read, or that may be tighter than shown
-// because one level of it could not be read.
+// Gap is a figure that could not be read, or that may be tighter than shown because one of its
+// levels could not be read.
 type Gap struct {
 	Field string // as in the JSON document: "cpu.quota_cores", "memory.hard_bytes", ...
 	File  string
 	Why   string
-	// Other: the figure was read elsewhere. A mount that should show the same cgroup
-	// does not, and nothing is known to be missing.
+	// Other: the figure was read through another mount. This one should show the same cgroup
+	// and does not, but nothing is known to be missing.
 	Other bool
 }
 
-// Warning is something a reader of the figures should know. Codes are stable;
-// `snug explain CODE` says what each means. Source is what it is about: a file,
-// or an environment variable as File with its value as Raw.
+// Warning is something you should know about the figures. Codes are stable; `snug explain CODE`
+// says what each means. Source is its subject: a file, or an environment variable as File with
+// its value as Raw.
 type Warning struct {
 	Code string
 	Source
 }
 
-// The warnings that reading can give.
+// The warnings from reading limits.
 const (
-	WarnQuotaCrashesGo    = "quota-crashes-go"   // a quota that plain Go 1.25 to 1.27 programs do not survive
+	WarnQuotaCrashesGo    = "quota-crashes-go"   // a quota that crashes plain programs of Go 1.25 to 1.27
 	WarnCgroupDeleted     = "cgroup-deleted"     // the process's own cgroup is gone
 	WarnCgroupUnreachable = "cgroup-unreachable" // no mount shows the process's own cgroup
 	WarnMemoryLimitZero   = "memory-limit-zero"  // a memory limit of 0 bytes: nothing can be sized by it
-	WarnQuotaTorn         = "quota-torn"         // v1's quota changed each time it was read beside its period
+	WarnQuotaTorn         = "quota-torn"         // v1's quota changed each time its period was read
 )
