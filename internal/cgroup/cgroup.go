@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cgroup knows what a cgroup file system says: the lines of
-// /proc/PID/cgroup, the mounts of /proc/PID/mountinfo, the files of one group,
-// for v1 and v2. It is pure: texts in, figures out. It opens nothing and
-// decides nothing. Whoever reads limits reads them by this package, so that
-// two readers cannot disagree.
+// Package cgroup parses the texts of a cgroup file system: the lines of /proc/PID/cgroup, the
+// mounts of /proc/PID/mountinfo and the files of one group, for v1 and v2. It is pure: it opens
+// no files and makes no decisions. Every reader of limits uses it, so that no two readers
+// disagree.
 package cgroup
 
 import (
@@ -13,16 +12,16 @@ import (
 	"math/bits"
 )
 
-// State tells three answers apart. The order is that of limits.State.
+// State distinguishes the three results of reading a limit, in the order of limits.State.
 type State uint8
 
 const (
-	Unknown State = iota // the text makes no sense
+	Unknown State = iota // the text is malformed
 	None                 // there is no limit
 	Known                // there is a number
 )
 
-// Cut returns the text before the first sep, and what follows it.
+// Cut returns the text before the first sep, and the text after it.
 //
 //go:noinline
 func Cut(b []byte, sep byte) (before, after []byte, found bool) {
@@ -32,8 +31,7 @@ func Cut(b []byte, sep byte) (before, after []byte, found bool) {
 	return b, nil, false
 }
 
-// Trim drops white space of ASCII at both ends, the newline first of all. No
-// kernel prints any other.
+// Trim removes ASCII white space at both ends, mostly the newline. The kernel prints no other.
 func Trim(b []byte) []byte {
 	for len(b) > 0 && blank(b[0]) {
 		b = b[1:]
@@ -46,9 +44,8 @@ func Trim(b []byte) []byte {
 
 func blank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// Uint reads a decimal number of at most 64 bits. The whole of b must be
-// digits. What does not fit is the largest number there is: old kernels print
-// limits close to 2^64 for "none".
+// Uint parses a decimal number of at most 64 bits. All of b must be digits. A number that does
+// not fit becomes the largest one: old kernels print limits close to 2^64 for "none".
 func Uint(b []byte) (uint64, bool) {
 	if len(b) == 0 {
 		return 0, false
@@ -71,17 +68,16 @@ func Uint(b []byte) (uint64, bool) {
 	return n, true
 }
 
-// Count is Uint for figures that fit an int64; larger ones are the largest
-// int64.
+// Count is Uint for an int64: larger numbers become the largest int64.
 func Count(b []byte) (int64, bool) {
 	n, ok := Uint(b)
 	return int64(min(n, math.MaxInt64)), ok
 }
 
-// Field finds the number behind a key in a flat keyed file, "key value" lines:
-// cpu.stat, memory.stat, memory.events, memory.oom_control. With a colon at
-// the end of the key also /proc/meminfo, whose numbers a unit follows. It is
-// false where the key is missing or its number makes no sense.
+// Field returns the number of a key in a flat keyed file, one "key value" per line: cpu.stat,
+// memory.stat, memory.events, memory.oom_control. With a colon at the end of the key it reads
+// /proc/meminfo too, where a unit follows the number. It returns false if the key is missing
+// or its number is malformed.
 func Field(b []byte, key string) (int64, bool) {
 	for len(b) > 0 {
 		var line []byte
@@ -94,8 +90,7 @@ func Field(b []byte, key string) (int64, bool) {
 	return 0, false
 }
 
-// MemTotal reads MemTotal of /proc/meminfo (proc_meminfo(5)), printed in KiB,
-// as bytes.
+// MemTotal returns MemTotal of /proc/meminfo (proc_meminfo(5)), printed in KiB, as bytes.
 func MemTotal(meminfo []byte) (int64, bool) {
 	kib, ok := Field(meminfo, "MemTotal:")
 	if !ok || kib <= 0 || kib > math.MaxInt64/1024 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzQuota: cpu.max and v1's two files. A known quota is a positive, finite
-// number; a text that is not understood gives nothing.
+// FuzzQuota: cpu.max and v1's two files. A known quota is positive and finite; a malformed text
+// gives the zero Quota.
 func FuzzQuota(f *testing.F) {
 	for _, s := range []string{"200000 100000\n", "max 100000\n", "-1\n", "17592186044415 1000\n", "1 0\n", "150000", ""} {
 		f.Add([]byte(s), []byte("100000\n"))
@@ -55,8 +55,7 @@ func FuzzNumbers(f *testing.F) {
 	})
 }
 
-// FuzzGroup: /proc/PID/cgroup. What is found is an absolute path that stands
-// in the text.
+// FuzzGroup: /proc/PID/cgroup. The path found is absolute and occurs in the text.
 func FuzzGroup(f *testing.F) {
 	for _, s := range []string{"0::/a\n", "9:cpu,cpuacct:/docker/abc\n0::/\n", "4:memory:/x:y\n", "::", "1:name=cpu:/n"} {
 		f.Add([]byte(s))

@@ -2,21 +2,21 @@
 
 package cgroup
 
-// A Group is where a controller has a process.
+// A Group is the cgroup of a process under one controller.
 type Group struct {
 	V1   bool
-	Path string // from /proc/PID/cgroup; "" when there is no line for the controller
+	Path string // from /proc/PID/cgroup; "" if it has no line for the controller
 }
 
-// Find finds the group a controller has for a process in the text of
-// /proc/PID/cgroup (cgroups(7)). Each line is
+// Find returns a controller's group for a process, from the text of /proc/PID/cgroup
+// (cgroups(7)). Each line is
 //
 //	9:cpu,cpuacct:/docker/abc
 //	(1)(2)        (3)
 //
-// (1) hierarchy, 0 for v2; (2) v1 controllers, empty for v2; (3) path, which may
-// hold colons. A v1 line with the controller wins: then v2 does not have it. No
-// controller ("") finds v2's. list is the controllers of the line, none on v2.
+// (1) hierarchy, 0 for v2; (2) v1 controllers, empty for v2; (3) path, which may contain
+// colons. A v1 line with the controller wins: then v2 does not have it. The controller "" finds
+// v2's group. list holds the line's controllers, none on v2.
 func Find(text []byte, controller string) (g Group, list []byte) {
 	for len(text) > 0 {
 		var line []byte
@@ -34,7 +34,7 @@ func Find(text []byte, controller string) (g Group, list []byte) {
 	return g, nil
 }
 
-// Any reports whether the text of a /proc/PID/cgroup names any group.
+// Any reports whether the text of a /proc/PID/cgroup has any group.
 func Any(text []byte) bool {
 	for len(text) > 0 {
 		var line []byte
@@ -47,7 +47,7 @@ func Any(text []byte) bool {
 	return false
 }
 
-// HasWord reports whether a comma-separated list has exactly this word.
+// HasWord reports whether a comma-separated list contains exactly this word.
 func HasWord(list []byte, word string) bool {
 	for len(list) > 0 {
 		var w []byte
@@ -59,9 +59,9 @@ func HasWord(list []byte, word string) bool {
 	return false
 }
 
-// Holds reports whether the text of a cgroup.procs (cgroups(7)) may name a
-// process: it does, or it has a 0, which stands for processes of other PID
-// namespaces, or it is empty.
+// Holds reports whether a group may hold a process, from the text of its cgroup.procs
+// (cgroups(7)): the text lists the process, or is empty, or has a 0, which stands for a process
+// of another PID namespace.
 func Holds(procs []byte, pid int64) bool {
 	if len(Trim(procs)) == 0 {
 		return true
@@ -76,7 +76,7 @@ func Holds(procs []byte, pid int64) bool {
 	return false
 }
 
-// Names reports whether the text of a cgroup.procs names a process.
+// Names reports whether the text of a cgroup.procs lists a process.
 func Names(procs []byte, pid int64) bool {
 	for len(procs) > 0 {
 		var line []byte

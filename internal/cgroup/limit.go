@@ -7,26 +7,25 @@ import (
 	"math"
 )
 
-// A Quota is what one level's files say about bandwidth.
+// A Quota is the bandwidth limit in one level's files.
 type Quota struct {
-	Micros, Period int64 // in microseconds; meaningful where State is Known
+	Micros, Period int64 // in microseconds; meaningful if State is Known
 	State          State
-	// Plain: the text is exactly what the Go runtime's parser accepts.
+	// Plain: the Go runtime's parser accepts the text.
 	Plain bool
 }
 
-// defaultPeriod is the kernel's, in microseconds (kernel doc:
-// scheduler/sched-bwc.rst).
+// defaultPeriod is the kernel's default, in microseconds (kernel doc: scheduler/sched-bwc.rst).
 const defaultPeriod = 100000
 
-// CPUMax reads cpu.max of v2 (kernel doc: admin-guide/cgroup-v2.rst):
+// CPUMax parses cpu.max of v2 (kernel doc: admin-guide/cgroup-v2.rst):
 //
 //	200000 100000
 //	max 100000
 //	(1)    (2)
 //
-// (1) quota in microseconds or "max", (2) period in microseconds. The kernel
-// always prints both; the period may be left out here as it may be in a write.
+// (1) quota in microseconds or "max", (2) period in microseconds. The kernel always prints both;
+// CPUMax accepts a missing period, as the kernel does in a write.
 func CPUMax(text []byte) Quota {
 	plain := bytes.HasSuffix(text, []byte("\n"))
 	first, second, two := Cut(Trim(text), ' ')
@@ -50,8 +49,8 @@ func CPUMax(text []byte) Quota {
 	return q
 }
 
-// CFSQuota joins v1's cpu.cfs_quota_us and cpu.cfs_period_us, both one number
-// in microseconds; a negative quota means none.
+// CFSQuota combines v1's cpu.cfs_quota_us and cpu.cfs_period_us, each one number in
+// microseconds. A negative quota means none.
 func CFSQuota(quota, period []byte) Quota {
 	q := Quota{Plain: bytes.HasSuffix(quota, []byte("\n")) && bytes.HasSuffix(period, []byte("\n"))}
 	text := Trim(quota)
@@ -71,8 +70,8 @@ func CFSQuota(quota, period []byte) Quota {
 	return q
 }
 
-// Cores is quota/period; none where either is not a positive number, because
-// then nothing is enforced that could be sized by.
+// Cores returns quota/period. It is none if either is not positive, because then the kernel
+// enforces nothing usable.
 func (q Quota) Cores() (float64, State) {
 	switch {
 	case q.State != Known:
@@ -83,23 +82,22 @@ func (q Quota) Cores() (float64, State) {
 	return float64(q.Micros) / float64(q.Period), Known
 }
 
-// CrashesGo reports whether Go 1.25 to 1.27 dies of this quota.
+// CrashesGo reports whether Go 1.25 to 1.27 crashes on this quota.
 func (q Quota) CrashesGo() bool {
 	return q.State == Known && q.Plain && Overflows(float64(q.Micros)/float64(q.Period))
 }
 
-// Overflows reports whether the Go runtime's conversion of quota/period, rounded
-// up, to an int32 does: above 2^31-1 cores, and for a period of 0, which gives
-// infinity or NaN (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS).
+// Overflows reports whether the Go runtime overflows when it converts quota/period, rounded up,
+// to an int32: above 2^31-1 cores, and for a period of 0, which gives infinity or NaN
+// (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS).
 func Overflows(cores float64) bool { return !(cores <= math.MaxInt32) }
 
-// noLimit is where "unlimited" starts. v1 prints the largest page-aligned
-// int64, which differs with the page size, and old kernels nearly 2^64: every
-// one of them is above 2^62, and no machine's memory is.
+// noLimit is the smallest number that means unlimited. v1 prints the largest page-aligned int64,
+// which depends on the page size, and old kernels nearly 2^64. All are above 2^62, and no
+// machine has that much memory.
 const noLimit = 1 << 62
 
-// Bytes reads one memory limit: "max", "-1" (as some emulations print) or a
-// number of bytes.
+// Bytes parses one memory limit: "max", "-1" (printed by some emulations) or a number of bytes.
 func Bytes(text []byte) (int64, State) {
 	text = Trim(text)
 	if string(text) == "max" || string(text) == "-1" {
@@ -115,12 +113,12 @@ func Bytes(text []byte) (int64, State) {
 	return int64(n), Known
 }
 
-// Hierarchical is the limit that v1's memory.stat adds up over all levels, those
-// included that cannot be seen from here. It is false where there is none.
+// Hierarchical returns v1's limit over all levels from memory.stat, including levels that cannot
+// be seen from here. It returns false if there is none.
 func Hierarchical(stat []byte) (int64, bool) {
 	n, ok := Field(stat, "hierarchical_memory_limit")
 	return n, ok && n > 0 && n < noLimit
 }
 
-// HostMemory is the file of a limit that is the machine's memory itself.
+// HostMemory is the file that names the machine's own memory as the limit.
 const HostMemory = "/proc/meminfo"

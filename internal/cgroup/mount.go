@@ -7,33 +7,33 @@ import (
 	"strconv"
 )
 
-// A Mount is one line of mountinfo that shows a cgroup hierarchy.
+// A Mount is a line of mountinfo for a cgroup hierarchy.
 type Mount struct {
 	Root, Point  string
 	V1           bool
 	Options      []byte // super options: v1's controllers
 	Major, Minor uint32 // st_dev of every directory in it
 	table        []line // all mounts of the file
-	at           int    // its own place there
+	at           int    // its own index in table
 }
 
-// A line of mountinfo, of whatever file system.
+// A line of mountinfo, of any file system.
 type line struct {
 	id, parent uint32
-	point      []byte // as it stands there
+	point      []byte // as written in the file
 }
 
-// Mounts lists the cgroup mounts in the text of /proc/PID/mountinfo
-// (proc_pid_mountinfo(5)) in whose place there is not another mount. What a mount
-// above hides is listed: see Shows. Each line is
+// Mounts lists the cgroup mounts in the text of /proc/PID/mountinfo (proc_pid_mountinfo(5)),
+// except those replaced by another mount at the same place. Mounts hidden by one further up are
+// listed: see Shows. Each line is
 //
 //	36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
 //	(1)(2)(3)  (4)   (5)   (6)        (7)     (8)(9)  (10)      (11)
 //
-// (1) number of the mount, (2) of the one that it is mounted on, (3) device, (4) root of
-// the mount within its file system, (5) mount point, (7) any number of optional fields,
-// (8) separator, (9) type, (11) super options. Blanks within a field are escaped. A line
-// that makes no sense is skipped, alone. The text must stay as it is.
+// (1) mount ID, (2) ID of the mount it is on, (3) device, (4) root of the mount within its file
+// system, (5) mount point, (7) any number of optional fields, (8) separator, (9) type, (11)
+// super options. Blanks within a field are escaped. A malformed line is skipped. The text must
+// not be changed afterwards.
 func Mounts(text []byte) []*Mount {
 	var all []*Mount
 	table := make([]line, 0, 1+bytes.Count(text, []byte{'\n'}))
@@ -72,14 +72,14 @@ func Mounts(text []byte) []*Mount {
 	return mounts
 }
 
-// number is 0 where there is none.
+// number parses a number; it returns 0 if there is none.
 func number(b []byte) uint32 {
 	n, _ := Count(b)
 	return uint32(n)
 }
 
-// replaced reports whether another mount is in the very place of this one: right on
-// it, or found there.
+// replaced reports whether another mount is at the very place of this one: mounted right on it,
+// or reached there.
 func (m *Mount) replaced() bool {
 	own := &m.table[m.at]
 	for i := range m.table {
@@ -97,15 +97,15 @@ func (m *Mount) replaced() bool {
 	return false
 }
 
-// Shows reports whether the way to a directory at or below the mount point leads into
-// this mount, and not into one that covers it: that is mounted on this one, or on one
-// that this one is mounted on, before the way comes to here. A mount on the root covers
-// nothing, because every way starts below it (path_resolution(7)). Of two that are said
-// to be mounted on the same place the later one is on top.
+// Shows reports whether the path to a directory at or below the mount point leads into this
+// mount, rather than into one that covers it. A mount covers this one if it is mounted on it, or
+// on one of its parents, at a point on the path. A mount on the root covers nothing, because
+// every path starts below it (path_resolution(7)). Of two mounts listed at the same place the
+// later one is on top.
 func (m *Mount) Shows(dir string) bool {
-	from := -1                       // the mount that the way to m goes through
-	at, id := m.at, m.table[m.at].id // the one where it comes from, -1 when that is not listed
-	for range m.table {              // which may say that mounts are mounted on each other
+	from := -1                       // the mount through which the path reaches m
+	at, id := m.at, m.table[m.at].id // the parent of from, at first m; -1 if not listed
+	for range m.table {              // bounded: a file may list a cycle of mounts
 		for i := range m.table {
 			l := &m.table[i]
 			if l.parent != id || l.id == id || i == from || len(l.point) < 2 {
@@ -135,7 +135,7 @@ func (m *Mount) Shows(dir string) bool {
 	return true
 }
 
-// covers reports whether a mount point as mountinfo has it is a path or above that.
+// covers reports whether a mount point, in mountinfo's form, is a path or a parent of it.
 func covers(point []byte, path string) bool {
 	for len(point) > 0 {
 		var c byte
@@ -147,9 +147,8 @@ func covers(point []byte, path string) bool {
 	return path == "" || path[0] == '/'
 }
 
-// Unescape undoes the kernel's octal escapes (seq_path: "\040" for a space) in
-// an absolute path. It is "" for any other path: not every backslash is the
-// kernel's.
+// Unescape decodes the kernel's octal escapes (seq_path: "\040" for a space) in an absolute
+// path. It returns "" for any other path, because not every backslash is the kernel's.
 func Unescape(b []byte) string {
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
@@ -165,8 +164,8 @@ func Unescape(b []byte) string {
 	return string(out)
 }
 
-// char is the first character, which may be escaped, and what follows. It is 0, which
-// no path holds, where the escape makes no sense.
+// char returns the first character, which may be escaped, and the rest. It returns 0, which no
+// path contains, for a malformed escape.
 //
 //go:noinline
 func char(b []byte) (c byte, rest []byte) {
@@ -181,15 +180,13 @@ func char(b []byte) (c byte, rest []byte) {
 	return c, rest
 }
 
-// Serves reports whether the mount shows the hierarchy in which a controller
-// has a group.
+// Serves reports whether the mount shows the hierarchy in which a controller has a group.
 func (m *Mount) Serves(g Group, controller string) bool {
 	return m.V1 == g.V1 && (!m.V1 || HasWord(m.Options, controller))
 }
 
-// Above is how many levels the root of the mount is above that of the cgroup
-// namespace it is looked at from ("/../.." is 2); 0 where it is not above it
-// (cgroup_namespaces(7)).
+// Above returns how many levels the mount's root is above the root of the reader's cgroup
+// namespace ("/../.." is 2), or 0 if it is not above it (cgroup_namespaces(7)).
 func (m *Mount) Above() int {
 	n := 0
 	for rest := m.Root; rest != ""; rest = rest[3:] {
@@ -204,20 +201,19 @@ func (m *Mount) Above() int {
 // A Candidate is a mount that may show a group.
 type Candidate struct {
 	*Mount
-	// Rest is the group's path below the mount point: "" for the point itself,
-	// else it starts with a slash.
+	// Rest is the group's path below the mount point: "" for the point itself, otherwise
+	// starting with a slash.
 	Rest string
-	// Sought: Rest is not known. The group is below a directory that is as many levels
-	// under the mount point as Above says, and that has to be found; see Join.
+	// Sought: Rest is unknown. The group is below a directory Above levels under the mount
+	// point, which must be searched for; see Join.
 	Sought bool
-	// Levels is how many groups the mount shows: the group, and those above it up to the
+	// Levels is the number of groups the mount shows: the group, and its ancestors up to the
 	// root of the mount.
 	Levels int
 }
 
-// Candidates are the mounts that may show a group, those first that show the
-// most of its ancestors, of equal ones the last. Whether one does only a look at the
-// directories tells.
+// Candidates lists the mounts that may show a group, those that show most of its ancestors
+// first, and of equal ones the last first. Only looking at the directories shows which do.
 func Candidates(mounts []*Mount, g Group, controller string) []Candidate {
 	var all []Candidate
 	for _, m := range mounts {
@@ -256,9 +252,9 @@ func levels(path string) (n int) {
 	return n
 }
 
-// Below returns what is left of path under root, both cgroup paths, compared
-// component by component: "" for root itself, else it starts with a slash.
-// What climbs out again by ".." cannot be reached.
+// Below returns the rest of a cgroup path below root, compared component by component: "" for
+// root itself, otherwise starting with a slash. A path that leaves root through ".." is not
+// below it.
 func Below(path, root string) (string, bool) {
 	if root == "/" {
 		root = ""
@@ -276,8 +272,7 @@ func Below(path, root string) (string, bool) {
 	return rest, Climbs(rest) == 0
 }
 
-// Climbs counts the ".." that a path starts with. The kernel writes none anywhere
-// else.
+// Climbs returns the number of ".." a path starts with. The kernel writes none elsewhere.
 //
 //go:noinline
 func Climbs(path string) int {
@@ -288,7 +283,7 @@ func Climbs(path string) int {
 	return n
 }
 
-// Up is the path of the group above one: "/" is above "/a", and "/.." above that.
+// Up returns the path of a group's parent: "/" is above "/a", and "/.." above that.
 //
 //go:noinline
 func Up(path string) string {
@@ -307,9 +302,9 @@ func Up(path string) string {
 	return path[:i]
 }
 
-// Join is where a path leads to that starts at a cgroup namespace's root, whose
-// own path from some higher group is root: "/a/b" and "/../c" are "/a/c". It is
-// false where the path leaves that higher group.
+// Join resolves a path that starts at a cgroup namespace's root, whose path from some higher
+// group is root: "/a/b" and "/../c" give "/a/c". It returns false if the path leaves that
+// higher group.
 func Join(root, path string) (string, bool) {
 	for n := Climbs(path); n > 0; n-- {
 		i := len(root) - 1

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// figure is a number with its state, as tables name it.
+// figure is a number with its state, as the tables write it.
 type figure struct {
 	n     float64
 	state State
@@ -90,7 +90,7 @@ func TestCrashes(t *testing.T) {
 		"100000 0\n":            true,
 		"0 0\n":                 true,
 		"max 0\n":               false,
-		"17592186044415 1000":   false, // the runtime does not understand it
+		"17592186044415 1000":   false, // the runtime cannot parse it
 	} {
 		if got := CPUMax([]byte(text)).CrashesGo(); got != want {
 			t.Errorf("%q crashes: %v, want %v", text, got, want)
@@ -234,13 +234,13 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// TestShows: which mount a way leads into. A line is "ID PARENT ROOT POINT", of cgroup2 but
-// for ID 9 and above.
+// TestShows: which mount a path leads into. A line is "ID PARENT ROOT POINT", a cgroup2 mount
+// unless ID is 9 or above.
 func TestShows(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		lines []string
-		dirs  string // of the mount with ID 5
+		dirs  string // directories of the mount with ID 5
 		shown bool
 		left  int // cgroup mounts that are not replaced
 	}{
@@ -284,8 +284,8 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// TestManyMounts: a table of 5,000 mounts at one place, each on the last one. What takes the
-// cube of that does not end within the test's time.
+// TestManyMounts: 5,000 mounts at one place, each on the last one. A cubic algorithm does not
+// finish within the test's time.
 func TestManyMounts(t *testing.T) {
 	var text []byte
 	for i := range 5000 {
@@ -330,7 +330,7 @@ func TestCandidates(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
 		mounts     []byte
-		want       []string // point and rest, "?" for a rest that has to be found
+		want       []string // point and rest, "?" for a rest to search for
 	}{
 		{"of equal ones the last", "/a", table("/ /x", "/ /y"), []string{"/y /a", "/x /a"}},
 		{"the widest first", "/a/b", table("/a/b /own", "/ /all", "/a /some"), []string{"/all /a/b", "/some /b", "/own "}},

@@ -5,12 +5,12 @@ package cgroup
 // A Stall is one line of a pressure file.
 type Stall struct {
 	Avg10    float64 // share of the last 10 s, 0 to 1
-	Total    int64   // microseconds since the group was made
+	Total    int64   // microseconds since the group was created
 	HasAvg10 bool
 	HasTotal bool
 }
 
-// Pressure reads a PSI file (kernel doc: accounting/psi.rst):
+// Pressure parses a PSI file (kernel doc: accounting/psi.rst):
 //
 //	some avg10=0.12 avg60=0.00 avg300=0.00 total=1234
 //	full avg10=0.00 avg60=0.00 avg300=0.00 total=567
@@ -44,7 +44,7 @@ func Pressure(b []byte) (some, full Stall) {
 	return some, full
 }
 
-// percent reads "12.34" as 0.1234.
+// percent parses "12.34" as 0.1234.
 func percent(b []byte) (float64, bool) {
 	whole, frac, _ := Cut(b, '.')
 	n, ok := Count(whole)

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// RuntimeDir is the directory in which the Go runtime since 1.25 looks for its
-// CPU limit (internal/runtime/cgroup: parseCPUCgroup, parseCPUMount), given the
-// texts of its /proc/self/cgroup and /proc/self/mountinfo. It takes the first
-// mount that fits, hidden or not, and gives up at the first line it does not
-// understand, so that it may look elsewhere than we do, or nowhere ("").
+// RuntimeDir returns the directory in which the Go runtime since 1.25 looks for its CPU limit
+// (internal/runtime/cgroup: parseCPUCgroup, parseCPUMount), given the texts of its
+// /proc/self/cgroup and /proc/self/mountinfo. The runtime takes the first mount that fits,
+// hidden or not, and gives up at the first line it cannot parse. So it may look elsewhere than
+// snug does, or nowhere ("").
 func RuntimeDir(group, mountinfo []byte) (dir string, v1 bool) {
 	var at Group
 	for len(group) > 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Confine adds to the limits of a process those of a cgroup that is yet to be made below its
-// own: cores and bytes of memory, 0 for no limit.
+// Confine adds to a process's limits those of a cgroup to be created below its own: cores and
+// bytes of memory, 0 for no limit.
 func Confine(l *limits.Limits, cores float64, memory int64) {
 	const file = "the cgroup to be made"
 	if cores > 0 {

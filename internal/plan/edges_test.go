@@ -9,7 +9,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// What stands exactly at a bound.
+// Quantities exactly at a bound.
 func TestEdgesOfQuantities(t *testing.T) {
 	for text, ok := range map[string]bool{"1": true, "9223372036854775807": false, "8EiB": false, "8388607TiB": true} {
 		if _, got := ParseBytes(text); got != ok {
@@ -171,7 +171,7 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A reason is read by people: numbers, plurals and what was done about them.
+// People read reasons: numbers, plurals, and what was done about them.
 func TestTexts(t *testing.T) {
 	for _, c := range []struct {
 		reason Reason

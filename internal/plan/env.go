@@ -8,11 +8,10 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// UnknownNames lists the SNUG_* variables of an environment (as os.Environ has it) that
-// nothing reads: an operator believes that they do something. NearestName tells what
-// may be meant. Those of the project's own tests, SNUG_E2E... and SNUG_TEST..., are
-// left out, and so are those that a kubelet makes of a Service called snug:
-// SNUG_SERVICE_HOST, SNUG_PORT_443_TCP and others.
+// UnknownNames lists the SNUG_* variables of an environment, in the form of os.Environ, that
+// nothing reads: the operator expects them to have an effect. NearestName suggests a correction.
+// It skips the variables of the project's own tests, SNUG_E2E... and SNUG_TEST..., and those
+// that a kubelet sets for a Service named snug: SNUG_SERVICE_HOST, SNUG_PORT_443_TCP and others.
 func UnknownNames(environ []string) (bad []limits.Warning) {
 	for _, kv := range environ {
 		if len(kv) < 5 || kv[:5] != "SNUG_" {
@@ -28,9 +27,9 @@ func UnknownNames(environ []string) (bad []limits.Warning) {
 	return bad
 }
 
-// OfRun reports whether a variable of Go has the value that `snug run` gave it. run is
-// SNUG_RUN, in which that lists what it set: GOMAXPROCS=2,GOMEMLIMIT=483183820. Such a
-// value is not the operator's.
+// OfRun reports whether a variable of Go has the value that `snug run` gave it; such a value is
+// not the operator's. run is SNUG_RUN, the list of variables it set:
+// GOMAXPROCS=2,GOMEMLIMIT=483183820.
 func OfRun(run, name, value string) bool {
 	for run != "" {
 		var one string
@@ -50,8 +49,8 @@ func known(name string) bool {
 	return false
 }
 
-// NearestName is the variable that a wrong name may stand for: the one that the fewest
-// changes of a letter make of it, and "" when that is a third of the name or more.
+// NearestName returns the variable closest to a wrong name by Levenshtein distance, or "" if
+// the distance is a third of the name's length or more.
 func NearestName(name string) string {
 	best, least := "", len(name)/3
 	if len(name) > 64 {
@@ -65,8 +64,8 @@ func NearestName(name string) string {
 	return best
 }
 
-// changes is how many letters have to be put in, left out or replaced to make b of a
-// (Levenshtein's distance).
+// changes returns the Levenshtein distance: the letters to insert, delete or replace to turn a
+// into b.
 func changes(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -86,8 +85,8 @@ func changes(a, b string) int {
 	return row[len(b)]
 }
 
-// ParseSwitch reads what people write to switch something on or off, in any case:
-// on, 1, true, yes, enable, enabled, or off, 0, false, no, disable, disabled.
+// ParseSwitch parses the usual words for on and off, in any case: on, 1, true, yes, enable,
+// enabled, or off, 0, false, no, disable, disabled.
 func ParseSwitch(text string) (on, ok bool) {
 	switch lower(text) {
 	case "on", "1", "true", "yes", "enable", "enabled":
@@ -98,7 +97,7 @@ func ParseSwitch(text string) (on, ok bool) {
 	return false, false
 }
 
-// lower is for ASCII: package strings brings the tables of Unicode.
+// lower is for ASCII only: package strings would link Unicode tables.
 func lower(text string) string {
 	b := []byte(text)
 	for i, c := range b {

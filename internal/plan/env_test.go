@@ -41,8 +41,8 @@ func TestReadEnv(t *testing.T) {
 	}
 }
 
-// TestMinAboveMax: a variable wins over the program's field, and two variables that contradict
-// each other are told.
+// TestMinAboveMax: a variable overrides the program's field, and two variables that contradict
+// each other give a warning.
 func TestMinAboveMax(t *testing.T) {
 	for _, c := range []struct {
 		field     Policy

@@ -10,21 +10,20 @@ import (
 )
 
 const (
-	// MinHeadroom is what stays free of a memory limit at the least: thread
-	// stacks, cgo, kernel memory and the runtime's own overshoot do not shrink
-	// with the limit.
+	// MinHeadroom is the smallest headroom below a memory limit: thread stacks, cgo, kernel
+	// memory and the runtime's own overshoot do not shrink with the limit.
 	MinHeadroom = 16 << 20
-	// MinMemory is the memory limit below which GOMEMLIMIT stays alone: the
-	// headroom would be a quarter of it or more.
+	// MinMemory is the memory limit below which GOMEMLIMIT is left alone: the headroom would
+	// be a quarter of it or more.
 	MinMemory = 64 << 20
 )
 
-// Memory says how much of a memory limit Go may use. The zero Memory is the
-// default: all but a tenth, and all but MinHeadroom.
+// Memory is the part of a memory limit that Go may use. The zero Memory is the default: all
+// but the larger of 10% and MinHeadroom.
 type Memory struct {
 	Percent float64 // of the limit, above 0 and up to 100; 0 = not relative
-	Less    int64   // bytes taken off Percent
-	Bytes   int64   // this much, whatever the limit; 0 = not absolute
+	Less    int64   // bytes subtracted from Percent
+	Bytes   int64   // absolute size, whatever the limit; 0 = not absolute
 	Off     bool    // set GOMEMLIMIT=off
 }
 
@@ -63,9 +62,9 @@ func (in *Input) memory(p *Plan) {
 	}
 }
 
-// memorySize is what limits, hints and policy say, whoever owns the knob. room is for how
-// many processes with such a GOMEMLIMIT there is in a limit that could be read; 0 where
-// none decides.
+// memorySize decides by limits, hints and policy, regardless of who set the knob. room is the
+// number of processes with this GOMEMLIMIT that fit in the limit that was read; 0 if no such
+// limit decides.
 func (in *Input) memorySize(p *Plan, s *Setting) (room float64) {
 	limit := in.memoryLimit(p, s)
 	spec := &in.Policy.Memory
@@ -104,7 +103,7 @@ func (in *Input) memorySize(p *Plan, s *Setting) (room float64) {
 	return room
 }
 
-// memoryLimit finds the limit that decides. Without one Code stays empty.
+// memoryLimit returns the limit that decides. If there is none, Code stays empty.
 func (in *Input) memoryLimit(p *Plan, s *Setting) int64 {
 	m := &in.Limits.Memory
 	limit, limited := m.Soft.Get()

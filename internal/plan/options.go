@@ -8,7 +8,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Mode is what the SNUG variable asks for.
+// Mode is the value of the SNUG variable.
 type Mode uint8
 
 const (
@@ -17,26 +17,25 @@ const (
 	Disable             // do nothing at all
 )
 
-// Variables are all that the library and `snug run` read. ReadEnv reads the first, package
-// follow SNUG_WATCH and SNUG_POLL, package watch SNUG_ADAPT and SNUG_GC, and package fit
-// SNUG_RUN, which `snug run` sets.
+// Variables lists everything the library and `snug run` read. ReadEnv reads the first ones,
+// package follow SNUG_WATCH and SNUG_POLL, package watch SNUG_ADAPT and SNUG_GC, and package
+// fit SNUG_RUN, which `snug run` sets.
 var Variables = [...]string{"SNUG", "SNUG_ROUND", "SNUG_MIN_PROCS", "SNUG_MAX_PROCS", "SNUG_RESERVE_CPUS",
 	"SNUG_REQUEST_FACTOR", "SNUG_GOMEMLIMIT", "SNUG_WORKERS", "SNUG_CPU_LIMIT", "SNUG_CPU_REQUEST", "SNUG_MEMORY_LIMIT", "SNUG_LOG",
 	"SNUG_WATCH", "SNUG_ADAPT", "SNUG_POLL", "SNUG_GC",
 	"SNUG_RUN"}
 
-// ours is how many of Variables ReadEnv reads.
-const ours = 12
+// numPlanVars is the number of Variables that ReadEnv reads.
+const numPlanVars = 12
 
-// ReadEnv reads the SNUG_* variables over a program's own policy and hints: the
-// operator wins. A variable that makes no sense is reported and ignored, because
-// it must not keep a program from starting. The library and `snug run` honour
-// the same ones.
+// ReadEnv applies the SNUG_* variables to a program's policy and hints, which they override. An
+// invalid variable is reported and ignored, because it must not keep a program from starting.
+// The library and `snug run` honour the same variables.
 func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []limits.Warning) {
-	least, minRead, maxRead := p.MinProcs, false, false
-	for _, name := range Variables[:ours] {
+	minProcs, minRead, maxRead := p.MinProcs, false, false
+	for _, name := range Variables[:numPlanVars] {
 		text := getenv(name)
-		if text == "" || text == "0" && name != "SNUG" { // not given, as the downward API says it
+		if text == "" || text == "0" && name != "SNUG" { // not given: the downward API reports a missing limit as 0
 			continue
 		}
 		ok := Set(name, text, &mode, p, h)
@@ -48,20 +47,20 @@ func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []
 	}
 	if p.MaxProcs > 0 && p.MinProcs > p.MaxProcs {
 		switch {
-		case !maxRead: // the program's, and the operator wants more
+		case !maxRead: // the maximum is the program's, and the operator wants more
 			p.MaxProcs = p.MinProcs
 		case !minRead:
 			p.MinProcs = p.MaxProcs
 		default:
 			Warn(&bad, EnvInvalid, &limits.Source{File: "SNUG_MIN_PROCS", Raw: strconv.Itoa(p.MinProcs)})
-			p.MinProcs = min(least, p.MaxProcs)
+			p.MinProcs = min(minProcs, p.MaxProcs)
 		}
 	}
 	return mode, bad
 }
 
-// Set takes what one of the variables that ReadEnv reads says. It is false, and nothing is
-// changed, for text that makes no sense. A flag of the tool is read by it too.
+// Set applies the value of one variable that ReadEnv reads. It returns false and changes
+// nothing if the value is invalid. The tool's flags use it too.
 func Set(name, text string, mode *Mode, p *Policy, h *Hints) (ok bool) {
 	switch name {
 	case "SNUG":
@@ -80,7 +79,7 @@ func Set(name, text string, mode *Mode, p *Policy, h *Hints) (ok bool) {
 		return set(&p.Memory, text, ParseMemory)
 	case "SNUG_WORKERS":
 		return set(&p.Workers, text, ParseProcs)
-	case "SNUG_LOG": // fit asks again when it logs
+	case "SNUG_LOG": // fit reads it again when it logs
 		_, ok = ParseSwitch(text)
 		return ok
 	case "SNUG_CPU_LIMIT":
@@ -111,46 +110,46 @@ func parseMode(text string) (Mode, bool) {
 	return Observe, lower(text) == "observe"
 }
 
-// Hints are what the operator knows and the process may not see. They only
-// tighten what is visible. 0 means not given.
+// Hints are limits that the operator knows and the process may not see. They can only tighten
+// the limits that are read. 0 means not given.
 type Hints struct {
 	CPULimit    float64 // cores
-	CPURequest  float64 // cores; counts only where there is no limit
+	CPURequest  float64 // cores; used only where there is no limit
 	MemoryLimit int64   // bytes
 }
 
-// Round is how a fraction of a core becomes Ps.
+// Round selects how a fraction of a core is rounded to Ps.
 type Round uint8
 
 const (
-	Ceil Round = iota // the Go runtime's own rule
+	Ceil Round = iota // as the Go runtime does
 	Floor
 	Nearest
 )
 
-// DefaultRequestFactor is how many Ps a requested core is worth where a
-// request decides: such a pod may use idle CPUs beyond it.
+// DefaultRequestFactor is the number of Ps per requested core if a request decides: such a pod
+// may use idle CPUs beyond its request.
 const DefaultRequestFactor = 2
 
-// Policy is how to decide. The zero Policy is the default.
+// Policy controls decisions. The zero Policy is the default.
 type Policy struct {
 	Round         Round
-	MinProcs      int     // at least this many Ps, 0 = 2 as the Go runtime has it; never above affinity
-	MaxProcs      int     // at most this many Ps, 0 = no such limit
+	MinProcs      int     // minimum Ps, 0 = 2 as in the Go runtime; never above affinity
+	MaxProcs      int     // maximum Ps, 0 = none
 	ReserveCPUs   float64 // cores to leave to other processes in the container
 	RequestFactor float64 // Ps per requested core, 0 = DefaultRequestFactor
-	Memory        Memory  // what of the memory limit Go may use
+	Memory        Memory  // the part of the memory limit that Go may use
 	Workers       int     // Go processes that share the memory limit, 0 = 1
 
-	// Values given outright. They are taken as they are.
+	// Explicit values, used as they are.
 	GOMAXPROCS int // 0 = decide
 	GOGC       int // 0 = leave alone, Off = off
 
-	// Override takes knobs that the program itself has set.
+	// Override also sets knobs that the program itself has set.
 	Override bool
 }
 
-// Want says what a variable's value looks like, "" for an unknown variable.
+// Want describes the form of a variable's value; it is "" for an unknown variable.
 func Want(name string) string {
 	switch name {
 	case "SNUG":

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan decides what Go should use in a container: GOMAXPROCS,
-// GOMEMLIMIT, GOGC. It is pure: facts, hints and policy in, values with their
-// reasons out. It reads nothing, sets nothing and knows no clock.
+// Package plan decides what Go should use in a container: GOMAXPROCS, GOMEMLIMIT, GOGC. It is
+// pure: it maps facts, hints and policy to values with reasons. It reads nothing, sets nothing
+// and has no clock.
 package plan
 
 import "github.com/snug-go/snug/limits"
 
-// Plan is what Go should use, and why.
+// Plan holds the values Go should use, and why.
 type Plan struct {
 	GOMAXPROCS Setting // Value in Ps
 	GOMEMLIMIT Setting // Value in bytes
 	GOGC       Setting // Value in percent, Off for "off"
-	// Runtime is the GOMAXPROCS that Go would choose by itself, 0 when that
-	// cannot be told, Crash when it would not live to choose one.
+	// Runtime is the GOMAXPROCS that Go would choose by itself, 0 if unknown, Crash if the
+	// runtime would crash first.
 	Runtime  int
-	Warnings []limits.Warning // those of the input, of the limits, then the plan's own
+	Warnings []limits.Warning // those of the input, then of the limits, then the plan's own
 }
 
-// Off is the Value of GOGC=off. Crash is the Runtime of a quota that ends
-// plain Go programs before main.
+// Off is the Value of GOGC=off. Crash is the Runtime for a quota that crashes plain Go
+// programs before main.
 const (
 	Off   = -1
 	Crash = -1
@@ -27,19 +27,18 @@ const (
 
 // Setting is the decision about one knob.
 type Setting struct {
-	Value int64 // what to use; 0 when Leave
+	Value int64 // the value to use; 0 if Leave
 	Leave bool  // leave the knob alone
 	Reason
-	Ignored []Reason // what could have decided and did not
+	Ignored []Reason // inputs that could have decided and did not
 }
 
-// Reason says why a number is what it is, or why another did not decide. Its
-// sentence is made by Text, when somebody asks: programs that only want to be
-// fitted do not carry the words.
+// Reason explains why a value was chosen, or why another was not. Text makes its sentence on
+// demand, so that programs which only fit themselves do not link the texts.
 type Reason struct {
 	Code   string        // stable, see the constants
-	Number float64       // what the code speaks of: cores, Ps or bytes; 0 when it speaks of none
-	Source limits.Source // the file that decided, or the variable with its value; empty when neither did
+	Number float64       // the number behind the code: cores, Ps or bytes; 0 if it has none
+	Source limits.Source // the file that decided, or the variable with its value; empty if neither did
 }
 
 // Input is everything a decision depends on.
@@ -50,52 +49,51 @@ type Input struct {
 	Policy Policy
 	Go     Go
 	Now    Now
-	Others int // Go processes beside this one in the cgroup whose memory limit decides, 0 = none, or not known
+	Others int // other Go processes in the cgroup whose memory limit decides, 0 = none or unknown
 
 	Warnings []limits.Warning // about the input itself, for instance from ReadEnv
 }
 
-// Env is what the operator put into the environment for Go itself. Go treats
-// an empty variable like one that is not set, and so does plan.
+// Env holds the variables that the operator set for Go itself. Go treats an empty variable as
+// unset, and so does plan.
 type Env struct{ GOMAXPROCS, GOMEMLIMIT, GOGC string }
 
-// Go is what is known about the Go program that the plan is for.
+// Go describes the Go program that the plan is for.
 type Go struct {
-	Minor int // 26 for Go 1.26.x; 0 = not known, taken as recent
-	// Blind is true when the runtime does not look at cgroups: before Go
-	// 1.25, or GODEBUG=containermaxprocs=0, which a go line below 1.25 implies.
+	Minor int // 26 for Go 1.26.x; 0 = unknown, treated as recent
+	// Blind: the runtime ignores cgroups, as before Go 1.25 or with
+	// GODEBUG=containermaxprocs=0, which a go line below 1.25 implies.
 	Blind bool
-	// Automaxprocs: go.uber.org/automaxprocs is linked in. Where it is called, it sets
-	// GOMAXPROCS to the quota of the own cgroup, rounded down and at least 1, unless the
-	// variable is set (automaxprocs, maxprocs.Set).
+	// Automaxprocs: go.uber.org/automaxprocs is linked in. When called, it sets GOMAXPROCS to
+	// the own cgroup's quota, rounded down and at least 1, unless the variable is set
+	// (automaxprocs, maxprocs.Set).
 	Automaxprocs bool
-	// Automemlimit: github.com/KimMachineGun/automemlimit is linked in, which may set
+	// Automemlimit: github.com/KimMachineGun/automemlimit is linked in. It may set
 	// GOMEMLIMIT unless the variable is set.
 	Automemlimit bool
 }
 
-// Now is what a running process uses. The zero Now is a program that has not
+// Now holds a running process's current values. The zero Now is a program that has not
 // started yet.
 type Now struct {
 	Procs    int   // GOMAXPROCS; 0 = not running
 	NumCPU   int   // runtime.NumCPU: the affinity at start
-	MemLimit int64 // bytes; NoMemLimit when there is none
-	Live     int64 // bytes of live heap, 0 = so little that it does not matter
+	MemLimit int64 // bytes; NoMemLimit if there is none
+	Live     int64 // bytes of live heap, 0 = negligible
 
-	// ByRuntime is true when Procs is known to be the runtime's own choice,
-	// perhaps by limits that have changed since.
+	// ByRuntime: Procs is known to be the runtime's own choice, perhaps by limits that have
+	// changed since.
 	ByRuntime bool
 
-	// What snug wrote last, 0 = nothing or given up.
+	// The values snug set last, 0 = none or given up.
 	OwnProcs    int
 	OwnMemLimit int64
 }
 
-// NoMemLimit is the Go runtime's way to say that GOMEMLIMIT is off.
+// NoMemLimit is the Go runtime's value for GOMEMLIMIT=off.
 const NoMemLimit = 1<<63 - 1
 
-// Codes of reasons. They are part of the v1 promise: a code never changes its
-// meaning.
+// Codes of reasons. They are part of the v1 promise: a code never changes its meaning.
 const (
 	QuotaCeil     = "quota-ceil"
 	QuotaFloor    = "quota-floor"
@@ -132,7 +130,7 @@ const (
 	HintUnused    = "hint-unused"
 )
 
-// Decide makes the plan.
+// Decide returns the plan for an input.
 func Decide(in *Input) *Plan {
 	p := &Plan{
 		Runtime:  RuntimeProcs(&in.Limits.CPU, in.Go),
@@ -144,8 +142,8 @@ func Decide(in *Input) *Plan {
 	return p
 }
 
-// The helpers below are called from many places and store many words each.
-// Inlined they would add 10 KB to every program that is fitted.
+// These helpers store many words and are called from many places. Inlined they would add
+// 10 KB to every program that imports snug.
 
 // Warn adds a warning.
 //
@@ -156,14 +154,14 @@ func Warn(to *[]limits.Warning, code string, from *limits.Source) {
 
 func (p *Plan) warn(code string, from *limits.Source) { Warn(&p.Warnings, code, from) }
 
-// warnEnv reports a variable that Go does not understand.
+// warnEnv warns about a variable that Go cannot parse.
 //
 //go:noinline
 func (p *Plan) warnEnv(name, value string) {
 	p.warn(EnvInvalid, &limits.Source{File: name, Raw: value})
 }
 
-// because gives a setting its reason. from may be nil.
+// because sets the reason of a setting. from may be nil.
 //
 //go:noinline
 func (s *Setting) because(code string, number float64, from *limits.Source) {
@@ -173,17 +171,17 @@ func (s *Setting) because(code string, number float64, from *limits.Source) {
 	s.Reason = Reason{code, number, *from}
 }
 
-// ignore notes a reason that does not decide.
+// ignore adds a reason that does not decide.
 //
 //go:noinline
 func (s *Setting) ignore(r *Reason) { s.Ignored = append(s.Ignored, *r) }
 
-// unused notes a hint that does not decide.
+// unused adds a hint that does not decide.
 func (s *Setting) unused(code string, number float64) {
 	s.ignore(&Reason{Code: code, Number: number})
 }
 
-// leave leaves a knob alone, whatever would have decided.
+// leave leaves a knob alone, and lists any reason to set it as ignored.
 //
 //go:noinline
 func (s *Setting) leave(code string, number float64) {
@@ -194,7 +192,7 @@ func (s *Setting) leave(code string, number float64) {
 	s.because(code, number, nil)
 }
 
-// Nothing is the plan that leaves every knob alone.
+// Nothing returns the plan that leaves every knob alone.
 func Nothing(code string) *Plan {
 	p := new(Plan)
 	p.GOMAXPROCS.leave(code, 0)
@@ -211,10 +209,10 @@ func (s *Setting) byEnv(name, value string) {
 	s.because(EnvSet, 0, &limits.Source{File: name, Raw: value})
 }
 
-// RuntimeProcs is the GOMAXPROCS that the Go runtime chooses by itself
-// (runtime/cgroup_linux.go): min(affinity, max(2, ceil(quota))) with the quota
-// of the process's own cgroup alone. It is 0 when affinity is not known and
-// Crash when converting the quota to an int32 overflows.
+// RuntimeProcs returns the GOMAXPROCS that the Go runtime chooses by itself
+// (runtime/cgroup_linux.go): min(affinity, max(2, ceil(quota))), with the quota of the
+// process's own cgroup only. It is 0 if affinity is unknown, and Crash if converting the quota
+// to an int32 overflows.
 func RuntimeProcs(c *limits.CPU, g Go) int {
 	return runtimeProcs(c, g, c.Affinity.N)
 }
@@ -236,8 +234,8 @@ func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
 	return cpus
 }
 
-// Automaxprocs is the GOMAXPROCS that go.uber.org/automaxprocs sets where it is called; 0
-// where it is not linked in, or sees no quota and leaves the knob alone.
+// Automaxprocs returns the GOMAXPROCS that go.uber.org/automaxprocs sets when called; 0 if it is
+// not linked in, or sees no quota and leaves the knob alone.
 func Automaxprocs(c *limits.CPU, g Go) int {
 	if g.Automaxprocs && len(c.Levels) > 0 {
 		if cores, ok := c.Levels[0].Quota.Get(); ok && cores < maxProcs {
@@ -247,7 +245,7 @@ func Automaxprocs(c *limits.CPU, g Go) int {
 	return 0
 }
 
-// gogc decides GOGC: only what was asked for.
+// gogc sets GOGC only if the policy names a value.
 func (in *Input) gogc(p *Plan) {
 	s, text := &p.GOGC, in.Env.GOGC
 	valid := validGOGC(text)

@@ -13,7 +13,7 @@ import (
 
 const mib = 1 << 20
 
-// container makes limits: 0 stands for none, cpus 0 for an unknown affinity.
+// container returns limits: 0 stands for none, cpus 0 for an unknown affinity.
 func container(quota float64, cpus int, memory int64) limits.Limits {
 	var l limits.Limits
 	if cpus > 0 {
@@ -182,7 +182,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Each of several may take its share, and then there is nothing to warn of.
+// If each of several processes takes its share, there is nothing to warn about.
 func TestSeveral(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -207,7 +207,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// A stale GOMEMLIMIT in an image's environment stays, and is told of.
+// A stale GOMEMLIMIT in an image's environment is kept, with a warning.
 func TestOperatorsLimitAboveTheContainers(t *testing.T) {
 	for text, want := range map[string]int{"600MiB": 1, "400MiB": 0, "off": 0} {
 		in := Input{Limits: container(0, 16, 500*mib), Env: Env{GOMEMLIMIT: text}}
@@ -225,7 +225,7 @@ func TestIgnoredIsSaid(t *testing.T) {
 	}
 }
 
-// FuzzDecide: whatever a container looks like, the plan is sane.
+// FuzzDecide: for any container, the plan is plausible.
 func FuzzDecide(f *testing.F) {
 	f.Add(1.5, 16, int64(512*mib), int64(512*mib), uint8(0), 0, 0, 0.0, 0.0, 0.0, 0.0, int64(0), 0.0, int64(0), int64(0))
 	f.Add(1e18, 1, int64(0), int64(1), uint8(2), 9, 1, 0.5, 3.0, 2.0, 1.0, int64(5), 90.0, int64(1), int64(1<<40))

@@ -4,8 +4,8 @@ package plan
 
 import "github.com/snug-go/snug/limits"
 
-// maxProcs bounds what is decided where affinity cannot be read: the most CPUs
-// a Linux kernel is built for.
+// maxProcs bounds GOMAXPROCS if affinity cannot be read: the most CPUs a Linux kernel
+// supports.
 const maxProcs = 8192
 
 // procs decides GOMAXPROCS.
@@ -28,14 +28,14 @@ func (in *Input) procs(p *Plan) {
 	}
 }
 
-// isDefault reports whether the program's GOMAXPROCS is one that the runtime may
-// have chosen by itself, at start or since.
+// isDefault reports whether the runtime may have chosen the program's GOMAXPROCS by itself, at
+// start or since.
 func (in *Input) isDefault() bool {
 	n, c := in.Now.Procs, &in.Limits.CPU
 	return in.Now.ByRuntime || n == in.Now.NumCPU || n == c.Affinity.N || n == RuntimeProcs(c, in.Go) || n == runtimeProcs(c, in.Go, in.Now.NumCPU)
 }
 
-// size is what limits, hints and policy say, whoever owns the knob.
+// size decides by limits, hints and policy, regardless of who set the knob.
 func (in *Input) size(s *Setting) {
 	pol := &in.Policy
 	in.cores(s)
@@ -52,8 +52,8 @@ func (in *Input) size(s *Setting) {
 		}
 	}
 	if s.Code == Affinity && in.Limits.CPU.Quota.State == limits.Unknown {
-		// A bound that was asked for must not widen what the runtime may have
-		// read where we could not.
+		// The quota could not be read here, but the runtime may have read one. A requested
+		// bound must not raise GOMAXPROCS above it.
 		for _, n := range [...]int{in.Now.Procs, RuntimeProcs(&in.Limits.CPU, in.Go)} {
 			if n > 0 {
 				affinity = min(affinity, n)
@@ -80,7 +80,7 @@ func (in *Input) size(s *Setting) {
 		cores = max(0, cores-pol.ReserveCPUs)
 		s.Code = ReserveCPUs
 	}
-	// Still floating point: a quota may be 1.76e10 cores.
+	// Still in floating point: a quota may be 1.76e10 cores.
 	if cores > float64(affinity) {
 		cores = float64(affinity)
 		s.ignore(&s.Reason)
@@ -93,12 +93,12 @@ func (in *Input) size(s *Setting) {
 	case Nearest:
 		n = int(cores + 0.5)
 	}
-	least := 2
+	minProcs := 2
 	if pol.MinProcs > 0 {
-		least = pol.MinProcs
+		minProcs = pol.MinProcs
 	}
-	if least = min(least, affinity); n < least {
-		n = least
+	if minProcs = min(minProcs, affinity); n < minProcs {
+		n = minProcs
 		s.Code = QuotaMin
 	}
 	if pol.MaxProcs > 0 && n > pol.MaxProcs {
@@ -108,7 +108,7 @@ func (in *Input) size(s *Setting) {
 	s.Value = int64(max(n, 1))
 }
 
-// cores finds the limit that decides. Without one Number stays 0.
+// cores sets the reason to the limit that decides. If there is none, Number stays 0.
 func (in *Input) cores(s *Setting) {
 	c, h := &in.Limits.CPU, &in.Hints
 	quota, limited := c.Quota.Get()
@@ -142,7 +142,7 @@ func (r Round) code() string {
 	return QuotaCeil
 }
 
-// ceil rounds cores that fit an int up.
+// ceil rounds up; cores must fit an int.
 func ceil(cores float64) int {
 	n := int(cores)
 	if float64(n) < cores {

@@ -8,12 +8,10 @@ import (
 	"strings"
 )
 
-// The parsers report only whether a text makes sense: what to write instead is
-// for whoever speaks to people. See Want.
+// The parsers report only whether a text is valid. Want describes the valid form.
 
-// ParseBytes reads a size of at least 1 byte and below 8 EiB: 512Mi, 512MiB,
-// 1.5G, 268435456. A lower-case m is refused, because Docker means mebibytes by
-// it and Kubernetes thousandths.
+// ParseBytes parses a size from 1 byte to below 8 EiB: 512Mi, 512MiB, 1.5G, 268435456. It
+// rejects a lower-case m, which means mebibytes to Docker and thousandths to Kubernetes.
 func ParseBytes(text string) (int64, bool) {
 	text = strings.TrimSuffix(text, "B")
 	base := 1000.0
@@ -40,7 +38,7 @@ func ParseBytes(text string) (int64, bool) {
 	return int64(x), ok && x >= 1 && x < math.MaxInt64
 }
 
-// ParseCPUs reads a number of cores from 0.001 to a million: 1.5 or 1500m.
+// ParseCPUs parses a number of cores from 0.001 to a million: 1.5 or 1500m.
 func ParseCPUs(text string) (float64, bool) {
 	digits, milli := strings.CutSuffix(text, "m")
 	x, ok := ParseDecimal(digits)
@@ -50,22 +48,22 @@ func ParseCPUs(text string) (float64, bool) {
 	return x, ok && x >= 0.001 && x <= 1e6
 }
 
-// ParseProcs reads a number of Ps, 1 to 8192.
+// ParseProcs parses a number of Ps, 1 to 8192.
 func ParseProcs(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= 1 && n <= maxProcs
 }
 
-// ParseFactor reads a factor above 0 and up to 1000.
+// ParseFactor parses a factor above 0 and up to 1000.
 func ParseFactor(text string) (float64, bool) {
 	x, ok := ParseDecimal(text)
 	return x, ok && x > 0 && x <= 1000
 }
 
-// leastMemory is the smallest GOMEMLIMIT that can be meant, in bytes.
-const leastMemory = 1 << 10
+// minGOMEMLIMIT is the smallest plausible GOMEMLIMIT, in bytes.
+const minGOMEMLIMIT = 1 << 10
 
-// ParseMemory reads what GOMEMLIMIT should be: 400MiB, 90%, 99%-100MiB, off.
+// ParseMemory parses a GOMEMLIMIT policy: 400MiB, 90%, 99%-100MiB, off.
 func ParseMemory(text string) (m Memory, ok bool) {
 	share, less, relative := strings.Cut(text, "%")
 	switch {
@@ -73,7 +71,7 @@ func ParseMemory(text string) (m Memory, ok bool) {
 		return Memory{Off: true}, true
 	case !relative:
 		m.Bytes, ok = ParseBytes(text)
-		return m, ok && m.Bytes >= leastMemory // 80 is a percentage without its sign
+		return m, ok && m.Bytes >= minGOMEMLIMIT // 80 is a percentage without its sign
 	}
 	m.Percent, ok = ParseDecimal(share)
 	if !ok || m.Percent <= 0 || m.Percent > 100 {
@@ -87,7 +85,7 @@ func ParseMemory(text string) (m Memory, ok bool) {
 	return m, true
 }
 
-// ParseRound reads ceil, floor or nearest, in any case.
+// ParseRound parses ceil, floor or nearest, in any case.
 func ParseRound(text string) (Round, bool) {
 	switch lower(text) {
 	case "ceil":
@@ -100,9 +98,9 @@ func ParseRound(text string) (Round, bool) {
 	return 0, false
 }
 
-// ParseDecimal reads up to 15 digits with at most one point among them: no
-// sign, no exponent. Both the digits and the power of ten are exact in floating
-// point, and so their quotient is the nearest number to the text.
+// ParseDecimal parses up to 15 digits with at most one point among them: no sign, no exponent.
+// The digits and the power of ten are both exact in floating point, so their quotient is the
+// number nearest to the text.
 func ParseDecimal(text string) (float64, bool) {
 	var n, scale float64
 	digits := 0
@@ -122,15 +120,15 @@ func ParseDecimal(text string) (float64, bool) {
 	return n / max(scale, 1), digits > 0 && digits <= 15
 }
 
-// validProcs reports whether the Go runtime takes this GOMAXPROCS variable
+// validProcs reports whether the Go runtime accepts this GOMAXPROCS variable
 // (runtime/proc.go, schedinit): a positive int32.
 func validProcs(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 32)
 	return err == nil && n > 0
 }
 
-// validGOGC reports whether the Go runtime takes this GOGC variable
-// (runtime/mgcpacer.go, readGOGC).
+// validGOGC reports whether the Go runtime accepts this GOGC variable (runtime/mgcpacer.go,
+// readGOGC).
 func validGOGC(text string) bool {
 	if text == "off" {
 		return true
@@ -139,8 +137,8 @@ func validGOGC(text string) bool {
 	return err == nil
 }
 
-// parseGoMemory reads what the Go runtime takes as GOMEMLIMIT: a size, or off. Anything
-// else ends the program before main.
+// parseGoMemory parses what the Go runtime accepts as GOMEMLIMIT: a size, or off. The runtime
+// crashes before main on anything else.
 func parseGoMemory(text string) (int64, bool) {
 	if text == "off" {
 		return NoMemLimit, true

@@ -66,7 +66,7 @@ func TestParseRound(t *testing.T) {
 	}
 }
 
-// The texts and what Go makes of them are from its own runtime/string.go.
+// The texts and Go's results are from its own runtime/string.go.
 func TestGoSyntax(t *testing.T) {
 	for text, want := range map[string]int64{"1024": 1024, "1B": 1, "1KiB": 1024, "400MiB": 400 << 20, "1GiB": 1 << 30, "1TiB": 1 << 40, "off": NoMemLimit, "0": 0} {
 		if got, ok := parseGoMemory(text); !ok || got != want {
@@ -85,8 +85,8 @@ func TestGoSyntax(t *testing.T) {
 	}
 }
 
-// FuzzQuantities: what is accepted is in range, and printing and reading a
-// plain number again gives the same.
+// FuzzQuantities: accepted values are in range, and printing and parsing a plain number gives
+// the same number.
 func FuzzQuantities(f *testing.F) {
 	for _, s := range []string{"512Mi", "1.5G", "1500m", "90%", "99%-100MiB", "off", "12zb", "1TiB"} {
 		f.Add(s)

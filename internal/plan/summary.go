@@ -10,9 +10,9 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Summary is what was read and decided in a container in the few lines that
-// testdata/situations keeps as `want`: one "key value..." a line, in a fixed
-// order, so that a changed decision is a changed line.
+// Summary returns the limits and decisions in the few lines that testdata/situations keeps as
+// `want`: one "key value..." per line, in a fixed order, so that a changed decision is a
+// changed line.
 func Summary(l *limits.Limits, p *Plan) []byte {
 	var b summary
 	c, m := &l.CPU, &l.Memory
@@ -67,7 +67,7 @@ func (b *summary) line(words ...string) {
 	*b = append(*b, '\n')
 }
 
-// each writes every different word on a line of its own, sorted.
+// each writes each distinct word on a line of its own, sorted.
 func (b *summary) each(key string, words []string) {
 	slices.Sort(words)
 	for _, w := range slices.Compact(words) {
@@ -97,8 +97,8 @@ func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 func exact(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// escape writes blanks and backslashes as the kernel does in mountinfo, so
-// that a path stays one word.
+// escape escapes blanks and backslashes as the kernel does in mountinfo, so that a path stays
+// one word.
 func escape(path string) string {
 	return strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(path)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Text is a reason in one sentence without a full stop. value is the number
-// it led to, 0 where it led to none.
+// Text returns a reason as one sentence without a full stop. value is the resulting number, 0
+// if there is none.
 func Text(r Reason, value int64) string {
 	cores := number(r.Number) + " cores"
 	if r.Number == 1 {
@@ -48,7 +48,7 @@ func Text(r Reason, value int64) string {
 	case RequestUnused:
 		return "the request of " + cores + " counts only where there is no limit"
 	case MaxProcs:
-		return "the limit is " + cores + ", lowered to the maximum asked for"
+		return "the limit is " + cores + ", lowered to the requested maximum"
 	case ReserveCPUs:
 		return "the limit is " + cores + ", less those reserved for others"
 	case MemoryMax:
@@ -62,9 +62,9 @@ func Text(r Reason, value int64) string {
 	case Workers:
 		return "each worker's share of the limit is " + size + less
 	case HintUnused:
-		return "the hint is not below the limit that is visible"
+		return "the hint is not below the visible limit"
 	case TooSmall:
-		return "of a limit of " + size + " too little is left for a GOMEMLIMIT to do more good than harm"
+		return "a limit of " + size + " is too small for a useful GOMEMLIMIT"
 	case LiveHeap:
 		return "the live heap is already " + size + ": a GOMEMLIMIT below it would keep the garbage collector running"
 	case Explicit:
@@ -83,16 +83,16 @@ func Text(r Reason, value int64) string {
 	case NotManaged:
 		return "no limit says what it should be"
 	case NotSupported:
-		return "this system, or this Go, does not know it"
+		return "this system or Go version does not support it"
 	case Disabled:
 		return "SNUG=off"
 	case OptionInvalid:
-		return "the program asks for what makes no sense: " + r.Source.File + " is " + r.Source.Raw
+		return "an option of the program is invalid: " + r.Source.File + " is " + r.Source.Raw
 	}
 	return r.Code
 }
 
-// WarningText is a warning in one sentence without a full stop.
+// WarningText returns a warning as one sentence without a full stop.
 func WarningText(w limits.Warning) string {
 	what := w.File + " (" + clip(w.Raw) + ")"
 	switch w.Code {
@@ -107,7 +107,7 @@ func WarningText(w limits.Warning) string {
 	case limits.WarnQuotaTorn:
 		return what + " changed each time it was read"
 	case EnvInvalid:
-		return w.File + "=" + clip(w.Raw) + " makes no sense and is ignored" + wantHint(w.File)
+		return w.File + "=" + clip(w.Raw) + " is invalid and is ignored" + wantHint(w.File)
 	case EnvUnknown:
 		if near := NearestName(w.File); near != "" {
 			return w.File + " is not a variable of snug and is ignored: " + near + " is"
@@ -121,11 +121,11 @@ func WarningText(w limits.Warning) string {
 	case MemorySeveral:
 		return w.Raw + " Go processes share the memory limit, more than this GOMEMLIMIT leaves room for: SNUG_WORKERS=" + w.Raw + " gives each its share, " + w.File
 	case NotMeasured:
-		return "GOMEMLIMIT and GOGC follow no measurements: the cgroup's memory may be others' too, where a hint or SNUG_WORKERS says what this process may use"
+		return "GOMEMLIMIT and GOGC do not follow measurements: with a hint or SNUG_WORKERS other processes may use the cgroup's memory too"
 	case LiveHeap:
 		return "the live heap does not fit the GOMEMLIMIT that " + what + " allows"
 	case ExplicitAbove:
-		return "the GOMEMLIMIT asked for is above the memory limit, so that the kernel kills first: " + what
+		return "the requested GOMEMLIMIT is above the memory limit, so the kernel kills first: " + what
 	}
 	return w.Code + ": " + what
 }
@@ -137,7 +137,7 @@ func wantHint(name string) string {
 	return ""
 }
 
-// clip quotes at most 40 bytes of other people's text.
+// clip quotes at most 40 bytes of foreign text.
 func clip(s string) string { return strconv.Quote(s[:min(len(s), 40)]) }
 
 func plural(n float64, word string) string {
@@ -147,12 +147,12 @@ func plural(n float64, word string) string {
 	return number(n) + " " + word + "s"
 }
 
-// number prints cores with at most three decimals.
+// number formats cores with at most three decimals.
 func number(x float64) string {
 	return strconv.FormatFloat(math.Round(x*1000)/1000, 'f', -1, 64)
 }
 
-// Bytes prints a number of bytes for people: 512 MiB, 1.5 GiB.
+// Bytes formats a number of bytes for people: 512 MiB, 1.5 GiB.
 func Bytes(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	x, i := float64(n), 0
