@@ -267,7 +267,7 @@ func TestUnadapted(t *testing.T) {
 	}
 	for _, program := range [][]string{{"staying"}, {"fitting", "Fit"}, {"fitting", "Watch"}} {
 		for env, want := range map[string]string{
-			"SNUG_ADAPT=memory": "snug: ignored, it wants import _ \"github.com/snug-go/snug/adapt/auto\" or adapt.Watch: SNUG_ADAPT=memory\n",
+			"SNUG_ADAPT=memory": "snug: ignored without import _ \"github.com/snug-go/snug/adapt/auto\" or adapt.Watch: SNUG_ADAPT=memory\n",
 			"SNUG_ADAPT=none":   "",
 			"SNUG_ADAPT=0":      "",
 		} {

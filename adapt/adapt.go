@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adapt fits a Go process to its container as package snug does, and lets its
-// knobs follow what the process measures: GOMEMLIMIT leaves room for memory that is not
-// Go's, GOGC rises while memory is idle, and GOMAXPROCS rises where Ps are held in
-// blocking system calls. Each of these is off unless Options or SNUG_ADAPT asks for it.
+// Package adapt fits a Go process to its container as package snug does, and lets its knobs
+// follow measurements: GOMEMLIMIT leaves room for memory outside Go, GOGC rises while memory
+// is idle, and GOMAXPROCS rises when blocking system calls hold Ps. Each of these is off unless
+// Options or SNUG_ADAPT turns it on.
 //
-// Whatever is on, a Watcher says how hard the memory limit presses on the garbage
-// collector, before the collector takes over (Options.OnPressure), and what the process
-// waits for (Verdict).
+// Even with all three off, a Watcher reports how hard the memory limit presses on the garbage
+// collector, before the collector takes over (Options.OnPressure), and what the process waits
+// for (Verdict).
 //
 //	w, err := adapt.Watch(ctx, adapt.Options{
 //		Memory:     true,
 //		OnPressure: func(p adapt.Pressure) { shedding.Store(p.Level >= adapt.PressureTight) },
 //	})
 //
-// To import this package does nothing by itself. The import
+// Importing this package does nothing by itself. The import
 //
 //	import _ "github.com/snug-go/snug/adapt/auto"
 //
-// fits and follows as Watch does with the zero Options, for programs that leave the rest
-// to SNUG_ADAPT.
+// fits and follows as Watch does with the zero Options; SNUG_ADAPT selects the rest.
 package adapt
 
 import (
@@ -38,75 +37,72 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Options say what Watch decides and what follows measurements. The zero value follows the
-// limits alone, and measures. As in snug.Options, a valid environment variable wins over
+// Options select what Watch decides and which knobs follow measurements. The zero value follows
+// the limits alone, and measures. As in snug.Options, a valid environment variable overrides
 // its field.
 type Options struct {
 	snug.Options
 
-	// Memory lets GOMEMLIMIT follow memory of the container that is not Go's (C, tmpfs, other
-	// processes): 95 % of the memory limit less what such memory has reached lately, and at
-	// most what the limit alone gives. A peak that is over is forgotten within minutes. It
-	// needs a memory limit of 64 MiB or more. SNUG_ADAPT=memory, or a list such as memory,gc,cpu.
-	// SNUG_ADAPT=none switches all three off. Where Workers or MemoryLimit decides how much
-	// this process may use, what its cgroup holds may be others', and neither Memory nor GC
-	// does anything; the warning memory-not-measured says so.
+	// Memory lets GOMEMLIMIT follow the container's memory outside Go (C, tmpfs, other
+	// processes): 95 % of the memory limit, less the recent peak of such memory, but never more
+	// than the limit alone gives. A past peak is forgotten within minutes. It needs a memory
+	// limit of 64 MiB or more. SNUG_ADAPT=memory, or a list such as memory,gc,cpu;
+	// SNUG_ADAPT=none turns all three off. If Workers or MemoryLimit decides how much this process
+	// may use, the cgroup's memory may belong to other processes too: Memory and GC then do
+	// nothing, and the Plan has the warning memory-not-measured.
 	Memory bool
 	// GC lets GOGC rise while memory is idle, until collections take GCShare of the CPU
 	// time. It needs a memory limit and a GOMEMLIMIT within it. A GOGC that the program has
 	// set is left alone unless Override is true. SNUG_ADAPT=gc.
 	GC bool
-	// CPU doubles GOMAXPROCS where goroutines wait for Ps while CPU time is left over, for
+	// CPU doubles GOMAXPROCS when goroutines wait for Ps while CPU time is left over, for
 	// instance because blocking system calls hold Ps: up to the larger of 16 and 4 times the
-	// cores, and at most MaxProcs. A number is kept only while the process uses at least a tenth more CPU
-	// time with it. SNUG_ADAPT=cpu.
+	// cores, and at most MaxProcs. It keeps a number only while the process uses at least a
+	// tenth more CPU time with it. SNUG_ADAPT=cpu.
 	CPU bool
 
-	// Poll is how often to look: 10 ms to 1 h, or 0 for 1 s. Watch looks up to four times
-	// less often while the process is idle. With Memory or CPU more than 1 s counts as 1 s. SNUG_POLL.
+	// Poll is the interval between polls: 10 ms to 1 h, or 0 for 1 s. Watch polls up to four
+	// times less often while the process is idle. With Memory or CPU it is at most 1 s. SNUG_POLL.
 	Poll time.Duration
-	// GCShare is the share of the process's CPU time that GC lets collections take: 0.01 to
+	// GCShare is the share of the process's CPU time that GC lets collections use: 0.01 to
 	// 0.5, or 0 for 0.05. SNUG_GC=5%.
 	GCShare float64
 
-	// OnPlan is called with every plan; nil calls nothing. Watch calls it once before it
-	// returns, and then whenever a knob has changed, or the Verdict has become one to act on
-	// or is no longer one. For a new GOMAXPROCS it is called twice, when that is requested and
-	// when it is in force. It is called from one goroutine at a time, which waits for it. It
-	// is not called with SNUG=off.
+	// OnPlan, if not nil, is called with every plan: once before Watch returns, and then
+	// whenever a knob changes, or the Verdict becomes one to act on or stops being one. A new
+	// GOMAXPROCS calls it twice, when requested and when in force. Calls never overlap, and
+	// following waits for each to return. It is not called with SNUG=off.
 	OnPlan func(Plan)
-	// OnPressure is called when Pressure.Level has changed, up or down; nil calls nothing.
-	// It rises one level at a time, and falls 10 s after the reason for it has gone. It is
-	// called from the goroutine that watches, which waits for it.
+	// OnPressure, if not nil, is called when Pressure.Level changes, up or down. The level
+	// rises one step at a time, and falls 10 s after its cause has gone. Following waits for
+	// each call to return.
 	OnPressure func(Pressure)
 }
 
-// Plan is what was decided, and what it was decided from. Its Undo does nothing: use
-// Watcher.Undo.
+// Plan is a decision, with the limits it is based on. Its Undo does nothing: use Watcher.Undo.
 type Plan struct {
 	snug.Plan
 	GOGC    snug.Setting // percent; left alone unless GC is on
 	Verdict Verdict      // what the process waits for, over the last full 10 s
 }
 
-// Watcher fits the process and follows. Watch makes one. Its methods may be called from
-// several goroutines, and all work on a nil Watcher.
+// Watcher is a process that is fitted and follows. Watch returns one. Its methods are safe for
+// concurrent use, and all work on a nil Watcher.
 type Watcher struct {
-	loop *watch.Loop // nil where everything is switched off
+	loop *watch.Loop // nil with SNUG=off
 }
 
-// Watch fits the process as snug.Fit does, and follows until ctx ends: the limits, and what
-// is measured where the options ask for it. When ctx ends the last values stay in force, so
-// that a service which drains stays fitted; Undo restores the first ones.
+// Watch fits the process as snug.Fit does, and until ctx ends follows the limits and, where the
+// options say so, measurements. When ctx ends the last values stay in force, so that a draining
+// service stays fitted; Undo restores the original ones.
 //
-// One goroutine does it, (*Loop).run of github.com/snug-go/snug/internal/watch. It
-// allocates nothing while nothing changes, and ends when a later Fit or Watch of this
-// package or of package snug takes over. A limit that shrinks is followed at once, growth
-// when it has stood for 3 s. A panic in it, or in a callback, ends it and shows in Stats.
-// With SNUG_WATCH=off Watch fits once and follows nothing; with SNUG=off it does nothing.
+// One goroutine follows, (*Loop).run of github.com/snug-go/snug/internal/watch. It allocates
+// nothing while nothing changes, and ends when a later Fit or Watch of this package or of
+// package snug takes over. A lower limit takes effect at once, a higher one after it has held
+// for 3 s. A panic in the goroutine, or in a callback, ends following and is reported in Stats.
+// With SNUG_WATCH=off Watch fits once and does not follow; with SNUG=off it does nothing.
 //
-// An option outside of its range is an error. The Watcher is nil then, and no knob was
-// touched.
+// For an option out of range Watch changes nothing and returns a nil Watcher and an error.
 func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -129,14 +125,14 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	cfg.Input, cfg.Plan, cfg.Result = in, p, apply.Take(p, cfg.Dry)
 	fit.Log(&in, p, cfg.Result)
 	w := &Watcher{watch.New(cfg)}
-	// Before the goroutine calls it.
+	// The first call, before the goroutine makes any.
 	if told := o.OnPlan == nil || w.loop.Contain(func() { o.OnPlan(w.Plan()) }); told && on != follow.Never {
 		w.loop.Start(ctx.Done())
 	}
 	return w, nil
 }
 
-// input is what the embedded options ask for, when all options make sense.
+// input converts the embedded options, after it has checked all options.
 func (o *Options) input() (plan.Input, *fit.Invalid) {
 	common := fit.Options[snug.Round](o.Options)
 	in, bad := common.Input()
@@ -152,7 +148,7 @@ func (o *Options) input() (plan.Input, *fit.Invalid) {
 	return in, bad
 }
 
-// config is what the other options ask for.
+// config converts the other options.
 func (o *Options) config() watch.Config {
 	cfg := watch.Config{
 		Poll: o.Poll,
@@ -176,9 +172,9 @@ func (o *Options) config() watch.Config {
 	return cfg
 }
 
-// Current is the Watcher that this package, or the import of adapt/auto, has started last,
-// also when it has ended. It is nil when neither has, or when package snug has taken over
-// since; snug.Current knows that one too.
+// Current returns the Watcher most recently started by this package or by the import of
+// adapt/auto, even if it has ended. It returns nil if there is none, or if package snug has
+// taken over since; snug.Current returns that one too.
 func Current() *Watcher {
 	if l := watch.Current(); l != nil {
 		return &Watcher{l}
@@ -186,7 +182,7 @@ func Current() *Watcher {
 	return nil
 }
 
-// Plan is the plan in force. It is the zero Plan for a nil Watcher.
+// Plan returns the plan in force, or the zero Plan for a nil Watcher.
 func (w *Watcher) Plan() Plan {
 	switch {
 	case w == nil:
@@ -198,9 +194,9 @@ func (w *Watcher) Plan() Plan {
 	return public(&u)
 }
 
-// Undo ends following and restores every knob that still holds the value that was set. It
-// does nothing the second time, or after a later Fit or Watch. It does not wait for the
-// goroutine, which ends a moment later.
+// Undo ends following and restores each knob that still holds the value snug gave it. It does
+// nothing when called again, or after a later Fit or Watch. It does not wait for the goroutine,
+// which ends a moment later.
 func (w *Watcher) Undo() {
 	if w != nil && w.loop != nil {
 		w.loop.Undo()

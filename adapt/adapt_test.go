@@ -16,8 +16,8 @@ import (
 	"github.com/snug-go/snug/adapt"
 )
 
-// knobs lets a test find the knobs as the runtime has them, without an operator, and puts
-// them back.
+// knobs clears the environment, resets the knobs to the runtime's defaults, and restores them
+// after the test.
 func knobs(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -36,7 +36,7 @@ func knobs(t *testing.T) {
 
 const hintedMemory = 512<<20 - 512<<20/10
 
-// hinted decides on both knobs wherever the tests run, and looks often.
+// hinted decides both knobs on any test machine, and polls often.
 func hinted() adapt.Options {
 	return adapt.Options{Options: snug.Options{MaxProcs: 1, MemoryLimit: 512 << 20}, Poll: 10 * time.Millisecond}
 }
@@ -50,7 +50,7 @@ func watch(t *testing.T, ctx context.Context, o adapt.Options) *adapt.Watcher {
 	return w
 }
 
-// goroutines is how many of snug's loops run.
+// goroutines returns the number of running snug loops.
 func goroutines() (n int) {
 	buf := make([]byte, 1<<20)
 	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
@@ -61,7 +61,7 @@ func goroutines() (n int) {
 	return n
 }
 
-// eventually waits for what another goroutine is about to do.
+// eventually waits until ok reports true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for range 1000 {
@@ -106,7 +106,7 @@ func TestWatchAndUndo(t *testing.T) {
 	}
 }
 
-// TestCurrent: both packages know the loop of this one; a Watch of package snug takes over.
+// TestCurrent: both packages return this one's loop; a Watch of package snug takes over.
 func TestCurrent(t *testing.T) {
 	knobs(t)
 	w := watch(t, context.Background(), hinted())
@@ -126,7 +126,7 @@ func TestCurrent(t *testing.T) {
 	if adapt.Current() != nil {
 		t.Error("adapt.Current is one that package snug has taken over from")
 	}
-	other.Undo() // has no say any more
+	other.Undo() // has no effect any more
 	if m := debug.SetMemoryLimit(-1); m != hintedMemory {
 		t.Errorf("GOMEMLIMIT = %d, want the second's", m)
 	}

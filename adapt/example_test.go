@@ -12,8 +12,8 @@ import (
 	"github.com/snug-go/snug/adapt"
 )
 
-// A server that sheds load while the memory limit presses on the garbage collector, and
-// leaves room for memory that is not Go's.
+// A server sheds load while the memory limit presses on the garbage collector, and leaves room
+// for memory outside Go.
 func ExampleWatch() {
 	var shedding atomic.Bool
 	w, err := adapt.Watch(context.Background(), adapt.Options{
@@ -34,7 +34,7 @@ func ExampleWatch() {
 	log.Print(http.ListenAndServe("localhost:8080", nil))
 }
 
-// What the process waits for, and all figures as JSON. The program imports adapt/auto.
+// Print what the process waits for, and all figures as JSON. The program imports adapt/auto.
 func ExampleCurrent() {
 	w := adapt.Current()
 	if v := w.Plan().Verdict; v == adapt.VerdictTooFewProcs {

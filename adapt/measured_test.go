@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// TestMeasuredStatsAreJSON: figures that the loop says by NaN, Inf, -1 and 0.
+// TestMeasuredStatsAreJSON: figures that the loop represents by NaN, Inf, -1 and 0.
 func TestMeasuredStatsAreJSON(t *testing.T) {
 	nan := math.NaN()
 	looked := watch.Stats{
@@ -61,7 +61,7 @@ func TestMeasuredStatsAreJSON(t *testing.T) {
 	}
 }
 
-// TestReasonsOfLaws: package snug, which does not know the laws, says their reasons too.
+// TestReasonsOfLaws: package snug does not know the laws, but prints their reasons too.
 func TestReasonsOfLaws(t *testing.T) {
 	s := setting(&plan.Setting{Value: 1 << 28, Reason: plan.Reason{Code: law.MemoryMeasured, Number: 1 << 20}}, apply.Set)
 	if want := "95 % of the memory limit, less the recent peak of memory that is not Go's (now 1 MiB)"; s.Text() != want {

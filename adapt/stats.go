@@ -13,35 +13,34 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Level is how hard the memory limit presses on the garbage collector. Levels are ordered:
-// a higher one is worse.
+// Level is how hard the memory limit presses on the garbage collector. A higher Level is worse.
 type Level uint8
 
 const (
 	PressureCalm   Level = iota
 	PressureTight        // the heap may grow by less than 20 %: time to shed load
-	PressureSpiral       // by less than 10 %, and collections take a tenth of the CPU time: the collector is about to take over
+	PressureSpiral       // by less than 10 %, and collections take 10 % of the CPU time: the collector is about to take over
 )
 
-// String is "calm", "tight" or "spiral".
+// String returns "calm", "tight" or "spiral".
 func (l Level) String() string { return law.Level(l).String() }
 
-// MarshalText is String, for encoding/json and others.
+// MarshalText returns String, for encoding/json and others.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// Pressure is a Level and what it was judged by.
+// Pressure is a Level with the figures it is based on.
 type Pressure struct {
 	Level         Level                 `json:"level"`
 	EffectiveGOGC limits.Value[float64] `json:"effective_gogc_percent"` // percent that the heap may grow between collections
 	GCShare       limits.Value[float64] `json:"gc_cpu_ratio"`           // of the process's CPU time that collections take, 0 to 1
-	GOMEMLIMIT    limits.Value[int64]   `json:"gomemlimit_bytes"`       // in force, in bytes; none when it is off
+	GOMEMLIMIT    limits.Value[int64]   `json:"gomemlimit_bytes"`       // in force, in bytes; none if it is off
 }
 
-// Verdict is what the waiting of a process is due to, as measured over 10 s.
+// Verdict says why a process waits, as measured over 10 s.
 type Verdict string
 
 const (
-	// VerdictUnknown: nothing certain can be said, or 10 s have not passed.
+	// VerdictUnknown: the figures are inconclusive, or 10 s have not passed.
 	VerdictUnknown Verdict = "unknown"
 	// VerdictFine: little waits.
 	VerdictFine Verdict = "fine"
@@ -50,13 +49,13 @@ const (
 	VerdictTooFewProcs Verdict = "too-few-procs"
 	// VerdictQuotaSpent: the CPU quota is used up. No GOMAXPROCS helps.
 	VerdictQuotaSpent Verdict = "quota-spent"
-	// VerdictHostBusy: threads wait for CPUs that other processes have.
+	// VerdictHostBusy: threads wait for CPUs that other processes use.
 	VerdictHostBusy Verdict = "host-busy"
 )
 
-// Stats is what a Watcher has done and measured. GivenUp may also name "GOGC". A Value is
-// unknown where the figure was not measured or could not be read, as all are before the
-// first look, a second after the start. In JSON unknown is null, and none is "none".
+// Stats holds what a Watcher has done and measured. GivenUp may also contain "GOGC". A Value is
+// unknown if the figure was not measured or could not be read, as are all before the first
+// poll, a second after the start. In JSON unknown is null, and none is "none".
 type Stats struct {
 	snug.Stats
 	Memory MemoryStats `json:"memory"`
@@ -64,45 +63,44 @@ type Stats struct {
 	CPU    CPUStats    `json:"cpu"`
 }
 
-// MemoryStats is the memory side of Stats. Values are bytes unless they say otherwise.
+// MemoryStats is the memory part of Stats. Values are bytes unless noted otherwise.
 //
-// Go counts pages that the runtime has asked for and never touched, which Used does not: it
-// may exceed Used, and NonGo is too small by as much. That is about 1 % of most heaps; 18 %
-// was measured in a program that makes large buffers and leaves them unwritten.
+// Go includes pages that the runtime has allocated but never touched; Used does not. Go may
+// therefore exceed Used, and NonGo is too small by such pages. They are about 1 % of most heaps;
+// 18 % was measured in a program that allocates large buffers and leaves them unwritten.
 type MemoryStats struct {
-	Limit         limits.Value[int64]   `json:"limit_bytes"`            // above it the kernel kills or throttles; none when there is no limit
-	Used          limits.Value[int64]   `json:"used_bytes"`             // charged to the limited group, and not reclaimable
-	Go            limits.Value[int64]   `json:"go_bytes"`               // what the Go runtime holds
+	Limit         limits.Value[int64]   `json:"limit_bytes"`            // above it the kernel kills or throttles; none if there is no limit
+	Used          limits.Value[int64]   `json:"used_bytes"`             // charged to the limited group and not reclaimable
+	Go            limits.Value[int64]   `json:"go_bytes"`               // held by the Go runtime
 	NonGo         limits.Value[int64]   `json:"nongo_bytes"`            // Used less Go, at least 0
-	NonGoPeak     limits.Value[int64]   `json:"nongo_peak_bytes"`       // what NonGo has reached lately, see Options.Memory; unknown without it
-	GOMEMLIMIT    limits.Value[int64]   `json:"gomemlimit_bytes"`       // in force; none when it is off
-	Pressure      Level                 `json:"pressure"`               // calm before the first look
+	NonGoPeak     limits.Value[int64]   `json:"nongo_peak_bytes"`       // recent peak of NonGo, see Options.Memory; unknown without it
+	GOMEMLIMIT    limits.Value[int64]   `json:"gomemlimit_bytes"`       // in force; none if it is off
+	Pressure      Level                 `json:"pressure"`               // calm before the first poll
 	EffectiveGOGC limits.Value[float64] `json:"effective_gogc_percent"` // percent; unknown before the first collection
 }
 
-// GCStats is the garbage collector's side of Stats.
+// GCStats is the garbage collector's part of Stats.
 type GCStats struct {
-	GOGC   limits.Value[int64]   `json:"gogc_percent"` // in force, in percent; none when it is off
-	Share  limits.Value[float64] `json:"cpu_ratio"`    // of the process's CPU time that collections took lately, 0 to 1
+	GOGC   limits.Value[int64]   `json:"gogc_percent"` // in force, in percent; none if it is off
+	Share  limits.Value[float64] `json:"cpu_ratio"`    // recent share of the process's CPU time used by collections, 0 to 1
 	Cycles limits.Value[int64]   `json:"cycles"`       // collections since the process started
 }
 
-// CPUStats is the CPU side of Stats. Used to Verdict are over the last Window.
+// CPUStats is the CPU part of Stats. Used to Verdict cover the last Window.
 type CPUStats struct {
-	Window     time.Duration         `json:"window_ns"`           // 0 until something was measured, then about 10 s
+	Window     time.Duration         `json:"window_ns"`           // 0 until the first measurement, then about 10 s
 	GOMAXPROCS limits.Value[int64]   `json:"gomaxprocs"`          // in force, in Ps
-	Cores      limits.Value[float64] `json:"cores"`               // CPUs' worth of time that the process can use
+	Cores      limits.Value[float64] `json:"cores"`               // CPU time that the process can use, in CPUs
 	Used       limits.Value[float64] `json:"used_cores"`          // cores, on average
 	Throttled  limits.Value[float64] `json:"throttled_ratio"`     // share of the quota's periods that were throttled, 0 to 1
 	GoWait     limits.Value[float64] `json:"go_wait_goroutines"`  // goroutines that waited for a P, on average
 	KernelWait limits.Value[float64] `json:"kernel_wait_threads"` // threads that waited for a CPU, on average
-	PerWakeup  limits.Value[float64] `json:"wakeup_wait_seconds"` // seconds that a goroutine waited each time it was woken
+	PerWakeup  limits.Value[float64] `json:"wakeup_wait_seconds"` // seconds that a goroutine waited per wakeup
 	Verdict    Verdict               `json:"verdict"`
-	Raised     bool                  `json:"raised"` // GOMAXPROCS is, or is tried, see Options.CPU
+	Raised     bool                  `json:"raised"` // GOMAXPROCS is raised, or a raise is being tried, see Options.CPU
 }
 
-// Stats is what was done and measured until now. For a nil Watcher nothing is known, and
-// Ended is true.
+// Stats returns the figures so far. For a nil Watcher all are unknown, and Ended is true.
 func (w *Watcher) Stats() Stats {
 	if w == nil || w.loop == nil {
 		return Stats{Stats: snug.Stats{Ended: true}, CPU: CPUStats{Verdict: VerdictUnknown}}
@@ -123,7 +121,7 @@ func measured(s *watch.Stats) Stats {
 		CPU: CPUStats{Verdict: Verdict(s.Waiting.Verdict.String()), Raised: s.Raised},
 	}
 	c, m := &out.CPU, &s.Waiting
-	if s.Procs > 0 { // it has looked
+	if s.Procs > 0 { // it has polled
 		out.GC.GOGC, out.GC.Cycles = orOff(max(s.Heap.GOGC, -1), plan.Off), limits.Of(int64(s.Heap.Cycles))
 		c.GOMAXPROCS = limits.Of(int64(s.Procs))
 	}
@@ -138,7 +136,7 @@ func measured(s *watch.Stats) Stats {
 	return out
 }
 
-// count is a number of bytes that is negative where it is unknown.
+// count converts a number of bytes; a negative one is unknown.
 func count(n int64) (v limits.Value[int64]) {
 	if n >= 0 {
 		v = limits.Of(n)
@@ -146,7 +144,7 @@ func count(n int64) (v limits.Value[int64]) {
 	return v
 }
 
-// orOff is a knob's value, none where it is the one that stands for off.
+// orOff converts a knob's value; it is none if n is off.
 func orOff(n, off int64) limits.Value[int64] {
 	if n == off {
 		return limits.NoLimit[int64]()
@@ -154,7 +152,7 @@ func orOff(n, off int64) limits.Value[int64] {
 	return count(n)
 }
 
-// number is a measurement that is NaN or infinite where it is unknown.
+// number converts a measurement; NaN and infinity are unknown.
 func number(x float64) (v limits.Value[float64]) {
 	if !math.IsNaN(x) && !math.IsInf(x, 0) {
 		v = limits.Of(x)

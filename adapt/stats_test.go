@@ -17,7 +17,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// marshalled is Stats as encoding/json writes it, and as it reads that.
+// marshalled returns Stats as encoding/json writes it, and as it reads that back.
 func marshalled(t *testing.T, s adapt.Stats) (text string, top map[string]any) {
 	t.Helper()
 	b, err := json.Marshal(s)
@@ -65,8 +65,8 @@ func TestFullStatsAreJSON(t *testing.T) {
 			t.Errorf("%s is not in %s", want, text)
 		}
 	}
-	// No field is forgotten, those of the future included: each part has as many members as
-	// fields, and so has the whole.
+	// No field is forgotten, now or in future: each part has one member per field, and so has
+	// the whole.
 	for part, v := range map[string]any{"memory": s.Memory, "gc": s.GC, "cpu": s.CPU} {
 		if members := len(top[part].(map[string]any)); members != reflect.TypeOf(v).NumField() {
 			t.Errorf("%s has %d members for %d fields", part, members, reflect.TypeOf(v).NumField())
@@ -84,17 +84,17 @@ func TestPressureIsJSON(t *testing.T) {
 	}
 }
 
-// TestRunningStatsAreJSON: before the first look, before the first collection, after one, and
-// at the end.
+// TestRunningStatsAreJSON: before the first poll, before the first collection, after one, and at
+// the end.
 func TestRunningStatsAreJSON(t *testing.T) {
 	knobs(t)
 	o := hinted()
 	o.Memory, o.GC, o.CPU = true, true, true
-	o.Poll = time.Hour // the first look comes after a second
+	o.Poll = time.Hour // the first poll comes after a second
 	w := watch(t, context.Background(), o)
 	s := w.Stats()
 	text, _ := marshalled(t, s)
-	// Where a second has passed already it has looked.
+	// If a second has passed already, it has polled.
 	if s.Polls == 0 && (!strings.Contains(text, `"gogc_percent":null`) || !strings.Contains(text, `"every_ns":3600000000000`)) {
 		t.Errorf("before the first look: %s", text)
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// A Follower keeps this process fitted: a Loop, or one that measures as well. So package
-// snug can show the one that follows without the code of the other.
+// A Follower keeps this process fitted: a Loop, or one that measures as well. The interface lets
+// package snug show either without linking both.
 type Follower interface {
 	Latest() Update
 	Stats() Stats
 	Undo()
 }
 
-// started is a Follower. A Loop becomes one only where Current asks: what an interface
-// needs to know of its type, programs with auto alone do not carry.
+// started is a Follower. A Loop is converted only in Current: programs with auto alone then do
+// not link the type information of an interface.
 type started struct {
 	loop  *Loop
 	other Follower
@@ -33,15 +33,15 @@ func (s started) follower() Follower {
 	return s.other
 }
 
-// latest are the ones that were started last: one that sets, and one that only reports
-// and was started after it.
+// latest holds the ones started last: one that sets, and one that only reports and was started
+// after it.
 var latest struct {
 	sync.Mutex
 	sets, reports started
 }
 
-// Register makes f the process's Follower. One that sets ends all others, a dry one only
-// those that are dry.
+// Register makes f the process's Follower. One that sets replaces all others, a dry one only
+// other dry ones.
 func Register(f Follower, dry bool) { register(started{other: f}, dry) }
 
 func register(s started, dry bool) {
@@ -52,8 +52,8 @@ func register(s started, dry bool) {
 	latest.Unlock()
 }
 
-// Current is the Follower that was started last, also when it has ended; but the one
-// before it where that goes on. It is nil when none was started.
+// Current returns the Follower started last, even if it has ended, unless an earlier one is
+// still running. It returns nil if none was started.
 func Current() Follower {
 	latest.Lock()
 	defer latest.Unlock()
@@ -64,18 +64,17 @@ func Current() Follower {
 	return f
 }
 
-// answered: SNUG_ADAPT has what it wants, or a line has said that it has not.
+// answered: SNUG_ADAPT is honoured, or a line has said that it is not.
 var answered atomic.Bool
 
-// Adapts says that the program does what SNUG_ADAPT asks for.
+// Adapts declares that the program honours SNUG_ADAPT.
 func Adapts() { answered.Store(true) }
 
-// Unadapted says on standard error, once, what SNUG_ADAPT is missing, unless Adapts was
-// called.
+// Unadapted prints once to standard error what SNUG_ADAPT needs, unless Adapts was called.
 func Unadapted() {
 	text := os.Getenv("SNUG_ADAPT")
 	on, ok := plan.ParseSwitch(text)
 	if text != "" && text != "none" && (on || !ok) && answered.CompareAndSwap(false, true) {
-		fit.Say("ignored, it wants import _ \"github.com/snug-go/snug/adapt/auto\" or adapt.Watch: SNUG_ADAPT=", text)
+		fit.Say("ignored without import _ \"github.com/snug-go/snug/adapt/auto\" or adapt.Watch: SNUG_ADAPT=", text)
 	}
 }

@@ -4,7 +4,7 @@ package follow
 
 import "testing"
 
-// stub is a Follower that has ended or not.
+// stub is a Follower that may have ended.
 type stub struct {
 	Follower
 	ended bool

@@ -10,7 +10,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// When says whether to follow.
+// When selects whether to follow.
 type When uint8
 
 const (
@@ -19,8 +19,8 @@ const (
 	Always              // SNUG_WATCH=on
 )
 
-// ReadEnv reads SNUG_WATCH and SNUG_POLL over a program's own wishes: the operator
-// wins. What makes no sense is reported and ignored.
+// ReadEnv reads SNUG_WATCH and SNUG_POLL, which override the program's options. An invalid one is
+// reported and ignored.
 func ReadEnv(getenv func(string) string, poll *time.Duration) (w When, bad []limits.Warning) {
 	for _, name := range [...]string{"SNUG_WATCH", "SNUG_POLL"} {
 		text := getenv(name)
@@ -48,7 +48,7 @@ func ReadEnv(getenv func(string) string, poll *time.Duration) (w When, bad []lim
 	return w, bad
 }
 
-// CheckPoll is what is wrong with a program's Poll, nil when nothing is.
+// CheckPoll returns an error for a program's Poll that is out of range, or nil.
 func CheckPoll(field string, d time.Duration) *fit.Invalid {
 	if d == 0 || d >= MinPoll && d <= MaxPoll {
 		return nil
@@ -56,8 +56,8 @@ func CheckPoll(field string, d time.Duration) *fit.Invalid {
 	return &fit.Invalid{Field: field, Value: d.String(), Want: "0, or 10ms to 1h"}
 }
 
-// ParsePoll reads a time from MinPoll to MaxPoll as time.ParseDuration does, in h, m, s
-// and ms: 1.5s, 500ms, 1m30s.
+// ParsePoll parses a duration from MinPoll to MaxPoll as time.ParseDuration does, in h, m, s and
+// ms: 1.5s, 500ms, 1m30s.
 func ParsePoll(text string) (time.Duration, bool) {
 	var sum float64
 	for text != "" {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package follow keeps a fitted process fitted: one goroutine looks at the limits and the
-// knobs, lets internal/plan decide, and sets through internal/apply what has to change. It
-// goes by the limits alone; package adapt goes by what it measures as well.
+// Package follow keeps a fitted process fitted. One goroutine polls the limits and the knobs,
+// lets internal/plan decide, and makes changes through internal/apply. It uses the limits alone;
+// package adapt uses measurements as well.
 package follow
 
 import (
@@ -15,26 +15,26 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Config is what to follow, and from where. Input and Plan are the loop's from then on.
+// Config configures a Loop, which takes ownership of Input and Plan.
 type Config struct {
-	Input  *plan.Input  // what the first decision was made from
+	Input  *plan.Input  // the input of the first decision
 	Plan   *plan.Plan   // the first decision
 	Result apply.Result // what was done about it
-	Dry    bool         // touch nothing
+	Dry    bool         // change nothing
 	Poll   time.Duration
 
-	// OnPlan is called, from the loop's goroutine, when a decision has changed, and again
-	// when a GOMAXPROCS that was asked for is in force.
+	// OnPlan is called from the loop's goroutine when a decision has changed, and again when a
+	// requested GOMAXPROCS is in force.
 	OnPlan func()
 }
 
-// The range of Poll, and what 0 stands for.
+// The range of Poll, and its default.
 const (
 	MinPoll, MaxPoll = 10 * time.Millisecond, time.Hour
 	DefaultPoll      = time.Second
 )
 
-// Stats is what was done until now.
+// Stats counts what a Loop has done.
 type Stats struct {
 	Polls   int64
 	Every   time.Duration
@@ -44,17 +44,17 @@ type Stats struct {
 	Failure string
 }
 
-// A machine is all that a loop reads: this process, or a test's. It is no interface: what
-// reflection may ask of a type in one is kept in every program.
+// A machine is everything a loop reads: this process, or a test's. It is not an interface,
+// because the linker keeps more of a type that is converted to one.
 type machine struct {
-	// limits reads the limits; changed says that they may lead to another decision.
-	// nil where they cannot be read at all.
+	// limits reads the limits; changed reports that they may lead to another decision. It is
+	// nil if limits cannot be read at all.
 	limits func(*limits.Limits) (changed bool)
 	knobs  func() (procs, memory int64)
 	used   func() time.Duration
 }
 
-// setter is what a Result lets a loop do.
+// setter is the part of apply.Result that a loop uses.
 type setter interface {
 	Holds() bool
 	Procs(now, n int, byRuntime bool) apply.Did
@@ -64,7 +64,7 @@ type setter interface {
 	Undo()
 }
 
-// A Loop follows. Its goroutine is (*Loop).run, for goroutine-leak checkers; a
+// A Loop follows the limits. Its goroutine is (*Loop).run, for goroutine-leak checkers. A
 // short-lived one beside it is (*Loop).change, which waits while GOMAXPROCS changes.
 type Loop struct {
 	set     setter
@@ -77,20 +77,20 @@ type Loop struct {
 	stop    chan struct{}
 	once    sync.Once
 	changed chan apply.Did // from change
-	told    bool           // what SNUG_ADAPT is missing
+	warned  bool           // Unadapted was called
 
-	mu            sync.Mutex // for all below, which others read
+	mu            sync.Mutex // guards all fields below, which other goroutines read
 	in            *plan.Input
 	plan          *plan.Plan
 	next          limits.Limits
 	procs, memory knob
 	inFlight      bool // GOMAXPROCS is being changed
-	news          bool // what Latest says has changed
+	news          bool // the result of Latest has changed
 	stats         Stats
 	idle          idle
 }
 
-// New is a Loop that does not follow.
+// New returns a Loop that has not started.
 func New(cfg *Config) *Loop {
 	l := prepare(cfg, &cfg.Result, openThis)
 	l.stats.Ended = true
@@ -110,14 +110,13 @@ func prepare(cfg *Config, set setter, open func() machine) *Loop {
 	now, r := &cfg.Input.Now, &cfg.Result
 	l.procs.begin(&l.plan.GOMAXPROCS, r.GOMAXPROCS, int64(now.Procs), int64(r.OwnProcs), cfg.Dry)
 	l.memory.begin(&l.plan.GOMEMLIMIT, r.GOMEMLIMIT, now.MemLimit, r.OwnMemLimit, cfg.Dry)
-	// A program may have set what the plan says as well.
-	l.procs.byRuntime = !l.procs.alien(&l.plan.GOMAXPROCS) && (now.Procs == cfg.Plan.Runtime || now.Procs == now.NumCPU ||
+	// The program may have set the same value as the plan.
+	l.procs.byRuntime = !l.procs.foreign(&l.plan.GOMAXPROCS) && (now.Procs == cfg.Plan.Runtime || now.Procs == now.NumCPU ||
 		now.Procs == cfg.Input.Limits.CPU.Affinity.N || now.Procs == now.OwnProcs)
 	return l
 }
 
-// Start follows until done is closed, and from then on leaves the knobs as they
-// are. It is called once.
+// Start follows until done is closed, and then leaves the knobs as they are. Call it once.
 func (l *Loop) Start(done <-chan struct{}) {
 	l.mu.Lock()
 	l.stats.Ended = false
@@ -128,7 +127,7 @@ func (l *Loop) Start(done <-chan struct{}) {
 	go l.run(done)
 }
 
-// Stats returns what was done until now.
+// Stats returns the counts so far.
 func (l *Loop) Stats() Stats {
 	over := l.over()
 	l.mu.Lock()
@@ -144,14 +143,14 @@ func (l *Loop) Stats() Stats {
 	return s
 }
 
-// Undo ends following and restores every knob that still holds what was
-// written. It waits while GOMAXPROCS changes.
+// Undo ends following and restores every knob that still holds snug's value. It waits while
+// GOMAXPROCS changes.
 func (l *Loop) Undo() {
 	l.once.Do(func() { close(l.stop) })
 	l.set.Undo()
 }
 
-// over reports whether the knobs are somebody else's by now.
+// over reports whether the loop was undone or another has taken over.
 func (l *Loop) over() bool {
 	select {
 	case <-l.stop:
@@ -161,31 +160,30 @@ func (l *Loop) over() bool {
 	}
 }
 
-// run is the goroutine. A panic inside, also of a callback, ends it and nothing
-// else.
+// run is the loop's goroutine. A panic in it, or in a callback, ends only the loop.
 func (l *Loop) run(done <-chan struct{}) {
-	whole := false
-	defer func() { l.end(FailureOf(recover(), whole)) }()
-	// Not at once: a program that is starting, or ends soon, has better things to do.
+	returned := false
+	defer func() { l.end(FailureOf(recover(), returned)) }()
+	// Not at once: do not slow down a program that is starting, or ends soon.
 	timer := time.NewTimer(min(l.poll, DefaultPoll))
 	defer timer.Stop()
 	for {
 		select {
 		case <-done:
-			if l.inFlight { // what is told last is to be what is in force
+			if l.inFlight { // the last callback must report what is in force
 				l.procsChanged(<-l.changed)
 			}
-			whole = true
+			returned = true
 			return
 		case <-l.stop:
-			whole = true
+			returned = true
 			return
 		case did := <-l.changed:
 			l.procsChanged(did)
 		case <-timer.C:
 			next := l.look()
 			if next <= 0 {
-				whole = true
+				returned = true
 				return
 			}
 			timer.Reset(next)
@@ -193,7 +191,7 @@ func (l *Loop) run(done <-chan struct{}) {
 	}
 }
 
-// end says that the loop follows no more, and why where something inside panicked.
+// end marks the loop as ended, and logs the failure if there was one.
 func (l *Loop) end(failure string) {
 	l.mu.Lock()
 	l.stats.Ended = true
@@ -202,12 +200,11 @@ func (l *Loop) end(failure string) {
 	}
 	l.mu.Unlock()
 	if failure != "" {
-		fit.Say("follows no more: ", failure)
+		fit.Say("stopped following: ", failure)
 	}
 }
 
-// Contain calls f and reports whether it did not panic. What it panics with is told
-// by Stats.
+// Contain calls f and reports whether it returned without a panic. Stats reports the panic.
 func (l *Loop) Contain(f func()) (ok bool) {
 	defer func() {
 		if text := FailureOf(recover(), ok); text != "" {
@@ -221,17 +218,17 @@ func (l *Loop) Contain(f func()) (ok bool) {
 	return true
 }
 
-// FailureOf is what a function failed of: r, which it panicked with, or a call of
-// runtime.Goexit, where it neither panicked nor came to its whole end. "" is nothing.
-func FailureOf(r any, whole bool) (text string) {
+// FailureOf describes how a function failed: by a panic with r or, if neither r nor returned is
+// set, by runtime.Goexit. It returns "" for no failure.
+func FailureOf(r any, returned bool) (text string) {
 	defer func() {
-		if recover() != nil || text == "" && r != nil { // an error that cannot say what it is
+		if recover() != nil || text == "" && r != nil { // an error whose Error method panics
 			text = "panic"
 		}
 	}()
 	switch r := r.(type) {
 	case nil:
-		if !whole {
+		if !returned {
 			return "runtime.Goexit"
 		}
 		return ""

@@ -23,7 +23,7 @@ func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
 		_, done := watchingAs(w, &cfg)
 		close(done)
 		synctest.Wait()
-		// The same plan: every knob has its value already
+		// The same plan: every knob already has its value.
 		cfg.Input = &plan.Input{Limits: w.read()}
 		cfg.Input.Now = plan.Now{Procs: 3, NumCPU: 16, MemLimit: less(512 * mib), OwnProcs: 3, OwnMemLimit: less(512 * mib)}
 		cfg.Plan = plan.Decide(cfg.Input)
@@ -45,7 +45,7 @@ func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
 	})
 }
 
-// GOMAXPROCS is in force before the goroutine that changes it says so.
+// GOMAXPROCS is in force before the goroutine that changes it reports so.
 func TestAChangeInFlightIsNobodyElses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, busy: true}
@@ -63,8 +63,7 @@ func TestAChangeInFlightIsNobodyElses(t *testing.T) {
 	})
 }
 
-// The runtime may have to wait for a collection, and then sets what it read
-// before.
+// The runtime may have to wait for a collection, and then sets a value it read earlier.
 func TestTheRuntimeIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, follows: true, busy: true}
@@ -81,7 +80,7 @@ func TestTheRuntimeIsLate(t *testing.T) {
 		if lost := l.Stats().GivenUp; lost != nil || len(w.log) != 0 {
 			t.Errorf("given up %v, set %v; want nothing", lost, w.log)
 		}
-		// The program's own wish stands.
+		// The program's own value stays.
 		w.do(func() { w.follows, w.procs = false, 7 })
 		time.Sleep(8 * time.Second)
 		w.do(func() { w.quota = 3 })
@@ -102,7 +101,7 @@ func TestThePlanIsWhatIsInForce(t *testing.T) {
 		var done chan struct{}
 		l, done = watching(w, Config{OnPlan: func() { plans = append(plans, l.Latest()) }})
 		time.Sleep(2500 * time.Millisecond)
-		w.do(func() { w.quota, w.memory = 12, 256*mib }) // one grows, one shrinks
+		w.do(func() { w.quota, w.memory = 12, 256*mib }) // one limit grows, one shrinks
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
 		u := plans[len(plans)-1]
@@ -159,7 +158,7 @@ func TestUnknownGrantsNoGrowth(t *testing.T) {
 		_, done := watching(w, Config{Input: &plan.Input{Hints: hints}})
 		time.Sleep(10500 * time.Millisecond)
 		w.do(func() { w.quota, w.memory = 12, 1024*mib })
-		time.Sleep(time.Second) // seen once
+		time.Sleep(time.Second) // noticed once
 		w.do(func() { w.unknown = true })
 		time.Sleep(20 * time.Second)
 		w.expect(t, 4, less(256*mib))
@@ -227,7 +226,7 @@ func TestLoopEnds(t *testing.T) {
 	}
 }
 
-// TestSettingPanics: GOMAXPROCS is given up, and GOMEMLIMIT is followed as before.
+// TestSettingPanics: GOMAXPROCS is given up, and GOMEMLIMIT is still followed.
 func TestSettingPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, memory: 512 * mib, busy: true}
@@ -258,8 +257,7 @@ func TestACallbackThatPanics(t *testing.T) {
 	}
 }
 
-// TestAnErrorThatPanics: what a callback panics with may be an error that cannot say what
-// it is.
+// TestAnErrorThatPanics: a callback may panic with an error whose Error method panics.
 func TestAnErrorThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, memory: 512 * mib, busy: true}
@@ -275,7 +273,7 @@ type brokenError struct{}
 
 func (brokenError) Error() string { panic("again") }
 
-// TestALiveHeapThatDoesNotFit: the first look does not set what the start left alone.
+// TestALiveHeapThatDoesNotFit: the first poll does not set what the start left alone.
 func TestALiveHeapThatDoesNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, memory: 512 * mib, live: 480 * mib, busy: true}
@@ -305,7 +303,7 @@ func TestIdleIsLookedAtLess(t *testing.T) {
 	}
 }
 
-// TestWhatTheProgramSetsMeanwhile: a GOMAXPROCS that the program sets after the look is its own.
+// TestWhatTheProgramSetsMeanwhile: a GOMAXPROCS that the program sets after the poll is its own.
 func TestWhatTheProgramSetsMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{busy: true, slow: 400 * time.Millisecond}
@@ -323,7 +321,7 @@ func TestWhatTheProgramSetsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestALiveHeapOfLongAgo: what was live at the start says nothing about a limit of today.
+// TestALiveHeapOfLongAgo: the live heap at the start says nothing about a later limit.
 func TestALiveHeapOfLongAgo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{memory: 1024 * mib, live: 600 * mib, busy: true}

@@ -8,41 +8,41 @@ import (
 )
 
 const (
-	// settle is how long growth must stand before it is followed, in seconds. A
-	// resize writes the files of pod and container one after the other, and what
-	// shrinks again at once is not worth a stop of the world.
+	// settle is how long growth must hold before it is followed, in seconds. A resize writes
+	// the files of pod and container one after the other, and growth that is soon revoked is
+	// not worth stopping the world.
 	settle = 3
-	// flapping is within how many seconds of growth a shrink says that limits go up
-	// and down; each time the wait doubles, up to slowest.
+	// flapping is the time in seconds after growth within which a shrink means that limits
+	// oscillate. Each time the wait doubles, up to maxWait.
 	flapping = 10
-	slowest  = 60
-	// looks is how long the runtime has to follow by itself, in seconds: it looks
-	// at its limits once a second (runtime/proc.go, sysmon).
-	looks = 0.95
+	maxWait  = 60
+	// runtimeDelay is how long the runtime gets to follow by itself, in seconds: it reads its
+	// limits once a second (runtime/proc.go, sysmon).
+	runtimeDelay = 0.95
 )
 
-// A knob is one of the two as the loop knows it. Values are Ps or bytes.
+// A knob is the loop's state of GOMAXPROCS or GOMEMLIMIT. Values are Ps or bytes.
 type knob struct {
-	own       int64 // what snug wrote; 0 = nothing
-	seen      int64 // what it was at the last decision
-	asked     int64 // what was set last, or would have been; giveBack too
-	lost      bool  // somebody else has changed it
-	byRuntime bool  // what it was before is the runtime's own choice (GOMAXPROCS)
+	own       int64 // what snug set; 0 = nothing
+	seen      int64 // its value at the last decision
+	asked     int64 // what was set last, or would have been; may be restore
+	lost      bool  // another part of the program has changed it
+	byRuntime bool  // the runtime chose the value before snug (GOMAXPROCS)
 	did       apply.Did
-	force     *plan.Setting // what was set last, and why; nil before
+	force     *plan.Setting // what was set last, and why; nil before that
 
-	// Growth waits.
+	// The state of growth that is waiting.
 	wish  int64
-	since float64 // when the wish came up; 0 = there is none
+	since float64 // when growth was first wanted; 0 = not
 	wait  float64 // seconds; 0 = settle
-	grew  float64 // when growth was followed last
+	grew  float64 // when growth was last followed
 
-	left float64 // since when a change is left to the runtime; 0 = none is (GOMAXPROCS)
-	odd  float64 // since when it is what the limits do not explain; 0 = they do (GOMAXPROCS)
+	left float64 // since when a change is left to the runtime; 0 = it is not (GOMAXPROCS)
+	odd  float64 // since when the limits do not explain its value; 0 = they do (GOMAXPROCS)
 }
 
-// giveBack is the wish for what was there before snug, the largest of all.
-const giveBack = plan.NoMemLimit
+// restore is the wish for the value before snug, the largest of all.
+const restore = plan.NoMemLimit
 
 func (k *knob) begin(s *plan.Setting, did apply.Did, now, own int64, dry bool) {
 	k.did, k.own, k.seen = did, own, now
@@ -59,21 +59,21 @@ func (k *knob) begin(s *plan.Setting, did apply.Did, now, own int64, dry bool) {
 
 func (k *knob) pending() bool { return k.since != 0 || k.left != 0 || k.odd != 0 }
 
-// alien reports whether a knob may not be touched: it is the operator's or the program's.
-func (k *knob) alien(s *plan.Setting) bool {
+// foreign reports whether a knob must not be changed: it is the operator's or the program's.
+func (k *knob) foreign(s *plan.Setting) bool {
 	return k.lost || s.Leave && (s.Code == plan.EnvSet || s.Code == plan.ProgramSet || s.Code == plan.NotSupported)
 }
 
-// follow is what a knob that is now should become, giveBack for what it was before snug; 0
-// when nothing is to be done, or not yet. unknown says that the limit cannot be read: then
-// nothing grows. by is what the runtime makes it by itself, 0 where it does not.
+// follow returns the new value of a knob that is now, or restore for the one before snug; 0 if
+// there is nothing to do, or not yet. unknown means that the limit cannot be read: then nothing
+// grows. by is the value the runtime sets by itself, 0 if it does not.
 func (k *knob) follow(at float64, s *plan.Setting, now int64, unknown, dry bool, by int64) int64 {
 	wish := s.Value
 	if s.Leave {
-		wish = giveBack
+		wish = restore
 	}
 	switch {
-	case k.alien(s), s.Leave && (s.Code != plan.NoLimit && s.Code != plan.TooSmall || k.own == 0), wish == now,
+	case k.foreign(s), s.Leave && (s.Code != plan.NoLimit && s.Code != plan.TooSmall || k.own == 0), wish == now,
 		unknown && wish > now, dry && k.asked == wish && k.did == apply.Would:
 		k.since, k.left = 0, 0
 		return 0
@@ -82,13 +82,13 @@ func (k *knob) follow(at float64, s *plan.Setting, now int64, unknown, dry bool,
 		return k.granted(at, wish)
 	}
 	k.shrank(at)
-	// The runtime follows by itself what it has chosen, and goes on doing so only if
-	// nobody else sets it.
+	// The runtime follows a value it has chosen itself, and keeps doing so only if nothing
+	// else sets it.
 	if k.own == 0 && k.byRuntime && wish == by {
 		if k.left == 0 {
 			k.left = at
 		}
-		if at-k.left < looks {
+		if at-k.left < runtimeDelay {
 			return 0
 		}
 	}
@@ -96,8 +96,8 @@ func (k *knob) follow(at float64, s *plan.Setting, now int64, unknown, dry bool,
 	return wish
 }
 
-// granted is what growth may go to by now: the least that was wished for since
-// it was wished for without a break; 0 = not yet.
+// granted returns the value that growth may reach now: the smallest wish since growth was first
+// wanted; 0 = not yet.
 func (k *knob) granted(at float64, wish int64) int64 {
 	if k.since == 0 {
 		k.wish, k.since = wish, at
@@ -113,15 +113,15 @@ func (k *knob) granted(at float64, wish int64) int64 {
 	return k.wish
 }
 
-// shrank notes that growth was for nothing, if it was.
+// shrank extends the wait if recent growth was in vain.
 func (k *knob) shrank(at float64) {
 	k.since = 0
 	if k.grew != 0 && at-k.grew < flapping {
-		k.wait = min(2*max(k.wait, settle), slowest)
+		k.wait = min(2*max(k.wait, settle), maxWait)
 	}
 }
 
-// done notes what was done: value is what the knob was to become.
+// done records the result of a change to value.
 func (k *knob) done(did apply.Did, value int64, s *plan.Setting) {
 	k.did, k.asked = did, value
 	switch did {
@@ -129,7 +129,7 @@ func (k *knob) done(did apply.Did, value int64, s *plan.Setting) {
 		k.lost = true
 	case apply.Set:
 		k.force = s
-		if k.own = value; value == giveBack {
+		if k.own = value; value == restore {
 			k.own = 0
 		}
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Text is a reason in one sentence without a full stop, as plan.Text makes it. Package
-// watch knows more reasons, and replaces it where it is in the program.
+// Text returns a reason as one sentence without a full stop, as plan.Text does. Package watch
+// adds the laws' reasons by replacing it.
 var Text = plan.Text
 
-// Update is the decision in force and what was done about it.
+// Update is the decision in force with its results.
 type Update struct {
 	Plan                   plan.Plan
 	Limits                 limits.Limits
 	GOMAXPROCS, GOMEMLIMIT apply.Did
-	Requested              bool // GOMAXPROCS is asked for and not yet in force
+	Requested              bool // GOMAXPROCS is requested and not yet in force
 }
 
 // Latest returns the decision in force.
@@ -26,7 +26,7 @@ func (l *Loop) Latest() Update {
 	defer l.mu.Unlock()
 	u := Update{Plan: *l.plan, Limits: l.in.Limits, Requested: l.inFlight && !l.dry}
 	s := &u.Plan.GOMAXPROCS
-	if u.Requested && l.procs.asked != giveBack {
+	if u.Requested && l.procs.asked != restore {
 		s.Value, s.Leave = l.procs.asked, false
 	}
 	u.GOMAXPROCS = l.shown(&l.procs, s, u.Requested)
@@ -34,8 +34,8 @@ func (l *Loop) Latest() Update {
 	return u
 }
 
-// shown is what was done about a knob. One that waits for a new value is shown with
-// what it was set to before.
+// shown returns the result to report for a knob. For a knob that waits for a new value it is
+// that of the value set before.
 func (l *Loop) shown(k *knob, s *plan.Setting, inFlight bool) apply.Did {
 	now := k.seen
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// look looks once and returns how long to wait until the next time; 0 when there is
-// nothing to follow any more.
+// look polls once and returns the time until the next poll; 0 if there is nothing left to
+// follow.
 func (l *Loop) look() time.Duration {
 	if l.over() {
 		return 0
@@ -22,20 +22,20 @@ func (l *Loop) look() time.Duration {
 			return 0
 		}
 	}
-	// Where the import of package adapt is in the program it has taken over by then.
-	if !l.told && time.Since(l.start) >= DefaultPoll {
-		l.told = true
+	// By now the import of package adapt, if any, has taken over.
+	if !l.warned && time.Since(l.start) >= DefaultPoll {
+		l.warned = true
 		Unadapted()
 	}
 	every := l.step()
-	l.tell()
+	l.notify()
 	return every
 }
 
-// step is a look at a machine that is open.
+// step polls a machine that is open.
 func (l *Loop) step() time.Duration {
 	at := time.Since(l.start).Seconds()
-	// Outside of the lock: who asks what is so does not wait for files.
+	// Read files without the lock, so that Stats and Latest need not wait for them.
 	changed := l.machine.limits(&l.next)
 	procs, memory := l.machine.knobs()
 	l.mu.Lock()
@@ -52,10 +52,10 @@ func (l *Loop) step() time.Duration {
 	return every
 }
 
-// moved reports whether GOMAXPROCS has changed without the loop. Where it was the
-// runtime's and has become what the limits do not explain, it waits: the runtime
-// may have gone by limits that were in between, since it has to wait for a
-// collection, and puts that right by itself. A program does not.
+// moved reports whether something else has changed GOMAXPROCS. If the runtime chose the value
+// and the limits do not explain the new one, it waits: the runtime may have used limits that
+// held in between, because it has to wait for a collection, and then corrects itself. A program
+// does not.
 func (l *Loop) moved(at float64, n int64) bool {
 	k := &l.procs
 	switch {
@@ -73,18 +73,18 @@ func (l *Loop) moved(at float64, n int64) bool {
 	return true
 }
 
-// decide decides anew what the limits ask for. moved says that GOMAXPROCS has
-// changed without the loop.
+// decide plans again for the current limits. moved means that something else has changed
+// GOMAXPROCS.
 func (l *Loop) decide(procs, memory int64, moved bool) {
 	now := &l.in.Now
 	if l.next.Memory.Soft != l.in.Limits.Memory.Soft {
-		now.Live = 0 // that was at the start, and to ask for it would stop the world
+		now.Live = 0 // it was measured at the start; measuring it again would stop the world
 	}
 	l.in.Limits = l.next
 	now.Procs, now.OwnProcs = int(procs), int(l.procs.own)
 	now.ByRuntime = l.procs.byRuntime && l.procs.own == 0 && !moved
 	if l.inFlight {
-		now.OwnProcs = now.Procs // perhaps what was asked for already
+		now.OwnProcs = now.Procs // the requested value may be in force already
 	}
 	now.MemLimit, now.OwnMemLimit = memory, l.memory.own
 	before := l.plan
@@ -92,8 +92,8 @@ func (l *Loop) decide(procs, memory int64, moved bool) {
 	if moved && !l.procs.lost {
 		l.procs.did, l.news = apply.Already, true // the runtime has followed by itself
 	}
-	l.procs.give(&l.plan.GOMAXPROCS, procs)
-	l.memory.give(&l.plan.GOMEMLIMIT, memory)
+	l.procs.giveUp(&l.plan.GOMAXPROCS, procs)
+	l.memory.giveUp(&l.plan.GOMEMLIMIT, memory)
 	if l.memory.seen = memory; l.procs.odd == 0 {
 		l.procs.seen = procs
 	}
@@ -101,13 +101,13 @@ func (l *Loop) decide(procs, memory int64, moved bool) {
 		len(before.Warnings) != len(l.plan.Warnings)
 }
 
-// alike reports whether two settings say the same to somebody who sizes by them.
+// alike reports whether two settings have the same effect.
 func alike(a, b *plan.Setting) bool {
 	return a.Value == b.Value && a.Leave == b.Leave && (!a.Leave || a.Code == b.Code)
 }
 
-// give gives a knob up that is the program's, and keeps to it.
-func (k *knob) give(s *plan.Setting, now int64) {
+// giveUp leaves a knob that the program has set to the program, for good.
+func (k *knob) giveUp(s *plan.Setting, now int64) {
 	if s.Leave && s.Code == plan.ProgramSet {
 		k.lost = true
 	}
@@ -124,7 +124,7 @@ func (l *Loop) followMemory(at float64, now int64) {
 		return
 	}
 	var did apply.Did
-	if value == giveBack {
+	if value == restore {
 		did = l.set.ReleaseMemory()
 	} else {
 		did = l.set.Memory(value)
@@ -132,7 +132,7 @@ func (l *Loop) followMemory(at float64, now int64) {
 	if did == apply.Set {
 		k.seen = value
 	}
-	l.noted("GOMEMLIMIT", k, s, did, value)
+	l.record("GOMEMLIMIT", k, s, did, value)
 }
 
 func (l *Loop) followProcs(at float64, now int64) {
@@ -148,12 +148,12 @@ func (l *Loop) followProcs(at float64, now int64) {
 	go l.change(int(now), value, k.byRuntime)
 }
 
-// change sets GOMAXPROCS, or gives it back, in a goroutine of its own: that can take as
-// long as a garbage collection, and memory does not wait. What panics in it is not set again.
+// change sets GOMAXPROCS, or restores it, in a goroutine of its own: this can take as long as a
+// garbage collection, and memory must not wait. A value whose setting panics is not set again.
 func (l *Loop) change(now int, value int64, byRuntime bool) {
 	did := apply.Lost
 	l.Contain(func() {
-		if value == giveBack {
+		if value == restore {
 			did = l.set.ReleaseProcs()
 			return
 		}
@@ -162,9 +162,9 @@ func (l *Loop) change(now int, value int64, byRuntime bool) {
 	l.changed <- did
 }
 
-// procsChanged notes that change is done.
+// procsChanged records the result of change.
 func (l *Loop) procsChanged(did apply.Did) {
-	defer l.tell()
+	defer l.notify()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight = false
@@ -173,18 +173,18 @@ func (l *Loop) procsChanged(did apply.Did) {
 		k.seen, _ = l.machine.knobs()
 	}
 	s := l.plan.GOMAXPROCS
-	if k.asked != giveBack {
+	if k.asked != restore {
 		s.Value, s.Leave = k.asked, false
 	}
-	l.noted("GOMAXPROCS", k, &s, did, k.asked)
+	l.record("GOMAXPROCS", k, &s, did, k.asked)
 }
 
-// noted notes what was done about a knob.
-func (l *Loop) noted(name string, k *knob, s *plan.Setting, did apply.Did, value int64) {
+// record records the result of a change to a knob.
+func (l *Loop) record(name string, k *knob, s *plan.Setting, did apply.Did, value int64) {
 	switch did {
 	case apply.Lost:
 		if l.over() {
-			return // nobody's business any more
+			return // another loop has taken over
 		}
 	case apply.Set:
 		l.stats.Changes++
@@ -192,15 +192,15 @@ func (l *Loop) noted(name string, k *knob, s *plan.Setting, did apply.Did, value
 	k.done(did, value, s)
 	if k.lost {
 		procs, memory := l.machine.knobs()
-		l.procs.give(&l.plan.GOMAXPROCS, procs)
-		l.memory.give(&l.plan.GOMEMLIMIT, memory)
+		l.procs.giveUp(&l.plan.GOMAXPROCS, procs)
+		l.memory.giveUp(&l.plan.GOMEMLIMIT, memory)
 	}
 	fit.LogSetting(name, s, did)
 	l.news = true
 }
 
-// tell calls back when there is something new.
-func (l *Loop) tell() {
+// notify calls OnPlan if the decision has changed.
+func (l *Loop) notify() {
 	l.mu.Lock()
 	news := l.news
 	l.news = false
@@ -210,21 +210,21 @@ func (l *Loop) tell() {
 	}
 }
 
-// How much a process does that counts as nothing, in cores, and how many times less often
-// it is looked at then.
+// The CPU use below which a process is idle, in cores, and the factor by which its polls slow
+// down.
 const (
-	idleCores = 0.01
-	laziest   = 4
+	idleCores     = 0.01
+	maxIdleFactor = 4
 )
 
-// idle tells a process that works from one that does not.
+// idle detects a process that does no work.
 type idle struct {
 	at    float64
 	used  time.Duration
-	looks int // in a row at a process that did nothing
+	looks int // consecutive polls of an idle process
 }
 
-// pace is how long to wait until the next look: longer where nothing happens.
+// pace returns the time until the next poll, longer while the process is idle.
 func (l *Loop) pace(at float64) time.Duration {
 	i, used := &l.idle, l.machine.used()
 	if (used - i.used).Seconds() > idleCores*(at-i.at) {
@@ -236,5 +236,5 @@ func (l *Loop) pace(at float64) time.Duration {
 	if l.inFlight || l.procs.pending() || l.memory.pending() {
 		return min(l.poll, settle*time.Second)
 	}
-	return l.poll * time.Duration(min(1+i.looks/8, laziest))
+	return l.poll * time.Duration(min(1+i.looks/8, maxIdleFactor))
 }

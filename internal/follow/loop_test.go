@@ -45,7 +45,7 @@ func TestADipIsNoGrowth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 4, memory: 256 * mib, busy: true}
 		_, done := watching(w, Config{})
-		for range 20 { // up for 2 s, back for 2 s
+		for range 20 { // up for 2 s, down for 2 s
 			w.do(func() { w.quota, w.memory = 8, 512*mib })
 			time.Sleep(2 * time.Second)
 			w.do(func() { w.quota, w.memory = 4, 256*mib })
@@ -113,7 +113,7 @@ func TestTheRuntimeFollowsItself(t *testing.T) {
 		if len(w.log) != 0 {
 			t.Errorf("set %v, want it left to the runtime", w.log)
 		}
-		// A runtime that has stopped to follow, as an idle process's may.
+		// A runtime that has stopped following, as an idle process's may.
 		w.do(func() { w.follows, w.quota = false, 2.5 })
 		time.Sleep(2100 * time.Millisecond)
 		w.expect(t, 3, plan.NoMemLimit)
@@ -137,7 +137,7 @@ func TestForeignChangeIsGivenUpForGood(t *testing.T) {
 		if u := l.Latest(); u.Plan.GOMAXPROCS.Reason != (plan.Reason{Code: plan.ProgramSet, Number: 5}) || u.Plan.GOMEMLIMIT.Reason != (plan.Reason{Code: plan.ProgramSet, Number: 100 * mib}) {
 			t.Errorf("plan %+v, want both the program's, 5 and 100 MiB", u.Plan)
 		}
-		w.do(func() { w.procs, w.limit = 8, less(512*mib) }) // back at what snug wrote
+		w.do(func() { w.procs, w.limit = 8, less(512*mib) }) // back to what snug set
 		time.Sleep(20 * time.Second)
 		w.expect(t, 8, less(512*mib))
 		close(done)
@@ -175,7 +175,7 @@ func TestLimitsThatGoAwayGiveBack(t *testing.T) {
 		w.do(func() { w.quota, w.memory = 2, 256*mib })
 		time.Sleep(4 * time.Second)
 		w.expect(t, 2, less(256*mib))
-		w.do(func() { w.memory = 32 * mib }) // nothing is set for that at the start either
+		w.do(func() { w.memory = 32 * mib }) // too small to set GOMEMLIMIT at the start either
 		time.Sleep(10 * time.Second)
 		w.expect(t, 2, plan.NoMemLimit)
 		close(done)

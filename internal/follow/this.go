@@ -9,7 +9,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// openThis opens what this process can read about itself.
+// openThis opens the files this process can read about itself.
 func openThis() (m machine) {
 	if f, err := limits.Follow(); err == nil {
 		m = machine{f.Read, knobs, cpuTime}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cpuTime is what this process has used (getrusage(2)); 0 where that cannot be told.
+// cpuTime returns this process's CPU time (getrusage(2)), or 0 if unknown.
 func cpuTime() time.Duration {
 	var ru syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {

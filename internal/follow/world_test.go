@@ -18,7 +18,7 @@ import (
 
 const mib = 1 << 20
 
-// world is a process with its container: what a loop reads and what it sets.
+// world is a process in its container: what a loop reads and sets.
 type world struct {
 	live     int64 // heap, at the start
 	mu       sync.Mutex
@@ -31,8 +31,8 @@ type world struct {
 	procs    int
 	limit    int64         // GOMEMLIMIT
 	slow     time.Duration // how long a change of GOMAXPROCS takes
-	late     time.Duration // how long until it is known that it came
-	taken    bool          // a later Take has come
+	late     time.Duration // how long until its effect is reported
+	taken    bool          // a later Take took over
 	held     [2]bool       // GOMAXPROCS, GOMEMLIMIT
 	wrote    [2]int64
 	released [2]bool
@@ -153,7 +153,7 @@ func (w *world) ReleaseProcs() apply.Did {
 	return apply.Set
 }
 
-// watching starts a loop on a world that was fitted to quota and memory.
+// watching starts a loop on a world that is fitted to its quota and memory.
 func watching(w *world, cfg Config) (*Loop, chan struct{}) { return watchingAs(w, &cfg) }
 
 func watchingAs(w *world, cfg *Config) (*Loop, chan struct{}) {

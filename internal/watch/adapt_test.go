@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// collected gives a world's heap figures as they are after a collection.
+// collected sets a world's heap figures to those after a collection.
 func (w *world) collected(live int64) {
 	h := &w.heap
 	h.Live, h.Objects, h.Mapped = live, live+live/2, live+live/2+8*mib
@@ -167,7 +167,7 @@ func TestAPanicEndsAdapting(t *testing.T) {
 	})
 }
 
-// TestALimitThatComesBack: GOMEMLIMIT begins anew, and not at what it was for the old limit.
+// TestALimitThatComesBack: GOMEMLIMIT starts over, and not at its value for the old limit.
 func TestALimitThatComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{memory: 512 * mib, busy: true, charged: 100 * mib}
@@ -184,7 +184,7 @@ func TestALimitThatComesBack(t *testing.T) {
 	})
 }
 
-// TestAHintThatBeginsToDecide: what the group holds may be others' from then on.
+// TestAHintThatBeginsToDecide: from then on the group's memory may belong to others.
 func TestAHintThatBeginsToDecide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{memory: 800 * mib, busy: true, charged: 400 * mib}

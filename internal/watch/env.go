@@ -16,8 +16,8 @@ const (
 	MaxShare = 0.5
 )
 
-// ReadEnv reads the variables that say how to adapt, as follow.ReadEnv does those that say
-// how to follow.
+// ReadEnv reads the variables that control adaptation; follow.ReadEnv reads those that control
+// following.
 func ReadEnv(getenv func(string) string, c *Config) (bad []limits.Warning) {
 	for _, name := range [...]string{"SNUG_ADAPT", "SNUG_GC"} {
 		text := getenv(name)
@@ -41,14 +41,14 @@ func ReadEnv(getenv func(string) string, c *Config) (bad []limits.Warning) {
 	return bad
 }
 
-// Warn adds a warning where memory is to be measured, and what is measured may be others'.
+// Warn adds a warning if memory is to be measured but may belong to other processes.
 func (c *Config) Warn(all *[]limits.Warning, in *plan.Input) {
 	if c.Adapt&(Memory|GC) != 0 && shared(in, in.Limits.Memory.Soft) {
 		plan.Warn(all, plan.NotMeasured, &limits.Source{})
 	}
 }
 
-// parseParts reads "memory,gc,cpu" in any order, and "none".
+// parseParts parses "memory,gc,cpu" in any order, or "none".
 func parseParts(text string) (all Parts, ok bool) {
 	if on, ok := plan.ParseSwitch(text); text == "none" || ok && !on {
 		return 0, true
@@ -68,7 +68,7 @@ func parseParts(text string) (all Parts, ok bool) {
 	return all, true
 }
 
-// parseShare reads "15%", 1 to 50.
+// parseShare parses "15%", 1 to 50.
 func parseShare(text string, to *float64) bool {
 	digits, ok := strings.CutSuffix(text, "%")
 	n, err := strconv.ParseFloat(digits, 64)

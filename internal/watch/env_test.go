@@ -7,7 +7,7 @@ import "testing"
 func TestReadEnvGC(t *testing.T) {
 	for text, want := range map[string]float64{
 		"5%": 0.05, "1%": 0.01, "2.5%": 0.025, "50%": 0.5,
-		// What makes no sense leaves the program's wish.
+		// Invalid values keep the program's option.
 		"0.9%": 0.03, "51%": 0.03, "-5%": 0.03, "5": 0.03, "%": 0.03, "NaN%": 0.03, "off": 0.03,
 		"cost": 0.03, "cost:5%": 0.03, "headroom": 0.03, "headroom:4": 0.03,
 	} {

@@ -9,21 +9,20 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// collector is GOGC as the loop knows it.
+// collector is the loop's state of GOGC.
 type collector struct {
-	own      int64 // what snug wrote; 0 = nothing
+	own      int64 // what snug set; 0 = nothing
 	state    law.GCState
 	decision law.GCDecision
 	did      apply.Did
-	told     int64   // the last value that was decided
-	odd      float64 // since when GOGC is neither ours nor Base; 0 = it is
+	decided  int64   // the last value decided
+	odd      float64 // since when GOGC is neither snug's nor Base; 0 = it is one of them
 }
 
-// goDefault is the GOGC of a program where nobody has set it.
+// goDefault is the GOGC of a program that does not set it.
 const goDefault = 100
 
-// found notes the GOGC that holds without snug. One that the program has set is
-// the program's.
+// foundGC records the GOGC in force without snug. One set by the program stays the program's.
 func (l *Loop) foundGC() {
 	if l.cfg.GC.Base == 0 {
 		l.cfg.GC.Base = l.heap.GOGC
@@ -33,7 +32,7 @@ func (l *Loop) foundGC() {
 	}
 }
 
-// followGC makes GOGC what the GC law asks for.
+// followGC sets GOGC to the GC law's value.
 func (l *Loop) followGC(at float64) {
 	k := &l.gc
 	policy := l.cfg.GC
@@ -42,7 +41,7 @@ func (l *Loop) followGC(at float64) {
 	case k.own != 0 && l.heap.GOGC == k.own || k.own == 0 && l.heap.GOGC == policy.Base:
 		k.odd = 0
 	case k.odd == 0:
-		// A program that reads GOGC sets it for a moment (runtime/debug.SetGCPercent).
+		// A program reads GOGC by setting it for a moment (runtime/debug.SetGCPercent).
 		k.odd, touch = at, false
 	case at-k.odd >= settle:
 		if k.own = 0; l.cfg.Adapt&GC != 0 {
@@ -57,10 +56,10 @@ func (l *Loop) followGC(at float64) {
 	k.state, k.decision = law.StepGC(k.state, x, policy)
 	if n := k.decision.GOGC; touch && n > 0 && n != l.heap.GOGC {
 		did := l.knobs.GOGC(l.heap.GOGC, n)
-		if did == apply.Would && k.told == n {
+		if did == apply.Would && k.decided == n {
 			return
 		}
-		k.did, k.told = did, n
+		k.did, k.decided = did, n
 		if did == apply.Set {
 			k.own = n
 		}
@@ -81,10 +80,10 @@ func (l *Loop) gcSetting() plan.Setting {
 		return s
 	}
 	if d := &k.decision; d.Code != "" && d.Code != law.GCKeep && s.Leave {
-		s.Code = d.Code // it may follow, whether it has yet or not
+		s.Code = d.Code // it may follow, whether or not it has yet
 	}
 	if k.own != 0 || k.did == apply.Would {
-		s.Value, s.Leave = k.told, false
+		s.Value, s.Leave = k.decided, false
 		if s.Code = k.decision.Code; k.decision.Share > 0 { // false for NaN
 			s.Number = k.decision.Share
 		}

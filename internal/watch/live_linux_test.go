@@ -29,11 +29,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// live is the process that is followed, by package adapt or snug: it says what is in force whenever that
-// has changed, and ends when its standard input does.
+// live is the process that follows, with package adapt or snug: it prints the values in force
+// whenever they change, and ends when its standard input does.
 func live(kind string) {
 	busy := make(chan struct{})
-	go func() { // an idle process is looked at less often
+	go func() { // an idle process is polled less often
 		for {
 			select {
 			case <-busy:
@@ -65,18 +65,17 @@ func live(kind string) {
 	close(busy)
 }
 
-// longest ends the wait for what never comes.
+// longest bounds the wait for what may never come.
 const longest = 5 * time.Minute
 
-// A hierarchy is where groups can be made: one directory on v2, one for each
-// controller on v1.
+// A hierarchy is where groups can be created: one directory on v2, one per controller on v1.
 type hierarchy struct {
 	t    *testing.T
 	v1   bool
 	dirs map[string]string // by controller
 }
 
-// ownGroups finds the groups of this process.
+// ownGroups returns the groups of this process.
 func ownGroups(t *testing.T) *hierarchy {
 	t.Helper()
 	h := &hierarchy{t: t, dirs: map[string]string{}}
@@ -114,7 +113,7 @@ func (h *hierarchy) write(name, text string) {
 	}
 }
 
-// make makes a group below this process's own.
+// make creates a group below this process's own.
 func (h *hierarchy) make(name string) {
 	for _, dir := range h.each(name) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -154,7 +153,7 @@ func (h *hierarchy) memory(name string, mib int) {
 	h.write(filepath.Join(h.dirs["memory"], name, file), strconv.Itoa(mib<<20))
 }
 
-// quota is in hundredths of a core.
+// quota sets a quota in hundredths of a core.
 func (h *hierarchy) quota(name string, percent int) {
 	micros := strconv.Itoa(percent * 1000)
 	if h.v1 {
@@ -228,7 +227,7 @@ func followsALiveGroup(t *testing.T, kind string) {
 				if last = line; !ok {
 					t.Fatalf("it has ended, want %q", want)
 				}
-			case <-late: // ends a program that never will
+			case <-late: // ends a program that would never end
 				t.Fatalf("it said %q last, want %q", last, want)
 			}
 			if last == want {
@@ -254,7 +253,7 @@ func followsALiveGroup(t *testing.T, kind string) {
 		h.quota(app, 100)
 		says(2, 921)
 	}
-	h.enter(other, cmd.Process.Pid) // it is moved, and its old group removed
+	h.enter(other, cmd.Process.Pid) // it is moved, and its old group is removed
 	says(min(3, runtime.NumCPU()), 180)
 	h.memory(other, 300)
 	says(min(3, runtime.NumCPU()), 270)

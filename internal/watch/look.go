@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// window is how long waiting is measured for a verdict, in seconds.
+	// window is the time over which waiting is measured for a verdict, in seconds.
 	window = 10
-	// sample is the least time between two looks at CPU time, in seconds.
+	// sample is the shortest time between two samples of CPU time, in seconds.
 	sample = 0.45
-	// idle is the CPU use, in cores, below which a process is looked at less often,
-	// and laziest how many times less.
-	idle    = 0.01
-	laziest = 4
+	// idle is the CPU use, in cores, below which a process is polled less often, by a factor of
+	// up to maxIdleFactor.
+	idle          = 0.01
+	maxIdleFactor = 4
 )
 
-// look is what the loop's goroutine remembers from one look to the next.
+// look is what the loop's goroutine keeps between polls.
 type look struct {
 	machine    machine
 	start      time.Time
 	in         plan.Input
 	plan       plan.Plan
 	limits     limits.Limits
-	next       limits.Limits // as being read
+	next       limits.Limits // being read
 	heap       law.Heap
 	cpu        law.CPU // the latest sample
-	from       law.CPU // the one that began the window
+	from       law.CPU // the sample that began the window
 	waiting    law.Waiting
 	kernelNext float64 // when KernelWait may be read again
 	used       int64   // bytes of the group that cannot be reclaimed; -1 = unknown
@@ -47,7 +47,7 @@ type look struct {
 	level law.Level
 
 	pressure law.PressureState
-	quiet    int // looks in a row at an idle process
+	quiet    int // consecutive polls of an idle process
 	counted  int64
 	changes  int64
 	every    time.Duration
@@ -63,8 +63,8 @@ func (k *look) begin(l *Loop) {
 	k.mem.begin(&l.cfg)
 }
 
-// poll looks once and returns how long to wait until the next time; 0 when
-// there is nothing to follow any more.
+// poll polls once and returns the time until the next poll; 0 if there is nothing left to
+// follow.
 func (l *Loop) poll() time.Duration {
 	if l.over() {
 		return 0
@@ -97,13 +97,12 @@ func (l *Loop) poll() time.Duration {
 	return l.every
 }
 
-// read reads everything and reports whether the limits have changed. What Go
-// holds is read before and after what the group holds, and the smaller counts:
-// both move.
+// read reads everything and reports whether the limits have changed. It reads Go's memory before
+// and after the group's, and uses the smaller value, because both move.
 func (l *Loop) read(at float64, first bool) (changed bool) {
 	before := l.heap
 	if l.machine.heap(&l.heap); l.heap.Mapped < 0 {
-		l.heap = before // this runtime does not tell
+		l.heap = before // this runtime does not report it
 	}
 	now := &l.next
 	l.machine.limits(now)
@@ -127,7 +126,7 @@ func (l *Loop) sampleCPU(at float64, first bool) {
 	l.machine.cpu(&l.cpu)
 	c, t := &l.limits.CPU, &l.limits.CPU.Throttle
 	l.cpu.At = at
-	l.cpu.Cores, l.cpu.Quota = c.Cores.N, c.Quota.N // 0 unless known
+	l.cpu.Cores, l.cpu.Quota = c.Cores.N, c.Quota.N // 0 if unknown
 	l.cpu.CPUs = c.Affinity.N
 	l.cpu.Periods, l.cpu.Throttled = count(t.Periods), count(t.Throttled)
 	l.cpu.KernelWait = math.NaN()
@@ -150,16 +149,15 @@ func (l *Loop) sampleCPU(at float64, first bool) {
 	}
 }
 
-// kernelShare is which part of a CPU may be spent on reading how long threads wait,
-// and kernelCost the CPU seconds that it takes for each of them. Its wall time says
-// nothing: whoever is throttled meanwhile would not be looked at for minutes.
+// kernelShare is the fraction of a CPU to spend on reading how long threads wait, and kernelCost
+// the estimated CPU seconds per thread. Measured wall time would not do: while a process is
+// throttled it grows, and the next reading would be minutes away.
 const (
 	kernelShare = 1.0 / 2000
 	kernelCost  = 5e-6
 )
 
-// kernelWait reads how long threads have waited, unless they are so many that it
-// would cost too much.
+// kernelWait reads how long threads have waited, unless reading so many would cost too much.
 func (l *Loop) kernelWait(at float64) {
 	if at < l.kernelNext {
 		return
@@ -176,7 +174,7 @@ func count(v limits.Value[int64]) int64 {
 	return -1
 }
 
-// same reports whether two reads lead to the same decision.
+// same reports whether two readings lead to the same decision.
 func same(a, b *limits.Limits) bool {
 	ac, bc, am, bm := &a.CPU, &b.CPU, &a.Memory, &b.Memory
 	if ac.Quota != bc.Quota || ac.Affinity != bc.Affinity || ac.Source != bc.Source || len(ac.Levels) != len(bc.Levels) ||
@@ -184,7 +182,7 @@ func same(a, b *limits.Limits) bool {
 		len(a.Warnings) != len(b.Warnings) {
 		return false
 	}
-	for i := range ac.Levels { // the runtime goes by the first
+	for i := range ac.Levels { // the runtime uses the first
 		if ac.Levels[i].Quota != bc.Levels[i].Quota {
 			return false
 		}
@@ -192,10 +190,10 @@ func same(a, b *limits.Limits) bool {
 	return true
 }
 
-// moved reports whether GOMAXPROCS has changed without the loop. Where it was the
-// runtime's and has become what the limits do not explain, it waits: the runtime
-// may have gone by limits that were in between, since it has to wait for a
-// collection, and puts that right by itself. A program does not.
+// moved reports whether something else has changed GOMAXPROCS. If the runtime chose the value
+// and the limits do not explain the new one, it waits: the runtime may have used limits that
+// held in between, because it has to wait for a collection, and then corrects itself. A program
+// does not.
 func (l *Loop) moved(at float64) bool {
 	k, n := &l.procs, l.cpu.Procs
 	switch {
@@ -219,8 +217,8 @@ func (l *Loop) heapMoved() bool {
 	return s.Leave && s.Code == plan.LiveHeap && l.heap.Live != l.in.Now.Live
 }
 
-// decide decides anew what the limits ask for. moved says that GOMAXPROCS has
-// changed without the loop.
+// decide plans again for the current limits. moved means that something else has changed
+// GOMAXPROCS.
 func (l *Loop) decide(moved bool) {
 	k := &l.procs
 	l.in.Limits = l.limits
@@ -229,14 +227,14 @@ func (l *Loop) decide(moved bool) {
 		MemLimit: l.heap.Limit, OwnMemLimit: l.mem.own, Live: l.heap.Live,
 	}
 	if k.inFlight {
-		l.in.Now.OwnProcs = l.cpu.Procs // perhaps what was asked for already
+		l.in.Now.OwnProcs = l.cpu.Procs // the requested value may be in force already
 	}
 	l.in.Warnings = slices.DeleteFunc(slices.Clone(l.in.Warnings), func(w limits.Warning) bool { return w.Code == plan.NotMeasured })
 	l.cfg.Warn(&l.in.Warnings, &l.in)
 	l.plan = *plan.Decide(&l.in)
-	told := moved && l.lost&GOMAXPROCS == 0
-	l.give(GOMAXPROCS, &l.plan.GOMAXPROCS)
-	l.give(GOMEMLIMIT, &l.plan.GOMEMLIMIT)
+	notify := moved && l.lost&GOMAXPROCS == 0
+	l.giveUp(GOMAXPROCS, &l.plan.GOMAXPROCS)
+	l.giveUp(GOMEMLIMIT, &l.plan.GOMEMLIMIT)
 	if l.mem.seen = l.heap.Limit; k.odd == 0 {
 		k.seen = l.cpu.Procs
 	}
@@ -245,16 +243,16 @@ func (l *Loop) decide(moved bool) {
 	if moved {
 		u.GOMAXPROCS = apply.Already // the runtime has followed by itself
 	}
-	l.renew(&u)
-	if told || !u.like(&before) {
+	l.refresh(&u)
+	if notify || !u.like(&before) {
 		l.announce(u)
 	} else {
 		l.store(u)
 	}
 }
 
-// give gives a knob up that is the program's, and keeps to it.
-func (l *Loop) give(k Knobs, s *plan.Setting) {
+// giveUp leaves a knob that the program has set to the program, for good.
+func (l *Loop) giveUp(k Knobs, s *plan.Setting) {
 	if s.Leave && s.Code == plan.ProgramSet {
 		l.lost |= k
 	}
@@ -267,31 +265,31 @@ func (l *Loop) give(k Knobs, s *plan.Setting) {
 	}
 }
 
-// mine reports whether a knob may be touched.
-func (l *Loop) mine(k Knobs, s *plan.Setting) bool {
+// managed reports whether snug may change a knob.
+func (l *Loop) managed(k Knobs, s *plan.Setting) bool {
 	return l.lost&k == 0 && !(s.Leave && (s.Code == plan.EnvSet || s.Code == plan.ProgramSet || s.Code == plan.NotSupported))
 }
 
-// did notes what was done about a knob, and tells.
+// did records the result of a change to a knob, and announces it.
 func (l *Loop) did(k Knobs, name string, s *plan.Setting, did apply.Did) {
 	switch did {
 	case apply.Lost:
 		if l.over() {
-			return // nobody's business any more
+			return // another loop has taken over
 		}
 		l.lost |= k
-		l.give(GOMAXPROCS, &l.plan.GOMAXPROCS)
-		l.give(GOMEMLIMIT, &l.plan.GOMEMLIMIT)
+		l.giveUp(GOMAXPROCS, &l.plan.GOMAXPROCS)
+		l.giveUp(GOMEMLIMIT, &l.plan.GOMEMLIMIT)
 	case apply.Set:
 		l.changes++
 	}
-	if l.worthALine(k, s) {
+	if l.worthLogging(k, s) {
 		fit.LogSetting(name, s, did)
 	}
 	l.tell(k, did)
 }
 
-// press raises and lowers the alarm.
+// press updates the pressure level.
 func (l *Loop) press(at float64) {
 	var level law.Level
 	l.pressure, level = law.StepPressure(l.pressure, at, &l.heap, l.gc.decision.Share)
@@ -306,19 +304,19 @@ func (l *Loop) press(at float64) {
 	}
 }
 
-// pace is how long to wait until the next look: what the laws ask for, and
-// longer where nothing happens.
+// pace returns the time until the next poll: what the laws need, and longer while the process is
+// idle.
 func (l *Loop) pace(next float64) time.Duration {
 	pending := l.procs.pending() || l.mem.pending()
 	if pending {
 		next = min(next, settle)
 	}
-	if l.level > law.Calm { // a heap that grows is soon at the next level
+	if l.level > law.Calm { // a growing heap soon reaches the next level
 		next = min(next, 0.25)
 	}
 	d := time.Duration(next * float64(time.Second))
 	if d >= l.cfg.Poll && l.level == law.Calm && !pending {
-		d = l.cfg.Poll * time.Duration(min(1+l.quiet/8, laziest))
+		d = l.cfg.Poll * time.Duration(min(1+l.quiet/8, maxIdleFactor))
 	}
 	return max(d, time.Millisecond)
 }

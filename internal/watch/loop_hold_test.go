@@ -20,7 +20,7 @@ func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
 		first, done := watching(w, Config{})
 		close(done)
 		synctest.Wait()
-		cfg := first.cfg // the same plan: every knob has its value already
+		cfg := first.cfg // the same plan: every knob already has its value
 		cfg.Input.Now = plan.Now{Procs: 3, NumCPU: 16, MemLimit: less(512 * mib), OwnProcs: 3, OwnMemLimit: less(512 * mib)}
 		cfg.Plan = plan.Decide(&cfg.Input)
 		cfg.Result = apply.Result{GOMAXPROCS: apply.Already, GOMEMLIMIT: apply.Already, OwnProcs: 3, OwnMemLimit: less(512 * mib)}
@@ -41,7 +41,7 @@ func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
 	})
 }
 
-// GOMAXPROCS is in force before the goroutine that changes it says so.
+// GOMAXPROCS is in force before the goroutine that changes it reports so.
 func TestAChangeInFlightIsNobodyElses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, busy: true}
@@ -59,8 +59,7 @@ func TestAChangeInFlightIsNobodyElses(t *testing.T) {
 	})
 }
 
-// The runtime may have to wait for a collection, and then sets what it read
-// before.
+// The runtime may have to wait for a collection, and then sets a value it read earlier.
 func TestTheRuntimeIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, follows: true, busy: true}
@@ -77,7 +76,7 @@ func TestTheRuntimeIsLate(t *testing.T) {
 		if s := l.Stats(); s.GivenUp != 0 || len(w.log) != 0 {
 			t.Errorf("given up %v, set %v; want nothing", s.GivenUp.Names(), w.log)
 		}
-		// The program's own wish stands.
+		// The program's own value stays.
 		w.do(func() { w.follows, w.procs = false, 7 })
 		time.Sleep(8 * time.Second)
 		w.do(func() { w.quota = 3 })
@@ -90,8 +89,7 @@ func TestTheRuntimeIsLate(t *testing.T) {
 	})
 }
 
-// A live heap above the limit moves GOMEMLIMIT, but never below what the limit
-// alone asks for.
+// A live heap above the limit moves GOMEMLIMIT, but never below what the limit alone gives.
 func TestALiveHeapThatFitsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{memory: 512 * mib, busy: true}
@@ -126,7 +124,7 @@ func TestThePlanIsWhatIsInForce(t *testing.T) {
 		var plans []Update
 		l, done := watching(w, Config{OnPlan: func(u Update) { plans = append(plans, u) }})
 		time.Sleep(2500 * time.Millisecond)
-		w.do(func() { w.quota, w.memory = 12, 256*mib }) // one grows, one shrinks
+		w.do(func() { w.quota, w.memory = 12, 256*mib }) // one limit grows, one shrinks
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
 		u := plans[len(plans)-1]
@@ -151,7 +149,7 @@ func TestMeasuredAndAskedForAreTheSame(t *testing.T) {
 			w.heap = law.Heap{Mapped: 100 * mib, Live: 40 * mib, Objects: 60 * mib, Goal: 80 * mib, Cycles: 5, GOGC: 100, Limit: w.heap.Limit}
 		})
 		time.Sleep(3 * time.Second)
-		w.do(func() { w.memory = 520 * mib }) // the plan is told anew
+		w.do(func() { w.memory = 520 * mib }) // the plan is made again
 		time.Sleep(8 * time.Second)
 		if u := l.Latest(); u.Plan.GOMEMLIMIT.Value != 260*mib || u.Plan.GOMEMLIMIT.Code != plan.MemoryMax {
 			t.Errorf("GOMEMLIMIT %+v, want what was asked for and why", u.Plan.GOMEMLIMIT)
@@ -223,7 +221,7 @@ func TestUnknownGrantsNoGrowth(t *testing.T) {
 				time.Sleep(10500 * time.Millisecond)
 				before := w.GOMEMLIMIT()
 				w.do(func() { w.quota, w.memory = 12, 1024*mib })
-				time.Sleep(time.Second) // seen once
+				time.Sleep(time.Second) // noticed once
 				w.do(func() { w.unknown = true })
 				time.Sleep(20 * time.Second)
 				w.expect(t, 4, before)
@@ -266,7 +264,7 @@ func TestUnknownFromTheStartKeepsWhatAnEarlierWatchSet(t *testing.T) {
 	})
 }
 
-// TestWhatTheProgramSetsMeanwhile: a GOMAXPROCS that the program sets after the look is its own.
+// TestWhatTheProgramSetsMeanwhile: a GOMAXPROCS that the program sets after the poll is its own.
 func TestWhatTheProgramSetsMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{busy: true, slow: 400 * time.Millisecond}

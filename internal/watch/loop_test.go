@@ -20,7 +20,7 @@ import (
 
 const mib = 1 << 20
 
-// world is a process with its container: what a loop reads and what it sets.
+// world is a process in its container: what a loop reads and sets.
 type world struct {
 	mu       sync.Mutex
 	quota    float64 // cores; 0 = none
@@ -33,8 +33,8 @@ type world struct {
 	heap     law.Heap
 	procs    int
 	slow     time.Duration // how long a change of GOMAXPROCS takes
-	late     time.Duration // how long until it is known that it came
-	taken    bool          // a later Take has come
+	late     time.Duration // how long until its effect is reported
+	taken    bool          // a later Take took over
 	owned    Knobs
 	wrote    [3]int64
 	log      []string
@@ -113,7 +113,7 @@ func (w *world) note(text string) {
 	w.when = append(w.when, time.Since(w.start).Round(10*time.Millisecond))
 }
 
-// machineOf has the method heap, a name that world has a field of.
+// machineOf has a method heap; world has a field of that name.
 type machineOf struct{ *world }
 
 func (m machineOf) heap(h *law.Heap) { m.do(func() { *h = m.world.heap }) }
@@ -176,7 +176,7 @@ func (w *world) ReleaseProcs() apply.Did {
 	return apply.Set
 }
 
-// watching starts a loop on a world that was fitted to quota and memory.
+// watching starts a loop on a world that is fitted to its quota and memory.
 func watching(w *world, cfg Config) (*Loop, chan struct{}) {
 	if w.cpus == 0 {
 		w.cpus = 16
@@ -251,7 +251,7 @@ func TestADipIsNoGrowth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 4, memory: 256 * mib, busy: true}
 		_, done := watching(w, Config{})
-		for range 20 { // up for 2 s, back for 2 s
+		for range 20 { // up for 2 s, down for 2 s
 			w.do(func() { w.quota, w.memory = 8, 512*mib })
 			time.Sleep(2 * time.Second)
 			w.do(func() { w.quota, w.memory = 4, 256*mib })
@@ -317,7 +317,7 @@ func TestTheRuntimeFollowsItself(t *testing.T) {
 		if len(w.log) != 0 {
 			t.Errorf("set %v, want it left to the runtime", w.log)
 		}
-		// A runtime that has stopped to follow, as an idle process's may.
+		// A runtime that has stopped following, as an idle process's may.
 		w.do(func() { w.follows, w.quota = false, 2.5 })
 		time.Sleep(2100 * time.Millisecond)
 		w.expect(t, 3, plan.NoMemLimit)
@@ -341,7 +341,7 @@ func TestForeignChangeIsGivenUpForGood(t *testing.T) {
 		if u := l.Latest(); u.Plan.GOMAXPROCS.Reason != (plan.Reason{Code: plan.ProgramSet, Number: 5}) || u.Plan.GOMEMLIMIT.Reason != (plan.Reason{Code: plan.ProgramSet, Number: 100 * mib}) {
 			t.Errorf("plan %+v, want both the program's, 5 and 100 MiB", u.Plan)
 		}
-		w.do(func() { w.procs, w.heap.Limit = 8, less(512*mib) }) // back at what snug wrote
+		w.do(func() { w.procs, w.heap.Limit = 8, less(512*mib) }) // back to what snug set
 		time.Sleep(20 * time.Second)
 		w.expect(t, 8, less(512*mib))
 		close(done)
@@ -379,7 +379,7 @@ func TestLimitsThatGoAwayGiveBack(t *testing.T) {
 		w.do(func() { w.quota, w.memory = 2, 256*mib })
 		time.Sleep(4 * time.Second)
 		w.expect(t, 2, less(256*mib))
-		w.do(func() { w.memory = 32 * mib }) // nothing is set for that at the start either
+		w.do(func() { w.memory = 32 * mib }) // too small to set GOMEMLIMIT at the start either
 		time.Sleep(10 * time.Second)
 		w.expect(t, 2, plan.NoMemLimit)
 		close(done)

@@ -8,7 +8,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// A machine is all that a loop reads: this process, or a test's.
+// A machine is everything a loop reads: this process, or a test's.
 type machine interface {
 	limits(*limits.Limits)
 	heap(*law.Heap)
@@ -23,8 +23,8 @@ type thisProcess struct {
 	sensor *sense.Sensor
 }
 
-// openMachine opens what this process can read about itself; nil where limits
-// cannot be read at all.
+// openMachine opens the files this process can read about itself; it returns nil if limits cannot
+// be read at all.
 func openMachine() machine {
 	h, err := limits.Open(limits.Process{})
 	if err != nil {
@@ -34,7 +34,7 @@ func openMachine() machine {
 }
 
 func (p *thisProcess) limits(l *limits.Limits) {
-	*l, _ = p.handle.Read(limits.Counters | limits.Unreclaimable) // its own process has not ended
+	*l, _ = p.handle.Read(limits.Counters | limits.Unreclaimable) // the error means an ended process; this is our own
 }
 func (p *thisProcess) heap(h *law.Heap)           { p.sensor.Heap(h) }
 func (p *thisProcess) mapped() int64              { return p.sensor.Mapped() }

@@ -10,16 +10,16 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// memory is GOMEMLIMIT as the loop knows it.
+// memory is the loop's state of GOMEMLIMIT.
 type memory struct {
 	patience
-	own      int64 // what snug wrote; 0 = nothing
-	seen     int64 // what it was at the last decision
-	most     int64 // what the limits alone allow, once growth has stood for a while
+	own      int64 // what snug set; 0 = nothing
+	seen     int64 // its value at the last decision
+	ceiling  int64 // what the limits alone allow, once growth has held for a while
 	state    law.MemoryState
 	decision law.MemoryDecision
 	did      apply.Did
-	told     int64        // the last value that was decided
+	decided  int64        // the last value decided
 	force    plan.Setting // what was set last, and why
 
 	logged     int64
@@ -29,41 +29,41 @@ type memory struct {
 func (k *memory) begin(c *Config) {
 	k.did, k.own = c.Result.GOMEMLIMIT, c.Result.OwnMemLimit
 	if k.did == apply.Would {
-		k.told = c.Plan.GOMEMLIMIT.Value
+		k.decided = c.Plan.GOMEMLIMIT.Value
 	}
 	k.decision = unknownMemory
 }
 
-// allowed is the most that the limits allow: less at once, more when it has stood.
+// allowed returns the most that the limits allow: a decrease at once, growth after it has held.
 func (k *memory) allowed(at float64, value int64) int64 {
 	switch {
-	case k.most == 0 || value == k.most:
+	case k.ceiling == 0 || value == k.ceiling:
 		k.forget()
-		k.most = value
-	case value < k.most:
+		k.ceiling = value
+	case value < k.ceiling:
 		k.shrank(at)
-		k.most = value
+		k.ceiling = value
 	default:
 		if n := k.granted(at, value); n != 0 {
-			k.most = n
+			k.ceiling = n
 		}
 	}
-	return k.most
+	return k.ceiling
 }
 
 func (k *memory) pending() bool { return k.since != 0 }
 
 func (k *memory) foreign(n int64) bool { return n != k.seen }
 
-// followMemory makes GOMEMLIMIT what the limit and measured memory ask for. It
-// returns when to look again, in seconds.
+// followMemory sets GOMEMLIMIT to what the limit and measured memory allow. It returns when to
+// poll again, in seconds.
 func (l *Loop) followMemory(at float64) (next float64) {
 	k, s := &l.mem, &l.plan.GOMEMLIMIT
 	next = never
 	if k.decision = unknownMemory; l.used >= 0 {
 		k.decision.NonGo = max(0, l.used-l.heap.Mapped)
 	}
-	if !l.mine(GOMEMLIMIT, s) {
+	if !l.managed(GOMEMLIMIT, s) {
 		return next
 	}
 	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off && !s.Leave && !l.shared() {
@@ -76,7 +76,7 @@ func (l *Loop) followMemory(at float64) (next float64) {
 	}
 	switch {
 	case s.Leave && (s.Code == plan.NoLimit || s.Code == plan.TooSmall):
-		if k.own == 0 || k.did == apply.Would && k.told == plan.NoMemLimit {
+		if k.own == 0 || k.did == apply.Would && k.decided == plan.NoMemLimit {
 			return next
 		}
 		if n := k.granted(at, plan.NoMemLimit); n != plan.NoMemLimit {
@@ -87,16 +87,16 @@ func (l *Loop) followMemory(at float64) (next float64) {
 		}
 		did := l.knobs.ReleaseMemory()
 		k.note(did, 0)
-		k.most, k.state = 0, law.MemoryState{}
-		k.seen, k.told = plan.NoMemLimit, plan.NoMemLimit
+		k.ceiling, k.state = 0, law.MemoryState{}
+		k.seen, k.decided = plan.NoMemLimit, plan.NoMemLimit
 		l.did(GOMEMLIMIT, "GOMEMLIMIT", s, did)
 	case s.Leave && s.Code == plan.LiveHeap:
-		// Too late for the limit there is; what held before is worse still.
+		// Too late for the current limit, but the old value is worse still.
 		if need := l.heap.Need(10); k.own != 0 && need < k.own {
 			l.setMemory(need)
 		}
 	case s.Leave, s.Value > l.heap.Limit && l.limits.Memory.Soft.State == limits.Unknown:
-		k.forget() // what is unknown changes nothing, and a hint does not widen it
+		k.forget() // an unknown limit changes nothing, and a hint cannot widen it
 	case s.Value > l.heap.Limit:
 		if n := k.granted(at, s.Value); n != 0 {
 			l.setMemory(n)
@@ -110,11 +110,11 @@ func (l *Loop) followMemory(at float64) (next float64) {
 	return next
 }
 
-// memoryLimit is the limit that the plan went by, in bytes; 0 = none or unknown.
+// memoryLimit returns the limit that the plan is based on, in bytes; 0 = none or unknown.
 func (l *Loop) memoryLimit() int64 {
 	n, _ := l.limits.Memory.Soft.Get()
 	if l.limits.Memory.Soft.State == limits.Unknown {
-		return 0 // whatever is hinted
+		return 0 // even with a hint
 	}
 	if h := l.in.Hints.MemoryLimit; h > 0 && (n == 0 || h < n) {
 		n = h
@@ -125,7 +125,7 @@ func (l *Loop) memoryLimit() int64 {
 	return n
 }
 
-// charged is what memoryLimit bounds and cannot be reclaimed, in bytes; -1 = unknown.
+// charged returns the unreclaimable bytes below memoryLimit; -1 = unknown.
 func (l *Loop) charged() int64 {
 	if l.shared() {
 		return -1
@@ -133,8 +133,8 @@ func (l *Loop) charged() int64 {
 	return l.used
 }
 
-// shared says that the group that can be seen may hold others than memoryLimit bounds: the
-// other workers, or where a hint decides those whom it does not speak of.
+// shared reports whether the visible group may hold processes to which memoryLimit does not
+// apply: the other workers or, if a hint decides, any others.
 func (l *Loop) shared() bool { return shared(&l.in, l.limits.Memory.Soft) }
 
 func shared(in *plan.Input, limit limits.Value[int64]) bool {
@@ -145,14 +145,14 @@ func shared(in *plan.Input, limit limits.Value[int64]) bool {
 func (l *Loop) setMemory(value int64) {
 	k := &l.mem
 	if value == l.heap.Limit {
-		k.told = value
+		k.decided = value
 		return
 	}
 	did := l.knobs.Memory(value)
-	if did == apply.Would && k.told == value {
+	if did == apply.Would && k.decided == value {
 		return
 	}
-	k.told = value
+	k.decided = value
 	k.note(did, value)
 	s := l.memorySetting(value)
 	if did == apply.Set {
@@ -168,7 +168,7 @@ func (k *memory) note(did apply.Did, value int64) {
 	}
 }
 
-// memorySetting is the plan's setting with what was measured.
+// memorySetting returns the plan's setting with what was measured.
 func (l *Loop) memorySetting(value int64) plan.Setting {
 	s, d := l.plan.GOMEMLIMIT, &l.mem.decision
 	if d.Limit > 0 && (s.Leave || s.Value != value) {

@@ -7,35 +7,35 @@ import (
 )
 
 const (
-	// settle is how long growth must stand before it is followed, in seconds. A
-	// resize writes the files of pod and container one after the other, and what
-	// shrinks again at once is not worth a stop of the world.
+	// settle is how long growth must hold before it is followed, in seconds. A resize writes
+	// the files of pod and container one after the other, and growth that is soon revoked is
+	// not worth stopping the world.
 	settle = 3
-	// flapping is within how many seconds of growth a shrink says that limits go up
-	// and down; each time the wait doubles, up to slowest.
+	// flapping is the time in seconds after growth within which a shrink means that limits
+	// oscillate. Each time the wait doubles, up to maxWait.
 	flapping = 10
-	slowest  = 60
-	// looks is how long the runtime has to follow by itself, in seconds: it looks
-	// at its limits once a second (runtime/proc.go, sysmon).
-	looks = 0.95
+	maxWait  = 60
+	// runtimeDelay is how long the runtime gets to follow by itself, in seconds: it reads its
+	// limits once a second (runtime/proc.go, sysmon).
+	runtimeDelay = 0.95
 )
 
-// never is when to look again where nothing asks for it.
+// never is the time of the next poll if nothing needs one.
 var never = math.Inf(1)
 
-// A patience makes growth wait.
+// A patience delays growth.
 type patience struct {
 	wish  int64
-	since float64 // when the wish came up; 0 = there is none
+	since float64 // when growth was first wanted; 0 = not
 	wait  float64 // seconds; 0 = settle
-	grew  float64 // when growth was followed last
+	grew  float64 // when growth was last followed
 }
 
-// forget ends a wish: what is in force is what is wanted.
+// forget cancels waiting growth: the value in force is the one wanted.
 func (p *patience) forget() { p.since = 0 }
 
-// granted is what growth may go to by now: the least that was wished for since
-// it was wished for without a break; 0 = not yet.
+// granted returns the value that growth may reach now: the smallest wish since growth was first
+// wanted; 0 = not yet.
 func (p *patience) granted(at float64, wish int64) int64 {
 	if p.since == 0 {
 		p.wish, p.since = wish, at
@@ -51,10 +51,10 @@ func (p *patience) granted(at float64, wish int64) int64 {
 	return p.wish
 }
 
-// shrank notes that growth was for nothing, if it was.
+// shrank extends the wait if recent growth was in vain.
 func (p *patience) shrank(at float64) {
 	p.since = 0
 	if p.grew != 0 && at-p.grew < flapping {
-		p.wait = min(2*max(p.wait, settle), slowest)
+		p.wait = min(2*max(p.wait, settle), maxWait)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// polling is a loop on this very process, driven by hand.
+// polling returns a loop on this very process; the test drives it.
 func polling(t testing.TB, parts Parts) *Loop {
 	t.Helper()
 	cfg := Config{Adapt: parts, Dry: true}
@@ -35,7 +35,7 @@ func TestPollAllocatesNothing(t *testing.T) {
 			if n := testing.AllocsPerRun(200, func() { l.poll() }); n != 0 {
 				t.Errorf("%v allocations a look, want 0", n)
 			}
-			// The samples that are taken less often.
+			// Include the samples that are taken less often.
 			if n := testing.AllocsPerRun(50, func() { l.cpu.At, l.from.At = -1e3, -1e3; l.poll() }); n != 0 {
 				t.Errorf("%v allocations a look that samples CPU time, want 0", n)
 			}

@@ -10,21 +10,21 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// procs is GOMAXPROCS as the loop knows it.
+// procs is the loop's state of GOMAXPROCS.
 type procs struct {
 	patience
-	own       int  // what snug wrote; 0 = nothing
-	planned   int  // what the limits asked for and got last; 0 = nothing
-	seen      int  // what it was at the last decision
-	byRuntime bool // what it was before is the runtime's own choice
-	fallback  int  // what the runtime chose when nothing was known of it
-	asked     int  // what change is setting, 0 = gives back
+	own       int  // what snug set; 0 = nothing
+	planned   int  // the limits' last value that was set; 0 = none
+	seen      int  // its value at the last decision
+	byRuntime bool // the runtime chose the value before snug
+	fallback  int  // what the runtime chose while the limits were unknown
+	asked     int  // what change is setting, 0 = restores
 	inFlight  bool
-	left      float64 // since when a change is left to the runtime; 0 = none is
-	odd       float64 // since when it is what the limits do not explain; 0 = they do
+	left      float64 // since when a change is left to the runtime; 0 = it is not
+	odd       float64 // since when the limits do not explain its value; 0 = they do
 	law       law.ProcsState
 	raised    bool
-	base      int // what it is, or was last, raised from; 0 = it never was
+	base      int // what it is, or last was, raised from; 0 = it never was
 	did       apply.Did
 	code      string
 	force     plan.Setting // what was set last, and why
@@ -42,14 +42,14 @@ func (k *procs) begin(c *Config) {
 	if k.planned = int(s.Value); s.Leave && s.Code == plan.Unknown {
 		k.planned = k.own
 	}
-	// A program may have set what the plan says as well.
+	// The program may have set the same value as the plan.
 	k.byRuntime = now.Procs == c.Plan.Runtime || now.Procs == now.NumCPU || now.Procs == c.Input.Limits.CPU.Affinity.N || now.Procs == now.OwnProcs
 	if s.Leave && (s.Code == plan.ProgramSet || s.Code == plan.EnvSet) {
 		k.byRuntime = false
 	}
 }
 
-// found notes what is in force at the first look.
+// found records the value in force at the first poll.
 func (k *procs) found(n int) {
 	if k.own == 0 {
 		k.fallback = n
@@ -58,12 +58,12 @@ func (k *procs) found(n int) {
 
 func (k *procs) pending() bool { return k.inFlight || k.since != 0 || k.left != 0 || k.odd != 0 }
 
-// followProcs makes GOMAXPROCS what limits and the law ask for. It returns when to look
+// followProcs sets GOMAXPROCS to what the limits and the law decide. It returns when to poll
 // again, in seconds.
 func (l *Loop) followProcs(at float64) (next float64) {
 	k, s := &l.procs, &l.plan.GOMAXPROCS
 	next = never
-	if !l.mine(GOMAXPROCS, s) {
+	if !l.managed(GOMAXPROCS, s) {
 		k.raised = false
 		return next
 	}
@@ -72,7 +72,7 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	}
 	wish := int(s.Value)
 	if s.Leave && s.Code != plan.NoLimit || l.limits.CPU.Quota.State == limits.Unknown && wish > k.planned {
-		wish = k.planned // what is unknown changes nothing, and a hint does not widen it
+		wish = k.planned // an unknown limit changes nothing, and a hint cannot widen it
 	}
 	planned, urgent, kept := wish, false, false
 	if l.cfg.Adapt&CPU != 0 && !l.cfg.Dry && l.cpu.At == at { // a dry run tries nothing
@@ -88,7 +88,7 @@ func (l *Loop) followProcs(at float64) (next float64) {
 		}
 		var d law.ProcsDecision
 		k.law, d = law.StepProcs(k.law, l.cpu, policy)
-		// The law does not wait for growth to stand; limits that have grown do.
+		// The law's growth need not settle; growth of the limits must.
 		next, urgent = d.Next, k.raised && base == k.base || d.Procs != 0
 		kept = k.raised && k.code == law.ProcsTried && d.Code == law.ProcsRaised
 		if k.raised = d.Procs > base; k.raised {
@@ -122,13 +122,13 @@ func (l *Loop) followProcs(at float64) (next float64) {
 		}
 	default:
 		k.shrank(at)
-		// The runtime follows by itself what it has chosen, and goes on doing so
-		// only if nobody else sets it.
+		// The runtime follows a value it has chosen itself, and keeps doing so only if
+		// nothing else sets it.
 		if k.own == 0 && k.byRuntime && wish == l.plan.Runtime {
 			if k.left == 0 {
 				k.left = at
 			}
-			if at-k.left < looks {
+			if at-k.left < runtimeDelay {
 				return next
 			}
 		}
@@ -140,7 +140,7 @@ func (l *Loop) followProcs(at float64) (next float64) {
 	return next
 }
 
-// kept tells that what was tried stays.
+// kept announces that a tried value stays.
 func (l *Loop) kept() {
 	k := &l.procs
 	k.force = l.procsSetting()
@@ -148,7 +148,7 @@ func (l *Loop) kept() {
 	l.announce(l.Latest())
 }
 
-// back is a wish among others: to give a knob back is the largest.
+// back converts a wish for granted: to restore a knob is the largest.
 func back(wish int) int64 {
 	if wish == 0 {
 		return plan.NoMemLimit
@@ -156,7 +156,7 @@ func back(wish int) int64 {
 	return int64(wish)
 }
 
-// procsChanged notes that change is done.
+// procsChanged records the result of change.
 func (l *Loop) procsChanged(did apply.Did) {
 	k := &l.procs
 	k.inFlight = false
@@ -179,7 +179,7 @@ func (l *Loop) procsChanged(did apply.Did) {
 	l.publish()
 }
 
-// procsSetting is the plan's setting, or the law's.
+// procsSetting returns the plan's setting, or the law's.
 func (l *Loop) procsSetting() plan.Setting {
 	s, k := l.plan.GOMAXPROCS, &l.procs
 	if k.raised {

@@ -17,7 +17,7 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// held is a world whose Ps are held in system calls: it uses a twentieth of a core for each.
+// held is a world whose Ps are held in system calls: each uses a twentieth of a core.
 type held struct {
 	machineOf
 	s *heldState
@@ -82,7 +82,7 @@ func TestHeldProcs(t *testing.T) {
 	}
 }
 
-// raising is a loop of a process whose GOMAXPROCS the law has raised.
+// raising returns a loop of a process whose GOMAXPROCS the law has raised.
 func raising(t *testing.T, w *world, onPlan func(Update)) (*Loop, chan struct{}) {
 	t.Helper()
 	l, done := watching(w, Config{Adapt: CPU, OnPlan: onPlan})
@@ -98,7 +98,7 @@ func raising(t *testing.T, w *world, onPlan func(Update)) (*Loop, chan struct{})
 	return nil, nil
 }
 
-// TestRaisedAndGivenBack: what is raised needs a loop that puts it to the test.
+// TestRaisedAndGivenBack: a raised GOMAXPROCS needs a loop that keeps testing it.
 func TestRaisedAndGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 1.5, cpus: 16}
@@ -116,8 +116,8 @@ func TestRaisedAndGivenBack(t *testing.T) {
 	})
 }
 
-// TestTried: a number of Ps is shown as tried, then as raised, and the one that is being
-// tried when the context ends is taken back.
+// TestTried: a number of Ps is shown as tried, then as raised; one still being tried when the
+// context ends is taken back.
 func TestTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 1.5, cpus: 16}
@@ -145,8 +145,8 @@ func TestTried(t *testing.T) {
 	})
 }
 
-// TestRaisedAndMore: limits that grow are followed when they have stood, also while the law
-// has raised GOMAXPROCS.
+// TestRaisedAndMore: growth of the limits is followed once it has held, even while the law has
+// raised GOMAXPROCS.
 func TestRaisedAndMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 1.5, cpus: 32}
@@ -164,7 +164,7 @@ func TestRaisedAndMore(t *testing.T) {
 	})
 }
 
-// TestRaisedAndLost: what the program sets while it is raised is the program's.
+// TestRaisedAndLost: a value that the program sets while it is raised is the program's.
 func TestRaisedAndLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 1.5, cpus: 16}
@@ -224,7 +224,7 @@ func TestTheProgramsGOGC(t *testing.T) {
 		l = prepare(cfg, gc, func() machine { return machineOf{w} })
 		go l.run(done)
 		time.Sleep(5 * time.Second)
-		w.do(func() { w.heap.GOGC = 50 }) // after the first look
+		w.do(func() { w.heap.GOGC = 50 }) // after the first poll
 		for range 120 {
 			w.do(func() { w.collected(30 * mib) })
 			time.Sleep(time.Second)
@@ -258,7 +258,7 @@ func TestAGOGCThatIsRead(t *testing.T) {
 	})
 }
 
-// TestAGOGCThatNobodyAskedFor: it is the program's, and was never snug's to give up.
+// TestAGOGCThatNobodyAskedFor: it is the program's, and snug never gives it up.
 func TestAGOGCThatNobodyAskedFor(t *testing.T) {
 	for adapt, want := range map[Parts]Knobs{0: 0, GC: GOGC} {
 		synctest.Test(t, func(t *testing.T) {
@@ -288,7 +288,7 @@ func (g *gcKnob) GOGC(now, n int64) apply.Did {
 	return apply.Set
 }
 
-// TestACallbackThatPanicsAtARaise: what is being set when the loop ends is put back.
+// TestACallbackThatPanicsAtARaise: a value being set when the loop ends is restored.
 func TestACallbackThatPanicsAtARaise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 1.5, cpus: 16}

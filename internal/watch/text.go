@@ -12,8 +12,8 @@ import (
 
 func init() { follow.Text = Text }
 
-// Text is a reason in one sentence without a full stop: the plan's, or one of
-// the laws'. value is the number it led to.
+// Text returns a reason of the plan or of a law as one sentence without a full stop. value is
+// the resulting number.
 func Text(r plan.Reason, value int64) string {
 	switch r.Code {
 	case law.MemoryMeasured:

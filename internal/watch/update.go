@@ -9,19 +9,19 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// settings is the plan in force, with what was measured in it.
+// settings returns the plan in force, including measurements.
 func (l *Loop) settings() plan.Plan {
 	p := l.plan
 	p.GOMAXPROCS = l.procsSetting()
 	m, s := &l.mem, &l.plan.GOMEMLIMIT
-	if l.mine(GOMEMLIMIT, s) && (m.decision.Limit > 0 || s.Leave && s.Code == plan.LiveHeap && m.own != 0 && m.own == m.told) {
-		p.GOMEMLIMIT = l.memorySetting(m.told)
+	if l.managed(GOMEMLIMIT, s) && (m.decision.Limit > 0 || s.Leave && s.Code == plan.LiveHeap && m.own != 0 && m.own == m.decided) {
+		p.GOMEMLIMIT = l.memorySetting(m.decided)
 	}
 	p.GOGC = l.gcSetting()
 	return p
 }
 
-// tell makes the update of a knob that was changed, asked for or lost.
+// tell updates the result of a knob that was changed, requested or lost, and announces it.
 func (l *Loop) tell(k Knobs, did apply.Did) {
 	u := l.Latest()
 	switch k {
@@ -36,7 +36,7 @@ func (l *Loop) tell(k Knobs, did apply.Did) {
 }
 
 func (l *Loop) announce(u Update) {
-	l.renew(&u)
+	l.refresh(&u)
 	l.store(u)
 	if l.cfg.OnPlan != nil && !l.over() {
 		l.publish()
@@ -50,8 +50,8 @@ func (l *Loop) store(u Update) {
 	l.mu.Unlock()
 }
 
-// renew makes an update say what is so now.
-func (l *Loop) renew(u *Update) {
+// refresh brings an update up to date.
+func (l *Loop) refresh(u *Update) {
 	before := u.Plan
 	u.Plan, u.Limits = l.settings(), l.limits
 	u.Verdict, u.Measured = l.waiting.Verdict, l.waiting.Seconds > 0
@@ -61,8 +61,8 @@ func (l *Loop) renew(u *Update) {
 	u.GOGC = l.shown(GOGC, &u.Plan.GOGC, &before.GOGC, &before.GOGC, u.GOGC, l.gc.own)
 }
 
-// shown is what was done about a knob whose value is now. One that waits for a new value is
-// shown with what it was set to before.
+// shown returns the result to report for a knob whose value is now. For a knob that waits for a
+// new value it is that of the value set before.
 func (l *Loop) shown(k Knobs, s, before, force *plan.Setting, did apply.Did, now int64) apply.Did {
 	switch {
 	case l.lost&k != 0:
@@ -82,7 +82,7 @@ func (l *Loop) shown(k Knobs, s, before, force *plan.Setting, did apply.Did, now
 	return did
 }
 
-// like reports whether two updates say the same to somebody who sizes by them.
+// like reports whether two updates have the same effect.
 func (u *Update) like(v *Update) bool {
 	return u.GOMAXPROCS == v.GOMAXPROCS && alike(&u.Plan.GOMAXPROCS, &v.Plan.GOMAXPROCS) &&
 		u.GOMEMLIMIT == v.GOMEMLIMIT && alike(&u.Plan.GOMEMLIMIT, &v.Plan.GOMEMLIMIT) &&
@@ -93,9 +93,9 @@ func alike(a, b *plan.Setting) bool {
 	return a.Value == b.Value && a.Leave == b.Leave && (!a.Leave || a.Code == b.Code)
 }
 
-// worthALine reports whether a change is worth a line in a log: what follows a
-// measurement moves all the time.
-func (l *Loop) worthALine(k Knobs, s *plan.Setting) bool {
+// worthLogging reports whether to log a change: a value that follows measurements moves all the
+// time.
+func (l *Loop) worthLogging(k Knobs, s *plan.Setting) bool {
 	if k != GOMEMLIMIT || l.mem.decision.Limit == 0 {
 		return true
 	}
@@ -107,7 +107,7 @@ func (l *Loop) worthALine(k Knobs, s *plan.Setting) bool {
 	return true
 }
 
-// publish makes what was measured visible to others.
+// publish makes the measurements visible to other goroutines.
 func (l *Loop) publish() {
 	limit := limits.Value[int64]{State: l.limits.Memory.Soft.State}
 	if n := l.memoryLimit(); n > 0 {
@@ -125,8 +125,7 @@ func (l *Loop) publish() {
 	l.mu.Unlock()
 }
 
-// verdict tells when the verdict on waiting has become, or is no longer, one
-// that somebody should act on.
+// verdict announces that the verdict on waiting has become one to act on, or no longer is one.
 func (l *Loop) verdict(before law.Verdict) {
 	bad := func(v law.Verdict) bool { return v >= law.TooFewPs }
 	if now := l.waiting.Verdict; now != before && (bad(now) || bad(before)) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch follows: one goroutine looks at the limits and at what the
-// process measures, lets internal/plan and internal/law decide, and sets
-// through internal/apply what has to change. Nothing here decides a number.
+// Package watch follows limits and measurements. One goroutine polls them, lets internal/plan and
+// internal/law decide, and makes changes through internal/apply. It decides no number itself.
 package watch
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Parts says which knobs may follow measurements, and not the limits alone.
+// Parts selects the knobs that may follow measurements, not only the limits.
 type Parts uint8
 
 const (
@@ -27,25 +26,25 @@ const (
 	CPU
 )
 
-// Config is what to follow, and from where.
+// Config configures a Loop.
 type Config struct {
-	Input  plan.Input   // what the first decision was made from
+	Input  plan.Input   // the input of the first decision
 	Plan   *plan.Plan   // the first decision
 	Result apply.Result // what was done about it
-	Dry    bool         // touch nothing
+	Dry    bool         // change nothing
 
 	Adapt Parts
 	Poll  time.Duration // 0 = follow.DefaultPoll
-	GC    law.GCPolicy  // On is the loop's: where Adapt has GC and GOGC is its own
+	GC    law.GCPolicy  // the loop sets On, if Adapt has GC and the GOGC is snug's
 
-	// OnPlan is called when a decision has changed, and again when a GOMAXPROCS
-	// that was asked for is in force; OnPressure when the level has changed; both
-	// from the loop's goroutine, which waits for them.
+	// OnPlan is called when a decision has changed, and again when a requested GOMAXPROCS is in
+	// force; OnPressure when the level has changed. Both are called from the loop's goroutine,
+	// which waits for them.
 	OnPlan     func(Update)
 	OnPressure func(*Stats)
 }
 
-// Update is a decision and what was done about it.
+// Update is a decision with its results.
 type Update struct {
 	Plan   plan.Plan
 	Limits limits.Limits
@@ -53,10 +52,10 @@ type Update struct {
 	Verdict                      law.Verdict // on waiting
 	Measured                     bool        // there is a verdict
 	GOMAXPROCS, GOMEMLIMIT, GOGC apply.Did
-	Requested                    bool // GOMAXPROCS is asked for and not yet in force
+	Requested                    bool // GOMAXPROCS is requested and not yet in force
 }
 
-// Stats is what was done and measured. See adapt.Stats.
+// Stats holds what a Loop has done and measured. See adapt.Stats.
 type Stats struct {
 	Polls   int64
 	Every   time.Duration
@@ -75,7 +74,7 @@ type Stats struct {
 	Procs   int
 	Cores   float64 // 0 = unknown
 	Waiting law.Waiting
-	Raised  bool // GOMAXPROCS, by the law
+	Raised  bool // GOMAXPROCS is raised by the law
 }
 
 // Knobs is a set of knobs.
@@ -87,7 +86,7 @@ const (
 	GOGC
 )
 
-// Names lists them, for people; nil when there is none.
+// Names returns the knobs' names for people; nil if there are none.
 func (k Knobs) Names() (all []string) {
 	for i, name := range [...]string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC"} {
 		if k&(1<<i) != 0 {
@@ -97,9 +96,8 @@ func (k Knobs) Names() (all []string) {
 	return all
 }
 
-// A Loop follows. Its goroutine is (*Loop).run, for goroutine-leak checkers;
-// short-lived ones beside it are (*Loop).change, which waits while GOMAXPROCS
-// changes.
+// A Loop follows. Its goroutine is (*Loop).run, for goroutine-leak checkers. Short-lived ones
+// beside it are (*Loop).change, which waits while GOMAXPROCS changes.
 type Loop struct {
 	cfg   Config
 	knobs knobs
@@ -117,10 +115,10 @@ type Loop struct {
 	look // the goroutine's own
 }
 
-// unknownMemory is the memory side of Stats while nothing is known.
+// unknownMemory is the memory part of Stats while nothing is known.
 var unknownMemory = law.MemoryDecision{NonGo: -1, Peak: -1}
 
-// knobs is what a Result lets a watcher do.
+// knobs is the part of apply.Result that a loop uses.
 type knobs interface {
 	Holds() bool
 	Procs(now, n int, byRuntime bool) apply.Did
@@ -131,7 +129,7 @@ type knobs interface {
 	Undo()
 }
 
-// New is a Loop that does not follow.
+// New returns a Loop that has not started.
 func New(cfg Config) *Loop {
 	follow.Adapts()
 	l := prepare(cfg, &cfg.Result, openMachine)
@@ -139,8 +137,7 @@ func New(cfg Config) *Loop {
 	return l
 }
 
-// Start follows until done is closed, and from then on leaves the knobs as they
-// are. It is called once.
+// Start follows until done is closed, and then leaves the knobs as they are. Call it once.
 func (l *Loop) Start(done <-chan struct{}) {
 	l.mu.Lock()
 	l.stats.Ended = false
@@ -164,8 +161,8 @@ func (f follower) Stats() follow.Stats {
 	return follow.Stats{Polls: s.Polls, Every: s.Every, Changes: s.Changes, GivenUp: s.GivenUp.Names(), Ended: s.Ended, Failure: s.Failure}
 }
 
-// Current is the Loop that follows for this process; nil when none was started, or
-// another one of package follow took over.
+// Current returns the Loop that follows for this process; nil if none was started, or another one
+// of package follow took over.
 func Current() *Loop {
 	f, _ := follow.Current().(follower)
 	return f.Loop
@@ -190,7 +187,7 @@ func prepare(cfg Config, k knobs, open func() machine) *Loop {
 	return l
 }
 
-// Stats returns what was done and measured until now.
+// Stats returns the figures so far.
 func (l *Loop) Stats() Stats {
 	over := l.over()
 	l.mu.Lock()
@@ -207,14 +204,14 @@ func (l *Loop) Latest() Update {
 	return l.update
 }
 
-// Undo ends following and restores every knob that still holds what was
-// written. It waits while GOMAXPROCS changes.
+// Undo ends following and restores every knob that still holds snug's value. It waits while
+// GOMAXPROCS changes.
 func (l *Loop) Undo() {
 	l.once.Do(func() { close(l.stop) })
 	l.knobs.Undo()
 }
 
-// over reports whether the knobs are somebody else's by now.
+// over reports whether the loop was undone or another has taken over.
 func (l *Loop) over() bool {
 	select {
 	case <-l.stop:
@@ -224,26 +221,25 @@ func (l *Loop) over() bool {
 	}
 }
 
-// run is the goroutine. A panic inside, also of a callback, ends it and nothing
-// else.
+// run is the loop's goroutine. A panic in it, or in a callback, ends only the loop.
 func (l *Loop) run(done <-chan struct{}) {
 	defer l.end()
-	whole := false
-	defer func() { l.failed(follow.FailureOf(recover(), whole)) }()
-	// Not at once: a program that is starting, or ends soon, has better things to do.
+	returned := false
+	defer func() { l.failed(follow.FailureOf(recover(), returned)) }()
+	// Not at once: do not slow down a program that is starting, or ends soon.
 	timer := time.NewTimer(min(l.cfg.Poll, follow.DefaultPoll))
 	defer timer.Stop()
 	for {
 		select {
 		case <-done:
 			l.finish()
-			whole = true
+			returned = true
 			return
 		case <-l.stop:
-			whole = true
+			returned = true
 			return
 		case text := <-l.panicked:
-			l.procs.inFlight, whole = false, true
+			l.procs.inFlight, returned = false, true
 			l.failed(text)
 			return
 		case did := <-l.changed:
@@ -251,7 +247,7 @@ func (l *Loop) run(done <-chan struct{}) {
 		case <-timer.C:
 			next := l.poll()
 			if next <= 0 {
-				whole = true
+				returned = true
 				return
 			}
 			timer.Reset(next)
@@ -259,15 +255,14 @@ func (l *Loop) run(done <-chan struct{}) {
 	}
 }
 
-// Contain calls f and reports whether it did not panic. What it panics with is told
-// by Stats.
+// Contain calls f and reports whether it returned without a panic. Stats reports the panic.
 func (l *Loop) Contain(f func()) (ok bool) {
 	defer func() { l.failed(follow.FailureOf(recover(), ok)) }()
 	f()
 	return true
 }
 
-// finish takes back a number of Ps that is being tried, and leaves what is told last in
+// finish takes back a number of Ps that is being tried, so that the last value announced is in
 // force.
 func (l *Loop) finish() {
 	l.await()
@@ -278,7 +273,7 @@ func (l *Loop) finish() {
 	}
 }
 
-// await waits for a change of GOMAXPROCS that was asked for.
+// await waits for a requested change of GOMAXPROCS.
 func (l *Loop) await() {
 	if !l.procs.inFlight {
 		return
@@ -293,7 +288,7 @@ func (l *Loop) await() {
 	}
 }
 
-// end says that the loop follows no more.
+// end marks the loop as ended.
 func (l *Loop) end() {
 	if l.machine != nil {
 		l.machine.close()
@@ -303,25 +298,25 @@ func (l *Loop) end() {
 	l.mu.Unlock()
 }
 
-// failed notes what ended the loop; "" is nothing.
+// failed records and logs what ended the loop; "" is no failure.
 func (l *Loop) failed(text string) {
 	if text == "" {
 		return
 	}
 	defer func() {
-		recover() // nothing is left to do about it
+		recover() // nothing left to do
 	}()
 	l.failure(text)
-	fit.Say("follows no more: ", text)
+	fit.Say("stopped following: ", text)
 	l.unadapt()
 }
 
-// unadapt puts what followed measurements back at what the limits ask for: a high GOGC
-// needs a loop that looks, a GOMEMLIMIT that a peak has lowered would stay low, and a raised
-// GOMAXPROCS is put to the test again and again.
+// unadapt sets what followed measurements back to what the limits give. A high GOGC needs a loop
+// that polls, a GOMEMLIMIT lowered by a peak would stay low, and a raised GOMAXPROCS must be
+// tested again and again.
 func (l *Loop) unadapt() {
 	k := &l.procs
-	if k.inFlight { // it comes before what is put back
+	if k.inFlight { // wait for it before restoring
 		select {
 		case did := <-l.changed:
 			if did == apply.Set {
@@ -352,8 +347,8 @@ func (l *Loop) failure(text string) {
 	l.mu.Unlock()
 }
 
-// change sets GOMAXPROCS, or gives it back if n is 0, in a goroutine of its own:
-// that can take as long as a garbage collection, and memory does not wait.
+// change sets GOMAXPROCS, or restores it if n is 0, in a goroutine of its own: this can take as
+// long as a garbage collection, and memory must not wait.
 func (l *Loop) change(now, n int, byRuntime bool) {
 	defer func() {
 		if r := recover(); r != nil {
