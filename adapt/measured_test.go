@@ -64,7 +64,7 @@ func TestMeasuredStatsAreJSON(t *testing.T) {
 // TestReasonsOfLaws: package snug does not know the laws, but prints their reasons too.
 func TestReasonsOfLaws(t *testing.T) {
 	s := setting(&plan.Setting{Value: 1 << 28, Reason: plan.Reason{Code: law.MemoryMeasured, Number: 1 << 20}}, apply.Set)
-	if want := "95 % of the memory limit, less the recent peak of memory that is not Go's (now 1 MiB)"; s.Text() != want {
+	if want := "95 % of the memory limit, less the recent peak of memory outside Go (now 1 MiB)"; s.Text() != want {
 		t.Errorf("it says %q, want %q", s.Text(), want)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pair is two samples, 10 s apart, between which so much was used and waited.
+// pair returns two samples, 10 s apart, with the given use and waits between them.
 func pair(procs int, quota, used, goWait, kernelWait, throttled float64) (from, to CPU) {
 	const dt = 10
 	from = CPU{
@@ -31,7 +31,7 @@ func pair(procs int, quota, used, goWait, kernelWait, throttled float64) (from, 
 	return from, to
 }
 
-// TestVerdictOfMeasuredStates: what a prototype measured in each state.
+// TestVerdictOfMeasuredStates: figures that a prototype measured in each state.
 func TestVerdictOfMeasuredStates(t *testing.T) {
 	unknown := math.NaN()
 	for _, c := range []struct {
@@ -145,7 +145,7 @@ func TestMeasureWhatIsUnknown(t *testing.T) {
 	}
 }
 
-// TestThrottledShareAloneIsNoVerdict: over everything else that can be measured.
+// TestThrottledShareAloneIsNoVerdict: for every combination of the other figures.
 func TestThrottledShareAloneIsNoVerdict(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for range 20000 {
@@ -168,7 +168,7 @@ func TestVerdictWords(t *testing.T) {
 	}
 }
 
-// FuzzMeasure: whatever is read, what comes out is in its range or NaN.
+// FuzzMeasure: for any input, each output is in its range or NaN.
 func FuzzMeasure(f *testing.F) {
 	f.Add(0.0, 1.0, 2, 2, 0.5, 1.0, 2.0, 3.0, 50.0, 0.1, 0.2, int64(1), int64(5), int64(0), int64(4))
 	f.Add(5.0, 4.0, 0, -1, math.NaN(), math.Inf(1), -2.0, 3.0, 1e308, -1.0, 0.2, int64(-1), int64(5), int64(9), int64(4))

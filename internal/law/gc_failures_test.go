@@ -9,18 +9,18 @@ import (
 	"github.com/snug-go/snug/internal/law"
 )
 
-// How other tuners of GOGC fail, each by name. A test that shows what the other
-// would do shows as well that the situation is one to fail in.
+// How other tuners of GOGC fail, each by name. A test that shows the other tuner's result also
+// shows that the situation makes it fail.
 
-// gctuner (bytedance, after Uber) reads the heap in use in a finalizer while
-// the heap is swept, so garbage counts as live: GOGC depends on the moment.
+// gctuner (bytedance, after Uber) reads the heap in use in a finalizer while the heap is swept,
+// so it counts garbage as live: GOGC depends on the moment.
 func TestNotGctunerGarbageCountsAsLive(t *testing.T) {
 	p := gcStill{limit: 1024, nonGo: 100, rest: 8, live: 100, gomemlimit: 800, gogc: 100}
 	var s law.GCState
 	late := 0
 	for at := 0.0; at < 600; at++ {
 		x := p.sample(at)
-		garbage := int64(at*37) % 200 * mib // of 200 MiB mapped over what is live
+		garbage := int64(at*37) % 200 * mib // of 200 MiB mapped above the live heap
 		x.Heap.Objects = x.Heap.Live + min(garbage, 100*mib)
 		x.Heap.Free = x.Heap.Mapped - 8*mib - x.Heap.Objects
 		var d law.GCDecision
@@ -31,14 +31,14 @@ func TestNotGctunerGarbageCountsAsLive(t *testing.T) {
 			}
 		}
 	}
-	// 0.8 of 1024 less 208 is 611 percent of 100, and the last third of it is left to others.
+	// 0.8 of 1024 less 208 is 611 percent of 100; the last third is left to other processes.
 	if late != 0 || p.gogc < 500 || p.gogc > 611 {
 		t.Errorf("GOGC %d, changed %d times while only garbage moved; want 500 to 611", p.gogc, late)
 	}
 }
 
-// gctuner divides by the heap alone, while GOGC is a percentage of stacks and
-// globals as well: 100 MiB of stacks at GOGC=500 are 500 MiB over its target.
+// gctuner divides by the heap alone, but GOGC is a percentage of stacks and globals as well: 100
+// MiB of stacks at GOGC=500 are 500 MiB above its target.
 func TestNotGctunerIgnoresStacks(t *testing.T) {
 	p := gcStill{limit: 1024, rest: 8, live: 20, stacks: 100, gomemlimit: 900, gogc: 100}
 	gogc, _ := p.settle(gcOn)
@@ -50,10 +50,9 @@ func TestNotGctunerIgnoresStacks(t *testing.T) {
 	}
 }
 
-// gctuner's floor of 50 to 100 percent aims at 1.5 to 2 times a heap that is
-// beyond its threshold already, with nothing behind it. Base is such a floor
-// too; what decides there is GOMEMLIMIT, which the law neither lifts nor works
-// against.
+// gctuner's floor of 50 to 100 percent aims at 1.5 to 2 times a heap that is already above its
+// threshold, without a safety net. Base is such a floor too, but there GOMEMLIMIT decides,
+// which the law neither raises nor works against.
 func TestNotGctunerFloorAimsAboveTheLimit(t *testing.T) {
 	plain := newGCLoop(512*mib, 0.55*512*mib, law.GCPolicy{})
 	plain.heap.OpCPU = 20e-6
@@ -87,8 +86,8 @@ func TestNotGctunerOffBecomesANumber(t *testing.T) {
 	}
 }
 
-// gctuner knows nothing of GOMEMLIMIT: its heap target lies above, so that the
-// runtime collects by GOMEMLIMIT while the tuner raises and raises.
+// gctuner ignores GOMEMLIMIT: its heap target lies above it, so the runtime collects by
+// GOMEMLIMIT while the tuner keeps raising.
 func TestNotGctunerFightsGOMEMLIMIT(t *testing.T) {
 	for _, p := range []law.GCPolicy{gcOn, {On: true, Share: 0.01}} {
 		l := newGCLoop(1024*mib, 40*mib, p)
@@ -104,8 +103,8 @@ func TestNotGctunerFightsGOMEMLIMIT(t *testing.T) {
 	}
 }
 
-// cch123/gogctuner divides what is free by what is used: a process that uses
-// next to nothing gets GOGC=582442.
+// cch123/gogctuner divides free memory by used memory: a process that uses almost none gets
+// GOGC=582442.
 func TestNotCchUnbounded(t *testing.T) {
 	for _, limit := range []int64{64, 1024, 1 << 20, 1 << 24} {
 		for _, live := range []int64{0, 1, 10} {
@@ -140,10 +139,9 @@ func TestNotCchDecaysToZero(t *testing.T) {
 	}
 }
 
-// cch123/gogctuner remembers what SetGCPercent returns, the value before, and
-// reckons with it from then on. The law reckons with what is in force: values
-// that were lost, or set late, or by somebody else change nothing about where
-// it ends.
+// cch123/gogctuner stores what SetGCPercent returns, the previous value, and computes with it
+// from then on. The law uses the value in force: values that are lost, set late, or set by
+// another part of the program do not change where it ends.
 func TestNotCchRemembersTheValueBefore(t *testing.T) {
 	for name, apply := range map[string]func(at float64, now, asked int64) int64{
 		"every second one is lost": func(at float64, now, asked int64) int64 {
@@ -174,8 +172,8 @@ func TestNotCchRemembersTheValueBefore(t *testing.T) {
 	}
 }
 
-// go-watchdog's policies act at each tick while usage is above the threshold,
-// which is for good, because freed pages are kept; and they only ever lower GOGC.
+// go-watchdog's policies act at each tick while usage is above the threshold, which never ends,
+// because freed pages are kept; and they only ever lower GOGC.
 func TestNotWatchdogActsAtEachTickAndOnlyLowers(t *testing.T) {
 	p := gcStill{limit: 512, rest: 8, live: 32, gomemlimit: 480, gogc: 100}
 	var s law.GCState
@@ -202,8 +200,8 @@ func TestNotWatchdogActsAtEachTickAndOnlyLowers(t *testing.T) {
 	}
 }
 
-// TiDB's limit tuner lifts GOMEMLIMIT by a tenth for a minute whenever the heap
-// would run over it, and back: a sawtooth, 10 % over at each tooth.
+// TiDB's limit tuner raises GOMEMLIMIT by 10 % for a minute whenever the heap would exceed it,
+// and lowers it again: a sawtooth, 10 % over at each tooth.
 func TestNotTiDBSawtooth(t *testing.T) {
 	for _, share := range []float64{0.3, 0.45, 0.6, 0.7} {
 		l := newGCLoop(512*mib, share*512*mib, gcOn)
@@ -215,10 +213,9 @@ func TestNotTiDBSawtooth(t *testing.T) {
 	}
 }
 
-// devglyph1/gogctune reads GOGC by SetGCPercent(-1) and forgets to put it back
-// where its decision equals the old value: collections stay off. The law reads
-// /gc/gogc, and nothing it decides is off; one that is off for a moment by
-// somebody else's read is neither taken for a value nor kept off.
+// devglyph1/gogctune reads GOGC with SetGCPercent(-1) and does not restore it if its decision
+// equals the old value: collections stay off. The law reads /gc/gogc, and never decides off; a
+// GOGC turned off for a moment by another reader is neither taken for a value nor kept off.
 func TestNotGogctuneCollectionsStayOff(t *testing.T) {
 	p := gcStill{limit: 1024, rest: 8, live: 50, gomemlimit: 900, gogc: 100}
 	var s law.GCState
@@ -239,8 +236,8 @@ func TestNotGogctuneCollectionsStayOff(t *testing.T) {
 	}
 }
 
-// memlimiter's control loop reads what its own GOGC has just brought about, and
-// oscillates by itself under a constant load; and it never goes above 100.
+// memlimiter's control loop reads the effect of its own GOGC, and oscillates under a constant
+// load; and it never goes above 100.
 func TestNotMemlimiterOscillatesByItself(t *testing.T) {
 	for _, live := range []float64{8, 30, 60, 100, 130} {
 		for _, p := range []law.GCPolicy{gcOn, {On: true, Share: 0.02}} {
@@ -257,8 +254,8 @@ func TestNotMemlimiterOscillatesByItself(t *testing.T) {
 	}
 }
 
-// TestGCRaisesAfterOthersDidNotHold: room that goes after each raise ends, and then GOGC goes
-// where it would have gone without that.
+// TestGCRaisesAfterOthersDidNotHold: after each raise the room shrinks. Once that ends, GOGC
+// reaches the value it would have reached without it.
 func TestGCRaisesAfterOthersDidNotHold(t *testing.T) {
 	p := gcStill{limit: 1024, rest: 8, live: 30, gomemlimit: 900, gogc: 100}
 	var s law.GCState

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/internal/simulator"
 )
 
-// gcRandom is a process under a limit as they may be met.
+// gcRandom returns a random but realistic process under a limit.
 func gcRandom(seed uint64) *gcLoop {
 	r := rand.New(rand.NewPCG(seed, 4))
 	logs := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
@@ -31,7 +31,7 @@ func gcRandom(seed uint64) *gcLoop {
 	if r.IntN(2) == 0 {
 		l.heap.Rate = r.Float64() * l.heap.Cores / l.heap.OpCPU
 	}
-	// What a step allocates is not to be seen beside the limit.
+	// The allocation of one step is negligible beside the limit.
 	l.dt = min(0.01, 0.01*limit/(rate*l.heap.Cores))
 	return l
 }
@@ -43,9 +43,8 @@ func gcSeeds(t *testing.T) uint64 {
 	return 60
 }
 
-// TestGCSettles: a constant load is followed by a few changes and then by
-// none, between Base and the most, and by nothing that would not have happened
-// without the law.
+// TestGCSettles: under a constant load the law makes a few changes and then none, stays between
+// Base and the maximum, and causes nothing that would not happen without it.
 func TestGCSettles(t *testing.T) {
 	raised := 0
 	for seed := range gcSeeds(t) {
@@ -75,15 +74,15 @@ func TestGCSettles(t *testing.T) {
 	}
 }
 
-// TestGCRecovers: other memory comes within 5 s and goes, and the live heap too.
-// All at once two thirds of the limit would be more than the extra heap leaves
-// for some: the law promises room for bursts up to what the plan leaves.
+// TestGCRecovers: other memory grows within 5 s and shrinks, and so does the live heap. If both
+// took two thirds of the limit at once, that could exceed the extra heap: the law leaves room
+// for bursts up to what the plan leaves.
 func TestGCRecovers(t *testing.T) {
 	for seed := range gcSeeds(t) / 4 {
 		l := gcRandom(seed + 1000)
 		l.heap.Live = 0.02 * float64(l.group.Limit)
 		l.heap.OpBytes = 0.1 * l.heap.OpCPU * float64(min(l.group.Limit, 1024*mib))
-		// So dear that collections take their share at a GOGC of about 400.
+		// So expensive that collections use their share at a GOGC of about 400.
 		l.heap.Rate, l.heap.MarkRate = 0, 5*l.heap.OpBytes/l.heap.OpCPU
 		l.policy.Share, l.group.NonGo = 0.03, 0
 		limit := l.group.Limit / 100
@@ -110,8 +109,8 @@ func TestGCRecovers(t *testing.T) {
 	}
 }
 
-// TestGCOscillation: the law follows what comes back again and again ever more
-// slowly, and rests at what fits the worst of it.
+// TestGCOscillation: the law follows a recurring change ever more slowly, and settles at what
+// fits its worst phase.
 func TestGCOscillation(t *testing.T) {
 	for _, period := range []float64{2, 7, 20, 60, 200} {
 		l := newGCLoop(512*mib, 20*mib, gcOn)
@@ -148,7 +147,7 @@ func TestGCNoise(t *testing.T) {
 	}
 }
 
-// gcThree lets three processes live under 512 MiB for twenty minutes.
+// gcThree runs three processes under 512 MiB for twenty minutes.
 func gcThree(live float64, p law.GCPolicy) (*simulator.Group, []*gcLoop) {
 	g := &simulator.Group{Limit: 512 * mib}
 	var loops []*gcLoop
@@ -170,8 +169,7 @@ func gcThree(live float64, p law.GCPolicy) (*simulator.Group, []*gcLoop) {
 	return g, loops
 }
 
-// TestGCThreeProcessesUnderOneLimit: each takes the others' heaps for memory
-// that is not its own.
+// TestGCThreeProcessesUnderOneLimit: each sees the others' heaps as memory outside Go.
 func TestGCThreeProcessesUnderOneLimit(t *testing.T) {
 	for _, live := range []float64{10, 25, 40} {
 		g, loops := gcThree(live*mib, gcOn)
@@ -187,7 +185,7 @@ func TestGCThreeProcessesUnderOneLimit(t *testing.T) {
 	}
 }
 
-// FuzzGC gives the law anything at all.
+// FuzzGC feeds the law arbitrary input.
 func FuzzGC(f *testing.F) {
 	f.Add([]byte{1, 2, 3}, int64(100), true, 0.05)
 	f.Add([]byte("any bytes make samples, one figure each eight of them, again and again"), int64(math.MaxInt64), true, math.Inf(1))
@@ -203,7 +201,7 @@ func FuzzGC(f *testing.F) {
 				}
 				pos++
 			}
-			pos++ // so that the next is another
+			pos++ // so that the next one differs
 			return binary.LittleEndian.Uint64(w[:])
 		}
 		figure := func() float64 {

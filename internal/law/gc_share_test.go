@@ -50,8 +50,8 @@ func TestGCFollowsTheLoad(t *testing.T) {
 	}
 }
 
-// TestGCLeavesIdleProcessesTheirMemory: the collections that the runtime
-// starts every two minutes are a large share of next to nothing.
+// TestGCLeavesIdleProcessesTheirMemory: the collections that the runtime forces every two minutes
+// are a large share of almost no CPU time.
 func TestGCLeavesIdleProcessesTheirMemory(t *testing.T) {
 	l := newGCLoop(2048*mib, 100*mib, gcOn)
 	l.heap.Rate, l.heap.OpBytes = 1, 64
@@ -66,7 +66,7 @@ func TestGCLeavesIdleProcessesTheirMemory(t *testing.T) {
 		t.Errorf("changes %v", l.changes)
 	}
 
-	// One that was busy gives back what it got.
+	// A process that was busy gives back what it got.
 	l = newGCLoop(2048*mib, 30*mib, gcOn)
 	l.run(120)
 	busy := l.gogc()
@@ -76,8 +76,8 @@ func TestGCLeavesIdleProcessesTheirMemory(t *testing.T) {
 	}
 }
 
-// TestGCBelievesTheRatioOnly: where CPU is short the runtime's classes count
-// 3 to 15 times what was used, all of them alike.
+// TestGCBelievesTheRatioOnly: if CPUs are short the runtime's classes count 3 to 15 times the CPU
+// time used, all by the same factor.
 func TestGCBelievesTheRatioOnly(t *testing.T) {
 	exact, inflated := newGCLoop(2048*mib, 30*mib, gcOn), newGCLoop(2048*mib, 30*mib, gcOn)
 	inflated.spoil = func(_ float64, x *law.GCSample) { x.CPU.GC *= 15; x.CPU.Busy *= 15 }
@@ -113,8 +113,8 @@ func TestGCUnknownRaisesNothing(t *testing.T) {
 	}
 }
 
-// TestGCCostOfAnOperation: an operation costs about what it does under the best
-// static GOGC that peaks below 90 % of the limit, and the peak is there as well.
+// TestGCCostOfAnOperation: an operation costs about as much as under the best static GOGC that
+// peaks below 90 % of the limit, and the law peaks below it too.
 func TestGCCostOfAnOperation(t *testing.T) {
 	type cell struct {
 		name string
@@ -152,8 +152,8 @@ func TestGCCostOfAnOperation(t *testing.T) {
 	}
 }
 
-// gcBeside runs the GC law beside the memory law, bursts and all. It returns
-// the highest alarm too.
+// gcBeside runs the GC law beside the memory law, with bursts. It also returns the highest
+// pressure level.
 func gcBeside(live float64, load load, p law.GCPolicy) (*gcLoop, law.Level) {
 	const limit = 256 * mib
 	l := newGCLoop(limit, live*limit, p)
@@ -170,7 +170,7 @@ func gcBeside(live float64, load load, p law.GCPolicy) (*gcLoop, law.Level) {
 		}
 		h := l.heap.Sample()
 		var m law.MemoryDecision
-		memory, m = law.StepMemory(memory, law.MemorySample{At: at, Limit: limit, Used: l.group.Used(), Most: limit - limit/10, Heap: h})
+		memory, m = law.StepMemory(memory, law.MemorySample{At: at, Limit: limit, Used: l.group.Used(), Max: limit - limit/10, Heap: h})
 		l.heap.SetMemoryLimit(m.Limit)
 		next = at + 1
 		var level law.Level
@@ -181,8 +181,7 @@ func gcBeside(live float64, load load, p law.GCPolicy) (*gcLoop, law.Level) {
 	return l, most
 }
 
-// TestGCBesideTheMemoryLaw: what GOGC adds makes no alarm that is not there
-// without it, and no peak above it.
+// TestGCBesideTheMemoryLaw: raising GOGC causes no level and no peak above those without it.
 func TestGCBesideTheMemoryLaw(t *testing.T) {
 	raised := 0
 	for _, live := range []float64{0.03, 0.06, 0.12, 0.25, 0.5} {

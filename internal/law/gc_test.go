@@ -10,14 +10,14 @@ import (
 	"github.com/snug-go/snug/internal/simulator"
 )
 
-// gcLoop is the GC law in a loop with a simulated process, polled each second.
+// gcLoop runs the GC law on a simulated process, polled once per second.
 type gcLoop struct {
 	heap   *simulator.Heap
 	group  *simulator.Group
 	policy law.GCPolicy
-	dt     float64                           // seconds of a step
-	phase  func(at float64)                  // moves the program; may be nil
-	spoil  func(at float64, x *law.GCSample) // what the law gets to see; may be nil
+	dt     float64                           // seconds per step
+	phase  func(at float64)                  // changes the program; may be nil
+	spoil  func(at float64, x *law.GCSample) // changes the law's input; may be nil
 	seen   func(x *law.GCSample, d law.GCDecision)
 
 	state   law.GCState
@@ -26,8 +26,8 @@ type gcLoop struct {
 	polled  float64
 }
 
-// newGCLoop is a process with live bytes under a limit, with GOMEMLIMIT at 0.83
-// of it, which is what the memory law leaves when all memory is Go's.
+// newGCLoop returns a process with live bytes under a limit. Its GOMEMLIMIT is 0.83 of the
+// limit, as the memory law sets it when all memory is Go's.
 func newGCLoop(limit int64, live float64, p law.GCPolicy) *gcLoop {
 	h := simulator.NewHeap(live)
 	h.SetMemoryLimit(limit / 100 * 83)
@@ -62,7 +62,7 @@ func (l *gcLoop) poll() {
 	}
 }
 
-// after is how often GOGC was changed from at on.
+// after returns the number of changes of GOGC from at on.
 func (l *gcLoop) after(at float64) (n int) {
 	for _, c := range l.changes {
 		if c.at >= at {
@@ -72,8 +72,8 @@ func (l *gcLoop) after(at float64) (n int) {
 	return n
 }
 
-// steady is the share of its CPU that collections take over the next seconds,
-// and the CPU seconds of an operation.
+// steady returns the share of CPU that collections use over the next seconds, and the CPU seconds
+// of an operation.
 func (l *gcLoop) steady(seconds float64) (share, perOp float64) {
 	gc, work, ops := l.heap.GCSeconds, l.heap.WorkSeconds, l.heap.Ops
 	l.run(l.group.At + seconds)
@@ -84,11 +84,11 @@ func (l *gcLoop) steady(seconds float64) (share, perOp float64) {
 func (l *gcLoop) gogc() int64   { return l.heap.Sample().GOGC }
 func (l *gcLoop) peak() float64 { return l.group.Peak / float64(l.group.Limit) }
 
-// gcOn asks for the share that holds unless another is asked for.
+// gcOn uses the default share.
 var gcOn = law.GCPolicy{On: true}
 
-// gcStill is a process that stands still, all figures in MiB. Collections take
-// half of its CPU at any GOGC, so that memory alone bounds what the law wants.
+// gcStill is a process that stands still, all figures in MiB. Collections take half of its CPU
+// at any GOGC, so that memory alone bounds GOGC.
 type gcStill struct {
 	limit, nonGo, rest, live, stacks int64
 	gomemlimit                       int64 // 0 = off
@@ -107,7 +107,7 @@ func (p gcStill) sample(at float64) law.GCSample {
 	return law.GCSample{At: at, Limit: p.limit * mib, Used: p.nonGo*mib + h.Mapped, Heap: h, CPU: cpu}
 }
 
-// settle gives the law the same process for some minutes and is what it ends at.
+// settle feeds the law the same process for some minutes and returns its last decision.
 func (p gcStill) settle(pol law.GCPolicy) (int64, string) {
 	var s law.GCState
 	var d law.GCDecision
@@ -152,9 +152,8 @@ func TestGCTakesWhatMemoryAllows(t *testing.T) {
 	}
 }
 
-// TestGCGoalStaysWithinTheExtraHeap: heapMinimum grows with GOGC, so that 64
-// MiB over a live heap of 100 KiB must not be asked for as GOGC=65536, whose
-// heap minimum is 2.5 GiB.
+// TestGCGoalStaysWithinTheExtraHeap: heapMinimum grows with GOGC, so 64 MiB over a live heap of
+// 100 KiB must not become GOGC=65536, whose heap minimum is 2.5 GiB.
 func TestGCGoalStaysWithinTheExtraHeap(t *testing.T) {
 	for live := int64(64 << 10); live < 64*mib; live *= 2 {
 		h := simulator.NewHeap(float64(live))
@@ -171,8 +170,8 @@ func TestGCGoalStaysWithinTheExtraHeap(t *testing.T) {
 	}
 }
 
-// TestGCFollowsTheSlackWithoutACliff: memory that is not Go's grows by 1 MiB a
-// second; the heap goal falls with it and never by more than was due.
+// TestGCFollowsTheSlackWithoutACliff: memory outside Go grows by 1 MiB a second; the heap goal
+// falls with it, and never by more.
 func TestGCFollowsTheSlackWithoutACliff(t *testing.T) {
 	p := gcStill{limit: 512, rest: 8, live: 32, gomemlimit: 500, gogc: 100}
 	var s law.GCState
@@ -216,9 +215,10 @@ func TestGCLowersAtOnceAndRaisesLate(t *testing.T) {
 			set[at], p.gogc = d.GOGC, d.GOGC
 		}
 	}
-	// A window of 5 s says how much is wanted, and 10 s pass. 0.8 of 1024 less 58 is
-	// 761 MiB, of which 400 percent of 50 leave 561: a third of these makes 774. 0.8 of
-	// 1024 less 658 is 161.2 MiB, 322 percent. The last raise had not held for long, so
+	// A window of 5 s measures what is wanted, and 10 s pass. 0.8 of 1024 less 58 is 761 MiB; 400
+	// percent of 50 leave 561 of it, and a third of these makes 774. 0.8 of 1024 less 658 is
+	// 161.2 MiB, 322 percent. The last raise did not last, so the wait is doubled, and the next
+	// raise goes half the way to twice the value.
 	// twice the time passes, and then half the way to twice as much is gone.
 	want := map[float64]int64{15: 200, 30: 400, 45: 774, 60: 322, 81: 455}
 	if len(set) != len(want) {
@@ -236,7 +236,7 @@ func TestGCWhatCannotBeRead(t *testing.T) {
 		name  string
 		spoil func(*law.GCSample)
 		code  string
-		back  bool // to Base after a while
+		back  bool // returns to Base after a while
 	}{
 		{"Used", func(x *law.GCSample) { x.Used = -1 }, law.GCUnknown, true},
 		{"Limit", func(x *law.GCSample) { x.Limit = 0 }, law.GCNoLimit, true},
@@ -281,7 +281,7 @@ func TestGCWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestGCShareIsReported, whether the law acts or not.
+// TestGCShareIsReported, whether or not the law acts.
 func TestGCShareIsReported(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		l := newGCLoop(512*mib, 30*mib, law.GCPolicy{On: on})

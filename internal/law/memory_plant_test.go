@@ -12,13 +12,13 @@ import (
 
 const mib = 1 << 20
 
-// governor drives one process by the memory law and the alarm.
+// governor controls one process with the memory law and the pressure level.
 type governor struct {
 	heap  *simulator.Heap
 	fail  func(at float64, x *law.MemorySample)
 	check func(*law.MemorySample, *law.MemoryDecision)
 
-	watchOnly bool // raise alarms, set nothing
+	watchOnly bool // measure pressure, set nothing
 
 	state   law.MemoryState
 	alarm   law.PressureState
@@ -36,7 +36,7 @@ func (v *governor) poll(g *simulator.Group) {
 	if g.At < v.next {
 		return
 	}
-	x := law.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Most: g.Limit - g.Limit/10, Heap: v.heap.Sample()}
+	x := law.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Max: g.Limit - g.Limit/10, Heap: v.heap.Sample()}
 	if v.fail != nil {
 		v.fail(g.At, &x)
 	}
@@ -62,11 +62,11 @@ func (v *governor) poll(g *simulator.Group) {
 	v.next = g.At + 1
 }
 
-// load is what a program does over time: it changes the plant before each step.
+// load changes the plant before each step, as a program over time.
 type load func(g *simulator.Group, r *rand.Rand)
 
-// bursty is a load with bursts of garbage and of memory that is not Go's:
-// live, nonGo and burst are shares of the limit, speed is bytes a second.
+// bursty is a load with bursts of garbage and of memory outside Go: live, nonGo and burst are
+// shares of the limit, speed is bytes per second.
 func bursty(live, nonGo, burst, rate, speed float64) load {
 	var end, peak, level, from float64
 	return func(g *simulator.Group, r *rand.Rand) {
@@ -113,13 +113,13 @@ func run(g *simulator.Group, seconds float64, seed uint64, l load, all ...*gover
 	}
 }
 
-// one is a process of its own with the limit that a start without measurement gives.
+// one returns a single process with the GOMEMLIMIT set at start, without measurement.
 func one(h *simulator.Heap, limit int64) *simulator.Group {
 	h.SetMemoryLimit(limit - limit/10)
 	return &simulator.Group{Limit: limit, Heaps: []*simulator.Heap{h}}
 }
 
-// starved is a process that shares its CPU with three others.
+// starved returns a process that shares its CPU with three others.
 func starved(live float64) *simulator.Heap {
 	h := simulator.NewHeap(live)
 	h.OpCPU, h.Cores = 12e-6, 0.25

@@ -13,9 +13,8 @@ import (
 
 const small = 256 * mib
 
-// killed runs a load with a static GOMEMLIMIT of a share of the limit, or with
-// the law when that is 0, and says how often it was killed and what collections
-// took, in cores.
+// killed runs a load with GOMEMLIMIT at a static share of the limit, or with the law if share is
+// 0. It returns the number of OOM kills and the cores used by collections.
 func killed(share, live float64, of func(float64) load) (n int, gc float64) {
 	seconds := 0.0
 	for seed := uint64(1); seed <= 6; seed++ {
@@ -37,8 +36,7 @@ func killed(share, live float64, of func(float64) load) (n int, gc float64) {
 	return n, gc / seconds
 }
 
-// TestMemoryKills: never more than with the usual 0.9, and where other memory needs its room
-// far less often.
+// TestMemoryKills: never more than with the usual 0.9, and far fewer if other memory needs room.
 func TestMemoryKills(t *testing.T) {
 	usual, law := 0, 0
 	for name, of := range map[string]func(float64) load{"heavy": heavy, "mild": mild, "more": more} {
@@ -57,8 +55,8 @@ func TestMemoryKills(t *testing.T) {
 	}
 }
 
-// ramp lets the live heap grow from half of the limit to all of it in 20 s and
-// says when the throughput fell by a fifth.
+// ramp grows the live heap from half of the limit to all of it in 20 s, and reports when the
+// throughput fell by 20 %.
 func ramp(cpu float64, adaptive bool) (g *simulator.Group, v *governor, slow, worst float64) {
 	h := simulator.NewHeap(small / 2)
 	h.OpCPU = cpu
@@ -101,8 +99,8 @@ func TestMemorySpiral(t *testing.T) {
 	}
 }
 
-// TestMemoryStreams: other memory in every shape. It stays within bounds,
-// changes rarely, and comes back.
+// TestMemoryStreams: other memory in every shape. GOMEMLIMIT stays within bounds, changes
+// rarely, and recovers.
 func TestMemoryStreams(t *testing.T) {
 	var r *rand.Rand
 	shapes := map[string]struct {
@@ -115,7 +113,7 @@ func TestMemoryStreams(t *testing.T) {
 		"oscillating": {func(at float64) float64 { return 0.08 + 0.08*math.Sin(at*0.7) }, 8},
 		"square":      {func(at float64) float64 { return 0.15 * math.Mod(math.Floor(at/4), 2) }, 1},
 		"noisy":       {func(float64) float64 { return 0.1 + 0.004*r.NormFloat64() }, 4},
-		"adversarial": {func(at float64) float64 { // high just long enough to be forgotten by half
+		"adversarial": {func(at float64) float64 { // high just long enough to be half forgotten
 			return 0.15 * math.Floor(math.Mod(at, 40)/36)
 		}, 16},
 	}
@@ -139,8 +137,8 @@ func TestMemoryStreams(t *testing.T) {
 	}
 }
 
-// TestMemoryRandomPlants: any program with room for it lives, and GOMEMLIMIT
-// comes to rest. Every tenth reading fails.
+// TestMemoryRandomPlants: a program that fits survives, and GOMEMLIMIT settles. Every tenth
+// reading fails.
 func TestMemoryRandomPlants(t *testing.T) {
 	for seed := uint64(1); seed <= 60; seed++ {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -176,8 +174,8 @@ func TestMemoryRandomPlants(t *testing.T) {
 	}
 }
 
-// TestMemoryThree: three processes in one container, each with a governor that
-// takes the others for memory that is not Go's.
+// TestMemoryThree: three processes in one container, each with a governor that sees the others as
+// memory outside Go.
 func TestMemoryThree(t *testing.T) {
 	const limit = 1024 * mib
 	for _, live := range [][3]float64{

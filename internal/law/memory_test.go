@@ -10,13 +10,13 @@ import (
 	"github.com/snug-go/snug/internal/law"
 )
 
-// calm is a heap of live bytes that is far from its limit.
+// calm returns a heap of live bytes far below its limit.
 func calm(live int64) law.Heap {
 	return law.Heap{Mapped: live * 2, Objects: live * 3 / 2, Live: live, Goal: live * 2, GOGC: 100, Limit: math.MaxInt64, Cycles: 7}
 }
 
 func quiet(at float64, limit, used, live int64) law.MemorySample {
-	return law.MemorySample{At: at, Limit: limit, Used: used, Most: limit - limit/10, Heap: calm(live)}
+	return law.MemorySample{At: at, Limit: limit, Used: used, Max: limit - limit/10, Heap: calm(live)}
 }
 
 func TestMemorySituations(t *testing.T) {
@@ -26,9 +26,9 @@ func TestMemorySituations(t *testing.T) {
 	broken := quiet(0, limit, 100*mib, 20*mib)
 	broken.Heap = law.Heap{}
 	asked := quiet(0, limit, 100*mib, 20*mib)
-	asked.Most = 600 * mib
+	asked.Max = 600 * mib
 	left := quiet(0, limit, 100*mib, 20*mib)
-	left.Most = 0
+	left.Max = 0
 	for _, c := range []struct {
 		situation string
 		x         law.MemorySample
@@ -85,8 +85,8 @@ func TestMemoryFollows(t *testing.T) {
 	}
 }
 
-// TestMemoryPeakLeavesTheHeapAlone: a peak that is over does not hold GOMEMLIMIT so near to
-// the live heap that the collector takes over; one that is not, does.
+// TestMemoryPeakLeavesTheHeapAlone: a past peak does not hold GOMEMLIMIT so close to the live heap
+// that the collector takes over; a current one does.
 func TestMemoryPeakLeavesTheHeapAlone(t *testing.T) {
 	const limit = 1000 * mib
 	full := func(at float64, used int64) law.MemorySample {
@@ -104,8 +104,8 @@ func TestMemoryPeakLeavesTheHeapAlone(t *testing.T) {
 	}
 }
 
-// TestMemoryUnreadable: what cannot be read changes nothing, except that no
-// value stays above what a limit that has fallen allows.
+// TestMemoryUnreadable: an unreadable sample changes nothing, except that no value stays above
+// what a lower limit allows.
 func TestMemoryUnreadable(t *testing.T) {
 	const limit = 1000 * mib
 	bad := map[string]func(*law.MemorySample){
@@ -136,19 +136,19 @@ func TestMemoryUnreadable(t *testing.T) {
 	}
 }
 
-// TestMemoryMost: not a byte above it, also where float64 cannot tell.
-func TestMemoryMost(t *testing.T) {
+// TestMemoryMax: not a byte above it, even where float64 is inexact.
+func TestMemoryMax(t *testing.T) {
 	x := quiet(0, 1<<60-99, 100*mib, 20*mib)
-	x.Most, x.Limit = x.Limit, 1<<62
-	if _, d := law.StepMemory(law.MemoryState{}, x); d.Limit != x.Most {
-		t.Errorf("%d, want %d", d.Limit, x.Most)
+	x.Max, x.Limit = x.Limit, 1<<62
+	if _, d := law.StepMemory(law.MemoryState{}, x); d.Limit != x.Max {
+		t.Errorf("%d, want %d", d.Limit, x.Max)
 	}
 }
 
-// holds checks what every decision promises.
+// holds checks the invariants of every decision.
 func holds(t *testing.T, x *law.MemorySample, d *law.MemoryDecision) {
 	t.Helper()
-	if d.Limit < 0 || d.Limit > max(x.Most, 0) {
+	if d.Limit < 0 || d.Limit > max(x.Max, 0) {
 		t.Fatalf("%+v for %+v", *d, *x)
 	}
 	if unknown := d.NonGo == -1 && d.Peak == -1; !unknown && (d.NonGo < 0 || d.Peak < d.NonGo || d.Peak > x.Limit) {
@@ -165,9 +165,9 @@ func FuzzMemory(f *testing.F) {
 		var a law.PressureState
 		at := 0.0
 		for range 50 {
-			x := law.MemorySample{At: at, Limit: limit, Used: used, Most: limit}
+			x := law.MemorySample{At: at, Limit: limit, Used: used, Max: limit}
 			x.Heap = law.Heap{Mapped: mapped, Live: live, Objects: mapped / 2, Goal: live * 2, Cycles: r.Uint64N(5)}
-			for _, field := range []*int64{&x.Limit, &x.Used, &x.Most, &x.Heap.Mapped, &x.Heap.Live, &x.Heap.Objects, &x.Heap.Free, &x.Heap.Stacks, &x.Heap.Goal} {
+			for _, field := range []*int64{&x.Limit, &x.Used, &x.Max, &x.Heap.Mapped, &x.Heap.Live, &x.Heap.Objects, &x.Heap.Free, &x.Heap.Stacks, &x.Heap.Goal} {
 				switch r.IntN(12) {
 				case 0:
 					*field = int64(r.Uint64())
@@ -184,7 +184,7 @@ func FuzzMemory(f *testing.F) {
 		if !(math.Abs(at) < 1e9) {
 			return
 		}
-		// It recovers from whatever it was told.
+		// It recovers from any input.
 		for i := range 400 {
 			var d law.MemoryDecision
 			s, d = law.StepMemory(s, quiet(at+float64(i), 1000*mib, 100*mib, 20*mib))

@@ -9,14 +9,14 @@ import (
 	"github.com/snug-go/snug/internal/law"
 )
 
-// alarm is a series of one sample a second of a heap of 200 MiB.
+// alarm feeds the law one sample per second of a heap of 200 MiB.
 type alarm struct {
 	s      law.PressureState
 	at     float64
 	cycles uint64
 }
 
-// seconds passes n seconds with so many cycles in each, or one in so many seconds.
+// seconds passes n seconds with perSecond cycles in each; it may be below 1.
 func (a *alarm) seconds(n int, gogc float64, perSecond float64, share float64) (last law.Level) {
 	for range n {
 		a.at++
@@ -68,15 +68,15 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestPressureAhead: a heap of which all survives is tight before a collection finds it so; one
-// that does the same all the time is not, however near to the limit it comes.
+// TestPressureAhead: a heap that survives entirely is tight before a collection finds it so; a
+// steady one is not, however close to the limit it comes.
 func TestPressureAhead(t *testing.T) {
 	const limit = 115 * mib
 	for _, c := range []struct {
 		name string
 		live func(second int) int64 // MiB that are reachable
 		want law.Level
-		at   int64 // MiB of heap when the level came, at most
+		at   int64 // MiB of heap when the level rose, at most
 	}{
 		{"a ramp", func(s int) int64 { return int64(2 * s) }, law.Tight, 96},
 		{"half a heap that lives on, and garbage", func(int) int64 { return 55 }, law.Calm, 0},
@@ -102,7 +102,7 @@ func TestPressureAhead(t *testing.T) {
 	}
 }
 
-// TestPressureFlapping: an effective GOGC on the edge is one alarm.
+// TestPressureFlapping: an effective GOGC on the edge raises the level once.
 func TestPressureFlapping(t *testing.T) {
 	a := &alarm{}
 	a.seconds(5, 50, 2, math.NaN())
@@ -119,7 +119,7 @@ func TestPressureFlapping(t *testing.T) {
 	}
 }
 
-// TestPressureUnreadable: a failed reading neither raises nor ends an alarm.
+// TestPressureUnreadable: a failed reading neither raises nor lowers the level.
 func TestPressureUnreadable(t *testing.T) {
 	a := &alarm{}
 	a.seconds(5, 50, 2, math.NaN())

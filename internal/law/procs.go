@@ -4,76 +4,76 @@ package law
 
 import "math"
 
-// ProcsPolicy is within which bounds the law for GOMAXPROCS acts.
+// ProcsPolicy bounds the law for GOMAXPROCS.
 type ProcsPolicy struct {
 	Base    int // GOMAXPROCS without the law
-	Ceiling int // at most; 0 = the larger of 16 and 4 times the cores
+	Ceiling int // the maximum; 0 = the larger of 16 and 4 times the cores
 }
 
 // Codes of ProcsDecision.
 const (
-	ProcsTried  = "procs-tried"  // another number of Ps is tried, for a second or two
-	ProcsRaised = "procs-raised" // more Ps than Base: with them the program uses more CPU time
+	ProcsTried  = "procs-tried"  // another number of Ps is being tried, for a second or two
+	ProcsRaised = "procs-raised" // more Ps than Base, with which the program uses more CPU time
 )
 
 const (
-	// procsLook is the time between two looks, in seconds, while goroutines wait or
-	// something is tried.
+	// procsLook is the time between two samples, in seconds, while goroutines wait or a try is
+	// running.
 	procsLook = 0.5
-	// procsLooks is how many looks in a row are compared with as many: a burst a second is
-	// in both.
+	// procsLooks is the number of consecutive samples compared with as many others: both then
+	// contain a burst that comes once per second.
 	procsLooks = 2
-	// procsUsed is the share of the cores above which all is used: more Ps could not help.
+	// procsUsed is the share of the cores above which more Ps cannot help.
 	procsUsed = 0.9
-	// procsWaiting is how many goroutines must wait for each P, on average.
+	// procsWaiting is the average number of goroutines per P that must wait.
 	procsWaiting = 0.5
-	// procsBetter is how many times as much CPU time a try must use to be kept.
+	// procsBetter is the factor of CPU time that a try must reach to be kept.
 	procsBetter = 1.1
-	// procsRest is how long nothing is tried after a try that was taken back, in seconds,
-	// doubled each time up to procsRestMost; and how long after what is kept is put to the
-	// test, doubled each time that it passes.
-	procsRest, procsRestMost = 10, 160
-	// procsMost is the ceiling where there are few cores.
-	procsMost = 16
+	// procsRest is the pause after a try that was taken back, in seconds, doubled each time up
+	// to procsMaxRest. It is also the time until a kept number is tested, doubled each time it
+	// passes.
+	procsRest, procsMaxRest = 10, 160
+	// procsMinCeiling is the ceiling if there are few cores.
+	procsMinCeiling = 16
 )
 
-// ProcsState is what the law remembers. The zero state begins.
+// ProcsState is the state of the law. The zero state is its start.
 type ProcsState struct {
 	begun bool
-	last  CPU // the look before
+	last  CPU // the previous sample
 	base  int // the policy's, to notice a change
 	held  int // what was tried and kept; 0 = Base
 
-	to    int     // what is to be tried, or is; 0 = nothing
-	on    bool    // it is in force
-	looks int     // looks in a row, before the try or at it
+	to    int     // the number to try, or being tried; 0 = none
+	on    bool    // the try is in force
+	looks int     // consecutive samples, before the try or during it
 	sum   float64 // of the cores used in them
-	used  float64 // cores, before the try, on average
-	next  float64 // no raise is tried before
-	rest  float64 // how long after one that did not help
-	test  float64 // when what is held is put to the test
-	stay  float64 // how long after the last one
-	back  float64 // when Base was last seen to be enough
-	lost  int     // looks in a row at a GOMAXPROCS that is neither held nor tried
+	used  float64 // average cores before the try
+	next  float64 // no raise is tried before this time
+	rest  float64 // the pause after the next failed try
+	test  float64 // when the held number is tested
+	stay  float64 // the time until the next test
+	back  float64 // when Base was last found sufficient
+	lost  int     // consecutive samples with a GOMAXPROCS neither held nor tried
 }
 
-// ProcsDecision is what is to be done now.
+// ProcsDecision is the output of the law.
 type ProcsDecision struct {
 	Procs int     // GOMAXPROCS; 0 = leave it alone
-	Code  string  // why this number; "" = nothing to say
-	Next  float64 // look again after so many seconds
+	Code  string  // why this number; "" = no reason
+	Next  float64 // seconds until the next sample
 }
 
-// StepProcs is the law for GOMAXPROCS. Where goroutines wait for Ps while CPU time is left
-// over, Ps are held by something else: by system calls, from which the runtime's monitor
-// takes them late or never (runtime/proc.go, sysmon and retake). The law then tries twice
-// as many, up to Ceiling, for a second, and keeps what has raised the CPU time used by a tenth. What
-// has not is taken back, and tried again after a wait that doubles. What it keeps is put to
-// the test after 10 s, and after 20 s and so on up to 160 s if it is needed again: it goes
-// back to Base, and stays there unless less CPU time is used.
+// StepProcs is the law for GOMAXPROCS. If goroutines wait for Ps while CPU time is left over,
+// something else holds the Ps: system calls, from which the runtime's monitor retakes them late
+// or never (runtime/proc.go, sysmon and retake). The law then tries twice as many Ps, up to
+// Ceiling, for a second, and keeps them if the CPU time used rises by 10 %. Otherwise it takes
+// them back, and tries again after a wait that doubles. It tests a kept number after 10 s, then
+// after 20 s and so on up to 160 s as long as it is needed: it returns to Base, and stays there
+// unless less CPU time is used.
 //
-// Procs is repeated until the samples show it. Samples of different limits are not
-// compared; one that could not be read decides nothing.
+// Procs is repeated until the samples show it. Samples with different limits are not compared;
+// an unreadable one decides nothing.
 func StepProcs(s ProcsState, x CPU, p ProcsPolicy) (ProcsState, ProcsDecision) {
 	if p.Base <= 0 || x.Procs <= 0 || !(math.Abs(x.At) <= math.MaxFloat64) {
 		return s, ProcsDecision{Next: 1}
@@ -97,12 +97,12 @@ func StepProcs(s ProcsState, x CPU, p ProcsPolicy) (ProcsState, ProcsDecision) {
 	return s, d
 }
 
-// begin is the state at the first look.
+// begin returns the state after the first sample.
 func begin(x *CPU, base int) ProcsState {
 	return ProcsState{begun: true, last: *x, base: base, next: x.At, rest: procsRest, stay: procsRest, back: math.Inf(-1)}
 }
 
-// now is the GOMAXPROCS that the law goes by.
+// now returns the GOMAXPROCS that the law expects.
 func (s *ProcsState) now() int {
 	switch {
 	case s.on:
@@ -113,16 +113,16 @@ func (s *ProcsState) now() int {
 	return s.base
 }
 
-// look takes a sample in.
+// look processes a sample.
 func (s *ProcsState) look(x *CPU, p *ProcsPolicy) {
 	from := s.last
 	s.last = *x
 	if x.Procs != s.now() {
-		// It is being set, which may take a collection; or it cannot be set.
+		// It is being set, which may take a collection, or it cannot be set.
 		const patience = 30
 		if s.lost++; s.lost > patience {
 			*s = begin(x, s.base)
-			s.next += procsRestMost
+			s.next += procsMaxRest
 		}
 		s.looks, s.sum = 0, 0
 		return
@@ -163,7 +163,7 @@ func (s *ProcsState) look(x *CPU, p *ProcsPolicy) {
 		to = min(2*x.Procs, ceiling)
 	}
 	if to == 0 || to != s.to {
-		s.to, s.looks, s.sum = to, min(to, 1), 0 // this look may be longer
+		s.to, s.looks, s.sum = to, min(to, 1), 0 // this sample may be longer
 		return
 	}
 	if s.looks == 1+procsLooks {
@@ -171,7 +171,7 @@ func (s *ProcsState) look(x *CPU, p *ProcsPolicy) {
 	}
 }
 
-// helps reports whether a try is to be kept that uses so many cores.
+// helps reports whether to keep a try that uses this many cores.
 func (s *ProcsState) helps(used float64) bool {
 	if s.to < s.held {
 		return used*procsBetter >= s.used
@@ -184,29 +184,28 @@ func (s *ProcsState) end(x *CPU, keep bool) {
 	switch up := s.to > max(s.held, s.base); {
 	case keep && up:
 		if s.held == 0 {
-			s.longer(x.At-s.back < procsRestMost)
+			s.backOff(x.At-s.back < procsMaxRest)
 		}
 		s.held, s.rest = s.to, procsRest
 	case keep:
 		s.held, s.next, s.back = 0, x.At+procsRest, x.At
 	case up:
-		s.next, s.rest = x.At+s.rest, min(2*s.rest, procsRestMost)
+		s.next, s.rest = x.At+s.rest, min(2*s.rest, procsMaxRest)
 	default:
-		s.longer(true)
+		s.backOff(true)
 	}
 	s.test = x.At + s.stay
 	s.to, s.on, s.looks, s.sum = 0, false, 0, 0
 }
 
-// longer doubles the time to the next test, or begins anew.
-func (s *ProcsState) longer(again bool) {
-	if s.stay = min(2*s.stay, procsRestMost); !again {
+// backOff doubles the time to the next test, or resets it unless again is set.
+func (s *ProcsState) backOff(again bool) {
+	if s.stay = min(2*s.stay, procsMaxRest); !again {
 		s.stay = procsRest
 	}
 }
 
-// ProcsCeiling is how many Ps there are at most where nobody says otherwise: the larger
-// of 16 and 4 times the cores.
+// ProcsCeiling returns the default maximum of Ps: the larger of 16 and 4 times the cores.
 func ProcsCeiling(cores float64) int {
-	return max(procsMost, int(4*math.Ceil(min(cores, 1<<16))))
+	return max(procsMinCeiling, int(4*math.Ceil(min(cores, 1<<16))))
 }

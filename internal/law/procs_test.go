@@ -10,12 +10,11 @@ import (
 	"testing"
 )
 
-// program is one whose Ps are held: it uses perP cores for each, as far as most, and so
-// many goroutines wait.
+// program has Ps that are held: it uses perP cores for each, up to most, while goroutines wait.
 type program struct {
 	perP, most, waits float64
 	refuse            bool                // GOMAXPROCS cannot be set
-	spoil             func(i int, x *CPU) // what goes wrong in reading
+	spoil             func(i int, x *CPU) // errors in reading
 	x                 CPU
 	s                 ProcsState
 	d                 ProcsDecision
@@ -75,7 +74,7 @@ func (f *program) want(t *testing.T, name, code string, asked ...int) {
 	}
 }
 
-// TestProcsCeilingFalls: what is held goes down with the ceiling, at once and not as a test.
+// TestProcsCeilingFalls: a held number falls with the ceiling, at once and without a test.
 func TestProcsCeilingFalls(t *testing.T) {
 	for _, c := range []struct {
 		ceiling int
@@ -94,8 +93,8 @@ func TestProcsCeilingFalls(t *testing.T) {
 	}
 }
 
-// TestProcsClimb: it doubles while that raises what is used, and no further than the
-// ceiling, or than there is something to use.
+// TestProcsClimb: GOMAXPROCS doubles while that raises CPU use, up to the ceiling or the cores
+// there are.
 func TestProcsClimb(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -121,8 +120,8 @@ func TestProcsClimb(t *testing.T) {
 	}
 }
 
-// TestProcsRest: a try takes two seconds and a half, and what did not help is tried after
-// 10 s, 20 s and so on.
+// TestProcsRest: a try takes two and a half seconds, and a failed one is repeated after 10 s, 20
+// s and so on.
 func TestProcsRest(t *testing.T) {
 	f := newProgram(2, 0)
 	f.run(800)
@@ -140,8 +139,8 @@ func TestProcsRest(t *testing.T) {
 	}
 }
 
-// TestProcsTest: what is held is put to the test, less and less, and given back when it is
-// not needed.
+// TestProcsTest: a held number is tested, less and less often, and given back when it is not
+// needed.
 func TestProcsTest(t *testing.T) {
 	f := newProgram(2, 0.1)
 	f.run(400)
@@ -173,7 +172,7 @@ func TestProcsNothingWaits(t *testing.T) {
 	}
 }
 
-// TestProcsRefused: what cannot be set is asked for half a minute at a time.
+// TestProcsRefused: a number that cannot be set is requested for half a minute at a time.
 func TestProcsRefused(t *testing.T) {
 	f := newProgram(2, 0.1)
 	f.refuse = true
@@ -189,7 +188,7 @@ func TestProcsRefused(t *testing.T) {
 	}
 }
 
-// TestProcsUnknown: samples that could not be read raise nothing, and end a try.
+// TestProcsUnknown: unreadable samples raise nothing, and end a try.
 func TestProcsUnknown(t *testing.T) {
 	for name, spoil := range map[string]func(x *CPU){
 		"CPU time":   func(x *CPU) { x.Used = math.NaN() },
@@ -214,7 +213,7 @@ func TestProcsUnknown(t *testing.T) {
 	f.want(t, "in a try", "", 4, 2)
 }
 
-// TestProcsOfAnotherBase: new limits begin anew.
+// TestProcsOfAnotherBase: new limits start over.
 func TestProcsOfAnotherBase(t *testing.T) {
 	f := newProgram(2, 0.1)
 	f.run(10)
@@ -225,7 +224,7 @@ func TestProcsOfAnotherBase(t *testing.T) {
 	f.want(t, "and again", ProcsRaised, 4, 8, 16, 3, 6, 12, 16)
 }
 
-// TestProcsStaysInBounds: whatever comes, and however often it is asked.
+// TestProcsStaysInBounds: for any input, at any rate.
 func TestProcsStaysInBounds(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 3))

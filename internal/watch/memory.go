@@ -67,7 +67,7 @@ func (l *Loop) followMemory(at float64) (next float64) {
 		return next
 	}
 	if l.cfg.Adapt&Memory != 0 && l.in.Policy.Memory.Bytes == 0 && !l.in.Policy.Memory.Off && !s.Leave && !l.shared() {
-		x := law.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.used, Most: k.allowed(at, s.Value), Heap: l.heap}
+		x := law.MemorySample{At: at, Limit: l.memoryLimit(), Used: l.used, Max: k.allowed(at, s.Value), Heap: l.heap}
 		k.state, k.decision = law.StepMemory(k.state, x)
 		if n := k.decision.Limit; n > 0 {
 			l.setMemory(n)

@@ -17,7 +17,7 @@ func init() { follow.Text = Text }
 func Text(r plan.Reason, value int64) string {
 	switch r.Code {
 	case law.MemoryMeasured:
-		return "95 % of the memory limit, less the recent peak of memory that is not Go's (now " + plan.Bytes(int64(r.Number)) + ")"
+		return "95 % of the memory limit, less the recent peak of memory outside Go (now " + plan.Bytes(int64(r.Number)) + ")"
 	case law.GCCost:
 		takes := ""
 		if r.Number > 0 {
@@ -25,15 +25,15 @@ func Text(r plan.Reason, value int64) string {
 		}
 		return "for garbage collection to take its share of the CPU" + takes
 	case law.GCCapped:
-		return "as much as the memory limit allows"
+		return "the most that the memory limit allows"
 	case law.GCBase:
-		return "no more is wanted, or there is no memory for it"
+		return "no more is needed, or there is no memory for it"
 	case law.GCFirst:
 		return "no garbage collection has run yet"
 	case law.GCKeep:
-		return "nothing asks for another"
+		return "nothing requests another value"
 	case law.GCOff:
-		return "it is off, which somebody had a reason for"
+		return "it is off, as the program or the operator chose"
 	case law.ProcsTried:
 		return "goroutines wait while CPU time is left over; more Ps than " + strconv.Itoa(int(r.Number)) + " are tried"
 	case law.ProcsRaised:
