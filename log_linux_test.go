@@ -48,7 +48,7 @@ func TestLog(t *testing.T) {
 	}
 	// A variable's value can neither forge a line nor control a terminal.
 	t.Setenv("SNUG_MAX_PROCS", "x\nsnug: GOMAXPROCS=1\x1b[2J\u009b2J")
-	if got, want := logged(), "snug: SNUG_MAX_PROCS=x?snug: GOMAXPROCS=1?[2J??2J makes no sense, and is ignored\n"; !strings.Contains(got, want) {
+	if got, want := logged(), "snug: SNUG_MAX_PROCS=x?snug: GOMAXPROCS=1?[2J??2J is invalid, and is ignored\n"; !strings.Contains(got, want) {
 		t.Errorf("prints %q, want the line %q", got, want)
 	}
 }

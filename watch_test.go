@@ -241,7 +241,7 @@ func TestAdaptTakesOverFromAuto(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", exe, "./testdata/adapting").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	const ignored = " makes no sense, and is ignored\n"
+	const ignored = " is invalid, and is ignored\n"
 	for _, c := range []struct{ env, says string }{
 		{"SNUG_ADAPT=memory", ""},
 		{"SNUG=observe", ""},

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apply sets the knobs: the only place that calls runtime.GOMAXPROCS,
-// debug.SetGCPercent and debug.SetMemoryLimit with a value. It keeps what this
-// process's knobs were before and what snug wrote, so that a knob somebody else
-// changed is given up and the rest can be undone.
+// Package apply sets the knobs. Only it calls runtime.GOMAXPROCS, debug.SetGCPercent and
+// debug.SetMemoryLimit with a value. It stores each knob's value before snug and the value snug
+// wrote. It gives up a knob that something else has changed, and can undo the others.
 package apply
 
 import (
@@ -15,60 +14,60 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// A knob is one setting of the process and snug's hold on it.
+// A knob is one setting of the process and snug's ownership of it.
 type knob struct {
 	owned     bool
-	before    int64 // what it was before snug first wrote it
+	before    int64 // its value before snug first wrote it
 	wrote     int64
 	byRuntime bool // before was the runtime's own choice (GOMAXPROCS only)
 	inFlight  bool // wrote is not yet in force (GOMAXPROCS only)
-	adopted   bool // before was snug's as well, see Adopt
+	adopted   bool // snug also set before, see Adopt
 }
 
-// One set of knobs per process, and one owner at a time: a later Take takes
-// them over with their first values.
+// There is one set of knobs per process, and one owner at a time: a later Take takes them over,
+// with their original values.
 var (
-	// world is held while GOMAXPROCS changes, which may take as long as a garbage
-	// collection; mu never is held so long by a watcher. world comes first.
+	// world is held while GOMAXPROCS changes, which may take as long as a garbage collection; a
+	// watcher never holds mu that long. Lock world before mu.
 	world sync.Mutex
 
 	mu    sync.Mutex
-	owner int // counts takes; an undo of an earlier one has no say any more
+	owner int // counts takes; an Undo of an earlier one has no effect
 	takes int // counts dry ones too
-	// imported: the first take was that of an import.
+	// imported: the first take was an import's.
 	imported bool
 	procs    knob
 	memory   knob
 	gogc     knob
 )
 
-// Did is what Take did about one knob.
+// Did is what was done about one knob.
 type Did uint8
 
 const (
 	Left    Did = iota // left alone, as the plan says
-	Already            // it had the value, nothing was called
+	Already            // it had the value; nothing was called
 	Set                // it was set
 	Would              // a dry run: it would have been set
-	Lost               // somebody else changed it, or a later Take has it: it is not touched any more
+	Lost               // changed by another part of the program, or taken over by a later Take; no longer touched
 )
 
-// String is the word for it that logs and plans use.
+// String returns the word that logs and plans use.
 func (d Did) String() string { return [...]string{"left", "already", "set", "would", "lost"}[d] }
 
-// Result says what was done, and can undo it. The zero Result did nothing.
+// Result reports what was done, and can undo it. The zero Result did nothing.
 type Result struct {
 	GOMAXPROCS, GOMEMLIMIT Did
-	// What snug wrote last and holds, perhaps since an earlier take; 0 = nothing.
+	// The values snug wrote last and holds, perhaps from an earlier take; 0 = none.
 	OwnProcs    int
 	OwnMemLimit int64
 
-	take int // which take it was; 0: none
-	turn int // which it was of all, dry ones too
+	take int // the owner number of this take; 0 = none
+	turn int // the number of this take, counting dry ones too
 	dry  bool
 }
 
-// Now reads what the process uses, as far as a decision needs it.
+// Now returns the process's current values, as needed for a decision.
 func Now() plan.Now {
 	n := AtStart()
 	if n.Live >= plan.MinMemory-plan.MinHeadroom {
@@ -79,9 +78,8 @@ func Now() plan.Now {
 	return n
 }
 
-// AtStart is Now for a process that has hardly started: its resident memory
-// stands for the live heap, of which it is an upper bound. That costs neither a
-// stop of the world nor the code for it.
+// AtStart is Now for a process that has just started. It uses the resident memory, an upper
+// bound, for the live heap. That neither stops the world nor links the code for it.
 func AtStart() plan.Now {
 	n := plan.Now{
 		Procs:    runtime.GOMAXPROCS(0),
@@ -103,9 +101,8 @@ func AtStart() plan.Now {
 	return n
 }
 
-// Import is Take for the import of a package: it does nothing where something in the
-// program has taken the knobs already, by its own wish. A package that does more takes
-// over from one that does less, and again says so.
+// Import is Take for the import of a package. It does nothing if the program has called Take
+// already. A package that does more takes over from one that does less, and again reports so.
 func Import(p *plan.Plan, dry, more bool) (r Result, again bool) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -116,12 +113,12 @@ func Import(p *plan.Plan, dry, more bool) (r Result, again bool) {
 	return set(p, dry), again
 }
 
-// None says that a Result did nothing because the knobs were taken already.
+// None reports whether a Result did nothing because the knobs were taken already.
 func (r *Result) None() bool { return r.take == 0 && !r.dry }
 
-// Take makes the process use the plan. With dry it only says what it would do.
-// A knob that snug holds and the plan leaves alone is given back, unless it is
-// left because nothing is known.
+// Take applies the plan to the process; a dry take only reports what it would do. A knob that snug
+// holds and the plan leaves alone is restored, unless it is left alone because the limit is
+// unknown.
 func Take(p *plan.Plan, dry bool) Result {
 	world.Lock()
 	defer world.Unlock()
@@ -164,10 +161,10 @@ func set(p *plan.Plan, dry bool) Result {
 	return r
 }
 
-// take says what is to be done with a knob whose value is now, and notes it.
+// take decides what to do with a knob whose value is now, and records it.
 func (k *knob) take(s *plan.Setting, now int64, byRuntime, dry bool) Did {
 	if now != k.wrote {
-		*k = knob{} // somebody else changed it
+		*k = knob{} // something else has changed it
 	}
 	switch {
 	case s.Leave:
@@ -184,8 +181,8 @@ func (k *knob) take(s *plan.Setting, now int64, byRuntime, dry bool) Did {
 	return Set
 }
 
-// Undo restores every knob that still holds what snug wrote. It does nothing
-// the second time, and nothing after a later Take.
+// Undo restores every knob that still holds snug's value. It does nothing when called again, or
+// after a later Take.
 func (r Result) Undo() {
 	world.Lock()
 	defer world.Unlock()
@@ -195,7 +192,7 @@ func (r Result) Undo() {
 		undoProcs()
 		undoMemory()
 		undoGOGC()
-		owner++ // a watcher of this take has no say any more either
+		owner++ // ends watchers of this take
 	}
 }
 
@@ -204,8 +201,8 @@ func undoProcs() {
 	procs = knob{}
 }
 
-// restoreProcs hands GOMAXPROCS back to the runtime where it was the runtime's
-// and can be (Go 1.25), so that its own updates go on.
+// restoreProcs returns GOMAXPROCS to the runtime, if the runtime chose it and can take it back
+// (Go 1.25), so that it keeps updating it. Otherwise it restores the value.
 func (k *knob) restoreProcs() {
 	if k.owned && runtime.GOMAXPROCS(0) == int(k.wrote) && !(k.byRuntime && safeDefault() && resetProcs()) {
 		runtime.GOMAXPROCS(int(k.before))
@@ -219,8 +216,8 @@ func undoMemory() {
 	memory = knob{}
 }
 
-// safeDefault reports whether the runtime may be asked for its default: not
-// while a quota that it cannot convert is in force.
+// safeDefault reports whether the runtime may compute its default: not under a quota that it
+// cannot convert.
 func safeDefault() bool {
 	f, err := limits.Follow()
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// fresh lets a test start with knobs that nobody holds, and puts back what it
-// found.
+// fresh starts a test with knobs that snug does not hold, and restores their values afterwards.
 func fresh(t *testing.T) {
 	t.Helper()
 	n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)
@@ -163,13 +162,13 @@ func TestHandsBackToTheRuntime(t *testing.T) {
 	fresh(t)
 	handed := resetProcs()
 	runtimes := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(runtimes + 1) // what the runtime chose before its limit changed
+	runtime.GOMAXPROCS(runtimes + 1) // the runtime's choice before its limit changed
 	p := want(int64(runtimes+3), 0)
 	p.Runtime = runtimes + 1
 	r := Take(p, false)
 	r.Undo()
 	if !handed {
-		runtimes++ // before Go 1.25 there is only the value to restore
+		runtimes++ // before Go 1.25 only the value can be restored
 	}
 	check(t, runtimes, plan.NoMemLimit)
 }

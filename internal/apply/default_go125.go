@@ -6,7 +6,7 @@ package apply
 
 import "runtime"
 
-// resetProcs gives GOMAXPROCS back to the runtime.
+// resetProcs returns GOMAXPROCS to the runtime.
 func resetProcs() bool {
 	runtime.SetDefaultGOMAXPROCS()
 	return true

@@ -4,5 +4,5 @@
 
 package apply
 
-// resetProcs has no runtime to give GOMAXPROCS back to before Go 1.25.
+// resetProcs reports that the runtime cannot take GOMAXPROCS back before Go 1.25.
 func resetProcs() bool { return false }

@@ -9,12 +9,12 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// A Result is also a watcher's hold on the knobs: the methods below change one
-// knob each, as long as no later Take has come and the knob holds what snug
-// wrote, if snug wrote it. Otherwise they answer Lost and touch nothing.
+// A Result is also a watcher's hold on the knobs. Each method below changes one knob, if no later
+// Take has come and the knob still holds snug's value, if snug set it. Otherwise it changes
+// nothing and returns Lost.
 
-// Holds reports whether no later Take has come. A dry Take ends the hold of dry
-// Results alone; one that sets ends it for all.
+// Holds reports whether no later Take has come. A dry Take ends the hold of dry Results only; one
+// that sets ends all.
 func (r *Result) Holds() bool {
 	mu.Lock()
 	defer mu.Unlock()
@@ -23,9 +23,9 @@ func (r *Result) Holds() bool {
 
 func (r *Result) holds() bool { return r.dry && r.turn == takes || !r.dry && r.take == owner }
 
-// Procs sets GOMAXPROCS from now to n. If it is no longer now and not held, nothing
-// is done: Left. byRuntime says that the value before was the runtime's own
-// choice. It waits for a garbage collection that runs, and then stops the world.
+// Procs sets GOMAXPROCS from now to n. If it is neither now nor held, Procs changes nothing and
+// returns Left. byRuntime means that the runtime chose the previous value. Procs waits for a
+// running garbage collection, and then stops the world.
 func (r *Result) Procs(now, n int, byRuntime bool) Did {
 	world.Lock()
 	defer world.Unlock()
@@ -56,7 +56,7 @@ func (r *Result) Memory(n int64) Did {
 	return did
 }
 
-// GOGC sets GOGC to n percent, n >= 0; now is what it is.
+// GOGC sets GOGC from now to n percent, n >= 0.
 func (r *Result) GOGC(now, n int64) Did {
 	mu.Lock()
 	defer mu.Unlock()
@@ -64,8 +64,8 @@ func (r *Result) GOGC(now, n int64) Did {
 	if did != Set {
 		return did
 	}
-	// To read it is to write it (a negative one would even wait for a running
-	// collection), so what was there is known only now.
+	// GOGC can only be read by writing it (a negative value would even wait for a running
+	// collection), so the previous value is known only now.
 	if old := int64(debug.SetGCPercent(int(n))); old != now {
 		debug.SetGCPercent(int(old))
 		gogc = knob{}
@@ -74,9 +74,9 @@ func (r *Result) GOGC(now, n int64) Did {
 	return did
 }
 
-// Adopt takes hold of a knob, "GOMAXPROCS" or "GOMEMLIMIT", that snug has set to n
-// before this process began. It reports whether the knob is held now, which
-// it is not where the program has set another value since.
+// Adopt takes ownership of a knob, "GOMAXPROCS" or "GOMEMLIMIT", that snug set to n before this
+// process began. It reports whether snug holds the knob now: not if the program has set another
+// value since.
 func Adopt(name string, n int64) bool {
 	mu.Lock()
 	defer mu.Unlock()
@@ -90,7 +90,7 @@ func Adopt(name string, n int64) bool {
 	return k.owned
 }
 
-// change says what is to be done with a knob whose value is now, and notes it.
+// change decides what to do with a knob whose value is now, and records it.
 func (r *Result) change(k *knob, now, value int64, byRuntime bool) Did {
 	switch {
 	case !r.holds() || k.owned && k.wrote != now:
@@ -107,8 +107,8 @@ func (r *Result) change(k *knob, now, value int64, byRuntime bool) Did {
 	return Set
 }
 
-// ReleaseMemory restores GOMEMLIMIT when there is no reason for another any more. One that
-// was adopted had that reason too: there is none then.
+// ReleaseMemory restores GOMEMLIMIT when there is no longer a reason to set it. An adopted one had
+// the same reason, so it becomes off.
 func (r *Result) ReleaseMemory() Did {
 	mu.Lock()
 	defer mu.Unlock()
@@ -122,8 +122,8 @@ func (r *Result) ReleaseMemory() Did {
 	return did
 }
 
-// ReleaseProcs restores GOMAXPROCS, one that was adopted to the runtime's choice. It may take
-// as long as Procs.
+// ReleaseProcs restores GOMAXPROCS; an adopted one returns to the runtime's choice. It may take as
+// long as Procs.
 func (r *Result) ReleaseProcs() Did {
 	world.Lock()
 	defer world.Unlock()

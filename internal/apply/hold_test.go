@@ -10,10 +10,10 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// leave is a plan that leaves all as it is.
+// leave returns a plan that leaves all knobs alone.
 func leave() *plan.Plan { return want(0, 0) }
 
-// freshGOGC is fresh, for GOGC as well: it is 100 then.
+// freshGOGC is fresh for GOGC as well, which is then 100.
 func freshGOGC(t *testing.T) {
 	t.Helper()
 	fresh(t)
@@ -31,8 +31,7 @@ func percent() int {
 	return n
 }
 
-// did fails unless a step did what it should, and the process is as it should be: its Ps, and
-// what of them is snug's.
+// did checks the result of a step, and then the process's Ps and snug's value of them.
 func did(t *testing.T, step string, got, want Did, procs, own int) {
 	t.Helper()
 	now := AtStart()
@@ -94,7 +93,7 @@ func TestHoldMemory(t *testing.T) {
 	}
 }
 
-// TestAdopted: what `snug run` has set is what Undo leaves, and goes with the limits.
+// TestAdopted: Undo keeps what `snug run` has set, and it goes when the limits go.
 func TestAdopted(t *testing.T) {
 	fresh(t)
 	runtime.GOMAXPROCS(3)
@@ -146,7 +145,7 @@ func TestHoldGOGC(t *testing.T) {
 	}
 }
 
-// TestNone: only a Result that came too late did nothing.
+// TestNone: only a Result that came too late reports None.
 func TestNone(t *testing.T) {
 	fresh(t)
 	set, dry := Take(leave(), false), Take(leave(), true)

@@ -11,11 +11,10 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// resident is how much memory this process has resident, in bytes, or 0 when
-// that never was as much as the smallest GOMEMLIMIT there is. The most it ever
-// had (getrusage(2)) is cheap to ask for, and too much where a large process
-// became this one by exec; then the second field of /proc/self/statm tells, in
-// pages (proc_pid_statm(5)). What cannot be read may be anything.
+// resident returns this process's resident memory in bytes, or 0 if it was never as large as the
+// smallest GOMEMLIMIT. The peak (getrusage(2)) is cheap to read, but too high if a large process
+// became this one by exec; resident then reads the second field of /proc/self/statm, in pages
+// (proc_pid_statm(5)). If that fails it returns a huge number.
 func resident() int64 {
 	const unknown = 1 << 62
 	var ru syscall.Rusage

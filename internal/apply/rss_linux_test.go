@@ -15,8 +15,8 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// TestLive runs programs of several sizes. A small one has no live heap that matters;
-// of a larger one its resident memory stands for it, and Now asks the heap.
+// TestLive runs programs of several sizes. A small one has no live heap that matters; for a larger
+// one AtStart uses the resident memory, and Now reads the heap.
 func TestLive(t *testing.T) {
 	if text := os.Getenv("APPLY_MIB"); text != "" {
 		mib, _ := strconv.Atoi(text)
@@ -25,8 +25,8 @@ func TestLive(t *testing.T) {
 	}
 	const threshold = (plan.MinMemory - plan.MinHeadroom) >> 20
 	for _, mib := range []int{0, threshold + 6, 160} {
-		// A program that a large one starts by vfork has that one's most as its own; a shell
-		// is small, and forks.
+		// A program started by vfork inherits the peak of a large parent; a shell is small, and
+		// forks.
 		cmd := exec.Command("sh", "-c", `"$0" -test.run='^TestLive$'; exit $?`, os.Args[0])
 		cmd.Env = append(os.Environ(), "APPLY_MIB="+strconv.Itoa(mib))
 		cmd.Stderr = os.Stderr
@@ -47,18 +47,18 @@ func TestLive(t *testing.T) {
 		if atStart < int64(mib)<<20 || !near(atStart, resident) || now < int64(mib)<<20 || !near(now, heap) || now >= atStart {
 			t.Errorf("%d MiB of heap: at start %d of %d resident, then %d of %d live", mib, atStart, resident, now, heap)
 		}
-		// What it once had is not what it has.
+		// Its peak is not its current size.
 		if !near(freed, residentFreed) || freed >= atStart {
 			t.Errorf("%d MiB of heap, given back: %d of %d resident", mib, freed, residentFreed)
 		}
 	}
 }
 
-// near: as good as equal, for figures that move by a few pages between two looks.
+// near reports whether two figures that move by a few pages between readings are equal.
 func near(a, b int64) bool { return a-b < 4<<20 && b-a < 4<<20 }
 
-// live is what AtStart and Now say of a program with a heap of mib MiB, and the kernel and
-// the runtime beside them; then AtStart and the kernel again, without that heap.
+// live prints the results of AtStart and Now for a program with a heap of mib MiB, with the
+// kernel's and the runtime's figures; then AtStart's and the kernel's without that heap.
 func live(mib int) string {
 	debug.SetGCPercent(-1)
 	heap := make([]byte, mib<<20)
@@ -75,7 +75,7 @@ func live(mib int) string {
 	return fmt.Sprintln(atStart, kernel, now, m.HeapAlloc, AtStart().Live, vmRSS())
 }
 
-// vmRSS is the resident memory in bytes, by another file than the one that is read:
+// vmRSS returns the resident memory in bytes from another file than resident's:
 // proc_pid_status(5).
 func vmRSS() int64 {
 	text, _ := os.ReadFile("/proc/self/status")

@@ -4,5 +4,5 @@
 
 package apply
 
-// resident does not matter where nothing is set.
+// resident returns 0: nothing is set on this system.
 func resident() int64 { return 0 }

@@ -18,7 +18,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// redirect makes fd standard error, until back is called.
+// redirect makes fd standard error until back is called.
 func redirect(t *testing.T, fd int) (back func()) {
 	t.Helper()
 	saved, err := syscall.Dup(2)
@@ -36,7 +36,7 @@ func redirect(t *testing.T, fd int) (back func()) {
 	}
 }
 
-// errors makes a file standard error, until what it holds is asked for.
+// errors makes a file standard error; text restores it and returns the file's content.
 func errors(t *testing.T) (text func() string) {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "")
@@ -57,7 +57,7 @@ func errors(t *testing.T) (text func() string) {
 
 const long = 1 << 20
 
-// TestEmit: all of a long text where it can be written, and what can be where it cannot.
+// TestEmit: a long text is written in full if possible, and otherwise in part.
 func TestEmit(t *testing.T) {
 	text := strings.Repeat("0123456789abcde\n", long/16)
 	if got := said(t, func() { Emit(text) }); got != text {
@@ -93,7 +93,7 @@ func TestEmit(t *testing.T) {
 	}
 }
 
-// TestEmitTerminal: a terminal that has been stopped takes some of a text.
+// TestEmitTerminal: a stopped terminal accepts part of a text.
 func TestEmitTerminal(t *testing.T) {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -126,7 +126,7 @@ func TestEmitTerminal(t *testing.T) {
 	}
 }
 
-// TestOthers: only processes that run this program, as far as they are counted.
+// TestOthers counts only processes that run this program, up to the bound.
 func TestOthers(t *testing.T) {
 	if os.Getenv("FIT_WAITS") != "" {
 		io.Copy(io.Discard, os.Stdin) // until the test ends

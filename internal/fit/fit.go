@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fit is what every way to fit a process has in common: to read the
-// operator's variables and the container's limits, to decide, and to say so on
-// standard error where that was asked for.
+// Package fit contains the steps common to every way of fitting a process: read the operator's
+// variables and the container's limits, decide, and log to standard error if asked to.
 package fit
 
 import (
@@ -15,10 +14,9 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Decide decides for this process. in holds what the program wants, and now
-// tells what it uses; the rest Decide finds out itself. The operator's SNUG_*
-// variables win. With plan.Disable nothing was read, now was not asked, and there
-// is no plan.
+// Decide decides for this process. in holds the program's policy and hints, which the operator's
+// SNUG_* variables override; now returns the current values; Decide reads everything else. With
+// plan.Disable it reads nothing, does not call now, and returns no plan.
 func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 	var mode plan.Mode
 	mode, in.Warnings = plan.ReadEnv(os.Getenv, &in.Policy, &in.Hints)
@@ -41,20 +39,19 @@ func Decide(in *plan.Input, now func() plan.Now) (*plan.Plan, plan.Mode) {
 	return plan.Decide(in), mode
 }
 
-// blind reports whether the runtime does not look at quotas: GODEBUG, or a go line of the
-// program before 1.25, switch that off. A number of Ps that is the runtime's own choice
-// shows it.
+// blind reports whether the runtime ignores quotas, because of GODEBUG or a go line of the program
+// below 1.25. It infers this from a GOMAXPROCS that the runtime chose.
 func blind(in *plan.Input) bool {
 	n := &in.Now
 	return n.Procs == n.NumCPU && n.OwnProcs == 0 && in.Env.GOMAXPROCS == "" && plan.RuntimeProcs(&in.Limits.CPU, in.Go) != n.Procs
 }
 
-// RunVariable names the variable in which `snug run` lists the variables of Go
-// that it has set, see plan.OfRun.
+// RunVariable is the variable in which `snug run` lists the variables of Go that it has set, see
+// plan.OfRun.
 const RunVariable = "SNUG_RUN"
 
-// operators is a variable of Go that the operator has set. One that `snug run` has set,
-// and that still has its value, is snug's: apply takes the knob over.
+// operators returns a variable of Go if the operator has set it. If `snug run` has set it and the
+// knob still has that value, snug adopts the knob, and operators returns "".
 func operators(name string) string {
 	value := os.Getenv(name)
 	if value == "" || !plan.OfRun(os.Getenv(RunVariable), name, value) {
@@ -66,8 +63,8 @@ func operators(name string) string {
 	return value
 }
 
-// InTest reports whether this is a test binary, by the name that go test gives
-// it. To ask package testing would link it.
+// InTest reports whether this is a test binary, by the name go test gives it. Package testing
+// could tell, but would be linked.
 func InTest() bool {
 	return len(os.Args) > 0 && (strings.HasSuffix(os.Args[0], ".test") || strings.HasSuffix(os.Args[0], ".test.exe"))
 }
@@ -78,9 +75,9 @@ func logging() bool {
 	return on
 }
 
-// Complain prints one line to standard error for each variable that makes no sense or
-// that nothing reads, whether SNUG_LOG is set or not: an operator who believes that
-// snug is off, or bounded, has to see that it is not.
+// Complain prints one line to standard error for each invalid or unknown variable, whether or not
+// SNUG_LOG is set: an operator who meant to turn snug off, or to bound it, must see that it had no
+// effect.
 func Complain(bad []limits.Warning) {
 	if len(bad) == 0 {
 		return
@@ -92,19 +89,19 @@ func Complain(bad []limits.Warning) {
 		if what == "" {
 			continue
 		}
-		if n++; n <= mostComplaints {
+		if n++; n <= maxComplaints {
 			b.add(what, "", "", "")
 		}
 	}
-	if n > mostComplaints {
-		b.add("and "+strconv.Itoa(n-mostComplaints)+" variables more", "", "", "")
+	if n > maxComplaints {
+		b.add("and "+strconv.Itoa(n-maxComplaints)+" more variables", "", "", "")
 	}
 	Emit(string(b))
 }
 
-// complaint is what Complain says of a warning; "" where that is not about a variable.
+// complaint returns Complain's line for a warning, or "" if it is not about a variable.
 func complaint(w *limits.Warning) string {
-	what := " makes no sense, and is ignored"
+	what := " is invalid, and is ignored"
 	switch w.Code {
 	case plan.EnvInvalid:
 	case plan.EnvUnknown:
@@ -118,21 +115,21 @@ func complaint(w *limits.Warning) string {
 	return clip(w.File+"="+w.Raw) + what
 }
 
-// mostComplaints is how many variables are complained of one by one, and mostText how
-// many bytes of each are shown.
+// maxComplaints is the number of variables reported one by one, and maxText the number of bytes
+// shown of each.
 const (
-	mostComplaints = 5
-	mostText       = 80
+	maxComplaints = 5
+	maxText       = 80
 )
 
 func clip(text string) string {
-	if len(text) > mostText {
-		return text[:mostText] + "..."
+	if len(text) > maxText {
+		return text[:maxText] + "..."
 	}
 	return text
 }
 
-// Say prints one line to standard error, whether SNUG_LOG is set or not.
+// Say prints one line to standard error, whether or not SNUG_LOG is set.
 func Say(what, text string) {
 	var b lines
 	b.add(what, text, "", "")
@@ -193,8 +190,8 @@ func (b *lines) setting(name string, s *plan.Setting, did apply.Did) {
 	b.add(head, s.Code, s.Source.File, s.Source.Raw)
 }
 
-// add adds a line: a code, and the file it comes from where there is one. What
-// a variable or a path holds must not act on a terminal or pass for a line.
+// add appends a line: a code, and its file if it has one. The value of a variable or path must not
+// control a terminal or forge a line.
 //
 //go:noinline
 func (b *lines) add(head, code, file, text string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// TestBlind: only Ps that are the runtime's own choice tell what it looks at.
+// TestBlind: only Ps chosen by the runtime reveal what it reads.
 func TestBlind(t *testing.T) {
 	quota := func(cores float64) limits.CPU {
 		l := limits.Limits{CPU: limits.CPU{Affinity: limits.Of(8)}}
@@ -36,8 +36,7 @@ func TestBlind(t *testing.T) {
 	}
 }
 
-// TestDecide: an operator who switches snug off gets nothing, and one whose variables make
-// no sense hears of it.
+// TestDecide: SNUG=off gives no plan, and invalid variables give warnings.
 func TestDecide(t *testing.T) {
 	t.Setenv("SNUG", "off")
 	asked := false
@@ -59,7 +58,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// said are the lines that f prints to standard error.
+// said returns the lines that f prints to standard error.
 func said(t *testing.T, f func()) string {
 	t.Helper()
 	file := errors(t)
@@ -75,7 +74,7 @@ func TestComplain(t *testing.T) {
 		return all
 	}
 	invalid := limits.Warning{Code: plan.EnvInvalid, Source: limits.Source{File: "SNUG_MAX_PROCS", Raw: "x"}}
-	line := "snug: SNUG_MAX_PROCS=x makes no sense, and is ignored\n"
+	line := "snug: SNUG_MAX_PROCS=x is invalid, and is ignored\n"
 	exactly, more := strings.Repeat("y", 80-len("SNUG_ROUND=")), strings.Repeat("y", 81-len("SNUG_ROUND="))
 	for name, test := range map[string]struct {
 		warnings []limits.Warning
@@ -89,14 +88,14 @@ func TestComplain(t *testing.T) {
 		"no near name": {[]limits.Warning{{Code: plan.EnvUnknown, Source: limits.Source{File: "SNUG_BOGUS_AND_MORE", Raw: "1"}}},
 			"snug: SNUG_BOGUS_AND_MORE=1 is not a variable of snug, and is ignored\n"},
 		"five":  {bad(5, invalid), strings.Repeat(line, 5)},
-		"six":   {bad(6, invalid), strings.Repeat(line, 5) + "snug: and 1 variables more\n"},
-		"eight": {bad(8, invalid), strings.Repeat(line, 5) + "snug: and 3 variables more\n"},
+		"six":   {bad(6, invalid), strings.Repeat(line, 5) + "snug: and 1 more variables\n"},
+		"eight": {bad(8, invalid), strings.Repeat(line, 5) + "snug: and 3 more variables\n"},
 		"80 bytes": {[]limits.Warning{{Code: plan.EnvInvalid, Source: limits.Source{File: "SNUG_ROUND", Raw: exactly}}},
-			"snug: SNUG_ROUND=" + exactly + " makes no sense, and is ignored\n"},
+			"snug: SNUG_ROUND=" + exactly + " is invalid, and is ignored\n"},
 		"81 bytes": {[]limits.Warning{{Code: plan.EnvInvalid, Source: limits.Source{File: "SNUG_ROUND", Raw: more}}},
-			"snug: SNUG_ROUND=" + exactly + "... makes no sense, and is ignored\n"},
+			"snug: SNUG_ROUND=" + exactly + "... is invalid, and is ignored\n"},
 		"the edges of what is printed": {[]limits.Warning{{Code: plan.EnvInvalid, Source: limits.Source{File: "SNUG_ROUND", Raw: "\x1f ~\x7f"}}},
-			"snug: SNUG_ROUND=? ~? makes no sense, and is ignored\n"},
+			"snug: SNUG_ROUND=? ~? is invalid, and is ignored\n"},
 	} {
 		if got := said(t, func() { Complain(test.warnings) }); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)

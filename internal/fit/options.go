@@ -8,8 +8,8 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// Options has the fields of snug.Options, whose type is R for Round, so that one converts
-// to the other: package adapt reads them too, and this package cannot import snug.
+// Options has the fields of snug.Options, whose Round type is R, so that one converts to the
+// other: package adapt uses them too, and this package cannot import snug.
 type Options[R ~uint8] struct {
 	DryRun   bool
 	Override bool
@@ -27,7 +27,7 @@ type Options[R ~uint8] struct {
 	MemoryLimit int64
 }
 
-// Invalid is an option that makes no sense.
+// Invalid is an error about one option.
 type Invalid struct {
 	Field string // "Options.MinProcs"
 	Value string
@@ -39,12 +39,12 @@ func (e *Invalid) Error() string {
 }
 
 const (
-	maxProcs  = 8192 // as SNUG_MAX_PROCS and plan.ParseProcs have it
-	maxCPUs   = 1e6  // as plan.ParseCPUs has it
-	maxFactor = 1000 // as plan.ParseFactor has it
+	maxProcs  = 8192 // as for SNUG_MAX_PROCS and plan.ParseProcs
+	maxCPUs   = 1e6  // as for plan.ParseCPUs
+	maxFactor = 1000 // as for plan.ParseFactor
 )
 
-// Input is what the options ask for; bad is a field that makes no sense, nil when all do.
+// Input converts the options. bad is the first invalid field, nil if all are valid.
 func (o *Options[R]) Input() (in plan.Input, bad *Invalid) {
 	const procs, cpus = "0 to 8192", "0 to 1000000 cores"
 	switch {
@@ -83,8 +83,8 @@ func (o *Options[R]) Input() (in plan.Input, bad *Invalid) {
 	return in, bad
 }
 
-// outside reports whether n is not in 0 to most: NaN never is.
-func outside[T int | float64](n, most T) bool { return !(n >= 0 && n <= most) }
+// outside reports whether n is not in 0 to limit: NaN never is.
+func outside[T int | float64](n, limit T) bool { return !(n >= 0 && n <= limit) }
 
-// Number prints an option's number.
+// Number formats an option's number.
 func Number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

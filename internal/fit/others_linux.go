@@ -12,10 +12,9 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Others counts the processes that run this program too, in the cgroup whose memory limit
-// decides for l: 16 at most. Those in another pid namespace, or of another user, cannot be
-// seen. No file of another process is opened: on a file system that has stopped answering
-// that would hang.
+// Others counts the other processes that run this program in the cgroup whose memory limit decides
+// for l, up to 16. Processes in another PID namespace, or of another user, cannot be seen. It opens
+// no file of another process, which would hang on a file system that does not respond.
 func Others(l *limits.Limits) (n int) {
 	sharers := Sharers(l)
 	if len(sharers) == 0 {
@@ -39,16 +38,16 @@ func Others(l *limits.Limits) (n int) {
 
 const most = 16
 
-// Sharers are the numbers of the processes in the cgroup whose memory limit decides for l,
-// as this pid namespace has them: "0" is one outside.
+// Sharers returns the PIDs of the processes in the cgroup whose memory limit decides for l, as
+// this PID namespace numbers them: "0" is one outside it.
 func Sharers(l *limits.Limits) []string {
 	file := l.Memory.SoftSource.File
 	slash := strings.LastIndexByte(file, '/')
 	if slash < 0 || file == cgroup.HostMemory {
 		return nil
 	}
-	// As package limits: whatever stands in the file's place, it must not wait, and os.Open
-	// would start the network poller.
+	// As in package limits, opening must not block, whatever the file is, and os.Open would
+	// start the network poller.
 	fd, err := syscall.Open(file[:slash]+"/cgroup.procs", syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil

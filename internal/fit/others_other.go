@@ -6,8 +6,8 @@ package fit
 
 import "github.com/snug-go/snug/limits"
 
-// Others is 0: no group's memory is limited here.
+// Others returns 0: no group's memory is limited on this system.
 func Others(*limits.Limits) int { return 0 }
 
-// Sharers are not known.
+// Sharers returns nil: they are unknown.
 func Sharers(*limits.Limits) []string { return nil }

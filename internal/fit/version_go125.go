@@ -4,5 +4,5 @@
 
 package fit
 
-// goMinor is the Go release as far as deciding depends on it: 0 is recent.
+// goMinor is the Go release as far as it matters to decisions: 0 is recent.
 const goMinor = 0

@@ -4,5 +4,5 @@
 
 package fit
 
-// goMinor is the newest Go release whose runtime does not look at cgroups.
+// goMinor is the newest Go release whose runtime ignores cgroups.
 const goMinor = 24

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sense reads what the process says about itself: the Go runtime's
-// heap and scheduler figures, its CPU time, and how long its threads wait for a
-// CPU. It stops nothing, sets nothing and, after the first time, allocates
-// nothing.
+// Package sense reads the process's figures about itself: the Go runtime's heap and scheduler
+// figures, its CPU time, and how long its threads wait for a CPU. It does not stop the world, sets
+// nothing and, after the first reading, allocates nothing.
 package sense
 
 import (
@@ -22,7 +21,7 @@ type Sensor struct {
 	waits  threads
 }
 
-// The order is that of Heap.
+// In the order of Heap.
 var heapNames = [...]string{
 	"/memory/classes/total:bytes",
 	"/memory/classes/heap/released:bytes",
@@ -37,7 +36,7 @@ var heapNames = [...]string{
 	"/gc/cycles/total:gc-cycles",
 }
 
-// The order is that of CPU.
+// In the order of CPU.
 var cpuNames = [...]string{
 	"/cpu/classes/gc/total:cpu-seconds",
 	"/cpu/classes/user:cpu-seconds",
@@ -46,7 +45,7 @@ var cpuNames = [...]string{
 	"/sched/latencies:seconds",
 }
 
-// New makes a Sensor. It opens no file before KernelWait is asked for.
+// New returns a Sensor. It opens no file before the first KernelWait.
 func New() *Sensor {
 	s := &Sensor{}
 	name(s.heap[:], heapNames[:])
@@ -62,11 +61,11 @@ func name(samples []metrics.Sample, names []string) {
 	}
 }
 
-// Close gives the open files back. A later KernelWait opens them again.
+// Close closes the open files. A later KernelWait opens them again.
 func (s *Sensor) Close() { s.waits.close() }
 
-// Heap reads all figures of h at one moment. Where this Go lacks one of them
-// none is known: they are all -1, and Cycles is 0.
+// Heap reads all figures of h at one moment. If this Go lacks one of them, all are unknown: -1,
+// and Cycles is 0.
 func (s *Sensor) Heap(h *law.Heap) {
 	metrics.Read(s.heap[:])
 	var v [len(heapNames)]int64
@@ -85,8 +84,8 @@ func (s *Sensor) Heap(h *law.Heap) {
 	}
 }
 
-// Mapped is Heap.Mapped alone, to be read before and after something else: the
-// smaller of the two cannot hold what came between. -1 = unknown.
+// Mapped returns Heap.Mapped alone. Read it before and after something else: the smaller of the
+// two does not include what came between. -1 = unknown.
 func (s *Sensor) Mapped() int64 {
 	metrics.Read(s.mapped[:])
 	total, ok1 := count(&s.mapped[0].Value)
@@ -97,9 +96,9 @@ func (s *Sensor) Mapped() int64 {
 	return max(0, total-released)
 }
 
-// CPU reads GOMAXPROCS, the CPU time used and what the scheduler counts, and
-// leaves the rest of c alone but for KernelWait, which is NaN: see there. What
-// cannot be read is NaN. GC and Busy grow only when a collection ends.
+// CPU reads GOMAXPROCS, the CPU time used and the scheduler's counters, and sets KernelWait to
+// NaN: see there. It leaves the rest of c alone. An unreadable figure is NaN. GC and Busy grow only
+// when a collection ends.
 func (s *Sensor) CPU(c *law.CPU) {
 	metrics.Read(s.cpu[:])
 	c.Procs = runtime.GOMAXPROCS(0)
@@ -113,18 +112,17 @@ func (s *Sensor) CPU(c *law.CPU) {
 	c.KernelWait = math.NaN()
 }
 
-// KernelWait is how long the threads of this process have waited for a CPU
-// since they began, in seconds, as far as it was looked at while they lived: the
-// sum of the second field of /proc/self/task/TID/schedstat (kernel doc:
-// scheduler/sched-stats.rst). It never falls, also when threads end. NaN = it
-// cannot be read: another system, or a kernel that does not count it. threads is
-// how many were looked at, which is what it costs: about 5 us of CPU time for each.
+// KernelWait returns how long this process's threads have waited for a CPU since they began, in
+// seconds, as far as it was read while they lived: the sum of the second field of
+// /proc/self/task/TID/schedstat (kernel doc: scheduler/sched-stats.rst). It never falls, even when
+// threads end. NaN = unreadable: another system, or a kernel that does not count it. threads is
+// the number of threads read; each costs about 5 us of CPU time.
 func (s *Sensor) KernelWait() (seconds float64, threads int) {
 	seconds = s.waits.read()
 	return seconds, s.waits.count()
 }
 
-// count is a metric that counts. GOGC=off comes as the two's complement of -1.
+// count returns a counter metric. GOGC=off is the two's complement of -1.
 func count(v *metrics.Value) (int64, bool) {
 	if v.Kind() != metrics.KindUint64 {
 		return -1, false
@@ -139,8 +137,8 @@ func seconds(v *metrics.Value) float64 {
 	return v.Float64()
 }
 
-// tracked is how many times the runtime lets a goroutine stop running for each
-// time it measures how long it then waits (runtime/runtime2.go, gTrackingPeriod).
+// tracked is how often a goroutine stops running for each time the runtime measures its following
+// wait (runtime/runtime2.go, gTrackingPeriod).
 const tracked = 8
 
 func latencies(v *metrics.Value) (wait, wakeups float64) {
@@ -159,9 +157,9 @@ func latencies(v *metrics.Value) (wait, wakeups float64) {
 	return tracked * wait, tracked * float64(n)
 }
 
-// middle stands for all waits in a bucket. Its first bucket holds what a clock
-// that steps back made negative, which was no wait; the last has no end, and
-// what is known of it is where it begins (runtime/histogram.go).
+// middle returns the wait that stands for a bucket. The first bucket holds negative waits of a
+// clock that stepped back, which count as 0; the last has no end, so its start is used
+// (runtime/histogram.go).
 func middle(from, to float64) float64 {
 	switch {
 	case math.IsInf(from, -1):

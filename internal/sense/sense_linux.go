@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// used is the CPU time of this process, user and system (getrusage(2)).
+// used returns this process's CPU time, user and system (getrusage(2)).
 func used() float64 {
 	var ru syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {

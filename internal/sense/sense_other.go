@@ -6,10 +6,10 @@ package sense
 
 import "math"
 
-// used is not asked for where nothing is set.
+// used returns NaN: nothing is set on this system.
 func used() float64 { return math.NaN() }
 
-// threads are those of Linux only.
+// threads needs Linux.
 type threads struct{}
 
 func (*threads) init(string)   {}

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 var ballast [][]byte
 
-// fill makes so many bytes of live heap.
+// fill allocates a live heap of the given size.
 func fill(bytes int) {
 	for ; bytes > 0; bytes -= 64 << 10 {
 		b := make([]byte, 64<<10)
@@ -50,8 +50,7 @@ func printHeap() {
 	runtime.KeepAlive(ballast)
 }
 
-// TestEffectiveGOGC reads back what a child's GOGC was set to, both as the knob
-// and as what the heap goal amounts to.
+// TestEffectiveGOGC reads back a child's GOGC, both from the knob and from the heap goal.
 func TestEffectiveGOGC(t *testing.T) {
 	for _, c := range []struct {
 		gogc, memory string
@@ -83,7 +82,7 @@ func TestEffectiveGOGC(t *testing.T) {
 				t.Errorf("live = %d, want the 64 MiB that are", live)
 			}
 			want := float64(c.percent)
-			if c.percent < 0 { // the limit decides: what is left of 1 GiB, in multiples of 64 MiB
+			if c.percent < 0 { // the limit decides: the rest of 1 GiB, in multiples of 64 MiB
 				want, effective = 1, min(1, effective/1000)
 			}
 			if math.Abs(effective-want) > want/100 {
@@ -93,7 +92,7 @@ func TestEffectiveGOGC(t *testing.T) {
 	}
 }
 
-// TestMapped follows 64 MiB that come and go.
+// TestMapped allocates and frees 64 MiB.
 func TestMapped(t *testing.T) {
 	s := New()
 	const size = 64 << 20
@@ -136,7 +135,7 @@ func TestCPU(t *testing.T) {
 	s.CPU(&a)
 	fill(16 << 20)
 	ballast = nil
-	runtime.GC() // the classes move when a collection ends
+	runtime.GC() // the classes advance when a collection ends
 	b := a
 	s.CPU(&b)
 	if b.At != 1 || b.Cores != 2 || b.Quota != 3 || b.Periods != 4 || b.Throttled != 5 {
@@ -153,10 +152,9 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// TestGoWait lets four goroutines take turns on one P: at each moment one runs
-// and three wait. The runtime looks at one wait in eight: where the machine holds the
-// thread up for a good part of the time, these few waits may be among the others, and
-// it is tried again. A figure that is wrong is so each time.
+// TestGoWait runs four goroutines on one P: at any moment one runs and three wait. The runtime
+// tracks one wait in eight. If the machine delays the thread for long, these few waits may not be
+// tracked, and the test tries again. A wrong figure fails each time.
 func TestGoWait(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	s := New()
@@ -172,8 +170,8 @@ func TestGoWait(t *testing.T) {
 	}
 }
 
-// takeTurns has four goroutines run 50 µs each by turns, and returns how many waited on
-// average, and how long each.
+// takeTurns runs four goroutines for 50 µs each in turn, and returns how many waited on average,
+// and how long each.
 func takeTurns(s *Sensor, window time.Duration) (waiting, each float64) {
 	var from, to law.CPU
 	s.CPU(&from)
@@ -195,7 +193,7 @@ func takeTurns(s *Sensor, window time.Duration) (waiting, each float64) {
 	return (to.GoWait - from.GoWait) / time.Since(begin).Seconds(), (to.GoWait - from.GoWait) / (to.Wakeups - from.Wakeups)
 }
 
-// TestBuckets covers the first and the last, which have one end.
+// TestBuckets covers the first and the last bucket, which have one end.
 func TestBuckets(t *testing.T) {
 	for _, c := range []struct{ from, to, want float64 }{
 		{math.Inf(-1), 0, 0},
@@ -210,7 +208,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMetricsThatAreMissing stands for a Go that has dropped one.
+// TestMetricsThatAreMissing simulates a Go that has dropped a metric.
 func TestMetricsThatAreMissing(t *testing.T) {
 	for i := range heapNames {
 		s := New()
@@ -238,8 +236,8 @@ func TestMetricsThatAreMissing(t *testing.T) {
 	}
 }
 
-// TestMetricsExist fails where a Go has none of a name, so that a rename is
-// seen here and not by who is adapted.
+// TestMetricsExist fails if this Go lacks a metric, so that a rename is noticed here and not by
+// users.
 func TestMetricsExist(t *testing.T) {
 	known := map[string]metrics.ValueKind{}
 	for _, d := range metrics.All() {

@@ -11,16 +11,15 @@ import (
 	"unsafe"
 )
 
-// maxKept is how many threads' files are kept open, at most, and keptShare which
-// part of the descriptors that a process may have (RLIMIT_NOFILE). To read a
-// kept one costs a third of opening it anew; but the program has other uses for
-// its descriptors.
+// maxKept is the maximum number of thread files to keep open; they also use at most 1/keptShare of
+// the process's descriptors (RLIMIT_NOFILE). Reading an open file costs a third of opening it
+// again, but the program needs descriptors too.
 const (
 	maxKept   = 64
 	keptShare = 32
 )
 
-// mayKeep is how many that is here.
+// mayKeep returns the number of files to keep open here.
 func mayKeep() int {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
@@ -29,40 +28,40 @@ func mayKeep() int {
 	return int(min(uint64(l.Cur)/keptShare, maxKept))
 }
 
-// threads adds up how long the threads of a process have waited for a CPU.
+// threads sums up how long the threads of a process have waited for a CPU.
 type threads struct {
-	path string   // /proc/self/task, with a 0 byte at its end
-	dir  int      // it, open; -1 when it is not
-	list []thread // that were there last time, by tid
-	turn uint32   // counts the times
-	kept int      // how many of list have an open file
-	may  int      // how many may
+	path string   // /proc/self/task, 0-terminated
+	dir  int      // path, open; -1 if not open
+	list []thread // the threads of the last reading, by tid
+	turn uint32   // counts the readings
+	kept int      // number of list entries with an open file
+	may  int      // maximum of kept
 	sum  uint64   // nanoseconds waited
-	ran  bool     // the kernel counts: where it does not every field is 0
+	ran  bool     // the kernel counts; if it does not, every field is 0
 
-	entries []byte // directory entries are read into it
-	name    []byte // TID/schedstat, with a 0 byte at its end
-	text    []byte // what the file says
+	entries []byte // buffer for directory entries
+	name    []byte // TID/schedstat, 0-terminated
+	text    []byte // the file's content
 }
 
-// A thread is what was last seen of one.
+// A thread holds the last reading of one thread.
 type thread struct {
 	tid  uint32
-	turn uint32 // when it was last there
+	turn uint32 // the last reading that found it
 	wait uint64 // nanoseconds
-	fd   int    // its schedstat, open; -1 when it is not
+	fd   int    // its schedstat, open; -1 if not open
 }
 
 func (t *threads) init(dir string) { t.path, t.dir, t.may = dir+"\x00", -1, mayKeep() }
 
 func (t *threads) close() {
 	for i := range t.list {
-		t.shut(&t.list[i])
+		t.closeFile(&t.list[i])
 	}
-	t.shutDir()
+	t.closeDir()
 }
 
-func (t *threads) shut(th *thread) {
+func (t *threads) closeFile(th *thread) {
 	if th.fd >= 0 {
 		syscall.Close(th.fd)
 		th.fd = -1
@@ -70,22 +69,22 @@ func (t *threads) shut(th *thread) {
 	}
 }
 
-func (t *threads) shutDir() {
+func (t *threads) closeDir() {
 	if t.dir >= 0 {
 		syscall.Close(t.dir)
 		t.dir = -1
 	}
 }
 
-// read is the sum so far, in seconds. It is NaN when a thread that lives cannot
-// be looked at; what it waited meanwhile is added when it can.
+// read returns the sum so far, in seconds. It is NaN if a live thread cannot be read; its wait is
+// added when it can be read again.
 func (t *threads) read() float64 {
 	t.turn++
 	whole := t.readAll()
 	kept := t.list[:0]
 	for i := range t.list {
 		if t.list[i].turn != t.turn && whole {
-			t.shut(&t.list[i]) // it ended
+			t.closeFile(&t.list[i]) // it ended
 			continue
 		}
 		kept = append(kept, t.list[i])
@@ -97,10 +96,10 @@ func (t *threads) read() float64 {
 	return float64(t.sum) / 1e9
 }
 
-// count is how many threads the last read found.
+// count returns the number of threads in the last reading.
 func (t *threads) count() int { return len(t.list) }
 
-// readAll looks at every thread, and reports whether it could.
+// readAll reads every thread, and reports whether it could.
 func (t *threads) readAll() bool {
 	if t.entries == nil {
 		t.entries, t.name, t.text = make([]byte, 8<<10), make([]byte, 0, 32), make([]byte, 80)
@@ -113,7 +112,7 @@ func (t *threads) readAll() bool {
 		}
 	}
 	if _, err := syscall.Seek(t.dir, 0, 0); err != nil {
-		t.shutDir()
+		t.closeDir()
 		return false
 	}
 	whole, next := true, 0
@@ -123,7 +122,7 @@ func (t *threads) readAll() bool {
 		case err == syscall.EINTR:
 			continue
 		case err != nil:
-			t.shutDir()
+			t.closeDir()
 			return false
 		case n <= 0:
 			return whole
@@ -145,11 +144,11 @@ func (t *threads) readAll() bool {
 	}
 }
 
-// nameAt is where the name begins in an entry of getdents64(2).
+// nameAt is the offset of the name in an entry of getdents64(2).
 const nameAt = int(unsafe.Offsetof(syscall.Dirent{}.Name))
 
-// find is the index of a thread in the list, where it is put if it is new.
-// Threads come mostly in the order of the list, so that next is a good guess.
+// find returns the index of a thread in the list, and inserts a new one. Threads mostly come in
+// the order of the list, so next is a good guess.
 func (t *threads) find(tid uint32, next int) int {
 	if next < len(t.list) && t.list[next].tid == tid {
 		return next
@@ -161,9 +160,8 @@ func (t *threads) find(tid uint32, next int) int {
 	return i
 }
 
-// look adds what a thread has waited since it was last looked at, and reports
-// whether that could be done or the thread has ended. Numbers of threads are
-// used again: one that has waited less than before is another thread.
+// look adds a thread's wait since its last reading. It returns true if it could be read, or if the
+// thread has ended. TIDs are reused: one with a shorter wait than before is another thread.
 func (t *threads) look(th *thread) bool {
 	th.turn = t.turn
 	text, errno := t.schedstat(th)
@@ -184,16 +182,15 @@ func (t *threads) look(th *thread) bool {
 	return true
 }
 
-// schedstat is what the kernel says of a thread: nanoseconds run, nanoseconds
-// waited, and how often it ran.
+// schedstat reads a thread's schedstat: nanoseconds run, nanoseconds waited, number of runs.
 func (t *threads) schedstat(th *thread) ([]byte, syscall.Errno) {
 	if th.fd >= 0 {
 		text, errno := t.pread(th.fd)
 		if errno != syscall.ESRCH {
 			return text, errno
 		}
-		t.shut(th)
-		th.wait = 0 // if its number is there again, it is another's
+		t.closeFile(th)
+		th.wait = 0 // if the TID appears again, it is another thread
 	}
 	t.name = append(strconv.AppendUint(t.name[:0], uint64(th.tid), 10), "/schedstat\x00"...)
 	fd, errno := openat(t.dir, &t.name[0], 0)
@@ -221,8 +218,7 @@ func (t *threads) pread(fd int) ([]byte, syscall.Errno) {
 	}
 }
 
-// openat is openat(2) without the allocation that a string costs. path ends
-// with a 0 byte.
+// openat is openat(2) without the allocation for a string. path is 0-terminated.
 func openat(dir int, path *byte, flags int) (int, syscall.Errno) {
 	for {
 		fd, _, errno := syscall.Syscall6(syscall.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(path)),
@@ -233,8 +229,8 @@ func openat(dir int, path *byte, flags int) (int, syscall.Errno) {
 	}
 }
 
-// number is the decimal number that b begins with, up to a blank, a newline or
-// a 0 byte, and what follows that. There is none in "." and "..".
+// number parses the decimal number at the start of b, up to a blank, a newline or a 0 byte, and
+// returns the rest. "." and ".." have none.
 func number(b []byte) (n uint64, rest []byte, ok bool) {
 	for i, c := range b {
 		switch {

@@ -16,7 +16,7 @@ import (
 	"unsafe"
 )
 
-// A task is a directory that looks like /proc/PID/task.
+// A task is a directory in the form of /proc/PID/task.
 type task struct {
 	t   *testing.T
 	dir string
@@ -125,8 +125,8 @@ func TestNothingIsForgotten(t *testing.T) {
 	expect(t, "back", w, 1)
 }
 
-// TestNumberIsUsedAgain keeps the file of a thread that ended while another
-// got its number, and had waited longer at the next look.
+// TestNumberIsUsedAgain keeps the file of an ended thread whose TID now belongs to another, which
+// has waited longer by the next reading.
 func TestNumberIsUsedAgain(t *testing.T) {
 	ended := -1
 	locked(1, func() {
@@ -135,7 +135,7 @@ func TestNumberIsUsedAgain(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for try := 0; ; try++ { // the goroutine is done before its thread is
+	for try := 0; ; try++ { // the goroutine ends before its thread does
 		if _, err := syscall.Pread(ended, make([]byte, 64), 0); err == syscall.ESRCH {
 			break
 		} else if try == 1000 {
@@ -152,8 +152,7 @@ func TestNumberIsUsedAgain(t *testing.T) {
 	expect(t, "another thread", w, 2.5)
 }
 
-// TestManyThreads goes through more entries than are read at once, and more
-// files than are kept.
+// TestManyThreads needs more than one read of the directory, and more files than are kept open.
 func TestManyThreads(t *testing.T) {
 	d, w := watched(t)
 	const n = 3 * maxKept
@@ -175,8 +174,8 @@ func TestManyThreads(t *testing.T) {
 	}
 }
 
-// locked calls f on n threads of their own, and returns when it has returned
-// on all. Each thread then ends.
+// locked calls f on n threads of their own, and returns when all calls have. Each thread then
+// ends.
 func locked(n int, f func()) {
 	var wg sync.WaitGroup
 	for range n {
@@ -195,8 +194,8 @@ func locked(n int, f func()) {
 	wg.Wait()
 }
 
-// TestKernelWait lets two threads share one CPU until one has used 200 ms of it:
-// meanwhile the other one waits.
+// TestKernelWait runs two threads on one CPU until one has used 200 ms of it, while the other
+// waits.
 func TestKernelWait(t *testing.T) {
 	var mask [1024 / 64]uint64
 	size, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
@@ -288,8 +287,7 @@ func BenchmarkKernelWait10(b *testing.B)  { benchmarkKernelWait(b, 5) }
 func BenchmarkKernelWait60(b *testing.B)  { benchmarkKernelWait(b, 55) }
 func BenchmarkKernelWait200(b *testing.B) { benchmarkKernelWait(b, 195) }
 
-// FuzzNumber: it never takes more than there is, and what it takes is what
-// strconv makes of it.
+// FuzzNumber: the result lies within the input, and equals strconv's.
 func FuzzNumber(f *testing.F) {
 	for _, s := range []string{"12 34 5\n", "7\x00", "..\x00", " ", "", "18446744073709551616 1"} {
 		f.Add([]byte(s))
