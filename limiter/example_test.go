@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/limiter"
 )
 
-// At most two of ten goroutines work at a time.
+// At most two of ten goroutines work at once.
 func ExampleNew() {
 	work := limiter.New(2)
 	var mu sync.Mutex
@@ -35,7 +35,7 @@ func ExampleNew() {
 	// Output: 10 done, more than two at a time: false
 }
 
-// As much work at a time as there are Ps, also after the container was resized.
+// Run as many tasks at once as there are Ps, even after the container is resized.
 func ExampleProcs() {
 	work := limiter.Procs(1)
 	w, err := snug.Watch(context.Background(), snug.WatchOptions{OnPlan: func(snug.Plan) { work.Refresh() }})

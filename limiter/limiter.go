@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limiter bounds how many goroutines do something at once, by a number
-// that can follow GOMAXPROCS: what is bound by CPU should run as often as
-// there are Ps, and that number changes when a container is resized.
+// Package limiter bounds the number of goroutines that do something at once. The bound can follow
+// GOMAXPROCS: CPU-bound work should use as many goroutines as there are Ps, and that number
+// changes when a container is resized.
 //
-// A Limiter does not look at GOMAXPROCS by itself. Call Refresh when it has changed:
+// A Limiter does not read GOMAXPROCS by itself. Call Refresh when it has changed:
 //
 //	work := limiter.Procs(1)
 //	w, err := snug.Watch(ctx, snug.WatchOptions{OnPlan: func(snug.Plan) { work.Refresh() }})
@@ -16,11 +16,11 @@
 //	}
 //	defer work.Release()
 //
-// Permits are given in the order in which they were asked for. A Limiter has
-// no goroutine of its own and needs no closing.
+// Permits are granted in the order in which they were requested. A Limiter has no goroutine of its
+// own and needs no closing.
 //
-// Permits all have the same weight; for requests of different weights there is
-// golang.org/x/sync/semaphore, whose size does not change.
+// All permits have the same weight. For requests of different weights, but with a fixed size, use
+// golang.org/x/sync/semaphore.
 package limiter
 
 import (
@@ -34,24 +34,23 @@ import (
 // maxSize is the largest size: used and size share a word.
 const maxSize = math.MaxInt32
 
-// Limiter hands out permits, as many at once as its size. Make one with New or
-// Procs. Its methods may be called from several goroutines; it must not be
-// copied.
+// Limiter grants permits, at most its size at once. Make one with New or Procs. Its methods are
+// safe for concurrent use; it must not be copied.
 type Limiter struct {
-	// state is all that uncontended calls need, in one word:
+	// state is everything uncontended calls need, in one word:
 	//
-	//	bit 63     someone is waiting: everyone goes through mu
+	//	bit 63     a goroutine is waiting: every call goes through mu
 	//	bits 32-62 size
 	//	bits 0-31  permits in use, more than size after a shrink
 	//
-	// Bit 63 is set only while no permit is free, so that newcomers, who take
-	// free ones, cannot overtake; and while it is set only the holder of mu
-	// changes the word, which makes handing a permit over plain.
+	// Bit 63 is set only while no permit is free, so new callers, who take free permits, cannot
+	// overtake waiting ones. While it is set, only the holder of mu changes the word, which
+	// makes passing on a permit simple.
 	state atomic.Uint64
 
 	mu     sync.Mutex
 	queue  queue
-	factor float64 // permits per P; 0 when the size is fixed
+	factor float64 // permits per P; 0 if the size is fixed
 }
 
 const (
@@ -63,28 +62,26 @@ const (
 func size(s uint64) uint64 { return s &^ waiting >> 32 }
 func used(s uint64) uint64 { return s & usedMask }
 
-// New returns a Limiter of a fixed size of n permits. An n below 1 counts as 1.
+// New returns a Limiter with a fixed size of n permits. An n below 1 counts as 1.
 func New(n int) *Limiter {
 	l := &Limiter{}
 	l.state.Store(clamp(float64(n)) << 32)
 	return l
 }
 
-// Procs returns a Limiter whose size is factor times GOMAXPROCS, rounded up, and
-// at least 1: also where factor is 0, negative or NaN. It looks at GOMAXPROCS now
-// and whenever Refresh is called, and at no other time.
+// Procs returns a Limiter whose size is factor times GOMAXPROCS, rounded up, and at least 1, even
+// if factor is 0, negative or NaN. It reads GOMAXPROCS now and whenever you call Refresh.
 func Procs(factor float64) *Limiter {
-	if !(factor > 0) { // NaN too
-		factor = math.SmallestNonzeroFloat64 // size 1, and still no fixed one
+	if !(factor > 0) { // also NaN
+		factor = math.SmallestNonzeroFloat64 // size 1, but not fixed
 	}
 	l := &Limiter{factor: factor}
 	l.state.Store(l.procs() << 32)
 	return l
 }
 
-// Acquire waits for a permit, and returns nil once it has one; Release gives it
-// back. It returns ctx.Err, and has no permit, when ctx is done first. A ctx that
-// is done already is an error even if a permit is free.
+// Acquire waits for a permit and returns nil once it has one; call Release to return it. If ctx is
+// done first, or already, Acquire takes no permit and returns ctx.Err, even if a permit is free.
 func (l *Limiter) Acquire(ctx context.Context) error {
 	done := ctx.Done()
 	select {
@@ -98,8 +95,8 @@ func (l *Limiter) Acquire(ctx context.Context) error {
 	return l.wait(ctx, done)
 }
 
-// TryAcquire takes a permit if one is free and nobody waits for it, and says
-// whether it did.
+// TryAcquire takes a permit if one is free and no goroutine is waiting, and reports whether it
+// did.
 func (l *Limiter) TryAcquire() bool {
 	for {
 		s := l.state.Load()
@@ -112,9 +109,8 @@ func (l *Limiter) TryAcquire() bool {
 	}
 }
 
-// Release gives a permit back. It panics when none is in use: that is a mistake in
-// the program, as unlocking an unlocked mutex is, and a Limiter with more permits
-// than its size would no longer limit.
+// Release returns a permit. It panics if none is in use: like unlocking an unlocked mutex, that is
+// a bug in the program, and a Limiter with extra permits would no longer limit.
 func (l *Limiter) Release() {
 	for {
 		s := l.state.Load()
@@ -137,9 +133,9 @@ func (l *Limiter) Release() {
 	}
 }
 
-// Go waits for a permit like Acquire, then runs f in a goroutine of its own
-// that gives the permit back when f ends, even by panic or runtime.Goexit. It
-// returns as soon as f is started; when it returns an error, f is not run.
+// Go waits for a permit like Acquire, then runs f in a new goroutine, which releases the permit
+// when f ends, even by panic or runtime.Goexit. Go returns as soon as f is started; if it returns
+// an error, f is not run.
 func (l *Limiter) Go(ctx context.Context, f func()) error {
 	if err := l.Acquire(ctx); err != nil {
 		return err
@@ -151,16 +147,14 @@ func (l *Limiter) Go(ctx context.Context, f func()) error {
 	return nil
 }
 
-// Size returns how many permits can be in use at once.
+// Size returns the number of permits that can be in use at once.
 func (l *Limiter) Size() int { return int(size(l.state.Load())) }
 
-// InUse returns how many permits are in use. After a shrink that can be more
-// than Size.
+// InUse returns the number of permits in use. After the size was reduced it can exceed Size.
 func (l *Limiter) InUse() int { return int(used(l.state.Load())) }
 
-// SetSize sets the size to n, at least 1, and fixes it: Refresh no longer
-// changes it. A smaller size takes no permit away from anyone; it holds once
-// enough were given back. A larger one lets waiting callers go on at once.
+// SetSize sets the size to n, at least 1, and fixes it: Refresh no longer changes it. A smaller
+// size takes effect as permits are released. A larger one lets waiting callers go on at once.
 func (l *Limiter) SetSize(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,10 +162,9 @@ func (l *Limiter) SetSize(n int) {
 	l.resize(clamp(float64(n)))
 }
 
-// Refresh gives a Limiter made by Procs the size that GOMAXPROCS asks for now,
-// with the effects of SetSize. On any other it does nothing. It takes the
-// scheduler's lock for a moment, so it belongs where GOMAXPROCS changes, for
-// instance in snug's WatchOptions.OnPlan, and not on the path of a request.
+// Refresh sets the size of a Limiter made by Procs from the current GOMAXPROCS, with the effects of
+// SetSize. On any other Limiter it does nothing. It takes the scheduler's lock briefly, so call it
+// where GOMAXPROCS changes, for instance in snug's WatchOptions.OnPlan, and not for each request.
 func (l *Limiter) Refresh() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +177,7 @@ func (l *Limiter) procs() uint64 { return clamp(l.factor * float64(runtime.GOMAX
 
 func clamp(x float64) uint64 { return uint64(min(max(math.Ceil(x), 1), maxSize)) }
 
-// wait is Acquire's way when no permit is free.
+// wait is the slow path of Acquire, for when no permit is free.
 func (l *Limiter) wait(ctx context.Context, done <-chan struct{}) error {
 	l.mu.Lock()
 	for {
@@ -192,7 +185,7 @@ func (l *Limiter) wait(ctx context.Context, done <-chan struct{}) error {
 		if s&waiting != 0 {
 			break
 		}
-		if used(s) < size(s) { // one was given back meanwhile
+		if used(s) < size(s) { // one was released meanwhile
 			if l.state.CompareAndSwap(s, s+1) {
 				l.mu.Unlock()
 				return nil
@@ -201,8 +194,8 @@ func (l *Limiter) wait(ctx context.Context, done <-chan struct{}) error {
 			break
 		}
 	}
-	// Waiters are not pooled: a channel made inside a testing/synctest bubble
-	// must not turn up outside of it.
+	// Waiters are not pooled: a channel made inside a testing/synctest bubble must not be used
+	// outside it.
 	w := &waiter{ready: make(chan struct{})}
 	l.queue.push(w)
 	l.mu.Unlock()
@@ -210,7 +203,7 @@ func (l *Limiter) wait(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-w.ready:
 		select {
-		case <-done: // both at once: a done ctx is an error
+		case <-done: // both are ready: a done ctx is an error
 		default:
 			return nil
 		}
@@ -221,13 +214,13 @@ func (l *Limiter) wait(ctx context.Context, done <-chan struct{}) error {
 	if w.queued {
 		l.queue.remove(w)
 		l.settle(l.state.Load())
-	} else { // it got a permit all the same: on to the next one
+	} else { // it was granted a permit: pass it on
 		l.giveBack()
 	}
 	return ctx.Err()
 }
 
-// giveBack is Release for the holder of mu.
+// giveBack is Release for a caller that holds mu.
 func (l *Limiter) giveBack() {
 	for {
 		s := l.state.Load()
@@ -241,9 +234,8 @@ func (l *Limiter) giveBack() {
 	}
 }
 
-// pass hands a permit that is in use to the first waiter, or gives it back
-// when the size has shrunk below what is in use. The caller holds mu and has
-// seen the waiting bit.
+// pass gives a permit in use to the first waiter, or frees it if more permits are in use than the
+// size. The caller holds mu and has seen the waiting bit.
 func (l *Limiter) pass() {
 	s := l.state.Load()
 	if used(s) > size(s) {
@@ -254,8 +246,7 @@ func (l *Limiter) pass() {
 	l.settle(s)
 }
 
-// resize sets the size and gives what is free to those who wait. The caller
-// holds mu.
+// resize sets the size and grants free permits to waiters. The caller holds mu.
 func (l *Limiter) resize(n uint64) {
 	for {
 		s := l.state.Load()
@@ -275,8 +266,8 @@ func (l *Limiter) resize(n uint64) {
 	}
 }
 
-// settle stores a state in which the waiting bit is set, without it when
-// nobody waits any more. The caller holds mu.
+// settle stores a state that has the waiting bit, and clears the bit if there are no waiters left.
+// The caller holds mu.
 func (l *Limiter) settle(s uint64) {
 	if l.queue.first == nil {
 		s &^= waiting

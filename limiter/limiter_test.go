@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// waiters counts the queue, and checks its links.
+// waiters returns the length of the queue, and checks its links.
 func (l *Limiter) waiters(t testing.TB) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,8 +123,8 @@ func TestDoneContext(t *testing.T) {
 	l.check(t, 1, 0, 0)
 }
 
-// queueUp starts n goroutines that wait in a known order, and returns where
-// they report their numbers.
+// queueUp starts n goroutines that wait in a known order, and returns the channels on which they
+// report their numbers.
 func queueUp(t *testing.T, l *Limiter, ctx []context.Context) (granted, failed chan int) {
 	granted, failed = make(chan int, len(ctx)), make(chan int, len(ctx))
 	for i, ctx := range ctx {
@@ -180,12 +180,12 @@ func TestSetSize(t *testing.T) {
 	l.TryAcquire()
 	ctx, cancel := contexts(5)
 	granted, _ := queueUp(t, l, ctx)
-	l.SetSize(3) // grows: two are woken, in order
+	l.SetSize(3) // two are woken, in order
 	if a, b := <-granted, <-granted; a+b != 1 {
 		t.Fatalf("%d and %d were woken, want 0 and 1", a, b)
 	}
 	l.check(t, 3, 3, 3)
-	l.SetSize(2) // shrinks: nobody loses anything, and one less is passed on
+	l.SetSize(2) // no permit is taken away, and one less is passed on
 	l.check(t, 2, 3, 3)
 	l.Release()
 	l.check(t, 2, 2, 3)
@@ -262,7 +262,7 @@ func TestGo(t *testing.T) {
 	if most.Load() > 2 {
 		t.Errorf("%d at once, want at most 2", most.Load())
 	}
-	for l.InUse() > 0 { // the permit is given back after f has ended
+	for l.InUse() > 0 { // the permit is released after f has ended
 		runtime.Gosched()
 	}
 }
@@ -271,7 +271,7 @@ func TestNoAllocations(t *testing.T) {
 	l := New(1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	l.Acquire(ctx) // makes ctx's channel
+	l.Acquire(ctx) // creates ctx's channel
 	l.Release()
 	if n := testing.AllocsPerRun(100, func() {
 		l.Acquire(ctx)
@@ -284,9 +284,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestStorm: goroutines that take, wait, give up and give back, while the size
-// changes. At no time are more permits out than the largest size; in the end
-// none is lost and none was made.
+// TestStorm: goroutines acquire, wait, give up and release, while the size changes. Never are more
+// permits in use than the largest size; at the end none is lost and none was created.
 func TestStorm(t *testing.T) {
 	const largest = 5
 	for _, c := range []struct {

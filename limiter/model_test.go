@@ -7,21 +7,20 @@ import (
 	"testing"
 )
 
-// call is one Acquire that was waiting when it was made.
+// call is an Acquire that had to wait.
 type call struct {
 	cancel context.CancelFunc
 	result chan error
 }
 
-// FuzzModel runs a Limiter and the simplest model of one, a size, a count and
-// a list, through the same operations, and compares them after each. Two bytes
-// are one operation.
+// FuzzModel applies the same operations to a Limiter and to the simplest model of one, a size, a
+// count and a list, and compares them after each. Two bytes encode one operation.
 func FuzzModel(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0, 1, 1, 0, 1, 0, 2, 0, 2, 0})                         // wait, be served, give back
 	f.Add([]byte{0, 1, 1, 0, 1, 0, 1, 0, 3, 1, 2, 0})                   // give up in the middle
 	f.Add([]byte{1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 4, 9, 4, 0, 2, 0, 2, 0}) // grow and shrink
-	f.Add([]byte{1, 0, 1, 0, 1, 0, 5, 0, 5, 1, 2, 0, 5, 0})             // give up as it is served
+	f.Add([]byte{1, 0, 1, 0, 1, 0, 5, 0, 5, 1, 2, 0, 5, 0})             // give up while being served
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		const start = 2
 		l := New(start)
@@ -52,7 +51,7 @@ func FuzzModel(f *testing.F) {
 				if want {
 					used++
 				}
-			case 1: // acquire, waiting if it has to
+			case 1: // acquire, waiting if necessary
 				ctx, cancel := context.WithCancel(context.Background())
 				if used < size {
 					if err := l.Acquire(ctx); err != nil {
@@ -76,7 +75,7 @@ func FuzzModel(f *testing.F) {
 				} else {
 					served()
 				}
-			case 3: // one who waits gives up
+			case 3: // a waiter gives up
 				if len(queue) == 0 {
 					break
 				}
@@ -93,7 +92,7 @@ func FuzzModel(f *testing.F) {
 					used++
 					served()
 				}
-			case 5: // the first gives up in the moment in which it is served
+			case 5: // the first waiter gives up at the moment it is served
 				if len(queue) == 0 || used > size {
 					break
 				}
@@ -104,7 +103,7 @@ func FuzzModel(f *testing.F) {
 				switch {
 				case err == nil: // it has the permit
 				case len(queue) > 0:
-					served() // the next one has it
+					served() // it goes to the next one
 				default:
 					used--
 				}

@@ -2,14 +2,14 @@
 
 package limiter
 
-// waiter is one call of Acquire that waits. Limiter.mu guards all but ready.
+// waiter is a waiting call of Acquire. Limiter.mu guards all fields but ready.
 type waiter struct {
 	ready      chan struct{} // closed when it has a permit
 	queued     bool
 	prev, next *waiter
 }
 
-// queue is a first-in-first-out list from whose middle one can leave.
+// queue is a first-in-first-out list that allows removal from the middle.
 type queue struct {
 	first, last *waiter
 }
@@ -38,7 +38,7 @@ func (q *queue) remove(w *waiter) {
 	w.queued, w.prev, w.next = false, nil, nil
 }
 
-// pop takes the first waiter out and wakes it. There must be one.
+// pop removes the first waiter and wakes it. The queue must not be empty.
 func (q *queue) pop() {
 	w := q.first
 	q.remove(w)

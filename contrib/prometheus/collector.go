@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snugprom exports what snug has decided, done and measured in a process as
-// Prometheus metrics:
+// Package snugprom exports what snug decides, does and measures in a process as Prometheus
+// metrics:
 //
 //	w, err := snug.Watch(ctx, snug.WatchOptions{})
 //	...
 //	prometheus.MustRegister(snugprom.New(w))
 //
-// New exports a Watcher of package snug, which follows the limits. NewAdapt exports one of
-// package adapt, which measures as well. In a program that imports snug/auto, the Watcher is
-// snug.Current(), and with snug/adapt/auto it is adapt.Current().
+// New exports a Watcher of package snug, which follows the limits; NewAdapt exports one of package
+// adapt, which measures as well. If your program imports snug/auto, the Watcher is snug.Current();
+// with snug/adapt/auto it is adapt.Current().
 //
-// Units are Prometheus's base units: bytes, seconds, ratios from 0 to 1. The
-// exceptions are GOGC, a percentage wherever Go speaks of it, and CPUs, which are
-// cores. What is unknown or was not measured is absent from the scrape, never 0 and
-// never NaN: nearly everything is before the Watcher's first look, a second after the
-// start. What is off (GOGC=off, GOMEMLIMIT=off) is +Inf.
+// Units are Prometheus's base units: bytes, seconds, ratios from 0 to 1. The exceptions are GOGC,
+// which is a percentage as everywhere in Go, and CPUs, which are cores. An unknown or unmeasured
+// value is absent from the scrape, never 0 and never NaN: nearly all are absent before the
+// Watcher's first poll, a second after the start. GOGC=off and GOMEMLIMIT=off are +Inf.
 package snugprom
 
 import (
@@ -30,12 +29,12 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// New makes a collector of what w knows, for one registry or several: limits, settings and
-// the reasons for them. Once w has ended, its last figures stay and snug_watching is 0; of
-// a nil w there is nothing but that.
+// New returns a collector of the limits, settings and reasons of w, for one or more registries.
+// After w has ended, its last values stay and snug_watching is 0; for a nil w that is the only
+// metric.
 //
-// A process has one set of knobs, so there are no labels to tell Watchers apart:
-// wrap the registry (prometheus.WrapRegistererWith) where more than one is wanted.
+// A process has one set of knobs, so no label distinguishes Watchers: if you need several, wrap
+// the registry (prometheus.WrapRegistererWith).
 func New(w *snug.Watcher) prometheus.Collector {
 	if w == nil {
 		return collector{}
@@ -43,7 +42,7 @@ func New(w *snug.Watcher) prometheus.Collector {
 	return collector{source: light{w}}
 }
 
-// NewAdapt is New for a Watcher of package adapt, with all that it measures.
+// NewAdapt is New for a Watcher of package adapt, including all its measurements.
 func NewAdapt(w *adapt.Watcher) prometheus.Collector {
 	if w == nil {
 		return collector{}
@@ -51,32 +50,32 @@ func NewAdapt(w *adapt.Watcher) prometheus.Collector {
 	return collector{source: w, measures: true}
 }
 
-// source is what a scrape needs of a Watcher. Each scrape takes one Stats and one Plan.
+// source is the part of a Watcher that a scrape needs. Each scrape calls Stats and Plan once.
 type source interface {
 	Stats() adapt.Stats
 	Plan() adapt.Plan
 }
 
-// light is a Watcher that measures nothing.
+// light is a Watcher that does not measure.
 type light struct{ *snug.Watcher }
 
 func (l light) Stats() adapt.Stats { return adapt.Stats{Stats: l.Watcher.Stats()} }
 func (l light) Plan() adapt.Plan   { return adapt.Plan{Plan: l.Watcher.Plan()} }
 
-// collector has no state of its own: scrapes may overlap.
+// collector has no state of its own, so scrapes may overlap.
 type collector struct {
 	source   source
 	measures bool
 }
 
-// Describe sends every description there is, also of metrics that are absent now.
+// Describe sends every description, including those of metrics that are absent now.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range all {
 		ch <- m.desc
 	}
 }
 
-// Collect sends what is known at this moment.
+// Collect sends the values known at this moment.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	s := scrape{ch}
 	if c.source == nil {
@@ -87,7 +86,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	s.watcher(&stats.Stats)
 	s.plan(&plan)
 	if stats.Polls == 0 {
-		return // before the first look Stats holds no figure that was measured
+		return // before the first poll Stats has no measurements
 	}
 	if !c.measures {
 		s.unmeasured(&plan.Limits)
@@ -98,7 +97,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	s.cpu(&stats.CPU)
 }
 
-// scrape is one answer on its way.
+// scrape is a scrape being answered.
 type scrape struct{ ch chan<- prometheus.Metric }
 
 // number sends v unless it is NaN.
@@ -106,21 +105,20 @@ func (s scrape) number(m *metric, v float64, labels ...string) {
 	if math.IsNaN(v) {
 		return
 	}
-	// It fails only on a label that is not UTF-8. One metric less is better than
-	// no scrape at all.
+	// It fails only on a label that is not UTF-8. A missing metric is better than no scrape.
 	if sent, err := prometheus.NewConstMetric(m.desc, m.kind, v, labels...); err == nil {
 		s.ch <- sent
 	}
 }
 
-// value sends a number that is known. What is unknown, or not there, is absent.
+// value sends a known number. An unknown or absent one is left out.
 func value[T int64 | float64](s scrape, m *metric, v limits.Value[T]) {
 	if n, ok := v.Get(); ok {
 		s.number(m, float64(n))
 	}
 }
 
-// knob sends a knob's value, +Inf where it is off.
+// knob sends a knob's value, or +Inf if it is off.
 func (s scrape) knob(m *metric, v limits.Value[int64]) {
 	if v.State == limits.None {
 		s.number(m, math.Inf(1))
@@ -138,9 +136,8 @@ func (s scrape) flag(m *metric, is bool, labels ...string) {
 	s.number(m, v, labels...)
 }
 
-// oneOf sends every state there is with 1 for the one that holds and 0 for the
-// others, so that each is a series from the first scrape on. A state that is not
-// in the list comes after it.
+// oneOf sends 1 for the state that holds and 0 for every other in the list, so that each is a series
+// from the first scrape on. A state that is not in the list follows it.
 func (s scrape) oneOf(m *metric, states []string, holds string) {
 	found := false
 	for _, state := range states {
@@ -152,8 +149,8 @@ func (s scrape) oneOf(m *metric, states []string, holds string) {
 	}
 }
 
-// set sends 1 for every state in the list that holds and 0 for the others; and 1,
-// once, for each that holds and is not in the list.
+// set sends 1 for each state in the list that holds and 0 for the others. It sends 1 once for each
+// that holds and is not in the list.
 func (s scrape) set(m *metric, states, hold []string) {
 	seen := make(map[string]bool, len(hold))
 	for _, state := range hold {
@@ -168,7 +165,7 @@ func (s scrape) set(m *metric, states, hold []string) {
 	}
 }
 
-// The values of labels that are there in every scrape.
+// The label values present in every scrape.
 var (
 	knobs    = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC"}
 	verdicts = []string{string(adapt.VerdictUnknown), string(adapt.VerdictFine), string(adapt.VerdictTooFewProcs),
@@ -187,8 +184,7 @@ func (s scrape) watcher(x *snug.Stats) {
 	s.set(givenUp, knobs, x.GivenUp)
 }
 
-// unmeasured sends what is known without measuring: the limits, and the knobs as the
-// runtime has them.
+// unmeasured sends what needs no measurement: the limits, and the knobs as the runtime has them.
 func (s scrape) unmeasured(l *limits.Limits) {
 	value(s, memoryLimit, l.Memory.Soft)
 	value(s, cores, l.CPU.Cores)

@@ -23,18 +23,18 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// fake is a Watcher whose figures the test writes.
+// fake is a Watcher with figures written by the test.
 type fake struct {
 	stats adapt.Stats
 	plan  adapt.Plan
-	// What a scrape asked for.
+	// The number of calls by scrapes.
 	statsCalls, planCalls int
 }
 
 func (f *fake) Stats() adapt.Stats { f.statsCalls++; return f.stats }
 func (f *fake) Plan() adapt.Plan   { f.planCalls++; return f.plan }
 
-// busy is a Watcher that knows every figure there is.
+// busy returns a Watcher whose figures are all known.
 func busy() *fake {
 	n, x := limits.Of[int64], limits.Of[float64]
 	return &fake{
@@ -62,10 +62,10 @@ func busy() *fake {
 	}
 }
 
-// everything is a collector of a fake that measures.
+// everything returns a collector of a fake that measures.
 func everything(f *fake) collector { return collector{f, true} }
 
-// gather scrapes once, with every check that a registry has.
+// gather scrapes once, with all checks of a registry.
 func gather(t *testing.T, c prometheus.Collector) map[string]*dto.MetricFamily {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -105,8 +105,8 @@ func TestEveryFigure(t *testing.T) {
 	}
 }
 
-// TestEveryFieldCounts changes one field of Stats at a time: each must be seen in
-// the scrape, those that Stats gets in future too.
+// TestEveryFieldCounts changes one field of Stats at a time: each change must show in the scrape,
+// including those of fields added in future.
 func TestEveryFieldCounts(t *testing.T) {
 	before := scraped(t, busy())
 	var change func(path string, field func(*adapt.Stats) reflect.Value)
@@ -158,7 +158,7 @@ func TestUnknownIsAbsent(t *testing.T) {
 	bytes, number := limits.Value[int64]{}, limits.Value[float64]{}
 	averages := []string{"snug_cpu_window_seconds", "snug_cpu_used_cores", "snug_cpu_throttled_ratio",
 		"snug_go_wait_goroutines", "snug_kernel_wait_threads", "snug_wakeup_wait_seconds"}
-	// Only what the Watcher says of itself is known before it has looked.
+	// Before the first poll only the Watcher's own state is known.
 	var unmeasured []string
 	for _, m := range all {
 		if !slices.Contains([]*metric{watching, failed, polls, changes, interval, givenUp, planInfo, warning}, m) {
@@ -224,8 +224,7 @@ func TestOffIsInfinite(t *testing.T) {
 	}
 }
 
-// ones are the label values of a family's series that are 1, and how many series
-// there are.
+// ones returns the label values of a family's series that are 1, and the number of series.
 func ones(f *dto.MetricFamily) (which []string, series int) {
 	for _, m := range f.GetMetric() {
 		if m.GetGauge().GetValue() == 1 {
@@ -295,8 +294,7 @@ func TestNoWatcher(t *testing.T) {
 	}
 }
 
-// TestScrapes has several registries scrape one real Watcher, of either package, while it is
-// undone.
+// TestScrapes: several registries scrape one real Watcher, of either package, while it is undone.
 func TestScrapes(t *testing.T) {
 	ctx := context.Background()
 	light, err := snug.Watch(ctx, snug.WatchOptions{Poll: 10 * time.Millisecond})
@@ -377,7 +375,7 @@ func TestWatchersThatNeverLook(t *testing.T) {
 	}
 }
 
-// wait gives something that takes milliseconds half a minute.
+// wait waits up to half a minute for something that takes milliseconds.
 func wait(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {

@@ -19,8 +19,7 @@ import (
 	"time"
 )
 
-// need skips the test unless SNUG_E2E holds the word prometheus. With it, whatever
-// the test then cannot do is a failure.
+// need skips the test unless SNUG_E2E contains the word prometheus. With it, a skip is a failure.
 func need(t *testing.T) {
 	t.Helper()
 	if !slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), "prometheus") {
@@ -28,7 +27,7 @@ func need(t *testing.T) {
 	}
 }
 
-// hang is when to call something stuck that takes a few seconds.
+// hang is when something that takes a few seconds counts as stuck.
 const hang = 30 * time.Second
 
 func promtool(t *testing.T, stdin string, args ...string) {
@@ -40,14 +39,14 @@ func promtool(t *testing.T, stdin string, args ...string) {
 	}
 }
 
-// TestAlerts has Prometheus's own tool judge the rules and run their tests.
+// TestAlerts checks the rules and runs their tests with Prometheus's own tool.
 func TestAlerts(t *testing.T) {
 	need(t)
 	promtool(t, "", "check", "rules", "alerts.yml")
 	promtool(t, "", "test", "rules", "testdata/alerts_test.yml")
 }
 
-// TestPrometheus lets a Prometheus server scrape a program and asks the server.
+// TestPrometheus has a Prometheus server scrape a program, and queries the server.
 func TestPrometheus(t *testing.T) {
 	need(t)
 	program := startProgram(t)
@@ -101,7 +100,7 @@ func TestPrometheus(t *testing.T) {
 	t.Run("the rules are evaluated", func(t *testing.T) { rules(t, server) })
 }
 
-// answers waits until the query has one series, as it must after a few scrapes.
+// answers waits until the query returns one series, as it must after a few scrapes.
 func answers(t *testing.T, server, expr string) {
 	t.Helper()
 	for deadline := time.Now().Add(hang); ; time.Sleep(100 * time.Millisecond) {
@@ -116,7 +115,7 @@ func answers(t *testing.T, server, expr string) {
 	}
 }
 
-// query returns the series that hold now, with their values.
+// query returns the current series with their values.
 func query(t *testing.T, server, expr string) []string {
 	t.Helper()
 	var data struct {
@@ -133,7 +132,7 @@ func query(t *testing.T, server, expr string) []string {
 	return series
 }
 
-// rules waits until every rule was evaluated, and sees them in health.
+// rules waits until every rule was evaluated and is healthy.
 func rules(t *testing.T, server string) {
 	for deadline := time.Now().Add(hang); ; time.Sleep(100 * time.Millisecond) {
 		var data struct {
@@ -167,7 +166,7 @@ func rules(t *testing.T, server string) {
 	}
 }
 
-// api asks Prometheus and fills data (https://prometheus.io/docs/prometheus/latest/querying/api/).
+// api queries Prometheus and fills data (https://prometheus.io/docs/prometheus/latest/querying/api/).
 func api(t *testing.T, address string, data any) {
 	t.Helper()
 	var answer struct {
@@ -209,8 +208,8 @@ func startProgram(t *testing.T) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	cmd := exec.Command(exe)
-	// The library decides, not what happens to be in the tests' environment. GOGC and
-	// GOMEMLIMIT have values that are finite on both sides.
+	// The library must decide, not the tests' environment. GOGC and GOMEMLIMIT have values
+	// that are finite on both sides.
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SNUG_") && !strings.HasPrefix(v, "SNUG=") && !strings.HasPrefix(v, "GOMAXPROCS=") {
 			cmd.Env = append(cmd.Env, v)
@@ -244,11 +243,11 @@ func startProgram(t *testing.T) string {
 	return strings.TrimSpace(address)
 }
 
-// listening is where Prometheus says which free port it took.
+// listening matches the line in which Prometheus logs the free port it took.
 var listening = regexp.MustCompile(`msg="Listening on".* address=(127\.0\.0\.1:[1-9][0-9]*)`)
 
-// startPrometheus starts a server of its own, which scrapes the target five times a
-// second and keeps everything in a temporary directory, and returns its URL.
+// startPrometheus starts a server that scrapes the target five times a second and keeps
+// everything in a temporary directory, and returns its URL.
 func startPrometheus(t *testing.T, target string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -276,7 +275,7 @@ scrape_configs:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var said []string // read only after drained
+	var said []string // read only once drained
 	drained, port := make(chan struct{}), make(chan string, 1)
 	go func() {
 		defer close(drained)
@@ -291,7 +290,7 @@ scrape_configs:
 		}
 	}()
 	t.Cleanup(func() {
-		cmd.Process.Kill() // its files go with the directory
+		cmd.Process.Kill() // its files are removed with the directory
 		<-drained
 		cmd.Wait()
 		if t.Failed() {

@@ -17,7 +17,7 @@ import (
 	snugprom "github.com/snug-go/snug/contrib/prometheus"
 )
 
-// A server fits itself, follows, and says so at /metrics.
+// A server fits itself, follows its limits, and exports both at /metrics.
 func ExampleNew() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestReadme: README.md lists every metric and no other, and shows alerts.yml as it is.
+// TestReadme: README.md lists every metric and no other, and quotes alerts.yml unchanged.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
