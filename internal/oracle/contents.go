@@ -18,26 +18,25 @@ const (
 	Known
 )
 
-// A Quota is what a group's files say of its bandwidth, and what that means. The zero
-// Quota is no limit.
+// A Quota holds the texts of a group's bandwidth files, and their meaning. The zero Quota is no
+// limit.
 type Quota struct {
 	Max         string // cpu.max
 	CFS, Period string // cpu.cfs_quota_us and cpu.cfs_period_us
 	State       State
 	Cores       float64
-	// Bare: the quota means something without the period.
+	// Bare: the quota has a meaning without the period.
 	Bare bool
 }
 
-// A Size is what the file of a memory limit says, and what that means. The zero Size is
-// no limit.
+// A Size holds the text of a memory limit file, and its meaning. The zero Size is no limit.
 type Size struct {
 	Text  string
 	State State
 	Bytes int64
 }
 
-// QuotaOf is a quota as the kernel prints it.
+// QuotaOf returns a quota as the kernel prints it.
 func QuotaOf(micros, period int64) Quota {
 	return Quota{
 		Max: fmt.Sprintf("%d %d\n", micros, period), CFS: fmt.Sprintf("%d\n", micros), Period: fmt.Sprintf("%d\n", period),
@@ -49,14 +48,14 @@ func noQuota(period int64) Quota {
 	return Quota{Max: fmt.Sprintf("max %d\n", period), CFS: "-1\n", Period: fmt.Sprintf("%d\n", period), State: None, Bare: true}
 }
 
-// SizeOf is a memory limit as the kernel prints it.
+// SizeOf returns a memory limit as the kernel prints it.
 func SizeOf(bytes int64) Size {
 	return Size{Text: fmt.Sprintf("%d\n", bytes), State: Known, Bytes: bytes}
 }
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// frame puts blanks of ASCII around a text, which mean nothing, or takes the newline off.
+// frame adds meaningless ASCII white space around a text, or removes the newline.
 func frame(r *rand.Rand, text string) string {
 	blank := func() string { return strings.Repeat(pick(r, " ", "\t", "\r", "\v", "\f", "\n"), r.IntN(3)) }
 	if r.IntN(2) == 0 {
@@ -65,8 +64,7 @@ func frame(r *rand.Rand, text string) string {
 	return blank() + text + blank()
 }
 
-// nonsense is a text that is no number, as no kernel prints it: what it stands for
-// cannot be known.
+// nonsense returns a text that is not a number, as no kernel prints it: its meaning is unknown.
 func nonsense(r *rand.Rand) string {
 	if r.IntN(2) == 0 {
 		return pick(r, "", "\n", " ", "\x00", "MAX", "maximum", "+5", "1e5", "0x10", "1.5", "1_000", "１", "- 1", "--1", "-", "max max max",
@@ -76,11 +74,11 @@ func nonsense(r *rand.Rand) string {
 	for i := range b {
 		b[i] = byte(r.IntN(256))
 	}
-	return string(b) + pick(r, "?", "x", "\xff", "~") // not a number, whatever came before
+	return string(b) + pick(r, "?", "x", "\xff", "~") // not a number, whatever precedes it
 }
 
-// anyQuota is a quota as files may show it that no kernel has written: emulations, and
-// files that were put in their place. The meaning is known because it was there first.
+// anyQuota returns a quota that files may show but no kernel has written: from emulations, and from
+// files put in their place. Its meaning is known because the text is made from it.
 func anyQuota(r *rand.Rand) Quota {
 	period := pick(r, int64(1), 1000, 20000, 100000, 1000000, math.MaxInt64)
 	micros := pick(r, int64(1), 999, 1000, 50000, 150000, 5000000, 17592186044415, math.MaxInt64)
@@ -90,12 +88,12 @@ func anyQuota(r *rand.Rand) Quota {
 		q = noQuota(period)
 		q.Max = frame(r, fmt.Sprintf("max%s%d", strings.Repeat(" ", 1+r.IntN(2)), period))
 		q.CFS = frame(r, pick(r, "-1", "-2", "-100000", "-9223372036854775808"))
-	case 1: // the period may be left out, as in a write; the kernel's own is 100 ms
+	case 1: // the period may be missing, as in a write; the kernel's default is 100 ms
 		q.Cores, q.Max, q.Period = float64(micros)/100000, frame(r, fmt.Sprint(micros)), frame(r, "100000")
 	case 2:
 		q = noQuota(100000)
 		q.Max = frame(r, "max")
-	case 3: // nothing is enforced that could be sized by
+	case 3: // the kernel enforces nothing usable
 		zero := pick(r, [2]int64{0, period}, [2]int64{micros, 0}, [2]int64{0, 0})
 		q = QuotaOf(zero[0], zero[1])
 		q.State, q.Cores = None, 0
@@ -113,8 +111,8 @@ func anyQuota(r *rand.Rand) Quota {
 	return q
 }
 
-// anySize is the same for memory. From 2^62 bytes on there is no limit: v1 prints the
-// largest multiple of a page that an int64 holds, older kernels nearly 2^64.
+// anySize is the same for memory. From 2^62 bytes on there is no limit: v1 prints the largest
+// multiple of a page that fits an int64, older kernels nearly 2^64.
 func anySize(r *rand.Rand) Size {
 	switch r.IntN(4) {
 	case 0:
@@ -131,7 +129,7 @@ func anySize(r *rand.Rand) Size {
 	return Size{Text: frame(r, pick(r, "%d", "%015d", "%d")), State: Known, Bytes: n}.filled()
 }
 
-// filled puts the number into a text that has a place for it.
+// filled inserts the number into a text that has a placeholder for it.
 func (s Size) filled() Size {
 	s.Text = fmt.Sprintf(s.Text, s.Bytes)
 	return s

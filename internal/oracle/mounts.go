@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// Where file systems are mounted, beside what is in those that are.
+// Mount points, besides directories inside mounted file systems.
 var points = []string{"/sys/fs/cgroup", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified",
 	"/mnt", "/mnt/c g", "/mnt/cgroup", "/host/sys/fs/cgroup", "/run/cg", "/srv/a/cgroup", "/sys"}
 
-// next is the number and the ID of the next mount.
+// next returns the number and the ID of the next mount.
 func (m *maker) next() (n, id int) {
 	m.made++
 	return m.made, m.ids[m.made%len(m.ids)] + 2
@@ -31,7 +31,7 @@ func (m *maker) mountUsual(i int) {
 	m.mount(i, pick(m.Rand, t.Root, t.NS, t.NS, t.Own), at)
 }
 
-// mountGroup mounts some hierarchy, more often whole or at a group of the process than not.
+// mountGroup mounts some hierarchy, mostly whole or at a group of the process.
 func (m *maker) mountGroup() {
 	i := m.IntN(len(m.w.Hierarchies))
 	t := m.w.Hierarchies[i]
@@ -41,7 +41,7 @@ func (m *maker) mountGroup() {
 		root = t.NS
 	case 3:
 		root = t.Own
-	case 4: // some group above the own one
+	case 4: // some ancestor of the own group
 		for d := t.Own; d != nil; d = d.Up {
 			if m.one(2) {
 				root = d
@@ -67,7 +67,7 @@ func (m *maker) mount(i int, root *Dir, at string) {
 	}, "mount %d: hierarchy %d, %q, at %q", n, i, path, at)
 }
 
-// point is a place to mount something at.
+// point returns a place to mount something at.
 func (m *maker) point() string {
 	if m.one(3) {
 		return m.inside()
@@ -75,7 +75,7 @@ func (m *maker) point() string {
 	return pick(m.Rand, points...)
 }
 
-// inside is some directory that can be reached, but for the root and proc.
+// inside returns a reachable directory other than the root and proc.
 func (m *maker) inside() string {
 	list := m.reachable()
 	if len(list) == 0 {
@@ -107,8 +107,8 @@ func (m *maker) cover(kind, at string) {
 	}, "mount %d: %s at %q", n, kind, at)
 }
 
-// imitate mounts a file system that has the directories of what it covers, and may have
-// files of the same names: a copy of it.
+// imitate mounts a file system that has the directories of what it covers, and may have files of
+// the same names: a copy of it.
 func (m *maker) imitate(at string) {
 	n, id := m.next()
 	files := m.one(2)
@@ -136,7 +136,7 @@ func (m *maker) imitate(at string) {
 	}, "mount %d: an imitation at %q, with files %v", n, at, files)
 }
 
-// change does something to the mounts or the groups that are there.
+// change changes an existing mount or group.
 func (m *maker) change() {
 	switch at := m.IntN(max(1, m.made)) + 1; m.IntN(10) {
 	case 0, 1:
@@ -163,7 +163,7 @@ func (m *maker) change() {
 	}
 }
 
-// remove removes a group, which may be made again; mounts of the old one stay.
+// remove removes a group, which may be created again; mounts of the old one stay.
 func (m *maker) remove() {
 	i := m.IntN(len(m.w.Hierarchies))
 	t := m.w.Hierarchies[i]
@@ -190,7 +190,7 @@ func (m *maker) remove() {
 			return
 		}
 		w.remove(d)
-		if again { // as it was, with other limits
+		if again { // the same again, with other limits
 			made := t.Root.make(path)
 			made.Quota, made.Max = QuotaOf(70000, 100000), SizeOf(200<<20)
 			if t.Own == d {
@@ -203,8 +203,8 @@ func (m *maker) remove() {
 	}, "remove group %d:%q, and make it again %v", i, path, again)
 }
 
-// remove takes a group and all below it out of its tree. What was mounted there is
-// undone, what shows it shows nothing any more.
+// remove removes a group and its descendants from its tree. Mounts on them are unmounted, and
+// mounts that show them become empty.
 func (w *World) remove(d *Dir) {
 	if w.Real != nil {
 		w.Real.Remove(w, d)
@@ -221,7 +221,7 @@ func (w *World) remove(d *Dir) {
 	})
 }
 
-// deny makes some directory one that may not be entered.
+// deny makes some directory inaccessible.
 func (m *maker) deny() {
 	at := m.inside()
 	m.step(func(w *World) {
@@ -233,7 +233,7 @@ func (m *maker) deny() {
 	}, "deny %q", at)
 }
 
-// fault makes some file of a group one that cannot be read, or that is not there.
+// fault makes some file of a group unreadable or missing.
 func (m *maker) fault() {
 	i := m.IntN(len(m.w.Hierarchies))
 	var list []string

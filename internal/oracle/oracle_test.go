@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// pod is a world that was worked out by hand: a v2 hierarchy with 2 cores on /pod and 4 on
-// the own group below it, and 1 GiB on the own group.
+// pod returns a world worked out by hand: a v2 hierarchy with 2 cores on /pod, and 4 cores and 1
+// GiB on the own group below it.
 func pod(ns string) *World {
 	w := Build(nil)
 	t := w.newTree("cgroup2")
@@ -26,7 +26,7 @@ func TestTruth(t *testing.T) {
 	tests := []struct {
 		name, ns string
 		do       func(w *World, cg *Tree)
-		quota    float64 // 0: none
+		quota    float64 // 0 = none
 		hidden   bool
 		memory   int64
 	}{
@@ -84,7 +84,7 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// TestMountTable: what the kernel prints, one line of each kind.
+// TestMountTable: the kernel's format, one line of each kind.
 func TestMountTable(t *testing.T) {
 	w := pod("/pod")
 	w.mount("/c g", w.Hierarchies[0].Root).ID = 7
@@ -99,7 +99,7 @@ func TestMountTable(t *testing.T) {
 	}
 }
 
-// TestRandom: a seed is a world; worlds differ; what is left out of one leaves one.
+// TestRandom: a seed gives one world; worlds differ; a world without some of its steps is a world.
 func TestRandom(t *testing.T) {
 	if !reflect.DeepEqual(Build(Random(1)).Entries(), Build(Random(1)).Entries()) {
 		t.Error("a seed makes two worlds")

@@ -10,17 +10,17 @@ import (
 	"syscall"
 )
 
-// A Step makes a world a little more like one that exists. Taken where it makes no
-// sense any more, it changes nothing: so a list of steps can be made shorter.
+// A Step makes a world a little more realistic. A step that no longer applies changes nothing, so
+// a list of steps can be shortened.
 type Step struct {
 	Text string
 	do   func(w *World)
 }
 
-// Build takes the steps, from a machine that has a root directory and nothing else.
+// Build takes the steps, starting from a machine with only a root directory.
 func Build(steps []Step) *World { return BuildOn(nil, steps) }
 
-// BuildOn is Build for real.
+// BuildOn is Build on a real kernel.
 func BuildOn(k Kernel, steps []Step) *World {
 	w := &World{Process: Process{Pid: 42, Table: "self/mountinfo", Memory: 16384000}, Real: k}
 	root := w.newTree("ext4")
@@ -31,7 +31,7 @@ func BuildOn(k Kernel, steps []Step) *World {
 	return w
 }
 
-// Shrink leaves out what a world needs not for something to be wrong with it.
+// Shrink removes the steps that a world does not need to be wrong.
 func Shrink(steps []Step, wrong func(w *World) bool) []Step {
 	for size := len(steps) / 2; size > 0; {
 		shorter := false
@@ -50,19 +50,19 @@ func Shrink(steps []Step, wrong func(w *World) bool) []Step {
 	return steps
 }
 
-// maker draws a world step by step; each is taken at once, so that the next one can be
-// chosen among what there is.
+// maker draws a world step by step. Each step is taken at once, so that the next one can choose from
+// what exists.
 type maker struct {
 	*rand.Rand
 	w     *World
 	steps []Step
-	ids   []int // of mounts, in no order: the kernel uses those again that are free
+	ids   []int // of mounts, unordered: the kernel reuses free ones
 	made  int   // mounts
-	odd   bool  // limit files hold what no kernel prints
-	real  bool  // a real kernel is to have it
+	odd   bool  // limit files contain texts that no kernel prints
+	real  bool  // a real kernel must support it
 }
 
-// Random is a world of its own for each seed.
+// Random returns the steps of one world per seed.
 func Random(seed uint64) []Step {
 	m := &maker{Rand: rand.New(rand.NewPCG(seed, 0)), w: Build(nil)}
 	m.ids = m.Perm(200)
@@ -82,8 +82,8 @@ func Random(seed uint64) []Step {
 	return m.steps
 }
 
-// RandomReal is a world that a kernel with these v1 hierarchies can have, where a process
-// can live in.
+// RandomReal returns a world that a kernel with these v1 hierarchies supports, and in which a
+// process can live.
 func RandomReal(seed uint64, v1 ...[]string) []Step {
 	m := &maker{Rand: rand.New(rand.NewPCG(seed, 1)), w: Build(nil), real: true}
 	m.ids = m.Perm(200)
@@ -98,8 +98,8 @@ func RandomReal(seed uint64, v1 ...[]string) []Step {
 	return m.steps
 }
 
-// Later is what happens to a world while it is looked at: limits change, and the process may
-// go to another group.
+// Later returns changes during the observation of a world: limits change, and the process may move
+// to another group.
 func Later(seed uint64, steps []Step) []Step {
 	m := &maker{Rand: rand.New(rand.NewPCG(seed, 2)), w: Build(steps)}
 	for i, t := range m.w.Hierarchies {
@@ -125,7 +125,7 @@ func (m *maker) mounts() {
 		m.cover("sysfs", "/sys")
 	}
 	if len(m.w.Hierarchies) > 1 {
-		m.cover("tmpfs", "/sys/fs/cgroup") // to make directories in
+		m.cover("tmpfs", "/sys/fs/cgroup") // to create directories in
 	}
 	for i, t := range m.w.Hierarchies {
 		if (t.has("cpu") || t.has("memory")) && !m.one(8) {
@@ -143,7 +143,7 @@ func (m *maker) mounts() {
 	}
 }
 
-// one is true one time in n.
+// one returns true one time in n.
 func (m *maker) one(n int) bool { return m.IntN(n) == 0 }
 
 func (m *maker) step(do func(w *World), format string, args ...any) {
@@ -151,7 +151,7 @@ func (m *maker) step(do func(w *World), format string, args ...any) {
 	do(m.w)
 }
 
-// names of groups: what systemd, engines and people call them, and what is hard to read.
+// names of groups: those of systemd, container engines and people, and ones that are hard to parse.
 var names = []string{"a", "b", "ab", "kubepods.slice", "pod1", "c-1.scope", "x y", "co:lon", `a\040b`, `\134`, "..x", "...", "a (deleted)", "ünï", "0", "a,b", "tab\tbed"}
 
 func (m *maker) name() string { return pick(m.Rand, names...) }
@@ -164,7 +164,7 @@ func (m *maker) path(depth int) string {
 	return path
 }
 
-// hierarchies: the kernel's trees, and where the process is in each.
+// hierarchies creates the kernel's trees, and the process's group in each.
 func (m *maker) hierarchies() {
 	v2, v1 := []string{"cpu", "memory"}, [][]string{}
 	switch m.IntN(8) {
@@ -202,8 +202,8 @@ func (m *maker) hierarchies() {
 	}
 }
 
-// hierarchy makes one tree with the own group in it, and the root of the namespace: the
-// tree's, the own group, or something else.
+// hierarchy creates one tree with the own group in it, and the namespace's root: the tree's root,
+// the own group, or another group.
 func (m *maker) hierarchy(t *Tree, own string, space int) {
 	list := parts(own)
 	ns := ""
@@ -227,13 +227,13 @@ func (m *maker) hierarchy(t *Tree, own string, space int) {
 		t.Type+t.Named, t.Controllers, own, ns, t.Enabled, t.Flat, t.Threaded)
 }
 
-// cut is the path of the first n names.
+// cut returns the path of the first n names.
 func cut(list []string, n int) string {
 	return strings.TrimSuffix("/"+strings.Join(list[:n], "/"), "/")
 }
 
-// groups adds groups beside the process's own, some with the names that those have, and
-// gives all of them limits.
+// groups adds groups beside the process's own, some with the same names, and gives all of them
+// limits.
 func (m *maker) groups(i int) {
 	t := m.w.Hierarchies[i]
 	own := parts(t.Own.below(t.Root))
@@ -259,7 +259,7 @@ func (m *maker) groups(i int) {
 		if m.one(4) {
 			high = SizeOf(pick(m.Rand, int64(48), 64, 900, 2048) << 20)
 		}
-		if m.real { // the process is to live and to get on
+		if m.real { // the process must be able to live and make progress
 			q, high = QuotaOf(pick(m.Rand, int64(50000), 90000, 120000, 150000, 200000, 5000000), 100000), Size{}
 			if m.one(2) {
 				q = Quota{}
@@ -290,7 +290,7 @@ func (m *maker) groups(i int) {
 	})
 }
 
-// each calls f for a directory and all below it.
+// each calls f for a directory and its descendants.
 func (d *Dir) each(f func(path string, d *Dir)) {
 	kids := d.Kids
 	f(d.below(d.Tree.Root), d)
@@ -299,7 +299,7 @@ func (d *Dir) each(f func(path string, d *Dir)) {
 	}
 }
 
-// tree is a hierarchy's root; an empty one where there is none any more.
+// tree returns a hierarchy's root, or an empty one if it no longer exists.
 func (w *World) tree(i int) *Dir {
 	if i < len(w.Hierarchies) {
 		return w.Hierarchies[i].Root
@@ -307,7 +307,7 @@ func (w *World) tree(i int) *Dir {
 	return w.newTree("none").Root
 }
 
-// machine is what may be the matter with the process and with proc.
+// machine draws defects of the process and of proc.
 func (m *maker) machine() {
 	p := m.w.Process
 	if m.one(4) {
@@ -316,7 +316,7 @@ func (m *maker) machine() {
 	}
 	p.Nameless, p.Elsewhere, p.Raced = m.one(10), m.one(10), m.one(2)
 	if p.Other {
-		p.Nameless = false // it is asked for by its number
+		p.Nameless = false // it is looked up by its PID
 	}
 	p.Memory = pick(m.Rand, p.Memory, p.Memory, p.Memory, 262144, 65536, 0)
 	if m.one(100) {

@@ -17,11 +17,11 @@ type Entry struct {
 	Name string
 	Dir  bool
 	Text string
-	Fail error // what a read gives, fs.ErrPermission when it cannot be opened or entered
+	Fail error // the error of a read; fs.ErrPermission if it cannot be opened or entered
 }
 
-// Entries is the tree that the process sees, those above before those below; what may not
-// be entered is said last.
+// Entries returns the tree that the process sees, parents before children; inaccessible directories
+// come last.
 func (w *World) Entries() []Entry {
 	var list, denied []Entry
 	w.all(func(path string, _ *Mount, d *Dir) {
@@ -46,7 +46,7 @@ func (w *World) Entries() []Entry {
 	return append(list[1:], denied...) // not the root
 }
 
-// Read is what a file says, for who wants no tree.
+// Read returns the content of one file, without building the tree.
 func (w *World) Read(name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, "/proc/"); ok {
 		return w.proc(rest)
@@ -71,8 +71,7 @@ var groupFiles = []string{"cgroup.procs", "cpu.max", "memory.max", "memory.high"
 // has reports whether a hierarchy has a controller.
 func (t *Tree) has(controller string) bool { return slices.Contains(t.Controllers, controller) }
 
-// group is what the kernel has in a file of a group; fs.ErrNotExist where there is no such
-// file.
+// group returns the content of a group's file; fs.ErrNotExist if there is no such file.
 func (d *Dir) group(w *World, name string) (string, error) {
 	t := d.Tree
 	if t.Own == nil || d.Gone {
@@ -94,7 +93,7 @@ func (d *Dir) group(w *World, name string) (string, error) {
 		return "", fs.ErrNotExist
 	case v2 && (d.Up == nil || d.depth() > t.Enabled): // the root has no limits
 		return "", fs.ErrNotExist
-	case v2 && t.Threaded && d == t.Own && controller == "memory": // it is no threaded controller
+	case v2 && t.Threaded && d == t.Own && controller == "memory": // it is not a threaded controller
 		return "", fs.ErrNotExist
 	}
 	none := "max\n"
@@ -135,9 +134,8 @@ func (d *Dir) group(w *World, name string) (string, error) {
 	return "", fs.ErrNotExist
 }
 
-// procs is the processes of a group. A threaded group has none of its own
-// (admin-guide/cgroup-v2.rst); what is in another PID namespace is 0 on v2 and left out
-// on v1.
+// procs returns a group's cgroup.procs. A threaded group has no processes of its own
+// (admin-guide/cgroup-v2.rst); a process in another PID namespace is 0 on v2 and omitted on v1.
 func (d *Dir) procs(w *World) (string, error) {
 	t := d.Tree
 	others := pickBy(d.Inode, "", "7\n", "7\n8\n")
@@ -164,8 +162,8 @@ func (d *Dir) procs(w *World) (string, error) {
 
 func pickBy(n uint64, list ...string) string { return list[n%uint64(len(list))] }
 
-// total is hierarchical_memory_limit: the least of the limits of those groups that the
-// group's memory is charged to.
+// total returns hierarchical_memory_limit: the smallest limit of all groups to which the group's
+// memory is charged.
 func (d *Dir) total() string {
 	least := Size{Text: "9223372036854771712"}
 	for ; ; d = d.Up {
@@ -178,14 +176,13 @@ func (d *Dir) total() string {
 	}
 }
 
-// chargesUp reports whether what is charged to a group is charged to the one above it as
-// well: always on v2; on v1 as memory.use_hierarchy there says
-// (admin-guide/cgroup-v1/memory.rst).
+// chargesUp reports whether memory charged to a group is also charged to its parent: always on v2;
+// on v1 if memory.use_hierarchy of the parent is set (admin-guide/cgroup-v1/memory.rst).
 func (d *Dir) chargesUp() bool {
 	return d.Up != nil && (d.Tree.Type == "cgroup2" || d.Up.depth() >= d.Tree.Flat)
 }
 
-// procFiles are the files of proc, with what is in them or why they cannot be read.
+// procFiles returns proc's files, with their contents or why they cannot be read.
 func (w *World) procFiles() map[string]error {
 	p := &w.Process
 	files := map[string]error{"meminfo": nil, "self/cgroup": nil, "self/status": nil, p.Table: p.NoTable}
@@ -224,13 +221,13 @@ func (w *World) proc(name string) (string, error) {
 		return "MemFree:  1024 kB\n", nil
 	case name == "meminfo":
 		return fmt.Sprintf("MemTotal:       %d kB\nMemFree:  1024 kB\n", p.Memory), nil
-	case name == "self/cgroup": // of whoever looks
+	case name == "self/cgroup": // the observer's own
 		return "0::/looks\n", nil
 	}
 	return "Name:\tlooks\nPid:\t1\nCpus_allowed:\t3\n", nil
 }
 
-// groups is /proc/PID/cgroup (cgroups(7)), which escapes nothing and has v2 last.
+// groups returns /proc/PID/cgroup (cgroups(7)), which escapes nothing and lists v2 last.
 func (w *World) groups() string {
 	var b strings.Builder
 	for i, t := range slices.Backward(w.Hierarchies) {
@@ -252,12 +249,12 @@ func (w *World) groups() string {
 
 var escaper = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`)
 
-// mountinfo is /proc/PID/mountinfo (proc_pid_mountinfo(5)).
+// mountinfo returns /proc/PID/mountinfo (proc_pid_mountinfo(5)).
 func (w *World) mountinfo() string {
 	var b strings.Builder
 	for i, m := range w.Mounts {
 		if m.On == nil && m.ID == 0 {
-			continue // the process's root is no mount but a directory of one: chroot(2)
+			continue // the process's root is not a mount but a directory of one: chroot(2)
 		}
 		on := 0
 		if m.On != nil {

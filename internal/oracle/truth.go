@@ -7,40 +7,40 @@ import (
 	"io/fs"
 )
 
-// A Figure is what can be known of one limit.
+// A Figure is what can be known about one limit.
 type Figure struct {
 	State State
 	Cores float64 // of a quota
 	Bytes int64   // of a memory limit
-	// Hidden: something that may be tighter cannot be seen, and is to be listed. It is
-	// none only where nothing is hidden.
+	// Hidden: something that may be tighter cannot be seen, and must be listed. State is none
+	// only if nothing is hidden.
 	Hidden bool
-	// From is the group whose file says it, the nearest of those with the same limit; nil
-	// when Host does.
+	// From is the group whose file holds it, the nearest of those with the same limit; nil if
+	// Host.
 	From  *Dir
 	Total bool // it is hierarchical_memory_limit there
 	Host  bool // the machine's memory is smaller
 }
 
-// A Level is one group that can be seen.
+// A Level is one visible group.
 type Level struct {
-	Path  string // as the namespace of whoever looks has it
+	Path  string // as the observer's namespace names it
 	Group *Dir
 	Quota Figure
 }
 
-// Truth is what there is to be known.
+// Truth is everything that can be known.
 type Truth struct {
 	CPU, Hard, Soft Figure
 	Levels          []Level // those of the CPU, from the own group outwards
-	// Seen: the own group can be seen in the hierarchy of that controller, or there is none.
+	// Seen: the own group is visible in that controller's hierarchy, or there is none.
 	SeenCPU, SeenMemory bool
-	Removed             bool // the own group is no more
-	HostHidden          bool // how much memory the machine has
+	Removed             bool // the own group no longer exists
+	HostHidden          bool // the machine's memory size is unknown
 }
 
-// hierarchy is where a controller has the process: v1's where there is one, else v2's,
-// whether the controller is on there or not. It is nil where there is none.
+// hierarchy returns the hierarchy in which a controller has the process: v1's if there is one,
+// otherwise v2's, whether or not the controller is enabled there. It is nil if there is none.
 func (w *World) hierarchy(controller string) *Tree {
 	var v2 *Tree
 	for _, t := range w.Hierarchies {
@@ -54,7 +54,7 @@ func (w *World) hierarchy(controller string) *Tree {
 	return v2
 }
 
-// Truth works out what can be seen.
+// Truth computes what can be seen.
 func (w *World) Truth() Truth {
 	var t Truth
 	cpu, seen, hidden := w.visible("cpu")
@@ -79,7 +79,7 @@ func (w *World) Truth() Truth {
 			t.Hard.tighten(d.size(w, name, d.Max), d)
 		}
 	}
-	// v1 sums up in each group; the nearest in sight knows most, but nothing new where each
+	// v1 sums up in each group. The nearest visible one knows most, but adds nothing if every
 	// limit can be read.
 	if !all && len(memory) > 0 && memory[0].Tree.Type != "cgroup2" && memory[0].Tree.Own.chargesTo(memory[0]) {
 		t.Hard.tightenByTotal(memory[0].summed(w), memory[0])
@@ -96,7 +96,7 @@ func (w *World) Truth() Truth {
 		}
 	}
 	t.CPU.settle()
-	// What may not be exceeded is no soft limit's to exceed.
+	// The soft limit cannot exceed the hard one.
 	t.Soft.Hidden = t.Soft.Hidden || t.Hard.Hidden
 	if t.Hard.State == Known && (t.Soft.State != Known || t.Hard.Bytes <= t.Soft.Bytes) {
 		t.Soft = Figure{State: Known, Bytes: t.Hard.Bytes, Hidden: t.Soft.Hidden, From: t.Hard.From, Total: t.Hard.Total, Host: t.Hard.Host}
@@ -105,7 +105,7 @@ func (w *World) Truth() Truth {
 	return t
 }
 
-// own are the process's groups in the hierarchies of some controllers.
+// own returns the process's groups in the hierarchies of some controllers.
 func (w *World) own(controllers ...string) (list []*Dir) {
 	for _, c := range controllers {
 		if t := w.hierarchy(c); t != nil {
@@ -115,7 +115,7 @@ func (w *World) own(controllers ...string) (list []*Dir) {
 	return list
 }
 
-// tighten takes what one group says into account; groups come from the own one outwards.
+// tighten applies one group's limit; groups come from the own one outwards.
 func (f *Figure) tighten(by Figure, d *Dir) {
 	f.Hidden = f.Hidden || by.Hidden
 	if by.State == Known && (f.State != Known || by.Cores < f.Cores || by.Bytes < f.Bytes) {
@@ -123,7 +123,7 @@ func (f *Figure) tighten(by Figure, d *Dir) {
 	}
 }
 
-// tightenByTotal: it counts only where it is below what every group in sight says.
+// tightenByTotal applies a total, which counts only if it is below every visible group's limit.
 func (f *Figure) tightenByTotal(by Figure, d *Dir) {
 	f.Hidden = f.Hidden || by.Hidden
 	if by.State == Known && (f.State != Known || by.Bytes < f.Bytes) {
@@ -131,7 +131,7 @@ func (f *Figure) tightenByTotal(by Figure, d *Dir) {
 	}
 }
 
-// settle: no limit in sight is none only where all was in sight.
+// settle sets a figure without a limit to none, or to unknown if something is hidden.
 func (f *Figure) settle() {
 	if f.State != Known {
 		f.State = None
@@ -141,13 +141,13 @@ func (f *Figure) settle() {
 	}
 }
 
-// readable is why a file of a group cannot be read; fs.ErrNotExist when there is none.
+// readable returns why a group's file cannot be read; fs.ErrNotExist if there is none.
 func (d *Dir) readable(w *World, name string) error {
 	_, err := d.group(w, name)
 	return err
 }
 
-// quota is what a group limits the CPU to.
+// quota returns a group's CPU limit.
 func (d *Dir) quota(w *World) Figure {
 	quota, period := "cpu.cfs_quota_us", "cpu.cfs_period_us"
 	if d.Tree.Type == "cgroup2" {
@@ -168,7 +168,7 @@ func (d *Dir) quota(w *World) Figure {
 	return Figure{State: d.Quota.State, Cores: d.Quota.Cores}
 }
 
-// size is what a group limits memory to.
+// size returns a group's memory limit.
 func (d *Dir) size(w *World, name string, s Size) Figure {
 	switch err := d.readable(w, name); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -179,7 +179,7 @@ func (d *Dir) size(w *World, name string, s Size) Figure {
 	return Figure{State: s.State, Bytes: s.Bytes}
 }
 
-// summed is what memory.stat of a v1 group says of all groups that it is charged to.
+// summed returns the total in a v1 group's memory.stat for all groups it is charged to.
 func (d *Dir) summed(w *World) Figure {
 	switch err := d.readable(w, "memory.stat"); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -199,7 +199,7 @@ func (d *Dir) summed(w *World) Figure {
 	return least
 }
 
-// chargesTo reports whether what is charged to a group is charged to one above it.
+// chargesTo reports whether memory charged to a group is also charged to an ancestor.
 func (d *Dir) chargesTo(top *Dir) bool {
 	for ; d != top; d = d.Up {
 		if !d.chargesUp() {
@@ -209,11 +209,10 @@ func (d *Dir) chargesTo(top *Dir) bool {
 	return true
 }
 
-// visible are those of the process's groups that can be seen in the hierarchy of a
-// controller, from the own one outwards; whether the own one is among them; and whether
-// anything is hidden: the own group, or one above it that some mount would show if it
-// were not covered or out of reach. What no mount would show is beyond the horizon, not
-// hidden.
+// visible returns the process's visible groups in a controller's hierarchy, from the own one
+// outwards; whether the own one is among them; and whether anything is hidden: the own group, or an
+// ancestor that some mount would show if it were not covered or inaccessible. What no mount would
+// show is out of scope, not hidden.
 func (w *World) visible(controller string) (groups []*Dir, seen, hidden bool) {
 	t := w.hierarchy(controller)
 	switch {
@@ -244,8 +243,8 @@ func (w *World) visible(controller string) (groups []*Dir, seen, hidden bool) {
 	return groups, seen, hidden
 }
 
-// replaced reports whether something else was put in the very place of a mount. Then it is
-// as if the mount was undone: it was meant.
+// replaced reports whether something else is mounted at the very place of a mount. It then counts as
+// unmounted, because this was intended.
 func (w *World) replaced(m *Mount) bool {
 	if w.on(m, m.Root) != nil {
 		return true
@@ -254,29 +253,28 @@ func (w *World) replaced(m *Mount) bool {
 	return top != nil && top != m && top.point() == m.point()
 }
 
-// named is the group that the mount table names as the root of a mount. One that was
-// removed leaves its name, which a new one may have got.
+// named returns the group that the mount table names as the root of a mount. A removed group leaves
+// its name, which a new one may have taken.
 func (m *Mount) named(w *World) *Dir {
 	if !m.Root.Gone {
 		return m.Root
 	}
 	if w.OldKernel {
-		return nil // it says that it was removed
+		return nil // the table says that it was removed
 	}
 	return m.Tree.Root.find(m.Root.below(m.Tree.Root))
 }
 
-// shows reports whether a mount shows a group: the path there leads to it, and its files
-// can be reached.
+// shows reports whether a mount shows a group: the path leads to it, and its files are accessible.
 func (w *World) shows(m *Mount, d *Dir) bool {
 	at, _, err := w.Walk(m.point() + d.below(m.Root))
 	return err == nil && at == m && !d.Denied && !d.Gone && !errors.Is(d.readable(w, "cgroup.procs"), fs.ErrNotExist)
 }
 
-// placed reports whether it can be known where one of the process's groups is in a mount.
-// Names are known below that group which holds both the own one and the root of the
-// namespace. Of those above only how far above they are: that is enough for the root of the
-// mount itself. Others are found if the own group is, where cgroup.procs names the process.
+// placed reports whether the place of one of the process's groups in a mount can be known. Names are
+// known below the group that contains both the own one and the namespace's root. Of groups above,
+// only the distance is known, which suffices for the root of the mount itself. The others are found
+// if the own group is, because its cgroup.procs lists the process.
 func (w *World) placed(m *Mount, d *Dir) bool {
 	t := m.Tree
 	known := t.NS
@@ -292,8 +290,8 @@ func (w *World) placed(m *Mount, d *Dir) bool {
 	return !w.Process.Nameless && !w.Process.Elsewhere && w.shows(m, t.Own) && t.Own.readable(w, "cgroup.procs") == nil
 }
 
-// sameInode reports whether the root of the namespace, which another mount shows, is found
-// below a mount by its inode: all directories on the way can be listed.
+// sameInode reports whether the namespace's root, which another mount shows, can be found below a
+// mount by its inode: every directory on the path can be listed.
 func (w *World) sameInode(m *Mount) bool {
 	t := m.Tree
 	known := false
@@ -311,7 +309,7 @@ func (w *World) sameInode(m *Mount) bool {
 	return true
 }
 
-// Own is the process's group where a controller has it; nil when there is none.
+// Own returns the process's group for a controller; nil if there is none.
 func (w *World) Own(controller string) *Dir {
 	if t := w.hierarchy(controller); t != nil {
 		return t.Own
@@ -319,5 +317,5 @@ func (w *World) Own(controller string) *Dir {
 	return nil
 }
 
-// Path is a group's path as the cgroup namespace of whoever looks has it.
+// Path returns a group's path in the observer's cgroup namespace.
 func (d *Dir) Path() string { return d.shown(d.Tree.NS) }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle knows what a process can see of its limits, without reading a file: it
-// makes a world of cgroup hierarchies and mounts, shows it as the kernel would, and says
-// from the world itself what the tightest visible limit is and what is hidden. It is to
-// be compared with package limits, and shares no code with it: it imports nothing of snug,
-// and is as simple as it can be, not as fast. Tests only.
+// Package oracle computes what a process can see of its limits without reading a file. It makes a
+// world of cgroup hierarchies and mounts, renders it as the kernel would, and derives from the world
+// itself the tightest visible limit and what is hidden. Tests compare it with package limits, with
+// which it shares no code: it imports nothing of snug, and is simple rather than fast. Tests only.
 //
 //	w := oracle.Build(oracle.Random(seed))
-//	w.Entries() // what a saved tree holds
-//	w.Truth()   // what is right there
+//	w.Entries() // the contents of a saved tree
+//	w.Truth()   // the right answer for it
 package oracle
 
 import (
@@ -17,19 +16,19 @@ import (
 	"strings"
 )
 
-// A World is what the kernel has: file systems, mounts, and where one process is.
+// A World is the kernel's state: file systems, mounts, and the groups of one process.
 type World struct {
 	Hierarchies []*Tree
-	Mounts      []*Mount // as the mount table lists them; the first one is the process's root
+	Mounts      []*Mount // in the order of the mount table; the first one is the process's root
 	Process     Process
-	Inodes      bool // whoever looks can compare inode numbers, which a saved tree does not hold
-	OldKernel   bool // the mount table says of a removed group that it was: before 4.6
+	Inodes      bool // the observer can compare inode numbers, which a saved tree does not contain
+	OldKernel   bool // the mount table marks removed groups: before 4.6
 	Real        Kernel
 
-	trees int // how many file systems there are, for their device numbers
+	trees int // number of file systems, for their device numbers
 }
 
-// A Kernel does for real what a world does. Groups are there from the first mount on.
+// A Kernel makes the changes of a world for real. Groups exist before the first mount.
 type Kernel interface {
 	Mount(w *World, at string, m *Mount)
 	Unmount(at string, all bool)
@@ -38,10 +37,10 @@ type Kernel interface {
 	Make(w *World, d *Dir)
 }
 
-// A Process is the one whose limits are asked for.
+// A Process is the one whose limits are read.
 type Process struct {
-	Pid       int    // in the PID namespace of whoever looks
-	Other     bool   // it is asked for by its number, and not the one that looks
+	Pid       int    // in the observer's PID namespace
+	Other     bool   // it is looked up by its PID, and is not the observer
 	Table     string // the file that holds the mount table, below proc
 	NoCgroup  error  // why /proc/PID/cgroup cannot be read
 	NoTable   error  // why the mount table cannot be read
@@ -58,20 +57,20 @@ type Tree struct {
 	Minor       int      // of its device number
 	Controllers []string // of a v1 hierarchy, or those that v2 has
 	Named       string   // of a v1 hierarchy without controllers
-	Enabled     int      // down to which depth v2's groups have their controllers' files
+	Enabled     int      // the depth down to which v2's groups have their controllers' files
 	Flat        int      // v1: groups above this depth have memory.use_hierarchy 0
-	Threaded    bool     // the own group is a threaded one
+	Threaded    bool     // the own group is threaded
 	Own         *Dir     // the process's group
-	NS          *Dir     // the root of the cgroup namespace of whoever looks
+	NS          *Dir     // the root of the observer's cgroup namespace
 }
 
-// A Dir is a directory, in a hierarchy a group.
+// A Dir is a directory; in a hierarchy it is a group.
 type Dir struct {
 	Name   string
 	Up     *Dir
 	Kids   []*Dir
-	Files  map[string]string // what was put there; a group's own files are not in it
-	Denied bool              // it may not be entered or listed
+	Files  map[string]string // files added to it, without a group's own files
+	Denied bool              // it cannot be entered or listed
 	Gone   bool              // it was removed
 	Inode  uint64
 	Tree   *Tree
@@ -82,9 +81,9 @@ type Dir struct {
 	inodesHandedOut uint64           // of a root, for its tree
 }
 
-// A Mount shows a directory of a tree and what is below it.
+// A Mount shows a directory of a tree and everything below it.
 type Mount struct {
-	N    int // its number among all that were made
+	N    int // its number among all mounts ever made
 	ID   int
 	On   *Mount // nil: it is the process's root
 	At   *Dir   // of On
@@ -99,7 +98,7 @@ func (w *World) newTree(kind string) *Tree {
 	return t
 }
 
-// make is the directory of a path below this one, made where it is missing.
+// make returns the directory at a path below this one, and creates missing ones.
 func (d *Dir) make(path string) *Dir {
 	for _, name := range parts(path) {
 		k := d.kid(name)
@@ -123,7 +122,7 @@ func (d *Dir) kid(name string) *Dir {
 	return nil
 }
 
-// find is the directory of a path below this one, nil when there is none.
+// find returns the directory at a path below this one, or nil.
 func (d *Dir) find(path string) *Dir {
 	for _, name := range parts(path) {
 		if d = d.kid(name); d == nil {
@@ -133,7 +132,7 @@ func (d *Dir) find(path string) *Dir {
 	return d
 }
 
-// parts are the names in a path.
+// parts returns the names in a path.
 func parts(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
@@ -148,7 +147,7 @@ func (d *Dir) under(top *Dir) bool {
 	return false
 }
 
-// below is the path of d from top, which it is under: "" for top itself.
+// below returns the path of d from its ancestor top: "" for top itself.
 func (d *Dir) below(top *Dir) string {
 	path := ""
 	for ; d != top; d = d.Up {
@@ -157,7 +156,7 @@ func (d *Dir) below(top *Dir) string {
 	return path
 }
 
-// Below is the path of d in its tree: "" for the root.
+// Below returns the path of d in its tree: "" for the root.
 func (d *Dir) Below() string {
 	top := d
 	for top.Up != nil {
@@ -166,7 +165,7 @@ func (d *Dir) Below() string {
 	return d.below(top)
 }
 
-// depth is how many directories are above d in its tree.
+// depth returns the number of directories above d in its tree.
 func (d *Dir) depth() int {
 	n := 0
 	for ; d.Up != nil; d = d.Up {
@@ -175,7 +174,7 @@ func (d *Dir) depth() int {
 	return n
 }
 
-// shown is the path of a group as the cgroup namespace with the root ns has it
+// shown returns the path of a group in the cgroup namespace with the root ns
 // (cgroup_namespaces(7); the kernel's kernfs_path_from_node).
 func (d *Dir) shown(ns *Dir) string {
 	up := ""
@@ -188,7 +187,7 @@ func (d *Dir) shown(ns *Dir) string {
 	return "/"
 }
 
-// point is where a mount is, as the mount table says it.
+// point returns a mount's mount point, as in the mount table.
 func (m *Mount) point() string {
 	if m.On == nil {
 		return "/"
@@ -196,7 +195,7 @@ func (m *Mount) point() string {
 	return strings.TrimSuffix(m.On.point(), "/") + m.At.below(m.On.Root)
 }
 
-// on is the mount that is mounted right on a directory of a mount.
+// on returns the mount right on a directory of a mount.
 func (w *World) on(m *Mount, d *Dir) *Mount {
 	for _, c := range w.Mounts {
 		if c.On == m && c.At == d {
@@ -206,7 +205,7 @@ func (w *World) on(m *Mount, d *Dir) *Mount {
 	return nil
 }
 
-// cross goes from a directory of a mount to what is mounted over it.
+// cross goes from a directory of a mount to the mount over it.
 func (w *World) cross(m *Mount, d *Dir) (*Mount, *Dir) {
 	for c := w.on(m, d); c != nil; c = w.on(m, d) {
 		m, d = c, c.Root
@@ -214,9 +213,9 @@ func (w *World) cross(m *Mount, d *Dir) (*Mount, *Dir) {
 	return m, d
 }
 
-// follow goes along a path from the process's root (path_resolution(7)); step is the
-// directory of a name in another one. What is mounted over the root itself is not
-// crossed: a process starts from the root that it has.
+// follow follows a path from the process's root (path_resolution(7)); step looks up a name in a
+// directory. A mount over the root itself is not crossed, because a process keeps the root it
+// started with.
 func (w *World) follow(path string, step func(d *Dir, name string) (*Dir, error)) (*Mount, *Dir, error) {
 	m := w.Mounts[0]
 	d := m.Root
@@ -230,7 +229,7 @@ func (w *World) follow(path string, step func(d *Dir, name string) (*Dir, error)
 	return m, d, nil
 }
 
-// Walk is the directory that a path leads the process to, and the mount that shows it.
+// Walk returns the directory that a path leads the process to, and the mount that shows it.
 func (w *World) Walk(path string) (*Mount, *Dir, error) {
 	return w.follow(path, func(d *Dir, name string) (*Dir, error) {
 		if d.Denied {
@@ -243,11 +242,11 @@ func (w *World) Walk(path string) (*Mount, *Dir, error) {
 	})
 }
 
-// errNoPlace: a step of a world cannot be taken there.
+// errNoPlace: a step of a world does not apply at this place.
 var errNoPlace = errors.New("no such place")
 
-// place is what a path leads to for whoever sets the world up: nothing is denied to
-// root, and in a file system of files directories are made.
+// place returns what a path leads to when a world is set up: root may access everything, and in a
+// file system of files missing directories are created.
 func (w *World) place(path string) (*Mount, *Dir, error) {
 	return w.follow(path, func(d *Dir, name string) (*Dir, error) {
 		if k := d.kid(name); k != nil {
@@ -260,7 +259,7 @@ func (w *World) place(path string) (*Mount, *Dir, error) {
 	})
 }
 
-// top is the mount that is found at a path, whoever may go there.
+// top returns the mount at a path, regardless of permissions.
 func (w *World) top(path string) *Mount {
 	m, _, _ := w.follow(path, func(d *Dir, name string) (*Dir, error) {
 		if d = d.kid(name); d == nil {
@@ -271,11 +270,11 @@ func (w *World) top(path string) *Mount {
 	return m
 }
 
-// mount mounts a directory at a path. It is nil where that cannot be done.
+// mount mounts a directory at a path. It returns nil if that is not possible.
 func (w *World) mount(path string, root *Dir) *Mount {
 	on, at, err := w.place(path)
 	if err != nil || root == nil || root.Tree.Type == "sysfs" && at.Tree.Type == "sysfs" && at.Up == nil {
-		return nil // a file system is not mounted right on itself: EBUSY, mount(2)
+		return nil // a file system cannot be mounted right on itself: EBUSY, mount(2)
 	}
 	m := &Mount{On: on, At: at, Tree: root.Tree, Root: root}
 	if w.Real != nil {
@@ -285,7 +284,7 @@ func (w *World) mount(path string, root *Dir) *Mount {
 	return m
 }
 
-// nth is a mount by its number.
+// nth returns a mount by its number.
 func (w *World) nth(n int) *Mount {
 	for _, m := range w.Mounts {
 		if m.N == n {
@@ -295,7 +294,7 @@ func (w *World) nth(n int) *Mount {
 	return nil
 }
 
-// within reports whether a mount is another one or mounted somewhere on it.
+// within reports whether a mount is top or mounted somewhere on it.
 func (m *Mount) within(top *Mount) bool {
 	for ; m != nil; m = m.On {
 		if m == top {
@@ -305,7 +304,7 @@ func (m *Mount) within(top *Mount) bool {
 	return false
 }
 
-// unmount undoes a mount, and with all those upon it.
+// unmount undoes a mount and, if all is set, all mounts on it.
 func (w *World) unmount(m *Mount, all bool) {
 	if m == nil || m == w.Mounts[0] || w.top(m.point()) != m {
 		return
@@ -325,7 +324,7 @@ func (w *World) unmount(m *Mount, all bool) {
 	w.Mounts = left
 }
 
-// move moves a mount, with those upon it, to another place. The table keeps its order.
+// move moves a mount, with those on it, to another place. The table keeps its order.
 func (w *World) move(m *Mount, path string) {
 	if m == nil || m == w.Mounts[0] || w.top(m.point()) != m {
 		return
@@ -340,7 +339,7 @@ func (w *World) move(m *Mount, path string) {
 	m.On, m.At = on, at
 }
 
-// all are the directories that can be reached from the root, with their paths.
+// all calls f for every directory that can be reached from the root, with its path.
 func (w *World) all(f func(path string, m *Mount, d *Dir)) {
 	var visit func(path string, m *Mount, d *Dir)
 	visit = func(path string, m *Mount, d *Dir) {

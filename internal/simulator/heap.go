@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulator holds plants for the laws of package adapt: Go processes
-// that share a memory limit (Heap, Group), and the scheduler. They are as wrong
-// as models are; what a law does to them says what it may do, not what it will.
+// Package simulator provides plants for the laws of package adapt: Go processes that share a memory
+// limit (Heap, Group), and the scheduler. They are models, with the errors of models: they show what
+// a law may do, not what it will do.
 package simulator
 
 import (
@@ -11,9 +11,8 @@ import (
 	"github.com/snug-go/snug/internal/law"
 )
 
-// Heap is a simulated Go process: what its program does, and what the Go
-// runtime makes of it. One or more of them live in a Group, whose Step moves
-// them all:
+// Heap is a simulated Go process: the program, and the Go runtime's reaction to it. One or more live
+// in a Group, whose Step advances them all:
 //
 //	h := simulator.NewHeap(50<<20) // live bytes
 //	g := &simulator.Group{Limit: 256 << 20, Heaps: []*simulator.Heap{h}}
@@ -25,43 +24,43 @@ import (
 //		h.Live = ... // the program's phases: any exported field may change between steps
 //		g.Step(0.005)
 //	}
-//	h.Ops, h.GCSeconds, h.WorkSeconds // what came of it
+//	h.Ops, h.GCSeconds, h.WorkSeconds // the results
 //
-// It knows the pacer (runtime/mgcpacer.go: goal from GOGC, goal from the memory
-// limit, trigger, 25 % of the CPU for marking, assists, their limiter), objects
-// allocated during a cycle that survive it, the scavenger, and page faults. It
-// does not know bandwidth periods: Cores is a steady stream of CPU.
+// It models the pacer (runtime/mgcpacer.go: goal from GOGC, goal from the memory limit, trigger, 25 %
+// of the CPU for marking, assists, their limiter), objects allocated during a cycle that survive it,
+// the scavenger, and page faults. It does not model bandwidth periods: Cores is a steady supply of
+// CPU.
 type Heap struct {
 	// The program.
 	Live    float64 // bytes reachable; a rise is allocated, a fall becomes garbage
 	Stacks  float64 // bytes
 	Globals float64 // bytes
-	OpCPU   float64 // CPU seconds an operation takes, without collections and faults
+	OpCPU   float64 // CPU seconds per operation, without collections and faults
 	OpBytes float64 // bytes an operation allocates and drops
-	Rate    float64 // operations asked for a second; 0 = as many as can be done (closed loop)
+	Rate    float64 // operations requested per second; 0 = as many as possible (closed loop)
 
 	// The machine.
-	Cores    float64 // CPUs' worth of time
+	Cores    float64 // available CPU time, in CPUs
 	Procs    int     // GOMAXPROCS
-	MarkRate float64 // live bytes marked in a CPU second
-	FaultCPU float64 // CPU seconds for a byte of a page touched anew
-	Refault  float64 // share of allocated bytes that fault again, for a byte of headroom; at most 0.3 in all
+	MarkRate float64 // live bytes marked per CPU second
+	FaultCPU float64 // CPU seconds per byte of a newly touched page
+	Refault  float64 // share of allocated bytes that fault again, per byte of headroom; at most 0.3 in total
 	Frag     float64 // spans' waste as a share of the objects
 	Fixed    float64 // the runtime's own bytes
 	Untouch  float64 // share of mapped memory that was never touched
 
-	// What came of it since the start.
+	// The results since the start.
 	Ops         float64 // operations done
-	Lost        float64 // operations asked for and given up after a second
+	Lost        float64 // operations requested and given up after a second
 	WorkSeconds float64 // CPU seconds of the program, faults included
-	GCSeconds   float64 // CPU seconds of collections, those by otherwise idle CPUs included
-	AssistShare float64 // of the program's CPU in the last step, what assists took
-	Faulted     float64 // bytes of pages touched anew
+	GCSeconds   float64 // CPU seconds of collections, including those on otherwise idle CPUs
+	AssistShare float64 // share of the program's CPU used by assists in the last step
+	Faulted     float64 // bytes of newly touched pages
 
 	gogc, limit      int64
 	reach            float64 // Live as the runtime knows it
 	objects, free    float64
-	marked           float64 // live by the last cycle
+	marked           float64 // live bytes found by the last cycle
 	cycles           uint64
 	lastInUse        float64
 	marking          bool
@@ -70,20 +69,20 @@ type Heap struct {
 	markDone         float64
 	black            float64 // allocated during this cycle
 	credit           float64 // background work that allocation may use
-	consMark         float64 // bytes allocated in the time in which one is marked, CPU for CPU
+	consMark         float64 // bytes allocated in the time in which one is marked, per CPU
 	cycleGC, cycleAl float64
 	cycleWork        float64
 	bucket           float64 // the assist limiter's
 	backlog          float64
 
-	// What the runtime has published: its CPU classes move when a cycle ends.
+	// What the runtime has published: its CPU classes advance when a cycle ends.
 	pubGC, pubWork, now  float64
 	share, shareAt       float64
 	sharedGC, sharedWork float64
 }
 
-// NewHeap is a process with live bytes, one CPU, and the costs of the
-// prototypes' machine. It starts with GOGC=100 and no memory limit.
+// NewHeap returns a process with live bytes, one CPU, and the costs measured on the prototypes'
+// machine. It starts with GOGC=100 and no memory limit.
 func NewHeap(live float64) *Heap {
 	return &Heap{
 		Live: live, Stacks: 256 << 10, Globals: 256 << 10,
@@ -94,14 +93,14 @@ func NewHeap(live float64) *Heap {
 	}
 }
 
-// SetGOGC sets GOGC in percent; negative is off, 0 leaves it.
+// SetGOGC sets GOGC in percent; a negative value is off, 0 leaves it unchanged.
 func (h *Heap) SetGOGC(percent int64) {
 	if percent != 0 {
 		h.gogc = percent
 	}
 }
 
-// SetMemoryLimit sets GOMEMLIMIT in bytes; 0 leaves it. Free memory above it goes back at once.
+// SetMemoryLimit sets GOMEMLIMIT in bytes; 0 leaves it unchanged. It releases free memory above it.
 func (h *Heap) SetMemoryLimit(bytes int64) {
 	if bytes > 0 {
 		h.limit = bytes
@@ -109,24 +108,23 @@ func (h *Heap) SetMemoryLimit(bytes int64) {
 	}
 }
 
-// Collect asks for a collection, which starts at the next step.
+// Collect requests a collection, which starts at the next step.
 func (h *Heap) Collect() { h.forced = true }
 
-// MemoryLimit is GOMEMLIMIT in force.
+// MemoryLimit returns GOMEMLIMIT in force.
 func (h *Heap) MemoryLimit() int64 { return h.limit }
 
-// Marking says whether a cycle is running.
+// Marking reports whether a cycle is running.
 func (h *Heap) Marking() bool { return h.marking }
 
-// Share is the share of its CPU time that collections took over the last second
-// or the last cycle, whichever is longer, as far as the runtime has said; NaN =
-// unknown.
+// Share returns the share of its CPU time used by collections over the last second or the last cycle,
+// whichever is longer, as published by the runtime; NaN = unknown.
 func (h *Heap) Share() float64 { return h.share }
 
-// Held is the memory the process is charged with.
+// Held returns the memory charged to the process.
 func (h *Heap) Held() float64 { return h.mapped() * (1 - h.Untouch) }
 
-// Sample is what runtime/metrics would say.
+// Sample returns the figures of runtime/metrics.
 func (h *Heap) Sample() law.Heap {
 	return law.Heap{
 		Mapped: int64(h.mapped()), Free: int64(h.free), Objects: int64(h.objects),
@@ -135,8 +133,8 @@ func (h *Heap) Sample() law.Heap {
 	}
 }
 
-// CPU is what the process has used so far. Used is exact; GC and Busy move when
-// a cycle ends, as the runtime's do. Nothing waits and nothing is throttled.
+// CPU returns what the process has used so far. Used is exact; GC and Busy advance when a cycle ends,
+// as the runtime's do. Nothing waits and nothing is throttled.
 func (h *Heap) CPU() law.CPU {
 	return law.CPU{
 		At: h.now, Procs: h.Procs, Cores: h.Cores, Quota: 0,
@@ -149,7 +147,7 @@ func (h *Heap) mapped() float64 {
 	return h.objects*(1+h.Frag) + h.free + h.Stacks + h.Globals + h.Fixed
 }
 
-// goal is gcControllerState.heapGoal.
+// goal models gcControllerState.heapGoal.
 func (h *Heap) goal() float64 {
 	goal := math.Inf(1)
 	if h.gogc >= 0 {
@@ -162,7 +160,7 @@ func (h *Heap) goal() float64 {
 	return min(goal, 1<<60)
 }
 
-// limitGoal is gcControllerState.memoryLimitHeapGoal.
+// limitGoal models gcControllerState.memoryLimitHeapGoal.
 func (h *Heap) limitGoal() float64 {
 	limit := float64(h.limit)
 	rest := h.mapped() - h.free - h.objects
@@ -180,7 +178,7 @@ func (h *Heap) limitGoal() float64 {
 	return max(goal, h.marked)
 }
 
-// trigger is where a cycle starts: early enough to end at the goal with 25 % of
+// trigger returns the heap size at which a cycle starts: early enough to end at the goal with 25 % of
 // the CPU (gcControllerState.trigger).
 func (h *Heap) trigger(goal float64) float64 {
 	lo := h.marked + 0.7*(goal-h.marked)
@@ -192,14 +190,14 @@ func (h *Heap) trigger(goal float64) float64 {
 // share25 is the share of the CPU for marking (gcBackgroundUtilization).
 const share25 = 0.25
 
-// scavenge releases free memory while more than target is mapped, at most most.
-func (h *Heap) scavenge(target, most float64) {
+// scavenge releases free memory while more than target is mapped, up to limit bytes.
+func (h *Heap) scavenge(target, limit float64) {
 	if over := h.mapped() - target; over > 0 {
-		h.free -= min(over, h.free, most)
+		h.free -= min(over, h.free, limit)
 	}
 }
 
-// allocate takes memory for b bytes of objects and says how much of it faults.
+// allocate allocates b bytes of objects and returns how many of them fault.
 func (h *Heap) allocate(b float64) (faults float64) {
 	h.objects += b
 	if h.marking {

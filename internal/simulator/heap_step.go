@@ -4,18 +4,18 @@ package simulator
 
 import "math"
 
-// Group is what a memory limit is shared by: Go processes and the rest.
+// Group shares a memory limit between Go processes and other memory.
 type Group struct {
 	At       float64 // simulated seconds
 	Limit    int64   // bytes above which the kernel kills; 0 = none
-	NonGo    float64 // bytes that are not Go's: cgo, mmap, tmpfs, other processes
+	NonGo    float64 // bytes outside Go: cgo, mmap, tmpfs, other processes
 	Heaps    []*Heap
 	Killed   bool
 	KilledAt float64
 	Peak     float64 // highest use in bytes
 }
 
-// Used is what the group is charged with, in bytes.
+// Used returns the bytes charged to the group.
 func (g *Group) Used() int64 {
 	used := g.NonGo
 	for _, h := range g.Heaps {
@@ -24,7 +24,7 @@ func (g *Group) Used() int64 {
 	return int64(used)
 }
 
-// Step lets dt seconds pass, 0.001 to 0.01. After a kill nothing moves any more.
+// Step advances the group by dt seconds, 0.001 to 0.01. After an OOM kill nothing changes any more.
 func (g *Group) Step(dt float64) {
 	if g.Killed {
 		return
@@ -40,7 +40,7 @@ func (g *Group) Step(dt float64) {
 	}
 }
 
-// step lets dt seconds pass until now.
+// step advances the process by dt seconds to now.
 func (h *Heap) step(now, dt float64) {
 	h.now = now
 	cpu := h.Cores * dt
@@ -53,7 +53,7 @@ func (h *Heap) step(now, dt float64) {
 		h.begin()
 	}
 
-	// What the program asks for.
+	// The operations requested.
 	want := math.Inf(1)
 	if h.Rate > 0 {
 		h.backlog += h.Rate * dt
@@ -103,18 +103,18 @@ func (h *Heap) step(now, dt float64) {
 	h.scavenge(1.1*max(h.lastInUse, h.goal()*(1+h.Frag)+h.Stacks+h.Globals+h.Fixed), scavengeRate*dt)
 }
 
-// scavengeRate is how fast the background scavenger works, in bytes a second.
+// scavengeRate is the rate of the background scavenger, in bytes per second.
 const scavengeRate = 100 << 20
 
-// assist makes allocation do its share of the marking that is left, so that
-// the cycle ends at the goal (gcControllerState.revise).
+// assist makes allocation do its share of the remaining marking, so that the cycle ends at the goal
+// (gcControllerState.revise).
 func (h *Heap) assist(ops, cpu, opCPU, left float64) (done, spent float64) {
 	goal := h.goal()
 	room := goal - h.objects
 	if room <= 0 {
 		room = max(1.1*goal-h.objects, 64<<10)
 	}
-	ratio := left / room // bytes to mark for a byte allocated
+	ratio := left / room // bytes to mark per byte allocated
 	debt := ops*h.OpBytes*ratio - h.credit
 	if debt <= 0 {
 		h.credit -= ops * h.OpBytes * ratio
@@ -136,10 +136,10 @@ func (h *Heap) begin() {
 	h.cycleMark()
 }
 
-// cycleMark forgets what was counted since the last cycle's start for consMark.
+// cycleMark resets what consMark counts since the last cycle's start.
 func (h *Heap) cycleMark() { h.cycleAl, h.cycleWork, h.cycleGC = 0, 0, 0 }
 
-// end ends a cycle: what was reachable at its start or allocated since stays.
+// end ends a cycle: objects reachable at its start or allocated since then survive.
 func (h *Heap) end() {
 	if h.cycleWork > 0 && h.cycleGC > 0 {
 		c := (h.cycleAl / h.cycleWork) / h.MarkRate

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// steady runs one process for a while and says what came of it.
+// steady runs one process for a while and returns the results.
 func steady(h *Heap, g *Group, seconds float64) (share, perOp float64) {
 	g.Heaps = []*Heap{h}
 	for end := g.At + seconds; g.At < end && !g.Killed; {
@@ -16,8 +16,8 @@ func steady(h *Heap, g *Group, seconds float64) (share, perOp float64) {
 	return h.GCSeconds / (h.GCSeconds + h.WorkSeconds), (h.GCSeconds + h.WorkSeconds) / h.Ops
 }
 
-// TestHeapCosts holds the plant against what was measured with 30 MiB live and
-// a closed loop of 400 to 800 MiB/s: shares of .18, .10, .05 and .03.
+// TestHeapCosts compares the plant with measurements at 30 MiB live and a closed loop of 400 to 800
+// MiB/s: shares of .18, .10, .05 and .03.
 func TestHeapCosts(t *testing.T) {
 	last := 1.0
 	for _, c := range []struct {
@@ -56,7 +56,7 @@ func TestHeapGoal(t *testing.T) {
 	}
 }
 
-// TestHeapLimitReturnsMemory: free memory goes back at once, garbage after a cycle.
+// TestHeapLimitReturnsMemory: free memory is released at once, garbage after a cycle.
 func TestHeapLimitReturnsMemory(t *testing.T) {
 	h := NewHeap(128 << 20)
 	h.Rate = 6000
@@ -70,8 +70,8 @@ func TestHeapLimitReturnsMemory(t *testing.T) {
 	}
 }
 
-// TestHeapOvershoot: GOMEMLIMIT holds while the live heap is steady, and does
-// not when it grows within a cycle.
+// TestHeapOvershoot: the heap stays below GOMEMLIMIT while the live heap is steady, but not when it
+// grows within a cycle.
 func TestHeapOvershoot(t *testing.T) {
 	h := NewHeap(128 << 20)
 	h.Rate = 3000
@@ -103,8 +103,7 @@ func TestGroupKills(t *testing.T) {
 	}
 }
 
-// TestHeapAccounts: nothing is done with CPU there is not, and what the runtime
-// publishes lags behind.
+// TestHeapAccounts: no CPU time is used beyond what is available, and published figures lag behind.
 func TestHeapAccounts(t *testing.T) {
 	for _, rate := range []float64{0, 3000} {
 		h := NewHeap(60 << 20)

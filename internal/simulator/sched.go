@@ -8,12 +8,12 @@ import (
 	"github.com/snug-go/snug/internal/law"
 )
 
-// Tick is how much time a step of Sched takes, in seconds.
+// Tick is the simulated time of one step of Sched, in seconds.
 const Tick = 0.0005
 
-// Sched is a simulated machine with one Go program under a bandwidth quota. The
-// program serves requests: each needs CPU, and may then block in a system call.
-// Any exported field may change between steps.
+// Sched is a simulated machine with one Go program under a bandwidth quota. The program serves
+// requests: each needs CPU, and may then block in a system call. You may change any exported field
+// between steps.
 //
 //	m := simulator.NewSched(1)
 //	m.CPUs, m.Quota, m.Rate, m.CPU, m.Call = 2, 0.5, 900, 0.00024, 0.004
@@ -23,65 +23,64 @@ const Tick = 0.0005
 //	m.Run(5)
 //	c := m.Sample()
 //
-// Work flows as a fluid, with noise. It knows the quota's periods and the stalls
-// that follow, T(1-q/N) long for N Ps that are always runnable; neighbours that
-// share the CPUs evenly, thread for thread; and the runtime's monitor. Awake it
-// takes Ps from system calls at once. Asleep it takes none, and P calls at a time
-// is all that goes. It falls asleep in a stall of Doze while work waits, or by
-// Collapse, and wakes when the queue is empty and Ps idle (runtime/proc.go, sysmon and
-// retake). It does not know the order of requests: the mean wait is right, its
-// distribution is not.
+// Work flows as a fluid, with noise. Sched models the quota's periods and the stalls that follow,
+// T(1-q/N) long for N Ps that are always runnable; neighbours that share the CPUs evenly, per
+// thread; and the runtime's monitor. Awake, the monitor retakes Ps from system calls at once.
+// Asleep, it retakes none, so at most P calls run at a time. It falls asleep in a stall of Doze
+// while work waits, or by Collapse, and wakes when the queue is empty and Ps are idle
+// (runtime/proc.go, sysmon and retake). Sched does not model the order of requests: the mean wait
+// is right, its distribution is not.
 type Sched struct {
 	CPUs    float64 // of the machine
 	Quota   float64 // cores; 0 = none
 	Period  float64 // of the quota, in seconds; 0 = 0.1
-	Rate    float64 // requests a second
-	CPU     float64 // seconds of CPU for each
-	Call    float64 // seconds that each then blocks in a system call; 0 = none
-	Burst   float64 // all requests of so many seconds come at once; 0 = they are spread
+	Rate    float64 // requests per second
+	CPU     float64 // seconds of CPU per request
+	Call    float64 // seconds that each request then blocks in a system call; 0 = none
+	Burst   float64 // requests arrive in bursts, one per this many seconds; 0 = evenly
 	Others  float64 // threads of neighbours that always want a CPU
 	GCEvery float64 // seconds between collections; 0 = 2
-	GCWork  float64 // seconds of CPU that each takes, on a quarter of the Ps
+	GCWork  float64 // seconds of CPU per collection, on a quarter of the Ps
 	Doze    float64 // seconds of a stall that puts the monitor to sleep; 0 = only Collapse does
 	Noise   float64 // relative, of arrivals
 	Misread float64 // relative error of each reading of a wait
 
 	At      float64 // simulated seconds
 	Done    float64 // requests served
-	Queue   float64 // requests that have a P or wait for one
+	Queue   float64 // requests that have or wait for a P
 	Asleep  bool    // the monitor
 	Changes int     // of GOMAXPROCS
-	Stall   float64 // the longest time that work was there and got no CPU, in seconds
+	Stall   float64 // the longest time that work got no CPU, in seconds
 
 	procs   int
 	calls   float64 // requests in system calls
-	gcLeft  float64 // CPU seconds of the collection under way
+	gcLeft  float64 // CPU seconds left of the running collection
 	nextGC  float64
 	budget  float64 // CPU seconds left in this period
 	edge    float64 // when the period ends
-	refused bool    // the period ran into the quota
-	stalled float64 // seconds without CPU until now
-	paused  float64 // until when the world is stopped
-	due     float64 // arrivals gathered for the next burst
-	nextAt  float64 // when that is
+	refused bool    // the period's quota was used up
+	stalled float64 // seconds without CPU so far
+	paused  float64 // end of the stop of the world
+	due     float64 // arrivals collected for the next burst
+	nextAt  float64 // time of the next burst
 
 	c          law.CPU
-	ages       float64 // how long those who wait have waited, together
-	goWait     float64 // the truth; what is read has errors
+	ages       float64 // total time that the waiting requests have waited
+	goWait     float64 // the true value; readings have errors
 	kernelWait float64
-	readGo     float64 // of the truth, what was read
+	readGo     float64 // true value at the last reading, and the reading
 	readKernel float64
 	busy, idle float64 // seconds of Ps
 	rng        *rand.Rand
 }
 
-// NewSched is a machine of two CPUs with one P and nothing to do.
+// NewSched returns a machine of two CPUs with one P and no load.
 func NewSched(seed uint64) *Sched {
 	return &Sched{CPUs: 2, procs: 1, rng: rand.New(rand.NewPCG(seed, 7))}
 }
 
-// SetProcs sets GOMAXPROCS, which stops the world for up to 20 ms. It leaves it
-// alone for 0 and for the number it has.
+// SetProcs sets GOMAXPROCS, which stops the world for up to 20 ms. It does nothing for 0 and for the
+// current value.
 func (m *Sched) SetProcs(n int) {
 	if n > 0 && n != m.procs {
 		m.procs = n
@@ -90,20 +89,20 @@ func (m *Sched) SetProcs(n int) {
 	}
 }
 
-// Procs is GOMAXPROCS.
+// Procs returns GOMAXPROCS.
 func (m *Sched) Procs() int { return m.procs }
 
 // Collapse puts the runtime's monitor to sleep.
 func (m *Sched) Collapse() { m.Asleep = true }
 
-// Run lets seconds pass.
+// Run advances the machine by some seconds.
 func (m *Sched) Run(seconds float64) {
 	for end := m.At + seconds - Tick/2; m.At < end; {
 		m.step()
 	}
 }
 
-// Sample is what the program reads of itself now.
+// Sample returns what the program can read about itself now.
 func (m *Sched) Sample() law.CPU {
 	m.c.At, m.c.Procs, m.c.Quota, m.c.Cores = m.At, m.procs, m.Quota, m.CPUs
 	m.c.CPUs = int(m.CPUs)
@@ -137,8 +136,8 @@ func (m *Sched) step() {
 	if m.Asleep {
 		free = max(0, p-m.calls)
 	}
-	// threads is how many want a CPU, speed what share of one each gets, cpu what
-	// all of them do in this step.
+	// threads is the number that want a CPU, speed the share of one that each gets, cpu the
+	// CPU time of all of them in this step.
 	marking := 0.0
 	if m.gcLeft > 0 {
 		marking = max(1, p/4)
@@ -150,7 +149,7 @@ func (m *Sched) step() {
 	}
 	work := m.Queue * m.CPU
 	if m.Asleep {
-		work = min(work, free*m.CPU) // each goes into a call with the request it has
+		work = min(work, free*m.CPU) // each enters a call with the request it has
 	}
 	cpu := min(threads*speed*Tick, work+m.gcLeft)
 	have := threads // Ps that run or wait for a CPU
@@ -171,7 +170,7 @@ func (m *Sched) step() {
 	m.monitor(p)
 }
 
-// arrive lets requests come.
+// arrive adds arriving requests.
 func (m *Sched) arrive() {
 	n := m.Rate * Tick
 	if m.Noise > 0 {
@@ -186,7 +185,7 @@ func (m *Sched) arrive() {
 	m.Queue += n
 }
 
-// collect begins collections, with which the classes of CPU time advance.
+// collect starts collections, with which the classes of CPU time advance.
 func (m *Sched) collect() {
 	if m.At < m.nextGC {
 		return
@@ -199,7 +198,7 @@ func (m *Sched) collect() {
 	m.c.Busy, m.c.Idle = m.busy, m.idle
 }
 
-// tick begins a period of the quota when it is time.
+// tick begins a new period of the quota when it is due.
 func (m *Sched) tick() {
 	if m.At < m.edge {
 		return
@@ -215,15 +214,15 @@ func (m *Sched) tick() {
 		}
 	}
 	m.refused = false
-	m.budget = m.Quota*period + min(0, m.budget) // what the last step overran is owed
+	m.budget = m.Quota*period + min(0, m.budget) // an overrun in the last step is subtracted
 	m.edge += period
 	if m.edge < m.At {
 		m.edge = m.At + period
 	}
 }
 
-// serve turns CPU time into requests that go on: collections take their share
-// of it first, up to a quarter where both want it.
+// serve turns CPU time into progress of requests. Collections take their share first, up to a
+// quarter if both need CPU.
 func (m *Sched) serve(cpu, work float64) {
 	gc := min(m.gcLeft, max(cpu/4, cpu-work))
 	m.gcLeft -= gc
@@ -235,8 +234,8 @@ func (m *Sched) serve(cpu, work float64) {
 	if m.CPU > 0 {
 		through = min(m.Queue, (cpu-gc)/m.CPU)
 	}
-	// A wait is counted when it ends, as the runtime does. The oldest of a queue
-	// that is served in order is twice as old as the mean.
+	// A wait is counted when it ends, as in the runtime. In a queue served in order, the oldest
+	// request has waited twice as long as the mean.
 	waited := m.ages
 	if m.Queue > 0 {
 		waited = min(waited, 2*waited*through/m.Queue)
@@ -252,7 +251,7 @@ func (m *Sched) serve(cpu, work float64) {
 	}
 }
 
-// spend books CPU time, and notes stalls.
+// spend accounts for CPU time, and records stalls.
 func (m *Sched) spend(cpu, threads float64) {
 	m.c.Used += cpu
 	m.budget -= cpu
@@ -267,7 +266,7 @@ func (m *Sched) spend(cpu, threads float64) {
 	}
 }
 
-// monitor lets the runtime's monitor fall asleep and wake.
+// monitor simulates the runtime's monitor falling asleep and waking.
 func (m *Sched) monitor(p float64) {
 	switch {
 	case m.Asleep:

@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/internal/law"
 )
 
-// calls is the program of blocking system calls: two of 4 ms together for each request, little CPU.
+// calls returns a program of blocking system calls: two of 4 ms in total per request, little CPU.
 func calls(seed uint64, quota, rate float64, procs int) *Sched {
 	m := NewSched(seed)
 	m.Quota, m.Rate, m.CPU, m.Call, m.Noise, m.Misread = quota, rate, 0.00024, 0.005, 0.3, 0.1
@@ -19,18 +19,18 @@ func calls(seed uint64, quota, rate float64, procs int) *Sched {
 	return m
 }
 
-// driven is a plant that the law has in hand, and what happened.
+// driven is a plant controlled by the law, with what happened.
 type driven struct {
 	m       *Sched
 	p       law.ProcsPolicy
 	s       law.ProcsState
 	d       law.ProcsDecision
 	changed []change
-	away    float64 // seconds at another number than Base
+	away    float64 // seconds at a number other than Base
 	err     error
 }
 
-// change is a GOMAXPROCS that the law asked for.
+// change is a GOMAXPROCS set by the law.
 type change struct {
 	at    float64
 	procs int
@@ -46,8 +46,8 @@ func (e *driven) look() {
 	m := e.m
 	wait := max(e.d.Next, 0.01)
 	if m.Asleep && m.rng.IntN(4) == 0 {
-		// Who sleeps is mostly run first when it wakes, unless another wakes then
-		// (runtime/proc.go, ready): then it queues like all.
+		// A goroutine that wakes mostly runs first, unless another one wakes then
+		// (runtime/proc.go, ready): then it queues like all others.
 		wait += min(6, m.Queue*m.Call/float64(m.procs))
 	}
 	if m.procs != e.p.Base {
@@ -69,8 +69,7 @@ func (e *driven) look() {
 	m.SetProcs(n)
 }
 
-// TestStallLaw: Ps that always run use up quota q of a period T in Tq/N, and
-// then stand still for T(1-q/N).
+// TestStallLaw: Ps that always run use up quota q of a period T in Tq/N, and then stall for T(1-q/N).
 func TestStallLaw(t *testing.T) {
 	for _, c := range []struct {
 		procs  int
@@ -92,8 +91,8 @@ func TestStallLaw(t *testing.T) {
 	}
 }
 
-// TestTwoStates: at the same load the program with its Ps held stays in that
-// state, at P calls at a time, and the others do not fall into it.
+// TestTwoStates: at the same load a program whose Ps are held stays in that state, at P calls at a
+// time, and the others do not enter it.
 func TestTwoStates(t *testing.T) {
 	m := calls(1, 1.5, 900, 2)
 	m.Run(10)
@@ -113,7 +112,7 @@ func TestTwoStates(t *testing.T) {
 	}
 }
 
-// TestOutOfCollapse: it ends the collapse, and goes back when the load does not need it.
+// TestOutOfCollapse: the law ends the collapse, and returns to Base when the load allows.
 func TestOutOfCollapse(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -135,7 +134,7 @@ func TestOutOfCollapse(t *testing.T) {
 			for m.Asleep && m.At < at+100 {
 				e.look()
 			}
-			// The draining of what gathered meanwhile is the program's.
+			// The program itself drains the queue that has built up.
 			if m.Asleep {
 				t.Fatalf("%.0f s after the collapse: asleep, %d Ps, %v", m.At-at, m.procs, e.changed)
 			}
@@ -147,7 +146,7 @@ func TestOutOfCollapse(t *testing.T) {
 	}
 }
 
-// TestTriesLittle: where no more Ps help, hardly any time goes into finding that out.
+// TestTriesLittle: if more Ps do not help, hardly any time is spent on trying them.
 func TestTriesLittle(t *testing.T) {
 	type plant struct {
 		name  string
@@ -203,7 +202,7 @@ func TestTriesLittle(t *testing.T) {
 	}
 }
 
-// TestRaisingDoesNotHelp: what waits for something else than Ps is tried less and less.
+// TestRaisingDoesNotHelp: a program that does not wait for Ps is tried less and less often.
 func TestRaisingDoesNotHelp(t *testing.T) {
 	m := calls(1, 0.5, 900, 2)
 	e := &driven{m: m, p: law.ProcsPolicy{Base: 2}}
@@ -219,7 +218,7 @@ func TestRaisingDoesNotHelp(t *testing.T) {
 	}
 }
 
-// TestRandomPlants: whatever the plant, GOMAXPROCS stays in its bounds and changes seldom.
+// TestRandomPlants: for any plant, GOMAXPROCS stays within its bounds and changes seldom.
 func TestRandomPlants(t *testing.T) {
 	const each = 1500.0
 	for seed := range uint64(12) {
@@ -247,7 +246,7 @@ func TestRandomPlants(t *testing.T) {
 		if e.err != nil || m.procs < base {
 			t.Errorf("seed %d: %v, %d Ps", seed, e.err, m.procs)
 		}
-		// A try, or four in a row, for every 10 s.
+		// One try, or four in a row, per 10 s.
 		if m.Changes > each/10 {
 			t.Errorf("seed %d: %d changes", seed, m.Changes)
 		}
