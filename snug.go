@@ -43,8 +43,8 @@ type Options struct {
 	// DryRun decides and reports, but sets nothing. SNUG=observe does the same; SNUG=off does
 	// nothing at all.
 	DryRun bool
-	// Override also sets a knob that the program itself has set.
-	// It never overrides one that the environment sets (GOMAXPROCS, GOMEMLIMIT).
+	// Override also sets a knob that the program itself has set, but never one that the
+	// environment sets (GOMAXPROCS, GOMEMLIMIT).
 	Override bool
 
 	// Round rounds fractions of a core to Ps. SNUG_ROUND=ceil|floor|nearest.
@@ -159,9 +159,9 @@ func Fit(o Options) (Plan, error) {
 	return p, nil
 }
 
-// Undo restores each knob that still holds the value Fit gave it. It does nothing when
-// called again, on this Plan or a copy, or after a later Fit or Watch, or on a Plan that Fit
-// did not return.
+// Undo restores each knob that still holds the value Fit gave it. It does nothing the second
+// time, even on a copy of the Plan, after a later Fit or Watch, and on a Plan that Fit did not
+// return.
 func (p Plan) Undo() { p.undo.Undo() }
 
 // disabled returns the plan of SNUG=off.

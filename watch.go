@@ -29,15 +29,15 @@ type WatchOptions struct {
 	OnPlan func(Plan)
 }
 
-// Watcher is a process that is fitted and follows its limits. Watch returns one. Its methods
-// are safe for concurrent use, and all work on a nil Watcher.
+// Watcher keeps the process fitted to its limits. Watch returns one. Its methods are safe for
+// concurrent use, and all work on a nil Watcher.
 type Watcher struct {
 	loop follow.Follower // nil with SNUG=off
 }
 
-// Watch fits the process as Fit does, and until ctx ends follows changes of the limits, of the
-// process's cgroup and of its CPU mask. When ctx ends the last values stay in force, so that
-// a draining service stays fitted; Undo restores the original ones.
+// Watch fits the process as Fit does. Until ctx ends it then follows changes to the limits, the
+// process's cgroup and its CPU mask. When ctx ends the last values stay in force, so that a
+// draining service stays fitted; Undo restores the original ones.
 //
 // One goroutine follows, (*Loop).run of github.com/snug-go/snug/internal/follow. While nothing
 // changes it allocates only the strings of the paths it opens. It ends when a later Fit or

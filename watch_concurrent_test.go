@@ -75,7 +75,7 @@ func TestADryWatchBesideAFit(t *testing.T) {
 	eventually(t, "a few looks", func() bool { return w.Stats().Polls > 5 })
 	p, s := w.Plan(), w.Stats()
 	if p.GOMEMLIMIT.Action != snug.ActionWould || p.GOMEMLIMIT.Value != 256<<20-256<<20/10 || len(s.GivenUp) != 0 || s.Changes != 0 {
-		t.Errorf("plan %+v, given up %v; want it told and nothing else", p.GOMEMLIMIT, s.GivenUp)
+		t.Errorf("plan %+v, given up %v; want it reported and nothing else", p.GOMEMLIMIT, s.GivenUp)
 	}
 	w.Undo()
 	if m := debug.SetMemoryLimit(-1); m != hintedMemory {

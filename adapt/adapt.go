@@ -86,15 +86,15 @@ type Plan struct {
 	Verdict Verdict      // what the process waits for, over the last full 10 s
 }
 
-// Watcher is a process that is fitted and follows. Watch returns one. Its methods are safe for
-// concurrent use, and all work on a nil Watcher.
+// Watcher keeps the process fitted to its limits and measurements. Watch returns one. Its methods
+// are safe for concurrent use, and all work on a nil Watcher.
 type Watcher struct {
 	loop *watch.Loop // nil with SNUG=off
 }
 
-// Watch fits the process as snug.Fit does, and until ctx ends follows the limits and, where the
-// options say so, measurements. When ctx ends the last values stay in force, so that a draining
-// service stays fitted; Undo restores the original ones.
+// Watch fits the process as snug.Fit does. Until ctx ends it then follows the limits and, where
+// the options say so, measurements. When ctx ends the last values stay in force, so that a
+// draining service stays fitted; Undo restores the original ones.
 //
 // One goroutine follows, (*Loop).run of github.com/snug-go/snug/internal/watch. It allocates
 // nothing while nothing changes, and ends when a later Fit or Watch of this package or of
@@ -126,7 +126,7 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	fit.Log(&in, p, cfg.Result)
 	w := &Watcher{watch.New(cfg)}
 	// The first call, before the goroutine makes any.
-	if told := o.OnPlan == nil || w.loop.Contain(func() { o.OnPlan(w.Plan()) }); told && on != follow.Never {
+	if ok := o.OnPlan == nil || w.loop.Contain(func() { o.OnPlan(w.Plan()) }); ok && on != follow.Never {
 		w.loop.Start(ctx.Done())
 	}
 	return w, nil

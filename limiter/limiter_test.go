@@ -219,7 +219,7 @@ func TestRefresh(t *testing.T) {
 	granted, _ := queueUp(t, l, ctx)
 	runtime.GOMAXPROCS(3)
 	if l.Size() != 3 {
-		t.Errorf("size %d before it was told", l.Size())
+		t.Errorf("size %d before Refresh", l.Size())
 	}
 	for _, l := range []*Limiter{l, fixed, set} {
 		l.Refresh()

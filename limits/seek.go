@@ -50,7 +50,7 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (rest s
 	}
 	if err != nil {
 		// The path lacks the names of the groups that its ".." stand for.
-		n := cgroup.Climbs(res.Path)
+		n := cgroup.LeadingDotDots(res.Path)
 		names := strings.TrimSuffix(res.Path[3*n:], "/")
 		left = maxProcsRead
 		buf := make([]byte, 0, 4096) // the mount table is in r.buf

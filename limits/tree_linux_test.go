@@ -46,9 +46,9 @@ func TestGroup(t *testing.T) {
 	expect(dir+"/cgroup.procs", here, errNoDirectory)
 }
 
-// TestPipeHoldsNobodyUp reads a pipe without a writer, which may be mounted over a cgroup's
+// TestPipeDoesNotBlock reads a pipe without a writer, which may be mounted over a cgroup's
 // file.
-func TestPipeHoldsNobodyUp(t *testing.T) {
+func TestPipeDoesNotBlock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "cpu.max")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)

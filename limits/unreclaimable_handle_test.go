@@ -144,7 +144,7 @@ func TestChargeWithoutAGroup(t *testing.T) {
 }
 
 // A part that is not asked for costs nothing.
-func TestChargeIsNotReadUnasked(t *testing.T) {
+func TestChargeIsReadOnRequest(t *testing.T) {
 	f := &reads{FS: load(t, "v2-simple")}
 	set(t, f.FS.(*fixture.FS), "sys/fs/cgroup/memory.stat", "anon 100\n")
 	l := read(t, open(t, f, 0))

@@ -68,7 +68,7 @@ func TestAlready(t *testing.T) {
 	runtime.GOMAXPROCS(3)
 	r := Take(want(3, 0), false)
 	if r.GOMAXPROCS != Already || procs.owned {
-		t.Errorf("did %v, owned %v: a value that is there is nobody's", r.GOMAXPROCS, procs.owned)
+		t.Errorf("did %v, owned %v: a value that is in force is not snug's", r.GOMAXPROCS, procs.owned)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestForeignChangeIsGivenUp(t *testing.T) {
 	Take(want(0, 0), false)
 	check(t, 4, plan.NoMemLimit)
 	if procs.owned {
-		t.Error("a knob that somebody else changed is still held")
+		t.Error("a knob that something else changed is still held")
 	}
 }
 

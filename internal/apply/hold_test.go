@@ -36,7 +36,7 @@ func did(t *testing.T, step string, got, want Did, procs, own int) {
 	t.Helper()
 	now := AtStart()
 	if got != want || now.Procs != procs || runtime.GOMAXPROCS(0) != procs || now.OwnProcs != own {
-		t.Errorf("%s: %v, want %v; GOMAXPROCS %d, said to be %d, of which %d by snug; want %d and %d",
+		t.Errorf("%s: %v, want %v; GOMAXPROCS %d, AtStart says %d, of which %d by snug; want %d and %d",
 			step, got, want, runtime.GOMAXPROCS(0), now.Procs, now.OwnProcs, procs, own)
 	}
 }

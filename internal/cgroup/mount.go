@@ -225,7 +225,7 @@ func Candidates(mounts []*Mount, g Group, controller string) []Candidate {
 		if c.Rest, ok = Below(g.Path, m.Root); ok {
 			c.Levels = 1 + levels(c.Rest)
 		} else {
-			n := Climbs(g.Path)
+			n := LeadingDotDots(g.Path)
 			if m.Above() <= n {
 				continue
 			}
@@ -269,13 +269,13 @@ func Below(path, root string) (string, bool) {
 	if rest != "" && rest[0] != '/' {
 		return "", false
 	}
-	return rest, Climbs(rest) == 0
+	return rest, LeadingDotDots(rest) == 0
 }
 
-// Climbs returns the number of ".." a path starts with. The kernel writes none elsewhere.
+// LeadingDotDots returns the number of ".." a path starts with. The kernel writes none elsewhere.
 //
 //go:noinline
-func Climbs(path string) int {
+func LeadingDotDots(path string) int {
 	n := 0
 	for len(path) >= 3 && path[:3] == "/.." && (len(path) == 3 || path[3] == '/') {
 		n, path = n+1, path[3:]
@@ -306,7 +306,7 @@ func Up(path string) string {
 // group is root: "/a/b" and "/../c" give "/a/c". It returns false if the path leaves that
 // higher group.
 func Join(root, path string) (string, bool) {
-	for n := Climbs(path); n > 0; n-- {
+	for n := LeadingDotDots(path); n > 0; n-- {
 		i := len(root) - 1
 		for i >= 0 && root[i] != '/' {
 			i--

@@ -89,7 +89,7 @@ func TestEmit(t *testing.T) {
 	got := make([]byte, long)
 	n, _ := r.Read(got)
 	if r.Close(); n < 4096 || string(got[:n]) != text[:n] {
-		t.Errorf("a pipe has %d bytes, want as many as it takes, at least a page", n)
+		t.Errorf("a pipe has %d bytes, want what fits, at least a page", n)
 	}
 }
 

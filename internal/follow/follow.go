@@ -85,7 +85,7 @@ type Loop struct {
 	next          limits.Limits
 	procs, memory knob
 	inFlight      bool // GOMAXPROCS is being changed
-	news          bool // the result of Latest has changed
+	dirty         bool // the result of Latest has changed
 	stats         Stats
 	idle          idle
 }

@@ -46,7 +46,7 @@ func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
 }
 
 // GOMAXPROCS is in force before the goroutine that changes it reports so.
-func TestAChangeInFlightIsNobodyElses(t *testing.T) {
+func TestAChangeInFlightIsSnugs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, busy: true}
 		l, done := watching(w, Config{})
@@ -106,7 +106,7 @@ func TestThePlanIsWhatIsInForce(t *testing.T) {
 		synctest.Wait()
 		u := plans[len(plans)-1]
 		if u.Plan.GOMAXPROCS.Value != 8 || u.Plan.GOMEMLIMIT.Value != less(256*mib) || u.GOMEMLIMIT != apply.Set {
-			t.Errorf("GOMAXPROCS=%d, GOMEMLIMIT=%d (%v) are told while 8 waits to grow", u.Plan.GOMAXPROCS.Value, u.Plan.GOMEMLIMIT.Value, u.GOMEMLIMIT)
+			t.Errorf("GOMAXPROCS=%d, GOMEMLIMIT=%d (%v) are reported while growth to 8 waits", u.Plan.GOMAXPROCS.Value, u.Plan.GOMEMLIMIT.Value, u.GOMEMLIMIT)
 		}
 		w.do(func() { w.quota = 7.5 }) // the same 8, for another reason
 		time.Sleep(1500 * time.Millisecond)

@@ -25,7 +25,7 @@ const (
 type knob struct {
 	own       int64 // what snug set; 0 = nothing
 	seen      int64 // its value at the last decision
-	asked     int64 // what was set last, or would have been; may be restore
+	requested int64 // what was set last, or would have been; may be restore
 	lost      bool  // another part of the program has changed it
 	byRuntime bool  // the runtime chose the value before snug (GOMAXPROCS)
 	did       apply.Did
@@ -37,8 +37,8 @@ type knob struct {
 	wait  float64 // seconds; 0 = settle
 	grew  float64 // when growth was last followed
 
-	left float64 // since when a change is left to the runtime; 0 = it is not (GOMAXPROCS)
-	odd  float64 // since when the limits do not explain its value; 0 = they do (GOMAXPROCS)
+	left     float64 // since when a change is left to the runtime; 0 = it is not (GOMAXPROCS)
+	oddSince float64 // since when the limits do not explain its value; 0 = they do (GOMAXPROCS)
 }
 
 // restore is the wish for the value before snug, the largest of all.
@@ -50,14 +50,14 @@ func (k *knob) begin(s *plan.Setting, did apply.Did, now, own int64, dry bool) {
 		k.seen = own
 	}
 	if did == apply.Would {
-		k.asked = s.Value
+		k.requested = s.Value
 	}
 	if did == apply.Set {
 		k.force = s
 	}
 }
 
-func (k *knob) pending() bool { return k.since != 0 || k.left != 0 || k.odd != 0 }
+func (k *knob) pending() bool { return k.since != 0 || k.left != 0 || k.oddSince != 0 }
 
 // foreign reports whether a knob must not be changed: it is the operator's or the program's.
 func (k *knob) foreign(s *plan.Setting) bool {
@@ -74,7 +74,7 @@ func (k *knob) follow(at float64, s *plan.Setting, now int64, unknown, dry bool,
 	}
 	switch {
 	case k.foreign(s), s.Leave && (s.Code != plan.NoLimit && s.Code != plan.TooSmall || k.own == 0), wish == now,
-		unknown && wish > now, dry && k.asked == wish && k.did == apply.Would:
+		unknown && wish > now, dry && k.requested == wish && k.did == apply.Would:
 		k.since, k.left = 0, 0
 		return 0
 	case wish > now:
@@ -123,7 +123,7 @@ func (k *knob) shrank(at float64) {
 
 // done records the result of a change to value.
 func (k *knob) done(did apply.Did, value int64, s *plan.Setting) {
-	k.did, k.asked = did, value
+	k.did, k.requested = did, value
 	switch did {
 	case apply.Lost:
 		k.lost = true

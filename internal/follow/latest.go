@@ -26,8 +26,8 @@ func (l *Loop) Latest() Update {
 	defer l.mu.Unlock()
 	u := Update{Plan: *l.plan, Limits: l.in.Limits, Requested: l.inFlight && !l.dry}
 	s := &u.Plan.GOMAXPROCS
-	if u.Requested && l.procs.asked != restore {
-		s.Value, s.Leave = l.procs.asked, false
+	if u.Requested && l.procs.requested != restore {
+		s.Value, s.Leave = l.procs.requested, false
 	}
 	u.GOMAXPROCS = l.shown(&l.procs, s, u.Requested)
 	u.GOMEMLIMIT = l.shown(&l.memory, &u.Plan.GOMEMLIMIT, false)

@@ -60,16 +60,16 @@ func (l *Loop) moved(at float64, n int64) bool {
 	k := &l.procs
 	switch {
 	case l.inFlight || n == k.seen:
-		k.odd = 0
+		k.oddSince = 0
 		return false
 	case k.own != 0 || !k.byRuntime || n == int64(plan.RuntimeProcs(&l.next.CPU, l.in.Go)):
-	case k.odd == 0:
-		k.odd = at
+	case k.oddSince == 0:
+		k.oddSince = at
 		return false
-	case at-k.odd < settle:
+	case at-k.oddSince < settle:
 		return false
 	}
-	k.odd = 0
+	k.oddSince = 0
 	return true
 }
 
@@ -90,14 +90,14 @@ func (l *Loop) decide(procs, memory int64, moved bool) {
 	before := l.plan
 	l.plan = plan.Decide(l.in)
 	if moved && !l.procs.lost {
-		l.procs.did, l.news = apply.Already, true // the runtime has followed by itself
+		l.procs.did, l.dirty = apply.Already, true // the runtime has followed by itself
 	}
 	l.procs.giveUp(&l.plan.GOMAXPROCS, procs)
 	l.memory.giveUp(&l.plan.GOMEMLIMIT, memory)
-	if l.memory.seen = memory; l.procs.odd == 0 {
+	if l.memory.seen = memory; l.procs.oddSince == 0 {
 		l.procs.seen = procs
 	}
-	l.news = l.news || !alike(&before.GOMAXPROCS, &l.plan.GOMAXPROCS) || !alike(&before.GOMEMLIMIT, &l.plan.GOMEMLIMIT) ||
+	l.dirty = l.dirty || !alike(&before.GOMAXPROCS, &l.plan.GOMAXPROCS) || !alike(&before.GOMEMLIMIT, &l.plan.GOMEMLIMIT) ||
 		len(before.Warnings) != len(l.plan.Warnings)
 }
 
@@ -137,14 +137,14 @@ func (l *Loop) followMemory(at float64, now int64) {
 
 func (l *Loop) followProcs(at float64, now int64) {
 	k := &l.procs
-	if l.inFlight || k.odd != 0 {
+	if l.inFlight || k.oddSince != 0 {
 		return
 	}
 	value := k.follow(at, &l.plan.GOMAXPROCS, now, l.next.CPU.Quota.State == limits.Unknown, l.dry, int64(l.plan.Runtime))
 	if value == 0 {
 		return
 	}
-	k.asked, l.inFlight, l.news = value, true, true
+	k.requested, l.inFlight, l.dirty = value, true, true
 	go l.change(int(now), value, k.byRuntime)
 }
 
@@ -173,10 +173,10 @@ func (l *Loop) procsChanged(did apply.Did) {
 		k.seen, _ = l.machine.knobs()
 	}
 	s := l.plan.GOMAXPROCS
-	if k.asked != restore {
-		s.Value, s.Leave = k.asked, false
+	if k.requested != restore {
+		s.Value, s.Leave = k.requested, false
 	}
-	l.record("GOMAXPROCS", k, &s, did, k.asked)
+	l.record("GOMAXPROCS", k, &s, did, k.requested)
 }
 
 // record records the result of a change to a knob.
@@ -196,16 +196,16 @@ func (l *Loop) record(name string, k *knob, s *plan.Setting, did apply.Did, valu
 		l.memory.giveUp(&l.plan.GOMEMLIMIT, memory)
 	}
 	fit.LogSetting(name, s, did)
-	l.news = true
+	l.dirty = true
 }
 
 // notify calls OnPlan if the decision has changed.
 func (l *Loop) notify() {
 	l.mu.Lock()
-	news := l.news
-	l.news = false
+	dirty := l.dirty
+	l.dirty = false
 	l.mu.Unlock()
-	if news && l.onPlan != nil && !l.over() {
+	if dirty && l.onPlan != nil && !l.over() {
 		l.onPlan()
 	}
 }

@@ -21,7 +21,7 @@ func TestGCReachesItsShare(t *testing.T) {
 			l.run(300)
 			got, _ := l.steady(60)
 			if got > 1.35*share || l.gogc() > 100 && got < 0.65*share {
-				t.Errorf("%v MiB live: share %.3f, asked for %.3f, GOGC %d for %s, %v", live, got, share, l.gogc(), l.last.Code, l.changes)
+				t.Errorf("%v MiB live: share %.3f, want about %.3f, GOGC %d for %s, %v", live, got, share, l.gogc(), l.last.Code, l.changes)
 			}
 			for i, c := range l.changes {
 				if before := float64(100); i > 0 && c.limit > 2*l.changes[i-1].limit || i == 0 && c.limit > 2*before {

@@ -202,17 +202,17 @@ func TestMemoryThree(t *testing.T) {
 				continue
 			}
 			for i, v := range all {
-				late, way, turns := 0, 0.0, 0
+				late, direction, turns := 0, 0.0, 0
 				for j, c := range v.changes {
 					if c.at < 120 {
 						continue
 					}
 					late++
 					d := c.limit - v.changes[max(j, 1)-1].limit
-					if d*way < 0 {
+					if d*direction < 0 {
 						turns++
 					}
-					way = d
+					direction = d
 				}
 				s := v.heap.Sample()
 				if late > 12 || turns > 6 || s.EffectiveGOGC() < 7.5 { // 10, less a step

@@ -19,7 +19,7 @@ type program struct {
 	s                 ProcsState
 	d                 ProcsDecision
 	p                 ProcsPolicy
-	asked             []int     // each new GOMAXPROCS asked for
+	requested         []int     // each new GOMAXPROCS asked for
 	at                []float64 // when
 	i                 int
 }
@@ -59,27 +59,27 @@ func (f *program) step() {
 	if n == x.Procs {
 		return
 	}
-	if k := len(f.asked); k == 0 || f.asked[k-1] != n {
-		f.asked, f.at = append(f.asked, n), append(f.at, x.At)
+	if k := len(f.requested); k == 0 || f.requested[k-1] != n {
+		f.requested, f.at = append(f.requested, n), append(f.at, x.At)
 	}
 	if !f.refuse {
 		x.Procs = n
 	}
 }
 
-func (f *program) want(t *testing.T, name, code string, asked ...int) {
+func (f *program) want(t *testing.T, name, code string, requested ...int) {
 	t.Helper()
-	if f.d.Code != code || !slices.Equal(f.asked, asked) {
-		t.Errorf("%s: %q, asked for %v at %v; want %q, %v", name, f.d.Code, f.asked, f.at, code, asked)
+	if f.d.Code != code || !slices.Equal(f.requested, requested) {
+		t.Errorf("%s: %q, requested %v at %v; want %q, %v", name, f.d.Code, f.requested, f.at, code, requested)
 	}
 }
 
 // TestProcsCeilingFalls: a held number falls with the ceiling, at once and without a test.
 func TestProcsCeilingFalls(t *testing.T) {
 	for _, c := range []struct {
-		ceiling int
-		code    string
-		asked   []int
+		ceiling   int
+		code      string
+		requested []int
 	}{
 		{8, ProcsRaised, []int{4, 8, 16, 8}},
 		{2, "", []int{4, 8, 16, 2}},
@@ -89,7 +89,7 @@ func TestProcsCeilingFalls(t *testing.T) {
 		f.run(12)
 		f.p.Ceiling = c.ceiling
 		f.run(1)
-		f.want(t, "the ceiling is "+strconv.Itoa(c.ceiling), c.code, c.asked...)
+		f.want(t, "the ceiling is "+strconv.Itoa(c.ceiling), c.code, c.requested...)
 	}
 }
 
@@ -97,10 +97,10 @@ func TestProcsCeilingFalls(t *testing.T) {
 // there are.
 func TestProcsClimb(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		perP    float64
-		ceiling int
-		asked   []int
+		name      string
+		perP      float64
+		ceiling   int
+		requested []int
 	}{
 		{"up to the ceiling", 0.1, 0, []int{4, 8, 16}},
 		{"up to a lower one", 0.1, 6, []int{4, 6}},
@@ -113,10 +113,10 @@ func TestProcsClimb(t *testing.T) {
 		f.p.Ceiling = c.ceiling
 		f.run(13)
 		code := ProcsRaised
-		if n := len(c.asked); n == 0 || c.asked[n-1] == 2 {
+		if n := len(c.requested); n == 0 || c.requested[n-1] == 2 {
 			code = ""
 		}
-		f.want(t, c.name, code, c.asked...)
+		f.want(t, c.name, code, c.requested...)
 	}
 }
 
@@ -126,8 +126,8 @@ func TestProcsRest(t *testing.T) {
 	f := newProgram(2, 0)
 	f.run(800)
 	for i := 0; i+1 < len(f.at); i += 2 {
-		if took := f.at[i+1] - f.at[i]; f.asked[i] != 4 || f.asked[i+1] != 2 || took != 1.5 {
-			t.Errorf("try %d: %v for %g s", i/2, f.asked[i:i+2], took)
+		if took := f.at[i+1] - f.at[i]; f.requested[i] != 4 || f.requested[i+1] != 2 || took != 1.5 {
+			t.Errorf("try %d: %v for %g s", i/2, f.requested[i:i+2], took)
 		}
 	}
 	var rests []float64
@@ -176,15 +176,15 @@ func TestProcsNothingWaits(t *testing.T) {
 func TestProcsRefused(t *testing.T) {
 	f := newProgram(2, 0.1)
 	f.refuse = true
-	asked := 0
+	requested := 0
 	for f.x.At < 1000 {
 		f.step()
 		if f.d.Procs == 4 {
-			asked++
+			requested++
 		}
 	}
-	if asked == 0 || asked > 200 {
-		t.Errorf("asked for 4 in %d of %d looks", asked, f.i)
+	if requested == 0 || requested > 200 {
+		t.Errorf("requested 4 in %d of %d samples", requested, f.i)
 	}
 }
 

@@ -80,17 +80,17 @@ func (t *threads) closeDir() {
 // added when it can be read again.
 func (t *threads) read() float64 {
 	t.turn++
-	whole := t.readAll()
+	complete := t.readAll()
 	kept := t.list[:0]
 	for i := range t.list {
-		if t.list[i].turn != t.turn && whole {
+		if t.list[i].turn != t.turn && complete {
 			t.closeFile(&t.list[i]) // it ended
 			continue
 		}
 		kept = append(kept, t.list[i])
 	}
 	t.list = kept
-	if !whole || !t.ran {
+	if !complete || !t.ran {
 		return math.NaN()
 	}
 	return float64(t.sum) / 1e9
@@ -115,7 +115,7 @@ func (t *threads) readAll() bool {
 		t.closeDir()
 		return false
 	}
-	whole, next := true, 0
+	complete, next := true, 0
 	for {
 		n, err := syscall.Getdents(t.dir, t.entries)
 		switch {
@@ -125,7 +125,7 @@ func (t *threads) readAll() bool {
 			t.closeDir()
 			return false
 		case n <= 0:
-			return whole
+			return complete
 		}
 		for b := t.entries[:n]; len(b) > nameAt; {
 			size := int(*(*uint16)(unsafe.Pointer(&b[unsafe.Offsetof(syscall.Dirent{}.Reclen)])))
@@ -135,7 +135,7 @@ func (t *threads) readAll() bool {
 			if tid, _, ok := number(b[nameAt:size]); ok {
 				next = t.find(uint32(tid), next)
 				if !t.look(&t.list[next]) {
-					whole = false
+					complete = false
 				}
 				next++
 			}

@@ -111,8 +111,8 @@ func TestNoLimitsNothingChanges(t *testing.T) {
 	}
 }
 
-// TestGCIsTold: the plan says whether GOGC may rise, before it does.
-func TestGCIsTold(t *testing.T) {
+// TestGCIsPlanned: the plan says whether GOGC may rise, before it does.
+func TestGCIsPlanned(t *testing.T) {
 	for memory, want := range map[int64]string{0: law.GCNoLimit, 512 * mib: law.GCBase} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &world{quota: 8, memory: memory, busy: true, charged: 60 * mib}

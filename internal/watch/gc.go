@@ -16,7 +16,7 @@ type collector struct {
 	decision law.GCDecision
 	did      apply.Did
 	decided  int64   // the last value decided
-	odd      float64 // since when GOGC is neither snug's nor Base; 0 = it is one of them
+	oddSince float64 // since when GOGC is neither snug's nor Base; 0 = it is one of them
 }
 
 // goDefault is the GOGC of a program that does not set it.
@@ -39,11 +39,11 @@ func (l *Loop) followGC(at float64) {
 	touch := l.cfg.Adapt&GC != 0 && l.lost&GOGC == 0 && policy.Base > 0 && l.in.Env.GOGC == ""
 	switch {
 	case k.own != 0 && l.heap.GOGC == k.own || k.own == 0 && l.heap.GOGC == policy.Base:
-		k.odd = 0
-	case k.odd == 0:
+		k.oddSince = 0
+	case k.oddSince == 0:
 		// A program reads GOGC by setting it for a moment (runtime/debug.SetGCPercent).
-		k.odd, touch = at, false
-	case at-k.odd >= settle:
+		k.oddSince, touch = at, false
+	case at-k.oddSince >= settle:
 		if k.own = 0; l.cfg.Adapt&GC != 0 {
 			l.lost |= GOGC
 		}

@@ -198,16 +198,16 @@ func (l *Loop) moved(at float64) bool {
 	k, n := &l.procs, l.cpu.Procs
 	switch {
 	case k.inFlight || n == k.seen:
-		k.odd = 0
+		k.oddSince = 0
 		return false
 	case k.own != 0 || !k.byRuntime || n == plan.RuntimeProcs(&l.limits.CPU, l.in.Go):
-	case k.odd == 0:
-		k.odd = at
+	case k.oddSince == 0:
+		k.oddSince = at
 		return false
-	case at-k.odd < settle:
+	case at-k.oddSince < settle:
 		return false
 	}
-	k.odd = 0
+	k.oddSince = 0
 	return true
 }
 
@@ -235,7 +235,7 @@ func (l *Loop) decide(moved bool) {
 	notify := moved && l.lost&GOMAXPROCS == 0
 	l.giveUp(GOMAXPROCS, &l.plan.GOMAXPROCS)
 	l.giveUp(GOMEMLIMIT, &l.plan.GOMEMLIMIT)
-	if l.mem.seen = l.heap.Limit; k.odd == 0 {
+	if l.mem.seen = l.heap.Limit; k.oddSince == 0 {
 		k.seen = l.cpu.Procs
 	}
 	before := l.Latest()
@@ -286,7 +286,7 @@ func (l *Loop) did(k Knobs, name string, s *plan.Setting, did apply.Did) {
 	if l.worthLogging(k, s) {
 		fit.LogSetting(name, s, did)
 	}
-	l.tell(k, did)
+	l.announceKnob(k, did)
 }
 
 // press updates the pressure level.

@@ -42,7 +42,7 @@ func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
 }
 
 // GOMAXPROCS is in force before the goroutine that changes it reports so.
-func TestAChangeInFlightIsNobodyElses(t *testing.T) {
+func TestAChangeInFlightIsSnugs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, busy: true}
 		l, done := watching(w, Config{})
@@ -129,7 +129,7 @@ func TestThePlanIsWhatIsInForce(t *testing.T) {
 		synctest.Wait()
 		u := plans[len(plans)-1]
 		if u.Plan.GOMAXPROCS.Value != 8 || u.Plan.GOMEMLIMIT.Value != less(256*mib) || u.GOMEMLIMIT != apply.Set {
-			t.Errorf("GOMAXPROCS=%d, GOMEMLIMIT=%d (%v) are told while 8 waits to grow", u.Plan.GOMAXPROCS.Value, u.Plan.GOMEMLIMIT.Value, u.GOMEMLIMIT)
+			t.Errorf("GOMAXPROCS=%d, GOMEMLIMIT=%d (%v) are reported while growth to 8 waits", u.Plan.GOMAXPROCS.Value, u.Plan.GOMEMLIMIT.Value, u.GOMEMLIMIT)
 		}
 		w.do(func() { w.quota = 7.5 }) // the same 8, for another reason
 		time.Sleep(1500 * time.Millisecond)
@@ -152,7 +152,7 @@ func TestMeasuredAndAskedForAreTheSame(t *testing.T) {
 		w.do(func() { w.memory = 520 * mib }) // the plan is made again
 		time.Sleep(8 * time.Second)
 		if u := l.Latest(); u.Plan.GOMEMLIMIT.Value != 260*mib || u.Plan.GOMEMLIMIT.Code != plan.MemoryMax {
-			t.Errorf("GOMEMLIMIT %+v, want what was asked for and why", u.Plan.GOMEMLIMIT)
+			t.Errorf("GOMEMLIMIT %+v, want the requested value and its reason", u.Plan.GOMEMLIMIT)
 		}
 		close(done)
 	})
@@ -170,7 +170,7 @@ func TestGOGCInForceIsTold(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		gogc := w.get(func() int64 { return w.heap.GOGC })
 		if u := l.Latest(); gogc <= 100 || u.Plan.GOGC.Value != gogc || u.GOGC != apply.Set {
-			t.Errorf("GOGC = %d, told %+v (%v)", gogc, u.Plan.GOGC, u.GOGC)
+			t.Errorf("GOGC = %d, plan %+v (%v)", gogc, u.Plan.GOGC, u.GOGC)
 		}
 		close(done)
 	})

@@ -296,10 +296,10 @@ func TestMemoryDoesNotWaitForGOMAXPROCS(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.expect(t, 4, less(256*mib))
 		synctest.Wait()
-		asked := slices.IndexFunc(plans, func(u Update) bool { return u.Requested && u.Plan.GOMAXPROCS.Value == 4 })
+		requested := slices.IndexFunc(plans, func(u Update) bool { return u.Requested && u.Plan.GOMAXPROCS.Value == 4 })
 		last := plans[len(plans)-1]
-		if asked != 0 || last.Requested || last.GOMAXPROCS != apply.Set {
-			t.Errorf("%d plans, requested at %d, the last %+v; want a request first and the change last", len(plans), asked, last)
+		if requested != 0 || last.Requested || last.GOMAXPROCS != apply.Set {
+			t.Errorf("%d plans, requested at %d, the last %+v; want a request first and the change last", len(plans), requested, last)
 		}
 		close(done)
 	})
@@ -400,7 +400,7 @@ func TestDryRunTouchesNothingAndTells(t *testing.T) {
 		go l.run(done)
 		time.Sleep(2 * time.Second)
 		if len(plans) > 0 {
-			t.Errorf("told again what was told at the start: %+v", plans)
+			t.Errorf("OnPlan repeats the plan of the start: %+v", plans)
 		}
 		w.do(func() { w.quota, w.memory = 4, 256*mib })
 		time.Sleep(20 * time.Second)

@@ -18,10 +18,10 @@ type procs struct {
 	seen      int  // its value at the last decision
 	byRuntime bool // the runtime chose the value before snug
 	fallback  int  // what the runtime chose while the limits were unknown
-	asked     int  // what change is setting, 0 = restores
+	requested int  // what change is setting, 0 = restores
 	inFlight  bool
 	left      float64 // since when a change is left to the runtime; 0 = it is not
-	odd       float64 // since when the limits do not explain its value; 0 = they do
+	oddSince  float64 // since when the limits do not explain its value; 0 = they do
 	law       law.ProcsState
 	raised    bool
 	base      int // what it is, or last was, raised from; 0 = it never was
@@ -34,7 +34,7 @@ func (k *procs) begin(c *Config) {
 	s, now := &c.Plan.GOMAXPROCS, &c.Input.Now
 	k.did, k.own = c.Result.GOMAXPROCS, c.Result.OwnProcs
 	if k.did == apply.Would {
-		k.asked = int(c.Plan.GOMAXPROCS.Value)
+		k.requested = int(c.Plan.GOMAXPROCS.Value)
 	}
 	if k.seen = now.Procs; k.own != 0 && !c.Dry {
 		k.seen = k.own
@@ -56,7 +56,7 @@ func (k *procs) found(n int) {
 	}
 }
 
-func (k *procs) pending() bool { return k.inFlight || k.since != 0 || k.left != 0 || k.odd != 0 }
+func (k *procs) pending() bool { return k.inFlight || k.since != 0 || k.left != 0 || k.oddSince != 0 }
 
 // followProcs sets GOMAXPROCS to what the limits and the law decide. It returns when to poll
 // again, in seconds.
@@ -67,7 +67,7 @@ func (l *Loop) followProcs(at float64) (next float64) {
 		k.raised = false
 		return next
 	}
-	if k.inFlight || k.odd != 0 {
+	if k.inFlight || k.oddSince != 0 {
 		return next
 	}
 	wish := int(s.Value)
@@ -107,7 +107,7 @@ func (l *Loop) followProcs(at float64) (next float64) {
 			l.kept()
 		}
 		return next
-	case l.cfg.Dry && k.asked == wish && k.did == apply.Would:
+	case l.cfg.Dry && k.requested == wish && k.did == apply.Would:
 		return next
 	case wish > l.cpu.Procs || wish == 0:
 		if k.left = 0; !urgent {
@@ -134,7 +134,7 @@ func (l *Loop) followProcs(at float64) (next float64) {
 		}
 	}
 	k.left, k.planned = 0, planned
-	k.asked, k.inFlight = wish, true
+	k.requested, k.inFlight = wish, true
 	go l.change(l.cpu.Procs, wish, k.byRuntime) // a callback may panic
 	l.announce(l.Latest())
 	return next
@@ -162,15 +162,15 @@ func (l *Loop) procsChanged(did apply.Did) {
 	k.inFlight = false
 	l.machine.cpu(&l.cpu)
 	if did == apply.Set {
-		k.own = k.asked
+		k.own = k.requested
 	}
 	if did == apply.Set || did == apply.Already {
 		k.seen = l.cpu.Procs
 	}
 	k.did = did
 	s := l.procsSetting()
-	if k.asked != 0 {
-		s.Value, s.Leave = int64(k.asked), false
+	if k.requested != 0 {
+		s.Value, s.Leave = int64(k.requested), false
 	}
 	if did == apply.Set {
 		k.force = s
@@ -183,7 +183,7 @@ func (l *Loop) procsChanged(did apply.Did) {
 func (l *Loop) procsSetting() plan.Setting {
 	s, k := l.plan.GOMAXPROCS, &l.procs
 	if k.raised {
-		s.Value, s.Leave, s.Code, s.Number = int64(k.asked), false, k.code, float64(k.base)
+		s.Value, s.Leave, s.Code, s.Number = int64(k.requested), false, k.code, float64(k.base)
 	}
 	return s
 }

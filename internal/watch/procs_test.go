@@ -63,15 +63,15 @@ func TestHeldProcs(t *testing.T) {
 				cfg = l.cfg
 				l = prepare(cfg, w, func() machine { return held{machineOf{w}, &heldState{at: time.Now()}} })
 				go l.run(done)
-				most, verdict, told := 0, law.Unclear, false
+				most, verdict, announced := 0, law.Unclear, false
 				for range 120 {
 					time.Sleep(time.Second)
 					most = max(most, w.GOMAXPROCS())
 					verdict = max(verdict, l.Stats().Waiting.Verdict)
-					told = told || l.Latest().Plan.GOMAXPROCS.Code == law.ProcsRaised
+					announced = announced || l.Latest().Plan.GOMAXPROCS.Code == law.ProcsRaised
 				}
-				if most != c.most || told != (most > 2) {
-					t.Errorf("GOMAXPROCS rose to %d, told %v; want %d", most, told, c.most)
+				if most != c.most || announced != (most > 2) {
+					t.Errorf("GOMAXPROCS rose to %d, announced %v; want %d", most, announced, c.most)
 				}
 				if want := law.TooFewPs; c.most == 2 && verdict != want {
 					t.Errorf("the verdict was %v at the worst, want %v", verdict, want)
@@ -140,7 +140,7 @@ func TestTried(t *testing.T) {
 		synctest.Wait()
 		got := strings.Join(slices.Compact(codes), ", ")
 		if s := l.Stats(); !s.Ended || w.GOMAXPROCS() != 2 || got != "4 procs-tried, 4 procs-raised, 8 procs-tried, 2 quota-ceil" {
-			t.Errorf("ended %v, GOMAXPROCS %d, told %s", s.Ended, w.GOMAXPROCS(), got)
+			t.Errorf("ended %v, GOMAXPROCS %d, announced %s", s.Ended, w.GOMAXPROCS(), got)
 		}
 	})
 }
@@ -258,8 +258,8 @@ func TestAGOGCThatIsRead(t *testing.T) {
 	})
 }
 
-// TestAGOGCThatNobodyAskedFor: it is the program's, and snug never gives it up.
-func TestAGOGCThatNobodyAskedFor(t *testing.T) {
+// TestAGOGCThatSnugDidNotSet: it is the program's, and snug never gives it up.
+func TestAGOGCThatSnugDidNotSet(t *testing.T) {
 	for adapt, want := range map[Parts]Knobs{0: 0, GC: GOGC} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &world{busy: true, memory: 512 * mib}

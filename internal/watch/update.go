@@ -21,8 +21,8 @@ func (l *Loop) settings() plan.Plan {
 	return p
 }
 
-// tell updates the result of a knob that was changed, requested or lost, and announces it.
-func (l *Loop) tell(k Knobs, did apply.Did) {
+// announceKnob updates the result of a knob that was changed, requested or lost, and announces it.
+func (l *Loop) announceKnob(k Knobs, did apply.Did) {
 	u := l.Latest()
 	switch k {
 	case GOMAXPROCS:

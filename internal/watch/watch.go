@@ -267,7 +267,7 @@ func (l *Loop) Contain(f func()) (ok bool) {
 func (l *Loop) finish() {
 	l.await()
 	if k := &l.procs; k.raised && k.code == law.ProcsTried && !k.inFlight {
-		k.raised, k.asked, k.inFlight = false, k.planned, true
+		k.raised, k.requested, k.inFlight = false, k.planned, true
 		go l.change(l.cpu.Procs, k.planned, k.byRuntime)
 		l.await()
 	}
@@ -320,7 +320,7 @@ func (l *Loop) unadapt() {
 		select {
 		case did := <-l.changed:
 			if did == apply.Set {
-				k.own = k.asked
+				k.own = k.requested
 			}
 		case <-l.panicked:
 		}
