@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program is a server as its users would write it: it watches its container and
-// exports what it finds, beside the Go runtime's own metrics. The tests scrape it.
+// Program is a typical server: it watches its container and exports snug's metrics beside the Go
+// runtime's own. The tests scrape it.
 //
-// It listens on a free port of the loopback, prints the address, and ends when its
-// standard input does.
+// It listens on a free port of the loopback, prints the address, and ends when its standard input
+// does.
 package main
 
 import (
