@@ -7,12 +7,12 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// shown is one of Facts: its words, its unit as package report knows it, and
-// where it is.
+// shown describes one figure of Facts: its name for users, its unit in package report,
+// and how to get it.
 type shown struct {
-	words string
-	unit  finding.Unit
-	of    func(*Facts) figure.Of[float64]
+	name string
+	unit finding.Unit
+	of   func(*Facts) figure.Of[float64]
 }
 
 var (
@@ -26,10 +26,10 @@ var (
 	ownQuota   = shown{"CPU quota of its own group", finding.UnitLimitCores, func(f *Facts) figure.Of[float64] { return f.OwnQuota }}
 	coresThere = shown{"CPU time it can get", finding.UnitCores, func(f *Facts) figure.Of[float64] { return f.Cores }}
 	cpus       = shown{"CPUs it may run on", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.CPUs }}
-	crashes    = shown{"quota files that end plain Go programs", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.Crashes }}
+	crashes    = shown{"quota files that crash plain Go programs", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.Crashes }}
 	memHard    = shown{"memory limit", finding.UnitLimitBytes, func(f *Facts) figure.Of[float64] { return f.MemHard }}
 	memUsed    = shown{"memory in use that cannot be reclaimed", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.MemUsed }}
-	kills      = shown{"killed for want of memory in this container", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.OOMKills }}
+	kills      = shown{"OOM kills in this container", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.OOMKills }}
 	seconds    = shown{"watched for", finding.UnitSeconds, func(f *Facts) figure.Of[float64] { return f.Seconds }}
 	used       = shown{"CPU used", finding.UnitCores, func(f *Facts) figure.Of[float64] { return f.Used }}
 	kernelWait = shown{"threads waiting for a CPU", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.KernelWait }}
@@ -42,23 +42,24 @@ var (
 	gcHeld     = shown{"time of the Ps that the collector held", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.GCHeld }}
 	stopped    = shown{"time that the world was stopped", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Stopped }}
 	runWait    = shown{"wait of a goroutine that could run, 99th percentile", finding.UnitSeconds, func(f *Facts) figure.Of[float64] { return f.RunWait }}
-	heapPeak   = shown{"objects on the heap, most", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.HeapPeak }}
+	heapPeak   = shown{"objects on the heap, maximum", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.HeapPeak }}
 	overSized  = shown{"scheduler, idle marking and stopping the world", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.OverSize }}
 	gcShare    = shown{"marking, assists, sweeping and scavenging", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.GCShare }}
 )
 
-// Seen are all figures that are known, in the order in which they explain.
+// Seen returns all known figures, in reporting order.
 func (f *Facts) Seen() []finding.Evidence {
 	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, used, kernelWait, idle, throttled, busy, spinning, cycles, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare)
 }
 
-// saw is the evidence of those figures that were read; none is 0.
+// saw returns the evidence for the figures that are known. A limit that is none has
+// the value 0.
 func (f *Facts) saw(figures ...shown) []finding.Evidence {
 	all := []finding.Evidence{}
 	for _, x := range figures {
 		n := x.of(f)
 		if v := num(n); none(n) || v == v { // known
-			all = append(all, finding.Evidence{What: x.words, Value: n.N, Unit: x.unit, Source: n.Source, Raw: n.Raw})
+			all = append(all, finding.Evidence{What: x.name, Value: n.N, Unit: x.unit, Source: n.Source, Raw: n.Raw})
 		}
 	}
 	return all

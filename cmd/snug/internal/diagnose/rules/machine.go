@@ -4,56 +4,57 @@ package rules
 
 import "github.com/snug-go/snug/cmd/snug/internal/report/finding"
 
-func crashQuota(f *Facts) *hit {
+func crashQuota(f *Facts) *result {
 	if num(f.Crashes) != 1 || f.Minor < 25 || f.Minor > 27 || f.Aware != nil && !*f.Aware || f.isPinned() {
 		return nil
 	}
-	h := &hit{
+	res := &result{
 		severity: finding.SeverityError,
 		evidence: f.saw(crashes),
-		fix:      "a quota without a limit written as max (v2) or -1 (v1)",
+		fix:      "write max (v2) or -1 (v1) for a quota without a limit",
 	}
 	n := num(f.CPUs)
 	if f.quotaBinds() {
 		n = f.rounded()
 	}
 	if n >= 1 {
-		h.fix = "GOMAXPROCS=" + whole(n) + " in the environment, or " + h.fix
+		res.fix = "GOMAXPROCS=" + whole(n) + " in the environment, or " + res.fix
 	}
-	return h
+	return res
 }
 
-// waitShare of the time that threads ran, they also waited for a CPU; and waitLeast
-// of them on average: next to nothing waits often and briefly.
+// Threads wait for a CPU at least minWaitShare of the time that they run, and on average
+// at least minWaiting threads wait. Without the second bound, short and frequent waits of
+// an almost idle program would count.
 const (
-	waitShare = 0.5
-	waitLeast = 0.25
-	// idleMost of the CPUs' time is nobody's where others take it: the kernel does not
-	// always wake a thread on the CPU that is free.
-	idleMost = 0.15
+	minWaitShare = 0.5
+	minWaiting   = 0.25
+	// maxIdle is the share of idle time up to which the CPUs count as taken by others. The
+	// kernel does not always wake a thread on a free CPU.
+	maxIdle = 0.15
 )
 
-// neighbours: threads wait for a CPU although neither the quota nor the number of
-// Ps makes them.
-func neighbours(f *Facts) *hit {
-	if !(num(f.KernelWait) >= waitLeast && num(f.KernelWait) > waitShare*num(f.Used) && num(f.Procs) <= num(f.CPUs) && num(f.Used) < 0.8*num(f.Cores)) {
+// neighbours finds threads that wait for a CPU for a reason other than the quota and the
+// number of Ps.
+func neighbours(f *Facts) *result {
+	if !(num(f.KernelWait) >= minWaiting && num(f.KernelWait) > minWaitShare*num(f.Used) && num(f.Procs) <= num(f.CPUs) && num(f.Used) < 0.8*num(f.Cores)) {
 		return nil
 	}
-	if !(num(f.Idle) <= idleMost) || !f.Quota.Read() || num(f.Quota) > 0 && !(num(f.Throttled) < 0.05) {
+	if !(num(f.Idle) <= maxIdle) || !f.Quota.Read() || num(f.Quota) > 0 && !(num(f.Throttled) < 0.05) {
 		return nil
 	}
-	return &hit{
+	return &result{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(kernelWait, used, idle, throttled),
 		fix:      "raise the CPU request (cpu.weight, cpu.shares), or move something else off this machine",
 	}
 }
 
-func subCoreQuota(f *Facts) *hit {
-	if !(num(f.Quota) > 0 && num(f.Quota) < 1 && num(f.Throttled) >= someThrottled) {
+func subCoreQuota(f *Facts) *result {
+	if !(num(f.Quota) > 0 && num(f.Quota) < 1 && num(f.Throttled) >= minThrottled) {
 		return nil
 	}
-	return &hit{
+	return &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(quota, throttled),
 		fix:      "none is certain: one thread alone can use the quota up before its period ends; measure GOMAXPROCS=1 and a quota of 1",
@@ -61,19 +62,19 @@ func subCoreQuota(f *Facts) *hit {
 	}
 }
 
-// throttledFit says of a GOMAXPROCS that fits that throttling is no fault of it.
-func throttledFit(f *Facts) *hit {
-	if !(num(f.Throttled) >= someThrottled && num(f.Procs) <= f.rounded()) {
+// throttledFit finds throttling that is not caused by GOMAXPROCS.
+func throttledFit(f *Facts) *result {
+	if !(num(f.Throttled) >= minThrottled && num(f.Procs) <= f.rounded()) {
 		return nil
 	}
-	h := &hit{
+	res := &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(throttled, gomaxprocs, quota, used, overSized),
 		fix:      "none that is certain: a larger quota if latency matters; fewer Ps throttle less and are often slower",
 		verify:   f.bench("--gomaxprocs 1," + whole(num(f.Procs))),
 	}
 	if num(f.Procs) == 1 {
-		h.verify = ""
+		res.verify = ""
 	}
-	return h
+	return res
 }

@@ -10,25 +10,27 @@ import (
 )
 
 const (
-	// gcHigh and gcVeryHigh are shares of the CPU time for collections, and gcOfAll of
-	// what GOMAXPROCS CPUs would have had.
+	// gcHigh and gcVeryHigh are shares of the process's CPU time spent in collections.
+	// gcOfAll is a share of the CPU time that GOMAXPROCS CPUs would give.
 	gcHigh, gcVeryHigh = 0.25, 0.4
 	gcOfAll            = 0.1
-	// gcNoRest of the latter: the runtime marks with a quarter of the Ps
-	// (runtime/mgcpacer.go, gcBackgroundUtilization), so it hardly ever stops.
+	// gcNoRest is a share of the same. The runtime marks with a quarter of the Ps
+	// (runtime/mgcpacer.go, gcBackgroundUtilization), so above it marking hardly ever stops.
 	gcNoRest = 0.2
-	// tightGrowth percent: below it the collector runs nearly all the time.
+	// tightGrowth is the heap growth between collections, in percent, below which the
+	// collector runs nearly all the time.
 	tightGrowth = 10
-	// safeShare of the memory limit is what a plan may fill, safeLeast bytes stay free,
-	// and what is not Go's may grow by otherGrowth.
+	// A proposed GOMEMLIMIT is at most safeShare of the memory limit, leaves at least
+	// minFree bytes below it, and lets memory that is not Go's grow by the factor
+	// otherGrowth.
 	safeShare   = 0.9
-	safeLeast   = 16 << 20
+	minFree     = 16 << 20
 	otherGrowth = 1.25
-	// smallHeap bytes of a live heap: below it growth in percent says nothing.
+	// smallHeap is the live heap in bytes below which growth in percent means nothing.
 	smallHeap = 16 << 20
 )
 
-// gcPart is what collections take of the process's CPU time; NaN = unknown.
+// gcPart returns the share of the process's CPU time spent in collections; NaN = unknown.
 func (f *Facts) gcPart() (share float64, from []finding.Evidence) {
 	if f.GCShare.Known() {
 		return f.GCShare.N, f.saw(gcShare)
@@ -36,7 +38,7 @@ func (f *Facts) gcPart() (share float64, from []finding.Evidence) {
 	return num(f.GCCores) / num(f.Used), f.saw(gcCores, used)
 }
 
-// gcAll is what collections take of the time of all Ps; NaN = unknown.
+// gcAll returns the share of the time of all Ps spent in collections; NaN = unknown.
 func (f *Facts) gcAll() float64 {
 	used := num(f.GCCores)
 	if f.GCShare.Known() {
@@ -46,7 +48,7 @@ func (f *Facts) gcAll() float64 {
 	return used / min(procs, f.coresOr(procs))
 }
 
-// coresOr is the CPU time there is, or n where it is not known.
+// coresOr returns the CPU time available in cores, or n if it is unknown.
 func (f *Facts) coresOr(n float64) float64 {
 	if c := num(f.Cores); c > 0 {
 		return c
@@ -54,7 +56,7 @@ func (f *Facts) coresOr(n float64) float64 {
 	return n
 }
 
-// other is the memory of the container that is not Go's, in bytes; 0 = unknown or none.
+// other returns the memory of the container that is not Go's, in bytes; 0 = unknown or none.
 func (f *Facts) other() float64 {
 	if n := num(f.MemUsed) - num(f.Mapped); n > 0 {
 		return n
@@ -62,27 +64,27 @@ func (f *Facts) other() float64 {
 	return 0
 }
 
-// safeLimit is a GOMEMLIMIT that the memory limit and other memory leave room for.
+// safeLimit returns the largest GOMEMLIMIT that fits the memory limit beside other memory.
 func (f *Facts) safeLimit() float64 {
 	hard := num(f.MemHard)
-	return min(safeShare*hard, hard-safeLeast, hard-otherGrowth*f.other())
+	return min(safeShare*hard, hard-minFree, hard-otherGrowth*f.other())
 }
 
-// limitFix names a GOMEMLIMIT, or says that the container is too small for one.
+// limitFix proposes GOMEMLIMIT=n, or a larger memory limit if n is too small for the live heap.
 func (f *Facts) limitFix(n float64) string {
-	least := 0.0
+	minLimit := 0.0
 	if live := num(f.Live); live > 0 {
-		least = 1.2*live + safeLeast/2
+		minLimit = 1.2*live + minFree/2
 	}
-	if n < max(least, safeLeast) {
-		need := (max(least, safeLeast) + otherGrowth*f.other()) / safeShare
+	if n < max(minLimit, minFree) {
+		need := (max(minLimit, minFree) + otherGrowth*f.other()) / safeShare
 		return "a memory limit of " + units.GoMebibytes(int64(need+1<<20)) + " or more, or less memory in use: no GOMEMLIMIT fits"
 	}
 	return "GOMEMLIMIT=" + units.GoMebibytes(int64(n))
 }
 
-// memoryFix is a GOMEMLIMIT for the memory limit, and who else sets it. A variable wins
-// over whatever a program does.
+// memoryFix proposes a GOMEMLIMIT for the memory limit, and the way to set it. The
+// variable wins over snug/auto and the known modules, but not over the program's own call.
 func (f *Facts) memoryFix() string {
 	value := f.limitFix(f.safeLimit())
 	if !strings.HasPrefix(value, "GOMEMLIMIT=") {
@@ -107,131 +109,131 @@ func (f *Facts) limited() bool {
 	return gogc < 0 || num(f.Goal) < 0.95*num(f.Live)*(1+gogc/100)
 }
 
-func oomKills(f *Facts) *hit {
+func oomKills(f *Facts) *result {
 	if !(num(f.OOMKills) > 0) {
 		return nil
 	}
-	h := &hit{
+	res := &result{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(kills, memHard, memUsed, gomemlimit),
 		fix:      "see what else is reported here; if nothing is, raise the memory limit",
 	}
 	switch {
 	case !(num(f.MemHard) > 0):
-		h.severity = finding.SeverityInfo
-		h.fix = "the container has no limit, so the machine ran out: look what else runs there"
+		res.severity = finding.SeverityInfo
+		res.fix = "the container has no limit, so the machine ran out of memory: look what else runs there"
 	case none(f.MemLimit):
-		h.fix = f.memoryFix()
+		res.fix = f.memoryFix()
 	}
-	return h
+	return res
 }
 
-func memlimitAbove(f *Facts) *hit {
+func memlimitAbove(f *Facts) *result {
 	if !(num(f.MemHard) > 0 && num(f.MemLimit) > num(f.MemHard)) {
 		return nil
 	}
-	return &hit{
+	return &result{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(gomemlimit, memHard),
 		fix:      f.memoryFix(),
 	}
 }
 
-func gogcOff(f *Facts) *hit {
+func gogcOff(f *Facts) *result {
 	if !(num(f.GOGC) < 0) || !none(f.MemLimit) {
 		return nil
 	}
-	h := &hit{
+	res := &result{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(gogc, gomemlimit, memHard),
 		fix:      "GOGC=100, or a GOMEMLIMIT beside GOGC=off",
 	}
 	if num(f.MemHard) > 0 {
-		h.severity = finding.SeverityError
-		h.fix = "GOGC=100, and " + f.limitFix(f.safeLimit())
+		res.severity = finding.SeverityError
+		res.fix = "GOGC=100, and " + f.limitFix(f.safeLimit())
 	}
-	return h
+	return res
 }
 
-func memlimitNearLive(f *Facts) *hit {
-	// A log does not tell what sets the goal; GOGC below 10 is rare.
-	told := !f.MemLimit.Read() && !f.GOGC.Known()
-	if !f.limited() && !told || !(f.spareGrowth() < tightGrowth) || num(f.Live) < smallHeap {
+func memlimitNearLive(f *Facts) *result {
+	// A log does not show what sets the goal. Assume GOMEMLIMIT, because GOGC below 10 is rare.
+	fromLog := !f.MemLimit.Read() && !f.GOGC.Known()
+	if !f.limited() && !fromLog || !(f.spareGrowth() < tightGrowth) || num(f.Live) < smallHeap {
 		return nil
 	}
-	h := &hit{
+	res := &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(gomemlimit, live, goal, cycles),
 		fix:      "give the container and GOMEMLIMIT more memory, or keep less in the heap",
 	}
 	part, seen := f.gcPart()
-	h.evidence = append(h.evidence, seen...)
-	if part >= gcHigh && num(f.Used) >= usedLeast && f.gcAll() >= gcOfAll || f.gcAll() >= gcNoRest {
-		h.severity = finding.SeverityWarning
+	res.evidence = append(res.evidence, seen...)
+	if part >= gcHigh && num(f.Used) >= minUsed && f.gcAll() >= gcOfAll || f.gcAll() >= gcNoRest {
+		res.severity = finding.SeverityWarning
 	}
-	return h
+	return res
 }
 
-func nonGoMemory(f *Facts) *hit {
+func nonGoMemory(f *Facts) *result {
 	room := num(f.MemHard) - num(f.MemLimit)
 	if !(num(f.MemLimit) > 0 && room >= 0 && f.other() > room) {
 		return nil
 	}
-	return &hit{
+	return &result{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(memUsed, mapped, gomemlimit, memHard),
 		fix: f.limitFix(min(num(f.MemLimit), num(f.MemHard)-otherGrowth*f.other())) +
-			"; SNUG_ADAPT=memory, with snug in the program, follows it",
+			"; SNUG_ADAPT=memory, with snug in the program, follows that memory",
 	}
 }
 
-func memlimitMissing(f *Facts) *hit {
+func memlimitMissing(f *Facts) *result {
 	if !(num(f.MemHard) > 0) || !none(f.MemLimit) || num(f.GOGC) < 0 {
 		return nil
 	}
-	h := &hit{
+	res := &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(memHard, gomemlimit, goal, live),
 		fix:      f.memoryFix(),
 	}
 	if num(f.Goal)+f.other() > safeShare*num(f.MemHard) {
-		h.severity = finding.SeverityWarning
-		h.verify = f.bench("--set GOMEMLIMIT=90%")
+		res.severity = finding.SeverityWarning
+		res.verify = f.bench("--set GOMEMLIMIT=90%")
 	}
-	return h
+	return res
 }
 
-func gcCPU(f *Facts) *hit {
+func gcCPU(f *Facts) *result {
 	part, seen := f.gcPart()
 	all := f.gcAll()
-	busy := part >= gcHigh && !(num(f.Used) < usedLeast)
-	told := !f.Used.Known() && !f.GCShare.Known() // by a log or a trace
-	if !busy && !(told && (all >= gcNoRest || num(f.GCHeld) >= gcNoRest)) {
+	busy := part >= gcHigh && !(num(f.Used) < minUsed)
+	indirect := !f.Used.Known() && !f.GCShare.Known() // only a log or a trace was read
+	if !busy && !(indirect && (all >= gcNoRest || num(f.GCHeld) >= gcNoRest)) {
 		return nil
 	}
-	h := &hit{
+	res := &result{
 		severity: finding.SeverityInfo,
 		evidence: append(seen, f.saw(gomaxprocs, gcHeld, cycles, live, goal, gogc, gomemlimit, memHard)...),
 		fix:      "allocate less: go tool pprof -sample_index=alloc_space on a heap profile shows where",
 	}
-	if busy && part >= gcVeryHigh && !(all < gcOfAll) || told {
-		h.severity = finding.SeverityWarning
+	if busy && part >= gcVeryHigh && !(all < gcOfAll) || indirect {
+		res.severity = finding.SeverityWarning
 	}
 	now := num(f.GOGC)
 	next := whole(2 * max(now, 100))
 	switch {
 	case f.limited():
-		h.fix = "raise GOMEMLIMIT and the memory limit: the live heap nearly fills them"
+		res.fix = "raise GOMEMLIMIT and the memory limit: the live heap nearly fills them"
 	case !(now > 0), !f.Goal.Known(), !f.MemHard.Read():
 	case none(f.MemHard):
-		h.fix = "GOGC=" + next + ": there is no memory limit"
-		h.verify = f.bench("--gogc " + whole(now) + "," + next)
+		res.fix = "GOGC=" + next + ": there is no memory limit"
+		res.verify = f.bench("--gogc " + whole(now) + "," + next)
 	case 2*num(f.Goal) < f.safeLimit():
-		h.fix = "GOGC=" + next + ": twice the heap would fit"
+		res.fix = "GOGC=" + next + ": twice the heap would fit"
 		if none(f.MemLimit) {
-			h.fix = "GOGC=" + next + " with " + f.limitFix(f.safeLimit()) + ": twice the heap would fit"
+			res.fix = "GOGC=" + next + " with " + f.limitFix(f.safeLimit()) + ": twice the heap would fit"
 		}
-		h.verify = f.bench("--gogc " + whole(now) + "," + next)
+		res.verify = f.bench("--gogc " + whole(now) + "," + next)
 	}
-	return h
+	return res
 }

@@ -11,36 +11,36 @@ import (
 )
 
 const (
-	// overSizeShare of the CPU time, for what grows with the number of Ps.
+	// overSizeShare is the share of the CPU time that may go into work that grows with the
+	// number of Ps.
 	overSizeShare = 0.10
-	// overSizeAlone is for information where it is not known how many Ps fit, twice that a
-	// warning: a program of tiny messages looks the same.
+	// overSizeAlone is that share if the right number of Ps is unknown: for information, and
+	// a warning at twice as much. A program of tiny messages looks the same.
 	overSizeAlone = 0.15
-	// spinningShare of the busy Ps look for work.
+	// spinningShare is the share of the busy Ps that look for work.
 	spinningShare = 0.3
-	// usedLeast: below so many cores nothing is worth a warning.
-	usedLeast = 0.05
-	// someThrottled is a share of the periods that is worth a look, and no verdict.
-	someThrottled = 0.25
+	// minUsed is the CPU time in cores below which nothing is worth a warning.
+	minUsed = 0.05
+	// minThrottled is the share of throttled periods that is worth a look. It proves nothing.
+	minThrottled = 0.25
 )
 
-// suffers says whether more Ps than there is CPU time for cost something, and by
-// which figures.
+// suffers reports whether the extra Ps cost CPU time, and returns the figures that show it.
 func (f *Facts) suffers() (bool, []finding.Evidence) {
 	seen := f.saw(throttled, overSized, spinning, busy, used)
-	if num(f.Used) < usedLeast {
+	if num(f.Used) < minUsed {
 		return false, seen
 	}
 	if f.OverSize.Known() {
 		return num(f.OverSize) >= overSizeShare, seen
 	}
-	// A P that spins when the group is throttled counts until that is over, so this
-	// is for where CPU time cannot be sampled.
-	return num(f.Spinning) >= spinningShare*num(f.Busy) && num(f.Throttled) >= someThrottled, seen
+	// A P that spins when the group is throttled counts as spinning until throttling ends.
+	// So use this only if CPU time cannot be sampled.
+	return num(f.Spinning) >= spinningShare*num(f.Busy) && num(f.Throttled) >= minThrottled, seen
 }
 
-// tooMany is a GOMAXPROCS above the n that limit allows.
-func (f *Facts) tooMany(n float64, limit shown, fix string) *hit {
+// tooMany finds a GOMAXPROCS above n, the number that limit allows.
+func (f *Facts) tooMany(n float64, limit shown, fix string) *result {
 	if !(num(f.Procs) > n) {
 		return nil
 	}
@@ -51,36 +51,36 @@ func (f *Facts) tooMany(n float64, limit shown, fix string) *hit {
 	case f.ownCode(): // a variable would not help
 		value = "runtime.GOMAXPROCS, which the program calls itself, with " + whole(n) + f.ownFlag()
 	}
-	h := &hit{
+	res := &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(gomaxprocs, limit),
 		fix:      value + fix,
 		verify:   f.bench("--gomaxprocs " + whole(n) + "," + whole(num(f.Procs))),
 	}
 	harm, seen := f.suffers()
-	h.evidence = append(h.evidence, seen...)
+	res.evidence = append(res.evidence, seen...)
 	if harm {
-		h.severity = finding.SeverityWarning
+		res.severity = finding.SeverityWarning
 	}
-	return h
+	return res
 }
 
-// aboveQuota is what all rules about a GOMAXPROCS above the quota have in common.
-func (f *Facts) aboveQuota(fix string) *hit {
+// aboveQuota finds a GOMAXPROCS above the quota. All rules about it share this.
+func (f *Facts) aboveQuota(fix string) *result {
 	if !f.quotaBinds() {
 		return nil
 	}
 	return f.tooMany(f.rounded(), quota, fix)
 }
 
-// maxprocs is how the module begins that rounds quotas down.
+// maxprocs is the prefix of the module that rounds quotas down.
 const maxprocs = "go.uber.org/automaxprocs "
 
-// ownCode reports whether the program's own code has set GOMAXPROCS, which wins over a
-// variable; the modules that are known honour one.
+// ownCode reports whether the program's own code has set GOMAXPROCS. Its call wins over the
+// variable; the known modules leave GOMAXPROCS alone if the variable is set.
 func (f *Facts) ownCode() bool { return f.ProcsBy == ByCode && f.Module == "" }
 
-// ownFlag is all that is left where the code is the program's own and not the reader's.
+// ownFlag returns the remaining fix for a program whose source the user cannot change.
 func (f *Facts) ownFlag() string {
 	if f.Prebuilt {
 		return ": by a flag or a setting of its own, if it has one"
@@ -99,7 +99,7 @@ func (f *Facts) auto() string {
 	return ", or " + importAuto
 }
 
-// autoProcs is auto for GOMAXPROCS: a variable wins over whatever a program does.
+// autoProcs is auto for GOMAXPROCS. The variable wins over snug/auto, so it must go first.
 func (f *Facts) autoProcs() string {
 	switch {
 	case f.ProcsBy != ByEnvironment:
@@ -110,7 +110,8 @@ func (f *Facts) autoProcs() string {
 	return "; or no variable, and " + importAuto
 }
 
-// run is how `snug run` starts the program, as its unit has it where that is known.
+// run returns the command that starts the program with `snug run`, as an ExecStart line if
+// its unit is known.
 func (f *Facts) run() string {
 	s := "snug run -- " + cmp.Or(f.Program, "PROGRAM") + " ARG..."
 	if f.Unit != "" {
@@ -119,8 +120,8 @@ func (f *Facts) run() string {
 	return s
 }
 
-// set is a variable to set. Before that it names `snug run`, for a program that cannot
-// be rebuilt here, if that does the same.
+// set proposes a variable to set. For a program that cannot be rebuilt it proposes
+// `snug run` first, if runs says that this has the same effect.
 func (f *Facts) set(variable string, runs bool) string {
 	if f.Unit != "" {
 		variable = "Environment=" + variable + " in " + f.Unit
@@ -141,12 +142,13 @@ func (f *Facts) isAncestor() bool {
 
 func (f *Facts) isPinned() bool { return f.ProcsBy == ByEnvironment || f.ProcsBy == ByCode }
 
-// isSnug: snug is in the program and follows, so what it chose is no accident.
+// isSnug reports whether snug is linked into the program and follows the quota, so that its
+// choice is intended.
 func (f *Facts) isSnug() bool {
 	return f.ProcsBy == ByCode && strings.HasPrefix(f.Module, "github.com/snug-go/snug ")
 }
 
-func gatedOff(f *Facts) *hit {
+func gatedOff(f *Facts) *result {
 	if !f.isGated() {
 		return nil
 	}
@@ -157,22 +159,22 @@ func gatedOff(f *Facts) *hit {
 	return f.aboveQuota(fix)
 }
 
-func ancestorIgnored(f *Facts) *hit {
+func ancestorIgnored(f *Facts) *result {
 	if !f.isAncestor() {
 		return nil
 	}
 	fix := f.auto()
 	if fix != "" {
-		fix += "; both see the tighter group above"
+		fix += "; both read the tighter group above"
 	}
-	h := f.aboveQuota(fix)
-	if h != nil {
-		h.evidence = append(h.evidence, f.saw(ownQuota)...)
+	res := f.aboveQuota(fix)
+	if res != nil {
+		res.evidence = append(res.evidence, f.saw(ownQuota)...)
 	}
-	return h
+	return res
 }
 
-func staleProcs(f *Facts) *hit {
+func staleProcs(f *Facts) *result {
 	if f.pinsLow() {
 		return f.pinnedLow()
 	}
@@ -184,7 +186,7 @@ func staleProcs(f *Facts) *hit {
 		if f.Prebuilt {
 			return f.aboveQuota(": " + f.Module + " honours the variable")
 		}
-		return f.aboveQuota(f.auto() + " in place of " + f.Module + ", which looks once")
+		return f.aboveQuota(f.auto() + " in place of " + f.Module + ", which reads the quota once")
 	case !f.follows():
 		return f.aboveQuota(f.autoProcs())
 	case f.ProcsBy == ByEnvironment:
@@ -196,47 +198,48 @@ func staleProcs(f *Facts) *hit {
 	return f.aboveQuota(", or no such call: this program's Go follows the quota by itself")
 }
 
-// follows: without the setting the runtime would go by the quota, and not by the CPUs
-// there were at start.
+// follows reports whether the runtime, if GOMAXPROCS were unset, would follow the quota and
+// not keep the number of CPUs at start.
 func (f *Facts) follows() bool { return f.Minor >= 25 && f.Aware != nil && *f.Aware }
 
-// pinsLow: the operator or the program has set a number that holds the program back, in a container that may
-// have been resized since. Without a quota a machine of that many CPUs is all there is.
+// pinsLow reports whether the operator or the program set a GOMAXPROCS that holds the
+// program back, in a container that may have been resized since. It needs a quota: without
+// one the machine's CPUs are the limit, and those do not change.
 func (f *Facts) pinsLow() bool {
 	return f.isPinned() && !f.isSnug() && num(f.Quota) > 0 && f.heldBack()
 }
 
-// pinnedLow is a setting that holds the program back in a container that gives more.
-func (f *Facts) pinnedLow() *hit {
-	h := f.tooFew()
+// pinnedLow returns the result for a program that pinsLow.
+func (f *Facts) pinnedLow() *result {
+	res := f.tooFew()
 	n := whole(math.Ceil(num(f.Cores)))
 	const resized = ", which does not follow a container that is resized"
 	switch {
 	case f.ProcsBy == ByEnvironment && f.follows():
-		h.fix = "no GOMAXPROCS variable: this program's Go follows the quota by itself; or GOMAXPROCS=" + n + " in place of the variable's " + whole(num(f.Procs)) + resized
+		res.fix = "no GOMAXPROCS variable: this program's Go follows the quota by itself; or GOMAXPROCS=" + n + " in place of the variable's " + whole(num(f.Procs)) + resized
 	case f.ProcsBy == ByEnvironment:
-		h.fix = "GOMAXPROCS=" + n + " in place of the variable's " + whole(num(f.Procs)) + resized + f.autoProcs()
+		res.fix = "GOMAXPROCS=" + n + " in place of the variable's " + whole(num(f.Procs)) + resized + f.autoProcs()
 	case strings.HasPrefix(f.Module, maxprocs) && num(f.Procs) == max(1, math.Floor(num(f.Quota))):
-		h.fix = f.run() + ", or GOMAXPROCS=" + n + " in its environment: " + f.Module + " rounds the quota down and honours the variable"
+		res.fix = f.run() + ", or GOMAXPROCS=" + n + " in its environment: " + f.Module + " rounds the quota down and honours the variable"
 	case f.Module != "" && f.Prebuilt:
-		h.fix = f.run() + ": " + f.Module + " honours the variable that it sets; or a restart, when that looks again"
+		res.fix = f.run() + ": " + f.Module + " honours the variable that it sets; or a restart, after which that module reads the quota again"
 	case f.Module != "":
-		h.fix = importAuto + " in place of " + f.Module + resized + "; or a restart, when that looks again"
+		res.fix = importAuto + " in place of " + f.Module + resized + "; or a restart, after which that module reads the quota again"
 	case f.follows() && !f.Prebuilt:
-		h.fix = "no call of runtime.GOMAXPROCS in the program" + resized + ": its Go follows the quota by itself"
+		res.fix = "no call of runtime.GOMAXPROCS in the program" + resized + ": its Go follows the quota by itself"
 	case f.Prebuilt:
-		h.fix = "runtime.GOMAXPROCS, which the program calls itself, with " + n + f.ownFlag()
+		res.fix = "runtime.GOMAXPROCS, which the program calls itself, with " + n + f.ownFlag()
 	default:
-		h.fix = importAuto + " in place of the program's call of runtime.GOMAXPROCS" + resized
+		res.fix = importAuto + " in place of the program's call of runtime.GOMAXPROCS" + resized
 	}
-	h.fix = "if it has more to do at a time: " + h.fix
-	if share := f.unused(); share >= unusedLeast {
-		h.fix += "; " + whole(math.Round(100*share)) + " % of the quota cannot be used"
+	res.fix = "if the program has more to do in parallel: " + res.fix
+	if share := f.unused(); share >= minUnused {
+		res.fix += "; " + whole(math.Round(100*share)) + " % of the quota cannot be used"
 	}
-	return h
+	return res
 }
 
-func procsAboveQuota(f *Facts) *hit {
+func procsAboveQuota(f *Facts) *result {
 	if f.isGated() || f.isAncestor() || f.isPinned() {
 		return nil
 	}
@@ -247,41 +250,42 @@ func procsAboveQuota(f *Facts) *hit {
 	return f.aboveQuota(fix)
 }
 
-func procsAboveAffinity(f *Facts) *hit {
+func procsAboveAffinity(f *Facts) *result {
 	if f.quotaBinds() {
 		return nil
 	}
 	return f.tooMany(num(f.CPUs), cpus, f.autoProcs())
 }
 
-// overSize speaks where the container is not known, as for a profile alone.
-func overSize(f *Facts) *hit {
-	if !(num(f.OverSize) >= overSizeAlone) || f.Quota.Read() && f.Procs.Known() || num(f.Used) < usedLeast {
+// overSize fires if the container is not known, as for a profile alone.
+func overSize(f *Facts) *result {
+	if !(num(f.OverSize) >= overSizeAlone) || f.Quota.Read() && f.Procs.Known() || num(f.Used) < minUsed {
 		return nil
 	}
-	h := &hit{
+	res := &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(overSized, gomaxprocs, used),
-		fix:      "compare GOMAXPROCS with the CPU limit of the container that this came from; snug doctor PID there knows both",
+		fix:      "compare GOMAXPROCS with the CPU limit of the container that this came from; snug doctor PID reads both there",
 	}
 	if num(f.OverSize) >= 2*overSizeAlone {
-		h.severity = finding.SeverityWarning
+		res.severity = finding.SeverityWarning
 	}
-	return h
+	return res
 }
 
-// heldBack: all Ps run all the time and get their CPUs, and there may be more.
+// heldBack reports whether all Ps run all the time and get their CPUs, and the container
+// allows more.
 func (f *Facts) heldBack() bool {
 	p := num(f.Procs)
-	more := math.Floor(num(f.Cores)) >= p+1 || f.unused() >= unusedLeast
+	more := math.Floor(num(f.Cores)) >= p+1 || f.unused() >= minUnused
 	return num(f.Used) >= 0.9*p && num(f.Busy) >= 0.95*p && more && !(num(f.KernelWait) > 0.1*p)
 }
 
-// unusedLeast is from which share on a part of a core that no P can use is worth a word.
-const unusedLeast = 0.1
+// minUnused is the smallest share of the quota out of reach of the Ps that is reported.
+const minUnused = 0.1
 
-// unused is the share of a quota that Ps, all busy, cannot use: a third of 1.5 cores
-// with one P.
+// unused returns the share of the quota that the Ps cannot use even if all are busy: a third
+// of 1.5 cores with one P.
 func (f *Facts) unused() float64 {
 	q := num(f.Quota)
 	if !(q > 0 && num(f.Cores) >= q) {
@@ -290,38 +294,38 @@ func (f *Facts) unused() float64 {
 	return max(0, 1-num(f.Procs)/q)
 }
 
-// tooFew is a GOMAXPROCS that holds the program back. How many goroutines wait is not
-// seen from outside, so it is no more than worth a look.
-func (f *Facts) tooFew() *hit {
+// tooFew returns the result for a GOMAXPROCS that holds the program back. It is only for
+// information, because the number of waiting goroutines cannot be seen from outside.
+func (f *Facts) tooFew() *result {
 	p, n := whole(num(f.Procs)), whole(math.Ceil(num(f.Cores)))
-	return &hit{
+	return &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(gomaxprocs, used, busy, coresThere),
-		fix:      "GOMAXPROCS=" + n + ", or leave it to Go or snug, if it has more to do at a time",
+		fix:      "GOMAXPROCS=" + n + ", or leave it to Go or snug, if the program has more to do in parallel",
 		verify:   f.bench("--gomaxprocs " + p + "," + n),
 	}
 }
 
-// procsTooFew speaks where GOMAXPROCS is not known to have been set.
-func procsTooFew(f *Facts) *hit {
+// procsTooFew fires if GOMAXPROCS is too low and pinsLow does not apply.
+func procsTooFew(f *Facts) *result {
 	if !f.heldBack() || f.pinsLow() {
 		return nil
 	}
 	return f.tooFew()
 }
 
-// heldShare of the Ps' time goes neither into running nor into waiting for a CPU.
+// heldShare is the share of the Ps' time spent neither running nor waiting for a CPU.
 const heldShare = 0.25
 
-// procsHeld: threads sleep in the kernel and keep their Ps.
-func procsHeld(f *Facts) *hit {
+// procsHeld finds threads that sleep in the kernel and keep their Ps.
+func procsHeld(f *Facts) *result {
 	p := num(f.Procs)
 	held := num(f.Busy) - num(f.Used) - num(f.KernelWait)
 	if !(num(f.Busy) >= 0.95*p && held >= heldShare*p && num(f.Used) < 0.8*min(num(f.Cores), p)) {
 		return nil
 	}
 	n := whole(2 * p)
-	return &hit{
+	return &result{
 		severity: finding.SeverityWarning,
 		evidence: f.saw(gomaxprocs, busy, used, kernelWait),
 		fix:      "GOMAXPROCS=" + n + ", or SNUG_ADAPT=cpu with snug in the program",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rules says what is wrong with a Go process, and what to do about it.
-// A rule is a pure function of Facts. Its folder holds what it means (rule.md:
-// title, why, fix, thresholds and where they come from) and facts for which it
-// fires and for which it keeps quiet.
+// A rule is a pure function of Facts. Its folder holds rule.md (title, cause, fix,
+// thresholds and their sources), facts for which it fires (fires.json), and facts for
+// which it does not (quiet.json).
 package rules
 
 import (
@@ -23,23 +23,23 @@ import (
 type Rule struct {
 	ID    string
 	Title string // of rule.md
-	Text  string // of rule.md, all of it behind the title
-	check func(*Facts) *hit
+	Text  string // of rule.md, everything after the title
+	check func(*Facts) *result
 }
 
-// hit is what a rule found.
-type hit struct {
+// result is what a rule found.
+type result struct {
 	severity finding.Severity
 	evidence []finding.Evidence
 	fix      string
 	verify   string
 }
 
-// checks are the rules' code, in the order in which they explain: where the
-// first of two says why, the second need not.
+// checks lists the code of the rules in reporting order: causes come before their
+// consequences.
 var checks = []struct {
 	id    string
-	check func(*Facts) *hit
+	check func(*Facts) *result
 }{
 	{"crash-quota", crashQuota},
 	{"oom-kills", oomKills},
@@ -65,10 +65,11 @@ var checks = []struct {
 //go:embed */rule.md
 var texts embed.FS
 
-// All are the rules, in the order in which they explain.
+// All returns the rules in reporting order.
 func All() []Rule { return slices.Clone(known()) }
 
-// known are the rules; a process is checked again and again, their texts do not change.
+// known returns the rules. It reads their texts once, because Check runs often and the
+// texts do not change.
 var known = sync.OnceValue(func() []Rule {
 	all := make([]Rule, 0, len(checks))
 	for _, c := range checks {
@@ -81,19 +82,19 @@ var known = sync.OnceValue(func() []Rule {
 	return all
 })
 
-// Check is what is wrong, the worst first.
+// Check returns the findings for f, the worst first.
 func Check(f *Facts) []finding.Finding {
 	found := []finding.Finding{}
 	for _, r := range known() {
-		h := r.check(f)
-		if h == nil {
+		res := r.check(f)
+		if res == nil {
 			continue
 		}
-		if h.evidence == nil {
-			h.evidence = []finding.Evidence{}
+		if res.evidence == nil {
+			res.evidence = []finding.Evidence{}
 		}
 		found = append(found, finding.Finding{
-			ID: r.ID, Severity: h.severity, Title: r.Title, Target: f.Target, Evidence: h.evidence, Fix: h.fix, Verify: h.verify,
+			ID: r.ID, Severity: res.severity, Title: r.Title, Target: f.Target, Evidence: res.evidence, Fix: res.fix, Verify: res.verify,
 		})
 	}
 	slices.SortStableFunc(found, func(a, b finding.Finding) int {
@@ -102,8 +103,9 @@ func Check(f *Facts) []finding.Finding {
 	return found
 }
 
-// bench is the command that compares values of a knob for this program, to be
-// completed by its arguments, which nobody has read, and the address of a service.
+// bench returns the command that compares values of a setting for this program. The user
+// completes it with the program's arguments, which snug does not read, and the address
+// of a service.
 func (f *Facts) bench(flags string) string {
 	program := f.Program
 	if program == "" {
