@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain has a text for every id and word that snug prints: its own, and those of
-// rules, lint, podpatch and vet.
+// Package explain holds the text for every id and word that snug prints, including those of
+// packages rules, lint, podpatch and vet.
 package explain
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
-// explainText is the one source of what ids mean; see Parse for
-// its form. A test compares it with the ids that packages limits and plan can
-// give.
+// explainText explains the ids of limits, plan and the experiments; see Parse for its
+// format. A test compares it with the ids that those packages define.
 //
 //go:embed explain.md
 var explainText string
 
-// wordsText is the same for words that stand on the screen beside ids.
+// wordsText explains words that appear on the screen.
 //
 //go:embed words.md
 var wordsText string
 
-// alertsText is the same for the alerts that the chart installs.
+// alertsText explains the alerts that the chart installs.
 //
 //go:embed alerts.md
 var alertsText string
 
-// Find is what an id or a word shown on the screen means; nil = nobody knows.
+// Find returns the explanation of an id or of a word shown on the screen, or nil if there is
+// none.
 func Find(all []finding.Explanation, word string) *finding.Explanation {
 	for i := range all {
 		if all[i].ID == word {
@@ -55,7 +55,7 @@ func Find(all []finding.Explanation, word string) *finding.Explanation {
 	return nil
 }
 
-// shownAs are the words in the last paragraph of a text, "Shown as: one; two.".
+// shownAs returns the words in the last paragraph of a text, "Shown as: one; two.".
 func shownAs(text string) []string {
 	i := strings.LastIndex(text, "\n\nShown as: ")
 	if i < 0 {
@@ -65,8 +65,8 @@ func shownAs(text string) []string {
 	return strings.Split(strings.TrimSuffix(strings.Join(strings.Fields(list), " "), "."), "; ")
 }
 
-// All are those of explain.md, explain_words.md and explain_alerts.md, and of the
-// rules.
+// All returns the explanations of explain.md, words.md and alerts.md, and of packages
+// rules, lint, podpatch and vet.
 func All() []finding.Explanation {
 	all := slices.Concat(Parse(explainText), Parse(wordsText), Parse(alertsText))
 	for _, r := range rules.All() {
@@ -83,7 +83,7 @@ func All() []finding.Explanation {
 	return append(all, OfVet()...)
 }
 
-// Parse reads explain.md. Each section is
+// Parse reads the format of explain.md. Each section is
 //
 //	## quota-ceil (reason)
 //
@@ -105,10 +105,10 @@ func Parse(text string) []finding.Explanation {
 	return all
 }
 
-// OfVet are what the ids of package vet mean.
+// OfVet returns the explanations of package vet's ids.
 func OfVet() []finding.Explanation { return Parse("\n" + vet.Text) }
 
-// Texts are what ids mean, at length.
+// Texts returns the text of each id.
 func Texts() map[string]string {
 	texts := map[string]string{}
 	for _, e := range All() {
@@ -117,7 +117,7 @@ func Texts() map[string]string {
 	return texts
 }
 
-// Titles are what ids stand for.
+// Titles returns the title of each id.
 func Titles() map[string]string {
 	titles := map[string]string{}
 	for _, e := range All() {

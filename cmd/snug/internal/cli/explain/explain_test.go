@@ -26,7 +26,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// TestWordsOnTheScreen: whatever word stands in an answer of ps, doctor or profile is
+// TestWordsOnTheScreen checks that every word in the output of ps, doctor and profile is
 // explained.
 func TestWordsOnTheScreen(t *testing.T) {
 	words := strings.Fields("P BY QUOTA THROTTLED MEMORY LIMIT GOMEMLIMIT GOGC env code quota host info warning error " +
@@ -66,11 +66,11 @@ func TestWordsOnTheScreen(t *testing.T) {
 		}
 	}
 	if Find(all, "no such word") != nil {
-		t.Error("a word that nobody says is explained")
+		t.Error("a word that snug never shows is explained")
 	}
 }
 
-// TestWords holds the form of explain_words.md, and that no word means two things.
+// TestWords checks the format of words.md, and that no word has two meanings.
 func TestWords(t *testing.T) {
 	of := map[string]string{}
 	for _, e := range All() {
@@ -86,15 +86,15 @@ func TestWords(t *testing.T) {
 		for _, w := range shownAs(e.Text) {
 			w = strings.ToLower(w)
 			if of[w] != "" && of[w] != e.ID {
-				t.Errorf("%q is said of %s and of %s", w, of[w], e.ID)
+				t.Errorf("%q is shown by %s and by %s", w, of[w], e.ID)
 			}
 			of[w] = e.ID
 		}
 	}
 }
 
-// TestAlertsExplained: every alert that the chart installs is explained by the title of its
-// page, and what it refers to is there.
+// TestAlertsExplained checks that every alert of the chart is explained under the title of
+// its runbook, and that the ids it refers to exist.
 func TestAlertsExplained(t *testing.T) {
 	const top = "../../../../../"
 	alerts, err := os.ReadFile(top + "deploy/helm/snug/files/alerts.yaml")
@@ -110,7 +110,7 @@ func TestAlertsExplained(t *testing.T) {
 	}
 	for _, e := range Parse(alertsText) {
 		if e.Class != "alert" || !want[e.ID] {
-			t.Errorf("%s, class %q, is no alert of the chart", e.ID, e.Class)
+			t.Errorf("%s, class %q, is not an alert of the chart", e.ID, e.Class)
 			continue
 		}
 		delete(want, e.ID)
@@ -213,8 +213,7 @@ func collectCodes(t *testing.T, codes map[string]string, dir string, want func(n
 	}
 }
 
-// TestEveryCodeHasText holds that no reason and no warning is printed as its
-// bare code.
+// TestEveryCodeHasText checks that no reason and no warning is printed as its bare code.
 func TestEveryCodeHasText(t *testing.T) {
 	for _, e := range Parse(explainText) {
 		from := limits.Source{File: "FILE", Level: "LEVEL", Raw: "RAW"}
@@ -223,7 +222,7 @@ func TestEveryCodeHasText(t *testing.T) {
 				t.Errorf("reason %s has no text", e.ID)
 			}
 		}
-		ofExperiment := strings.HasPrefix(e.ID, "bench-") || strings.HasPrefix(e.ID, "tune-") // says its text itself
+		ofExperiment := strings.HasPrefix(e.ID, "bench-") || strings.HasPrefix(e.ID, "tune-") // brings its own text
 		if strings.Contains(e.Class, "warning") && !ofExperiment {
 			if text := plan.WarningText(limits.Warning{Code: e.ID, Source: from}); strings.HasPrefix(text, e.ID) {
 				t.Errorf("warning %s has no text", e.ID)
@@ -232,22 +231,22 @@ func TestEveryCodeHasText(t *testing.T) {
 	}
 }
 
-// TestRulesExplained: the id of a finding explains that finding, and nothing else.
+// TestRulesExplained checks that each rule's id has exactly one explanation, its own.
 func TestRulesExplained(t *testing.T) {
 	for _, r := range rules.All() {
-		var said []finding.Explanation
+		var explained []finding.Explanation
 		for _, e := range All() {
 			if e.ID == r.ID {
-				said = append(said, e)
+				explained = append(explained, e)
 			}
 		}
-		if len(said) != 1 || said[0].Title != r.Title || said[0].Class != "rule" {
-			t.Errorf("%s: %+v, want the rule's own text", r.ID, said)
+		if len(explained) != 1 || explained[0].Title != r.Title || explained[0].Class != "rule" {
+			t.Errorf("%s: %+v, want the rule's own text", r.ID, explained)
 		}
 	}
 }
 
-// TestLintIDs: each id that snug lint can give is explained once.
+// TestLintIDs checks that each id of snug lint is explained once.
 func TestLintIDs(t *testing.T) {
 	count := map[string]int{}
 	for _, e := range All() {
@@ -265,7 +264,7 @@ func TestLintIDs(t *testing.T) {
 	}
 }
 
-// TestVetIDs: no id means two things, and each is explained.
+// TestVetIDs checks that each id of package vet is explained once.
 func TestVetIDs(t *testing.T) {
 	count := map[string]int{}
 	for _, e := range All() {
