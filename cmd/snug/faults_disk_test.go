@@ -96,7 +96,7 @@ func testFullDisks(t *testing.T, l *faultLab) {
 			}
 			v := l.startWith(t, "", full, join([]string{"bench", form}, quick, batch)...)
 			full.Close()
-			v.wait(t).fails(t, 1, "cannot write the answer, no space left on device$", "free some room")
+			v.wait(t).fails(t, 1, "cannot write the answer, no space left on device$", "free some space")
 		}
 	})
 	t.Run("record becomes full, and goes on", func(t *testing.T) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is the tool: a folder for each group of commands that --help shows, and ui for
-// how they speak. A command reads, decides, fills in a document of package finding, and hands
-// it to package report.
+// Package cli implements the command line of snug. Each group of commands in --help has a
+// folder; package ui prints for all of them. A command reads, decides, fills in a document of
+// package finding, and hands it to package report.
 package cli
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/source/govet"
 )
 
-// groups are the commands as --help shows them.
+// groups lists the commands in the order of --help.
 var groups = []struct {
 	id, title string
 	commands  []func(*ui.UI) *cobra.Command
@@ -36,15 +36,14 @@ var groups = []struct {
 	{"plumbing", "Plumbing:", []func(*ui.UI) *cobra.Command{fit.NewCollect, newExplain, newVersion, newCompletion}},
 }
 
-// Main runs snug with these arguments, the program's name not among them, and
-// returns its exit code: 0 fine, 1 snug failed, 2 wrong usage; those of `snug
-// run` are its own.
+// Main runs snug with args, which do not include the program's name, and returns the exit
+// code: 0 fine, 1 snug failed, 2 wrong usage. `snug run` has its own exit codes.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	govet.Tool(args, stderr) // returns unless the go command runs snug as a vet tool
 	u := &ui.UI{In: stdin, Out: stdout, Err: stderr, Getenv: os.Getenv}
 	root := newRoot(u)
 	if len(args) == 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
-		args = append(args, "") // a word of which nothing is written yet
+		args = append(args, "") // completes an empty word
 	}
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
@@ -65,8 +64,8 @@ func newRoot(u *ui.UI) *cobra.Command {
 		Long: `snug finds what a container really gives a Go program, decides what GOMAXPROCS
 and GOMEMLIMIT should be, and says why.
 
-Without a command it gives the verdict on its own container and the next command
-to try.`,
+Without a command it prints a verdict on its own container and the next command to
+try.`,
 		Example: `  snug                            the verdict on this container
   snug limits --pid 4711          what the container gives process 4711
   snug plan --exe ./server        what ./server should use here, and why
@@ -127,8 +126,8 @@ to try.`,
 
 func unknownCommand(cmd *cobra.Command, words []string) error {
 	hint := "snug --help lists them"
-	// An empty name is the beginning of all, and a long one is no slip of the finger.
-	if name := words[0]; name != "" && len(name) < message.MostShown {
+	// An empty name is a prefix of every command, and a long one is not a typing error.
+	if name := words[0]; name != "" && len(name) < message.MaxShown {
 		if like := cmd.SuggestionsFor(name); len(like) > 0 {
 			hint = "did you mean snug " + strings.Join(like, " or snug ") + "?"
 		}

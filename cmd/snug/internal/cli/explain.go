@@ -17,10 +17,10 @@ import (
 func newExplain(u *ui.UI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [ID | WORD]",
-		Short: "Explain an id that snug gives as a reason, a warning or a finding, a term, or an alert",
-		Long: `Explain an id that snug gives as a reason, a warning or a finding, in brackets in text
-and as "reason", "code" or "id" in JSON, a word that stands on its screen, such as votes or
-"heap goal", or an alert of its chart. Without one, list them all.`,
+		Short: "Explain the id of a reason, a warning or a finding, a term, or an alert",
+		Long: `Explain the id of a reason, a warning or a finding (in brackets in text; "reason", "code"
+or "id" in JSON), a word on snug's screen such as votes or "heap goal", or an alert of its
+chart. Without an argument, list them all.`,
 		Example: `  snug explain quota-ceil
   snug explain Ps looking for work
   snug explain GoProcsAboveQuota`,

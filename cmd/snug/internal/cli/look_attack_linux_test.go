@@ -115,7 +115,7 @@ func TestProfileFiles(t *testing.T) {
 		{[]string{"-o", "/dev/null/x"}, message.ExitFailed, "/dev/null/x"},
 		{[]string{"--html", "/dev/null/x"}, message.ExitFailed, "/dev/null/x"},
 		{[]string{"-o", "-"}, message.ExitUsage, "stdout has the answer"},
-		{[]string{"-o", "x", "--html", "x"}, message.ExitUsage, "two things for one file"},
+		{[]string{"-o", "x", "--html", "x"}, message.ExitUsage, "two outputs for one file"},
 		{[]string{"--rate", "fast"}, message.ExitUsage, "write 1 to 250 samples"},
 		{[]string{"--rate", "251"}, message.ExitUsage, "write 1 to 250 samples"},
 		{[]string{"--duration", "long"}, message.ExitUsage, "write a duration such as 10s"},

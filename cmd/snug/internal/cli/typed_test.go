@@ -42,7 +42,7 @@ func TestOddWords(t *testing.T) {
 		if code == message.ExitFine || out.Len() > 0 || strings.Count(said, "\n") != 2 || !strings.HasPrefix(said, "snug: error: ") || !strings.Contains(said, "\nsnug: hint: ") {
 			t.Errorf("%q: exit code %d\n%s%s", message.Cut(name, 40), code, message.Cut(out.String(), 999), message.Cut(said, 999))
 		}
-		if len(said) > 2*ui.MostTalk || !utf8.ValidString(said) || strings.ContainsAny(said, "\x1b\ufffd") {
+		if len(said) > 2*ui.MaxLine || !utf8.ValidString(said) || strings.ContainsAny(said, "\x1b\ufffd") {
 			t.Errorf("%q: %d bytes: %q", message.Cut(name, 40), len(said), message.Cut(said, 999))
 		}
 		if last := line[len(line)-1]; last == "" && !strings.Contains(said, "''") {

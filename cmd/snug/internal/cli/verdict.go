@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// verdict is what snug says when it is asked nothing.
+// verdict answers snug without a command.
 func verdict(u *ui.UI) error {
 	q := fit.Question{At: &fit.Place{}, Policy: &fit.PolicyFlags{}}
 	l, p, err := q.Answer(u.Getenv)
@@ -39,5 +39,5 @@ func verdict(u *ui.UI) error {
 	return u.Answer(d)
 }
 
-// shown is how many processes bare snug shows: those that fit worst.
+// shown is how many processes snug without a command shows: those that fit worst.
 const shown = 3

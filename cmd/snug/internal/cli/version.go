@@ -11,7 +11,7 @@ import (
 func newVersion(u *ui.UI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Say which snug this is",
+		Short: "Print the version of snug",
 		Args:  ui.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return u.Answer(ui.Build()) },
 	}

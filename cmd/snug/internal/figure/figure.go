@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package figure has the one form in which a figure goes from where it is read to where it is
-// judged and shown: a number, none, or unknown, with its source or the reason.
+// Package figure holds the type in which a figure travels from where it is read to where it
+// is judged and shown: a number, none, or unknown, with its source or the reason.
 package figure
 
 import (
@@ -12,35 +12,34 @@ import (
 
 // Of is a figure. The zero Of is unknown.
 type Of[T any] struct {
-	// N means something only where State is Known.
+	// N is valid only if State is limits.Known.
 	N T
 	// State is limits.Known, limits.None (there is no limit) or limits.Unknown.
 	State limits.State
-	// Source is where a known figure or none comes from: a file, "/proc/4711/mem, 11/11 votes",
-	// "perf, 646 samples". Raw is its text there; "" where it has none.
+	// Source is where a figure that is known or none comes from: a file,
+	// "/proc/4711/mem, 11/11 votes", "perf, 646 samples". Raw is its text there; "" = no text.
 	Source, Raw string
-	// Why says on one line why it is unknown; "" where nothing more is known, or where it is
-	// not unknown.
+	// Why says on one line why the figure is unknown; "" = no reason known, or not unknown.
 	Why string
 }
 
-// New is a known figure.
+// New returns a known figure.
 func New[T any](n T, source string) Of[T] { return Of[T]{N: n, State: limits.Known, Source: source} }
 
-// None is that of a limit that there is not.
+// None returns the figure for a limit that is not set.
 func None[T any](source string) Of[T] { return Of[T]{State: limits.None, Source: source} }
 
-// Known reports whether there is a number.
+// Known reports whether the figure is a number.
 func (f Of[T]) Known() bool { return f.State == limits.Known }
 
-// Read reports whether it was read: a number, or none.
+// Read reports whether the figure was read: it is a number or none.
 func (f Of[T]) Read() bool { return f.State != limits.Unknown }
 
-// Get is the number, and whether there is one.
+// Get returns the number, and reports whether there is one.
 func (f Of[T]) Get() (T, bool) { return f.N, f.Known() }
 
-// Ptr is the number as documents have it: nil for none as well as for unknown, which they
-// list.
+// Ptr returns the number for a document. It is nil both for none and for unknown; documents
+// list the unknown figures.
 func (f Of[T]) Ptr() *T {
 	if !f.Known() {
 		return nil
@@ -48,27 +47,27 @@ func (f Of[T]) Ptr() *T {
 	return &f.N
 }
 
-// Know makes it known.
+// Know makes the figure known.
 func (f *Of[T]) Know(n T, source string) { *f = New(n, source) }
 
-// Because gives an unknown figure a reason, unless it has one.
+// Because sets the reason of an unknown figure that has none.
 func (f *Of[T]) Because(why string) {
 	if !f.Read() && f.Why == "" {
 		f.Why = why
 	}
 }
 
-// Number is what can be counted in.
+// Number lists the types of numbers.
 type Number interface {
 	~int | ~int64 | ~uint32 | ~uint64 | ~float64
 }
 
-// Float is the figure as rules reckon with it.
+// Float converts a figure to float64, as rules use it.
 func Float[T Number](f Of[T]) Of[float64] {
 	return Of[float64]{N: float64(f.N), State: f.State, Source: f.Source, Raw: f.Raw, Why: f.Why}
 }
 
-// Limit is a limit of package limits with the file that sets it.
+// Limit returns the figure for a limit of package limits and the file that sets it.
 func Limit[T int | int64 | float64](v limits.Value[T], from limits.Source) Of[float64] {
 	f := Of[float64]{N: float64(v.N), State: v.State}
 	if v.State == limits.Known {
@@ -77,7 +76,7 @@ func Limit[T int | int64 | float64](v limits.Value[T], from limits.Source) Of[fl
 	return f
 }
 
-// inJSON is a figure in JSON: {} is unknown.
+// inJSON is the JSON form of a figure: {} is unknown.
 type inJSON[T any] struct {
 	N      *T     `json:"v,omitempty"`
 	None   bool   `json:"none,omitempty"`

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flagvalue has the values of flags. A value is parsed as soon as it is read, so that
-// the error names the flag and says what it takes.
+// Package flagvalue holds the types of flag values. A value is parsed as soon as it is read,
+// so that the error names the flag and the values it accepts.
 package flagvalue
 
 import (
@@ -17,9 +17,8 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// Text is a file or a directory by name. An empty name is mostly a shell
-// variable that is not set; to take it for no name would answer for the wrong
-// machine.
+// Text is the name of a file or a directory. It must not be empty: an empty name usually
+// comes from an unset shell variable, and ignoring it would answer for the wrong machine.
 type Text string
 
 func (t *Text) String() string { return string(*t) }
@@ -34,7 +33,7 @@ func (t *Text) Set(text string) error {
 	return nil
 }
 
-// PID is a process number, 0 when none was given.
+// PID is a process number; 0 = not given.
 type PID int
 
 func (p *PID) String() string { return strconv.Itoa(int(*p)) }
@@ -66,8 +65,8 @@ func (s *Span) Set(text string) error {
 	return nil
 }
 
-// Parsed is a flag whose text is parsed at once, so that the error names
-// it, and whose value is used later, over that of its variable.
+// Parsed is a flag whose text is parsed at once, so that the error names it. Its value is
+// used later and wins over that of its variable.
 type Parsed struct {
 	text string
 	Take func(text string) error
@@ -82,7 +81,7 @@ func (v *Parsed) Set(text string) error {
 	return v.Take(text)
 }
 
-// ParseGOGC reads a percentage or off.
+// ParseGOGC parses a percentage or off.
 func ParseGOGC(text string) (int, bool) {
 	if text == "off" {
 		return plan.Off, true
@@ -91,7 +90,7 @@ func ParseGOGC(text string) (int, bool) {
 	return int(n), err == nil && n >= 1
 }
 
-// Define adds a flag whose value goes to one place.
+// Define adds a flag that stores its value in *to. want says which values it accepts.
 func Define[T any](fs *pflag.FlagSet, name, usage, want string, parse func(string) (T, bool), to *T) {
 	fs.Var(&Parsed{Take: func(text string) error {
 		v, ok := parse(text)
@@ -103,8 +102,8 @@ func Define[T any](fs *pflag.FlagSet, name, usage, want string, parse func(strin
 	}}, name, usage)
 }
 
-// DefineList adds a flag that takes values separated by commas and may be
-// repeated. What is named twice is there once.
+// DefineList adds a flag that accepts values separated by commas and may be repeated.
+// Duplicates are dropped.
 func DefineList[T comparable](fs *pflag.FlagSet, name, usage, want string, parse func(string) (T, bool), to *[]T) {
 	fs.Var(&Parsed{Take: func(text string) error {
 		for part := range strings.SplitSeq(text, ",") {

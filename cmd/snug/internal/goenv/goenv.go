@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package goenv makes of a plan the environment variables that a Go program is started with.
+// Package goenv turns a plan into the environment variables to start a Go program with.
 package goenv
 
 import (
@@ -10,13 +10,14 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// A variable is one to be set for the command.
+// Variable is an environment variable to set for the command.
 type Variable struct{ Name, Value string }
 
-// Variables are those that help: every knob that was decided on, but GOMAXPROCS
-// only where the command would use another number by itself, or crash. own reports whether
-// its own code sets GOMAXPROCS; code that does so as a default honours the variable. Where
-// the runtime follows the quota, the variable would end that, for code that may never run.
+// Variables returns the variables to set: one for each setting that the plan decides. It sets
+// GOMAXPROCS only if the command would otherwise use another number or crash. own reports
+// whether the command's own code sets GOMAXPROCS. Code that sets it as a default leaves a
+// variable alone. own is asked only if the runtime does not follow the quota: otherwise the
+// variable would stop the runtime from following it, for code that may never run.
 func Variables(in *plan.Input, p *plan.Plan, own func() bool) []Variable {
 	var set []Variable
 	s := p.GOMAXPROCS
@@ -25,7 +26,7 @@ func Variables(in *plan.Input, p *plan.Plan, own func() bool) []Variable {
 			s = plan.Setting{Value: int64(cpus)}
 		}
 	}
-	inside := int64(plan.Automaxprocs(&in.Limits.CPU, in.Go)) // it honours the variable
+	inside := int64(plan.Automaxprocs(&in.Limits.CPU, in.Go)) // automaxprocs leaves GOMAXPROCS alone if the variable is set
 	if !s.Leave && (s.Value != int64(p.Runtime) || inside != 0 && s.Value != inside || s.Code == plan.Explicit || in.Go.Blind && own()) {
 		set = append(set, Variable{"GOMAXPROCS", strconv.FormatInt(s.Value, 10)})
 	}
@@ -43,12 +44,13 @@ func Variables(in *plan.Input, p *plan.Plan, own func() bool) []Variable {
 	return set
 }
 
-// Setenv is env with one variable set. Of several with the same name the first
-// counts in C and the last in Go: none of them stays.
+// Setenv returns env with one variable set. Of several variables with the same name the first
+// counts in C and the last in Go, so Setenv removes all of them first.
 func Setenv(env []string, name, value string) []string {
 	return append(Unsetenv(env, name), name+"="+value)
 }
 
+// Unsetenv returns env without a variable.
 func Unsetenv(env []string, name string) []string {
 	out := make([]string, 0, len(env)+1)
 	for _, kv := range env {

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Clean makes other people's text safe for a terminal: what is not printable
-// becomes its escape, so that nothing in a file can pretend to be output.
+// Clean makes text from elsewhere safe for a terminal. It escapes what is not printable, so
+// that nothing in a file can imitate snug's output.
 func Clean(s string) string {
 	if !strings.ContainsFunc(s, Unprintable) {
 		return s
@@ -26,4 +26,5 @@ func Clean(s string) string {
 	return b.String()
 }
 
+// Unprintable reports whether Clean escapes a rune.
 func Unprintable(r rune) bool { return !unicode.IsPrint(r) }

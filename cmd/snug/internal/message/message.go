@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package message is how snug says things outside of documents: failures with their cure and
-// exit code, and other people's words quoted in a line.
+// Package message holds what snug prints outside of documents: failures with a hint and an
+// exit code, and quoted text from elsewhere.
 package message
 
 import (
@@ -9,17 +9,17 @@ import (
 	"io/fs"
 )
 
-// Exit codes. Those of `snug run` are its own: see package fit.
+// Exit codes. `snug run` has its own: see package fit.
 const (
 	ExitFine        = 0
 	ExitFailed      = 1   // snug failed
-	ExitUsage       = 2   // it was used wrongly
-	ExitFinding     = 3   // what was asked to be fine is not
-	ExitInterrupted = 130 // Ctrl-C or SIGTERM, as a shell would say it
+	ExitUsage       = 2   // wrong usage
+	ExitFinding     = 3   // a check failed, as with --fail-on
+	ExitInterrupted = 130 // Ctrl-C or SIGTERM, as in a shell
 )
 
-// Failure is an error as it is shown: what went wrong and where, the cure, and
-// the exit code.
+// Failure is an error as snug prints it: what went wrong and where, a hint how to fix it,
+// and the exit code.
 type Failure struct {
 	Code       int
 	What, Hint string
@@ -27,14 +27,14 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.What }
 
-// Failed is a failure of snug itself, or of what it looked at.
+// Failed returns a failure of snug itself or of what it examined.
 func Failed(what, hint string) error { return &Failure{ExitFailed, what, hint} }
 
-// Usage is a command line that cannot be followed.
+// Usage returns a failure for a wrong command line.
 func Usage(what, hint string) error { return &Failure{ExitUsage, what, hint} }
 
-// Reason is an error without the path and the operation that the message of a
-// path error repeats.
+// Reason returns the text of an error without the operation and the path that a
+// fs.PathError adds.
 func Reason(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -49,4 +49,5 @@ func Reason(err error) string {
 	return err.Error()
 }
 
+// OwnerHint is the hint for a file that may not be read.
 const OwnerHint = "read it as the user who owns it, or as root"

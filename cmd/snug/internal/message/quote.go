@@ -8,36 +8,36 @@ import (
 	"unicode/utf8"
 )
 
-// MostShown is how much of what was typed a message repeats, in bytes.
-const MostShown = 200
+// MaxShown bounds how much of the user's input a message repeats, in bytes.
+const MaxShown = 200
 
-// Typed is what was typed as a message repeats it: each word as a shell would read it
-// back, an empty one in quotes. It ends where it gets long.
+// Typed returns the user's input as a message repeats it: each word quoted for a shell, an
+// empty one as a pair of quotes. Long input is cut.
 func Typed(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		if len(w) > MostShown {
-			return strings.Join(append(quoted[:i], Cut(w, MostShown)), " ")
+		if len(w) > MaxShown {
+			return strings.Join(append(quoted[:i], Cut(w, MaxShown)), " ")
 		}
 		quoted[i] = Quote(w)
 	}
-	return Cut(strings.Join(quoted, " "), MostShown)
+	return Cut(strings.Join(quoted, " "), MaxShown)
 }
 
-// Cut is text of about so many bytes at most; what is cut off is counted.
-func Cut(text string, most int) string {
-	if len(text) <= most {
+// Cut shortens text to about maxLen bytes. If it cuts anything, it appends the full length.
+func Cut(text string, maxLen int) string {
+	if len(text) <= maxLen {
 		return text
 	}
-	n := most
-	for n > most-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+	n := maxLen
+	for n > maxLen-utf8.UTFMax && !utf8.RuneStart(text[n]) {
 		n--
 	}
 	return text[:n] + "... (" + strconv.Itoa(len(text)) + " bytes)"
 }
 
-// Quote is a text as one word of a shell: a path with a blank would otherwise be
-// two arguments.
+// Quote returns text as one word of a shell: a path with a space would otherwise be two
+// arguments.
 func Quote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r)

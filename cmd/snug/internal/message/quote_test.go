@@ -19,10 +19,10 @@ func TestTyped(t *testing.T) {
 		{"an empty word", []string{""}, "''"},
 		{"plain words", []string{"server", "4711"}, "server 4711"},
 		{"words for a shell", []string{"my server", "it's"}, `'my server' 'it'\''s'`},
-		{"a long word", []string{long}, long[:MostShown] + "... (1048576 bytes)"},
-		{"a long word among others", []string{"a", long, "b"}, "a " + long[:MostShown] + "... (1048576 bytes)"},
-		{"many words", slices.Repeat([]string{"abcdefghi"}, 100), strings.Repeat("abcdefghi ", MostShown/10) + "... (999 bytes)"},
-		{"not in the middle of a sign", []string{strings.Repeat("日", 100)}, strings.Repeat("日", MostShown/3) + "... (300 bytes)"},
+		{"a long word", []string{long}, long[:MaxShown] + "... (1048576 bytes)"},
+		{"a long word among others", []string{"a", long, "b"}, "a " + long[:MaxShown] + "... (1048576 bytes)"},
+		{"many words", slices.Repeat([]string{"abcdefghi"}, 100), strings.Repeat("abcdefghi ", MaxShown/10) + "... (999 bytes)"},
+		{"not in the middle of a sign", []string{strings.Repeat("日", 100)}, strings.Repeat("日", MaxShown/3) + "... (300 bytes)"},
 	} {
 		if got := Typed(c.words...); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

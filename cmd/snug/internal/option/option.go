@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package option is the table of all options: what each is called as a variable, as a field in
-// Go, as a flag and in the chart. A test holds the library, the help texts, the README and the
-// chart's schema to it.
+// Package option holds the table of all options: the name of each as a variable, as a field
+// in Go, as a flag and in the chart. A test compares the library, the help texts, the README
+// and the chart's schema with it.
 package option
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// Option is one option. "" is no such name.
+// Option is one option. A name that is "" does not exist.
 type Option struct {
-	Variable string // SNUG_MIN_PROCS; package plan parses it and says what it wants
-	Field    string // of snug.Options, or of "WatchOptions." or "adapt."
-	Flag     string // of snug plan and snug run
-	Help     string // of the flag
+	Variable string // SNUG_MIN_PROCS; package plan parses it and says which values it accepts
+	Field    string // field of snug.Options, or after "WatchOptions." or "adapt." of those
+	Flag     string // flag of snug plan and snug run
+	Help     string // help text of the flag
 	Chart    string // key of snug policy's configuration and of the chart's values
 
 	set  func(text string, p *plan.Policy) bool // nil: plan.Set
@@ -38,7 +38,7 @@ var Table = []Option{
 	{Variable: "SNUG_RESERVE_CPUS", Field: "ReserveCPUs", Flag: "reserve-cpus",
 		Help: "leave `CPUS` to other processes of the container",
 		set: func(text string, p *plan.Policy) (ok bool) {
-			if p.ReserveCPUs = 0; text == "0" { // takes back what the variable says
+			if p.ReserveCPUs = 0; text == "0" { // overrides the variable
 				return true
 			}
 			p.ReserveCPUs, ok = plan.ParseCPUs(text)
@@ -52,11 +52,11 @@ var Table = []Option{
 		Help: "set GOMEMLIMIT to `SIZE`, as 400MiB, 90%, 99%-100MiB or off\n(default 90% of the limit, and at least 16 MiB less than it)"},
 	{Variable: "GOGC", Flag: "gogc", Help: "set GOGC to `PERCENT`, a number or off (default: leave it alone)", want: "a whole number from 1 to 2147483647, or off",
 		set: func(text string, p *plan.Policy) (ok bool) { p.GOGC, ok = flagvalue.ParseGOGC(text); return ok }},
-	{Variable: "SNUG_WORKERS", Field: "Workers", Flag: "workers"}, // each command has words of its own for it
+	{Variable: "SNUG_WORKERS", Field: "Workers", Flag: "workers"}, // each command has its own help text for it
 	{Variable: "SNUG_CPU_LIMIT", Field: "CPULimit", Flag: "cpu-limit",
 		Help: "hint: the CPU limit is `CPUS`; only tightens"},
 	{Variable: "SNUG_CPU_REQUEST", Field: "CPURequest", Flag: "cpu-request",
-		Help: "hint: the CPU request is `CPUS`; counts where there is no limit"},
+		Help: "hint: the CPU request is `CPUS`; counts if there is no limit"},
 	{Variable: "SNUG_MEMORY_LIMIT", Field: "MemoryLimit", Flag: "memory-limit",
 		Help: "hint: the memory limit is `SIZE`; only tightens"},
 	{Variable: "SNUG"},
@@ -69,10 +69,10 @@ var Table = []Option{
 	{Field: "Override"},
 }
 
-// Setter does what one flag on the command line says.
+// Setter applies one flag of the command line.
 type Setter = func(*plan.Policy, *plan.Hints)
 
-// Flags defines the flags of the table; given is called for each that is on the command line.
+// Flags defines the flags of the table. It calls given for each flag on the command line.
 func Flags(fs *pflag.FlagSet, given func(Setter)) {
 	for _, o := range Table {
 		if o.Help == "" {

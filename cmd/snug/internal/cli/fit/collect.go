@@ -21,14 +21,14 @@ func NewCollect(u *ui.UI) *cobra.Command {
 	var raw bool
 	cmd := &cobra.Command{
 		Use:   "collect [--root DIR] [--pid N] [-o FILE] [--raw]",
-		Short: "Save what limits are read from, for a bug report or a test",
-		Long: `Save the situation that a process is in: its cgroup file, mount table and CPUs
-allowed, MemTotal, and the limits and counters of every cgroup that can be seen.
-Never an environment or a command line. The text that is written can be read
-back with --root, and answers as the machine did.
+		Short: "Save the files that limits are read from, for a bug report or a test",
+		Long: `Save the situation of a process: its cgroup file, mount table and allowed CPUs,
+MemTotal, and the limits and counters of every visible cgroup. It never saves an
+environment or a command line. Read the saved text back with --root; snug then
+answers as it did on the machine.
 
-Names, ids and paths are replaced by made-up ones, unless --raw is given. Read
-the file before you hand it on.`,
+Names, ids and paths are replaced by made-up ones, unless you give --raw. Read the
+file before you pass it on.`,
 		Example: `  snug collect --pid 4711 -o case.txtar
   snug plan --root case.txtar`,
 		Args: ui.NoArgs,
@@ -59,7 +59,7 @@ the file before you hand it on.`,
 			if raw {
 				names = "names, ids and paths are the real ones"
 			}
-			u.Note("wrote %s: %s; read it before you hand it on", file, names)
+			u.Note("wrote %s: %s; read it before you pass it on", file, names)
 			return nil
 		},
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// LimitsDocument writes limits down.
+// LimitsDocument returns the document for limits.
 func LimitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
 	c, m := &l.CPU, &l.Memory
 	d := &finding.Limits{
@@ -65,7 +65,7 @@ func LimitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
 	return d
 }
 
-// known is null for none as well as for unknown: the document lists the latter.
+// known returns nil both for none and for unknown. The document lists the unknown ones.
 func known[T int | int64 | float64](v limits.Value[T]) *T { return observe.Known(v) }
 
 func source(s limits.Source) *finding.Source {
@@ -103,7 +103,7 @@ func warnings(list []limits.Warning) []finding.Warning {
 	return out
 }
 
-// planDocument writes a decision down, with what Go would do by itself.
+// planDocument returns the document for a decision, with what Go would do by itself.
 func planDocument(p *plan.Plan, in *plan.Input, t finding.Target) *finding.Plan {
 	d := &finding.Plan{
 		Head:       finding.NewHead(finding.KindPlan),
@@ -134,7 +134,7 @@ func planDocument(p *plan.Plan, in *plan.Input, t finding.Target) *finding.Plan 
 	return d
 }
 
-// unit is what the number in a knob's reasons counts.
+// unit is the unit of the number in a reason.
 type unit uint8
 
 const (
@@ -165,7 +165,7 @@ func ignored(s *plan.Setting, u unit) []finding.Reason {
 	return out
 }
 
-// runtimeOf says what the Go runtime would choose by itself, and from what.
+// runtimeOf returns what the Go runtime would choose by itself, and why.
 func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	r := finding.Runtime{Cgroups: !in.Go.Blind && (in.Go.Minor == 0 || in.Go.Minor >= 25)}
 	c := &in.Limits.CPU
@@ -175,7 +175,7 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 		r.Text = "the quota does not fit into its int32"
 		return r
 	case 0:
-		r.Text = "what it would use cannot be told, since the CPUs it may run on could not be read"
+		r.Text = "its choice is unknown, because the CPUs it may run on could not be read"
 		return r
 	}
 	r.GOMAXPROCS = &p.Runtime

@@ -6,5 +6,5 @@ package fit
 
 import "github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 
-// replace cannot be done here.
+// replace is not supported here.
 func replace(file string, args, env []string) error { return cgrun.ErrNotSupported }

@@ -11,8 +11,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/inherit"
 )
 
-// replace makes this process become the command, with the signals ignored and
-// blocked that were when it began. It returns only when that failed.
+// replace replaces this process by the command. Signals are ignored and blocked as they were
+// when this process started. It returns only if it failed.
 func replace(file string, args, env []string) error {
 	inherit.AtStart().Restore()
 	return cgrun.ExecFailed(args[0], file, "", syscall.Exec(file, args, env))

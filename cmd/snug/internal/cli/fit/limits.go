@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fit is the commands that say and set what fits: limits, plan, run, collect.
+// Package fit implements the commands that find and apply what fits: limits, plan, run,
+// collect.
 package fit
 
 import (
@@ -15,10 +16,10 @@ func NewLimits(u *ui.UI) *cobra.Command {
 		Use:   "limits [--root DIR] [--pid N]",
 		Short: "Show what the container gives: CPU, memory, and where each limit comes from",
 		Long: `Show what the container gives a process: CPU quota, affinity, weight and
-throttling, memory limits and use, each with the file it comes from. Every
-cgroup that can be seen counts, not only the process's own.
+throttling, memory limits and use, each with the file it comes from. snug reads
+every visible cgroup, not only the process's own.
 
-A limit that cannot be read is listed as unknown; it is never taken for none.`,
+A limit that cannot be read is listed as unknown. It never counts as no limit.`,
 		Example: `  snug limits
   snug limits --pid 4711 --json
   snug limits --root /host --pid 4711`,

@@ -34,16 +34,18 @@ func NewPlan(u *ui.UI) *cobra.Command {
 		Long: `Show what Go should use in a container, why, and what it would use by itself.
 Nothing is changed.
 
-How to decide: --round, --min-procs, --max-procs, --reserve-cpus and
---request-factor. Values given outright: --gomaxprocs, --gomemlimit, --gogc.
-What you know and the process cannot see: --cpu-limit, --cpu-request and
---memory-limit; these hints only tighten what is visible. Each has a variable
-(SNUG_ROUND, SNUG_MIN_PROCS, SNUG_CPU_LIMIT, ...); the flag wins over it.
+Policy flags change how snug decides: --round, --min-procs, --max-procs,
+--reserve-cpus and --request-factor. --gomaxprocs, --gomemlimit and --gogc give a
+value outright. Hints name what you know and the process cannot see: --cpu-limit,
+--cpu-request and --memory-limit; a hint never loosens a visible limit. Each flag
+has a variable (SNUG_ROUND, SNUG_MIN_PROCS, SNUG_CPU_LIMIT, ...); the flag wins.
 
-A GOMAXPROCS, GOMEMLIMIT or GOGC that the operator put into the environment is
-left alone. With --pid or --root it is that process's environment which counts.
-The program is taken for recent Go, unless --go or --exe says what it is, or the
-process that --pid names does.`,
+A P is the right to run Go code; GOMAXPROCS is how many there are.
+
+snug leaves alone a GOMAXPROCS, GOMEMLIMIT or GOGC that is set in the environment.
+With --pid or --root that is the environment of that process. snug assumes recent
+Go, unless you name the version or the program with --go or --exe, or --pid names a
+process.`,
 		Example: `  snug plan
   snug plan --exe ./server
   snug plan --pid 4711 --round floor --json
@@ -100,8 +102,8 @@ type Question struct {
 	workers int
 }
 
-// operators are the variables of Go that the operator has set. Those that `snug run` has
-// set are snug's own, as for a program with snug in it.
+// operators returns the Go variables that the operator has set, without those that `snug run`
+// has set.
 func operators(getenv func(string) string) plan.Env {
 	set := func(name string) string {
 		if value := getenv(name); !plan.OfRun(getenv(fit.RunVariable), name, value) {
@@ -112,9 +114,9 @@ func operators(getenv func(string) string) plan.Env {
 	return plan.Env{GOMAXPROCS: set("GOMAXPROCS"), GOMEMLIMIT: set("GOMEMLIMIT"), GOGC: getenv("GOGC")}
 }
 
-// goSharers counts the Go processes in the cgroup whose memory limit decides for l: this
-// process, pid and other snugs left out, 64 at most. What does not answer within a
-// quarter of a second, as a program on a file system that is gone, is not counted.
+// goSharers counts the Go processes in the cgroup that sets the memory limit of l, without
+// this process, pid and other snugs. It looks at up to 64 processes. A program that cannot be
+// read within 250 ms, such as one on a file system that is gone, is not counted.
 func goSharers(l *limits.Limits, pid int) (n int) {
 	pids := fit.Sharers(l)
 	found := make(chan bool, len(pids))
@@ -147,7 +149,7 @@ func goSharers(l *limits.Limits, pid int) (n int) {
 	}
 }
 
-// goOf is what a plan has to know of a program.
+// goOf returns what a plan needs to know about a program.
 func goOf(exe *goproc.Exe, godebug string) plan.Go {
 	return plan.Go{Minor: exe.Minor, Blind: !exe.Aware(godebug), Automaxprocs: exe.Automaxprocs != "", Automemlimit: exe.Automemlimit != ""}
 }
@@ -179,7 +181,7 @@ func (q *Question) Answer(own func(string) string) (*limits.Limits, *finding.Pla
 	in.Limits = l
 	if q.At.root == "" {
 		in.Others = goSharers(&l, int(q.At.pid))
-		if q.At.pid == 0 { // one that runs here may be the program in question
+		if q.At.pid == 0 { // one Go process found here may be the program in question
 			in.Others = max(0, in.Others-1)
 		}
 	}
@@ -206,7 +208,7 @@ func (q *Question) Answer(own func(string) string) (*limits.Limits, *finding.Pla
 	return &l, d, nil
 }
 
-// allUTF8 is utf8Only of each; never null in JSON.
+// allUTF8 makes each string valid UTF-8. The result is never nil, so that JSON has no null.
 func allUTF8(list []string) []string {
 	out := []string{}
 	for _, s := range list {
@@ -215,10 +217,9 @@ func allUTF8(list []string) []string {
 	return out
 }
 
-// program is the Go program that the plan is for, and its file where there is
-// one: what --go or --exe says, or what the process that --pid names runs. A
-// running program that cannot be recognised is a gap, since the plan holds for
-// recent Go all the same.
+// program returns the Go program that the plan is for, from --go, --exe or the process of
+// --pid, and its file if there is one. A running program that cannot be recognised is a gap
+// and not an error: the plan then assumes recent Go.
 func (q *Question) program() (exe goproc.Exe, file string, unknown []finding.Gap, err error) {
 	switch {
 	case q.exe != "":
@@ -239,7 +240,7 @@ func (q *Question) program() (exe goproc.Exe, file string, unknown []finding.Gap
 	return goproc.Exe{IsGo: true, Minor: q.version.minor, GoVersion: q.version.text}, "", unknown, nil
 }
 
-// next is the one command that leads on from a plan.
+// next returns the next command to try.
 func (q *Question) next(d *finding.Plan) string {
 	program := "PROGRAM"
 	if q.exe != "" {

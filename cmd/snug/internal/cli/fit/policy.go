@@ -16,35 +16,34 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// PolicyFlags are the flags that say how to decide, what the operator knows,
-// and values given outright. `snug plan` and `snug run` have the same ones.
+// PolicyFlags are the flags of `snug plan` and `snug run` for policy, hints and explicit
+// values.
 type PolicyFlags struct {
-	given []option.Setter // one for each flag on the command line, in order
+	setters []option.Setter // one for each flag on the command line, in order
 }
 
-// roundings are what --round takes.
+// roundings are the values of --round.
 var roundings = []string{"ceil", "floor", "nearest"}
 
 // add defines the flags.
 func (f *PolicyFlags) add(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	option.Flags(fs, func(set option.Setter) { f.given = append(f.given, set) })
+	option.Flags(fs, func(set option.Setter) { f.setters = append(f.setters, set) })
 }
 
-// input is what the SNUG variables and, over them, the flags say. What a
-// variable says that makes no sense is among the warnings; the error is a
-// wrong use of flags.
+// input returns policy and hints from the SNUG variables and the flags; flags win. A variable
+// with a wrong value gives a warning. The error is a wrong use of flags.
 func (f *PolicyFlags) input(getenv func(string) string) (plan.Policy, plan.Hints, plan.Mode, []limits.Warning, error) {
 	var p plan.Policy
 	var h plan.Hints
 	mode, bad := plan.ReadEnv(getenv, &p, &h)
-	// For programs with snug in them.
+	// These variables are read by programs with snug linked in.
 	_, unread := follow.ReadEnv(getenv, new(time.Duration))
 	bad = append(append(bad, unread...), watch.ReadEnv(getenv, &watch.Config{})...)
-	for _, set := range f.given {
+	for _, set := range f.setters {
 		set(&p, &h)
 	}
-	if len(f.given) > 0 && p.MaxProcs > 0 && p.MinProcs > p.MaxProcs {
+	if len(f.setters) > 0 && p.MaxProcs > 0 && p.MinProcs > p.MaxProcs {
 		return p, h, mode, bad, message.Usage("minimum above maximum, --min-procs "+strconv.Itoa(p.MinProcs)+" --max-procs "+strconv.Itoa(p.MaxProcs),
 			"raise --max-procs or lower --min-procs; SNUG_MIN_PROCS and SNUG_MAX_PROCS count as well")
 	}

@@ -27,34 +27,34 @@ func NewRun(u *ui.UI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [--cpus CPUS] [--memory SIZE] [POLICY] [HINTS] -- CMD [ARG...]",
 		Short: "Start a program fitted to its container, or in a container of given size",
-		Long: `Start CMD with the variables that make it fit the container it is in: GOMEMLIMIT
-from the memory limit, and GOMAXPROCS where the program's own Go would read the
-wrong CPU limit or none. (A GOMAXPROCS variable ends the Go runtime's own
-following of a changed limit, so it is set only there.) Variables that are set
-already stay as they are. Then snug replaces itself by CMD: no process stays
-between, no signal is passed on, nothing is left to go wrong. As a container's
-entry point it fails open: what cannot be read is reported, and CMD starts.
+		Long: `Start CMD with the variables that make it fit its container: GOMEMLIMIT from the
+memory limit, and GOMAXPROCS if the program's own Go would read the wrong CPU limit
+or none. (Only then, because with a GOMAXPROCS variable the Go runtime no longer
+follows a changed limit.) Variables that are already set stay as they are. Then snug
+replaces itself by CMD: no extra process remains, and CMD gets its signals directly.
+As a container's entry point it fails open: it reports what it cannot read and
+starts CMD anyway.
 
 --cpus and --memory make the limits: CMD runs in a fresh cgroup below snug's own,
-proved from inside, and gone when CMD has ended. Where no cgroup can be made CMD
-does not start.
+which is verified from inside and removed when CMD has ended. If no cgroup can be
+made, CMD does not start.
 
-A CMD that is not a Go program is started unchanged; --as-go VERSION sets what
-helps Go programs of that version among its children.
+snug starts a CMD that is not a Go program unchanged. --as-go VERSION sets the
+variables for children of CMD that are Go programs of that version.
 
-SNUG_LOG=1 prints each decision; SNUG=observe prints and sets nothing; SNUG=off
+SNUG_LOG=1 prints each decision; SNUG=observe prints them and sets nothing; SNUG=off
 only starts CMD.
 
 snug is itself a Go program: a malformed GOMEMLIMIT (1GB; Go wants 1GiB) ends it
-before it can say or start anything, as it would any other. Signals that were
-ignored or blocked are so for CMD, if snug is a release's; built by a plain "go
-install", CMD gets as ignored only HUP, INT and those of job control, and as
-blocked all but HUP, INT, TERM and CHLD and those that end a process with a core.
-Of several variables of one name CMD gets the first.
+before it can print or start anything. A released snug passes ignored and blocked
+signals on to CMD as they were. Built by a plain "go install", it passes on as
+ignored only HUP, INT and those of job control, and as blocked all except HUP, INT,
+TERM, CHLD and those that end a process with a core dump. If several variables have
+the same name, CMD gets the first.
 
-Exit codes: CMD's own; 125 when snug failed or was used wrongly, 126 when CMD
-cannot be executed, 127 when there is none. When a signal ends CMD in a cgroup
-made by --cpus or --memory, it ends snug too; and when snug is killed, so is CMD.`,
+Exit codes: CMD's own; 125 if snug failed or was used wrongly, 126 if CMD cannot be
+executed, 127 if it does not exist. If a signal ends CMD in a cgroup made by --cpus
+or --memory, it ends snug too; if snug is killed, so is CMD.`,
 		Example: `  snug run -- ./server --port 8080
   snug run --cpus 1.5 --memory 256MiB -- ./server
   snug run --as-go 1.26 --workers 4 -- ./start.sh`,
@@ -62,14 +62,14 @@ made by --cpus or --memory, it ends snug too; and when snug is killed, so is CMD
 		Annotations: ui.AnotherProgram(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if u.Err == os.Stderr {
-				u.Err = bestEffort{} // CMD starts without snug's notes rather than not at all
+				u.Err = bestEffort{} // losing snug's notes is better than not starting CMD
 			}
 			return runFailure(r.run(args))
 		},
 	}
 	cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
 		c.Parent().HelpFunc()(c, args)
-		if c.CalledAs() != "" { // and not snug help run
+		if c.CalledAs() != "" { // but not for snug help run
 			u.Helped = runFailure(u.Helped)
 		}
 	})
@@ -79,14 +79,14 @@ made by --cpus or --memory, it ends snug too; and when snug is killed, so is CMD
 	r.policy.add(fs)
 	flagvalue.Define(fs, "cpus", "make a CPU limit of `CPUS`, as 1.5 or 1500m", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &r.spec.CPUs)
 	flagvalue.Define(fs, "memory", "make a memory limit of `SIZE`, as 256MiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &r.spec.MemoryBytes)
-	fs.Var(&r.asGo, "as-go", "set what helps Go `VERSION` for the children of a CMD that is not Go")
+	fs.Var(&r.asGo, "as-go", "CMD is not Go: set the variables for children built by Go `VERSION`")
 	ui.Complete(cmd, "round", roundings...)
 	flagvalue.Define(fs, "workers", "CMD starts `N` Go processes: each gets its share of the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &r.workers)
 	return cmd
 }
 
-// runFailure gives a failure of `snug run` its own exit code: 1 and 2 would be
-// mistaken for the command's.
+// runFailure gives a failure of `snug run` an exit code of its own, because 1 and 2 could be
+// the command's.
 func runFailure(err error) error {
 	var f *message.Failure
 	if errors.As(err, &f) && (f.Code == message.ExitFailed || f.Code == message.ExitUsage) {
@@ -145,23 +145,22 @@ func (r *runCommand) run(args []string) error {
 	return nil
 }
 
-// tighter says where a level above snug's own group leaves less than was asked.
+// tighter warns if a level above snug's own group allows less than the flags ask for.
 func (r *runCommand) tighter(c cgrun.Confinement) {
 	if r.spec.CPUs > 0 && c.CPUs > 0 && c.CPUs < r.spec.CPUs*0.99 {
-		r.ui.Note("warning: %s CPUs were asked for and %s are what the groups above allow, %s", units.Exact(r.spec.CPUs), units.Exact(c.CPUs), c.CPUsFrom)
+		r.ui.Note("warning: you asked for %s CPUs, the groups above allow only %s, %s", units.Exact(r.spec.CPUs), units.Exact(c.CPUs), c.CPUsFrom)
 	}
 	// The kernel rounds a memory limit down to whole pages.
 	switch {
 	case c.MemoryBytes == 0 || c.MemoryBytes >= r.spec.MemoryBytes-1<<16:
 	case c.MemoryFrom == cgrun.HostMemory:
-		r.ui.Note("warning: %s were asked for and the machine has %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes))
+		r.ui.Note("warning: you asked for %s, the machine has only %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes))
 	default:
-		r.ui.Note("warning: %s were asked for and %s are what the groups above allow, %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes), c.MemoryFrom)
+		r.ui.Note("warning: you asked for %s, the groups above allow only %s, %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes), c.MemoryFrom)
 	}
 }
 
-// cannotRun turns an error of starting a command into a failure with its exit
-// code and its cure.
+// cannotRun turns an error of starting a command into a failure with an exit code and a hint.
 func (r *runCommand) cannotRun(err error) error {
 	if err == nil {
 		return nil
@@ -174,7 +173,7 @@ func (r *runCommand) cannotRun(err error) error {
 	case errors.As(err, &bad) && bad.Code == cgrun.CodeNotFound && hint == "":
 		hint = "check the name and PATH; everything after -- is the command"
 	case errors.As(err, &bad) && hint == "":
-		hint = "it has to be a program for this machine that may be executed"
+		hint = "it must be an executable program for this machine"
 	}
 	what := err.Error()
 	if early := new(cgrun.InterruptedError); errors.As(err, &early) {
@@ -183,8 +182,9 @@ func (r *runCommand) cannotRun(err error) error {
 	return &message.Failure{Code: cgrun.ExitCode(err), What: what, Hint: hint}
 }
 
-// environment is the command's environment: this process's own, and what helps
-// a Go program fit. Whatever goes wrong here is told, and CMD starts without.
+// environment returns the command's environment: this process's own, plus the variables that
+// make a Go program fit. If a limit or the program cannot be read, it prints a note, and CMD
+// starts without the variables.
 func (r *runCommand) environment(file, name string) ([]string, error) {
 	env := os.Environ()
 	in := plan.Input{Env: operators(r.ui.Getenv)}
@@ -211,10 +211,10 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 	}
 	in.Go = goOf(&exe, r.ui.Getenv("GODEBUG"))
 	if in.Limits, err = limits.Self(); err != nil {
-		r.ui.Note("warning: %v: %s starts as it is", err, name)
+		r.ui.Note("warning: %v: %s starts unchanged", err, name)
 		return env, nil
 	}
-	if r.spec.MemoryBytes == 0 { // else it is alone in its group
+	if r.spec.MemoryBytes == 0 { // otherwise CMD is alone in its group
 		in.Others = goSharers(&in.Limits, 0)
 	}
 	plan.Confine(&in.Limits, r.spec.CPUs, r.spec.MemoryBytes)
@@ -229,14 +229,15 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 	}
 	set := goenv.Variables(&in, p, func() bool { return len(goproc.OwnSetters(file).GOMAXPROCS) > 0 })
 	if r.logs() || mode == plan.Observe {
-		r.tell(p, set, mode)
+		r.logDecisions(p, set, mode)
 	}
 	if mode == plan.Observe {
 		return env, nil
 	}
 	var ours []string
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
-		// What an outer run has set was for another container, if this one knows its own.
+		// An outer snug run set it for another container. Drop it if the limit of this one
+		// could be read.
 		if value := r.ui.Getenv(name); plan.OfRun(r.ui.Getenv(fit.RunVariable), name, value) && decided(p, name) {
 			env = goenv.Unsetenv(env, name)
 		}
@@ -246,8 +247,8 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 		env = goenv.Setenv(env, v.Name, v.Value)
 		ours = append(ours, v.Name+"="+v.Value)
 	}
-	if len(ours) > 0 && len(r.policy.given) == 0 && r.workers == 0 { // SNUG_WORKERS is read by what goes on, too
-		// A program with snug in it goes on from there: nobody asked for these.
+	if len(ours) > 0 && len(r.policy.setters) == 0 && r.workers == 0 { // the program reads SNUG_WORKERS itself
+		// snug in the program may replace these values, because no flag asked for them.
 		env = goenv.Setenv(env, fit.RunVariable, strings.Join(ours, ","))
 	}
 	return env, nil
@@ -259,8 +260,8 @@ func (r *runCommand) logs() bool {
 	return on
 }
 
-// bestEffort is standard error for what is dropped where it cannot be written: a pipe
-// without a reader, or a full one, must neither end snug nor hold it up.
+// bestEffort writes to standard error and drops what it cannot write: a pipe that is closed or
+// full must neither end snug nor block it.
 type bestEffort struct{}
 
 func (bestEffort) Write(text []byte) (int, error) {
@@ -268,31 +269,31 @@ func (bestEffort) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// recognise finds out which Go reads the variables. A command that is not Go is
-// left alone unless the operator says what its children are.
+// recognise returns the Go program that will read the variables. It reports false for a
+// command that is not Go, unless --as-go says what its children are.
 func (r *runCommand) recognise(file, name string) (goproc.Exe, bool) {
 	if r.asGo.text != "" {
 		return goproc.Exe{IsGo: true, Minor: r.asGo.minor}, true
 	}
 	exe, err := goproc.ReadExe(file)
-	cure := "--as-go 1." + strconv.Itoa(goproc.ThisMinor()) + " sets what helps Go programs that it starts"
+	hint := "--as-go 1." + strconv.Itoa(goproc.ThisMinor()) + " sets the variables for Go programs that it starts"
 	switch {
 	case err != nil:
-		r.ui.Note("note: %s is started unchanged, it cannot be read: %s; %s", name, message.Reason(err), cure)
+		r.ui.Note("note: %s is started unchanged, it cannot be read: %s; %s", name, message.Reason(err), hint)
 	case !exe.IsGo:
-		if r.logs() { // else silence: nothing is wrong
-			r.ui.Note("note: %s is started unchanged, it is %s; %s", name, exe.What, cure)
+		if r.logs() { // otherwise quiet, because nothing is wrong
+			r.ui.Note("note: %s is started unchanged, it is %s; %s", name, exe.What, hint)
 		}
 	case exe.Minor == 0:
-		r.ui.Note("note: %s is started unchanged, it does not say which Go built it; %s", name, strings.Replace(cure, "sets what helps Go programs that it starts", "names the version", 1))
+		r.ui.Note("note: %s is started unchanged, it does not say which Go built it; %s", name, strings.Replace(hint, "sets the variables for Go programs that it starts", "names the version", 1))
 	default:
 		return exe, true
 	}
 	return exe, false
 }
 
-// tell prints one line for each decision.
-func (r *runCommand) tell(p *plan.Plan, set []goenv.Variable, mode plan.Mode) {
+// logDecisions prints one line for each decision.
+func (r *runCommand) logDecisions(p *plan.Plan, set []goenv.Variable, mode plan.Mode) {
 	for _, knob := range []struct {
 		name string
 		s    *plan.Setting
@@ -316,7 +317,7 @@ func (r *runCommand) tell(p *plan.Plan, set []goenv.Variable, mode plan.Mode) {
 	}
 }
 
-// decided reports whether the limit behind a knob could be read.
+// decided reports whether the limit for a variable could be read.
 func decided(p *plan.Plan, name string) bool {
 	s := &p.GOMAXPROCS
 	if name == "GOMEMLIMIT" {

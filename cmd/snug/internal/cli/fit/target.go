@@ -32,7 +32,7 @@ const (
 	rootHint = "--root takes the root directory of a tree (a node's /host), or a file that snug collect wrote"
 )
 
-// unopened is a root that cannot be opened.
+// unopened returns the failure for a root that cannot be opened.
 func unopened(name string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return message.Failed(message.Reason(err)+", "+name, message.OwnerHint)
@@ -45,7 +45,7 @@ func (p *Place) add(cmd *cobra.Command) {
 	cmd.Flags().Var(&p.pid, "pid", "read process `N` instead of this one (or the tree's proc/self)")
 }
 
-// Target is the place as documents name it.
+// Target returns the place for documents.
 func (p *Place) Target() finding.Target {
 	var t finding.Target
 	if p.root != "" {
@@ -57,7 +57,7 @@ func (p *Place) Target() finding.Target {
 	return t
 }
 
-// args are the flags that lead to the same place, for a command to try next.
+// args returns the flags for the same place, for a command to try next.
 func (p *Place) args() string {
 	var s string
 	if p.root != "" {
@@ -72,8 +72,8 @@ func (p *Place) args() string {
 // self reports whether the place is snug's own process.
 func (p *Place) self() bool { return p.root == "" && p.pid == 0 }
 
-// open makes the place ready to be read. Nothing outside of a root is ever
-// opened: links that lead out of it cannot be followed.
+// open opens the root. Nothing outside it is ever opened: links that lead out of it are not
+// followed.
 func (p *Place) open() error {
 	if p.root == "" {
 		return nil
@@ -128,17 +128,16 @@ func openSituation(name string) (fs.FS, error) {
 	return s.FS, nil
 }
 
-// complete reports whether a saved situation has its end: want stands last, and
-// the last line of every want says what GOMEMLIMIT is (plan.Summary). Of half a
-// tree the limits would be wrong ones.
+// complete reports whether a saved situation is whole: want is its last file, and the last
+// line of want gives GOMEMLIMIT (plan.Summary). Half a tree would give wrong limits.
 func complete(data, want []byte) bool {
 	last := bytes.TrimRight(want, "\n")
 	last = last[bytes.LastIndexByte(last, '\n')+1:]
 	return bytes.HasPrefix(last, []byte("gomemlimit ")) && bytes.HasSuffix(want, []byte("\n")) && bytes.HasSuffix(data, want)
 }
 
-// check finds out early that a tree cannot have what is looked for in it, so
-// that a slip of the finger does not look like a container without limits.
+// check fails early if the tree has no proc, so that a mistyped name does not look like a
+// container without limits.
 func (p *Place) check() error {
 	for _, dir := range []string{"proc", "proc/self"} {
 		if dir == "proc/self" && p.pid != 0 {
@@ -161,7 +160,7 @@ func (p *Place) check() error {
 	return nil
 }
 
-// read reads the limits there.
+// read reads the limits of the place.
 func (p *Place) read() (limits.Limits, error) {
 	l, err := limits.Read(limits.Process{FS: p.fsys, PID: int(p.pid)})
 	if err == nil {
@@ -170,8 +169,8 @@ func (p *Place) read() (limits.Limits, error) {
 	return l, p.failure(err)
 }
 
-// alive finds out whether the process that was read has ended meanwhile: what
-// was read of it then is not its limits. The error is limits.ErrNoProcess.
+// alive returns limits.ErrNoProcess if the process ended while its limits were read: they may
+// then be wrong.
 func (p *Place) alive() error {
 	if p.pid == 0 {
 		return nil
@@ -192,14 +191,14 @@ func (p *Place) alive() error {
 	return nil
 }
 
-// zombie reports whether a process has ended and was not waited for: it is in the root
-// group by then. The state stands behind its name (proc_pid_stat(5)).
+// zombie reports whether a process has ended and its parent has not waited for it. The kernel
+// has then moved it to the root group. The state follows the name (proc_pid_stat(5)).
 func zombie(stat []byte) bool {
 	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
 	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
-// failure says what reading there ran into; nil for a nil error.
+// failure turns an error of reading the place into a failure; nil stays nil.
 func (p *Place) failure(err error) error {
 	switch {
 	case err == nil:
@@ -216,11 +215,10 @@ func (p *Place) failure(err error) error {
 	return err
 }
 
-// environ looks up what the process there has in its environment, and only the
-// names that snug and Go read: the rest of an environment holds secrets. A
-// tree without environments (a saved situation) has nothing set. The SNUG
-// variables of whoever asks win over those of the process. unknown are those SNUG
-// variables that nothing reads.
+// environ returns a lookup of the process's environment. It gives only the variables that
+// snug and Go read, because the rest may hold secrets. A tree without environments (a saved
+// situation) has no variable set. SNUG variables of the caller, from own, win over those of
+// the process. unknown holds warnings for SNUG variables that nothing reads.
 func (p *Place) environ(own func(string) string) (getenv func(string) string, unknown []limits.Warning, gaps []finding.Gap) {
 	if p.self() {
 		return own, plan.UnknownNames(os.Environ()), nil
@@ -255,7 +253,7 @@ func (p *Place) environ(own func(string) string) (getenv func(string) string, un
 	}, plan.UnknownNames(strings.Split(string(data), "\x00")), gaps
 }
 
-// readable reports whether a variable of another process may be looked at.
+// readable reports whether a variable of another process may be read.
 func readable(name string) bool {
 	switch name {
 	case "GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "SNUG":

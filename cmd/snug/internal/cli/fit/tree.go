@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// tree is a directory as a root that nothing leads out of. Whoever owns the
-// tree may not be friendly (a container's own root): only plain files of a
-// sane size are opened, so that a pipe cannot hold snug up.
+// tree is a directory as the root of a file system that no link leads out of. The owner of
+// the tree may be hostile (a container's own root), so tree opens only regular files of
+// bounded size: a pipe cannot block snug.
 type tree struct {
 	root *os.Root
 	size int64 // of all files opened so far
 }
 
-// maxFile and maxTree bound the files of a tree, one and all together: of proc
-// and cgroupfs nothing that is copied comes near, and where they are mounted
-// their files have no size. maxSituation bounds a saved tree.
+// maxFile bounds each file of a tree, and maxTree all of them together. Copies of proc and
+// cgroupfs files are far smaller, and mounted ones have size 0. maxSituation bounds a saved
+// tree.
 const (
 	maxFile      = 4 << 20
 	maxTree      = 32 << 20

@@ -19,25 +19,25 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// CompletionTime is how long a shell may keep the user's key waiting. Tests on busy
-// machines have more.
+// CompletionTime bounds how long completion keeps the user waiting. Tests on busy machines
+// raise it.
 var CompletionTime = 300 * time.Millisecond
 
-// completePids completes numbers of Go processes, each with its program's name, in a
-// command line that takes at most so many targets. Where something else is being written the
-// shell completes files. What cannot be found out, or not in time, is left out.
-func completePids(most int) cobra.CompletionFunc {
-	return func(_ *cobra.Command, given []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if len(given) >= most {
+// completePids completes pids of Go processes, each with its program's name, for a command
+// that takes up to maxTargets targets. If the word is not a number, the shell completes
+// files. Processes that cannot be read, or not in time, are left out.
+func completePids(maxTargets int) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= maxTargets {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		if begun != "" && examine.PID(begun) == 0 {
+		if prefix != "" && examine.PID(prefix) == 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), CompletionTime)
 		defer cancel()
 		all := make(chan string)
-		go goPids(ctx, begun, given, all)
+		go goPids(ctx, prefix, args, all)
 		var found []string
 		for {
 			select {
@@ -53,13 +53,13 @@ func completePids(most int) cobra.CompletionFunc {
 	}
 }
 
-// goPids sends the Go processes whose number begins so, but for those given, until ctx
-// ends.
-func goPids(ctx context.Context, begun string, given []string, to chan<- string) {
+// goPids sends the Go processes whose pid starts with prefix, except those in args, until
+// ctx ends.
+func goPids(ctx context.Context, prefix string, args []string, to chan<- string) {
 	defer close(to)
 	observe.New().Each(map[string][]int{}, func(p *proc.Process) bool {
 		pid := strconv.Itoa(p.Pid())
-		return ctx.Err() == nil && strings.HasPrefix(pid, begun) && !slices.Contains(given, pid)
+		return ctx.Err() == nil && strings.HasPrefix(pid, prefix) && !slices.Contains(args, pid)
 	}, func(g *goproc.Facts) {
 		if observe.Momentary(&g.Stat) {
 			return

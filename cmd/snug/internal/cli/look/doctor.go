@@ -28,18 +28,18 @@ func NewDoctor(u *ui.UI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor TARGET...",
 		Short: "Say what is wrong with a running Go process, with evidence and the fix",
-		Long: `Watch Go processes for a while and say what does not fit: knobs and limits, what
-they cost, and what to set instead. A target is a process number, a program's name,
-a container's id or cgroup directory (every Go process in it), or what a process has
+		Long: `Watch Go processes for a while and report what does not fit: settings and limits,
+what they cost, and what to set instead. A target is a process number, a program's
+name, a container's id or cgroup directory (every Go process in it), or what a process
 left behind: a CPU profile, an execution trace, a log with gctrace or schedtrace lines,
 a Prometheus /metrics page or a pprof address.
 
-Nothing is stopped or changed, and no process has to be prepared: the runtime's own
-figures are read from memory, CPU time is sampled by perf events (99 Hz) where that
-is allowed, threads and the container by what the kernel counts.
+snug stops and changes nothing, and you need not prepare a process. It reads the
+runtime's own figures from memory, samples CPU time by perf events (99 Hz) if that is
+allowed, and reads the kernel's counters for threads and the container.
 
-It ends with 3 when something is found that is as bad as --fail-on or worse. -v shows
-every figure, and how it was read; snug explain WORD says what a word means.`,
+It exits with 3 if a finding is at least as severe as --fail-on. -v shows every figure
+and how it was read; snug explain WORD explains a word.`,
 		Example: `  snug doctor 4711
   snug doctor server --duration 30s
   snug doctor cpu.pprof
@@ -53,18 +53,18 @@ every figure, and how it was read; snug explain WORD says what a word means.`,
 		},
 		ValidArgsFunction: completePids(math.MaxInt),
 		RunE: func(_ *cobra.Command, args []string) error {
-			least, err := fails.Least()
+			minSeverity, err := fails.Least()
 			if err != nil {
 				return err
 			}
 			if duration < 0 || duration > time.Hour {
-				return message.Usage("wrong value, --duration "+duration.String(), "0 only looks; an hour is the most")
+				return message.Usage("wrong value, --duration "+duration.String(), "0 looks once; the maximum is an hour")
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
 			d, wrong := doctor(ctx, u, args, duration)
 			if d != nil {
-				// What can be said of the other targets is not lost.
+				// A failed target does not hide the findings of the others.
 				if err := diagnosed(u, d, verbose); err != nil {
 					return err
 				}
@@ -72,20 +72,20 @@ every figure, and how it was read; snug explain WORD says what a word means.`,
 			if wrong != nil {
 				return wrong
 			}
-			if least != "" && d.Worst().Level() >= least.Level() {
+			if minSeverity != "" && d.Worst().Level() >= minSeverity.Level() {
 				return &message.Failure{Code: message.ExitFinding}
 			}
 			return nil
 		},
 	}
 	u.JSONFlag(cmd)
-	cmd.Flags().Var((*flagvalue.Span)(&duration), "duration", "watch processes for so `LONG`; 0 only looks")
+	cmd.Flags().Var((*flagvalue.Span)(&duration), "duration", "watch processes for `TIME`; 0 looks once")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "all figures, and how they were read")
 	fails.Add(cmd)
 	return cmd
 }
 
-// diagnosed answers with a diagnosis; verbose is for people only.
+// diagnosed prints a diagnosis; verbose applies to text only.
 func diagnosed(u *ui.UI, d *finding.Doctor, verbose bool) error {
 	if !verbose || u.JSON {
 		return u.Answer(d)
@@ -97,12 +97,12 @@ func diagnosed(u *ui.UI, d *finding.Doctor, verbose bool) error {
 	return u.Write(b.Bytes())
 }
 
-// mostAtOnce bounds what it takes to look at many processes: each is sampled 99 times,
-// and its Ps are counted 1000 times a second.
-const mostAtOnce = 16
+// maxAtOnce bounds how many processes are examined at once: each is sampled 99 times, and
+// its Ps are counted 1000 times, per second.
+const maxAtOnce = 16
 
-// doctor examines all targets at the same time, or so many of them. With an error the document has
-// those that could be examined; it is nil when none could.
+// doctor examines the targets, up to maxAtOnce at a time. If it returns an error, the
+// document holds the targets that could be examined; it is nil if none could.
 func doctor(ctx context.Context, u *ui.UI, names []string, duration time.Duration) (*finding.Doctor, error) {
 	var all []examine.Subject
 	for _, name := range names {
@@ -121,7 +121,7 @@ func doctor(ctx context.Context, u *ui.UI, names []string, duration time.Duratio
 	errs := make([]error, len(all))
 	var each sync.WaitGroup
 	watching := 0
-	turn := make(chan struct{}, mostAtOnce)
+	turn := make(chan struct{}, maxAtOnce)
 	for i, t := range all {
 		if t.PID != 0 {
 			watching++

@@ -28,7 +28,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
-// topFunctions are how many functions a summary names.
+// topFunctions is how many functions a summary lists.
 const topFunctions = 10
 
 func NewProfile(u *ui.UI) *cobra.Command {
@@ -39,11 +39,11 @@ func NewProfile(u *ui.UI) *cobra.Command {
 		Short: "Sample the CPU time of any Go process, and sort it into causes",
 		Long: `Sample the CPU time of a Go process by perf events, without preparing, stopping
 or changing it, and sort it into causes: the program, the scheduler, the garbage
-collector, and so on. Stripped programs of Go 1.18 and later have their names.
+collector, and so on. Function names are shown for stripped programs too, from Go 1.18.
 
-A CPU profile that is there already, a file or the address of net/http/pprof, is
-sorted the same way. With -o it is written for go tool pprof, with --html as a flame
-graph that needs nothing else.`,
+An existing CPU profile, in a file or at the address of net/http/pprof, is sorted the
+same way. -o writes it for go tool pprof; --html writes a flame graph as one
+self-contained page.`,
 		Example: `  snug profile 4711 --duration 30s --html flame.html
   snug profile server -o cpu.pprof && go tool pprof -top cpu.pprof
   snug profile http://127.0.0.1:6060/debug/pprof`,
@@ -62,7 +62,7 @@ graph that needs nothing else.`,
 				return err
 			}
 			if file != "" && file == html {
-				return message.Usage("two things for one file, --output and --html "+message.Quote(string(file)), "give each its own")
+				return message.Usage("two outputs for one file, --output and --html "+message.Quote(string(file)), "give each its own")
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
@@ -78,7 +78,7 @@ graph that needs nothing else.`,
 			if s[0].PID != 0 {
 				p, err = capture(ctx, u, d, s[0].PID, o)
 			} else {
-				p, err = given(ctx, d, args[0], o.Duration)
+				p, err = readProfile(ctx, d, args[0], o.Duration)
 			}
 			if err != nil {
 				return err
@@ -87,8 +87,8 @@ graph that needs nothing else.`,
 		},
 	}
 	u.JSONFlag(cmd)
-	cmd.Flags().Var((*flagvalue.Span)(&o.Duration), "duration", "sample for so `LONG`")
-	cmd.Flags().Var((*rateFlag)(&o.Rate), "rate", "`SAMPLES` a second of CPU time, at most 250; 0 is 99")
+	cmd.Flags().Var((*flagvalue.Span)(&o.Duration), "duration", "sample for `TIME`")
+	cmd.Flags().Var((*rateFlag)(&o.Rate), "rate", "take `SAMPLES` for each second of CPU time, at most 250; 0 is 99")
 	cmd.Flags().VarP(&file, "output", "o", "write the profile to `FILE`, for go tool pprof")
 	cmd.Flags().Var(&html, "html", "write a flame graph to `FILE`")
 	return cmd
@@ -139,8 +139,8 @@ func capture(ctx context.Context, u *ui.UI, d *finding.Profile, pid int, o cpupr
 	return raw.Profile(sym)
 }
 
-// given reads a profile that is there.
-func given(ctx context.Context, d *finding.Profile, name string, duration time.Duration) (*profile.Profile, error) {
+// readProfile reads an existing profile.
+func readProfile(ctx context.Context, d *finding.Profile, name string, duration time.Duration) (*profile.Profile, error) {
 	src, err := examine.OpenInput(ctx, name, duration)
 	if err != nil {
 		return nil, examine.InputFailure(err)
@@ -154,7 +154,7 @@ func given(ctx context.Context, d *finding.Profile, name string, duration time.D
 	return p, nil
 }
 
-// profiled answers with what a profile says, and writes the files asked for.
+// profiled prints the summary of a profile and writes the requested files.
 func profiled(u *ui.UI, d *finding.Profile, p *profile.Profile, file, html string) error {
 	s, err := cpuprof.Summarize(p)
 	if err != nil {
@@ -174,7 +174,7 @@ func profiled(u *ui.UI, d *finding.Profile, p *profile.Profile, file, html strin
 	f := &rules.Facts{Target: d.Target}
 	examine.SummaryFacts(f, s)
 	d.Findings = rules.Check(f)
-	// The answer is not lost with a full disk.
+	// Print the answer even if the disk is full.
 	var wrong error
 	for _, form := range []struct {
 		file  string
@@ -211,8 +211,8 @@ func profiled(u *ui.UI, d *finding.Profile, p *profile.Profile, file, html strin
 	return wrong
 }
 
-// afterProfile is the command to go on with: what was found, or the largest class that
-// is not the program's own code.
+// afterProfile returns the next command to try: to open the saved profile, or to explain
+// the first finding, or else the largest class that is not the program's own code.
 func afterProfile(d *finding.Profile) string {
 	if d.Saved != nil {
 		return "go tool pprof -top " + message.Quote(*d.Saved)

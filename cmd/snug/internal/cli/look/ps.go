@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package look is the commands that look at what runs or ran: ps, top, doctor, profile, trace.
+// Package look implements the commands that look at what runs or ran: ps, top, doctor,
+// profile, trace.
 package look
 
 import (
@@ -23,7 +24,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// PSOrders are what snug ps sorts by; equals by pid.
+// PSOrders are the sort orders of snug ps. Equal processes are in order of pid.
 var PSOrders = map[string]func(a, b *finding.Process) int{
 	"finding": func(a, b *finding.Process) int {
 		return cmp.Compare(finding.Worst(b.Findings).Level(), finding.Worst(a.Findings).Level())
@@ -40,15 +41,16 @@ func NewPS(u *ui.UI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ps [PROGRAM | PID]...",
 		Short: "List the Go processes here: what they use, what they may use, what is wrong",
-		Long: `List the Go processes that can be seen from here: GOMAXPROCS and who set it,
-the CPU quota and how often it throttled, memory, its limit, GOMEMLIMIT and GOGC,
-and the worst of what is wrong. No process is stopped or changed, and none has to
-be prepared: stripped programs of Go 1.18 and later will do.
+		Long: `List the Go processes visible from here: GOMAXPROCS and who set it, the CPU quota
+and how often it throttled, memory, its limit, GOMEMLIMIT and GOGC, and the worst
+finding. snug stops and changes no process, and you need not prepare one: stripped
+programs work too, from Go 1.18.
 
-BY says who set GOMAXPROCS: env, the environment; code, the program or a module in
-it; quota, the runtime by the CPU quota; host, the runtime by the CPUs there were.
-THROTTLED is the share of the quota's periods since the container was made. A "?"
-could not be read: to read another user's process needs to be root.`,
+P is GOMAXPROCS, the number of threads that may run Go code at a time. BY says who
+set it: env, the environment; code, the program or a module in it; quota, the runtime
+from the CPU quota; host, the runtime from the number of CPUs at start. THROTTLED is
+the share of throttled periods since the container was made. A "?" could not be read:
+you must be root to read another user's process.`,
 		Example: `  snug ps
   snug ps --wrong --sort memory
   snug ps server
@@ -79,12 +81,11 @@ could not be read: to read another user's process needs to be root.`,
 	u.JSONFlag(cmd)
 	cmd.Flags().StringVar(&order, "sort", "finding", "`ORDER`: finding, pid, memory, throttled or procs")
 	ui.Complete(cmd, "sort", slices.Sorted(maps.Keys(PSOrders))...)
-	cmd.Flags().BoolVar(&wrong, "wrong", false, "only those with a warning or worse")
+	cmd.Flags().BoolVar(&wrong, "wrong", false, "list only processes with a warning or worse")
 	return cmd
 }
 
-// ListGo looks at every process; with words, at those Go processes that one of them
-// names.
+// ListGo lists all Go processes or, if there are words, those that a word names.
 func ListGo(words []string) (*finding.PS, error) {
 	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Others: []finding.Skipped{}}
 	k := observe.New()
@@ -111,7 +112,7 @@ func ListGo(words []string) (*finding.PS, error) {
 		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
 	}
 	if len(words) > 0 && len(d.Processes) == 0 {
-		hint := "snug ps lists all that there are"
+		hint := "snug ps lists all Go processes"
 		if len(denied) > 0 {
 			hint = examine.MaybeDenied
 		}
@@ -120,7 +121,7 @@ func ListGo(words []string) (*finding.PS, error) {
 	return d, nil
 }
 
-// AfterPS is the command to go on with: to look closer at what is worst.
+// AfterPS returns the next command to try: to look closer at the worst process.
 func AfterPS(all []finding.Process) string {
 	if len(all) == 0 {
 		return ""

@@ -17,33 +17,33 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// topOptions are how snug top was called.
+// topOptions are the arguments and flags of snug top.
 type topOptions struct {
 	words    []string
 	interval time.Duration
 	sort     string
-	frames   int // 0 = until it is ended
+	frames   int // 0 = until interrupted
 	batch    bool
-	attended bool // another snug waits for this one, to put the terminal in order
+	attended bool // a parent snug waits for this process, to restore the terminal
 }
 
-// leastInterval keeps snug top from being what is seen in snug top.
-const leastInterval = 100 * time.Millisecond
+// minInterval keeps snug top from becoming the load that it shows.
+const minInterval = 100 * time.Millisecond
 
 func NewTop(u *ui.UI) *cobra.Command {
 	o := topOptions{interval: 2 * time.Second, sort: "cpu"}
 	cmd := &cobra.Command{
 		Use:   "top [PROGRAM | PID]...",
 		Short: "Watch Go processes live: GC, throttling, heap, waiting, and what is wrong",
-		Long: `Watch Go processes live, as top does: the CPU they use and wait for, how much of
-their quota's time they are throttled, garbage collection, the heap on its way to its
-goal and limit, and Ps at work. Enter shows what is wrong with a process and the fix;
-? explains keys and columns.
+		Long: `Watch Go processes live, as top does: the CPU time they use and wait for, the share
+of throttled periods, garbage collection, the heap on its way to its goal and limit, and
+busy Ps (a P is the right to run Go code; GOMAXPROCS is how many there are). Enter shows
+what is wrong with a process and the fix; ? explains keys and columns.
 
-Nothing is stopped or changed, and no process has to be prepared. What may not be read
-shows as "?". Without a terminal, --batch, -n and --json print one look after the
-other. When all processes that were asked for by number have ended, that is the end; the
-screen keeps their last figures until q.`,
+snug stops and changes nothing, and you need not prepare a process. What may not be read
+shows as "?". Without a terminal, use --batch, -n or --json, which print one look after
+the other. If you name processes by number, snug top ends when all of them have ended;
+the screen keeps their last figures until you press q.`,
 		Example: `  snug top
   snug top server 4711
   snug top --interval 500ms --sort gc
@@ -53,12 +53,12 @@ screen keeps their last figures until q.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.words = args
 			switch {
-			case o.interval < leastInterval || o.interval > time.Hour:
-				return message.Usage("wrong value, --interval "+o.interval.String(), "100ms is the least, an hour the most")
+			case o.interval < minInterval || o.interval > time.Hour:
+				return message.Usage("wrong value, --interval "+o.interval.String(), "write 100ms to an hour")
 			case !slices.Contains(top.Orders(), o.sort):
 				return message.Usage("wrong value, --sort "+message.Typed(o.sort), "write "+strings.Join(top.Orders(), ", "))
 			case o.frames < 0 || cmd.Flags().Changed("number") && o.frames == 0:
-				return message.Usage("wrong value, --number "+strconv.Itoa(o.frames), "write a number from 1 on")
+				return message.Usage("wrong value, --number "+strconv.Itoa(o.frames), "write 1 or more")
 			}
 			if o.batch || o.frames > 0 || u.JSON {
 				return topFrames(u, &o)
@@ -68,17 +68,17 @@ screen keeps their last figures until q.`,
 	}
 	u.JSONFlag(cmd)
 	cmd.Flags().Lookup("json").Usage = "print one JSON document for each look"
-	cmd.Flags().VarP((*flagvalue.Span)(&o.interval), "interval", "d", "look again after so `LONG`")
+	cmd.Flags().VarP((*flagvalue.Span)(&o.interval), "interval", "d", "look again every `TIME`")
 	cmd.Flags().StringVar(&o.sort, "sort", o.sort, "sort by `COLUMN`: "+strings.Join(top.Orders(), ", "))
 	ui.Complete(cmd, "sort", top.Orders()...)
 	cmd.Flags().BoolVarP(&o.batch, "batch", "b", false, "print looks as text, one after the other")
-	cmd.Flags().IntVarP(&o.frames, "number", "n", 0, "print so `MANY` looks and end")
+	cmd.Flags().IntVarP(&o.frames, "number", "n", 0, "print `N` looks and end")
 	cmd.Flags().BoolVar(&o.attended, "attended", false, "")
 	_ = cmd.Flags().MarkHidden("attended")
 	return cmd
 }
 
-// topFrames prints looks, each of one interval.
+// topFrames prints one look for each interval.
 func topFrames(u *ui.UI, o *topOptions) error {
 	w, err := top.NewWatcher(o.words, o.attended)
 	if err != nil {

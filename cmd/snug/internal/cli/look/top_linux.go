@@ -21,17 +21,16 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// A program that has the terminal in raw mode can only put it back in order while it
-// lives: not after a fatal error of the runtime, and not after SIGKILL. So snug top is
-// two processes. The one that was called waits; the other one, its child, has the
-// screen. When the child dies of anything, the waiting one restores what it found, and
-// only then does the shell go on. The child ends when the waiting one does.
+// A program that has put the terminal into raw mode cannot restore it after a fatal error
+// of the runtime or after SIGKILL. So snug top is two processes. The parent waits; its
+// child has the screen. However the child ends, the parent restores the terminal, and only
+// then does the shell continue. The child ends when the parent does.
 
-// livePipe is the child's end of a pipe that the waiting process holds open.
+// livePipe is the child's end of a pipe that the parent holds open.
 const livePipe = 3
 
-// endsWithin is how long the child has to end when it is told to.
-const endsWithin = 3 * time.Second
+// killAfter is how long the child has to end after SIGTERM.
+const killAfter = 3 * time.Second
 
 // resetScreen undoes what a full-screen program may have set: alternate keypad, colours,
 // no wrapping, hidden cursor, the alternate screen. Source: xterm's ctlseqs.
@@ -48,7 +47,7 @@ func topLive(u *ui.UI, o *topOptions) error {
 	if o.attended {
 		return topScreen(u, o)
 	}
-	// What can be said without a screen is said before there is one.
+	// Report errors that need no screen before there is one.
 	w, err := top.NewWatcher(o.words, false)
 	if err != nil {
 		return err
@@ -69,12 +68,12 @@ func topLive(u *ui.UI, o *topOptions) error {
 	if err != nil {
 		return message.Failed("not a terminal, /dev/tty", "snug top --batch prints one look after the other")
 	}
-	state, said, err := attend(o)
+	state, stderr, err := attend(o)
 	if err != nil {
 		return message.Failed("cannot start a process, "+message.Reason(err), "snug top --batch needs none")
 	}
 	if state.Exited() && (state.ExitCode() == message.ExitFine || state.ExitCode() == message.ExitFailed) {
-		u.Err.Write(said)
+		u.Err.Write(stderr)
 		if state.ExitCode() == message.ExitFine {
 			return nil
 		}
@@ -82,28 +81,28 @@ func topLive(u *ui.UI, o *topOptions) error {
 	}
 	_, _ = tty.WriteString(resetScreen)
 	_ = unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETSW, found)
-	u.Err.Write(said)
+	u.Err.Write(stderr)
 	return message.Failed("the view ended unexpectedly, "+state.String(), "snug top --batch needs no screen")
 }
 
-// attend runs the child to its end, and returns the last that it wrote to stderr.
+// attend runs the child to its end and returns the start of what it wrote to stderr.
 func attend(o *topOptions) (*os.ProcessState, []byte, error) {
 	args := []string{"top", "--attended", "--interval", o.interval.String(), "--sort", o.sort, "--"}
 	cmd := exec.Command("/proc/self/exe", append(args, o.words...)...)
 	cmd.Args[0] = "snug"
-	var said tail
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, &said
-	mine, its, err := os.Pipe()
+	var stderr head
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, &stderr
+	childEnd, parentEnd, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	defer its.Close()
-	cmd.ExtraFiles = []*os.File{mine}
+	defer parentEnd.Close()
+	cmd.ExtraFiles = []*os.File{childEnd}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	err = cmd.Start()
-	mine.Close()
+	childEnd.Close()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +114,7 @@ func attend(o *topOptions) (*os.ProcessState, []byte, error) {
 		case <-signals:
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 			if late == nil {
-				late = time.After(endsWithin)
+				late = time.After(killAfter)
 			}
 		case <-late:
 			_ = cmd.Process.Kill()
@@ -124,43 +123,44 @@ func attend(o *topOptions) (*os.ProcessState, []byte, error) {
 			if err != nil && !errors.As(err, &exit) && cmd.ProcessState == nil {
 				return nil, nil, err
 			}
-			return cmd.ProcessState, said.bytes(), nil
+			return cmd.ProcessState, stderr.bytes(), nil
 		}
 	}
 }
 
-// orphaned is a context that ends when the waiting process does, or a signal asks to.
+// orphaned returns a context that ends when the parent does, or on a signal.
 func orphaned() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
-		// Nobody writes: it ends when the last who could does.
+		// Nobody writes to the pipe. The read returns when the parent has closed its end.
 		_, _ = os.NewFile(livePipe, "pipe").Read(make([]byte, 1))
 		cancel()
 	}()
 	return ctx, func() { cancel(); stop() }
 }
 
-// tail keeps the last that was written.
-type tail struct {
+// head keeps the first maxStderr bytes that are written to it.
+type head struct {
 	mu sync.Mutex
 	b  []byte
 }
 
-// mostSaid is what is kept of a crash: the first goroutines are the first that is written.
-const mostSaid = 64 << 10
+// maxStderr is how many bytes of a crash are kept. The runtime prints the goroutines that
+// matter first.
+const maxStderr = 64 << 10
 
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b[:min(len(b), mostSaid-len(t.b))]...)
+func (h *head) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.b = append(h.b, b[:min(len(b), maxStderr-len(h.b))]...)
 	return len(b), nil
 }
 
-func (t *tail) bytes() []byte {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return bytes.Clone(t.b)
+func (h *head) bytes() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return bytes.Clone(h.b)
 }
 
-var _ io.Writer = (*tail)(nil)
+var _ io.Writer = (*head)(nil)

@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// TestTopTail: a flood on stderr is not kept whole.
-func TestTopTail(t *testing.T) {
-	var s tail
+// TestTopStderr checks that a flood on stderr is cut.
+func TestTopStderr(t *testing.T) {
+	var s head
 	for range 3 {
-		if n, err := s.Write(bytes.Repeat([]byte("x"), mostSaid/2)); n != mostSaid/2 || err != nil {
+		if n, err := s.Write(bytes.Repeat([]byte("x"), maxStderr/2)); n != maxStderr/2 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	if len(s.bytes()) != mostSaid {
+	if len(s.bytes()) != maxStderr {
 		t.Errorf("%d bytes", len(s.bytes()))
 	}
 }

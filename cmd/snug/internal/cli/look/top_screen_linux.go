@@ -20,9 +20,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// topScreen has the screen until the user ends it. What was watched may end before: who
-// was called at night wants the last figures before the end more than a prompt, so they
-// stay until a key takes them away, and one line of it is left on the terminal.
+// topScreen has the screen until the user quits. If the watched processes end before, their
+// last figures stay on the screen until a key is pressed, because a user on call needs them
+// more than a prompt. One line about it remains on the terminal.
 func topScreen(u *ui.UI, o *topOptions) error {
 	view := top.New(top.Options{ASCII: !ui.UTF8Locale(u.Getenv), Sort: o.sort, Interval: o.interval})
 	err := topLoop(u, o, view)
@@ -33,7 +33,7 @@ func topScreen(u *ui.UI, o *topOptions) error {
 }
 
 func topLoop(u *ui.UI, o *topOptions, view *top.View) error {
-	_ = os.WriteFile("/proc/self/comm", []byte("snug"), 0) // else it is "exe", by what was run
+	_ = os.WriteFile("/proc/self/comm", []byte("snug"), 0) // otherwise "exe", from /proc/self/exe
 	ctx, stop := orphaned()
 	defer stop()
 	w, err := top.NewWatcher(o.words, o.attended)
@@ -41,8 +41,8 @@ func topLoop(u *ui.UI, o *topOptions, view *top.View) error {
 		return err
 	}
 	tcell.SetEncodingFallback(tcell.EncodingFallbackASCII)
-	// Nothing is asked of the terminal: an answer that comes late, over a slow line, would
-	// be typed into the shell.
+	// Do not query the terminal: a late answer over a slow line would end up as input to
+	// the shell.
 	screen, err := tcell.NewTerminfoScreen(tcell.OptNegotiation(false), tcell.OptKeyboardProtocol(tcell.LegacyKeyboard))
 	if err == nil {
 		err = screen.Init()
@@ -93,7 +93,7 @@ func topLoop(u *ui.UI, o *topOptions, view *top.View) error {
 					screen.Sync()
 				case top.Retime:
 					select {
-					case <-retime: // an older wish
+					case <-retime: // an older interval
 					default:
 					}
 					retime <- p.view.Interval()
@@ -105,7 +105,7 @@ func topLoop(u *ui.UI, o *topOptions, view *top.View) error {
 	}
 }
 
-// painter puts a view on a screen.
+// painter draws a view on a screen.
 type painter struct {
 	screen tcell.Screen
 	view   *top.View
@@ -125,8 +125,8 @@ func (p *painter) paint() {
 	p.screen.Show()
 }
 
-// suspend gives the terminal back and stops, with all of the job, as Ctrl-Z does
-// elsewhere. It returns when the job goes on.
+// suspend restores the terminal and stops the whole job, as Ctrl-Z does elsewhere. It
+// returns when the job continues.
 func (p *painter) suspend(stopped chan os.Signal) {
 	if p.screen.Suspend() != nil {
 		return
@@ -136,8 +136,8 @@ func (p *painter) suspend(stopped chan os.Signal) {
 	defer signal.Stop(on)
 	signal.Reset(syscall.SIGTSTP)
 	if syscall.Kill(0, syscall.SIGTSTP) == nil {
-		// The kernel may let this thread run on for a moment. It stops nobody
-		// where no shell could let them go on: then it is a wait for nothing.
+		// The kernel may let this thread run on for a moment. It does not stop an orphaned
+		// process group, which no shell could continue: then the timeout ends the wait.
 		select {
 		case <-on:
 		case <-time.After(200 * time.Millisecond):
@@ -148,7 +148,8 @@ func (p *painter) suspend(stopped chan os.Signal) {
 	p.screen.Sync()
 }
 
-// stylesFor are how roles look; without colour, by bold, dim, underlined and reversed.
+// stylesFor returns the style of each role. Without colour it uses bold, dim, underline and
+// reverse.
 func stylesFor(colour bool) map[top.Role]tcell.Style {
 	s := tcell.StyleDefault
 	styles := map[top.Role]tcell.Style{
@@ -167,7 +168,7 @@ func stylesFor(colour bool) map[top.Role]tcell.Style {
 	return styles
 }
 
-// keys are those that are no signs.
+// keys maps the keys that are not characters.
 var keys = map[tcell.Key]top.Key{
 	tcell.KeyUp: top.Up, tcell.KeyDown: top.Down, tcell.KeyLeft: top.Left, tcell.KeyRight: top.Right,
 	tcell.KeyPgUp: top.PageUp, tcell.KeyPgDn: top.PageDown, tcell.KeyHome: top.Home, tcell.KeyEnd: top.End,
@@ -177,7 +178,7 @@ var keys = map[tcell.Key]top.Key{
 	tcell.KeyF1: '?', tcell.KeyF10: 'q', tcell.KeyF4: '/',
 }
 
-// keyOf is a key as the view knows it; 0 for one it does not.
+// keyOf returns the view's key for an event, or 0 if the view has none.
 func keyOf(event *tcell.EventKey) top.Key {
 	if k, ok := keys[event.Key()]; ok {
 		return k

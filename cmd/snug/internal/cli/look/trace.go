@@ -28,15 +28,17 @@ func NewTrace(u *ui.UI) *cobra.Command {
 	var page flagvalue.Text
 	cmd := &cobra.Command{
 		Use:   "trace FILE|URL [FILE|URL]",
-		Short: "Read figures off an execution trace: GC, stops of the world, scheduler latency, heap",
-		Long: `Read figures off a Go execution trace, in one pass: run time, collections, how long
-the world was stopped, the collector's share of the Ps, heap and goal, scheduler latency,
-minimum mutator utilisation, what goroutines waited for. Two traces stand side by side with
-their differences.
+		Short: "Read figures from an execution trace: GC, stops of the world, scheduler latency, heap",
+		Long: `Read figures from a Go execution trace, in one pass: run time, collections, how long
+the world was stopped, the collector's share of the Ps (a P is the right to run Go code;
+GOMAXPROCS is how many there are), heap and goal, scheduler latency, minimum mutator
+utilisation, what goroutines waited for. Two traces are shown side by side with their
+differences.
 
-Traces of Go 1.18 and later are read, those of runtime/trace, of a flight recorder, and of
-the address of net/http/pprof; compressed by gzip or not; - is standard input. One that was
-cut off says what it has. Wall time and P-occupancy are told apart; CPU time is not in a trace.`,
+snug reads traces of Go 1.18 and later, from runtime/trace, a flight recorder, or the
+address of net/http/pprof, compressed by gzip or not; - is standard input. Of a trace that
+was cut off it shows what is there. It keeps wall time and P-occupancy apart; a trace has no
+CPU time.`,
 		Example: `  snug trace trace.out
   snug trace before.out after.out
   snug trace --html trace.html http://127.0.0.1:6060/debug/pprof/trace?seconds=5`,
@@ -59,12 +61,12 @@ cut off says what it has. Wall time and P-occupancy are told apart; CPU time is 
 		},
 	}
 	u.JSONFlag(cmd)
-	cmd.Flags().Var((*flagvalue.Span)(&duration), "duration", "trace for so `LONG` at the address of /debug/pprof")
+	cmd.Flags().Var((*flagvalue.Span)(&duration), "duration", "trace for `TIME` at the address of /debug/pprof")
 	cmd.Flags().Var(&page, "html", "write a page with the heap, the collector and histograms to `FILE`")
 	return cmd
 }
 
-// traces answers with what traces say, and writes the page if it is asked for.
+// traces prints the figures of the traces and writes the page if file is set.
 func traces(u *ui.UI, ctx context.Context, names []string, duration time.Duration, file string) error {
 	d := &finding.Trace{Head: finding.NewHead(finding.KindTrace), Traces: []finding.Traced{}}
 	for _, name := range names {
@@ -102,7 +104,7 @@ func traces(u *ui.UI, ctx context.Context, names []string, duration time.Duratio
 	return wrong
 }
 
-// readTrace reads one trace, and shows on a terminal how far it is.
+// readTrace reads one trace and shows its progress on a terminal.
 func readTrace(u *ui.UI, ctx context.Context, name string, duration time.Duration) (*finding.Traced, error) {
 	if at, err := url.Parse(name); err == nil && examine.Address(name) && strings.HasSuffix(strings.TrimSuffix(at.Path, "/"), "/debug/pprof") {
 		at.Path = strings.TrimSuffix(at.Path, "/") + "/trace"

@@ -13,12 +13,12 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// severities are what --fail-on takes.
+// severities are the values of --fail-on.
 var severities = map[string]finding.Severity{
 	"info": finding.SeverityInfo, "warning": finding.SeverityWarning, "error": finding.SeverityError, "never": "",
 }
 
-// FlagError turns what the flag library says into the words that ui has for it.
+// FlagError turns an error of the flag library into one of snug's own.
 func FlagError(cmd *cobra.Command, err error) error {
 	help := cmd.CommandPath() + " --help lists the flags"
 	var invalid *pflag.InvalidValueError
@@ -39,9 +39,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedName()
 		if unknown.GetSpecifiedShortnames() != "" {
-			return message.Usage("unknown flag, -"+message.Cut(name, message.MostShown), help)
+			return message.Usage("unknown flag, -"+message.Cut(name, message.MaxShown), help)
 		}
-		return message.Usage("unknown flag, --"+message.Cut(name, message.MostShown), help)
+		return message.Usage("unknown flag, --"+message.Cut(name, message.MaxShown), help)
 	}
 	return message.Usage(err.Error(), help)
 }
@@ -54,12 +54,12 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// RefuseEmpty makes a command refuse words that are empty: a variable that is not set is
-// not meant to name something.
-func RefuseEmpty(given cobra.PositionalArgs) cobra.PositionalArgs {
+// RefuseEmpty makes a command refuse empty arguments, which usually come from an unset shell
+// variable. It calls check first, unless check is nil.
+func RefuseEmpty(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if given != nil {
-			if err := given(cmd, args); err != nil {
+		if check != nil {
+			if err := check(cmd, args); err != nil {
 				return err
 			}
 		}
@@ -71,38 +71,39 @@ func RefuseEmpty(given cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 func EmptyWord(where string) error {
-	return message.Usage("an empty word, "+where, "is a variable not set? write a name, or leave it out")
+	return message.Usage("empty argument, "+where, "is a variable unset? write a name, or leave it out")
 }
 
-// TakesProgram annotates commands whose words are another program's command line, in which an
-// empty word may stand anywhere but at the beginning.
+// TakesProgram annotates commands whose arguments are another program's command line. In it
+// any argument but the first may be empty.
 const TakesProgram = "program"
 
-// AnotherProgram are the annotations of a command that takes one.
+// AnotherProgram returns the annotations of a command that takes another program.
 func AnotherProgram() map[string]string { return map[string]string{TakesProgram: "yes"} }
 
-// Complete has shells complete the words that a flag takes.
+// Complete makes shells complete the values of a flag.
 func Complete(cmd *cobra.Command, flag string, words ...string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // no such flag, or twice: found by every test
 	}
 }
 
-// FailOn is the flag --fail-on: the severity from which a command ends with ExitFinding.
+// FailOn is the flag --fail-on: the lowest severity at which a command exits with
+// ExitFinding.
 type FailOn string
 
-// Add defines it.
+// Add defines the flag.
 func (f *FailOn) Add(cmd *cobra.Command) {
 	*f = "warning"
-	cmd.Flags().StringVar((*string)(f), "fail-on", string(*f), "end with 3 from this `SEVERITY` on: info, warning, error or never")
+	cmd.Flags().StringVar((*string)(f), "fail-on", string(*f), "exit with 3 if a finding has this `SEVERITY` or a higher one: info, warning, error or never")
 	Complete(cmd, "fail-on", "info", "warning", "error", "never")
 }
 
-// Least is the severity; "" = never.
+// Least returns the severity; "" = never.
 func (f FailOn) Least() (finding.Severity, error) {
-	least, ok := severities[string(f)]
+	severity, ok := severities[string(f)]
 	if !ok {
 		return "", message.Usage("wrong value, --fail-on "+message.Quote(string(f)), "write info, warning, error or never")
 	}
-	return least, nil
+	return severity, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TopFrame prints one look, as one of several with a blank line before the next.
+// TopFrame prints one look. If further is set, a blank line separates it from the one before.
 func (u *UI) TopFrame(view *top.View, d *finding.Watch, further bool) error {
 	if u.JSON {
 		return u.Answer(d)
@@ -21,8 +21,8 @@ func (u *UI) TopFrame(view *top.View, d *finding.Watch, further bool) error {
 	return u.Write([]byte(text))
 }
 
-// UTF8Locale reports whether the locale's character set is UTF-8. Source: locale(7),
-// charsets(7): LC_ALL wins over LC_CTYPE, that over LANG.
+// UTF8Locale reports whether the locale's character set is UTF-8. LC_ALL wins over LC_CTYPE,
+// and LC_CTYPE over LANG (locale(7), charsets(7)).
 func UTF8Locale(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := getenv(name); v != "" {

@@ -14,8 +14,7 @@ func IsTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// columns is how wide text may be: as COLUMNS says, or the terminal; 0 = as wide as
-// it is.
+// columns returns the maximum width of text, from COLUMNS or the terminal; 0 = no maximum.
 func (u *UI) columns() int {
 	if n, err := strconv.Atoi(u.Getenv("COLUMNS")); err == nil && n >= 20 {
 		return n

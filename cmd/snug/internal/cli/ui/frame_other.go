@@ -4,5 +4,5 @@
 
 package ui
 
-// columns is how wide text may be; 0 = as wide as it is.
+// columns returns the maximum width of text; 0 = no maximum.
 func (u *UI) columns() int { return 0 }

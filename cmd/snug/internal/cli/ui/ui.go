@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ui is how commands speak. It knows no command.
+// Package ui prints answers, notes and errors for all commands. It does not depend on any
+// command.
 package ui
 
 // The printing rules, all of them:
 //
-//   - stdout is the answer and nothing else: one document, as text or, with
-//     --json, as one line of JSON. It is rendered by package report and written
-//     at once, so that a failure leaves no half of it behind.
-//   - stderr is the talk. Every line begins with "snug:", in lower case and
-//     without a full stop.
-//   - A failure is two lines: "snug: error: what, where" and, where there is a
-//     cure, "snug: hint: the cure".
-//   - No colour, no width: the output of a pipe and of a terminal are the same,
+//   - stdout holds the answer and nothing else: one document, as text or, with
+//     --json, as one line of JSON. Package report renders it, and it is written
+//     at once, so that a failure leaves no partial answer.
+//   - stderr holds everything else. Every line begins with "snug:", in lower case
+//     and without a full stop.
+//   - A failure is up to two lines: "snug: error: what, where" and, if there is a
+//     fix, "snug: hint: the fix".
+//   - No colour, no width: the output to a pipe and to a terminal is the same,
 //     and NO_COLOR has nothing to switch off. One exception: on a terminal, long
-//     work shows its progress in a line of stderr that is written over.
-//   - A reader that goes away (head) is no failure: the rest is dropped.
-//   - Other people's text (files, variables) is escaped where it would act on
-//     a terminal or is no text, and cut where it is long. What was typed is
-//     quoted by typed.
+//     work shows its progress in a line of stderr that is overwritten.
+//   - A reader that closes the pipe (head) is not a failure: the rest is dropped.
+//   - Text from elsewhere (files, variables) is escaped if it could control a
+//     terminal or is not UTF-8, and cut if it is long. message.Typed quotes what
+//     the user typed.
 
 import (
 	"bytes"
@@ -42,19 +43,19 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
-// UI is where commands answer and talk.
+// UI holds the streams and the state that commands print with.
 type UI struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
 	JSON     bool       // --json was given
-	Command  string     // that was run, as in "snug top"
-	Helped   error      // of writing a help text, which the flag library drops
-	talking  sync.Mutex // servers say something from several goroutines
-	shown    bool       // a status line stands on the terminal
+	Command  string     // command that ran, such as "snug top"
+	Helped   error      // error of writing a help text, which the flag library drops
+	printing sync.Mutex // held while writing to Err; servers write from several goroutines
+	shown    bool       // a status line is on the terminal
 }
 
-// JSONFlag gives a command --json. Every command that answers has it.
+// JSONFlag adds --json to a command. Every command that prints an answer has it.
 func (u *UI) JSONFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&u.JSON, "json", false, "answer with one JSON document")
 }
@@ -72,24 +73,24 @@ func (u *UI) Answer(d finding.Document) error {
 	return u.Write(b.Bytes())
 }
 
-// Write puts an answer on stdout.
+// Write writes an answer to stdout. A closed pipe is not an error.
 func (u *UI) Write(answer []byte) error {
 	_, err := u.Out.Write(answer)
 	if err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 		return nil
 	}
-	return message.Failed("cannot write the answer, "+message.Reason(err), "free some room where stdout leads, or send it elsewhere")
+	return message.Failed("cannot write the answer, "+message.Reason(err), "free some space where stdout goes, or redirect it elsewhere")
 }
 
-// Status shows what is being done, on a terminal; "" takes it away.
+// Status shows on a terminal what is being done; "" removes it.
 func (u *UI) Status(text string) {
-	u.talking.Lock()
-	defer u.talking.Unlock()
-	u.doing(text)
+	u.printing.Lock()
+	defer u.printing.Unlock()
+	u.status(text)
 }
 
-// doing is Status for who talks already.
-func (u *UI) doing(text string) {
+// status is Status for a caller that holds u.printing.
+func (u *UI) status(text string) {
 	if f, ok := u.Err.(*os.File); !ok || !terminal(f) {
 		return
 	}
@@ -104,40 +105,40 @@ func (u *UI) doing(text string) {
 	fmt.Fprint(u.Err, "\r\x1b[Ksnug: "+message.Clean(text))
 }
 
-// terminal reports whether a file is one, or at least no pipe and no file.
+// terminal reports whether a file is a character device, such as a terminal.
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Note is one line of talk.
+// Note prints one line to stderr.
 func (u *UI) Note(format string, args ...any) {
-	u.talking.Lock()
-	defer u.talking.Unlock()
-	u.doing("")
+	u.printing.Lock()
+	defer u.printing.Unlock()
+	u.status("")
 	fmt.Fprintln(u.Err, "snug: "+message.Clean(finding.UTF8(fmt.Sprintf(format, args...))))
 }
 
-// Complain shows an error and returns its exit code.
+// Complain prints an error and returns its exit code.
 func (u *UI) Complain(err error) int {
 	f := &message.Failure{Code: message.ExitFailed, What: err.Error()}
 	errors.As(err, &f)
 	if f.What == "" {
-		return f.Code // the answer has said it
+		return f.Code // the answer shows it
 	}
 	what, hint := f.What, f.Hint
 	if f.Code == message.ExitInterrupted {
 		what += ", " + u.Command
-		hint = cmp.Or(hint, "it had no answer yet; run it again")
+		hint = cmp.Or(hint, "there is no answer yet; run it again")
 	}
-	u.Note("error: %s", message.Cut(what, MostTalk))
+	u.Note("error: %s", message.Cut(what, MaxLine))
 	if hint != "" {
-		u.Note("hint: %s", message.Cut(hint, MostTalk))
+		u.Note("hint: %s", message.Cut(hint, MaxLine))
 	}
 	return f.Code
 }
 
-// UntilInterrupted is a context that ends with Ctrl-C or SIGTERM; a second one ends
+// UntilInterrupted returns a context that ends on Ctrl-C or SIGTERM. A second signal ends
 // snug.
 func UntilInterrupted() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -146,11 +147,11 @@ func UntilInterrupted() (context.Context, context.CancelFunc) {
 }
 
 const (
-	// MostTalk is how long a line of an error or a hint gets, in bytes.
-	MostTalk = 2000
+	// MaxLine bounds a line of an error or a hint, in bytes.
+	MaxLine = 2000
 )
 
-// Build is what the Go toolchain wrote into this binary.
+// Build returns what the Go toolchain recorded in this binary.
 func Build() *finding.Build {
 	d := &finding.Build{
 		Head:    finding.NewHead(finding.KindVersion),

@@ -48,7 +48,7 @@ func TestNotes(t *testing.T) {
 
 // TestInterrupted: it says what was, and what to do.
 func TestInterrupted(t *testing.T) {
-	for hint, want := range map[string]string{"": "it had no answer yet; run it again", "go on": "go on"} {
+	for hint, want := range map[string]string{"": "there is no answer yet; run it again", "go on": "go on"} {
 		var talk bytes.Buffer
 		u := &UI{Err: &talk, Command: "snug doctor"}
 		code := u.Complain(&message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: hint})
