@@ -58,9 +58,9 @@ func TestDoctorNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ target, want string }{
-		{"locked", "a program and no process, locked"},
-		{"nobody-runs-this", "a program and no process, nobody-runs-this"}, // no such process, so the file is meant
-		{"service", "a directory that is no cgroup, service"},
+		{"locked", "a program, not a process, locked"},
+		{"nobody-runs-this", "a program, not a process, nobody-runs-this"}, // no such process, so the file is meant
+		{"service", "a directory that is not a cgroup, service"},
 		{"2", "a thread of the kernel, 2"},
 		{server.URL + "/x?token=secret", "neither a profile nor a trace nor a log nor metrics, " + server.URL + "/x\n"},
 	} {
@@ -167,7 +167,7 @@ func TestFewSamples(t *testing.T) {
 	}
 	pprof.StopCPUProfile()
 	code, out, talk := snug(t, "doctor", file)
-	if code != 0 || !strings.Contains(out, "too few to tell") {
+	if code != 0 || !strings.Contains(out, "too few to judge") {
 		t.Errorf("exit code %d\n%s%s", code, out, talk)
 	}
 }

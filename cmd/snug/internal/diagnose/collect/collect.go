@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package collect saves the situation that a process is in: every file that
-// its limits are read from, in the form of package fixture, so that a report of
-// a wrong answer can be replayed and becomes a test.
+// Package collect saves the situation of a process: every file that its limits are read
+// from, in the format of package fixture. A report of a wrong answer can then be replayed
+// and become a test.
 //
-// What is saved: of proc/PID the cgroup file, the mount table and the CPUs
-// allowed, MemTotal, and the known files of every visible cgroup. Never an
-// environment or a command line. Unless told otherwise, every name, id and path
-// in them is replaced by a made-up one, the same everywhere.
+// It saves the cgroup file, the mount table and the allowed CPUs of proc/PID, MemTotal, and
+// the known files of every visible cgroup. It never saves an environment or a command line.
+// Unless raw is set, it replaces every name, id and path by a made-up one, consistently.
 package collect
 
 import (
@@ -30,10 +29,10 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Situation saves the situation of a process: pid 0 is this one, or the tree's
-// proc/self; a nil fsys is this machine. The saved one is always proc/self, its
-// Want is what snug reads and decides there. With raw nothing is made up.
-// Errors are those of limits.Read, and one of a tree that is too large.
+// Situation saves the situation of a process. pid 0 is this process, or the tree's
+// proc/self; a nil fsys is this machine. In the saved situation the process is proc/self, and
+// Want is what snug reads and decides there. With raw nothing is replaced. The errors are
+// those of limits.Read and errTooLarge.
 func Situation(fsys fs.FS, pid int, raw bool) (*fixture.Situation, error) {
 	r := &recorder{tree: fsys, pid: pid, files: map[string]entry{}, dirs: map[string]bool{}, denied: map[string]bool{}}
 	if fsys == nil {
@@ -61,26 +60,26 @@ func Situation(fsys fs.FS, pid int, raw bool) (*fixture.Situation, error) {
 	return saved, nil
 }
 
-// maxSaved bounds what a saved tree holds: a real one is a few hundred kilobytes
-// at most, a hostile one may have thousands of levels.
+// maxSaved bounds the size of a saved tree, in bytes. A real one has a few hundred kilobytes
+// at most; a hostile one may have thousands of levels.
 const maxSaved = 12 << 20
 
 var errTooLarge = errors.New("too large to save, more than 12 MiB of cgroup files")
 
-// recorder is a tree that keeps what was read from it. Each file is read once,
-// so that what is saved is what limits saw.
+// recorder is a file system that records what is read from it. It reads each file once, so
+// that the saved content is what package limits saw.
 type recorder struct {
 	tree   fs.FS
 	live   bool // this machine
 	pid    int
 	files  map[string]entry
-	size   int             // of all files
-	dirs   map[string]bool // that are there
-	denied map[string]bool // directories that may not be entered
-	table  string          // the mount table that was used: the last one asked for
+	size   int             // of all files, in bytes
+	dirs   map[string]bool // directories that exist
+	denied map[string]bool // directories without search permission
+	table  string          // the mount table that was used: the last one opened
 }
 
-// entry is what reading one file gave.
+// entry is the result of reading one file.
 type entry struct {
 	text []byte
 	err  error
@@ -109,12 +108,12 @@ func (r *recorder) Stat(name string) (fs.FileInfo, error) {
 		r.dirs[name] = true
 	}
 	if err == nil && path.Base(name) == procs {
-		r.read(name) // that it is there tells a cgroup from another directory
+		r.read(name) // its presence marks a cgroup
 	}
 	return info, err
 }
 
-// ReadDir lists a directory, which is saved without what is not read in it.
+// ReadDir lists a directory. Only the files that are read are saved with it.
 func (r *recorder) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(r.tree, name)
 	if err == nil {
@@ -123,10 +122,10 @@ func (r *recorder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// procs names the processes in a cgroup. Only the one whose situation it is stays.
+// procs is the file with the processes in a cgroup. Only the saved process is kept in it.
 const procs = "cgroup.procs"
 
-// self is the process, as the tree calls it.
+// self returns the pid of the process in the tree.
 func (r *recorder) self() int64 {
 	if r.pid != 0 {
 		return int64(r.pid)
@@ -148,7 +147,7 @@ func (r *recorder) read(name string) entry {
 	}
 	text, err := r.readTree(name)
 	if r.live && r.pid != 0 && name == "proc/1/mountinfo" {
-		// limits looks a live process's cgroup up in our own mounts.
+		// For a live process, limits looks the cgroup up in snug's own mounts.
 		err = fs.ErrNotExist
 	}
 	e := entry{err: err}
@@ -167,8 +166,8 @@ func (r *recorder) read(name string) entry {
 	return e
 }
 
-// readTree reads a file, and nothing that could make it wait: somebody may have
-// mounted a pipe over a file of his cgroup.
+// readTree reads a file and refuses anything that could block: a hostile container may have
+// mounted a pipe over a file of its cgroup.
 func (r *recorder) readTree(name string) ([]byte, error) {
 	if r.live {
 		if info, err := fs.Stat(r.tree, name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
@@ -178,8 +177,8 @@ func (r *recorder) readTree(name string) ([]byte, error) {
 	return fs.ReadFile(r.tree, name)
 }
 
-// excerpts are what is kept of files that say more than limits looks at: the
-// lines that begin so.
+// excerpts lists, for files with more content than limits reads, the prefixes of the lines to
+// keep.
 var excerpts = map[string][]string{
 	"status":      {"Cpus_allowed", "Pid:"},
 	"meminfo":     {"MemTotal:"},
@@ -200,8 +199,8 @@ func only(name string, text []byte) []byte {
 	return out
 }
 
-// known are the files of a cgroup that limits reads at some level, by one that
-// it reads at every level, and two that explain a v2 group.
+// known lists the files of a cgroup that limits reads at some levels, by a file that it reads
+// at every level. Two of them only explain a v2 group.
 var known = map[string][]string{
 	"cpu.max": {
 		"cgroup.controllers", "cgroup.type",
@@ -229,7 +228,7 @@ func (r *recorder) widen() {
 	}
 }
 
-// situation makes the saved tree, with the process as proc/self.
+// situation returns the saved tree, with the process as proc/self.
 func (r *recorder) situation(raw bool) (*fixture.Situation, error) {
 	s := scrubber{raw: raw, names: map[string]string{}}
 	proc := "proc/self"
@@ -237,13 +236,13 @@ func (r *recorder) situation(raw bool) (*fixture.Situation, error) {
 		proc = "proc/" + strconv.Itoa(r.pid)
 	}
 	tree := fixture.NewFS()
-	groups := map[string]bool{} // directories that limits were read from, or sought in
+	groups := map[string]bool{} // directories in which limits were read or looked for
 	for name := range r.files {
 		if path.Base(name) != procs {
 			groups[path.Dir(name)] = true
 		}
 	}
-	// Sorted, so that made-up names do not depend on chance.
+	// Sorted, so that made-up names are deterministic.
 	for _, name := range sorted(r.files) {
 		e := r.files[name]
 		to := name
@@ -261,7 +260,7 @@ func (r *recorder) situation(raw bool) (*fixture.Situation, error) {
 			to = "proc/self/" + path.Base(name)
 		case name == "proc/meminfo":
 		case path.Base(name) == procs && len(e.text) == 0 && !groups[path.Dir(name)]:
-			continue // one that was looked at on the way
+			continue // a directory that was only passed
 		default:
 			to = s.file(name)
 			e.text = s.values(path.Base(name), e.text)
@@ -295,7 +294,7 @@ func (r *recorder) situation(raw bool) (*fixture.Situation, error) {
 	return &fixture.Situation{FS: tree, Comment: s.comment()}, nil
 }
 
-// saved is the error that reading the file in a saved tree gives.
+// saved returns the error of reading the file in the saved tree.
 func (e entry) saved() error {
 	switch {
 	case e.err == nil:
@@ -315,7 +314,7 @@ func (e entry) saved() error {
 	return syscall.EIO
 }
 
-// file is one that was recorded, open.
+// file is a recorded file, open for reading.
 type file struct {
 	bytes.Reader
 	name string
@@ -324,7 +323,7 @@ type file struct {
 func (f *file) Stat() (fs.FileInfo, error) { return info{f.name}, nil }
 func (f *file) Close() error               { return nil }
 
-// info is of a plain file of proc: its size is not told.
+// info describes a regular file of proc, which has no size.
 type info struct{ name string }
 
 func (i info) Name() string       { return i.name }
@@ -334,8 +333,8 @@ func (i info) ModTime() time.Time { return time.Time{} }
 func (i info) IsDir() bool        { return false }
 func (i info) Sys() any           { return nil }
 
-// put writes what reading a file gave into a tree, so that reading it there
-// gives the same. Errors that a tree cannot hold become EIO.
+// put writes the result of reading a file into a tree, so that reading it there gives the
+// same result. An error that a tree cannot hold becomes EIO.
 func put(tree *fixture.FS, name string, e entry) error {
 	as := e.saved()
 	switch {
@@ -358,7 +357,7 @@ func sorted[V any](m map[string]V) []string {
 	for name := range m {
 		names = append(names, name)
 	}
-	// The process's own files first: they bring the names in their order.
+	// The process's own files come first: they fix the order of the made-up names.
 	sort.Strings(names)
 	slices.SortStableFunc(names, func(a, b string) int {
 		return order(a) - order(b)

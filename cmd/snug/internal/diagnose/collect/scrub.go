@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// scrubber replaces what tells something about somebody's machine by made-up
-// names: the same name by the same, different ones by different ones, and with
-// whatever in a name limits might stumble over.
+// scrubber replaces names that reveal something about a machine by made-up ones. Equal names
+// stay equal and different names stay different. Whatever in a name could matter to package
+// limits is kept.
 type scrubber struct {
 	raw   bool
-	names map[string]string // path component -> made-up one
+	names map[string]string // path component -> made-up component
 }
 
 func (s *scrubber) comment() string {
@@ -27,7 +27,7 @@ func (s *scrubber) comment() string {
 		"Collected by snug collect. Names, ids and paths are made up (x1, x2, ...)."
 }
 
-// common are path components that say nothing about anybody.
+// common lists path components that reveal nothing.
 var common = words(`proc sys fs cgroup self unified systemd dev pts shm mqueue etc run var lib tmp mnt host rootfs
 	cpu cpuacct cpuset memory blkio pids devices freezer net_cls net_prio hugetlb perf_event rdma misc io
 	cpu,cpuacct cpuacct,cpu net_cls,net_prio net_prio,net_cls
@@ -35,7 +35,7 @@ var common = words(`proc sys fs cgroup self unified systemd dev pts shm mqueue e
 	docker podman lxc containerd kubepods burstable besteffort guaranteed
 	kubepods.slice kubepods-burstable.slice kubepods-besteffort.slice`)
 
-// prefixes and suffixes are the parts of a component that name its kind.
+// prefixes and suffixes are the parts of a component that show its kind. They are kept.
 var (
 	prefixes = []string{
 		"docker-", "cri-containerd-", "crio-", "libpod-", "nspawn-", "session-", "user@", "user-",
@@ -79,7 +79,7 @@ func (s *scrubber) component(name string) string {
 			suffix, rest = end, strings.TrimSuffix(rest, end)
 		}
 	}
-	// Characters that have to be escaped, or that separate fields.
+	// Keep characters that must be escaped or that separate fields.
 	for _, c := range " \t\n\\:,=" {
 		if strings.ContainsRune(rest, c) {
 			made += string(c) + "x"
@@ -104,8 +104,8 @@ func (s *scrubber) file(name string) string {
 	return s.path(dir) + base
 }
 
-// cgroup rewrites /proc/PID/cgroup. A line is "9:cpu,cpuacct:/docker/abc"; one
-// that is not keeps its punctuation and what names a controller.
+// cgroup rewrites /proc/PID/cgroup. A line is "9:cpu,cpuacct:/docker/abc". Any other line
+// keeps its punctuation and the names of controllers.
 func (s *scrubber) cgroup(text []byte) []byte {
 	return s.lines(text, func(line string) string {
 		f := strings.SplitN(line, ":", 3)
@@ -119,7 +119,7 @@ func (s *scrubber) cgroup(text []byte) []byte {
 	})
 }
 
-// digits are what hierarchies and mounts are numbered with.
+// digits matches the number of a hierarchy or a mount.
 var digits = regexp.MustCompile(`^[0-9]{1,10}$`)
 
 // option keeps a list of controllers and replaces the name of a hierarchy.
@@ -139,10 +139,10 @@ func (s *scrubber) option(list string) string {
 	return strings.Join(opts, ",")
 }
 
-// flag is what controllers and mount flags look like.
+// flag matches a controller or a mount flag.
 var flag = regexp.MustCompile(`^[a-z_]{1,24}$`)
 
-// mountinfo rewrites a mount table, lines that are not in its form included.
+// mountinfo rewrites a mount table, malformed lines included.
 func (s *scrubber) mountinfo(text []byte) []byte {
 	return s.lines(text, func(line string) string {
 		before, after, ok := strings.Cut(line, " - ")
@@ -174,10 +174,10 @@ func (s *scrubber) mountinfo(text []byte) []byte {
 	})
 }
 
-// optional is an optional field of a mount.
+// optional matches an optional field of a mount.
 var optional = regexp.MustCompile(`^(shared:[0-9]+|master:[0-9]+|propagate_from:[0-9]+|unbindable)$`)
 
-// source keeps sources that are only a kind of file system.
+// source keeps a mount source that only names a kind of file system.
 func (s *scrubber) source(source, fstype string) string {
 	if source == fstype || common[source] || source == "cgroup2" || source == "none" {
 		return source
@@ -202,7 +202,7 @@ func (s *scrubber) mountFlags(list string) string {
 	return strings.Join(keep, ",")
 }
 
-// mountWords rewrites a line that is not in the form of a mount, word by word.
+// mountWords rewrites a malformed mount line word by word.
 func (s *scrubber) mountWords(line string) string {
 	f := strings.Split(line, " ")
 	for i, w := range f {
@@ -216,14 +216,14 @@ func (s *scrubber) mountWords(line string) string {
 	return strings.Join(f, " ")
 }
 
-// escaped replaces the names in a path that the kernel escaped. One that it
-// cannot have escaped stays broken.
+// escaped replaces the names in a path that the kernel escaped. A component that the kernel
+// cannot have escaped stays malformed.
 func (s *scrubber) escaped(p string) string {
 	parts := strings.Split(p, "/")
 	for i, c := range parts {
 		plain, ok := unescape(c)
 		if !ok {
-			parts[i] = s.component(c) // keeps the backslash, and an x behind it
+			parts[i] = s.component(c) // keeps the backslash, and an x after it
 			continue
 		}
 		parts[i] = escapes.Replace(s.component(plain))
@@ -247,15 +247,14 @@ func unescape(text string) (string, bool) {
 	return plain, ok
 }
 
-// octal is an escape, or a backslash that begins none.
+// octal matches an escape, or a backslash that is not part of one.
 var octal = regexp.MustCompile(`\\([0-7]{3})?`)
 
-// number is a line of figures as cgroup files have them: "200000 100000",
+// number matches a line of figures as in cgroup files: "200000 100000",
 // "max 100000", "nr_periods 12", "some avg10=0.00 total=0", "0-3,8".
 var number = regexp.MustCompile(`^(([a-z][a-z0-9_.]{0,40} )?-?[0-9][0-9 ,.-]*|max( [0-9]+)?|(some|full)( [a-z0-9]+=[0-9.]+)+|)$`)
 
-// values keeps the figures in a cgroup file. Anything else could be anything:
-// it is masked.
+// values keeps the figures in a cgroup file and masks everything else.
 func (s *scrubber) values(base string, text []byte) []byte {
 	return s.lines(text, func(line string) string {
 		if number.MatchString(line) || (base == "cgroup.controllers" || base == "cgroup.type") && list.MatchString(line) {
@@ -283,7 +282,7 @@ func mask(text string) string {
 	return string(b)
 }
 
-// lines rewrites a text line by line; the last may lack its newline.
+// lines rewrites text line by line. The last line may lack its newline.
 func (s *scrubber) lines(text []byte, rewrite func(string) string) []byte {
 	if s.raw {
 		return text

@@ -28,11 +28,10 @@ import (
 	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
-// logBytes bounds a log: more is a mistake, or wants cutting.
+// logBytes bounds the size of a log.
 const logBytes = 8 << 30
 
-// Input says what a file or an address tells of a process. Where that are
-// counters, an address is asked twice.
+// Input examines a file or an address. It fetches an address of counters twice, for rates.
 func Input(ctx context.Context, name string, duration time.Duration) (*finding.Examined, error) {
 	src, err := OpenInput(ctx, name, duration)
 	if err != nil {
@@ -57,14 +56,14 @@ func Input(ctx context.Context, name string, duration time.Duration) (*finding.E
 	case untrusted.Metrics, untrusted.Vars, untrusted.HeapText:
 		kind, err = "metrics", metricFacts(ctx, f, k, src, name, duration)
 	case untrusted.ELF:
-		return nil, message.Failed("a program and no process, "+src.Name, "snug plan --exe "+message.Quote(name)+" says what Go would do; snug ps lists what runs")
+		return nil, message.Failed("a program, not a process, "+src.Name, "snug plan --exe "+message.Quote(name)+" shows what Go would do; snug ps lists what runs")
 	case untrusted.Document:
 		return nil, message.Failed("a saved answer of snug, "+src.Name, "snug report "+message.Quote(name)+" renders it")
 	case untrusted.Trace:
 		kind = "trace"
 		cut, err = tracedFacts(ctx, f, src)
 	default:
-		return nil, message.Failed("neither a profile nor a trace nor a log nor metrics, "+src.Name, "snug doctor --help names what can be looked at")
+		return nil, message.Failed("neither a profile nor a trace nor a log nor metrics, "+src.Name, "snug doctor --help lists what it can read")
 	}
 	if err != nil {
 		return nil, InputFailure(err)
@@ -76,13 +75,12 @@ func Input(ctx context.Context, name string, duration time.Duration) (*finding.E
 	if cut != "" {
 		unknown = append(unknown, finding.Gap{Field: "the rest of the trace", File: f.Target, Why: cut})
 	}
-	unknown = append(unknown, finding.Gap{Field: untold(f), File: f.Target, Why: "not told, and nothing that depends on it was judged"})
+	unknown = append(unknown, finding.Gap{Field: missing(f), File: f.Target, Why: "not in this input, so nothing that depends on it was judged"})
 	return examined(kind, f, unknown), nil
 }
 
-// untold is what neither a file nor a page says of a process: its container's limits, and
-// often knobs too.
-func untold(f *rules.Facts) string {
+// missing names what the input does not show: the container's limits, and often settings too.
+func missing(f *rules.Facts) string {
 	var names []string
 	for _, k := range []struct {
 		name string
@@ -109,13 +107,13 @@ func InputFailure(err error) error {
 		return message.Failed(err.Error(), message.OwnerHint)
 	}
 	if strings.Contains(err.Error(), "://") {
-		return message.Failed(err.Error(), "the address of a running program's /metrics or /debug/pprof can be looked at")
+		return message.Failed(err.Error(), "use the address of a running program's /metrics or /debug/pprof")
 	}
-	return message.Failed(err.Error(), "snug doctor --help names what can be looked at")
+	return message.Failed(err.Error(), "snug doctor --help lists what it can read")
 }
 
-// OpenInput opens a file, "-" or an address. Of the page that lists a program's
-// profiles the CPU profile is meant.
+// OpenInput opens a file, "-" or an address. For the page that lists a program's profiles it
+// opens the CPU profile.
 func OpenInput(ctx context.Context, name string, duration time.Duration) (*untrusted.Source, error) {
 	l := untrusted.Limits{Bytes: logBytes, Unpacked: logBytes}
 	if name == "-" {
@@ -133,7 +131,7 @@ func OpenInput(ctx context.Context, name string, duration time.Duration) (*untru
 		if strings.HasSuffix(u.Path, "/profile") {
 			n, err := strconv.Atoi(u.Query().Get("seconds"))
 			if err != nil {
-				n = 30 // net/http/pprof's own
+				n = 30 // the default of net/http/pprof
 			}
 			l.Header = time.Duration(min(n, 3600))*time.Second + 15*time.Second
 		}
@@ -142,7 +140,7 @@ func OpenInput(ctx context.Context, name string, duration time.Duration) (*untru
 	return untrusted.Open(ctx, name, l)
 }
 
-// standardInput is standard input, of which a read ends with ctx.
+// standardInput returns standard input. Reads of it end with ctx.
 func standardInput(ctx context.Context) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
@@ -153,7 +151,7 @@ func standardInput(ctx context.Context) io.ReadCloser {
 	return r
 }
 
-// readProfile reads a CPU profile; errors name it.
+// readProfile reads a CPU profile. Its errors name the source.
 func readProfile(src *untrusted.Source) (*cpuprof.Summary, error) {
 	p, err := cpuprof.Read(src)
 	if err != nil {
@@ -166,7 +164,7 @@ func readProfile(src *untrusted.Source) (*cpuprof.Summary, error) {
 	return s, nil
 }
 
-// InSource adds the name of what was read to an error that lacks it.
+// InSource adds the name of the source to an error, unless the error has it.
 func InSource(err error, src *untrusted.Source) error {
 	if strings.HasSuffix(err.Error(), ", "+src.Name) {
 		return err
@@ -174,29 +172,29 @@ func InSource(err error, src *untrusted.Source) error {
 	return fmt.Errorf("%w, %s", err, src.Name)
 }
 
-// SummaryFacts takes from a profile what rules go by. It says so when that is too
-// little to tell causes by.
+// SummaryFacts adds the figures of a profile to f. few says why the profile shows no causes;
+// "" if it does.
 func SummaryFacts(f *rules.Facts, s *cpuprof.Summary) (few string) {
 	if d := s.Duration.Seconds(); d > 0 {
 		f.Seconds = figure.New(d, "")
 		f.Used = observe.PerSecond(s.CPUSeconds, s.Duration, string(s.Source))
 	}
-	if s.Samples < leastSamples && s.CPUSeconds < 1 {
+	if s.Samples < minSamples && s.CPUSeconds < 1 {
 		return fewSamples(s)
 	}
 	causes(f, s)
 	return ""
 }
 
-// causes takes the shares of a profile.
+// causes adds the shares of a profile to f.
 func causes(f *rules.Facts, s *cpuprof.Summary) {
 	from := string(s.Source) + ", " + strconv.FormatInt(s.Samples, 10) + " samples"
 	f.OverSize, f.GCShare = figure.New(s.OverSize(), from), figure.New(s.GC(), from)
 }
 
-// fewSamples is why a profile tells nothing of causes.
+// fewSamples says why a profile shows no causes.
 func fewSamples(s *cpuprof.Summary) string {
-	return units.Plural(int(s.Samples), "sample") + " of CPU time, too few to tell"
+	return units.Plural(int(s.Samples), "sample") + " of CPU time, too few to judge"
 }
 
 func logFacts(f *rules.Facts, r io.Reader) error {
@@ -205,7 +203,7 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 		return err
 	}
 	if s.GC.Cycles == 0 && s.Sched.Looks == 0 {
-		return message.Failed("no line of gctrace or schedtrace in it, "+f.Target, "GODEBUG=gctrace=1 makes Go write them to stderr")
+		return message.Failed("no gctrace or schedtrace line in it, "+f.Target, "set GODEBUG=gctrace=1 to make Go write them to stderr")
 	}
 	if g := &s.GC; g.Cycles > 0 {
 		from := "gctrace, " + units.Plural(g.Cycles, "collection")
@@ -217,7 +215,7 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 		if rate, ok := g.PerSecond(); ok {
 			f.Cycles = num(rate)
 			f.Seconds = num(g.Last - g.First)
-			// So many intervals, and one collection more.
+			// There is one interval fewer than collections.
 			c, part := &g.CPU, float64(g.Cycles-1)/float64(g.Cycles)
 			f.GCCores = num(part * (c.SweepTerm + c.Assist + c.Dedicated + c.MarkTerm) / (g.Last - g.First))
 		}
@@ -231,15 +229,15 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 	return nil
 }
 
-// metricFacts takes what a program tells of itself; an address is asked again
-// after a while, for rates.
+// metricFacts adds the figures that a program reports about itself. It fetches an address
+// again after duration, for rates.
 func metricFacts(ctx context.Context, f *rules.Facts, k untrusted.Kind, r io.Reader, name string, duration time.Duration) error {
 	a, err := readMetrics(k, r)
 	if err != nil {
 		return err
 	}
 	if !a.IsGo {
-		return message.Failed("no figures of a Go program in it, "+f.Target, "client_golang's default collectors tell them")
+		return message.Failed("no figures of a Go program in it, "+f.Target, "client_golang's default collectors export them")
 	}
 	if a.Several {
 		return message.Failed("figures of several processes in it, "+f.Target, "name the address of one process")
@@ -258,7 +256,7 @@ func metricFacts(ctx context.Context, f *rules.Facts, k untrusted.Kind, r io.Rea
 			}
 		}
 	}
-	toldFacts(f, &a, &b, took)
+	reportedFacts(f, &a, &b, took)
 	return nil
 }
 
@@ -276,8 +274,8 @@ func readMetrics(k untrusted.Kind, r io.Reader) (promtext.GoFacts, error) {
 	return promtext.Go(s.Samples), nil
 }
 
-// toldFacts is what a program told of itself, once or twice.
-func toldFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
+// reportedFacts adds the figures that a program reported about itself, once or twice.
+func reportedFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
 	const from = "told by the program"
 	f.Go = finding.UTF8(b.Version.N)
 	f.Procs, f.GOGC, f.MemLimit = figure.Float(b.GOMAXPROCS), figure.Float(b.GOGC), figure.Float(b.GOMEMLIMIT)

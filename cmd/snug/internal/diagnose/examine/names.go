@@ -19,7 +19,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// LookFailure is why a process could not be looked at.
+// LookFailure returns the failure for a process that could not be examined.
 func LookFailure(name string, err error) error {
 	var denied *proc.Denied
 	var not *NotGo
@@ -29,7 +29,7 @@ func LookFailure(name string, err error) error {
 	case errors.Is(err, proc.ErrGone):
 		return message.Failed(absent(name)+", "+name, "snug ps lists the Go processes here")
 	case errors.Is(err, proc.ErrNotLinux):
-		return message.Failed("looking at a process needs Linux", "files and addresses can be looked at anywhere")
+		return message.Failed("reading a process needs Linux", "snug reads files and addresses on any system")
 	case errors.As(err, &not):
 		return message.Failed(not.Error(), "snug ps lists the Go processes here")
 	}
@@ -40,10 +40,10 @@ func LookFailure(name string, err error) error {
 	return message.Failed(err.Error(), "snug ps lists the Go processes here")
 }
 
-// absent says why there is nothing to look at under a process number. Source:
+// absent says why a process number cannot be examined. Source:
 // proc_pid_stat(5); PF_KTHREAD in include/linux/sched.h.
 func absent(pid string) string {
-	const kernelThread, flags = 0x00200000, 6 // field, the state being 0
+	const kernelThread, flags = 0x00200000, 6 // field number, counted from the state, which is 0
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(PID(pid)) + "/stat")
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) <= flags {
@@ -58,7 +58,7 @@ func absent(pid string) string {
 	return "no such process"
 }
 
-// PID is a process number; 0 when the text is none.
+// PID parses a process number; 0 = not one.
 func PID(text string) int {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
@@ -67,11 +67,11 @@ func PID(text string) int {
 	return int(n)
 }
 
-// goProcesses are the Go processes that are wanted; denied are how many may not be
-// looked at.
-func goProcesses(wanted func(*proc.Process) bool) (found []int, denied int, err error) {
+// goProcesses returns the Go processes that match, and how many processes could not be read
+// for lack of permission.
+func goProcesses(match func(*proc.Process) bool) (found []int, denied int, err error) {
 	hints := map[string][]int{}
-	err = observe.New().Each(hints, wanted, func(g *goproc.Facts) { found = append(found, g.Pid) })
+	err = observe.New().Each(hints, match, func(g *goproc.Facts) { found = append(found, g.Pid) })
 	if errors.Is(err, proc.ErrNotLinux) {
 		return nil, 0, LookFailure("/proc", err)
 	}
@@ -84,17 +84,16 @@ func goProcesses(wanted func(*proc.Process) bool) (found []int, denied int, err 
 	return found, denied, nil
 }
 
-// MaybeDenied is the hint where a name fits nothing, and not everything could be
-// looked at.
-const MaybeDenied = "it may be one that cannot be looked at, snug ps says why"
+// MaybeDenied is the hint if a name matches nothing and some processes could not be read.
+const MaybeDenied = "it may be a process that snug cannot read, snug ps says why"
 
-// Unlisted is why processes cannot be listed.
+// Unlisted returns the failure for processes that cannot be listed.
 func Unlisted(err error) error {
 	return message.Failed("cannot list processes, "+message.Reason(err), "is /proc mounted?")
 }
 
-// Named reports whether one of words is the process's number or its program; true
-// where that cannot be read, so that the reason is told.
+// Named reports whether one of words is the process's number or its program. It is true if
+// the program cannot be read, so that the reason is reported later.
 func Named(p *proc.Process, words []string) bool {
 	if len(words) == 0 || slices.Contains(words, strconv.Itoa(p.Pid())) {
 		return true
@@ -105,7 +104,7 @@ func Named(p *proc.Process, words []string) bool {
 	})
 }
 
-// NotGo is a process that is no Go program, or one that cannot be told.
+// NotGo is the error for a process that is not a Go program, or not recognised as one.
 type NotGo struct {
 	PID  int
 	What string
@@ -113,19 +112,19 @@ type NotGo struct {
 
 func (e *NotGo) Error() string { return "not a Go program, pid " + strconv.Itoa(e.PID) + ": " + e.What }
 
-// Subject is one thing to look at: a process, or a file or address.
+// Subject is one target: a process, a file or an address.
 type Subject struct {
 	Name string
 	PID  int  // 0 = a file or an address
-	Many bool // one of several that a name stands for
+	Many bool // one of several that a name matches
 }
 
-// containerID is as container runtimes write it, whole or the first part.
+// containerID matches a container id, whole or shortened.
 var containerID = regexp.MustCompile(`^[0-9a-f]{12,64}$`)
 
-// Resolve finds what a name stands for: a process number, an address, a cgroup
-// directory, a file, a container's id, a program's name. Files win over programs;
-// ./NAME and the number say which is meant.
+// Resolve returns the targets of a name: a process number, an address, a cgroup directory, a
+// file, a container's id or a program's name. Files win over programs; write ./NAME or the
+// number to be explicit.
 func Resolve(name string) ([]Subject, error) {
 	if pid := PID(name); pid != 0 {
 		return []Subject{{Name: name, PID: pid}}, nil
@@ -184,10 +183,10 @@ func several(name string, pids []int) []Subject {
 	return all
 }
 
-// inGroup are the Go processes in a cgroup directory and in those below it.
+// inGroup returns the Go processes in a cgroup directory and below it.
 func inGroup(dir string) ([]Subject, error) {
 	if !isGroup(dir) {
-		return nil, message.Failed("a directory that is no cgroup, "+dir, "name a directory below /sys/fs/cgroup, a file, or a process")
+		return nil, message.Failed("a directory that is not a cgroup, "+dir, "name a directory below /sys/fs/cgroup, a file, or a process")
 	}
 	member := map[int]bool{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -215,7 +214,7 @@ func inGroup(dir string) ([]Subject, error) {
 	return several(dir, pids), nil
 }
 
-// inContainer are the Go processes with a container's id in a cgroup's name.
+// inContainer returns the Go processes whose cgroup path contains a container's id.
 func inContainer(id string) ([]Subject, error) {
 	pids, _, err := goProcesses(func(p *proc.Process) bool {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/cgroup")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package examine looks at one target for a while and has package rules judge it: a process, a
-// profile, a trace, a log or a page of metrics. It also finds the processes that a name means.
+// Package examine reads one target and applies package rules to it: a process that it watches
+// for a while, a profile, a trace, a log or a page of metrics. It also finds the processes
+// that a name matches.
 package examine
 
 import (
@@ -23,13 +24,13 @@ import (
 )
 
 const (
-	// spinRate is how often a second idle and spinning Ps are counted.
+	// spinRate is how many times per second idle and spinning Ps are counted.
 	spinRate = 1000
-	// MostThreads bounds what is read of threads at each end.
-	MostThreads = 4096
-	// leastSamples of a profile say something about shares.
-	leastSamples = 100
-	// accounted is the least share of the CPU time that samples should stand for.
+	// MaxThreads bounds the threads that are read at the start and at the end.
+	MaxThreads = 4096
+	// minSamples is the smallest profile whose shares mean something.
+	minSamples = 100
+	// accounted is the smallest share of the CPU time that samples should cover.
 	accounted = 0.9
 )
 
@@ -44,9 +45,9 @@ type Examination struct {
 	unknown []finding.Gap
 }
 
-// Process looks at a process, watches it for a while, and says what is known and
-// what is wrong. It neither stops nor changes it. What may not be looked at is an error,
-// with what everybody may see.
+// Process watches a process for duration and returns its figures and findings. It neither
+// stops nor changes the process. If snug may not read the process, it returns an error
+// together with the figures that need no permission.
 func Process(ctx context.Context, pid int, duration time.Duration, files *goproc.Cache) (*finding.Examined, error) {
 	p, err := proc.Open(pid)
 	if err != nil {
@@ -80,13 +81,13 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 	e.Rates(f, &first, &last)
 	t := examined("process", f, e.unknown)
 	if denied != nil {
-		return t, denied // what everybody may see, and that it is not enough
+		return t, denied // the figures that need no permission, and the error
 	}
 	e.lacking(t, last.Go)
 	return t, nil
 }
 
-// examined is what rules say of a target's facts.
+// examined applies the rules to a target's facts.
 func examined(kind string, f *rules.Facts, unknown []finding.Gap) *finding.Examined {
 	t := &finding.Examined{Target: f.Target, Kind: kind, Facts: f.Seen(), Findings: rules.Check(f), Unknown: unknown}
 	if f.Go != "" {
@@ -108,9 +109,8 @@ func (e *Examination) gap(field, why string) {
 
 func (e *Examination) look() observe.Moment {
 	m := observe.Moment{At: time.Now()}
-	// What is counted from here to the next moment is read first: a look at a large
-	// program takes a while when it is new.
-	d, err := e.Proc.RunDelay(MostThreads)
+	// Read the counters first, because the first look at a large program takes a while.
+	d, err := e.Proc.RunDelay(MaxThreads)
 	m.Delays, m.Waits = d, err == nil && d.Unread == 0
 	m.Idle, _ = e.Proc.Idle()
 	if e.h != nil {
@@ -122,11 +122,11 @@ func (e *Examination) look() observe.Moment {
 	return m
 }
 
-// watch samples CPU time by perf events, and Ps by the runtime's counters, until
-// the time is over or ctx ends.
+// watch samples CPU time by perf events and Ps by the runtime's counters, until duration is
+// over or ctx ends.
 func (e *Examination) watch(ctx context.Context, g *goproc.Facts, duration time.Duration) {
 	if g.Err != nil {
-		// Counters that everybody may read are all there is.
+		// Only the counters that need no permission can be read.
 		select {
 		case <-ctx.Done():
 		case <-time.After(duration):
@@ -136,7 +136,7 @@ func (e *Examination) watch(ctx context.Context, g *goproc.Facts, duration time.
 	var both sync.WaitGroup
 	var profileErr, spinErr error
 	both.Go(func() {
-		// Before and not after: it may end, or run another program.
+		// Open them before sampling: the process may end or run another program.
 		sym, err := OpenSymbols(e.Proc)
 		if err != nil {
 			profileErr = err
@@ -172,7 +172,7 @@ func (e *Examination) watch(ctx context.Context, g *goproc.Facts, duration time.
 	}
 }
 
-// Rates adds what happened between two moments.
+// Rates adds the rates between two moments to f.
 func (e *Examination) Rates(f *rules.Facts, a, b *observe.Moment) {
 	if b.At.After(a.At) {
 		e.sampled(f)
@@ -180,20 +180,20 @@ func (e *Examination) Rates(f *rules.Facts, a, b *observe.Moment) {
 	observe.Rates(f, a, b)
 }
 
-// sampled adds what was seen while it was watched.
+// sampled adds the samples of the watch to f.
 func (e *Examination) sampled(f *rules.Facts) {
 	if s := e.spin; s != nil {
 		f.Busy = figure.New(s.Busy, s.Source+", "+strconv.Itoa(s.Samples)+" looks")
 		f.Spinning = figure.New(s.Spinning, f.Busy.Source)
 	}
-	if s := e.profile; s != nil && s.Samples >= leastSamples {
+	if s := e.profile; s != nil && s.Samples >= minSamples {
 		causes(f, s)
 	} else if s != nil {
 		e.gap("profile", fewSamples(s))
 	}
 }
 
-// lacking lists what could not be read, once for each reason.
+// lacking lists what could not be read, one entry per reason.
 func (e *Examination) lacking(t *finding.Examined, g *goproc.Facts) {
 	why := map[string]bool{}
 	for _, gap := range observe.Row(g, nil, nil).Unknown {

@@ -10,7 +10,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 )
 
-// symbols give the addresses of a process names.
+// symbols maps addresses of a process to names.
 type symbols struct {
 	file *gobin.File
 	bias uint64
@@ -48,7 +48,7 @@ func OpenSymbols(p *proc.Process) (*symbols, error) {
 
 func (s *symbols) Close() { s.exe.Close() }
 
-// Frames is cpuprof's Symbolizer.
+// Frames implements cpuprof.Symbolizer.
 func (s *symbols) Frames(pc uint64) []cpuprof.Frame {
 	var buf [8]gobin.Frame
 	frames := s.file.Frames(buf[:0], pc-s.bias)

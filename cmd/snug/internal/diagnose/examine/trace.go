@@ -23,9 +23,8 @@ import (
 	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
-// tracedFacts takes from an execution trace what rules go by: wall time, and for how long
-// Ps were held, of which neither is CPU time. cut says why the trace was not read to its
-// end, "" if it was.
+// tracedFacts adds the figures of an execution trace to f: wall time, and how long Ps were
+// held. Neither is CPU time. cut says why the trace was not read to its end; "" if it was.
 func tracedFacts(ctx context.Context, f *rules.Facts, r io.Reader) (cut string, err error) {
 	t, err := TraceFacts(ctx, r, f.Target, func(exectrace.Progress) {})
 	if err != nil {
@@ -67,8 +66,8 @@ func ofTrace(f *rules.Facts, t *finding.Traced) {
 	}
 }
 
-// OpenTrace opens a file, "-" or an address. A server answers when it has something to
-// send, which of an idle program may be at the end.
+// OpenTrace opens a file, "-" or an address. A server answers once it has something to send;
+// for an idle program that may be at the end of the trace.
 func OpenTrace(ctx context.Context, name string) (*untrusted.Source, error) {
 	l := untrusted.Limits{Bytes: traceBytes, Unpacked: traceBytes}
 	if name == "-" {
@@ -78,14 +77,14 @@ func OpenTrace(ctx context.Context, name string) (*untrusted.Source, error) {
 		l.Bytes, l.Unpacked = logBytes, logBytes
 		n, err := strconv.ParseFloat(u.Query().Get("seconds"), 64)
 		if err != nil || n < 0 {
-			n = 1 // net/http/pprof's own
+			n = 1 // the default of net/http/pprof
 		}
 		l.Header = time.Duration(min(n, 3600)*1e9) + 15*time.Second
 	}
 	return untrusted.Open(ctx, name, l)
 }
 
-// TraceFailure is why nothing can be said of a trace.
+// TraceFailure returns the failure for a trace that cannot be read.
 func TraceFailure(err error) error {
 	var format *exectrace.FormatError
 	var large *exectrace.TooLargeError
@@ -94,9 +93,9 @@ func TraceFailure(err error) error {
 	case errors.Is(err, context.Canceled):
 		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
 	case errors.As(err, &format):
-		return message.Failed(err.Error(), "a newer snug may know it; go tool trace of the Go release that wrote it does")
+		return message.Failed(err.Error(), "a newer snug may read it; go tool trace of the Go release that wrote it does")
 	case errors.As(err, &large):
-		return message.Failed(err.Error(), "take a shorter one, or build the program with Go 1.22 or later, whose traces of any size are read")
+		return message.Failed(err.Error(), "take a shorter one, or build the program with Go 1.22 or later: snug reads those traces at any size")
 	case errors.As(err, &damaged):
 		return message.Failed(err.Error(), "take it again, and end it with trace.Stop")
 	case errors.Is(err, untrusted.ErrTooMuch):
@@ -107,8 +106,7 @@ func TraceFailure(err error) error {
 	return message.Failed(err.Error(), TraceHint)
 }
 
-// TraceFacts are the figures of a trace that is open: for a command that meets one among
-// other things, too. Errors name the target.
+// TraceFacts reads the figures of an open trace. Its errors name the target.
 func TraceFacts(ctx context.Context, r io.Reader, target string, progress func(exectrace.Progress)) (*finding.Traced, error) {
 	s, err := exectrace.Read(ctx, r, exectrace.Options{Progress: progress})
 	if err == nil {
@@ -121,7 +119,7 @@ func TraceFacts(ctx context.Context, r io.Reader, target string, progress func(e
 }
 
 const (
-	// traceBytes bounds a trace: it is read as a stream, so only time is spent.
+	// traceBytes bounds the size of a trace. It is large because a trace is read as a stream.
 	traceBytes = 1 << 40
-	TraceHint  = "snug trace takes what runtime/trace, a flight recorder or /debug/pprof/trace?seconds=5 wrote"
+	TraceHint  = "snug trace reads what runtime/trace, a flight recorder or /debug/pprof/trace?seconds=5 wrote"
 )

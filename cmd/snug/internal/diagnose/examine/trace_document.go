@@ -13,10 +13,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// mostWaits is how many reasons to be blocked a document has.
-const mostWaits = 16
+// maxWaits bounds the blocking reasons in a document.
+const maxWaits = 16
 
-// traced writes a trace's figures down.
+// traced returns the document of a trace.
 func traced(target string, s *exectrace.Summary) *finding.Traced {
 	w, o, g := &s.Wall, &s.Occupancy, &s.Goroutines
 	run := w.Run.Seconds()
@@ -59,7 +59,7 @@ func traced(target string, s *exectrace.Summary) *finding.Traced {
 	for i, u := range o.MMU {
 		t.Occupancy.MMU = append(t.Occupancy.MMU, finding.TraceMMU{Window: exectrace.Windows[i].Seconds(), Ratio: u})
 	}
-	for _, r := range g.Reasons[:min(len(g.Reasons), mostWaits)] {
+	for _, r := range g.Reasons[:min(len(g.Reasons), maxWaits)] {
 		t.Goroutines.Reasons = append(t.Goroutines.Reasons, finding.TraceReason{Reason: finding.UTF8(r.Reason), Count: r.Count, Total: r.Total.Seconds()})
 	}
 	for _, p := range s.Procs {
@@ -74,7 +74,7 @@ func traced(target string, s *exectrace.Summary) *finding.Traced {
 	return t
 }
 
-// whyPartial says why a trace ended early.
+// whyPartial returns why a trace ended early.
 func whyPartial(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -85,7 +85,7 @@ func whyPartial(err error) string {
 	return finding.UTF8(err.Error())
 }
 
-// times writes durations down, with their histogram or without.
+// times returns durations for a document, with or without their histogram.
 func times(d *exectrace.Distribution, histogram bool) finding.TraceTimes {
 	t := finding.TraceTimes{Count: d.Count, Total: d.Sum.Seconds()}
 	for i, to := range []**float64{&t.P50, &t.P90, &t.P99, &t.P999} {

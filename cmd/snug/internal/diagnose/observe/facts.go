@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe sees Go processes as rules and documents see them: it turns what
-// goproc and limits have read into the facts that rules go by and into a document's
-// row, and finds the Go processes of a machine. It decides nothing and prints nothing.
+// Package observe turns what goproc and limits have read into facts for package rules and
+// rows for documents, and finds the Go processes of a machine. It decides nothing and prints
+// nothing.
 package observe
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// setterWords are who set a knob, as rules and documents name them.
+// setterWords maps who set a setting to the words of rules and documents.
 var setterWords = map[goproc.By]string{
 	goproc.ByEnvironment: rules.ByEnvironment,
 	goproc.ByCode:        rules.ByCode,
@@ -28,8 +28,7 @@ var setterWords = map[goproc.By]string{
 	goproc.ByHostCPUs:    rules.ByHost,
 }
 
-// Facts are what rules go by, of a process and its limits; l may be nil, where they are
-// not known.
+// Facts returns the facts for a process and its limits; l is nil if they are unknown.
 func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	f := &rules.Facts{Target: Name(g), Program: pasteable(strings.TrimSuffix(g.Path, "/")), Go: g.Exe.GoVersion, Minor: g.Exe.Minor}
 	f.Prebuilt = g.Exe.Stripped || packaged(g.Path)
@@ -49,7 +48,7 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	}
 	f.Live, f.Goal, f.Mapped = figure.Float(g.HeapMarked), figure.Float(g.HeapGoal), figure.Float(g.Mapped)
 	if g.Collections.Known() && g.Collections.N == 0 {
-		f.Live = figure.Of[float64]{} // nothing was marked yet
+		f.Live = figure.Of[float64]{} // no collection has marked yet
 	}
 	if l == nil {
 		return f
@@ -77,7 +76,7 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	return f
 }
 
-// packaged reports whether distributions put programs there (hier(7)).
+// packaged reports whether distributions install programs there (hier(7)).
 func packaged(file string) bool {
 	for _, dir := range []string{"/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/", "/bin/", "/sbin/", "/lib/", "/snap/"} {
 		if strings.HasPrefix(file, dir) {
@@ -87,8 +86,8 @@ func packaged(file string) bool {
 	return false
 }
 
-// unit is the systemd service whose cgroup a process's is ("systemd.unit(5)": the
-// group is named after it); "" when it is none.
+// unit returns the systemd service of the process's cgroup, which is named after it
+// (systemd.unit(5)); "" = none.
 func unit(l *limits.Limits) string {
 	if len(l.CPU.Levels) == 0 {
 		return ""
@@ -100,8 +99,7 @@ func unit(l *limits.Limits) string {
 	return name
 }
 
-// pasteable is a path as a shell reads it; "" when a terminal could not show it as
-// it is.
+// pasteable returns a path quoted for a shell, or "" if it is not printable.
 func pasteable(path string) string {
 	if path == "" || path != message.Clean(path) {
 		return ""
@@ -109,8 +107,8 @@ func pasteable(path string) string {
 	return ShellQuote(path)
 }
 
-// ShellQuote is a text as one word of a shell: a path with a blank would otherwise be
-// two arguments.
+// ShellQuote returns text as one word of a shell: a path with a space would otherwise be two
+// arguments.
 func ShellQuote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r)
@@ -121,13 +119,13 @@ func ShellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Name is how findings call a process: "pid 4711 (server)".
+// Name returns the name of a process in findings: "pid 4711 (server)".
 func Name(g *goproc.Facts) string {
 	return "pid " + strconv.Itoa(g.Pid) + " (" + finding.UTF8(path.Base(Executable(g))) + ")"
 }
 
-// Executable is the executable's path, or the process's name where it has none: the
-// kernel says "/" for a file on a mount that was detached, as runc init runs from.
+// Executable returns the path of the executable, or the process's name if it has no path: the
+// kernel reports "/" for a file on a detached mount, from which runc init runs.
 func Executable(g *goproc.Facts) string {
 	if g.Path == "" || g.Path == "/" {
 		return g.Stat.Name
@@ -135,8 +133,8 @@ func Executable(g *goproc.Facts) string {
 	return g.Path
 }
 
-// Known is a figure as documents have it: nil for none as well as for unknown, which
-// the document lists.
+// Known returns a figure for documents. It is nil both for none and for unknown; the document
+// lists the unknown figures.
 func Known[T int | int64 | float64](v limits.Value[T]) *T {
 	if n, ok := v.Get(); ok {
 		return &n
@@ -144,9 +142,9 @@ func Known[T int | int64 | float64](v limits.Value[T]) *T {
 	return nil
 }
 
-// Throttled is the share of the periods between two reads in which the group
-// ran into its quota, 0 to 1; before may be nil: then since the group was made. ok is
-// false where no period passed, or no one counts them.
+// Throttled returns the share of throttled periods between two reads, 0 to 1. If before is
+// nil, it counts since the group was made. ok is false if no period passed or the kernel does
+// not count them.
 func Throttled(before, now *limits.Limits) (share float64, ok bool) {
 	count := func(l *limits.Limits) (periods, hits int64, ok bool) {
 		if l == nil {
@@ -164,13 +162,14 @@ func Throttled(before, now *limits.Limits) (share float64, ok bool) {
 	return min(1, float64(h1-h0)/float64(p1-p0)), true
 }
 
-// SinceStart adds to one look what can be known of the time before it.
+// SinceStart adds to the facts of one look what counters show of the time before it.
 func SinceStart(f *rules.Facts, g *goproc.Facts, l *limits.Limits) {
 	if !g.Stat.Started.IsZero() {
 		f.Used = PerSecond(g.Stat.CPU.Seconds(), time.Since(g.Stat.Started), "/proc/"+strconv.Itoa(g.Pid)+"/stat, since its start")
 	}
 	if c := &g.CPU.N; g.CPU.Known() {
-		// The classes end with the last collection: what ran after it had none.
+		// The CPU classes end with the last collection. User code that ran after it is missing
+		// in them.
 		user := max(c.User, g.Stat.CPU-(c.GCTotal-c.GCIdle)-c.Scavenge)
 		f.GCShare = GCShare(c.GCTotal-c.GCIdle, user, c.Scavenge, g.CPU.Source+", since its start")
 	}
@@ -179,9 +178,9 @@ func SinceStart(f *rules.Facts, g *goproc.Facts, l *limits.Limits) {
 	}
 }
 
-// GCShare is what collections took of the time that Ps were busy, but for marking by
-// idle Ps, which nothing else wanted. The
-// classes count seconds of Ps, too many where CPU is short; their ratio holds.
+// GCShare returns the share of the busy time of Ps that collections took. gc must not contain
+// marking by idle Ps, whose time was free. The classes count seconds of Ps, which
+// is too much where CPU time is short, but their ratio is right.
 func GCShare(gc, user, scavenge time.Duration, source string) figure.Of[float64] {
 	busy := gc + user + scavenge
 	if gc < 0 || busy <= 0 || gc > busy {
@@ -190,7 +189,7 @@ func GCShare(gc, user, scavenge time.Duration, source string) figure.Of[float64]
 	return figure.New(gc.Seconds()/busy.Seconds(), source)
 }
 
-// PerSecond is a figure that grew by n in so much time, in n a second.
+// PerSecond returns the rate of a counter that grew by n in the given time.
 func PerSecond(n float64, in time.Duration, source string) figure.Of[float64] {
 	if in <= 0 || n < 0 {
 		return figure.Of[float64]{}

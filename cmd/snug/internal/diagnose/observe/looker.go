@@ -12,17 +12,17 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Looker looks at many processes, most of which share programs and cgroups.
+// Looker reads many processes, most of which share programs and cgroups.
 type Looker struct {
 	Files *goproc.Cache
-	// Limits are those that were read, by the text of /proc/PID/cgroup.
+	// Limits caches the limits that were read, by the text of /proc/PID/cgroup.
 	Limits map[string]*limits.Limits
 }
 
-// New makes a looker that remembers programs for later runs too.
+// New returns a Looker that also remembers programs for later runs.
 func New() *Looker { return &Looker{NewFiles(), map[string]*limits.Limits{}} }
 
-// NewFiles remembers what was found out of executables, for later runs too.
+// NewFiles returns the cache of what is known about executables. It is kept for later runs.
 func NewFiles() *goproc.Cache {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -31,10 +31,10 @@ func NewFiles() *goproc.Cache {
 	return goproc.NewCache(dir)
 }
 
-// Each visits the Go processes here, but this one, that are wanted: only these are
-// looked at, which takes much longer than a name. To denied it adds those that may not
-// be, by what would help.
-func (k *Looker) Each(denied map[string][]int, wanted func(*proc.Process) bool, visit func(*goproc.Facts)) error {
+// Each visits the Go processes that match, except this one. match comes first because reading
+// a process takes much longer than reading its name. Each adds processes that it may not read
+// to denied, by the hint that would help.
+func (k *Looker) Each(denied map[string][]int, match func(*proc.Process) bool, visit func(*goproc.Facts)) error {
 	pids, err := proc.Pids()
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (k *Looker) Each(denied map[string][]int, wanted func(*proc.Process) bool, 
 		if pid == os.Getpid() {
 			continue
 		}
-		g, err := k.look(pid, wanted)
+		g, err := k.look(pid, match)
 		var refusal *proc.Denied
 		switch {
 		case errors.As(err, &refusal):
@@ -55,34 +55,33 @@ func (k *Looker) Each(denied map[string][]int, wanted func(*proc.Process) bool, 
 	return nil
 }
 
-// look is what can be known of a process now; nil when it is not wanted. One that became
-// another program meanwhile is looked at again: whoever started it may know its number
-// before the kernel has laid out its memory.
-func (k *Looker) look(pid int, wanted func(*proc.Process) bool) (g *goproc.Facts, err error) {
+// look reads a process; nil if it does not match. If it has become another program meanwhile,
+// look reads it again: whoever started it may know its number before the kernel has set up
+// its memory.
+func (k *Looker) look(pid int, match func(*proc.Process) bool) (g *goproc.Facts, err error) {
 	for range 3 {
-		if g, err = k.once(pid, wanted); !errors.Is(err, proc.ErrGone) {
+		if g, err = k.once(pid, match); !errors.Is(err, proc.ErrGone) {
 			break
 		}
 	}
 	return g, err
 }
 
-func (k *Looker) once(pid int, wanted func(*proc.Process) bool) (*goproc.Facts, error) {
+func (k *Looker) once(pid int, match func(*proc.Process) bool) (*goproc.Facts, error) {
 	p, err := proc.Open(pid)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	if !wanted(p) {
+	if !match(p) {
 		return nil, nil
 	}
 	g := goproc.Look(p, k.Files)
 	return g, g.Err
 }
 
-// LimitsOf are a process's limits; nil when they are not known, as when it has ended
-// meanwhile. Who is in the same groups has the same, but for
-// the CPUs it may run on.
+// LimitsOf returns the limits of a process, or nil if they are unknown, for instance because it
+// has ended. Processes in the same groups share limits, except for the CPUs they may run on.
 func (k *Looker) LimitsOf(g *goproc.Facts) *limits.Limits {
 	group := GroupOf(g.Pid)
 	if group == "" {
@@ -105,7 +104,7 @@ func (k *Looker) LimitsOf(g *goproc.Facts) *limits.Limits {
 	return OnCPUs(shared, g.CPUs)
 }
 
-// GroupOf is the text of a process's cgroups; "" when it has ended.
+// GroupOf returns the text of /proc/PID/cgroup; "" if the process has ended.
 func GroupOf(pid int) string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
 	if err != nil {
@@ -114,8 +113,8 @@ func GroupOf(pid int) string {
 	return string(text)
 }
 
-// OnCPUs are limits of a group for a member that may run on so many CPUs; 0 = that is not
-// known. nil is nil.
+// OnCPUs returns the limits of a group for a member that may run on cpus CPUs; 0 = unknown. nil
+// stays nil.
 func OnCPUs(shared *limits.Limits, cpus int) *limits.Limits {
 	if shared == nil {
 		return nil
@@ -131,7 +130,7 @@ func OnCPUs(shared *limits.Limits, cpus int) *limits.Limits {
 	return &l
 }
 
-// Momentary reports whether a process is a child of a Go program that is about to
-// run another program, and until then looks like its parent. It has one thread; where
-// Go's runtime has started after a fork, as in runc init, there are more.
+// Momentary reports whether a process is the forked child of a Go program that is about to run
+// another program, and until then looks like its parent. Such a child has one thread. If Go's
+// runtime has started after a fork, as in runc init, there are more.
 func Momentary(s *proc.Stat) bool { return s.Forked && s.Threads < 2 }

@@ -14,19 +14,19 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Moment is what a process's counters say at one time.
+// Moment holds the counters of a process at one time.
 type Moment struct {
 	At     time.Time
 	Go     *goproc.Facts
 	Limits *limits.Limits // nil = unknown
-	// Delays are of its threads; they mean something only where Waits says that all of
-	// them were read.
+	// Delays are those of its threads. They are valid only if Waits reports that all threads
+	// were read.
 	Delays proc.Delays
 	Waits  bool
 	Idle   proc.Idle // of the CPUs that it may run on
 }
 
-// Rates adds to f what happened between two moments of one process.
+// Rates adds the rates between two moments of one process to f.
 func Rates(f *rules.Facts, a, b *Moment) {
 	took := b.At.Sub(a.At)
 	if took <= 0 || a.Go == b.Go { // it ended
@@ -41,7 +41,7 @@ func Rates(f *rules.Facts, a, b *Moment) {
 		f.KernelWait = PerSecond(d.Wait.Seconds(), took, schedstat)
 	}
 	if used := (b.Go.Stat.CPU - a.Go.Stat.CPU).Seconds(); !f.Used.Known() || used > 1.1*f.Used.N*took.Seconds()+0.05 {
-		// Threads that ended took theirs with them, and how long they waited.
+		// Threads that ended are missing from the sums, and so is their waiting time.
 		f.Used, f.KernelWait = PerSecond(used, took, "/proc/"+pid+"/stat"), figure.Of[float64]{}
 	}
 	if part, known := b.Idle.Since(a.Idle); known {
@@ -60,8 +60,9 @@ func Rates(f *rules.Facts, a, b *Moment) {
 	}
 }
 
-// CollectorShare is what collections took of a program's CPU time between two looks, as
-// of the last collection before each, 0 to 1; unknown where none ended between them.
+// CollectorShare returns the share of a program's CPU time spent in collections between two
+// looks, 0 to 1. It counts from and to the last collection before each look, and is unknown if
+// none ended between them.
 func CollectorShare(a, b *goproc.Facts) figure.Of[float64] {
 	if !a.CPU.Known() || !b.CPU.Known() {
 		return figure.Of[float64]{}

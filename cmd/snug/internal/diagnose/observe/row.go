@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Row is a process as documents list it; l may be nil, where the limits are not known.
+// Row returns the document's row for a process; l is nil if the limits are unknown.
 func Row(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Process {
 	r := finding.Process{PID: g.Pid, Exe: finding.UTF8(Executable(g)), Findings: found, Unknown: []finding.Gap{}}
 	gap := func(field, why string) {

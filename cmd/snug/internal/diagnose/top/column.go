@@ -13,17 +13,17 @@ import (
 
 // column is one figure of a process.
 type column struct {
-	id, head string // id is what --sort takes
-	width    int    // in cells; the least, where it may grow
-	grows    int    // by how much at most
-	left     bool   // words begin at the left, figures end at the right
-	drop     int    // the highest goes first where there is no room
-	words    string // for the help
+	id, head string // id is its name for --sort
+	width    int    // minimum width in cells
+	grows    int    // cells that it may grow by
+	left     bool   // align text left; figures are aligned right
+	drop     int    // without room, columns with a higher number are dropped first
+	words    string // its text in the help
 	text     func(*finding.TopProcess, *glyphs) (string, Role)
-	order    func(a, b *finding.TopProcess) int // nil: cannot be sorted by
+	order    func(a, b *finding.TopProcess) int // nil = no sort order
 }
 
-// columns are all there are, in the order in which they stand.
+// columns lists all columns from left to right.
 var columns = []column{
 	{id: "pid", head: "PID", width: 7, drop: 2, words: "process number", text: pidText, order: func(a, b *finding.TopProcess) int { return cmp.Compare(b.PID, a.PID) }},
 	{id: "name", head: "PROGRAM", width: 11, grows: 13, left: true, words: "the executable's name", text: nameText,
@@ -31,25 +31,25 @@ var columns = []column{
 	{id: "go", head: "GO", width: 7, left: true, drop: 18, words: "release of Go it was built with", text: goText},
 	{id: "cpu", head: "CPU", width: 5, drop: 1, words: "cores used: 1.00 is one CPU all the time", text: cpuText, order: by(func(p *finding.TopProcess) *float64 { return p.Used })},
 	{id: "quota", head: "QUOTA", width: 5, drop: 12, words: "cores it may use; - is no quota", text: quotaText, order: by(func(p *finding.TopProcess) *float64 { return p.Quota })},
-	{id: "throttled", head: "THR%", width: 4, drop: 4, words: "share of the quota's periods in which it was stopped for the rest", text: throttledText,
+	{id: "throttled", head: "THR%", width: 4, drop: 4, words: "share of throttled periods: the quota was used up, so it was stopped for the rest", text: throttledText,
 		order: by(func(p *finding.TopProcess) *float64 { return p.Throttled })},
-	{id: "wait", head: "WAIT", width: 4, drop: 8, words: "threads that could have run and waited for a CPU", text: waitText, order: by(func(p *finding.TopProcess) *float64 { return p.Waiting })},
+	{id: "wait", head: "WAIT", width: 4, drop: 8, words: "threads ready to run that waited for a CPU", text: waitText, order: by(func(p *finding.TopProcess) *float64 { return p.Waiting })},
 	{id: "gc", head: "GC%", width: 4, drop: 5, words: "share of its CPU time that garbage collection took", text: gcText, order: by(func(p *finding.TopProcess) *float64 { return p.GC })},
 	{id: "rate", head: "GC/MIN", width: 6, drop: 7, words: "collections a minute", text: rateText, order: by(func(p *finding.TopProcess) *float64 { return p.PerMinute })},
 	{id: "pause", head: "PAUSE", width: 5, drop: 10, words: "time that collections stopped all goroutines, a second", text: pauseText, order: by(func(p *finding.TopProcess) *float64 { return p.Paused })},
 	{id: "memory", head: "MEM", width: 5, drop: 16, words: "resident memory", text: memoryText, order: byWhole(func(p *finding.TopProcess) *int64 { return p.Memory })},
 	{id: "heap", head: "HEAP", width: 5, drop: 11, words: "heap: allocated, or marked by the last collection", text: heapText, order: byWhole(func(p *finding.TopProcess) *int64 { return p.Heap })},
 	{id: "full", head: "TO LIMIT", width: 8, grows: 4, left: true, drop: 6, words: "heap, its goal, and the room up to GOMEMLIMIT or the memory limit", text: nil, order: by(fullness)},
-	{id: "limit", head: "LIMIT", width: 5, drop: 15, words: "GOMEMLIMIT or the memory limit, the smaller", text: limitText, order: byWhole(limit)},
-	{id: "procs", head: "P", width: 3, drop: 9, words: "GOMAXPROCS", text: procsText, order: by(func(p *finding.TopProcess) *float64 { return float(p.GOMAXPROCS) })},
-	{id: "by", head: "BY", width: 5, left: true, drop: 14, words: "who set it: env, code, quota (Go, by it), host (Go, by CPUs)", text: byText},
-	{id: "busy", head: "BUSY", width: 4, drop: 10, words: "Ps that were not idle, on average", text: busyText, order: by(func(p *finding.TopProcess) *float64 { return p.Busy })},
-	{id: "spin", head: "SPIN", width: 4, drop: 13, words: "Ps of them that looked for work", text: spinText, order: by(func(p *finding.TopProcess) *float64 { return p.Spinning })},
+	{id: "limit", head: "LIMIT", width: 5, drop: 15, words: "the smaller of GOMEMLIMIT and the memory limit", text: limitText, order: byWhole(limit)},
+	{id: "procs", head: "P", width: 3, drop: 9, words: "GOMAXPROCS: how many threads may run Go code at a time", text: procsText, order: by(func(p *finding.TopProcess) *float64 { return float(p.GOMAXPROCS) })},
+	{id: "by", head: "BY", width: 5, left: true, drop: 14, words: "who set GOMAXPROCS: env, code, quota (Go, from the quota), host (Go, from the CPUs)", text: byText},
+	{id: "busy", head: "BUSY", width: 4, drop: 10, words: "Ps (of GOMAXPROCS) that were not idle, on average", text: busyText, order: by(func(p *finding.TopProcess) *float64 { return p.Busy })},
+	{id: "spin", head: "SPIN", width: 4, drop: 13, words: "busy Ps that looked for work", text: spinText, order: by(func(p *finding.TopProcess) *float64 { return p.Spinning })},
 	{id: "idle", head: "IDLE", width: 4, drop: 17, words: "Ps that were idle", text: idleText, order: by(func(p *finding.TopProcess) *float64 { return p.Idle })},
 	{id: "finding", head: "WORST FINDING", width: 22, grows: 40, left: true, drop: 12, words: "what is wrong: E error, W warning, i information", text: findingText, order: byFinding},
 }
 
-// Orders are what can be sorted by.
+// Orders returns the names of the sort orders.
 func Orders() []string {
 	var all []string
 	for _, c := range columns {
@@ -60,7 +60,7 @@ func Orders() []string {
 	return all
 }
 
-// by orders by a figure, what is unknown below all.
+// by orders by a figure. Unknown figures come last.
 func by(figure func(*finding.TopProcess) *float64) func(a, b *finding.TopProcess) int {
 	return func(a, b *finding.TopProcess) int { return finding.CompareKnown(figure(a), figure(b)) }
 }
@@ -83,8 +83,8 @@ func float(n *int) *float64 {
 	return new(float64(*n))
 }
 
-// limit is what bounds the heap: the smaller of GOMEMLIMIT and the memory limit; nil
-// where there is neither.
+// limit returns what bounds the heap: the smaller of GOMEMLIMIT and the memory limit; nil if
+// there is neither.
 func limit(p *finding.TopProcess) *int64 {
 	l := p.MemoryLimit
 	if p.GOMEMLIMIT != nil && (l == nil || *p.GOMEMLIMIT < *l) {
@@ -93,7 +93,7 @@ func limit(p *finding.TopProcess) *int64 {
 	return l
 }
 
-// fullness is the heap's share of its limit, or of its goal where it has none.
+// fullness returns the heap's share of its limit, or of its goal if there is no limit.
 func fullness(p *finding.TopProcess) *float64 {
 	of := limit(p)
 	if of == nil {
@@ -117,8 +117,8 @@ func goText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	return v, Plain
 }
 
-// absent is what stands for a figure that is not there: "?" where it could not be
-// read, "-" where there is none, "" where it is yet to come.
+// absent returns the text for a missing figure: "?" if it could not be read, "-" if there is
+// none, "" if it is not known yet.
 func absent(p *finding.TopProcess, field string) string {
 	for _, gap := range p.Unknown {
 		if gap.Field == field {
@@ -149,7 +149,7 @@ func throttledText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	case p.Used == nil:
 		return ".", Dim
 	case p.Quota != nil && absent(p, "throttled_ratio") == "-":
-		return "0", Dim // no period has passed: it did not run
+		return "0", Dim // no period passed because it did not run
 	}
 	return absent(p, "throttled_ratio"), Dim
 }
@@ -157,7 +157,7 @@ func throttledText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 func waitText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	switch {
 	case p.Waiting == nil && p.Used != nil:
-		return "?", Dim // threads ended, and took with them how long they waited
+		return "?", Dim // threads ended, and their waiting time is lost
 	case p.Waiting == nil:
 		return ".", Dim
 	}
@@ -181,7 +181,7 @@ func rateText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	return units.NarrowCount(*p.PerMinute, 6), Plain
 }
 
-// pending is as absent, but "." for a rate that two looks will tell.
+// pending is like absent, but returns "." for a rate that needs a second look.
 func pending(p *finding.TopProcess, field string) string {
 	if s := absent(p, field); s == "?" || p.Window != nil {
 		return s
@@ -220,7 +220,7 @@ func procsText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	return strconv.Itoa(*p.GOMAXPROCS), Plain
 }
 
-// setters are who set GOMAXPROCS, as snug ps writes it.
+// setters maps who set GOMAXPROCS to the words of snug ps.
 var setters = map[string]string{"environment": "env", "code": "code", "runtime": "quota", "host": "host"}
 
 func byText(p *finding.TopProcess, _ *glyphs) (string, Role) {
@@ -259,7 +259,7 @@ func findingText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	return s, roleOf(f.Severity)
 }
 
-// whyUnknown is the reason why most of a process is not known; "" when it is.
+// whyUnknown returns the reason why most figures of a process are unknown; "" if they are known.
 func whyUnknown(p *finding.TopProcess) string {
 	for _, field := range []string{"program", "gomaxprocs"} {
 		for _, gap := range p.Unknown {
@@ -271,7 +271,7 @@ func whyUnknown(p *finding.TopProcess) string {
 	return ""
 }
 
-// mark is a severity in one letter, so that no colour is needed to tell.
+// mark returns a severity as one letter, so that the text does not depend on colour.
 func mark(s finding.Severity) string {
 	switch s {
 	case finding.SeverityError:
@@ -294,7 +294,7 @@ func roleOf(s finding.Severity) Role {
 	return Plain
 }
 
-// alarm is how a share is shown.
+// alarm returns the role of a share.
 func alarm(x, warn, bad float64) Role {
 	switch {
 	case x >= bad:

@@ -11,8 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// pane is all that is known of the chosen process, from the row on that it was
-// scrolled to.
+// pane returns the detail of the chosen process, from the scroll position.
 func (v *View) pane(width, height int) []Row {
 	p := v.current()
 	if height < 1 || p == nil {
@@ -32,7 +31,7 @@ func (v *View) pane(width, height int) []Row {
 	return append([]Row{l.row}, all[v.scroll:min(len(all), v.scroll+v.inner)]...)
 }
 
-// about is all rows on a process.
+// about returns all rows of the detail of a process.
 func (v *View) about(p *finding.TopProcess, width int) []Row {
 	g := v.glyphs
 	var rows []Row
@@ -80,7 +79,7 @@ func (v *View) about(p *finding.TopProcess, width int) []Row {
 	return rows
 }
 
-// figures are a process's figures, in words.
+// figures returns the figures of a process with their names.
 func (v *View) figures(p *finding.TopProcess) [][2]string {
 	g := v.glyphs
 	var out [][2]string
@@ -167,7 +166,7 @@ func gogc(p *finding.TopProcess) string {
 	return "GOGC " + strconv.FormatInt(p.GOGC.N, 10)
 }
 
-// helpRows are the help, from the row on that it was scrolled to.
+// helpRows returns the help, from the scroll position.
 func (v *View) helpRows(width, height int) []Row {
 	g := v.glyphs
 	var all []Row
@@ -181,16 +180,16 @@ func (v *View) helpRows(width, height int) []Row {
 		}
 	}
 	for _, k := range [][2]string{
-		{"Up Down j k", "choose a process; it stays chosen when the order changes, Esc lets go"},
+		{"Up Down j k", "choose a process; it stays chosen when the order changes, Esc releases it"},
 		{"PgUp PgDn g G", "a page, the first, the last"},
 		{"Enter", "what is wrong with it, the fix, all figures; again to close"},
 		{"/", "filter by name, path, pid or finding; Enter keeps it, Esc clears it"},
 		{"< > Left Right", "sort by another column"},
 		{"P M N T C W", "sort by CPU, memory, pid, throttling, GC, finding"},
-		{"r", "the other way round"},
-		{"Space p", "pause, and go on"},
+		{"r", "reverse the order"},
+		{"Space p", "pause and continue"},
 		{"+ -", "look less often, more often"},
-		{"Ctrl-L Ctrl-Z", "paint again; suspend"},
+		{"Ctrl-L Ctrl-Z", "redraw; suspend"},
 		{"q Ctrl-C", "quit"},
 	} {
 		pair(k[0], k[1], 15)
@@ -201,7 +200,7 @@ func (v *View) helpRows(width, height int) []Row {
 	}
 	pair("bar", g.heap+" heap, "+g.goal+" up to its goal, "+g.room+" up to the limit", 15)
 	pair("- ? .", "none; could not be read; not known before the second look", 15)
-	pair("", "Ps and GC are of the last 30 s at most, all else is of the last interval.", 15)
+	pair("", "Ps and GC figures cover up to 30 s, all others the last interval.", 15)
 	v.inner = max(1, height-2)
 	v.scroll = max(0, min(v.scroll, len(all)-v.inner))
 	rows := []Row{g.newLine(width).add(Title, "snug top: keys and columns").row}

@@ -4,5 +4,5 @@
 
 package top
 
-// fileLimit is not asked for where there is no process to look at.
+// fileLimit is not used on systems without /proc.
 func fileLimit() int { return 0 }

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Frame is the screen, of exactly so many rows of at most so many cells.
+// Frame returns the screen: exactly height rows of at most width cells.
 func (v *View) Frame(width, height int) []Row {
 	if width < 1 || height < 1 {
 		return nil
@@ -51,7 +51,7 @@ func (v *View) Frame(width, height int) []Row {
 	return rows[:height]
 }
 
-// status is the first row: what this is, and how it is set.
+// status returns the first row: the title and the settings.
 func (v *View) status(width int) Row {
 	l := v.glyphs.newLine(width).add(Title, "snug top")
 	if v.look == nil {
@@ -83,8 +83,8 @@ func (v *View) status(width int) Row {
 	return l.row
 }
 
-// every is the interval, or how long a saved look took, to a tenth of a second; 0 = not
-// known.
+// every returns the interval, or the length of a saved look, to a tenth of a second; 0 =
+// unknown.
 func (v *View) every() time.Duration {
 	if v.interval > 0 || v.look.Seconds == nil {
 		return v.interval
@@ -92,7 +92,7 @@ func (v *View) every() time.Duration {
 	return time.Duration(max(0, min(*v.look.Seconds, 1e6)) * float64(time.Second)).Round(time.Second / 10)
 }
 
-// clock is the time of day in a time as RFC 3339 writes it.
+// clock returns the time of day of an RFC 3339 time.
 func clock(at string) string {
 	if _, t, ok := strings.Cut(at, "T"); ok && len(t) >= 8 {
 		return t[:8]
@@ -107,7 +107,7 @@ func counted(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// summary is the second row: all processes together, and what is not seen.
+// summary returns the second row: totals over all processes, and what could not be read.
 func (v *View) summary(width int) Row {
 	l := v.glyphs.newLine(width)
 	if v.look == nil {
@@ -152,7 +152,7 @@ func (v *View) summary(width int) Row {
 	return l.row
 }
 
-// footer is the last row: what keys do, or what is being typed.
+// footer returns the last row: the keys, or the filter being typed.
 func (v *View) footer(width int) Row {
 	l := v.glyphs.newLine(width)
 	switch {
@@ -186,7 +186,7 @@ func (v *View) footer(width int) Row {
 	return l.row
 }
 
-// list is the head of the columns and as many processes as there is room for.
+// list returns the column heads and as many processes as fit.
 func (v *View) list(width, height int, head bool) []Row {
 	if height < 1 {
 		return nil
@@ -214,7 +214,7 @@ func (v *View) list(width, height int, head bool) []Row {
 	return rows
 }
 
-// empty says why there is no process.
+// empty returns a row that says why there is no process.
 func (v *View) empty(width int) Row {
 	l := v.glyphs.newLine(width)
 	switch {
@@ -228,16 +228,16 @@ func (v *View) empty(width int) Row {
 	return l.add(Plain, "no Go process here that may be looked at").row
 }
 
-// placed is a column and its width.
+// placed is a column with its width.
 type placed struct {
 	*column
 	cells  int
 	sorted bool
 }
 
-// layout chooses the columns for so many cells: those that matter least are dropped,
-// the column that is sorted by last; what is left over goes to those that grow. 0
-// cells are as many as all need.
+// layout chooses the columns that fit into cells. It drops the least important columns first
+// and the sort column last, and gives the cells left over to columns that can grow. 0 cells =
+// no limit.
 func layout(cells int, rows []*finding.TopProcess, sorted int) []placed {
 	var shown []placed
 	need := 0
@@ -270,7 +270,7 @@ func layout(cells int, rows []*finding.TopProcess, sorted int) []placed {
 		} else {
 			for _, p := range rows {
 				text, _ := c.text(p, nil)
-				want = max(want, len(text)) // cells, or a little more
+				want = max(want, len(text)) // at least its width in cells
 			}
 			want = min(want, c.width+c.grows)
 		}
@@ -283,7 +283,7 @@ func layout(cells int, rows []*finding.TopProcess, sorted int) []placed {
 	return shown
 }
 
-// head names the columns.
+// head returns the row of column names.
 func (v *View) head(shown []placed, width int) Row {
 	l := v.glyphs.newLine(width).add(Head, "  ")
 	for i, c := range shown {
@@ -306,7 +306,8 @@ func (v *View) head(shown []placed, width int) Row {
 	return l.fill(Head).row
 }
 
-// process is a process's row. Its first sign is the cursor, or the worst severity.
+// process returns the row of a process. Its first character is the cursor or the worst
+// severity.
 func (v *View) process(shown []placed, p *finding.TopProcess, width int, chosen bool) Row {
 	worst := finding.Worst(p.Findings)
 	l := v.glyphs.newLine(width)
@@ -330,7 +331,7 @@ func (v *View) process(shown []placed, p *finding.TopProcess, width int, chosen 
 	return l.row
 }
 
-// cell is a figure of a process.
+// cell returns the text of one figure of a process.
 func (v *View) cell(c placed, p *finding.TopProcess) (string, Role) {
 	if c.text == nil {
 		return v.glyphs.bar(p, c.cells)

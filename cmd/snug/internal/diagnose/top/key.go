@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Key is one key: a sign that was typed, or one of the names below.
+// Key is one key: a typed character, or one of the constants below.
 type Key rune
 
-// Keys that are no sign.
+// Keys that are not characters.
 const (
 	Up Key = -1 - iota
 	Down
@@ -31,7 +31,7 @@ const (
 	CtrlZ
 )
 
-// Action is what a key asks of whoever shows the view, beside showing it anew.
+// Action is what the caller must do after a key, besides drawing the view again.
 type Action int
 
 // The actions.
@@ -39,17 +39,17 @@ const (
 	None    Action = iota
 	Quit           // end
 	Suspend        // stop, as Ctrl-Z does
-	Repaint        // paint everything, another program may have written on the screen
+	Repaint        // redraw everything: another program may have written to the screen
 	Retime         // Interval has changed
 )
 
-// intervals are what + and - go through.
+// intervals are the steps of + and -.
 var intervals = []time.Duration{
 	500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute,
 }
 
-// longestFilter is in bytes.
-const longestFilter = 64
+// maxFilter bounds the filter, in bytes.
+const maxFilter = 64
 
 // Key handles a key.
 func (v *View) Key(k Key) Action {
@@ -72,7 +72,7 @@ func (v *View) Key(k Key) Action {
 	return v.listKey(k)
 }
 
-// filterKey edits the filter, which holds at once.
+// filterKey edits the filter, which applies at once.
 func (v *View) filterKey(k Key) {
 	switch {
 	case k == Enter:
@@ -89,7 +89,7 @@ func (v *View) filterKey(k Key) {
 	case k == Up || k == Down:
 		v.listKey(k)
 		return
-	case k > 0 && unicode.IsPrint(rune(k)) && len(v.filter)+utf8.RuneLen(rune(k)) <= longestFilter:
+	case k > 0 && unicode.IsPrint(rune(k)) && len(v.filter)+utf8.RuneLen(rune(k)) <= maxFilter:
 		v.filter += string(rune(k))
 	}
 	v.arrange()
@@ -170,7 +170,7 @@ func (v *View) listKey(k Key) Action {
 	return None
 }
 
-// move goes through the list; with the detail open pages are the detail's.
+// move moves through the list. If the detail is open, page keys scroll it.
 func (v *View) move(k Key) {
 	to := v.at
 	switch k {
@@ -213,7 +213,7 @@ func (v *View) retime(by int) Action {
 	return Retime
 }
 
-// sortNext sorts by the next column that is shown or not.
+// sortNext sorts by the next column, shown or not.
 func (v *View) sortNext(by int) {
 	for {
 		v.sort = (v.sort + by + len(columns)) % len(columns)
@@ -225,7 +225,7 @@ func (v *View) sortNext(by int) {
 	v.arrange()
 }
 
-// sortBy sorts by a column; by the same again the other way round.
+// sortBy sorts by a column. The same column again reverses the order.
 func (v *View) sortBy(id string) {
 	at := slices.IndexFunc(columns, func(c column) bool { return c.id == id })
 	v.reverse = at == v.sort && !v.reverse

@@ -55,7 +55,7 @@ func TestKeys(t *testing.T) {
 		{"filter corrected", append([]Key{'/'}, append(typed("日x"), Backspace, Backspace, Backspace)...), None, func(v *View) bool { return v.filter == "" && !v.typing }},
 		{"filter cleared", append([]Key{'/'}, append(typed("q"), Enter, Escape)...), None, func(v *View) bool { return v.filter == "" && len(v.rows) == 4 }},
 		{"filter wiped", append([]Key{'/'}, append(typed("abc"), CtrlU)...), None, func(v *View) bool { return v.filter == "" && v.typing }},
-		{"no endless filter", append([]Key{'/'}, typed(strings.Repeat("日", 99))...), None, func(v *View) bool { return len(v.filter) <= longestFilter }},
+		{"no endless filter", append([]Key{'/'}, typed(strings.Repeat("日", 99))...), None, func(v *View) bool { return len(v.filter) <= maxFilter }},
 		{"detail", []Key{Enter}, None, func(v *View) bool { return v.detail }},
 		{"detail of nobody", append([]Key{'/'}, append(typed("zzz"), Enter, Enter)...), None, func(v *View) bool { return !v.detail && v.chosen == 0 }},
 		{"detail closed", []Key{Enter, Enter}, None, func(v *View) bool { return !v.detail }},

@@ -4,7 +4,7 @@ package top
 
 import "strings"
 
-// Plain is the last look as text, for a pipe: all processes, in rows of at most so many
+// Plain returns the last look as text for a pipe: all processes, in rows of at most cells
 // cells; 0 = all columns.
 func (v *View) Plain(cells int) string {
 	var b strings.Builder

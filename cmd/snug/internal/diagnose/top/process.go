@@ -18,26 +18,26 @@ import (
 )
 
 const (
-	// topWindow is how long collections are counted for, which may be seconds apart,
-	// and what findings go by, which should not come and go.
+	// topWindow is the time over which collections are counted and findings are judged.
+	// Collections may be seconds apart, and findings should not flicker.
 	topWindow = 30 * time.Second
-	// topMoments are kept of it.
+	// topMoments is how many moments of the window are kept.
 	topMoments = 15
 )
 
-// watched is a process that is looked at again and again.
+// watched is a process that is read at each look.
 type watched struct {
 	examine.Examination
 	closed  bool
 	group   string // text of its /proc/PID/cgroup
-	looked  int    // the last look that was more than a glance
+	looked  int    // the last look that read more than the kernel's counters
 	moments []observe.Moment
 	last    observe.Moment
 	ps      []psSeen
 	row     finding.TopProcess
 }
 
-// psSeen is what Ps did at one look.
+// psSeen holds the counts of Ps at one look.
 type psSeen struct {
 	at                   time.Time
 	busy, spinning, idle float64
@@ -50,8 +50,8 @@ func (e *watched) close() {
 	}
 }
 
-// again looks at a process again. It is false when the process has ended, or runs
-// another program.
+// again reads a process once more. It reports false if the process has ended or runs another
+// program.
 func (e *watched) again(w *watcher) bool {
 	if e.closed {
 		p, err := proc.Open(e.last.Go.Pid)
@@ -79,8 +79,8 @@ func (e *watched) again(w *watcher) bool {
 	return true
 }
 
-// idle reports whether a process did nothing since the last look, by a glance at what
-// the kernel counts. Then all else is as it was.
+// idle reports whether a process did nothing since the last look, from the kernel's counters
+// alone. All other figures are then unchanged.
 func (e *watched) idle(w *watcher) bool {
 	if w.tick-e.looked >= idleLooks || len(e.moments) == 0 {
 		return false
@@ -111,12 +111,12 @@ func (e *watched) idle(w *watcher) bool {
 	return true
 }
 
-// note adds what was seen and makes the row.
+// note records a look and makes the row.
 func (e *watched) note(w *watcher, g *goproc.Facts) {
 	now := time.Now()
 	e.group, e.looked = observe.GroupOf(g.Pid), w.tick
 	m := observe.Moment{At: now, Go: g, Limits: observe.OnCPUs(w.refresh(e.group, g.Pid), g.CPUs)}
-	d, err := e.Proc.RunDelay(examine.MostThreads)
+	d, err := e.Proc.RunDelay(examine.MaxThreads)
 	m.Delays, m.Waits = d, err == nil && d.Unread == 0
 	prev := e.last
 	e.last = m
@@ -146,7 +146,7 @@ func (e *watched) note(w *watcher, g *goproc.Facts) {
 	e.row = r
 }
 
-// keep adds a moment to those of the window, which are some time apart.
+// keep adds a moment to the window. Moments in it keep a minimum distance.
 func (e *watched) keep(m observe.Moment) {
 	if n := len(e.moments); n == 0 || m.At.Sub(e.moments[n-1].At) >= topWindow/topMoments-topWindow/100 {
 		e.moments = append(e.moments, m)
@@ -163,7 +163,7 @@ func (e *watched) sawPs(s psSeen) {
 	e.ps = slices.DeleteFunc(e.ps, func(o psSeen) bool { return s.at.Sub(o.at) > topWindow })
 }
 
-// means adds what Ps did on average.
+// means adds the average counts of Ps.
 func (e *watched) means(r *finding.TopProcess) {
 	n := float64(len(e.ps))
 	if n == 0 {
@@ -176,7 +176,7 @@ func (e *watched) means(r *finding.TopProcess) {
 	r.Busy, r.Spinning, r.Idle = new(sum.busy/n), new(sum.spinning/n), new(sum.idle/n)
 }
 
-// collections adds what was collected between two moments.
+// collections adds the figures of the collections between two moments.
 func (e *watched) collections(r *finding.TopProcess, a, b *observe.Moment) {
 	took := b.At.Sub(a.At).Seconds()
 	if took <= 0 {
@@ -198,7 +198,7 @@ func (e *watched) collections(r *finding.TopProcess, a, b *observe.Moment) {
 	r.GC = observe.CollectorShare(a.Go, b.Go).Ptr()
 }
 
-// rest adds to a row what a list has no use for.
+// rest adds the figures that only the detail shows.
 func (e *watched) rest(r *finding.TopProcess, f *rules.Facts, l *limits.Limits) {
 	g := e.last.Go
 	if r.Name = finding.UTF8(path.Base(g.Path)); g.Path == "" {

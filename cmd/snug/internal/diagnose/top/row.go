@@ -10,34 +10,34 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Role is what a piece of text is; whoever paints it chooses how that looks. What it
-// says is in the text too.
+// Role is the meaning of a piece of text. The caller chooses its style. The text carries the
+// meaning too.
 type Role uint8
 
 // The roles.
 const (
 	Plain  Role = iota
-	Title       // what the screen and a pane are
-	Head        // the head of the columns
-	Sorted      // the head of the column that is sorted by
+	Title       // the title of the screen or a pane
+	Head        // a column head
+	Sorted      // the head of the sort column
 	Chosen      // the chosen row
-	Dim         // not there, or not known
+	Dim         // none or unknown
 	Warn
 	Bad
-	Input // what is typed
+	Input // the text being typed
 	Label // a key in the footer, a figure's name
 )
 
-// Span is text of one role. It holds nothing that acts on a terminal.
+// Span is text of one role. It contains no control characters.
 type Span struct {
 	Text string
 	Role Role
 }
 
-// Row is one row of the screen, never wider than it.
+// Row is one row of the screen, never wider than the screen.
 type Row []Span
 
-// String is the text alone, without blanks at its end.
+// String returns the text alone, without trailing spaces.
 func (r Row) String() string {
 	var b strings.Builder
 	for _, s := range r {
@@ -54,10 +54,10 @@ func (r Row) width() int {
 	return n
 }
 
-// glyphs are the signs to draw with.
+// glyphs are the characters to draw with.
 type glyphs struct {
 	ascii                         bool
-	heap, goal, room              string // of the bar
+	heap, goal, room              string // for the bar
 	more, micro, down, up, cursor string
 	line, dot                     string
 }
@@ -69,7 +69,7 @@ func glyphsFor(ascii bool) *glyphs {
 	return &glyphs{false, "█", "▒", "·", "…", "µs", "▼", "▲", "▶", "─", "·"}
 }
 
-// clean is text that does nothing to a terminal but show signs.
+// clean removes what could control a terminal.
 func (g *glyphs) clean(s string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) || g.ascii && r > unicode.MaxASCII }
 	if !strings.ContainsFunc(s, odd) {
@@ -90,7 +90,7 @@ func (g *glyphs) clean(s string) string {
 	return b.String()
 }
 
-// plain is the nearest to a sign in ASCII, of those that snug itself uses.
+// plain returns the nearest ASCII text for a character that snug itself uses.
 func plain(r rune) string {
 	switch r {
 	case 'µ':
@@ -109,7 +109,7 @@ func plain(r rune) string {
 	return "?"
 }
 
-// line is a row made piece by piece, in so many cells.
+// line builds a row piece by piece, within a number of cells.
 type line struct {
 	g    *glyphs
 	row  Row
@@ -118,7 +118,7 @@ type line struct {
 
 func (g *glyphs) newLine(cells int) *line { return &line{g: g, left: cells} }
 
-// add adds text, cut where the row ends.
+// add adds text, cut at the end of the row.
 func (l *line) add(role Role, text string) *line {
 	text = l.g.clean(text)
 	n := displaywidth.String(text)
@@ -132,7 +132,7 @@ func (l *line) add(role Role, text string) *line {
 	return l
 }
 
-// whole adds text, or nothing where there is not room for all of it.
+// whole adds text, or nothing if it does not fit.
 func (l *line) whole(role Role, text string) *line {
 	if displaywidth.String(l.g.clean(text)) <= l.left {
 		l.add(role, text)
@@ -140,7 +140,7 @@ func (l *line) whole(role Role, text string) *line {
 	return l
 }
 
-// fill adds blanks up to the end of the row.
+// fill adds spaces up to the end of the row.
 func (l *line) fill(role Role) *line {
 	if l.left > 0 {
 		l.row, l.left = append(l.row, Span{strings.Repeat(" ", l.left), role}), 0

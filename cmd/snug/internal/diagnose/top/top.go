@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package top is the live view of Go processes without a terminal: looks
-// ([finding.Watch]) and keys go in, rows of text with roles come out. It neither looks
-// at processes nor paints.
+// Package top is the live view of Go processes, without the terminal. A [View] takes looks
+// ([finding.Watch]) and keys and returns rows of text with roles; it neither reads processes
+// nor draws. The watcher reads the processes.
 package top
 
 import (
@@ -15,40 +15,40 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// Options are how a view begins.
+// Options are the initial settings of a view.
 type Options struct {
-	ASCII    bool          // nothing but ASCII is shown
+	ASCII    bool          // show only ASCII
 	Sort     string        // one of Orders; "" = cpu
-	Interval time.Duration // between looks; 0 = as each look says
+	Interval time.Duration // between looks; 0 = take it from each look
 }
 
 // View is the state of the screen.
 type View struct {
 	glyphs   *glyphs
 	look     *finding.Watch
-	next     *finding.Watch // came while paused
-	over     *finding.Watch // the last: all that were asked for have ended
+	next     *finding.Watch // arrived while paused
+	over     *finding.Watch // the last look: all named processes have ended
 	interval time.Duration
-	sort     int // in columns
+	sort     int // index in columns
 	reverse  bool
 	paused   bool
 	filter   string
-	typing   bool // the filter
+	typing   bool // the filter is being edited
 	before   string
 	help     bool
 	detail   bool
-	scroll   int // rows of the detail, or of the help, above what is shown
+	scroll   int // rows of the detail or the help above the screen
 	rows     []*finding.TopProcess
 	chosen   int  // pid; 0 = none yet
 	at       int  // its row
-	held     bool // the user chose it, so that it stays chosen where others pass it
+	held     bool // the user chose it: it stays chosen when the order changes
 	first    int  // row at the top of the list
-	page     int  // rows of the list when it was shown last
-	inner    int  // rows of the detail, likewise
+	page     int  // rows of the list when last shown
+	inner    int  // rows of the detail when last shown
 	said     string
 }
 
-// New begins a view without any process.
+// New returns a view without processes.
 func New(o Options) *View {
 	v := &View{glyphs: glyphsFor(o.ASCII), interval: o.Interval, page: 1, inner: 1}
 	for i, c := range columns {
@@ -59,21 +59,21 @@ func New(o Options) *View {
 	return v
 }
 
-// Interval is the time between looks as the user wants it now.
+// Interval returns the time between looks that the user has set.
 func (v *View) Interval() time.Duration { return v.interval }
 
-// Paused reports whether the user wants to keep what is shown.
+// Paused reports whether the view is paused.
 func (v *View) Paused() bool { return v.paused }
 
-// Update shows another look; while paused, afterwards. One in which all that were asked
-// for have ended leaves what was shown.
+// Update shows the next look, or keeps it until the view is no longer paused. If all named
+// processes have ended, the previous look stays.
 func (v *View) Update(d *finding.Watch) {
 	if v.paused && v.look != nil {
 		v.next = d
 		return
 	}
 	if d.Over() && v.look != nil {
-		v.over = d // what was known of them last stays
+		v.over = d // their last figures stay
 		return
 	}
 	was := v.current()
@@ -84,7 +84,7 @@ func (v *View) Update(d *finding.Watch) {
 	}
 }
 
-// Over is what is said when nothing more can come; "" before.
+// Over returns the note for the end: all named processes have ended. "" before that.
 func (v *View) Over() string {
 	if v.over == nil {
 		return ""
@@ -101,7 +101,7 @@ func ended(d *finding.Watch) string {
 	return "ended: " + strings.Join(pids, " ")
 }
 
-// arrange puts the rows in order and keeps the chosen one chosen.
+// arrange sorts the rows and keeps the chosen row chosen.
 func (v *View) arrange() {
 	v.rows = v.rows[:0]
 	if v.look == nil {
@@ -133,7 +133,7 @@ func order(rows []*finding.TopProcess, by int, reverse bool) {
 	})
 }
 
-// matches reports whether a process is one that the filter, in small letters, means.
+// matches reports whether a process matches the filter, which is in lower case.
 func matches(p *finding.TopProcess, want string) bool {
 	if want == "" || strings.Contains(strings.ToLower(p.Name), want) || strings.Contains(strings.ToLower(p.Exe), want) ||
 		strings.HasPrefix(strconv.Itoa(p.PID), want) {
@@ -142,7 +142,7 @@ func matches(p *finding.TopProcess, want string) bool {
 	return slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return strings.Contains(f.ID, want) })
 }
 
-// choose makes a row the chosen one, the nearest there is.
+// choose chooses the row that is nearest to at.
 func (v *View) choose(at int) {
 	v.at = max(0, min(at, len(v.rows)-1))
 	was := v.chosen
@@ -155,7 +155,7 @@ func (v *View) choose(at int) {
 	}
 }
 
-// current is the chosen process; nil when there is none.
+// current returns the chosen process; nil = none.
 func (v *View) current() *finding.TopProcess {
 	if v.at < len(v.rows) {
 		return v.rows[v.at]

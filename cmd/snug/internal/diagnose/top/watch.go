@@ -22,24 +22,24 @@ import (
 )
 
 const (
-	// idleLooks is at how many looks a process that did nothing is looked at once.
+	// A process that did nothing is read in full only at every idleLooks-th look.
 	idleLooks = 5
-	// otherLooks is the same of what is no Go program, kernelLooks of the kernel's threads;
-	// the first could become one.
+	// A process that is not a Go program is read again after otherLooks looks, because it
+	// could become one; a kernel thread after kernelLooks.
 	otherLooks, kernelLooks = 24, 200
-	// young processes may be about to run another program.
+	// young is the age below which a process may be about to run another program.
 	young = 5 * time.Second
-	// openFiles a process takes, at most, its share of its group's included, and
-	// spareFiles are left for everything else.
+	// openFiles is the maximum of open files per process, including its share of its group's.
+	// spareFiles is how many are left for everything else.
 	openFiles, spareFiles = 3, 128
 )
 
-// watcher looks at Go processes again and again. It keeps them open and remembers what
-// is none, so that a look costs what has changed.
+// watcher reads Go processes at each look. It keeps them open and remembers the processes that
+// are not Go, so that the cost of a look depends on what has changed.
 type watcher struct {
 	k      *observe.Looker
 	words  []string
-	pids   []int // that words name; nil where one of them is no number
+	pids   []int // pids among words; nil if any word is not a number
 	named  map[int]*namedPid
 	self   map[int]bool
 	tick   int
@@ -50,8 +50,9 @@ type watcher struct {
 	room   int // processes that may be kept open
 }
 
-// namedPid is a process that was asked for by its number. A name is asked for again
-// and again, because who restarts has it again; a number is of one process.
+// namedPid is a process that the user named by number. A number belongs to one process. A
+// program's name, in contrast, is looked up at each look, because a restarted program has it
+// again.
 type namedPid struct {
 	started time.Time // zero = not seen yet
 	ended   bool
@@ -59,11 +60,11 @@ type namedPid struct {
 
 // passed is a process that is not shown.
 type passed struct {
-	due  int    // look at which it is looked at again
-	hint string // what would help where it may not be looked at; "" = no Go program
+	due  int    // look at which it is read again
+	hint string // what would help if snug may not read it; "" = not a Go program
 }
 
-// sharedGroup are the limits of everyone with the same /proc/PID/cgroup.
+// sharedGroup holds the limits of all processes with the same /proc/PID/cgroup.
 type sharedGroup struct {
 	h    *limits.Handle
 	tick int
@@ -103,7 +104,7 @@ func (w *watcher) Close() {
 	}
 }
 
-// First is the first look; what was named has to be there.
+// First takes the first look. It fails if no named process exists.
 func (w *watcher) First() (*finding.Watch, error) {
 	d, err := w.Look()
 	if err != nil || len(w.words) == 0 || len(d.Processes) > 0 {
@@ -120,14 +121,14 @@ func (w *watcher) First() (*finding.Watch, error) {
 		}
 		return nil, examine.LookFailure(w.words[0], err)
 	}
-	hint := "snug ps lists all that there are"
+	hint := "snug ps lists all Go processes"
 	if len(d.Others) > 0 {
 		hint = examine.MaybeDenied
 	}
 	return nil, message.Failed("no such Go process, "+message.Typed(w.words...), hint)
 }
 
-// Look looks at all processes.
+// Look takes a look at all processes.
 func (w *watcher) Look() (*finding.Watch, error) {
 	now := time.Now()
 	d := &finding.Watch{
@@ -156,7 +157,7 @@ func (w *watcher) Look() (*finding.Watch, error) {
 	for pid, p := range w.known {
 		if !there[pid] || !p.again(w) {
 			p.close()
-			delete(w.known, pid) // below it may be found again, as another program
+			delete(w.known, pid) // it may be found again below, as another program
 		}
 	}
 	maps.DeleteFunc(w.others, func(pid int, _ passed) bool { return !there[pid] })
@@ -188,7 +189,7 @@ func (w *watcher) Look() (*finding.Watch, error) {
 	return d, nil
 }
 
-// over looks whether the process has ended. What has its number now is another one.
+// over reports whether the process has ended. Another process may have its number by now.
 func (n *namedPid) over(pid int) bool {
 	if n.ended {
 		return true
@@ -206,7 +207,7 @@ func (n *namedPid) over(pid int) bool {
 	return n.ended
 }
 
-// meet looks at a process that is not known, or not known to be a Go program.
+// meet reads a process that is new or was not a Go program before.
 func (w *watcher) meet(pid int) passed {
 	if o, ok := w.others[pid]; ok && w.tick < o.due {
 		return o
@@ -252,8 +253,8 @@ func (w *watcher) meet(pid int) passed {
 	return o
 }
 
-// refresh reads the limits of a group, by the text of a /proc/PID/cgroup, once a look;
-// nil when they are not known.
+// refresh returns the limits of a group, named by the text of /proc/PID/cgroup, and reads them
+// once per look; nil = unknown.
 func (w *watcher) refresh(group string, pid int) *limits.Limits {
 	if l := w.k.Limits[group]; l != nil || group == "" {
 		return l
@@ -274,18 +275,18 @@ func (w *watcher) refresh(group string, pid int) *limits.Limits {
 			w.k.Limits[group] = &l
 			return &l
 		}
-		// The process it was opened on has ended; others may be left.
+		// The process it was opened on has ended. Others may remain in the group.
 		s.h.Close()
 		delete(w.groups, group)
 	}
 	return nil
 }
 
-// whole is a number of bytes for JSON.
+// whole returns a number of bytes for JSON.
 func whole(n uint64) *int64 { return new(int64(min(n, math.MaxInt64))) }
 
-// Looks looks until ctx ends, or all that were asked for have; at first soon after the
-// first look.
+// Looks takes looks until ctx ends or all named processes have ended. The second look follows
+// the first soon.
 func (w *watcher) Looks(ctx context.Context, interval time.Duration, retime <-chan time.Duration, to chan<- *finding.Watch) error {
 	d, err := w.First()
 	next := time.NewTimer(min(interval, time.Second))
