@@ -2,7 +2,7 @@
 
 //go:build unix
 
-// Package goprogram has Go programs run while a test looks at them.
+// Package goprogram runs Go programs for tests that read them.
 package goprogram
 
 import (
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Busy is the source of a program that works a little, for ever, and says when it has begun.
+// Busy is the source of a program that works a little, forever, and prints when it has started.
 const Busy = `package main
 
 import (
@@ -45,18 +45,18 @@ func main() {
 }
 `
 
-// Started is Busy, running: its number and its file.
+// Started runs Busy and returns its process number and its file.
 func Started(t *testing.T, env ...string) (pid string, path string) {
 	t.Helper()
 	return Launched(t, "busy", Busy, env...)
 }
 
-// Dir is where what Launched has built is, a folder for each name.
+// Dir holds the programs that Launched has built, in a directory for each name.
 var Dir string
 
-// Main is the TestMain of packages whose tests start programs.
+// Main is the TestMain for packages whose tests start programs.
 func Main(m *testing.M) {
-	// Tests give snug an empty cache; what the go command has built stays.
+	// Tests give snug an empty cache, but keep the build cache of the go command.
 	if dir, err := exec.Command("go", "env", "GOCACHE").Output(); err == nil {
 		os.Setenv("GOCACHE", strings.TrimSpace(string(dir)))
 	}
@@ -69,8 +69,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Launched runs a program, stripped, at a path of its own until the test ends. It has
-// GOMAXPROCS=3, GOGC=77 and GOMEMLIMIT=123MiB, and env.
+// Launched builds a stripped program and runs it at a path of its own until the test ends. Its
+// environment has GOMAXPROCS=3, GOGC=77, GOMEMLIMIT=123MiB and env.
 func Launched(t *testing.T, name, source string, env ...string) (pid string, path string) {
 	t.Helper()
 	if Dir == "" {
@@ -114,7 +114,7 @@ func Launched(t *testing.T, name, source string, env ...string) (pid string, pat
 	return strconv.Itoa(cmd.Process.Pid), path
 }
 
-// Ended waits until a process has ended, also one that its parent does not wait for.
+// Ended waits until a process has ended, even if its parent does not wait for it.
 func Ended(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); syscall.Kill(pid, 0) == nil; time.Sleep(20 * time.Millisecond) {

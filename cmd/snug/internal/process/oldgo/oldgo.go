@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oldgo has other releases of Go for tests, by the module proxy.
+// Package oldgo provides other Go releases for tests, from the module proxy.
 package oldgo
 
 import (
@@ -15,15 +15,14 @@ import (
 	"testing"
 )
 
-// firstChosen is the first minor version that the go command can choose by GOTOOLCHAIN.
+// firstChosen is the first minor version that GOTOOLCHAIN can select.
 const firstChosen = 21
 
-// Tool finds the go command of a release such as "1.20.14", and what its environment
-// needs. Releases before 1.21 are copied into a folder of the test, because the module
-// cache keeps files from being executed; they take some 400 MB. What cannot be had ends
-// the test.
+// Tool returns the go command of a release such as "1.20.14" and the environment it needs. It
+// copies releases before 1.21 into a directory of the test, because files in the module cache
+// are not executable; that takes some 400 MB. The test fails if the release is unavailable.
 //
-// How the modules of releases are called: https://go.dev/doc/toolchain, Downloading toolchains.
+// For the names of the modules see https://go.dev/doc/toolchain, Downloading toolchains.
 func Tool(t testing.TB, version string) (file string, env []string) {
 	t.Helper()
 	parts := strings.Split(version, ".")
@@ -53,7 +52,7 @@ func Tool(t testing.TB, version string) (file string, env []string) {
 	return filepath.Join(root, "bin", "go"), []string{"GOROOT=" + root, "GOTOOLCHAIN=local"}
 }
 
-// download is where the module cache has a release.
+// download returns the path of a release in the module cache, and downloads it if needed.
 func download(t testing.TB, version string) string {
 	t.Helper()
 	cmd := exec.Command("go", "mod", "download", "-json", "golang.org/toolchain@v0.0.1-go"+version+"."+runtime.GOOS+"-"+runtime.GOARCH)

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ExeOf tells a process's executable from others by the process's number, for one
-// system call: for who goes through all processes, most of which run what is known
-// already. The error is ErrDenied or ErrNone, bare, or the kernel's; ErrNone is a thread
-// of the kernel, a zombie, or no process at all.
+// ExeOf returns the ID of a process's executable with a single system call. It is for callers
+// that go through all processes, most of which run a known program. The error is a bare
+// ErrDenied or ErrNone, or the kernel's; ErrNone means a kernel thread, a zombie, or no
+// process at all.
 func ExeOf(pid int) (FileID, error) {
 	var st unix.Stat_t
 	_, err := retry(func() (int, error) { return 0, unix.Stat(root+"/"+strconv.Itoa(pid)+"/exe", &st) })
@@ -28,8 +28,8 @@ func ExeOf(pid int) (FileID, error) {
 	return FileID{}, err
 }
 
-// StatOf is what the kernel tells of the process that has a number, also where it is a
-// zombie. Its Started is zero. The error is ErrGone when there is no such process.
+// StatOf returns the Stat of a process by its number, even of a zombie. Started is zero. The
+// error is ErrGone if there is no such process.
 func StatOf(pid int) (Stat, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Open(root+"/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -56,9 +56,8 @@ func StatOf(pid int) (Stat, error) {
 	return s, nil
 }
 
-// Entries lists the processes that can be seen, in no order. Source: getdents(2);
-// fs/proc/generic.c and base.c, where an entry keeps its inode until the process ends, or
-// the kernel needs the memory.
+// Entries lists the visible processes, in no order. An entry keeps its inode until the process
+// ends or the kernel needs the memory. Source: getdents(2); fs/proc/generic.c and base.c.
 func Entries() ([]Entry, error) {
 	fd, err := retry(func() (int, error) { return unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
 	if err != nil {

@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxMachine bytes hold /proc/stat of more than a thousand CPUs, and its counts of interrupts.
+// maxMachine bounds /proc/stat, in bytes: enough for more than a thousand CPUs and the
+// interrupt counts.
 const maxMachine = 1 << 20
 
-// Idle is how long the CPUs that the process may run on have had nothing to do since the
-// machine started, in steps of 10 ms. It is of the whole machine, unless something such
-// as lxcfs stands in for /proc/stat; see proc_stat(5).
+// Idle returns how long the CPUs that the process may run on have been idle since the machine
+// started, in steps of 10 ms. It counts the whole machine, unless something such as lxcfs
+// replaces /proc/stat; see proc_stat(5).
 func (p *Process) Idle() (Idle, error) {
 	set := unix.NewCPUSet(maxCPUs)
 	if err := unix.SchedGetaffinityDynamic(p.pid, set); err != nil {

@@ -10,21 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory reads the address space that was the process's when it was opened.
-// The kernel keeps it from being another program's after an exec: it reads as
-// empty then.
+// memory reads the address space that the process had when it was opened. After an exec the
+// kernel lets it read as empty, never as the new program's.
 type memory struct {
 	fd    int
 	entry uint64
 	gone  error
 }
 
-// Memory is the process's memory, by address. The reader's errors are ErrGone,
-// and ErrNone for addresses where nothing can be read. It may be used from
-// several goroutines until the process is closed.
+// Memory returns a reader of the process's memory, by address. The reader's errors are ErrGone,
+// and ErrNone for addresses that cannot be read. Several goroutines may use it until the
+// process is closed.
 //
-// Opening it needs the rights of PTRACE_MODE_ATTACH, see ptrace(2); nothing is
-// attached to and nothing stops.
+// Opening it needs the rights of PTRACE_MODE_ATTACH, see ptrace(2). It does not attach to the
+// process and does not stop it.
 func (p *Process) Memory() (io.ReaderAt, error) {
 	if p.mem != nil {
 		return p.mem, nil
@@ -38,7 +37,7 @@ func (p *Process) Memory() (io.ReaderAt, error) {
 		return nil, err
 	}
 	p.mem = &memory{fd: fd, entry: entry, gone: p.gone()}
-	// Between Open and here another program may have begun.
+	// The process may have started another program since Open.
 	if err := p.Same(); err != nil {
 		unix.Close(fd)
 		p.mem = nil
@@ -62,8 +61,8 @@ func (m *memory) ReadAt(b []byte, addr int64) (int, error) {
 	return read, nil
 }
 
-// alive is nil as long as the address space is in use. Where a program begins
-// there is always something to read.
+// alive returns nil as long as the address space is in use. The address at which a program
+// starts can always be read.
 func (m *memory) alive() error {
 	var b [1]byte
 	_, err := m.ReadAt(b[:], int64(m.entry))

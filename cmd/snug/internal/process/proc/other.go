@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// Process is a process that is looked at, which needs Linux.
+// Process is a process to read, which needs Linux.
 type Process struct{}
 
 // Pids needs Linux.
@@ -21,10 +21,10 @@ func Open(int) (*Process, error) { return nil, ErrNotLinux }
 // Close does nothing.
 func (*Process) Close() {}
 
-// Pid is 0.
+// Pid returns 0.
 func (*Process) Pid() int { return 0 }
 
-// First is empty.
+// First returns an empty Stat.
 func (*Process) First() Stat { return Stat{} }
 
 // Same needs Linux.

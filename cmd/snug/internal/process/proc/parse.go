@@ -34,7 +34,7 @@ func parseStat(text []byte, pageSize int64) (Stat, bool) {
 	if open < 0 || end < open {
 		return Stat{}, false
 	}
-	// field[0] is the third.
+	// field[0] is the third field of the file.
 	field := strings.Fields(string(text[end+1:]))
 	if len(field) < 22 || len(field[0]) != 1 {
 		return Stat{}, false
@@ -59,8 +59,9 @@ func parseStat(text []byte, pageSize int64) (Stat, bool) {
 	if pages := number(24); pages < 1<<40 {
 		s.RSSBytes = int64(pages) * pageSize
 	}
-	// A program that is loaded has a stack first, then its auxiliary vector, entry by
-	// entry, and then its code's end. Source: fs/binfmt_elf.c load_elf_binary.
+	// When the kernel loads a program, it first sets the stack, then writes the auxiliary
+	// vector entry by entry, and then sets the end of the code. Source: fs/binfmt_elf.c
+	// load_elf_binary.
 	if len(field) > 28-3 {
 		s.loading = number(28) != 0 && number(27) == 0
 	}
@@ -72,7 +73,7 @@ func parseStat(text []byte, pageSize int64) (Stat, bool) {
 
 const century = 100 * 365 * 24 * time.Hour
 
-// ticks is a count of [tick], at most a century of CPU time.
+// ticks converts a count of [tick], capped at a century of CPU time.
 func ticks(n uint64) time.Duration {
 	if n > uint64(century/tick) {
 		return century
@@ -115,25 +116,26 @@ func parseStatus(text []byte) (s Status, ok bool) {
 	return s, ok
 }
 
-// parseIdle adds up the idle times of the wanted CPUs in /proc/stat. A CPU's fourth and fifth number are idle and iowait:
+// parseIdle adds up the idle times of the selected CPUs in /proc/stat. A CPU's fourth and fifth
+// number are idle and iowait:
 //
 //	cpu1 2010 0 401 9000 12 0 3 1 0 0
 //
 // Source: proc_stat(5).
-func parseIdle(text []byte, wanted func(cpu int) bool) (idle time.Duration, cpus []int) {
+func parseIdle(text []byte, selected func(cpu int) bool) (idle time.Duration, cpus []int) {
 	for line := range bytes.Lines(text) {
 		name, found := strings.CutPrefix(string(line), "cpu")
 		if !found {
-			break // they stand first
+			break // the CPUs come first
 		}
 		field := strings.Fields(name)
-		if len(field) < 6 || name[0] == ' ' { // that line is all of them
+		if len(field) < 6 || name[0] == ' ' { // the line with the sum of all CPUs
 			continue
 		}
 		cpu, err := strconv.ParseUint(field[0], 10, 31)
 		rest, err1 := strconv.ParseUint(field[4], 10, 64)
 		disk, err2 := strconv.ParseUint(field[5], 10, 64)
-		if err != nil || err1 != nil || err2 != nil || cpu >= maxCPUs || !wanted(int(cpu)) {
+		if err != nil || err1 != nil || err2 != nil || cpu >= maxCPUs || !selected(int(cpu)) {
 			continue
 		}
 		idle = min(idle+ticks(rest), century)
@@ -143,11 +145,10 @@ func parseIdle(text []byte, wanted func(cpu int) bool) (idle time.Duration, cpus
 	return idle, cpus
 }
 
-// maxCPUs is more than Linux can be built for.
+// maxCPUs is more CPUs than Linux supports.
 const maxCPUs = 1 << 16
 
-// parseCPUs counts the CPUs of a list as in cpuset(7), "0-3,8"; 0 when it is
-// none.
+// parseCPUs counts the CPUs of a list as in cpuset(7), "0-3,8"; 0 = not a list.
 func parseCPUs(list string) int {
 	count := 0
 	for part := range strings.SplitSeq(list, ",") {
@@ -184,12 +185,12 @@ func parseSchedstat(text []byte) (delay, bool) {
 	return delay{run, wait}, true
 }
 
-// atEntry is AT_ENTRY of getauxval(3): where the program, not its dynamic
-// linker, begins.
+// atEntry is AT_ENTRY of getauxval(3): the entry point of the program, not of its dynamic
+// linker.
 const atEntry = 9
 
-// parseAuxv finds AT_ENTRY among the pairs of words that the kernel gave to a
-// 64-bit program. Source: proc_pid_auxv(5).
+// parseAuxv finds AT_ENTRY among the pairs of words that the kernel passed to a 64-bit
+// program. Source: proc_pid_auxv(5).
 func parseAuxv(text []byte) (entry uint64, ok bool) {
 	for ; len(text) >= 16; text = text[16:] {
 		key, value := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[8:])
@@ -203,16 +204,16 @@ func parseAuxv(text []byte) (entry uint64, ok bool) {
 	return 0, false
 }
 
-// loading is true of the auxiliary vector of a process that is being given a
-// program: it has memory, and nothing was written into its vector yet. Source:
-// fs/exec.c begin_new_exec, fs/binfmt_elf.c create_elf_tables.
+// loading reports whether an auxiliary vector is that of a process whose program the kernel is
+// just loading: it has memory, but nothing was written into the vector yet. Source: fs/exec.c
+// begin_new_exec, fs/binfmt_elf.c create_elf_tables.
 func loading(auxv []byte) bool {
 	return len(auxv) >= 8 && binary.LittleEndian.Uint64(auxv) == 0
 }
 
-// wanted are the variables that leave this package; the rest of an environment
-// is nobody's business.
-func wanted(name []byte) bool {
+// public reports whether a variable may leave this package. The rest of an environment may
+// hold secrets.
+func public(name []byte) bool {
 	switch string(name) {
 	case "GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG":
 		return true
@@ -220,20 +221,19 @@ func wanted(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("SNUG_"))
 }
 
-// maxValue is the longest value that is kept; longer ones say nothing that
-// anyone here could mean.
+// maxValue bounds the length of a value that is kept. No variable that snug reads needs a
+// longer one.
 const maxValue = 4096
 
-// parseEnviron picks the variables out of "NAME=value\0..." that snug reads.
-// Of several with the same name the first counts, as in Go's runtime
-// (runtime/env_posix.go, gogetenv).
+// parseEnviron returns the variables in "NAME=value\0..." that snug reads. If several have the
+// same name, the first counts, as in Go's runtime (runtime/env_posix.go, gogetenv).
 func parseEnviron(text []byte) map[string]string {
 	env := map[string]string{}
 	for len(text) > 0 {
 		var entry []byte
 		entry, text, _ = bytes.Cut(text, []byte{0})
 		name, value, ok := bytes.Cut(entry, []byte("="))
-		if !ok || !wanted(name) || len(name) > maxValue || len(value) > maxValue {
+		if !ok || !public(name) || len(name) > maxValue || len(value) > maxValue {
 			continue
 		}
 		if _, seen := env[string(name)]; !seen && len(env) < 256 {
@@ -243,7 +243,7 @@ func parseEnviron(text []byte) map[string]string {
 	return env
 }
 
-// parseEntries adds those of a block of getdents64(2) whose names are numbers:
+// parseEntries adds the entries of a block of getdents64(2) whose names are numbers:
 //
 //	8 bytes inode, 8 offset, 2 length of this entry, 1 type, name, 0
 func parseEntries(block []byte, list []Entry) []Entry {
@@ -262,15 +262,15 @@ func parseEntries(block []byte, list []Entry) []Entry {
 	return list
 }
 
-// Entry is a process as the folder of all of them lists it.
+// Entry is a process as listed in the directory /proc.
 type Entry struct {
 	Pid int
-	// Mark is the number of the entry's inode. As long as it stays the same it is the
-	// same process: the kernel counts these numbers up. Another one says nothing.
+	// Mark is the entry's inode number. The same number means the same process, because the
+	// kernel counts these numbers up. A different one means nothing.
 	Mark uint64
 }
 
-// number reads a name that is a number from 1 on.
+// number parses a name that is a number of 1 or more.
 func number(name string) (int, bool) {
 	if name == "" || name[0] < '1' || name[0] > '9' {
 		return 0, false

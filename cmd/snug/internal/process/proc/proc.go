@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proc sees other processes through /proc, without stopping them and
-// without their help. It knows nothing of Go.
+// Package proc reads other processes through /proc, without stopping them and without their
+// help. It does not depend on Go programs.
 //
-// A process is untrusted and in motion: it may end, run another program
-// (execve) or lie about itself at any moment, and its number may be given to
-// another one. A [Process] stays with what it was opened on, and says [ErrGone]
-// afterwards; what was read before is right if [Process.Same] says so after.
+// A process is untrusted and changes all the time: it may end, run another program (execve) or
+// lie about itself at any moment, and another process may get its number. A [Process] stays
+// with the process and program it was opened on, and returns [ErrGone] after that. What was
+// read is valid if [Process.Same] returns nil afterwards.
 //
 // Formats: proc_pid_stat(5), proc_pid_status(5), proc_pid_auxv(5),
 // proc_pid_environ(5), proc_pid_mem(5), Documentation/scheduler/sched-stats.rst.
@@ -20,26 +20,25 @@ import (
 )
 
 var (
-	// ErrGone: the process has ended, is a zombie, or runs another program
-	// than the one it was opened on.
+	// ErrGone means that the process has ended, is a zombie, or runs another program than the
+	// one it was opened on.
 	ErrGone = errors.New("process is gone")
-	// ErrDenied: the kernel does not let this user look. Every such error is a
+	// ErrDenied means that this user may not read the process. Every such error is a
 	// [*Denied], which says what would help.
 	ErrDenied = errors.New("not permitted")
-	// ErrNone: there is no such thing, in a process that is there: a kernel
-	// thread has no executable, memory ends somewhere, a kernel may count no
-	// run-queue waits.
+	// ErrNone means that the process exists and has nothing of the kind: a kernel thread has
+	// no executable, an address is not mapped, a kernel does not count run-queue waits.
 	ErrNone = errors.New("nothing there")
-	// ErrNotLinux: other systems have no /proc to read.
+	// ErrNotLinux means that this system has no /proc to read.
 	ErrNotLinux = errors.New("needs Linux")
 )
 
-// Denied is a refusal of the kernel. It is an [ErrDenied].
+// Denied is a refusal by the kernel. It wraps [ErrDenied].
 type Denied struct {
-	// What was asked for: a file's name below /proc/PID.
+	// What is the file below /proc/PID that was refused.
 	What string
 	Pid  int
-	// UID is the process's effective user as seen from here; -1 when unknown.
+	// UID is the process's effective user as seen from here; -1 = unknown.
 	UID int
 	// own is the effective user of this program; yama the value of
 	// kernel.yama.ptrace_scope, 0 without Yama.
@@ -52,8 +51,8 @@ func (d *Denied) Error() string {
 
 func (d *Denied) Is(target error) bool { return target == ErrDenied }
 
-// Hint is what would help, on one line. Source: ptrace(2), "Ptrace access mode
-// checking"; Documentation/admin-guide/LSM/Yama.rst.
+// Hint returns what would help, on one line. Source: ptrace(2), "Ptrace access mode checking";
+// Documentation/admin-guide/LSM/Yama.rst.
 func (d *Denied) Hint() string {
 	const capability = "CAP_SYS_PTRACE"
 	switch {
@@ -67,97 +66,92 @@ func (d *Denied) Hint() string {
 	return "the process is not dumpable, has more capabilities or another user namespace: run with " + capability
 }
 
-// Stat is what the kernel tells everybody about a process.
+// Stat holds figures of a process that any user may read.
 type Stat struct {
-	// Name is the main thread's, at most 15 bytes of any kind; a program can
-	// change it.
+	// Name is the main thread's name: at most 15 bytes of any kind. A program can change it.
 	Name string
 	// State is one letter of proc_pid_stat(5): R, S, D, T, Z, ...
 	State byte
-	// Parent is a pid, 0 when it is outside of this pid namespace.
+	// Parent is a pid; 0 = outside of this pid namespace.
 	Parent int
 	// Kernel is true for a kernel thread, which has neither file nor memory.
 	Kernel bool
-	// Forked is true for a child that has run no program of its own since it
-	// was forked: it is, perhaps for a moment, a copy of its parent. What
-	// First gives has it also where the program was just being loaded.
+	// Forked is true for a child that has not run a program of its own since it was forked: for
+	// now it is a copy of its parent. In the result of First it is also true if the program was
+	// just being loaded.
 	Forked bool
-	// Threads is their number.
+	// Threads is the number of threads.
 	Threads int
-	// CPU is user and system time of all threads, ended ones too, in steps of
-	// 10 ms.
+	// CPU is the user and system time of all threads, including ended ones, in steps of 10 ms.
 	CPU time.Duration
 	// RSSBytes is resident memory; the kernel's count may be off by some pages
 	// a CPU.
 	RSSBytes int64
-	// Started is when the process was forked; zero when the clock could not be
-	// read.
+	// Started is when the process was forked; zero = the clock could not be read.
 	Started time.Time
 
-	// start is Started as the kernel writes it, in ticks since boot.
+	// start is the kernel's value of Started, in ticks since boot.
 	start uint64
-	// loading: its program is not loaded yet, and its auxiliary vector may lack entries.
+	// loading is true if its program is not fully loaded and its auxiliary vector may lack
+	// entries.
 	loading bool
 }
 
-// Zombie is true for a process that has ended and was not waited for.
+// Zombie reports whether the process has ended and its parent has not waited for it.
 func (s *Stat) Zombie() bool { return s.State == 'Z' || s.State == 'X' || s.State == 'x' }
 
-// Same reports whether two are of one process: the kernel does not give a number twice
-// within a tick of its clock.
+// Same reports whether two Stats with the same number are of one process: the kernel does not
+// reuse a number within a tick of its clock.
 func (s *Stat) Same(other *Stat) bool { return s.start == other.start }
 
-// Still reports whether nothing is seen to have happened between two looks at a process: it
-// has the same name, number of threads and resident memory, and less than a step of CPU time
-// was used.
+// Still reports whether a process shows no activity between two looks: the name, the number of
+// threads and the resident memory are the same, and it used less than one step of CPU time.
 func (s *Stat) Still(other *Stat) bool {
 	return s.Same(other) && s.CPU == other.CPU && s.RSSBytes == other.RSSBytes && s.Threads == other.Threads &&
 		s.Name == other.Name && s.Parent == other.Parent
 }
 
-// Status is more of what the kernel tells everybody.
+// Status holds more figures that any user may read.
 type Status struct {
 	// UID is the effective user as seen from this user namespace.
 	UID int
-	// NSPid is the process's number in its own pid namespace; Pid when it has
-	// none of its own or none is known.
+	// NSPid is the process's number in its own pid namespace. It is Pid if the process has no
+	// such namespace or it is unknown.
 	NSPid int
-	// CPUs is the number of CPUs the main thread may run on, online or not; 0
-	// when the kernel does not say. See [Process.Affinity].
+	// CPUs is the number of CPUs the main thread may run on, online or not; 0 = the kernel does
+	// not report it. See [Process.Affinity].
 	CPUs int
 }
 
-// FileID says which file an executable is. Two that are equal have the same
-// content: a running program's file cannot be written, and a file that was
-// written has another change time.
+// FileID identifies the file of an executable. Equal IDs mean equal content: the file of a
+// running program cannot be written, and writing a file changes its change time.
 type FileID struct {
 	Dev, Inode     uint64
 	Size           int64
 	Changed, Wrote int64 // ctime and mtime, ns since 1970
 }
 
-// Delays is how long the threads of a process ran, and how long they waited
-// for a CPU although they could have run.
+// Delays holds how long the threads of a process ran, and how long they were ready to run and
+// waited for a CPU.
 type Delays struct {
 	Run, Wait time.Duration
-	// Threads were counted; Unread were not, being more than asked for.
+	// Threads were counted. Unread were not, because they exceed the maximum.
 	Threads, Unread int
 
 	thread map[int]delay
 }
 
-// delay is one thread's, in ns.
+// delay holds the times of one thread, in ns.
 type delay struct{ run, wait uint64 }
 
-// Since is what came after an earlier look. A thread that ended meanwhile
-// takes what it did since then with it.
+// Since returns the delays after an earlier look. Threads that ended meanwhile are missing.
 func (d Delays) Since(earlier Delays) Delays {
 	out := Delays{Threads: d.Threads, Unread: d.Unread, thread: map[int]delay{}}
 	for tid, now := range d.thread {
 		if was, ok := earlier.thread[tid]; ok && was.run <= now.run && was.wait <= now.wait {
 			now.run -= was.run
 			now.wait -= was.wait
-		} // otherwise it is another thread that was given the same number
+		} // otherwise it is another thread with the same number
 		out.add(tid, now)
 	}
 	return out
@@ -169,7 +163,7 @@ func (d *Delays) add(tid int, one delay) {
 	d.Wait = addNs(d.Wait, one.wait)
 }
 
-// addNs adds without ever wrapping around, whatever a file claims.
+// addNs adds without overflow, whatever a file claims.
 func addNs(d time.Duration, ns uint64) time.Duration {
 	const most = 1<<63 - 1
 	if ns > most || time.Duration(ns) > most-d {
@@ -178,16 +172,16 @@ func addNs(d time.Duration, ns uint64) time.Duration {
 	return d + time.Duration(ns)
 }
 
-// Idle is how long CPUs have had nothing to do, up to a moment. Waiting for a disk is
-// nothing to do, and what a hypervisor took is not.
+// Idle holds how long CPUs have been idle up to now. Waiting for a disk counts as idle; time
+// taken by a hypervisor does not.
 type Idle struct {
 	at   time.Time
-	idle time.Duration // of all of cpus together
+	idle time.Duration // sum over all cpus
 	cpus []int
 }
 
-// Since is the part of the time since before in which they were idle, 0 to 1. It is not
-// known when they are other CPUs, or when a count went back, as that of waiting for a
+// Since returns the share of the time since before in which the CPUs were idle, 0 to 1. It is
+// unknown if the CPUs are not the same, or if a counter decreased, as the one for waiting for a
 // disk may.
 func (i Idle) Since(before Idle) (part float64, known bool) {
 	n := len(i.cpus)

@@ -17,28 +17,28 @@ import (
 
 const root = "/proc"
 
-// Process is a process that is looked at. Its methods may not be called from
-// several goroutines at once, but for the reader that Memory returns. Close it.
+// Process is an open process. Its methods must not be called from several goroutines at once;
+// the reader that Memory returns may be. The caller must close it.
 type Process struct {
 	pid  int
 	root string
-	// dir is /proc/PID. The kernel ties it to the process and not to the
-	// number: whoever gets the number next is not seen through it.
+	// dir is /proc/PID. The kernel ties it to the process and not to the number: it never shows
+	// a later process with the same number.
 	dir int
-	// stat is the file of that name, where it is kept open; below 0 = it is not.
+	// stat is the open file of that name; below 0 = not kept open.
 	stat int
 	mem  *memory
-	// auxv tells one program from the next: where its stack and the vDSO were
-	// put is different for each, even when they are the same file. nil where it
-	// may not be read; then nothing of a program can be.
+	// auxv identifies the program: the addresses of the stack and the vDSO differ after each
+	// exec, even of the same file. nil = it may not be read, and then nothing of the program
+	// may.
 	auxv  []byte
 	first Stat
 }
 
-// Pids lists the processes that can be seen, in no order.
+// Pids lists the visible processes, in no order.
 func Pids() ([]int, error) { return numbers(root) }
 
-// numbers lists the entries of a folder whose names are numbers.
+// numbers lists the entries of a directory whose names are numbers.
 func numbers(dir string) ([]int, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -55,8 +55,8 @@ func numbers(dir string) ([]int, error) {
 	return list, err
 }
 
-// Open finds a process. The error is ErrGone when there is none of this
-// number, or only a zombie.
+// Open opens a process. The error is ErrGone if there is no process with this number, or only
+// a zombie.
 func Open(pid int) (*Process, error) { return openIn(root, pid) }
 
 func openIn(root string, pid int) (*Process, error) {
@@ -75,7 +75,7 @@ func openIn(root string, pid int) (*Process, error) {
 		if errors.Is(err, ErrDenied) || errors.Is(err, ErrNone) {
 			err = nil
 		}
-		// An exec takes the flag away before the new program has its vector.
+		// An exec clears the flag before the new program has its vector.
 		p.first.Forked = p.first.Forked || p.first.loading || loading(p.auxv)
 	}
 	if err != nil {
@@ -89,7 +89,7 @@ func openIn(root string, pid int) (*Process, error) {
 func (p *Process) Close() {
 	if p.mem != nil {
 		unix.Close(p.mem.fd)
-		p.mem.fd = -1 // whoever still has the reader reads nothing
+		p.mem.fd = -1 // a remaining reader reads nothing
 		p.mem = nil
 	}
 	if p.stat >= 0 {
@@ -102,17 +102,16 @@ func (p *Process) Close() {
 	}
 }
 
-// Pid is the number it was opened by.
+// Pid returns the number by which the process was opened.
 func (p *Process) Pid() int { return p.pid }
 
-// First is what Open saw.
+// First returns the Stat that Open read.
 func (p *Process) First() Stat { return p.first }
 
-// Same is nil as long as the process runs the program it was opened on;
-// otherwise ErrGone, and what was read since the last time Same was nil may be
-// another program's. Where the process's auxiliary vector may not be read, an
-// exec is not noticed, but then nothing that depends on the program can be read
-// either.
+// Same returns nil as long as the process runs the program it was opened on. Otherwise it
+// returns ErrGone, and anything read since Same last returned nil may belong to another
+// program. If the auxiliary vector may not be read, Same does not notice an exec, but then
+// nothing that depends on the program can be read either.
 func (p *Process) Same() error {
 	s, err := p.Stat()
 	if err != nil {
@@ -139,7 +138,7 @@ func (p *Process) Same() error {
 
 func (p *Process) gone() error { return fmt.Errorf("%w, pid %d", ErrGone, p.pid) }
 
-// Most bytes that are read of a file.
+// Bounds on the bytes read from a file.
 const (
 	maxAuxv    = 4 << 10
 	maxStat    = 4 << 10
@@ -147,7 +146,7 @@ const (
 	maxEnviron = 8 << 20
 )
 
-// KeepStat lets Stat keep its file open, for who asks again and again.
+// KeepStat lets Stat keep its file open, for callers that call it often.
 func (p *Process) KeepStat() {
 	if p.stat < 0 && p.dir >= 0 {
 		if fd, err := p.open("stat"); err == nil {
@@ -156,14 +155,14 @@ func (p *Process) KeepStat() {
 	}
 }
 
-// Stat reads /proc/PID/stat; a zombie is ErrGone.
+// Stat reads /proc/PID/stat. The error for a zombie is ErrGone.
 func (p *Process) Stat() (Stat, error) {
 	var text []byte
 	var err error
 	if p.stat >= 0 {
 		var b [maxStat]byte
 		var n int
-		// The kernel makes it up anew for each read from its start.
+		// The kernel generates the content anew for each read from offset 0.
 		if n, err = retry(func() (int, error) { return unix.Pread(p.stat, b[:], 0) }); err != nil {
 			err = p.why("stat", err)
 		}
@@ -204,8 +203,8 @@ func (p *Process) Status() (Status, error) {
 	return s, nil
 }
 
-// Affinity is the number of CPUs that the main thread may run on and that are
-// there, as sched_getaffinity(2) gives it to the process itself.
+// Affinity returns the number of existing CPUs that the main thread may run on, as
+// sched_getaffinity(2) returns it to the process itself.
 func (p *Process) Affinity() (int, error) {
 	if p.root != root {
 		s, err := p.Status()
@@ -218,16 +217,16 @@ func (p *Process) Affinity() (int, error) {
 	if err := unix.SchedGetaffinityDynamic(p.pid, set); err != nil {
 		return 0, p.why("sched_getaffinity", err)
 	}
-	// It goes by number, so it was this process's only if that is still there.
+	// The call takes a number, so the result belongs to this process only if it still exists.
 	if _, err := p.Stat(); err != nil {
 		return 0, err
 	}
 	return set.Count(), nil
 }
 
-// Environ is the environment the program was started with, and of it only
-// GOMAXPROCS, GOMEMLIMIT, GOGC, GODEBUG and SNUG_*. A program that writes over
-// its own start, as some do to change their title, makes it wrong.
+// Environ returns GOMAXPROCS, GOMEMLIMIT, GOGC, GODEBUG and SNUG_* of the environment the
+// program was started with. It is wrong for a program that overwrites this memory, as some do
+// to change their title.
 func (p *Process) Environ() (map[string]string, error) {
 	if p.auxv == nil {
 		return nil, p.denied("environ")
@@ -236,13 +235,13 @@ func (p *Process) Environ() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(text) == maxEnviron { // the last one may be cut
+	if len(text) == maxEnviron { // the last variable may be cut
 		text = text[:bytes.LastIndexByte(text, 0)+1]
 	}
 	return parseEnviron(text), nil
 }
 
-// AuxEntry is the address at which the program begins, where it was loaded.
+// AuxEntry returns the address of the program's entry point in memory.
 func (p *Process) AuxEntry() (uint64, error) {
 	if p.auxv == nil {
 		return 0, p.denied("auxv")
@@ -254,9 +253,9 @@ func (p *Process) AuxEntry() (uint64, error) {
 	return entry, nil
 }
 
-// RunDelay adds up the times of at most that many threads.
-func (p *Process) RunDelay(threads int) (Delays, error) {
-	// Through dir and not by number, so that it is this process.
+// RunDelay adds up the times of at most maxThreads threads.
+func (p *Process) RunDelay(maxThreads int) (Delays, error) {
+	// Through dir and not by number, so that it cannot be another process.
 	tids, err := numbers("/proc/self/fd/" + strconv.Itoa(p.dir) + "/task")
 	if err != nil && len(tids) == 0 {
 		return Delays{}, p.why("task", err)
@@ -264,13 +263,13 @@ func (p *Process) RunDelay(threads int) (Delays, error) {
 	d := Delays{thread: map[int]delay{}}
 	err = nil
 	for _, tid := range tids {
-		if d.Threads >= threads {
+		if d.Threads >= maxThreads {
 			d.Unread++
 			continue
 		}
 		var text []byte
 		if text, err = p.read("task/"+strconv.Itoa(tid)+"/schedstat", maxStat); err != nil {
-			continue // that thread ended
+			continue // the thread ended
 		}
 		one, ok := parseSchedstat(text)
 		if !ok {
@@ -288,9 +287,9 @@ func (p *Process) RunDelay(threads int) (Delays, error) {
 	return d, nil
 }
 
-// Exe is the executable's path, which is one of the process's own mount
-// namespace where the file cannot be reached from here, and whether the file
-// was deleted since.
+// Exe returns the path of the executable, and reports whether the file was deleted since. If
+// the file cannot be reached from here, the path is that in the process's own mount
+// namespace.
 func (p *Process) Exe() (path string, deleted bool, err error) {
 	const limit, mark = 4096, " (deleted)"
 	b := make([]byte, limit)
@@ -300,7 +299,7 @@ func (p *Process) Exe() (path string, deleted bool, err error) {
 	}
 	path = string(b[:n])
 	if strings.HasSuffix(path, mark) {
-		// A file may also be named so.
+		// A file's name may also end so.
 		var st unix.Stat_t
 		if unix.Fstatat(p.dir, "exe", &st, 0) == nil && st.Nlink == 0 {
 			return strings.TrimSuffix(path, mark), true, nil
@@ -309,7 +308,7 @@ func (p *Process) Exe() (path string, deleted bool, err error) {
 	return path, false, nil
 }
 
-// ExeID tells the executable from others.
+// ExeID returns the ID of the executable.
 func (p *Process) ExeID() (FileID, error) {
 	var st unix.Stat_t
 	if _, err := retry(func() (int, error) { return 0, unix.Fstatat(p.dir, "exe", &st, 0) }); err != nil {
@@ -322,8 +321,8 @@ func fileID(st *unix.Stat_t) FileID {
 	return FileID{Dev: st.Dev, Inode: st.Ino, Size: st.Size, Changed: st.Ctim.Nano(), Wrote: st.Mtim.Nano()}
 }
 
-// OpenExe opens the file that is being run, also when it was deleted or is in
-// another mount namespace. The ID is of what was opened.
+// OpenExe opens the running executable, even if it was deleted or is in another mount
+// namespace. The ID is that of the opened file.
 func (p *Process) OpenExe() (*os.File, FileID, error) {
 	fd, err := p.open("exe")
 	if err != nil {
@@ -373,7 +372,7 @@ func (p *Process) read(name string, limit int) ([]byte, error) {
 	return b, nil
 }
 
-// why turns an error of the kernel into one of this package's.
+// why turns an error of the kernel into one of this package.
 func (p *Process) why(name string, err error) error {
 	var errno unix.Errno
 	if !errors.As(err, &errno) {
@@ -385,7 +384,7 @@ func (p *Process) why(name string, err error) error {
 	case unix.EACCES, unix.EPERM:
 		return p.denied(name)
 	case unix.ENOENT, unix.ENOTDIR:
-		// A file that the kernel does not have, or all of them?
+		// Is only this file missing, or the whole process?
 		var st unix.Stat_t
 		if unix.Fstatat(p.dir, "stat", &st, 0) != nil {
 			return p.gone()
@@ -400,7 +399,7 @@ func (p *Process) why(name string, err error) error {
 	return &fs.PathError{Op: "read", Path: p.root + "/" + strconv.Itoa(p.pid) + "/" + name, Err: errno}
 }
 
-// denied asks what would have helped.
+// denied returns the error for a refused file, with what would help.
 func (p *Process) denied(name string) error {
 	d := &Denied{What: name, Pid: p.pid, UID: -1, own: unix.Geteuid()}
 	if s, err := p.Status(); err == nil {
