@@ -8,8 +8,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// IsGo reports whether an executable is a Go program, if a process that ran it was
-// looked at.
+// IsGo reports whether an executable is a Go program. known is false if no process that runs it
+// was read.
 func (c *Cache) IsGo(id proc.FileID) (is, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -20,21 +20,21 @@ func (c *Cache) IsGo(id proc.FileID) (is, known bool) {
 	return p.exe.IsGo, true
 }
 
-// Len is how many executables are remembered.
+// Len returns how many executables are cached.
 func (c *Cache) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.programs)
 }
 
-// Again looks at the same process once more, for a small part of what a look costs: it
-// reads what the kernel counts and what the runtime keeps in memory but for what Ps do at
-// this moment, and takes over what stays for as long as a program runs: executable,
-// environment, and the CPUs that it may run on, which may have changed. p is the process
-// that f was made of, still open.
+// Again reads the same process once more, at a small part of the cost of Look. It reads the
+// kernel's counters and the runtime's figures in memory, except for the counts of idle and
+// spinning Ps. It copies what stays the same while a program runs: the executable, the
+// environment, and the CPUs that it may run on, although those may have changed. p is the
+// process that f was read from, still open.
 //
-// When the process has ended, or runs another program, Err is proc.ErrGone and nothing
-// else is set.
+// If the process has ended or runs another program, Err is proc.ErrGone and nothing else is
+// set.
 func (f *Facts) Again(p *proc.Process) *Facts {
 	now := &Facts{
 		Pid: f.Pid, Err: f.Err, Hint: f.Hint, Status: f.Status, CPUs: f.CPUs,
@@ -47,9 +47,9 @@ func (f *Facts) Again(p *proc.Process) *Facts {
 	return now
 }
 
-// Resting is the same for a process that has done nothing since f was made, as far as
-// proc.Stat.Still tells, for one system call: what was in its memory is taken over. nil is
-// one that has done something, or has ended.
+// Resting is Again for a process that has done nothing since f was read, by proc.Stat.Still. It
+// costs one system call and copies the figures of the memory. It returns nil if the process
+// was active or has ended.
 func (f *Facts) Resting(p *proc.Process) *Facts {
 	stat, err := p.Stat()
 	if err != nil || !stat.Still(&f.Stat) {
@@ -66,7 +66,7 @@ func (f *Facts) again(p *proc.Process, before *Facts) error {
 		return err
 	}
 	if f.image == nil {
-		// Nothing of it is in memory, or nothing that can be read.
+		// There are no figures in its memory, or they cannot be read.
 		stat := f.Stat
 		*f = *before
 		f.Stat = stat
@@ -87,7 +87,7 @@ func (f *Facts) again(p *proc.Process, before *Facts) error {
 	f.IdlePs.Because(why)
 	f.SpinningPs.Because(why)
 	if f.GOMAXPROCS.Known() && f.GOGC.Known() && f.Collections.Known() {
-		return nil // an address space that is gone cannot be read at all
+		return nil // the address space is gone: it cannot be read
 	}
 	return p.Same()
 }

@@ -15,10 +15,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// Cache remembers what was found out of executables, which is most of the work
-// of a look, for as long as it exists; and where the runtime keeps its
-// variables also in a folder, for later runs. It may be used from several
-// goroutines.
+// Cache holds what is known about executables, which is most of the work of a look. It also
+// keeps the addresses of the runtime's variables in a directory, for later runs. Several
+// goroutines may use it.
 type Cache struct {
 	disk *disk
 
@@ -26,12 +25,12 @@ type Cache struct {
 	programs map[proc.FileID]*program
 }
 
-// maxPrograms bounds the memory of a program that looks for months.
+// maxPrograms bounds the memory of a snug that runs for months.
 const maxPrograms = 4096
 
-// NewCache makes a cache that keeps files in a folder of dir, such as
-// os.UserCacheDir gives; "" keeps none. A folder that cannot be used, or
-// belongs to somebody else, is not used; that is no error.
+// NewCache returns a cache that keeps files in a subdirectory of dir, which is usually
+// os.UserCacheDir; "" = keep no files. If the directory cannot be used or belongs to another
+// user, the cache keeps no files and reports no error.
 func NewCache(dir string) *Cache {
 	return &Cache{disk: openDisk(dir), programs: map[proc.FileID]*program{}}
 }
@@ -41,31 +40,31 @@ type program struct {
 	exe Exe
 
 	mu sync.Mutex
-	// images by the user whose processes they were made with: what the file
-	// does not tell is read from a process, which may lie, but only to those
-	// who look at the same user's processes.
+	// images are by the user whose process they were made from. What the file does not
+	// contain is read from a process, which may lie. A lie must not affect other users'
+	// processes.
 	images map[int]*image
-	// failed counts by the same users.
+	// failed counts failures by the same users.
 	failed map[int]int
 }
 
-// maxFailed is how often a program is gone through without success: the first
-// times it may just have been starting.
+// maxFailed is how often a failed program is tried again: at first it may just have been
+// starting.
 const maxFailed = 3
 
-// image is where the runtime's variables are in a program.
+// image holds the addresses of the runtime's variables in a program.
 type image struct {
 	Entry  uint64       `json:"entry"`
 	PIE    bool         `json:"pie"`
 	Vars   gobin.Vars   `json:"vars"`
 	Layout gobin.Layout `json:"layout"`
 
-	// err is why they are not known.
+	// err says why they are unknown.
 	err error
 }
 
-// program finds out what a process is running. It is found by its file's ID,
-// which a file that was changed does not keep.
+// program returns the program that a process runs. It is cached by the ID of its file, which
+// changes with the file.
 func (c *Cache) program(p *proc.Process) (*program, error) {
 	id, err := p.ExeID()
 	if err != nil {
@@ -97,8 +96,8 @@ func (c *Cache) program(p *proc.Process) (*program, error) {
 	return c.programs[id], nil
 }
 
-// image finds where the variables are. The error is of reading, or says what
-// is not supported.
+// image returns the addresses of the variables. The error is a read error, or says what is not
+// supported.
 func (c *Cache) image(p *proc.Process, of *program, uid int, mem io.ReaderAt, entry uint64) (*image, error) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
@@ -126,11 +125,11 @@ func (c *Cache) image(p *proc.Process, of *program, uid int, mem io.ReaderAt, en
 	} else if im.err = err; !errors.Is(err, gobin.ErrNotGo) && !errors.Is(err, gobin.ErrUnsupported) {
 		return nil, fmt.Errorf("executable cannot be read: %w", err)
 	}
-	// What is kept was not made of half a process.
+	// Keep nothing that was read from two programs.
 	if err := p.Same(); err != nil {
 		return nil, err
 	}
-	// Neither was it made while a loader was still at work.
+	// Keep nothing that was read while a loader was still at work.
 	var up Facts
 	(&reader{mem: mem, image: im, bias: bias}).procs(&up)
 	if up.GOMAXPROCS.Known() {
@@ -142,8 +141,8 @@ func (c *Cache) image(p *proc.Process, of *program, uid int, mem io.ReaderAt, en
 	return im, im.err
 }
 
-// entryOf is the address in an ELF header, of 64 bits and little-endian as all
-// that are supported, where the program begins.
+// entryOf returns the entry point in an ELF header. The file is 64-bit and little-endian, as
+// are all supported ones.
 func entryOf(r io.ReaderAt) (uint64, bool) {
 	var head [32]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil || string(head[:6]) != "\x7fELF\x02\x01" {
@@ -152,8 +151,8 @@ func entryOf(r io.ReaderAt) (uint64, bool) {
 	return binary.LittleEndian.Uint64(head[24:]), true
 }
 
-// goBuildID reads the note that Go's linker writes at the start of a program;
-// "" when there is none. Source: cmd/internal/buildid, elf(5) on notes:
+// goBuildID reads the note that Go's linker writes at the start of a program; "" = none.
+// Source: cmd/internal/buildid, elf(5) on notes:
 //
 //	4 bytes size of name, 4 size of description, 4 kind, name, description
 func goBuildID(r io.ReaderAt) string {

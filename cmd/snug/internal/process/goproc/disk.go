@@ -19,31 +19,30 @@ import (
 //
 //	snug/programs-ID/KEY.json      ID of the snug that wrote it, KEY of the program
 //
-// A snug that was built anew may look in another way, so it starts with an empty
-// folder and removes those of others. Whatever is wrong with a file, it counts
-// for nothing.
+// A new build of snug may search differently, so it starts with an empty directory and removes
+// those of other builds. A file with any defect is ignored.
 type disk struct{ dir string }
 
-// key is what an image is found by.
+// key identifies an image.
 type key struct {
 	// buildID ends in a hash of the program's content. Stripping keeps it but
 	// changes the size.
 	buildID string
 	size    int64
-	// uid is of the processes; see program.
+	// uid is the user of the processes; see program.
 	uid int
 }
 
 const (
-	// diskFormat changes with the meaning of what is stored.
+	// diskFormat changes when the meaning of the stored data changes.
 	diskFormat  = 1
 	maxDiskFile = 16 << 10
-	// maxDiskFiles is far more than a machine has Go programs.
+	// maxDiskFiles is far more than the Go programs on a machine.
 	maxDiskFiles = 2000
 	folderPrefix = "programs-"
 )
 
-// stored is a file's content. The key is repeated in it.
+// stored is the content of a file. It repeats the key.
 type stored struct {
 	Format  int    `json:"format"`
 	BuildID string `json:"build_id"`
@@ -52,7 +51,7 @@ type stored struct {
 	image
 }
 
-// self is the build ID of this program, "" when it has none.
+// self returns the build ID of this program; "" = none.
 var self = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -66,7 +65,7 @@ var self = sync.OnceValue(func() string {
 	return goBuildID(f)
 })
 
-// openDisk is nil when there is no place to keep anything.
+// openDisk returns nil if there is no usable directory.
 func openDisk(dir string) *disk {
 	if dir == "" || self() == "" || !mine(dir) {
 		return nil
@@ -79,9 +78,9 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// file is "" for a program that must not be kept: one with no build ID, or with
-// one that somebody chose, as some build systems do, and that others may share.
-// Those that Go makes have four parts.
+// file returns the name of a program's file, or "" for a program that must not be kept: it has
+// no build ID, or one that a build system chose and that other programs may share. Build IDs
+// made by Go have four parts.
 func (d *disk) file(k key) string {
 	if d == nil || strings.Count(k.buildID, "/") != 3 || len(k.buildID) < 40 || len(k.buildID) > 512 {
 		return ""
@@ -89,7 +88,7 @@ func (d *disk) file(k key) string {
 	return filepath.Join(d.dir, hash(fmt.Sprintf("%d %d %s", k.size, k.uid, k.buildID))[:32]+".json")
 }
 
-// load is nil when nothing usable is kept.
+// load returns nil if there is no usable file.
 func (d *disk) load(k key) *image {
 	path := d.file(k)
 	if path == "" {
@@ -118,7 +117,7 @@ func parseStored(text []byte, k key) *image {
 	return &s.image
 }
 
-// wellFormed: no two fields of a struct have the same place.
+// wellFormed reports whether all fields of each struct have different offsets.
 func wellFormed(im *image) bool {
 	l := &im.Layout
 	for _, fields := range [][]int64{
@@ -135,7 +134,7 @@ func wellFormed(im *image) bool {
 	return true
 }
 
-// store keeps an image, if it can. A reader sees all of it or nothing.
+// store writes an image, if it can. A reader sees all of it or nothing.
 func (d *disk) store(k key, im *image) {
 	path := d.file(k)
 	if path == "" {
@@ -161,7 +160,7 @@ func (d *disk) store(k key, im *image) {
 	}
 }
 
-// room makes the folder, and makes it empty when it is too full.
+// room creates the directory, and empties it if it has too many files.
 func (d *disk) room() bool {
 	if list, err := os.ReadDir(d.dir); err == nil {
 		if len(list) >= maxDiskFiles {

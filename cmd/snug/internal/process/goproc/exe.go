@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package goproc knows Go programs: which Go built a file, and how far that Go
-// reads the container it runs in.
+// Package goproc reads Go programs and processes: which Go built a file, whether that Go reads
+// its container's limits, and the figures of the runtime in a running process.
 package goproc
 
 import (
@@ -18,37 +18,36 @@ import (
 	"strings"
 )
 
-// Exe is what can be told of an executable file.
+// Exe holds what is known about an executable file.
 type Exe struct {
-	// IsGo is false for everything that is not a Go program; What then says
-	// what it is: "a script for /bin/sh", "an ELF program", "empty", ...
+	// IsGo is false for a file that is not a Go program. What then says what it is: "a script
+	// for /bin/sh", "an ELF program", "empty", ...
 	IsGo bool
 	What string
 
-	// GoVersion is the toolchain's as it writes it: "go1.26.8",
-	// "go1.28-devel_1a2b3c4 ...". "" when the file does not say.
+	// GoVersion is the toolchain's version as recorded in the file: "go1.26.8",
+	// "go1.28-devel_1a2b3c4 ..."; "" = not recorded.
 	GoVersion string
-	// Minor is 26 for Go 1.26.x and for its development versions; 0 when
-	// GoVersion does not say.
+	// Minor is 26 for Go 1.26.x and for its development versions; 0 = unknown.
 	Minor int
-	// Main is the path of the main package; "" when the file does not say.
+	// Main is the path of the main package; "" = unknown.
 	Main string
-	// GODEBUG are the settings built into the program, which its go line and
-	// its go:debug lines chose. nil when the file does not say.
+	// GODEBUG holds the settings built into the program by its go line and its go:debug lines;
+	// nil = unknown.
 	GODEBUG map[string]string
 
-	// Stripped says that the file has no symbol table, as what is built for others.
+	// Stripped reports that the file has no symbol table, as is usual for distributed programs.
 	Stripped bool
 
-	// Versions of modules that are linked in and set knobs themselves; "" when
-	// they are not, "(devel)" when the version is not known.
+	// Versions of linked modules that set GOMAXPROCS or GOMEMLIMIT themselves; "" = not linked,
+	// "(devel)" = version unknown.
 	Automaxprocs, Automemlimit, Snug string
 }
 
-// ReadExe looks at a file. The error is one of opening or reading it; a file
-// that is no Go program is none.
+// ReadExe reads an executable file. The error is one of opening or reading it; a file that is
+// not a Go program is not an error.
 func ReadExe(path string) (Exe, error) {
-	// Asked before it is opened: to open a device may do something.
+	// Stat before opening: opening a device may have an effect.
 	if info, err := os.Stat(path); err != nil {
 		return Exe{}, err
 	} else if info.IsDir() {
@@ -64,20 +63,19 @@ func ReadExe(path string) (Exe, error) {
 	return ReadExeAt(f)
 }
 
-// Native reports whether a file is one that machines run: a program or a library
-// in ELF, PE or Mach-O. Scripts and all else are not.
+// Native reports whether a file is a program or a library in ELF, PE or Mach-O. A script is not
+// native.
 func (e *Exe) Native() bool { return e.IsGo || strings.HasSuffix(e.What, notGo) }
 
 const notGo = " program that Go did not build"
 
-// maxRead is how much of a file is read at most. Where the build information
-// stands is known; it is searched for only in files that do not say, and those
-// may be made of gigabytes of nothing.
+// maxRead bounds how much of a file is read, in bytes. The position of the build information is
+// usually known. If not, it is searched for, and a hostile file may be gigabytes of zeros.
 const maxRead = 64 << 20
 
 var errTooMuch = errors.New("too much to read")
 
-// frugal is a file of which only so many bytes can be read.
+// frugal is a file from which only a limited number of bytes can be read.
 type frugal struct {
 	r    io.ReaderAt
 	left int
@@ -92,7 +90,7 @@ func (f *frugal) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// ReadExeAt is ReadExe of a file that is open.
+// ReadExeAt is ReadExe for an open file.
 func ReadExeAt(r io.ReaderAt) (Exe, error) {
 	r = &frugal{r, maxRead}
 	head := make([]byte, 256)
@@ -114,7 +112,7 @@ func ReadExeAt(r io.ReaderAt) (Exe, error) {
 		return e, nil
 	}
 	if goes {
-		// Built by Go, its build information cut out or never written.
+		// Go built it, but the build information was removed or never written.
 		e := Exe{IsGo: true, Stripped: !symbols}
 		e.byNames(r)
 		return e, nil
@@ -122,7 +120,7 @@ func ReadExeAt(r io.ReaderAt) (Exe, error) {
 	return Exe{What: sniff(head)}, nil
 }
 
-// fromBuildInfo reads what the go command wrote into a program.
+// fromBuildInfo returns what the go command recorded in a program.
 func fromBuildInfo(info *debug.BuildInfo) Exe {
 	e := Exe{IsGo: true, GoVersion: info.GoVersion, Main: info.Path}
 	e.Minor, _ = ParseVersion(info.GoVersion)
@@ -153,12 +151,12 @@ func fromBuildInfo(info *debug.BuildInfo) Exe {
 	return e
 }
 
-// noVersion is the version of a module that only the names of its functions tell.
+// noVersion is the version of a module that is known only from the names of its functions.
 const noVersion = "(version unknown)"
 
-// byNames finds modules by functions of theirs that are linked in: a program that was
-// built without modules, as Debian builds all of its, lists none. Functions keep their
-// names in a stripped program, in the line table (runtime/symtab.go, pcHeader).
+// byNames finds modules by the names of linked functions. A program built without modules, as
+// all of Debian's are, lists no modules. A stripped program keeps the names of functions in the
+// line table (runtime/symtab.go, pcHeader).
 func (e *Exe) byNames(r io.ReaderAt) {
 	f, err := elf.NewFile(r)
 	if err != nil {
@@ -193,7 +191,7 @@ func (e *Exe) byNames(r io.ReaderAt) {
 		if _, err := table.ReadAt(names, int64(from)); err != nil {
 			return
 		}
-		// Where it was copied into the program's own tree (vendor/), a path stands before.
+		// A copy in the program's own tree (vendor/) has a path before the name.
 		if bytes.Contains(names, []byte("go.uber.org/automaxprocs/maxprocs.Set\x00")) {
 			e.Automaxprocs = cmp.Or(e.Automaxprocs, noVersion)
 		}
@@ -204,7 +202,8 @@ func (e *Exe) byNames(r io.ReaderAt) {
 	}
 }
 
-// Setters lists the modules that set knobs at start, as "path version".
+// Setters lists the linked modules that set GOMAXPROCS or GOMEMLIMIT at start, as "path
+// version".
 func (e *Exe) Setters() []string {
 	list := []string{}
 	for _, m := range [...]struct{ path, version string }{
@@ -219,15 +218,15 @@ func (e *Exe) Setters() []string {
 	return list
 }
 
-// ContainerAware reports whether the program's runtime reads its cgroup's CPU
-// quota when nothing in its environment says otherwise: since Go 1.25, and
-// only where the main module's go line is 1.25 or later, because older lines
-// build in containermaxprocs=0. A version that is not known counts as recent.
+// ContainerAware reports whether the program's runtime reads its cgroup's CPU quota if nothing
+// in its environment prevents it. It does since Go 1.25, but only if the main module's go line
+// is 1.25 or later, because older lines build in containermaxprocs=0. An unknown version counts
+// as recent.
 func (e *Exe) ContainerAware() bool { return e.Aware("") }
 
-// Aware is ContainerAware under a GODEBUG variable, which wins over what is
-// built in (runtime/runtime1.go, parsegodebug: later settings win, values that
-// are no numbers count for nothing).
+// Aware is ContainerAware with a GODEBUG variable, which wins over the built-in settings
+// (runtime/runtime1.go, parsegodebug: later settings win, values that are not numbers are
+// ignored).
 func (e *Exe) Aware(godebug string) bool {
 	if e.Minor != 0 && e.Minor < 25 {
 		return false
@@ -242,8 +241,8 @@ func (e *Exe) Aware(godebug string) bool {
 	return aware
 }
 
-// parseGODEBUG reads "a=1,b=2". Of settings with the same key the last one
-// that is a number wins, as in the runtime.
+// parseGODEBUG parses "a=1,b=2". If several settings have the same key, the last one that is a
+// number wins, as in the runtime.
 func parseGODEBUG(text string) map[string]string {
 	settings := map[string]string{}
 	for field := range strings.SplitSeq(text, ",") {
@@ -259,10 +258,9 @@ func parseGODEBUG(text string) map[string]string {
 	return settings
 }
 
-// ParseVersion finds the minor version in a Go version as people and
-// toolchains write it: 1.26, go1.26.8, 1.27rc1, "go1.26.8 X:synctest",
-// "devel go1.28-1a2b3c4 Thu ...". It is false for any other text, and for
-// development versions from before 1.18, which do not tell.
+// ParseVersion returns the minor version of a Go version as people and toolchains write it:
+// 1.26, go1.26.8, 1.27rc1, "go1.26.8 X:synctest", "devel go1.28-1a2b3c4 Thu ...". It reports
+// false for any other text, and for development versions before 1.18, which do not contain it.
 func ParseVersion(text string) (minor int, ok bool) {
 	text = strings.TrimPrefix(text, "devel ")
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "go"), "1.")
@@ -280,15 +278,15 @@ func ParseVersion(text string) (minor int, ok bool) {
 	return minor, err == nil && minor < 1000
 }
 
-// ThisMinor is the minor version of the Go that built snug.
+// ThisMinor returns the minor version of the Go that built snug.
 func ThisMinor() int {
 	minor, _ := ParseVersion(runtime.Version())
 	return minor
 }
 
-// goSections reports whether a file is ELF with section headers, whether one is of
-// those that only Go's linker writes (its build information, its build ID note, or its
-// line table), and whether there is a symbol table.
+// goSections reports whether a file is ELF with section headers, whether it has a section that
+// only Go's linker writes (build information, build ID note or line table), and whether it has
+// a symbol table.
 func goSections(r io.ReaderAt) (any, goes, symbols bool) {
 	f, err := elf.NewFile(r)
 	if err != nil {
@@ -304,7 +302,7 @@ func goSections(r io.ReaderAt) (any, goes, symbols bool) {
 	return len(f.Sections) > 0, false, symbols
 }
 
-// sniff says what a file is by its first bytes.
+// sniff returns what a file is, from its first bytes.
 func sniff(head []byte) string {
 	magic := func(s string) bool { return bytes.HasPrefix(head, []byte(s)) }
 	switch {

@@ -10,15 +10,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// Setter is who chose the value of a knob.
+// Setter says who chose the value of a setting.
 type Setter struct {
 	By By
-	// Detail names the modules that are linked in and may have been the code;
-	// or says why it is not known. "" when there is nothing to add.
+	// Detail names the linked modules that may have chosen the value, or says why it is
+	// unknown; "" = nothing to add.
 	Detail string
 }
 
-// By is who chose a value, for a program to compare.
+// By is who chose a value, as a constant.
 type By string
 
 // Who may have chosen a value.
@@ -26,96 +26,92 @@ const (
 	ByUnknown     By = ""
 	ByEnvironment By = "environment"
 	ByCode        By = "code"
-	// ByRuntime: the runtime, from CPUs and the cgroup's quota (Go 1.25 and
-	// later), and it goes on following them unless updatemaxprocs=0.
+	// ByRuntime is the runtime, from CPUs and the cgroup's quota (Go 1.25 and later). It keeps
+	// following them unless updatemaxprocs=0.
 	ByRuntime By = "runtime, container-aware"
-	// ByHostCPUs: the runtime, from the CPUs it may run on and nothing else.
+	// ByHostCPUs is the runtime, only from the CPUs it may run on.
 	ByHostCPUs By = "host CPUs"
-	// ByDefault: nobody; GOGC is 100, GOMEMLIMIT is none.
+	// ByDefault means unset: GOGC is 100, GOMEMLIMIT is none.
 	ByDefault By = "default"
 )
 
-// CPUClasses is how the runtime sorts the time that GOMAXPROCS CPUs would have
-// had since the start, as of the last collection: runtime/metrics,
-// /cpu/classes/. It counts time, not what the kernel let the threads run.
+// CPUClasses holds the runtime's classes of the time that GOMAXPROCS CPUs would have had from
+// the start to the last collection (runtime/metrics, /cpu/classes/). It is wall time of Ps, not
+// the CPU time that the kernel gave the threads.
 type CPUClasses struct {
 	GCAssist, GCDedicated, GCIdle, GCPause, GCTotal time.Duration
-	// Scavenge is giving memory back to the kernel.
+	// Scavenge is the time for returning memory to the kernel.
 	Scavenge          time.Duration
 	Idle, User, Total time.Duration
 }
 
-// Facts are what a Go process looks like from outside.
+// Facts holds what is known about a Go process from outside.
 type Facts struct {
 	Pid int
-	// Err is nil, or why there are no facts: proc.ErrGone, or proc.ErrDenied
-	// when not even the executable may be looked at, so that nobody can tell
-	// whether it is a Go program.
+	// Err says why there are no facts; nil = there are. It is proc.ErrGone, or proc.ErrDenied if
+	// not even the executable may be read, so that it is unknown whether it is a Go program.
 	Err error
-	// Hint is what would make more known, on one line; "" when nothing is
-	// lacking, or nothing would help.
+	// Hint says on one line what would make more figures known; "" = nothing is missing, or
+	// nothing would help.
 	Hint string
 
-	// Stat and Status are the kernel's; what could not be read is zero, and UID
-	// then -1.
+	// Stat and Status come from the kernel. What could not be read is zero, and UID is then -1.
 	Stat   proc.Stat
 	Status proc.Status
-	// CPUs is how many CPUs it may run on; 0 when unknown.
+	// CPUs is how many CPUs it may run on; 0 = unknown.
 	CPUs int
 
-	// Path is the executable's, in the process's own mount namespace where it
-	// cannot be reached from here; "" when unknown. It may hold any bytes.
-	// Deleted: the file is no longer there, as after an upgrade.
+	// Path is the path of the executable; "" = unknown. If the file cannot be reached from
+	// here, it is the path in the process's own mount namespace. It may hold any bytes.
+	// Deleted reports that the file no longer exists, as after an upgrade.
 	Path    string
 	Deleted bool
-	// Exe is what the executable tells. Without IsGo, nothing below is set.
+	// Exe describes the executable. If Exe.IsGo is false, nothing below is set.
 	Exe Exe
-	// Env are the variables that set knobs, as they were at exec; nil when they
-	// could not be read.
+	// Env holds the variables that Go and snug read, as they were at exec; nil = unknown.
 	Env map[string]string
 
 	GOMAXPROCS   figure.Of[int]
 	GOMAXPROCSBy Setter
-	// GOGC is in percent; -1 is off.
+	// GOGC is in percent; -1 = off.
 	GOGC   figure.Of[int]
 	GOGCBy Setter
 	// GOMEMLIMIT is in bytes.
 	GOMEMLIMIT   figure.Of[int64]
 	GOMEMLIMITBy Setter
 
-	// HeapLive is allocated or marked since the last collection, HeapMarked
-	// what that collection found in use, HeapGoal how much there may be when the
-	// next one is done, none with GOGC off and no limit: all bytes of objects.
+	// All three are bytes of objects. HeapLive was allocated or marked since the last
+	// collection. HeapMarked is what that collection found in use. HeapGoal is the heap goal of
+	// the next collection; none with GOGC off and no limit.
 	HeapLive, HeapMarked, HeapGoal figure.Of[uint64]
-	// Mapped is what the runtime holds of the kernel's memory, heap and all else:
-	// what GOMEMLIMIT bounds. Known since Go 1.19.
+	// Mapped is all memory that the runtime holds, in bytes: what GOMEMLIMIT bounds. Known since
+	// Go 1.19.
 	Mapped figure.Of[uint64]
-	// Collections is how many were completed.
+	// Collections is the number of completed collections.
 	Collections figure.Of[uint32]
-	// PauseTotal is the time that all goroutines were stopped by them.
+	// PauseTotal is how long collections stopped all goroutines.
 	PauseTotal figure.Of[time.Duration]
-	// GCCPUFraction is the share of the CPU time there was since the start that
-	// collections took, as of the last one.
+	// GCCPUFraction is the share of the available CPU time that collections took, from the
+	// start to the last collection.
 	GCCPUFraction figure.Of[float64]
 	// CPU is known since Go 1.21.
 	CPU figure.Of[CPUClasses]
-	// IdlePs and SpinningPs are of this moment. Busy are all others,
-	// searching for work are those that spin.
+	// IdlePs and SpinningPs are counts at this moment. All other Ps are busy; a spinning P looks
+	// for work.
 	IdlePs, SpinningPs figure.Of[int]
 
 	image *image
 }
 
-// Look finds out what can be known of a process without stopping it; files is
-// shared between looks. It does not close p.
+// Look reads what can be known about a process without stopping it. Share files between calls.
+// Look does not close p.
 //
-// All facts are of one program: when the process ends or execs while it is
-// looked at, Err is proc.ErrGone and nothing else is set.
+// All facts belong to one program. If the process ends or execs during Look, Err is proc.ErrGone
+// and nothing else is set.
 func Look(p *proc.Process, files *Cache) *Facts { return lookAt(p, files, true) }
 
-// LookOutside is Look without the process's memory, for which nobody needs the right to
-// attach to it. The knobs are what the environment says, and unknown where it says
-// nothing.
+// LookOutside is Look without the process's memory, so it does not need the right to attach.
+// GOMAXPROCS, GOGC and GOMEMLIMIT come from the environment; they are unknown if unset there.
 func LookOutside(p *proc.Process, files *Cache) *Facts { return lookAt(p, files, false) }
 
 func lookAt(p *proc.Process, files *Cache, memory bool) *Facts {
@@ -146,7 +142,7 @@ func (f *Facts) look(p *proc.Process, files *Cache, memory bool) error {
 			f.Exe.What = "a process without an executable"
 			return nil
 		}
-		// Whoever may not look still gets what everybody may see.
+		// Without permission, return the figures that any user may read.
 		f.Status, _ = status(p)
 		f.unknown("executable and memory cannot be read")
 		return err
@@ -202,7 +198,7 @@ func (f *Facts) look(p *proc.Process, files *Cache, memory bool) error {
 	return nil
 }
 
-// status is proc's, with a UID that is -1 when it is not known.
+// status returns proc's Status. Its UID is -1 if unknown.
 func status(p *proc.Process) (proc.Status, error) {
 	s, err := p.Status()
 	if err != nil {
@@ -211,7 +207,7 @@ func status(p *proc.Process) (proc.Status, error) {
 	return s, err
 }
 
-// hint keeps the first advice.
+// hint keeps the first hint.
 func (f *Facts) hint(err error) {
 	var denied *proc.Denied
 	if f.Hint == "" && errors.As(err, &denied) {
@@ -219,7 +215,7 @@ func (f *Facts) hint(err error) {
 	}
 }
 
-// unknown gives every figure that is not known the same reason.
+// unknown sets the reason of every unknown figure.
 func (f *Facts) unknown(why string) {
 	for _, n := range []interface{ Because(string) }{
 		&f.GOMAXPROCS, &f.GOGC, &f.GOMEMLIMIT, &f.HeapLive, &f.HeapMarked, &f.HeapGoal, &f.Mapped,

@@ -9,12 +9,11 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// newestPacer is the newest Go release whose arithmetic was compared.
+// newestPacer is the newest Go minor release whose formula was compared.
 const newestPacer = 27
 
-// goal works out the current heap goal as the runtime does when it is asked,
-// which it does not store: runtime/mgcpacer.go, heapGoalInternal and
-// memoryLimitHeapGoal.
+// goal computes the current heap goal. The runtime does not store it but computes it in the same
+// way: runtime/mgcpacer.go, heapGoalInternal and memoryLimitHeapGoal.
 func (r *reader) goal(f *Facts, b block, source string) {
 	l := &r.image.Layout
 	at := pacerOffsets{l.LastHeapGoal, l.HeapLive, l.HeapMarked, l.MemoryLimit, l.HeapInUse, l.HeapFree, l.MappedReady}
@@ -46,15 +45,14 @@ func (r *reader) goal(f *Facts, b block, source string) {
 	f.HeapGoal.Know(goal, source)
 }
 
-// pacerOffsets are of fields of gcControllerState.
+// pacerOffsets are offsets of fields of gcControllerState.
 type pacerOffsets struct {
 	last, live, marked, limit, inUse, free, mapped int64
 }
 
-// pacerGoal is far above any heap where there is none. percent of the goal is
-// left below the limit, at least 1 MiB: memoryLimitHeapGoalHeadroom, since Go
-// 1.21 memoryLimitHeapGoalHeadroomPercent. ok is false for a layout with other
-// fields between the known ones:
+// pacerGoal computes the heap goal. It is far above any heap if there is no goal. The goal stays
+// below the limit by percent of it, at least 1 MiB: memoryLimitHeapGoalHeadroom, since Go 1.21
+// memoryLimitHeapGoalHeadroomPercent. ok is false if the layout has other fields between these:
 //
 //	-24 gcPercentHeapGoal, -16 sweepDistMinTrigger, -8 triggered, 0 lastHeapGoal, +8 heapLive
 //	-16 heapInUse, -8 heapReleased, 0 heapFree, +8 totalAlloc, +16 totalFree, +24 mappedReady
@@ -75,8 +73,7 @@ func pacerGoal(b block, at pacerOffsets, percent uint64) (goal uint64, ok bool) 
 	return goal, true
 }
 
-// limitGoal is how far the heap may grow before all of the runtime's memory
-// reaches GOMEMLIMIT.
+// limitGoal returns the heap size at which the runtime's memory reaches GOMEMLIMIT.
 func limitGoal(b block, at pacerOffsets, percent uint64) uint64 {
 	const least = 1 << 20
 	limit, marked := b.uint64(at.limit), b.uint64(at.marked)
@@ -85,7 +82,7 @@ func limitGoal(b block, at pacerOffsets, percent uint64) uint64 {
 	var other, over uint64
 	if free <= mapped && alloc <= mapped-free {
 		other = mapped - free - alloc
-	} // else they were read while being written
+	} // otherwise they were read while being written
 	if mapped > limit {
 		over = mapped - limit
 	}

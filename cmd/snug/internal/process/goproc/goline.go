@@ -2,9 +2,9 @@
 
 package goproc
 
-// markers are settings that an older go line turns back to what they were before a
-// release: two for each release since 1.21, in which go lines began to have a say.
-// Source: internal/godebugs/table.go of Go 1.21 to 1.27.
+// markers lists settings that an older go line resets to their value before a release: two for
+// each release since 1.21, the first in which go lines set GODEBUG defaults. Source:
+// internal/godebugs/table.go of Go 1.21 to 1.27.
 var markers = [...]struct {
 	minor        int
 	setting, old string
@@ -18,10 +18,10 @@ var markers = [...]struct {
 	{27, "tracebacklabels", "0"},
 }
 
-// GoLine is the minor version of the main module's go line, as far as the defaults tell
-// that it built into the program: 24 for 1.24. Below 1.21 it is 20. A line that is newer
-// than the last release known here, or as new as the toolchain, is that of the older of
-// both. It is false when the file does not say.
+// GoLine returns the minor version of the main module's go line, derived from the GODEBUG
+// defaults built into the program: 24 for 1.24. Below 1.21 it is 20. For a line newer than the
+// last release known here, or as new as the toolchain, it is the older of these two. It reports
+// false if the file has no such defaults.
 func (e *Exe) GoLine() (minor int, ok bool) {
 	if e.Minor < 21 || e.GODEBUG == nil && e.Main == "" {
 		return 0, false

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// mine reports whether a folder, or else the nearest one above it that exists,
-// belongs to this user: nobody else then prepares what is read there, and root
-// leaves nothing in other people's homes.
+// mine reports whether a directory, or the nearest existing one above it, belongs to this user.
+// Then no other user can plant files in it, and root writes nothing into other users' homes.
 func mine(dir string) bool {
 	for {
 		info, err := os.Stat(dir)

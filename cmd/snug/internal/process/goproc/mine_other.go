@@ -4,5 +4,5 @@
 
 package goproc
 
-// mine: where no process can be looked at there is nothing to keep.
+// mine returns false: without processes to read there is nothing to keep.
 func mine(string) bool { return false }

@@ -10,12 +10,11 @@ import (
 	"syscall"
 )
 
-// descriptor is an open file. An os.File would start the runtime's poller,
-// which needs descriptors of its own and ends the program where there are none
-// left; `snug run` has to go on.
+// descriptor is an open file. An os.File would start the runtime's poller, which needs
+// descriptors of its own and crashes the program if none are left; `snug run` must continue.
 type descriptor int
 
-// open opens a plain file and does not wait for a pipe that took its place.
+// open opens a regular file. It does not block if a pipe has taken its place.
 func open(path string) (descriptor, error) {
 	for {
 		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)

@@ -14,8 +14,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 )
 
-// reader reads the runtime's variables. Nothing it reads is taken for granted:
-// what cannot be right is not known.
+// reader reads the runtime's variables. It checks everything it reads: an impossible value is
+// unknown.
 type reader struct {
 	mem   io.ReaderAt
 	image *image
@@ -27,20 +27,19 @@ type reader struct {
 const (
 	maxProcs = 4096
 	maxHeap  = 1 << 48 // bytes, the address space of amd64 and arm64
-	// maxStruct is more than any struct of the runtime that is read.
+	// maxStruct is larger than any struct of the runtime that is read, in bytes.
 	maxStruct = 16 << 10
-	// maxAge of a process.
+	// maxAge bounds the age of a process.
 	maxAge = 100 * 365 * 24 * time.Hour
-	// maxCPUTime is GOMAXPROCS CPUs for a year; time.Duration ends at 292.
+	// maxCPUTime bounds a total of CPU time; time.Duration ends at 292 years.
 	maxCPUTime = 200 * 365 * 24 * time.Hour
 )
 
-// attempts is how often values are read that are written one after the other
-// by the process, when they do not fit together.
+// attempts is how often values that the process writes one after the other are read until they
+// are consistent.
 const attempts = 4
 
-// badBias says what is wrong with where the program is said to be loaded; ""
-// when nothing is. Pages are at least 4 KiB.
+// badBias says what is wrong with the load address; "" = nothing. Pages are at least 4 KiB.
 func (r *reader) badBias() string {
 	switch {
 	case r.bias&0xfff != 0:
@@ -51,12 +50,12 @@ func (r *reader) badBias() string {
 	return ""
 }
 
-// source says where a value comes from.
+// source returns the source of a value.
 func (r *reader) source(v gobin.Var) string {
 	return fmt.Sprintf("/proc/%d/mem, %d/%d votes", r.pid, v.Votes, v.Of)
 }
 
-// block is memory from a variable on.
+// block is memory that starts at a variable.
 type block []byte
 
 func (b block) int32(off int64) int32   { return int32(binary.LittleEndian.Uint32(b[off:])) }
@@ -64,7 +63,7 @@ func (b block) uint32(off int64) uint32 { return binary.LittleEndian.Uint32(b[of
 func (b block) uint64(off int64) uint64 { return binary.LittleEndian.Uint64(b[off:]) }
 func (b block) int64(off int64) int64   { return int64(b.uint64(off)) }
 
-// at reads size bytes from off on behind a variable.
+// at reads size bytes at offset off of a variable.
 func (r *reader) at(v gobin.Var, off, size int64) (block, error) {
 	if v.Addr == 0 {
 		if v.Of == 0 {
@@ -83,8 +82,8 @@ func (r *reader) at(v gobin.Var, off, size int64) (block, error) {
 	return b, nil
 }
 
-// span is how many bytes fields of 8 bytes at these offsets need; ok is false
-// when one of them is not there.
+// span returns how many bytes cover fields of 8 bytes at these offsets. ok is false if a field
+// does not exist.
 func span(offsets ...int64) (size int64, ok bool) {
 	for _, off := range offsets {
 		if off < 0 || off > maxStruct-8 {
@@ -97,19 +96,19 @@ func span(offsets ...int64) (size int64, ok bool) {
 
 const noOffset = "its place in this Go release is not known"
 
-// read fills in all figures.
+// read sets all figures.
 func (r *reader) read(f *Facts) {
 	if r.counters(f) {
 		r.spinning(f)
 	}
 }
 
-// counters fills in all figures but those of this moment. It is false when the program has
-// not started yet.
+// counters sets all figures except the counts of idle and spinning Ps. It reports false if the
+// program has not started yet.
 func (r *reader) counters(f *Facts) bool {
 	r.procs(f)
 	if f.GOMAXPROCS.N == notUp {
-		// What a program starts with is no setting yet.
+		// The initial values are not settings yet.
 		f.unknown(f.GOMAXPROCS.Why)
 		return false
 	}
@@ -119,8 +118,8 @@ func (r *reader) counters(f *Facts) bool {
 	return true
 }
 
-// notUp is GOMAXPROCS before the runtime has chosen it, which is when all other
-// settings stand (runtime/proc.go, schedinit). It is never known.
+// notUp is GOMAXPROCS before the runtime has chosen it. The runtime chooses it after all other
+// settings (runtime/proc.go, schedinit). It is never a known figure.
 const notUp = -1
 
 func (r *reader) procs(f *Facts) {
@@ -143,7 +142,7 @@ func (r *reader) procs(f *Facts) {
 	f.GOMAXPROCS.Know(int(n), r.source(v))
 }
 
-// custom is sched.customGOMAXPROCS, which Go 1.25 and later keep.
+// custom reads sched.customGOMAXPROCS, which exists since Go 1.25.
 func (r *reader) custom() (set, known bool) {
 	b, err := r.at(r.image.Vars.CustomGOMAXPROCS, 0, 1)
 	if err != nil || b[0] > 1 {
@@ -185,11 +184,11 @@ func (r *reader) pacer(f *Facts) {
 		f.GOGC.Know(int(n), source)
 	}
 	if f.Exe.Minor == 18 {
-		// There is no limit to be set before Go 1.19.
+		// GOMEMLIMIT does not exist before Go 1.19.
 		f.GOMEMLIMIT = figure.None[int64]("Go 1.18 has none")
 	} else if _, ok := span(l.MemoryLimit); !ok || f.Exe.Minor == 0 && r.image.Vars.CPUStats.Addr == 0 {
-		// A release that is not known may be 1.18, which has no CPU classes
-		// either, and something else in this place.
+		// An unknown release may be 1.18, which has no CPU classes either, and another field at
+		// this offset.
 		f.GOMEMLIMIT.Because(noOffset)
 	} else if n := b.int64(l.MemoryLimit); n < 0 {
 		f.GOMEMLIMIT.Because(fmt.Sprintf("%d bytes make no sense, %s", n, source))
@@ -213,7 +212,7 @@ func (r *reader) pacer(f *Facts) {
 	r.goal(f, b, source)
 }
 
-// pauses reads what stands in memstats from pause_total_ns on.
+// pauses reads the fields of memstats from pause_total_ns.
 func (r *reader) pauses(f *Facts) {
 	v, l := r.image.Vars.PauseTotal, &r.image.Layout
 	size, ok := span(0, l.NumGC, l.GCCPUFraction)
@@ -231,9 +230,9 @@ func (r *reader) pauses(f *Facts) {
 	source := r.source(v)
 	pause, count := b.uint64(0), b.uint32(l.NumGC)
 	fraction := math.Float64frombits(b.uint64(l.GCCPUFraction))
-	// Each of the three vouches for the others' place. The count is raised
-	// before the pause that ends a collection is added, so that there may be a
-	// collection without a pause, but none the other way round.
+	// If all three values are possible, their offsets are right. The runtime raises the count
+	// before it adds the pause that ends a collection, so there may be a collection without a
+	// pause, but no pause without a collection.
 	if pause > uint64(maxAge) || count == 0 && pause > uint64(time.Hour) || !(fraction >= 0 && fraction <= 1) {
 		why := fmt.Sprintf("%d ns, %d collections, CPU share %v make no sense, %s", pause, count, fraction, source)
 		f.PauseTotal.Because(why)
@@ -272,8 +271,8 @@ func (r *reader) classes(f *Facts) {
 	f.CPU.Because("the classes do not add up, " + r.source(v))
 }
 
-// parseClasses is false when the parts of the collector's time are not the
-// whole of it: runtime/mstats.go, (*cpuStats).accumulate, adds each to both.
+// parseClasses reports false if the parts of the collector's time do not add up to its total:
+// runtime/mstats.go, (*cpuStats).accumulate, adds each part to the total.
 func parseClasses(b block, l *gobin.Layout) (CPUClasses, bool) {
 	ok := true
 	class := func(off int64) time.Duration {
@@ -286,8 +285,7 @@ func parseClasses(b block, l *gobin.Layout) (CPUClasses, bool) {
 		GCPause: class(l.GCPause), GCTotal: class(l.GCTotal), Scavenge: class(l.ScavengeTotal),
 		Idle: class(l.Idle), Total: class(l.Total),
 	}
-	// The rest, not counted but computed from the others; the runtime's own
-	// rounding can leave less than nothing.
+	// The runtime computes User from the other classes, and its rounding can make it negative.
 	c.User = max(0, time.Duration(b.int64(l.User)))
 	ok = ok && c.User <= maxCPUTime && c.GCTotal/4 <= maxCPUTime &&
 		c.GCAssist+c.GCDedicated <= c.GCTotal && c.GCAssist+c.GCDedicated+c.GCIdle+c.GCPause == c.GCTotal
@@ -297,7 +295,7 @@ func parseClasses(b block, l *gobin.Layout) (CPUClasses, bool) {
 	return c, true
 }
 
-// spinning reads sched.npidle and sched.nmspinning, which stand side by side.
+// spinning reads sched.npidle and sched.nmspinning, which are adjacent.
 func (r *reader) spinning(f *Facts) {
 	v := r.image.Vars.Spinning
 	for range attempts {

@@ -10,15 +10,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 )
 
-// known are the modules that Exe names: what they do is known.
+// known lists the modules that Exe reports by name.
 var known = []string{"go.uber.org/automaxprocs/", "github.com/KimMachineGun/automemlimit/", "github.com/snug-go/snug/"}
 
-// OwnSetters are the functions of the program in a file that set GOMAXPROCS or GOMEMLIMIT
-// where they are called, but for those of modules that Exe names. They are found by their
-// instructions, in a stripped program too, which takes some 10 ms for 10 MB of code. It is
-// empty for what is no Go program of a kind that snug can read.
+// OwnSetters returns the functions of a program that set GOMAXPROCS or GOMEMLIMIT when called,
+// except those of modules that Exe reports. It finds them by their instructions, in a stripped
+// program too, in some 10 ms for 10 MB of code. The result is empty if the file is not a Go
+// program that snug can read.
 func OwnSetters(path string) gobin.Setters {
-	// As ReadExe: to open a device may do something.
+	// Stat before opening, as in ReadExe: opening a device may have an effect.
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return gobin.Setters{}
@@ -35,7 +35,7 @@ func OwnSetters(path string) gobin.Setters {
 	found := bin.Setters()
 	for _, list := range []*[]string{&found.GOMAXPROCS, &found.GOMEMLIMIT} {
 		*list = slices.DeleteFunc(*list, func(name string) bool {
-			// Where it was copied into the program's own tree (vendor/), a path stands before.
+			// A copy in the program's own tree (vendor/) has a path before the name.
 			return slices.ContainsFunc(known, func(module string) bool { return strings.Contains(name, module) })
 		})
 	}

@@ -11,31 +11,28 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// SpinSummary is what Ps did, on average. A P is busy unless it is idle, so
-// also in a system call until the runtime takes it back; a spinning P is busy
-// searching for work.
+// SpinSummary holds what Ps did, on average. Every P that is not idle counts as busy, also one in
+// a system call until the runtime takes it back. A spinning P is busy looking for work.
 type SpinSummary struct {
 	Samples int
-	// Took is how long it took to take them.
+	// Took is how long the sampling took.
 	Took time.Duration
 	// Busy and Spinning are mean numbers of Ps.
 	Busy, Spinning float64
-	// GOMAXPROCS at the end.
+	// GOMAXPROCS is its value at the end.
 	GOMAXPROCS int
-	// Source is where the counters were read.
+	// Source says where the counters were read.
 	Source string
 }
 
-// ErrNoCounters: the runtime's counters of Ps cannot be read in this process.
+// ErrNoCounters means that the runtime's counters of Ps cannot be read in this process.
 var ErrNoCounters = errors.New("idle and spinning Ps are not known")
 
-// Spin reads the runtime's counters of idle and spinning Ps at a rate, in
-// samples a second, for a while, without stopping anything; 1000 is good. It
-// costs a few microseconds of CPU time a sample, of the sampler and none of the
-// process. facts are of the same process, from [Look].
+// Spin samples the runtime's counters of idle and spinning Ps for duration, rate times per
+// second (1000 is good), without stopping anything. A sample costs snug a few microseconds of
+// CPU time and the process none. facts must come from [Look] at the same process.
 //
-// An error of the process, such as proc.ErrGone, or of ctx comes with the
-// summary so far.
+// An error of the process, such as proc.ErrGone, or of ctx comes with the summary so far.
 func Spin(ctx context.Context, p *proc.Process, facts *Facts, rate int, duration time.Duration) (SpinSummary, error) {
 	if !facts.IdlePs.Known() || !facts.GOMAXPROCS.Known() || facts.image == nil {
 		return SpinSummary{}, fmt.Errorf("%w, pid %d: %s", ErrNoCounters, p.Pid(), facts.IdlePs.Why)
@@ -78,7 +75,7 @@ func Spin(ctx context.Context, p *proc.Process, facts *Facts, rate int, duration
 			busy += int64(s.GOMAXPROCS) - int64(n)
 			spinning += int64(spins)
 		} // otherwise GOMAXPROCS is being changed
-		// What was missed is not made up for: samples in a row say the same.
+		// Skip missed samples: several in a row would see the same values.
 		if next = next.Add(step); time.Until(next) < 0 {
 			next = time.Now().Add(step)
 		}

@@ -11,16 +11,16 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// who works out who chose the knobs. custom: GOMAXPROCS was set by hand, if
-// that is kept at all.
+// who sets who chose each setting. custom reports that GOMAXPROCS was set by hand; it is valid
+// only if kept is true.
 func (f *Facts) who(custom, kept bool) {
 	f.GOMAXPROCSBy = f.whoProcs(custom, kept)
 	f.GOGCBy = f.whoPercent()
 	f.GOMEMLIMITBy = f.whoLimit()
 }
 
-// asStarted takes what the environment says for the knobs, where nothing better can be
-// had: they held when the program started.
+// asStarted takes the settings from the environment, if they cannot be read from memory. They
+// held when the program started.
 func (f *Facts) asStarted() {
 	source := fmt.Sprintf("/proc/%d/environ, when it started", f.Pid)
 	if n, ok := parseInt32(f.Env["GOMAXPROCS"]); ok && n > 0 && n <= maxProcs {
@@ -40,10 +40,9 @@ func (f *Facts) asStarted() {
 	}
 }
 
-// whoProcs follows runtime/proc.go, schedinit: a valid variable wins, otherwise
-// the runtime looks at CPUs and, since Go 1.25, quota. Since then it also
-// remembers whether the value was set by hand, by the variable or by
-// runtime.GOMAXPROCS; runtime.SetDefaultGOMAXPROCS takes that back.
+// whoProcs follows runtime/proc.go, schedinit: a valid variable wins, otherwise the runtime reads
+// the CPUs and, since Go 1.25, the quota. Since Go 1.25 it also records whether the value was set
+// by the variable or by runtime.GOMAXPROCS; runtime.SetDefaultGOMAXPROCS clears that record.
 func (f *Facts) whoProcs(custom, kept bool) Setter {
 	code := Setter{ByCode, f.linked(f.Exe.Automaxprocs, "go.uber.org/automaxprocs")}
 	switch {
@@ -64,7 +63,7 @@ func (f *Facts) whoProcs(custom, kept bool) Setter {
 	case kept:
 		return Setter{By: ByHostCPUs}
 	case f.Exe.Minor == 0 || f.Exe.Minor >= 25:
-		// It is remembered, but not known where.
+		// The runtime records it, but the offset is unknown.
 		if set && asked == f.GOMAXPROCS.N {
 			return Setter{By: ByEnvironment}
 		}
@@ -94,7 +93,7 @@ func (f *Facts) whoPercent() Setter {
 	if f.Env["GOGC"] == "off" {
 		asked, set = -1, true
 	}
-	return whoever(set, max(asked, -1) == f.GOGC.N, f.GOGC.N == 100, code)
+	return chooser(set, max(asked, -1) == f.GOGC.N, f.GOGC.N == 100, code)
 }
 
 // whoLimit follows runtime/mgcpacer.go, readGOMEMLIMIT.
@@ -118,12 +117,12 @@ func (f *Facts) whoLimit() Setter {
 	if !limited {
 		now = math.MaxInt64
 	}
-	return whoever(set, asked == now, !limited, code)
+	return chooser(set, asked == now, !limited, code)
 }
 
-// whoever chose a value, when a variable is set or not, the value is what that
-// says or not, and the value is the runtime's default or not.
-func whoever(set, asEnv, asDefault bool, code Setter) Setter {
+// chooser returns who chose a value: set reports whether the variable is set, asEnv whether the
+// value is that of the variable, and asDefault whether it is the runtime's default.
+func chooser(set, asEnv, asDefault bool, code Setter) Setter {
 	switch {
 	case set && asEnv:
 		return Setter{By: ByEnvironment}
@@ -133,7 +132,7 @@ func whoever(set, asEnv, asDefault bool, code Setter) Setter {
 	return code
 }
 
-// linked names the modules that may have been the code that set a knob.
+// linked names the linked modules that may have set a value.
 func (f *Facts) linked(version, path string) string {
 	var list []string
 	if version != "" {
@@ -145,7 +144,7 @@ func (f *Facts) linked(version, path string) string {
 	return strings.Join(list, " or ")
 }
 
-// parseInt32 is what the runtime makes of GOMAXPROCS and GOGC.
+// parseInt32 parses GOMAXPROCS and GOGC as the runtime does.
 func parseInt32(text string) (int, bool) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	return int(n), err == nil
