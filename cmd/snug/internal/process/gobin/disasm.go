@@ -4,17 +4,17 @@ package gobin
 
 import "golang.org/x/arch/x86/x86asm"
 
-// use is an instruction's use of a fixed address.
+// use is the use of a fixed address by an instruction.
 type use struct {
 	addr uint64
-	size int // of the memory read or written, in bytes; 0: the address is taken
+	size int // bytes read or written; 0 = the address is taken
 }
 
-// call is a call of a fixed address. arg is the address that its first argument
-// is, 0 when that is none of a fixed one.
+// call is a call of a fixed address. arg is its first argument if that is a fixed address;
+// otherwise 0.
 type call struct{ target, arg uint64 }
 
-// uses of addresses by a function, in order.
+// uses lists the addresses that a function uses, in order.
 type uses struct {
 	data  []use
 	calls []call
@@ -28,10 +28,10 @@ func (u *uses) disassemble(arch string, code []byte, pc uint64) {
 	}
 }
 
-// amd64: variables are addressed relative to the instruction pointer, or through
-// a register that LEA loaded so.
+// amd64 adds the uses in amd64 code. Variables are addressed relative to the instruction
+// pointer, or through a register that LEA loaded from such an address.
 func (u *uses) amd64(code []byte, pc uint64) {
-	var reg [16]uint64 // what is known to be in it; 0: nothing
+	var reg [16]uint64 // known content; 0 = unknown
 	for len(code) > 0 {
 		inst, err := x86asm.Decode(code, 64)
 		if err != nil || inst.Len <= 0 || inst.Len > len(code) {
@@ -78,8 +78,8 @@ func (u *uses) amd64(code []byte, pc uint64) {
 	}
 }
 
-// forget drops what inst writes: the first operand, that of an exchange too, and
-// what some instructions write without saying so.
+// forget drops the registers that inst writes: the first operand, both operands of an exchange,
+// and implicit operands of some instructions.
 func forget(reg *[16]uint64, inst x86asm.Inst) {
 	for _, a := range inst.Args[:2] {
 		if r, ok := register(a); ok && (a == inst.Args[0] || inst.Op == x86asm.XCHG || inst.Op == x86asm.XADD) {
@@ -95,7 +95,7 @@ func forget(reg *[16]uint64, inst x86asm.Inst) {
 	}
 }
 
-// register is the number of a general register, whole or in part.
+// register returns the number of a general register, whole or in part.
 func register(a x86asm.Arg) (int, bool) {
 	r, ok := a.(x86asm.Reg)
 	switch {
@@ -116,10 +116,10 @@ func register(a x86asm.Arg) (int, bool) {
 	return 0, false
 }
 
-// arm64 follows the addresses in registers: ADRP loads that of a page, ADD, loads
-// and stores add to it (Arm Architecture Reference Manual, C4.1).
+// arm64 adds the uses in arm64 code. It follows addresses in registers: ADRP loads the address
+// of a page; ADD, loads and stores add an offset (Arm Architecture Reference Manual, C4.1).
 func (u *uses) arm64(code []byte, pc uint64) {
-	var reg [32]uint64 // what is known to be in it; 0: nothing
+	var reg [32]uint64 // known content; 0 = unknown
 	for ; len(code) >= 4; code, pc = code[4:], pc+4 {
 		w := le.Uint32(code)
 		rd, rn := w&31, w>>5&31

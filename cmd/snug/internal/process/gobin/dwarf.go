@@ -11,18 +11,17 @@ import (
 	"strings"
 )
 
-// How much of debug information is unpacked, in bytes: at most, and at most for
-// a release whose layout is known anyway.
+// Bounds on the debug information that is unpacked, in bytes: in general, and for a release
+// whose layout is in the table.
 const (
 	maxDWARF      = 128 << 20
 	maxDWARFKnown = 4 << 20
-	// maxAbbrev bounds the reading of abbreviations, of which each unit reads some,
-	// in bytes.
+	// maxAbbrev bounds the abbreviations that all units together read, in bytes.
 	maxAbbrev = 128 << 20
 )
 
-// dwarfLayout reads the layout from the program's debug information, if it has
-// some of no more than limit bytes.
+// dwarfLayout reads the layout from the program's debug information, if it has at most limit
+// bytes of it.
 func dwarfLayout(m *image, limit uint64) (_ Layout, found bool) {
 	// debug/elf and debug/dwarf make no promise about hostile input.
 	defer func() {
@@ -34,8 +33,8 @@ func dwarfLayout(m *image, limit uint64) (_ Layout, found bool) {
 	if err != nil {
 		return Layout{}, false
 	}
-	// An entry may have any number of attributes: real ones, themselves counted,
-	// have one for each three bytes.
+	// An entry may have any number of attributes. Real information has one entry or attribute
+	// for every three bytes.
 	attributes := int(limit / 2)
 	info, ok := debugSection(file, "info", &limit)
 	if !ok {
@@ -45,7 +44,7 @@ func dwarfLayout(m *image, limit uint64) (_ Layout, found bool) {
 	if !ok {
 		return Layout{}, false
 	}
-	// What DWARF 5 keeps apart.
+	// Sections that DWARF 5 has in addition.
 	apart := map[string][]byte{}
 	for _, name := range []string{"str", "addr", "line_str", "str_offsets", "rnglists"} {
 		if p, ok := debugSection(file, name, &limit); ok {
@@ -73,8 +72,8 @@ func dwarfLayout(m *image, limit uint64) (_ Layout, found bool) {
 	return Layout{}, false
 }
 
-// units are the parts of .debug_info, one a package or a file of assembly: a
-// length, a u32 that does not count itself, and what it says.
+// units returns the units of .debug_info, one for each package or assembly file. A unit is a
+// length, a u32 that does not count itself, and its content.
 func units(info []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(info) >= 4 {
@@ -90,9 +89,9 @@ func units(info []byte) iter.Seq[[]byte] {
 	}
 }
 
-// structs finds the structs of the runtime in a unit. Go's linker writes all
-// types into that of the package runtime. It takes what it reads off attributes,
-// and gives up when none are left.
+// structs finds the structs of the runtime in a unit. Go's linker writes all types into the unit
+// of package runtime. structs subtracts what it reads from attributes, and gives up if none are
+// left.
 func structs(d *dwarf.Data, attributes *int) (Layout, bool) {
 	l := noLayout
 	l.Source = "DWARF"
@@ -111,7 +110,7 @@ func structs(d *dwarf.Data, attributes *int) (Layout, bool) {
 		if e == nil {
 			break
 		}
-		// Broken off within a number, a unit has no end for debug/dwarf: count entries.
+		// debug/dwarf never ends on a unit that is cut off within a number, so count entries.
 		if *attributes -= 1 + len(e.Field); *attributes < 0 {
 			return Layout{}, false
 		}
@@ -140,15 +139,15 @@ func structs(d *dwarf.Data, attributes *int) (Layout, bool) {
 			}
 		}
 	}
-	// The struct of CPU times is not there before Go 1.20.
+	// The struct of CPU times does not exist before Go 1.20.
 	if _, none := missing["runtime.cpuStats"]; none && len(missing) == 1 {
 		return relate(l, pause)
 	}
 	return Layout{}, false
 }
 
-// relate counts the fields of mstats from pause_total_ns. A struct that lacks
-// fields which every release has is not the runtime's.
+// relate makes the offsets in mstats relative to pause_total_ns. A struct without the fields that
+// every release has is not the runtime's.
 func relate(l Layout, pause int64) (Layout, bool) {
 	if pause < 0 || l.NumGC < pause || l.GCCPUFraction < pause || l.GCPercent < 0 || l.HeapLive < 0 {
 		return Layout{}, false
@@ -158,9 +157,9 @@ func relate(l Layout, pause int64) (Layout, bool) {
 	return l, true
 }
 
-// debugSection unpacks a section of debug information, and takes its size off
-// left. Compressed ones bear a header of ELF, or, up to Go 1.18, one of their own
-// before zlib data: "ZLIB" and the size as a big-endian uint64.
+// debugSection unpacks a section of debug information and subtracts its size from left. A
+// compressed section has an ELF header or, up to Go 1.18, a header before the zlib data: "ZLIB"
+// and the size as a big-endian uint64.
 func debugSection(f *elf.File, name string, left *uint64) ([]byte, bool) {
 	if s := f.Section(".debug_" + name); s != nil && s.Type != elf.SHT_NOBITS {
 		if s.Size > *left || s.FileSize > *left {
@@ -185,7 +184,7 @@ func debugSection(f *elf.File, name string, left *uint64) ([]byte, bool) {
 	if size > *left {
 		return nil, false
 	}
-	// Grows as it reads: the size is only what the file claims.
+	// Allocate while reading, because the file may claim any size.
 	p, err := io.ReadAll(io.LimitReader(s.Open(), int64(size)))
 	if err != nil || uint64(len(p)) != size {
 		return nil, false

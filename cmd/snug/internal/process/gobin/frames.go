@@ -13,7 +13,7 @@ const (
 const (
 	pcdataInlTree   = 2 // abi.PCDATA_InlTreeIndex
 	funcdataInlTree = 3 // abi.FUNCDATA_InlTree
-	// maxDepth bounds the inlined calls at a pc, against trees with a cycle.
+	// maxDepth bounds the inlined calls at a pc, in case a tree has a cycle.
 	maxDepth = 256
 	// maxSteps bounds the work for a pc, in entries of pctab.
 	maxSteps = 1 << 25
@@ -21,7 +21,7 @@ const (
 
 // tree is the inline tree of a function.
 type tree struct {
-	addr  uint64 // 0: none
+	addr  uint64 // 0 = none
 	index uint32 // offset in pctab: pc -> index in the tree
 	// An entry is {func u8, 0 u8[3], name i32, parent pc i32, line i32}; up to Go
 	// 1.19 {parent i16, func u8, 0 u8, file i32, line i32, name i32, parent pc i32}
@@ -29,10 +29,9 @@ type tree struct {
 	size, name, parent uint64
 }
 
-// frames appends the calls at pc. The function of the innermost call is the one
-// that the tree names for pc, and the position in its caller that of the
-// instruction at its parent pc, where the tree names the next, until it names none
-// (runtime.inlineUnwinder).
+// frames appends the calls at pc, innermost first. The tree gives the function of the innermost
+// call at pc, and a parent pc. The tree entry at the parent pc gives the next call, and so on
+// until there is no entry (runtime.inlineUnwinder).
 func (t *pclntab) frames(dst []Frame, pc uint64) []Frame {
 	f, ok := t.find(pc)
 	if !ok {
@@ -53,8 +52,8 @@ func (t *pclntab) frames(dst []Frame, pc uint64) []Frame {
 	return append(dst, Frame{Function: printed(t.name(f.nameOff)), File: file, Line: line})
 }
 
-// funcSize is the size of the fixed part of a _func; lists of npcdata and
-// nfuncdata u32 follow. Its last byte is nfuncdata.
+// funcSize returns the size of the fixed part of a _func, whose last byte is nfuncdata. Lists of
+// npcdata and nfuncdata u32 follow.
 func (t *pclntab) funcSize() uint64 {
 	if t.go120 {
 		return 44
@@ -78,8 +77,8 @@ func (t *pclntab) treeAt(addr uint64, index uint32) tree {
 	return tree{addr: addr, index: index, size: 20, name: 12, parent: 16}
 }
 
-// treeOffset is the offset of the inline tree of f from gofunc, ^0 when it has
-// none, and of the table of its indices in pctab.
+// treeOffset returns the offset of the inline tree of f from gofunc, or ^0 if it has none, and
+// the offset of the table of its indices in pctab.
 func (t *pclntab) treeOffset(f fn) (offset, index uint32) {
 	fixed := t.funcSize()
 	head, ok := t.bytes(f.args, int(fixed))
@@ -102,7 +101,7 @@ func (t *pclntab) treeOffset(f fn) (offset, index uint32) {
 	return le.Uint32(p), index
 }
 
-// inlined returns the call that was expanded at pc, and where its caller calls.
+// inlined returns the call that was inlined at pc, and the pc of the call in its caller.
 func (t *pclntab) inlined(f fn, tr tree, pc uint64) (name uint32, parent uint64, ok bool) {
 	if tr.addr == 0 {
 		return 0, 0, false
@@ -122,7 +121,7 @@ func (t *pclntab) inlined(f fn, tr tree, pc uint64) (name uint32, parent uint64,
 	return le.Uint32(p[tr.name:]), parent, true
 }
 
-// position is the file and line at pc.
+// position returns the file and line at pc.
 func (t *pclntab) position(f fn, pc uint64) (string, int) {
 	head, ok := t.bytes(f.args, 36)
 	if !ok {
@@ -149,9 +148,9 @@ func (t *pclntab) position(f fn, pc uint64) (string, int) {
 	return name, int(line)
 }
 
-// value looks pc up in a table of pctab: varints in pairs, the difference of the
-// value, zigzag, and how far it holds, in instructions. A difference of 0 ends it,
-// other than at its start (runtime.step).
+// value looks up pc in a table of pctab. The table holds pairs of varints: the difference of the
+// value, zigzag-encoded, and the number of instructions for which it holds. A difference of 0
+// ends the table, except at its start (runtime.step).
 func (t *pclntab) value(f fn, off uint32, pc uint64) (int32, bool) {
 	if off == 0 {
 		return 0, false
@@ -202,9 +201,9 @@ func (t *pclntab) varint(addr *uint64) (uint32, bool) {
 	return 0, false
 }
 
-// findGofunc chooses go:func.* among words of moduledata: releases differ in
-// which it is, but only with the right one do the trees of functions hold names
-// that start where a name starts, and callers within the function.
+// findGofunc finds go:func.* among words of moduledata. Releases differ in which word it is. Only
+// with the right one do the inline trees hold valid starts of names, and callers within the
+// function.
 func (t *pclntab) findGofunc(words []uint64) uint64 {
 	const want = 16
 	type sample struct {
@@ -212,7 +211,7 @@ func (t *pclntab) findGofunc(words []uint64) uint64 {
 		at, index uint32
 	}
 	var samples []sample
-	// From the front: the runtime, and what it imports, has plenty.
+	// Start at the front: the runtime and its imports have plenty of inlined calls.
 	for i := 0; i < t.nfunc && len(samples) < want && i < 1<<14; i++ {
 		f, ok := t.function(i)
 		if !ok {
@@ -250,7 +249,7 @@ func (t *pclntab) findGofunc(words []uint64) uint64 {
 	return found
 }
 
-// plausible: the first entry of the tree may be of f. name is what it names.
+// plausible reports whether the first entry of the tree may belong to f. name is the name in it.
 func (t *pclntab) plausible(f fn, tr tree) (name uint32, ok bool) {
 	p, ok := t.bytes(tr.addr, int(tr.size))
 	if !ok || f.entry+uint64(le.Uint32(p[tr.parent:])) >= f.end {

@@ -2,9 +2,8 @@
 
 //go:build ignore
 
-// Gen writes the table of layouts: it builds a small program with each release
-// of Go, for each architecture, and reads its DWARF. Releases are fetched by the
-// go command where they are not there.
+// Gen writes the table of layouts. It builds a small program with each release of Go, for each
+// architecture, and reads its DWARF. The go command fetches missing releases.
 //
 //	go run gen.go [-o file] [release...]
 package main
@@ -24,7 +23,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 )
 
-// The last release of each line, as far as there is one.
+// releases lists the latest release of each minor version.
 var releases = []string{"go1.18.10", "go1.19.13", "go1.20.14", "go1.21.13", "go1.22.12", "go1.23.12", "go1.24.13",
 	"go1.25.7", "go1.26.8", "go1.27.3"}
 
@@ -97,7 +96,7 @@ func entry(b *bytes.Buffer, minor int, l gobin.Layout) {
 	b.WriteString("},\n")
 }
 
-// build makes the program in dir with a release, and opens it.
+// build builds the program in dir with a release and opens it.
 func build(dir, release, arch string) (*gobin.File, error) {
 	run := func(command string, env ...string) ([]byte, error) {
 		args := strings.Fields(command)
@@ -112,8 +111,8 @@ func build(dir, release, arch string) (*gobin.File, error) {
 	}
 	exe := filepath.Join(dir, "m-"+arch)
 	if _, err := run("go build -o "+exe+" .", "GOTOOLCHAIN="+release); err != nil {
-		// Go 1.19 does not work where modules are kept: it takes its own packages for
-		// those of a module.
+		// Go 1.19 does not work in the module cache: it mistakes its own packages for those of
+		// a module.
 		root, err2 := run("go env GOROOT", "GOTOOLCHAIN="+release)
 		if err2 != nil {
 			return nil, err2

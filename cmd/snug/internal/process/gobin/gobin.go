@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gobin reads Go executables: their functions, source lines and inlined
-// calls, and where the runtime keeps the variables that tell how a program is
-// set up. It needs neither a symbol table nor DWARF nor section headers.
+// Package gobin reads Go executables: their functions, source lines and inlined calls, and the
+// addresses of the runtime's variables. It needs neither a symbol table nor DWARF nor section
+// headers.
 //
-// Functions come from pclntab, the table that the runtime itself uses for stack
-// traces (cmd/link/internal/ld/pcln.go, runtime/symtab.go); no way of stripping
-// removes it. Names of variables are gone from a stripped program, so their
-// addresses are voted on: functions of the runtime that are always linked are
-// disassembled, and the address that most of them use in the expected way is
-// the variable's. See [File.Vars].
+// Functions come from pclntab, the table that the runtime itself uses for stack traces
+// (cmd/link/internal/ld/pcln.go, runtime/symtab.go). Stripping does not remove it. A stripped
+// program has no names of variables, so gobin finds their addresses by vote: it disassembles
+// functions of the runtime that are always linked, and takes the address that most of them use
+// in the expected way. See [File.Vars].
 //
-// All addresses are link-time addresses, those in the file; where a process runs
-// a position-independent executable, add its load bias.
+// All addresses are link-time addresses, as in the file. For a process that runs a
+// position-independent executable, add its load bias.
 //
-// What is read is hostile: every count is bounded by the size of the file, and
-// no input makes a function panic.
+// The input may be hostile: every count is bounded by the size of the file, and no input makes a
+// function panic.
 package gobin
 
 import (
@@ -25,38 +24,35 @@ import (
 )
 
 var (
-	// ErrNotGo: the file is no Go program, or one whose traces of Go were
-	// removed (packed, obfuscated, built by gccgo or TinyGo).
+	// ErrNotGo means that the file is not a Go program, or not recognisable as one (packed,
+	// obfuscated, built by gccgo or TinyGo).
 	ErrNotGo = errors.New("not a Go executable")
-	// ErrUnsupported: maybe a Go program, but not one this package can read. It
-	// comes wrapped with what it is.
+	// ErrUnsupported means that this package cannot read the file, although it may be a Go
+	// program. It is wrapped with a description of the file.
 	ErrUnsupported = errors.New("unsupported executable")
 )
 
-// File is an open executable. Its methods may be called from several goroutines
-// at once. The reader it came from must stay readable as long as it is used.
+// File is an open executable. Several goroutines may call its methods at once. Its reader must
+// stay open as long as the File is used.
 type File struct {
-	// Version is the toolchain's, as it writes it: "go1.26.8"; "" when the file
-	// does not say.
+	// Version is the toolchain's version as recorded in the file: "go1.26.8"; "" = not recorded.
 	Version string
-	// Minor is 26 for Go 1.26.8 and for the development versions of 1.26; 0 when
-	// Version does not say.
+	// Minor is 26 for Go 1.26.8 and for the development versions of 1.26; 0 = unknown.
 	Minor int
 	// Arch is "amd64" or "arm64".
 	Arch string
-	// PIE: the kernel chooses where it is loaded.
+	// PIE reports that the kernel chooses the load address.
 	PIE bool
-	// Entry is the ELF header's e_entry. The load bias of a process is AT_ENTRY of
-	// its auxiliary vector less Entry.
+	// Entry is e_entry of the ELF header. The load bias of a process is AT_ENTRY of its auxiliary
+	// vector less Entry.
 	Entry uint64
-	// BuildID is Go's build id, or, where that is empty, GNU's in hexadecimal; ""
-	// when there is none. Stripping changes neither; as a key of a cache take it
-	// together with the size of the file.
+	// BuildID is Go's build ID or, if that is empty, GNU's in hexadecimal; "" = none. Stripping
+	// changes neither, so use it together with the size of the file as a cache key.
 	BuildID string
-	// TextStart is runtime.text. Not the address of the section .text, which
-	// starts with C code in programs that were linked by a C linker.
+	// TextStart is runtime.text. It is not the address of the section .text, which starts with C
+	// code in programs linked by a C linker.
 	TextStart uint64
-	// Funcs is how many functions the program has.
+	// Funcs is the number of functions.
 	Funcs int
 
 	img *image
@@ -67,15 +63,15 @@ type File struct {
 	layout func() Layout
 }
 
-// Open reads an executable of size bytes. The error is ErrNotGo, ErrUnsupported
-// (wrapped), or one of reading.
+// Open opens an executable of size bytes. The error is ErrNotGo or ErrUnsupported, wrapped, or a
+// read error.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	return OpenLive(r, size, nil, 0)
 }
 
-// OpenLive is Open for the executable of a process. What the file does not tell,
-// because the loader fills it in, is read from mem, the address space of the
-// process, where the file is loaded at its addresses plus bias.
+// OpenLive is Open for the executable of a process. Words that only the loader fills in are read
+// from mem, the address space of the process, in which the file is loaded at its addresses plus
+// bias.
 func OpenLive(r io.ReaderAt, size int64, mem io.ReaderAt, bias uint64) (*File, error) {
 	img, err := readImage(r, size, mem, bias)
 	if err != nil {
@@ -95,19 +91,19 @@ func OpenLive(r io.ReaderAt, size int64, mem io.ReaderAt, bias uint64) (*File, e
 
 // Frame is one call on a logical stack.
 type Frame struct {
-	// Function as the runtime prints it: type arguments are "[...]".
+	// Function is the name as the runtime prints it: type arguments are "[...]".
 	Function string
-	// File is as the compiler was given it, or "?"; with -trimpath it starts with
-	// the module path.
+	// File is the name that the compiler was given, or "?". With -trimpath it starts with the
+	// module path.
 	File string
-	// Line is 0 when it is not known.
+	// Line is 0 if unknown.
 	Line int
-	// Inlined: the call was expanded in the function of the next frame.
+	// Inlined reports that the call was inlined into the function of the next frame.
 	Inlined bool
 }
 
-// Func returns the function at pc and its range [start, end). ok is false where
-// there is no Go function, as in C code.
+// Func returns the function at pc and its range [start, end). ok is false if there is no Go
+// function, as in C code.
 func (f *File) Func(pc uint64) (name string, start, end uint64, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,9 +114,8 @@ func (f *File) Func(pc uint64) (name string, start, end uint64, ok bool) {
 	return printed(f.tab.name(fn.nameOff)), fn.entry, fn.end, true
 }
 
-// Frames appends the calls at pc to dst, innermost first; nothing where there is
-// no Go function. pc is an address within the instruction: of a return address
-// on a stack, pass one less.
+// Frames appends the calls at pc to dst, innermost first; nothing if there is no Go function. pc
+// is an address within the instruction: for a return address on a stack, pass one less.
 func (f *File) Frames(dst []Frame, pc uint64) []Frame {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,5 +126,5 @@ func (f *File) Frames(dst []Frame, pc uint64) []Frame {
 // work.
 func (f *File) Vars() Vars { return f.vars() }
 
-// Layout returns the offsets of fields in them. The first call does the work.
+// Layout returns the offsets of fields in the runtime's variables. The first call does the work.
 func (f *File) Layout() Layout { return f.layout() }

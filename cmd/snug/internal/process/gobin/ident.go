@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// goVersion is the toolchain's version from the build information: 16 bytes of
-// header ending in the size of a pointer and flags, 16 of nothing, and, since
-// Go 1.18, the version with its length before it (debug/buildinfo).
+// goVersion returns the toolchain's version from the build information: a header of 16 bytes
+// that ends in the pointer size and flags, 16 unused bytes and, since Go 1.18, the version with
+// its length before it (debug/buildinfo).
 func (m *image) goVersion() string {
 	const magic = "\xff Go buildinf:"
 	version := ""
@@ -39,7 +39,8 @@ func (m *image) goVersion() string {
 	return version
 }
 
-// minor of "go1.26.8", "go1.27rc1", "go1.28-devel_1a2b3c4", "devel go1.28-...".
+// minor returns the minor version of "go1.26.8", "go1.27rc1", "go1.28-devel_1a2b3c4",
+// "devel go1.28-...".
 func minor(version string) int {
 	version = strings.TrimPrefix(version, "devel ")
 	rest, ok := strings.CutPrefix(version, "go1.")
@@ -57,17 +58,17 @@ func minor(version string) int {
 	return int(n)
 }
 
-// released: the version is one of a release or of a candidate for one, and not
-// of a tree on the way there.
+// released reports whether the version is a release or a release candidate, and not a development
+// version.
 func released(version string) bool {
 	return minor(version) > 0 && !strings.Contains(version, "devel") && !strings.Contains(version, "-")
 }
 
-// buildID is the Go build id, else the GNU one.
+// buildID returns Go's build ID, or else GNU's.
 func (m *image) buildID() string {
 	gnu := ""
 	for _, note := range m.notes {
-		// Both notes stand at the start of the file; 64 KiB of them is plenty.
+		// Both notes are at the start of the file; 64 KiB is enough.
 		p, ok := m.fileBytes(note.addr, min(note.size, 64<<10))
 		if !ok {
 			continue
@@ -94,7 +95,7 @@ func (m *image) buildID() string {
 	return gnu
 }
 
-// field takes n bytes and the padding to a multiple of 4 off p.
+// field takes n bytes, and the padding to a multiple of 4, from the front of p.
 func field(p *[]byte, n uint64) ([]byte, bool) {
 	if n > uint64(len(*p)) {
 		return nil, false

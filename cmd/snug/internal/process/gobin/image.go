@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// segment is a PT_LOAD program header, its file part cut to what the file has.
+// segment is a PT_LOAD program header, with its file part cut to the size of the file.
 type segment struct {
 	addr, filesz, memsz, off uint64
 	flags                    uint32
@@ -23,9 +23,9 @@ const (
 // span is a part of the address space.
 type span struct{ addr, size uint64 }
 
-// image is an ELF file seen through its link-time addresses (man 5 elf).
-// Program headers are trusted as far as the file reaches, for the kernel goes by
-// them too; section headers are hints, which no loader looks at.
+// image is an ELF file, addressed by link-time addresses (man 5 elf). It trusts program headers
+// within the size of the file, because the kernel uses them too. Section headers are only hints:
+// no loader reads them.
 type image struct {
 	r     io.ReaderAt
 	size  uint64
@@ -36,13 +36,12 @@ type image struct {
 	entry uint64
 
 	segs     []segment
-	notes    []span // in the file: addr is an offset
+	notes    []span // addr is an offset in the file
 	dynamic  span
 	sections map[string]span
 }
 
-// maxScan bounds how much of a file is searched for something that no header
-// points to, in bytes.
+// maxScan bounds how much of a file is searched for data that no header points to, in bytes.
 const maxScan = 256 << 20
 
 var le = binary.LittleEndian
@@ -119,7 +118,7 @@ func (m *image) readSegments(off uint64, entsize, n uint16) error {
 	return nil
 }
 
-// readSections keeps the sections with names that this package asks for.
+// readSections records the sections that this package uses.
 func (m *image) readSections(off uint64, entsize, n, names uint16) {
 	if entsize != 64 || names >= n {
 		return
@@ -147,8 +146,7 @@ func (m *image) readSections(off uint64, entsize, n, names uint16) {
 	}
 }
 
-// fileBytes reads n bytes at an offset of the file. It allocates no more than
-// the file has.
+// fileBytes reads n bytes at an offset of the file. It allocates at most the size of the file.
 func (m *image) fileBytes(off, n uint64) ([]byte, bool) {
 	if off > m.size || n > m.size-off {
 		return nil, false
@@ -158,7 +156,7 @@ func (m *image) fileBytes(off, n uint64) ([]byte, bool) {
 	return p, got == len(p)
 }
 
-// segment returns the one that addr is in.
+// segment returns the segment that contains addr.
 func (m *image) segment(addr uint64) (segment, bool) {
 	for _, s := range m.segs {
 		if addr >= s.addr && addr-s.addr < s.memsz {
@@ -168,8 +166,8 @@ func (m *image) segment(addr uint64) (segment, bool) {
 	return segment{}, false
 }
 
-// read fills p with what the file has from addr on, and returns how much there
-// was before the end of the segment's file part.
+// read fills p with the file's content at addr, and returns the number of bytes up to the end of
+// the segment's file part.
 func (m *image) read(p []byte, addr uint64) int {
 	for _, s := range m.segs {
 		if addr >= s.addr && addr-s.addr < s.filesz {
@@ -182,7 +180,7 @@ func (m *image) read(p []byte, addr uint64) int {
 	return 0
 }
 
-// readMem is read from the memory of the process.
+// readMem is like read, but reads the memory of the process.
 func (m *image) readMem(p []byte, addr uint64) int {
 	if m.mem == nil {
 		return 0
@@ -194,8 +192,8 @@ func (m *image) readMem(p []byte, addr uint64) int {
 	return max(n, 0)
 }
 
-// scan calls try with the addresses, multiples of align, where pattern stands in
-// the parts of segments that keep chooses, until it returns true.
+// scan searches the segments that keep selects for pattern at multiples of align. It calls try
+// with each address until try returns true.
 func (m *image) scan(pattern []byte, align uint64, keep func(segment) bool,
 	read func([]byte, uint64) int, try func(addr uint64) bool) bool {
 	const chunk = 1 << 20
@@ -232,15 +230,15 @@ func code(s segment) bool     { return s.flags&flagExec != 0 }
 func data(s segment) bool     { return s.flags&flagExec == 0 }
 func writable(s segment) bool { return s.flags&flagWrite != 0 }
 
-// writableAt: a variable may stand at addr.
+// writableAt reports whether a variable may be at addr.
 func (m *image) writableAt(addr uint64) bool {
 	s, ok := m.segment(addr)
 	return ok && writable(s)
 }
 
-// words reads n words at addr as they are when the program runs, without bias:
-// from the file, with the relocations that the file lists applied; where that
-// gives 0, from the memory of the process.
+// words reads n words at addr as they are when the program runs, without bias. It reads the file
+// and applies the relocations that the file lists. A word that is then 0 is read from the memory
+// of the process.
 func (m *image) words(addr uint64, n int) ([]uint64, bool) {
 	p := make([]byte, 8*n)
 	if m.read(p, addr) < len(p) {
@@ -265,8 +263,8 @@ func (m *image) words(addr uint64, n int) ([]uint64, bool) {
 				continue
 			}
 			w[i] = le.Uint64(p[8*i:])
-			// A number that happens to be an address of this image is none the
-			// caller asks for.
+			// A plain number may look like an address of this image, but callers do not ask
+			// for those.
 			if _, ok := m.segment(w[i] - m.bias); ok {
 				w[i] -= m.bias
 			}
@@ -275,9 +273,9 @@ func (m *image) words(addr uint64, n int) ([]uint64, bool) {
 	return w, true
 }
 
-// relative calls visit for each relative relocation, "at addr stands value plus
-// the load bias", until it returns true. Those in the packed form (DT_RELR) need
-// no visit: their values stand in the file.
+// relative calls visit for each relative relocation ("the word at addr is value plus the load
+// bias") until visit returns true. Packed relocations (DT_RELR) need no visit: their values are
+// in the file.
 func (m *image) relative(visit func(at, value uint64) bool) {
 	kind := uint32(8) // R_X86_64_RELATIVE
 	if m.arch == "arm64" {

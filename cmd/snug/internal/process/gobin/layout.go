@@ -4,17 +4,17 @@ package gobin
 
 //go:generate go run gen.go -o layout_table.go
 
-// Layout are offsets of fields, in bytes; -1 is a field that this release does
-// not have, or whose place is not known.
+// Layout holds offsets of fields, in bytes; -1 = the release does not have the field, or its
+// offset is unknown.
 type Layout struct {
-	// Source says where the offsets come from: "DWARF" of the program itself;
-	// "table", generated from the DWARF of each release; or "stable", only what
-	// was the same in every release so far.
+	// Source says where the offsets come from: "DWARF", from the program itself; "table",
+	// generated from the DWARF of each release; or "stable", only the offsets that are the same
+	// in every release so far.
 	Source string
 
 	// In runtime.gcControllerState, from Vars.GCController.
-	GCPercent    int64 // int32: GOGC, -1 is off
-	MemoryLimit  int64 // int64: GOMEMLIMIT in bytes, math.MaxInt64 is none (Go 1.19 and later)
+	GCPercent    int64 // int32: GOGC, -1 = off
+	MemoryLimit  int64 // int64: GOMEMLIMIT in bytes, math.MaxInt64 = none (Go 1.19 and later)
 	HeapLive     int64 // uint64: bytes, allocated or marked since the last collection
 	HeapMarked   int64 // uint64: bytes that the last collection marked
 	LastHeapGoal int64 // uint64: bytes, the goal of the last collection
@@ -26,21 +26,20 @@ type Layout struct {
 	NumGC         int64 // uint32: collections completed
 	GCCPUFraction int64 // float64: of the CPU time since the start, 0 to 1
 
-	// In runtime.cpuStats, from Vars.CPUStats: int64, nanoseconds, brought up to
-	// date by each collection. Idle, User and Total are of the time GOMAXPROCS
-	// CPUs would have had. GCPause is wall time times GOMAXPROCS.
+	// In runtime.cpuStats, from Vars.CPUStats: int64, nanoseconds, updated by each collection.
+	// Idle, User and Total are parts of the time that GOMAXPROCS CPUs would have had. GCPause is
+	// wall time times GOMAXPROCS.
 	GCAssist, GCDedicated, GCIdle, GCPause, GCTotal int64
 	ScavengeAssist, ScavengeBg, ScavengeTotal       int64
 	Idle, User, Total                               int64
 }
 
-// layoutOf asks the program's own DWARF, then the table, and else gives what all
-// releases so far agree on.
+// layoutOf returns the layout from the program's own DWARF, or from the table, or else the
+// offsets that are the same in all releases so far.
 func layoutOf(f *File) Layout {
 	known, ok := layouts[f.Minor]
 	ok = ok && released(f.Version)
-	// Of a release in the table there is little to learn that is worth unpacking
-	// hundreds of megabytes.
+	// For a release in the table it is not worth unpacking hundreds of megabytes.
 	limit := uint64(maxDWARF)
 	if ok {
 		limit = maxDWARFKnown
@@ -60,7 +59,7 @@ func layoutOf(f *File) Layout {
 	return l
 }
 
-// noLayout knows nothing.
+// noLayout is the Layout with no known offset.
 var noLayout = func() Layout {
 	var l Layout
 	for _, list := range l.fields() {
@@ -71,8 +70,8 @@ var noLayout = func() Layout {
 	return l
 }()
 
-// fields are the fields of l by struct of the runtime and its field, in lower
-// case: some were made public within the runtime over time.
+// fields returns the fields of l by the runtime's struct and field. Names are in lower case,
+// because the runtime has exported some of them over time.
 func (l *Layout) fields() map[string]map[string]*int64 {
 	return map[string]map[string]*int64{
 		"runtime.gcControllerState": {

@@ -4,9 +4,9 @@ package gobin
 
 import "bytes"
 
-// lookup finds functions of the runtime by their names, without the package
-// path, in one pass over the names and one over the functions. A name that the
-// program does not have is not in the result; the code of a name comes once.
+// lookup finds functions of the runtime by their names without the package path, in one pass over
+// the names and one over the functions. Names that the program does not have are not in the
+// result. Each name has one function.
 func (t *pclntab) lookup(wanted map[string]bool) map[string]fn {
 	found := map[string]fn{}
 	t.named(t.nameOffsets("\x00runtime.", wanted), func(name string, f fn) {
@@ -17,7 +17,7 @@ func (t *pclntab) lookup(wanted map[string]bool) map[string]fn {
 	return found
 }
 
-// named visits the functions whose names stand at these offsets.
+// named visits the functions whose names are at these offsets.
 func (t *pclntab) named(at map[uint32]string, visit func(name string, f fn)) {
 	budget := 2*int64(t.limit-t.funcs) + 1<<20
 	entries := window{img: t.img, budget: budget}
@@ -40,8 +40,7 @@ func (t *pclntab) named(at map[uint32]string, visit func(name string, f fn)) {
 	}
 }
 
-// nameOffsets finds names in funcnametab: offset -> name, without the prefix that all
-// of them have.
+// nameOffsets finds names in funcnametab: offset -> name, without their common prefix.
 func (t *pclntab) nameOffsets(prefix string, wanted map[string]bool) map[uint32]string {
 	longest := 0
 	for name := range wanted {
@@ -69,12 +68,12 @@ func (t *pclntab) nameOffsets(prefix string, wanted map[string]bool) map[uint32]
 	return at
 }
 
-// window reads the image in large steps, for one who goes through it in order.
+// window reads the image in large steps, for sequential access.
 type window struct {
 	img     *image
 	addr, n uint64
 	buf     []byte
-	budget  int64 // bytes that may be read: one that jumps about ends soon
+	budget  int64 // bytes that may be read, which bounds random access
 }
 
 // bytes returns n bytes at addr, valid until the next call.
@@ -96,7 +95,7 @@ func (w *window) bytes(addr uint64, n int) ([]byte, bool) {
 	return w.buf[at : at+uint64(n)], true
 }
 
-// code returns the instructions of f; nothing when they are implausibly many.
+// code returns the instructions of f, or nothing if they are implausibly many.
 func (t *pclntab) code(f fn) []byte {
 	const most = 1 << 20
 	if f.end-f.entry > most {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// pclntab is the table of functions. Its parts, each at an offset that the
-// header holds (runtime.pcHeader):
+// pclntab is the table of functions. The header holds the offset of each of its parts
+// (runtime.pcHeader):
 //
 //	0   magic u32, 0 u8, 0 u8, least instruction size u8, pointer size u8
 //	8   functions, files         u64, u64
@@ -23,12 +23,12 @@ import (
 type pclntab struct {
 	pager
 	addr uint64
-	// text is runtime.text, which entries are relative to, and gofunc go:func.*,
-	// which holds inline trees; 0 when not found.
+	// text is runtime.text, the base of entries. gofunc is go:func.*, which holds inline trees; 0
+	// = not found.
 	text, gofunc uint64
 	nfunc        int
 	quantum      uint64
-	// go120: the _func has a start line, and the inline tree is the short one.
+	// go120 reports that the _func has a start line and the inline tree is the short one.
 	go120                              bool
 	names, cu, files, pc, funcs, limit uint64 // addresses
 	steps                              int    // taken in pctab for this pc
@@ -37,11 +37,11 @@ type pclntab struct {
 const (
 	headerSize = 72
 	maxFuncs   = 1 << 24
-	// A name longer than this is cut. Types as arguments can make them long.
+	// maxName is where longer names are cut, in bytes. Type arguments can make names long.
 	maxName = 16 << 10
 )
 
-// openPclntab finds the table: where a section points, else by its first bytes.
+// openPclntab finds the table: through a section, or else by its first bytes.
 func openPclntab(m *image) (*pclntab, error) {
 	var tab *pclntab
 	try := func(addr uint64) bool {
@@ -60,7 +60,7 @@ func openPclntab(m *image) (*pclntab, error) {
 	if m.arch == "arm64" {
 		quantum = 4
 	}
-	// Linkers of old put constants and code into one segment.
+	// Old linkers put constants and code into one segment.
 	for _, keep := range []func(segment) bool{data, code} {
 		for _, magic := range []byte{0xf1, 0xf0} {
 			if tab == nil {
@@ -70,7 +70,7 @@ func openPclntab(m *image) (*pclntab, error) {
 	}
 	if tab == nil {
 		if v := m.goVersion(); v != "" {
-			return nil, fmt.Errorf("%w: no function table of a known kind, though of %s", ErrUnsupported, v)
+			return nil, fmt.Errorf("%w: unknown kind of function table, %s", ErrUnsupported, v)
 		}
 		return nil, fmt.Errorf("%w: no function table", ErrNotGo)
 	}
@@ -80,7 +80,7 @@ func openPclntab(m *image) (*pclntab, error) {
 	return tab, nil
 }
 
-// readHeader accepts a table whose parts lie in order within a segment.
+// readHeader accepts a table whose parts are in order within a segment.
 func readHeader(m *image, addr uint64) (*pclntab, bool) {
 	var head [headerSize]byte
 	if m.read(head[:], addr) < len(head) {
@@ -131,7 +131,7 @@ const (
 	moduleWords                         = moduleGofuncLast + 1
 )
 
-// readModule finds moduledata, which tells where the text starts.
+// readModule finds moduledata, which holds the start of the text.
 func (t *pclntab) readModule() error {
 	m := t.img
 	var w []uint64
@@ -179,7 +179,7 @@ func (t *pclntab) readModule() error {
 		return nil
 	}
 	if s, ok := m.segment(t.text); ok && s.flags&flagExec != 0 {
-		return nil // all but inlined calls
+		return nil // everything except inlined calls can be read
 	}
 	return fmt.Errorf("%w: a function table, but no module data", ErrUnsupported)
 }
@@ -191,10 +191,10 @@ type fn struct {
 	nameOff    uint32
 }
 
-// index returns the entry and the place of the _func of function i; for i =
-// nfunc, the end of the last one.
+// index returns the entry and the address of the _func of function i. For i = nfunc it returns
+// the end of the last function.
 func (t *pclntab) index(i int) (entry, at uint64, ok bool) {
-	// The last entry is only half there.
+	// The last entry is only half as long.
 	n := 8
 	if i == t.nfunc {
 		n = 4
@@ -238,7 +238,7 @@ func (t *pclntab) function(i int) (fn, bool) {
 	return fn{entry: entry, end: end, args: at, nameOff: le.Uint32(p[4:])}, true
 }
 
-// name is the function name at an offset of funcnametab.
+// name returns the function name at an offset of funcnametab.
 func (t *pclntab) name(off uint32) string { return t.str(t.names+uint64(off), t.cu) }
 
 // str reads a NUL-terminated string that ends before limit.
@@ -262,7 +262,7 @@ func (t *pclntab) str(addr, limit uint64) string {
 	return string(s)
 }
 
-// printed is a name as stack traces show it: type arguments are left out.
+// printed returns a name as stack traces show it, without type arguments.
 func printed(name string) string {
 	i := strings.IndexByte(name, '[')
 	j := strings.LastIndexByte(name, ']')
@@ -272,7 +272,7 @@ func printed(name string) string {
 	return name[:i] + "[...]" + name[j+1:]
 }
 
-// pager reads the image in pages and keeps some.
+// pager reads the image in pages and caches some.
 type pager struct {
 	img   *image
 	pages map[uint64][]byte
@@ -285,8 +285,8 @@ const (
 	maxPages = 256
 )
 
-// rest returns what the page of addr holds from addr on; nothing where the file
-// has nothing. It is valid until the next call.
+// rest returns the content of addr's page from addr; nothing if the file has none. It is valid
+// until the next call.
 func (p *pager) rest(addr uint64) []byte {
 	if at := addr - p.last; addr >= p.last && at < uint64(len(p.page)) {
 		return p.page[at:]
@@ -295,7 +295,7 @@ func (p *pager) rest(addr uint64) []byte {
 	if !ok {
 		return nil
 	}
-	// Pages are counted from the start of the segment: none spans two.
+	// Pages start at the start of the segment, so that none spans two segments.
 	base := addr - (addr-s.addr)%pageSize
 	page, ok := p.pages[base]
 	if !ok {

@@ -9,33 +9,33 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// Setters are the functions of a program that set a knob of the runtime: where they
-// are called, the program has a value of its own. Sorted, each once.
+// Setters lists the functions of a program that set GOMAXPROCS or GOMEMLIMIT when called, sorted
+// and without duplicates.
 type Setters struct {
 	GOMAXPROCS []string
 	GOMEMLIMIT []string
 }
 
-// setter is a function that sets a knob. Its argument leaves the knob alone below reads
-// (runtime.GOMAXPROCS: below 1; runtime/debug.SetMemoryLimit: below 0).
+// setter is a function of the runtime that sets a value. An argument below reads only reads the
+// value (runtime.GOMAXPROCS: below 1; runtime/debug.SetMemoryLimit: below 0).
 type setter struct {
 	name  string // without "runtime"
 	reads int64
 }
 
-// debug.SetMemoryLimit is a call of setMemoryLimit and nothing else, and inlined.
+// debug.SetMemoryLimit only calls setMemoryLimit and is inlined.
 var setters = []setter{{".GOMAXPROCS", 1}, {"/debug.setMemoryLimit", 0}}
 
-// Bounds against programs made to have many: calls that are looked at, and the code of
-// the functions that they are in.
+// Bounds against hostile programs: calls that are examined, and the code of the functions that
+// contain them.
 const (
 	maxCalls = 10_000
 	maxCode  = 16 << 20
 )
 
-// Setters finds who calls runtime.GOMAXPROCS and debug.SetMemoryLimit to set, not to
-// read: whose argument is no constant that only reads. It reads all code of the program.
-// Calls through function values are not found.
+// Setters finds the functions that call runtime.GOMAXPROCS and debug.SetMemoryLimit to set a
+// value: the argument is not a constant that only reads. It reads all code of the program. It
+// does not find calls through function values.
 func (f *File) Setters() Setters {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,7 +43,7 @@ func (f *File) Setters() Setters {
 	for _, s := range setters {
 		wanted[s.name] = true
 	}
-	// Several, because wrappers between calling conventions have the name of what they call.
+	// There may be several: a wrapper between calling conventions has the name of its callee.
 	var targets []uint64
 	set := map[uint64]string{}
 	f.tab.named(f.tab.nameOffsets("\x00runtime", wanted), func(name string, fn fn) {
@@ -82,8 +82,8 @@ func (f *File) Setters() Setters {
 	return Setters{list(".GOMAXPROCS"), list("/debug.setMemoryLimit")}
 }
 
-// caller is who called, of the calls at a pc: debug.SetMemoryLimit, which is inlined, is
-// not who.
+// caller returns the function that called, from the calls at a pc. It skips the inlined
+// debug.SetMemoryLimit.
 func caller(frames []Frame) string {
 	for _, f := range frames {
 		if f.Function != "runtime/debug.SetMemoryLimit" {
@@ -93,7 +93,7 @@ func caller(frames []Frame) string {
 	return "?"
 }
 
-// calls visits what may be calls of fixed addresses, in the code of all segments.
+// calls visits possible calls of fixed addresses in the code of all segments.
 func (m *image) calls(visit func(pc, to uint64)) {
 	if m.arch == "arm64" {
 		m.chunks(func(p []byte, addr uint64) {
@@ -117,7 +117,7 @@ func (m *image) calls(visit func(pc, to uint64)) {
 	})
 }
 
-// branch is the target of arm64's BL.
+// branch returns the target of arm64's BL.
 func branch(w uint32, pc uint64) (uint64, bool) {
 	return pc + uint64(int64(w&0x3ffffff)<<38>>36), w&0xfc000000 == 0x94000000
 }
@@ -140,15 +140,15 @@ func (m *image) chunks(visit func(p []byte, addr uint64)) {
 	}
 }
 
-// constant is a call with its first argument, where that is known.
+// constant is a call with its first argument, if that is known.
 type constant struct {
 	pc, target uint64
 	arg        int64
 	known      bool
 }
 
-// constants are the calls of fixed addresses in a function. An argument is known only
-// where the instructions before it, up to the last one that is jumped to, say so.
+// constants returns the calls of fixed addresses in a function. An argument is known only from
+// the instructions between the last jump target and the call.
 func constants(arch string, code []byte, pc uint64) []constant {
 	if arch == "arm64" {
 		return constantsARM64(code, pc)
@@ -156,7 +156,8 @@ func constants(arch string, code []byte, pc uint64) []constant {
 	return constantsAMD64(code, pc)
 }
 
-// constantsAMD64: the first argument is in AX (Go's internal ABI; since Go 1.17).
+// constantsAMD64 is constants for amd64: the first argument is in AX (Go's internal ABI, since Go
+// 1.17).
 func constantsAMD64(code []byte, pc uint64) []constant {
 	type step struct {
 		x86asm.Inst
@@ -212,7 +213,7 @@ func constantsAMD64(code []byte, pc uint64) []constant {
 	return all
 }
 
-// constantsARM64: the first argument is in R0.
+// constantsARM64 is constants for arm64: the first argument is in R0.
 func constantsARM64(code []byte, pc uint64) []constant {
 	joins := map[uint64]bool{}
 	for i := 0; i+4 <= len(code); i += 4 {

@@ -2,24 +2,22 @@
 
 package gobin
 
-// Var is the address of a variable of the runtime, and how sure it is.
+// Var is the address of a variable of the runtime, with its votes.
 type Var struct {
-	// Addr is 0 when it is unknown: the votes do not suffice.
+	// Addr is 0 if it is unknown because the votes do not suffice.
 	Addr uint64
-	// Votes of the Of functions that were asked are for Addr; Rival are for the
-	// address that came second.
+	// Of functions voted: Votes of them for Addr, Rival for the address in second place.
 	Votes, Of, Rival int
 }
 
-// Vars are the variables of the runtime that a program's set-up and its
-// garbage collections can be read from.
+// Vars holds the runtime's variables with a program's settings and its garbage collections.
 type Vars struct {
 	// GOMAXPROCS is runtime.gomaxprocs, an int32.
 	GOMAXPROCS Var
 	// GCController is runtime.gcController, a struct: see Layout.
 	GCController Var
-	// PauseTotal is runtime.memstats.pause_total_ns, a uint64: nanoseconds. See
-	// Layout.NumGC and Layout.GCCPUFraction for what follows it.
+	// PauseTotal is runtime.memstats.pause_total_ns, a uint64: nanoseconds. Layout.NumGC and
+	// Layout.GCCPUFraction are offsets from it.
 	PauseTotal Var
 	// CPUStats is runtime.work.cpuStats, a struct (Go 1.21 and later): see Layout.
 	CPUStats Var

@@ -4,9 +4,8 @@ package gobin
 
 import "strconv"
 
-// A voter is a function of the runtime that is always linked, without its
-// package path; several names are those of different releases, or of closures,
-// whose code counts as the function's.
+// voter is a function of the runtime that is always linked, by its name without the package path.
+// Further names are those in other releases, or of closures, whose code counts as the function's.
 type voter []string
 
 func voters(names ...string) []voter {
@@ -17,7 +16,7 @@ func voters(names ...string) []voter {
 	return v
 }
 
-// closures is a function together with those written inside it.
+// closures returns a function together with its closures.
 func closures(name string) voter {
 	v := voter{name}
 	for i := 1; i <= 6; i++ {
@@ -26,8 +25,8 @@ func closures(name string) voter {
 	return v
 }
 
-// Who is asked for what. runtime.GOMAXPROCS, which comes to mind, is not among
-// them: it is only linked where it is called.
+// The voters for each variable. runtime.GOMAXPROCS is not among them, because it is linked only
+// into programs that call it.
 var (
 	gomaxprocsVoters = append(voters("procresize", "stopTheWorldWithSema", "startTheWorldWithSema", "gcStart",
 		"gcMarkDone", "gcBgMarkStartWorkers", "sysmon", "handoffp", "schedtrace", "(*gcControllerState).enlistWorker"),
@@ -43,14 +42,14 @@ var (
 
 const accumulate = "(*cpuStats).accumulate"
 
-// Distances in runtime.mstats: pause_ns and pause_end, 256 uint64 each, stand
-// between pause_total_ns and numgc, since Go 1.4.
+// Distances in runtime.mstats. pause_ns and pause_end, 256 uint64 each, are between
+// pause_total_ns and numgc since Go 1.4.
 const (
 	numGC         = 8 + 2*8*256
 	gcCPUFraction = numGC + 8
 )
 
-// ballot is what the functions of a program say.
+// ballot holds the uses of addresses by the voters of a program.
 type ballot struct {
 	img   *image
 	funcs map[string]fn
@@ -78,7 +77,7 @@ func vote(f *File) Vars {
 	}
 }
 
-// of is what a voter's code uses; ok is false when the program has none of it.
+// of returns what a voter's code uses. ok is false if the program does not have the voter.
 func (b *ballot) of(v voter) (all uses, ok bool) {
 	for _, name := range v {
 		f, found := b.funcs[name]
@@ -97,7 +96,7 @@ func (b *ballot) of(v voter) (all uses, ok bool) {
 	return all, ok
 }
 
-// count lets each voter name addresses, and returns the one with most votes.
+// count lets each voter name addresses, and returns the address with the most votes.
 func (b *ballot) count(list []voter, names func(uses) []uint64) Var {
 	var v Var
 	votes := map[uint64]int{}
@@ -126,7 +125,7 @@ func (b *ballot) count(list []voter, names func(uses) []uint64) Var {
 	return v
 }
 
-// unless takes the address back when the votes do not suffice.
+// unless clears the address if it was not elected.
 func (v Var) unless(elected bool) Var {
 	if !elected {
 		v.Addr = 0
@@ -134,11 +133,12 @@ func (v Var) unless(elected bool) Var {
 	return v
 }
 
-// clear: at least 70 % and 3 ahead. 8 of 9 and 5 ahead is the least seen.
+// clear reports a clear majority: at least 70 % of the votes and 3 ahead of the second. The
+// smallest seen in practice is 8 of 9 and 5 ahead.
 func (v Var) clear() bool { return 10*v.Votes >= 7*v.Of && v.Votes-v.Rival >= 3 }
 
-// sized returns the addresses of which size bytes are read or written, or, for
-// 0, that are taken.
+// sized returns the addresses at which size bytes are read or written; for size 0, those that are
+// taken.
 func sized(size int) func(uses) []uint64 {
 	return func(u uses) []uint64 {
 		var addrs []uint64
@@ -161,13 +161,14 @@ func (b *ballot) gcController() Var {
 	return v.unless(v.clear())
 }
 
-// custom has near rivals in the same struct, one vote behind.
+// custom finds customGOMAXPROCS. Other fields of the same struct are only one vote behind.
 func (b *ballot) custom() Var {
 	v := b.count(customVoters, sized(1))
 	return v.unless(v.Of == 3 && v.Votes == 3 && v.Rival < 3)
 }
 
-// spinning too. npidle, the field before it, must be in use as well.
+// spinning finds nmspinning, which has close rivals too. npidle, the field before it, must be used as
+// well.
 func (b *ballot) spinning() Var {
 	v := b.count(spinningVoters, sized(4))
 	idle := b.count(spinningVoters, func(u uses) []uint64 {
@@ -181,7 +182,7 @@ func (b *ballot) spinning() Var {
 	return v.unless(v.Of == 8 && v.Votes >= 7 && v.Rival < v.Votes && idle.Votes > 0)
 }
 
-// pauseTotal is told by what stands behind it. The votes are the three fields.
+// pauseTotal finds pause_total_ns by the fields after it. The three fields are the votes.
 func (b *ballot) pauseTotal() Var {
 	u, ok := b.of(pauseVoters[0])
 	if !ok {
@@ -213,7 +214,7 @@ func (b *ballot) pauseTotal() Var {
 	return v.unless(v.Votes == 3 && v.Rival < 3)
 }
 
-// cpuStats is what its method accumulate is called on.
+// cpuStats finds the receiver of calls of its method accumulate.
 func (b *ballot) cpuStats() Var {
 	method, ok := b.funcs[accumulate]
 	if !ok {
