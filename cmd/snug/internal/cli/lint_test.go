@@ -118,7 +118,7 @@ func TestLintServices(t *testing.T) {
 	if d, _, _ := lintIn(t, dir, "shop/a.env", "shop/compose.yaml", "shop/b.env"); d.Files != 3 || strings.Count(ids(&d), "b.env") != 1 {
 		t.Errorf("%d files, %s", d.Files, ids(&d))
 	}
-	if _, code, talk := lintIn(t, dir, "bad.service", "one"); code != message.ExitFailed || !strings.Contains(talk, "NUL byte, so it is no text in UTF-8, bad.service") {
+	if _, code, talk := lintIn(t, dir, "bad.service", "one"); code != message.ExitFailed || !strings.Contains(talk, "NUL byte, so it is not UTF-8 text, bad.service") {
 		t.Errorf("exit code %d, %s", code, talk)
 	}
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bounded opens what somebody names on a command line, a file or a URL,
-// so that it cannot be too large, unpack to too much, wait for ever or be
-// something that is not to be read; and tells what kind of text it is.
+// Package bounded opens a file or a URL that the user names. It bounds its size, its unpacked
+// size and the time it takes, and refuses what is not a file to read. It also recognises the
+// kind of content.
 package bounded
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Limits bound a Source. The zero value has the defaults.
+// Limits bounds a Source. The zero value means the defaults.
 type Limits struct {
-	// Bytes is how much is read from the file or the connection, 0 for 64 MiB.
+	// Bytes bounds what is read from the file or the connection; 0 = 64 MiB.
 	Bytes int64
-	// Unpacked is how much may come out of gzip, 0 for 256 MiB. It may not be
-	// more than 200 times what went in either, once it is over 1 MiB.
+	// Unpacked bounds the output of gzip; 0 = 256 MiB. Beyond 1 MiB the output must also be at
+	// most 200 times the input.
 	Unpacked int64
-	// Header is how long a server may take to begin its answer, 0 for 10 s. A
-	// CPU profile begins when it is done: add its seconds.
+	// Header bounds how long a server may take to begin its answer; 0 = 10 s. The answer of a
+	// CPU profile begins when the profile is complete, so add its seconds.
 	Header time.Duration
 }
 
@@ -41,15 +41,15 @@ const (
 	freeRatio = 1 << 20 // bytes to which the ratio does not apply
 	maxLayers = 2       // of gzip: a profile, packed once more by a server
 
-	// silence is how long a server may send nothing in the middle.
+	// silence is how long a server may pause within its answer.
 	silence = 30 * time.Second
-	// whole is how long is waited for all of an answer, beside what it may take to begin.
+	// whole bounds the time for the whole answer after it has begun.
 	whole = 5 * time.Minute
 
 	headSize = 64 << 10
 )
 
-// complete puts the defaults where nothing is said.
+// complete replaces zero fields by the defaults.
 func (l Limits) complete() Limits {
 	if l.Bytes <= 0 {
 		l.Bytes = defaultBytes
@@ -63,13 +63,13 @@ func (l Limits) complete() Limits {
 	return l
 }
 
-// excess is what is said of what has more than Bytes.
+// excess returns the error text for more than Bytes.
 func (l Limits) excess() string { return "more than " + units.Bytes(l.Bytes) }
 
-// ErrTooMuch is what errors of a Source are that is larger than its Limits.
+// ErrTooMuch matches the errors of a Source that is larger than its Limits.
 var ErrTooMuch = errors.New("too much")
 
-// tooMuch says what a Source has more of than it may.
+// tooMuch says which limit a Source exceeds.
 type tooMuch struct{ what string }
 
 func (e *tooMuch) Error() string        { return e.what }
@@ -77,21 +77,20 @@ func (e *tooMuch) Is(target error) bool { return target == ErrTooMuch }
 
 // Source is an open file or answer. Errors of Read name it.
 type Source struct {
-	// Name is what was opened; of a URL without user, password and query,
-	// which may hold secrets.
+	// Name is what was opened. For a URL it lacks user, password and query, which may hold
+	// secrets.
 	Name string
-	// Packed says that it was packed with gzip.
+	// Packed reports that it was compressed by gzip.
 	Packed bool
 
 	r     *bufio.Reader
 	close func() error
 }
 
-// Open opens the file or the http or https URL target for reading, and undoes
-// gzip if it is packed. A URL is fetched by GET, follows three redirects, and
-// has to answer with 200. Special files are refused, without opening them where
-// that can be known before; a pipe is read if somebody writes to it. When ctx
-// ends, so does reading.
+// Open opens target, a file or an http or https URL, for reading, and unpacks gzip. It fetches a
+// URL by GET and follows up to three redirects; the answer must be 200. It refuses special
+// files, if possible without opening them, and reads a pipe only if it has a writer. Reading
+// ends when ctx ends.
 func Open(ctx context.Context, target string, l Limits) (*Source, error) {
 	l = l.complete()
 	scheme, _, _ := strings.Cut(target, "://")
@@ -109,16 +108,15 @@ func Open(ctx context.Context, target string, l Limits) (*Source, error) {
 	return Wrap(ctx, r, target, l)
 }
 
-// Wrap makes a Source of something that is open, such as standard input. ctx
-// is looked at before each read and does not interrupt one. Closing the Source
-// closes r, and so does an error.
+// Wrap returns a Source for an open reader, such as standard input. ctx is checked before each
+// read and does not interrupt one. Closing the Source closes r, and so does an error.
 func Wrap(ctx context.Context, r io.ReadCloser, name string, l Limits) (*Source, error) {
 	l = l.complete()
 	s := &Source{Name: name, close: r.Close}
 	raw := &capped{r: &until{ctx, r}, limit: l.Bytes, excess: l.excess()}
 	s.r = bufio.NewReaderSize(raw, headSize)
 	for range maxLayers {
-		// An error is met again by who reads.
+		// A read returns the error again.
 		magic, _ := s.r.Peek(3)
 		if !bytes.Equal(magic, []byte{0x1f, 0x8b, 8}) {
 			break
@@ -136,7 +134,7 @@ func Wrap(ctx context.Context, r io.ReadCloser, name string, l Limits) (*Source,
 	return s, nil
 }
 
-// Read reads what was unpacked.
+// Read reads the unpacked content.
 func (s *Source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	return n, s.named(err)
@@ -149,9 +147,8 @@ func (s *Source) named(err error) error {
 	return fmt.Errorf("%w, %s", err, s.Name)
 }
 
-// Head returns the first 64 KiB, or all when there is less, and leaves them to
-// be read. It is for Sniff, and to be called before the first Read. With an
-// error it returns what there was before.
+// Head returns the first 64 KiB, or all if there is less, without consuming them. It is for
+// Sniff. Call it before the first Read. With an error it returns what came before the error.
 func (s *Source) Head() ([]byte, error) {
 	head, err := s.r.Peek(headSize)
 	if err == io.EOF {
@@ -160,16 +157,16 @@ func (s *Source) Head() ([]byte, error) {
 	return head, s.named(err)
 }
 
-// Close ends reading.
+// Close closes the source.
 func (s *Source) Close() error { return s.close() }
 
-// capped lets so many bytes through and fails if there are more.
+// capped passes up to limit bytes and fails if there are more.
 type capped struct {
 	r      io.Reader
 	n      int64 // read so far
 	limit  int64
-	excess string  // the error
-	from   *capped // what it was unpacked from; nil when it was not
+	excess string  // text of the error
+	from   *capped // the packed input; nil = not packed
 }
 
 func (c *capped) Read(p []byte) (int, error) {
@@ -178,7 +175,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	}
 	left := c.limit - c.n
 	if left <= 0 {
-		// At the limit only the end may follow.
+		// At the limit there must be nothing more.
 		var one [1]byte
 		n, err := c.r.Read(one[:])
 		if n > 0 {
@@ -194,7 +191,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpacker gives errors of gzip words of its own.
+// unpacker replaces the errors of gzip by clearer ones.
 type unpacker struct{ z *gzip.Reader }
 
 func (u *unpacker) Read(p []byte) (int, error) {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// openFile opens a plain file, or a pipe that has a writer.
+// openFile opens a regular file, or a pipe that has a writer.
 func openFile(ctx context.Context, path string) (io.ReadCloser, error) {
-	// Asked before it is opened: to open a device may do something.
+	// Stat before opening: opening a device may have an effect.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, bare(err)
@@ -26,7 +26,7 @@ func openFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	// Another file may have taken its place.
+	// Another file may have taken its place since.
 	if info, err = f.Stat(); err == nil {
 		err = refuse(info.Mode())
 	}
@@ -43,13 +43,12 @@ func openFile(ctx context.Context, path string) (io.ReadCloser, error) {
 		}
 		o.first.Write(first)
 	}
-	// A pipe may keep a reader waiting. Files that cannot be waited for have no
-	// deadline and need none.
+	// A pipe may block a reader. Files that cannot block have no deadline and need none.
 	o.stop = context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })
 	return o, nil
 }
 
-// opened is a file, and what was read of it already.
+// opened is a file and the bytes already read from it.
 type opened struct {
 	*os.File
 	first bytes.Buffer
@@ -72,7 +71,7 @@ func (o *opened) Close() error {
 	return bare(o.File.Close())
 }
 
-// refuse says why a file is not read; nil for a plain file and a pipe.
+// refuse returns why a file is not read; nil for a regular file and a pipe.
 func refuse(mode fs.FileMode) error {
 	switch {
 	case mode.IsRegular(), mode.Type() == fs.ModeNamedPipe:
@@ -87,9 +86,9 @@ func refuse(mode fs.FileMode) error {
 	return errors.New("a special file")
 }
 
-var errNoWriter = errors.New("a pipe that nobody writes to")
+var errNoWriter = errors.New("a pipe without a writer")
 
-// bare is an error without the operation and the path, which the caller names.
+// bare returns an error without the operation and the path, which the caller adds.
 func bare(err error) error {
 	if p := new(fs.PathError); errors.As(err, &p) {
 		return p.Err

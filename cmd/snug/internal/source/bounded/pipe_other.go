@@ -8,5 +8,5 @@ import "os"
 
 const nonblock = 0
 
-// firstOfPipe refuses: pipes of the file system are not plain files here.
+// firstOfPipe refuses: named pipes are not files on this system.
 func firstOfPipe(*os.File) ([]byte, error) { return nil, errNoWriter }

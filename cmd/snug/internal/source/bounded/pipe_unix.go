@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// nonblock keeps the opening of a pipe from waiting for a writer.
+// nonblock makes opening a pipe not wait for a writer.
 const nonblock = syscall.O_NONBLOCK
 
-// firstOfPipe tells whether a pipe has a writer, by a read that does not wait:
-// one that would have to wait has one. It returns what there was to read.
+// firstOfPipe checks that a pipe has a writer by a non-blocking read: if the read would block,
+// there is a writer. It returns the bytes read.
 func firstOfPipe(f *os.File) ([]byte, error) {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -38,7 +38,7 @@ func writer(t *testing.T, path string) *os.File {
 
 func TestPipe(t *testing.T) {
 	path := pipe(t)
-	if _, err := Open(t.Context(), path, Limits{}); err == nil || err.Error() != "a pipe that nobody writes to, "+path {
+	if _, err := Open(t.Context(), path, Limits{}); err == nil || err.Error() != "a pipe without a writer, "+path {
 		t.Errorf("nobody writes: %v", err)
 	}
 	for name, early := range map[string]bool{"text is there": true, "text comes later": false} {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a file or a page holds, as far as its beginning tells.
+// Kind is the kind of content, judged by its beginning.
 type Kind uint8
 
 const (
@@ -20,9 +20,9 @@ const (
 	Trace           // a Go execution trace
 	Vars            // JSON of package expvar
 	HeapText        // /debug/pprof/heap?debug=1
-	Document        // a JSON document of snug, or a line of several
+	Document        // a JSON document of snug, or several, one per line
 	ELF             // a program or a library
-	Text            // other text; lines of gctrace may come later
+	Text            // other text; gctrace lines may come later
 )
 
 func (k Kind) String() string {
@@ -36,9 +36,9 @@ func (k Kind) String() string {
 
 var (
 	execution = regexp.MustCompile(`^go 1\.[0-9]{1,3} trace\x00`)
-	// What golog takes for the beginning of a line.
+	// The start of a line that golog recognises.
 	runtimeLog = regexp.MustCompile(`gc [0-9]{1,10} @[0-9]{1,10}\.[0-9]{1,9}s [0-9]{1,3}%|SCHED [0-9]{1,13}ms: gomaxprocs=[0-9]`)
-	// expvar writes each variable on a line, cmdline and memstats always.
+	// expvar writes each variable on a line, and always has cmdline and memstats.
 	vars     = regexp.MustCompile(`^\s*\{\s*([^\x00]*\n\s*)?"(cmdline": ?\[|memstats": ?\{)`)
 	document = regexp.MustCompile(`^\s*\{\s*"snug"\s*:\s*"v[0-9]`)
 	comment  = regexp.MustCompile(`(?m)^# (TYPE [a-zA-Z_:][a-zA-Z0-9_:.]* (counter|gauge|histogram|gaugehistogram|summary|untyped|unknown|info|stateset)|HELP [a-zA-Z_:][a-zA-Z0-9_:.]* .+)\r?$`)
@@ -46,8 +46,8 @@ var (
 	heapText = regexp.MustCompile(`^heap profile: [0-9]+: [0-9]+ \[[0-9]+: [0-9]+\] @ heap/`)
 )
 
-// Sniff tells what begins with head, which is best some KiB long: the Head of
-// a Source. It does not unpack.
+// Sniff returns the kind of content that begins with head, which should be some KiB long: the
+// Head of a Source. It does not unpack.
 func Sniff(head []byte) Kind {
 	head = head[:min(len(head), headSize)]
 	switch {
@@ -73,12 +73,12 @@ func Sniff(head []byte) Kind {
 	return Unknown
 }
 
-// profileFields has the wire type of each field of a Profile in profile.proto:
-// 0 for a number, 2 for what has a length, -1 for either.
+// profileFields holds the wire type of each field of a Profile in profile.proto: 0 = number, 2 =
+// length-delimited, -1 = either.
 var profileFields = [...]int8{1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 0, 8: 0, 9: 0, 10: 0, 11: 2, 12: 0, 13: -1, 14: 0, 15: 0}
 
-// isProfile says that head is fields of a Profile, a sample_type among them.
-// Writers begin with different fields, Go with the time or the period.
+// isProfile reports whether head consists of fields of a Profile, including a sample_type.
+// Writers begin with different fields; Go begins with the time or the period.
 func isProfile(head []byte) bool {
 	const sampleType = 1
 	found, fields := false, 0
@@ -107,11 +107,11 @@ func isProfile(head []byte) bool {
 		}
 		head = head[min(n, uint64(len(head))):]
 	}
-	return found && fields > 1 // no profile is one field
+	return found && fields > 1 // a profile has several fields
 }
 
-// isValueType says that b is a ValueType: two small numbers, of which one that
-// is 0 may be missing.
+// isValueType reports whether b is a ValueType: two small numbers. A number that is 0 may be
+// missing.
 func isValueType(b []byte) bool {
 	for i := range 2 {
 		if len(b) == 0 {
@@ -126,8 +126,7 @@ func isValueType(b []byte) bool {
 	return len(b) == 0
 }
 
-// isText says that there are only characters that logs have. The last may be
-// cut in two.
+// isText reports whether head has only characters that occur in logs. The last one may be cut.
 func isText(head []byte) bool {
 	for i := 0; i < len(head); {
 		r, n := utf8.DecodeRune(head[i:])

@@ -14,12 +14,12 @@ import (
 
 const maxRedirects = 3
 
-// get fetches a URL and returns the body of its answer, and the URL's name. The
-// name is there with an error too. An answer that says it is too long is not begun.
+// get fetches a URL and returns the body of the answer and the URL's name, the latter also with
+// an error. It does not read an answer whose declared length is too large.
 func get(ctx context.Context, target string, l Limits) (io.ReadCloser, string, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" {
-		// What package url says would repeat the text, password and all.
+		// An error of package url would repeat the text, including a password.
 		return nil, "URL", errors.New("not a URL")
 	}
 	name := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
@@ -37,7 +37,7 @@ func get(ctx context.Context, target string, l Limits) (io.ReadCloser, string, e
 	if err != nil {
 		return fail(errors.New("not a URL"))
 	}
-	// What is packed is unpacked here, where it is bounded.
+	// This package unpacks gzip itself, with bounds.
 	req.Header.Set("Accept-Encoding", "identity")
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -48,7 +48,7 @@ func get(ctx context.Context, target string, l Limits) (io.ReadCloser, string, e
 	client := &http.Client{Transport: transport, CheckRedirect: redirect}
 	resp, err := client.Do(req)
 	if err != nil {
-		// The error of package http begins with the method and the whole URL.
+		// An error of package http begins with the method and the whole URL.
 		if e := new(url.Error); errors.As(err, &e) {
 			err = e.Err
 		}
@@ -66,7 +66,7 @@ func get(ctx context.Context, target string, l Limits) (io.ReadCloser, string, e
 	return newBody(ctx, cancel, resp.Body, l.Header+whole), name, nil
 }
 
-// redirect follows a few, and none that leads out of https.
+// redirect allows up to maxRedirects redirects, but none from https to another scheme.
 func redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
@@ -77,23 +77,23 @@ func redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// body is an answer that ends when nothing comes, or so little that it never ends.
+// body is the body of an answer. Reading fails if the server pauses or is too slow.
 type body struct {
 	io.ReadCloser
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
-	most   time.Duration // to wait, all together
-	left   time.Duration // of it
+	limit  time.Duration // total time to wait
+	left   time.Duration // remaining part of limit
 }
 
-// errSlow is why a body gives up; Read says how.
+// errSlow is the cause when a body times out; Read adds the details.
 var errSlow = errors.New("slow")
 
-func newBody(ctx context.Context, cancel context.CancelCauseFunc, r io.ReadCloser, most time.Duration) *body {
-	b := &body{ReadCloser: r, ctx: ctx, cancel: cancel, most: most, left: most}
+func newBody(ctx context.Context, cancel context.CancelCauseFunc, r io.ReadCloser, limit time.Duration) *body {
+	b := &body{ReadCloser: r, ctx: ctx, cancel: cancel, limit: limit, left: limit}
 	b.timer = time.AfterFunc(silence, func() { cancel(errSlow) })
-	b.timer.Stop() // until somebody reads
+	b.timer.Stop() // until the first Read
 	return b
 }
 
@@ -101,12 +101,12 @@ func (b *body) Read(p []byte) (int, error) {
 	began := time.Now()
 	b.timer.Reset(min(silence, b.left))
 	n, err := b.ReadCloser.Read(p)
-	// While nobody reads, silence is not the server's.
+	// Between reads the time does not count against the server.
 	b.timer.Stop()
 	if err != nil && err != io.EOF && b.ctx.Err() != nil {
 		switch err = context.Cause(b.ctx); {
 		case err == errSlow && b.left < silence:
-			err = fmt.Errorf("not complete after %v", b.most)
+			err = fmt.Errorf("not complete after %v", b.limit)
 		case err == errSlow:
 			err = fmt.Errorf("nothing for %v", silence)
 		}

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package envfiles reads the variables that the runtime of Go knows (GOMAXPROCS,
-// GOMEMLIMIT, GOGC, GODEBUG) from files that lie beside source: Dockerfiles, systemd
-// units, .env and compose files. Nothing else of these files is kept, as they may hold
-// secrets. The files are other people's: a setting that cannot be read as they mean it is
-// left out, one that something else fills in later is unknown, and a file that cannot be
-// read at all is said.
+// Package envfiles reads the variables of the Go runtime (GOMAXPROCS, GOMEMLIMIT, GOGC, GODEBUG)
+// from files beside source: Dockerfiles, systemd units, .env and compose files. It keeps nothing
+// else of these files, because they may hold secrets. A setting whose meaning is not certain is
+// left out, a setting that is filled in later is unknown, and a file that cannot be read is
+// reported.
 package envfiles
 
 import (
@@ -27,33 +26,32 @@ import (
 type Setting struct {
 	Line        int // from 1
 	Name, Value string
-	Unknown     bool // something else fills the value in later
-	// Stage counts from 1 what begins anew with a FROM, a service or a section: settings
-	// of different stages are of different processes.
+	Unknown     bool // the value is filled in later
+	// Stage counts from 1. A FROM, a service or a section begins a new stage: settings of
+	// different stages belong to different processes.
 	Stage   int
 	Ignores []string // ids that a comment on the line above silences, with a reason
 }
 
-// The limits of what is read: a file of settings is small, and a tree is somebody's
-// checkout.
+// Bounds on what is read: a file of settings is small, but a tree may be any checkout.
 const (
-	mostBytes   = 256 << 10
-	mostEntries = 200_000
-	mostFiles   = 5_000
+	maxBytes   = 256 << 10
+	maxEntries = 200_000
+	maxFiles   = 5_000
 )
 
-// Kind is how a file is read.
+// Kind is the format of a file.
 type Kind int
 
 const (
 	None Kind = iota
 	Dockerfile
-	Unit    // of systemd
+	Unit    // systemd unit
 	Dotenv  // lines of NAME=VALUE
-	Compose // YAML, of which only lines that set a variable are understood
+	Compose // YAML; only lines that set a variable are read
 )
 
-// KindOf is how a file of that name is read; None when it is not.
+// KindOf returns the format of a file by its name; None = not read.
 func KindOf(name string) Kind {
 	lower := strings.ToLower(name)
 	switch {
@@ -76,13 +74,12 @@ func KindOf(name string) Kind {
 	return None
 }
 
-// Parse reads a file of a kind. A text that is none, or too long to be one of settings,
-// has none.
+// Parse returns the settings in a file. A text that is not of this kind, or too long, has none.
 func Parse(kind Kind, text string) []Setting {
 	if unfit(text) != nil {
 		return nil
 	}
-	text = strings.TrimPrefix(text, "\ufeff") // a byte order mark, as editors on Windows write it
+	text = strings.TrimPrefix(text, "\ufeff") // byte order mark, written by editors on Windows
 	switch kind {
 	case Dockerfile:
 		return dockerfile(text)
@@ -96,14 +93,14 @@ func Parse(kind Kind, text string) []Setting {
 	return nil
 }
 
-// Found is a setting that does harm.
+// Found is a harmful setting.
 type Found struct {
 	File string
 	Line int
 	vet.Problem
 }
 
-// Judge says what is wrong with the settings of a file.
+// Judge returns the harmful settings of a file.
 func Judge(kind Kind, settings []Setting) []Found {
 	last, bounded := 0, map[int]bool{}
 	for _, s := range settings {
@@ -118,8 +115,8 @@ func Judge(kind Kind, settings []Setting) []Found {
 			continue
 		}
 		problems := vet.Knob(s.Name, s.Value)
-		// Only the last stage of a Dockerfile is what runs; in the others it is the
-		// compiler, which is done before the heap is large.
+		// Only the last stage of a Dockerfile runs the program. The others run the compiler,
+		// which ends before the heap is large.
 		if s.Name == "GOGC" && s.Value == "off" && !bounded[s.Stage] && (kind != Dockerfile || s.Stage == last) {
 			problems = append(problems, vet.Problem{ID: "gogc-off-alone", Text: "GOGC=off without a GOMEMLIMIT beside it: nothing is ever collected, and the heap grows until the process is killed"})
 		}
@@ -132,16 +129,16 @@ func Judge(kind Kind, settings []Setting) []Found {
 	return found
 }
 
-// Skipped is a file or directory that was not read, or not to its end.
+// Skipped is a file or directory that was not read completely.
 type Skipped struct {
 	File string
 	Why  string // without a full stop
 }
 
-// Scan judges the files in a directory, and with deep in those below it, as far as they
-// belong to the same Go module and are neither hidden, vendored nor test data. It never
-// waits for a file: what is none, such as a pipe, is skipped. A directory that is not
-// there has no files. It stops when ctx ends.
+// Scan judges the files in a directory. With deep it also judges those in directories below that
+// belong to the same Go module and are not hidden, vendored or test data. It skips what is not a
+// regular file, such as a pipe, so it never blocks. A missing directory has no files. Scan stops
+// when ctx ends.
 func Scan(ctx context.Context, dir string, deep bool) (found []Found, skipped []Skipped) {
 	skip := func(path, why string) { skipped = append(skipped, Skipped{path, why}) }
 	entries, files := 0, 0
@@ -155,8 +152,8 @@ func Scan(ctx context.Context, dir string, deep bool) (found []Found, skipped []
 			}
 			return nil
 		}
-		if entries++; entries > mostEntries || files > mostFiles {
-			skip(dir, fmt.Sprintf("more than %d files of settings or %d entries below it: the rest was not looked at", mostFiles, mostEntries))
+		if entries++; entries > maxEntries || files > maxFiles {
+			skip(dir, fmt.Sprintf("more than %d files of settings or %d entries below it: the rest was not read", maxFiles, maxEntries))
 			return fs.SkipAll
 		}
 		if d.IsDir() {
@@ -187,8 +184,8 @@ func Scan(ctx context.Context, dir string, deep bool) (found []Found, skipped []
 	return found, skipped
 }
 
-// foreign tells whether a directory is none of the module's own, as the go command sees
-// it with "...".
+// foreign reports whether a directory does not belong to the module, by the rules of the go
+// command for "...".
 func foreign(path, name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "vendor" || name == "testdata" || name == "node_modules" {
 		return true
@@ -197,13 +194,13 @@ func foreign(path, name string) bool {
 	return err == nil
 }
 
-// Read is a file's text. Pipes and devices are refused before they are opened, and so are
-// files of more than 256 KiB and such that are no text.
+// Read returns the text of a file. It refuses pipes and devices before opening them, and also
+// files of more than 256 KiB and files that are not text.
 func Read(ctx context.Context, path string) (string, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return "", errors.New("no plain file")
+		return "", errors.New("not a regular file")
 	}
-	f, err := bounded.Open(ctx, path, bounded.Limits{Bytes: mostBytes, Unpacked: mostBytes})
+	f, err := bounded.Open(ctx, path, bounded.Limits{Bytes: maxBytes, Unpacked: maxBytes})
 	if err != nil {
 		return "", err
 	}
@@ -215,18 +212,18 @@ func Read(ctx context.Context, path string) (string, error) {
 	return string(text), unfit(string(text))
 }
 
-// unfit is why a text cannot be a file of settings; nil when it can.
+// unfit returns why a text cannot be a file of settings; nil = it can.
 func unfit(text string) error {
 	switch {
-	case len(text) > mostBytes:
-		return fmt.Errorf("more than %d KiB", mostBytes>>10)
+	case len(text) > maxBytes:
+		return fmt.Errorf("more than %d KiB", maxBytes>>10)
 	case strings.ContainsRune(text, 0):
-		return errors.New("it holds a NUL byte, so it is no text in UTF-8")
+		return errors.New("it holds a NUL byte, so it is not UTF-8 text")
 	}
 	return nil
 }
 
-// because is an error without the path, which stands beside it.
+// because returns an error without the path, which is shown beside it.
 func because(err error) string {
 	if of := errors.Unwrap(err); of != nil {
 		return because(of)
@@ -234,12 +231,12 @@ func because(err error) string {
 	return err.Error()
 }
 
-// knob tells whether a variable is one that the runtime reads.
+// knob reports whether the runtime reads a variable.
 func knob(name string) bool {
 	return name == "GOMAXPROCS" || name == "GOMEMLIMIT" || name == "GOGC" || name == "GODEBUG"
 }
 
-// ignored is the id that a comment, without its mark, silences; nil when it is none.
+// ignored returns the ids that a comment, without its comment mark, silences; nil = none.
 func ignored(comment string) []string {
 	if id, reason, ok := vet.Ignore(strings.TrimSpace(comment)); ok && reason {
 		return []string{id}

@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 		{"byte order mark", Unit, "\ufeff[Service]\nEnvironment=GOGC=0\n", "1:2:GOGC=0"},
 		{"byte order mark before a directive", Dockerfile, "\ufeff# escape=`\nENV A=`\n GOGC=1\n", "0:3:GOGC=1"},
 		{"binary", Dotenv, "GOGC=1\x00", ""},
-		{"too long", Dotenv, "GOGC=1\n" + strings.Repeat("#", mostBytes), ""},
+		{"too long", Dotenv, "GOGC=1\n" + strings.Repeat("#", maxBytes), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := words(Parse(c.kind, c.text)); got != c.want {
@@ -126,10 +126,10 @@ func TestScan(t *testing.T) {
 func TestSkipped(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"Dockerfile":   "ENV GOGC=0\n#" + strings.Repeat("x", mostBytes),
+		"Dockerfile":   "ENV GOGC=0\n#" + strings.Repeat("x", maxBytes),
 		"a.env":        "GOGC=0\n\x00",
 		"b.service":    "\xff\xfe[\x00S\x00", // UTF-16
-		"fits.env":     "GOGC=0\n#" + strings.Repeat("x", mostBytes-10),
+		"fits.env":     "GOGC=0\n#" + strings.Repeat("x", maxBytes-10),
 		"marked.env":   "\ufeffGOGC=0\n",
 		"x/Dockerfile": "\ufeffENV GOGC=0\n",
 	} {
@@ -157,7 +157,7 @@ func TestSkipped(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Dockerfile": "more than 256 KiB", "a.env": "NUL byte", "b.service": "NUL byte",
-		"dangling.env": "", "zero.env": "no plain file", "round.env": "",
+		"dangling.env": "", "zero.env": "not a regular file", "round.env": "",
 	} {
 		if got, ok := why[name]; !ok || !strings.Contains(got, want) || strings.Contains(got, dir) {
 			t.Errorf("%s: %q, want %q", name, got, want)

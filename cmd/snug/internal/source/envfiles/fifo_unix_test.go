@@ -16,7 +16,7 @@ func TestPipe(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "Dockerfile"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if found, skipped := Scan(t.Context(), dir, true); len(found) != 0 || len(skipped) != 1 || skipped[0].Why != "no plain file" {
+	if found, skipped := Scan(t.Context(), dir, true); len(found) != 0 || len(skipped) != 1 || skipped[0].Why != "not a regular file" {
 		t.Errorf("%v, %v", found, skipped)
 	}
 }

@@ -10,8 +10,8 @@ import "strings"
 //	    NAME='VALUE'
 //	ENV NAME VALUE
 //
-// Source: docs.docker.com/reference/dockerfile. Values with a $ in them are not known: they
-// are made up when the image is.
+// Source: docs.docker.com/reference/dockerfile. A value with a $ is unknown: it is expanded when
+// the image is built.
 func dockerfile(text string) []Setting {
 	var found []Setting
 	escape, stage := `\`, 0
@@ -35,7 +35,7 @@ func dockerfile(text string) []Setting {
 		part := line[len(word):]
 		for {
 			body, more := strings.CutSuffix(part, escape)
-			rest.WriteString(body + "\n") // keeps the lines apart for their numbers
+			rest.WriteString(body + "\n") // line feeds keep the line numbers right
 			if !more {
 				break
 			}
@@ -67,13 +67,13 @@ func dockerfile(text string) []Setting {
 	return found
 }
 
-// envInstruction reads what follows ENV, its lines joined by line feeds. Line counts from
+// envInstruction reads the text after ENV, with its lines joined by line feeds. Line counts from
 // 0.
 func envInstruction(text string, escape byte) []Setting {
 	trimmed := strings.TrimSpace(text)
 	name, value, _ := strings.Cut(trimmed, " ")
 	if !strings.Contains(name, "=") {
-		// The old form: all that follows the name is its value.
+		// The old form: everything after the name is the value.
 		if value = strings.TrimSpace(value); knob(name) {
 			return []Setting{setting(name, strings.Trim(value, `"'`))}
 		}
@@ -82,8 +82,8 @@ func envInstruction(text string, escape byte) []Setting {
 	return assignments(text, escape)
 }
 
-// assignments reads words of the form NAME=VALUE, parted by white space, in which quotes
-// and the escape character hold together. Line counts the line feeds before a word.
+// assignments reads words of the form NAME=VALUE, separated by white space. Quotes and the escape
+// character protect white space. Line counts the line feeds before a word.
 func assignments(text string, escape byte) []Setting {
 	var found []Setting
 	line, at := 0, 0
@@ -97,7 +97,7 @@ func assignments(text string, escape byte) []Setting {
 		}
 		word, next := unquote(text, at, escape)
 		name, value, ok := strings.Cut(word, "=")
-		if ok && knob(name) && !strings.Contains(value, "\n") { // else a quote has no end
+		if ok && knob(name) && !strings.Contains(value, "\n") { // otherwise a quote is not closed
 			s := setting(name, value)
 			s.Line = line
 			found = append(found, s)
@@ -108,7 +108,7 @@ func assignments(text string, escape byte) []Setting {
 	return found
 }
 
-// unquote is the word that begins at a place, without its quotes, and where it ends.
+// unquote returns the word at an offset, without its quotes, and the offset of its end.
 func unquote(text string, at int, escape byte) (word string, end int) {
 	var b strings.Builder
 	var quote byte
@@ -130,7 +130,7 @@ func unquote(text string, at int, escape byte) (word string, end int) {
 	return b.String(), at
 }
 
-// setting is a variable with a value, which is kept where it is all there is.
+// setting returns a variable with its value. The value is kept only if it is plain.
 func setting(name, value string) Setting {
 	if !plain(value) {
 		return Setting{Name: name, Unknown: true}
@@ -138,8 +138,8 @@ func setting(name, value string) Setting {
 	return Setting{Name: name, Value: value}
 }
 
-// plain tells whether a value is all there is: no part of it is filled in later, by a
-// variable ($) or a specifier of systemd (%).
+// plain reports whether no part of a value is filled in later, by a variable ($) or a systemd
+// specifier (%).
 func plain(value string) bool {
 	return !strings.Contains(value, "$") && !strings.Contains(strings.TrimSuffix(value, "%"), "%") && !strings.ContainsAny(value, "\n\r{}<>")
 }
@@ -147,8 +147,8 @@ func plain(value string) bool {
 // Directive is an assignment in a section of a systemd unit.
 type Directive struct {
 	Section     string // "[Service]"
-	Name, Value string // the lines of a value that has several are parted by line feeds
-	Line        int    // from 1; the first of them
+	Name, Value string // several lines of a value are joined by line feeds
+	Line        int    // the first line, from 1
 	ignores     []string
 }
 
@@ -199,7 +199,7 @@ func Directives(text string) []Directive {
 	return found
 }
 
-// Settings are the variables of an Environment=:
+// Settings returns the variables of an Environment=:
 //
 //	Environment=NAME=VALUE "NAME=VALUE" \
 //	    NAME=VALUE
@@ -214,8 +214,7 @@ func (d *Directive) Settings() []Setting {
 	return all
 }
 
-// unit reads the variables of a systemd unit. An empty Environment= clears what was
-// before.
+// unit reads the variables of a systemd unit. An empty Environment= clears the ones before it.
 func unit(text string) []Setting {
 	var found []Setting
 	for _, d := range Directives(text) {
@@ -230,8 +229,8 @@ func unit(text string) []Setting {
 	return found
 }
 
-// lines visits the lines of a file that are no comments, without white space around
-// them, and with the ids that a comment above silences. Lines are numbered from 1.
+// lines visits the lines of a file that are not comments, trimmed, with the ids that a comment
+// above silences. Lines are numbered from 1.
 func lines(text string, visit func(number int, line string, ignores []string)) {
 	var ignores []string
 	number := 0
@@ -247,7 +246,7 @@ func lines(text string, visit func(number int, line string, ignores []string)) {
 	}
 }
 
-// dotenv reads lines of the form
+// dotenv reads lines of these forms:
 //
 //	# a comment
 //	NAME=VALUE # and another
@@ -266,12 +265,12 @@ func dotenv(text string) []Setting {
 	return found
 }
 
-// compose reads lines of a compose file that set a variable, as a mapping or in a list:
+// compose reads lines of a compose file that set a variable, in a mapping or a list:
 //
 //	GOGC: "200"
 //	- GOGC=200
 //
-// Each environment: begins a new stage. A variable without a value has that of the shell.
+// Each environment: begins a new stage. A variable without a value has the shell's value.
 func compose(text string) []Setting {
 	var found []Setting
 	stage := 0
@@ -297,7 +296,7 @@ func compose(text string) []Setting {
 	return found
 }
 
-// scalar is a value without its quotes and without a comment behind it.
+// scalar returns a value without its quotes and without a comment after it.
 func scalar(value string) string {
 	value = strings.TrimSpace(value)
 	if len(value) > 0 && (value[0] == '"' || value[0] == '\'') {

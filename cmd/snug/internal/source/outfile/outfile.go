@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outfile writes files for the user: whole or not at all, with the owner and the mode
-// that they had.
+// Package outfile writes the user's output files atomically, and keeps the owner and the mode of
+// an existing file.
 package outfile
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// RoomHint is the cure where a file cannot be written.
+// RoomHint is the hint for a file that cannot be written.
 const RoomHint = "name a file in a directory that can be written and has room"
 
-// Replace writes a file whole or not at all; other than Save, it returns the error as it is.
+// Replace writes a file atomically. Unlike Save, it returns the error unchanged.
 func Replace(name string, text []byte) error {
 	return ReplaceChecked(name, text, func() error { return nil })
 }
 
-// ReplaceChecked is Replace that asks, with all written, whether the file may
-// still be replaced.
+// ReplaceChecked is Replace, but calls check before it replaces the file with the complete new
+// one.
 func ReplaceChecked(name string, text []byte, check func() error) error {
 	mode := fs.FileMode(0o644)
 	info, err := os.Stat(name)
@@ -33,8 +33,8 @@ func ReplaceChecked(name string, text []byte, check func() error) error {
 	case err == nil && (!info.Mode().IsRegular() || descriptor(name)):
 		return os.WriteFile(name, text, mode)
 	case err == nil:
-		// What a link leads to is replaced, not the link; and a file that may
-		// not be written stays, even where its directory would let it go.
+		// Replace the target of a link, not the link. Keep a file that may not be written, even
+		// if its directory would allow replacing it.
 		if name, err = filepath.EvalSymlinks(name); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func ReplaceChecked(name string, text []byte, check func() error) error {
 		old.Close()
 	default:
 		if _, err := os.Lstat(name); err == nil {
-			return os.WriteFile(name, text, mode) // a link to nothing yet
+			return os.WriteFile(name, text, mode) // a link to a missing file
 		}
 	}
 	temp := filepath.Join(filepath.Dir(name), ".snug-"+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
@@ -73,8 +73,8 @@ func ReplaceChecked(name string, text []byte, check func() error) error {
 	return err
 }
 
-// descriptor reports whether a name stands for a file that is open already,
-// such as /dev/stdout: whoever opened it would not see another in its place.
+// descriptor reports whether a name stands for an open file, such as /dev/stdout. The process that
+// opened it would not see a new file in its place.
 func descriptor(name string) bool {
 	for _, dir := range []string{"/dev/std", "/dev/fd/", "/proc/"} {
 		if strings.HasPrefix(name, dir) {
@@ -88,9 +88,8 @@ const (
 	saveHint = RoomHint + "; - is stdout"
 )
 
-// Save writes a file whole or not at all: until it is complete it has another
-// name, so that a full disk leaves what was there before. Devices and pipes are
-// written to as they are.
+// Save writes a file atomically: until it is complete it has another name, so that a full disk
+// leaves the old file. It writes directly to devices and pipes.
 func Save(name string, text []byte) error {
 	if err := Replace(name, text); err != nil {
 		return message.Failed("cannot write, "+message.Reason(err)+", "+name, saveHint)
@@ -98,8 +97,8 @@ func Save(name string, text []byte) error {
 	return nil
 }
 
-// Writable makes sure, before an hour is spent, that a file can be written. Pipes
-// are left alone: whoever reads would take that for all there is.
+// Writable checks, before a long run, that a file can be written. It does not open pipes, because
+// their reader would see an empty output.
 func Writable(flag, file string) error {
 	switch file {
 	case "":

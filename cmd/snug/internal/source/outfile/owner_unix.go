@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Links is how many names a file has.
+// Links returns how many names a file has.
 func Links(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Nlink)
@@ -18,8 +18,8 @@ func Links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// keepOwner gives a file the owner and the group of another one, as far as the
-// system lets: only root may give files away.
+// keepOwner gives a file the owner and the group of another file, as far as the system allows: only
+// root may change the owner.
 func keepOwner(f *os.File, of fs.FileInfo) {
 	if s, ok := of.Sys().(*syscall.Stat_t); ok {
 		if err := f.Chown(int(s.Uid), int(s.Gid)); err != nil {
