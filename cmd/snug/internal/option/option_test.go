@@ -20,7 +20,7 @@ import (
 
 const root = "../../../../"
 
-// names are what options are called by one of their names, "" left out.
+// names returns one kind of name of all options, without "".
 func names(of func(Option) string) (all []string) {
 	for _, o := range Table {
 		if name := of(o); name != "" {
@@ -32,7 +32,7 @@ func names(of func(Option) string) (all []string) {
 
 func variable(o Option) string { return o.Variable }
 
-// same holds that two lists have the same members.
+// same checks that two lists have the same members.
 func same(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	for _, name := range want {
@@ -47,8 +47,8 @@ func same(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// TestVariables: what the library reads is what the table has, and package plan says what each
-// wants.
+// TestVariables checks that the library reads the variables of the table, and that package plan
+// describes the values of each.
 func TestVariables(t *testing.T) {
 	ours := slices.DeleteFunc(names(variable), func(name string) bool { return !strings.HasPrefix(name, "SNUG") })
 	read := slices.DeleteFunc(slices.Clone(plan.Variables[:]), func(name string) bool { return name == "SNUG_RUN" }) // not for people
@@ -60,7 +60,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestFields: each field of the library's options is one of the table.
+// TestFields checks that the table has each field of the library's options.
 func TestFields(t *testing.T) {
 	var fields []string
 	add := func(prefix string, of reflect.Type, only ...string) {
@@ -76,7 +76,7 @@ func TestFields(t *testing.T) {
 	same(t, "the fields of options", fields, names(func(o Option) string { return o.Field }))
 }
 
-// TestFlags: a flag says what its variable says, and refuses what that refuses.
+// TestFlags checks that a flag accepts, refuses and sets the same as its variable.
 func TestFlags(t *testing.T) {
 	good := map[string]string{
 		"round": "floor", "min-procs": "3", "max-procs": "4", "reserve-cpus": "500m", "request-factor": "1.5", "gomemlimit": "80%",
@@ -116,7 +116,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestReadme: its tables have every variable and every field, and no other.
+// TestReadme checks that the README's tables have every variable and every field, and no other.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile(root + "README.md")
 	if err != nil {
@@ -144,8 +144,8 @@ func TestReadme(t *testing.T) {
 	same(t, "README's tables of fields", slices.DeleteFunc(fields, func(name string) bool { return name == "GC" || name == "CPU" }), want) // beside Memory
 }
 
-// TestChart: the chart's schema has the options that the policy's configuration has, within the
-// bounds of their variables.
+// TestChart checks that the chart's schema has the options of the policy's configuration, within
+// the bounds of their variables.
 func TestChart(t *testing.T) {
 	text, err := os.ReadFile(root + "deploy/helm/snug/values.schema.json")
 	if err != nil {

@@ -224,7 +224,7 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 	}
 	for _, g := range in.Limits.Unknown {
 		if !g.Other && (g.Field == "cpu.quota_cores" || g.Field == "memory.hard_bytes") {
-			r.ui.Note("warning: %s is not known: %s, %s", g.Field, g.Why, g.File)
+			r.ui.Note("warning: %s is unknown: %s, %s", g.Field, g.Why, g.File)
 		}
 	}
 	set := goenv.Variables(&in, p, func() bool { return len(goproc.OwnSetters(file).GOMAXPROCS) > 0 })

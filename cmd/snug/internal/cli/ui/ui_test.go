@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// talker is a stderr that sees who talks at the same time.
+// talker is a stderr that detects concurrent writes.
 type talker struct {
 	t       *testing.T
 	talking atomic.Int32
@@ -32,7 +32,7 @@ func (w *talker) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestNotes: servers talk from several goroutines, and each waits for its turn.
+// TestNotes checks that concurrent notes do not mix.
 func TestNotes(t *testing.T) {
 	w := &talker{t: t}
 	u := &UI{Err: w}
@@ -46,7 +46,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestInterrupted: it says what was, and what to do.
+// TestInterrupted checks the error and the hint of an interrupted command.
 func TestInterrupted(t *testing.T) {
 	for hint, want := range map[string]string{"": "there is no answer yet; run it again", "go on": "go on"} {
 		var talk bytes.Buffer

@@ -214,7 +214,7 @@ var known = map[string][]string{
 	"memory.limit_in_bytes": {"memory.failcnt", "memory.memsw.limit_in_bytes", "memory.oom_control", "memory.stat", "memory.usage_in_bytes"},
 }
 
-// widen reads the known files at every level that limits looked at.
+// widen reads the known files at every level that limits read.
 func (r *recorder) widen() {
 	names := make([]string, 0, len(r.files))
 	for name := range r.files {

@@ -87,7 +87,7 @@ var (
 	sourceDir = regexp.MustCompile(`(?m)^(\S+\.source )\S*/`)
 )
 
-// nameless is what was read and decided without the names of directories.
+// nameless returns what was read and decided, without the names of directories.
 func nameless(l *limits.Limits) string {
 	summary := string(plan.Summary(l, plan.Decide(&plan.Input{Limits: *l})))
 	var b strings.Builder
@@ -111,9 +111,9 @@ func nameless(l *limits.Limits) string {
 	return b.String()
 }
 
-// TestScrubbedNamesNobody looks for every component of the saved situation's
-// paths, and every value of an option, in what is written.
-func TestScrubbedNamesNobody(t *testing.T) {
+// TestScrubbedHasNoNames searches the output for every component of the situation's paths and
+// every value of an option.
+func TestScrubbedHasNoNames(t *testing.T) {
 	checked := 0
 	for _, s := range situations(t) {
 		text, _ := collected(t, s, false)

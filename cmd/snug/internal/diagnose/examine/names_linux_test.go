@@ -25,7 +25,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestZombie has ended, and its number is still there.
+// TestZombie checks a process that has ended and whose number still exists.
 func TestZombie(t *testing.T) {
 	cmd := exec.Command("true")
 	if err := cmd.Start(); err != nil {
@@ -44,7 +44,7 @@ func TestZombie(t *testing.T) {
 	}
 }
 
-// TestStandardInputEnds: Ctrl-C ends a read of a terminal or a pipe.
+// TestStandardInputEnds checks that Ctrl-C ends a read of a terminal or a pipe.
 func TestStandardInputEnds(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

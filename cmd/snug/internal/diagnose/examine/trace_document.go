@@ -66,10 +66,10 @@ func traced(target string, s *exectrace.Summary) *finding.Traced {
 		t.Procs = append(t.Procs, finding.TraceProcs{At: p.At.Seconds(), N: p.N})
 	}
 	if len(s.Procs) == 0 {
-		t.Unknown = append(t.Unknown, finding.Gap{Field: "gomaxprocs", File: target, Why: "the trace does not tell it, and no share of the Ps without it"})
+		t.Unknown = append(t.Unknown, finding.Gap{Field: "gomaxprocs", File: target, Why: "it is not in the trace, and the shares of the Ps need it"})
 	}
 	if s.Heap.Peak == nil {
-		t.Unknown = append(t.Unknown, finding.Gap{Field: "heap", File: target, Why: "the program did not allocate enough within the trace to tell it"})
+		t.Unknown = append(t.Unknown, finding.Gap{Field: "heap", File: target, Why: "the program did not allocate enough within the trace"})
 	}
 	return t
 }

@@ -42,7 +42,7 @@ func fixtures(t *testing.T, file string) []fixture {
 	return all
 }
 
-// TestFixtures: each rule fires where it should, and keeps quiet beside it.
+// TestFixtures checks that each rule fires for fires.json and not for quiet.json.
 func TestFixtures(t *testing.T) {
 	for _, r := range rules.All() {
 		fires, quiet := fixtures(t, filepath.Join(r.ID, "fires.json")), fixtures(t, filepath.Join(r.ID, "quiet.json"))
@@ -83,7 +83,7 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// TestFolders: each rule has a folder with its text, and each folder a rule.
+// TestFolders checks that each rule has a folder with its text, and each folder a rule.
 func TestFolders(t *testing.T) {
 	all := rules.All()
 	entries, err := os.ReadDir(".")
@@ -107,7 +107,7 @@ func TestFolders(t *testing.T) {
 
 var update = flag.Bool("update", false, "write README.md anew")
 
-// TestPage: README.md is what the rules say.
+// TestPage checks that README.md is up to date.
 func TestPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# What `snug doctor` finds\n\nMade from the folders beside it by `go test ./cmd/snug/internal/diagnose/rules -update`.\n\n")
@@ -127,8 +127,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestUnknown: where nothing is known, nothing is wrong; and no figure, however
-// odd, makes a rule crash or say nonsense.
+// TestUnknown checks that unknown facts give no findings, and that no odd figure makes a rule crash
+// or print nonsense.
 func TestUnknown(t *testing.T) {
 	if found := rules.Check(&rules.Facts{Target: "x"}); len(found) != 0 || found == nil {
 		t.Errorf("of nothing: %+v", found)
@@ -160,7 +160,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestFixesHold: whoever follows a fix is not told the contrary.
+// TestFixesHold checks that following a fix does not lead to a contrary finding.
 func TestFixesHold(t *testing.T) {
 	const mib = 1 << 20
 	checked := 0

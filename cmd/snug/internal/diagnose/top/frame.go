@@ -144,7 +144,7 @@ func (v *View) summary(width int) Row {
 		denied, why = denied+o.Count, o.Why
 	}
 	if denied > 0 {
-		l.whole(Dim, "  may not look at "+strconv.Itoa(denied))
+		l.whole(Dim, "  cannot read "+strconv.Itoa(denied))
 		if len(v.look.Others) == 1 {
 			l.whole(Dim, ": "+why)
 		}
@@ -225,7 +225,7 @@ func (v *View) empty(width int) Row {
 	case len(v.look.Selected) > 0:
 		return l.add(Plain, "no Go process now: "+strings.Join(v.look.Selected, " ")).row
 	}
-	return l.add(Plain, "no Go process here that may be looked at").row
+	return l.add(Plain, "no Go process here that snug may read").row
 }
 
 // placed is a column with its width.

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// TestAgain: what is set after the first look is seen, and what stays is kept.
+// TestAgain checks that Again sees new settings and keeps what stays the same.
 func TestAgain(t *testing.T) {
 	target := startTarget(t, exec.Command(buildTarget(t, how{goLine: "1.26", flags: []string{"-ldflags=-s -w"}})), "GOGC=66", "GODEBUG=x=1")
 	p, err := proc.Open(target.cmd.Process.Pid)
@@ -61,7 +61,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestAgainGone: who ends or becomes another is gone, also the same program once more.
+// TestAgainGone checks that a process that ends or execs is gone, even if it runs the same program.
 func TestAgainGone(t *testing.T) {
 	file := buildTarget(t, how{goLine: "1.26"})
 	for _, c := range []struct {
@@ -101,7 +101,7 @@ func TestAgainGone(t *testing.T) {
 	}
 }
 
-// TestLookOutside: knobs as the environment has them, nothing of the memory.
+// TestLookOutside checks that the settings come from the environment and nothing from memory.
 func TestLookOutside(t *testing.T) {
 	target := startTarget(t, exec.Command(buildTarget(t, how{goLine: "1.26"})), "GOMAXPROCS=5", "GOMEMLIMIT=1GiB")
 	target.ask("procs")
@@ -119,7 +119,7 @@ func TestLookOutside(t *testing.T) {
 	}
 }
 
-// TestStatOfKernel: the kernel's own threads have no executable.
+// TestStatOfKernel checks that kernel threads have no executable.
 func TestStatOfKernel(t *testing.T) {
 	const kthreadd = 2
 	if name, err := os.ReadFile("/proc/2/comm"); err != nil || string(name) != "kthreadd\n" {
@@ -133,7 +133,7 @@ func TestStatOfKernel(t *testing.T) {
 	}
 }
 
-// TestResting: who does nothing is as before; who does something, or ends, is not.
+// TestResting checks that an idle process keeps its figures, and an active or ended one does not.
 func TestResting(t *testing.T) {
 	target := startTarget(t, exec.Command(buildTarget(t, how{goLine: "1.26"})), "GOGC=66")
 	p, err := proc.Open(target.cmd.Process.Pid)

@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// kept lists the files of a cache's folder.
+// kept lists the files of a cache's directory.
 func kept(t *testing.T, dir string) []string {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(dir, "snug", folderPrefix+"*", "*"))
@@ -25,8 +25,8 @@ func kept(t *testing.T, dir string) []string {
 	return list
 }
 
-// TestCacheDisk: a later run uses what was kept, and whatever happens to that,
-// the answer is right.
+// TestCacheDisk checks that a later run uses the stored files, and that the answer is right even if
+// they are damaged.
 func TestCacheDisk(t *testing.T) {
 	file := buildTarget(t, how{goLine: "1.26", flags: []string{"-ldflags=-s -w"}})
 	target := startTarget(t, exec.Command(file), "GOMAXPROCS=7", "GOGC=77")
@@ -138,7 +138,7 @@ func TestCacheDisk(t *testing.T) {
 	})
 }
 
-// TestCacheKey: a build ID that somebody chose does not tell programs apart.
+// TestCacheKey checks that a build ID chosen by a build system does not identify a program.
 func TestCacheKey(t *testing.T) {
 	d := &disk{dir: "/none"}
 	id := strings.Repeat("a", 20) + "/" + strings.Repeat("b", 20) + "/" + strings.Repeat("c", 20) + "/" + strings.Repeat("d", 20)
@@ -160,7 +160,7 @@ func TestCacheKey(t *testing.T) {
 	}
 }
 
-// TestCacheShared: many look at once, and what they share is made once.
+// TestCacheShared checks that concurrent looks build the shared data once.
 func TestCacheShared(t *testing.T) {
 	file := buildTarget(t, how{goLine: "1.26"})
 	c := NewCache("")

@@ -17,7 +17,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// TestMain lets the test's own binary be somebody else who looks.
+// TestMain lets the test's own binary read processes as another user.
 func TestMain(m *testing.M) {
 	pid, err := strconv.Atoi(os.Getenv("GOPROC_TEST_LOOK"))
 	if err != nil {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// seenBy is what somebody else saw.
+// seenBy returns what another user sees.
 type seenBy struct {
 	Facts  Facts
 	Denied bool
@@ -59,8 +59,8 @@ func needRoot(t *testing.T) {
 
 const nobody = 65534
 
-// TestOtherUser: who may not look gets what everybody may see and one hint;
-// who is the same user needs no rights.
+// TestOtherUser checks that another user gets the figures that any user may read and one hint, and
+// that the same user needs no rights.
 func TestOtherUser(t *testing.T) {
 	needRoot(t)
 	file := buildTarget(t, how{goLine: "1.26", flags: []string{"-buildmode=pie", "-ldflags=-s -w"}})
@@ -114,7 +114,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// TestNamespaces looks at programs that see other files than this one.
+// TestNamespaces reads programs in other mount namespaces.
 func TestNamespaces(t *testing.T) {
 	needRoot(t)
 	file := buildTarget(t, how{goLine: "1.26", flags: []string{"-ldflags=-s -w"}})

@@ -176,7 +176,7 @@ func (f *Facts) look(p *proc.Process, files *Cache, memory bool) error {
 	}
 	entry, err := p.AuxEntry()
 	if err != nil {
-		f.unknown("load address is not known")
+		f.unknown("load address is unknown")
 		return nil
 	}
 	im, err := files.image(p, known, f.Status.UID, mem, entry)

@@ -17,7 +17,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// agree compares what was seen from outside with what the program says.
+// agree compares the figures read from outside with what the program reports.
 func agree(t *testing.T, f *Facts, want truth) {
 	t.Helper()
 	if f.Err != nil || f.Hint != "" || !f.Exe.IsGo {
@@ -96,7 +96,7 @@ func equal[T comparable](t *testing.T, name string, got figure.Of[T], want T) {
 	}
 }
 
-// builds are the ways a program may be linked.
+// builds lists the ways to link a program.
 var builds = []struct {
 	name  string
 	flags []string
@@ -133,8 +133,7 @@ func settings(minor int, aware bool) []setting {
 	}
 }
 
-// checkSettings looks at a program under every setting, and twice: before and
-// after it has collected garbage.
+// checkSettings reads a program under every setting, before and after a garbage collection.
 func checkSettings(t *testing.T, file string, minor int, aware bool, c *Cache) {
 	for _, s := range settings(minor, aware) {
 		t.Run(s.name, func(t *testing.T) {
@@ -239,7 +238,7 @@ func checkGoals(t *testing.T, file string) {
 
 func diff(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
-// TestLookElsewhere looks at what is no Go program, and at what is no more.
+// TestLookElsewhere reads processes that are not Go programs, and processes that have ended.
 func TestLookElsewhere(t *testing.T) {
 	c := NewCache("")
 	t.Run("another program", func(t *testing.T) {

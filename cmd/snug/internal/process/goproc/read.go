@@ -67,9 +67,9 @@ func (b block) int64(off int64) int64   { return int64(b.uint64(off)) }
 func (r *reader) at(v gobin.Var, off, size int64) (block, error) {
 	if v.Addr == 0 {
 		if v.Of == 0 {
-			return nil, errors.New("this Go release does not have it, or its place is not known")
+			return nil, errors.New("this Go release does not have it, or its address is unknown")
 		}
-		return nil, fmt.Errorf("its place is not certain, %d/%d votes, rival %d", v.Votes, v.Of, v.Rival)
+		return nil, fmt.Errorf("its address is uncertain, %d/%d votes, rival %d", v.Votes, v.Of, v.Rival)
 	}
 	addr := v.Addr + uint64(off) + r.bias
 	if size <= 0 || size > maxStruct || addr > math.MaxInt64-maxStruct {
@@ -94,7 +94,7 @@ func span(offsets ...int64) (size int64, ok bool) {
 	return size, true
 }
 
-const noOffset = "its place in this Go release is not known"
+const noOffset = "its offset in this Go release is unknown"
 
 // read sets all figures.
 func (r *reader) read(f *Facts) {

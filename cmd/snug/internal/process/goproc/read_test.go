@@ -58,8 +58,8 @@ func invented() (mem []byte, r *reader) {
 func put32(mem []byte, at int, v uint32) { binary.LittleEndian.PutUint32(mem[at:], v) }
 func put64(mem []byte, at int, v uint64) { binary.LittleEndian.PutUint64(mem[at:], v) }
 
-// TestSanity spoils one thing at a time: what depends on it is not known, says
-// why, and the rest is as it was.
+// TestSanity damages one value at a time. Figures that depend on it must be unknown and say why; the
+// rest must not change.
 func TestSanity(t *testing.T) {
 	type names map[string]bool
 	known := func(f *Facts) names {
@@ -146,7 +146,7 @@ func TestSanity(t *testing.T) {
 	}
 }
 
-// TestUnknownRelease: what could be Go 1.18 has no limit to be read.
+// TestUnknownRelease checks that no GOMEMLIMIT is read from what could be Go 1.18.
 func TestUnknownRelease(t *testing.T) {
 	_, r := invented()
 	f := &Facts{Exe: Exe{IsGo: true}}
@@ -234,7 +234,7 @@ func TestParseByteCount(t *testing.T) {
 	}
 }
 
-// TestAsStarted: without memory the environment is better than nothing.
+// TestAsStarted checks that the environment counts if the memory cannot be read.
 func TestAsStarted(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -26,7 +26,7 @@ type SpinSummary struct {
 }
 
 // ErrNoCounters means that the runtime's counters of Ps cannot be read in this process.
-var ErrNoCounters = errors.New("idle and spinning Ps are not known")
+var ErrNoCounters = errors.New("idle and spinning Ps are unknown")
 
 // Spin samples the runtime's counters of idle and spinning Ps for duration, rate times per
 // second (1000 is good), without stopping anything. A sample costs snug a few microseconds of

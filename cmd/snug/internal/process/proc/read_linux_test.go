@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// TestMain makes the test's own binary the program that is looked at.
+// TestMain makes the test's own binary the program that the tests read.
 func TestMain(m *testing.M) {
 	if os.Getenv("PROC_TEST_CHILD") == "" {
 		os.Exit(m.Run())
@@ -156,7 +156,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// gone asks for everything and wants ErrGone each time.
+// gone calls every method and wants ErrGone each time.
 func gone(t *testing.T, p *Process, all bool) {
 	t.Helper()
 	check := func(name string, err error) {
@@ -187,8 +187,8 @@ func gone(t *testing.T, p *Process, all bool) {
 	check("OpenExe", err)
 }
 
-// zombie waits until a process that was killed is one. Its first thread is one as
-// soon as it has ended; the memory stays until the others have, too.
+// zombie waits until a killed process is a zombie. Its first thread is a zombie as soon as it has
+// ended; the memory remains until the other threads have ended too.
 func (c *child) zombie() {
 	dir := fmt.Sprintf("/proc/%d", c.cmd.Process.Pid)
 	for {
@@ -313,7 +313,7 @@ func fake(t *testing.T, files map[string]string) (*Process, error) {
 	return p, err
 }
 
-// TestFake has what no test can make a real process do.
+// TestFake covers what a test cannot make a real process do.
 func TestFake(t *testing.T) {
 	good := map[string]string{
 		"stat": statLine("app", "S", 0, 1), "status": "Uid:\t1\t2\t3\t4\nCpus_allowed_list:\t0-5\n",

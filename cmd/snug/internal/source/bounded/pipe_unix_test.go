@@ -25,7 +25,7 @@ func pipe(t *testing.T) string {
 	return path
 }
 
-// writer opens a pipe for reading and writing, which waits for nobody.
+// writer opens a pipe for reading and writing, which never blocks.
 func writer(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -68,7 +68,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestPipeOfShell: what a shell puts for <(command) is a pipe under /dev/fd.
+// TestPipeOfShell reads the pipe under /dev/fd that a shell makes for <(command).
 func TestPipeOfShell(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -93,7 +93,7 @@ func TestPipeOfShell(t *testing.T) {
 	}
 }
 
-// TestPipeSilent: a writer that says nothing holds nobody who may give up.
+// TestPipeSilent checks that a read from a silent writer can be cancelled.
 func TestPipeSilent(t *testing.T) {
 	path := pipe(t)
 	writer(t, path)

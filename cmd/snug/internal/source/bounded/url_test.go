@@ -109,7 +109,7 @@ func fetch(ctx context.Context, target string, l Limits) (string, error) {
 	return string(b), err
 }
 
-// TestURLTooLong: what says that it is too long is not read.
+// TestURLTooLong checks that an answer with too large a declared length is not read.
 func TestURLTooLong(t *testing.T) {
 	url := server(t) + "/long"
 	s, err := Open(t.Context(), url, Limits{Bytes: 1 << 20})
@@ -125,7 +125,7 @@ func TestURLTooLong(t *testing.T) {
 	s.Close()
 }
 
-// TestURLSecrets: user, password and query are used and not shown.
+// TestURLSecrets checks that user, password and query are used but not shown.
 func TestURLSecrets(t *testing.T) {
 	base, _ := url.Parse(server(t))
 	base.User = url.UserPassword("joe", "hunter2")
@@ -166,7 +166,7 @@ func TestURLNeverAnswers(t *testing.T) {
 	}
 }
 
-// TestURLStops: given up from outside in the middle, and after a silence.
+// TestURLStops checks cancellation in the middle of an answer, and the limit on a pause.
 func TestURLStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := Open(ctx, server(t)+"/stops", Limits{})
@@ -197,8 +197,7 @@ func TestURLStops(t *testing.T) {
 	})
 }
 
-// TestURLDrips: a byte now and then does not hold snug for ever, and time in which
-// nobody reads does not count.
+// TestURLDrips checks that a very slow answer ends, and that time between reads does not count.
 func TestURLDrips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

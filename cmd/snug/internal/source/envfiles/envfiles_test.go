@@ -122,7 +122,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestSkipped: what is not read is said, and nothing is waited for.
+// TestSkipped checks that unread files are reported and that nothing blocks.
 func TestSkipped(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPipe: a pipe that nobody writes to keeps nobody waiting.
+// TestPipe checks that a pipe without a writer does not block.
 func TestPipe(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "Dockerfile"), 0o600); err != nil {
