@@ -42,7 +42,7 @@ func TestAgentOnce(t *testing.T) {
 	}
 }
 
-// TestAgentUsage: what cannot be followed.
+// TestAgentUsage checks wrong command lines.
 func TestAgentUsage(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// closedPipe is a reader that went away.
+// closedPipe is a pipe whose reader has closed it.
 type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) {

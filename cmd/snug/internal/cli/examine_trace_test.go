@@ -14,8 +14,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TestDoctorTrace: figures of a trace are told with where they are from, and none of them
-// is called CPU time.
+// TestDoctorTrace checks that figures of a trace name their source, and that none is called CPU
+// time.
 func TestDoctorTrace(t *testing.T) {
 	data, name := generations(t), filepath.Join(t.TempDir(), "whole.out")
 	if err := os.WriteFile(name, data, 0o644); err != nil {

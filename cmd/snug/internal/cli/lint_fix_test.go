@@ -18,8 +18,8 @@ import (
 // fixPod is a pod with one container.
 const fixPod = "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    image: go\n    resources: {limits: {cpu: \"2\", memory: 1Gi}}\n"
 
-// TestLintFixLeaves: a fix that others would suffer from, or that cannot be made,
-// is left out, and the rest is made.
+// TestLintFixLeaves checks that a fix that would harm others or cannot be made is left out, and
+// that the other fixes are made.
 func TestLintFixLeaves(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -95,7 +95,7 @@ func TestLintFixLeaves(t *testing.T) {
 	}
 }
 
-// aliasBomb are lines that unfold to 9^12 nodes.
+// aliasBomb returns YAML that expands to 9^12 nodes.
 func aliasBomb() string {
 	var b strings.Builder
 	for c := 'b'; c < 'm'; c++ {
@@ -106,7 +106,7 @@ func aliasBomb() string {
 
 const fixMe = "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: i, env: [{name: GOMEMLIMIT, value: 512Mi}]}]}\n"
 
-// TestLintFixFiles: what is no file of its own is not replaced, and that is said.
+// TestLintFixFiles checks that links and special files are not replaced, and that snug says so.
 func TestLintFixFiles(t *testing.T) {
 	fixed := strings.Replace(fixMe, "512Mi", "512MiB", 1)
 	var packed bytes.Buffer
@@ -149,7 +149,7 @@ func TestLintFixFiles(t *testing.T) {
 	}
 }
 
-// TestLintFixPlaces: findings are where they are in the files that were written.
+// TestLintFixPlaces checks that findings have their positions in the fixed files.
 func TestLintFixPlaces(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"a.yaml": fixPod + "    env:\n    - name: GOGC\n      value: \"50\"\n    - name: GOGC\n      value: 60\n    - name: GOMAXPROCS\n      value: x\n    - {name: GOMEMLIMIT, value: 512Mi}\n"})
@@ -164,7 +164,7 @@ func TestLintFixPlaces(t *testing.T) {
 	}
 }
 
-// TestLintFixNoFile: what is piped in cannot be fixed.
+// TestLintFixNoFile checks that standard input cannot be fixed.
 func TestLintFixNoFile(t *testing.T) {
 	for _, args := range [][]string{{"-"}, {"--kustomize", "x"}, {"--helm", "x", "y"}} {
 		_, code, talk := lintIn(t, t.TempDir(), append([]string{"--fix"}, args...)...)
@@ -174,8 +174,8 @@ func TestLintFixNoFile(t *testing.T) {
 	}
 }
 
-// TestLintFailures: what could not be read is a failure, be it named or found;
-// what is to be rendered first is none.
+// TestLintFailures checks that a file that could not be read is a failure, named or found, and that
+// a template to be rendered first is not.
 func TestLintFailures(t *testing.T) {
 	const template = "kind: Pod\n{{- if .Values.x }}\nspec: {containers: [{name: a}]}\n{{- end }}\n"
 	for _, c := range []struct {
@@ -202,8 +202,7 @@ func TestLintFailures(t *testing.T) {
 	}
 }
 
-// TestLintCodePoints: SARIF counts columns in code points, people and editors in
-// bytes.
+// TestLintCodePoints checks that columns are in code points in SARIF and in bytes elsewhere.
 func TestLintCodePoints(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"a.yaml": "kind: Pod\nmetadata: {name: p}\nspec: {x: 'üüü', containers: [{name: a, image: i, env: [{name: GOMEMLIMIT, value: 512Mi}, {name: GOGC, value: \"ü\"}]}]}\n"})

@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/reporttest"
 )
 
-// tarred makes an archive of names and texts, in pairs.
+// tarred returns an archive of pairs of names and texts.
 func tarred(t *testing.T, files ...string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -34,16 +34,15 @@ func tarred(t *testing.T, files ...string) string {
 	return b.String()
 }
 
-// saveImage is what docker save writes of an image of one program.
+// saveImage returns the output of docker save for an image of one program.
 func saveImage(t *testing.T, command, program string) string {
 	t.Helper()
 	return tarred(t, "manifest.json", `[{"Config":"c","Layers":["l"]}]`, "c", `{"config":{"Entrypoint":["`+command+`"]}}`,
 		"l", tarred(t, strings.TrimPrefix(command, "/"), program))
 }
 
-// TestLintImageKinds: what is no program and no image is an error, and of a
-// program that starts another one it is said that it tells nothing. Neither
-// silences a finding.
+// TestLintImageKinds checks that a file that is neither a program nor an image is an error, and that
+// lint says so if a program starts another one, whose Go is unknown. Neither silences a finding.
 func TestLintImageKinds(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -102,7 +101,7 @@ func TestLintImageKinds(t *testing.T) {
 	}
 }
 
-// TestLintImageNames: a name that no container has is said, for it changes nothing.
+// TestLintImageNames checks that a name without a container is reported, because it has no effect.
 func TestLintImageNames(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -128,8 +127,7 @@ func TestLintImageNames(t *testing.T) {
 	}
 }
 
-// TestLintImagePlatform: of an image for several platforms it is said which one
-// was looked at.
+// TestLintImagePlatform checks that lint says which platform of an image it read.
 func TestLintImagePlatform(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{

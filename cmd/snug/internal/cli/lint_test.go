@@ -55,8 +55,8 @@ func put(t *testing.T, dir string, files map[string]string) {
 
 const lintPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    image: %s\n    resources: {limits: {cpu: 2, memory: 512Mi}}\n    env:\n    - name: GOMAXPROCS\n      valueFrom:\n        resourceFieldRef:\n          resource: limits.cpu\n          divisor: \"1\"\n"
 
-// TestLintFiles: objects of all files count together, and each file is read for
-// what it is.
+// TestLintFiles checks that objects of all files count together, and that each file is read by its
+// kind.
 func TestLintFiles(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{
@@ -80,8 +80,8 @@ func TestLintFiles(t *testing.T) {
 	}
 }
 
-// TestLintServices: services of compose files and units are held against their
-// own limits, with what drop-ins and files of variables say.
+// TestLintServices compares services of compose files and units with their own limits, including
+// drop-ins and files of variables.
 func TestLintServices(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{
@@ -123,8 +123,8 @@ func TestLintServices(t *testing.T) {
 	}
 }
 
-// TestLintFixCompose: what is wrong with a value is mended in both forms of
-// environment, and what is a person's decision is left.
+// TestLintFixCompose checks that a wrong value is fixed in both forms of environment, and that
+// decisions are left to the user.
 func TestLintFixCompose(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"docker-compose.yml": "# c\nx: &x\n  GOMEMLIMIT: '512Mi' # m\nservices:\n  a: {image: i, environment: *x}\n  b:\n    build: .\n    environment:\n    - GOMEMLIMIT=1Gi\n    mem_limit: 1g\n  c: {image: i, environment: *x}\n"})
@@ -136,8 +136,8 @@ func TestLintFixCompose(t *testing.T) {
 	}
 }
 
-// TestLintImage: which Go built the program of an image, be it a file or in a
-// layout or an archive, decides what is advised.
+// TestLintImage checks that the advice depends on the Go that built the program, which may be a file
+// or in an image layout or an archive.
 func TestLintImage(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -202,8 +202,8 @@ func TestLintImage(t *testing.T) {
 	}
 }
 
-// TestLintUnrendered: of charts and kustomizations it is said what was not looked
-// at and which command looks at it; and what may be patched is not missed.
+// TestLintUnrendered checks that lint says which parts of charts and kustomizations it did not read
+// and which command renders them. What may be patched is not reported as missing.
 func TestLintUnrendered(t *testing.T) {
 	const pod = "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: i, env: [{name: GOGC, value: 'off'}]}]}\n"
 	dir := t.TempDir()
@@ -245,8 +245,7 @@ func TestLintUnrendered(t *testing.T) {
 	}
 }
 
-// TestLintImageZstd: an image that cannot be read is said, with what to do, and
-// the rest is looked at.
+// TestLintImageZstd checks that an unreadable image is reported with a hint, and that the rest is read.
 func TestLintImageZstd(t *testing.T) {
 	dir := t.TempDir()
 	var saved bytes.Buffer
@@ -268,8 +267,8 @@ func TestLintImageZstd(t *testing.T) {
 	}
 }
 
-// TestLintFixImage: what an image needs is written, what it does not is taken
-// out, in rounds; then there is nothing more to do.
+// TestLintFixImage checks that what an image needs is written and what it does not need is removed,
+// in rounds, until nothing is left to do.
 func TestLintFixImage(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -294,8 +293,8 @@ func TestLintFixImage(t *testing.T) {
 	}
 }
 
-// TestLintUnreadable: a file that cannot be read is an error, and in a directory it
-// does not hide the others.
+// TestLintUnreadable checks that an unreadable file is an error and does not hide the other files of a
+// directory.
 func TestLintUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"deploy/a.yaml": fmt.Sprintf(lintPod, "x"), "deploy/b.yaml": "kind: Pod\nspec: {containers: \xff}\n"})

@@ -21,7 +21,7 @@ import (
 
 const someMetrics = "../profile/promtext/testdata/client_golang.prom"
 
-// TestDoctorSeveral: what can be said of one target is not lost with another.
+// TestDoctorSeveral checks that a failed target does not hide the findings of another.
 func TestDoctorSeveral(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(empty, nil, 0o644); err != nil {
@@ -37,7 +37,7 @@ func TestDoctorSeveral(t *testing.T) {
 	}
 }
 
-// TestDoctorNames: what a name in the current directory hides.
+// TestDoctorNames checks names that also exist in the current directory.
 func TestDoctorNames(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" {
@@ -76,7 +76,7 @@ func TestDoctorNames(t *testing.T) {
 	}
 }
 
-// TestDirectoryHidesNoProcess: a directory named like a running program.
+// TestDirectoryHidesNoProcess checks a directory with the name of a running program.
 func TestDirectoryHidesNoProcess(t *testing.T) {
 	_, path := goprogram.Started(t)
 	t.Chdir(t.TempDir())
@@ -89,7 +89,7 @@ func TestDirectoryHidesNoProcess(t *testing.T) {
 	}
 }
 
-// TestPasteable: what is to be pasted is what would run.
+// TestPasteable checks that a proposed command runs as printed.
 func TestPasteable(t *testing.T) {
 	for path, want := range map[string]string{
 		"/usr/bin/etcd":    "/usr/bin/etcd",
@@ -105,7 +105,7 @@ func TestPasteable(t *testing.T) {
 	}
 }
 
-// TestProfileFiles are asked about before time is spent on a profile.
+// TestProfileFiles checks that output files are checked before the profile is taken.
 func TestProfileFiles(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -128,7 +128,7 @@ func TestProfileFiles(t *testing.T) {
 	}
 }
 
-// TestHostileDiagnoses: a saved answer cannot act on a terminal.
+// TestHostileDiagnoses checks that a saved answer cannot control a terminal.
 func TestHostileDiagnoses(t *testing.T) {
 	const evil = `\u001b[31mx\n`
 	found := `[{"id":"` + evil + `","severity":"` + evil + `","title":"` + evil + `","evidence":[{"what":"` + evil + `","value":1e308,"unit":"cores","source":"/sys/` + evil + `","raw":"` + evil + `"}],"fix":"` + evil + `","verify":"` + evil + `"},{}]`
@@ -154,7 +154,7 @@ func TestHostileDiagnoses(t *testing.T) {
 	}
 }
 
-// TestFewSamples: a profile of a moment proves nothing, and doctor says so.
+// TestFewSamples checks that doctor says so if a profile has too few samples.
 func TestFewSamples(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cpu.pprof")
 	f, err := os.Create(file)

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goprogram.Main(m) }
 
-// snug runs a command line and returns what it answers.
+// snug runs a command line and returns its answer.
 func snug(t *testing.T, args ...string) (code int, out, err string) {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -83,7 +83,7 @@ func TestDoctorProcess(t *testing.T) {
 	}
 }
 
-// TestDoctorFails: with a finding it ends with 3, as far as --fail-on says.
+// TestDoctorFails checks the exit code 3 for findings, by --fail-on.
 func TestDoctorFails(t *testing.T) {
 	pid, _ := goprogram.Started(t, "GOGC=off", "GOMEMLIMIT=off")
 	code, out, _ := snug(t, "doctor", "--duration", "0", pid)
@@ -95,7 +95,7 @@ func TestDoctorFails(t *testing.T) {
 	}
 }
 
-// TestDoctorInput: what a process has left behind.
+// TestDoctorInput checks files and addresses as targets.
 func TestDoctorInput(t *testing.T) {
 	for _, c := range []struct {
 		args []string

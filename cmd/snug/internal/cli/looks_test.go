@@ -31,7 +31,7 @@ func looks(t *testing.T) string {
 	return b.String()
 }
 
-// TestReportLooks: what snug top wrote is shown look after look, as far as it is whole.
+// TestReportLooks checks that the output of snug top is shown look by look, up to a line that is cut off.
 func TestReportLooks(t *testing.T) {
 	all := looks(t)
 	lines := strings.SplitAfter(all, "\n")

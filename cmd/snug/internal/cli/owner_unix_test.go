@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestLintFixOwner: a file that is fixed stays whose it was.
+// TestLintFixOwner checks that a fixed file keeps its owner.
 func TestLintFixOwner(t *testing.T) {
 	if !strings.Contains(","+os.Getenv("SNUG_E2E")+",", ",root,") {
 		t.Skip("set SNUG_E2E=root to give files away")

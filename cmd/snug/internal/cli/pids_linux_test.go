@@ -11,8 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
 )
 
-// TestCompletePids: a shell is offered the Go processes there are, and nothing
-// else is said.
+// TestCompletePids checks that completion offers the Go processes and prints nothing else.
 func TestCompletePids(t *testing.T) {
 	pid, _ := goprogram.Started(t)
 	defer func(d time.Duration) { look.CompletionTime = d }(look.CompletionTime)
@@ -43,7 +42,7 @@ func TestCompletePids(t *testing.T) {
 	}
 }
 
-// TestCompletePidsInTime: what takes too long is left out, and it is no error.
+// TestCompletePidsInTime checks that slow processes are left out without an error.
 func TestCompletePidsInTime(t *testing.T) {
 	defer func(d time.Duration) { look.CompletionTime = d }(look.CompletionTime)
 	look.CompletionTime = 0

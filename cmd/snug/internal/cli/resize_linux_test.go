@@ -34,8 +34,8 @@ func main() {
 }
 `
 
-// TestDoctorResize: a container grows under a program that is pinned to what it gave
-// before. Who pinned it is named, and that it will not follow.
+// TestDoctorResize grows a container under a program that is pinned to the old limit. doctor must name
+// who pinned it and say that it does not follow.
 func TestDoctorResize(t *testing.T) {
 	if !strings.Contains(os.Getenv("SNUG_E2E"), "root") {
 		t.Skip("set SNUG_E2E=root to make and resize a cgroup (v1)")

@@ -56,7 +56,7 @@ func TestTopJSON(t *testing.T) {
 	}
 }
 
-// worked says whether a look shows that its process has used CPU time and collected garbage.
+// worked reports whether the process of a look has used CPU time and collected garbage.
 func worked(line string) bool {
 	var d finding.Watch
 	if json.Unmarshal([]byte(line), &d) != nil || len(d.Processes) != 1 {
@@ -66,7 +66,7 @@ func worked(line string) bool {
 	return p.Used != nil && *p.Used > 0.01 && p.PerMinute != nil && *p.PerMinute > 0
 }
 
-// TestTopBatch: plain frames, by name too; who has nothing to show says so.
+// TestTopBatch checks plain frames, also by name, and the error if there is nothing to show.
 func TestTopBatch(t *testing.T) {
 	pid, _ := goprogram.Started(t)
 	t.Setenv("COLUMNS", "80")
@@ -106,7 +106,7 @@ func TestTopBatch(t *testing.T) {
 	}
 }
 
-// TestTopOver: when all that were named by number have ended, so has snug top, and says so.
+// TestTopOver checks that snug top ends with a note when all processes named by number have ended.
 func TestTopOver(t *testing.T) {
 	first, _ := goprogram.Started(t)
 	second, _ := goprogram.Started(t)
@@ -157,7 +157,7 @@ func (w *onWrite) Write(b []byte) (int, error) {
 	return w.b.Write(b)
 }
 
-// screen is a real terminal, that tmux draws.
+// screen is a real terminal, drawn by tmux.
 type screen struct {
 	t      *testing.T
 	socket string
@@ -214,10 +214,10 @@ func (s *screen) keys(keys ...string) {
 
 func (s *screen) text() string { return s.tmux("capture-pane", "-p", "-t", "top") }
 
-// patience is how long something is waited for before the test gives up.
+// patience is how long a test waits before it gives up.
 const patience = 3 * time.Minute
 
-// until waits for what is on the screen.
+// until waits for a text on the screen.
 func (s *screen) until(what string, ok func(string) bool) string {
 	s.t.Helper()
 	text := ""
@@ -246,7 +246,7 @@ func (s *screen) shell(command string) {
 	s.shows("done-" + strconv.Itoa(s.count+1000))
 }
 
-// top starts snug top, and says when it has ended.
+// top starts snug top and waits for its first figures. The shell prints a line when it has ended.
 func (s *screen) top(args string) {
 	s.t.Helper()
 	s.count++
@@ -273,7 +273,7 @@ func (s *screen) asBefore() {
 	s.shows("same-2")
 }
 
-// process is a process of snug top: the one that was called, or its child.
+// process returns a process of snug top: the parent or its child.
 func (s *screen) process(child bool) int {
 	s.t.Helper()
 	all, _ := filepath.Glob("/proc/[0-9]*/exe")
@@ -333,7 +333,7 @@ func TestTopTerminal(t *testing.T) {
 	s.clean(message.ExitFine)
 }
 
-// TestTopEnds: however it ends, the terminal is as before.
+// TestTopEnds checks that the terminal is restored however snug top ends.
 func TestTopEnds(t *testing.T) {
 	s := newScreen(t, "LANG=C.UTF-8", "TERM=screen-256color")
 	goprogram.Started(t)
@@ -382,8 +382,8 @@ func TestTopEnds(t *testing.T) {
 	s.clean(message.ExitFine)
 }
 
-// TestTopLastFigures: when the process has ended its last figures stay on the screen until
-// a key, and a line is left.
+// TestTopLastFigures checks that the last figures of an ended process stay on the screen until a key is
+// pressed, and that one line remains.
 func TestTopLastFigures(t *testing.T) {
 	s := newScreen(t, "LANG=C.UTF-8", "TERM=screen-256color")
 	pid, _ := goprogram.Started(t)
@@ -402,7 +402,7 @@ func TestTopLastFigures(t *testing.T) {
 	s.asBefore()
 }
 
-// TestTopTerminalGone: when the terminal goes away nothing is left running.
+// TestTopTerminalGone checks that no process remains when the terminal goes away.
 func TestTopTerminalGone(t *testing.T) {
 	s := newScreen(t, "LANG=C.UTF-8", "TERM=screen-256color")
 	goprogram.Started(t)
@@ -414,7 +414,7 @@ func TestTopTerminalGone(t *testing.T) {
 	}
 }
 
-// TestTopPlain: without colour and in a C locale there are neither.
+// TestTopPlain checks the screen without colour and in the C locale.
 func TestTopPlain(t *testing.T) {
 	s := newScreen(t, "LANG=C", "TERM=screen-256color", "NO_COLOR=1")
 	pid, _ := goprogram.Started(t, "GOGC=off", "GOMEMLIMIT=off")

@@ -64,7 +64,7 @@ func generations(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// growing is a buffer that can be looked at meanwhile.
+// growing is a buffer that can be read while it is written.
 type growing struct {
 	mu sync.Mutex
 	bytes.Buffer

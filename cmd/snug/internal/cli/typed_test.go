@@ -17,8 +17,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// TestOddWords: every command says what is wrong with a word that is empty, long or no
-// text, in two lines that are not long and are text.
+// TestOddWords checks that every command reports an argument that is empty, long or not text, in two
+// short lines of text.
 func TestOddWords(t *testing.T) {
 	var lines [][]string
 	root := newRoot(&ui.UI{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
@@ -51,7 +51,7 @@ func TestOddWords(t *testing.T) {
 	}
 }
 
-// TestCompleteFlags: the words that are completed are those that are taken.
+// TestCompleteFlags checks that completed values are valid values.
 func TestCompleteFlags(t *testing.T) {
 	want := map[string][]string{
 		"doctor --fail-on": {"info", "warning", "error", "never"}, "vet --fail-on": nil, "lint --fail-on": nil, "ps --sort": nil, "top --sort": nil,
@@ -92,7 +92,7 @@ func TestCompleteFlags(t *testing.T) {
 	}
 }
 
-// TestCompleteNothing: of a line of which nothing is written commands are completed.
+// TestCompleteNothing checks that an empty command line completes commands.
 func TestCompleteNothing(t *testing.T) {
 	for _, request := range []string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd} {
 		var out, talk bytes.Buffer

@@ -84,14 +84,14 @@ func (v *View) figures(p *finding.TopProcess) [][2]string {
 	g := v.glyphs
 	var out [][2]string
 	add := func(what string, parts ...string) {
-		var said []string
+		var known []string
 		for _, s := range parts {
 			if s != "" {
-				said = append(said, s)
+				known = append(known, s)
 			}
 		}
-		if len(said) > 0 {
-			out = append(out, [2]string{what, strings.Join(said, ", ")})
+		if len(known) > 0 {
+			out = append(out, [2]string{what, strings.Join(known, ", ")})
 		}
 	}
 	part := func(n *float64, before string, f func(float64) string, after string) string {
@@ -151,7 +151,7 @@ func (v *View) figures(p *finding.TopProcess) [][2]string {
 	}
 	add("memory", bytes(p.Memory, "", " resident"), bytes(p.Mapped, "Go holds ", ""), memlimit, hard)
 	if p.Window != nil && *p.Window > 0 {
-		add("", "Ps and GC: of the last "+strconv.FormatFloat(math.Ceil(*p.Window), 'f', 0, 64)+" s; all else of the last interval")
+		add("", "Ps and GC: over the last "+strconv.FormatFloat(math.Ceil(*p.Window), 'f', 0, 64)+" s; all else: the last interval")
 	}
 	return out
 }
