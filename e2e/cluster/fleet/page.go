@@ -25,7 +25,7 @@ type step struct{ command, prints string }
 // "$ "; what follows is its output.
 func page(t testing.TB, name string) []block {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}

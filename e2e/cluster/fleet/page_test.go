@@ -42,7 +42,7 @@ func TestMatches(t *testing.T) {
 func TestQueries(t *testing.T) {
 	gate.Need(t, "fleet")
 	read := func(path ...string) string {
-		text, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, path...)...))
+		text, err := os.ReadFile(filepath.Join(append([]string{"..", "..", ".."}, path...)...))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ var record = flag.Bool("record", false, "write the tables to experiments/2026-11
 func published(t *testing.T, name, table string) {
 	t.Helper()
 	t.Logf("%s\n%s", name, table)
-	path := filepath.Join("..", "..", "..", "..", "experiments", "2026-11-21-false-alarms", name)
+	path := filepath.Join("..", "..", "..", "..", "..", "experiments", "2026-11-21-false-alarms", name)
 	if *record {
 		if err := os.WriteFile(path, []byte(table), 0o644); err != nil {
 			t.Fatal(err)
