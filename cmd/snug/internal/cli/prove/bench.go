@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prove is the commands that measure: bench, tune, report.
+// Package prove holds the commands that measure: bench, tune and report.
 package prove
 
 import (
@@ -27,40 +27,42 @@ func NewBench(u *ui.UI) *cobra.Command {
 		Use:   "bench [LIMITS] [KNOBS] [LOAD] [--url URL] [-- CMD [ARG...]]",
 		Short: "Compare settings of Go in a real container, with honest statistics",
 		Long: `Run a program under several settings of GOMAXPROCS, GOGC and GOMEMLIMIT, or of
-any variables (--set), each run a fresh process in a fresh cgroup, in rounds of
-shuffled order, and say what is better, what is worse, and what could not be
-shown.
+any variables (--set), and report what is better, what is worse, and what these
+runs cannot show. Each run is a fresh process in a fresh cgroup. Each round runs
+every setting once, in shuffled order.
 
-Alone it takes about a minute: a built-in HTTP service with 1 CPU under Go's
-default, snug's value, 1 and 8. --full adds open-loop loads and latency
-percentiles, in about 15 minutes.
+Without arguments it takes about a minute: a built-in HTTP service with 1 CPU
+under Go's default, snug's value, 1 and 8. --full adds open-loop loads and
+latency percentiles, and takes about 15 minutes.
 
---url with a command after -- starts that service in the cgroup and loads it; a
+--url with a command after -- starts that service in the cgroup and loads it. A
 command without --url is a batch job, and its duration is compared. --url alone
-loads a service that runs already: nothing is confined and no knob is set.
+loads a service that already runs: snug confines nothing and sets no knob.
 
-A batch that is killed for want of memory is a result of its setting: how many
-of its rounds were is told with an exact interval. Numbers that a batch prints
-in its last line, a JSON object, are kept with each run; --metric shows them.
+If a batch runs out of memory, that is a result of its setting: the report says
+in how many rounds, with an exact interval. If the last line that a batch prints
+is a JSON object, its numbers are kept with each run; --metric shows them.
 
-Loads: saturated (closed loop, as fast as it goes), 80% (open loop, of what the
-default setting serves when saturated), 800/s (open loop). In an open loop
-requests are sent when they are due, whether or not the earlier ones have been
-answered, and latency counts from then. --users is the closed loop that load
-tests are often written as.
+Loads: saturated (closed loop, as fast as the service answers), 80% (open loop,
+at 80% of what the default setting serves when saturated), 800/s (open loop). An
+open loop sends each request when it is due, even if earlier ones are not
+answered yet, and latency counts from that time. --users is a closed loop, as
+most load tests are.
 
 Workloads:
 ` + workloadHelp() + `
-Nothing is confined by default in a container that cannot make cgroups: there
-its own limits hold, and only the knobs are compared.
+In a container that cannot make cgroups, snug confines nothing by default: the
+container's own limits apply, and only the knobs are compared.
 
-A Go program is asked for a GC trace on its stderr (GODEBUG=gctrace=1), which is
-read and shown to nobody. --trace takes an execution trace of each run of a
+snug asks a Go program for a GC trace on stderr (GODEBUG=gctrace=1), reads it,
+and does not print it. --trace also takes an execution trace of each run of a
 workload that drives itself, and shows its figures beside snug's own; all times
-then hold what tracing costs. Ctrl-C stops at once and shows what was measured.
+then include the cost of tracing. Ctrl-C stops at once and shows what was
+measured.
 
-Exit codes: 0 fine; 1 snug or the program failed; 2 wrong usage; 3 with --check,
-when the current setting is worse than the best beyond noise; 130 interrupted.`,
+Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
+--check, if the current setting is worse than the best beyond noise;
+130 interrupted.`,
 		Example: `  snug bench
   snug bench --cpus 0.5,1,1.5 --gomaxprocs 1,2,4,8 --html report.html
   snug bench --cpus 1 --load 50%,80% --url http://127.0.0.1:8080/ -- ./server
@@ -97,7 +99,7 @@ when the current setting is worse than the best beyond noise; 130 interrupted.`,
 	b.Sweep.AddSets(fs)
 	flagvalue.DefineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", wantWorkload(), parseWorkloads, &b.Sweep.Workloads)
 	flagvalue.DefineList(fs, "load", "loads of a service: saturated, `80%`, 800/s", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &b.Sweep.Loads)
-	flagvalue.DefineList(fs, "users", "closed loops of `N` users each, as 30,50,100", "whole numbers from 1 to 10000", func(text string) (int, bool) {
+	flagvalue.DefineList(fs, "users", "closed loops of `N` users each, such as 30,50,100", "whole numbers from 1 to 10000", func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= 1 && n <= 10_000
 	}, &b.Users)
@@ -110,16 +112,16 @@ when the current setting is worse than the best beyond noise; 130 interrupted.`,
 	fs.Var((*flagvalue.Text)(&b.Stdout), "stdout", "keep what each run of a batch prints, in files of `DIR`")
 	fs.BoolVar(&b.Trace, "trace", false, "also take an execution trace of each run, and show its figures")
 	fs.BoolVar(&b.Full, "full", false, "also open loops and latency percentiles; about 15 minutes")
-	fs.BoolVar(&b.Check, "check", false, "exit with 3 when the current setting is worse than the best")
+	fs.BoolVar(&b.Check, "check", false, "exit with 3 if the current setting is worse than the best")
 	fs.Var((*flagvalue.Text)(&b.Benchfmt), "benchfmt", "also write the runs to `FILE` in Go's benchmark format, for benchstat")
 	u.JSONFlag(cmd)
 	return cmd
 }
 
-// parseWorkloads reads what parseWorkload does, and the common beginning of several names.
+// parseWorkloads accepts the name of a built-in workload or the common prefix of several.
 func parseWorkloads(text string) (string, bool) { return text, len(workload.Family(text)) > 0 }
 
-// parseWorkload reads the name of a built-in workload; wantWorkload lists them.
+// parseWorkload accepts the name of a built-in workload; wantWorkload lists them.
 func parseWorkload(text string) (string, bool) {
 	_, ok := workload.Describe(text)
 	return text, ok
@@ -127,7 +129,7 @@ func parseWorkload(text string) (string, bool) {
 
 func wantWorkload() string { return "one of " + strings.Join(workload.Names(), ", ") }
 
-// workloadHelp is a line for each built-in workload.
+// workloadHelp returns one line of help for each built-in workload.
 func workloadHelp() string {
 	var b strings.Builder
 	for _, name := range workload.Names() {
@@ -137,7 +139,7 @@ func workloadHelp() string {
 	return b.String()
 }
 
-// nextBench is the one command that leads on.
+// nextBench returns the command to run next.
 func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
 	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "burst", "replicas", "users", "rounds", "window", "warmup", "seed", "objective", "full", "metric", "stdout"}, target...)
 	late := slices.ContainsFunc(doc.Cells, func(c finding.Cell) bool {

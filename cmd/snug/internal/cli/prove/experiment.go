@@ -15,10 +15,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 )
 
-// newLab is an experiment that talks to the user.
+// newLab returns an experiment that reports to the user.
 func newLab(u *ui.UI) lab.Lab { return lab.Lab{Talk: u, Getenv: u.Getenv, Version: ui.Build().Version} }
 
-// command takes what stands after the flags.
+// command checks the arguments after the flags and sets the program to measure.
 func command(l *lab.Lab, cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
 		return message.Usage("arguments without --, "+message.Typed(args[0]), "flags first, then --, then the program: "+cmd.CommandPath()+" -- "+message.Quote(args[0]))
@@ -33,8 +33,8 @@ func command(l *lab.Lab, cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// again repeats flags as they were given, those of these names, and the program:
-// for a next command that asks about the same thing.
+// again formats the flags with these names as the user gave them, and the program: for
+// the next command on the same subject.
 func again(l *lab.Lab, flags *pflag.FlagSet, names ...string) string {
 	var b strings.Builder
 	flags.Visit(func(f *pflag.Flag) {
@@ -59,5 +59,5 @@ func again(l *lab.Lab, flags *pflag.FlagSet, names ...string) string {
 	return b.String()
 }
 
-// target are the flags that say what is measured, and in which container.
+// target lists the flags that say what is measured, and in which container.
 var target = []string{"cpus", "memory", "workload", "load", "url", "method", "body", "header", "timeout", "ready", "rt", "no-limit"}

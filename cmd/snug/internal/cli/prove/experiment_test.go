@@ -10,8 +10,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
 )
 
-// TestAgain: a next command asks about the same program in the same container,
-// and shows no password.
+// TestAgain: the next command is about the same program in the same container, and shows
+// no password.
 func TestAgain(t *testing.T) {
 	var b lab.Bench
 	cmd := NewBench(&ui.UI{})

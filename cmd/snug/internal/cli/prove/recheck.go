@@ -9,9 +9,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// recheck computes everything that an experiment's document says from its raw
-// runs again, by the rules of this version of snug: medians, intervals,
-// comparisons, verdict.
+// recheck recomputes an experiment's medians, intervals, comparisons and verdict from its
+// raw runs, by the rules of this version of snug.
 func recheck(d finding.Document) (finding.Document, error) {
 	b, ok := d.(*finding.Bench)
 	if !ok {

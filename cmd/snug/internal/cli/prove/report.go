@@ -23,8 +23,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
-// publish answers with an experiment's document, and writes the files that were
-// asked for beside it. The answer comes first: it is not lost with a full disk.
+// publish prints an experiment's document, and then writes the other files that the flags
+// name. The answer comes first, so that a full disk does not lose it.
 func publish(u *ui.UI, l *lab.Lab, d finding.Document) error {
 	if err := u.Answer(d); err != nil {
 		return err
@@ -32,14 +32,14 @@ func publish(u *ui.UI, l *lab.Lab, d finding.Document) error {
 	return writeForms(d, l.HTML, l.Benchfmt)
 }
 
-// What has which form.
+// Which documents have which form.
 const (
 	pageHint  = "only experiments, of snug bench and snug tune, and traces, of snug trace, have a page"
 	linesHint = "only experiments, of snug bench and snug tune, have this form"
 	savedHint = "name a file that a command of snug wrote with --json"
 )
 
-// writeForms writes a document in further forms, each to its file; "" is none.
+// writeForms writes a document as a page and in Go's benchmark format; "" is no file.
 func writeForms(d finding.Document, html, benchfmt string) error {
 	for _, form := range []struct {
 		file   string
@@ -66,12 +66,12 @@ func NewReport(u *ui.UI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [--html FILE] [--benchfmt FILE] [--recheck] FILE",
 		Short: "Show a saved answer again, as text, a page, or benchstat's input",
-		Long: `Show a document that a command of snug wrote with --json: as text, or with --json as
-it was. FILE may be - for standard input, and compressed by gzip.
+		Long: `Show a document that a command of snug wrote with --json, as text or, with --json,
+unchanged. FILE may be - for standard input, and may be compressed with gzip.
 
-What snug bench, tune and trace wrote can become a page that needs nothing else (--html);
-what bench and tune wrote, Go's benchmark format too (--benchfmt). All others are text
-and JSON only. A file of snug top shows look after look, as --batch did.`,
+--html writes a self-contained page of a document of snug bench, tune or trace.
+--benchfmt writes a document of bench or tune in Go's benchmark format. All others are
+text and JSON only. A file of snug top shows one sample after the other, as --batch did.`,
 		Example: `  snug bench --json > bench.json
   snug report bench.json
   snug report --html report.html bench.json
@@ -103,7 +103,7 @@ and JSON only. A file of snug top shows look after look, as --batch did.`,
 				return nil
 			}
 			if look, ok := d.(*finding.Watch); ok {
-				return looksAgain(u, look, rest, args[0])
+				return replaySamples(u, look, rest, args[0])
 			}
 			return u.Answer(d)
 		},
@@ -115,7 +115,7 @@ and JSON only. A file of snug top shows look after look, as --batch did.`,
 	return cmd
 }
 
-// writeForm puts one form on stdout.
+// writeForm writes one form to stdout.
 func writeForm(u *ui.UI, d finding.Document, html, benchfmt string) error {
 	if html != "" && benchfmt != "" || u.JSON {
 		return message.Usage("stdout takes one answer, --html --benchfmt --json", "give the others a file")
@@ -131,7 +131,7 @@ func writeForm(u *ui.UI, d finding.Document, html, benchfmt string) error {
 	return u.Write(b.Bytes())
 }
 
-// readAll reads a document, compressed by gzip or not.
+// readAll reads a document, and decompresses it if it is in gzip format.
 func readAll(in io.Reader) ([]byte, error) {
 	r := bufio.NewReader(in)
 	in = r
@@ -145,11 +145,11 @@ func readAll(in io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, maxDocument+1))
 }
 
-// maxDocument is the largest document that is read.
+// maxDocument is the size of the largest document that snug reads, in bytes.
 const maxDocument = 1 << 30
 
-// readDocument reads a document. rest are the further lines where it is the first of
-// several looks of snug top.
+// readDocument reads a document. If it is the first of several samples of snug top, rest
+// holds the lines after it.
 func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err error) {
 	in := u.In
 	if name != "-" {
@@ -184,9 +184,9 @@ func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err e
 	return d, rest, nil
 }
 
-// looksAgain shows saved looks one after the other. One that is not whole ends it, when
-// those before it have been shown.
-func looksAgain(u *ui.UI, look *finding.Watch, rest []byte, name string) error {
+// replaySamples shows saved samples one after the other. At one that cannot be read it
+// returns an error; those before it have been shown.
+func replaySamples(u *ui.UI, look *finding.Watch, rest []byte, name string) error {
 	view := top.New(top.Options{ASCII: !ui.UTF8Locale(u.Getenv)})
 	for n := 1; ; n++ {
 		view.Update(look)

@@ -56,7 +56,7 @@ func TestReadDocument(t *testing.T) {
 	}
 }
 
-// TestPublishAnswersFirst: a disk that is full does not cost the answer.
+// TestPublishAnswersFirst: a full disk does not lose the answer.
 func TestPublishAnswersFirst(t *testing.T) {
 	var out bytes.Buffer
 	dir := t.TempDir()

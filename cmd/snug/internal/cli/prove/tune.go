@@ -20,18 +20,18 @@ func NewTune(u *ui.UI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune [LIMITS] [KNOBS] [LOAD] [--url URL] -- CMD [ARG...]",
 		Short: "Find the settings of Go that suit a program best, or say to keep the default",
-		Long: `Search for the GOMAXPROCS, GOGC and GOMEMLIMIT with which a program does best in
-its container: under load with --url, or as a batch command without.
+		Long: `Search for the GOMAXPROCS, GOGC and GOMEMLIMIT that suit a program best in its
+container: a service under load with --url, or a batch command without it.
 
-First the default is measured; then a part of all settings that can fit, balanced
-so that every value of every knob is seen equally often; then the better half
-again and again; and last the winner against the default on fresh, paired runs.
-The verdict is the winner with its interval, or to keep the default. The plan and
-its duration are shown before it starts.
+The search measures the default first. It then measures a sample of the settings
+that can fit, balanced so that every value of every knob appears equally often,
+and repeatedly keeps the better half. Last it compares the winner with the
+default in fresh, paired runs. The verdict is the winner with its interval, or to
+keep the default. You see the plan and its duration before the search starts.
 
 Objectives: cpu (CPU time per request), rps, p99, wall (of a batch command).
---constraint sets bounds that the winner has to keep: p99<20ms, rss<=400MiB,
-rps>=1000. No setting wins that fails requests or runs out of memory.`,
+--constraint sets bounds that the winner must keep: p99<20ms, rss<=400MiB,
+rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 		Example: `  snug tune --cpus 1 --memory 512MiB --url http://127.0.0.1:8080/ -- ./server
   snug tune --objective p99 --load 400/s --budget 60m --url http://127.0.0.1:8080/ -- ./server
   snug tune --cpus 2 --memory 1GiB -- ./batch input.xml
@@ -60,7 +60,7 @@ rps>=1000. No setting wins that fails requests or runs out of memory.`,
 	t.Sweep.AddKnobs(fs)
 	flagvalue.Define(fs, "workload", "tune the built-in `NAME` instead of a program (see snug bench --help)", wantWorkload(), parseWorkload, &t.Workload)
 	flagvalue.Define(fs, "load", "load of a service: `saturated`, 80%, 800/s (default saturated; 80% for p99)", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &t.Load)
-	fs.StringArrayVar(&t.Constraints, "constraint", nil, "the winner must keep to `BOUND`, as 'p99<20ms'; repeatable")
+	fs.StringArrayVar(&t.Constraints, "constraint", nil, "the winner must meet `BOUND`, such as 'p99<20ms'; repeatable")
 	flagvalue.Define(fs, "budget", "search for `TIME` (default 15m)", "a time from 1m to 24h", func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d >= time.Minute && d <= 24*time.Hour
@@ -68,15 +68,15 @@ rps>=1000. No setting wins that fails requests or runs out of memory.`,
 	t.Add(fs)
 	ui.Complete(cmd, "objective", lab.Objectives...)
 	ui.Complete(cmd, "workload", workload.Names()...)
-	for _, refused := range []string{"replicas", "rounds", "record"} { // with the reason, see input
+	for _, refused := range []string{"replicas", "rounds", "record"} { // lab.Tune rejects these with a reason
 		fs.MarkHidden(refused)
 	}
 	u.JSONFlag(cmd)
 	return cmd
 }
 
-// winner is the flag with which snug bench measures the setting that was found;
-// "" when that is the default.
+// winner returns the flag with which snug bench measures the best setting; "" if that is
+// the default.
 func winner(doc *finding.Tune) string {
 	if doc.Verdict.Best == nil || doc.Confirm == nil {
 		return ""

@@ -117,10 +117,10 @@ func (d *Design) tries() int {
 	return d.MaxTries
 }
 
-// LeastRounds is how many rounds this design needs for any difference, however
+// MinRounds is how many rounds this design needs for any difference, however
 // large, to be shown between all of its arms: [stats.MinPairs] of the largest
 // family of comparisons, and never less than an interval of a median needs.
-func (d *Design) LeastRounds() int {
+func (d *Design) MinRounds() int {
 	size := map[int]int{} // comparisons by baseline: those of one metric and one load
 	most := 1
 	for i := range d.Arms {

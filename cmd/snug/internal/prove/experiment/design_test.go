@@ -158,9 +158,9 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// TestLeastRounds: the smallest p-value of n pairs is 2^(1-n); Holm multiplies it
+// TestMinRounds: the smallest p-value of n pairs is 2^(1-n); Holm multiplies it
 // by the number of comparisons under one load.
-func TestLeastRounds(t *testing.T) {
+func TestMinRounds(t *testing.T) {
 	for arms := 1; arms < 12; arms++ {
 		d := &Design{}
 		for i := range arms {
@@ -170,7 +170,7 @@ func TestLeastRounds(t *testing.T) {
 		for float64(arms-1)*math.Pow(2, float64(1-want)) > 0.05 {
 			want++
 		}
-		if got := d.LeastRounds(); got != want {
+		if got := d.MinRounds(); got != want {
 			t.Errorf("%d arms: %d rounds, want %d", arms, got, want)
 		}
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// sweep is what an experiment varies: limits, knobs, loads. An empty list is
-// "not asked for".
+// sweep is what an experiment varies: limits, knobs, loads. An empty list means that the
+// flag was not given.
 type sweep struct {
 	Workloads []string
 	CPUs      []float64
@@ -32,18 +32,18 @@ type sweep struct {
 	procs     []string // "" is unset
 	gogc      []string
 	memlimit  []plan.Memory
-	sets      []setting // beside all combinations of the three above
+	sets      []setting // besides all combinations of the three above
 	Loads     []string
 	replicas  []int
 }
 
-// burst is the quota that may be saved for later: a share of the quota or a time.
+// burst is how much unused quota a group may save: the whole quota, or a time.
 type burst struct {
-	quota bool // as much as the quota
+	quota bool // the whole quota
 	time  time.Duration
 }
 
-// micros is a burst in microseconds; the kernel allows at most the quota.
+// micros returns the burst in microseconds. The kernel allows at most the quota.
 func (b burst) micros(quota float64) (int64, error) {
 	most := int64(math.Round(quota * cgrun.DefaultPeriodMicros))
 	if b.quota {
@@ -55,7 +55,7 @@ func (b burst) micros(quota float64) (int64, error) {
 	return 0, message.Usage(fmt.Sprintf("burst above the quota, --burst %s --cpus %s", b.time, units.Exact(quota)), "the kernel allows at most the quota: --burst quota")
 }
 
-// parseKnob accepts "default" for unset, and writes numbers in one way.
+// parseKnob accepts "default" for unset, and writes equal numbers alike.
 func parseKnob(ok func(string) bool) func(string) (string, bool) {
 	return func(text string) (string, bool) {
 		if text == "default" {
@@ -80,7 +80,7 @@ func parseBurst(text string) (burst, bool) {
 	return burst{time: d}, err == nil && d >= time.Microsecond
 }
 
-// ParseLoad reads saturated, 80% (of capacity), or 800/s.
+// ParseLoad accepts saturated, 80% (of capacity) and 800/s.
 func ParseLoad(text string) (string, bool) {
 	if text == runner.LoadSaturated {
 		return text, true
@@ -104,8 +104,7 @@ func parseTime(text string) (time.Duration, bool) {
 	return d, err == nil && d > 0 && d <= time.Hour
 }
 
-// parseWindow reads how long a run measures: one period of a quota
-// at the least.
+// parseWindow accepts the length of a measurement: one period of a quota or more.
 func parseWindow(text string) (time.Duration, bool) {
 	d, ok := parseTime(text)
 	return d, ok && d >= 100*time.Millisecond
@@ -131,22 +130,22 @@ func rateOf(load string) float64 {
 	return x
 }
 
-// choice is what decides knobs in a container of a given size.
+// choice is what the knobs depend on in a container of a given size.
 type choice struct {
 	limits limits.Limits // of this process, before a group is made
-	goes   plan.Go       // which Go reads the variables
-	env    plan.Env      // what the operator has set
-	known  bool          // goes is known: the default can be predicted
+	goes   plan.Go       // the Go version of the program
+	env    plan.Env      // what the operator set
+	known  bool          // whether goes is known, so that the default can be predicted
 }
 
-// fit returns the knobs that snug would set in a container, and the GOMAXPROCS
-// that the runtime chooses by itself there; 0 when that is not known.
+// fit returns the knobs that snug would set in a container, and the GOMAXPROCS that the
+// runtime would choose there; 0 is unknown.
 func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
 	in := plan.Input{Limits: c.limits, Go: c.goes}
 	in.Limits.CPU.Levels = slices.Clone(in.Limits.CPU.Levels)
 	plan.Confine(&in.Limits, cpus, memory)
 	p := plan.Decide(&in)
-	for _, v := range goenv.Variables(&in, p, func() bool { return false }) { // byDefault is the runtime's, too
+	for _, v := range goenv.Variables(&in, p, func() bool { return false }) { // the runtime's default is byDefault as well
 		switch v.Name {
 		case "GOMAXPROCS":
 			k.GOMAXPROCS = v.Value
@@ -165,8 +164,8 @@ func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
 	return k, procs
 }
 
-// memory is the limit that a program has in a container: the one made, or that of
-// the container that snug itself is in; 0 when there is none.
+// memory returns the memory limit that applies to a program: the one that snug sets or
+// that of snug's own container, whichever is lower; 0 is none.
 func (c *choice) memory(made int64) int64 {
 	if own, ok := c.limits.Memory.Hard.Get(); ok && (made == 0 || own < made) {
 		return own
@@ -174,9 +173,9 @@ func (c *choice) memory(made int64) int64 {
 	return made
 }
 
-// arms are the settings of an experiment: for each container and load Go's
-// default, snug's value, the operator's own if there is one, and what is swept.
-// Settings that come to the same are one arm with several labels.
+// arms returns the settings of an experiment. For each container and load they are Go's
+// default, snug's value, the operator's own if there is one, and the values of the sweep.
+// Equal settings become one arm with several labels.
 func (s *sweep) arms(c *choice) ([]experiment.Arm, error) {
 	var arms []experiment.Arm
 	for _, w := range orOne(s.Workloads, "") {
@@ -201,7 +200,7 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 	fit, byDefault := c.fit(at.Quota, at.Memory)
 	add := func(label string, a finding.Arm) {
 		if a.GOMAXPROCS != "" && a.GOMAXPROCS == strconv.Itoa(byDefault) {
-			a.GOMAXPROCS = "" // what the runtime does by itself: the same arm
+			a.GOMAXPROCS = "" // the runtime's default: the same arm
 		}
 		i := slices.IndexFunc(arms, func(b experiment.Arm) bool { return b.Arm == a })
 		if i < 0 {
@@ -261,8 +260,8 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 	return arms, nil
 }
 
-// memoryLimit writes a GOMEMLIMIT as Go reads it; "" is unset. flag is what asked
-// for it.
+// memoryLimit formats a GOMEMLIMIT as Go reads it; "" is unset. flag names its flag in
+// errors.
 func memoryLimit(m plan.Memory, limit int64, flag string) (string, error) {
 	if m == (plan.Memory{}) {
 		return "", nil
@@ -283,8 +282,8 @@ func memoryLimit(m plan.Memory, limit int64, flag string) (string, error) {
 	return units.GoBytes(n), nil
 }
 
-// asSwept writes an operator's GOMEMLIMIT as units.GoBytes does, so that equal ones are
-// one arm. What Go would not read stays as it is.
+// asSwept formats an operator's GOMEMLIMIT as units.GoBytes does, so that equal values
+// are one arm. It returns text that Go cannot read unchanged.
 func asSwept(text string) string {
 	if n, ok := units.ParseGoBytes(text); ok && n > 0 {
 		return units.GoBytes(n)

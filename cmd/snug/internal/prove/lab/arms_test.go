@@ -27,7 +27,7 @@ func machine(cpus int) choice {
 	return c
 }
 
-// brief is an arm in a few characters: what differs from nothing, then its labels.
+// brief formats an arm in a few characters: its knobs that are set, then its labels.
 func brief(a finding.Arm, labels []string) string {
 	var parts []string
 	add := func(name string, v any) {
@@ -132,7 +132,7 @@ func TestArms(t *testing.T) {
 	}
 }
 
-// parsed is a bench whose flags are these, not yet completed.
+// parsed returns a bench with these flags, not yet completed.
 func parsed(t *testing.T, flags string) *Bench {
 	t.Helper()
 	b := &Bench{}
@@ -163,7 +163,7 @@ func TestArmsThatCannotBe(t *testing.T) {
 		"--cpus 1 --memory 1GiB --gomemlimit 50%,0.1%": "",
 	} {
 		s := parsed(t, flags).Sweep
-		for _, err := range []error{s.possible(&choice{}), func() error { _, err := s.arms(&c); return err }()} {
+		for _, err := range []error{s.check(&choice{}), func() error { _, err := s.arms(&c); return err }()} {
 			if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
 				t.Errorf("%s: %v, want %q", flags, err, want)
 			}
@@ -197,7 +197,7 @@ func TestParseLoad(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		ok    bool
-		share float64 // of capacity, 0 = none
+		share float64 // of capacity; 0 is none
 		rate  float64
 	}{
 		{"saturated", true, 0, 0},

@@ -27,12 +27,12 @@ type Bench struct {
 	Full  bool
 	Check bool
 
-	design *experiment.Design // see run
+	design *experiment.Design // set by Run
 }
 
-// Quick, full and plain designs. Seven rounds are the least that lets Holm's
-// rule show something with three arms beside the baseline (2/2^7 x 3 < 0.05);
-// more arms need more.
+// The round count and the windows. Seven rounds are the minimum at which Holm's method
+// can show a difference with three arms besides the baseline (2/2^7 x 3 < 0.05). More
+// arms need more rounds.
 const (
 	defaultRounds = 7
 	quickWindow   = 1500 * time.Millisecond
@@ -40,8 +40,8 @@ const (
 	fullWindow    = 10 * time.Second
 )
 
-// fillIn completes what was not asked for.
-func (b *Bench) fillIn() error {
+// complete fills in what the flags left unset.
+func (b *Bench) complete() error {
 	s := &b.Sweep
 	var workloads []string
 	for _, name := range s.Workloads {
@@ -60,16 +60,16 @@ func (b *Bench) fillIn() error {
 	if remote && (knobs || len(s.CPUs)+len(s.Memory) > 0) {
 		return message.Usage("limits and knobs need a program that snug starts, --url alone", "give the service's command after --")
 	}
-	if err := b.heeded(); err != nil {
+	if err := b.checkFlags(); err != nil {
 		return err
 	}
-	if err := b.traceable(builtin); err != nil {
+	if err := b.checkTrace(builtin); err != nil {
 		return err
 	}
-	if err := b.replicable(); err != nil {
+	if err := b.checkReplicas(); err != nil {
 		return err
 	}
-	if err := s.possible(&b.choice); err != nil {
+	if err := s.check(&b.choice); err != nil {
 		return err
 	}
 	quick := builtin && len(s.CPUs)+len(s.Memory)+len(s.Workloads)+len(s.Loads)+len(b.Users) == 0 && !knobs && !b.Full
@@ -87,7 +87,7 @@ func (b *Bench) fillIn() error {
 			s.procs = []string{"1", "2", "4"}
 		}
 	}
-	if err := b.fillInLoads(); err != nil {
+	if err := b.completeLoads(); err != nil {
 		return err
 	}
 	window := plainWindow
@@ -105,12 +105,12 @@ func (b *Bench) fillIn() error {
 	for _, w := range s.Workloads {
 		loads = append(loads, b.loadsOf(w)...)
 	}
-	return b.comparable(loads)
+	return b.checkObjective(loads)
 }
 
-// fillInLoads decides which loads there are: services have those asked for,
-// other programs one of their own.
-func (b *Bench) fillInLoads() error {
+// completeLoads chooses the loads. Services get those of the flags; other programs have
+// one load of their own.
+func (b *Bench) completeLoads() error {
 	s := &b.Sweep
 	for _, n := range b.Users {
 		s.Loads = append(s.Loads, strconv.Itoa(n)+" users")
@@ -130,7 +130,7 @@ func (b *Bench) fillInLoads() error {
 	return nil
 }
 
-// loadsOf are the loads that a workload knows.
+// loadsOf returns the loads of a workload.
 func (b *Bench) loadsOf(w string) []string {
 	switch {
 	case len(b.URLs) > 0, workload.IsService(w):
@@ -141,13 +141,13 @@ func (b *Bench) loadsOf(w string) []string {
 	return []string{runner.LoadSelf}
 }
 
-// Run measures. The document is nil only when there is nothing to show; judge says how it
-// came out.
+// Run runs the experiment. The document is nil only if there is nothing to show. Judge
+// turns it into the command's error.
 func (b *Bench) Run() (*finding.Bench, error) {
-	if err := b.look(); err != nil {
+	if err := b.readLimits(); err != nil {
 		return nil, err
 	}
-	if err := b.fillIn(); err != nil {
+	if err := b.complete(); err != nil {
 		return nil, err
 	}
 	if err := b.prepare(); err != nil {
@@ -177,21 +177,21 @@ func (b *Bench) Run() (*finding.Bench, error) {
 		}
 	}
 	d := &experiment.Design{Arms: arms, Rounds: b.rounds, Seed: b.seed, Against: experiment.BaselineOfVariants}
-	switch least := d.LeastRounds(); {
+	switch minRounds := d.MinRounds(); {
 	case d.Rounds == 0:
-		d.Rounds = max(defaultRounds, least)
-	case d.Rounds < least && b.Check:
+		d.Rounds = max(defaultRounds, minRounds)
+	case d.Rounds < minRounds && b.Check:
 		return nil, message.Usage(fmt.Sprintf("nothing can be found in %s with %s, --check --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(arms), "setting"), d.Rounds),
-			fmt.Sprintf("give it --rounds %d, or fewer settings", least))
-	case d.Rounds < least:
-		b.Talk.Note("note: with %s nothing can be shown in fewer than %d rounds; --rounds %d measures without a verdict", units.Plural(len(arms), "setting"), least, d.Rounds)
+			fmt.Sprintf("give it --rounds %d, or fewer settings", minRounds))
+	case d.Rounds < minRounds:
+		b.Talk.Note("note: with %s nothing can be shown in fewer than %d rounds; --rounds %d measures without a verdict", units.Plural(len(arms), "setting"), minRounds, d.Rounds)
 	}
 	b.rounds = d.Rounds
 	b.design = d
 	return b.measure(d)
 }
 
-// Judge is the error of an experiment that shows nothing, or, with --check, the wrong thing.
+// Judge returns an error if no run counts, or if --check finds the current setting worse.
 func (b *Bench) Judge(doc *finding.Bench) error {
 	if n, of, why := experiment.Uncounted(raw(doc)); n == of && n > 0 {
 		return message.Failed(fmt.Sprintf("none of %s counted: %s", units.Plural(n, "run"), why), "give the load generator real-time priority (--rt), or a machine with less to do")
@@ -208,8 +208,8 @@ func (b *Bench) Judge(doc *finding.Bench) error {
 	return nil
 }
 
-// measure runs the design and judges it. The document is nil only when there is
-// nothing to show.
+// measure runs the design and judges it. The document is nil only if there is nothing to
+// show.
 func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 	ctx, stop := b.interruptible()
 	defer stop()
@@ -251,7 +251,7 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 	setup.Seconds = time.Since(started).Seconds()
 	setup.Complete = err == nil
 	setup.Machine.Generator = generator(runs)
-	doc := &finding.Bench{Head: finding.NewHead(finding.KindBench), Setup: setup, Unknown: []finding.Gap{}, Warnings: b.confessed()}
+	doc := &finding.Bench{Head: finding.NewHead(finding.KindBench), Setup: setup, Unknown: []finding.Gap{}, Warnings: b.allWarnings()}
 	doc.Cells = experiment.Cells(d, runs)
 	doc.Comparisons = experiment.Compare(d, doc.Cells)
 	doc.Verdict = experiment.Judge(d, doc.Cells, doc.Comparisons, b.objective, setup.Machine.CPUs)

@@ -46,7 +46,7 @@ func TestFillIn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := parsed(t, c.flags)
 			b.Cmd = c.cmd
-			if err := b.fillIn(); err != nil {
+			if err := b.complete(); err != nil {
 				t.Fatal(err)
 			}
 			got := fmt.Sprintf("%s | %s | %s | %s %s | %s", strings.Join(b.Sweep.Workloads, ","), strings.Join(b.loadsOf(b.Sweep.Workloads[0]), ","),
@@ -63,7 +63,7 @@ func TestTraceable(t *testing.T) {
 	for _, c := range []struct {
 		name, flags string
 		cmd         []string
-		refused     string // how the error begins; "" is none
+		refused     string // prefix of the error; "" is none
 	}{
 		{"drives itself", "--workload fib --trace", nil, ""},
 		{"nothing named", "--trace", nil, "a service is not traced"},
@@ -73,7 +73,7 @@ func TestTraceable(t *testing.T) {
 	} {
 		b := parsed(t, c.flags)
 		b.Cmd = c.cmd
-		err := b.fillIn()
+		err := b.complete()
 		if c.refused == "" && (err != nil || !slices.Equal(b.Metrics, runner.TraceMetrics)) {
 			t.Errorf("%s: %v, shows %q", c.name, err, b.Metrics)
 		}
@@ -97,7 +97,7 @@ func TestComparable(t *testing.T) {
 		{"wall", "saturated", false}, {"wall", "self", false}, {"wall", "50%", false},
 	} {
 		l := Lab{objective: c.objective}
-		if err := l.comparable(strings.Split(c.loads, ",")); (err == nil) != c.ok {
+		if err := l.checkObjective(strings.Split(c.loads, ",")); (err == nil) != c.ok {
 			t.Errorf("%s under %s: %v", c.objective, c.loads, err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestBounded(t *testing.T) {
 		{"p99<20ms", "80%", true}, {"p99<=20ms", "batch", false}, {"rps>=1000", "saturated", true}, {"rps>1000", "batch", false},
 		{"wall<=3s", "batch", true}, {"wall<3s", "self", false}, {"rss<=400MiB", "batch", true}, {"peak<=400MiB", "saturated", true}, {"cpu<1ms", "batch", true},
 	} {
-		if err := bounded(c.constraint, c.load); (err == nil) != c.ok {
+		if err := checkConstraint(c.constraint, c.load); (err == nil) != c.ok {
 			t.Errorf("%s under %s: %v", c.constraint, c.load, err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestCheckable(t *testing.T) {
 		name        string
 		cells       []finding.Cell
 		comparisons []finding.Comparison
-		code        int // -1: fine
+		code        int // -1 is success
 	}{
 		{"compared", []finding.Cell{{Labels: byDefault, OOMKills: kills(0)}, {Labels: other}}, cpu, -1},
 		{"compared in something else", []finding.Cell{{Labels: byDefault}, {Labels: other}}, []finding.Comparison{{Metric: "rps"}}, message.ExitFailed},

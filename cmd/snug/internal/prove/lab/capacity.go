@@ -12,9 +12,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// rates turns loads that are a share of capacity into requests per second.
-// Capacities that an earlier start has recorded, if old is not nil, are taken from
-// there: the loads of an experiment that goes on are those it began with.
+// rates turns loads that are a share of capacity into requests per second. A resumed
+// experiment keeps its loads: capacities that an earlier start recorded come from old,
+// which may be nil.
 func (b *Bench) rates(ctx context.Context, d *experiment.Design, old *finding.Setup) (known []finding.Capacity, err error) {
 	known = []finding.Capacity{}
 	if old != nil {
@@ -39,8 +39,8 @@ func (b *Bench) rates(ctx context.Context, d *experiment.Design, old *finding.Se
 	return known, nil
 }
 
-// capacity is what the default setting serves when it is saturated: the median
-// of three runs.
+// capacity returns what the default setting serves when saturated: the median of three
+// runs.
 func (l *Lab) capacity(ctx context.Context, c finding.Capacity) (float64, error) {
 	l.Talk.Status("measuring what the default setting can serve")
 	defer l.Talk.Status("")

@@ -13,14 +13,14 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// Add defines the flags.
+// Add defines the flags that bench and tune share.
 func (l *Lab) Add(fs *pflag.FlagSet) {
 	flagvalue.DefineList(fs, "url", "load the service at `URL`; several are replicas", "an address such as http://127.0.0.1:8080/", parseURL, &l.URLs)
 	fs.StringVar(&l.method, "method", "", "HTTP `METHOD` of the requests (default GET, with --body POST)")
 	fs.StringVar(&l.body, "body", "", "`TEXT` to send, or @FILE")
-	fs.StringArrayVar(&l.header, "header", nil, "header of the requests, as `'Name: value'`; repeatable")
+	fs.StringArrayVar(&l.header, "header", nil, "header of the requests, such as `'Name: value'`; repeatable")
 	flagvalue.Define(fs, "timeout", "a request may take `TIME` (default 10s)", "a time such as 10s", parseTime, &l.timeout)
-	flagvalue.Define(fs, "ready", "the service may take `TIME` until it listens (default 10s)", "a time such as 10s", parseTime, &l.ready)
+	flagvalue.Define(fs, "ready", "wait up to `TIME` until the service listens (default 10s)", "a time such as 10s", parseTime, &l.ready)
 	flagvalue.Define(fs, "rounds", "measure every setting `N` times (default 7)", "a whole number from 1 to 1000", func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= 1 && n <= 1000
@@ -28,7 +28,7 @@ func (l *Lab) Add(fs *pflag.FlagSet) {
 	flagvalue.Define(fs, "window", "measure for `TIME` in each run", "a time from 100ms to 1h", parseWindow, &l.window)
 	flagvalue.Define(fs, "warmup", "load for `TIME` before each window (default 1s)", "a time such as 1s", parseTime, &l.warmUp)
 	l.seed = 1
-	flagvalue.Define(fs, "seed", "`N` that order, arrivals and resampling start from (default 1)", "a whole number", func(text string) (uint64, bool) {
+	flagvalue.Define(fs, "seed", "seed `N` of order, arrivals and resampling (default 1)", "a whole number", func(text string) (uint64, bool) {
 		n, err := strconv.ParseUint(text, 10, 64)
 		return n, err == nil
 	}, &l.seed)
@@ -37,31 +37,32 @@ func (l *Lab) Add(fs *pflag.FlagSet) {
 	}, &l.objective)
 	fs.BoolVar(&l.RealTime, "rt", false, "the load generator gets real-time priority (needs root)")
 	fs.BoolVar(&l.noLimit, "no-limit", false, "make no cgroup and enforce no limit; every output says so")
-	fs.Var((*flagvalue.Text)(&l.RecordFile), "record", "write each run to `FILE` at once, and go on from what it has")
-	fs.Var((*flagvalue.Text)(&l.HTML), "html", "also write a report to `FILE`, one page that needs nothing else")
+	fs.Var((*flagvalue.Text)(&l.RecordFile), "record", "write each run to `FILE` as it ends, and resume from there")
+	fs.Var((*flagvalue.Text)(&l.HTML), "html", "also write a report to `FILE`, a self-contained page")
 }
 
-// AddLimits and AddKnobs define the flags; word says what a list does.
+// AddLimits defines the flags for limits.
 func (s *sweep) AddLimits(fs *pflag.FlagSet) {
-	flagvalue.DefineList(fs, "cpus", "make CPU limits of `CPUS`, as 0.5,1,1500m (default 1)", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &s.CPUs)
-	flagvalue.DefineList(fs, "memory", "make memory limits of `SIZE`, as 256MiB,1GiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.Memory)
-	flagvalue.DefineList(fs, "replicas", "divide the limits among `N` containers, as 1,5 (built-in services)", "whole numbers from 1 to 100", func(text string) (int, bool) {
+	flagvalue.DefineList(fs, "cpus", "limit CPU time to `CPUS`, such as 0.5,1,1500m (default 1)", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &s.CPUs)
+	flagvalue.DefineList(fs, "memory", "limit memory to `SIZE`, such as 256MiB,1GiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.Memory)
+	flagvalue.DefineList(fs, "replicas", "divide the limits among `N` containers, such as 1,5 (built-in services)", "whole numbers from 1 to 100", func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= 1 && n <= 100
 	}, &s.replicas)
-	flagvalue.DefineList(fs, "burst", "let `TIME` of unused quota be saved up: 0, 50ms, or quota", "0, a time such as 50ms, or quota", parseBurst, &s.burst)
+	flagvalue.DefineList(fs, "burst", "save up to `TIME` of unused quota: 0, 50ms, or quota", "0, a time such as 50ms, or quota", parseBurst, &s.burst)
 }
 
+// AddKnobs defines the flags for knobs.
 func (s *sweep) AddKnobs(fs *pflag.FlagSet) {
-	flagvalue.DefineList(fs, "gomaxprocs", "compare values of GOMAXPROCS, as `1,2,8`", "whole numbers from 1, or default", parseKnob(func(text string) bool {
+	flagvalue.DefineList(fs, "gomaxprocs", "compare values of GOMAXPROCS, such as `1,2,8`", "whole numbers from 1, or default", parseKnob(func(text string) bool {
 		_, ok := plan.ParseProcs(text)
 		return ok
 	}), &s.procs)
-	flagvalue.DefineList(fs, "gogc", "compare values of GOGC, as `50,100,off`", "whole numbers from 1, off, or default", parseKnob(func(text string) bool {
+	flagvalue.DefineList(fs, "gogc", "compare values of GOGC, such as `50,100,off`", "whole numbers from 1, off, or default", parseKnob(func(text string) bool {
 		_, ok := flagvalue.ParseGOGC(text)
 		return ok
 	}), &s.gogc)
-	flagvalue.DefineList(fs, "gomemlimit", "compare values of GOMEMLIMIT, as `124MiB,90%`; percent are of --memory", plan.Want("SNUG_GOMEMLIMIT")+"; or default", func(text string) (plan.Memory, bool) {
+	flagvalue.DefineList(fs, "gomemlimit", "compare values of GOMEMLIMIT, such as `124MiB,90%`; percentages are of --memory", plan.Want("SNUG_GOMEMLIMIT")+"; or default", func(text string) (plan.Memory, bool) {
 		if text == "default" {
 			return plan.Memory{}, true
 		}
@@ -69,8 +70,8 @@ func (s *sweep) AddKnobs(fs *pflag.FlagSet) {
 	}, &s.memlimit)
 }
 
-// AddSets defines --set: one setting of several variables, where --gomaxprocs,
-// --gogc and --gomemlimit together would try every combination.
+// AddSets defines --set: one setting of several variables. --gomaxprocs, --gogc and
+// --gomemlimit together would try every combination.
 func (s *sweep) AddSets(fs *pflag.FlagSet) {
 	fs.Var(&flagvalue.Parsed{Take: func(text string) error {
 		one, ok := parseSet(text)
@@ -79,5 +80,5 @@ func (s *sweep) AddSets(fs *pflag.FlagSet) {
 		}
 		s.sets = append(s.sets, one)
 		return nil
-	}}, "set", "compare one `SETTING` of several variables, Go's or any, as MODE=fast,GOMEMLIMIT=90%; repeatable")
+	}}, "set", "compare one `SETTING` of several variables, Go's or any, such as MODE=fast,GOMEMLIMIT=90%; repeatable")
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lab takes an experiment from what is asked for to its document, for snug bench and
-// snug tune: what is refused, which settings are compared, under which loads, and what is said
-// on the way.
+// Package lab runs the experiments of snug bench and snug tune, from the flags to the
+// document. It validates the request, chooses the settings and loads to compare, and
+// reports progress.
 package lab
 
 import (
@@ -34,17 +34,17 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Objectives are what --objective takes.
+// Objectives are the values of --objective.
 var Objectives = []string{"cpu", "rps", "p99", "wall"}
 
-// talk is where an experiment says what it is doing.
+// talk prints notes and the status line while an experiment runs.
 type talk interface {
 	Note(format string, args ...any)
 	Status(text string)
 }
 
-// Lab is what `snug bench` and `snug tune` have in common: the program and its
-// load, the cgroups, the record, and how an experiment is told.
+// Lab is what `snug bench` and `snug tune` have in common: the program and its load, the
+// cgroups, the record, and the reporting.
 type Lab struct {
 	Talk    talk
 	Getenv  func(string) string
@@ -63,12 +63,12 @@ type Lab struct {
 	warmUp    time.Duration
 	seed      uint64
 	objective string
-	// objectiveSet: it was asked for, and is no default.
+	// objectiveSet reports that the operator chose the objective; false is the default.
 	objectiveSet bool
 	RealTime     bool
 	noLimit      bool
 	RecordFile   string
-	Records      bool // --record is for this command
+	Records      bool // the command has --record
 	HTML         string
 	Metrics      []string
 	Stdout       string
@@ -85,7 +85,7 @@ type Lab struct {
 	warnings []finding.Warning
 }
 
-// timing completes the times that were not asked for.
+// timing fills in the times and the objective that the flags left unset.
 func (l *Lab) timing(window time.Duration, quick bool) {
 	if l.window == 0 {
 		l.window = window
@@ -100,16 +100,16 @@ func (l *Lab) timing(window time.Duration, quick bool) {
 	}
 }
 
-// look reads the container that this process is in.
-func (l *Lab) look() (err error) {
+// readLimits reads the limits of this process's container.
+func (l *Lab) readLimits() (err error) {
 	if l.choice.limits, err = limits.Self(); err != nil {
 		return message.Failed("cannot read this process's container, "+err.Error(), "snug limits says what is wrong")
 	}
 	return nil
 }
 
-// prepare looks at the machine and the program, and proves on a short run that
-// the program can be confined as asked.
+// prepare checks the output files, builds the Runner from the flags, and inspects the
+// machine and the program.
 func (l *Lab) prepare() error {
 	for _, f := range [][2]string{{"--html", l.HTML}, {"--benchfmt", l.Benchfmt}, {"--record", l.RecordFile}} {
 		if err := outfile.Writable(f[0], f[1]); err != nil {
@@ -157,7 +157,7 @@ func (l *Lab) prepare() error {
 	return l.recognise(self)
 }
 
-// The codes of warnings: see snug explain.
+// Codes of warnings, see snug explain.
 const (
 	WarnNotGo       = "bench-not-go"
 	WarnOwnLimits   = "bench-own-limits"
@@ -168,10 +168,10 @@ func (l *Lab) warn(code, format string, args ...any) {
 	l.warnings = append(l.warnings, finding.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 }
 
-// confessed are the warnings of an experiment, those that its runs met included.
-func (l *Lab) confessed() []finding.Warning {
+// allWarnings returns the warnings of the experiment and of its runs.
+func (l *Lab) allWarnings() []finding.Warning {
 	all := append([]finding.Warning{}, l.warnings...)
-	if l.runner.Own || l.runner.NoLimit { // there it is said already
+	if l.runner.Own || l.runner.NoLimit { // a warning says so already
 		return all
 	}
 	for _, w := range l.runner.Warnings {
@@ -180,7 +180,7 @@ func (l *Lab) confessed() []finding.Warning {
 	return all
 }
 
-// recognise finds out which Go the program is.
+// recognise finds the program's file and its Go version.
 func (l *Lab) recognise(self string) error {
 	file := self
 	if len(l.Cmd) > 0 {
@@ -199,7 +199,7 @@ func (l *Lab) recognise(self string) error {
 		l.machine.Go = exe.GoVersion
 		blind := !exe.Aware(l.Getenv("GODEBUG"))
 		if file == self {
-			blind = false // its workloads are told to behave as other programs do
+			blind = false // GODEBUG makes its workloads aware, see runner
 		}
 		l.choice.goes = plan.Go{Minor: exe.Minor, Blind: blind}
 		l.choice.known = exe.Minor != 0
@@ -220,7 +220,7 @@ func orDefault(d, other time.Duration) time.Duration {
 	return d
 }
 
-// setup describes the experiment for its document.
+// setup returns the experiment's description for its document.
 func (l *Lab) setup(started time.Time) finding.Setup {
 	s := finding.Setup{
 		Version: l.Version, Started: started.UTC(), Command: append([]string{}, l.Cmd...),
@@ -241,7 +241,7 @@ func (l *Lab) setup(started time.Time) finding.Setup {
 	return s
 }
 
-// addresses are the URLs as they may be shown: without passwords.
+// addresses returns the URLs without passwords, as they may be shown.
 func (l *Lab) addresses() string {
 	var all []string
 	for _, u := range l.URLs {
@@ -250,8 +250,8 @@ func (l *Lab) addresses() string {
 	return strings.Join(all, " ")
 }
 
-// generator is the scheduling policy of the load generator, as the runs read it
-// back; "" when there was none.
+// generator returns the scheduling policy that the runs read back for the load generator;
+// "" if there was none.
 func generator(runs []finding.Run) string {
 	for _, r := range runs {
 		if r.Generator != nil {
@@ -261,8 +261,8 @@ func generator(runs []finding.Run) string {
 	return ""
 }
 
-// interruptible is a context that ends with Ctrl-C or SIGTERM. It is the same one
-// from the first call on, so that no signal is lost in between.
+// interruptible returns a context that Ctrl-C or SIGTERM ends. Every call returns the
+// same context, so that no signal is lost between two calls.
 func (l *Lab) interruptible() (context.Context, context.CancelFunc) {
 	if l.ctx == nil {
 		l.ctx, l.stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -270,11 +270,11 @@ func (l *Lab) interruptible() (context.Context, context.CancelFunc) {
 	return l.ctx, l.stop
 }
 
-// probeTime is how long a built-in service's threads spin to measure the stall:
-// six periods.
+// probeTime is how long the threads of a built-in service spin to measure the stall: six
+// periods.
 const probeTime = 600 * time.Millisecond
 
-// probe is the time that a run spends on the stall probe.
+// probe returns the time that a run spends on the stall probe.
 func (l *Lab) probe() time.Duration {
 	if len(l.Cmd)+len(l.URLs) > 0 {
 		return 0
@@ -282,11 +282,10 @@ func (l *Lab) probe() time.Duration {
 	return probeTime
 }
 
-// runCost is what a run takes beside warm-up and window: starting, settling,
-// stopping.
+// runCost is what a run takes besides warm-up and window: to start, settle and stop.
 const runCost = 400 * time.Millisecond
 
-// roughly prints a duration with no more digits than it deserves.
+// roughly formats a duration in whole seconds, or in whole minutes from 2 minutes on.
 func roughly(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
@@ -296,9 +295,9 @@ func roughly(d time.Duration) string {
 	}
 }
 
-// confinement proves on a program that does nothing that cgroups can be made,
-// and completes the limits of the sweep. Where none can be made and none was
-// asked for, the limits of the container that snug is in hold, if it has any.
+// confinement runs a program that does nothing, to prove that cgroups can be made, and
+// completes the limits of the sweep. If none can be made and the flags set no limit, the
+// limits of snug's own container apply, if it has any.
 func (l *Lab) confinement(s *sweep) error {
 	asked := len(s.CPUs)+len(s.Memory)+len(s.burst) > 0
 	switch {
@@ -340,7 +339,7 @@ func (l *Lab) confinement(s *sweep) error {
 	return nil
 }
 
-// content is what a request sends: --body, or the file that it names.
+// content returns the body of a request: the text of --body, or the file that it names.
 func (l *Lab) content() ([]byte, error) {
 	file, isFile := strings.CutPrefix(l.body, "@")
 	switch {
@@ -356,8 +355,8 @@ func (l *Lab) content() ([]byte, error) {
 	return b, nil
 }
 
-// checksum is the SHA-256 of a file in hex, "" when it cannot be read: a program
-// that was built anew is another one.
+// checksum returns the SHA-256 of a file in hex, "" if it cannot be read. A program that
+// was rebuilt is another program.
 func checksum(name string) string {
 	f, err := os.Open(name)
 	if err != nil {

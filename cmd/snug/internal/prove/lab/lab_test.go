@@ -56,7 +56,7 @@ func TestHeeded(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		l    Lab
-		flag string // refused; "" is none
+		flag string // that is rejected; "" is none
 	}{
 		{"nothing", Lab{}, ""},
 		{"body for a service", Lab{body: "x", URLs: []string{"http://h/"}}, ""},
@@ -69,7 +69,7 @@ func TestHeeded(t *testing.T) {
 		{"patience with a built-in service", Lab{ready: time.Second}, ""},
 		{"patience with a batch command", Lab{ready: time.Second, Cmd: []string{"true"}}, "--ready"},
 	} {
-		err := c.l.heeded()
+		err := c.l.checkFlags()
 		if (err != nil) != (c.flag != "") || err != nil && !strings.HasSuffix(err.Error(), c.flag) {
 			t.Errorf("%s: %v, want %q refused", c.name, err, c.flag)
 		}

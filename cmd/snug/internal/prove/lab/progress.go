@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// explain turns an error of an experiment into a failure with a cure.
+// explain turns an error of an experiment into a failure with a hint.
 func (l *Lab) explain(ctx context.Context, err error) error {
 	var target *runner.TargetError
 	var noWay *cgrun.NoWayError
@@ -27,7 +27,7 @@ func (l *Lab) explain(ctx context.Context, err error) error {
 	case errors.As(err, &f):
 		return err
 	case ctx.Err() != nil:
-		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: l.goesOn()}
+		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: l.resumeHint()}
 	case errors.As(err, &target):
 		return message.Failed(target.What, target.Cure)
 	case errors.As(err, &spec):
@@ -38,8 +38,8 @@ func (l *Lab) explain(ctx context.Context, err error) error {
 	return message.Failed(err.Error(), cgrun.Hint(err))
 }
 
-// goesOn is how an experiment that was interrupted can be gone on with.
-func (l *Lab) goesOn() string {
+// resumeHint says how to resume an interrupted experiment.
+func (l *Lab) resumeHint() string {
 	switch {
 	case l.RecordFile != "":
 		return "the same command goes on from what " + l.RecordFile + " has"
@@ -49,8 +49,8 @@ func (l *Lab) goesOn() string {
 	return "a search does not go on from where it was stopped: say with --budget what time there is"
 }
 
-// progress tells how far an experiment is: on a terminal one line that is
-// written over, elsewhere nothing.
+// progress returns a function that shows progress on the status line, which only a
+// terminal has, and one that clears it.
 func (l *Lab) progress() (func(experiment.Progress), func()) {
 	return func(p experiment.Progress) {
 			again := ""
@@ -66,8 +66,8 @@ func (l *Lab) progress() (func(experiment.Progress), func()) {
 		func() { l.Talk.Status("") }
 }
 
-// announce says what is about to happen and how long it takes, and what may spoil
-// it.
+// announce prints what is about to run, how long it takes, and whether the machine is
+// busy.
 func (l *Lab) announce(d *experiment.Design, kept int) {
 	all := len(d.Arms) * d.Rounds
 	runs := max(0, all-kept)

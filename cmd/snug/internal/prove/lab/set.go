@@ -10,16 +10,16 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// setting is one value of --set. What is a share of the memory limit has no text
-// in knobs before that is known.
+// setting is one value of --set. knobs has no GOMEMLIMIT: a percentage becomes a number
+// only when the memory limit is known.
 type setting struct {
 	knobs  finding.Knobs
 	memory plan.Memory // GOMEMLIMIT; the zero value leaves it unset
 }
 
-// parseSet reads NAME=VALUE,NAME=VALUE, or with blanks between. What has no name
-// belongs to the value before: PARTS=memory,gc is one variable, and
-// so is GODEBUG=a=1,b=2.
+// parseSet parses NAME=VALUE pairs separated by commas or blanks. A part without a name
+// belongs to the value before it: PARTS=memory,gc is one variable, and so is
+// GODEBUG=a=1,b=2.
 func parseSet(text string) (one setting, ok bool) {
 	var entries, others []string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -47,7 +47,7 @@ func parseSet(text string) (one setting, ok bool) {
 		case "GOMEMLIMIT":
 			one.memory, ok = plan.ParseMemory(value)
 		default:
-			// What only looks like one of Go's three would be measured as if it were.
+			// A misspelt name of Go's three would be measured as if it were right.
 			ok = value != "" && !strings.HasPrefix(name, "GOM") && !strings.HasPrefix(name, "GOGC")
 			others = append(others, e)
 		}
@@ -59,7 +59,7 @@ func parseSet(text string) (one setting, ok bool) {
 	return one, one != setting{}
 }
 
-// variableName reports whether a text can be that of a variable in a shell.
+// variableName reports whether a text is a valid name of a shell variable.
 func variableName(name string) bool {
 	for i, r := range name {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'

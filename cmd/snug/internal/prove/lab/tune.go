@@ -32,7 +32,7 @@ type Tune struct {
 const tuneWindow = 3 * time.Second
 
 func (t *Tune) Run() (*finding.Tune, error) {
-	if err := t.look(); err != nil {
+	if err := t.readLimits(); err != nil {
 		return nil, err
 	}
 	in, err := t.input()
@@ -57,8 +57,8 @@ func (t *Tune) Run() (*finding.Tune, error) {
 	return t.search(in)
 }
 
-// input is what the command line asks of a search, before the machine has been
-// looked at.
+// input builds the input of a search from the command line, before snug inspects the
+// machine.
 func (t *Tune) input() (*search.Input, error) {
 	s := &t.Sweep
 	builtin := t.Workload != ""
@@ -78,7 +78,7 @@ func (t *Tune) input() (*search.Input, error) {
 	case len(s.replicas) > 0:
 		return nil, message.Usage("a program is tuned for one container, --replicas", "snug bench compares replicas")
 	}
-	if err := t.heeded(); err != nil {
+	if err := t.checkFlags(); err != nil {
 		return nil, err
 	}
 	service := len(t.URLs) > 0 || workload.IsService(t.Workload)
@@ -103,7 +103,7 @@ func (t *Tune) input() (*search.Input, error) {
 	case builtin && !workload.IsBatch(t.Workload):
 		base.Load = runner.LoadSelf
 	}
-	if err := t.comparable([]string{base.Load}); err != nil {
+	if err := t.checkObjective([]string{base.Load}); err != nil {
 		return nil, err
 	}
 	if t.Budget == 0 {
@@ -123,7 +123,7 @@ func (t *Tune) input() (*search.Input, error) {
 		if err != nil {
 			return nil, message.Usage(err.Error(), "write --constraint 'p99<20ms' or 'rss<=400MiB'")
 		}
-		if err := bounded(c.String(), base.Load); err != nil {
+		if err := checkConstraint(c.String(), base.Load); err != nil {
 			return nil, err
 		}
 		in.Constraints = append(in.Constraints, c)
@@ -131,7 +131,7 @@ func (t *Tune) input() (*search.Input, error) {
 	return in, nil
 }
 
-// complete adds what the machine and the program say.
+// complete adds what depends on the machine and the program.
 func (t *Tune) complete(in *search.Input) error {
 	s := &t.Sweep
 	in.CPUs = t.machine.CPUs
@@ -168,8 +168,8 @@ func (t *Tune) complete(in *search.Input) error {
 	return nil
 }
 
-// search searches and tells how far it is. The document is nil only when there
-// is nothing to show.
+// search runs the search and shows its progress. The document is nil only if there is
+// nothing to show.
 func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 	ctx, stop := t.interruptible()
 	defer stop()
@@ -207,12 +207,12 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 	doc.Setup = setup
 	doc.Objective, doc.Seconds, doc.Complete, doc.Rounds = mine.Objective, mine.Seconds, mine.Complete, mine.Rounds
 	doc.Repeated, doc.Excluded = mine.Repeated, mine.Excluded
-	doc.Warnings = append(t.confessed(), doc.Warnings...)
+	doc.Warnings = append(t.allWarnings(), doc.Warnings...)
 	content.SayTune(doc)
 	return doc, err
 }
 
-// preview shows the plan before anything is measured.
+// preview prints the plan before anything is measured.
 func (t *Tune) preview(in *search.Input) error {
 	p, err := search.Preview(*in)
 	if err != nil {
@@ -222,7 +222,7 @@ func (t *Tune) preview(in *search.Input) error {
 	return nil
 }
 
-// planned says what a search is about to do.
+// planned describes the plan of a search.
 func planned(p search.Plan) string {
 	var steps []string
 	for _, s := range p.Steps {

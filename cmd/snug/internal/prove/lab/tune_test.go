@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// parsedTune is a tune with this command line.
+// parsedTune returns a tune with this command line.
 func parsedTune(t *testing.T, line string) (*Tune, error) {
 	t.Helper()
 	got := &Tune{Lab: Lab{Getenv: func(string) string { return "" }}}
@@ -101,8 +101,8 @@ func TestTuneComplete(t *testing.T) {
 	}
 }
 
-// TestTuneInItsContainer: percent are of the container's own limit where no
-// other is made, and of nothing where there is none.
+// TestTuneInItsContainer: a percentage is of the container's own limit if snug sets none,
+// and of nothing if there is no limit.
 func TestTuneInItsContainer(t *testing.T) {
 	tn, err := parsedTune(t, "--gomemlimit 50% -- cmd")
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// What an experiment is asked for and would not do is refused here, before
-// minutes are spent on it: a flag that nothing heeds is no help.
+// This file rejects flags that an experiment would ignore, before minutes are
+// spent on it.
 
-// heeded refuses flags that are about requests where snug is not told where to
-// send any, and those about a batch where there is none.
-func (l *Lab) heeded() error {
+// checkFlags rejects flags about requests if there is no URL, and flags about a batch if
+// there is no batch.
+func (l *Lab) checkFlags() error {
 	for _, f := range []struct {
 		name  string
 		given bool
@@ -44,8 +44,8 @@ func (l *Lab) heeded() error {
 	return nil
 }
 
-// comparable refuses an objective that runs under these loads have no figure for.
-func (l *Lab) comparable(loads []string) error {
+// checkObjective rejects an objective that runs under these loads do not measure.
+func (l *Lab) checkObjective(loads []string) error {
 	open := slices.ContainsFunc(loads, func(load string) bool { return experiment.OpenLoop(finding.Arm{Load: load}) })
 	batch := slices.Contains(loads, runner.LoadBatch)
 	self := slices.Contains(loads, runner.LoadSelf)
@@ -66,8 +66,9 @@ func (l *Lab) comparable(loads []string) error {
 	return nil
 }
 
-// bounded refuses a constraint on a figure that runs under a load do not have.
-func bounded(constraint, load string) error {
+// checkConstraint rejects a constraint on a figure that runs under this load do not
+// measure.
+func checkConstraint(constraint, load string) error {
 	name, _, _ := strings.Cut(constraint, "<")
 	name, _, _ = strings.Cut(name, ">")
 	batch := load == runner.LoadBatch
@@ -84,17 +85,17 @@ func bounded(constraint, load string) error {
 	return nil
 }
 
-// replicable refuses replicas of what snug cannot start several times at once.
-func (b *Bench) replicable() error {
+// checkReplicas rejects replicas of anything but built-in services.
+func (b *Bench) checkReplicas() error {
 	if len(b.Sweep.replicas) == 0 || len(b.Cmd)+len(b.URLs) == 0 && !slices.ContainsFunc(b.Sweep.Workloads, func(w string) bool { return !workload.IsService(w) }) {
 		return nil
 	}
 	return message.Usage("only built-in services have replicas, --replicas", "snug bench --workload http --replicas 1,5")
 }
 
-// traceable refuses an execution trace of what snug cannot tell to write one, and has the
-// figures of those that it takes shown.
-func (b *Bench) traceable(builtin bool) error {
+// checkTrace rejects --trace for anything but built-in workloads that drive themselves,
+// and selects the figures of the traces.
+func (b *Bench) checkTrace(builtin bool) error {
 	if !b.Trace {
 		return nil
 	}
@@ -108,8 +109,9 @@ func (b *Bench) traceable(builtin bool) error {
 	return nil
 }
 
-// possible refuses shares of limits that were not asked for, and more than them.
-func (s *sweep) possible(c *choice) error {
+// check rejects a percentage where there is no limit, and a GOMEMLIMIT or a burst beyond
+// the limit.
+func (s *sweep) check(c *choice) error {
 	for _, memory := range orOne(s.Memory, 0) {
 		for _, m := range s.memlimit {
 			if _, err := memoryLimit(m, c.memory(memory), "--gomemlimit"); err != nil {
@@ -132,8 +134,8 @@ func (s *sweep) possible(c *choice) error {
 	return nil
 }
 
-// checkable is an error when --check has nothing to go by: for want of figures it
-// must not pass.
+// checkable returns an error if --check has nothing to compare: missing figures must not
+// pass.
 func checkable(d *finding.Bench) error {
 	label := experiment.LabelDefault
 	if slices.ContainsFunc(d.Cells, func(c finding.Cell) bool { return slices.Contains(c.Labels, experiment.LabelCurrent) }) {
@@ -158,7 +160,7 @@ func checkable(d *finding.Bench) error {
 	return nil
 }
 
-// raw are all runs of an experiment.
+// raw returns all runs of an experiment.
 func raw(d *finding.Bench) (runs []finding.Run) {
 	for _, c := range d.Cells {
 		runs = append(runs, c.Rounds...)
@@ -166,7 +168,7 @@ func raw(d *finding.Bench) (runs []finding.Run) {
 	return runs
 }
 
-// loadFlag is the flag by which a load was asked for.
+// loadFlag returns the flag that chose the loads.
 func (b *Bench) loadFlag() string {
 	switch {
 	case b.Full:
