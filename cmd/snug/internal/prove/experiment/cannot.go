@@ -12,11 +12,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// defaultPeriod is the kernel's period of a quota.
+// defaultPeriod is the kernel's default period of a quota.
 const defaultPeriod = 100 * time.Millisecond
 
-// cannot is what a machine with so few CPUs, or this choice of loads, cannot
-// show.
+// cannot returns what this number of CPUs, or these loads, cannot show.
 func cannot(cells []finding.Cell, machineCPUs int) []finding.Unshown {
 	out := manyThreads(cells, machineCPUs)
 	var idle, shared []float64
@@ -51,7 +50,7 @@ func cannot(cells []finding.Cell, machineCPUs int) []finding.Unshown {
 	return out
 }
 
-// manyThreads says what the stall law holds for more threads than CPUs.
+// manyThreads returns the stalls that the stall law gives for more threads than CPUs.
 func manyThreads(cells []finding.Cell, machineCPUs int) []finding.Unshown {
 	var threads []int
 	quota, period := math.Inf(1), defaultPeriod

@@ -13,22 +13,21 @@ import (
 )
 
 const (
-	// confidence of every interval.
+	// confidence is the level of every interval.
 	confidence = 0.95
-	// resamples of the bootstrap of a pooled quantile.
+	// resamples is the number of bootstrap samples for a pooled quantile.
 	resamples = 2000
 )
 
-// Cells summarises the runs: one cell for each arm of the design, at the same
-// index, whether it has runs or not. Figures are medians over the rounds that
-// count, and of the runs that have the figure; what no run measured is nil.
+// Cells summarizes the runs: one cell for each arm of the design, at the same index, even
+// if the arm has no runs. Figures are medians over the rounds that count, of the runs
+// that have the figure. A figure that no run measured is nil.
 //
-// These are not medians: the P99.9 and the histogram are those of all requests
-// of all rounds together; the error ratio is the sum of errors over the sum of
-// operations and errors, since most runs have none; OOM kills are a sum; the
-// longest stop of the world and the longest stall are the largest. The throttled
-// ratio is the median of each run's own, so that it has an interval; the ratio of
-// the sums would follow long runs.
+// Some figures are not medians. The P99.9 and the histogram cover all requests of all
+// rounds. The error ratio is the sum of errors over the sum of operations and errors,
+// since most runs have none. OOM kills are a sum. The longest stop of the world and the
+// longest stall are maxima. The throttled ratio is the median of the runs' ratios, so
+// that it has an interval; the ratio of the sums would follow long runs.
 func Cells(d *Design, runs []finding.Run) []finding.Cell {
 	cells := make([]finding.Cell, len(d.Arms))
 	for i, a := range d.Arms {
@@ -48,7 +47,7 @@ func cell(a Arm, all []finding.Run, seed uint64) finding.Cell {
 		Arm: a.Arm, Labels: slices.Clone(a.Labels), Rounds: all, Intervals: map[string]finding.Interval{},
 	}
 	if c.Labels == nil {
-		c.Labels = []string{} // null is "not measured"; this is "none"
+		c.Labels = []string{} // null is unknown; this is none
 	}
 	if c.Rounds == nil {
 		c.Rounds = []finding.Run{}
@@ -88,7 +87,7 @@ func cell(a Arm, all []finding.Run, seed uint64) finding.Cell {
 	return c
 }
 
-// valid are the runs that count: the first of each round.
+// valid returns the runs that count: the first valid one of each round.
 func valid(all []finding.Run) []finding.Run {
 	var out []finding.Run
 	seen := map[int]bool{}
@@ -102,14 +101,14 @@ func valid(all []finding.Run) []finding.Run {
 	return out
 }
 
-// summary summarises the runs of a cell that count.
+// summary summarizes the runs of a cell that count.
 type summary struct {
 	runs      []finding.Run
 	intervals map[string]finding.Interval
 }
 
-// median is that of a figure over the runs that have it, nil if none has. Its
-// interval is noted under the name, where there are runs enough.
+// median returns the median of a figure over the runs that have it, nil if none has. If
+// there are enough runs it records the interval under the name.
 func (s summary) median(name string, of func(finding.Run) *float64) *float64 {
 	var x []float64
 	for _, r := range s.runs {
@@ -127,8 +126,8 @@ func (s summary) median(name string, of func(finding.Run) *float64) *float64 {
 	return &m
 }
 
-// killed counts the runs in which a process was killed for want of memory; nil
-// where the kernel did not say.
+// killed counts the runs in which a process ran out of memory; nil if the kernel did not
+// report it.
 func (s summary) killed() *finding.Killed {
 	var k finding.Killed
 	for _, r := range s.runs {
@@ -146,8 +145,8 @@ func (s summary) killed() *finding.Killed {
 	return &k
 }
 
-// reported are the medians of what the program said of itself, nil if it did not.
-// A run that was killed said nothing, or something of a moment.
+// reported returns the medians of the figures that the program printed, nil if it printed
+// none. It skips runs that were OOM-killed: their figures are missing or partial.
 func (s summary) reported() map[string]float64 {
 	var out map[string]float64
 	for _, r := range s.runs {
@@ -170,8 +169,8 @@ func (s summary) reported() map[string]float64 {
 	return out
 }
 
-// pooled is the latency of all runs together, and its P99.9 where enough samples
-// lie above it.
+// pooled returns the latency of all runs together, and its P99.9 if enough samples lie
+// above it.
 func (s summary) pooled(seed uint64) (*finding.Histogram, *float64) {
 	var clusters []stats.Cluster
 	counts := map[float64]int64{}
@@ -207,7 +206,7 @@ func (s summary) pooled(seed uint64) (*finding.Histogram, *float64) {
 	return h, &estimate
 }
 
-// errorRatio is nil where nothing was asked for.
+// errorRatio returns nil if there were no operations.
 func errorRatio(runs []finding.Run) *float64 {
 	var ops, errors int64
 	for _, r := range runs {
@@ -219,9 +218,8 @@ func errorRatio(runs []finding.Run) *float64 {
 	return new(float64(errors) / float64(ops+errors))
 }
 
-// stalls aggregates the probes: the median of the runs' medians, a run without
-// a stall counting as 0, and the largest of all. What is drawn is the first
-// run's.
+// stalls combines the probes: the median of the runs' medians, where a run without a
+// stall counts as 0, and the maximum of all. The timeline is the first run's.
 func stalls(runs []finding.Run) *finding.Stall {
 	var out *finding.Stall
 	var medians []float64
@@ -253,7 +251,7 @@ func collections(r finding.Run) *float64 {
 	return new(float64(*r.GCs) / elapsed(r))
 }
 
-// elapsed is the time over which a run's counters ran, in seconds.
+// elapsed returns the seconds over which a run's counters ran.
 func elapsed(r finding.Run) float64 {
 	if r.Elapsed > 0 {
 		return r.Elapsed
@@ -261,7 +259,7 @@ func elapsed(r finding.Run) float64 {
 	return r.Window
 }
 
-// first is the first value that is not nil.
+// first returns the first value that is not nil.
 func first[T any](runs []finding.Run, of func(finding.Run) *T) *T {
 	for _, r := range runs {
 		if v := of(r); v != nil {
@@ -271,7 +269,7 @@ func first[T any](runs []finding.Run, of func(finding.Run) *T) *T {
 	return nil
 }
 
-// larger is the larger one; nil is smaller than any.
+// larger returns the larger value; nil is smaller than any.
 func larger(a, b *float64) *float64 {
 	if a == nil || b != nil && *b > *a {
 		return b
@@ -279,7 +277,7 @@ func larger(a, b *float64) *float64 {
 	return a
 }
 
-// or is *p, or 0.
+// or returns *p, or 0 if p is nil.
 func or[T float64 | uint64](p *T) T {
 	if p == nil {
 		return 0

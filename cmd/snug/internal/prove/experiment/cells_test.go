@@ -11,8 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TestNotMeasuredIsNil: no figure is made up, neither without runs nor with runs
-// that have none.
+// TestNotMeasuredIsNil: a figure that no run has is nil, with or without runs.
 func TestNotMeasuredIsNil(t *testing.T) {
 	d := plain(2)
 	for name, runs := range map[string][]finding.Run{
@@ -61,7 +60,7 @@ func TestCells(t *testing.T) {
 			OOMKills: new(n / 6), Peak: new(int64(1000 + i)),
 		})
 	}
-	runs[7].Round, runs[7].Invalid = 3, "late" // does not count, whatever it says
+	runs[7].Round, runs[7].Invalid = 3, "late" // does not count, whatever its figures
 	c := Cells(d, runs)[0]
 	near := func(name string, got *float64, want float64) {
 		t.Helper()
@@ -78,7 +77,7 @@ func TestCells(t *testing.T) {
 	if c.OOMKills == nil || *c.OOMKills != 1 || *c.Peak != 1003 || *c.Procs != 1 || *c.Limit != 124<<20 {
 		t.Errorf("OOM kills %d, peak %d, procs %d, limit %d", or(c.OOMKills), *c.Peak, *c.Procs, *c.Limit)
 	}
-	// 7 rounds: the least and the largest are an interval of 1-2^-6.
+	// 7 rounds: the minimum and the maximum are an interval of 1-2^-6.
 	if iv := c.Intervals["p99_seconds"]; iv.Low != 0.01 || iv.High != 0.07 || iv.Confidence != 1-1.0/64 {
 		t.Errorf("interval %+v", iv)
 	}
@@ -96,7 +95,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestPooledTail: the P99.9 of all requests, from 10,000 on.
+// TestPooledTail: the P99.9 covers all requests, from 10,000 on.
 func TestPooledTail(t *testing.T) {
 	a := arm("1", "50%")
 	d := &Design{Arms: []Arm{a}, Rounds: 5, Seed: 1}
@@ -149,8 +148,8 @@ func TestStallCells(t *testing.T) {
 	}
 }
 
-// TestCollectionsOverTheirTime: an open loop waits for its last answers, and the
-// collections of that wait are counted too.
+// TestCollectionsOverTheirTime: an open loop waits for its last answers, and collections
+// during that wait count too.
 func TestCollectionsOverTheirTime(t *testing.T) {
 	for _, c := range []struct {
 		run  finding.Run

@@ -10,20 +10,19 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// compared is how arms are compared in one metric.
+// compared is a metric in which arms are compared.
 type compared struct {
 	*metric.Metric
 	margin float64 // differences up to this share do not count
-	// on reports whether the figure says something about the program under a load.
+	// on reports whether, under the arm's load, the figure describes the program.
 	on func(finding.Arm) bool
 }
 
-// metrics holds what is compared, the order of the comparisons. In an open loop the
-// throughput is what was offered, so it is compared in closed loops only.
-// Latencies are compared in an open loop and in a workload that drives itself. In
-// a closed loop, of a saturating load or of users, they say how requests queue at
-// the callers (Little: callers over throughput), and callers who wait ask less
-// while the service stalls.
+// metrics lists the compared metrics, in the order of the comparisons. Throughput is
+// compared in closed loops only: in an open loop it is the offered load. Latencies are
+// compared in open loops and in workloads that drive themselves. In a closed loop,
+// saturating or of users, latency measures the queue at the callers (Little: callers over
+// throughput), and waiting callers send less while the service stalls.
 var metrics = []compared{
 	{metric.MetricOf(metric.CPU), 0.02, anyLoad},
 	{metric.MetricOf(metric.RPS), 0.03, closedLoop},
@@ -39,27 +38,27 @@ func closedLoop(a finding.Arm) bool { return !OpenLoop(a) && a.Load != "batch" }
 
 func tails(a finding.Arm) bool { return OpenLoop(a) || a.Load == "self" }
 
-// OpenLoop reports whether an arm's load arrives without waiting for answers: a
-// share of capacity or a rate.
+// OpenLoop reports whether an arm's load arrives without waiting for answers: a share of
+// capacity or a rate.
 func OpenLoop(a finding.Arm) bool {
 	return strings.HasSuffix(a.Load, "%") || strings.HasSuffix(a.Load, "/s")
 }
 
-// power is the probability with which a number of rounds that is told as enough
-// would show a difference.
+// power is the probability with which the recommended number of rounds shows a
+// difference.
 const power = 0.8
 
-// Compare compares each arm with its baseline in each metric that both have, by
-// the ratio of the rounds in which both count: the index of an arm is that of
-// its cell. P-values are adjusted by Holm over the arms that share a metric and
-// a baseline, which is those of one workload, quota and load.
+// Compare compares each arm with its baseline, in each metric that both have, by the
+// ratio of the rounds in which both count. The index of an arm is that of its cell.
+// P-values are adjusted by Holm over the arms that share a metric and a baseline: those
+// of one workload, quota and load.
 //
-// A round in which either run did not count is left out, which the results had
-// no part in. So is one in which either run was killed for want of memory, had no
-// result, or lacks the figure, and there the results had: a comparison is of the
-// rounds in which both settings worked. How often they did not is judged apart,
-// by Judge. A round in which a figure is 0 is not left out: such a metric is not
-// compared. Nor is the P99 of an open loop with fewer than 1000 requests a run.
+// Compare leaves out a round in which either run does not count; this is independent of
+// the results. It also leaves out a round in which either run was OOM-killed, had no
+// result or lacks the figure; this depends on the results. So a comparison covers the
+// rounds in which both settings worked, and Judge judges separately how often they did
+// not. A metric with a figure of 0 in any round is not compared, nor is the P99 of an
+// open loop with fewer than 1000 requests a run.
 func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
 	all := []finding.Comparison{}
 	for _, m := range metrics {
@@ -102,8 +101,7 @@ func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
 	return all
 }
 
-// pairs are the figures of the rounds that count in both cells and have one in
-// both.
+// pairs returns the figures of the rounds that count and have the figure in both cells.
 func pairs(base, arm finding.Cell, of func(*finding.Run) *float64) (b, a []float64, level float64) {
 	figure := func(r finding.Run) *float64 {
 		if killed(r) || empty(r) {
@@ -127,10 +125,10 @@ func pairs(base, arm finding.Cell, of func(*finding.Run) *float64) (b, a []float
 	return b, a, confidence
 }
 
-// need is how many rounds would show a difference of the margin. It is nil when
-// that cannot be told, as from fewer rounds than an interval of a median needs,
-// whose spread may be anything; and when there were as many already: the difference then
-// lies about at the margin, and no number of rounds is sure to tell on which side.
+// need returns how many rounds would show a difference of the margin. It is nil with
+// fewer rounds than the interval of a median needs, because their spread may be anything.
+// It is also nil if there were that many rounds already: the difference then lies near
+// the margin, and no number of rounds is sure to tell on which side.
 func need(p stats.Paired, margin float64, family int) *int {
 	n := stats.NeedN(p.SD, margin, power, 1-confidence)
 	if n == 0 || p.N < stats.NeedForMedian(confidence) {

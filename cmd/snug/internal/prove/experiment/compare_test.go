@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// faster makes GOMAXPROCS=1 cost this factor of CPU.
+// faster multiplies the CPU cost of GOMAXPROCS=1 by this factor.
 func faster(factor float64) func(finding.Arm, string) float64 {
 	return func(a finding.Arm, key string) float64 {
 		if a.GOMAXPROCS == "1" && key == metric.CPU {
@@ -30,11 +30,11 @@ func find(cs []finding.Comparison, cell int, key string) *finding.Comparison {
 	return nil
 }
 
-// TestSameAgainstSame: without a difference at most 5 % of experiments may find
-// one. 2,000 with fixed seeds: 116 or fewer false alarms are what a rate of 5 %
-// stays below with a probability of 95 %.
+// TestSameAgainstSame: without a difference at most 5 % of experiments may find one.
+// 2,000 with fixed seeds: a rate of 5 % stays at or below 116 false alarms with a
+// probability of 95 %.
 func TestSameAgainstSame(t *testing.T) {
-	const experiments, most = 2000, 116
+	const experiments, maxAlarms = 2000, 116
 	verdicts, words := 0, 0
 	for seed := range uint64(experiments) {
 		d := plain(7)
@@ -53,8 +53,8 @@ func TestSameAgainstSame(t *testing.T) {
 		}
 	}
 	t.Logf("of %d: %d false words, %d false verdicts", experiments, words, verdicts)
-	if words > most || verdicts > most {
-		t.Errorf("of %d: %d false words, %d false verdicts, want at most %d", experiments, words, verdicts, most)
+	if words > maxAlarms || verdicts > maxAlarms {
+		t.Errorf("of %d: %d false words, %d false verdicts, want at most %d", experiments, words, verdicts, maxAlarms)
 	}
 }
 
@@ -84,8 +84,8 @@ func TestTenPercentIsFound(t *testing.T) {
 	t.Logf("found in %d, covered in %d of %d", found, covered, experiments)
 }
 
-// TestHolmFamilies: p-values are adjusted for the arms of one metric, workload,
-// quota and load, and for nothing else.
+// TestHolmFamilies: p-values are adjusted over the arms of one metric, workload, quota
+// and load, and over nothing else.
 func TestHolmFamilies(t *testing.T) {
 	d := &Design{Rounds: 7, Seed: 3}
 	for _, load := range []string{"saturated", "50%"} {
@@ -111,7 +111,7 @@ func TestHolmFamilies(t *testing.T) {
 		t.Errorf("comparisons %v, want %v", size, want)
 	}
 	for _, c := range cs {
-		// All differences have one sign: p is the least there is, 2^-6, and
+		// All differences have one sign: p is the minimum, 2^-6, and
 		// the largest of a family of equal ones is its size times that.
 		n := want[c.Metric+" "+d.Arms[c.Cell].Load]
 		if c.Pairs != 7 || c.P != 1.0/64 || math.Abs(c.Adjusted-float64(n)/64) > 1e-12 {
@@ -127,8 +127,7 @@ func TestHolmFamilies(t *testing.T) {
 	}
 }
 
-// TestWords: same, not shown with the rounds needed, and nothing where a pair
-// has no figure.
+// TestWords: same, not shown with the rounds needed, and no word if a pair has no figure.
 func TestWords(t *testing.T) {
 	d := plain(7)
 	words := func(s service, rounds int) (*finding.Comparison, []finding.Comparison) {

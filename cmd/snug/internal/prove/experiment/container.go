@@ -9,34 +9,33 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// container is the settings that were measured in one container, beside its
-// baseline.
+// container holds the settings measured in one container, and its baseline.
 type container struct {
-	base      finding.Arm // without its load
-	baseline  int         // a cell of it
-	cells     []finding.Cell
-	metric    string
-	settings  []*setting // in the order of the cells
-	loads     map[string]bool
-	mostPairs int              // of any of the objective's comparisons
-	family    map[int]int      // how many of those there are, by baseline: one for each load
-	fails     *finding.Failure // how the baseline does; nil when no round of it failed
+	base     finding.Arm // without its load
+	baseline int         // index of one of its cells
+	cells    []finding.Cell
+	metric   string
+	settings []*setting // in the order of the cells
+	loads    map[string]bool
+	maxPairs int              // maximum over the objective's comparisons
+	family   map[int]int      // number of those comparisons, by baseline: one for each load
+	fails    *finding.Failure // how the baseline fails; nil if no round of it failed
 }
 
-// setting is one of a container.
+// setting is one setting in a container.
 type setting struct {
 	arm       finding.Arm           // without its load
 	cells     []int                 // one for each load
-	objective []*finding.Comparison // one for each load that has it
-	guarded   []*finding.Comparison // what it must not be worse in, the objective among them
-	worse     []*finding.Comparison // those of guarded that it is worse in
-	broken    *finding.Failure      // how it fails; nil when it does not, or no more than the baseline
-	spared    *finding.Failure      // how the baseline fails where this one does not
-	sparedAt  int                   // cell of that
+	objective []*finding.Comparison // one for each load that has the metric
+	guarded   []*finding.Comparison // comparisons of the objective and the guarded metrics
+	worse     []*finding.Comparison // those of guarded in which it is worse
+	broken    *finding.Failure      // how it fails; nil if it does not, or no more than the baseline
+	spared    *finding.Failure      // how the baseline fails where this setting does not
+	sparedAt  int                   // cell of spared
 }
 
-// containers sorts cells and comparisons. It leaves out containers in which
-// neither the objective was compared nor anything failed.
+// containers groups cells and comparisons. It leaves out a container if the objective was
+// not compared and nothing failed.
 func containers(d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string) []*container {
 	name, _ := metricOf(objective)
 	var out []*container
@@ -88,7 +87,7 @@ func containers(d *Design, cells []finding.Cell, comparisons []finding.Compariso
 	return kept
 }
 
-// setting is that of a cell.
+// setting returns the setting of a cell, and adds it if it is new.
 func (c *container) setting(cell int) *setting {
 	arm := c.cells[cell].Arm
 	arm.Load = ""
@@ -106,7 +105,7 @@ func (c *container) add(p *finding.Comparison) {
 	s := c.setting(p.Cell)
 	if p.Metric == c.metric {
 		s.objective = append(s.objective, p)
-		c.mostPairs = max(c.mostPairs, p.Pairs)
+		c.maxPairs = max(c.maxPairs, p.Pairs)
 		c.family[p.Baseline]++
 	}
 	if !guarded[p.Metric] && p.Metric != c.metric {
@@ -118,18 +117,18 @@ func (c *container) add(p *finding.Comparison) {
 	}
 }
 
-// winner is the best of the settings that are better than the baseline, or nil.
-// One that is spared where the baseline fails is better than any other.
+// winner returns the best of the settings that are better than the baseline, or nil. A
+// setting that works where the baseline fails beats any other.
 func (c *container) winner() *setting {
 	for _, cost := range []bool{false, true} {
 		var best *setting
-		least := math.Inf(1)
+		lowest := math.Inf(1)
 		for _, s := range c.settings {
 			if s.spared == nil || s.broken != nil || len(s.worse) > 0 != cost {
 				continue
 			}
-			if x := c.median(s); best == nil || x < least {
-				best, least = s, x
+			if x := c.median(s); best == nil || x < lowest {
+				best, lowest = s, x
 			}
 		}
 		if best != nil {
@@ -139,7 +138,7 @@ func (c *container) winner() *setting {
 	return c.best(func(s *setting) bool { return len(s.worse) == 0 && s.broken == nil })
 }
 
-// trade is the best of those that are better in the objective and worse in
+// trade returns the best of the settings that are better in the objective and worse in
 // something else, or nil.
 func (c *container) trade() *setting {
 	return c.best(func(s *setting) bool { return len(s.worse) > 0 || s.broken != nil })
@@ -147,19 +146,19 @@ func (c *container) trade() *setting {
 
 func (c *container) best(among func(*setting) bool) *setting {
 	var best *setting
-	least := math.Inf(1)
+	lowest := math.Inf(1)
 	for _, s := range c.settings {
 		if c.headline(s) == nil || !among(s) {
 			continue
 		}
-		if r := c.score(s); r < least {
-			best, least = s, r
+		if r := c.score(s); r < lowest {
+			best, lowest = s, r
 		}
 	}
 	return best
 }
 
-// headline is the first comparison in which the setting's objective is better.
+// headline returns the first comparison in which the setting's objective is better.
 func (c *container) headline(s *setting) *finding.Comparison {
 	for _, p := range s.objective {
 		if p.Word == finding.Better {
@@ -169,7 +168,7 @@ func (c *container) headline(s *setting) *finding.Comparison {
 	return nil
 }
 
-// cell is the one in which a setting is better.
+// cell returns the cell in which a setting is better.
 func (c *container) cell(s *setting) int {
 	if s.spared != nil {
 		return s.sparedAt
@@ -186,8 +185,8 @@ func (c *container) score(s *setting) float64 {
 	return c.sign() * sum / float64(len(s.objective))
 }
 
-// median is the mean logarithm of the objective itself over loads, for settings
-// that cannot be compared with the baseline; less is better. +Inf: not measured.
+// median returns the mean logarithm of the objective itself over loads, for settings that
+// cannot be compared with the baseline; less is better. +Inf is unknown.
 func (c *container) median(s *setting) float64 {
 	sum := 0.0
 	for _, i := range s.cells {
@@ -200,7 +199,7 @@ func (c *container) median(s *setting) float64 {
 	return c.sign() * sum / float64(len(s.cells))
 }
 
-// sign turns the objective so that less is better.
+// sign returns the factor that makes less of the objective better.
 func (c *container) sign() float64 {
 	if metric.MetricOf(c.metric).More {
 		return -1

@@ -11,44 +11,43 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// The labels that a baseline is found by.
+// Labels of the settings that can be baselines, and of snug's own.
 const (
 	LabelDefault = "default" // Go's variables unset
-	LabelCurrent = "current" // as the program is set now
+	LabelCurrent = "current" // the operator's setting
 	LabelSnug    = "snug"    // what snug would set
 )
 
 // Design is an experiment: every arm once in each round.
 //
-// Rounds are blocks: arms are compared within a round only, so that what changes
-// slowly on the machine touches all of them alike.
+// Rounds are blocks: arms are compared within a round only, so that slow changes of the
+// machine affect all arms alike.
 type Design struct {
 	Arms   []Arm  `json:"arms"` // no two with an equal finding.Arm
 	Rounds int    `json:"rounds"`
 	Seed   uint64 `json:"seed"` // of order, arrivals and bootstrap
-	// MaxTries is how often a run that does not count is tried at most, the first
-	// time included; 0 is 3.
+	// MaxTries is the maximum number of tries of a run that does not count, with the
+	// first; 0 is 3.
 	MaxTries int `json:"max_tries"`
-	// Against finds the baseline of an arm; nil is Baseline.
+	// Against returns the baseline of an arm; nil is Baseline.
 	Against func(arms []Arm, i int) (int, bool) `json:"-"`
 }
 
-// Arm is one setting to be measured.
+// Arm is one setting to measure.
 type Arm struct {
 	finding.Arm
-	// Labels are what the arm stands for: default, snug, current, or none.
+	// Labels are the names of the setting: default, snug, current, or none.
 	Labels []string `json:"labels"`
-	// Rate is the offered load of an open loop in requests per second; 0 where
-	// the load is another.
+	// Rate is the offered load of an open loop in requests per second; 0 for other loads.
 	Rate float64 `json:"rate_rps"`
 }
 
 // Is reports whether the arm has this label.
 func (a Arm) Is(label string) bool { return slices.Contains(a.Labels, label) }
 
-// Baseline is what arm i is compared with: of the arms with its workload, quota,
-// memory limit and load, the first labelled default, or else current, or else
-// the first. Knobs and burst may differ. It is false for the baseline itself.
+// Baseline returns the baseline of arm i. Of the arms with the same workload, quota,
+// memory limit and load, it is the first labelled default, or else current, or else the
+// first. Knobs and burst may differ. The result is false for the baseline itself.
 func Baseline(arms []Arm, i int) (int, bool) {
 	for _, label := range []string{LabelDefault, LabelCurrent, ""} {
 		for j, a := range arms {
@@ -60,15 +59,15 @@ func Baseline(arms []Arm, i int) (int, bool) {
 	return 0, false
 }
 
-// sameWork are the workloads of which all variants do the same work: xml/single
-// and xml/pool parse the same documents. http and http/gc, or fib and
-// fib/unbounded, are different programs, which no ratio says anything about.
+// sameWork lists the workloads whose variants all do the same work: xml/single and
+// xml/pool parse the same documents. http and http/gc, or fib and fib/unbounded, are
+// different programs, and a ratio between them has no meaning.
 var sameWork = map[string]bool{"pool": true, "xml": true}
 
-// BaselineOfVariants is as Baseline, and compares variants that do the same work
-// too, pool/numcpu and pool/limiter: the baseline of the first variant is that of
-// the others' baselines, where these have the same setting. Every other arm is
-// compared with the baseline of its own variant.
+// BaselineOfVariants is Baseline, except that it also compares variants that do the same
+// work, such as pool/numcpu and pool/limiter. The baseline of the first variant is the
+// baseline of the other variants' baselines, if these have the same setting. Every other
+// arm is compared with the baseline of its own variant.
 func BaselineOfVariants(arms []Arm, i int) (int, bool) {
 	own, ok := Baseline(arms, i)
 	name, _, variant := strings.Cut(arms[i].Workload, "/")
@@ -91,7 +90,7 @@ func BaselineOfVariants(arms []Arm, i int) (int, bool) {
 	return 0, false
 }
 
-// family is what arms have in common that are compared with each other.
+// family is what arms must share to be compared with each other.
 type family struct {
 	workload string
 	quota    float64
@@ -109,7 +108,7 @@ func (d *Design) baseline(i int) (int, bool) {
 	return Baseline(d.Arms, i)
 }
 
-// tries is MaxTries or its default.
+// tries returns MaxTries or its default.
 func (d *Design) tries() int {
 	if d.MaxTries <= 0 {
 		return 3
@@ -117,29 +116,28 @@ func (d *Design) tries() int {
 	return d.MaxTries
 }
 
-// MinRounds is how many rounds this design needs for any difference, however
-// large, to be shown between all of its arms: [stats.MinPairs] of the largest
-// family of comparisons, and never less than an interval of a median needs.
+// MinRounds returns how many rounds this design needs to show any difference, however
+// large, between all of its arms: [stats.MinPairs] of the largest family of comparisons,
+// and at least what the interval of a median needs.
 func (d *Design) MinRounds() int {
-	size := map[int]int{} // comparisons by baseline: those of one metric and one load
-	most := 1
+	size := map[int]int{} // comparisons of one metric and one load, by baseline
+	largest := 1
 	for i := range d.Arms {
 		if b, ok := d.baseline(i); ok {
 			size[b]++
-			most = max(most, size[b])
+			largest = max(largest, size[b])
 		}
 	}
-	return leastRounds(most)
+	return minRounds(largest)
 }
 
-func leastRounds(comparisons int) int {
+func minRounds(comparisons int) int {
 	return max(stats.MinPairs(1-confidence, comparisons), stats.NeedForMedian(confidence))
 }
 
-// Schedule is the order of the runs without repetitions: the rounds one after
-// the other, in each every arm once, shuffled by the seed. The order of a round
-// depends on the seed and its number only, so that it is the same when an
-// experiment goes on later.
+// Schedule returns the runs in order, without repetitions: round after round, each arm
+// once a round, shuffled by the seed. The order of a round depends only on the seed and
+// the round's number, so that a resumed experiment has the same order.
 func (d *Design) Schedule() []Trial {
 	trials := make([]Trial, 0, max(0, d.Rounds)*len(d.Arms))
 	for round := range d.Rounds {
@@ -159,8 +157,8 @@ func (d *Design) round(round int) []Trial {
 	return trials
 }
 
-// arrivals is the seed of a round's arrivals, the same for all arms: common
-// random numbers. It stays below 2^53, which JSON readers keep exactly.
+// arrivals returns the seed of a round's arrivals, the same for all arms: common random
+// numbers. It is below 2^53, which JSON readers keep exactly.
 func (d *Design) arrivals(round int) uint64 {
 	return rand.New(rand.NewPCG(d.Seed, 1<<63|uint64(round))).Uint64N(1 << 53)
 }

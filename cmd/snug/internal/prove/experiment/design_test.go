@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestShuffleIsBalanced: over many rounds each arm is in each position equally
-// often, and follows each other arm equally often.
+// TestShuffleIsBalanced: over many rounds each arm is equally often in each position, and
+// equally often after each other arm.
 func TestShuffleIsBalanced(t *testing.T) {
 	const rounds = 3000
 	d := plain(rounds)
@@ -97,7 +97,7 @@ func TestScheduleKeepsRates(t *testing.T) {
 	}
 }
 
-// variant is an arm of another workload.
+// variant returns an arm of another workload.
 func variant(workload, procs string, labels ...string) Arm {
 	a := arm(procs, "saturated", labels...)
 	a.Workload = workload
@@ -158,8 +158,8 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// TestMinRounds: the smallest p-value of n pairs is 2^(1-n); Holm multiplies it
-// by the number of comparisons under one load.
+// TestMinRounds: the smallest p-value of n pairs is 2^(1-n). Holm multiplies it by the
+// number of comparisons under one load.
 func TestMinRounds(t *testing.T) {
 	for arms := 1; arms < 12; arms++ {
 		d := &Design{}

@@ -11,10 +11,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// risks notes what winners could be worse in for all that was shown: the bad
-// ends of intervals that lie beyond the margin, the worst two metrics, measured in
-// margins. "not shown" is not "not worse". Where latencies of a service were not
-// measured, because it was never under an open loop, it notes that as well.
+// risks records in which metrics a winner could still be worse: those with the bad end of
+// an interval beyond the margin, at most the two worst, measured in margins. "not shown"
+// is not "not worse". It also records if a service's latencies were not measured because
+// it had no open loop.
 func risks(v *finding.BenchVerdict, cs []*container) {
 	type risk struct {
 		finding.Risk
@@ -56,8 +56,7 @@ func risks(v *finding.BenchVerdict, cs []*container) {
 	}
 }
 
-// tails reports whether latencies were measured, or there are none to measure: a
-// batch has none.
+// tails reports whether latencies were measured, or do not exist: a batch has none.
 func (c *container) tails() bool {
 	closed, open := false, false
 	for i := range c.cells {

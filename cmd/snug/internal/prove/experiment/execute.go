@@ -11,33 +11,31 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// Progress is how far an experiment is.
+// Progress says how far an experiment is.
 type Progress struct {
-	Done     int // runs, those of an earlier start included
+	Done     int // runs done, with those of an earlier start
 	Total    int // runs planned; repetitions add to it
-	Repeated int // runs that were done again, or are about to be
+	Repeated int // runs that were repeated, or will be
 	Elapsed  time.Duration
-	// Left is what the remaining runs will take, judged by those done since the
-	// start; 0 before the first one is done.
+	// Left is the expected time of the remaining runs, from those done since the start; 0
+	// before the first one is done.
 	Left  time.Duration
-	Trial Trial // about to be done; of the last call the last one
+	Trial Trial // the next one; in the last call the last one
 }
 
-// Execute does the runs of a design that its record does not hold yet, and
-// returns all runs, in the order in which they were done.
+// Execute does the runs of a design that its record does not hold yet. It returns all
+// runs in the order in which they were done.
 //
-// A run with Invalid set is kept and repeated at the end of its own round, with
-// the next Try, until it has had Design.MaxTries. After the last round the runs
-// that neighbours disturbed most are repeated once (see quieter); then, of the
-// two, the quieter counts. No run is left out because of its result.
+// A run with Invalid set is kept. It is repeated at the end of its round, with the next
+// Try, up to Design.MaxTries. After the last round, the runs that neighbours disturbed
+// most are repeated once (see quieter); of the two, the quieter counts. No run is left
+// out because of its result.
 //
-// Each run is written to rec before the next one starts; nil is no record.
-// progress, if not nil, is called before each run and once at the end, never at
-// the same time twice.
+// Each run is written to rec before the next one starts; nil is no record. progress, if
+// not nil, is called before each run and once at the end, never concurrently.
 //
-// When the context ends, the Runner fails or the record cannot be written, it
-// returns the runs that there are and the context's, the Runner's, or the
-// record's error.
+// If the context ends, the Runner fails or the record cannot be written, Execute returns
+// the runs so far and that error.
 func Execute(ctx context.Context, d *Design, r Runner, rec *Record, progress func(Progress)) ([]finding.Run, error) {
 	e := &execution{
 		design: d, runner: r, record: rec, progress: progress,
@@ -83,10 +81,10 @@ func (e *execution) all(ctx context.Context) error {
 	return nil
 }
 
-// pending is what is left to do of a round, the next first: what was never
-// tried, in the shuffled order, then what does not count yet, the least tried
-// first. It depends on the runs only, so that an experiment that was stopped
-// goes on as if it had not been.
+// pending returns the runs that a round still needs, in order: first those never tried,
+// in the shuffled order, then those that do not count yet, the least tried first. It
+// depends on the runs only, so that a resumed experiment continues as if it had not
+// stopped.
 func (e *execution) pending(round int) []Trial {
 	var left []Trial
 	for _, t := range e.design.round(round) {
@@ -106,7 +104,7 @@ func (e *execution) pending(round int) []Trial {
 	return left
 }
 
-// run does one run; after it so many are left.
+// run does one run; left is the number of runs after it.
 func (e *execution) run(ctx context.Context, t Trial, left int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -136,7 +134,7 @@ func (e *execution) run(ctx context.Context, t Trial, left int) error {
 	return e.record.add(run)
 }
 
-// report tells the progress: t is about to be done, and with it so many are left.
+// report calls progress before the run of t; left counts the remaining runs and t.
 func (e *execution) report(t Trial, left int) {
 	if e.progress == nil {
 		return
@@ -151,7 +149,7 @@ func (e *execution) report(t Trial, left int) {
 	e.progress(p)
 }
 
-// Repeated counts the runs that were done again, for finding.Setup.
+// Repeated counts the repeated runs, for finding.Setup.
 func Repeated(runs []finding.Run) int {
 	n := 0
 	for _, r := range runs {
@@ -162,7 +160,7 @@ func Repeated(runs []finding.Run) int {
 	return n
 }
 
-// Excluded counts the arms' rounds in which runs were done and none counts, for
+// Excluded counts, over all arms, the rounds that have runs but none that counts, for
 // finding.Setup.
 func Excluded(runs []finding.Run) int {
 	valid := map[place]bool{}
@@ -179,7 +177,7 @@ func Excluded(runs []finding.Run) int {
 	return n
 }
 
-// place is where a run belongs.
+// place identifies the arm and the round of a run.
 type place struct {
 	arm   finding.Arm
 	round int

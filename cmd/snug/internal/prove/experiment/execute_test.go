@@ -26,8 +26,8 @@ func bad(s service, why string, keys ...string) func(Trial) finding.Run {
 	}
 }
 
-// TestInvalidRunsAreRepeated at the end of their own round, with the same
-// arrivals, until they count or were tried often enough.
+// TestInvalidRunsAreRepeated at the end of their own round, with the same arrivals, until
+// they count or reach the maximum number of tries.
 func TestInvalidRunsAreRepeated(t *testing.T) {
 	const late = "generator late by 3 ms"
 	d := plain(3)
@@ -115,7 +115,7 @@ func TestContextEnds(t *testing.T) {
 			} else if !complete && !errors.Is(err, context.Canceled) {
 				t.Errorf("call %d: %v, want the context's error", call, err)
 			}
-			want := call + 1 // a run that was through when the context ended is kept
+			want := call + 1 // a run that had ended before the context is kept
 			if during {
 				want = call
 			}
@@ -178,7 +178,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// noisy has neighbours in the runs with these keys.
+// noisy disturbs the runs with these keys.
 func noisy(s service, others map[string]float64) func(Trial) finding.Run {
 	return func(t Trial) finding.Run {
 		r := s.run(t)
@@ -235,8 +235,7 @@ func TestNoiseRule(t *testing.T) {
 	}
 }
 
-// TestOutliersStay: a result that is far off is not repeated when nothing
-// disturbed the run.
+// TestOutliersStay: an outlying result is not repeated if nothing disturbed the run.
 func TestOutliersStay(t *testing.T) {
 	s := service{sd: 0.01}
 	f := &fake{run: func(tr Trial) finding.Run {
@@ -258,7 +257,7 @@ func TestOutliersStay(t *testing.T) {
 	}
 }
 
-// TestNoiseRepetitionFails: a noisy run counts when its repetition does not.
+// TestNoiseRepetitionFails: a noisy run counts if its repetition does not.
 func TestNoiseRepetitionFails(t *testing.T) {
 	quiet := noisy(service{sd: 0.01}, map[string]float64{"1 r2 t0": 1.4})
 	f := &fake{run: func(tr Trial) finding.Run {

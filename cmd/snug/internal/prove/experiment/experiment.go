@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package experiment designs, schedules and judges experiments. It knows
-// nothing of cgroups, load or Go programs: a Runner does one run, and
-// everything else here can be tested without a machine.
+// Package experiment designs, schedules and judges experiments. It does not depend on
+// cgroups, load or Go programs: a Runner does one run, and the rest can be tested without
+// a machine.
 package experiment
 
 import (
@@ -13,22 +13,20 @@ import (
 
 // Runner does one run: a fresh process in a fresh cgroup.
 //
-// An error is final: the experiment cannot go on (no cgroup, the program
-// cannot be started, the context ended). A run that merely does not count
-// (late generator, noisy neighbour) comes back with Invalid set, and is
-// repeated.
+// An error is final: the experiment cannot continue (no cgroup, the program cannot be
+// started, the context ended). A run that does not count (late generator, noisy
+// neighbour) has Invalid set, and is repeated.
 type Runner interface {
 	Run(ctx context.Context, t Trial) (finding.Run, error)
 }
 
-// Trial is one run to be done.
+// Trial is one run to do.
 type Trial struct {
 	Arm   finding.Arm
 	Round int
 	Order int    // position in the round
-	Try   int    // 0, or which repetition
-	Seed  uint64 // arrivals: equal for all arms of a round, whatever their load
-	// Rate is the offered load in requests per second, for an open loop; 0
-	// where the arm's load is another.
+	Try   int    // 0, or the number of the repetition
+	Seed  uint64 // of arrivals: equal for all arms of a round, under any load
+	// Rate is the offered load of an open loop in requests per second; 0 for other loads.
 	Rate float64
 }

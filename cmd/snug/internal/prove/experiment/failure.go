@@ -6,19 +6,19 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// killed reports whether a process of the run was killed for want of memory.
+// killed reports whether a process of the run was OOM-killed.
 func killed(r finding.Run) bool { return or(r.OOMKills) > 0 }
 
-// empty reports whether a run that was not killed has no result: every operation
+// empty reports whether a run that was not OOM-killed has no result: every operation
 // failed, or the program ended before there was a figure.
 func empty(r finding.Run) bool {
 	none := r.CPUPerOp == nil && r.RPS == nil && r.Wall == nil
 	return !killed(r) && (r.Ops == 0 && r.Errors > 0 || r.Exit != "" && none)
 }
 
-// failures is how often the runs of a cell that count have failed.
+// failures counts how often the valid runs of a cell failed.
 type failures struct {
-	rounds int // that count
+	rounds int // rounds that count
 	killed int // of them
 	empty  int // of them
 	ratio  float64
@@ -38,7 +38,7 @@ func failuresOf(c *finding.Cell) failures {
 	return f
 }
 
-// of is the failure of a cell: of rounds or, where only operations failed, of those.
+// of returns the failure of a cell: in rounds or, without failed rounds, in operations.
 func (f failures) of(cell int) *finding.Failure {
 	out := &finding.Failure{Cell: cell, Code: finding.FailsOperations, Of: f.rounds, Ratio: f.ratio}
 	switch {
@@ -50,13 +50,13 @@ func (f failures) of(cell int) *finding.Failure {
 	return out
 }
 
-// fail notes who fails where the other does not. A setting with a round that
-// failed cannot win, nor one with more failed operations than the baseline. It is
-// spared when it is neither, and the baseline is, in no more rounds.
+// fail records whether the setting or the baseline fails where the other does not. A
+// setting is broken if it has a failed round or more failed operations than the baseline,
+// and cannot win. It is spared if it is not broken, has at least as many rounds, and the
+// baseline fails.
 //
-// This is judged apart from the comparisons, which leave such rounds out: what is
-// left of a setting that is killed now and then are the rounds in which it did
-// well.
+// The comparisons leave failed rounds out: a setting that is sometimes killed keeps only
+// the rounds in which it did well. So failures are judged separately.
 func (c *container) fail(s *setting, cell, baseline int) {
 	arm, base := failuresOf(&c.cells[cell]), failuresOf(&c.cells[baseline])
 	if c.fails == nil && base.killed+base.empty > 0 {

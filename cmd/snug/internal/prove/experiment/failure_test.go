@@ -9,20 +9,20 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// kill is a run that ended for want of memory, without figures.
+// kill makes a run out of memory, without figures.
 func kill(r *finding.Run) {
 	r.OOMKills, r.Exit, r.Errors, r.Ops = new(uint64(1)), "killed for want of memory", 1, 0
 	r.CPUPerOp, r.RPS, r.P50, r.P99 = nil, nil, nil, nil
 }
 
-// refuse is one in which nothing was answered.
-func refuse(r *finding.Run) {
+// unanswered makes a run in which no request was answered.
+func unanswered(r *finding.Run) {
 	r.Errors, r.Ops, r.RPS = 500, 0, new(0.0)
 	r.CPUPerOp, r.P50, r.P99 = nil, nil, nil
 }
 
-// TestFailures: whoever fails where the other does not, the verdict and what
-// --check asks say so, however many rounds are left to compare.
+// TestFailures: if one setting fails where the other does not, the verdict and --check
+// say so, even if few rounds are left to compare.
 func TestFailures(t *testing.T) {
 	const base, one = "", "1"
 	first := func(n int, of string, do func(*finding.Run)) func(Trial, *finding.Run) {
@@ -41,7 +41,7 @@ func TestFailures(t *testing.T) {
 		name  string
 		spoil func(Trial, *finding.Run)
 		cpu   float64 // of GOMAXPROCS=1
-		best  int     // -1: none
+		best  int     // -1 is none
 		keep  bool
 		pairs int
 		want  string
@@ -54,9 +54,9 @@ func TestFailures(t *testing.T) {
 			"the default is killed for want of memory in 2 of 8 rounds; GOMAXPROCS=1 is not, and costs 20 % (20 to 20 %) less CPU per request"},
 		{"or dearer", first(2, base, kill), 1.25, 1, false, 6,
 			"the default is killed for want of memory in 2 of 8 rounds; GOMAXPROCS=1 is not, but costs 25 % more CPU per request"},
-		{"the default answers nothing in some rounds", first(3, base, refuse), 1, 1, false, 5,
+		{"the default answers nothing in some rounds", first(3, base, unanswered), 1, 1, false, 5,
 			"the default has no result in 3 of 8 rounds; GOMAXPROCS=1 does not; too few rounds to show what it costs, tails were not measured"},
-		{"nor in any", first(8, base, refuse), 1, 1, false, 0,
+		{"nor in any", first(8, base, unanswered), 1, 1, false, 0,
 			"the default fails 100 % of its requests; GOMAXPROCS=1 does not"},
 		{"the default ends early", first(8, base, early), 1, 1, false, 0,
 			"the default has no result; GOMAXPROCS=1 does not"},
@@ -109,8 +109,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestSparedAreRanked: of several settings that are spared the cheapest is named,
-// and of loads the one under which the default fails.
+// TestSparedAreRanked: the cheapest of several spared settings is named, and the load
+// under which the default fails.
 func TestSparedAreRanked(t *testing.T) {
 	d := full(8, 1)
 	s := service{sd: 0.0001, factor: func(a finding.Arm, key string) float64 {

@@ -16,10 +16,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// fake is a scripted Runner. What a run gives depends on its trial only.
+// fake is a scripted Runner. The result of a run depends on its trial only.
 type fake struct {
 	run    func(t Trial) finding.Run
-	before func(call int) error // nil: go on
+	before func(call int) error // nil continues
 	calls  []Trial
 }
 
@@ -36,20 +36,20 @@ func (f *fake) Run(ctx context.Context, t Trial) (finding.Run, error) {
 // key names a trial in scripts: arm, round and try.
 func key(t Trial) string { return fmt.Sprintf("%s r%d t%d", t.Arm.GOMAXPROCS, t.Round, t.Try) }
 
-// random is a source that depends on the trial and the seed.
+// random returns a source that depends on the trial and the seed.
 func random(seed uint64, t Trial) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%+v %d %d", t.Arm, t.Round, t.Try)
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// service is a made-up service: log-normal noise between runs, and a part of it
-// that all arms of a round share. factor multiplies CPU per request, divides the
-// throughput, and so on, by metric; 0 is 1.
+// service is a simulated service: log-normal noise between runs, partly shared by all
+// arms of a round. factor multiplies CPU per request, divides the throughput, and so on,
+// by metric; 0 is 1.
 type service struct {
 	seed   uint64
 	sd     float64
-	sds    map[string]float64 // of metrics for which it is another
+	sds    map[string]float64 // standard deviations of metrics that differ from sd
 	factor func(a finding.Arm, key string) float64
 }
 
@@ -94,7 +94,7 @@ func (s service) run(t Trial) finding.Run {
 	return run
 }
 
-// arm is an arm of the http workload at 1 CPU.
+// arm returns an arm of the http workload at 1 CPU.
 func arm(procs, load string, labels ...string) Arm {
 	a := Arm{Labels: labels}
 	a.Arm = finding.Arm{Workload: "http", Quota: 1, Load: load, Knobs: finding.Knobs{GOMAXPROCS: procs}}
@@ -104,7 +104,7 @@ func arm(procs, load string, labels ...string) Arm {
 	return a
 }
 
-// plain is a small design: the default, 1 and 8.
+// plain returns a small design: the default, 1 and 8.
 func plain(rounds int) *Design {
 	return &Design{
 		Arms:   []Arm{arm("", "saturated", LabelDefault, LabelSnug), arm("1", "saturated"), arm("8", "saturated")},
@@ -112,7 +112,7 @@ func plain(rounds int) *Design {
 	}
 }
 
-// full is the shape of snug bench --full: 3 settings under 3 loads.
+// full returns the design of snug bench --full: 3 settings under 3 loads.
 func full(rounds int, seed uint64) *Design {
 	d := &Design{Rounds: rounds, Seed: seed}
 	for _, load := range []string{"saturated", "50%", "80%"} {
@@ -121,7 +121,7 @@ func full(rounds int, seed uint64) *Design {
 	return d
 }
 
-// execute does a whole experiment on a made-up service.
+// execute runs an experiment on a simulated service.
 func execute(t *testing.T, d *Design, s service) []finding.Run {
 	t.Helper()
 	runs, err := Execute(t.Context(), d, &fake{run: s.run}, nil, nil)
@@ -131,13 +131,13 @@ func execute(t *testing.T, d *Design, s service) []finding.Run {
 	return runs
 }
 
-// said is a verdict with the sentences that package content makes of it.
+// said returns a verdict with the sentences that package content writes.
 func said(v finding.BenchVerdict, cells []finding.Cell) finding.BenchVerdict {
 	content.Say(&v, cells)
 	return v
 }
 
-// sentences are those of limits.
+// sentences returns the sentences on limits of the verdict.
 func sentences(u []finding.Unshown, cells []finding.Cell) []string {
 	return said(finding.BenchVerdict{Code: finding.CodeAlone, Unshown: u}, cells).Cannot
 }

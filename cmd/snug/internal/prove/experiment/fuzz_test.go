@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzParse: whatever a file holds, its whole part reads as the whole did, and an
-// error comes with nothing.
+// FuzzParse: the complete lines of a file parse as the file did, and an error returns
+// nothing.
 func FuzzParse(f *testing.F) {
 	head := []byte(`{"snug":"v1","kind":"record","design":{"arms":[{"workload":"http","labels":["default"],"rate_rps":0}],"rounds":1,"seed":1,"max_tries":0},"setup":{"version":"v1"}}` + "\n")
 	run := []byte(`{"arm":{"workload":"http"},"round":0,"order":0,"try":0,"seed":5,"cpu_seconds_per_op":0.0006}` + "\n")

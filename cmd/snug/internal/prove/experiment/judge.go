@@ -9,8 +9,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// metricOf is the metric that an objective is judged by: cpu, rps, wall, p50, p99
-// or memory. It is false for any other word.
+// metricOf returns the metric of an objective: cpu, rps, wall, p50, p99 or memory. It
+// returns false for any other word.
 func metricOf(objective string) (name string, ok bool) {
 	name, ok = map[string]string{
 		"cpu": metric.CPU, "rps": metric.RPS, "wall": metric.Wall,
@@ -19,38 +19,36 @@ func metricOf(objective string) (name string, ok bool) {
 	return name, ok
 }
 
-// guarded are the metrics that a better setting must not be worse in. P50 is among
-// them because a queue behind too few Ps shows there first: with one P of a
-// 1-CPU quota half of all requests wait, and the tail need not be longer.
+// guarded lists the metrics in which a better setting must not be worse. P50 is one of
+// them because it shows a queue behind too few Ps first: with one P under a 1-CPU quota
+// half of all requests wait, and the tail need not be longer.
 var guarded = map[string]bool{metric.CPU: true, metric.RPS: true, metric.Wall: true, metric.P50: true, metric.P99: true}
 
 // errorMargin is how much the share of failed operations may rise.
 const errorMargin = 0.001
 
-// Judge answers what to set. A setting, that is knobs and burst under whatever
-// loads they were measured, is better than the baseline's when the objective is
-// better under some load, and neither it nor a guarded metric (CPU, throughput, P50,
-// P99, wall time, failed operations, OOM kills) is worse under any. Of several,
-// the best is the one with the least ratio of the objective, averaged over loads.
+// Judge decides what to set. A setting is knobs and burst, under all measured loads. It
+// is better than the baseline if the objective is better under some load, and neither the
+// objective nor a guarded metric (CPU, throughput, P50, P99, wall time, failed
+// operations, OOM kills) is worse under any. The best of several has the smallest ratio
+// of the objective, averaged over loads.
 //
-// The words of comparisons are kept to 5 % of false alarms for each metric and
-// load. A verdict looks at several loads and containers and asks for no more: a
-// word wants its whole interval beyond the margin, and where nothing differs 500
-// simulated experiments of three loads had 4 false verdicts (TestNoFalseVerdicts).
+// Words of comparisons keep to 5 % of false alarms for each metric and load. A verdict
+// looks at several loads and containers without a further correction: a word needs its
+// whole interval beyond the margin, and 500 simulated experiments of three loads without
+// any difference had 4 false verdicts (TestNoFalseVerdicts).
 //
-// Where the baseline fails in some rounds, killed for want of memory or without
-// any result, or fails more of its operations, a setting that does not, in as
-// many rounds, is better whatever its figures are. A setting that fails itself
-// never is.
+// If the baseline fails in some rounds (OOM-killed, or without a result) or fails more of
+// its operations, a setting that does not, in at least as many rounds, is better whatever
+// its figures. A setting that fails is never better.
 //
-// Containers (workload, quota and memory limit) are judged one by one. Best is
-// set when just one of them has a better setting, to the first cell of it in
-// which the objective is better, or the baseline fails; Keep when none has. Where
-// the objective was not measured beside a baseline neither is set, nor where there
-// are too few rounds for any difference to show, nor where a baseline fails and
-// nothing is spared, and the text says so.
+// Containers (workload, quota and memory limit) are judged separately. Best is set if
+// exactly one of them has a better setting: to its first cell in which the objective is
+// better or the baseline fails. Keep is set if none has. Neither is set if the objective
+// was not measured beside a baseline, if there are too few rounds to show any difference,
+// or if a baseline fails and no setting is spared; the text says so.
 //
-// machineCPUs is how many CPUs programs could use, for what could not be shown.
+// machineCPUs is how many CPUs programs could use; it limits what can be shown.
 func Judge(d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string, machineCPUs int) finding.BenchVerdict {
 	cs := containers(d, cells, comparisons, objective)
 	unshown := slices.Concat(uncounted(cells), cannot(cells, machineCPUs), loads(d, cells, machineCPUs))
@@ -71,10 +69,10 @@ func Judge(d *Design, cells []finding.Cell, comparisons []finding.Comparison, ob
 	return v
 }
 
-// Worse reports whether the setting labelled current, or default where there is
-// none, is worse than another of the same workload: whether one that was measured
-// is better than it, as Judge means it, a setting that is spared where this one
-// fails included, with the verdict on it.
+// Worse reports whether the setting labelled current, or default if there is none, is
+// worse than another setting of the same workload: whether a measured one is better as
+// Judge defines it, such as one that works where this one fails. It also returns that
+// verdict.
 func Worse(d *Design, cells []finding.Cell, objective string) (bool, finding.BenchVerdict) {
 	label := LabelDefault
 	for _, a := range d.Arms {

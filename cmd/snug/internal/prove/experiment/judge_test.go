@@ -10,7 +10,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// script is factors by setting, as settingText writes it, and metric.
+// script maps settings, as settingText formats them, and metrics to factors.
 type script map[string]map[string]float64
 
 func (s script) factor(a finding.Arm, key string) float64 { return s[metric.SettingText(a)][key] }
@@ -23,7 +23,7 @@ func at(quota float64, arms ...Arm) []Arm {
 	return arms
 }
 
-// TestVerdicts are the sentences that people read.
+// TestVerdicts checks the sentences that users read.
 func TestVerdicts(t *testing.T) {
 	base := arm("", "saturated", LabelDefault)
 	one, eight := arm("1", "saturated"), arm("8", "saturated")
@@ -44,7 +44,7 @@ func TestVerdicts(t *testing.T) {
 		objective string
 		against   func([]Arm, int) (int, bool)
 		keep      bool
-		best      int // -1: none
+		best      int // -1 is none
 		want      string
 	}{
 		{name: "one is better", arms: []Arm{base, one, eight}, script: cheap, best: 1,
@@ -133,7 +133,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestWorse is what `snug bench --check` asks.
+// TestWorse checks what `snug bench --check` reports.
 func TestWorse(t *testing.T) {
 	base := arm("", "saturated", LabelDefault)
 	s := script{"GOMAXPROCS=1": {metric.CPU: 0.88}, "GOMAXPROCS=8": {metric.CPU: 1.2}}

@@ -8,8 +8,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TestKilled: rounds that ended with a kill are counted, with an exact interval,
-// and what the program said in them is left out.
+// TestKilled: rounds that ended with an OOM kill are counted, with an exact interval, and
+// the figures that the program printed in them are left out.
 func TestKilled(t *testing.T) {
 	arm := finding.Arm{Workload: "command", Load: "batch"}
 	d := &Design{Arms: []Arm{{Arm: arm}}, Rounds: 4}

@@ -8,8 +8,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// stallTest compares the stalls that were measured with the law, where stalls are
-// all that was measured; nil where there are none to compare.
+// stallTest compares the measured stalls with the law, if nothing but stalls was
+// measured; nil if there are none to compare.
 func stallTest(cells []finding.Cell) *finding.StallTest {
 	var t finding.StallTest
 	for i := range cells {

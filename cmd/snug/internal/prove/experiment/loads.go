@@ -12,25 +12,25 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// LeastRequests is how many a run of an open loop needs for its P99 to be compared:
-// ten lie above it.
-const LeastRequests = 1000
+// MinRequests is how many requests a run of an open loop needs for its P99 to be
+// compared: ten lie above it.
+const MinRequests = 1000
 
 const (
-	// usedUp is the share of its quota from which on a program is saturated.
+	// usedUp is the share of its quota at which a program counts as saturated.
 	usedUp = 0.95
-	// busy is the share of the CPUs that it could use below which a program under a
+	// busy is the share of the CPUs available to it below which a program under a
 	// saturating load is not saturated.
 	busy = 0.9
-	// otherCPUs is what other programs use before they are named as a reason.
+	// otherCPUs is how many CPUs other programs must use to be named as a reason.
 	otherCPUs = 0.2
 	// achieved is the share of the offered load that a setting must serve.
 	achieved = 0.995
 )
 
-// loads is what loads turned out not to be, namely: a saturating one
-// that is, and open loops below saturation, that every setting can serve, with
-// requests enough.
+// loads returns the loads that were not what they should be: a saturating load must
+// saturate, and an open loop must be below saturation, be served by every setting, and
+// have enough requests.
 func loads(d *Design, cells []finding.Cell, machineCPUs int) []finding.Unshown {
 	var out []finding.Unshown
 	for i := range cells {
@@ -46,9 +46,9 @@ func loads(d *Design, cells []finding.Cell, machineCPUs int) []finding.Unshown {
 	return append(append(out, unserved(d, cells)...), tooFew(d, cells)...)
 }
 
-// saturation says that a share of capacity left the baseline nothing to spare. A
-// request costs less CPU in the closed loop that the capacity was measured in,
-// where fewer wake-ups do for more of them.
+// saturation reports that a share of capacity left the baseline no headroom. Capacity is
+// measured in a closed loop, where a request costs less CPU because one wake-up serves
+// more of them.
 func saturation(c *finding.Cell) *finding.Unshown {
 	if !strings.HasSuffix(c.Load, "%") || c.Quota <= 0 {
 		return nil
@@ -60,9 +60,9 @@ func saturation(c *finding.Cell) *finding.Unshown {
 	return &finding.Unshown{Code: finding.UnshownHeadroom, Used: used}
 }
 
-// unsaturated says that a saturating load left the baseline CPU time that it did
-// not use. What it could use is bounded by its quota, its Ps and the machine's
-// CPUs. The load generator needs CPUs too, and is named where it had some.
+// unsaturated reports that a saturating load left CPU time of the baseline unused. What
+// it could use is bounded by its quota, its Ps and the machine's CPUs. The load generator
+// needs CPUs too, and is named if it used some.
 func unsaturated(c *finding.Cell, machineCPUs int) *finding.Unshown {
 	if c.Load != "saturated" {
 		return nil
@@ -88,7 +88,7 @@ func unsaturated(c *finding.Cell, machineCPUs int) *finding.Unshown {
 	return u
 }
 
-// usedCPUs is how many CPUs a run used on average.
+// usedCPUs returns how many CPUs a run used on average.
 func usedCPUs(r finding.Run) (float64, bool) {
 	if r.CPU == nil || elapsed(r) <= 0 {
 		return 0, false
@@ -103,9 +103,8 @@ func generatorCPUs(r finding.Run) (float64, bool) {
 	return *r.Generator.CPU / elapsed(r), true
 }
 
-// unserved says which settings fell behind what was offered. Of requests that
-// arrive at a rate, rate times mean latency are under way when the window ends:
-// so much is no shortfall.
+// unserved returns the settings that served less than the offered load. Rate times mean
+// latency requests are under way when the window ends; these are not missing.
 func unserved(d *Design, cells []finding.Cell) []finding.Unshown {
 	type group struct {
 		workload string
@@ -144,7 +143,8 @@ func unserved(d *Design, cells []finding.Cell) []finding.Unshown {
 	return out
 }
 
-// meanLatency of a run in seconds; its median where there is no distribution.
+// meanLatency returns the mean latency of a run in seconds, its P50 if there is no
+// histogram.
 func meanLatency(r finding.Run) (float64, bool) {
 	if r.Latency != nil {
 		sum, n := 0.0, 0.0
@@ -158,14 +158,14 @@ func meanLatency(r finding.Run) (float64, bool) {
 	return or(r.P50), r.P50 != nil
 }
 
-// fewRequests reports whether an open loop asks too little in a run for a P99. It
-// goes by the rate, the same for all arms, and not by what was answered.
+// fewRequests reports whether an open loop sends too few requests in a run for a P99. It
+// uses the rate, which is the same for all arms, and not the number of answers.
 func fewRequests(a Arm, c finding.Cell) bool {
 	runs := valid(c.Rounds)
 	if !OpenLoop(a.Arm) || a.Rate <= 0 || len(runs) == 0 || runs[0].Window <= 0 {
 		return false
 	}
-	return a.Rate*runs[0].Window < LeastRequests
+	return a.Rate*runs[0].Window < MinRequests
 }
 
 func tooFew(d *Design, cells []finding.Cell) []finding.Unshown {
@@ -181,11 +181,11 @@ func tooFew(d *Design, cells []finding.Cell) []finding.Unshown {
 	slices.Sort(rates)
 	rates = slices.Compact(rates)
 	return []finding.Unshown{{
-		Code: finding.UnshownP99, Rates: rates, Least: LeastRequests, Window: int(math.Ceil(LeastRequests / rates[0])),
+		Code: finding.UnshownP99, Rates: rates, Least: MinRequests, Window: int(math.Ceil(MinRequests / rates[0])),
 	}}
 }
 
-// medianOf is that of a figure over the runs that count and have it.
+// medianOf returns the median of a figure over the runs that count and have it.
 func medianOf(c *finding.Cell, of func(finding.Run) (float64, bool)) (float64, bool) {
 	var x []float64
 	for _, r := range valid(c.Rounds) {

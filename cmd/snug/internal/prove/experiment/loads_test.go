@@ -10,7 +10,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// TestLoads: what an open loop was meant to be is checked afterwards.
+// TestLoads: an open loop is checked after the runs for what it should have been.
 func TestLoads(t *testing.T) {
 	load := func(text string, rate float64) []Arm {
 		arms := at(0.5, arm("", text, LabelDefault), arm("1", text), arm("8", text))

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lock keeps a second experiment from writing to the same record (flock(2)); it
-// ends with the file. File systems without locks do without.
+// lock prevents a second experiment from writing to the same record (flock(2)). Closing
+// the file releases it. File systems without locks have no such protection.
 func lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == syscall.EWOULDBLOCK {

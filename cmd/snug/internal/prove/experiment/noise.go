@@ -12,33 +12,31 @@ import (
 )
 
 const (
-	// noiseMADs is how far above the median, in median absolute deviations, what
-	// others did makes a run noisy.
+	// noiseMADs is how far above the median, in median absolute deviations, the CPU use
+	// of others makes a run noisy.
 	noiseMADs = 3
-	// noiseLeast is how many CPUs above the median are noise at all. /proc/stat
-	// counts in hundredths of a second; on a quiet machine a run is not noisy for
-	// a few of those.
-	noiseLeast = 0.05
+	// minNoise is the least noise, in CPUs above the median. /proc/stat counts in
+	// hundredths of a second; on a quiet machine a few of those do not make a run noisy.
+	minNoise = 0.05
 	// noiseShare bounds the repetitions for noise, as a share of the planned runs.
 	noiseShare = 0.25
 )
 
-// quieter applies the noise rule. Of the first run of each place that counts, it
-// looks at what others did: CPU time used outside of the experiment and time
-// stolen by the hypervisor. Runs far above the median of their family (the arms
-// that are compared with each other: their traffic loads the machine's network
-// stack alike) are to be done again, the noisiest first and no more than a
-// quarter of the planned runs.
+// quieter applies the noise rule. It looks at the first run that counts of each place,
+// and at the CPU time that others used: outside the experiment, or stolen by the
+// hypervisor. Runs far above the median of their family are to be repeated, the noisiest
+// first and at most a quarter of the planned runs. A family is the arms that are compared
+// with each other: their traffic loads the machine's network stack alike.
 //
-// The rule sees the disturbance, never the result, so it cannot prefer one. It
-// returns a copy of the runs in which, where a noisy run has its repetition, the
-// noisier of the two is invalid, and the trials that are not done yet. A
-// repetition that failed replaces nothing. It depends on the runs only.
+// The rule sees the disturbance and never the result, so it cannot prefer one. It returns
+// the trials to do, and a copy of the runs: if a noisy run has its repetition, the
+// noisier of the two is invalid. A failed repetition replaces nothing. The rule depends
+// on the runs only.
 //
-// Repetitions are done after the last round, because before it the median is not
-// known. Such a pair is no longer one block: what changed slowly on the machine
-// between the round and the experiment's end is in its ratio, so these rounds vary
-// more, without favour for any setting. They can be told by their Try above 0.
+// Repetitions follow the last round, because the median is not known before. Such a pair
+// is no longer one block: its ratio includes slow changes of the machine between the
+// round and the end of the experiment, so these rounds vary more, without favour for any
+// setting. A Try above 0 marks them.
 func quieter(d *Design, runs []finding.Run) (marked []finding.Run, again []Trial) {
 	marked = slices.Clone(runs)
 	first, repetition := map[place]int{}, map[place]int{}
@@ -67,7 +65,7 @@ func quieter(d *Design, runs []finding.Run) (marked []finding.Run, again []Trial
 		}
 		median := stats.Median(others)
 		for k, out := range stats.Outlying(others, noiseMADs) {
-			if out && others[k] > median+noiseLeast {
+			if out && others[k] > median+minNoise {
 				found = append(found, noisy{in[k], others[k], median})
 			}
 		}
@@ -94,7 +92,7 @@ func quieter(d *Design, runs []finding.Run) (marked []finding.Run, again []Trial
 	return marked, again
 }
 
-// disturbance is what others did during a run, in CPUs; false when not known.
+// disturbance returns how many CPUs others used during a run; false is unknown.
 func disturbance(r finding.Run) (float64, bool) {
 	if r.Noise.OtherCPUs == nil {
 		return 0, false
@@ -106,7 +104,7 @@ func disturbance(r finding.Run) (float64, bool) {
 	return cpus, true
 }
 
-// repeat is the trial that does a run again.
+// repeat returns the trial that repeats a run.
 func (d *Design) repeat(r finding.Run) Trial {
 	t := Trial{Arm: r.Arm, Round: r.Round, Try: r.Try + 1, Seed: r.Seed}
 	for _, a := range d.Arms {

@@ -16,26 +16,25 @@ import (
 // kindRecord is the kind of a record's first line.
 const kindRecord = "record"
 
-// Record is the file that an experiment can go on from. Its first line is the
-// design and the setup, each further line one finished run with its arm:
+// Record is the file from which an experiment can be resumed. Its first line is the
+// design and the setup; each further line is one finished run with its arm:
 //
 //	{"snug":"v1","kind":"record","design":{"arms":[...],"rounds":7,...},"setup":{...}}
 //	{"arm":{"workload":"http",...},"round":0,"order":0,...}
 //
-// A line is whole when it ends with a newline; it is written and synced before
-// the next run starts. What follows the last whole line is what a kill or a full
-// disk left, and is cut off when the record is opened again. Runs that the noise
-// rule sets aside are not marked: it is applied again.
+// A complete line ends with a newline; it is written and synced before the next run
+// starts. A kill or a full disk can leave an incomplete line, which the next OpenRecord
+// cuts off. Runs that the noise rule excludes are not marked: the rule is applied again.
 //
-// A nil *Record keeps nothing. One experiment at a time may have it open.
+// A nil *Record keeps nothing. Only one experiment at a time can have it open.
 type Record struct {
 	path string
 	file file
-	size int64 // of the whole lines
+	size int64 // of the complete lines
 	kept []finding.Run
 }
 
-// file is what a Record does with an os.File.
+// file is the part of os.File that a Record uses.
 type file interface {
 	io.Writer
 	Sync() error
@@ -51,17 +50,17 @@ type header struct {
 	Setup  finding.Setup `json:"setup"`
 }
 
-// line is any other.
+// line is any other line.
 type line struct {
 	Arm finding.Arm `json:"arm"`
 	finding.Run
 }
 
-// RecordError is a record that cannot be used or written.
+// RecordError reports a record that cannot be used or written.
 type RecordError struct {
 	What string
 	Cure string
-	Err  error // of the system; nil when it was none
+	Err  error // of the system; nil if there was none
 }
 
 func (e *RecordError) Error() string { return e.What }
@@ -70,11 +69,11 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // Hint returns the cure.
 func (e *RecordError) Hint() string { return e.Cure }
 
-// OpenRecord makes the record of an experiment, or opens the one that is there
-// to go on with it: the runs in it will not be done again. It is an error, with
-// nothing changed, when the file is something else or the record of another
-// experiment: other arms or rates, rounds, seed, command, window or machine.
-// Labels and the objective may differ, they do not change what is measured.
+// OpenRecord creates the record of an experiment, or opens an existing one to resume: the
+// runs in it are not repeated. It returns an error, and changes nothing, if the file is
+// something else or the record of another experiment: other arms, rates, rounds, seed,
+// command, window or machine. Labels and the objective may differ; they do not change
+// what is measured.
 func OpenRecord(path string, d *Design, setup finding.Setup) (*Record, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -92,7 +91,7 @@ func OpenRecord(path string, d *Design, setup finding.Setup) (*Record, error) {
 	return rec, nil
 }
 
-// Kept is how many runs the record held when it was opened.
+// Kept returns how many runs the record held when it was opened.
 func (rec *Record) Kept() int {
 	if rec == nil {
 		return 0
@@ -131,10 +130,9 @@ func (rec *Record) open(f io.Reader, d *Design, setup finding.Setup) error {
 	return nil
 }
 
-// Recorded reads the design and the setup of a record, for a command that goes
-// on with it: what was drawn or measured before the first run, the seed and the
-// capacity, has to be the same again. Both are nil, without an error, when there
-// is no such file or nothing whole in it.
+// Recorded reads the design and the setup of a record, for a command that resumes it: the
+// seed and the capacity, chosen before the first run, must stay the same. Both are nil,
+// without an error, if there is no such file or no complete line in it.
 func Recorded(path string) (*Design, *finding.Setup, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -150,7 +148,7 @@ func Recorded(path string) (*Design, *finding.Setup, error) {
 	return &h.Design, &h.Setup, nil
 }
 
-// Close closes the file. The record stays, and can be gone on with.
+// Close closes the file. The record can be resumed later.
 func (rec *Record) Close() error {
 	if rec == nil {
 		return nil
@@ -161,7 +159,7 @@ func (rec *Record) Close() error {
 	return nil
 }
 
-// runs are those that were in the record when it was opened.
+// runs returns the runs that the record held when it was opened.
 func (rec *Record) runs() []finding.Run {
 	if rec == nil {
 		return nil
@@ -180,8 +178,8 @@ func (rec *Record) add(r finding.Run) error {
 	return nil
 }
 
-// write writes a line. When it fails, what was written of it is taken back; if
-// that fails too, the next OpenRecord does it.
+// write writes a line. If it fails, it removes the partial line; if that fails too, the
+// next OpenRecord does.
 func (rec *Record) write(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -201,7 +199,7 @@ func (rec *Record) write(v any) error {
 	return nil
 }
 
-// cut takes away what follows the whole lines.
+// cut removes what follows the complete lines.
 func (rec *Record) cut() error {
 	err := rec.file.Truncate(rec.size)
 	if _, e := rec.file.Seek(rec.size, io.SeekStart); err == nil {

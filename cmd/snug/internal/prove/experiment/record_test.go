@@ -20,7 +20,7 @@ import (
 
 var errKilled = errors.New("killed")
 
-// eventful has invalid runs and noisy ones in it.
+// eventful has invalid runs and noisy runs.
 func eventful(t Trial) finding.Run {
 	r := noisy(service{seed: 7, sd: 0.02}, map[string]float64{"8 r1 t0": 1.5, " r3 t0": 1.2})(t)
 	switch key(t) {
@@ -39,16 +39,15 @@ func setup() finding.Setup {
 	}
 }
 
-// recorded does the eventful experiment into a record, and returns both.
+// recorded runs the eventful experiment into a record, and returns both.
 func recorded(t *testing.T) ([]finding.Run, []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "r.jsonl")
-	return goOn(t, path, 12+4+2), read(t, path)
+	return resume(t, path, 12+4+2), read(t, path)
 }
 
-// goOn opens the record, does what is missing, which has to be so many runs, and
-// closes it.
-func goOn(t *testing.T, path string, want int) []finding.Run {
+// resume opens the record, does the missing runs, which must be this many, and closes it.
+func resume(t *testing.T, path string, want int) []finding.Run {
 	t.Helper()
 	rec, err := OpenRecord(path, plain(4), setup())
 	if err != nil {
@@ -77,9 +76,9 @@ func read(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestResume: an experiment killed after any run, or in the middle of writing any
-// line, ends with the same record and the same runs as one that was not, and
-// does no run twice that was whole.
+// TestResume: an experiment killed after any run, or while writing any line, ends with
+// the same record and the same runs as one that was not killed, and repeats no complete
+// run.
 func TestResume(t *testing.T) {
 	runs, record := recorded(t)
 	lines := bytes.SplitAfter(record, []byte("\n"))
@@ -94,7 +93,7 @@ func TestResume(t *testing.T) {
 			if err := os.WriteFile(path, record[:offset+torn], 0o644); err != nil {
 				t.Fatal(err)
 			}
-			got := goOn(t, path, min(total, total-(i-1)))
+			got := resume(t, path, min(total, total-(i-1)))
 			if !reflect.DeepEqual(got, runs) {
 				t.Errorf("line %d, %d bytes of it: other runs", i+1, torn)
 			}
@@ -106,8 +105,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestStopEverywhere: the runner fails at every call in turn, always with the
-// same record.
+// TestStopEverywhere: the runner fails at every call in turn, always with the same
+// record.
 func TestStopEverywhere(t *testing.T) {
 	runs, record := recorded(t)
 	path := filepath.Join(t.TempDir(), "r.jsonl")
@@ -134,12 +133,12 @@ func TestStopEverywhere(t *testing.T) {
 	if !bytes.Equal(read(t, path), record) {
 		t.Error("another record")
 	}
-	if got := goOn(t, path, 0); !reflect.DeepEqual(got, runs) {
+	if got := resume(t, path, 0); !reflect.DeepEqual(got, runs) {
 		t.Error("a complete record gives other runs")
 	}
 }
 
-// TestParseEveryPrefix: a prefix of a record is never damaged.
+// TestParseEveryPrefix: no prefix of a record is damaged.
 func TestParseEveryPrefix(t *testing.T) {
 	_, record := recorded(t)
 	for n := 0; n <= len(record); n += 1 + n/200 {
@@ -170,7 +169,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestAnothersRecord: nothing of the file is changed, and the difference named.
+// TestAnothersRecord: the file is unchanged, and the error names the difference.
 func TestAnothersRecord(t *testing.T) {
 	_, record := recorded(t)
 	lines := bytes.SplitAfter(record, []byte("\n"))
@@ -239,7 +238,7 @@ func TestAnothersRecord(t *testing.T) {
 	}
 }
 
-// TestOneAtATime: the second experiment with the same record is refused.
+// TestOneAtATime: a second experiment with the same record is rejected.
 func TestOneAtATime(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("records are locked on Linux and macOS")
@@ -262,7 +261,7 @@ func TestNoSuchFolder(t *testing.T) {
 	}
 }
 
-// disk is a file on a disk with so many bytes of room.
+// disk is a file on a disk with this many bytes free.
 type disk struct {
 	data  []byte
 	at    int64
@@ -292,8 +291,8 @@ func (d *disk) Seek(offset int64, whence int) (int64, error) { d.at = offset; re
 func (d *disk) Sync() error                                  { return nil }
 func (d *disk) Close() error                                 { return nil }
 
-// TestDiskFull at every place: the experiment stops with what there is, the
-// record holds whole lines only, or can be mended.
+// TestDiskFull at every byte: the experiment stops with the runs so far. The record holds
+// complete lines only, or can be repaired.
 func TestDiskFull(t *testing.T) {
 	runs, record := recorded(t)
 	for room := 2000; room < len(record); room += 501 {
@@ -308,14 +307,14 @@ func TestDiskFull(t *testing.T) {
 				t.Fatalf("%d bytes of room: %v", room, err)
 			}
 			held := bytes.Count(f.data, []byte("\n")) - 1
-			if len(got) != held+1 { // the run that had no room is returned nevertheless
+			if len(got) != held+1 { // the run that did not fit is returned too
 				t.Errorf("%d bytes of room: %d runs returned, %d in the record", room, len(got), held)
 			}
 			path := filepath.Join(t.TempDir(), "r.jsonl")
 			if err := os.WriteFile(path, f.data, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if again := goOn(t, path, len(runs)-held); !reflect.DeepEqual(again, runs) || !bytes.Equal(read(t, path), record) {
+			if again := resume(t, path, len(runs)-held); !reflect.DeepEqual(again, runs) || !bytes.Equal(read(t, path), record) {
 				t.Errorf("%d bytes of room: not the same after going on", room)
 			}
 		}
@@ -338,7 +337,7 @@ func TestNoRoomForTheHeader(t *testing.T) {
 	}
 }
 
-// TestRecordLines: a record is JSON lines that say what they are.
+// TestRecordLines: a record is JSON lines that name their fields.
 func TestRecordLines(t *testing.T) {
 	_, record := recorded(t)
 	dec := json.NewDecoder(bytes.NewReader(record))

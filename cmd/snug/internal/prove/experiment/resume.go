@@ -11,10 +11,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// parse reads a record: its header, its runs, and how many bytes the whole lines
-// have. The header is nil when there is no whole line. A last line that is not
-// whole, or is and cannot be read, was torn by a kill, a full disk or a power
-// loss, and is left out.
+// parse reads a record: its header, its runs, and the length of the complete lines in
+// bytes. The header is nil if there is no complete line. A kill, a full disk or a power
+// loss can tear the last line: parse ignores it if it is incomplete or invalid.
 func parse(data []byte, path string) (h *header, runs []finding.Run, size int64, err error) {
 	for number, rest := 1, data; len(rest) > 0; number++ {
 		text, after, whole := bytes.Cut(rest, []byte("\n"))
@@ -57,7 +56,7 @@ func readHeader(text []byte) *header {
 	return h
 }
 
-// strict decodes a line, which has to have an arm.
+// strict decodes a line, which must have an arm.
 func strict(text []byte, l *line) error {
 	var has struct {
 		Arm *json.RawMessage `json:"arm"`
@@ -71,8 +70,8 @@ func strict(text []byte, l *line) error {
 	return json.Unmarshal(text, l)
 }
 
-// torn reports whether data is the beginning of a header, or nothing. Anything
-// else is somebody's file and is left alone.
+// torn reports whether data is empty or the beginning of a header. Any other file is left
+// alone.
 func torn(data []byte) bool {
 	begin := fmt.Sprintf(`{"snug":%q,"kind":%q,`, finding.Version, kindRecord)
 	n := min(len(data), len(begin))
@@ -86,8 +85,8 @@ func foreign(path string) error {
 	}
 }
 
-// differs is an error when the record is another experiment's. It names the
-// first difference.
+// differs returns an error if the record is another experiment's. It names the first
+// difference.
 func (h *header) differs(d *Design, s finding.Setup, path string) error {
 	old, was := &h.Design, &h.Setup
 	what := func(name string, then, now any) error {
@@ -139,7 +138,7 @@ func (h *header) differs(d *Design, s finding.Setup, path string) error {
 	return nil
 }
 
-// request is what is sent, as text.
+// request returns the description of the requests as text.
 func request(r *finding.Request) string {
 	text, _ := json.Marshal(r) // of plain fields: it cannot fail
 	return string(text)
@@ -159,7 +158,7 @@ func shown(v any) string {
 	return fmt.Sprint(v)
 }
 
-// check is an error when runs are not what this design can have led to.
+// check returns an error if this design cannot have led to these runs.
 func (d *Design) check(runs []finding.Run, path string) error {
 	type try struct {
 		place

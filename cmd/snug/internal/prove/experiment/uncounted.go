@@ -8,10 +8,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// Uncounted is how many of the runs, repetitions included, do not count, and why:
-// the most frequent kind of reason, with the figures of its first run, such as
-// "the load generator was late (7.7 ms at the 99th percentile)". why is "" when
-// all of them count.
+// Uncounted returns how many of the runs, with repetitions, do not count, and why: the
+// most frequent kind of reason, with the figures of its first run, such as "the load
+// generator was late (7.7 ms at the 99th percentile)". why is "" if all of them count.
 func Uncounted(runs []finding.Run) (n, of int, why string) {
 	count := map[string]int{}
 	most := 0
@@ -44,8 +43,8 @@ func rawRuns(cells []finding.Cell) []finding.Run {
 	return all
 }
 
-// uncounted is how many runs do not count where that is a quarter of them or
-// more; nil where it is less.
+// uncounted returns how many runs do not count if that is a quarter of them or more; nil
+// if it is less.
 func uncounted(cells []finding.Cell) []finding.Unshown {
 	runs := rawRuns(cells)
 	n, of, why := Uncounted(runs)
@@ -56,7 +55,7 @@ func uncounted(cells []finding.Cell) []finding.Unshown {
 	return []finding.Unshown{{Code: finding.UnshownRuns, Runs: n, Of: of, Why: why, Late: late}}
 }
 
-// realTime reports whether a load generator had real-time priority already.
+// realTime reports whether a load generator already had real-time priority.
 func realTime(runs []finding.Run) bool {
 	for _, r := range runs {
 		if r.Generator != nil && r.Generator.Policy == "SCHED_FIFO" {

@@ -22,7 +22,7 @@ func TestUncounted(t *testing.T) {
 		n       int
 		why     string
 		text    string
-		verdict string // of the whole experiment; "": another test's
+		verdict string // of the whole experiment; "" is another test's
 	}{
 		{"all count", []string{"", "", "", ""}, "", 0, "", "", ""},
 		{"all are late", []string{late(7.7), late(9), late(1), late(2)}, "SCHED_OTHER", 4, "the load generator was late (7.7 ms at the 99th percentile)",
@@ -67,7 +67,7 @@ func TestUncounted(t *testing.T) {
 	}
 }
 
-// TestUnsaturated: a saturating load that leaves CPU time unused is told.
+// TestUnsaturated: a saturating load that leaves CPU time unused is reported.
 func TestUnsaturated(t *testing.T) {
 	const rest = "; its throughput is not the most it could do"
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestUnsaturated(t *testing.T) {
 		load                   string
 		quota                  float64
 		procs, cpus            int
-		used, other, generator float64 // CPUs; 0: not known
+		used, other, generator float64 // CPUs; 0 is unknown
 		want                   string
 	}{
 		{"all of the quota", "saturated", 1.5, 2, 2, 1.46, 0, 0, ""},

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// String is the arm in words, for messages.
+// String formats the arm for messages.
 func (a Arm) String() string {
 	parts := []string{a.Workload}
 	if a.Quota > 0 {
@@ -28,7 +28,7 @@ func (a Arm) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// verdictOf is what was decided, of all containers and of each.
+// verdictOf returns the verdict on each container and on all of them.
 func verdictOf(d *Design, cells []finding.Cell, cs []*container, objective string, unshown []finding.Unshown) finding.BenchVerdict {
 	name, _ := metricOf(objective)
 	v := finding.BenchVerdict{Cannot: []string{}, Metric: name, Unshown: unshown}
@@ -56,11 +56,11 @@ func verdictOf(d *Design, cells []finding.Cell, cs []*container, objective strin
 	return v
 }
 
-// judged is what was decided of a container.
+// judged returns the verdict on a container.
 func (c *container) judged() finding.Judged {
 	j := finding.Judged{
 		Code: finding.Kept, Baseline: c.baseline, Loads: len(c.loads), Fails: c.fails,
-		Rounds: c.mostPairs, Least: c.least(),
+		Rounds: c.maxPairs, Least: c.minRounds(),
 	}
 	if w := c.winner(); w != nil {
 		j.Code = finding.Won
@@ -87,7 +87,7 @@ func (c *container) judged() finding.Judged {
 	return j
 }
 
-// better notes a setting, and what it is better and worse in.
+// better records a setting, and the metrics in which it is better and worse.
 func (c *container) better(j *finding.Judged, s *setting) {
 	j.Setting = &s.cells[0]
 	j.Gain = c.headline(s)
@@ -96,32 +96,32 @@ func (c *container) better(j *finding.Judged, s *setting) {
 	}
 }
 
-// few reports whether no difference, however large, can decide in so few rounds.
-func (c *container) few() bool { return c.mostPairs > 0 && c.mostPairs < c.least() }
+// few reports whether there are too few rounds to show any difference, however large.
+func (c *container) few() bool { return c.maxPairs > 0 && c.maxPairs < c.minRounds() }
 
-// least is how many rounds one can.
-func (c *container) least() int {
-	most := 1
+// minRounds returns how many rounds are needed to show any difference.
+func (c *container) minRounds() int {
+	largest := 1
 	for _, n := range c.family {
-		most = max(most, n)
+		largest = max(largest, n)
 	}
-	return leastRounds(most)
+	return minRounds(largest)
 }
 
-// need is how many rounds would show a difference of the margin; 0: more do not help, or
-// none was to be seen.
+// need returns how many rounds would show a difference of the margin. 0: more rounds do
+// not help, or no figure suggested a difference.
 func (c *container) need() (rounds int, margin float64) {
 	for _, s := range c.settings {
 		for _, p := range s.objective {
 			if p.Word == finding.NotShown && p.NeedN != nil && *p.NeedN > p.Pairs {
-				rounds, margin = max(rounds, *p.NeedN, c.least()), p.Margin
+				rounds, margin = max(rounds, *p.NeedN, c.minRounds()), p.Margin
 			}
 		}
 	}
 	return rounds, margin
 }
 
-// failing is the first setting that fails, or nil.
+// failing returns the first setting that fails, or nil.
 func (c *container) failing() *setting {
 	for _, s := range c.settings {
 		if s.broken != nil {

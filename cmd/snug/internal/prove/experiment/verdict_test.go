@@ -11,14 +11,14 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// measured are the noises of CPU per request, throughput, P50 and P99 between runs
-// of 4 s on a machine with neighbours.
+// measured holds the noise of CPU per request, throughput, P50 and P99 between runs of 4
+// s on a machine with neighbours.
 var measured = map[string]float64{metric.CPU: 0.03, metric.RPS: 0.026, metric.P50: 0.12, metric.P99: 0.40, metric.Peak: 0.02}
 
-// TestNoFalseVerdicts of bench --full, where nothing differs: at most 5 % of 500
-// experiments with fixed seeds.
-// Families are those of one load; that the verdict looks at three does not need
-// a wider one, since a word wants the whole interval beyond the margin.
+// TestNoFalseVerdicts of bench --full without any difference: at most 5 % of 500
+// experiments with fixed seeds. Families are those of one load. The verdict looks at
+// three loads, and needs no wider family, because a word needs the whole interval beyond
+// the margin.
 func TestNoFalseVerdicts(t *testing.T) {
 	const experiments = 500
 	wrong := map[string]int{}

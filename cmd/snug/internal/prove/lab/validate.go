@@ -109,8 +109,7 @@ func (b *Bench) checkTrace(builtin bool) error {
 	return nil
 }
 
-// check rejects a percentage where there is no limit, and a GOMEMLIMIT or a burst beyond
-// the limit.
+// check rejects a GOMEMLIMIT or a burst that its limit does not allow.
 func (s *sweep) check(c *choice) error {
 	for _, memory := range orOne(s.Memory, 0) {
 		for _, m := range s.memlimit {

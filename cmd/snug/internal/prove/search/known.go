@@ -67,10 +67,10 @@ func (s *search) tailsKnown() error {
 	if s.in.Objective.name != "p99" || !experiment.OpenLoop(s.in.Base.Arm) || len(s.runs) == 0 {
 		return nil
 	}
-	if n := rate * s.runs[0].Window; n > 0 && n < experiment.LeastRequests {
+	if n := rate * s.runs[0].Window; n > 0 && n < experiment.MinRequests {
 		return &UnmeasuredError{
-			fmt.Sprintf("too few requests for a P99 at %s/s: a run has %.0f, and it takes %d", units.Trim(units.Figures(rate, 3)), n, experiment.LeastRequests),
-			fmt.Sprintf("give it --window %ds", int(math.Ceil(experiment.LeastRequests/rate))),
+			fmt.Sprintf("too few requests for a P99 at %s/s: a run has %.0f, and it takes %d", units.Trim(units.Figures(rate, 3)), n, experiment.MinRequests),
+			fmt.Sprintf("give it --window %ds", int(math.Ceil(experiment.MinRequests/rate))),
 		}
 	}
 	return nil
