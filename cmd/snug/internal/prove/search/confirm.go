@@ -13,9 +13,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// confirm measures the winner and the baseline again, on runs that no choice was
-// made by: of many noisy figures the best is too good on average, and only fresh
-// ones say by how much.
+// confirm measures the winner and the baseline again, on runs that no choice depended on.
+// The best of many noisy figures is too good on average; only fresh runs say by how much.
 func (s *search) confirm(ctx context.Context) error {
 	d := confirmation(s.arm(s.ranking[0].cell), s.arm(0), s.seed())
 	began := time.Now()
@@ -33,11 +32,11 @@ func (s *search) confirm(ctx context.Context) error {
 	return err
 }
 
-// confirmation is a design of pairs in ABBA blocks: of two rounds one begins with
-// the winner and one with the baseline, so that what changes steadily on the
-// machine touches both alike. Which comes first in a block is random. A design is
-// shuffled by its seed, so a seed is taken that gives this order; one in 2 to the
-// number of blocks does.
+// confirmation returns a design of pairs in ABBA blocks: of two rounds one starts with
+// the winner and one with the baseline, so that steady changes of the machine affect both
+// alike. Which comes first in a block is random. A design is shuffled by its seed, so
+// confirmation looks for a seed that gives this order; one in 2 to the number of blocks
+// does.
 func confirmation(winner, base experiment.Arm, seed uint64) *experiment.Design {
 	d := &experiment.Design{
 		Arms: []experiment.Arm{winner, base}, Rounds: confirmPairs,
@@ -61,8 +60,8 @@ func mirrored(trials []experiment.Trial) bool {
 	return true
 }
 
-// gain is the confirmation's comparison of the objective; false when there is
-// none, because runs had no figure.
+// gain returns the confirmation's comparison of the objective; false if there is none,
+// because the runs had no figure.
 func (s *search) gain() (finding.Comparison, bool) {
 	if s.tune.Confirm == nil {
 		return finding.Comparison{}, false
@@ -75,9 +74,9 @@ func (s *search) gain() (finding.Comparison, bool) {
 	return all[i], true
 }
 
-// won reports whether the confirmation speaks for the winner: it holds every
-// constraint, and either its objective is better by more than the margin, or the
-// baseline breaks a constraint.
+// won reports whether the confirmation supports the winner: it meets every constraint,
+// and either its objective is better by more than the margin, or the baseline breaks a
+// constraint.
 func (s *search) won() bool {
 	if s.tune.Confirm == nil || s.broken(s.tune.Confirm.Winner, true) != nil {
 		return false
@@ -86,9 +85,9 @@ func (s *search) won() bool {
 	return ok && g.Word == finding.Better || s.broken(s.tune.Confirm.Default, false) != nil
 }
 
-// broken is what a cell of the confirmation breaks; nil when it holds everything.
-// doubt is to the cell's disadvantage, or else to its advantage: the ends of the
-// median's interval, and the range where there are too few runs for one.
+// broken returns what a cell of the confirmation breaks; nil if it meets everything. With
+// doubt the less favourable end of the median's interval counts, otherwise the more
+// favourable one; with too few runs for an interval, the ends of the range.
 func (s *search) broken(c finding.Cell, doubt bool) *finding.Broken {
 	if why := s.judge.failure(c.Rounds); why != "" && (doubt || why != finding.BrokeErrors) {
 		return &finding.Broken{Code: why}

@@ -4,12 +4,11 @@ package search
 
 import "github.com/snug-go/snug/cmd/snug/internal/report/finding"
 
-// leastRuns is in how many runs a level must have been measured for its effect to
-// be told.
-const leastRuns = 3
+// minRuns is the number of runs that a level needs for its effect to be reported.
+const minRuns = 3
 
-// effects are those of the additive model, of the levels that the runs can tell
-// apart from those of other knobs.
+// effects records the effects of the additive model, of the levels that the runs can
+// separate from those of other knobs.
 func (s *search) effects() {
 	if len(s.judge.candidates) < 2 {
 		return
@@ -34,20 +33,20 @@ func (s *search) effects() {
 	}
 }
 
-// tried is a candidate that was measured, and in how many runs.
+// tried is a measured candidate and its number of runs.
 type tried struct {
 	levels [knobs]int
 	runs   int
 }
 
-// crossed tells by knob which levels have an effect of their own. Pruning leaves
-// pairs out: a GOMEMLIMIT that was measured with GOGC=off only cannot be told
-// apart from it. So a level is left out when it was measured in fewer than
-// leastRuns runs, when no chain of settings that share a level connects it with the
-// baseline (levels of two unconnected parts cannot be compared; R. A. Bailey, Design
-// of Comparative Experiments, 2008, on connected designs), or when it was measured
-// beside one level only of another knob, that not being the baseline's. Settings
-// with such a level are left out then, and the rest is looked at again.
+// crossed returns, by knob, the levels with an effect of their own. Pruning omits pairs:
+// the effect of a GOMEMLIMIT that was measured only with GOGC=off cannot be separated
+// from that of GOGC=off. So crossed omits a level if it was measured in fewer than
+// minRuns runs; if no chain of settings that share a level connects it with the baseline
+// (levels of two unconnected parts cannot be compared; R. A. Bailey, Design of
+// Comparative Experiments, 2008, on connected designs); or if it was measured with only
+// one level of another knob, unless that is the baseline's. It then omits the settings
+// with such a level, and checks the rest again.
 func (s *search) crossed() [knobs]map[int]bool {
 	var left []tried
 	for c, runs := range s.judge.byCell(s.runs) {
@@ -67,7 +66,7 @@ func (s *search) crossed() [knobs]map[int]bool {
 		for _, t := range left {
 			ok := true
 			for k := range knobs {
-				ok = ok && tells(left, base, k, t.levels[k])
+				ok = ok && separable(left, base, k, t.levels[k])
 			}
 			if ok {
 				next = append(next, t)
@@ -88,15 +87,15 @@ func (s *search) crossed() [knobs]map[int]bool {
 	return shown
 }
 
-// tells reports whether a level passes the rules of crossed.
-func tells(all []tried, base [knobs]int, knob, level int) bool {
+// separable reports whether a level passes the rules of crossed.
+func separable(all []tried, base [knobs]int, knob, level int) bool {
 	runs := 0
 	for _, t := range all {
 		if t.levels[knob] == level {
 			runs += t.runs
 		}
 	}
-	if runs < leastRuns {
+	if runs < minRuns {
 		return false
 	}
 	for other := range knobs {
@@ -116,8 +115,8 @@ func tells(all []tried, base [knobs]int, knob, level int) bool {
 	return true
 }
 
-// connected are the levels of a knob that settings sharing a level of it or of the
-// other one connect with the baseline's.
+// connected returns the levels of a knob that are connected with the baseline's by
+// settings that share a level of it or of the other knob.
 func connected(all []tried, base [knobs]int, knob, other int) map[int]bool {
 	own, others := map[int]bool{base[knob]: true}, map[int]bool{base[other]: true}
 	for grown := true; grown; {

@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TestEffectsOfWhatWasCrossed: an effect is told where the runs can tell it.
+// TestEffectsOfWhatWasCrossed: an effect is reported if the runs can separate it.
 func TestEffectsOfWhatWasCrossed(t *testing.T) {
 	set := func(procs, gogc, limit string) finding.Knobs {
 		return finding.Knobs{GOMAXPROCS: procs, GOGC: gogc, GOMEMLIMIT: limit}
@@ -30,7 +30,7 @@ func TestEffectsOfWhatWasCrossed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		tried []finding.Knobs
-		runs  map[finding.Knobs]int // where it is not 3
+		runs  map[finding.Knobs]int // if not 3
 		want  []string
 	}{
 		{"a grid", grid(two, []string{"", "400"}, none), nil, []string{"GOMAXPROCS=", "GOMAXPROCS=1", "GOGC=", "GOGC=400"}},
@@ -51,7 +51,7 @@ func TestEffectsOfWhatWasCrossed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			sp := space{SpaceInput: SpaceInput{Base: finding.Arm{Load: "saturated"}, CPUs: 8}}
 			var all []setting
-			for _, k := range append(slices.Clone(c.tried), set("4", "50", "")) { // the last is never measured
+			for _, k := range append(slices.Clone(c.tried), set("4", "50", "")) { // the last one has no runs
 				all = append(all, sp.key(finding.Arm{Knobs: k}))
 			}
 			factors, candidates, _ := sp.finish(all)
@@ -84,7 +84,7 @@ func TestEffectsOfWhatWasCrossed(t *testing.T) {
 	}
 }
 
-// TestSnugsLimitIsLabelled where it stands for a value that came to the same.
+// TestSnugsLimitIsLabelled if it replaces a value that is about equal.
 func TestSnugsLimitIsLabelled(t *testing.T) {
 	in := input(t, "cpu")
 	in.Values = Values{GOGC: []string{"100", "400"}, GOMEMLIMIT: []string{"unset", "230MiB"}}

@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	// pessimist is the quantile of the normal distribution at 95 %: of one-sided
-	// bounds.
+	// pessimist is the 95 % quantile of the normal distribution, for one-sided bounds.
 	pessimist = 1.645
-	// achieved is the share of the offered load that a setting must serve, and
-	// inFlight the requests per run that may be under way when the window closes.
+	// achieved is the share of the offered load that a setting must serve, and inFlight
+	// the requests per run that may be under way when the window closes.
 	achieved, inFlight = 0.995, 3
 )
 
@@ -25,30 +24,29 @@ type judge struct {
 	candidates  []Candidate
 	sizes       [knobs]int // levels by knob
 	objective   Objective
-	constraints []Constraint // the user's and those that always hold
+	constraints []Constraint // the user's and those of limits
 	errors      float64      // error ratio of the baseline
 }
 
-// standing is what is known of one candidate.
+// standing is what the runs say about one candidate.
 type standing struct {
 	cell     int
 	score    float64 // of the objective, on the logarithmic scale; less is better
-	measured bool    // or only predicted
-	// failed: it was killed for want of memory, had more errors than the baseline,
-	// did not serve the offered load, or had no run that counts.
+	measured bool    // false: only predicted
+	// failed: it was OOM-killed, had more errors than the baseline, did not serve the
+	// offered load, or had no run that counts.
 	failed string
-	excess float64 // beyond the bounds of the constraints, on the logarithmic scale; 0: within
+	excess float64 // beyond the bounds of the constraints, on the logarithmic scale; 0 is within
 }
 
 func (s standing) feasible() bool { return s.failed == "" && s.excess == 0 }
 
-// rank orders all candidates, the best first: those that hold every constraint by
-// the objective, after them the others by how far they are off, last those that
-// failed. The bound of a constraint applies to the estimate plus z standard
-// errors: with 0 in the screen, where a single run of a setting could bound
-// nothing, and [pessimist] later.
+// rank orders all candidates, the best first: those that meet every constraint by the
+// objective, then the others by how far they miss, last those that failed. The bound of a
+// constraint applies to the estimate plus z standard errors: 0 in the screen, where a
+// single run of a setting could bound nothing, and [pessimist] later.
 //
-// It returns the model of the objective, too.
+// It also returns the model of the objective.
 func (j *judge) rank(runs []finding.Run, z float64) ([]standing, surface) {
 	cells := j.byCell(runs)
 	s := j.fit(cells, j.objective.figure)
@@ -78,7 +76,7 @@ func boolCompare(a, b bool) int {
 	return 1
 }
 
-// byCell sorts runs by candidate. Runs that do not count stay, see failure.
+// byCell groups runs by candidate. It keeps runs that do not count, see failure.
 func (j *judge) byCell(runs []finding.Run) [][]finding.Run {
 	at := map[finding.Arm]int{}
 	for i, c := range j.candidates {
@@ -93,8 +91,8 @@ func (j *judge) byCell(runs []finding.Run) [][]finding.Run {
 	return cells
 }
 
-// fit models a metric of all candidates. Runs without the metric, or with 0, are
-// not in it.
+// fit models a metric of all candidates. It leaves out runs without the metric, or with
+// 0.
 func (j *judge) fit(cells [][]finding.Run, m figure) surface {
 	var obs []observation
 	for i, runs := range cells {
@@ -110,8 +108,8 @@ func (j *judge) fit(cells [][]finding.Run, m figure) surface {
 	return fit(j.candidates, j.sizes, obs)
 }
 
-// failure is why a setting cannot win whatever its objective, as a code; "" when nothing
-// speaks against it, as when it was not measured.
+// failure returns the code of the reason why a setting cannot win, whatever its
+// objective; "" if there is no reason, for example because it was not measured.
 func (j *judge) failure(runs []finding.Run) string {
 	var ops, errors int64
 	var offered, missing float64
@@ -135,7 +133,7 @@ func (j *judge) failure(runs []finding.Run) string {
 	case len(runs) > 0 && valid == 0:
 		return finding.BrokeRuns
 	case float64(errors) > j.errors*n+3*math.Sqrt(j.errors*n):
-		return finding.BrokeErrors // chance alone can bring it to the baseline itself
+		return finding.BrokeErrors // three standard deviations: the baseline itself has this by chance
 	case missing > (1-achieved)*offered:
 		return finding.BrokeLoad
 	case valid > 0 && !slices.ContainsFunc(runs, j.scored):
@@ -149,11 +147,11 @@ func (j *judge) scored(r finding.Run) bool {
 	return ok && r.Invalid == ""
 }
 
-// bound adds to the standings by how much they are beyond a constraint.
+// bound adds to the standings by how much they exceed a constraint.
 func (j *judge) bound(out []standing, cells [][]finding.Run, c Constraint, z float64) {
 	if c.share() {
-		// Most values are 0, which no logarithm has: the worst run decides, and of
-		// what was not measured nothing is known.
+		// Most values are 0 and have no logarithm, so the worst run decides. Nothing
+		// is known of settings without runs.
 		for i := range out {
 			for _, r := range cells[i] {
 				if v := c.Run(&r); v != nil && r.Invalid == "" && !c.holds(*v) {
@@ -173,7 +171,7 @@ func (j *judge) bound(out []standing, cells [][]finding.Run, c Constraint, z flo
 		switch over := worst - limit; {
 		case math.IsNaN(over) || c.holds(c.value(worst)):
 		default:
-			// At least a little, also where a strict bound is met exactly.
+			// A little even if the value equals a strict bound.
 			out[i].excess += max(over, 1e-9)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // figure is a metric that a search can improve or bound.
 type figure struct {
-	name string // as people write it
+	name string // in flags
 	*metric.Metric
 	example string // of a bound
 }
@@ -42,7 +42,7 @@ func figureOf(name string) (figure, bool) {
 	return figures[i], true
 }
 
-// parse reads a bound.
+// parse parses a bound.
 func (m figure) parse(text string) (float64, bool) {
 	switch m.Unit {
 	case metric.Seconds:
@@ -55,8 +55,8 @@ func (m figure) parse(text string) (float64, bool) {
 	return parseNumber(text)
 }
 
-// log is the metric of a run on the logarithmic scale, turned so that less is
-// better. It is false when the run has none, or none above 0.
+// log returns the metric of a run on the logarithmic scale, with the sign that makes less
+// better. It is false if the run has none, or none above 0.
 func (m figure) log(r *finding.Run) (float64, bool) {
 	v := m.Run(r)
 	if v == nil || !(*v > 0) || math.IsInf(*v, 1) {
@@ -68,7 +68,7 @@ func (m figure) log(r *finding.Run) (float64, bool) {
 	return -math.Log(*v), true
 }
 
-// value takes back log.
+// value is the inverse of log.
 func (m figure) value(log float64) float64 {
 	if !m.More {
 		return math.Exp(log)
@@ -81,8 +81,7 @@ func parseNumber(s string) (float64, bool) {
 	return x, err == nil && x >= 0 && !math.IsInf(x, 1)
 }
 
-// parseSeconds reads a duration as Go writes it; a number without a unit could
-// be anything.
+// parseSeconds parses a duration in Go's syntax; a number without a unit is ambiguous.
 func parseSeconds(s string) (float64, bool) {
 	d, err := time.ParseDuration(s)
 	return d.Seconds(), err == nil && d > 0
@@ -93,7 +92,7 @@ func parseBytes(s string) (float64, bool) {
 	return float64(n), ok
 }
 
-// parseShare reads 5% or 0.05.
+// parseShare parses 5% or 0.05.
 func parseShare(s string) (float64, bool) {
 	digits, percent := strings.CutSuffix(s, "%")
 	x, ok := parseNumber(digits)

@@ -7,11 +7,11 @@ import "math"
 // observation is one run's figure, on the logarithmic scale.
 type observation struct {
 	cell  int
-	block int // the round of the stage; runs of one block were disturbed alike
+	block int // the round of the stage; runs of one block share its disturbance
 	y     float64
 }
 
-// surface is what is known of a figure of every candidate, measured or not.
+// surface is the estimate of a figure for every candidate, measured or not.
 type surface struct {
 	mean    []float64   // by candidate
 	sd      []float64   // of the mean's error
@@ -22,23 +22,21 @@ type surface struct {
 // variances are those of a model, relative to the variance between runs.
 type variances struct {
 	effect float64 // of the levels of a knob
-	cell   float64 // of what a setting has beside the effects of its levels
+	cell   float64 // of a setting's own part, besides the effects of its levels
 	block  float64 // of the rounds
 }
 
 // fit estimates a figure of all candidates from runs of some.
 //
-// The model is additive: a run's figure is the sum of the effects of its levels,
-// of something that this setting alone has, of its round, and of noise, all of
-// them independent and normal with variances of their own. The estimate is the
-// best linear unbiased prediction of it (C. R. Henderson, "Best Linear Unbiased
-// Estimation and Prediction under a Selection Model", Biometrics 31 (1975); G. K.
-// Robinson, "That BLUP Is a Good Thing", Statistical Science 6 (1991)). Where
-// effects are large beside the noise that is least squares over the levels, for
-// any pattern of missing settings; and what a setting was measured at is shrunk
-// towards what its levels predict, by as much as the noise of so many runs
-// deserves. The variances are those, of a grid, under which the data are most
-// likely.
+// The model is additive: a run's figure is the sum of the effects of its levels, an
+// effect of this setting alone, one of its round, and noise. All are independent and
+// normal, with variances of their own. The estimate is the best linear unbiased
+// prediction (C. R. Henderson, "Best Linear Unbiased Estimation and Prediction under a
+// Selection Model", Biometrics 31 (1975); G. K. Robinson, "That BLUP Is a Good Thing",
+// Statistical Science 6 (1991)). If effects are large compared with the noise, that is
+// least squares over the levels, for any pattern of missing settings. The measured value
+// of a setting is shrunk towards the prediction from its levels, by as much as the noise
+// of its runs justifies. The variances are the most likely ones of a grid.
 //
 // Without an observation every mean is NaN.
 func fit(candidates []Candidate, factors [knobs]int, obs []observation) surface {
@@ -95,8 +93,8 @@ type model struct {
 	varied     [knobs]bool
 }
 
-// between is the covariance of the figures of two candidates, without round and
-// noise. The common mean varies as much as an effect does.
+// between returns the covariance of the figures of two candidates, without round and
+// noise. The common mean has the variance of an effect.
 func (v variances) between(a, b *Candidate, same bool, varied [knobs]bool) float64 {
 	c := v.effect
 	for k := range knobs {
@@ -110,17 +108,16 @@ func (v variances) between(a, b *Candidate, same bool, varied [knobs]bool) float
 	return c
 }
 
-// The grid. Effects of 20 times the noise are least squares in all but name, and
-// a round that disturbs more than twice as much as the noise of a run was not
-// seen.
+// The grid. Effects of 20 times the noise are practically least squares. No round was
+// seen to disturb more than twice as much as the noise of a run.
 var (
 	effectGrid = []float64{0.3, 3, 30, 400}
 	cellGrid   = []float64{0.01, 0.1, 0.5, 2, 8, 30}
 	blockGrid  = []float64{0, 0.5, 4}
 )
 
-// best finds the variances of the largest likelihood, one after the other and
-// then once more, and what the data are under them.
+// best finds the variances of the largest likelihood, one after the other, in two passes,
+// and returns them with their likelihood.
 func (m *model) best() (variances, likelihood) {
 	for k := range knobs {
 		m.varied[k] = m.factors[k] > 1
@@ -150,9 +147,9 @@ func (m *model) best() (variances, likelihood) {
 	return v, top
 }
 
-// likelihood is how likely the data are under some variances.
+// likelihood is the likelihood of the data under some variances.
 type likelihood struct {
-	log    float64     // but for a constant
+	log    float64     // up to a constant
 	chol   [][]float64 // Cholesky factor of the observations' covariance, in units of scale
 	weight []float64   // inverse of that covariance times the data
 	scale  float64     // variance between runs of one setting
@@ -167,15 +164,15 @@ func (m *model) likelihood(v variances) likelihood {
 		square += x * x
 	}
 	n := float64(len(z))
-	// Data without any noise have a variance all the same: of one part in ten
-	// thousand, which no run's figure is exact to.
+	// Data without noise get the variance of a noise of one part in ten
+	// thousand; no run's figure is that exact.
 	s := max(square/n, 1e-8)
 	solveUpper(chol, z)
 	return likelihood{-n*math.Log(s)/2 - logDet - square/s/2, chol, z, s}
 }
 
-// factor is the Cholesky factor of the observations' covariance and the sum of
-// the logarithms of its diagonal.
+// factor returns the Cholesky factor of the observations' covariance and the sum of the
+// logarithms of its diagonal.
 func (m *model) factor(v variances) (l [][]float64, logDet float64) {
 	l = make([][]float64, len(m.obs))
 	for i := range l {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// lattice is all settings of a grid, but for those left out.
+// lattice returns all settings of a grid, except those left out.
 func lattice(sizes [knobs]int, out func([knobs]int) bool) []Candidate {
 	var all []Candidate
 	for a := range sizes[0] {
@@ -105,7 +105,7 @@ func TestFitShrinks(t *testing.T) {
 	for c := range all {
 		obs = append(obs, observation{c, 0, 0.1 * r.NormFloat64()})
 	}
-	for range 6 { // as the baseline: without repetitions noise cannot be told
+	for range 6 { // as the baseline has: without repetitions the noise is unknown
 		obs = append(obs, observation{0, 0, 0.1 * r.NormFloat64()})
 	}
 	// One setting looks better than all others by three standard deviations.
@@ -129,7 +129,7 @@ func TestFitShrinks(t *testing.T) {
 	}
 }
 
-// TestFitTakesRoundsOut has the second half measured while the machine was slow.
+// TestFitTakesRoundsOut measures the second half while the machine is slow.
 func TestFitTakesRoundsOut(t *testing.T) {
 	sizes := [knobs]int{4, 2, 1, 1}
 	all := lattice(sizes, nil)

@@ -9,17 +9,16 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// Objective is what a search makes best: see [ParseObjective]. The zero
-// Objective is not valid.
+// Objective is what a search optimizes, see [ParseObjective]. The zero Objective is not
+// valid.
 type Objective struct{ figure }
 
-// margins are the metrics that a search may aim at, and the relative difference
-// of each that does not count: about what 10 pairs of runs of a few seconds can
-// show.
+// margins are the metrics that a search can optimize, and for each the relative
+// difference that does not count: about what 10 pairs of runs of a few seconds can show.
 var margins = map[string]float64{"cpu": 0.02, "rps": 0.03, "p99": 0.10, "wall": 0.02}
 
-// ParseObjective reads cpu (CPU seconds per operation), rps, p99 or wall; the
-// empty text is cpu.
+// ParseObjective parses cpu (CPU seconds per operation), rps, p99 or wall; the empty text
+// is cpu.
 func ParseObjective(text string) (Objective, error) {
 	if text == "" {
 		text = "cpu"
@@ -31,11 +30,11 @@ func ParseObjective(text string) (Objective, error) {
 	return Objective{m}, nil
 }
 
-// String is the objective as it was written.
+// String returns the objective as it was written.
 func (o Objective) String() string { return o.name }
 
-// Constraint bounds a metric of every setting that may win: see
-// [ParseConstraint]. The zero Constraint is not valid.
+// Constraint bounds a metric of every setting that may win, see [ParseConstraint]. The
+// zero Constraint is not valid.
 type Constraint struct {
 	figure
 	strict bool
@@ -43,12 +42,12 @@ type Constraint struct {
 	text   string
 }
 
-// String is the constraint without spaces.
+// String returns the constraint without spaces.
 func (c Constraint) String() string { return c.text }
 
-// ParseConstraint reads a bound such as p99<20ms, rss<=400MiB, rps>=1000,
-// errors<=0, throttled<5%, cpu<1.5ms or wall<=3s. Times are Go's durations,
-// sizes as everywhere in snug, shares 5% or 0.05.
+// ParseConstraint parses a bound such as p99<20ms, rss<=400MiB, rps>=1000, errors<=0,
+// throttled<5%, cpu<1.5ms or wall<=3s. Times are Go durations, sizes are those of snug's
+// flags, and shares are 5% or 0.05.
 func ParseConstraint(text string) (Constraint, error) {
 	fail := func(format string, args ...any) (Constraint, error) {
 		return Constraint{}, fmt.Errorf("constraint %q: %s", text, fmt.Sprintf(format, args...))

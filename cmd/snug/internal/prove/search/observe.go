@@ -14,7 +14,7 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// check refuses what no search can be made of.
+// check rejects an input for which there can be no search.
 func (in *Input) check() error {
 	open := experiment.OpenLoop(in.Base.Arm)
 	switch name := in.Objective.name; {
@@ -58,7 +58,7 @@ func (in *Input) check() error {
 	return nil
 }
 
-// procs is the GOMAXPROCS that the baseline had; nil when it did not tell.
+// procs returns the GOMAXPROCS of the baseline; nil if its runs did not report it.
 func (s *search) procs() *int {
 	for _, r := range s.runs {
 		if r.Arm == s.in.Base.Arm && r.Procs != nil {
@@ -68,7 +68,7 @@ func (s *search) procs() *int {
 	return nil
 }
 
-// medianOf is that of a figure of the baseline; nil when no run has it.
+// medianOf returns the median of a figure of the baseline; nil if no run has it.
 func (s *search) medianOf(read func(*finding.Run) *float64) *float64 {
 	var x []float64
 	for i := range s.runs {
@@ -84,8 +84,8 @@ func (s *search) medianOf(read func(*finding.Run) *float64) *float64 {
 	return &m
 }
 
-// errors is the share of failed operations in all runs so far that were not
-// killed for want of memory: what fails then says nothing about other settings.
+// errors returns the share of failed operations in all runs so far that were not
+// OOM-killed: failures of a killed run say nothing about other settings.
 func (s *search) errors() float64 {
 	var ops, errors int64
 	for _, r := range s.runs {
@@ -103,14 +103,13 @@ func or(p *float64, otherwise float64) float64 {
 	return *p
 }
 
-// observe fills in what the baseline shows of the program.
+// observe fills in what the baseline's runs say about the program.
 //
-// The live heap follows from its peak by the model of the collector's guide: a
-// collection starts in time to end at L(1+GOGC/100). Without the runtime's own
-// figure the whole memory of the process stands in for the heap, which makes L
-// too large and the space too careful. Of a baseline that is killed for want of
-// memory nothing is known but that: the limit cut its heap off, and the collector's
-// share is that of a program about to die.
+// The live heap follows from the peak heap by the model of the GC guide: a collection
+// starts early enough to end at L(1+GOGC/100). Without the runtime's own figure, the
+// whole memory of the process replaces the heap; this makes L too large and the space too
+// cautious. Of a baseline that runs out of memory only that is known: the limit cut its
+// heap off, and its share of GC time is that of a program about to be killed.
 func (s *search) observe(in *SpaceInput) {
 	in.Procs = s.procs()
 	if s.baselineKilled() {
@@ -136,8 +135,8 @@ func (s *search) observe(in *SpaceInput) {
 	} else {
 		s.gap("memory_peak_bytes", "settings that need too much memory could not be left out beforehand")
 	}
-	// The runtime's estimate counts throttled time as the collector's, so the true
-	// share is at most this.
+	// The runtime's estimate counts throttled time as GC time, so the true share
+	// is at most this.
 	in.GC = s.medianOf(func(r *finding.Run) *float64 {
 		if r.GCCPU == nil || r.CPU == nil || *r.CPU <= 0 {
 			return nil
@@ -151,7 +150,7 @@ func (s *search) gap(field, why string) {
 	s.tune.Unknown = append(s.tune.Unknown, finding.Gap{Field: field, Why: why})
 }
 
-// The codes of warnings: see snug explain.
+// Codes of warnings, see snug explain.
 const (
 	WarnP99   = "tune-p99"
 	WarnTrade = "tune-trade"
@@ -161,10 +160,10 @@ func (s *search) warn(code, format string, args ...any) {
 	s.tune.Warnings = append(s.tune.Warnings, finding.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 }
 
-// limits are the constraints that always hold: where there is a memory limit, a
-// tenth of it stays free. The peak of a cgroup counts page cache, which the kernel
-// takes back before it kills; where the baseline's exceeds the bound by that, the
-// resident memory is bounded instead.
+// limits returns the constraints that always apply: under a memory limit a tenth of it
+// stays free. The peak of a cgroup counts page cache, which the kernel reclaims before it
+// kills. If the baseline's peak exceeds the bound because of that, the bound applies to
+// the resident memory instead.
 func (s *search) limits(memory int64) []Constraint {
 	if memory <= 0 {
 		return nil

@@ -8,37 +8,37 @@ import (
 )
 
 const (
-	// baselineRuns is the least number of runs whose median has a 95 % interval.
+	// baselineRuns is the smallest number of runs whose median has a 95 % interval.
 	baselineRuns = 6
 	// confirmPairs show a difference of about 5 % in a figure that varies by 3 %.
 	confirmPairs = 10
-	// leastScreen is how many settings are screened at the least, if there are so
-	// many; and never fewer than the model has parameters, and two.
-	leastScreen = 8
+	// minScreen is the minimum number of settings in the screen, if there are that many.
+	// The screen also has at least the number of the model's parameters, plus two.
+	minScreen = 8
 	// firstRung is how many settings the screen leaves to sequential halving.
 	firstRung = 8
 )
 
-// Step is one stage of a search: each of so many settings once a round.
+// Step is one stage of a search: this number of settings, each once a round.
 type Step struct {
 	Name   string // as in finding.Stage
 	Arms   int
 	Rounds int
 }
 
-// Runs is how many runs the step has, repetitions apart.
+// Runs returns the number of runs of the step, without repetitions.
 func (s Step) Runs() int { return s.Arms * s.Rounds }
 
-// Plan is what a search is going to do. Before the baseline is measured it is
-// made from the expected duration of a run and the largest possible space;
-// afterwards from what was measured.
+// Plan is what a search is going to do. Before the baseline is measured it follows from
+// the expected duration of a run and the largest possible space; afterwards from
+// measurements.
 type Plan struct {
 	Steps      []Step
-	Candidates int           // settings to be tried
-	PerRun     time.Duration // 0: not known, the budget is in runs
+	Candidates int           // settings to try
+	PerRun     time.Duration // 0: unknown, the budget is in runs
 }
 
-// Runs is how many runs there will be, repetitions apart.
+// Runs returns the number of runs, without repetitions.
 func (p Plan) Runs() int {
 	n := 0
 	for _, s := range p.Steps {
@@ -47,12 +47,12 @@ func (p Plan) Runs() int {
 	return n
 }
 
-// Duration is how long it will take.
+// Duration returns how long the runs will take.
 func (p Plan) Duration() time.Duration { return time.Duration(p.Runs()) * p.PerRun }
 
-// BudgetError is a budget in which no search would be of use.
+// BudgetError reports a budget that is too small for a useful search.
 type BudgetError struct {
-	Budget, Need   time.Duration // 0 when the budget is in runs
+	Budget, Need   time.Duration // 0 if the budget is in runs
 	Runs, NeedRuns int
 }
 
@@ -63,7 +63,7 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("the budget of %v is too small: %d runs, and the least useful search has %d", e.Budget, e.Runs, e.NeedRuns)
 }
 
-// Hint is the cure.
+// Hint returns the cure.
 func (e *BudgetError) Hint() string {
 	if e.Need == 0 {
 		return "allow more runs, or fix a knob to have fewer settings to try"
@@ -71,11 +71,10 @@ func (e *BudgetError) Hint() string {
 	return fmt.Sprintf("give it %v, or fix a knob to have fewer settings to try", e.Need)
 }
 
-// newPlan divides a budget: the baseline and the confirmation take what they
-// need, half of the rest screens, the other half is for sequential halving, the
-// same for each rung (Z. Karnin, T. Koren, O. Somekh, "Almost Optimal
-// Exploration in Multi-Armed Bandits", ICML 2013). parameters are those of the
-// additive model.
+// newPlan divides a budget. The baseline and the confirmation take what they need. Half
+// of the rest screens, the other half is for sequential halving, the same for each rung
+// (Z. Karnin, T. Koren, O. Somekh, "Almost Optimal Exploration in Multi-Armed Bandits",
+// ICML 2013). parameters is the number of parameters of the additive model.
 func newPlan(runs int, budget, perRun time.Duration, candidates, parameters int) (Plan, error) {
 	if budget > 0 && perRun > 0 {
 		runs = int(budget / perRun)
@@ -84,7 +83,7 @@ func newPlan(runs int, budget, perRun time.Duration, candidates, parameters int)
 	if candidates < 2 {
 		return p, nil
 	}
-	screen := min(candidates, max(leastScreen, parameters+2))
+	screen := min(candidates, max(minScreen, parameters+2))
 	fixed := baselineRuns + 2*confirmPairs
 	need := fixed + screen
 	for _, n := range rungs(candidates) {
@@ -107,7 +106,7 @@ func newPlan(runs int, budget, perRun time.Duration, candidates, parameters int)
 	return p, nil
 }
 
-// rungs are the numbers of settings of the rounds of halving.
+// rungs returns the numbers of settings of the rounds of halving.
 func rungs(candidates int) []int {
 	var out []int
 	for n := firstRung; n >= 2; n /= 2 {

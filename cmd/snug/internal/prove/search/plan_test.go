@@ -42,7 +42,7 @@ func TestPlanFitsTheBudget(t *testing.T) {
 	}
 }
 
-func TestBudgetTooSmallNamesTheLeast(t *testing.T) {
+func TestBudgetTooSmallNamesTheMinimum(t *testing.T) {
 	_, err := newPlan(0, 3*time.Minute, 6*time.Second, 40, 13)
 	var e *BudgetError
 	if !errors.As(err, &e) {

@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TestVerdictTellsThePrice: what the winner is worse in is in its sentence.
+// TestVerdictTellsThePrice: the verdict says in which metrics the winner is worse.
 func TestVerdictTellsThePrice(t *testing.T) {
 	w := newWorld(0.01, 1, gogcHelps)
 	w.alter = func(r *finding.Run) {

@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	// leastLimit is how many live heaps GOMEMLIMIT must hold at the least. Below
-	// it the collector runs all the time (golang/go#58106).
-	leastLimit = 1.3
-	// unreached is the share of GOMEMLIMIT below which a predicted peak is taken
-	// to stay, so that the limit changes nothing.
+	// minLimit is how many live heaps GOMEMLIMIT must hold. Below it the collector runs
+	// all the time (golang/go#58106).
+	minLimit = 1.3
+	// unreached: with a predicted peak below this share of GOMEMLIMIT, the limit is
+	// expected to change nothing.
 	unreached = 0.8
-	// exceeded is the multiple of GOMEMLIMIT above which a predicted peak is taken
-	// to lie, so that the limit alone decides when to collect.
+	// exceeded: with a predicted peak above this multiple of GOMEMLIMIT, the limit alone
+	// is expected to decide when to collect.
 	exceeded = 1.25
-	// idleCollector is the share of CPU time below which the collector's knobs
-	// cannot be told apart.
+	// idleCollector is the share of CPU time below which the collector's knobs have no
+	// visible effect.
 	idleCollector = 0.01
-	// sameLimit is the relative difference up to which two values of GOMEMLIMIT
-	// come to the same: the live heap varies by more from run to run.
+	// sameLimit is the relative difference up to which two values of GOMEMLIMIT count as
+	// equal: the live heap varies more from run to run.
 	sameLimit = 0.01
 	mib       = 1 << 20
 )
 
 var gogcValues = []string{"50", "", "200", "400", "800", "off"}
 
-// collectors lists the pairs of GOGC and GOMEMLIMIT to be tried.
+// collectors lists the pairs of GOGC and GOMEMLIMIT to try.
 //
-// A pair is left out when the model says that it cannot fit or changes nothing;
-// a pair of which both values are the user's own is tried as it is.
+// It leaves out a pair that, by the model, cannot fit or changes nothing. A pair whose
+// values are both the user's own is always tried.
 func (s *space) collectors() []collector {
 	base := collector{s.gogcKey(s.Base.GOGC), s.limitKey(s.Base.GOMEMLIMIT)}
 	ownGC, ownLimit := len(s.Values.GOGC) > 0, len(s.Values.GOMEMLIMIT) > 0
@@ -70,7 +70,7 @@ func (s *space) collectors() []collector {
 	gogcs, limits = unique(gogcs), unique(limits)
 
 	var pairs []collector
-	left := map[string][]string{} // why to GOGC values, of one GOMEMLIMIT
+	left := map[string][]string{} // reason to values of GOGC, for one GOMEMLIMIT
 	for _, l := range limits {
 		var order []string
 		clear(left)
@@ -99,8 +99,8 @@ func (s *space) collectors() []collector {
 	return pairs
 }
 
-// shares are 70, 80 and 90 % of the memory limit, in whole MiB, and unset. A value
-// that comes to the same as another gives way to it, see limitKey.
+// shares returns 70, 80 and 90 % of the memory limit, in whole MiB, and unset. A value
+// that is about equal to another is replaced by it, see limitKey.
 func (s *space) shares() []string {
 	values := []string{""}
 	for _, percent := range []int64{70, 80, 90} {
@@ -109,9 +109,9 @@ func (s *space) shares() []string {
 		if n < mib {
 			v = strconv.FormatInt(n, 10) + "B"
 		}
-		if m, _ := plan.ParseBytes(v); s.Live != nil && float64(m) < leastLimit**s.Live {
+		if m, _ := plan.ParseBytes(v); s.Live != nil && float64(m) < minLimit**s.Live {
 			s.drop(named(limitKnob, v), "less than %v times the live heap, %s: the collector would run all the time",
-				leastLimit, units.Bytes(int64(*s.Live)))
+				minLimit, units.Bytes(int64(*s.Live)))
 			continue
 		}
 		same := s.limitKey(v)
@@ -123,7 +123,7 @@ func (s *space) shares() []string {
 	return values
 }
 
-// unfit says why a pair is not tried; "" when it is.
+// unfit returns why a pair is not tried; "" if it is.
 func (s *space) unfit(c collector, gogcs []string) string {
 	limit := 0.0
 	if n, ok := plan.ParseBytes(c.limit); ok {
@@ -137,7 +137,7 @@ func (s *space) unfit(c collector, gogcs []string) string {
 	}
 	peak := s.peak(c.gogc)
 	if limit == 0 {
-		if most := peakShare * float64(s.Memory); s.Memory > 0 && peak >= most {
+		if bound := peakShare * float64(s.Memory); s.Memory > 0 && peak >= bound {
 			return fmt.Sprintf("the predicted peak of %s is not below %s of the memory limit, %s",
 				units.Bytes(int64(peak)), units.Share(peakShare), units.Bytes(s.Memory))
 		}
@@ -154,10 +154,10 @@ func (s *space) unfit(c collector, gogcs []string) string {
 	return ""
 }
 
-// peak is the predicted peak of the memory. The heap grows from what is live, L,
-// to L(1+GOGC/100) before it is collected; stacks, globals and everything else of
-// the process come on top (the GOGC model of the guide, which counts the roots
-// to L). It is +Inf for GOGC=off.
+// peak returns the predicted peak of the memory. The heap grows from the live heap, L, to
+// L(1+GOGC/100) before a collection; stacks, globals and the rest of the process add to
+// it (the GOGC model of the GC guide, which counts the roots to L). It is +Inf for
+// GOGC=off.
 func (s *space) peak(gogc string) float64 {
 	switch gogc {
 	case "":

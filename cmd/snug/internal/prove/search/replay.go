@@ -15,20 +15,18 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// Replay is an [experiment.Runner] that draws its runs, with replacement, from a
-// recorded sweep of all settings, so that a search can be repeated a hundred
-// times for the price of one sweep.
+// Replay is an [experiment.Runner] that draws its runs, with replacement, from a recorded
+// sweep of all settings, so that one sweep serves for hundreds of searches.
 //
-// The arms of a round get runs of one recorded round, which keeps them paired;
-// where a setting has no run that counts in it, another of its own stands in.
+// The arms of a round get runs of one recorded round, which keeps them paired. If a
+// setting has no run that counts in that round, another of its runs is used.
 type Replay struct {
 	seed   uint64
 	rounds []int
 	runs   map[finding.Arm]map[int]finding.Run
 }
 
-// NewReplay makes a Replay of the runs that count of a sweep. Histograms are left
-// out of them.
+// NewReplay returns a Replay of the runs of a sweep that count, without their histograms.
 func NewReplay(b *finding.Bench, seed uint64) (*Replay, error) {
 	r := &Replay{seed: seed, runs: map[finding.Arm]map[int]finding.Run{}}
 	for _, c := range b.Cells {
@@ -55,7 +53,7 @@ func NewReplay(b *finding.Bench, seed uint64) (*Replay, error) {
 	return r, nil
 }
 
-// Run draws a run of the trial's arm. It fails for one that was not recorded.
+// Run draws a run of the trial's arm. It fails if the arm was not recorded.
 func (r *Replay) Run(ctx context.Context, t experiment.Trial) (finding.Run, error) {
 	if err := ctx.Err(); err != nil {
 		return finding.Run{}, err
@@ -79,9 +77,9 @@ func family(a, b finding.Arm) bool {
 	return a == b
 }
 
-// Sweep is the input of a search that tries what a sweep has recorded for the
-// workload, limits and load of base. Objective, constraints, budget and seed are
-// the caller's to fill in.
+// Sweep returns the input of a search over the settings that a sweep recorded for the
+// workload, limits and load of base. The caller sets objective, constraints, budget and
+// seed.
 func Sweep(b *finding.Bench, base finding.Arm) (Input, error) {
 	in := Input{CPUs: max(1, b.Machine.CPUs), Base: experiment.Arm{Arm: base, Labels: []string{experiment.LabelDefault}}}
 	recorded := map[finding.Arm]bool{}
@@ -109,11 +107,11 @@ func Sweep(b *finding.Bench, base finding.Arm) (Input, error) {
 	return in, nil
 }
 
-// Regret is by how much the objective of a setting is worse than that of the best
-// one of a sweep that holds the constraints, by the medians of all recorded runs:
-// 0 for the best, 0.03 for 3 %. It is +Inf when the setting breaks a constraint
-// and another does not, and an error when it is not in the sweep, or no setting
-// holds the constraints.
+// Regret returns by how much the objective of a setting is worse than that of the best
+// setting of a sweep that meets the constraints, by the medians of all recorded runs: 0
+// for the best, 0.03 for 3 %. It is +Inf if the setting breaks a constraint and another
+// does not. It returns an error if the setting is not in the sweep, or no setting meets
+// the constraints.
 func Regret(b *finding.Bench, base, chosen finding.Arm, o Objective, constraints []Constraint) (float64, error) {
 	s := search{in: Input{Objective: o, Constraints: constraints, Base: experiment.Arm{Arm: base}}}
 	s.judge = judge{objective: o}
@@ -148,8 +146,8 @@ func Regret(b *finding.Bench, base, chosen finding.Arm, o Objective, constraints
 	return math.Exp(own-best) - 1, nil
 }
 
-// truth is the median score of a setting of which there are many runs; false when
-// it fails or a median breaks a constraint.
+// truth returns the median score of a setting with many runs; false if it fails or a
+// median breaks a constraint.
 func (j *judge) truth(runs []finding.Run) (float64, bool) {
 	if j.failure(runs) != "" {
 		return 0, false

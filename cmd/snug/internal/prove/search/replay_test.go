@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// sweep records every setting of a grid, and another workload beside it.
+// sweep records every setting of a grid, and another workload.
 func sweep(t *testing.T, w *world, rounds int) *finding.Bench {
 	t.Helper()
 	b := &finding.Bench{Setup: finding.Setup{Machine: finding.Machine{CPUs: 2}}}
@@ -33,8 +33,8 @@ func sweep(t *testing.T, w *world, rounds int) *finding.Bench {
 
 func base() finding.Arm { return finding.Arm{Workload: "http", Quota: 1, Load: "saturated"} }
 
-// TestReplayedSearches is the published measure of a search, on a recorded
-// sweep: mean regret of 20 replays of at most 3 %.
+// TestReplayedSearches checks the published measure of a search, on a recorded sweep: a
+// mean regret of at most 3 % over 20 replays.
 func TestReplayedSearches(t *testing.T) {
 	b := sweep(t, newWorld(0.03, 4, randomSurface(11)), 7)
 	in, err := Sweep(b, base())

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// finish fills in what follows from the runs, however far the search came.
+// finish fills in what follows from the runs, even if the search stopped early.
 func (s *search) finish(err error) {
 	t := s.tune
 	t.Complete = err == nil
@@ -37,8 +37,8 @@ func (s *search) finish(err error) {
 	s.verdict(err, at)
 }
 
-// cells summarises every candidate with runs, or kept by a stage, and tells at
-// which index of the document it is.
+// cells summarizes every candidate with runs, or kept by a stage, and returns its index
+// in the document.
 func (s *search) cells() map[int]int {
 	named := map[int]bool{0: true}
 	for _, kept := range s.kept {
@@ -62,9 +62,8 @@ func (s *search) cells() map[int]int {
 	return at
 }
 
-// front finds the cells that no other is at least as good as in CPU per
-// operation, memory and, where it means something, P99. Cells that failed or
-// have not all these figures are not on it.
+// front finds the Pareto front of the cells in CPU per operation, memory and, if it has a
+// meaning, P99. It leaves out cells that failed or lack a figure.
 func (s *search) front() {
 	s.tune.Front = []int{}
 	tails := experiment.OpenLoop(s.in.Base.Arm) || s.in.Base.Load == "self"

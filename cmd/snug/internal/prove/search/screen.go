@@ -7,13 +7,12 @@ import (
 	"slices"
 )
 
-// fraction chooses n of the candidates to be measured first, or all when there are
-// not so many, in no particular order.
+// fraction chooses n of the candidates to measure first, in no particular order, or all
+// if there are fewer.
 //
-// They are balanced: each level of a knob occurs as often as another, as nearly
-// as the candidates allow and choosing one by one finds, and so does each pair of
-// levels of two knobs. Where no candidate is missing these are about the shifted
-// diagonals of the grid.
+// They are balanced: each level of a knob occurs equally often, as nearly as the
+// candidates and a greedy choice allow, and so does each pair of levels of two knobs. If
+// no candidate is missing these are about the shifted diagonals of the grid.
 func fraction(candidates []Candidate, factors [knobs]int, n int, seed uint64) []int {
 	var chosen []int
 	left := rand.New(rand.NewPCG(seed, 1)).Perm(len(candidates))

@@ -12,38 +12,38 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// Input is what a search is asked.
+// Input describes a search.
 type Input struct {
-	// Base is the baseline: limits, load, and the knobs as they are now, unset for
-	// Go's defaults. Its Labels are kept; without any it is labelled default.
+	// Base is the baseline: limits, load and the current knobs, unset for Go's defaults.
+	// Its Labels are kept; without any it is labelled default.
 	Base experiment.Arm
 	CPUs int // that the program may use
-	// Memory is the memory limit that holds for the program where it is not made
-	// by Base, in bytes; 0: Base.Memory.
+	// Memory is the memory limit that applies to the program if Base sets none, in bytes;
+	// 0 is Base.Memory.
 	Memory int64
 	Values Values
 	Only   func(finding.Arm) bool // see SpaceInput
-	// Snug are the knobs that snug's library would set; nil is not known.
+	// Snug are the knobs that snug's library would set; nil is unknown.
 	Snug        *finding.Knobs
 	Objective   Objective
 	Constraints []Constraint
-	// Budget is how long the search may take, and PerRun about how long one run
-	// does, for the plan before the first one.
+	// Budget is how long the search may take. PerRun is about how long a run takes, for
+	// the plan before the first run.
 	Budget time.Duration
 	PerRun time.Duration
-	Runs   int // the budget in runs, where Budget is 0
+	Runs   int // the budget in runs, if Budget is 0
 	Seed   uint64
-	// Planned is called with the plan once the baseline is measured; an error ends
-	// the search and is returned. nil: not called.
+	// Planned is called with the plan once the baseline is measured; an error ends the
+	// search and is returned. nil is not called.
 	Planned func(Plan) error
-	// Progress is called before each run and at the end of each stage, never at
-	// the same time twice. nil: not called.
+	// Progress is called before each run and at the end of each stage, never
+	// concurrently. nil is not called.
 	Progress func(stage string, p experiment.Progress)
 }
 
-// Preview is the plan as far as it is known before a run: with the largest space
-// that there can be. It is an error when the input makes no sense, a
-// [*BudgetError] when no useful search fits the budget.
+// Preview returns the plan as far as it is known before a run, for the largest possible
+// space. It returns an error if the input is not valid, and a [*BudgetError] if no useful
+// search fits the budget.
 func Preview(in Input) (Plan, error) {
 	if err := in.check(); err != nil {
 		return Plan{}, err
@@ -71,7 +71,7 @@ func (in *Input) space() SpaceInput {
 	return s
 }
 
-// parameters of the additive model.
+// parameters returns the number of parameters of the additive model.
 func parameters(factors []finding.Factor) int {
 	n := 1
 	for _, f := range factors {
@@ -87,7 +87,7 @@ type search struct {
 	tune    *finding.Tune
 	plan    Plan
 	judge   judge
-	runs    []finding.Run // of all stages but the confirmation
+	runs    []finding.Run // of all stages except the confirmation
 	rounds  int           // so far
 	stages  int
 	kept    [][]int // candidates, by stage
@@ -96,11 +96,11 @@ type search struct {
 	surface surface
 }
 
-// Run searches. What it measured is returned with any error, also with that of
-// the context: Complete is false then. The document's setup holds only what the
-// search knows: seed, objective, times, counts of runs.
+// Run searches. With an error, also the context's, it returns what it has measured, and
+// Complete is false. The document's setup holds only what the search knows: seed,
+// objective, times, counts of runs.
 //
-// It is nil when the input makes no sense.
+// The document is nil if the input is not valid.
 func Run(ctx context.Context, in Input, r experiment.Runner) (*finding.Tune, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *search) all(ctx context.Context) error {
 	if err := s.stage(ctx, Step{"baseline", 1, baselineRuns}, []int{0}, []int{0}, 0); err != nil {
 		return err
 	}
-	if err := s.known(); err != nil {
+	if err := s.checkBaseline(); err != nil {
 		return err
 	}
 	if err := s.candidates(); err != nil || len(s.judge.candidates) < 2 {
@@ -141,7 +141,7 @@ func (s *search) all(ctx context.Context) error {
 		return err
 	}
 	for i := 2; i < len(s.plan.Steps)-1; i++ {
-		s.hurry(i)
+		s.replan(i)
 		step := s.plan.Steps[i]
 		if err := s.stage(ctx, step, s.best(step.Arms), nil, pessimist); err != nil {
 			return err
@@ -153,7 +153,7 @@ func (s *search) all(ctx context.Context) error {
 	return s.confirm(ctx)
 }
 
-// candidates makes the space of what the baseline showed, and the plan.
+// candidates makes the space and the plan from the baseline's runs.
 func (s *search) candidates() error {
 	in := s.in.space()
 	s.observe(&in)
@@ -180,9 +180,9 @@ func (s *search) candidates() error {
 	return nil
 }
 
-// hurry divides what is left of the budget over the rungs from step i on: runs
-// may have been repeated, or take longer with other knobs.
-func (s *search) hurry(i int) {
+// replan divides the rest of the budget over the rungs from step i on: runs may have been
+// repeated, or take longer with other knobs.
+func (s *search) replan(i int) {
 	if s.in.Budget == 0 {
 		return
 	}
@@ -196,7 +196,7 @@ func (s *search) hurry(i int) {
 	copy(s.plan.Steps[i:], halving(left, sizes))
 }
 
-// best are the n candidates that lead.
+// best returns the n leading candidates.
 func (s *search) best(n int) []int {
 	var cells []int
 	for _, t := range s.ranking[:min(n, len(s.ranking))] {
@@ -205,8 +205,8 @@ func (s *search) best(n int) []int {
 	return cells
 }
 
-// stage measures candidates and ranks all of them. kept nil: those that the next
-// step will measure.
+// stage measures candidates and ranks all of them. A nil kept is replaced by the
+// candidates that the next step will measure.
 func (s *search) stage(ctx context.Context, step Step, cells, kept []int, z float64) error {
 	d := &experiment.Design{Rounds: step.Rounds, Seed: s.seed()}
 	for _, c := range cells {
@@ -250,14 +250,14 @@ func (s *search) execute(ctx context.Context, stage string, d *experiment.Design
 	return runs, err
 }
 
-// seed is that of the next stage: no stage has the arrivals of another. It stays
-// below 2^53, which JSON readers keep exactly.
+// seed returns the seed of the next stage: every stage has its own arrivals. It is below
+// 2^53, which JSON readers keep exactly.
 func (s *search) seed() uint64 {
 	s.stages++
 	return rand.New(rand.NewPCG(s.in.Seed, 1<<62|uint64(s.stages))).Uint64N(1 << 53)
 }
 
-// arm is a candidate with its labels.
+// arm returns a candidate with its labels.
 func (s *search) arm(cell int) experiment.Arm {
 	a := experiment.Arm{Arm: s.judge.candidates[cell].Arm, Rate: s.in.Base.Rate}
 	if cell == 0 {

@@ -131,7 +131,7 @@ func TestMoreOperationsAreBetter(t *testing.T) {
 }
 
 func TestConstraints(t *testing.T) {
-	killed := func(r *finding.Run) { // GOGC of 400 and more is killed, off only now and then
+	killed := func(r *finding.Run) { // GOGC of 400 and more is always killed, off only sometimes
 		if r.Arm.GOGC == "400" || r.Arm.GOGC == "800" {
 			kills := uint64(1)
 			r.OOMKills, r.CPUPerOp, r.RPS, r.Ops, r.Errors = &kills, nil, nil, 0, 1
@@ -195,7 +195,7 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// tails is a P99 for one value of GOGC and one for the others.
+// tails sets a P99 for one value of GOGC and another for the rest.
 func tails(gogc string, own, others float64) func(*finding.Run) {
 	return func(r *finding.Run) {
 		p99 := others
@@ -206,8 +206,8 @@ func tails(gogc string, own, others float64) func(*finding.Run) {
 	}
 }
 
-// TestWinnerBecauseTheDefaultBreaksABound has a default that breaks the bound and a
-// best setting that is not better in the objective.
+// TestWinnerBecauseTheDefaultBreaksABound: the default breaks the bound, and the best
+// setting is not better in the objective.
 func TestWinnerBecauseTheDefaultBreaksABound(t *testing.T) {
 	w := newWorld(0.02, 3, func(a finding.Arm) float64 {
 		if a.Knobs == (finding.Knobs{}) {
@@ -332,7 +332,7 @@ func TestCurrentSettingIsTheBaseline(t *testing.T) {
 	}
 }
 
-// slow takes 6 s a run, and 12 once the search is under way.
+// slow takes 6 s a run, and 12 s after the search has started.
 type slow struct {
 	*world
 	after int
@@ -359,7 +359,7 @@ func TestBudgetInTime(t *testing.T) {
 					t.Fatal(err)
 				}
 				took := time.Since(began)
-				// What the screen overran can be made up for, but for one round a rung
+				// Halving can make up for the screen's overrun, except for one round a rung
 				// and the confirmation.
 				if took > in.Budget*4/3 || after == 1000 && took > in.Budget || took < in.Budget*8/10 {
 					t.Errorf("took %v of %v: %+v", took, in.Budget, out.Stages)

@@ -15,14 +15,14 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// world is a program whose figures are known: the logarithm of each setting's
-// CPU per operation, and the noise of a run.
+// world is a program with known figures: the logarithm of each setting's CPU per
+// operation, and the noise of a run.
 type world struct {
 	value  func(finding.Arm) float64
 	noise  float64
 	drift  float64 // noise that the runs of a round share
 	random *rand.Rand
-	alter  func(*finding.Run) // last word on a run
+	alter  func(*finding.Run) // changes a finished run
 	runs   int
 	seeds  map[uint64]bool
 	drifts map[uint64]float64
@@ -51,7 +51,7 @@ func (w *world) Run(ctx context.Context, t experiment.Trial) (finding.Run, error
 	return run, nil
 }
 
-// grid48 is 4 x 6 x 2 settings.
+// grid48 returns 4 x 6 x 2 settings.
 func grid48() Values {
 	return Values{GOMAXPROCS: []string{"", "1", "4", "8"}, GOGC: []string{"50", "", "200", "400", "800", "off"},
 		GOMEMLIMIT: []string{"", "400MiB"}}
@@ -75,8 +75,8 @@ func input(t testing.TB, objective string, constraints ...string) Input {
 	return in
 }
 
-// randomSurface has a U over GOGC, a valley somewhere over GOMAXPROCS, a step for
-// GOMEMLIMIT, a product of the first two, and something of each setting's own.
+// randomSurface has a U over GOGC, a valley over GOMAXPROCS, a step for GOMEMLIMIT, a
+// product of the first two, and an effect of each setting's own.
 func randomSurface(seed uint64) func(finding.Arm) float64 {
 	r := rand.New(rand.NewPCG(seed, 3))
 	v := grid48()
@@ -117,7 +117,7 @@ func regret(value func(finding.Arm) float64, chosen finding.Arm) float64 {
 	return math.Exp(value(chosen)-best) - 1
 }
 
-// leader is what the search found best, before the confirmation.
+// leader returns the best setting of the search before the confirmation.
 func leader(t testing.TB, out *finding.Tune) finding.Arm {
 	t.Helper()
 	for _, s := range out.Stages {
@@ -129,7 +129,7 @@ func leader(t testing.TB, out *finding.Tune) finding.Arm {
 	return finding.Arm{}
 }
 
-// pick is the best of settings measured a number of times each, by the mean.
+// pick returns the best of settings measured a number of times each, by the mean.
 func pick(value func(finding.Arm) float64, arms []finding.Arm, times int, noise float64, r *rand.Rand) finding.Arm {
 	means := map[finding.Arm]float64{}
 	for _, a := range arms {
@@ -145,8 +145,8 @@ func TestRegretOfRandomSurfaces(t *testing.T) {
 		noise    float64
 		runs     int
 		surfaces int
-		most     float64 // mean regret
-		share    float64 // of what the better of the simple ways regrets, at most
+		maxMean  float64 // mean regret
+		share    float64 // maximum, of the regret of the better simple method
 	}{
 		{0.03, 48, 300, 0.015, 0.5},
 		{0.10, 96, 100, 0.03, 0.75},
@@ -175,19 +175,19 @@ func TestRegretOfRandomSurfaces(t *testing.T) {
 			n := float64(c.surfaces)
 			t.Logf("mean regret: %.2f %% (%.0f %% within 3 %%), full grid %.2f %%, random %.2f %%",
 				100*own/n, 100*within/n, 100*full/n, 100*random/n)
-			if own/n > c.most {
-				t.Errorf("mean regret %.2f %%, want at most %.2f %%", 100*own/n, 100*c.most)
+			if own/n > c.maxMean {
+				t.Errorf("mean regret %.2f %%, want at most %.2f %%", 100*own/n, 100*c.maxMean)
 			}
-			if most := c.share * min(full, random); own > most {
+			if maxRegret := c.share * min(full, random); own > maxRegret {
 				t.Errorf("mean regret %.2f %%, want at most %.2f %%: full grid %.2f %%, random %.2f %%",
-					100*own/n, 100*most/n, 100*full/n, 100*random/n)
+					100*own/n, 100*maxRegret/n, 100*full/n, 100*random/n)
 			}
 		})
 	}
 }
 
-// TestNoFalseWinners has settings that do not differ. The search always finds
-// some leader, whose figures are too good; the confirmation must not.
+// TestNoFalseWinners has settings that do not differ. The search always finds a leader,
+// whose figures are too good; the confirmation must reject it.
 func TestNoFalseWinners(t *testing.T) {
 	const searches = 500
 	wrong, led := 0, 0

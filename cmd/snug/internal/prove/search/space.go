@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package search finds the knobs with which a program does best, in as many runs
-// as a budget allows: the search of `snug tune`.
+// Package search finds the best knobs for a program within a budget of runs: the search
+// of `snug tune`.
 //
-// There are a few dozen settings, a run takes seconds, and two runs of one
-// setting differ by 3 % (CPU per operation) to 40 % (P99). So this is not
-// optimisation of a smooth function but identification of the best arm with a
-// fixed budget: the settings that cannot fit are left out by a model of the
-// garbage collector, half of the runs screen a balanced fraction of the rest and
-// a model of additive effects predicts what was not measured, sequential halving
-// spends the other half on the best, and the winner has to beat the default once
-// more on fresh runs, because the best of many noisy figures is too good on
+// There are a few dozen settings, a run takes seconds, and two runs of one setting differ
+// by 3 % (CPU per operation) to 40 % (P99). So the problem is not to optimize a smooth
+// function but to identify the best arm with a fixed budget. A model of the garbage
+// collector leaves out the settings that cannot fit. Half of the runs screen a balanced
+// fraction of the rest, and a model of additive effects predicts the settings without
+// runs. Sequential halving spends the other half on the best. Last, the winner must beat
+// the default on fresh runs, because the best of many noisy figures is too good on
 // average (the winner's curse).
 //
-// The package knows only an [experiment.Runner].
+// The package depends only on an [experiment.Runner].
 package search
 
 import (
@@ -39,34 +38,33 @@ const (
 
 var knobNames = [knobs]string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "burst"}
 
-// peakShare is how much of the memory limit a setting may be predicted, or seen,
-// to use.
+// peakShare is the share of the memory limit that a setting may use, predicted or
+// measured.
 const peakShare = 0.9
 
-// SpaceInput is what a space is made from. Zero and nil are not known, unless a
-// field says otherwise.
+// SpaceInput is the input of Space. Zero and nil are unknown, unless a field says
+// otherwise.
 type SpaceInput struct {
-	Base   finding.Arm // the baseline; it is always tried
+	Base   finding.Arm // the baseline, which is always tried
 	CPUs   int         // that the program may use
-	Memory int64       // memory limit of the program in bytes; 0: none
-	// Procs is the GOMAXPROCS that the baseline has, Live its heap after a
-	// collection, Other its memory beside the heap, GC the share of its CPU time
-	// that the collector took at most.
+	Memory int64       // memory limit of the program in bytes; 0 is none
+	// Procs is the GOMAXPROCS of the baseline, Live its heap after a collection, Other
+	// its memory besides the heap, GC the largest share of its CPU time that the
+	// collector may have used.
 	Procs *int
 	Live  *float64
 	Other float64
 	GC    *float64
-	// CPUOnly: neither the objective nor a constraint sees what the collector
-	// does other than by its CPU time.
+	// CPUOnly: the collector affects the objective and the constraints only by its CPU
+	// time.
 	CPUOnly bool
-	// Values are the user's own, by knob, and then the only ones but for the
-	// baseline's; where there are none, the space is chosen here. Burst is tried
-	// only when it has some.
-	// An empty text, "default" and "unset" leave a variable unset.
+	// Values are the user's own, by knob. If a knob has some, only these and the
+	// baseline's are tried; if not, Space chooses values, for burst none. An empty text,
+	// "default" and "unset" leave a variable unset.
 	Values Values
-	// Keep are settings to be tried in any case, such as what snug would set.
+	// Keep are settings that are always tried, such as what snug would set.
 	Keep []finding.Knobs
-	// Only tells which settings can be tried at all; nil: every one.
+	// Only reports whether a setting can be tried at all; nil allows every one.
 	Only func(finding.Arm) bool
 }
 
@@ -78,23 +76,23 @@ type Values struct {
 	Burst      []int64
 }
 
-// Candidate is one setting to be tried.
+// Candidate is one setting to try.
 type Candidate struct {
 	Arm    finding.Arm
-	levels [knobs]int // of each knob, index into its factor's values
+	levels [knobs]int // by knob: index into its factor's values
 }
 
 // collector is a pair of GOGC and GOMEMLIMIT.
 type collector struct{ gogc, limit string }
 
-// Space lists the settings to be tried, the baseline first, the values of each
-// knob among them, and what was left out and why.
+// Space returns the settings to try, the baseline first, the values of each knob in them,
+// and what was left out and why.
 //
-// Knobs that are free are tried at GOMAXPROCS 1, ⌊q⌋, ⌈q⌉, ⌈q⌉+1, 2⌈q⌉, 4⌈q⌉ and
-// the number of CPUs, q being the quota (half of the CPUs, and all of them, where
-// there is none); at GOGC 50 to 800 and off; and at GOMEMLIMIT unset and 70, 80 and
-// 90 % of the memory limit. The model that leaves out is that of the guide to Go's
-// collector (go.dev/doc/gc-guide): see prune.
+// Knobs without values of the user's are tried at GOMAXPROCS 1, ⌊q⌋, ⌈q⌉, ⌈q⌉+1, 2⌈q⌉,
+// 4⌈q⌉ and the number of CPUs, where q is the quota (without a quota 1, half of the CPUs,
+// and all); at GOGC 50 to 800 and off; and at GOMEMLIMIT unset and 70, 80 and 90 % of the
+// memory limit. The model that leaves settings out is that of the GC guide
+// (go.dev/doc/gc-guide), see prune.go.
 func Space(in SpaceInput) ([]finding.Factor, []Candidate, []finding.Pruned) {
 	s := &space{SpaceInput: in}
 	base := s.key(in.Base)
@@ -120,7 +118,7 @@ func Space(in SpaceInput) ([]finding.Factor, []Candidate, []finding.Pruned) {
 	return s.finish(all)
 }
 
-// setting is a value of each knob, as written.
+// setting is a value of each knob, as text.
 type setting [knobs]string
 
 type space struct {
@@ -132,7 +130,7 @@ func (s *space) drop(what, why string, args ...any) {
 	s.pruned = append(s.pruned, finding.Pruned{What: what, Why: fmt.Sprintf(why, args...)})
 }
 
-// key is the setting of an arm, with one spelling for what is the same.
+// key returns the setting of an arm, with one spelling for equal values.
 func (s *space) key(a finding.Arm) setting {
 	return setting{s.procsKey(a.GOMAXPROCS), s.gogcKey(a.GOGC), s.limitKey(a.GOMEMLIMIT), strconv.FormatInt(a.Burst, 10)}
 }
@@ -144,7 +142,7 @@ func (s *space) procsKey(v string) string {
 	case unset(v):
 		return ""
 	case s.Base.GOMAXPROCS == "" && s.Procs != nil && v == strconv.Itoa(*s.Procs):
-		return "" // the default is this already
+		return "" // the same as the default
 	}
 	return v
 }
@@ -157,9 +155,9 @@ func (s *space) gogcKey(v string) string {
 	return v
 }
 
-// limitKey leaves GOMEMLIMIT unset for off, which is Go's default. A value that is
-// about that of the baseline, of the user, or of a setting to be tried in any
-// case, is that one. The user's own stay apart from each other.
+// limitKey leaves GOMEMLIMIT unset for off, which is Go's default. A value that is about
+// equal to one of the baseline, of the user, or of a setting that is always tried becomes
+// that one. The user's own values stay distinct.
 func (s *space) limitKey(v string) string {
 	if unset(v) || v == "off" {
 		return ""
@@ -180,7 +178,7 @@ func (s *space) limitKey(v string) string {
 	return v
 }
 
-// named prints a value of a knob.
+// named formats a value of a knob.
 func named(knob int, v string) string {
 	if v == "" {
 		return knobNames[knob] + " unset"
@@ -241,7 +239,7 @@ func unique(values []string) []string {
 	return out
 }
 
-// arm is the arm of a setting.
+// arm returns the arm of a setting.
 func (s *space) arm(x setting) finding.Arm {
 	a := s.Base
 	a.Knobs = finding.Knobs{GOMAXPROCS: x[procsKnob], GOGC: x[gogcKnob], GOMEMLIMIT: x[limitKnob]}
@@ -249,7 +247,7 @@ func (s *space) arm(x setting) finding.Arm {
 	return a
 }
 
-// finish numbers the values that are left.
+// finish numbers the remaining values.
 func (s *space) finish(all []setting) ([]finding.Factor, []Candidate, []finding.Pruned) {
 	all = compact(all)
 	factors := make([]finding.Factor, knobs)

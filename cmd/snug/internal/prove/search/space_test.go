@@ -21,7 +21,7 @@ func values(factors []finding.Factor, knob string) string {
 
 func pointer[T any](v T) *T { return &v }
 
-// pairsOf lists the candidates' GOGC/GOMEMLIMIT at the baseline's GOMAXPROCS.
+// pairsOf returns the candidates' GOGC/GOMEMLIMIT at the baseline's GOMAXPROCS.
 func pairsOf(candidates []Candidate) string {
 	var out []string
 	for _, c := range candidates {
@@ -56,21 +56,21 @@ func TestSpaceProcs(t *testing.T) {
 			if candidates[0].Arm != (finding.Arm{Quota: c.quota}) {
 				t.Errorf("first is %+v, not the baseline", candidates[0].Arm)
 			}
-			if why := reason(pruned, "GOMEMLIMIT"); !strings.Contains(why, "no memory limit") {
+			if why := whyPruned(pruned, "GOMEMLIMIT"); !strings.Contains(why, "no memory limit") {
 				t.Errorf("GOMEMLIMIT is left out because %q", why)
 			}
 		})
 	}
 	_, _, pruned := Space(SpaceInput{Base: finding.Arm{Quota: 4}, CPUs: 6, Procs: pointer(4)})
-	if why := reason(pruned, "GOMAXPROCS=8"); !strings.Contains(why, "6 CPUs") {
+	if why := whyPruned(pruned, "GOMAXPROCS=8"); !strings.Contains(why, "6 CPUs") {
 		t.Errorf("8 on 6 CPUs is left out because %q", why)
 	}
-	if why := reason(pruned, "GOMAXPROCS=4"); !strings.Contains(why, "default") {
+	if why := whyPruned(pruned, "GOMAXPROCS=4"); !strings.Contains(why, "default") {
 		t.Errorf("4 is left out because %q", why)
 	}
 }
 
-func reason(pruned []finding.Pruned, what string) string {
+func whyPruned(pruned []finding.Pruned, what string) string {
 	i := slices.IndexFunc(pruned, func(p finding.Pruned) bool { return p.What == what })
 	if i < 0 {
 		return "it was not left out"
@@ -84,7 +84,7 @@ func TestSpacePruning(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*SpaceInput)
 		want   string // GOGC/GOMEMLIMIT
-		why    string // what is left out and the reason's word
+		why    string // what is left out, and a word of the reason
 	}{
 		"live heap not known": {func(s *SpaceInput) {}, "/ /350MiB /400MiB /450MiB " +
 			"200/ 200/350MiB 200/400MiB 200/450MiB 400/ 400/350MiB 400/400MiB 400/450MiB " +
@@ -141,8 +141,8 @@ func TestSpacePruning(t *testing.T) {
 			if got := pairsOf(candidates); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s\nleft out %v", got, c.want, pruned)
 			}
-			if what, word, ok := strings.Cut(c.why, ": "); ok && !strings.Contains(whyContains(pruned, what), word) {
-				t.Errorf("%s is left out because %q", what, whyContains(pruned, what))
+			if what, word, ok := strings.Cut(c.why, ": "); ok && !strings.Contains(reasonFor(pruned, what), word) {
+				t.Errorf("%s is left out because %q", what, reasonFor(pruned, what))
 			}
 			if candidates[0].Arm != in.Base {
 				t.Errorf("first is %+v, not the baseline", candidates[0].Arm)
@@ -151,9 +151,9 @@ func TestSpacePruning(t *testing.T) {
 	}
 }
 
-// whyContains is the reason of the entry that names the setting, alone or among
-// other values of GOGC.
-func whyContains(pruned []finding.Pruned, what string) string {
+// reasonFor returns the reason of the entry that names the setting, alone or with other
+// values of GOGC.
+func reasonFor(pruned []finding.Pruned, what string) string {
 	gogc, with, pair := strings.Cut(what, " with ")
 	for _, p := range pruned {
 		list, other, _ := strings.Cut(p.What, " with ")

@@ -28,15 +28,15 @@ const (
 	replayRuns = 70
 )
 
-// TestRecordedSweeps replays searches on the factorial sweeps that
-// experiments/ has of each workload: the published measure of what tune
-// recommends. The sweeps are data and the seeds fixed, so the regret is always
-// the same. Beside it stands that of keeping the default.
+// TestRecordedSweeps replays searches on the factorial sweeps of each workload in
+// experiments/: the published measure of tune's recommendations. Data and seeds are
+// fixed, so the regret is always the same. It is compared with the regret of keeping the
+// default.
 //
-// The regret is in-sample: a sweep has 4 or 5 rounds, and search, confirmation and
-// truth draw the same runs. A setting that was lucky in them is lucky in the truth
-// too, so on fresh runs the regret would be larger. What the search does to noise
-// that it has not seen is measured by TestRegretOfRandomSurfaces.
+// The regret is in-sample: a sweep has 4 or 5 rounds, and search, confirmation and truth
+// draw the same runs. A setting that was lucky in them is also lucky in the truth, so the
+// regret on fresh runs would be larger. TestRegretOfRandomSurfaces measures the search
+// under noise that it has not seen.
 func TestRecordedSweeps(t *testing.T) {
 	const experiments = "../../../../../experiments"
 	files, err := filepath.Glob(experiments + "/*-recommendation/*/data.json.gz")
@@ -128,10 +128,10 @@ func recorded(t *testing.T, file string) *finding.Bench {
 	return &b
 }
 
-// halves judges a choice by rounds that did not decide which setting is best.
-// The best of twenty noisy medians is too good by about the noise, so that even
-// the best setting would seem to regret something: here one half of the rounds
-// names the best and the other half compares, for every way to halve them.
+// halves judges a choice by rounds that did not decide which setting is best. The best of
+// twenty noisy medians is too good by about the noise, so even the best setting would
+// seem to have a regret. So one half of the rounds names the best and the other half
+// compares, for every way to halve them.
 type halves struct {
 	arms    []finding.Arm
 	figures map[finding.Arm]map[int]float64 // by round
@@ -187,11 +187,11 @@ func (h *halves) regret(chosen finding.Arm) float64 {
 	sum, n := 0.0, 0
 	for _, two := range h.splits {
 		var best finding.Arm
-		least := math.Inf(1)
+		lowest := math.Inf(1)
 		for _, a := range h.arms {
 			x, ok := median(a, two[0])
-			if _, there := median(a, two[1]); ok && there && x < least {
-				best, least = a, x
+			if _, there := median(a, two[1]); ok && there && x < lowest {
+				best, lowest = a, x
 			}
 		}
 		mine, ok := median(chosen, two[1])

@@ -12,8 +12,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// verdict says what to do. After a stop it says nothing but how far the search
-// came: the leader of half a search is not a recommendation.
+// verdict decides what to set. After an early stop it only says so: the leader of half a
+// search is not a recommendation.
 func (s *search) verdict(err error, at map[int]int) {
 	v := &s.tune.Verdict
 	v.Cannot, v.Metric = []string{}, s.in.Objective.Key
@@ -24,7 +24,7 @@ func (s *search) verdict(err error, at map[int]int) {
 	j := s.judged(at)
 	v.Judged = []finding.Judged{j}
 	if j.Code != finding.Won && j.Code != finding.Spared {
-		v.Keep = j.Fails == nil // what runs out of memory is nothing to keep
+		v.Keep = j.Fails == nil // do not keep what runs out of memory
 		return
 	}
 	v.Best = new(at[s.ranking[0].cell])
@@ -34,7 +34,7 @@ func (s *search) verdict(err error, at map[int]int) {
 	}
 }
 
-// judged is what was decided, with what speaks for it.
+// judged returns the decision and its evidence.
 func (s *search) judged(at map[int]int) finding.Judged {
 	j := finding.Judged{Baseline: at[0], Loads: 1, Fails: s.dies(at[0])}
 	switch {
@@ -74,8 +74,8 @@ func (s *search) judged(at map[int]int) finding.Judged {
 	return j
 }
 
-// dies is how often the baseline was killed, out of memory, in the confirmation;
-// nil where it never was.
+// dies returns how often the baseline was OOM-killed in the confirmation; nil if it never
+// was.
 func (s *search) dies(cell int) *finding.Failure {
 	f := finding.Failure{Cell: cell, Code: finding.FailsMemory}
 	dies := s.baselineKilled()
@@ -89,8 +89,8 @@ func (s *search) dies(cell int) *finding.Failure {
 	return &f
 }
 
-// kills counts the baseline's runs of the confirmation that were killed for want of
-// memory, and those that count.
+// kills counts the baseline's runs of the confirmation that were OOM-killed, and those
+// that count.
 func (s *search) kills() (n, of int) {
 	for _, r := range s.tune.Confirm.Default.Rounds {
 		if r.Invalid == "" {
@@ -103,8 +103,7 @@ func (s *search) kills() (n, of int) {
 	return n, of
 }
 
-// variables are the knobs of an arm that are set, in the order in which people
-// write them.
+// variables returns the knobs of an arm that are set, in the usual order.
 func variables(k finding.Knobs) [][2]string {
 	var out [][2]string
 	for i, v := range []string{k.GOMAXPROCS, k.GOGC, k.GOMEMLIMIT} {
@@ -115,8 +114,8 @@ func variables(k finding.Knobs) [][2]string {
 	return out
 }
 
-// environment is a setting to paste. Variables that only the baseline has are
-// taken away where that can be written.
+// environment returns a setting to paste. It unsets variables that only the baseline has,
+// if the format can.
 func environment(a, base finding.Arm) *finding.Environment {
 	e := &finding.Environment{}
 	var set, gone []string

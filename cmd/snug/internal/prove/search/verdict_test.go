@@ -49,7 +49,7 @@ func TestFront(t *testing.T) {
 	for load, want := range map[string][]int{"50%": {0, 1, 2, 5}, "saturated": {0, 1, 5}} {
 		s := search{in: Input{Base: experiment.Arm{Arm: finding.Arm{Load: load}}}, tune: &finding.Tune{Cells: []finding.Cell{
 			cell(load, 1, 5, 100), cell(load, 2, 4, 50), cell(load, 3, 3, 120), cell(load, 3, 5, 120), killed,
-			cell(load, 1, 5, 100), // as good as the first
+			cell(load, 1, 5, 100), // equal to the first
 		}}}
 		if load == "50%" {
 			s.tune.Cells = append(s.tune.Cells, without)

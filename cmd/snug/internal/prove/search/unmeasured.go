@@ -12,22 +12,21 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// UnmeasuredError is a baseline that cannot be improved on, because it has no
-// figure to go by.
+// UnmeasuredError reports a baseline that cannot be improved on, because a figure is
+// missing.
 type UnmeasuredError struct {
-	What string // where, and why, in one line
+	What string // what is missing, and why, in one line
 	Cure string
 }
 
 func (e *UnmeasuredError) Error() string { return e.What }
 
-// Hint is the cure.
+// Hint returns the cure.
 func (e *UnmeasuredError) Hint() string { return e.Cure }
 
-// known fails when the baseline has no figure for the objective or a constraint. A
-// baseline that is killed for want of memory needs none: other settings may
-// survive, and any that does is better.
-func (s *search) known() error {
+// checkBaseline fails if the baseline has no figure for the objective or a constraint. A
+// baseline that runs out of memory needs none: any setting that survives is better.
+func (s *search) checkBaseline() error {
 	if s.baselineKilled() {
 		return nil
 	}
@@ -57,12 +56,12 @@ func (s *search) known() error {
 		}
 		return e
 	}
-	return s.tailsKnown()
+	return s.checkTails()
 }
 
-// tailsKnown fails when P99 is the objective and a run has too few requests for
-// the confirmation to compare it.
-func (s *search) tailsKnown() error {
+// checkTails fails if P99 is the objective and a run has too few requests for the
+// confirmation to compare it.
+func (s *search) checkTails() error {
 	rate := s.in.Base.Rate
 	if s.in.Objective.name != "p99" || !experiment.OpenLoop(s.in.Base.Arm) || len(s.runs) == 0 {
 		return nil
@@ -76,8 +75,7 @@ func (s *search) tailsKnown() error {
 	return nil
 }
 
-// baselineKilled reports whether a run of the baseline was killed for want of
-// memory.
+// baselineKilled reports whether a run of the baseline was OOM-killed.
 func (s *search) baselineKilled() bool {
 	return slices.ContainsFunc(s.runs, func(r finding.Run) bool { return r.Arm == s.in.Base.Arm && killed(&r) })
 }

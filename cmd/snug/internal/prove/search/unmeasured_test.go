@@ -39,8 +39,7 @@ func TestBaselineWithoutFigures(t *testing.T) {
 	}
 }
 
-// TestDefaultIsKilled: a default that runs out of memory is no reason to end, but
-// the best reason to search.
+// TestDefaultIsKilled: a default that runs out of memory does not end a search.
 func TestDefaultIsKilled(t *testing.T) {
 	kill := func(r *finding.Run) {
 		kills := uint64(1)
