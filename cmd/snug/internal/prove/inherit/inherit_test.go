@@ -40,7 +40,7 @@ var given = Signals{
 
 func bit(s syscall.Signal) uint64 { return 1 << (s - 1) }
 
-// signalsOf returns what a program has that prints its /proc/self/status.
+// signalsOf returns the signals of a program that prints its /proc/self/status.
 func signalsOf(t *testing.T, args ...string) (s Signals) {
 	t.Helper()
 	cat, err := exec.LookPath("cat")
@@ -68,8 +68,8 @@ func signalsOf(t *testing.T, args ...string) (s Signals) {
 	return s
 }
 
-// A program built as releases are hands on what it was started with; whatever is
-// ignored or blocked around the test itself comes on top.
+// TestSignals: a program built like a release restores the signals that it started with.
+// What is ignored or blocked around the test itself is added.
 func TestSignals(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

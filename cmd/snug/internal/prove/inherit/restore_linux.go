@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Restore ignores and blocks them in this process and thread, which execve(2) then
-// keeps. It locks the goroutine to its thread for good: call it right before.
-// Signals that Go lets no program ignore (SIGSEGV and its kin) are left out.
+// Restore ignores and blocks the signals in this process and thread; execve(2) keeps
+// that. It locks the goroutine to its thread for good: call it right before execve. It
+// leaves out the signals that Go lets no program ignore, such as SIGSEGV.
 func (s Signals) Restore() {
 	for n := range 64 {
 		if s.Ignored>>n&1 != 0 {

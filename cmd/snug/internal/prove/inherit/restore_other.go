@@ -4,5 +4,5 @@
 
 package inherit
 
-// Restore does nothing here, where AtStart knows nothing.
+// Restore does nothing here: AtStart returns no signals.
 func (Signals) Restore() {}

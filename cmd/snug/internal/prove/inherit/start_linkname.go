@@ -6,14 +6,14 @@ package inherit
 
 import _ "unsafe" // for go:linkname
 
-// fwdSig is what each signal did when this process began, and initSigmask what its
+// fwdSig holds the handler of each signal when this process began, and initSigmask what its
 // first thread blocked then (runtime/signal_unix.go, initsig; runtime/proc.go,
-// schedinit). The runtime shows neither to a program, so this file takes part
+// schedinit). The runtime exports neither, so this file is part
 // only in builds that ask for it:
 //
 //	go install -tags startsignals -ldflags=-checklinkname=0 …
 //
-// as releases are built. TestSignals fails where a new Go has other variables.
+// which is how releases are built. TestSignals fails if a new Go has other variables.
 
 //go:linkname fwdSig runtime.fwdSig
 var fwdSig [65]uintptr
@@ -23,7 +23,7 @@ var initSigmask [2]uint32
 
 const sigIgnored = 1 // SIG_IGN
 
-// AtStart is what this process was started with.
+// AtStart returns the ignored and blocked signals that this process started with.
 func AtStart() (s Signals) {
 	for n, handler := range fwdSig {
 		if n > 0 && handler == sigIgnored {

@@ -4,6 +4,6 @@
 
 package inherit
 
-// AtStart knows nothing in this build. Go itself keeps HUP and INT ignored, and
-// blocked what would not end a process.
+// AtStart returns no signals in this build. Go itself keeps ignored HUP and INT, and
+// blocked signals that would not end a process.
 func AtStart() (s Signals) { return s }

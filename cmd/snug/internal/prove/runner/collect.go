@@ -13,8 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// fetchStats reads what built-in services know about themselves, one after the
-// other.
+// fetchStats reads the statistics of built-in services, one after the other.
 func fetchStats(ctx context.Context, urls []string) ([]workload.Stats, error) {
 	var all []workload.Stats
 	for _, url := range urls {
@@ -27,8 +26,8 @@ func fetchStats(ctx context.Context, urls []string) ([]workload.Stats, error) {
 	return all, nil
 }
 
-// between is what the collectors of all services did together. Their heaps need
-// not have been largest at one time: PeakHeap is at most so much.
+// between returns the sum of what the services' collectors did. The heaps need not peak
+// at the same time, so PeakHeap is an upper bound.
 func between(before, after []workload.Stats) (workload.GC, error) {
 	var sum workload.GC
 	for i := range before {
@@ -45,21 +44,21 @@ func between(before, after []workload.Stats) (workload.GC, error) {
 	return sum, nil
 }
 
-// collected fills in what a built-in workload's runtime counted.
+// collected fills in what the runtime of a built-in workload counted.
 func collected(run *finding.Run, gc workload.GC, procs int) {
 	run.Procs = &procs
 	run.GCs, run.STW, run.STWMax = &gc.Cycles, &gc.STW, &gc.STWMax
 	run.GCCPU, run.PeakHeap = &gc.CPU, &gc.PeakHeap
 }
 
-// traced fills in what a program's GC trace said in the window: after is what
-// was taken from it at the end, before what was taken at the start.
+// traced fills in what a program's GC trace reported in the window. before and after are
+// what the readings at its start and its end took from the trace.
 func traced(run *finding.Run, before, after *workload.Traced) {
 	if before == nil || after == nil || before.Cycles+after.Cycles == 0 {
-		return // not a Go program, or one that has not collected yet
+		return // not a Go program, or no collection yet
 	}
 	if before.Mixed || after.Mixed {
-		return // the program's children wrote, too: whose is what?
+		return // children of the program wrote to it too
 	}
 	procs := after.Procs
 	if procs == 0 {
@@ -69,7 +68,7 @@ func traced(run *finding.Run, before, after *workload.Traced) {
 	cycles := after.Cycles + after.Missed
 	run.GCs = &cycles
 	if after.Missed > 0 {
-		return // a line that could not be read may have been that of the longest stop
+		return // an unreadable line may be the one with the longest stop
 	}
 	run.STW, run.STWMax = &after.STW, &after.STWMax
 	if after.Cycles > 0 {
@@ -77,7 +76,7 @@ func traced(run *finding.Run, before, after *workload.Traced) {
 	}
 }
 
-// stall sums a probe up. Median and Max are nil where no thread was held back.
+// stall summarizes a probe. Median and Max are nil if no thread was throttled.
 func stall(p workload.Probe, quota float64, periodMicros int64) *finding.Stall {
 	if periodMicros == 0 {
 		periodMicros = 100_000
@@ -91,7 +90,7 @@ func stall(p workload.Probe, quota float64, periodMicros int64) *finding.Stall {
 	if p.Max > 0 {
 		s.Max = &p.Max
 	}
-	if m := stats.Median(p.Worst); m > 0 { // not NaN, either
+	if m := stats.Median(p.Worst); m > 0 { // also false for NaN
 		s.Median = &m
 	}
 	return s

@@ -10,17 +10,17 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
 )
 
-// TraceMetrics are the names of the figures of an execution trace among those that a run
-// reports, in the order in which they are shown. Shares of wall time and of the Ps' time
-// are told apart by name.
+// TraceMetrics are the names of an execution trace's figures in a run's Reported, in the
+// order of display. The names distinguish shares of wall time from shares of the Ps'
+// time.
 var TraceMetrics = []string{
 	"trace_wall_seconds", "trace_gcs", "trace_stopped_seconds", "trace_stop_max_seconds",
 	"trace_gc_wall_share", "trace_gc_occupancy_share", "trace_heap_peak_bytes",
 }
 
-// ofTrace reads the figures off an execution trace. What the trace does not tell is not
-// among them.
-func ofTrace(ctx context.Context, file string) (map[string]float64, error) {
+// readTrace returns the figures of an execution trace, without those that it does not
+// have.
+func readTrace(ctx context.Context, file string) (map[string]float64, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err

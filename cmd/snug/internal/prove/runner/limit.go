@@ -9,8 +9,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// A limitError is a limit above snug's own groups that is tighter than the one
-// asked for. A run under it would be recorded as what it is not.
+// A limitError reports a limit above snug's own groups that is tighter than the arm's. A
+// run under it would be recorded with the wrong limit.
 type limitError struct {
 	What string
 	Cure string
@@ -21,15 +21,15 @@ func (e *limitError) Error() string { return e.What }
 // Hint returns the cure.
 func (e *limitError) Hint() string { return e.Cure }
 
-// enforced compares what holds for a program with what its arm says. cgrun does
-// not: it keeps every limit above, and lowers a quota where v1 refuses it.
+// enforced compares the limits that apply to a program with those of its arm. cgrun does
+// not: it keeps every limit above, and lowers a quota if cgroup v1 rejects it.
 func enforced(arm finding.Arm, c cgrun.Confinement) error {
-	// systemd rounds a quota; what is above its scope is not rounding.
+	// systemd rounds a quota; a tighter limit above its scope is not rounding.
 	asked := arm.Quota
 	if c.Way == cgrun.WaySystemd && c.PeriodMicros > 0 {
 		asked = float64(c.QuotaMicros) / float64(c.PeriodMicros)
 	}
-	const rounding = 1.0 / cgrun.DefaultPeriodMicros // a microsecond a period
+	const rounding = 1.0 / cgrun.DefaultPeriodMicros // one microsecond per period
 	if arm.Quota > 0 && c.CPUs < asked-rounding {
 		return &limitError{
 			fmt.Sprintf("%g of the %g CPUs asked for can be had, %s", c.CPUs, arm.Quota, c.CPUsFrom),

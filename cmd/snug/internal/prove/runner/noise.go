@@ -12,15 +12,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// userHz is the unit of /proc/stat as user space sees it: 100 a second on every
-// architecture that Go supports (USER_HZ, proc_stat(5)).
+// userHz is the unit of /proc/stat in user space: 100 per second on every architecture
+// that Go supports (USER_HZ, proc_stat(5)).
 const userHz = 100
 
-// machineTime is what the whole machine did since it started.
+// machineTime holds counters of the whole machine since it booted.
 type machineTime struct {
 	at          time.Time
 	busy, steal *float64 // CPU seconds
-	pressure    *float64 // seconds in which some task waited for a CPU
+	pressure    *float64 // seconds in which any task waited for a CPU
 }
 
 func readMachine() machineTime {
@@ -30,11 +30,11 @@ func readMachine() machineTime {
 	return m
 }
 
-// parseStat reads the first line of /proc/stat (proc_stat(5)):
+// parseStat parses the first line of /proc/stat (proc_stat(5)):
 //
 //	cpu  user nice system idle iowait irq softirq steal guest guest_nice
 //
-// Guest time is contained in user. Steal is not busy: the machine did not have it.
+// User includes guest time. Steal is not busy: the machine did not have it.
 func parseStat(text string) (busy, steal *float64) {
 	line, _, _ := strings.Cut(text, "\n")
 	f := strings.Fields(line)
@@ -53,7 +53,7 @@ func parseStat(text string) (busy, steal *float64) {
 	return &b, &v[7]
 }
 
-// parsePressure reads the total of the line "some avg10=.. avg60=.. avg300=..
+// parsePressure parses the total of the line "some avg10=.. avg60=.. avg300=..
 // total=MICROS" (Linux Documentation/accounting/psi.rst), in seconds.
 func parsePressure(text string) *float64 {
 	for line := range strings.Lines(text) {
@@ -71,8 +71,8 @@ func parsePressure(text string) *float64 {
 	return nil
 }
 
-// noise is what others did between two readings: own is the CPU time, in
-// seconds, of the program measured and of the generator; nil when not known.
+// noise returns what others did between two readings. own is the CPU time, in seconds, of
+// the measured program and of the generator; nil is unknown.
 func noise(a, b machineTime, own *float64) finding.Noise {
 	var n finding.Noise
 	wall := b.at.Sub(a.at).Seconds()
@@ -97,8 +97,8 @@ func rate(a, b *float64, wall float64) *float64 {
 	return &r
 }
 
-// Busy is the machine's load average of the last minute, programs waiting for
-// disks included (proc_loadavg(5)); false where it cannot be read.
+// Busy returns the machine's load average of the last minute, which includes programs
+// that wait for disks (proc_loadavg(5)); false if it cannot be read.
 func Busy() (float64, bool) {
 	first, _, _ := strings.Cut(read("/proc/loadavg"), " ")
 	x, err := strconv.ParseFloat(first, 64)
@@ -121,7 +121,7 @@ func Machine() finding.Machine {
 	return m
 }
 
-// meminfo returns a line of /proc/meminfo in bytes, 0 when it cannot be read.
+// meminfo returns a line of /proc/meminfo in bytes, 0 if it cannot be read.
 func meminfo(key string) int64 { return kibibytes(read("/proc/meminfo"), key) }
 
 func read(file string) string {

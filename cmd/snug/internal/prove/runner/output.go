@@ -14,20 +14,20 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 )
 
-// tailBytes is how much of a program's output is kept to explain its end.
+// tailBytes is how much of a program's output is kept to explain why it ended.
 const tailBytes = 8 << 10
 
-// output drains a program's stdout or stderr: it never makes the program wait,
-// keeps the end of what was said, and reads the GC trace in between.
+// output drains a program's stdout or stderr so that the program never waits. It keeps
+// the end of the output and parses the GC trace in it.
 type output struct {
-	r, w *os.File // w is nil once the program has it
+	r, w *os.File // w is nil once the program has started
 	done chan struct{}
 
 	mu   sync.Mutex
 	tail []byte
-	all  *os.File          // gets all of it; nil: nobody does
-	err  error             // of writing there
-	gc   *workload.GCTrace // nil: not looked for
+	all  *os.File          // copy of the whole output; nil is none
+	err  error             // of writing to all
+	gc   *workload.GCTrace // nil is not parsed
 }
 
 func newOutput(trace bool) (*output, error) {
@@ -78,8 +78,8 @@ func (o *output) take(b []byte) {
 	}
 }
 
-// trace takes what the GC trace said since it was last asked; nil when it was
-// not looked for.
+// trace returns and resets what the GC trace reported since the last call; nil if it is
+// not parsed.
 func (o *output) trace() *workload.Traced {
 	if o.gc == nil {
 		return nil
@@ -88,8 +88,8 @@ func (o *output) trace() *workload.Traced {
 	return &t
 }
 
-// lastLine is the last line that is not a GC trace, to explain a failure.
-// A Go panic is explained by its first line.
+// lastLine returns the last line that is not a GC trace, to explain a failure. For a Go
+// panic it returns the panic's first line.
 func (o *output) lastLine() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,14 +106,14 @@ func (o *output) lastLine() string {
 	return last
 }
 
-// isTrace recognises a line of gctrace.
+// isTrace reports whether a line is from gctrace.
 func isTrace(s string) bool {
 	return strings.HasPrefix(s, "gc ") && strings.Contains(s, " ms clock")
 }
 
-// wait gives a program that has ended a moment for its last words to arrive:
-// until the end of the output, unless a grandchild still holds it open. The error
-// is that of keeping it.
+// wait waits for the last output of a program that has ended: until the end of the
+// output, or for 100 ms if a grandchild still holds it open. It returns the error of
+// writing the copy.
 func (o *output) wait() error {
 	select {
 	case <-o.done:
@@ -124,7 +124,7 @@ func (o *output) wait() error {
 	return o.err
 }
 
-// reported are the numbers of the last whole line that is a JSON object, nil if
+// reported returns the numbers of the last complete line that is a JSON object, nil if
 // there is none.
 func (o *output) reported() map[string]float64 {
 	o.mu.Lock()
@@ -149,8 +149,8 @@ func (o *output) reported() map[string]float64 {
 	return nil
 }
 
-// close ends the draining. A grandchild may still hold the write end: the read
-// end is closed under it.
+// close stops the draining. It closes the read end even if a grandchild holds the write
+// end.
 func (o *output) close() {
 	if o == nil {
 		return

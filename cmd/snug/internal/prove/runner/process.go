@@ -17,9 +17,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// weight is that of an experiment's cgroup: the kernel's largest. What a
-// container may use is its quota's business; neighbours that take CPU from it
-// below the quota would only be noise. It matters on a machine that is busy.
+// weight is the weight of an experiment's cgroup: the kernel's maximum. On a busy
+// machine, neighbours that take CPU from a container below its quota would only be noise.
 const weight = 10000
 
 // stopGrace is how long a program may take to end after SIGTERM.
@@ -29,9 +28,9 @@ const stopGrace = 3 * time.Second
 type process struct {
 	name   string
 	child  *cgrun.Child
-	stdin  *os.File // write end; nil when the program has none
-	stdout *os.File // read end, where the program speaks the workloads' protocol; else nil
-	out    *output  // drained stdout; nil when stdout is set
+	stdin  *os.File // write end; nil if the program has none
+	stdout *os.File // read end, if the program speaks the workloads' protocol; else nil
+	out    *output  // drained stdout; nil if stdout is set
 	err    *output
 	exited chan struct{}
 	began  time.Time // just before the program's first instruction
@@ -39,25 +38,25 @@ type process struct {
 	exit   cgrun.Exit
 	failed error // of waiting
 
-	inherited int64  // what exit.MaxRSSBytes is at the least: see rss
-	largest   *int64 // see look
+	inherited int64  // lower bound of exit.MaxRSSBytes, see rss
+	largest   *int64 // see sampleRSS
 }
 
-// guard is the memory limit where none was asked for, in bytes: 80 % of what the
-// machine has free.
+// guard returns the memory limit if the arm sets none, in bytes: 80 % of the machine's
+// available memory.
 func guard() int64 { return meminfo("MemAvailable:") / 5 * 4 }
 
-// launch says how to start a program.
+// launch describes how to start a program.
 type launch struct {
 	args     []string
 	env      []string
 	protocol bool     // stdin and stdout are pipes to this process
 	trace    bool     // stderr carries a GC trace
-	stdout   *os.File // gets all of stdout; nil: nobody does
+	stdout   *os.File // copy of all stdout; nil is none
 }
 
-// start runs a program confined as the arm says, or not at all. The caller ends
-// with remove.
+// start runs a program confined as the arm says, or returns an error. The caller must
+// call remove.
 func (r *Runner) start(ctx context.Context, arm finding.Arm, l launch) (*process, error) {
 	p, err := r.confine(ctx, arm, l)
 	if err != nil {
@@ -82,8 +81,8 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 	if l.args[0] == r.Self {
 		p.name = "the built-in " + arm.Workload
 	}
-	var ends []*os.File // the program's
-	made := p           // p itself is nil when there is an error
+	var ends []*os.File // of the program
+	made := p           // p itself is nil if there is an error
 	defer func() {
 		for _, f := range ends {
 			f.Close()
@@ -109,7 +108,7 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 	default:
 		spec.Weight = weight
 		if spec.MemoryBytes == 0 {
-			// A program that leaks ends itself, not the machine.
+			// A leaking program kills itself, not the machine.
 			spec.MemoryBytes, spec.MemoryOptional = guard(), true
 		}
 	}
@@ -155,7 +154,7 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 	return p, nil
 }
 
-// confinement is what the program proved.
+// confinement returns the confinement that the program proved.
 func (p *process) confinement() finding.Confinement {
 	c := p.child.Confinement
 	return finding.Confinement{
@@ -164,7 +163,7 @@ func (p *process) confinement() finding.Confinement {
 	}
 }
 
-// ended says whether the program is gone.
+// ended reports whether the program has ended.
 func (p *process) ended() bool {
 	select {
 	case <-p.exited:
@@ -174,13 +173,13 @@ func (p *process) ended() bool {
 	}
 }
 
-// stop asks the program to end and makes it, at once when ctx ends. What it
-// returns is "" when the program ended as asked.
+// stop sends SIGTERM to the program, and SIGKILL after stopGrace or when ctx ends. It
+// returns "" if the program ended as asked.
 func (p *process) stop(ctx context.Context) string {
 	if p.ended() {
 		return p.end()
 	}
-	p.look()
+	p.sampleRSS()
 	p.child.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
@@ -196,7 +195,7 @@ func (p *process) stop(ctx context.Context) string {
 	}
 }
 
-// end is how the program ended by itself, in words.
+// end describes how the program ended by itself.
 func (p *process) end() string {
 	switch {
 	case p.failed != nil:
@@ -207,8 +206,8 @@ func (p *process) end() string {
 	return fmt.Sprintf("exit code %d", p.exit.Code)
 }
 
-// remove ends what is left of the program and its cgroup. It may be called
-// when start failed.
+// remove kills what is left of the program and removes its cgroup. It may be called if
+// start failed.
 func (p *process) remove() error {
 	if p == nil {
 		return nil
@@ -232,8 +231,8 @@ func (p *process) closeFiles() {
 	p.err.close()
 }
 
-// A TargetError is a program that did not do what an experiment needs of it.
-// The experiment cannot go on.
+// A TargetError reports a program that did not do what an experiment needs. The
+// experiment cannot continue.
 type TargetError struct {
 	What string
 	Cure string
@@ -241,12 +240,12 @@ type TargetError struct {
 
 func (e *TargetError) Error() string { return e.What }
 
-// awaitInterrupt gives ctx a moment to end: a terminal's Ctrl-C reaches what snug
-// has started as well as snug, and maybe first.
+// awaitInterrupt gives ctx a moment to end: a terminal's Ctrl-C reaches snug and the
+// programs that it started, maybe them first.
 func awaitInterrupt(ctx context.Context) { pause(ctx, 250*time.Millisecond) }
 
-// crashed explains a program that ended too early. When the experiment was
-// interrupted that is the reason: a terminal's Ctrl-C reaches both.
+// crashed explains a program that ended too early. If the experiment was interrupted it
+// returns that error: a terminal's Ctrl-C reaches both.
 func (p *process) crashed(ctx context.Context, when string) error {
 	if p.exit.Signal == int(syscall.SIGINT) || p.exit.Signal == int(syscall.SIGTERM) {
 		awaitInterrupt(ctx)
@@ -254,7 +253,7 @@ func (p *process) crashed(ctx context.Context, when string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	p.err.wait() // for what it said last
+	p.err.wait() // for its last output
 	what := fmt.Sprintf("%s ended %s, %s", p.name, when, p.end())
 	if said := p.said(); said != "" {
 		what += "; it said: " + said
@@ -266,7 +265,7 @@ func (p *process) crashed(ctx context.Context, when string) error {
 	return &TargetError{what, cure}
 }
 
-// said is the last thing the program said.
+// said returns the last line that the program printed.
 func (p *process) said() string {
 	s := p.err.lastLine()
 	if s == "" && p.out != nil {
@@ -278,14 +277,14 @@ func (p *process) said() string {
 	return s
 }
 
-// oomKilled says whether the kernel killed the program for want of memory.
+// oomKilled reports whether the program was OOM-killed.
 func (p *process) oomKilled() bool {
 	u := p.child.Usage()
 	return u.OOMKills != nil && *u.OOMKills > 0
 }
 
-// environment is this process's, with the arm's knobs and nothing else of
-// those of Go. gctrace asks the Go runtime to report its collections.
+// environment returns this process's variables, with Go's replaced by the arm's knobs.
+// trace adds gctrace, so that the Go runtime reports its collections.
 func environment(base []string, k finding.Knobs, trace, builtin bool) []string {
 	var env []string
 	debug := ""
@@ -324,7 +323,7 @@ func environment(base []string, k finding.Knobs, trace, builtin bool) []string {
 		add("gctrace=1")
 	}
 	if builtin {
-		// snug's own default is not to size itself; its workloads are to do what
+		// By default snug does not size itself; its workloads must behave like
 		// any other program does.
 		add(workload.Defaults)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TestRemoveWhileRunning holds that a program which is still running is removed
-// without an error, every time: its end is waited for in two places.
+// TestRemoveWhileRunning: remove of a running program returns no error, every time. Two
+// places wait for its end.
 func TestRemoveWhileRunning(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("programs are started on Linux only")
@@ -77,7 +77,7 @@ func TestEnforced(t *testing.T) {
 	}
 }
 
-// TestResident holds that a program's resident set is not taken from snug's.
+// TestResident: a program's resident set does not come from snug's.
 func TestResident(t *testing.T) {
 	const mib = 1 << 20
 	own := int64(3 * mib)
@@ -151,7 +151,7 @@ func TestTraced(t *testing.T) {
 	}
 }
 
-// TestBetween holds that replicas are counted together.
+// TestBetween: replicas are counted together.
 func TestBetween(t *testing.T) {
 	before := []workload.Stats{{PID: 1}, {PID: 2, NumGC: 10, STW: 1}}
 	after := []workload.Stats{{PID: 1, NumGC: 3, STW: 0.5, PeakHeap: 100}, {PID: 2, NumGC: 14, STW: 1.25, PeakHeap: 50}}

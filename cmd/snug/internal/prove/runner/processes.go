@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// processes are what one run measures: one program, or its replicas.
+// processes are the programs of one run: one program, or its replicas.
 type processes []*process
 
 func (ps processes) remove() error {
@@ -23,10 +23,10 @@ func (ps processes) remove() error {
 	return errors.Join(errs...)
 }
 
-// cleanUp is for defer: it adds what went wrong to the error of a run.
+// cleanUp is for defer: it adds the errors of remove to the error of a run.
 func (ps processes) cleanUp(err *error) { *err = errors.Join(*err, ps.remove()) }
 
-// ended says whether any of them is gone.
+// ended reports whether any of them has ended.
 func (ps processes) ended() bool {
 	for _, p := range ps {
 		if p.ended() {
@@ -36,8 +36,8 @@ func (ps processes) ended() bool {
 	return false
 }
 
-// whileAlive is a context that also ends when one of them does: there is no use
-// in loading what is gone for the rest of an hour's window.
+// whileAlive returns a context that also ends when one of them does: there is no use in
+// loading a dead service for the rest of an hour's window.
 func (ps processes) whileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	for _, p := range ps {
@@ -52,9 +52,9 @@ func (ps processes) whileAlive(ctx context.Context) (context.Context, context.Ca
 	return ctx, cancel
 }
 
-// died turns the end of a program in the middle of a run into a result where it
-// is one: a kill for want of memory is what that setting does. Anything else
-// ends the experiment. Where no program has ended, the error is what it was.
+// died turns the end of a program during a run into a result if it is one: an OOM kill is
+// a result of the setting. Any other end is an error that ends the experiment. If no
+// program has ended, died returns err.
 func (ps processes) died(ctx context.Context, run *finding.Run, when string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -79,7 +79,7 @@ func (ps processes) died(ctx context.Context, run *finding.Run, when string, err
 	return err
 }
 
-// killed says of a program that it ran out of memory, and whose limit that was.
+// killed says that a program ran out of memory, and under whose limit.
 func killed(arm finding.Arm) string {
 	if arm.Memory == 0 {
 		return "killed for want of memory (with no limit asked for: 80 % of what the machine had free)"
@@ -87,10 +87,10 @@ func killed(arm finding.Arm) string {
 	return "killed for want of memory"
 }
 
-// counters are what is read before and after a window.
+// counters are the readings before and after a window.
 type counters struct {
 	machine machineTime
-	usage   cgrun.Usage      // the sum of all of them; a pressure is their mean
+	usage   cgrun.Usage      // the sum over all programs; the pressure is the mean
 	trace   *workload.Traced // of the first program, since the last reading
 }
 
@@ -129,8 +129,8 @@ func add[T uint64 | int64 | time.Duration](to **T, n *T) {
 	*to = &sum
 }
 
-// account fills in what the kernel counted between two readings. generator is
-// the load generator's CPU time, in seconds; nil when it is not known.
+// account fills in what the kernel counted between two readings. generator is the load
+// generator's CPU time, in seconds; nil is unknown.
 func account(run *finding.Run, a, b counters, generator *float64) {
 	run.Periods = since(a.usage.Periods, b.usage.Periods)
 	run.ThrottledPeriods = since(a.usage.ThrottledPeriods, b.usage.ThrottledPeriods)

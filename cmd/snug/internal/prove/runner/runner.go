@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runner does one run of an experiment: a fresh process in a fresh
-// cgroup, loaded, counted and gone. It joins cgrun, load and workload.
+// Package runner does one run of an experiment: it starts a fresh process in a fresh
+// cgroup, loads it, reads its counters and removes it. It joins cgrun, load and workload.
 package runner
 
 import (
@@ -22,11 +22,11 @@ import (
 // Connections is the number of users of a saturating closed loop.
 const Connections = 32
 
-// settle is the pause between warm-up and window, in which queues empty and a
-// throttled group gets its quota back.
+// settle is the pause between warm-up and window, in which queues drain and a throttled
+// group gets its quota back.
 const settle = 150 * time.Millisecond
 
-// LongRun is after what time a batch command may be a service.
+// LongRun is the time after which a batch command may be a service.
 const LongRun = 10 * time.Second
 
 // A Runner does the runs of one experiment, one at a time. It implements
@@ -34,39 +34,39 @@ const LongRun = 10 * time.Second
 type Runner struct {
 	Self string // snug's own executable: built-in workloads and the load generator
 
-	// Command is the program to measure, with its arguments; nil for a built-in
-	// workload and for a URL that somebody else serves.
+	// Command is the program to measure, with its arguments; nil for a built-in workload
+	// and for a service that already runs.
 	Command []string
-	Dir     string   // where it starts; "" is here
+	Dir     string   // its working directory; "" is the current one
 	Env     []string // its environment before the knobs; nil is this process's
 
-	// Request is what is asked of a service: URLs, method, body.
+	// Request is what to send to a service: URLs, method, body.
 	Request load.Plan
 	// Ready is how long a service may take until it listens.
 	Ready time.Duration
 
 	WarmUp time.Duration // discarded
 	Window time.Duration // measured
-	Probe  time.Duration // of the stall probe of built-in workloads; 0: none
+	Probe  time.Duration // of the stall probe of built-in workloads; 0 is none
 
 	RealTime bool // the load generator becomes SCHED_FIFO
-	Own      bool // no cgroup is made: the container's own limits hold
+	Own      bool // no cgroup is made: the container's own limits apply
 	NoLimit  bool // no cgroup is made, and nothing is enforced
 	Trace    bool // ask a user's program for a GC trace on its stderr
 	Exec     bool // take an execution trace of a built-in workload that drives itself
 
-	// Stdout is a directory in which all of each batch's stdout is kept; "" is none.
+	// Stdout is a directory for the whole stdout of each batch run; "" is none.
 	Stdout string
 
-	// Long, if not nil, is called when a batch command has run for LongRun, in
-	// each such run and on another goroutine: it may be a service that never ends.
+	// Long, if not nil, is called on another goroutine in each run of a batch command
+	// that reaches LongRun: it may be a service.
 	Long func()
 
-	// Warnings are what the program's confinement lacks, one sentence each,
-	// collected over the runs.
+	// Warnings say what the program's confinement lacks, one sentence each, collected
+	// over the runs.
 	Warnings []string
 
-	answered bool // some run had an answer: the request is not at fault
+	answered bool // some run had an answer, so the request is valid
 }
 
 // Run does one run.
@@ -101,7 +101,7 @@ const (
 	LoadSelf      = "self"      // the workload drives itself
 )
 
-// Users returns the number of a load such as "30 users".
+// Users returns the number of users of a load such as "30 users".
 func Users(load string) (int, bool) {
 	n, ok := strings.CutSuffix(load, " users")
 	if !ok {
@@ -111,7 +111,7 @@ func Users(load string) (int, bool) {
 	return users, err == nil && users > 0
 }
 
-// plan is the load of a trial.
+// plan returns the load of a trial.
 func (r *Runner) plan(t experiment.Trial, urls []string) load.Plan {
 	p := r.Request
 	p.URLs, p.Seed, p.RealTime = urls, t.Seed, r.RealTime
@@ -128,7 +128,7 @@ func (r *Runner) plan(t experiment.Trial, urls []string) load.Plan {
 	return p
 }
 
-// served fills in what the load generator saw.
+// served fills in what the load generator measured.
 func served(run *finding.Run, res load.Result, open bool) {
 	run.Window, run.Elapsed = res.Window, res.Elapsed
 	run.Ops, run.Errors, run.Error, run.Unfinished = res.Ops, res.Errors, res.FirstError, res.Unfinished
@@ -148,8 +148,8 @@ func served(run *finding.Run, res load.Result, open bool) {
 	}
 }
 
-// maxLateness is how late a generator may be at the 99th percentile before its
-// run does not count: 1 ms, or 5 % of the latency measured where that is more.
+// maxLateness is how late a generator may be at the 99th percentile before its run does
+// not count, in seconds: 1 ms, or 5 % of the measured latency if that is more.
 const maxLateness = 0.001
 
 func late(res load.Result) string {
@@ -163,9 +163,9 @@ func late(res load.Result) string {
 	return fmt.Sprintf("the load generator was late: %.1f ms at the 99th percentile", *res.LatenessP99*1000)
 }
 
-// unanswered is an error where a service answered nothing and the request may be
-// at fault. Where the same request had an answer in an earlier run, the setting
-// is, and that is its result.
+// unanswered returns an error if a service answered nothing and the request may be at
+// fault. If an earlier run had an answer to the same request, it is the setting's result
+// instead.
 func (r *Runner) unanswered(run *finding.Run, who, address string) error {
 	switch {
 	case run.Ops > 0:
@@ -189,7 +189,7 @@ func (r *Runner) unanswered(run *finding.Run, who, address string) error {
 	return nil
 }
 
-// Redacted is a URL without its password.
+// Redacted returns a URL without its password.
 func Redacted(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -107,8 +107,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestSums holds that a sum with an unknown part is unknown, and that only
-// counters that were there at both readings are accounted.
+// TestSums: a sum with an unknown part is unknown, and only counters of both readings are
+// accounted.
 func TestSums(t *testing.T) {
 	two, three := uint64(2), uint64(3)
 	sum := &two

@@ -38,7 +38,7 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	defer processes{p}.cleanUp(&err)
 	run.Confined = p.confinement()
 
-	stop := context.AfterFunc(ctx, func() { p.stdout.Close() }) // ends the reading below
+	stop := context.AfterFunc(ctx, func() { p.stdout.Close() }) // unblocks ReadEvents
 	defer stop()
 	events := workload.ReadEvents(p.stdout)
 	if _, err := expect(events, "warm"); err != nil {
@@ -72,7 +72,7 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	run.Exit = p.stop(ctx)
 	run.MaxRSS = p.rss()
 	if o.Trace != "" {
-		run.Reported, err = ofTrace(ctx, o.Trace)
+		run.Reported, err = readTrace(ctx, o.Trace)
 	}
 	return err
 }
@@ -116,7 +116,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	p.err.wait() // for what it said last
+	p.err.wait() // for its last output
 	if err := p.out.wait(); err != nil {
 		return fmt.Errorf("cannot keep what the program says, %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// service runs a server, or several that share the arm's limits, and loads it.
+// service starts a server, or several that share the arm's limits, and loads it.
 func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.Run) (err error) {
 	builtin := len(r.Command) == 0
 	if url, ok := busy(r.Request.URLs); ok && !builtin {
@@ -29,7 +29,7 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	share.Memory /= int64(n)
 	share.Burst /= int64(n)
 	var all processes
-	defer func() { all.cleanUp(&err) }() // with those that are started below
+	defer func() { all.cleanUp(&err) }() // a closure, to include those started below
 	urls := r.Request.URLs
 	for i := range n {
 		p, err := r.start(ctx, share, l)
@@ -42,7 +42,7 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 			url, err = p.listening(ctx, r.Ready)
 			urls = append(urls[:i:i], url)
 		} else {
-			err = p.answers(ctx, urls, r.Ready)
+			err = p.awaitURLs(ctx, urls, r.Ready)
 		}
 		if err != nil {
 			return all.died(ctx, run, "before it listened", err)
@@ -102,7 +102,7 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	return r.unanswered(run, all[0].name, urls[0])
 }
 
-// listening waits for the line in which a built-in service says where it is.
+// listening waits for the line in which a built-in service prints its URL.
 func (p *process) listening(ctx context.Context, limit time.Duration) (string, error) {
 	type answer struct {
 		url string
@@ -123,7 +123,7 @@ func (p *process) listening(ctx context.Context, limit time.Duration) (string, e
 	}
 }
 
-// silent explains a service that does not listen, at an address or at all.
+// silent returns the error of a service that does not listen; address may be "".
 func (p *process) silent(address string, limit time.Duration) error {
 	what := fmt.Sprintf("%s does not listen after %s", p.name, limit)
 	if address != "" {
@@ -135,8 +135,8 @@ func (p *process) silent(address string, limit time.Duration) error {
 	return &TargetError{what, "give it more time with --ready, or check the URL"}
 }
 
-// answers waits until every URL can be connected to.
-func (p *process) answers(ctx context.Context, urls []string, limit time.Duration) error {
+// awaitURLs waits until every URL accepts connections.
+func (p *process) awaitURLs(ctx context.Context, urls []string, limit time.Duration) error {
 	wait, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	go func() {
@@ -166,8 +166,8 @@ func busy(urls []string) (string, bool) {
 	return "", false
 }
 
-// probe measures how long spinning threads are held back, as many as the
-// program has Ps.
+// probe measures how long spinning threads are throttled, one for each of the program's
+// Ps.
 func (r *Runner) probe(ctx context.Context, arm finding.Arm, url string, run *finding.Run) error {
 	if r.Probe <= 0 || arm.Quota == 0 {
 		return nil
@@ -180,7 +180,7 @@ func (r *Runner) probe(ctx context.Context, arm finding.Arm, url string, run *fi
 	return nil
 }
 
-// remote loads a service that somebody else runs.
+// remote loads a service that already runs.
 func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Run) error {
 	for _, url := range r.Request.URLs {
 		if !load.Listening(url) {

@@ -10,8 +10,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// Check reports limits of an arm that no machine could enforce, as a
-// *cgrun.SpecError.
+// Check returns a *cgrun.SpecError for limits of an arm that no machine could enforce.
 func (r *Runner) Check(a finding.Arm) error {
 	if r.NoLimit || r.Own || len(r.Command) == 0 && len(r.Request.URLs) > 0 {
 		return nil
@@ -24,8 +23,8 @@ func (r *Runner) Check(a finding.Arm) error {
 	return spec.Check()
 }
 
-// Try starts a program that does nothing with a CPU limit, in cores, and says
-// by which way it could be confined. It fails where the runs would fail.
+// Try starts a program that does nothing with a CPU limit, in cores, and returns how it
+// was confined. It fails where the runs would fail.
 func (r *Runner) Try(ctx context.Context, cpus float64) (way string, err error) {
 	p, err := r.start(ctx, finding.Arm{Quota: cpus}, launch{args: []string{r.Self, "version"}, env: r.base()})
 	if err != nil {
