@@ -11,13 +11,12 @@ import (
 const (
 	streamWarm = iota
 	streamWindow
-	streamChoice // and following: one for each user of a closed loop
+	streamChoice // and the following: one for each user of a closed loop
 )
 
-// arrivals is a Poisson process. The gaps are unit exponentials, divided by the
-// rate at the very end: with one seed the n-th arrival at twice the rate comes
-// at exactly half the time, which is what makes settings comparable under
-// different loads (common random numbers).
+// arrivals is a Poisson process. The gaps are unit exponentials, divided by the rate at
+// the very end: with one seed, the n-th arrival at twice the rate comes at exactly half
+// the time. This makes settings comparable under different loads (common random numbers).
 type arrivals struct {
 	unit *rand.Rand
 	sum  float64 // of unit exponentials
@@ -28,7 +27,7 @@ func newArrivals(seed, stream uint64, rate float64) *arrivals {
 	return &arrivals{unit: rand.New(rand.NewPCG(seed, stream)), rate: rate}
 }
 
-// next returns when the next request is due, counted from the start.
+// next returns when the next request is due, as a time since the start.
 func (a *arrivals) next() time.Duration {
 	a.sum += a.unit.ExpFloat64()
 	return time.Duration(a.sum / a.rate * float64(time.Second))

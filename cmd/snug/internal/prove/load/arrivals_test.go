@@ -40,8 +40,8 @@ func TestArrivalsDependOnSeedAndStream(t *testing.T) {
 	}
 }
 
-// TestArrivalsArePoisson: the gaps have the mean of the rate, a standard
-// deviation as large as the mean, and e^-1 of them are longer than the mean.
+// TestArrivalsArePoisson: the gaps have the mean of the rate, a standard deviation equal
+// to the mean, and e^-1 of them are longer than the mean.
 func TestArrivalsArePoisson(t *testing.T) {
 	const n, rate = 100_000, 800.0
 	var last time.Duration

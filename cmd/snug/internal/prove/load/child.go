@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// The talk between parent and generator, one line each:
+// The protocol of parent and generator, one line each:
 //
 //	parent -> generator   the Plan, as JSON
 //	generator -> parent   event warm
 //	parent -> generator   go
 //	generator -> parent   event done, with the Result
 //
-// Instead of either event there can be an event error. The end of the
-// generator's stdin at any time ends the generator: its parent is gone, however
-// it went. (PR_SET_PDEATHSIG would do that only for the death of the thread
-// that happened to start it, which a Go runtime may end earlier.)
+// An event error can replace either event. The generator exits at the end of its stdin,
+// at any time: then its parent is gone, for whatever reason. (PR_SET_PDEATHSIG reacts to
+// the death of the thread that started the generator, which a Go runtime may end
+// earlier.)
 type event struct {
 	Event  string  `json:"event"`
 	Error  string  `json:"error,omitempty"`
@@ -45,14 +45,14 @@ const (
 	becomeArg = "real-time"
 )
 
-// ChildMain turns this process into the load generator if it was started as
-// one; it then does not return. Otherwise it does nothing. A program that uses
-// this package calls it first thing in main, or in TestMain.
+// ChildMain turns this process into the load generator if it was started as one, and then
+// does not return. Otherwise it does nothing. A program that uses this package must call
+// it first in main, or in TestMain.
 func ChildMain() {
 	if len(os.Args) < 2 || os.Args[1] != childArg {
 		return
 	}
-	// The terminal sends an interrupt to both; the parent decides what it means.
+	// A terminal interrupts both processes; the parent handles it.
 	signal.Ignore(os.Interrupt)
 	out := json.NewEncoder(os.Stdout)
 	if err := generate(os.Args, os.Stdin, out); err != nil {
@@ -66,7 +66,7 @@ func ChildMain() {
 	os.Exit(0)
 }
 
-// generate is a generator's whole life.
+// generate runs the generator.
 func generate(args []string, stdin io.Reader, out *json.Encoder) error {
 	switch {
 	case len(args) == 3 && args[2] == becomeArg:
@@ -74,8 +74,8 @@ func generate(args []string, stdin io.Reader, out *json.Encoder) error {
 	case len(args) != 2:
 		return &Error{What: "the load generator takes its plan from stdin"}
 	}
-	// What an answer leaves behind is small, and memory is not what is measured
-	// here: fewer collections are less disturbance.
+	// An answer leaves little garbage, and the generator's memory is not measured:
+	// fewer collections disturb less.
 	debug.SetGCPercent(400)
 
 	in := bufio.NewReader(stdin)
@@ -110,7 +110,7 @@ func generate(args []string, stdin io.Reader, out *json.Encoder) error {
 	return out.Encode(event{Event: eventDone, Result: &r})
 }
 
-// listen waits for the word go, and for the end.
+// listen waits for the line go, and exits at the end of stdin.
 func listen(in *bufio.Reader, begin chan<- struct{}) {
 	for {
 		line, err := in.ReadString('\n')
@@ -124,7 +124,7 @@ func listen(in *bufio.Reader, begin chan<- struct{}) {
 	}
 }
 
-// window runs the window and measures the generator itself.
+// window runs the window, and measures the generator's own CPU time.
 func window(l loop, p Plan) (Result, error) {
 	before, ok := cpuTime()
 	t := l.run(p.Window, streamWindow)
@@ -140,14 +140,14 @@ func window(l loop, p Plan) (Result, error) {
 	return r, nil
 }
 
-// loop sends, for a time, with one of the streams of random numbers. It returns
-// when every request has ended.
+// loop sends for a time, with one of the streams of random numbers. It returns when every
+// request has ended.
 type loop interface {
 	run(length time.Duration, stream uint64) *tally
 }
 
 func newLoop(p Plan) (loop, error) {
-	p, err := p.filled()
+	p, err := p.withDefaults()
 	if err != nil {
 		return nil, err
 	}

@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// afterError is how long a user of a closed loop waits after a failure. Where
-// every request fails at once, the generator would otherwise only burn the
-// processor.
+// afterError is how long a user of a closed loop waits after a failure. Without it, the
+// generator would burn CPU time while every request fails at once.
 const afterError = 10 * time.Millisecond
 
-// closedLoop is a fixed number of users. They keep their connections from the
-// warm-up to the window.
+// closedLoop is a fixed number of users. They keep their connections from the warm-up to
+// the window.
 type closedLoop struct {
 	plan    Plan
 	targets []target
@@ -36,9 +35,9 @@ func newClosedLoop(p Plan, targets []target) *closedLoop {
 	return l
 }
 
-// run lets the users send until the time is over. What is outstanding then is
-// waited for after the warm-up, and cut off after the window: to wait would add
-// requests that are not counted to the work of the service.
+// run lets the users send until the time is over. It waits for outstanding requests after
+// the warm-up, and cuts them off after the window: waiting would add uncounted requests
+// to the work of the service.
 func (l *closedLoop) run(length time.Duration, stream uint64) *tally {
 	t := newTally(l.plan, length, 1000*length.Seconds())
 	var group sync.WaitGroup
@@ -93,7 +92,7 @@ func (u *user) request(j job, n int, deadline time.Time) error {
 			c.Close()
 			u.conns[n] = nil
 		}
-		// A service may close an idle connection just when it was to be used
+		// A service may close an idle connection just before it is used
 		// (RFC 9112, 9.3.1).
 		if errors.Is(err, errClosed) && c.used && j.target.again {
 			continue

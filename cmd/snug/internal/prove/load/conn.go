@@ -20,20 +20,19 @@ import (
 	"time"
 )
 
-// conn is a connection to a service and a client of HTTP/1.1 (RFC 9112) for
-// one request at a time. It is used instead of net/http's because it costs the
-// generator about half the processor time: one goroutine
-// a connection instead of three, the request made once, nothing allocated for
-// an answer.
+// conn is a connection to a service and a client of HTTP/1.1 (RFC 9112) for one request
+// at a time. It costs the generator about half the CPU time of net/http's client: it has
+// one goroutine per connection instead of three, builds the request once, and allocates
+// nothing for an answer.
 type conn struct {
 	net.Conn
 	in     *bufio.Reader
 	target *target
-	used   bool // has given an answer
+	used   bool // has received an answer
 	keep   bool // the last answer allows another request
 }
 
-// requestBytes is one request as it is sent.
+// requestBytes returns the bytes of one request.
 func requestBytes(p Plan, url string) ([]byte, error) {
 	var body io.Reader
 	if len(p.Body) > 0 {
@@ -79,8 +78,8 @@ func dial(t *target, deadline time.Time) (*conn, error) {
 	return &conn{Conn: c, in: bufio.NewReader(c), target: t}, nil
 }
 
-// send sends the request of the connection's target. The deadline is also that
-// of the answer.
+// send sends the request of the connection's target. The deadline also applies to the
+// answer.
 func (c *conn) send(deadline time.Time) error {
 	if err := c.SetDeadline(deadline); err != nil {
 		return err
@@ -100,8 +99,8 @@ func isClosed(err error) bool {
 	return err == io.EOF || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// exchange sends a request and reads the answer. A service may answer before it
-// has read all of a long request.
+// exchange sends a request and reads the answer. A service may answer before it has read
+// all of a long request.
 func (c *conn) exchange(deadline time.Time) error {
 	c.keep = false
 	if len(c.target.request) <= inline {
@@ -116,7 +115,7 @@ func (c *conn) exchange(deadline time.Time) error {
 	failed := make(chan error, 1)
 	go func() { failed <- c.write() }()
 	err := c.receive()
-	c.SetDeadline(time.Unix(1, 0)) // ends a send that nobody reads
+	c.SetDeadline(time.Unix(1, 0)) // ends a send that the service does not read
 	if e := <-failed; e != nil {
 		c.keep = false
 		err = cmp.Or(err, e)
@@ -124,14 +123,14 @@ func (c *conn) exchange(deadline time.Time) error {
 	return err
 }
 
-// errStatus is an answer that is not 200 to 299.
+// errStatus is an answer with a status outside 200 to 299.
 type errStatus int
 
 func (e errStatus) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("status %d %s", int(e), http.StatusText(int(e))))
 }
 
-// answered reports whether an answer was read to its end, whatever it says.
+// answered reports whether an answer was read to its end, whatever its status.
 func answered(err error) bool {
 	_, ok := errors.AsType[errStatus](err)
 	return ok || err == nil
@@ -142,11 +141,11 @@ type errAnswer string
 
 func (e errAnswer) Error() string { return "not an HTTP/1.1 answer: " + string(e) }
 
-// errClosed is a connection that was closed before the first byte of an answer.
+// errClosed reports a connection that was closed before the first byte of an answer.
 var errClosed = errors.New("the service closed the connection without an answer")
 
-// receive reads one answer to its end. With an errStatus the connection is as
-// good as without an error.
+// receive reads one answer to its end. After an errStatus the connection is as usable as
+// without an error.
 func (c *conn) receive() error {
 	c.keep = false
 	if _, err := c.in.Peek(1); err != nil {
@@ -190,14 +189,14 @@ func (c *conn) receive() error {
 	}
 }
 
-// The lengths of a body that are no numbers of bytes.
+// Lengths of a body that are not a number of bytes.
 const (
 	chunked  = -1
 	untilEnd = -2
 )
 
-// status reads the status line. again is whether connections persist in this
-// version of HTTP.
+// status reads the status line. again reports whether connections persist in this version
+// of HTTP.
 func (c *conn) status() (status int, again bool, err error) {
 	line, err := c.line()
 	if err != nil {
@@ -225,8 +224,8 @@ var (
 	wordChunked    = []byte("chunked")
 )
 
-// header reads the header up to its empty line, and returns the length of the
-// body (RFC 9112, 6.3).
+// header reads the header up to its empty line, and returns the length of the body (RFC
+// 9112, 6.3).
 func (c *conn) header(again *bool) (length int64, err error) {
 	length = untilEnd
 	for {
@@ -256,8 +255,8 @@ func (c *conn) header(again *bool) (length int64, err error) {
 	}
 }
 
-// line reads a line without its end. Of one that is longer than the buffer only
-// the beginning is returned: none that matters here is.
+// line reads a line without its end. It returns only the beginning of a line longer than
+// the buffer; no line that matters here is that long.
 func (c *conn) line() ([]byte, error) {
 	line, err := c.in.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
@@ -272,8 +271,8 @@ func (c *conn) line() ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), nil
 }
 
-// scratch is where bodies go. What is larger than a bufio.Reader's own buffer is
-// read past it.
+// scratch holds buffers for bodies. A read larger than the buffer of the bufio.Reader
+// bypasses it.
 var scratch = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 func (c *conn) skip(n int64) error {
@@ -333,7 +332,7 @@ func (c *conn) skipChunks() error {
 	}
 }
 
-// unexpected makes an end inside of an answer an error of its own.
+// unexpected turns an EOF inside an answer into io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

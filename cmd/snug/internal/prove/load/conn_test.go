@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// answering is a connection on which these bytes come and then the end.
+// answering returns a connection that delivers these bytes and then EOF.
 func answering(text string, head bool) *conn {
 	near, far := net.Pipe()
 	go func() {
@@ -30,7 +30,7 @@ func TestAnswers(t *testing.T) {
 	tests := []struct {
 		name, text string
 		err        string // in the message
-		keep       bool   // and the answer after it is read as well
+		keep       bool   // whether the next answer is read as well
 	}{
 		{"length", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "", true},
 		{"length-in-odd-case", "HTTP/1.1 200 OK\r\ncontent-LENGTH:5\r\n\r\nhello", "", true},
@@ -98,8 +98,8 @@ func TestAnswerToHead(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: whatever a service says, the client comes to an end, and takes
-// nothing for good that net/http reads as another status.
+// FuzzAnswer: on any input the client ends, and accepts nothing that net/http reads as
+// another status.
 func FuzzAnswer(f *testing.F) {
 	for _, text := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
@@ -161,7 +161,7 @@ func TestPlans(t *testing.T) {
 		{"no-rate", func(p *Plan) { p.Rate = 0 }, "requests per second"},
 		{"no-users", func(p *Plan) { p.Kind, p.Rate = Closed, 0 }, "without users"},
 		{"rate-of-users", func(p *Plan) { p.Kind, p.Connections = Closed, 1 }, "has no rate"},
-		{"too-many-users", func(p *Plan) { p.Connections = mostOutstanding + 1 }, "connections"},
+		{"too-many-users", func(p *Plan) { p.Connections = maxOutstanding + 1 }, "connections"},
 		{"no-window", func(p *Plan) { p.Window = 0 }, "window"},
 		{"negative-warm-up", func(p *Plan) { p.Warm = -1 }, "warm-up"},
 		{"long-timeout", func(p *Plan) { p.Timeout = 2 * time.Hour }, "timeout"},

@@ -6,5 +6,5 @@ package load
 
 import "time"
 
-// cpuTime returns ok false: it is not measured here.
+// cpuTime returns ok false: CPU time is not measured here.
 func cpuTime() (d time.Duration, ok bool) { return 0, false }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime returns the processor time that this process has used, user and
-// system (getrusage(2)); ok is false when it cannot be read.
+// cpuTime returns the CPU time of this process, user and system (getrusage(2)); ok is
+// false if it cannot be read.
 func cpuTime() (d time.Duration, ok bool) {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {

@@ -29,8 +29,8 @@ func address(text string) (string, error) {
 	return net.JoinHostPort(u.Hostname(), port), nil
 }
 
-// Listening reports whether a TCP connection to the URL's host and port can be
-// made within a second.
+// Listening reports whether a TCP connection to the URL's host and port succeeds within a
+// second.
 func Listening(url string) bool {
 	addr, err := address(url)
 	if err != nil {
@@ -39,9 +39,9 @@ func Listening(url string) bool {
 	return connect(context.Background(), addr) == nil
 }
 
-// WaitListening waits until a TCP connection to the URL's host and port can be
-// made, and tries that again after every. When ctx ends first it returns why
-// that had not worked yet, wrapped with the cause of ctx.
+// WaitListening waits until a TCP connection to the URL's host and port succeeds. It
+// retries after every. If ctx ends first, it returns the last error of connecting,
+// wrapped with the cause of ctx.
 func WaitListening(ctx context.Context, url string, every time.Duration) error {
 	addr, err := address(url)
 	if err != nil {
@@ -53,7 +53,7 @@ func WaitListening(ctx context.Context, url string, every time.Duration) error {
 		if err == nil {
 			return nil
 		}
-		if last == nil || ctx.Err() == nil && !isTimeout(err) { // else ctx ended it
+		if last == nil || ctx.Err() == nil && !isTimeout(err) { // otherwise ctx caused it
 			last = err
 		}
 		select {

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package load sends HTTP requests to a service and measures how it answers.
-// The generator is a process of its own, so that its processor time, its
-// scheduling policy and its memory are neither the measured program's nor the
-// experiment's: Start starts it, ChildMain is its main.
+// Package load sends HTTP requests to a service and measures how it answers. The
+// generator is a process of its own, so that its CPU time, scheduling policy and memory
+// are separate from the measured program's and the experiment's: Start starts it,
+// ChildMain is its main.
 //
-// An open loop sends at the moments of a Poisson process, whether or not the
-// service has answered what came before, and counts latency from the moment at
-// which a request was due. A service that stalls for 200 ms then shows all the
-// requests that came in this time as slow, as its users would see it. A closed
-// loop has a fixed number of users, who wait for each answer before they send
-// again: during a stall they send nothing, and the stall shows as a few slow
-// requests ("coordinated omission", G. Tene, How NOT to Measure Latency, 2013).
-// Its throughput is what it is good for.
+// An open loop sends at the moments of a Poisson process, even if the service has not
+// answered earlier requests, and measures latency from the time when a request was due.
+// If a service stalls for 200 ms, all requests of this time are slow, as they are for its
+// users. A closed loop has a fixed number of users, who wait for each answer before they
+// send again. During a stall they send nothing, so the stall shows as a few slow requests
+// ("coordinated omission", G. Tene, How NOT to Measure Latency, 2013). A closed loop is
+// good for throughput.
 //
-// The client speaks HTTP/1.1 over persistent connections, follows no redirect,
-// uses no proxy and asks for no compression. It sends one request at a time on
-// a connection.
+// The client speaks HTTP/1.1 over persistent connections, follows no redirect, uses no
+// proxy and does not ask for compression. It sends one request at a time on a connection.
 package load
 
 import (
@@ -32,85 +30,84 @@ const (
 	Closed = "closed"
 )
 
-// mostOutstanding is how many requests may wait for their answer at a time, and
-// how many users a closed loop may have.
-const mostOutstanding = 10000
+// maxOutstanding is the maximum number of outstanding requests, and of users of a closed
+// loop.
+const maxOutstanding = 10000
 
-// Plan is what to send. In JSON durations are in nanoseconds.
+// Plan describes what to send. In JSON durations are in nanoseconds.
 type Plan struct {
-	// URLs are the replicas of the service, http or https. Each request goes
-	// to one of them, by a choice that depends on Seed only.
+	// URLs are the replicas of the service, http or https. Each request goes to one of
+	// them, chosen by Seed only.
 	URLs   []string          `json:"urls"`
 	Method string            `json:"method"` // "" is GET
 	Header map[string]string `json:"header"`
 	Body   []byte            `json:"body"`
 	Kind   string            `json:"kind"` // Open or Closed
 	Rate   float64           `json:"rate"` // of an open loop, requests per second
-	// Connections is the number of users of a closed loop. In an open loop it
-	// is how many requests may be outstanding, up to 10000, which is also what 0
-	// stands for; one that is due when so many are counts as failed.
+	// Connections is the number of users of a closed loop. In an open loop it is the
+	// maximum number of outstanding requests, up to 10000; 0 is 10000. A request that is
+	// due at the maximum counts as failed.
 	Connections int `json:"connections"`
-	// Warm is how long to send before the window, at the same rate; nothing of
-	// that is counted. 0: not at all.
+	// Warm is how long to send before the window, at the same rate, without counting; 0
+	// is no warm-up.
 	Warm    time.Duration `json:"warm_nanos"`
 	Window  time.Duration `json:"window_nanos"`
 	Timeout time.Duration `json:"timeout_nanos"` // of one request; 0 is 10 s
-	// Seed decides when requests are due and where they go. The same seed gives
-	// the same arrivals at every rate, only denser.
+	// Seed determines when requests are due and where they go. The same seed gives the
+	// same arrivals at every rate, only denser.
 	Seed uint64 `json:"seed"`
-	// RealTime makes the generator SCHED_FIFO; if that is not possible it
-	// fails.
+	// RealTime makes the generator SCHED_FIFO; the generator fails if that is not
+	// possible.
 	RealTime bool `json:"real_time"`
 }
 
-// Result is how one window went. Times are in seconds. null is not measured.
+// Result is the result of one window. Times are in seconds. null is not measured.
 type Result struct {
 	Window float64 `json:"window_seconds"` // as planned
-	// Elapsed is how long it took until the last request had ended: at least
-	// Window.
+	// Elapsed is the time until the last request ended: Window or more.
 	Elapsed float64 `json:"elapsed_seconds"`
 	Sent    int64   `json:"sent"` // requests that were due in the window
-	// Ops are those with an answer of status 200 to 299 that was read to its
-	// end. In an open loop they include answers that came after the window, to
-	// requests that were due in it; in a closed loop they do not.
+	// Ops are the requests with an answer of status 200 to 299 that was read to its end.
+	// In an open loop they include answers after the window to requests that were due in
+	// it; in a closed loop they do not.
 	Ops        int64  `json:"ops"`
 	InWindow   int64  `json:"ops_in_window"` // Ops that ended in the window
 	Errors     int64  `json:"errors"`
-	FirstError string `json:"first_error"` // "" when there was none
-	// Unfinished requests of a closed loop were cut off by the end of the
-	// window; they are neither Ops nor Errors, unless nothing else was.
+	FirstError string `json:"first_error"` // "" if there was none
+	// Unfinished requests of a closed loop were cut off by the end of the window. They
+	// are neither Ops nor Errors, except if there was nothing else.
 	Unfinished int64   `json:"unfinished"`
 	RPS        float64 `json:"rps"` // InWindow per second of the window
 
-	// Latency is of Ops alone: where there are errors, look at them first. It
-	// runs from when the request was due (open loop) or sent (closed loop) to
-	// the end of the answer's body. The percentiles are exact up to a million
-	// requests, and to three digits beyond.
+	// Latency covers Ops only: if there are errors, look at them first. It runs from when
+	// the request was due (open loop) or sent (closed loop) to the end of the answer's
+	// body. The percentiles are exact up to a million requests, and to three digits
+	// beyond.
 	Latency Histogram `json:"latency"`
 	P50     *float64  `json:"p50_seconds"`
 	P95     *float64  `json:"p95_seconds"`
 	P99     *float64  `json:"p99_seconds"`
-	P999    *float64  `json:"p999_seconds"` // null when fewer than 10 samples lie above it
+	P999    *float64  `json:"p999_seconds"` // null if fewer than 10 samples lie above it
 	Max     *float64  `json:"max_seconds"`
 
-	// ServiceP99 is from when the request was really sent, a connection made
-	// for it included.
+	// ServiceP99 counts from when the request was really sent; it includes making a
+	// connection.
 	ServiceP99 *float64 `json:"service_p99_seconds"`
-	// Lateness is how much later than due requests were sent, which is the
+	// Lateness is how long after they were due requests were sent, which is the
 	// generator's fault; null in a closed loop, where nothing is due.
 	LatenessP99 *float64 `json:"lateness_p99_seconds"`
 	LatenessMax *float64 `json:"lateness_max_seconds"`
-	CPUSeconds  *float64 `json:"cpu_seconds"` // of the generator, while Elapsed
+	CPUSeconds  *float64 `json:"cpu_seconds"` // of the generator, during Elapsed
 	// Policy is the scheduling policy of the generator's threads, as read back:
-	// SCHED_OTHER, SCHED_FIFO, ...; "mixed" when they differ; "" when unknown.
+	// SCHED_OTHER, SCHED_FIFO, ...; "mixed" if they differ; "" is unknown.
 	Policy string `json:"policy"`
 }
 
-// Error is a load generator that could not do its work. What the service did
-// wrong is not an Error but counted in a Result.
+// Error reports a load generator that could not do its work. Failures of the service are
+// not Errors; a Result counts them.
 type Error struct {
 	What string
-	Cure string // "" when none is known
+	Cure string // "" if none is known
 }
 
 func (e *Error) Error() string { return e.What }
@@ -120,12 +117,12 @@ func (e *Error) Hint() string { return e.Cure }
 
 // Check returns an error for a plan that cannot be carried out anywhere.
 func (p Plan) Check() error {
-	_, err := p.filled()
+	_, err := p.withDefaults()
 	return err
 }
 
-// filled returns the plan with its defaults.
-func (p Plan) filled() (Plan, error) {
+// withDefaults returns the plan with its defaults.
+func (p Plan) withDefaults() (Plan, error) {
 	if p.Method == "" {
 		p.Method = http.MethodGet
 	}
@@ -150,8 +147,8 @@ func (p Plan) filled() (Plan, error) {
 		return bad("a warm-up of %v", p.Warm)
 	case p.Timeout < 0 || p.Timeout > longest:
 		return bad("a timeout of %v, it can be up to %v", p.Timeout, longest)
-	case p.Connections < 0 || p.Connections > mostOutstanding:
-		return bad("%d connections, there can be up to %d", p.Connections, mostOutstanding)
+	case p.Connections < 0 || p.Connections > maxOutstanding:
+		return bad("%d connections, there can be up to %d", p.Connections, maxOutstanding)
 	}
 	switch p.Kind {
 	case Open:
@@ -159,7 +156,7 @@ func (p Plan) filled() (Plan, error) {
 			return bad("%v requests per second, there can be up to a million", p.Rate)
 		}
 		if p.Connections == 0 {
-			p.Connections = mostOutstanding
+			p.Connections = maxOutstanding
 		}
 	case Closed:
 		if p.Connections == 0 {
@@ -182,10 +179,10 @@ type target struct {
 	address string // host:port
 	request []byte // the bytes of one request
 	head    bool   // answers have no body
-	again   bool   // may be sent again when a connection turned out to be closed
+	again   bool   // may be sent again if a connection turns out to be closed
 }
 
-// newTarget makes the request of a plan for one of its URLs.
+// newTarget builds the request of a plan for one of its URLs.
 func newTarget(p Plan, text string) (target, error) {
 	addr, err := address(text)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// role, as a variable of the environment, makes the test binary something else.
+// role is the environment variable that makes the test binary something else.
 const role = "SNUG_LOAD_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serverRole is a service that prints its URL and lives until stdin ends.
+// serverRole runs a service that prints its URL and ends when stdin does.
 func serverRole() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -39,7 +39,7 @@ func serverRole() {
 	os.Exit(0)
 }
 
-// parentRole starts a generator, prints its process and waits for its own end.
+// parentRole starts a generator, prints its process and waits until the test ends it.
 func parentRole() {
 	exe, err := os.Executable()
 	if err != nil {

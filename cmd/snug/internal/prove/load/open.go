@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// inline is the size up to which the pacing thread sends a request itself. So
-// little fits into the buffer of a socket even if the service is not reading.
+// inline is the maximum size in bytes of a request that the pacing thread sends itself:
+// it fits into the buffer of a socket even if the service does not read.
 const inline = 8 << 10
 
-// job is one request. Its times are counted from the start of the tally.
+// job is one request. Its times count from the start of the tally.
 type job struct {
 	tally     *tally
 	target    *target
@@ -26,20 +26,20 @@ func (j job) deadline(timeout time.Duration) time.Time {
 	return j.tally.start.Add(j.sent + timeout)
 }
 
-// openConn is a connection of an open loop. Its goroutine reads the answers;
-// the pacing thread sends. What openLoop.mu guards comes after it.
+// openConn is a connection of an open loop. Its goroutine reads the answers; the pacing
+// thread sends. openLoop.mu guards the fields from job on.
 type openConn struct {
 	*conn
 	target int // index
 
 	job    job
-	busy   bool  // job is to be answered
-	dead   bool  // not to be used again
+	busy   bool  // job waits for its answer
+	dead   bool  // do not use it again
 	failed error // why the request could not be sent
 }
 
-// openLoop sends requests when they are due. It keeps its connections from the
-// warm-up to the window.
+// openLoop sends requests when they are due. It keeps its connections from the warm-up to
+// the window.
 type openLoop struct {
 	plan    Plan
 	targets []target
@@ -47,7 +47,7 @@ type openLoop struct {
 
 	mu          sync.Mutex
 	outstanding int
-	idle        [][]*openConn // by target; the last used first, so that few stay in use
+	idle        [][]*openConn // by target, as a stack, so that few stay in use
 }
 
 func newOpenLoop(p Plan, targets []target) *openLoop {
@@ -73,7 +73,7 @@ func (o *openLoop) run(length time.Duration, stream uint64) *tally {
 	return t
 }
 
-// send sends a request on an idle connection, else on a new one.
+// send sends a request on an idle connection, or on a new one.
 func (o *openLoop) send(j job, n int) {
 	o.mu.Lock()
 	if o.outstanding >= o.plan.Connections {
@@ -99,7 +99,7 @@ func (o *openLoop) send(j job, n int) {
 	}
 }
 
-// take returns an idle connection, nil when there is none. The caller holds mu.
+// take returns an idle connection, nil if there is none. The caller holds mu.
 func (o *openLoop) take(n int) *openConn {
 	for last := len(o.idle[n]) - 1; last >= 0; last-- {
 		c := o.idle[n][last]
@@ -111,8 +111,7 @@ func (o *openLoop) take(n int) *openConn {
 	return nil
 }
 
-// write sends a request. If that fails, serve hears of it by the connection's
-// end.
+// write sends a request. If that fails it closes the connection, which ends serve.
 func (o *openLoop) write(c *openConn, j job) {
 	if err := c.send(j.deadline(o.plan.Timeout)); err != nil {
 		o.mu.Lock()
@@ -141,7 +140,7 @@ func (o *openLoop) connect(j job, n int) {
 	o.serve(c)
 }
 
-// serve reads the answers on a connection until that ends.
+// serve reads the answers on a connection until it ends.
 func (o *openLoop) serve(c *openConn) {
 	defer c.Close()
 	for {
@@ -152,12 +151,12 @@ func (o *openLoop) serve(c *openConn) {
 		case stale:
 			continue
 		case !busy:
-			return // it ended while idle, or the service spoke unasked
+			return // it ended while idle, or the service sent data without a request
 		}
 		lost := errors.Is(err, errClosed) && c.used
 		if lost && j.target.again && !j.again {
-			// The service closed an idle connection just when it was to be used,
-			// as it may: the request was not seen (RFC 9112, 9.3.1).
+			// The service closed an idle connection just before it was used,
+			// which it may: it did not see the request (RFC 9112, 9.3.1).
 			j.again = true
 			go o.connect(j, c.target)
 			return
@@ -169,10 +168,9 @@ func (o *openLoop) serve(c *openConn) {
 	}
 }
 
-// settle takes the job that receive ended for, busy false when there was none,
-// and makes the connection idle or dead. stale is a timeout that belongs to the
-// job before: a deadline is set with each request, and not taken back when it
-// is answered, which saves the work.
+// settle returns the job that receive ended for, with busy false if there was none, and
+// makes the connection idle or dead. stale reports a timeout of the job before: each
+// request sets a deadline, and an answer does not reset it, which saves the work.
 func (o *openLoop) settle(c *openConn, now time.Time, err *error) (j job, busy, stale bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

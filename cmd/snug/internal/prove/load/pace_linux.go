@@ -9,33 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pacer waits in the kernel, on a thread of its own. time.Sleep is no good
-// here: the runtime waits for its timers in epoll_wait(2), in whole
-// milliseconds, and would send what is due within one in a burst.
+// pacer waits in the kernel, on a thread of its own. time.Sleep does not work here: the
+// runtime waits for its timers in epoll_wait(2), in whole milliseconds, and would send
+// the requests of one millisecond in a burst.
 type pacer struct {
 	start time.Time
 	zero  int64 // start in CLOCK_MONOTONIC, nanoseconds
 }
 
-// newPacer ties the calling goroutine to its thread until close.
+// newPacer locks the calling goroutine to its thread until close.
 func newPacer(start time.Time) *pacer {
 	runtime.LockOSThread()
-	// Ordinary threads are otherwise woken up to 50 µs late, to save power
-	// (PR_SET_TIMERSLACK(2const)). Without it they are, which lateness shows.
+	// By default the kernel wakes ordinary threads up to 50 µs late, to save power
+	// (PR_SET_TIMERSLACK(2const)). If this fails, lateness shows it.
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		panic(err) // no Linux is without
+		panic(err) // every Linux has this clock
 	}
 	return &pacer{start, now.Nano() - int64(time.Since(start))}
 }
 
-// until returns at a time counted from the start, or at once when that is past.
+// until returns at a time since the start, or at once if that is past.
 func (p *pacer) until(due time.Duration) {
 	at := unix.NsecToTimespec(p.zero + int64(due))
 	for time.Since(p.start) < due {
-		// It is interrupted by the runtime's own signals; an absolute time does
-		// not add up the rests.
+		// The runtime's own signals interrupt it. With an absolute time the
+		// errors do not add up.
 		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &at, nil)
 	}
 }

@@ -6,12 +6,12 @@ package load
 
 import "time"
 
-// pacer waits by time.Sleep. How good that is, lateness shows.
+// pacer waits by time.Sleep. Lateness shows how precise that is.
 type pacer struct{ start time.Time }
 
 func newPacer(start time.Time) *pacer { return &pacer{start} }
 
-// until returns at a time counted from the start, or at once when that is past.
+// until returns at a time since the start, or at once if that is past.
 func (p *pacer) until(due time.Duration) { time.Sleep(due - time.Since(p.start)) }
 
 func (p *pacer) close() {}

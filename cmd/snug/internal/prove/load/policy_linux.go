@@ -14,8 +14,8 @@ import (
 
 const fifo = "SCHED_FIFO"
 
-// policy returns the scheduling policy that all threads of this process have,
-// "mixed" when they differ, "" when it cannot be read (sched(7)).
+// policy returns the scheduling policy of all threads of this process, "mixed" if they
+// differ, "" if it cannot be read (sched(7)).
 func policy() string {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -59,11 +59,11 @@ func policyName(p int) string {
 	return "policy " + strconv.Itoa(p)
 }
 
-// becomeRealTime executes this program anew as SCHED_FIFO of the lowest
-// priority, and returns only an error. A policy is a thread's own, and is kept
-// by execve(2) and inherited by new threads: so all threads of the runtime have
-// it, which those that run already would not. It is not reset on fork, because
-// that would be on new threads too; the generator starts no process.
+// becomeRealTime executes this program again as SCHED_FIFO of the lowest priority, and
+// returns only on error. Each thread has its own policy; execve(2) keeps it and new
+// threads inherit it. So after execve all threads of the runtime have it; without,
+// running threads would not. There is no reset on fork, because it would also affect new
+// threads; the generator starts no process.
 func becomeRealTime(args []string) error {
 	runtime.LockOSThread()
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}

@@ -6,7 +6,7 @@ package load
 
 const fifo = "SCHED_FIFO"
 
-// policy returns "": scheduling policies are Linux's.
+// policy returns "": only Linux has scheduling policies.
 func policy() string { return "" }
 
 func becomeRealTime([]string) error {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// lives reports whether a process exists and is no zombie.
+// lives reports whether a process exists and is not a zombie.
 func lives(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -64,7 +64,7 @@ func TestSignals(t *testing.T) {
 	if err := g.Warm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	g.cmd.Process.Signal(syscall.SIGINT) // of the terminal: the parent's business
+	g.cmd.Process.Signal(syscall.SIGINT) // as from a terminal: the parent handles it
 	if r, err := g.Go(t.Context()); err != nil || r.Ops == 0 {
 		t.Errorf("after an interrupt: %v, %+v", err, r)
 	}
@@ -78,8 +78,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestFlood: bodies are read to their end and not kept; one without an end
-// fails.
+// TestFlood: bodies are read to their end and not kept; an endless one fails.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	const mebibyte = 1 << 20
@@ -94,7 +93,7 @@ func TestFlood(t *testing.T) {
 	})
 	for _, tt := range []struct {
 		name string
-		size int // MiB, 0 is endless
+		size int // MiB; 0 is endless
 	}{{"large", 64}, {"endless", 0}} {
 		t.Run(tt.name, func(t *testing.T) {
 			size = tt.size
@@ -124,10 +123,10 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// growing follows the most memory that a process has had, in MiB, until it ends. What wait4
-// tells begins with that of the process that started it, which was in its place before.
+// growing returns a function that waits for the end of a process and returns its largest
+// memory, in MiB. The figure of wait4 starts with that of the process that started it.
 func growing(pid int) (grew func() int) {
-	most := make(chan int, 1)
+	largest := make(chan int, 1)
 	peak := func() (kib int) {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		_, rest, _ := strings.Cut(string(text), "\nVmHWM:")
@@ -140,9 +139,9 @@ func growing(pid int) (grew func() int) {
 			last = now
 			time.Sleep(time.Millisecond)
 		}
-		most <- last >> 10
+		largest <- last >> 10
 	}()
-	return func() int { return <-most }
+	return func() int { return <-largest }
 }
 
 func TestPolicyIsRead(t *testing.T) {
@@ -179,7 +178,7 @@ func TestRealTime(t *testing.T) {
 	}
 }
 
-// TestRealTimeRefused: in a user namespace of its own even root may not.
+// TestRealTimeRefused: in a user namespace of its own even root lacks the permission.
 func TestRealTimeRefused(t *testing.T) {
 	needRoot(t)
 	exe, _ := os.Executable()
@@ -199,8 +198,8 @@ func TestRealTimeRefused(t *testing.T) {
 	}
 }
 
-// TestRealTimeIsNotAssumed: a plan that asks for it fails in a generator that
-// is not.
+// TestRealTimeIsNotAssumed: a plan that asks for real time fails in a generator without
+// it.
 func TestRealTimeIsNotAssumed(t *testing.T) {
 	exe, _ := os.Executable()
 	cmd := exec.Command(exe, childArg)

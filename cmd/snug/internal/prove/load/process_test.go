@@ -32,7 +32,7 @@ func TestPlanThatCannotBe(t *testing.T) {
 	none.Close()
 }
 
-// TestCommandByHand: what is not started by Start says so and ends.
+// TestCommandByHand: a generator that Start did not start prints that and ends.
 func TestCommandByHand(t *testing.T) {
 	exe, _ := os.Executable()
 	for _, tt := range []struct {
@@ -46,7 +46,7 @@ func TestCommandByHand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := exec.Command(exe, tt.args...)
-			// A pipe that stays open, so that it is not the end of it that ends
+			// The pipe stays open, so that the end of stdin does not end
 			// the generator.
 			in, err := cmd.StdinPipe()
 			if err != nil {
@@ -145,7 +145,7 @@ func TestListening(t *testing.T) {
 		t.Error(err)
 	}
 	var err error
-	// On a machine that stands still it may not even begin in this time.
+	// On a stalled machine it may not even begin in this time.
 	for within := 50 * time.Millisecond; within < 10*time.Second && (err == nil || !strings.Contains(err.Error(), "refused")); within *= 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		err = WaitListening(ctx, "http://127.0.0.1:1", time.Millisecond)
@@ -159,7 +159,7 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// TestListensLater: the service opens its port while it is waited for.
+// TestListensLater: the service opens its port during the wait.
 func TestListensLater(t *testing.T) {
 	s := serve(t, hello)
 	addr := s.Listener.Addr().String()

@@ -10,26 +10,26 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram is a latency distribution: Counts[i] samples of at most Seconds[i]
-// and more than Seconds[i-1]. Empty classes are left out. It is exact to three
-// digits, and to about a microsecond.
+// Histogram is a latency distribution: Counts[i] samples are at most Seconds[i] and more
+// than Seconds[i-1]. Empty classes are left out. It is exact to three digits, and to
+// about a microsecond.
 type Histogram struct {
 	Seconds []float64 `json:"seconds"`
 	Counts  []int64   `json:"counts"`
 }
 
 const (
-	mostRaw = 1_000_000
+	maxRaw = 1_000_000
 	// longest is the longest time that a histogram holds.
 	longest = time.Hour
 )
 
-// samples are durations: the very values up to mostRaw, a histogram of three
+// samples are durations: the exact values up to maxRaw of them, a histogram of three
 // digits beyond.
 type samples struct {
-	raw   []int64 // nanoseconds
-	most  int64
-	large *hdrhistogram.Histogram // nil up to mostRaw
+	raw   []int64                 // nanoseconds
+	top   int64                   // the largest, in nanoseconds
+	large *hdrhistogram.Histogram // nil up to maxRaw samples
 }
 
 func newHistogram() *hdrhistogram.Histogram {
@@ -37,19 +37,19 @@ func newHistogram() *hdrhistogram.Histogram {
 }
 
 func record(h *hdrhistogram.Histogram, nanos int64) {
-	// The histogram refuses what it cannot hold; a request cannot take that
-	// long, but a machine that slept can make it seem so.
+	// The histogram rejects a value above its maximum. No request takes that
+	// long, but it seems to if the machine slept.
 	h.RecordValue(min(nanos, int64(2*longest)))
 }
 
 func (s *samples) add(d time.Duration) {
 	nanos := max(int64(d), 0)
-	s.most = max(s.most, nanos)
+	s.top = max(s.top, nanos)
 	if s.large != nil {
 		record(s.large, nanos)
 		return
 	}
-	if s.raw = append(s.raw, nanos); len(s.raw) > mostRaw {
+	if s.raw = append(s.raw, nanos); len(s.raw) > maxRaw {
 		s.large = newHistogram()
 		for _, n := range s.raw {
 			record(s.large, n)
@@ -65,12 +65,12 @@ func (s *samples) count() int64 {
 	return int64(len(s.raw))
 }
 
-// done is to be called after the last add and before any of the following.
+// done must be called after the last add and before any of the following methods.
 func (s *samples) done() { slices.Sort(s.raw) }
 
-// quantile returns the smallest sample, in seconds, that at least the share q
-// of all samples does not exceed: nil when there is none, or when fewer than
-// above samples are ranked higher.
+// quantile returns, in seconds, the smallest sample that at least the share q of all
+// samples does not exceed. It returns nil if there is none, or if fewer than above
+// samples rank higher.
 func (s *samples) quantile(q float64, above int64) *float64 {
 	n := s.count()
 	rank := int64(math.Ceil(q*float64(n) - 1e-9)) // 0.95*20 may be 19.000000000000004
@@ -79,19 +79,19 @@ func (s *samples) quantile(q float64, above int64) *float64 {
 	}
 	var nanos int64
 	if s.large != nil {
-		nanos = min(s.large.ValueAtQuantile(100*q), s.most)
+		nanos = min(s.large.ValueAtQuantile(100*q), s.top)
 	} else {
 		nanos = s.raw[max(rank, 1)-1]
 	}
 	return new(float64(nanos) / 1e9)
 }
 
-// largest returns the largest sample in seconds, nil when there is none.
+// largest returns the largest sample in seconds, nil if there is none.
 func (s *samples) largest() *float64 {
 	if s.count() == 0 {
 		return nil
 	}
-	return new(float64(s.most) / 1e9)
+	return new(float64(s.top) / 1e9)
 }
 
 func (s *samples) histogram() Histogram {

@@ -49,10 +49,10 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// TestManySamples: beyond a million the histogram takes over, and loses nothing
-// but digits.
+// TestManySamples: beyond a million samples the histogram takes over, and loses only
+// digits.
 func TestManySamples(t *testing.T) {
-	const n = mostRaw + 500_000
+	const n = maxRaw + 500_000
 	s := filled(n, 2*time.Microsecond)
 	if s.large == nil || s.raw != nil || s.count() != n {
 		t.Fatalf("histogram %v, %d raw, %d samples", s.large != nil, len(s.raw), s.count())
@@ -89,8 +89,8 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestWhatLatencyIs: it counts from when a request was due; that the generator
-// was late is said beside it.
+// TestWhatLatencyIs: latency counts from when a request was due; lateness shows the
+// generator's part.
 func TestWhatLatencyIs(t *testing.T) {
 	tally := newTally(Plan{Kind: Open}, time.Second, 1)
 	tg := &target{url: "http://h/"}

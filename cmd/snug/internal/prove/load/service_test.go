@@ -45,9 +45,9 @@ func measure(t *testing.T, p Plan) Result {
 	return r
 }
 
-// enough measures with a window, and a warm-up, that double until a result will do. An open
-// loop sends what is due in any window; how much a closed one gets done, and whether an
-// answer comes in time, is up to the machine. What is wrong stays wrong to the end.
+// enough measures with a window and a warm-up that double until the result is usable. An
+// open loop sends what is due in any window. How much a closed loop does, and whether an
+// answer comes in time, depends on the machine. A wrong result stays wrong.
 func enough(t *testing.T, p Plan, do func(Plan, Result) bool) (Plan, Result) {
 	t.Helper()
 	for ; ; p.Warm, p.Window = 2*p.Warm, 2*p.Window {
@@ -103,7 +103,7 @@ func TestHealthyService(t *testing.T) {
 		p.Warm, p.Method, p.Body, p.Header = 100*time.Millisecond, "POST", []byte("hello"), map[string]string{"X-A": "1"}
 		before := 0
 		p, r := enough(t, p, func(_ Plan, r Result) bool {
-			done := r.Ops > 0 && seen["POST1hello"]-before > int(r.Ops) // the warm-up came on top
+			done := r.Ops > 0 && seen["POST1hello"]-before > int(r.Ops) // plus those of the warm-up
 			if !done {
 				before = seen["POST1hello"]
 			}
@@ -119,7 +119,7 @@ func TestHealthyService(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameRequests: two settings of a service see the same load.
+// TestSameSeedSameRequests: two settings of a service get the same load.
 func TestSameSeedSameRequests(t *testing.T) {
 	t.Parallel()
 	var hits [3]atomic.Int64
@@ -147,17 +147,17 @@ func TestSameSeedSameRequests(t *testing.T) {
 	}
 }
 
-// TestStall is about coordinated omission: a service stops once for 200 ms.
-// All that is due meanwhile is slow, which only the open loop sees: a user of the closed
-// one waits, and sends nothing.
+// TestStall shows coordinated omission: a service stops once for 200 ms. All requests
+// that are due meanwhile are slow. Only the open loop shows that: a user of the closed
+// loop waits, and sends nothing.
 func TestStall(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Plan{open(400, time.Second), closed(4, time.Second)} {
 		var gate sync.RWMutex
-		var served, waiting, most atomic.Int64
+		var served, waiting, maxWaiting atomic.Int64
 		s := serve(t, func(http.ResponseWriter, *http.Request) {
 			for n := waiting.Add(1); ; {
-				if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+				if old := maxWaiting.Load(); n <= old || maxWaiting.CompareAndSwap(old, n) {
 					break
 				}
 			}
@@ -182,18 +182,18 @@ func TestStall(t *testing.T) {
 			}
 			together += float64(count) * r.Latency.Seconds[i]
 		}
-		// 400/s for the first 100 ms of the stall; and one for each user. Besides, whatever
-		// this machine makes slow, a user has no more time than there is.
+		// 400/s for the first 100 ms of the stall, and one for each user. And however slow
+		// the machine is, a user cannot exceed the window.
 		if p.Kind == Open && slow < 20 {
 			t.Errorf("%d requests took more than 100 ms", slow)
 		}
-		if users := float64(p.Connections); p.Kind == Closed && (slow < 1 || most.Load() > 4 || together > users*r.Elapsed*1.001+float64(r.Ops)*1e-6) {
-			t.Errorf("%d requests took more than 100 ms, %d waited at a time; %v users took %v s for their requests, in %v s", slow, most.Load(), users, together, r.Elapsed)
+		if users := float64(p.Connections); p.Kind == Closed && (slow < 1 || maxWaiting.Load() > 4 || together > users*r.Elapsed*1.001+float64(r.Ops)*1e-6) {
+			t.Errorf("%d requests took more than 100 ms, %d waited at a time; %v users took %v s for their requests, in %v s", slow, maxWaiting.Load(), users, together, r.Elapsed)
 		}
 	}
 }
 
-// TestLongRequests: a service reads them, or answers without.
+// TestLongRequests: a service reads them, or answers without reading.
 func TestLongRequests(t *testing.T) {
 	t.Parallel()
 	var short atomic.Int64
@@ -217,7 +217,7 @@ func TestLongRequests(t *testing.T) {
 				continue
 			}
 			p, r := enough(t, p, func(_ Plan, r Result) bool {
-				if n := short.Swap(0); n > int64(p.Connections) { // those of a closed loop that the window cut off
+				if n := short.Swap(0); n > int64(p.Connections) { // requests of a closed loop that the window cut off
 					t.Errorf("%s: %d requests were cut", p.Kind, n)
 				}
 				return r.Ops > 0
@@ -249,11 +249,11 @@ func TestNothingListens(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Plan{open(500, 200*time.Millisecond, "http://127.0.0.1:1"), closed(2, 200*time.Millisecond, "http://127.0.0.1:1")} {
 		p, r := enough(t, p, func(_ Plan, r Result) bool { return r.Errors >= 5 })
-		most := int64(200)
-		if p.Kind == Closed { // who failed rests
-			most = int64(p.Connections) * (int64(p.Window/afterError) + 1)
+		maxErrors := int64(200)
+		if p.Kind == Closed { // users pause after a failure
+			maxErrors = int64(p.Connections) * (int64(p.Window/afterError) + 1)
 		}
-		if r.Ops != 0 || r.Errors < 5 || r.Errors > most || !strings.Contains(r.FirstError, "connection refused") {
+		if r.Ops != 0 || r.Errors < 5 || r.Errors > maxErrors || !strings.Contains(r.FirstError, "connection refused") {
 			t.Errorf("%s: %+v", p.Kind, r)
 		}
 	}
@@ -272,7 +272,7 @@ func TestCrashInTheWindow(t *testing.T) {
 			}
 			s.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				if i := n.Add(1); i == 50 {
-					for range 60_000 { // or the crash takes some of them with it
+					for range 60_000 { // or the crash loses some of them
 						if answers.Load() >= 49 {
 							break
 						}
@@ -280,7 +280,7 @@ func TestCrashInTheWindow(t *testing.T) {
 					}
 					s.Listener.Close()
 					s.CloseClientConnections()
-				} else if i > 50 { // it came before that took hold
+				} else if i > 50 { // it came before the close took effect
 					panic(http.ErrAbortHandler)
 				}
 			})
@@ -290,7 +290,7 @@ func TestCrashInTheWindow(t *testing.T) {
 			return measure(t, p)
 		}
 		r := try(p)
-		for p.Kind == Closed && r.Errors < 10 && p.Window < 10*time.Second { // it did not come so far
+		for p.Kind == Closed && r.Errors < 10 && p.Window < 10*time.Second { // too few requests so far
 			p.Window *= 2
 			r = try(p)
 		}
@@ -327,8 +327,8 @@ func TestNoAnswer(t *testing.T) {
 
 func late(p Plan) string { return fmt.Sprintf("no complete answer within %v", p.Timeout) }
 
-// TestTooManyOutstanding: five wait, until long after the window; who is due meanwhile is
-// dropped.
+// TestTooManyOutstanding: five requests wait until long after the window; those due
+// meanwhile are dropped.
 func TestTooManyOutstanding(t *testing.T) {
 	t.Parallel()
 	p := open(200, 200*time.Millisecond, "")
@@ -338,7 +338,7 @@ func TestTooManyOutstanding(t *testing.T) {
 		var n atomic.Int64
 		release := make(chan struct{})
 		s := serve(t, func(http.ResponseWriter, *http.Request) {
-			if n.Add(1) == 5 { // the window began before
+			if n.Add(1) == 5 { // the window has begun
 				time.AfterFunc(p.Window+wait, func() { close(release) })
 			}
 			<-release
@@ -347,7 +347,7 @@ func TestTooManyOutstanding(t *testing.T) {
 		return measure(t, p)
 	}
 	r := try(p)
-	for ; r.Ops != 5 && wait < 5*time.Second; wait *= 2 { // the generator stood still, and found fewer outstanding
+	for ; r.Ops != 5 && wait < 5*time.Second; wait *= 2 { // the generator stalled, and saw fewer outstanding
 		r = try(p)
 	}
 	if r.Ops != 5 || r.Errors < 10 || !strings.Contains(r.FirstError, "5 requests are outstanding already") || r.InWindow != 0 || r.Elapsed <= r.Window {
@@ -355,8 +355,8 @@ func TestTooManyOutstanding(t *testing.T) {
 	}
 }
 
-// TestServiceClosesConnections: a service may close a connection after an
-// answer without saying so. That is no error of a request that can be repeated.
+// TestServiceClosesConnections: a service may close a connection after an answer without
+// notice. That is not an error of a request that can be repeated.
 func TestServiceClosesConnections(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -390,8 +390,8 @@ func TestServiceClosesConnections(t *testing.T) {
 	}
 }
 
-// TestPauseLongerThanTheTimeout: connections stay usable between warm-up and
-// window, however short the timeout.
+// TestPauseLongerThanTheTimeout: connections stay usable between warm-up and window,
+// however short the timeout.
 func TestPauseLongerThanTheTimeout(t *testing.T) {
 	t.Parallel()
 	var made atomic.Int64
@@ -405,7 +405,7 @@ func TestPauseLongerThanTheTimeout(t *testing.T) {
 	defer s.Close()
 	for _, p := range []Plan{closed(1, 100*time.Millisecond, s.URL), open(50, 100*time.Millisecond, s.URL)} {
 		var warm, r Result
-		// On a machine that stands still an answer may take longer than that.
+		// On a stalled machine an answer may take longer than that.
 		for p.Timeout = 100 * time.Millisecond; (r.Ops == 0 || warm.Errors+r.Errors != 0) && p.Timeout < 5*time.Second; p.Timeout *= 2 {
 			l, err := newLoop(p)
 			if err != nil {
@@ -424,7 +424,7 @@ func TestPauseLongerThanTheTimeout(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of the stranger
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it logs failed handshakes
 	s.StartTLS()
 	defer s.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")

@@ -15,20 +15,20 @@ import (
 	"sync"
 )
 
-// Generator is a running load generator. It is to be closed.
+// Generator is a running load generator. The caller must call Close.
 type Generator struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	stderr opening
+	stderr prefix
 	events chan event
-	ended  chan struct{} // closed when the process was reaped
+	ended  chan struct{} // closed once the process is reaped
 	exit   error         // valid after ended
 	close  sync.Once
 }
 
-// Start starts exe, which must call ChildMain first thing in main, as load
-// generator, and hands it the plan; it begins to warm the service up. When ctx
-// ends the generator is killed. It ends by itself when this process is gone.
+// Start starts exe as load generator with the plan; exe must call ChildMain first in
+// main. The generator begins with the warm-up. It is killed when ctx ends, and exits if
+// this process ends.
 func Start(ctx context.Context, exe string, p Plan) (*Generator, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -58,33 +58,33 @@ func Start(ctx context.Context, exe string, p Plan) (*Generator, error) {
 			var e event
 			if err := in.Decode(&e); err != nil {
 				if err != io.EOF {
-					g.cmd.Process.Kill() // that is no generator
+					g.cmd.Process.Kill() // it is not a generator
 				}
 				break
 			}
 			select {
 			case g.events <- e:
-			default: // a generator says two things at most
+			default: // a generator sends at most two events
 			}
 		}
 		io.Copy(io.Discard, stdout)
 		g.exit = g.cmd.Wait()
 		close(g.ended)
 	}()
-	// When this fails the generator has ended, and next says why.
+	// If this fails the generator has ended, and next returns why.
 	json.NewEncoder(g.stdin).Encode(p)
 	return g, nil
 }
 
-// Warm waits until the service is warm. Nothing is sent between that and Go:
-// it is the time to read counters.
+// Warm waits for the end of the warm-up. The generator sends nothing between that and Go,
+// so that the caller can read counters.
 func (g *Generator) Warm(ctx context.Context) error {
 	_, err := g.next(ctx, eventWarm)
 	return err
 }
 
-// Go runs the window, and returns when every request of it has ended. The
-// generator ends then.
+// Go runs the window, and returns when every request of it has ended. The generator then
+// exits.
 func (g *Generator) Go(ctx context.Context) (Result, error) {
 	io.WriteString(g.stdin, goLine+"\n")
 	e, err := g.next(ctx, eventDone)
@@ -97,8 +97,8 @@ func (g *Generator) Go(ctx context.Context) (Result, error) {
 	return *e.Result, nil
 }
 
-// Close kills the generator if it runs, and waits for its end. It may be called
-// more than once, and on nil.
+// Close kills the generator if it runs, and waits for its end. It may be called more than
+// once, and on nil.
 func (g *Generator) Close() {
 	if g == nil {
 		return
@@ -137,7 +137,7 @@ func (g *Generator) next(ctx context.Context, want string) (event, error) {
 	return e, &Error{What: fmt.Sprintf("the load generator said %q instead of %q", e.Event, want)}
 }
 
-// endError is about a generator that ended without a word.
+// endError returns the error of a generator that ended without an event.
 func (g *Generator) endError() error {
 	how := "ended early"
 	if g.exit != nil {
@@ -149,7 +149,7 @@ func (g *Generator) endError() error {
 	return &Error{What: "the load generator ended: " + how}
 }
 
-// environment leaves out what is meant for the measured program.
+// environment removes the variables that are meant for the measured program.
 func environment(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -161,21 +161,21 @@ func environment(env []string) []string {
 	})
 }
 
-// opening keeps the beginning of what is written to it: of a panic the first lines
-// tell most.
-type opening struct {
+// prefix keeps the beginning of what is written to it: the first lines of a panic matter
+// most.
+type prefix struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-func (t *opening) Write(b []byte) (int, error) {
+func (t *prefix) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text = append(t.text, b[:min(len(b), 2000-len(t.text))]...)
 	return len(b), nil
 }
 
-func (t *opening) String() string {
+func (t *prefix) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.text)

@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// tally counts what happens in a warm-up or a window. Times are counted from
-// its start.
+// tally counts the requests of a warm-up or a window. Times count from its start.
 type tally struct {
 	start   time.Time
 	length  time.Duration
-	open    bool          // requests are due at some time
+	open    bool          // whether requests have a due time
 	timeout time.Duration // for messages
 
 	mu         sync.Mutex
@@ -31,7 +30,7 @@ type tally struct {
 
 func newTally(p Plan, length time.Duration, expected float64) *tally {
 	t := &tally{length: length, open: p.Kind == Open, timeout: p.Timeout}
-	room := int(min(expected*1.1, mostRaw)) + 100
+	room := int(min(expected*1.1, maxRaw)) + 100
 	t.latency.raw = make([]int64, 0, room)
 	t.service.raw = make([]int64, 0, room)
 	if t.open {
@@ -94,12 +93,12 @@ func isTimeout(err error) bool {
 	return errors.As(err, &e) && e.Timeout()
 }
 
-// result is what was counted. Nothing may be added any more.
+// result returns the counts. Nothing may be added after it.
 func (t *tally) result(elapsed time.Duration) Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ops == 0 && t.errors == 0 && t.unfinished > 0 {
-		// No user of a closed loop ever got an answer: that is not nothing.
+		// No user of a closed loop got an answer: these are errors.
 		t.errors, t.unfinished = t.unfinished, 0
 		t.first = fmt.Sprintf("no answer in the whole window of %v", t.length)
 	}
