@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// block blocks the thread in nanosleep(2), of which the Go scheduler knows only
-// that it is a system call.
+// block blocks the thread in nanosleep(2). The Go scheduler knows only that it is in a
+// system call.
 func block(d time.Duration) error {
 	left := unix.NsecToTimespec(int64(d))
 	for {

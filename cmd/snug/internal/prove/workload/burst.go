@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// bursts does a fan-out again and again, on an absolute schedule: one that takes
-// longer does not delay the next. A fan-out's latency counts from when it was
-// due until its last task is done.
+// bursts repeats a fan-out on an absolute schedule: a slow fan-out does not delay the
+// next. The latency of a fan-out counts from when it was due until its last task is done.
 //
-// A fan-out that fits into the quota of one period is never throttled, however
-// many Ps do it. The defaults need one and a half times what a quota of 1 gives
-// in a period of 100 ms, so that Ps and cpu.max.burst matter there, and three
-// quarters of what it gives from one fan-out to the next, so that none piles up.
+// A fan-out that fits into the quota of one period is never throttled, with any number of
+// Ps. By default it needs one and a half times what a quota of 1 gives in a period of 100
+// ms, so that Ps and cpu.max.burst matter. It also needs three quarters of what the quota
+// gives until the next fan-out, so that they do not queue up.
 type bursts struct {
-	work  time.Duration // CPU time of a fan-out, about
+	work  time.Duration // approximate CPU time of a fan-out
 	every time.Duration
 	tasks int // goroutines of a fan-out
 }
@@ -25,8 +24,8 @@ func (b *bursts) prepare() error { return nil }
 
 func (b *bursts) warm(d time.Duration) error { return b.measure(d, &record{}) }
 
-// measure starts the bursts due in d and waits for all of them, the late ones
-// included: leaving out who is not ready would leave out the slowest.
+// measure starts the bursts due in d and waits for all of them, also the late ones:
+// without those, it would leave out the slowest.
 func (b *bursts) measure(d time.Duration, r *record) error {
 	r.latency = newLatency()
 	n := max(int(d/b.every), 1)

@@ -9,9 +9,9 @@ import (
 	"os"
 )
 
-// ChildMain makes this process a workload if its first argument is "workload",
-// and then does not return. The first thing in the main function of snug is to
-// call it; so does TestMain of a package that starts workloads.
+// ChildMain makes this process a workload if its first argument is "workload", and then
+// does not return. Call it first in snug's main function, and in TestMain of a package
+// that starts workloads.
 func ChildMain() {
 	if len(os.Args) < 2 || os.Args[1] != "workload" {
 		return

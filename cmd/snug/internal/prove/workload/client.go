@@ -13,19 +13,18 @@ import (
 	"time"
 )
 
-// FetchStats reads the Stats of a service, whose address is as ReadListening
-// returns it. That stops the service's world once: outside of a window only. A
-// new peak of the heap begins with it.
+// FetchStats reads the Stats of a service at the address that ReadListening returned. It
+// stops the service's world once, so call it only outside a window. A new peak of the
+// heap starts with it.
 func FetchStats(ctx context.Context, base string) (Stats, error) {
 	var s Stats
 	err := fetch(ctx, base, "-/stats", &s)
 	return s, err
 }
 
-// FetchProbe makes a service spin with so many threads for d, at most a minute,
-// and returns how they were held back. threads must not be above its
-// GOMAXPROCS; 0 means GOMAXPROCS. Other load at the same time counts
-// as gaps.
+// FetchProbe makes a service spin with this many threads for d, at most a minute, and
+// returns how long they were held back. threads must not exceed its GOMAXPROCS; 0 is
+// GOMAXPROCS. Other load at the same time counts as gaps.
 func FetchProbe(ctx context.Context, base string, threads int, d time.Duration) (Probe, error) {
 	var p Probe
 	err := fetch(ctx, base, fmt.Sprintf("-/probe?threads=%d&seconds=%g", threads, d.Seconds()), &p)
@@ -44,7 +43,7 @@ func fetch(ctx context.Context, base, path string, v any) error {
 	if err != nil {
 		return err
 	}
-	// A connection of its own, no proxy, and nothing kept: the next run may be
+	// A new connection, without proxy or keep-alive: the next run may be
 	// another program on the same port.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)

@@ -19,11 +19,11 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 )
 
-// TestDefaultProcs: in a real cgroup, with Defaults in its environment, a
-// workload sizes itself as Go does an ordinary program, max(2, ceil(quota)) up
-// to the number of CPUs, in spite of the //go:debug lines of the binary; and
-// without, it does not. With two CPUs that is 2 either way, so the test also
-// looks whether the runtime holds the file of the quota open to follow it.
+// TestDefaultProcs: in a real cgroup, with Defaults in its environment, a workload sizes
+// itself like an ordinary Go program, max(2, ceil(quota)) up to the number of CPUs, in
+// spite of the //go:debug lines of the binary. Without Defaults it does not. With two
+// CPUs that is 2 either way, so the test also checks whether the runtime keeps the file
+// of the quota open to follow it.
 func TestDefaultProcs(t *testing.T) {
 	if !slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), "root") {
 		t.Skip("set SNUG_E2E=root to run in a real cgroup")
@@ -48,8 +48,8 @@ func TestDefaultProcs(t *testing.T) {
 	}
 }
 
-// confined runs a workload under a quota. It returns its GOMAXPROCS and whether
-// it has the file of its quota open.
+// confined runs a workload under a quota. It returns its GOMAXPROCS and whether the file
+// of its quota is open.
 func confined(t *testing.T, quota float64, env string) (procs int, follows bool) {
 	t.Helper()
 	pipe := func() (r, w *os.File) {

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// storm starts goroutines as fast as it can, each of which does very little,
-// with a bound on how many are outstanding.
-type storm struct{ most int }
+// storm starts goroutines as fast as it can, each with very little work, and bounds how
+// many are outstanding.
+type storm struct{ limit int }
 
 func (s *storm) prepare() error { return nil }
 
 func (s *storm) warm(d time.Duration) error { return s.measure(d, &record{}) }
 
 func (s *storm) measure(d time.Duration, r *record) error {
-	permits := make(chan struct{}, s.most)
+	permits := make(chan struct{}, s.limit)
 	for begin := time.Now(); ; {
-		for range 64 { // a clock is not free beside fib(10)
+		for range 64 { // reading the clock is not free compared with fib(10)
 			permits <- struct{}{}
 			go func() {
 				if fib(10) != 55 {
@@ -34,17 +34,17 @@ func (s *storm) measure(d time.Duration, r *record) error {
 			break
 		}
 	}
-	for range s.most { // all of them: nobody has one any more
+	for range s.limit { // all of them: no goroutine still holds one
 		permits <- struct{}{}
 	}
 	return nil
 }
 
-// flood is the shape of GoMaxProcsBench (github.com/iFurySt/GoMaxProcsBench):
-// goroutines without a bound. One goroutine starts them on one P while the
-// others run them, so what piles up, and what its memory costs, decides the
-// result. It is here to show that.
-type flood struct{ most int }
+// flood is the shape of GoMaxProcsBench (github.com/iFurySt/GoMaxProcsBench): goroutines
+// without a bound. One goroutine starts them on one P while the others run them, so the
+// result depends on the queue that builds up, and on the cost of its memory. It exists to
+// show that.
+type flood struct{ limit int }
 
 const floodNote = "goroutines were started without a bound: this measures the queue of those not yet run, and its memory, as much as GOMAXPROCS"
 
@@ -68,8 +68,8 @@ func (f *flood) measure(d time.Duration, r *record) error {
 		}
 		begun += 64
 		backlog = max(backlog, begun-finished.Load())
-		if backlog >= int64(f.most) {
-			r.note = fmt.Sprintf("%s; stopped before the window ended, at %d goroutines outstanding, to protect the machine", floodNote, f.most)
+		if backlog >= int64(f.limit) {
+			r.note = fmt.Sprintf("%s; stopped before the window ended, at %d goroutines outstanding, to protect the machine", floodNote, f.limit)
 			break
 		}
 		heap.tick()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// option is one flag: how it is parsed into Options, and how it is written
-// from them ("" leaves it at its default).
+// option is one flag: how to parse it into Options, and how to format it from them (""
+// leaves the default).
 type option struct {
 	bind  func(*flag.FlagSet, *Options)
 	value func(Options) string
@@ -78,7 +78,7 @@ func duration(d time.Duration) string {
 	return d.String()
 }
 
-// all returns the names of the flags that e knows, and the defaults.
+// all returns the names of e's flags, and the defaults.
 func (e entry) all() ([]string, Options) {
 	o := e.defaults
 	var names []string
@@ -96,8 +96,8 @@ func (e entry) all() ([]string, Options) {
 	return append(names, e.flags...), o
 }
 
-// Args returns the arguments, without the name of the program, with which the
-// snug binary becomes the workload.
+// Args returns the arguments, without the program's name, that make the snug binary the
+// workload.
 func Args(name string, o Options) []string {
 	args := []string{"workload", name}
 	e, _ := find(name)

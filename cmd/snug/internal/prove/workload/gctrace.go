@@ -10,42 +10,41 @@ import (
 	"sync"
 )
 
-// GCTrace is an io.Writer that finds the lines which a Go program with
-// GODEBUG=gctrace=1 writes to stderr, among whatever else is written there.
-// The zero value is ready; Write and Take may be called from several goroutines.
+// GCTrace is an io.Writer that finds the lines of GODEBUG=gctrace=1 in the stderr of a Go
+// program. The zero value is ready; Write and Take may be called from several goroutines.
 //
-// The runtime writes such a line piece by piece, so text of the program can end
-// up in the middle of it. Such a line is not counted, which Traced.Missed tells.
+// The runtime writes such a line in pieces, so text of the program can end up inside it.
+// Such a line is not counted; Traced.Missed shows it.
 type GCTrace struct {
 	mu      sync.Mutex
-	partial []byte // of a line that has not ended
-	last    uint64 // number of the cycle seen last; 0: none yet
+	partial []byte // an incomplete line
+	last    uint64 // number of the last cycle seen; 0 is none yet
 	sum     Traced
 }
 
-// Traced is what the lines of a gctrace say together.
+// Traced is the sum of the lines of a gctrace.
 type Traced struct {
 	Cycles uint64
-	// Missed is how many cycles had no line that could be read, as far as the
-	// numbers of the others tell.
+	// Missed is how many cycles had no readable line, judged by the numbers of the
+	// others.
 	Missed uint64
-	// Mixed says that cycle numbers went backwards: more than one process wrote,
-	// as children do that inherit GODEBUG, and the sums are of all of them.
+	// Mixed reports that cycle numbers went backwards: several processes wrote, for
+	// example children that inherit GODEBUG, and the sums are of all of them.
 	Mixed bool
-	// STW and STWMax are in seconds: of the first and third phase of each
-	// cycle, sweep and mark termination, in which the world is stopped.
+	// STW and STWMax are in seconds: of the first and third phase of each cycle, sweep
+	// and mark termination, in which the world is stopped.
 	STW, STWMax float64
-	// PeakHeap is the largest heap at the end of marking, HeapLive what was
-	// marked by the last cycle; in bytes, rounded down to MiB by the runtime.
+	// PeakHeap is the largest heap at the end of marking, HeapLive what the last cycle
+	// marked; in bytes, rounded down to MiB by the runtime.
 	PeakHeap, HeapLive int64
-	// Procs is GOMAXPROCS at the last cycle; 0 when there was none.
+	// Procs is GOMAXPROCS at the last cycle; 0 if there was none.
 	Procs int
 }
 
-// longestLine is more than a line of gctrace can have.
+// longestLine is longer than any line of gctrace.
 const longestLine = 1024
 
-// Write takes the next piece of the stream. It never fails.
+// Write processes the next piece of the stream. It never fails.
 func (t *GCTrace) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,7 +52,7 @@ func (t *GCTrace) Write(p []byte) (int, error) {
 	for len(p) > 0 {
 		line, rest, ended := bytes.Cut(p, []byte{'\n'})
 		p = rest
-		// Of a line that is too long the end is kept: a program's text without
+		// It keeps the end of a line that is too long: a program's text without
 		// a newline may stand before gctrace's.
 		t.partial = append(t.partial, line[max(0, len(line)-longestLine):]...)
 		if over := len(t.partial) - longestLine; over > 0 {
@@ -105,14 +104,14 @@ type cycle struct {
 	procs  int
 }
 
-// parseCycle reads a line such as
+// parseCycle parses a line such as
 //
 //	gc 7 @0.012s 2%: 0.018+0.48+0.003 ms clock, 0.03+0.1/0.4/0+0.006 ms cpu, 4->4->1 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P
 //	   number        phases                                                  heaps                                           procs
 //
-// as gcMarkTermination prints it (runtime/mgc.go). Go 1.18 added stacks and
-// globals; "(forced)" may stand at the end, and Go 1.26 may put
-// "(checking for goroutine leaks)" after the percentage.
+// as gcMarkTermination prints it (runtime/mgc.go). Go 1.18 added stacks and globals. The
+// line may end with "(forced)", and Go 1.26 may put "(checking for goroutine leaks)"
+// after the percentage.
 func parseCycle(s string) (cycle, bool) {
 	var c cycle
 	at := strings.LastIndex(s, "gc ")

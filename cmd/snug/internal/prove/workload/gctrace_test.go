@@ -67,8 +67,8 @@ func nearly(a, b Traced) bool {
 	return close && a == b
 }
 
-// TestGCTraceOfThisGo compares with what the runtime itself counted, so that a
-// Go version with another format cannot go unnoticed.
+// TestGCTraceOfThisGo compares with the runtime's own counters, to notice a Go version
+// with another format.
 func TestGCTraceOfThisGo(t *testing.T) {
 	c := start(t, "pool/gomaxprocs", Options{Ops: 100_000, Warm: 1}, "GODEBUG=gctrace=1", "GOGC=50", "GOMAXPROCS=2")
 	r := c.result()
@@ -78,7 +78,7 @@ func TestGCTraceOfThisGo(t *testing.T) {
 	if got.Cycles == 0 || got.Cycles != r.Stats.NumGC || got.Missed != 0 || got.Mixed || got.Procs != 2 {
 		t.Errorf("%+v, want %d cycles", got, r.Stats.NumGC)
 	}
-	// The two take their times at places that are near each other, not the same.
+	// The two measure at places that are near each other, but not the same.
 	if got.STW < r.Stats.STW/10 || got.STW > r.Stats.STW*10 {
 		t.Errorf("%g s of stops, the runtime counted %g s", got.STW, r.Stats.STW)
 	}

@@ -19,25 +19,25 @@ import (
 	"time"
 )
 
-// server is workload http: a front that answers GET /, and a back end that it
-// asks for each request.
+// server is workload http: a front end that answers GET /, and a back end that it calls
+// for each request.
 //
-// The back end is a second listener of the same process, reached over
-// loopback TCP with net/http's own client and kept-alive connections. That
-// makes a proxy's pattern of work, network I/O and several goroutines woken for
-// a request, at the price that the back end's CPU is the program's, too: with
-// it all but the hashing takes about 0.1 ms. A back end outside of the cgroup
-// would need a CPU of its own, which small machines do not have.
+// The back end is a second listener of the same process, reached over loopback TCP with
+// net/http's own client and kept-alive connections. This gives the work of a proxy:
+// network I/O, and several goroutines woken per request. The cost is that the back end's
+// CPU counts as the program's: with it, everything except the hashing takes about 0.1 ms.
+// A back end outside the cgroup would need a CPU of its own, which small machines do not
+// have.
 type server struct {
 	front, back http.Server
 	client      *http.Client
 	backURL     string
 	work        jobs
-	running     atomic.Int64 // requests that are being answered
+	running     atomic.Int64 // requests in progress
 	probing     sync.Mutex
 }
 
-// serve runs service name until SIGTERM, or the end of stdin when o says so.
+// serve runs service name until SIGTERM, or with o.UntilEOF until the end of stdin.
 func serve(name string, o Options) error {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, os.Interrupt, syscall.SIGTERM)
@@ -74,7 +74,7 @@ func serve(name string, o Options) error {
 
 func newServer(work jobs, backAddr string) *server {
 	s := &server{work: work, backURL: "http://" + backAddr + "/"}
-	// More idle connections than callers: closing and opening them would be
+	// More idle connections than callers: opening and closing them would be
 	// the work of another program.
 	s.client = &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: 4096, DisableCompression: true,
@@ -97,14 +97,14 @@ func newServer(work jobs, backAddr string) *server {
 	return s
 }
 
-// stop ends listening and lets requests finish, for at most d.
+// stop closes the listener and lets requests finish, for at most d.
 func (s *server) stop(d time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.front.Shutdown(ctx) }()
-	// Shutdown waits 5 s for connections on which nothing was ever asked
-	// (golang.org/issue/22682); they are no work to finish.
+	// Shutdown waits 5 s for connections without any request
+	// (golang.org/issue/22682); they have no work to finish.
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
 	for begin := time.Now(); ; {
@@ -136,7 +136,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	heap.tick()
 }
 
-// maxProbe bounds a probe in seconds: its record of gaps is allocated before.
+// maxProbe bounds a probe in seconds: its record of gaps is allocated before it starts.
 const maxProbe = 60
 
 func (s *server) answerProbe(w http.ResponseWriter, r *http.Request) {
@@ -170,5 +170,5 @@ func writeJSON(w http.ResponseWriter, v any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(append(b, '\n')) // an error is the client's: it has gone
+	w.Write(append(b, '\n')) // an error means that the client has gone
 }

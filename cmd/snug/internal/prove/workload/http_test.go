@@ -34,7 +34,7 @@ func TestHTTP(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		items   int
-		objects int64 // bytes alive at least
+		objects int64 // minimum of live bytes
 	}{{"http", 6, 0}, {"http/gc", 60, 30_000 * (48 + 16)}} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := start(t, tt.name, Options{}, "GOGC=off", "GOMAXPROCS=3")

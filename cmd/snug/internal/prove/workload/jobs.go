@@ -15,10 +15,10 @@ import (
 type jobs struct {
 	items  []item
 	rounds int   // of SHA-256
-	live   *node // what the garbage collector has to mark
+	live   *node // for the garbage collector to mark
 }
 
-// item is what the JSON has many of.
+// item is an element of the JSON.
 type item struct {
 	ID    int      `json:"id"`
 	Name  string   `json:"name"`
@@ -33,9 +33,8 @@ type node struct {
 	data *[48]byte
 }
 
-// newJobs sizes the work: about 0.6 ms of CPU a request on the machine of
-// turnsPerMilli. The variant gc has 60,000 objects alive, and JSON of 60 items
-// instead of 6.
+// newJobs sizes the work: about 0.6 ms of CPU a request on the machine of turnsPerMilli.
+// The variant gc has 60,000 live objects, and JSON of 60 items instead of 6.
 func newJobs(gc bool) jobs {
 	j := jobs{rounds: 1300}
 	n := 6
@@ -56,7 +55,7 @@ func newJobs(gc bool) jobs {
 
 func (j jobs) list() []item { return j.items }
 
-// do asks the back end, hashes what it says, and adds the sum to each item.
+// do calls the back end, hashes its answer, and adds the sum to each item.
 func (j jobs) do(ctx context.Context, client *http.Client, url string) ([]item, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

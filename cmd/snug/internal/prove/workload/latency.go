@@ -9,9 +9,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram is a latency distribution: Counts[i] samples of at most Seconds[i]
-// and more than Seconds[i-1]. Empty classes are left out. It is exact to three
-// digits, or a microsecond.
+// Histogram is a latency distribution: Counts[i] samples are at most Seconds[i] and more
+// than Seconds[i-1]. Empty classes are left out. It is exact to three digits, or a
+// microsecond.
 type Histogram struct {
 	Seconds []float64 `json:"seconds"`
 	Counts  []int64   `json:"counts"`

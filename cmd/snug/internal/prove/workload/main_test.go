@@ -33,7 +33,7 @@ type child struct {
 	stderr bytes.Buffer
 }
 
-// start starts a workload with more variables in its environment.
+// start starts a workload with additional environment variables.
 func start(t *testing.T, name string, o Options, env ...string) *child {
 	t.Helper()
 	return startArgs(t, Args(name, o), env...)
@@ -58,13 +58,13 @@ func startArgs(t *testing.T, args []string, env ...string) *child {
 	stuck := time.AfterFunc(5*time.Minute, func() { c.cmd.Process.Kill() })
 	t.Cleanup(func() {
 		stuck.Stop()
-		c.cmd.Process.Kill() // an error: it has ended, as it should
+		c.cmd.Process.Kill() // an error means that it has ended, as it should
 		c.cmd.Wait()
 	})
 	return c
 }
 
-// result takes a self-driven workload through its protocol.
+// result runs a self-driven workload through its protocol.
 func (c *child) result() *Result {
 	c.t.Helper()
 	events := ReadEvents(c.stdout)
@@ -95,7 +95,7 @@ func (c *child) end(code int) string {
 
 func (c *child) wait(code int) string {
 	c.t.Helper()
-	c.cmd.Wait() // its error says what ExitCode says
+	c.cmd.Wait() // ExitCode says the same as its error
 	if got := c.cmd.ProcessState.ExitCode(); got != code {
 		c.t.Errorf("%v: exit code %d, want %d; stderr: %s", c.cmd.Args[1:], got, code, c.stderr.Bytes())
 	}

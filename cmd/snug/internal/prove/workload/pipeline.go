@@ -12,15 +12,14 @@ import (
 
 var errNoBlocking = errors.New("blocking system calls are made on Linux only")
 
-// pipeline has sources that are blocked in system calls of 1 to 5 ms, as reads
-// from a disk would, and hand an item each to a stage that uses CPU. The
-// runtime does not know how long a call takes: sysmon takes the P away from it
-// some 20 µs to 10 ms later (runtime.retake), so the fewer Ps there are the
-// more of them stand still.
+// pipeline has sources that block in system calls of 1 to 5 ms, like reads from a disk,
+// and pass one item each to a stage that uses CPU. The runtime does not know how long a
+// call takes: sysmon retakes the P some 20 µs to 10 ms later (runtime.retake), so with
+// fewer Ps a larger part of them is blocked.
 type pipeline struct{ sources int }
 
-// stageWork is the CPU time of an item: with 16 sources, 3 ms each on average,
-// 5,200 items/s need about 0.7 CPUs.
+// stageWork is the CPU time of an item: with 16 sources, 3 ms each on average, 5,200
+// items/s need about 0.7 CPUs.
 const stageWork = 100 * time.Microsecond
 
 func (p *pipeline) prepare() error { return block(time.Microsecond) }

@@ -14,14 +14,14 @@ import (
 	"github.com/snug-go/snug/limiter"
 )
 
-// gate lets so many tasks in at once.
+// gate bounds how many tasks run at once.
 type gate interface {
 	enter()
 	leave()
 	size() int
 }
 
-// semaphore is the usual one, whose size never changes.
+// semaphore is a gate of constant size.
 type semaphore chan struct{}
 
 func (s semaphore) enter()    { s <- struct{}{} }
@@ -35,7 +35,7 @@ type limited struct{ *limiter.Limiter }
 
 func (l limited) enter() {
 	if err := l.Acquire(context.Background()); err != nil {
-		panic(err) // that context never ends
+		panic(err) // this context never ends
 	}
 }
 func (l limited) leave()    { l.Release() }
@@ -45,7 +45,7 @@ func byLimiter() gate { return limited{limiter.Procs(1)} }
 
 // tasks runs n small tasks, each in a goroutine of its own.
 type tasks struct {
-	gate func() gate // made anew for each run
+	gate func() gate // called for each run
 	n    int
 }
 
@@ -95,8 +95,8 @@ func (t *tasks) run(n int, r *record) error {
 	return nil
 }
 
-// follow keeps l up to date with GOMAXPROCS, as often as the runtime looks at
-// the quota, until stop is called.
+// follow updates l from GOMAXPROCS, as often as the runtime checks the quota, until stop
+// is called.
 func follow(l *limiter.Limiter) (stop func()) {
 	end := make(chan struct{})
 	ticker := time.NewTicker(time.Second)
@@ -116,8 +116,8 @@ func follow(l *limiter.Limiter) (stop func()) {
 	}
 }
 
-// task allocates a kilobyte, fills it and hashes it: about 1 µs of CPU. It
-// reports whether it did.
+// task allocates a kilobyte, fills it and hashes it: about 1 µs of CPU. It reports
+// whether it did.
 func task(seed byte) bool {
 	b := make([]byte, 1024)
 	for i := range b {

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Probe is how long spinning threads were held back.
+// Probe says how long spinning threads were held back.
 type Probe struct {
 	Threads int     `json:"threads"` // spinning
 	Procs   int     `json:"gomaxprocs"`
 	Seconds float64 `json:"seconds"` // how long they spun
 	Period  float64 `json:"period_seconds"`
-	// Worst has a number for each whole period, counted from the start of the
-	// probe (the kernel's own periods begin elsewhere): the longest gap of any
-	// thread that touches it, in seconds; 0 when there was none.
+	// Worst has a number for each whole period, counted from the start of the probe (the
+	// kernel's own periods start elsewhere): the longest gap of any thread that touches
+	// the period, in seconds; 0 if there was none.
 	Worst []float64 `json:"worst_per_period"`
-	// Gaps are all gaps of one thread: start, in seconds since the start of
-	// the probe, and length.
+	// Gaps are all gaps of one thread: start, in seconds since the start of the probe,
+	// and length.
 	Gaps [][2]float64 `json:"gaps"`
-	Max  float64      `json:"max"` // of all threads; 0 when there was none
+	Max  float64      `json:"max"` // of all threads; 0 if there was none
 }
 
 const (
-	// shortestGap is what counts as being held back. Interrupts and the runtime's
-	// own preemption (every 10 ms) take some microseconds.
+	// shortestGap is the shortest gap that counts. Interrupts and the runtime's own
+	// preemption (every 10 ms) take some microseconds.
 	shortestGap = time.Millisecond
 	// probePeriod is the kernel's default period of a CPU quota.
 	probePeriod = 100 * time.Millisecond
@@ -35,8 +35,8 @@ const (
 
 type gap struct{ start, length time.Duration }
 
-// probe spins with n threads for d. They must not be more than GOMAXPROCS: the
-// rest would wait for the Go scheduler, not for the kernel.
+// probe spins with n threads for d. n must not exceed GOMAXPROCS: further threads would
+// wait for the Go scheduler, not for the kernel.
 func probe(n int, d time.Duration) (Probe, error) {
 	procs := runtime.GOMAXPROCS(0)
 	if n == 0 {
@@ -62,7 +62,7 @@ func probe(n int, d time.Duration) (Probe, error) {
 	return summarize(gaps, procs, time.Since(begin)), nil
 }
 
-// spin looks at the clock until d after begin and appends the gaps in between.
+// spin reads the clock until d after begin and appends the gaps between readings.
 func spin(begin time.Time, d time.Duration, gaps []gap) []gap {
 	last := time.Since(begin)
 	for last < d {

@@ -16,15 +16,15 @@ type Event struct {
 	Result *Result `json:"result,omitempty"`
 }
 
-// Result is what a self-driven workload did in its window. What was not
-// measured is nil.
+// Result is what a self-driven workload did in its window. Figures that were not measured
+// are nil.
 type Result struct {
 	Workload string  `json:"workload"`
 	Ops      int64   `json:"ops"`     // finished: goroutines, tasks, documents, items, fan-outs; 0 for probe
-	Seconds  float64 `json:"seconds"` // from go until the last of them was finished
+	Seconds  float64 `json:"seconds"` // from go until the last of them finished
 
-	// Latencies in seconds. A percentile is nil where no sample can lie above
-	// it: P99 needs 100 of them.
+	// Latencies in seconds. A percentile is nil if no sample can lie above it: P99 needs
+	// 100 samples.
 	P50     *float64   `json:"p50_seconds"`
 	P95     *float64   `json:"p95_seconds"`
 	P99     *float64   `json:"p99_seconds"`
@@ -34,21 +34,20 @@ type Result struct {
 	// Counts are further numbers by name: hits, items, backlog, ...
 	Counts map[string]int64 `json:"counts,omitempty"`
 	Probe  *Probe           `json:"probe,omitempty"` // of workload probe
-	Note   string           `json:"note,omitempty"`  // what a reader of the numbers must know
+	Note   string           `json:"note,omitempty"`  // a warning for readers of the numbers
 
 	GC    GC    `json:"gc"`    // in the window
 	Stats Stats `json:"stats"` // at its end
 }
 
-// Events reads what a self-driven workload says.
+// Events reads the events of a self-driven workload.
 type Events struct{ in *bufio.Reader }
 
-// ReadEvents returns the events that come in on r, the workload's stdout.
+// ReadEvents returns the events that arrive on r, the workload's stdout.
 func ReadEvents(r io.Reader) *Events { return &Events{bufio.NewReader(r)} }
 
-// Next waits for the next event. Its error is io.EOF when the workload ended
-// instead, which is then explained by its exit code and its stderr. To stop
-// waiting, end the workload.
+// Next waits for the next event. It returns io.EOF if the workload ended instead; its
+// exit code and stderr then explain why. To stop waiting, end the workload.
 func (e *Events) Next() (Event, error) {
 	line, err := e.in.ReadBytes('\n')
 	if err != nil {
@@ -69,9 +68,8 @@ func (e *Events) Next() (Event, error) {
 
 const greeting = "listening "
 
-// ReadListening waits for the line with which a service says that it serves,
-// and returns its address: http://127.0.0.1:40000/. Its error is io.EOF when
-// the service ended instead.
+// ReadListening waits for the line that a service prints once it serves, and returns its
+// address: http://127.0.0.1:40000/. It returns io.EOF if the service ended instead.
 func ReadListening(r io.Reader) (string, error) {
 	line, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// feed makes RSS 2.0 documents that are always the same.
+// feed generates RSS 2.0 documents that are always the same.
 type feed struct {
 	body  []byte // of every document: the items and the end
 	items int
-	hits  int // items that have the word
+	hits  int // items with the word
 }
 
-// theWord is what the documents are searched for; no other word contains it.
+// theWord is the word to find in the documents; no other word contains it.
 const theWord = "harbour"
 
-// hitEvery is how many items there are to one with the word.
+// hitEvery: one of this many items has the word.
 const hitEvery = 24
 
 var vocabulary = strings.Fields(`
@@ -36,7 +36,7 @@ var vocabulary = strings.Fields(`
 	stone storm strange street summer table thought through timber toward travel under until
 	valley village voice wander warm water weather window winter wonder yellow`)
 
-// newFeed makes documents of at least size bytes, by at most one item more.
+// newFeed returns documents of size bytes, rounded up to a whole item.
 func newFeed(size int) *feed {
 	f := &feed{}
 	r := rand.New(rand.NewPCG(2, 8))
@@ -70,7 +70,7 @@ func newFeed(size int) *feed {
 	return f
 }
 
-// document returns document i in memory of its own, as reading a file would.
+// document returns document i in newly allocated memory, as reading a file would.
 func (f *feed) document(i int) []byte {
 	head := `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<rss version="2.0">` + "\n<channel>\n<title>Feed " +
 		strconv.Itoa(i) + "</title>\n<link>http://news.example/</link>\n<description>All the news of the day</description>\n"

@@ -16,19 +16,19 @@ import (
 
 // program is a self-driven workload.
 type program interface {
-	// prepare makes the input. It is called once, before everything.
+	// prepare creates the input. It is called once, before everything else.
 	prepare() error
-	// warm does what measure does for about this long, or at least once.
+	// warm does the work of measure for about this long, or at least once.
 	warm(d time.Duration) error
-	// measure works for d, or does its fixed amount of work, and returns when
-	// nothing is left running.
+	// measure works for d, or does its fixed amount of work. It returns when nothing is
+	// left running.
 	measure(d time.Duration, r *record) error
 }
 
-// record is what a program says about its work.
+// record is what a program reports about its work.
 type record struct {
 	ops     int64
-	latency *latency // nil: not measured
+	latency *latency // nil is not measured
 	counts  map[string]int64
 	probe   *Probe
 	note    string
@@ -46,14 +46,14 @@ func drive(name string, p program, o Options) error {
 	if err := p.warm(o.Warm); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	runtime.GC() // the garbage of the warm-up is not the window's
+	runtime.GC() // the window must not pay for the garbage of the warm-up
 	before := readStats()
 	if err := say(Event{Event: "warm"}); err != nil {
 		return err
 	}
 	<-start
 
-	ended, err := traced(o.Trace)
+	ended, err := startTrace(o.Trace)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -76,16 +76,16 @@ func drive(name string, p program, o Options) error {
 	if r.latency != nil {
 		r.latency.fill(result)
 	}
-	done.Store(true) // before the parent can know
+	done.Store(true) // before the parent reads it
 	if err := say(Event{Event: "done", Result: result}); err != nil {
 		return err
 	}
 	select {} // listen ends the process
 }
 
-// traced begins an execution trace into a new file, and returns what ends it. Without a
-// file neither does anything.
-func traced(file string) (end func() error, err error) {
+// startTrace starts an execution trace into a new file, and returns the function that
+// ends it. If file is "" neither does anything.
+func startTrace(file string) (end func() error, err error) {
 	if file == "" {
 		return func() error { return nil }, nil
 	}
@@ -102,7 +102,7 @@ func traced(file string) (end func() error, err error) {
 	}, nil
 }
 
-// listen obeys the parent, and ends the process with it.
+// listen reads the parent's commands, and ends the process when the parent ends.
 func listen(start chan<- struct{}, done *atomic.Bool) {
 	started := false
 	in := bufio.NewScanner(os.Stdin)

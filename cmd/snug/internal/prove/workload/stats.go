@@ -11,56 +11,53 @@ import (
 	"time"
 )
 
-// Stats is what a program knows about its own runtime at one moment. Counters
-// are cumulative; [Between] takes the difference.
+// Stats is the state of a program's own runtime at one moment. Counters are cumulative;
+// [Between] returns the difference.
 //
-// Reading it stops the world once (runtime.ReadMemStats), so it is read before
-// and after a window, never in it. That stop is not counted in any field.
+// Reading it stops the world once (runtime.ReadMemStats), so read it before and after a
+// window, never in it. No field counts that stop.
 type Stats struct {
 	PID        int     `json:"pid"`
 	Uptime     float64 `json:"uptime_seconds"`
 	Go         string  `json:"go"`
 	GOMAXPROCS int     `json:"gomaxprocs"`
 	NumCPU     int     `json:"num_cpu"`
-	GOGC       int     `json:"gogc"`             // percent; -1: off
-	GOMEMLIMIT *int64  `json:"gomemlimit_bytes"` // nil: none
+	GOGC       int     `json:"gogc"`             // percent; -1 is off
+	GOMEMLIMIT *int64  `json:"gomemlimit_bytes"` // nil is none
 	Goroutines int     `json:"goroutines"`
 
 	NumGC uint64 `json:"gc_cycles"`
-	// GCCPU and TotalCPU are /cpu/classes/gc/total and /cpu/classes/total. They
-	// are the runtime's estimates, brought up to date at the end of each cycle:
-	// wall time times Ps, so time in which the kernel held a thread back counts
-	// as used. TotalCPU is what was available, idle time included.
+	// GCCPU and TotalCPU are /cpu/classes/gc/total and /cpu/classes/total. They are
+	// estimates of the runtime, updated at the end of each cycle: wall time times Ps, so
+	// time in which the kernel held a thread back counts as used. TotalCPU is the
+	// available CPU time, with idle time.
 	GCCPU    float64 `json:"gc_cpu_seconds"`
 	TotalCPU float64 `json:"total_cpu_seconds"`
-	// STW is MemStats.PauseTotalNs: all stops for GC, both of each cycle, each
-	// from the decision to stop until the world runs again. Stops for other
-	// reasons are not in it.
+	// STW is MemStats.PauseTotalNs: all stops for GC, both of each cycle, each from the
+	// decision to stop until the world runs again. It does not include other stops.
 	STW float64 `json:"stw_seconds"`
 	// Pauses has the stopped time of the last cycles, newest last, at most 256:
 	// MemStats.PauseNs. Both stops of a cycle are one number.
 	Pauses []uint64 `json:"pauses_ns"`
-	// Stops is the histogram of single stops, /sched/pauses/total/gc:seconds,
-	// empty classes left out. The runtime's classes are up to 25% wide.
+	// Stops is the histogram of single stops, /sched/pauses/total/gc:seconds, without
+	// empty classes. The runtime's classes are up to 25% wide.
 	Stops Histogram `json:"stops"`
 
 	HeapLive int64 `json:"heap_live_bytes"` // marked by the last cycle; 0 before the first
-	// PeakHeap is the largest heap seen since the Stats before, or since the
-	// start: live objects and garbage not yet swept. See heapPeak for its error.
+	// PeakHeap is the largest heap seen since the previous Stats, or since the start:
+	// live objects and garbage not yet swept. See heapPeak for its error.
 	PeakHeap int64 `json:"heap_peak_bytes"`
 }
 
-// GC is what the garbage collector did between two Stats. The fields are
-// explained there.
+// GC is what the garbage collector did between two Stats, which explain the fields.
 type GC struct {
 	Cycles   uint64  `json:"cycles"`
 	CPU      float64 `json:"cpu_seconds"`
 	TotalCPU float64 `json:"total_cpu_seconds"`
 	STW      float64 `json:"stw_total_seconds"`
-	// STWMax is the longest stop, 0 when there was none. With at most 256 cycles
-	// it is the longest stopped time of a cycle, unless its class in the
-	// histogram of single stops ends below that; with more it is the end of
-	// that class, up to 25% too much.
+	// STWMax is the longest stop, 0 if there was none. With at most 256 cycles it is the
+	// longest stopped time of a cycle, unless its class in the histogram of single stops
+	// ends below that. With more cycles it is the end of that class, up to 25% too much.
 	STWMax   float64 `json:"stw_max_seconds"`
 	HeapLive int64   `json:"heap_live_bytes"` // at the end
 	PeakHeap int64   `json:"heap_peak_bytes"`
@@ -84,7 +81,7 @@ func readStats() Stats {
 	s := Stats{
 		PID: os.Getpid(), Uptime: time.Since(started).Seconds(),
 		Go: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0), NumCPU: runtime.NumCPU(),
-		GOGC:       int(int32(samples[0].Value.Uint64())), // an int32 in the runtime, -1 for off
+		GOGC:       int(int32(samples[0].Value.Uint64())), // an int32 in the runtime; -1 is off
 		Goroutines: runtime.NumGoroutine(),
 		NumGC:      uint64(m.NumGC), GCCPU: samples[2].Value.Float64(), TotalCPU: samples[3].Value.Float64(),
 		STW:      time.Duration(m.PauseTotalNs).Seconds(),
@@ -111,8 +108,7 @@ func readStats() Stats {
 	return s
 }
 
-// Between returns what happened from a to b. They must be of one process, in
-// this order.
+// Between returns what happened from a to b, which must be of one process, in this order.
 func Between(a, b Stats) (GC, error) {
 	if a.PID != b.PID || a.Go != b.Go {
 		return GC{}, fmt.Errorf("stats of two processes, %d and %d", a.PID, b.PID)
@@ -142,9 +138,9 @@ func longestStop(a, b Stats) float64 {
 	if cycles == 0 || cycles > uint64(len(b.Pauses)) {
 		return class
 	}
-	var most uint64
+	var longest uint64
 	for _, ns := range b.Pauses[uint64(len(b.Pauses))-cycles:] {
-		most = max(most, ns)
+		longest = max(longest, ns)
 	}
-	return min(class, time.Duration(most).Seconds())
+	return min(class, time.Duration(longest).Seconds())
 }

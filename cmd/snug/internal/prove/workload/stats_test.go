@@ -44,7 +44,7 @@ func TestBetween(t *testing.T) {
 
 var kept []byte
 
-// TestReadStats compares with what the test itself makes the collector do.
+// TestReadStats compares with collections that the test itself causes.
 func TestReadStats(t *testing.T) {
 	a := readStats()
 	for range 3 {
@@ -82,8 +82,8 @@ func TestReadStats(t *testing.T) {
 	}
 }
 
-// TestReadStatsFullRing: after more cycles than the ring has places the newest
-// pauses are there, in order.
+// TestReadStatsFullRing: after more cycles than the ring has places, the newest pauses
+// are there, in order.
 func TestReadStatsFullRing(t *testing.T) {
 	var m runtime.MemStats
 	for {
@@ -124,7 +124,7 @@ func TestFeed(t *testing.T) {
 			t.Fatalf("item %d: %+v", i, s)
 		}
 	}
-	// A document that is not one is an error, not fewer hits.
+	// An invalid document is an error, not fewer hits.
 	a.body = a.body[:len(a.body)/2]
 	if _, err := x.parse(7); err == nil {
 		t.Error("half a document is no error")

@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// TestProbeSeesAStop: a process that was stopped for 100 ms has a gap of that.
+// TestProbeSeesAStop: a process that was stopped for 100 ms has a gap of that length.
 func TestProbeSeesAStop(t *testing.T) {
 	t.Parallel()
 	var p *Probe
-	// Where this process waits for a CPU the window may be over before the stop.
+	// If this process waits for a CPU, the window may end before the stop.
 	for window := 2 * time.Second; (p == nil || p.Max < 0.099) && window < time.Minute; window *= 2 {
 		p = stopIn(t, window)
 	}
@@ -42,7 +42,7 @@ func TestProbeSeesAStop(t *testing.T) {
 	}
 }
 
-// stopIn is a probe that was stopped for 100 ms, in its window if all went well.
+// stopIn returns a probe that was stopped for 100 ms, usually in its window.
 func stopIn(t *testing.T, window time.Duration) *Probe {
 	t.Helper()
 	c := start(t, "probe", Options{Warm: 1, Window: window, Threads: 1}, "GOMAXPROCS=1")
@@ -89,7 +89,7 @@ func TestHTTPEnds(t *testing.T) {
 		c := start(t, "http", Options{})
 		url := c.listening()
 		get(t, url)
-		// A connection on which nothing was asked does not keep it.
+		// A connection without a request does not delay the end.
 		idle, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(url, "http:"), "/"))
 		if err != nil {
 			t.Fatal(err)
@@ -102,12 +102,12 @@ func TestHTTPEnds(t *testing.T) {
 	}
 }
 
-// TestHTTPFinishes: what was asked before SIGTERM is answered.
+// TestHTTPFinishes: a request in progress at SIGTERM is answered.
 func TestHTTPFinishes(t *testing.T) {
 	t.Parallel()
 	line := ""
 	for range 5 {
-		if line = lastAnswer(t); !strings.Contains(line, "409") { // the two probes met
+		if line = lastAnswer(t); !strings.Contains(line, "409") { // the two probes overlapped
 			break
 		}
 	}
@@ -116,7 +116,7 @@ func TestHTTPFinishes(t *testing.T) {
 	}
 }
 
-// lastAnswer begins the answer to a request that was under way at SIGTERM.
+// lastAnswer returns the status line of a request that was in progress at SIGTERM.
 func lastAnswer(t *testing.T) string {
 	t.Helper()
 	c := start(t, "http", Options{}, "GOMAXPROCS=2")
@@ -126,8 +126,8 @@ func lastAnswer(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	// The probe is the one request that takes long enough. It is under way when another
-	// one, which would fail, is refused because of it.
+	// Only the probe takes long enough. It is in progress once another one is rejected
+	// because of it.
 	fmt.Fprintf(conn, "GET /-/probe?threads=1&seconds=2 HTTP/1.1\r\nHost: x\r\n\r\n")
 	for over := time.Now().Add(2 * time.Second); time.Now().Before(over); time.Sleep(10 * time.Millisecond) {
 		if code, _ := get(t, "http://"+addr+"/-/probe?threads=3&seconds=1"); code == http.StatusConflict {
@@ -153,5 +153,5 @@ func TestHTTPUntilEOF(t *testing.T) {
 	url := c.listening()
 	c.stdin.Close()
 	time.Sleep(100 * time.Millisecond)
-	get(t, url) // still there
+	get(t, url) // still serving
 }

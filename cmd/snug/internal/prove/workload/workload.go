@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload has the built-in programs that snug measures. They run as
-// children of the snug binary itself (see [ChildMain]), in a cgroup and with
-// Go's variables in the environment, and behave as an ordinary Go program
-// would: nothing here sets GOMAXPROCS, GOGC or GOMEMLIMIT.
+// Package workload has the built-in programs that snug measures. They run as children of
+// the snug binary itself (see [ChildMain]), in a cgroup and with Go's variables in the
+// environment. They behave like an ordinary Go program: nothing here sets GOMAXPROCS,
+// GOGC or GOMEMLIMIT.
 //
-// snug's own main package turns off the runtime's container awareness with
-// //go:debug lines. Who starts a workload that is to have Go's real default
-// GOMAXPROCS puts [Defaults] into its environment; the environment wins over
-// those lines.
+// snug's own main package turns off the runtime's container awareness with //go:debug
+// lines. To start a workload with Go's real default GOMAXPROCS, put [Defaults] into its
+// environment, which overrides those lines.
 //
 // # Services
 //
@@ -16,10 +15,9 @@
 //
 //	listening http://127.0.0.1:40000/
 //
-// on stdout once it serves, answers GET / with work, and has /-/stats ([Stats])
-// and /-/probe ([Probe]) beside it on the same port, the way a program's
-// debug endpoints are. SIGTERM ends it: it stops listening, finishes what it has begun and
-// exits with 0.
+// on stdout once it serves. It answers GET / with work, and has /-/stats ([Stats]) and
+// /-/probe ([Probe]) on the same port, like a program's debug endpoints. On SIGTERM it
+// stops listening, finishes the requests in progress and exits with 0.
 //
 // # Self-driven programs
 //
@@ -30,12 +28,11 @@
 //	stdout  {"event":"done","result":{...}}   a Result; idle, waits
 //	stdin   end of file                       exits with 0
 //
-// They wait for the end of stdin so that their cgroup can be read while they
-// are still in it. End of stdin at any other time ends them, too, with code 1:
-// a workload does not outlive the snug that started it. (For a service that is
-// Options.UntilEOF.)
+// They wait for the end of stdin so that their cgroup can be read while they are in it.
+// At the end of stdin at any other time they exit with code 1: a workload does not
+// outlive the snug that started it. (For a service that is Options.UntilEOF.)
 //
-// Exit codes: 1 for a workload that could not do its work, 2 for wrong usage.
+// Exit codes: 1 if a workload could not do its work, 2 for wrong usage.
 package workload
 
 import (
@@ -44,29 +41,29 @@ import (
 	"time"
 )
 
-// Defaults is the value of GODEBUG with which a workload sizes itself by its
-// CPU quota, as Go 1.25 and later do by default, in spite of the //go:debug
-// lines of snug's own main package.
+// Defaults is the value of GODEBUG with which a workload sizes itself by its CPU quota,
+// as Go 1.25 and later do by default. It overrides the //go:debug lines of snug's own
+// main package.
 const Defaults = "containermaxprocs=1,updatemaxprocs=1"
 
-// Options vary a workload. The zero value of each field is the workload's own
-// default; those that it does not know are ignored by Args.
+// Options configure a workload. The zero value of each field is the workload's own
+// default. Args ignores the fields that a workload does not have.
 type Options struct {
 	Warm   time.Duration // self-driven: how long to warm up; default 1 s
 	Window time.Duration // self-driven, no batch: how long to work; default 4 s
 	Trace  string        // self-driven: file for an execution trace of the work, without the warm-up; "" is none
 
 	Addr     string // services: where to listen; default 127.0.0.1:0
-	UntilEOF bool   // services: end when stdin does, too
+	UntilEOF bool   // services: end when stdin does
 
 	Threads  int           // probe: how many threads spin; default GOMAXPROCS
 	Ops      int           // pool: tasks; default 1,000,000
 	Docs     int           // xml: documents; default 100
-	DocBytes int           // xml: size of each, about, in bytes; default 1,500,000
+	DocBytes int           // xml: approximate size of each in bytes; default 1,500,000
 	Workers  int           // xml/pool: goroutines; default 4. burst: tasks of a burst; default 8. syscall: default 16
-	Work     time.Duration // burst: CPU time of a burst, about; default 150 ms
+	Work     time.Duration // burst: approximate CPU time of a burst; default 150 ms
 	Every    time.Duration // burst: from one to the next; default 200 ms
-	Most     int           // fib: goroutines outstanding at most; default 256, of fib/unbounded 500,000
+	Most     int           // fib: maximum of outstanding goroutines; default 256, of fib/unbounded 500,000
 }
 
 type kind int
@@ -82,7 +79,7 @@ type entry struct {
 	name     string
 	what     string
 	kind     kind
-	flags    []string // beside those of its kind
+	flags    []string // besides those of its kind
 	defaults Options
 	make     func(Options) program // nil for a service
 }
@@ -100,10 +97,10 @@ var entries = []entry{
 		make: func(o Options) program { return &spinner{threads: o.Threads} }},
 	{name: "fib", kind: windowed, flags: []string{"most"}, defaults: Options{Most: 256},
 		what: "goroutine storm: go fib(10), at most 256 outstanding",
-		make: func(o Options) program { return &storm{most: o.Most} }},
+		make: func(o Options) program { return &storm{limit: o.Most} }},
 	{name: "fib/unbounded", kind: windowed, flags: []string{"most"}, defaults: Options{Most: 500_000},
 		what: "goroutine storm without a bound; measures the length of its own queue",
-		make: func(o Options) program { return &flood{most: o.Most} }},
+		make: func(o Options) program { return &flood{limit: o.Most} }},
 	{name: "pool/numcpu", kind: batch, flags: []string{"ops"}, defaults: Options{Ops: 1_000_000},
 		what: "a million small tasks behind a semaphore sized once from NumCPU",
 		make: func(o Options) program { return &tasks{gate: byNumCPU, n: o.Ops} }},
@@ -148,14 +145,14 @@ func Names() []string {
 	return names
 }
 
-// Describe says in a line what a workload does, and whether it exists.
+// Describe returns a line about a workload, and whether it exists.
 func Describe(name string) (string, bool) {
 	e, ok := find(name)
 	return e.what, ok
 }
 
-// Family is the workload of this name, or else those whose names begin with it and a
-// slash; nil where there are none.
+// Family returns the workload of this name, or else those whose names begin with it and a
+// slash; nil if there are none.
 func Family(name string) []string {
 	if _, ok := find(name); ok {
 		return []string{name}
@@ -169,15 +166,15 @@ func Family(name string) []string {
 	return all
 }
 
-// IsService reports whether a workload is a service, which needs a load. It is
-// false for an unknown name.
+// IsService reports whether a workload is a service, which needs a load. It is false for
+// an unknown name.
 func IsService(name string) bool {
 	e, ok := find(name)
 	return ok && e.kind == service
 }
 
-// IsBatch reports whether a workload does a fixed amount of work, whose wall
-// time is the result. It is false for an unknown name.
+// IsBatch reports whether a workload does a fixed amount of work, whose wall time is the
+// result. It is false for an unknown name.
 func IsBatch(name string) bool {
 	e, ok := find(name)
 	return ok && e.kind == batch

@@ -45,7 +45,7 @@ func TestFamily(t *testing.T) {
 	}{
 		{"xml", []string{"xml/single", "xml/fanout", "xml/pool"}},
 		{"xml/pool", []string{"xml/pool"}},
-		{"fib", []string{"fib"}}, // though there are others below it
+		{"fib", []string{"fib"}}, // although it has variants
 		{"xm", nil},
 		{"xml/", nil},
 		{"", nil},
@@ -91,8 +91,8 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// TestBurstIsThrottled: by default a fan-out needs more than a period's quota of
-// one CPU, and less than the CPU gives until the next.
+// TestBurstIsThrottled: by default a fan-out needs more than a period's quota of one CPU,
+// and less than the CPU gives until the next fan-out.
 func TestBurstIsThrottled(t *testing.T) {
 	e, _ := find("burst")
 	if o := e.defaults; o.Work <= 100*time.Millisecond || o.Work >= o.Every || o.Workers < 2 {
@@ -115,7 +115,7 @@ func TestUsage(t *testing.T) {
 		{"workload", "one of: http, http/gc, probe", 2},
 		{"workload nonsense", `"nonsense" is none of: http`, 2},
 		{"workload fib --nonsense", "not defined: -nonsense", 2},
-		{"workload fib --ops=3", "not defined: -ops", 2}, // another's
+		{"workload fib --ops=3", "not defined: -ops", 2}, // a flag of another workload
 		{"workload fib --window=soon", `invalid value "soon"`, 2},
 		{"workload fib --window=-1s", "negative", 2},
 		{"workload fib --most=0", "--most must not be zero", 2},
@@ -133,7 +133,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestSelfDriven: each program really does its work, and counts it right.
+// TestSelfDriven: each program really does its work, and counts it correctly.
 func TestSelfDriven(t *testing.T) {
 	t.Parallel()
 	const short = 200 * time.Millisecond
@@ -272,7 +272,7 @@ func TestReadEvents(t *testing.T) {
 	}
 }
 
-// TestJSON: what was not measured is null, in the document as well.
+// TestJSON: a figure that was not measured is null in the document.
 func TestJSON(t *testing.T) {
 	b, err := json.Marshal(Result{Workload: "fib"})
 	if err != nil {

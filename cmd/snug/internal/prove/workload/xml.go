@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// reader parses RSS documents with encoding/xml and counts the items that
-// contain a word. The documents are generated in memory, so there is no file to
-// read: what is measured is parsing and allocation.
+// reader parses RSS documents with encoding/xml and counts the items that contain a word.
+// The documents are generated in memory: this measures parsing and allocation, not
+// reading files.
 type reader struct {
 	options Options
 	how     func(*reader) ([]parsed, error)
@@ -32,10 +32,10 @@ type story struct {
 	Description string `xml:"description"`
 }
 
-// parsed is what was found in a document.
+// parsed is the result of parsing a document.
 type parsed struct {
 	items, hits int
-	keep        []story // to hold on to; nil: garbage already
+	keep        []story // stories to keep alive; nil if they are garbage
 }
 
 func (x *reader) prepare() error {
