@@ -8,47 +8,45 @@ import (
 	"slices"
 )
 
-// Cluster is the measurements of one run: Counts[i] of the value Values[i].
-// Values ascend strictly; counts are not negative. Classes of a histogram are as
-// good as raw measurements.
+// Cluster is the measurements of one run: Counts[i] times the value Values[i]. Values are
+// strictly ascending; counts are not negative. Classes of a histogram serve as well as
+// raw measurements.
 type Cluster struct {
 	Values []float64
 	Counts []int64
 }
 
 const (
-	// minAbove is how many measurements must lie above a quantile to speak of it.
+	// minAbove is how many measurements must lie above a quantile to estimate it.
 	minAbove = 10
-	// minRuns is the least number of runs of which a resample that is one run
-	// over and over is rarer than the outermost percentile for 0.95; with fewer
-	// the interval is cut off at the best and the worst run.
+	// minRuns is the smallest number of runs for which a resample of a single run is
+	// rarer than the outermost percentile for 0.95; with fewer runs the interval would
+	// end at the best and the worst run.
 	minRuns = 5
 )
 
-// ClusterBootstrap is the quantile q (see [Quantile]) of the measurements of all
-// runs together, and its interval. Runs are resampled, never measurements:
-// those of one run share its luck, and taking them for independent gives
-// intervals many times too narrow (B. Efron and R. J. Tibshirani, "An
-// Introduction to the Bootstrap" (1993), 8; A. C. Davison and D. V. Hinkley,
-// "Bootstrap Methods and their Application" (1997), 3.8).
+// ClusterBootstrap returns the quantile q (see [Quantile]) of the measurements of all
+// runs together, and its interval. It resamples runs, never measurements: the
+// measurements of a run are correlated, and treating them as independent gives intervals
+// many times too narrow (B. Efron and R. J. Tibshirani, "An Introduction to the
+// Bootstrap" (1993), 8; A. C. Davison and D. V. Hinkley, "Bootstrap Methods and their
+// Application" (1997), 3.8).
 //
-// With few runs the percentile interval is too narrow by about
-// sqrt((g-1)/g) and by taking the normal distribution for Student's; its
-// percentiles are moved out for both (T. C. Hesterberg, "What Teachers Should
-// Know About the Bootstrap", American Statistician 69 (2015), expanded
-// percentiles). The confidence is nevertheless approximate: what is written into
-// the interval is what was asked for. In simulation 95 % came to 91 to 95 % with
-// 100 measurements and more above the quantile, to 82 to 91 % with 10 to 20
+// With few runs the percentile interval is too narrow, by about sqrt((g-1)/g) and by
+// using the normal distribution for Student's. The percentiles are moved outwards for
+// both (T. C. Hesterberg, "What Teachers Should Know About the Bootstrap", American
+// Statistician 69 (2015), expanded percentiles). The confidence is still approximate: the
+// interval holds the nominal one. In simulation, 95 % was 91 to 95 % with 100 or more
+// measurements above the quantile, and 82 to 91 % with 10 to 20
 // (experiments/2026-11-21-false-alarms).
 //
-// ok is false when there is nothing to say: fewer than 10 measurements above the
-// quantile (then it is one slow request's luck), fewer than 5 runs with
-// measurements, too few resamples for the outermost percentile (2,000 are enough
-// for 0.95), q or confidence not between 0 and 1. The same seed gives the same
-// interval.
+// ok is false with fewer than 10 measurements above the quantile (it would depend on
+// single slow requests), with fewer than 5 runs that have measurements, with too few
+// resamples for the outermost percentile (2,000 are enough for 0.95), and if q or
+// confidence is not between 0 and 1. The same seed gives the same interval.
 //
-// A resample costs one binary search over all classes, with one in each run at
-// every step: 2,000 of 10 runs with 10,000 measurements each take tens of
+// A resample costs one binary search over all classes, with one in each run at every
+// step: 2,000 resamples of 10 runs with 10,000 measurements each take tens of
 // milliseconds. Memory grows with the number of classes only.
 func ClusterBootstrap(runs []Cluster, q, confidence float64, resamples int, seed uint64) (estimate float64, iv Interval, ok bool) {
 	p := pool(runs)
@@ -87,7 +85,7 @@ func ClusterBootstrap(runs []Cluster, q, confidence float64, resamples int, seed
 	return estimate, Interval{found[outer], found[resamples-1-outer], confidence}, true
 }
 
-// pooled is measurements of several runs, to be counted any number of times.
+// pooled holds the measurements of several runs, which can count any number of times.
 type pooled struct {
 	values []float64 // of any run, ascending
 	runs   []cumulated
@@ -101,7 +99,7 @@ type cumulated struct {
 
 func (c cumulated) total() int64 { return c.upTo[len(c.upTo)-1] }
 
-// atMost is how many measurements are v or less.
+// atMost returns how many measurements are v or less.
 func (c cumulated) atMost(v float64) int64 {
 	i, there := slices.BinarySearch(c.values, v)
 	if there {
@@ -136,8 +134,8 @@ func pool(runs []Cluster) pooled {
 	return p
 }
 
-// quantile is the quantile q of all runs' measurements, those of run i counted
-// times[i] times. Some run counts.
+// quantile returns the quantile q of all runs' measurements, where those of run i count
+// times[i] times. At least one run must count.
 func (p pooled) quantile(times []int64, q float64) float64 {
 	total := int64(0)
 	for i, r := range p.runs {
@@ -154,21 +152,20 @@ func (p pooled) quantile(times []int64, q float64) float64 {
 		if n < want {
 			return -1
 		}
-		return 1 // the first value that reaches it is wanted
+		return 1 // look for the first value that reaches it
 	})
 	return p.values[at]
 }
 
-// expandedTail is the share of resamples beyond each end of an interval from g
+// expandedTail returns the share of resamples beyond each end of an interval from g
 // clusters.
 func expandedTail(g int, confidence float64) float64 {
 	t := studentQuantile(confidence, g-1)
 	return math.Erfc(t*math.Sqrt(float64(g)/float64(g-1))/math.Sqrt2) / 2
 }
 
-// studentQuantile is the t for which a variable of Student's distribution with
-// so many degrees of freedom is between -t and t with the probability
-// confidence.
+// studentQuantile returns the t for which a variable of Student's distribution with this
+// many degrees of freedom lies between -t and t with probability confidence.
 func studentQuantile(confidence float64, freedom int) float64 {
 	low, high := 0.0, 1.0
 	for studentWithin(high, freedom) < confidence && high < 1e300 {
@@ -184,7 +181,7 @@ func studentQuantile(confidence float64, freedom int) float64 {
 	return high
 }
 
-// studentWithin is the probability of being between -t and t (Abramowitz and
+// studentWithin returns the probability of a value between -t and t (Abramowitz and
 // Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4).
 func studentWithin(t float64, freedom int) float64 {
 	angle := math.Atan2(t, math.Sqrt(float64(freedom)))

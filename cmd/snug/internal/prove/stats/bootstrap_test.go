@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// raw makes a cluster of measurements.
+// raw returns a cluster of measurements.
 func raw(x ...float64) Cluster {
 	slices.Sort(x)
 	var c Cluster
@@ -24,7 +24,7 @@ func raw(x ...float64) Cluster {
 	return c
 }
 
-// TestPooledQuantile: counting classes gives what sorting all measurements does.
+// TestPooledQuantile: counting classes gives the same as sorting all measurements.
 func TestPooledQuantile(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	for range 50 {
@@ -69,7 +69,7 @@ func TestClusterBootstrap(t *testing.T) {
 	if _, other, _ := ClusterBootstrap(runs, 0.999, 0.95, 2000, 2); other == iv {
 		t.Error("the seed is not used")
 	}
-	// Runs that are all alike leave no doubt between runs.
+	// Identical runs give an interval of one point.
 	alike := slices.Repeat(runs[:1], 7)
 	if estimate, iv, ok := ClusterBootstrap(alike, 0.99, 0.95, 2000, 1); !ok || iv.Low != estimate || iv.High != estimate {
 		t.Errorf("equal runs: %v %v %v", estimate, iv, ok)
@@ -115,7 +115,7 @@ func TestClusterBootstrapWithoutEnough(t *testing.T) {
 	}
 }
 
-// one takes a measurement away.
+// one removes one measurement.
 func one(c Cluster) Cluster {
 	counts := slices.Clone(c.Counts)
 	i := slices.IndexFunc(counts, func(n int64) bool { return n > 0 })
@@ -123,7 +123,7 @@ func one(c Cluster) Cluster {
 	return Cluster{c.Values, counts}
 }
 
-// TestStudent: the quantiles of every table.
+// TestStudent compares with the quantiles of published tables.
 func TestStudent(t *testing.T) {
 	for _, c := range []struct {
 		freedom    int
@@ -142,11 +142,11 @@ func TestStudent(t *testing.T) {
 	}
 }
 
-// Between runs the logarithm of latency has this standard deviation, within a
-// run 1.
+// betweenRuns is the standard deviation of the logarithm of latency between runs; within
+// a run it is 1.
 const betweenRuns = 0.25
 
-// latencies is log-normal latencies of runs with a class for every 2 %.
+// latencies returns log-normal latencies of runs, in classes 2 % wide.
 func latencies(random *rand.Rand, runs, requests int) []Cluster {
 	const class = 0.02
 	out := make([]Cluster, runs)

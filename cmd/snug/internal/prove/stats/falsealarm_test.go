@@ -20,10 +20,10 @@ const (
 	arms        = 3
 )
 
-// TestFalseAlarms runs 2,000 A/As for each kind of noise through the whole
-// decision: a baseline and three arms that are in truth all equal. In a family
-// (the three arms of one metric) a false alarm is any word of better or worse,
-// and, stricter, any adjusted p of at most 0.05.
+// TestFalseAlarms runs 2,000 A/A experiments for each kind of noise through the whole
+// decision: a baseline and three arms that are really equal. In a family (the three arms
+// of one metric) a false alarm is any word of better or worse, and, stricter, any
+// adjusted p of at most 0.05.
 func TestFalseAlarms(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
@@ -32,7 +32,7 @@ func TestFalseAlarms(t *testing.T) {
 	unadjustedIsSeen := 0
 	for k, shape := range noises {
 		type count struct{ word, holm, unadjusted, misses, same int }
-		found := make([]count, len(metrics)+1) // the last: any family of the experiment
+		found := make([]count, len(metrics)+1) // the last one: any family of the experiment
 		for s := range simulations {
 			random := rand.New(rand.NewPCG(uint64(k), uint64(s)))
 			var any [3]bool
@@ -99,17 +99,17 @@ func TestFalseAlarms(t *testing.T) {
 		}
 	}
 	// Without Holm's adjustment a family has about 13 % false alarms, except
-	// where ties keep p large: were this simulation blind, it would not see them
-	// either.
+	// where ties keep p large. A simulation that cannot see false alarms would
+	// not see these either.
 	if unadjustedIsSeen < (len(noises)-1)*len(metrics) {
 		t.Errorf("only in %d families the missing adjustment is seen", unadjustedIsSeen)
 	}
 	published(t, "false-alarms.csv", table.String())
 }
 
-// TestPower is what experiments find: one arm of three differs by the true
-// ratio. Where that is the margin, better and worse are wrong and so is same;
-// each has the 2.5 % of one end of an interval.
+// TestPower measures what experiments find if one arm of three differs by the true ratio.
+// If that is the margin, better, worse and same are all wrong; each has the 2.5 % of one
+// end of an interval.
 func TestPower(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
@@ -158,7 +158,7 @@ func TestPower(t *testing.T) {
 	published(t, "power.csv", table.String())
 }
 
-// TestNeedNIsEnough: with that many rounds the words come as often as NeedN says.
+// TestNeedNIsEnough: with NeedN rounds the words come as often as NeedN says.
 func TestNeedNIsEnough(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
@@ -198,7 +198,7 @@ func TestNeedNIsEnough(t *testing.T) {
 	published(t, "need-n.csv", table.String())
 }
 
-// TestCoverage: intervals hold the truth as often as they say.
+// TestCoverage: intervals contain the truth as often as they claim.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
@@ -234,8 +234,8 @@ func TestCoverage(t *testing.T) {
 				says float64
 			}{{"Hodges-Lehmann", hodges, says}, {"median", median, medianSays}} {
 				fmt.Fprintf(&table, "%s,%s,%d,%.4f,%d,%d,%.4f\n", c.name, shape.name, n, c.says, simulations, c.hits, float64(c.hits)/simulations)
-				// Exact: what it says lies within the bounds of what was seen,
-				// which are wider here since 24 of them are looked at.
+				// Exact: the claimed confidence lies within the bounds of the
+				// observed one, which are wider here because there are 24 of them.
 				sd := math.Sqrt(c.says * (1 - c.says) / simulations)
 				if off := float64(c.hits)/simulations - c.says; math.Abs(off) > 3.5*sd {
 					t.Errorf("%s of %d with %s noise: %d of %d, says %v", c.name, n, shape.name, c.hits, simulations, c.says)
@@ -246,11 +246,11 @@ func TestCoverage(t *testing.T) {
 	published(t, "coverage.csv", table.String())
 }
 
-// TestBootstrapCoverage: pooled quantiles of log-normal latencies with
-// differences between runs; the true value is that of a log-normal with both
-// variances. Of the 0.999 quantile hardly more measurements lie above it than
-// are demanded, 10 to 20, and the intervals hold it less often: a limit of the
-// method that is published, not one that is hidden by an easier case.
+// TestBootstrapCoverage: pooled quantiles of log-normal latencies with differences
+// between runs. The true value is that of a log-normal with both variances. Above the
+// 0.999 quantile there are hardly more measurements than the minimum, 10 to 20, and the
+// intervals contain it less often: a limit of the method, which is published instead of
+// hidden by an easier case.
 func TestBootstrapCoverage(t *testing.T) {
 	t.Parallel()
 	const tries, requests, resamples = 300, 2000, 2000

@@ -8,15 +8,14 @@ import (
 	"slices"
 )
 
-// Holm is the p-values of a family of tests, adjusted so that the probability of
-// any false alarm among them is kept: a test whose adjusted value is at most
-// alpha is significant in S. Holm's step-down procedure ("A Simple Sequentially
-// Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6
-// (1979)). The tests may depend on each other in any way, as those against one
-// baseline do.
+// Holm returns the p-values of a family of tests, adjusted to control the probability of
+// any false alarm among them: a test is significant if its adjusted value is at most
+// alpha. It is S. Holm's step-down procedure ("A Simple Sequentially Rejective Multiple
+// Test Procedure", Scandinavian Journal of Statistics 6 (1979)). The tests may depend on
+// each other in any way, as those against one baseline do.
 //
-// Adjusted values keep the order of p, are at least p and at most 1. A test
-// that was not made, NaN, stays NaN and does not count in the family.
+// Adjusted values keep the order of p, are at least p and at most 1. NaN, a test that was
+// not made, stays NaN and does not count in the family.
 func Holm(p []float64) []float64 {
 	adjusted := make([]float64, len(p))
 	var order []int

@@ -6,11 +6,11 @@ import (
 	"math"
 )
 
-// MAD is the median absolute deviation from the median, times 1.4826, with which
-// it estimates the standard deviation of normal noise (F. R. Hampel, "The
-// Influence Curve and its Role in Robust Estimation", JASA 69 (1974); R's mad
-// has the same factor). Up to half of x may be arbitrarily wrong. NaN when x is
-// empty or holds a value that is not finite.
+// MAD returns the median absolute deviation from the median, times 1.4826, which
+// estimates the standard deviation of normal noise (F. R. Hampel, "The Influence Curve
+// and its Role in Robust Estimation", JASA 69 (1974); R's mad has the same factor). Up to
+// half of x may be arbitrarily wrong. It is NaN if x is empty or holds a value that is
+// not finite.
 func MAD(x []float64) float64 {
 	if !finite(x) {
 		return math.NaN()
@@ -27,17 +27,16 @@ func deviations(x []float64) []float64 {
 	return d
 }
 
-// Outlying reports which values of x are larger than the median by more than k
-// times the [MAD]. Only large ones: it is for disturbances, such as the CPU time
-// that others used, of which none is too little.
+// Outlying reports which values of x are larger than the median by more than k times the
+// [MAD]. It reports only large ones: it is for disturbances, such as the CPU time of
+// others, which are never too small.
 //
-// Where more than half of x is one value the MAD is 0; the mean absolute
-// deviation, times 1.2533, stands in for it then (B. Iglewicz and D. C. Hoaglin,
-// "How to Detect and Handle Outliers" (1993)). The rule is relative: among
-// values that are all tiny, a tiny one may be outlying, and what is too little
-// to matter is for the caller to say. Values that are not finite are left out of
-// the median; +Inf is outlying, NaN and -Inf are not. With fewer than 3 finite
-// values no finite one is outlying.
+// If more than half of x is one value, the MAD is 0, and the mean absolute deviation,
+// times 1.2533, replaces it (B. Iglewicz and D. C. Hoaglin, "How to Detect and Handle
+// Outliers" (1993)). The rule is relative: among tiny values a tiny one may be outlying,
+// and the caller decides what is too small to matter. The median excludes values that are
+// not finite; +Inf is outlying, NaN and -Inf are not. With fewer than 3 finite values no
+// finite one is outlying.
 func Outlying(x []float64, k float64) []bool {
 	out := make([]bool, len(x))
 	var known []float64

@@ -4,34 +4,33 @@ package stats
 
 import "math"
 
-// Paired is what rounds show in which two settings were measured side by side.
+// Paired is the result of rounds in which two settings were measured side by side.
 type Paired struct {
-	// N is the number of pairs; 0 when they could not be compared, and then
-	// nothing else is meant.
+	// N is the number of pairs; 0 if they could not be compared, and then the other
+	// fields have no meaning.
 	N int
-	// Ratio is arm over base, 1 for no difference: the Hodges-Lehmann estimate of
-	// the logarithm of the ratio, taken back. NaN when N is 0.
+	// Ratio is arm over base, 1 for no difference: the exponential of the Hodges-Lehmann
+	// estimate of the ratio's logarithm. NaN if N is 0.
 	Ratio float64
 	// Interval is the interval of Ratio by the signed-rank test.
 	Interval Interval
-	// HasInterval is false when there are too few pairs for Interval.
+	// HasInterval is false if there are too few pairs for Interval.
 	HasInterval bool
-	// P is that of the signed-rank test for no difference, not adjusted.
+	// P is the unadjusted p-value of the signed-rank test for no difference.
 	P float64
-	// SD is the standard deviation of the logarithm of the ratio between rounds:
-	// about the coefficient of variation of the ratio. NaN with fewer than 2.
+	// SD is the standard deviation of the logarithm of the ratio between rounds: about
+	// the coefficient of variation of the ratio. NaN with fewer than 2 pairs.
 	SD float64
 }
 
-// ComparePaired compares arm with base, whose values at one index come from the
-// same round, by their ratios. Swapping the two gives the reciprocal ratio and
-// interval and the same P.
+// ComparePaired compares arm with base by their ratios. Values at one index come from the
+// same round. Swapping arm and base gives the reciprocal ratio and interval and the same
+// P.
 //
-// Ratios need positive, finite values. When a single one is not (a run without
-// an operation, or not measured and therefore NaN), or there is none at all, N
-// is 0, Ratio and SD are NaN and P is 1: leaving such a round out would be a
-// choice that depends on the result, and is the caller's to make and to tell. It
-// panics when the lengths differ.
+// Ratios need positive, finite values. If any value is not (a run without an operation,
+// or NaN because it was not measured), or there are none, N is 0, Ratio and SD are NaN
+// and P is 1: to leave such a round out would depend on the result, so the caller must
+// decide and report it. ComparePaired panics if the lengths differ.
 func ComparePaired(base, arm []float64, confidence float64) Paired {
 	if len(base) != len(arm) {
 		panic("stats: paired samples of different length")
@@ -58,8 +57,8 @@ func ComparePaired(base, arm []float64, confidence float64) Paired {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 
-// deviation is the standard deviation of the population that x is a sample of;
-// NaN with fewer than 2 values.
+// deviation returns the standard deviation of the population that x is a sample of; NaN
+// with fewer than 2 values.
 func deviation(x []float64) float64 {
 	if len(x) < 2 {
 		return math.NaN()
@@ -72,24 +71,23 @@ func deviation(x []float64) float64 {
 	return math.Sqrt(squares / float64(len(x)-1))
 }
 
-// alpha is the share of families of comparisons without any difference in which
-// Judge may see one.
+// alpha is the share of families of comparisons without any difference in which Judge may
+// report one.
 const alpha = 0.05
 
-// Judge is the word for a comparison: better, worse, same, or not shown.
+// Judge returns the word for a comparison: better, worse, same, or not shown.
 //
 //   - better, worse: the whole interval lies beyond the margin, and adjusted, the
-//     p-value after [Holm], is at most 0.05. It says that the difference is
-//     larger than the margin, not only that there is one.
-//   - same: the whole interval lies within the margin. A difference may well be
-//     there, even a significant one; it is smaller than what counts.
-//   - not shown: everything else, above all too few rounds. It is no statement
+//     p-value after [Holm], is at most 0.05. The difference is larger than the
+//     margin, not only different from zero.
+//   - same: the whole interval lies within the margin. There may be a difference,
+//     even a significant one, but it is smaller than the margin.
+//   - not shown: everything else, mostly because of too few rounds. It says nothing
 //     about the settings.
 //
-// margin is a share, 0.02 for 2 %, and means the ratios from 1/(1+margin) to
-// 1+margin, so that no word depends on which of two settings is the baseline. A
-// margin below 0 or NaN shows nothing. lowerIsBetter says what a ratio
-// below 1 means.
+// margin is a share, 0.02 for 2 %. It covers the ratios from 1/(1+margin) to 1+margin, so
+// that no word depends on which of two settings is the baseline. A margin below 0 or NaN
+// shows nothing. lowerIsBetter defines the meaning of a ratio below 1.
 func Judge(p Paired, adjusted, margin float64, lowerIsBetter bool) string {
 	const better, worse, same, notShown = "better", "worse", "same", "not shown"
 	if p.N == 0 || !p.HasInterval || !(margin >= 0) {
@@ -108,11 +106,11 @@ func Judge(p Paired, adjusted, margin float64, lowerIsBetter bool) string {
 	return worse
 }
 
-// MinPairs is the least number of rounds in which the largest possible agreement
-// gives an adjusted p-value of at most alpha in a family of so many comparisons:
-// 6 for one at 0.05, 7 for three. With fewer, no effect is large enough for
-// [Judge] to see it. It is 0 when no number is enough (alpha 0 or less, NaN).
-// Fewer comparisons than 1 count as 1.
+// MinPairs returns the smallest number of rounds in which the largest possible agreement
+// gives an adjusted p-value of at most alpha in a family of this many comparisons: 6 for
+// one at 0.05, 7 for three. With fewer, no effect is large enough for [Judge] to report
+// it. It is 0 if no number is enough (alpha 0 or less, NaN). Fewer than 1 comparison
+// counts as 1.
 func MinPairs(alpha float64, comparisons int) int {
 	if !(alpha > 0) {
 		return 0
@@ -124,23 +122,21 @@ func MinPairs(alpha float64, comparisons int) int {
 	return n
 }
 
-// NeedN is about how many rounds are needed to tell two ratios that are the
-// margin apart, where the logarithm of the paired ratio has the standard
-// deviation sd: with this many, the test finds a true ratio of 1+margin to be
-// different from 1 at the level alpha with probability power. For the words of
-// [Judge] that means: of a true ratio of (1+margin)^2 it says better or worse
-// with about that probability, of a true ratio of 1 it says same with about
-// 2*power-1. Of a true ratio at the margin itself no number of rounds shows
-// anything.
+// NeedN returns about how many rounds are needed to distinguish two ratios that are the
+// margin apart, if the logarithm of the paired ratio has the standard deviation sd. With
+// this many, the test finds a true ratio of 1+margin different from 1 at the level alpha
+// with probability power. For [Judge] this means: for a true ratio of (1+margin)^2 it
+// returns better or worse with about that probability, and for a true ratio of 1 it
+// returns same with about 2*power-1. For a true ratio at the margin no number of rounds
+// shows anything.
 //
-// It is the t-test's number (W. C. Guenther, "Sample Size Formulas for Normal
-// Theory T Tests", American Statistician 35 (1981)) divided by the signed-rank
-// test's efficiency beside it for normal noise, 3/pi, and at least
-// MinPairs(alpha, 1). For a family of comparisons take the larger of this and
-// [MinPairs].
+// It is the t-test's number (W. C. Guenther, "Sample Size Formulas for Normal Theory T
+// Tests", American Statistician 35 (1981)) divided by the relative efficiency of the
+// signed-rank test for normal noise, 3/pi, and at least MinPairs(alpha, 1). For a family
+// of comparisons take the larger of this and [MinPairs].
 //
-// It is 0 when there is no such number: sd negative or not finite, margin not
-// above 0, power or alpha not between 0 and 1; or more than a thousand million.
+// It is 0 if there is no such number: sd is negative or not finite, margin is not above
+// 0, power or alpha is not between 0 and 1, or the number is above 1e9.
 func NeedN(sd, margin, power, alpha float64) int {
 	if !(sd >= 0) || math.IsInf(sd, 0) || !(margin > 0) || !(power > 0 && power < 1) || !(alpha > 0 && alpha < 1) {
 		return 0

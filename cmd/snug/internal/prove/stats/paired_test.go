@@ -121,7 +121,7 @@ func TestJudge(t *testing.T) {
 		p        Paired
 		adjusted float64
 		margin   float64
-		lower    string // the word when lower is better
+		lower    string // the word if lower is better
 		higher   string
 	}{
 		{"beyond the margin above", of(1.05, 1.09), 0.047, 0.02, finding.Worse, finding.Better},

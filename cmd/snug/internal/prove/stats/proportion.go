@@ -4,26 +4,26 @@ package stats
 
 import "math"
 
-// ProportionInterval is the exact interval of Clopper and Pearson (Biometrika 26,
-// 1934) for the probability of an event that happened k times in n: it covers the
-// truth at least as often as the confidence says. n is at least 1 and k from 0
-// to n; else the interval is that of no knowledge, 0 to 1.
+// ProportionInterval returns the exact interval of Clopper and Pearson (Biometrika 26,
+// 1934) for the probability of an event that happened k times in n: its coverage is at
+// least the confidence. n must be at least 1 and k from 0 to n; otherwise the interval is
+// 0 to 1.
 func ProportionInterval(k, n int, confidence float64) Interval {
 	iv := Interval{0, 1, confidence}
 	if n < 1 || k < 0 || k > n {
 		return iv
 	}
 	tail := (1 - confidence) / 2
-	if k > 0 { // the p at which k or more are just improbable
+	if k > 0 { // the p at which k or more become improbable
 		iv.Low = bisect(func(p float64) bool { return 1-binomialCDF(k-1, n, p) < tail })
 	}
-	if k < n { // the p at which k or fewer are
+	if k < n { // the p at which k or fewer become improbable
 		iv.High = bisect(func(p float64) bool { return binomialCDF(k, n, p) > tail })
 	}
 	return iv
 }
 
-// bisect is where below, true at 0 and false at 1, changes.
+// bisect returns the point at which below, true at 0 and false at 1, changes.
 func bisect(below func(float64) bool) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
@@ -36,7 +36,7 @@ func bisect(below func(float64) bool) float64 {
 	return (low + high) / 2
 }
 
-// binomialCDF is the probability of at most k of n at 0 < p < 1.
+// binomialCDF returns the probability of at most k of n at 0 < p < 1.
 func binomialCDF(k, n int, p float64) float64 {
 	all, _ := math.Lgamma(float64(n + 1))
 	sum := 0.0

@@ -8,28 +8,25 @@ import (
 	"slices"
 )
 
-// exactLimit is the largest number of differences whose distribution is counted
-// out; beyond it the normal approximation is off by less than a thousandth of p.
+// exactLimit is the largest number of differences with an exact distribution; beyond it
+// the normal approximation has an error below a thousandth of p.
 const exactLimit = 200
 
-// SignedRank is the two-sided p-value of Wilcoxon's signed-rank test for
-// differences that are symmetric about 0 (F. Wilcoxon, "Individual Comparisons
-// by Ranking Methods", Biometrics Bulletin 1 (1945)): the probability, when each
-// difference had its sign from the throw of a coin, of rank sums at least as
-// uneven as these. Differences of two measurements that the setting does not
-// influence are symmetric, however skewed the measurements are.
+// SignedRank returns the two-sided p-value of Wilcoxon's signed-rank test for differences
+// that are symmetric about 0 (F. Wilcoxon, "Individual Comparisons by Ranking Methods",
+// Biometrics Bulletin 1 (1945)): the probability of rank sums at least as uneven as these
+// if each difference had a random sign. Differences of two measurements that the setting
+// does not influence are symmetric, even if the measurements are skewed.
 //
-// Differences of equal size share the mean of their ranks. Zeros take part in
-// the ranking and then count for neither side, as J. W. Pratt proposed ("Remarks
-// on Zeros and Ties in the Wilcoxon Signed Rank Procedures", JASA 54 (1959)):
-// dropping them before, as Wilcoxon did and R does, can make an effect look
-// surer because a difference became smaller. Up to 200 differences p is exact,
-// ties and zeros included: the distribution is that of the ranks at hand. Beyond
-// that it is the normal approximation with correction for continuity.
+// Differences of equal size share the mean of their ranks. Zeros are ranked but count for
+// neither side, as J. W. Pratt proposed ("Remarks on Zeros and Ties in the Wilcoxon
+// Signed Rank Procedures", JASA 54 (1959)). Dropping them first, as Wilcoxon did and R
+// does, can make an effect look more certain because a difference became smaller. Up to
+// 200 differences p is exact, also with ties and zeros: the distribution is that of the
+// given ranks. Beyond that it is the normal approximation with continuity correction.
 //
-// Only the order matters, so infinite differences are as good as large ones.
-// Without a difference other than 0, and with none at all, p is 1. It is NaN
-// when d holds NaN.
+// Only the order matters, so infinite differences are allowed. Without any difference
+// other than 0, p is 1. It is NaN if d holds NaN.
 func SignedRank(d []float64) (p float64) {
 	if slices.ContainsFunc(d, math.IsNaN) {
 		return math.NaN()
@@ -46,9 +43,9 @@ func SignedRank(d []float64) (p float64) {
 	return min(1, 2*sum(signedRankTail(ranks, w)))
 }
 
-// doubledRanks is twice the ranks of the sizes of all d that are not 0, and the
-// sum of those that are positive. Twice, since the mean rank of ties is half an
-// integer.
+// doubledRanks returns twice the ranks of the sizes of all d that are not 0, and the sum
+// of those that are positive. It doubles them because the mean rank of ties can be a
+// multiple of one half.
 func doubledRanks(d []float64) (ranks []int, positive int) {
 	s := slices.Clone(d)
 	slices.SortFunc(s, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
@@ -72,8 +69,8 @@ func doubledRanks(d []float64) (ranks []int, positive int) {
 	return ranks, positive
 }
 
-// signedRankTail is the probability of each sum from 0 to w when every rank is
-// in the sum or not by the throw of a coin. It takes len(ranks)*w steps.
+// signedRankTail returns the probability of each sum from 0 to w if every rank is in the
+// sum with probability one half. It takes len(ranks)*w steps.
 func signedRankTail(ranks []int, w int) []float64 {
 	prob := make([]float64, w+1)
 	prob[0] = 1
@@ -98,8 +95,8 @@ func sum(x []float64) float64 {
 	return t
 }
 
-// signedRankNormal is the normal approximation of the p-value; w and total are
-// sums of doubled ranks.
+// signedRankNormal returns the normal approximation of the p-value; w and total are sums
+// of doubled ranks.
 func signedRankNormal(ranks []int, w, total int) float64 {
 	variance := 0.0
 	for _, r := range ranks {
@@ -116,12 +113,11 @@ func signedRankNormal(ranks []int, w, total int) float64 {
 	return math.Erfc(off / math.Sqrt(2*variance))
 }
 
-// HodgesLehmann is the estimate that belongs to the signed-rank test: the median
-// of the Walsh averages, the means of all pairs of differences, each with itself
-// too (J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank
-// Tests", Annals of Mathematical Statistics 34 (1963)). It is NaN when d is
-// empty or holds a value that is not finite. Time and memory grow with the
-// square of len(d).
+// HodgesLehmann returns the estimate that belongs to the signed-rank test: the median of
+// the Walsh averages, which are the means of all pairs of differences, including each
+// with itself (J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank
+// Tests", Annals of Mathematical Statistics 34 (1963)). It is NaN if d is empty or holds
+// a value that is not finite. Time and memory grow with the square of len(d).
 func HodgesLehmann(d []float64) float64 {
 	if !finite(d) {
 		return math.NaN()
@@ -129,7 +125,7 @@ func HodgesLehmann(d []float64) float64 {
 	return middle(walsh(d))
 }
 
-// walsh is the Walsh averages of d, sorted.
+// walsh returns the Walsh averages of d, sorted.
 func walsh(d []float64) []float64 {
 	w := make([]float64, 0, len(d)*(len(d)+1)/2)
 	for i, a := range d {
@@ -142,21 +138,20 @@ func walsh(d []float64) []float64 {
 	return w
 }
 
-// HodgesLehmannInterval is the interval of all centres that the signed-rank test
-// does not reject, with at least the confidence asked for (J. W. Tukey; Hollander,
-// Wolfe and Chicken, 3.3). The coverage is exact for continuous symmetric
-// differences, and at least that with ties. Beyond 200 differences it follows the
-// normal approximation.
+// HodgesLehmannInterval returns the interval of all centres that the signed-rank test
+// does not reject, with at least this confidence (J. W. Tukey; Hollander, Wolfe and
+// Chicken, 3.3). The coverage is exact for continuous symmetric differences, and at least
+// that with ties. Beyond 200 differences it follows the normal approximation.
 //
-// It is false when there are too few differences (fewer than 6 for 0.95) or when
-// one is not finite.
+// It is false if there are too few differences (fewer than 6 for 0.95) or one is not
+// finite.
 func HodgesLehmannInterval(d []float64, confidence float64) (Interval, bool) {
 	n := len(d)
 	if n < 2 || !finite(d) || !(confidence < 1) {
 		return Interval{}, false
 	}
-	// The interval from the k-th least to the k-th largest average misses the
-	// centre when the lesser rank sum about it is below k.
+	// The interval from the k-th smallest to the k-th largest average misses the
+	// centre if the smaller rank sum about it is below k.
 	k, has := signedRankCritical(n, confidence)
 	if k == 0 {
 		return Interval{}, false
@@ -165,9 +160,9 @@ func HodgesLehmannInterval(d []float64, confidence float64) (Interval, bool) {
 	return Interval{w[k-1], w[len(w)-k], has}, true
 }
 
-// signedRankCritical is the largest k for which 1-2P(V < k) is at least
-// confidence, V being the rank sum of n differences without ties; and that
-// probability. k is 0 when there is none.
+// signedRankCritical returns the largest k for which 1-2P(V < k) is at least confidence,
+// and that probability. V is the rank sum of n differences without ties. k is 0 if there
+// is none.
 func signedRankCritical(n int, confidence float64) (k int, has float64) {
 	half := n * (n + 1) / 4
 	if n > exactLimit {

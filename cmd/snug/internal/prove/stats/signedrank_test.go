@@ -42,10 +42,10 @@ func TestSignedRankPublished(t *testing.T) {
 	}
 }
 
-// TestSignedRankCriticalValues: the largest lesser rank sum that is significant,
-// two-sided; -1 for none. Wilcoxon and Wilcox, "Some Rapid Approximate
-// Statistical Procedures" (1964), as corrected by R. L. McCornack, "Extended
-// Tables of the Wilcoxon Matched Pair Signed Rank Statistic", JASA 60 (1965).
+// TestSignedRankCriticalValues: the largest significant smaller rank sum, two-sided; -1
+// is none. Wilcoxon and Wilcox, "Some Rapid Approximate Statistical Procedures" (1964),
+// as corrected by R. L. McCornack, "Extended Tables of the Wilcoxon Matched Pair Signed
+// Rank Statistic", JASA 60 (1965).
 func TestSignedRankCriticalValues(t *testing.T) {
 	table := map[float64][]int{ // from n = 6
 		0.05: {0, 2, 3, 5, 8, 10, 13, 17, 21, 25, 29, 34, 40, 46, 52},
@@ -70,8 +70,8 @@ func TestSignedRankCriticalValues(t *testing.T) {
 	}
 }
 
-// withSum is n differences without ties of which the negative ones have ranks
-// that sum to w.
+// withSum returns n differences without ties, of which the negative ones have ranks that
+// sum to w.
 func withSum(n, w int) []float64 {
 	d := make([]float64, n)
 	for r := n; r >= 1; r-- {
@@ -84,8 +84,8 @@ func withSum(n, w int) []float64 {
 	return d
 }
 
-// TestSignedRankByEnumeration counts all 2^n signs of samples with zeros and
-// ties, with ranks found another way.
+// TestSignedRankByEnumeration counts all 2^n signs of samples with zeros and ties, and
+// computes the ranks in another way.
 func TestSignedRankByEnumeration(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for n := 0; n <= 12; n++ {
@@ -101,7 +101,7 @@ func TestSignedRankByEnumeration(t *testing.T) {
 	}
 }
 
-// enumerate is the p-value by its definition.
+// enumerate returns the p-value by its definition.
 func enumerate(d []float64) float64 {
 	var ranks []float64
 	statistic, total := 0.0, 0.0
@@ -164,9 +164,8 @@ func TestSignedRankEdges(t *testing.T) {
 	}
 }
 
-// TestSignedRankZerosStayInOrder: less of an effect is never surer. Pratt's
-// reason to rank zeros: without them, moving all of these down by a little
-// drops p.
+// TestSignedRankZerosStayInOrder: a smaller effect is never more certain. This is Pratt's
+// reason to rank zeros: without it, moving all of these down by a little drops p.
 func TestSignedRankZerosStayInOrder(t *testing.T) {
 	d := []float64{0, 2, 3, 4, 6, 7, 8, 9, 11, 14, 15, 17, -18}
 	last := 0.0
@@ -183,7 +182,7 @@ func TestSignedRankZerosStayInOrder(t *testing.T) {
 	}
 }
 
-// TestSignedRankApproximation: on both sides of the limit the two ways agree.
+// TestSignedRankApproximation: on both sides of the limit the two methods agree.
 func TestSignedRankApproximation(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	for _, shift := range []float64{0, 0.1, 0.2, 0.3} {
@@ -254,8 +253,8 @@ func TestHodgesLehmannInterval(t *testing.T) {
 	}
 }
 
-// TestIntervalIsTheTest: without ties, the interval holds exactly the centres
-// that the test does not reject.
+// TestIntervalIsTheTest: without ties, the interval holds exactly the centres that the
+// test does not reject.
 func TestIntervalIsTheTest(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
 	for n := 6; n <= 25; n++ {
@@ -311,8 +310,8 @@ func FuzzSignedRank(f *testing.F) {
 	})
 }
 
-// fuzzValues makes numbers of bytes: small ones with many ties, and the odd ones
-// of floating point.
+// fuzzValues makes numbers of bytes: small ones with many ties, and special values of
+// floating point.
 func fuzzValues(raw []byte) []float64 {
 	odd := []float64{nan, inf, -inf, math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64}
 	x := make([]float64, len(raw))

@@ -33,15 +33,15 @@ func published(t *testing.T, name, table string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Other processors fuse multiplications and additions, which may tip a
+	// Other processors fuse multiplications and additions, which may change a
 	// simulated comparison.
 	if runtime.GOARCH == "amd64" && string(want) != table {
 		t.Errorf("%s is not what the code gives; run with -record and look at the difference", path)
 	}
 }
 
-// metric is one that experiments compare, with the noise that was measured: the
-// standard deviation of its logarithm between runs of 4 seconds.
+// metric is a compared metric with its measured noise: the standard deviation of its
+// logarithm between runs of 4 seconds.
 type metric struct {
 	name   string
 	noise  float64
@@ -55,7 +55,7 @@ var metrics = []metric{
 	{"p99_seconds", 0.40, 0.10, true},
 }
 
-// noise is a shape of the noise of one run; its size is about 1.
+// noise is the shape of one run's noise; its size is about 1.
 type noise struct {
 	name string
 	draw func(*rand.Rand) float64
@@ -76,9 +76,9 @@ var noises = []noise{
 	{"coarse clock, many ties", func(r *rand.Rand) float64 { return math.Round(r.NormFloat64()) }},
 }
 
-// blocks is rounds of a metric: first the baseline's values, then those of the
-// arms, whose true ratios to it are given. What happens to a whole round happens
-// to all of its runs and is twice the noise of a run.
+// blocks returns rounds of a metric: first the baseline's values, then those of the arms
+// with these true ratios to it. The noise of a round affects all of its runs and is twice
+// the noise of a run.
 func blocks(random *rand.Rand, m metric, shape noise, rounds int, ratios []float64) [][]float64 {
 	values := make([][]float64, 1+len(ratios))
 	for range rounds {
@@ -101,7 +101,7 @@ type decided struct {
 	words    []string
 }
 
-// decide is the whole decision as experiments make it.
+// decide makes the whole decision as experiments do.
 func decide(m metric, values [][]float64) decided {
 	var d decided
 	var p []float64
@@ -116,9 +116,9 @@ func decide(m metric, values [][]float64) decided {
 	return d
 }
 
-// lowerBound is the one-sided 95 % lower confidence bound of a probability of
-// which hits of n were seen (C. J. Clopper and E. S. Pearson, Biometrika 26
-// (1934)): the probability with which hits or more come in 5 of 100 cases.
+// lowerBound returns the one-sided 95 % lower confidence bound of a probability with this
+// many hits of n (C. J. Clopper and E. S. Pearson, Biometrika 26 (1934)): the probability
+// with which hits or more occur in 5 of 100 cases.
 func lowerBound(hits, n int) float64 {
 	if hits == 0 {
 		return 0
@@ -134,11 +134,10 @@ func lowerBound(hits, n int) float64 {
 	return low
 }
 
-// upperBound is the other bound.
+// upperBound returns the other bound.
 func upperBound(hits, n int) float64 { return 1 - lowerBound(n-hits, n) }
 
-// atLeast is the probability of k or more in n throws of a coin with
-// probability p.
+// atLeast returns the probability of k or more in n throws of a coin with probability p.
 func atLeast(k, n int, p float64) float64 {
 	all, _ := math.Lgamma(float64(n + 1))
 	tail := 0.0

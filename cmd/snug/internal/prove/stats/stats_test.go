@@ -14,8 +14,7 @@ import (
 
 var nan, inf = math.NaN(), math.Inf(1)
 
-// equal compares numbers that went different ways to the same value; NaN equals
-// NaN.
+// equal compares numbers that were computed in different ways; NaN equals NaN.
 func equal(a, b float64) bool {
 	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= 1e-12*max(math.Abs(a), math.Abs(b))
 }
@@ -93,8 +92,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// The confidence of the interval from the k-th to the k-th last of n values is
-// in every textbook's table of the sign test: 1-2P(B(n, 1/2) < k).
+// Every textbook's table of the sign test has the confidence of the interval
+// from the k-th to the k-th last of n values: 1-2P(B(n, 1/2) < k).
 func TestMedianInterval(t *testing.T) {
 	for _, c := range []struct {
 		n          int
@@ -163,10 +162,10 @@ func TestNeedForMedian(t *testing.T) {
 	}
 }
 
-// TestAgainstBenchmath: what benchstat prints. Its interval may leave one side's
-// outermost value out where that still has the confidence asked for; ours is
-// symmetric and contains it then, with more confidence. Beyond 30 values it uses
-// the normal approximation, and may be off by a rank.
+// TestAgainstBenchmath compares with benchstat. Its interval may exclude the outermost
+// value of one side if the rest still has the requested confidence; ours is symmetric and
+// then contains it, with more confidence. Beyond 30 values benchstat uses the normal
+// approximation, and may be off by a rank.
 func TestAgainstBenchmath(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	symmetric := 0
