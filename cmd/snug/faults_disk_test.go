@@ -63,7 +63,7 @@ func testFullDisks(t *testing.T, l *faultLab) {
 		{"page", []string{"--html", "disk/file"}, "cannot write, no space left on device, disk/file$", "has room"},
 		{"benchfmt", []string{"--benchfmt", "disk/file"}, "cannot write, no space left on device, disk/file$", "has room"},
 		{"page, a device", []string{"--html", "/dev/full"}, "cannot write, no space left on device, /dev/full$", "has room"},
-		{"record, a device", []string{"--record", "/dev/full"}, "no file that can be gone on with, /dev/full$", "new file"},
+		{"record, a device", []string{"--record", "/dev/full"}, "not a regular file, /dev/full$", "new file"},
 		{"record, a directory", []string{"--record", "disk"}, "disk$", "."},
 		{"page, a directory", []string{"--html", "disk"}, "disk$", "."},
 		{"page, in no directory", []string{"--html", "nowhere/page.html"}, "cannot write, no such file or directory, nowhere/page.html$", "."},
@@ -108,7 +108,7 @@ func testFullDisks(t *testing.T, l *faultLab) {
 		v := l.start(t, dir, args...)
 		v.keeps = []string{"disk"}
 		o := v.wait(t)
-		o.fails(t, 1, "cannot write the record: no space left on device, disk/record$", "make room")
+		o.fails(t, 1, "cannot write the record: no space left on device, disk/record$", "free some space")
 		kept := read(t, record)
 		if n := strings.Count(kept, "\n"); n < 2 || !strings.HasSuffix(kept, "\n") {
 			t.Errorf("%d whole lines are kept of %d bytes", n, len(kept))

@@ -85,7 +85,7 @@ func testInterrupts(t *testing.T, l *faultLab) {
 					t.Fatal(err)
 				}
 				o := v.wait(t)
-				o.fails(t, 130, "^interrupted, snug bench$", "^the same command goes on from what record has$")
+				o.fails(t, 130, "^interrupted, snug bench$", "^the same command resumes from record$")
 				if !s.measured {
 					if o.stdout != "" {
 						t.Errorf("answers %q", o.stdout)
@@ -102,13 +102,13 @@ func testInterrupts(t *testing.T, l *faultLab) {
 			})
 		}
 	}
-	const with = "^with --record FILE the same command goes on"
+	const with = "^with --record FILE the same command resumes"
 	for _, tt := range []struct{ name, args, runs, hint string }{
 		{"built-in service", "bench --warmup 1m", "workload", with},
 		{"built-in program", "bench --workload syscall --warmup 1m", "workload", with},
 		{"batch command", "bench -- " + l.faulty + " sleeps", "sleeps", with},
 		{"without a limit", "bench --no-limit -- " + l.faulty + " sleeps", "sleeps", with},
-		{"search", "tune --cpus 1 -- " + l.faulty + " sleeps", "sleeps", "^a search does not go on"},
+		{"search", "tune --cpus 1 -- " + l.faulty + " sleeps", "sleeps", "^a search cannot be resumed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v := l.start(t, "", strings.Fields(tt.args)...)
@@ -124,7 +124,7 @@ func testInterrupts(t *testing.T, l *faultLab) {
 		v.until(t, func() bool { return lines(log) >= 8 })
 		syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT)
 		o := v.wait(t)
-		o.fails(t, 130, "^interrupted, snug tune$", "^a search does not go on")
+		o.fails(t, 130, "^interrupted, snug tune$", "^a search cannot be resumed")
 		d := new(finding.Tune)
 		if err := json.Unmarshal([]byte(o.stdout), d); err != nil || d.Complete || d.Confirm != nil || d.Environment != nil || len(d.Stages) == 0 {
 			t.Errorf("%v, answers %.200q", err, o.stdout)

@@ -171,7 +171,7 @@ func testMemory(t *testing.T, l *faultLab) {
 	})
 	t.Run("capacity", func(t *testing.T) {
 		args := strings.Fields("bench --memory 48MiB --load 50% --warmup 50ms --window 5s --url http://" + at + "/ --")
-		l.start(t, "", append(args, l.faulty, "leaks", at)...).wait(t).fails(t, 1, "^no capacity .*: killed for want of memory", "more memory")
+		l.start(t, "", append(args, l.faulty, "leaks", at)...).wait(t).fails(t, 1, "^the capacity could not be measured.*: killed for want of memory", "more memory")
 	})
 	for _, tt := range []struct {
 		name string

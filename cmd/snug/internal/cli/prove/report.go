@@ -71,7 +71,7 @@ unchanged. FILE may be - for standard input, and may be compressed with gzip.
 
 --html writes a self-contained page of a document of snug bench, tune or trace.
 --benchfmt writes a document of bench or tune in Go's benchmark format. All others are
-text and JSON only. A file of snug top shows one sample after the other, as --batch did.`,
+text and JSON only. A file of snug top shows one look after the other, as --batch did.`,
 		Example: `  snug bench --json > bench.json
   snug report bench.json
   snug report --html report.html bench.json
@@ -103,7 +103,7 @@ text and JSON only. A file of snug top shows one sample after the other, as --ba
 				return nil
 			}
 			if look, ok := d.(*finding.Watch); ok {
-				return replaySamples(u, look, rest, args[0])
+				return replayLooks(u, look, rest, args[0])
 			}
 			return u.Answer(d)
 		},
@@ -148,7 +148,7 @@ func readAll(in io.Reader) ([]byte, error) {
 // maxDocument is the size of the largest document that snug reads, in bytes.
 const maxDocument = 1 << 30
 
-// readDocument reads a document. If it is the first of several samples of snug top, rest
+// readDocument reads a document. If it is the first of several looks of snug top, rest
 // holds the lines after it.
 func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err error) {
 	in := u.In
@@ -168,7 +168,7 @@ func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err e
 		return nil, nil, message.Failed("cannot read, "+message.Reason(err)+", "+name, savedHint)
 	}
 	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"record"`)) {
-		return nil, nil, message.Failed("a record of runs and no answer yet, "+name, "the command that made it answers from it when it has --record "+message.Quote(name)+" again")
+		return nil, nil, message.Failed("a record of runs, not an answer yet, "+name, "to get the answer, run the command that wrote it again with --record "+message.Quote(name))
 	}
 	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"`+finding.KindTop+`"`)) {
 		d, rest, err = finding.DecodeLine(data)
@@ -184,9 +184,9 @@ func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err e
 	return d, rest, nil
 }
 
-// replaySamples shows saved samples one after the other. At one that cannot be read it
+// replayLooks shows saved looks one after the other. At one that cannot be read it
 // returns an error; those before it have been shown.
-func replaySamples(u *ui.UI, look *finding.Watch, rest []byte, name string) error {
+func replayLooks(u *ui.UI, look *finding.Watch, rest []byte, name string) error {
 	view := top.New(top.Options{ASCII: !ui.UTF8Locale(u.Getenv)})
 	for n := 1; ; n++ {
 		view.Update(look)
@@ -200,7 +200,7 @@ func replaySamples(u *ui.UI, look *finding.Watch, rest []byte, name string) erro
 		next, ok := d.(*finding.Watch)
 		switch {
 		case err != nil:
-			return message.Failed("only "+units.Plural(n, "look")+" can be read, "+err.Error()+", "+name, "those before it are shown; it may have been cut off")
+			return message.Failed("only "+units.Plural(n, "look")+" can be read, "+err.Error()+", "+name, "the earlier ones are shown; the file may be truncated")
 		case !ok:
 			return message.Failed("only "+units.Plural(n, "look")+" and then something else, "+name, savedHint)
 		}

@@ -216,7 +216,7 @@ func failed(verb, path string, err error) error {
 		cause = p.Err
 	}
 	if verb == "write" {
-		e.Cure = "the runs before are in it: make room there and give the same command again, it goes on"
+		e.Cure = "the earlier runs are in it: free some space and run the same command again to resume"
 	}
 	e.What = fmt.Sprintf("cannot %s the record: %v, %s", verb, cause, path)
 	return e

@@ -80,8 +80,8 @@ func torn(data []byte) bool {
 
 func foreign(path string) error {
 	return &RecordError{
-		What: "--record names a file that is no record of snug " + finding.Version + ", " + path,
-		Cure: "give the name of a new file, or of the record to go on with",
+		What: "--record names a file that is not a record of snug " + finding.Version + ", " + path,
+		Cure: "give the name of a new file, or of the record to resume",
 	}
 }
 
@@ -147,7 +147,7 @@ func request(r *finding.Request) string {
 func another(path, difference string) error {
 	return &RecordError{
 		What: fmt.Sprintf("--record names another experiment's record (the %s), %s", difference, path),
-		Cure: "give another file name, or the other experiment's flags to go on with it",
+		Cure: "give another file name, or the other experiment's flags to resume it",
 	}
 }
 

@@ -277,7 +277,7 @@ func memoryLimit(m plan.Memory, limit int64, flag string) (string, error) {
 		if m.Percent > 0 && limit > 0 {
 			return "", message.Usage("nothing is left of "+plan.Bytes(limit)+", "+flag, "take off less, or give more --memory")
 		}
-		return "", message.Usage("percent of no limit, "+flag, "say of what: --memory SIZE")
+		return "", message.Usage("a percentage without a limit, "+flag, "set the limit: --memory SIZE")
 	}
 	return units.GoBytes(n), nil
 }

@@ -156,7 +156,7 @@ func parsed(t *testing.T, flags string) *Bench {
 func TestArmsThatCannotBe(t *testing.T) {
 	c := machine(16)
 	for flags, want := range map[string]string{
-		"--gomemlimit 90%":                             "percent of no limit, --gomemlimit",
+		"--gomemlimit 90%":                             "a percentage without a limit, --gomemlimit",
 		"--gomemlimit 10%-100MiB --memory 512MiB":      "nothing is left of 512 MiB, --gomemlimit",
 		"--cpus 1 --burst 101ms":                       "burst above the quota, --burst 101ms --cpus 1",
 		"--cpus 2,0.5 --burst 100ms":                   "burst above the quota, --burst 100ms --cpus 0.5",

@@ -181,10 +181,10 @@ func (b *Bench) Run() (*finding.Bench, error) {
 	case d.Rounds == 0:
 		d.Rounds = max(defaultRounds, minRounds)
 	case d.Rounds < minRounds && b.Check:
-		return nil, message.Usage(fmt.Sprintf("nothing can be found in %s with %s, --check --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(arms), "setting"), d.Rounds),
+		return nil, message.Usage(fmt.Sprintf("%s cannot show any difference between %s, --check --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(arms), "setting"), d.Rounds),
 			fmt.Sprintf("give it --rounds %d, or fewer settings", minRounds))
 	case d.Rounds < minRounds:
-		b.Talk.Note("note: with %s nothing can be shown in fewer than %d rounds; --rounds %d measures without a verdict", units.Plural(len(arms), "setting"), minRounds, d.Rounds)
+		b.Talk.Note("note: %s need %d rounds to show any difference; --rounds %d measures without a verdict", units.Plural(len(arms), "setting"), minRounds, d.Rounds)
 	}
 	b.rounds = d.Rounds
 	b.design = d
@@ -194,7 +194,7 @@ func (b *Bench) Run() (*finding.Bench, error) {
 // Judge returns an error if no run counts, or if --check finds the current setting worse.
 func (b *Bench) Judge(doc *finding.Bench) error {
 	if n, of, why := experiment.Uncounted(raw(doc)); n == of && n > 0 {
-		return message.Failed(fmt.Sprintf("none of %s counted: %s", units.Plural(n, "run"), why), "give the load generator real-time priority (--rt), or a machine with less to do")
+		return message.Failed(fmt.Sprintf("none of %s counted: %s", units.Plural(n, "run"), why), "give the load generator real-time priority (--rt), or use a less busy machine")
 	}
 	if b.Check {
 		if err := checkable(doc); err != nil {
@@ -245,7 +245,7 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 			return nil, err
 		}
 		if rec != nil {
-			b.Talk.Note("note: %s kept; the same command with --record %s goes on from there", units.Plural(len(runs), "run"), message.Quote(b.RecordFile))
+			b.Talk.Note("note: %s kept; the same command with --record %s resumes there", units.Plural(len(runs), "run"), message.Quote(b.RecordFile))
 		}
 	}
 	setup.Seconds = time.Since(started).Seconds()

@@ -117,11 +117,11 @@ func (l *Lab) prepare() error {
 		}
 	}
 	if info, err := os.Stat(l.RecordFile); err == nil && !info.Mode().IsRegular() {
-		return message.Failed("no file that can be gone on with, "+l.RecordFile, "give --record the name of a new file, or of the record to go on with")
+		return message.Failed("not a regular file, "+l.RecordFile, "give --record the name of a new file, or of the record to resume")
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return message.Failed("cannot find snug's own program, "+message.Reason(err), "run it by its whole path")
+		return message.Failed("cannot find snug's own program, "+message.Reason(err), "run it by its full path")
 	}
 	body, err := l.content()
 	if err != nil {
@@ -135,7 +135,7 @@ func (l *Lab) prepare() error {
 	}
 	if l.Stdout != "" {
 		if err := os.MkdirAll(l.Stdout, 0o755); err != nil {
-			return message.Failed("cannot keep what the runs print, "+err.Error(), "--stdout wants a directory that can be written")
+			return message.Failed("cannot write the runs' output, "+err.Error(), "--stdout needs a writable directory")
 		}
 	}
 	l.runner.Long = sync.OnceFunc(func() {
@@ -209,7 +209,7 @@ func (l *Lab) recognise(self string) error {
 	if err != nil {
 		what = message.Reason(err)
 	}
-	l.warn(WarnNotGo, "%s is not a Go program that snug can read (%s): knobs are set all the same, and its children may read them", l.Cmd[0], what)
+	l.warn(WarnNotGo, "%s is not a Go program that snug can read (%s): snug sets the knobs anyway, and its children may read them", l.Cmd[0], what)
 	return nil
 }
 
@@ -310,7 +310,7 @@ func (l *Lab) confinement(s *sweep) error {
 		}
 		l.machine.CgroupWay = string(cgrun.WayNone)
 		if quota, ok := l.choice.limits.CPU.Quota.Get(); ok {
-			l.warn(WarnOwnLimits, "snug enforces no quota, and the %s CPUs of the container that it is in hold all the same: the load generator has its share of them", units.Exact(quota))
+			l.warn(WarnOwnLimits, "snug enforces no quota, but the %s CPUs of its own container still apply: the load generator uses part of them", units.Exact(quota))
 		}
 		return nil
 	}
@@ -334,8 +334,8 @@ func (l *Lab) confinement(s *sweep) error {
 	l.runner.Own = true
 	s.CPUs = []float64{quota}
 	l.machine.CgroupWay = string(cgrun.WayContainer)
-	l.warn(WarnOwnLimits, "the program, snug and the load generator shared the %s CPUs of one container: throughput and latency are worse than the program's own, and throttling is that of all of them", units.Exact(quota))
-	l.Talk.Note("note: no cgroup can be made here; the limits of this container hold (%s CPUs), and only the knobs are compared", units.Exact(quota))
+	l.warn(WarnOwnLimits, "the program, snug and the load generator shared the %s CPUs of one container: throughput and latency are worse than the program's own, and throttling counts all of them", units.Exact(quota))
+	l.Talk.Note("note: no cgroup can be made here; the limits of this container apply (%s CPUs), and only the knobs are compared", units.Exact(quota))
 	return nil
 }
 

@@ -42,11 +42,11 @@ func (l *Lab) explain(ctx context.Context, err error) error {
 func (l *Lab) resumeHint() string {
 	switch {
 	case l.RecordFile != "":
-		return "the same command goes on from what " + l.RecordFile + " has"
+		return "the same command resumes from " + l.RecordFile
 	case l.Records:
-		return "with --record FILE the same command goes on from where it was stopped"
+		return "with --record FILE the same command resumes where it stopped"
 	}
-	return "a search does not go on from where it was stopped: say with --budget what time there is"
+	return "a search cannot be resumed: set its time with --budget"
 }
 
 // progress returns a function that shows progress on the status line, which only a

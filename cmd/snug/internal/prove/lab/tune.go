@@ -46,7 +46,7 @@ func (t *Tune) Run() (*finding.Tune, error) {
 		return nil, err
 	}
 	if t.choice.env != (plan.Env{}) {
-		t.Talk.Note("note: GOMAXPROCS, GOGC and GOMEMLIMIT of the environment are left out: the search begins with Go's defaults")
+		t.Talk.Note("note: GOMAXPROCS, GOGC and GOMEMLIMIT of the environment are ignored: the search starts from Go's defaults")
 	}
 	if t.runner.Own {
 		in.Memory, _ = t.choice.limits.Memory.Hard.Get()
@@ -74,7 +74,7 @@ func (t *Tune) input() (*search.Input, error) {
 	case t.RecordFile != "":
 		return nil, message.Usage("a search has no record, --record", "keep its result: --json > tune.json")
 	case t.rounds != 0:
-		return nil, message.Usage("a search decides itself how often, --rounds", "give it more time: --budget 30m")
+		return nil, message.Usage("a search chooses the number of rounds, --rounds", "give it more time: --budget 30m")
 	case len(s.replicas) > 0:
 		return nil, message.Usage("a program is tuned for one container, --replicas", "snug bench compares replicas")
 	}

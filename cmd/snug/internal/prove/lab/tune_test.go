@@ -113,7 +113,7 @@ func TestTuneInItsContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	tn.choice, tn.runner = machine(16), &runner.Runner{Own: true}
-	if err := tn.complete(in); err == nil || err.Error() != "percent of no limit, --gomemlimit" {
+	if err := tn.complete(in); err == nil || err.Error() != "a percentage without a limit, --gomemlimit" {
 		t.Errorf("without a limit: %v", err)
 	}
 	tn.choice.limits.Memory.Hard = limits.Of[int64](300 << 20)

@@ -38,7 +38,7 @@ func (l *Lab) checkFlags() error {
 		{"--timeout", l.timeout != 0 && len(l.Cmd) > 0}, {"--ready", l.ready != 0 && len(l.Cmd) > 0},
 	} {
 		if f.given {
-			return message.Usage("requests to no service, "+f.name, "give the address where it serves: --url http://127.0.0.1:PORT/")
+			return message.Usage("no service to send requests to, "+f.name, "give the address where it serves: --url http://127.0.0.1:PORT/")
 		}
 	}
 	return nil
@@ -57,11 +57,11 @@ func (l *Lab) checkObjective(loads []string) error {
 	case l.objective == "wall" && !batch:
 		return message.Usage("only a command that ends has a duration, --objective wall", "a service has cpu, rps and p99")
 	case batch && !open && !closed && !self && (l.objective == "rps" || l.objective == "p99"):
-		return message.Usage("a command that ends has neither, --objective "+l.objective, "compare wall or cpu; a service needs --url")
+		return message.Usage("a command that ends has neither rps nor p99, --objective "+l.objective, "compare wall or cpu; a service needs --url")
 	case l.objective == "p99" && closed && !open && !self:
 		return message.Usage("latency of a closed loop is not compared, --objective p99", "give a rate: --load 80% or --load 800/s")
 	case l.objective == "rps" && open && !closed && !self:
-		return message.Usage("an open loop gets what it offers, --objective rps", "--load saturated shows what the service can do")
+		return message.Usage("the throughput of an open loop is its offered load, --objective rps", "--load saturated shows what the service can do")
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func checkable(d *finding.Bench) error {
 	}
 	switch {
 	case killed && lives:
-		return &message.Failure{Code: message.ExitFinding, What: "the setting checked runs out of memory, and another does not, --check", Hint: "give it more memory, or what the table shows to do without"}
+		return &message.Failure{Code: message.ExitFinding, What: "the setting checked runs out of memory, and another does not, --check", Hint: "give it more memory, or set what the table shows to work without"}
 	case killed:
 		return message.Failed("nothing to check: every setting runs out of memory, --check", "give it more: --memory SIZE")
 	}

@@ -32,14 +32,14 @@ func enforced(arm finding.Arm, c cgrun.Confinement) error {
 	const rounding = 1.0 / cgrun.DefaultPeriodMicros // one microsecond per period
 	if arm.Quota > 0 && c.CPUs < asked-rounding {
 		return &limitError{
-			fmt.Sprintf("%g of the %g CPUs asked for can be had, %s", c.CPUs, arm.Quota, c.CPUsFrom),
-			fmt.Sprintf("ask for at most --cpus %g, or run snug where there is more", c.CPUs),
+			fmt.Sprintf("only %g of the %g requested CPUs are available, %s", c.CPUs, arm.Quota, c.CPUsFrom),
+			fmt.Sprintf("use --cpus %g or less, or run snug where there is more", c.CPUs),
 		}
 	}
 	if arm.Memory > 0 && c.MemoryBytes < c.LimitBytes {
 		return &limitError{
-			fmt.Sprintf("%d of the %d bytes of memory asked for can be had, %s", c.MemoryBytes, arm.Memory, c.MemoryFrom),
-			fmt.Sprintf("ask for at most --memory %d, or run snug where there is more", c.MemoryBytes),
+			fmt.Sprintf("only %d of the %d requested bytes of memory are available, %s", c.MemoryBytes, arm.Memory, c.MemoryFrom),
+			fmt.Sprintf("use --memory %d or less, or run snug where there is more", c.MemoryBytes),
 		}
 	}
 	return nil

@@ -178,12 +178,12 @@ func (r *Runner) unanswered(run *finding.Run, who, address string) error {
 	case !r.answered && strings.Contains(run.Error, "status "):
 		return &TargetError{
 			fmt.Sprintf("%s answered every request with an error, %s", who, run.Error),
-			"ask it by hand: --url wants an address that answers with 200, --method, --body and --header what it needs",
+			"send the request by hand: --url needs an address that answers with 200; set --method, --body and --header as it requires",
 		}
 	case !r.answered:
 		return &TargetError{
 			fmt.Sprintf("%s answered no request, %s: %s", who, Redacted(address), run.Error),
-			"ask it by hand under this URL; with --timeout it may take longer",
+			"send a request to this URL by hand; --timeout allows more time",
 		}
 	}
 	return nil

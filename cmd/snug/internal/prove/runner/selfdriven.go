@@ -118,7 +118,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	}
 	p.err.wait() // for its last output
 	if err := p.out.wait(); err != nil {
-		return fmt.Errorf("cannot keep what the program says, %w", err)
+		return fmt.Errorf("cannot write the program's output, %w", err)
 	}
 	run.Reported = p.out.reported()
 	wall := p.over.Sub(p.began).Seconds()

@@ -113,13 +113,13 @@ func or(p *float64, otherwise float64) float64 {
 func (s *search) observe(in *SpaceInput) {
 	in.Procs = s.procs()
 	if s.baselineKilled() {
-		s.gap("peak_heap_bytes", "the baseline is killed for want of memory; no setting was left out beforehand for what it needs")
+		s.gap("peak_heap_bytes", "the baseline runs out of memory; no setting was left out beforehand because of its memory")
 		return
 	}
 	heap := s.medianOf(func(r *finding.Run) *float64 { return metric.Float(r.PeakHeap) })
 	memory := s.medianOf(metric.MetricOf(metric.RSS).Run)
 	if heap == nil {
-		s.gap("peak_heap_bytes", "the program did not tell; its resident memory is taken for its heap")
+		s.gap("peak_heap_bytes", "the program did not report it; its resident memory stands in for its heap")
 		heap = memory
 	} else if memory != nil {
 		in.Other = max(0, *memory-*heap)

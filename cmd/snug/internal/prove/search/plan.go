@@ -58,9 +58,9 @@ type BudgetError struct {
 
 func (e *BudgetError) Error() string {
 	if e.Need == 0 {
-		return fmt.Sprintf("the budget of %d runs is too small: the least useful one is %d", e.Runs, e.NeedRuns)
+		return fmt.Sprintf("the budget of %d runs is too small: the smallest useful budget is %d", e.Runs, e.NeedRuns)
 	}
-	return fmt.Sprintf("the budget of %v is too small: %d runs, and the least useful search has %d", e.Budget, e.Runs, e.NeedRuns)
+	return fmt.Sprintf("the budget of %v is too small: it allows %d runs, and the smallest useful search needs %d", e.Budget, e.Runs, e.NeedRuns)
 }
 
 // Hint returns the cure.

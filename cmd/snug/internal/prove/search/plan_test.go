@@ -52,10 +52,10 @@ func TestBudgetTooSmallNamesTheMinimum(t *testing.T) {
 		t.Errorf("%v; %s", e, e.Hint())
 	}
 	if _, err := newPlan(0, e.Need, 6*time.Second, 40, 13); err != nil {
-		t.Errorf("the least useful budget, %v, is too small: %v", e.Need, err)
+		t.Errorf("the smallest useful budget, %v, is too small: %v", e.Need, err)
 	}
 	if _, err := newPlan(0, e.Need-10*time.Second, 6*time.Second, 40, 13); err == nil {
-		t.Errorf("less than the least useful budget, %v, is enough", e.Need)
+		t.Errorf("less than the smallest useful budget, %v, is enough", e.Need)
 	}
 	_, err = newPlan(10, 0, 0, 40, 13)
 	if !errors.As(err, &e) || e.Need != 0 || e.NeedRuns != 6+15+14+20 {

@@ -249,7 +249,7 @@ func TestHodgesLehmannInterval(t *testing.T) {
 		}
 	}
 	if _, ok := HodgesLehmannInterval(make([]float64, 300), 1); ok {
-		t.Error("certainty can be had")
+		t.Error("an interval with certainty")
 	}
 }
 

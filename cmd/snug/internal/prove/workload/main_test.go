@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// As snug's own main package; the workloads must be as Go's default is all the same.
+// As in snug's own main package; the workloads must still get Go's default.
 
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
