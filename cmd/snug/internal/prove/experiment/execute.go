@@ -163,9 +163,9 @@ func Repeated(runs []finding.Run) int {
 // Excluded counts, over all arms, the rounds that have runs but none that counts, for
 // finding.Setup.
 func Excluded(runs []finding.Run) int {
-	valid := map[place]bool{}
+	valid := map[slot]bool{}
 	for _, r := range runs {
-		at := place{r.Arm, r.Round}
+		at := slot{r.Arm, r.Round}
 		valid[at] = valid[at] || r.Invalid == ""
 	}
 	n := 0
@@ -177,8 +177,8 @@ func Excluded(runs []finding.Run) int {
 	return n
 }
 
-// place identifies the arm and the round of a run.
-type place struct {
+// slot identifies the arm and the round of a run.
+type slot struct {
 	arm   finding.Arm
 	round int
 }

@@ -19,8 +19,8 @@ func empty(r finding.Run) bool {
 // failures counts how often the valid runs of a cell failed.
 type failures struct {
 	rounds int // rounds that count
-	killed int // of them
-	empty  int // of them
+	killed int // rounds with an OOM kill
+	empty  int // rounds without a result
 	ratio  float64
 }
 

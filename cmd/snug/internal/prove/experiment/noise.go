@@ -22,7 +22,7 @@ const (
 	noiseShare = 0.25
 )
 
-// quieter applies the noise rule. It looks at the first run that counts of each place,
+// quieter applies the noise rule. It looks at the first run that counts of each slot,
 // and at the CPU time that others used: outside the experiment, or stolen by the
 // hypervisor. Runs far above the median of their family are to be repeated, the noisiest
 // first and at most a quarter of the planned runs. A family is the arms that are compared
@@ -39,10 +39,10 @@ const (
 // setting. A Try above 0 marks them.
 func quieter(d *Design, runs []finding.Run) (marked []finding.Run, again []Trial) {
 	marked = slices.Clone(runs)
-	first, repetition := map[place]int{}, map[place]int{}
+	first, repetition := map[slot]int{}, map[slot]int{}
 	families := map[family][]int{}
 	for i, r := range runs {
-		at := place{r.Arm, r.Round}
+		at := slot{r.Arm, r.Round}
 		if _, ok := first[at]; ok {
 			repetition[at] = i
 		} else if r.Invalid == "" {
@@ -76,7 +76,7 @@ func quieter(d *Design, runs []finding.Run) (marked []finding.Run, again []Trial
 	found = found[:min(len(found), int(noiseShare*float64(d.Rounds*len(d.Arms))))]
 	for _, n := range found {
 		r := runs[n.run]
-		i, done := repetition[place{r.Arm, r.Round}]
+		i, done := repetition[slot{r.Arm, r.Round}]
 		if !done {
 			again = append(again, d.repeat(r))
 			continue

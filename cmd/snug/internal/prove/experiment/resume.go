@@ -161,7 +161,7 @@ func shown(v any) string {
 // check returns an error if this design cannot have led to these runs.
 func (d *Design) check(runs []finding.Run, path string) error {
 	type try struct {
-		place
+		slot
 		n int
 	}
 	arms, seen := map[finding.Arm]bool{}, map[try]bool{}
@@ -169,7 +169,7 @@ func (d *Design) check(runs []finding.Run, path string) error {
 		arms[a.Arm] = true
 	}
 	for i, r := range runs {
-		at := try{place{r.Arm, r.Round}, r.Try}
+		at := try{slot{r.Arm, r.Round}, r.Try}
 		why := ""
 		switch {
 		case !arms[r.Arm]:

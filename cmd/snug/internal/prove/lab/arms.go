@@ -132,16 +132,16 @@ func rateOf(load string) float64 {
 
 // choice is what the knobs depend on in a container of a given size.
 type choice struct {
-	limits limits.Limits // of this process, before a group is made
-	goes   plan.Go       // the Go version of the program
-	env    plan.Env      // what the operator set
-	known  bool          // whether goes is known, so that the default can be predicted
+	limits    limits.Limits // of this process, before a group is made
+	goVersion plan.Go       // the Go version of the program
+	env       plan.Env      // what the operator set
+	known     bool          // whether goVersion is known, so that the default can be predicted
 }
 
 // fit returns the knobs that snug would set in a container, and the GOMAXPROCS that the
 // runtime would choose there; 0 is unknown.
 func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
-	in := plan.Input{Limits: c.limits, Go: c.goes}
+	in := plan.Input{Limits: c.limits, Go: c.goVersion}
 	in.Limits.CPU.Levels = slices.Clone(in.Limits.CPU.Levels)
 	plan.Confine(&in.Limits, cpus, memory)
 	p := plan.Decide(&in)
@@ -214,7 +214,7 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 	add(experiment.LabelDefault, at)
 	if c.env != (plan.Env{}) {
 		own := at
-		own.Knobs = finding.Knobs{GOMAXPROCS: c.env.GOMAXPROCS, GOGC: c.env.GOGC, GOMEMLIMIT: asSwept(c.env.GOMEMLIMIT)}
+		own.Knobs = finding.Knobs{GOMAXPROCS: c.env.GOMAXPROCS, GOGC: c.env.GOGC, GOMEMLIMIT: normalized(c.env.GOMEMLIMIT)}
 		add(experiment.LabelCurrent, own)
 	}
 	snugs := at
@@ -282,9 +282,9 @@ func memoryLimit(m plan.Memory, limit int64, flag string) (string, error) {
 	return units.GoBytes(n), nil
 }
 
-// asSwept formats an operator's GOMEMLIMIT as units.GoBytes does, so that equal values
+// normalized formats an operator's GOMEMLIMIT as units.GoBytes does, so that equal values
 // are one arm. It returns text that Go cannot read unchanged.
-func asSwept(text string) string {
+func normalized(text string) string {
 	if n, ok := units.ParseGoBytes(text); ok && n > 0 {
 		return units.GoBytes(n)
 	}

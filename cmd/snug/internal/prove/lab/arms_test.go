@@ -20,7 +20,7 @@ import (
 
 // machine is a choice for a program of Go 1.26 on a machine without limits.
 func machine(cpus int) choice {
-	c := choice{goes: plan.Go{Minor: 26}, known: true}
+	c := choice{goVersion: plan.Go{Minor: 26}, known: true}
 	c.limits.CPU.Affinity = limits.Of(cpus)
 	c.limits.CPU.Quota = limits.NoLimit[float64]()
 	c.limits.Memory.Hard, c.limits.Memory.Soft = limits.NoLimit[int64](), limits.NoLimit[int64]()
@@ -49,9 +49,9 @@ func brief(a finding.Arm, labels []string) string {
 
 func TestArms(t *testing.T) {
 	unknown := machine(16)
-	unknown.goes, unknown.known = plan.Go{}, false
+	unknown.goVersion, unknown.known = plan.Go{}, false
 	blind := machine(16)
-	blind.goes = plan.Go{Minor: 24, Blind: true}
+	blind.goVersion = plan.Go{Minor: 24, Blind: true}
 	with := func(env plan.Env) choice {
 		c := machine(16)
 		c.env = env

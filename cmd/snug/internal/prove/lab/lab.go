@@ -201,7 +201,7 @@ func (l *Lab) recognise(self string) error {
 		if file == self {
 			blind = false // GODEBUG makes its workloads aware, see runner
 		}
-		l.choice.goes = plan.Go{Minor: exe.Minor, Blind: blind}
+		l.choice.goVersion = plan.Go{Minor: exe.Minor, Blind: blind}
 		l.choice.known = exe.Minor != 0
 		return nil
 	}
@@ -285,8 +285,8 @@ func (l *Lab) probe() time.Duration {
 // runCost is what a run takes besides warm-up and window: to start, settle and stop.
 const runCost = 400 * time.Millisecond
 
-// roughly formats a duration in whole seconds, or in whole minutes from 2 minutes on.
-func roughly(d time.Duration) string {
+// approximate formats a duration in whole seconds, or in whole minutes from 2 minutes on.
+func approximate(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
 		return strconv.Itoa(int(d.Round(time.Second).Seconds())) + " s"

@@ -81,7 +81,7 @@ func TestRoughly(t *testing.T) {
 		0: "0 s", 1400 * time.Millisecond: "1 s", 61 * time.Second: "61 s", 119 * time.Second: "119 s",
 		2 * time.Minute: "2 min", 150 * time.Second: "3 min", 15 * time.Minute: "15 min", 3 * time.Hour: "180 min",
 	} {
-		if got := roughly(d); got != want {
+		if got := approximate(d); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)
 		}
 	}

@@ -59,7 +59,7 @@ func (l *Lab) progress() (func(experiment.Progress), func()) {
 			}
 			left := ""
 			if p.Left > 0 {
-				left = ", about " + roughly(p.Left) + " left"
+				left = ", about " + approximate(p.Left) + " left"
 			}
 			l.Talk.Status(fmt.Sprintf("run %d of %d%s%s", min(p.Done+1, p.Total), p.Total, again, left))
 		},
@@ -82,7 +82,7 @@ func (l *Lab) announce(d *experiment.Design, kept int) {
 	case d.Arms[0].Load == runner.LoadBatch:
 		l.Talk.Note("note: %s: %s of the command", shape, units.Plural(runs, "run"))
 	default:
-		l.Talk.Note("note: %s: %s, about %s", shape, units.Plural(runs, "run"), roughly(took))
+		l.Talk.Note("note: %s: %s, about %s", shape, units.Plural(runs, "run"), approximate(took))
 	}
 	if load, ok := runner.Busy(); ok && load > float64(l.machine.CPUs)/2 {
 		l.Talk.Note("note: other programs keep this machine busy (load %s on %s): expect noise", units.Exact(load), units.Plural(l.machine.CPUs, "CPU"))

@@ -230,7 +230,7 @@ func planned(p search.Plan) string {
 	}
 	took := ""
 	if p.PerRun > 0 {
-		took = ", about " + roughly(p.Duration())
+		took = ", about " + approximate(p.Duration())
 	}
 	return fmt.Sprintf("%d settings, %d runs%s: %s", p.Candidates, p.Runs(), took, strings.Join(steps, ", "))
 }

@@ -94,7 +94,7 @@ func (u *user) request(j job, n int, deadline time.Time) error {
 		}
 		// A service may close an idle connection just before it is used
 		// (RFC 9112, 9.3.1).
-		if errors.Is(err, errClosed) && c.used && j.target.again {
+		if errors.Is(err, errClosed) && c.used && j.target.retry {
 			continue
 		}
 		return err

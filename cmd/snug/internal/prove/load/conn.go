@@ -155,11 +155,11 @@ func (c *conn) receive() error {
 		return err
 	}
 	for {
-		status, again, err := c.status()
+		status, persistent, err := c.status()
 		if err != nil {
 			return unexpected(err)
 		}
-		length, err := c.header(&again)
+		length, err := c.header(&persistent)
 		if err != nil {
 			return unexpected(err)
 		}
@@ -175,13 +175,13 @@ func (c *conn) receive() error {
 		case length == chunked:
 			err = c.skipChunks()
 		default:
-			again = false
+			persistent = false
 			err = c.skipAll()
 		}
 		if err != nil {
 			return unexpected(err)
 		}
-		c.used, c.keep = true, again && status >= 200
+		c.used, c.keep = true, persistent && status >= 200
 		if status < 200 || status > 299 {
 			return errStatus(status)
 		}
@@ -195,9 +195,9 @@ const (
 	untilEnd = -2
 )
 
-// status reads the status line. again reports whether connections persist in this version
+// status reads the status line. persistent reports whether connections persist in this version
 // of HTTP.
-func (c *conn) status() (status int, again bool, err error) {
+func (c *conn) status() (status int, persistent bool, err error) {
 	line, err := c.line()
 	if err != nil {
 		return 0, false, err
@@ -226,7 +226,7 @@ var (
 
 // header reads the header up to its empty line, and returns the length of the body (RFC
 // 9112, 6.3).
-func (c *conn) header(again *bool) (length int64, err error) {
+func (c *conn) header(persistent *bool) (length int64, err error) {
 	length = untilEnd
 	for {
 		line, err := c.line()
@@ -238,9 +238,9 @@ func (c *conn) header(again *bool) (length int64, err error) {
 		switch {
 		case len(name) == len(nameConnection) && bytes.EqualFold(name, nameConnection):
 			if bytes.EqualFold(value, wordClose) {
-				*again = false
+				*persistent = false
 			} else if bytes.EqualFold(value, wordKeep) {
-				*again = true
+				*persistent = true
 			}
 		case len(name) == len(nameTransfer) && bytes.EqualFold(name, nameTransfer):
 			if !bytes.EqualFold(value, wordChunked) {

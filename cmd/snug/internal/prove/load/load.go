@@ -179,7 +179,7 @@ type target struct {
 	address string // host:port
 	request []byte // the bytes of one request
 	head    bool   // answers have no body
-	again   bool   // may be sent again if a connection turns out to be closed
+	retry   bool   // may be sent again if a connection turns out to be closed
 }
 
 // newTarget builds the request of a plan for one of its URLs.
@@ -200,7 +200,7 @@ func newTarget(p Plan, text string) (target, error) {
 	t.head = p.Method == http.MethodHead
 	switch p.Method { // RFC 9110, 9.2.2
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		t.again = true
+		t.retry = true
 	}
 	return t, nil
 }

@@ -19,7 +19,7 @@ type job struct {
 	tally     *tally
 	target    *target
 	due, sent time.Duration
-	again     bool // this is the second attempt
+	retried   bool // this is the second attempt
 }
 
 func (j job) deadline(timeout time.Duration) time.Time {
@@ -123,7 +123,7 @@ func (o *openLoop) write(c *openConn, j job) {
 
 // connect sends a request on a new connection and then serves that.
 func (o *openLoop) connect(j job, n int) {
-	if !j.again {
+	if !j.retried {
 		j.sent = j.tally.now()
 	}
 	made, err := dial(j.target, j.deadline(o.plan.Timeout))
@@ -154,10 +154,10 @@ func (o *openLoop) serve(c *openConn) {
 			return // it ended while idle, or the service sent data without a request
 		}
 		lost := errors.Is(err, errClosed) && c.used
-		if lost && j.target.again && !j.again {
+		if lost && j.target.retry && !j.retried {
 			// The service closed an idle connection just before it was used,
 			// which it may: it did not see the request (RFC 9112, 9.3.1).
-			j.again = true
+			j.retried = true
 			go o.connect(j, c.target)
 			return
 		}

@@ -255,7 +255,7 @@ func (p *process) crashed(ctx context.Context, when string) error {
 	}
 	p.err.wait() // for its last output
 	what := fmt.Sprintf("%s ended %s, %s", p.name, when, p.end())
-	if said := p.said(); said != "" {
+	if said := p.lastOutput(); said != "" {
 		what += "; it said: " + said
 	}
 	cure := "run it by hand first: the command must keep serving until it gets SIGTERM"
@@ -265,8 +265,8 @@ func (p *process) crashed(ctx context.Context, when string) error {
 	return &TargetError{what, cure}
 }
 
-// said returns the last line that the program printed.
-func (p *process) said() string {
+// lastOutput returns the last line that the program printed.
+func (p *process) lastOutput() string {
 	s := p.err.lastLine()
 	if s == "" && p.out != nil {
 		s = p.out.lastLine()

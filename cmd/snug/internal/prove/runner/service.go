@@ -119,17 +119,17 @@ func (p *process) listening(ctx context.Context, limit time.Duration) (string, e
 	case <-ctx.Done():
 		return "", ctx.Err()
 	case <-time.After(limit):
-		return "", p.silent("", limit)
+		return "", p.notListening("", limit)
 	}
 }
 
-// silent returns the error of a service that does not listen; address may be "".
-func (p *process) silent(address string, limit time.Duration) error {
+// notListening returns the error of a service that does not listen; address may be "".
+func (p *process) notListening(address string, limit time.Duration) error {
 	what := fmt.Sprintf("%s does not listen after %s", p.name, limit)
 	if address != "" {
 		what += ", " + Redacted(address)
 	}
-	if said := p.said(); said != "" {
+	if said := p.lastOutput(); said != "" {
 		what += "; it said: " + said
 	}
 	return &TargetError{what, "give it more time with --ready, or check the URL"}
@@ -151,7 +151,7 @@ func (p *process) awaitURLs(ctx context.Context, urls []string, limit time.Durat
 			if p.ended() || ctx.Err() != nil {
 				return err
 			}
-			return p.silent(url, limit)
+			return p.notListening(url, limit)
 		}
 	}
 	return nil

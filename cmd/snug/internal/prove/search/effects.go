@@ -33,8 +33,8 @@ func (s *search) effects() {
 	}
 }
 
-// tried is a measured candidate and its number of runs.
-type tried struct {
+// measured is a measured candidate and its number of runs.
+type measured struct {
 	levels [knobs]int
 	runs   int
 }
@@ -48,9 +48,9 @@ type tried struct {
 // one level of another knob, unless that is the baseline's. It then omits the settings
 // with such a level, and checks the rest again.
 func (s *search) crossed() [knobs]map[int]bool {
-	var left []tried
+	var left []measured
 	for c, runs := range s.judge.byCell(s.runs) {
-		t := tried{levels: s.judge.candidates[c].levels}
+		t := measured{levels: s.judge.candidates[c].levels}
 		for _, r := range runs {
 			if s.judge.scored(r) {
 				t.runs++
@@ -62,7 +62,7 @@ func (s *search) crossed() [knobs]map[int]bool {
 	}
 	base := s.judge.candidates[0].levels
 	for {
-		var next []tried
+		var next []measured
 		for _, t := range left {
 			ok := true
 			for k := range knobs {
@@ -88,7 +88,7 @@ func (s *search) crossed() [knobs]map[int]bool {
 }
 
 // separable reports whether a level passes the rules of crossed.
-func separable(all []tried, base [knobs]int, knob, level int) bool {
+func separable(all []measured, base [knobs]int, knob, level int) bool {
 	runs := 0
 	for _, t := range all {
 		if t.levels[knob] == level {
@@ -117,7 +117,7 @@ func separable(all []tried, base [knobs]int, knob, level int) bool {
 
 // connected returns the levels of a knob that are connected with the baseline's by
 // settings that share a level of it or of the other knob.
-func connected(all []tried, base [knobs]int, knob, other int) map[int]bool {
+func connected(all []measured, base [knobs]int, knob, other int) map[int]bool {
 	own, others := map[int]bool{base[knob]: true}, map[int]bool{base[other]: true}
 	for grown := true; grown; {
 		grown = false

@@ -36,7 +36,7 @@ func (s *search) verdict(err error, at map[int]int) {
 
 // judged returns the decision and its evidence.
 func (s *search) judged(at map[int]int) finding.Judged {
-	j := finding.Judged{Baseline: at[0], Loads: 1, Fails: s.dies(at[0])}
+	j := finding.Judged{Baseline: at[0], Loads: 1, Fails: s.baselineKills(at[0])}
 	switch {
 	case len(s.judge.candidates) < 2:
 		j.Code = finding.NothingElse
@@ -74,16 +74,16 @@ func (s *search) judged(at map[int]int) finding.Judged {
 	return j
 }
 
-// dies returns how often the baseline was OOM-killed in the confirmation; nil if it never
+// baselineKills returns how often the baseline was OOM-killed in the confirmation; nil if it never
 // was.
-func (s *search) dies(cell int) *finding.Failure {
+func (s *search) baselineKills(cell int) *finding.Failure {
 	f := finding.Failure{Cell: cell, Code: finding.FailsMemory}
-	dies := s.baselineKilled()
+	died := s.baselineKilled()
 	if s.tune.Confirm != nil {
 		f.Rounds, f.Of = s.kills()
-		dies = dies || slices.ContainsFunc(s.tune.Confirm.Default.Rounds, func(r finding.Run) bool { return killed(&r) })
+		died = died || slices.ContainsFunc(s.tune.Confirm.Default.Rounds, func(r finding.Run) bool { return killed(&r) })
 	}
-	if !dies {
+	if !died {
 		return nil
 	}
 	return &f

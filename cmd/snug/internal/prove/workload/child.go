@@ -21,11 +21,11 @@ func ChildMain() {
 
 func childMain(args []string) int {
 	if len(args) == 0 {
-		return complain(2, errors.New("which? one of: "+list()))
+		return fail(2, errors.New("which? one of: "+list()))
 	}
 	e, ok := find(args[0])
 	if !ok {
-		return complain(2, fmt.Errorf("%q is none of: %s", args[0], list()))
+		return fail(2, fmt.Errorf("%q is none of: %s", args[0], list()))
 	}
 	o, err := e.parse(args[1:])
 	if errors.Is(err, flag.ErrHelp) {
@@ -37,7 +37,7 @@ func childMain(args []string) int {
 		return 0
 	}
 	if err != nil {
-		return complain(2, fmt.Errorf("%s: %w", e.name, err))
+		return fail(2, fmt.Errorf("%s: %w", e.name, err))
 	}
 	if e.kind == service {
 		err = serve(e.name, o)
@@ -45,7 +45,7 @@ func childMain(args []string) int {
 		err = drive(e.name, e.make(o), o)
 	}
 	if err != nil {
-		return complain(1, err)
+		return fail(1, err)
 	}
 	return 0
 }
@@ -61,7 +61,7 @@ func list() string {
 	return text
 }
 
-func complain(code int, err error) int {
+func fail(code int, err error) int {
 	fmt.Fprintln(os.Stderr, "snug workload:", err)
 	return code
 }

@@ -48,7 +48,7 @@ func drive(name string, p program, o Options) error {
 	}
 	runtime.GC() // the window must not pay for the garbage of the warm-up
 	before := readStats()
-	if err := say(Event{Event: "warm"}); err != nil {
+	if err := send(Event{Event: "warm"}); err != nil {
 		return err
 	}
 	<-start
@@ -77,7 +77,7 @@ func drive(name string, p program, o Options) error {
 		r.latency.fill(result)
 	}
 	done.Store(true) // before the parent reads it
-	if err := say(Event{Event: "done", Result: result}); err != nil {
+	if err := send(Event{Event: "done", Result: result}); err != nil {
 		return err
 	}
 	select {} // listen ends the process
@@ -108,7 +108,7 @@ func listen(start chan<- struct{}, done *atomic.Bool) {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		if in.Text() != "go" || started {
-			os.Exit(complain(2, fmt.Errorf("stdin said %q, want one go", in.Text())))
+			os.Exit(fail(2, fmt.Errorf("stdin said %q, want one go", in.Text())))
 		}
 		started = true
 		close(start)
@@ -116,10 +116,10 @@ func listen(start chan<- struct{}, done *atomic.Bool) {
 	if done.Load() {
 		os.Exit(0)
 	}
-	os.Exit(complain(1, errors.New("stdin ended before the work was done")))
+	os.Exit(fail(1, errors.New("stdin ended before the work was done")))
 }
 
-func say(e Event) error {
+func send(e Event) error {
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
