@@ -5,47 +5,46 @@ package finding
 // KindAgent is the kind of a Node.
 const KindAgent = "agent"
 
-// Node is what `snug agent` found at its last scan of a node: Go processes by container,
-// and what is wrong with them.
+// Node is the result of the last scan of `snug agent`: the Go processes of a node by
+// container, with their findings.
 type Node struct {
 	Head
-	At         string      `json:"at"`               // RFC 3339, of the end of the scan
-	Node       *string     `json:"node"`             // its name; null = nobody has told
-	Seconds    *float64    `json:"interval_seconds"` // since the scan before; null = this is the first
-	Memory     bool        `json:"memory_read"`      // false: no process's memory was read, and Lost says what that costs
-	Lost       []string    `json:"lost"`
+	At         string      `json:"at"`               // end of the scan, RFC 3339
+	Node       *string     `json:"node"`             // node name; null = not configured
+	Seconds    *float64    `json:"interval_seconds"` // since the previous scan; null = this is the first
+	Memory     bool        `json:"memory_read"`      // false: process memory was not read; Lost says what is missing
+	Lost       []string    `json:"lost"`             // what Memory false costs, one sentence each
 	Scan       Scan        `json:"scan"`
-	Containers []Container `json:"containers"` // those with Go processes
-	// Others are containers of pods with names all of whose processes were looked at, and
-	// none is Go's, nor has one of Go's run there for a minute as far as was seen; known
-	// with --names. There may be more.
+	Containers []Container `json:"containers"` // containers with Go processes
+	// Others are containers of named pods in which every process was inspected and no Go
+	// process was seen for a minute. Only filled in with --names, and there may be more.
 	Others  []OtherContainer `json:"other_containers"`
 	Skipped []Left           `json:"skipped"`
 	Unknown []Gap            `json:"unknown"`
 	Next    string           `json:"next"`
 }
 
-// Scan is what a scan took, and of how much.
+// Scan is the cost and the size of a scan.
 type Scan struct {
 	Seconds   float64 `json:"seconds"`
-	CPU       float64 `json:"cpu_seconds"`  // of the agent, whatever else it did meanwhile included
-	Processes int     `json:"processes"`    // threads of the kernel are none
-	Go        int     `json:"go_processes"` // that are listed
-	Programs  int     `json:"programs"`     // distinct executables that are known, others than Go's too
+	CPU       float64 `json:"cpu_seconds"`  // of the whole agent process during the scan
+	Processes int     `json:"processes"`    // without kernel threads
+	Go        int     `json:"go_processes"` // listed in containers
+	Programs  int     `json:"programs"`     // distinct executables known, including those not written in Go
 }
 
-// Left are processes that could not be looked at.
+// Left counts processes that could not be inspected, for one reason.
 type Left struct {
-	Reason string `json:"reason"` // one of a few words
+	Reason string `json:"reason"` // one of a few fixed words
 	Count  int    `json:"count"`
-	Hint   string `json:"hint"` // what would help; "" = nothing has to
+	Hint   string `json:"hint"` // what would help; "" = nothing is needed
 }
 
-// LeftDenied is the Reason of those for which rights are missing.
+// LeftDenied is the Reason for missing privileges.
 const LeftDenied = "denied"
 
-// Denied is how many processes rights were missing for. many says that they are a tenth or
-// more: that no Go process was seen then says little.
+// Denied returns the processes that privileges were missing for. many reports whether they
+// are 10% or more of all: a scan without Go processes then proves little.
 func (d *Node) Denied() (left Left, many bool) {
 	for _, left = range d.Skipped {
 		if left.Reason == LeftDenied {
@@ -55,14 +54,14 @@ func (d *Node) Denied() (left Left, many bool) {
 	return Left{}, false
 }
 
-// ContainerNames are known with --names; null is unknown.
+// ContainerNames are filled in with --names; null is unknown.
 type ContainerNames struct {
 	Namespace *string `json:"namespace"`
 	Pod       *string `json:"pod"`
 	Name      *string `json:"container"`
-	Workload  *string `json:"workload"`     // what the pod belongs to: "Deployment/web"
+	Workload  *string `json:"workload"`     // owner of the pod: "Deployment/web"
 	Image     *string `json:"image"`        // as the pod names it
-	Digest    *string `json:"image_digest"` // "sha256:...", of what is run
+	Digest    *string `json:"image_digest"` // "sha256:..." of the image that runs
 }
 
 // OtherContainer is a container without Go processes.
@@ -72,38 +71,38 @@ type OtherContainer struct {
 	ID     *string `json:"container_id"`
 }
 
-// Container is what a container gives its Go processes, or, where Unit is set, a group of
-// the node itself. null is none, or, where Unknown lists the field, unknown. What is of
-// an interval is null at the first scan, but for Throttled, which is then of the time
-// since the group was made.
+// Container describes a container with Go processes or, when Unit is set, a cgroup of the
+// node itself. null is none, or unknown if Unknown lists the field. Figures over an interval
+// are null at the first scan, except Throttled, which then covers the time since the cgroup
+// was created.
 type Container struct {
 	ContainerNames
 	PodUID  *string `json:"pod_uid"`
 	ID      *string `json:"container_id"`
-	Runtime *string `json:"runtime"`   // "containerd", "cri-o", "docker", "podman"; null = its name does not tell
+	Runtime *string `json:"runtime"`   // "containerd", "cri-o", "docker", "podman"; null = not known from the cgroup's name
 	Class   *string `json:"qos_class"` // "Guaranteed", "Burstable", "BestEffort"
-	Unit    *string `json:"unit"`      // last part of a cgroup that is no container's: "kubelet.service"; "/" is the root
-	Group   *string `json:"cgroup"`    // all of it, with cgroup v1 of cpu and memory where they differ; null where Unit is
+	Unit    *string `json:"unit"`      // last part of the path of a cgroup outside containers: "kubelet.service"; "/" = the root
+	Group   *string `json:"cgroup"`    // full path, with cgroup v1 those of cpu and memory if they differ; null when Unit is
 
-	Quota            *float64 `json:"quota_cores"`
-	Request          *float64 `json:"request_cores"` // as the weight tells; null where it may stand for several
-	Weight           *int     `json:"cpu_weight"`    // of cgroup v2
-	Shares           *int     `json:"cpu_shares"`    // of v1
-	Throttled        *float64 `json:"throttled_ratio"`
-	Periods          *int64   `json:"periods"` // this and the next two since the group was made
+	Quota            *float64 `json:"quota_cores"`     // null = none
+	Request          *float64 `json:"request_cores"`   // from the weight; null when several requests give that weight
+	Weight           *int     `json:"cpu_weight"`      // cgroup v2, 1 to 10000
+	Shares           *int     `json:"cpu_shares"`      // cgroup v1, 2 to 262144
+	Throttled        *float64 `json:"throttled_ratio"` // throttled periods over periods, 0 to 1
+	Periods          *int64   `json:"periods"`         // this and the next two: since the cgroup was created
 	ThrottledPeriods *int64   `json:"throttled_periods"`
-	ThrottledSeconds *float64 `json:"throttled_seconds"` // summed over CPUs
-	Used             *float64 `json:"used_cores"`        // by its Go processes
-	MemoryLimit      *int64   `json:"memory_limit_bytes"`
-	Memory           *int64   `json:"memory_bytes"`               // charged, page cache included
-	Unreclaimable    *int64   `json:"memory_unreclaimable_bytes"` // of it, or of the level that has the limit
-	OOMKills         *int64   `json:"oom_kills"`                  // in the group since it was made
+	ThrottledSeconds *float64 `json:"throttled_seconds"`          // summed over CPUs
+	Used             *float64 `json:"used_cores"`                 // by its Go processes, over the interval
+	MemoryLimit      *int64   `json:"memory_limit_bytes"`         // null = none
+	Memory           *int64   `json:"memory_bytes"`               // charged, including page cache
+	Unreclaimable    *int64   `json:"memory_unreclaimable_bytes"` // part of it, or of the usage at the level with the limit
+	OOMKills         *int64   `json:"oom_kills"`                  // in the cgroup since it was created
 
-	Processes []NodeProcess `json:"processes"` // the one that started first is the first
+	Processes []NodeProcess `json:"processes"` // oldest first
 	Unknown   []Gap         `json:"unknown"`
 }
 
-// Worst is the severity of the worst finding of its processes; "" when there is none.
+// Worst returns the highest severity among the findings of its processes; "" without any.
 func (c *Container) Worst() Severity {
 	var worst Severity
 	for i := range c.Processes {
@@ -114,28 +113,28 @@ func (c *Container) Worst() Severity {
 	return worst
 }
 
-// NodeProcess is a Go process in a Node. Throttled is here of the interval, and that of
-// its container.
+// NodeProcess is a Go process in a Node. Its Throttled is its container's, over the
+// interval.
 type NodeProcess struct {
 	Process
-	Name    string  `json:"name"`    // of the executable, or else what the kernel calls it
+	Name    string  `json:"name"`    // of the executable, or the kernel's name for the process
 	Started *string `json:"started"` // RFC 3339
-	// When the CPU quota, and the memory limit, last changed while it ran, as far as was
-	// seen, in RFC 3339; null = they did not.
+	// When the CPU quota and the memory limit were last seen to change while it ran, in
+	// RFC 3339; null = never.
 	QuotaChanged *string `json:"quota_changed"`
 	LimitChanged *string `json:"memory_limit_changed"`
 
-	Line     *string           `json:"go_line"`          // "1.24": the main module's, as the GODEBUG defaults tell that it built in
-	Defaults map[string]string `json:"godebug_defaults"` // of those, what bears on GOMAXPROCS; empty = none
-	Aware    *bool             `json:"container_aware"`  // Go follows the CPU quota by itself
-	Module   *string           `json:"gomaxprocs_module"`
-	SetLimit *string           `json:"gomemlimit_source"` // as GOMAXPROCSSource; null = the default, or unknown
-	CPUs     *int              `json:"cpus"`              // that it may run on
-	Used     *float64          `json:"used_cores"`
-	Window   *float64          `json:"window_seconds"` // the next two are of so long
+	Line     *string           `json:"go_line"`           // "1.24": go line of the main module, derived from the built-in GODEBUG defaults
+	Defaults map[string]string `json:"godebug_defaults"`  // the ones that affect GOMAXPROCS; empty = none
+	Aware    *bool             `json:"container_aware"`   // the Go runtime itself follows the CPU quota
+	Module   *string           `json:"gomaxprocs_module"` // linked module that can set GOMAXPROCS; null = none
+	SetLimit *string           `json:"gomemlimit_source"` // same words as gomaxprocs_source; null = the default, or unknown
+	CPUs     *int              `json:"cpus"`              // in its affinity mask
+	Used     *float64          `json:"used_cores"`        // CPU seconds per second, over the interval
+	Window   *float64          `json:"window_seconds"`    // length that the next two cover
 	PerMin   *float64          `json:"gc_per_minute"`
-	GC       *float64          `json:"gc_cpu_ratio"`     // share of its CPU time that collections took; null = none ended in the window
-	GCTotal  *float64          `json:"gc_cpu_seconds"`   // since it started, as Go counts; null = unknown
+	GC       *float64          `json:"gc_cpu_ratio"`     // share of its CPU time spent in collections; null = none ended in the window
+	GCTotal  *float64          `json:"gc_cpu_seconds"`   // since it started, the runtime's estimate; null = unknown
 	Pauses   *float64          `json:"gc_pause_seconds"` // since it started
 	CPUTotal float64           `json:"cpu_seconds"`      // since it started
 }

@@ -10,59 +10,59 @@ type Bench struct {
 	Head
 	Setup
 	Cells       []Cell       `json:"cells"`
-	Comparisons []Comparison `json:"comparisons"` // every cell but the baseline's, against the baseline
+	Comparisons []Comparison `json:"comparisons"` // every cell except the baselines, against its baseline
 	Verdict     BenchVerdict `json:"verdict"`
 	Unknown     []Gap        `json:"unknown"`
 	Warnings    []Warning    `json:"warnings"`
 	Next        string       `json:"next"`
 }
 
-// Setup is how an experiment was done.
+// Setup describes how an experiment was run.
 type Setup struct {
 	Version   string    `json:"version"` // of snug
 	Started   time.Time `json:"started"`
-	Seconds   float64   `json:"seconds"` // whole duration
+	Seconds   float64   `json:"seconds"` // total duration
 	Command   []string  `json:"command"` // the program measured; empty for a built-in workload or a URL
-	URL       string    `json:"url"`     // "" when there is none
-	Seed      uint64    `json:"seed"`    // of order, arrivals and bootstrap
+	URL       string    `json:"url"`     // "" = none
+	Seed      uint64    `json:"seed"`    // for order, arrivals and bootstrap
 	Rounds    int       `json:"rounds"`  // planned
 	WarmUp    float64   `json:"warmup_seconds"`
 	Window    float64   `json:"window_seconds"`
-	Complete  bool      `json:"complete"` // false: stopped early, what follows is what there is
-	NoLimit   bool      `json:"no_limit"` // no quota was enforced: stamped on every rendering
-	Repeated  int       `json:"repeated"` // runs that were invalid and done again
-	Excluded  int       `json:"excluded"` // invalid runs that no repetition replaced
+	Complete  bool      `json:"complete"` // false: stopped early, results are partial
+	NoLimit   bool      `json:"no_limit"` // no quota was enforced; every rendering says so
+	Repeated  int       `json:"repeated"` // invalid runs that were repeated
+	Excluded  int       `json:"excluded"` // invalid runs without a valid repetition
 	Objective string    `json:"objective"`
-	Metrics   []string  `json:"metrics,omitempty"` // of Reported, to be shown
+	Metrics   []string  `json:"metrics,omitempty"` // names in reported to show
 	Machine   Machine   `json:"machine"`
-	// Program is the SHA-256 of the program's file, in hex; "" when it was not read.
+	// Program is the SHA-256 of the program's file, in hex; "" = not read.
 	Program string `json:"program_sha256"`
-	// Resumed is how many runs were taken from a record, measured since Started.
+	// Resumed is the number of runs since Started that were taken from a record.
 	Resumed int      `json:"resumed_runs"`
-	Request *Request `json:"request"` // null: nothing was asked
-	// Probe is how long a built-in service's threads spun for the stall probe.
+	Request *Request `json:"request"` // null = no requests were sent
+	// Probe is the duration of the stall probe of a built-in service.
 	Probe float64 `json:"probe_seconds"`
-	// Capacities are what the default setting served in a saturating closed loop
-	// before the experiment; loads such as 80% refer to them.
+	// Capacities are measured with the default setting in a saturating closed loop
+	// before the experiment; loads such as "80%" refer to them.
 	Capacities []Capacity `json:"capacities"`
 }
 
-// Request is what a load generator asks, but for what may be secret.
+// Request describes the requests of the load generator, without what may be secret.
 type Request struct {
 	Method      string   `json:"method"`
 	Headers     []string `json:"header_names"`
-	BodySHA256  string   `json:"body_sha256"` // "": no body
+	BodySHA256  string   `json:"body_sha256"` // "" = no body
 	Timeout     float64  `json:"timeout_seconds"`
 	Connections int      `json:"connections"` // of a saturating closed loop
-	RealTime    bool     `json:"real_time"`   // the load generator was to be SCHED_FIFO
+	RealTime    bool     `json:"real_time"`   // SCHED_FIFO was requested for the load generator
 }
 
-// Capacity is what the default setting serves in one container.
+// Capacity is the throughput of the default setting in one container.
 type Capacity struct {
 	Workload string  `json:"workload"`
 	Quota    float64 `json:"quota_cores"`
 	Memory   int64   `json:"memory_bytes"`
-	RPS      float64 `json:"rps"`
+	RPS      float64 `json:"rps"` // operations per second
 }
 
 // Machine is where an experiment ran.
@@ -70,23 +70,23 @@ type Machine struct {
 	OS        string `json:"os"`
 	Arch      string `json:"arch"`
 	Kernel    string `json:"kernel"` // release, as uname -r
-	CPUs      int    `json:"cpus"`   // that this process may use
+	CPUs      int    `json:"cpus"`   // in the affinity mask of snug
 	CPUModel  string `json:"cpu_model"`
 	Memory    int64  `json:"memory_bytes"`
-	Go        string `json:"go"`         // version that built the program measured; "" when not Go or not known
-	CgroupWay string `json:"cgroup_way"` // see package cgrun; "container": snug's own; "none"
-	Generator string `json:"generator"`  // scheduling policy of the load generator; "" when there was none
+	Go        string `json:"go"`         // version that built the measured program; "" = not Go, or unknown
+	CgroupWay string `json:"cgroup_way"` // see package cgrun; "container" = snug's own; "none"
+	Generator string `json:"generator"`  // scheduling policy of the load generator; "" = there was none
 }
 
-// Arm is one setting of everything that is varied. It is comparable: two runs
-// with equal arms belong to one cell.
+// Arm is one setting of everything that varies. It is comparable: runs with equal
+// arms belong to one cell. In a Cell's JSON, null is none or unset.
 type Arm struct {
 	Workload string  `json:"workload"`     // http, fib, pool/limiter, xml/single, ...; command or url
 	Quota    float64 `json:"quota_cores"`  // 0: none
 	Burst    int64   `json:"burst_micros"` // cpu.max.burst, cpu.cfs_burst_us; 0: none
 	Memory   int64   `json:"memory_bytes"` // limit made; 0: none
-	// Replicas is into how many containers quota and memory are divided, each
-	// with a process of its own, the load spread over them; 0 is one.
+	// Replicas is the number of containers that share quota, memory and load equally,
+	// with one process each; 0 means 1.
 	Replicas int `json:"replicas"`
 	Knobs
 	// Load is saturated, batch (one run of fixed work), self (the workload
@@ -94,95 +94,95 @@ type Arm struct {
 	Load string `json:"load"`
 }
 
-// Knobs are the values of variables; the empty string leaves one unset.
+// Knobs are the values of environment variables; "" leaves one unset.
 type Knobs struct {
 	GOMAXPROCS string `json:"gomaxprocs"` // "2"
 	GOGC       string `json:"gogc"`       // "100", "off"
-	GOMEMLIMIT string `json:"gomemlimit"` // "124MiB", as Go reads it
-	Vars       Vars   `json:"env"`        // any others
+	GOMEMLIMIT string `json:"gomemlimit"` // "124MiB", in Go's syntax
+	Vars       Vars   `json:"env"`        // all others
 }
 
-// Cell is what was found for one arm: medians over its valid rounds. null is
-// not measured.
+// Cell holds the results of one arm: medians over its valid rounds. null is not
+// measured.
 type Cell struct {
 	Arm
-	Labels []string `json:"labels"` // default, snug, current, ...: what this arm stands for
-	// Procs is the GOMAXPROCS that the program really had.
+	Labels []string `json:"labels"` // names of this arm: default, snug, current, ...
+	// Procs is the GOMAXPROCS that the program ran with.
 	Procs     *int     `json:"gomaxprocs_effective"`
-	Limit     *int64   `json:"gomemlimit_bytes"` // GOMEMLIMIT in bytes; null when unset
-	Offered   *float64 `json:"offered_rps"`      // open loop
-	Rounds    []Run    `json:"rounds"`           // raw, invalid ones included
+	Limit     *int64   `json:"gomemlimit_bytes"` // GOMEMLIMIT; null = unset
+	Offered   *float64 `json:"offered_rps"`      // open loop; null = closed
+	Rounds    []Run    `json:"rounds"`           // raw, including invalid ones
 	RPS       *float64 `json:"rps"`              // operations per second
 	Wall      *float64 `json:"wall_seconds"`     // of a batch
 	P50       *float64 `json:"p50_seconds"`
 	P95       *float64 `json:"p95_seconds"`
 	P99       *float64 `json:"p99_seconds"`
-	P999      *float64 `json:"p999_seconds"`       // of all rounds together, where 10 samples lie above it
+	P999      *float64 `json:"p999_seconds"`       // over all rounds together; null = fewer than 10 samples above it
 	CPUPerOp  *float64 `json:"cpu_seconds_per_op"` // of the whole cgroup
-	Throttled *float64 `json:"throttled_ratio"`    // throttled periods over periods
+	Throttled *float64 `json:"throttled_ratio"`    // throttled periods over periods, 0 to 1
 	GCPerSec  *float64 `json:"gc_per_second"`
-	STWMax    *float64 `json:"stw_max_seconds"` // largest of all rounds
+	STWMax    *float64 `json:"stw_max_seconds"` // maximum over all rounds
 	STWTotal  *float64 `json:"stw_total_seconds"`
 	PeakHeap  *int64   `json:"peak_heap_bytes"`
 	Peak      *int64   `json:"memory_peak_bytes"`
 	ErrorRate *float64 `json:"error_ratio"`
 	OOMKills  *uint64  `json:"oom_kills"`
-	// Killed is in how many rounds a process was killed for want of memory.
+	// Killed counts the rounds with an OOM kill.
 	Killed *Killed `json:"killed"`
 	Stall  *Stall  `json:"stall"`
-	// Reported are medians of what the program said of itself, see Run; their
-	// intervals have the names "reported.NAME".
+	// Reported are medians of the figures that the program printed, see Run. Their
+	// intervals are named "reported.NAME".
 	Reported map[string]float64 `json:"reported,omitempty"`
-	// Intervals are exact order-statistic intervals of the medians above, by
-	// field name; one is absent where there are too few rounds for it.
+	// Intervals are exact order-statistic intervals of the medians above, by field
+	// name; one is absent if there are too few rounds.
 	Intervals map[string]Interval `json:"intervals"`
 	// Latency is the distribution of all valid rounds together.
 	Latency *Histogram `json:"latency"`
 }
 
-// Killed counts the rounds of a cell that ended with a kill for want of memory, of
-// those that count and of which it is known.
+// Killed counts the rounds of a cell that ended with an OOM kill, out of the valid rounds
+// for which this is known.
 type Killed struct {
 	Rounds int `json:"rounds"`
 	Of     int `json:"of"`
-	// Ratio is the exact interval (Clopper and Pearson) of the probability of it.
+	// Ratio is the exact interval (Clopper and Pearson) of the probability of a kill.
 	Ratio Interval `json:"ratio_interval"`
 }
 
-// Interval is a confidence interval. Confidence is what it really has.
+// Interval is a confidence interval. Confidence is its actual level, 0 to 1.
 type Interval struct {
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
 	Confidence float64 `json:"confidence"`
 }
 
-// Stall is how long the threads of a spinning program were held back at a time.
+// Stall describes how long the threads of a spinning program were off CPU at a time.
 type Stall struct {
 	Threads int      `json:"threads"` // spinning
 	Quota   float64  `json:"quota_cores"`
 	Period  float64  `json:"period_seconds"`
-	Law     float64  `json:"law_seconds"`    // T(1-q/N), N = min(threads, CPUs); 0 when q >= N
-	Median  *float64 `json:"median_seconds"` // of the worst gap of each period; null when there was none
+	Law     float64  `json:"law_seconds"`    // T(1-q/N), N = min(threads, CPUs); 0 if q >= N
+	Median  *float64 `json:"median_seconds"` // of the longest gap of each period; null = no gaps
 	Max     *float64 `json:"max_seconds"`
-	// Gaps of one thread in one run: start and length in seconds since the
-	// probe began, to draw.
+	// Gaps of one thread in one run, for the chart: start since the probe began and
+	// length, in seconds.
 	Gaps [][2]float64 `json:"gaps"`
-	// Span is how long that probe lasted, in seconds.
+	// Span is the duration of that probe.
 	Span float64 `json:"span_seconds"`
 }
 
 // Run is one fresh process in one fresh cgroup.
 type Run struct {
-	Arm     Arm       `json:"-"` // of the cell that holds it; a record writes it beside
+	Arm     Arm       `json:"-"` // the cell's; a record writes it separately
 	Round   int       `json:"round"`
-	Order   int       `json:"order"` // position in the round
-	Try     int       `json:"try"`   // 0, or which repetition this was
-	Seed    uint64    `json:"seed"`  // of the arrivals: the same for all arms of a round
+	Order   int       `json:"order"` // position in the round, from 0
+	Try     int       `json:"try"`   // 0, or the number of the repetition
+	Seed    uint64    `json:"seed"`  // for the arrivals: the same for all arms of a round
 	Started time.Time `json:"started"`
-	Invalid string    `json:"invalid"` // why the run does not count; "" for a valid one
+	Invalid string    `json:"invalid"` // why the run does not count; "" = valid
 
 	Window   float64    `json:"window_seconds"`
-	Elapsed  float64    `json:"elapsed_seconds"` // over which counters ran: an open loop waits for its last answers; 0 in old records: Window
+	Elapsed  float64    `json:"elapsed_seconds"` // span of the counters: an open loop waits for its last answers; 0 in old records = Window
 	Ops      int64      `json:"ops"`             // finished in the window
 	Errors   int64      `json:"errors"`          // failed in the window
 	Error    string     `json:"error"`           // the first failure, as text
@@ -194,14 +194,14 @@ type Run struct {
 	P99      *float64   `json:"p99_seconds"`
 	Max      *float64   `json:"max_seconds"`
 	Latency  *Histogram `json:"latency"`
-	CPU      *float64   `json:"cpu_seconds"` // of the cgroup in the window
+	CPU      *float64   `json:"cpu_seconds"` // of the cgroup, in the window
 	CPUPerOp *float64   `json:"cpu_seconds_per_op"`
 
 	Periods          *uint64  `json:"periods"`
 	ThrottledPeriods *uint64  `json:"throttled_periods"`
 	ThrottledSeconds *float64 `json:"throttled_seconds"`  // summed over CPUs
 	Bursts           *uint64  `json:"bursts"`             // periods that used saved quota
-	Pressure         *float64 `json:"cpu_pressure_ratio"` // share of the window in which a task of the cgroup waited (PSI some)
+	Pressure         *float64 `json:"cpu_pressure_ratio"` // share of the window in which a task of the cgroup waited (PSI some), 0 to 1
 	Peak             *int64   `json:"memory_peak_bytes"`
 	OOMKills         *uint64  `json:"oom_kills"`
 	MaxRSS           *int64   `json:"max_rss_bytes"`
@@ -209,7 +209,7 @@ type Run struct {
 	GCs      *uint64  `json:"gc_cycles"` // in the window
 	STW      *float64 `json:"stw_total_seconds"`
 	STWMax   *float64 `json:"stw_max_seconds"`
-	GCCPU    *float64 `json:"gc_cpu_seconds"` // the runtime's estimate; counts throttled time as its own
+	GCCPU    *float64 `json:"gc_cpu_seconds"` // the runtime's estimate, including throttled time
 	PeakHeap *int64   `json:"peak_heap_bytes"`
 	Procs    *int     `json:"gomaxprocs_effective"`
 	Stall    *Stall   `json:"stall"`
@@ -217,37 +217,37 @@ type Run struct {
 	Generator *Generator  `json:"generator"`
 	Noise     Noise       `json:"noise"`
 	Confined  Confinement `json:"confinement"`
-	// Unfinished requests of a closed loop had no answer when the window ended.
+	// Unfinished counts requests of a closed loop without an answer at the window's end.
 	Unfinished int64 `json:"unfinished"`
-	// Note is what a workload says a reader must know, Counts further numbers of
-	// it by name.
+	// Note is a remark of the workload that the reader must see; Counts are further
+	// figures of the workload, by name.
 	Note   string           `json:"note"`
 	Counts map[string]int64 `json:"counts,omitempty"`
-	// Exit is how the program ended: "" when snug ended it as planned.
+	// Exit says how the program ended; "" = snug ended it as planned.
 	Exit string `json:"exit"`
-	// Reported are the numbers of the last line of a batch's stdout that is a JSON
+	// Reported are the numbers in the last line of a batch's stdout that is a JSON
 	// object.
 	Reported map[string]float64 `json:"reported,omitempty"`
-	// Stdout is the file that has all of a batch's stdout, where it was kept.
+	// Stdout is the file with all of a batch's stdout; absent = not kept.
 	Stdout string `json:"stdout,omitempty"`
 }
 
-// Generator is how the load generator did in one run.
+// Generator describes the load generator in one run.
 type Generator struct {
-	LatenessP99 *float64 `json:"lateness_p99_seconds"` // actual minus intended start; null in a closed loop
+	LatenessP99 *float64 `json:"lateness_p99_seconds"` // actual minus intended start; null = closed loop
 	LatenessMax *float64 `json:"lateness_max_seconds"`
 	CPU         *float64 `json:"cpu_seconds"`
 	Policy      string   `json:"policy"` // SCHED_OTHER, SCHED_FIFO
 }
 
-// Noise is what the rest of the machine did during a window.
+// Noise describes the rest of the machine during a window.
 type Noise struct {
-	OtherCPUs *float64 `json:"other_cores"` // busy, outside of the cgroup and the generator
+	OtherCPUs *float64 `json:"other_cores"` // busy outside the cgroup and the generator
 	Steal     *float64 `json:"steal_cores"`
-	Pressure  *float64 `json:"cpu_pressure_ratio"` // of the machine
+	Pressure  *float64 `json:"cpu_pressure_ratio"` // of the machine, 0 to 1
 }
 
-// Confinement is what the program proved from inside before it started.
+// Confinement holds the limits read from inside the cgroup before the program started.
 type Confinement struct {
 	Way          string `json:"way"`
 	Group        string `json:"group"`
@@ -258,31 +258,31 @@ type Confinement struct {
 	Policy       string `json:"policy"`
 }
 
-// Histogram is a latency distribution: Counts[i] samples of at most Seconds[i]
-// and more than Seconds[i-1]. Empty classes are left out. It is exact to three
+// Histogram is a latency distribution: Counts[i] samples are at most Seconds[i] and
+// more than Seconds[i-1]. Empty classes are left out. Values are exact to three
 // digits.
 type Histogram struct {
 	Seconds []float64 `json:"seconds"`
 	Counts  []int64   `json:"counts"`
 }
 
-// Comparison is one arm beside the baseline: the ratio of paired rounds.
+// Comparison compares an arm with the baseline by the ratio of paired rounds.
 type Comparison struct {
 	Cell     int      `json:"cell"`     // index into cells
 	Baseline int      `json:"baseline"` // index into cells
 	Metric   string   `json:"metric"`   // cpu_seconds_per_op, rps, p99_seconds, ...
 	Pairs    int      `json:"pairs"`
 	Ratio    float64  `json:"ratio"` // arm over baseline, Hodges-Lehmann; 1 = no difference
-	Low      *float64 `json:"low"`   // null: too few pairs for an interval
+	Low      *float64 `json:"low"`   // interval of ratio; null = too few pairs
 	High     *float64 `json:"high"`
 	P        float64  `json:"p"`      // Wilcoxon signed-rank, exact, two-sided
 	Adjusted float64  `json:"p_holm"` // over the arms of one metric and one load
 	Word     string   `json:"word"`   // better, worse, same, not shown
-	NeedN    *int     `json:"need_n"` // rounds that would show a difference of the margin; null when the word is another, or with fewer than 6 pairs
+	NeedN    *int     `json:"need_n"` // rounds that would show a difference of margin_ratio; null unless word is "not shown", or with fewer than 6 pairs
 	Margin   float64  `json:"margin_ratio"`
 }
 
-// The words of a comparison.
+// Values of Comparison.Word.
 const (
 	Better   = "better"
 	Worse    = "worse"
@@ -295,23 +295,23 @@ type Tune struct {
 	Head
 	Setup
 	Budget      float64      `json:"budget_seconds"`
-	Constraints []string     `json:"constraints"` // as given
+	Constraints []string     `json:"constraints"` // as you wrote them
 	Baseline    Cell         `json:"baseline"`
 	Space       []Factor     `json:"space"`  // after pruning
-	Pruned      []Pruned     `json:"pruned"` // what was left out, and why
+	Pruned      []Pruned     `json:"pruned"` // settings left out, and why
 	Stages      []Stage      `json:"stages"`
-	Cells       []Cell       `json:"cells"` // everything measured, the confirmation's fresh data apart
+	Cells       []Cell       `json:"cells"` // everything measured except the confirmation
 	Effects     []Effect     `json:"effects"`
-	Front       []int        `json:"front"`   // cells that no other beats in CPU, memory and, in an open loop, p99 at once
-	Confirm     *Confirm     `json:"confirm"` // null: stopped before, or nothing to confirm
+	Front       []int        `json:"front"`   // cells that no other cell beats in CPU, memory and (open loop) p99 at once
+	Confirm     *Confirm     `json:"confirm"` // null = stopped earlier, or nothing to confirm
 	Verdict     BenchVerdict `json:"verdict"`
-	Environment *Environment `json:"environment"` // null: keep the default
+	Environment *Environment `json:"environment"` // null = keep the default
 	Unknown     []Gap        `json:"unknown"`
 	Warnings    []Warning    `json:"warnings"`
 	Next        string       `json:"next"`
 }
 
-// Factor is one knob and the values tried; "" is unset.
+// Factor is one knob and the values to try; "" is unset.
 type Factor struct {
 	Knob   string   `json:"knob"` // GOMAXPROCS, GOGC, GOMEMLIMIT, burst
 	Values []string `json:"values"`
@@ -331,22 +331,22 @@ type Stage struct {
 	Kept    []int   `json:"kept"` // cells that go on, best first
 }
 
-// Effect is what a level of one factor does to the objective, averaged over the
-// others, by the additive model: a ratio to the factor's mean.
+// Effect is the effect of one value of a factor on the objective, averaged over the
+// other factors by the additive model, as a ratio to the factor's mean.
 type Effect struct {
 	Knob  string  `json:"knob"`
 	Value string  `json:"value"`
 	Ratio float64 `json:"ratio"`
 }
 
-// Confirm is the winner against the default on fresh, paired data.
+// Confirm compares the winner with the default on fresh, paired data.
 type Confirm struct {
 	Winner      Cell         `json:"winner"`
 	Default     Cell         `json:"default"`
 	Comparisons []Comparison `json:"comparisons"` // cell 0 is the winner, 1 the default
 }
 
-// Environment is the winner, to paste.
+// Environment is the winner in forms to paste.
 type Environment struct {
 	Shell      string `json:"shell"`
 	Dockerfile string `json:"dockerfile"`

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// armJSON is an Arm as documents have it: null is none, and GOMAXPROCS and GOGC
-// are numbers where they are.
+// armJSON is an Arm as written in documents: null is none, and numeric GOMAXPROCS and
+// GOGC are numbers.
 type armJSON struct {
 	Workload   string   `json:"workload"`
 	Quota      *float64 `json:"quota_cores"`
@@ -23,7 +23,7 @@ type armJSON struct {
 	Load       string   `json:"load"`
 }
 
-// knob is the value of a variable of Go: a number, a word, or null for unset.
+// knob is the value of a Go environment variable: a number, a word, or null for unset.
 type knob string
 
 func (k knob) MarshalJSON() ([]byte, error) {
@@ -54,7 +54,7 @@ func (k *knob) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// orNull is nil for zero.
+// orNull returns nil for zero.
 func orNull[T comparable](x T) *T {
 	var zero T
 	if x == zero {
@@ -71,8 +71,8 @@ func orZero[T any](p *T) T {
 	return *p
 }
 
-// plainCell is a Cell without its methods, so that encoding/json sees its fields.
-// In cellJSON the fields of armJSON, one level up, stand for those of its Arm.
+// plainCell is a Cell without methods, so that encoding/json sees its fields. In
+// cellJSON the fields of armJSON shadow those of its Arm, which are one level deeper.
 type plainCell Cell
 
 type cellJSON struct {
@@ -80,7 +80,7 @@ type cellJSON struct {
 	plainCell
 }
 
-// MarshalJSON writes null for what an arm has none of.
+// MarshalJSON writes null for zero values of the arm.
 func (c Cell) MarshalJSON() ([]byte, error) {
 	return json.Marshal(cellJSON{armJSON{
 		c.Workload, orNull(c.Quota), orNull(c.Burst), orNull(c.Memory), orNull(c.Replicas),
@@ -88,7 +88,7 @@ func (c Cell) MarshalJSON() ([]byte, error) {
 	}, plainCell(c)})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, and 0 and "" as none.
+// UnmarshalJSON reads the output of MarshalJSON; it also takes 0 and "" as none.
 func (c *Cell) UnmarshalJSON(data []byte) error {
 	var both cellJSON
 	if err := json.Unmarshal(data, &both); err != nil {

@@ -4,7 +4,7 @@ package finding
 
 import "cmp"
 
-// CompareKnown orders figures of documents: nil, which is none or unknown, below all.
+// CompareKnown compares figures of documents; nil (none or unknown) sorts first.
 func CompareKnown[T cmp.Ordered](a, b *T) int {
 	switch {
 	case a == nil && b == nil:

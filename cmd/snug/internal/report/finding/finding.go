@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package finding holds the nouns that every answer of snug is made of, and
-// their JSON. A command fills in one document; the renderers of package report
-// know nothing else, so that a saved document can be rendered again.
+// Package finding defines snug's documents and their JSON. A command fills in one
+// document. The renderers of package report read nothing else, so a saved document
+// can be rendered again.
 //
-// Field names carry their units. null is none or not applicable; what could not
-// be read is null as well and is listed in the document's "unknown".
+// Field names carry their units. null means none or not applicable. A figure that
+// could not be read is null too, and is listed in the document's "unknown".
 package finding
 
 import (
@@ -15,22 +15,22 @@ import (
 	"fmt"
 )
 
-// Version is the first field of every document. A field never changes its
-// meaning within a version; new ones may come.
+// Version is the value of the first field of every document. Within a version,
+// fields may be added, but never change their meaning.
 const Version = "v1"
 
-// Head is how every document begins.
+// Head holds the first fields of every document.
 type Head struct {
 	Snug string `json:"snug"` // Version
 	Kind string `json:"kind"`
 }
 
-// NewHead begins a document of this version.
+// NewHead returns the head of a document of this version.
 func NewHead(kind string) Head { return Head{Version, kind} }
 
 func (h Head) head() Head { return h }
 
-// Document is one whole answer: *Limits, *Plan, *Verdict, *Explanation,
+// Document is one complete answer: *Limits, *Plan, *Verdict, *Explanation,
 // *Index, *Build, *Bench, *Tune, *PS, *Doctor, *Profile, *Vet, *Trace, *Lint,
 // *Policy, *Given, *Node or *Watch.
 type Document interface{ head() Head }
@@ -55,7 +55,7 @@ const (
 	KindGiven   = "given"
 )
 
-// Encode writes a document as one line of JSON.
+// Encode returns a document as one line of JSON.
 func Encode(d Document) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -66,7 +66,7 @@ func Encode(d Document) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode reads what Encode wrote.
+// Decode parses the output of Encode.
 func Decode(data []byte) (Document, error) {
 	var h Head
 	if err := json.Unmarshal(data, &h); err != nil {
@@ -92,23 +92,23 @@ func Decode(data []byte) (Document, error) {
 	return d, nil
 }
 
-// DecodeLine reads the first of several documents, one a line, as commands that watch
-// write them, and returns the lines after it.
+// DecodeLine parses the first of several documents, one per line, as commands that
+// watch write them. It returns the remaining lines.
 func DecodeLine(data []byte) (d Document, rest []byte, err error) {
 	line, rest, _ := bytes.Cut(bytes.TrimLeft(data, "\r\n"), []byte("\n"))
 	d, err = Decode(line)
 	return d, rest, err
 }
 
-// Target is what a document speaks of.
+// Target says what a document is about.
 type Target struct {
 	Root *string `json:"root"` // the tree that was read; null = this machine
-	PID  *int    `json:"pid"`  // the process; null = the one that read, or the tree's proc/self
+	PID  *int    `json:"pid"`  // the process; null = snug itself, or proc/self of the tree
 }
 
-// Source is where a number came from: a file as the reader sees it, the cgroup
-// it belongs to, its text. For an environment variable file is its name and
-// raw its value.
+// Source is the origin of a number: a file as snug sees it, the cgroup it belongs
+// to, and its text. For an environment variable, file is its name and raw its
+// value.
 type Source struct {
 	File  string `json:"file"`
 	Level string `json:"level"`
@@ -122,14 +122,14 @@ type Gap struct {
 	Why   string `json:"why"`
 }
 
-// Warning is something that whoever reads the figures should know.
+// Warning is a caveat about the figures.
 type Warning struct {
 	Code   string `json:"code"` // stable; see `snug explain`
 	Text   string `json:"text"`
 	Source Source `json:"source"`
 }
 
-// Amount is a number, or the word off.
+// Amount is a number or "off".
 type Amount struct {
 	N   int64
 	Off bool
@@ -154,27 +154,27 @@ func (a *Amount) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Verdict is the short answer: what there is, what to do about it, and the one
-// command to try next.
+// Verdict is the short answer: the limits, the plan, and the one command to try
+// next.
 type Verdict struct {
 	Head
 	Limits *Limits `json:"limits"`
 	Plan   *Plan   `json:"plan"`
-	// Worst are up to three Go processes here, those with the worst findings
-	// first; empty where there is none, or none may be looked at.
+	// Worst lists up to three Go processes, worst findings first; empty = there are
+	// none, or none could be inspected.
 	Worst []Process `json:"worst_processes"`
-	All   int       `json:"processes"` // how many Go processes there are here
+	All   int       `json:"processes"` // number of Go processes
 	Next  string    `json:"next"`
 }
 
-// Explanation is the long text behind one id.
+// Explanation is the full text for one id.
 type Explanation struct {
 	Head
 	Entry
 	Text string `json:"text"`
 }
 
-// Entry is one id and what it stands for, in a few words.
+// Entry is one id and its short title.
 type Entry struct {
 	ID    string `json:"id"`
 	Class string `json:"class"` // "reason", "warning", "rule" or "term"
@@ -188,12 +188,12 @@ type Index struct {
 	Next    string  `json:"next"`
 }
 
-// Build says which snug this is.
+// Build identifies this build of snug.
 type Build struct {
 	Head
 	Version string  `json:"version"`
-	Commit  *string `json:"commit"` // null when it was built outside of a checkout
-	Changed bool    `json:"changed"`
+	Commit  *string `json:"commit"`  // null = built outside a checkout
+	Changed bool    `json:"changed"` // the checkout had uncommitted changes
 	Go      string  `json:"go"`
 	OS      string  `json:"os"`
 	Arch    string  `json:"arch"`

@@ -2,7 +2,7 @@
 
 package finding
 
-// KindOf is the kind of a document, as its JSON names it.
+// KindOf returns the kind of a document, as in its JSON.
 func KindOf(d Document) string {
 	switch d.(type) {
 	case *Limits:

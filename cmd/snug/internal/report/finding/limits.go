@@ -2,7 +2,7 @@
 
 package finding
 
-// Limits is what a container gives one process.
+// Limits are the limits and usage of the container of one process.
 type Limits struct {
 	Head
 	Target   Target    `json:"target"`
@@ -19,24 +19,24 @@ func (d *Limits) Limited() bool {
 	return d.CPU.Quota != nil || d.Memory.Hard != nil || d.Memory.Soft != nil || len(d.Unknown) > 0
 }
 
-// CPU is the CPU side of it.
+// CPU is the CPU part of Limits.
 type CPU struct {
-	Cores    *float64 `json:"cores"`       // the smaller of the next two; null when neither can be read
-	Quota    *float64 `json:"quota_cores"` // the tightest over every visible level
-	Affinity *int     `json:"affinity_cpus"`
-	Source   *Source  `json:"source"` // what sets the quota
+	Cores    *float64 `json:"cores"`         // the smaller of the next two; null = neither could be read
+	Quota    *float64 `json:"quota_cores"`   // the smallest of all visible levels; null = none
+	Affinity *int     `json:"affinity_cpus"` // CPUs in the affinity mask
+	Source   *Source  `json:"source"`        // of the quota; null = no quota
 
-	Weight *int `json:"weight"` // of v2, 1 to 10000
-	Shares *int `json:"shares"` // of v1, 2 to 262144
-	// Request is the CPU request that weight or shares stand for; null when
-	// there is none, or when they may stand for more than one.
+	Weight *int `json:"weight"` // cgroup v2, 1 to 10000
+	Shares *int `json:"shares"` // cgroup v1, 2 to 262144
+	// Request is the CPU request derived from weight or shares; null = there is none,
+	// or several requests fit.
 	Request    *float64  `json:"request_cores"`
-	Candidates []float64 `json:"request_candidates_cores"` // all of them; 0 = nobody set one
-	Burst      *float64  `json:"burst_cores"`
-	Cpuset     *string   `json:"cpuset"`
+	Candidates []float64 `json:"request_candidates_cores"` // all requests that fit; 0 = unset
+	Burst      *float64  `json:"burst_cores"`              // null = none
+	Cpuset     *string   `json:"cpuset"`                   // list such as "0-3,8"; null = none
 
-	// What bandwidth control did at the level of Source, or in the process's
-	// own group where there is no quota. Seconds are summed over CPUs.
+	// Counters of bandwidth control at the level of Source, or in the process's own
+	// cgroup if there is no quota. Seconds are summed over CPUs.
 	Periods          *int64   `json:"periods"`
 	ThrottledPeriods *int64   `json:"throttled_periods"`
 	ThrottledSeconds *float64 `json:"throttled_seconds"`
@@ -45,20 +45,20 @@ type CPU struct {
 	Levels   []Level   `json:"levels"` // visible cgroups, the process's own first
 }
 
-// Level is one visible cgroup's CPU quota.
+// Level is the CPU quota of one visible cgroup.
 type Level struct {
 	Source
 	Quota *float64 `json:"quota_cores"`
 }
 
-// Memory is the memory side of it.
+// Memory is the memory part of Limits.
 type Memory struct {
-	Hard          *int64  `json:"hard_bytes"` // above it the kernel kills
+	Hard          *int64  `json:"hard_bytes"` // above it the kernel kills; null = none
 	Source        *Source `json:"source"`
-	Soft          *int64  `json:"soft_bytes"` // above it the kernel throttles
+	Soft          *int64  `json:"soft_bytes"` // above it the kernel throttles; null = none
 	SoftSource    *Source `json:"soft_source"`
-	Shared        bool    `json:"shared"` // the hard limit sits above the process's own group
-	Current       *int64  `json:"current_bytes"`
+	Shared        bool    `json:"shared"`        // the hard limit belongs to a parent of the process's own cgroup
+	Current       *int64  `json:"current_bytes"` // charged to the process's own cgroup
 	SharedCurrent *int64  `json:"shared_current_bytes"`
 	Host          *int64  `json:"host_bytes"`
 	SwapMax       *int64  `json:"swap_max_bytes"`
@@ -68,7 +68,7 @@ type Memory struct {
 	Pressure *Pressure `json:"pressure"`
 }
 
-// Events are the kernel's counts of what the memory limits did.
+// Events are the kernel's counters of memory limit events.
 type Events struct {
 	High     *int64 `json:"high"`
 	Max      *int64 `json:"max"`
@@ -76,8 +76,8 @@ type Events struct {
 	OOMKills *int64 `json:"oom_kills"`
 }
 
-// Pressure is pressure stall information: the share of the last 10 s in which
-// some or all tasks waited, and for how long since the group was made.
+// Pressure is pressure stall information: the share of the last 10 s in which some
+// or all tasks waited (0 to 1), and the total since the cgroup was created.
 type Pressure struct {
 	Some10    *float64 `json:"some_avg10_ratio"`
 	Full10    *float64 `json:"full_avg10_ratio"`

@@ -2,40 +2,39 @@
 
 package finding
 
-// Lint is what was found in manifests, and in compose files and units beside
-// them.
+// Lint holds the findings in manifests, compose files and systemd units.
 type Lint struct {
 	Head
-	Inputs   []string      `json:"inputs"`   // as they were named: files, directories, "-"
-	Files    int           `json:"files"`    // that were read
-	Objects  int           `json:"objects"`  // of Kubernetes in them
-	Pods     int           `json:"pods"`     // and templates of pods among those
+	Inputs   []string      `json:"inputs"`   // your arguments: files, directories, "-"
+	Files    int           `json:"files"`    // files read
+	Objects  int           `json:"objects"`  // Kubernetes objects in them
+	Pods     int           `json:"pods"`     // pods and pod templates among those objects
 	Services int           `json:"services"` // of compose files and systemd
-	Foreign  int           `json:"foreign"`  // files in which there is nothing that snug knows
+	Foreign  int           `json:"foreign"`  // files with nothing that snug recognises
 	Findings []LintMistake `json:"findings"` // by file and line
 	Ignored  int           `json:"ignored"`  // findings that an annotation or a comment silences
 	Unknown  []Gap         `json:"unknown"`  // what could not be read
 	Next     string        `json:"next"`
 }
 
-// The fields of gaps: what could not be read, and sources of templates, that are
-// not looked at and no failure.
+// Values of Gap.Field: input that could not be read, and template sources, which are
+// skipped and are not an error.
 const (
 	GapFindings  = "findings"
 	GapTemplates = "templates"
 )
 
-// LintMistake is a mistake in a manifest, a compose file or a unit.
+// LintMistake is a finding in a manifest, a compose file or a systemd unit.
 type LintMistake struct {
 	Mistake
-	Object    *string `json:"object"`         // "Deployment shop/cart", "service cart" of a compose file, "unit cart.service"; null in Dockerfiles and files of variables
-	Container *string `json:"container"`      // null = the object as a whole
+	Object    *string `json:"object"`         // "Deployment shop/cart", "service cart" (compose), "unit cart.service"; null in Dockerfiles and env files
+	Container *string `json:"container"`      // null = the whole object
 	Role      *string `json:"container_role"` // main, init, sidecar or ephemeral
-	Template  *string `json:"template"`       // from which helm says to have made the object; null = it does not say
+	Template  *string `json:"template"`       // source template named in Helm's output; null = not named
 }
 
-// Worst is the severity of the worst finding that is not fixed; "" when there is
-// none.
+// Worst returns the highest severity among the findings that are not fixed; "" without
+// any.
 func (l *Lint) Worst() Severity {
 	var worst Severity
 	for i := range l.Findings {

@@ -9,44 +9,44 @@ type Policy struct {
 	Objects []any  `json:"objects"`
 }
 
-// Given is what pods would be given.
+// Given lists what admission would add to pods.
 type Given struct {
 	Head
-	Inputs     []string         `json:"inputs"`     // as they were named
-	Inject     string           `json:"inject"`     // labelled, or all: who says nothing is opted in
-	Mode       string           `json:"mode"`       // enforce, or observe: pods are annotated with it, and given nothing
+	Inputs     []string         `json:"inputs"`     // your arguments
+	Inject     string           `json:"inject"`     // "labelled", or "all": pods without a label are opted in
+	Mode       string           `json:"mode"`       // "enforce", or "observe": only annotate pods
 	Containers []GivenContainer `json:"containers"` // in the order of the files
-	Unknown    []Gap            `json:"unknown"`    // what could not be read, and GapOptedIn
-	Next       string           `json:"next"`       // "" = nothing
+	Unknown    []Gap            `json:"unknown"`    // also entries with the field GapOptedIn
+	Next       string           `json:"next"`       // "" = none
 }
 
-// GapOptedIn is the field of gaps that say of which namespaces it is not known whether
-// their pods are opted in.
+// GapOptedIn is the Gap.Field for namespaces in which it is unknown whether pods are
+// opted in.
 const GapOptedIn = "opted_in"
 
-// GivenContainer is one container, and what it would be given.
+// GivenContainer is one container and what would be added to it.
 type GivenContainer struct {
 	File      string     `json:"file"`
 	Line      int        `json:"line"`
 	Object    string     `json:"object"` // "Deployment shop/cart"
 	Container string     `json:"container"`
 	Role      string     `json:"container_role"` // main, init or sidecar
-	OptedIn   *bool      `json:"opted_in"`       // null = its namespace's labels say, which are not known
-	Env       []GivenEnv `json:"env"`            // to be added; where opted_in is null, if they opt it in, or with inject all, do not opt it out
-	RestartOn []string   `json:"restart_on"`     // resources whose resize would restart the container from then on
+	OptedIn   *bool      `json:"opted_in"`       // null = depends on the namespace's labels, which are unknown
+	Env       []GivenEnv `json:"env"`            // to add; if opted_in is null: provided the labels opt it in or, with inject "all", do not opt it out
+	RestartOn []string   `json:"restart_on"`     // resources whose resize would then restart the container
 	Reasons   []GivenWhy `json:"reasons"`
 }
 
-// GivenEnv is a variable to be added.
+// GivenEnv is a variable to add.
 type GivenEnv struct {
 	Name     string  `json:"name"`
 	Value    *string `json:"value"`    // null = a reference
-	Resource *string `json:"resource"` // that it refers to, with the divisor 1
+	Resource *string `json:"resource"` // the resource it refers to, with divisor 1; null = a plain value
 }
 
-// GivenWhy says why a variable is what it is, or is left alone.
+// GivenWhy says why a variable gets its value, or is left unchanged.
 type GivenWhy struct {
 	Knob   string `json:"knob"`
-	Reason string `json:"reason"` // snug explain says more
+	Reason string `json:"reason"` // id for `snug explain`
 	Text   string `json:"text"`
 }

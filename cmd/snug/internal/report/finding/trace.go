@@ -2,23 +2,22 @@
 
 package finding
 
-// Trace is what execution traces say: of one, or of two to be compared.
+// Trace holds the figures of one execution trace, or of two to compare.
 type Trace struct {
 	Head
 	Traces []Traced `json:"traces"`
-	Page   *string  `json:"html_file"` // where the page was written; null = nowhere
+	Page   *string  `json:"html_file"` // where the page was written; null = not written
 	Next   string   `json:"next"`
 }
 
-// Traced is one execution trace. Its figures are in groups of one kind of time each,
-// which must not be added or compared across: wall time; wall time added up over
-// goroutines; P-occupancy, which is for how long something held a P, added up over Ps.
-// A thread that holds a P may still wait for a CPU: none of them is CPU time, of which
-// a trace knows nothing.
+// Traced is one execution trace. Each group of figures has its own kind of time: wall
+// time; wall time summed over goroutines; or P occupancy, the time that something held
+// a P, summed over Ps. Do not add or compare across groups. None is CPU time, which a
+// trace does not record: a thread that holds a P may still wait for a CPU.
 type Traced struct {
 	Target string `json:"target"`       // a file, an address
-	Format string `json:"trace_format"` // the Go release that brought it, "go 1.26"; later ones write it too
-	// Partial is why the trace was not read to its end; null = it was.
+	Format string `json:"trace_format"` // Go release that introduced it, "go 1.26"; later ones may use it too
+	// Partial says why the trace was not read to its end; null = it was.
 	Partial    *string        `json:"partial"`
 	Bytes      int64          `json:"read_bytes"` // unpacked
 	Events     int64          `json:"events"`
@@ -26,9 +25,9 @@ type Traced struct {
 	Occupancy  TraceOccupancy `json:"p_occupancy"`
 	Goroutines TraceRoutines  `json:"goroutines"`
 	Heap       TraceHeap      `json:"heap"`
-	Procs      []TraceProcs   `json:"gomaxprocs"` // at the start, and its changes
+	Procs      []TraceProcs   `json:"gomaxprocs"` // the value at the start, and each change
 	Timeline   TraceTimeline  `json:"timeline"`
-	// CPUSamples are those of a CPU profile that ran at the same time.
+	// CPUSamples counts samples of a CPU profile taken at the same time.
 	CPUSamples int64 `json:"cpu_samples"`
 	Unknown    []Gap `json:"unknown"`
 }
@@ -36,15 +35,15 @@ type Traced struct {
 // TraceWall are wall times.
 type TraceWall struct {
 	Run float64 `json:"run_seconds"` // from the first event to the last
-	GCs int64   `json:"gcs"`         // collections that began
-	// GCRun is the part of the run time that collections were under way, from the stop at
-	// their begin to that at the end of marking.
+	GCs int64   `json:"gcs"`         // collections started
+	// GCRun is the share of the run time spent in collections, from the first stop of each
+	// to its stop at the end of marking.
 	GCRun     float64     `json:"gc_running_ratio"`
-	GC        TraceTimes  `json:"gc_duration"` // of those that ended
+	GC        TraceTimes  `json:"gc_duration"` // of collections that ended
 	Stops     TraceTimes  `json:"stop_the_world"`
-	Stopped   float64     `json:"stopped_ratio"` // of the run time
+	Stopped   float64     `json:"stopped_ratio"` // share of the run time, 0 to 1
 	GCStopped float64     `json:"stopped_for_gc_seconds"`
-	StopsBy   []TraceStop `json:"stop_the_world_by_reason"` // the longest sum first
+	StopsBy   []TraceStop `json:"stop_the_world_by_reason"` // largest total first
 }
 
 // TraceStop is a reason to stop the world.
@@ -54,12 +53,12 @@ type TraceStop struct {
 	TraceTimes
 }
 
-// TraceTimes are durations. A percentile is null where fewer than ten samples lie above
-// it, and exact to 1.6 %.
+// TraceTimes are durations. Percentiles are exact to 1.6%; null = fewer than ten samples
+// lie above.
 type TraceTimes struct {
 	Count     int64      `json:"count"`
 	Total     float64    `json:"total_seconds"`
-	Mean      *float64   `json:"mean_seconds"` // null = there are none
+	Mean      *float64   `json:"mean_seconds"` // null = no samples
 	P50       *float64   `json:"p50_seconds"`
 	P90       *float64   `json:"p90_seconds"`
 	P99       *float64   `json:"p99_seconds"`
@@ -68,11 +67,11 @@ type TraceTimes struct {
 	Histogram *Histogram `json:"histogram"` // null = not kept
 }
 
-// TraceOccupancy is how long Ps were held.
+// TraceOccupancy is the time that Ps were held.
 type TraceOccupancy struct {
 	Available *float64 `json:"available_p_seconds"` // GOMAXPROCS times the run time
-	// Held is by number of P: the share of the run time that a goroutine or the scheduler
-	// had it, also while a system call lasted that did not give it back.
+	// Held is, by number of P, the share of the run time that a goroutine or the scheduler
+	// held it, including system calls that kept it.
 	Held       []float64  `json:"held_ratio_by_p"`
 	HeldAll    *float64   `json:"held_ratio"` // of available_p_seconds
 	Running    float64    `json:"running_p_seconds"`
@@ -85,14 +84,14 @@ type TraceOccupancy struct {
 	MMU        []TraceMMU `json:"minimum_mutator_utilisation"`
 }
 
-// TraceMMU is the least share of P time that the collector left to the program in any
-// window of a length; null = the trace is shorter than that, or it is not known.
+// TraceMMU is the smallest share of P time that the collector left to the program in any
+// window of the given length; null = the trace is shorter, or it is unknown.
 type TraceMMU struct {
 	Window float64  `json:"window_seconds"`
 	Ratio  *float64 `json:"ratio"`
 }
 
-// TraceRoutines is wall time added up over goroutines, those of the runtime among them.
+// TraceRoutines is wall time summed over goroutines, including the runtime's.
 type TraceRoutines struct {
 	Created  int64         `json:"created"`
 	Ended    int64         `json:"ended"`
@@ -101,17 +100,17 @@ type TraceRoutines struct {
 	Runnable float64       `json:"runnable_goroutine_seconds"`
 	Blocked  float64       `json:"blocked_goroutine_seconds"`
 	Syscall  float64       `json:"syscall_goroutine_seconds"`
-	Reasons  []TraceReason `json:"blocked_by_reason"` // of what began within the trace, the longest sum first
+	Reasons  []TraceReason `json:"blocked_by_reason"` // only blocks that began within the trace, largest total first
 }
 
-// TraceReason is why goroutines were blocked.
+// TraceReason is a reason for blocked goroutines.
 type TraceReason struct {
 	Reason string  `json:"reason"`
 	Count  int64   `json:"count"`
 	Total  float64 `json:"total_goroutine_seconds"`
 }
 
-// TraceHeap are bytes of objects, those among them that are dead and not swept yet.
+// TraceHeap is the size of objects, including dead ones not swept yet.
 type TraceHeap struct {
 	Peak     *uint64 `json:"peak_bytes"`
 	Last     *uint64 `json:"last_bytes"`
@@ -119,14 +118,14 @@ type TraceHeap struct {
 	GoalLast *uint64 `json:"goal_last_bytes"`
 }
 
-// TraceProcs is GOMAXPROCS from a time on.
+// TraceProcs is the value of GOMAXPROCS from a time on.
 type TraceProcs struct {
 	At float64 `json:"at_seconds"` // since the trace began
 	N  int     `json:"gomaxprocs"`
 }
 
-// TraceTimeline is the course of some figures, in equal steps; a figure that the trace
-// does not tell has no values.
+// TraceTimeline holds figures over time, in equal steps; a figure missing from the
+// trace has no values.
 type TraceTimeline struct {
 	Step     float64   `json:"step_seconds"`
 	HeapLow  []uint64  `json:"heap_low_bytes"`

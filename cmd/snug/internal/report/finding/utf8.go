@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// UTF8 writes bytes that are no text as \xff: JSON could not hold them.
+// UTF8 escapes bytes that are not UTF-8 as \xff, because JSON cannot hold them.
 func UTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s

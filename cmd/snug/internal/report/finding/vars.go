@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Vars are environment variables beside those of Go, in a form that can be
-// compared: NAME=VALUE, sorted by name, with a NUL between two, which no
-// environment can hold. In JSON they are an object, and null when there are none.
+// Vars are environment variables other than Go's, in a comparable form: NAME=VALUE,
+// sorted by name and separated by NUL, which cannot occur in an environment. In JSON
+// they are an object, or null if there are none.
 type Vars string
 
-// NewVars makes Vars of NAME=VALUE entries; of two with one name the last counts.
+// NewVars returns Vars for NAME=VALUE entries; the last entry of a name wins.
 func NewVars(entries []string) Vars {
 	last := map[string]string{}
 	for _, e := range entries {
@@ -28,7 +28,7 @@ func NewVars(entries []string) Vars {
 	return Vars(strings.Join(list, "\x00"))
 }
 
-// List are the entries, NAME=VALUE.
+// List returns the entries as NAME=VALUE.
 func (v Vars) List() []string {
 	if v == "" {
 		return nil
@@ -36,7 +36,7 @@ func (v Vars) List() []string {
 	return strings.Split(string(v), "\x00")
 }
 
-// Get is the value of a variable; false when it is not among them.
+// Get returns the value of a variable; ok is false if it is not set.
 func (v Vars) Get(name string) (value string, ok bool) {
 	for _, e := range v.List() {
 		if value, ok = strings.CutPrefix(e, name+"="); ok {

@@ -2,29 +2,29 @@
 
 package finding
 
-// Vet is what was found in source and in the files beside it.
+// Vet holds the findings in source and in the files beside it.
 type Vet struct {
 	Head
-	Patterns []string  `json:"patterns"` // of packages that were looked at, as the go command takes them
+	Patterns []string  `json:"patterns"` // package patterns, as for the go command
 	Findings []Mistake `json:"findings"` // by file and line
-	// Unknown are the files of settings that were not read, or not to their end.
+	// Unknown lists files of settings that were not read, or only in part.
 	Unknown []Gap  `json:"unknown"`
 	Next    string `json:"next"`
 }
 
-// Mistake is a finding at a place. Its target is "file:line", its title what the id
-// stands for; it has no evidence but the text at that place.
+// Mistake is a finding at a line. Its target is "file:line", its title that of the id,
+// and its only evidence is the text at that line.
 type Mistake struct {
 	Finding
 	Message string `json:"message"` // what is wrong here, one sentence
-	File    string `json:"file"`    // below the current directory when it is there, else whole
+	File    string `json:"file"`    // relative if below the current directory, else absolute
 	Line    int    `json:"line"`    // from 1
 	Column  *int   `json:"column"`  // from 1, in bytes; null = the whole line
-	Fixable bool   `json:"fixable"` // --fix can apply the fix
-	Fixed   bool   `json:"fixed"`   // and has
+	Fixable bool   `json:"fixable"` // --fix can apply it
+	Fixed   bool   `json:"fixed"`   // --fix has applied it
 }
 
-// Worst is the severity of the worst finding that is not fixed; "" when there is none.
+// Worst returns the highest severity among the findings that are not fixed; "" without any.
 func (v *Vet) Worst() Severity {
 	var worst Severity
 	for _, m := range v.Findings {
