@@ -43,6 +43,6 @@ func killed() *finding.Bench {
 		}
 		d.Cells = append(d.Cells, c)
 	}
-	d.Verdict.Text = "the default is killed for want of memory in 7 of 7 rounds; MODE=small PARTS=cache,dictionary,index GOMEMLIMIT=200MiB is not"
+	d.Verdict.Text = "the default is OOM-killed in 7 of 7 rounds; MODE=small PARTS=cache,dictionary,index GOMEMLIMIT=200MiB is not"
 	return d
 }

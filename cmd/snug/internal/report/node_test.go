@@ -136,8 +136,8 @@ func TestNodeDenied(t *testing.T) {
 		want             string
 		first            bool
 	}{
-		{"nearly all", 108, 107, 0, "1 of 108 processes could be looked at, no Go process among them; 107 denied", true},
-		{"a tenth", 100, 10, 0, "90 of 100 processes could be looked at, no Go process among them; 10 denied", true},
+		{"nearly all", 108, 107, 0, "1 of 108 processes could be inspected, no Go process among them; 107 denied", true},
+		{"a tenth", 100, 10, 0, "90 of 100 processes could be inspected, no Go process among them; 10 denied", true},
 		{"less", 100, 9, 0, "no Go process among 100 processes", false},
 		{"none", 100, 0, 0, "no Go process among 100 processes", false},
 		{"of many, with Go", 100, 50, 3, "3 Go processes in 2 containers and 1 other group, 1 with a warning or worse; 50 of 100 processes denied", true},

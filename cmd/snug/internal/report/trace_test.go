@@ -62,10 +62,10 @@ func TestTraceText(t *testing.T) {
 		{one.String(), "\nstop-the-world, P99      -\n"},
 		{one.String(), "\nnext: snug trace --html trace.html trace.out\n"},
 		{two.String(), "run time                 2 s    4 s    +100 %\n"},
-		{two.String(), "collector's share                  25 %        20 %        -5 points\n"},
+		{two.String(), "collector's share                    25 %        20 %        -5 points\n"},
 		{two.String(), "peak             9.00 MiB  -         -\n"},
 		{two.String(), "partial: these are figures of the first 4 s: it is cut off\\nhere\n"},
-		{two.String(), "One trace each does not tell a difference from chance"},
+		{two.String(), "One trace each cannot tell a difference from chance"},
 	} {
 		if !strings.Contains(c.text, c.want) {
 			t.Errorf("no %q in\n%s", c.want, c.text)

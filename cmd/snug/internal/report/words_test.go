@@ -17,8 +17,8 @@ import (
 
 func TestWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{metric.Worded("memory_peak_bytes is worse with GOMEMLIMIT=241591911B"), "peak memory is worse with GOMEMLIMIT=230.4 MiB"},
-		{metric.Worded("p99_seconds and p999_seconds of 8 rps"), "P99 and P99.9 of 8 rps"},
+		{metric.Readable("memory_peak_bytes is worse with GOMEMLIMIT=241591911B"), "peak memory is worse with GOMEMLIMIT=230.4 MiB"},
+		{metric.Readable("p99_seconds and p999_seconds of 8 rps"), "P99 and P99.9 of 8 rps"},
 		{metric.LimitText("241591911B"), "230.4 MiB"},
 		{metric.LimitText("241591911"), "230.4 MiB"},
 		{metric.LimitText("124MiB"), "124MiB"},
@@ -30,8 +30,8 @@ func TestWords(t *testing.T) {
 		{content.Needs(0, 0), ""},
 		{content.Needs(40, 40), "; needs n = 40 rounds"},
 		{content.Needs(16, 43), "; needs n = 16 to 43 rounds"},
-		{content.Needs(16, 4366), "; needs n = 16 rounds at least, for some not in practice (over 1000 rounds)"},
-		{content.Needs(4366, 4366), "; not in practice (over 1000 rounds)"},
+		{content.Needs(16, 4366), "; needs n = 16 rounds or more, for some not practical (over 1000 rounds)"},
+		{content.Needs(4366, 4366), "; not practical (over 1000 rounds)"},
 		{string(page.Unbroken("use --full, not <b> or a-b")), `use <span class="flag">--full</span>, not &lt;b&gt; or a-b`},
 	} {
 		if c.got != c.want {

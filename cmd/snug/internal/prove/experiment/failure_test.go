@@ -47,13 +47,13 @@ func TestFailures(t *testing.T) {
 		want  string
 	}{
 		{"the default is killed in some rounds", first(3, base, kill), 1, 1, false, 5,
-			"the default is killed for want of memory in 3 of 8 rounds; GOMAXPROCS=1 is not; too few rounds to show what it costs, tails were not measured"},
+			"the default is OOM-killed in 3 of 8 rounds; GOMAXPROCS=1 is not; too few rounds to show what it costs, tails were not measured"},
 		{"the default is killed in every round", first(8, base, kill), 1, 1, false, 0,
-			"the default is killed for want of memory in 8 of 8 rounds; GOMAXPROCS=1 is not"},
+			"the default is OOM-killed in 8 of 8 rounds; GOMAXPROCS=1 is not"},
 		{"and the other is cheaper", first(2, base, kill), 0.8, 1, false, 6,
-			"the default is killed for want of memory in 2 of 8 rounds; GOMAXPROCS=1 is not, and costs 20 % (20 to 20 %) less CPU per request"},
+			"the default is OOM-killed in 2 of 8 rounds; GOMAXPROCS=1 is not, and costs 20 % (20 to 20 %) less CPU per request"},
 		{"or dearer", first(2, base, kill), 1.25, 1, false, 6,
-			"the default is killed for want of memory in 2 of 8 rounds; GOMAXPROCS=1 is not, but costs 25 % more CPU per request"},
+			"the default is OOM-killed in 2 of 8 rounds; GOMAXPROCS=1 is not, but costs 25 % more CPU per request"},
 		{"the default answers nothing in some rounds", first(3, base, unanswered), 1, 1, false, 5,
 			"the default has no result in 3 of 8 rounds; GOMAXPROCS=1 does not; too few rounds to show what it costs, tails were not measured"},
 		{"nor in any", first(8, base, unanswered), 1, 1, false, 0,
@@ -65,13 +65,13 @@ func TestFailures(t *testing.T) {
 		{"both fail some requests", both(first(8, base, some), first(8, one, some)), 0.8, 1, false, 8,
 			"GOMAXPROCS=1 costs 20 % (20 to 20 %) less CPU per request than the default, GOMAXPROCS=2"},
 		{"both are killed", both(first(8, base, kill), first(8, one, kill)), 0.8, -1, false, 0,
-			"no verdict: the default is killed for want of memory in 8 of 8 rounds, and no other setting is shown to be spared"},
+			"no verdict: the default is OOM-killed in 8 of 8 rounds, and no other setting is shown to be spared"},
 		{"both now and then", both(first(1, base, kill), first(2, one, kill)), 0.8, -1, false, 6,
-			"no verdict: the default is killed for want of memory in 1 of 8 rounds, and no other setting is shown to be spared"},
+			"no verdict: the default is OOM-killed in 1 of 8 rounds, and no other setting is shown to be spared"},
 		{"the other is killed in every round", first(8, one, kill), 0.8, -1, true, 0,
-			"keep the default (GOMAXPROCS=2): GOMAXPROCS=1 is killed for want of memory in 8 of 8 rounds, and nothing measured beats it beyond noise"},
+			"keep the default (GOMAXPROCS=2): GOMAXPROCS=1 is OOM-killed in 8 of 8 rounds, and nothing measured beats it beyond noise"},
 		{"the other is killed once", first(1, one, kill), 0.8, -1, true, 7,
-			"keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 20 % (20 to 20 %) less CPU per request but is killed for want of memory in 1 of 8 rounds: a trade, not a win"},
+			"keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 20 % (20 to 20 %) less CPU per request but is OOM-killed in 1 of 8 rounds: a trade, not a win"},
 		{"the other fails some requests", first(8, one, some), 0.8, -1, true, 8,
 			"keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 20 % (20 to 20 %) less CPU per request but fails 10 % of its requests: a trade, not a win"},
 	} {
@@ -128,7 +128,7 @@ func TestSparedAreRanked(t *testing.T) {
 	}
 	cells := Cells(d, runs)
 	v := said(Judge(d, cells, Compare(d, cells), "cpu", 64), cells)
-	want := "the default is killed for want of memory in 8 of 8 rounds at 50% load; GOMAXPROCS=8 is not"
+	want := "the default is OOM-killed in 8 of 8 rounds at 50% load; GOMAXPROCS=8 is not"
 	if v.Best == nil || *v.Best != 5 || v.Text != want {
 		t.Errorf("%+v\nwant %s", v, want)
 	}

@@ -23,7 +23,7 @@ func TestLawText(t *testing.T) {
 		{"several, the worst counts", []finding.Cell{cell(0.05, new(0.051)), cell(0.075, new(0.0705)), cell(0, new(0.0))},
 			"the median gap is within 6 % of the stall law T(1-q/N) in each of 2 settings; in 1 more the quota is enough for all threads"},
 		{"far off", []finding.Cell{cell(0.05, new(0.02))},
-			"the median gap differs from the stall law T(1-q/N) by up to 60 %: other programs probably had the CPUs"},
+			"the median gap differs from the stall law T(1-q/N) by up to 60 %: other programs probably used the CPUs"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

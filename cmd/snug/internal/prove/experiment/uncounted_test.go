@@ -69,7 +69,7 @@ func TestUncounted(t *testing.T) {
 
 // TestUnsaturated: a saturating load that leaves CPU time unused is reported.
 func TestUnsaturated(t *testing.T) {
-	const rest = "; its throughput is not the most it could do"
+	const rest = "; its throughput is not its maximum"
 	for _, c := range []struct {
 		name                   string
 		load                   string

@@ -52,7 +52,7 @@ func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[s
 		return nil
 	}
 	const left, right, row = 2, narrow - 2, 46
-	title := metric.Headed(m.Key, s.Requests)
+	title := metric.Heading(m.Key, s.Requests)
 	better := "Less is better"
 	if m.More {
 		better = "More is better"

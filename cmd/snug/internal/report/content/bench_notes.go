@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// BenchNotes are what a reader must know about the tables, one sentence each.
+// BenchNotes returns the caveats about the tables, one sentence each.
 func BenchNotes(d *finding.Bench) []string {
 	notes := Early(&d.Setup)
 	parts := Sections(d.Cells, d.Comparisons)
@@ -28,8 +28,8 @@ func BenchNotes(d *finding.Bench) []string {
 		closed = closed || ok
 	}
 	if closed && !slices.ContainsFunc(d.Verdict.Cannot, omission) {
-		notes = append(notes, "what a closed loop hides: each user waits for an answer before asking again, so a stall also stops "+
-			"the questions; real visitors keep coming. Compare latencies under --load, where requests come at their own time")
+		notes = append(notes, "what a closed loop hides: each user waits for an answer before the next request, so a stall also stops "+
+			"new requests; real visitors keep coming. Compare latencies under --load, where requests arrive on their own schedule")
 	}
 	if saturated {
 		notes = append(notes, "latencies of a saturated closed loop are left out: its callers queue behind each other, which says nothing about the service")
@@ -39,26 +39,26 @@ func BenchNotes(d *finding.Bench) []string {
 	return append(notes, common(&d.Setup, d.Cells, d.Verdict.Cannot)...)
 }
 
-// omission reports whether a text is about what a closed loop hides.
+// omission reports whether a text is about coordinated omission in a closed loop.
 func omission(text string) bool { return strings.Contains(text, "coordinated omission") }
 
-// asksOnly explains the P of programs that did not say what they had.
+// asksOnly explains the P column of programs that did not report their GOMAXPROCS.
 func asksOnly(cells []finding.Cell) []string {
 	if slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Procs == nil && c.GOMAXPROCS != "" }) {
-		return []string{"asked: what GOMAXPROCS was set to; the program did not say what it had"}
+		return []string{"asked: the GOMAXPROCS that was set; the program did not report the one it used"}
 	}
 	return nil
 }
 
-// Early says that an experiment did not come to its end.
+// Early returns a note if the experiment was stopped early.
 func Early(s *finding.Setup) []string {
 	if s.Complete {
 		return nil
 	}
-	return []string{"stopped early: what stands here is what had been measured; fewer rounds show less"}
+	return []string{"stopped early: these are partial results, and fewer rounds show less"}
 }
 
-// common are the notes of a bench and of a search.
+// common returns the notes shared by a bench and a search.
 func common(s *finding.Setup, cells []finding.Cell, cannot []string) []string {
 	var notes []string
 	said := false
@@ -69,14 +69,14 @@ func common(s *finding.Setup, cells []finding.Cell, cannot []string) []string {
 			}
 			said = true
 		}
-		if c = metric.Worded(c); !slices.Contains(notes, c) {
+		if c = metric.Readable(c); !slices.Contains(notes, c) {
 			notes = append(notes, c)
 		}
 	}
 	for _, c := range cannot {
-		if strings.Contains(c, "did not count: ") { // with the reason: what became of the runs is left to say
+		if strings.Contains(c, "did not count: ") { // it gives the reason; only the fate of the runs is missing
 			if s.Repeated > 0 {
-				notes = append(notes, units.Plural(s.Repeated, "run")+" "+were(s.Repeated)+" done again")
+				notes = append(notes, units.Plural(s.Repeated, "run")+" "+were(s.Repeated)+" repeated")
 			}
 			if s.Excluded > 0 {
 				notes = append(notes, units.Plural(s.Excluded, "run")+" "+were(s.Excluded)+" not replaced, but left out")
@@ -87,12 +87,12 @@ func common(s *finding.Setup, cells []finding.Cell, cannot []string) []string {
 	return append(notes, invalidNotes(s, cells)...)
 }
 
-// notShown says where no difference is shown and how many rounds would show one.
+// notShown says where no difference is shown, and how many rounds would show one.
 func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, several bool) []string {
 	mine := s.Comparisons(cells, all)
 	type group struct {
 		names, metrics []string
-		least, most    int
+		low, high      int
 	}
 	var groups []group
 	for _, key := range compared(mine) {
@@ -103,16 +103,16 @@ func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 			}
 			g.names = append(g.names, s.Name(&cells[c.Cell]))
 			if c.NeedN != nil {
-				if g.least == 0 || *c.NeedN < g.least {
-					g.least = *c.NeedN
+				if g.low == 0 || *c.NeedN < g.low {
+					g.low = *c.NeedN
 				}
-				g.most = max(g.most, *c.NeedN)
+				g.high = max(g.high, *c.NeedN)
 			}
 		}
 		if len(g.names) == 0 {
 			continue
 		}
-		same := slices.IndexFunc(groups, func(h group) bool { return h.least == g.least && h.most == g.most && slices.Equal(h.names, g.names) })
+		same := slices.IndexFunc(groups, func(h group) bool { return h.low == g.low && h.high == g.high && slices.Equal(h.names, g.names) })
 		if same < 0 {
 			groups = append(groups, g)
 		} else {
@@ -125,32 +125,32 @@ func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 		if several {
 			text += " (" + Short(s.brief, 60) + ")"
 		}
-		text += Needs(g.least, g.most)
+		text += Needs(g.low, g.high)
 		notes = append(notes, text)
 	}
 	return notes
 }
 
-// mostRounds is how many rounds anybody will wait for.
-const mostRounds = 1000
+// maxRounds is the largest number of rounds that is practical.
+const maxRounds = 1000
 
-// Needs says how many rounds would show a difference, from the least of several
-// settings to the most; 0 when that is not known.
-func Needs(least, most int) string {
+// Needs says how many rounds would show a difference: low and high are the minimum
+// and maximum over several settings; 0 is unknown.
+func Needs(low, high int) string {
 	switch {
-	case most <= 0:
+	case high <= 0:
 		return ""
-	case least > mostRounds:
-		return "; not in practice (over 1000 rounds)"
-	case most > mostRounds:
-		return fmt.Sprintf("; needs n = %d rounds at least, for some not in practice (over 1000 rounds)", least)
-	case least != most:
-		return fmt.Sprintf("; needs n = %d to %d rounds", least, most)
+	case low > maxRounds:
+		return "; not practical (over 1000 rounds)"
+	case high > maxRounds:
+		return fmt.Sprintf("; needs n = %d rounds or more, for some not practical (over 1000 rounds)", low)
+	case low != high:
+		return fmt.Sprintf("; needs n = %d to %d rounds", low, high)
 	}
-	return fmt.Sprintf("; needs n = %d rounds", most)
+	return fmt.Sprintf("; needs n = %d rounds", high)
 }
 
-// few joins names and counts those beyond four.
+// few joins up to four names and counts the rest.
 func few(names []string) string {
 	names = slices.Clone(names)
 	if n := len(names) - 4; n > 1 {
@@ -159,14 +159,14 @@ func few(names []string) string {
 	return strings.Join(names, "; ")
 }
 
-// Windowed reports whether a round lasted as long as the window. A fixed amount
-// of work lasts as long as it takes.
+// Windowed reports whether a round lasts as long as the window. A batch has no fixed
+// length.
 func Windowed(s *finding.Setup, cells []finding.Cell) bool {
 	return s.Window > 0 && (len(cells) == 0 || slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Load != "batch" }))
 }
 
-// HowMany says how many rounds there were, or where they ended; "" when nothing
-// was measured. Only a bench knows beforehand how many there will be.
+// HowMany returns the number of rounds, or the round in which they stopped; "" if
+// nothing was measured. planned is true for a bench, which knows the number beforehand.
 func HowMany(s *finding.Setup, cells []finding.Cell, planned bool) string {
 	last := 0
 	for i := range cells {
@@ -189,7 +189,7 @@ func HowMany(s *finding.Setup, cells []finding.Cell, planned bool) string {
 	return text
 }
 
-// HowLong says where numbers come from, in one line; "" when there are none.
+// HowLong describes the rounds and the machine in one line; "" without cells.
 func HowLong(s *finding.Setup, cells []finding.Cell, planned bool) string {
 	if len(cells) == 0 {
 		return ""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package content is what text and page have in common: the tables, names and notes of a
-// document, before either lays them out.
+// Package content makes the tables, names and notes of a document, which packages text and
+// page then lay out.
 package content
 
 import (
@@ -10,8 +10,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Grid is a table as a list of columns. The text and the page are both made of
-// it.
+// Grid is a table as a list of columns, for text and page.
 type Grid struct {
 	Columns []Col
 }
@@ -19,8 +18,8 @@ type Grid struct {
 type Col struct {
 	Head  string
 	Cells []string
-	Key   bool // says which row it is: repeated where a table is broken
-	Text  bool // set to the left, as words are
+	Key   bool // identifies the row: repeated when a table is split
+	Text  bool // aligned left
 }
 
 func (g *Grid) Add(head string, cells []string) {
@@ -33,8 +32,8 @@ func (g *Grid) Text(head string, cells []string) {
 	g.Columns = append(g.Columns, Col{head, cells, false, true})
 }
 
-// GridOf makes columns of words of rows, of which the first is the head; a row may end
-// before the others.
+// GridOf makes text columns from rows and their head; rows may be shorter than
+// others.
 func GridOf(head []string, rows [][]string) Grid {
 	var g Grid
 	columns := len(head)
@@ -57,7 +56,7 @@ func GridOf(head []string, rows [][]string) Grid {
 	return g
 }
 
-// Measured reports whether a column has anything in it.
+// Measured reports whether a column has a value.
 func Measured(cells []string) bool {
 	for _, c := range cells {
 		if c != units.None && c != "" {
@@ -67,7 +66,7 @@ func Measured(cells []string) bool {
 	return false
 }
 
-// Size is how many columns of the terminal c takes.
+// Size returns the width of c in terminal cells.
 func (c *Col) Size() int {
 	n := utf8.RuneCountInString(c.Head)
 	for _, s := range c.Cells {
@@ -76,11 +75,11 @@ func (c *Col) Size() int {
 	return n
 }
 
-// Confused reports whether cutting makes different cells the same.
-func Confused(cells []string, most int) bool {
+// Ambiguous reports whether Short makes different cells equal.
+func Ambiguous(cells []string, limit int) bool {
 	whole := map[string]string{}
 	for _, s := range cells {
-		cut := Short(s, most)
+		cut := Short(s, limit)
 		if other, ok := whole[cut]; ok && other != s {
 			return true
 		}
@@ -89,10 +88,10 @@ func Confused(cells []string, most int) bool {
 	return false
 }
 
-// Short cuts a text that is longer than most.
-func Short(s string, most int) string {
-	if utf8.RuneCountInString(s) <= most {
+// Short truncates a text to at most limit characters.
+func Short(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
 		return s
 	}
-	return string([]rune(s)[:most-3]) + "..."
+	return string([]rune(s)[:limit-3]) + "..."
 }

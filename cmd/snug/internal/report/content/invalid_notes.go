@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// invalidNotes say how many runs did not count, why, and what became of them.
+// invalidNotes say how many runs did not count, why, and whether they were repeated.
 func invalidNotes(s *finding.Setup, cells []finding.Cell) []string {
 	var again, lost reasons
 	for i := range cells {
@@ -45,7 +45,7 @@ func invalidNotes(s *finding.Setup, cells []finding.Cell) []string {
 	}
 	var notes []string
 	if s.Repeated > 0 {
-		notes = append(notes, units.Plural(s.Repeated, "run")+" did not count and "+were(s.Repeated)+" done again"+again.text(": ", ""))
+		notes = append(notes, units.Plural(s.Repeated, "run")+" did not count and "+were(s.Repeated)+" repeated"+again.text(": ", ""))
 	}
 	if s.Excluded > 0 {
 		notes = append(notes, units.Plural(s.Excluded, "run")+" did not count"+lost.text(": ", ";")+" not replaced, left out")
@@ -60,8 +60,8 @@ func were(n int) string {
 	return "were"
 }
 
-// reasons are why runs did not count, those together that differ in numbers
-// only.
+// reasons counts why runs did not count; reasons that differ only in numbers are
+// grouped.
 type reasons []struct {
 	key, example string
 	runs         int
@@ -83,11 +83,11 @@ func (all *reasons) add(why string) {
 	}{key, why, 1, false})
 }
 
-// text is all of them between two marks; a document that does not hold the runs
-// says so.
+// text joins the reasons between before and after. Without any, the document does
+// not hold the runs, and the text says so.
 func (all reasons) text(before, after string) string {
 	if len(all) == 0 {
-		return before + "the runs are not in the document, so why is not known" + after
+		return before + "the document does not hold the runs, so the reason is unknown" + after
 	}
 	var parts []string
 	for _, r := range all {

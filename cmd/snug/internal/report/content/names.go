@@ -9,8 +9,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// ProgramName is what was measured: a program by its file's name, a service by
-// where it is.
+// ProgramName returns the name of what was measured: the file name of a program, the
+// URL of a service, or else the workload.
 func ProgramName(s *finding.Setup, workload string) string {
 	switch {
 	case workload == "command" && len(s.Command) > 0 && s.Command[0] != "":
@@ -21,8 +21,8 @@ func ProgramName(s *finding.Setup, workload string) string {
 	return workload
 }
 
-// Named are cells whose workload is the name of what was measured. The document
-// stays as it is.
+// Named returns copies of the cells with the workload replaced by ProgramName. The
+// document is not changed.
 func Named(s *finding.Setup, cells []finding.Cell) []finding.Cell {
 	out := slices.Clone(cells)
 	for i := range out {
@@ -49,7 +49,7 @@ func NamedTune(d *finding.Tune) *finding.Tune {
 	return &out
 }
 
-// WithConfirmation are all cells of a search and those of its confirmation.
+// WithConfirmation returns all cells of a search, including its confirmation.
 func WithConfirmation(d *finding.Tune) []finding.Cell {
 	if d.Confirm == nil {
 		return d.Cells
@@ -57,5 +57,5 @@ func WithConfirmation(d *finding.Tune) []finding.Cell {
 	return append(d.Cells[:len(d.Cells):len(d.Cells)], Confirmed(d.Confirm)...)
 }
 
-// Confirmed are the cells that the comparisons of a confirmation speak of.
+// Confirmed returns the cells that the comparisons of a confirmation index.
 func Confirmed(c *finding.Confirm) []finding.Cell { return []finding.Cell{c.Winner, c.Default} }

@@ -8,8 +8,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// NodeVerdict is what there is to say of a node in one sentence, and how many containers have
-// a warning.
+// NodeVerdict returns the verdict on a node in one sentence, and the number of containers
+// with a warning or worse.
 func NodeVerdict(d *finding.Node) (text string, wrong int) {
 	containers := 0
 	for i := range d.Containers {
@@ -25,7 +25,7 @@ func NodeVerdict(d *finding.Node) (text string, wrong int) {
 	switch {
 	case d.Scan.Go == 0 && many:
 		return strconv.Itoa(d.Scan.Processes-denied.Count) + " of " + Processes(d.Scan.Processes, "process") +
-			" could be looked at, no Go process among them; " + strconv.Itoa(denied.Count) + " denied", 0
+			" could be inspected, no Go process among them; " + strconv.Itoa(denied.Count) + " denied", 0
 	case d.Scan.Go == 0:
 		text = "no Go process among " + Processes(d.Scan.Processes, "process")
 	case wrong == 0:
@@ -39,8 +39,8 @@ func NodeVerdict(d *finding.Node) (text string, wrong int) {
 	return text, wrong
 }
 
-// ContainerName is how people tell a container: by its names where they are known, else by
-// the beginnings of its pod's UID and its id; a group of the node by its own name.
+// ContainerName returns a name for people: the container's names if they are known, else
+// prefixes of its pod's UID and its id; for a cgroup of the node, its own name.
 func ContainerName(c *finding.Container) string {
 	switch {
 	case c.Namespace != nil && c.Pod != nil && c.Name != nil:
@@ -55,7 +55,7 @@ func ContainerName(c *finding.Container) string {
 	return begin(c.ID)
 }
 
-// begin is the beginning of an id, as container runtimes show it.
+// begin returns the first 12 characters of an id, as container runtimes show it.
 func begin(id *string) string {
 	if id == nil {
 		return "?"
@@ -63,7 +63,7 @@ func begin(id *string) string {
 	return (*id)[:min(12, len(*id))]
 }
 
-// containersOf is a number of containers and of other groups.
+// containersOf formats a number of containers and of other cgroups.
 func containersOf(containers, units int) string {
 	s := strconv.Itoa(containers) + " container"
 	if containers != 1 {

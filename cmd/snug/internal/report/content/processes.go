@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Setters are who set GOMAXPROCS, short enough for a column.
+// Setters maps sources of GOMAXPROCS to words short enough for a column.
 var Setters = map[string]string{"environment": "env", "code": "code", "runtime": "quota", "host": "host"}
 
 func PsRow(r *finding.Process) []string {
@@ -81,13 +81,13 @@ func PsRow(r *finding.Process) []string {
 	return append(row, worst)
 }
 
-// GoShort is a Go version without the word.
+// GoShort returns a Go version without "go".
 func GoShort(v string) string {
 	v, _, _ = strings.Cut(strings.TrimPrefix(v, "go"), " ")
 	return v
 }
 
-// Processes is plural of a word that ends in s.
+// Processes formats a count of a word whose plural ends in "es".
 func Processes(n int, word string) string {
 	if n != 1 {
 		word += "es"
@@ -104,13 +104,13 @@ func MissingIn(unknown []finding.Gap, field string) bool {
 	return false
 }
 
-// Quantity is a value with its unit.
+// Quantity formats a value with its unit.
 func Quantity(v float64, unit finding.Unit) string {
 	if units.Odd(v) {
 		return units.None
 	}
 	if math.Abs(v) >= 1e15 && unit != finding.UnitBytes && unit != finding.UnitLimitBytes {
-		return units.Figures(v, 3) // more digits than are known, or a hostile file
+		return units.Figures(v, 3) // more digits than are meaningful, or a hostile file
 	}
 	switch unit {
 	case finding.UnitLimitBytes, finding.UnitLimitCores:
@@ -142,5 +142,5 @@ func Quantity(v float64, unit finding.Unit) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// round2 rounds to two significant digits behind the point.
+// rounded rounds to two digits after the decimal point.
 func rounded(v float64) float64 { return units.RoundTo(v, max(3, len(strconv.Itoa(int(v)))+2)) }

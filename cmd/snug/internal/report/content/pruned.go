@@ -14,14 +14,14 @@ import (
 )
 
 var (
-	// lastValue is the knob at the end of what was left out, and its value.
+	// lastValue matches the last knob of a pruned setting, and its value.
 	lastValue = regexp.MustCompile(`([A-Za-z]+)=([^ ,=]+)$`)
-	// ofSize is a size that a reason is about: each setting has its own.
+	// ofSize matches the size in a reason, which differs for each setting.
 	ofSize = regexp.MustCompile(` of [0-9.]+ ?[KMGT]?i?B\b`)
 )
 
-// LeftOut are the settings that a search did not try, those together whose
-// reasons differ in numbers only.
+// LeftOut returns the settings that a search did not try. Settings whose reasons differ
+// only in numbers are grouped.
 func LeftOut(all []finding.Pruned) []finding.Pruned {
 	type group struct {
 		key     string
@@ -46,7 +46,7 @@ next:
 	var out []finding.Pruned
 	for _, g := range groups {
 		if len(g.members) == 1 {
-			out = append(out, finding.Pruned{What: metric.Worded(g.members[0].What), Why: metric.Worded(g.members[0].Why)})
+			out = append(out, finding.Pruned{What: metric.Readable(g.members[0].What), Why: metric.Readable(g.members[0].Why)})
 			continue
 		}
 		why, settings := g.members[0].Why, 0
@@ -69,12 +69,12 @@ next:
 		if high != low {
 			what += " to " + metric.ValueText(knob, high)
 		}
-		out = append(out, finding.Pruned{What: message.Clean(what), Why: metric.Worded(why)})
+		out = append(out, finding.Pruned{What: message.Clean(what), Why: metric.Readable(why)})
 	}
 	return out
 }
 
-// Magnitude is a value of a knob as a number, to order values by; 0 for a word.
+// Magnitude returns the value of a knob as a number for sorting; 0 for a word.
 func Magnitude(v string) float64 {
 	digits := strings.TrimRight(v, "KMGTiB")
 	x, err := strconv.ParseFloat(digits, 64)

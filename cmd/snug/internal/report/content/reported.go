@@ -12,8 +12,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// kills is the column of how many rounds a setting did not survive, with the
-// interval of their share: 4 of 20 [5.7, 44 %].
+// kills returns the column of rounds with an OOM kill, with the interval of their
+// share: 4 of 20 [5.7, 44 %].
 func (s *Section) kills(cells []finding.Cell) (column []string, any bool) {
 	for _, i := range s.Cells {
 		c := &cells[i]
@@ -23,7 +23,7 @@ func (s *Section) kills(cells []finding.Cell) (column []string, any bool) {
 			iv := c.Killed.Ratio
 			text = fmt.Sprintf("%d of %d [%s, %s]", c.Killed.Rounds, c.Killed.Of, units.Trim(units.Figures(iv.Low*100, 2)), units.Share(iv.High))
 			any = any || c.Killed.Rounds > 0
-		case c.OOMKills != nil && *c.OOMKills > 0: // a document of before
+		case c.OOMKills != nil && *c.OOMKills > 0: // an older document
 			text, any = units.Plural(int(*c.OOMKills), "kill"), true
 		}
 		column = append(column, text)
@@ -31,8 +31,8 @@ func (s *Section) kills(cells []finding.Cell) (column []string, any bool) {
 	return column, any
 }
 
-// reported adds columns of what programs said of themselves. A name says what
-// the number is, by its end: seconds, bytes, a ratio or a share.
+// reported adds columns of the figures that programs printed. The suffix of a name
+// gives the unit: seconds, bytes, a ratio or a share.
 func (s *Section) reported(g *Grid, cells []finding.Cell, names []string) {
 	for _, name := range names {
 		values := make([]*float64, len(s.Cells))
@@ -47,7 +47,7 @@ func (s *Section) reported(g *Grid, cells []finding.Cell, names []string) {
 		} {
 			if short, ok := strings.CutSuffix(name, suffix); ok {
 				print = p
-				if suffix == "_seconds" || suffix == "_bytes" { // which the unit says
+				if suffix == "_seconds" || suffix == "_bytes" { // the unit says it
 					head = short
 				}
 			}

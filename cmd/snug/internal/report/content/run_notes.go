@@ -12,12 +12,11 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// figuresOf are the numbers in a note, in which runs may differ.
+// figuresOf matches the numbers in a note, which may differ between runs.
 var figuresOf = regexp.MustCompile(`[0-9][0-9.,]*`)
 
-// runNotes are what the runs themselves say about their numbers, once each, and
-// what the percentiles of a closed loop of users leave out. Runs that do not
-// count say nothing.
+// runNotes returns each note of the valid runs once, and the number of requests that the
+// percentiles of a closed loop of users leave out.
 func runNotes(cells []finding.Cell) []string {
 	type remark struct {
 		text string // of the first run
@@ -65,7 +64,7 @@ func runNotes(cells []finding.Cell) []string {
 		if ended > 0 {
 			text += " (" + units.Share(float64(unfinished)/float64(ended+unfinished)) + ")"
 		}
-		notes = append(notes, text+" had not ended when the window did; the percentiles do not contain them")
+		notes = append(notes, text+" unfinished at the end of the window, and not in the percentiles")
 	}
 	return notes
 }

@@ -29,9 +29,9 @@ func TestRunNotes(t *testing.T) {
 		{"of two workloads", []finding.Cell{cell("a", "self", note("x")), cell("b", "self", note("x"))}, []string{"a: x (1 run)", "b: x (1 run)"}},
 		{"of a run that does not count", []finding.Cell{cell("a", "30 users", finding.Run{Note: "x", Unfinished: 5, Invalid: "late"})}, nil},
 		{"users cut off", []finding.Cell{cell("a", "30 users", open(970, 20), open(1000, 10))},
-			[]string{"30 requests (1.5 %) had not ended when the window did; the percentiles do not contain them"}},
+			[]string{"30 requests (1.5 %) unfinished at the end of the window, and not in the percentiles"}},
 		{"nothing else than a user cut off", []finding.Cell{cell("a", "1 users", open(0, 1))},
-			[]string{"1 request had not ended when the window did; the percentiles do not contain them"}},
+			[]string{"1 request unfinished at the end of the window, and not in the percentiles"}},
 		{"a saturated loop has no percentiles", []finding.Cell{cell("a", "saturated", open(970, 20))}, nil},
 		{"hostile", []finding.Cell{cell("a", "self", note("x\x1b[31m"))}, []string{`x\x1b[31m (1 run)`}},
 	} {

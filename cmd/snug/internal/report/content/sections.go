@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// ArmName is what an arm goes by: its labels, or the knobs that it sets.
+// ArmName returns the name of an arm: its labels, or else the knobs that it sets.
 func ArmName(c *finding.Cell) string {
 	if len(c.Labels) > 0 {
 		return message.Clean(strings.Join(c.Labels, ", "))
@@ -21,7 +21,7 @@ func ArmName(c *finding.Cell) string {
 	return knobs(c)
 }
 
-// knobs are the settings of an arm as one would say them.
+// knobs returns the settings of an arm as text.
 func knobs(c *finding.Cell) string {
 	var set []string
 	add := func(name, value string) {
@@ -47,8 +47,8 @@ func knobs(c *finding.Cell) string {
 	return strings.Join(set, " ")
 }
 
-// procs is the GOMAXPROCS that the program had; where it did not say, the one
-// it was given.
+// procs returns the GOMAXPROCS that the program used or, if it did not report it, the
+// one that was set.
 func procs(c *finding.Cell) string {
 	switch {
 	case c.Procs != nil:
@@ -59,16 +59,16 @@ func procs(c *finding.Cell) string {
 	return units.None
 }
 
-// users is the number of users of a closed loop.
+// users parses the number of users of a closed loop.
 func users(load string) (int, bool) {
 	n, err := strconv.Atoi(strings.TrimSuffix(load, " users"))
 	return n, err == nil && strings.HasSuffix(load, " users")
 }
 
-// requests reports whether a load is made of requests that snug sends.
+// requests reports whether snug sends the requests of a load.
 func requests(load string) bool { return load != "batch" && load != "self" }
 
-// load says what a load is.
+// load describes a load.
 func load(name string, offered *float64) string {
 	rps := ""
 	if offered != nil {
@@ -96,18 +96,18 @@ func Quota(cores float64) string {
 	return units.Plural(cores, "CPU")
 }
 
-// Section is a part of an experiment whose cells belong side by side.
+// Section is a part of an experiment whose cells are shown in one table.
 type Section struct {
-	Title string // all of it
-	brief string // to tell it from other sections
+	Title string // full
+	brief string // enough to distinguish it from other sections
 	Cells []int
-	// What differs within the section besides the knobs.
+	// Which of these differ within the section, besides the knobs.
 	Workload, quota, Memory, Load bool
 	Users                         bool
 	Requests                      bool
 }
 
-// context is what an arm runs in; the rest of an arm is what is compared.
+// context holds the fields of an arm that are not compared.
 type context struct {
 	workload string
 	quota    float64
@@ -118,17 +118,17 @@ type context struct {
 func contextOf(c *finding.Cell) context {
 	x := context{c.Workload, c.Quota, c.Memory, c.Load}
 	if units.Odd(x.quota) {
-		x.quota = -1 // NaN, which equals nothing
+		x.quota = -1 // NaN does not equal itself
 	}
 	if _, ok := users(c.Load); ok {
-		x.load = "users" // one table of rising numbers of them
+		x.load = "users" // one table for all numbers of users
 	}
 	return x
 }
 
-// Sections puts the cells of a context together, and contexts that are compared
-// with each other (the variants of a workload). Where a context has one cell
-// only, all of them share a table.
+// Sections groups the cells by context. Contexts that are compared with each other
+// (the variants of a workload) share a section. If any context has only one cell, all
+// cells share one section.
 func Sections(cells []finding.Cell, comparisons []finding.Comparison) []Section {
 	leader := map[context]context{}
 	find := func(x context) context {
@@ -168,7 +168,7 @@ func Sections(cells []finding.Cell, comparisons []finding.Comparison) []Section 
 	return all
 }
 
-// known reports whether a comparison is about cells that exist.
+// known reports whether the cells of a comparison exist.
 func known(cells []finding.Cell, c finding.Comparison) bool {
 	return c.Cell >= 0 && c.Cell < len(cells) && c.Baseline >= 0 && c.Baseline < len(cells)
 }
@@ -209,8 +209,8 @@ func NewSection(cells []finding.Cell, part []int) Section {
 	return s
 }
 
-// Name is what a cell is called within its section, where other cells may have
-// the same labels in another context.
+// Name returns the name of a cell within its section, where cells of other contexts may
+// have the same labels.
 func (s *Section) Name(c *finding.Cell) string {
 	name := ArmName(c)
 	if s.Workload {
@@ -228,7 +228,7 @@ func (s *Section) Name(c *finding.Cell) string {
 	return name
 }
 
-// keys are the columns that say which cell a row is.
+// keys returns the columns that identify the cell of a row.
 func (s *Section) keys(cells []finding.Cell, knobs bool) Grid {
 	var g Grid
 	column := func(of func(*finding.Cell) string) []string {
@@ -267,7 +267,7 @@ func (s *Section) keys(cells []finding.Cell, knobs bool) Grid {
 		{"containers", func(c *finding.Cell) string { return OrNone(strconv.Itoa(c.Replicas), c.Replicas < 2) }},
 		{"burst", func(c *finding.Cell) string { return OrNone(units.Duration(float64(c.Burst)/1e6), c.Burst == 0) }},
 	} {
-		// A name already holds the knobs of a cell that has no labels.
+		// The name of a cell without labels already holds its knobs.
 		if values := column(k.of); Measured(values) && labelled(cells, s.Cells) {
 			g.Add(k.head, values)
 		}
@@ -291,7 +291,7 @@ func OrNone(s string, empty bool) string {
 	return s
 }
 
-// Whole prints a duration of an experiment: 58 s, 14 min.
+// Whole formats the duration of an experiment: 58 s, 14 min.
 func Whole(seconds float64) string {
 	switch {
 	case units.Odd(seconds) || seconds < 0 || seconds > 1e9:

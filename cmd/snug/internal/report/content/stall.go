@@ -10,8 +10,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Probed are the cells whose stalls were measured: one of each setting, because
-// the probe is the same under any load.
+// Probed returns the cells whose stalls were measured, one of each setting: the probe is
+// the same under any load.
 func Probed(cells []finding.Cell) []int {
 	type probe struct {
 		quota float64
@@ -32,7 +32,7 @@ func Probed(cells []finding.Cell) []int {
 	return found
 }
 
-// StallColumns puts the law and what was measured beside the rest.
+// StallColumns adds columns for the measured stalls and the law.
 func StallColumns(g *Grid, s *Section, cells []finding.Cell) {
 	law, worst := make([]*float64, len(s.Cells)), make([]*float64, len(s.Cells))
 	any := false
@@ -47,8 +47,8 @@ func StallColumns(g *Grid, s *Section, cells []finding.Cell) {
 	}
 }
 
-// gaps prints gaps, measured and by the law; a probe without one found none,
-// which is not the same as no probe.
+// gaps formats gaps, measured or by the law. "none" means that a probe found no gap,
+// as opposed to no probe.
 func gaps(part []int, cells []finding.Cell, values []*float64) []string {
 	column := metric.Durations(values)
 	for k, i := range part {
@@ -59,7 +59,7 @@ func gaps(part []int, cells []finding.Cell, values []*float64) []string {
 	return column
 }
 
-// Stalls is the table of the law beside what was measured.
+// Stalls returns the table of measured stalls and the law.
 func Stalls(cells []finding.Cell) (Grid, bool) {
 	part := Probed(cells)
 	if len(part) == 0 {
@@ -82,22 +82,22 @@ func Stalls(cells []finding.Cell) (Grid, bool) {
 	return g, true
 }
 
-// StallLaw says what the law is and how it did.
+// StallLaw explains the law and compares it with the measurements.
 func StallLaw(cells []finding.Cell) string {
-	text := "stall law: N threads that run at once use up a quota of q CPUs early and are then held back T(1-q/N) in each period"
-	most := (*finding.Stall)(nil)
+	text := "stall law: in each period T, N threads that run at once use up a quota of q CPUs early and then stall for T(1-q/N)"
+	longest := (*finding.Stall)(nil)
 	for _, i := range Probed(cells) {
-		if st := cells[i].Stall; st.Median != nil && (most == nil || st.Law > most.Law) {
-			most = st
+		if st := cells[i].Stall; st.Median != nil && (longest == nil || st.Law > longest.Law) {
+			longest = st
 		}
 	}
-	if most == nil || most.Law == 0 {
+	if longest == nil || longest.Law == 0 {
 		return text
 	}
-	text += "; with " + units.Plural(most.Threads, "thread") + " and T = " + units.Duration(most.Period) + " that is " +
-		units.Duration(most.Law) + ", and the median of the periods' longest gaps measured is " + units.Duration(*most.Median)
-	if r := *most.Median / most.Law; r < .75 || r > 1.25 {
-		text += "; so far apart, other programs probably had the CPUs"
+	text += "; with " + units.Plural(longest.Threads, "thread") + " and T = " + units.Duration(longest.Period) + " that is " +
+		units.Duration(longest.Law) + ", and the median of the periods' longest gaps measured is " + units.Duration(*longest.Median)
+	if r := *longest.Median / longest.Law; r < .75 || r > 1.25 {
+		text += "; with such a difference, other programs probably used the CPUs"
 	}
 	return text
 }

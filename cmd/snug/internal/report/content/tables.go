@@ -18,22 +18,22 @@ func Stamps(s *finding.Setup) []string {
 	if !s.NoLimit {
 		return nil
 	}
-	return []string{"NO QUOTA ENFORCED: the program ran without a limit, so nothing here says how it does in a container"}
+	return []string{"NO QUOTA ENFORCED: the program ran without a limit, so these figures do not apply to a container"}
 }
 
-// Answer is the verdict's line.
+// Answer returns the verdict in one line.
 func Answer(v *finding.BenchVerdict) string {
 	switch {
 	case v.Text != "":
-		return metric.Worded(v.Text)
+		return metric.Readable(v.Text)
 	case v.Keep:
 		return "keep the default: nothing measured is better beyond noise"
 	}
 	return "no verdict"
 }
 
-// Figures is the table of what was measured, and of what the programs said of
-// themselves by these names.
+// Figures returns the table of the metrics, and of the figures with these names that the
+// programs reported.
 func (s *Section) Figures(cells []finding.Cell, names []string) Grid {
 	g := s.keys(cells, true)
 	for i := range metric.Metrics {
@@ -47,7 +47,7 @@ func (s *Section) Figures(cells []finding.Cell, names []string) Grid {
 		}
 		column := m.Print(values)
 		if Measured(column) || m.Key == "throttled_ratio" {
-			head := metric.Headed(m.Key, s.Requests)
+			head := metric.Heading(m.Key, s.Requests)
 			if m.Key == "p50_seconds" && s.Users {
 				head = "median"
 			}
@@ -61,7 +61,7 @@ func (s *Section) Figures(cells []finding.Cell, names []string) Grid {
 	return g
 }
 
-// shows reports whether a metric belongs into the tables of a section.
+// shows reports whether a metric belongs in the tables of a section.
 func (s *Section) shows(cells []finding.Cell, key string) bool {
 	batch := s.any(cells, func(c *finding.Cell) bool { return c.Wall != nil })
 	switch key {
@@ -70,18 +70,18 @@ func (s *Section) shows(cells []finding.Cell, key string) bool {
 	case "p95_seconds":
 		return s.Users || s.open(cells) && !s.any(cells, func(c *finding.Cell) bool { return c.P99 != nil })
 	case "stw_total_seconds", "stw_max_seconds", "peak_heap_bytes":
-		return batch // the collector is what a batch is measured for; a service has GC/s
+		return batch // a batch is measured for its collections; a service has GC/s
 	case "memory_peak_bytes":
 		return batch || s.varies(cells)
-	case "error_ratio": // of a batch it is that of its kills
+	case "error_ratio": // a batch's is the rate of its kills
 		return s.any(cells, func(c *finding.Cell) bool { return c.ErrorRate != nil && *c.ErrorRate > 0 && c.Load != "batch" })
 	}
 	return true
 }
 
-// open reports whether a section's latencies say something about a service. In
-// a saturated closed loop callers wait for each other: by Little's law their
-// number over the throughput, whatever the service is like.
+// open reports whether a section's latencies describe a service. In a saturated closed
+// loop callers wait for each other: by Little's law the latency is their number over the
+// throughput, for any service.
 func (s *Section) open(cells []finding.Cell) bool {
 	return s.any(cells, func(c *finding.Cell) bool { return c.Load != "saturated" })
 }
@@ -90,7 +90,7 @@ func (s *Section) any(cells []finding.Cell, is func(*finding.Cell) bool) bool {
 	return slices.ContainsFunc(s.Cells, func(i int) bool { return is(&cells[i]) })
 }
 
-// varies reports whether the arms differ in what decides about memory.
+// varies reports whether the arms differ in a setting that affects memory.
 func (s *Section) varies(cells []finding.Cell) bool {
 	first := &cells[s.Cells[0]]
 	return s.any(cells, func(c *finding.Cell) bool {
@@ -98,8 +98,8 @@ func (s *Section) varies(cells []finding.Cell) bool {
 	})
 }
 
-// Differences is the table of what is better, worse, the same, or not shown (~),
-// one column for each metric compared.
+// Differences returns the table of comparisons: better, worse, the same, or not shown
+// (~), with one column per metric.
 func (s *Section) Differences(cells []finding.Cell, all []finding.Comparison) (Grid, bool) {
 	mine := s.Comparisons(cells, all)
 	if len(mine) == 0 {
@@ -120,12 +120,13 @@ func (s *Section) Differences(cells []finding.Cell, all []finding.Comparison) (G
 				}
 			}
 		}
-		g.Text(metric.Headed(key, s.Requests), column)
+		g.Text(metric.Heading(key, s.Requests), column)
 	}
 	return g, true
 }
 
-// Comparisons are those between cells of the section, of what its tables show.
+// Comparisons returns the comparisons of the section's cells in the metrics that its
+// tables show.
 func (s *Section) Comparisons(cells []finding.Cell, all []finding.Comparison) []finding.Comparison {
 	var mine []finding.Comparison
 	for _, c := range all {
@@ -136,7 +137,7 @@ func (s *Section) Comparisons(cells []finding.Cell, all []finding.Comparison) []
 	return mine
 }
 
-// compared are the metrics of comparisons, in the order of the columns above.
+// compared returns the metrics of comparisons, in the order of the columns above.
 func compared(all []finding.Comparison) []string {
 	var keys []string
 	for _, c := range all {
@@ -156,7 +157,7 @@ func place(key string) int {
 	return i
 }
 
-// difference is one comparison in a table.
+// difference formats one comparison for a table.
 func difference(c *finding.Comparison) string {
 	switch {
 	case c.Word == finding.NotShown || units.Odd(c.Ratio) || c.Ratio <= 0:
@@ -167,20 +168,20 @@ func difference(c *finding.Comparison) string {
 	return units.ChangeBetween(c.Ratio, *c.Low, *c.High) + " " + message.Clean(c.Word)
 }
 
-// Against is the heading of the differences.
+// Against returns the heading of the differences.
 func Against(cells []finding.Cell, s *Section, all []finding.Comparison) string {
 	mine := s.Comparisons(cells, all)
 	names := []string{}
-	least, most := mine[0].Pairs, mine[0].Pairs
+	low, high := mine[0].Pairs, mine[0].Pairs
 	for _, c := range mine {
 		if name := ArmName(&cells[c.Baseline]); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
-		least, most = min(least, c.Pairs), max(most, c.Pairs)
+		low, high = min(low, c.Pairs), max(high, c.Pairs)
 	}
-	pairs := units.Plural(most, "paired round")
-	if least != most {
-		pairs = strconv.Itoa(least) + " to " + pairs
+	pairs := units.Plural(high, "paired round")
+	if low != high {
+		pairs = strconv.Itoa(low) + " to " + pairs
 	}
 	return "against " + Short(strings.Join(names, "; "), 30) + ", " + pairs +
 		": difference [interval]; ~ no difference shown"

@@ -11,10 +11,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// ShownWaits is how many reasons to be blocked the text has.
-const ShownWaits = 5
+// MaxWaits is the maximum number of reasons for blocking in the text.
+const MaxWaits = 5
 
-// TraceVerdict is the first line of a trace.
+// TraceVerdict returns the first line of a trace.
 func TraceVerdict(t *finding.Traced) string {
 	w := &t.Wall
 	text := units.Duration(w.Run) + " with " + units.Plural(w.GCs, "collection") + "; the world was stopped for " + units.Duration(w.Stops.Total) + " (" + units.Share(w.Stopped) + ")"
@@ -27,7 +27,8 @@ func TraceVerdict(t *finding.Traced) string {
 	return text
 }
 
-// StopRows are reasons to stop the world; words says what each figure is, where no head does.
+// StopRows returns the reasons to stop the world; with words, each figure is labelled,
+// for tables without a head.
 func StopRows(t *finding.Traced, words bool) [][]string {
 	rows := [][]string{}
 	for _, s := range t.Wall.StopsBy {
@@ -44,9 +45,9 @@ func StopRows(t *finding.Traced, words bool) [][]string {
 	return rows
 }
 
-func WaitRows(t *finding.Traced, most int, words bool) [][]string {
+func WaitRows(t *finding.Traced, limit int, words bool) [][]string {
 	rows := [][]string{}
-	for _, r := range t.Goroutines.Reasons[:min(len(t.Goroutines.Reasons), most)] {
+	for _, r := range t.Goroutines.Reasons[:min(len(t.Goroutines.Reasons), limit)] {
 		rows = append(rows, []string{message.Clean(r.Reason), units.Duration(r.Total), timesText(r.Count, words)})
 	}
 	return rows
@@ -59,32 +60,32 @@ func timesText(n int64, words bool) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// TraceNotes are what a reader must know about the figures.
+// TraceNotes returns the caveats about the figures.
 func TraceNotes(d *finding.Trace) []string {
 	notes := []string{"Wall time and P-occupancy are not CPU time, which is not in a trace: a thread that holds a P may wait for a CPU; snug profile samples that. See snug explain p-occupancy."}
 	if len(d.Traces) > 1 {
-		notes = append(notes, "One trace each does not tell a difference from chance; snug bench compares with intervals.")
+		notes = append(notes, "One trace each cannot tell a difference from chance; snug bench compares with intervals.")
 	}
 	return notes
 }
 
 func BytesText(x float64) string { return units.Suits(x, units.Sizes).In(x) }
 
-// traceGroup is figures of one kind of time.
+// traceGroup holds figures of one kind of time.
 type traceGroup struct {
 	Title string
-	Rows  [][]string // the name, a value of each trace, the difference of two
+	Rows  [][]string // name, value of each trace, difference if there are two
 }
 
-// traceFigure is one figure of a trace. value is nil where it is not known.
+// traceFigure is one figure of a trace. value returns nil if it is unknown.
 type traceFigure struct {
 	name  string
 	value func(*finding.Traced) *float64
 	print func(float64) string
-	ratio bool // a difference is in percentage points
+	ratio bool // show the difference in percentage points
 }
 
-// TraceGroups are the figures of one trace, or of two with their differences.
+// TraceGroups returns the figures of one trace, or of two with their differences.
 func TraceGroups(d *finding.Trace) []traceGroup {
 	var out []traceGroup
 	for _, g := range traceFigures() {

@@ -10,20 +10,20 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// traceList is the figures of one kind.
+// traceList holds the figures of one kind of time.
 type traceList struct {
 	title   string
 	figures []traceFigure
-	more    func([]finding.Traced) [][]string // rows of what is no number: a name, its values
+	more    func([]finding.Traced) [][]string // rows of text: a name, its values
 }
 
-// traceFigures are all figures, the table of the text and of the page.
+// traceFigures returns all figures of the text and of the page.
 func traceFigures() []traceList {
 	return []traceList{
 		{title: "wall time", figures: []traceFigure{
 			{"run time", of(func(t *finding.Traced) float64 { return t.Wall.Run }), units.Duration, false},
 			{"collections", of(func(t *finding.Traced) float64 { return float64(t.Wall.GCs) }), units.Number, false},
-			{"a collection under way", of(func(t *finding.Traced) float64 { return t.Wall.GCRun }), units.Share, true},
+			{"collections, share", of(func(t *finding.Traced) float64 { return t.Wall.GCRun }), units.Share, true},
 			{"stop-the-world, total", of(func(t *finding.Traced) float64 { return t.Wall.Stops.Total }), units.Duration, false},
 			{"stop-the-world, share", of(func(t *finding.Traced) float64 { return t.Wall.Stopped }), units.Share, true},
 			{"stop-the-world, times", of(func(t *finding.Traced) float64 { return float64(t.Wall.Stops.Count) }), units.Number, false},
@@ -38,9 +38,9 @@ func traceFigures() []traceList {
 			{"  mark workers", of(func(t *finding.Traced) float64 { return t.Occupancy.Dedicated + t.Occupancy.Fractional }), units.Duration, false},
 			{"  mark assists", of(func(t *finding.Traced) float64 { return t.Occupancy.Assist }), units.Duration, false},
 			{"  sweeping", of(func(t *finding.Traced) float64 { return t.Occupancy.Sweep }), units.Duration, false},
-			{"idle marking, apart", of(func(t *finding.Traced) float64 { return t.Occupancy.IdleMark }), units.Duration, false},
+			{"idle marking, separate", of(func(t *finding.Traced) float64 { return t.Occupancy.IdleMark }), units.Duration, false},
 			{"goroutines running", of(func(t *finding.Traced) float64 { return t.Occupancy.Running }), units.Duration, false},
-			{"least left to the program in 1 ms", utilisation(1e-3), units.Share, true},
+			{"minimum left to the program in 1 ms", utilisation(1e-3), units.Share, true},
 			{"  in 10 ms", utilisation(1e-2), units.Share, true},
 			{"  in 100 ms", utilisation(.1), units.Share, true},
 			{"  in 1 s", utilisation(1), units.Share, true},
@@ -52,7 +52,7 @@ func traceFigures() []traceList {
 			}
 			return [][]string{procs, held}
 		}},
-		{title: "goroutines: wall time, added up over all of them", figures: []traceFigure{
+		{title: "goroutines: wall time, summed over all of them", figures: []traceFigure{
 			{"scheduler latency, P50", func(t *finding.Traced) *float64 { return t.Goroutines.Latency.P50 }, units.Duration, false},
 			{"scheduler latency, P90", func(t *finding.Traced) *float64 { return t.Goroutines.Latency.P90 }, units.Duration, false},
 			{"scheduler latency, P99", func(t *finding.Traced) *float64 { return t.Goroutines.Latency.P99 }, units.Duration, false},
@@ -62,9 +62,9 @@ func traceFigures() []traceList {
 			{"blocked", of(func(t *finding.Traced) float64 { return t.Goroutines.Blocked }), units.Duration, false},
 			{"in system calls", of(func(t *finding.Traced) float64 { return t.Goroutines.Syscall }), units.Duration, false},
 			{"created", of(func(t *finding.Traced) float64 { return float64(t.Goroutines.Created) }), units.Number, false},
-			{"most at a time", of(func(t *finding.Traced) float64 { return float64(t.Goroutines.Peak) }), units.Number, false},
+			{"maximum at once", of(func(t *finding.Traced) float64 { return float64(t.Goroutines.Peak) }), units.Number, false},
 		}},
-		{title: "heap: objects, dead ones that are not swept among them", figures: []traceFigure{
+		{title: "heap: objects, including dead ones not yet swept", figures: []traceFigure{
 			{"peak", bytesOf(func(t *finding.Traced) *uint64 { return t.Heap.Peak }), BytesText, false},
 			{"at the end", bytesOf(func(t *finding.Traced) *uint64 { return t.Heap.Last }), BytesText, false},
 			{"highest goal", bytesOf(func(t *finding.Traced) *uint64 { return t.Heap.GoalPeak }), BytesText, false},
@@ -86,7 +86,7 @@ func bytesOf(f func(*finding.Traced) *uint64) func(*finding.Traced) *float64 {
 	}
 }
 
-// utilisation is the minimum mutator utilisation for a window of so many seconds.
+// utilisation returns the minimum mutator utilisation for a window in seconds.
 func utilisation(window float64) func(*finding.Traced) *float64 {
 	return func(t *finding.Traced) *float64 {
 		for i := range t.Occupancy.MMU {
@@ -98,7 +98,7 @@ func utilisation(window float64) func(*finding.Traced) *float64 {
 	}
 }
 
-// procsText is GOMAXPROCS over time.
+// procsText formats GOMAXPROCS over time.
 func procsText(all []finding.TraceProcs) string {
 	switch len(all) {
 	case 0:
@@ -121,7 +121,7 @@ func procsText(all []finding.TraceProcs) string {
 	return strings.Join(parts, ", ")
 }
 
-// heldText is the share of each P, or how they spread where there are many.
+// heldText formats the share of each P, or their range if there are more than 8.
 func heldText(held []float64) string {
 	if len(held) == 0 {
 		return units.None

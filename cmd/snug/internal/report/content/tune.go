@@ -13,14 +13,14 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// best is how many candidates of a search are worth a line.
-const best = 8
+// maxCandidates is the maximum number of candidates of a search to show.
+const maxCandidates = 8
 
-// SearchedFor says what was looked for, where and for how long.
+// SearchedFor describes a search: its objective, command, constraints and budget.
 func SearchedFor(d *finding.Tune) string {
-	text := "searched for the least " + Objective(d.Objective)
+	text := "searched for the lowest " + Objective(d.Objective)
 	if d.Objective == "rps" {
-		text = "searched for the most " + Objective(d.Objective)
+		text = "searched for the highest " + Objective(d.Objective)
 	}
 	if len(d.Command) > 0 {
 		text += " of " + Short(message.Clean(strings.Join(d.Command, " ")), 50)
@@ -34,7 +34,7 @@ func SearchedFor(d *finding.Tune) string {
 	return text
 }
 
-// Objective is what a search minimises, in words.
+// Objective returns the objective of a search in words.
 func Objective(name string) string {
 	switch name {
 	case "cpu", "":
@@ -87,7 +87,7 @@ func Stages(d *finding.Tune) Grid {
 	return g
 }
 
-// Candidates are the settings that came furthest, best first, and the default.
+// Candidates returns the settings that got furthest, best first, and the default.
 func Candidates(d *finding.Tune) (Section, bool) {
 	var part []int
 	take := func(i int) {
@@ -106,8 +106,8 @@ func Candidates(d *finding.Tune) (Section, bool) {
 	for i := range d.Cells {
 		take(i)
 	}
-	if len(part) > best {
-		part = part[:best]
+	if len(part) > maxCandidates {
+		part = part[:maxCandidates]
 	}
 	for i := range d.Cells {
 		if slices.Contains(d.Cells[i].Labels, "default") {
@@ -141,11 +141,11 @@ func Effects(d *finding.Tune) Grid {
 	return g
 }
 
-// Estimates says what effects are.
+// Estimates explains effects.
 const Estimates = "estimates of an additive model from few runs, without intervals"
 
-// RunsOf is how many valid runs with one value of a knob are behind its effect;
-// 0 when the cells do not tell.
+// RunsOf returns the number of valid runs with one value of a knob; 0 for an unknown
+// knob.
 func RunsOf(d *finding.Tune, e *finding.Effect) int {
 	n := 0
 	for i := range d.Cells {
@@ -172,7 +172,7 @@ func RunsOf(d *finding.Tune, e *finding.Effect) int {
 	return n
 }
 
-// Counted is how many of a cell's runs count.
+// Counted returns the number of valid runs of a cell.
 func Counted(c *finding.Cell) int {
 	n := 0
 	for k := range c.Rounds {
@@ -183,8 +183,8 @@ func Counted(c *finding.Cell) int {
 	return n
 }
 
-// Costs says what the winner makes worse, by the confirmation; "" when nothing
-// was shown to be, or nothing won.
+// Costs says which metrics the winner makes worse in the confirmation; "" if none is
+// shown to be worse, or nothing won.
 func Costs(d *finding.Tune) string {
 	if d.Confirm == nil || d.Verdict.Keep || d.Verdict.Best == nil {
 		return ""
@@ -207,10 +207,10 @@ func Costs(d *finding.Tune) string {
 	return text
 }
 
-// tradeWarning is the id of what costs says.
+// tradeWarning is the id of the warning that Costs replaces.
 const tradeWarning = "tune-trade"
 
-// OtherWarnings are those that costs has not said.
+// OtherWarnings returns the warnings that Costs does not cover.
 func OtherWarnings(d *finding.Tune) []finding.Warning {
 	if Costs(d) == "" {
 		return d.Warnings
@@ -227,7 +227,7 @@ func OtherWarnings(d *finding.Tune) []finding.Warning {
 func TuneNotes(d *finding.Tune) []string {
 	notes := Early(&d.Setup)
 	if d.Confirm == nil && len(d.Cells) > 0 {
-		notes = append(notes, "nothing was confirmed on fresh rounds: the candidates above are what the search saw, no result")
+		notes = append(notes, "nothing was confirmed on fresh rounds: the candidates above are from the search alone, not a result")
 	}
 	cells := WithConfirmation(d)
 	if d.Confirm != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// SayTune makes the sentence of a search's verdict. Without data it stays as it is.
+// SayTune sets the text of a search's verdict. Without data the text stays unchanged.
 func SayTune(d *finding.Tune) {
 	v := &d.Verdict
 	switch {
@@ -23,7 +23,7 @@ func SayTune(d *finding.Tune) {
 	}
 }
 
-// searchWords make the sentence of what a search decided.
+// searchWords makes the sentence for the decision of a search.
 type searchWords struct {
 	*finding.Tune
 	j *finding.Judged
@@ -47,17 +47,17 @@ func (w searchWords) verdict() string {
 		why = fmt.Sprintf("%s led the search, and on fresh runs no gain beyond %s was shown (%s)",
 			w.leader(), units.Share(w.j.Margin), w.change())
 	}
-	if w.j.Fails != nil { // it is nothing to keep
-		return "no setting to recommend: " + w.base() + " is killed for want of memory, and " + why
+	if w.j.Fails != nil { // the baseline cannot be kept
+		return "no setting to recommend: " + w.base() + " is OOM-killed, and " + why
 	}
 	return "keep " + w.base() + ": " + why
 }
 
-// set is what to set, and why.
+// set says what to set, and why.
 func (w searchWords) set() string {
 	set := "set " + w.leader() + ": "
 	if f := w.j.Fails; w.j.Code == finding.Spared {
-		text := set + fmt.Sprintf("%s is killed for want of memory in %d of %d runs, and it is not", w.base(), f.Rounds, f.Of)
+		text := set + fmt.Sprintf("%s is OOM-killed in %d of %d runs, and it is not", w.base(), f.Rounds, f.Of)
 		if w.j.Gain != nil {
 			return text + "; " + w.change()
 		}
@@ -76,7 +76,7 @@ func (w searchWords) base() string {
 	return "the default"
 }
 
-// leader is the setting that led the search.
+// leader returns the setting that led the search.
 func (w searchWords) leader() string {
 	c := &w.Cells[*w.j.Setting]
 	name := searchedSetting(c.Arm)
@@ -86,7 +86,7 @@ func (w searchWords) leader() string {
 	return name
 }
 
-// searchedSetting is a setting as one writes it.
+// searchedSetting returns a setting as you write it.
 func searchedSetting(a finding.Arm) string {
 	burst := a.Burst
 	a.Burst, a.Replicas, a.Vars = 0, 0, ""
@@ -103,7 +103,7 @@ func searchedSetting(a finding.Arm) string {
 	return strings.Join(parts, " ")
 }
 
-// change is what the leader does to the objective, and at what price.
+// change describes the leader's effect on the objective, and its price.
 func (w searchWords) change() string {
 	what := metric.Called(w.Verdict.Metric)
 	if w.j.Gain == nil {
@@ -112,8 +112,8 @@ func (w searchWords) change() string {
 	return what + " " + units.ChangeSaid(w.j.Gain.Ratio, w.j.Gain.Low, w.j.Gain.High) + w.price()
 }
 
-// price is what the leader is worse in, the objective apart: ", for 139 % more
-// memory and 12 % less throughput"; "" when nothing is.
+// price lists where the leader is worse, except the objective: ", for 139 % more
+// memory and 12 % less throughput"; "" if nowhere.
 func (w searchWords) price() string {
 	var costs []string
 	for _, c := range w.j.Costs {
@@ -138,14 +138,14 @@ func (w searchWords) price() string {
 	return ", for " + units.List(costs)
 }
 
-// broken is what does not hold.
+// broken describes the bound that does not hold.
 func (w searchWords) broken() string {
 	b := w.j.Broken
 	if b.Code == finding.BrokeBound {
 		return b.Bound + " is not certain to hold"
 	}
 	if text, ok := map[string]string{
-		finding.BrokeMemory:  "killed for want of memory",
+		finding.BrokeMemory:  "OOM-killed",
 		finding.BrokeRuns:    "no run that counts",
 		finding.BrokeErrors:  "more errors than the baseline",
 		finding.BrokeLoad:    "did not serve the offered load",

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// unshown is one limit of what was shown, in a sentence.
+// unshown returns the sentence for one thing that the experiment cannot show.
 func (w words) unshown(u *finding.Unshown) string {
 	here := units.CPUs(float64(u.CPUs)) + " here: "
 	switch u.Code {
@@ -30,7 +30,7 @@ func (w words) unshown(u *finding.Unshown) string {
 	case finding.UnshownGenerator:
 		return here + fmt.Sprintf("with %s the load generator has no CPU of its own, and latencies include its waits", quotaWords(u.Quotas))
 	case finding.UnshownOmission:
-		return "users wait for an answer before they ask again, so a stall is met by few requests: " +
+		return "users wait for an answer before the next request, so few requests meet a stall: " +
 			"latencies of a closed loop hide it (coordinated omission), --load 80% shows it"
 	case finding.UnshownTails:
 		use := "--full"
@@ -71,12 +71,12 @@ func (w words) unshown(u *finding.Unshown) string {
 		if len(takers) > 0 {
 			text += ", or " + units.List(takers) + " took them"
 		}
-		return text + "; its throughput is not the most it could do"
+		return text + "; its throughput is not its maximum"
 	}
 	return u.Code
 }
 
-// uncounted says how many runs do not count; "" where they are few.
+// uncounted says how many runs do not count; "" if there are few.
 func (w words) uncounted() string {
 	for i := range w.Unshown {
 		if w.Unshown[i].Code == finding.UnshownRuns {
@@ -97,7 +97,7 @@ func uncountedWords(u *finding.Unshown) string {
 	return text
 }
 
-// lawWords compare the stalls that were measured with the law.
+// lawWords compares the measured stalls with the law.
 func lawWords(l *finding.StallTest) string {
 	far := units.About(math.Round(math.Abs(l.Off)*1000) / 1000)
 	text := fmt.Sprintf("the median gap is within %s of the stall law T(1-q/N) in each of %d settings", far, l.Settings)
@@ -105,7 +105,7 @@ func lawWords(l *finding.StallTest) string {
 		text = fmt.Sprintf("the median gap is within %s of the stall law T(1-q/N)", far)
 	}
 	if math.Abs(l.Off) > 0.25 {
-		text = fmt.Sprintf("the median gap differs from the stall law T(1-q/N) by up to %s: other programs probably had the CPUs", far)
+		text = fmt.Sprintf("the median gap differs from the stall law T(1-q/N) by up to %s: other programs probably used the CPUs", far)
 	}
 	if l.Free > 0 {
 		text += fmt.Sprintf("; in %d more the quota is enough for all threads", l.Free)
@@ -121,7 +121,7 @@ func quotaWords(quotas []float64) string {
 	return units.ListBy(parts, "or")
 }
 
-// rateWords are requests per second.
+// rateWords lists requests per second.
 func rateWords(rates []float64) string {
 	var parts []string
 	for _, r := range rates {
@@ -130,8 +130,8 @@ func rateWords(rates []float64) string {
 	return units.List(parts)
 }
 
-// whereCell is the container of a cell in words: at 0.5 CPUs, and for which
-// workload where there are several.
+// whereCell describes the container of a cell: "at 0.5 CPUs", with the workload if
+// there are several.
 func (w words) whereCell(c *finding.Cell) string {
 	text := "at " + units.CPUs(c.Quota)
 	if c.Quota == 0 {

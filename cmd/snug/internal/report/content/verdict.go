@@ -14,11 +14,11 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// The labels of cells that have a name in sentences.
+// Labels of cells with a name in sentences.
 const labelDefault, labelCurrent, labelSnug = "default", "current", "snug"
 
-// Say makes the sentences of an experiment's verdict on cells. Without data they stay as
-// they are: an older version of snug made them.
+// Say sets the sentences of an experiment's verdict on cells. Without data they stay
+// unchanged: an older version of snug made them.
 func Say(v *finding.BenchVerdict, cells []finding.Cell) {
 	w := words{v, cells}
 	if v.Code == "" && len(v.Judged) == 0 {
@@ -37,7 +37,7 @@ type words struct {
 	cells []finding.Cell
 }
 
-// verdict is the answer in one line.
+// verdict returns the answer in one line.
 func (w words) verdict() string {
 	switch w.Code {
 	case finding.CodeUncounted:
@@ -59,7 +59,7 @@ func (w words) verdict() string {
 	return w.several()
 }
 
-// one is the verdict on a single container.
+// one returns the verdict on a single container.
 func (w words) one(j *finding.Judged) string {
 	text := ""
 	switch j.Code {
@@ -75,7 +75,8 @@ func (w words) one(j *finding.Judged) string {
 	return text + w.sameValue(j)
 }
 
-// several is the verdict on several containers: who wins where, what is open, what stays.
+// several returns the verdict on several containers: the winners, the open ones, and where
+// to keep the baseline.
 func (w words) several() string {
 	var won, open, few, kept []string
 	trades := 0
@@ -116,9 +117,9 @@ func (w words) several() string {
 	return strings.Join(says, "; ")
 }
 
-// claim is what a setting is better in: GOMAXPROCS=1 costs 12 % (8 to 14 %) less
-// CPU per request than the default, GOMAXPROCS=2. Of one that is spared where the
-// baseline fails it is that, and what it costs.
+// claim says where a setting is better: GOMAXPROCS=1 costs 12 % (8 to 14 %) less
+// CPU per request than the default, GOMAXPROCS=2. For a spared setting it says how the
+// baseline fails, and what the setting costs or gains.
 func (w words) claim(j *finding.Judged, procs bool) string {
 	base := &w.cells[j.Baseline]
 	if j.Code == finding.Spared {
@@ -141,20 +142,17 @@ func (w words) claim(j *finding.Judged, procs bool) string {
 	return text
 }
 
-// noneSpared is why there is no verdict where the baseline fails.
+// noneSpared says why there is no verdict although the baseline fails.
 func (w words) noneSpared(j *finding.Judged) string {
 	return "the " + baseName(&w.cells[j.Baseline]) + " " + w.failure(j, j.Fails) + ", and no other setting is shown to be spared"
 }
 
-// tooFew is why there is no verdict where no difference could show.
+// tooFew says that there are too few rounds for a verdict.
 func tooFew(j *finding.Judged) string {
-	return fmt.Sprintf("%s cannot show a difference, however large; %d are the least", units.Plural(j.Rounds, "round"), j.Least)
+	return fmt.Sprintf("%s cannot show a difference, however large; it takes at least %d", units.Plural(j.Rounds, "round"), j.Least)
 }
 
-// manyRounds is from where on more are not practical.
-const manyRounds = 1000
-
-// why is the reason to keep the baseline.
+// why returns the reason to keep the baseline.
 func (w words) why(j *finding.Judged) string {
 	if j.Code == finding.Traded {
 		but := ""
@@ -170,15 +168,15 @@ func (w words) why(j *finding.Judged) string {
 		text = w.setting(j, f.Cell) + " " + w.failure(j, f) + ", and " + text
 	}
 	switch {
-	case j.Need > manyRounds:
-		text += fmt.Sprintf("; to see %s takes over %d rounds, not in practice", units.About(j.Margin), manyRounds)
+	case j.Need > maxRounds:
+		text += fmt.Sprintf("; to see %s takes over %d rounds, which is not practical", units.About(j.Margin), maxRounds)
 	case j.Need > 0:
 		text += fmt.Sprintf("; to see %s takes about %d rounds", units.About(j.Margin), j.Need)
 	}
 	return text
 }
 
-// keep is: keep the default (GOMAXPROCS=2).
+// keep returns "keep the default (GOMAXPROCS=2)".
 func (w words) keep(j *finding.Judged) string {
 	base := &w.cells[j.Baseline]
 	text := "keep the " + baseName(base)
@@ -191,7 +189,7 @@ func (w words) keep(j *finding.Judged) string {
 	return text
 }
 
-// sameValue says that one row is both, where it is.
+// sameValue says that Go's default and snug's value are one row, if they are.
 func (w words) sameValue(j *finding.Judged) string {
 	base := &w.cells[j.Baseline]
 	if !slices.Contains(base.Labels, labelDefault) || !slices.Contains(base.Labels, labelSnug) {
@@ -204,8 +202,8 @@ func (w words) sameValue(j *finding.Judged) string {
 	return text
 }
 
-// notExcluded is what winners could be worse in for all that was shown: "not shown"
-// is not "not worse". It is "" when there is nothing of it to say.
+// notExcluded says where winners may still be worse, because "not shown" is not "not
+// worse"; "" if nowhere.
 func (w words) notExcluded() string {
 	var texts []string
 	if w.FewRounds {
@@ -236,7 +234,7 @@ func (w words) notExcluded() string {
 	return "; " + strings.Join(texts, ", ")
 }
 
-// baseName is what a baseline is called.
+// baseName returns the name of a baseline.
 func baseName(c *finding.Cell) string {
 	switch {
 	case slices.Contains(c.Labels, labelDefault):
@@ -260,7 +258,7 @@ func (w words) setting(j *finding.Judged, cell int) string {
 	return name
 }
 
-// where is where a container differs from the others: at 0.5 CPUs.
+// where says how a container differs from the others: "at 0.5 CPUs".
 func (w words) where(j *finding.Judged) string {
 	c := &w.cells[j.Baseline]
 	var workload, quota, memory bool
@@ -285,14 +283,14 @@ func (w words) where(j *finding.Judged) string {
 	return strings.Join(parts, " ")
 }
 
-// failure is how a cell fails, and under which load where there are several: is killed
-// for want of memory in 3 of 7 rounds.
+// failure says how a cell fails, and under which load if there are several: "is OOM-killed
+// in 3 of 7 rounds".
 func (w words) failure(j *finding.Judged, f *finding.Failure) string {
 	arm := w.cells[f.Cell].Arm
 	text := ""
 	switch {
 	case f.Code == finding.FailsMemory:
-		text = fmt.Sprintf("is killed for want of memory in %d of %s", f.Rounds, units.Plural(f.Of, "round"))
+		text = fmt.Sprintf("is OOM-killed in %d of %s", f.Rounds, units.Plural(f.Of, "round"))
 	case f.Code == finding.FailsResult && f.Rounds < f.Of:
 		text = fmt.Sprintf("has no result in %d of %s", f.Rounds, units.Plural(f.Of, "round"))
 	case f.Code == finding.FailsResult:
@@ -306,8 +304,8 @@ func (w words) failure(j *finding.Judged, f *finding.Failure) string {
 	return text
 }
 
-// phrase is a comparison in words: costs 12 % (8 to 14 %) less CPU per request,
-// and where there are several loads, under which.
+// phrase puts a comparison in words: "costs 12 % (8 to 14 %) less CPU per request", with
+// the load if there are several.
 func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) string {
 	arm := w.cells[p.Cell].Arm
 	size := units.About(math.Abs(p.Ratio - 1))
@@ -336,7 +334,7 @@ func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) s
 	return text
 }
 
-// under is a load in words.
+// under puts a load in words.
 func under(load string) string {
 	switch {
 	case strings.HasSuffix(load, "users"):

@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// two are a default and another setting of a service.
+// two is a default and another setting of a service.
 func two() []finding.Cell {
 	cells := []finding.Cell{
 		{Arm: finding.Arm{Workload: "http", Quota: 1, Load: "50%"}, Labels: []string{labelDefault}, Procs: new(2)},
@@ -21,8 +21,8 @@ func two() []finding.Cell {
 	return cells
 }
 
-// TestSay: every code has its sentence, and the sentence is the same of a document that was
-// saved and read again.
+// TestSay: every code has its sentence, which stays the same when a document is saved and
+// read again.
 func TestSay(t *testing.T) {
 	cpu := &finding.Comparison{Cell: 1, Metric: metric.CPU, Ratio: 0.88, Low: new(0.86), High: new(0.92)}
 	tail := finding.Comparison{Cell: 1, Metric: metric.P99, Ratio: 1.5, Low: new(1.2), High: new(1.8)}
@@ -42,7 +42,7 @@ func TestSay(t *testing.T) {
 		{"under one of several loads", one(finding.Judged{Code: finding.Won, Loads: 2, Setting: new(1), Gain: cpu}),
 			"GOMAXPROCS=1 costs 12 % (8 to 14 %) less CPU per request at 50% load than the default, GOMAXPROCS=2"},
 		{"one that is spared", one(finding.Judged{Code: finding.Spared, Setting: new(1), Fails: killed, Costs: []finding.Comparison{tail}}),
-			"the default is killed for want of memory in 3 of 7 rounds; GOMAXPROCS=1 is not, but has a 50 % higher P99"},
+			"the default is OOM-killed in 3 of 7 rounds; GOMAXPROCS=1 is not, but has a 50 % higher P99"},
 		{"a trade", one(finding.Judged{Code: finding.Traded, Setting: new(1), Gain: cpu, Costs: []finding.Comparison{tail}}),
 			"keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 12 % (8 to 14 %) less CPU per request but has a 50 % higher P99: a trade, not a win"},
 		{"nothing better", one(finding.Judged{Code: finding.Kept, Need: 40, Margin: 0.02}),
@@ -50,7 +50,7 @@ func TestSay(t *testing.T) {
 		{"all fail", one(finding.Judged{Code: finding.NoneSpared, Fails: &finding.Failure{Code: finding.FailsOperations, Of: 7, Ratio: 0.0005}}),
 			"no verdict: the default fails <0.1 % of its requests, and no other setting is shown to be spared"},
 		{"few rounds", one(finding.Judged{Code: finding.TooFew, Rounds: 3, Least: 7}),
-			"no verdict: 3 rounds cannot show a difference, however large; 7 are the least"},
+			"no verdict: 3 rounds cannot show a difference, however large; it takes at least 7"},
 		{"no pairs", finding.BenchVerdict{Code: finding.CodeNotCompared, Metric: metric.RPS}, "no verdict: throughput was not measured side by side"},
 	} {
 		cells := two()
@@ -116,11 +116,11 @@ func TestSearchSaid(t *testing.T) {
 			Code: finding.LeaderBroke, Setting: new(1), Broken: &finding.Broken{Code: finding.BrokeBound, Bound: "p99<20ms"}},
 		"keep the default: GOMAXPROCS=1 led the search, and on fresh runs no gain beyond 2 % was shown (CPU per operation could not be compared)": {
 			Code: finding.NoGain, Setting: new(1), Margin: 0.02},
-		"set GOMAXPROCS=1: the default is killed for want of memory in 3 of 10 runs, and it is not; CPU per operation -11 % (95 % interval -13 to -9.0 %)": {
+		"set GOMAXPROCS=1: the default is OOM-killed in 3 of 10 runs, and it is not; CPU per operation -11 % (95 % interval -13 to -9.0 %)": {
 			Code: finding.Spared, Setting: new(1), Gain: gain, Fails: killed},
 		"set GOMAXPROCS=1: CPU per operation -11 % (95 % interval -13 to -9.0 %), and it holds where the default does not: did not serve the offered load": {
 			Code: finding.Won, Setting: new(1), Gain: gain, Broken: &finding.Broken{Code: finding.BrokeLoad}},
-		"no setting to recommend: the default is killed for want of memory, and there is nothing else to try": {Code: finding.NothingElse, Fails: killed},
+		"no setting to recommend: the default is OOM-killed, and there is nothing else to try": {Code: finding.NothingElse, Fails: killed},
 	} {
 		d := &finding.Tune{Cells: two(), Verdict: finding.BenchVerdict{Metric: metric.CPU, Judged: []finding.Judged{j}}}
 		if SayTune(d); d.Verdict.Text != want {

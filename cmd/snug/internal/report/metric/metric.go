@@ -133,9 +133,9 @@ func Operation(a finding.Arm) string {
 	return "operation"
 }
 
-// Headed is how it is called above a column; a program that drives itself has
+// Heading is how it is called above a column; a program that drives itself has
 // operations where a service has requests.
-func Headed(key string, requests bool) string {
+func Heading(key string, requests bool) string {
 	m := MetricOf(key)
 	switch {
 	case m == nil:

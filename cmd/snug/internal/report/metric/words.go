@@ -28,9 +28,9 @@ var metricWords = func() *strings.Replacer {
 // glance.
 var plainBytes = regexp.MustCompile(`\b[0-9]{4,18}B\b`)
 
-// Worded is another's sentence for people: safe, with metrics in words and sizes
+// Readable is another's sentence for people: safe, with metrics in words and sizes
 // in the unit that suits them.
-func Worded(s string) string { return humanBytes(metricWords.Replace(message.Clean(s))) }
+func Readable(s string) string { return humanBytes(metricWords.Replace(message.Clean(s))) }
 
 func humanBytes(s string) string {
 	return plainBytes.ReplaceAllStringFunc(s, func(n string) string {

@@ -100,10 +100,10 @@ func kindsOf(cells []finding.Cell) map[string]int {
 
 func (v *view) faults(warnings []finding.Warning, unknown []finding.Gap) {
 	for _, w := range warnings {
-		v.Faults = append(v.Faults, Sentence(metric.Worded(w.Text))+" ["+message.Clean(w.Code)+"]")
+		v.Faults = append(v.Faults, Sentence(metric.Readable(w.Text))+" ["+message.Clean(w.Code)+"]")
 	}
 	for _, g := range unknown {
-		v.Faults = append(v.Faults, "Unknown: "+metric.Worded(g.Field)+", "+message.Clean(g.File)+": "+metric.Worded(g.Why))
+		v.Faults = append(v.Faults, "Unknown: "+metric.Readable(g.Field)+", "+message.Clean(g.File)+": "+metric.Readable(g.Why))
 	}
 }
 

@@ -129,7 +129,7 @@ func factRows(t *finding.Examined, facts []finding.Evidence, all bool) [][]strin
 		if e.What == "GOMAXPROCS" {
 			from = joined(setBy(t), from)
 		}
-		rows = append(rows, []string{metric.Worded(e.What), content.Quantity(e.Value, e.Unit), from})
+		rows = append(rows, []string{metric.Readable(e.What), content.Quantity(e.Value, e.Unit), from})
 	}
 	return rows
 }
@@ -166,7 +166,7 @@ func (p *Page) finding(f *finding.Finding, all bool) {
 	p.line("%s: %s [%s]", message.Clean(string(f.Severity)), message.Clean(f.Title), message.Clean(f.ID))
 	p.table(figureRows(f.Evidence, "  ", all))
 	if f.Fix != "" {
-		p.wrap("fix: " + metric.Worded(f.Fix))
+		p.wrap("fix: " + metric.Readable(f.Fix))
 	}
 	if f.Verify != "" {
 		p.line("verify: %s", message.Clean(f.Verify))
@@ -177,7 +177,7 @@ func (p *Page) finding(f *finding.Finding, all bool) {
 func figureRows(figures []finding.Evidence, indent string, all bool) [][]string {
 	rows := [][]string{}
 	for _, e := range figures {
-		rows = append(rows, []string{indent + metric.Worded(e.What), content.Quantity(e.Value, e.Unit), sourced(&e, all)})
+		rows = append(rows, []string{indent + metric.Readable(e.What), content.Quantity(e.Value, e.Unit), sourced(&e, all)})
 	}
 	return rows
 }

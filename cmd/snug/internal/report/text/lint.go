@@ -47,7 +47,7 @@ func (p *Page) lint(d *finding.Lint) {
 		p.line("")
 	}
 	for _, g := range d.Unknown {
-		p.line("unknown: %s: %s", message.Clean(g.File), metric.Worded(g.Why))
+		p.line("unknown: %s: %s", message.Clean(g.File), metric.Readable(g.Why))
 	}
 	if fixable > 0 {
 		p.line("")

@@ -33,12 +33,12 @@ func (p *Page) node(d *finding.Node) {
 	for _, s := range d.Skipped {
 		hint := ""
 		if s.Hint != "" {
-			hint = " (" + metric.Worded(s.Hint) + ")"
+			hint = " (" + metric.Readable(s.Hint) + ")"
 		}
 		p.line("passed over: %s, %s%s", content.Processes(s.Count, "process"), message.Clean(s.Reason), hint)
 	}
 	for _, l := range d.Lost {
-		p.line("without memory: %s", metric.Worded(l))
+		p.line("without memory: %s", metric.Readable(l))
 	}
 	p.notes(nil, d.Unknown)
 	p.next(d.Next)

@@ -34,10 +34,10 @@ func (p *Page) notes(warnings []finding.Warning, unknown []finding.Gap) {
 		p.line("")
 	}
 	for _, w := range warnings {
-		p.line("warning: %s [%s]", metric.Worded(w.Text), message.Clean(w.Code))
+		p.line("warning: %s [%s]", metric.Readable(w.Text), message.Clean(w.Code))
 	}
 	for _, g := range unknown {
-		p.line("unknown: %s, %s: %s", metric.Worded(g.Field), message.Clean(g.File), metric.Worded(g.Why))
+		p.line("unknown: %s, %s: %s", metric.Readable(g.Field), message.Clean(g.File), metric.Readable(g.Why))
 	}
 }
 
@@ -90,7 +90,7 @@ func (p *Page) grid(g content.Grid) {
 	used := 0
 	for _, c := range g.Columns {
 		most := 60
-		if c.Key && !content.Confused(c.Cells, 36) {
+		if c.Key && !content.Ambiguous(c.Cells, 36) {
 			most = 36
 		}
 		c.Head = content.Short(c.Head, most)

@@ -63,7 +63,7 @@ func (p *Page) given(d *finding.Given) {
 		p.line("")
 	}
 	for _, g := range d.Unknown {
-		p.line("unknown: %s: %s", message.Clean(g.File), metric.Worded(g.Why))
+		p.line("unknown: %s: %s", message.Clean(g.File), metric.Readable(g.Why))
 	}
 	p.next(d.Next)
 }

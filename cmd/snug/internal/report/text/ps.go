@@ -35,7 +35,7 @@ func (p *Page) ps(d *finding.PS) {
 		if o.Count == 1 && len(o.PIDs) == 1 {
 			who = "process " + strconv.Itoa(o.PIDs[0])
 		}
-		p.line("not permitted to look at %s: %s", who, metric.Worded(o.Why))
+		p.line("not permitted to look at %s: %s", who, metric.Readable(o.Why))
 	}
 	p.next(d.Next)
 }

@@ -32,7 +32,7 @@ func (p *Page) trace(d *finding.Trace) {
 	}
 	for i := range d.Traces {
 		for _, g := range d.Traces[i].Unknown {
-			p.line("unknown: %s, %s: %s", metric.Worded(g.Field), message.Clean(g.File), metric.Worded(g.Why))
+			p.line("unknown: %s, %s: %s", metric.Readable(g.Field), message.Clean(g.File), metric.Readable(g.Why))
 		}
 	}
 	if d.Page != nil {
@@ -57,6 +57,6 @@ func (p *Page) traceReasons(d *finding.Trace, i int) {
 	if len(t.Goroutines.Reasons) > 0 {
 		p.line("")
 		p.line("goroutines were blocked by (wall time added up over goroutines%s)", of)
-		p.table(content.WaitRows(t, content.ShownWaits, true))
+		p.table(content.WaitRows(t, content.MaxWaits, true))
 	}
 }
