@@ -49,7 +49,7 @@ func (p *Page) bench(d *finding.Bench) {
 	p.next(d.Next)
 }
 
-// stamps are what must be read before anything else.
+// stamps prints what you must read first.
 func (p *Page) stamps(s *finding.Setup) {
 	for _, stamp := range content.Stamps(s) {
 		p.wrap(stamp)

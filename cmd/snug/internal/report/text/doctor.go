@@ -16,8 +16,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// DoctorVerbose writes a diagnosis as [Text] does, with all that is known, and how
-// it is.
+// DoctorVerbose writes a diagnosis like [Write], with all figures and their
+// sources.
 func DoctorVerbose(w io.Writer, d *finding.Doctor) error {
 	var p Page
 	p.diagnosis(d, true)
@@ -42,7 +42,7 @@ func (p *Page) diagnosis(d *finding.Doctor, all bool) {
 	p.next(d.Next)
 }
 
-// examined says what is known of a target, and reports whether it kept figures back.
+// examined prints a target and reports whether it left figures out.
 func (p *Page) examined(t *finding.Examined, all bool) (kept bool) {
 	line := message.Clean(t.Target) + ": " + verdictOn(t)
 	about := []string{}
@@ -72,7 +72,7 @@ func (p *Page) examined(t *finding.Examined, all bool) (kept bool) {
 	return !all && t.Kind == "process" && len(t.Facts) > 0
 }
 
-// verdictOn is what was found, in a few words.
+// verdictOn summarises the findings in a few words.
 func verdictOn(t *finding.Examined) string {
 	count := map[finding.Severity]int{}
 	for i := range t.Findings {
@@ -100,14 +100,14 @@ func verdictOn(t *finding.Examined) string {
 	return "nothing found"
 }
 
-// onCall are the facts of a process that are shown without being asked for, as package
-// rules words them: what it may use, and what it does.
+// onCall lists the facts of a process that are shown without -v, in the words of package
+// rules: its limits and its usage.
 var onCall = []string{
 	"GOMAXPROCS", "CPU quota", "CPUs it may run on", "CPU used", "throttled periods",
 	"memory limit", "memory in use that cannot be reclaimed", "GOMEMLIMIT", "GOGC", "live heap",
 }
 
-// needed are the facts for who is on call, in that order.
+// needed returns the facts of onCall, in that order.
 func needed(all []finding.Evidence) []finding.Evidence {
 	var facts []finding.Evidence
 	for _, what := range onCall {
@@ -118,7 +118,7 @@ func needed(all []finding.Evidence) []finding.Evidence {
 	return facts
 }
 
-// factRows are facts as rows: words, value, who set it; with all, also where from.
+// factRows returns facts as rows: words, value, what set it; with all, also the source.
 func factRows(t *finding.Examined, facts []finding.Evidence, all bool) [][]string {
 	rows := [][]string{}
 	for _, e := range facts {
@@ -141,7 +141,7 @@ func joined(a, b string) string {
 	return a + b
 }
 
-// setBy says who set GOMAXPROCS; "" when that is not known.
+// setBy says what set GOMAXPROCS; "" if unknown.
 func setBy(t *finding.Examined) string {
 	if t.GOMAXPROCSSource == nil {
 		return ""
@@ -155,9 +155,9 @@ func setBy(t *finding.Examined) string {
 		}
 		return "set by code"
 	case "runtime":
-		return "set by Go, by the CPU quota and the CPUs there are"
+		return "set by Go from the CPU quota and the CPUs"
 	case "host":
-		return "set by Go, by the CPUs there are and no quota"
+		return "set by Go from the CPUs, without the quota"
 	}
 	return "set by " + message.Clean(*t.GOMAXPROCSSource)
 }
@@ -173,7 +173,7 @@ func (p *Page) finding(f *finding.Finding, all bool) {
 	}
 }
 
-// figureRows are figures as rows: words, value, where from.
+// figureRows returns figures as rows: words, value, source.
 func figureRows(figures []finding.Evidence, indent string, all bool) [][]string {
 	rows := [][]string{}
 	for _, e := range figures {
@@ -182,7 +182,7 @@ func figureRows(figures []finding.Evidence, indent string, all bool) [][]string 
 	return rows
 }
 
-// sourced is where a figure is from; with all, also how sure it is.
+// sourced returns the source of a figure; with all, also its votes.
 func sourced(e *finding.Evidence, all bool) string {
 	s := message.Clean(e.Source)
 	if strings.HasPrefix(s, "/sys/") {

@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TestOnCall: the words are those that package rules has for its figures.
+// TestOnCall: package rules uses the same words for its figures.
 func TestOnCall(t *testing.T) {
 	f := &rules.Facts{}
 	fields := reflect.ValueOf(f).Elem()
@@ -27,10 +27,10 @@ func TestOnCall(t *testing.T) {
 	}
 }
 
-// TestSetBy: whoever set GOMAXPROCS is named as snug ps names them.
+// TestSetBy: snug ps uses the same words for what set GOMAXPROCS.
 func TestSetBy(t *testing.T) {
 	for by, want := range map[string]string{
-		"environment": "environment", "code": "code: go.uber.org/automaxprocs v1.6.0", "runtime": "by the CPU quota and the CPUs there are", "host": "no quota", "else": "else", "": "",
+		"environment": "environment", "code": "code: go.uber.org/automaxprocs v1.6.0", "runtime": "from the CPU quota and the CPUs", "host": "without the quota", "else": "else", "": "",
 	} {
 		e := &finding.Examined{GOMAXPROCSSource: new(by), GOMAXPROCSModule: new("go.uber.org/automaxprocs v1.6.0")}
 		if by == "" {
@@ -42,7 +42,7 @@ func TestSetBy(t *testing.T) {
 	}
 }
 
-// TestVerdictOn: what is not known is not called well.
+// TestVerdictOn: an unknown is not reported as "nothing wrong".
 func TestVerdictOn(t *testing.T) {
 	of := func(all ...finding.Severity) (found []finding.Finding) {
 		for _, s := range all {

@@ -13,7 +13,7 @@ func (p *Page) explanation(d *finding.Explanation) {
 }
 
 func (p *Page) index(d *finding.Index) {
-	p.line("%d ids of what snug can say", len(d.Entries))
+	p.line("%d ids that snug can explain", len(d.Entries))
 	p.line("")
 	rows := [][]string{}
 	for _, e := range d.Entries {

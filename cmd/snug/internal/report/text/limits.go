@@ -21,7 +21,7 @@ func (p *Page) limits(d *finding.Limits) {
 	p.next(d.Next)
 }
 
-// Gives says what a container gives in a few words.
+// Gives summarises the limits of a container in a few words.
 func Gives(d *finding.Limits) string {
 	c, m := &d.CPU, &d.Memory
 	var cpu, memory string
@@ -59,7 +59,7 @@ func Gives(d *finding.Limits) string {
 // missing reports whether a figure is listed as unknown.
 func missing(d *finding.Limits, field string) bool { return content.MissingIn(d.Unknown, field) }
 
-// or says what a null stands for.
+// or returns the meaning of a null field: "unknown" or "none".
 func or(d *finding.Limits, field string) string {
 	if missing(d, field) {
 		return "unknown"
@@ -122,7 +122,7 @@ func levelsUp(c *finding.CPU) int {
 	return 0
 }
 
-// request says what a weight may stand for.
+// request says which CPU requests give the weight or shares.
 func request(c *finding.CPU) string {
 	var numbers []string
 	orNone := ""
@@ -186,7 +186,7 @@ func memoryRows(d *finding.Limits) [][]string {
 		n    *int64
 		note string
 	}{
-		{"OOM kills", e.OOMKills, "since the group was made"},
+		{"OOM kills", e.OOMKills, "since the cgroup was created"},
 		{"limit hit", e.Max, "times memory had to be reclaimed to stay below the limit"},
 		{"high hit", e.High, "times allocation was throttled"},
 	} {
@@ -200,5 +200,5 @@ func memoryRows(d *finding.Limits) [][]string {
 	return rows
 }
 
-// above reports whether there is pressure worth a line.
+// above reports whether there is any pressure to show.
 func above(p *finding.Pressure) bool { return p != nil && p.Some10 != nil && *p.Some10 > 0 }

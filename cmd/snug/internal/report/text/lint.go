@@ -51,12 +51,12 @@ func (p *Page) lint(d *finding.Lint) {
 	}
 	if fixable > 0 {
 		p.line("")
-		p.line("snug lint --fix mends %d of them", fixable)
+		p.line("snug lint --fix fixes %d of them", fixable)
 	}
 	p.next(d.Next)
 }
 
-// beside is what else there is to say of the input.
+// beside lists the services, foreign files and silenced findings.
 func beside(d *finding.Lint) string {
 	text := ""
 	if d.Services > 0 {
@@ -100,7 +100,7 @@ func (p *Page) mistake(m *finding.LintMistake) {
 	}
 }
 
-// located is where a mistake is, as editors and terminals follow it.
+// located returns the place of a mistake in the form that editors and terminals link.
 func located(m *finding.LintMistake) string {
 	at := m.File + ":" + strconv.Itoa(m.Line)
 	if m.Column != nil {

@@ -21,14 +21,14 @@ func (p *Page) line(format string, args ...any) {
 	p.WriteByte('\n')
 }
 
-// table writes rows of words in columns, however wide.
+// table writes rows of text in columns, of any width.
 func (p *Page) table(rows [][]string) {
 	if len(rows) > 0 {
 		p.rows(content.GridOf(rows[0], rows[1:]).Columns)
 	}
 }
 
-// notes are what a reader must know about the figures above.
+// notes prints the caveats about the figures above.
 func (p *Page) notes(warnings []finding.Warning, unknown []finding.Gap) {
 	if len(warnings)+len(unknown) > 0 {
 		p.line("")
@@ -61,7 +61,7 @@ func (p *Page) target(t finding.Target) {
 	}
 }
 
-// from is a source as "file: text". A variable is not a file, and the reason
+// from formats a source as "file: text". A variable is not a file, and the reason
 // quotes it.
 func from(s *finding.Source) string {
 	switch {
@@ -77,26 +77,26 @@ func from(s *finding.Source) string {
 	return message.Clean(s.File) + ": " + string(raw)
 }
 
-// Width is how many columns a terminal has at least.
+// Width is the minimum width of a terminal, in cells.
 const Width = 100
 
 // gap separates two columns.
 const gap = 2
 
-// grid writes a table. One that is wider than a terminal goes on below, with
-// the columns repeated that say which row it is.
+// grid writes a table. A table wider than a terminal continues below, with the key
+// columns repeated.
 func (p *Page) grid(g content.Grid) {
 	var keys, rest []content.Col
 	used := 0
 	for _, c := range g.Columns {
-		most := 60
+		limit := 60
 		if c.Key && !content.Ambiguous(c.Cells, 36) {
-			most = 36
+			limit = 36
 		}
-		c.Head = content.Short(c.Head, most)
+		c.Head = content.Short(c.Head, limit)
 		cells := make([]string, len(c.Cells))
 		for i, s := range c.Cells {
-			cells[i] = content.Short(s, most)
+			cells[i] = content.Short(s, limit)
 		}
 		c.Cells = cells
 		if c.Key {
@@ -153,8 +153,8 @@ func (p *Page) rows(block []content.Col) {
 	}
 }
 
-// wrap writes a paragraph within a terminal; lines after the first are set in
-// by two.
+// wrap writes a paragraph within Width; lines after the first are indented by
+// two.
 func (p *Page) wrap(text string) {
 	line, room := "", Width
 	for _, word := range strings.Fields(text) {

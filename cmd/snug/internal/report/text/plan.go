@@ -64,7 +64,7 @@ func (p *Page) plan(d *finding.Plan) {
 // envSet is the reason code of a knob that the operator set.
 const envSet = "env-set"
 
-// alone says what Go would do by itself, and whether that is the plan. The program may be nil.
+// alone says what Go does by default, and whether that equals the plan. program may be nil.
 func alone(r *finding.Runtime, program *finding.Program) string {
 	who := "Go 1.25 and later"
 	if r.Go != nil {
@@ -97,15 +97,15 @@ func alone(r *finding.Runtime, program *finding.Program) string {
 	return who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + memory + r.Text
 }
 
-// unless names functions that set another value where they are called.
+// unless names functions that set another value when called.
 func unless(by []string) string {
 	if len(by) == 0 {
 		return ""
 	}
-	const most = 3
-	names := by[:min(len(by), most)]
+	const limit = 3
+	names := by[:min(len(by), limit)]
 	more := ""
-	if n := len(by) - most; n > 0 {
+	if n := len(by) - limit; n > 0 {
 		more = " or " + strconv.Itoa(n) + " more"
 	}
 	return ", unless " + message.Clean(strings.Join(names, " or ")) + more + " in it sets another,"
@@ -118,7 +118,7 @@ func inside(g *finding.Program) string {
 	return " (" + message.Clean(g.Main) + ")"
 }
 
-// ignored lists what could have decided and did not.
+// ignored lists the sources that did not decide.
 func (p *Page) ignored(knob string, reasons []finding.Reason) {
 	for _, r := range reasons {
 		where := from(r.Source)
@@ -161,7 +161,7 @@ func (p *Page) verdict(d *finding.Verdict) {
 	p.next(d.Next)
 }
 
-// Asks is a plan as one would type it: the knobs to set, "" when there are none.
+// Asks returns the knobs to set as you would type them; "" if there are none.
 func Asks(d *finding.Plan) string {
 	var set []string
 	if v := d.GOMAXPROCS.Value; v != nil {

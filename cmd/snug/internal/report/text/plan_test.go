@@ -8,7 +8,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TestAlone: what a program would use by itself, as far as that is known.
+// TestAlone: what a program uses by default, if known.
 func TestAlone(t *testing.T) {
 	old := func() *finding.Runtime {
 		return &finding.Runtime{Go: new("go1.19.8"), GOMAXPROCS: new(2), Agrees: true, Text: "it does not look at cgroups"}

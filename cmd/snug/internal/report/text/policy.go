@@ -68,8 +68,8 @@ func (p *Page) given(d *finding.Given) {
 	p.next(d.Next)
 }
 
-// givenRows say what becomes of each knob, and why. What is wrong with a pod's labels is said
-// of its first container, and seen.
+// givenRows says what happens to each knob, and why. An error in a pod's labels is printed
+// for its first container only; seen records it.
 func givenRows(c *finding.GivenContainer, seen map[string]bool) [][]string {
 	var rows [][]string
 	said := ""
@@ -95,7 +95,7 @@ func givenRows(c *finding.GivenContainer, seen map[string]bool) [][]string {
 	return rows
 }
 
-// given is what a container gets of a knob.
+// given says which value a container gets for a knob.
 func given(c *finding.GivenContainer, knob string) string {
 	for _, e := range c.Env {
 		switch {

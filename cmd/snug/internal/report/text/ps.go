@@ -40,7 +40,7 @@ func (p *Page) ps(d *finding.PS) {
 	p.next(d.Next)
 }
 
-// processes is their table.
+// processes prints the table of processes.
 func (p *Page) processes(all []finding.Process) {
 	if len(all) == 0 {
 		return

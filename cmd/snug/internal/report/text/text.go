@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text writes documents for people who read a terminal.
+// Package text writes documents as text for a terminal.
 package text
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// Write writes a document for people: the verdict, a small table, the reasons,
+// Write writes a document for people: the verdict, a small table, the reasons and
 // one next command.
 func Write(w io.Writer, d finding.Document) error {
 	var p Page

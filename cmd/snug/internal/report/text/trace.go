@@ -42,7 +42,7 @@ func (p *Page) trace(d *finding.Trace) {
 	p.next(d.Next)
 }
 
-// traceReasons are why the world was stopped, and why goroutines were blocked.
+// traceReasons prints why the world was stopped and why goroutines were blocked.
 func (p *Page) traceReasons(d *finding.Trace, i int) {
 	t := &d.Traces[i]
 	of := ""
@@ -56,7 +56,7 @@ func (p *Page) traceReasons(d *finding.Trace, i int) {
 	}
 	if len(t.Goroutines.Reasons) > 0 {
 		p.line("")
-		p.line("goroutines were blocked by (wall time added up over goroutines%s)", of)
+		p.line("goroutines were blocked by (wall time summed over goroutines%s)", of)
 		p.table(content.WaitRows(t, content.MaxWaits, true))
 	}
 }

@@ -37,7 +37,7 @@ func (p *Page) tune(d *finding.Tune) {
 	}
 	if s, ok := content.Candidates(d); ok {
 		p.line("")
-		p.wrap(fmt.Sprintf("the best %d of %s, by the stage they reached; their numbers chose them, so they flatter; %s",
+		p.wrap(fmt.Sprintf("the best %d of %s, by the stage they reached; they were selected by these figures, which are therefore optimistic; %s",
 			len(s.Cells), units.Plural(len(d.Cells), "setting"), s.Title))
 		p.grid(s.Figures(d.Cells, nil))
 	}
@@ -70,8 +70,8 @@ func (p *Page) tune(d *finding.Tune) {
 	p.next(d.Next)
 }
 
-// environment writes the winner three times, to paste. Its lines are not broken
-// and not cleaned of what a shell needs, only of what a terminal must not see.
+// environment writes the winner in three forms to paste. It does not wrap lines, and
+// removes only what is unsafe on a terminal, not what a shell needs.
 func (p *Page) environment(e *finding.Environment) {
 	if e == nil {
 		return

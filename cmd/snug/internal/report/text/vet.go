@@ -32,13 +32,13 @@ func (p *Page) vet(d *finding.Vet) {
 	}
 	if fixable > 0 {
 		p.line("")
-		p.line("snug vet --fix mends %d of them", fixable)
+		p.line("snug vet --fix fixes %d of them", fixable)
 	}
 	p.notes(nil, d.Unknown)
 	p.next(d.Next)
 }
 
-// verdictOnSource is what was found, in a few words.
+// verdictOnSource summarises the findings in a few words.
 func verdictOnSource(d *finding.Vet) string {
 	count, fixed := map[finding.Severity]int{}, 0
 	for _, m := range d.Findings {
@@ -55,7 +55,7 @@ func verdictOnSource(d *finding.Vet) string {
 	return said
 }
 
-// counts is how many mistakes there are of each severity, in a few words.
+// counts lists the number of mistakes of each severity.
 func counts(count map[finding.Severity]int, fixed int) string {
 	var said []string
 	for _, s := range []finding.Severity{finding.SeverityError, finding.SeverityWarning} {
