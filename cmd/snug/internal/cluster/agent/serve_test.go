@@ -198,7 +198,7 @@ func TestAnswers(t *testing.T) {
 		{"findings", "GET", "/findings", idle(sampleNode(), 0), 200, "application/json", `{"snug":"v1","kind":"agent"`},
 		{"page at first", "GET", "/", idle(nil, 0), 503, "text/plain", "no scan yet"},
 		{"page", "GET", "/", idle(sampleNode(), 0), 200, "text/html", "GOMEMLIMIT=230MiB"},
-		{"page of an old scan", "GET", "/", idle(sampleNode(), 4*time.Minute), 200, "text/html", "Not to be relied on"},
+		{"page of an old scan", "GET", "/", idle(sampleNode(), 4*time.Minute), 200, "text/html", "Unreliable"},
 		{"page, unknown words", "GET", "/?sort=taste&reverse=2&wrong=x", idle(sampleNode(), 0), 200, "text/html", "5 Go processes"},
 		{"page, only warnings", "GET", "/?wrong=1", idle(sampleNode(), 0), 200, "text/html", "All containers"},
 		{"metrics at first", "GET", "/metrics", idle(nil, 0), 200, "text/plain", "snug_agent_scans_total 0"},

@@ -47,7 +47,7 @@ func newView(kind string, s *finding.Setup, cells []finding.Cell, verdict *findi
 	}
 }
 
-// sectionView is a section as a chapter.
+// sectionView returns a section as a chapter.
 func sectionView(s *content.Section, cells []finding.Cell, all []finding.Comparison, names []string, kind map[string]int, stall bool) Part {
 	g := s.Figures(cells, names)
 	if stall {
@@ -72,8 +72,8 @@ func sectionView(s *content.Section, cells []finding.Cell, all []finding.Compari
 	return p
 }
 
-// baseline is the one cell that all comparisons of a section are made with, or
-// -1.
+// baseline returns the cell that is the baseline of all comparisons of a section, or
+// -1 if there is not exactly one.
 func baseline(s *content.Section, cells []finding.Cell, all []finding.Comparison) int {
 	base := -1
 	for _, c := range s.Comparisons(cells, all) {
@@ -85,8 +85,8 @@ func baseline(s *content.Section, cells []finding.Cell, all []finding.Comparison
 	return base
 }
 
-// kindsOf gives each setting its colour, dash and mark, the same in every
-// drawing of a page.
+// kindsOf assigns each setting its colour, dash and mark, the same in all drawings
+// of a page.
 func kindsOf(cells []finding.Cell) map[string]int {
 	kind := map[string]int{}
 	for i := range cells {
@@ -107,7 +107,7 @@ func (v *view) faults(warnings []finding.Warning, unknown []finding.Gap) {
 	}
 }
 
-// stamped are the stamps of a page, where stopping early is one too.
+// stamped returns the stamps of a page, including "stopped early".
 func stamped(s *finding.Setup) []string {
 	all := content.Stamps(s)
 	for _, e := range content.Early(s) {
@@ -116,7 +116,7 @@ func stamped(s *finding.Setup) []string {
 	return all
 }
 
-// notes are those of the text, without what the stamps already say.
+// notes adds the notes of the text, except those in the stamps.
 func (v *view) notes(s *finding.Setup, all []string) {
 	for _, n := range all[len(content.Early(s)):] {
 		v.Notes = append(v.Notes, Sentence(n))

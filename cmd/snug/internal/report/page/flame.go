@@ -15,10 +15,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Flame draws a CPU profile as a flame graph, on one page that needs nothing
-// else: what the CPU time went to, the graph with the outermost calls on top, the
-// largest functions. Without its script, and in print, it is a drawing; with it
-// one can zoom and search. The page is at most some MiB whatever the profile.
+// Flame writes a CPU profile as one self-contained page: CPU time by class, a flame
+// graph with the outermost calls on top, and the largest functions. The script only
+// zooms and searches; the drawing works without it and in print. The size of the page is
+// bounded to a few MiB for any profile.
 func Flame(w io.Writer, g *cpuprof.Graph, title string) error {
 	title = cpuprof.CleanName(title)
 	v := flameView{
@@ -43,7 +43,7 @@ func Flame(w io.Writer, g *cpuprof.Graph, title string) error {
 	return v.write(w, "flame.tmpl", &v, "flame.css")
 }
 
-// flameView is the page as its template needs it.
+// flameView holds the fields of the template.
 type flameView struct {
 	shell
 	Groups   []groupRow
@@ -58,16 +58,16 @@ type flameView struct {
 }
 
 type classRow struct {
-	Group                   string // of colours
+	Group                   string // of a colour
 	Class, CPU, Share, What string
-	Width                   string // of its bar, in percent
+	Width                   string // of the bar, in percent
 }
 
 type groupRow struct{ Group, Name, Share string }
 
 type topRow struct{ Name, Self, Caused string }
 
-// groups are the colours of a drawing: each says which lever moves what has it.
+// groups are the colours of a drawing, one for each way to reduce the CPU time.
 var groups = []struct {
 	id, name string
 	classes  []cpuprof.Class
@@ -80,7 +80,7 @@ var groups = []struct {
 	{"r", "rest of the runtime", []cpuprof.Class{cpuprof.Stack, cpuprof.Profiler, cpuprof.Signal, cpuprof.RuntimeOther}},
 }
 
-// groupOf is the colour of a class.
+// groupOf returns the colour of a class.
 func groupOf(c cpuprof.Class) string {
 	for _, g := range groups {
 		if slices.Contains(g.classes, c) {
@@ -102,7 +102,7 @@ func classRows(s *cpuprof.Summary) []classRow {
 	return rows
 }
 
-// groupRows are the groups that there are, for the key of the drawing.
+// groupRows returns the groups with CPU time, for the key of the drawing.
 func groupRows(s *cpuprof.Summary) []groupRow {
 	var rows []groupRow
 	for _, g := range groups {
@@ -125,18 +125,18 @@ func flameFacts(s *cpuprof.Summary) []string {
 	return append(facts, "sampled by "+string(s.Source))
 }
 
-// sampledBy says what to bear in mind with figures of a source.
+// sampledBy returns the caveat about a source of samples.
 func sampledBy(s cpuprof.Source) string {
 	switch s {
 	case cpuprof.Perf:
 		return "Sampled from outside by perf events, by CPU time of each thread."
 	case cpuprof.RuntimePprof:
-		return "Sampled by the Go runtime itself, which sees nothing of its monitor thread and somewhat less of the scheduler than there is (golang.org/issue/40435)."
+		return "Sampled by the Go runtime itself, which misses its monitor thread and part of the scheduler (golang.org/issue/40435)."
 	}
-	return "Sampled by a tool whose accuracy is not known."
+	return "Sampled by a tool of unknown accuracy."
 }
 
-// Sizes of a drawing, in CSS pixels where it is shown at its own width.
+// Sizes of a drawing, in CSS pixels at its natural width.
 const (
 	drawWidth  = 1200
 	rowHeight  = 18
@@ -144,8 +144,8 @@ const (
 	textMargin = 4
 )
 
-// drawing makes an SVG of calls. Places and sizes are also there as parts of a
-// million, for the script.
+// drawing returns an SVG of calls. For the script, positions and widths are also given
+// in parts per million.
 func drawing(calls []cpuprof.Call, seconds float64) template.HTML {
 	rows := 1
 	for _, f := range calls {
@@ -188,9 +188,9 @@ func drawing(calls []cpuprof.Call, seconds float64) template.HTML {
 	return template.HTML(b.String())
 }
 
-// label is what stands in a frame: the function without the path of its package,
-// behind its class where that begins. The classes of the program and of the rest
-// of the runtime show in the name.
+// label returns the text of a frame: the function without its package path, prefixed
+// with its class where the class begins. The classes of the program and of the rest of
+// the runtime need no prefix, because the name shows them.
 func label(name, tag string) string {
 	name = shortName(name)
 	if tag != "" {
@@ -199,7 +199,7 @@ func label(name, tag string) string {
 	return name
 }
 
-// shortName leaves the directories of a package out.
+// shortName removes the directories of a package path.
 func shortName(name string) string {
 	end := strings.IndexAny(name, "([")
 	if end < 0 {
@@ -208,8 +208,8 @@ func shortName(name string) string {
 	return name[strings.LastIndexByte(name[:end], '/')+1:]
 }
 
-// fit cuts a label to a width; "" is that nothing of use is left. The colour says
-// runtime before the word does.
+// fit truncates a label to a width; "" if nothing useful is left. It drops "runtime."
+// first, which the colour already shows.
 func fit(text string, width float64) string {
 	room := int((width - 2*textMargin) / letter)
 	r := []rune(text)

@@ -18,8 +18,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 )
 
-// stacked makes a profile whose samples are stacks of functions, innermost first, each of
-// one sample of ms milliseconds.
+// stacked returns a profile of stacks of functions, innermost first, each with one sample
+// of ms milliseconds.
 func stacked(ms int64, stacks ...string) *profile.Profile {
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
@@ -105,7 +105,7 @@ func TestFlameHTMLOfNothing(t *testing.T) {
 	}
 }
 
-// TestFlameIsBounded: the page of any profile is at most some MiB.
+// TestFlameIsBounded: the page of any profile is at most a few MiB.
 func TestFlameIsBounded(t *testing.T) {
 	stacks := []string{strings.TrimSpace(strings.Repeat("main.again ", 5000))}
 	for i := range 20000 {
@@ -116,7 +116,7 @@ func TestFlameIsBounded(t *testing.T) {
 	}
 }
 
-// TestClassesHaveColours: every class has just one.
+// TestClassesHaveColours: every class has exactly one.
 func TestClassesHaveColours(t *testing.T) {
 	colours := map[cpuprof.Class]int{}
 	for _, g := range groups {

@@ -24,8 +24,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Sentence begins a text with a capital; names of programs and variables keep
-// theirs, being no words.
+// Sentence capitalises the first letter of a text, unless it begins with the name of a
+// program or variable.
 func Sentence(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	word, _, _ := strings.Cut(s, " ")
@@ -35,7 +35,7 @@ func Sentence(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// facts are the few that stand below the verdict.
+// facts returns the facts below the verdict.
 func facts(s *finding.Setup, cells []finding.Cell, planned bool) []string {
 	var f []string
 	if len(cells) == 0 {
@@ -59,7 +59,7 @@ func facts(s *finding.Setup, cells []finding.Cell, planned bool) []string {
 	return f
 }
 
-// how says how it was measured, in plain words.
+// how describes the measurement in plain words.
 func how(s *finding.Setup, cells []finding.Cell) []fact {
 	var f []fact
 	add := func(name, text string) {
@@ -103,7 +103,7 @@ func how(s *finding.Setup, cells []finding.Cell) []fact {
 	add("Requests", asked(s.Request))
 	add("Load generator", generator(s, cells))
 	if s.Probe > 0 {
-		add("Stall probe", "as many threads as the program has Ps spin for "+units.Duration(s.Probe)+" in each run, outside of its window")
+		add("Stall probe", "one thread per P of the program spins for "+units.Duration(s.Probe)+" in each run, outside its window")
 	}
 	way := message.Clean(s.Machine.CgroupWay)
 	if s.NoLimit {
@@ -118,7 +118,7 @@ func how(s *finding.Setup, cells []finding.Cell) []fact {
 	return f
 }
 
-// confidence is that of the intervals, where they all have the same.
+// confidence returns the confidence of the intervals, or its range.
 func confidence(cells []finding.Cell) string {
 	low, high := 2.0, 0.0
 	for i := range cells {
@@ -135,7 +135,7 @@ func confidence(cells []finding.Cell) string {
 	return ", with a confidence of " + units.Share(low) + " to " + units.Share(high)
 }
 
-// asked says what a request was, but for what may be secret.
+// asked describes the requests, without what may be secret.
 func asked(r *finding.Request) string {
 	if r == nil {
 		return ""
@@ -148,15 +148,15 @@ func asked(r *finding.Request) string {
 		parts = append(parts, "a body with the SHA-256 sum "+message.Clean(r.BodySHA256))
 	}
 	if r.Timeout > 0 {
-		parts = append(parts, "given up after "+units.Duration(r.Timeout))
+		parts = append(parts, "timeout "+units.Duration(r.Timeout))
 	}
 	if r.Connections > 0 {
-		parts = append(parts, units.Plural(r.Connections, "connection")+" where the loop is closed and saturated")
+		parts = append(parts, units.Plural(r.Connections, "connection")+" in a saturated closed loop")
 	}
 	return strings.Join(parts, "; ")
 }
 
-// generator says how late requests were.
+// generator describes the load generator and how late its requests were.
 func generator(s *finding.Setup, cells []finding.Cell) string {
 	late, worst, n := 0.0, 0.0, 0
 	for i := range cells {
@@ -170,10 +170,10 @@ func generator(s *finding.Setup, cells []finding.Cell) string {
 	}
 	var parts []string
 	if s.Machine.Generator != "" {
-		parts = append(parts, "outside of the cgroup, "+message.Clean(s.Machine.Generator))
+		parts = append(parts, "outside the cgroup, "+message.Clean(s.Machine.Generator))
 	}
 	if n > 0 {
-		parts = append(parts, "a request left at most "+units.Duration(late)+" late (P99 of the latest run), "+units.Duration(worst)+" at worst")
+		parts = append(parts, "requests started at most "+units.Duration(late)+" late (P99 of the latest run), "+units.Duration(worst)+" at worst")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -186,7 +186,7 @@ func machine(m *finding.Machine) string {
 		}
 	}
 	if m.CPUs > 0 {
-		parts = append(parts, units.Plural(m.CPUs, "CPU")+" that may be used")
+		parts = append(parts, units.Plural(m.CPUs, "CPU")+" usable")
 	}
 	if m.Memory > 0 {
 		parts = append(parts, units.Bytes(m.Memory)+" of memory")
@@ -197,10 +197,10 @@ func machine(m *finding.Machine) string {
 	return strings.Join(parts, ", ")
 }
 
-// mostRuns is how many raw runs the page lists; the download has all.
-const mostRuns = 400
+// maxRuns is the maximum number of raw runs on a page; the download has all.
+const maxRuns = 400
 
-// runsTable lists every run in the order of rounds, also what did not count.
+// runsTable lists all runs in order, including those that did not count.
 func runsTable(cells []finding.Cell) table {
 	type run struct {
 		cell *finding.Cell
@@ -216,9 +216,9 @@ func runsTable(cells []finding.Cell) table {
 		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Round, b.Round), cmp.Compare(a.Order, b.Order), cmp.Compare(a.Try, b.Try))
 	})
 	caption := units.Plural(len(all), "run")
-	if len(all) > mostRuns {
-		all = all[:mostRuns]
-		caption = fmt.Sprintf("The first %d of %s; the download has all", mostRuns, caption)
+	if len(all) > maxRuns {
+		all = all[:maxRuns]
+		caption = fmt.Sprintf("The first %d of %s; the download has all", maxRuns, caption)
 	}
 	var names, loads, rounds, counts, notes []string
 	for _, r := range all {
@@ -264,7 +264,7 @@ func runsTable(cells []finding.Cell) table {
 	return tableOf(caption, g)
 }
 
-// countsOf are the further numbers of a run, by name.
+// countsOf lists the further figures of a run, by name.
 func countsOf(counts map[string]int64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -273,10 +273,10 @@ func countsOf(counts map[string]int64) string {
 	return content.OrNone(strings.Join(parts, ", "), len(parts) == 0)
 }
 
-// readable is up to how many bytes of JSON a page shows besides the download.
-const readable = 1 << 20
+// maxJSON is the maximum size in bytes of JSON that a page shows besides the download.
+const maxJSON = 1 << 20
 
-// embed puts the document itself into the page.
+// embed puts the document into the page.
 func (v *view) embed(d finding.Document) error {
 	data, err := finding.Encode(d)
 	if err != nil {
@@ -293,7 +293,7 @@ func (v *view) embed(d finding.Document) error {
 	}
 	v.Data = template.URL("data:application/gzip;base64," + base64.StdEncoding.EncodeToString(packed.Bytes()))
 	v.Size, v.Full = units.Bytes(int64(packed.Len())), units.Bytes(int64(len(data)))
-	if len(data) <= readable {
+	if len(data) <= maxJSON {
 		v.JSON = string(data)
 	}
 	return nil

@@ -18,25 +18,25 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// NodePage is what a page about a node shows beside its document.
+// NodePage holds what a node's page shows besides its document.
 type NodePage struct {
-	// Order is one of NodeOrders; "" = the worst finding first. Reverse turns it around.
+	// Order is one of NodeOrders; "" = worst finding first. Reverse reverses it.
 	Order   string
 	Reverse bool
-	// Wrong leaves out what has no warning.
+	// Wrong hides containers without a warning.
 	Wrong bool
-	// Age is how long ago the scan was, and Ill why it cannot be relied on; "" = it can.
+	// Age is the time since the scan; Ill says why it is unreliable, "" = it is reliable.
 	Age time.Duration
 	Ill string
-	// Trend is a container's last figures, the latest last, below 0 = unknown: the share
-	// of its periods in which it was throttled, and bytes of memory. Step is the time
-	// between two.
+	// Trend returns a container's last figures, oldest first: the share of throttled
+	// periods (0 to 1) and memory in bytes; below 0 = unknown. Step is the time between
+	// two figures.
 	Trend func(*finding.Container) (throttled, memory []float32)
 	Step  time.Duration
 }
 
-// nodeColumns are the table's columns: the word that orders by it, its head, and how two
-// containers compare, the one to be seen first before the other.
+// nodeColumns are the table's columns: the word to sort by, the head, and the comparison
+// of two containers, which sorts the more interesting one first.
 var nodeColumns = []struct {
 	order, head string
 	compare     func(a, b *finding.Container) int
@@ -63,7 +63,7 @@ var nodeColumns = []struct {
 	}},
 }
 
-// NodeOrders are the words that a table of containers can be ordered by.
+// NodeOrders returns the words that a table of containers can be sorted by.
 func NodeOrders() []string {
 	all := make([]string, 0, len(nodeColumns))
 	for _, c := range nodeColumns {
@@ -72,7 +72,7 @@ func NodeOrders() []string {
 	return all
 }
 
-// compareGo orders versions, the oldest first; what is unknown comes last.
+// compareGo sorts versions, oldest first and unknown last.
 func compareGo(a, b *string) int {
 	key := func(v *string) []int {
 		if v == nil {
@@ -88,7 +88,7 @@ func compareGo(a, b *string) int {
 	return slices.Compare(key(a), key(b))
 }
 
-// filled is the share of its memory limit that a container uses; nil = none, or unknown.
+// filled returns the used share of a container's memory limit; nil = no limit, or unknown.
 func filled(c *finding.Container) *float64 {
 	if c.MemoryLimit == nil || c.Unreclaimable == nil || *c.MemoryLimit <= 0 {
 		return nil
@@ -96,21 +96,21 @@ func filled(c *finding.Container) *float64 {
 	return new(float64(*c.Unreclaimable) / float64(*c.MemoryLimit))
 }
 
-// nodeView is the page as its template needs it.
+// nodeView holds the fields of the template.
 type nodeView struct {
 	shell
-	Blind    bool     // so much was not seen that it has to be said first
-	Filter   linkView // Text "" = there is nothing to leave out
+	Blind    bool     // show what was not seen first, because it is much
+	Filter   linkView // Text "" = no filter
 	Head     []headView
 	Rows     [][]nodeCell
 	Findings []foundView
-	Hidden   int // findings of so many containers are not shown
+	Hidden   int // number of containers whose findings are not shown
 	Seen     []string
 }
 
 type headView struct {
 	linkView
-	Sort, Class string // Sort is aria-sort's word; "" = not ordered by this
+	Sort, Class string // Sort is the value of aria-sort; "" = not sorted by this column
 }
 
 type nodeCell struct {
@@ -118,7 +118,7 @@ type nodeCell struct {
 	Chart                  template.HTML
 }
 
-// foundView is what is wrong with one container.
+// foundView holds the findings of one container.
 type foundView struct {
 	Anchor, Name string
 	Facts        []string
@@ -130,11 +130,11 @@ type findingView struct {
 	Evidence                                  [][2]string
 }
 
-// mostFound are the containers whose findings a page spells out. The table has all.
-const mostFound = 200
+// maxFound is the maximum number of containers whose findings a page shows. The table has all.
+const maxFound = 200
 
-// NodeHTML writes a scan as one page for people. Like every page of snug's it asks for
-// nothing else: it is ordered by links, and drawn by itself.
+// NodeHTML writes a scan as one self-contained page, like all pages of snug. Links sort
+// the table.
 func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 	v := nodeView{shell: shell{
 		Class: "wide", Served: true, Kind: "agent", Title: "snug agent", Version: "agent",
@@ -158,7 +158,7 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 		if c.Worst() == "" {
 			continue
 		}
-		if len(v.Findings) == mostFound {
+		if len(v.Findings) == maxFound {
 			v.Hidden++
 			continue
 		}
@@ -167,16 +167,16 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 	return v.write(w, "node.tmpl", &v, "chart.css", "node.css")
 }
 
-// top is what stands above the table.
+// top fills in everything above the table.
 func (v *nodeView) top(d *finding.Node, o *NodePage) {
 	verdict, wrong := content.NodeVerdict(d)
 	v.Verdict = strings.ToUpper(verdict[:1]) + verdict[1:]
 	_, v.Blind = d.Denied()
 	if o.Ill != "" {
-		v.Stamps = append(v.Stamps, "Not to be relied on: "+message.Clean(o.Ill)+".")
+		v.Stamps = append(v.Stamps, "Unreliable: "+message.Clean(o.Ill)+".")
 	}
 	if !d.Memory {
-		v.Stamps = append(v.Stamps, "No process's memory is read (--no-mem): "+message.Clean(strings.Join(d.Lost, "; "))+".")
+		v.Stamps = append(v.Stamps, "Process memory is not read (--no-mem): "+message.Clean(strings.Join(d.Lost, "; "))+".")
 	}
 	if d.Node != nil {
 		v.Facts = append(v.Facts, "node "+message.Clean(*d.Node))
@@ -203,7 +203,7 @@ func (v *nodeView) top(d *finding.Node, o *NodePage) {
 	}
 }
 
-// url is the page in another order.
+// url returns the URL of the page in another order.
 func (o *NodePage) url(order string, reverse, wrong bool) string {
 	q := url.Values{}
 	if order != "" {
@@ -218,7 +218,7 @@ func (o *NodePage) url(order string, reverse, wrong bool) string {
 	return "?" + q.Encode()
 }
 
-// order orders containers and makes the head, whose words order by their columns.
+// order sorts containers and makes the head, whose links sort by their columns.
 func (v *nodeView) order(all []*finding.Container, o *NodePage) {
 	chosen := cmp.Or(o.Order, "worst")
 	for _, column := range nodeColumns {
@@ -244,7 +244,7 @@ func (v *nodeView) order(all []*finding.Container, o *NodePage) {
 	}
 }
 
-// anchorOf is where a container's findings are on the page.
+// anchorOf returns the anchor of a container's findings on the page.
 func anchorOf(c *finding.Container) string {
 	var b strings.Builder
 	for _, s := range []*string{c.PodUID, c.ID, c.Group} {

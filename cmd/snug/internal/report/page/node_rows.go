@@ -14,7 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// nodeRow is a container in the table of a node's page, in the order of nodeColumns.
+// nodeRow returns the row of a container, in the order of nodeColumns.
 func nodeRow(c *finding.Container, o *NodePage) []nodeCell {
 	p := &c.Processes[0]
 	var throttled, memory []float32
@@ -63,7 +63,7 @@ func nodeRow(c *finding.Container, o *NodePage) []nodeCell {
 	return append(row, procs, quota, used, cut, held, limit, gc)
 }
 
-// worstID is the id of a container's worst finding, and how many more there are.
+// worstID returns the id of a container's worst finding, and the number of others.
 func worstID(c *finding.Container) string {
 	id, n := "", 0
 	for i := range c.Processes {
@@ -79,7 +79,7 @@ func worstID(c *finding.Container) string {
 	return message.Clean(id)
 }
 
-// cellOf is a figure, "-" for none, "?" for what could not be read.
+// cellOf formats a figure: "-" is none, "?" is unknown.
 func cellOf[T any](unknown []finding.Gap, field string, v *T, print func(T) string) nodeCell {
 	switch {
 	case v != nil:
@@ -93,21 +93,21 @@ func cellOf[T any](unknown []finding.Gap, field string, v *T, print func(T) stri
 // The size of a sparkline in CSS pixels.
 const sparkWide, sparkHigh = 96, 30
 
-// sparkline draws figures from left to right; top is what its upper edge stands for, 0 =
-// the largest of them. What is below 0 is a gap. It is "" where there is nothing to draw.
+// sparkline draws figures from left to right. top is the value of the upper edge; 0 = the
+// largest figure. Figures below 0 are gaps. It returns "" with fewer than two figures.
 func sparkline(what string, list []float32, top float64, step time.Duration) template.HTML {
-	most, known := 0.0, 0
+	highest, known := 0.0, 0
 	for _, x := range list {
 		if x >= 0 {
-			most = max(most, float64(x))
+			highest = max(highest, float64(x))
 			known++
 		}
 	}
 	if known < 2 {
 		return ""
 	}
-	if most > top {
-		top = most
+	if highest > top {
+		top = highest
 	}
 	if top <= 0 {
 		top = 1
@@ -128,7 +128,7 @@ func sparkline(what string, list []float32, top float64, step time.Duration) tem
 	return s.Done()
 }
 
-// foundIn is what is wrong with a container, process by process.
+// foundIn returns the findings of a container, by process.
 func foundIn(c *finding.Container) foundView {
 	v := foundView{Anchor: anchorOf(c), Name: message.Clean(content.ContainerName(c))}
 	add := func(name string, s *string) {

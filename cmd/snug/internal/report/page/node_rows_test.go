@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSparkline: a gap is a gap, and what is known once is no line.
+// TestSparkline: gaps stay gaps, and a single known figure draws no line.
 func TestSparkline(t *testing.T) {
 	if s := sparkline("throttled", []float32{-1, 0.5, -1}, 1, time.Second); s != "" {
 		t.Errorf("one point: %s", s)

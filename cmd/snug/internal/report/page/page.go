@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package page writes documents as pages of HTML that need nothing else.
+// Package page writes documents as self-contained HTML pages.
 package page
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Write writes an experiment as one page that needs nothing else: no script, no
-// font, no request. It reads on a phone, in the dark and in print.
+// Write writes a document as one self-contained page: no script, no font, no
+// request. It supports phones, dark mode and print.
 func Write(w io.Writer, d finding.Document) error {
 	var v *view
 	switch d := d.(type) {
@@ -36,25 +36,25 @@ func Write(w io.Writer, d finding.Document) error {
 	return v.write(w, "page.tmpl", v, "chart.css")
 }
 
-// view is a page as its template needs it: text that is not escaped yet, and
+// view holds the fields of the template: text, which the template escapes, and
 // drawings.
 type view struct {
 	shell
 	Parts   []Part
 	Environ []content.Form
 	Notes   []string
-	Faults  []string // warnings and what is unknown
+	Faults  []string // warnings and unknown figures
 	How     []fact
 	Runs    table
 
 	File string       // name of the download
 	Data template.URL // data: URL of the document, compressed by gzip
-	JSON string       // the same to read; "" when it is long
+	JSON string       // the document; "" = too long
 	Size string       // of the download
-	Full string       // of what is in it
+	Full string       // of the document, uncompressed
 }
 
-// Part is a chapter: tables, drawings, in this order.
+// Part is a chapter: tables, then drawings.
 type Part struct {
 	Title   string
 	Intro   string
@@ -64,8 +64,8 @@ type Part struct {
 
 type figureView struct {
 	*chart.Figure
-	Grid bool  // its drawings stand side by side
-	Key  table // what the numbers in it mean
+	Grid bool  // place its drawings side by side
+	Key  table // explains the numbers in the drawing
 }
 
 type fact struct{ Name, Text string }
@@ -83,8 +83,8 @@ type cellView struct {
 	Scope string
 }
 
-// tableOf turns a grid around. Words of a comparison stand out by weight and a
-// sign, never by colour alone.
+// tableOf transposes a grid. Words of a comparison are marked by weight and a sign,
+// never by colour alone.
 func tableOf(caption string, g content.Grid) table {
 	t := table{Caption: caption}
 	rows := 0
@@ -121,8 +121,8 @@ func tableOf(caption string, g content.Grid) table {
 	return t
 }
 
-// Typeset makes of hyphens before digits the minus that figures deserve, and
-// keeps a number and its unit together.
+// Typeset turns hyphens before digits into minus signs, and keeps a number and its
+// unit on one line.
 func Typeset(s string) string {
 	r := []rune(s)
 	for i := range r {
@@ -136,12 +136,12 @@ func Typeset(s string) string {
 	return string(r)
 }
 
-// flagName is an option of a command line, which must not be broken after its
+// flagName matches a command-line flag, which must not be broken after its
 // hyphens.
 var flagName = regexp.MustCompile(`(^|[ (])(--?[a-z][a-z0-9-]{0,24})`)
 
-// Unbroken is a text typeset, with options that stay in one line. Their hyphens
-// stay what they are, so that they can be copied.
+// Unbroken typesets a text and keeps flags on one line. Their hyphens stay hyphens,
+// so that you can copy them.
 func Unbroken(s string) template.HTML {
 	return template.HTML(flagName.ReplaceAllString(template.HTMLEscapeString(Typeset(s)), `$1<span class="flag">$2</span>`))
 }

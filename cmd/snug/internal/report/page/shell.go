@@ -14,25 +14,25 @@ import (
 //go:embed *.tmpl *.css *.js
 var pageFiles embed.FS
 
-// pages are made when one is asked for: most commands write none.
+// pages parses the templates on first use, because most commands write no page.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{"typeset": Unbroken}).ParseFS(pageFiles, "*.tmpl"))
 })
 
-// shell is what all pages have in common: head, style, what stands on top and at the foot.
-// Texts are not escaped yet.
+// shell holds what all pages share: head, style, header and footer. The templates escape
+// its texts.
 type shell struct {
 	Style  template.CSS
-	Script template.JS // the only one that the page lets run, by ScriptHash; "" = none
+	Script template.JS // the only script that the page allows, by ScriptHash; "" = none
 	ScriptHash,
 	Class string // of main and footer
-	Served  bool   // by a server, whose headers say what the page may do
+	Served  bool   // by a server, which sends the security policy as headers
 	Kind    string // of the document
 	Title   string
 	Stamps  []string
 	Verdict string
-	Lead    string // what the verdict adds after its first clause
-	Costs   string // what the winner makes worse
+	Lead    string // rest of the verdict after its first clause
+	Costs   string // metrics that the winner makes worse
 	Facts   []string
 	Next    string
 	Links   []linkView
@@ -41,7 +41,7 @@ type shell struct {
 
 type linkView struct{ Text, URL string }
 
-// write writes the page of a template, in the style of files, the common one first.
+// write executes a template, with style.css and then the given style sheets.
 func (s *shell) write(w io.Writer, name string, view any, styles ...string) error {
 	for _, file := range append([]string{"style.css"}, styles...) {
 		style, err := pageFiles.ReadFile(file)
@@ -53,7 +53,7 @@ func (s *shell) write(w io.Writer, name string, view any, styles ...string) erro
 	return pages().ExecuteTemplate(w, name, view)
 }
 
-// run lets the page run a script.
+// run allows the page to run a script.
 func (s *shell) run(file string) error {
 	script, err := pageFiles.ReadFile(file)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// TraceView is the page of one trace or two.
+// TraceView returns the page of one trace or two.
 func TraceView(d *finding.Trace) *view {
 	v := &view{shell: shell{Kind: "trace", Next: d.Next}, File: "snug-trace.json.gz"}
 	if len(d.Traces) == 0 {
@@ -52,7 +52,7 @@ func TraceView(d *finding.Trace) *view {
 		}
 		if rows := content.WaitRows(t, len(t.Goroutines.Reasons), false); len(rows) > 0 {
 			reasons = append(reasons, Part{Title: "Why goroutines were blocked" + name,
-				Tables: []table{tableOf("Wall time, added up over goroutines, those of the runtime among them", gridOf([]string{"by", "total", "times"}, rows))}})
+				Tables: []table{tableOf("Wall time, summed over goroutines, including the runtime's", gridOf([]string{"by", "total", "times"}, rows))}})
 		}
 	}
 	for _, g := range content.TraceGroups(d) {
@@ -62,20 +62,20 @@ func TraceView(d *finding.Trace) *view {
 		}
 		tables = append(tables, Part{Title: Sentence(title), Tables: []table{tableOf(Sentence(about), traceGrid(d, g.Rows))}})
 	}
-	if len(d.Traces) > 1 { // who has two wants to know what differs
+	if len(d.Traces) > 1 { // with two traces, the differences come first
 		v.Parts = slices.Concat(tables, courses, reasons)
 	} else {
 		v.Parts = slices.Concat(courses, tables, reasons)
 	}
 	v.Notes = content.TraceNotes(d)
 	v.How = append(v.How,
-		fact{"Collector's share", "Of the P time there was: mark workers other than idle ones, mark assists, sweeping by who allocates, and all Ps while the world was stopped for it. Background sweeping is not in a trace."},
-		fact{"Least left to the program", "Minimum mutator utilisation: of all windows of that length the smallest share of P time that the collector left."},
-		fact{"Percentiles", "From classes of 32 to each doubling: exact to 1.6 %. Not told where fewer than ten samples lie above."})
+		fact{"Collector's share", "Share of the available P time: mark workers except idle ones, mark assists, sweeping by goroutines that allocate, and all Ps while the world was stopped for a collection. A trace does not record background sweeping."},
+		fact{"Minimum left to the program", "Minimum mutator utilisation: the smallest share of P time that the collector left in any window of that length."},
+		fact{"Percentiles", "From 32 classes per doubling: exact to 1.6 %. Omitted if fewer than ten samples lie above."})
 	return v
 }
 
-// traceName tells two traces apart.
+// traceName returns the suffix that distinguishes two traces.
 func traceName(d *finding.Trace, i int) string {
 	if len(d.Traces) < 2 {
 		return ""
@@ -91,14 +91,14 @@ func traceGrid(d *finding.Trace, rows [][]string) content.Grid {
 	return gridOf(head, rows)
 }
 
-// gridOf is a table of figures by what each is of.
+// gridOf returns a table of figures whose first column is the key.
 func gridOf(head []string, rows [][]string) content.Grid {
 	g := content.GridOf(head, rows)
 	for i := range g.Columns {
 		c := &g.Columns[i]
 		c.Key, c.Text = i == 0, i == 0
 		for r, cell := range c.Cells {
-			if name := strings.TrimLeft(cell, " "); i == 0 && name != cell { // a part of what stands above
+			if name := strings.TrimLeft(cell, " "); i == 0 && name != cell { // a part of the row above
 				c.Cells[r] = "\u00a0\u00a0\u00a0" + name
 			}
 		}
@@ -106,7 +106,7 @@ func gridOf(head []string, rows [][]string) content.Grid {
 	return g
 }
 
-// TraceEnd is where the course of a trace ends, seconds.
+// TraceEnd returns the end of the timeline of a trace, in seconds.
 func TraceEnd(t *finding.Traced) float64 {
 	end := t.Timeline.Step * float64(len(t.Timeline.Stopped))
 	if t.Wall.Run > 0 && t.Wall.Run < end {
@@ -115,8 +115,8 @@ func TraceEnd(t *finding.Traced) float64 {
 	return end
 }
 
-// traceScale is how long and how high the courses of traces are drawn: to the same
-// scale, so that two can be compared.
+// traceScale returns the common scale of all timelines, so that you can compare two
+// traces.
 func traceScale(d *finding.Trace) (seconds, bytes float64) {
 	for i := range d.Traces {
 		l := &d.Traces[i].Timeline
@@ -132,7 +132,7 @@ func traceScale(d *finding.Trace) (seconds, bytes float64) {
 	return seconds, bytes
 }
 
-// TracePart is the course of the heap and the collector, drawn to so many seconds and
+// TracePart draws the heap and the collector over time, up to end seconds and high
 // bytes.
 func TracePart(t *finding.Traced, title string, end, high float64) Part {
 	l := &t.Timeline
@@ -143,7 +143,7 @@ func TracePart(t *finding.Traced, title string, end, high float64) Part {
 			{Name: "heap", Kind: 1, Values: band(l.HeapLow, l.HeapHigh), Per: 2}, {Name: "goal", Kind: 2, Values: floats(l.Goal), Per: 1, Dashed: true},
 		},
 	}); heap.Any() {
-		p.Figures = append(p.Figures, figureView{Figure: heap.Figure("Bytes of objects, from the lowest to the highest of each step of " + units.Duration(l.Step) + ", and the size at which the next collection is to end.")})
+		p.Figures = append(p.Figures, figureView{Figure: heap.Figure("Bytes of objects, from the lowest to the highest of each step of " + units.Duration(l.Step) + ", and the size at which the next collection should end.")})
 	}
 	if gc := (chart.Lines{
 		Title: "The collector", Step: l.Step, End: end, High: 1,
@@ -154,16 +154,16 @@ func TracePart(t *finding.Traced, title string, end, high float64) Part {
 	return p
 }
 
-// TraceSpread is the distributions of a trace.
+// TraceSpread draws the distributions of a trace.
 func TraceSpread(t *finding.Traced, title string) Part {
 	p := Part{Title: title}
 	for _, h := range []struct {
 		title, caption string
 		times          *finding.TraceTimes
 	}{
-		{"Scheduler latency", "How long goroutines were runnable until they ran; wall time.", &t.Goroutines.Latency},
+		{"Scheduler latency", "Time from runnable to running, per goroutine; wall time.", &t.Goroutines.Latency},
 		{"Stops of the world", "From the request to stop it until it ran again; wall time.", &t.Wall.Stops},
-		{"Collections", "From the begin of each until marking was over; wall time.", &t.Wall.GC},
+		{"Collections", "From the start of each to the end of marking; wall time.", &t.Wall.GC},
 	} {
 		if c := chart.Bars(h.times.Histogram, h.title); c != "" {
 			text := h.caption + " " + units.Plural(h.times.Count, "sample")
@@ -179,7 +179,7 @@ func TraceSpread(t *finding.Traced, title string) Part {
 	return p
 }
 
-// band goes from low to high in each step, so that what moves within one is seen.
+// band alternates low and high of each step, to show changes within a step.
 func band(low, high []uint64) []float64 {
 	if len(low) != len(high) {
 		return nil

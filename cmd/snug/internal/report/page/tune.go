@@ -46,7 +46,7 @@ func tuneView(d *finding.Tune) *view {
 		search.Tables = append(search.Tables, tableOf("Stages", content.Stages(d)))
 	}
 	if s, ok := content.Candidates(d); ok {
-		search.Tables = append(search.Tables, tableOf(fmt.Sprintf("The best %d of %s, by the stage they reached. Their numbers chose them, so they flatter.",
+		search.Tables = append(search.Tables, tableOf(fmt.Sprintf("The best %d of %s, by the stage they reached. They were selected by these figures, which are therefore optimistic.",
 			len(s.Cells), units.Plural(len(d.Cells), "setting")), s.Figures(d.Cells, nil)))
 	}
 	v.Parts = append(v.Parts, search)
