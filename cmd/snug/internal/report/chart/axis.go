@@ -17,7 +17,7 @@ type scale struct {
 	log       bool
 }
 
-// at is where x is drawn; what lies outside is drawn at the edge.
+// at returns the coordinate of x; values outside the scale are drawn at the edge.
 func (s scale) at(x float64) float64 {
 	low, high := s.low, s.high
 	if s.log {
@@ -29,16 +29,15 @@ func (s scale) at(x float64) float64 {
 	return s.from + min(max((x-low)/(high-low), 0), 1)*(s.to-s.from)
 }
 
-// linear is a scale around values with about n ticks at round numbers. It does
-// not begin at zero: what is drawn on it is where values lie, not how long a bar
-// is.
+// linear returns a scale around values with about n ticks at round numbers. It need
+// not begin at zero, because it shows positions, not lengths of bars.
 func linear(values []float64, n int, from, to float64) (scale, []float64) {
 	low, high, ok := units.Span(values)
 	if !ok {
 		return scale{low: 0, high: 1, from: from, to: to}, nil
 	}
 	pad := (high - low) * .06
-	if high-low < math.Abs(high)*.02 { // nothing to see but noise: not magnified
+	if high-low < math.Abs(high)*.02 { // do not magnify noise
 		pad = math.Abs(high) * .02
 	}
 	if pad == 0 {
@@ -59,8 +58,8 @@ func linear(values []float64, n int, from, to float64) (scale, []float64) {
 	return s, ticks
 }
 
-// logarithmic is a scale around positive values, with ticks at 1, 2 and 5 of
-// every decade, or at 1 only where there are many.
+// logarithmic returns a scale around positive values, with ticks at 1, 2 and 5 of
+// each decade, or only at 1 if there are many decades.
 func logarithmic(values []float64, from, to float64) (scale, []float64) {
 	var positive []float64
 	for _, v := range values {
@@ -96,7 +95,7 @@ func logarithmic(values []float64, from, to float64) (scale, []float64) {
 	return s, ticks
 }
 
-// nice is the step of 1, 2 or 5 times a power of ten next above x.
+// nice returns the next step above x of 1, 2 or 5 times a power of ten.
 func nice(x float64) float64 {
 	if units.Odd(x) || x <= 0 {
 		return 1
@@ -110,8 +109,8 @@ func nice(x float64) float64 {
 	return 10 * power
 }
 
-// tickText prints the ticks of one axis in one unit, with no more digits than
-// they need.
+// tickText formats the ticks of an axis in one unit, with as few digits as
+// possible.
 func tickText(ticks []float64, of []units.Unit) []string {
 	u := units.Unit{One: 1}
 	if len(of) > 0 && len(ticks) > 0 {

@@ -18,10 +18,10 @@ func TestScales(t *testing.T) {
 		t.Errorf("linear %+v %v", s, ticks)
 	}
 	if got := s.at(s.low); got != 0 {
-		t.Errorf("the least is at %v", got)
+		t.Errorf("the minimum is at %v", got)
 	}
 	if got := s.at(1e9); got != 100 {
-		t.Errorf("what lies beyond is at %v", got)
+		t.Errorf("a value beyond the scale is at %v", got)
 	}
 	if s, _ := linear([]float64{0, .98}, 4, 0, 1); s.low != 0 {
 		t.Errorf("a share begins at %v", s.low)
@@ -41,8 +41,8 @@ func TestScales(t *testing.T) {
 	}
 }
 
-// TestTailEndsWhereSamplesDo: no line is drawn to a percentile that fewer than
-// ten samples lie above.
+// TestTailEndsWhereSamplesDo: no line extends to a percentile with fewer than ten
+// samples above it.
 func TestTailEndsWhereSamplesDo(t *testing.T) {
 	h := &finding.Histogram{}
 	for i := range 1000 {

@@ -13,32 +13,32 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Figure is a drawing with its heading and what to read in it.
+// Figure is a drawing with its title and caption.
 type Figure struct {
 	Title   string
 	Caption string
 	Charts  []template.HTML
 }
 
-// narrow is the width of a drawing that stands beside another, and of all on a
-// phone; wide of one that has a line for itself.
+// narrow is the width of drawings side by side, and of all drawings on a phone; wide
+// is the width of a drawing on its own row.
 const (
 	narrow = 340
 	wide   = 760
 )
 
-// mostRows is how many cells one drawing of dots can hold.
-const mostRows = 24
+// maxRows is the maximum number of cells in one drawing of dots.
+const maxRows = 24
 
-// Dots draws one metric of a section: for each cell the median, its interval,
-// and every valid round, with the baseline as a line. It is nil when the metric
-// was not measured.
+// Dots draws one metric of a section: for each cell the median, its interval and
+// every valid round, with the baseline as a line. It returns nil if the metric was not
+// measured.
 func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[string]int, base int) *Figure {
 	var part []int
 	var values []float64
 	for _, i := range s.Cells {
 		v := m.Of(&cells[i])
-		if v == nil || units.Odd(*v) || len(part) == mostRows {
+		if v == nil || units.Odd(*v) || len(part) == maxRows {
 			continue
 		}
 		part = append(part, i)
@@ -111,13 +111,13 @@ func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[s
 	if dashed {
 		f.Caption += " Dashed: " + content.Short(s.Name(&cells[base]), 30) + "."
 	}
-	if rest := len(s.Cells) - len(part); rest > 0 && len(part) == mostRows {
+	if rest := len(s.Cells) - len(part); rest > 0 && len(part) == maxRows {
 		f.Caption += fmt.Sprintf(" %d more are in the table.", rest)
 	}
 	return f
 }
 
-// valid are a metric's values in the rounds that count.
+// valid returns a metric's values in the valid rounds.
 func valid(m *metric.Metric, c *finding.Cell) []float64 {
 	var values []float64
 	if m.Run == nil {
@@ -133,7 +133,7 @@ func valid(m *metric.Metric, c *finding.Cell) []float64 {
 	return values
 }
 
-// unitsOf are the units of a metric's axis; none for plain numbers.
+// unitsOf returns the units of a metric's axis; nil for plain numbers.
 func unitsOf(m *metric.Metric) []units.Unit {
 	switch m.Key {
 	case "rps", "gc_per_second", "throttled_ratio", "error_ratio":
@@ -144,7 +144,7 @@ func unitsOf(m *metric.Metric) []units.Unit {
 	return units.Times
 }
 
-// anchor keeps a label of an axis inside of the drawing.
+// anchor keeps the label of an axis inside the drawing.
 func anchor(x, w float64) string {
 	switch {
 	case x < 24:

@@ -13,8 +13,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// MainEffects draws what each value of a knob does to the objective, one small
-// drawing for each knob, all with the same vertical scale.
+// MainEffects draws the effect of each value of a knob on the objective, with one small
+// drawing per knob, all on the same vertical scale.
 func MainEffects(d *finding.Tune) *Figure {
 	var knobs []string
 	levels := map[string][]finding.Effect{}
@@ -38,7 +38,7 @@ func MainEffects(d *finding.Tune) *Figure {
 	}
 	f := &Figure{Title: "What each knob does", Caption: "Effect of each value on " + content.Objective(d.Objective) +
 		", averaged over the other knobs, against the knob's mean; " + better +
-		". They are " + content.Estimates + "; below each value, how many runs had it."}
+		". They are " + content.Estimates + "; the number of runs is below each value."}
 	for _, k := range knobs {
 		f.Charts = append(f.Charts, effectChart(d, message.Clean(k), levels[k], ratios))
 	}
@@ -65,7 +65,7 @@ func effectChart(t *finding.Tune, knob string, levels []finding.Effect, all []fl
 		points[i] = [2]float64{left + step*(float64(i)+.5), y.at(e.Ratio)}
 	}
 	for i := 1; i < len(levels); i++ {
-		// A line says that what lies between does likewise: only where numbers rise.
+		// A line suggests that values in between behave alike: draw it only for rising numbers.
 		if a, b := content.Magnitude(levels[i-1].Value), content.Magnitude(levels[i].Value); a > 0 && b > a {
 			d.Path("effects", points[i-1:i+1])
 		}

@@ -15,23 +15,23 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// front is the drawing of a search's compromises, and the key to its numbers.
+// front is the drawing of a search's compromises, with the key to its numbers.
 type front struct {
 	Figure
 	Key content.Grid
 }
 
-// tailed reports whether P99 says something about a service: requests come at
-// their own time, or the workload drives itself.
+// tailed reports whether P99 describes a service: the loop is open, or the workload
+// drives itself.
 func tailed(cells []finding.Cell) bool {
 	return slices.ContainsFunc(cells, func(c finding.Cell) bool {
 		return c.P99 != nil && (c.Load == "self" || strings.HasSuffix(c.Load, "%") || strings.HasSuffix(c.Load, "/s"))
 	})
 }
 
-// ParetoFront draws everything a search measured: CPU against P99, or against
-// memory where P99 says nothing. Settings that no other beats are numbered. It is
-// nil when there is nothing to draw.
+// ParetoFront draws everything that a search measured: CPU against P99, or against
+// memory if P99 does not describe a service. Settings that no other beats are numbered.
+// It returns nil if there is nothing to draw.
 func ParetoFront(d *finding.Tune) *front {
 	x, m, memory := metric.MetricOf("cpu_seconds_per_op"), metric.MetricOf("p99_seconds"), metric.MetricOf("memory_peak_bytes")
 	compared, what := []*metric.Metric{x, m, memory}, "CPU, P99 and memory"
@@ -117,7 +117,7 @@ func ParetoFront(d *finding.Tune) *front {
 	case apart && once:
 		f.Caption += " Dashed: measured once, so it cannot be on the front."
 	case apart:
-		f.Caption += " Dashed: it failed, lacks a figure or was measured too seldom to be on the front."
+		f.Caption += " Dashed: it failed, lacks a figure or was measured too rarely to be on the front."
 	}
 	f.Caption += " Square: the default."
 	if d.Verdict.Best != nil && !d.Verdict.Keep {
@@ -139,8 +139,8 @@ func ParetoFront(d *finding.Tune) *front {
 	return f
 }
 
-// beats reports whether a is at least as good as b in all of some metrics, which
-// both have.
+// beats reports whether a is at least as good as b in all the given metrics, and both
+// have them.
 func beats(a, b *finding.Cell, in []*metric.Metric) bool {
 	for _, m := range in {
 		x, y := m.Of(a), m.Of(b)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart draws what experiments and traces found, as SVG. Colours and type come from the
-// style sheet of the page.
+// Package chart draws the results of experiments and traces as SVG. Colours and fonts come from
+// the style sheet of the page.
 package chart
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// svg is a drawing. Its coordinates are about CSS pixels where it is shown at
-// its own width; colours and type come from the page's style sheet by class.
+// svg is a drawing. Its coordinates are CSS pixels at its natural width; colours and
+// fonts come from the page's style sheet, by class.
 type svg struct {
 	strings.Builder
 	w, h float64
 }
 
-// Drawing begins a picture of w by h. Title is what it shows in a few words,
-// desc what can be read off it, for those who do not see it.
+// Drawing begins a picture of w by h. title names it; desc describes its content for
+// screen readers.
 func Drawing(class string, w, h float64, title, desc string) *svg {
 	s := &svg{w: w, h: h}
 	fmt.Fprintf(s, `<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s"><title>%s</title>`,
@@ -38,7 +38,7 @@ func (s *svg) Done() template.HTML {
 	return template.HTML(s.String())
 }
 
-// px prints a coordinate.
+// px formats a coordinate.
 func px(x float64) string {
 	if units.Odd(x) {
 		return "0"
@@ -58,7 +58,7 @@ func (s *svg) circle(class string, x, y, r float64) {
 	fmt.Fprintf(s, `<circle class="%s" cx="%s" cy="%s" r="%s"/>`, class, px(x), px(y), px(r))
 }
 
-// text writes words; anchor is start, middle or end.
+// text writes text; anchor is start, middle or end.
 func (s *svg) text(class, anchor string, x, y float64, words string) {
 	fmt.Fprintf(s, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, px(x), px(y), html.EscapeString(words))
 }
@@ -79,10 +79,10 @@ func (s *svg) Path(class string, points [][2]float64) {
 	s.WriteString(`"/>`)
 }
 
-// kinds is how many settings have a colour, a dash and a mark of their own.
+// kinds is the number of distinct colours, dashes and marks for settings.
 const kinds = 8
 
-// mark draws the mark of a setting: a shape of its own beside its colour.
+// mark draws the mark of a setting, which has its own shape as well as its colour.
 func (s *svg) mark(kind int, x, y, r float64) {
 	class := "mark k" + strconv.Itoa(kind%kinds)
 	shape := func(points ...float64) {
@@ -116,9 +116,9 @@ func (s *svg) mark(kind int, x, y, r float64) {
 	}
 }
 
-// spread moves labels that want to stand at these heights apart, so that they
-// are at least so far from each other and stay between low and high. Wanted must
-// rise.
+// spread moves labels apart, so that they are at least apart from each other and stay
+// between low and high. wanted are their preferred heights, in ascending
+// order.
 func spread(wanted []float64, apart, low, high float64) []float64 {
 	at := make([]float64, len(wanted))
 	last := low - apart

@@ -14,12 +14,12 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// tailSamples is how many samples must lie above a percentile for it to be
-// drawn, as for the P99.9 of a table.
+// tailSamples is the minimum number of samples above a percentile to draw it, as for
+// the P99.9 of a table.
 const tailSamples = 10
 
-// percentiles of the axis, which is logarithmic in 1/(1-p), as HdrHistogram
-// draws it: each decade of rarity takes the same room.
+// percentiles of the axis, which is logarithmic in 1/(1-p), as HdrHistogram draws it:
+// each decade of rarity has the same width.
 var percentiles = []struct {
 	p    float64
 	name string
@@ -27,8 +27,8 @@ var percentiles = []struct {
 
 func rarity(p float64) float64 { return -math.Log10(1 - p) }
 
-// tail are the points of a distribution from the median on: rarity and seconds.
-// It ends where fewer than tailSamples lie above.
+// tail returns the points of a distribution from the median on: rarity and seconds. It
+// ends where fewer than tailSamples samples lie above.
 func tail(h *finding.Histogram) [][2]float64 {
 	if h == nil || len(h.Seconds) != len(h.Counts) {
 		return nil
@@ -64,21 +64,21 @@ func tail(h *finding.Histogram) [][2]float64 {
 	return points
 }
 
-// curve is one setting's line.
+// curve is the line of one setting.
 type curve struct {
 	name   string
 	kind   int
 	points [][2]float64
 }
 
-// Tails draws latency by percentile for one section, wide and narrow. It is nil
-// when nothing was measured in an open loop.
+// Tails draws latency by percentile for one section, wide and narrow. It returns nil if
+// nothing was measured in an open loop.
 func Tails(s *content.Section, cells []finding.Cell, kind map[string]int) *Figure {
 	var curves []curve
 	for _, i := range s.Cells {
 		c := &cells[i]
 		if c.Load == "saturated" || len(curves) == kinds {
-			continue // its latency is queueing among its own callers
+			continue // its latency is queueing of its own callers
 		}
 		if p := tail(c.Latency); len(p) > 1 {
 			curves = append(curves, curve{s.Name(c), kind[content.ArmName(c)], p})
@@ -92,7 +92,7 @@ func Tails(s *content.Section, cells []finding.Cell, kind map[string]int) *Figur
 	})
 	f := &Figure{Title: "Latency by percentile", Caption: s.Title + ". From the intended start of each request. A line ends where fewer than ten samples lie above it."}
 	if s.Users {
-		f.Caption = s.Title + ". A closed loop hides stalls: who waits does not ask. A line ends where fewer than ten samples lie above it."
+		f.Caption = s.Title + ". A closed loop hides stalls: users who wait send no requests. A line ends where fewer than ten samples lie above it."
 	}
 	f.Charts = []template.HTML{tailChart(curves, wide, 360, "wide"), tailChart(curves, narrow, 320, "narrow")}
 	return f
@@ -130,7 +130,7 @@ func tailChart(curves []curve, w, h float64, class string) template.HTML {
 	}
 	d.text("tick", "end", right, h-2, "of requests are at least as fast")
 	heights := make([]float64, len(curves))
-	for i, c := range curves { // rising on the drawing, so the slowest last
+	for i, c := range curves { // bottom up, so the slowest is last
 		heights[len(curves)-1-i] = y.at(c.points[len(c.points)-1][1])
 	}
 	slices.Sort(heights)
@@ -150,8 +150,8 @@ func tailChart(curves []curve, w, h float64, class string) template.HTML {
 	return d.Done()
 }
 
-// perTick prints latencies each in the unit that suits it: an axis of decades
-// spans several.
+// perTick formats each latency in its own unit, because an axis of decades spans
+// several.
 func perTick(ticks []float64) []string {
 	texts := make([]string, len(ticks))
 	for i, t := range ticks {
@@ -160,7 +160,7 @@ func perTick(ticks []float64) []string {
 	return texts
 }
 
-// thin leaves out points that are closer than a pixel to the one before.
+// thin removes points less than a pixel from the previous one.
 func thin(points [][2]float64) [][2]float64 {
 	kept := points[:1:1]
 	for i, p := range points {

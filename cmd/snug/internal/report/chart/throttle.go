@@ -11,22 +11,22 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// mostPeriods is how many periods of a probe a strip shows, wide and narrow.
+// Maximum number of periods of a probe in a strip, wide and narrow.
 const (
-	mostPeriods   = 25
-	fewestPeriods = 8
+	widePeriods   = 25
+	narrowPeriods = 8
 )
 
-// leastPeriod is the kernel's shortest period, 1 ms, with room below; its
-// longest is 1 s (Linux Documentation/scheduler/sched-bwc.rst).
-const leastPeriod = 1e-4
+// minPeriod is in seconds, a margin below the kernel's minimum period of 1 ms; its
+// maximum is 1 s (Linux Documentation/scheduler/sched-bwc.rst).
+const minPeriod = 1e-4
 
-// Strips draws when a spinning thread of each setting was held back, with what
-// the stall law says for each period.
+// Strips draws when a spinning thread of each setting was off CPU, with the stall that
+// the law predicts for each period.
 func Strips(cells []finding.Cell) *Figure {
 	var part []int
 	for _, i := range content.Probed(cells) {
-		if st := cells[i].Stall; st.Period >= leastPeriod && st.Period <= 1 && st.Span >= st.Period && st.Span < 1e6 && len(part) < mostRows {
+		if st := cells[i].Stall; st.Period >= minPeriod && st.Period <= 1 && st.Span >= st.Period && st.Span < 1e6 && len(part) < maxRows {
 			part = append(part, i)
 		}
 	}
@@ -36,11 +36,11 @@ func Strips(cells []finding.Cell) *Figure {
 	s := content.NewSection(cells, part)
 	s.Workload, s.Load, s.Users, s.Memory = false, false, false, false
 	f := &Figure{
-		Title: "When a spinning thread is held back",
-		Caption: "Blocks: one thread did not run. Brackets: how long the law T(1\u2212q/N) says it is held back at the end of each period. " +
+		Title: "When a spinning thread stalls",
+		Caption: "Blocks: one thread did not run. Brackets: the stall by the law T(1\u2212q/N), at the end of each period. " +
 			"Vertical lines are one period apart and stand where long gaps end on average, because the kernel does not say when its periods begin.",
 	}
-	f.Charts = []template.HTML{stripChart(&s, cells, wide, mostPeriods, "wide"), stripChart(&s, cells, narrow, fewestPeriods, "narrow")}
+	f.Charts = []template.HTML{stripChart(&s, cells, wide, widePeriods, "wide"), stripChart(&s, cells, narrow, narrowPeriods, "narrow")}
 	return f
 }
 
@@ -98,7 +98,7 @@ func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int
 	return d.Done()
 }
 
-// stripWords says the law and what was measured.
+// stripWords gives the stall by the law and the measured one.
 func stripWords(st *finding.Stall) string {
 	law := "law: none"
 	if st.Law > 0 {
@@ -110,17 +110,17 @@ func stripWords(st *finding.Stall) string {
 	return law + ", measured " + units.Duration(*st.Median)
 }
 
-// phase is where in a period long gaps end: the circular mean of the ends of
-// those at least half as long as the law, or as the longest. It is 0 without
+// phase returns where in a period long gaps end: the circular mean of the ends of gaps
+// at least half as long as the law or, without a law, the longest gap. It is 0 without
 // gaps.
 func phase(st *finding.Stall) float64 {
-	least := st.Law / 2
-	if least == 0 && st.Max != nil {
-		least = *st.Max / 2
+	minGap := st.Law / 2
+	if minGap == 0 && st.Max != nil {
+		minGap = *st.Max / 2
 	}
 	var re, im float64
 	for _, g := range st.Gaps {
-		if g[1] >= least && !units.Odd(g[0]) && !units.Odd(g[1]) {
+		if g[1] >= minGap && !units.Odd(g[0]) && !units.Odd(g[1]) {
 			a := 2 * math.Pi * (g[0] + g[1]) / st.Period
 			re, im = re+math.Cos(a), im+math.Sin(a)
 		}

@@ -11,21 +11,21 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Lines are figures over time on one scale from zero.
+// Lines draws figures over time on one scale from zero.
 type Lines struct {
 	Title     string
 	Step, End float64      // seconds
-	High      float64      // of the scale; 0 is what the values need
-	Of        []units.Unit // nil is percent
+	High      float64      // top of the scale; 0 = fit the values
+	Of        []units.Unit // nil = percent
 	All       []Plotted
 }
 
-// Plotted is one line: so many values to each step.
+// Plotted is one line, with Per values for each step.
 type Plotted struct {
 	Name   string
 	Kind   int // of line and mark
 	Values []float64
-	Per    int // values a step: 2 are the lowest and the highest
+	Per    int // values per step; 2 = minimum and maximum
 	Dashed bool
 }
 
@@ -48,8 +48,8 @@ func (l Lines) chart(w, h float64, size string) template.HTML {
 	high := l.High
 	if high == 0 {
 		for _, p := range l.All {
-			if _, most, ok := units.Span(p.Values); ok {
-				high = max(high, most*1.05)
+			if _, top, ok := units.Span(p.Values); ok {
+				high = max(high, top*1.05)
 			}
 		}
 	}
@@ -60,8 +60,8 @@ func (l Lines) chart(w, h float64, size string) template.HTML {
 	y := scale{low: 0, high: high, from: h - bottom, to: top}
 	desc := ""
 	for _, p := range l.All {
-		if low, most, ok := units.Span(p.Values); ok {
-			desc += p.Name + " from " + l.value(low) + " to " + l.value(most) + ". "
+		if low, top, ok := units.Span(p.Values); ok {
+			desc += p.Name + " from " + l.value(low) + " to " + l.value(top) + ". "
 		}
 	}
 	d := Drawing("course "+size, w, h, l.Title+" over "+units.Duration(l.End), desc)
@@ -108,10 +108,10 @@ func (l Lines) chart(w, h float64, size string) template.HTML {
 			look += " d1"
 		}
 		d.Path(look, thin(points))
-		if last := points[len(points)-1]; last[0] < right-1 { // a trace that is shorter than the other
+		if last := points[len(points)-1]; last[0] < right-1 { // this trace is shorter than the other
 			d.Line("leader", last[0], last[1], right, ends[i])
 		}
-		d.Path(class("curve s", p.Kind), [][2]float64{{right + 2, ends[i]}, {right + 9, at[i]}}) // which line the name is of
+		d.Path(class("curve s", p.Kind), [][2]float64{{right + 2, ends[i]}, {right + 9, at[i]}}) // connects the name to its line
 		d.text("label", "start", right+13, at[i]+4, p.Name)
 	}
 	return d.Done()
@@ -125,15 +125,15 @@ func (l Lines) value(x float64) string {
 }
 
 // apart is spread for heights in any order.
-func apart(wanted []float64, least, low, high float64) []float64 {
+func apart(wanted []float64, distance, low, high float64) []float64 {
 	if len(wanted) == 2 && wanted[0] > wanted[1] {
-		s := spread([]float64{wanted[1], wanted[0]}, least, low, high)
+		s := spread([]float64{wanted[1], wanted[0]}, distance, low, high)
 		return []float64{s[1], s[0]}
 	}
-	return spread(wanted, least, low, high)
+	return spread(wanted, distance, low, high)
 }
 
-// fromZero are about n round ticks from zero up, round in the unit that suits them.
+// fromZero returns about n ticks from zero up, at round numbers of the unit that suits high.
 func fromZero(high float64, n int, of []units.Unit) []float64 {
 	one := 1.0
 	if of != nil {
@@ -147,14 +147,14 @@ func fromZero(high float64, n int, of []units.Unit) []float64 {
 	return ticks
 }
 
-// thousands are the units of numbers of things.
+// thousands are the units of counts.
 var thousands = []units.Unit{{One: 1}, {One: 1e3, Name: "k"}, {One: 1e6, Name: "M"}, {One: 1e9, Name: "G"}}
 
-// mostBars is how many bars a histogram has at most.
-const mostBars = 48
+// maxBars is the maximum number of bars of a histogram.
+const maxBars = 48
 
-// Bars draws a histogram on a logarithmic axis, its classes put together to bars of the
-// same ratio; "" when there is too little to draw.
+// Bars draws a histogram on a logarithmic axis, with its classes merged into bars of
+// equal ratio; "" if there is too little to draw.
 func Bars(h *finding.Histogram, title string) template.HTML {
 	if h == nil || len(h.Seconds) != len(h.Counts) {
 		return ""
@@ -170,20 +170,20 @@ func Bars(h *finding.Histogram, title string) template.HTML {
 		return ""
 	}
 	const w, height, top, bottom, left, right = narrow, 200, 10, 34, 44, narrow - 6
-	ratio := max(math.Pow(high/low, 1./mostBars), math.Pow(2, .25))
-	var heights [mostBars + 2]float64
-	most := 0.0
+	ratio := max(math.Pow(high/low, 1./maxBars), math.Pow(2, .25))
+	var heights [maxBars + 2]float64
+	highest := 0.0
 	for i, s := range h.Seconds {
 		if n := h.Counts[i]; n > 0 && !units.Odd(s) {
 			k := min(max(int(math.Log(max(s, low)/low)/math.Log(ratio)), 0), len(heights)-1)
 			heights[k] += float64(n)
-			most = max(most, heights[k])
+			highest = max(highest, heights[k])
 		}
 	}
 	d := Drawing("hist", w, height, title, "from "+units.Duration(low)+" to "+units.Duration(high))
 	x, ticks := logarithmic([]float64{low, high * ratio}, left, right)
-	y := scale{low: 0, high: most, from: height - bottom, to: top}
-	up := fromZero(most, 3, thousands)
+	y := scale{low: 0, high: highest, from: height - bottom, to: top}
+	up := fromZero(highest, 3, thousands)
 	for i, label := range tickText(up, thousands) {
 		d.Line("grid", left, y.at(up[i]), right, y.at(up[i]))
 		d.text("tick", "end", left-6, y.at(up[i])+4, label)
@@ -205,5 +205,5 @@ func Bars(h *finding.Histogram, title string) template.HTML {
 	return d.Done()
 }
 
-// class is a class of the style sheet for a setting or a line.
+// class returns a class of the style sheet for a setting or a line.
 func class(prefix string, kind int) string { return prefix + strconv.Itoa(kind%kinds) }
