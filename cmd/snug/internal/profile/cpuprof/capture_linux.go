@@ -18,25 +18,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// interval is how often rings are emptied and new threads looked for. A thread
-// is not sampled before it was found.
+// interval is the time between scans, which drain the rings and find new threads. A
+// thread is not sampled before a scan has found it.
 const interval = 100 * time.Millisecond
 
-// maxThreads bounds the files and the locked memory of a capture.
+// maxThreads bounds the open files and locked memory of a capture.
 const maxThreads = 1 << 13
 
-// Capture samples the CPU time of a process by perf events, one for each of its
-// threads, until the duration is over, the context ends or the process does;
-// then it returns what there is, with no error. The process is not stopped.
+// Capture samples the CPU time of a process by perf events, one per thread, until
+// the duration, the context or the process ends. It then returns the samples taken
+// so far, without an error. It does not stop the process.
 //
-// It needs no privilege for a process of the same user; what the kernel does for
-// the process is seen where kernel.perf_event_paranoid is 1 or less or with
-// CAP_PERFMON. An error that is ErrDenied is a *DeniedError. A process that is
-// not there is os.ErrNotExist.
+// It needs no privilege for a process of the same user. It samples time in the
+// kernel if kernel.perf_event_paranoid is 1 or less, or with CAP_PERFMON. An error
+// that is ErrDenied is a *DeniedError. If there is no such process, the error is
+// os.ErrNotExist.
 //
-// Limits: a thread that lives less than a tenth of a second may be missed; so
-// are threads for whose rings no memory may be locked (Raw.Unsampled). What was
-// missed shows in Raw.Accounted.
+// Limits: Capture may miss threads that live less than 0.1 s, and misses threads for
+// whose rings no memory can be locked (Raw.Unsampled). Raw.Accounted shows how much
+// was missed.
 func Capture(ctx context.Context, pid int, o Options) (*Raw, error) {
 	c, err := newCapture(pid, o)
 	if err != nil {
@@ -50,14 +50,14 @@ func Capture(ctx context.Context, pid int, o Options) (*Raw, error) {
 type capture struct {
 	raw   Raw
 	attr  unix.PerfEventAttr
-	pages int // of a ring
+	pages int // per ring
 
-	// task is /proc/PID/task. Held open, it is of this process even if another
-	// one gets its number.
+	// task is /proc/PID/task. An open handle refers to this process even if its pid
+	// is reused.
 	task    int
-	pidfd   int // -1 where the kernel has none
+	pidfd   int // -1 if the kernel has no pidfds
 	threads map[int]*ring
-	scan    int // counts the looks at the threads
+	scan    int // number of scans
 
 	reader  reader
 	gather  *gather
@@ -68,7 +68,7 @@ type capture struct {
 
 func newCapture(pid int, o Options) (*capture, error) {
 	if pid <= 0 {
-		return nil, fmt.Errorf("%d is no process", pid)
+		return nil, fmt.Errorf("%d is not a process", pid)
 	}
 	dir := fmt.Sprintf("/proc/%d/task", pid)
 	task, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -106,7 +106,7 @@ func (c *capture) run(ctx context.Context, duration time.Duration) (*Raw, error)
 		return nil, err
 	}
 	c.raw.Mappings = c.mappings()
-	// From here on time counts. Before, nothing is sampled.
+	// Sampling and the clock start here.
 	c.started = time.Now()
 	var known bool
 	c.began, known = cpuClock(c.raw.PID)
@@ -158,8 +158,8 @@ func (c *capture) run(ctx context.Context, duration time.Duration) (*Raw, error)
 	return r, nil
 }
 
-// open finds the threads there are. Where the kernel may not be seen it goes on
-// without it.
+// open finds the existing threads. If sampling the kernel is denied, it samples user
+// code only.
 func (c *capture) open() error {
 	tids, err := c.tids()
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *capture) open() error {
 	return nil
 }
 
-// sampled counts the threads that are being sampled.
+// sampled returns the number of threads being sampled.
 func (c *capture) sampled() int {
 	n := 0
 	for _, r := range c.threads {
@@ -193,13 +193,13 @@ func (c *capture) sampled() int {
 	return n
 }
 
-// rescan opens the threads that are new, enabled if so, and lets go of those that
-// are no more. Denied is why a thread could not be opened.
+// rescan opens new threads, enabled if requested, and closes ended ones. denied says why
+// a thread could not be opened.
 func (c *capture) rescan(enable bool) (denied, err error) {
 	tids, err := c.tids()
 	if err != nil {
 		if c.gone() {
-			return nil, nil // the next look will see it
+			return nil, nil // the next scan will see it
 		}
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (c *capture) rescan(enable bool) (denied, err error) {
 		case len(c.threads) == 0 && (err == unix.EACCES || err == unix.EPERM):
 			return err, nil
 		case err != nil:
-			// Remembered without a ring, so as not to be asked for again.
+			// Recorded without a ring, so that it is not tried again.
 			denied = err
 			c.raw.Unsampled++
 			r = &ring{fd: -1}
@@ -250,9 +250,8 @@ func (c *capture) drop(tid int) {
 	delete(c.threads, tid)
 }
 
-// drain adds up the samples of a ring. The number of a thread may have been
-// taken by a thread of another process before it was opened; its samples are not
-// of this process.
+// drain adds up the samples of a ring. It drops samples of other processes: a thread id
+// may have been reused before it was opened.
 func (c *capture) drain(r *ring) {
 	r.drain(&c.reader, func(s record) {
 		if int(s.pid) == c.raw.PID {
@@ -285,8 +284,8 @@ func (c *capture) tids() ([]int, error) {
 	return tids, nil
 }
 
-// busiestFirst sorts threads by the CPU time that they have used, so that those
-// that matter are sampled where not all can be. Few threads all can.
+// busiestFirst sorts threads by CPU time used, so that the busiest are sampled if not
+// all can be. It does nothing for few threads.
 func (c *capture) busiestFirst(tids []int) {
 	if len(tids) <= 64 {
 		return
@@ -301,12 +300,12 @@ func (c *capture) busiestFirst(tids []int) {
 		n, _ := unix.Read(fd, b[:])
 		unix.Close(fd)
 		run, _, _ := strings.Cut(string(b[:max(n, 0)]), " ")
-		used[tid], _ = strconv.ParseUint(run, 10, 64) // 0 where there is none
+		used[tid], _ = strconv.ParseUint(run, 10, 64) // 0 if unreadable
 	}
 	slices.SortStableFunc(tids, func(a, b int) int { return cmp.Compare(used[b], used[a]) })
 }
 
-// gone reports whether the process has ended, be it that nobody waited for it.
+// gone reports whether the process has ended; a zombie has.
 func (c *capture) gone() bool {
 	if c.pidfd < 0 {
 		var st unix.Stat_t
@@ -317,16 +316,16 @@ func (c *capture) gone() bool {
 	return err == nil && n > 0
 }
 
-// clock reads the CPU time so far, unless the process is no more.
+// clock records the CPU time so far, unless the process is gone.
 func (c *capture) clock() {
 	if now, ok := cpuClock(c.raw.PID); ok && now >= c.latest && !c.gone() {
 		c.latest = now
 	}
 }
 
-// cpuClock is the CPU time of a process in nanoseconds, threads that have ended
-// included: the clock of the scheduler, the same that schedstat counts by. Any
-// process may read it of any (man 3 clock_getcpuclockid; the number is made as in
+// cpuClock returns the CPU time of a process in nanoseconds, including ended threads,
+// by the scheduler's clock, as in schedstat. Any process may read it for any other (man
+// 3 clock_getcpuclockid; the clock id is made as in
 // include/linux/posix-timers_types.h: MAKE_PROCESS_CPUCLOCK, CPUCLOCK_SCHED).
 func cpuClock(pid int) (ns int64, ok bool) {
 	const sched = 2
@@ -337,7 +336,7 @@ func cpuClock(pid int) (ns int64, ok bool) {
 	return ts.Nano(), true
 }
 
-// mappings reads where the process has code; nil where that may not be seen.
+// mappings returns the code mappings of the process; nil if they cannot be read.
 func (c *capture) mappings() []Mapping {
 	fd, err := unix.Openat(c.task, "../maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -348,19 +347,19 @@ func (c *capture) mappings() []Mapping {
 	return readMappings(f)
 }
 
-// allowedRate is the rate that the kernel admits, which it lowers by itself on
-// machines where sampling takes long.
+// allowedRate returns rate, capped by the kernel's maximum, which the kernel lowers on
+// machines where sampling is slow.
 func allowedRate(rate int) int {
-	if most, err := readNumber("/proc/sys/kernel/perf_event_max_sample_rate"); err == nil && most > 0 {
-		return min(rate, most)
+	if limit, err := readNumber("/proc/sys/kernel/perf_event_max_sample_rate"); err == nil && limit > 0 {
+		return min(rate, limit)
 	}
 	return rate
 }
 
-// ringPages is how many pages the ring of each of so many threads gets. Without
-// CAP_IPC_LOCK a user may lock perf_event_mlock_kb for each CPU; a thread that
-// gets no ring is worse than a small ring. One page holds 20 stacks of 20 calls,
-// a fifth of a second at the default rate.
+// ringPages returns the number of pages per ring for a number of threads. Without
+// CAP_IPC_LOCK a user may lock perf_event_mlock_kb per CPU, and a small ring is better
+// than none for some threads. One page holds 20 stacks of 20 calls, 0.2 s at the
+// default rate.
 func ringPages(threads int) int {
 	pages := 8
 	kb, err := readNumber("/proc/sys/kernel/perf_event_mlock_kb")
@@ -368,7 +367,7 @@ func ringPages(threads int) int {
 		kb = 516
 	}
 	budget := kb * runtime.NumCPU() * 1024 / os.Getpagesize()
-	// Half is for threads to come, and for others.
+	// Half is reserved for new threads and other users.
 	for pages > 1 && threads*(pages+1)*2 > budget {
 		pages /= 2
 	}

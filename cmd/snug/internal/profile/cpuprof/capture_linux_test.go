@@ -24,8 +24,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// childEnv makes a child of the test binary: the name of the file that it writes
-// its own profile to.
+// childEnv turns the test binary into a child. Its value is the file to which the child
+// writes its own profile.
 const childEnv = "SNUG_TEST_CPUPROF"
 
 func TestMain(m *testing.M) {
@@ -74,7 +74,7 @@ func hash(sum [32]byte) [32]byte { return inner(sum) }
 
 func inner(sum [32]byte) [32]byte { return sha256.Sum256(sum[:]) }
 
-// own gives addresses of this very program names; a child has it at the same
+// own symbolizes addresses of the test binary; a child has the same
 // addresses.
 type own struct{}
 
@@ -92,7 +92,7 @@ func (own) Frames(pc uint64) (all []Frame) {
 	}
 }
 
-// needRoot skips a test that wants the right to see perf events, or fails it.
+// needRoot skips or fails a test that needs the privilege for perf events.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if !slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), "root") {
@@ -103,7 +103,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// start runs a child and returns it once it is at work, and what ends it.
+// start runs a child and returns it once it is busy, with a function that ends it.
 func start(t *testing.T, own string) (pid int, end func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -133,7 +133,7 @@ func start(t *testing.T, own string) (pid int, end func()) {
 	return cmd.Process.Pid, end
 }
 
-// schedstat is the CPU time of the threads that a process has.
+// schedstat returns the CPU time of the existing threads of a process.
 func schedstat(t *testing.T, pid int) float64 {
 	t.Helper()
 	files, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
@@ -153,7 +153,7 @@ func schedstat(t *testing.T, pid int) float64 {
 	return total
 }
 
-// whenUsed ends a context when a process has used so many seconds of CPU time.
+// whenUsed returns a context that ends once a process has used the given CPU time in seconds.
 func whenUsed(t *testing.T, pid int, seconds float64) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -233,7 +233,7 @@ func TestCaptureAccountsForCPUTime(t *testing.T) {
 	}
 }
 
-// checkTool has go tool pprof read a profile.
+// checkTool checks that go tool pprof reads a profile.
 func checkTool(t *testing.T, p *profile.Profile) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "cpu.pb.gz")
@@ -265,7 +265,7 @@ func TestCaptureOfProcessThatEnds(t *testing.T) {
 	}
 }
 
-// capturing begins a capture, waits until it has begun, and returns what waits for its end.
+// capturing starts a capture, waits until it runs, and returns a function that waits for its end.
 func capturing(t *testing.T, pid int) (captured func() (*Raw, error)) {
 	t.Helper()
 	var raw *Raw
@@ -311,7 +311,7 @@ func TestCaptureOfProcessThatExecs(t *testing.T) {
 	}
 }
 
-// TestCaptureCancelled: a context that is over at once still gives a result.
+// TestCaptureCancelled: a context that is already cancelled still gives a result.
 func TestCaptureCancelled(t *testing.T) {
 	needRoot(t)
 	pid, _ := start(t, filepath.Join(t.TempDir(), "own"))

@@ -6,7 +6,7 @@ package cpuprof
 
 import "context"
 
-// Capture needs Linux; elsewhere it returns ErrNotSupported.
+// Capture returns ErrNotSupported: it needs Linux.
 func Capture(context.Context, int, Options) (*Raw, error) {
 	return nil, ErrNotSupported
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Class is what CPU time went to: the program, or a duty of the Go runtime. Its
-// text is stable.
+// Class is a use of CPU time: the program, or a duty of the Go runtime. Its text is
+// stable.
 type Class string
 
 const (
@@ -35,16 +35,16 @@ const (
 	Kernel       Class = "kernel"
 )
 
-// A rank is the place of a class in the order in which rules are tried: the
-// lowest of a stack's frames is the stack's.
+// A rank is the position of a class in the order of rules. A stack has the lowest
+// rank of its frames.
 type rank uint8
 
-// classes are all, by rank, in words.
+// classes are all classes by rank, with their descriptions.
 var classes = [...]struct {
 	class Class
 	words string
 }{
-	{GCIdleMark, "marking by idle Ps, because nothing else was to run"},
+	{GCIdleMark, "marking by idle Ps, which had nothing else to run"},
 	{GCMark, "marking in the background"},
 	{GCAssist, "marking by goroutines that allocate faster than the background marks"},
 	{GCSweep, "sweeping: making freed memory ready for use"},
@@ -59,16 +59,16 @@ var classes = [...]struct {
 	{Stack, "growing stacks"},
 	{Cgo, "calls to C"},
 	{Syscall, "system calls"},
-	{Lock, "waiting for locks, taking and leaving them"},
+	{Lock, "acquiring, releasing and waiting for locks"},
 	{Profiler, "the runtime's own CPU profiler"},
 	{Signal, "handling signals, among them requests to yield"},
 	{User, "code of the program and its libraries"},
 	{RuntimeOther, "other parts of the runtime: maps, channels, copying"},
 	{Native, "code that is not Go, or unknown"},
-	{Kernel, "in the kernel, called from where is unknown"},
+	{Kernel, "in the kernel, from an unknown caller"},
 }
 
-// Classes are all that there are.
+// Classes returns all classes.
 func Classes() []Class {
 	all := make([]Class, len(classes))
 	for i, c := range classes {
@@ -77,7 +77,7 @@ func Classes() []Class {
 	return all
 }
 
-// Words say what a class is, without its first letter large or a full stop.
+// Words describes a class, in lower case and without a full stop.
 func (c Class) Words() string {
 	if r, ok := ranks[c]; ok {
 		return classes[r].words
@@ -93,15 +93,15 @@ var ranks = func() map[Class]rank {
 	return m
 }()
 
-// rules name the functions that make a class of a stack that has one of them
-// anywhere. Names are those of Go 1.18 to 1.27, without "runtime." and without
-// suffixes; one that ends in * is a beginning. Comments say when a name came or
-// went. Nothing here depends on names below gcDrain, which change most.
+// rules lists the functions of each class: a stack with one of them anywhere belongs to
+// the class. Names are from Go 1.18 to 1.27, without "runtime." and suffixes; a name
+// that ends in * is a prefix. Comments say when a name was added or removed. No rule
+// depends on names below gcDrain, which change most often.
 //
-// Sysmon stands before sched, whose mstart1 every thread of the runtime begins
-// in.
+// Sysmon comes before sched, because every thread of the runtime begins in sched's
+// mstart1.
 var rules = map[Class]string{
-	// Since 1.22; always inlined, so only seen where inlined calls are told.
+	// Since 1.22; always inlined, so only in profiles with inlined calls.
 	GCIdleMark: "gcDrainMarkWorkerIdle",
 	GCMark:     "gcBgMarkWorker gcDrainMarkWorkerDedicated gcDrainMarkWorkerFractional gcDrain",
 	GCAssist:   "gcAssistAlloc* gcParkAssist",
@@ -110,7 +110,7 @@ var rules = map[Class]string{
 	GCBarrier:  "gcWriteBarrier* wbBufFlush* bulkBarrierPreWrite*",
 	GCStop: "gcStart gcMarkDone gcMarkTermination stopTheWorldWithSema startTheWorldWithSema gcstopm " +
 		"forEachP forEachPInternal", // forEachPInternal since 1.23
-	// mallocgc has a variant for each size since 1.26, which compiled code calls.
+	// Since 1.26 compiled code calls a variant of mallocgc for each size.
 	Alloc:   "mallocgc* newobject growslice* makeslice*",
 	Netpoll: "netpoll",
 	Timers: "checkTimers runtimer " + // to 1.22
@@ -133,7 +133,7 @@ var rules = map[Class]string{
 	Signal:   "sigtrampgo",
 }
 
-// The ranks of functions by their whole names, and by how these begin.
+// Ranks of functions by full name, and by prefix.
 var exactRule, prefixRule = rulesByName()
 
 func rulesByName() (exact, prefix map[string]rank) {
@@ -151,7 +151,7 @@ func rulesByName() (exact, prefix map[string]rank) {
 	return exact, prefix
 }
 
-// ruleName is the whole name of a function in rules.
+// ruleName returns the full name of a function in rules.
 func ruleName(name string) string {
 	if strings.Contains(name, "/") || strings.HasPrefix(name, "syscall.") || strings.HasPrefix(name, "sync.") {
 		return name
@@ -159,7 +159,7 @@ func ruleName(name string) string {
 	return "runtime." + name
 }
 
-// rankOf is the rank of a stack with just this function.
+// rankOf returns the rank of a stack with only this function.
 func rankOf(function string) rank {
 	switch function {
 	case kernelFrame:
@@ -177,7 +177,7 @@ func rankOf(function string) rank {
 		}
 		return ranks[User]
 	}
-	// A closure that was inlined has the name of where to in it:
+	// The name of an inlined closure contains the function it was inlined into:
 	// runtime.gcMarkDone.forEachP.func5.
 	for whole := name; ; {
 		if r, ok := exactRule[name]; ok {
@@ -196,8 +196,8 @@ func rankOf(function string) rank {
 	}
 }
 
-// plainName takes from the name of a function what the compiler and the linker
-// put to it: type arguments, the numbers of closures, wrappers, the calling
+// plainName removes what the compiler and the linker add to the name of a function:
+// type arguments, closure numbers, wrappers, the calling
 // convention.
 func plainName(name string) string {
 	if i := strings.IndexByte(name, '['); i >= 0 {
@@ -210,14 +210,14 @@ func plainName(name string) string {
 	for {
 		dot := strings.LastIndexByte(name, '.')
 		if dot <= 0 || !isCounter(name[dot+1:]) || packageOf(name[:dot]) == "" {
-			return name // a function may well be called func1
+			return name // a function may really be named func1
 		}
 		name = name[:dot]
 	}
 }
 
-// isCounter reports whether the last part of a name is of a closure: func1,
-// gowrap2, deferwrap1, 3, and func1-range2.
+// isCounter reports whether the last part of a name denotes a closure: func1,
+// gowrap2, deferwrap1, 3, or func1-range2.
 func isCounter(part string) bool {
 	part, _, _ = strings.Cut(part, "-range")
 	for _, word := range []string{"func", "gowrap", "deferwrap", ""} {
@@ -228,7 +228,7 @@ func isCounter(part string) bool {
 	return false
 }
 
-// packageOf is the import path of a function's package, "" of C.
+// packageOf returns the import path of a function's package; "" for C.
 func packageOf(name string) string {
 	slash := strings.LastIndexByte(name, '/')
 	if paren := strings.IndexByte(name, '('); paren >= 0 && paren < slash {
@@ -241,9 +241,9 @@ func packageOf(name string) string {
 	return name[:slash+1+dot]
 }
 
-// inRuntime reports whether a function is part of the Go runtime, rather than of
-// the program or the rest of the standard library. Packages for users of the
-// runtime (runtime/debug, runtime/pprof) are not, but for what the profiler does.
+// inRuntime reports whether a function is part of the Go runtime, and not of the
+// program or the rest of the standard library. Packages for users of the runtime
+// (runtime/debug, runtime/pprof) are not part of it, except the profiler itself.
 func inRuntime(name string) bool {
 	switch p := packageOf(name); p {
 	case "runtime", "internal/abi", "internal/bytealg", "internal/chacha8rand", "internal/cpu":
@@ -253,8 +253,8 @@ func inRuntime(name string) bool {
 	}
 }
 
-// isC reports whether a name is not one of Go, which all have a package. What GCC
-// splits off a function has a dot in its name as well.
+// isC reports whether a name has no package, as all Go names do. Parts that GCC splits
+// off a function have a dot in their names too.
 func isC(name string) bool {
 	if packageOf(name) == "" || strings.Contains(name, "::") {
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// stacked makes a profile whose samples are stacks of functions, innermost
-// first, each of one sample and so many milliseconds.
+// stacked returns a profile of stacks of functions, innermost first, each with one
+// sample of the given milliseconds.
 func stacked(ms int64, stacks ...string) *profile.Profile {
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
@@ -123,8 +123,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestRulesAreSound: each name of a rule is in the class it is written in, and
-// every class can be had and is drawn in a colour.
+// TestRulesAreSound: each name of a rule has its rule's class, and every class is
+// reachable and has a colour.
 func TestRulesAreSound(t *testing.T) {
 	names := 0
 	for class, rule := range rules {

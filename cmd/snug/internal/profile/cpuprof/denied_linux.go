@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// denial finds out why a system call was refused.
+// denial returns the likely reason why a system call was denied.
 func (c *capture) denial(err error) error {
 	d := &DeniedError{PID: c.raw.PID, Err: err, Reason: ByOther}
 	level, lerr := readNumber("/proc/sys/kernel/perf_event_paranoid")
@@ -37,8 +37,8 @@ func (c *capture) denial(err error) error {
 	return d
 }
 
-// self reads of /proc/self/status (man 5 proc_pid_status) whether this process
-// has CAP_PERFMON or CAP_SYS_ADMIN, and a seccomp filter.
+// self reports, from /proc/self/status (man 5 proc_pid_status), whether this process
+// has CAP_PERFMON or CAP_SYS_ADMIN, and whether it has a seccomp filter.
 func self() (perfmon, filtered bool) {
 	text, err := os.ReadFile("/proc/thread-self/status")
 	if err != nil {

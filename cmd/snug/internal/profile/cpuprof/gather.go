@@ -12,19 +12,19 @@ import (
 const (
 	// maxWords bounds the memory for stacks: 64 MiB of addresses.
 	maxWords = 8 << 20
-	// maxPlaces bounds how many samples differ in thread or stack.
+	// maxPlaces bounds the number of different pairs of thread and stack.
 	maxPlaces = 1 << 19
 )
 
-// gather adds up samples that are alike, so that memory grows with how many
-// places a program has, not with time.
+// gather merges equal samples, so that memory grows with the number of places in
+// a program, not with time.
 type gather struct {
-	stacks map[string]int32 // addresses as bytes: index into pcs
+	stacks map[string]int32 // from addresses as bytes to an index into pcs
 	pcs    [][]uint64
 	words  int
 	places map[place]*Sample
 	key    []byte
-	lost   uint64 // samples there was no room for
+	lost   uint64 // samples without room
 }
 
 type place struct {
@@ -64,12 +64,12 @@ func (g *gather) add(r record) {
 		g.places[at] = s
 	}
 	s.Count++
-	// A period is 4 ms and more at the rates there are; a larger one than an
-	// hour is none.
+	// Periods are 4 ms or more at the allowed rates; one above an hour is
+	// invalid.
 	s.Nanos += int64(min(r.period, 3600e9))
 }
 
-// samples returns all, the largest first, in an order that does not change.
+// samples returns all samples, largest first, in a deterministic order.
 func (g *gather) samples() []Sample {
 	all := make([]Sample, 0, len(g.places))
 	for _, s := range g.places {
@@ -91,7 +91,7 @@ func boolCompare(a, b bool) int {
 	return -1
 }
 
-// seconds adds up what samples account for.
+// seconds returns the total CPU time of samples.
 func seconds(samples []Sample) float64 {
 	total := 0.0
 	for _, s := range samples {

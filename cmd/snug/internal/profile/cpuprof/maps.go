@@ -15,15 +15,15 @@ const (
 	maxMappings  = 1 << 14
 )
 
-// readMappings reads the ranges with code of /proc/PID/maps, as far as it can be
-// read (man 5 proc_pid_maps):
+// readMappings returns the ranges with code in /proc/PID/maps (man 5 proc_pid_maps),
+// up to the first read error:
 //
 //	00400000-00452000 r-xp 00000000 08:02 173521   /usr/bin/dbus-daemon
 //	start   -limit    mode offset   dev   inode    file
 func readMappings(r io.Reader) []Mapping {
 	var all []Mapping
 	lines := bufio.NewScanner(io.LimitReader(r, maxMapsBytes))
-	lines.Buffer(nil, 64<<10) // a path is at most 4 KiB, each byte of it up to four when quoted
+	lines.Buffer(nil, 64<<10) // a path has at most 4 KiB, and quoting takes up to 4 bytes for each
 	for lines.Scan() && len(all) < maxMappings {
 		if m, ok := parseMapping(lines.Text()); ok {
 			all = append(all, m)
@@ -32,7 +32,7 @@ func readMappings(r io.Reader) []Mapping {
 	return all
 }
 
-// parseMapping reads one line; false is one without code, or no such line.
+// parseMapping parses one line; it returns false for a range without code or an invalid line.
 func parseMapping(line string) (Mapping, bool) {
 	addresses, rest, _ := strings.Cut(line, " ")
 	mode, rest, _ := strings.Cut(rest, " ")
@@ -64,8 +64,8 @@ func parseMapping(line string) (Mapping, bool) {
 	return m, true
 }
 
-// mergeMappings adds to old what of later does not overlap it: libraries are
-// loaded while a program runs. The result is sorted by address.
+// mergeMappings adds the mappings in later that do not overlap old, because programs
+// load libraries while they run. The result is sorted by address.
 func mergeMappings(old, later []Mapping) []Mapping {
 	all := slices.Clone(old)
 	for _, m := range later {

@@ -11,39 +11,39 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Frame is a function at an address. Several stand for one address where calls
-// were inlined.
+// Frame is a function at an address. An address has several frames if calls were
+// inlined.
 type Frame struct {
-	Function string // as the Go runtime names it: net/http.(*conn).serve
-	File     string // "" is unknown
-	Line     int    // 0 is unknown
+	Function string // the Go runtime's name: net/http.(*conn).serve
+	File     string // "" = unknown
+	Line     int    // 0 = unknown
 	Inlined  bool   // into the next frame
 }
 
-// Symbolizer gives addresses of a process names.
+// Symbolizer names the addresses of a process.
 type Symbolizer interface {
-	// Frames returns what runs at an address, the innermost first; nil is not
-	// known. The address is one in the process, so with the offset it was loaded
-	// at, and of the instruction itself: return addresses have been taken back
-	// into the call.
+	// Frames returns the frames at an address, innermost first; nil = unknown. The
+	// address is one in the process, including the load offset. It is within the
+	// instruction itself: return addresses have been moved back into the
+	// call.
 	Frames(pc uint64) []Frame
 }
 
-// Names of what has no Go name.
+// Names of code without a Go name.
 const (
 	kernelFrame = "[kernel]"
-	vdsoFrame   = "[vdso]"   // code of the kernel in the process: reading clocks
-	nativeFrame = "[native]" // C, or code nobody knows
+	vdsoFrame   = "[vdso]"   // kernel code mapped into the process, which reads clocks
+	nativeFrame = "[native]" // C, or unknown code
 )
 
-// perfComment begins the comment by which Summarize knows a profile of Capture.
+// perfComment is the prefix of the comment by which Summarize recognises a profile of Capture.
 const perfComment = "snug: perf_event cpu-clock"
 
-// maxInlined bounds what a Symbolizer may say of one address.
+// maxInlined is the maximum number of frames of one address.
 const maxInlined = 256
 
-// Profile gives the samples names and returns them in the form of pprof: values
-// are samples and CPU nanoseconds, and go tool pprof reads it once written.
+// Profile symbolizes the samples and returns them as a pprof profile with the values
+// samples and CPU nanoseconds, which go tool pprof can read.
 func (r *Raw) Profile(sym Symbolizer) (*profile.Profile, error) {
 	b := builder{
 		sym:       sym,
@@ -64,7 +64,7 @@ func (r *Raw) Profile(sym Symbolizer) (*profile.Profile, error) {
 		first  *uint64
 		n      int
 	}
-	// Threads are not told apart: one goroutine runs on many.
+	// Threads are merged, because a goroutine runs on many.
 	merged := map[key]*profile.Sample{}
 	for _, s := range r.Samples {
 		k := key{kernel: s.Kernel, n: len(s.PCs)}
@@ -104,7 +104,7 @@ func (r *Raw) comments() []string {
 	return c
 }
 
-// builder makes a profile.
+// builder builds a profile.
 type builder struct {
 	p         *profile.Profile
 	sym       Symbolizer
@@ -117,15 +117,15 @@ func (b *builder) mappings(all []Mapping) {
 	for i, m := range all {
 		b.p.Mapping = append(b.p.Mapping, &profile.Mapping{
 			ID: uint64(i + 1), Start: m.Start, Limit: m.Limit, Offset: m.Offset, File: m.File,
-			// So that pprof does not look for the file to name anything itself.
+			// Prevents pprof from symbolizing with the file itself.
 			HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true,
 		})
 	}
 }
 
-// stack turns a sample into locations, innermost first. All addresses but the
-// first are where a call returns to, which may be another line and even another
-// function than the call: one byte less is within it.
+// stack turns a sample into locations, innermost first. All addresses except the first
+// are return addresses, which may be on another line or even in another function than
+// the call; the byte before is within the call.
 func (b *builder) stack(s Sample) []*profile.Location {
 	all := make([]*profile.Location, 0, len(s.PCs)+1)
 	if s.Kernel || len(s.PCs) == 0 {
@@ -176,8 +176,8 @@ func (b *builder) location(pc uint64) *profile.Location {
 	return l
 }
 
-// unnamed is the frame of code that has no name: where it was loaded from is all
-// there is to say.
+// unnamed returns the frame of code without a name, which shows only where it was loaded
+// from.
 func unnamed(m *profile.Mapping) Frame {
 	switch {
 	case m == nil:
@@ -190,7 +190,7 @@ func unnamed(m *profile.Mapping) Frame {
 	return Frame{Function: nativeFrame, File: m.File}
 }
 
-// mapping finds the range that an address is in; nil is none. Ranges are sorted.
+// mapping returns the range that contains an address; nil = none. Ranges are sorted.
 func (b *builder) mapping(pc uint64) *profile.Mapping {
 	all := b.p.Mapping
 	i := sort.Search(len(all), func(i int) bool { return all[i].Limit > pc })

@@ -24,7 +24,7 @@ type table map[uint64][]Frame
 
 func (t table) Frames(pc uint64) []Frame { return t[pc] }
 
-// raw is a capture with all kinds of frames.
+// raw returns a capture with all kinds of frames.
 func raw() *Raw {
 	shared := []uint64{0x1000, 0x2005, 0x3005}
 	return &Raw{
@@ -51,7 +51,7 @@ var symbols = table{
 	0x2005: {{"main.WRONG", "a.go", 0, false}},
 }
 
-// lines spells a sample out, innermost first.
+// lines formats a sample, innermost first.
 func lines(s *profile.Sample) string {
 	var all []string
 	for _, l := range s.Location {
@@ -126,12 +126,12 @@ func zipInto(t testing.TB, b *bytes.Buffer, r io.Reader) {
 	}
 }
 
-// zeros is a reader without an end.
+// zeros is an endless reader.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// bomb is a small file that is too large without compression.
+// bomb returns a small file that is too large once decompressed.
 func bomb(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -139,7 +139,7 @@ func bomb(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// plain is a profile as it is before compression.
+// plain returns a profile without compression.
 func plain(t testing.TB) []byte {
 	t.Helper()
 	p, err := raw().Profile(symbols)
@@ -242,9 +242,9 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestReadAtMost: all of it, or so much memory as may be read and no more.
+// TestReadAtMost: it reads all data, or takes no more memory than the limit.
 func TestReadAtMost(t *testing.T) {
-	const most = 32 << 20
+	const limit = 32 << 20
 	broken := errors.New("broken")
 	for _, n := range []int{0, 1, firstPiece - 1, firstPiece, firstPiece + 1, 3 * firstPiece, 1 << 20, 5<<20 + 3} {
 		want := bytes.Repeat([]byte("0123456"), n/7+1)[:n]
@@ -255,10 +255,10 @@ func TestReadAtMost(t *testing.T) {
 				t.Errorf("%d bytes %s: %d, %v", n, name, len(got), err)
 			}
 		}
-		if _, err := readAtMost(io.MultiReader(bytes.NewReader(want), iotest.ErrReader(broken)), most); err != broken {
+		if _, err := readAtMost(io.MultiReader(bytes.NewReader(want), iotest.ErrReader(broken)), limit); err != broken {
 			t.Errorf("%d bytes and an error: %v", n, err)
 		}
-		if _, err := readAtMost(io.MultiReader(bytes.NewReader(want), iotest.ErrReader(io.ErrUnexpectedEOF)), most); err != io.ErrUnexpectedEOF {
+		if _, err := readAtMost(io.MultiReader(bytes.NewReader(want), iotest.ErrReader(io.ErrUnexpectedEOF)), limit); err != io.ErrUnexpectedEOF {
 			t.Errorf("%d bytes and no end: %v", n, err)
 		}
 		if _, err := readAtMost(bytes.NewReader(want), int64(n)-1); n > 0 && !errors.Is(err, ErrTooLarge) {
@@ -267,9 +267,9 @@ func TestReadAtMost(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := readAtMost(zeros{}, most)
+	_, err := readAtMost(zeros{}, limit)
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrTooLarge) || took > most+2*largestPiece {
+	if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrTooLarge) || took > limit+2*largestPiece {
 		t.Errorf("%d MiB for what is refused, %v", took>>20, err)
 	}
 }

@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// MaxFile is the largest profile that is read, in bytes as it is stored.
+	// MaxFile is the maximum size of a profile as stored, in bytes.
 	MaxFile = 64 << 20
-	// MaxSize is the largest profile that is read, in bytes without compression.
+	// MaxSize is the maximum size of an uncompressed profile, in bytes.
 	MaxSize = 512 << 20
-	// maxDecoded bounds the memory of a profile once it is read: a message of two
-	// bytes becomes an object of two hundred.
+	// maxDecoded bounds the memory of a decoded profile, in bytes: a message of 2 bytes
+	// becomes an object of 200.
 	maxDecoded = 1 << 30
 )
 
-// What is read at once: a profile of a small program is some 10 KiB.
+// Sizes of one read: a profile of a small program has some 10 KiB.
 const firstPiece, largestPiece = 64 << 10, 4 << 20
 
-// ErrTooLarge: a profile larger than MaxFile, MaxSize, or than what it would take
-// in memory.
+// ErrTooLarge means that a profile exceeds MaxFile or MaxSize, or would take too much
+// memory.
 var ErrTooLarge = errors.New("profile too large")
 
-// ErrNotProfile: not in the format of pprof, or only a part of a profile.
+// ErrNotProfile means that the data is not in pprof format, or incomplete.
 var ErrNotProfile = errors.New("not a pprof profile")
 
 // ReadFile reads a profile from a file.
@@ -44,7 +44,7 @@ func ReadFile(name string) (*profile.Profile, error) {
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		return nil, fmt.Errorf("%s: %w: a directory", name, ErrNotProfile)
 	} else if err == nil && st.Mode().IsRegular() && st.Size() > MaxFile {
-		return nil, fmt.Errorf("%s: %w: %d bytes, at most %d are read", name, ErrTooLarge, st.Size(), MaxFile)
+		return nil, fmt.Errorf("%s: %w: %d bytes, the maximum is %d", name, ErrTooLarge, st.Size(), MaxFile)
 	}
 	p, err := Read(f)
 	if err != nil {
@@ -53,10 +53,10 @@ func ReadFile(name string) (*profile.Profile, error) {
 	return p, nil
 }
 
-// Read reads a profile in the format of pprof, compressed by gzip or not
-// (github.com/google/pprof/proto/profile.proto). Its memory is bounded whatever
-// it is given. The older text formats are not read. It may be no CPU profile:
-// Summarize and GraphOf look at that.
+// Read reads a profile in pprof format, with or without gzip
+// (github.com/google/pprof/proto/profile.proto). Its memory is bounded for any input.
+// It does not read the older text formats. The profile need not be a CPU profile;
+// Summarize and GraphOf check that.
 func Read(r io.Reader) (*profile.Profile, error) {
 	stored, err := readAtMost(r, MaxFile)
 	if err != nil {
@@ -70,9 +70,9 @@ func Read(r io.Reader) (*profile.Profile, error) {
 	case len(plain) == 0:
 		return nil, fmt.Errorf("%w: it is empty", ErrNotProfile)
 	case !ok:
-		return nil, fmt.Errorf("%w: no such messages, or it ends too early", ErrNotProfile)
+		return nil, fmt.Errorf("%w: invalid messages, or it ends too early", ErrNotProfile)
 	case cost > maxDecoded:
-		return nil, fmt.Errorf("%w: it would take %d MiB of memory, at most %d are given", ErrTooLarge, cost>>20, maxDecoded>>20)
+		return nil, fmt.Errorf("%w: it would take %d MiB of memory, the maximum is %d", ErrTooLarge, cost>>20, maxDecoded>>20)
 	}
 	p, err := profile.ParseUncompressed(plain)
 	if err == nil {
@@ -84,8 +84,8 @@ func Read(r io.Reader) (*profile.Profile, error) {
 	return p, nil
 }
 
-// unzip undoes gzip where bytes begin as its do. It looks how long the result is
-// before it takes memory for it.
+// unzip decompresses data that begins like gzip. It finds the size of the result before
+// it allocates memory for it.
 func unzip(stored []byte) ([]byte, error) {
 	if len(stored) < 2 || stored[0] != 0x1f || stored[1] != 0x8b {
 		return stored, nil
@@ -108,7 +108,7 @@ func unzip(stored []byte) ([]byte, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrNotProfile, err)
 		case n > MaxSize:
-			return nil, fmt.Errorf("%w: more than %d MiB without compression", ErrTooLarge, MaxSize>>20)
+			return nil, fmt.Errorf("%w: more than %d MiB uncompressed", ErrTooLarge, MaxSize>>20)
 		case pass == 0:
 			plain = make([]byte, n)
 		}
@@ -116,13 +116,13 @@ func unzip(stored []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// readAtMost reads all of r, if that is not more than so many bytes. It reads pieces and
-// joins them at the end: a buffer that grows would take three times as much for what is
-// refused.
-func readAtMost(r io.Reader, most int64) ([]byte, error) {
+// readAtMost reads all of r; more than limit bytes are an error. It reads pieces and
+// joins them at the end: a growing buffer would take three times as much memory for
+// input that is rejected.
+func readAtMost(r io.Reader, limit int64) ([]byte, error) {
 	var pieces [][]byte
 	for n, size := int64(0), int64(firstPiece); ; size = min(2*size, largestPiece) {
-		piece := make([]byte, 0, min(size, most+1-n))
+		piece := make([]byte, 0, min(size, limit+1-n))
 		var err error
 		for err == nil && len(piece) < cap(piece) {
 			var m int
@@ -131,8 +131,8 @@ func readAtMost(r io.Reader, most int64) ([]byte, error) {
 		}
 		pieces, n = append(pieces, piece), n+int64(len(piece))
 		switch {
-		case n > most:
-			return nil, fmt.Errorf("%w: more than %d MiB", ErrTooLarge, most>>20)
+		case n > limit:
+			return nil, fmt.Errorf("%w: more than %d MiB", ErrTooLarge, limit>>20)
 		case err == io.EOF:
 			return slices.Concat(pieces...), nil
 		case err != nil:

@@ -16,7 +16,7 @@ import (
 //	lost samples (13)  u64 lost
 //	comm (3)    u32 pid, tid; char comm[]
 //
-// A sample has these fields because of the sample_type it was asked for with.
+// The sample_type of the event selects the fields of a sample.
 const (
 	recordLost        = 2
 	recordComm        = 3
@@ -29,37 +29,37 @@ const (
 	miscKernel   = 1
 	miscCommExec = 1 << 13
 
-	// Entries of a chain from here up are not addresses but say whose the next
-	// are: PERF_CONTEXT_MAX, -4095.
+	// Entries of a chain from here up are not addresses, but markers of the context
+	// of the next ones: PERF_CONTEXT_MAX, -4095.
 	contextFirst = ^uint64(4094)
 	contextUser  = ^uint64(511)
 )
 
-// maxChain is more addresses than the kernel puts into a sample: 127 unless
+// maxChain is more than the number of addresses in a sample: 127 unless
 // kernel.perf_event_max_stack was raised, and eight markers.
 const maxChain = 1 << 10
 
-// record is one sample as the kernel wrote it.
+// record is one sample as written by the kernel.
 type record struct {
 	pid, tid uint32
 	kernel   bool
 	period   uint64
-	pcs      []uint64 // of user code; valid until the next record
+	pcs      []uint64 // addresses in user code; valid until the next record
 }
 
-// reader takes records out of rings. Its zero value is ready.
+// reader reads records from rings. Its zero value is ready to use.
 type reader struct {
 	scratch []byte
 	pcs     []uint64
 	lost    uint64 // samples that the kernel had no room for
-	execed  bool   // the process became another program
+	execed  bool   // the process ran execve
 }
 
-// drain hands the samples between two positions of a ring to f, which must not
-// keep their addresses. Data is the ring, its length a power of two; head and tail count
-// bytes from the beginning of time. What does not look as it should ends it and
-// counts as one lost record: the rest cannot be told apart. After an exec nothing
-// more is handed over.
+// drain calls f with the samples between two positions of a ring; f must not keep
+// their addresses. data is the ring, whose length is a power of two; head and tail
+// count all bytes ever written. An invalid record stops drain and counts as one lost
+// record, because the rest cannot be parsed. After an execve, drain passes on no more
+// samples.
 func (r *reader) drain(data []byte, tail, head uint64, f func(record)) {
 	size := uint64(len(data))
 	if size == 0 || size&(size-1) != 0 {
@@ -114,7 +114,7 @@ func (r *reader) record(kind uint32, misc uint16, body []byte, f func(record)) {
 	}
 }
 
-// sample reads the body of a sample.
+// sample parses the body of a sample.
 func (r *reader) sample(body []byte) (record, bool) {
 	const fixed = 32
 	if len(body) < fixed {
@@ -145,8 +145,8 @@ func (r *reader) sample(body []byte) (record, bool) {
 	return s, true
 }
 
-// copyRing fills to from a ring, around its end. It must not be longer than the
-// ring.
+// copyRing fills to from a ring, wrapping around its end. to must not be longer than
+// the ring.
 func copyRing(to, data []byte, at uint64) {
 	n := copy(to, data[at&uint64(len(data)-1):])
 	copy(to[n:], data)

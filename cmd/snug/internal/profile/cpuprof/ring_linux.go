@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errLocked is the EPERM of mmap, which means another thing than that of
-// perf_event_open: no more memory may be locked.
-var errLocked = errors.New("no more memory may be locked")
+// errLocked is the EPERM of mmap, which unlike that of perf_event_open means that no
+// more memory can be locked.
+var errLocked = errors.New("no more memory can be locked")
 
-// ring is the perf event of one thread, and the memory that the kernel writes
-// its samples to.
+// ring is the perf event of one thread, with the memory to which the kernel writes its
+// samples.
 type ring struct {
 	fd   int
-	mem  []byte // a page that tells how far the kernel is, then the ring; nil is no ring
-	scan int    // the look that saw the thread last
+	mem  []byte // the control page, then the ring; nil = no ring
+	scan int    // the last scan that saw the thread
 }
 
-// attributes ask for samples by CPU time of user code and, if so, the kernel.
-// The chain of the kernel's own calls is never asked for. A cpu-clock event ticks
-// by a timer of the thread's CPU time, with a fixed period (kernel/events/core.c,
-// perf_swevent_init_hrtimer), so that samples times period is CPU time.
+// attributes returns an event that samples the CPU time of user code and, if requested,
+// of the kernel, but never the kernel's own call chain. A cpu-clock event uses a timer on
+// the thread's CPU time with a fixed period (kernel/events/core.c,
+// perf_swevent_init_hrtimer), so samples times period is CPU time.
 func attributes(rate int, kernel bool) unix.PerfEventAttr {
 	a := unix.PerfEventAttr{
 		Type:        unix.PERF_TYPE_SOFTWARE,
@@ -43,8 +43,8 @@ func attributes(rate int, kernel bool) unix.PerfEventAttr {
 	return a
 }
 
-// openRing opens an event, not enabled yet, with a ring of so many pages, a
-// power of two, or fewer where memory is short.
+// openRing opens an event, not yet enabled, with a ring of pages pages, a power of
+// two, or fewer if memory is short.
 func openRing(attr *unix.PerfEventAttr, tid, pages int) (*ring, error) {
 	fd, err := unix.PerfEventOpen(attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
@@ -67,12 +67,12 @@ func openRing(attr *unix.PerfEventAttr, tid, pages int) (*ring, error) {
 
 func (r *ring) enable() {
 	if r.mem != nil {
-		// It fails for a thread that has ended, which has nothing to sample.
+		// This fails for an ended thread, which has nothing to sample.
 		unix.IoctlSetInt(r.fd, unix.PERF_EVENT_IOC_ENABLE, 0)
 	}
 }
 
-// drain hands over what is in the ring and frees its room. The kernel writes
+// drain passes on the contents of the ring and frees its room. The kernel writes
 // Data_head after the records, and reads Data_tail before it writes more.
 func (r *ring) drain(to *reader, f func(record)) {
 	if r.mem == nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// entry makes a record of a ring.
+// entry returns a record of a ring.
 func entry(kind uint32, misc uint16, words ...uint64) []byte {
 	b := binary.NativeEndian.AppendUint32(nil, kind)
 	b = binary.NativeEndian.AppendUint16(b, misc)
@@ -20,7 +20,7 @@ func entry(kind uint32, misc uint16, words ...uint64) []byte {
 	return b
 }
 
-// sampled makes a sample of process 7, thread 8.
+// sampled returns a sample of process 7, thread 8.
 func sampled(misc uint16, chain ...uint64) []byte {
 	ids := binary.NativeEndian.Uint64(binary.NativeEndian.AppendUint32(binary.NativeEndian.AppendUint32(nil, 7), 8))
 	return entry(recordSample, misc, append([]uint64{1, ids, 10, uint64(len(chain))}, chain...)...)
@@ -57,7 +57,7 @@ func TestDrain(t *testing.T) {
 		{name: "cut", records: [][]byte{{9, 0, 0}}, lost: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			// At the end of the ring, so that records go around it.
+			// At the end of the ring, so that records wrap around.
 			for _, at := range []uint64{0, 512 - 8, 512 - 20, 1<<64 - 16} {
 				data := make([]byte, 512)
 				head := at
@@ -121,7 +121,7 @@ func FuzzDrain(f *testing.F) {
 	})
 }
 
-// TestGather: what is alike is one, whatever the order.
+// TestGather: equal samples are merged, in any order.
 func TestGather(t *testing.T) {
 	g := newGather()
 	for range 3 {

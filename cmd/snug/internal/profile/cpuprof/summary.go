@@ -15,10 +15,10 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Source is who sampled. The runtime's own profiler samples threads that have run a
-// goroutine: never the monitor's, and less of what threads do between two goroutines
-// (golang.org/issue/40435). Of Go 1.22 to 1.27 it showed nine tenths of the scheduling that
-// perf events showed of the same run, of an HTTP service three quarters of the collections
+// Source is the sampler. The runtime's own profiler samples only threads that have run a
+// goroutine, so never the monitor thread, and misses some work between two goroutines
+// (golang.org/issue/40435). With Go 1.22 to 1.27 it showed 9/10 of the scheduling that perf
+// events showed in the same run, and for an HTTP service 3/4 of the collections
 // (experiments/2026-11-21-profile).
 type Source string
 
@@ -28,16 +28,16 @@ const (
 	OtherSource  Source = "other"
 )
 
-// ErrNotCPU: a profile of something else than CPU time.
+// ErrNotCPU means that a profile is not of CPU time.
 var ErrNotCPU = errors.New("not a CPU profile")
 
-// Summary is what the CPU time of a profile went to.
+// Summary divides the CPU time of a profile into classes.
 type Summary struct {
 	Source     Source
 	CPUSeconds float64
-	Samples    int64         // 0 is not known
-	Duration   time.Duration // wall time; 0 is not known
-	Shares     []Share       // of the classes there are, the largest first
+	Samples    int64         // 0 = unknown
+	Duration   time.Duration // wall time; 0 = unknown
+	Shares     []Share       // classes with CPU time, largest first
 	Top        []Func        // the largest functions of the program, at most maxTop
 }
 
@@ -51,25 +51,25 @@ type Share struct {
 // Func is a function of the program or of a library.
 type Func struct {
 	Name string
-	// Self is the CPU time of its own code, and of small helpers of the runtime
-	// that it calls (maps, copying), as a ratio of all CPU time.
+	// Self is the CPU time of its own code and of small helpers of the runtime that
+	// it calls (maps, copying), as a share of all CPU time, 0 to 1.
 	Self float64
-	// Caused is Self and what the runtime and the kernel did for it: allocating,
+	// Caused is Self plus the work of the runtime and the kernel for it: allocation,
 	// assists, system calls, locks.
 	Caused float64
 }
 
 const maxTop = 20
 
-// OverSizes are the classes that grow with GOMAXPROCS where the CPU time to be had
-// does not.
+// OverSizes are the classes that grow with GOMAXPROCS when the available CPU time does
+// not.
 var OverSizes = []Class{Sched, Timers, GCIdleMark, GCStop, Sysmon}
 
-// gcWork are the classes that grow when the heap may not: what GOGC and GOMEMLIMIT
-// trade for memory.
+// gcWork are the classes that grow when the heap cannot: the CPU time that GOGC and
+// GOMEMLIMIT trade for memory.
 var gcWork = []Class{GCMark, GCAssist, GCSweep, GCScavenge}
 
-// Ratio is the share of classes together, 0 to 1.
+// Ratio returns the total share of classes, 0 to 1.
 func (s *Summary) Ratio(classes ...Class) float64 {
 	total := 0.0
 	for _, share := range s.Shares {
@@ -80,18 +80,18 @@ func (s *Summary) Ratio(classes ...Class) float64 {
 	return total
 }
 
-// OverSize is the share of what grows with a GOMAXPROCS that is too large:
+// OverSize returns the share of the classes that grow with a GOMAXPROCS that is too large:
 // scheduling, timers, marking by idle Ps, stopping the world, the monitor.
 func (s *Summary) OverSize() float64 { return s.Ratio(OverSizes...) }
 
-// GC is the share of what grows with too little memory: marking, assists,
-// sweeping, scavenging. Marking by idle Ps is not in it: it uses CPU time that
-// nothing else wanted.
+// GC returns the share of the classes that grow with too little memory: marking, assists,
+// sweeping, scavenging. It excludes marking by idle Ps, which uses CPU time that nothing
+// else needs.
 func (s *Summary) GC() float64 { return s.Ratio(gcWork...) }
 
-// Summarize sorts the samples of a profile. A profile of something else than CPU
-// time is ErrNotCPU; so is a difference of profiles. A profile without samples
-// has a summary of nothing.
+// Summarize classifies the samples of a profile. The error is ErrNotCPU if the profile
+// is not of CPU time, or is a difference of profiles. A profile without samples has an
+// empty summary.
 func Summarize(p *profile.Profile) (*Summary, error) {
 	value, err := cpuValues(p)
 	if err != nil {
@@ -143,14 +143,14 @@ func Summarize(p *profile.Profile) (*Summary, error) {
 	return s, nil
 }
 
-// sorter sorts samples, and remembers what it found of each function.
+// sorter classifies samples, and caches the result for each function.
 type sorter struct {
 	known map[*profile.Function]known
 }
 
 type known struct {
 	rank     rank
-	callback bool // where C calls back into Go
+	callback bool // C calls back into Go here
 }
 
 func newSorter() *sorter { return &sorter{map[*profile.Function]known{}} }
@@ -164,11 +164,11 @@ func (s *sorter) of(f *profile.Function) known {
 	return k
 }
 
-// unnamedRank is that of a location without a function.
+// unnamedRank is the rank of a location without a function.
 var unnamedRank = ranks[Native]
 
-// sort finds the class of a sample, and the innermost function in it that is of
-// the program; nil is none. Calls from C back into Go hide the call to C.
+// sort returns the class of a sample and its innermost function of the program; nil =
+// none. Calls from C back into Go hide the call to C.
 func (s *sorter) sort(sample *profile.Sample) (rank, *profile.Function) {
 	best := rank(len(classes) - 1)
 	var program *profile.Function
@@ -194,8 +194,8 @@ func (s *sorter) sort(sample *profile.Sample) (rank, *profile.Function) {
 	return best, program
 }
 
-// cpuValues finds in a profile how many samples and CPU nanoseconds a sample
-// stands for. Profiles have both, or a count with a period.
+// cpuValues returns a function for the number of samples and CPU nanoseconds of a
+// sample. Profiles have both, or a count with a period.
 func cpuValues(p *profile.Profile) (func(*profile.Sample) (n, ns float64), error) {
 	count, cpu := -1, -1
 	var types []string
@@ -218,7 +218,7 @@ func cpuValues(p *profile.Profile) (func(*profile.Sample) (n, ns float64), error
 	for _, s := range p.Sample {
 		for _, i := range []int{cpu, count} {
 			if i >= 0 && (i >= len(s.Value) || s.Value[i] < 0) {
-				return nil, fmt.Errorf("%w: it has negative or missing values, as a difference of two has", ErrNotCPU)
+				return nil, fmt.Errorf("%w: it has negative or missing values, like a difference of two profiles", ErrNotCPU)
 			}
 		}
 	}
@@ -239,8 +239,8 @@ func cpuValues(p *profile.Profile) (func(*profile.Sample) (n, ns float64), error
 
 var unitNanos = map[string]float64{"nanoseconds": 1, "microseconds": 1e3, "milliseconds": 1e6, "seconds": 1e9}
 
-// sourceOf tells who sampled, by the comment that Capture leaves, or by the
-// shape that package runtime/pprof gives.
+// sourceOf returns the sampler, by the comment that Capture writes or the shape that
+// package runtime/pprof gives.
 func sourceOf(p *profile.Profile) Source {
 	for _, c := range p.Comments {
 		if strings.HasPrefix(c, perfComment) {
@@ -254,11 +254,11 @@ func sourceOf(p *profile.Profile) Source {
 	return OtherSource
 }
 
-// maxName is the longest name that is shown, in characters.
+// maxName is the maximum length of a name to show, in characters.
 const maxName = 300
 
-// CleanName makes of a name in a file one that may go to a terminal or a page:
-// nothing that moves a cursor, and not too long.
+// CleanName makes a name from a file safe for a terminal or a page: without control
+// characters, and not too long.
 func CleanName(s string) string {
 	if len(s) > maxName*utf8.UTFMax {
 		s = s[:maxName*utf8.UTFMax]

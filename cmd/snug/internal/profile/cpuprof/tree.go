@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// maxNodes bounds the tree of all stacks while it is made; the smallest
-	// samples come last and are cut short.
+	// maxNodes bounds the tree of all stacks while it is built; the smallest samples
+	// come last and are truncated.
 	maxNodes = 1 << 19
-	// maxDepth is how many calls deep a stack is drawn.
+	// maxDepth is the maximum depth of a drawn stack, in calls.
 	maxDepth = 192
-	// maxFrames bounds how many frames are drawn, and so the page: a frame takes
-	// some 300 bytes.
+	// maxFrames bounds the number of drawn frames, and so the size of the page: a frame
+	// takes some 300 bytes.
 	maxFrames = 5000
-	// minShare is the smallest frame that is drawn, as a ratio of all.
+	// minShare is the minimum share of a drawn frame, 0 to 1.
 	minShare = 0.0005
 )
 
-// tree is all stacks of a profile, from the outermost call. Node 0 is all.
+// tree holds all stacks of a profile, from the outermost call. Node 0 is the root.
 type tree struct {
 	nodes []node
 	names []string
@@ -39,7 +39,7 @@ type node struct {
 	self  float64
 }
 
-// newTree adds up the samples of a profile.
+// newTree builds the tree of the samples of a profile.
 func newTree(p *profile.Profile, value func(*profile.Sample) (n, ns float64)) *tree {
 	t := &tree{nodes: []node{{rank: rank(len(classes) - 1)}}, names: []string{"all"}}
 	type weighed struct {
@@ -79,7 +79,7 @@ func newTree(p *profile.Profile, value func(*profile.Sample) (n, ns float64)) *t
 	for _, w := range samples {
 		at := int32(0)
 		t.nodes[0].total += w.ns
-		// go adds a call, false where the drawing ends.
+		// go adds a call; it returns false where the drawing ends.
 		call := func(f *profile.Function) bool {
 			e := edge{at, id(f)}
 			to, ok := edges[e]
@@ -121,29 +121,29 @@ func newTree(p *profile.Profile, value func(*profile.Sample) (n, ns float64)) *t
 	return t
 }
 
-// Graph is a profile as a flame graph shows it.
+// Graph is a profile as a flame graph.
 type Graph struct {
 	*Summary
-	Calls    []Call   // in the order of a walk from the outermost one, which is all
-	Comments []string // of the profile, the first few
+	Calls    []Call   // in depth-first order from the root, which is the whole profile
+	Comments []string // first few comments of the profile
 }
 
-// Call is a node as it is drawn: a function that the one above called.
+// Call is a drawn node: a function called by the one above it.
 type Call struct {
 	Name        string
 	Class       Class
-	Entry       bool // its class is another than that of the call above
-	Merged      bool // stands for several that are too small
+	Entry       bool // its class differs from that of the call above
+	Merged      bool // several calls that are too small
 	Depth       int
-	Start, Size float64 // ratios of all
+	Start, Size float64 // shares of the profile, 0 to 1
 	Self        float64
 }
 
-// maxComments is how many comments of a profile are kept.
+// maxComments is the maximum number of comments of a profile to keep.
 const maxComments = 8
 
-// GraphOf adds up the stacks of a profile. Calls under 0.05 % of the CPU time, or more
-// than there is room for, are merged. Errors are those of Summarize.
+// GraphOf returns the flame graph of a profile. It merges calls under 0.05% of the CPU
+// time, or beyond the maximum number. Its errors are those of Summarize.
 func GraphOf(p *profile.Profile) (*Graph, error) {
 	s, err := Summarize(p)
 	if err != nil {
@@ -160,14 +160,14 @@ func GraphOf(p *profile.Profile) (*Graph, error) {
 	return g, nil
 }
 
-// calls lays out what is large enough to be seen, the largest first in each
-// row, and merges the rest.
+// calls lays out the calls that are large enough, largest first in each row, and
+// merges the rest.
 func (t *tree) calls() []Call {
 	total := t.nodes[0].total
 	if total <= 0 {
 		return nil
 	}
-	least := t.least()
+	smallest := t.minSize()
 	var all []Call
 	var walk func(at int32, start float64, above rank)
 	walk = func(at int32, start float64, above rank) {
@@ -187,7 +187,7 @@ func (t *tree) calls() []Call {
 		small, count := 0.0, 0
 		for _, b := range below {
 			size := t.nodes[b].total
-			if size < least {
+			if size < smallest {
 				small += size
 				count++
 				continue
@@ -195,7 +195,7 @@ func (t *tree) calls() []Call {
 			walk(b, start, above)
 			start += size / total
 		}
-		if small >= least {
+		if small >= smallest {
 			all = append(all, Call{
 				Name: fmt.Sprintf("(%d smaller)", count), Class: classes[n.rank].class, Merged: true, Depth: int(n.depth) + 1,
 				Start: start, Size: small / total, Self: small / total,
@@ -206,20 +206,20 @@ func (t *tree) calls() []Call {
 	return all
 }
 
-// least is the smallest node to draw, in CPU ns. Each node may bring one that
-// stands for several, hence the half.
-func (t *tree) least() float64 {
+// minSize returns the minimum size of a drawn node, in CPU ns. It allows half of
+// maxFrames, because each node may add one merged node.
+func (t *tree) minSize() float64 {
 	sizes := make([]float64, 0, len(t.nodes))
-	least := t.nodes[0].total * minShare
+	smallest := t.nodes[0].total * minShare
 	for _, n := range t.nodes {
-		if n.total >= least {
+		if n.total >= smallest {
 			sizes = append(sizes, n.total)
 		}
 	}
 	if len(sizes) <= maxFrames/2 {
-		return least
+		return smallest
 	}
 	slices.SortFunc(sizes, func(a, b float64) int { return cmp.Compare(b, a) })
-	// Just above the first one too many, so that those of its size go as well.
+	// Just above the first node too many, so that nodes of its size are dropped too.
 	return sizes[maxFrames/2] * (1 + 1e-9)
 }

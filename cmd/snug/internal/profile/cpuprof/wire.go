@@ -4,7 +4,7 @@ package cpuprof
 
 import "encoding/binary"
 
-// Fields of a message Profile that hold messages or texts, and of these
+// Fields of a Profile message, and of its messages, that hold messages or texts
 // (github.com/google/pprof/proto/profile.proto).
 const (
 	fieldSample   = 2
@@ -17,19 +17,19 @@ const (
 	locationLine = 4
 )
 
-// What they take in memory once decoded, in bytes, rounded up: the structs of
-// package profile, the pointers to them, and slices that grow to twice their
+// Their memory once decoded, in bytes, rounded up: the structs of package profile,
+// the pointers to them, and slices that grow to twice their
 // length.
 const (
 	costMessage = 256
 	costLabel   = 512 // two maps for the sample, an entry in one
 	costLine    = 96
-	costNumber  = 48 // an identity or a value of a sample, and what it resolves to
+	costNumber  = 48 // an id or a value of a sample, and what it resolves to
 	costString  = 64
 )
 
-// decodedSize estimates what a profile takes in memory once it is decoded, in
-// bytes, before anything of it is. It is false where the bytes are no messages.
+// decodedSize estimates the memory of a profile once decoded, in bytes, without
+// decoding it. It returns false if the data is not valid messages.
 func decodedSize(data []byte) (size int64, ok bool) {
 	ok = fields(data, func(number uint64, kind byte, body []byte) bool {
 		if kind != wireBytes {
@@ -45,7 +45,7 @@ func decodedSize(data []byte) (size int64, ok bool) {
 					size += costNumber
 				case number == sampleLabel:
 					size += costLabel
-				default: // packed: each number is a byte or more
+				default: // packed: each number takes one byte or more
 					size += costNumber * int64(len(body))
 				}
 				return true
@@ -70,7 +70,7 @@ func decodedSize(data []byte) (size int64, ok bool) {
 	return size, ok
 }
 
-// Kinds of fields on the wire of protocol buffers.
+// Wire types of protocol buffers.
 const (
 	wireVarint = 0
 	wireFixed8 = 1
@@ -78,8 +78,8 @@ const (
 	wireFixed4 = 5
 )
 
-// fields calls f for the fields of a message, until it says false. Body is that
-// of a field of bytes. It returns false if f did, and for bytes that are no
+// fields calls f for the fields of a message, until f returns false. body is set for
+// fields of bytes. fields returns false if f did, or if the data is not a valid
 // message.
 func fields(data []byte, f func(number uint64, kind byte, body []byte) bool) bool {
 	for len(data) > 0 {
