@@ -17,10 +17,10 @@ import (
 )
 
 // Benchfmt writes the rounds of an experiment in the Go benchmark format
-// (golang.org/design/14313-benchmark-format), one line for each valid round, so
-// that benchstat reads them: benchstat -col /procs FILE.
+// (golang.org/design/14313-benchmark-format), one line per valid round, for
+// benchstat: benchstat -col /procs FILE.
 //
-// Seconds are seconds and bytes are bytes, the base units of
+// Values are in seconds and bytes, the base units of
 // golang.org/x/perf/benchunit.
 func Benchfmt(w io.Writer, d finding.Document) error {
 	var b strings.Builder
@@ -30,7 +30,7 @@ func Benchfmt(w io.Writer, d finding.Document) error {
 		benchLines(&b, content.Named(&d.Setup, d.Cells))
 	case *finding.Tune:
 		benchHead(&b, &d.Setup)
-		// Fresh data under the names that the confirmation has for them.
+		// Fresh data, under the names of the confirmation.
 		benchLines(&b, content.Named(&d.Setup, content.WithConfirmation(d)))
 	default:
 		return fmt.Errorf("no benchmark lines for a document of kind %s", finding.KindOf(d))
@@ -39,7 +39,7 @@ func Benchfmt(w io.Writer, d finding.Document) error {
 	return err
 }
 
-// benchHead writes the configuration and what is better for each unit.
+// benchHead writes the configuration, and for each unit which direction is better.
 func benchHead(b *strings.Builder, s *finding.Setup) {
 	m := &s.Machine
 	limit := ""
@@ -70,7 +70,7 @@ func positive(n int) string {
 	return strconv.Itoa(n)
 }
 
-// benchUnits are the figures of a round by their unit in the format.
+// benchUnits are the figures of a round, by unit.
 var benchUnits = []struct {
 	name string
 	more bool
@@ -98,7 +98,7 @@ func benchLines(b *strings.Builder, cells []finding.Cell) {
 	for i := range cells {
 		c := &cells[i]
 		name := names[i]
-		if uses[name] > 1 { // the default and the same number set by hand are two settings
+		if uses[name] > 1 { // the default and the same number set explicitly are two settings
 			name += "/setting=" + word(content.ArmName(c))
 		}
 		for k := range c.Rounds {
@@ -119,7 +119,7 @@ func benchLines(b *strings.Builder, cells []finding.Cell) {
 	}
 }
 
-// benchName names a cell as the format wants it: key=value parts between
+// benchName names a cell in the style of the format: key=value parts separated by
 // slashes.
 func benchName(c *finding.Cell) string {
 	name := "BenchmarkSnug/workload=" + word(strings.TrimPrefix(c.Workload, "the service at ")) + "/quota="
@@ -160,8 +160,8 @@ func benchName(c *finding.Cell) string {
 	return name
 }
 
-// word makes a text one part of a name: no blank, which ends a name, no slash,
-// which ends a part, and no hyphen, after which a number would be read as
+// word makes a text one part of a name. It replaces spaces, which end a name, slashes,
+// which end a part, and hyphens, after which benchstat takes a number for
 // GOMAXPROCS.
 func word(s string) string {
 	w := strings.Map(func(r rune) rune {

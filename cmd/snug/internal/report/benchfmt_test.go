@@ -14,8 +14,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// readBench reads benchmark lines with the package that benchstat reads them
-// with.
+// readBench reads benchmark lines with benchfmt, the package that benchstat
+// uses.
 func readBench(t *testing.T, d finding.Document) (results []*benchfmt.Result, units benchfmt.UnitMetadataMap) {
 	t.Helper()
 	var b bytes.Buffer
@@ -49,8 +49,8 @@ func TestBenchfmt(t *testing.T) {
 	}
 }
 
-// TestBenchfmtIsWhole: every valid round is a result, no invalid one is, and
-// values come back as the document has them.
+// TestBenchfmtIsWhole: every valid round is a result, no invalid round is, and the
+// values equal those of the document.
 func TestBenchfmtIsWhole(t *testing.T) {
 	d := quick()
 	results, units := readBench(t, d)

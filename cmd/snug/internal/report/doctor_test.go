@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
-// pinned is a service that the environment has pinned, and a profile beside it.
+// pinned returns a service pinned by the environment, and a profile.
 func pinned() *finding.Doctor {
 	mem := "/proc/4711/mem, 11/11 votes"
 	figure := func(what string, v float64, unit finding.Unit, source, raw string) finding.Evidence {
@@ -41,8 +41,8 @@ func pinned() *finding.Doctor {
 	}
 }
 
-// TestDoctor: the verdict first, then what was found, then the few figures that matter;
-// all of them, and how they were read, for who asks.
+// TestDoctor: the verdict first, then the findings, then a few figures; with -v all
+// figures and their sources.
 func TestDoctor(t *testing.T) {
 	for name, render := range map[string]func(*bytes.Buffer) error{
 		"doctor.txt":   func(b *bytes.Buffer) error { return text.Write(b, pinned()) },
@@ -56,7 +56,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestNothingKept: -v is offered only where it would show more.
+// TestNothingKept: -v is offered only if it shows more.
 func TestNothingKept(t *testing.T) {
 	for kind, kept := range map[string]bool{"process": true, "profile": false, "log": false, "metrics": false} {
 		d := &finding.Doctor{Head: finding.NewHead(finding.KindDoctor), Targets: []finding.Examined{{

@@ -4,8 +4,8 @@ package report
 
 import "github.com/snug-go/snug/cmd/snug/internal/report/finding"
 
-// killed is `snug bench` of a batch that some settings do not survive, with
-// variables of its own and figures that it prints itself.
+// killed is `snug bench` of a batch with OOM kills under some settings, with its own
+// variables and reported figures.
 func killed() *finding.Bench {
 	d := &finding.Bench{Head: finding.NewHead(finding.KindBench), Setup: fakeSetup()}
 	d.Objective, d.Capacities, d.Command = "wall", nil, []string{"./cache", "--fill", "60%"}

@@ -13,8 +13,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// The documents of these tests are made of the shapes that a machine with two
-// CPUs gives; nothing in them was measured.
+// The documents of these tests have the shapes of results from a machine with two
+// CPUs; nothing in them was measured.
 
 var began = time.Date(2026, 11, 3, 9, 30, 0, 0, time.UTC)
 
@@ -28,11 +28,11 @@ type shape struct {
 	law, median, max float64
 }
 
-// fakeCell makes a cell and its rounds around a shape.
+// fakeCell returns a cell with rounds around a shape.
 func fakeCell(arm finding.Arm, labels []string, rounds int, s shape) finding.Cell {
 	r := rand.New(rand.NewPCG(uint64(s.procs), uint64(s.rps)))
 	c := finding.Cell{Arm: arm, Labels: labels, Procs: ptr(s.procs), Intervals: map[string]finding.Interval{}}
-	// Rounded, so that no processor's arithmetic shows in the golden files.
+	// Rounded, so that the golden files do not depend on a processor's arithmetic.
 	vary := func(x, sd float64) float64 { return units.RoundTo(x*math.Exp(sd*r.NormFloat64()), 4) }
 	values := map[string][]float64{}
 	keep := func(key string, p *float64) *float64 {
@@ -75,7 +75,7 @@ func fakeCell(arm finding.Arm, labels []string, rounds int, s shape) finding.Cel
 	return c
 }
 
-// fakeLatency is a distribution with that median and P99.
+// fakeLatency returns a distribution with that median and P99.
 func fakeLatency(p50, p99, n float64) *finding.Histogram {
 	h := &finding.Histogram{}
 	sigma := math.Log(p99/p50) / 2.326

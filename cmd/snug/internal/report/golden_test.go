@@ -29,7 +29,7 @@ var documents = []struct {
 	{"empty-tune", &finding.Tune{Head: finding.NewHead(finding.KindTune)}},
 }
 
-// golden compares with a file of testdata, or rewrites it.
+// golden compares with a file in testdata, or rewrites it.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -50,7 +50,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// TestSaved: a document read back from its JSON is rendered the same.
+// TestSaved: a document read back from its JSON renders the same.
 func TestSaved(t *testing.T) {
 	for _, d := range documents {
 		t.Run(d.name, func(t *testing.T) {
@@ -102,10 +102,10 @@ func TestHTML(t *testing.T) {
 			if err := page.Write(&b, d.doc); err != nil {
 				t.Fatal(err)
 			}
-			// The data is the golden JSON, and too long to hold twice.
+			// The data is the golden JSON, too long to store twice.
 			page := regexp.MustCompile(`base64,[^"]*`).ReplaceAll(b.Bytes(), []byte("base64,DATA"))
 			page = regexp.MustCompile(`(?s)(<pre class="json"[^>]*>).*?</pre>`).ReplaceAll(page, []byte("${1}DATA</pre>"))
-			// How small it gets is up to the version of compress/gzip.
+			// The size depends on the version of compress/gzip.
 			page = regexp.MustCompile(`[0-9.]+ [KM]?i?B, ([^;]* compressed by gzip)`).ReplaceAll(page, []byte("SIZE, $1"))
 			golden(t, d.name+".html", page)
 		})

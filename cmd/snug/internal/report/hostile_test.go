@@ -19,10 +19,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
-// hostile is text that wants out of wherever it is put.
+// hostile is text that tries to escape from any context.
 const hostile = "</pre></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`\x1b[31mred\x07\nBenchmarkEvil 1 1 ns/op\u202e --> ]]> {{.}} "
 
-// poisoned is a document with such text in every field that has any.
+// poisoned returns a document with such text in every text field.
 func poisoned(t testing.TB, d finding.Document) finding.Document {
 	t.Helper()
 	evil := strings.NewReplacer("http", hostile, "./orders", hostile, "default", "default"+hostile, "linux", hostile, "GOGC", "GOGC"+hostile,
@@ -31,7 +31,7 @@ func poisoned(t testing.TB, d finding.Document) finding.Document {
 	return d
 }
 
-// elements are what a page is made of.
+// elements matches the elements of a page.
 var elements = strings.Fields("html head meta title style body main header footer section h1 h2 h3 p span ul li div pre code dl dt dd a details summary " +
 	"table thead tbody tr th td figure figcaption svg desc line rect circle path text")
 
@@ -43,8 +43,8 @@ var (
 	link    = regexp.MustCompile(` href="([^"]*)`)
 )
 
-// sound checks that a page has no element that its template does not have, and
-// that its drawings are well formed.
+// sound checks that a page has only elements of its template, and that its drawings
+// are well formed.
 func sound(t testing.TB, page []byte) {
 	t.Helper()
 	page = bytes.ReplaceAll(page, []byte("<!DOCTYPE html>"), nil)
@@ -80,8 +80,8 @@ func sound(t testing.TB, page []byte) {
 	}
 }
 
-// renderAll renders a document in every form and checks what holds for all of
-// them.
+// renderAll renders a document in every form and checks the invariants of
+// all.
 func renderAll(t testing.TB, d finding.Document) {
 	t.Helper()
 	for name, render := range renderers {
@@ -108,7 +108,7 @@ func renderAll(t testing.TB, d finding.Document) {
 	}
 }
 
-// free lines may be as long as they are: who pastes them wants them whole.
+// free lines may have any length, because they are to be pasted.
 func free(line string) bool {
 	return strings.HasPrefix(line, "next: ") || strings.HasPrefix(line, "warning: ") || strings.HasPrefix(line, "unknown: ") ||
 		strings.HasPrefix(line, "export ") || strings.HasPrefix(line, "ENV ") || strings.HasPrefix(line, "  value: ")
@@ -127,8 +127,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestOddNumbers: nothing that a number can be makes a renderer fail, hang or
-// draw outside of the page.
+// TestOddNumbers: no value of a number makes a renderer fail, hang or draw outside
+// the page.
 func TestOddNumbers(t *testing.T) {
 	for _, x := range []float64{0, -1, 1e-300, 1e300, -1e300, 5e-324, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		t.Run(fmt.Sprint(x), func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestOddNumbers(t *testing.T) {
 	}
 }
 
-// TestHoles: a document that has lost any of its parts is still rendered.
+// TestHoles: a document that lacks any part still renders.
 func TestHoles(t *testing.T) {
 	d := quick()
 	d.Cells = append(d.Cells, finding.Cell{})
@@ -159,7 +159,7 @@ func TestHoles(t *testing.T) {
 	renderAll(t, &finding.Bench{Cells: make([]finding.Cell, 30)})
 }
 
-// FuzzDocument: whatever decodes is rendered.
+// FuzzDocument: everything that decodes renders.
 func FuzzDocument(f *testing.F) {
 	b, s := quick(), searched()
 	for i := range b.Cells {

@@ -80,15 +80,15 @@ type (
 	}
 )
 
-// levels are those of SARIF and of GitHub's annotations.
+// Levels of SARIF and of GitHub's annotations.
 var (
 	sarifLevels      = map[finding.Severity]string{finding.SeverityError: "error", finding.SeverityWarning: "warning", finding.SeverityInfo: "note"}
 	annotationLevels = map[finding.Severity]string{finding.SeverityError: "error", finding.SeverityWarning: "warning", finding.SeverityInfo: "notice"}
 )
 
-// SARIF is what was found as a log for code scanning, and what was not looked at.
-// What is fixed is not in it. texts are the explanations of ids. Columns have to be
-// counted in code points.
+// SARIF returns the findings as a log for code scanning, with notifications for what
+// was not checked. Fixed findings are left out. texts are the explanations by id. The
+// columns of d must count code points.
 func SARIF(d *finding.Lint, texts map[string]string, version string) ([]byte, error) {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	run.Invocations = []sarifInvocation{notified(d.Unknown)}
@@ -117,7 +117,7 @@ func SARIF(d *finding.Lint, texts map[string]string, version string) ([]byte, er
 	return append(escaped(text), '\n'), err
 }
 
-// notified is what was not looked at.
+// notified returns the invocation with a notification for each gap.
 func notified(unknown []finding.Gap) sarifInvocation {
 	all := sarifInvocation{Successful: true, Notifications: []sarifNotification{}}
 	for _, g := range unknown {
@@ -137,7 +137,7 @@ func notified(unknown []finding.Gap) sarifInvocation {
 	return all
 }
 
-// placed is where a gap is; line is 0 where that is all of a file.
+// placed returns the place of a gap; line is 0 for a whole file.
 func placed(g finding.Gap) (file string, line int) {
 	if i := strings.LastIndexByte(g.File, ':'); i > 0 {
 		if n, err := strconv.Atoi(g.File[i+1:]); err == nil && n > 0 {
@@ -147,8 +147,8 @@ func placed(g finding.Gap) (file string, line int) {
 	return g.File, 0
 }
 
-// uri is a file's name as a relative reference: what is before a colon in its first
-// part would be a scheme.
+// uri returns a file name as a relative reference. It escapes colons in the first part,
+// where they would end a scheme.
 func uri(file string) string {
 	first, rest, more := strings.Cut((&url.URL{Path: filepath.ToSlash(file)}).EscapedPath(), "/")
 	first = strings.ReplaceAll(first, ":", "%3A")
@@ -158,8 +158,8 @@ func uri(file string) string {
 	return first
 }
 
-// Annotations is what was found, and what was not looked at, as commands of GitHub's
-// workflows:
+// Annotations returns the findings, and what was not checked, as GitHub workflow
+// commands:
 //
 //	::error file=a.yaml,line=3,col=5,title=gomemlimit-divisor::the message
 //
@@ -198,8 +198,8 @@ func Annotations(d *finding.Lint) []byte {
 	return []byte(b.String())
 }
 
-// data escapes the text of a workflow command, property that of its properties. A
-// log may be shown on a terminal.
+// data escapes the text of a workflow command, property the text of its properties.
+// Both clean it, because a log may be shown on a terminal.
 func data(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(seen(s))
 }
@@ -208,7 +208,7 @@ func property(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(seen(s))
 }
 
-// seen is Clean of each line of a text.
+// seen applies message.Clean to each line of a text.
 func seen(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {

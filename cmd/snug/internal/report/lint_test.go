@@ -34,7 +34,7 @@ func lintDocument() *finding.Lint {
 	return d
 }
 
-// TestLintText: no text of a manifest reaches the terminal as it is.
+// TestLintText: no text of a manifest reaches the terminal unescaped.
 func TestLintText(t *testing.T) {
 	var b bytes.Buffer
 	if err := text.Write(&b, lintDocument()); err != nil {
@@ -49,8 +49,8 @@ func TestLintText(t *testing.T) {
 	}
 }
 
-// TestAnnotations: a file's name and a message cannot end the command that they
-// are in.
+// TestAnnotations: a file name or message cannot end the command that contains
+// it.
 func TestAnnotations(t *testing.T) {
 	want := "::error file=x/a b%2Cc%3Ad.yaml,line=3,col=7,title=a::it is 50%25 wrong%0Ahere. Fix: divisor: \"1\"\n" +
 		"::warning file=y.yaml,line=1,title=a::it is 50%25 wrong%0Ahere. Fix: divisor: \"1\"\n"
@@ -77,7 +77,7 @@ var gaps = []finding.Gap{
 	{Field: finding.GapTemplates, File: "d", Why: "the source of a template"},
 }
 
-// TestLintJSON: what is not printable is escaped, and read back as it was.
+// TestLintJSON: unprintable characters are escaped, and read back unchanged.
 func TestLintJSON(t *testing.T) {
 	d := lintDocument()
 	d.Findings[0].Message = "\u009b31m \u202e \u007f \U000e0041 \u00e9\U0001f600"
@@ -98,7 +98,7 @@ func TestLintJSON(t *testing.T) {
 	}
 }
 
-// TestSARIFUnread: what was not looked at is in the log, and a name is no scheme.
+// TestSARIFUnread: what was not checked is in the log, and a name is not a scheme.
 func TestSARIFUnread(t *testing.T) {
 	type notification struct {
 		Level     string
@@ -163,8 +163,8 @@ func TestSARIFUnread(t *testing.T) {
 	}
 }
 
-// TestSARIF holds what code scanning asks of a log: rules by index, levels that
-// it knows, references that are escaped.
+// TestSARIF checks the requirements of code scanning: rules by index, known levels,
+// escaped references.
 func TestSARIF(t *testing.T) {
 	text, err := report.SARIF(lintDocument(), map[string]string{"a": "Long text.\n"}, "v1.2.3")
 	if err != nil {

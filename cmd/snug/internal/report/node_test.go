@@ -14,7 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
-// nodeOf is a node with containers that differ in everything that a page orders by.
+// nodeOf returns a node with containers that differ in everything a page sorts by.
 func nodeOf() *finding.Node {
 	c := func(id string, procs int, quota, throttled float64, used, limit int64, version string, severity finding.Severity) finding.Container {
 		r := finding.Container{
@@ -37,7 +37,7 @@ func nodeOf() *finding.Node {
 	}
 }
 
-// order is that of the rows of a page.
+// order returns the order of the rows of a page.
 func order(t *testing.T, d *finding.Node, o page.NodePage) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -57,7 +57,7 @@ func order(t *testing.T, d *finding.Node, o page.NodePage) string {
 	return ids
 }
 
-// TestNodeOrder: every column orders, both ways.
+// TestNodeOrder: every column sorts, both ways.
 func TestNodeOrder(t *testing.T) {
 	want := map[string]string{
 		"": "bac", "name": "abc", "worst": "bac", "go": "acb", "procs": "bca", "quota": "acb", "cpu": "acb",
@@ -76,7 +76,7 @@ func TestNodeOrder(t *testing.T) {
 	}
 }
 
-// TestNodeHostile: names that somebody chose are shown, and nothing else happens.
+// TestNodeHostile: hostile names are shown, and have no effect.
 func TestNodeHostile(t *testing.T) {
 	const evil = "</title><script>alert(1)</script>\x1b[31m\" onload=x"
 	d := nodeOf()
@@ -103,7 +103,7 @@ func TestNodeHostile(t *testing.T) {
 	}
 }
 
-// TestNodeText: which container a process is in, what was passed over, what is lost.
+// TestNodeText: the container of a process, what was skipped, what is lost.
 func TestNodeText(t *testing.T) {
 	d := nodeOf()
 	d.Memory, d.Lost = false, []string{"heap and collections"}
@@ -128,7 +128,7 @@ func TestNodeText(t *testing.T) {
 	}
 }
 
-// TestNodeDenied: where many processes could not be looked at, that is said first.
+// TestNodeDenied: if many processes could not be inspected, the verdict says so.
 func TestNodeDenied(t *testing.T) {
 	for _, c := range []struct {
 		name             string
@@ -177,7 +177,7 @@ func TestNodeDenied(t *testing.T) {
 	}
 }
 
-// plainText is what a piece of a page says.
+// plainText returns the text of a piece of a page.
 func plainText(s string) string {
 	var b strings.Builder
 	for in := false; s != ""; s = s[1:] {

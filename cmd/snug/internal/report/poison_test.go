@@ -28,7 +28,7 @@ func flood(d finding.Document, x float64) {
 	})
 }
 
-// walk visits everything in a document that can be set.
+// walk visits every settable value in a document.
 func walk(v reflect.Value, visit func(reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report has the forms of documents for machines: JSON, Go's benchmark format, SARIF
-// and annotations. Those for people are in text and page. All of them know nothing but the
-// document: what is not in it is not shown, so that a saved one shows the same again.
+// Package report writes documents for machines: JSON, Go's benchmark format, SARIF and
+// annotations. Packages text and page write them for people. All of them use only the
+// document, so a saved document renders the same again.
 package report
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// JSON writes a document as one line. What is not to be seen in its texts, or turns
-// the order of what is behind it, is escaped: it may be shown on a terminal.
+// JSON writes a document as one line. It escapes characters that are invisible or change
+// the text direction, because the line may be shown on a terminal.
 func JSON(w io.Writer, d finding.Document) error {
 	line, err := finding.Encode(d)
 	if err != nil {
@@ -26,8 +26,8 @@ func JSON(w io.Writer, d finding.Document) error {
 	return err
 }
 
-// escaped is JSON with the runes of its strings that are not printable, beyond
-// those that encoding/json escapes, as \u and four digits.
+// escaped escapes the unprintable runes in JSON strings that encoding/json does not
+// escape, as \u and four digits.
 func escaped(text []byte) []byte {
 	odd := func(r rune) bool { return r >= 0x7f && message.Unprintable(r) }
 	if !bytes.ContainsFunc(text, odd) {

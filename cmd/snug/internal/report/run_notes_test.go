@@ -14,7 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
-// TestSaidOnce: what a reader must know is in the text and in the page, once.
+// TestSaidOnce: each caveat is in the text and in the page exactly once.
 func TestSaidOnce(t *testing.T) {
 	b, s := quick(), searched()
 	b.Cells[0].Rounds[0].Note, s.Cells[0].Rounds[0].Note = "the run says so", "the run says so"
@@ -51,7 +51,7 @@ func TestSaidOnce(t *testing.T) {
 	}
 }
 
-// TestKinds: a document without a page or benchmark lines is called by its kind.
+// TestKinds: the error for a document without a page or benchmark lines names its kind.
 func TestKinds(t *testing.T) {
 	for kind, d := range map[string]finding.Document{
 		finding.KindLimits: &finding.Limits{}, finding.KindPlan: &finding.Plan{}, finding.KindVerdict: &finding.Verdict{},

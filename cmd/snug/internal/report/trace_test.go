@@ -16,7 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
-// tracedOne is a trace with every figure.
+// tracedOne returns a trace with every figure.
 func tracedOne() finding.Traced {
 	times := finding.TraceTimes{
 		Count: 30, Total: .03, Mean: new(.001), P50: new(.0009), Max: new(.004),
@@ -151,7 +151,7 @@ func TestTwoTracesOnOneScale(t *testing.T) {
 	}
 }
 
-// wellFormed holds that each drawing is.
+// wellFormed checks that each drawing is well formed.
 func wellFormed(t *testing.T, page string) {
 	t.Helper()
 	for {

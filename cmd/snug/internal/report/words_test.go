@@ -40,8 +40,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestReasonsOnce: where the document says why runs did not count, it is not said
-// again.
+// TestReasonsOnce: the reason why runs did not count is not
+// repeated.
 func TestReasonsOnce(t *testing.T) {
 	d := quick()
 	d.Verdict.Cannot = []string{"1 of 21 runs did not count: the load generator was late (1.7 ms at the 99th percentile)"}
@@ -51,8 +51,8 @@ func TestReasonsOnce(t *testing.T) {
 	}
 }
 
-// TestFrontOfAClosedLoop: where callers wait for each other, P99 is in no drawing
-// and no caption of the compromises.
+// TestFrontOfAClosedLoop: in a closed loop, P99 is in no drawing and no caption of the
+// compromises.
 func TestFrontOfAClosedLoop(t *testing.T) {
 	for load, want := range map[string]bool{"80%": true, "800/s": true, "self": true, "saturated": false, "30 users": false, "batch": false} {
 		d := searched()
@@ -74,8 +74,8 @@ func TestFrontOfAClosedLoop(t *testing.T) {
 	}
 }
 
-// TestCostsFirst: what gets worse stands between the verdict and what is to be
-// pasted, in words, once.
+// TestCostsFirst: the metrics that get worse are between the verdict and the forms to
+// paste, in words, once.
 func TestCostsFirst(t *testing.T) {
 	for name, render := range map[string]func(*bytes.Buffer, *finding.Tune) error{
 		"text": func(b *bytes.Buffer, d *finding.Tune) error { return text.Write(b, d) },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metric has the one table of what experiments measure: name, heading, words,
-// direction, unit, and where a cell and a run hold it. What a room decides by, such as margins,
-// it keys by these names.
+// Package metric holds the table of the metrics of experiments: name, heading, words,
+// direction, unit, and where a cell and a run store it. Other packages key their settings,
+// such as margins, by these names.
 package metric
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// The keys of metrics that others speak of.
+// Keys of metrics that other packages use.
 const (
 	CPU       = "cpu_seconds_per_op"
 	RPS       = "rps"
@@ -27,7 +27,7 @@ const (
 	Errors    = "error_ratio"
 )
 
-// Unit is what a metric is counted in.
+// Unit is the unit of a metric.
 type Unit int
 
 const (
@@ -37,7 +37,7 @@ const (
 	Ratio
 )
 
-// Print prints the values of a column.
+// Print formats the values of a column.
 func (u Unit) Print(v []*float64) []string {
 	switch u {
 	case Seconds:
@@ -50,7 +50,7 @@ func (u Unit) Print(v []*float64) []string {
 	return units.Each(v, units.Rate)
 }
 
-// Metric is one figure of a cell: how documents name it, how people do.
+// Metric is one figure of a cell, with its name in documents and for people.
 type Metric struct {
 	Key   string // of intervals and comparisons
 	Head  string // of a column
@@ -58,8 +58,8 @@ type Metric struct {
 	Unit
 	More bool // more of it is better
 	Of   func(*finding.Cell) *float64
-	Run  func(*finding.Run) *float64 // nil: a round alone does not have it
-	// Aside: the table of runs shows it in another way, or not at all.
+	Run  func(*finding.Run) *float64 // nil = not available for a single round
+	// Aside: the table of runs shows it in another form, or not at all.
 	Aside bool
 }
 
@@ -101,7 +101,7 @@ var Metrics = []Metric{
 		func(c *cell) *float64 { return c.ErrorRate }, errorsOf, true},
 }
 
-// MetricOf is the metric of a key, nil when there is none.
+// MetricOf returns the metric of a key; nil = none.
 func MetricOf(key string) *Metric {
 	for i := range Metrics {
 		if Metrics[i].Key == key {
@@ -111,7 +111,7 @@ func MetricOf(key string) *Metric {
 	return nil
 }
 
-// Called is how a metric of a document is called in a sentence.
+// Called returns the name of a metric in a sentence.
 func Called(key string) string {
 	if m := MetricOf(key); m != nil {
 		return m.Words
@@ -119,12 +119,12 @@ func Called(key string) string {
 	return message.Clean(key)
 }
 
-// CalledOf is how a metric is called where an arm says what its operations are.
+// CalledOf is Called with the operations of the arm's workload: "CPU per request".
 func CalledOf(key string, a finding.Arm) string {
 	return strings.Replace(Called(key), "operation", Operation(a), 1)
 }
 
-// Operation is what a workload does many of.
+// Operation returns the word for an operation of an arm's workload.
 func Operation(a finding.Arm) string {
 	switch workload, _, _ := strings.Cut(a.Workload, "/"); workload {
 	case "http", "command", "url":
@@ -133,8 +133,8 @@ func Operation(a finding.Arm) string {
 	return "operation"
 }
 
-// Heading is how it is called above a column; a program that drives itself has
-// operations where a service has requests.
+// Heading returns the head of a metric's column. A service has requests, a program
+// that drives itself has operations.
 func Heading(key string, requests bool) string {
 	m := MetricOf(key)
 	switch {
@@ -156,8 +156,8 @@ func Float[T int64 | uint64 | int](n *T) *float64 {
 	return &x
 }
 
-// ThrottledOf is the share of a run's periods in which it was throttled. A run in no period
-// had nothing to do and was not.
+// ThrottledOf returns the share of throttled periods of a run, 0 to 1; nil = unknown. It is 0
+// for a run without periods, which had nothing to do.
 func ThrottledOf(r *finding.Run) *float64 {
 	if r.Periods == nil || r.ThrottledPeriods == nil {
 		return nil
@@ -169,8 +169,8 @@ func ThrottledOf(r *finding.Run) *float64 {
 	return &x
 }
 
-// residentOf is the largest resident set of a process of the run or, where the
-// kernel did not tell, the peak of the whole cgroup, which counts page cache too.
+// residentOf returns the largest resident set of a process of the run or, if unknown,
+// the peak of the whole cgroup, which includes page cache.
 func residentOf(r *finding.Run) *float64 {
 	if r.MaxRSS != nil {
 		return Float(r.MaxRSS)

@@ -12,8 +12,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// metricWords puts words where a text names a metric by its key. Keys that are
-// words themselves stay.
+// metricWords replaces the keys of metrics in a text by their words. Keys without "_"
+// stay.
 var metricWords = func() *strings.Replacer {
 	var pairs []string
 	for _, m := range Metrics {
@@ -24,12 +24,12 @@ var metricWords = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// plainBytes is a size as Go reads one, in bytes: too long to compare at a
+// plainBytes matches a size in bytes in Go's syntax, which is too long to compare at a
 // glance.
 var plainBytes = regexp.MustCompile(`\b[0-9]{4,18}B\b`)
 
-// Readable is another's sentence for people: safe, with metrics in words and sizes
-// in the unit that suits them.
+// Readable makes a sentence from a document safe and readable, with metrics in words
+// and sizes in suitable units.
 func Readable(s string) string { return humanBytes(metricWords.Replace(message.Clean(s))) }
 
 func humanBytes(s string) string {
@@ -42,8 +42,8 @@ func humanBytes(s string) string {
 	})
 }
 
-// LimitText is a GOMEMLIMIT for people; its exact text is in what is to be
-// pasted. Without a unit it counts bytes.
+// LimitText formats a GOMEMLIMIT for people; the exact text is in the forms to
+// paste. Without a unit it counts bytes.
 func LimitText(v string) string {
 	if _, err := strconv.ParseInt(v, 10, 64); err == nil {
 		v += "B"
@@ -51,7 +51,7 @@ func LimitText(v string) string {
 	return humanBytes(message.Clean(v))
 }
 
-// ValueText is the value of a knob for people.
+// ValueText formats the value of a knob for people.
 func ValueText(knob, v string) string {
 	switch {
 	case v == "":
@@ -68,10 +68,10 @@ func ValueText(knob, v string) string {
 	return message.Clean(v)
 }
 
-// GoDefault is what a setting without variables is called.
+// GoDefault is the name of a setting without variables.
 const GoDefault = "Go's default"
 
-// SettingText is what an arm sets, in words: GOMAXPROCS=1 GOGC=400, or Go's default.
+// SettingText formats the setting of an arm: GOMAXPROCS=1 GOGC=400, or Go's default.
 func SettingText(a finding.Arm) string {
 	var parts []string
 	for _, v := range []struct{ name, value string }{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reporttest has what tests of several rooms ask of documents.
+// Package reporttest has checks of documents for the tests of several packages.
 package reporttest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
-// RoundTrip writes a document down and reads it back: it is the same, and looks the same.
+// RoundTrip checks that a document is the same, and renders the same, after encoding and decoding.
 func RoundTrip(t *testing.T, d finding.Document) {
 	t.Helper()
 	line, err := finding.Encode(d)
@@ -45,7 +45,7 @@ func RoundTrip(t *testing.T, d finding.Document) {
 	}
 }
 
-// Zipped is a text as gzip packs it.
+// Zipped returns a text compressed by gzip.
 func Zipped(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer

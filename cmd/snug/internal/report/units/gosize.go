@@ -10,7 +10,7 @@ import (
 
 const mib = 1 << 20
 
-// GoBytes is a size in the shortest form that Go reads in GOMEMLIMIT: 124MiB, 1000B.
+// GoBytes formats a size in the shortest form that GOMEMLIMIT allows: 124MiB, 1000B.
 func GoBytes(n int64) string {
 	if n%mib == 0 {
 		return strconv.FormatInt(n/mib, 10) + "MiB"
@@ -18,8 +18,8 @@ func GoBytes(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// GoMebibytes is a size as GOMEMLIMIT has it, rounded down to whole MiB from 16 of
-// them on, where one more or less does not count, and in bytes below.
+// GoMebibytes formats a size for GOMEMLIMIT: from 16 MiB on rounded down to whole MiB,
+// where 1 MiB does not matter, and below that in bytes.
 func GoMebibytes(n int64) string {
 	if n >= 16*mib {
 		return strconv.FormatInt(n/mib, 10) + "MiB"
@@ -27,6 +27,6 @@ func GoMebibytes(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// ParseGoBytes reads a size as Go reads GOMEMLIMIT: digits and B, KiB, MiB, GiB, TiB or
-// nothing.
+// ParseGoBytes parses a size in the syntax of GOMEMLIMIT: digits, then B, KiB, MiB, GiB,
+// TiB or nothing.
 func ParseGoBytes(text string) (int64, bool) { return plan.ParseGoBytes(text) }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// narrowScaled is a number with a letter for its scale, in at most five cells below
-// 1000 of the largest: 999, 1.5k, 12k.
+// narrowScaled formats a number with a letter for its scale, in at most five cells up
+// to 1000 of the largest scale: 999, 1.5k, 12k.
 func narrowScaled(x, step float64, letters string) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "?"
@@ -28,7 +28,7 @@ func narrowScaled(x, step float64, letters string) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64) + letters[i:i+1]
 }
 
-// NarrowBytes is a number of bytes in at most five cells, in powers of 1024: 812B, 1.5M, 1023K.
+// NarrowBytes formats bytes in at most five cells, in powers of 1024: 812B, 1.5M, 1023K.
 func NarrowBytes(n int64) string {
 	if n >= 0 && n < 1000 {
 		return strconv.FormatInt(n, 10) + "B"
@@ -36,7 +36,7 @@ func NarrowBytes(n int64) string {
 	return narrowScaled(float64(n), 1024, "KMGTPE")
 }
 
-// NarrowCount is a number in at most the given number of cells.
+// NarrowCount formats a number in at most the given number of cells.
 func NarrowCount(x float64, cells int) string {
 	if x < 9.95 && x > 0 {
 		return strconv.FormatFloat(x, 'f', 1, 64)
@@ -47,7 +47,7 @@ func NarrowCount(x float64, cells int) string {
 	return narrowScaled(x, 1000, "kMGTPE")
 }
 
-// NarrowShare is a share of 0 to 1, without the sign, in at most four cells.
+// NarrowShare formats a share of 0 to 1 in percent, without the % sign, in at most four cells.
 func NarrowShare(x float64) string {
 	switch {
 	case math.IsNaN(x):
@@ -60,7 +60,7 @@ func NarrowShare(x float64) string {
 	return strconv.FormatFloat(x*100, 'f', 0, 64)
 }
 
-// NarrowNumber is a number without zeros behind the point, in at most five cells.
+// NarrowNumber formats a number in at most five cells, without trailing zeros.
 func NarrowNumber(x float64) string {
 	s := NarrowFixed(x, 5)
 	if strings.Contains(s, ".") && !strings.ContainsAny(s, "kMGTPE") {
@@ -69,7 +69,7 @@ func NarrowNumber(x float64) string {
 	return s
 }
 
-// NarrowDuration is seconds in at most six cells; micro is its sign for microseconds.
+// NarrowDuration formats seconds in at most six cells; micro is the sign for microseconds.
 func NarrowDuration(s float64, micro string) string {
 	switch {
 	case math.IsNaN(s) || math.IsInf(s, 0):
@@ -90,8 +90,8 @@ func NarrowDuration(s float64, micro string) string {
 	return narrowScaled(s, 1000, "kMGTPE") + "s"
 }
 
-// NarrowFixed is a number in at most the given number of cells, with at most two digits
-// behind the point.
+// NarrowFixed formats a number in at most the given number of cells, with at most two
+// decimals.
 func NarrowFixed(x float64, cells int) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "?"

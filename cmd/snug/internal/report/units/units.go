@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package units is the one place that prints numbers for people: sizes, durations, rates,
-// shares, changes and counts, each with the digits that it deserves. narrow.go has those of narrow columns, gosize.go sizes as GOMEMLIMIT has them.
+// Package units formats all numbers for people: sizes, durations, rates, shares, changes
+// and counts, with suitable digits. narrow.go is for narrow columns, gosize.go for GOMEMLIMIT.
 package units
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// None is what stands where nothing was measured.
+// None is shown where nothing was measured.
 const None = "-"
 
-// Odd reports whether a number cannot be drawn or printed as one.
+// Odd reports whether x is NaN or infinite, and so cannot be drawn or printed.
 func Odd(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
 
-// Figures prints x with n significant digits and no exponent; digits before the
-// point are all kept.
+// Figures formats x with n significant digits and no exponent; it keeps all digits
+// before the point.
 func Figures(x float64, n int) string {
 	if Odd(x) {
 		return None
@@ -35,7 +35,7 @@ func Figures(x float64, n int) string {
 	return strconv.FormatFloat(x, 'f', max(decimals, 0), 64)
 }
 
-// Rate prints a number of things per second.
+// Rate formats a number per second.
 func Rate(x float64) string {
 	switch a := math.Abs(x); {
 	case Odd(x):
@@ -52,20 +52,20 @@ func Rate(x float64) string {
 	return Figures(x, 3)
 }
 
-// Unit is a scale of a quantity: how much one of it is, and its name.
+// Unit is a unit of a quantity, with its size in base units and its name.
 type Unit struct {
 	One  float64
 	Name string
 }
 
-// Times are the units of durations, from the finest on; sizes those of bytes.
+// Times are the units of durations in seconds, Sizes those of bytes, in ascending order.
 var (
 	Times = []Unit{{1e-9, "ns"}, {1e-6, "µs"}, {1e-3, "ms"}, {1, "s"}, {60, "min"}, {3600, "h"}}
 	Sizes = []Unit{{1, "B"}, {1 << 10, "KiB"}, {1 << 20, "MiB"}, {1 << 30, "GiB"}, {1 << 40, "TiB"}}
 )
 
-// Suits is the largest of the units in which x is at least 1; a minute is one
-// only from two on, so that 90 s stay 90 s.
+// Suits returns the largest unit in which x is at least 1, or at least 2 for minutes and
+// hours, so that 90 s stays 90 s.
 func Suits(x float64, of []Unit) Unit {
 	best := of[0]
 	for _, u := range of[1:] {
@@ -80,7 +80,7 @@ func Suits(x float64, of []Unit) Unit {
 	return best
 }
 
-// In prints x in a unit.
+// In formats x in a unit.
 func (u Unit) In(x float64) string {
 	if Odd(x) {
 		return None
@@ -91,13 +91,13 @@ func (u Unit) In(x float64) string {
 	return Figures(x/u.One, 3) + " " + u.Name
 }
 
-// Duration prints seconds with three digits, in the unit that suits them.
+// Duration formats seconds with three digits, in the unit that suits them.
 func Duration(s float64) string {
 	value, unit, _ := strings.Cut(Suits(s, Times).In(s), " ")
 	return strings.TrimSuffix(Trim(value)+" "+unit, " ")
 }
 
-// Trim takes off zeros after the point, which a sentence can do without.
+// Trim removes trailing zeros after the point, for sentences.
 func Trim(value string) string {
 	if !strings.Contains(value, ".") || strings.Contains(value, "e") {
 		return value
@@ -105,35 +105,35 @@ func Trim(value string) string {
 	return strings.TrimSuffix(strings.TrimRight(value, "0"), ".")
 }
 
-// Column prints the values of a column, each in the unit that suits it, so that
-// none has zeros to count. nil is none.
+// Column formats the values of a column, each in the unit that suits it. A nil value is
+// None.
 func Column(values []*float64, of []Unit) []string {
 	return Each(values, func(x float64) string { return Suits(x, of).In(x) })
 }
 
-// least is the smallest share that is printed as a number; under is what stands for less.
-const least, under = 0.001, "<0.1 %"
+// minShare is the smallest share shown as a number; under is shown for less.
+const minShare, under = 0.001, "<0.1 %"
 
-// Share prints a ratio as percent with at most three digits.
+// Share formats a ratio as percent with at most three digits.
 func Share(r float64) string {
 	switch {
 	case Odd(r):
 		return None
-	case r > 0 && r < least:
+	case r > 0 && r < minShare:
 		return under
 	}
 	return Trim(Figures(r*100, 3)) + " %"
 }
 
-// About prints a ratio as percent for a sentence: two digits, or whole where it has more.
+// About formats a ratio as percent for a sentence: two digits, or a whole number from 10 on.
 func About(r float64) string {
-	if r > 0 && r < least {
+	if r > 0 && r < minShare {
 		return under
 	}
 	return Two(r*100) + " %"
 }
 
-// Two prints two significant digits, or a whole number where it has more.
+// Two formats x with two significant digits, or as a whole number from 10 on.
 func Two(x float64) string {
 	if x >= 10 {
 		return strconv.FormatFloat(math.Round(x), 'f', -1, 64)
@@ -141,7 +141,7 @@ func Two(x float64) string {
 	return strconv.FormatFloat(x, 'g', 2, 64)
 }
 
-// Change prints a ratio as a difference: +3.5 %, and x12 from three times on.
+// Change formats a ratio as a difference: +3.5 %, or x12 from a ratio of 3 on.
 func Change(ratio float64) string {
 	switch {
 	case Odd(ratio):
@@ -152,7 +152,7 @@ func Change(ratio float64) string {
 	return Points(ratio) + " %"
 }
 
-// Points prints a ratio as a difference in percent, without the sign for it: +3.5, -11.
+// Points formats a ratio as a difference in percent, without the % sign: +3.5, -11.
 func Points(ratio float64) string {
 	p := (ratio - 1) * 100
 	decimals := 1
@@ -169,7 +169,7 @@ func Points(ratio float64) string {
 	return s
 }
 
-// ChangeBetween prints a ratio and its interval: -3.5 % [-4.1, -2.9].
+// ChangeBetween formats a ratio and its interval: -3.5 % [-4.1, -2.9].
 func ChangeBetween(ratio, low, high float64) string {
 	if Odd(low) || Odd(high) {
 		return Change(ratio)
@@ -180,13 +180,13 @@ func ChangeBetween(ratio, low, high float64) string {
 	return Change(ratio) + " [" + Points(low) + ", " + Points(high) + "]"
 }
 
-// Number prints at most three decimals.
+// Number formats x with at most three decimals.
 func Number(x float64) string {
 	s := strconv.FormatFloat(x, 'f', 3, 64)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
-// ChangeSaid prints a ratio and its interval in a sentence: -11 % (95 % interval -13 to -9 %).
+// ChangeSaid formats a ratio and its interval for a sentence: -11 % (95 % interval -13 to -9 %).
 func ChangeSaid(ratio float64, low, high *float64) string {
 	text := Points(ratio) + " %"
 	if low != nil && high != nil {
@@ -195,10 +195,10 @@ func ChangeSaid(ratio float64, low, high *float64) string {
 	return text
 }
 
-// Exact prints a number with all its digits.
+// Exact formats a number with all its digits.
 func Exact(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// Plural prints a number of things: 1 run, 2 runs.
+// Plural formats a count: 1 run, 2 runs.
 func Plural[T int | int64 | float64](n T, word string) string {
 	if n != 1 {
 		word += "s"
@@ -206,10 +206,10 @@ func Plural[T int | int64 | float64](n T, word string) string {
 	return Number(float64(n)) + " " + word
 }
 
-// Bytes prints bytes for people: 512 MiB, 1.5 GiB.
+// Bytes formats bytes for people: 512 MiB, 1.5 GiB.
 func Bytes(n int64) string { return plan.Bytes(n) }
 
-// CPUs prints a quota in a sentence; 0 is none.
+// CPUs formats a quota for a sentence; 0 is none.
 func CPUs(n float64) string {
 	switch n {
 	case 0:
@@ -220,10 +220,10 @@ func CPUs(n float64) string {
 	return strconv.FormatFloat(n, 'g', -1, 64) + " CPUs"
 }
 
-// List joins parts as a sentence does: a, b and c.
+// List joins parts as in a sentence: a, b and c.
 func List(parts []string) string { return ListBy(parts, "and") }
 
-// ListBy joins parts with another word before the last.
+// ListBy joins parts with word before the last.
 func ListBy(parts []string, word string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")
@@ -231,7 +231,7 @@ func ListBy(parts []string, word string) string {
 	return strings.Join(parts[:len(parts)-1], ", ") + " " + word + " " + parts[len(parts)-1]
 }
 
-// Seconds prints a duration in the unit that suits it.
+// Seconds formats a duration in hours, seconds or milliseconds.
 func Seconds(s float64) string {
 	switch {
 	case s >= 3600:
@@ -242,7 +242,7 @@ func Seconds(s float64) string {
 	return Number(s*1000) + " ms"
 }
 
-// Span is the least and the largest value that can be drawn.
+// Span returns the minimum and maximum of the values that can be drawn; ok = there are any.
 func Span(values []float64) (low, high float64, ok bool) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -253,7 +253,7 @@ func Span(values []float64) (low, high float64, ok bool) {
 	return low, high, low <= high
 }
 
-// RoundTo takes away what binary fractions add to round numbers.
+// RoundTo rounds x to digits significant digits.
 func RoundTo(x float64, digits int) float64 {
 	v, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
@@ -262,7 +262,7 @@ func RoundTo(x float64, digits int) float64 {
 	return v
 }
 
-// Each prints every value, None where there is none.
+// Each formats every value; nil is None.
 func Each(values []*float64, print func(float64) string) []string {
 	cells := make([]string, len(values))
 	for i, v := range values {
