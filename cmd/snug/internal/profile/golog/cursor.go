@@ -4,8 +4,8 @@ package golog
 
 import "bytes"
 
-// cursor reads text from left to right. Once something did not fit it has
-// failed and reads nothing more.
+// cursor reads text from left to right. After the first mismatch it has failed and
+// reads nothing more.
 type cursor struct {
 	b      []byte
 	at     int
@@ -14,7 +14,7 @@ type cursor struct {
 
 func (c *cursor) rest() []byte { return c.b[c.at:] }
 
-// optional reads s if it stands there.
+// optional reads s if it comes next.
 func (c *cursor) optional(s string) bool {
 	if c.failed || !bytes.HasPrefix(c.rest(), []byte(s)) {
 		return false
@@ -30,19 +30,19 @@ func (c *cursor) word(s string) {
 	}
 }
 
-// arrow reads "->", which Docker's json-file log writes with an escape.
+// arrow reads "->", which Docker's json-file log escapes.
 func (c *cursor) arrow() {
 	if !c.optional("->") {
 		c.word(`-\u003e`)
 	}
 }
 
-// number reads decimal digits that stand for at most most.
-func (c *cursor) number(most int64) int64 {
+// number reads a decimal number of at most limit.
+func (c *cursor) number(limit int64) int64 {
 	n, digits := int64(0), 0
 	for !c.failed && c.at < len(c.b) && '0' <= c.b[c.at] && c.b[c.at] <= '9' {
 		d := int64(c.b[c.at] - '0')
-		if n > (most-d)/10 {
+		if n > (limit-d)/10 {
 			c.failed = true
 			return 0
 		}
@@ -56,10 +56,10 @@ func (c *cursor) number(most int64) int64 {
 	return n
 }
 
-// decimal reads digits and perhaps a point and up to nine digits more, as the
-// runtime's itoaDiv and fmtNSAsMS write them.
-func (c *cursor) decimal(most int64) float64 {
-	f := float64(c.number(most))
+// decimal reads digits, optionally followed by a point and up to nine digits, as
+// written by the runtime's itoaDiv and fmtNSAsMS.
+func (c *cursor) decimal(limit int64) float64 {
+	f := float64(c.number(limit))
 	if !c.optional(".") {
 		return f
 	}

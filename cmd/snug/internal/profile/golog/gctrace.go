@@ -4,79 +4,79 @@ package golog
 
 import "math"
 
-// GC is what the lines of gctrace say (package runtime, "Environment Variables";
-// gcMarkTermination in runtime/mgc.go). All of it is unknown when Cycles is 0.
+// GC sums up the lines of gctrace (package runtime, "Environment Variables";
+// gcMarkTermination in runtime/mgc.go). All fields are unknown if Cycles is 0.
 //
 // The runtime rounds down: sizes to MiB, times to two digits or to whole
-// milliseconds, so that a sum of times is up to a tenth too small.
+// milliseconds. A sum of times is therefore up to 10% too small.
 type GC struct {
-	// Cycles is how many collections the figures are of, Forced how many of
-	// them the program asked for (runtime.GC, debug.FreeOSMemory).
+	// Cycles is the number of collections in the figures, Forced the number
+	// that the program forced (runtime.GC, debug.FreeOSMemory).
 	Cycles, Forced int
-	// FirstCycle and LastCycle are the runtime's numbers of the first and the
-	// last of them, counted from 1 at the start of the process. Lines are
-	// missing where LastCycle-FirstCycle+1 is more than Cycles.
+	// FirstCycle and LastCycle are the runtime's numbers of the first and last
+	// collection, from 1 at the start of the process. Lines are missing if
+	// LastCycle-FirstCycle+1 is more than Cycles.
 	FirstCycle, LastCycle uint32
-	// First and Last are when these two began, in seconds since the process
-	// started.
+	// First and Last are the start times of these two, in seconds since the
+	// process started.
 	First, Last float64
 
-	// Procs is GOMAXPROCS at the last collection; ProcsChanged says that it was
-	// something else at another.
+	// Procs is GOMAXPROCS at the last collection; ProcsChanged reports whether
+	// it had another value at an earlier one.
 	Procs        int
 	ProcsChanged bool
-	// Percent is the share of its CPU time that the process spent on collecting
-	// since it started, as the last line says: 0 to 100, rounded down. Of
-	// GOMAXPROCS times wall time, that is, not of a quota. Idle marking is not
-	// in it.
+	// Percent is the share of CPU time spent on collections since the process
+	// started, from the last line: 0 to 100, rounded down. It is relative to
+	// GOMAXPROCS times wall time, not to a quota, and excludes idle
+	// marking.
 	Percent int
 	// CPU is the CPU time of the Cycles collections.
 	CPU GCCPU
-	// STW is for how long in all the world was being stopped or stood still, in
-	// seconds of wall time; STWMax the longest single time. There are two in a
-	// collection: sweep termination and mark termination.
+	// STW is the total time that the world was being stopped or was stopped, in
+	// seconds of wall time; STWMax is the longest stop. A collection has two:
+	// sweep termination and mark termination.
 	STW, STWMax float64
 
-	// Of the last collection, in bytes: the heap when it began, when marking
-	// ended, what of that was found live, and the goal it was to end below,
-	// NoGoal with GOGC=off and no GOMEMLIMIT.
+	// Of the last collection, in bytes: the heap at its start, the heap at the
+	// end of marking, the live heap, and the heap goal, which is NoGoal with
+	// GOGC=off and no GOMEMLIMIT.
 	HeapStart, HeapEnd, Live, Goal int64
-	// The largest of each in the Cycles collections.
+	// Maximum of each over the Cycles collections.
 	HeapEndMax, LiveMax, GoalMax int64
-	// Stacks and Globals are what the last collection scanned besides the heap,
-	// in bytes.
+	// Stacks and Globals are the bytes that the last collection scanned besides
+	// the heap.
 	Stacks, Globals int64
 
-	// GOGCLow and GOGCHigh, in percent, have between them the GOGC that the
-	// last goal follows from:
+	// GOGCLow and GOGCHigh, in percent, bound the GOGC from which the last goal
+	// follows:
 	//
 	//	goal = live + (live + stacks + globals) * GOGC / 100
 	//
-	// with the figures that the collection before left (commit in
-	// runtime/mgcpacer.go). Rounding to MiB leaves a range. It is below the
-	// GOGC that was set where GOMEMLIMIT pulls the goal down. Unknown, both 0,
-	// where the two last lines do not follow each other, where there is no goal,
-	// and where the heap is so small (below 16 MiB) that the range would say
-	// nothing.
+	// with the figures of the previous collection (commit in
+	// runtime/mgcpacer.go). It is a range because of the rounding to MiB, and
+	// below the configured GOGC if GOMEMLIMIT lowers the goal. Both are 0,
+	// unknown, if the last two lines are not consecutive, if there is no goal,
+	// or if the heap is below 16 MiB, where the range would be
+	// meaningless.
 	GOGCLow, GOGCHigh float64
 }
 
-// NoGoal is the goal of a heap that may grow without end.
+// NoGoal is the goal of a heap without a bound.
 const NoGoal = math.MaxInt64
 
-// GCCPU is CPU time in seconds. The parts of SweepTerm and MarkTerm are wall
-// time times the Ps that were stopped, which is more than was used where there
-// are more Ps than CPUs.
+// GCCPU is CPU time in seconds. SweepTerm and MarkTerm are wall time times the
+// number of stopped Ps, which exceeds the CPU time used if there are more Ps than
+// CPUs.
 type GCCPU struct {
-	SweepTerm float64 // the world stopped, before marking
-	Assist    float64 // marking that allocating goroutines had to do
+	SweepTerm float64 // world stopped, before marking
+	Assist    float64 // marking by allocating goroutines
 	Dedicated float64 // marking by dedicated and fractional workers
-	Idle      float64 // marking on Ps that had nothing else to do
-	MarkTerm  float64 // the world stopped, after marking
+	Idle      float64 // marking on idle Ps
+	MarkTerm  float64 // world stopped, after marking
 }
 
-// PerSecond is the rate of collections between the first and the last. ok is
-// false when there is no time between them.
+// PerSecond returns the rate of collections between the first and the last. ok is
+// false if there is no time between them.
 func (g GC) PerSecond() (rate float64, ok bool) {
 	if g.Last <= g.First || g.LastCycle <= g.FirstCycle {
 		return 0, false
@@ -103,21 +103,21 @@ const (
 	gcWord = "gc "
 
 	maxSeconds = 1e9     // 30 years
-	maxMiB     = 1 << 44 // 2^64 bytes, the goal of a heap that may grow for ever
+	maxMiB     = 1 << 44 // 2^64 bytes, the goal of an unbounded heap
 	noGoal     = 1 << 40 // MiB; 2^60 bytes are more than Go can address
 	maxProcs   = 1 << 20
 )
 
-// parseGC reads the line that b begins with, and returns how many bytes it has.
+// parseGC parses the line at the start of b, and returns its length in bytes.
 //
 //	gc 7 @0.012s 2%: 0.018+0.48+0.003 ms clock, 0.03+0.1/0.4/0+0.006 ms cpu, 4->4->1 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)
 //	(1)  (2)     (3) (4)                        (5)                          (6)         (7)        (8)          (9)           (10) (11)
 //
-// (1) number; (2) when it began; (3) CPU share since the start; (4) sweep
-// termination, mark, mark termination; (5) the same, marking split into assists,
-// dedicated and fractional, idle; (6) heap at the start, at the end, live; (7)
-// goal; (8) (9) scanned besides; (10) GOMAXPROCS; (11) only when asked for. Go
-// 1.26 writes " (checking for goroutine leaks)" after (3) where it does that.
+// (1) number; (2) start time; (3) CPU share since the process started; (4) sweep
+// termination, mark, mark termination; (5) the same, with marking split into assists,
+// dedicated and fractional, idle; (6) heap at the start, at the end, live; (7) goal;
+// (8) (9) other bytes scanned; (10) GOMAXPROCS; (11) only if forced. Go 1.26 adds
+// " (checking for goroutine leaks)" after (3) for such collections.
 func parseGC(b []byte) (gcLine, int, verdict) {
 	var l gcLine
 	c := cursor{b: b}
@@ -167,7 +167,7 @@ func parseGC(b []byte) (gcLine, int, verdict) {
 	return l, c.at, good
 }
 
-// gcSums are the figures so far; its last line is in them.
+// gcSums holds the figures so far, including its last line.
 type gcSums struct {
 	GC
 	last gcLine
@@ -214,8 +214,7 @@ func (g *gcSums) add(l gcLine) {
 	g.last = l
 }
 
-// gogc is the range of GOGC from which a goal follows; 0, 0 when it cannot be
-// told.
+// gogc returns the range of GOGC from which a goal follows; 0, 0 = unknown.
 func gogc(before gcLine, goal int64) (low, high float64) {
 	const enough = 16 // MiB
 	live := before.heap[2]
@@ -223,7 +222,7 @@ func gogc(before gcLine, goal int64) (low, high float64) {
 	if live < enough || goal <= live || goal >= noGoal {
 		return 0, 0
 	}
-	// Each figure was rounded down, so it is up to one more.
+	// Each figure was rounded down, so its true value is up to 1 more.
 	low = 100 * float64(goal-live-1) / float64(base+3)
 	high = 100 * float64(goal+1-live) / float64(base)
 	return low, high

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golog reads what the Go runtime writes to stderr with
-// GODEBUG=gctrace=1 and GODEBUG=schedtrace=N, in a log that holds other lines
-// too, and sums it up. It knows the formats of Go 1.18 to 1.27.
+// Package golog finds and sums up the lines that the Go runtime writes to stderr with
+// GODEBUG=gctrace=1 and GODEBUG=schedtrace=N, in a log with other lines. It supports
+// the formats of Go 1.18 to 1.27.
 //
-// The runtime writes such a line piece by piece, each with a system call of its
-// own, so text of the program can stand before a line, after it and in the
-// middle of it. The first two are read, the last is counted as damaged. Lines
-// inside the records of Docker's json-file log are read as well.
+// The runtime writes such a line in pieces, each with its own system call, so text of
+// the program can come before, after or within a line. The package reads lines with
+// text before or after them, and counts lines with text within as damaged. It also
+// reads lines inside the records of Docker's json-file log.
 package golog
 
 import (
@@ -15,39 +15,39 @@ import (
 	"io"
 )
 
-// Summary is what the lines of a log say together. It has one size, however
-// long the log is.
+// Summary sums up the lines of a log. Its size does not depend on the length of the
+// log.
 type Summary struct {
-	// GC and Sched speak of the last process that wrote to the log.
+	// GC and Sched are of the last process that wrote to the log.
 	GC    GC
 	Sched Sched
-	// Restarts is how often a new process began in the middle of the log: the
-	// number of a collection, or the time, went back. Two processes that write
-	// to one log at a time look like many restarts.
+	// Restarts counts new processes within the log, detected when the number of
+	// a collection, or the time, goes back. Two processes that write to the log
+	// at the same time look like many restarts.
 	Restarts int
-	// Damaged is how many lines of the whole log began like one of gctrace or
-	// schedtrace and did not go on like it. They count nowhere else.
+	// Damaged counts lines of the whole log that begin like one of gctrace or
+	// schedtrace, but do not continue like it. They count nowhere else.
 	Damaged int
 }
 
 const (
-	// bufferSize is how much of a log is in memory.
+	// bufferSize is the size of the log in memory, in bytes.
 	bufferSize = 256 << 10
-	// longest is more than what a line of gctrace or schedtrace takes. The
-	// latter has up to 16 bytes for each P: its run queue and its ticks.
+	// longest exceeds the length of any line of gctrace or schedtrace, in bytes.
+	// The latter has up to 16 bytes per P, for its run queue and ticks.
 	longest = 64 << 10
 )
 
-// Read reads a log to its end. The Summary is of all that was read, also when
-// there is an error, which is always one of r. How r cuts the log in pieces
-// makes no difference.
+// Read reads a log to its end. Every error is one of r; the Summary then covers
+// everything read before it. The sizes of the reads of r do not affect the
+// result.
 func Read(r io.Reader) (Summary, error) {
 	var (
 		s       summer
 		buf     = make([]byte, bufferSize)
-		start   = 0 // of the line that has not ended
-		end     = 0 // of what was read
-		nothing = 0 // how many reads in a row brought nothing
+		start   = 0 // start of the unfinished line
+		end     = 0 // end of the data read
+		nothing = 0 // consecutive empty reads
 	)
 	for {
 		n, err := r.Read(buf[end:])
@@ -82,8 +82,8 @@ func Read(r io.Reader) (Summary, error) {
 			continue
 		}
 		if start == 0 {
-			// A line longer than the buffer: what may begin a line of the
-			// runtime near its end is looked at once more is there.
+			// A line longer than the buffer: keep its end, where a line of the
+			// runtime may begin, until more data arrives.
 			start = len(buf) - longest
 			s.text(buf, start)
 		}
@@ -92,7 +92,7 @@ func Read(r io.Reader) (Summary, error) {
 	}
 }
 
-// summer adds up lines.
+// summer sums up lines.
 type summer struct {
 	gc       gcSums
 	sched    schedSums
@@ -104,7 +104,7 @@ func (s *summer) summary() Summary {
 	return Summary{GC: s.gc.GC, Sched: s.sched.figures(), Restarts: s.restarts, Damaged: s.damaged}
 }
 
-// text looks for lines of the runtime that begin in the first n bytes of b.
+// text finds the lines of the runtime that begin in the first n bytes of b.
 func (s *summer) text(b []byte, n int) {
 	s.find(b, n, gcWord, func(b []byte) (int, verdict) {
 		line, read, v := parseGC(b)
@@ -122,8 +122,8 @@ func (s *summer) text(b []byte, n int) {
 	})
 }
 
-// find calls parse wherever word stands in the first n bytes of b. Words and
-// what parse reads do not overlap, so that the time is linear in len(b).
+// find calls parse for each word in the first n bytes of b. Words and parsed text do
+// not overlap, so the time is linear in len(b).
 func (s *summer) find(b []byte, n int, word string, parse func([]byte) (int, verdict)) {
 	for at := 0; at < n; {
 		i := bytes.Index(b[at:min(len(b), n+len(word))], []byte(word))
@@ -139,17 +139,17 @@ func (s *summer) find(b []byte, n int, word string, parse func([]byte) (int, ver
 	}
 }
 
-// restart forgets the process that was.
+// restart discards the figures of the previous process.
 func (s *summer) restart() {
 	s.restarts++
 	s.gc, s.sched = gcSums{}, schedSums{}
 }
 
-// verdict is what a parser says of some text.
+// verdict is the result of a parser.
 type verdict uint8
 
 const (
-	other   verdict = iota // text of something else
+	other   verdict = iota // other text
 	damaged                // began like a line of the runtime
 	good
 )

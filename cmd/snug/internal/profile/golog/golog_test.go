@@ -16,9 +16,9 @@ import (
 	"testing/iotest"
 )
 
-// TestReleases reads what testdata/program, built by each release, wrote with
-// GOMAXPROCS=3 GOGC=150 GODEBUG=gctrace=1,schedtrace=50, and holds it against
-// what the program said of itself.
+// TestReleases reads the output of testdata/program, built by each release, with
+// GOMAXPROCS=3 GOGC=150 GODEBUG=gctrace=1,schedtrace=50, and compares it with
+// the program's own figures.
 func TestReleases(t *testing.T) {
 	files, err := filepath.Glob("testdata/go1.*.log")
 	if err != nil || len(files) < 7 {
@@ -130,7 +130,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// near compares what is printed: sums of decimals differ in the last bits.
+// near compares formatted values, because sums of decimals differ in the last bits.
 func near(a, b Summary) bool {
 	text := func(s Summary) string {
 		s.GC.CPU = GCCPU{}
@@ -164,7 +164,7 @@ func TestTwoCollections(t *testing.T) {
 	}
 }
 
-// TestGap: a line that is missing leaves the rate right and GOGC unknown.
+// TestGap: with a missing line the rate is right and GOGC unknown.
 func TestGap(t *testing.T) {
 	big := strings.Replace(gc2, "gc 2", "gc 9", 1)
 	s, _ := Read(strings.NewReader(strings.ReplaceAll(gc1, "->1 MB", "->64 MB") + big))
@@ -173,7 +173,7 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// TestOff has the goals that Go 1.18 and later ones write with GOGC=off.
+// TestOff reads the goals that Go 1.18 and later write with GOGC=off.
 func TestOff(t *testing.T) {
 	for _, goal := range []string{"17592186044415", "8532210231511"} {
 		line := strings.Replace(gc1, "->1 MB, 6 MB goal", "->64 MB, "+goal+" MB goal", 1)
@@ -192,7 +192,7 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// TestPieces: however the log is cut, the Summary is the same.
+// TestPieces: the Summary does not depend on the sizes of the reads.
 func TestPieces(t *testing.T) {
 	log := new(bytes.Buffer)
 	files, _ := filepath.Glob("testdata/*.log")
@@ -202,7 +202,7 @@ func TestPieces(t *testing.T) {
 	for _, file := range files {
 		text, _ := sample(t, file)
 		log.Write(text)
-		// Lines longer than the buffer, with something in them.
+		// Lines longer than the buffer, with a line of the runtime in them.
 		for _, n := range []int{bufferSize - longest - 60, bufferSize - 20, 2*bufferSize - longest} {
 			log.WriteString(strings.Repeat("x", n) + gc1)
 		}
@@ -224,7 +224,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// pieces reads what it holds in pieces of any size, some of them empty.
+// pieces returns its text in pieces of random size, some of them empty.
 type pieces struct {
 	b []byte
 	r *rand.Rand
@@ -246,7 +246,7 @@ func TestReaderFails(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if _, err := Read(idle{}); err != io.ErrNoProgress {
-		t.Errorf("a reader that never brings anything: %v", err)
+		t.Errorf("a reader that never returns anything: %v", err)
 	}
 }
 
@@ -254,7 +254,7 @@ type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }
 
-// TestGigabyte: nonsense of any length takes no memory and no time to speak of.
+// TestGigabyte: nonsense of any length takes no memory and little time.
 func TestGigabyte(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a gigabyte takes a second")
@@ -282,7 +282,7 @@ func TestGigabyte(t *testing.T) {
 	}
 }
 
-// again reads its pattern for ever.
+// again repeats its pattern endlessly.
 type again struct {
 	pattern []byte
 	at      int

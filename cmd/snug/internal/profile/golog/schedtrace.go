@@ -4,32 +4,32 @@ package golog
 
 import "bytes"
 
-// Sched is what the lines of schedtrace say (schedtrace in runtime/proc.go).
-// Each is a look at one moment; means are over the looks. All of it is unknown
-// when Looks is 0.
+// Sched sums up the lines of schedtrace (schedtrace in runtime/proc.go). Each line
+// is a sample of one moment; means are over the samples. All fields are unknown if
+// Looks is 0.
 type Sched struct {
-	// Looks is how many lines the figures are of.
+	// Looks is the number of lines, that is, samples.
 	Looks int
-	// First and Last are when the first and the last was written, in seconds
+	// First and Last are the times of the first and last sample, in seconds
 	// since the runtime began to trace, soon after the process started.
 	First, Last float64
-	// Procs is GOMAXPROCS at the last look; ProcsChanged says that it was
-	// something else at another.
+	// Procs is GOMAXPROCS in the last sample; ProcsChanged reports whether it
+	// had another value in an earlier one.
 	Procs        int
 	ProcsChanged bool
-	// IdleProcs is the mean number of Ps with nothing to run, 0 to GOMAXPROCS.
+	// IdleProcs is the mean number of idle Ps, 0 to GOMAXPROCS.
 	IdleProcs float64
-	// Spinning is the mean number of threads that looked for work and had none.
+	// Spinning is the mean number of threads looking for work.
 	Spinning float64
-	// Threads is how many threads the runtime had at the last look,
-	// ThreadsMax at most.
+	// Threads is the runtime's number of threads in the last sample,
+	// ThreadsMax the maximum.
 	Threads, ThreadsMax int
-	// QueueLooks is how many looks told of the queues of runnable goroutines.
-	// It is 0 with GODEBUG=scheddetail=1, which writes them elsewhere; what
-	// follows is unknown then.
+	// QueueLooks is the number of samples with the queues of runnable
+	// goroutines. It is 0 with GODEBUG=scheddetail=1, which writes them
+	// elsewhere; the fields below are then unknown.
 	QueueLooks int
-	// Queue is the mean number of goroutines that waited for a P, in the global
-	// queue and those of the Ps together; QueueMax the largest.
+	// Queue is the mean number of goroutines waiting for a P, in the global
+	// queue and the queues of all Ps; QueueMax is the maximum.
 	Queue    float64
 	QueueMax int
 }
@@ -52,16 +52,16 @@ const (
 	maxMs    = 1e12      // 30 years
 )
 
-// parseSched reads the line that b begins with, and returns how many bytes of it
-// were looked at.
+// parseSched parses the line at the start of b, and returns the number of bytes
+// read.
 //
 //	SCHED 26ms: gomaxprocs=3 idleprocs=1 threads=5 spinningthreads=0 needspinning=0 idlethreads=2 runqueue=1 [0 0 0]
 //	SCHED 26ms: gomaxprocs=3 idleprocs=1 threads=5 spinningthreads=0 needspinning=0 idlethreads=2 runqueue=1 [ 0 0 0 ] schedticks=[ 79 8 40 ]
 //	SCHED 26ms: gomaxprocs=3 ... runqueue=1 gcwaiting=false nmidlelocked=0 stopwait=0 sysmonwait=false
 //
-// The first is of Go 1.18 to 1.24, needspinning since 1.20; the second of 1.25
-// and later; the third is the first line of many with scheddetail=1. In brackets
-// are the lengths of the queues of the Ps.
+// The first is of Go 1.18 to 1.24, with needspinning since 1.20; the second is of 1.25
+// and later; the third is the first of the lines with scheddetail=1. The lengths of the
+// queues of the Ps are in brackets.
 func parseSched(b []byte) (schedLine, int, verdict) {
 	var l schedLine
 	c := cursor{b: b}
@@ -108,7 +108,7 @@ func parseSched(b []byte) (schedLine, int, verdict) {
 	return l, c.at, good
 }
 
-// schedSums are the figures so far.
+// schedSums holds the figures so far.
 type schedSums struct {
 	Sched
 	lastMs                int64
@@ -116,8 +116,8 @@ type schedSums struct {
 }
 
 func (s *summer) addSched(l schedLine) {
-	// The shortest period is a millisecond, so two lines of one process never
-	// say the same time.
+	// The minimum period is 1 ms, so two lines of one process never have the
+	// same time.
 	if s.sched.Looks > 0 && l.ms <= s.sched.lastMs {
 		s.restart()
 	}
