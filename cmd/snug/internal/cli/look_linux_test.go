@@ -103,7 +103,7 @@ func TestDoctorInput(t *testing.T) {
 		want string // in what it says
 	}{
 		{[]string{"../profile/golog/testdata/go1.26.8.log"}, message.ExitFinding, "[gc-cpu]"},
-		{[]string{"../profile/promtext/testdata/client_golang.prom"}, 0, "told by the program"},
+		{[]string{"../profile/promtext/testdata/client_golang.prom"}, 0, "reported by the program"},
 		{[]string{"../profile/promtext/testdata/client_golang.prom"}, 0, "unknown: the container's limits"},
 		{[]string{"look_linux_test.go"}, message.ExitFailed, "no gctrace or schedtrace line"},
 		{[]string{"/dev/zero"}, message.ExitFailed, "hint: "},

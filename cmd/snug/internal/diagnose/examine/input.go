@@ -276,7 +276,7 @@ func readMetrics(k untrusted.Kind, r io.Reader) (promtext.GoFacts, error) {
 
 // reportedFacts adds the figures that a program reported about itself, once or twice.
 func reportedFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
-	const from = "told by the program"
+	const from = "reported by the program"
 	f.Go = finding.UTF8(b.Version.N)
 	f.Procs, f.GOGC, f.MemLimit = figure.Float(b.GOMAXPROCS), figure.Float(b.GOGC), figure.Float(b.GOMEMLIMIT)
 	f.Live, f.Goal = figure.Float(b.HeapLive), figure.Float(b.HeapGoal)

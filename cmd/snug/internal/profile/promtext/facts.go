@@ -10,62 +10,62 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 )
 
-// told is the source of every figure here.
-const told = "told by the program"
+// fromProgram is the source of all figures here.
+const fromProgram = "reported by the program"
 
-func known[T any](v T) figure.Of[T] { return figure.New(v, told) }
+func known[T any](v T) figure.Of[T] { return figure.New(v, fromProgram) }
 
-// Off is GOGC=off, as debug.SetGCPercent has it.
+// Off is GOGC=off, as in debug.SetGCPercent.
 const Off = -1
 
-// GoFacts is what a Go process tells of itself. Counters are since its start,
-// so that rates are differences of two.
+// GoFacts holds the figures that a Go process reports. Counters are since its start:
+// a rate is the difference of two.
 type GoFacts struct {
-	// IsGo says that there was anything that only Go programs tell.
-	// process_* is told by programs of other languages too.
+	// IsGo reports whether there is a figure that only Go programs report.
+	// Programs in other languages report process_* too.
 	IsGo bool
-	// Several says that there were figures of more than one process, as on the
-	// pages of a gateway or a federation. All else is unknown then.
+	// Several reports whether the page has figures of more than one process,
+	// like the page of a gateway or a federation. All else is then unknown.
 	Several bool
 
-	Version    figure.Of[string] // "go1.26.8", as runtime.Version
-	GOMAXPROCS figure.Of[int]    // 1 and more
+	Version    figure.Of[string] // "go1.26.8", as from runtime.Version
+	GOMAXPROCS figure.Of[int]    // 1 or more
 	GOGC       figure.Of[int]    // percent, or Off
 	GOMEMLIMIT figure.Of[int64]  // bytes
 
 	HeapAlloc    figure.Of[int64] // bytes of objects, live or not yet swept
-	HeapLive     figure.Of[int64] // bytes that the last collection found live
-	HeapGoal     figure.Of[int64] // bytes at which the next is to end; none with GOGC off and no limit
-	Sys          figure.Of[int64] // bytes of address space that the runtime has
-	HeapReleased figure.Of[int64] // bytes of Sys that it gave back
+	HeapLive     figure.Of[int64] // bytes marked live by the last collection
+	HeapGoal     figure.Of[int64] // bytes at which the next collection should end; none with GOGC=off and no GOMEMLIMIT
+	Sys          figure.Of[int64] // bytes of address space reserved by the runtime
+	HeapReleased figure.Of[int64] // bytes of Sys returned to the kernel
 
 	GCs            figure.Of[int64]   // collections
-	ForcedGCs      figure.Of[int64]   // those that the program asked for
-	GCPauseSeconds figure.Of[float64] // the world stopped for collections, wall time
-	GCCPUFraction  figure.Of[float64] // of GOMAXPROCS times wall time, since the start, 0 to 1
+	ForcedGCs      figure.Of[int64]   // collections forced by the program
+	GCPauseSeconds figure.Of[float64] // wall time that collections stopped the world
+	GCCPUFraction  figure.Of[float64] // share of GOMAXPROCS times wall time since the start, 0 to 1
 	CPU            CPUClasses
 
-	Threads    figure.Of[int] // threads that were made, which Go seldom ends
+	Threads    figure.Of[int] // threads created, which Go rarely ends
 	Goroutines figure.Of[int]
 
-	RSS              figure.Of[int64]   // bytes in memory, by the kernel's count
-	MaxRSS           figure.Of[int64]   // the most it was
-	CPUSeconds       figure.Of[float64] // user and system, by the kernel's count
+	RSS              figure.Of[int64]   // resident bytes, counted by the kernel
+	MaxRSS           figure.Of[int64]   // maximum resident bytes
+	CPUSeconds       figure.Of[float64] // user and system time, counted by the kernel
 	StartTimeSeconds figure.Of[float64] // Unix time
 }
 
-// CPUClasses are the runtime's estimates of where its CPU time went, in seconds
-// (/cpu/classes in package runtime/metrics). Total is GOMAXPROCS times wall
-// time, whatever the process got of it: compare them with each other only. They
-// are of the time of the last collection.
+// CPUClasses are the runtime's estimates of its CPU time by class, in seconds
+// (/cpu/classes in package runtime/metrics), as of the last collection. Total is
+// GOMAXPROCS times wall time, even if the process got less CPU time, so compare
+// classes only with each other.
 type CPUClasses struct {
 	GCAssist, GCDedicated, GCIdle, GCPause, GCTotal figure.Of[float64]
 	Scavenge, Idle, User, Total                     figure.Of[float64]
 }
 
-// series is where a number comes from: the first of names that there is.
-// client_golang's names stand first (with those of its runtime metrics), then
-// VictoriaMetrics', then OpenTelemetry's.
+// series is the source of a figure: the first of names that exists. The names of
+// client_golang (including its runtime metrics) come first, then those of
+// VictoriaMetrics, then those of OpenTelemetry.
 type series struct {
 	names []string
 	take  func(*GoFacts, float64)
@@ -78,15 +78,15 @@ var figures = []series{
 		}
 	}},
 	{[]string{"go_gc_gogc_percent", "go_config_gogc_percent"}, func(g *GoFacts, f float64) {
-		// The runtime tells -1 as a uint64.
+		// The runtime reports -1 as a uint64.
 		if f == -1 || f == math.MaxUint64 {
 			g.GOGC = known(Off)
 		} else if n, ok := integer(f); ok && n <= math.MaxInt32 {
 			g.GOGC = known(int(n))
 		}
 	}},
-	// OpenTelemetry leaves it out where there is no limit, which cannot be told
-	// from where it is not known.
+	// OpenTelemetry omits it if there is no limit, so "none" and "unknown" look
+	// alike.
 	{[]string{"go_gc_gomemlimit_bytes", "go_memory_limit_bytes"}, func(g *GoFacts, f float64) { g.GOMEMLIMIT = limit(f) }},
 
 	wholeOf(func(g *GoFacts) *figure.Of[int64] { return &g.HeapAlloc }, "go_memstats_heap_alloc_bytes", "go_memstats_alloc_bytes", "go_memory_classes_heap_objects_bytes"),
@@ -142,7 +142,7 @@ func secondsOf(of func(*GoFacts) *figure.Of[float64], names ...string) series {
 	}}
 }
 
-// integer is a whole number from 0 to below 2^63.
+// integer converts a whole number from 0 to below 2^63.
 func integer(f float64) (int64, bool) {
 	if !(f >= 0 && f < math.MaxInt64) || f != math.Trunc(f) {
 		return 0, false
@@ -151,14 +151,14 @@ func integer(f float64) (int64, bool) {
 }
 
 // unbounded is 2^60 bytes, more than Go can address. With GOGC=off and no
-// GOMEMLIMIT the goal is MaxUint64 or, since Go 1.19, some percent below
+// GOMEMLIMIT the goal is MaxUint64 or, since Go 1.19, a few percent below
 // MaxInt64 (memoryLimitHeapGoal in runtime/mgcpacer.go).
 const unbounded = 1 << 60
 
-// limit is an integer, or none.
+// limit converts an integer; unbounded and more is none.
 func limit(f float64) figure.Of[int64] {
 	if f >= unbounded && f <= math.MaxUint64 {
-		return figure.None[int64](told)
+		return figure.None[int64](fromProgram)
 	}
 	if n, ok := integer(f); ok {
 		return known(n)
@@ -173,7 +173,7 @@ func fraction(f float64) figure.Of[float64] {
 	return known(f)
 }
 
-// Go sorts samples into facts. A figure that makes no sense is unknown.
+// Go returns the facts in samples. Invalid figures are unknown.
 func Go(samples []Sample) GoFacts {
 	var g GoFacts
 	of := map[string]Sample{}
@@ -206,7 +206,7 @@ func Go(samples []Sample) GoFacts {
 	return g
 }
 
-// wanted are the names that figures are made of.
+// wanted holds the names of all samples that figures use.
 var wanted = func() map[string]bool {
 	names := map[string]bool{"go_info": true}
 	for _, f := range figures {

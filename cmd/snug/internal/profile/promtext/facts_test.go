@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 )
 
-// text is the samples as text, with names in quotes.
+// text formats samples, with names in quotes.
 func text(samples []Sample) string {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	var b strings.Builder
@@ -38,7 +38,7 @@ func facts(t *testing.T, page string) GoFacts {
 	return Go(s.Samples)
 }
 
-// TestClientGolang reads what client_golang 1.25 served in a process built by
+// TestClientGolang reads the page of client_golang 1.25 in a process built by
 // Go 1.26.8 with GOMAXPROCS=3 GOGC=77 GOMEMLIMIT=123MiB, after five forced
 // collections.
 func TestClientGolang(t *testing.T) {
@@ -52,14 +52,14 @@ func TestClientGolang(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	got := facts(t, read(t, "testdata/client_golang.openmetrics"))
-	got.HeapAlloc, got.RSS = want.HeapAlloc, want.RSS // asked for a moment later
+	got.HeapAlloc, got.RSS = want.HeapAlloc, want.RSS // read a moment later
 	got.HeapReleased, got.Sys, got.Goroutines, got.Threads, got.CPUSeconds = want.HeapReleased, want.Sys, want.Goroutines, want.Threads, want.CPUSeconds
 	if got != want {
 		t.Errorf("OpenMetrics: got  %+v\nwant %+v", got, want)
 	}
 }
 
-// TestAll has every runtime metric that client_golang serves when asked to.
+// TestAll reads every runtime metric that client_golang can serve.
 func TestAll(t *testing.T) {
 	g := facts(t, read(t, "testdata/all.openmetrics"))
 	want := CPUClasses{
@@ -73,7 +73,7 @@ func TestAll(t *testing.T) {
 
 func TestOff(t *testing.T) {
 	g := facts(t, read(t, "testdata/off.prom"))
-	if g.GOGC != known(Off) || g.GOMEMLIMIT != figure.None[int64](told) || g.HeapGoal != figure.None[int64](told) {
+	if g.GOGC != known(Off) || g.GOMEMLIMIT != figure.None[int64](fromProgram) || g.HeapGoal != figure.None[int64](fromProgram) {
 		t.Errorf("%+v", g)
 	}
 }
@@ -113,7 +113,7 @@ func TestReadVars(t *testing.T) {
 	if err != nil || g != want {
 		t.Errorf("%v\ngot  %+v\nwant %+v", err, g, want)
 	}
-	if g, err := ReadVars(strings.NewReader(read(t, "testdata/off-vars.json"))); err != nil || g.HeapGoal != figure.None[int64](told) {
+	if g, err := ReadVars(strings.NewReader(read(t, "testdata/off-vars.json"))); err != nil || g.HeapGoal != figure.None[int64](fromProgram) {
 		t.Errorf("GOGC=off: %+v, %v", g, err)
 	}
 	long := io.MultiReader(strings.NewReader(`{"a":"`), io.LimitReader(&again{pattern: []byte("secret")}, 1<<30))
@@ -121,13 +121,13 @@ func TestReadVars(t *testing.T) {
 		r    io.Reader
 		want string
 	}{
-		"empty":              {strings.NewReader(""), "JSON that is cut off"},
+		"empty":              {strings.NewReader(""), "truncated JSON"},
 		"an array":           {strings.NewReader("[1]"), "not a JSON object"},
 		"no memstats":        {strings.NewReader(`{"a":1,"Memstats":{"NumGC":1}}`), ErrNoMemStats.Error()},
 		"memstats of others": {strings.NewReader(`{"memstats":{"Alloc":"secret"}}`), ErrNoMemStats.Error()},
 		"memstats, an array": {strings.NewReader(`{"memstats":[1]}`), ErrNoMemStats.Error()},
-		"cut off":            {strings.NewReader(read(t, "testdata/vars.json")[:2000]), "JSON that is cut off"},
-		"cut off at the end": {strings.NewReader(`{"memstats":{"NumGC":1}`), "JSON that is cut off"},
+		"truncated":          {strings.NewReader(read(t, "testdata/vars.json")[:2000]), "truncated JSON"},
+		"cut off at the end": {strings.NewReader(`{"memstats":{"NumGC":1}`), "truncated JSON"},
 		"not JSON":           {strings.NewReader(`{"cmdline": secret}`), "not JSON"},
 		"without end":        {long, "more than 16 MiB of variables"},
 		"a reader fails":     {io.MultiReader(strings.NewReader(`{"a":1,`), iotest.ErrReader(errors.New("broken"))), "broken"},

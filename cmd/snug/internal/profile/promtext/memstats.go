@@ -13,13 +13,13 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 )
 
-// maxVars bounds a page of /debug/vars, which is read as a whole.
+// maxVars bounds the size of /debug/vars, which is read as a whole.
 const maxVars = 16 << 20
 
-// ErrNoMemStats is the error for a page that has no runtime.MemStats.
+// ErrNoMemStats means that a page has no runtime.MemStats.
 var ErrNoMemStats = errors.New("no runtime.MemStats")
 
-// memStats are the fields of runtime.MemStats that facts are made of.
+// memStats holds the fields of runtime.MemStats that facts use.
 type memStats struct {
 	Alloc, Sys, HeapReleased, NextGC, PauseTotalNs *uint64
 	NumGC, NumForcedGC                             *uint32
@@ -58,8 +58,8 @@ func (m memStats) facts() GoFacts {
 }
 
 // ReadVars reads /debug/vars of package expvar: a JSON object with a MemStats
-// under "memstats". Nothing else of it is kept: "cmdline" holds arguments.
-// The error is one of r, or says that it is something else.
+// under "memstats". It keeps nothing else, because "cmdline" holds arguments.
+// The error is one of r, or says that the data is something else.
 func ReadVars(r io.Reader) (GoFacts, error) {
 	limited := &io.LimitedReader{R: r, N: maxVars + 1}
 	dec := json.NewDecoder(limited)
@@ -68,9 +68,9 @@ func ReadVars(r io.Reader) (GoFacts, error) {
 			return GoFacts{}, errors.New("more than 16 MiB of variables")
 		}
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return GoFacts{}, errors.New("JSON that is cut off")
+			return GoFacts{}, errors.New("truncated JSON")
 		}
-		// What encoding/json says holds a part of the text.
+		// The errors of encoding/json quote the text.
 		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
 			return GoFacts{}, errors.New("not JSON")
 		}
@@ -109,7 +109,7 @@ func ReadVars(r io.Reader) (GoFacts, error) {
 	return stats.facts(), nil
 }
 
-// ReadHeap reads /debug/pprof/heap?debug=1, whose end is a MemStats as text
+// ReadHeap reads /debug/pprof/heap?debug=1, which ends with a MemStats as text
 // (writeHeapInternal in runtime/pprof/pprof.go):
 //
 //	# runtime.MemStats
@@ -119,7 +119,7 @@ func ReadVars(r io.Reader) (GoFacts, error) {
 //	# NumGC = 2
 //	# MaxRSS = 12558336
 //
-// MaxRSS is missing on some systems. The error is one of r, or ErrNoMemStats.
+// Some systems have no MaxRSS. The error is one of r, or ErrNoMemStats.
 func ReadHeap(r io.Reader) (GoFacts, error) {
 	var (
 		m      memStats
@@ -134,7 +134,7 @@ func ReadHeap(r io.Reader) (GoFacts, error) {
 		}
 		text = strings.TrimSpace(text)
 		if text == "runtime.MemStats" {
-			// Only the last counts, should a name in the profile look like it.
+			// Only the last one counts, because a name in the profile may look like it.
 			m, rss, pauses, inside = memStats{}, figure.Of[int64]{}, nil, true
 			return
 		}
@@ -179,7 +179,7 @@ func ReadHeap(r io.Reader) (GoFacts, error) {
 	return g, nil
 }
 
-// total adds up the pauses, which are the last 256: of more it is unknown.
+// total sums the pauses. MemStats keeps the last 256; with more, the sum is unknown.
 func total(pauses []string, gcs uint32) *uint64 {
 	if len(pauses) != 256 || gcs > 256 {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Self adds what is customary of the process that serves the page: go_info,
+// Self adds the customary metrics of the process that serves the page: go_info,
 // go_goroutines, and from /proc/self/stat process_cpu_seconds_total and
-// process_resident_memory_bytes, which are absent where that cannot be read.
+// process_resident_memory_bytes, which are absent if that file cannot be read.
 func (p *Page) Self() {
 	p.Family("go_info", "The Go that this program is built by.", Gauge)
 	p.Sample(1, Label{"version", runtime.Version()})
@@ -31,8 +31,8 @@ func (p *Page) Self() {
 	p.Sample(resident * float64(os.Getpagesize()))
 }
 
-// statFigures reads utime and stime, in ticks of which a second has 100, and rss, in
-// pages. Source: proc_pid_stat(5); the name, the second field, may hold anything.
+// statFigures parses utime and stime, in ticks of 10 ms, and rss, in pages. Source:
+// proc_pid_stat(5); the name, the second field, may hold any characters.
 func statFigures(text string) (cpu, pages float64, ok bool) {
 	i := strings.LastIndexByte(text, ')')
 	fields := strings.Fields(text[i+1:])

@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// ContentType is that of a Page.
+// ContentType is the content type of a Page.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Page writes metrics in Prometheus' text format, as other programs' are read here.
-// It is here because the client library's protocol buffers open the executable before
-// main, whatever the command: without a file descriptor to spare `snug run` would not
-// start its program.
+// Page writes metrics in Prometheus' text format. snug does not use the client library,
+// because its protocol buffers open the executable before main for every command:
+// without a free file descriptor, `snug run` could not start its
+// program.
 type Page struct {
 	b    strings.Builder
 	name string
 }
 
-// Type is what a family counts.
+// Type is the type of a family.
 type Type string
 
 const (
@@ -29,18 +29,18 @@ const (
 	Histogram Type = "histogram"
 )
 
-// Family begins a family; all its samples follow, before the next one.
+// Family begins a family; add all its samples before the next family.
 func (p *Page) Family(name, help string, of Type) {
 	p.name = name
 	p.b.WriteString("# HELP " + name + " " + strings.NewReplacer("\\", `\\`, "\n", `\n`).Replace(help) + "\n")
 	p.b.WriteString("# TYPE " + name + " " + string(of) + "\n")
 }
 
-// Sample adds one series of the family. Labels without a value are left out.
+// Sample adds one series of the family. It leaves out labels without a value.
 func (p *Page) Sample(value float64, labels ...Label) { p.sample("", value, labels) }
 
-// Buckets adds a histogram of the family: how many values were at most each of the
-// bounds, which rise, their sum, and how many there were in all.
+// Buckets adds a histogram of the family. atMost[i] counts the values up to bounds[i];
+// bounds are in ascending order. sum and count are over all values.
 func (p *Page) Buckets(bounds []float64, atMost []uint64, sum float64, count uint64, labels ...Label) {
 	for i, bound := range bounds {
 		p.sample("_bucket", float64(atMost[i]), append(labels[:len(labels):len(labels)], Label{"le", written(bound)}))
@@ -69,7 +69,7 @@ func (p *Page) sample(suffix string, value float64, labels []Label) {
 	p.b.WriteString(" " + written(value) + "\n")
 }
 
-// escaped writes a label's value; what is no UTF-8 is replaced.
+// escaped escapes a label's value and replaces invalid UTF-8.
 func (p *Page) escaped(value string) {
 	if !utf8.ValidString(value) {
 		value = strings.ToValidUTF8(value, "\uFFFD")
@@ -87,8 +87,8 @@ func (p *Page) escaped(value string) {
 	}
 }
 
-// written is a value as Prometheus reads it: NaN, +Inf and -Inf among them.
+// written formats a value for Prometheus, including NaN, +Inf and -Inf.
 func written(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// String is the page so far.
+// String returns the page so far.
 func (p *Page) String() string { return p.b.String() }

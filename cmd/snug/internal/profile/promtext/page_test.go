@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestPage: what is written reads back, whatever labels hold.
+// TestPage: a page reads back unchanged, with any text in labels.
 func TestPage(t *testing.T) {
 	var p Page
 	p.Family("snug_b", "Two\nlines, a \\.", Gauge)

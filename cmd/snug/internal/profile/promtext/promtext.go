@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package promtext reads what a Go process tells of itself over HTTP: /metrics
-// in the Prometheus text format or OpenMetrics, /debug/vars, and the end of
+// Package promtext reads the figures that a Go process serves over HTTP: /metrics in
+// the Prometheus text format or OpenMetrics, /debug/vars, and the end of
 // /debug/pprof/heap?debug=1.
 //
-// Formats: "Exposition formats" in Prometheus' documentation, and the
-// OpenMetrics specification, of which sample lines are read and all that begins
-// with # is skipped.
+// Formats: "Exposition formats" in Prometheus' documentation, and the OpenMetrics
+// specification. The package reads sample lines and skips lines that begin
+// with #.
 package promtext
 
 import (
@@ -22,25 +22,25 @@ import (
 // Sample is one line with a value.
 type Sample struct {
 	Name   string
-	Labels []Label // sorted by name, no name twice; nil when there are none
+	Labels []Label // sorted by name, without duplicates; nil = none
 	Value  float64 // may be NaN or infinite
 }
 
-// Label is a name and a value, with escapes undone.
+// Label is an unescaped name and value.
 type Label struct{ Name, Value string }
 
-// Scrape is what was kept of a page of metrics.
+// Scrape holds the samples kept from a page of metrics.
 type Scrape struct {
-	// Samples are those whose name begins with one of the prefixes, in the
-	// order of the page.
+	// Samples are the samples whose name begins with one of the prefixes, in
+	// page order.
 	Samples []Sample
-	// Lines is how many lines of samples there were, Samples among them.
+	// Lines is the number of sample lines, including Samples.
 	Lines int
-	// Bad is how many lines were not of this format, or too long. A page of
-	// which Lines is 0 and Bad is not is something else.
+	// Bad is the number of lines that are invalid or too long. If Lines is 0
+	// and Bad is not, the page is something else.
 	Bad int
-	// Dropped is how many Samples more there would be, were there no bound on
-	// them: 10000 and 4 MiB of text.
+	// Dropped is the number of samples beyond the bounds of 10000 samples and
+	// 4 MiB of text.
 	Dropped int
 }
 
@@ -51,9 +51,9 @@ const (
 	maxLabels  = 64
 )
 
-// Read reads a page to its end and keeps the samples whose name begins with one
-// of the prefixes. The Scrape is of all that was read, also when there is an
-// error, which is always one of r.
+// Read reads a page to its end and keeps the samples whose name begins with one of
+// the prefixes. Every error is one of r; the Scrape then covers everything read
+// before it.
 func Read(r io.Reader, prefixes ...string) (Scrape, error) {
 	var s Scrape
 	kept := 0
@@ -73,7 +73,7 @@ func Read(r io.Reader, prefixes ...string) (Scrape, error) {
 			return
 		}
 		if !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(string(name), p) }) {
-			s.Lines++ // whatever its value is
+			s.Lines++ // even if its value is invalid
 			return
 		}
 		sample, ok := l.sample(string(name), quoted)
@@ -91,8 +91,8 @@ func Read(r io.Reader, prefixes ...string) (Scrape, error) {
 	return s, err
 }
 
-// lines calls f with each line of r, without its end; of one longer than maxLine
-// with the beginning, and whole false. The error is one of r.
+// lines calls f with each line of r. For a line longer than maxLine it passes only the
+// beginning, and whole is false. The error is one of r.
 func lines(r io.Reader, f func(line []byte, whole bool)) error {
 	b := bufio.NewReaderSize(r, maxLine)
 	for {
@@ -110,16 +110,16 @@ func lines(r io.Reader, f func(line []byte, whole bool)) error {
 	}
 }
 
-// lexer reads a line with a sample from left to right:
+// lexer reads a sample line from left to right:
 //
 //	go_info{version="go1.26.8"} 1 1395066363000
 //	(1)     (2)      (3)        (4) (5)
 //	{"go.info",version="go1.26.8"} 1 # {trace_id="a"} 0.5
 //	 (1)                             (6)
 //
-// (1) name, in quotes and braces when it has other than letters, digits, _ and :;
-// (2) (3) labels; (4) value; (5) time, in milliseconds, in OpenMetrics seconds;
-// (6) exemplar, of OpenMetrics.
+// (1) name, in quotes and braces if it has characters other than letters, digits, _
+// and :; (2) (3) labels; (4) value; (5) time, in milliseconds, or seconds in
+// OpenMetrics; (6) exemplar of OpenMetrics.
 type lexer struct {
 	b  []byte
 	at int
@@ -139,7 +139,7 @@ func (l *lexer) is(c byte) bool {
 	return false
 }
 
-// word reads a name without quotes.
+// word reads an unquoted name.
 func (l *lexer) word(colon bool) ([]byte, bool) {
 	from := l.at
 	for l.at < len(l.b) {
@@ -152,11 +152,11 @@ func (l *lexer) word(colon bool) ([]byte, bool) {
 	return l.b[from:l.at], l.at > from
 }
 
-// name reads (1). It leaves a quoted name's labels open.
+// name reads (1). After a quoted name it leaves the labels open.
 func (l *lexer) name() (name []byte, quoted, ok bool) {
 	if !l.is('{') {
 		name, ok = l.word(true)
-		// What follows a name is a brace or a space.
+		// A brace or a space follows a name.
 		ok = ok && l.at < len(l.b) && strings.IndexByte("{ \t", l.b[l.at]) >= 0
 		return name, false, ok
 	}
@@ -165,7 +165,7 @@ func (l *lexer) name() (name []byte, quoted, ok bool) {
 	return []byte(text), true, ok && text != ""
 }
 
-// text reads a text in quotes.
+// text reads a quoted text.
 func (l *lexer) text() (string, bool) {
 	if !l.is('"') {
 		return "", false
@@ -184,8 +184,8 @@ func (l *lexer) text() (string, bool) {
 	s := string(l.b[from:l.at])
 	l.at++
 	if escapes {
-		// Left to right, each backslash once; an escape that has no meaning
-		// stands for itself.
+		// Each backslash is read once, left to right; an unknown escape stands
+		// for itself.
 		s = unescape.Replace(s)
 	}
 	return s, utf8.ValidString(s)
@@ -193,7 +193,7 @@ func (l *lexer) text() (string, bool) {
 
 var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n")
 
-// sample reads what follows the name.
+// sample reads the rest of the line after the name.
 func (l *lexer) sample(name string, quoted bool) (Sample, bool) {
 	s := Sample{Name: name}
 	l.space()
@@ -214,7 +214,7 @@ func (l *lexer) sample(name string, quoted bool) (Sample, bool) {
 		}
 	}
 	rest := string(l.b[l.at:])
-	rest, _, _ = strings.Cut(rest, "#") // neither value nor time has one
+	rest, _, _ = strings.Cut(rest, "#") // value and time contain no #
 	fields := strings.Fields(rest)
 	if len(fields) < 1 || len(fields) > 2 {
 		return s, false
@@ -226,7 +226,7 @@ func (l *lexer) sample(name string, quoted bool) (Sample, bool) {
 	return s, ok
 }
 
-// labels reads up to the closing brace. A comma may stand before it.
+// labels reads up to the closing brace, which a comma may precede.
 func (l *lexer) labels(s *Sample) bool {
 	for {
 		l.space()
@@ -263,7 +263,7 @@ func (l *lexer) labels(s *Sample) bool {
 	}
 }
 
-// number reads a value as Go writes it, but for hexadecimal and underscores.
+// number parses a value in Go's syntax, except hexadecimal and underscores.
 func number(s string) (float64, bool) {
 	if strings.ContainsAny(s, "xXpP_") {
 		return 0, false

@@ -94,7 +94,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestPieces: however a page is cut, it says the same.
+// TestPieces: the result does not depend on the sizes of the reads.
 func TestPieces(t *testing.T) {
 	page := read(t, "testdata/client_golang.openmetrics") + strings.Repeat("x", 3*maxLine) + "\ngo_a 1\n"
 	whole, err := Read(strings.NewReader(page), all...)
@@ -171,7 +171,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		Go(s.Samples)
-		// Printed and read again it is the same.
+		// It is the same when printed and read again.
 		again, err := Read(strings.NewReader(text(s.Samples)), "go_")
 		if err != nil || again.Bad != 0 || text(again.Samples) != text(s.Samples) {
 			t.Errorf("%q\n%q", text(s.Samples), text(again.Samples))
