@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source is the commands that check files before they run: vet, lint.
+// Package source holds the commands that check files before anything runs: vet, lint.
 package source
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// lintFlags are what snug lint was asked for.
+// lintFlags holds the flags of snug lint.
 type lintFlags struct {
 	fails  ui.FailOn
 	format string
@@ -30,19 +30,19 @@ func NewLint(u *ui.UI) *cobra.Command {
 	f := lintFlags{format: "text"}
 	cmd := &cobra.Command{
 		Use:   "lint FILE|DIR|-...",
-		Short: "Find in manifests what makes a Go program misfit its container",
-		Long: `Look through Kubernetes manifests, YAML or JSON, for values that kill a Go program or
-mislead it: divisors that make GOMEMLIMIT 128 bytes, sizes that Go does not read, references
-to limits that there are not, variables that pin what Go 1.25 follows by itself. No cluster
-is needed. What helm and kustomize print can be piped in (-); --helm and --kustomize run
-them. Of directories the files *.yaml, *.yml and *.json are read, compose files among them,
-and systemd units with their drop-ins: the same rules hold there, by mem_limit and cpus, by
-MemoryMax, MemoryHigh and CPUQuota.
+		Short: "Check manifests for settings that do not fit the container",
+		Long: `Check Kubernetes manifests, YAML or JSON, for values that kill or mislead a Go program:
+divisors that make GOMEMLIMIT 128 bytes, sizes that Go cannot parse, references to limits
+that do not exist, variables that pin what Go 1.25 follows by itself. You need no cluster.
+You can pipe in the output of helm and kustomize (-); --helm and --kustomize run them. In
+directories it reads *.yaml, *.yml and *.json, including compose files, and systemd units
+with their drop-ins. The same rules apply there to mem_limit and cpus, and to MemoryMax,
+MemoryHigh and CPUQuota.
 
-An annotation ` + lint.IgnoreAnnotation + `: "ID reason" on a pod or its object silences a finding, and
-so does a comment on its line or above it: # snug:ignore ID reason.
+To silence a finding, set the annotation ` + lint.IgnoreAnnotation + `: "ID reason" on the pod or
+its object, or put a comment on its line or the line above: # snug:ignore ID reason.
 
-It ends with 3 when something is found that is as bad as --fail-on or worse.`,
+The exit status is 3 if there is a finding at the level of --fail-on or above.`,
 		Example: `  snug lint deploy/
   helm template ./chart | snug lint -
   snug lint --fix deploy/
@@ -50,7 +50,7 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
   snug explain gomemlimit-divisor`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			least, err := f.fails.Least()
+			minimum, err := f.fails.Least()
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 				return err
 			}
 			if f.Mend && (f.Helm != "" || f.Kustomize != "" || slices.Contains(args, "-")) {
-				return message.Usage("no file to fix, what is piped in or printed by a tool", "name files or directories, or leave out --fix")
+				return message.Usage("no file to fix, the input is piped in or printed by a tool", "name files or directories, or leave out --fix")
 			}
 			f.In, f.Note, f.Titles, f.Runes = u.In, u.Note, explain.Titles(), f.sarif
 			l := linter.New(f.Options)
@@ -76,7 +76,7 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 			if err := render(d); err != nil {
 				return err
 			}
-			if least != "" && d.Worst().Level() >= least.Level() {
+			if minimum != "" && d.Worst().Level() >= minimum.Level() {
 				return &message.Failure{Code: message.ExitFinding}
 			}
 			if err := l.Left(); err != nil {
@@ -87,17 +87,17 @@ It ends with 3 when something is found that is as bad as --fail-on or worse.`,
 	}
 	u.JSONFlag(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.Mend, "fix", false, "write the fixes that are safe into the files")
+	flags.BoolVar(&f.Mend, "fix", false, "write safe fixes into the files")
 	f.fails.Add(cmd)
 	flags.StringVar(&f.format, "format", f.format, "answer as text, json, sarif (code scanning) or github (annotations)")
-	flags.BoolVar(&f.sarif, "sarif", false, "the same as --format sarif")
-	flags.StringVar(&f.Helm, "helm", "", "run helm template on `CHART` and look at what it prints")
-	flags.StringVar(&f.Kustomize, "kustomize", "", "run kustomize build on `DIR` and look at what it prints")
-	flags.StringArrayVar(&f.Images, "image", nil, "`NAME=FILE`: the program, OCI layout or docker save archive of an image; for each image once")
+	flags.BoolVar(&f.sarif, "sarif", false, "same as --format sarif")
+	flags.StringVar(&f.Helm, "helm", "", "run helm template on `CHART` and check the output")
+	flags.StringVar(&f.Kustomize, "kustomize", "", "run kustomize build on `DIR` and check the output")
+	flags.StringArrayVar(&f.Images, "image", nil, "`NAME=FILE`: the program, OCI layout or docker save archive of an image; repeatable")
 	return cmd
 }
 
-// render is how the answer is printed.
+// render returns the function that prints the answer.
 func (f *lintFlags) render(u *ui.UI) (func(*finding.Lint) error, error) {
 	format := f.format
 	switch {

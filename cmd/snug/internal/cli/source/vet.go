@@ -31,18 +31,17 @@ func NewVet(u *ui.UI) *cobra.Command {
 	tags, fix := "", false
 	cmd := &cobra.Command{
 		Use:   "vet [PACKAGE...]",
-		Short: "Find in source what makes a Go program misfit its container",
-		Long: `Look through packages for mistakes that can be seen before anything runs: calls that
-undo what Go has learned of the container, pools sized by the machine, values that end a
-process at start, an old go line. Packages are named as for go vet; without one it is the
-one in the current directory. Dockerfiles, systemd units, .env and compose files beside
-them are read for the same variables. The go command loads the packages, so that they
-have to compile.
+		Short: "Check source for calls and settings that do not fit the container",
+		Long: `Check packages for mistakes that show before anything runs: calls that undo what Go has
+learned about the container, pools sized by the machine, values that end a process at
+start, an old go line. Name packages as for go vet; the default is the one in the current
+directory. Dockerfiles, systemd units, .env and compose files beside them are checked for
+the same variables. The go command loads the packages, so they must compile.
 
-A comment on the line of a finding or above it silences it, in every kind of file:
-//snug:ignore ID reason. Test files are not looked at.
+To silence a finding, in any kind of file, put a comment on its line or the line above:
+//snug:ignore ID reason. Test files are not checked.
 
-It ends with 3 when something is found that is as bad as --fail-on or worse. The source
+The exit status is 3 if there is a finding at the level of --fail-on or above. The source
 part also runs as go vet -vettool=$(which snug) PACKAGE..., and in linters that import
 github.com/snug-go/snug/cmd/snug/vet.`,
 		Example: `  snug vet ./...
@@ -50,7 +49,7 @@ github.com/snug-go/snug/cmd/snug/vet.`,
   snug explain pool-numcpu`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			least, err := fails.Least()
+			minimum, err := fails.Least()
 			if err != nil {
 				return err
 			}
@@ -97,37 +96,37 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			if wrong != nil {
 				return wrong
 			}
-			if least != "" && d.Worst().Level() >= least.Level() {
+			if minimum != "" && d.Worst().Level() >= minimum.Level() {
 				return &message.Failure{Code: message.ExitFinding}
 			}
 			return nil
 		},
 	}
 	u.JSONFlag(cmd)
-	cmd.Flags().BoolVar(&fix, "fix", false, "apply the fixes that are safe")
-	cmd.Flags().StringVar(&tags, "tags", "", "build `TAGS`, as the go command takes them")
+	cmd.Flags().BoolVar(&fix, "fix", false, "apply safe fixes")
+	cmd.Flags().StringVar(&tags, "tags", "", "build `TAGS`, as for the go command")
 	fails.Add(cmd)
 	return cmd
 }
 
-// mostPattern is the length of a pattern in bytes that is no mistake: no system has longer
+// maxPattern is the maximum length of a pattern in bytes: no system has longer
 // paths.
-const mostPattern = 4096
+const maxPattern = 4096
 
-// vetPattern says why an argument names no packages; nil when it may.
+// vetPattern returns an error if an argument cannot name packages.
 func vetPattern(arg string) error {
 	hint := "packages are named as for go vet: ./... or ./dir or an import path"
 	switch {
 	case strings.HasPrefix(arg, "-"):
 		return message.Usage("not a package, "+message.Typed(arg), "snug vet --help lists the flags")
-	case len(arg) > mostPattern, !utf8.ValidString(arg), strings.ContainsFunc(arg, unicode.IsControl):
+	case len(arg) > maxPattern, !utf8.ValidString(arg), strings.ContainsFunc(arg, unicode.IsControl):
 		return message.Usage("not a package, "+message.Typed(arg), hint)
 	}
 	return nil
 }
 
-// vetNext is the command to try next: what a fix leaves to do, else what the worst
-// finding means.
+// vetNext returns the command to try next: what a fix leaves to do, or else the
+// explanation of the worst finding.
 func vetNext(d *finding.Vet) string {
 	var worst *finding.Mistake
 	for i := range d.Findings {
@@ -151,8 +150,8 @@ func vetNext(d *finding.Vet) string {
 	return ""
 }
 
-// vetFiles adds to an answer what the files beside packages hold: those of patterns that
-// name a directory.
+// vetFiles adds the findings in the files beside packages, for patterns that name a
+// directory.
 func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 	seen := map[string]bool{}
 	first := func(key string) bool {
@@ -186,7 +185,7 @@ func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 	}
 }
 
-// mistake is a finding at a place. What its id stands for is looked up.
+// mistake returns a finding at a line, with the title of its id.
 func mistake(id, file string, line int, column *int, message string) finding.Mistake {
 	file = beneath(file)
 	m := finding.Mistake{Message: strings.TrimSuffix(message, " ("+id+")"), File: file, Line: line, Column: column}
@@ -199,7 +198,7 @@ func mistake(id, file string, line int, column *int, message string) finding.Mis
 	return m
 }
 
-// beneath is a path as seen from the current directory, when it is below.
+// beneath returns a path relative to the current directory if it is below, else unchanged.
 func beneath(file string) string {
 	dir, err := os.Getwd()
 	if err != nil || !filepath.IsAbs(file) {
