@@ -19,9 +19,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
-// Fix applies the fixes of findings and marks these as fixed. A fix is applied whole or
-// not at all: one that overlaps with another before it is left for the next time. Files
-// are changed whole or not at all.
+// Fix applies the fixes of findings and marks the findings as fixed. It applies a fix
+// completely or not at all, and skips a fix that overlaps an earlier one. It replaces
+// each file completely or not at all.
 func Fix(found []Found) error {
 	taken := map[string][]Edit{}
 	for i := range found {
@@ -38,7 +38,7 @@ func Fix(found []Found) error {
 		}
 		p.Fixed = true
 	}
-	// What cannot be fixed is found before anything is written.
+	// Detect errors before anything is written.
 	files := slices.Sorted(maps.Keys(taken))
 	texts := map[string][]byte{}
 	for _, file := range files {
@@ -53,8 +53,8 @@ func Fix(found []Found) error {
 	return writeFixed(files, texts)
 }
 
-// writeFixed replaces files by their new texts: none as long as one of them cannot be
-// written, and each at once.
+// writeFixed replaces files by their new texts, each atomically, but none if any of them
+// is not writable.
 func writeFixed(files []string, texts map[string][]byte) error {
 	for _, file := range files {
 		f, err := os.OpenFile(file, os.O_WRONLY, 0)
@@ -76,11 +76,11 @@ func writeFixed(files []string, texts map[string][]byte) error {
 }
 
 func notFixed(file string, err error) error {
-	return message.Failed("cannot fix, "+message.Reason(err)+", "+file, "the files and their directories have to be writable; without --fix nothing is written")
+	return message.Failed("cannot fix, "+message.Reason(err)+", "+file, "the files and their directories must be writable; without --fix nothing is written")
 }
 
-// edited is a Go file with edits applied, imports that they leave without a use removed,
-// and formatted if it was.
+// edited returns a Go file with edits applied and imports removed that they leave
+// unused. It formats the file if it was formatted.
 func edited(old []byte, edits []Edit) ([]byte, error) {
 	slices.SortFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 	var b bytes.Buffer

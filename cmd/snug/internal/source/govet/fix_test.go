@@ -17,8 +17,8 @@ func TestWithoutGo(t *testing.T) {
 	}
 }
 
-// TestFixes: two fixes in one file leave an import without a use, and a third overlaps
-// with one of them.
+// TestFixes: two fixes in one file leave an import unused, and a third overlaps one of
+// them.
 func TestFixes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.go")
 	text := "package a\n\nimport (\n\t\"fmt\"\n\t\"runtime\"\n)\n\nfunc a() {\n\truntime.GC()\n\truntime.Gosched()\n\tfmt.Println()\n}\n"
@@ -48,7 +48,7 @@ func TestFixes(t *testing.T) {
 	}
 }
 
-// TestFixWhole: where one file cannot be fixed none is written.
+// TestFixWhole: if one file cannot be fixed, none is written.
 func TestFixWhole(t *testing.T) {
 	const text = "package a\n\nvar n = 1\n"
 	a, b := filepath.Join(t.TempDir(), "a.go"), filepath.Join(t.TempDir(), "b.go")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package govet runs the analyzers of package vet over the packages that patterns name, and
-// applies the fixes they suggest. It also makes snug a vet tool of the go command.
+// Package govet runs the analyzers of package vet on packages and applies the fixes they
+// suggest. It also makes snug a vet tool for the go command.
 package govet
 
 import (
@@ -30,22 +30,22 @@ type Found struct {
 	ID, File     string
 	Line, Column int
 	Message      string
-	Fix          string // what the first fix does; "" = there is none
-	Edits        []Edit // that fix; nil = it cannot be applied here
+	Fix          string // what the first fix does; "" = no fix
+	Edits        []Edit // edits of that fix; nil = it cannot be applied
 	Fixed        bool   // see Fix
 }
 
 // Edit replaces a part of a file.
 type Edit struct {
 	Filename string
-	Start    int // in bytes, from the start of the file
+	Start    int // byte offset in the file
 	End      int
 	New      string
 }
 
-// Run loads packages by the go command and analyzes them. Their dependencies are compiled and
-// not analyzed: no analyzer has facts. With an error there may be findings too, of the
-// packages that compile.
+// Run loads packages with the go command and analyzes them. It compiles their dependencies but
+// does not analyze them, because no analyzer has facts. With an error it may also return the
+// findings of the packages that compile.
 func Run(ctx context.Context, patterns []string, tags string) ([]Found, error) {
 	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedModule |
 		packages.NeedExportFile | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedTypesInfo | packages.NeedSyntax
@@ -61,7 +61,7 @@ func Run(ctx context.Context, patterns []string, tags string) ([]Found, error) {
 		return nil, message.Failed("there is no go command, PATH", "install Go, or put its bin directory on PATH")
 	case err != nil:
 		return nil, failure(ctx, err.Error())
-	case len(all) == 0: // Load drops what the go command says then
+	case len(all) == 0: // Load then drops the message of the go command
 		said, _ := exec.CommandContext(ctx, "go", append([]string{"list", "-export", "--"}, patterns...)...).CombinedOutput()
 		return nil, failure(ctx, string(said)+"\nno packages to vet")
 	}
@@ -82,11 +82,11 @@ func Run(ctx context.Context, patterns []string, tags string) ([]Found, error) {
 	return found, err
 }
 
-// analyze is what the analyzers find, each finding once, in the order of files.
+// analyze returns the findings of the analyzers, without duplicates, in the order of files.
 func analyze(all []*packages.Package) ([]Found, error) {
 	graph, err := checker.Analyze(vet.Analyzers(), all, nil)
 	if err != nil {
-		return nil, message.Failed("cannot vet, "+err.Error(), "go version has to say go1.23 or later")
+		return nil, message.Failed("cannot vet, "+err.Error(), "go version must report go1.23 or later")
 	}
 	var found []Found
 	var failed error
@@ -98,7 +98,7 @@ func analyze(all []*packages.Package) ([]Found, error) {
 		}
 		for i := range a.Diagnostics {
 			f := finding(a.Package.Fset, &a.Diagnostics[i])
-			// A go.mod is reported again for every program of its module.
+			// A go.mod is reported once for every program of its module.
 			key := f.File + ":" + strconv.Itoa(f.Line) + ":" + strconv.Itoa(f.Column) + " " + f.ID
 			if !seen[key] {
 				found = append(found, f)
@@ -112,7 +112,7 @@ func analyze(all []*packages.Package) ([]Found, error) {
 	return found, failed
 }
 
-// finding is a diagnostic with its first fix.
+// finding converts a diagnostic with its first fix.
 func finding(fset *token.FileSet, d *analysis.Diagnostic) Found {
 	at := fset.Position(d.Pos)
 	f := Found{ID: d.Category, File: filepath.Clean(at.Filename), Line: at.Line, Column: at.Column, Message: d.Message}
@@ -122,7 +122,7 @@ func finding(fset *token.FileSet, d *analysis.Diagnostic) Found {
 	fix := &d.SuggestedFixes[0]
 	f.Fix = fix.Message
 	for _, e := range fix.TextEdits {
-		// Positions in what cgo made of a file are not those of the file.
+		// Positions in the output of cgo are not those in the file.
 		from, to := fset.PositionFor(e.Pos, false), fset.PositionFor(e.End, false)
 		if usesC(from.Filename) || from.Filename != fset.Position(e.Pos).Filename {
 			f.Edits = nil
@@ -139,13 +139,13 @@ func usesC(file string) bool {
 	return err != nil || slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"C"` })
 }
 
-// Interrupted is what is said after Ctrl-C or SIGTERM.
+// Interrupted returns the error after Ctrl-C or SIGTERM.
 func Interrupted() error {
-	return &message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: "no file was changed; run it again, or with fewer packages, which take less time"}
+	return &message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: "no file was changed; run it again, or with fewer packages to save time"}
 }
 
-// failure is why packages could not be loaded, in the first words that say so, and what may
-// help.
+// failure returns the error for packages that could not be loaded: the first line with the
+// reason, and a hint.
 func failure(ctx context.Context, said string) error {
 	if with, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output(); err == nil {
 		if with := strings.TrimSpace(string(with)); newer(with) {
@@ -169,16 +169,16 @@ func noGo() bool {
 	return errors.Is(err, exec.ErrNotFound)
 }
 
-// hints are what helps, by what the go command says.
+// hints are by text in the message of the go command.
 var hints = []struct{ words, hint string }{
-	{"GOCACHE is not defined", "set HOME, or GOCACHE to a directory that can be written"},
-	{"module cache not found", "set HOME, or GOMODCACHE to a directory that can be written"},
+	{"GOCACHE is not defined", "set HOME, or GOCACHE to a writable directory"},
+	{"module cache not found", "set HOME, or GOMODCACHE to a writable directory"},
 	{"go.mod file not found", "run it in the directory of a module, below its go.mod"},
 	{"does not contain main module", "run it in the directory of a module, below its go.mod"},
-	{"no packages to vet", "./... are those below this directory"},
+	{"no packages to vet", "./... means all packages below this directory"},
 }
 
-// firstLine is the first line that says what is wrong.
+// firstLine returns the first line that gives the reason.
 func firstLine(said string) string {
 	if _, stderr, ok := strings.Cut(said, ": stderr: "); ok && stderr != "" { // "err: exit status 1: stderr: go: ..."
 		said = stderr

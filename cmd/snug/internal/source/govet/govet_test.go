@@ -4,7 +4,7 @@ package govet
 
 import "testing"
 
-// TestFirstLine: what is said first may not be what is wrong.
+// TestFirstLine: the first line need not give the reason.
 func TestFirstLine(t *testing.T) {
 	for said, want := range map[string]string{
 		"": "",

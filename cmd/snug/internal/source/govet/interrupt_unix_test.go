@@ -16,7 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// TestInterrupted: Ctrl-C ends the go command too.
+// TestInterrupted: Ctrl-C also ends the go command.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	goes, ended := filepath.Join(dir, "goes"), filepath.Join(dir, "ended")
@@ -25,7 +25,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	// A shell cannot catch what was ignored when it began, as in the background of a script.
+	// A shell cannot trap a signal that was ignored when it started, as in a script's background.
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, os.Interrupt)
 	defer signal.Stop(heard)
@@ -45,6 +45,6 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%v, %v", found, err)
 	}
 	if _, err := os.Stat(ended); err != nil {
-		t.Errorf("the go command was not told: %v", err)
+		t.Errorf("the go command got no signal: %v", err)
 	}
 }

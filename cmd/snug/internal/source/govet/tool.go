@@ -17,9 +17,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
-// Tool answers the go command when it runs snug as a vet tool: with -V=full, with -flags,
-// and with the description of one package, a file whose name ends in .cfg. It returns when
-// the arguments are none of these, and does not return otherwise.
+// Tool handles the calls of the go command when it runs snug as a vet tool: with -V=full,
+// with -flags, and with a .cfg file that describes one package. It returns only if the
+// arguments are none of these.
 func Tool(args []string, stderr io.Writer) {
 	if len(args) == 0 {
 		return
@@ -42,21 +42,21 @@ func Tool(args []string, stderr io.Writer) {
 	unitchecker.Main(vet.Analyzers()...)
 }
 
-// forTypes tells whether only the types of a package are wanted, for those that import it.
+// forTypes reports whether only the types of a package are needed, by packages that import it.
 func forTypes(unit string) bool {
 	text, err := os.ReadFile(unit)
 	var c unitchecker.Config
 	return err == nil && json.Unmarshal(text, &c) == nil && c.VetxOnly
 }
 
-// newer tells whether a release of Go, such as go1.27.1, is newer than the one that built
-// snug, patches aside.
+// newer reports whether a release of Go, such as go1.27.1, is newer than the one that built
+// snug, ignoring patch releases.
 func newer(with string) bool {
 	return version.Compare(version.Lang(with), version.Lang(runtime.Version())) > 0
 }
 
-// tooOld says why packages of a newer Go cannot be vetted: go/types refuses a language
-// that is newer than its own.
+// tooOld says why packages of a newer Go cannot be vetted: go/types rejects a language
+// version newer than its own.
 func tooOld(with string) string {
 	return "built with " + runtime.Version() + ", which cannot read packages of " + with + "; build snug with " + with
 }
