@@ -19,14 +19,14 @@ type Node struct {
 	// Others are containers of named pods in which every process was inspected and no Go
 	// process was seen for a minute. Only filled in with --names, and there may be more.
 	Others  []OtherContainer `json:"other_containers"`
-	Skipped []Left           `json:"skipped"`
+	Skipped []Left           `json:"skipped"` // processes that could not be inspected, by reason
 	Unknown []Gap            `json:"unknown"`
-	Next    string           `json:"next"`
+	Next    string           `json:"next"` // the one command to try next
 }
 
 // Scan is the cost and the size of a scan.
 type Scan struct {
-	Seconds   float64 `json:"seconds"`
+	Seconds   float64 `json:"seconds"`      // wall time
 	CPU       float64 `json:"cpu_seconds"`  // of the whole agent process during the scan
 	Processes int     `json:"processes"`    // without kernel threads
 	Go        int     `json:"go_processes"` // listed in containers
@@ -84,13 +84,13 @@ type Container struct {
 	Unit    *string `json:"unit"`      // last part of the path of a cgroup outside containers: "kubelet.service"; "/" = the root
 	Group   *string `json:"cgroup"`    // full path, with cgroup v1 those of cpu and memory if they differ; null when Unit is
 
-	Quota            *float64 `json:"quota_cores"`     // null = none
-	Request          *float64 `json:"request_cores"`   // from the weight; null when several requests give that weight
-	Weight           *int     `json:"cpu_weight"`      // cgroup v2, 1 to 10000
-	Shares           *int     `json:"cpu_shares"`      // cgroup v1, 2 to 262144
-	Throttled        *float64 `json:"throttled_ratio"` // throttled periods over periods, 0 to 1
-	Periods          *int64   `json:"periods"`         // this and the next two: since the cgroup was created
-	ThrottledPeriods *int64   `json:"throttled_periods"`
+	Quota            *float64 `json:"quota_cores"`                // null = none
+	Request          *float64 `json:"request_cores"`              // from the weight; null when several requests give that weight
+	Weight           *int     `json:"cpu_weight"`                 // cgroup v2, 1 to 10000
+	Shares           *int     `json:"cpu_shares"`                 // cgroup v1, 2 to 262144
+	Throttled        *float64 `json:"throttled_ratio"`            // throttled periods over periods, 0 to 1
+	Periods          *int64   `json:"periods"`                    // this and the next two: since the cgroup was created
+	ThrottledPeriods *int64   `json:"throttled_periods"`          // of periods
 	ThrottledSeconds *float64 `json:"throttled_seconds"`          // summed over CPUs
 	Used             *float64 `json:"used_cores"`                 // by its Go processes, over the interval
 	MemoryLimit      *int64   `json:"memory_limit_bytes"`         // null = none
@@ -132,9 +132,9 @@ type NodeProcess struct {
 	CPUs     *int              `json:"cpus"`              // in its affinity mask
 	Used     *float64          `json:"used_cores"`        // CPU seconds per second, over the interval
 	Window   *float64          `json:"window_seconds"`    // length that the next two cover
-	PerMin   *float64          `json:"gc_per_minute"`
-	GC       *float64          `json:"gc_cpu_ratio"`     // share of its CPU time spent in collections; null = none ended in the window
-	GCTotal  *float64          `json:"gc_cpu_seconds"`   // since it started, the runtime's estimate; null = unknown
-	Pauses   *float64          `json:"gc_pause_seconds"` // since it started
-	CPUTotal float64           `json:"cpu_seconds"`      // since it started
+	PerMin   *float64          `json:"gc_per_minute"`     // collections
+	GC       *float64          `json:"gc_cpu_ratio"`      // share of its CPU time spent in collections; null = none ended in the window
+	GCTotal  *float64          `json:"gc_cpu_seconds"`    // since it started, the runtime's estimate; null = unknown
+	Pauses   *float64          `json:"gc_pause_seconds"`  // since it started
+	CPUTotal float64           `json:"cpu_seconds"`       // since it started
 }

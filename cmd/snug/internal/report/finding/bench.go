@@ -21,18 +21,18 @@ type Bench struct {
 type Setup struct {
 	Version   string    `json:"version"` // of snug
 	Started   time.Time `json:"started"`
-	Seconds   float64   `json:"seconds"` // total duration
-	Command   []string  `json:"command"` // the program measured; empty for a built-in workload or a URL
-	URL       string    `json:"url"`     // "" = none
-	Seed      uint64    `json:"seed"`    // for order, arrivals and bootstrap
-	Rounds    int       `json:"rounds"`  // planned
-	WarmUp    float64   `json:"warmup_seconds"`
-	Window    float64   `json:"window_seconds"`
-	Complete  bool      `json:"complete"` // false: stopped early, results are partial
-	NoLimit   bool      `json:"no_limit"` // no quota was enforced; every rendering says so
-	Repeated  int       `json:"repeated"` // invalid runs that were repeated
-	Excluded  int       `json:"excluded"` // invalid runs without a valid repetition
-	Objective string    `json:"objective"`
+	Seconds   float64   `json:"seconds"`           // total duration
+	Command   []string  `json:"command"`           // the program measured; empty for a built-in workload or a URL
+	URL       string    `json:"url"`               // "" = none
+	Seed      uint64    `json:"seed"`              // for order, arrivals and bootstrap
+	Rounds    int       `json:"rounds"`            // planned
+	WarmUp    float64   `json:"warmup_seconds"`    // per run, before the window
+	Window    float64   `json:"window_seconds"`    // measured time per run
+	Complete  bool      `json:"complete"`          // false: stopped early, results are partial
+	NoLimit   bool      `json:"no_limit"`          // no quota was enforced; every rendering says so
+	Repeated  int       `json:"repeated"`          // invalid runs that were repeated
+	Excluded  int       `json:"excluded"`          // invalid runs without a valid repetition
+	Objective string    `json:"objective"`         // cpu, rps, p99 or wall
 	Metrics   []string  `json:"metrics,omitempty"` // names in reported to show
 	Machine   Machine   `json:"machine"`
 	// Program is the SHA-256 of the program's file, in hex; "" = not read.
@@ -51,10 +51,10 @@ type Setup struct {
 type Request struct {
 	Method      string   `json:"method"`
 	Headers     []string `json:"header_names"`
-	BodySHA256  string   `json:"body_sha256"` // "" = no body
-	Timeout     float64  `json:"timeout_seconds"`
-	Connections int      `json:"connections"` // of a saturating closed loop
-	RealTime    bool     `json:"real_time"`   // SCHED_FIFO was requested for the load generator
+	BodySHA256  string   `json:"body_sha256"`     // "" = no body
+	Timeout     float64  `json:"timeout_seconds"` // per request
+	Connections int      `json:"connections"`     // of a saturating closed loop
+	RealTime    bool     `json:"real_time"`       // SCHED_FIFO was requested for the load generator
 }
 
 // Capacity is the throughput of the default setting in one container.
@@ -120,13 +120,13 @@ type Cell struct {
 	P999      *float64 `json:"p999_seconds"`       // over all rounds together; null = fewer than 10 samples above it
 	CPUPerOp  *float64 `json:"cpu_seconds_per_op"` // of the whole cgroup
 	Throttled *float64 `json:"throttled_ratio"`    // throttled periods over periods, 0 to 1
-	GCPerSec  *float64 `json:"gc_per_second"`
-	STWMax    *float64 `json:"stw_max_seconds"` // maximum over all rounds
-	STWTotal  *float64 `json:"stw_total_seconds"`
+	GCPerSec  *float64 `json:"gc_per_second"`      // collections
+	STWMax    *float64 `json:"stw_max_seconds"`    // maximum over all rounds
+	STWTotal  *float64 `json:"stw_total_seconds"`  // wall time that the world was stopped, in the window
 	PeakHeap  *int64   `json:"peak_heap_bytes"`
-	Peak      *int64   `json:"memory_peak_bytes"`
-	ErrorRate *float64 `json:"error_ratio"`
-	OOMKills  *uint64  `json:"oom_kills"`
+	Peak      *int64   `json:"memory_peak_bytes"` // of the cgroup, including page cache
+	ErrorRate *float64 `json:"error_ratio"`       // failed operations over all, 0 to 1
+	OOMKills  *uint64  `json:"oom_kills"`         // sum over all valid rounds
 	// Killed counts the rounds with an OOM kill.
 	Killed *Killed `json:"killed"`
 	Stall  *Stall  `json:"stall"`
@@ -143,8 +143,8 @@ type Cell struct {
 // Killed counts the rounds of a cell that ended with an OOM kill, out of the valid rounds
 // for which this is known.
 type Killed struct {
-	Rounds int `json:"rounds"`
-	Of     int `json:"of"`
+	Rounds int `json:"rounds"` // with an OOM kill
+	Of     int `json:"of"`     // valid rounds with a known count
 	// Ratio is the exact interval (Clopper and Pearson) of the probability of a kill.
 	Ratio Interval `json:"ratio_interval"`
 }
@@ -158,12 +158,12 @@ type Interval struct {
 
 // Stall describes how long the threads of a spinning program were off CPU at a time.
 type Stall struct {
-	Threads int      `json:"threads"` // spinning
-	Quota   float64  `json:"quota_cores"`
-	Period  float64  `json:"period_seconds"`
+	Threads int      `json:"threads"`        // spinning
+	Quota   float64  `json:"quota_cores"`    // q of the law
+	Period  float64  `json:"period_seconds"` // T of the law
 	Law     float64  `json:"law_seconds"`    // T(1-q/N), N = min(threads, CPUs); 0 if q >= N
 	Median  *float64 `json:"median_seconds"` // of the longest gap of each period; null = no gaps
-	Max     *float64 `json:"max_seconds"`
+	Max     *float64 `json:"max_seconds"`    // longest gap of all
 	// Gaps of one thread in one run, for the chart: start since the probe began and
 	// length, in seconds.
 	Gaps [][2]float64 `json:"gaps"`
@@ -171,10 +171,10 @@ type Stall struct {
 	Span float64 `json:"span_seconds"`
 }
 
-// Run is one fresh process in one fresh cgroup.
+// Run is one fresh process in one fresh cgroup. null is not measured.
 type Run struct {
-	Arm     Arm       `json:"-"` // the cell's; a record writes it separately
-	Round   int       `json:"round"`
+	Arm     Arm       `json:"-"`     // the cell's; a record writes it separately
+	Round   int       `json:"round"` // from 0
 	Order   int       `json:"order"` // position in the round, from 0
 	Try     int       `json:"try"`   // 0, or the number of the repetition
 	Seed    uint64    `json:"seed"`  // for the arrivals: the same for all arms of a round
@@ -186,8 +186,8 @@ type Run struct {
 	Ops      int64      `json:"ops"`             // finished in the window
 	Errors   int64      `json:"errors"`          // failed in the window
 	Error    string     `json:"error"`           // the first failure, as text
-	Offered  *float64   `json:"offered_rps"`
-	RPS      *float64   `json:"rps"`
+	Offered  *float64   `json:"offered_rps"`     // open loop; null = closed
+	RPS      *float64   `json:"rps"`             // operations per second
 	Wall     *float64   `json:"wall_seconds"`
 	P50      *float64   `json:"p50_seconds"`
 	P95      *float64   `json:"p95_seconds"`
@@ -197,14 +197,14 @@ type Run struct {
 	CPU      *float64   `json:"cpu_seconds"` // of the cgroup, in the window
 	CPUPerOp *float64   `json:"cpu_seconds_per_op"`
 
-	Periods          *uint64  `json:"periods"`
-	ThrottledPeriods *uint64  `json:"throttled_periods"`
+	Periods          *uint64  `json:"periods"`            // of bandwidth control
+	ThrottledPeriods *uint64  `json:"throttled_periods"`  // of periods
 	ThrottledSeconds *float64 `json:"throttled_seconds"`  // summed over CPUs
 	Bursts           *uint64  `json:"bursts"`             // periods that used saved quota
 	Pressure         *float64 `json:"cpu_pressure_ratio"` // share of the window in which a task of the cgroup waited (PSI some), 0 to 1
-	Peak             *int64   `json:"memory_peak_bytes"`
-	OOMKills         *uint64  `json:"oom_kills"`
-	MaxRSS           *int64   `json:"max_rss_bytes"`
+	Peak             *int64   `json:"memory_peak_bytes"`  // of the cgroup, including page cache
+	OOMKills         *uint64  `json:"oom_kills"`          // in the cgroup
+	MaxRSS           *int64   `json:"max_rss_bytes"`      // largest resident set of a process
 
 	GCs      *uint64  `json:"gc_cycles"` // in the window
 	STW      *float64 `json:"stw_total_seconds"`
@@ -232,7 +232,7 @@ type Run struct {
 	Stdout string `json:"stdout,omitempty"`
 }
 
-// Generator describes the load generator in one run.
+// Generator describes the load generator in one run. null is not measured.
 type Generator struct {
 	LatenessP99 *float64 `json:"lateness_p99_seconds"` // actual minus intended start; null = closed loop
 	LatenessMax *float64 `json:"lateness_max_seconds"`
@@ -240,22 +240,22 @@ type Generator struct {
 	Policy      string   `json:"policy"` // SCHED_OTHER, SCHED_FIFO
 }
 
-// Noise describes the rest of the machine during a window.
+// Noise describes the rest of the machine during a window. null is not measured.
 type Noise struct {
-	OtherCPUs *float64 `json:"other_cores"` // busy outside the cgroup and the generator
-	Steal     *float64 `json:"steal_cores"`
+	OtherCPUs *float64 `json:"other_cores"`        // busy outside the cgroup and the generator
+	Steal     *float64 `json:"steal_cores"`        // taken by the hypervisor
 	Pressure  *float64 `json:"cpu_pressure_ratio"` // of the machine, 0 to 1
 }
 
-// Confinement holds the limits read from inside the cgroup before the program started.
+// Confinement holds the limits read from inside the cgroup before the program started; 0 = none.
 type Confinement struct {
-	Way          string `json:"way"`
+	Way          string `json:"way"` // as cgroup_way of machine
 	Group        string `json:"group"`
-	QuotaMicros  int64  `json:"quota_micros"`
+	QuotaMicros  int64  `json:"quota_micros"` // per period
 	PeriodMicros int64  `json:"period_micros"`
 	BurstMicros  int64  `json:"burst_micros"`
 	MemoryBytes  int64  `json:"memory_bytes"`
-	Policy       string `json:"policy"`
+	Policy       string `json:"policy"` // scheduling policy
 }
 
 // Histogram is a latency distribution: Counts[i] samples are at most Seconds[i] and
@@ -271,15 +271,15 @@ type Comparison struct {
 	Cell     int      `json:"cell"`     // index into cells
 	Baseline int      `json:"baseline"` // index into cells
 	Metric   string   `json:"metric"`   // cpu_seconds_per_op, rps, p99_seconds, ...
-	Pairs    int      `json:"pairs"`
-	Ratio    float64  `json:"ratio"` // arm over baseline, Hodges-Lehmann; 1 = no difference
-	Low      *float64 `json:"low"`   // interval of ratio; null = too few pairs
+	Pairs    int      `json:"pairs"`    // paired rounds
+	Ratio    float64  `json:"ratio"`    // arm over baseline, Hodges-Lehmann; 1 = no difference
+	Low      *float64 `json:"low"`      // interval of ratio; null = too few pairs
 	High     *float64 `json:"high"`
-	P        float64  `json:"p"`      // Wilcoxon signed-rank, exact, two-sided
-	Adjusted float64  `json:"p_holm"` // over the arms of one metric and one load
-	Word     string   `json:"word"`   // better, worse, same, not shown
-	NeedN    *int     `json:"need_n"` // rounds that would show a difference of margin_ratio; null unless word is "not shown", or with fewer than 6 pairs
-	Margin   float64  `json:"margin_ratio"`
+	P        float64  `json:"p"`            // Wilcoxon signed-rank, exact, two-sided
+	Adjusted float64  `json:"p_holm"`       // over the arms of one metric and one load
+	Word     string   `json:"word"`         // better, worse, same, not shown
+	NeedN    *int     `json:"need_n"`       // rounds that would show a difference of margin_ratio; null unless word is "not shown", or with fewer than 6 pairs
+	Margin   float64  `json:"margin_ratio"` // largest difference that does not count, 0.02 = 2%
 }
 
 // Values of Comparison.Word.

@@ -44,7 +44,7 @@ func TestCellJSON(t *testing.T) {
 	if got, ok := NewVars([]string{"AB=1", "B="}).Get("B"); got != "" || !ok {
 		t.Errorf("B= is %q, %t", got, ok)
 	}
-	// Documents of before said 0 and "".
+	// Older documents have 0 and "".
 	var old Cell
 	text := `{"workload":"http","quota_cores":1,"burst_micros":0,"memory_bytes":0,"replicas":0,"gomaxprocs":"2","gogc":"","gomemlimit":"","load":"saturated"}`
 	if err := json.Unmarshal([]byte(text), &old); err != nil || old.Arm != (Arm{Workload: "http", Quota: 1, Knobs: Knobs{GOMAXPROCS: "2"}, Load: "saturated"}) {

@@ -92,12 +92,12 @@ type Process struct {
 	PID        int     `json:"pid"`
 	Exe        string  `json:"exe"`        // path of the executable in the process's own file system; the process name if it has no path
 	GoVersion  *string `json:"go_version"` // "go1.26.8"
-	GOMAXPROCS *int    `json:"gomaxprocs"`
+	GOMAXPROCS *int    `json:"gomaxprocs"` // 1 or more
 	// Source of GOMAXPROCS: "environment", "code", "runtime" (from the quota) or
 	// "host" (from the CPUs at start).
 	GOMAXPROCSSource *string   `json:"gomaxprocs_source"`
-	GOMEMLIMIT       *int64    `json:"gomemlimit_bytes"` // null = none
-	GOGC             *Amount   `json:"gogc_percent"`
+	GOMEMLIMIT       *int64    `json:"gomemlimit_bytes"`   // null = none
+	GOGC             *Amount   `json:"gogc_percent"`       // or "off"
 	Live             *int64    `json:"live_heap_bytes"`    // marked by the last collection
 	Goal             *int64    `json:"heap_goal_bytes"`    // heap size at which the next collection should end; null = none
 	Cycles           *int64    `json:"collections"`        // since it started

@@ -177,7 +177,7 @@ type Explanation struct {
 // Entry is one id and its short title.
 type Entry struct {
 	ID    string `json:"id"`
-	Class string `json:"class"` // "reason", "warning", "rule" or "term"
+	Class string `json:"class"` // "reason", "warning", "rule", "lint", "vet", "alert" or "term"
 	Title string `json:"title"`
 }
 

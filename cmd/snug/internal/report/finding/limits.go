@@ -48,27 +48,27 @@ type CPU struct {
 // Level is the CPU quota of one visible cgroup.
 type Level struct {
 	Source
-	Quota *float64 `json:"quota_cores"`
+	Quota *float64 `json:"quota_cores"` // null = none
 }
 
 // Memory is the memory part of Limits.
 type Memory struct {
-	Hard          *int64  `json:"hard_bytes"` // above it the kernel kills; null = none
-	Source        *Source `json:"source"`
-	Soft          *int64  `json:"soft_bytes"` // above it the kernel throttles; null = none
-	SoftSource    *Source `json:"soft_source"`
-	Shared        bool    `json:"shared"`        // the hard limit belongs to a parent of the process's own cgroup
-	Current       *int64  `json:"current_bytes"` // charged to the process's own cgroup
-	SharedCurrent *int64  `json:"shared_current_bytes"`
-	Host          *int64  `json:"host_bytes"`
-	SwapMax       *int64  `json:"swap_max_bytes"`
+	Hard          *int64  `json:"hard_bytes"`           // above it the kernel kills; null = none
+	Source        *Source `json:"source"`               // of hard_bytes
+	Soft          *int64  `json:"soft_bytes"`           // above it the kernel throttles; null = none
+	SoftSource    *Source `json:"soft_source"`          // of soft_bytes
+	Shared        bool    `json:"shared"`               // an ancestor of the process's own cgroup sets the hard limit
+	Current       *int64  `json:"current_bytes"`        // charged to the process's own cgroup, including page cache
+	SharedCurrent *int64  `json:"shared_current_bytes"` // charged at the level of the hard limit; null = not shared
+	Host          *int64  `json:"host_bytes"`           // MemTotal of the machine
+	SwapMax       *int64  `json:"swap_max_bytes"`       // null = none; never counted as memory
 	SwapCurrent   *int64  `json:"swap_current_bytes"`
 
 	Events   Events    `json:"events"`
 	Pressure *Pressure `json:"pressure"`
 }
 
-// Events are the kernel's counters of memory limit events.
+// Events are the kernel's counters of memory limit events, for the process's own cgroup.
 type Events struct {
 	High     *int64 `json:"high"`
 	Max      *int64 `json:"max"`

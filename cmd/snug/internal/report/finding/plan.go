@@ -19,21 +19,21 @@ type Plan struct {
 
 // Procs is the decision about GOMAXPROCS; a null value leaves it unchanged.
 type Procs struct {
-	Value *int64 `json:"value"`
+	Value *int64 `json:"value"` // 1 or more
 	Reason
 	Ignored []Reason `json:"ignored"`
 }
 
 // Bytes is the decision about GOMEMLIMIT.
 type Bytes struct {
-	Value *Amount `json:"value_bytes"`
+	Value *Amount `json:"value_bytes"` // or "off"; null = leave unchanged
 	Reason
 	Ignored []Reason `json:"ignored"`
 }
 
 // Percent is the decision about GOGC.
 type Percent struct {
-	Value *Amount `json:"value_percent"`
+	Value *Amount `json:"value_percent"` // or "off"; null = leave unchanged
 	Reason
 	Ignored []Reason `json:"ignored"`
 }
@@ -50,11 +50,11 @@ type Reason struct {
 
 // Runtime describes what the Go runtime does by default.
 type Runtime struct {
-	GOMAXPROCS *int    `json:"gomaxprocs"` // null = unknown, or Crashes
-	Crashes    bool    `json:"crashes"`    // the program would not reach main
-	Agrees     bool    `json:"agrees"`     // it equals the plan's value
-	Go         *string `json:"go"`         // version; null = recent
-	Cgroups    bool    `json:"reads_cgroups"`
+	GOMAXPROCS *int    `json:"gomaxprocs"`    // null = unknown, or Crashes
+	Crashes    bool    `json:"crashes"`       // the program would not reach main
+	Agrees     bool    `json:"agrees"`        // it equals the plan's value
+	Go         *string `json:"go"`            // version; null = recent
+	Cgroups    bool    `json:"reads_cgroups"` // this Go follows the CPU quota
 	// What automaxprocs sets if the program calls it; null = not linked, or it sees no quota
 	Automaxprocs *int `json:"automaxprocs"`
 	// automemlimit is linked and may set GOMEMLIMIT

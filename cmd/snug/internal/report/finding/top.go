@@ -26,11 +26,11 @@ func (w *Watch) Over() bool { return len(w.Ended) > 0 && len(w.Ended) == len(w.S
 // run in it.
 type TopProcess struct {
 	Process
-	Name      string   `json:"name"`       // of the executable, or the kernel's name for the process
-	Used      *float64 `json:"used_cores"` // CPU seconds per second, over the interval
-	Waiting   *float64 `json:"waiting"`    // runnable threads waiting for a CPU, mean over the interval
-	Heap      *int64   `json:"heap_bytes"` // allocated, or marked by the last collection
-	Mapped    *int64   `json:"mapped_bytes"`
+	Name      string   `json:"name"`         // of the executable, or the kernel's name for the process
+	Used      *float64 `json:"used_cores"`   // CPU seconds per second, over the interval
+	Waiting   *float64 `json:"waiting"`      // runnable threads waiting for a CPU, mean over the interval
+	Heap      *int64   `json:"heap_bytes"`   // allocated, or marked by the last collection
+	Mapped    *int64   `json:"mapped_bytes"` // memory that Go holds from the kernel
 	Threads   int      `json:"threads"`
 	CPUs      *int     `json:"cpus"`              // in its affinity mask
 	Module    *string  `json:"gomaxprocs_module"` // linked module that may have set GOMAXPROCS; null = none
@@ -42,5 +42,5 @@ type TopProcess struct {
 	MeanPause *float64 `json:"pause_seconds"`     // stopped per collection, mean
 	Busy      *float64 `json:"busy_ps"`           // Ps not idle, including spinning ones, mean over samples
 	Spinning  *float64 `json:"spinning_ps"`       // Ps looking for work
-	Idle      *float64 `json:"idle_ps"`
+	Idle      *float64 `json:"idle_ps"`           // idle Ps, mean over samples
 }

@@ -41,15 +41,15 @@ type TraceWall struct {
 	GCRun     float64     `json:"gc_running_ratio"`
 	GC        TraceTimes  `json:"gc_duration"` // of collections that ended
 	Stops     TraceTimes  `json:"stop_the_world"`
-	Stopped   float64     `json:"stopped_ratio"` // share of the run time, 0 to 1
-	GCStopped float64     `json:"stopped_for_gc_seconds"`
+	Stopped   float64     `json:"stopped_ratio"`            // share of the run time, 0 to 1
+	GCStopped float64     `json:"stopped_for_gc_seconds"`   // part of stop_the_world that was for collections
 	StopsBy   []TraceStop `json:"stop_the_world_by_reason"` // largest total first
 }
 
 // TraceStop is a reason to stop the world.
 type TraceStop struct {
 	Reason string `json:"reason"`
-	GC     bool   `json:"gc"`
+	GC     bool   `json:"gc"` // it is a phase of a collection
 	TraceTimes
 }
 
@@ -73,14 +73,14 @@ type TraceOccupancy struct {
 	// Held is, by number of P, the share of the run time that a goroutine or the scheduler
 	// held it, including system calls that kept it.
 	Held       []float64  `json:"held_ratio_by_p"`
-	HeldAll    *float64   `json:"held_ratio"` // of available_p_seconds
-	Running    float64    `json:"running_p_seconds"`
-	GC         *float64   `json:"gc_ratio"` // of available_p_seconds; without idle_mark
+	HeldAll    *float64   `json:"held_ratio"`        // of available_p_seconds
+	Running    float64    `json:"running_p_seconds"` // by running goroutines, including the collector's
+	GC         *float64   `json:"gc_ratio"`          // of available_p_seconds; without idle_mark
 	Dedicated  float64    `json:"gc_dedicated_p_seconds"`
 	Fractional float64    `json:"gc_fractional_p_seconds"`
 	Assist     float64    `json:"gc_assist_p_seconds"`
 	Sweep      float64    `json:"gc_sweep_p_seconds"`
-	IdleMark   float64    `json:"gc_idle_mark_p_seconds"`
+	IdleMark   float64    `json:"gc_idle_mark_p_seconds"` // not in gc_ratio: it yields to the program
 	MMU        []TraceMMU `json:"minimum_mutator_utilisation"`
 }
 
@@ -88,14 +88,14 @@ type TraceOccupancy struct {
 // window of the given length; null = the trace is shorter, or it is unknown.
 type TraceMMU struct {
 	Window float64  `json:"window_seconds"`
-	Ratio  *float64 `json:"ratio"`
+	Ratio  *float64 `json:"ratio"` // 0 to 1
 }
 
 // TraceRoutines is wall time summed over goroutines, including the runtime's.
 type TraceRoutines struct {
 	Created  int64         `json:"created"`
 	Ended    int64         `json:"ended"`
-	Peak     int           `json:"peak"`
+	Peak     int           `json:"peak"`              // maximum at once
 	Latency  TraceTimes    `json:"scheduler_latency"` // from runnable to running
 	Runnable float64       `json:"runnable_goroutine_seconds"`
 	Blocked  float64       `json:"blocked_goroutine_seconds"`
@@ -103,14 +103,14 @@ type TraceRoutines struct {
 	Reasons  []TraceReason `json:"blocked_by_reason"` // only blocks that began within the trace, largest total first
 }
 
-// TraceReason is a reason for blocked goroutines.
+// TraceReason is a reason for blocked goroutines: total over count blocks that ended or lasted to the end.
 type TraceReason struct {
 	Reason string  `json:"reason"`
 	Count  int64   `json:"count"`
 	Total  float64 `json:"total_goroutine_seconds"`
 }
 
-// TraceHeap is the size of objects, including dead ones not swept yet.
+// TraceHeap is the size of objects, including dead ones not swept yet; null = not in the trace.
 type TraceHeap struct {
 	Peak     *uint64 `json:"peak_bytes"`
 	Last     *uint64 `json:"last_bytes"`
@@ -128,10 +128,10 @@ type TraceProcs struct {
 // trace has no values.
 type TraceTimeline struct {
 	Step     float64   `json:"step_seconds"`
-	HeapLow  []uint64  `json:"heap_low_bytes"`
-	HeapHigh []uint64  `json:"heap_high_bytes"`
-	Goal     []uint64  `json:"heap_goal_bytes"`
-	GC       []float64 `json:"gc_p_occupancy_ratio"`
-	Stopped  []float64 `json:"stopped_wall_ratio"`
-	Marking  []float64 `json:"gc_running_wall_ratio"`
+	HeapLow  []uint64  `json:"heap_low_bytes"`        // minimum in the step
+	HeapHigh []uint64  `json:"heap_high_bytes"`       // maximum in the step
+	Goal     []uint64  `json:"heap_goal_bytes"`       // at the end of the step
+	GC       []float64 `json:"gc_p_occupancy_ratio"`  // share of P time, 0 to 1
+	Stopped  []float64 `json:"stopped_wall_ratio"`    // share of the step, 0 to 1
+	Marking  []float64 `json:"gc_running_wall_ratio"` // share of the step, 0 to 1
 }

@@ -59,7 +59,7 @@ type Judged struct {
 	Rounds int     `json:"rounds,omitempty"`
 	Least  int     `json:"least_rounds,omitempty"`
 	Need   int     `json:"need_rounds,omitempty"`
-	Margin float64 `json:"margin_ratio,omitempty"`
+	Margin float64 `json:"margin_ratio,omitempty"` // largest difference that does not count, 0.02 = 2%
 	// Broken is the bound that the setting of a search, or else its baseline, breaks;
 	// Bounds are all bounds.
 	Broken *Broken  `json:"broken,omitempty"`
@@ -85,9 +85,9 @@ const (
 type Failure struct {
 	Cell   int     `json:"cell"`
 	Code   string  `json:"code"`
-	Rounds int     `json:"rounds"` // rounds that failed
-	Of     int     `json:"of"`     // valid rounds
-	Ratio  float64 `json:"error_ratio"`
+	Rounds int     `json:"rounds"`      // rounds that failed
+	Of     int     `json:"of"`          // valid rounds
+	Ratio  float64 `json:"error_ratio"` // failed operations over all, 0 to 1
 }
 
 // Values of Failure.Code.
@@ -121,9 +121,9 @@ type Risk struct {
 
 // StallTest compares the measured stalls with the stall law.
 type StallTest struct {
-	Settings int     `json:"settings"`
+	Settings int     `json:"settings"`             // number with a median to compare
 	Free     int     `json:"unthrottled_settings"` // quota is enough for all threads
-	Off      float64 `json:"worst_ratio"`          // largest difference of a median from the law
+	Off      float64 `json:"worst_ratio"`          // median over law minus 1, of the setting furthest from 0
 }
 
 // Unshown is one thing that an experiment cannot show, with its figures. Figures that a

@@ -17,7 +17,7 @@ type Vet struct {
 type Mistake struct {
 	Finding
 	Message string `json:"message"` // what is wrong here, one sentence
-	File    string `json:"file"`    // relative if below the current directory, else absolute
+	File    string `json:"file"`    // relative if below the current directory
 	Line    int    `json:"line"`    // from 1
 	Column  *int   `json:"column"`  // from 1, in bytes; null = the whole line
 	Fixable bool   `json:"fixable"` // --fix can apply it
