@@ -122,10 +122,10 @@ func TestProgramsByName(t *testing.T) {
 
 func TestStopped(t *testing.T) {
 	d := rising()
-	if got := content.HowMany(&d.Setup, d.Cells, true); got != "stopped in round 4 of 7, each 2 s" {
+	if got := content.RoundsText(&d.Setup, d.Cells, true); got != "stopped in round 4 of 7, each 2 s" {
 		t.Error(got)
 	}
-	if got := content.HowMany(&d.Setup, d.Cells, false); got != "stopped in round 4, each 2 s" {
+	if got := content.RoundsText(&d.Setup, d.Cells, false); got != "stopped in round 4, each 2 s" {
 		t.Error(got)
 	}
 	once := "latencies of a closed loop hide it (coordinated omission)"

@@ -51,7 +51,7 @@ func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int
 	for _, i := range s.Cells {
 		st := cells[i].Stall
 		long = max(long, min(st.Span, st.Period*float64(periods)))
-		desc += s.Name(&cells[i]) + ": " + stripWords(st) + ". "
+		desc += s.Name(&cells[i]) + ": " + stripText(st) + ". "
 	}
 	height := float64(len(s.Cells)*row + 30)
 	d := Drawing("strip "+class, w, height, "Gaps of a spinning thread over "+units.Duration(long)+", with the stall law", desc)
@@ -65,7 +65,7 @@ func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int
 			letters = 20
 		}
 		d.text("name", "start", left, y+14, content.Short(s.Name(c), letters))
-		d.text("value", "end", right, y+14, stripWords(st))
+		d.text("value", "end", right, y+14, stripText(st))
 		end := min(st.Span, st.Period*float64(periods), long)
 		d.rect("track", x.at(0), y+32, x.at(end)-x.at(0), 20)
 		phase := phase(st)
@@ -98,8 +98,8 @@ func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int
 	return d.Done()
 }
 
-// stripWords gives the stall by the law and the measured one.
-func stripWords(st *finding.Stall) string {
+// stripText gives the stall by the law and the measured one.
+func stripText(st *finding.Stall) string {
 	law := "law: none"
 	if st.Law > 0 {
 		law = "law " + units.Duration(st.Law)

@@ -35,15 +35,15 @@ func BenchNotes(d *finding.Bench) []string {
 		notes = append(notes, "latencies of a saturated closed loop are left out: its callers queue behind each other, which says nothing about the service")
 	}
 	notes = append(notes, runNotes(d.Cells)...)
-	notes = append(notes, asksOnly(d.Cells)...)
+	notes = append(notes, askedNote(d.Cells)...)
 	return append(notes, common(&d.Setup, d.Cells, d.Verdict.Cannot)...)
 }
 
 // omission reports whether a text is about coordinated omission in a closed loop.
 func omission(text string) bool { return strings.Contains(text, "coordinated omission") }
 
-// asksOnly explains the P column of programs that did not report their GOMAXPROCS.
-func asksOnly(cells []finding.Cell) []string {
+// askedNote explains the P column of programs that did not report their GOMAXPROCS.
+func askedNote(cells []finding.Cell) []string {
 	if slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Procs == nil && c.GOMAXPROCS != "" }) {
 		return []string{"asked: the GOMAXPROCS that was set; the program did not report the one it used"}
 	}
@@ -165,9 +165,9 @@ func Windowed(s *finding.Setup, cells []finding.Cell) bool {
 	return s.Window > 0 && (len(cells) == 0 || slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Load != "batch" }))
 }
 
-// HowMany returns the number of rounds, or the round in which they stopped; "" if
+// RoundsText returns the number of rounds, or the round in which they stopped; "" if
 // nothing was measured. planned is true for a bench, which knows the number beforehand.
-func HowMany(s *finding.Setup, cells []finding.Cell, planned bool) string {
+func RoundsText(s *finding.Setup, cells []finding.Cell, planned bool) string {
 	last := 0
 	for i := range cells {
 		for k := range cells[i].Rounds {
@@ -189,14 +189,14 @@ func HowMany(s *finding.Setup, cells []finding.Cell, planned bool) string {
 	return text
 }
 
-// HowLong describes the rounds and the machine in one line; "" without cells.
-func HowLong(s *finding.Setup, cells []finding.Cell, planned bool) string {
+// OriginText describes the rounds and the machine in one line; "" without cells.
+func OriginText(s *finding.Setup, cells []finding.Cell, planned bool) string {
 	if len(cells) == 0 {
 		return ""
 	}
 	m := &s.Machine
 	var parts, where []string
-	if rounds := HowMany(s, cells, planned); rounds != "" {
+	if rounds := RoundsText(s, cells, planned); rounds != "" {
 		parts = append(parts, rounds)
 	}
 	if s.Seconds > 0 {

@@ -20,9 +20,9 @@ var (
 	ofSize = regexp.MustCompile(` of [0-9.]+ ?[KMGT]?i?B\b`)
 )
 
-// LeftOut returns the settings that a search did not try. Settings whose reasons differ
+// PrunedGroups returns the settings that a search did not try. Settings whose reasons differ
 // only in numbers are grouped.
-func LeftOut(all []finding.Pruned) []finding.Pruned {
+func PrunedGroups(all []finding.Pruned) []finding.Pruned {
 	type group struct {
 		key     string
 		members []finding.Pruned

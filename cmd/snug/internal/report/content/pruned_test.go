@@ -27,7 +27,7 @@ func TestLeftOut(t *testing.T) {
 		{"no value", []finding.Pruned{{What: "GOGC", Why: "x 1"}, {What: "GOMEMLIMIT", Why: "x 2"}}, []string{"GOGC: x 1", "GOMEMLIMIT: x 2"}},
 	} {
 		var got []string
-		for _, x := range LeftOut(c.all) {
+		for _, x := range PrunedGroups(c.all) {
 			got = append(got, x.What+": "+x.Why)
 		}
 		if !slices.Equal(got, c.want) {

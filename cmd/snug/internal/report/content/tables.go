@@ -168,8 +168,8 @@ func difference(c *finding.Comparison) string {
 	return units.ChangeBetween(c.Ratio, *c.Low, *c.High) + " " + message.Clean(c.Word)
 }
 
-// Against returns the heading of the differences.
-func Against(cells []finding.Cell, s *Section, all []finding.Comparison) string {
+// DifferencesTitle returns the heading of the differences.
+func DifferencesTitle(cells []finding.Cell, s *Section, all []finding.Comparison) string {
 	mine := s.Comparisons(cells, all)
 	names := []string{}
 	low, high := mine[0].Pairs, mine[0].Pairs

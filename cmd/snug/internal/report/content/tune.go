@@ -235,7 +235,7 @@ func TuneNotes(d *finding.Tune) []string {
 		notes = append(notes, s.notShown(Confirmed(d.Confirm), d.Confirm.Comparisons, false)...)
 	}
 	notes = append(notes, runNotes(cells)...)
-	notes = append(notes, asksOnly(cells)...)
+	notes = append(notes, askedNote(cells)...)
 	return append(notes, common(&d.Setup, cells, d.Verdict.Cannot)...)
 }
 

@@ -17,18 +17,18 @@ func (w words) unshown(u *finding.Unshown) string {
 	here := units.CPUs(float64(u.CPUs)) + " here: "
 	switch u.Code {
 	case finding.UnshownRuns:
-		return uncountedWords(u)
+		return uncountedText(u)
 	case finding.UnshownStalls:
 		var says []string
 		for _, s := range u.Stalls {
 			says = append(says, fmt.Sprintf("%s ms for N=%d", units.Two(s.Seconds*1000), s.Threads))
 		}
 		return here + fmt.Sprintf("stalls of N>%d threads cannot be shown; the law T(1-q/N) says %s at a quota of %s",
-			u.CPUs, units.List(says), quotaWords(u.Quotas))
+			u.CPUs, units.List(says), quotaText(u.Quotas))
 	case finding.UnshownThrottle:
-		return here + fmt.Sprintf("a quota of %s cannot throttle", quotaWords(u.Quotas))
+		return here + fmt.Sprintf("a quota of %s cannot throttle", quotaText(u.Quotas))
 	case finding.UnshownGenerator:
-		return here + fmt.Sprintf("with %s the load generator has no CPU of its own, and latencies include its waits", quotaWords(u.Quotas))
+		return here + fmt.Sprintf("with %s the load generator has no CPU of its own, and latencies include its waits", quotaText(u.Quotas))
 	case finding.UnshownOmission:
 		return "users wait for an answer before the next request, so few requests meet a stall: " +
 			"latencies of a closed loop hide it (coordinated omission), --load 80% shows it"
@@ -39,7 +39,7 @@ func (w words) unshown(u *finding.Unshown) string {
 		}
 		return "tail latency was not measured here, use " + use
 	case finding.UnshownP99:
-		return fmt.Sprintf("too few requests for a P99 at %s: it takes %d a run, --window %ds", rateWords(u.Rates), u.Least, u.Window)
+		return fmt.Sprintf("too few requests for a P99 at %s: it takes %d a run, --window %ds", ratesText(u.Rates), u.Least, u.Window)
 	}
 	if len(u.Cells) == 0 {
 		return u.Code
@@ -58,7 +58,7 @@ func (w words) unshown(u *finding.Unshown) string {
 		if len(settings) > 1 {
 			whose = "their"
 		}
-		return fmt.Sprintf("%s %s cannot serve %s: %s latencies are those of a growing queue", at, units.List(settings), rateWords(u.Rates), whose)
+		return fmt.Sprintf("%s %s cannot serve %s: %s latencies are those of a growing queue", at, units.List(settings), ratesText(u.Rates), whose)
 	case finding.UnshownCapacity:
 		var takers []string
 		if u.Others > 0 {
@@ -80,13 +80,13 @@ func (w words) unshown(u *finding.Unshown) string {
 func (w words) uncounted() string {
 	for i := range w.Unshown {
 		if w.Unshown[i].Code == finding.UnshownRuns {
-			return uncountedWords(&w.Unshown[i])
+			return uncountedText(&w.Unshown[i])
 		}
 	}
 	return ""
 }
 
-func uncountedWords(u *finding.Unshown) string {
+func uncountedText(u *finding.Unshown) string {
 	text := fmt.Sprintf("%d of %d runs did not count: %s", u.Runs, u.Of, u.Why)
 	if u.Of == 1 {
 		text = "the only run did not count: " + u.Why
@@ -97,8 +97,8 @@ func uncountedWords(u *finding.Unshown) string {
 	return text
 }
 
-// lawWords compares the measured stalls with the law.
-func lawWords(l *finding.StallTest) string {
+// lawText compares the measured stalls with the law.
+func lawText(l *finding.StallTest) string {
 	far := units.About(math.Round(math.Abs(l.Off)*1000) / 1000)
 	text := fmt.Sprintf("the median gap is within %s of the stall law T(1-q/N) in each of %d settings", far, l.Settings)
 	if l.Settings == 1 {
@@ -113,7 +113,7 @@ func lawWords(l *finding.StallTest) string {
 	return text
 }
 
-func quotaWords(quotas []float64) string {
+func quotaText(quotas []float64) string {
 	var parts []string
 	for _, q := range quotas {
 		parts = append(parts, units.CPUs(q))
@@ -121,8 +121,8 @@ func quotaWords(quotas []float64) string {
 	return units.ListBy(parts, "or")
 }
 
-// rateWords lists requests per second.
-func rateWords(rates []float64) string {
+// ratesText lists requests per second.
+func ratesText(rates []float64) string {
 	var parts []string
 	for _, r := range rates {
 		parts = append(parts, units.Trim(units.Figures(r, 3))+"/s")

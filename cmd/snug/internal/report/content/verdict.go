@@ -43,7 +43,7 @@ func (w words) verdict() string {
 	case finding.CodeUncounted:
 		return "no verdict: " + w.uncounted()
 	case finding.CodeLaw:
-		return lawWords(w.Law)
+		return lawText(w.Law)
 	case finding.CodeAlone:
 		return "no verdict: one setting alone, nothing to compare it with"
 	case finding.CodeNotCompared:

@@ -55,7 +55,7 @@ func sectionView(s *content.Section, cells []finding.Cell, all []finding.Compari
 	}
 	p := Part{Title: Sentence(s.Title), Tables: []table{tableOf("Medians over the rounds", g)}}
 	if g, ok := s.Differences(cells, all); ok {
-		p.Tables = append(p.Tables, tableOf(Sentence(content.Against(cells, s, all)), g))
+		p.Tables = append(p.Tables, tableOf(Sentence(content.DifferencesTitle(cells, s, all)), g))
 	}
 	base := baseline(s, cells, all)
 	for _, key := range []string{"rps", "wall_seconds", "cpu_seconds_per_op", "p95_seconds"} {

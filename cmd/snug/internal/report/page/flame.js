@@ -23,8 +23,8 @@
     };
   });
   const byElement = new Map(frames.map((f) => [f.g, f]));
-  const rows = 1 + frames.reduce((most, f) => Math.max(most, f.depth), 0);
-  // Frames come in the order of a walk: the first above is the last seen so.
+  const rows = 1 + frames.reduce((deepest, f) => Math.max(deepest, f.depth), 0);
+  // Frames are in depth-first order: the parent is the last one a row above.
   const last = [];
   for (const f of frames) {
     f.below = [];
@@ -35,7 +35,7 @@
 
   let zoomed = frames[0], at = null;
 
-  // Sizes are parts of a million and rounded: within is by the tree.
+  // Sizes are rounded parts per million, so containment follows the tree.
   const within = (f, top) => {
     while (f && f.depth > top.depth) f = f.above;
     return f === top;

@@ -40,7 +40,7 @@ func facts(s *finding.Setup, cells []finding.Cell, planned bool) []string {
 	var f []string
 	if len(cells) == 0 {
 		f = append(f, "nothing was measured")
-	} else if rounds := content.HowMany(s, cells, planned); rounds != "" {
+	} else if rounds := content.RoundsText(s, cells, planned); rounds != "" {
 		f = append(f, rounds)
 	}
 	if s.Seconds > 0 {
@@ -100,8 +100,8 @@ func how(s *finding.Setup, cells []finding.Cell) []fact {
 	for _, c := range s.Capacities {
 		add("Capacity", fmt.Sprintf("%s with %s: the default served %s/s; loads in %% are of it", message.Clean(content.ProgramName(s, c.Workload)), content.Quota(c.Quota), units.Rate(c.RPS)))
 	}
-	add("Requests", asked(s.Request))
-	add("Load generator", generator(s, cells))
+	add("Requests", requestText(s.Request))
+	add("Load generator", generatorText(s, cells))
 	if s.Probe > 0 {
 		add("Stall probe", "one thread per P of the program spins for "+units.Duration(s.Probe)+" in each run, outside its window")
 	}
@@ -135,8 +135,8 @@ func confidence(cells []finding.Cell) string {
 	return ", with a confidence of " + units.Share(low) + " to " + units.Share(high)
 }
 
-// asked describes the requests, without what may be secret.
-func asked(r *finding.Request) string {
+// requestText describes the requests, without what may be secret.
+func requestText(r *finding.Request) string {
 	if r == nil {
 		return ""
 	}
@@ -156,8 +156,8 @@ func asked(r *finding.Request) string {
 	return strings.Join(parts, "; ")
 }
 
-// generator describes the load generator and how late its requests were.
-func generator(s *finding.Setup, cells []finding.Cell) string {
+// generatorText describes the load generator and how late its requests were.
+func generatorText(s *finding.Setup, cells []finding.Cell) string {
 	late, worst, n := 0.0, 0.0, 0
 	for i := range cells {
 		for k := range cells[i].Rounds {

@@ -61,7 +61,7 @@ func tuneView(d *finding.Tune) *view {
 
 func pruned(d *finding.Tune) content.Grid {
 	var what, why []string
-	for _, x := range content.LeftOut(d.Pruned) {
+	for _, x := range content.PrunedGroups(d.Pruned) {
 		what, why = append(what, x.What), append(why, x.Why)
 	}
 	var g content.Grid

@@ -23,7 +23,7 @@ func (p *Page) bench(d *finding.Bench) {
 		p.grid(g)
 		if g, ok := s.Differences(d.Cells, d.Comparisons); ok {
 			p.line("")
-			p.wrap(content.Against(d.Cells, s, d.Comparisons))
+			p.wrap(content.DifferencesTitle(d.Cells, s, d.Comparisons))
 			p.grid(g)
 		}
 		p.line("")
@@ -42,7 +42,7 @@ func (p *Page) bench(d *finding.Bench) {
 	for _, n := range content.BenchNotes(d) {
 		p.wrap(n)
 	}
-	if text := content.HowLong(&d.Setup, d.Cells, true); text != "" {
+	if text := content.OriginText(&d.Setup, d.Cells, true); text != "" {
 		p.wrap(text)
 	}
 	p.notes(d.Warnings, d.Unknown)

@@ -12,7 +12,7 @@ import (
 )
 
 func (p *Page) limits(d *finding.Limits) {
-	p.line("%s", Gives(d))
+	p.line("%s", LimitsSummary(d))
 	p.line("")
 	p.table(append(cpuRows(d), memoryRows(d)...))
 	p.line("")
@@ -21,8 +21,8 @@ func (p *Page) limits(d *finding.Limits) {
 	p.next(d.Next)
 }
 
-// Gives summarises the limits of a container in a few words.
-func Gives(d *finding.Limits) string {
+// LimitsSummary summarises the limits of a container in a few words.
+func LimitsSummary(d *finding.Limits) string {
 	c, m := &d.CPU, &d.Memory
 	var cpu, memory string
 	if !d.Limited() && c.Affinity != nil && m.Host != nil {
@@ -59,8 +59,8 @@ func Gives(d *finding.Limits) string {
 // missing reports whether a figure is listed as unknown.
 func missing(d *finding.Limits, field string) bool { return content.MissingIn(d.Unknown, field) }
 
-// or returns the meaning of a null field: "unknown" or "none".
-func or(d *finding.Limits, field string) string {
+// noneOrUnknown returns the meaning of a null field: "unknown" or "none".
+func noneOrUnknown(d *finding.Limits, field string) string {
 	if missing(d, field) {
 		return "unknown"
 	}
@@ -69,10 +69,10 @@ func or(d *finding.Limits, field string) string {
 
 func cpuRows(d *finding.Limits) [][]string {
 	c := &d.CPU
-	rows := [][]string{{"CPU", "quota", or(d, "cpu.quota_cores"), ""}}
+	rows := [][]string{{"CPU", "quota", noneOrUnknown(d, "cpu.quota_cores"), ""}}
 	add := func(what, value, note string) { rows = append(rows, []string{"", what, value, note}) }
 	if c.Quota != nil {
-		rows[0][2], rows[0][3] = units.Plural(*c.Quota, "core"), from(c.Source)
+		rows[0][2], rows[0][3] = units.Plural(*c.Quota, "core"), sourceText(c.Source)
 	}
 	if len(c.Levels) > 0 && c.Source != nil && c.Source.Level != c.Levels[0].Level {
 		own := "none"
@@ -148,13 +148,13 @@ func request(c *finding.CPU) string {
 
 func memoryRows(d *finding.Limits) [][]string {
 	m := &d.Memory
-	rows := [][]string{{"memory", "limit", or(d, "memory.hard_bytes"), ""}}
+	rows := [][]string{{"memory", "limit", noneOrUnknown(d, "memory.hard_bytes"), ""}}
 	add := func(what, value, note string) { rows = append(rows, []string{"", what, value, note}) }
 	if m.Hard != nil {
-		rows[0][2], rows[0][3] = units.Bytes(*m.Hard), from(m.Source)
+		rows[0][2], rows[0][3] = units.Bytes(*m.Hard), sourceText(m.Source)
 	}
 	if m.Soft != nil && (m.Hard == nil || *m.Soft < *m.Hard) {
-		add("throttled above", units.Bytes(*m.Soft), from(m.SoftSource))
+		add("throttled above", units.Bytes(*m.Soft), sourceText(m.SoftSource))
 	}
 	if m.Current != nil {
 		note := "by the process's own group, page cache included"

@@ -61,9 +61,9 @@ func (p *Page) target(t finding.Target) {
 	}
 }
 
-// from formats a source as "file: text". A variable is not a file, and the reason
+// sourceText formats a source as "file: text". A variable is not a file, and the reason
 // quotes it.
-func from(s *finding.Source) string {
+func sourceText(s *finding.Source) string {
 	switch {
 	case s == nil || s.File == "":
 		return ""

@@ -12,11 +12,11 @@ import (
 )
 
 func (p *Page) plan(d *finding.Plan) {
-	switch asks := Asks(d); {
-	case asks != "" && d.Mode == "observe":
-		p.line("%s, if SNUG=observe were not set", asks)
-	case asks != "":
-		p.line("%s", asks)
+	switch settings := Settings(d); {
+	case settings != "" && d.Mode == "observe":
+		p.line("%s, if SNUG=observe were not set", settings)
+	case settings != "":
+		p.line("%s", settings)
 	case d.GOMAXPROCS.Code == d.GOMEMLIMIT.Code:
 		p.line("nothing to set: %s", message.Clean(d.GOMAXPROCS.Text))
 	default:
@@ -30,7 +30,7 @@ func (p *Page) plan(d *finding.Plan) {
 	rows := [][]string{{"knob", "value", "why, and from where"}}
 	add := func(knob, value string, r finding.Reason) {
 		rows = append(rows, []string{knob, value, why(r)})
-		if file := from(r.Source); file != "" && r.Code != envSet {
+		if file := sourceText(r.Source); file != "" && r.Code != envSet {
 			rows = append(rows, []string{"", "", file}) // below, because paths are long
 		}
 	}
@@ -43,7 +43,7 @@ func (p *Page) plan(d *finding.Plan) {
 	if d.GOMAXPROCS.Code == envSet || d.GOMEMLIMIT.Code == envSet {
 		lead = "without these variables "
 	}
-	p.line("%s%s", lead, alone(&d.Runtime, d.Program))
+	p.line("%s%s", lead, defaultText(&d.Runtime, d.Program))
 	if g := d.Program; g != nil {
 		p.line("for %s%s", message.Clean(g.File), inside(g))
 		for _, s := range g.Setters {
@@ -64,8 +64,8 @@ func (p *Page) plan(d *finding.Plan) {
 // envSet is the reason code of a knob that the operator set.
 const envSet = "env-set"
 
-// alone says what Go does by default, and whether that equals the plan. program may be nil.
-func alone(r *finding.Runtime, program *finding.Program) string {
+// defaultText says what Go does by default, and whether that equals the plan. program may be nil.
+func defaultText(r *finding.Runtime, program *finding.Program) string {
 	who := "Go 1.25 and later"
 	if r.Go != nil {
 		who = message.Clean(*r.Go)
@@ -121,7 +121,7 @@ func inside(g *finding.Program) string {
 // ignored lists the sources that did not decide.
 func (p *Page) ignored(knob string, reasons []finding.Reason) {
 	for _, r := range reasons {
-		where := from(r.Source)
+		where := sourceText(r.Source)
 		if where != "" {
 			where = " (" + where + ")"
 		}
@@ -144,13 +144,13 @@ func amount(a *finding.Amount, print func(int64) string) string {
 func percentage(n int64) string { return strconv.FormatInt(n, 10) + " %" }
 
 func (p *Page) verdict(d *finding.Verdict) {
-	asks := Asks(d.Plan)
-	if asks == "" {
-		asks = "nothing to set"
+	settings := Settings(d.Plan)
+	if settings == "" {
+		settings = "nothing to set"
 	}
-	p.line("%s: %s", Gives(d.Limits), asks)
+	p.line("%s: %s", LimitsSummary(d.Limits), settings)
 	if d.Limits.Limited() {
-		p.line("%s", alone(&d.Plan.Runtime, nil))
+		p.line("%s", defaultText(&d.Plan.Runtime, nil))
 	}
 	p.notes(d.Plan.Warnings, d.Plan.Unknown)
 	p.processes(d.Worst)
@@ -161,8 +161,8 @@ func (p *Page) verdict(d *finding.Verdict) {
 	p.next(d.Next)
 }
 
-// Asks returns the knobs to set as you would type them; "" if there are none.
-func Asks(d *finding.Plan) string {
+// Settings returns the knobs to set as you would type them; "" if there are none.
+func Settings(d *finding.Plan) string {
 	var set []string
 	if v := d.GOMAXPROCS.Value; v != nil {
 		set = append(set, "GOMAXPROCS="+strconv.FormatInt(*v, 10))

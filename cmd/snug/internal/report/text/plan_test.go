@@ -8,8 +8,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TestAlone: what a program uses by default, if known.
-func TestAlone(t *testing.T) {
+// TestDefaultText: what a program uses by default, if known.
+func TestDefaultText(t *testing.T) {
 	old := func() *finding.Runtime {
 		return &finding.Runtime{Go: new("go1.19.8"), GOMAXPROCS: new(2), Agrees: true, Text: "it does not look at cgroups"}
 	}
@@ -35,7 +35,7 @@ func TestAlone(t *testing.T) {
 			`go1.19.8 would use GOMAXPROCS=2 (not the plan), unless a\x1b or b or c or 2 more in it sets another, and no GOMEMLIMIT: it does not look at cgroups`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := alone(c.runtime, c.program); got != c.want {
+			if got := defaultText(c.runtime, c.program); got != c.want {
 				t.Errorf("%s\nwant %s", got, c.want)
 			}
 		})

@@ -28,7 +28,7 @@ func (p *Page) tune(d *finding.Tune) {
 	if g := content.Space(d); len(d.Space) > 0 {
 		p.grid(g)
 	}
-	for _, x := range content.LeftOut(d.Pruned) {
+	for _, x := range content.PrunedGroups(d.Pruned) {
 		p.wrap("left out: " + x.What + ": " + x.Why)
 	}
 	if len(d.Stages) > 0 {
@@ -54,7 +54,7 @@ func (p *Page) tune(d *finding.Tune) {
 		p.grid(s.Figures(cells, nil))
 		if g, ok := s.Differences(cells, d.Confirm.Comparisons); ok {
 			p.line("")
-			p.wrap(content.Against(cells, &s, d.Confirm.Comparisons))
+			p.wrap(content.DifferencesTitle(cells, &s, d.Confirm.Comparisons))
 			p.grid(g)
 		}
 	}
@@ -63,7 +63,7 @@ func (p *Page) tune(d *finding.Tune) {
 	for _, n := range content.TuneNotes(d) {
 		p.wrap(n)
 	}
-	if text := content.HowLong(&d.Setup, d.Cells, false); text != "" {
+	if text := content.OriginText(&d.Setup, d.Cells, false); text != "" {
 		p.wrap(text)
 	}
 	p.notes(content.OtherWarnings(d), d.Unknown)
