@@ -20,8 +20,7 @@ import (
 // (golang.org/design/14313-benchmark-format), one line per valid round, for
 // benchstat: benchstat -col /procs FILE.
 //
-// Values are in seconds and bytes, the base units of
-// golang.org/x/perf/benchunit.
+// Values are in seconds and bytes, the base units of golang.org/x/perf/benchunit.
 func Benchfmt(w io.Writer, d finding.Document) error {
 	var b strings.Builder
 	switch d := d.(type) {
@@ -119,8 +118,7 @@ func benchLines(b *strings.Builder, cells []finding.Cell) {
 	}
 }
 
-// benchName names a cell in the style of the format: key=value parts separated by
-// slashes.
+// benchName names a cell in the style of the format: key=value parts separated by slashes.
 func benchName(c *finding.Cell) string {
 	name := "BenchmarkSnug/workload=" + word(strings.TrimPrefix(c.Workload, "the service at ")) + "/quota="
 	if c.Quota == 0 {
@@ -160,9 +158,8 @@ func benchName(c *finding.Cell) string {
 	return name
 }
 
-// word makes a text one part of a name. It replaces spaces, which end a name, slashes,
-// which end a part, and hyphens, after which benchstat takes a number for
-// GOMAXPROCS.
+// word makes a text one part of a name. It replaces spaces, which end a name, slashes, which
+// end a part, and hyphens, after which benchstat takes a number for GOMAXPROCS.
 func word(s string) string {
 	w := strings.Map(func(r rune) rune {
 		switch {

@@ -14,8 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// readBench reads benchmark lines with benchfmt, the package that benchstat
-// uses.
+// readBench reads benchmark lines with benchfmt, the package that benchstat uses.
 func readBench(t *testing.T, d finding.Document) (results []*benchfmt.Result, units benchfmt.UnitMetadataMap) {
 	t.Helper()
 	var b bytes.Buffer

@@ -80,8 +80,7 @@ func sound(t testing.TB, page []byte) {
 	}
 }
 
-// renderAll renders a document in every form and checks the invariants of
-// all.
+// renderAll renders a document in every form and checks the invariants of all.
 func renderAll(t testing.TB, d finding.Document) {
 	t.Helper()
 	for name, render := range renderers {
@@ -127,8 +126,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestOddNumbers: no value of a number makes a renderer fail, hang or draw outside
-// the page.
+// TestOddNumbers: no value of a number makes a renderer fail, hang or draw outside the page.
 func TestOddNumbers(t *testing.T) {
 	for _, x := range []float64{0, -1, 1e-300, 1e300, -1e300, 5e-324, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		t.Run(fmt.Sprint(x), func(t *testing.T) {

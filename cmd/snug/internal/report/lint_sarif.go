@@ -158,8 +158,7 @@ func uri(file string) string {
 	return first
 }
 
-// Annotations returns the findings, and what was not checked, as GitHub workflow
-// commands:
+// Annotations returns the findings, and what was not checked, as GitHub workflow commands:
 //
 //	::error file=a.yaml,line=3,col=5,title=gomemlimit-divisor::the message
 //

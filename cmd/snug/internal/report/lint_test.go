@@ -49,8 +49,7 @@ func TestLintText(t *testing.T) {
 	}
 }
 
-// TestAnnotations: a file name or message cannot end the command that contains
-// it.
+// TestAnnotations: a file name or message cannot end the command that contains it.
 func TestAnnotations(t *testing.T) {
 	want := "::error file=x/a b%2Cc%3Ad.yaml,line=3,col=7,title=a::it is 50%25 wrong%0Ahere. Fix: divisor: \"1\"\n" +
 		"::warning file=y.yaml,line=1,title=a::it is 50%25 wrong%0Ahere. Fix: divisor: \"1\"\n"

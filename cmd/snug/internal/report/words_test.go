@@ -40,8 +40,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestReasonsOnce: the reason why runs did not count is not
-// repeated.
+// TestReasonsOnce: the reason why runs did not count is not repeated.
 func TestReasonsOnce(t *testing.T) {
 	d := quick()
 	d.Verdict.Cannot = []string{"1 of 21 runs did not count: the load generator was late (1.7 ms at the 99th percentile)"}

@@ -109,8 +109,7 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 	return cmd
 }
 
-// maxPattern is the maximum length of a pattern in bytes: no system has longer
-// paths.
+// maxPattern is the maximum length of a pattern in bytes: no system has longer paths.
 const maxPattern = 4096
 
 // vetPattern returns an error if an argument cannot name packages.
@@ -150,8 +149,7 @@ func vetNext(d *finding.Vet) string {
 	return ""
 }
 
-// vetFiles adds the findings in the files beside packages, for patterns that name a
-// directory.
+// vetFiles adds the findings in the files beside packages, for patterns that name a directory.
 func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 	seen := map[string]bool{}
 	first := func(key string) bool {

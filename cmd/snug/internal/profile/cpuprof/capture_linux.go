@@ -29,14 +29,12 @@ const maxThreads = 1 << 13
 // the duration, the context or the process ends. It then returns the samples taken
 // so far, without an error. It does not stop the process.
 //
-// It needs no privilege for a process of the same user. It samples time in the
-// kernel if kernel.perf_event_paranoid is 1 or less, or with CAP_PERFMON. An error
-// that is ErrDenied is a *DeniedError. If there is no such process, the error is
-// os.ErrNotExist.
+// It needs no privilege for a process of the same user. It samples time in the kernel if
+// kernel.perf_event_paranoid is 1 or less, or with CAP_PERFMON. An error that is ErrDenied is a
+// *DeniedError. If there is no such process, the error is os.ErrNotExist.
 //
-// Limits: Capture may miss threads that live less than 0.1 s, and misses threads for
-// whose rings no memory can be locked (Raw.Unsampled). Raw.Accounted shows how much
-// was missed.
+// Limits: Capture may miss threads that live less than 0.1 s, and misses threads for whose
+// rings no memory can be locked (Raw.Unsampled). Raw.Accounted shows how much was missed.
 func Capture(ctx context.Context, pid int, o Options) (*Raw, error) {
 	c, err := newCapture(pid, o)
 	if err != nil {
@@ -52,8 +50,7 @@ type capture struct {
 	attr  unix.PerfEventAttr
 	pages int // per ring
 
-	// task is /proc/PID/task. An open handle refers to this process even if its pid
-	// is reused.
+	// task is /proc/PID/task. An open handle refers to this process even if its pid is reused.
 	task    int
 	pidfd   int // -1 if the kernel has no pidfds
 	threads map[int]*ring
@@ -158,8 +155,7 @@ func (c *capture) run(ctx context.Context, duration time.Duration) (*Raw, error)
 	return r, nil
 }
 
-// open finds the existing threads. If sampling the kernel is denied, it samples user
-// code only.
+// open finds the existing threads. If sampling the kernel is denied, it samples user code only.
 func (c *capture) open() error {
 	tids, err := c.tids()
 	if err != nil {
@@ -356,10 +352,9 @@ func allowedRate(rate int) int {
 	return rate
 }
 
-// ringPages returns the number of pages per ring for a number of threads. Without
-// CAP_IPC_LOCK a user may lock perf_event_mlock_kb per CPU, and a small ring is better
-// than none for some threads. One page holds 20 stacks of 20 calls, 0.2 s at the
-// default rate.
+// ringPages returns the number of pages per ring for a number of threads. Without CAP_IPC_LOCK
+// a user may lock perf_event_mlock_kb per CPU, and a small ring is better than none for some
+// threads. One page holds 20 stacks of 20 calls, 0.2 s at the default rate.
 func ringPages(threads int) int {
 	pages := 8
 	kb, err := readNumber("/proc/sys/kernel/perf_event_mlock_kb")

@@ -74,8 +74,7 @@ func hash(sum [32]byte) [32]byte { return inner(sum) }
 
 func inner(sum [32]byte) [32]byte { return sha256.Sum256(sum[:]) }
 
-// own symbolizes addresses of the test binary; a child has the same
-// addresses.
+// own symbolizes addresses of the test binary; a child has the same addresses.
 type own struct{}
 
 func (own) Frames(pc uint64) (all []Frame) {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Class is a use of CPU time: the program, or a duty of the Go runtime. Its text is
-// stable.
+// Class is a use of CPU time: the program, or a duty of the Go runtime. Its text is stable.
 type Class string
 
 const (
@@ -98,8 +97,7 @@ var ranks = func() map[Class]rank {
 // that ends in * is a prefix. Comments say when a name was added or removed. No rule
 // depends on names below gcDrain, which change most often.
 //
-// Sysmon comes before sched, because every thread of the runtime begins in sched's
-// mstart1.
+// Sysmon comes before sched, because every thread of the runtime begins in sched's mstart1.
 var rules = map[Class]string{
 	// Since 1.22; always inlined, so only in profiles with inlined calls.
 	GCIdleMark: "gcDrainMarkWorkerIdle",
@@ -196,9 +194,8 @@ func rankOf(function string) rank {
 	}
 }
 
-// plainName removes what the compiler and the linker add to the name of a function:
-// type arguments, closure numbers, wrappers, the calling
-// convention.
+// plainName removes what the compiler and the linker add to the name of a function: type
+// arguments, closure numbers, wrappers, the calling convention.
 func plainName(name string) string {
 	if i := strings.IndexByte(name, '['); i >= 0 {
 		if j := strings.LastIndexByte(name, ']'); j > i {

@@ -2,10 +2,9 @@
 
 // Package cpuprof captures, reads, writes and classifies CPU profiles of Go programs.
 //
-// Capture samples another process by perf events, without its cooperation and
-// without stopping it. Read reads an existing profile. Summarize divides the CPU
-// time between the program and the duties of the Go runtime. GraphOf returns the
-// calls to draw.
+// Capture samples another process by perf events, without its cooperation and without stopping
+// it. Read reads an existing profile. Summarize divides the CPU time between the program and
+// the duties of the Go runtime. GraphOf returns the calls to draw.
 //
 // The package does not read binaries: the caller provides a [Symbolizer] that turns
 // addresses into names.
@@ -18,26 +17,21 @@ import (
 )
 
 const (
-	// DefaultRate is in samples per second of CPU time of a thread. It is odd, to
-	// avoid running in step with anything, and costs the target about 0.5% of its
-	// CPU time.
+	// DefaultRate is in samples per second of CPU time of a thread. It is odd, to avoid running
+	// in step with anything, and costs the target about 0.5% of its CPU time.
 	DefaultRate = 99
 	// MaxRate bounds the load on the target.
 	MaxRate = 250
 )
 
-// Options configures Capture. The zero value is a good default, except that it has no
-// Duration.
+// Options configures Capture. The zero value is a good default, except that it has no Duration.
 type Options struct {
-	// Rate is in samples per second of CPU time of a thread; 0 means
-	// DefaultRate, more than MaxRate means MaxRate. The kernel may allow less:
-	// Raw.Rate is the rate used.
+	// Rate is in samples per second of CPU time of a thread; 0 means DefaultRate, more than
+	// MaxRate means MaxRate. The kernel may allow less: Raw.Rate is the rate used.
 	Rate int
-	// Duration is how long to sample; 0 = until the context or the process
-	// ends.
+	// Duration is how long to sample; 0 = until the context or the process ends.
 	Duration time.Duration
-	// UserOnly leaves out time in the kernel, even if it could be
-	// sampled.
+	// UserOnly leaves out time in the kernel, even if it could be sampled.
 	UserOnly bool
 }
 
@@ -53,9 +47,8 @@ func (o Options) rate() int {
 type Sample struct {
 	TID    int  // thread id, in the sampler's pid namespace
 	Kernel bool // time in the kernel; PCs is where it was entered
-	// PCs are addresses in the process, innermost first. All except the first are
-	// return addresses. It is empty if the thread was not in user code. Samples
-	// share them.
+	// PCs are addresses in the process, innermost first. All except the first are return
+	// addresses. It is empty if the thread was not in user code. Samples share them.
 	PCs   []uint64
 	Count int64
 	Nanos int64 // CPU time that the samples stand for
@@ -90,10 +83,9 @@ type Raw struct {
 
 	// Sampled is the CPU time of the samples, in seconds.
 	Sampled float64
-	// Scheduled is the CPU time of the process in Duration by the scheduler's
-	// clock, in seconds, as in /proc/PID/task/*/schedstat, including ended
-	// threads. 0 means none, or unknown if ScheduledKnown is false. It always
-	// includes time in the kernel.
+	// Scheduled is the CPU time of the process in Duration by the scheduler's clock, in
+	// seconds, as in /proc/PID/task/*/schedstat, including ended threads. 0 means none, or
+	// unknown if ScheduledKnown is false. It always includes time in the kernel.
 	Scheduled      float64
 	ScheduledKnown bool
 

@@ -64,8 +64,7 @@ func (g *gather) add(r record) {
 		g.places[at] = s
 	}
 	s.Count++
-	// Periods are 4 ms or more at the allowed rates; one above an hour is
-	// invalid.
+	// Periods are 4 ms or more at the allowed rates; one above an hour is invalid.
 	s.Nanos += int64(min(r.period, 3600e9))
 }
 

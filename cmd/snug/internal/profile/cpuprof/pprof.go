@@ -11,8 +11,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Frame is a function at an address. An address has several frames if calls were
-// inlined.
+// Frame is a function at an address. An address has several frames if calls were inlined.
 type Frame struct {
 	Function string // the Go runtime's name: net/http.(*conn).serve
 	File     string // "" = unknown
@@ -22,10 +21,9 @@ type Frame struct {
 
 // Symbolizer names the addresses of a process.
 type Symbolizer interface {
-	// Frames returns the frames at an address, innermost first; nil = unknown. The
-	// address is one in the process, including the load offset. It is within the
-	// instruction itself: return addresses have been moved back into the
-	// call.
+	// Frames returns the frames at an address, innermost first; nil = unknown. The address is
+	// one in the process, including the load offset. It is within the instruction itself:
+	// return addresses have been moved back into the call.
 	Frames(pc uint64) []Frame
 }
 
@@ -176,8 +174,7 @@ func (b *builder) location(pc uint64) *profile.Location {
 	return l
 }
 
-// unnamed returns the frame of code without a name, which shows only where it was loaded
-// from.
+// unnamed returns the frame of code without a name, which shows only where it was loaded from.
 func unnamed(m *profile.Mapping) Frame {
 	switch {
 	case m == nil:

@@ -27,8 +27,7 @@ const (
 // Sizes of one read: a profile of a small program has some 10 KiB.
 const firstPiece, largestPiece = 64 << 10, 4 << 20
 
-// ErrTooLarge means that a profile exceeds MaxFile or MaxSize, or would take too much
-// memory.
+// ErrTooLarge means that a profile exceeds MaxFile or MaxSize, or would take too much memory.
 var ErrTooLarge = errors.New("profile too large")
 
 // ErrNotProfile means that the data is not in pprof format, or incomplete.

@@ -55,11 +55,10 @@ type reader struct {
 	execed  bool   // the process ran execve
 }
 
-// drain calls f with the samples between two positions of a ring; f must not keep
-// their addresses. data is the ring, whose length is a power of two; head and tail
-// count all bytes ever written. An invalid record stops drain and counts as one lost
-// record, because the rest cannot be parsed. After an execve, drain passes on no more
-// samples.
+// drain calls f with the samples between two positions of a ring; f must not keep their
+// addresses. data is the ring, whose length is a power of two; head and tail count all bytes
+// ever written. An invalid record stops drain and counts as one lost record, because the rest
+// cannot be parsed. After an execve, drain passes on no more samples.
 func (r *reader) drain(data []byte, tail, head uint64, f func(record)) {
 	size := uint64(len(data))
 	if size == 0 || size&(size-1) != 0 {
@@ -145,8 +144,7 @@ func (r *reader) sample(body []byte) (record, bool) {
 	return s, true
 }
 
-// copyRing fills to from a ring, wrapping around its end. to must not be longer than
-// the ring.
+// copyRing fills to from a ring, wrapping around its end. to must not be longer than the ring.
 func copyRing(to, data []byte, at uint64) {
 	n := copy(to, data[at&uint64(len(data)-1):])
 	copy(to[n:], data)

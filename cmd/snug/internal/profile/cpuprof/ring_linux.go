@@ -15,8 +15,7 @@ import (
 // more memory can be locked.
 var errLocked = errors.New("no more memory can be locked")
 
-// ring is the perf event of one thread, with the memory to which the kernel writes its
-// samples.
+// ring is the perf event of one thread, with the memory to which the kernel writes its samples.
 type ring struct {
 	fd   int
 	mem  []byte // the control page, then the ring; nil = no ring

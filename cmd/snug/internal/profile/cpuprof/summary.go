@@ -61,8 +61,7 @@ type Func struct {
 
 const maxTop = 20
 
-// OverSizes are the classes that grow with GOMAXPROCS when the available CPU time does
-// not.
+// OverSizes are the classes that grow with GOMAXPROCS when the available CPU time does not.
 var OverSizes = []Class{Sched, Timers, GCIdleMark, GCStop, Sysmon}
 
 // gcWork are the classes that grow when the heap cannot: the CPU time that GOGC and
@@ -89,9 +88,8 @@ func (s *Summary) OverSize() float64 { return s.Ratio(OverSizes...) }
 // else needs.
 func (s *Summary) GC() float64 { return s.Ratio(gcWork...) }
 
-// Summarize classifies the samples of a profile. The error is ErrNotCPU if the profile
-// is not of CPU time, or is a difference of profiles. A profile without samples has an
-// empty summary.
+// Summarize classifies the samples of a profile. The error is ErrNotCPU if the profile is not
+// of CPU time, or is a difference of profiles. A profile without samples has an empty summary.
 func Summarize(p *profile.Profile) (*Summary, error) {
 	value, err := cpuValues(p)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// TestGraphIsBounded: any profile has at most maxFrames calls, each inside the one above
-// it.
+// TestGraphIsBounded: any profile has at most maxFrames calls, each inside the one above it.
 func TestGraphIsBounded(t *testing.T) {
 	wide := make([]string, 0, 20000)
 	for i := range 20000 {

@@ -17,9 +17,8 @@ const (
 	locationLine = 4
 )
 
-// Their memory once decoded, in bytes, rounded up: the structs of package profile,
-// the pointers to them, and slices that grow to twice their
-// length.
+// Their memory once decoded, in bytes, rounded up: the structs of package profile, the pointers
+// to them, and slices that grow to twice their length.
 const (
 	costMessage = 256
 	costLabel   = 512 // two maps for the sample, an entry in one
@@ -78,9 +77,8 @@ const (
 	wireFixed4 = 5
 )
 
-// fields calls f for the fields of a message, until f returns false. body is set for
-// fields of bytes. fields returns false if f did, or if the data is not a valid
-// message.
+// fields calls f for the fields of a message, until f returns false. body is set for fields of
+// bytes. fields returns false if f did, or if the data is not a valid message.
 func fields(data []byte, f func(number uint64, kind byte, body []byte) bool) bool {
 	for len(data) > 0 {
 		tag, n := binary.Uvarint(data)

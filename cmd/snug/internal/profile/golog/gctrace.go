@@ -17,18 +17,16 @@ type GC struct {
 	// collection, from 1 at the start of the process. Lines are missing if
 	// LastCycle-FirstCycle+1 is more than Cycles.
 	FirstCycle, LastCycle uint32
-	// First and Last are the start times of these two, in seconds since the
-	// process started.
+	// First and Last are the start times of these two, in seconds since the process started.
 	First, Last float64
 
 	// Procs is GOMAXPROCS at the last collection; ProcsChanged reports whether
 	// it had another value at an earlier one.
 	Procs        int
 	ProcsChanged bool
-	// Percent is the share of CPU time spent on collections since the process
-	// started, from the last line: 0 to 100, rounded down. It is relative to
-	// GOMAXPROCS times wall time, not to a quota, and excludes idle
-	// marking.
+	// Percent is the share of CPU time spent on collections since the process started, from the
+	// last line: 0 to 100, rounded down. It is relative to GOMAXPROCS times wall time, not to a
+	// quota, and excludes idle marking.
 	Percent int
 	// CPU is the CPU time of the Cycles collections.
 	CPU GCCPU
@@ -37,36 +35,30 @@ type GC struct {
 	// sweep termination and mark termination.
 	STW, STWMax float64
 
-	// Of the last collection, in bytes: the heap at its start, the heap at the
-	// end of marking, the live heap, and the heap goal, which is NoGoal with
-	// GOGC=off and no GOMEMLIMIT.
+	// Of the last collection, in bytes: the heap at its start, the heap at the end of marking,
+	// the live heap, and the heap goal, which is NoGoal with GOGC=off and no GOMEMLIMIT.
 	HeapStart, HeapEnd, Live, Goal int64
 	// Maximum of each over the Cycles collections.
 	HeapEndMax, LiveMax, GoalMax int64
-	// Stacks and Globals are the bytes that the last collection scanned besides
-	// the heap.
+	// Stacks and Globals are the bytes that the last collection scanned besides the heap.
 	Stacks, Globals int64
 
-	// GOGCLow and GOGCHigh, in percent, bound the GOGC from which the last goal
-	// follows:
+	// GOGCLow and GOGCHigh, in percent, bound the GOGC from which the last goal follows:
 	//
 	//	goal = live + (live + stacks + globals) * GOGC / 100
 	//
-	// with the figures of the previous collection (commit in
-	// runtime/mgcpacer.go). It is a range because of the rounding to MiB, and
-	// below the configured GOGC if GOMEMLIMIT lowers the goal. Both are 0,
-	// unknown, if the last two lines are not consecutive, if there is no goal,
-	// or if the heap is below 16 MiB, where the range would be
-	// meaningless.
+	// with the figures of the previous collection (commit in runtime/mgcpacer.go). It is a
+	// range because of the rounding to MiB, and below the configured GOGC if GOMEMLIMIT lowers
+	// the goal. Both are 0, unknown, if the last two lines are not consecutive, if there is no
+	// goal, or if the heap is below 16 MiB, where the range would be meaningless.
 	GOGCLow, GOGCHigh float64
 }
 
 // NoGoal is the goal of a heap without a bound.
 const NoGoal = math.MaxInt64
 
-// GCCPU is CPU time in seconds. SweepTerm and MarkTerm are wall time times the
-// number of stopped Ps, which exceeds the CPU time used if there are more Ps than
-// CPUs.
+// GCCPU is CPU time in seconds. SweepTerm and MarkTerm are wall time times the number of
+// stopped Ps, which exceeds the CPU time used if there are more Ps than CPUs.
 type GCCPU struct {
 	SweepTerm float64 // world stopped, before marking
 	Assist    float64 // marking by allocating goroutines

@@ -15,8 +15,7 @@ import (
 	"io"
 )
 
-// Summary sums up the lines of a log. Its size does not depend on the length of the
-// log.
+// Summary sums up the lines of a log. Its size does not depend on the length of the log.
 type Summary struct {
 	// GC and Sched are of the last process that wrote to the log.
 	GC    GC
@@ -38,9 +37,8 @@ const (
 	longest = 64 << 10
 )
 
-// Read reads a log to its end. Every error is one of r; the Summary then covers
-// everything read before it. The sizes of the reads of r do not affect the
-// result.
+// Read reads a log to its end. Every error is one of r; the Summary then covers everything read
+// before it. The sizes of the reads of r do not affect the result.
 func Read(r io.Reader) (Summary, error) {
 	var (
 		s       summer

@@ -16,9 +16,8 @@ import (
 	"testing/iotest"
 )
 
-// TestReleases reads the output of testdata/program, built by each release, with
-// GOMAXPROCS=3 GOGC=150 GODEBUG=gctrace=1,schedtrace=50, and compares it with
-// the program's own figures.
+// TestReleases reads the output of testdata/program, built by each release, with GOMAXPROCS=3
+// GOGC=150 GODEBUG=gctrace=1,schedtrace=50, and compares it with the program's own figures.
 func TestReleases(t *testing.T) {
 	files, err := filepath.Glob("testdata/go1.*.log")
 	if err != nil || len(files) < 7 {

@@ -4,9 +4,8 @@ package golog
 
 import "bytes"
 
-// Sched sums up the lines of schedtrace (schedtrace in runtime/proc.go). Each line
-// is a sample of one moment; means are over the samples. All fields are unknown if
-// Looks is 0.
+// Sched sums up the lines of schedtrace (schedtrace in runtime/proc.go). Each line is a sample
+// of one moment; means are over the samples. All fields are unknown if Looks is 0.
 type Sched struct {
 	// Looks is the number of lines, that is, samples.
 	Looks int
@@ -21,12 +20,10 @@ type Sched struct {
 	IdleProcs float64
 	// Spinning is the mean number of threads looking for work.
 	Spinning float64
-	// Threads is the runtime's number of threads in the last sample,
-	// ThreadsMax the maximum.
+	// Threads is the runtime's number of threads in the last sample, ThreadsMax the maximum.
 	Threads, ThreadsMax int
-	// QueueLooks is the number of samples with the queues of runnable
-	// goroutines. It is 0 with GODEBUG=scheddetail=1, which writes them
-	// elsewhere; the fields below are then unknown.
+	// QueueLooks is the number of samples with the queues of runnable goroutines. It is 0 with
+	// GODEBUG=scheddetail=1, which writes them elsewhere; the fields below are then unknown.
 	QueueLooks int
 	// Queue is the mean number of goroutines waiting for a P, in the global
 	// queue and the queues of all Ps; QueueMax is the maximum.
@@ -52,8 +49,7 @@ const (
 	maxMs    = 1e12      // 30 years
 )
 
-// parseSched parses the line at the start of b, and returns the number of bytes
-// read.
+// parseSched parses the line at the start of b, and returns the number of bytes read.
 //
 //	SCHED 26ms: gomaxprocs=3 idleprocs=1 threads=5 spinningthreads=0 needspinning=0 idlethreads=2 runqueue=1 [0 0 0]
 //	SCHED 26ms: gomaxprocs=3 idleprocs=1 threads=5 spinningthreads=0 needspinning=0 idlethreads=2 runqueue=1 [ 0 0 0 ] schedticks=[ 79 8 40 ]
@@ -116,8 +112,7 @@ type schedSums struct {
 }
 
 func (s *summer) addSched(l schedLine) {
-	// The minimum period is 1 ms, so two lines of one process never have the
-	// same time.
+	// The minimum period is 1 ms, so two lines of one process never have the same time.
 	if s.sched.Looks > 0 && l.ms <= s.sched.lastMs {
 		s.restart()
 	}

@@ -54,10 +54,9 @@ type GoFacts struct {
 	StartTimeSeconds figure.Of[float64] // Unix time
 }
 
-// CPUClasses are the runtime's estimates of its CPU time by class, in seconds
-// (/cpu/classes in package runtime/metrics), as of the last collection. Total is
-// GOMAXPROCS times wall time, even if the process got less CPU time, so compare
-// classes only with each other.
+// CPUClasses are the runtime's estimates of its CPU time by class, in seconds (/cpu/classes in
+// package runtime/metrics), as of the last collection. Total is GOMAXPROCS times wall time,
+// even if the process got less CPU time, so compare classes only with each other.
 type CPUClasses struct {
 	GCAssist, GCDedicated, GCIdle, GCPause, GCTotal figure.Of[float64]
 	Scavenge, Idle, User, Total                     figure.Of[float64]
@@ -85,8 +84,7 @@ var figures = []series{
 			g.GOGC = known(int(n))
 		}
 	}},
-	// OpenTelemetry omits it if there is no limit, so "none" and "unknown" look
-	// alike.
+	// OpenTelemetry omits it if there is no limit, so "none" and "unknown" look alike.
 	{[]string{"go_gc_gomemlimit_bytes", "go_memory_limit_bytes"}, func(g *GoFacts, f float64) { g.GOMEMLIMIT = limit(f) }},
 
 	wholeOf(func(g *GoFacts) *figure.Of[int64] { return &g.HeapAlloc }, "go_memstats_heap_alloc_bytes", "go_memstats_alloc_bytes", "go_memory_classes_heap_objects_bytes"),

@@ -38,9 +38,8 @@ func facts(t *testing.T, page string) GoFacts {
 	return Go(s.Samples)
 }
 
-// TestClientGolang reads the page of client_golang 1.25 in a process built by
-// Go 1.26.8 with GOMAXPROCS=3 GOGC=77 GOMEMLIMIT=123MiB, after five forced
-// collections.
+// TestClientGolang reads the page of client_golang 1.25 in a process built by Go 1.26.8 with
+// GOMAXPROCS=3 GOGC=77 GOMEMLIMIT=123MiB, after five forced collections.
 func TestClientGolang(t *testing.T) {
 	want := GoFacts{
 		IsGo: true, Version: known("go1.26.8"), GOMAXPROCS: known(3), GOGC: known(77), GOMEMLIMIT: known[int64](123 << 20),

@@ -11,10 +11,9 @@ import (
 // ContentType is the content type of a Page.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Page writes metrics in Prometheus' text format. snug does not use the client library,
-// because its protocol buffers open the executable before main for every command:
-// without a free file descriptor, `snug run` could not start its
-// program.
+// Page writes metrics in Prometheus' text format. snug does not use the client library, because
+// its protocol buffers open the executable before main for every command: without a free file
+// descriptor, `snug run` could not start its program.
 type Page struct {
 	b    strings.Builder
 	name string

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package promtext reads the figures that a Go process serves over HTTP: /metrics in
-// the Prometheus text format or OpenMetrics, /debug/vars, and the end of
-// /debug/pprof/heap?debug=1.
+// Package promtext reads the figures that a Go process serves over HTTP: /metrics in the
+// Prometheus text format or OpenMetrics, /debug/vars, and the end of /debug/pprof/heap?debug=1.
 //
 // Formats: "Exposition formats" in Prometheus' documentation, and the OpenMetrics
-// specification. The package reads sample lines and skips lines that begin
-// with #.
+// specification. The package reads sample lines and skips lines that begin with #.
 package promtext
 
 import (
@@ -31,16 +29,14 @@ type Label struct{ Name, Value string }
 
 // Scrape holds the samples kept from a page of metrics.
 type Scrape struct {
-	// Samples are the samples whose name begins with one of the prefixes, in
-	// page order.
+	// Samples are the samples whose name begins with one of the prefixes, in page order.
 	Samples []Sample
 	// Lines is the number of sample lines, including Samples.
 	Lines int
 	// Bad is the number of lines that are invalid or too long. If Lines is 0
 	// and Bad is not, the page is something else.
 	Bad int
-	// Dropped is the number of samples beyond the bounds of 10000 samples and
-	// 4 MiB of text.
+	// Dropped is the number of samples beyond the bounds of 10000 samples and 4 MiB of text.
 	Dropped int
 }
 
@@ -51,9 +47,8 @@ const (
 	maxLabels  = 64
 )
 
-// Read reads a page to its end and keeps the samples whose name begins with one of
-// the prefixes. Every error is one of r; the Scrape then covers everything read
-// before it.
+// Read reads a page to its end and keeps the samples whose name begins with one of the
+// prefixes. Every error is one of r; the Scrape then covers everything read before it.
 func Read(r io.Reader, prefixes ...string) (Scrape, error) {
 	var s Scrape
 	kept := 0
@@ -184,8 +179,7 @@ func (l *lexer) text() (string, bool) {
 	s := string(l.b[from:l.at])
 	l.at++
 	if escapes {
-		// Each backslash is read once, left to right; an unknown escape stands
-		// for itself.
+		// Each backslash is read once, left to right; an unknown escape stands for itself.
 		s = unescape.Replace(s)
 	}
 	return s, utf8.ValidString(s)

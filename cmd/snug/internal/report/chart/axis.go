@@ -109,8 +109,7 @@ func nice(x float64) float64 {
 	return 10 * power
 }
 
-// tickText formats the ticks of an axis in one unit, with as few digits as
-// possible.
+// tickText formats the ticks of an axis in one unit, with as few digits as possible.
 func tickText(ticks []float64, of []units.Unit) []string {
 	u := units.Unit{One: 1}
 	if len(of) > 0 && len(ticks) > 0 {

@@ -30,9 +30,8 @@ const (
 // maxRows is the maximum number of cells in one drawing of dots.
 const maxRows = 24
 
-// Dots draws one metric of a section: for each cell the median, its interval and
-// every valid round, with the baseline as a line. It returns nil if the metric was not
-// measured.
+// Dots draws one metric of a section: for each cell the median, its interval and every valid
+// round, with the baseline as a line. It returns nil if the metric was not measured.
 func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[string]int, base int) *Figure {
 	var part []int
 	var values []float64

@@ -116,9 +116,8 @@ func (s *svg) mark(kind int, x, y, r float64) {
 	}
 }
 
-// spread moves labels apart, so that their distance is apart or more and they stay
-// between low and high. wanted are their preferred heights, in ascending
-// order.
+// spread moves labels apart, so that their distance is apart or more and they stay between low
+// and high. wanted are their preferred heights, in ascending order.
 func spread(wanted []float64, apart, low, high float64) []float64 {
 	at := make([]float64, len(wanted))
 	last := low - apart

@@ -150,8 +150,7 @@ func tailChart(curves []curve, w, h float64, class string) template.HTML {
 	return d.Done()
 }
 
-// perTick formats each latency in its own unit, because an axis of decades spans
-// several.
+// perTick formats each latency in its own unit, because an axis of decades spans several.
 func perTick(ticks []float64) []string {
 	texts := make([]string, len(ticks))
 	for i, t := range ticks {

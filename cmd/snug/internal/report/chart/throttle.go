@@ -110,9 +110,8 @@ func stripText(st *finding.Stall) string {
 	return law + ", measured " + units.Duration(*st.Median)
 }
 
-// phase returns where in a period long gaps end: the circular mean of the ends of gaps
-// at least half as long as the law or, without a law, the longest gap. It is 0 without
-// gaps.
+// phase returns where in a period long gaps end: the circular mean of the ends of gaps at least
+// half as long as the law or, without a law, the longest gap. It is 0 without gaps.
 func phase(st *finding.Stall) float64 {
 	minGap := st.Law / 2
 	if minGap == 0 && st.Max != nil {

@@ -159,8 +159,7 @@ func few(names []string) string {
 	return strings.Join(names, "; ")
 }
 
-// Windowed reports whether a round lasts as long as the window. A batch has no fixed
-// length.
+// Windowed reports whether a round lasts as long as the window. A batch has no fixed length.
 func Windowed(s *finding.Setup, cells []finding.Cell) bool {
 	return s.Window > 0 && (len(cells) == 0 || slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Load != "batch" }))
 }

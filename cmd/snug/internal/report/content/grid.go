@@ -32,8 +32,7 @@ func (g *Grid) Text(head string, cells []string) {
 	g.Columns = append(g.Columns, Col{head, cells, false, true})
 }
 
-// GridOf makes text columns from rows and their head; rows may be shorter than
-// others.
+// GridOf makes text columns from rows and their head; rows may be shorter than others.
 func GridOf(head []string, rows [][]string) Grid {
 	var g Grid
 	columns := len(head)

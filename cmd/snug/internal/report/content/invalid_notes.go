@@ -60,8 +60,7 @@ func were(n int) string {
 	return "were"
 }
 
-// reasons counts why runs did not count; reasons that differ only in numbers are
-// grouped.
+// reasons counts why runs did not count; reasons that differ only in numbers are grouped.
 type reasons []struct {
 	key, example string
 	runs         int

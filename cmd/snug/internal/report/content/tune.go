@@ -144,8 +144,7 @@ func Effects(d *finding.Tune) Grid {
 // Estimates explains effects.
 const Estimates = "estimates of an additive model from few runs, without intervals"
 
-// RunsOf returns the number of valid runs with one value of a knob; 0 for an unknown
-// knob.
+// RunsOf returns the number of valid runs with one value of a knob; 0 for an unknown knob.
 func RunsOf(d *finding.Tune, e *finding.Effect) int {
 	n := 0
 	for i := range d.Cells {

@@ -113,8 +113,7 @@ func (c *Container) Worst() Severity {
 	return worst
 }
 
-// NodeProcess is a Go process in a Node. Its Throttled is its container's, over the
-// interval.
+// NodeProcess is a Go process in a Node. Its Throttled is its container's, over the interval.
 type NodeProcess struct {
 	Process
 	Name    string  `json:"name"`    // of the executable, or the kernel's name for the process

@@ -102,8 +102,7 @@ type Knobs struct {
 	Vars       Vars   `json:"env"`        // all others
 }
 
-// Cell holds the results of one arm: medians over its valid rounds. null is not
-// measured.
+// Cell holds the results of one arm: medians over its valid rounds. null is not measured.
 type Cell struct {
 	Arm
 	Labels []string `json:"labels"` // names of this arm: default, snug, current, ...
@@ -225,8 +224,7 @@ type Run struct {
 	Counts map[string]int64 `json:"counts,omitempty"`
 	// Exit says how the program ended; "" = snug ended it as planned.
 	Exit string `json:"exit"`
-	// Reported are the numbers in the last line of a batch's stdout that is a JSON
-	// object.
+	// Reported are the numbers in the last line of a batch's stdout that is a JSON object.
 	Reported map[string]float64 `json:"reported,omitempty"`
 	// Stdout is the file with all of a batch's stdout; absent = not kept.
 	Stdout string `json:"stdout,omitempty"`
@@ -258,9 +256,8 @@ type Confinement struct {
 	Policy       string `json:"policy"` // scheduling policy
 }
 
-// Histogram is a latency distribution: Counts[i] samples are at most Seconds[i] and
-// more than Seconds[i-1]. Empty classes are left out. Values are exact to three
-// digits.
+// Histogram is a latency distribution: Counts[i] samples are at most Seconds[i] and more than
+// Seconds[i-1]. Empty classes are left out. Values are exact to three digits.
 type Histogram struct {
 	Seconds []float64 `json:"seconds"`
 	Counts  []int64   `json:"counts"`

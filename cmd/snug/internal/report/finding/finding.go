@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package finding defines snug's documents and their JSON. A command fills in one
-// document. The renderers of package report read nothing else, so a saved document
-// can be rendered again.
+// Package finding defines snug's documents and their JSON. A command fills in one document. The
+// renderers of package report read nothing else, so a saved document can be rendered again.
 //
 // Field names carry their units. null means none or not applicable. A figure that
 // could not be read is null too, and is listed in the document's "unknown".
@@ -30,9 +29,8 @@ func NewHead(kind string) Head { return Head{Version, kind} }
 
 func (h Head) head() Head { return h }
 
-// Document is one complete answer: *Limits, *Plan, *Verdict, *Explanation,
-// *Index, *Build, *Bench, *Tune, *PS, *Doctor, *Profile, *Vet, *Trace, *Lint,
-// *Policy, *Given, *Node or *Watch.
+// Document is one complete answer: *Limits, *Plan, *Verdict, *Explanation, *Index, *Build,
+// *Bench, *Tune, *PS, *Doctor, *Profile, *Vet, *Trace, *Lint, *Policy, *Given, *Node or *Watch.
 type Document interface{ head() Head }
 
 // The kinds of documents.
@@ -106,9 +104,8 @@ type Target struct {
 	PID  *int    `json:"pid"`  // the process; null = snug itself, or proc/self of the tree
 }
 
-// Source is the origin of a number: a file as snug sees it, the cgroup it belongs
-// to, and its text. For an environment variable, file is its name and raw its
-// value.
+// Source is the origin of a number: a file as snug sees it, the cgroup it belongs to, and its
+// text. For an environment variable, file is its name and raw its value.
 type Source struct {
 	File  string `json:"file"`
 	Level string `json:"level"`
@@ -154,8 +151,7 @@ func (a *Amount) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Verdict is the short answer: the limits, the plan, and the one command to try
-// next.
+// Verdict is the short answer: the limits, the plan, and the one command to try next.
 type Verdict struct {
 	Head
 	Limits *Limits `json:"limits"`

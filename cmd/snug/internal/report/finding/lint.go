@@ -33,8 +33,7 @@ type LintMistake struct {
 	Template  *string `json:"template"`       // source template named in Helm's output; null = not named
 }
 
-// Worst returns the highest severity among the findings that are not fixed; "" without
-// any.
+// Worst returns the highest severity among the findings that are not fixed; "" without any.
 func (l *Lint) Worst() Severity {
 	var worst Severity
 	for i := range l.Findings {

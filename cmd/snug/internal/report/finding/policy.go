@@ -20,8 +20,7 @@ type Given struct {
 	Next       string           `json:"next"`       // "" = none
 }
 
-// GapOptedIn is the Gap.Field for namespaces in which it is unknown whether pods are
-// opted in.
+// GapOptedIn is the Gap.Field for namespaces in which it is unknown whether pods are opted in.
 const GapOptedIn = "opted_in"
 
 // GivenContainer is one container and what would be added to it.

@@ -5,8 +5,7 @@ package finding
 // KindTop is the kind of a Watch.
 const KindTop = "top"
 
-// Watch is one sample of the Go processes of a machine. `snug top --json` prints one
-// per line.
+// Watch is one sample of the Go processes of a machine. `snug top --json` prints one per line.
 type Watch struct {
 	Head
 	At        string       `json:"at"`               // RFC 3339
@@ -21,9 +20,8 @@ type Watch struct {
 // Over reports whether all processes selected by pid have ended.
 func (w *Watch) Over() bool { return len(w.Ended) > 0 && len(w.Ended) == len(w.Selected) }
 
-// TopProcess is one process in a Watch. Figures over an interval are null in the first
-// sample of a process. Throttled covers the interval, and is null if the cgroup did not
-// run in it.
+// TopProcess is one process in a Watch. Figures over an interval are null in the first sample
+// of a process. Throttled covers the interval, and is null if the cgroup did not run in it.
 type TopProcess struct {
 	Process
 	Name      string   `json:"name"`         // of the executable, or the kernel's name for the process

@@ -12,8 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// metricWords replaces the keys of metrics in a text by their words. Keys without "_"
-// stay.
+// metricWords replaces the keys of metrics in a text by their words. Keys without "_" stay.
 var metricWords = func() *strings.Replacer {
 	var pairs []string
 	for _, m := range Metrics {
@@ -24,8 +23,7 @@ var metricWords = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// plainBytes matches a size in bytes in Go's syntax, which is too long to compare at a
-// glance.
+// plainBytes matches a size in bytes in Go's syntax, which is too long to compare at a glance.
 var plainBytes = regexp.MustCompile(`\b[0-9]{4,18}B\b`)
 
 // Readable makes a sentence from a document safe and readable, with metrics in words

@@ -85,8 +85,7 @@ func baseline(s *content.Section, cells []finding.Cell, all []finding.Comparison
 	return base
 }
 
-// kindsOf assigns each setting its colour, dash and mark, the same in all drawings
-// of a page.
+// kindsOf assigns each setting its colour, dash and mark, the same in all drawings of a page.
 func kindsOf(cells []finding.Cell) map[string]int {
 	kind := map[string]int{}
 	for i := range cells {

@@ -28,9 +28,8 @@ type NodePage struct {
 	// Age is the time since the scan; Ill says why it is unreliable, "" = it is reliable.
 	Age time.Duration
 	Ill string
-	// Trend returns a container's last figures, oldest first: the share of throttled
-	// periods (0 to 1) and memory in bytes; below 0 = unknown. Step is the time between
-	// two figures.
+	// Trend returns a container's last figures, oldest first: the share of throttled periods (0
+	// to 1) and memory in bytes; below 0 = unknown. Step is the time between two figures.
 	Trend func(*finding.Container) (throttled, memory []float32)
 	Step  time.Duration
 }

@@ -36,8 +36,7 @@ func Write(w io.Writer, d finding.Document) error {
 	return v.write(w, "page.tmpl", v, "chart.css")
 }
 
-// view holds the fields of the template: text, which the template escapes, and
-// drawings.
+// view holds the fields of the template: text, which the template escapes, and drawings.
 type view struct {
 	shell
 	Parts   []Part
@@ -136,8 +135,7 @@ func Typeset(s string) string {
 	return string(r)
 }
 
-// flagName matches a command-line flag, which must not be broken after its
-// hyphens.
+// flagName matches a command-line flag, which must not be broken after its hyphens.
 var flagName = regexp.MustCompile(`(^|[ (])(--?[a-z][a-z0-9-]{0,24})`)
 
 // Unbroken typesets a text and keeps flags on one line. Their hyphens stay hyphens,

@@ -115,8 +115,7 @@ func TraceEnd(t *finding.Traced) float64 {
 	return end
 }
 
-// traceScale returns the common scale of all timelines, so that you can compare two
-// traces.
+// traceScale returns the common scale of all timelines, so that you can compare two traces.
 func traceScale(d *finding.Trace) (seconds, bytes float64) {
 	for i := range d.Traces {
 		l := &d.Traces[i].Timeline
@@ -132,8 +131,7 @@ func traceScale(d *finding.Trace) (seconds, bytes float64) {
 	return seconds, bytes
 }
 
-// TracePart draws the heap and the collector over time, up to end seconds and high
-// bytes.
+// TracePart draws the heap and the collector over time, up to end seconds and high bytes.
 func TracePart(t *finding.Traced, title string, end, high float64) Part {
 	l := &t.Timeline
 	p := Part{Title: title}

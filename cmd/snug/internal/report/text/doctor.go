@@ -16,8 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// DoctorVerbose writes a diagnosis like [Write], with all figures and their
-// sources.
+// DoctorVerbose writes a diagnosis like [Write], with all figures and their sources.
 func DoctorVerbose(w io.Writer, d *finding.Doctor) error {
 	var p Page
 	p.diagnosis(d, true)

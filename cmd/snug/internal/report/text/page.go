@@ -153,8 +153,7 @@ func (p *Page) rows(block []content.Col) {
 	}
 }
 
-// wrap writes a paragraph within Width; lines after the first are indented by
-// two.
+// wrap writes a paragraph within Width; lines after the first are indented by two.
 func (p *Page) wrap(text string) {
 	line, room := "", Width
 	for _, word := range strings.Fields(text) {

@@ -90,8 +90,7 @@ func NarrowDuration(s float64, micro string) string {
 	return narrowScaled(s, 1000, "kMGTPE") + "s"
 }
 
-// NarrowFixed formats a number in at most the given number of cells, with at most two
-// decimals.
+// NarrowFixed formats a number in at most the given number of cells, with at most two decimals.
 func NarrowFixed(x float64, cells int) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "?"

@@ -105,8 +105,7 @@ func Trim(value string) string {
 	return strings.TrimSuffix(strings.TrimRight(value, "0"), ".")
 }
 
-// Column formats the values of a column, each in the unit that suits it. A nil value is
-// None.
+// Column formats the values of a column, each in the unit that suits it. A nil value is None.
 func Column(values []*float64, of []Unit) []string {
 	return Each(values, func(x float64) string { return Suits(x, of).In(x) })
 }

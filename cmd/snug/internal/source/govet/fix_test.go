@@ -17,8 +17,7 @@ func TestWithoutGo(t *testing.T) {
 	}
 }
 
-// TestFixes: two fixes in one file leave an import unused, and a third overlaps one of
-// them.
+// TestFixes: two fixes in one file leave an import unused, and a third overlaps one of them.
 func TestFixes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.go")
 	text := "package a\n\nimport (\n\t\"fmt\"\n\t\"runtime\"\n)\n\nfunc a() {\n\truntime.GC()\n\truntime.Gosched()\n\tfmt.Println()\n}\n"
