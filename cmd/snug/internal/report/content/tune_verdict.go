@@ -138,7 +138,7 @@ func (w searchWords) price() string {
 	return ", for " + units.List(costs)
 }
 
-// broken describes the bound that does not hold.
+// broken describes the requirement that is not met.
 func (w searchWords) broken() string {
 	b := w.j.Broken
 	if b.Code == finding.BrokeBound {

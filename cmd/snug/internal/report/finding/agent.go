@@ -71,7 +71,7 @@ type OtherContainer struct {
 	ID     *string `json:"container_id"`
 }
 
-// Container describes a container with Go processes or, when Unit is set, a cgroup of the
+// Container describes a container with Go processes or, if Unit is set, a cgroup of the
 // node itself. null is none, or unknown if Unknown lists the field. Figures over an interval
 // are null at the first scan, except Throttled, which then covers the time since the cgroup
 // was created.
@@ -82,10 +82,10 @@ type Container struct {
 	Runtime *string `json:"runtime"`   // "containerd", "cri-o", "docker", "podman"; null = not known from the cgroup's name
 	Class   *string `json:"qos_class"` // "Guaranteed", "Burstable", "BestEffort"
 	Unit    *string `json:"unit"`      // last part of the path of a cgroup outside containers: "kubelet.service"; "/" = the root
-	Group   *string `json:"cgroup"`    // full path, with cgroup v1 those of cpu and memory if they differ; null when Unit is
+	Group   *string `json:"cgroup"`    // full path, with cgroup v1 those of cpu and memory if they differ; null if unit is null
 
 	Quota            *float64 `json:"quota_cores"`                // null = none
-	Request          *float64 `json:"request_cores"`              // from the weight; null when several requests give that weight
+	Request          *float64 `json:"request_cores"`              // from the weight; null if several requests give that weight
 	Weight           *int     `json:"cpu_weight"`                 // cgroup v2, 1 to 10000
 	Shares           *int     `json:"cpu_shares"`                 // cgroup v1, 2 to 262144
 	Throttled        *float64 `json:"throttled_ratio"`            // throttled periods over periods, 0 to 1
@@ -126,7 +126,7 @@ type NodeProcess struct {
 	Line     *string           `json:"go_line"`           // "1.24": go line of the main module, derived from the built-in GODEBUG defaults
 	Defaults map[string]string `json:"godebug_defaults"`  // the ones that affect GOMAXPROCS; empty = none
 	Aware    *bool             `json:"container_aware"`   // the Go runtime itself follows the CPU quota
-	Module   *string           `json:"gomaxprocs_module"` // linked module that can set GOMAXPROCS; null = none
+	Module   *string           `json:"gomaxprocs_module"` // linked module that may have set GOMAXPROCS; null = none
 	SetLimit *string           `json:"gomemlimit_source"` // same words as gomaxprocs_source; null = the default, or unknown
 	CPUs     *int              `json:"cpus"`              // in its affinity mask
 	Used     *float64          `json:"used_cores"`        // CPU seconds per second, over the interval

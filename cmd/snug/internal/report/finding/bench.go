@@ -84,7 +84,7 @@ type Arm struct {
 	Workload string  `json:"workload"`     // http, fib, pool/limiter, xml/single, ...; command or url
 	Quota    float64 `json:"quota_cores"`  // 0: none
 	Burst    int64   `json:"burst_micros"` // cpu.max.burst, cpu.cfs_burst_us; 0: none
-	Memory   int64   `json:"memory_bytes"` // limit made; 0: none
+	Memory   int64   `json:"memory_bytes"` // limit; 0: none
 	// Replicas is the number of containers that share quota, memory and load equally,
 	// with one process each; 0 means 1.
 	Replicas int `json:"replicas"`

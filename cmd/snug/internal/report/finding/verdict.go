@@ -59,8 +59,8 @@ type Judged struct {
 	Least  int     `json:"least_rounds,omitempty"`
 	Need   int     `json:"need_rounds,omitempty"`
 	Margin float64 `json:"margin_ratio,omitempty"` // largest difference that does not count, 0.02 = 2%
-	// Broken is the bound that the setting of a search, or else its baseline, breaks;
-	// Bounds are all bounds.
+	// Broken is the requirement that the setting of a search, or else its baseline, does
+	// not meet; Bounds are all bounds.
 	Broken *Broken  `json:"broken,omitempty"`
 	Bounds []string `json:"bounds,omitempty"`
 }
@@ -96,7 +96,7 @@ const (
 	FailsOperations = "failed-operations"
 )
 
-// Broken is a bound that a setting of a search breaks.
+// Broken is a requirement that a setting of a search does not meet.
 type Broken struct {
 	Code  string `json:"code"`
 	Bound string `json:"bound,omitempty"` // only with code "bound"
