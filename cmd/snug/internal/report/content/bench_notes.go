@@ -150,7 +150,7 @@ func Needs(low, high int) string {
 	return fmt.Sprintf("; needs n = %d rounds", high)
 }
 
-// few joins up to four names and counts the rest.
+// few joins names; of six or more it shows four and counts the rest.
 func few(names []string) string {
 	names = slices.Clone(names)
 	if n := len(names) - 4; n > 1 {

@@ -153,7 +153,7 @@ func failure(ctx context.Context, said string) error {
 		}
 	}
 	said = firstLine(said)
-	hint := "packages have to compile; go vet with the same packages shows every error"
+	hint := "packages must compile; go vet with the same packages shows every error"
 	for _, h := range hints {
 		if strings.Contains(said, h.words) {
 			hint = h.hint
