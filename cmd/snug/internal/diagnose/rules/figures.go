@@ -53,12 +53,13 @@ func (f *Facts) Seen() []finding.Evidence {
 }
 
 // saw returns the evidence for the figures that are known. A limit that is none has
-// the value 0.
+// the value 0; a heap goal that is none is left out.
 func (f *Facts) saw(figures ...shown) []finding.Evidence {
 	all := []finding.Evidence{}
 	for _, x := range figures {
 		n := x.of(f)
-		if v := num(n); none(n) || v == v { // known
+		limit := x.unit == finding.UnitLimitBytes || x.unit == finding.UnitLimitCores
+		if v := num(n); none(n) && limit || v == v { // known
 			all = append(all, finding.Evidence{What: x.name, Value: n.N, Unit: x.unit, Source: n.Source, Raw: n.Raw})
 		}
 	}

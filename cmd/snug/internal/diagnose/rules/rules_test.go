@@ -160,6 +160,14 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestNoGoal: a limit that is none is evidence, a heap goal that is none is not.
+func TestNoGoal(t *testing.T) {
+	f := &rules.Facts{Goal: figure.None[float64]("x"), MemLimit: figure.None[float64]("x")}
+	if seen := f.Seen(); len(seen) != 1 || seen[0].What != "GOMEMLIMIT" {
+		t.Errorf("%+v", seen)
+	}
+}
+
 // TestFixesHold checks that following a fix does not lead to a contrary finding.
 func TestFixesHold(t *testing.T) {
 	const mib = 1 << 20

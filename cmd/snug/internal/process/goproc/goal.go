@@ -4,6 +4,7 @@ package goproc
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/limits"
@@ -34,7 +35,7 @@ func (r *reader) goal(f *Facts, b block, source string) {
 		f.HeapGoal.Because(noOffset)
 		return
 	}
-	if goal > maxHeap && f.GOMEMLIMIT.State == limits.None {
+	if goal > maxHeap && (f.GOMEMLIMIT.State == limits.None || goal == math.MaxUint64) {
 		f.HeapGoal = figure.None[uint64](source)
 		return
 	}

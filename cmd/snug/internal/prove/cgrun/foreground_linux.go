@@ -199,6 +199,11 @@ func (f *follower) watch() <-chan event {
 // if, the child stops: an editor first puts the terminal in order, a shell ignores it.
 func (f *follower) received(sig syscall.Signal) {
 	switch {
+	case wantsTerminal(sig) && f.terminal.lentTo != 0 && foreground() == f.terminal.lentTo && shared():
+		// Another process of snug's group, such as a pager, needs the terminal.
+		f.terminal.takeBack()
+		f.terminal.lentTo = 0
+		unix.Kill(0, unix.SIGCONT)
 	case sig == unix.SIGCONT:
 		f.asked = false
 		f.resume()
@@ -290,7 +295,7 @@ func (f *follower) stopped(sig syscall.Signal) {
 // it had the terminal they did not get it, and a script would go on.
 func (f *follower) ended(how Exit) {
 	sig := syscall.Signal(how.Signal)
-	if (sig == unix.SIGINT || sig == unix.SIGQUIT) && f.terminal.lentTo != 0 && f.passed != sig {
+	if (sig == unix.SIGINT || sig == unix.SIGQUIT) && f.terminal.lentTo != 0 && foreground() == f.terminal.lentTo && f.passed != sig {
 		unix.Kill(0, sig) // caught here
 	}
 }

@@ -52,9 +52,23 @@ func (t *terminal) takeBack() {
 	if t.lentTo == 0 {
 		return
 	}
-	if now := foreground(); now == t.lentTo || now > 1 && unix.Kill(-now, 0) == unix.ESRCH {
+	if now := foreground(); now == t.lentTo || now > 1 && !inhabited(now) {
 		setForeground(unix.Getpgrp())
 	}
+}
+
+// inhabited reports whether a process group has a process that has not ended: a zombie still
+// answers a signal.
+func inhabited(group int) bool {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if s, ok := readStat(pid); ok && s.group == group && s.state != 'Z' && s.state != 'X' {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // foreground returns the foreground process group of the terminal, 0 when there is
@@ -114,6 +128,11 @@ func ownJob() (shared, orphaned bool) {
 		}
 	}
 	return shared, orphaned
+}
+
+func shared() bool {
+	is, _ := ownJob()
+	return is
 }
 
 // stopJob stops this process as the signal's default action does, and if all is set

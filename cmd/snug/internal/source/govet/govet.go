@@ -70,6 +70,14 @@ func Run(ctx context.Context, patterns []string, tags string) ([]Found, error) {
 		for _, e := range p.Errors {
 			wrong = cmp.Or(wrong, e.Error())
 		}
+		if p.IllTyped && wrong == "" { // what it imports is in error
+			packages.Visit([]*packages.Package{p}, nil, func(d *packages.Package) {
+				for _, e := range d.Errors {
+					wrong = cmp.Or(wrong, e.Error())
+				}
+			})
+			wrong = cmp.Or(wrong, p.PkgPath+" does not compile")
+		}
 		return len(p.Errors) > 0 || p.IllTyped
 	})
 	found, err := analyze(all)
