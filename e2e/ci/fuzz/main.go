@@ -132,8 +132,8 @@ func (p fuzzed) all(names []string, each time.Duration) (said string, err error)
 }
 
 func (p fuzzed) one(name string, each time.Duration) ([]byte, error) {
-	cmd := exec.Command(p.binary, "-test.run=^$", "-test.fuzz=^"+name+"$", "-test.fuzztime="+each.String(), "-test.fuzzminimizetime=10x", // by default a minute for each input of interest
-
+	// By default the fuzzer takes up to a minute to minimize an input of interest.
+	cmd := exec.Command(p.binary, "-test.run=^$", "-test.fuzz=^"+name+"$", "-test.fuzztime="+each.String(), "-test.fuzzminimizetime=10x",
 		"-test.fuzzcachedir="+p.corpus, "-test.parallel=1")
 	cmd.Dir = p.dir
 	return cmd.CombinedOutput()

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestLintFixMeanwhile: what somebody writes while snug looks at a file is not lost.
+// TestLintFixMeanwhile: a change that another process writes meanwhile is not lost.
 func TestLintFixMeanwhile(t *testing.T) {
 	const text = "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: i, env: [{name: GOMEMLIMIT, value: 512Mi}]}]}\n"
 	t.Chdir(t.TempDir())

@@ -25,8 +25,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadExactly: nobody makes the webhook go by a member that is not the one which an API
-// server stores: one in another case, or one of two with the same name.
+// TestReadExactly: the webhook decides only by members that an API server stores, not by one in
+// another case or one of two with the same name.
 func TestReadExactly(t *testing.T) {
 	const pod = `{"metadata":{"name":"p","labels":{"snug.dev/inject":"enabled"}},"spec":{"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi"}}}]}}`
 	r := &Reviewer{Config: configured(t, "")}

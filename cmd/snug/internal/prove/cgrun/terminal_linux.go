@@ -5,6 +5,7 @@
 package cgrun
 
 import (
+	"iter"
 	"os"
 	"os/signal"
 	"runtime"
@@ -60,15 +61,26 @@ func (t *terminal) takeBack() {
 // inhabited reports whether a process group has a process that has not ended: a zombie still
 // answers a signal.
 func inhabited(group int) bool {
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			if s, ok := readStat(pid); ok && s.group == group && s.state != 'Z' && s.state != 'X' {
-				return true
+	for range members(group) {
+		return true
+	}
+	return false
+}
+
+// members yields the processes of a group that have not ended: pid and state.
+func members(group int) iter.Seq2[int, processStat] {
+	return func(yield func(int, processStat) bool) {
+		entries, _ := os.ReadDir("/proc")
+		for _, e := range entries {
+			pid, err := strconv.Atoi(e.Name())
+			if err != nil {
+				continue
+			}
+			if s, ok := readStat(pid); ok && s.group == group && s.state != 'Z' && s.state != 'X' && !yield(pid, s) {
+				return
 			}
 		}
 	}
-	return false
 }
 
 // foreground returns the foreground process group of the terminal, 0 when there is
@@ -110,14 +122,8 @@ func onTerminal(f func(fd int) error) error {
 func ownJob() (shared, orphaned bool) {
 	orphaned = true
 	self, _ := readStat(os.Getpid())
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		s, ok := readStat(pid)
-		if !ok || s.group != self.group || s.session != self.session || s.state == 'Z' || s.state == 'X' {
+	for pid, s := range members(self.group) {
+		if s.session != self.session {
 			continue
 		}
 		if pid != os.Getpid() {
@@ -130,6 +136,7 @@ func ownJob() (shared, orphaned bool) {
 	return shared, orphaned
 }
 
+// shared reports whether other processes are in snug's process group.
 func shared() bool {
 	is, _ := ownJob()
 	return is

@@ -67,18 +67,18 @@ func Run(ctx context.Context, patterns []string, tags string) ([]Found, error) {
 	}
 	wrong := ""
 	all = slices.DeleteFunc(all, func(p *packages.Package) bool {
-		for _, e := range p.Errors {
-			wrong = cmp.Or(wrong, e.Error())
+		if len(p.Errors) == 0 && !p.IllTyped {
+			return false
 		}
-		if p.IllTyped && wrong == "" { // what it imports is in error
-			packages.Visit([]*packages.Package{p}, nil, func(d *packages.Package) {
-				for _, e := range d.Errors {
-					wrong = cmp.Or(wrong, e.Error())
-				}
-			})
-			wrong = cmp.Or(wrong, p.PkgPath+" does not compile")
-		}
-		return len(p.Errors) > 0 || p.IllTyped
+		// Its own errors come first, then those of its imports.
+		packages.Visit([]*packages.Package{p}, func(d *packages.Package) bool {
+			for _, e := range d.Errors {
+				wrong = cmp.Or(wrong, e.Error())
+			}
+			return wrong == ""
+		}, nil)
+		wrong = cmp.Or(wrong, p.PkgPath+" does not compile")
+		return true
 	})
 	found, err := analyze(all)
 	switch {
