@@ -31,12 +31,12 @@ law < simulator
 NONE < limiter, fixture, oracle
 
 The tool, group by group:
-NONE < report/finding, vet, message, profile/
+NONE < vet, message, profile/
 plan < flagvalue, goenv, report/units
 plan, flagvalue < option
 plan < process/
 message, report/units, vet < source/
-limits < figure < process/, profile/promtext, diagnose/, cluster/agent
+limits < figure < process/, profile/promtext, report/, diagnose/, cluster/agent, cli/
 limits < process/goproc
 message, report/finding, report/units < report/metric < report/content < report/chart
 message, report/finding, report/units, report/metric, report/content < report/text < report

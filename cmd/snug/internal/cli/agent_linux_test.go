@@ -33,7 +33,7 @@ func TestAgentOnce(t *testing.T) {
 				}
 			}
 		}
-		if found == nil || found.Exe != path || *found.GOMAXPROCS != 3 || *found.GOMEMLIMIT != 123<<20 || (found.Cycles != nil) != c.cycles || d.Memory != c.cycles {
+		if found == nil || found.Exe != path || found.GOMAXPROCS.N != 3 || found.GOMEMLIMIT.N != 123<<20 || (found.Cycles.Known()) != c.cycles || d.Memory != c.cycles {
 			t.Errorf("%v: %+v", c.args, found)
 		}
 	}

@@ -44,11 +44,11 @@ func TestPS(t *testing.T) {
 	}
 	r := &d.Processes[0]
 	switch {
-	case strconv.Itoa(r.PID) != pid, r.Exe != path, r.GoVersion == nil, !strings.HasPrefix(*r.GoVersion, "go1."):
+	case strconv.Itoa(r.PID) != pid, r.Exe != path, !r.GoVersion.Known(), !strings.HasPrefix(r.GoVersion.N, "go1."):
 		t.Errorf("%s: %+v", pid, r)
-	case r.GOMAXPROCS == nil, *r.GOMAXPROCS != 3, r.GOMAXPROCSSource == nil, *r.GOMAXPROCSSource != "environment":
+	case !r.GOMAXPROCS.Known(), r.GOMAXPROCS.N != 3, !r.GOMAXPROCSSource.Known(), r.GOMAXPROCSSource.N != "environment":
 		t.Errorf("GOMAXPROCS: %s", out)
-	case r.GOGC == nil, r.GOGC.N != 77, r.GOMEMLIMIT == nil, *r.GOMEMLIMIT != 123<<20, r.Memory == nil, *r.Memory < 1<<20:
+	case !r.GOGC.Known(), r.GOGC.N.N != 77, !r.GOMEMLIMIT.Known(), r.GOMEMLIMIT.N != 123<<20, !r.Memory.Known(), r.Memory.N < 1<<20:
 		t.Errorf("memory: %s", out)
 	}
 	if code, out, _ := snug(t, "ps", "busy"); code != 0 || !strings.Contains(out, pid+" ") || !strings.Contains(out, "123 MiB") {

@@ -42,15 +42,15 @@ func TestTopJSON(t *testing.T) {
 		}
 		p := &d.Processes[0]
 		switch {
-		case strconv.Itoa(p.PID) != pid, p.Exe != path, p.Name != filepath.Base(path), *p.GOMAXPROCS != 3, *p.GOMAXPROCSSource != "environment":
+		case strconv.Itoa(p.PID) != pid, p.Exe != path, p.Name != filepath.Base(path), p.GOMAXPROCS.N != 3, p.GOMAXPROCSSource.N != "environment":
 			t.Errorf("who: %s", line)
-		case d.Seconds == nil, p.Used == nil, !(*p.Used > 0.01), p.Waiting != nil && *p.Waiting < 0:
+		case d.Seconds == nil, !p.Used.Known(), !(p.Used.N > 0.01), p.Waiting.Known() && p.Waiting.N < 0:
 			t.Errorf("CPU: %s", line)
-		case p.PerMinute == nil, !(*p.PerMinute > 0), p.MeanPause == nil, !(*p.MeanPause > 0), p.GC == nil, !(*p.GC > 0), *p.GC > 1:
+		case !p.PerMinute.Known(), !(p.PerMinute.N > 0), !p.MeanPause.Known(), !(p.MeanPause.N > 0), !p.GC.Known(), !(p.GC.N > 0), p.GC.N > 1:
 			t.Errorf("collections: %s", line)
-		case p.Heap == nil, p.Goal == nil, p.Mapped == nil, *p.Heap > *p.Mapped:
+		case !p.Heap.Known(), !p.Goal.Known(), !p.Mapped.Known(), p.Heap.N > p.Mapped.N:
 			t.Errorf("memory: %s", line)
-		case p.Busy == nil, *p.Busy+*p.Idle < 2.99 || *p.Busy+*p.Idle > 3.01, *p.Spinning > *p.Busy:
+		case !p.Busy.Known(), p.Busy.N+p.Idle.N < 2.99 || p.Busy.N+p.Idle.N > 3.01, p.Spinning.N > p.Busy.N:
 			t.Errorf("Ps: %s", line)
 		}
 	}
@@ -63,7 +63,7 @@ func worked(line string) bool {
 		return true // and the test will say so
 	}
 	p := &d.Processes[0]
-	return p.Used != nil && *p.Used > 0.01 && p.PerMinute != nil && *p.PerMinute > 0
+	return p.Used.Known() && p.Used.N > 0.01 && p.PerMinute.Known() && p.PerMinute.N > 0
 }
 
 // TestTopBatch checks plain frames, also by name, and the error if there is nothing to show.
@@ -314,7 +314,7 @@ func TestTopTerminal(t *testing.T) {
 	s.keys("Escape")
 	s.shows(other + " other")
 	s.keys("?")
-	s.shows("keys and columns", "could have run")
+	s.shows("keys and columns", "ready to run")
 	s.keys("q", "Space")
 	s.shows("paused")
 	s.keys("Space", "+")

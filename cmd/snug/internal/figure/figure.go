@@ -5,7 +5,9 @@
 package figure
 
 import (
+	"cmp"
 	"encoding/json"
+	"math"
 
 	"github.com/snug-go/snug/limits"
 )
@@ -16,7 +18,7 @@ type Of[T any] struct {
 	N T
 	// State is limits.Known, limits.None (there is no limit) or limits.Unknown.
 	State limits.State
-	// Source is where a figure that is known or none comes from: a file,
+	// Source is where the figure comes from, or where it was looked for: a file,
 	// "/proc/4711/mem, 11/11 votes", "perf, 646 samples". Raw is its text there; "" = no text.
 	Source, Raw string
 	// Why says on one line why the figure is unknown; "" = no reason known, or not unknown.
@@ -38,17 +40,18 @@ func (f Of[T]) Read() bool { return f.State != limits.Unknown }
 // Get returns the number, and reports whether there is one.
 func (f Of[T]) Get() (T, bool) { return f.N, f.Known() }
 
-// Ptr returns the number for a document. It is nil both for none and for unknown; documents
-// list the unknown figures.
-func (f Of[T]) Ptr() *T {
-	if !f.Known() {
-		return nil
-	}
-	return &f.N
-}
-
 // Know makes the figure known.
 func (f *Of[T]) Know(n T, source string) { *f = New(n, source) }
+
+// Unknown makes the figure unknown: why it could not be read from source.
+func (f *Of[T]) Unknown(source, why string) { *f = Of[T]{Source: source, Why: why} }
+
+// None makes the figure none.
+func (f *Of[T]) None() { *f = Of[T]{State: limits.None, Source: f.Source, Raw: f.Raw} }
+
+// Unread returns where an unknown figure was looked for and why it is unknown; ok is false for
+// all others.
+func (f Of[T]) Unread() (source, why string, ok bool) { return f.Source, f.Why, !f.Read() }
 
 // Because sets the reason of an unknown figure that has none.
 func (f *Of[T]) Because(why string) {
@@ -62,47 +65,55 @@ type Number interface {
 	~int | ~int64 | ~uint32 | ~uint64 | ~float64
 }
 
-// Float converts a figure to float64, as rules use it.
-func Float[T Number](f Of[T]) Of[float64] {
-	return Of[float64]{N: float64(f.N), State: f.State, Source: f.Source, Raw: f.Raw, Why: f.Why}
+// As converts the number of a figure. A number that To cannot hold becomes its largest one.
+func As[To, From Number](f Of[From]) Of[To] {
+	n := To(f.N)
+	if (n < 0) != (f.N < 0) {
+		n = To(min(uint64(f.N), math.MaxInt64))
+	}
+	return Of[To]{N: n, State: f.State, Source: f.Source, Raw: f.Raw, Why: f.Why}
 }
 
-// Limit returns the figure for a limit of package limits and the file that sets it.
-func Limit[T int | int64 | float64](v limits.Value[T], from limits.Source) Of[float64] {
-	f := Of[float64]{N: float64(v.N), State: v.State}
-	if v.State == limits.Known {
+// Value returns the figure for a value of package limits.
+func Value[T int | int64 | float64](v limits.Value[T]) Of[T] { return Of[T]{N: v.N, State: v.State} }
+
+// Limit is Value for a limit and the file that sets it.
+func Limit[T int | int64 | float64](v limits.Value[T], from limits.Source) Of[T] {
+	f := Value(v)
+	if f.Known() {
 		f.Source, f.Raw = from.File, from.Raw
 	}
 	return f
 }
 
-// inJSON is the JSON form of a figure: {} is unknown.
-type inJSON[T any] struct {
-	N      *T     `json:"v,omitempty"`
-	None   bool   `json:"none,omitempty"`
-	Source string `json:"source,omitempty"`
-	Raw    string `json:"raw,omitempty"`
-	Why    string `json:"why,omitempty"`
-}
-
-// MarshalJSON writes {"v":2,"source":"/sys/fs/cgroup/cpu.max","raw":"200000 100000"}, {"none":true}
-// or {"why":"permission denied"}.
-func (f Of[T]) MarshalJSON() ([]byte, error) {
-	return json.Marshal(inJSON[T]{f.Ptr(), f.State == limits.None, f.Source, f.Raw, f.Why})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (f *Of[T]) UnmarshalJSON(text []byte) error {
-	var j inJSON[T]
-	if err := json.Unmarshal(text, &j); err != nil {
-		return err
-	}
-	*f = Of[T]{Source: j.Source, Raw: j.Raw, Why: j.Why}
+// Compare compares numbers; none and unknown sort first.
+func Compare[T cmp.Ordered](a, b Of[T]) int {
 	switch {
-	case j.N != nil:
-		f.N, f.State = *j.N, limits.Known
-	case j.None:
-		f.State = limits.None
+	case !a.Known() && !b.Known():
+		return 0
+	case !a.Known():
+		return -1
+	case !b.Known():
+		return 1
 	}
-	return nil
+	return cmp.Compare(a.N, b.N)
+}
+
+// MarshalJSON writes the figure as documents hold it: the number, or null for both none and
+// unknown. Documents list the unknown ones.
+func (f Of[T]) MarshalJSON() ([]byte, error) {
+	if !f.Known() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(f.N)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. null becomes none.
+func (f *Of[T]) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*f = Of[T]{State: limits.None}
+		return nil
+	}
+	*f = Of[T]{State: limits.Known}
+	return json.Unmarshal(text, &f.N)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
@@ -18,9 +20,9 @@ import (
 func nodeOf() *finding.Node {
 	c := func(id string, procs int, quota, throttled float64, used, limit int64, version string, severity finding.Severity) finding.Container {
 		r := finding.Container{
-			PodUID: new("0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f3" + id), ID: new(strings.Repeat(id, 64)), Quota: &quota, Throttled: &throttled, Used: &quota,
-			Unreclaimable: &used, MemoryLimit: &limit,
-			Processes: []finding.NodeProcess{{Process: finding.Process{PID: 7, GoVersion: &version, GOMAXPROCS: &procs, GOMEMLIMIT: &limit}, Name: "server", GC: &throttled}},
+			PodUID: new("0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f3" + id), ID: new(strings.Repeat(id, 64)), Quota: figure.New(quota, ""), Throttled: figure.New(throttled, ""), Used: figure.New(quota, ""),
+			Unreclaimable: figure.New(used, ""), MemoryLimit: figure.New(limit, ""),
+			Processes: []finding.NodeProcess{{Process: finding.Process{PID: 7, GoVersion: figure.New(version, ""), GOMAXPROCS: figure.New(procs, ""), GOMEMLIMIT: figure.New(limit, "")}, Name: "server", GC: figure.New(throttled, "")}},
 		}
 		if severity != "" {
 			r.Processes[0].Findings = []finding.Finding{{ID: "x-" + string(severity), Severity: severity, Title: "T", Fix: "GOGC=100"}}
@@ -84,7 +86,7 @@ func TestNodeHostile(t *testing.T) {
 	d.Skipped = []finding.Left{{Reason: evil, Count: 1, Hint: evil}}
 	d.Containers[0].ContainerNames = finding.ContainerNames{Namespace: new(evil), Pod: new(evil), Name: new(evil), Workload: new(evil), Image: new(evil), Digest: new(evil)}
 	p := &d.Containers[0].Processes[0]
-	p.Name, p.Exe, p.GoVersion = evil, evil, new(evil)
+	p.Name, p.Exe, p.GoVersion = evil, evil, figure.New(evil, "")
 	p.Findings = []finding.Finding{{ID: evil, Severity: evil, Title: evil, Fix: evil, Verify: evil, Evidence: []finding.Evidence{{What: evil}}},
 		{ID: evil, Severity: finding.SeverityError, Title: evil, Fix: evil, Verify: evil}}
 	var drawn, said bytes.Buffer

@@ -6,7 +6,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
@@ -20,53 +21,51 @@ func LimitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
 		Head:   finding.NewHead(finding.KindLimits),
 		Target: t,
 		CPU: finding.CPU{
-			Cores:            known(c.Cores),
-			Quota:            known(c.Quota),
-			Affinity:         known(c.Affinity),
+			Cores:            figure.Value(c.Cores),
+			Quota:            figure.Value(c.Quota),
+			Affinity:         figure.Value(c.Affinity),
 			Source:           source(c.Source),
-			Weight:           known(c.Weight),
-			Shares:           known(c.Shares),
+			Weight:           figure.Value(c.Weight),
+			Shares:           figure.Value(c.Shares),
 			Candidates:       append([]float64{}, c.Requests...),
-			Burst:            known(c.Burst),
-			Periods:          known(c.Throttle.Periods),
-			ThrottledPeriods: known(c.Throttle.Throttled),
+			Burst:            figure.Value(c.Burst),
+			Periods:          figure.Value(c.Throttle.Periods),
+			ThrottledPeriods: figure.Value(c.Throttle.Throttled),
 			Pressure:         pressure(&c.Pressure),
 			Levels:           []finding.Level{},
 		},
 		Memory: finding.Memory{
-			Hard:          known(m.Hard),
+			Hard:          figure.Value(m.Hard),
 			Source:        source(m.Source),
-			Soft:          known(m.Soft),
+			Soft:          figure.Value(m.Soft),
 			SoftSource:    source(m.SoftSource),
 			Shared:        m.Shared,
-			Current:       known(m.Current),
-			SharedCurrent: known(m.SharedCurrent),
-			Host:          known(m.Host),
-			SwapMax:       known(m.SwapMax),
-			SwapCurrent:   known(m.SwapCurrent),
-			Events:        finding.Events{High: known(m.Events.High), Max: known(m.Events.Max), OOM: known(m.Events.OOM), OOMKills: known(m.Events.OOMKills)},
+			Current:       figure.Value(m.Current),
+			SharedCurrent: figure.Value(m.SharedCurrent),
+			Host:          figure.Value(m.Host),
+			SwapMax:       figure.Value(m.SwapMax),
+			SwapCurrent:   figure.Value(m.SwapCurrent),
+			Events:        finding.Events{High: figure.Value(m.Events.High), Max: figure.Value(m.Events.Max), OOM: figure.Value(m.Events.OOM), OOMKills: figure.Value(m.Events.OOMKills)},
 			Pressure:      pressure(&m.Pressure),
 		},
 		Unknown:  gaps(l.Unknown),
 		Warnings: warnings(l.Warnings),
 	}
 	if len(c.Requests) == 1 && c.Requests[0] > 0 {
-		d.CPU.Request = &d.CPU.Candidates[0]
+		d.CPU.Request.Know(c.Requests[0], "")
 	}
 	if c.Cpuset != "" {
 		d.CPU.Cpuset = new(finding.UTF8(c.Cpuset))
 	}
-	if d.CPU.ThrottledPeriods != nil {
-		d.CPU.ThrottledSeconds = new(c.Throttle.Time.Seconds())
+	if d.CPU.ThrottledPeriods.Known() {
+		d.CPU.ThrottledSeconds.Know(c.Throttle.Time.Seconds(), "")
 	}
 	for _, level := range c.Levels {
-		d.CPU.Levels = append(d.CPU.Levels, finding.Level{Source: sourceOf(level.Source), Quota: known(level.Quota)})
+		d.CPU.Levels = append(d.CPU.Levels, finding.Level{Source: sourceOf(level.Source), Quota: figure.Value(level.Quota)})
 	}
+	d.Settle()
 	return d
 }
-
-// known returns nil both for none and for unknown. The document lists the unknown ones.
-func known[T int | int64 | float64](v limits.Value[T]) *T { return observe.Known(v) }
 
 func source(s limits.Source) *finding.Source {
 	if s == (limits.Source{}) {
@@ -84,7 +83,7 @@ func pressure(p *limits.Pressure) *finding.Pressure {
 		return nil
 	}
 	seconds := func(d time.Duration) float64 { return d.Seconds() }
-	return &finding.Pressure{Some10: known(p.Some10), Full10: known(p.Full10), SomeTotal: seconds(p.SomeTotal), FullTotal: seconds(p.FullTotal)}
+	return &finding.Pressure{Some10: figure.Value(p.Some10), Full10: figure.Value(p.Full10), SomeTotal: seconds(p.SomeTotal), FullTotal: seconds(p.FullTotal)}
 }
 
 func gaps(list []limits.Gap) []finding.Gap {

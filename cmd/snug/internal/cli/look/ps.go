@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
@@ -30,9 +32,9 @@ var PSOrders = map[string]func(a, b *finding.Process) int{
 		return cmp.Compare(finding.Worst(b.Findings).Level(), finding.Worst(a.Findings).Level())
 	},
 	"pid":       func(a, b *finding.Process) int { return 0 },
-	"memory":    func(a, b *finding.Process) int { return finding.CompareKnown(b.Memory, a.Memory) },
-	"throttled": func(a, b *finding.Process) int { return finding.CompareKnown(b.Throttled, a.Throttled) },
-	"procs":     func(a, b *finding.Process) int { return finding.CompareKnown(b.GOMAXPROCS, a.GOMAXPROCS) },
+	"memory":    func(a, b *finding.Process) int { return figure.Compare(b.Memory, a.Memory) },
+	"throttled": func(a, b *finding.Process) int { return figure.Compare(b.Throttled, a.Throttled) },
+	"procs":     func(a, b *finding.Process) int { return figure.Compare(b.GOMAXPROCS, a.GOMAXPROCS) },
 }
 
 func NewPS(u *ui.UI) *cobra.Command {

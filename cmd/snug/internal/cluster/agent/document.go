@@ -155,15 +155,15 @@ func (a *Agent) container(members []*process) finding.Container {
 	for _, p := range members {
 		r := p.row()
 		r.Throttled = c.Throttled
-		if r.Used != nil {
-			used += *r.Used
+		if r.Used.Known() {
+			used += r.Used.N
 		} else {
 			known = false
 		}
 		c.Processes = append(c.Processes, r)
 	}
 	if known {
-		c.Used = &used
+		c.Used.Know(used, "")
 	}
 	return c
 }

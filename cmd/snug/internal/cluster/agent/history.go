@@ -5,6 +5,8 @@ package agent
 import (
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -20,13 +22,13 @@ type history struct {
 	seen      time.Time // of the last scan in which it was there
 }
 
-func (h *history) add(throttled *float64, memory *int64, at time.Time) {
+func (h *history) add(throttled figure.Of[float64], memory figure.Of[int64], at time.Time) {
 	x, y := float32(-1), float32(-1)
-	if throttled != nil {
-		x = float32(*throttled)
+	if throttled.Known() {
+		x = float32(throttled.N)
 	}
-	if memory != nil {
-		y = float32(*memory)
+	if memory.Known() {
+		y = float32(memory.N)
 	}
 	h.throttled, h.memory, h.seen = push(h.throttled, x), push(h.memory, y), at
 }

@@ -183,11 +183,11 @@ func TestLearned(t *testing.T) {
 	}
 	facts := (*learned.Facts)(nil).With(asked.Facts, time.Now())
 	_, p := find(d, pidIn(t, blind))
-	if p == nil || p.GoVersion == nil {
+	if p == nil || !p.GoVersion.Known() {
 		t.Fatalf("%+v", p)
 	}
 	var minor int
-	if _, err := fmt.Sscanf(*p.GoVersion, "go1.%d", &minor); err != nil {
+	if _, err := fmt.Sscanf(p.GoVersion.N, "go1.%d", &minor); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -18,6 +18,7 @@ import (
 // give writes down what a container gives; before may be nil, and so may now where the
 // limits are not known.
 func give(c *finding.Container, before, now *limits.Limits) {
+	defer func() { finding.Settle(c, c.Unknown) }()
 	if now == nil {
 		for _, field := range []string{"quota_cores", "memory_limit_bytes"} {
 			c.Unknown = append(c.Unknown, finding.Gap{Field: field, File: "/proc/PID/cgroup", Why: "the groups cannot be read"})
@@ -25,21 +26,21 @@ func give(c *finding.Container, before, now *limits.Limits) {
 		return
 	}
 	cpu, m := &now.CPU, &now.Memory
-	c.Quota, c.Weight, c.Shares = observe.Known(cpu.Quota), observe.Known(cpu.Weight), observe.Known(cpu.Shares)
+	c.Quota, c.Weight, c.Shares = figure.Limit(cpu.Quota, cpu.Source), figure.Value(cpu.Weight), figure.Value(cpu.Shares)
 	if len(cpu.Requests) == 1 && cpu.Requests[0] > 0 {
-		c.Request = new(cpu.Requests[0])
+		c.Request.Know(cpu.Requests[0], "")
 	}
-	c.Periods, c.ThrottledPeriods = observe.Known(cpu.Throttle.Periods), observe.Known(cpu.Throttle.Throttled)
-	if c.ThrottledPeriods != nil {
-		c.ThrottledSeconds = new(cpu.Throttle.Time.Seconds())
+	c.Periods, c.ThrottledPeriods = figure.Value(cpu.Throttle.Periods), figure.Value(cpu.Throttle.Throttled)
+	if c.ThrottledPeriods.Known() {
+		c.ThrottledSeconds.Know(cpu.Throttle.Time.Seconds(), "")
 	}
-	if c.Quota != nil {
+	if c.Quota.Known() {
 		if share, ok := observe.Throttled(before, now); ok {
-			c.Throttled = &share
+			c.Throttled.Know(share, "")
 		}
 	}
-	c.MemoryLimit, c.Memory, c.Unreclaimable = observe.Known(m.Hard), observe.Known(m.Current), observe.Known(m.Unreclaimable)
-	c.OOMKills = observe.Known(m.Events.OOMKills)
+	c.MemoryLimit, c.Memory, c.Unreclaimable = figure.Limit(m.Hard, m.Source), figure.Value(m.Current), figure.Value(m.Unreclaimable)
+	c.OOMKills = figure.Value(m.Events.OOMKills)
 	names := map[string]string{
 		"cpu.quota_cores": "quota_cores", "memory.hard_bytes": "memory_limit_bytes", "memory.current_bytes": "memory_bytes",
 		"memory.unreclaimable_bytes": "memory_unreclaimable_bytes", "cpu.periods": "periods", "memory.events.oom_kills": "oom_kills",
@@ -84,21 +85,22 @@ func (e *process) row() finding.NodeProcess {
 		r.SetLimit = new(f.MemLimitBy)
 	}
 	if g.CPUs > 0 {
-		r.CPUs = new(g.CPUs)
+		r.CPUs.Know(g.CPUs, "")
 	}
 	if g.Hint != "" {
 		r.Unknown = append(r.Unknown, finding.Gap{Field: "program", File: "/proc/" + strconv.Itoa(g.Pid), Why: "its memory may not be read (" + g.Hint + ")"})
 	}
 	if g.PauseTotal.Known() {
-		r.Pauses = new(g.PauseTotal.N.Seconds())
+		r.Pauses.Know(g.PauseTotal.N.Seconds(), g.PauseTotal.Source)
 	}
 	if g.CPU.Known() {
-		r.GCTotal = new((g.CPU.N.GCTotal - g.CPU.N.GCIdle).Seconds())
+		r.GCTotal.Know((g.CPU.N.GCTotal - g.CPU.N.GCIdle).Seconds(), g.CPU.Source)
 	}
 	if e.prev.Go != nil {
-		r.Used = observe.PerSecond((g.Stat.CPU - e.prev.Go.Stat.CPU).Seconds(), e.last.At.Sub(e.prev.At), "").Ptr()
+		r.Used = observe.PerSecond((g.Stat.CPU - e.prev.Go.Stat.CPU).Seconds(), e.last.At.Sub(e.prev.At), "")
 	}
 	e.collections(&r)
+	finding.Settle(&r, r.Unknown)
 	return r
 }
 
@@ -109,11 +111,11 @@ func (e *process) collections(r *finding.NodeProcess) {
 	if took <= 0 {
 		return
 	}
-	r.Window = new(took.Seconds())
+	r.Window.Know(took.Seconds(), "")
 	if n := growth(a.Go.Collections, b.Go.Collections); n >= 0 {
-		r.PerMin = new(n / took.Minutes())
+		r.PerMin.Know(n/took.Minutes(), "")
 	}
-	r.GC = observe.CollectorShare(a.Go, b.Go).Ptr()
+	r.GC = observe.CollectorShare(a.Go, b.Go)
 }
 
 // growth is by how much a count has grown; below 0 = unknown.

@@ -156,24 +156,24 @@ func TestScan(t *testing.T) {
 	switch {
 	case p == nil:
 		t.Fatalf("pid %d is not among %d Go processes", c.pid(), d.Scan.Go)
-	case *p.GOMAXPROCS != 3, *p.GOMAXPROCSSource != "environment", p.GOGC.N != 77, *p.GOMEMLIMIT != 123<<20, *p.SetLimit != "environment":
+	case p.GOMAXPROCS.N != 3, p.GOMAXPROCSSource.N != "environment", p.GOGC.N.N != 77, p.GOMEMLIMIT.N != 123<<20, *p.SetLimit != "environment":
 		t.Errorf("%+v", p)
-	case d.Seconds != nil, p.Used != nil, p.PerMin != nil, *d.Node != "node-1", !d.Memory, *p.Cycles < 1, p.Started == nil, *p.CPUs < 1:
+	case d.Seconds != nil, p.Used.Known(), p.PerMin.Known(), *d.Node != "node-1", !d.Memory, p.Cycles.N < 1, p.Started == nil, p.CPUs.N < 1:
 		t.Errorf("%+v", p)
 	}
 	if _, own := find(d, os.Getpid()); own != nil {
 		t.Error("it looks at itself")
 	}
-	before := *p.Cycles
+	before := p.Cycles.N
 	c.ask()
 	d = scan(t, a)
 	_, p = find(d, c.pid())
 	switch {
 	case p == nil:
 		t.Fatal("it is not there the second time")
-	case *p.GOMAXPROCS != 7, *p.GOMAXPROCSSource != "code", *p.Cycles <= before:
+	case p.GOMAXPROCS.N != 7, p.GOMAXPROCSSource.N != "code", p.Cycles.N <= before:
 		t.Errorf("%+v", p)
-	case d.Seconds == nil, p.Used == nil, p.PerMin == nil, !(*p.PerMin > 0), p.Window == nil:
+	case d.Seconds == nil, !p.Used.Known(), !p.PerMin.Known(), !(p.PerMin.N > 0), !p.Window.Known():
 		t.Errorf("%+v", p)
 	}
 	if text, err := finding.Encode(d); err != nil || bytes.Contains(text, []byte("hunter2")) || bytes.Contains(text, []byte("PASSWORD")) {
@@ -187,7 +187,7 @@ func TestScanWhole(t *testing.T) {
 	c.says("ready")
 	a := make1(t, Options{})
 	for range wholeLooks + 1 {
-		if _, p := find(scan(t, a), c.pid()); p == nil || *p.GOMAXPROCS != 3 {
+		if _, p := find(scan(t, a), c.pid()); p == nil || p.GOMAXPROCS.N != 3 {
 			t.Fatalf("%+v", p)
 		}
 	}
@@ -203,7 +203,7 @@ func TestScanShort(t *testing.T) {
 	a := make1(t, Options{})
 	a.scanner.room = 0
 	for range 3 {
-		if _, p := find(scan(t, a), c.pid()); p == nil || *p.GOMAXPROCS != 3 {
+		if _, p := find(scan(t, a), c.pid()); p == nil || p.GOMAXPROCS.N != 3 {
 			t.Fatalf("%+v", p)
 		}
 		e := a.scanner.known[c.pid()]
@@ -222,7 +222,7 @@ func TestScanOutside(t *testing.T) {
 	for range 2 {
 		d := scan(t, a)
 		_, p := find(d, c.pid())
-		if p == nil || *p.GOMAXPROCS != 3 || p.Cycles != nil || p.Live != nil || d.Memory || len(d.Lost) == 0 {
+		if p == nil || p.GOMAXPROCS.N != 3 || p.Cycles.Known() || p.Live.Known() || d.Memory || len(d.Lost) == 0 {
 			t.Fatalf("%+v", p)
 		}
 	}
@@ -277,7 +277,7 @@ func TestScanReused(t *testing.T) {
 			a.scanner.known[second.pid()] = old
 			old.last.Go.Pid, old.last.Go.Stat.CPU = second.pid(), time.Hour
 			_, p := find(scan(t, a), second.pid())
-			if p == nil || p.CPUTotal > 1800 || p.Used != nil {
+			if p == nil || p.CPUTotal > 1800 || p.Used.Known() {
 				t.Errorf("%+v", p)
 			}
 		})
@@ -295,7 +295,7 @@ func TestScanExec(t *testing.T) {
 	}
 	fmt.Fprintln(c.in)
 	c.says("ready")
-	if _, p := find(scan(t, a), c.pid()); p == nil || *p.GOMAXPROCS != 3 {
+	if _, p := find(scan(t, a), c.pid()); p == nil || p.GOMAXPROCS.N != 3 {
 		t.Fatalf("%+v", p)
 	}
 }
@@ -320,12 +320,12 @@ func TestScanChurn(t *testing.T) {
 	a := make1(t, Options{Note: func(s string) { said = append(said, s) }})
 	for range 50 {
 		d := scan(t, a)
-		if _, p := find(d, stay.pid()); p == nil || *p.GOMAXPROCS != 3 {
+		if _, p := find(d, stay.pid()); p == nil || p.GOMAXPROCS.N != 3 {
 			t.Errorf("the one that stays: %+v", p)
 		}
 		for _, c := range d.Containers {
 			for _, p := range c.Processes {
-				if p.Exe == exe && p.GOMAXPROCS != nil && *p.GOMAXPROCS != 3 && *p.GOMAXPROCS != 5 {
+				if p.Exe == exe && p.GOMAXPROCS.Known() && p.GOMAXPROCS.N != 3 && p.GOMAXPROCS.N != 5 {
 					t.Errorf("%+v", p)
 				}
 			}

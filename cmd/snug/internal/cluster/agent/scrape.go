@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
@@ -58,9 +60,9 @@ func (s *scrape) number(m metric, v float64, values ...string) {
 }
 
 // maybe sends what is known.
-func maybe[T int | int64 | float64](s *scrape, m metric, v *T, labels []promtext.Label) {
-	if v != nil && !math.IsNaN(float64(*v)) {
-		s.labelled(m, float64(*v), labels)
+func maybe[T figure.Number](s *scrape, m metric, f figure.Of[T], labels []promtext.Label) {
+	if f.Known() && !math.IsNaN(float64(f.N)) {
+		s.labelled(m, float64(f.N), labels)
 	}
 }
 
@@ -81,21 +83,21 @@ func (s *scrape) container(c *finding.Container, labels []promtext.Label) {
 	if p.Aware != nil {
 		aware = map[bool]string{true: "true", false: "false"}[*p.Aware]
 	}
-	s.labelled(info, 1, s.with(labels, info, word(p.GoVersion), word(p.Line), aware, word(p.GOMAXPROCSSource), word(p.SetLimit), word(c.Workload)))
+	s.labelled(info, 1, s.with(labels, info, p.GoVersion.N, word(p.Line), aware, p.GOMAXPROCSSource.N, word(p.SetLimit), word(c.Workload)))
 	s.labelled(processes, float64(len(c.Processes)), labels)
 	s.when(started, p.Started, labels)
 	s.when(resized, p.QuotaChanged, s.with(labels, resized, "cpu"))
 	s.when(resized, p.LimitChanged, s.with(labels, resized, "memory"))
 	maybe(s, gomaxprocs, p.GOMAXPROCS, labels)
 	switch {
-	case p.GOMEMLIMIT != nil:
-		s.labelled(gomemlimit, float64(*p.GOMEMLIMIT), labels)
-	case !listed(p.Unknown, "gomemlimit_bytes"):
+	case p.GOMEMLIMIT.Known():
+		s.labelled(gomemlimit, float64(p.GOMEMLIMIT.N), labels)
+	case p.GOMEMLIMIT.Read():
 		s.labelled(gomemlimit, math.Inf(1), labels)
 	}
-	if p.GOGC != nil {
-		v := float64(p.GOGC.N)
-		if p.GOGC.Off {
+	if p.GOGC.Known() {
+		v := float64(p.GOGC.N.N)
+		if p.GOGC.N.Off {
 			v = math.Inf(1)
 		}
 		s.labelled(gogc, v, labels)
@@ -111,7 +113,7 @@ func (s *scrape) container(c *finding.Container, labels []promtext.Label) {
 	maybe(s, affinity, p.CPUs, labels)
 
 	maybe(s, request, c.Request, labels)
-	if c.Quota != nil {
+	if c.Quota.Known() {
 		maybe(s, quota, c.Quota, labels)
 		maybe(s, periods, c.Periods, labels)
 		maybe(s, throttledPeriods, c.ThrottledPeriods, labels)
@@ -133,16 +135,6 @@ func (s *scrape) container(c *finding.Container, labels []promtext.Label) {
 	for _, id := range slices.Sorted(maps.Keys(worst)) {
 		s.labelled(found, 1, s.with(labels, found, id, string(worst[id])))
 	}
-}
-
-// listed reports whether a field is among those that could not be read.
-func listed(gaps []finding.Gap, field string) bool {
-	for _, g := range gaps {
-		if g.Field == field {
-			return true
-		}
-	}
-	return false
 }
 
 // word is "" for nil.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -36,39 +38,49 @@ func sampleNode() *finding.Node {
 	process := func(pid int, started string) finding.NodeProcess {
 		return finding.NodeProcess{
 			Process: finding.Process{
-				PID: pid, Exe: "/srv/server", GoVersion: new("go1.24.3"), GOMAXPROCS: new(8), GOMAXPROCSSource: new("host"),
-				GOGC: &finding.Amount{N: 100}, Cycles: new(int64(7)), Memory: new(int64(5 << 20)),
+				PID: pid, Exe: "/srv/server", GoVersion: figure.New("go1.24.3", ""), GOMAXPROCS: figure.New(8, ""), GOMAXPROCSSource: figure.New("host", ""),
+				GOGC: figure.New(finding.Amount{N: 100}, ""), Cycles: figure.New(int64(7), ""), Memory: figure.New(int64(5<<20), ""),
 				Findings: []finding.Finding{{ID: "oom-kills", Severity: finding.SeverityWarning, Title: "Killed <script>", Fix: "GOMEMLIMIT=230MiB", Evidence: []finding.Evidence{{What: "kills", Value: 2, Unit: finding.UnitCount}}}},
 				Unknown:  []finding.Gap{},
 			},
-			Name: "server", Started: &started, Line: new("1.24"), Aware: new(false), CPUs: new(2), CPUTotal: 1.5,
+			Name: "server", Started: &started, Line: new("1.24"), Aware: new(false), CPUs: figure.New(2, ""), CPUTotal: 1.5,
 		}
 	}
 	limited := finding.Container{
 		PodUID: new("0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34"), ID: new(strings.Repeat("ab", 32)), Class: new("Burstable"),
-		Quota: new(0.5), Request: new(0.25), Periods: new(int64(100)), ThrottledPeriods: new(int64(40)), ThrottledSeconds: new(2.5), Throttled: new(0.4),
-		MemoryLimit: new(int64(256 << 20)), Memory: new(int64(99 << 20)), Unreclaimable: new(int64(64 << 20)), OOMKills: new(int64(2)),
+		Quota: figure.New(0.5, ""), Request: figure.New(0.25, ""), Periods: figure.New(int64(100), ""), ThrottledPeriods: figure.New(int64(40), ""), ThrottledSeconds: figure.New(2.5, ""), Throttled: figure.New(0.4, ""),
+		MemoryLimit: figure.New(int64(256<<20), ""), Memory: figure.New(int64(99<<20), ""), Unreclaimable: figure.New(int64(64<<20), ""), OOMKills: figure.New(int64(2), ""),
 		Processes: []finding.NodeProcess{process(10, "2026-11-22T10:00:00Z"), process(11, "2026-11-22T10:00:05Z")},
 	}
 	free := finding.Container{
 		PodUID: new("1ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34"), ID: new(strings.Repeat("cd", 32)),
-		Periods: new(int64(0)), Processes: []finding.NodeProcess{process(12, "2026-11-22T10:00:00Z")},
+		Periods: figure.New(int64(0), ""), Processes: []finding.NodeProcess{process(12, "2026-11-22T10:00:00Z")},
 	}
-	free.Processes[0].GOGC = &finding.Amount{Off: true}
+	free.Processes[0].GOGC = figure.New(finding.Amount{Off: true}, "")
 	free.Processes[0].Findings = []finding.Finding{}
-	free.Processes[0].GOMEMLIMIT = new(int64(123))
+	free.Processes[0].GOMEMLIMIT = figure.New(int64(123), "")
 	unread := finding.Container{
 		ID: new(strings.Repeat("ef", 32)), Processes: []finding.NodeProcess{process(13, "2026-11-22T10:00:00Z")},
 	}
 	unread.Processes[0].Unknown = []finding.Gap{{Field: "gomemlimit_bytes"}, {Field: "gogc_percent"}}
-	unread.Processes[0].GOGC, unread.Processes[0].GOMAXPROCS, unread.Processes[0].Findings = nil, nil, nil
+	unread.Processes[0].GOGC = figure.Of[finding.Amount]{}
+	unread.Processes[0].GOMAXPROCS.None()
+	unread.Processes[0].Findings = nil
 	own := finding.Container{Unit: new("kubelet.service"), Group: new("/system.slice/kubelet.service"), Processes: []finding.NodeProcess{process(14, "2026-11-22T10:00:00Z")}}
-	return &finding.Node{
+	d := &finding.Node{
 		Head: finding.NewHead(finding.KindAgent), At: "2026-11-22T10:01:00Z", Memory: true, Lost: []string{},
 		Scan:       finding.Scan{Seconds: 0.5, CPU: 0.1, Processes: 200, Go: 5, Programs: 9},
 		Containers: []finding.Container{limited, free, unread, own},
 		Skipped:    []finding.Left{{Reason: passedDenied, Count: 3, Hint: "run as root"}}, Unknown: []finding.Gap{},
 	}
+	for i := range d.Containers {
+		c := &d.Containers[i]
+		finding.Settle(c, c.Unknown)
+		for j := range c.Processes {
+			finding.Settle(&c.Processes[j], c.Processes[j].Unknown)
+		}
+	}
+	return d
 }
 
 // gathered are the series of a scrape: "name{a=b}" without empty labels, and the values.
@@ -342,7 +354,7 @@ func TestHistory(t *testing.T) {
 	a := idle(d, 0)
 	now := time.Now()
 	for i := range kept + 10 {
-		d.Containers[0].Throttled = new(float64(i))
+		d.Containers[0].Throttled = figure.New(float64(i), "")
 		now = now.Add(time.Second)
 		a.remember(d, now)
 	}

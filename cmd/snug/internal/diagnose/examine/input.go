@@ -278,8 +278,8 @@ func readMetrics(k untrusted.Kind, r io.Reader) (promtext.GoFacts, error) {
 func reportedFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
 	const from = "reported by the program"
 	f.Go = finding.UTF8(b.Version.N)
-	f.Procs, f.GOGC, f.MemLimit = figure.Float(b.GOMAXPROCS), figure.Float(b.GOGC), figure.Float(b.GOMEMLIMIT)
-	f.Live, f.Goal = figure.Float(b.HeapLive), figure.Float(b.HeapGoal)
+	f.Procs, f.GOGC, f.MemLimit = figure.As[float64](b.GOMAXPROCS), figure.As[float64](b.GOGC), figure.As[float64](b.GOMEMLIMIT)
+	f.Live, f.Goal = figure.As[float64](b.HeapLive), figure.As[float64](b.HeapGoal)
 	if b.Sys.Known() && b.HeapReleased.Known() {
 		f.Mapped = figure.New(float64(b.Sys.N-b.HeapReleased.N), from)
 	}

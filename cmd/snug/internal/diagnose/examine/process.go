@@ -93,7 +93,9 @@ func examined(kind string, f *rules.Facts, unknown []finding.Gap) *finding.Exami
 	if f.Go != "" {
 		t.Go = new(finding.UTF8(f.Go))
 	}
-	t.Seconds = f.Seconds.Ptr()
+	if n, ok := f.Seconds.Get(); ok {
+		t.Seconds = &n
+	}
 	if f.ProcsBy != "" {
 		t.GOMAXPROCSSource = new(f.ProcsBy)
 	}

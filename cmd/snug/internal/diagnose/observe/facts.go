@@ -35,18 +35,18 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	if g.Exe.Minor > 0 && g.Env != nil {
 		f.Aware = new(g.Exe.Aware(g.Env["GODEBUG"]))
 	}
-	f.Procs = figure.Float(g.GOMAXPROCS)
+	f.Procs = figure.As[float64](g.GOMAXPROCS)
 	f.ProcsBy = setterWords[g.GOMAXPROCSBy.By]
 	if g.GOMAXPROCSBy.By == goproc.ByCode {
 		f.Module = g.GOMAXPROCSBy.Detail
 	}
-	f.GOGC = figure.Float(g.GOGC)
-	f.MemLimit = figure.Float(g.GOMEMLIMIT)
+	f.GOGC = figure.As[float64](g.GOGC)
+	f.MemLimit = figure.As[float64](g.GOMEMLIMIT)
 	f.MemLimitBy = setterWords[g.GOMEMLIMITBy.By]
 	if g.GOMEMLIMITBy.By == goproc.ByCode {
 		f.MemModule = g.GOMEMLIMITBy.Detail
 	}
-	f.Live, f.Goal, f.Mapped = figure.Float(g.HeapMarked), figure.Float(g.HeapGoal), figure.Float(g.Mapped)
+	f.Live, f.Goal, f.Mapped = figure.As[float64](g.HeapMarked), figure.As[float64](g.HeapGoal), figure.As[float64](g.Mapped)
 	if g.Collections.Known() && g.Collections.N == 0 {
 		f.Live = figure.Of[float64]{} // no collection has marked yet
 	}
@@ -66,7 +66,7 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	if level := c.Runtime; level != nil && level.CrashesGo {
 		f.Crashes = figure.Of[float64]{N: 1, State: limits.Known, Source: level.File, Raw: level.Raw}
 	}
-	f.MemHard = figure.Limit(m.Hard, m.Source)
+	f.MemHard = figure.As[float64](figure.Limit(m.Hard, m.Source))
 	if n, ok := m.Unreclaimable.Get(); ok && f.MemHard.State != limits.None {
 		f.MemUsed = figure.New(float64(n), "memory.stat")
 	}
@@ -131,15 +131,6 @@ func Executable(g *goproc.Facts) string {
 		return g.Stat.Name
 	}
 	return g.Path
-}
-
-// Known returns a figure for documents. It is nil both for none and for unknown; the document
-// lists the unknown figures.
-func Known[T int | int64 | float64](v limits.Value[T]) *T {
-	if n, ok := v.Get(); ok {
-		return &n
-	}
-	return nil
 }
 
 // Throttled returns the share of throttled periods between two reads, 0 to 1. If before is

@@ -3,7 +3,6 @@
 package rules_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
@@ -15,9 +14,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/limits"
 )
 
 type fixture struct {
@@ -34,12 +36,33 @@ func fixtures(t *testing.T, file string) []fixture {
 		t.Fatal(err)
 	}
 	var all []fixture
-	d := json.NewDecoder(strings.NewReader(string(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&all); err != nil {
+	if err := json.Unmarshal(text, &all, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFunc(readFigure))); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
 	return all
+}
+
+// readFigure reads a figure of a situation: {"v":2,"source":"cpu.max","raw":"200000 100000"}, {"none":true}
+// or {"why":"permission denied"}.
+func readFigure(text []byte, f *figure.Of[float64]) error {
+	var j struct {
+		V      *float64 `json:"v"`
+		None   bool     `json:"none"`
+		Source string   `json:"source"`
+		Raw    string   `json:"raw"`
+		Why    string   `json:"why"`
+	}
+	if err := json.Unmarshal(text, &j, json.RejectUnknownMembers(true)); err != nil {
+		return err
+	}
+	*f = figure.Of[float64]{Source: j.Source, Raw: j.Raw, Why: j.Why}
+	switch {
+	case j.V != nil:
+		f.N, f.State = *j.V, limits.Known
+	case j.None:
+		f.State = limits.None
+	}
+	return nil
 }
 
 // TestFixtures checks that each rule fires for fires.json and not for quiet.json.

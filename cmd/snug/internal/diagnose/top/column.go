@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
@@ -29,23 +31,23 @@ var columns = []column{
 	{id: "name", head: "PROGRAM", width: 11, grows: 13, left: true, words: "the executable's name", text: nameText,
 		order: func(a, b *finding.TopProcess) int { return strings.Compare(b.Name, a.Name) }},
 	{id: "go", head: "GO", width: 7, left: true, drop: 18, words: "release of Go it was built with", text: goText},
-	{id: "cpu", head: "CPU", width: 5, drop: 1, words: "cores used: 1.00 is one CPU all the time", text: cpuText, order: by(func(p *finding.TopProcess) *float64 { return p.Used })},
-	{id: "quota", head: "QUOTA", width: 5, drop: 12, words: "cores it may use; - is no quota", text: quotaText, order: by(func(p *finding.TopProcess) *float64 { return p.Quota })},
+	{id: "cpu", head: "CPU", width: 5, drop: 1, words: "cores used: 1.00 is one CPU all the time", text: cpuText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Used })},
+	{id: "quota", head: "QUOTA", width: 5, drop: 12, words: "cores it may use; - is no quota", text: quotaText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Quota })},
 	{id: "throttled", head: "THR%", width: 4, drop: 4, words: "share of throttled periods: the quota was used up, so it was stopped for the rest", text: throttledText,
-		order: by(func(p *finding.TopProcess) *float64 { return p.Throttled })},
-	{id: "wait", head: "WAIT", width: 4, drop: 8, words: "threads ready to run that waited for a CPU", text: waitText, order: by(func(p *finding.TopProcess) *float64 { return p.Waiting })},
-	{id: "gc", head: "GC%", width: 4, drop: 5, words: "share of its CPU time that garbage collection took", text: gcText, order: by(func(p *finding.TopProcess) *float64 { return p.GC })},
-	{id: "rate", head: "GC/MIN", width: 6, drop: 7, words: "collections a minute", text: rateText, order: by(func(p *finding.TopProcess) *float64 { return p.PerMinute })},
-	{id: "pause", head: "PAUSE", width: 5, drop: 10, words: "time that collections stopped all goroutines, a second", text: pauseText, order: by(func(p *finding.TopProcess) *float64 { return p.Paused })},
-	{id: "memory", head: "MEM", width: 5, drop: 16, words: "resident memory", text: memoryText, order: byWhole(func(p *finding.TopProcess) *int64 { return p.Memory })},
-	{id: "heap", head: "HEAP", width: 5, drop: 11, words: "heap: allocated, or marked by the last collection", text: heapText, order: byWhole(func(p *finding.TopProcess) *int64 { return p.Heap })},
+		order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Throttled })},
+	{id: "wait", head: "WAIT", width: 4, drop: 8, words: "threads ready to run that waited for a CPU", text: waitText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Waiting })},
+	{id: "gc", head: "GC%", width: 4, drop: 5, words: "share of its CPU time that garbage collection took", text: gcText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.GC })},
+	{id: "rate", head: "GC/MIN", width: 6, drop: 7, words: "collections a minute", text: rateText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.PerMinute })},
+	{id: "pause", head: "PAUSE", width: 5, drop: 10, words: "time that collections stopped all goroutines, a second", text: pauseText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Paused })},
+	{id: "memory", head: "MEM", width: 5, drop: 16, words: "resident memory", text: memoryText, order: by(func(p *finding.TopProcess) figure.Of[int64] { return p.Memory })},
+	{id: "heap", head: "HEAP", width: 5, drop: 11, words: "heap: allocated, or marked by the last collection", text: heapText, order: by(func(p *finding.TopProcess) figure.Of[int64] { return p.Heap })},
 	{id: "full", head: "TO LIMIT", width: 8, grows: 4, left: true, drop: 6, words: "heap, its goal, and the room up to GOMEMLIMIT or the memory limit", text: nil, order: by(fullness)},
-	{id: "limit", head: "LIMIT", width: 5, drop: 15, words: "the smaller of GOMEMLIMIT and the memory limit", text: limitText, order: byWhole(limit)},
-	{id: "procs", head: "P", width: 3, drop: 9, words: "GOMAXPROCS: how many threads may run Go code at a time", text: procsText, order: by(func(p *finding.TopProcess) *float64 { return float(p.GOMAXPROCS) })},
+	{id: "limit", head: "LIMIT", width: 5, drop: 15, words: "the smaller of GOMEMLIMIT and the memory limit", text: limitText, order: by(limit)},
+	{id: "procs", head: "P", width: 3, drop: 9, words: "GOMAXPROCS: how many threads may run Go code at a time", text: procsText, order: by(func(p *finding.TopProcess) figure.Of[int] { return p.GOMAXPROCS })},
 	{id: "by", head: "BY", width: 5, left: true, drop: 14, words: "who set GOMAXPROCS: env, code, quota (Go, from the quota), host (Go, from the CPUs)", text: byText},
-	{id: "busy", head: "BUSY", width: 4, drop: 10, words: "Ps (of GOMAXPROCS) that were not idle, on average", text: busyText, order: by(func(p *finding.TopProcess) *float64 { return p.Busy })},
-	{id: "spin", head: "SPIN", width: 4, drop: 13, words: "busy Ps that looked for work", text: spinText, order: by(func(p *finding.TopProcess) *float64 { return p.Spinning })},
-	{id: "idle", head: "IDLE", width: 4, drop: 17, words: "Ps that were idle", text: idleText, order: by(func(p *finding.TopProcess) *float64 { return p.Idle })},
+	{id: "busy", head: "BUSY", width: 4, drop: 10, words: "Ps (of GOMAXPROCS) that were not idle, on average", text: busyText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Busy })},
+	{id: "spin", head: "SPIN", width: 4, drop: 13, words: "busy Ps that looked for work", text: spinText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Spinning })},
+	{id: "idle", head: "IDLE", width: 4, drop: 17, words: "Ps that were idle", text: idleText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Idle })},
 	{id: "finding", head: "WORST FINDING", width: 22, grows: 40, left: true, drop: 12, words: "what is wrong: E error, W warning, i information", text: findingText, order: byFinding},
 }
 
@@ -61,12 +63,8 @@ func Orders() []string {
 }
 
 // by orders by a figure. Unknown figures come last.
-func by(figure func(*finding.TopProcess) *float64) func(a, b *finding.TopProcess) int {
-	return func(a, b *finding.TopProcess) int { return finding.CompareKnown(figure(a), figure(b)) }
-}
-
-func byWhole(figure func(*finding.TopProcess) *int64) func(a, b *finding.TopProcess) int {
-	return func(a, b *finding.TopProcess) int { return finding.CompareKnown(figure(a), figure(b)) }
+func by[T cmp.Ordered](get func(*finding.TopProcess) figure.Of[T]) func(a, b *finding.TopProcess) int {
+	return func(a, b *finding.TopProcess) int { return figure.Compare(get(a), get(b)) }
 }
 
 func byFinding(a, b *finding.TopProcess) int {
@@ -76,33 +74,29 @@ func byFinding(a, b *finding.TopProcess) int {
 	return cmp.Compare(len(a.Findings), len(b.Findings))
 }
 
-func float(n *int) *float64 {
-	if n == nil {
-		return nil
-	}
-	return new(float64(*n))
-}
-
-// limit returns what bounds the heap: the smaller of GOMEMLIMIT and the memory limit; nil if
-// there is neither.
-func limit(p *finding.TopProcess) *int64 {
+// limit returns what bounds the heap: the smaller of GOMEMLIMIT and the memory limit.
+func limit(p *finding.TopProcess) figure.Of[int64] {
 	l := p.MemoryLimit
-	if p.GOMEMLIMIT != nil && (l == nil || *p.GOMEMLIMIT < *l) {
+	if p.GOMEMLIMIT.Known() && (!l.Known() || p.GOMEMLIMIT.N < l.N) {
 		l = p.GOMEMLIMIT
 	}
 	return l
 }
 
-// fullness returns the heap's share of its limit, or of its goal if there is no limit.
-func fullness(p *finding.TopProcess) *float64 {
-	of := limit(p)
-	if of == nil {
-		of = p.Goal
+// bound returns the limit of the heap, or its goal if there is no limit.
+func bound(p *finding.TopProcess) figure.Of[int64] {
+	if l := limit(p); l.Known() {
+		return l
 	}
-	if p.Heap == nil || of == nil || *of <= 0 {
-		return nil
+	return p.Goal
+}
+
+// fullness returns the heap's share of its bound.
+func fullness(p *finding.TopProcess) (share figure.Of[float64]) {
+	if of := bound(p); p.Heap.Known() && of.Known() && of.N > 0 {
+		share.Know(float64(p.Heap.N)/float64(of.N), "")
 	}
-	return new(float64(*p.Heap) / float64(*of))
+	return share
 }
 
 func pidText(p *finding.TopProcess, _ *glyphs) (string, Role) { return strconv.Itoa(p.PID), Plain }
@@ -110,139 +104,125 @@ func pidText(p *finding.TopProcess, _ *glyphs) (string, Role) { return strconv.I
 func nameText(p *finding.TopProcess, _ *glyphs) (string, Role) { return p.Name, Plain }
 
 func goText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	if p.GoVersion == nil {
-		return absent(p, "go_version"), Dim
-	}
-	v, _, _ := strings.Cut(strings.TrimPrefix(*p.GoVersion, "go"), " ")
-	return v, Plain
+	return show(p.GoVersion, func(v string) string {
+		v, _, _ = strings.Cut(strings.TrimPrefix(v, "go"), " ")
+		return v
+	})
 }
 
-// absent returns the text for a missing figure: "?" if it could not be read, "-" if there is
-// none, "" if it is not known yet.
-func absent(p *finding.TopProcess, field string) string {
-	for _, gap := range p.Unknown {
-		if gap.Field == field {
-			return "?"
-		}
+// show returns the text of a figure.
+func show[T any](f figure.Of[T], print func(T) string) (string, Role) {
+	if f.Known() {
+		return print(f.N), Plain
 	}
-	return "-"
+	return absent(f), Dim
+}
+
+// absent returns the text for a figure without a number: "?" if it could not be read, "-" if
+// there is none.
+func absent[T any](f figure.Of[T]) string {
+	if f.Read() {
+		return "-"
+	}
+	return "?"
 }
 
 func cpuText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	if p.Used == nil {
+	if !p.Used.Known() {
 		return ".", Dim
 	}
-	return units.NarrowFixed(*p.Used, 5), Plain
+	return units.NarrowFixed(p.Used.N, 5), Plain
 }
 
 func quotaText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	if p.Quota == nil {
-		return absent(p, "quota_cores"), Dim
-	}
-	return units.NarrowNumber(*p.Quota), Plain
+	return show(p.Quota, units.NarrowNumber)
 }
 
 func throttledText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	switch {
-	case p.Throttled != nil:
-		return units.NarrowShare(*p.Throttled), alarm(*p.Throttled, 0.05, 0.25)
-	case p.Used == nil:
+	case p.Throttled.Known():
+		return units.NarrowShare(p.Throttled.N), alarm(p.Throttled.N, 0.05, 0.25)
+	case !p.Used.Known():
 		return ".", Dim
-	case p.Quota != nil && absent(p, "throttled_ratio") == "-":
+	case p.Quota.Known() && p.Throttled.Read():
 		return "0", Dim // no period passed because it did not run
 	}
-	return absent(p, "throttled_ratio"), Dim
+	return absent(p.Throttled), Dim
 }
 
 func waitText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	switch {
-	case p.Waiting == nil && p.Used != nil:
+	case !p.Waiting.Known() && p.Used.Known():
 		return "?", Dim // threads ended, and their waiting time is lost
-	case p.Waiting == nil:
+	case !p.Waiting.Known():
 		return ".", Dim
 	}
-	return units.NarrowFixed(*p.Waiting, 4), Plain
+	return units.NarrowFixed(p.Waiting.N, 4), Plain
 }
 
 func gcText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	switch {
-	case p.GC != nil:
-		return units.NarrowShare(*p.GC), alarm(*p.GC, 0.25, 0.5)
-	case p.PerMinute != nil && *p.PerMinute == 0:
+	case p.GC.Known():
+		return units.NarrowShare(p.GC.N), alarm(p.GC.N, 0.25, 0.5)
+	case p.PerMinute.Known() && p.PerMinute.N == 0:
 		return "0", Dim
 	}
-	return absent(p, "gc_cpu_ratio"), Dim
+	return absent(p.GC), Dim
 }
 
 func rateText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	if p.PerMinute == nil {
-		return pending(p, "collections"), Dim
+	if !p.PerMinute.Known() {
+		return pending(p), Dim
 	}
-	return units.NarrowCount(*p.PerMinute, 6), Plain
+	return units.NarrowCount(p.PerMinute.N, 6), Plain
 }
 
-// pending is like absent, but returns "." for a rate that needs a second look.
-func pending(p *finding.TopProcess, field string) string {
-	if s := absent(p, field); s == "?" || p.Window != nil {
-		return s
+// pending returns the text for a missing rate of collections: "." if it needs a second look.
+func pending(p *finding.TopProcess) string {
+	switch {
+	case !p.Cycles.Read():
+		return "?"
+	case p.Window.Known():
+		return "-"
 	}
 	return "."
 }
 
 func pauseText(p *finding.TopProcess, g *glyphs) (string, Role) {
-	if p.Paused == nil {
-		return pending(p, "collections"), Dim
+	if !p.Paused.Known() {
+		return pending(p), Dim
 	}
-	return g.duration(*p.Paused), alarm(*p.Paused, 0.02, 0.1)
+	return g.duration(p.Paused.N), alarm(p.Paused.N, 0.02, 0.1)
 }
 
 func memoryText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	return bytesText(p, p.Memory, "memory_bytes")
-}
-func heapText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	return bytesText(p, p.Heap, "heap_bytes")
-}
-func limitText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	return bytesText(p, limit(p), "memory_limit_bytes")
+	return show(p.Memory, units.NarrowBytes)
 }
 
-func bytesText(p *finding.TopProcess, n *int64, field string) (string, Role) {
-	if n == nil {
-		return absent(p, field), Dim
-	}
-	return units.NarrowBytes(*n), Plain
+func heapText(p *finding.TopProcess, _ *glyphs) (string, Role) {
+	return show(p.Heap, units.NarrowBytes)
+}
+
+func limitText(p *finding.TopProcess, _ *glyphs) (string, Role) {
+	return show(limit(p), units.NarrowBytes)
 }
 
 func procsText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	if p.GOMAXPROCS == nil {
-		return absent(p, "gomaxprocs"), Dim
-	}
-	return strconv.Itoa(*p.GOMAXPROCS), Plain
+	return show(p.GOMAXPROCS, strconv.Itoa)
 }
 
 // setters maps who set GOMAXPROCS to the words of snug ps.
 var setters = map[string]string{"environment": "env", "code": "code", "runtime": "quota", "host": "host"}
 
 func byText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	if p.GOMAXPROCSSource == nil {
-		return absent(p, "gomaxprocs_source"), Dim
-	}
-	if s, ok := setters[*p.GOMAXPROCSSource]; ok {
-		return s, Plain
-	}
-	return *p.GOMAXPROCSSource, Plain
+	return show(p.GOMAXPROCSSource, func(by string) string { return cmp.Or(setters[by], by) })
 }
 
-func busyText(p *finding.TopProcess, _ *glyphs) (string, Role) { return psText(p, p.Busy) }
-func spinText(p *finding.TopProcess, _ *glyphs) (string, Role) { return psText(p, p.Spinning) }
-func idleText(p *finding.TopProcess, _ *glyphs) (string, Role) { return psText(p, p.Idle) }
+func busyText(p *finding.TopProcess, _ *glyphs) (string, Role) { return show(p.Busy, ps) }
+func spinText(p *finding.TopProcess, _ *glyphs) (string, Role) { return show(p.Spinning, ps) }
+func idleText(p *finding.TopProcess, _ *glyphs) (string, Role) { return show(p.Idle, ps) }
 
-func psText(p *finding.TopProcess, n *float64) (string, Role) {
-	if n == nil {
-		return absent(p, "busy_ps"), Dim
-	}
-	return units.NarrowFixed(*n, 4), Plain
-}
+func ps(n float64) string { return units.NarrowFixed(n, 4) }
 
 func findingText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	if len(p.Findings) == 0 {

@@ -7,8 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/limits"
 )
 
 // pane returns the detail of the chosen process, from the scroll position.
@@ -24,8 +27,8 @@ func (v *View) pane(width, height int) []Row {
 	if below := len(all) - v.scroll - v.inner; below > 0 {
 		l.whole(Title, v.glyphs.dot+" PgDn: "+strconv.Itoa(below)+" more ")
 	}
-	if p.GoVersion != nil {
-		l.whole(Title, v.glyphs.dot+" "+*p.GoVersion+" ")
+	if p.GoVersion.Known() {
+		l.whole(Title, v.glyphs.dot+" "+p.GoVersion.N+" ")
 	}
 	l.add(Title, strings.Repeat(v.glyphs.line, max(0, l.left)))
 	return append([]Row{l.row}, all[v.scroll:min(len(all), v.scroll+v.inner)]...)
@@ -94,76 +97,76 @@ func (v *View) figures(p *finding.TopProcess) [][2]string {
 			out = append(out, [2]string{what, strings.Join(known, ", ")})
 		}
 	}
-	part := func(n *float64, before string, f func(float64) string, after string) string {
-		if n == nil {
+	part := func(f figure.Of[float64], before string, print func(float64) string, after string) string {
+		if !f.Known() {
 			return ""
 		}
-		return before + f(*n) + after
+		return before + print(f.N) + after
 	}
-	bytes := func(n *int64, before, after string) string {
-		if n == nil {
+	bytes := func(f figure.Of[int64], before, after string) string {
+		if !f.Known() {
 			return ""
 		}
-		return before + units.NarrowBytes(*n) + after
+		return before + units.NarrowBytes(f.N) + after
 	}
 	two := func(x float64) string { return units.NarrowFixed(x, 6) }
 	if p.Exe != "" {
 		add("program", p.Exe)
 	}
 	quota := part(p.Quota, "quota ", units.NarrowNumber, "")
-	if p.Quota == nil && absent(p, "quota_cores") == "-" {
+	if p.Quota.State == limits.None {
 		quota = "no quota"
 	}
 	add("CPU", part(p.Used, "", two, " cores used"), quota, part(p.Throttled, "throttled in ", units.About, " of its periods"),
 		part(p.Waiting, "", two, " threads waiting for a CPU"), counted(p.Threads, "thread", "threads"))
-	if p.GOMAXPROCS != nil {
+	if p.GOMAXPROCS.Known() {
 		by := ""
-		if p.GOMAXPROCSSource != nil {
+		if p.GOMAXPROCSSource.Known() {
 			by = map[string]string{
 				"environment": "set by the environment", "code": "set by code", "runtime": "set by Go from the quota and CPUs",
 				"host": "set by Go from the CPUs alone",
-			}[*p.GOMAXPROCSSource]
+			}[p.GOMAXPROCSSource.N]
 			if p.Module != nil {
 				by += ": " + *p.Module
 			}
 		}
-		add("GOMAXPROCS", strconv.Itoa(*p.GOMAXPROCS), by, part(float(p.CPUs), "may run on ", units.NarrowNumber, " CPUs"))
+		add("GOMAXPROCS", strconv.Itoa(p.GOMAXPROCS.N), by, part(figure.As[float64](p.CPUs), "may run on ", units.NarrowNumber, " CPUs"))
 	}
 	add("Ps", part(p.Busy, "", two, " busy"), part(p.Spinning, "of them ", two, " spinning"), part(p.Idle, "", two, " idle"))
 	add("GC", part(p.PerMinute, "", func(x float64) string { return units.NarrowCount(x, 6) }, " a minute"), part(p.GC, "", units.About, " of its CPU time"),
 		part(p.MeanPause, "mean pause ", g.duration, ""), part(p.Paused, "stopped ", g.duration, " a second"), gogc(p))
 	bar := ""
-	if full := fullness(p); full != nil {
+	if full, ok := fullness(p).Get(); ok {
 		bar, _ = g.bar(p, 20)
-		bar += " " + units.About(*full) + " of the limit"
-		if limit(p) == nil {
+		bar += " " + units.About(full) + " of the limit"
+		if !limit(p).Known() {
 			bar = strings.TrimSuffix(bar, "limit") + "goal"
 		}
 	}
 	add("heap", bytes(p.Heap, "", ""), bytes(p.Live, "live ", ""), bytes(p.Goal, "goal ", ""), bar)
 	memlimit := bytes(p.GOMEMLIMIT, "GOMEMLIMIT ", "")
-	if p.GOMEMLIMIT == nil && absent(p, "gomemlimit_bytes") == "-" {
+	if p.GOMEMLIMIT.State == limits.None {
 		memlimit = "no GOMEMLIMIT"
 	}
 	hard := bytes(p.MemoryLimit, "limit ", "")
-	if p.MemoryLimit == nil && absent(p, "memory_limit_bytes") == "-" {
+	if p.MemoryLimit.State == limits.None {
 		hard = "no limit"
 	}
 	add("memory", bytes(p.Memory, "", " resident"), bytes(p.Mapped, "Go holds ", ""), memlimit, hard)
-	if p.Window != nil && *p.Window > 0 {
-		add("", "Ps and GC: over the last "+strconv.FormatFloat(math.Ceil(*p.Window), 'f', 0, 64)+" s; all else: the last interval")
+	if p.Window.Known() && p.Window.N > 0 {
+		add("", "Ps and GC: over the last "+strconv.FormatFloat(math.Ceil(p.Window.N), 'f', 0, 64)+" s; all else: the last interval")
 	}
 	return out
 }
 
 func gogc(p *finding.TopProcess) string {
 	switch {
-	case p.GOGC == nil:
+	case !p.GOGC.Known():
 		return ""
-	case p.GOGC.Off:
+	case p.GOGC.N.Off:
 		return "GOGC off"
 	}
-	return "GOGC " + strconv.FormatInt(p.GOGC.N, 10)
+	return "GOGC " + strconv.FormatInt(p.GOGC.N.N, 10)
 }
 
 // helpRows returns the help, from the scroll position.

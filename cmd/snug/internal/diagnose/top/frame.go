@@ -116,13 +116,13 @@ func (v *View) summary(width int) Row {
 	used, memory, throttled, known := 0.0, int64(0), 0, false
 	for i := range v.look.Processes {
 		p := &v.look.Processes[i]
-		if p.Used != nil {
-			used, known = used+*p.Used, true
+		if p.Used.Known() {
+			used, known = used+p.Used.N, true
 		}
-		if p.Memory != nil {
-			memory += *p.Memory
+		if p.Memory.Known() {
+			memory += p.Memory.N
 		}
-		if p.Throttled != nil && *p.Throttled > 0 {
+		if p.Throttled.Known() && p.Throttled.N > 0 {
 			throttled++
 		}
 	}
@@ -342,27 +342,24 @@ func (v *View) cell(c placed, p *finding.TopProcess) (string, Role) {
 // bar draws the heap and its goal on the way to the limit, or to the goal where
 // there is no limit.
 func (g *glyphs) bar(p *finding.TopProcess, cells int) (string, Role) {
-	full := fullness(p)
-	if full == nil {
-		return absent(p, "heap_bytes"), Dim
+	full, ok := fullness(p).Get()
+	if !ok {
+		return absent(p.Heap), Dim
 	}
-	of := limit(p)
-	if of == nil {
-		of = p.Goal
-	}
+	of := bound(p)
 	part := func(n int64) int {
-		return max(0, min(cells, int(float64(cells)*min(2, float64(n)/float64(*of))+0.5)))
+		return max(0, min(cells, int(float64(cells)*min(2, float64(n)/float64(of.N))+0.5)))
 	}
-	heap, goal := part(*p.Heap), 0
-	if *p.Heap > 0 {
+	heap, goal := part(p.Heap.N), 0
+	if p.Heap.N > 0 {
 		heap = max(1, heap)
 	}
-	if p.Goal != nil {
-		goal = max(0, part(*p.Goal)-heap)
+	if p.Goal.Known() {
+		goal = max(0, part(p.Goal.N)-heap)
 	}
 	role := Plain
-	if limit(p) != nil {
-		role = alarm(*full, 0.8, 0.95)
+	if limit(p).Known() {
+		role = alarm(full, 0.8, 0.95)
 	}
 	return strings.Repeat(g.heap, heap) + strings.Repeat(g.goal, goal) + strings.Repeat(g.room, max(0, cells-heap-goal)), role
 }

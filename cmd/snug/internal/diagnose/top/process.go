@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
@@ -101,11 +103,12 @@ func (e *watched) idle(w *watcher) bool {
 		e.sawPs(psSeen{at: now, idle: procs})
 	}
 	r := &e.row
-	r.Used, r.Memory = new(0.0), new(stat.RSSBytes)
-	if r.Waiting != nil || e.last.Waits {
-		r.Waiting = new(0.0)
+	r.Used.Know(0, "")
+	r.Memory.Know(stat.RSSBytes, "")
+	if r.Waiting.Known() || e.last.Waits {
+		r.Waiting.Know(0, "")
 	}
-	r.Throttled = nil
+	r.Throttled.None()
 	e.collections(r, &e.moments[0], &e.last)
 	e.means(r)
 	return true
@@ -132,13 +135,13 @@ func (e *watched) note(w *watcher, g *goproc.Facts) {
 	if prev.Go == nil {
 		observe.SinceStart(f, g, m.Limits)
 		r.Process = observe.Row(g, m.Limits, rules.Check(f))
-		r.Throttled = nil
+		r.Throttled.None()
 	} else {
 		e.Rates(f, from, &m)
 		r.Process = observe.Row(g, m.Limits, rules.Check(f))
 		lately := &rules.Facts{Quota: f.Quota}
 		e.Rates(lately, &prev, &m)
-		r.Used, r.Waiting, r.Throttled = lately.Used.Ptr(), lately.KernelWait.Ptr(), lately.Throttled.Ptr()
+		r.Used, r.Waiting, r.Throttled = lately.Used, lately.KernelWait, lately.Throttled
 		e.collections(&r, from, &m)
 	}
 	e.rest(&r, f, m.Limits)
@@ -173,7 +176,9 @@ func (e *watched) means(r *finding.TopProcess) {
 	for _, s := range e.ps {
 		sum.busy, sum.spinning, sum.idle = sum.busy+s.busy, sum.spinning+s.spinning, sum.idle+s.idle
 	}
-	r.Busy, r.Spinning, r.Idle = new(sum.busy/n), new(sum.spinning/n), new(sum.idle/n)
+	r.Busy.Know(sum.busy/n, "")
+	r.Spinning.Know(sum.spinning/n, "")
+	r.Idle.Know(sum.idle/n, "")
 }
 
 // collections adds the figures of the collections between two moments.
@@ -182,20 +187,20 @@ func (e *watched) collections(r *finding.TopProcess, a, b *observe.Moment) {
 	if took <= 0 {
 		return
 	}
-	r.Window = &took
+	r.Window.Know(took, "")
 	if !a.Go.Collections.Known() || !b.Go.Collections.Known() || b.Go.Collections.N < a.Go.Collections.N {
 		return
 	}
 	n := float64(b.Go.Collections.N - a.Go.Collections.N)
-	r.PerMinute = new(n / took * 60)
+	r.PerMinute.Know(n/took*60, "")
 	if a.Go.PauseTotal.Known() && b.Go.PauseTotal.Known() && b.Go.PauseTotal.N >= a.Go.PauseTotal.N {
 		stopped := (b.Go.PauseTotal.N - a.Go.PauseTotal.N).Seconds()
-		r.Paused = new(min(1, stopped/took))
+		r.Paused.Know(min(1, stopped/took), "")
 		if n > 0 {
-			r.MeanPause = new(stopped / n)
+			r.MeanPause.Know(stopped/n, "")
 		}
 	}
-	r.GC = observe.CollectorShare(a.Go, b.Go).Ptr()
+	r.GC = observe.CollectorShare(a.Go, b.Go)
 }
 
 // rest adds the figures that only the detail shows.
@@ -206,7 +211,7 @@ func (e *watched) rest(r *finding.TopProcess, f *rules.Facts, l *limits.Limits) 
 	}
 	r.Threads = g.Stat.Threads
 	if g.CPUs > 0 {
-		r.CPUs = new(g.CPUs)
+		r.CPUs.Know(g.CPUs, "")
 	}
 	gap := func(field, why string) {
 		r.Unknown = append(r.Unknown, finding.Gap{Field: field, File: "/proc", Why: finding.UTF8(why)})
@@ -217,16 +222,14 @@ func (e *watched) rest(r *finding.TopProcess, f *rules.Facts, l *limits.Limits) 
 	} else if g.Hint != "" {
 		gap("program", "its memory may not be read ("+g.Hint+")")
 	}
-	if g.HeapLive.Known() {
-		r.Heap = whole(g.HeapLive.N)
-	} else {
-		gap("heap_bytes", g.HeapLive.Why)
-	}
-	if g.Mapped.Known() {
-		r.Mapped = whole(g.Mapped.N)
+	r.Heap, r.Mapped = figure.As[int64](g.HeapLive), figure.As[int64](g.Mapped)
+	if !r.Heap.Read() {
+		gap("heap_bytes", r.Heap.Why)
 	}
 	if !g.IdlePs.Known() {
-		gap("busy_ps", g.IdlePs.Why)
+		for _, field := range []string{"busy_ps", "spinning_ps", "idle_ps"} {
+			gap(field, g.IdlePs.Why)
+		}
 	}
 	if f.Module != "" {
 		r.Module = new(finding.UTF8(f.Module))
@@ -234,7 +237,5 @@ func (e *watched) rest(r *finding.TopProcess, f *rules.Facts, l *limits.Limits) 
 	if g.GOMEMLIMIT.Known() && f.MemLimitBy != "" {
 		r.SetLimit = new(f.MemLimitBy)
 	}
-	if l == nil {
-		r.Quota, r.MemoryLimit = nil, nil
-	}
+	finding.Settle(r, r.Unknown)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -26,34 +28,38 @@ func look() *finding.Watch {
 		return p
 	}
 	busy := procs(4711, "server")
-	busy.GoVersion, busy.GOMAXPROCS, busy.GOMAXPROCSSource = new("go1.26.8"), new(64), new("host")
-	busy.Quota, busy.Throttled, busy.Used, busy.Waiting = new(1.5), new(0.42), new(1.48), new(2.3)
-	busy.Memory, busy.MemoryLimit, busy.Heap, busy.Goal = new(int64(410<<20)), new(int64(512<<20)), new(int64(300<<20)), new(int64(360<<20))
-	busy.Live, busy.Mapped, busy.GOGC = new(int64(180<<20)), new(int64(400<<20)), &finding.Amount{N: 100}
-	busy.Window, busy.PerMinute, busy.GC, busy.Paused, busy.MeanPause = new(28.0), new(312.0), new(0.31), new(0.0042), new(0.0008)
-	busy.Busy, busy.Spinning, busy.Idle, busy.CPUs = new(5.2), new(3.1), new(58.8), new(16)
+	busy.GoVersion, busy.GOMAXPROCS, busy.GOMAXPROCSSource = figure.New("go1.26.8", ""), figure.New(64, ""), figure.New("host", "")
+	busy.Quota, busy.Throttled, busy.Used, busy.Waiting = figure.New(1.5, ""), figure.New(0.42, ""), figure.New(1.48, ""), figure.New(2.3, "")
+	busy.Memory, busy.MemoryLimit, busy.Heap, busy.Goal = figure.New(int64(410<<20), ""), figure.New(int64(512<<20), ""), figure.New(int64(300<<20), ""), figure.New(int64(360<<20), "")
+	busy.Live, busy.Mapped, busy.GOGC = figure.New(int64(180<<20), ""), figure.New(int64(400<<20), ""), figure.New(finding.Amount{N: 100}, "")
+	busy.Window, busy.PerMinute, busy.GC, busy.Paused, busy.MeanPause = figure.New(28.0, ""), figure.New(312.0, ""), figure.New(0.31, ""), figure.New(0.0042, ""), figure.New(0.0008, "")
+	busy.Busy, busy.Spinning, busy.Idle, busy.CPUs = figure.New(5.2, ""), figure.New(3.1, ""), figure.New(58.8, ""), figure.New(16, "")
 	busy.Findings = []finding.Finding{
 		{ID: "procs-above-quota", Severity: finding.SeverityWarning, Title: "GOMAXPROCS is far above the CPU quota", Fix: "GOMAXPROCS=2; or import _ \"github.com/snug-go/snug/auto\"", Verify: "snug bench --cpus 1.5 --gomaxprocs 64,2 -- /srv/server ARG..."},
 		{ID: "gomemlimit-missing", Severity: finding.SeverityInfo, Title: "there is a memory limit and no GOMEMLIMIT", Fix: "GOMEMLIMIT=460MiB"},
 	}
 	fine := procs(12, "агент-日志-collector")
-	fine.GoVersion, fine.GOMAXPROCS, fine.GOMAXPROCSSource = new("go1.27.3"), new(2), new("runtime")
-	fine.Used, fine.Waiting, fine.Memory, fine.Heap, fine.Goal = new(0.03), new(0.0), new(int64(21<<20)), new(int64(3<<20)), new(int64(4<<20))
-	fine.Window, fine.PerMinute, fine.Paused, fine.GOGC, fine.GOMEMLIMIT = new(30.0), new(0.0), new(0.0), &finding.Amount{Off: true}, new(int64(64<<20))
-	fine.Busy, fine.Spinning, fine.Idle = new(0.1), new(0.0), new(1.9)
+	fine.GoVersion, fine.GOMAXPROCS, fine.GOMAXPROCSSource = figure.New("go1.27.3", ""), figure.New(2, ""), figure.New("runtime", "")
+	fine.Used, fine.Waiting, fine.Memory, fine.Heap, fine.Goal = figure.New(0.03, ""), figure.New(0.0, ""), figure.New(int64(21<<20), ""), figure.New(int64(3<<20), ""), figure.New(int64(4<<20), "")
+	fine.Window, fine.PerMinute, fine.Paused, fine.GOGC, fine.GOMEMLIMIT = figure.New(30.0, ""), figure.New(0.0, ""), figure.New(0.0, ""), figure.New(finding.Amount{Off: true}, ""), figure.New(int64(64<<20), "")
+	fine.Busy, fine.Spinning, fine.Idle = figure.New(0.1, ""), figure.New(0.0, ""), figure.New(1.9, "")
 	denied := procs(4194304, "other\x1b[31m\u202e")
-	denied.Used, denied.Memory = new(0.5), new(int64(900))
+	denied.Used, denied.Memory = figure.New(0.5, ""), figure.New(int64(900), "")
 	denied.Unknown = []finding.Gap{{Field: "program", Why: "not permitted, /proc/4194304/exe (run as user 0 or with CAP_SYS_PTRACE)"}, {Field: "gomaxprocs", Why: "not permitted"},
-		{Field: "heap_bytes"}, {Field: "busy_ps"}, {Field: "go_version"}, {Field: "collections"}, {Field: "gomaxprocs_source"}}
+		{Field: "heap_bytes"}, {Field: "busy_ps"}, {Field: "spinning_ps"}, {Field: "idle_ps"}, {Field: "go_version"}, {Field: "collections"}, {Field: "gomaxprocs_source"}}
 	killed := procs(99, "batch")
-	killed.GoVersion, killed.GOMAXPROCS, killed.GOMAXPROCSSource = new("go1.21.13"), new(8), new("environment")
-	killed.Heap, killed.Goal, killed.GOMEMLIMIT = new(int64(990<<20)), new(int64(1000<<20)), new(int64(1<<30))
+	killed.GoVersion, killed.GOMAXPROCS, killed.GOMAXPROCSSource = figure.New("go1.21.13", ""), figure.New(8, ""), figure.New("environment", "")
+	killed.Heap, killed.Goal, killed.GOMEMLIMIT = figure.New(int64(990<<20), ""), figure.New(int64(1000<<20), ""), figure.New(int64(1<<30), "")
 	killed.Findings = []finding.Finding{{ID: "oom-kills", Severity: finding.SeverityError, Title: "the kernel killed it for memory", Fix: "more memory"}}
-	return &finding.Watch{
+	d := &finding.Watch{
 		Head: finding.NewHead(finding.KindTop), At: "2026-11-21T22:49:35Z", Seconds: new(2.0), Machine: 16,
 		Processes: []finding.TopProcess{fine, killed, busy, denied}, Selected: []string{},
 		Others: []finding.Skipped{{Why: "run as user 0 or with CAP_SYS_PTRACE", Count: 12}},
 	}
+	for i := range d.Processes {
+		finding.Settle(&d.Processes[i], d.Processes[i].Unknown)
+	}
+	return d
 }
 
 func view(o Options) *View {
@@ -236,7 +242,7 @@ func FuzzFrame(f *testing.F) {
 		width, height = width&255, height&63
 		d := look()
 		d.Processes[0].Name, d.Processes[0].Findings = name, []finding.Finding{{ID: why, Severity: finding.Severity(name), Title: name + why, Fix: why}}
-		d.Processes[0].Used = new(9.0)
+		d.Processes[0].Used = figure.New(9.0, "")
 		v := New(Options{Interval: time.Second, ASCII: len(name)%2 == 0})
 		v.Update(d)
 		for range 2 {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -281,9 +280,6 @@ func (w *watcher) refresh(group string, pid int) *limits.Limits {
 	}
 	return nil
 }
-
-// whole returns a number of bytes for JSON.
-func whole(n uint64) *int64 { return new(int64(min(n, math.MaxInt64))) }
 
 // Looks takes looks until ctx ends or all named processes have ended. The second look follows
 // the first soon.

@@ -3,11 +3,13 @@
 package content
 
 import (
+	"cmp"
 	"math"
 	"path"
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
@@ -17,60 +19,25 @@ import (
 var Setters = map[string]string{"environment": "env", "code": "code", "runtime": "quota", "host": "host"}
 
 func PsRow(r *finding.Process) []string {
-	row := []string{strconv.Itoa(r.PID), message.Clean(path.Base(r.Exe))}
-	add := func(field, value string, known bool) {
-		switch {
-		case known:
-		case MissingIn(r.Unknown, field):
-			value = "?"
-		default:
-			value = units.None
-		}
-		row = append(row, value)
+	row := []string{
+		strconv.Itoa(r.PID), message.Clean(path.Base(r.Exe)),
+		Figure(r.GoVersion, func(v string) string { return GoShort(message.Clean(v)) }),
+		Figure(r.GOMAXPROCS, strconv.Itoa),
+		Figure(r.GOMAXPROCSSource, func(by string) string { return cmp.Or(Setters[by], message.Clean(by)) }),
+		Figure(r.Quota, func(q float64) string {
+			if q >= 1e15 {
+				return units.Figures(q, 3)
+			}
+			return units.Number(q)
+		}),
+		Figure(r.Throttled, units.Share), Figure(r.Memory, units.Bytes), Figure(r.MemoryLimit, units.Bytes), Figure(r.GOMEMLIMIT, units.Bytes),
+		Figure(r.GOGC, func(percent finding.Amount) string {
+			if percent.Off {
+				return "off"
+			}
+			return strconv.FormatInt(percent.N, 10)
+		}),
 	}
-	text := func(s *string) string {
-		if s == nil {
-			return ""
-		}
-		return message.Clean(*s)
-	}
-	bytes := func(n *int64) string {
-		if n == nil {
-			return ""
-		}
-		return units.Bytes(*n)
-	}
-	add("go_version", GoShort(text(r.GoVersion)), r.GoVersion != nil)
-	procs := ""
-	if r.GOMAXPROCS != nil {
-		procs = strconv.Itoa(*r.GOMAXPROCS)
-	}
-	add("gomaxprocs", procs, r.GOMAXPROCS != nil)
-	by := text(r.GOMAXPROCSSource)
-	if s, ok := Setters[by]; ok {
-		by = s
-	}
-	add("gomaxprocs_source", by, r.GOMAXPROCSSource != nil)
-	quota, throttled, gogc := "", "", ""
-	if r.Quota != nil {
-		if quota = units.Number(*r.Quota); *r.Quota >= 1e15 {
-			quota = units.Figures(*r.Quota, 3)
-		}
-	}
-	if r.Throttled != nil {
-		throttled = units.Share(*r.Throttled)
-	}
-	if r.GOGC != nil {
-		if gogc = strconv.FormatInt(r.GOGC.N, 10); r.GOGC.Off {
-			gogc = "off"
-		}
-	}
-	add("quota_cores", quota, r.Quota != nil)
-	add("throttled_ratio", throttled, r.Throttled != nil)
-	add("memory_bytes", bytes(r.Memory), r.Memory != nil)
-	add("memory_limit_bytes", bytes(r.MemoryLimit), r.MemoryLimit != nil)
-	add("gomemlimit_bytes", bytes(r.GOMEMLIMIT), r.GOMEMLIMIT != nil)
-	add("gogc_percent", gogc, r.GOGC != nil)
 	worst := units.None
 	if len(r.Findings) > 0 {
 		worst = message.Clean(string(r.Findings[0].Severity)) + ": " + message.Clean(r.Findings[0].ID)
@@ -79,6 +46,17 @@ func PsRow(r *finding.Process) []string {
 		}
 	}
 	return append(row, worst)
+}
+
+// Figure prints a figure in a table: "-" is none, "?" is unknown.
+func Figure[T any](f figure.Of[T], print func(T) string) string {
+	switch {
+	case f.Known():
+		return print(f.N)
+	case f.Read():
+		return units.None
+	}
+	return "?"
 }
 
 // GoShort returns a Go version without "go".
@@ -93,15 +71,6 @@ func Processes(n int, word string) string {
 		word += "es"
 	}
 	return strconv.Itoa(n) + " " + word
-}
-
-func MissingIn(unknown []finding.Gap, field string) bool {
-	for _, g := range unknown {
-		if g.Field == field {
-			return true
-		}
-	}
-	return false
 }
 
 // Quantity formats a value with its unit.

@@ -2,6 +2,8 @@
 
 package finding
 
+import "github.com/snug-go/snug/cmd/snug/internal/figure"
+
 // KindAgent is the kind of a Node.
 const KindAgent = "agent"
 
@@ -84,19 +86,19 @@ type Container struct {
 	Unit    *string `json:"unit"`      // last part of the path of a cgroup outside containers: "kubelet.service"; "/" = the root
 	Group   *string `json:"cgroup"`    // full path, with cgroup v1 those of cpu and memory if they differ; null if unit is null
 
-	Quota            *float64 `json:"quota_cores"`                // null = none
-	Request          *float64 `json:"request_cores"`              // from the weight; null if several requests give that weight
-	Weight           *int     `json:"cpu_weight"`                 // cgroup v2, 1 to 10000
-	Shares           *int     `json:"cpu_shares"`                 // cgroup v1, 2 to 262144
-	Throttled        *float64 `json:"throttled_ratio"`            // throttled periods over periods, 0 to 1
-	Periods          *int64   `json:"periods"`                    // this and the next two: since the cgroup was created
-	ThrottledPeriods *int64   `json:"throttled_periods"`          // of periods
-	ThrottledSeconds *float64 `json:"throttled_seconds"`          // summed over CPUs
-	Used             *float64 `json:"used_cores"`                 // by its Go processes, over the interval
-	MemoryLimit      *int64   `json:"memory_limit_bytes"`         // null = none
-	Memory           *int64   `json:"memory_bytes"`               // charged, including page cache
-	Unreclaimable    *int64   `json:"memory_unreclaimable_bytes"` // part of it, or of the usage at the level with the limit
-	OOMKills         *int64   `json:"oom_kills"`                  // in the cgroup since it was created
+	Quota            figure.Of[float64] `json:"quota_cores"`                // null = none
+	Request          figure.Of[float64] `json:"request_cores"`              // from the weight; null if several requests give that weight
+	Weight           figure.Of[int]     `json:"cpu_weight"`                 // cgroup v2, 1 to 10000
+	Shares           figure.Of[int]     `json:"cpu_shares"`                 // cgroup v1, 2 to 262144
+	Throttled        figure.Of[float64] `json:"throttled_ratio"`            // throttled periods over periods, 0 to 1
+	Periods          figure.Of[int64]   `json:"periods"`                    // this and the next two: since the cgroup was created
+	ThrottledPeriods figure.Of[int64]   `json:"throttled_periods"`          // of periods
+	ThrottledSeconds figure.Of[float64] `json:"throttled_seconds"`          // summed over CPUs
+	Used             figure.Of[float64] `json:"used_cores"`                 // by its Go processes, over the interval
+	MemoryLimit      figure.Of[int64]   `json:"memory_limit_bytes"`         // null = none
+	Memory           figure.Of[int64]   `json:"memory_bytes"`               // charged, including page cache
+	Unreclaimable    figure.Of[int64]   `json:"memory_unreclaimable_bytes"` // part of it, or of the usage at the level with the limit
+	OOMKills         figure.Of[int64]   `json:"oom_kills"`                  // in the cgroup since it was created
 
 	Processes []NodeProcess `json:"processes"` // oldest first
 	Unknown   []Gap         `json:"unknown"`
@@ -123,17 +125,17 @@ type NodeProcess struct {
 	QuotaChanged *string `json:"quota_changed"`
 	LimitChanged *string `json:"memory_limit_changed"`
 
-	Line     *string           `json:"go_line"`           // "1.24": go line of the main module, derived from the built-in GODEBUG defaults
-	Defaults map[string]string `json:"godebug_defaults"`  // the ones that affect GOMAXPROCS; empty = none
-	Aware    *bool             `json:"container_aware"`   // the Go runtime itself follows the CPU quota
-	Module   *string           `json:"gomaxprocs_module"` // linked module that may have set GOMAXPROCS; null = none
-	SetLimit *string           `json:"gomemlimit_source"` // same words as gomaxprocs_source; null = the default, or unknown
-	CPUs     *int              `json:"cpus"`              // in its affinity mask
-	Used     *float64          `json:"used_cores"`        // CPU seconds per second, over the interval
-	Window   *float64          `json:"window_seconds"`    // length that the next two cover
-	PerMin   *float64          `json:"gc_per_minute"`     // collections
-	GC       *float64          `json:"gc_cpu_ratio"`      // share of its CPU time spent in collections; null = none ended in the window
-	GCTotal  *float64          `json:"gc_cpu_seconds"`    // since it started, the runtime's estimate; null = unknown
-	Pauses   *float64          `json:"gc_pause_seconds"`  // since it started
-	CPUTotal float64           `json:"cpu_seconds"`       // since it started
+	Line     *string            `json:"go_line"`           // "1.24": go line of the main module, derived from the built-in GODEBUG defaults
+	Defaults map[string]string  `json:"godebug_defaults"`  // the ones that affect GOMAXPROCS; empty = none
+	Aware    *bool              `json:"container_aware"`   // the Go runtime itself follows the CPU quota
+	Module   *string            `json:"gomaxprocs_module"` // linked module that may have set GOMAXPROCS; null = none
+	SetLimit *string            `json:"gomemlimit_source"` // same words as gomaxprocs_source; null = the default, or unknown
+	CPUs     figure.Of[int]     `json:"cpus"`              // in its affinity mask
+	Used     figure.Of[float64] `json:"used_cores"`        // CPU seconds per second, over the interval
+	Window   figure.Of[float64] `json:"window_seconds"`    // length that the next two cover
+	PerMin   figure.Of[float64] `json:"gc_per_minute"`     // collections
+	GC       figure.Of[float64] `json:"gc_cpu_ratio"`      // share of its CPU time spent in collections; null = none ended in the window
+	GCTotal  figure.Of[float64] `json:"gc_cpu_seconds"`    // since it started, the runtime's estimate; null = unknown
+	Pauses   figure.Of[float64] `json:"gc_pause_seconds"`  // since it started
+	CPUTotal float64            `json:"cpu_seconds"`       // since it started
 }

@@ -2,6 +2,8 @@
 
 package finding
 
+import "github.com/snug-go/snug/cmd/snug/internal/figure"
+
 // Severity is the importance of a finding.
 type Severity string
 
@@ -89,24 +91,24 @@ type Skipped struct {
 
 // Process is one Go process. null is none, or unknown if Unknown lists the field.
 type Process struct {
-	PID        int     `json:"pid"`
-	Exe        string  `json:"exe"`        // path of the executable in the process's own file system; the process name if it has no path
-	GoVersion  *string `json:"go_version"` // "go1.26.8"
-	GOMAXPROCS *int    `json:"gomaxprocs"` // 1 or more
+	PID        int               `json:"pid"`
+	Exe        string            `json:"exe"`        // path of the executable in the process's own file system; the process name if it has no path
+	GoVersion  figure.Of[string] `json:"go_version"` // "go1.26.8"
+	GOMAXPROCS figure.Of[int]    `json:"gomaxprocs"` // 1 or more
 	// Source of GOMAXPROCS: "environment", "code", "runtime" (from the quota) or
 	// "host" (from the CPUs at start).
-	GOMAXPROCSSource *string   `json:"gomaxprocs_source"`
-	GOMEMLIMIT       *int64    `json:"gomemlimit_bytes"`   // null = none
-	GOGC             *Amount   `json:"gogc_percent"`       // or "off"
-	Live             *int64    `json:"live_heap_bytes"`    // marked by the last collection
-	Goal             *int64    `json:"heap_goal_bytes"`    // heap size at which the next collection should end; null = none
-	Cycles           *int64    `json:"collections"`        // since it started
-	Quota            *float64  `json:"quota_cores"`        // null = none
-	Throttled        *float64  `json:"throttled_ratio"`    // throttled periods over periods, 0 to 1
-	Memory           *int64    `json:"memory_bytes"`       // resident
-	MemoryLimit      *int64    `json:"memory_limit_bytes"` // null = none
-	Findings         []Finding `json:"findings"`           // worst first
-	Unknown          []Gap     `json:"unknown"`
+	GOMAXPROCSSource figure.Of[string]  `json:"gomaxprocs_source"`
+	GOMEMLIMIT       figure.Of[int64]   `json:"gomemlimit_bytes"`   // null = none
+	GOGC             figure.Of[Amount]  `json:"gogc_percent"`       // or "off"
+	Live             figure.Of[int64]   `json:"live_heap_bytes"`    // marked by the last collection
+	Goal             figure.Of[int64]   `json:"heap_goal_bytes"`    // heap size at which the next collection should end; null = none
+	Cycles           figure.Of[int64]   `json:"collections"`        // since it started
+	Quota            figure.Of[float64] `json:"quota_cores"`        // null = none
+	Throttled        figure.Of[float64] `json:"throttled_ratio"`    // throttled periods over periods, 0 to 1
+	Memory           figure.Of[int64]   `json:"memory_bytes"`       // resident
+	MemoryLimit      figure.Of[int64]   `json:"memory_limit_bytes"` // null = none
+	Findings         []Finding          `json:"findings"`           // worst first
+	Unknown          []Gap              `json:"unknown"`
 }
 
 // Doctor holds the findings of `snug doctor`, by target.

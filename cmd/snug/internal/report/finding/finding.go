@@ -4,7 +4,8 @@
 // renderers of package report read nothing else, so a saved document can be rendered again.
 //
 // Field names carry their units. null means none or not applicable. A figure that
-// could not be read is null too, and is listed in the document's "unknown".
+// could not be read is null too, and is listed in the "unknown" beside it. In Go these are the
+// three states of a figure.Of; Decode restores them from the list.
 package finding
 
 import (
@@ -12,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // Version is the value of the first field of every document. Within a version,
@@ -87,6 +89,7 @@ func Decode(data []byte) (Document, error) {
 	if err := json.Unmarshal(data, d); err != nil {
 		return nil, fmt.Errorf("damaged document of kind %s: %w", h.Kind, err)
 	}
+	settleAll(reflect.ValueOf(d))
 	return d, nil
 }
 

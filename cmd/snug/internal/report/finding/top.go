@@ -2,6 +2,8 @@
 
 package finding
 
+import "github.com/snug-go/snug/cmd/snug/internal/figure"
+
 // KindTop is the kind of a Watch.
 const KindTop = "top"
 
@@ -24,21 +26,21 @@ func (w *Watch) Over() bool { return len(w.Ended) > 0 && len(w.Ended) == len(w.S
 // of a process. Throttled covers the interval, and is null if the cgroup did not run in it.
 type TopProcess struct {
 	Process
-	Name      string   `json:"name"`         // of the executable, or the kernel's name for the process
-	Used      *float64 `json:"used_cores"`   // CPU seconds per second, over the interval
-	Waiting   *float64 `json:"waiting"`      // runnable threads waiting for a CPU, mean over the interval
-	Heap      *int64   `json:"heap_bytes"`   // allocated, or marked by the last collection
-	Mapped    *int64   `json:"mapped_bytes"` // memory that Go holds from the kernel
-	Threads   int      `json:"threads"`
-	CPUs      *int     `json:"cpus"`              // in its affinity mask
-	Module    *string  `json:"gomaxprocs_module"` // linked module that may have set GOMAXPROCS; null = none
-	SetLimit  *string  `json:"gomemlimit_source"` // same words as gomaxprocs_source; null = the default, or unknown
-	Window    *float64 `json:"window_seconds"`    // length that the fields below cover, at most 30
-	PerMinute *float64 `json:"gc_per_minute"`     // collections
-	GC        *float64 `json:"gc_cpu_ratio"`      // share of its CPU time spent in them, 0 to 1; null = none ended in the window
-	Paused    *float64 `json:"pause_ratio"`       // share of time that collections stopped all goroutines, 0 to 1
-	MeanPause *float64 `json:"pause_seconds"`     // stopped per collection, mean
-	Busy      *float64 `json:"busy_ps"`           // Ps not idle, including spinning ones, mean over samples
-	Spinning  *float64 `json:"spinning_ps"`       // Ps looking for work
-	Idle      *float64 `json:"idle_ps"`           // idle Ps, mean over samples
+	Name      string             `json:"name"`         // of the executable, or the kernel's name for the process
+	Used      figure.Of[float64] `json:"used_cores"`   // CPU seconds per second, over the interval
+	Waiting   figure.Of[float64] `json:"waiting"`      // runnable threads waiting for a CPU, mean over the interval
+	Heap      figure.Of[int64]   `json:"heap_bytes"`   // allocated, or marked by the last collection
+	Mapped    figure.Of[int64]   `json:"mapped_bytes"` // memory that Go holds from the kernel
+	Threads   int                `json:"threads"`
+	CPUs      figure.Of[int]     `json:"cpus"`              // in its affinity mask
+	Module    *string            `json:"gomaxprocs_module"` // linked module that may have set GOMAXPROCS; null = none
+	SetLimit  *string            `json:"gomemlimit_source"` // same words as gomaxprocs_source; null = the default, or unknown
+	Window    figure.Of[float64] `json:"window_seconds"`    // length that the fields below cover, at most 30
+	PerMinute figure.Of[float64] `json:"gc_per_minute"`     // collections
+	GC        figure.Of[float64] `json:"gc_cpu_ratio"`      // share of its CPU time spent in them, 0 to 1; null = none ended in the window
+	Paused    figure.Of[float64] `json:"pause_ratio"`       // share of time that collections stopped all goroutines, 0 to 1
+	MeanPause figure.Of[float64] `json:"pause_seconds"`     // stopped per collection, mean
+	Busy      figure.Of[float64] `json:"busy_ps"`           // Ps not idle, including spinning ones, mean over samples
+	Spinning  figure.Of[float64] `json:"spinning_ps"`       // Ps looking for work
+	Idle      figure.Of[float64] `json:"idle_ps"`           // idle Ps, mean over samples
 }

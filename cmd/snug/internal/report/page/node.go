@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -48,17 +50,17 @@ var nodeColumns = []struct {
 		return compareGo(a.Processes[0].GoVersion, b.Processes[0].GoVersion)
 	}},
 	{"procs", "GOMAXPROCS", func(a, b *finding.Container) int {
-		return finding.CompareKnown(b.Processes[0].GOMAXPROCS, a.Processes[0].GOMAXPROCS)
+		return figure.Compare(b.Processes[0].GOMAXPROCS, a.Processes[0].GOMAXPROCS)
 	}},
-	{"quota", "Quota", func(a, b *finding.Container) int { return finding.CompareKnown(b.Quota, a.Quota) }},
-	{"cpu", "CPU used", func(a, b *finding.Container) int { return finding.CompareKnown(b.Used, a.Used) }},
-	{"throttled", "Throttled", func(a, b *finding.Container) int { return finding.CompareKnown(b.Throttled, a.Throttled) }},
-	{"memory", "Memory of limit", func(a, b *finding.Container) int { return finding.CompareKnown(filled(b), filled(a)) }},
+	{"quota", "Quota", func(a, b *finding.Container) int { return figure.Compare(b.Quota, a.Quota) }},
+	{"cpu", "CPU used", func(a, b *finding.Container) int { return figure.Compare(b.Used, a.Used) }},
+	{"throttled", "Throttled", func(a, b *finding.Container) int { return figure.Compare(b.Throttled, a.Throttled) }},
+	{"memory", "Memory of limit", func(a, b *finding.Container) int { return figure.Compare(filled(b), filled(a)) }},
 	{"gomemlimit", "GOMEMLIMIT", func(a, b *finding.Container) int {
-		return finding.CompareKnown(b.Processes[0].GOMEMLIMIT, a.Processes[0].GOMEMLIMIT)
+		return figure.Compare(b.Processes[0].GOMEMLIMIT, a.Processes[0].GOMEMLIMIT)
 	}},
 	{"gc", "GC", func(a, b *finding.Container) int {
-		return finding.CompareKnown(b.Processes[0].GC, a.Processes[0].GC)
+		return figure.Compare(b.Processes[0].GC, a.Processes[0].GC)
 	}},
 }
 
@@ -72,13 +74,13 @@ func NodeOrders() []string {
 }
 
 // compareGo sorts versions, oldest first and unknown last.
-func compareGo(a, b *string) int {
-	key := func(v *string) []int {
-		if v == nil {
+func compareGo(a, b figure.Of[string]) int {
+	key := func(v figure.Of[string]) []int {
+		if !v.Known() {
 			return []int{1 << 30}
 		}
 		var parts []int
-		for _, word := range strings.Split(content.GoShort(*v), ".") {
+		for _, word := range strings.Split(content.GoShort(v.N), ".") {
 			n, _ := strconv.Atoi(word)
 			parts = append(parts, n)
 		}
@@ -87,12 +89,12 @@ func compareGo(a, b *string) int {
 	return slices.Compare(key(a), key(b))
 }
 
-// filled returns the used share of a container's memory limit; nil = no limit, or unknown.
-func filled(c *finding.Container) *float64 {
-	if c.MemoryLimit == nil || c.Unreclaimable == nil || *c.MemoryLimit <= 0 {
-		return nil
+// filled returns the used share of a container's memory limit.
+func filled(c *finding.Container) (share figure.Of[float64]) {
+	if c.MemoryLimit.Known() && c.Unreclaimable.Known() && c.MemoryLimit.N > 0 {
+		share.Know(float64(c.Unreclaimable.N)/float64(c.MemoryLimit.N), "")
 	}
-	return new(float64(*c.Unreclaimable) / float64(*c.MemoryLimit))
+	return share
 }
 
 // nodeView holds the fields of the template.

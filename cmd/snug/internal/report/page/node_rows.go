@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/chart"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
@@ -36,29 +38,29 @@ func nodeRow(c *finding.Container, o *NodePage) []nodeCell {
 			worst.Class = "text worse"
 		}
 	}
-	row := []nodeCell{name, worst, cellOf(p.Unknown, "go_version", p.GoVersion, func(s string) string { return content.GoShort(message.Clean(s)) })}
+	row := []nodeCell{name, worst, cellOf(p.GoVersion, func(s string) string { return content.GoShort(message.Clean(s)) })}
 	if p.Aware != nil && !*p.Aware {
 		row[2].Note = "blind to quotas"
 	}
-	procs := cellOf(p.Unknown, "gomaxprocs", p.GOMAXPROCS, strconv.Itoa)
-	if p.GOMAXPROCSSource != nil {
-		procs.Note = content.Setters[*p.GOMAXPROCSSource]
+	procs := cellOf(p.GOMAXPROCS, strconv.Itoa)
+	if p.GOMAXPROCSSource.Known() {
+		procs.Note = content.Setters[p.GOMAXPROCSSource.N]
 	}
-	quota := cellOf(c.Unknown, "quota_cores", c.Quota, units.Number)
-	used := cellOf(nil, "", c.Used, func(x float64) string { return units.Figures(x, 2) })
-	cut := cellOf(nil, "", c.Throttled, units.Share)
+	quota := cellOf(c.Quota, units.Number)
+	used := cellOf(c.Used, func(x float64) string { return units.Figures(x, 2) })
+	cut := cellOf(c.Throttled, units.Share)
 	cut.Chart = sparkline("throttled", throttled, 1, o.Step)
-	held := cellOf(c.Unknown, "memory_unreclaimable_bytes", c.Unreclaimable, units.Bytes)
+	held := cellOf(c.Unreclaimable, units.Bytes)
 	top := float64(0)
-	if c.MemoryLimit != nil {
-		held.Note = "of " + units.Bytes(*c.MemoryLimit)
-		top = float64(*c.MemoryLimit)
+	if c.MemoryLimit.Known() {
+		held.Note = "of " + units.Bytes(c.MemoryLimit.N)
+		top = float64(c.MemoryLimit.N)
 	}
 	held.Chart = sparkline("memory", memory, top, o.Step)
-	limit := cellOf(p.Unknown, "gomemlimit_bytes", p.GOMEMLIMIT, units.Bytes)
-	gc := cellOf(nil, "", p.GC, units.Share)
-	if p.PerMin != nil {
-		gc.Note = units.Number(units.RoundTo(*p.PerMin, 2)) + " a minute"
+	limit := cellOf(p.GOMEMLIMIT, units.Bytes)
+	gc := cellOf(p.GC, units.Share)
+	if p.PerMin.Known() {
+		gc.Note = units.Number(units.RoundTo(p.PerMin.N, 2)) + " a minute"
 	}
 	return append(row, procs, quota, used, cut, held, limit, gc)
 }
@@ -79,15 +81,13 @@ func worstID(c *finding.Container) string {
 	return message.Clean(id)
 }
 
-// cellOf formats a figure: "-" is none, "?" is unknown.
-func cellOf[T any](unknown []finding.Gap, field string, v *T, print func(T) string) nodeCell {
-	switch {
-	case v != nil:
-		return nodeCell{Text: print(*v)}
-	case content.MissingIn(unknown, field):
-		return nodeCell{Text: "?", Class: "quiet"}
+// cellOf formats a figure.
+func cellOf[T any](f figure.Of[T], print func(T) string) nodeCell {
+	cell := nodeCell{Text: content.Figure(f, print)}
+	if !f.Known() {
+		cell.Class = "quiet"
 	}
-	return nodeCell{Text: units.None, Class: "quiet"}
+	return cell
 }
 
 // The size of a sparkline in CSS pixels.
