@@ -4,9 +4,6 @@ package finding
 
 import "github.com/snug-go/snug/cmd/snug/internal/figure"
 
-// KindAgent is the kind of a Node.
-const KindAgent = "agent"
-
 // Node is the result of the last scan of `snug agent`: the Go processes of a node by
 // container, with their findings.
 type Node struct {

@@ -31,30 +31,6 @@ func NewHead(kind string) Head { return Head{Version, kind} }
 
 func (h Head) head() Head { return h }
 
-// Document is one complete answer: *Limits, *Plan, *Verdict, *Explanation, *Index, *Build,
-// *Bench, *Tune, *PS, *Doctor, *Profile, *Vet, *Trace, *Lint, *Policy, *Given, *Node or *Watch.
-type Document interface{ head() Head }
-
-// The kinds of documents.
-const (
-	KindLimits  = "limits"
-	KindPlan    = "plan"
-	KindVerdict = "verdict"
-	KindExplain = "explain"
-	KindIndex   = "index"
-	KindVersion = "version"
-	KindBench   = "bench"
-	KindTune    = "tune"
-	KindPS      = "ps"
-	KindDoctor  = "doctor"
-	KindProfile = "profile"
-	KindVet     = "vet"
-	KindTrace   = "trace"
-	KindLint    = "lint"
-	KindPolicy  = "policy"
-	KindGiven   = "given"
-)
-
 // Encode returns a document as one line of JSON.
 func Encode(d Document) ([]byte, error) {
 	var b bytes.Buffer
@@ -75,17 +51,11 @@ func Decode(data []byte) (Document, error) {
 	if h.Snug != Version {
 		return nil, fmt.Errorf("not a document of snug %s, \"snug\":%q", Version, h.Snug)
 	}
-	kinds := map[string]Document{
-		KindLimits: &Limits{}, KindPlan: &Plan{}, KindVerdict: &Verdict{},
-		KindExplain: &Explanation{}, KindIndex: &Index{}, KindVersion: &Build{},
-		KindBench: &Bench{}, KindTune: &Tune{}, KindPS: &PS{}, KindDoctor: &Doctor{}, KindProfile: &Profile{}, KindVet: &Vet{},
-		KindTrace: &Trace{}, KindTop: &Watch{}, KindAgent: &Node{}, KindLint: &Lint{},
-		KindPolicy: &Policy{}, KindGiven: &Given{},
-	}
-	d, ok := kinds[h.Kind]
-	if !ok {
+	t := types[h.Kind]
+	if t == nil {
 		return nil, fmt.Errorf("unknown kind of document, %q", h.Kind)
 	}
+	d := reflect.New(t).Interface().(Document)
 	if err := json.Unmarshal(data, d); err != nil {
 		return nil, fmt.Errorf("damaged document of kind %s: %w", h.Kind, err)
 	}

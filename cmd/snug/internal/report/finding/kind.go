@@ -2,45 +2,61 @@
 
 package finding
 
-// KindOf returns the kind of a document, as in its JSON.
+import "reflect"
+
+// The kinds of documents.
+const (
+	KindLimits  = "limits"
+	KindPlan    = "plan"
+	KindVerdict = "verdict"
+	KindExplain = "explain"
+	KindIndex   = "index"
+	KindVersion = "version"
+	KindBench   = "bench"
+	KindTune    = "tune"
+	KindPS      = "ps"
+	KindDoctor  = "doctor"
+	KindProfile = "profile"
+	KindVet     = "vet"
+	KindTrace   = "trace"
+	KindTop     = "top"
+	KindAgent   = "agent"
+	KindLint    = "lint"
+	KindPolicy  = "policy"
+	KindGiven   = "given"
+)
+
+// Document is one complete answer: a pointer to the type of a kind.
+type Document interface{ head() Head }
+
+// types are the types of all kinds.
+var types = map[string]reflect.Type{
+	KindLimits:  reflect.TypeFor[Limits](),
+	KindPlan:    reflect.TypeFor[Plan](),
+	KindVerdict: reflect.TypeFor[Verdict](),
+	KindExplain: reflect.TypeFor[Explanation](),
+	KindIndex:   reflect.TypeFor[Index](),
+	KindVersion: reflect.TypeFor[Build](),
+	KindBench:   reflect.TypeFor[Bench](),
+	KindTune:    reflect.TypeFor[Tune](),
+	KindPS:      reflect.TypeFor[PS](),
+	KindDoctor:  reflect.TypeFor[Doctor](),
+	KindProfile: reflect.TypeFor[Profile](),
+	KindVet:     reflect.TypeFor[Vet](),
+	KindTrace:   reflect.TypeFor[Trace](),
+	KindTop:     reflect.TypeFor[Watch](),
+	KindAgent:   reflect.TypeFor[Node](),
+	KindLint:    reflect.TypeFor[Lint](),
+	KindPolicy:  reflect.TypeFor[Policy](),
+	KindGiven:   reflect.TypeFor[Given](),
+}
+
+// KindOf returns the kind of a document's type, as in its JSON.
 func KindOf(d Document) string {
-	switch d.(type) {
-	case *Limits:
-		return KindLimits
-	case *Plan:
-		return KindPlan
-	case *Verdict:
-		return KindVerdict
-	case *Explanation:
-		return KindExplain
-	case *Index:
-		return KindIndex
-	case *Build:
-		return KindVersion
-	case *Bench:
-		return KindBench
-	case *Tune:
-		return KindTune
-	case *PS:
-		return KindPS
-	case *Doctor:
-		return KindDoctor
-	case *Profile:
-		return KindProfile
-	case *Vet:
-		return KindVet
-	case *Trace:
-		return KindTrace
-	case *Watch:
-		return KindTop
-	case *Node:
-		return KindAgent
-	case *Lint:
-		return KindLint
-	case *Policy:
-		return KindPolicy
-	case *Given:
-		return KindGiven
+	for kind, t := range types {
+		if reflect.TypeOf(d) == reflect.PointerTo(t) {
+			return kind
+		}
 	}
 	return "unknown"
 }

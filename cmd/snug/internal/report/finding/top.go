@@ -4,9 +4,6 @@ package finding
 
 import "github.com/snug-go/snug/cmd/snug/internal/figure"
 
-// KindTop is the kind of a Watch.
-const KindTop = "top"
-
 // Watch is one sample of the Go processes of a machine. `snug top --json` prints one per line.
 type Watch struct {
 	Head
