@@ -18,8 +18,7 @@ import (
 
 const root = "../.."
 
-// TestStages: what the table names is there, and every word of the heavy tests is run by a
-// stage: what no stage runs is checked by nothing.
+// TestStages checks that the table is consistent and that the paths it names exist.
 func TestStages(t *testing.T) {
 	names := map[string]bool{}
 	for i, s := range stages {
@@ -27,22 +26,22 @@ func TestStages(t *testing.T) {
 			t.Errorf("two stages %s", s.name)
 		}
 		if s.every == (len(s.paths) > 0) {
-			t.Errorf("%s: runs for every change %v, and looks at %q", s.name, s.every, s.paths)
+			t.Errorf("%s: every %v, with paths %q", s.name, s.every, s.paths)
 		}
 		if s.cpus < 1 || s.cpus > 2 || s.seconds == 0 {
 			t.Errorf("%s: %d CPUs, %d seconds", s.name, s.cpus, s.seconds)
 		}
 		for _, p := range s.paths {
 			if strings.HasPrefix(p, ":(") {
-				continue // as git understands it
+				continue // git's pathspec syntax
 			}
 			if _, err := os.Stat(filepath.Join(root, p)); err != nil {
-				t.Errorf("%s looks at something that is not there: %v", s.name, err)
+				t.Errorf("%s has a path that does not exist: %v", s.name, err)
 			}
 		}
 		for _, a := range s.after {
 			if !names[a] {
-				t.Errorf("%s comes after %s, which is not above it", s.name, a)
+				t.Errorf("%s comes after %s, which does not precede it", s.name, a)
 			}
 		}
 		names[s.name] = true
@@ -52,12 +51,12 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestPaths: a stage that is not run for every change looks at all that its tests import.
+// TestPaths: the paths of a stage include all packages that its tests import.
 func TestPaths(t *testing.T) {
 	const module = "github.com/snug-go/snug/"
 	beside := []string{
-		"e2e/internal/gate",     // what may be tried, nothing of how it went
-		"cmd/snug/internal/cli", // the whole tool: the stage asks it about programs of other releases, which other paths read
+		"e2e/internal/gate",     // it decides what runs, not how it ends
+		"cmd/snug/internal/cli", // the whole tool: the stage tests it with programs of other releases, which other paths read
 	}
 	for _, s := range stages {
 		var dirs []string
@@ -83,17 +82,17 @@ func TestPaths(t *testing.T) {
 				continue
 			}
 			if !slices.ContainsFunc(s.paths, func(p string) bool { return p == dir || strings.HasPrefix(dir, p+"/") }) {
-				t.Errorf("the tests of %s import %s, which it does not look at", s.name, dir)
+				t.Errorf("the tests of %s import %s, which is not in its paths", s.name, dir)
 			}
 		}
 	}
 }
 
-// word is how a test says which word of SNUG_E2E it needs.
+// word matches the ways in which a test names its word of SNUG_E2E.
 var word = regexp.MustCompile(`gate\.(?:Need|Root|On)\(t, "([a-z]+)"\)|set SNUG_E2E=([a-z]+) to |SNUG_E2E=([a-z]+) needs|\[!e2e:([a-z]+)\]`)
 
-// TestEveryWord: tests that need a word are run by a stage that has it, package by package,
-// and CONTRIBUTING.md says what the word needs.
+// TestEveryWord: for each package and word of its tests, a stage runs that package with that word,
+// and CONTRIBUTING.md describes the word.
 func TestEveryWord(t *testing.T) {
 	files, err := git(t.Context(), root, "grep", "-l", "--untracked", "-E", `gate\.(Need|Root|On)\(|SNUG_E2E=|\[!e2e:`, "--", "*_test.go", "*.txtar")
 	if err != nil {
@@ -125,19 +124,19 @@ func TestEveryWord(t *testing.T) {
 		}
 	}
 	if len(seen) < 20 {
-		t.Errorf("found %d words of packages, want all of them", len(seen))
+		t.Errorf("found %d pairs of package and word, want 20 or more", len(seen))
 	}
 }
 
-// has tells whether SNUG_E2E holds the word.
+// has reports whether SNUG_E2E contains the word.
 func (s stage) has(word string) bool { return slices.Contains(strings.Split(s.words, ","), word) }
 
-// tests tells whether the script runs the tests of a directory.
+// tests reports whether the script runs the tests of a directory.
 func (s stage) tests(dir string) bool {
 	return regexp.MustCompile(`gotest .*( work\b|\./` + regexp.QuoteMeta(dir) + `( |$))`).MatchString(strings.ReplaceAll(s.script, "\n", " \n"))
 }
 
-// repo is a history: files that have changed since a commit, and how many commits ago it was.
+// repo maps a commit to the files that have changed since, and to its age in commits.
 type repo map[string]struct {
 	files []string
 	ago   int
@@ -202,7 +201,7 @@ func TestDue(t *testing.T) {
 
 func TestTooOld(t *testing.T) {
 	all := []stage{{name: "always", every: true}, {name: "a"}, {name: "b"}}
-	past := repo{"new": {ago: oldest}, "old": {ago: oldest + 1}}
+	past := repo{"new": {ago: maxBehind}, "old": {ago: maxBehind + 1}}
 	for name, test := range map[string]struct {
 		last results
 		says string
@@ -263,7 +262,7 @@ func TestMayStart(t *testing.T) {
 	}
 }
 
-// TestRunner runs stages that pass, fail and say which tests they skipped.
+// TestRunner runs stages that pass, fail and skip tests.
 func TestRunner(t *testing.T) {
 	var out strings.Builder
 	r := &runner{root: t.TempDir(), dir: t.TempDir(), out: &out}
@@ -302,7 +301,7 @@ END`},
 		}
 	}
 	if strings.Contains(out.String(), "after\n") {
-		t.Error("a script went on after a failure")
+		t.Error("a script continued after a failure")
 	}
 	if text := table(outcomes, nil, time.Minute); !regexp.MustCompile(`(?m)^bad +[0-9]+ .*FAILED`).MatchString(text) {
 		t.Errorf("table\n%s", text)
@@ -311,7 +310,7 @@ END`},
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if o := r.all(ctx, []stage{{name: "late", cpus: 1, script: "true"}}, func(outcome) {}); !errors.Is(o[0].err, context.Canceled) {
-		t.Errorf("after the end: %v", o[0].err)
+		t.Errorf("after cancel: %v", o[0].err)
 	}
 }
 
@@ -339,7 +338,7 @@ func TestKeep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cancel() // what has passed by then is kept
+	cancel() // results are still kept
 	keep(outcome{stage: stage{name: "node"}, took: time.Minute})
 	keep(outcome{stage: stage{name: "vet", every: true}})
 	keep(outcome{stage: stage{name: "fleet"}, tests: 3})
@@ -347,19 +346,19 @@ func TestKeep(t *testing.T) {
 		t.Errorf("kept node %v, fleet %v, vet %v; want all but vet, which .ci/run always runs", kept("node"), kept("fleet"), kept("vet"))
 	}
 	if keep(outcome{stage: stage{name: "fleet"}, err: errors.New("exit status 1")}); kept("fleet") || !kept("node") {
-		t.Error("a stage that failed keeps its result")
+		t.Error("a failed stage keeps its result")
 	}
-	// What is no commit's says nothing of one.
+	// A result with an uncommitted file belongs to no commit.
 	if err := os.WriteFile(root+"/new.go", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if keep(outcome{stage: stage{name: "kube"}}); kept("kube") {
-		t.Error("kept with a file that is in no commit")
+		t.Error("kept despite an uncommitted file")
 	}
 	run("add", "new.go")
 	run("commit", "-q", "-m", "two")
 	if keep(outcome{stage: stage{name: "kube"}}); kept("kube") {
-		t.Error("kept though there was a commit meanwhile")
+		t.Error("kept although HEAD had changed")
 	}
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Ci runs what must hold before a change lands, stage by stage, and says where the time went.
-// .ci/run and .ci/full are its two doors:
+// Ci runs the checks of a change, stage by stage, and reports the time of each. .ci/run and
+// .ci/full start it:
 //
-//	.ci/run            what every change needs, and those other stages that this change touches
+//	.ci/run            the stages that every change needs, and those that this change touches
 //	.ci/run NAME...    these stages
-//	.ci/full           all stages; what they found goes into .ci/full.txt, which is committed
-//	.ci/full NAME...   these stages, and their lines there
-//	.ci/full -list     the stages and what they look at
+//	.ci/full           all stages; it writes the results to .ci/full.txt, for you to commit
+//	.ci/full NAME...   these stages, and their lines in .ci/full.txt
+//	.ci/full -list     prints the stages and the paths that each depends on
 package main
 
 import (
@@ -29,12 +29,12 @@ import (
 )
 
 const (
-	// resultFile is where .ci/full keeps what it found, from the root of the repository.
+	// resultFile holds the results of .ci/full. It is relative to the root of the repository.
 	resultFile = ".ci/full.txt"
-	// oldest is how many commits a result may be behind.
-	oldest = 100
-	// atMost is how long .ci/run may take with the stages that a change touches.
-	atMost = time.Hour
+	// maxBehind is how many commits a result may be behind.
+	maxBehind = 100
+	// maxDuration bounds .ci/run with the stages that a change touches.
+	maxDuration = time.Hour
 )
 
 func main() {
@@ -48,8 +48,8 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("ci", flag.ContinueOnError)
-	full := flags.Bool("full", false, "all stages, and keep what they found")
-	list := flags.Bool("list", false, "print the stages and what they look at")
+	full := flags.Bool("full", false, "run all stages and keep their results")
+	list := flags.Bool("list", false, "print the stages and the paths that each depends on")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if err := tooOld(stages, last, history); err != nil {
 			return err
 		}
-		if chosen, left, err = due(stages, last, history, atMost); err != nil {
+		if chosen, left, err = due(stages, last, history, maxDuration); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return ctx.Err()
 }
 
-// named are the stages of these names, in the order of the table.
+// named returns the stages with these names, in the order of the table.
 func named(names []string) ([]stage, error) {
 	chosen := slices.Clone(stages)
 	for _, n := range names {
@@ -136,9 +136,9 @@ func named(names []string) ([]stage, error) {
 	return slices.DeleteFunc(chosen, func(s stage) bool { return !slices.Contains(names, s.name) }), nil
 }
 
-// keeper writes what stages found into the file of results, as soon as they have ended, for
-// stages that .ci/run does not always run; one that failed has no result any more, so that
-// it is due. What was tried was the tree, so it has to be a commit's, before and after.
+// keeper returns a function that writes a stage's result to resultFile as soon as the stage has
+// ended. It skips the stages that .ci/run always runs. A stage that failed loses its result, so
+// that it is due. The result is kept only if the tree was that of one commit before and after.
 func keeper(ctx context.Context, root string, out io.Writer) (func(outcome), error) {
 	ctx = context.WithoutCancel(ctx)
 	tree := func() (commit, changed string, err error) {
@@ -175,14 +175,14 @@ func keeper(ctx context.Context, root string, out io.Writer) (func(outcome), err
 	}, nil
 }
 
-// keep sets one stage's line in the file of results; nil removes it.
+// keep sets a stage's line in resultFile; nil removes it.
 func keep(root, name string, r *result) error {
 	dir, err := os.Open(root + "/.ci")
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil { // until it is closed
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil { // until dir is closed
 		return err
 	}
 	text, err := os.ReadFile(root + "/" + resultFile)
@@ -204,7 +204,7 @@ func keep(root, name string, r *result) error {
 	return os.Rename(temporary, root+"/"+resultFile)
 }
 
-// git runs git and returns what it says, without the last newline.
+// git returns the output of a git command without the last newline.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir

@@ -15,26 +15,26 @@ import (
 	"time"
 )
 
-// result is the last time a stage passed as part of .ci/full.
+// result is the last pass of a stage as part of .ci/full.
 type result struct {
 	commit  string
 	date    string // UTC, 2006-01-02
 	seconds int
-	tests   int      // how many passed, without their subtests; 0 where it runs none
+	tests   int      // number that passed, without subtests; 0 for a stage without tests
 	skipped []string // tests and subtests
 }
 
-// commitID is a commit as git shortens it, and no option.
+// commitID matches a commit as git abbreviates it, and no option.
 var commitID = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
-// results by the names of stages.
+// results maps the names of stages to results.
 type results map[string]result
 
-const resultHead = `# The last time each stage of .ci/full passed, and at which commit. .ci/full writes this
-# file. A stage runs again in .ci/run when something that it looks at has changed since.
+const resultHead = `# The last pass of each stage of .ci/full, and its commit. .ci/full writes this file. .ci/run
+# runs a stage again when a file that it depends on has changed since.
 `
 
-// text is the file of results: a line for each stage, in the order of the table.
+// text formats resultFile: one line per stage, in the order of the table.
 func (r results) text(order []stage) string {
 	var b strings.Builder
 	b.WriteString(resultHead)
@@ -69,7 +69,7 @@ func parseResults(text string) (results, error) {
 			return nil, fmt.Errorf("%s:%d: %q and %q are not two numbers: run .ci/full %s again", resultFile, n+1, f[3], f[4], f[0])
 		}
 		if !commitID.MatchString(f[1]) {
-			return nil, fmt.Errorf("%s:%d: %q is no commit: run .ci/full %s again", resultFile, n+1, f[1], f[0])
+			return nil, fmt.Errorf("%s:%d: %q is not a commit: run .ci/full %s again", resultFile, n+1, f[1], f[0])
 		}
 		r := result{commit: f[1], date: f[2], seconds: seconds, tests: tests}
 		if f[5] != "-" {
@@ -80,21 +80,21 @@ func parseResults(text string) (results, error) {
 	return all, nil
 }
 
-// repository answers what has happened since a commit.
+// repository is the history of a checkout.
 type repository interface {
-	// changed are the files below paths that are not as they were in the commit.
+	// changed returns the files below paths that differ from the commit.
 	changed(commit string, paths []string) ([]string, error)
-	// behind is how many commits there are since.
+	// behind returns the number of commits since this one.
 	behind(commit string) (int, error)
 }
 
-// history is that of a checkout, with what is not committed yet.
+// history is the git history of a checkout, including uncommitted changes.
 type history struct {
 	ctx  context.Context
 	root string
 }
 
-// shallow tells whether older commits are missing.
+// shallow reports whether older commits are missing.
 func (h history) shallow() bool {
 	text, _ := git(h.ctx, h.root, "rev-parse", "--is-shallow-repository")
 	return text == "true"
@@ -120,8 +120,8 @@ func (h history) behind(commit string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// tooOld is an error when a stage that .ci/run may leave out has not passed for too long. One
-// that never has is due, and that is enough.
+// tooOld returns an error if the last result of a stage that .ci/run may skip is too old. A stage
+// without a result is due anyway, so it is no error.
 func tooOld(all []stage, last results, repo repository) error {
 	var old []string
 	for _, s := range all {
@@ -129,29 +129,29 @@ func tooOld(all []stage, last results, repo repository) error {
 			continue
 		}
 		if n, err := repo.behind(last[s.name].commit); err != nil {
-			old = append(old, s.name) // at a commit that is not there
-		} else if n > oldest {
+			old = append(old, s.name) // its commit does not exist
+		} else if n > maxBehind {
 			old = append(old, fmt.Sprintf("%s (%d commits ago)", s.name, n))
 		}
 	}
 	if len(old) > 0 {
-		return fmt.Errorf("%s has no result of the last %d commits for: %s; run .ci/full and commit that file", resultFile, oldest, strings.Join(old, ", "))
+		return fmt.Errorf("%s has no result within the last %d commits for: %s; run .ci/full and commit that file", resultFile, maxBehind, strings.Join(old, ", "))
 	}
 	return nil
 }
 
-// due are the stages that a change needs: those of every change, and of the others those
-// that look at something that is not as it was when they last passed, with those that make
-// what they use. The shortest are taken first; left says which are not, and why.
+// due returns the stages that a change needs: those of every change; those with a path that has
+// changed since they last passed; and those whose products these use. It adds the shortest first,
+// while the total stays within the limit. left names the others, each with the reason.
 func due(all []stage, last results, repo repository, within time.Duration) (chosen []stage, left []string, err error) {
 	taken := map[string]bool{}
 	var total time.Duration
 	var touched []stage
-	why := map[string]string{} // by name, of those that are not taken
+	why := map[string]string{} // by name, for stages that are not taken
 	for _, s := range all {
 		if s.every {
 			taken[s.name] = true
-			total += lasts(s, last)
+			total += expected(s, last)
 			continue
 		}
 		since := last[s.name].commit
@@ -164,23 +164,23 @@ func due(all []stage, last results, repo repository, within time.Duration) (chos
 		if err != nil {
 			return nil, nil, err
 		}
-		why[s.name] = "nothing that it looks at has changed since " + since
+		why[s.name] = "nothing in its paths has changed since " + since
 		if len(files) > 0 {
 			why[s.name] = files[0] + " has changed since " + since
 			touched = append(touched, s)
 		}
 	}
-	// needs are a stage and what it comes after, as far as that is not taken.
+	// needs returns a stage and the stages it comes after, without those already taken.
 	needs := func(s stage) (more []stage, cost time.Duration) {
 		for _, n := range all {
 			if !taken[n.name] && (n.name == s.name || slices.Contains(s.after, n.name)) {
 				more = append(more, n)
-				cost += lasts(n, last)
+				cost += expected(n, last)
 			}
 		}
 		return more, cost
 	}
-	slices.SortStableFunc(touched, func(a, b stage) int { return int(lasts(a, last) - lasts(b, last)) })
+	slices.SortStableFunc(touched, func(a, b stage) int { return int(expected(a, last) - expected(b, last)) })
 	for _, s := range touched {
 		more, cost := needs(s)
 		if total+cost > within {
@@ -202,9 +202,9 @@ func due(all []stage, last results, repo repository, within time.Duration) (chos
 	return chosen, left, nil
 }
 
-// lasts is how long a stage takes: as long as the last time, or as the table says. What
-// builds takes seconds where it is kept, and as long as the table says where it is not.
-func lasts(s stage, last results) time.Duration {
+// expected returns how long a stage will take: its last time, or the seconds of the table without a
+// result. For a stage that builds, it is 10 s if the product is cached, or else those seconds.
+func expected(s stage, last results) time.Duration {
 	if s.keeps != "" && kept(s.keeps) {
 		return 10 * time.Second
 	}
@@ -214,16 +214,16 @@ func lasts(s stage, last results) time.Duration {
 	return time.Duration(s.seconds) * time.Second
 }
 
-// estimate is how long stages take one after the other.
+// estimate returns the time of the stages one after the other.
 func estimate(all []stage, last results) time.Duration {
 	var sum time.Duration
 	for _, s := range all {
-		sum += lasts(s, last)
+		sum += expected(s, last)
 	}
 	return sum
 }
 
-// kept tells whether there is something of this name in the user's cache directory.
+// kept reports whether the user's cache directory has an entry with this name.
 func kept(name string) bool {
 	dir, err := os.UserCacheDir()
 	if err != nil {

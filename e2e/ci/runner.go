@@ -22,15 +22,15 @@ import (
 	"time"
 )
 
-// gotestsum runs `go test -json` and prints what plain `go test` prints, keeping the events.
+// gotestsum runs `go test -json`, prints the output of plain `go test` and keeps the events.
 const gotestsum = "gotest.tools/gotestsum@v1.13.0"
 
-// prelude is what every script may call.
+// prelude defines the functions of all scripts.
 //
-//	gotest ARG...    go test ARG..., whose skipped and passed tests are counted
-//	lab              from here on tests use the API server that stages share, see e2e/cluster/lab;
-//	                 the first to call it starts it, and it ends with this program, which
-//	                 holds the other end of descriptor 3
+//	gotest ARG...    runs go test ARG... and counts passed and skipped tests
+//	lab              makes the tests that follow use the API server that stages share, see
+//	                 e2e/cluster/lab. The first call starts it. It ends with this program,
+//	                 which holds the other end of descriptor 3.
 const prelude = `gotest() {
   "$CI_DIR/bin/gotestsum" --format standard-quiet --format-hide-empty-pkg --hide-summary skipped --jsonfile "$(mktemp "$CI_STAGE/XXXXXX.json")" -- "$@"
 }
@@ -48,11 +48,11 @@ lab() {
 }
 `
 
-// outcome is what became of a stage.
+// outcome is the result of running a stage.
 type outcome struct {
 	stage
 	took, cpu time.Duration
-	tests     int // how many passed, without their subtests
+	tests     int // number that passed, without subtests
 	skipped   []string
 	err       error
 }
@@ -60,12 +60,12 @@ type outcome struct {
 // runner runs stages of a checkout.
 type runner struct {
 	root string // of the checkout
-	dir  string // what stages share and nobody keeps: CI_DIR
+	dir  string // shared by stages and removed at the end: CI_DIR
 	out  io.Writer
 	last results
-	mu   sync.Mutex // for out
+	mu   sync.Mutex // guards out
 
-	ends, ended *os.File // a pipe; what scripts leave running ends when it is closed
+	ends, ended *os.File // a pipe; processes that scripts leave behind end when it is closed
 }
 
 func newRunner(ctx context.Context, root string, out io.Writer, last results) (*runner, error) {
@@ -98,8 +98,8 @@ func (r *runner) close() {
 	os.RemoveAll(r.dir)
 }
 
-// all runs stages in the order of the table, side by side where the CPUs allow it. tried
-// is called with what became of one, but not of what was ended before its time.
+// all runs stages in the order of the table, side by side if there are enough CPUs. It calls tried
+// with the outcome of each stage, except of stages that ctx interrupted.
 func (r *runner) all(ctx context.Context, chosen []stage, tried func(outcome)) []outcome {
 	outcomes := make([]outcome, len(chosen))
 	state := make([]progress, len(chosen))
@@ -141,8 +141,8 @@ const (
 	ended
 )
 
-// mayStart tells whether a stage may start now: what it comes after has ended, and there
-// are CPUs for it beside those that run.
+// mayStart reports whether stage i may start now: the stages in its after have ended, and enough
+// CPUs are free.
 func mayStart(chosen []stage, state []progress, i int) bool {
 	if state[i] != waits {
 		return false
@@ -159,10 +159,10 @@ func mayStart(chosen []stage, state []progress, i int) bool {
 	return busy == 0 || busy+chosen[i].cpus <= 2
 }
 
-// one runs a stage. Its output is shown when it has ended, so that stages side by side do
-// not speak at once; a stage alone is heard as it speaks.
+// one runs a stage. It prints the output when the stage has ended, so that the outputs of parallel
+// stages do not mix; live prints it at once.
 func (r *runner) one(ctx context.Context, s stage, live bool) outcome {
-	r.say("== %s, as a rule %v", s.name, lasts(s, r.last))
+	r.say("== %s, usually %v", s.name, expected(s, r.last))
 	o := outcome{stage: s}
 	dir := filepath.Join(r.dir, s.name)
 	if o.err = os.MkdirAll(dir, 0o755); o.err != nil {
@@ -173,7 +173,7 @@ func (r *runner) one(ctx context.Context, s stage, live bool) outcome {
 	cmd.Dir = r.root
 	cmd.Env = append(plain(os.Environ()), "CI_DIR="+r.dir, "CI_STAGE="+dir, "SNUG_E2E="+s.words, "GOFLAGS=-buildvcs=false")
 	cmd.ExtraFiles = []*os.File{r.ended}
-	// What a script starts is ended with it.
+	// Cancel also ends the processes that a script started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
@@ -203,8 +203,8 @@ func (r *runner) one(ctx context.Context, s stage, live bool) outcome {
 	return o
 }
 
-// plain is an environment without what changes the programs that are tested, or where a
-// script's cd and git lead.
+// plain returns the environment without variables that would affect the tested programs, or the cd
+// and git commands of a script.
 func plain(environ []string) []string {
 	return slices.DeleteFunc(environ, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -219,7 +219,7 @@ func (r *runner) say(format string, args ...any) {
 	fmt.Fprintf(r.out, format+"\n", args...)
 }
 
-// count reads the events of `go test -json` that a stage left.
+// count reads the events of `go test -json` from the files of a stage.
 func count(dir string) (passed int, skipped []string, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -247,7 +247,7 @@ func count(dir string) (passed int, skipped []string, err error) {
 	return passed, skipped, nil
 }
 
-// table is where the time went.
+// table formats the time that each stage took.
 func table(outcomes []outcome, last results, total time.Duration) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -258,7 +258,7 @@ func table(outcomes []outcome, last results, total time.Duration) string {
 		if o.err != nil {
 			verdict = "FAILED"
 		}
-		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%.0f\t%d\t%d\t%s\n", o.name, o.took.Seconds(), o.cpu.Seconds(), lasts(o.stage, last).Seconds(), o.tests, len(o.skipped), verdict)
+		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%.0f\t%d\t%d\t%s\n", o.name, o.took.Seconds(), o.cpu.Seconds(), expected(o.stage, last).Seconds(), o.tests, len(o.skipped), verdict)
 		cpu += o.cpu
 	}
 	fmt.Fprintf(w, "all\t%.0f\t%.0f\t\t\t\t\n", total.Seconds(), cpu.Seconds())
@@ -266,11 +266,11 @@ func table(outcomes []outcome, last results, total time.Duration) string {
 	return b.String()
 }
 
-// caches says how warm this machine is: what the go command has kept.
+// caches describes how much this machine has cached.
 func caches(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
 	if err != nil {
-		return "its build cache is unknown"
+		return "Go's build cache is unknown"
 	}
 	kept, _ := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "??", "*-d"))
 	return fmt.Sprintf("%d files in Go's build cache, %d CPUs", len(kept), runtime.NumCPU())

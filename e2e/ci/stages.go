@@ -10,48 +10,48 @@ import (
 	"text/tabwriter"
 )
 
-// stage is something that must hold.
+// stage is one check.
 type stage struct {
 	name string
-	// every: .ci/run runs it for each change. Others run when something below paths has
-	// changed since they last passed.
+	// every: .ci/run runs the stage for each change. It runs another stage only when a file below
+	// paths has changed since the stage last passed.
 	every bool
-	paths []string // of files and directories, from the root of the repository
-	// words are what SNUG_E2E holds: a comma list.
+	paths []string // files and directories, relative to the root of the repository
+	// words is the value of SNUG_E2E, a comma-separated list.
 	words string
-	// after are the stages that make what this one uses.
+	// after names the stages whose products this one uses.
 	after []string
-	// cpus is how many CPUs it keeps busy, 2 at most. Stages run side by side while there
-	// are not more than 2 in all.
+	// cpus is how many CPUs the stage keeps busy, 1 or 2. Stages run side by side while the sum is
+	// at most 2.
 	cpus int
-	// keeps is what it makes once on a machine, in the user's cache directory; "" = nothing.
-	// Where that is there it takes some 10 s.
+	// keeps is what the stage builds once per machine, in the user's cache directory; "" = nothing.
+	// Once it is there, the stage takes about 10 s.
 	keeps string
-	// seconds it takes on two cores, while there is no result of it.
+	// seconds is the expected time on two cores, used until there is a result.
 	seconds int
-	script  string // bash, from the root of the repository
+	script  string // bash, run in the root of the repository
 }
 
-// What several stages look at.
+// Paths that several stages depend on.
 var (
 	library = []string{"go.mod", "snug.go", "watch.go", "auto", "adapt", "limits", "limiter", "internal"}
 	cluster = []string{"cmd/snug/internal/cluster", "cmd/snug/internal/cli/cluster",
 		"cmd/snug/go.mod", "internal/plan", "internal/cgroup", "e2e/cluster/kube", "e2e/cluster/lab", "e2e/go.mod", "e2e/internal", unitTests, libraryTests[1]}
 )
 
-// unitTests and libraryTests are no part of what stages look at that run the tool, not its
+// unitTests and libraryTests exclude tests from the paths of stages that run the tool but not its
 // tests.
 const unitTests = ":(exclude,glob)cmd/snug/**/*_test.go"
 
 var libraryTests = []string{":(exclude,glob)limits/*_test.go", ":(exclude,glob)internal/**/*_test.go"}
 
-// staticcheck is the release that checks this code.
+// staticcheck is the release in use.
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
-// apidiff is the release that compares the API with what it was.
+// apidiff is the release in use.
 const apidiff = "golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e"
 
-// stages are all there are. A stage stands after those that make what it uses.
+// stages lists all stages. A stage comes after those whose products it uses.
 var stages = []stage{
 	{
 		name: "packages", every: true, cpus: 1, seconds: 40,
@@ -72,8 +72,8 @@ go vet work
 go run ` + staticcheck + ` ./... ./cmd/snug/... ./contrib/prometheus/... ./e2e/...`,
 	},
 	{
-		// What programs that use the library would notice: .ci/api names the commit whose API
-		// they have.
+		// Finds changes that break programs which use the library. .ci/api names the commit whose
+		// API those programs use.
 		name: "api", every: true, cpus: 1, seconds: 10,
 		script: `
 base=$(grep -v '^#' .ci/api)
@@ -95,8 +95,8 @@ done
 		script: `go run ./e2e/ci/platforms ./... ./cmd/snug/... ./contrib/prometheus/...`,
 	},
 	{
-		// Each module as its users get it: no go.work, and the library only in the place of
-		// one that is not published yet.
+		// Tests each module as users get it: without go.work. Only the library, if not yet
+		// published, comes from this tree.
 		name: "modules", every: true, cpus: 2, seconds: 120,
 		script: alone + `
 for toolchain in go1.23.12 local; do
@@ -121,19 +121,18 @@ gotest -count=1 -modfile="$mod" ./...`,
 		script: `go run ./e2e/ci/fuzz -each 2500ms`,
 	},
 	{
-		// Worlds that were not tried before; go test tries the same every time.
+		// Random worlds that are new in each run; go test uses the same ones every time.
 		name: "oracle", every: true, cpus: 2, seconds: 30,
 		script: `gotest -count=1 -run '^TestOracle$' ./limits -oracle 20s`,
 	},
 	{
-		// The guest's one boot, with its tests; the other machines are in "machines".
+		// One boot of the guest, with its tests. "machines" boots the other machines.
 		name: "guest", every: true, cpus: 2, seconds: 240, after: []string{"packages"},
 		words:  "vm",
 		script: `gotest -count=1 -timeout 40m ./e2e/fit/vm`,
 	},
 	{
-		// -count=1: what these tests build in child processes, and the kernel, are nothing
-		// that the test cache knows of.
+		// -count=1, because the test cache does not see the kernel or what child processes build.
 		name: "tests", every: true, cpus: 2, seconds: 600, after: []string{"packages"},
 		words:  "root,oci,browser,prometheus,debian",
 		script: `gotest -count=1 -timeout 40m work`,
@@ -150,8 +149,7 @@ for system in darwin/arm64 windows/amd64 linux/arm64; do
 done`,
 	},
 	{
-		// Every release of Go that the library supports, and those whose programs the tool
-		// reads.
+		// Every Go release that the library supports or whose programs the tool reads.
 		name: "toolchains", cpus: 2, seconds: 400,
 		words: "go",
 		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/figure", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
@@ -187,7 +185,7 @@ gotest -count=1 ./e2e/release`,
 		name: "machines", cpus: 2, seconds: 600, after: []string{"packages"},
 		words: "vm,machines",
 		paths: slices.Concat(library, []string{"cmd/snug/internal/prove/cgrun", "cmd/snug/internal/process/goproc", "cmd/snug/internal/cluster/agent", "testdata/situations",
-			"e2e/cluster/agent", "e2e/fit/peers", "e2e/fit/probe", "e2e/fit/vm", "e2e/internal/matrix", "e2e/internal/programs"}, libraryTests), // the guest runs the tests every time
+			"e2e/cluster/agent", "e2e/fit/peers", "e2e/fit/probe", "e2e/fit/vm", "e2e/internal/matrix", "e2e/internal/programs"}, libraryTests), // "guest" runs the tests every time
 		script: `gotest -count=1 -timeout 60m ./e2e/fit/vm`,
 	},
 	{
@@ -198,7 +196,7 @@ gotest -count=1 ./e2e/release`,
 		script: `gotest -count=1 -timeout 60m ./e2e/fit/engines`,
 	},
 	{
-		// It builds what is not kept on this machine yet.
+		// Builds what the cache of this machine lacks.
 		name: "kubernetes", cpus: 2, seconds: 1500, after: []string{"packages"}, keeps: "snug-kube",
 		paths:  []string{"e2e/internal/kubebuild"},
 		script: `go run ./e2e/cluster/lab -build`,
@@ -229,13 +227,13 @@ gotest -count=1 ./e2e/release`,
 	},
 }
 
-// raced are the packages that have goroutines. The laws and their simulator are functions, and
+// raced lists the packages with goroutines. The laws and their simulator are pure functions, and
 // slow under -race.
 const raced = `. ./adapt/... ./limiter ./limits ./internal/apply ./internal/fit ./internal/fixture ./internal/follow ` +
 	`./internal/plan ./internal/sense ./internal/watch`
 
-// alone is a function of scripts: it goes into the directory of a module, and leaves in mod
-// a go.mod of that module with the library of this tree in place of a published one.
+// alone defines a shell function. It enters the directory of a module and sets mod to a copy of its
+// go.mod that uses the library of this tree instead of a published one.
 const alone = `
 alone() {
   mod="$CI_STAGE/$(basename "$1").mod"
@@ -249,7 +247,7 @@ alone() {
 
 func printStages(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "stage\twords\twhen something has changed in")
+	fmt.Fprintln(w, "stage\twords\truns when one of these has changed")
 	for _, s := range stages {
 		when := strings.NewReplacer(":(glob)", "", ":(exclude,glob)", "not ").Replace(strings.Join(s.paths, " "))
 		if s.every {

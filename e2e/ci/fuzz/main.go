@@ -4,7 +4,7 @@
 //
 //	go run ./e2e/ci/fuzz [-each 2s] [DIR...]
 //
-// It builds each package once, where `go test -fuzz` would link it for each of its targets.
+// It builds each package once; `go test -fuzz` would link it for each target.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// run fuzzes the targets below dirs, all when there are none.
+// run fuzzes the targets below dirs, or all targets.
 func run(each time.Duration, dirs []string) error {
 	found, err := targets(dirs)
 	if err != nil {
@@ -86,7 +86,7 @@ func run(each time.Duration, dirs []string) error {
 
 var target = regexp.MustCompile(`^(.+_test\.go):func (Fuzz\w+)\(`)
 
-// targets are the names of fuzz targets by the directory of their package.
+// targets returns the names of fuzz targets by package directory.
 func targets(dirs []string) (map[string][]string, error) {
 	cmd := exec.Command("git", slices.Concat([]string{"grep", "--untracked", "^func Fuzz", "--"}, dirs)...)
 	text, err := cmd.Output()
@@ -103,7 +103,7 @@ func targets(dirs []string) (map[string][]string, error) {
 	return found, nil
 }
 
-// fuzzed is a package.
+// fuzzed is one package.
 type fuzzed struct{ dir, binary, corpus string }
 
 // all builds the package and fuzzes its targets one after the other.
@@ -117,8 +117,8 @@ func (p fuzzed) all(names []string, each time.Duration) (said string, err error)
 	defer os.Remove(p.binary)
 	for _, name := range names {
 		text, err := p.one(name, each)
-		// Where the time ends within an input that takes long, this is the failure, and
-		// there is no input to show for it; so once more.
+		// If the time ends during a slow input, the fuzzer fails with "deadline exceeded" and
+		// without a failing input. Retry once.
 		if err != nil && !bytes.Contains(text, []byte("Failing input")) && bytes.Contains(text, []byte("deadline exceeded")) {
 			text, err = p.one(name, each)
 		}
@@ -139,7 +139,7 @@ func (p fuzzed) one(name string, each time.Duration) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// figures are the last that the fuzzer said of its progress.
+// figures returns the last progress line of the fuzzer.
 func figures(text string) string {
 	last := ""
 	for line := range strings.Lines(text) {

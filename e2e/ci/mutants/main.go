@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Mutants changes one operator of a package at a time and tells which changes its tests do
-// not notice: those of the package first, then those of the whole library.
+// Mutants changes one operator of a package at a time and reports the changes that no test detects.
+// It runs the tests of the package first, then those of the whole library.
 //
 //	go run ./e2e/ci/mutants [-out FILE] [-again] [-workers N] DIR...
 //
-// With SNUG_E2E=root the tests that make cgroups look as well.
+// SNUG_E2E=root includes the tests that make cgroups.
 //
-// A mutant is noticed when a test fails or does not end. Code that no test runs is changed
-// too. One that does not compile is not counted. What operators become is what gremlins
-// makes of them by default.
+// A mutant is detected when a test fails or does not end. Code that no test runs is changed too.
+// Mutants that do not compile are not counted. The changes of operators are the defaults of
+// gremlins.
 package main
 
 import (
@@ -34,9 +34,9 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "file for a line of each mutant: where, what it was and became, verdict")
-	again := flag.Bool("again", false, "try only those again that lived by the file of -out")
-	workers := flag.Int("workers", 1, "how many are tried at once")
+	out := flag.String("out", "", "write a line per mutant to this file: position, old and new operator, verdict")
+	again := flag.Bool("again", false, "try only the mutants that lived according to the file of -out")
+	workers := flag.Int("workers", 1, "number of mutants tried at once")
 	flag.Parse()
 	if err := run(context.Background(), *out, *again, *workers, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants: error:", err)
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// becomes is what each operator is changed to, one mutant each.
+// becomes maps each operator to its replacements, one mutant each.
 var becomes = map[token.Token][]token.Token{
 	token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR},
 	token.GTR: {token.GEQ, token.LEQ}, token.GEQ: {token.GTR, token.LSS},
@@ -55,11 +55,11 @@ var becomes = map[token.Token][]token.Token{
 
 // mutant is one changed operator.
 type mutant struct {
-	file         string // from the root
+	file         string // relative to the root
 	line, column int
 	offset       int
 	old, new     token.Token
-	text         string // the line as it was
+	text         string // the original line
 	verdict      string
 }
 
@@ -91,7 +91,7 @@ func run(ctx context.Context, out string, again bool, workers int, dirs []string
 		return err
 	}
 	if verdict := test(ctx, none, []string{"./..."}); verdict != "lived" {
-		return fmt.Errorf("the tests fail without a change (%s): every mutant would count as noticed", verdict)
+		return fmt.Errorf("the tests fail without a change (%s): every mutant would count as detected", verdict)
 	}
 	queue := make(chan *mutant)
 	var wait sync.WaitGroup
@@ -136,7 +136,7 @@ func run(ctx context.Context, out string, again bool, workers int, dirs []string
 	for _, dir := range dirs {
 		c := counts[filepath.Clean(dir)]
 		killed := c["killed"] + c["killed by others"] + c["no end"]
-		fmt.Printf("%s: %d of %d noticed (%.1f %%), %d of them by other packages; %d do not compile\n",
+		fmt.Printf("%s: %d of %d detected (%.1f %%), %d of them by other packages; %d do not compile\n",
 			dir, killed, killed+c["lived"], 100*float64(killed)/float64(max(1, killed+c["lived"])), c["killed by others"], c["does not compile"])
 	}
 	if out == "" {
@@ -145,7 +145,7 @@ func run(ctx context.Context, out string, again bool, workers int, dirs []string
 	return os.WriteFile(out, []byte(lines.String()), 0o644)
 }
 
-// recall sets the verdicts of a file but for those that lived.
+// recall reads verdicts from a file, except "lived".
 func recall(file string, all []*mutant) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -167,7 +167,7 @@ func (m *mutant) String() string {
 	return fmt.Sprintf("%s:%d:%d\t%v\t%v\t%s\t%s", m.file, m.line, m.column, m.old, m.new, m.verdict, m.text)
 }
 
-// find are the mutants of the files of a package that are built here.
+// find returns the mutants of those files of a package that are built on this system.
 func find(dir string) ([]*mutant, error) {
 	pkg, err := build.ImportDir(dir, 0)
 	if err != nil {
@@ -214,7 +214,7 @@ func find(dir string) ([]*mutant, error) {
 	return found, nil
 }
 
-// isText tells whether an operand is a literal text, which has no difference.
+// isText reports whether an operand is a string literal, which cannot be subtracted.
 func isText(e ast.Expr) bool {
 	l, ok := e.(*ast.BasicLit)
 	return ok && l.Kind == token.STRING
@@ -253,7 +253,7 @@ func try(ctx context.Context, dir string, m *mutant) (verdict string, err error)
 	return "lived", nil
 }
 
-// test is what becomes of a mutant under the tests of packages.
+// test returns the verdict on a mutant from the tests of packages.
 func test(ctx context.Context, overlay string, packages []string) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()

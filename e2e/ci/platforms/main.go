@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Platforms checks the types of packages and their tests for other systems than this one,
-// in the source: to compile the standard library for each takes ten times as long.
+// Platforms type-checks packages and their tests for other systems. It reads the standard library
+// from source, because compiling it for each system takes ten times as long.
 //
 //	go run ./e2e/ci/platforms [-on GOOS/GOARCH,...] PACKAGE...
 package main
@@ -28,8 +28,8 @@ func run(systems, patterns []string) error {
 	for _, system := range systems {
 		goos, arch, _ := strings.Cut(system, "/")
 		found, err := packages.Load(&packages.Config{
-			// Without NeedExportFile what is imported is read from source as well, without the
-			// bodies of its functions.
+			// Without NeedExportFile, imported packages are read from source too, without function
+			// bodies.
 			Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps |
 				packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule,
 			Tests: true,
