@@ -19,21 +19,19 @@ import (
 	"time"
 )
 
-// prefix begins the names of this package's groups. It must not look like one
-// that snug makes: snug's own tests count those.
+// prefix starts the names of this package's groups. It must differ from the prefixes of snug's own
+// groups, because snug's tests count those.
 const prefix = "e2e-native-"
 
-// Base is a place for groups in several hierarchies.
+// Base is a directory for groups in each of several hierarchies.
 type Base struct {
-	// Name is the directory that holds a test's groups, in every hierarchy.
+	// Name is the directory of a test's groups in every hierarchy.
 	Name string
-	// dirs maps a controller to the directory of this process's group in its
-	// hierarchy.
+	// dirs maps a controller to the directory of this process's group in its hierarchy.
 	dirs map[string]string
 }
 
-// New finds the hierarchies of the controllers. It fails the test where one is
-// not mounted as v1: these tests are for such machines.
+// New finds the hierarchies of the controllers. It fails the test if one is not mounted as v1.
 func New(t testing.TB, controllers ...string) *Base {
 	t.Helper()
 	b := &Base{Name: prefix + strconv.Itoa(os.Getpid()), dirs: map[string]string{}}
@@ -61,10 +59,10 @@ func New(t testing.TB, controllers ...string) *Base {
 	return b
 }
 
-// Dir is where the test's groups of a controller are.
+// Dir returns the directory of the test's groups for a controller.
 func (b *Base) Dir(controller string) string { return filepath.Join(b.dirs[controller], b.Name) }
 
-// Read returns a file of this process's own group.
+// Read returns the content of a file of this process's own group.
 func (b *Base) Read(t testing.TB, controller, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(b.dirs[controller], file))
@@ -74,8 +72,8 @@ func (b *Base) Read(t testing.TB, controller, file string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// Make makes the groups of each controller (path below the base, then file,
-// then text), outermost first, and removes them when the test ends.
+// Make makes the groups of each controller (path below the base -> file -> text), outermost first,
+// and removes them when the test ends.
 func (b *Base) Make(t testing.TB, groups map[string]map[string]map[string]string) {
 	t.Helper()
 	var made []string
@@ -87,7 +85,7 @@ func (b *Base) Make(t testing.TB, groups map[string]map[string]map[string]string
 	for c, paths := range groups {
 		files := map[string]string{}
 		if c == "cpuset" {
-			// Nothing may enter a cpuset before it has both.
+			// No process can enter a cpuset without both.
 			files["cpuset.cpus"], files["cpuset.mems"] = b.Read(t, c, "cpuset.cpus"), b.Read(t, c, "cpuset.mems")
 		}
 		all := map[string]map[string]string{"/": files}
@@ -105,7 +103,7 @@ func (b *Base) Make(t testing.TB, groups map[string]map[string]map[string]string
 	}
 }
 
-// set writes a file and makes sure that the kernel took it.
+// set writes a file and checks that the kernel accepted the value.
 func set(t testing.TB, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0); err != nil {
@@ -116,13 +114,12 @@ func set(t testing.TB, file, text string) {
 		t.Fatal(err)
 	}
 	if strings.TrimSpace(string(got)) != text {
-		t.Fatalf("%s: wrote %q, the kernel says %q", file, text, got)
+		t.Fatalf("%s: wrote %q, the kernel reports %q", file, text, got)
 	}
 }
 
-// Command returns a command that runs args in the group at path in every
-// hierarchy of the base, from its first instruction on. The caller sets its
-// environment.
+// Command returns a command that runs args in the group at path in every hierarchy of the base,
+// from its first instruction. The caller sets its environment.
 func (b *Base) Command(t testing.TB, path string, args ...string) *exec.Cmd {
 	t.Helper()
 	script := []string{"set -e"}
@@ -132,7 +129,7 @@ func (b *Base) Command(t testing.TB, path string, args ...string) *exec.Cmd {
 	script = append(script, `exec "$@"`)
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", strings.Join(script, "\n"), "sh"}, args...)...)
 	cmd.Env = []string{}
-	// The group can only be removed when all of them are gone.
+	// Kill the whole process group: the cgroup can be removed only when it is empty.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
@@ -157,8 +154,8 @@ func (b *Base) Below(t testing.TB, path string) []string {
 	return found
 }
 
-// Remove removes groups, last first. What is left of a process needs a moment
-// to leave its group, and on a busy machine more than that.
+// Remove removes groups, last first. A process that has ended takes a moment to leave its group,
+// longer on a busy machine.
 func Remove(dirs []string) error {
 	var errs []error
 	end := time.Now().Add(2 * time.Minute)
@@ -168,7 +165,7 @@ func Remove(dirs []string) error {
 			time.Sleep(10 * time.Millisecond)
 			err = syscall.Rmdir(dir)
 		}
-		// Another clone may sweep the same leftovers.
+		// Another clone may remove the same leftovers.
 		if err != nil && err != syscall.ENOENT {
 			errs = append(errs, fmt.Errorf("remove %s: %w", dir, err))
 		}
@@ -176,8 +173,8 @@ func Remove(dirs []string) error {
 	return errors.Join(errs...)
 }
 
-// sweep removes empty groups of tests that were killed. Only a group without
-// processes can be removed, so a number used again does no harm.
+// sweep removes empty groups of killed tests. A group with processes cannot be removed, so it is
+// safe if a pid is in use again.
 func sweep(dir string) error {
 	old, err := filepath.Glob(filepath.Join(dir, prefix+"*"))
 	if err != nil {

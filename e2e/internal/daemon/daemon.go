@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package daemon runs servers beside a test or a program: they end with it.
+// Package daemon runs servers that end with the test or program that started them.
 package daemon
 
 import (
@@ -17,15 +17,15 @@ import (
 
 // Process is a program that runs until it is killed.
 type Process struct {
-	Name string // of the program
-	File string // its output
+	Name string // of the executable
+	File string // receives its output
 
-	done   chan struct{} // closed when it was reaped
-	err    error         // how it ended, after done
+	done   chan struct{} // closed after Wait
+	err    error         // exit error, valid after done
 	handle *os.Process
 }
 
-// Start starts a program as Run does, until the test ends.
+// Start starts a program with Run and kills it when the test ends.
 func Start(t testing.TB, dir, path string, args ...string) *Process {
 	t.Helper()
 	p, err := Run(dir, path, args...)
@@ -36,7 +36,7 @@ func Start(t testing.TB, dir, path string, args ...string) *Process {
 	return p
 }
 
-// Run starts a program, with its output in a file of dir. It dies with this process.
+// Run starts a program and writes its output to a file in dir. The program dies with this process.
 func Run(dir, path string, args ...string) (*Process, error) {
 	p := &Process{Name: filepath.Base(path), done: make(chan struct{})}
 	p.File = filepath.Join(dir, p.Name+".log")
@@ -52,8 +52,8 @@ func Run(dir, path string, args ...string) (*Process, error) {
 	started := make(chan error)
 	go func() {
 		defer close(p.done)
-		// The signal comes at the death of the thread that started the process
-		// (man 2 prctl, PR_SET_PDEATHSIG), so it has to live as long.
+		// The kernel sends the signal when the thread that started the process dies (man 2 prctl,
+		// PR_SET_PDEATHSIG), so this thread must live until the end.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -69,22 +69,22 @@ func Run(dir, path string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// Kill ends the process and waits until it is gone.
+// Kill kills the process and waits for it.
 func (p *Process) Kill() {
 	_ = p.handle.Kill()
 	<-p.done
 }
 
-// Signal sends the process a signal, which it may not heed.
+// Signal sends the process a signal.
 func (p *Process) Signal(s os.Signal) error { return p.handle.Signal(s) }
 
-// Pid is the process's id.
+// Pid returns the process id.
 func (p *Process) Pid() int { return p.handle.Pid }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended is nil while the process runs.
+// Ended returns how the process ended; nil = it still runs.
 func (p *Process) Ended() error {
 	select {
 	case <-p.done:
@@ -97,11 +97,11 @@ func (p *Process) Ended() error {
 	}
 }
 
-// idle are lines that nobody needs after a failure: of Kubernetes' commands, and of
+// idle matches lines of no use after a failure: info and debug lines of Kubernetes' commands,
 // containerd and Prometheus.
 var idle = regexp.MustCompile(`^I[0-9]{4} |^(time|ts)=\S+ .*\blevel=(info|debug) `)
 
-// Log is the last of what the process wrote, but for what it did as it should.
+// Log returns the end of the output, without idle lines.
 func (p *Process) Log() string {
 	text, err := os.ReadFile(p.File)
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *Process) Log() string {
 	return tail(b.String(), 8000)
 }
 
-// tail is at most the last n bytes of text.
+// tail returns at most the last n bytes of text.
 func tail(text string, n int) string {
 	return text[max(0, len(text)-n):]
 }

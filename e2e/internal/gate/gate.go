@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gate decides whether a heavy test may run here. The variable
-// SNUG_E2E is a comma list of words: root (makes cgroups), vm (boots a virtual
-// machine, once), machines (does there what takes long, and boots other kinds), oci
-// (starts containers), browser (looks at pages in Chromium), debian (looks at programs
-// of Debian), prometheus (runs Prometheus on the rules that are shipped), go (builds
-// programs with other releases of Go), kube (builds and starts a Kubernetes API
-// server), chart (builds Helm and installs the chart), fleet (runs
-// hundreds of pods on nodes that are not there), node (makes this machine a node of
-// Kubernetes), engines (starts containers by docker, podman and others), release (builds
-// and installs a release).
+// Package gate decides whether a heavy test may run. The variable SNUG_E2E is a comma-separated
+// list of words: root (makes cgroups), vm (boots one virtual machine), machines (runs slow tests in
+// it and boots machines of other kinds), oci (starts containers), browser (checks pages in
+// Chromium), debian (reads programs of Debian), prometheus (runs Prometheus with the shipped
+// rules), go (builds programs with other Go releases), kube (builds and starts a Kubernetes API
+// server), chart (builds Helm and installs the chart), fleet (runs hundreds of pods on simulated
+// nodes), node (makes this machine a node of Kubernetes), engines (starts containers with docker,
+// podman and others), release (builds and installs a release).
 package gate
 
 import (
@@ -19,8 +17,8 @@ import (
 	"testing"
 )
 
-// Need skips the test unless SNUG_E2E holds the word, and names the variable.
-// With the word, whatever the test then cannot do is a failure, never a skip.
+// Need skips the test unless SNUG_E2E contains the word; the message says how to set it. With the
+// word, a test that cannot do its work must fail, never skip.
 func Need(t testing.TB, word string) {
 	t.Helper()
 	if !On(word) {
@@ -28,12 +26,12 @@ func Need(t testing.TB, word string) {
 	}
 }
 
-// On reports whether SNUG_E2E holds the word.
+// On reports whether SNUG_E2E contains the word.
 func On(word string) bool {
 	return slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), word)
 }
 
-// Root needs the word and root's rights.
+// Root is Need for a test that also requires root.
 func Root(t testing.TB, word string) {
 	t.Helper()
 	Need(t, word)

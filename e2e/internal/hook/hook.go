@@ -18,13 +18,13 @@ import (
 	"github.com/snug-go/snug/e2e/internal/daemon"
 )
 
-// Namespace is where webhooks keep their Secret.
+// Namespace is the namespace of the webhook's Secret.
 const Namespace = "snug"
 
-// deadline bounds the wait for what happens on its own.
+// deadline bounds each wait.
 const deadline = 3 * time.Minute
 
-// Tool makes the tool, as a user has it, from a test in a folder below e2e.
+// Tool builds the tool for a test in a folder below e2e.
 func Tool(t testing.TB) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), "snug")
@@ -36,15 +36,15 @@ func Tool(t testing.TB) string {
 	return exe
 }
 
-// Replica is a process of the webhook.
+// Replica is one process of the webhook.
 type Replica struct {
 	*daemon.Process
-	Listen, Health string // its addresses: for API servers, and for all others
+	Listen, Health string // addresses: Listen for API servers, Health for all other clients
 	service        *Service
 }
 
-// Start starts a replica of a webhook behind a service and waits until it is ready.
-// Flags come last, and win.
+// Start starts a replica of the webhook behind a service and waits until it is ready. flags
+// override the defaults.
 func Start(t testing.TB, exe string, at kube.Access, s *Service, flags ...string) *Replica {
 	t.Helper()
 	r := StartPod(t, exe, at, append([]string{"webhook", "--namespace", Namespace, "--url", s.URL()}, flags...))
@@ -53,11 +53,11 @@ func Start(t testing.TB, exe string, at kube.Access, s *Service, flags ...string
 	return r
 }
 
-// StartPod starts a replica with the arguments that its pod has and waits until it is
-// ready. It is found where it listens, and behind no service.
+// StartPod starts a replica with the arguments of its pod and waits until it is ready. It belongs
+// to no service.
 func StartPod(t testing.TB, exe string, at kube.Access, args []string) *Replica {
 	t.Helper()
-	// The ports are found by the webhook itself: nobody else can take them in between.
+	// The webhook chooses the ports itself, so no other process can take them first.
 	args = append(args, "--listen", "127.0.0.1:0", "--health", "127.0.0.1:0",
 		"--api-url", at.URL, "--api-token-file", at.TokenFile, "--api-ca-file", at.CAFile)
 	r := &Replica{Process: daemon.Start(t, t.TempDir(), exe, args...), service: &Service{}}
@@ -71,13 +71,13 @@ func StartPod(t testing.TB, exe string, at kube.Access, args []string) *Replica 
 	return r
 }
 
-// Said is its log.
+// Said returns the log.
 func (r *Replica) Said() string {
 	text, _ := os.ReadFile(r.File)
 	return string(text)
 }
 
-// Get asks about its state; "" = no answer, or no success.
+// Get returns the body of a response of the health server; "" = no response, or not 200.
 func (r *Replica) Get(path string) string {
 	response, err := http.Get("http://" + r.Health + path)
 	if err != nil {
@@ -91,16 +91,16 @@ func (r *Replica) Get(path string) string {
 	return string(text)
 }
 
-// Kill ends it at once, as a node that fails does.
+// Kill kills it, as when a node fails.
 func (r *Replica) Kill() {
 	r.Process.Kill()
 	r.service.change(r.Listen, false)
 }
 
-// Freeze holds it as it is: it takes connections, and answers none until it goes on.
+// Freeze stops the process: it still accepts connections but does not answer until GoOn.
 func (r *Replica) Freeze(t testing.TB) { r.signal(t, syscall.SIGSTOP) }
 
-// GoOn ends what Freeze began.
+// GoOn resumes a frozen process.
 func (r *Replica) GoOn(t testing.TB) { r.signal(t, syscall.SIGCONT) }
 
 func (r *Replica) signal(t testing.TB, s syscall.Signal) {
@@ -110,8 +110,7 @@ func (r *Replica) signal(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// Stop ends it as Kubernetes does: it is told to, and when it is no longer ready it is no
-// endpoint any more.
+// Stop ends it as Kubernetes does: SIGTERM, and once it is not ready it leaves the endpoints.
 func (r *Replica) Stop(t testing.TB) {
 	t.Helper()
 	r.signal(t, syscall.SIGTERM)
@@ -123,29 +122,27 @@ func (r *Replica) Stop(t testing.TB) {
 	}
 }
 
-// Until asks until the answer is yes.
+// Until waits until a condition holds, and fails the test after 3 minutes.
 func Until(t testing.TB, what string, said func() string, yes func() bool) {
 	t.Helper()
 	for end := time.Now().Add(deadline); !yes(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not after %v: %s\n%s", deadline, what, said())
+			t.Fatalf("not within %v: %s\n%s", deadline, what, said())
 		}
 	}
 }
 
-// hurry is how long API servers wait for an answer, as the webhook registers it.
+// hurry is the time limit of API servers that the webhook registers.
 const hurry = "timeoutSeconds: 2\n"
 
-// Register registers the webhook behind a service, until the test ends. API servers wait
-// for its answers as long as they can: on a busy machine what is meant to be long for a
-// cluster is not.
+// Register registers the webhook behind a service until the test ends. API servers wait for its
+// answers as long as Kubernetes allows, because a cluster's time limit is short for a busy machine.
 func Register(t testing.TB, l *kube.Lab, exe string, s *Service, flags ...string) {
 	t.Helper()
 	register(t, l, exe, s, "timeoutSeconds: 30\n", flags)
 }
 
-// RegisterHurried is Register, and API servers go on without the webhook as soon as they do
-// in a cluster.
+// RegisterHurried is Register with the time limit that a cluster has.
 func RegisterHurried(t testing.TB, l *kube.Lab, exe string, s *Service, flags ...string) {
 	t.Helper()
 	register(t, l, exe, s, hurry, flags)

@@ -9,8 +9,8 @@ import (
 	"github.com/snug-go/snug/e2e/cluster/kube"
 )
 
-// Stored is what of a pod is snug's business, in one line, init containers first; and its
-// annotations of ours.
+// Stored returns in one line the parts of a pod that snug sets, init containers first, and the
+// pod's snug annotations.
 func Stored(pod kube.Object) (line, said string) {
 	var all []string
 	spec := pod["spec"].(kube.Object)
@@ -38,7 +38,7 @@ func Stored(pod kube.Object) (line, said string) {
 	return strings.Join(all, " "), said
 }
 
-// List is a list of objects, empty when it is none.
+// List returns a list of objects, empty if the value is no list.
 func List(of any) []kube.Object {
 	var all []kube.Object
 	items, _ := of.([]any)

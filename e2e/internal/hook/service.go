@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hook runs `snug webhook` beside a real API server, as Kubernetes would: replicas
-// of it behind something that stands for their Service.
+// Package hook runs `snug webhook` with a real API server, as in Kubernetes: several replicas
+// behind a stand-in for their Service.
 package hook
 
 import (
@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Service stands for a Service of Kubernetes, which needs kube-proxy: it hands each
-// connection to the next of the endpoints that are there, and drops it when there is none.
+// Service stands in for a Kubernetes Service, which needs kube-proxy. It passes each connection to
+// the next endpoint, and closes it if there is none.
 type Service struct {
 	net.Listener
 	mu   sync.Mutex
@@ -41,7 +41,7 @@ func NewService(t testing.TB) *Service {
 	return s
 }
 
-// URL is where API servers find it.
+// URL returns the address for API servers.
 func (s *Service) URL() string { return "https://" + s.Addr().String() }
 
 func (s *Service) join(c net.Conn) {
@@ -64,7 +64,7 @@ func (s *Service) join(c net.Conn) {
 	Join(c, backend)
 }
 
-// Join hands on what comes from either, until one of them ends.
+// Join copies data in both directions until one of the connections ends.
 func Join(a, b net.Conn) {
 	done := make(chan struct{}, 2)
 	for _, pair := range [][2]net.Conn{{a, b}, {b, a}} {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubebuild builds commands of published Go modules, as Kubernetes and Helm
-// are, with no more than Go and a module proxy. They are built once and kept in the
-// user's cache directory.
+// Package kubebuild builds commands of published Go modules, such as Kubernetes and Helm. It needs
+// only Go and a module proxy. Each command is built once and kept in the user's cache directory.
 package kubebuild
 
 import (
@@ -23,23 +22,21 @@ import (
 	"time"
 )
 
-// Source is a release of a module that has commands.
+// Source is a release of a module with commands.
 type Source struct {
 	Module, Version string // "k8s.io/kubernetes", "v1.36.3"
-	// Folder is where the commands are kept, below snug-kube in the user's cache
-	// directory.
+	// Folder holds the commands, below snug-kube in the user's cache directory.
 	Folder string
-	// Packages are the import paths of the commands, by their names.
+	// Packages maps the names of the commands to their import paths.
 	Packages map[string]string
 	LDFlags  string
-	// Staged is the version that stands for the modules of the release's own
-	// directories, to which its go.mod replaces them: a download does not bring
-	// those. "" = there are none.
+	// Staged is the version of those modules that the release's go.mod replaces by directories of
+	// its own, because a download does not contain these directories; "" = none.
 	Staged string
 }
 
-// Command returns the path of a command of any of the releases. What is not there yet is
-// built, which takes minutes.
+// Command returns the path of a command of any of the releases. If it does not exist, Command
+// builds it, which takes minutes.
 func Command(t testing.TB, name string) string {
 	t.Helper()
 	path, err := Find(t.Context(), name)
@@ -49,20 +46,19 @@ func Command(t testing.TB, name string) string {
 	return path
 }
 
-// Find is Command for programs that are no tests.
+// Find is Command for programs that are not tests.
 func Find(ctx context.Context, name string) (string, error) {
 	i := slices.IndexFunc(All, func(s Source) bool { return s.Packages[name] != "" })
 	if i < 0 {
-		return "", fmt.Errorf("%s is no command that can be built", name)
+		return "", fmt.Errorf("no release has the command %s", name)
 	}
 	dir, err := All[i].Build(ctx)
 	return filepath.Join(dir, name), err
 }
 
-// Build builds the commands, all of them, unless they are there, and returns their
-// directory. It says on standard error what takes minutes: the log of a test is shown at
-// its end, and who waits wants to know now. Whoever asks meanwhile waits: one linker
-// takes 2 GB.
+// Build builds all commands of the source, unless they exist, and returns their directory. It logs
+// slow steps to standard error at once, because the log of a test appears only at its end. Other
+// callers wait meanwhile: a single linker uses 2 GB.
 func (s Source) Build(ctx context.Context) (dir string, err error) {
 	defer func() {
 		if err != nil {
@@ -95,15 +91,15 @@ func (s Source) Build(ctx context.Context) (dir string, err error) {
 	if s.built(dir) {
 		return dir, nil
 	}
-	// What those that were killed have left.
+	// Left by processes that were killed.
 	old, _ := filepath.Glob(filepath.Join(kept, "build-*"))
 	for _, work := range old {
 		if err := os.RemoveAll(work); err != nil {
 			return "", err
 		}
 	}
-	// Beside the results, so that they can be renamed into place: a command that
-	// was cut off while it was written is never run.
+	// In the same directory, so that finished commands can be renamed into place: a partly written
+	// command is never run.
 	work, err := os.MkdirTemp(kept, "build-")
 	if err != nil {
 		return "", err
@@ -112,7 +108,7 @@ func (s Source) Build(ctx context.Context) (dir string, err error) {
 	return dir, builder{s, work}.build(ctx, dir)
 }
 
-// built tells whether all commands are there.
+// built reports whether all commands exist.
 func (s Source) built(dir string) bool {
 	for name := range s.Packages {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -126,10 +122,10 @@ func (s Source) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, s.Module+" "+s.Version+": "+format+"\n", args...)
 }
 
-// Downloaded returns the directory of a module's files, in Go's module cache.
+// Downloaded returns the directory of a module's files in Go's module cache.
 func Downloaded(t testing.TB, module, version string) string {
 	t.Helper()
-	b := builder{work: t.TempDir()} // no module: it is required by none
+	b := builder{work: t.TempDir()} // without a module, because none requires it
 	var got struct{ Dir string }
 	if err := b.answer(t.Context(), &got, "go", "mod", "download", "-json", module+"@"+version); err != nil {
 		t.Fatal(err)
@@ -137,7 +133,7 @@ func Downloaded(t testing.TB, module, version string) string {
 	return got.Dir
 }
 
-// builder builds in a work directory: a module that requires the source.
+// builder builds in a work directory, which is a module that requires the source.
 type builder struct {
 	Source
 	work string
@@ -167,8 +163,8 @@ func (b builder) build(ctx context.Context, to string) error {
 	return nil
 }
 
-// module writes a module that requires the source, and replaces what the
-// source's own go.mod replaces: a go command heeds that of its main module alone.
+// module writes a module that requires the source. It copies the replace directives of the source,
+// because the go command applies only those of the main module.
 func (b builder) module(ctx context.Context) error {
 	if err := b.write("go.mod", "module commands\n\ngo 1.26\n"); err != nil {
 		return err
@@ -195,7 +191,7 @@ func (b builder) module(ctx context.Context) error {
 	if _, err := b.run(ctx, edit...); err != nil {
 		return err
 	}
-	// The sums it was released with; -mod=mod adds those of what is replaced.
+	// The checksums of the release; -mod=mod adds those of replaced modules.
 	sums, err := os.ReadFile(filepath.Join(got.Dir, "go.sum"))
 	if err != nil {
 		return err
@@ -203,8 +199,7 @@ func (b builder) module(ctx context.Context) error {
 	return b.write("go.sum", string(sums))
 }
 
-// version is a module as `go mod edit -json` shows it; without a Version it is
-// every one of it.
+// version is a module as `go mod edit -json` prints it; an empty Version means all versions.
 type version struct{ Path, Version string }
 
 func (v version) String() string {
@@ -218,7 +213,7 @@ func (b builder) write(name, text string) error {
 	return os.WriteFile(filepath.Join(b.work, name), []byte(text), 0o644)
 }
 
-// answer runs a command that answers in JSON.
+// answer runs a command and decodes its JSON output.
 func (b builder) answer(ctx context.Context, to any, args ...string) error {
 	out, err := b.run(ctx, args...)
 	if err != nil {
@@ -227,15 +222,15 @@ func (b builder) answer(ctx context.Context, to any, args ...string) error {
 	return json.Unmarshal(out, to)
 }
 
-// run runs a command in the work directory and returns its standard output; the
-// error carries the last of what it said on standard error.
+// run runs a command in the work directory and returns its standard output. The error contains the
+// end of standard error.
 func (b builder) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = b.work
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "CGO_ENABLED=0", "GO111MODULE=on")
 	var said strings.Builder
 	cmd.Stderr = &said
-	// The compilers of a go command that was killed may keep its output open.
+	// The compilers of a killed go command may keep its output open.
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.Output()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// release puts a module with two commands where the go command finds it, and gives this
-// test caches of its own, but for what the compiler has made.
+// release provides a module with two commands to the go command. The test gets caches of its own,
+// except for the build cache.
 func release(t *testing.T) Source {
 	t.Helper()
 	from, proxy, m := t.TempDir(), t.TempDir(), module.Version{Path: "example.org/two", Version: "v1.0.0"}
@@ -54,7 +54,7 @@ func release(t *testing.T) Source {
 	} {
 		t.Setenv(name, value)
 	}
-	t.Cleanup(func() { // its files are not to be written, nor removed
+	t.Cleanup(func() { // the files are read-only, so RemoveAll fails
 		if out, err := exec.Command("go", "clean", "-modcache").CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
@@ -63,8 +63,7 @@ func release(t *testing.T) Source {
 		Packages: map[string]string{"first": m.Path + "/cmd/a", "second": m.Path + "/cmd/b"}}
 }
 
-// TestBuild: all commands are built together and once, whoever else asks at the same time,
-// and nothing but them is left.
+// TestBuild: concurrent callers build all commands together and once, and leave nothing else.
 func TestBuild(t *testing.T) {
 	s := release(t)
 	cache, err := os.UserCacheDir()
@@ -122,7 +121,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestBroken: what cannot be built leaves nothing, and who asks is told why.
+// TestBroken: a failed build leaves nothing, and every caller gets the reason.
 func TestBroken(t *testing.T) {
 	s := release(t)
 	s.Packages["third"] = s.Module + "/cmd/c"

@@ -4,13 +4,13 @@ package kubebuild
 
 import "strings"
 
-// KubernetesVersion is the release of Kubernetes whose commands are built. The Go module
-// proxy has no zip of every release.
+// KubernetesVersion is the release of Kubernetes that is built. The Go module proxy does not have
+// the zip of every release.
 const KubernetesVersion = "v1.36.3"
 
 const kubernetes, kwok = "k8s.io/kubernetes", "sigs.k8s.io/kwok"
 
-// The releases that tests use.
+// Releases that tests use.
 var (
 	Kubernetes = Source{
 		Module: kubernetes, Version: KubernetesVersion, Folder: KubernetesVersion, LDFlags: versioned(),
@@ -21,10 +21,10 @@ var (
 			"kubelet":                 kubernetes + "/cmd/kubelet",
 			"kubectl":                 kubernetes + "/cmd/kubectl",
 		},
-		// The modules of its staging directory are published with the same number.
+		// The modules of the staging directory are published with the same minor and patch version.
 		Staged: "v0." + strings.TrimPrefix(KubernetesVersion, "v1."),
 	}
-	// Kwok plays the kubelets of nodes that are not there.
+	// Kwok simulates the kubelets of nodes that do not exist.
 	Kwok = Source{
 		Module: kwok, Version: "v0.8.0", Folder: "kwok-v0.8.0", LDFlags: "-s -w",
 		Packages: map[string]string{"kwok": kwok + "/cmd/kwok"},
@@ -40,12 +40,12 @@ var (
 	All = []Source{Kubernetes, Kwok, Helm3, Helm4}
 )
 
-// Helms are the commands of Helm: of the oldest release that the chart is for, which
-// applies by a merge of its own, and of a new one, which has the server do it.
+// Helms lists the commands of Helm: the oldest release that the chart supports, which merges on the
+// client, and a new one, which uses server-side apply.
 var Helms = []string{"helm3", "helm4"}
 
-// versioned are linker flags that leave symbols out, and name the version as Kubernetes'
-// own build does (hack/lib/version.sh): what the server says it is decides what it does.
+// versioned returns linker flags that drop symbols and set the version as Kubernetes' own build
+// does (hack/lib/version.sh). The server's behaviour depends on that version.
 func versioned() string {
 	major, minor, _ := strings.Cut(strings.TrimPrefix(KubernetesVersion, "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// path names level i's group below a base: "/l0", "/l0/l1" and so on.
+// path returns the path of level i's group below a base: "/l0", "/l0/l1" and so on.
 func path(i int) string {
 	var b strings.Builder
 	for n := range i + 1 {
@@ -17,7 +17,7 @@ func path(i int) string {
 	return b.String()
 }
 
-// V2 returns the situation's groups with their files, and the innermost one.
+// V2 returns the situation's groups with their files, and the innermost group.
 func (s Situation) V2() (groups map[string]map[string]string, in string) {
 	groups = map[string]map[string]string{}
 	for i, l := range s.Levels {
@@ -39,10 +39,9 @@ func (s Situation) V2() (groups map[string]map[string]string, in string) {
 	return groups, path(len(s.Levels) - 1)
 }
 
-// V1 is V2 for v1: each controller's groups, relative to a base in its own
-// hierarchy. A v1 cpuset does nothing until it has CPUs and memory nodes, so
-// levels without CPUs of their own get those of their parent: base's to begin
-// with.
+// V1 is V2 for v1: each controller's groups, relative to a base in its hierarchy. A v1 cpuset is
+// unusable without CPUs and memory nodes, so a level without CPUs of its own gets those of its
+// parent, and the outermost level those of base.
 func (s Situation) V1(baseCPUs, baseMems string) (controllers map[string]map[string]map[string]string, in string) {
 	controllers = map[string]map[string]map[string]string{"cpu": {}, "memory": {}, "cpuset": {}}
 	cpus := baseCPUs

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package matrix is one table of container situations with the numbers that
-// programs have to end up with, for a machine with cgroup v1 and one with v2
-// to go through. It builds no cgroup and starts no program.
+// Package matrix holds one table of container situations and the values of the knobs that programs
+// must have there, for machines with cgroup v1 and v2. It makes no cgroup and starts no program.
 package matrix
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// Case is one program started one way in one situation.
+// Case is one program, started in one way, in one situation.
 type Case struct {
 	Situation Situation
 	Program   programs.Program
@@ -24,12 +23,12 @@ type Case struct {
 	Least     bool // with SNUG_MIN_PROCS=1
 }
 
-// Name is unique among cases.
+// Name returns a unique name.
 func (c Case) Name() string {
 	return c.Situation.Name + "/" + c.Program.Name() + "/" + c.Start()
 }
 
-// Start names the way the program is started.
+// Start names how the program is started.
 func (c Case) Start() string {
 	start := "direct"
 	if c.Run {
@@ -41,7 +40,7 @@ func (c Case) Start() string {
 	return start
 }
 
-// Env is the whole environment to start it with.
+// Env returns the complete environment.
 func (c Case) Env() []string {
 	if c.Least {
 		return []string{"SNUG_MIN_PROCS=1"}
@@ -49,7 +48,7 @@ func (c Case) Env() []string {
 	return nil
 }
 
-// Args is the command line, given the programs' paths where it runs.
+// Args returns the command line; paths maps the names of programs to their paths there.
 func (c Case) Args(paths func(name string) string) []string {
 	args := []string{paths(c.Program.Name())}
 	if c.Run {
@@ -58,23 +57,23 @@ func (c Case) Args(paths func(name string) string) []string {
 	return args
 }
 
-// Machine is where cases run.
+// Machine is a machine that runs cases.
 type Machine struct {
 	CPUs int // 2, 4 or 24
 	V2   bool
-	Slow bool // to be spared what adds little
+	Slow bool // skip cases that add little
 }
 
-// Situations returns those that the machine can have.
+// Situations returns the situations that the machine can have.
 func (m Machine) Situations() []Situation {
 	return slices.DeleteFunc(slices.Clone(table), func(s Situation) bool {
 		return s.MinCPUs > m.CPUs || s.OnlyV2 && !m.V2
 	})
 }
 
-// Cases returns every program in every situation, both ways, and those
-// without peers once more with a lower minimum where that makes a difference.
-// The peers are left out where their own overflow would decide.
+// Cases returns every program in every situation, started directly and by snug run. If a lower
+// minimum makes a difference, programs without peers run once more with it. Programs with peers are
+// left out if an overflow in a peer would decide the result.
 func (m Machine) Cases(situations []Situation, all []programs.Program) []Case {
 	few := programs.Few()
 	var cases []Case
@@ -99,14 +98,14 @@ func (m Machine) Cases(situations []Situation, all []programs.Program) []Case {
 	return cases
 }
 
-// Outcome is how a program ended and what it said.
+// Outcome is the exit and output of a program.
 type Outcome struct {
 	Exit           int
 	Signal         string
 	Stdout, Stderr string
 }
 
-// Report is what the probe prints.
+// Report is the output of the probe.
 type Report struct {
 	Go         string            `json:"go"`
 	GOMAXPROCS int               `json:"gomaxprocs"`
@@ -119,7 +118,7 @@ type Report struct {
 	Plan       json.RawMessage   `json:"plan"`
 }
 
-// Report reads what a probe printed.
+// Report parses the output of a probe.
 func (o Outcome) Report() (Report, error) {
 	var r Report
 	if o.Exit != 0 || o.Signal != "" {
@@ -131,7 +130,7 @@ func (o Outcome) Report() (Report, error) {
 	return r, nil
 }
 
-// On returns the number for a machine with that many CPUs.
+// On returns the number for a machine with this many CPUs.
 func (p Procs) On(cpus int) int {
 	i := slices.Index(columns[:], cpus)
 	if i < 0 {
@@ -140,7 +139,7 @@ func (p Procs) On(cpus int) int {
 	return p[i]
 }
 
-// affinity returns how many CPUs a program in the situation may run on.
+// affinity returns the number of CPUs that a program in the situation may run on.
 func (s Situation) affinity(cpus int) int {
 	for _, l := range slices.Backward(s.Levels) {
 		if l.CPUs != "" {
@@ -150,7 +149,7 @@ func (s Situation) affinity(cpus int) int {
 				if !isRange {
 					last = first
 				}
-				n += int(last[0]-first[0]) + 1 // the table's CPU numbers have one digit
+				n += int(last[0]-first[0]) + 1 // CPU numbers in the table have one digit
 			}
 			return n
 		}
@@ -158,8 +157,8 @@ func (s Situation) affinity(cpus int) int {
 	return cpus
 }
 
-// want returns what the program has to end up with on a machine with that many
-// CPUs, given the environment it reports.
+// want returns the expected knobs on a machine with this many CPUs, given the environment that the
+// program reports.
 func (c Case) want(cpus int, env map[string]string) (procs int, memory int64) {
 	s := c.Situation
 	sized := c.Run || c.Program.LinksSnug()
@@ -183,14 +182,14 @@ func (c Case) want(cpus int, env map[string]string) (procs int, memory int64) {
 	return procs, memory
 }
 
-// peers is want with automaxprocs and automemlimit linked as well, which leave
-// alone what is set in the environment.
+// peers is want for a program that also links automaxprocs and automemlimit, which do not change
+// what the environment sets.
 func (c Case) peers(cpus, procs int, memory int64, env map[string]string) (int, int64) {
 	s := c.Situation
-	first := c.Program.Kind == programs.Before // of the two, snug
+	first := c.Program.Kind == programs.Before // snug runs before the peers
 	if s.PeerProcs != 0 && env["GOMAXPROCS"] == "" {
-		// Coming second, snug leaves what the program has set, but cannot tell a
-		// number that the runtime would have chosen too.
+		// After the peers, snug keeps their GOMAXPROCS, unless the runtime would have chosen the
+		// same number: then it looks unset.
 		runtimes := s.PeerProcs == s.affinity(cpus) || s.PeerProcs == s.Runtime.On(cpus)
 		if first || !runtimes {
 			procs = s.PeerProcs
@@ -201,14 +200,13 @@ func (c Case) peers(cpus, procs int, memory int64, env map[string]string) (int, 
 		case s.PeerMemory != 0:
 			memory = s.PeerMemory
 		case first:
-			memory = Unset // automemlimit takes away what it has no reason for
+			memory = Unset // automemlimit resets a limit that it has no reason for
 		}
 	}
 	return procs, memory
 }
 
-// Check compares an outcome with the table, and makes sure that the program
-// was in its group.
+// Check compares an outcome with the table, and checks that the program was in its group.
 func (c Case) Check(t *testing.T, m Machine, o Outcome) {
 	t.Helper()
 	r, ok := c.Compare(t, m, o)
@@ -220,18 +218,17 @@ func (c Case) Check(t *testing.T, m Machine, o Outcome) {
 		groups = 1
 	}
 	if in := path(len(c.Situation.Levels) - 1); strings.Count(r.Cgroup, in+"\n") < groups {
-		t.Errorf("the program is not in the group %s but in %q", in, r.Cgroup)
+		t.Errorf("the program is not in the group %s: %q", in, r.Cgroup)
 	}
 }
 
-// Compare compares an outcome with the table. Where the runtime itself cannot
-// live, a program must die the known death: otherwise the table is out of date.
-// ok is false when there is no report, rightly or not.
+// Compare compares an outcome with the table. If the runtime itself crashes, it must be the known
+// crash: otherwise the table is out of date. ok is false without a report, expected or not.
 func (c Case) Compare(t *testing.T, m Machine, o Outcome) (r Report, ok bool) {
 	t.Helper()
 	if c.Situation.Crash && !c.Run && c.Program.ReadsQuota() {
 		if o.Exit != 2 || !strings.Contains(o.Stderr, "procresize: invalid arg") {
-			t.Errorf("the runtime did not crash here: exit code %d, stdout %s, stderr %s", o.Exit, o.Stdout, o.Stderr)
+			t.Errorf("the runtime did not crash: exit code %d, stdout %s, stderr %s", o.Exit, o.Stdout, o.Stderr)
 		}
 		return r, false
 	}

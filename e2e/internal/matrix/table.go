@@ -2,18 +2,18 @@
 
 package matrix
 
-// Unset is the value of a knob or limit that is not there. As GOMEMLIMIT it is
-// what the runtime reports then.
+// Unset is the value of a knob or limit that is not set. It is what the runtime reports for an
+// unset GOMEMLIMIT.
 const Unset int64 = 1<<63 - 1
 
 const mib = 1 << 20
 
-// Procs are the values of GOMAXPROCS on machines with 2, 4 and 24 CPUs.
+// Procs holds GOMAXPROCS on machines with 2, 4 and 24 CPUs.
 type Procs [3]int
 
 var columns = [3]int{2, 4, 24}
 
-// Level is one cgroup. A field that is empty or 0 is left at the kernel's default.
+// Level is one cgroup. A field that is empty or 0 keeps the kernel's default.
 type Level struct {
 	CPU    string // quota and period in microseconds, "150000 100000"; "max" for no quota
 	Memory int64  // memory.max in bytes
@@ -21,27 +21,27 @@ type Level struct {
 	CPUs   string // cpuset.cpus
 }
 
-// Situation is what a container gives, and what has to come of it. The numbers
-// were worked out by hand, not by running the code under test.
+// Situation is a container's limits and the expected results. The numbers were worked out by hand,
+// not by running the code under test.
 type Situation struct {
 	Name    string
 	Levels  []Level // outermost first; the program runs in the last
-	MinCPUs int     // machines with fewer cannot have it
-	OnlyV2  bool    // the kernel's v1 cannot express it
-	Alike   bool    // differs from another one by its numbers only
+	MinCPUs int     // needs a machine with this many CPUs or more
+	OnlyV2  bool    // v1 cannot express it
+	Alike   bool    // differs from another situation only in its numbers
 
-	Quota float64 // tightest quota in cores, 0 for none
-	Hard  int64   // tightest memory limit in bytes, 0 for none
-	Soft  int64   // the same with memory.high, 0 for Hard
+	Quota float64 // tightest quota in cores; 0 = none
+	Hard  int64   // tightest memory limit in bytes; 0 = none
+	Soft  int64   // the same including memory.high; 0 = Hard
 
-	Runtime Procs // what the runtime since Go 1.25 makes of the innermost level
-	Crash   bool  // that runtime ends the program before main instead
+	Runtime Procs // GOMAXPROCS of the runtime since Go 1.25, from the innermost level
+	Crash   bool  // that runtime crashes before main instead
 	Snug    Procs
-	One     bool  // with SNUG_MIN_PROCS=1 snug decides on 1
-	Memory  int64 // GOMEMLIMIT that snug sets; 0 to leave it alone
+	One     bool  // with SNUG_MIN_PROCS=1, snug sets GOMAXPROCS to 1
+	Memory  int64 // GOMEMLIMIT that snug sets; 0 = left unset
 
-	// What automaxprocs 1.6 and automemlimit 1.0 make of it: Procs for a quota
-	// at the innermost level, else 0; bytes, else 0.
+	// The settings of automaxprocs 1.6 (GOMAXPROCS, for a quota at the innermost level) and
+	// automemlimit 1.0 (bytes); 0 = none.
 	PeerProcs  int
 	PeerMemory int64
 }
@@ -49,7 +49,7 @@ type Situation struct {
 // all is Runtime or Snug of a situation without CPU limits.
 var all Procs = columns
 
-// table is what all machines go through.
+// table lists the situations of all machines.
 var table = []Situation{
 	{Name: "no limits", Levels: []Level{{}}, Runtime: all, Snug: all},
 	{Name: "quota max", Alike: true, Levels: []Level{{CPU: "max"}}, Runtime: all, Snug: all},
@@ -94,7 +94,7 @@ var table = []Situation{
 		Runtime: all, Snug: Procs{2, 3, 3},
 	},
 	{
-		// The kernel's v1 refuses a child's quota above its parent's.
+		// The kernel refuses a child's quota above its parent's in v1.
 		Name: "quota 4 below a parent with 2", Levels: []Level{{CPU: "200000 100000"}, {CPU: "400000 100000"}}, OnlyV2: true, Quota: 2,
 		Runtime: Procs{2, 4, 4}, Snug: Procs{2, 2, 2}, PeerProcs: 4,
 	},
@@ -119,7 +119,7 @@ var table = []Situation{
 		Runtime: Procs{0, 2, 2}, Snug: Procs{0, 2, 2},
 	},
 	{
-		// The largest quota that the kernel takes, of the shortest period.
+		// The largest quota that the kernel accepts, with the shortest period.
 		Name: "largest quota", Levels: []Level{{CPU: largest}}, Quota: 17592186044.415,
 		Runtime: all, Crash: true, Snug: all,
 	},
@@ -164,6 +164,6 @@ var table = []Situation{
 	},
 }
 
-// largest stands for 2^44 - 1 microseconds, the kernel's greatest quota
-// (kernel/sched/core.c, max_cfs_runtime), of its shortest period.
+// largest is 2^44 - 1 microseconds, the kernel's largest quota (kernel/sched/core.c,
+// max_cfs_runtime), with the shortest period.
 const largest = "17592186044415 1000"

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Answers are the tool's command lines, by name, that every situation is asked
-// with; CheckAnswer knows what they have to say.
+// Answers maps names to command lines of the tool that run in every situation. CheckAnswer checks
+// the output.
 var Answers = map[string][]string{
 	"limits": {"limits", "--json"},
 	"plan":   {"plan", "--json"},
@@ -42,7 +42,7 @@ type planDocument struct {
 	Unknown []struct{ Field, Why string }
 }
 
-// CheckAnswer compares what the tool says in the situation with the table.
+// CheckAnswer compares the output of the tool in the situation with the table.
 func (s Situation) CheckAnswer(t *testing.T, m Machine, name string, o Outcome) {
 	t.Helper()
 	if o.Exit != 0 || o.Signal != "" || o.Stderr != "" {
@@ -55,7 +55,7 @@ func (s Situation) CheckAnswer(t *testing.T, m Machine, name string, o Outcome) 
 	case "plan":
 		err = s.checkPlan(m, o.Stdout)
 	default:
-		err = fmt.Errorf("nothing is known about %q", name)
+		err = fmt.Errorf("no check for %q", name)
 	}
 	if err != nil {
 		t.Errorf("%v\n%s", err, o.Stdout)
@@ -100,7 +100,7 @@ func (s Situation) checkPlan(m Machine, stdout string) error {
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
 		return err
 	}
-	procs := s.affinity(m.CPUs) // what stays when the plan is to leave it
+	procs := s.affinity(m.CPUs) // kept if the plan sets nothing
 	if d.GOMAXPROCS.Value != nil {
 		procs = *d.GOMAXPROCS.Value
 	}
@@ -121,7 +121,7 @@ func (s Situation) checkPlan(m Machine, stdout string) error {
 	return nil
 }
 
-// zero returns what p points to, or 0: nothing in the table is really 0.
+// zero returns what p points to, or 0 for nil: no number in the table is 0.
 func zero[T any](p *T) T {
 	if p == nil {
 		p = new(T)
@@ -129,8 +129,7 @@ func zero[T any](p *T) T {
 	return *p
 }
 
-// plan is the part of snug.Plan that a probe with snug reports: what it would
-// do once all others have had their say.
+// plan is the part of snug.Plan that a probe with snug reports.
 type plan struct {
 	GOMAXPROCS, GOMEMLIMIT struct {
 		Value  int64
@@ -139,8 +138,8 @@ type plan struct {
 	}
 }
 
-// checkPlan makes sure that the plan inside the program agrees with what the
-// runtime there uses, where snug is the only one to decide.
+// checkPlan checks that the plan inside the program agrees with the knobs of the runtime, for a
+// program where only snug sets them.
 func (c Case) checkPlan(r Report) error {
 	var p plan
 	if err := json.Unmarshal(r.Plan, &p); err != nil {

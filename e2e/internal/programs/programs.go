@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programs builds the probe with several Go toolchains, go lines and
-// libraries, and the tool, as static programs for this architecture.
+// Package programs builds the tool, and the probe with several Go toolchains, go lines and
+// libraries. All are static programs for this architecture.
 package programs
 
 import (
@@ -16,13 +16,13 @@ import (
 	"testing"
 )
 
-// Kind says what the probe links.
+// Kind names the libraries that the probe links.
 type Kind string
 
 const (
 	Plain Kind = "plain" // nothing
 	Auto  Kind = "auto"  // snug/auto
-	// With automaxprocs and automemlimit as well:
+	// These link automaxprocs and automemlimit as well:
 	Peers  Kind = "peers"  // all by blank import, in the linker's order
 	Before Kind = "before" // snug before the peers
 	After  Kind = "after"  // snug after the peers
@@ -35,13 +35,12 @@ type Program struct {
 	Toolchain string // "go1.26.8"
 	Line      string // the go line of its go.mod
 	Kind      Kind
-	// Default is its go.mod's "godebug default", "" when there is none. A module
-	// that requires snug must have a go line of at least 1.23; with the default
-	// its runtime behaves as that of an older line.
+	// Default is the "godebug default" of its go.mod; "" = none. A module that requires snug needs
+	// a go line of 1.23 or later; with Default its runtime behaves like that of an older go line.
 	Default string
 }
 
-// Name is unique among programs.
+// Name returns a unique name.
 func (p Program) Name() string {
 	line := "line" + p.Line
 	if p.Default != "" {
@@ -50,8 +49,8 @@ func (p Program) Name() string {
 	return p.Toolchain + "-" + line + "-" + string(p.Kind)
 }
 
-// ReadsQuota reports whether the program's runtime sizes itself by the CPU
-// quota: Go 1.25 and later, unless the go line or GODEBUG default is older.
+// ReadsQuota reports whether the program's runtime follows the CPU quota: Go 1.25 and later, unless
+// the go line or GODEBUG default is older.
 func (p Program) ReadsQuota() bool {
 	old := func(v string) bool {
 		return strings.HasPrefix(v, "1.21") || strings.HasPrefix(v, "1.23") || strings.HasPrefix(v, "1.24")
@@ -59,17 +58,17 @@ func (p Program) ReadsQuota() bool {
 	return !old(strings.TrimPrefix(p.Toolchain, "go")) && !old(p.Line) && !old(strings.TrimPrefix(p.Default, "go"))
 }
 
-// LinksSnug reports whether the program sizes itself.
+// LinksSnug reports whether the program links snug.
 func (p Program) LinksSnug() bool { return p.Kind != Plain }
 
-// LinksPeers reports whether others in the program size it too.
+// LinksPeers reports whether the program links automaxprocs and automemlimit too.
 func (p Program) LinksPeers() bool { return p.Kind != Plain && p.Kind != Auto }
 
-// Toolchains are the Go releases the probe is built with.
+// Toolchains lists the Go releases that build the probe.
 var Toolchains = []string{"go1.24.13", "go1.26.8", "go1.27.3"}
 
-// All are the plain and auto builds: every toolchain with the go lines 1.21,
-// 1.24 and 1.26 it accepts, and those with peers.
+// All returns the plain and auto builds (every toolchain with each of the go lines 1.21, 1.24 and
+// 1.26 that it accepts), and the builds with peers.
 func All() []Program {
 	var all []Program
 	for _, toolchain := range Toolchains {
@@ -78,7 +77,7 @@ func All() []Program {
 			Program{Toolchain: toolchain, Line: "1.23", Kind: Auto, Default: "go1.21"})
 		for _, line := range []string{"1.24", "1.26"} {
 			if toolchain == "go1.24.13" && line == "1.26" {
-				continue // the go command refuses
+				continue // the go command refuses it
 			}
 			all = append(all,
 				Program{Toolchain: toolchain, Line: line, Kind: Plain},
@@ -96,8 +95,8 @@ func All() []Program {
 	return all
 }
 
-// Few are those that differ most: a runtime that knows no quota, one that is
-// told not to, and one that reads it, the last with and without snug.
+// Few returns the programs that differ most: a runtime without support for quotas, one with the
+// support off, and one with the support on, with and without snug.
 func Few() []Program {
 	return []Program{
 		{Toolchain: "go1.24.13", Line: "1.24", Kind: Auto},
@@ -107,8 +106,8 @@ func Few() []Program {
 	}
 }
 
-// Build builds the programs and the tool into dir, if they are not there yet, and
-// returns their paths by name; the tool's name is "snug".
+// Build builds the programs and the tool into dir, unless they exist, and returns their paths by
+// name. The tool's name is "snug".
 func Build(t testing.TB, dir string, programs []Program) map[string]string {
 	t.Helper()
 	root := Root(t)
@@ -151,12 +150,12 @@ func Root(t testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// BuildTool builds cmd/snug of the tree.
+// BuildTool builds cmd/snug of this tree.
 func BuildTool(root, to string) error {
 	return goBuild(filepath.Join(root, "cmd", "snug"), to, nil)
 }
 
-// BuildToolFor builds cmd/snug of the tree for a GOARCH and returns its path.
+// BuildToolFor builds cmd/snug of this tree for a GOARCH and returns its path.
 func BuildToolFor(t testing.TB, arch string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "snug")
@@ -166,7 +165,7 @@ func BuildToolFor(t testing.TB, arch string) string {
 	return to
 }
 
-// build makes a module of the probe's sources with the program's go line.
+// build builds the probe's sources in a module of their own with the program's go line.
 func (p Program) build(root, to string) error {
 	dir, err := os.MkdirTemp("", "snug-probe-")
 	if err != nil {
@@ -179,7 +178,7 @@ func (p Program) build(root, to string) error {
 	return goBuild(dir, to, []string{"GOWORK=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=" + p.Toolchain}, "-tags", tags[p.Kind])
 }
 
-// module writes the sources and a go.mod with e2e's own versions.
+// module writes the sources and a go.mod with the versions of e2e's go.mod.
 func (p Program) module(root, dir string) error {
 	sources, err := filepath.Glob(filepath.Join(root, "e2e", "fit", "probe", "*.go"))
 	if err != nil || len(sources) == 0 {
@@ -200,7 +199,7 @@ func (p Program) module(root, dir string) error {
 		fmt.Fprintf(&mod, "\ngodebug default=%s\n", p.Default)
 	}
 	if p.Kind != Plain {
-		// Required without go.work, as users do; only the place is the tree's.
+		// Required without go.work, as users do; only replace differs.
 		fmt.Fprintf(&mod, "\nrequire github.com/snug-go/snug v0.0.0\n\nreplace github.com/snug-go/snug => %s\n", root)
 	}
 	if p.LinksPeers() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prom runs Debian's Prometheus beside a test, and asks it.
+// Package prom runs Debian's Prometheus in a test and queries it.
 package prom
 
 import (
@@ -21,17 +21,17 @@ import (
 // deadline bounds the wait for a server to be ready.
 const deadline = 3 * time.Minute
 
-// Server is a Prometheus, until the test ends.
+// Server is a Prometheus that runs until the test ends.
 type Server struct {
 	URL     string
 	process *daemon.Process
 }
 
-// listening is what it says of its address; the port is one that was free.
+// listening matches the log line with its address; the port was free.
 var listening = regexp.MustCompile(`msg="Listening on".* address=(127\.0\.0\.1:[1-9][0-9]*)`)
 
-// Start starts a server with a configuration, which may name files in dir, and waits until
-// it is ready.
+// Start starts a server with a configuration, which may name files in dir, and waits until it is
+// ready.
 func Start(t testing.TB, dir, config string) *Server {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
@@ -63,14 +63,13 @@ func Start(t testing.TB, dir, config string) *Server {
 	}
 }
 
-// Spans of alert rules, which are made for days and not for tests: how long a rule looks
-// back, and how long it waits.
+// back and waits match the ranges and the "for" of alert rules, which are too long for tests.
 var (
 	back  = regexp.MustCompile(`\[[0-9]+[smhd]\]`)
 	waits = regexp.MustCompile(`(?m)^( *for:) [0-9]+[smhd]$`)
 )
 
-// Hurried are alert rules that look back 15 s, and wait for some seconds.
+// Hurried returns alert rules with ranges of 15 s and a "for" of forSeconds.
 func Hurried(t testing.TB, rules string, forSeconds int) string {
 	t.Helper()
 	for _, span := range []struct {
@@ -78,20 +77,20 @@ func Hurried(t testing.TB, rules string, forSeconds int) string {
 		become string
 	}{{back, "[15s]"}, {waits, fmt.Sprintf("${1} %ds", forSeconds)}} {
 		if !span.is.MatchString(rules) {
-			t.Fatalf("nothing like %s in the rules", span.is)
+			t.Fatalf("no match of %s in the rules", span.is)
 		}
 		rules = span.is.ReplaceAllString(rules, span.become)
 	}
 	return rules
 }
 
-// Sample is a series that an expression has now.
+// Sample is the current sample of a series.
 type Sample struct {
 	Labels map[string]string
-	Value  string // as Prometheus writes numbers
+	Value  string // in Prometheus' number format
 }
 
-// Query returns the series that an expression has now.
+// Query returns the current samples of an expression.
 func (s *Server) Query(t testing.TB, expr string) []Sample {
 	t.Helper()
 	var found struct {
@@ -108,14 +107,14 @@ func (s *Server) Query(t testing.TB, expr string) []Sample {
 	return all
 }
 
-// Alert is one that is pending or fires now.
+// Alert is a pending or firing alert.
 type Alert struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	State       string // "pending" or "firing"
 }
 
-// Alerts returns those that are pending or fire now.
+// Alerts returns the pending and firing alerts.
 func (s *Server) Alerts(t testing.TB) []Alert {
 	t.Helper()
 	var found struct{ Alerts []Alert }
@@ -123,7 +122,7 @@ func (s *Server) Alerts(t testing.TB) []Alert {
 	return found.Alerts
 }
 
-// get asks for data.
+// get decodes the data of an API response.
 func (s *Server) get(t testing.TB, path string, to any) {
 	t.Helper()
 	r, err := http.Get(s.URL + path)
