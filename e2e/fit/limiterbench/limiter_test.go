@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limiterbench compares limiter.Limiter with the semaphore that most
-// programs use, golang.org/x/sync/semaphore, and with a buffered channel. It
-// has benchmarks only; the published run is in experiments/.
+// Package limiterbench compares limiter.Limiter with golang.org/x/sync/semaphore, which most
+// programs use, and with a buffered channel. It contains only benchmarks; the published run is in
+// experiments/.
 package limiterbench
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/limiter"
 )
 
-// gate is what is compared: take a permit or fail with ctx, and give it back.
+// gate is a compared limiter: acquire takes a permit or fails with ctx, release returns it.
 type gate interface {
 	acquire(context.Context) error
 	release()
@@ -52,8 +52,8 @@ var gates = []struct {
 	{"chan", func(n int) gate { return make(chanGate, n) }},
 }
 
-// each runs one benchmark for every gate, one after the other, so that rounds
-// of single runs are interleaved.
+// each runs one benchmark for every gate, one after the other, so that rounds of single runs are
+// interleaved.
 func each(b *testing.B, size int, run func(b *testing.B, g gate)) {
 	for _, g := range gates {
 		b.Run("impl="+g.name, func(b *testing.B) {
@@ -63,7 +63,7 @@ func each(b *testing.B, size int, run func(b *testing.B, g gate)) {
 	}
 }
 
-// work is 100 multiplications, each of which needs the one before.
+// work computes 100 multiplications, each dependent on the one before.
 func work(x uint64) uint64 {
 	for range 100 {
 		x = x*6364136223846793005 + 1442695040888963407
@@ -73,7 +73,7 @@ func work(x uint64) uint64 {
 
 var sink uint64
 
-// BenchmarkAlone: one goroutine, a permit is always free.
+// BenchmarkAlone: one goroutine; a permit is always free.
 func BenchmarkAlone(b *testing.B) {
 	each(b, 1, func(b *testing.B, g gate) {
 		ctx := context.Background()
@@ -84,8 +84,7 @@ func BenchmarkAlone(b *testing.B) {
 	})
 }
 
-// BenchmarkAloneCancellable: the same with a ctx that can be cancelled, as a
-// request's.
+// BenchmarkAloneCancellable: BenchmarkAlone with a cancellable ctx, like that of a request.
 func BenchmarkAloneCancellable(b *testing.B) {
 	each(b, 1, func(b *testing.B, g gate) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -97,7 +96,7 @@ func BenchmarkAloneCancellable(b *testing.B) {
 	})
 }
 
-// parallel runs take-work-give in perP goroutines for each P.
+// parallel runs acquire, work, release in perP goroutines per P.
 func parallel(b *testing.B, g gate, perP int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -118,24 +117,23 @@ func parallel(b *testing.B, g gate, perP int) {
 	})
 }
 
-// BenchmarkRoom: many goroutines and a permit for each; nobody waits.
+// BenchmarkRoom: many goroutines and a permit for each; none waits.
 func BenchmarkRoom(b *testing.B) {
 	each(b, 1<<16, func(b *testing.B, g gate) { parallel(b, g, 16) })
 }
 
-// BenchmarkFull: 16 goroutines for each permit, a permit for each P: the case
-// that a limiter is for.
+// BenchmarkFull: 16 goroutines per permit and one permit per P, the usual case for a limiter.
 func BenchmarkFull(b *testing.B) {
 	each(b, runtime.GOMAXPROCS(0), func(b *testing.B, g gate) { parallel(b, g, 16) })
 }
 
-// BenchmarkOne: 16 goroutines for each P and one permit for all.
+// BenchmarkOne: 16 goroutines per P and one permit in all.
 func BenchmarkOne(b *testing.B) {
 	each(b, 1, func(b *testing.B, g gate) { parallel(b, g, 16) })
 }
 
-// BenchmarkGiveUp: a goroutine waits and is cancelled while the only permit is
-// out; the cost of the goroutine and its ctx is in it.
+// BenchmarkGiveUp: a goroutine waits for the only permit, which is taken, and is cancelled. The
+// cost includes the goroutine and its ctx.
 func BenchmarkGiveUp(b *testing.B) {
 	each(b, 1, func(b *testing.B, g gate) {
 		g.acquire(context.Background())
@@ -146,7 +144,7 @@ func BenchmarkGiveUp(b *testing.B) {
 			runtime.Gosched() // let it wait
 			cancel()
 			if <-failed == nil {
-				b.Fatal("got a permit that was out")
+				b.Fatal("got a permit that was taken")
 			}
 		}
 	})

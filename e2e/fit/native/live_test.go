@@ -16,7 +16,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// following is the pool program in a group, and what it says.
+// following is a program in a group, and its output.
 type following struct {
 	t     *testing.T
 	base  *cgv1.Base
@@ -31,13 +31,13 @@ func follow(t *testing.T, base *cgv1.Base, path string) *following {
 	return followProgram(t, base, path, pool(t))
 }
 
-// pool builds the program.
+// pool builds the pool program.
 func pool(t *testing.T) string {
 	t.Helper()
 	return built(t, "pool")
 }
 
-// built is a stripped program of e2e.
+// built builds a stripped program of e2e/fit.
 func built(t *testing.T, name string) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), name)
@@ -50,7 +50,7 @@ func built(t *testing.T, name string) string {
 func followProgram(t *testing.T, base *cgv1.Base, path, exe string) *following {
 	t.Helper()
 	cmd := base.Command(t, path, exe)
-	cmd.SysProcAttr.Pdeathsig = 0 // this thread may end before
+	cmd.SysProcAttr.Pdeathsig = 0 // this thread may end earlier
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -81,40 +81,39 @@ func followProgram(t *testing.T, base *cgv1.Base, path, exe string) *following {
 	return f
 }
 
-// says waits until the program says a line. A minute ends a program that never
-// will.
-func (f *following) says(want string) {
+// waitFor waits up to a minute for a line of output.
+func (f *following) waitFor(want string) {
 	f.t.Helper()
 	for late := time.After(time.Minute); ; {
 		select {
 		case line, ok := <-f.lines:
 			if !ok {
-				f.t.Fatalf("the program ended, it said %q last, want %q", f.last, want)
+				f.t.Fatalf("the program ended after %q, want %q", f.last, want)
 			}
 			if f.last = line; line == want {
 				return
 			}
 		case <-late:
-			f.t.Fatalf("the program said %q last, want %q", f.last, want)
+			f.t.Fatalf("the last line is %q, want %q", f.last, want)
 		}
 	}
 }
 
-// begun waits until the program says something.
-func (f *following) begun() {
+// waitFirst waits up to a minute for the first line of output.
+func (f *following) waitFirst() {
 	f.t.Helper()
 	select {
 	case line, ok := <-f.lines:
 		if !ok {
-			f.t.Fatal("the program ended without a word")
+			f.t.Fatal("the program ended without output")
 		}
 		f.last = line
 	case <-time.After(time.Minute):
-		f.t.Fatal("the program says nothing")
+		f.t.Fatal("no output after a minute")
 	}
 }
 
-// write changes a file of a group.
+// write writes a file of a group.
 func (f *following) write(controller, path, file, text string) {
 	f.t.Helper()
 	name := filepath.Join(f.base.Dir(controller), path, file)
@@ -143,28 +142,29 @@ func TestFollowsLive(t *testing.T) {
 		return strings.Join([]string{"procs=" + strconv.Itoa(procs), "memory=" + strconv.FormatInt(bytes, 10), "workers=" + strconv.Itoa(4*procs), "limiter=" + strconv.Itoa(2*procs)}, " ")
 	}
 	less := func(n int64) int64 { return n*mib - n*mib/10 }
-	f.says(line(2, less(512)))
+	f.waitFor(line(2, less(512)))
 
-	// The container shrinks, then the pod below it, then both grow, the pod first.
+	// The limit of the container shrinks, then that of the pod below it. Then both grow, the pod
+	// first.
 	f.write("memory", "/pod/app", "memory.limit_in_bytes", strconv.Itoa(256*mib))
-	f.says(line(2, less(256)))
+	f.waitFor(line(2, less(256)))
 	f.write("memory", "/pod", "memory.limit_in_bytes", strconv.Itoa(200*mib))
-	f.says(line(2, 200*mib-20*mib))
+	f.waitFor(line(2, 200*mib-20*mib))
 	f.write("memory", "/pod", "memory.limit_in_bytes", strconv.Itoa(2048*mib))
 	f.write("memory", "/pod/app", "memory.limit_in_bytes", strconv.Itoa(1024*mib))
-	f.says(line(2, less(1024)))
+	f.waitFor(line(2, less(1024)))
 
-	// It may run on one CPU, and again on two.
+	// One CPU, then two again.
 	f.write("cpuset", "/pod/app", "cpuset.cpus", "0")
-	f.says(line(1, less(1024)))
+	f.waitFor(line(1, less(1024)))
 	f.write("cpuset", "/pod/app", "cpuset.cpus", cpus)
-	f.says(line(2, less(1024)))
+	f.waitFor(line(2, less(1024)))
 
-	// It is moved to another group, and that group's limit is taken away.
+	// Moved to another group, whose limit is then removed.
 	for _, c := range []string{"memory", "cpu", "cpuset"} {
 		f.write(c, "/other", "cgroup.procs", f.pid)
 	}
-	f.says(line(1, less(256)))
+	f.waitFor(line(1, less(256)))
 	f.write("memory", "/other", "memory.limit_in_bytes", "-1")
-	f.says(line(1, 1<<63-1))
+	f.waitFor(line(1, 1<<63-1))
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package native runs real programs in real cgroup v1 groups of the machine
-// the tests run on.
+// Package native runs real programs in real cgroup v1 groups of this machine.
 package native
 
 import (
@@ -22,8 +21,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// machine describes the one the tests run on, from inside a cpuset of two
-// CPUs: the table has numbers for that.
+// machine has two CPUs, because the table has numbers for that; the tests run in a cpuset of two.
 var machine = matrix.Machine{CPUs: 2}
 
 const cpus = "0-1"
@@ -60,10 +58,10 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// run runs a command to its end.
+// run runs a command until it ends.
 func run(t *testing.T, cmd *exec.Cmd) matrix.Outcome {
 	t.Helper()
-	// Pdeathsig is sent when the thread that started the child ends.
+	// The kernel sends Pdeathsig when the thread that started the child ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var stdout, stderr bytes.Buffer
@@ -79,8 +77,7 @@ func run(t *testing.T, cmd *exec.Cmd) matrix.Outcome {
 	return o
 }
 
-// TestConfine has the tool make the group itself, below one with a limit of its
-// own.
+// TestConfine: the tool makes the group itself, below a group with a limit.
 func TestConfine(t *testing.T) {
 	gate.Root(t, "root")
 	base := cgv1.New(t, "cpu", "cpuset", "memory")
@@ -94,11 +91,11 @@ func TestConfine(t *testing.T) {
 		env    []string
 		procs  int
 		memory int64
-		inside []string // hierarchies in which the group has to be a new one
-		says   string   // on stderr, "" for nothing
+		inside []string // hierarchies in which it runs in a new group
+		stderr string   // "" = empty
 	}{
 		{"both", []string{"--cpus", "1.5", "--memory", "64MiB"}, nil, 2, 48 << 20, []string{"cpu", "memory"}, ""},
-		// The memory limit is the outer group's: 256 MiB less a tenth.
+		// The memory limit is that of the outer group: 256 MiB less a tenth.
 		{"half a CPU", []string{"--cpus", "0.5"}, []string{"SNUG_MIN_PROCS=1"}, 1, 241591911, []string{"cpu"}, ""},
 		{"memory alone", []string{"--memory", "128MiB"}, nil, 2, 112 << 20, []string{"memory"}, ""},
 		{"more CPUs than the outer group has", []string{"--cpus", "2"}, nil, 2, 241591911, []string{"cpu"}, "snug: warning: "},
@@ -126,8 +123,8 @@ func TestConfine(t *testing.T) {
 					t.Errorf("cgroup %q, want a new group below /outer in %s", r.Cgroup, c)
 				}
 			}
-			if !strings.HasPrefix(o.Stderr, test.says) || test.says == "" && o.Stderr != "" {
-				t.Errorf("stderr %q, want %q", o.Stderr, test.says)
+			if !strings.HasPrefix(o.Stderr, test.stderr) || test.stderr == "" && o.Stderr != "" {
+				t.Errorf("stderr %q, want %q", o.Stderr, test.stderr)
 			}
 			if left := base.Below(t, "/outer"); len(left) > 0 {
 				t.Errorf("groups left behind: %q", left)

@@ -11,8 +11,8 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// TestRamp: a heap that grows into its limit, slowly or fast, is told of while there is room,
-// and before the collector takes over.
+// TestRamp: a heap that grows into its limit, slowly or fast, raises the alarm "tight" and then
+// "spiral" before the program is killed.
 func TestRamp(t *testing.T) {
 	gate.Root(t, "root")
 	base := cgv1.New(t, "memory")
@@ -36,7 +36,7 @@ func TestRamp(t *testing.T) {
 			}
 			lines := strings.Split(said, "\n")
 			if len(lines) < 2 || !strings.HasPrefix(lines[0], "tight ") || !strings.HasPrefix(lines[1], "spiral ") {
-				t.Error("want tight, and then spiral")
+				t.Error("want tight, then spiral")
 			}
 		})
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// TestSeveral: who starts second in a memory limit is warned, unless it knows.
+// TestSeveral: a process that starts second under a memory limit warns, unless the number of
+// workers or the memory limit was set.
 func TestSeveral(t *testing.T) {
 	gate.Root(t, "root")
 	base := cgv1.New(t, "memory")
@@ -20,7 +21,7 @@ func TestSeveral(t *testing.T) {
 		"memory": {"/app": {"memory.limit_in_bytes": strconv.Itoa(256 * mib)}},
 	})
 	snug := programs.BuildToolFor(t, "")
-	program := pool(t) // with an empty standard input it ends
+	program := pool(t) // it ends, because its standard input is empty
 	said := func(env []string, args ...string) string {
 		t.Helper()
 		cmd := base.Command(t, "/app", args...)
@@ -39,16 +40,16 @@ func TestSeveral(t *testing.T) {
 	}
 	first := followProgram(t, base, "/app", program)
 	defer first.end()
-	first.begun()
+	first.waitFirst()
 	if out := said(nil, snug, "plan"); strings.Contains(out, code) {
-		t.Errorf("plan beside one program, which may be the one that is asked for: %s", out)
+		t.Errorf("plan with one program running, which may be the one it is for: %s", out)
 	}
 	logged := []string{"SNUG_LOG=1"}
 	if out := said(logged, program); !strings.Contains(out, "warning: "+code) || !strings.Contains(out, ": 2\n") {
 		t.Errorf("the library in a second program: %s", out)
 	}
 	if out := said(append(logged, "SNUG_WORKERS=2"), program); strings.Contains(out, code) {
-		t.Errorf("the library, workers named: %s", out)
+		t.Errorf("the library with SNUG_WORKERS: %s", out)
 	}
 	for _, c := range []struct {
 		name string
@@ -64,15 +65,15 @@ func TestSeveral(t *testing.T) {
 		{"a limit of its own", nil, []string{snug, "run", "--memory", "128MiB", "--", program}, false},
 	} {
 		if out := said(c.env, c.args...); strings.Contains(out, two) != c.want {
-			t.Errorf("%s: warned %v, want %v: %s", c.name, !c.want, c.want, out)
+			t.Errorf("%s: warns %v, want %v: %s", c.name, !c.want, c.want, out)
 		}
 	}
 	second := followProgram(t, base, "/app", program)
 	defer second.end()
-	second.begun()
+	second.waitFirst()
 	for _, args := range [][]string{{snug, "plan"}, {snug, "plan", "--pid", first.pid}} {
 		if out := said(nil, args...); !strings.Contains(out, two) {
-			t.Errorf("%v beside two programs says nothing of it: %s", args, out)
+			t.Errorf("%v with two programs does not warn: %s", args, out)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oci runs programs in real OCI containers by runc.
+// Package oci runs programs in real OCI containers with runc.
 package oci
 
 import (
@@ -21,16 +21,16 @@ import (
 	"github.com/snug-go/snug/e2e/internal/matrix"
 )
 
-// User is the uid and gid of container processes: nobody on the host.
+// User is the uid and gid of container processes. The host has no such user.
 const User = 65532
 
-// Container is one container: a root with only static programs in it, mounted
-// read-only, without capabilities.
+// Container is one container. Its root holds only static programs and is read-only; it has no
+// capabilities.
 type Container struct {
-	Root string // host directory
+	Root string // directory on the host
 	Args []string
 	Env  []string
-	// Level is the limits its cgroup gets.
+	// Level holds the limits of its cgroup.
 	Level matrix.Level
 	// PrivateCgroup gives it a cgroup namespace of its own.
 	PrivateCgroup bool
@@ -38,7 +38,7 @@ type Container struct {
 	Masked        []string // paths hidden by /dev/null
 }
 
-// mount is one entry of the OCI configuration's "mounts".
+// mount is one entry of "mounts" in the OCI configuration.
 type mount struct {
 	Destination string   `json:"destination"`
 	Type        string   `json:"type"`
@@ -46,8 +46,8 @@ type mount struct {
 	Options     []string `json:"options,omitempty"`
 }
 
-// config returns the bundle's config.json, after the OCI runtime
-// specification 1.0.2, config.md and config-linux.md.
+// config returns the bundle's config.json according to the OCI runtime specification 1.0.2,
+// config.md and config-linux.md.
 func (c Container) config(cgroupsPath string) ([]byte, error) {
 	mounts := []mount{
 		{"/proc", "proc", "proc", nil},
@@ -100,7 +100,7 @@ func (c Container) config(cgroupsPath string) ([]byte, error) {
 
 var count atomic.Int64
 
-// Running is a container that was started.
+// Running is a started container.
 type Running struct {
 	ID     string
 	cmd    *exec.Cmd
@@ -109,7 +109,7 @@ type Running struct {
 	stderr bytes.Buffer
 }
 
-// Start starts the container. It is removed when the test ends at the latest.
+// Start starts the container. It is removed when the test ends.
 func (c Container) Start(t testing.TB) *Running {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,7 +118,7 @@ func (c Container) Start(t testing.TB) *Running {
 		state: filepath.Join(dir, "state"),
 		out:   pipe{wrote: make(chan struct{}, 1)},
 	}
-	// Relative: below runc's own group, which is this process's.
+	// A relative path, below the group of this process, which is runc's too.
 	text, err := c.config(r.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func (c Container) Start(t testing.TB) *Running {
 		t.Fatalf("%v: install the Debian packages of e2e/packages.txt", err)
 	}
 	t.Cleanup(func() {
-		// Force: also when it runs; no error when it is gone already.
+		// --force kills a running container, and does not fail if it is gone.
 		if out, err := exec.Command("runc", "--root", r.state, "delete", "--force", r.ID).CombinedOutput(); err != nil {
 			t.Errorf("remove the container: %v: %s", err, out)
 		}
@@ -145,23 +145,23 @@ func (c Container) Start(t testing.TB) *Running {
 	return r
 }
 
-// Run runs the container to its end.
+// Run runs the container until it ends.
 func (c Container) Run(t testing.TB) matrix.Outcome {
 	t.Helper()
 	return c.Start(t).Wait(t)
 }
 
-// hang is when what is waited for will never be.
+// hang bounds every wait.
 const hang = 3 * time.Minute
 
-// Wait waits for the container's end, at most three minutes. runc's exit code is
-// the container's.
+// Wait waits up to three minutes for the container's end. runc exits with the container's exit
+// code.
 func (r *Running) Wait(t testing.TB) matrix.Outcome {
 	t.Helper()
 	late := time.AfterFunc(hang, func() { r.cmd.Process.Kill() })
 	err := r.cmd.Wait()
 	if !late.Stop() {
-		t.Fatalf("container %s was not done after %v; stderr: %s", r.ID, hang, r.stderr.String())
+		t.Fatalf("container %s did not end within %v; stderr: %s", r.ID, hang, r.stderr.String())
 	}
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func (r *Running) Wait(t testing.TB) matrix.Outcome {
 	return matrix.Outcome{Exit: status.ExitStatus(), Stdout: r.out.String(), Stderr: r.stderr.String()}
 }
 
-// Until waits until the container's output holds the text.
+// Until waits until the container's output contains the text.
 func (r *Running) Until(t testing.TB, text string) {
 	t.Helper()
 	late := time.After(hang)
@@ -186,7 +186,7 @@ func (r *Running) Until(t testing.TB, text string) {
 	}
 }
 
-// Kill sends the container's first process a signal, by runc.
+// Kill sends the container's first process a signal with runc.
 func (r *Running) Kill(t testing.TB, signal string) {
 	t.Helper()
 	if out, err := exec.Command("runc", "--root", r.state, "kill", r.ID, signal).CombinedOutput(); err != nil {
@@ -198,7 +198,7 @@ func (r *Running) Kill(t testing.TB, signal string) {
 type pipe struct {
 	mu    sync.Mutex
 	buf   bytes.Buffer
-	wrote chan struct{} // holds an element when there is news
+	wrote chan struct{} // holds an element after a write
 }
 
 func (p *pipe) Write(b []byte) (int, error) {

@@ -21,7 +21,7 @@ var (
 	next  = programs.Program{Toolchain: "go1.27.3", Line: "1.24", Kind: programs.Plain}
 )
 
-// machine is the one the table has numbers for; containers are kept on two CPUs.
+// machine has two CPUs, because the table has numbers for that; containers run on two CPUs.
 var machine = matrix.Machine{CPUs: 2}
 
 const cpus = "0-1"
@@ -35,7 +35,7 @@ func image(t *testing.T, all ...programs.Program) string {
 	}
 	root := t.TempDir()
 	programs.Build(t, root, all)
-	// The container's user has to be able to pass through it.
+	// The container's user needs to traverse the parent directories.
 	for dir := root; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -46,7 +46,7 @@ func image(t *testing.T, all ...programs.Program) string {
 
 func inRoot(name string) string { return "/" + name }
 
-// command is a container's command line with the tool as entry point.
+// command returns a container's command line with the tool as entry point.
 func command(args ...string) []string { return append([]string{"/snug", "run", "--"}, args...) }
 
 func TestMatrix(t *testing.T) {
@@ -75,7 +75,7 @@ func TestMatrix(t *testing.T) {
 					return
 				}
 				if r.Pid != 1 {
-					t.Errorf("pid %d, want 1: the program has to take the tool's place", r.Pid)
+					t.Errorf("pid %d, want 1: the program must replace the tool", r.Pid)
 				}
 				if hidden := !strings.Contains(r.Cgroup, running.ID); hidden != private {
 					t.Errorf("cgroup %q, private namespace: %v", r.Cgroup, private)
@@ -103,7 +103,7 @@ func TestExitCodes(t *testing.T) {
 		{"not executable", command("/not-executable"), 126},
 		{"wrong usage", []string{"/snug", "run", "--no-such-flag", "--", probe}, 125},
 		// The container's cgroup file system is read-only.
-		{"no way to confine", []string{"/snug", "run", "--cpus", "0.5", "--", probe}, 125},
+		{"no group to confine in", []string{"/snug", "run", "--cpus", "0.5", "--", probe}, 125},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestExitCodes(t *testing.T) {
 			}
 			if test.want >= 125 && test.want <= 127 {
 				if !strings.HasPrefix(o.Stderr, "snug: error: ") || o.Stdout != "" {
-					t.Errorf("stdout %q, stderr %q, want an error line and nothing else run", o.Stdout, o.Stderr)
+					t.Errorf("stdout %q, stderr %q, want an error line and no program run", o.Stdout, o.Stderr)
 				}
 			}
 		})
@@ -141,8 +141,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestFailsOpen makes sure that the program starts as if the tool were not
-// there, and that the reason is said, where the tool can do nothing for it.
+// TestFailsOpen: where the tool can do nothing for a program, it logs the reason and starts the
+// program unchanged.
 func TestFailsOpen(t *testing.T) {
 	root := image(t, plain, old)
 	probe := inRoot(plain.Name())
@@ -156,37 +156,37 @@ func TestFailsOpen(t *testing.T) {
 		c      Container
 		procs  int
 		memory int64
-		env    map[string]string // what the program must see of these variables
-		says   string            // on stderr
-		quiet  bool              // or nothing at all
+		env    map[string]string // expected in the program; "" = unset
+		stderr string            // substring
+		quiet  bool              // no stderr at all
 	}{
 		{
-			name: "everything to be seen", c: Container{Args: command(probe)},
+			name: "everything visible", c: Container{Args: command(probe)},
 			procs: 2, memory: sized, quiet: true,
 		},
 		{
 			name: "no cgroup file system", c: Container{Args: command(probe), NoSys: true},
-			procs: 2, memory: matrix.Unset, says: "snug: ",
+			procs: 2, memory: matrix.Unset, stderr: "snug: ",
 		},
 		{
 			name: "cgroup and mounts masked", c: Container{Args: command(probe), Masked: []string{"/proc/self/cgroup", "/proc/self/mountinfo"}},
-			procs: 2, memory: matrix.Unset, says: "snug: ",
+			procs: 2, memory: matrix.Unset, stderr: "snug: ",
 		},
 		{
-			name: "a rounding that is none", c: Container{Args: command(probe), Env: []string{"SNUG_ROUND=banana"}},
-			procs: 2, memory: sized, env: map[string]string{"SNUG_ROUND": "banana"}, says: "SNUG_ROUND",
+			name: "an invalid rounding", c: Container{Args: command(probe), Env: []string{"SNUG_ROUND=banana"}},
+			procs: 2, memory: sized, env: map[string]string{"SNUG_ROUND": "banana"}, stderr: "SNUG_ROUND",
 		},
 		{
 			name: "a negative minimum", c: Container{Args: command(probe), Env: []string{"SNUG_MIN_PROCS=-3"}},
-			procs: 2, memory: sized, says: "SNUG_MIN_PROCS",
+			procs: 2, memory: sized, stderr: "SNUG_MIN_PROCS",
 		},
 		{
-			name: "a limit that is none", c: Container{Args: command(probe), Env: []string{"SNUG_CPU_LIMIT=lots"}},
-			procs: 2, memory: sized, says: "SNUG_CPU_LIMIT",
+			name: "an invalid limit", c: Container{Args: command(probe), Env: []string{"SNUG_CPU_LIMIT=lots"}},
+			procs: 2, memory: sized, stderr: "SNUG_CPU_LIMIT",
 		},
 		{
-			name: "a size that is none", c: Container{Args: command(probe), Env: []string{"SNUG_GOMEMLIMIT=12zb"}},
-			procs: 2, memory: sized, says: "SNUG_GOMEMLIMIT",
+			name: "an invalid size", c: Container{Args: command(probe), Env: []string{"SNUG_GOMEMLIMIT=12zb"}},
+			procs: 2, memory: sized, stderr: "SNUG_GOMEMLIMIT",
 		},
 		{
 			name: "off", c: Container{Args: command(probe), Env: []string{"SNUG=off"}},
@@ -197,7 +197,7 @@ func TestFailsOpen(t *testing.T) {
 			procs: 2, memory: matrix.Unset,
 		},
 		{
-			name: "the operator's own", c: Container{Args: command(probe), Env: []string{"GOMAXPROCS=3", "GOMEMLIMIT=100MiB"}},
+			name: "set by the operator", c: Container{Args: command(probe), Env: []string{"GOMAXPROCS=3", "GOMEMLIMIT=100MiB"}},
 			procs: 3, memory: 100 << 20, env: map[string]string{"GOMAXPROCS": "3", "GOMEMLIMIT": "100MiB"},
 		},
 		{
@@ -222,12 +222,12 @@ func TestFailsOpen(t *testing.T) {
 					t.Errorf("%s=%q, want %q", name, r.Env[name], want)
 				}
 			}
-			if !strings.Contains(o.Stderr, test.says) || test.quiet && o.Stderr != "" {
-				t.Errorf("stderr %q, want %q in it, quiet: %v", o.Stderr, test.says, test.quiet)
+			if !strings.Contains(o.Stderr, test.stderr) || test.quiet && o.Stderr != "" {
+				t.Errorf("stderr %q, want %q in it, quiet: %v", o.Stderr, test.stderr, test.quiet)
 			}
 			for line := range strings.Lines(o.Stderr) {
 				if !strings.HasPrefix(line, "snug: ") {
-					t.Errorf("stderr line %q does not say who speaks", line)
+					t.Errorf("stderr line %q lacks the prefix snug:", line)
 				}
 			}
 		})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Pool is a program whose pools follow the container: one of a library that
-// knows nothing of snug, and snug's own limiter. It prints a line whenever a
-// number has changed, and ends when its standard input does.
+// Pool is a program whose pools follow the container: one of a library that does not know snug, and
+// snug's own limiter. It prints a line whenever a number changes, and ends when its standard input
+// does.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	var mu sync.Mutex
 	last := ""
 	_, err = snug.Watch(context.Background(), snug.WatchOptions{OnPlan: func(snug.Plan) {
-		// The plan says what was decided; what is in force counts for a pool.
+		// The plan holds the decision; a pool needs the value in effect.
 		procs := runtime.GOMAXPROCS(0)
 		workers.Tune(4 * procs)
 		work.Refresh()
@@ -49,7 +49,7 @@ func main() {
 		os.Exit(1)
 	}
 	spin := make(chan struct{})
-	go func() { // an idle process is looked at less often
+	go func() { // an idle process is polled less often
 		for {
 			select {
 			case <-spin:

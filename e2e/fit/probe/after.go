@@ -4,7 +4,7 @@
 
 package main
 
-// Snug comes after the peers.
+// snug runs after the peers.
 import (
 	_ "github.com/KimMachineGun/automemlimit"
 	"github.com/snug-go/snug"

@@ -4,8 +4,7 @@
 
 package main
 
-// Snug comes before the peers: this package's init runs after those of all
-// that it imports.
+// snug runs before the peers: the init of this package runs after those of all its imports.
 import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	_ "github.com/snug-go/snug/auto"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Probe prints what the Go runtime inside it uses, as one JSON object. Built
-// with tags it also links what would set that: see the other files. Its
-// sources must be good Go 1.21.
+// Probe prints the settings of its Go runtime as one JSON object. With build tags it also links
+// packages that change them: see the other files. The sources must compile with Go 1.21.
 package main
 
 import (
@@ -20,16 +19,16 @@ import (
 type report struct {
 	Go         string            `json:"go"`
 	GOMAXPROCS int               `json:"gomaxprocs"`
-	GOMEMLIMIT int64             `json:"gomemlimit_bytes"` // 1<<63 - 1 means none
+	GOMEMLIMIT int64             `json:"gomemlimit_bytes"` // 1<<63 - 1 = none
 	NumCPU     int               `json:"num_cpu"`
 	Pid        int               `json:"pid"`
 	Args       []string          `json:"args"`
-	Env        map[string]string `json:"env"`    // what steers the runtime or snug, as far as set
-	Cgroup     string            `json:"cgroup"` // /proc/self/cgroup, "" when it cannot be read
-	Plan       any               `json:"plan"`   // what snug would do here; null when it is not linked
+	Env        map[string]string `json:"env"`    // the variables that affect the runtime or snug, if set
+	Cgroup     string            `json:"cgroup"` // /proc/self/cgroup; "" = unreadable
+	Plan       any               `json:"plan"`   // snug's plan; null without snug
 }
 
-// plan is set by the file that links snug.
+// plan is replaced by the file that links snug.
 var plan = func() any { return nil }
 
 func main() {
@@ -51,7 +50,7 @@ func main() {
 	}
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	r.Cgroup = string(text)
-	// Last: asking may change who owns a knob.
+	// Last, because this may change the owner of a knob.
 	r.Plan = plan()
 	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
 		os.Exit(1)
@@ -59,9 +58,8 @@ func main() {
 	finish(os.Args[1:])
 }
 
-// finish ends the way the arguments say: "exit N" with that code, "wait" with
-// the number of the first signal that arrives (or 99 after a minute, so that no
-// lost probe stays), anything else with 0.
+// finish ends as the arguments say: "exit N" with that code, "wait" with the number of the first
+// signal that arrives (or 99 after a minute, so that no lost probe stays), anything else with 0.
 func finish(args []string) {
 	switch {
 	case len(args) == 2 && args[0] == "exit":

@@ -4,8 +4,8 @@
 
 package main
 
-// The blank imports people write. The order in which the linker initialises
-// them with snug/auto follows from what each of them imports.
+// The blank imports of users. The linker derives the order of their init and that of snug/auto from
+// their imports.
 import (
 	_ "github.com/KimMachineGun/automemlimit"
 	_ "go.uber.org/automaxprocs"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Ramp is a program whose live heap grows at a steady rate until its memory limit presses:
-// it says each level of package adapt's alarm, with the seconds since its start, the live
-// heap in MiB and the CPU seconds used, and ends 5 seconds after the first "spiral".
+// Ramp is a program whose live heap grows at a steady rate until it reaches its memory limit. It
+// prints each level of package adapt's alarm, with the seconds since its start, the live heap in
+// MiB and the CPU seconds used, and ends 5 seconds after the first "spiral".
 //
 //	ramp MIB-PER-SECOND
 package main
@@ -19,9 +19,9 @@ import (
 	"github.com/snug-go/snug/adapt"
 )
 
-// most is how many blocks there are at most: 114 MiB, so that who is told late, on a busy
-// machine, is not killed at 128.
-const most = 114 * 16
+// maxBlocks bounds the live heap at 114 MiB. On a busy machine the alarm comes late, and the kernel
+// would kill the program at 128 MiB.
+const maxBlocks = 114 * 16
 
 // block is a part of the live heap, with pointers for the collector to follow.
 type block struct {
@@ -65,13 +65,13 @@ func run() error {
 			return nil
 		case <-tick:
 			if end != nil {
-				continue // shed
+				continue // like a program that sheds load
 			}
 			want := int(time.Since(begin).Seconds() * rate * 16)
-			if want > most {
-				runtime.GC() // what allocating would do, and no more memory
+			if want > maxBlocks {
+				runtime.GC() // as allocating would cause, but without more memory
 			}
-			for want = min(want, most); grown < want; grown++ {
+			for want = min(want, maxBlocks); grown < want; grown++ {
 				head = &block{next: head}
 				for i := 0; i < len(head.data); i += 4096 {
 					head.data[i] = 1
@@ -81,7 +81,7 @@ func run() error {
 	}
 }
 
-// cpu is the process's CPU seconds (getrusage(2)).
+// cpu returns the process's CPU seconds (getrusage(2)).
 func cpu() float64 {
 	var ru syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &ru)

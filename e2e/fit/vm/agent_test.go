@@ -9,7 +9,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// TestAgent is the agent's test on this node's cgroup v1 (e2e/cluster/agent), on v2.
+// TestAgent runs the agent's tests on cgroup v2; e2e/cluster/agent runs them on v1.
 func TestAgent(t *testing.T) {
 	gate.Need(t, "vm")
 	agent.OnV2(t, v2, files(t, nil)[guestPath("snug")])

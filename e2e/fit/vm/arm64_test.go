@@ -16,11 +16,11 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// TestArm64 has snug look at programs on an arm64 machine, and compares with what
-// they say of themselves: the tests of goproc, with programs that are built here.
+// TestArm64 runs the tests of goproc on an arm64 machine, with programs that are built here: snug
+// reads programs, and the results must equal what the programs print of themselves.
 //
-// SNUG_GO_RELEASES and SNUG_GO_BUILDS choose the programs, as they do there; those
-// that are linked with C need a C compiler for arm64, SNUG_GO_CC.
+// SNUG_GO_RELEASES and SNUG_GO_BUILDS choose the programs, as in goproc's tests. Programs linked
+// with C need a C compiler for arm64, SNUG_GO_CC.
 func TestArm64(t *testing.T) {
 	gate.Need(t, "machines")
 	const arch = "arm64"
@@ -42,7 +42,7 @@ func TestArm64(t *testing.T) {
 		"/src/goproc/test": testBinary(t, goproc, arch),
 		guestPath("snug"):  programs.BuildToolFor(t, arch),
 	}
-	// What is linked as PIE, or with C, is loaded by the C library's loader.
+	// The C library's loader loads programs that are linked as PIE or with C.
 	for _, name := range []string{"ld-linux-aarch64.so.1", "libc.so.6"} {
 		file, err := filepath.EvalSymlinks(filepath.Join("/usr/aarch64-linux-gnu/lib", name))
 		if err != nil {
@@ -56,7 +56,7 @@ func TestArm64(t *testing.T) {
 			Name: name,
 			Args: []string{"/src/goproc/test", "-test.v", "-test.run", test, "-test.timeout=2h"},
 			Env:  append(env, "SNUG_E2E=go", "SNUG_GO_PROGRAMS=/programs", "SNUG_TOOL="+guestPath("snug")),
-			Dir:  "/src/goproc", Seconds: 7200, // many programs, on a host that may have other things to do
+			Dir:  "/src/goproc", Seconds: 7200, // many programs, on a host that may be busy
 		}
 	}
 	var steps []vm.Step

@@ -11,29 +11,29 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// TestBench runs experiments on cgroup v2: where groups can be made, and where
-// the container's own limits are all there is.
+// TestBench runs experiments on cgroup v2: once where groups can be made, and once where only the
+// container's own limits exist.
 func TestBench(t *testing.T) {
 	gate.Need(t, "vm")
-	// Few users: those of the saturating load wait for seconds for their first answers where
-	// the CPU is emulated and its host busy, and a window may pass without any.
+	// Few users. With an emulated CPU on a busy host, users of the saturating load wait seconds for
+	// their first response, and a window may end without any.
 	bench := func(flags ...string) []string {
 		short := []string{guestPath("snug"), "bench", "--json", "--rounds", "1", "--users", "2", "--window", "3s", "--warmup", "200ms", "--ready", "5m", "--timeout", "5m", "--gomaxprocs", "1"}
 		return append(short, flags...)
 	}
 	tests := []struct {
 		step         vm.Step
-		way          string
+		method       string
 		quota, burst int64  // of the last cell, in microseconds
-		says         string // on stderr
+		stderr       string // on stderr
 	}{
 		{
-			step: vm.Step{Name: "in the root group", Args: bench("--cpus", "1.5", "--burst", "0,quota", "--memory", "256MiB"), After: []string{"/cgroup.stat"}, Seconds: 300},
-			way:  "cgroup-v2", quota: 150_000, burst: 150_000,
+			step:   vm.Step{Name: "in the root group", Args: bench("--cpus", "1.5", "--burst", "0,quota", "--memory", "256MiB"), After: []string{"/cgroup.stat"}, Seconds: 300},
+			method: "cgroup-v2", quota: 150_000, burst: 150_000,
 		},
 		{
-			step: vm.Step{Name: "in a container", Cgroup: groups{"/a": {"cpu.max": "150000 100000"}}, In: []string{"/a"}, Private: true, Uid: 65532, Args: bench(), After: []string{"/a/cgroup.stat"}, Seconds: 300},
-			way:  "container", quota: 150_000, says: "no cgroup can be made here",
+			step:   vm.Step{Name: "in a container", Cgroup: groups{"/a": {"cpu.max": "150000 100000"}}, In: []string{"/a"}, Private: true, Uid: 65532, Args: bench(), After: []string{"/a/cgroup.stat"}, Seconds: 300},
+			method: "container", quota: 150_000, stderr: "no cgroup can be made here",
 		},
 	}
 	var steps []vm.Step
@@ -44,8 +44,8 @@ func TestBench(t *testing.T) {
 	for i, test := range tests {
 		t.Run(test.step.Name, func(t *testing.T) {
 			r := results[i]
-			if r.Err != "" || r.Exit != 0 || !strings.Contains(r.Stderr, test.says) {
-				t.Fatalf("error %q, exit code %d, stderr %q, want %q in it", r.Err, r.Exit, r.Stderr, test.says)
+			if r.Err != "" || r.Exit != 0 || !strings.Contains(r.Stderr, test.stderr) {
+				t.Fatalf("error %q, exit code %d, stderr %q, want %q in it", r.Err, r.Exit, r.Stderr, test.stderr)
 			}
 			var d struct {
 				Machine struct {
@@ -67,14 +67,14 @@ func TestBench(t *testing.T) {
 			if err := json.Unmarshal([]byte(r.Stdout), &d); err != nil {
 				t.Fatalf("%v in %q", err, r.Stdout)
 			}
-			if d.Machine.Way != test.way || len(d.Cells) < 2 {
-				t.Errorf("way %q, want %q; %d cells", d.Machine.Way, test.way, len(d.Cells))
+			if d.Machine.Way != test.method || len(d.Cells) < 2 {
+				t.Errorf("cgroup_way %q, want %q; %d cells", d.Machine.Way, test.method, len(d.Cells))
 			}
 			var quota, burst int64
 			for _, c := range d.Cells {
 				for _, run := range c.Rounds {
 					if run.Ops == 0 || run.Throttled == nil {
-						t.Errorf("a run did nothing, or its throttling was not counted: %+v", run)
+						t.Errorf("a run without operations or without throttling counters: %+v", run)
 					}
 					quota, burst = run.Confinement.Quota, max(burst, run.Confinement.Burst)
 				}
@@ -84,7 +84,7 @@ func TestBench(t *testing.T) {
 			}
 			for name, text := range r.After {
 				if !strings.Contains(text, "nr_descendants 0\n") {
-					t.Errorf("groups were left, %s: %s", name, text)
+					t.Errorf("groups left behind, %s: %s", name, text)
 				}
 			}
 		})

@@ -13,8 +13,7 @@ import (
 	"github.com/snug-go/snug/e2e/fit/vm/wire"
 )
 
-// unpack reads a newc archive back: names with their bodies, directories with
-// "/" at the end.
+// unpack parses a newc archive: names with their bodies; names of directories end in "/".
 func unpack(t *testing.T, b []byte) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -40,7 +39,7 @@ func unpack(t *testing.T, b []byte) map[string]string {
 			name += "/"
 		}
 		if _, again := found[name]; again {
-			t.Errorf("%s is in the archive twice", name)
+			t.Errorf("the archive contains %s twice", name)
 		}
 		found[name] = string(b[:size])
 		b = b[align(size):]
@@ -101,12 +100,12 @@ func TestCompleteFails(t *testing.T) {
 		}
 	}
 	if _, err := parse([]byte("{\"Name\":\"a\"}\n{\"Na")); err == nil {
-		t.Error("a cut-off line was read as a result")
+		t.Error("a truncated line was parsed as a result")
 	}
 }
 
-func TestMachineThatCannotBe(t *testing.T) {
+func TestUnknownMachine(t *testing.T) {
 	if _, _, err := Boot(t.Context(), t.TempDir(), Spec{Kind: Kind{Arch: "pdp11"}}); err == nil || !strings.Contains(err.Error(), `"pdp11"`) {
-		t.Errorf("error %v, want one with the architecture", err)
+		t.Errorf("error %v, want the architecture in it", err)
 	}
 }

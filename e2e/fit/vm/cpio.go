@@ -13,9 +13,8 @@ import (
 	"strings"
 )
 
-// archive writes a cpio archive in the "newc" format, which the kernel unpacks
-// as its first file system. See Linux's
-// Documentation/driver-api/early-userspace/buffer-format.rst.
+// archive writes a cpio archive in the "newc" format, which the kernel unpacks as its first file
+// system (Linux, Documentation/driver-api/early-userspace/buffer-format.rst).
 type archive struct {
 	w    io.Writer
 	n    int // bytes written
@@ -34,9 +33,8 @@ const (
 	modeLink = 0o120777
 )
 
-// entry writes one header, name and body: a magic number and 13 fields of
-// eight hexadecimal digits each, then name (with a NUL) and body, both padded
-// to four bytes.
+// entry writes a header, name and body: a magic number and 13 fields of eight hexadecimal digits,
+// then the name (with a NUL) and the body, both padded to four bytes.
 func (a *archive) entry(name string, mode int, body []byte) {
 	a.ino++
 	links := 1
@@ -68,7 +66,7 @@ func (a *archive) write(p []byte) {
 
 func (a *archive) pad() { a.write(make([]byte, (4-a.n%4)%4)) }
 
-// dir adds the directory and those above it, once.
+// dir adds the directory and its parents, each once.
 func (a *archive) dir(name string) {
 	if a.dirs[name] {
 		return
@@ -85,7 +83,7 @@ func (a *archive) file(name string, body []byte) {
 	a.entry(name, modeFile, body)
 }
 
-// tree adds the host's file, or directory with all that is in it.
+// tree adds a file of the host, or a directory with its contents.
 func (a *archive) tree(name, host string) error {
 	name = strings.TrimPrefix(path.Clean(name), "/")
 	return filepath.WalkDir(host, func(p string, d fs.DirEntry, err error) error {
@@ -114,7 +112,7 @@ func (a *archive) tree(name, host string) error {
 			}
 			a.file(guest, body)
 		default:
-			return fmt.Errorf("%s: not a file, directory or link", p)
+			return fmt.Errorf("%s: neither file, directory nor link", p)
 		}
 		return a.err
 	})

@@ -13,16 +13,15 @@ import (
 	"strings"
 )
 
-// kernel returns the path of a kernel to boot: what Debian's package meta
-// depends on. It is downloaded with apt once and kept in the user's cache
-// directory.
+// kernel returns the path of a kernel to boot: the package that Debian's package meta depends on.
+// It is downloaded with apt once and kept in the user's cache directory.
 func kernel(ctx context.Context, meta, arch string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
 	dir := filepath.Join(cache, "snug-vm")
-	// "linux-image-cloud-amd64" stands for "linux-image-6.1.0-1-cloud-amd64".
+	// "linux-image-cloud-amd64" depends on a package such as "linux-image-6.1.0-1-cloud-amd64".
 	flavour := strings.TrimPrefix(meta, "linux-image-")
 	if have, _ := filepath.Glob(filepath.Join(dir, "vmlinuz-*-"+flavour)); len(have) > 0 {
 		return slices.Max(have), nil
@@ -55,14 +54,13 @@ func kernel(ctx context.Context, meta, arch string) (string, error) {
 	if len(images) != 1 {
 		return "", fmt.Errorf("%s holds %d kernels", name, len(images))
 	}
-	// Renamed into place, so that a cut-off download is never booted.
+	// Renamed into place, so that a partial download is never booted.
 	image := filepath.Join(dir, filepath.Base(images[0]))
 	return image, os.Rename(images[0], image)
 }
 
-// aptFor are options under which apt sees the packages of an architecture, with
-// this system's sources and nothing else of it: its state is kept below dir, and
-// dpkg need not know the architecture.
+// aptFor returns options that let apt see the packages of an architecture with the sources of this
+// system. apt keeps its state below dir, and dpkg need not support the architecture.
 func aptFor(arch, dir string) []string {
 	var options []string
 	for _, o := range []string{
@@ -74,7 +72,7 @@ func aptFor(arch, dir string) []string {
 	return options
 }
 
-// kernelPackage asks apt which package meta stands for.
+// kernelPackage returns the package that meta depends on, according to apt.
 func kernelPackage(ctx context.Context, apt []string, dir, meta string) (string, error) {
 	if _, err := output(ctx, dir, slices.Concat([]string{"apt-get", "update", "-qq"}, apt)...); err != nil {
 		return "", err
@@ -88,11 +86,11 @@ func kernelPackage(ctx context.Context, apt []string, dir, meta string) (string,
 			return "linux-image-" + name, nil
 		}
 	}
-	return "", fmt.Errorf("apt knows no %s", meta)
+	return "", fmt.Errorf("apt has no package %s", meta)
 }
 
-// output runs a command in a directory and returns its standard output; the
-// error carries what it said on standard error.
+// output runs a command in a directory and returns its standard output. The error contains its
+// standard error.
 func output(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = dir

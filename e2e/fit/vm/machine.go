@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// machine is what differs between architectures.
+// machine holds the differences between architectures.
 type machine struct {
-	emulator string // QEMU's program
-	// kernel is Debian's package that always depends on the newest kernel made
-	// for virtual machines: small, and with everything a guest needs built in.
+	emulator string // QEMU's executable
+	// kernel is the Debian package that depends on the newest kernel for virtual machines. That
+	// kernel is small and has everything that a guest needs built in.
 	kernel   string
-	hardware []string // which machine it is, none where the default will do
+	hardware []string // QEMU options for the board and CPU; empty = default
 	console  string   // Linux's name of the first serial port
-	// second puts what comes out of the second serial port into the character
-	// device "results", and port is Linux's name of that port.
+	// second connects the second serial port to the character device "results"; port is Linux's
+	// name of that port.
 	second []string
 	port   string
 }
 
-// machines by GOARCH.
+// machines is keyed by GOARCH.
 var machines = map[string]machine{
 	"amd64": {
 		emulator: "qemu-system-x86_64",
@@ -31,8 +31,8 @@ var machines = map[string]machine{
 		second:   []string{"-serial", "chardev:results"},
 		port:     "/dev/ttyS1",
 	},
-	// The board that QEMU made for virtual machines has one serial port of its
-	// own. A server's CPU: it has the atomic instructions of ARMv8.1.
+	// QEMU's board for virtual machines has one serial port. The CPU is a server's, with the atomic
+	// instructions of ARMv8.1.
 	"arm64": {
 		emulator: "qemu-system-aarch64",
 		kernel:   "linux-image-cloud-arm64",
@@ -52,18 +52,18 @@ func machineOf(arch string) (machine, error) {
 	return m, nil
 }
 
-// command is QEMU's command line for one boot.
+// command returns QEMU's command line for one boot.
 func (m machine) command(spec Spec, kernel, initrd, results string) []string {
 	return slices.Concat([]string{m.emulator}, m.hardware, []string{
 		"-accel", "tcg,thread=multi",
 		"-smp", fmt.Sprint(spec.CPUs), "-m", "2G",
 		"-nodefaults", "-display", "none", "-no-reboot",
 		"-serial", "stdio",
-		// A comma ends an option's value, two are one in it.
+		// A comma ends the value of an option; two commas are a literal comma.
 		"-chardev", "file,id=results,path=" + strings.ReplaceAll(results, ",", ",,"),
 	}, m.second, []string{
 		"-kernel", kernel, "-initrd", initrd,
-		// Kernel messages (each OOM kill writes many) would only cost time.
+		// Kernel messages only cost time; each OOM kill writes many.
 		"-append", "console=" + m.console + " quiet loglevel=1 panic=-1",
 	})
 }

@@ -23,7 +23,7 @@ func TestMatrixOn4CPUs(t *testing.T) {
 	testMatrix(t, m, m.Situations(), []programs.Program{auto}, matrix.Answers)
 }
 
-// TestWholeMatrixOn4CPUs is the table with all other programs.
+// TestWholeMatrixOn4CPUs runs the table with the programs that TestMatrixOn4CPUs leaves out.
 func TestWholeMatrixOn4CPUs(t *testing.T) {
 	gate.Need(t, "machines")
 	m := matrix.Machine{CPUs: 4, V2: true, Slow: true}
@@ -31,7 +31,7 @@ func TestWholeMatrixOn4CPUs(t *testing.T) {
 	testMatrix(t, m, m.Situations(), others, nil)
 }
 
-// TestMatrixOn24CPUs leaves out what has nothing to do with their number.
+// TestMatrixOn24CPUs leaves out cases that do not depend on the number of CPUs.
 func TestMatrixOn24CPUs(t *testing.T) {
 	gate.Need(t, "machines")
 	m := matrix.Machine{CPUs: 24, V2: true, Slow: true}
@@ -39,8 +39,8 @@ func TestMatrixOn24CPUs(t *testing.T) {
 	testMatrix(t, m, situations, programs.Few(), matrix.Answers)
 }
 
-// TestMatrixOnV1 is the table on cgroup v1 with more CPUs than the development
-// machines have, and with another kernel.
+// TestMatrixOnV1 runs the table on cgroup v1, with more CPUs than the development machines have and
+// with another kernel.
 func TestMatrixOnV1(t *testing.T) {
 	gate.Need(t, "machines")
 	m := matrix.Machine{CPUs: 4, Slow: true}
@@ -52,7 +52,7 @@ func testMatrix(t *testing.T, m matrix.Machine, situations []matrix.Situation, a
 	if !m.V2 {
 		spec.Hierarchy = wire.V1
 	}
-	// What to do with the result of each step.
+	// checks holds a check for the result of each step.
 	var checks []func(*testing.T, matrix.Outcome)
 	add := func(s matrix.Situation, name string, args, env []string, check func(*testing.T, matrix.Outcome)) {
 		step := vm.Step{Name: name, Args: args, Env: env, Uid: 65532}
@@ -78,7 +78,7 @@ func testMatrix(t *testing.T, m matrix.Machine, situations []matrix.Situation, a
 	}
 }
 
-// place returns a situation's groups as steps have them.
+// place returns the groups of a situation in the form of steps.
 func place(m matrix.Machine, s matrix.Situation) (groups, []string) {
 	if m.V2 {
 		made, in := s.V2()

@@ -18,8 +18,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// payload is the host's directory of the programs that are built for the guests. Tests
-// that want the same find it there.
+// payload is the directory of programs built for the guests, shared by all tests.
 var payload string
 
 func TestMain(m *testing.M) {
@@ -33,10 +32,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// guestPath is where a program lies in the guest.
+// guestPath returns the path of a program in the guest.
 func guestPath(name string) string { return path.Join("/bin", name) }
 
-// files builds the programs and the tool, and maps them to their guest paths.
+// files builds the programs and the tool, and maps guest paths to the built files.
 func files(t *testing.T, all []programs.Program) map[string]string {
 	t.Helper()
 	m := map[string]string{}
@@ -46,7 +45,7 @@ func files(t *testing.T, all []programs.Program) map[string]string {
 	return m
 }
 
-// program builds what the go command takes for a main package, as a static program.
+// program builds a main package as a static program.
 func program(t *testing.T, what string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "program")
@@ -58,15 +57,14 @@ func program(t *testing.T, what string) string {
 	return to
 }
 
-// testBinary builds the tests of the package in a directory as one static
-// program for an architecture.
+// testBinary builds the tests of the package in dir as a static program for an architecture.
 func testBinary(t *testing.T, dir, arch string) string {
 	t.Helper()
 	return buildTests(t, dir, []string{"CGO_ENABLED=0", "GOARCH=" + arch}, "-ldflags=-s -w")
 }
 
-// raceBinary is testBinary, for this architecture, with the race detector: that is C++, and
-// static is up to the C linker.
+// raceBinary is testBinary for this architecture with the race detector, which is C++ and needs the
+// C linker for a static program.
 func raceBinary(t *testing.T, dir, toolchain string) string {
 	t.Helper()
 	env := []string{"CGO_ENABLED=1", "GOTOOLCHAIN=" + toolchain, "GOWORK=off"}
@@ -91,9 +89,8 @@ var (
 	skipped = regexp.MustCompile(`(?m)^\s*--- SKIP: .*\n.*`)
 )
 
-// TestOwnTestsOnV2 runs the tests that read or make real cgroups on a machine
-// with cgroup v2, where the development machines have v1. A skipped test is a
-// failure here.
+// TestOwnTestsOnV2 runs the tests that read or make real cgroups on cgroup v2, because the
+// development machines have v1. A skipped test is a failure here.
 func TestOwnTestsOnV2(t *testing.T) {
 	gate.Need(t, "vm")
 	root := programs.Root(t)
@@ -105,8 +102,8 @@ func TestOwnTestsOnV2(t *testing.T) {
 		"/outer":       {"cpu.max": "200000 100000", "memory.max": "536870912"},
 		"/outer/inner": {"cpu.max": "max 100000", "memory.high": "419430400"},
 	}
-	// In the root group it may make groups; elsewhere it only reads. The oracle's worlds are
-	// the same on every machine, and cost most where CPUs are emulated.
+	// In the root group it may make groups; elsewhere it only reads. The oracle's worlds do not
+	// depend on the machine, and take longest on emulated CPUs.
 	making := []string{"/src/limits/test", "-test.v", "-test.skip=^TestOracle"}
 	reading := []string{"/src/limits/test", "-test.v", "-test.skip=^(TestRealCgroups$|TestOracle)"}
 	steps := []vm.Step{
@@ -119,7 +116,7 @@ func TestOwnTestsOnV2(t *testing.T) {
 	}
 	files := map[string]string{
 		"/src/testdata":    filepath.Join(root, "testdata"),
-		"/testdata":        filepath.Join(root, "testdata"), // four levels above where cgrun's tests think they are
+		"/testdata":        filepath.Join(root, "testdata"), // cgrun's tests expect it four levels up
 		"/src/limits/test": limits,
 		"/src/cgrun/test":  cgrun,
 		"/src/sense/test":  sense,
@@ -130,8 +127,8 @@ func TestOwnTestsOnV2(t *testing.T) {
 	}
 }
 
-// TestRacesOnV2 looks for races where the library's goroutines meet real groups and each
-// other, with the oldest Go that it supports and the newest.
+// TestRacesOnV2 runs the library's tests with the race detector on real groups, with the oldest and
+// the newest Go that it supports.
 func TestRacesOnV2(t *testing.T) {
 	gate.Need(t, "machines")
 	root := programs.Root(t)
@@ -155,7 +152,7 @@ func TestRacesOnV2(t *testing.T) {
 	}
 }
 
-// allPassed checks the run of a test binary with -test.v.
+// allPassed checks the output of a test binary run with -test.v.
 func allPassed(t *testing.T, r vm.Result) {
 	t.Helper()
 	if r.Err != "" || r.Exit != 0 || r.Signal != "" {
@@ -165,14 +162,14 @@ func allPassed(t *testing.T, r vm.Result) {
 		t.Errorf("no test ran: %s", r.Stdout)
 	}
 	if testing.Verbose() {
-		t.Logf("a second or more:\n%s", strings.Join(slow.FindAllString(r.Stdout, -1), "\n"))
+		t.Logf("slower than a second:\n%s", strings.Join(slow.FindAllString(r.Stdout, -1), "\n"))
 	}
 	for _, s := range skipped.FindAllString(r.Stdout, -1) {
 		t.Errorf("skipped: %s", s)
 	}
 }
 
-// failures leaves out the lines of tests that passed.
+// failures removes the lines of tests that passed.
 func failures(stdout string) string {
 	var b strings.Builder
 	for line := range strings.Lines(stdout) {

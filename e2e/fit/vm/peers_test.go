@@ -13,8 +13,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// raw is where the tests of peers write what the virtual machine printed; "" throws
-// it away.
+// raw is the directory for the raw output of the virtual machine; "" = discard it.
 var raw = os.Getenv("PEERS_RAW")
 
 func save(t *testing.T, name, text string) {
@@ -27,8 +26,7 @@ func save(t *testing.T, name, text string) {
 	}
 }
 
-// TestPollOnV2 runs the poll's benchmarks in cgroup v2 groups of one, two and
-// three levels.
+// TestPollOnV2 runs the poll benchmarks in cgroup v2 groups of one, two and three levels.
 func TestPollOnV2(t *testing.T) {
 	gate.Need(t, "machines")
 	dir := filepath.Join(programs.Root(t), "e2e/fit/peers")
@@ -53,9 +51,9 @@ func TestPollOnV2(t *testing.T) {
 	save(t, "poll-v2.txt", text.String())
 }
 
-// TestSituationsOn24CPUs asks snug, its peers and the runtime in every situation on a machine with
-// more CPUs than most quotas, so that GOMAXPROCS tells what the runtime read.
-// snug is to be right everywhere.
+// TestSituationsOn24CPUs runs snug, its peers and the runtime in every situation. The machine has
+// more CPUs than most quotas, so GOMAXPROCS shows which quota the runtime read. snug must be right
+// in all of them.
 func TestSituationsOn24CPUs(t *testing.T) {
 	gate.Need(t, "machines")
 	files := map[string]string{"/bin/peers": program(t, "github.com/snug-go/snug/e2e/fit/peers"), "/situations": filepath.Join(programs.Root(t), "testdata/situations")}
@@ -74,7 +72,7 @@ func TestSituationsOn24CPUs(t *testing.T) {
 			}
 		}
 		if snug < 300 {
-			t.Errorf("snug was asked for %d figures, want hundreds\n%s", snug, r.Stderr)
+			t.Errorf("snug printed %d figures, want hundreds\n%s", snug, r.Stderr)
 		}
 		save(t, "situations.csv", r.Stdout)
 	}

@@ -13,8 +13,7 @@ import (
 	"syscall"
 )
 
-// qemu runs the emulator, args[0], to its end and returns what came out of its
-// first serial port.
+// qemu runs the emulator args[0] until it ends and returns the output of its first serial port.
 func qemu(ctx context.Context, args []string) (console string, err error) {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
@@ -23,8 +22,8 @@ func qemu(ctx context.Context, args []string) (console string, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// Pdeathsig is sent when the thread that started the child ends. Held
-		// here, this thread ends with the process and not before.
+		// The kernel sends Pdeathsig when the thread that started the child ends. A locked thread
+		// ends only with the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		cmd := exec.CommandContext(ctx, path, args[1:]...)

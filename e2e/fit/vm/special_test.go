@@ -19,7 +19,7 @@ var (
 
 type groups = map[string]map[string]string
 
-// TestSpecial is what the table cannot express.
+// TestSpecial runs situations that the table cannot express.
 func TestSpecial(t *testing.T) {
 	gate.Need(t, "vm")
 	run := func(flags ...string) []string {
@@ -39,12 +39,11 @@ func TestSpecial(t *testing.T) {
 		memory int64
 		exit   int
 		signal string
-		cgroup string   // what /proc/self/cgroup has to begin with inside
-		says   string   // on stderr
-		after  []string // what the files of step.After have to hold, in their order
+		cgroup string   // prefix of /proc/self/cgroup inside
+		stderr string   // substring
+		after  []string // content of the files of step.After, in the same order
 	}{
-		// A memory limit of 0 lets nothing run: the kernel's doing, and nobody
-		// else's.
+		// The kernel kills every program in a group with a memory limit of 0.
 		{
 			step:   vm.Step{Name: "memory.max 0, plain", Cgroup: groups{"/a": {"memory.max": "0"}}, In: []string{"/a"}, Args: []string{guestPath(plain.Name())}, After: []string{"/a/memory.events"}},
 			signal: "killed", exit: -1, after: []string{"oom_kill 1\n"},
@@ -53,7 +52,7 @@ func TestSpecial(t *testing.T) {
 			step:   vm.Step{Name: "memory.max 0, snug run", Cgroup: groups{"/a": {"memory.max": "0"}}, In: []string{"/a"}, Args: run(), After: []string{"/a/memory.events"}},
 			signal: "killed", exit: -1, after: []string{"oom_kill 1\n"},
 		},
-		// Above memory.high programs are slow and alive. No GOMEMLIMIT can help.
+		// Above memory.high, programs are slow but alive. No GOMEMLIMIT can help.
 		{
 			step:  vm.Step{Name: "memory.high 0, snug run", Cgroup: groups{"/a": {"memory.high": "0"}}, In: []string{"/a"}, Args: run(), After: []string{"/a/memory.events"}, Seconds: 120},
 			procs: 4, memory: matrix.Unset, cgroup: "0::/a\n", after: []string{"oom_kill 0\n"},
@@ -62,7 +61,7 @@ func TestSpecial(t *testing.T) {
 			step:  vm.Step{Name: "memory.high 0, auto", Cgroup: groups{"/a": {"memory.high": "0"}}, In: []string{"/a"}, Args: []string{guestPath(auto.Name())}, Seconds: 120},
 			procs: 4, memory: matrix.Unset, cgroup: "0::/a\n",
 		},
-		// A namespace hides the limits above its root: what is left is the leaf's.
+		// A namespace hides the limits above its root: only those of the leaf are visible.
 		{
 			step:  vm.Step{Name: "private namespace, auto", Cgroup: nested, In: []string{"/outer/inner"}, Private: true, Args: []string{guestPath(auto.Name())}, Uid: 65532},
 			procs: 3, memory: 200<<20 - 20<<20, cgroup: "0::/\n",
@@ -75,7 +74,7 @@ func TestSpecial(t *testing.T) {
 			step:  vm.Step{Name: "the same without a namespace, snug run", Cgroup: nested, In: []string{"/outer/inner"}, Args: run(), Uid: 65532},
 			procs: 2, memory: 200<<20 - 20<<20, cgroup: "0::/outer/inner\n",
 		},
-		// The tool makes groups itself.
+		// The tool makes the groups.
 		{
 			step:  vm.Step{Name: "confine in the root group", Args: run(both...), After: []string{"/cgroup.stat"}},
 			procs: 2, memory: 48 << 20, cgroup: "0::/snug-", after: []string{nothing},
@@ -89,14 +88,14 @@ func TestSpecial(t *testing.T) {
 			exit: 7, after: []string{nothing},
 		},
 		{
-			// It cannot stay below /outer, which holds the tool, and must not leave it
-			// either, for it would shed its limits.
+			// The tool itself is in /outer, so it cannot make a child of /outer that has limits.
+			// Outside of /outer the command would lose /outer's limits.
 			step: vm.Step{Name: "no place to confine in", Cgroup: limited, In: []string{"/outer"}, Args: run(both...), After: []string{"/outer/cgroup.stat"}},
-			exit: 125, says: "snug: error: ", after: []string{nothing},
+			exit: 125, stderr: "snug: error: ", after: []string{nothing},
 		},
 		{
 			step: vm.Step{Name: "no right to confine", Args: run(both...), Uid: 65532, After: []string{"/cgroup.stat"}},
-			exit: 125, says: "snug: error: ", after: []string{nothing},
+			exit: 125, stderr: "snug: error: ", after: []string{nothing},
 		},
 	}
 
@@ -111,9 +110,9 @@ func TestSpecial(t *testing.T) {
 			if r.Err != "" {
 				t.Fatal(r.Err)
 			}
-			if r.Exit != test.exit || r.Signal != test.signal || !strings.Contains(r.Stderr, test.says) {
+			if r.Exit != test.exit || r.Signal != test.signal || !strings.Contains(r.Stderr, test.stderr) {
 				t.Errorf("exit code %d, want %d; signal %q, want %q; stderr %q, want %q in it",
-					r.Exit, test.exit, r.Signal, test.signal, r.Stderr, test.says)
+					r.Exit, test.exit, r.Signal, test.signal, r.Stderr, test.stderr)
 			}
 			for j, name := range test.step.After {
 				if !strings.Contains(r.After[name], test.after[j]) {
@@ -130,7 +129,7 @@ func TestSpecial(t *testing.T) {
 	}
 }
 
-// report compares what the probe says.
+// report compares the output of the probe.
 func report(t *testing.T, r vm.Result, procs int, memory int64, cgroup string) {
 	t.Helper()
 	got, err := matrix.Outcome{Exit: r.Exit, Signal: r.Signal, Stdout: r.Stdout, Stderr: r.Stderr}.Report()

@@ -16,18 +16,17 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// TestStepsThatCannotBe makes sure that nothing passes for confined that is
-// not.
-func TestStepsThatCannotBe(t *testing.T) {
+// TestFailingSteps: a step that fails to confine its program is an error.
+func TestFailingSteps(t *testing.T) {
 	gate.Need(t, "vm")
-	// Without an order the guest's own program ends at once.
+	// Without an order, this program ends at once.
 	something := []string{"/init", "enter-step"}
 	tests := map[string]struct {
 		step vm.Step
-		says string
+		err  string
 	}{
 		"a value the kernel refuses":    {vm.Step{Cgroup: groups{"/a": {"cpu.max": "5 100000"}}, In: []string{"/a"}, Args: something}, "invalid argument"},
-		"a value the kernel changes":    {vm.Step{Cgroup: groups{"/a": {"memory.max": "5000"}}, In: []string{"/a"}, Args: something}, `the kernel says "4096`},
+		"a value the kernel changes":    {vm.Step{Cgroup: groups{"/a": {"memory.max": "5000"}}, In: []string{"/a"}, Args: something}, `the kernel reports "4096`},
 		"a group that is not there":     {vm.Step{In: []string{"/a"}, Args: something}, "no such file"},
 		"a group that holds no process": {vm.Step{Cgroup: groups{"/a": {}, "/a/b": {}}, In: []string{"/a"}, Args: something}, "enter group"},
 		"a program that is not there":   {vm.Step{Args: []string{"/nothing"}}, "exec /nothing"},
@@ -40,7 +39,7 @@ func TestStepsThatCannotBe(t *testing.T) {
 		spec.Steps = append(spec.Steps, test.step)
 	}
 	for _, r := range vm.Run(t, spec) {
-		if want := tests[r.Name].says; !strings.Contains(r.Err, want) {
+		if want := tests[r.Name].err; !strings.Contains(r.Err, want) {
 			t.Errorf("%s: error %q, want %q in it", r.Name, r.Err, want)
 		}
 	}
@@ -63,20 +62,20 @@ func TestCancelEndsTheMachine(t *testing.T) {
 	for !strings.Contains(strings.Join(naming(t, dir), ""), "-kernel") {
 		select {
 		case err := <-ended:
-			t.Fatalf("it ended by itself: %v", err)
+			t.Fatalf("the machine ended before cancel: %v", err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
+		t.Errorf("error %v, want the context's error", err)
 	}
 	if left := naming(t, dir); len(left) > 0 {
-		t.Errorf("it is left: %q", left)
+		t.Errorf("still running: %q", left)
 	}
 }
 
-// naming are the command lines that name the directory: each of a machine does.
+// naming returns the command lines that name the directory, as those of a machine do.
 func naming(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

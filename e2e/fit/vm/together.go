@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// boot is one boot of a machine for all tests that want it.
+// boot is one boot of a machine, shared by all tests that request it.
 type boot struct {
 	spec    Spec
 	once    sync.Once
@@ -19,16 +19,15 @@ type boot struct {
 	failure string
 }
 
-// waiting are the machines that tests have asked for and that have not booted yet.
+// waiting holds the requested machines that have not booted yet.
 var (
 	mu      sync.Mutex
 	waiting = map[Kind]*boot{}
 )
 
-// Run returns one result per step, in their order; a step that could not be carried
-// out as written has an Err. It makes the test parallel: the machine boots once all
-// tests that are to run had the chance to ask for it, and carries out the steps of
-// those that did. A file that several tests want is the same file of the host.
+// Run returns one result per step, in the same order; a step that failed has an Err. It makes the
+// test parallel. The machine boots once every test has had the chance to request it, and runs the
+// steps of all that did. If several tests name the same guest file, the host file must be the same.
 func Run(t *testing.T, spec Spec) []Result {
 	t.Helper()
 	b, from := join(t, spec)
@@ -47,8 +46,8 @@ func Run(t *testing.T, spec Spec) []Result {
 	return results
 }
 
-// join adds a test's files and steps to those of the machine, and returns which of
-// its steps is the test's first.
+// join adds a test's files and steps to the machine, and returns the index of the test's first
+// step.
 func join(t *testing.T, spec Spec) (b *boot, from int) {
 	t.Helper()
 	mu.Lock()
@@ -61,7 +60,7 @@ func join(t *testing.T, spec Spec) (b *boot, from int) {
 	}
 	for name, host := range spec.Files {
 		if other := b.spec.Files[name]; other != "" && other != host {
-			t.Fatalf("the guest's %s is to be both %s and %s", name, other, host)
+			t.Fatalf("two host files for the guest's %s: %s and %s", name, other, host)
 		}
 	}
 	maps.Copy(b.spec.Files, spec.Files)
@@ -94,7 +93,7 @@ func (b *boot) run(t *testing.T) {
 	}
 }
 
-// tests are those that the steps are of.
+// tests returns the names of the tests that the steps belong to.
 func (b *boot) tests() []string {
 	var names []string
 	for _, s := range b.spec.Steps {

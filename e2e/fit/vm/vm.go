@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vm runs programs in a Linux virtual machine with as many CPUs and as
-// much memory as wanted: cgroup v2 on hosts that have v1, another kernel,
-// machines with 24 CPUs, another architecture. It boots Debian's cloud kernel under QEMU's software
-// emulation, so it needs no hardware support. Emulated time says what a program
-// does, not how fast: an active virtual CPU gets a share of a real one.
+// Package vm runs programs in a Linux virtual machine with any number of CPUs and any amount of
+// memory: cgroup v2 on hosts with v1, another kernel, 24 CPUs, another architecture. It boots
+// Debian's cloud kernel under QEMU's software emulation, which needs no hardware support. Do not
+// measure time in it: an active virtual CPU gets a share of a real one.
 //
-// A boot takes seconds (about 6 with 4 CPUs, 25 with 24) and a step a tenth of
-// one, so tests that want the same machine share one boot of it.
+// A boot takes seconds (about 6 with 4 CPUs, 25 with 24) and a step 0.1 s, so tests that want the
+// same machine share one boot.
 package vm
 
 import (
@@ -26,34 +25,34 @@ import (
 	"github.com/snug-go/snug/e2e/fit/vm/wire"
 )
 
-// Step is one program run in groups of its own; see wire.Step.
+// Step is a program that runs in groups of its own; see wire.Step.
 type Step = wire.Step
 
-// Result is what became of a Step; see wire.Result.
+// Result is the result of a Step; see wire.Result.
 type Result = wire.Result
 
-// Kind is what distinguishes machines.
+// Kind is a kind of machine. Tests with the same Kind share a boot.
 type Kind struct {
-	Arch      string         // GOARCH: "amd64", also when "", or "arm64"
-	CPUs      int            // virtual CPUs, 1 when 0
-	Hierarchy wire.Hierarchy // V2 when ""
+	Arch      string         // GOARCH: "amd64" (default) or "arm64"
+	CPUs      int            // virtual CPUs; 0 = 1
+	Hierarchy wire.Hierarchy // "" = V2
 }
 
-// Spec is a machine and what to do in it.
+// Spec is a machine and its steps.
 type Spec struct {
 	Kind
-	// Files maps guest paths to files or directories of the host. All files are
-	// executable and belong to root in the guest.
+	// Files maps guest paths to files or directories of the host. In the guest all files are
+	// executable and belong to root.
 	Files map[string]string
 	Steps []Step
-	// Timeout of the whole boot. 0 is five minutes, 10 s per CPU, and 10 s or its
-	// own Seconds per step: several times what a busy host takes.
+	// Timeout of the whole boot. 0 is five minutes, plus 10 s per CPU, plus 10 s or its own Seconds
+	// per step: several times the duration on a busy host.
 	Timeout time.Duration
 }
 
-// Boot boots a machine and returns one result per step, in their order, and what
-// the guest wrote to its console, also with an error. It keeps its files in dir.
-// When ctx ends, the machine does too; it also does not outlive this process.
+// Boot boots a machine and returns one result per step, in the same order, and the guest's console
+// output, even with an error. It keeps its files in dir. The machine ends when ctx does, and does
+// not outlive this process.
 func Boot(ctx context.Context, dir string, spec Spec) (results []Result, console string, err error) {
 	spec.Kind = spec.withDefaults()
 	if spec.Timeout == 0 {
@@ -93,8 +92,8 @@ func (k Kind) withDefaults() Kind {
 	return Kind{cmp.Or(k.Arch, "amd64"), cmp.Or(k.CPUs, 1), cmp.Or(k.Hierarchy, wire.V2)}
 }
 
-// writeInitrd builds the guest's first process and packs it with the job and
-// the payload. The guest writes its results to port.
+// writeInitrd builds the guest's first process and packs it with the job and the payload. The guest
+// writes its results to port.
 func writeInitrd(ctx context.Context, dir string, spec Spec, port string) (string, error) {
 	guest := filepath.Join(dir, "guest")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", guest, "github.com/snug-go/snug/e2e/fit/vm/guest")
@@ -106,8 +105,8 @@ func writeInitrd(ctx context.Context, dir string, spec Spec, port string) (strin
 	if err != nil {
 		return "", err
 	}
-	// Not compressed: QEMU copies it into the guest's memory at full speed, while
-	// unpacking would run on an emulated CPU.
+	// Not compressed: QEMU copies the image into the guest's memory at full speed, but an emulated
+	// CPU would have to unpack it.
 	var image bytes.Buffer
 	if err := initrd(&image, guest, job, wire.JobFile, spec.Files); err != nil {
 		return "", err
@@ -128,13 +127,13 @@ func parse(text []byte) ([]Result, error) {
 	return results, nil
 }
 
-// complete makes sure that the guest said it was done and answered every step.
+// complete checks that the guest finished and reported every step.
 func complete(spec Spec, results []Result, console string) error {
 	_, code, ok := strings.Cut(console, wire.LastLine)
 	if !ok {
-		return errors.New("the console has no last line: the guest crashed or was cut off")
+		return errors.New("the console has no last line: the guest crashed or was killed")
 	}
-	// After it only the kernel speaks, about powering down.
+	// After the last line, only the kernel writes, about powering down.
 	if code, _, _ = strings.Cut(code, "\n"); code != "0" {
 		return fmt.Errorf("the guest failed with exit code %s", code)
 	}
@@ -143,7 +142,7 @@ func complete(spec Spec, results []Result, console string) error {
 	}
 	for i, r := range results {
 		if r.Name != spec.Steps[i].Name {
-			return fmt.Errorf("result %d is of step %s, want %s", i, r.Name, spec.Steps[i].Name)
+			return fmt.Errorf("result %d belongs to step %s, want %s", i, r.Name, spec.Steps[i].Name)
 		}
 	}
 	return nil

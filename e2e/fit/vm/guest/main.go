@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It moves itself into groups with any quota before it becomes the payload; the
-// runtime's own reading of the quota must not end it there.
-//
+// Guest moves itself into groups with any quota before it becomes the payload. The runtime must not
+// read the quota then, because some quotas crash it.
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 
-// Guest is the first process of the test machine. It mounts what a Linux
-// system has, carries out the steps of a job one after the other, and powers
-// the machine off.
+// Guest is the first process of the test machine. It mounts the usual file systems of Linux, runs
+// the steps of a job one after the other, and powers the machine off.
 package main
 
 import (
@@ -26,7 +24,7 @@ import (
 
 const cgroupRoot = "/sys/fs/cgroup"
 
-// controllers are those that jobs can use, in both versions.
+// controllers lists the controllers that jobs may use, in v1 and v2.
 var controllers = []string{"cpu", "cpuset", "memory", "pids"}
 
 func main() {
@@ -104,7 +102,7 @@ func mounts(h wire.Hierarchy) error {
 	if err := mountCgroups(h); err != nil || h != wire.V2 {
 		return err
 	}
-	// Programs that make groups themselves find the root ready for it.
+	// Programs that make groups themselves need the controllers in the root group.
 	return enable("/")
 }
 
@@ -126,8 +124,8 @@ func loopback() error {
 	return nil
 }
 
-// mountCgroups mounts the cgroup file systems below cgroupRoot as they are
-// seen from the caller's cgroup namespace.
+// mountCgroups mounts the cgroup file systems below cgroupRoot, as seen from the caller's cgroup
+// namespace.
 func mountCgroups(h wire.Hierarchy) error {
 	switch h {
 	case wire.V2:
@@ -156,7 +154,7 @@ func mountAt(fstype, dir, options string) error {
 	return nil
 }
 
-// enable turns the controllers on for the children of a v2 group.
+// enable enables the controllers for the children of a v2 group.
 func enable(group string) error {
 	file := filepath.Join(cgroupRoot, group, "cgroup.subtree_control")
 	text := "+" + strings.Join(controllers, " +")

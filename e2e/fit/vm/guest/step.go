@@ -23,19 +23,18 @@ import (
 	"github.com/snug-go/snug/e2e/fit/vm/wire"
 )
 
-// stepArg makes this program the short-lived process that confines itself and
-// then becomes the payload, so that the payload is inside from its first
-// instruction on.
+// stepArg makes this program confine itself and then become the payload, so that the payload runs
+// in its groups from the first instruction.
 const stepArg = "enter-step"
 
-// order is what enter needs of a step, on descriptor 3.
+// order is the input of enter, on descriptor 3.
 type order struct {
 	Hierarchy wire.Hierarchy
 	Step      wire.Step
 }
 
-// carryOut makes the step's groups, runs its program there, reads the files
-// asked for and removes the groups.
+// carryOut makes the step's groups, runs its program there, reads the requested files and removes
+// the groups.
 func carryOut(h wire.Hierarchy, s wire.Step, r *wire.Result) (err error) {
 	made, err := makeGroups(h, s.Cgroup)
 	defer func() { err = errors.Join(err, removeGroups(made)) }()
@@ -58,8 +57,8 @@ func carryOut(h wire.Hierarchy, s wire.Step, r *wire.Result) (err error) {
 	return nil
 }
 
-// start runs the program to its end. The error says why it never ran or was
-// not left alone; how it ended is in the result.
+// start runs the program until it ends and stores its exit in the result. It returns an error if
+// the program did not start or did not end in time.
 func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
 	orderR, orderW, err := os.Pipe()
 	if err != nil {
@@ -78,7 +77,8 @@ func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
 	if s.Private {
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	}
-	// What it leaves behind is killed below, unless it is in no group of ours any more.
+	// The kill below ends what the program leaves running, except processes that have left the
+	// process group.
 	cmd.WaitDelay = time.Minute
 	if err := cmd.Start(); err != nil {
 		return err
@@ -90,13 +90,13 @@ func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
 	if limit == 0 {
 		limit = time.Minute
 	}
-	// A Go program that is told to quit says first what it waits for.
+	// A Go program prints its goroutines on SIGQUIT.
 	kill := time.AfterFunc(limit+10*time.Second, func() { syscall.Kill(group, syscall.SIGKILL) })
 	late := time.AfterFunc(limit, func() { syscall.Kill(group, syscall.SIGQUIT) })
 
 	err = json.NewEncoder(orderW).Encode(order{h, s})
 	orderW.Close()
-	// The other end is closed by exec, or with a reason written to it.
+	// exec closes the other end; a failure writes its reason to it first.
 	why, _ := io.ReadAll(failR)
 	failR.Close()
 	ended(cmd.Process.Pid)
@@ -124,7 +124,7 @@ func start(h wire.Hierarchy, s wire.Step, r *wire.Result) error {
 	return nil
 }
 
-// ended waits until a child has ended and leaves it to others to hear how.
+// ended waits until a child has ended, without reaping it.
 func ended(pid int) {
 	const pidOnly, exitedNoWait = 1, 0x4 | 0x1000000 // P_PID, WEXITED | WNOWAIT
 	var info [128]byte
@@ -133,8 +133,7 @@ func ended(pid int) {
 	}
 }
 
-// enter is the other half of start: it reads the order, confines itself and
-// becomes the program.
+// enter is the child's side of start: it reads the order, confines itself and becomes the program.
 func enter() {
 	fail := os.NewFile(4, "fail")
 	syscall.CloseOnExec(4)
@@ -158,7 +157,7 @@ func become(o order) error {
 			return fmt.Errorf("enter group: %w", err)
 		}
 	}
-	// Namespaces belong to the thread, and exec keeps those of the thread that calls it.
+	// Namespaces belong to a thread, and exec keeps those of the calling thread.
 	runtime.LockOSThread()
 	if s.Private {
 		if err := isolate(o.Hierarchy); err != nil {
@@ -179,9 +178,8 @@ func become(o order) error {
 	return nil
 }
 
-// becomeUser changes the user, the group and the groups of the thread that calls it;
-// exec ends the others. Package syscall's functions would wait until all threads have
-// done so, and with one CPU now and then do not see the end of it.
+// becomeUser changes the user, the group and the groups of the calling thread; exec ends the
+// others. Package syscall's functions wait for all threads, which on one CPU sometimes hangs.
 func becomeUser(id int) error {
 	for _, call := range [][3]uintptr{{syscall.SYS_SETGROUPS}, {syscall.SYS_SETGID, uintptr(id)}, {syscall.SYS_SETUID, uintptr(id)}} {
 		if _, _, errno := syscall.RawSyscall(call[0], call[1], call[2], 0); errno != 0 {
@@ -191,8 +189,8 @@ func becomeUser(id int) error {
 	return nil
 }
 
-// isolate completes the namespaces that this process was started in by one for
-// cgroups, rooted where it now is, and mounts what shows them.
+// isolate adds a cgroup namespace, rooted at the current group, to the namespaces that this process
+// started in, and mounts proc and the cgroup file systems afresh.
 func isolate(h wire.Hierarchy) error {
 	if err := syscall.Unshare(syscall.CLONE_NEWCGROUP); err != nil {
 		return fmt.Errorf("unshare: %w", err)
@@ -211,8 +209,7 @@ func isolate(h wire.Hierarchy) error {
 	return mountCgroups(h)
 }
 
-// makeGroups makes the groups, outermost first, and returns those it made even
-// when it fails.
+// makeGroups makes the groups, outermost first, and returns those it made, even with an error.
 func makeGroups(h wire.Hierarchy, groups map[string]map[string]string) (made []string, err error) {
 	for _, g := range slices.Sorted(maps.Keys(groups)) {
 		if h == wire.V2 {
@@ -236,7 +233,7 @@ func makeGroups(h wire.Hierarchy, groups map[string]map[string]string) (made []s
 	return made, nil
 }
 
-// set writes a group's file and makes sure that the kernel took it.
+// set writes a file of a group and checks that the kernel accepted the value.
 func set(file, text string) error {
 	if err := os.WriteFile(file, []byte(text), 0); err != nil {
 		return fmt.Errorf("write %q: %w", text, err)
@@ -246,13 +243,12 @@ func set(file, text string) error {
 		return err
 	}
 	if path.Base(file) != "cgroup.subtree_control" && !strings.HasPrefix(string(got), text) {
-		return fmt.Errorf("%s: wrote %q, the kernel says %q", file, text, got)
+		return fmt.Errorf("%s: wrote %q, the kernel reports %q", file, text, got)
 	}
 	return nil
 }
 
-// removeGroups removes groups, innermost first. A killed process needs a
-// moment to leave its group.
+// removeGroups removes groups, innermost first. A killed process takes a moment to leave its group.
 func removeGroups(made []string) error {
 	var errs []error
 	for _, dir := range slices.Backward(made) {
