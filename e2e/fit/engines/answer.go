@@ -13,28 +13,28 @@ import (
 	"github.com/snug-go/snug/e2e/fit/engines/wire"
 )
 
-// What is said of a limit. A reader that could not read it and goes on as if there were
-// none says none: that is what its program then does.
+// The kinds of answers about a limit. A reader that could not read a limit and continues without
+// one answers none, because its program then runs without a limit.
 const (
 	limited = "limit"
 	none    = "none"
 	unknown = "unknown"
 )
 
-// figure is what a reader says of one limit, or what the kernel was seen to do.
+// figure is a reader's answer about one limit, or the kernel's behaviour.
 type figure struct {
-	Says  string  `json:"says"` // limited, none, unknown, "" = it says nothing of this limit
+	Says  string  `json:"says"` // limited, none or unknown; "" = no answer about this limit
 	Value float64 `json:"value,omitempty"`
-	Note  string  `json:"note,omitempty"` // in its own words
+	Note  string  `json:"note,omitempty"` // the reader's own text
 }
 
-// reading is what a reader says of a container: cores and MiB.
+// reading is a reader's answers about a container: cores and MiB.
 type reading struct {
 	CPU    figure `json:"cpu"`
 	Memory figure `json:"memory"`
 }
 
-// plan is what is looked at of `snug plan --json`.
+// plan is the part of `snug plan --json` that is compared.
 type plan struct {
 	GOMAXPROCS, GOMEMLIMIT struct {
 		Reason, Text string
@@ -46,7 +46,7 @@ type plan struct {
 	Runtime struct{ Text string }
 }
 
-// fromPlan reads `snug plan --json`.
+// fromPlan parses the output of `snug plan --json`.
 func fromPlan(r wire.Run) (reading, error) {
 	var p plan
 	if err := json.Unmarshal([]byte(r.Stdout), &p); err != nil || r.Error != "" {
@@ -81,14 +81,14 @@ func fromPlan(r wire.Run) (reading, error) {
 	return a, nil
 }
 
-// fromRuntime reads what inmate says of its runtime.
+// fromRuntime parses inmate's output about its runtime.
 func fromRuntime(r wire.Run) (reading, error) {
 	var w wire.Runtime
 	if err := json.Unmarshal([]byte(r.Stdout), &w); err != nil || r.Error != "" {
 		return reading{}, fmt.Errorf("inmate runtime: %v, %s: %s", err, r.Error, r.Stderr)
 	}
 	a := reading{CPU: figure{none, 0, fmt.Sprintf("GOMAXPROCS=%d", w.GOMAXPROCS)}}
-	text := map[string]string{} // by the last of its name
+	text := map[string]string{} // by base name
 	for _, f := range w.Files {
 		text[f.Name[strings.LastIndexByte(f.Name, '/')+1:]] = f.Text
 	}
@@ -102,14 +102,14 @@ func fromRuntime(r wire.Run) (reading, error) {
 	return a, nil
 }
 
-// divide is the cores of a quota in a period; none where there is no quota.
+// divide returns quota / period in cores; ok is false without a quota.
 func divide(quota, period string) (float64, bool) {
 	q, err := strconv.ParseFloat(quota, 64)
 	p, err2 := strconv.ParseFloat(period, 64)
 	return q / p, err == nil && err2 == nil && q > 0 && p > 0
 }
 
-// size is what sizers prints.
+// size is the output of sizers.
 type size struct {
 	GOMAXPROCS int
 	GOMEMLIMIT int64
@@ -123,7 +123,7 @@ func fromSizers(r wire.Run) (s size, err error) {
 	return s, nil
 }
 
-// logged is the last that a program has logged, without the time.
+// logged returns the last line of a program's log, without the time.
 func logged(r wire.Run, s size) string {
 	lines := strings.Split(strings.TrimSpace(r.Stderr), "\n")
 	last := regexp.MustCompile(`^[0-9/]+ [0-9:]+ `).ReplaceAllString(lines[len(lines)-1], "")
@@ -133,8 +133,8 @@ func logged(r wire.Run, s size) string {
 	return last
 }
 
-// fromAutomaxprocs: it rounds down, so that of a quota below two there is 1, and it says
-// what it has found only as this number.
+// fromAutomaxprocs uses GOMAXPROCS, the only trace of a quota: automaxprocs rounds down, and a
+// quota below two cores gives 1.
 func fromAutomaxprocs(r wire.Run) (reading, error) {
 	s, err := fromSizers(r)
 	a := reading{CPU: figure{none, 0, logged(r, s)}}
@@ -144,7 +144,7 @@ func fromAutomaxprocs(r wire.Run) (reading, error) {
 	return a, err
 }
 
-// fromAutomemlimit: GOMEMLIMIT is nine tenths of the limit.
+// fromAutomemlimit divides GOMEMLIMIT by 0.9, because automemlimit sets nine tenths of the limit.
 func fromAutomemlimit(r wire.Run) (reading, error) {
 	s, err := fromSizers(r)
 	a := reading{Memory: figure{none, 0, logged(r, s)}}
@@ -161,9 +161,9 @@ var (
 	javaNote   = regexp.MustCompile(`(?m)\]\s+(.*(?:[Uu]nlimited|not found|not supported|[Ff]ailed|can't|-2).*)$`)
 )
 
-// fromJava reads what -Xlog:os+container=trace says. -1 is its word for none, and -2 for a
-// file that could not be read (osContainer_linux.hpp of JDK 17, OSCONTAINER_ERROR); the
-// program then goes on as if there were none.
+// fromJava parses the output of -Xlog:os+container=trace. There -1 means none, and -2 a file that
+// could not be read (osContainer_linux.hpp of JDK 17, OSCONTAINER_ERROR), after which the program
+// continues as if there were no limit.
 func fromJava(r wire.Run) (reading, error) {
 	if r.Error != "" || !strings.Contains(r.Stdout, "os,container") {
 		return reading{}, fmt.Errorf("java: %s: %s%s", r.Error, r.Stdout, r.Stderr)

@@ -18,17 +18,17 @@ import (
 	"github.com/snug-go/snug/e2e/internal/daemon"
 )
 
-// docker is a dockerd of the test's own, with a containerd of its own.
+// docker is a dockerd of this test, with a containerd of its own.
 type docker struct {
 	socket string
 	client string
 }
 
-// image is the one image: directories and links, nothing else. Programs are the host's.
+// image has only directories and links; the programs are the host's.
 const image = "inmate:1"
 
-// startDocker starts both daemons in the test's groups, and in a mount namespace of their
-// own, so that whatever they mount ends with them.
+// startDocker starts both daemons in the test's groups and in a mount namespace of their own, so
+// that their mounts end with them.
 func (l *lab) startDocker(t *testing.T) {
 	t.Helper()
 	path := l.group(t, "daemons", 0, 0)
@@ -45,19 +45,19 @@ func (l *lab) startDocker(t *testing.T) {
 		return daemon.Start(t, dir, line[0], line[1:]...)
 	}
 	config := filepath.Join(l.dir, "containerd.toml")
-	// Not the plugins that are of no use here and make directories elsewhere.
+	// Disable the plugins that the test does not need and that make directories elsewhere.
 	text := fmt.Sprintf("version = 2\nroot = %q\nstate = %q\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\", \"io.containerd.internal.v1.opt\"]\n[grpc]\naddress = %q\n",
 		filepath.Join(l.dir, "c-root"), filepath.Join(l.dir, "c-state"), filepath.Join(l.dir, "c.sock"))
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Its shims have their sockets in /run/containerd, whatever the configuration says.
+	// Its shims have their sockets in /run/containerd, regardless of the configuration.
 	private := []string{"unshare", "--mount", "--propagation", "private", "/bin/sh", "-ec", "mkdir -p /run/containerd\nmount -t tmpfs shims /run/containerd\nexec \"$@\"", "sh"}
 	c := start("containerd", private, "--config", config)
 	waitFor(t, "containerd", c, func() error { _, err := os.Stat(filepath.Join(l.dir, "c.sock")); return err })
-	// Debian's own: another client may ask for an API that this daemon does not have.
+	// Debian's own client: another one may require an API version that this daemon lacks.
 	l.docker = &docker{socket: filepath.Join(l.dir, "d.sock"), client: "/usr/bin/docker"}
-	// containerd's children mount what dockerd has mounted.
+	// containerd's children need dockerd's mounts.
 	there := fmt.Sprintf("--mount=/proc/%d/ns/mnt", c.Pid())
 	d := start("dockerd", []string{"nsenter", there}, "--containerd", filepath.Join(l.dir, "c.sock"), "--host", "unix://"+l.docker.socket,
 		"--data-root", filepath.Join(l.dir, "d-root"), "--exec-root", filepath.Join(l.dir, "d-exec"), "--pidfile", filepath.Join(l.dir, "d.pid"),
@@ -95,18 +95,19 @@ func (d *docker) try(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// binds are what of the host is in a container: its path here and there.
+// binds returns the directories of the host that are bound into a container: host path, container
+// path.
 func (l *lab) binds() [][2]string {
 	return [][2]string{{l.bin, "/e"}, {"/usr", "/usr"}, {javaConfig, javaConfig}}
 }
 
-// links are those of a system whose programs are all in /usr.
+// links are the links in the root of a system with a merged /usr.
 var links = [][2]string{{"bin", "usr/bin"}, {"sbin", "usr/sbin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"}}
 
-// directories are the mount points of a root.
+// directories lists the directories of a container's root.
 var directories = []string{"dev", "e", "etc", javaConfig[1:], "host", "proc", "root", "run", "srv", "sys", "tmp", "usr", "x"}
 
-// skeleton is a root as an archive.
+// skeleton returns a root as a tar archive.
 func skeleton(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -128,7 +129,7 @@ func skeleton(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// makeRoot makes the same on disk.
+// makeRoot makes the same root on disk.
 func makeRoot(t *testing.T, dir string) string {
 	t.Helper()
 	for _, d := range directories {
@@ -144,7 +145,7 @@ func makeRoot(t *testing.T, dir string) string {
 	return dir
 }
 
-// waitFor waits until f gives no error, while a daemon runs.
+// waitFor retries f until it returns no error. It fails the test when the daemon ends.
 func waitFor(t *testing.T, what string, p *daemon.Process, f func() error) {
 	t.Helper()
 	for late := time.Now().Add(hang); ; time.Sleep(100 * time.Millisecond) {

@@ -10,7 +10,7 @@ import (
 	"github.com/snug-go/snug/e2e/fit/engines/wire"
 )
 
-// questions are the command lines that are run in each container.
+// questions maps readers to the command lines that are run in each container.
 var questions = map[string][]string{
 	"snug":         {"snug", "plan", "--json"},
 	"runtime":      {"inmate", "runtime"},
@@ -19,7 +19,7 @@ var questions = map[string][]string{
 	"java":         {java, "-Xlog:os+container=trace", "-version"},
 }
 
-// readers are those who answer them, in the order of the table.
+// readers lists the parsers of the outputs, in the order of the table.
 var readers = []struct {
 	name string
 	read func(wire.Run) (reading, error)
@@ -27,7 +27,7 @@ var readers = []struct {
 	{"snug", fromPlan}, {"runtime", fromRuntime}, {"automaxprocs", fromAutomaxprocs}, {"automemlimit", fromAutomemlimit}, {"java", fromJava},
 }
 
-// TestLayouts: snug says what the kernel does, or that it does not know where the
+// TestLayouts: snug reports the limits that the kernel enforces. It may report unknown where the
 // container shows nothing.
 func TestLayouts(t *testing.T) {
 	l := newLab(t)
@@ -74,7 +74,7 @@ func TestLayouts(t *testing.T) {
 	r.write(t, "layouts", len(layouts))
 }
 
-// start starts a container of a layout.
+// start starts a container with a layout.
 func (l *lab) start(t *testing.T, y layout) *inside {
 	t.Helper()
 	w := wanted{flags: strings.Fields(y.flags), cpu: y.cpu, memory: y.memory, parent: "/" + l.name}
@@ -90,15 +90,15 @@ func (l *lab) start(t *testing.T, y layout) *inside {
 	return start(t, l.dir, w.name, engines[y.engine](t, l, w))
 }
 
-// observer asks `snug plan --pid`.
+// observer runs `snug plan --pid`.
 type observer struct {
 	name  string
-	shown shown // what it can see of others' limits
+	shown shown // the limits of other containers that it can read
 	ask   func(t *testing.T, pid int) wire.Run
 }
 
-// outside are those who look at a container by its process id: this machine, and
-// containers that see all processes, as a DaemonSet with hostPID does.
+// outside returns the observers of a container: this machine, and containers that see all
+// processes, as a DaemonSet with hostPID does.
 func (l *lab) outside(t *testing.T) []observer {
 	t.Helper()
 	command := func(snug string, pid int) []string { return []string{snug, "plan", "--json", "--pid", fmt.Sprint(pid)} }
@@ -109,7 +109,7 @@ func (l *lab) outside(t *testing.T) []observer {
 	}{
 		{"--pid, host", "--cgroupns host" + tree, all},
 		{"--pid, private, tree beside", "--cgroupns private" + beside, all},
-		{"--pid, private", "--cgroupns private", nought},
+		{"--pid, private", "--cgroupns private", hidden},
 	} {
 		w := wanted{parent: "/" + l.name}
 		w.name, w.dir = l.next()

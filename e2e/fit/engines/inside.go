@@ -19,17 +19,17 @@ import (
 	"github.com/snug-go/snug/e2e/fit/engines/wire"
 )
 
-// inside is a container that answers.
+// inside is a container with a running inmate that answers requests.
 type inside struct {
 	token string
 	in    io.WriteCloser
-	lines chan []byte // of its output; closed at its end
+	lines chan []byte // of its output; closed at the end
 	said  bytes.Buffer
 	ended chan error
 }
 
-// start starts a command line that becomes inmate in a container, until the test ends.
-// Engines leave files in dir.
+// start runs a command line that becomes inmate in a container until the test ends. Engines leave
+// files in dir.
 func start(t *testing.T, dir, token string, line []string) *inside {
 	t.Helper()
 	c := &inside{token: token, lines: make(chan []byte), ended: make(chan error, 1)}
@@ -75,7 +75,7 @@ func start(t *testing.T, dir, token string, line []string) *inside {
 		case err = <-c.ended:
 		case <-time.After(hang):
 			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-			err = errors.Join(errors.New("it had to be killed"), <-c.ended)
+			err = errors.Join(errors.New("killed because it did not end"), <-c.ended)
 		}
 		if err != nil {
 			t.Errorf("%s: %v\n%s", strings.Join(line, " "), err, &c.said)
@@ -83,12 +83,12 @@ func start(t *testing.T, dir, token string, line []string) *inside {
 			t.Logf("%s\n%s", strings.Join(line, " "), &c.said)
 		}
 	})
-	c.hear(t)
+	c.receive(t)
 	return c
 }
 
-// hear waits for an answer.
-func (c *inside) hear(t *testing.T) (a wire.Answer) {
+// receive waits for an answer.
+func (c *inside) receive(t *testing.T) (a wire.Answer) {
 	t.Helper()
 	select {
 	case line, ok := <-c.lines:
@@ -112,10 +112,10 @@ func (c *inside) ask(t *testing.T, q wire.Request) wire.Answer {
 	if err := json.NewEncoder(c.in).Encode(q); err != nil {
 		t.Fatal(err)
 	}
-	return c.hear(t)
+	return c.receive(t)
 }
 
-// pid is inmate's on the machine.
+// pid returns inmate's process id on the machine.
 func (c *inside) pid(t *testing.T) int {
 	t.Helper()
 	pid, err := wire.Pid(c.token)
@@ -125,7 +125,7 @@ func (c *inside) pid(t *testing.T) int {
 	return pid
 }
 
-// once runs a command line to its end.
+// once runs a command line until it ends.
 func once(line []string) wire.Run {
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}

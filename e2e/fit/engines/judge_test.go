@@ -12,22 +12,22 @@ import (
 	"github.com/snug-go/snug/e2e/fit/engines/wire"
 )
 
-// far is how far CPU time may be from a quota and still show it. Two seconds are twenty
-// periods, of which the first and the last need not be whole. No other quota of the
-// layouts is as near.
+// tolerance is the relative difference between CPU time and quota that still counts as equal. Two
+// seconds have twenty periods, and the first and the last may be partial. All other quotas of the
+// layouts differ by more.
 const (
-	seconds = 2 // that threads are busy
-	far     = 0.25
+	seconds   = 2 // of busy threads
+	tolerance = 0.25
 )
 
-// fits tells whether what was measured shows the layout's quota.
-func (y layout) fits(measured float64) bool {
-	return measured > y.cpu*(1-far) && measured < y.cpu*(1+far)+y.slack
+// matchesQuota reports whether the measured cores match the layout's quota.
+func (y layout) matchesQuota(measured float64) bool {
+	return measured > y.cpu*(1-tolerance) && measured < y.cpu*(1+tolerance)+y.slack
 }
 
-// holds tells whether a process that was killed at some MiB shows a limit: what it is
-// made of and its neighbours need some memory, too.
-func (y layout) holds(measured, limit float64) bool {
+// matchesLimit reports whether a process killed at this many MiB shows the limit. The process itself
+// and its neighbours use some of the memory too.
+func (y layout) matchesLimit(measured, limit float64) bool {
 	least := 0.8
 	if y.crowded {
 		least = 0.6
@@ -35,21 +35,21 @@ func (y layout) holds(measured, limit float64) bool {
 	return measured <= limit && measured >= limit*least
 }
 
-// truth is what the kernel does: the CPU time that busy threads get, and the MiB at which a
-// process is killed. A busy machine gives less CPU time than the quota, never more: it is
-// then measured again.
+// truth measures what the kernel does: the cores that busy threads get, and the MiB at which a
+// process is killed. A busy machine gives less CPU time than the quota, never more: truth then
+// measures again.
 func (c *inside) truth(t *testing.T, l *lab, y layout) (r reading) {
 	t.Helper()
 	var most, control float64
 	for late := time.Now().Add(hang); ; {
 		b := c.ask(t, wire.Request{Do: "burn", Seconds: seconds}).Burn
 		most = max(most, b.CPU/b.Wall)
-		if y.cpu > 0 && most > y.cpu*(1-far) {
+		if y.cpu > 0 && most > y.cpu*(1-tolerance) {
 			r.CPU = figure{limited, most, "of six busy threads"}
 			break
 		}
 		if y.cpu == 0 {
-			// Beside it: the same without a quota.
+			// The control: the same threads without a quota.
 			b, err := burnHere(l)
 			if err != nil {
 				t.Fatal(err)
@@ -61,7 +61,7 @@ func (c *inside) truth(t *testing.T, l *lab, y layout) (r reading) {
 			}
 		}
 		if time.Now().After(late) {
-			t.Fatalf("busy threads get %.2f cores, with %v by the layout", most, y.cpu)
+			t.Fatalf("busy threads get %.2f cores, the layout has %v", most, y.cpu)
 		}
 	}
 	r.Memory = eaten(c.ask(t, wire.Request{Do: "eat"}).Eat)
@@ -76,19 +76,19 @@ func eaten(e wire.Eat) figure {
 	return figure{none, float64(e.MiB), "not killed"}
 }
 
-// check makes sure that what the kernel does is what the layout was to make it do.
+// check checks that the kernel enforces the limits of the layout.
 func check(t *testing.T, y layout, truth reading) {
 	t.Helper()
-	if (truth.CPU.Says == limited) != (y.cpu > 0) || y.cpu > 0 && !y.fits(truth.CPU.Value) {
-		t.Errorf("busy threads get %.2f cores, with %v by the layout", truth.CPU.Value, y.cpu)
+	if (truth.CPU.Says == limited) != (y.cpu > 0) || y.cpu > 0 && !y.matchesQuota(truth.CPU.Value) {
+		t.Errorf("busy threads get %.2f cores, the layout has %v", truth.CPU.Value, y.cpu)
 	}
 	killed := truth.Memory.Says == limited
-	if killed != (y.memory > 0) || killed && !y.holds(truth.Memory.Value, float64(y.memory)) {
-		t.Errorf("%v MiB, %s, with %d by the layout", truth.Memory.Value, truth.Memory.Note, y.memory)
+	if killed != (y.memory > 0) || killed && !y.matchesLimit(truth.Memory.Value, float64(y.memory)) {
+		t.Errorf("%v MiB, %s, the layout has %d", truth.Memory.Value, truth.Memory.Note, y.memory)
 	}
 }
 
-// burnHere is the CPU time that the same threads get in this process's own group.
+// burnHere returns the cores that the same threads get in this process's own group.
 func burnHere(l *lab) (float64, error) {
 	r := once([]string{l.bin + "/inmate", "burn", fmt.Sprint(seconds)})
 	var b wire.Burn
@@ -98,8 +98,8 @@ func burnHere(l *lab) (float64, error) {
 	return b.CPU / b.Wall, nil
 }
 
-// verdict is what is to be thought of a figure beside what the kernel was seen to do, by
-// the limit that the layout has: truth has made sure that it is this limit.
+// verdict compares an answer with the kernel's behaviour and the layout's limit, which truth has
+// verified: right, wrong, unknown or "".
 func verdict(said, truth figure, limit float64) string {
 	switch {
 	case said.Says == "":
@@ -112,17 +112,16 @@ func verdict(said, truth figure, limit float64) string {
 	return "right"
 }
 
-// judge fails the test where snug is sure of what is not so, or does not know what can be
-// read.
+// judge fails the test if snug's answer is wrong, or unknown although the limit can be read.
 func judge(t *testing.T, who string, y layout, truth, said reading) {
 	t.Helper()
 	one := func(what string, s shown, said, truth figure, limit float64) {
 		t.Helper()
 		v := verdict(said, truth, limit)
-		if v == "right" || s == nought && v == unknown || s == own && v == "wrong" && said.Value == y.ownCPU {
+		if v == "right" || s == hidden && v == unknown || s == own && v == "wrong" && said.Value == y.ownCPU {
 			return
 		}
-		t.Errorf("%s, %s of %s: %+v, but the kernel: %+v", who, what, y.name, said, truth)
+		t.Errorf("%s, %s of %s: %+v, want the kernel's %+v", who, what, y.name, said, truth)
 	}
 	one("CPU", y.cpuShown, said.CPU, truth.CPU, y.cpu)
 	one("memory", y.memoryShown, said.Memory, truth.Memory, float64(y.memory))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engines starts containers by the engines that people use, as Debian ships them,
-// in layouts of cgroup mounts that are met there, and compares what is read in them with
-// what the kernel really gives: how much CPU time busy threads get, and how much memory a
-// process can take until it is killed.
+// Package engines starts containers with common engines, as Debian ships them, in the layouts of
+// cgroup mounts that occur there. It compares what readers report inside with what the kernel does:
+// how much CPU time busy threads get, and at how much memory a process is killed.
 package engines
 
 import (
@@ -23,40 +22,40 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// prefix begins the names of all groups and containers of these tests. The process id of
-// the test follows.
+// prefix starts the names of all groups and containers of these tests, before the process id of the
+// test.
 const prefix = "snug-engines-"
 
-// hierarchies are those in which a test makes groups, at their roots: docker and podman
-// take one path for all.
+// hierarchies lists those in which a test makes groups, at the root of each: docker and podman use
+// one path for all.
 var hierarchies = []string{"cpu", "memory"}
 
 const cgroupRoot = "/sys/fs/cgroup"
 
-// hang is when what is waited for will never be.
+// hang bounds every wait.
 const hang = 4 * time.Minute
 
-// lab is what the containers of a test have in common.
+// lab holds what the containers of a test share.
 type lab struct {
-	name   string // of the groups in which all is
+	name   string // of the groups that contain everything
 	dir    string
 	bin    string // directory of the programs: snug, inmate, sizers
 	docker *docker
-	count  int // of its containers
+	count  int // number of containers
 }
 
-// next is the name of one more container, and a directory for it.
+// next returns the name and the directory of a new container.
 func (l *lab) next() (name, dir string) {
 	l.count++
 	return fmt.Sprintf("%s-%d", l.name, l.count), filepath.Join(l.dir, strconv.Itoa(l.count))
 }
 
-// newLab builds the programs and removes what a killed test has left.
+// newLab builds the programs and removes the leftovers of killed tests.
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	gate.Root(t, "engines")
 	l := &lab{name: prefix + strconv.Itoa(os.Getpid())}
-	// Its path is short: podman wants that, and sockets.
+	// The path must be short for podman and for sockets.
 	l.dir = filepath.Join(os.TempDir(), l.name)
 	for _, h := range hierarchies {
 		if _, err := os.Stat(filepath.Join(cgroupRoot, h, "cgroup.procs")); err != nil {
@@ -95,8 +94,8 @@ func build(t *testing.T, dir string) {
 	}
 }
 
-// group makes a group with limits in each hierarchy, below the test's own; 0 is no limit.
-// It returns its path from the roots.
+// group makes a group with limits in each hierarchy, below the test's own; 0 = none. It returns the
+// path from the roots.
 func (l *lab) group(t *testing.T, name string, cpu float64, mebibytes int) string {
 	t.Helper()
 	path := filepath.Join("/", l.name, name)
@@ -120,7 +119,7 @@ func (l *lab) group(t *testing.T, name string, cpu float64, mebibytes int) strin
 	return path
 }
 
-// enter is a command line that becomes args in a group.
+// enter returns a command line that enters a group and becomes args.
 func enter(path string, args ...string) []string {
 	var script strings.Builder
 	for _, h := range hierarchies {
@@ -130,7 +129,7 @@ func enter(path string, args ...string) []string {
 	return append([]string{"/bin/sh", "-ec", script.String(), "sh"}, args...)
 }
 
-// sweep ends and removes what tests that were killed have left.
+// sweep ends and removes the leftovers of killed tests.
 func sweep(t *testing.T) {
 	t.Helper()
 	groups, err := filepath.Glob(filepath.Join(cgroupRoot, "*", prefix+"*"))
@@ -149,7 +148,8 @@ func sweep(t *testing.T) {
 	}
 }
 
-// remove ends all processes in the groups of a name, of every hierarchy, and removes them.
+// remove kills all processes in the groups with this name, in every hierarchy, and removes the
+// groups.
 func remove(name string) error {
 	all, err := filepath.Glob(filepath.Join(cgroupRoot, "*", name))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// record is what a run of the layouts found.
+// record is the result of a run of the layouts.
 type record struct {
 	CPUs     int               `json:"cpus"`
 	Versions map[string]string `json:"versions,omitempty"`
@@ -47,7 +47,7 @@ func newRecord(t *testing.T) *record {
 			t.Fatalf("%v: %v: install the packages of e2e/packages.txt", line, err)
 		}
 		r.Versions[name], _, _ = strings.Cut(string(out), "\n")
-		if name == "linux" { // and not whose build it is
+		if name == "linux" { // the version without the name of the build
 			r.Versions[name] = regexp.MustCompile(`^[0-9]+\.[0-9]+`).FindString(string(out))
 		}
 	}
@@ -62,18 +62,18 @@ func (r *record) row(y layout, truth reading) *row {
 
 type column struct{ name, title string }
 
-// columns are the readers of the table.
+// columns lists the readers of the table.
 var columns = []column{
 	{"snug", "snug inside"}, {"--pid", "snug --pid, host"}, {"--pid, host", "from a container, host's namespace"},
 	{"--pid, private, tree beside", "own namespace, tree beside"}, {"--pid, private", "own namespace, no tree"},
 	{"runtime", "Go runtime"}, {"automaxprocs", "automaxprocs"}, {"automemlimit", "automemlimit"}, {"java", "JDK 17"},
 }
 
-// table has what differs from the kernel in bold. What is not known is no error.
+// table formats the results, with wrong answers in bold. Unknown is not wrong.
 func (r *record) table() string {
 	var b strings.Builder
 	b.WriteString("| layout | kernel |")
-	columns := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !r.asked(c.name) })
+	columns := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !r.has(c.name) })
 	for _, c := range columns {
 		b.WriteString(" " + c.title + " |")
 	}
@@ -85,7 +85,7 @@ func (r *record) table() string {
 			said := one.Said[c.name]
 			limit := one.CPU
 			if c.name == "automaxprocs" {
-				limit = 1 // it says a GOMAXPROCS
+				limit = 1 // the figure is a GOMAXPROCS
 			}
 			fmt.Fprintf(&b, " %s |", pair(cell(said.CPU, verdict(said.CPU, truth.CPU, limit)),
 				cell(said.Memory, verdict(said.Memory, truth.Memory, float64(one.Memory)))))
@@ -95,7 +95,7 @@ func (r *record) table() string {
 	return b.String()
 }
 
-func (r *record) asked(reader string) bool {
+func (r *record) has(reader string) bool {
 	return slices.ContainsFunc(r.Rows, func(one *row) bool { _, ok := one.Said[reader]; return ok })
 }
 
@@ -120,7 +120,7 @@ func cell(f figure, verdict string) string {
 	return text
 }
 
-// write leaves the record where SNUG_RECORD says, if it has all rows.
+// write writes the record to the directory SNUG_RECORD, if it has all rows.
 func (r *record) write(t *testing.T, what string, rows int) {
 	t.Helper()
 	to := os.Getenv("SNUG_RECORD")

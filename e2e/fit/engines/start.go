@@ -12,18 +12,19 @@ import (
 	"testing"
 )
 
-// wanted is a container to start: its flags and its limits, 0 where it has none.
+// wanted describes a container to start; a limit of 0 = none.
 type wanted struct {
 	name   string
-	dir    string // for its files, not made yet
+	dir    string // for its files; does not exist yet
 	flags  []string
 	cpu    float64
 	memory int    // MiB
-	parent string // group that its own is to be in, from the roots
+	parent string // path of its group's parent, from the roots
 	line   []string
 }
 
-// engines make a container of what is wanted: the command line that becomes its program.
+// engines maps engines to functions that prepare a container and return the command line that
+// starts it.
 var engines = map[string]func(*testing.T, *lab, wanted) []string{
 	"docker":   dockerRun,
 	"runc":     func(t *testing.T, l *lab, w wanted) []string { return ociRun(t, l, "runc", w) },
@@ -38,7 +39,7 @@ func (w wanted) limits() (flags []string) {
 		flags = append(flags, "--cpus", fmt.Sprint(w.cpu))
 	}
 	if w.memory > 0 {
-		// Without this it may have as much swap.
+		// Without --memory-swap it may use as much swap.
 		size := fmt.Sprintf("%dm", w.memory)
 		flags = append(flags, "--memory", size, "--memory-swap", size)
 	}
@@ -53,8 +54,8 @@ func dockerRun(t *testing.T, l *lab, w wanted) []string {
 	return slices.Concat(args, w.limits(), w.flags, []string{image}, w.line)
 }
 
-// podmanRun leaves what podman mounts in a namespace of its own, which ends with it. By
-// itself podman raises both limits, to which root needs CAP_SYS_RESOURCE.
+// podmanRun gives podman a mount namespace that ends with it. By default podman raises both
+// ulimits, for which root needs CAP_SYS_RESOURCE.
 func podmanRun(t *testing.T, l *lab, w wanted) []string {
 	dir, root := w.dir, makeRoot(t, w.dir+"/root")
 	args := []string{"unshare", "--mount", "--propagation", "private", "env", "HOME=" + dir, "podman",
@@ -67,11 +68,11 @@ func podmanRun(t *testing.T, l *lab, w wanted) []string {
 	return slices.Concat(args, w.limits(), w.flags, []string{"--rootfs", root}, w.line)
 }
 
-// rootlessRun: a user may set no limits with v1. What holds is what holds for the user.
+// rootlessRun: with v1 a user cannot set limits, so those of the user's group apply.
 func rootlessRun(t *testing.T, l *lab, w wanted) []string {
 	path := l.group(t, w.name, w.cpu, w.memory)
 	w.cpu, w.memory = 0, 0
-	const user = 65534 // one that is there
+	const user = 65534 // an existing user
 	dir, root := w.dir, makeRoot(t, w.dir+"/root")
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err == nil {
@@ -104,7 +105,7 @@ func bwrapRun(t *testing.T, l *lab, w wanted) []string {
 	return enter(l.group(t, w.name, w.cpu, w.memory), slices.Concat(args, w.flags, w.line)...)
 }
 
-// chrootRun is a root with programs in it and nothing else.
+// chrootRun uses a root that holds only programs.
 func chrootRun(t *testing.T, l *lab, w wanted) []string {
 	root := makeRoot(t, w.dir)
 	var script strings.Builder
@@ -116,7 +117,7 @@ func chrootRun(t *testing.T, l *lab, w wanted) []string {
 	return enter(l.group(t, w.name, w.cpu, w.memory), line...)
 }
 
-// ociRun makes a bundle.
+// ociRun writes a bundle.
 func ociRun(t *testing.T, l *lab, runtime string, w wanted) []string {
 	text, err := ociConfig(makeRoot(t, w.dir+"/root"), l.binds(), w)
 	if err == nil {
@@ -128,8 +129,8 @@ func ociRun(t *testing.T, l *lab, runtime string, w wanted) []string {
 	return []string{runtime, "--root", filepath.Join(w.dir, "state"), "run", "--bundle", w.dir, w.name}
 }
 
-// ociConfig is the configuration of a bundle. Source: the OCI runtime specification 1.0.2,
-// config.md and config-linux.md.
+// ociConfig returns the configuration of a bundle (OCI runtime specification 1.0.2, config.md and
+// config-linux.md).
 func ociConfig(root string, binds [][2]string, w wanted) ([]byte, error) {
 	type object = map[string]any
 	mounts := []object{

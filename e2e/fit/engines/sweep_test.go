@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// TestSweep: what a test that was killed has left is gone when the next one starts.
+// TestSweep: a new test removes the leftovers of a killed test.
 func TestSweep(t *testing.T) {
 	gate.Root(t, "engines")
 	gone := exec.Command("true")
@@ -35,7 +35,7 @@ func TestSweep(t *testing.T) {
 	<-ended
 	for _, path := range []string{dir, filepath.Join(cgroupRoot, "cpu", l.name), filepath.Join(cgroupRoot, "memory", l.name)} {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("%s is still there: %v", path, err)
+			t.Errorf("%s still exists: %v", path, err)
 		}
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// v2Layouts are those of a virtual machine with cgroup v2 and 4 CPUs: crun refuses machines
-// with cgroup v1. The limits of parent are on the group "/pod" above; ownCPU is what the
-// container itself has then.
+// v2Layouts run in a virtual machine with cgroup v2 and 4 CPUs; crun refuses machines with cgroup
+// v1. With parent, the quota is on the group "/pod" above the container's, and ownCPU is the
+// container's own quota.
 var v2Layouts = []layout{
 	{name: "v2, crun, private", engine: "crun", flags: "private", cpu: 0.5, memory: mebibytes},
 	{name: "v2, crun, host", engine: "crun", flags: "host", cpu: 0.5, memory: mebibytes},
@@ -30,11 +30,11 @@ var v2Layouts = []layout{
 	{name: "v2, crun, host, a tighter quota on the parent", engine: "crun", flags: "host",
 		cpu: 0.3, memory: mebibytes, parent: true, ownCPU: 1},
 	{name: "v2, runc, private", engine: "runc", flags: "private", cpu: 0.5, memory: mebibytes},
-	{name: "v2, bwrap, no /sys", engine: "bwrap", flags: "--proc /proc", cpu: 0.5, memory: mebibytes, cpuShown: nought, memoryShown: nought},
+	{name: "v2, bwrap, no /sys", engine: "bwrap", flags: "--proc /proc", cpu: 0.5, memory: mebibytes, cpuShown: hidden, memoryShown: hidden},
 	{name: "v2, bwrap, a cgroup namespace, /sys bound", engine: "bwrap", flags: "--unshare-cgroup --proc /proc --ro-bind /sys /sys", cpu: 0.5, memory: mebibytes},
 }
 
-// TestV2: the same in the virtual machine. A JVM is not in it.
+// TestV2 is TestLayouts in the virtual machine, without a JVM.
 func TestV2(t *testing.T) {
 	gate.Need(t, "engines")
 	bin := t.TempDir()
@@ -54,7 +54,7 @@ func TestV2(t *testing.T) {
 			groups["/pod"]["cpu.max"] = quota(y.cpu)
 			w.cpu = y.ownCPU
 		}
-		o := wire.Order{Token: name, Questions: asked, Cores: y.cpu * (1 - far), Seconds: 3 * seconds}
+		o := wire.Order{Token: name, Questions: asked, Cores: y.cpu * (1 - tolerance), Seconds: 3 * seconds}
 		dir := "/b/" + name
 		if y.engine == "bwrap" {
 			groups["/pod/own"] = map[string]string{"cpu.max": quota(w.cpu), "memory.max": "104857600"}
@@ -81,9 +81,9 @@ func TestV2(t *testing.T) {
 	for i, done := range vm.Run(t, vm.Spec{Kind: vm.Kind{CPUs: 4, Hierarchy: vmwire.V2}, Files: files, Steps: steps}) {
 		t.Run(done.Name, func(t *testing.T) {
 			y := v2Layouts[i]
-			// A thread that has run too long is stopped at a tick of its CPU, and the next
-			// periods pay for it. Emulated CPUs are late, and the last period is not paid:
-			// 0.46 cores of 0.3 were seen in two seconds.
+			// The kernel stops a thread that exceeds its quota at the next tick, and later periods
+			// pay for the excess. Emulated CPUs are late, and no period pays for the last one: 0.46
+			// cores instead of 0.3 were measured in two seconds.
 			y.slack = 0.2
 			if done.Err != "" || done.Exit != 0 {
 				t.Fatalf("%s exit code %d: %s", done.Err, done.Exit, done.Stderr)
@@ -127,7 +127,7 @@ func quota(cores float64) string {
 	return fmt.Sprintf("%d 100000", int(cores*100000))
 }
 
-// withLibraries are a program and what ldd says that it loads, by their paths in the guest.
+// withLibraries returns a program and its libraries according to ldd, by their paths in the guest.
 func withLibraries(t *testing.T, name string) map[string]string {
 	t.Helper()
 	path, err := exec.LookPath(name)

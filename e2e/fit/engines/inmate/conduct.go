@@ -16,8 +16,7 @@ import (
 	"github.com/snug-go/snug/e2e/fit/engines/wire"
 )
 
-// apart starts this program again as "conduct" with mounts of its own, and becomes what
-// becomes of it.
+// apart starts this program again as "conduct" in a new mount namespace and returns its exit.
 func apart(order string) error {
 	cmd := exec.Command("/proc/self/exe", "conduct", order)
 	cmd.Args[0] = os.Args[0]
@@ -26,15 +25,15 @@ func apart(order string) error {
 	return cmd.Run()
 }
 
-// conduct does in a virtual machine what the test does here: it starts a container, asks
-// it, and looks at it from outside.
+// conduct does in a virtual machine what the test does on this machine: it starts a container,
+// sends it requests, and reads it from outside.
 func conduct(order string) error {
 	var o wire.Order
 	if err := json.Unmarshal([]byte(order), &o); err != nil {
 		return err
 	}
-	// Engines make another mount the root, and the kernel's first file system cannot be
-	// taken away (man 2 pivot_root).
+	// Engines make another mount the root, but the initial file system cannot be unmounted (man 2
+	// pivot_root).
 	const root = "/conduct"
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
@@ -85,10 +84,10 @@ func conduct(order string) error {
 	return json.NewEncoder(os.Stdout).Encode(done)
 }
 
-// converse asks all there is to ask.
+// converse sends all requests of an order.
 func converse(o wire.Order, in *json.Encoder, out *bufio.Scanner) (done wire.Done, err error) {
 	out.Buffer(nil, 1<<20)
-	hear := func() (a wire.Answer, err error) {
+	receive := func() (a wire.Answer, err error) {
 		if !out.Scan() {
 			return a, errors.Join(errors.New("the container has ended"), out.Err())
 		}
@@ -104,9 +103,9 @@ func converse(o wire.Order, in *json.Encoder, out *bufio.Scanner) (done wire.Don
 		if err := in.Encode(q); err != nil {
 			return a, err
 		}
-		return hear()
+		return receive()
 	}
-	if _, err = hear(); err != nil {
+	if _, err = receive(); err != nil {
 		return done, err
 	}
 	if done.Inside, err = ask(wire.Request{Do: "run", Run: o.Questions}); err != nil {
@@ -117,7 +116,7 @@ func converse(o wire.Order, in *json.Encoder, out *bufio.Scanner) (done wire.Don
 		return done, err
 	}
 	done.Outside = run([]string{beside("snug"), "plan", "--json", "--pid", strconv.Itoa(pid)})
-	// A busy machine gives less than the quota. The test says whether it was enough.
+	// A busy machine gives less CPU time than the quota. The test checks whether it was enough.
 	for range 20 {
 		a, err := ask(wire.Request{Do: "burn", Seconds: o.Seconds})
 		if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Inmate is the program in the containers of this folder's tests. Its other parts are
-// processes that it starts: each reads the container afresh, as a program does that starts.
+// Inmate is the program in the containers of package engines. Its subcommands are processes that it
+// starts: each reads the container afresh, like a program at start.
 package main
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/snug-go/snug/e2e/fit/engines/wire"
 )
 
-// alone is how long it waits for a request: its test is then gone.
-const alone = 10 * time.Minute
+// maxIdle is how long it waits for a request. After that, the test is gone.
+const maxIdle = 10 * time.Minute
 
 func main() {
 	part := "serve"
@@ -33,9 +33,9 @@ func main() {
 		part = os.Args[1]
 	}
 	switch part {
-	case "serve": // and a word that tells which one it is
+	case "serve": // followed by a token that identifies the container
 		serve()
-	case "burn": // and how many seconds
+	case "burn": // followed by seconds
 		n, err := strconv.Atoi(os.Args[2])
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "inmate:", err)
@@ -46,7 +46,7 @@ func main() {
 		eat()
 	case "runtime":
 		fromRuntime()
-	case "apart", "conduct": // and an order
+	case "apart", "conduct": // followed by an order
 		do := apart
 		if part == "conduct" {
 			do = conduct
@@ -61,13 +61,13 @@ func main() {
 	}
 }
 
-// serve answers each line of its standard input by one of its output, until there is no more.
+// serve answers each line of its standard input with a line of output, until the input ends.
 func serve() {
-	lost := time.AfterFunc(alone, func() { os.Exit(99) })
+	lost := time.AfterFunc(maxIdle, func() { os.Exit(99) })
 	out := json.NewEncoder(os.Stdout)
 	out.Encode(wire.Answer{})
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		lost.Reset(alone)
+		lost.Reset(maxIdle)
 		var q wire.Request
 		var a wire.Answer
 		if err := json.Unmarshal(in.Bytes(), &q); err != nil {
@@ -81,7 +81,7 @@ func serve() {
 	}
 }
 
-// beside is the path of a program in the directory of this one.
+// beside returns the path of a program in the directory of this one.
 func beside(name string) string { return filepath.Join(filepath.Dir(os.Args[0]), name) }
 
 func answer(q wire.Request) (a wire.Answer) {
@@ -101,7 +101,7 @@ func answer(q wire.Request) (a wire.Answer) {
 		}
 		a.Error = text(err)
 	case "eat":
-		// Each byte is a MiB. What the kernel kills has written all that it had.
+		// Each byte stands for a MiB. A killed process has written all of its bytes.
 		out, err := part("eat").Output()
 		a.Eat.MiB = len(out)
 		if status, ok := err.(*exec.ExitError); ok {
@@ -120,15 +120,15 @@ func answer(q wire.Request) (a wire.Answer) {
 	return a
 }
 
-// part is a process of this program that is another part of it.
+// part returns a command that runs a subcommand of this program.
 func part(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Stdin = nothing()
+	cmd.Stdin = emptyInput()
 	return cmd
 }
 
-// nothing is what a process of its may read. There need be no /dev/null.
-func nothing() io.Reader { return new(bytes.Reader) }
+// emptyInput is the standard input of child processes, because /dev/null may be missing.
+func emptyInput() io.Reader { return new(bytes.Reader) }
 
 func text(err error) string {
 	if err == nil {
@@ -138,21 +138,21 @@ func text(err error) string {
 }
 
 func run(args []string) (r wire.Run) {
-	ctx, cancel := context.WithTimeout(context.Background(), alone/2)
+	ctx, cancel := context.WithTimeout(context.Background(), maxIdle/2)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/"}
 	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = nothing(), &stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = emptyInput(), &stdout, &stderr
 	err := cmd.Run()
 	r.Stdout, r.Stderr, r.Error = stdout.String(), stderr.String(), text(err)
 	return r
 }
 
-// threads are more than the quotas of the tests and most machines' CPUs.
+// threads exceeds the quotas of the tests and most machines' CPUs.
 const threads = 6
 
-// burn keeps six threads busy for a while and says how much CPU time they got.
+// burn keeps six threads busy for a time and prints their CPU time.
 func burn(span time.Duration) {
 	runtime.GOMAXPROCS(threads)
 	begin := time.Now()
@@ -175,10 +175,10 @@ func burn(span time.Duration) {
 	json.NewEncoder(os.Stdout).Encode(wire.Burn{CPU: cpu.Seconds(), Wall: wall.Seconds()})
 }
 
-// eat takes memory MiB by MiB and writes a byte after each, until it is killed or has
-// twice what any test gives.
+// eat takes memory MiB by MiB and writes a byte after each, until it is killed or has twice the
+// limit of any test.
 func eat() {
-	// This process before others. Where that cannot be said it is the largest one.
+	// Kill this process first. If the score cannot be written, it is the largest process anyway.
 	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	for range wire.Enough {
 		b, err := syscall.Mmap(-1, 0, 1<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -193,9 +193,9 @@ func eat() {
 	}
 }
 
-// fromRuntime tells what this program's own runtime uses and has read. Since Go 1.25 the
-// runtime keeps the files of its quota open (internal/runtime/cgroup, OpenCPU), so they are
-// among this process's descriptors, and their text is what it goes by.
+// fromRuntime prints what this program's runtime uses and has read. Since Go 1.25 the runtime keeps
+// the files of its quota open (internal/runtime/cgroup, OpenCPU), so this process can read them
+// through its own descriptors.
 func fromRuntime() {
 	r := wire.Runtime{Go: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0), NumCPU: runtime.NumCPU()}
 	for fd := 3; fd < 20; fd++ {
@@ -206,7 +206,7 @@ func fromRuntime() {
 		}
 		name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 		if err != nil {
-			continue // without /proc it cannot have found its group
+			continue // without /proc the runtime cannot have found its group
 		}
 		if strings.Contains(filepath.Base(name), "cpu.") {
 			r.Files = append(r.Files, wire.File{Name: name, Text: strings.TrimSpace(string(buf[:n]))})

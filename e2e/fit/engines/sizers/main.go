@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Sizers does what a blank import of automaxprocs or of automemlimit does, and prints
-// what the program then has.
+// Sizers imports automaxprocs or automemlimit, lets it set its knob and prints the result.
 package main
 
 import (

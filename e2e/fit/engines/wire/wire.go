@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire is what a test asks the program in a container and what it hears back: one
-// JSON object for each line.
+// Package wire defines the messages between a test and the program in a container: one JSON object
+// per line.
 package wire
 
 import (
@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// Enough is how many MiB are taken where nothing puts an end to it.
+// Enough is how many MiB are taken if no limit stops it.
 const Enough = 250
 
-// Request is what to do: run, burn, eat or look.
+// Request is a command: run, burn, eat or look.
 type Request struct {
 	Do      string
-	Seconds int                 // to burn
-	Run     map[string][]string // command lines by name; a program without a path is inmate's neighbour
+	Seconds int                 // of burn
+	Run     map[string][]string // command lines by name; a program without a path is in inmate's directory
 }
 
-// Answer holds what was asked for; the first one nothing, when the program is there.
+// Answer is the result of a request. The first one is empty and means that the program is ready.
 type Answer struct {
 	Run            map[string]Run `json:",omitempty"`
 	Burn           Burn
@@ -31,20 +31,19 @@ type Answer struct {
 	Error          string
 }
 
-// Run is what became of a command.
+// Run is the result of a command.
 type Run struct{ Stdout, Stderr, Error string }
 
-// Burn is the CPU time that six threads got, in seconds.
+// Burn is the CPU time of six threads, in seconds.
 type Burn struct{ CPU, Wall float64 }
 
-// Eat is how much memory a process could take, and whether it was killed then.
+// Eat is how much memory a process took, and whether it was killed then.
 type Eat struct {
 	MiB    int
 	Killed bool
 }
 
-// Runtime is what a Go program's own runtime uses, and the files of its quota that it
-// holds open.
+// Runtime is what a Go program's runtime uses, and the files of its quota that it holds open.
 type Runtime struct {
 	Go                 string
 	GOMAXPROCS, NumCPU int
@@ -54,28 +53,28 @@ type Runtime struct {
 // File is a file and its text.
 type File struct{ Name, Text string }
 
-// Order is a container to start in a virtual machine.
+// Order describes a container to start in a virtual machine.
 type Order struct {
-	Directories []string          // to make first
+	Directories []string          // written next
 	Files       map[string]string // to write then
-	Group       string            // directory of the group to start the engine in, "" for its own
+	Group       string            // directory of the engine's group; "" = unchanged
 	Line        []string          // the engine's command line
 	Token       string
 	Questions   map[string][]string
-	Cores       float64 // CPU time that is enough
+	Cores       float64 // cores that are enough
 	Seconds     int     // of each burn
 }
 
-// Done is what was found.
+// Done is the result of an order.
 type Done struct {
 	Inside  Answer
-	Outside Run // of snug plan --pid
+	Outside Run // output of snug plan --pid
 	Cores   float64
 	Eat     Eat
 }
 
-// Pid is the process that a container's token names: one whose own command line has it.
-// Those that started it are other programs.
+// Pid returns the process id of the inmate with a container's token in its command line. The
+// engines that started it are other programs.
 func Pid(token string) (int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
