@@ -15,29 +15,28 @@ import (
 	"unsafe"
 )
 
-// arrival is what is written for each request: when it was due, in nanoseconds of
-// CLOCK_MONOTONIC, which all processes share, and a number to draw from.
+// arrivalBytes is the size of the record of a request: when it was due, in nanoseconds of
+// CLOCK_MONOTONIC, which all processes share, and a random number.
 const arrivalBytes = 16
 
-// arrivals is a process of its own that says when requests are due, on its
-// stdout: the program that serves must not decide when it is asked. It also stops
-// that program for a while, where that is asked for.
+// arrivals runs as a process of its own and writes to stdout when requests are due: the program
+// that serves must not decide when it gets requests. It can also stop that program for a time.
 func arrivals(args []string) error {
 	f := flag.NewFlagSet("governed arrivals", flag.ContinueOnError)
 	rate := f.Float64("rate", 100, "requests per second on average")
-	steady := f.Duration("jitter", -1, "how far a request may be off a regular time (default: Poisson arrivals)")
-	seed := f.Uint64("seed", 1, "of the arrivals")
-	length := f.Duration("for", time.Second, "how long")
-	stopAt := f.Duration("stop-at", 0, "when to stop the program")
-	stopFor := f.Duration("stop-for", 0, "and for how long")
-	stops := f.Int("stops", 1, "how often")
+	steady := f.Duration("jitter", -1, "maximum deviation from regular arrivals (default: Poisson arrivals)")
+	seed := f.Uint64("seed", 1, "seed of the arrivals")
+	length := f.Duration("for", time.Second, "duration")
+	stopAt := f.Duration("stop-at", 0, "time of the first stop of the program")
+	stopFor := f.Duration("stop-for", 0, "how long each stop lasts")
+	stops := f.Int("stops", 1, "number of stops")
 	stopEvery := f.Duration("stop-every", time.Second, "from one stop to the next")
-	parent := f.Int("parent", 0, "its process number")
+	parent := f.Int("parent", 0, "process id of the program")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	runtime.LockOSThread()
-	syscall.Setpriority(syscall.PRIO_PROCESS, 0, -20) // where it may
+	syscall.Setpriority(syscall.PRIO_PROCESS, 0, -20) // if permitted
 	random := rand.New(rand.NewPCG(*seed, 1))
 	began := monotonic()
 	end := began + length.Nanoseconds()
@@ -79,7 +78,7 @@ func arrivals(args []string) error {
 		binary.LittleEndian.PutUint64(out[:], uint64(int64(due)))
 		binary.LittleEndian.PutUint64(out[8:], random.Uint64())
 		if _, err := syscall.Write(1, out[:]); err != nil {
-			return nil // nobody listens any more
+			return nil // the reader has ended
 		}
 	}
 }
@@ -90,7 +89,7 @@ func generate(args ...string) (*exec.Cmd, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// A full pipe would make the next arrival wait; this one holds 65,536 of them.
+	// A full pipe would delay the next arrival; this one holds 65,536.
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
@@ -106,7 +105,7 @@ func generate(args ...string) (*exec.Cmd, *os.File, error) {
 	return cmd, r, err
 }
 
-// monotonic is CLOCK_MONOTONIC in nanoseconds, of clock_gettime(2).
+// monotonic returns CLOCK_MONOTONIC in nanoseconds (clock_gettime(2)).
 func monotonic() int64 {
 	var t syscall.Timespec
 	syscall.Syscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&t)), 0)
@@ -119,7 +118,7 @@ func sleepUntil(at int64) {
 	}
 }
 
-// nanosleep blocks the thread, and with it its P, as a read of a slow disk does.
+// nanosleep blocks the thread and its P, like a read from a slow disk.
 func nanosleep(ns int64) {
 	t := syscall.NsecToTimespec(ns)
 	for syscall.Nanosleep(&t, &t) == syscall.EINTR {

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// crowd is a service of many short goroutines, as one that fans out for each of its
-// requests: clients ask, wait for all parts of the answer, pause for a moment, and ask
-// again.
+// crowd is a service that fans out each request into many short goroutines. Clients send a request,
+// wait for all parts of the answer, pause for a moment, and repeat.
 func crowd(args []string) error {
 	f := newFlags("crowd", 30)
-	clients := f.Int("clients", 16, "that ask at a time")
-	parts := f.Int("parts", 16, "goroutines for each request")
-	hash := f.Int("hash", 1, "KiB that each goroutine hashes ten times over, about 7 µs each")
-	pause := f.Duration("pause", 2*time.Millisecond, "of a client between two requests, on average")
+	clients := f.Int("clients", 16, "number of concurrent clients")
+	parts := f.Int("parts", 16, "goroutines per request")
+	hash := f.Int("hash", 1, "KiB that each goroutine hashes ten times, about 7 µs per KiB")
+	pause := f.Duration("pause", 2*time.Millisecond, "mean pause of a client between two requests")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -55,6 +54,6 @@ func crowd(args []string) error {
 	wall := time.Since(began.at).Seconds()
 	r := result{Load: "crowd", Ops: ops.Load()}
 	r.finish(m, began, wall)
-	say(r)
+	printJSON(r)
 	return nil
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// spiral grows the live heap from a share of the limit to all of it, beside a
-// closed loop of operations, and stays there if it is let live.
+// spiral grows the live heap from a share of the limit to all of it, during a closed loop of
+// operations, and keeps it there unless the process is killed.
 func spiral(args []string) error {
 	f := newFlags("spiral", 30)
 	from := f.Float64("from", .5, "live heap at the start, as a share of the limit")
-	to := f.Float64("to", 1, "and at the end of the ramp")
-	ramp := f.Duration("ramp", 20*time.Second, "from one to the other")
+	to := f.Float64("to", 1, "live heap at the end of the ramp, as a share of the limit")
+	ramp := f.Duration("ramp", 20*time.Second, "duration of the ramp")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -55,19 +55,19 @@ func spiral(args []string) error {
 	r := result{Load: "spiral", Ops: ops.Load(), LivePeak: h.bytes()}
 	r.finish(m, began, wall)
 	runtime.KeepAlive(&h)
-	say(r)
+	printJSON(r)
 	return nil
 }
 
-// collect does a fixed number of operations beside a live heap: what a
-// collector costs is then in the CPU time of the whole.
+// collect does a fixed number of operations with a live heap, so that the total CPU time includes
+// the cost of the collector.
 func collect(args []string) error {
 	f := newFlags("gc", 120)
 	live := bytesFlag(30 << 20)
 	f.Var(&live, "live-bytes", "live heap")
 	ops := f.Int64("ops", 300_000, "operations")
-	workers := f.Int("workers", 1, "that do them")
-	settle := f.Duration("settle", 0, "work before until GOGC has been the same for so long, at most two minutes")
+	workers := f.Int("workers", 1, "number of workers")
+	settle := f.Duration("settle", 0, "work first until GOGC has not changed for this time, at most two minutes")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -91,11 +91,11 @@ func collect(args []string) error {
 	r := result{Load: "gc", Ops: done.Load(), LivePeak: h.bytes()}
 	r.finish(m, began, wall)
 	runtime.KeepAlive(&h)
-	say(r)
+	printJSON(r)
 	return nil
 }
 
-// settled is whether GOGC has been the same for a time.
+// settled reports whether GOGC has not changed for a time.
 type settled struct {
 	still        time.Duration
 	since, until time.Time

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestDelays: each change is followed when a plan, and a knob, fit what holds
-// then, and not by what happens after the next change of the same kind.
+// TestDelays: a change is followed when a plan, and a knob, match its value, but only before the
+// next change of the same kind.
 func TestDelays(t *testing.T) {
 	dir := t.TempDir()
 	changes, events := filepath.Join(dir, "changes"), filepath.Join(dir, "events")
@@ -65,7 +65,7 @@ func TestTally(t *testing.T) {
 	k := kind{floor: .01}
 	for _, test := range []struct {
 		name             string
-		bad              []int // windows of 20
+		bad              []int // of 20 windows
 		resumed          time.Duration
 		seconds, recover number // recover -1: never
 	}{
@@ -92,14 +92,14 @@ func TestTally(t *testing.T) {
 			if number(r.Bad) != test.seconds || never != (test.recover < 0) || !never && r.Normal != test.recover {
 				t.Errorf("bad for %g s, back after %g s", r.Bad, float64(r.Normal))
 			}
-			if tl.inTime != 16 { // the last four came after the end
+			if tl.inTime != 16 { // the last four finished after the end
 				t.Errorf("%d in time", tl.inTime)
 			}
 		})
 	}
 }
 
-// TestLoads: the live heaps have the size that they are asked for.
+// TestLoads: the live heaps have the requested size.
 func TestLoads(t *testing.T) {
 	h := heap{seed: 1}
 	h.grow(10 << 20)

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// node is a piece of the live heap: 144 bytes, a size class of its own, with two
-// pointers that the collector follows to somewhere else.
+// node is a part of the live heap: 144 bytes, a size class of its own, with two pointers for the
+// collector to follow.
 type node struct {
 	links [2]*node
 	_     [128]byte
@@ -18,10 +18,10 @@ type node struct {
 
 const blockNodes = 512
 
-// nodeBytes is what a node takes, its place in a block included.
+// nodeBytes is the size of a node including its slot in a block.
 const nodeBytes = int64(unsafe.Sizeof(node{})) + int64(unsafe.Sizeof((*node)(nil)))
 
-// heap is a live heap of so many bytes.
+// heap is a live heap.
 type heap struct {
 	blocks [][]*node
 	nodes  int64
@@ -30,8 +30,7 @@ type heap struct {
 
 func (h *heap) bytes() int64 { return h.nodes * nodeBytes }
 
-// grow adds nodes until the heap has so many bytes. Each points at others anywhere
-// in the heap.
+// grow adds nodes until the heap has at least this many bytes. Each node points at random nodes.
 func (h *heap) grow(bytes int64) {
 	for h.bytes() < bytes {
 		last := len(h.blocks) - 1
@@ -48,7 +47,7 @@ func (h *heap) grow(bytes int64) {
 	}
 }
 
-// any is some node, nil while there is none.
+// any returns a random node; nil if there is none.
 func (h *heap) any() *node {
 	if h.nodes == 0 {
 		return nil
@@ -58,10 +57,10 @@ func (h *heap) any() *node {
 	return h.blocks[i/blockNodes][i%blockNodes]
 }
 
-// pieces is how many allocations an operation's garbage comes in.
+// pieces is the number of allocations per operation.
 const pieces = 8
 
-// litter makes so many bytes of garbage, about 6 µs of work for 8 KiB.
+// litter makes garbage of this many bytes; 8 KiB take about 6 µs.
 func litter(bytes int) (sum byte) {
 	var all [pieces][]byte
 	for i := range all {
@@ -75,21 +74,21 @@ func litter(bytes int) (sum byte) {
 	return sum
 }
 
-// foreign is memory that the Go runtime knows nothing of.
+// foreign is memory outside of the Go runtime.
 type foreign struct {
 	mapped  []byte
 	touched int
 }
 
-// grow touches more pages of a mapping of so many bytes: those of one tick at a
-// rate per second. It reports whether all are touched.
+// grow touches the pages of a mapping of this many bytes at a rate per second, those of one tick
+// per call. It reports whether all pages are touched.
 func (f *foreign) grow(bytes, perSecond int64, tick time.Duration) (done bool, err error) {
 	if f.mapped == nil {
 		f.mapped, err = syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 		if err != nil {
 			return false, err
 		}
-		// A huge page would come at once where pages are to come one by one.
+		// A huge page would add 2 MiB at once instead of one page at a time.
 		const noHugePage = 15 // MADV_NOHUGEPAGE of madvise(2)
 		syscall.Madvise(f.mapped, noHugePage)
 	}

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Governed is a program that is hard on its container, under one of several
-// policies of who sets GOMAXPROCS, GOMEMLIMIT and GOGC. The experiments on
-// adapt.Watch run it with `snug bench`.
+// Governed is a program that is hard on its container. A policy chooses what sets GOMAXPROCS,
+// GOMEMLIMIT and GOGC. The experiments on adapt.Watch run it with `snug bench`.
 //
-//	POLICY=plain          nobody; or the variables of Go, where they are set
-//	POLICY=snug           adapt.Watch, which SNUG_ADAPT and others tell what to do
+//	POLICY=plain          nothing, or Go's variables if set
+//	POLICY=snug           adapt.Watch, controlled by SNUG_ADAPT and others
 //	POLICY=automemlimit   automemlimit with its default of 0.9
 //
-// With BUILD=NAME it becomes the program governed-NAME beside it, so that arms of
-// one experiment can be builds by different versions of Go.
+// With BUILD=NAME it becomes the program governed-NAME in the same directory, so that the settings
+// of one experiment can differ in the version of Go.
 //
-// The last line on stdout is one JSON object with the figures. A run that is
-// killed has none: --trace prints another object four times a second.
+// The last line on stdout is one JSON object with the figures. A killed run has none, so --trace
+// prints another object four times a second.
 package main
 
 import (
@@ -37,9 +36,9 @@ var commands = []struct {
 	{"serve", "requests at a rate: sys, cpu, gc or burst", serve},
 	{"crowd", "requests that fan out into many short goroutines", crowd},
 	{"stalls", "workers that wait in system calls", stalls},
-	{"quiet", "next to nothing, to see what watching takes", quiet},
-	{"resize", "tells when plans and knobs change", resize},
-	{"delays", "how long changes of limits took, from what resize told", delays},
+	{"quiet", "almost nothing, to measure the cost of watching", quiet},
+	{"resize", "prints plans and changes of knobs with their times", resize},
+	{"delays", "how long changes of limits took, from the output of resize", delays},
 	{"arrivals", "the other half of serve", arrivals},
 }
 
@@ -71,7 +70,7 @@ func start() error {
 	for _, c := range commands {
 		fmt.Fprintf(&b, "\n  %-9s %s", c.name, c.what)
 	}
-	return fmt.Errorf("which load?%s", b.String())
+	return fmt.Errorf("want a load:%s", b.String())
 }
 
 // bytesFlag is a size such as 256MiB.
@@ -89,7 +88,7 @@ func (b *bytesFlag) Set(text string) error {
 	return err
 }
 
-// flags are what most loads have in common.
+// flags are the common flags of most loads.
 type flags struct {
 	*flag.FlagSet
 	limit   bytesFlag
@@ -99,8 +98,8 @@ type flags struct {
 
 func newFlags(name string, seconds float64) *flags {
 	f := &flags{FlagSet: flag.NewFlagSet("governed "+name, flag.ContinueOnError), limit: 256 << 20}
-	f.Var(&f.limit, "limit", "the container's memory limit, of which live heap and the like are shares")
-	f.Float64Var(&f.seconds, "seconds", seconds, "how long")
+	f.Var(&f.limit, "limit", "the container's memory limit; live heap and other sizes are shares of it")
+	f.Float64Var(&f.seconds, "seconds", seconds, "duration")
 	f.BoolVar(&f.trace, "trace", false, "print a sample four times a second")
 	return f
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// result is the last line of a load. The shares and cores of the collector are
-// the runtime's share of its own count of CPU time, times what the kernel counted:
-// the runtime's count alone is several times too high where CPUs are shared.
+// result is the last line of a load. The collector's share and cores are computed from the
+// runtime's GC share of its own CPU time, times the CPU time counted by the kernel: the runtime's
+// count alone is several times too high on shared CPUs.
 type result struct {
 	Load      string  `json:"load"`
 	Seconds   float64 `json:"seconds"`
@@ -26,21 +26,21 @@ type result struct {
 	Runtime   float64 `json:"gc_seconds_by_runtime"`
 	Cycles    uint64  `json:"gc_cycles"`
 	Peak      int64   `json:"peak_rss_bytes"`
-	LivePeak  int64   `json:"live_peak_bytes"`   // that the load held at most
-	NonGoPeak int64   `json:"non_go_peak_bytes"` // likewise
+	LivePeak  int64   `json:"live_peak_bytes"`   // largest live heap that the load held
+	NonGoPeak int64   `json:"non_go_peak_bytes"` // largest non-Go memory that the load held
 	Queue     int64   `json:"queue_max"`         // operations
 	Late      float64 `json:"late_p99_seconds"`
-	Limit     number  `json:"gomemlimit_bytes"` // at the end; null: off
+	Limit     number  `json:"gomemlimit_bytes"` // at the end; null = off
 	GOGC      int64   `json:"gogc"`             // at the end
 	Procs     int     `json:"gomaxprocs"`
 	Effective float64 `json:"effective_gogc"` // at the end
 	*watched
 }
 
-// finish fills in what was counted since a, after a last collection, without
-// which the runtime has not counted the latest work.
+// finish fills in the figures since a. It runs a last collection, because the runtime counts only
+// up to the end of a collection.
 func (r *result) finish(m *meter, a reading, wall float64) {
-	counted := cpuTime() // without the collection
+	counted := cpuTime() // without the last collection
 	b := m.read()
 	effective := b.effective()
 	runtime.GC()
@@ -60,11 +60,11 @@ func (r *result) finish(m *meter, a reading, wall float64) {
 	r.watched = watch()
 }
 
-// demand is what a memory load asks for, shares of the limit.
+// demand is the memory and work of a load; memory is a share of the limit.
 type demand struct {
 	live, burst  float64
 	nonGo        float64
-	nonGoRate    int64 // bytes a second
+	nonGoRate    int64 // bytes per second
 	opsPerSecond float64
 }
 
@@ -74,22 +74,22 @@ var demands = map[string]demand{
 }
 
 const (
-	garbage    = 8 << 10 // an operation
+	garbage    = 8 << 10 // bytes per operation
 	burstEvery = 5500 * time.Millisecond
 	burstFor   = 500 * time.Millisecond
 	nonGoHold  = 3 * time.Second
 	nonGoPause = 2 * time.Second
 )
 
-// memory is a service with a live heap: operations at a rate make garbage, now and
-// then the heap is larger and the garbage more for half a second, and memory comes
-// and goes that the Go runtime does not see.
+// memory is a service with a live heap. Operations at a fixed rate make garbage. Now and then the
+// heap is larger and there is more garbage for half a second. Memory outside of the Go runtime
+// comes and goes.
 func memory(args []string) error {
 	f := newFlags("memory", 12.5)
 	load := f.String("load", "heavy", "heavy, mild or own")
 	live := f.Float64("live", .5, "live heap, as a share of the limit")
-	rate := f.Float64("rate", 0, "operations per second (0: those of the load)")
-	dir := f.String("dir", "", "where own writes a file (default the directory for temporary files)")
+	rate := f.Float64("rate", 0, "operations per second (0: the rate of the load)")
+	dir := f.String("dir", "", "directory of the file of own (default: the directory for temporary files)")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func memory(args []string) error {
 	var h heap
 	h.grow(f.share(d.live))
 
-	var size atomic.Int64 // of an operation's garbage
+	var size atomic.Int64 // garbage of an operation
 	size.Store(garbage)
 	var most, nonGo, nonGoMost atomic.Int64
 	most.Store(h.bytes())
@@ -160,12 +160,11 @@ func memory(args []string) error {
 	}
 	r.finish(m, began, wall)
 	runtime.KeepAlive(&h)
-	say(r)
+	printJSON(r)
 	return nil
 }
 
-// comeAndGo maps memory, touches it at a rate, holds it and gives it back, again
-// and again until stop.
+// comeAndGo maps memory, touches it at a rate, holds it and unmaps it, repeatedly until stop.
 func comeAndGo(bytes, perSecond int64, now, most *atomic.Int64, stop <-chan struct{}) error {
 	pause := func(d time.Duration) bool {
 		select {

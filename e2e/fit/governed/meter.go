@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// reading is what the runtime and the kernel count for this process.
+// reading holds the runtime's and the kernel's figures of this process.
 type reading struct {
 	at      time.Time
 	cpu     float64 // seconds, of getrusage(2)
-	gc      float64 // seconds, as the runtime estimates them
-	busy    float64 // the same of everything but idling
+	gc      float64 // seconds, estimated by the runtime
+	busy    float64 // seconds of everything but idling, estimated by the runtime
 	cycles  uint64
-	live    uint64 // marked by the last collection, bytes
+	live    uint64 // bytes marked by the last collection
 	goal    uint64
 	scanned uint64 // stacks and globals
 	limit   int64  // GOMEMLIMIT
-	gogc    int64  // -1 for off
-	mapped  uint64 // of Go, resident as far as Go knows
+	gogc    int64  // -1 = off
+	mapped  uint64 // memory of Go, resident as far as the runtime knows
 }
 
-// A meter reads. It is not safe for use by several goroutines.
+// A meter takes readings. It is not safe for concurrent use.
 type meter struct{ samples []metrics.Sample }
 
 func newMeter() *meter {
@@ -64,15 +64,15 @@ func (m *meter) read() reading {
 	return r
 }
 
-// cpuTime is this process's, in seconds.
+// cpuTime returns the CPU time of this process in seconds.
 func cpuTime() float64 {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// effective is the percent by which the heap may grow between collections,
-// whatever GOGC says; 0 before there was one.
+// effective returns the actual growth of the heap between collections in percent, regardless of
+// GOGC; 0 before the first collection.
 func (r reading) effective() float64 {
 	if r.live == 0 {
 		return 0
@@ -80,8 +80,8 @@ func (r reading) effective() float64 {
 	return 100 * (float64(r.goal) - float64(r.live)) / float64(r.live+r.scanned)
 }
 
-// share is the part of the CPU time that collections took between two readings;
-// NaN where no collection ended between them, which is when the runtime counts.
+// share returns the collector's part of the CPU time between two readings, 0 to 1. It is NaN if no
+// collection ended between them, because the runtime counts only then.
 func share(a, b reading) float64 {
 	if b.busy <= a.busy {
 		return math.NaN()
@@ -89,8 +89,8 @@ func share(a, b reading) float64 {
 	return (b.gc - a.gc) / (b.busy - a.busy)
 }
 
-// peak is the largest resident set so far, in bytes (VmHWM of proc_pid_status(5));
-// 0 when it cannot be read.
+// peak returns the largest resident set so far, in bytes (VmHWM of proc_pid_status(5)); 0 =
+// unreadable.
 func peak() int64 {
 	text, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := bytes.Cut(text, []byte("VmHWM:"))
@@ -114,16 +114,16 @@ type sample struct {
 	Cores     float64 `json:"cores"` // since the last sample
 	OpsRate   float64 `json:"ops_per_second"`
 	Cycles    uint64  `json:"gc_cycles"`
-	Limit     number  `json:"gomemlimit_bytes"` // null: off
+	Limit     number  `json:"gomemlimit_bytes"` // null = off
 	GOGC      int64   `json:"gogc"`
 	Procs     int     `json:"gomaxprocs"`
 	Mapped    uint64  `json:"go_bytes"`
-	NonGo     int64   `json:"non_go_bytes"` // as the load knows it
+	NonGo     int64   `json:"non_go_bytes"` // as counted by the load
 	Queue     int64   `json:"queue"`
 	*watched
 }
 
-// number is null in JSON where it is none.
+// number is a float64 that is null in JSON if it is NaN or infinite.
 type number float64
 
 var none = number(math.NaN())
@@ -137,9 +137,9 @@ func (n number) MarshalJSON() ([]byte, error) {
 
 var printing sync.Mutex
 
-// say prints one line of JSON with a single write, which is whole even if this
+// printJSON prints one line of JSON with a single write, so that the line is complete even if this
 // process is killed next.
-func say(v any) {
+func printJSON(v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		text = []byte(strconv.Quote(err.Error()))
@@ -149,8 +149,8 @@ func say(v any) {
 	os.Stdout.Write(append(text, '\n'))
 }
 
-// tracer takes samples until stop is called, and prints them if loud. look fills
-// in what the load knows.
+// tracer takes samples until stop is called, and prints them if loud. look adds the figures of the
+// load.
 func tracer(began time.Time, ops func() int64, look func(*sample), loud bool) (stop func()) {
 	done, gone := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -177,7 +177,7 @@ func tracer(began time.Time, ops func() int64, look func(*sample), loud bool) (s
 			s.GCCores = number(share(old[0], r) * (r.cpu - old[0].cpu) / r.at.Sub(old[0].at).Seconds())
 			look(&s)
 			if loud {
-				say(s)
+				printJSON(s)
 			}
 			old, counts = append(old, r), append(counts, n)
 			if len(old) > 4 {

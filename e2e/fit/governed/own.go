@@ -15,24 +15,23 @@ import (
 	"unsafe"
 )
 
-// What the load own asks for beside its cache, as shares of the limit.
+// The memory of the load own in addition to its cache, as shares of the limit.
 const (
-	ownBatch = .05 // buffers of a batch, alive together for as long as it takes
-	ownShm   = .08 // of a file in memory: grown over a second, kept, given back
-	// ownFile is what it writes to a disk and reads again, bytes: page cache, which
-	// the kernel takes back when it needs memory.
+	ownBatch = .05 // buffers of a batch, all alive until it ends
+	ownShm   = .08 // a file in memory: grown over a second, kept, truncated
+	// ownFile is the size of a disk file that is written and read, in bytes. It is page cache,
+	// which the kernel reclaims when it needs memory.
 	ownFile = 120 << 20
 )
 
-// entry is of a cache: a key, some pointers, and a value whose size varies.
+// entry is an entry of a cache: a key, some pointers, and a value of varying size.
 type entry struct {
 	key        [32]byte
 	older, low *entry
 	value      []byte
 }
 
-// cache is one of a fixed number of bytes, in which new entries take the place of
-// old ones.
+// cache holds a fixed number of bytes. New entries replace old ones.
 type cache struct {
 	mu      sync.Mutex
 	entries []*entry
@@ -46,12 +45,12 @@ func (c *cache) random() uint64 {
 	return c.seed >> 33
 }
 
-// size of a value: 64 bytes to 4 KiB, small ones being more.
+// size returns the size of a value: 64 bytes to 4 KiB, more often small.
 func (c *cache) size() int { return 64 << (c.random() % 7 * (c.random() % 7) / 6) }
 
 func (c *cache) fresh() (e *entry, bytes int64) {
 	e = &entry{value: make([]byte, c.size())}
-	for i := 0; i < len(e.value); i += 1 << 10 { // a page that nobody wrote is not there
+	for i := 0; i < len(e.value); i += 1 << 10 { // an untouched page is not resident
 		e.value[i] = 1
 	}
 	binary.LittleEndian.PutUint64(e.value, c.random())
@@ -59,7 +58,7 @@ func (c *cache) fresh() (e *entry, bytes int64) {
 	return e, int64(len(e.value)) + int64(unsafe.Sizeof(*e)) + 8
 }
 
-// fill fills it, and is called once.
+// fill fills the cache. It is called once.
 func (c *cache) fill(most int64) {
 	c.most = most
 	for c.bytes < most {
@@ -69,12 +68,12 @@ func (c *cache) fill(most int64) {
 		}
 		c.entries, c.bytes = append(c.entries, e), c.bytes+n
 	}
-	for _, e := range c.entries { // chains would keep what was replaced
+	for _, e := range c.entries { // chains would keep replaced entries alive
 		e.older, e.low = nil, nil
 	}
 }
 
-// use reads an entry, and replaces one of ten.
+// use reads an entry, and replaces one in ten.
 func (c *cache) use() (value []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,9 +89,9 @@ func (c *cache) use() (value []byte) {
 	return e.value
 }
 
-// own is more like a service: a cache of many sizes whose entries come and go, an
-// answer built for each operation, every three seconds a batch with large
-// buffers, a file on a disk that is written and read, and one in memory.
+// own resembles a service: a cache with values of many sizes that come and go, an answer built for
+// each operation, a batch with large buffers every three seconds, a disk file that is written and
+// read, and a file in memory.
 func own(f *flags, live, rate float64, dir string) error {
 	if rate == 0 {
 		rate = 3000
@@ -102,7 +101,7 @@ func own(f *flags, live, rate float64, dir string) error {
 		return err
 	}
 	defer disk.Close()
-	if err := os.Remove(disk.Name()); err != nil { // it ends with this process, however that ends
+	if err := os.Remove(disk.Name()); err != nil { // the file disappears with this process, even if it is killed
 		return err
 	}
 	if err := govern(nil); err != nil {
@@ -152,7 +151,7 @@ func own(f *flags, live, rate float64, dir string) error {
 	}, f.trace)
 	o.run(rate, f.duration(), func() {
 		value := c.use()
-		body := make([]byte, 4<<10+len(value)) // what came in, and what goes out
+		body := make([]byte, 4<<10+len(value)) // request and response
 		copy(body[4<<10:], value)
 		answer := make([]byte, 0, 256)
 		for i := 0; i < len(value); i += 64 {
@@ -177,12 +176,12 @@ func own(f *flags, live, rate float64, dir string) error {
 	}
 	r.finish(m, began, wall)
 	runtime.KeepAlive(c)
-	say(r)
+	printJSON(r)
 	return nil
 }
 
-// inMemory grows a file in memory (memfd_create(2), charged as shared memory is)
-// over a second, keeps it for three, gives it back for two.
+// inMemory grows a file in memory (memfd_create(2), charged like shared memory) over a second,
+// keeps it for three, and truncates it for two.
 func inMemory(bytes int64, now, most *atomic.Int64, pause func(time.Duration) bool) error {
 	name := []byte("governed\x00")
 	fd, _, errno := syscall.Syscall(memfdCreate, uintptr(unsafe.Pointer(&name[0])), 0, 0)
@@ -216,7 +215,7 @@ func inMemory(bytes int64, now, most *atomic.Int64, pause func(time.Duration) bo
 	}
 }
 
-// onDisk writes a file at 20 MiB a second, again and again over itself.
+// onDisk overwrites a file repeatedly at 20 MiB a second.
 func onDisk(f *os.File, pause func(time.Duration) bool) error {
 	chunk := make([]byte, 1<<20)
 	for i := int64(0); pause(50 * time.Millisecond); i++ {
@@ -231,5 +230,5 @@ func onDisk(f *os.File, pause func(time.Duration) bool) error {
 	return nil
 }
 
-// memfdCreate is the number of that system call, which package syscall lacks.
+// memfdCreate is the number of memfd_create, which package syscall lacks.
 var memfdCreate = map[string]uintptr{"amd64": 319, "arm64": 279}[runtime.GOARCH]

@@ -10,24 +10,23 @@ import (
 )
 
 const (
-	// tick is how often operations of an open loop are due, several at a time.
-	tick = 2 * time.Millisecond
-	// workers do them.
+	// tick is the interval of an open loop; several operations are due at each tick.
+	tick    = 2 * time.Millisecond
 	workers = 4
 )
 
-// open is an open loop: operations are due whether or not the earlier ones are
-// done, and what is late stays in the queue.
+// open is an open loop: operations are due whether or not the earlier ones have ended, and late
+// operations stay in the queue.
 type open struct {
 	began time.Time
-	ticks int64        // in all
-	next  atomic.Int64 // tick
-	ops   atomic.Int64 // done
-	queue atomic.Int64 // longest, in ticks
-	late  []int32      // microseconds from when a tick was due to its end; 0: never done
+	ticks int64        // total
+	next  atomic.Int64 // next tick
+	ops   atomic.Int64 // completed
+	queue atomic.Int64 // longest queue, in ticks
+	late  []int32      // microseconds from the due time of a tick to its end; 0 = never done
 }
 
-// run does op at so many per second until the time is over.
+// run calls op at a rate per second until the time is over.
 func (o *open) run(rate float64, length time.Duration, op func()) {
 	o.began, o.ticks = time.Now(), int64(length/tick)
 	o.late = make([]int32, o.ticks)
@@ -57,8 +56,8 @@ func (o *open) run(rate float64, length time.Duration, op func()) {
 	all.Wait()
 }
 
-// closed does op as fast as so many workers can, until the time is over or, where
-// ops is not 0, so many are done.
+// closed calls op from a number of workers as fast as possible, until the time is over or, if ops
+// is not 0, that many are done.
 func closed(workers int, began time.Time, length time.Duration, ops int64, done *atomic.Int64, op func()) {
 	var all sync.WaitGroup
 	for range workers {
@@ -72,8 +71,8 @@ func closed(workers int, began time.Time, length time.Duration, ops int64, done 
 	all.Wait()
 }
 
-// lateness is the 99th percentile of ticks, in seconds, those never done counting
-// as the longest.
+// lateness returns the 99th percentile of ticks in seconds. Ticks that were never done count as the
+// longest.
 func (o *open) lateness() float64 {
 	all := slices.Clone(o.late)
 	longest := int32(0)

@@ -13,10 +13,10 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// watcher is snug's, nil under other policies.
+// watcher is snug's; nil under other policies.
 var watcher *adapt.Watcher
 
-// govern applies POLICY, before there is any load. onPlan may be nil.
+// govern applies POLICY, before any load. onPlan may be nil.
 func govern(onPlan func(adapt.Plan)) (err error) {
 	switch policy := os.Getenv("POLICY"); policy {
 	case "", "plain":
@@ -30,11 +30,11 @@ func govern(onPlan func(adapt.Plan)) (err error) {
 	return err
 }
 
-// watched is what snug says of itself, for samples and results.
+// watched holds snug's own statistics, for samples and results.
 type watched struct {
 	Sets    int64   `json:"snug_sets"`
 	Polls   int64   `json:"snug_polls"`
-	Level   uint8   `json:"snug_level"` // of pressure
+	Level   uint8   `json:"snug_level"` // of memory pressure
 	NonGo   int64   `json:"snug_non_go_bytes"`
 	Used    int64   `json:"snug_used_bytes"`
 	Go      int64   `json:"snug_go_bytes"`
@@ -45,7 +45,7 @@ type watched struct {
 	Failure string  `json:"snug_failure,omitempty"`
 }
 
-// watch is nil where snug does not watch.
+// watch returns snug's statistics; nil under other policies.
 func watch() *watched {
 	if watcher == nil {
 		return nil
@@ -53,20 +53,20 @@ func watch() *watched {
 	s := watcher.Stats()
 	return &watched{
 		Sets: s.Changes, Polls: s.Polls, Level: uint8(s.Memory.Pressure),
-		NonGo: known(s.Memory.NonGo), Used: known(s.Memory.Used), Go: known(s.Memory.Go), Peak: known(s.Memory.NonGoPeak),
-		Raised: truth(s.CPU.Raised), Verdict: string(s.CPU.Verdict), GivenUp: len(s.GivenUp), Failure: s.Failure,
+		NonGo: orMinusOne(s.Memory.NonGo), Used: orMinusOne(s.Memory.Used), Go: orMinusOne(s.Memory.Go), Peak: orMinusOne(s.Memory.NonGoPeak),
+		Raised: boolFloat(s.CPU.Raised), Verdict: string(s.CPU.Verdict), GivenUp: len(s.GivenUp), Failure: s.Failure,
 	}
 }
 
-// known is -1 where a number is unknown.
-func known(v limits.Value[int64]) int64 {
+// orMinusOne returns a number, or -1 if it is unknown.
+func orMinusOne(v limits.Value[int64]) int64 {
 	if n, ok := v.Get(); ok {
 		return n
 	}
 	return -1
 }
 
-func truth(b bool) float64 {
+func boolFloat(b bool) float64 {
 	if b {
 		return 1
 	}

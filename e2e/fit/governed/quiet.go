@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// quiet does next to nothing, so that its CPU time is that of whoever watches: a
-// live heap, threads that are blocked, and an operation now and then.
+// quiet does almost nothing, so that its CPU time is that of the watcher: a live heap, blocked
+// threads, and an operation now and then.
 func quiet(args []string) error {
 	f := newFlags("quiet", 60)
 	live := f.Float64("live", .2, "live heap, as a share of the limit")
@@ -49,7 +49,7 @@ func quiet(args []string) error {
 	close(release)
 	all.Wait()
 	runtime.KeepAlive(&h)
-	say(struct {
+	printJSON(struct {
 		Load  string  `json:"load"`
 		Cores float64 `json:"cores"`
 		Ops   int64   `json:"ops"`

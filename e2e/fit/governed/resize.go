@@ -20,18 +20,17 @@ import (
 	"github.com/snug-go/snug/adapt"
 )
 
-// event is one line of resize. Limits are changed from outside, by whoever knows
-// the time as well.
+// event is one line of resize. Another process changes the limits and records the times of its
+// changes.
 type event struct {
 	Unix   float64 `json:"unix_seconds"`
 	What   string  `json:"what"`   // "plan", "gomaxprocs" or "gomemlimit"
-	Number number  `json:"number"` // of the last two
+	Number number  `json:"number"` // of "gomaxprocs" and "gomemlimit"
 	Procs  int64   `json:"plan_gomaxprocs,omitempty"`
 	Memory int64   `json:"plan_gomemlimit_bytes,omitempty"`
 }
 
-// resize works and tells of every plan and of every change of the knobs, which it
-// looks at each 5 ms.
+// resize works, and prints every plan and every change of a knob. It polls the knobs every 5 ms.
 func resize(args []string) error {
 	f := newFlags("resize", 60)
 	live := f.Float64("live", .2, "live heap, as a share of the limit")
@@ -40,7 +39,7 @@ func resize(args []string) error {
 		return err
 	}
 	if err := govern(func(p adapt.Plan) {
-		say(event{Unix: now(), What: "plan", Procs: p.GOMAXPROCS.Value, Memory: p.GOMEMLIMIT.Value})
+		printJSON(event{Unix: now(), What: "plan", Procs: p.GOMAXPROCS.Value, Memory: p.GOMEMLIMIT.Value})
 	}); err != nil {
 		return err
 	}
@@ -56,7 +55,7 @@ func resize(args []string) error {
 					litter(garbage)
 				}
 				ops.Add(20)
-				time.Sleep(time.Millisecond) // work is not all there is: about half a CPU each
+				time.Sleep(time.Millisecond) // about half a CPU per worker
 			}
 		})
 	}
@@ -65,18 +64,18 @@ func resize(args []string) error {
 	for time.Since(began) < f.duration() {
 		if n := runtime.GOMAXPROCS(0); n != procs {
 			procs = n
-			say(event{Unix: now(), What: "gomaxprocs", Number: number(n)})
+			printJSON(event{Unix: now(), What: "gomaxprocs", Number: number(n)})
 		}
 		metrics.Read(limit)
 		if n := int64(min(limit[0].Value.Uint64(), math.MaxInt64)); n != memory {
 			memory = n
-			say(event{Unix: now(), What: "gomemlimit", Number: number(n)})
+			printJSON(event{Unix: now(), What: "gomemlimit", Number: number(n)})
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 	all.Wait()
 	runtime.KeepAlive(&h)
-	say(struct {
+	printJSON(struct {
 		Load string `json:"load"`
 		Ops  int64  `json:"ops"`
 		*watched
@@ -86,28 +85,27 @@ func resize(args []string) error {
 
 func now() float64 { return float64(time.Now().UnixMicro()) / 1e6 }
 
-// change is one line of what was changed: the limit in force after it, the
-// smaller one of pod and container.
+// change is one line of CHANGES: the effective limit after the change, which is the smaller one of
+// pod and container.
 type change struct {
 	Unix  float64 `json:"unix_seconds"`
 	What  string  `json:"what"` // "memory" or "cpu"
 	Way   string  `json:"way"`  // "up" or "down"
 	First string  `json:"first"`
 	Bytes int64   `json:"bytes"`
-	Procs int64   `json:"gomaxprocs"` // right after it
+	Procs int64   `json:"gomaxprocs"` // the right GOMAXPROCS afterwards
 }
 
-// delays joins what was changed with what resize told, and prints a table: how
-// long each change took to be seen in a plan, and in the knob. Memory counts as
-// followed when GOMEMLIMIT is at most the new limit (down) or above the old one
-// (up); CPUs when GOMAXPROCS is the one that is right.
+// delays joins CHANGES with resize's EVENTS and prints a table: how long each change took to appear
+// in a plan, and in the knob. A memory change is followed when GOMEMLIMIT is at most the new limit
+// (down) or above the old one (up); a CPU change, when GOMAXPROCS is right.
 func delays(args []string) error {
 	f := flag.NewFlagSet("governed delays", flag.ContinueOnError)
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if f.NArg() != 2 {
-		return fmt.Errorf("which files? governed delays CHANGES EVENTS")
+		return fmt.Errorf("want two files: governed delays CHANGES EVENTS")
 	}
 	changes, err := lines[change](f.Arg(0))
 	if err != nil {
@@ -139,7 +137,7 @@ func delays(args []string) error {
 					return fmt.Sprintf("%.4f", e.Unix-c.Unix)
 				}
 			}
-			return "" // never, or it was so before
+			return "" // never, or it was right before
 		}
 		fits := func(n int64) bool {
 			switch {
@@ -164,7 +162,7 @@ func delays(args []string) error {
 	return nil
 }
 
-// lines reads a file of JSON lines; those that are no T are left out.
+// lines reads a file of JSON lines and skips those that do not decode into T.
 func lines[T any](name string) ([]T, error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -21,13 +21,13 @@ import (
 // kind is a program that serves requests.
 type kind struct {
 	handle func(r *rand.Rand)
-	jitter time.Duration // of regular arrivals; -1: Poisson
-	// floor is its mean latency in seconds where nothing is in the way. A quarter of
-	// a second with more than five times as much is a bad one.
+	jitter time.Duration // of regular arrivals; -1 = Poisson arrivals
+	// floor is the mean latency in seconds without interference. A window of 250 ms with a mean
+	// above five times the floor is bad.
 	floor float64
 }
 
-// kinds are the four programs on which settings were compared, and the same sizes.
+// kinds returns the four programs on which settings were compared, in the same sizes.
 func kinds() map[string]kind {
 	return map[string]kind{
 		// Two system calls that block for some milliseconds, and a little CPU time.
@@ -43,7 +43,7 @@ func kinds() map[string]kind {
 	}
 }
 
-// spin hashes so many KiB ten times over: about 7 µs each with SHA instructions.
+// spin hashes this many KiB ten times: about 7 µs per KiB with SHA instructions.
 func spin(kib int) {
 	var block [1 << 10]byte
 	for range kib * 10 {
@@ -72,7 +72,7 @@ func roundTrip(items []item) {
 	json.Unmarshal(text, &back)
 }
 
-// withLive answers with JSON of 60 items beside a live heap of 60,000 objects.
+// withLive answers with JSON of 60 items, and has a live heap of 60,000 objects.
 func withLive() func(*rand.Rand) {
 	var once sync.Once
 	var live []*item
@@ -90,7 +90,7 @@ func withLive() func(*rand.Rand) {
 	}
 }
 
-// fanOut is so many goroutines that use CPU time together.
+// fanOut runs goroutines that use CPU time in parallel.
 func fanOut(goroutines, kib int) {
 	var all sync.WaitGroup
 	for range goroutines {
@@ -99,16 +99,16 @@ func fanOut(goroutines, kib int) {
 	all.Wait()
 }
 
-// window is a part of the timeline.
+// window is the length of a part of the timeline.
 const window = 250 * time.Millisecond
 
-// served is the last line of serve. Latencies count from when a request was due.
+// served is the last line of serve. Latencies count from the time when a request was due.
 type served struct {
 	Load     string  `json:"load"`
 	Seconds  float64 `json:"seconds"`
 	Offered  float64 `json:"offered_per_second"`
-	Achieved float64 `json:"achieved_per_second"` // finished while requests came
-	Late     int64   `json:"unfinished"`          // at the end of that time
+	Achieved float64 `json:"achieved_per_second"` // finished before the arrivals ended
+	Late     int64   `json:"unfinished"`          // when the arrivals ended
 	Mean     float64 `json:"mean_seconds"`
 	P50      float64 `json:"p50_seconds"`
 	P99      float64 `json:"p99_seconds"`
@@ -119,17 +119,17 @@ type served struct {
 	Cores    float64 `json:"cores"`
 	// Bad is the time in windows with a mean latency above five times the floor.
 	Bad float64 `json:"bad_seconds"`
-	// Normal is how long after the last stop of the program the last bad window ended,
-	// or, without one, after the first bad window began; 0 when there was none,
-	// and null when the load ended before.
+	// Normal is the time until the end of the last bad window, from the last stop of the program
+	// or, without a stop, from the start of the first bad window; 0 = no bad window, null = bad
+	// until the load ended.
 	Normal   number `json:"back_to_normal_seconds"`
 	Procs    int    `json:"gomaxprocs"`
 	ProcsMax int    `json:"gomaxprocs_max"`
-	Changes  int    `json:"gomaxprocs_changes"` // seen four times a second
+	Changes  int    `json:"gomaxprocs_changes"` // polled four times a second
 	*watched
 }
 
-// tally takes latencies, by when the requests were due.
+// tally collects latencies by the due time of the request.
 type tally struct {
 	mu      sync.Mutex
 	all     [][]float32 // by window
@@ -150,16 +150,15 @@ func (t *tally) add(due, now time.Duration, end time.Duration) {
 	}
 }
 
-// serve answers requests that come at a rate from a process of its own, each in a
-// goroutine.
+// serve answers requests, each in a goroutine. A process of its own generates them at a rate.
 func serve(args []string) error {
 	f := newFlags("serve", 20)
 	name := f.String("kind", "sys", "sys, cpu, gc or burst")
 	rate := f.Float64("rate", 900, "requests per second")
-	seed := f.Uint64("seed", 1, "of the arrivals")
-	stall := f.Duration("stall", 0, "stop the program for so long")
-	stallAt := f.Duration("stall-at", 3*time.Second, "and when")
-	stalls := f.Int("stalls", 1, "and how often")
+	seed := f.Uint64("seed", 1, "seed of the arrivals")
+	stall := f.Duration("stall", 0, "how long each stop of the program lasts (default: no stop)")
+	stallAt := f.Duration("stall-at", 3*time.Second, "time of the first stop")
+	stalls := f.Int("stalls", 1, "number of stops")
 	every := f.Duration("stall-every", 0, "from one stop to the next (default: three times --stall)")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -174,7 +173,7 @@ func serve(args []string) error {
 	if err := govern(nil); err != nil {
 		return err
 	}
-	k.handle(rand.New(rand.NewPCG(1, 1))) // what it makes once is not a request's
+	k.handle(rand.New(rand.NewPCG(1, 1))) // exclude one-time setup from the first request
 	cmd, in, err := generate("--rate", fmt.Sprint(*rate), "--jitter", k.jitter.String(), "--seed", fmt.Sprint(*seed),
 		"--for", f.duration().String(), "--stop-at", stallAt.String(), "--stop-for", stall.String(),
 		"--stops", strconv.Itoa(*stalls), "--stop-every", every.String())
@@ -214,7 +213,7 @@ func serve(args []string) error {
 	go func() { all.Wait(); close(finished) }()
 	select {
 	case <-finished:
-	case <-time.After(10 * time.Second): // a backlog that is never worked off is a result, too
+	case <-time.After(10 * time.Second): // an endless backlog is a result too
 	}
 	untrace()
 	if err := cmd.Wait(); err != nil {
@@ -231,13 +230,13 @@ func serve(args []string) error {
 	}
 	t.sum(&r, k, resumed)
 	r.CPUPerOp = (b.cpu - a.cpu) / float64(max(1, t.inTime)) * 1000
-	say(r)
+	printJSON(r)
 	os.Stdout.Sync()
 	return nil
 }
 
-// sum fills in what the latencies say; resumed is when the program was let go on for
-// the last time, 0 when it was not stopped.
+// sum fills in the statistics of the latencies. resumed is when the program was continued for the
+// last time; 0 = it was not stopped.
 func (t *tally) sum(r *served, k kind, resumed time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -287,7 +286,7 @@ func quantile(x []float32, q float64) float64 {
 	return float64(s[min(len(s)-1, int(q*float64(len(s))))])
 }
 
-// procs follows GOMAXPROCS.
+// procs tracks GOMAXPROCS.
 type procs struct{ last, most, changes int }
 
 func newProcs() *procs {

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// stalls is many workers that wait in system calls most of the time, and use CPU time in
-// between: five sleeps of the kernel's, which hold a P until the runtime notices, and a hash.
+// stalls runs many workers that mostly wait in system calls and use CPU time in between: five
+// sleeps in the kernel, which hold a P until the runtime notices, and a hash.
 func stalls(args []string) error {
 	f := newFlags("stalls", 20)
 	workers := f.Int("workers", 128, "goroutines")
-	sleep := f.Duration("sleep", 3*time.Millisecond, "of each system call")
-	hash := f.Int("hash", 6, "KiB that each operation hashes ten times over, about 7 µs each")
+	sleep := f.Duration("sleep", 3*time.Millisecond, "duration of each system call")
+	hash := f.Int("hash", 6, "KiB that each operation hashes ten times, about 7 µs per KiB")
 	warm := f.Float64("warm", 10, "seconds before operations count")
 	listen := f.String("listen", "", "serve HTTP at this address instead: one operation for each request")
 	if err := f.Parse(args); err != nil {
@@ -52,6 +52,6 @@ func stalls(args []string) error {
 	r.finish(m, began, time.Since(began.at).Seconds())
 	stop.Store(true)
 	all.Wait()
-	say(r)
+	printJSON(r)
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// enterGroup moves this process into cgroup v1 groups of its own, so many
-// levels below those it is in, each with a quota of 1.5 cores and a limit of 512
-// MiB. leave moves it back and removes them.
+// enterGroup moves this process into cgroup v1 groups of its own, a number of levels below its
+// current ones, each with a quota of 1.5 cores and a limit of 512 MiB. leave moves it back and
+// removes them.
 func enterGroup(levels int) (leave func(), err error) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -57,8 +57,8 @@ func enterGroup(levels int) (leave func(), err error) {
 	return leave, nil
 }
 
-// ownGroup is the directory of this process's group in a v1 hierarchy that is
-// mounted where it usually is.
+// ownGroup returns the directory of this process's group in a v1 hierarchy mounted at the usual
+// place.
 func ownGroup(cgroups, controller string) (string, error) {
 	for line := range strings.Lines(cgroups) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)

@@ -17,20 +17,19 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// poll times one look at the limits of this process beside the runtime's own,
-// in turn, and what single files cost. It prints ns per look, one line for each
-// round of 500 looks.
+// poll times a poll of this process's limits and the runtime's own poll, in turn, and reads of
+// single files. It prints ns per poll, one line for each round of 500 polls.
 //
-//	runtime   SetDefaultGOMAXPROCS where nothing changes: affinity and the leaf's quota
-//	limits    a kept-open limits.Handle without counters
-//	counters  the same with throttling and memory use: what a watcher polls
+//	runtime   SetDefaultGOMAXPROCS without a change: affinity and the leaf's quota
+//	limits    an open limits.Handle without counters
+//	counters  the same with throttling and memory use, as a watcher polls
 func poll(args []string) error {
 	fs := flag.NewFlagSet("poll", flag.ExitOnError)
 	levels := fs.Int("levels", 0, "make so many cgroup v1 levels and go into the last")
 	rounds := fs.Int("rounds", 200, "rounds")
 	fs.Parse(args)
 	if *levels > 0 {
-		// The runtime finds its group when a program starts: go there first.
+		// The runtime finds its group when a program starts, so enter it first.
 		leave, err := enterGroup(*levels)
 		if err != nil {
 			return err

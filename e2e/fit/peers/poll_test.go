@@ -9,13 +9,13 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// BenchmarkPoll is one look at quota, throttling and memory use by a kept-open
-// handle. "levels" is how many cgroups of the CPU controller are visible.
-// BenchmarkRuntime is the runtime's own: affinity and the leaf's quota, which
-// SetDefaultGOMAXPROCS reads and, where nothing changed, leaves at that.
+// BenchmarkPoll polls quota, throttling and memory use with an open handle. "levels" is the number
+// of visible cgroups of the CPU controller. BenchmarkRuntime is the runtime's own poll:
+// SetDefaultGOMAXPROCS reads affinity and the leaf's quota, and sets nothing if they have not
+// changed.
 //
-// Benchmarks do not assert; what they are to show is that a poll allocates
-// nothing and costs at most five of the runtime's.
+// Benchmarks do not assert. The expected result: a poll allocates nothing and costs at most five of
+// the runtime's.
 func BenchmarkPoll(b *testing.B) {
 	h, err := limits.Open(limits.Process{})
 	if err != nil {
@@ -34,8 +34,8 @@ func BenchmarkPoll(b *testing.B) {
 	b.ReportMetric(float64(len(l.CPU.Levels)), "levels")
 }
 
-// BenchmarkPollLimits is the same without counters: quota, limits and affinity,
-// which is more than the runtime reads and as much as a decision needs.
+// BenchmarkPollLimits polls without counters: quota, limits and affinity, which is more than the
+// runtime reads and enough for a decision.
 func BenchmarkPollLimits(b *testing.B) {
 	h, err := limits.Open(limits.Process{})
 	if err != nil {

@@ -24,12 +24,11 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// readers are who is asked in each situation. All of them run with the tree as
-// their root directory and as a user who may not read what nobody may.
+// readers lists the readers of each situation. Each runs with the tree as its root directory, as a
+// user without root's access to unreadable files.
 var readers = []string{"runtime", "automaxprocs", "automemlimit", "snug"}
 
-// situations extracts every situation and prints what each reader makes of it
-// beside what is right.
+// situations extracts every situation and prints each reader's answer with the right one.
 func situations(args []string) error {
 	fs := flag.NewFlagSet("situations", flag.ExitOnError)
 	from := fs.String("dir", "testdata/situations", "the situations")
@@ -44,8 +43,8 @@ func situations(args []string) error {
 	}
 	fmt.Println("situation,figure,reader,want,got,verdict")
 	for _, s := range all {
-		// Their own group is the directory with an inode, or with a process, which extracted
-		// files cannot have.
+		// In these situations an inode number or a process identifies the own group, and extracted
+		// files have neither.
 		if strings.HasPrefix(s.Name, "v2-host-tree-") {
 			continue
 		}
@@ -95,13 +94,13 @@ func inside(self string, s *fixture.Situation) error {
 	return nil
 }
 
-// onDisk puts the device of the extracted files into the mount table: that of a cgroup
-// mount is how snug tells, on a live machine, that a directory is one of it.
+// onDisk writes the device of the extracted files into the mount table. On a live machine, snug
+// uses the device of a cgroup mount to tell whether a directory belongs to it.
 func onDisk(root string) error {
 	name := filepath.Join(root, "proc/self/mountinfo")
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil // a situation without it
+		return nil // a situation without a mount table
 	}
 	var st syscall.Stat_t
 	if err := syscall.Stat(root, &st); err != nil {
@@ -115,7 +114,7 @@ func onDisk(root string) error {
 		if len(f) < 6 || !strings.Contains(line, " - cgroup") {
 			continue
 		}
-		// An empty directory is one of what covers the mount.
+		// An empty directory belongs to a mount on top of this one.
 		if entries, err := os.ReadDir(filepath.Join(root, cgroup.Unescape([]byte(f[4])))); err != nil || len(entries) > 0 {
 			f[2] = device
 			lines[i] = strings.Join(f, " ")
@@ -124,9 +123,9 @@ func onDisk(root string) error {
 	return os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644)
 }
 
-// modelled is the GOMAXPROCS that Go 1.25 to 1.27 choose there by themselves,
-// on the CPUs of the situation: package plan's model of the runtime. Where this
-// machine has enough CPUs, the figure procs is the same asked of a real one.
+// modelled returns the GOMAXPROCS that Go 1.25 to 1.27 choose by themselves on the CPUs of the
+// situation, according to package plan's model of the runtime. If this machine has enough CPUs, the
+// figure procs is the choice of a real runtime.
 func modelled(s *fixture.Situation) (string, error) {
 	l, err := limits.Read(limits.Process{FS: s.FS})
 	if err != nil {
@@ -142,9 +141,8 @@ func modelled(s *fixture.Situation) (string, error) {
 	}
 }
 
-// wanted are the right figures. GOMAXPROCS is what the rule of the runtime
-// makes of the tightest quota on this machine's CPUs (procs) or those of the
-// situation (model).
+// wanted returns the right figures. GOMAXPROCS follows the runtime's rule for the tightest quota,
+// on this machine's CPUs (procs) or those of the situation (model).
 func wanted(text []byte) map[string]string {
 	want := map[string]string{}
 	for line := range strings.Lines(string(text)) {
@@ -171,7 +169,8 @@ func wanted(text []byte) map[string]string {
 	return want
 }
 
-// verdict: where nothing can be known, whatever is no number is right.
+// verdict compares an answer with the right one. If the right answer is unknown, any answer that is
+// not a number is right.
 func verdict(figure, want, got string) string {
 	w, werr := strconv.ParseFloat(want, 64)
 	g, gerr := strconv.ParseFloat(got, 64)
@@ -190,9 +189,8 @@ func verdict(figure, want, got string) string {
 	return "wrong"
 }
 
-// ask runs one reader in the tree. A quota that ends Go programs before main
-// would end all of them: the libraries are asked with the runtime's own look at
-// cgroups switched off.
+// ask runs one reader in the tree. Some quotas crash the runtime before main, so for the libraries
+// the runtime's own reading of cgroups is off.
 func ask(root, reader string) map[string]string {
 	cmd := exec.Command("/peers-probe", "probe", reader)
 	cmd.Dir = "/"
@@ -222,7 +220,7 @@ func clean(err error) string {
 	return strings.NewReplacer(",", ";", "\n", " ", "\"", "'").Replace(err.Error())
 }
 
-// probe is one reader, alone in the tree.
+// probe runs one reader inside the tree.
 func probe(args []string) error {
 	switch args[0] {
 	case "runtime":

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// variants are the build tags of each program that is compared; the first is
-// the base.
+// variants lists the build tags of the compared programs; the first is the baseline.
 var variants = []string{"", "snug", "automaxprocs", "automemlimit", "automaxprocs,automemlimit"}
 
 func label(tags string) string {
@@ -34,7 +33,7 @@ func build(to, program, tags string, flags ...string) error {
 	return nil
 }
 
-// size prints the bytes of every variant, and how many more than the base.
+// size prints the bytes of every variant, and the difference from the baseline.
 func size([]string) error {
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// A candidate is one command whose start is timed.
+// candidate is a command whose start is timed.
 type candidate struct {
 	name string
 	args []string
-	env  []string // beside this process's
+	env  []string // added to this process's environment
 }
 
-// start times processes from fork to exit, one of each kind in turn, and
-// prints wall and CPU time (user and system, rusage of the child) of each run.
+// start times processes from fork to exit, one of each kind in turn, and prints the wall and CPU
+// time of each run (user and system, rusage of the child).
 func start(args []string) error {
 	fs := flag.NewFlagSet("start", flag.ExitOnError)
 	rounds := fs.Int("rounds", 600, "runs of each")
@@ -62,7 +62,7 @@ func start(args []string) error {
 	return timeAll(os.Stdout, *setting, all, *rounds)
 }
 
-// candidates builds them in dir.
+// candidates builds the candidates in dir.
 func candidates(dir, tool string) ([]candidate, error) {
 	var all []candidate
 	for _, tags := range append(variants, "debug") {
@@ -81,7 +81,7 @@ func candidates(dir, tool string) ([]candidate, error) {
 	return all, nil
 }
 
-// mounted is start -setting mounts inside a mount namespace of its own.
+// mounted is start -setting mounts in a mount namespace of its own.
 func mounted(args []string) error {
 	dir, tool := args[0], args[2]
 	rounds, err := strconv.Atoi(args[1])
@@ -118,7 +118,7 @@ func timeAll(to io.Writer, setting string, all []candidate, rounds int) error {
 			}
 			wall := time.Since(begin)
 			cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-			if round >= 0 { // the first few warm caches up
+			if round >= 0 { // the first few warm the caches
 				fmt.Fprintf(w, "%s,%d,%s,%d,%d\n", setting, round, c.name, wall.Nanoseconds(), cpu.Nanoseconds())
 			}
 		}
@@ -126,8 +126,8 @@ func timeAll(to io.Writer, setting string, all []candidate, rounds int) error {
 	return nil
 }
 
-// summary reads what start printed and prints minimum, first quartile and
-// median of each, in µs, and what each adds to the base.
+// summary reads the output of start and prints minimum, first quartile and median of each
+// candidate, in µs, and the differences from the baseline.
 func summary(args []string) error {
 	type key struct{ setting, variant string }
 	cpu, wall := map[key][]float64{}, map[key][]float64{}
@@ -167,7 +167,7 @@ func summary(args []string) error {
 	return nil
 }
 
-// quartiles are the minimum, the first quartile and the median.
+// quartiles returns the minimum, the first quartile and the median.
 func quartiles(x []float64) [3]float64 {
 	slices.Sort(x)
 	return [3]float64{x[0], x[len(x)/4], x[len(x)/2]}

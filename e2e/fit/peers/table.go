@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// table reads what situations printed and prints it as Markdown: how often each
-// reader was right, then one line per situation in which one was not.
+// table reads the output of situations and prints Markdown: how often each reader was right, then
+// one line per situation in which a reader was not.
 func table(args []string) error {
 	type cell struct{ want, got, verdict string }
 	cells := map[[3]string]cell{} // situation, figure, reader
@@ -21,7 +21,7 @@ func table(args []string) error {
 			return err
 		}
 		r := csv.NewReader(f)
-		r.LazyQuotes = true // error messages quote
+		r.LazyQuotes = true // error messages contain quotes
 		rows, err := r.ReadAll()
 		f.Close()
 		if err != nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Admission is the decision of `snug webhook` behind the webhook server of
-// controller-runtime, as a program that uses controller-runtime has it: the pod as its
-// type, changed, and compared with what it was.
+// Admission makes the decisions of `snug webhook` with the webhook server of controller-runtime, in
+// the usual way: it decodes the pod into its Go type, changes it, and computes the patch by
+// comparing.
 package main
 
 import (
@@ -71,13 +71,13 @@ func main() {
 	}
 }
 
-// fitter decides as package review does.
+// fitter decides like package review.
 type fitter struct {
 	config  *policy.Config
 	decoder admission.Decoder
 }
 
-// Handle is of admission.Handler.
+// Handle implements admission.Handler.
 func (f *fitter) Handle(_ context.Context, q admission.Request) admission.Response {
 	pod := &corev1.Pod{}
 	if err := f.decoder.Decode(q, pod); err != nil {
@@ -146,7 +146,7 @@ func always(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// facts are what decides on a container.
+// facts returns the facts that the decision on a container needs.
 func facts(pod *corev1.Pod, c *corev1.Container, init bool, sidecars int) podpatch.Container {
 	amount := func(own, pods corev1.ResourceList, name corev1.ResourceName, in func(*resource.Quantity) int64) limits.Value[int64] {
 		q, ok := own[name]

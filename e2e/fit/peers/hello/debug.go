@@ -4,5 +4,5 @@
 
 package main
 
-// What anything pays that sets GOMEMLIMIT: runtime/debug brings os and fmt.
+// The cost of any package that sets GOMEMLIMIT: runtime/debug imports os and fmt.
 import _ "runtime/debug"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Hello does nothing: what a process costs that starts and ends. Build tags
-// add an import: snug, automaxprocs, automemlimit.
+// Hello does nothing: it measures the cost of starting and ending a process. Build tags add an
+// import: snug, automaxprocs, automemlimit.
 package main
 
 func main() {}

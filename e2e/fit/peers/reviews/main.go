@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Reviews asks webhooks what an API server asks them, in turns, and measures what each
-// answer takes: CPU time of the webhook's process, and time to wait.
+// Reviews sends webhooks the requests of an API server, in turns, and measures each response: CPU
+// time of the webhook's process, and latency.
 //
 //	reviews -rounds 10 -out data.tsv QUESTION.json... -- NAME COMMAND... -- NAME COMMAND...
 //
-// {listen}, {health}, {cert} and {key} in a command are filled in. Each question is asked
-// at /fit/pod, over kept connections: as fast as answers come (saturated), and so many
-// times a second whatever the answers do (paced).
+// It replaces {listen}, {health}, {cert} and {key} in a command. It posts each question to /fit/pod
+// over kept connections: as fast as responses come (saturated), and at a fixed rate regardless of
+// the responses (paced).
 package main
 
 import (
@@ -59,7 +59,7 @@ func main() {
 	}
 }
 
-// server is a webhook.
+// server is a running webhook.
 type server struct {
 	name, url string
 	cmd       *exec.Cmd
@@ -140,7 +140,7 @@ func (o *options) run(args []string) (err error) {
 	return nil
 }
 
-// certificate writes one for loopback.
+// certificate writes a certificate for loopback.
 func certificate(dir string) (*x509.CertPool, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *server) ask(question []byte) ([]byte, error) {
 	return text, err
 }
 
-// measure asks for a window, and says what it took.
+// measure sends requests for one window and returns the figures.
 func (o *options) measure(s *server, question []byte, paced bool) (string, error) {
 	var mu sync.Mutex
 	var took []time.Duration
@@ -260,7 +260,7 @@ func (o *options) measure(s *server, question []byte, paced bool) (string, error
 	seconds := time.Since(begin).Seconds()
 	after, err := s.cpu()
 	if err == nil && len(took) == 0 {
-		err = errors.New("it does not answer")
+		err = errors.New("no response")
 	}
 	if err != nil {
 		return "", err
@@ -274,12 +274,13 @@ func (o *options) measure(s *server, question []byte, paced bool) (string, error
 	return fmt.Sprintf("%s\t%d\t%.6f\t%.3f\t%d\t%d\t%d\t%d", load, len(took), (after - cpu).Seconds(), seconds, failed, quantile(.5), quantile(.99), s.rss()), nil
 }
 
-// cpu is the CPU time of all threads, in nanoseconds: the first field of schedstat
-// (Documentation/scheduler/sched-stats.rst). Go ends hardly any.
+// cpu returns the CPU time of all threads, from the first field of schedstat in nanoseconds
+// (Documentation/scheduler/sched-stats.rst). Threads that have ended are missing, but Go ends
+// hardly any.
 func (s *server) cpu() (time.Duration, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.cmd.Process.Pid))
 	if err != nil || len(files) == 0 {
-		return 0, errors.New("it has ended")
+		return 0, errors.New("the process has ended")
 	}
 	sum := time.Duration(0)
 	for _, f := range files {

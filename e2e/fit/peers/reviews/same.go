@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// same fails unless all servers make the same pod of a question.
+// same fails unless all servers make the same pod from a question.
 func same(servers []*server, question []byte) error {
 	var first any
 	for i, s := range servers {
@@ -24,14 +24,13 @@ func same(servers []*server, question []byte) error {
 		} else if !reflect.DeepEqual(first, pod) {
 			a, _ := json.Marshal(first)
 			b, _ := json.Marshal(pod)
-			return fmt.Errorf("%s makes of it\n%s\nand %s\n%s", servers[0].name, a, s.name, b)
+			return fmt.Errorf("%s makes\n%s\nbut %s makes\n%s", servers[0].name, a, s.name, b)
 		}
 	}
 	return nil
 }
 
-// patched is the pod of a question as a server's answer changes it, without what means
-// nothing.
+// patched returns the pod of a question after a server's patch, without empty values.
 func patched(s *server, question []byte) (any, error) {
 	text, err := s.ask(question)
 	if err != nil {
@@ -114,7 +113,7 @@ func change(in any, path []string, op string, value any) (any, error) {
 	return nil, fmt.Errorf("%T has no %s", in, path[0])
 }
 
-// meaning leaves out null and what is empty.
+// meaning removes null and empty values.
 func meaning(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Web is a small server, to see what an import adds to a program that has
-// net/http and fmt already. Build tags as for hello.
+// Web is a small server. It shows what an import adds to a program that already has net/http and
+// fmt. The build tags are those of hello.
 package main
 
 import (
