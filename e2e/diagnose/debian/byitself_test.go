@@ -20,15 +20,15 @@ import (
 	"github.com/snug-go/snug/e2e/internal/cgv1"
 )
 
-// container is a cgroup that programs are started in.
+// container is a cgroup that programs start in.
 type container struct {
 	name   string
-	quota  string // microseconds of 100 ms, "" = none
-	memory int64  // bytes, 0 = none
+	quota  string // microseconds of 100 ms; "" = none
+	memory int64  // bytes; 0 = none
 }
 
-// containers are such that two CPUs tell the rules apart: automaxprocs rounds 1.5 down to 1,
-// snug and Go 1.25 round it up, and have at least 2.
+// containers distinguish the rules on two CPUs: automaxprocs rounds 1.5 down to 1; snug and Go 1.25
+// round it up, to at least 2.
 var containers = []container{
 	{"none", "", 0},
 	{"0.5", "50000", 0},
@@ -36,7 +36,7 @@ var containers = []container{
 	{"1.5", "150000", 0},
 }
 
-// planned is what is read of `snug plan --json`.
+// planned is the part of `snug plan --json` that is compared.
 type planned struct {
 	GOMAXPROCS struct{ Value *int }
 	GOMEMLIMIT struct {
@@ -53,13 +53,13 @@ type planned struct {
 	}
 }
 
-// sentence is what the text of a plan says of the program alone.
+// sentence matches the line of a plan's text about the program by itself.
 var sentence = regexp.MustCompile(`(?m)^by itself (\S+) would use GOMAXPROCS=(\d+)(?: \(not the plan\))?` +
 	`(?:, or (\d+) by automaxprocs in it, which rounds the quota down,)?(?:, unless (.*) in it sets another,)? ` +
 	`and (no GOMEMLIMIT|the GOMEMLIMIT that automemlimit in it may set): `)
 
-// say is the same document as text gives it.
-func (p *planned) say(t *testing.T, text string) {
+// checkText checks that the text of a plan agrees with its JSON.
+func (p *planned) checkText(t *testing.T, text string) {
 	t.Helper()
 	memory := "no GOMEMLIMIT"
 	if p.Runtime.Automemlimit {
@@ -71,18 +71,18 @@ func (p *planned) say(t *testing.T, text string) {
 	}
 }
 
-// running is a program that was started in a container.
+// running is a program in a container.
 type running struct {
 	pid  int
-	file string // its output
+	file string // receives its output
 	t    *testing.T
 
-	done chan struct{} // closed when it was reaped
-	err  error         // how it ended, after done
+	done chan struct{} // closed after Wait
+	err  error         // exit error, valid after done
 }
 
-// startIn starts a command in a group until the test ends, with GODEBUG=schedtrace: the
-// runtime then says its GOMAXPROCS ten times a second (package runtime, documentation).
+// startIn runs a command in a group until the test ends, with GODEBUG=schedtrace: the runtime
+// prints its GOMAXPROCS ten times a second (package runtime, documentation).
 func startIn(t *testing.T, base *cgv1.Base, group string, args ...string) *running {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,7 +95,7 @@ func startIn(t *testing.T, base *cgv1.Base, group string, args ...string) *runni
 	cmd := base.Command(t, group, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, said, said
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_CACHE_HOME=" + filepath.Dir(args[0]), "GODEBUG=schedtrace=100"}
-	// Asked first, and killed by the context only when that does not help.
+	// SIGTERM first; the context kills it only if that does not help.
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -107,9 +107,9 @@ func startIn(t *testing.T, base *cgv1.Base, group string, args ...string) *runni
 	}()
 	t.Cleanup(func() {
 		<-r.done
-		_ = syscall.Kill(-r.pid, syscall.SIGKILL) // what it has started, if anything
+		_ = syscall.Kill(-r.pid, syscall.SIGKILL) // processes that it has started, if any
 		if t.Failed() {
-			t.Logf("%v ended by %v, and said:\n%s", args, r.err, r.said())
+			t.Logf("%v ended: %v\n%s", args, r.err, r.said())
 		}
 	})
 	return r
@@ -123,20 +123,20 @@ func (r *running) said() string {
 	return string(text)
 }
 
-// ended is an error when the program is no more.
+// ended returns an error if the program has ended.
 func (r *running) ended() error {
 	select {
 	case <-r.done:
-		return fmt.Errorf("it has ended: %v", r.err)
+		return fmt.Errorf("the program has ended: %v", r.err)
 	default:
 		return nil
 	}
 }
 
-// traced is a line of GODEBUG=schedtrace.
+// traced matches a line of GODEBUG=schedtrace.
 var traced = regexp.MustCompile(`(?m)^SCHED \d+ms: gomaxprocs=(\d+) .*\n`)
 
-// procs is the GOMAXPROCS that the runtime says next.
+// procs returns the GOMAXPROCS in the next line of schedtrace.
 func (r *running) procs() int {
 	r.t.Helper()
 	before := len(r.said())
@@ -156,8 +156,8 @@ func (r *running) procs() int {
 	return n
 }
 
-// TestByItself: what `snug plan --exe` says that a program would use by itself is what it
-// uses when it is started beside it, and what the plan wants is what it uses by `snug run`.
+// TestByItself: a program by itself uses the GOMAXPROCS that `snug plan --exe` predicts, and with
+// `snug run` what the plan wants.
 func TestByItself(t *testing.T) {
 	byItself(t, tool(t), servers, func(t *testing.T, s *server) string {
 		file, err := exec.LookPath(s.file)
@@ -204,8 +204,8 @@ func byItself(t *testing.T, snug string, servers []server, find func(t *testing.
 	})
 }
 
-// compare starts a program in a group, alone and by `snug run`, and holds what it uses
-// against the plan made there.
+// compare starts a program in a group, alone and with `snug run`, and compares its knobs with the
+// plan made there.
 func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server, file string) result {
 	plan := func(args ...string) []byte {
 		t.Helper()
@@ -223,9 +223,9 @@ func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server
 		t.Fatal(err)
 	}
 	if p.Runtime.GOMAXPROCS == nil {
-		t.Fatal("the plan does not say what Go would use by itself")
+		t.Fatal("the plan has no GOMAXPROCS for Go by itself")
 	}
-	p.say(t, string(plan()))
+	p.checkText(t, string(plan()))
 	if found := p.Runtime.Automemlimit; found != s.automemlimit {
 		t.Errorf("the plan finds automemlimit: %v", found)
 	}
@@ -243,17 +243,17 @@ func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server
 			says = *p.Runtime.Automaxprocs
 		}
 		t.Logf("%s: GOMAXPROCS %d, the plan says %d; GOMEMLIMIT %d", p.Runtime.Go, u.procs, says, u.memory)
-		if u.procs != says && s.sets == "" { // else the plan says that it may be another
+		if u.procs != says && s.sets == "" { // otherwise the plan says that it may differ
 			t.Errorf("by itself it uses GOMAXPROCS=%d, the plan says %d", u.procs, says)
 		}
 		if u.memory != 0 != p.Runtime.Automemlimit {
-			t.Errorf("by itself it uses GOMEMLIMIT=%d, the plan says that automemlimit may set it: %v", u.memory, p.Runtime.Automemlimit)
+			t.Errorf("by itself it uses GOMEMLIMIT=%d, the plan expects automemlimit: %v", u.memory, p.Runtime.Automemlimit)
 		}
 	})
 	run := t.Run("run", func(t *testing.T) {
 		u := use(t, snug, "run", "--")
 		fitted = u
-		want := itself // what the plan leaves alone is as it was
+		want := itself // knobs that the plan leaves alone stay as they were
 		if n := p.GOMAXPROCS.Value; n != nil {
 			want.procs = *n
 		}
@@ -262,7 +262,7 @@ func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server
 		}
 		t.Logf("%s: GOMAXPROCS %d, GOMEMLIMIT %d; the plan wants %d, %d", p.Runtime.Go, u.procs, u.memory, want.procs, want.memory)
 		if u != want {
-			t.Errorf("by snug run it uses %+v, the plan wants %+v", u, want)
+			t.Errorf("with snug run it uses %+v, the plan wants %+v", u, want)
 		}
 	})
 	if !alone || !run {
@@ -271,14 +271,14 @@ func compare(t *testing.T, snug string, base *cgv1.Base, group string, s *server
 	return result{p, itself, fitted}
 }
 
-// used is what a program said that it uses.
+// used holds the knobs of a running program.
 type used struct {
 	procs  int
-	memory int64 // 0 = no limit
+	memory int64 // 0 = none
 }
 
-// use starts the program and asks it: the runtime's word, its own where it has one, and what
-// snug reads of its memory have to be the same.
+// use starts the program and reads its knobs from its runtime, from the program if it reports them,
+// and with snug ps. They must agree.
 func (s *server) use(t *testing.T, snug string, base *cgv1.Base, group string, command []string) used {
 	t.Helper()
 	dir, address := t.TempDir(), free(t)
@@ -292,11 +292,11 @@ func (s *server) use(t *testing.T, snug string, base *cgv1.Base, group string, c
 		return err
 	})
 	var u used
-	// A program may say it before the world has stopped for it.
+	// A program may report a new GOMAXPROCS before the runtime has stopped the world to set it.
 	until(t, "its own word from the runtime", func() error {
 		u.procs = r.procs()
 		if text, ok := own["GOMAXPROCS"]; ok && text != strconv.Itoa(u.procs) {
-			return fmt.Errorf("it says GOMAXPROCS=%s, its runtime %d", text, u.procs)
+			return fmt.Errorf("it reports GOMAXPROCS=%s, its runtime %d", text, u.procs)
 		}
 		return nil
 	})
@@ -304,14 +304,14 @@ func (s *server) use(t *testing.T, snug string, base *cgv1.Base, group string, c
 	until(t, "snug ps", func() error {
 		var out []byte
 		var err error
-		// Who set it is not always known of Go before 1.25.
+		// The owner of a knob is not always known before Go 1.25.
 		if seen, out, err = look(snug, r.pid); err == nil && (seen.Procs == nil || seen.GOGC == nil) {
-			err = fmt.Errorf("not known: %s", out)
+			err = fmt.Errorf("unknown figures: %s", out)
 		}
 		return err
 	})
 	if *seen.Procs != u.procs {
-		t.Errorf("snug ps says GOMAXPROCS=%d, its runtime %d", *seen.Procs, u.procs)
+		t.Errorf("snug ps reports GOMAXPROCS=%d, its runtime %d", *seen.Procs, u.procs)
 	}
 	if seen.GOMEMLIMIT != nil {
 		u.memory = *seen.GOMEMLIMIT
@@ -319,10 +319,10 @@ func (s *server) use(t *testing.T, snug string, base *cgv1.Base, group string, c
 	if text, ok := own["GOMEMLIMIT"]; ok {
 		switch n, err := strconv.ParseFloat(text, 64); {
 		case err != nil:
-			t.Errorf("it says GOMEMLIMIT=%s", text)
+			t.Errorf("it reports GOMEMLIMIT=%s", text)
 		case n >= 1<<63 && u.memory == 0: // none
 		case int64(n) != u.memory:
-			t.Errorf("it says GOMEMLIMIT=%s, snug ps %d", text, u.memory)
+			t.Errorf("it reports GOMEMLIMIT=%s, snug ps %d", text, u.memory)
 		}
 	}
 	return u

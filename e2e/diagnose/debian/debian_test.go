@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package debian looks at programs that nobody here has built, stripped and
-// without preparation, as Debian ships them, and compares what snug reads from
-// outside with what they tell of themselves.
+// Package debian reads programs from outside, as Debian ships them: stripped and built by others.
+// It compares snug's figures with those that the programs report of themselves.
 package debian
 
 import (
@@ -39,17 +38,17 @@ type process struct {
 	Unknown    []struct{ Field, Why string }
 }
 
-// ps is what is told of a process. It is an error while something is unknown, or it is no
-// Go process: one that has just been started is not yet what it will be.
+// ps returns the figures of a process. It returns an error while a figure is unknown or the process
+// is not a Go process, because a process that has just started may still change.
 func ps(snug string, pid int) (process, error) {
 	r, out, err := look(snug, pid)
 	if err == nil && (r.Procs == nil || r.By == nil || r.GOGC == nil || r.Cycles == nil || r.Goal == nil || len(r.Unknown) > 0) {
-		err = fmt.Errorf("not all is known: %s", out)
+		err = fmt.Errorf("unknown figures: %s", out)
 	}
 	return r, err
 }
 
-// look is what is told of a process, and the document.
+// look returns the figures of a process, and the document.
 func look(snug string, pid int) (process, []byte, error) {
 	var stderr bytes.Buffer
 	cmd := exec.Command(snug, "ps", "--json", strconv.Itoa(pid))
@@ -66,8 +65,7 @@ func look(snug string, pid int) (process, []byte, error) {
 	return d.Processes[0], out, nil
 }
 
-// start runs a program until the test ends, with nothing of Go in its environment
-// but env.
+// start runs a program until the test ends. Of Go's variables, its environment has only env.
 func start(t *testing.T, env []string, name string, args ...string) int {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -78,7 +76,7 @@ func start(t *testing.T, env []string, name string, args ...string) int {
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.WaitDelay = 10 * time.Second // a container's process may keep them open
+	cmd.WaitDelay = 10 * time.Second // a container's process may keep the pipes open
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -94,14 +92,14 @@ func start(t *testing.T, env []string, name string, args ...string) int {
 			<-ended
 		}
 		if t.Failed() {
-			t.Logf("%s said:\n%s", name, said.String())
+			t.Logf("output of %s:\n%s", name, said.String())
 		}
 	})
 	return cmd.Process.Pid
 }
 
-// free is an address that nobody listens at, of a loopback host of this process's own: at
-// 127.0.0.1 another test may take the port before it is used.
+// free returns an unused address on a loopback host of this process's own. On 127.0.0.1, another
+// test could take the port first.
 func free(t *testing.T) string {
 	t.Helper()
 	pid := os.Getpid()
@@ -113,8 +111,8 @@ func free(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// tells is a figure of a program's own /metrics.
-func tells(page, name string) string {
+// metric returns a figure of a program's own /metrics.
+func metric(page, name string) string {
 	if m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindStringSubmatch(page); m != nil {
 		return m[1]
 	}
@@ -131,10 +129,10 @@ func metrics(address string) (string, error) {
 	return string(text), err
 }
 
-// hang is when what is waited for will never be.
+// hang bounds every wait.
 const hang = 3 * time.Minute
 
-// until calls f until it gives no error.
+// until calls f until it returns no error.
 func until(t *testing.T, what string, f func() error) {
 	t.Helper()
 	for late := time.Now().Add(hang); ; time.Sleep(100 * time.Millisecond) {
@@ -158,7 +156,7 @@ func tool(t *testing.T) string {
 	return snug
 }
 
-// TestOwnMetrics: etcd and prometheus have a page of their own figures.
+// TestOwnMetrics: snug's figures of etcd and prometheus equal those on their own pages.
 func TestOwnMetrics(t *testing.T) {
 	snug := tool(t)
 	for _, c := range []struct {
@@ -189,7 +187,7 @@ func TestOwnMetrics(t *testing.T) {
 			address := free(t)
 			pid := start(t, c.env, c.name, c.args(t.TempDir(), address)...)
 			until(t, "its own metrics", func() error { _, err := metrics(address); return err })
-			// A collection in between changes both figures; then once more.
+			// A collection between the two reads changes both figures: then read again.
 			until(t, "the same figures", func() error {
 				page, err := metrics(address)
 				if err != nil {
@@ -203,15 +201,15 @@ func TestOwnMetrics(t *testing.T) {
 					c.limit == 0 && r.GOMEMLIMIT != nil || c.limit != 0 && (r.GOMEMLIMIT == nil || *r.GOMEMLIMIT != c.limit) {
 					t.Fatalf("%+v", r)
 				}
-				if own := `go_info{version="` + r.Go + `"}`; tells(page, own) != "1" {
-					t.Fatalf("no %s in its metrics", own)
+				if own := `go_info{version="` + r.Go + `"}`; metric(page, own) != "1" {
+					t.Fatalf("its metrics lack %s", own)
 				}
-				goal, err := strconv.ParseFloat(tells(page, "go_memstats_next_gc_bytes"), 64)
+				goal, err := strconv.ParseFloat(metric(page, "go_memstats_next_gc_bytes"), 64)
 				if err != nil {
 					return err
 				}
-				if count := tells(page, "go_gc_duration_seconds_count"); count != strconv.FormatInt(*r.Cycles, 10) || int64(goal) != *r.Goal {
-					return fmt.Errorf("collections %d and goal %d, it says %s and %v", *r.Cycles, *r.Goal, count, goal)
+				if count := metric(page, "go_gc_duration_seconds_count"); count != strconv.FormatInt(*r.Cycles, 10) || int64(goal) != *r.Goal {
+					return fmt.Errorf("collections %d and goal %d, its metrics have %s and %v", *r.Cycles, *r.Goal, count, goal)
 				}
 				return nil
 			})
@@ -219,7 +217,7 @@ func TestOwnMetrics(t *testing.T) {
 	}
 }
 
-// TestDaemons: programs that tell nothing of themselves, linked by C linkers.
+// TestDaemons: programs that report no figures, linked by C linkers.
 func TestDaemons(t *testing.T) {
 	snug := tool(t)
 	dir := t.TempDir()

@@ -15,9 +15,9 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// newer are programs of later Debians: by Go 1.24 to 1.27, with both modules in some. Debian
-// builds without go.mod, so that none of them looks at its quota, whatever its Go
-// (GODEBUG containermaxprocs=0). Names are suite/package.
+// newer are programs of later Debians, built with Go 1.24 to 1.27, some with both modules. Debian
+// builds without go.mod, so none of them follows its quota, regardless of its Go (GODEBUG
+// containermaxprocs=0). Names are suite/package.
 var newer = []server{
 	{
 		name: "trixie-prometheus", file: "trixie/prometheus/usr/bin/prometheus", own: prometheusOwn,
@@ -30,8 +30,8 @@ var newer = []server{
 	{name: "sid-etcd", file: "sid/etcd-server/usr/bin/etcd", args: etcd, own: said(`ready to serve client requests`, `"max-cpu-set":(\d+)`)},
 }
 
-// TestByItselfNewer is TestByItself of programs that this machine's Debian is too old for.
-// They are unpacked, not installed, and kept in the user's cache directory.
+// TestByItselfNewer is TestByItself for programs that this machine's Debian does not have. They are
+// unpacked, not installed, and kept in the user's cache directory.
 func TestByItselfNewer(t *testing.T) {
 	gate.Root(t, "go")
 	cache, err := os.UserCacheDir()
@@ -47,8 +47,8 @@ func TestByItselfNewer(t *testing.T) {
 	byItself(t, snug, newer, func(_ *testing.T, s *server) string { return filepath.Join(dir, s.file) })
 }
 
-// fetch gets the packages of newer, each into dir/suite/package, by apt with state of its
-// own and the archive that this machine has its packages from.
+// fetch gets the packages of newer, each into dir/suite/package. It runs apt with a state of its
+// own and the archive of this machine's sources.
 func fetch(t *testing.T, dir string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*hang)
@@ -106,7 +106,7 @@ func fetch(t *testing.T, dir string) {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		// Renamed into place, so that what was cut off is never taken for the whole.
+		// Renamed into place, so that a partial tree is never used.
 		if err := os.Rename(filepath.Join(at, "root"), to); err != nil && !os.IsExist(err) {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func caddy(t *testing.T, dir, address string) []string {
 	return []string{"run", "--config", write(t, dir, "caddy.json", fmt.Sprintf(`{"admin": {"listen": %q, "origins": [%q]}}`, address, address))}
 }
 
-// caddyOwn waits until its log says that automaxprocs has been called.
+// caddyOwn waits until the log shows that automaxprocs was called.
 func caddyOwn(r *running, dir, address string) (map[string]string, error) {
 	if _, err := said(`maxprocs: `, `maxprocs: \w+ GOMAXPROCS=\D*(\d+)`)(r, dir, address); err != nil {
 		return nil, err
@@ -125,12 +125,12 @@ func caddyOwn(r *running, dir, address string) (map[string]string, error) {
 	return collected(r, dir, address)
 }
 
-// collected is the word of a program whose /metrics has the Go collector's figures.
+// collected returns the figures of the Go collector on a program's /metrics.
 func collected(_ *running, _, address string) (map[string]string, error) {
-	text, err := answer("http://" + address + "/metrics")
+	text, err := get("http://" + address + "/metrics")
 	if err != nil {
 		return nil, err
 	}
 	page := string(text)
-	return map[string]string{"GOMAXPROCS": tells(page, "go_sched_gomaxprocs_threads"), "GOMEMLIMIT": tells(page, "go_gc_gomemlimit_bytes")}, nil
+	return map[string]string{"GOMAXPROCS": metric(page, "go_sched_gomaxprocs_threads"), "GOMEMLIMIT": metric(page, "go_gc_gomemlimit_bytes")}, nil
 }

@@ -14,13 +14,14 @@ import (
 	"testing"
 )
 
-// result is what was planned for a program in a container, and what it used.
+// result is the plan for a program in a container, and what the program used.
 type result struct {
 	plan         planned
 	alone, byRun used
 }
 
-// record is a table of results. With SNUG_RECORD=DIR it is written there, named by the test.
+// record is a table of results. With SNUG_RECORD=DIR it is written to that directory, in a file
+// named after the test.
 type record struct {
 	mu   sync.Mutex
 	rows []string
@@ -53,7 +54,7 @@ func (r *record) write(t *testing.T) {
 	}
 }
 
-// number is one that may not be there.
+// number formats a number; nil = "-".
 func number(n *int) string {
 	if n == nil {
 		return "-"

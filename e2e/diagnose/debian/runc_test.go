@@ -17,11 +17,11 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// bundle is a container of runc's: a directory with config.json and the root.
+// bundle is a container of runc: a directory with config.json and the root.
 type bundle struct{ dir, id string }
 
-// newBundle has one static Go program as its whole root, which says what it is and
-// waits. Source: the OCI runtime specification 1.0.2, config.md and config-linux.md.
+// newBundle has one static Go program as its whole root. It prints its figures and waits. (OCI
+// runtime specification 1.0.2, config.md and config-linux.md.)
 func newBundle(t *testing.T, env ...string) bundle {
 	t.Helper()
 	b := bundle{t.TempDir(), fmt.Sprintf("e2e-debian-%d-%s", os.Getpid(), strings.ToLower(t.Name()))}
@@ -44,7 +44,7 @@ func newBundle(t *testing.T, env ...string) bundle {
 			"user": object{"uid": 65532, "gid": 65532}, "capabilities": object{}, "noNewPrivileges": true,
 		},
 		"linux": object{
-			"cgroupsPath": b.id, // below this process's own
+			"cgroupsPath": b.id, // below the group of this process
 			"namespaces":  []object{{"type": "pid"}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"}, {"type": "network"}},
 		},
 	})
@@ -57,7 +57,7 @@ func newBundle(t *testing.T, env ...string) bundle {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), hang)
 		defer cancel()
-		// Force: also when it runs; no error when it is gone already.
+		// --force kills a running container, and does not fail if it is gone.
 		if out, err := exec.CommandContext(ctx, "runc", b.args("delete", "--force", b.id)...).CombinedOutput(); err != nil {
 			t.Errorf("remove the container: %v: %s", err, out)
 		}
@@ -69,7 +69,7 @@ func (b bundle) args(args ...string) []string {
 	return append([]string{"--root", filepath.Join(b.dir, "state")}, args...)
 }
 
-// pid is what runc wrote down of the container's first process.
+// pid returns the id of the container's first process, which runc wrote to a file.
 func (b bundle) pid() (int, error) {
 	text, err := os.ReadFile(filepath.Join(b.dir, "pid"))
 	if err != nil {
@@ -78,8 +78,8 @@ func (b bundle) pid() (int, error) {
 	return strconv.Atoi(string(text))
 }
 
-// elsewhere fails where the process shares this one's mounts or pids.
-func elsewhere(t *testing.T, pid int) {
+// checkNamespaces fails if the process shares this process's mount or pid namespace.
+func checkNamespaces(t *testing.T, pid int) {
 	t.Helper()
 	for _, ns := range []string{"mnt", "pid"} {
 		its, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, ns))
@@ -90,7 +90,7 @@ func elsewhere(t *testing.T, pid int) {
 	}
 }
 
-// want waits until a process is the program wanted, with every figure known.
+// want waits until a process runs the executable and all its figures are known, and compares them.
 func want(t *testing.T, snug string, pid int, exe string, w process) {
 	t.Helper()
 	until(t, exe, func() error {
@@ -116,7 +116,7 @@ func want(t *testing.T, snug string, pid int, exe string, w process) {
 	})
 }
 
-// runcGo is the Go release that Debian's runc was built by, as runc says.
+// runcGo returns the Go release that built Debian's runc, according to runc.
 func runcGo(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("runc", "--version").Output()
@@ -128,8 +128,8 @@ func runcGo(t *testing.T) string {
 	return string(version)
 }
 
-// TestRuncRuns: `runc run`, which stays as its container's parent, and the program in
-// the container, which lives in other mount and pid namespaces.
+// TestRuncRuns reads `runc run`, which stays as the parent of its container, and the container's
+// program, which has mount and pid namespaces of its own.
 func TestRuncRuns(t *testing.T) {
 	snug := tool(t)
 	b := newBundle(t, "GOMAXPROCS=4", "GOGC=70", "GOMEMLIMIT=200MiB")
@@ -139,13 +139,12 @@ func TestRuncRuns(t *testing.T) {
 	until(t, "the container", func() (err error) { pid, err = b.pid(); return err })
 	want(t, snug, parent, "runc", process{Go: runcGo(t), Procs: new(3), By: new("environment"), GOGC: new(55), GOMEMLIMIT: new(int64(300 << 20))})
 	want(t, snug, pid, "/go1.26.8-", process{Go: "go1.26.8", Procs: new(4), By: new("environment"), GOGC: new(70), GOMEMLIMIT: new(int64(200 << 20))})
-	elsewhere(t, pid)
+	checkNamespaces(t, pid)
 }
 
-// TestRuncInit: `runc create` leaves `runc init`, which waits in the container's
-// namespaces to become its program. It runs from a sealed copy of runc in memory, or
-// from a mount that is detached, so that its executable has no path, and sets GOMAXPROCS
-// to 1 in its code whatever the environment asks for (init.go of runc).
+// TestRuncInit reads `runc init`, which `runc create` leaves waiting in the container's namespaces.
+// It runs from a sealed copy of runc in memory or from a detached mount, so its executable has no
+// path. Its code sets GOMAXPROCS to 1, regardless of the environment (init.go of runc).
 func TestRuncInit(t *testing.T) {
 	snug := tool(t)
 	b := newBundle(t, "GOMAXPROCS=4", "GOGC=70", "GOMEMLIMIT=200MiB")
@@ -155,7 +154,7 @@ func TestRuncInit(t *testing.T) {
 		t.Helper()
 		cmd := exec.CommandContext(ctx, "runc", b.args(args...)...)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=3"}
-		// Of a pipe the container's process would keep the end.
+		// The container's process would keep the end of a pipe open.
 		said, err := os.Create(filepath.Join(b.dir, "said"))
 		if err != nil {
 			t.Fatal(err)
@@ -172,13 +171,13 @@ func TestRuncInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere(t, pid)
+	checkNamespaces(t, pid)
 	var r process
 	until(t, "runc init", func() (err error) { r, err = ps(snug, pid); return err })
 	if *r.Procs != 1 || *r.By != "code" || *r.GOGC != 100 || r.Go != runcGo(t) || !strings.Contains(r.Exe, "runc") {
 		t.Errorf("runc init: %+v", r)
 	}
 	runc("start", b.id)
-	// The same process, another program.
+	// The same process now runs another program.
 	want(t, snug, pid, "/go1.26.8-", process{Go: "go1.26.8", Procs: new(4), By: new("environment"), GOGC: new(70), GOMEMLIMIT: new(int64(200 << 20))})
 }

@@ -16,23 +16,23 @@ import (
 	"testing"
 )
 
-// server is a program, and how to make it tell what it uses.
+// server is a program, and how to get its own figures.
 type server struct {
 	name, file string
 	args       func(t *testing.T, dir, address string) []string
-	// own are GOMAXPROCS and GOMEMLIMIT by the program's own word, those of them that it
-	// tells; an error while it does not serve.
+	// own returns GOMAXPROCS and GOMEMLIMIT as the program itself reports them, if it does. It
+	// returns an error until the program serves.
 	own func(r *running, dir, address string) (map[string]string, error)
-	// automaxprocs: as it is started here it calls automaxprocs.
+	// automaxprocs: with these arguments it calls automaxprocs.
 	automaxprocs bool
-	// automemlimit is linked in, and called as it is started here.
+	// automemlimit: it is linked, and called with these arguments.
 	automemlimit bool
-	// sets is the function of its own that sets GOMAXPROCS, "" = none.
+	// sets is the program's own function that sets GOMAXPROCS; "" = none.
 	sets string
 }
 
-// servers are programs of this Debian's packages, by different linkers, with and without
-// somebody in them who sets GOMAXPROCS. All are stripped.
+// servers are programs of this Debian, linked by different linkers, with and without code that sets
+// GOMAXPROCS. All are stripped.
 var servers = []server{
 	{name: "prometheus", file: "prometheus", args: prometheus(), own: prometheusOwn},
 	{name: "prometheus-auto", file: "prometheus", args: prometheus("--enable-feature=auto-gomaxprocs"), own: prometheusOwn, automaxprocs: true},
@@ -46,8 +46,8 @@ var servers = []server{
 	}, own: victoriaOwn, sets: "github.com/VictoriaMetrics/VictoriaMetrics/lib/cgroup.updateGOMAXPROCSToCPUQuota"},
 }
 
-// answer is the body of a page.
-func answer(url string) ([]byte, error) {
+// get returns the body of a page.
+func get(url string) ([]byte, error) {
 	r, err := http.Get(url)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func answer(url string) ([]byte, error) {
 	return io.ReadAll(r.Body)
 }
 
-// write makes a file of a program's and returns its name.
+// write writes a file for a program and returns its name.
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
@@ -69,14 +69,14 @@ func write(t *testing.T, dir, name, text string) string {
 	return file
 }
 
-// said is the word of a program that writes its GOMAXPROCS into its log when it starts.
+// said returns a function that finds GOMAXPROCS in the log that a program writes at start.
 func said(serves, procs string) func(r *running, _, _ string) (map[string]string, error) {
 	word := regexp.MustCompile(procs)
 	return func(r *running, _, _ string) (map[string]string, error) {
 		text := r.said()
 		m := word.FindStringSubmatch(text)
 		if m == nil || !strings.Contains(text, serves) {
-			return nil, errors.New("its log does not say so yet")
+			return nil, errors.New("not in its log yet")
 		}
 		return map[string]string{"GOMAXPROCS": m[1]}, nil
 	}
@@ -90,7 +90,7 @@ func prometheus(flags ...string) func(t *testing.T, dir, address string) []strin
 }
 
 func prometheusOwn(_ *running, _, address string) (map[string]string, error) {
-	text, err := answer("http://" + address + "/api/v1/status/runtimeinfo")
+	text, err := get("http://" + address + "/api/v1/status/runtimeinfo")
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +114,13 @@ func prometheusOwn(_ *running, _, address string) (map[string]string, error) {
 
 var natsSays = said(`maxprocs: `, `maxprocs: \w+ GOMAXPROCS="?(\d+)`)
 
-// nats has a page, too, /varz, whose GOMAXPROCS is the one before automaxprocs has set it.
+// nats also has a page /varz, but its GOMAXPROCS is the one before automaxprocs.
 func nats(t *testing.T, dir, address string) []string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its own port is one that is free when it starts.
+	// The port -1 lets it choose a free one.
 	return []string{"-D", "-a", host, "-p", "-1", "-m", port, "-sd", dir}
 }
 
@@ -136,7 +136,7 @@ func containerd(_ *testing.T, dir, _ string) []string {
 	return []string{"--root", filepath.Join(dir, "root"), "--state", filepath.Join(dir, "state"), "--address", filepath.Join(dir, "socket")}
 }
 
-// containerdServes: it tells nothing of itself.
+// containerdServes only waits for the socket: containerd does not report its figures.
 func containerdServes(_ *running, dir, _ string) (map[string]string, error) {
 	c, err := net.Dial("unix", filepath.Join(dir, "socket"))
 	if err != nil {
@@ -167,5 +167,5 @@ func victoriaOwn(_ *running, _, address string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"GOMAXPROCS": tells(page, "go_gomaxprocs")}, nil
+	return map[string]string{"GOMAXPROCS": metric(page, "go_gomaxprocs")}, nil
 }

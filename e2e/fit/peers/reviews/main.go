@@ -47,10 +47,10 @@ type options struct {
 
 func main() {
 	var o options
-	flag.IntVar(&o.rounds, "rounds", 10, "ask all of all so many times")
-	flag.IntVar(&o.clients, "clients", 4, "ask so many at a time, saturated")
-	flag.IntVar(&o.rate, "rate", 50, "ask so many a second, paced")
-	flag.DurationVar(&o.window, "window", 2*time.Second, "ask for so long")
+	flag.IntVar(&o.rounds, "rounds", 10, "number of rounds")
+	flag.IntVar(&o.clients, "clients", 4, "concurrent requests, saturated")
+	flag.IntVar(&o.rate, "rate", 50, "requests per second, paced")
+	flag.DurationVar(&o.window, "window", 2*time.Second, "duration of each measurement")
 	flag.BoolVar(&o.http1, "http1", false, "HTTP/1.1 instead of HTTP/2")
 	flag.StringVar(&o.out, "out", "data.tsv", "write to `FILE`")
 	flag.Parse()
