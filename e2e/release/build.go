@@ -15,14 +15,14 @@ import (
 	"strings"
 )
 
-// user is a user's Go set-up of its own: nothing cached, the proxy first.
+// user is the Go set-up of a user: empty caches, the proxy first.
 type user struct {
-	dir string // GOPATH and GOMODCACHE are in here
+	dir string // contains GOPATH and GOMODCACHE
 	env []string
 }
 
-// newUser makes one in dir. proxies are directories; what they lack comes from
-// this machine's module cache and then from where it came from.
+// newUser makes a user in dir. proxies are directories. Modules that they lack come from this
+// machine's module cache, then from its GOPROXY.
 func newUser(ctx context.Context, dir string, proxies ...string) (user, error) {
 	out, err := command(ctx, "", nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {
@@ -35,21 +35,20 @@ func newUser(ctx context.Context, dir string, proxies ...string) (user, error) {
 	}
 	return user{dir, []string{
 		"GOPROXY=" + strings.Join(append(chain, upstream), ","),
-		"GONOSUMDB=github.com/snug-go/*", // not published when this runs
+		"GONOSUMDB=github.com/snug-go/*", // not yet published when this runs
 		"GOWORK=off",
 		"GOTOOLCHAIN=local",
 		"GOPATH=" + filepath.Join(dir, "gopath"),
 		"GOMODCACHE=" + filepath.Join(dir, "modcache"),
-		// The cache must be removable; go.sum cannot know the new library yet.
+		// The cache must be removable; go.sum cannot contain the new library yet.
 		"GOFLAGS=-modcacherw -mod=mod",
 		"GOBIN=", // cross builds cannot use it
 		"CGO_ENABLED=0",
 	}}, nil
 }
 
-// install installs the tool at the version from the user's proxies for
-// linux/arch and returns the binary's path. Build flags are what makes it small
-// and independent of the place.
+// install installs the tool at the version from the user's proxies for linux/arch and returns the
+// binary's path. The build flags make it small and independent of paths.
 func (u user) install(ctx context.Context, version, arch string) (string, error) {
 	env := append([]string{"GOOS=linux", "GOARCH=" + arch}, u.env...)
 	if _, err := command(ctx, u.dir, env, "go", "install", "-trimpath", "-buildvcs=false",
@@ -63,8 +62,8 @@ func (u user) install(ctx context.Context, version, arch string) (string, error)
 	return filepath.Join(bin, "snug"), nil
 }
 
-// check vets and tests copies of the tool and the collector that have only the
-// proxy for a library: no go.work, no library beside them.
+// check vets and tests copies of the tool and the collector that get the library only from the
+// proxy, without go.work.
 func (t tree) check(ctx context.Context, version string, progress io.Writer) error {
 	dir, err := os.MkdirTemp("", "snug-check-")
 	if err != nil {
@@ -96,12 +95,12 @@ func (t tree) check(ctx context.Context, version string, progress io.Writer) err
 	return nil
 }
 
-// dependents are the modules that require the library.
+// dependents lists the modules that require the library.
 var dependents = []string{"cmd/snug", "contrib/prometheus"}
 
-// copyTool copies the dependents and, to their places relative to them, the files of the
-// library and the experiments, which their tests read. Without go.mod and go.work the go
-// command cannot take the library from there.
+// copyTool copies the dependents and, at the same relative paths, the files of the library and the
+// experiments that their tests read. Without go.mod and go.work the go command cannot take the
+// library from there.
 func (t tree) copyTool(ctx context.Context, to string) error {
 	for _, dir := range append([]string{".", "experiments"}, dependents...) {
 		names, err := t.files(ctx, dir)
@@ -135,8 +134,8 @@ func copyFile(to, from string) error {
 	return os.WriteFile(to, text, info.Mode().Perm())
 }
 
-// command runs a command and returns its output. env is added to this
-// process's; the error carries what it said on standard error.
+// command runs a command and returns its output. env is added to this process's environment; the
+// error contains standard error.
 func command(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = dir

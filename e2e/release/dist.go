@@ -16,13 +16,12 @@ import (
 	"strings"
 )
 
-// arches are those of the released binaries.
+// arches lists the architectures of the released binaries.
 var arches = []string{"amd64", "arm64"}
 
-// release fills a new or empty directory with one static binary per
-// architecture, SHA256SUMS, sbom.spdx.json, THIRD_PARTY_LICENSES and a container image. Every
-// binary is built twice by users with nothing in common but the proxy, and has
-// to come out the same.
+// release fills a new or empty directory with one static binary per architecture, SHA256SUMS,
+// sbom.spdx.json, THIRD_PARTY_LICENSES and a container image. It builds every binary twice, as two
+// users who share only the proxy, and fails if the results differ.
 func (t tree) release(ctx context.Context, dir, version string) error {
 	if old, err := os.ReadDir(dir); err == nil && len(old) > 0 {
 		return fmt.Errorf("%s is not empty", dir)
@@ -94,7 +93,7 @@ func (t tree) release(ctx context.Context, dir, version string) error {
 	return writeSums(dir)
 }
 
-// binary is one released program.
+// binary is a released program.
 type binary struct {
 	name string
 	arch string
@@ -104,7 +103,7 @@ type binary struct {
 
 func (b binary) sum() string { return fmt.Sprintf("%x", sha256.Sum256(b.text)) }
 
-// buildTwice builds with every user and compares.
+// buildTwice builds as every user and compares the results.
 func buildTwice(ctx context.Context, users []user, version, arch string) (binary, error) {
 	b := binary{name: "snug-linux-" + arch, arch: arch}
 	for _, u := range users {
@@ -122,7 +121,7 @@ func buildTwice(ctx context.Context, users []user, version, arch string) (binary
 		b.text = text
 	}
 	if bytes.Contains(b.text, []byte(users[0].dir)) {
-		return b, fmt.Errorf("%s names the directory it was built in", b.name)
+		return b, fmt.Errorf("%s contains the path of its build directory", b.name)
 	}
 	info, err := buildinfo.Read(bytes.NewReader(b.text))
 	if err != nil {
@@ -132,8 +131,7 @@ func buildTwice(ctx context.Context, users []user, version, arch string) (binary
 	return b, static(b)
 }
 
-// writeSums writes SHA256SUMS over all files of the directory, in the form
-// that sha256sum -c reads.
+// writeSums writes SHA256SUMS for all files of the directory, in the format of sha256sum -c.
 func writeSums(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

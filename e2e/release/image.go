@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// imageFile is the name of the image in a release, imageName what registries and
-	// runtimes call it.
+	// imageFile is the file name of the image in a release, imageName its name in registries and
+	// runtimes.
 	imageFile = "snug-image.tar"
 	imageName = "snug-go/snug"
-	// imageUser is whom its programs run as: nobody on the host.
+	// imageUser runs the image's programs. The host has no such user.
 	imageUser = "65532:65532"
 )
 
@@ -29,8 +29,8 @@ type content struct {
 	text []byte
 }
 
-// The parts of the OCI image specification that are used, in the order of its examples.
-// See https://github.com/opencontainers/image-spec/blob/v1.1.0/spec.md.
+// The used parts of the OCI image specification, in the order of its examples. See
+// https://github.com/opencontainers/image-spec/blob/v1.1.0/spec.md.
 type (
 	descriptor struct {
 		MediaType   string            `json:"mediaType"`
@@ -77,8 +77,8 @@ type (
 		Created   string `json:"created"`
 		CreatedBy string `json:"created_by"`
 	}
-	// savedImage is an entry of manifest.json, as docker save writes it. Older releases of
-	// Docker know nothing else. See https://github.com/moby/moby/blob/v28.0.0/image/spec/spec.md.
+	// savedImage is an entry of manifest.json, as docker save writes it. Older releases of Docker
+	// read only this. See https://github.com/moby/moby/blob/v28.0.0/image/spec/spec.md.
 	savedImage struct {
 		Config   string
 		RepoTags []string
@@ -97,16 +97,15 @@ const (
 type imageWriter struct {
 	created time.Time
 	labels  map[string]string
-	files   []content // of the archive, in their order
+	files   []content // of the archive, in this order
 	there   map[string]bool
 }
 
-// writeImage writes an archive of an OCI image layout with an image for each binary, which
-// has the other files beside it and nothing else (FROM scratch). The same files are the same
-// archive.
+// writeImage writes an archive of an OCI image layout with one image per binary, which holds only
+// the binary and the other files (FROM scratch). The same files give the same archive.
 //
-// containerd, podman and skopeo take all platforms at once by the name of the image; for
-// Docker each has a tag of its own, TAG-ARCH.
+// containerd, podman and skopeo load all platforms under the name of the image; Docker gets a tag
+// for each, TAG-ARCH.
 func writeImage(w io.Writer, version string, created time.Time, binaries []binary, beside []content) error {
 	i := imageWriter{created: created.UTC(), there: map[string]bool{}, labels: map[string]string{
 		"org.opencontainers.image.title":         "snug",
@@ -134,7 +133,7 @@ func writeImage(w io.Writer, version string, created time.Time, binaries []binar
 	}
 	all.Annotations = map[string]string{
 		"org.opencontainers.image.ref.name": version,
-		// Not of the specification: the whole name, for containerd.
+		// Outside of the specification: the full name, for containerd.
 		"io.containerd.image.name": "docker.io/" + imageName + ":" + version,
 	}
 	for _, f := range []struct {
@@ -154,7 +153,7 @@ func writeImage(w io.Writer, version string, created time.Time, binaries []binar
 	return writeTar(w, i.created, i.files)
 }
 
-// platform is the image of one binary.
+// platform adds the image of one binary.
 func (i *imageWriter) platform(b binary, version string, beside []content) (descriptor, savedImage, error) {
 	var layer, packed bytes.Buffer
 	if err := writeTar(&layer, i.created, append([]content{{"snug", 0o755, b.text}}, beside...)); err != nil {
@@ -191,7 +190,7 @@ func (i *imageWriter) encode(mediaType string, value any) (descriptor, error) {
 	return i.blob(mediaType, text), err
 }
 
-// blob adds a blob, unless it is there.
+// blob adds a blob, unless it exists.
 func (i *imageWriter) blob(mediaType string, text []byte) descriptor {
 	d := descriptor{MediaType: mediaType, Digest: digest(text), Size: len(text)}
 	if !i.there[d.Digest] {
@@ -205,7 +204,7 @@ func digest(text []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(
 
 func blobName(digest string) string { return "blobs/sha256/" + digest[len("sha256:"):] }
 
-// writeTar writes files of user 0, all of one time.
+// writeTar writes files of user 0, all with the same time.
 func writeTar(w io.Writer, at time.Time, files []content) error {
 	t := tar.NewWriter(w)
 	for _, f := range files {

@@ -22,7 +22,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// unpacked are the files of an archive by their names, with what its header says of them.
+// unpacked returns the headers and the contents of an archive's files, by name.
 func unpacked(t *testing.T, r io.Reader) (map[string]*tar.Header, map[string][]byte) {
 	t.Helper()
 	headers, texts := map[string]*tar.Header{}, map[string][]byte{}
@@ -36,7 +36,7 @@ func unpacked(t *testing.T, r io.Reader) (map[string]*tar.Header, map[string][]b
 			t.Fatal(err)
 		}
 		if headers[h.Name] != nil {
-			t.Errorf("%s is there twice", h.Name)
+			t.Errorf("the archive contains %s twice", h.Name)
 		}
 		headers[h.Name] = h
 		if texts[h.Name], err = io.ReadAll(archive); err != nil {
@@ -45,7 +45,7 @@ func unpacked(t *testing.T, r io.Reader) (map[string]*tar.Header, map[string][]b
 	}
 }
 
-// decoded reads JSON into what it is to be, and nothing else.
+// decoded decodes JSON and fails on unknown fields.
 func decoded[T any](t *testing.T, text []byte) T {
 	t.Helper()
 	var to T
@@ -57,8 +57,8 @@ func decoded[T any](t *testing.T, text []byte) T {
 	return to
 }
 
-// checkImage follows an archive of an image from its index to its layers, and returns the
-// files of each platform's image, by architecture.
+// checkImage follows an image archive from its index to its layers and returns the files of each
+// platform's image, by architecture.
 func checkImage(t *testing.T, archive []byte, at time.Time) map[string]map[string][]byte {
 	t.Helper()
 	_, files := unpacked(t, bytes.NewReader(archive))
@@ -119,7 +119,7 @@ func checkImage(t *testing.T, archive []byte, at time.Time) map[string]map[strin
 	}
 	for name := range files {
 		if !used[name] {
-			t.Errorf("nothing refers to %s", name)
+			t.Errorf("no reference to %s", name)
 		}
 	}
 	return found
@@ -147,8 +147,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// releasedImage looks at the image of a release: its files are those beside it, and the
-// SBOM knows the program. It is run as a container.
+// releasedImage checks the image of a release: its files equal those of the release, the SBOM lists
+// the program, and it runs as a container.
 func releasedImage(t *testing.T, dist string) {
 	t.Helper()
 	found := checkImage(t, read(t, filepath.Join(dist, imageFile)), time.Unix(1_700_000_000, 0).UTC())
@@ -170,7 +170,7 @@ func releasedImage(t *testing.T, dist string) {
 		}
 		sum := strings.TrimPrefix(digest(files["snug"]), "sha256:")
 		if !slices.ContainsFunc(sbom.Files, func(f spdxFile) bool { return slices.Contains(f.Checksums, spdxChecksum{"SHA256", sum}) }) {
-			t.Errorf("%s: the SBOM does not know the program", arch)
+			t.Errorf("%s: the SBOM does not list the program", arch)
 		}
 	}
 	if runtime.GOOS != "linux" {
@@ -183,13 +183,13 @@ func releasedImage(t *testing.T, dist string) {
 			t.Fatal(err)
 		}
 	}
-	// Where runc mounts.
+	// Mount points for runc.
 	for _, dir := range []string{"proc", "dev", "sys"} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// The directories of the test are its user's alone.
+	// Only the test's user can enter the directories of the test.
 	for dir := root; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// licence is what a linked module is under.
+// licence is the licence of a linked module.
 type licence struct {
 	module  *debug.Module // Path is "std" for the standard library
 	id      string        // SPDX licence expression
@@ -26,15 +26,14 @@ type licence struct {
 
 type notice struct{ name, text string }
 
-// noticeName matches the files that licences ask to be passed on.
+// noticeName matches the files that licences require to be passed on.
 var noticeName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|authors)([-._].*)?$`)
 
-// std is how the standard library appears among modules.
+// std is the path of the standard library in the list of modules.
 const std = "std"
 
-// collectLicences reads the licences of what is linked into the binaries: the
-// modules of their build information, found in the module cache they were
-// built from, and the standard library.
+// collectLicences reads the licences of all code linked into the binaries: the modules in their
+// build information, found in the module cache they were built from, and the standard library.
 func collectLicences(ctx context.Context, cache string, binaries []binary) ([]licence, error) {
 	modules := map[string]*debug.Module{}
 	for _, b := range binaries {
@@ -76,8 +75,8 @@ func collectLicences(ctx context.Context, cache string, binaries []binary) ([]li
 	return all, nil
 }
 
-// readLicence reads a module's notices. A licence that cannot be told is an
-// error: somebody has to look.
+// readLicence reads a module's notices. An unidentified licence is an error, for a person to
+// resolve.
 func readLicence(m *debug.Module, dir string) (licence, error) {
 	l := licence{module: m}
 	entries, err := os.ReadDir(dir)
@@ -106,8 +105,8 @@ func readLicence(m *debug.Module, dir string) (licence, error) {
 	return l, nil
 }
 
-// marks are sentences that only one licence has, by SPDX identifier. The three
-// clauses of BSD-3-Clause include the two of BSD-2-Clause, so they come first.
+// marks maps SPDX identifiers to sentences that only that licence has. The three clauses of
+// BSD-3-Clause include the two of BSD-2-Clause, so they come first.
 var marks = []struct {
 	id   string
 	text []string
@@ -136,7 +135,7 @@ next:
 	return ""
 }
 
-// licenceText is the content of THIRD_PARTY_LICENSES.
+// licenceText returns the content of THIRD_PARTY_LICENSES.
 func licenceText(all []licence) []byte {
 	var b bytes.Buffer
 	b.WriteString("The snug binaries contain the following third-party software.\n")
@@ -153,8 +152,7 @@ func licenceText(all []licence) []byte {
 	return b.Bytes()
 }
 
-// static makes sure that a binary needs nothing of the system it runs on, and
-// is for the architecture that its name says.
+// static checks that a binary is static and built for the architecture in its name.
 func static(b binary) error {
 	f, err := elf.NewFile(bytes.NewReader(b.text))
 	if err != nil {

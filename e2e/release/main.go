@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Release makes a release of the tool from the tree, as its users will get it.
+// Release makes a release of the tool from this tree, as users will get it.
 //
 //	go run ./e2e/release -o DIR      binaries, checksums, SBOM and licences
-//	go run ./e2e/release -proxy DIR  only a module proxy that holds both modules
-//	go run ./e2e/release -check      vet and test the tool without go.work
+//	go run ./e2e/release -proxy DIR  only a module proxy with the modules of this tree
+//	go run ./e2e/release -check      vet and test the dependents without go.work
 //
-// The proxy holds the modules at the version of the release, so what is built,
-// vetted and tested is what a user's go command would fetch after tagging:
-// without go.work, which hides what go.mod lacks.
+// The proxy holds the modules at the version of the release. So the built, vetted and tested code
+// is what a user's go command fetches after tagging. go.work would hide what go.mod lacks.
 package main
 
 import (
@@ -25,7 +24,7 @@ import (
 const (
 	library = "github.com/snug-go/snug"
 	tool    = "github.com/snug-go/snug/cmd/snug"
-	// collector is released like the tool: it requires the library.
+	// collector is released like the tool, because it requires the library.
 	collector = "github.com/snug-go/snug/contrib/prometheus"
 )
 
@@ -73,14 +72,14 @@ func run(ctx context.Context, args []string) error {
 // tree is a working copy of the repository.
 type tree struct{ root string }
 
-// findTree finds the tree that the working directory is in.
+// findTree finds the tree of the working directory.
 func findTree(ctx context.Context) (tree, error) {
 	root, err := command(ctx, "", nil, "git", "rev-parse", "--show-toplevel")
 	return tree{strings.TrimSpace(root)}, err
 }
 
-// files lists the files that a commit of the tree as it is would hold, with
-// slashes, relative to dir, without those of modules below dir.
+// files lists the files of a commit of the current tree, relative to dir, with slashes, without
+// those of modules below dir.
 func (t tree) files(ctx context.Context, dir string) ([]string, error) {
 	out, err := command(ctx, filepath.Join(t.root, dir), nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
@@ -101,7 +100,7 @@ next:
 				continue next
 			}
 		}
-		// Deleted but still in the index.
+		// Deleted, but still in the index.
 		if _, err := os.Lstat(filepath.Join(t.root, dir, name)); errors.Is(err, os.ErrNotExist) {
 			continue
 		}

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// writeProxy writes the modules at the version to a directory that serves as
-// a GOPROXY (https://go.dev/ref/mod#goproxy-protocol).
+// writeProxy writes the modules at the version to a directory that serves as a GOPROXY
+// (https://go.dev/ref/mod#goproxy-protocol).
 func (t tree) writeProxy(ctx context.Context, dir, version string) error {
 	for path, sub := range map[string]string{library: ".", tool: "cmd/snug", collector: "contrib/prometheus"} {
 		if err := t.writeModule(ctx, dir, module.Version{Path: path, Version: version}, sub); err != nil {
@@ -44,7 +44,7 @@ func (t tree) writeModule(ctx context.Context, dir string, m module.Version, sub
 		files = append(files, file{name, filepath.Join(t.root, sub, name)})
 	}
 	if !slices.Contains(names, "LICENSE") {
-		// The go command does the same for modules in a subdirectory.
+		// The go command also adds the root's LICENSE to modules in a subdirectory.
 		files = append(files, file{"LICENSE", filepath.Join(t.root, "LICENSE")})
 	}
 	escaped, err := module.EscapePath(m.Path)
@@ -55,7 +55,7 @@ func (t tree) writeModule(ctx context.Context, dir string, m module.Version, sub
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
-	// The time has to be there, and the same for the same tree.
+	// The protocol requires a time, and the same tree must give the same one.
 	info, err := json.Marshal(map[string]string{"Version": m.Version, "Time": "2000-01-01T00:00:00Z"})
 	if err != nil {
 		return err
@@ -76,16 +76,15 @@ func (t tree) writeModule(ctx context.Context, dir string, m module.Version, sub
 	return w.Close()
 }
 
-// releasable makes sure that go.mod is one that users can install: the library
-// requires nothing, the tool requires the library at the same version and
-// replaces nothing.
+// releasable checks that users can install go.mod: the library requires nothing; the tool requires
+// the library at the same version and replaces nothing.
 func releasable(text []byte, m module.Version) error {
 	mod, err := modfile.Parse("go.mod", text, nil)
 	if err != nil {
 		return err
 	}
 	if mod.Module.Mod.Path != m.Path {
-		return fmt.Errorf("go.mod is of module %s", mod.Module.Mod.Path)
+		return fmt.Errorf("go.mod belongs to module %s", mod.Module.Mod.Path)
 	}
 	if len(mod.Replace) > 0 {
 		return fmt.Errorf("go.mod replaces %s: go install refuses it", mod.Replace[0].Old.Path)
@@ -107,7 +106,7 @@ func releasable(text []byte, m module.Version) error {
 	return fmt.Errorf("go.mod does not require %s %s", library, m.Version)
 }
 
-// file is a file of the tree under its name in a module.
+// file is a file of the tree and its name in a module.
 type file struct{ name, path string }
 
 func (f file) Path() string                 { return f.name }

@@ -119,8 +119,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// TestInstallAsAUser installs the tool from the proxy with the plain command
-// of the README and uses it.
+// TestInstallAsAUser installs the tool from the proxy with the README's command and uses it.
 func TestInstallAsAUser(t *testing.T) {
 	gate.Need(t, "release")
 	tr := theTree(t)
@@ -175,14 +174,15 @@ func TestRelease(t *testing.T) {
 		if err != nil || !strings.Contains(out, version) {
 			t.Errorf("the binary's version: %q, %v", out, err)
 		}
-		// A plain `go install` would lose what a release hands on.
+		// A released binary passes ignored signals on to its command; one from a plain `go install`
+		// does not.
 		out, err = command(t.Context(), "", nil, "sh", "-c", "trap '' TERM PIPE; exec \"$0\" run -- cat /proc/self/status",
 			filepath.Join(dist, "snug-linux-"+runtime.GOARCH))
 		_, after, _ := strings.Cut(out, "SigIgn:\t")
 		field, _, _ := strings.Cut(after, "\n")
 		const ignored = 1<<(syscall.SIGTERM-1) | 1<<(syscall.SIGPIPE-1)
 		if got, _ := strconv.ParseUint(field, 16, 64); err != nil || got&ignored != ignored {
-			t.Errorf("its command ignores %q of signals, want at least %x; %v", field, ignored, err)
+			t.Errorf("its command has SigIgn %q, want at least %x; %v", field, ignored, err)
 		}
 	}
 	licences := string(read(t, filepath.Join(dist, "THIRD_PARTY_LICENSES")))
@@ -200,9 +200,8 @@ func TestRelease(t *testing.T) {
 	releasedImage(t, dist)
 }
 
-// checkSBOM makes sure of what the SPDX specification asks of every document:
-// identifiers that are well formed, unique and known where they are used, the
-// fields that must be there, and checksums that are the files'.
+// checkSBOM checks the requirements of the SPDX specification: identifiers are well formed, unique
+// and known where they are used; required fields are set; checksums match the files.
 func checkSBOM(t *testing.T, dist string) {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(read(t, filepath.Join(dist, "sbom.spdx.json"))))

@@ -67,8 +67,8 @@ type (
 	}
 )
 
-// writeSBOM lists the binaries, the module they are, and what each of them
-// really contains by its build information.
+// writeSBOM lists the binaries, the module that they are built from, and the contents of each
+// according to its build information.
 func writeSBOM(version string, created time.Time, binaries []binary, licences []licence) ([]byte, error) {
 	root := modulePackage(tool, version, "Apache-2.0")
 	doc := spdxDocument{
@@ -114,7 +114,7 @@ func (d *spdxDocument) relate(from, how, to string) {
 func modulePackage(path, version, licence string) spdxPackage {
 	p := spdxPackage{
 		ID: packageID(path), Name: path, VersionInfo: version,
-		DownloadLocation: "NOASSERTION", // the package URL says it: modules come from whatever proxy one uses
+		DownloadLocation: "NOASSERTION", // the package URL has the location: modules come from any proxy
 		LicenseConcluded: licence, LicenseDeclared: licence, Copyright: "NOASSERTION",
 		ExternalRefs: []spdxExternal{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + strings.ToLower(path) + "@" + version}},
 	}
@@ -126,8 +126,7 @@ func modulePackage(path, version, licence string) spdxPackage {
 	return p
 }
 
-// packageID makes a path into an SPDX identifier: letters, digits, dots and
-// hyphens.
+// packageID converts a path to an SPDX identifier: letters, digits, dots and hyphens.
 func packageID(path string) string {
 	return "SPDXRef-Package-" + strings.Map(func(r rune) rune {
 		switch {
@@ -138,9 +137,8 @@ func packageID(path string) string {
 	}, path)
 }
 
-// time is the moment of the release, the same for the same source: from
-// SOURCE_DATE_EPOCH (https://reproducible-builds.org/specs/source-date-epoch/),
-// else the last commit's.
+// time returns the time of the release, which is the same for the same source: SOURCE_DATE_EPOCH
+// (https://reproducible-builds.org/specs/source-date-epoch/), or else that of the last commit.
 func (t tree) time(ctx context.Context) (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// TestAgentPage: the page of an agent that has scanned a few times, this machine's
-// processes and one that has something wrong.
+// TestAgentPage checks the page of an agent after a few scans of this machine's processes, one of
+// which has a finding.
 func TestAgentPage(t *testing.T) {
 	gate.Need(t, "browser")
 	exe, chromium := build(t), open(t)
@@ -78,7 +78,7 @@ func TestAgentPage(t *testing.T) {
 			}
 			p.quiet(t, file)
 			if n := ask[int](t, p, `document.querySelectorAll("th[aria-sort=ascending]").length`); n != 1 {
-				t.Errorf("%d columns say that they are sorted upwards", n)
+				t.Errorf("%d columns are marked as sorted ascending", n)
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func TestAgentPage(t *testing.T) {
 		defer r.Body.Close()
 		all, err := io.ReadAll(r.Body)
 		if err != nil || !strings.Contains(string(all), strings.ReplaceAll(want, "&", "&amp;")) {
-			t.Errorf("%v, or no way back", err)
+			t.Errorf("error %v, or no link to reverse the order", err)
 		}
 	})
 }

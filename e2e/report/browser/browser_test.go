@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package browser looks at snug's pages with a real Chromium.
+// Package browser checks snug's pages in a real Chromium.
 package browser
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// documents are where the renderer's tests keep theirs.
+// documents matches the documents of the renderer's tests.
 const documents = "../../../cmd/snug/internal/report/testdata/*.json"
 
-// build makes the tool, as a user has it.
+// build builds the tool.
 func build(t *testing.T) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), "snug")
@@ -72,7 +72,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// seen: a drawing that one screen hides is there on another.
+// seen checks that every drawing is visible on the desk or on the phone.
 func seen(t *testing.T, chromium context.Context, file string) {
 	const shown = `[...document.querySelectorAll("svg")].map(s => s.getBoundingClientRect().width > 0)`
 	desk := ask[[]bool](t, load(t, chromium, file, screens[0]), shown)
@@ -98,8 +98,7 @@ func pdf(t *testing.T, chromium context.Context, file, name string) {
 	}
 }
 
-// download clicks the link, as a reader would: the file is the document,
-// compressed.
+// download clicks the link: the file must be the compressed document.
 func download(t *testing.T, chromium context.Context, file, document string) {
 	p := load(t, chromium, file, screens[0])
 	dir := t.TempDir()

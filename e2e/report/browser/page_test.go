@@ -20,12 +20,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// open starts a Chromium that asks nothing of the network by itself.
+// open starts a Chromium that makes no network requests of its own.
 func open(t *testing.T) context.Context {
 	t.Helper()
 	alloc, stop := chromedp.NewExecAllocator(t.Context(),
 		chromedp.Flag("headless", true),
-		chromedp.NoSandbox, // root may not have one
+		chromedp.NoSandbox, // the sandbox may be unavailable to root
 		chromedp.DisableGPU,
 		chromedp.NoFirstRun,
 		chromedp.NoDefaultBrowserCheck,
@@ -51,8 +51,8 @@ func open(t *testing.T) context.Context {
 	return ctx
 }
 
-// profile is a directory for a browser. Its helper processes outlive it by a moment and
-// still write there, so one removal may find the directory not empty.
+// profile returns a directory for a browser. The browser's helper processes outlive it briefly and
+// still write there, so the first removal may fail.
 func profile(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "snug-browser-")
@@ -71,7 +71,7 @@ func profile(t *testing.T) string {
 	return dir
 }
 
-// tab is a page that was loaded, and what the browser said about it.
+// tab is a loaded page, and what the browser reported about it.
 type tab struct {
 	context.Context
 	mu       sync.Mutex
@@ -79,7 +79,7 @@ type tab struct {
 	trouble  []string
 }
 
-// screen is what a reader reads on.
+// screen is a reader's screen or paper.
 type screen struct {
 	name   string
 	width  int64
@@ -93,7 +93,7 @@ var screens = []screen{
 	{"dark", 1100, 1, "dark", ""},
 	{"phone", 360, 2, "light", ""},
 	{"phone-dark", 360, 2, "dark", ""},
-	{"paper", 760, 1, "dark", "print"}, // a dark screen must not print dark paper
+	{"paper", 760, 1, "dark", "print"}, // a dark screen must not give dark paper
 }
 
 // load shows a file on a screen.
@@ -150,8 +150,7 @@ func ask[T any](t *testing.T, p *tab, expression string) T {
 	return v
 }
 
-// quiet checks that the page asked for nothing and that the browser had nothing
-// to say.
+// quiet checks that the page made no further request and that the browser logged nothing.
 func (p *tab) quiet(t *testing.T, file string) {
 	t.Helper()
 	p.mu.Lock()
@@ -160,12 +159,11 @@ func (p *tab) quiet(t *testing.T, file string) {
 		t.Errorf("requests: %s, want the page alone", short(strings.Join(p.requests, " "), 300))
 	}
 	for _, m := range p.trouble {
-		t.Errorf("the browser says: %s", m)
+		t.Errorf("the browser reports: %s", m)
 	}
 }
 
-// shot saves a picture of the whole page in the directory SNUG_SHOTS, when there
-// is one.
+// shot saves a picture of the whole page in the directory SNUG_SHOTS, if set.
 func shot(t *testing.T, p *tab, name string) {
 	t.Helper()
 	dir := os.Getenv("SNUG_SHOTS")

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// rules is the expression that looks a page over.
+// rules is the expression that checks a page.
 //
 //go:embed rules.js
 var rules string
@@ -30,7 +30,7 @@ const wrong = `<!DOCTYPE html>
 <script>console.log("hello"); fetch("data:text/plain,x"); setTimeout(() => { throw new Error("thrown") });</script>
 <footer>end</footer>`
 
-// TestRules: a check that nothing fails checks nothing.
+// TestRules: each rule finds its violation.
 func TestRules(t *testing.T) {
 	gate.Need(t, "browser")
 	file := filepath.Join(t.TempDir(), "wrong.html")
@@ -44,18 +44,18 @@ func TestRules(t *testing.T) {
 		"svg \"dot\" is 9 by 9", "leaves its drawing", "lie over each other", "px high", "contrast of",
 	} {
 		if !strings.Contains(found, want) {
-			t.Errorf("not noticed: %s; noticed:\n%s", want, found)
+			t.Errorf("not found: %s; found:\n%s", want, found)
 		}
 	}
 	dark := strings.Join(ask[[]string](t, load(t, open(t), file, screens[1]), rules), "\n")
 	if !strings.Contains(dark, "in the dark") {
-		t.Errorf("white paper in the dark is not noticed:\n%s", dark)
+		t.Errorf("white paper on a dark screen is not found:\n%s", dark)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	said := strings.Join(p.trouble, "\n")
 	if !strings.Contains(said, "console: log") || !strings.Contains(said, "exception: ") {
-		t.Errorf("the browser said %q", said)
+		t.Errorf("the browser reports %q", said)
 	}
 	if len(p.requests) < 2 {
 		t.Errorf("requests: %q", p.requests)

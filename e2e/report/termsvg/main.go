@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Termsvg draws what a command has printed as a picture of a terminal: text on
-// stdin, SVG on stdout, the command line as its argument.
+// Termsvg draws the output of a command as a picture of a terminal: text on stdin, SVG on stdout,
+// the command line as its argument.
 //
 //	snug ps | go run ./e2e/report/termsvg 'snug ps' >docs/ps.svg
 package main
@@ -70,7 +70,7 @@ func draw(w io.Writer, r io.Reader, command string) error {
 	return out.Flush()
 }
 
-// escape keeps runs of blanks, which SVG would take for one.
+// escape preserves runs of blanks, which SVG would collapse.
 func escape(s string) string {
 	var b strings.Builder
 	xml.EscapeText(&b, []byte(s))
