@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Access is what another program needs to speak to a server as its administrator.
+// Access is what a program needs to connect to a server as its administrator.
 type Access struct{ URL, TokenFile, CAFile string }
 
-// Access writes it into the test's directory.
+// Access writes the token and the CA to the test's directory.
 func (l *Lab) Access(t testing.TB) Access {
 	t.Helper()
 	dir := t.TempDir()

@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// Object is an object of the API, as JSON has it.
+// Object is an object of the API in its JSON form.
 type Object = map[string]any
 
-// Answer is what the server answered. The test has failed when there was none.
+// Answer is a response of the server. Without a response, the test fails.
 type Answer struct {
 	Code     int
-	Object   Object   // nil when it is none; a Status when Code is no success
-	Warnings []string // the texts of its Warning headers
-	Text     []byte   // as it came
+	Object   Object   // nil if the body is no object; a Status unless OK
+	Warnings []string // texts of the Warning headers
+	Text     []byte   // raw body
 }
 
-// OK tells whether the server did what it was asked for.
+// OK reports whether the request succeeded.
 func (a Answer) OK() bool { return a.Code >= 200 && a.Code < 300 }
 
-// Message says why the server refused, "" when it did not.
+// Message returns the server's reason for refusing; "" = it did not refuse.
 func (a Answer) Message() string {
 	if a.OK() {
 		return ""
@@ -40,7 +40,7 @@ func (a Answer) Message() string {
 	return string(a.Text)
 }
 
-// Must fails the test unless the server did what it was asked for.
+// Must fails the test unless the request succeeded.
 func Must(t testing.TB, a Answer) Answer {
 	t.Helper()
 	if !a.OK() {
@@ -49,8 +49,8 @@ func Must(t testing.TB, a Answer) Answer {
 	return a
 }
 
-// Create creates an object in a collection ("/api/v1/namespaces/x/pods"). What
-// is a string or []byte is sent as the YAML it is, anything else as JSON.
+// Create creates an object in a collection ("/api/v1/namespaces/x/pods"). It sends a string or
+// []byte as YAML, anything else as JSON.
 func (l *Lab) Create(t testing.TB, collection string, object any) Answer {
 	t.Helper()
 	return l.do(t, http.MethodPost, collection, "", object)
@@ -62,8 +62,8 @@ func (l *Lab) Get(t testing.TB, path string) Answer {
 	return l.do(t, http.MethodGet, path, "", nil)
 }
 
-// Read reads an object into what to points to. Unlike Get it fails no test, and is for any
-// goroutine.
+// Read decodes an object into what to points to. Unlike Get it never fails the test, so any
+// goroutine may call it.
 func (l *Lab) Read(path string, to any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
@@ -77,8 +77,7 @@ func (l *Lab) Read(path string, to any) error {
 	return json.Unmarshal(a.Text, to)
 }
 
-// Patch merges a patch into an object as kubectl does: entries of lists by their
-// names.
+// Patch applies a strategic merge patch, as kubectl does: it merges lists by name.
 func (l *Lab) Patch(t testing.TB, path string, patch any) Answer {
 	t.Helper()
 	return l.do(t, http.MethodPatch, path, "application/strategic-merge-patch+json", patch)
@@ -108,9 +107,9 @@ func (l *Lab) do(t testing.TB, method, path, contentType string, body any) Answe
 		}
 	}
 	if contentType == "" && body != nil {
-		contentType = "application/yaml" // JSON is some
+		contentType = "application/yaml" // JSON is YAML
 	}
-	// Not the test's context, which has ended when the test cleans up.
+	// Not the test's context, which has ended during cleanup.
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	a, err := l.ask(ctx, method, path, contentType, text)
@@ -154,7 +153,7 @@ func (l *Lab) ask(ctx context.Context, method, path, contentType string, body []
 	return a, nil
 }
 
-// warning is the text of a header
+// warning parses the text of a header
 //
 //	Warning: 299 - "text"
 //
@@ -162,16 +161,16 @@ func (l *Lab) ask(ctx context.Context, method, path, contentType string, body []
 func warning(header string) (string, error) {
 	quoted, ok := strings.CutPrefix(header, "299 - ")
 	if !ok {
-		return "", fmt.Errorf("warning of another form: %s", header)
+		return "", fmt.Errorf("malformed warning: %s", header)
 	}
 	text, err := strconv.Unquote(quoted)
 	if err != nil {
-		return "", fmt.Errorf("warning of another form: %s", header)
+		return "", fmt.Errorf("malformed warning: %s", header)
 	}
 	return text, nil
 }
 
-// places are the collections of the kinds that tests apply.
+// places maps the kinds that tests apply to their collections.
 var places = map[string]string{
 	"MutatingAdmissionPolicy":          "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
 	"MutatingAdmissionPolicyBinding":   "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
@@ -183,14 +182,14 @@ var places = map[string]string{
 
 var kindLine = regexp.MustCompile(`(?m)^kind: *(\w+) *$`)
 
-// Apply creates the objects of a YAML stream, until the test ends. The server
-// takes its time to put policies in force, and out of it.
+// Apply creates the objects of a YAML stream and deletes them when the test ends. The server needs
+// time to put policies in force, and to remove them.
 func (l *Lab) Apply(t testing.TB, stream string) {
 	t.Helper()
 	for document := range strings.SplitSeq("\n"+stream, "\n---") {
 		m := kindLine.FindStringSubmatch(document)
 		if m == nil || places[m[1]] == "" {
-			t.Fatalf("no kind that can be applied:\n%s", document)
+			t.Fatalf("no known kind:\n%s", document)
 		}
 		a := l.Create(t, places[m[1]], document)
 		if !a.OK() {
@@ -204,7 +203,7 @@ func (l *Lab) Apply(t testing.TB, stream string) {
 	}
 }
 
-// list is a list of objects, empty when it is none.
+// list returns a list of objects, empty if the value is no list.
 func list(of any) []Object {
 	var all []Object
 	items, _ := of.([]any)
@@ -214,12 +213,12 @@ func list(of any) []Object {
 	return all
 }
 
-// Until asks until the answer is yes: the server does much after it has answered.
+// Until waits until a condition holds: much happens after the server has responded.
 func (l *Lab) Until(t testing.TB, what string, yes func() bool) {
 	t.Helper()
 	for end := time.Now().Add(deadline); !yes(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not after %v: %s\nlast of the server's log:\n%s", deadline, what, l.log())
+			t.Fatalf("not within %v: %s\nlast of the server's log:\n%s", deadline, what, l.log())
 		}
 	}
 }

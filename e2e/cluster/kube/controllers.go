@@ -13,24 +13,24 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// accountsKey is the file in a laboratory's directory by which tokens of accounts are
-// signed.
+// accountsKey returns the file in a lab's directory with the key that signs the tokens of service
+// accounts.
 func accountsKey(dir string) string { return filepath.Join(dir, "accounts.key") }
 
-// control starts the controllers and the scheduler, and waits until they work: a
-// namespace has its account, its root CA is told, and nothing else comes on its own.
+// control starts the controllers and the scheduler. It waits until the default namespace has its
+// service account and root CA, which shows that the controllers work.
 func (l *Lab) control(t testing.TB, dir string) {
 	t.Helper()
 	ca := filepath.Join(dir, "ca.crt")
 	if err := os.WriteFile(ca, l.ca, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// They serve nothing: nobody asks them, and ports can be taken. They ask as often as the
-	// server answers: by default they wait for their turn longer than they work.
+	// They listen on no port, because ports can be taken. Their rate limit
+	// is high: with the default one they would mostly wait.
 	flags := []string{"--kubeconfig", l.Kubeconfig(t), "--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=200"}
 	l.beside = append(l.beside,
 		daemon.Start(t, dir, kubebuild.Command(t, "kube-controller-manager"), append(flags, "--service-account-private-key-file", accountsKey(dir), "--root-ca-file", ca,
-			// It makes the directory, which is by default one of the machine's.
+			// They create this directory, which by default is a system directory.
 			"--flex-volume-plugin-dir", filepath.Join(dir, "volumeplugins"))...),
 		daemon.Start(t, dir, kubebuild.Command(t, "kube-scheduler"), flags...))
 	l.Until(t, "the default namespace has its account and root CA", func() bool {
@@ -44,8 +44,8 @@ func (l *Lab) control(t testing.TB, dir string) {
 	})
 }
 
-// Kubeconfig writes a kubeconfig of the server's administrator, which needs no other
-// file, and returns its path. It goes with the test.
+// Kubeconfig writes a self-contained kubeconfig of the server's administrator to the test's
+// directory and returns its path.
 func (l *Lab) Kubeconfig(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -62,7 +62,7 @@ current-context: lab
 	return path
 }
 
-// log is the last of the server's log, and of those beside it.
+// log returns the end of the logs of the server and of the processes with it.
 func (l *Lab) log() string {
 	text := l.server.Log()
 	for _, p := range l.beside {

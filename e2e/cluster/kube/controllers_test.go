@@ -9,9 +9,9 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// TestControllers: a Deployment gets a pod, with its account, and the scheduler says
-// that there is no node for it. The server is its own: the shared one has no controllers,
-// which would change what other tests make.
+// TestControllers: a Deployment gets a pod with a service account, and the scheduler reports that
+// there is no node for it. It has a server of its own, because controllers would change the objects
+// of other tests.
 func TestControllers(t *testing.T) {
 	gate.Need(t, "kube")
 	l := StartWith(t, Options{Controllers: true})

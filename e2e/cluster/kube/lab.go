@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube runs a real Kubernetes API server for tests: built from
-// Kubernetes' published Go module, with the etcd of Debian, on loopback and in a
-// directory that the test removes. There is no kubelet, and without
-// Options.Controllers no scheduler and no controller: what is created is admitted,
-// defaulted, validated and stored, and nothing else happens to it.
+// Package kube runs a real Kubernetes API server for tests. It is built from Kubernetes' published
+// Go module, uses the etcd of Debian, and runs on loopback in a directory that the test removes.
+// There is no kubelet, and without Options.Controllers no scheduler and no controller: objects are
+// admitted, defaulted, validated and stored, and nothing else happens to them.
 package kube
 
 import (
@@ -29,39 +28,36 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// deadline bounds the wait for what a server does on its own: to be ready, to put
-// a policy in force. It is many times what a busy machine takes.
+// deadline bounds the wait for what a server does by itself, such as getting ready or putting a
+// policy in force. It is many times the duration on a busy machine.
 const deadline = 3 * time.Minute
 
-// Lab is an API server and its etcd, until the test ends.
+// Lab is an API server and its etcd, which run until the test ends.
 type Lab struct {
 	server  *daemon.Process
 	etcd    *daemon.Process
-	beside  []*daemon.Process // what else runs
+	beside  []*daemon.Process // further processes
 	address string            // host and port
 	token   string
-	ca      []byte // of the server's certificate, PEM
+	ca      []byte // CA of the server's certificate, PEM
 	client  *http.Client
 	store   store
 }
 
-// Options say what a laboratory has beside an API server and its etcd.
+// Options selects additions to an API server and its etcd.
 type Options struct {
-	// Controllers: the controllers and the scheduler of Kubernetes run too, so that
-	// workloads get pods, namespaces their accounts and root CA, and pods nodes. There
-	// are no nodes yet.
+	// Controllers runs the controllers and the scheduler of Kubernetes too, so that workloads get
+	// pods, namespaces their service accounts and root CA, and pods nodes. There are no nodes yet.
 	Controllers bool
-	// Address is where the server listens, host and port; "" = at a free port of
-	// loopback.
+	// Address is the server's host and port; "" = a free port on loopback.
 	Address string
-	// Flags of the API server come last, and win.
+	// Flags of the API server override the defaults.
 	Flags []string
 }
 
-// Start returns a server that is as it was made: the one that tests share, where there is
-// one, and is waited for, or one of the test's own. That listens on loopback alone, with a
-// certificate and a token of its own, keeps everything in the test's directory, and does
-// not outlive the test, nor this process.
+// Start returns a server in its initial state. It is the shared one, if set, after waiting for it,
+// or else a server of this test's own. The latter listens only on loopback, has its own certificate
+// and token, keeps all files in the test's directory, and ends with the test or this process.
 func Start(t testing.TB) *Lab {
 	t.Helper()
 	if file := os.Getenv(Shared); file != "" {
@@ -70,7 +66,7 @@ func Start(t testing.TB) *Lab {
 	return StartWith(t, Options{})
 }
 
-// StartWith starts a server as Start does, and what the options ask for.
+// StartWith starts a server of the test's own with options.
 func StartWith(t testing.TB, o Options) *Lab {
 	t.Helper()
 	dir := t.TempDir()
@@ -80,7 +76,7 @@ func StartWith(t testing.TB, o Options) *Lab {
 	}
 	t.Cleanup(func() {
 		l.stop()
-		l.sound(t, 0)
+		l.checkNoPanic(t, 0)
 	})
 	if o.Controllers {
 		l.control(t, dir)
@@ -88,7 +84,7 @@ func StartWith(t testing.TB, o Options) *Lab {
 	return l
 }
 
-// run starts a server in a directory, with all its files.
+// run starts a server with all its files in a directory.
 func run(ctx context.Context, dir string, o Options) (*Lab, error) {
 	server, err := kubebuild.Find(ctx, "kube-apiserver")
 	if err != nil {
@@ -98,7 +94,7 @@ func run(ctx context.Context, dir string, o Options) (*Lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: install the packages of e2e/packages.txt", err)
 	}
-	// A port that is free now may be taken when it is to be listened on.
+	// Another process may take a free port before the server listens: then retry.
 	for attempt := 1; ; attempt++ {
 		l, err := start(ctx, dir, server, etcd, o)
 		if err == nil || attempt == 3 || !strings.Contains(err.Error(), "address already in use") {
@@ -129,7 +125,7 @@ func start(ctx context.Context, dir, server, etcd string, o Options) (l *Lab, er
 			l.stop()
 		}
 	}()
-	// Nobody needs the data after a crash.
+	// No fsync: the data is not needed after a crash.
 	client := string(l.store)
 	if l.etcd, err = daemon.Run(dir, etcd, "--data-dir", filepath.Join(dir, "etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls", client, "--advertise-client-urls", client,
@@ -138,11 +134,11 @@ func start(ctx context.Context, dir, server, etcd string, o Options) (l *Lab, er
 	}
 	host, port, _ := net.SplitHostPort(l.address)
 	flags := []string{"--etcd-servers", client,
-		// What it was at first is asked for when a shared server is to be that again.
+		// No compaction, because a shared server is restored to its first revision.
 		"--etcd-compaction-interval", "0",
 		"--bind-address", host, "--secure-port", port, "--cert-dir", certs,
-		// The address of the service "kubernetes" may not be loopback. It is
-		// nobody's (RFC 5737), and nothing is told it.
+		// The address of the service "kubernetes" must not be loopback. This one is reserved for
+		// documentation (RFC 5737), and nothing connects to it.
 		"--advertise-address", "192.0.2.1", "--endpoint-reconciler-type", "none",
 		"--service-cluster-ip-range", "10.96.0.0/24",
 		"--token-auth-file", tokens, "--authorization-mode", "RBAC",
@@ -150,7 +146,7 @@ func start(ctx context.Context, dir, server, etcd string, o Options) (l *Lab, er
 		"--service-account-key-file", key, "--service-account-signing-key-file", key,
 		"--allow-privileged"}
 	if !o.Controllers {
-		// Accounts are made by a controller that does not run.
+		// The controller that creates service accounts does not run.
 		flags = append(flags, "--disable-admission-plugins", "ServiceAccount")
 	}
 	if l.server, err = daemon.Run(dir, server, append(flags, o.Flags...)...); err != nil {
@@ -159,7 +155,7 @@ func start(ctx context.Context, dir, server, etcd string, o Options) (l *Lab, er
 	return l, l.ready(ctx, filepath.Join(certs, "apiserver.crt"))
 }
 
-// stop ends what runs.
+// stop ends the processes.
 func (l *Lab) stop() {
 	if l.client != nil {
 		l.client.CloseIdleConnections()
@@ -171,8 +167,8 @@ func (l *Lab) stop() {
 	}
 }
 
-// sound fails the test when the server panicked, as what it has logged since then tells.
-func (l *Lab) sound(t testing.TB, since int64) {
+// checkNoPanic fails the test if the server has logged a panic since an offset in its log.
+func (l *Lab) checkNoPanic(t testing.TB, since int64) {
 	t.Helper()
 	text, err := os.ReadFile(l.server.File)
 	if err != nil {
@@ -182,7 +178,7 @@ func (l *Lab) sound(t testing.TB, since int64) {
 	}
 }
 
-// ready waits until the server answers for all of itself.
+// ready waits until /readyz returns 200.
 func (l *Lab) ready(ctx context.Context, certificate string) error {
 	said := ""
 	for end := time.Now().Add(deadline); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
@@ -192,7 +188,7 @@ func (l *Lab) ready(ctx context.Context, certificate string) error {
 			}
 		}
 		if l.client == nil {
-			// The server signs its own certificate, and writes it whole or not.
+			// The server writes its self-signed certificate atomically.
 			text, err := os.ReadFile(certificate)
 			if err != nil || !l.trust(text) {
 				continue
@@ -209,7 +205,7 @@ func (l *Lab) ready(ctx context.Context, certificate string) error {
 	return fmt.Errorf("not ready after %v: %s\nlast log of the server:\n%s", deadline, said, l.server.Log())
 }
 
-// trust makes a client that knows the server by its CA; false = that is none.
+// trust creates a client that trusts a CA. It returns false if ca holds no certificate.
 func (l *Lab) trust(ca []byte) bool {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
@@ -220,7 +216,7 @@ func (l *Lab) trust(ca []byte) bool {
 	return true
 }
 
-// freePorts finds ports of loopback on which nobody listens.
+// freePorts returns unused ports on loopback.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for range n {
@@ -228,15 +224,15 @@ func freePorts(n int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		// All are held until all are found, so that they differ.
+		// Hold every port until all are found, so that they differ.
 		defer l.Close()
 		ports = append(ports, l.Addr().String())
 	}
 	return ports, nil
 }
 
-// writeKey makes the key by which the server signs tokens of accounts; it does
-// not start without one.
+// writeKey writes the key that signs the tokens of service accounts. The server does not start
+// without one.
 func writeKey(path string) error {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -19,15 +19,15 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// TestLab: a server is the release that was asked for, each test that shares it has it to
-// itself and finds it as it was, and nothing of it is left.
+// TestLab: a server has the requested release. Tests that share it use it one at a time and find
+// its initial state. It leaves nothing behind.
 func TestLab(t *testing.T) {
 	gate.Need(t, "kube")
 	file := filepath.Join(t.TempDir(), "lab.json")
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, file) }()
-	for !there(file) {
+	for !exists(file) {
 		select {
 		case err := <-served:
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestLab(t *testing.T) {
 			t.Errorf("version %v, want %s", a.Object["gitVersion"], kubebuild.Kubernetes.Version)
 		}
 		if a := l.Get(t, "/api/v1/namespaces/none"); a.OK() || a.Message() != `namespaces "none" not found` {
-			t.Errorf("a namespace that is not there: %d %s", a.Code, a.Message())
+			t.Errorf("a missing namespace: %d %s", a.Code, a.Message())
 		}
 		other, err := os.Open(lock(file))
 		if err != nil {
@@ -51,20 +51,20 @@ func TestLab(t *testing.T) {
 		}
 		defer other.Close()
 		if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
-			t.Error("another test could have it too")
+			t.Error("another test could lock it too")
 		}
-		before = l.known(t)
+		before = l.inventory(t)
 		l.spoil(t)
-		if l.known(t) == before {
-			t.Error("what was done does not show")
+		if l.inventory(t) == before {
+			t.Error("the changes are not visible")
 		}
 	})
 	t.Run("a later test", func(t *testing.T) {
 		l = Start(t)
-		if now := l.known(t); now != before {
-			t.Errorf("it knows\n%s\nand at first\n%s", now, before)
+		if now := l.inventory(t); now != before {
+			t.Errorf("it has\n%s\nwant the initial\n%s", now, before)
 		}
-		// Neither of the policies decides, and there is no kind of theirs.
+		// Neither policy is in force, and the kind does not exist.
 		if a := Must(t, l.Create(t, "/api/v1/namespaces/default/configmaps", "metadata: {name: mine}")); a.Object["data"] != nil {
 			t.Errorf("stored %v", a.Object)
 		}
@@ -80,25 +80,25 @@ func TestLab(t *testing.T) {
 		t.Error(err)
 	}
 	for _, path := range []string{file, lock(file), filepath.Dir(l.server.File)} {
-		if there(path) {
-			t.Errorf("%s is still there", path)
+		if exists(path) {
+			t.Errorf("%s still exists", path)
 		}
 	}
 	for _, address := range []string{l.address, strings.TrimPrefix(string(l.store), "http://")} {
 		if c, err := net.Dial("tcp", address); err == nil {
 			c.Close()
-			t.Errorf("somebody still listens on %s", address)
+			t.Errorf("a process still listens on %s", address)
 		}
 	}
 }
 
-func there(path string) bool {
+func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// known are the names of all that the server knows, and the labels of namespaces.
-func (l *Lab) known(t *testing.T) string {
+// inventory returns the names of all objects on the server, and the labels of namespaces.
+func (l *Lab) inventory(t *testing.T) string {
 	t.Helper()
 	var all []string
 	for _, path := range l.collections(t) {
@@ -110,8 +110,8 @@ func (l *Lab) known(t *testing.T) string {
 	return strings.Join(all, "\n")
 }
 
-// spoil leaves what a test that was killed could: objects of many kinds, a kind, policies in
-// force, and what the server itself has made changed or gone.
+// spoil makes changes that a killed test could leave: objects of many kinds, a new kind, policies
+// in force, and changed or deleted objects of the server itself.
 func (l *Lab) spoil(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"in", "out"} {
@@ -140,13 +140,13 @@ spec:
 	} {
 		Must(t, l.Create(t, places[kind], "metadata: {name: spoil}\n"+spec))
 	}
-	l.Until(t, "both policies decide, and the kind is known", func() bool {
+	l.Until(t, "both policies are in force, and the kind exists", func() bool {
 		a := l.Create(t, "/api/v1/namespaces/in/configmaps?dryRun=All", "metadata: {name: x}")
 		return a.Code == http.StatusUnprocessableEntity && l.Create(t, "/apis/snug.dev/v1/spoils", "apiVersion: snug.dev/v1\nkind: Spoil\nmetadata: {name: a}").OK()
 	})
 }
 
-// TestNoServer: who cannot start says why, at once.
+// TestNoServer: a server that cannot start returns the reason at once.
 func TestNoServer(t *testing.T) {
 	gate.Need(t, "kube")
 	etcd, err := exec.LookPath("etcd")

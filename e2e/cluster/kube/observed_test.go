@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// observed: pods are told what they would be given, in the words in which they would be
-// told what they were, and are otherwise as they came.
+// observed: with mode observe, a pod's annotation lists what it would be given, in the same words
+// as when it is given. The rest of the pod is unchanged.
 func (p *policies) observed(t *testing.T) {
 	const plain = `containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu: 1500m}}}]`
 	situations := []situation{
@@ -19,11 +19,11 @@ func (p *policies) observed(t *testing.T) {
 			`initContainers: [{name: s, image: x, restartPolicy: Always, env: [{name: A, value: b}], resources: {limits: {memory: 64Mi}}}], containers: [{name: a, image: x, resources: {limits: {memory: 1Gi}}}]`,
 			"a GOMEMLIMIT=921MiB (pod-memory-share); s GOMEMLIMIT=48MiB (pod-memory-share)", nil},
 		{"a LimitRange's limits", limited, "", `containers: [{name: a, image: x}]`, "a GOMEMLIMIT=270MiB (pod-memory-share)", nil},
-		{"nothing to give", in, "", `containers: [{name: a, image: x}]`, "", nil},
-		{"a variable that is there", in, "", withEnv("GOMEMLIMIT", "100MiB"), "", nil},
+		{"nothing to add", in, "", `containers: [{name: a, image: x}]`, "", nil},
+		{"a variable already set", in, "", withEnv("GOMEMLIMIT", "100MiB"), "", nil},
 		{"not opted in", neutral, "", plain, "", nil},
 		{"opted out", in, "inject=disabled", plain, "", nil},
-		{"a word that is neither", in, "inject=true", plain, "", nil},
+		{"an invalid label", in, "inject=true", plain, "", nil},
 		{"an excluded namespace", system, "inject=enabled", plain, "", nil},
 	}
 	t.Run("enforced", func(t *testing.T) {
@@ -43,47 +43,47 @@ func (p *policies) observed(t *testing.T) {
 		untouched := s
 		untouched.labels = "inject=disabled"
 		if now, before := stored(got), stored(p.dry(t, &untouched)); now != before {
-			t.Errorf("%s: stored %s, and without the policies %s", s.name, now, before)
+			t.Errorf("%s: stored %s, want %s as without the policies", s.name, now, before)
 		}
 		meta := got["metadata"].(Object)
 		again := Object{"metadata": Object{"name": "again", "labels": meta["labels"], "annotations": meta["annotations"]}, "spec": got["spec"]}
 		a := Must(t, p.Create(t, "/api/v1/namespaces/"+s.namespace+"/pods?dryRun=All", again))
 		if note(a.Object, "observed") != s.want {
-			t.Errorf("%s, once more: %q, want %q", s.name, note(a.Object, "observed"), s.want)
+			t.Errorf("%s, copied: %q, want %q", s.name, note(a.Object, "observed"), s.want)
 		}
 	}
 	pods := "/api/v1/namespaces/in/pods?dryRun=All"
 	gone := `metadata: {name: gone, annotations: {snug.dev/observed: a GOMEMLIMIT=460MiB (pod-memory-share)}}
 spec: {containers: [{name: a, image: x}]}`
 	if a := Must(t, p.Create(t, pods, gone)); note(a.Object, "observed") != "" {
-		t.Errorf("what does not hold any more is noted: %q", note(a.Object, "observed"))
+		t.Errorf("an obsolete annotation stays: %q", note(a.Object, "observed"))
 	}
-	// What is right at the end is noted, whatever others change in between.
-	p.Apply(t, another)
+	// The annotation describes the final pod, whatever another policy changes in between.
+	p.Apply(t, otherPolicy)
 	p.Until(t, "the other policy is in force", func() bool { return len(containers(Must(t, p.Create(t, pods, fitting)).Object)) == 2 })
 	for range 10 {
 		a := Must(t, p.Create(t, pods, fitting))
 		const want = "a GOMEMLIMIT=921MiB (pod-memory-share); late GOMEMLIMIT=230MiB (pod-memory-share)"
 		if got := note(a.Object, "observed"); got != want || stored(a.Object) != "a{} late{}" {
-			t.Errorf("stored %s, noted %q", stored(a.Object), got)
+			t.Errorf("stored %s, annotated %q", stored(a.Object), got)
 		}
 	}
 }
 
-// dry is what would be stored of a pod.
+// dry returns the pod that would be stored.
 func (p *policies) dry(t *testing.T, s *situation) Object {
 	t.Helper()
 	return Must(t, p.Create(t, "/api/v1/namespaces/"+s.namespace+"/pods?dryRun=All", s.manifest("dry"))).Object
 }
 
-// note is an annotation of snug.
+// note returns an annotation of snug.
 func note(pod Object, name string) string {
 	annotations, _ := pod["metadata"].(Object)["annotations"].(Object)
 	text, _ := annotations["snug.dev/"+name].(string)
 	return text
 }
 
-// mislabelled: who labels something is told that a word says nothing.
+// mislabelled: a label with an invalid value causes a warning.
 func (p *policies) mislabelled(t *testing.T) {
 	p.apply(t, "")
 	const namespaces, deployments = "/api/v1/namespaces", "/apis/apps/v1/namespaces/%s/deployments?dryRun=All"
@@ -106,8 +106,8 @@ func (p *policies) mislabelled(t *testing.T) {
 		return p.Patch(t, namespaces+"/mislabelled", Object{"metadata": Object{"labels": labels}})
 	}
 	says("another label", relabel(Object{"a": "c"}), "")
-	says("a wrong word", relabel(Object{"snug.dev/inject": "yes"}), "snug.dev/inject=yes;")
-	says("another label, beside", relabel(Object{"a": "d"}), "")
+	says("an invalid label", relabel(Object{"snug.dev/inject": "yes"}), "snug.dev/inject=yes;")
+	says("another label again", relabel(Object{"a": "d"}), "")
 	const deployment = "metadata: {name: x, labels: {app: x}}\nspec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x, %s}}, spec: {containers: [{name: a, image: x}]}}}\n"
 	for _, c := range []struct{ namespace, labels, want string }{
 		{"mislabelled", "a: b", "snug.dev/inject=yes of the namespace;"},
@@ -119,9 +119,9 @@ func (p *policies) mislabelled(t *testing.T) {
 	} {
 		says(c.namespace+" "+c.labels, p.Create(t, fmt.Sprintf(deployments, c.namespace), fmt.Sprintf(deployment, c.labels)), c.want)
 	}
-	// And the words decide: nobody is given anything by another one.
+	// An invalid value gives nothing.
 	s := situation{namespace: "mislabelled", spec: memory("1Gi")}
 	if got := stored(p.dry(t, &s)); got != "a{}" {
-		t.Errorf("by the namespace: %s", got)
+		t.Errorf("with an invalid label on the namespace: %s", got)
 	}
 }

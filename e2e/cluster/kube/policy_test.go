@@ -17,8 +17,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
 
-// TestPolicy puts what `snug policy` prints on a server and looks at what becomes
-// of pods there.
+// TestPolicy installs the output of `snug policy` on a server and checks what happens to pods.
 func TestPolicy(t *testing.T) {
 	gate.Need(t, "kube")
 	p := policies{Lab: Start(t), snug: filepath.Join(t.TempDir(), "snug")}
@@ -31,7 +30,7 @@ func TestPolicy(t *testing.T) {
 	t.Run("every knob turned", p.turned)
 	t.Run("denied", p.denied)
 	t.Run("observed", p.observed)
-	t.Run("labels of other words", p.mislabelled)
+	t.Run("invalid labels", p.mislabelled)
 	t.Run("another policy comes later", p.later)
 	t.Run("resizes", p.resizes)
 	t.Run("large pods", p.large)
@@ -45,7 +44,7 @@ type policies struct {
 	snug string
 }
 
-// tool runs snug and returns what it prints.
+// tool runs snug and returns its output.
 func (p *policies) tool(t *testing.T, args ...string) string {
 	t.Helper()
 	var said strings.Builder
@@ -68,7 +67,7 @@ const (
 	system  = "kube-system" // excluded by default; its label says otherwise
 )
 
-// namespaceLabels are what the namespaces say of snug.dev/inject.
+// namespaceLabels maps the namespaces to their values of snug.dev/inject.
 var namespaceLabels = map[string]string{in: "enabled", out: "disabled", neutral: "", limited: "enabled", apart: "enabled", system: "enabled"}
 
 func (p *policies) namespaces(t *testing.T) {
@@ -88,8 +87,7 @@ func (p *policies) namespaces(t *testing.T) {
 	Must(t, p.Create(t, "/api/v1/namespaces/"+limited+"/limitranges", limitRange))
 }
 
-// apply puts the policies of a configuration in force, until the test ends. ""
-// is the default.
+// apply puts the policies of a configuration in force until the test ends; "" = the default.
 func (p *policies) apply(t *testing.T, config string) {
 	t.Helper()
 	args := []string{"policy"}
@@ -101,7 +99,7 @@ func (p *policies) apply(t *testing.T, config string) {
 		args = append(args, file)
 	}
 	text := p.tool(t, args...)
-	// Registered first, so that it comes after the policies were deleted.
+	// Cleanups run in reverse order, so this one runs after the policies are deleted.
 	t.Cleanup(func() { p.settled(t, "") })
 	p.Apply(t, text)
 	p.settled(t, text)
@@ -109,8 +107,8 @@ func (p *policies) apply(t *testing.T, config string) {
 
 var policyName = regexp.MustCompile(`(?m)^kind: \w+Policy\nmetadata:\n  name: (\S+)$`)
 
-// settled waits until exactly the policies of a text decide. Each of them has
-// something that it alone changes in, or says of, a pod.
+// settled waits until exactly the policies of a text are in force. Each of them changes or warns of
+// something that no other does.
 func (p *policies) settled(t *testing.T, text string) {
 	t.Helper()
 	want := []string{}
@@ -121,19 +119,18 @@ func (p *policies) settled(t *testing.T, text string) {
 	p.Until(t, fmt.Sprintf("policies in force are %v", want), func() bool { return slices.Equal(p.inForce(t), want) })
 }
 
-// A pod that the policy fit changes, and one that the policy values complains of.
+// The policy fit changes the first pod; the policy values warns of the second.
 const (
 	fitting = `metadata: {name: fit, labels: {snug.dev/inject: enabled}}
 spec: {containers: [{name: a, image: x, resources: {limits: {memory: 1Gi}}}]}`
 	wrong = `metadata: {name: wrong, labels: {snug.dev/inject: enabled}}
 spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 1Gi}]}]}`
-	// stale is one a resize of which is what the policy resize complains of.
-	// No other policy has to do with it.
+	// The policy resize warns of a resize of this pod. No other policy applies to it.
 	stale = `metadata: {name: stale, labels: {snug.dev/inject: enabled}}
 spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 900MiB}], resources: {limits: {memory: 1Gi}}}]}`
 )
 
-// inForce are the policies that decide at this moment, by the ends of their names.
+// inForce returns the policies that are in force now, by the ends of their names.
 func (p *policies) inForce(t *testing.T) []string {
 	t.Helper()
 	const pods = "/api/v1/namespaces/neutral/pods"
@@ -153,14 +150,14 @@ func (p *policies) inForce(t *testing.T) []string {
 	return names
 }
 
-// resized is a patch of a pod's resize subresource: other limits of a container,
-// and as much requested.
+// resized returns a patch for a pod's resize subresource, with new limits of a container and equal
+// requests.
 func resized(of, container string, limits Object) Object {
 	return Object{"spec": Object{of: []any{Object{"name": container, "resources": Object{"limits": limits, "requests": limits}}}}}
 }
 
-// complaints are what validating policies say, as warnings or as the reason of a
-// refusal; the server has warnings of its own.
+// complaints returns the messages of validating policies, from warnings or from the reason of a
+// refusal. It skips the server's own warnings.
 func complaints(a Answer) []string {
 	var all []string
 	for _, w := range append(slices.Clone(a.Warnings), a.Message()) {
@@ -171,17 +168,17 @@ func complaints(a Answer) []string {
 	return all
 }
 
-// situation is a pod, and what is stored of it.
+// situation is a pod and its expected stored form.
 type situation struct {
 	name      string
 	namespace string
-	labels    string // of snug, without their prefix: "inject=enabled gomaxprocs=enabled"
+	labels    string // snug's labels without their prefix: "inject=enabled gomaxprocs=enabled"
 	spec      string // YAML
-	want      string // see stored
+	want      string // in the form of stored
 	complains []string
 }
 
-// manifest is the pod as YAML.
+// manifest returns the pod as YAML.
 func (s *situation) manifest(name string) string {
 	labels := []string{}
 	for l := range strings.FieldsSeq(s.labels) {
@@ -191,8 +188,8 @@ func (s *situation) manifest(name string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: %s, labels: {%s}}\nspec: {%s}\n", name, s.namespace, strings.Join(labels, ", "), s.spec)
 }
 
-// see creates the pods of a table and compares what is stored.
-func (p *policies) see(t *testing.T, table []situation) {
+// check creates the pods of a table and compares their stored forms.
+func (p *policies) check(t *testing.T, table []situation) {
 	for i := range table {
 		s := &table[i]
 		t.Run(s.name, func(t *testing.T) {
@@ -210,7 +207,7 @@ func (p *policies) see(t *testing.T, table []situation) {
 			}
 			if s.want == "refused" {
 				if a.OK() {
-					t.Errorf("stored %s, want it refused", stored(a.Object))
+					t.Errorf("stored %s, want a refusal", stored(a.Object))
 				}
 				return
 			}
@@ -220,28 +217,27 @@ func (p *policies) see(t *testing.T, table []situation) {
 			if stored(got) != s.want {
 				t.Errorf("\ngot  %s\nwant %s", stored(got), s.want)
 			}
-			p.again(t, pods, got)
+			p.checkCopy(t, pods, got)
 		})
 	}
 }
 
-// again creates what was stored once more, as a copy of a pod would be: nothing is
-// added to what was given.
-func (p *policies) again(t *testing.T, pods string, pod Object) {
+// checkCopy creates a copy of a stored pod: snug must add nothing to it.
+func (p *policies) checkCopy(t *testing.T, pods string, pod Object) {
 	t.Helper()
 	meta := pod["metadata"].(Object)
 	copied := Object{"metadata": Object{"name": "copy", "labels": meta["labels"], "annotations": meta["annotations"]}, "spec": pod["spec"]}
 	a := Must(t, p.Create(t, pods+"?dryRun=All", copied))
 	if stored(a.Object) != stored(pod) {
-		t.Errorf("once more\n%s\nmakes\n%s", stored(pod), stored(a.Object))
+		t.Errorf("a copy of\n%s\nbecomes\n%s", stored(pod), stored(a.Object))
 	}
 	if old, now := added(pod), added(a.Object); old != now {
-		t.Errorf("once more, the annotation %q is %q", old, now)
+		t.Errorf("in a copy, the annotation %q becomes %q", old, now)
 	}
 }
 
-// stored is what of a pod is snug's business, in one line: each container with its
-// env and its resizePolicy, init containers first.
+// stored returns in one line the parts of a pod that snug sets: each container with its env and
+// resizePolicy, init containers first.
 func stored(pod Object) string {
 	var all []string
 	for _, c := range containers(pod) {
@@ -254,16 +250,16 @@ func stored(pod Object) string {
 	return strings.Join(all, " ")
 }
 
-// added is the annotation that says what was given.
+// added returns the annotation that lists what snug added.
 func added(pod Object) string { return note(pod, "added") }
 
-// containers are those of a pod, init containers first.
+// containers returns a pod's containers, init containers first.
 func containers(pod Object) []Object {
 	spec := pod["spec"].(Object)
 	return append(list(spec["initContainers"]), list(spec["containers"])...)
 }
 
-// env is a container's: A=1, or A<limits.cpu/1 for a reference and its divisor.
+// env returns a container's variables: A=1, or A<limits.cpu/1 for a reference with its divisor.
 func env(c Object) []string {
 	var all []string
 	for _, e := range list(c["env"]) {
@@ -277,8 +273,8 @@ func env(c Object) []string {
 	return all
 }
 
-// checked is what the server counts of policies, by series. A check that did its work is
-// counted by its action; one of a validation that failed is "allow" with a type.
+// checked returns the server's counters of policy checks, by series. A completed check is counted
+// with its action; a failed validation is counted as "allow" with an error type.
 func (p *policies) checked(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -291,8 +287,8 @@ func (p *policies) checked(t *testing.T) map[string]string {
 	return all
 }
 
-// noErrors fails when an expression of a policy had an error since then, which leaves no
-// other trace: policies that fail are ignored.
+// noErrors fails if a policy's expression had an error since before. Errors leave no other trace,
+// because failing policies are ignored.
 func (p *policies) noErrors(t *testing.T, before map[string]string) {
 	t.Helper()
 	seen := 0
@@ -302,10 +298,10 @@ func (p *policies) noErrors(t *testing.T, before map[string]string) {
 		}
 		seen++
 		if !strings.Contains(series, `error_type="no_error"`) && (strings.Contains(series, "mutating") || strings.Contains(series, `enforcement_action="allow"`)) {
-			t.Errorf("a policy's expression had an error: %s%s, and%s before", series, n, before[series])
+			t.Errorf("a policy's expression had an error: %s%s, was%s", series, n, before[series])
 		}
 	}
 	if seen == 0 {
-		t.Error("the server counts no checks of policies")
+		t.Error("the server counted no checks of policies")
 	}
 }

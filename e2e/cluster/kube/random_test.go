@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// pods of each configuration that are made up.
+// randomPods is the number of random pods per configuration.
 const randomPods = 300
 
-// given is what `snug policy --try --json` says of a container.
+// given is a container in the output of `snug policy --try --json`.
 type given struct {
 	Object, Container string
 	OptedIn           *bool `json:"opted_in"`
@@ -27,10 +27,9 @@ type given struct {
 	RestartOn []string `json:"restart_on"`
 }
 
-// random: for pods that nobody thought of, the server stores what the tool says
-// without one.
+// random: of random pods, the server stores what the tool predicts without a server.
 func (p *policies) random(t *testing.T) {
-	for i, config := range []string{"", otherwise, "name: third\nmemory: 75%\nround: nearest\nminProcs: 1\nrequestFactor: 0.3\nexclude: {namespaces: [], containers: [b]}\ncheck: off\nresize: off\n"} {
+	for i, config := range []string{"", nonDefault, "name: third\nmemory: 75%\nround: nearest\nminProcs: 1\nrequestFactor: 0.3\nexclude: {namespaces: [], containers: [b]}\ncheck: off\nresize: off\n"} {
 		t.Run(fmt.Sprintf("configuration %d", i), func(t *testing.T) {
 			p.apply(t, config)
 			r := rand.New(rand.NewPCG(7, uint64(i)))
@@ -75,32 +74,32 @@ func (p *policies) random(t *testing.T) {
 				a := p.Create(t, path, pod)
 				if !a.OK() {
 					refused++
-					// By its own fault, and not for what it was given.
+					// The pod itself must be invalid, not what snug added to it.
 					without := Object{"metadata": Object{"name": meta["name"], "labels": Object{"snug.dev/inject": "disabled"}}, "spec": pod["spec"]}
 					if p.Create(t, path, without).OK() {
-						t.Errorf("refused for what it was given: %s\n%s", a.Message(), show(pod))
+						t.Errorf("refused because of what was added: %s\n%s", a.Message(), show(pod))
 					}
 					continue
 				}
 				if got := stored(a.Object); got != want {
-					t.Errorf("\nstored %s\nsaid   %s\n%s", got, want, show(pod))
+					t.Errorf("\nstored %s\nwant   %s\n%s", got, want, show(pod))
 				}
 			}
-			t.Logf("%d pods, %d refused, %d things given", randomPods, refused, gifts)
+			t.Logf("%d pods, %d refused, %d additions", randomPods, refused, gifts)
 			if refused > randomPods/2 || gifts < randomPods/4 {
-				t.Errorf("%d of %d pods were refused, %d things given: hardly anything was tested", refused, randomPods, gifts)
+				t.Errorf("%d of %d pods were refused, %d additions: too few for a test", refused, randomPods, gifts)
 			}
 		})
 	}
 }
 
-// limitRange is the one of the namespace limited, for a tool that sees no server.
+// limitRange belongs to the namespace limited; the tool gets it as a manifest.
 const limitRange = `apiVersion: v1
 kind: LimitRange
 metadata: {name: defaults, namespace: limited}
 spec: {limits: [{type: Container, default: {memory: 300Mi, cpu: 1200m}, defaultRequest: {memory: 100Mi, cpu: 100m}}]}`
 
-// expected is the pod as it should be stored, and how many things it is given.
+// expected returns the pod as it should be stored, and the number of additions.
 func (p *policies) expected(t *testing.T, pod Object, says []given, all bool) (string, int) {
 	t.Helper()
 	labelled := namespaceLabels[fmt.Sprint(pod["metadata"].(Object)["namespace"])]
@@ -109,10 +108,10 @@ func (p *policies) expected(t *testing.T, pod Object, says []given, all bool) (s
 	for _, c := range containers(pod) {
 		i := slices.IndexFunc(says, func(g given) bool { return g.Container == c["name"] })
 		if i < 0 {
-			t.Fatalf("nothing is said of container %v of\n%s", c["name"], show(pod))
+			t.Fatalf("no prediction for container %v of\n%s", c["name"], show(pod))
 		}
 		g := says[i]
-		// null: the labels of the namespace decide, which the tool does not see.
+		// null means that the labels of the namespace decide, which the tool does not see.
 		if in := g.OptedIn; in == nil && (labelled == "enabled" || all && labelled != "disabled") || in != nil && *in {
 			variables, resize := list(c["env"]), list(c["resizePolicy"])
 			for _, e := range g.Env {
@@ -146,19 +145,19 @@ func show(pod Object) string {
 	return string(text)
 }
 
-// amounts as people write them, and as nobody does.
+// Amounts, sensible and odd.
 var (
 	memories = []string{"512Mi", "1Gi", "0.5Gi", "1.5Gi", "64Mi", "63Mi", "67108863", "67108864", "67108865", "128974848000m", "128974848001m", "1e9", "4E8", "500M", "0.1Gi",
 		"12.5M", "160Mi", "167772161", "123456789.5", "1500m", "100n", "0", "3Ti", "1Pi", "1Ei", "1152921504606846975", "1152921504606846977", "7Ei", "100E", "9223372036854775807", "1e30"}
 	cpus = []string{"1", "2", "0.5", "250m", "1500m", "1.001", "2.0005", "999m", "1u", "1e1", "3500m", "64", "0", "1e-3", "0.1", "10k", "1M", "5E", "1999999u"}
 )
 
-// randomPod makes a pod up. The server refuses some of them.
+// randomPod returns a random pod. The server refuses some of them.
 func randomPod(r *rand.Rand, name string) Object {
 	chance := func(percent int) bool { return r.IntN(100) < percent }
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	amount := func(of []string) string {
-		if chance(60) { // one of the sensible ones
+		if chance(60) { // a sensible one
 			return of[r.IntN(6)]
 		}
 		return pick(of...)

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// resizes: a resize in place that leaves a variable behind is warned of, and no
-// other is.
+// resizes: the policy warns of an in-place resize that leaves a variable unchanged, and of no other
+// resize.
 func (p *policies) resizes(t *testing.T) {
 	p.apply(t, "")
-	// A node that says it can resize all that a pod has.
+	// This node declares enough capacity for any resize.
 	capacity := Object{"cpu": "64", "memory": "64Gi", "pods": "110"}
 	Must(t, p.Create(t, "/api/v1/nodes", Object{"metadata": Object{"name": "node"}, "status": Object{"allocatable": capacity, "capacity": capacity,
 		"declaredFeatures": []any{"InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"}}}))
@@ -66,14 +66,14 @@ func (p *policies) resizes(t *testing.T) {
 				t.Errorf("complaints %q, want %s", said, c.want)
 			}
 			if after := stored(a.Object); after != stored(pod) {
-				t.Errorf("the resize made %s of %s", after, stored(pod))
+				t.Errorf("the resize stored %s, before %s", after, stored(pod))
 			}
 		})
 	}
 }
 
-// running is the status of a pod that runs, as the kubelet writes it. A running
-// container without resources there is one of a node that cannot resize.
+// running returns the status of a running pod, as the kubelet writes it. A running container
+// without resources in its status is on a node that cannot resize.
 func running(pod Object) Object {
 	statuses := Object{"initContainerStatuses": []any{}, "containerStatuses": []any{}}
 	for _, kind := range []string{"initContainers", "containers"} {

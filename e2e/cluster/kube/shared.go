@@ -18,24 +18,24 @@ import (
 	"github.com/snug-go/snug/e2e/internal/daemon"
 )
 
-// Shared is the variable that names the file in which a server tells of itself that tests
-// of several processes share. Each has it to itself, and finds it as it was at first.
+// Shared is the variable that names the file of a server shared by tests of several processes. They
+// use it one at a time, and each finds its initial state.
 const Shared = "SNUG_LAB"
 
-// shared is what that file holds.
+// shared is the content of that file.
 type shared struct {
 	Address string `json:"address"` // host and port
 	Token   string `json:"token"`   // of its administrator
 	CA      string `json:"ca"`      // PEM
 	Etcd    string `json:"etcd"`    // URL
-	// First is the revision of etcd at which everything was there that a server makes by
-	// itself, and nothing else.
+	// First is the revision of etcd at which the server had created all its own objects, and no
+	// others existed.
 	First int64  `json:"first"`
 	Log   string `json:"log"` // file
 }
 
-// Serve runs a server to share until the context ends, and tells of it in a file as soon as
-// it can be used. Nothing of it is left.
+// Serve runs a shared server until the context ends. It writes the file when the server is ready,
+// and leaves nothing behind.
 func Serve(ctx context.Context, file string) error {
 	dir, err := os.MkdirTemp("", "snug-lab-")
 	if err != nil {
@@ -57,7 +57,7 @@ func Serve(ctx context.Context, file string) error {
 	}
 	defer os.Remove(lock(file))
 	defer os.Remove(file)
-	// Whole or not at all.
+	// Written atomically.
 	if err := os.WriteFile(lock(file), text, 0o600); err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func Serve(ctx context.Context, file string) error {
 	return fmt.Errorf("a server has ended\n%s\n%s", l.etcd.Log(), l.server.Log())
 }
 
-// settled waits until the server has made all that it makes by itself, and returns the
-// revision of etcd: it has renewed its leases and changed nothing else meanwhile.
+// settled waits until the server has created all its own objects, and returns the revision of etcd:
+// since then only leases have changed.
 func (l *Lab) settled(ctx context.Context) (int64, error) {
 	var before []pair
 	renewed := 0
@@ -98,18 +98,18 @@ func (l *Lab) settled(ctx context.Context) (int64, error) {
 			return now, nil
 		}
 	}
-	return 0, fmt.Errorf("the server does not come to rest, last of its log:\n%s", l.server.Log())
+	return 0, fmt.Errorf("the server does not settle; last of its log:\n%s", l.server.Log())
 }
 
-// lock is the file on which a test has a lock while it has the server.
+// lock returns the file that a test locks while it uses the server.
 func lock(file string) string { return file + ".lock" }
 
-// share waits until the server is this test's, and as it was at first.
+// share locks the server for this test and restores its initial state.
 func share(t testing.TB, file string) *Lab {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatalf("%s: %v; is go run ./e2e/cluster/lab still there?", Shared, err)
+		t.Fatalf("%s: %v; is go run ./e2e/cluster/lab still running?", Shared, err)
 	}
 	var s shared
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -133,19 +133,19 @@ func share(t testing.TB, file string) *Lab {
 	}
 	t.Cleanup(func() {
 		l.client.CloseIdleConnections()
-		l.sound(t, log.Size())
+		l.checkNoPanic(t, log.Size())
 	})
 	l.restore(t, s.First)
 	return l
 }
 
-// restore makes the server what it was at a revision of etcd, for all that looks at it.
-// What an earlier test has left is removed where it is stored, and the server hears of that
-// as of anything that another server has done.
+// restore returns the server to its state at a revision of etcd, including its caches. It removes
+// the leftovers of an earlier test in etcd, and the server sees the changes as if another API
+// server had made them.
 func (l *Lab) restore(t testing.TB, first int64) {
 	t.Helper()
 	var gone []string
-	l.Until(t, "what is stored is as it was", func() bool {
+	l.Until(t, "etcd has its initial content", func() bool {
 		removed, same, err := l.store.restore(t.Context(), first)
 		if err != nil {
 			t.Fatalf("%v\nlast of the server's log:\n%s", err, l.log())
@@ -157,8 +157,8 @@ func (l *Lab) restore(t testing.TB, first int64) {
 		}
 		return same
 	})
-	l.Until(t, "the server knows no other kinds", func() bool {
-		// Each version that it serves has one, but their own.
+	l.Until(t, "the server has no other kinds", func() bool {
+		// There is one APIService for each served version, except that of APIService itself.
 		services := Must(t, l.Get(t, "/apis/apiregistration.k8s.io/v1/apiservices")).Object["items"]
 		return len(l.versions(t))-1 == len(list(services))
 	})
@@ -170,7 +170,7 @@ func (l *Lab) restore(t testing.TB, first int64) {
 		return all.Items
 	}
 	for _, path := range l.collections(t) {
-		l.Until(t, "the server's cache of "+path+" is what is stored", func() bool {
+		l.Until(t, "the server's cache of "+path+" equals etcd", func() bool {
 			return bytes.Equal(items(path), items(path+"?resourceVersion=0"))
 		})
 	}
@@ -183,7 +183,7 @@ func (l *Lab) restore(t testing.TB, first int64) {
 	l.decided(t)
 }
 
-// versions are the paths of all that the server knows, of each group.
+// versions returns the paths of all API versions.
 func (l *Lab) versions(t testing.TB) []string {
 	t.Helper()
 	all := []string{"/api/v1"}
@@ -195,7 +195,7 @@ func (l *Lab) versions(t testing.TB) []string {
 	return all
 }
 
-// collections are the paths of all kinds whose objects are stored.
+// collections returns the paths of all kinds with stored objects.
 func (l *Lab) collections(t testing.TB) []string {
 	t.Helper()
 	var all []string
@@ -209,7 +209,8 @@ func (l *Lab) collections(t testing.TB) []string {
 	return all
 }
 
-// markers are a policy and a webhook of each kind that refuse what is marked for them.
+// markers holds a policy and a webhook of each kind. Each refuses objects with its own marker
+// label.
 var markers = map[string]string{
 	"MutatingAdmissionPolicy": `spec:
   failurePolicy: Fail
@@ -226,8 +227,8 @@ var markers = map[string]string{
 	"ValidatingWebhookConfiguration":   unreachable("ValidatingWebhookConfiguration"),
 }
 
-// decided waits until the server goes by no policy and no webhook that was there before: it
-// hears of them in their order, so it does when it goes by one that comes after them.
+// decided waits until no earlier policy or webhook is in force. The server sees changes in order,
+// so it has seen all earlier ones once a new marker is in force.
 func (l *Lab) decided(t testing.TB) {
 	t.Helper()
 	for kind, spec := range markers {
@@ -235,7 +236,7 @@ func (l *Lab) decided(t testing.TB) {
 	}
 	for kind := range markers {
 		if !strings.HasSuffix(kind, "Binding") {
-			l.Until(t, "a "+kind+" decides", func() bool {
+			l.Until(t, "a "+kind+" is in force", func() bool {
 				a := l.Create(t, "/api/v1/namespaces/default/configmaps?dryRun=All", "metadata: {name: x, labels: {marker: "+kind+"}}")
 				return strings.Contains(a.Message(), "marker")
 			})
@@ -246,7 +247,7 @@ func (l *Lab) decided(t testing.TB) {
 	}
 }
 
-// unreachable is a webhook that nobody answers for.
+// unreachable returns a webhook at an address where nothing listens.
 func unreachable(kind string) string {
 	return `webhooks:
 - name: marker.snug.dev

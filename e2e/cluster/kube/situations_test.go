@@ -8,30 +8,30 @@ import (
 	"testing"
 )
 
-// byDefault: who is opted in gets a GOMEMLIMIT of nine tenths.
+// byDefault: an opted-in container gets a GOMEMLIMIT of nine tenths of its limit.
 func (p *policies) byDefault(t *testing.T) {
 	p.apply(t, "")
 	const plain = `containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu: 1500m}}}]`
-	p.see(t, []situation{
+	p.check(t, []situation{
 		{"a namespace that is opted in", in, "", plain, "a{GOMEMLIMIT=460MiB}", nil},
-		{"a namespace that says nothing", neutral, "", plain, "a{}", nil},
+		{"a namespace without a label", neutral, "", plain, "a{}", nil},
 		{"a namespace that is opted out", out, "", plain, "a{}", nil},
 		{"an excluded namespace, opted in", system, "", plain, "a{}", nil},
 		{"an excluded namespace, a pod opted in", system, "inject=enabled", plain, "a{}", nil},
 		{"a pod opted in", neutral, "inject=enabled", plain, "a{GOMEMLIMIT=460MiB}", nil},
 		{"a pod opted in where its namespace is out", out, "inject=enabled", plain, "a{GOMEMLIMIT=460MiB}", nil},
 		{"a pod opted out where its namespace is in", in, "inject=disabled", plain, "a{}", nil},
-		{"a word that is neither", in, "inject=perhaps", plain, "a{}", []string{"snug.dev/inject=perhaps"}},
-		{"another word for a program that needs GOMAXPROCS", in, "gomaxprocs=true", plain, "a{GOMEMLIMIT=460MiB}", []string{"snug.dev/gomaxprocs=true"}},
+		{"an invalid label", in, "inject=perhaps", plain, "a{}", []string{"snug.dev/inject=perhaps"}},
+		{"an invalid label for a program that needs GOMAXPROCS", in, "gomaxprocs=true", plain, "a{GOMEMLIMIT=460MiB}", []string{"snug.dev/gomaxprocs=true"}},
 		{"a program that needs GOMAXPROCS", in, "gomaxprocs=enabled", plain, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}", nil},
 		{"a program that needs GOMAXPROCS, without a CPU limit", in, "gomaxprocs=enabled",
 			`containers: [{name: a, image: x, resources: {limits: {memory: 512Mi}, requests: {cpu: 2}}}]`, "a{GOMEMLIMIT=460MiB}", nil},
 		{"no limits", in, "gomaxprocs=enabled", `containers: [{name: a, image: x}]`, "a{}", nil},
 
-		{"variables that are there", in, "gomaxprocs=enabled",
+		{"variables already set", in, "gomaxprocs=enabled",
 			`containers: [{name: a, image: x, env: [{name: GOMAXPROCS, value: "3"}, {name: A, value: b}, {name: GOMEMLIMIT, value: 100MiB}], resources: {limits: {memory: 512Mi, cpu: 1500m}}}]`,
 			"a{GOMAXPROCS=3 A=b GOMEMLIMIT=100MiB}", nil},
-		{"one of them is there", in, "gomaxprocs=enabled",
+		{"one of them already set", in, "gomaxprocs=enabled",
 			`containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: "off"}], resources: {limits: {memory: 512Mi, cpu: 1500m}}}]`,
 			"a{GOMEMLIMIT=off GOMAXPROCS<limits.cpu/1}", nil},
 		{"a variable without a value", in, "",
@@ -69,19 +69,19 @@ func (p *policies) byDefault(t *testing.T) {
 		{"an exponent that is no multiple of 3", in, "", memory("4E8"), "a{GOMEMLIMIT=343MiB}", nil},
 		{"powers of ten", in, "", memory("500M"), "a{GOMEMLIMIT=429MiB}", nil},
 		{"a small limit", in, "", memory("67108863"), "a{}", nil},
-		{"the least limit", in, "", memory("64Mi"), "a{GOMEMLIMIT=48MiB}", nil},
-		{"where a tenth becomes more", in, "", memory("160Mi"), "a{GOMEMLIMIT=144MiB}", nil},
-		{"next to nothing", in, "", memory("100n"), "a{}", nil},
-		{"nothing", in, "", memory("0"), "a{}", nil},
-		{"more than there is", in, "gomaxprocs=enabled", memory("100E"), "a{}", nil},
+		{"the smallest limit", in, "", memory("64Mi"), "a{GOMEMLIMIT=48MiB}", nil},
+		{"where a tenth exceeds 16 MiB", in, "", memory("160Mi"), "a{GOMEMLIMIT=144MiB}", nil},
+		{"almost zero", in, "", memory("100n"), "a{}", nil},
+		{"zero", in, "", memory("0"), "a{}", nil},
+		{"more than int64", in, "gomaxprocs=enabled", memory("100E"), "a{}", nil},
 		{"the largest number", in, "", memory("9223372036854775807"), "a{}", nil},
 
 		{"a restart", in, "gomaxprocs=enabled restart-on-resize=enabled", plain, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer}", nil},
-		{"a restart for what was given", in, "restart-on-resize=enabled", plain, "a{GOMEMLIMIT=460MiB}", nil},
+		{"a restart only for what was added", in, "restart-on-resize=enabled", plain, "a{GOMEMLIMIT=460MiB}", nil},
 		{"nothing to restart for", in, "restart-on-resize=enabled", `containers: [{name: a, image: x, resources: {limits: {cpu: 1}}}]`, "a{}", nil},
 		{"a restart of a pod that never restarts", in, "restart-on-resize=enabled", plain + ", restartPolicy: Never", "a{GOMEMLIMIT=460MiB}", nil},
 		{"a restart of a pod that restarts on failure", in, "restart-on-resize=enabled", plain + ", restartPolicy: OnFailure", "a{GOMEMLIMIT=460MiB}", nil},
-		{"a resizePolicy that is there", in, "gomaxprocs=enabled restart-on-resize=enabled",
+		{"an existing resizePolicy", in, "gomaxprocs=enabled restart-on-resize=enabled",
 			`containers: [{name: a, image: x, resizePolicy: [{resourceName: memory, restartPolicy: NotRequired}], resources: {limits: {memory: 512Mi, cpu: 1500m}}}]`,
 			"a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB memory:NotRequired cpu:RestartContainer}", nil},
 		{"a restart of init containers and sidecars", in, "restart-on-resize=enabled",
@@ -91,7 +91,7 @@ func (p *policies) byDefault(t *testing.T) {
 			`restartPolicy: Never, initContainers: [{name: s, image: x, restartPolicy: Always, resources: {limits: {memory: 256Mi}}}], containers: [{name: a, image: x}]`,
 			"s{GOMEMLIMIT=230MiB} a{}", nil},
 
-		{"a size that Go does not read", neutral, "", withEnv("GOMEMLIMIT", "512Mi"), "a{GOMEMLIMIT=512Mi}", []string{"gomemlimit-malformed"}},
+		{"a size that Go cannot parse", neutral, "", withEnv("GOMEMLIMIT", "512Mi"), "a{GOMEMLIMIT=512Mi}", []string{"gomemlimit-malformed"}},
 		{"a share", neutral, "", withEnv("GOMEMLIMIT", "90%"), "a{GOMEMLIMIT=90%}", []string{"gomemlimit-malformed"}},
 		{"a size of Go", neutral, "", withEnv("GOMEMLIMIT", "400MiB"), "a{GOMEMLIMIT=400MiB}", nil},
 		{"a size filled in later", neutral, "", withEnv("GOMEMLIMIT", "$(A)MiB"), "a{GOMEMLIMIT=$(A)MiB}", nil},
@@ -109,7 +109,7 @@ func (p *policies) byDefault(t *testing.T) {
 			"a{GOMAXPROCS=1.5 GOMEMLIMIT=1G}", []string{"gomemlimit-malformed", "gomaxprocs-malformed"}},
 		{"a mistake in an init container", neutral, "",
 			`initContainers: [{name: i, image: x, env: [{name: GOMEMLIMIT, value: 1G}]}], containers: [{name: a, image: x}]`, "i{GOMEMLIMIT=1G} a{}", []string{"i: GOMEMLIMIT=1G"}},
-		{"a mistake of who is opted out", out, "", withEnv("GOMEMLIMIT", "512Mi"), "a{GOMEMLIMIT=512Mi}", nil},
+		{"a mistake in a namespace opted out", out, "", withEnv("GOMEMLIMIT", "512Mi"), "a{GOMEMLIMIT=512Mi}", nil},
 		{"a mistake in an excluded namespace", system, "", withEnv("GOMEMLIMIT", "512Mi"), "a{GOMEMLIMIT=512Mi}", nil},
 	})
 	t.Run("workloads", p.workloads)
@@ -124,8 +124,8 @@ func withEnv(name, value string) string {
 	return `containers: [{name: a, image: x, env: [{name: ` + name + `, value: "` + value + `"}], resources: {limits: {memory: 1Gi, cpu: 2}}}]`
 }
 
-// workloads: what makes pods is looked at when it is created and when it changes,
-// and the pods that it makes are not.
+// workloads: policies check workloads when they are created and changed, but not the pods that they
+// create.
 func (p *policies) workloads(t *testing.T) {
 	const template = `metadata: {labels: {app: x}}, spec: {restartPolicy: RESTART, containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: VALUE}]}]}`
 	for _, w := range []struct{ kind, collection, spec, restart string }{
@@ -143,7 +143,7 @@ func (p *policies) workloads(t *testing.T) {
 				return strings.NewReplacer("RESTART", w.restart, "VALUE", value).Replace(strings.ReplaceAll(text, "TEMPLATE", template))
 			}
 			if said := complaints(Must(t, p.Create(t, w.collection+"?dryRun=All", object("400MiB")))); len(said) > 0 {
-				t.Errorf("nothing is wrong: %q", said)
+				t.Errorf("a correct one: %q", said)
 			}
 			a := Must(t, p.Create(t, w.collection, object("400MB")))
 			t.Cleanup(func() { p.Delete(t, w.collection+"/x") })
@@ -152,19 +152,19 @@ func (p *policies) workloads(t *testing.T) {
 			}
 			changed := Must(t, p.Patch(t, w.collection+"/x", Object{"metadata": Object{"labels": Object{"a": "b"}}}))
 			if said := complaints(changed); len(said) > 0 {
-				t.Errorf("of something else: %q", said)
+				t.Errorf("a change of labels: %q", said)
 			}
 		})
 	}
 	made := strings.Replace(wrong, "labels:", "ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u, controller: true}], labels:", 1)
 	if said := complaints(Must(t, p.Create(t, "/api/v1/namespaces/neutral/pods?dryRun=All", made))); len(said) > 0 {
-		t.Errorf("a pod that a ReplicaSet made: %q", said)
+		t.Errorf("a pod of a ReplicaSet: %q", said)
 	}
 }
 
-// annotated: a pod carries what it was given and why, beside what it carried
-// before, and a change of a pod that is there gives it nothing: env is fixed then,
-// and a policy that touched it would have the change refused.
+// annotated: a pod has an annotation with what it was given and why, and keeps its other
+// annotations. An update gives an existing pod nothing, because its env is immutable and a policy
+// that changed it would cause the update to be refused.
 func (p *policies) annotated(t *testing.T) {
 	const pods = "/api/v1/namespaces/in/pods"
 	pod := `metadata: {name: annotated, annotations: {b: c}, labels: {snug.dev/gomaxprocs: enabled}}
@@ -182,7 +182,7 @@ spec: {containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu:
 	a = Must(t, p.Create(t, pods, out))
 	t.Cleanup(func() { p.Delete(t, pods+"/changed") })
 	if added(a.Object) != "" {
-		t.Errorf("who is given nothing has the annotation %q", added(a.Object))
+		t.Errorf("a pod without additions has the annotation %q", added(a.Object))
 	}
 	a = Must(t, p.Patch(t, pods+"/changed", Object{"metadata": Object{"labels": Object{"snug.dev/inject": "enabled"}}}))
 	if got := stored(a.Object); got != "a{} b{}" || added(a.Object) != "" {

@@ -12,25 +12,25 @@ import (
 	"slices"
 )
 
-// store is the URL of an etcd, spoken to by its JSON gateway
+// store is the URL of an etcd, used through its JSON gateway
 // (https://etcd.io/docs/v3.5/dev-guide/api_grpc_gateway/).
 type store string
 
-// The keys of an API server are from begin to before end.
+// An API server's keys are from begin up to, but not including, end.
 const begin, end = "/registry/", "/registry0"
 
-// pair is a key and what is stored there. JSON has both in base64, as the gateway does.
+// pair is a key and its value. In JSON both are base64, as in the gateway.
 type pair struct {
 	Key   []byte `json:"key"`
 	Value []byte `json:"value"`
 }
 
-// lease tells whether it is renewed all the time, by the server too.
+// lease reports whether the pair is a lease, which the server renews continually.
 func (p pair) lease() bool {
 	return bytes.HasPrefix(p.Key, []byte(begin+"leases/")) || bytes.HasPrefix(p.Key, []byte(begin+"peerserverleases/"))
 }
 
-// ask does what a word of the gateway stands for.
+// ask sends a request to a method of the gateway.
 func (s store) ask(ctx context.Context, word string, question, answer any) error {
 	body, err := json.Marshal(question)
 	if err != nil {
@@ -55,8 +55,8 @@ func (s store) ask(ctx context.Context, word string, question, answer any) error
 	return json.Unmarshal(text, answer)
 }
 
-// all is what was stored at a revision, 0 = what is now, in the order of the keys; and the
-// revision of now.
+// all returns the pairs at a revision (0 = current) in the order of their keys, and the current
+// revision.
 func (s store) all(ctx context.Context, revision int64) ([]pair, int64, error) {
 	var found struct {
 		Header struct {
@@ -68,8 +68,8 @@ func (s store) all(ctx context.Context, revision int64) ([]pair, int64, error) {
 	return found.Kvs, found.Header.Revision, err
 }
 
-// restore makes it what it was at a revision. It returns the keys that it removed, and
-// whether there was nothing to do.
+// restore returns etcd to its state at a revision. It returns the keys that it removed, and whether
+// nothing differed.
 func (s store) restore(ctx context.Context, revision int64) (removed []string, same bool, err error) {
 	first, _, err := s.all(ctx, revision)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s store) restore(ctx context.Context, revision int64) (removed []string, s
 			continue
 		}
 		removed, same = append(removed, string(p.Key)), false
-		// Those that follow each other go together: there may be thousands.
+		// Adjacent keys are removed in one request: there may be thousands.
 		if i > 0 && isNew(now[i-1]) {
 			continue
 		}

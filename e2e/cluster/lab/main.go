@@ -2,10 +2,10 @@
 
 // Lab prepares what tests of Kubernetes need:
 //
-//	go run ./e2e/cluster/lab -build      every command that they run, of which no test then has to wait
-//	go run ./e2e/cluster/lab -to FILE    a server that those share for which SNUG_LAB=FILE is set
+//	go run ./e2e/cluster/lab -build      builds all commands that tests run, so that no test waits for one
+//	go run ./e2e/cluster/lab -to FILE    starts a server, shared by all tests with SNUG_LAB=FILE
 //
-// The server runs until standard input ends, or it is told to end.
+// The server runs until standard input ends or it gets a signal.
 package main
 
 import (
@@ -23,8 +23,8 @@ import (
 )
 
 func main() {
-	all := flag.Bool("build", false, "build the commands that are not there yet, and say how long each release took")
-	file := flag.String("to", "", "run a server, and tell of it in this file when it can be used")
+	all := flag.Bool("build", false, "build the missing commands, and print the time of each release")
+	file := flag.String("to", "", "run a server, and write its address to this file when it is ready")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
