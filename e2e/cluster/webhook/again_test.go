@@ -19,13 +19,13 @@ import (
 	"github.com/snug-go/snug/e2e/internal/hook"
 )
 
-// observed: a pod is told what it would be given, and gets nothing.
+// observed: a pod's annotation lists what it would be given, and the pod gets nothing.
 func (l *lab) observed(t *testing.T) {
 	config := l.config(t, "mode: observe\n")
 	s := hook.NewService(t)
 	hook.Register(t, l.Lab, l.exe, s, "--config", config)
 	r := hook.Start(t, l.exe, l.at, s, "--config", config, "--secret", "observed")
-	l.Until(t, "the webhook is asked", func() bool {
+	l.Until(t, "the webhook is called", func() bool {
 		_, said := hook.Stored(kube.Must(t, l.dry(t, "in", "", one)).Object)
 		return said != ""
 	})
@@ -45,7 +45,7 @@ func (l *lab) observed(t *testing.T) {
 	}
 }
 
-// config is a file with a configuration.
+// config writes a configuration to a file and returns its path.
 func (l *lab) config(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "snug.yaml")
@@ -55,14 +55,14 @@ func (l *lab) config(t *testing.T, text string) string {
 	return file
 }
 
-// dry is what would be stored of a pod.
+// dry returns the pod that would be stored.
 func (l *lab) dry(t *testing.T, in, labels, spec string) kube.Answer {
 	t.Helper()
 	return l.Create(t, "/api/v1/namespaces/"+in+"/pods?dryRun=All", l.manifest(in, labels, spec))
 }
 
-// limiter is a webhook as a VerticalPodAutoscaler's: it gives the first container of each
-// pod in the namespace "in" another memory limit. Its name says that it comes after snug's.
+// limiter registers a webhook like that of a VerticalPodAutoscaler: it sets the memory limit of the
+// first container of each pod in the namespace "in". By its name it is called after snug's.
 func (l *lab) limiter(t *testing.T, memory string) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,13 +108,13 @@ webhooks:
 	}
 	t.Cleanup(func() {
 		l.Delete(t, path+"/vpa-"+strings.ToLower(memory))
-		l.Until(t, "the limit is left alone", func() bool { return limit() == nil })
+		l.Until(t, "the limit is unchanged", func() bool { return limit() == nil })
 	})
-	l.Until(t, "the limit is another one", func() bool { return limit() == memory })
+	l.Until(t, "the limit is changed", func() bool { return limit() == memory })
 }
 
-// changed: what was given of a limit that another webhook then changes is put right, and
-// said once.
+// changed: if another webhook changes a limit, variables derived from it are corrected, and the
+// annotation lists them once.
 func (l *lab) changed(t *testing.T) {
 	s := hook.NewService(t)
 	hook.Register(t, l.Lab, l.exe, s)
@@ -147,8 +147,8 @@ func (l *lab) changed(t *testing.T) {
 	}
 }
 
-// beside: admission policies and the webhook of one configuration. The policies come
-// first, and are there when the webhook is not; what it alone knows it adds to theirs.
+// beside: admission policies and the webhook with the same configuration. The policies run first,
+// and work without the webhook. The webhook adds what only it knows.
 func (l *lab) beside(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"snug":"v1","kind":"agent","containers":[{"namespace":"in","workload":"Pod/old","container":"a","image":"x","image_digest":null,`+
@@ -162,8 +162,8 @@ func (l *lab) beside(t *testing.T) {
 	for _, c := range []struct {
 		mode string
 		key  string
-		none string               // what is said where nothing is given
-		want map[string][2]string // by the name of a pod: its line, and what is said
+		none string               // the annotation if nothing is added
+		want map[string][2]string // by pod name: its containers, and its annotation
 	}{
 		{"enforce", "added: ", "skipped: a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-no-memory-limit)", map[string][2]string{
 			"old":     {"a{GOMEMLIMIT=460MiB GOMAXPROCS<limits.cpu/1}", size + "; " + procs},
@@ -196,9 +196,9 @@ func (l *lab) beside(t *testing.T) {
 			s := hook.NewService(t)
 			hook.Register(t, l.Lab, l.exe, s, "--config", config)
 			r := hook.Start(t, l.exe, l.at, s, "--config", config, "--secret", "beside", "--facts", "beside", "--agents", agent.Listener.Addr().String())
-			hook.Until(t, "the facts are known", r.Said, func() bool { return strings.Contains(r.Get("/metrics"), "snug_webhook_facts 2\n") })
+			hook.Until(t, "the webhook has the facts", r.Said, func() bool { return strings.Contains(r.Get("/metrics"), "snug_webhook_facts 2\n") })
 			const bare = "containers: [{name: a, image: x}]"
-			l.Until(t, "the webhook is asked", func() bool { _, said := ask("unknown", bare); return said != "" })
+			l.Until(t, "the webhook is called", func() bool { _, said := ask("unknown", bare); return said != "" })
 			for range 5 {
 				for name, want := range c.want {
 					if line, said := ask(name, one); line != want[0] || said != c.key+want[1] {
@@ -206,7 +206,7 @@ func (l *lab) beside(t *testing.T) {
 					}
 				}
 				if line, said := ask("unknown", bare); line != "a{}" || said != c.none {
-					t.Errorf("nothing to give: %s, %s", line, said)
+					t.Errorf("nothing to add: %s, %s", line, said)
 				}
 			}
 			t.Run("a limit that another webhook changes", func(t *testing.T) {
@@ -221,7 +221,7 @@ func (l *lab) beside(t *testing.T) {
 					}
 				}
 			})
-			// Without the webhook the policies go on.
+			// The policies work without the webhook.
 			r.Kill()
 			if line, said := ask("old", one); said != c.key+size || line != c.want["unknown"][0] {
 				t.Errorf("without the webhook: %s, %s", line, said)

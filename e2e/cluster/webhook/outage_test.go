@@ -26,15 +26,15 @@ import (
 	"github.com/snug-go/snug/e2e/internal/hook"
 )
 
-// crowd creates pods, several at a time, until it is told to stop. Every other pod has
-// nothing to be given.
+// crowd creates pods, several at a time, until it is stopped. For every other pod stored is nothing
+// to add.
 type crowd struct {
 	stop      atomic.Bool
 	group     sync.WaitGroup
 	mu        sync.Mutex
-	names     []string      // of pods that the server said it has created
+	names     []string      // of pods that the server created
 	unhandled []string      // of these, neither patched nor annotated
-	late      time.Duration // the longest that a pod took
+	slowest   time.Duration // the longest creation of a pod
 	created   atomic.Int64
 }
 
@@ -63,7 +63,7 @@ func (l *lab) crowd(t *testing.T, name string) *crowd {
 				if said == "" {
 					c.unhandled = append(c.unhandled, pod)
 				}
-				c.late = max(c.late, took)
+				c.slowest = max(c.slowest, took)
 				c.mu.Unlock()
 				c.created.Add(1)
 			}
@@ -76,40 +76,40 @@ func (l *lab) crowd(t *testing.T, name string) *crowd {
 	return c
 }
 
-// wait waits until so many more pods have been created.
+// wait waits until this many more pods have been created.
 func (c *crowd) wait(t *testing.T, more int64) {
 	t.Helper()
 	to := c.created.Load() + more
 	hook.Until(t, fmt.Sprintf("%d more pods", more), func() string { return "" }, func() bool { return c.created.Load() >= to })
 }
 
-// all waits for the last pod, and fails unless every one that was created is there.
+// all stops the creation and fails unless every created pod exists.
 func (c *crowd) all(t *testing.T, l *lab) {
 	t.Helper()
 	c.stop.Store(true)
 	c.group.Wait()
-	there := map[string]bool{}
+	stored := map[string]bool{}
 	for _, o := range hook.List(kube.Must(t, l.Get(t, "/api/v1/namespaces/in/pods")).Object["items"]) {
-		there[fmt.Sprint(o["metadata"].(kube.Object)["name"])] = true
+		stored[fmt.Sprint(o["metadata"].(kube.Object)["name"])] = true
 	}
 	for _, name := range c.names {
-		if !there[name] {
+		if !stored[name] {
 			t.Errorf("%s is lost", name)
 		}
 	}
-	t.Logf("%d pods, %d of them neither patched nor annotated; the longest took %v", len(c.names), len(c.unhandled), c.late.Round(time.Millisecond))
+	t.Logf("%d pods, %d of them neither patched nor annotated; the longest took %v", len(c.names), len(c.unhandled), c.slowest.Round(time.Millisecond))
 }
 
-// missed are the pods that were neither patched nor annotated. A machine that stands still
-// for as long as an API server waits for an answer proves nothing.
+// missed returns the pods that were neither patched nor annotated. It returns none if a creation
+// took more than 1 s, because a machine that stalls for the API server's time limit proves nothing.
 func (c *crowd) missed() []string {
-	if c.late > time.Second {
+	if c.slowest > time.Second {
 		return nil
 	}
 	return c.unhandled
 }
 
-// killed: a webhook that is not there blocks nobody, and one that is back is asked again.
+// killed: pods are created while the webhook is down, and it is called again once it is back.
 func (l *lab) killed(t *testing.T) {
 	s := hook.NewService(t)
 	hook.Register(t, l.Lab, l.exe, s)
@@ -126,19 +126,18 @@ func (l *lab) killed(t *testing.T) {
 	}
 	c.wait(t, 200)
 	c.all(t, l)
-	if n := len(c.unhandled); n == 0 || n > len(c.names)-200 && c.late < time.Second {
-		t.Errorf("%d of %d pods were neither patched nor annotated: was the webhook killed, and started?", n, len(c.names))
+	if n := len(c.unhandled); n == 0 || n > len(c.names)-200 && c.slowest < time.Second {
+		t.Errorf("%d of %d pods were neither patched nor annotated: the webhook was not killed or not started", n, len(c.names))
 	}
 	after := l.crowd(t, "after")
 	after.wait(t, 50)
 	after.all(t, l)
 	if missed := after.missed(); len(missed) > 0 {
-		t.Errorf("neither patched nor annotated, though the webhook is there: %q", missed)
+		t.Errorf("neither patched nor annotated, although the webhook runs: %q", missed)
 	}
 }
 
-// rolled: replicas that are restarted one after the other, as an update of a Deployment
-// does it, miss nothing.
+// rolled: replicas that restart one after the other, like those of a Deployment, miss no pod.
 func (l *lab) rolled(t *testing.T) {
 	s := hook.NewService(t)
 	hook.Register(t, l.Lab, l.exe, s)
@@ -161,28 +160,27 @@ func (l *lab) rolled(t *testing.T) {
 	}
 }
 
-// renewed: two replicas that come at the same time have one certificate between them; it
-// is renewed while it is in use, and nobody notices.
+// renewed: two replicas that start together share one certificate. Its renewal loses no pod.
 func (l *lab) renewed(t *testing.T) {
 	s := hook.NewService(t)
 	hook.Register(t, l.Lab, l.exe, s)
 	var replicas []*hook.Replica
 	var first *x509.Certificate
-	// A certificate is renewed after two thirds of its life. Where the machine takes longer
-	// to start both replicas, it is to live longer.
+	// A certificate is renewed after two thirds of its life. If the machine takes longer to start
+	// both replicas, use a longer life.
 	for life := 30 * time.Second; first == nil; life *= 2 {
 		if replicas, first = l.pair(t, s, life); t.Failed() {
 			return
 		}
 	}
 	c := l.crowd(t, "renewed")
-	// Both CAs are there before anybody shows the new certificate.
+	// Both CAs are in the configurations before a replica uses the new certificate.
 	hook.Until(t, "two CAs", replicas[0].Said, func() bool { return l.bundles(t) == 2 })
-	hook.Until(t, "both show a renewed certificate", replicas[0].Said, func() bool {
-		a, b := shows(t, replicas[0]), shows(t, replicas[1])
+	hook.Until(t, "both use a renewed certificate", replicas[0].Said, func() bool {
+		a, b := certificateOf(t, replicas[0]), certificateOf(t, replicas[1])
 		return bytes.Equal(a.Raw, b.Raw) && !bytes.Equal(a.Raw, first.Raw)
 	})
-	// Until the first one is valid no longer.
+	// Wait until the first certificate has expired.
 	hook.Until(t, "the end of the first certificate", replicas[0].Said, func() bool { return time.Now().After(first.NotAfter) })
 	c.wait(t, 50)
 	c.all(t, l)
@@ -190,14 +188,14 @@ func (l *lab) renewed(t *testing.T) {
 		t.Errorf("neither patched nor annotated: %q\n%s\n%s", missed, replicas[0].Said(), replicas[1].Said())
 	}
 	for _, r := range replicas {
-		if said := r.Said(); strings.Count(said, "\n") > 2 && c.late < time.Second {
-			t.Errorf("it said %s", said)
+		if said := r.Said(); strings.Count(said, "\n") > 2 && c.slowest < time.Second {
+			t.Errorf("log %s", said)
 		}
 	}
 }
 
-// pair starts two replicas at the same time, and returns the certificate that both show;
-// nil = it was to be renewed before they did.
+// pair starts two replicas at the same time and returns their certificate; nil = starting took more
+// than two thirds of the certificate's life.
 func (l *lab) pair(t *testing.T, s *hook.Service, life time.Duration) ([]*hook.Replica, *x509.Certificate) {
 	t.Helper()
 	replicas, begin := make([]*hook.Replica, 2), time.Now()
@@ -211,7 +209,7 @@ func (l *lab) pair(t *testing.T, s *hook.Service, life time.Duration) ([]*hook.R
 	if t.Failed() {
 		return nil, nil
 	}
-	first, other := shows(t, replicas[0]), shows(t, replicas[1])
+	first, other := certificateOf(t, replicas[0]), certificateOf(t, replicas[1])
 	l.inForce(t)
 	n := l.bundles(t)
 	if time.Since(begin) > life*2/3 {
@@ -222,18 +220,18 @@ func (l *lab) pair(t *testing.T, s *hook.Service, life time.Duration) ([]*hook.R
 		return nil, nil
 	}
 	if !bytes.Equal(first.Raw, other.Raw) {
-		t.Errorf("two certificates, %v and %v", first.SerialNumber, other.SerialNumber)
+		t.Errorf("different certificates, %v and %v", first.SerialNumber, other.SerialNumber)
 	}
 	if n != 1 {
-		t.Errorf("%d CAs at first", n)
+		t.Errorf("%d CAs at first, want 1", n)
 	}
 	return replicas, first
 }
 
-// shows is the certificate that a replica shows now.
-func shows(t *testing.T, r *hook.Replica) *x509.Certificate {
+// certificateOf returns the certificate that a replica uses now.
+func certificateOf(t *testing.T, r *hook.Replica) *x509.Certificate {
 	t.Helper()
-	conn, err := tls.Dial("tcp", r.Listen, &tls.Config{InsecureSkipVerify: true}) // whose it is, is what is asked
+	conn, err := tls.Dial("tcp", r.Listen, &tls.Config{InsecureSkipVerify: true}) // the certificate is the result
 	if err != nil {
 		t.Fatalf("%v\n%s", err, r.Said())
 	}
@@ -241,7 +239,7 @@ func shows(t *testing.T, r *hook.Replica) *x509.Certificate {
 	return conn.ConnectionState().PeerCertificates[0]
 }
 
-// bundles is how many CAs the entries of the configurations have, the same in each.
+// bundles returns the number of CAs in the configurations; 0 = their entries differ.
 func (l *lab) bundles(t *testing.T) int {
 	t.Helper()
 	seen := map[string]bool{}
@@ -253,7 +251,7 @@ func (l *lab) bundles(t *testing.T) int {
 		}
 	}
 	if len(seen) != 1 {
-		return 0 // between the first and the last of them
+		return 0 // an update is in progress
 	}
 	for text := range seen {
 		bundle, err := base64.StdEncoding.DecodeString(text)
@@ -265,7 +263,7 @@ func (l *lab) bundles(t *testing.T) int {
 	return 0
 }
 
-// files: a certificate that somebody else keeps, and puts into the configurations.
+// files: the certificate comes from files, and another party writes its CA to the configurations.
 func (l *lab) files(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -298,9 +296,9 @@ func (l *lab) files(t *testing.T) {
 	kube.Must(t, l.Patch(t, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/snug-webhook", kube.Object{"webhooks": entries}))
 	l.inForce(t)
 	if a := l.Get(t, "/api/v1/namespaces/"+hook.Namespace+"/secrets/nobody"); a.OK() {
-		t.Error("it keeps a Secret")
+		t.Error("the webhook wrote a Secret")
 	}
 	if !strings.Contains(r.Get("/metrics"), fmt.Sprintf("snug_webhook_certificate_expiry_timestamp_seconds %g\n", float64(template.NotAfter.Unix()))) {
-		t.Error("the metrics do not say when the certificate ends")
+		t.Error("the metrics lack the certificate's expiry")
 	}
 }

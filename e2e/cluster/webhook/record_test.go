@@ -21,10 +21,10 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// questions is where tests and measurements of the tool find what an API server asks.
+// questions is the directory of an API server's requests for tests and measurements of the tool.
 const questions = "../../../cmd/snug/internal/cluster/review/testdata"
 
-// recorded are the pods of which questions are kept.
+// recorded lists the pods whose requests are recorded.
 var recorded = []struct{ name, labels, spec string }{
 	{"bare", "snug.dev/inject: enabled", "containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu: 1}}}]"},
 	{"out", "", "containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu: 1}}}]"},
@@ -69,7 +69,7 @@ func many(containers, env int) string {
 
 var record = flag.Bool("record", false, "keep what TestRecord writes; look at the difference")
 
-// TestRecord writes the questions that an API server asks about some pods.
+// TestRecord records the requests that an API server sends for some pods.
 func TestRecord(t *testing.T) {
 	gate.Need(t, "kube")
 	dir := t.TempDir()
@@ -101,7 +101,7 @@ webhooks:
 	kube.Must(t, l.Create(t, "/api/v1/namespaces", "metadata: {name: shop}"))
 	kube.Must(t, l.Create(t, "/api/v1/nodes", "metadata: {name: node}\nstatus: {capacity: {cpu: 64, memory: 64Gi, pods: 110}, allocatable: {cpu: 64, memory: 64Gi, pods: 110}}"))
 	const pods = "/api/v1/namespaces/shop/pods"
-	l.Until(t, "questions are asked", func() bool {
+	l.Until(t, "the webhook is called", func() bool {
 		kube.Must(t, l.Create(t, pods+"?dryRun=All", "metadata: {name: try}\nspec: {containers: [{name: a, image: x}]}"))
 		return last != nil
 	})

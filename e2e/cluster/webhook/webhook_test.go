@@ -42,7 +42,7 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-// create creates a pod, and returns what was stored.
+// create creates a pod and returns it as stored.
 func (l *lab) create(t *testing.T, in, labels, spec string) kube.Answer {
 	t.Helper()
 	return l.Create(t, "/api/v1/namespaces/"+in+"/pods", l.manifest(in, labels, spec))
@@ -60,10 +60,11 @@ func (l *lab) manifest(in, labels, spec string) string {
 
 const one = "containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu: 1500m}}}]"
 
-// inForce waits until the webhook is asked about pods, at both entries.
+// inForce waits until the server calls both pod webhooks, the one selected by the namespace and the
+// one selected by the pod.
 func (l *lab) inForce(t *testing.T) {
 	t.Helper()
-	l.Until(t, "the webhook is asked", func() bool {
+	l.Until(t, "the webhook is called", func() bool {
 		for in, labels := range map[string]string{"in": "", "neutral": "inject=enabled"} {
 			a := l.Create(t, "/api/v1/namespaces/"+in+"/pods?dryRun=All", l.manifest(in, labels, one))
 			if line, _ := hook.Stored(kube.Must(t, a).Object); line == "a{}" {
@@ -74,7 +75,7 @@ func (l *lab) inForce(t *testing.T) {
 	})
 }
 
-// TestWebhook: pods that are created through a webhook, and resizes.
+// TestWebhook checks pods that are created through a webhook, and resizes.
 func TestWebhook(t *testing.T) {
 	l := newLab(t)
 	t.Run("the default", l.byDefault)
@@ -129,22 +130,22 @@ func (l *lab) byDefault(t *testing.T) {
 	metrics := r.Get("/metrics")
 	for _, want := range []string{`snug_webhook_reviews_total{outcome="patched",path="fit/namespace"}`, `snug_webhook_reviews_total{outcome="warned",path="resize"}`} {
 		if _, after, ok := strings.Cut(metrics, want+" "); !ok || strings.HasPrefix(after, "0\n") {
-			t.Errorf("no %s above 0", want)
+			t.Errorf("%s is not above 0", want)
 		}
 	}
 	for _, never := range []string{`outcome="unreadable",path="fit/pod"`, `outcome="unreadable",path="fit/namespace"`, `outcome="unreadable",path="resize"`, `outcome="other",path="fit/pod"`, `outcome="other",path="resize"`} {
 		if !strings.Contains(metrics, `snug_webhook_reviews_total{`+never+`} 0`) {
-			t.Errorf("some are %s", never)
+			t.Errorf("the counter of %s is not 0", never)
 		}
 	}
 	r.Stop(t)
 }
 
-// resizes: a resize that leaves a variable behind is warned of.
+// resizes: a resize that leaves a variable unchanged causes a warning.
 func (l *lab) resizes(t *testing.T) {
 	capacity := kube.Object{"cpu": "64", "memory": "64Gi", "pods": "110"}
 	kube.Must(t, l.Create(t, "/api/v1/nodes", kube.Object{"metadata": kube.Object{"name": "node"}, "status": kube.Object{"allocatable": capacity, "capacity": capacity}}))
-	// A variable of its own is left behind as well, and warned of unless somebody opted out.
+	// This also holds for the pod's own variable, unless the pod or its namespace is opted out.
 	own := strings.Replace(one, "image: x", "image: x, env: [{name: GOMEMLIMIT, value: 460MiB}]", 1)
 	for _, c := range []struct{ in, labels, spec, want string }{
 		{"in", "", one, "GOMEMLIMIT of a left stale by this resize"},
@@ -169,7 +170,7 @@ func (l *lab) resizes(t *testing.T) {
 	}
 }
 
-// large: pods may be as large as a server takes them.
+// large: pods may be as large as the server accepts.
 func (l *lab) large(t *testing.T) {
 	for _, size := range []struct{ containers, env int }{{300, 3}, {1, 8000}} {
 		var all []any
@@ -187,7 +188,7 @@ func (l *lab) large(t *testing.T) {
 	}
 }
 
-// all: with inject: all everybody is opted in who is not opted out.
+// all: with inject: all, every pod is opted in unless it or its namespace is opted out.
 func (l *lab) all(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "snug.yaml")
 	if err := os.WriteFile(config, []byte("inject: all\nresize: off\nname: everybody\n"), 0o644); err != nil {
@@ -216,8 +217,8 @@ func (l *lab) all(t *testing.T) {
 	}
 }
 
-// learned: what an agent has seen decides on the next pod of the same workload, and is
-// there for a replica that asks nobody.
+// learned: what an agent reports decides on the next pod of the same workload, also in a replica
+// that reaches no agent.
 func (l *lab) learned(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"snug":"v1","kind":"agent","containers":[{"namespace":"in","workload":"Pod/old","container":"a","image":"x","image_digest":null,`+
@@ -229,8 +230,8 @@ func (l *lab) learned(t *testing.T) {
 	r := hook.Start(t, l.exe, l.at, s, "--secret", "learned", "--agents", agent.Listener.Addr().String())
 	l.inForce(t)
 	const path = "/api/v1/namespaces/" + hook.Namespace + "/configmaps/snug-facts"
-	hook.Until(t, "the facts are shared", r.Said, func() bool { return l.Get(t, path).OK() })
-	see := func(t *testing.T) {
+	hook.Until(t, "the facts are stored", r.Said, func() bool { return l.Get(t, path).OK() })
+	check := func(t *testing.T) {
 		for _, c := range []struct{ meta, want, said string }{
 			{"name: old", "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}", "added: a GOMAXPROCS (pod-procs-reference); a GOMEMLIMIT=460MiB (pod-memory-share)"},
 			{"name: other", "a{GOMEMLIMIT=460MiB}", "added: a GOMEMLIMIT=460MiB (pod-memory-share)"},
@@ -242,14 +243,14 @@ func (l *lab) learned(t *testing.T) {
 			}
 		}
 	}
-	hook.Until(t, "the facts are known", r.Said, func() bool { return strings.Contains(r.Get("/metrics"), "snug_webhook_facts 2\n") })
-	see(t)
+	hook.Until(t, "the webhook has the facts", r.Said, func() bool { return strings.Contains(r.Get("/metrics"), "snug_webhook_facts 2\n") })
+	check(t)
 	r.Kill()
 	agent.Close()
-	// An agent that does not answer is no reason to forget.
+	// The webhook keeps the facts of an agent that does not respond.
 	r = hook.Start(t, l.exe, l.at, s, "--secret", "learned", "--agents", agent.Listener.Addr().String())
-	hook.Until(t, "the facts are known", r.Said, func() bool { return strings.Contains(r.Get("/metrics"), "snug_webhook_facts 2\n") })
-	see(t)
+	hook.Until(t, "the webhook has the facts", r.Said, func() bool { return strings.Contains(r.Get("/metrics"), "snug_webhook_facts 2\n") })
+	check(t)
 	if a := kube.Must(t, l.Get(t, path)); !strings.Contains(fmt.Sprint(a.Object["data"]), `"workload":"Pod/old"`) {
 		t.Errorf("stored %v", a.Object["data"])
 	}
