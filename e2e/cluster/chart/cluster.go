@@ -18,14 +18,14 @@ import (
 	"github.com/snug-go/snug/e2e/internal/hook"
 )
 
-// cluster is an API server as a client with a token sees it: with the kinds that it knows.
+// cluster is a client of an API server, with the server's kinds.
 type cluster struct {
 	kube.Access
 	client *http.Client
 	kinds  map[string]kind // by apiVersion and kind, "apps/v1 Deployment"
 }
 
-// kind is where objects of a kind are.
+// kind is the address of a kind.
 type kind struct {
 	path, resource string // "/apis/apps/v1", "deployments"
 	namespaced     bool
@@ -47,7 +47,7 @@ func newCluster(t testing.TB, at kube.Access) *cluster {
 	return c
 }
 
-// discover asks which kinds there are.
+// discover reads the server's kinds.
 func (c *cluster) discover(t testing.TB) {
 	t.Helper()
 	c.kinds = map[string]kind{}
@@ -59,7 +59,7 @@ func (c *cluster) discover(t testing.TB) {
 		}
 	}
 	for _, path := range versions {
-		// A kind that is new has a group before it has a place.
+		// The group of a new kind is listed before its path exists.
 		_, found := c.ask(t, http.MethodGet, path, nil)
 		for _, r := range hook.List(found["resources"]) {
 			name := text(r["name"])
@@ -73,7 +73,7 @@ func (c *cluster) discover(t testing.TB) {
 	}
 }
 
-// ask asks with a body of JSON, or of the content type that is named.
+// ask sends a request with a JSON body or another content type.
 func (c *cluster) ask(t testing.TB, method, path string, body any, contentType ...string) (int, kube.Object) {
 	t.Helper()
 	var reader io.Reader
@@ -114,7 +114,7 @@ func (c *cluster) ask(t testing.TB, method, path string, body any, contentType .
 	return response.StatusCode, o
 }
 
-// must is ask, where nothing else than success will do.
+// must is ask, but any failure fails the test.
 func (c *cluster) must(t testing.TB, method, path string, body any, contentType ...string) kube.Object {
 	t.Helper()
 	code, o := c.ask(t, method, path, body, contentType...)
@@ -124,12 +124,12 @@ func (c *cluster) must(t testing.TB, method, path string, body any, contentType 
 	return o
 }
 
-// collection is where objects of the same kind and namespace are.
+// collection returns the path of the collection of the object's kind and namespace.
 func (c *cluster) collection(t testing.TB, o kube.Object) string {
 	t.Helper()
 	k, ok := c.kinds[text(o["apiVersion"])+" "+text(o["kind"])]
 	if !ok {
-		t.Fatalf("the server knows no %v of %v", o["kind"], o["apiVersion"])
+		t.Fatalf("the server has no %v of %v", o["kind"], o["apiVersion"])
 	}
 	if !k.namespaced {
 		return k.path + "/" + k.resource
@@ -137,19 +137,19 @@ func (c *cluster) collection(t testing.TB, o kube.Object) string {
 	return k.path + "/namespaces/" + text(meta(o)["namespace"]) + "/" + k.resource
 }
 
-// path is where the object is.
+// path returns the path of the object.
 func (c *cluster) path(t testing.TB, o kube.Object) string {
 	t.Helper()
 	return c.collection(t, o) + "/" + text(meta(o)["name"])
 }
 
-// mentions are the titles of all objects that have a word anywhere in them.
+// mentions returns the titles of all objects that contain a word.
 func (c *cluster) mentions(t testing.TB, word string) []string {
 	t.Helper()
 	found := map[string]bool{}
 	for name, k := range c.kinds {
 		_, kind, _ := strings.Cut(name, " ")
-		if !k.listed || kind == "Event" { // the server itself writes those, whenever it likes
+		if !k.listed || kind == "Event" { // the server writes events at any time
 			continue
 		}
 		for _, o := range hook.List(c.must(t, http.MethodGet, k.path+"/"+k.resource, nil)["items"]) {
@@ -165,7 +165,7 @@ func (c *cluster) mentions(t testing.TB, word string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// text is a string, "" where it is none.
+// text returns a string; "" if the value is no string.
 func text(o any) string {
 	s, _ := o.(string)
 	return s

@@ -20,8 +20,8 @@ import (
 	"github.com/snug-go/snug/e2e/internal/hook"
 )
 
-// TestConfig: the chart's policies, its registration of the webhook and the configuration
-// of the webhook are what the tool makes of the same configuration.
+// TestConfig: from the same configuration, the chart and the tool make the same policies, webhook
+// registration and webhook configuration.
 func TestConfig(t *testing.T) {
 	gate.Need(t, "chart")
 	snug := hook.Tool(t)
@@ -38,12 +38,12 @@ func TestConfig(t *testing.T) {
 		"memory: 33.333333%-999999TiB\nrequestFactor: 1000\nround: nearest\n",
 		"name: \"42\"\nexclude: {namespaces: [\"7\", \"null\"], containers: [\"1e3\", \"off\"]}\n",
 	}
-	// The same ones each time.
+	// A fixed seed.
 	r := rand.New(rand.NewPCG(8, 8))
 	for range 25 {
 		configs = append(configs, random(t, r))
 	}
-	// The tool says the same to each release of Helm.
+	// Cached: the tool's output does not depend on Helm's release.
 	said := map[string][]kube.Object{}
 	says := func(config string, args ...string) []kube.Object {
 		key := fmt.Sprint(args, config)
@@ -69,7 +69,7 @@ func TestConfig(t *testing.T) {
 			}
 			same(t, config, "policies", policies, says(config, "policy", "-"))
 			same(t, config, "registration", registration, says(config, "webhook", "--register", "--namespace", namespace, "--config", "-"))
-			// What the webhook reads says the same.
+			// The webhook's configuration file is equivalent.
 			if len(own) != 1 {
 				t.Fatalf("%s: %d configurations", config, len(own))
 			}
@@ -78,7 +78,7 @@ func TestConfig(t *testing.T) {
 	})
 }
 
-// random is a configuration, of which every key may be left out.
+// random returns a random configuration, in which any key may be missing.
 func random(t *testing.T, r *rand.Rand) string {
 	t.Helper()
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
@@ -91,7 +91,7 @@ func random(t *testing.T, r *rand.Rand) string {
 	case 2:
 		memory = "default"
 	}
-	// A number of six digits after the point, as it is written.
+	// Up to six decimals, without trailing zeros.
 	factor := strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.*f", 1+r.IntN(6), 4*r.Float64()), "0"), ".")
 	c := kube.Object{
 		"name":          pick("snug", "a", "team-1", strings.Repeat("x", 40)),
@@ -135,14 +135,14 @@ func tool(t *testing.T, snug, config string, args ...string) string {
 	return string(out)
 }
 
-// same compares objects. Helm has an order of its own, by kinds.
+// same compares objects after sorting them, because Helm sorts by kind.
 func same(t *testing.T, config, what string, g, w []kube.Object) {
 	t.Helper()
 	for _, all := range [][]kube.Object{g, w} {
 		slices.SortFunc(all, func(a, b kube.Object) int { return strings.Compare(title(a), title(b)) })
 	}
 	if len(w) == 0 || len(g) != len(w) {
-		t.Errorf("%s of\n%s\nare %q, and the tool's %q", what, config, titles(g), titles(w))
+		t.Errorf("%s of\n%s\nare %q, want the tool's %q", what, config, titles(g), titles(w))
 		return
 	}
 	for i := range w {
@@ -152,7 +152,7 @@ func same(t *testing.T, config, what string, g, w []kube.Object) {
 	}
 }
 
-// difference is the first place where two values differ.
+// difference describes the first difference between two values.
 func difference(at string, got, want any) string {
 	switch w := want.(type) {
 	case kube.Object:

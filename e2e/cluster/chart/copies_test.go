@@ -12,11 +12,11 @@ import (
 
 var update = flag.Bool("update", false, "copy the templates of snug policy and snug webhook into the chart")
 
-// TestCopies: a chart can read no file but its own, so it holds copies of the templates of
-// which the tool makes policies and the webhook's registration. Links to them would do for
-// helm, which prints a line for each whenever it runs, but not for Flux, which leaves links out
-// of what it fetches from Git (fluxcd/flux2#4088), for a checkout without links as on Windows,
-// nor for a copy of the chart's folder alone.
+// TestCopies: a chart can read only its own files, so it holds copies of the tool's templates for
+// policies and for the webhook's registration. Links would work with helm, which then prints a line
+// for each on every run. They would not work with Flux, which drops links when it fetches from Git
+// (fluxcd/flux2#4088), in a checkout without links as on Windows, or in a copy of the chart's
+// folder.
 func TestCopies(t *testing.T) {
 	for to, from := range map[string]string{
 		"files/policy":  "../../../cmd/snug/internal/cluster/policy",
@@ -31,7 +31,7 @@ func TestCopies(t *testing.T) {
 				continue
 			}
 			if !*update {
-				t.Errorf("%s/%s is not what %s has; go test ./e2e/cluster/chart -run TestCopies -update copies it", to, name, from)
+				t.Errorf("%s/%s differs from the one in %s; go test ./e2e/cluster/chart -run TestCopies -update copies it", to, name, from)
 			} else if err := os.WriteFile(filepath.Join(folder, to, name), text, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +41,7 @@ func TestCopies(t *testing.T) {
 				continue
 			}
 			if !*update {
-				t.Errorf("%s/%s is no template of the tool", to, name)
+				t.Errorf("%s/%s is not a template of the tool", to, name)
 			} else if err := os.Remove(filepath.Join(folder, to, name)); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// templates are the texts of a directory's templates, by their names.
+// templates returns the templates of a directory by name.
 func templates(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.tmpl"))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart looks at the Helm chart in deploy/helm/snug: what it renders, what it
-// refuses, and what becomes of it on a real API server, from its installation until nothing
-// is left.
+// Package chart tests the Helm chart in deploy/helm/snug: what it renders and refuses, and its life
+// on a real API server from installation to removal.
 package chart
 
 import (
@@ -22,21 +21,21 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// folder is where the chart is; namespace and release are what tests call theirs.
+// folder is the chart's directory; namespace and release are the names in tests.
 const (
 	folder    = "../../../deploy/helm/snug"
 	namespace = "snug"
 	release   = "snug"
 )
 
-// client is Helm's command, with a configuration and a cache of its own.
+// client is a helm command with a configuration and a cache of its own.
 type client struct {
 	path string
 	env  []string
 }
 
-// newHelm makes a release of Helm, which is built where it is not there yet. kubeconfig is
-// of the server that it speaks to, "" = of none.
+// newHelm returns a release of Helm, and builds it if necessary. kubeconfig selects its server; ""
+// = none.
 func newHelm(t testing.TB, name, kubeconfig string) client {
 	t.Helper()
 	home := t.TempDir()
@@ -56,11 +55,11 @@ func each(t *testing.T, test func(*testing.T, client)) {
 	}
 }
 
-// image is the file with the one value that a user has to give.
+// image is the file with the only required value.
 const image = "testdata/image.yaml"
 
-// try runs a command, of whose values "-f -" are read, over those of image. The error is
-// what it said on standard error.
+// try runs a command. The values of "-f -" override those of image. The error is the standard
+// error.
 func (h client) try(t testing.TB, values string, args ...string) (string, error) {
 	t.Helper()
 	if at := slices.Index(args, "-f"); at >= 0 {
@@ -80,7 +79,7 @@ func (h client) try(t testing.TB, values string, args ...string) (string, error)
 	return string(out), nil
 }
 
-// run is try, where nothing else than success will do.
+// run is try, but any failure fails the test.
 func (h client) run(t testing.TB, values string, args ...string) string {
 	t.Helper()
 	out, err := h.try(t, values, args...)
@@ -100,7 +99,7 @@ func (h client) template(t testing.TB, values string, only ...string) string {
 	return h.run(t, values, args...)
 }
 
-// documents are those of a YAML stream, in their order, without empty ones.
+// documents returns the non-empty documents of a YAML stream, in order.
 func documents(t testing.TB, stream string) []kube.Object {
 	t.Helper()
 	var all []kube.Object
@@ -118,7 +117,7 @@ func documents(t testing.TB, stream string) []kube.Object {
 	}
 }
 
-// titles name objects, "Deployment/snug-webhook".
+// titles returns the titles of objects: "Deployment/snug-webhook".
 func titles(all []kube.Object) []string {
 	var names []string
 	for _, o := range all {

@@ -28,8 +28,8 @@ type lab struct {
 	kubeconfig string
 }
 
-// TestInstall: what the chart installs is accepted, left alone by who installs it again,
-// and goes with it.
+// TestInstall: the server accepts the chart's objects, installing them again changes nothing, and
+// uninstalling removes all.
 func TestInstall(t *testing.T) {
 	gate.Need(t, "chart")
 	server := kube.Start(t)
@@ -45,7 +45,7 @@ func TestInstall(t *testing.T) {
 	t.Run("kubectl", l.kubectl)
 }
 
-// strict: the server knows every field, and warns of nothing.
+// strict: the server knows every field and warns of nothing.
 func (l *lab) strict(t *testing.T) {
 	h := newHelm(t, "helm4", "")
 	for _, values := range []string{everything, everything + "agent: {memory: false, names: false, maxUnavailable: 1, priorityClassName: system-node-critical, affinity: {nodeAffinity: {}}, podAnnotations: {a: b}, appArmorProfile: Unconfined, seLinuxOptions: {type: spc_t}}\nconfig: {mode: observe, inject: all, check: deny, requestFactor: 2}\nimagePullSecrets: [{name: x}]"} {
@@ -58,19 +58,19 @@ func (l *lab) strict(t *testing.T) {
 	}
 }
 
-// life: installed, in use, installed again, changed, taken back, and gone.
+// life: installation, use, reinstallation, upgrade, rollback and removal.
 func (l *lab) life(t *testing.T, h client) {
 	if found := l.mentions(t, release); !slices.Equal(found, before) {
-		t.Fatalf("before the installation: %q", found)
+		t.Fatalf("before the installation there is %q", found)
 	}
 	said := h.run(t, everything, "install", release, folder, "-n", namespace, "-f", "-")
 	if !strings.Contains(said, "port-forward ds/snug-agent") || strings.Contains(said, "WARNING") {
-		t.Errorf("it says %s", said)
+		t.Errorf("helm prints %s", said)
 	}
 	all := documents(t, h.template(t, everything))
 	l.asRendered(t, all)
 
-	l.learn(t)
+	l.writeFact(t)
 	r := l.webhook(t, all)
 	kept := l.kept(t)
 	l.asRendered(t, all)
@@ -85,7 +85,7 @@ func (l *lab) life(t *testing.T, h client) {
 	} {
 		h.run(t, step.values, step.args...)
 		if now := l.kept(t); !reflect.DeepEqual(now, kept) {
-			t.Errorf("%s: what the webhook keeps has changed: %s", step.name, difference("", now, kept))
+			t.Errorf("%s: the webhook's data has changed: %s", step.name, difference("", now, kept))
 		}
 		l.asRendered(t, documents(t, h.template(t, step.values)))
 	}
@@ -94,16 +94,16 @@ func (l *lab) life(t *testing.T, h client) {
 		"agent: {enabled: false}": "WARNING: the webhook learns nothing from agents, because agent.enabled is false",
 	} {
 		if said := h.run(t, "webhook: {enabled: true}\n"+values, "upgrade", release, folder, "-n", namespace, "--dry-run", "-f", "-"); !strings.Contains(said, want) {
-			t.Errorf("%s: it says %s", values, said)
+			t.Errorf("%s: helm prints %s", values, said)
 		}
 	}
-	// What is turned off goes.
+	// Disabled parts are removed.
 	less := "policy: {enabled: true}\nconfig: {check: off}\n"
 	h.run(t, less, "upgrade", release, folder, "-n", namespace, "-f", "-")
 	want := titles(documents(t, h.template(t, less)))
 	for _, found := range l.mentions(t, release) {
 		if !slices.Contains(want, found) && !slices.Contains(before, found) && !strings.HasPrefix(found, "Secret/sh.helm.release.") && !strings.HasPrefix(found, "ServiceCIDR/") {
-			t.Errorf("turned off, and there: %s", found)
+			t.Errorf("disabled, but exists: %s", found)
 		}
 	}
 	r.Stop(t)
@@ -111,7 +111,7 @@ func (l *lab) life(t *testing.T, h client) {
 	l.gone(t)
 }
 
-// gone waits until nothing is left of the release.
+// gone waits until nothing of the release is left.
 func (l *lab) gone(t *testing.T) {
 	t.Helper()
 	var left []string
@@ -126,11 +126,11 @@ func (l *lab) gone(t *testing.T) {
 	})
 }
 
-// before is what has the release's name in it where it is not installed.
+// before lists the objects that mention the release's name before the installation.
 var before = []string{"Namespace/" + namespace}
 
-// webhook starts the webhook with the rights of the installed account and its arguments, as
-// far as they are not about the pod that it is in.
+// webhook starts the webhook with the rights of the installed account and its arguments, except
+// those about its pod.
 func (l *lab) webhook(t *testing.T, all []kube.Object) *hook.Replica {
 	t.Helper()
 	var args []string
@@ -147,14 +147,14 @@ func (l *lab) webhook(t *testing.T, all []kube.Object) *hook.Replica {
 			}
 		}
 	}
-	// No agents run here, but it has to find that out; and nobody is there to hear that it ends.
+	// No agents run here, and the webhook must notice that. No endpoint needs time to drain.
 	args = append(args, "--agents=127.0.0.1:1", "--drain=0s")
 	r := hook.Start(t, l.snug, l.as(t, "snug-webhook"), hook.NewService(t), args...)
-	l.Until(t, "it knows what was learned before", func() bool { return strings.Contains(r.Get("/metrics"), "\nsnug_webhook_facts 1\n") })
+	l.Until(t, "the webhook has the stored fact", func() bool { return strings.Contains(r.Get("/metrics"), "\nsnug_webhook_facts 1\n") })
 	return r
 }
 
-// as are the rights of an account of the release.
+// as returns access with the rights of an account of the release.
 func (l *lab) as(t *testing.T, account string) kube.Access {
 	t.Helper()
 	answer := l.must(t, http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts/"+account+"/token",
@@ -167,11 +167,11 @@ func (l *lab) as(t *testing.T, account string) kube.Access {
 	return at
 }
 
-// fact is what the webhook writes of one.
+// fact is a fact in the webhook's format.
 const fact = `[{"namespace":"shop","workload":"Deployment/web","container":"app","image":"registry.example/web:1","go":"1.22","blind":true,"first":%[1]d,"last":%[1]d}]` + "\n"
 
-// learn writes what a webhook has learned, with its rights: there are no agents to learn of.
-func (l *lab) learn(t *testing.T) {
+// writeFact writes a fact with the webhook's rights, because no agents run here.
+func (l *lab) writeFact(t *testing.T) {
 	t.Helper()
 	c := *l.cluster
 	c.Access = l.as(t, "snug-webhook")
@@ -185,7 +185,7 @@ func (l *lab) learn(t *testing.T) {
 	c.must(t, http.MethodPut, path, facts)
 }
 
-// kept is what the webhook wrote: its Secret, its facts and its CA, all of which are there.
+// kept returns the webhook's data, all of which must exist: its Secret, its facts and its CA.
 func (l *lab) kept(t *testing.T) kube.Object {
 	t.Helper()
 	all := kube.Object{}
@@ -208,27 +208,25 @@ func (l *lab) kept(t *testing.T) kube.Object {
 	return all
 }
 
-// asRendered: all that the chart says of an object stands in the server in the same words.
-// That is what ArgoCD compares; what the server writes in others it would set right for
-// ever.
+// asRendered: the server stores every rendered value unchanged. ArgoCD compares these, and would
+// correct any difference again and again.
 func (l *lab) asRendered(t *testing.T, all []kube.Object) {
 	t.Helper()
 	for _, o := range all {
 		live := l.live(t, o)
 		if at := missing("", live, unmanaged(plain(t, o))); at != "" {
-			t.Errorf("%s is not as it was rendered: %s", title(o), at)
+			t.Errorf("%s differs from its rendered form: %s", title(o), at)
 		}
 	}
 }
 
-// live is an object as the server has it.
+// live returns an object as stored in the server.
 func (l *lab) live(t *testing.T, o kube.Object) kube.Object {
 	t.Helper()
 	return unmanaged(l.must(t, http.MethodGet, l.path(t, o), nil))
 }
 
-// unmanaged takes a label away: Helm writes its name over that of who else manages what it
-// has installed.
+// unmanaged removes a label: Helm overwrites app.kubernetes.io/managed-by with its own name.
 func unmanaged(o kube.Object) kube.Object {
 	labels, _ := meta(o)["labels"].(kube.Object)
 	delete(labels, "app.kubernetes.io/managed-by")
@@ -238,7 +236,7 @@ func unmanaged(o kube.Object) kube.Object {
 	return o
 }
 
-// appliedAgain: who applies what is rendered once more changes nothing.
+// appliedAgain: applying the rendered objects once more changes nothing.
 func (l *lab) appliedAgain(t *testing.T, all []kube.Object) {
 	t.Helper()
 	for _, o := range all {
@@ -255,8 +253,8 @@ func (l *lab) appliedAgain(t *testing.T, all []kube.Object) {
 	}
 }
 
-// missing is the first place of want that got does not have in the same words, "" = none.
-// Entries of lists have the same places.
+// missing describes the first value of want that differs in got; "" = none. Lists must have the
+// same order.
 func missing(at string, got, want any) string {
 	switch w := want.(type) {
 	case kube.Object:
@@ -287,7 +285,7 @@ func missing(at string, got, want any) string {
 	return ""
 }
 
-// plain is an object with the types of JSON.
+// plain returns an object with the types of encoding/json.
 func plain(t *testing.T, o kube.Object) kube.Object {
 	t.Helper()
 	encoded, err := json.Marshal(o)

@@ -12,8 +12,8 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// kubectl: what helm template prints can be applied without Helm. kubectl diff then shows
-// nothing, also once the webhook has written what it keeps; and all of it can be deleted.
+// kubectl: the output of helm template can be applied without Helm. After that kubectl diff is
+// empty, even once the webhook has written its data, and all of it can be deleted.
 func (l *lab) kubectl(t *testing.T) {
 	kubectl := kubebuild.Command(t, "kubectl")
 	home := t.TempDir()
@@ -28,13 +28,13 @@ func (l *lab) kubectl(t *testing.T) {
 	}
 	manifest := newHelm(t, "helm4", "").template(t, everything)
 	run(manifest, "apply", "--validate=strict", "-f", "-")
-	l.learn(t)
+	l.writeFact(t)
 	r := l.webhook(t, documents(t, manifest))
 	kept := l.kept(t)
 	run(manifest, "diff", "-f", "-")
 	run(manifest, "apply", "-f", "-")
 	if now := l.kept(t); !reflect.DeepEqual(now, kept) {
-		t.Errorf("applied again: what the webhook keeps has changed: %s", difference("", now, kept))
+		t.Errorf("applied again: the webhook's data has changed: %s", difference("", now, kept))
 	}
 	l.asRendered(t, documents(t, manifest))
 	r.Stop(t)

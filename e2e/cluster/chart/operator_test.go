@@ -15,11 +15,11 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// The release of the Prometheus operator that the module proxy has, with the kinds that it
-// defines.
+// operatorModule is a release of the Prometheus operator, which defines the kinds, in the module
+// proxy.
 const operatorModule, operatorVersion = "github.com/prometheus-operator/prometheus-operator", "v0.85.0"
 
-// operator teaches the server the kinds of the Prometheus operator that the chart uses.
+// operator adds the kinds of the Prometheus operator that the chart uses to the server.
 func (l *lab) operator(t *testing.T) {
 	t.Helper()
 	dir := kubebuild.Downloaded(t, operatorModule, operatorVersion)
@@ -34,7 +34,7 @@ func (l *lab) operator(t *testing.T) {
 		}
 		l.must(t, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
 	}
-	l.Until(t, "the server knows the kinds of the Prometheus operator", func() bool {
+	l.Until(t, "the server has the kinds of the Prometheus operator", func() bool {
 		l.discover(t)
 		found := 0
 		for name := range l.kinds {

@@ -16,10 +16,10 @@ import (
 	"github.com/snug-go/snug/e2e/cluster/kube"
 )
 
-// row is a value in the README's table: its key and its default, as JSON.
+// row matches a value in the README's table: its key and its default as JSON.
 var row = regexp.MustCompile("(?m)^\\| `([a-zA-Z.]+)` \\| `(.*?)` \\|")
 
-// TestReadme: its table has every value with its default, and so has the schema.
+// TestReadme: the README's table and the schema have every value, and the table has its default.
 func TestReadme(t *testing.T) {
 	read := func(name string) []byte {
 		text, err := os.ReadFile(filepath.Join(folder, name))
@@ -49,25 +49,25 @@ func TestReadme(t *testing.T) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(got)) {
 		if _, ok := want[key]; !ok {
-			t.Errorf("%s: there is no such value", key)
+			t.Errorf("%s: no such value", key)
 		}
 	}
 }
 
-// leaves collects values by their keys. A mapping is one value where the schema does not
-// say which keys it has, or they are an object of Kubernetes.
+// leaves collects values by key. A mapping is one value if the schema does not list its keys or if
+// it is a Kubernetes object.
 func leaves(t *testing.T, at string, values, schema kube.Object, to map[string]string) {
 	t.Helper()
 	properties, _ := schema["properties"].(kube.Object)
 	for key := range properties {
 		if _, ok := values[key]; !ok && key != "global" {
-			t.Errorf("%s%s: the schema has it, values.yaml has not", at, key)
+			t.Errorf("%s%s: in the schema, but not in values.yaml", at, key)
 		}
 	}
 	for key, value := range values {
 		s, ok := properties[key].(kube.Object)
 		if !ok {
-			t.Errorf("%s%s: values.yaml has it, the schema has not", at, key)
+			t.Errorf("%s%s: in values.yaml, but not in the schema", at, key)
 		}
 		if m, ok := value.(kube.Object); ok && s["properties"] != nil {
 			leaves(t, at+key+".", m, s, to)

@@ -16,7 +16,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// everything turns on all that the chart has.
+// everything enables all parts of the chart.
 const everything = `webhook: {enabled: true}
 policy: {enabled: true}
 monitoring: {serviceMonitor: {enabled: true}, prometheusRule: {enabled: true}, dashboard: {enabled: true}}
@@ -42,7 +42,7 @@ var (
 	policyValues = []string{"ValidatingAdmissionPolicy/snug-values", "ValidatingAdmissionPolicyBinding/snug-values"}
 )
 
-// TestObjects: what is on is there, and nothing else; the same again is the same text.
+// TestObjects: exactly the enabled objects are rendered, and rendering again gives the same text.
 func TestObjects(t *testing.T) {
 	gate.Need(t, "chart")
 	all := func(lists ...[]string) []string { return slices.Concat(lists...) }
@@ -74,16 +74,16 @@ func TestObjects(t *testing.T) {
 				t.Errorf("%s:\ngot  %q\nwant %q", c.name, got, want)
 			}
 			if again := h.template(t, c.values); again != text {
-				t.Errorf("%s: rendered again, it is another text", c.name)
+				t.Errorf("%s: rendering again gives a different text", c.name)
 			}
 			if strings.Contains(text, "helm.sh/hook") {
-				t.Errorf("%s: a hook, which nobody else than Helm runs", c.name)
+				t.Errorf("%s: a hook, which only Helm runs", c.name)
 			}
 		}
 	})
 }
 
-// TestTemplatesAreDeterministic: nothing in a template asks the cluster or a die.
+// TestTemplatesAreDeterministic: no template uses the cluster, the time or random values.
 func TestTemplatesAreDeterministic(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(folder, "templates", "*"))
 	if err != nil || len(paths) == 0 {
@@ -102,7 +102,7 @@ func TestTemplatesAreDeterministic(t *testing.T) {
 	}
 }
 
-// TestRefusals: a value that is mistyped is one error, which names it.
+// TestRefusals: an invalid value causes one error, which names the value.
 func TestRefusals(t *testing.T) {
 	gate.Need(t, "chart")
 	each(t, func(t *testing.T, h client) {
@@ -157,16 +157,16 @@ func TestRefusals(t *testing.T) {
 			case where != "" && err == nil:
 				t.Errorf("%s: accepted", values)
 			case err != nil && (!strings.Contains(slashed(err.Error()), slashed(where)) || strings.Count(err.Error(), "\n- ") != 1):
-				t.Errorf("%s: no one error about %s: %v", values, where, err)
+				t.Errorf("%s: want one error about %s: %v", values, where, err)
 			}
 		}
 	})
 }
 
-// slashed is a text in which the ways of all releases of Helm to write a path are one.
+// slashed normalizes the paths in messages of all releases of Helm.
 func slashed(text string) string { return strings.TrimPrefix(strings.ReplaceAll(text, ".", "/"), "/") }
 
-// TestSettings: values arrive where they are to be.
+// TestSettings: values reach their fields.
 func TestSettings(t *testing.T) {
 	gate.Need(t, "chart")
 	each(t, func(t *testing.T, h client) {
@@ -217,7 +217,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// TestNeedsImage: who says nothing is told to name an image, and gets nobody's.
+// TestNeedsImage: without an image, helm fails and asks for one; there is no default image.
 func TestNeedsImage(t *testing.T) {
 	gate.Need(t, "chart")
 	each(t, func(t *testing.T, h client) {
@@ -235,7 +235,7 @@ func TestNeedsImage(t *testing.T) {
 	})
 }
 
-// TestSecurity: what the node's own guards take the agent for.
+// TestSecurity: the agent's AppArmor and SELinux settings.
 func TestSecurity(t *testing.T) {
 	gate.Need(t, "chart")
 	each(t, func(t *testing.T, h client) {
@@ -261,8 +261,8 @@ func TestSecurity(t *testing.T) {
 	})
 }
 
-// TestLabels: a label of the user's wins over the chart's, which the object has once; the
-// YAML of an object with two of a key is none.
+// TestLabels: a label of the user overrides the chart's label of the same name. It must occur only
+// once, because a duplicate key is invalid YAML.
 func TestLabels(t *testing.T) {
 	gate.Need(t, "chart")
 	const own = "{app.kubernetes.io/instance: mine, release: prometheus}"
@@ -284,7 +284,8 @@ func TestLabels(t *testing.T) {
 	})
 }
 
-// TestNumber: a release and a namespace may be called like a number, and are words.
+// TestNumber: a release and a namespace may have a number as their name, and are rendered as
+// strings.
 func TestNumber(t *testing.T) {
 	gate.Need(t, "chart")
 	each(t, func(t *testing.T, h client) {
@@ -298,7 +299,7 @@ func TestNumber(t *testing.T) {
 	})
 }
 
-// words are the names, namespaces and labels of an object, wherever in it they are.
+// words returns all names, namespaces and labels in an object, by path.
 func words(at string, o any) map[string]any {
 	all := map[string]any{}
 	switch o := o.(type) {
@@ -323,7 +324,7 @@ func words(at string, o any) map[string]any {
 	return all
 }
 
-// TestAlerts: there are alerts about what is installed, as they stand in their file.
+// TestAlerts: the alerts of installed parts are rendered, unchanged from their file.
 func TestAlerts(t *testing.T) {
 	gate.Need(t, "chart")
 	file, err := os.ReadFile(filepath.Join(folder, "files", "alerts.yaml"))
@@ -357,7 +358,7 @@ func TestAlerts(t *testing.T) {
 	})
 }
 
-// of is what is at a path of an object, nil where there is nothing.
+// of returns the value at a path of an object; nil = none.
 func of(o any, path ...string) any {
 	for _, key := range path {
 		m, _ := o.(kube.Object)

@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/gate"
 )
 
-// rights: the accounts may do what they need, and nothing else that matters.
+// rights: each account has the rights that it needs, and not those listed as refused.
 func (l *lab) rights(t *testing.T) {
 	h := newHelm(t, "helm4", l.kubeconfig)
 	h.run(t, everything, "install", release, folder, "-n", namespace, "-f", "-")
@@ -60,15 +60,14 @@ func (l *lab) rights(t *testing.T) {
 	}
 }
 
-// right is one that an account of the release may have.
+// right is a right of an account of the release.
 type right struct{ account, verb, group, resource, namespace, name string }
 
 func (r right) String() string {
 	return fmt.Sprintf("%s may %s %s %s in %q", r.account, r.verb, r.resource, r.name, r.namespace)
 }
 
-// may is what the server says of a right. It goes by roles and bindings some time after
-// they were made.
+// may returns the server's decision on a right. New roles and bindings take effect after a delay.
 func (l *lab) may(t *testing.T, r right) bool {
 	t.Helper()
 	answer := l.must(t, http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", kube.Object{
@@ -79,8 +78,7 @@ func (l *lab) may(t *testing.T, r right) bool {
 	return of(answer, "status", "allowed") == true
 }
 
-// TestRules: the rules of the roles, all of them. What a server answers about some is in
-// rights.
+// TestRules checks all rules of the roles; rights asks a server about some of them.
 func TestRules(t *testing.T) {
 	gate.Need(t, "chart")
 	const pods = `{"apiGroups":[""],"resources":["pods"],"verbs":["list","watch"]}`
@@ -110,7 +108,7 @@ func TestRules(t *testing.T) {
 						t.Fatal(err)
 					}
 					got[title(o)] = string(rules)
-					if len(o) != 4 { // aggregationRule would add others
+					if len(o) != 4 { // aggregationRule would add rules
 						t.Errorf("%s: %v", title(o), o)
 					}
 				case strings.HasSuffix(kind, "RoleBinding"):
@@ -130,7 +128,7 @@ func TestRules(t *testing.T) {
 			}
 			for role := range bound {
 				if got[role] == "" {
-					t.Errorf("%s: bound to %s, which is not the chart's", c.values, role)
+					t.Errorf("%s: bound to %s, which is not in the chart", c.values, role)
 				}
 			}
 			if len(bound) != len(got) {
@@ -140,8 +138,8 @@ func TestRules(t *testing.T) {
 	})
 }
 
-// podSecurity: the webhook's pods are allowed where the level restricted is enforced. The
-// agent's need the level privileged, for three things and no more.
+// podSecurity: the webhook's pods are allowed where the level restricted is enforced. The agent's
+// pods need the level privileged, for three reasons only.
 func (l *lab) podSecurity(t *testing.T) {
 	for _, level := range []string{"restricted", "baseline", "privileged"} {
 		o := object("v1", "Namespace", level)
@@ -170,13 +168,13 @@ func (l *lab) podSecurity(t *testing.T) {
 				want = []string{"host namespaces", "restricted volume types", "runAsNonRoot != true", "runAsUser=0", "unrestricted capabilities"}
 			}
 			if !slices.Equal(broken, want) {
-				t.Errorf("%s where %s is enforced: %d %q, want %q\n%v", title(o), level, code, broken, want, got["message"])
+				t.Errorf("%s with %s enforced: %d %q, want %q\n%v", title(o), level, code, broken, want, got["message"])
 			}
 		}
 	}
 }
 
-// rules are the names of the rules in what Pod Security says, sorted:
+// rules returns the sorted names of the violated rules in a message of Pod Security:
 //
 //	pods "a" is forbidden: violates PodSecurity "baseline:latest": RULE (why), RULE (why)
 func rules(message string) []string {
