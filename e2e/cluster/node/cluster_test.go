@@ -18,19 +18,19 @@ import (
 	"github.com/snug-go/snug/e2e/internal/prom"
 )
 
-// cluster is a node with snug on it as its chart installs it, and a Prometheus beside it.
+// cluster is a node with snug installed from its chart, and a Prometheus.
 type cluster struct {
 	*Node
 	prom  *prom.Server
-	agent string // where it answers, as a URL
+	agent string // URL
 	story strings.Builder
 }
 
-// old is a Go that knows nothing of CPU quotas.
+// old is a Go release without support for CPU quotas.
 const old = "go1.24.13"
 
-// Images of the server: built by old Go, with nothing; as a machine with 8 CPUs would run
-// it, which this one may not be; and with snug in it.
+// Images of the server, built by old Go: plain; with the GOMAXPROCS of a machine with 8 CPUs, which
+// this one may not have; and with snug linked. snugImage has the tool.
 const (
 	plainImage = "localhost/plain:1"
 	eightImage = "localhost/eight:1"
@@ -38,8 +38,8 @@ const (
 	snugImage  = "localhost/snug:1"
 )
 
-// newCluster installs snug where the misfits are already: what the webhook learns by has
-// run for a minute, and it asks each minute from its start on.
+// newCluster installs snug after the misfits have started: the webhook learns from containers that
+// have run for a minute, and asks the agents once per minute from its start on.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	dir, root := t.TempDir(), programs.Root(t)
@@ -67,7 +67,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// server builds the server as a module of its own with an old Go.
+// server builds the server as a module of its own with old Go.
 func server(t *testing.T, root, to, tag string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -90,7 +90,7 @@ func server(t *testing.T, root, to, tag string) {
 	build(t, to, dir, "GOWORK=off", "GOTOOLCHAIN="+old, "GOFLAGS=-tags="+tag)
 }
 
-// install installs the chart with Helm and waits until all of it is ready, as a user does.
+// install installs the chart with Helm and waits until everything is ready.
 func (c *cluster) install(t *testing.T, chart string) {
 	t.Helper()
 	command := kubebuild.Command(t, "helm4")
@@ -102,12 +102,12 @@ func (c *cluster) install(t *testing.T, chart string) {
 		"--set", "webhook.enabled=true", "--set", "agent.interval=1s")
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("helm install: %v\n%s\n%s", err, out, c.told(t, "snug"))
+		t.Fatalf("helm install: %v\n%s\n%s", err, out, c.podStates(t, "snug"))
 	}
 }
 
-// told is what the cluster tells of the pods of a namespace, after a failure.
-func (c *cluster) told(t *testing.T, namespace string) string {
+// podStates returns the states and logs of a namespace's pods, for a failure message.
+func (c *cluster) podStates(t *testing.T, namespace string) string {
 	t.Helper()
 	var b strings.Builder
 	for _, p := range c.pods(t, namespace, "") {
@@ -120,7 +120,7 @@ func (c *cluster) told(t *testing.T, namespace string) string {
 	return b.String()
 }
 
-// scrape starts a Prometheus that scrapes agent and webhooks, with the chart's rules.
+// scrape starts a Prometheus that scrapes the agent and the webhooks, with the chart's rules.
 func (c *cluster) scrape(t *testing.T, rules string) {
 	t.Helper()
 	text, err := os.ReadFile(rules)
@@ -155,7 +155,7 @@ scrape_configs:
 `, agents[0], Name, webhooks[0], webhooks[1]))
 }
 
-// pod is what is asked for of a pod.
+// pod is the part of a pod that the tests use.
 type pod struct {
 	Metadata struct {
 		Namespace, Name, UID, DeletionTimestamp string
@@ -185,7 +185,8 @@ type pod struct {
 	}
 }
 
-// pods are those of a namespace with a label app, or all, that are not about to go.
+// pods returns a namespace's pods with this label app, or all pods if app is "", without those
+// being deleted.
 func (c *cluster) pods(t *testing.T, namespace, app string) []pod {
 	t.Helper()
 	path := "/api/v1/namespaces/" + namespace + "/pods"
@@ -205,7 +206,7 @@ func (c *cluster) pods(t *testing.T, namespace, app string) []pod {
 	return all
 }
 
-// variables are those of the first container, a reference as "limits.cpu".
+// variables returns the variables of the first container; a reference is shown as "limits.cpu".
 func (p *pod) variables() string {
 	var all []string
 	for _, e := range p.Spec.Containers[0].Env {
@@ -217,8 +218,7 @@ func (p *pod) variables() string {
 	return strings.Join(all, " ")
 }
 
-// deployment creates a namespace's Deployment of one pod with a server in it, a CPU limit
-// and a variable, NAME=value, "" = none.
+// deployment creates a Deployment of one pod with a server. variable is NAME=value; "" = none.
 func (c *cluster) deployment(t *testing.T, namespace, name, image, cpu, variable string) {
 	t.Helper()
 	env := "[]"
@@ -249,7 +249,7 @@ spec:
 	}
 }
 
-// change patches a Deployment's pods.
+// change patches the metadata of a Deployment's pods.
 func (c *cluster) change(t *testing.T, namespace, name string, metadata kube.Object) {
 	t.Helper()
 	a := c.Patch(t, "/apis/apps/v1/namespaces/"+namespace+"/deployments/"+name,
@@ -259,7 +259,7 @@ func (c *cluster) change(t *testing.T, namespace, name string, metadata kube.Obj
 	}
 }
 
-// running waits until a Deployment is what it is to be, and returns its one pod.
+// running waits until a Deployment is up to date, and returns its only pod.
 func (c *cluster) running(t *testing.T, namespace, name string) pod {
 	t.Helper()
 	var found []pod
@@ -281,7 +281,7 @@ func (c *cluster) running(t *testing.T, namespace, name string) pod {
 	return found[0]
 }
 
-// self is what a server tells of its runtime.
+// self is what a server reports of its runtime.
 type self struct {
 	Version, CPUs, Procs string
 	Limit                string // bytes
@@ -294,7 +294,7 @@ func (s self) String() string {
 	return fmt.Sprintf("%s, GOMAXPROCS %s of %s, GOMEMLIMIT %s", s.Version, s.Procs, s.CPUs, s.Limit)
 }
 
-// self asks the server in a pod.
+// self returns the report of the server in a pod.
 func (p *pod) self(t *testing.T) self {
 	t.Helper()
 	var s self
@@ -304,7 +304,7 @@ func (p *pod) self(t *testing.T) self {
 	return s
 }
 
-// counted is what the kernel counts of a container.
+// counted holds the kernel's counters of a container.
 type counted struct {
 	Periods, Throttled int64
 	ThrottledSeconds   float64
@@ -312,7 +312,7 @@ type counted struct {
 	PeakBytes          int64
 }
 
-// counts reads them of the cgroups of v1 of the pod's first container.
+// counts reads the counters from the v1 cgroups of the pod's first container.
 func (p *pod) counts(t *testing.T) counted {
 	t.Helper()
 	_, id, _ := strings.Cut(p.Status.ContainerStatuses[0].ContainerID, "://")

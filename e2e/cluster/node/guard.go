@@ -16,23 +16,24 @@ import (
 )
 
 const (
-	// journal is where the changes of the one node that a machine can be are written down.
+	// journal records the changes of the node. A machine can be only one node at a time.
 	journal = "/run/snug-node.json"
-	// lockFile is locked by who may make the machine a node, until it is none any more.
+	// lockFile is locked by the test that makes the machine a node, until the machine is restored.
 	lockFile = "/run/snug-node.lock"
-	// guardVariable makes this program a guard, and lockVariable says that it is the child of
-	// who has the lock. Both have it as their file 3.
+	// guardVariable makes this program a guard. lockVariable marks the child of the process that
+	// holds the lock. Both have the lock as descriptor 3.
 	guardVariable, lockVariable = "SNUG_NODE_GUARD", "SNUG_NODE_LOCK"
 )
 
-// Guard is to be called first in a program that starts nodes, before its tests run. The
-// program starts itself again beside a node, and the copy undoes what the node made of the
-// machine when the first one is gone, in whatever way it ended.
+// Guard must be the first call of a program that starts nodes, before its tests run. The program
+// starts a copy of itself for each node. When the first process has ended, for whatever reason, the
+// copy undoes the node's changes to the machine.
 func Guard() {
 	if os.Getenv(guardVariable) == "" {
 		return
 	}
-	// Who would be told may be gone, and what ended the tests does not end the guard.
+	// A guard must outlive the signals that end the tests, and readers of its output that have
+	// ended.
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	code := 0
@@ -43,12 +44,11 @@ func Guard() {
 	os.Exit(code)
 }
 
-// alone waits until no other test makes this machine a node, and keeps others from it until
-// the test has ended and its guards too. What an earlier node has left is undone.
+// alone locks the machine for this test and its guards, and undoes what an earlier node has left.
 func alone(t testing.TB) *os.File {
 	t.Helper()
 	if os.Getenv(lockVariable) != "" {
-		syscall.CloseOnExec(3) // but for guards
+		syscall.CloseOnExec(3) // only guards get the lock
 		return os.NewFile(3, lockFile)
 	}
 	lock, err := os.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
@@ -60,20 +60,20 @@ func alone(t testing.TB) *os.File {
 		t.Fatal(err)
 	}
 	if err := undoJournal(); err != nil {
-		t.Fatalf("undo what an earlier node has left: %v", err)
+		t.Fatalf("undo the changes of an earlier node: %v", err)
 	}
 	return lock
 }
 
-// guarded writes changes down and starts a guard, which undoes them when the test has
-// ended, and has the lock as long.
+// guarded writes the journal and starts a guard. The guard undoes the changes when the test has
+// ended, and holds the lock until then.
 func guarded(t testing.TB, lock *os.File, c *changes) error {
 	t.Helper()
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	// Whole or not at all.
+	// Written atomically.
 	if err := os.WriteFile(journal+".new", text, 0o600); err != nil {
 		return err
 	}
@@ -103,14 +103,14 @@ func guarded(t testing.TB, lock *os.File, c *changes) error {
 		alive.Close()
 		text, _ := io.ReadAll(said)
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("the machine is not what it was: %v\n%s", err, text)
+			t.Errorf("the machine is not restored: %v\n%s", err, text)
 		}
 	})
 	return nil
 }
 
-// undoJournal undoes the changes that are written down, if any are, and removes the journal
-// when all of them are undone.
+// undoJournal undoes the changes in the journal, if there is one, and removes it when all are
+// undone.
 func undoJournal() error {
 	text, err := os.ReadFile(journal)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,14 +18,14 @@ import (
 	"github.com/snug-go/snug/e2e/cluster/kube"
 )
 
-// Image is an image of one static program, as `FROM scratch` makes it.
+// Image is an image of one static program, as from `FROM scratch`.
 type Image struct {
 	Program string
-	Env     []string // NAME=value, as ENV gives it
+	Env     []string // NAME=value, as set by ENV
 }
 
-// Image has the container runtime take an image in. Its name is to begin with
-// "localhost/": nobody then looks for it elsewhere.
+// Image imports an image into the container runtime. Its name must start with "localhost/", so that
+// no registry is asked for it.
 func (n *Node) Image(t testing.TB, name string, i Image) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image.tar")
@@ -35,9 +35,8 @@ func (n *Node) Image(t testing.TB, name string, i Image) {
 	n.Import(t, path)
 }
 
-// write writes the image as `docker save` does: a manifest, a configuration and a
-// layer, which has the program at /app.
-// Source: https://github.com/moby/moby/blob/v28.0.0/image/spec/spec.md.
+// write writes the image like `docker save`: a manifest, a configuration and a layer with the
+// program at /app (https://github.com/moby/moby/blob/v28.0.0/image/spec/spec.md).
 func (i Image) write(path, name string) error {
 	text, err := os.ReadFile(i.Program)
 	if err != nil {
@@ -77,7 +76,7 @@ func sum(text []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// archive is a tar file in memory. The first error stays.
+// archive is a tar file in memory. It keeps the first error.
 type archive struct {
 	buffer bytes.Buffer
 	w      *tar.Writer
@@ -89,7 +88,7 @@ func (a *archive) add(name string, mode int64, text []byte) {
 		a.w = tar.NewWriter(&a.buffer)
 	}
 	if a.err == nil {
-		// The same program is the same image, whenever it is made.
+		// A fixed time makes the image reproducible.
 		a.err = a.w.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: int64(len(text)), ModTime: time.Unix(0, 0)})
 	}
 	if a.err == nil {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// answers are what a closed loop of clients got: each asks again when it has its answer.
+// answers holds the results of a closed loop of clients: each sends its next request after a
+// response.
 type answers struct {
 	Clients   int     `json:"clients"`
 	Seconds   float64 `json:"seconds"`
@@ -23,7 +24,7 @@ type answers struct {
 	Max       float64 `json:"max_ms"`
 }
 
-// load asks for url until stop is closed. The answers before begin are not counted.
+// load sends requests to url until stop is closed. It does not count requests sent before begin.
 func load(url string, clients int, begin time.Time, stop <-chan struct{}) answers {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
@@ -43,7 +44,7 @@ func load(url string, clients int, begin time.Time, stop <-chan struct{}) answer
 				asked := time.Now()
 				err := ask(client, url)
 				if err != nil {
-					time.Sleep(10 * time.Millisecond) // a pod that is replaced
+					time.Sleep(10 * time.Millisecond) // the pod may be being replaced
 				}
 				if asked.Before(begin) {
 					continue

@@ -20,38 +20,37 @@ import (
 	"github.com/snug-go/snug/e2e/internal/cgv1"
 )
 
-// changes are what a node makes of the machine that outlives its processes. They are
-// written down before they are made.
+// changes are the changes of a node to the machine that outlive its processes. They are recorded
+// before they are made.
 type changes struct {
-	Dir       string            // of the node: mounts and files below it go
-	Sysctls   map[string]string // as they were, by their files
-	Addresses []string          // of the interface lo, which were not there
-	Paths     []string          // which were not there
+	Dir       string            // of the node; its mounts and files are removed
+	Sysctls   map[string]string // original values by file
+	Addresses []string          // added to the interface lo
+	Paths     []string          // created
 }
 
 const (
 	sysctls = "/proc/sys/"
-	// groups are mounted here, one hierarchy in each directory.
+	// The cgroup hierarchies are mounted here, each in a directory of its own.
 	hierarchies = "/sys/fs/cgroup"
 )
 
-// setByKubelet are the settings of the kernel that a kubelet changes
-// (pkg/kubelet/cm/container_manager_linux.go, setupKernelTunables), and the one that
-// network plugins do.
+// setByKubelet lists the kernel parameters that a kubelet sets
+// (pkg/kubelet/cm/container_manager_linux.go, setupKernelTunables), and ip_forward, which network
+// plugins set.
 var setByKubelet = []string{
 	"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
 	"kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes", "net/ipv4/ip_forward",
 }
 
-// madeByNode are the directories outside of its own that kubelet, containerd and CNI
-// have by no option, or that others than the node may have too.
+// madeByNode lists directories outside of the node's own. For some of them kubelet, containerd and
+// CNI have no option; others may exist without a node.
 var madeByNode = []string{"/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers", "/run/containerd", "/run/netns", "/opt/containerd", "/etc/cni/net.d"}
 
-// ownGroups are the cgroups in which pods and their sandboxes are. Nobody else's have
-// these names, or there is a node already.
+// ownGroups names the cgroups of pods and their sandboxes. If they exist, another node does.
 var ownGroups = []string{"kubepods", "k8s.io"}
 
-// before returns what is to be undone after a node in dir.
+// before returns the changes to undo after a node in dir.
 func before(dir string, addresses []string) (*changes, error) {
 	c := &changes{Dir: dir, Sysctls: map[string]string{}}
 	if g := groupsOfPods(); len(g) > 0 {
@@ -82,7 +81,7 @@ func before(dir string, addresses []string) (*changes, error) {
 	return c, nil
 }
 
-// missing is the uppermost part of a path that is not there, "" when all of it is.
+// missing returns the topmost missing part of a path; "" = the path exists.
 func missing(path string) string {
 	if _, err := os.Lstat(path); err == nil {
 		return ""
@@ -93,7 +92,7 @@ func missing(path string) string {
 	return path
 }
 
-// groupsOfPods are the uppermost cgroups of nodes.
+// groupsOfPods returns the topmost cgroups of nodes.
 func groupsOfPods() []string {
 	var all []string
 	for _, name := range ownGroups {
@@ -103,7 +102,7 @@ func groupsOfPods() []string {
 	return all
 }
 
-// undo makes the machine what it was. It goes on after an error, and does no harm twice.
+// undo restores the machine. It continues after an error, and may be repeated.
 func (c *changes) undo() error {
 	errs := []error{c.kill()}
 	errs = append(errs, c.unmount(), removeGroups())
@@ -116,7 +115,7 @@ func (c *changes) undo() error {
 		}
 	}
 	if mounts, err := c.mounts(); err != nil || len(mounts) > 0 {
-		// What is removed below a mount may be anybody's.
+		// Removing below a mount could delete files that are not the node's.
 		return errors.Join(append(errs, err, fmt.Errorf("still mounted: %q", mounts))...)
 	}
 	for _, path := range append(c.Paths, c.Dir) {
@@ -125,8 +124,8 @@ func (c *changes) undo() error {
 	return errors.Join(errs...)
 }
 
-// kill ends what is in the node's cgroups, or has its directory among its arguments, as
-// the kubelet, containerd and its shims have: until there is nothing any more.
+// kill kills all processes in the node's cgroups and all that have its directory among their
+// arguments, as kubelet, containerd and its shims do, until none is left.
 func (c *changes) kill() error {
 	var left []int
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -145,7 +144,7 @@ func (c *changes) processes() []int {
 	for _, top := range groupsOfPods() {
 		_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
-				return nil // groups come and go
+				return nil // groups may vanish
 			}
 			text, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 			for line := range strings.FieldsSeq(string(text)) {
@@ -168,11 +167,10 @@ func (c *changes) processes() []int {
 	return slices.Compact(all)
 }
 
-// mounts are those below the node's directories, the newest first.
+// mounts returns the mounts below the node's directories, the newest first (man 5
+// proc_pid_mountinfo):
 //
 //	36 35 98:0 /root /mount/point rw,noatime master:1 - ext3 /dev/root rw
-//
-// Source: man 5 proc_pid_mountinfo.
 func (c *changes) mounts() ([]string, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

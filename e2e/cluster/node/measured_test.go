@@ -18,8 +18,8 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// recordVariable names a directory to which figures are written. Without it there are few
-// and short runs: that they can be made is what is tested.
+// recordVariable names a directory for the figures. Without it the runs are few and short, and only
+// test that measuring works.
 const recordVariable = "SNUG_RECORD"
 
 // run is a fresh pod under load.
@@ -31,13 +31,13 @@ type run struct {
 	GOMEMLIMIT string `json:"gomemlimit"` // bytes
 	Variables  string `json:"variables"`  // of the pod
 	answers
-	// While it served:
+	// During the load:
 	Periods          int64   `json:"periods"`
 	ThrottledPeriods int64   `json:"throttled_periods"`
 	ThrottledShare   float64 `json:"throttled_share"` // of the periods
 	ThrottledSeconds float64 `json:"throttled_seconds"`
 	CPUSeconds       float64 `json:"cpu_seconds"`
-	PeakBytes        int64   `json:"peak_bytes"` // of the container's memory, since it was made
+	PeakBytes        int64   `json:"peak_bytes"` // of the container's memory, since its start
 }
 
 // record is the document of all runs.
@@ -47,12 +47,12 @@ type record struct {
 		Kernel string `json:"kernel"`
 	} `json:"machine"`
 	Kubernetes string `json:"kubernetes"`
-	Go         string `json:"go"` // the server's
+	Go         string `json:"go"` // of the server
 	Runs       []run  `json:"runs"`
 }
 
-// measured: the server before and after, in turns, each time as a fresh pod. What is
-// asserted is what the runtime has; the rest is written down.
+// measured measures the server before and after snug, in turns, each time in a fresh pod. It
+// asserts only the knobs; the other figures are recorded.
 func (c *cluster) measured(t *testing.T) {
 	rounds, warm, counted := 1, time.Second, 2*time.Second
 	to := os.Getenv(recordVariable)
@@ -67,7 +67,7 @@ func (c *cluster) measured(t *testing.T) {
 	var r record
 	r.Machine.CPUs, r.Kubernetes, r.Go = runtime.NumCPU(), kubebuild.Kubernetes.Version, old
 	r.Machine.Kernel = kernel(t)
-	// Nothing runs but what is measured.
+	// Run nothing but the measured pod.
 	c.deployment(t, "shop", "eight", eightImage, "1", "")
 	for _, name := range []string{"plain", "eight", "tight"} {
 		c.scale(t, name, 0)
@@ -76,9 +76,9 @@ func (c *cluster) measured(t *testing.T) {
 		for i := range cases {
 			k := cases[(i+round)%len(cases)]
 			c.scale(t, k.deployment, 1)
-			p := c.again(t, "shop", k.deployment, kube.Object{"snug.dev/inject": k.inject}, k.variables)
+			p := c.replace(t, "shop", k.deployment, kube.Object{"snug.dev/inject": k.inject}, k.variables)
 			one := c.served(t, &p, warm, counted)
-			// On a machine that is busy with something else nothing may have been counted.
+			// A busy machine may have counted nothing: then measure longer.
 			end, span := time.Now().Add(deadline), counted
 			for one.Failed == 0 && (one.Requests == 0 || one.Periods == 0) && time.Now().Before(end) {
 				span *= 2
@@ -116,7 +116,7 @@ func (c *cluster) measured(t *testing.T) {
 	}
 }
 
-// served loads a pod and counts.
+// served loads a pod and returns its counters.
 func (c *cluster) served(t *testing.T, p *pod, warm, span time.Duration) run {
 	t.Helper()
 	stop := make(chan struct{})
@@ -140,8 +140,8 @@ func (c *cluster) served(t *testing.T, p *pod, warm, span time.Duration) run {
 	return one
 }
 
-// scale sets how many pods a Deployment of namespace shop has, and waits until those that
-// are too many are gone.
+// scale sets the number of pods of a Deployment in namespace shop. With 0 it waits until its pods
+// are gone.
 func (c *cluster) scale(t *testing.T, name string, replicas int) {
 	t.Helper()
 	if a := c.Patch(t, "/apis/apps/v1/namespaces/shop/deployments/"+name, kube.Object{"spec": kube.Object{"replicas": replicas}}); !a.OK() {
@@ -159,7 +159,7 @@ func (c *cluster) scale(t *testing.T, name string, replicas int) {
 	})
 }
 
-// table has the median of each figure, and the least and the most of it.
+// table formats the median of each figure, with minimum and maximum.
 func table(runs []run, cases []string) string {
 	var b strings.Builder
 	b.WriteString("| case | GOMAXPROCS | GOMEMLIMIT | requests/s | p50 ms | p99 ms | throttled periods % | throttled s | CPU s | peak MiB |\n|--|--|--|--|--|--|--|--|--|--|\n")

@@ -12,11 +12,11 @@ import (
 	"github.com/snug-go/snug/e2e/cluster/kube"
 )
 
-// domain is that of the cluster.
+// domain is the cluster's domain.
 const domain = "cluster.local"
 
-// serveNames answers questions of DNS about services: CoreDNS's part. A service without
-// an address of its own has those of its endpoints.
+// serveNames answers DNS queries about services, like CoreDNS. A headless service has the addresses
+// of its endpoints.
 func serveNames(t testing.TB, l *kube.Lab, at string) error {
 	c, err := net.ListenPacket("udp", at)
 	if err != nil {
@@ -42,8 +42,7 @@ func serveNames(t testing.TB, l *kube.Lab, at string) error {
 	return nil
 }
 
-// lookup finds the addresses of "service.namespace.svc.cluster.local"; nil = there is no such
-// service.
+// lookup returns the addresses of "service.namespace.svc.cluster.local"; nil = no such service.
 func lookup(l *kube.Lab, name string) []netip.Addr {
 	service, ok := strings.CutSuffix(strings.ToLower(name), ".svc."+domain)
 	service, namespace, two := strings.Cut(service, ".")
@@ -84,7 +83,7 @@ func lookup(l *kube.Lab, name string) []netip.Addr {
 	return all
 }
 
-// Parts of a message of DNS. Source: RFC 1035, 4.1.
+// Parts of a DNS message (RFC 1035, 4.1).
 const (
 	headerLen     = 12
 	typeA         = 1
@@ -95,8 +94,8 @@ const (
 	noSuchName    = 3
 )
 
-// question is the name that a message asks for, and the message without what follows the
-// question. nil = it is no question.
+// question returns the name that a message asks for, and the message up to the end of the question;
+// nil = not a query.
 func question(m []byte) (name string, rest []byte) {
 	if len(m) < headerLen || binary.BigEndian.Uint16(m[4:]) != 1 || m[2]&0x80 != 0 {
 		return "", nil
@@ -124,7 +123,7 @@ func question(m []byte) (name string, rest []byte) {
 	return strings.Join(labels, "."), m[:at:at]
 }
 
-// reply answers a question; nil addresses = there is no such name.
+// reply returns the answer to a query; nil addresses = no such name.
 func reply(m []byte, all []netip.Addr) []byte {
 	flags := binary.BigEndian.Uint16(m[2:])&desired | isAnswer | authoritative | available
 	if all == nil {
@@ -134,7 +133,7 @@ func reply(m []byte, all []netip.Addr) []byte {
 	if binary.BigEndian.Uint16(m[len(m)-4:]) == typeA {
 		for _, a := range all {
 			if a.Is4() {
-				m = append(m, 0xc0, headerLen, 0, typeA, 0, 1, 0, 0, 0, 1, 0, 4) // the question's name, class IN, for a second
+				m = append(m, 0xc0, headerLen, 0, typeA, 0, 1, 0, 0, 0, 1, 0, 4) // the question's name, class IN, TTL 1 s
 				m = append(m, a.AsSlice()...)
 				count++
 			}

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package node makes the machine a node of a cluster, until the test ends: a real kubelet
-// with Debian's containerd, runc and CNI plugins beside the real API server, controllers
-// and scheduler of package kube. Pods run, and are resized in place.
+// Package node makes the machine a node of a cluster until the test ends. It runs a real kubelet
+// with Debian's containerd, runc and CNI plugins, and the real API server, controllers and
+// scheduler of package kube. Pods run, and are resized in place.
 //
-// What a cluster has for its network is played: pods reach the API server as the service
-// "kubernetes", find services by their names, and each other and this machine by their
-// addresses. There is no kube-proxy: other services have no address that works, and are
-// reached by webhooks and by names, if they are headless.
+// The cluster's network is simulated. Pods reach the API server as the service "kubernetes", find
+// services by name, and reach each other and this machine by address. There is no kube-proxy: other
+// services have no working address. The API server reaches webhooks at their endpoints, and pods
+// find headless services by name.
 //
-// The machine is left as it was: processes, mounts, cgroups, addresses and settings of the
-// kernel. A second process sees to it, also when the first one was killed. The kubelet's own
-// port is open to every user of the machine meanwhile.
+// The machine is restored afterwards: processes, mounts, cgroups, addresses and kernel parameters.
+// A second process does this even if the first one was killed. Meanwhile the kubelet's own port is
+// open to every user of the machine.
 //
-// It is for cgroup v1, and for root.
+// It requires cgroup v1 and root.
 package node
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// Node is a cluster of this one node.
+// Node is a cluster of one node.
 type Node struct {
 	*kube.Lab
 	dir     string
@@ -37,11 +37,11 @@ type Node struct {
 	runtime string // containerd's socket
 }
 
-// Name is the node's.
+// Name is the name of the node.
 const Name = "node"
 
-// Addresses of the machine while it is a node. The first one of services is that of the
-// API server, which is in its certificate.
+// Addresses of the machine while it is a node. apiAddress is the first address of services and is
+// in the API server's certificate.
 const (
 	nodeAddress = "10.245.0.1"
 	apiAddress  = "10.96.0.1"
@@ -49,19 +49,20 @@ const (
 	podNetwork  = "10.244.0.0/24"
 )
 
-// addresses are all of them.
+// addresses lists the addresses to add.
 var addresses = []string{nodeAddress + "/32", apiAddress + "/32", dnsAddress + "/32"}
 
-// pauseImage is what sandboxes run.
+// pauseImage is the image of sandboxes.
 const pauseImage = "localhost/pause:1"
 
-// plugins is where Debian has those of CNI.
+// plugins is the directory of Debian's CNI plugins.
 const plugins = "/usr/lib/cni"
 
-// deadline bounds the wait for what happens on its own.
+// deadline bounds each wait.
 const deadline = 3 * time.Minute
 
-// Start makes the machine, which is this test's alone, a node, with images by their names.
+// Start makes the machine a node with these images, by name. The caller must have locked the
+// machine.
 func Start(t testing.TB, lock *os.File, images map[string]Image) *Node {
 	t.Helper()
 	kubelet := kubebuild.Command(t, "kubelet")
@@ -72,7 +73,7 @@ func Start(t testing.TB, lock *os.File, images map[string]Image) *Node {
 	}
 	pause := filepath.Join(t.TempDir(), "pause")
 	build(t, pause, "./pause")
-	// Not the test's directory: a socket's path may have 107 bytes.
+	// Not the test's directory: the path of a socket is limited to 107 bytes.
 	dir, err := os.MkdirTemp("", "snug-node-")
 	if err != nil {
 		t.Fatal(err)
@@ -91,8 +92,8 @@ func Start(t testing.TB, lock *os.File, images map[string]Image) *Node {
 			t.Fatalf("add address %s: %v %s", a, err, out)
 		}
 	}
-	// Its own server: it has controllers and a fixed address. A webhook behind a service is
-	// reached at its endpoints; logs of pods at the node's address.
+	// A server of its own, with controllers and a fixed address. It reaches webhooks at the
+	// endpoints of their service, and logs of pods at the node's address.
 	n.Lab = kube.StartWith(t, kube.Options{Controllers: true, Address: apiAddress + ":443",
 		Flags: []string{"--enable-aggregator-routing", "--kubelet-preferred-address-types=InternalIP"}})
 	if err := serveNames(t, n.Lab, dnsAddress+":53"); err != nil {
@@ -107,8 +108,7 @@ func Start(t testing.TB, lock *os.File, images map[string]Image) *Node {
 	n.beside = append(n.beside, daemon.Start(t, n.dir, kubelet, "--config", filepath.Join(n.dir, "kubelet.yaml"), "--kubeconfig", n.Kubeconfig(t),
 		"--root-dir", filepath.Join(n.dir, "kubelet"), "--cert-dir", filepath.Join(n.dir, "pki"),
 		"--hostname-override", Name, "--node-ip", nodeAddress,
-		// cAdvisor, in the kubelet, asks the runtime for names by itself, and not at the
-		// configuration's endpoint.
+		// cAdvisor, which runs in the kubelet, does not use the configured endpoint of the runtime.
 		"--containerd", n.runtime))
 	n.Wait(t, "the node is ready", func() bool {
 		var node struct {
@@ -146,7 +146,7 @@ func (n *Node) containers(t testing.TB) {
 	})
 }
 
-// Import takes in an image that is in a file, as `docker save` writes it.
+// Import imports an image from a file in the format of `docker save`.
 func (n *Node) Import(t testing.TB, path string) {
 	t.Helper()
 	if out, err := exec.Command("ctr", "-a", n.runtime, "-n", "k8s.io", "images", "import", path).CombinedOutput(); err != nil {
@@ -154,7 +154,7 @@ func (n *Node) Import(t testing.TB, path string) {
 	}
 }
 
-// Wait asks until the answer is yes, and ends at once when the node does.
+// Wait waits until a condition holds. It fails at once when a process of the node ends.
 func (n *Node) Wait(t testing.TB, what string, yes func() bool) {
 	t.Helper()
 	for end := time.Now().Add(deadline); !yes(); time.Sleep(100 * time.Millisecond) {
@@ -167,7 +167,7 @@ func (n *Node) Wait(t testing.TB, what string, yes func() bool) {
 			for _, p := range n.beside {
 				t.Logf("last of the log of %s:\n%s", p.Name, p.Log())
 			}
-			t.Fatalf("not after %v: %s", deadline, what)
+			t.Fatalf("not within %v: %s", deadline, what)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (n *Node) write(t testing.TB, name, text string) {
 	}
 }
 
-// build builds a static program of a directory, stripped.
+// build builds the static, stripped program of a directory.
 func build(t testing.TB, to, dir string, env ...string) {
 	t.Helper()
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", to, ".")
@@ -189,8 +189,8 @@ func build(t testing.TB, to, dir string, env ...string) {
 	}
 }
 
-// containerdConfig: all of containerd is in the node's directory. It may not be allowed to
-// make a process less likely to be killed for memory.
+// containerdConfig keeps all of containerd in the node's directory. restrict_oom_score_adj, because
+// lowering a process's OOM score may be forbidden.
 const containerdConfig = `version = 2
 root = %q
 state = %q
@@ -211,14 +211,14 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
       Root = %q
 `
 
-// cniConfig: a pod is at the other end of a cable, by which it reaches other pods and the
-// addresses of the cluster, and nothing else.
+// cniConfig connects each pod by a veth pair. It reaches other pods and the cluster's addresses,
+// and nothing else.
 const cniConfig = `{"cniVersion": "0.4.0", "name": "pods", "plugins": [
   {"type": "ptp", "ipMasq": false, "ipam": {"type": "host-local", "ranges": [[{"subnet": %q}]], "routes": [{"dst": "10.96.0.0/24"}, {"dst": "10.245.0.0/24"}], "dataDir": %q}}]}
 `
 
-// kubeletConfig: no pod is evicted and no image is removed for the sake of a disk that is
-// not the node's.
+// kubeletConfig evicts no pod and removes no image because of disk space, because the disk is not
+// the node's.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// machine is what a node would have to undo here, were one started now.
+// machine returns the changes that a node started now would have to undo.
 func machine(t *testing.T) *changes {
 	t.Helper()
 	c, err := before("none", addresses)
@@ -28,7 +28,7 @@ func machine(t *testing.T) *changes {
 	return c
 }
 
-// TestNode: a pod runs, and nothing of the node is left.
+// TestNode: a pod runs, and afterwards nothing of the node is left.
 func TestNode(t *testing.T) {
 	gate.Root(t, "node")
 	lock := alone(t)
@@ -48,24 +48,24 @@ spec: {containers: [{name: a, image: "localhost/pause:1", resources: {limits: {c
 			return n.Read("/api/v1/namespaces/default/pods/a", &pod) == nil && pod.Status.Phase == "Running"
 		})
 	})
-	unchanged(t, was)
+	checkRestored(t, was)
 	for _, p := range n.beside {
 		if p.Ended() == nil {
 			t.Errorf("%s still runs", p.Name)
 		}
 	}
 	if _, err := os.Stat(n.dir); !os.IsNotExist(err) {
-		t.Errorf("the node's directory is still there, %v", err)
+		t.Errorf("the node's directory still exists, %v", err)
 	}
 }
 
-// TestKilled: nothing of a node is left either when its test is killed.
+// TestKilled: nothing of a node is left when its test is killed.
 func TestKilled(t *testing.T) {
 	gate.Root(t, "node")
 	lock := alone(t)
 	was := machine(t)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestNode$")
-	// What is below goes with this test, what the killed one could not remove too.
+	// The killed test's leftovers in TMPDIR are removed with this test.
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), lockVariable+"=1")
 	cmd.ExtraFiles = []*os.File{lock}
 	var said bytes.Buffer
@@ -75,11 +75,11 @@ func TestKilled(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	// Until its pod is about to be there.
+	// Wait until its pod is about to start.
 	for len(groupsOfPods()) == 0 {
 		select {
 		case err := <-ended:
-			t.Fatalf("it ended, %v\n%s", err, &said)
+			t.Fatalf("the test ended, %v\n%s", err, &said)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -92,16 +92,16 @@ func TestKilled(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s is still there", journal)
+			t.Fatalf("%s still exists", journal)
 		}
 	}
-	unchanged(t, was)
+	checkRestored(t, was)
 }
 
-func unchanged(t *testing.T, was *changes) {
+func checkRestored(t *testing.T, was *changes) {
 	t.Helper()
 	if is := machine(t); !reflect.DeepEqual(is, was) {
-		t.Errorf("the machine is %+v, and was %+v", is, was)
+		t.Errorf("the machine is %+v, want %+v", is, was)
 	}
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// clients ask at the same time, more than the server has CPUs.
+// clients is the number of concurrent requests, above the server's CPUs.
 const clients = 4
 
-// TestProof: old Go on a real kubelet, before and after snug.
+// TestProof shows old Go on a real kubelet, before and after snug.
 func TestProof(t *testing.T) {
 	gate.Root(t, "node")
 	c := newCluster(t)
@@ -40,7 +40,7 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// tell says what happens, to who looks on and to who reads what was recorded.
+// tell logs an event and adds it to the record.
 func (c *cluster) tell(t *testing.T, format string, args ...any) {
 	t.Helper()
 	line := fmt.Sprintf(format, args...)
@@ -48,20 +48,20 @@ func (c *cluster) tell(t *testing.T, format string, args ...any) {
 	c.story.WriteString(line + "\n")
 }
 
-// misfits are Deployments of namespace shop, and the GOMAXPROCS that Go chose there. The
-// second has so little that it runs into its quota whatever else the machine does.
+// misfits lists Deployments of namespace shop, and the GOMAXPROCS that Go chose there. The second
+// has so little CPU that it is throttled regardless of the machine's load.
 var misfits = []struct{ name, image, cpu, procs string }{
 	{"plain", plainImage, "1", strconv.Itoa(runtime.NumCPU())},
 	{"tight", eightImage, "250m", "8"},
 }
 
-// alarmed: an agent sees two misfits, and an alert fires for one of them.
+// alarmed: an agent reports two misfits, and an alert fires for one of them.
 func (c *cluster) alarmed(t *testing.T) {
 	c.rights(t)
 	for _, d := range misfits {
 		p := c.running(t, "shop", d.name)
 		if vars := p.variables(); vars != "" {
-			t.Errorf("%s was given %s before anybody asked for it", d.name, vars)
+			t.Errorf("%s has %s although it is not opted in", d.name, vars)
 		}
 		s := p.self(t)
 		c.tell(t, "%s, before: %s", d.name, s)
@@ -76,8 +76,8 @@ func (c *cluster) alarmed(t *testing.T) {
 	c.alerted(t, &before, "GoProcsAboveQuota", "firing")
 }
 
-// mended: the webhook has learned from the agent what the misfits are, gives the pods that
-// come next what they need, and the alert ends.
+// mended: the webhook has learned from the agent about the misfits, gives their next pods the right
+// variables, and the alert resolves.
 func (c *cluster) mended(t *testing.T) {
 	before := c.running(t, "shop", "tight")
 	c.Wait(t, "the webhook has learned", func() bool {
@@ -94,7 +94,7 @@ func (c *cluster) mended(t *testing.T) {
 	}
 	c.tell(t, "namespace shop is labelled snug.dev/inject=enabled, and its Deployments are restarted")
 	for _, d := range misfits {
-		p := c.again(t, "shop", d.name, nil, injected)
+		p := c.replace(t, "shop", d.name, nil, injected)
 		said := p.Metadata.Annotations["snug.dev/added"]
 		s := p.self(t)
 		c.tell(t, "%s, after: %s; variables %s; annotation %q", d.name, s, p.variables(), said)
@@ -109,7 +109,7 @@ func (c *cluster) mended(t *testing.T) {
 
 	after := c.running(t, "shop", "tight")
 	defer loaded(&after)()
-	// As much is known of it now as was of the one before.
+	// Wait until there is as much data on the new pod as on the old one.
 	c.Wait(t, "the new pod is busy", func() bool {
 		return len(c.prom.Query(t, fmt.Sprintf(`rate(snug_go_container_cpu_periods_total{pod=%q}[15s]) > 5`, after.Metadata.Name))) == 1
 	})
@@ -117,8 +117,8 @@ func (c *cluster) mended(t *testing.T) {
 	c.alerted(t, &after, "GoProcsAboveQuota", "")
 }
 
-// What the webhook gives to the server, whose memory limit is 256 MiB, and what Go has when
-// nobody gives it anything.
+// The variables that the webhook gives to the server, whose memory limit is 256 MiB, and Go's value
+// of an unset GOMEMLIMIT.
 const (
 	injected     = "GOMAXPROCS=limits.cpu GOMEMLIMIT=" + fitting
 	fitting      = "230MiB"
@@ -126,7 +126,7 @@ const (
 	off          = "9223372036854775807"
 )
 
-// rights: the agent has those that it needs, and no others.
+// rights checks that the agent has exactly the rights it needs.
 func (c *cluster) rights(t *testing.T) {
 	t.Helper()
 	var d struct {
@@ -151,10 +151,10 @@ func (c *cluster) rights(t *testing.T) {
 	c.tell(t, "the agent's rights are %s", text)
 }
 
-// again makes a Deployment's pod anew with these labels, until its successor has the
-// variables: labels reach the API server's own caches, and facts each replica of the
-// webhook, when they do; and the API server goes on without a webhook that is slow.
-func (c *cluster) again(t *testing.T, namespace, name string, labels kube.Object, variables string) pod {
+// replace replaces a Deployment's pod, with these labels, until the new one has these variables.
+// Labels take time to reach the API server's caches, and facts to reach each replica of the
+// webhook. The API server also continues without a webhook that is slow.
+func (c *cluster) replace(t *testing.T, namespace, name string, labels kube.Object, variables string) pod {
 	t.Helper()
 	for end := time.Now().Add(deadline); ; {
 		metadata := kube.Object{"annotations": kube.Object{"again": time.Now().String()}}
@@ -170,7 +170,7 @@ func (c *cluster) again(t *testing.T, namespace, name string, labels kube.Object
 		if time.Now().After(end) {
 			t.Fatalf("%s has %q after %v, want %q", name, got, deadline, variables)
 		}
-		t.Logf("%s has %q, want %q: once more", name, got, variables)
+		t.Logf("%s has %q, want %q: retrying", name, got, variables)
 	}
 }
 
@@ -198,7 +198,7 @@ func (c *cluster) namespace(t *testing.T, name, inject string) {
 	})
 }
 
-// kernel is its release.
+// kernel returns the kernel's release.
 func kernel(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(sysctls + "kernel/osrelease")
@@ -208,12 +208,12 @@ func kernel(t *testing.T) string {
 	return strings.TrimSpace(string(text))
 }
 
-// alerted waits until an alert about a pod has a state, "" = there is none.
+// alerted waits until an alert about a pod has a state; "" = no alert.
 func (c *cluster) alerted(t *testing.T, p *pod, name, state string) {
 	t.Helper()
 	defer func() {
 		if t.Failed() {
-			t.Logf("known of the pod: %q", c.prom.Query(t, fmt.Sprintf("{pod=%q}", p.Metadata.Name)))
+			t.Logf("samples of the pod: %q", c.prom.Query(t, fmt.Sprintf("{pod=%q}", p.Metadata.Name)))
 		}
 	}()
 	said := ""
@@ -233,7 +233,7 @@ func (c *cluster) alerted(t *testing.T, p *pod, name, state string) {
 	c.tell(t, "alert %s about %s is %s, and says: %s", name, p.Metadata.Name, state, said)
 }
 
-// container is what is asked for of the agent's.
+// container is the part of the agent's report that the tests use.
 type container struct {
 	Namespace, Pod, Container, Workload, Image string
 	Digest                                     string   `json:"image_digest"`
@@ -249,7 +249,7 @@ type container struct {
 	}
 }
 
-// seen waits until the agent tells all of a pod, with its CPU limit as it was written.
+// seen waits until the agent reports all details of a pod. cpu is the CPU limit as in the manifest.
 func (c *cluster) seen(t *testing.T, p *pod, name, image, cpu, procs, limit string) {
 	t.Helper()
 	var last string
@@ -257,7 +257,7 @@ func (c *cluster) seen(t *testing.T, p *pod, name, image, cpu, procs, limit stri
 		p.Metadata.Namespace, p.Metadata.Name, name, image, cpu, old, procs, limit)
 	defer func() {
 		if t.Failed() {
-			t.Logf("the agent told last: %s\nit should tell: %s", last, want)
+			t.Logf("the agent's last report: %s\nwant: %s", last, want)
 		}
 	}()
 	c.Wait(t, "the agent tells "+want, func() bool {
@@ -265,7 +265,7 @@ func (c *cluster) seen(t *testing.T, p *pod, name, image, cpu, procs, limit stri
 		if err := json.Unmarshal([]byte(get(t, c.agent+"/findings")), &d); err != nil {
 			t.Fatal(err)
 		}
-		// The sandbox, whose pause is of Go here, is a container without a name.
+		// The sandbox, whose pause program is in Go here, is a container without a name.
 		i := slices.IndexFunc(d.Containers, func(k container) bool { return k.Pod == p.Metadata.Name && k.Container != "" })
 		if i < 0 {
 			return false
@@ -301,7 +301,7 @@ func (k container) String() string {
 	return text
 }
 
-// get fetches a text, which must be there.
+// get returns the body of a successful response.
 func get(t *testing.T, url string) string {
 	t.Helper()
 	r, err := http.Get(url)

@@ -10,32 +10,33 @@ import (
 	"github.com/snug-go/snug/e2e/cluster/kube"
 )
 
-// least is the variable by which snug in a program takes fewer CPUs than two.
-const least = "SNUG_MIN_PROCS=1"
+// minOne is the variable that lets snug in a program choose 1 CPU; its default minimum is 2.
+const minOne = "SNUG_MIN_PROCS=1"
 
-// fit is what snug in a program makes of a memory limit: the same tenth less, to the byte.
+// fit returns the GOMEMLIMIT that snug in a program sets for a memory limit: a tenth less, exact to
+// the byte.
 func fit(mebibytes int64) string {
 	bytes := mebibytes << 20
 	return strconv.FormatInt(bytes-bytes/10, 10)
 }
 
-// resized: two containers are given more in place. The one that was given variables keeps
-// what they say, and whoever resizes it is told so; the one with snug in it follows.
+// resized: two containers get more in place. The one with given variables keeps their values, and
+// the client that resizes it gets a warning; the one with snug linked follows.
 func (c *cluster) resized(t *testing.T) {
 	c.namespace(t, "resize", "")
 	c.deployment(t, "resize", "plain", plainImage, "1", "")
-	// By itself it takes no less than two, as Go 1.25 does, which may be all that there are.
-	c.deployment(t, "resize", "auto", autoImage, "1", least)
-	// Nothing has told the webhook yet that this one is old.
+	// By default it uses at least two, like Go 1.25, and the machine may not have more.
+	c.deployment(t, "resize", "auto", autoImage, "1", minOne)
+	// The webhook has not yet learned that this one is old.
 	c.running(t, "resize", "plain")
-	plain := c.again(t, "resize", "plain", kube.Object{"snug.dev/inject": "enabled", "snug.dev/gomaxprocs": "enabled"}, injected)
+	plain := c.replace(t, "resize", "plain", kube.Object{"snug.dev/inject": "enabled", "snug.dev/gomaxprocs": "enabled"}, injected)
 	auto := c.running(t, "resize", "auto")
-	if vars := auto.variables(); vars != least {
+	if vars := auto.variables(); vars != minOne {
 		t.Fatalf("auto has %q", vars)
 	}
 	c.has(t, "plain, before", &plain, "1", fittingBytes)
 	c.has(t, "auto, before", &auto, "1", fit(256))
-	// That something was resized is known to who has seen it before.
+	// The agent detects a resize only if it has seen the container before.
 	c.seen(t, &plain, "plain", plainImage, "1", "1", fittingBytes)
 	c.seen(t, &auto, "auto", autoImage, "1", "1", fit(256))
 
@@ -52,19 +53,19 @@ func (c *cluster) resized(t *testing.T) {
 			}
 			return strings.Join(a.Warnings, "\n")
 		}
-		// The API server goes on without a webhook that is slow, and a resize can be done
-		// once. So it is tried, until whoever does it is told.
+		// The API server continues without a webhook that is slow, and a resize cannot be repeated.
+		// So repeat the dry run until it warns.
 		told := ""
 		if p.name == "plain" {
-			c.Wait(t, "whoever resizes what has variables is told so", func() bool {
+			c.Wait(t, "a resize of the pod with variables warns", func() bool {
 				told = give("?dryRun=All")
 				return strings.Contains(told, "GOMAXPROCS") && strings.Contains(told, "GOMEMLIMIT")
 			})
 		}
 		if w := give(""); w != "" && w != told {
-			t.Errorf("%s: who resizes it is told %q, want %q", p.name, w, told)
+			t.Errorf("%s: the resize warns %q, want %q", p.name, w, told)
 		}
-		c.tell(t, "%s is given 2 CPUs and 512Mi; who does it is told %q", p.name, told)
+		c.tell(t, "%s gets 2 CPUs and 512Mi; the warning is %q", p.name, told)
 	}
 	for _, p := range pods {
 		c.Wait(t, p.name+" is resized", func() bool {
@@ -79,11 +80,11 @@ func (c *cluster) resized(t *testing.T) {
 			return s.Resources.Limits["cpu"] == "2" && s.Resources.Limits["memory"] == "512Mi"
 		})
 	}
-	// It looks now and then; growth waits for a second look.
+	// It polls now and then, and growth waits for a second poll.
 	var last self
 	defer func() {
 		if t.Failed() {
-			t.Logf("auto has last %s", last)
+			t.Logf("auto's last report: %s", last)
 		}
 	}()
 	c.Wait(t, "auto follows", func() bool {
@@ -96,7 +97,7 @@ func (c *cluster) resized(t *testing.T) {
 	c.alerted(t, &auto, "GoStaleAfterResize", "")
 }
 
-// has checks what a pod's server has.
+// has checks the knobs of a pod's server.
 func (c *cluster) has(t *testing.T, what string, p *pod, procs, limit string) {
 	t.Helper()
 	s := p.self(t)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Pause is the first process of every pod's sandbox: it holds what the pod's containers
-// share, and does nothing.
+// Pause is the first process of every pod's sandbox. It does nothing but keep the namespaces that
+// the pod's containers share.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Server is a service as many are: it keeps some memory, and a request takes CPU time and
-// garbage. It is built by old and new Go, and tells what its runtime has.
+// Server is a typical service: it keeps some memory, and each request uses CPU time and makes
+// garbage. It is built with old and new Go, and reports the knobs of its runtime.
 package main
 
 import (
@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	keptMiB   = 48    // what lives
-	pieces    = 2000  // of a request's garbage
+	keptMiB   = 48    // live heap
+	pieces    = 2000  // allocations per request
 	pieceSize = 512   // bytes
-	rounds    = 40000 // of arithmetic
+	rounds    = 40000 // iterations per request
 )
 
-// node is a piece of what is kept, small enough that the collector has something to do.
+// node is a small part of the live heap, so that the collector has work.
 type node struct {
 	next *node
 	body [112]byte
@@ -32,7 +32,7 @@ var (
 	sink uint64
 )
 
-// work is what a request takes: a few milliseconds of CPU time, and a megabyte.
+// work is the work of a request: a few milliseconds of CPU time and a megabyte.
 func work() int {
 	parts := make([][]byte, 0, pieces)
 	for i := 0; i < pieces; i++ {
@@ -55,7 +55,7 @@ func work() int {
 func main() {
 	for i := 0; i < keptMiB<<20/128; i++ {
 		kept = &node{next: kept}
-		kept.body[0] = 1 // every page is there
+		kept.body[0] = 1 // touch every page
 	}
 	http.HandleFunc("/work", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, work()) })
 	http.HandleFunc("/self", func(w http.ResponseWriter, _ *http.Request) {
