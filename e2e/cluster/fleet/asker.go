@@ -11,19 +11,18 @@ import (
 	"github.com/snug-go/snug/e2e/internal/hook"
 )
 
-// asker asks without end what a pod would be given, by dry runs of its creation, one after
-// the other.
+// asker continually requests dry runs of a pod's creation, one after the other.
 type asker struct {
 	stop  atomic.Bool
 	group sync.WaitGroup
 
-	// Of what it asked, when it has stopped: the longest, how many were refused, and how
-	// many were neither given nor skipped.
+	// Results, valid after the end: asked counts the requests, refused the refusals, missed the
+	// pods that were neither given anything nor skipped; longest is the longest request.
 	asked, refused, missed int
 	longest                time.Duration
 }
 
-// ask begins to ask until the asker is stopped, or the test ends.
+// ask runs an asker until it is stopped or the test ends.
 func (f *fleet) ask(t testing.TB) *asker {
 	a := &asker{}
 	a.group.Go(func() {
@@ -38,7 +37,7 @@ func (f *fleet) ask(t testing.TB) *asker {
 			} else if _, said := hook.Stored(answer.Object); said == "" {
 				a.missed++
 			}
-			time.Sleep(5 * time.Millisecond) // leave the machine to those that are watched
+			time.Sleep(5 * time.Millisecond) // leave CPU time to the processes under test
 		}
 	})
 	t.Cleanup(a.end)

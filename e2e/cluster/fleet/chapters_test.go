@@ -14,7 +14,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/hook"
 )
 
-// agents: one on each node.
+// agents: there is one agent on each node.
 func (r *rollout) agents(t *testing.T) {
 	if n := len(r.list(t, "/api/v1/namespaces/snug/pods?labelSelector=app.kubernetes.io/component%3Dagent")); n != nodes {
 		t.Errorf("%d agents on %d nodes", n, nodes)
@@ -22,7 +22,7 @@ func (r *rollout) agents(t *testing.T) {
 	r.untouched(t)
 }
 
-// untouched: no pod has been made anew, and none has anything of ours.
+// untouched: no pod was replaced, and none has anything of snug.
 func (r *rollout) untouched(t *testing.T) {
 	t.Helper()
 	all := r.pods(t)
@@ -38,19 +38,19 @@ func (r *rollout) untouched(t *testing.T) {
 	}
 }
 
-// linted: what is wrong in the fleet is found.
-func (r *rollout) linted(t *testing.T) { r.says(t, `\bgomemlimit-divisor\b`) }
+// linted: snug lint finds the mistake in the fleet.
+func (r *rollout) linted(t *testing.T) { r.prints(t, `\bgomemlimit-divisor\b`) }
 
-// says fails unless the last command has printed what matches.
-func (r *rollout) says(t *testing.T, pattern string) {
+// prints fails unless the output of the last command matches.
+func (r *rollout) prints(t *testing.T, pattern string) {
 	t.Helper()
 	if !regexp.MustCompile(pattern).MatchString(r.said) {
-		t.Errorf("nothing like %q in\n%s", pattern, r.said)
+		t.Errorf("no match of %q in\n%s", pattern, r.said)
 	}
 }
 
-// operator makes the kinds of the Prometheus operator, with any content: the test of the
-// chart has the real ones.
+// operator defines the kinds of the Prometheus operator with arbitrary content; the chart's test
+// has the real ones.
 func (r *rollout) operator(t *testing.T) {
 	for plural, kind := range map[string]string{"servicemonitors": "ServiceMonitor", "prometheusrules": "PrometheusRule"} {
 		kube.Must(t, r.Create(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fmt.Sprintf(`
@@ -65,8 +65,8 @@ spec:
 	}
 }
 
-// inForceIn waits until a pod of a namespace, were it created, would be annotated so; "" =
-// not at all; and, as the page has it, until the webhook has its new pods alone.
+// inForceIn waits, as the page says, until only the new pods of the webhook run. Then it waits
+// until a new pod of the namespace would have an annotation with this prefix; "" = no annotation.
 func (r *rollout) inForceIn(t *testing.T, namespace, want string) {
 	t.Helper()
 	r.Until(t, "old replicas are gone", func() bool {
@@ -85,15 +85,15 @@ func (r *rollout) inForceIn(t *testing.T, namespace, want string) {
 	})
 }
 
-// observing: new pods are annotated, in every namespace, and those that run are as before.
+// observing: new pods of every namespace are annotated, and running pods are unchanged.
 func (r *rollout) observing(t *testing.T) {
 	r.inForceIn(t, "cart", "observed: ")
 	r.inForceIn(t, "legacy", "observed: ")
 	r.untouched(t)
 }
 
-// released is the release of a team that knows nothing of all this; and again where the API
-// server did without the webhook meanwhile.
+// released is the release of a team that does not know about snug. It is repeated if the API server
+// continued without the webhook meanwhile.
 func (r *rollout) released(t *testing.T) {
 	for again := true; again; {
 		before := r.failedOpen(t)
@@ -104,21 +104,21 @@ func (r *rollout) released(t *testing.T) {
 	}
 }
 
-// observed: what they would get is counted, and they have nothing of it.
+// observed: what the pods would get is counted, and they get nothing.
 func (r *rollout) observed(t *testing.T) {
 	for _, w := range r.rows {
 		if w.key() == "cart.web" {
-			r.says(t, fmt.Sprintf(`(?m)^ *%d cart +a GOMEMLIMIT=460MiB \(pod-memory-share\)$`, w.pods))
+			r.prints(t, fmt.Sprintf(`(?m)^ *%d cart +a GOMEMLIMIT=460MiB \(pod-memory-share\)$`, w.pods))
 		}
 	}
 	r.have(t)
 }
 
-// tried: what --try says of pods that run is what everybody is to have, snug's own pods too.
+// tried: --try on running pods predicts the additions of all pods, including snug's own.
 func (r *rollout) tried(t *testing.T) {
 	want := len(r.list(t, "/api/v1/namespaces/snug/pods"))
 	for _, w := range r.rows {
-		if w.spec == one { // given, by whoever says so
+		if w.spec == one { // given once opted in
 			want += w.pods
 		} else {
 			want += w.pods * (strings.Count(w.stored, "GOMEMLIMIT") - strings.Count(r.before[w.key()], "GOMEMLIMIT"))
@@ -126,7 +126,7 @@ func (r *rollout) tried(t *testing.T) {
 	}
 	m := regexp.MustCompile(`: ([0-9]+) of [0-9]+ containers would be given something(?:, ([0-9]+) more)?`).FindStringSubmatch(r.said)
 	if m == nil {
-		t.Fatalf("it says %s", r.said)
+		t.Fatalf("the output is %s", r.said)
 	}
 	now, _ := strconv.Atoi(m[1])
 	more, _ := strconv.Atoi(m[2])
@@ -136,12 +136,12 @@ func (r *rollout) tried(t *testing.T) {
 }
 
 func (r *rollout) reasons(t *testing.T) {
-	r.says(t, `(?m)^ *[0-9]+ \(pod-memory-share\)$`)
-	r.says(t, `(?m)^ *[0-9]+ \(pod-env-opaque\)$`)
+	r.prints(t, `(?m)^ *[0-9]+ \(pod-memory-share\)$`)
+	r.prints(t, `(?m)^ *[0-9]+ \(pod-env-opaque\)$`)
 }
 
-// nobody: who has not said so is given nothing.
-func (r *rollout) nobody(t *testing.T) {
+// notOptedIn: pods that are not opted in get nothing.
+func (r *rollout) notOptedIn(t *testing.T) {
 	r.inForceIn(t, "cart", "")
 	r.inForceIn(t, "legacy", "")
 	r.have(t)
@@ -150,44 +150,44 @@ func (r *rollout) nobody(t *testing.T) {
 func (r *rollout) counted(t *testing.T) {
 	for _, w := range r.rows {
 		if w.key() == "cart.web" {
-			r.says(t, fmt.Sprintf(`(?m)^ *%d a GOMEMLIMIT=460MiB \(pod-memory-share\)$`, w.pods))
+			r.prints(t, fmt.Sprintf(`(?m)^ *%d a GOMEMLIMIT=460MiB \(pod-memory-share\)$`, w.pods))
 		}
 	}
 }
 
-func (r *rollout) nothing(t *testing.T) {
+func (r *rollout) empty(t *testing.T) {
 	if r.said != "" {
-		t.Errorf("something is left:\n%s", r.said)
+		t.Errorf("not empty:\n%s", r.said)
 	}
 }
 
-// gone: all pods are what they were, and nothing that has anything to do with snug is left
-// but labels of namespaces and annotations of pods, both of which nobody reads.
+// gone: all pods are as before, and nothing of snug is left, except labels of namespaces and
+// annotations of pods, which have no effect.
 func (r *rollout) gone(t *testing.T) {
-	r.nothing(t)
+	r.empty(t)
 	r.have(t)
 	r.inForceIn(t, "cart", "")
-	r.Until(t, "the namespace is gone", func() bool { return !r.Get(t, "/api/v1/namespaces/snug").OK() })
+	r.Until(t, "namespace snug is gone", func() bool { return !r.Get(t, "/api/v1/namespaces/snug").OK() })
 	for _, kind := range strings.Fields(r.kubectl(t, "api-resources", "--verbs=list", "--output", "name")) {
 		switch kind {
 		case "events", "events.events.k8s.io":
-			continue // they say what has been
+			continue // events describe the past
 		}
 		for line := range strings.Lines(r.kubectl(t, "get", kind, "--all-namespaces", "--ignore-not-found", "--output", "name", "--show-managed-fields=false")) {
 			if strings.Contains(line, "snug") {
-				t.Errorf("left: %s", line)
+				t.Errorf("left behind: %s", line)
 			}
 		}
 	}
 }
 
-// made is how many of the rows' pods have been made since a time.
+// made returns the number of the rows' pods created since a time.
 func (r *rollout) made(t *testing.T, since time.Time) int {
 	t.Helper()
 	n := 0
 	for _, pods := range r.pods(t) {
 		for _, p := range pods {
-			// In whole seconds.
+			// creationTimestamp has a resolution of one second.
 			if at, err := time.Parse(time.RFC3339, fmt.Sprint(p["metadata"].(kube.Object)["creationTimestamp"])); err == nil && !at.Before(since.Truncate(time.Second)) {
 				n++
 			}

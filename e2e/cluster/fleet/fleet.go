@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleet runs a cluster of some hundred pods on nodes that are not there: a real API
-// server, Kubernetes' own controllers and scheduler, and kwok in place of the kubelets. It
-// looks at what becomes of these pods while `snug webhook` is rolled and killed, and follows
-// docs/rollout.md to the letter.
+// Package fleet runs a cluster of some hundred pods on simulated nodes: a real API server,
+// Kubernetes' own controllers and scheduler, and kwok instead of kubelets. It checks these pods
+// while `snug webhook` is rolled and killed, and follows docs/rollout.md literally.
 package fleet
 
 import (
@@ -21,30 +20,31 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// nodes is how many nodes a fleet has, of 64 CPUs each.
+// nodes is the number of nodes of a fleet, with 64 CPUs each.
 const nodes = 3
 
-// deadline bounds the wait for what controllers do on their own. It is many times what a busy machine takes.
+// deadline bounds the wait for what controllers do by themselves. It is many times the duration on
+// a busy machine.
 const deadline = 30 * time.Minute
 
 // fleet is a cluster and the tool.
 type fleet struct {
 	*kube.Lab
 	at     kube.Access
-	config string // a kubeconfig, once it is needed
+	config string // a kubeconfig, once needed
 	exe    string
 	kwok   *daemon.Process
 }
 
-// newFleet starts a cluster without workloads. Flags are more of them for its API server.
+// newFleet starts a cluster without workloads. flags are added to those of its API server.
 func newFleet(t testing.TB, flags ...string) *fleet {
 	t.Helper()
 	gate.Need(t, "fleet")
 	kwok := kubebuild.Command(t, "kwok")
-	// A watch from the beginning, as kwok's are, is a streamed list to a server that has
-	// such; the etcd of Debian cannot do them, and the watch would end over and over.
+	// With WatchList, a watch from the beginning, like kwok's, is a streamed list. Debian's etcd
+	// does not support these, so the watch would end again and again.
 	flags = append(flags, "--feature-gates", "WatchList=false")
-	// Its own server: it has controllers, and flags that change from test to test.
+	// A server of its own, with controllers and flags that differ between tests.
 	f := &fleet{Lab: kube.StartWith(t, kube.Options{Controllers: true, Flags: flags}), exe: hook.Tool(t)}
 	f.at = f.Access(t)
 	for i := range nodes {
@@ -54,7 +54,7 @@ func newFleet(t testing.TB, flags ...string) *fleet {
 			"status":   kube.Object{"capacity": capacity, "allocatable": capacity},
 		}))
 	}
-	// A node whose lease nobody renews is taken for dead within a minute.
+	// A node whose lease is not renewed counts as dead within a minute.
 	f.kwok = daemon.Start(t, t.TempDir(), kwok, "--kubeconfig", f.Kubeconfig(t), "--config", stageFile(t, t.TempDir()), "--manage-all-nodes", "--node-lease-duration-seconds", "40")
 	f.Until(t, "the nodes are ready", func() bool {
 		if err := f.kwok.Ended(); err != nil {
@@ -66,14 +66,14 @@ func newFleet(t testing.TB, flags ...string) *fleet {
 	return f
 }
 
-// list is what is in a collection.
+// list returns the objects of a collection.
 func (f *fleet) list(t testing.TB, collection string) []kube.Object {
 	t.Helper()
 	return hook.List(kube.Must(t, f.Get(t, collection)).Object["items"])
 }
 
-// namespaces makes the namespaces of the workloads, with what they say of themselves or
-// without, and waits until pods can be made there.
+// namespaces makes the namespaces of the workloads, with or without their labels, and waits until
+// pods can be created there.
 func (f *fleet) namespaces(t testing.TB, labelled bool) {
 	t.Helper()
 	for name, label := range namespaces {
@@ -94,11 +94,11 @@ func (f *fleet) namespaces(t testing.TB, labelled bool) {
 	}
 }
 
-// leaving is the key of those pods that are about to go.
+// leaving is the key of pods that are being deleted.
 const leaving = "about to go"
 
-// pods are the pods of the workloads by the row they are of, as they are now. Those that
-// are about to go are of none, and together.
+// pods returns the current pods of the workloads by row. Pods that are being deleted are under the
+// key leaving.
 func (f *fleet) pods(t testing.TB) map[string][]kube.Object { return f.podsOf(t, "/api/v1/pods") }
 
 func (f *fleet) podsOf(t testing.TB, collection string) map[string][]kube.Object {
@@ -118,7 +118,7 @@ func (f *fleet) podsOf(t testing.TB, collection string) map[string][]kube.Object
 	return all
 }
 
-// until waits for what the pods of a collection are to be.
+// until waits until the pods of a collection meet a condition.
 func (f *fleet) until(t testing.TB, what, collection string, yes func(map[string][]kube.Object) bool) {
 	t.Helper()
 	for end := time.Now().Add(deadline); ; time.Sleep(20 * time.Millisecond) {
@@ -127,30 +127,30 @@ func (f *fleet) until(t testing.TB, what, collection string, yes func(map[string
 		if yes(all) {
 			return
 		}
-		time.Sleep(3 * time.Since(begin)) // leave the machine to those that are waited for
+		time.Sleep(3 * time.Since(begin)) // leave CPU time to the processes under test
 		if time.Now().After(end) {
 			n := map[string]int{}
 			for row, pods := range all {
 				n[row] = len(pods)
 			}
-			t.Fatalf("not after %v: %s; pods: %v\n%s", deadline, what, n, f.kwok.Log())
+			t.Fatalf("not within %v: %s; pods: %v\n%s", deadline, what, n, f.kwok.Log())
 		}
 	}
 }
 
-// running tells whether a pod is.
+// running reports whether a pod runs.
 func running(pod kube.Object) bool {
 	status, _ := pod["status"].(kube.Object)
 	return status["phase"] == "Running"
 }
 
-// name is the namespace and name of an object.
+// name returns the namespace and name of an object.
 func name(o kube.Object) string {
 	meta := o["metadata"].(kube.Object)
 	return fmt.Sprint(meta["namespace"], "/", meta["name"])
 }
 
-// refused are the events of controllers that could not create a pod.
+// refused returns the events of controllers that could not create a pod.
 func (f *fleet) refused(t testing.TB) []string {
 	t.Helper()
 	var all []string
@@ -162,11 +162,10 @@ func (f *fleet) refused(t testing.TB) []string {
 	return all
 }
 
-// inForce waits until a pod of a namespace that is opted in is given something, by whoever
-// is to give it.
+// inForce waits until a new pod in an opted-in namespace would get variables.
 func (f *fleet) inForce(t testing.TB) {
 	t.Helper()
-	f.Until(t, "pods are given something", func() bool {
+	f.Until(t, "pods get variables", func() bool {
 		a := kube.Must(t, f.Create(t, "/api/v1/namespaces/cart/pods?dryRun=All", probe(0)))
 		line, _ := hook.Stored(a.Object)
 		return strings.Contains(line, "GOMEMLIMIT=")

@@ -19,30 +19,30 @@ import (
 	"github.com/snug-go/snug/e2e/internal/hook"
 )
 
-// kubelet makes the pods of the webhook real, where kwok would only say that they run: a
-// process for each, with the arguments, the configuration and the rights that its pod has,
-// ready when it says so. It is also the network between the API server and these pods.
+// kubelet runs the webhook's pods, which kwok would only mark as running. Each pod is a process
+// with the pod's arguments, configuration and rights, and is ready when the process is. kubelet is
+// also the network between the API server and these pods.
 type kubelet struct {
 	f       *fleet
 	mu      sync.Mutex
-	address map[string]string        // where the process of a pod's address and port listens
-	runs    map[string]*hook.Replica // by the UID of its pod
-	ip      map[string]string        // likewise
+	address map[string]string        // listening address of the process by a pod's address and port
+	runs    map[string]*hook.Replica // by the UID of the pod
+	ip      map[string]string        // by the UID of the pod
 }
 
-// webhookPods are those that the kubelet of nodes that are not there keeps its hands off.
+// webhookPods excludes the webhook's pods from kwok's stages.
 const webhookPods = `
     - key: '.metadata.labels["app.kubernetes.io/component"]'
       operator: 'NotIn'
       values:
       - 'webhook'`
 
-// egress listens for what the API server sends into the cluster, and returns the flags
-// that make it do so: it asks for an endpoint of a service by itself, and for a connection
-// to it here (KEP-1281).
+// egress listens for connections of the API server into the cluster, and returns the API server's
+// flags for that. It then resolves a service to an endpoint by itself, and requests the connection
+// here (KEP-1281).
 func egress(t testing.TB) (net.Listener, []string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "fleet") // a socket's path is short
+	dir, err := os.MkdirTemp("", "fleet") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func egress(t testing.TB) (net.Listener, []string) {
 	return l, []string{"--egress-selector-config-file", file, "--enable-aggregator-routing"}
 }
 
-// kubelet runs until the test ends.
+// kubelet runs a kubelet until the test ends.
 func (f *fleet) kubelet(t testing.TB, network net.Listener) *kubelet {
 	k := &kubelet{f: f, address: map[string]string{}, runs: map[string]*hook.Replica{}, ip: map[string]string{}}
 	go func() {
@@ -86,7 +86,7 @@ func (f *fleet) kubelet(t testing.TB, network net.Listener) *kubelet {
 	return k
 }
 
-// join connects an API server with the pod that it asks for, as a proxy does:
+// join connects an API server with the requested pod, like a proxy:
 //
 //	CONNECT 10.20.0.1:9443 HTTP/1.1
 func (k *kubelet) join(c net.Conn) {
@@ -111,7 +111,7 @@ func (k *kubelet) join(c net.Conn) {
 	hook.Join(c, backend)
 }
 
-// sync starts what is to run and stops what is to go.
+// sync starts new pods and stops those being deleted.
 func (k *kubelet) sync(t testing.TB) {
 	for _, p := range k.f.list(t, "/api/v1/namespaces/"+hook.Namespace+"/pods?labelSelector=app.kubernetes.io/component%3Dwebhook") {
 		meta, spec := p["metadata"].(kube.Object), p["spec"].(kube.Object)
@@ -127,7 +127,7 @@ func (k *kubelet) sync(t testing.TB) {
 		case r == nil && spec["nodeName"] != nil:
 			k.start(t, uid, spec)
 			k.ready(t, path, uid, spec)
-		case r != nil && !ready(p): // its node was taken for dead
+		case r != nil && !ready(p): // its node counted as dead
 			k.ready(t, path, uid, spec)
 		}
 	}
@@ -160,7 +160,7 @@ func (k *kubelet) start(t testing.TB, uid string, spec kube.Object) {
 	k.runs[uid] = r
 }
 
-// ready says that a pod is.
+// ready sets a pod's status to ready.
 func (k *kubelet) ready(t testing.TB, path, uid string, spec kube.Object) {
 	container, ip := hook.List(spec["containers"])[0], k.ip[uid]
 	var conditions []any
@@ -173,7 +173,7 @@ func (k *kubelet) ready(t testing.TB, path, uid string, spec kube.Object) {
 	}}))
 }
 
-// ready tells whether a pod is.
+// ready reports whether a pod is ready.
 func ready(pod kube.Object) bool {
 	status, _ := pod["status"].(kube.Object)
 	for _, c := range hook.List(status["conditions"]) {

@@ -11,18 +11,16 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// stages are what kwok is told to do to nodes and pods, as its module has them: a node
-// gets ready and stays so, a pod of it runs, and what is to be deleted goes. The stage at
-// which a pod of a Job has done its work is left out, so that all pods of a fleet are
-// there when it is counted.
+// stages lists the stages from kwok's module: nodes become and stay ready, their pods run, and
+// deleted pods go. The stage that completes pods of a Job is left out, so that all pods of a fleet
+// exist when they are counted.
 var stages = []string{
 	"node/fast/node-initialize.yaml", "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
 	"pod/fast/pod-ready.yaml", "pod/fast/pod-delete.yaml",
 }
 
-// readyAgain is a stage of our own: a machine that stands still for a minute makes dead
-// nodes of all that there are, whose pods are then not ready, and a kubelet that is back
-// says that they are.
+// readyAgain is an additional stage. If the machine stalls for a minute, all nodes count as dead
+// and their pods as not ready. A kubelet that is back reports them as ready again.
 const readyAgain = `---
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -50,7 +48,7 @@ spec:
         lastTransitionTime: {{ Now | Quote }}
 `
 
-// stageFile writes the stages into a file of dir. They are not for pods of the webhook.
+// stageFile writes the stages to a file in dir. They exclude the webhook's pods.
 func stageFile(t testing.TB, dir string) string {
 	t.Helper()
 	module := kubebuild.Downloaded(t, kubebuild.Kwok.Module, kubebuild.Kwok.Version)

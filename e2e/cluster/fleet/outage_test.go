@@ -17,7 +17,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// size is how many pods a fleet has: so many, or what SNUG_FLEET says.
+// size returns the number of pods of a fleet: SNUG_FLEET, or the default.
 func size(t testing.TB, pods int) int {
 	text := os.Getenv("SNUG_FLEET")
 	if text == "" {
@@ -36,7 +36,7 @@ type outage struct {
 	service  *hook.Service
 	replicas [2]*hook.Replica
 	rows     []row
-	before   int // how often the API server had done without the webhook
+	before   int // earlier calls of the webhook that failed open
 	ended    int
 	begin    time.Time
 	asker    *asker
@@ -69,17 +69,17 @@ func (o *outage) kill(which ...int) {
 	}
 }
 
-// wait waits until so many pods of a row are there.
+// wait waits until this many pods of a row exist.
 func (o *outage) wait(t *testing.T, r *row, pods int) {
 	t.Helper()
 	if r.kind == "CronJob" {
 		return
 	}
-	// They come in less than a second, and replicas are killed in the midst of it.
+	// They are created in less than a second, and replicas must be killed in between.
 	o.until(t, r.key()+" has its pods", "/api/v1/namespaces/"+r.in+"/pods?labelSelector=row%3D"+r.key(), func(all map[string][]kube.Object) bool { return len(all[r.key()]) >= pods })
 }
 
-// all waits until every pod runs, and says what became of them.
+// all waits until every pod runs, and returns the outcome.
 func (o *outage) all(t *testing.T, run string) *outcome {
 	t.Helper()
 	o.until(t, "every pod runs", "/api/v1/pods", func(all map[string][]kube.Object) bool {
@@ -107,8 +107,8 @@ func (o *outage) all(t *testing.T, run string) *outcome {
 	return out
 }
 
-// TestRolled: replicas that are restarted one after the other, as an update of their
-// Deployment does it, miss no pod of any kind.
+// TestRolled: replicas that restart one after the other, as in an update of their Deployment, miss
+// no pod of any kind.
 func TestRolled(t *testing.T) {
 	o := newOutage(t, hook.Register)
 	for i := range o.rows {
@@ -125,10 +125,10 @@ func TestRolled(t *testing.T) {
 	record(t, "rolled", out)
 }
 
-// killings creates the fleet while replicas are away: both killed before a workload is
-// created, so that nobody answers for any of its pods; one killed while its pods are
-// created; both then; and both silent, which is worse: they take what they are asked and
-// answer when the API server has given up.
+// killings creates the fleet with replicas down in four ways: one killed while pods are created;
+// both killed before a workload is created, so that none of its pods gets an answer; both killed
+// while pods are created; both frozen, which is worse, because they accept requests and answer
+// after the API server has given up.
 func (o *outage) killings(t *testing.T) {
 	t.Helper()
 	for i := range o.rows {
@@ -168,25 +168,25 @@ func (o *outage) killings(t *testing.T) {
 	}
 }
 
-// TestKilled: a webhook that is killed, or silent, costs no pod. With failurePolicy Ignore
-// a pod that is created while nobody answers is missed, and the API server counts it;
-// docs/rollout.md says how to find these, and how to heal them.
+// TestKilled: a webhook that is killed or frozen costs no pod. With failurePolicy Ignore, a pod
+// created without an answer is missed, and the API server counts it. docs/rollout.md says how to
+// find and heal missed pods.
 func TestKilled(t *testing.T) {
 	o := newOutage(t, hook.RegisterHurried)
 	o.killings(t)
 	out := o.all(t, "killed: two replicas killed or silent, one or both, while workloads are created")
 	if out.Missed == 0 || out.Missed+out.Unsaid == out.Pods-out.Left {
-		t.Errorf("%d of %d pods were missed: was the webhook killed, and started?", out.Missed, out.Pods)
+		t.Errorf("%d of %d pods were missed: the webhook was not killed or not started", out.Missed, out.Pods)
 	}
 	if out.FailedOpen -= o.before; out.FailedOpen != out.Missed+out.Unsaid+out.AskedMissed {
-		t.Errorf("the API server did without the webhook %d times; %d and %d pods and %d dry runs were missed", out.FailedOpen, out.Missed, out.Unsaid, out.AskedMissed)
+		t.Errorf("the API server failed open %d times; %d and %d pods and %d dry runs were missed", out.FailedOpen, out.Missed, out.Unsaid, out.AskedMissed)
 	}
 	record(t, "killed", out)
 	t.Run("found and healed", func(t *testing.T) { o.healed(t, out) })
 }
 
-// healed: what docs/rollout.md says finds those that were missed, and nobody else; and when
-// what made them is rolled out again, nobody is but pods of Jobs.
+// healed: the commands of docs/rollout.md find exactly the missed pods. After another rollout of
+// their workloads, only pods of Jobs are missed.
 func (o *outage) healed(t *testing.T, out *outcome) {
 	c := o.console(t, map[string]string{"kubectl": kubebuild.Command(t, "kubectl")})
 	var inNamespace, byLabel string
@@ -223,7 +223,7 @@ func (o *outage) healed(t *testing.T, out *outcome) {
 	if found, want := find(), slices.Sorted(slices.Values(append(out.missed, out.unsaid...))); !slices.Equal(found, want) {
 		t.Errorf("found %q, want %q", found, want)
 	}
-	// missed are the pods of a row that were.
+	// missed returns the missed pods of a row.
 	missed := func(r *row) (names []string) {
 		for _, p := range o.pods(t)[r.key()] {
 			if _, said := hook.Stored(p); said == "" && r.fate != left {
@@ -234,8 +234,7 @@ func (o *outage) healed(t *testing.T, out *outcome) {
 	}
 	var after *outcome
 	var rest []string
-	// And again where the API server did without the webhook meanwhile, as on a machine that is
-	// too busy to answer it in time.
+	// Repeat if the API server failed open meanwhile, as on a machine too busy to answer in time.
 	for opened := -1; opened != o.failedOpen(t); {
 		opened = o.failedOpen(t)
 		var restarted []*row
@@ -262,11 +261,11 @@ func (o *outage) healed(t *testing.T, out *outcome) {
 	}
 }
 
-// ends tells whether the pods of a kind come to an end, and are not to be made anew.
+// ends reports whether the pods of a kind complete, so that they cannot be replaced.
 func ends(kind string) bool { return kind == "Job" || kind == "CronJob" }
 
-// TestKilledBesidePolicies: with the policies beside it, from Kubernetes 1.36 on, no pod is
-// missed while the webhook is away.
+// TestKilledBesidePolicies: with the policies too, from Kubernetes 1.36 on, no pod is missed while
+// the webhook is down.
 func TestKilledBesidePolicies(t *testing.T) {
 	o := newOutage(t, hook.RegisterHurried)
 	o.policies(t)
@@ -276,13 +275,13 @@ func TestKilledBesidePolicies(t *testing.T) {
 		t.Errorf("%d pods and %d dry runs were missed: %q", out.Missed, out.AskedMissed, out.missed)
 	}
 	if out.FailedOpen == 0 {
-		t.Error("the webhook was never away")
+		t.Error("the webhook was never down")
 	}
 	record(t, "killed-beside-policies", out)
 }
 
-// policies puts the policies of the tool in force, and sees that they are by having nobody
-// else there.
+// policies installs the tool's policies. It kills the webhook meanwhile, to see that they are in
+// force.
 func (o *outage) policies(t *testing.T) {
 	t.Helper()
 	o.asker.end()

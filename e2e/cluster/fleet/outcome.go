@@ -19,7 +19,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// machine is where something was measured.
+// machine describes where the figures were measured.
 type machine struct {
 	Go         string `json:"go_version"`
 	Kubernetes string `json:"kubernetes_version"`
@@ -30,35 +30,35 @@ func here() machine {
 	return machine{runtime.Version(), kubebuild.Kubernetes.Version, runtime.NumCPU()}
 }
 
-// outcome is what became of a fleet's pods, and what its record holds.
+// outcome counts what happened to a fleet's pods. It is the content of a record.
 type outcome struct {
 	machine
 	Run     string  `json:"run"`
 	Pods    int     `json:"pods"`
-	Seconds float64 `json:"seconds"` // from the first workload until all ran
+	Seconds float64 `json:"seconds"` // from the first workload until all pods ran
 	Ended   int     `json:"replicas_ended"`
 
 	Running int `json:"pods_running"`
 	Given   int `json:"pods_given"`
 	Skipped int `json:"pods_skipped"`
 	Left    int `json:"pods_not_opted_in"`
-	Missed  int `json:"pods_missed"` // opted in, something was due, and neither given nor annotated
-	Unsaid  int `json:"pods_unsaid"` // opted in, nothing was due, and not annotated
+	Missed  int `json:"pods_missed"` // opted in, something was due, but neither given nor annotated
+	Unsaid  int `json:"pods_unsaid"` // opted in, nothing was due, but not annotated
 
 	FailedCreate int            `json:"failed_create_events"`
-	Creates      map[string]int `json:"pod_creates_by_code"` // of the controllers, as the server counted them
+	Creates      map[string]int `json:"pod_creates_by_code"` // of the controllers, as counted by the server
 	Slowest      float64        `json:"slowest_create_below_seconds"`
-	FailedOpen   int            `json:"webhook_failed_open"` // asked of the webhook in vain, dry runs too
+	FailedOpen   int            `json:"webhook_failed_open"` // failed calls of the webhook, including dry runs
 
 	Asked       int     `json:"dry_runs"`
 	AskedMissed int     `json:"dry_runs_missed"`
 	Longest     float64 `json:"dry_runs_longest_seconds"`
 
-	missed, unsaid []string // their namespaces and names
+	missed, unsaid []string // namespaces and names
 }
 
-// look says what became of the rows' pods, and fails the test where one is lost, not
-// running, given anything but its due, or touched though it is not opted in.
+// look returns what happened to the rows' pods. It fails the test if one is lost, does not run, has
+// anything but what is due, or was changed although it is not opted in.
 func (f *fleet) look(t testing.TB, run string, all []row) *outcome {
 	t.Helper()
 	o := &outcome{machine: here(), Run: run}
@@ -102,10 +102,10 @@ func (f *fleet) look(t testing.TB, run string, all []row) *outcome {
 	return o
 }
 
-// series is a line of what the API server tells of itself.
+// series matches a line of the API server's metrics.
 var series = regexp.MustCompile(`(?m)^([a-z_]+)\{(.*)\} ([0-9.e+]+)$`)
 
-// measure takes what the API server counted.
+// measure reads the API server's counters.
 func (f *fleet) measure(t testing.TB, o *outcome) {
 	t.Helper()
 	o.Creates = map[string]int{}
@@ -139,18 +139,18 @@ func (f *fleet) measure(t testing.TB, o *outcome) {
 	}
 	for code := range o.Creates {
 		if code != "201" {
-			t.Errorf("%d creations of pods were answered by %s", o.Creates[code], code)
+			t.Errorf("%d creations of pods got the code %s", o.Creates[code], code)
 		}
 	}
 }
 
-// metrics are what the API server tells of itself.
+// metrics returns the API server's metrics.
 func (f *fleet) metrics(t testing.TB) string {
 	t.Helper()
 	return string(kube.Must(t, f.Get(t, "/metrics")).Text)
 }
 
-// failedOpen is how often the API server did without a webhook that it could not ask.
+// failedOpen returns how often the API server continued without a webhook that did not answer.
 func (f *fleet) failedOpen(t testing.TB) int {
 	t.Helper()
 	n := 0
@@ -176,14 +176,13 @@ func has(labels, name, value string) bool {
 	return strings.Contains(","+labels+",", ","+name+`="`+value+`",`)
 }
 
-// took takes what an asker saw.
+// took adds the results of an asker.
 func (o *outcome) took(a *asker) {
 	a.end()
 	o.Asked, o.AskedMissed, o.Longest = a.asked, a.missed, a.longest.Seconds()
 }
 
-// record logs what was found, and writes it into the directory that SNUG_RECORD names, if
-// it names one.
+// record logs the findings, and writes them to the directory SNUG_RECORD, if set.
 func record(t testing.TB, file string, found any) {
 	t.Helper()
 	text, err := json.MarshalIndent(found, "", "  ")
@@ -214,5 +213,5 @@ func (f *fleet) kubectl(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// since is a time in seconds, as records have it.
+// since returns the seconds since a time, to the millisecond.
 func since(begin time.Time) float64 { return float64(time.Since(begin).Round(time.Millisecond)) / 1e9 }

@@ -14,15 +14,15 @@ import (
 
 // block is a console block of a page.
 type block struct {
-	section string // the heading that it is under
+	section string // the heading above it
 	steps   []step
 }
 
-// step is a command and what the page says it prints, "" where it says nothing of it.
+// step is a command and its output according to the page; "" = not shown.
 type step struct{ command, prints string }
 
-// page reads the console blocks of a page of docs, in their order. A command begins with
-// "$ "; what follows is its output.
+// page reads the console blocks of a page of docs, in order. A command starts with "$ "; its output
+// follows.
 func page(t testing.TB, name string) []block {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", name))
@@ -46,7 +46,7 @@ func page(t testing.TB, name string) []block {
 		case strings.HasPrefix(line, "$ "):
 			all[last].steps = append(all[last].steps, step{command: line[2:]})
 		case len(all[last].steps) == 0:
-			t.Fatalf("%s: a block under %q does not begin with a command", name, section)
+			t.Fatalf("%s: a block under %q does not start with a command", name, section)
 		default:
 			s := &all[last].steps[len(all[last].steps)-1]
 			s.prints += line + "\n"
@@ -63,8 +63,8 @@ var (
 	spaces = regexp.MustCompile(`(\n?) +`)
 )
 
-// matches tells whether an output is what a page says: a line "..." stands for any lines,
-// and a number for any number, however wide.
+// matches reports whether an output agrees with the page. A line "..." on the page stands for any
+// lines, and a number for any number of any width.
 func matches(printed, want string) bool {
 	same := func(text string) string {
 		return number.ReplaceAllString(spaces.ReplaceAllString("\n"+strings.TrimSpace(text), "$1 ")+"\n", "0")
@@ -75,14 +75,14 @@ func matches(printed, want string) bool {
 	return ok && err == nil
 }
 
-// console is where the commands of a page are run, as who reads it does: with the tools
-// that it names, as the cluster's administrator, in the folder of the repository.
+// console runs the commands of a page like its reader: with the tools that it names, as the
+// cluster's administrator, in the root of the repository.
 type console struct {
 	dir string
 	env []string
 }
 
-// console has the tool, kubectl and helm in its path, by these names.
+// console returns a console with these commands in its PATH, by name.
 func (f *fleet) console(t testing.TB, commands map[string]string) *console {
 	t.Helper()
 	home := t.TempDir()
@@ -95,7 +95,7 @@ func (f *fleet) console(t testing.TB, commands map[string]string) *console {
 			t.Fatal(err)
 		}
 	}
-	// What a page writes is written here; the chart is where the page has it.
+	// The commands write to this directory. The chart has the path that the page uses.
 	dir := filepath.Join(home, "repository")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func (f *fleet) console(t testing.TB, commands map[string]string) *console {
 	return &console{dir, []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "KUBECONFIG=" + f.Kubeconfig(t)}}
 }
 
-// run runs a command and returns what it prints, errors among it.
+// run runs a command and returns its output, including standard error.
 func (c *console) run(t testing.TB, command string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", command)

@@ -32,13 +32,13 @@ func TestMatches(t *testing.T) {
 		{"nothing", "", "a", false},
 	} {
 		if matches(c.printed, c.want) != c.matches {
-			t.Errorf("%s: not %v", c.name, c.matches)
+			t.Errorf("%s: want %v", c.name, c.matches)
 		}
 	}
 }
 
-// TestQueries: the queries of the page are some, and ask for what the alerts and the
-// dashboard ask for, which tests of theirs have from a real agent.
+// TestQueries: the page's queries are valid, and use only metrics of the alerts and the dashboard,
+// whose own tests take them from a real agent.
 func TestQueries(t *testing.T) {
 	gate.Need(t, "fleet")
 	read := func(path ...string) string {
@@ -58,7 +58,7 @@ func TestQueries(t *testing.T) {
 		rules += "  - {record: 'page:query" + strconv.Itoa(i) + "', expr: " + strconv.Quote(q[1]) + "}\n"
 		for _, metric := range regexp.MustCompile(`\bsnug_[a-z_]+`).FindAllString(q[1], -1) {
 			if !strings.Contains(known, metric) {
-				t.Errorf("neither an alert nor the dashboard asks for %s", metric)
+				t.Errorf("neither an alert nor the dashboard uses %s", metric)
 			}
 		}
 	}

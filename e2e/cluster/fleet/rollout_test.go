@@ -20,32 +20,32 @@ type rollout struct {
 	console *console
 	by      string // policy or webhook
 	rows    []row
-	before  map[string]string // what was stored of the pods of a row without snug
-	said    string            // what the last command of a block printed
-	opened  int               // how often the API server has done without the webhook, and it was healed
+	before  map[string]string // a row's pods as stored without snug
+	said    string            // output of the last command
+	opened  int               // how often the API server had failed open when the pods were last right
 	waves   []wave
 }
 
-// wave is a part of a rollout, and how long it took.
+// wave is a part of a rollout and its duration.
 type wave struct {
 	What    string  `json:"what"`
 	Pods    int     `json:"pods_made"`
 	Seconds float64 `json:"seconds"`
 }
 
-// chapter is a console block of the page, and what is looked at when its commands were run.
+// chapter is a console block of the page, and the checks after its commands.
 type chapter struct {
 	section string
-	only    string // who alone reads it: policy or webhook
+	only    string // readers it is for, if not all: policy or webhook
 	not     string // why it is not run
-	wave    string // what of it is timed
+	wave    string // name of a timed wave
 	first   func(*rollout, *testing.T)
 	then    func(*rollout, *testing.T)
 }
 
-const realNode = "an agent on a node that is not there answers nobody"
+const realNode = "an agent on a simulated node does not answer"
 
-// chapters are all console blocks of the page, in their order.
+// chapters lists all console blocks of the page, in order.
 var chapters = []chapter{
 	{section: "1. Look", then: (*rollout).agents},
 	{section: "1. Look", not: realNode},
@@ -59,7 +59,7 @@ var chapters = []chapter{
 	{section: "2. Observe", then: (*rollout).tried},
 	{section: "2. Observe", then: (*rollout).reasons},
 
-	{section: "3. One namespace", then: (*rollout).nobody},
+	{section: "3. One namespace", then: (*rollout).notOptedIn},
 	{section: "3. One namespace", wave: "one namespace", then: func(r *rollout, t *testing.T) { r.have(t, "cart") }},
 	{section: "3. One namespace", then: (*rollout).counted},
 
@@ -69,7 +69,7 @@ var chapters = []chapter{
 	{section: "Roll back", then: func(r *rollout, t *testing.T) { r.inForceIn(t, "misc", "observed: ") }},
 	{section: "Roll back", wave: "one namespace back", then: func(r *rollout, t *testing.T) { r.have(t, "shop", "pay", "limited") }},
 	{section: "Roll back", wave: "three more back", then: func(r *rollout, t *testing.T) { r.have(t) }},
-	{section: "Roll back", then: (*rollout).nothing},
+	{section: "Roll back", then: (*rollout).empty},
 	{section: "Roll back", then: func(r *rollout, t *testing.T) { r.inForceIn(t, "misc", "") }},
 	{section: "Roll back", then: (*rollout).gone},
 
@@ -77,8 +77,8 @@ var chapters = []chapter{
 	{section: "When something is down", not: "TestKilled runs it, where pods are missed"},
 }
 
-// TestRollout follows docs/rollout.md to the letter, as the administrator of a cluster with
-// policies does, and as that of one with the webhook.
+// TestRollout follows docs/rollout.md literally, as the administrator of a cluster with policies
+// and as that of one with the webhook.
 func TestRollout(t *testing.T) {
 	for _, by := range []string{"policy", "webhook"} {
 		t.Run(by, func(t *testing.T) { follow(t, by) })
@@ -110,11 +110,11 @@ func follow(t *testing.T, by string) {
 	blocks := page(t, "rollout.md")
 	for i, c := range chapters {
 		if i >= len(blocks) || blocks[i].section != c.section {
-			t.Fatalf("block %d of the page is not of %q: every block has its chapter here", i, c.section)
+			t.Fatalf("block %d of the page is not in section %q: every block needs a chapter here", i, c.section)
 		}
 	}
 	if len(blocks) > len(chapters) {
-		t.Fatalf("the page has %d blocks, and %d chapters are here", len(blocks), len(chapters))
+		t.Fatalf("the page has %d blocks, but there are %d chapters", len(blocks), len(chapters))
 	}
 	for i, c := range chapters {
 		switch {
@@ -134,7 +134,7 @@ func follow(t *testing.T, by string) {
 				t.Fatal(err)
 			}
 			if s.prints != "" && !matches(out, s.prints) {
-				t.Errorf("$ %s\nprints\n%s\nand the page says\n%s", s.command, out, s.prints)
+				t.Errorf("$ %s\nprints\n%s\nwant, from the page\n%s", s.command, out, s.prints)
 			}
 			t.Logf("$ %s\n%s", s.command, shortened(out))
 			r.said = out
@@ -157,7 +157,7 @@ func follow(t *testing.T, by string) {
 	}{here(), by, pods, r.waves})
 }
 
-// shortened is an output as a log shows it.
+// shortened returns an output in the form of the log.
 func shortened(out string) string {
 	lines := strings.SplitAfter(out, "\n")
 	if len(lines) > 12 {
@@ -166,7 +166,7 @@ func shortened(out string) string {
 	return out
 }
 
-// settled waits until every row has its pods, all of them run, and no other is left.
+// settled waits until every row has exactly its pods, and all of them run.
 func (r *rollout) settled(t *testing.T) {
 	t.Helper()
 	r.until(t, "every row has its pods", "/api/v1/pods", func(all map[string][]kube.Object) bool {
@@ -177,9 +177,9 @@ func (r *rollout) settled(t *testing.T) {
 	})
 }
 
-// have looks that the pods of some namespaces have what is due, and all others what they had
-// before there was snug. Where the API server did without the webhook, as on a machine that
-// is too busy to answer it in time, those that were missed are made anew, as the page says.
+// have checks that the pods of some namespaces have what is due, and all others what they had
+// without snug. If the API server failed open, as on a machine too busy to answer in time, it
+// replaces the missed pods, as the page says.
 func (r *rollout) have(t *testing.T, in ...string) {
 	t.Helper()
 	for {
@@ -197,7 +197,7 @@ func (r *rollout) have(t *testing.T, in ...string) {
 		if slices.Sort(said); opened == r.opened {
 			t.Fatal(strings.Join(said, "\n"))
 		}
-		t.Logf("the API server did without the webhook %d times: made anew: %q", opened-r.opened, said)
+		t.Logf("the API server failed open %d times; replaced: %q", opened-r.opened, said)
 		r.opened = opened
 		for _, w := range r.rows {
 			if wrong[w.key()] != "" {
@@ -209,7 +209,7 @@ func (r *rollout) have(t *testing.T, in ...string) {
 	}
 }
 
-// wrong are the rows with a pod that has not what it is to have, and what it has.
+// wrong returns the rows with a pod that differs from what is due, and the difference.
 func (r *rollout) wrong(t *testing.T, in []string) map[string]string {
 	t.Helper()
 	all, wrong := r.pods(t), map[string]string{}

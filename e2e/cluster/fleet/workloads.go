@@ -10,28 +10,28 @@ import (
 	"github.com/snug-go/snug/e2e/cluster/kube"
 )
 
-// namespaces are those of the workloads, and what they say of themselves.
+// namespaces maps the namespaces of the workloads to their labels.
 var namespaces = map[string]string{
 	"cart": "enabled", "shop": "enabled", "pay": "enabled", "limited": "enabled", "misc": "", "legacy": "disabled",
 }
 
-// fate is what is to become of a workload's pods.
+// fate is the expected treatment of a workload's pods.
 type fate string
 
 const (
-	given   fate = "given"   // variables are added, and an annotation that says so
-	skipped fate = "skipped" // opted in, and nothing is due; an annotation says why
-	left    fate = "left"    // not opted in: nothing at all
+	given   fate = "given"   // gets variables, and an annotation that lists them
+	skipped fate = "skipped" // opted in, but nothing is due; an annotation has the reason
+	left    fate = "left"    // not opted in: nothing changes
 )
 
-// row is a workload, or some alike.
+// row is a workload.
 type row struct {
 	kind, in, name string
 	pods           int    // of 500
 	labels         string // of its pods, in YAML's flow style
 	spec           string // of its pods
 	fate           fate
-	stored         string // as hook.Stored shows them, once they are as they should be
+	stored         string // expected form of its pods, as from hook.Stored
 }
 
 const (
@@ -40,14 +40,14 @@ const (
 	one     = "containers: [{name: a, image: x, " + limited + "}]"
 )
 
-// rows are the workloads of a fleet: who is opted in by the namespace and by the pod, out
-// by either, what has values already, what has no limits, and every kind that makes pods.
+// rows lists the workloads of a fleet: opted in by namespace and by pod, opted out by either, with
+// variables already set, without limits, and of every kind that makes pods.
 var rows = []row{
-	// It becomes due some time within a minute, and is not waited for until the end.
+	// It starts within a minute. Only the last check waits for it.
 	{"CronJob", "pay", "report", 2, "", one, given, "a{GOMEMLIMIT=460MiB}"},
 	{"Deployment", "cart", "web", 120, "", one, given, "a{GOMEMLIMIT=460MiB}"},
 	{"Deployment", "cart", "old", 40, "snug.dev/gomaxprocs: enabled", one, given, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}"},
-	// Wrong by itself: so many bytes.
+	// A mistake: mebibytes taken as bytes.
 	{"Deployment", "misc", "none", 30, "",
 		"containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1Mi}}}], " + limited + "}]", left, "a{GOMEMLIMIT<limits.memory/1Mi}"},
 	{"Deployment", "shop", "mesh", 50, "",
@@ -68,7 +68,7 @@ var rows = []row{
 	{"Deployment", "limited", "plain", 20, "", "containers: [{name: a, image: x}]", given, "a{GOMEMLIMIT=270MiB}"},
 }
 
-// sized are the rows of a fleet of so many pods.
+// sized returns the rows of a fleet with this many pods.
 func sized(pods int) []row {
 	all := append([]row(nil), rows...)
 	rest := pods
@@ -86,9 +86,9 @@ func sized(pods int) []row {
 	return all
 }
 
-// unlabelled are the rows of a cluster in which nobody has heard of snug, and that of their
-// pods which comes when the namespaces say so: those of teams that do not are left alone.
-// Jobs have pods from before.
+// unlabelled returns the rows of a cluster in which no workload uses snug's labels. fate is their
+// treatment once the namespaces are labelled: those without a label change nothing, and neither do
+// Jobs, whose pods already exist.
 func unlabelled(pods int) []row {
 	var all []row
 	for _, r := range sized(pods) {
@@ -109,10 +109,10 @@ func unlabelled(pods int) []row {
 	return all
 }
 
-// key is the value of the label that a row's pods have.
+// key returns the value of the label row of a row's pods.
 func (r *row) key() string { return r.in + "." + r.name }
 
-// path is where the workload is.
+// path returns the path of the workload's collection.
 func (r *row) path() string {
 	group := map[string]string{"Job": "/apis/batch/v1", "CronJob": "/apis/batch/v1"}[r.kind]
 	if group == "" {
@@ -121,7 +121,7 @@ func (r *row) path() string {
 	return group + "/namespaces/" + r.in + "/" + strings.ToLower(r.kind) + "s"
 }
 
-// manifest is the workload, as YAML.
+// manifest returns the workload as YAML.
 func (r *row) manifest() string {
 	labels := "{row: " + r.key()
 	if r.labels != "" {
@@ -137,7 +137,7 @@ func (r *row) manifest() string {
 		"StatefulSet": fmt.Sprintf("replicas: %d, serviceName: none, podManagementPolicy: Parallel, %s, template: %s", r.pods, selector, template),
 		"DaemonSet":   fmt.Sprintf("updateStrategy: {rollingUpdate: {maxUnavailable: 3}}, %s, template: %s", selector, template),
 		"Job":         fmt.Sprintf("%s, template: %s", count, forever),
-		// One that is still at it keeps the next away.
+		// A running Job prevents the next one.
 		"CronJob": fmt.Sprintf(`schedule: "* * * * *", concurrencyPolicy: Forbid, jobTemplate: {spec: {%s, template: %s}}`, count, forever),
 	}[r.kind]
 	return fmt.Sprintf("metadata: {name: %s}\nspec: {%s}\n", r.name, spec)
@@ -151,14 +151,14 @@ func (f *fleet) create(t testing.TB, r *row) {
 		t.Fatalf("%s: %d %s\n%s", r.key(), a.Code, a.Message(), r.manifest())
 	}
 	for _, w := range a.Warnings {
-		// The policies beside the webhook warn of the one that is wrong.
+		// With the policies installed, the mistake causes a warning.
 		if r.key() != "misc.none" || !strings.Contains(w, "gomemlimit-divisor") {
 			t.Errorf("%s: %s", r.key(), w)
 		}
 	}
 }
 
-// probe is a pod that asks how long a pod takes, and what it would get; it is never stored.
+// probe returns a pod for dry runs.
 func probe(n int) kube.Object {
 	return kube.Object{"metadata": kube.Object{"name": fmt.Sprintf("probe-%d", n)}, "spec": kube.Object{
 		"containers": []any{kube.Object{"name": "a", "image": "x", "resources": kube.Object{"limits": kube.Object{"memory": "512Mi", "cpu": "1"}}}}}}
