@@ -25,7 +25,7 @@ import (
 //	counters  the same with throttling and memory use, as a watcher polls
 func poll(args []string) error {
 	fs := flag.NewFlagSet("poll", flag.ExitOnError)
-	levels := fs.Int("levels", 0, "make so many cgroup v1 levels and go into the last")
+	levels := fs.Int("levels", 0, "number of cgroup v1 levels to make; the poll runs in the last")
 	rounds := fs.Int("rounds", 200, "rounds")
 	fs.Parse(args)
 	if *levels > 0 {

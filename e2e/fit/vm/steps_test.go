@@ -27,10 +27,10 @@ func TestFailingSteps(t *testing.T) {
 	}{
 		"a value the kernel refuses":    {vm.Step{Cgroup: groups{"/a": {"cpu.max": "5 100000"}}, In: []string{"/a"}, Args: something}, "invalid argument"},
 		"a value the kernel changes":    {vm.Step{Cgroup: groups{"/a": {"memory.max": "5000"}}, In: []string{"/a"}, Args: something}, `the kernel reports "4096`},
-		"a group that is not there":     {vm.Step{In: []string{"/a"}, Args: something}, "no such file"},
+		"a missing group":               {vm.Step{In: []string{"/a"}, Args: something}, "no such file"},
 		"a group that holds no process": {vm.Step{Cgroup: groups{"/a": {}, "/a/b": {}}, In: []string{"/a"}, Args: something}, "enter group"},
-		"a program that is not there":   {vm.Step{Args: []string{"/nothing"}}, "exec /nothing"},
-		"a file that is not there":      {vm.Step{Args: something, After: []string{"/nothing"}}, "no such file"},
+		"a missing program":             {vm.Step{Args: []string{"/nothing"}}, "exec /nothing"},
+		"a missing file":                {vm.Step{Args: something, After: []string{"/nothing"}}, "no such file"},
 		"a program that does not end":   {vm.Step{Args: []string{"/endless"}, Seconds: 1}, "more than 1s"},
 	}
 	spec := vm.Spec{Kind: v2, Files: map[string]string{"/endless": endless(t)}}

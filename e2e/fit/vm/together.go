@@ -76,7 +76,7 @@ func (b *boot) run(t *testing.T) {
 	mu.Lock()
 	delete(waiting, b.spec.Kind)
 	mu.Unlock()
-	b.failure = "the machine did not end in order, another test says how"
+	b.failure = "the machine failed; another test has the reason"
 	begin := time.Now()
 	results, console, err := Boot(t.Context(), t.TempDir(), b.spec)
 	if err != nil {

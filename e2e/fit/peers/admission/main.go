@@ -36,7 +36,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:9443", "answer at `ADDRESS`")
 	cert := flag.String("cert-file", "tls.crt", "certificate")
 	key := flag.String("key-file", "tls.key", "its key")
-	http1 := flag.Bool("http1", false, "offer HTTP/1.1 alone, as operators are told to")
+	http1 := flag.Bool("http1", false, "offer only HTTP/1.1, as recommended for operators")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
 	config, err := policy.Parse(strings.NewReader(""))
