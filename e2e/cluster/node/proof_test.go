@@ -88,7 +88,7 @@ func (c *cluster) mended(t *testing.T) {
 		text := facts.Data["facts.json"]
 		return strings.Contains(text, `"namespace":"shop","workload":"Deployment/plain"`) && strings.Contains(text, `"namespace":"shop","workload":"Deployment/tight"`)
 	})
-	c.tell(t, "the webhook has learned of the agent what both are")
+	c.tell(t, "the webhook has learned about both from the agent")
 	if a := c.Patch(t, "/api/v1/namespaces/shop", kube.Object{"metadata": kube.Object{"labels": kube.Object{"snug.dev/inject": "enabled"}}}); !a.OK() {
 		t.Fatal(a.Message())
 	}
@@ -227,10 +227,10 @@ func (c *cluster) alerted(t *testing.T, p *pod, name, state string) {
 		return is == state
 	})
 	if state == "" {
-		c.tell(t, "alert %s about %s is not there", name, p.Metadata.Name)
+		c.tell(t, "there is no alert %s about %s", name, p.Metadata.Name)
 		return
 	}
-	c.tell(t, "alert %s about %s is %s, and says: %s", name, p.Metadata.Name, state, said)
+	c.tell(t, "alert %s about %s is %s: %s", name, p.Metadata.Name, state, said)
 }
 
 // container is the part of the agent's report that the tests use.
@@ -260,7 +260,7 @@ func (c *cluster) seen(t *testing.T, p *pod, name, image, cpu, procs, limit stri
 			t.Logf("the agent's last report: %s\nwant: %s", last, want)
 		}
 	}()
-	c.Wait(t, "the agent tells "+want, func() bool {
+	c.Wait(t, "the agent reports "+want, func() bool {
 		var d struct{ Containers []container }
 		if err := json.Unmarshal([]byte(get(t, c.agent+"/findings")), &d); err != nil {
 			t.Fatal(err)

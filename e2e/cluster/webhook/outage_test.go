@@ -288,14 +288,14 @@ func (l *lab) files(t *testing.T) {
 	}
 	s := hook.NewService(t)
 	hook.Register(t, l.Lab, l.exe, s)
-	r := hook.Start(t, l.exe, l.at, s, "--cert-file", filepath.Join(dir, "tls.crt"), "--key-file", filepath.Join(dir, "tls.key"), "--secret", "nobody")
+	r := hook.Start(t, l.exe, l.at, s, "--cert-file", filepath.Join(dir, "tls.crt"), "--key-file", filepath.Join(dir, "tls.key"), "--secret", "unused")
 	var entries []any
 	for _, name := range []string{"pod.fit.snug.dev", "namespace.fit.snug.dev"} {
 		entries = append(entries, kube.Object{"name": name, "clientConfig": kube.Object{"caBundle": base64.StdEncoding.EncodeToString(crt)}})
 	}
 	kube.Must(t, l.Patch(t, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/snug-webhook", kube.Object{"webhooks": entries}))
 	l.inForce(t)
-	if a := l.Get(t, "/api/v1/namespaces/"+hook.Namespace+"/secrets/nobody"); a.OK() {
+	if a := l.Get(t, "/api/v1/namespaces/"+hook.Namespace+"/secrets/unused"); a.OK() {
 		t.Error("the webhook wrote a Secret")
 	}
 	if !strings.Contains(r.Get("/metrics"), fmt.Sprintf("snug_webhook_certificate_expiry_timestamp_seconds %g\n", float64(template.NotAfter.Unix()))) {

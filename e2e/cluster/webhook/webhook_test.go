@@ -80,14 +80,14 @@ func TestWebhook(t *testing.T) {
 	l := newLab(t)
 	t.Run("the default", l.byDefault)
 	t.Run("all", l.all)
-	t.Run("a certificate of somebody else", l.files)
-	t.Run("what agents have seen", l.learned)
+	t.Run("a certificate from files", l.files)
+	t.Run("facts from agents", l.learned)
 	t.Run("observed", l.observed)
 	t.Run("another webhook changes limits", l.changed)
-	t.Run("beside the policies", l.beside)
+	t.Run("with the policies", l.beside)
 	t.Run("killed and started again", l.killed)
-	t.Run("two replicas, one after the other restarted", l.rolled)
-	t.Run("two replicas, a certificate that is renewed", l.renewed)
+	t.Run("two replicas, restarted in turn", l.rolled)
+	t.Run("two replicas, certificate renewal", l.renewed)
 }
 
 func (l *lab) byDefault(t *testing.T) {
@@ -98,8 +98,8 @@ func (l *lab) byDefault(t *testing.T) {
 	for _, c := range []struct{ name, in, labels, spec, want, said string }{
 		{"by the namespace", "in", "", one, "a{GOMEMLIMIT=460MiB}", "added: a GOMEMLIMIT=460MiB (pod-memory-share)"},
 		{"by the pod", "neutral", "inject=enabled", one, "a{GOMEMLIMIT=460MiB}", "added: a GOMEMLIMIT=460MiB (pod-memory-share)"},
-		{"by the pod, against its namespace", "out", "inject=enabled", one, "a{GOMEMLIMIT=460MiB}", ""},
-		{"against its namespace", "in", "inject=disabled", one, "a{}", ""},
+		{"by the pod, opposite to its namespace", "out", "inject=enabled", one, "a{GOMEMLIMIT=460MiB}", ""},
+		{"opposite to its namespace", "in", "inject=disabled", one, "a{}", ""},
 		{"neither", "neutral", "", one, "a{}", ""},
 		{"the namespace is opted out", "out", "", one, "a{}", ""},
 		{"an excluded namespace", "kube-system", "inject=enabled", one, "a{}", ""},
@@ -112,7 +112,7 @@ func (l *lab) byDefault(t *testing.T) {
 			"i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} s{A=b GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB cpu:RestartContainer} a{GOMAXPROCS=7 GOMEMLIMIT=460MiB}", ""},
 		{"a LimitRange", "limited", "", "containers: [{name: a, image: x}]", "a{GOMEMLIMIT=270MiB}", ""},
 		{"the pod's limits", "in", "gomaxprocs=enabled", "resources: {limits: {memory: 1Gi, cpu: 1}}, containers: [{name: a, image: x}]", "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB}", ""},
-		{"nothing to give", "in", "", "containers: [{name: a, image: x}]", "a{}", "skipped: a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-no-memory-limit)"},
+		{"nothing to add", "in", "", "containers: [{name: a, image: x}]", "a{}", "skipped: a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-no-memory-limit)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := kube.Must(t, l.create(t, c.in, c.labels, c.spec))
@@ -191,12 +191,12 @@ func (l *lab) large(t *testing.T) {
 // all: with inject: all, every pod is opted in unless it or its namespace is opted out.
 func (l *lab) all(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "snug.yaml")
-	if err := os.WriteFile(config, []byte("inject: all\nresize: off\nname: everybody\n"), 0o644); err != nil {
+	if err := os.WriteFile(config, []byte("inject: all\nresize: off\nname: all-pods\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s := hook.NewService(t)
 	hook.Register(t, l.Lab, l.exe, s, "--config", config)
-	hook.Start(t, l.exe, l.at, s, "--config", config, "--secret", "everybody")
+	hook.Start(t, l.exe, l.at, s, "--config", config, "--secret", "all-pods")
 	l.inForce(t)
 	for _, c := range []struct{ in, labels, want string }{
 		{"neutral", "", "a{GOMEMLIMIT=460MiB}"},
