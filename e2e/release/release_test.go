@@ -73,9 +73,9 @@ func TestProxyHoldsTheModules(t *testing.T) {
 				t.Errorf("%s: %s is of another module", path, n)
 			}
 		}
-		const most = 1 << 20 // bytes that every user of the library downloads
-		if path == library && len(first) > most {
-			t.Errorf("%s: the zip has %d bytes, at most %d wanted", path, len(first), most)
+		const maxZip = 1 << 20 // bytes that every user of the library downloads
+		if path == library && len(first) > maxZip {
+			t.Errorf("%s: the zip has %d bytes, want at most %d", path, len(first), maxZip)
 		}
 	}
 }

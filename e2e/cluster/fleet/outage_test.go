@@ -103,7 +103,7 @@ func (o *outage) all(t *testing.T, run string) *outcome {
 	o.asker.end()
 	out := o.look(t, run, o.rows)
 	out.Seconds, out.Ended = seconds, o.ended
-	out.took(o.asker)
+	out.addAsker(o.asker)
 	return out
 }
 

@@ -26,7 +26,7 @@ type machine struct {
 	CPUs       int    `json:"cpus"`
 }
 
-func here() machine {
+func thisMachine() machine {
 	return machine{runtime.Version(), kubebuild.Kubernetes.Version, runtime.NumCPU()}
 }
 
@@ -61,7 +61,7 @@ type outcome struct {
 // anything but what is due, or was changed although it is not opted in.
 func (f *fleet) look(t testing.TB, run string, all []row) *outcome {
 	t.Helper()
-	o := &outcome{machine: here(), Run: run}
+	o := &outcome{machine: thisMachine(), Run: run}
 	pods := f.pods(t)
 	for i := range all {
 		r := &all[i]
@@ -176,8 +176,8 @@ func has(labels, name, value string) bool {
 	return strings.Contains(","+labels+",", ","+name+`="`+value+`",`)
 }
 
-// took adds the results of an asker.
-func (o *outcome) took(a *asker) {
+// addAsker adds the results of an asker.
+func (o *outcome) addAsker(a *asker) {
 	a.end()
 	o.Asked, o.AskedMissed, o.Longest = a.asked, a.missed, a.longest.Seconds()
 }

@@ -154,7 +154,7 @@ func follow(t *testing.T, by string) {
 		By    string `json:"by"`
 		Pods  int    `json:"pods"`
 		Waves []wave `json:"waves"`
-	}{here(), by, pods, r.waves})
+	}{thisMachine(), by, pods, r.waves})
 }
 
 // shortened returns an output in the form of the log.

@@ -49,7 +49,7 @@ func newCluster(t *testing.T) *cluster {
 	if err := programs.BuildTool(root, snug); err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{Node: Start(t, alone(t), map[string]Image{
+	c := &cluster{Node: Start(t, lockMachine(t), map[string]Image{
 		plainImage: {Program: plain},
 		eightImage: {Program: plain, Env: []string{"GOMAXPROCS=8"}},
 		autoImage:  {Program: auto},

@@ -44,8 +44,8 @@ func Guard() {
 	os.Exit(code)
 }
 
-// alone locks the machine for this test and its guards, and undoes what an earlier node has left.
-func alone(t testing.TB) *os.File {
+// lockMachine locks the machine for this test and its guards, and undoes what an earlier node has left.
+func lockMachine(t testing.TB) *os.File {
 	t.Helper()
 	if os.Getenv(lockVariable) != "" {
 		syscall.CloseOnExec(3) // only guards get the lock

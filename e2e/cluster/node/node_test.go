@@ -31,7 +31,7 @@ func machine(t *testing.T) *changes {
 // TestNode: a pod runs, and afterwards nothing of the node is left.
 func TestNode(t *testing.T) {
 	gate.Root(t, "node")
-	lock := alone(t)
+	lock := lockMachine(t)
 	was := machine(t)
 	var n *Node
 	t.Run("a node", func(t *testing.T) {
@@ -62,7 +62,7 @@ spec: {containers: [{name: a, image: "localhost/pause:1", resources: {limits: {c
 // TestKilled: nothing of a node is left when its test is killed.
 func TestKilled(t *testing.T) {
 	gate.Root(t, "node")
-	lock := alone(t)
+	lock := lockMachine(t)
 	was := machine(t)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestNode$")
 	// The killed test's leftovers in TMPDIR are removed with this test.

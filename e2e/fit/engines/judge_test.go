@@ -28,11 +28,11 @@ func (y layout) matchesQuota(measured float64) bool {
 // matchesLimit reports whether a process killed at this many MiB shows the limit. The process itself
 // and its neighbours use some of the memory too.
 func (y layout) matchesLimit(measured, limit float64) bool {
-	least := 0.8
+	minShare := 0.8
 	if y.crowded {
-		least = 0.6
+		minShare = 0.6
 	}
-	return measured <= limit && measured >= limit*least
+	return measured <= limit && measured >= limit*minShare
 }
 
 // truth measures what the kernel does: the cores that busy threads get, and the MiB at which a
@@ -40,12 +40,12 @@ func (y layout) matchesLimit(measured, limit float64) bool {
 // measures again.
 func (c *inside) truth(t *testing.T, l *lab, y layout) (r reading) {
 	t.Helper()
-	var most, control float64
+	var highest, control float64
 	for late := time.Now().Add(hang); ; {
 		b := c.ask(t, wire.Request{Do: "burn", Seconds: seconds}).Burn
-		most = max(most, b.CPU/b.Wall)
-		if y.cpu > 0 && most > y.cpu*(1-tolerance) {
-			r.CPU = figure{limited, most, "of six busy threads"}
+		highest = max(highest, b.CPU/b.Wall)
+		if y.cpu > 0 && highest > y.cpu*(1-tolerance) {
+			r.CPU = figure{limited, highest, "of six busy threads"}
 			break
 		}
 		if y.cpu == 0 {
@@ -55,13 +55,13 @@ func (c *inside) truth(t *testing.T, l *lab, y layout) (r reading) {
 				t.Fatal(err)
 			}
 			control = max(control, b)
-			if most > 2*cores && most > control/2 {
-				r.CPU = figure{none, most, fmt.Sprintf("of six busy threads; outside %.2f", control)}
+			if highest > 2*cores && highest > control/2 {
+				r.CPU = figure{none, highest, fmt.Sprintf("of six busy threads; outside %.2f", control)}
 				break
 			}
 		}
 		if time.Now().After(late) {
-			t.Fatalf("busy threads get %.2f cores, the layout has %v", most, y.cpu)
+			t.Fatalf("busy threads get %.2f cores, the layout has %v", highest, y.cpu)
 		}
 	}
 	r.Memory = eaten(c.ask(t, wire.Request{Do: "eat"}).Eat)

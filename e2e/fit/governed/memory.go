@@ -112,8 +112,8 @@ func memory(args []string) error {
 
 	var size atomic.Int64 // garbage of an operation
 	size.Store(garbage)
-	var most, nonGo, nonGoMost atomic.Int64
-	most.Store(h.bytes())
+	var livePeak, nonGo, nonGoPeak atomic.Int64
+	livePeak.Store(h.bytes())
 	stop := make(chan struct{})
 	var side sync.WaitGroup
 	side.Go(func() {
@@ -127,7 +127,7 @@ func memory(args []string) error {
 			size.Store(4 * garbage)
 			more := heap{seed: 1}
 			more.grow(f.share(d.burst))
-			most.Store(h.bytes() + more.bytes())
+			livePeak.Store(h.bytes() + more.bytes())
 			select {
 			case <-stop:
 			case <-time.After(burstFor):
@@ -137,7 +137,7 @@ func memory(args []string) error {
 		}
 	})
 	var failed error
-	side.Go(func() { failed = comeAndGo(f.share(d.nonGo), d.nonGoRate, &nonGo, &nonGoMost, stop) })
+	side.Go(func() { failed = comeAndGo(f.share(d.nonGo), d.nonGoRate, &nonGo, &nonGoPeak, stop) })
 
 	m := newMeter()
 	began := m.read()
@@ -155,7 +155,7 @@ func memory(args []string) error {
 		return failed
 	}
 	r := result{
-		Load: "memory " + *load, Ops: o.ops.Load(), LivePeak: most.Load(), NonGoPeak: nonGoMost.Load(),
+		Load: "memory " + *load, Ops: o.ops.Load(), LivePeak: livePeak.Load(), NonGoPeak: nonGoPeak.Load(),
 		Queue: int64(float64(o.queue.Load()) * tick.Seconds() * d.opsPerSecond), Late: o.lateness(),
 	}
 	r.finish(m, began, wall)
@@ -165,7 +165,7 @@ func memory(args []string) error {
 }
 
 // comeAndGo maps memory, touches it at a rate, holds it and unmaps it, repeatedly until stop.
-func comeAndGo(bytes, perSecond int64, now, most *atomic.Int64, stop <-chan struct{}) error {
+func comeAndGo(bytes, perSecond int64, now, peak *atomic.Int64, stop <-chan struct{}) error {
 	pause := func(d time.Duration) bool {
 		select {
 		case <-stop:
@@ -189,7 +189,7 @@ func comeAndGo(bytes, perSecond int64, now, most *atomic.Int64, stop <-chan stru
 			}
 			last = time.Now()
 			now.Store(int64(f.touched))
-			most.Store(max(most.Load(), int64(f.touched)))
+			peak.Store(max(peak.Load(), int64(f.touched)))
 		}
 		if !pause(nonGoHold) {
 			return nil

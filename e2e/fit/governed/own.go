@@ -33,11 +33,11 @@ type entry struct {
 
 // cache holds a fixed number of bytes. New entries replace old ones.
 type cache struct {
-	mu      sync.Mutex
-	entries []*entry
-	bytes   int64
-	most    int64
-	seed    uint64
+	mu       sync.Mutex
+	entries  []*entry
+	bytes    int64
+	maxBytes int64
+	seed     uint64
 }
 
 func (c *cache) random() uint64 {
@@ -59,9 +59,9 @@ func (c *cache) fresh() (e *entry, bytes int64) {
 }
 
 // fill fills the cache. It is called once.
-func (c *cache) fill(most int64) {
-	c.most = most
-	for c.bytes < most {
+func (c *cache) fill(maxBytes int64) {
+	c.maxBytes = maxBytes
+	for c.bytes < maxBytes {
 		e, n := c.fresh()
 		if len(c.entries) > 0 {
 			e.older, e.low = c.entries[len(c.entries)-1], c.entries[c.random()%uint64(len(c.entries))]
@@ -83,7 +83,7 @@ func (c *cache) use() (value []byte) {
 	}
 	e, n := c.fresh()
 	old := int64(len(c.entries[i].value)) + int64(unsafe.Sizeof(entry{})) + 8
-	if c.bytes-old+n <= c.most {
+	if c.bytes-old+n <= c.maxBytes {
 		c.entries[i], c.bytes = e, c.bytes-old+n
 	}
 	return e.value
@@ -109,7 +109,7 @@ func own(f *flags, live, rate float64, dir string) error {
 	}
 	c := &cache{seed: 1}
 	c.fill(f.share(live))
-	var shm, shmMost, batch, batchMost atomic.Int64
+	var shm, shmPeak, batch, batchPeak atomic.Int64
 	stop := make(chan struct{})
 	var side sync.WaitGroup
 	pause := func(d time.Duration) bool {
@@ -131,7 +131,7 @@ func own(f *flags, live, rate float64, dir string) error {
 				}
 				buffers = append(buffers, b)
 				batch.Add(one)
-				batchMost.Store(max(batchMost.Load(), batch.Load()))
+				batchPeak.Store(max(batchPeak.Load(), batch.Load()))
 				pause(25 * time.Millisecond)
 			}
 			pause(300 * time.Millisecond)
@@ -140,14 +140,14 @@ func own(f *flags, live, rate float64, dir string) error {
 		}
 	})
 	failures := make(chan error, 2)
-	side.Go(func() { failures <- inMemory(f.share(ownShm), &shm, &shmMost, pause) })
+	side.Go(func() { failures <- inMemory(f.share(ownShm), &shm, &shmPeak, pause) })
 	side.Go(func() { failures <- onDisk(disk, pause) })
 
 	m := newMeter()
 	began := m.read()
 	var o open
 	untrace := tracer(began.at, o.ops.Load, func(s *sample) {
-		s.LiveAsked, s.NonGo, s.Queue = c.most+batch.Load(), shm.Load(), o.queue.Load()
+		s.LiveAsked, s.NonGo, s.Queue = c.maxBytes+batch.Load(), shm.Load(), o.queue.Load()
 	}, f.trace)
 	o.run(rate, f.duration(), func() {
 		value := c.use()
@@ -171,7 +171,7 @@ func own(f *flags, live, rate float64, dir string) error {
 		}
 	}
 	r := result{
-		Load: "memory own", Ops: o.ops.Load(), LivePeak: c.most + batchMost.Load(), NonGoPeak: shmMost.Load(),
+		Load: "memory own", Ops: o.ops.Load(), LivePeak: c.maxBytes + batchPeak.Load(), NonGoPeak: shmPeak.Load(),
 		Queue: int64(float64(o.queue.Load()) * tick.Seconds() * rate), Late: o.lateness(),
 	}
 	r.finish(m, began, wall)
@@ -182,7 +182,7 @@ func own(f *flags, live, rate float64, dir string) error {
 
 // inMemory grows a file in memory (memfd_create(2), charged like shared memory) over a second,
 // keeps it for three, and truncates it for two.
-func inMemory(bytes int64, now, most *atomic.Int64, pause func(time.Duration) bool) error {
+func inMemory(bytes int64, now, peak *atomic.Int64, pause func(time.Duration) bool) error {
 	name := []byte("governed\x00")
 	fd, _, errno := syscall.Syscall(memfdCreate, uintptr(unsafe.Pointer(&name[0])), 0, 0)
 	if errno != 0 {
@@ -197,7 +197,7 @@ func inMemory(bytes int64, now, most *atomic.Int64, pause func(time.Duration) bo
 				return err
 			}
 			now.Store((i + 1) * int64(len(chunk)))
-			most.Store(max(most.Load(), now.Load()))
+			peak.Store(max(peak.Load(), now.Load()))
 			if !pause(20 * time.Millisecond) {
 				return nil
 			}

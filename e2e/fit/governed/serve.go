@@ -222,7 +222,7 @@ func serve(args []string) error {
 	r := served{
 		Load: "serve " + *name, Seconds: end.Seconds(), Offered: float64(came) / end.Seconds(),
 		Late: waiting, Cores: (b.cpu - a.cpu) / b.at.Sub(a.at).Seconds(),
-		Procs: runtime.GOMAXPROCS(0), ProcsMax: procs.most, Changes: procs.changes, watched: watch(),
+		Procs: runtime.GOMAXPROCS(0), ProcsMax: procs.peak, Changes: procs.changes, watched: watch(),
 	}
 	resumed := time.Duration(0)
 	if *stall > 0 {
@@ -287,16 +287,16 @@ func quantile(x []float32, q float64) float64 {
 }
 
 // procs tracks GOMAXPROCS.
-type procs struct{ last, most, changes int }
+type procs struct{ last, peak, changes int }
 
 func newProcs() *procs {
 	n := runtime.GOMAXPROCS(0)
-	return &procs{last: n, most: n}
+	return &procs{last: n, peak: n}
 }
 
 func (p *procs) see(n int) {
 	if n != p.last {
 		p.changes++
 	}
-	p.last, p.most = n, max(p.most, n)
+	p.last, p.peak = n, max(p.peak, n)
 }

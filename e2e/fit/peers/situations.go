@@ -48,14 +48,14 @@ func situations(args []string) error {
 		if strings.HasPrefix(s.Name, "v2-host-tree-") {
 			continue
 		}
-		if err := inside(self, s); err != nil {
+		if err := runInside(self, s); err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	return nil
 }
 
-func inside(self string, s *fixture.Situation) error {
+func runInside(self string, s *fixture.Situation) error {
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func TestCancelEndsTheMachine(t *testing.T) {
 		_, _, err := vm.Boot(ctx, dir, spec)
 		ended <- err
 	}()
-	for !strings.Contains(strings.Join(naming(t, dir), ""), "-kernel") {
+	for !strings.Contains(strings.Join(commandsNaming(t, dir), ""), "-kernel") {
 		select {
 		case err := <-ended:
 			t.Fatalf("the machine ended before cancel: %v", err)
@@ -70,13 +70,13 @@ func TestCancelEndsTheMachine(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's error", err)
 	}
-	if left := naming(t, dir); len(left) > 0 {
+	if left := commandsNaming(t, dir); len(left) > 0 {
 		t.Errorf("still running: %q", left)
 	}
 }
 
-// naming returns the command lines that name the directory, as those of a machine do.
-func naming(t *testing.T, dir string) (lines []string) {
+// commandsNaming returns the command lines that name the directory, as those of a machine do.
+func commandsNaming(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {

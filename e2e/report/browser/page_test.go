@@ -187,9 +187,9 @@ func save(t *testing.T, dir, name string, data []byte) {
 	}
 }
 
-func short(s string, most int) string {
-	if len(s) > most {
-		return s[:most] + "..."
+func short(s string, maxLen int) string {
+	if len(s) > maxLen {
+		return s[:maxLen] + "..."
 	}
 	return s
 }

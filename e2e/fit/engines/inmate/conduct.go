@@ -115,7 +115,7 @@ func converse(o wire.Order, in *json.Encoder, out *bufio.Scanner) (done wire.Don
 	if err != nil {
 		return done, err
 	}
-	done.Outside = run([]string{beside("snug"), "plan", "--json", "--pid", strconv.Itoa(pid)})
+	done.Outside = run([]string{sibling("snug"), "plan", "--json", "--pid", strconv.Itoa(pid)})
 	// A busy machine gives less CPU time than the quota. The test checks whether it was enough.
 	for range 20 {
 		a, err := ask(wire.Request{Do: "burn", Seconds: o.Seconds})

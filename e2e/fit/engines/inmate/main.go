@@ -81,8 +81,8 @@ func serve() {
 	}
 }
 
-// beside returns the path of a program in the directory of this one.
-func beside(name string) string { return filepath.Join(filepath.Dir(os.Args[0]), name) }
+// sibling returns the path of a program in the directory of this one.
+func sibling(name string) string { return filepath.Join(filepath.Dir(os.Args[0]), name) }
 
 func answer(q wire.Request) (a wire.Answer) {
 	switch q.Do {
@@ -90,7 +90,7 @@ func answer(q wire.Request) (a wire.Answer) {
 		a.Run = map[string]wire.Run{}
 		for name, args := range q.Run {
 			if !strings.Contains(args[0], "/") {
-				args[0] = beside(args[0])
+				args[0] = sibling(args[0])
 			}
 			a.Run[name] = run(args)
 		}

@@ -55,8 +55,8 @@ type File struct{ Name, Text string }
 
 // Order describes a container to start in a virtual machine.
 type Order struct {
-	Directories []string          // written next
-	Files       map[string]string // to write then
+	Directories []string          // made first
+	Files       map[string]string // written next
 	Group       string            // directory of the engine's group; "" = unchanged
 	Line        []string          // the engine's command line
 	Token       string

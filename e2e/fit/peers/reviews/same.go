@@ -68,7 +68,7 @@ func patched(s *server, question []byte) (any, error) {
 			return nil, fmt.Errorf("%s %s: %w", p.Op, p.Path, err)
 		}
 	}
-	return meaning(pod), nil
+	return withoutEmpty(pod), nil
 }
 
 func change(in any, path []string, op string, value any) (any, error) {
@@ -113,12 +113,12 @@ func change(in any, path []string, op string, value any) (any, error) {
 	return nil, fmt.Errorf("%T has no %s", in, path[0])
 }
 
-// meaning removes null and empty values.
-func meaning(v any) any {
+// withoutEmpty removes null and empty values.
+func withoutEmpty(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, each := range v {
-			if v[k] = meaning(each); v[k] == nil {
+			if v[k] = withoutEmpty(each); v[k] == nil {
 				delete(v, k)
 			}
 		}
@@ -127,7 +127,7 @@ func meaning(v any) any {
 		}
 	case []any:
 		for i := range v {
-			v[i] = meaning(v[i])
+			v[i] = withoutEmpty(v[i])
 		}
 	}
 	return v
