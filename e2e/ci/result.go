@@ -140,9 +140,9 @@ func tooOld(all []stage, last results, repo repository) error {
 	return nil
 }
 
-// due returns the stages that a change needs: those of every change; those with a path that has
-// changed since they last passed; and those whose products these use. It adds the shortest first,
-// while the total stays within the limit. left names the others, each with the reason.
+// due returns the stages that a change needs: the stages of every change, the stages with a path
+// that has changed since they last passed, and the stages whose products these use. It adds the
+// shortest first, while the total stays within the limit. left names the others, with reasons.
 func due(all []stage, last results, repo repository, within time.Duration) (chosen []stage, left []string, err error) {
 	taken := map[string]bool{}
 	var total time.Duration
@@ -202,8 +202,8 @@ func due(all []stage, last results, repo repository, within time.Duration) (chos
 	return chosen, left, nil
 }
 
-// expected returns how long a stage will take: its last time, or the seconds of the table without a
-// result. For a stage that builds, it is 10 s if the product is cached, or else those seconds.
+// expected returns how long a stage will take: its last time or, without a result, the seconds of
+// the table. For a stage that builds, it is 10 s if the product is cached, or else these seconds.
 func expected(s stage, last results) time.Duration {
 	if s.keeps != "" && kept(s.keeps) {
 		return 10 * time.Second

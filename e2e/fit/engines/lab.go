@@ -26,8 +26,8 @@ import (
 // test.
 const prefix = "snug-engines-"
 
-// hierarchies lists those in which a test makes groups, at the root of each: docker and podman use
-// one path for all.
+// hierarchies lists the hierarchies with groups of the test, below the root of each: docker and
+// podman use one path for all.
 var hierarchies = []string{"cpu", "memory"}
 
 const cgroupRoot = "/sys/fs/cgroup"

@@ -80,8 +80,8 @@ type foreign struct {
 	touched int
 }
 
-// grow touches the pages of a mapping of this many bytes at a rate per second, those of one tick
-// per call. It reports whether all pages are touched.
+// grow touches pages of a mapping of this many bytes: in each call the pages of one tick at a rate
+// per second. It reports whether all pages are touched.
 func (f *foreign) grow(bytes, perSecond int64, tick time.Duration) (done bool, err error) {
 	if f.mapped == nil {
 		f.mapped, err = syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Probe prints the settings of its Go runtime as one JSON object. With build tags it also links
+// Probe prints the knobs of its Go runtime as one JSON object. With build tags it also links
 // packages that change them: see the other files. The sources must compile with Go 1.21.
 package main
 

@@ -40,8 +40,8 @@ type Situation struct {
 	One     bool  // with SNUG_MIN_PROCS=1, snug sets GOMAXPROCS to 1
 	Memory  int64 // GOMEMLIMIT that snug sets; 0 = left unset
 
-	// The settings of automaxprocs 1.6 (GOMAXPROCS, for a quota at the innermost level) and
-	// automemlimit 1.0 (bytes); 0 = none.
+	// The knobs that automaxprocs 1.6 (GOMAXPROCS, for a quota at the innermost level) and
+	// automemlimit 1.0 (bytes) set; 0 = unset.
 	PeerProcs  int
 	PeerMemory int64
 }
