@@ -171,7 +171,7 @@ func testMemory(t *testing.T, l *faultLab) {
 	})
 	t.Run("capacity", func(t *testing.T) {
 		args := strings.Fields("bench --memory 48MiB --load 50% --warmup 50ms --window 5s --url http://" + at + "/ --")
-		l.start(t, "", append(args, l.faulty, "leaks", at)...).wait(t).fails(t, 1, "^the capacity could not be measured.*: killed for want of memory", "more memory")
+		l.start(t, "", append(args, l.faulty, "leaks", at)...).wait(t).fails(t, 1, "^the capacity could not be measured.*: OOM-killed", "more memory")
 	})
 	for _, tt := range []struct {
 		name string
@@ -199,7 +199,7 @@ func testMemory(t *testing.T, l *faultLab) {
 				d := benchDocument(t, o)
 				for _, c := range d.Cells {
 					r := c.Rounds[0]
-					if r.OOMKills == nil || *r.OOMKills == 0 || !strings.HasPrefix(r.Exit, "killed for want of memory") {
+					if r.OOMKills == nil || *r.OOMKills == 0 || !strings.HasPrefix(r.Exit, "OOM-killed") {
 						t.Errorf("%s: exit %q, OOM kills %v", c.GOMAXPROCS, r.Exit, r.OOMKills)
 					}
 					if c.Killed == nil || c.Killed.Rounds != len(c.Rounds) || c.Killed.Ratio.High != 1 {

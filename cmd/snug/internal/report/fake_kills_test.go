@@ -35,7 +35,7 @@ func killed() *finding.Bench {
 			r := &c.Rounds[k]
 			r.Wall, r.RPS, r.Reported = ptr(12.5), nil, v.reported
 			if k < v.killed {
-				r.OOMKills, r.Exit, r.Wall, r.Reported = ptr(uint64(1)), "killed for want of memory", nil, nil
+				r.OOMKills, r.Exit, r.Wall, r.Reported = ptr(uint64(1)), "OOM-killed", nil, nil
 			}
 		}
 		if v.killed == 7 {

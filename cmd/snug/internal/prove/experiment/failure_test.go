@@ -11,7 +11,7 @@ import (
 
 // kill makes a run out of memory, without figures.
 func kill(r *finding.Run) {
-	r.OOMKills, r.Exit, r.Errors, r.Ops = new(uint64(1)), "killed for want of memory", 1, 0
+	r.OOMKills, r.Exit, r.Errors, r.Ops = new(uint64(1)), "OOM-killed", 1, 0
 	r.CPUPerOp, r.RPS, r.P50, r.P99 = nil, nil, nil, nil
 }
 

@@ -79,12 +79,12 @@ func (ps processes) died(ctx context.Context, run *finding.Run, when string, err
 	return err
 }
 
-// killed says that a program ran out of memory, and under whose limit.
+// killed returns the Exit text of an OOM-killed program, with the limit if the arm sets none.
 func killed(arm finding.Arm) string {
 	if arm.Memory == 0 {
-		return "killed for want of memory (with no limit asked for: 80 % of what the machine had free)"
+		return "OOM-killed (with no memory limit set, the limit is 80 % of what the machine had free)"
 	}
-	return "killed for want of memory"
+	return "OOM-killed"
 }
 
 // counters are the readings before and after a window.

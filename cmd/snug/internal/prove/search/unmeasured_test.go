@@ -43,7 +43,7 @@ func TestBaselineWithoutFigures(t *testing.T) {
 func TestDefaultIsKilled(t *testing.T) {
 	kill := func(r *finding.Run) {
 		kills := uint64(1)
-		r.OOMKills, r.Exit, r.CPUPerOp, r.RPS, r.Ops, r.Errors = &kills, "killed for want of memory", nil, nil, 0, 1
+		r.OOMKills, r.Exit, r.CPUPerOp, r.RPS, r.Ops, r.Errors = &kills, "OOM-killed", nil, nil, 0, 1
 	}
 	for name, c := range map[string]struct {
 		dies func(finding.Arm) bool
