@@ -50,7 +50,7 @@ scrape_configs:
 		{"GOMAXPROCS above the quota and throttled", `snug_go_container_gomaxprocs` + of("old") + ` > 2 * snug_go_container_cpu_quota_cores and snug_go_container_cpu_throttled_ratio > 0.2`},
 		{"GOMEMLIMIT above the limit", `snug_go_container_gomemlimit_bytes` + of("blind") + ` > snug_go_container_memory_limit_bytes`},
 		{"the finding", `snug_go_container_finding{id="gomemlimit-above-limit",severity="warning"} and on(pod_uid) snug_go_container_info` + of("blind")},
-		{"killed for want of memory", `snug_go_container_oom_kills_total` + of("spent") + ` == 1`},
+		{"an OOM kill", `snug_go_container_oom_kills_total` + of("spent") + ` == 1`},
 		{"the limit", `snug_go_container_memory_limit_bytes` + of("old") + ` == 268435456`},
 		{"GOMEMLIMIT off", `snug_go_container_gomemlimit_bytes` + of("plain") + ` == +Inf`},
 		{"no quota, no series", `absent(snug_go_container_cpu_throttled_ratio` + of("plain") + `) and absent(snug_go_container_cpu_quota_cores` + of("plain") + `) and absent(snug_go_container_cpu_periods_total` + of("plain") + `)`},
