@@ -1,13 +1,13 @@
 {{/*
-The configuration, and what its templates make of it. snug policy and snug webhook --register
-do the same in Go (package policy, render.go, and package webhook, registration.go); a test
-of the chart compares what they print. files/policy and files/webhook are copies of the
-packages' templates and not links to them, because Flux leaves links out of what it fetches
-from a Git repository (fluxcd/flux2#4088), so that no policy would be installed, without an
-error; go test ./e2e/cluster/chart -run TestCopies -update makes them anew.
+The configuration, and the data that templates make of it. snug policy and snug webhook
+--register do the same in Go (package policy, render.go, and package webhook,
+registration.go); a test of the chart compares the output. files/policy and files/webhook
+are copies of the packages' templates, not links: Flux leaves links out of what it fetches
+from a Git repository (fluxcd/flux2#4088), and would install no policy, without an error.
+go test ./e2e/cluster/chart -run TestCopies -update writes them anew.
 */}}
 
-{{/* The configuration as snug policy and snug webhook read it. YAML takes a bare off for false. */}}
+{{/* The configuration as snug policy and snug webhook read it. YAML reads a bare off as false. */}}
 {{- define "snug.config" -}}
 {{- with .Values.config -}}
 name: {{ .name | quote }}
@@ -31,12 +31,12 @@ resize: {{ .resize | default "off" }}
 {{- regexReplaceAll "\\.?0+$" (printf "%.6f" (float64 .requestFactor)) "" -}}
 {{- end -}}
 
-{{/* A number as CEL writes floating point. */}}
+{{/* A number as a CEL double. */}}
 {{- define "snug.double" -}}
 {{- . }}{{ if not (contains "." .) }}.0{{ end -}}
 {{- end -}}
 
-{{/* A size in bytes, of 100MiB, 100Mi, 100M, 100MB, 100. */}}
+{{/* Bytes of a size: 100MiB, 100Mi, 100M, 100MB, 100. */}}
 {{- define "snug.bytes" -}}
 {{- $text := trimSuffix "B" . -}}
 {{- $base := ternary 1024 1000 (hasSuffix "i" $text) -}}
@@ -48,7 +48,7 @@ resize: {{ .resize | default "off" }}
 {{- $n -}}
 {{- end -}}
 
-{{/* A number of Ps, of an expression in cores. */}}
+{{/* The CEL expression of Ps, from one of cores. */}}
 {{- define "snug.rounded" -}}
 {{- $n := printf "int(%s)" .cores -}}
 {{- if eq .round "nearest" }}{{ $n = printf "int(%s + 0.5)" .cores }}{{ end -}}
@@ -57,8 +57,8 @@ resize: {{ .resize | default "off" }}
 {{- end -}}
 
 {{/*
-What the templates of policies see, as JSON; takes (list $ suffix action). Numbers are texts,
-as JSON's would be printed as floating point.
+The data of the policy templates, as JSON; takes (list $ suffix action). Numbers are strings,
+because JSON numbers would be printed as floating point.
 */}}
 {{- define "snug.rendering" -}}
 {{- $c := (index . 0).Values.config -}}
@@ -117,13 +117,13 @@ as JSON's would be printed as floating point.
 {{- $ := index . 0 -}}
 {{- $r := include "snug.rendering" . | fromJson -}}
 {{- $_ := set $r "Warn" (set (deepCopy $r) "Action" "Warn") -}}
-{{- /* Helm before 3.9 wants to know where a text comes from. */ -}}
+{{- /* Helm before 3.9 needs the template of a text. */ -}}
 {{- $_ := set $r "Template" $.Template -}}
 {{- $text := $.Files.Get (printf "files/policy/%s.yaml.tmpl" (index . 1)) -}}
 {{- tpl (print $text ($.Files.Get "files/policy/parts.yaml.tmpl")) $r | trim -}}
 {{- end -}}
 
-{{/* What registers the webhook. Its own namespace is left out: who is asked is not to be waited for. */}}
+{{/* The configurations of the webhook. They exclude its own namespace, so that its own pods do not wait for it. */}}
 {{- define "snug.registration" -}}
 {{- $c := .Values.config -}}
 {{- $excluded := list -}}

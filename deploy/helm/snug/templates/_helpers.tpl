@@ -1,4 +1,4 @@
-{{/* Names and labels. Objects have fixed names, so that they are found in every cluster. */}}
+{{/* Names and labels. Objects have fixed names, the same in every cluster. */}}
 
 {{/* Labels of an object; takes (list $ component). */}}
 {{- define "snug.labels" -}}
@@ -10,12 +10,12 @@ app.kubernetes.io/part-of: snug
 {{ include "snug.selector" . }}
 {{- end -}}
 
-{{/* Labels of an object to which users add some; takes (list $ component added). Theirs win. */}}
+{{/* Labels of an object to which users add some; takes (list $ component added). Added labels win. */}}
 {{- define "snug.labelled" -}}
 {{- toYaml (merge (deepCopy (index . 2)) (include "snug.labels" . | fromYaml)) -}}
 {{- end -}}
 
-{{/* Labels that tell the component's pods; takes (list $ component). */}}
+{{/* Labels that select the component's pods; takes (list $ component). */}}
 {{- define "snug.selector" -}}
 {{- $ := index . 0 -}}
 app.kubernetes.io/name: snug
@@ -30,12 +30,12 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 {{- end -}}
 
-{{/* "true" where the webhook asks the agents. */}}
+{{/* "true" if the webhook asks the agents. */}}
 {{- define "snug.learns" -}}
 {{- if and .Values.webhook.enabled .Values.webhook.learn .Values.agent.enabled .Values.agent.names }}true{{ end -}}
 {{- end -}}
 
-{{/* What of a pod's place users choose; takes the component's values. */}}
+{{/* Where pods are scheduled; takes the component's values. */}}
 {{- define "snug.place" -}}
 {{- with .priorityClassName }}
 priorityClassName: {{ . | quote }}
