@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agent looks at all Go processes of a node again and again, joins each with its
-// pod and container by the name of its cgroup, and serves what it found: metrics, a JSON
-// document, a page. It writes to nobody and asks nobody, but for the names of pods where
-// that is wanted.
+// Package agent scans all Go processes of a node periodically, joins each with its pod and
+// container by the name of its cgroup, and serves the result as metrics, a JSON document and
+// a page. It opens no connection, except to the API server if it is asked for names of pods.
 //
-// A scan costs what has changed. Executables are told apart by their file, so that what is
-// no Go program costs one system call a scan, whoever runs it; a program is taken apart
-// once; of a known process the kernel's counters are read, and a few kilobytes of memory
-// unless it rests; limits are read once for all processes in the same groups. What costs
-// more is spread over time, so that a scan takes no more than a part of one CPU.
+// The cost of a scan depends on what has changed. The scan identifies executables by their
+// file, so a program that is not Go's costs one system call per scan. It analyzes a program
+// once. For a known process it reads the kernel's counters and, unless the process rests, a
+// few kilobytes of memory. It reads limits once for all processes of a cgroup. It spreads
+// more expensive work over several scans, and pauses to stay below a share of one CPU.
 //
-// Processes come and go while they are looked at. What was read of one that is gone, or
-// has become another, is dropped and counted, and is no error.
+// Processes come and go during a scan. If a process has ended or become another, its data is
+// dropped and counted; that is no error.
 package agent
 
 import (
@@ -29,53 +28,53 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// Options are how an agent works.
+// Options configure an agent.
 type Options struct {
 	// Interval is the time from the beginning of one scan to that of the next.
 	Interval time.Duration
-	// Files remembers what was found of executables.
+	// Files caches what is known of executables.
 	Files *goproc.Cache
-	// Root is a directory that has the node's sys/fs/cgroup; "" = this machine's.
+	// Root is a directory that contains the node's sys/fs/cgroup; "" = this machine's.
 	Root string
-	// Outside: no process's memory is read.
+	// Outside means that the agent reads no process's memory.
 	Outside bool
 	// Node is the node's name; "" = unknown.
 	Node string
-	// Names tells what a pod and its container are called; nil = nobody does.
+	// Names returns the names of pods and containers; nil = no names.
 	Names Names
-	// Await is closed when Names knows what there is. Run's first scan waits for it, some
-	// seconds at most; nil = it does not.
+	// Await is closed once Names has the pods. Run's first scan waits for it for at most
+	// awaitTimeout; nil = do not wait.
 	Await <-chan struct{}
-	// Note is told what went wrong and what did not, for people; nil = nobody is.
+	// Note receives errors and notes for the log; nil = none.
 	Note func(string)
-	// Share of one CPU is the most that a scan may take, 0 to 1; 0 = there is no bound.
+	// Share is the largest share of one CPU that a scan may use, 0 to 1; 0 = no bound.
 	Share float64
 }
 
-// Names tells the names that belong to a pod's UID and a container's id. ok is false where
-// it does not know the pod; what is of the container may be "" also where it does.
+// Names returns the names for a pod's UID and a container's id. ok is false for an unknown
+// pod. For a known pod the container's fields may still be "".
 type Names interface {
 	Lookup(uid, container string) (n Named, ok bool)
 }
 
-// Agent scans a node. Its methods may be called from several goroutines, but for Scan.
+// Agent scans a node. Its methods are safe for concurrent use, except Scan.
 type Agent struct {
 	opts    Options
 	scanner *scanner
 
 	mu      sync.Mutex
-	last    *finding.Node // of the last scan; never changed once it is here
-	ended   time.Time     // when that scan was over
+	last    *finding.Node // of the last scan; not modified after that
+	ended   time.Time     // when the last scan ended
 	scans   int64
-	failed  string // why the last scan gave nothing; "" = it did
+	failed  string // why the last scan failed; "" = it succeeded
 	history map[string]*history
 }
 
-// New makes an agent that has not looked yet. The error is of Root.
+// New returns an agent that has not scanned yet. It fails if Root cannot be read.
 func New(opts Options) (*Agent, error) {
 	s := &scanner{
 		files: opts.Files, outside: opts.Outside, self: os.Getpid(),
-		known: map[int]*process{}, others: map[int]other{}, groups: map[string]*group{}, room: roomForFiles(),
+		known: map[int]*process{}, others: map[int]other{}, groups: map[string]*group{}, maxOpen: maxOpenProcesses(),
 		pace: pacer{share: opts.Share}, named: opts.Names != nil, bystanders: map[string]*bystander{}, settledAfter: settledAfter,
 	}
 	if opts.Root == "" {
@@ -93,11 +92,11 @@ func New(opts Options) (*Agent, error) {
 	return &Agent{opts: opts, scanner: s, history: map[string]*history{}}, nil
 }
 
-// Close gives back the files that are open. No scan may be under way.
+// Close closes the open files. No scan may be running.
 func (a *Agent) Close() { a.scanner.close() }
 
-// Scan looks at all processes once. An error means that there is nothing to look at, as
-// where /proc cannot be listed; it is ctx's when that ended first.
+// Scan inspects all processes once. It fails if /proc cannot be listed, or with the error
+// of ctx.
 func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 	begin, cpu := time.Now(), cpuTime()
 	r, err := a.scanner.scan(ctx)
@@ -108,13 +107,13 @@ func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 			return nil, ctx.Err()
 		}
 		if a.failed == "" {
-			a.opts.Note("error: the processes cannot be looked at, " + err.Error())
+			a.opts.Note("error: the processes cannot be inspected, " + err.Error())
 		}
 		a.failed = err.Error()
 		return nil, err
 	}
 	if a.failed != "" {
-		a.opts.Note("note: the processes can be looked at again")
+		a.opts.Note("note: the processes can be inspected again")
 		a.failed = ""
 	}
 	d := a.document(r)
@@ -127,8 +126,8 @@ func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 	return d, nil
 }
 
-// awaits is how long the first scan waits for names.
-const awaits = 5 * time.Second
+// awaitTimeout bounds the wait of the first scan for names.
+const awaitTimeout = 5 * time.Second
 
 // Run scans until ctx ends.
 func (a *Agent) Run(ctx context.Context) {
@@ -136,7 +135,7 @@ func (a *Agent) Run(ctx context.Context) {
 	beat := time.NewTicker(a.opts.Interval)
 	defer beat.Stop()
 	for first := true; ; first = false {
-		d, err := a.Scan(ctx) // what was wrong is noted, and /healthz tells
+		d, err := a.Scan(ctx) // Scan notes its error, and /healthz reports it
 		if first && err == nil {
 			a.warn(d)
 		}
@@ -148,10 +147,10 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// warn says that most of a node may be hidden.
+// warn notes that many processes are denied.
 func (a *Agent) warn(d *finding.Node) {
 	if left, many := d.Denied(); many {
-		a.opts.Note(fmt.Sprintf("note: %d of %d processes cannot be looked at, denied", left.Count, d.Scan.Processes))
+		a.opts.Note(fmt.Sprintf("note: %d of %d processes cannot be inspected, denied", left.Count, d.Scan.Processes))
 		a.opts.Note("hint: " + cmp.Or(left.Hint, "run it with CAP_SYS_PTRACE"))
 	}
 }
@@ -160,7 +159,7 @@ func (a *Agent) await(ctx context.Context) {
 	if a.opts.Await == nil {
 		return
 	}
-	late := time.NewTimer(awaits)
+	late := time.NewTimer(awaitTimeout)
 	defer late.Stop()
 	select {
 	case <-a.opts.Await:
@@ -169,7 +168,7 @@ func (a *Agent) await(ctx context.Context) {
 	}
 }
 
-// Last is what the last scan found, nil before the first, and how long ago that was.
+// Last returns the document of the last scan and its age; nil before the first scan.
 func (a *Agent) Last() (d *finding.Node, age time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -179,10 +178,10 @@ func (a *Agent) Last() (d *finding.Node, age time.Duration) {
 	return a.last, time.Since(a.ended)
 }
 
-// staleAfter is how many intervals the last scan may be old before the agent is ill.
+// staleAfter is the age of the last scan, in intervals, from which the agent is unhealthy.
 const staleAfter = 3
 
-// Healthy is nil when the last scan is young enough to rely on.
+// Healthy returns nil if there is a recent scan, or else why not.
 func (a *Agent) Healthy() error {
 	d, age := a.Last()
 	a.mu.Lock()
@@ -199,5 +198,5 @@ func (a *Agent) Healthy() error {
 	return nil
 }
 
-// ErrNotLinux is New's and Scan's elsewhere.
+// ErrNotLinux is the error of New and Scan on other systems.
 var ErrNotLinux = proc.ErrNotLinux

@@ -8,14 +8,14 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// changing is a limit that may become another while a program runs, as when a pod is
-// resized in place. What the program was told when it started is then stale.
+// changing is a limit that may change while a program runs, for example when a pod is resized
+// in place. The values that the program read at its start are then stale.
 type changing[T int64 | float64] struct {
-	last limits.Value[T] // that was known
-	at   time.Time       // when it was first seen to be another than before; zero = never
+	last limits.Value[T] // the last known value
+	at   time.Time       // when the last change was seen; zero = never
 }
 
-// note adds what was seen. Unknown is no change.
+// note records a value. Unknown is no change.
 func (c *changing[T]) note(now limits.Value[T], at time.Time) {
 	if now.State == limits.Unknown {
 		return
@@ -26,7 +26,7 @@ func (c *changing[T]) note(now limits.Value[T], at time.Time) {
 	c.last = now
 }
 
-// when is the time of the last change as RFC 3339, nil when there was none.
+// when returns the time of the last change as RFC 3339; nil = never.
 func (c *changing[T]) when() *string {
 	if c.at.IsZero() {
 		return nil

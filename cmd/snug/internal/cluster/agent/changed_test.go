@@ -10,7 +10,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// TestChanging: a limit that becomes another is noted, and what is not known is no change.
+// TestChanging: a changed limit is recorded, and unknown is no change.
 func TestChanging(t *testing.T) {
 	unknown, none := limits.Value[float64]{}, limits.NoLimit[float64]()
 	of := limits.Of[float64]
@@ -46,7 +46,7 @@ func TestChanging(t *testing.T) {
 	}
 }
 
-// TestMetricsResized: what has changed is there, by what it is.
+// TestMetricsResized: the time of a change is a series, by resource.
 func TestMetricsResized(t *testing.T) {
 	d := sampleNode()
 	d.Containers[0].Processes[0].QuotaChanged = new("2026-11-22T11:00:00Z")
@@ -63,7 +63,7 @@ func TestMetricsResized(t *testing.T) {
 	}
 }
 
-// TestMoved: a process that comes into another group has other limits, and was not resized.
+// TestMoved: new limits after a move to another group are no resize.
 func TestMoved(t *testing.T) {
 	e := &process{}
 	given := func(cores float64, memory int64) {

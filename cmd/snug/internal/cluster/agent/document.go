@@ -15,14 +15,14 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// lost is what an agent cannot know that reads no memory.
+// lost lists what an agent cannot know without reading memory.
 var lost = []string{
-	"GOMAXPROCS, GOGC and GOMEMLIMIT are known only where a variable sets them, and as they were at the start",
+	"GOMAXPROCS, GOGC and GOMEMLIMIT are known only if a variable sets them, with their values at the start",
 	"heap, collections, and what code or the runtime has set since are unknown",
-	"without CAP_SYS_PTRACE, only processes of the agent's own user with no more capabilities than it has are seen",
+	"without CAP_SYS_PTRACE, the agent sees only processes of its own user with no more capabilities than its own",
 }
 
-// document writes down what a scan saw.
+// document returns the document of a scan.
 func (a *Agent) document(r *result) *finding.Node {
 	s := a.scanner
 	d := &finding.Node{
@@ -40,9 +40,9 @@ func (a *Agent) document(r *result) *finding.Node {
 		d.Seconds = new(r.interval.Seconds())
 	}
 	for _, reason := range reasons {
-		if n := r.passed[reason]; n > 0 {
+		if n := r.skipped[reason]; n > 0 {
 			left := finding.Left{Reason: reason, Count: n}
-			if reason == passedDenied {
+			if reason == skipDenied {
 				left.Hint = r.hint
 			}
 			d.Skipped = append(d.Skipped, left)
@@ -63,7 +63,7 @@ func (a *Agent) document(r *result) *finding.Node {
 	return d
 }
 
-// next is the command to go on with: to look closer at what is worst.
+// next returns a command that inspects the process with the worst finding.
 func next(d *finding.Node) string {
 	var worst *finding.NodeProcess
 	for i := range d.Containers {
@@ -80,7 +80,7 @@ func next(d *finding.Node) string {
 	return "snug doctor " + strconv.Itoa(worst.PID)
 }
 
-// placeOf is where a process is.
+// placeOf returns the place of a process.
 func (s *scanner) placeOf(p *process) podid.Place {
 	if g := s.groups[p.group]; g != nil {
 		return g.place
@@ -88,8 +88,8 @@ func (s *scanner) placeOf(p *process) podid.Place {
 	return podid.Parse(p.group)
 }
 
-// keyOf is the same for all processes of a container. What is in no container is told
-// apart by its group.
+// keyOf returns a key that is the same for all processes of a container. Outside of
+// containers it is the group.
 func (s *scanner) keyOf(p *process) string {
 	at := s.placeOf(p)
 	if at.PodUID == "" && at.ContainerID == "" {
@@ -98,11 +98,11 @@ func (s *scanner) keyOf(p *process) string {
 	return keyOfPlace(at)
 }
 
-// keyOfPlace is the same for all that is in a container.
+// keyOfPlace returns the key of a container.
 func keyOfPlace(at podid.Place) string { return at.PodUID + "/" + at.ContainerID }
 
-// ownGroup is the group that limits come from, in the text of a /proc/PID/cgroup: of v2,
-// or those of v1 for memory and CPU, which are mostly the same.
+// ownGroup returns the group that limits come from, of a /proc/PID/cgroup: that of v2, or of
+// v1 those for memory and CPU, which are usually the same.
 func ownGroup(text string) string {
 	var memory, cpu, v2 string
 	for line := range strings.Lines(text) {
@@ -129,7 +129,7 @@ func ownGroup(text string) string {
 	return memory + " " + cpu
 }
 
-// container is one with its Go processes.
+// container returns a container with its Go processes.
 func (a *Agent) container(members []*process) finding.Container {
 	slices.SortFunc(members, func(x, y *process) int {
 		gx, gy := x.last.Go, y.last.Go
@@ -150,7 +150,7 @@ func (a *Agent) container(members []*process) finding.Container {
 		}
 	}
 	first := members[0]
-	give(&c, first.prev.Limits, first.last.Limits)
+	addLimits(&c, first.prev.Limits, first.last.Limits)
 	used, known := 0.0, true
 	for _, p := range members {
 		r := p.row()
@@ -168,7 +168,7 @@ func (a *Agent) container(members []*process) finding.Container {
 	return c
 }
 
-// text is nil for "".
+// text returns nil for "".
 func text(s string) *string {
 	if s == "" {
 		return nil

@@ -23,88 +23,85 @@ import (
 )
 
 const (
-	// watchFor is how long one watch lasts; the server ends it and another begins. It has
-	// watchLate more before it is ended from here.
-	watchFor, watchLate = 5 * time.Minute, 30 * time.Second
-	// mostEvent bytes are read of an event. etcd keeps no object of more than 1.5 MiB.
-	mostEvent = 4 << 20
-	// leastWait and mostWait are between attempts, of which each that does no good doubles
-	// the next wait.
-	leastWait, mostWait = time.Second, time.Minute
-	// spread is up to how much later a list comes than another attempt: when a server has
-	// started again all nodes may need one.
+	// watchTimeout is how long one watch lasts before the server ends it and the next begins.
+	// After another watchGrace the client ends it.
+	watchTimeout, watchGrace = 5 * time.Minute, 30 * time.Second
+	// maxEventBytes bounds an event. etcd keeps no object of more than 1.5 MiB.
+	maxEventBytes = 4 << 20
+	// minWait and maxWait bound the wait between attempts. Each failure doubles the next wait.
+	minWait, maxWait = time.Second, time.Minute
+	// spread bounds the random delay before a list: after a restart of the server all nodes may
+	// need one.
 	spread = 5 * time.Second
-	// lastsFor is how long a watch has to last to be good when nothing is told.
-	lastsFor = 30 * time.Second
-	// mostIdle watches in a row are begun from the same version, if the server has answered
-	// and told nothing. What comes next may be what cannot be read; a list has it too, and
-	// is followed by what is newer.
-	mostIdle = 2
+	// goodAfter is the time after which a watch without events counts as good.
+	goodAfter = 30 * time.Second
+	// maxIdle bounds the watches in a row from the same version that were answered, but brought
+	// no event. The next event may be one that cannot be decoded; a list skips past it.
+	maxIdle = 2
 )
 
-// errExpired says that what was listed is too old to be watched from.
+// errExpired means that the version is too old to watch from.
 var errExpired = errors.New("too old a resource version")
 
-// following is how it goes to follow the pods.
+// following is the state of following the pods.
 type following struct {
-	version string        // to watch from; "" = they have to be listed first
+	version string        // to watch from; "" = list first
 	wait    time.Duration // before the next attempt
-	idle    int           // watches in a row that were answered and told nothing, since such a list
-	said    string        // what is wrong, as it was told; "" = nothing
+	idle    int           // watches in a row that were answered, but brought no event; see maxIdle
+	noted   string        // the last noted error; "" = none
 }
 
-// Run keeps the names up to date until ctx ends. While the server cannot be reached what
-// was known goes on being known. It reports what fails when it fails in another way than
-// before.
+// Run keeps the names up to date until ctx ends. While the server cannot be reached, the old
+// names stay. It notes an error if it differs from the one before.
 func (n *PodNames) Run(ctx context.Context) {
-	f := following{wait: leastWait}
+	f := following{wait: minWait}
 	for {
 		err := n.follow(ctx, &f)
 		if ctx.Err() != nil {
 			return
 		}
-		n.tell(&f, err)
-		if f.idle >= mostIdle {
+		n.noteError(&f, err)
+		if f.idle >= maxIdle {
 			f.version, f.idle = "", 0
 		} else if errors.Is(err, errExpired) {
-			f.version = "" // idle goes on, so that it is told when that is all there is
+			f.version = "" // idle stays, so that repeated expiry is noted
 		}
 		wait := f.wait/2 + rand.N(f.wait/2)
 		if f.version == "" {
 			wait += rand.N(spread)
 		}
 		_ = n.pause(ctx, wait)
-		f.wait = min(2*f.wait, mostWait)
+		f.wait = min(2*f.wait, maxWait)
 	}
 }
 
-// tell says what is wrong, unless it was said, or is no more than that a list is due.
-func (n *PodNames) tell(f *following, err error) {
-	if err == nil || errors.Is(err, errExpired) && f.idle < mostIdle {
+// noteError notes an error, unless it is the last one, or only means that a list is due.
+func (n *PodNames) noteError(f *following, err error) {
+	if err == nil || errors.Is(err, errExpired) && f.idle < maxIdle {
 		return
 	}
-	if text := lasting(err); text != f.said {
+	if text := stableText(err); text != f.noted {
 		n.note("error: no names of pods, " + text)
-		f.said = text
+		f.noted = text
 	}
 }
 
-// lasting is what an error says, without what is another each time: the version that was
-// asked for, and the port that it was asked from.
-func lasting(err error) string {
+// stableText returns the text of an error without the parts that differ each time: the
+// version in the request, and the local port.
+func stableText(err error) string {
 	text := err.Error()
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Source != nil {
 		text = strings.ReplaceAll(text, op.Source.String()+"->", "")
 	}
 	if before, query, ok := strings.Cut(text, podsPath+"?"); ok {
-		_, after, _ := strings.Cut(query, ":") // which a query has only as %3A
+		_, after, _ := strings.Cut(query, ":") // a query has a colon only as %3A
 		text = before + podsPath + ":" + after
 	}
 	return text
 }
 
-// follow lists the pods where that is needed, and watches them for as long as that goes
-// well. The server may end a watch; that is no error.
+// follow lists the pods if needed, and watches them until the watch ends. If the server ends
+// it, that is no error.
 func (n *PodNames) follow(ctx context.Context, f *following) error {
 	if f.version == "" {
 		version, err := n.list(ctx)
@@ -116,14 +113,13 @@ func (n *PodNames) follow(ctx context.Context, f *following) error {
 	return n.watch(ctx, f)
 }
 
-// watch takes in what changes until the server ends it, and notes the version to go on
-// from.
+// watch applies changes until the watch ends, and keeps the version to continue from.
 func (n *PodNames) watch(ctx context.Context, f *following) error {
-	ctx, cancel := context.WithTimeout(ctx, watchFor+watchLate)
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout+watchGrace)
 	defer cancel()
 	body, err := n.get(ctx, url.Values{
 		"watch": {"1"}, "resourceVersion": {f.version}, "allowWatchBookmarks": {"true"},
-		"timeoutSeconds": {fmt.Sprint(int(watchFor.Seconds()))},
+		"timeoutSeconds": {fmt.Sprint(int(watchTimeout.Seconds()))},
 	})
 	if refused := (*rest.Refused)(nil); err == nil || errors.As(err, &refused) {
 		f.idle++
@@ -132,20 +128,20 @@ func (n *PodNames) watch(ctx context.Context, f *following) error {
 		return err
 	}
 	defer body.Close()
-	works := sync.OnceFunc(func() {
-		if f.said != "" {
-			n.note("note: the API server tells the names of pods again")
+	markGood := sync.OnceFunc(func() {
+		if f.noted != "" {
+			n.note("note: the API server serves the names of pods again")
 		}
-		f.wait, f.idle, f.said = leastWait, 0, ""
+		f.wait, f.idle, f.noted = minWait, 0, ""
 	})
-	lasts := time.AfterFunc(n.lastsFor, works)
+	lasts := time.AfterFunc(n.goodAfter, markGood)
 	defer func() {
 		if !lasts.Stop() {
-			works() // or wait until it is done
+			markGood() // or wait for it
 		}
 	}()
-	limited := &io.LimitedReader{R: body, N: mostEvent}
-	for events := jsontext.NewDecoder(limited, believing); ; limited.N = mostEvent {
+	limited := &io.LimitedReader{R: body, N: maxEventBytes}
+	for events := jsontext.NewDecoder(limited, lenient); ; limited.N = maxEventBytes {
 		var e struct {
 			Type   string         `json:"type"`
 			Object jsontext.Value `json:"object"`
@@ -156,10 +152,10 @@ func (n *PodNames) watch(ctx context.Context, f *following) error {
 		}
 		var p apiPod
 		if err == nil && e.Type == "ERROR" {
-			return failure(e.Object)
+			return statusError(e.Object)
 		}
 		if err == nil {
-			err = json.Unmarshal(e.Object, &p, believing)
+			err = json.Unmarshal(e.Object, &p, lenient)
 		}
 		if err != nil {
 			return fmt.Errorf("the watch of pods broke off: %w", err)
@@ -169,23 +165,23 @@ func (n *PodNames) watch(ctx context.Context, f *following) error {
 			n.mu.Lock()
 			n.add(&p)
 			n.mu.Unlock()
-			n.tellFull()
+			n.noteFull()
 		case "DELETED":
 			n.mu.Lock()
 			n.remove(p.meta().UID)
 			n.mu.Unlock()
 		}
 		f.version = cmp.Or(p.meta().ResourceVersion, f.version)
-		works()
+		markGood()
 	}
 }
 
-// failure is what the Status in an event says.
-func failure(status jsontext.Value) error {
+// statusError returns the error of the Status in an event.
+func statusError(status jsontext.Value) error {
 	var s struct {
 		Code int `json:"code"`
 	}
-	if json.Unmarshal(status, &s, believing) == nil && s.Code == http.StatusGone {
+	if json.Unmarshal(status, &s, lenient) == nil && s.Code == http.StatusGone {
 		return errExpired
 	}
 	return errors.New("the watch of pods failed")

@@ -14,11 +14,11 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// newline is what forked's child says; it does not move.
+// newline is the output of forked's child; a global does not move.
 var newline = [1]byte{'\n'}
 
-// forked forks, and prints the child's number when that has several threads and has still
-// run no program of its own, as runc init.
+// forked forks, and prints the child's PID once the child has two threads. Like runc init,
+// the child does not exec.
 func forked() {
 	runtime.LockOSThread() // the child ends with the thread
 	r, w, err := os.Pipe()
@@ -32,7 +32,7 @@ func forked() {
 	}
 	if pid == 0 {
 		syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0)
-		// Both threads have one stack, so the first waits in the kernel until the second ends.
+		// Both threads share a stack, so the first waits in the kernel until the second ends.
 		const thread = syscall.CLONE_VM | syscall.CLONE_FS | syscall.CLONE_FILES | syscall.CLONE_SIGHAND | syscall.CLONE_THREAD | syscall.CLONE_VFORK
 		syscall.RawSyscall6(syscall.SYS_CLONE, thread, 0, 0, 0, 0, 0)
 		syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&newline)), 1)
@@ -47,8 +47,8 @@ func forked() {
 	bufio.NewReader(os.Stdin).ReadByte()
 }
 
-// TestScanForked: a copy of a Go program that has run no program of its own is passed over,
-// with however many threads, at each scan.
+// TestScanForked: every scan skips a fork of a Go program before its exec, with any number of
+// threads.
 func TestScanForked(t *testing.T) {
 	c := start(t, "env", "AGENT_TEST_CHILD=forked", self(t))
 	var pid int
@@ -59,7 +59,7 @@ func TestScanForked(t *testing.T) {
 	if stat, err := proc.StatOf(pid); err != nil || !stat.Forked || stat.Threads < 2 {
 		t.Fatalf("%+v, %v", stat, err)
 	}
-	a := make1(t, Options{Names: allNamed{}})
+	a := newAgent(t, Options{Names: allNamed{}})
 	for range 2 * settling {
 		d := scan(t, a)
 		if _, p := find(d, pid); p != nil {
@@ -68,7 +68,7 @@ func TestScanForked(t *testing.T) {
 		if _, p := find(d, c.pid()); p == nil {
 			t.Error("its parent is not there")
 		}
-		if _, seen := a.scanner.others[pid]; seen || count(d, passedStarting) == 0 {
+		if _, seen := a.scanner.others[pid]; seen || count(d, skipStarting) == 0 {
 			t.Errorf("it is none of Go's: %t; %+v", seen, d.Skipped)
 		}
 	}

@@ -11,25 +11,24 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// group is everyone with the same text in /proc/PID/cgroup.
+// group is the processes with the same /proc/PID/cgroup.
 type group struct {
 	place  podid.Place
-	h      *limits.Handle // nil where the limits cannot be read
-	tick   int            // of the scan in which somebody was in it
-	pid    int            // who
-	worked bool           // one of them has used CPU time since the scan before
-	turn   int            // groups take turns at what is not done at every scan
+	h      *limits.Handle // nil if the limits cannot be read
+	tick   int            // the last scan with a process in it
+	pid    int            // one process in it
+	worked bool           // a process has used CPU time since the previous scan
+	turn   int            // spreads the work that is not done at every scan
 	limits *limits.Limits // nil = unknown
-	detail *limits.Limits // as of some scans ago
+	detail *limits.Limits // up to detailEvery scans old
 }
 
 const (
-	// idleLooks is at how many scans the limits are read of a group in which nobody works.
-	idleLooks = 4
-	// detailLooks is at how many it is read what explains limits, and how often the kernel
-	// has killed for want of memory: many files, which hardly ever change. It is a multiple
-	// of idleLooks.
-	detailLooks = 8
+	// idleEvery is the interval, in scans, between readings of the limits of an idle group.
+	idleEvery = 4
+	// detailEvery is the interval, in scans, between readings of the details of limits and of
+	// OOM kills: many files, which rarely change. It is a multiple of idleEvery.
+	detailEvery = 8
 )
 
 func (g *group) close() {
@@ -39,9 +38,9 @@ func (g *group) close() {
 	}
 }
 
-// readGroups reads the limits of all groups that Go processes are in, each on behalf of one
-// of them, and gives them to all. Where none of them worked since the scan before nothing
-// was throttled either, and memory is hardly another; that is read at some scans only.
+// readGroups reads the limits of all groups with Go processes, once per group, and stores
+// them in each process. A group in which no process has used CPU time was not throttled
+// either, and its memory hardly changes, so it is read at some scans only.
 func (s *scanner) readGroups(ctx context.Context) error {
 	for pid, p := range s.known {
 		g := s.groups[p.group]
@@ -60,14 +59,14 @@ func (s *scanner) readGroups(ctx context.Context) error {
 			delete(s.groups, text)
 			continue
 		}
-		if g.limits == nil || g.worked || (s.tick+g.turn)%idleLooks == 0 {
+		if g.limits == nil || g.worked || (s.tick+g.turn)%idleEvery == 0 {
 			if err := s.pace.rest(ctx); err != nil {
 				return err
 			}
 			if text != "" {
-				g.limits = g.read(s.tree(), (s.tick+g.turn)%detailLooks == 0)
+				g.limits = g.read(s.tree(), (s.tick+g.turn)%detailEvery == 0)
 			}
-			if len(s.groups) > s.room {
+			if len(s.groups) > s.maxOpen {
 				g.close()
 			}
 		}
@@ -78,8 +77,8 @@ func (s *scanner) readGroups(ctx context.Context) error {
 	return nil
 }
 
-// read reads the limits now, nil when they are not known. The process that the handle was
-// opened on may have ended while others are left.
+// read returns the current limits; nil = unknown. It tries twice, because the process of the
+// handle may have ended while others are left.
 func (g *group) read(tree fs.FS, whole bool) *limits.Limits {
 	for range 2 {
 		whole = whole || g.detail == nil
@@ -110,7 +109,7 @@ func (g *group) read(tree fs.FS, whole bool) *limits.Limits {
 	return nil
 }
 
-// groupOf is the text of a process's cgroups as the node shows it; "" when it has ended.
+// groupOf returns the /proc/PID/cgroup of a process as the node shows it; "" = it has ended.
 func (s *scanner) groupOf(pid int) string {
 	text := observe.GroupOf(pid)
 	if s.node != nil {
@@ -119,10 +118,10 @@ func (s *scanner) groupOf(pid int) string {
 	return text
 }
 
-// tree is where limits are read; nil = this machine.
+// tree returns the file system to read limits in; nil = this machine.
 func (s *scanner) tree() fs.FS {
 	if s.node == nil {
-		return nil // and not a nil *node in an fs.FS
+		return nil // not a nil *node in an fs.FS
 	}
 	return s.node
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// kept is how many scans back a container's figures are remembered, for the page: half an
-// hour at 15 s.
-const kept = 120
+// historyLen is the number of scans whose figures are kept for the page: half an hour at
+// 15 s.
+const historyLen = 120
 
-// history is a container's figures of the last scans, the latest last. Below 0 = unknown
-// or none. float32 has more digits than a picture.
+// history is a container's figures of the last scans, in order. Below 0 = unknown or none.
+// float32 has more digits than the picture.
 type history struct {
 	throttled []float32 // 0 to 1
-	memory    []float32 // bytes, charged and not to be taken back
-	seen      time.Time // of the last scan in which it was there
+	memory    []float32 // bytes, unreclaimable
+	seen      time.Time // the last scan that found it
 }
 
 func (h *history) add(throttled figure.Of[float64], memory figure.Of[int64], at time.Time) {
@@ -34,7 +34,7 @@ func (h *history) add(throttled figure.Of[float64], memory figure.Of[int64], at 
 }
 
 func push(list []float32, x float32) []float32 {
-	if len(list) < kept {
+	if len(list) < historyLen {
 		return append(list, x)
 	}
 	copy(list, list[1:])
@@ -42,7 +42,7 @@ func push(list []float32, x float32) []float32 {
 	return list
 }
 
-// keyOfContainer is the same for a container at every scan.
+// keyOfContainer returns a key that is the same for a container at every scan.
 func keyOfContainer(c *finding.Container) string {
 	return word(c.PodUID) + "/" + word(c.ID) + "/" + word(c.Group)
 }

@@ -26,10 +26,10 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// inPod is a container of a pod of this run, and a group of its name.
+// inPod is a container of a pod, and a cgroup with its name.
 type inPod struct{ uid, id, dir string }
 
-// needRoot skips where groups cannot be made.
+// needRoot skips the test without SNUG_E2E=root.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if !strings.Contains(","+os.Getenv("SNUG_E2E")+",", ",root,") {
@@ -40,8 +40,8 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// makePod makes the group of a container below this process's own, in whichever hierarchy
-// takes one: only its name matters.
+// makePod makes the group of a container below this process's own, in any hierarchy that
+// allows it: only its name matters.
 func makePod(t *testing.T, n int) *inPod {
 	t.Helper()
 	p := &inPod{uid: fmt.Sprintf("%08x-0000-4000-9000-%012d", os.Getpid(), n), id: fmt.Sprintf("%056x%08x", n, os.Getpid())}
@@ -51,7 +51,7 @@ func makePod(t *testing.T, n int) *inPod {
 	}
 	for line := range strings.Lines(string(text)) {
 		field := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
-		// In a new group of cpuset there is no CPU.
+		// A new group of cpuset has no CPU.
 		for _, top := range []string{field[1], "unified"} {
 			own := filepath.Join("/sys/fs/cgroup", top, field[2])
 			if _, err := os.Stat(filepath.Join(own, "cgroup.procs")); err != nil || strings.Contains(field[1], "cpuset") {
@@ -69,7 +69,7 @@ func makePod(t *testing.T, n int) *inPod {
 				for _, dir := range slices.Backward(dirs[1:]) {
 					err := os.Remove(dir)
 					for late := time.Now().Add(time.Minute); err != nil && time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
-						err = os.Remove(dir) // what has ended needs a moment to leave
+						err = os.Remove(dir) // ended processes leave a moment later
 					}
 					if err != nil {
 						t.Error(err)
@@ -83,7 +83,7 @@ func makePod(t *testing.T, n int) *inPod {
 	return nil
 }
 
-// run starts a program from inside the group; it says ready.
+// run starts a program in the group, and waits until it prints ready.
 func (p *inPod) run(t *testing.T, args ...string) *child {
 	t.Helper()
 	c := start(t, append([]string{"/bin/sh", "-c", `echo $$ >"$0"/cgroup.procs && exec "$@"`, p.dir}, args...)...)
@@ -91,13 +91,13 @@ func (p *inPod) run(t *testing.T, args ...string) *child {
 	return c
 }
 
-// json is the pod as the API server knows it once it runs.
+// json returns the running pod as the API server writes it.
 func (p *inPod) json(workload, image, digest string) string {
 	return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"%[1]s-5d8f-abcde","generateName":"%[1]s-5d8f-","uid":%[2]q,"labels":{"pod-template-hash":"5d8f"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"%[1]s-5d8f","uid":"1","controller":true}]},
 "spec":{"containers":[{"name":"app","image":%[4]q}]},"status":{"containerStatuses":[{"name":"app","containerID":"containerd://%[3]s","image":"docker.io/%[4]s","imageID":%[5]q}]}}`, workload, p.uid, p.id, image, digest)
 }
 
-// blindProgram is a Go program whose module is too old for its runtime to follow a quota.
+// blindProgram builds a Go program whose go line is too old for its runtime to follow a quota.
 func blindProgram(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -117,8 +117,8 @@ func blindProgram(t *testing.T) string {
 	return filepath.Join(dir, "blind")
 }
 
-// TestLearned: what an agent sees of real processes, and an API server calls them, a
-// webhook learns from its document, and decides by it on the next pod of the workload.
+// TestLearned: an agent inspects real processes and gets their names from an API server; a
+// webhook learns from the agent's document, and decides by it on the workload's next pod.
 func TestLearned(t *testing.T) {
 	needRoot(t)
 	const digest = "docker.io/shop/web@sha256:" + sum
@@ -140,21 +140,21 @@ func TestLearned(t *testing.T) {
 	if err := names.List(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	a := make1(t, Options{Names: names})
+	a := newAgent(t, Options{Names: names})
 	d := scan(t, a)
 	if len(d.Others) > 0 {
-		t.Errorf("said of containers that have just started: %+v", d.Others)
+		t.Errorf("containers that have just started: %+v", d.Others)
 	}
 	a.scanner.settledAfter = 0
 	scan(t, a)
-	// A Go process that has run there at some time is reason enough.
+	// A container that has run a Go process is not listed.
 	gone.end()
 	b, ok := a.scanner.bystanderOf(pidIn(t, hidden))
 	if !ok || b == nil {
 		t.Fatal("the container is not known")
 	}
-	a.scanner.tick++ // as if the next scan could not look at one of its processes
-	a.scanner.unseen(pidIn(t, hidden))
+	a.scanner.tick++ // as if the next scan could not inspect one of its processes
+	a.scanner.noteUnseen(pidIn(t, hidden))
 	a.scanner.tick--
 	d = scan(t, a)
 	listed := ""
@@ -167,7 +167,7 @@ func TestLearned(t *testing.T) {
 		t.Errorf("others: %q, want %q", listed, want)
 	}
 
-	d.At = time.Now().Add(2 * settledAfter).Format(time.RFC3339) // as if all had run on
+	d.At = time.Now().Add(2 * settledAfter).Format(time.RFC3339) // as if all had kept running
 	server := httptest.NewServer(a.Handler())
 	defer server.Close()
 	host, port, err := net.SplitHostPort(server.Listener.Addr().String())
@@ -222,7 +222,7 @@ func TestLearned(t *testing.T) {
 	}
 }
 
-// pidIn is a process in a container.
+// pidIn returns a process in a container.
 func pidIn(t *testing.T, p *inPod) (pid int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(p.dir, "cgroup.procs"))
@@ -235,7 +235,7 @@ func pidIn(t *testing.T, p *inPod) (pid int) {
 	return pid
 }
 
-// patched is what the next pod of a workload is given: the patch of its admission.
+// patched returns the patch of the admission of a workload's next pod.
 func patched(t *testing.T, r *review.Reviewer, workload string) string {
 	t.Helper()
 	question := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","kind":{"version":"v1","kind":"Pod"},"resource":{"version":"v1","resource":"pods"},"operation":"CREATE","namespace":"shop","object":
@@ -254,8 +254,8 @@ func patched(t *testing.T, r *review.Reviewer, workload string) string {
 	return string(answer.Response.Patch)
 }
 
-// TestNamesServed: a container's names are on every page, and the workload is a label of
-// one metric only.
+// TestNamesServed: a container's names are on every page, and the workload is a label of only
+// one metric.
 func TestNamesServed(t *testing.T) {
 	d := sampleNode()
 	d.Containers[0].ContainerNames = namesOf(Named{"shop", "cart-1", "app", "Deployment/cart", "shop/cart:1", "sha256:" + sum})

@@ -10,10 +10,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// The labels of what belongs to a container. Its names where they are known; only where
-// they are not, its pod's UID and its own id, which are new whenever it starts again. What
-// is not known is empty, which to Prometheus is a label that is not there. Nothing of a
-// command line or an environment is ever a label.
+// containerLabels are the labels of a container's series: its names, or if these are unknown
+// its pod's UID and its own id, which changes at each restart. Unknown labels are empty, which
+// to Prometheus means absent. No part of a command line or an environment is ever a label.
 var containerLabels = [...]string{"namespace", "pod", "container", "pod_uid", "container_id"}
 
 // metric is one family of the page: its index in the registry.
@@ -21,8 +20,8 @@ type metric int
 
 // The metrics, in the order of the page.
 const (
-	// Containers with Go processes. What is of one process is of the one that started first:
-	// the program itself, whatever is run beside it now and then.
+	// Containers with Go processes. Figures of one process are of the first one that started,
+	// which is the container's program.
 	info metric = iota
 	processes
 	started
@@ -66,18 +65,18 @@ const (
 	skipped
 	memoryRead
 
-	metricCount // how many there are
+	metricCount
 )
 
-// family is what the page says of a metric.
+// family describes a metric.
 type family struct {
 	name   string
 	kind   promtext.Type
 	help   string
-	labels []string // its own, beside those of the container
+	labels []string // in addition to those of the container
 }
 
-// registry is the table of all metrics; a new one is a constant above and a row here.
+// registry is the table of all metrics. To add one, add a constant above and a row here.
 type registry [metricCount]family
 
 func newRegistry() *registry {
@@ -86,58 +85,58 @@ func newRegistry() *registry {
 		counter = promtext.Counter
 	)
 	return &registry{
-		info:      {"snug_go_container_info", gauge, "What the container's first Go process is: its Go, the module's go line, whether Go follows the CPU quota by itself, who set the knobs, and the workload that the pod belongs to, to join others with.", []string{"go_version", "go_line", "container_aware", "gomaxprocs_by", "gomemlimit_by", "workload"}},
+		info:      {"snug_go_container_info", gauge, "The container's first Go process: its Go version, the module's go line, whether Go follows the CPU quota by itself, who set the knobs, and the pod's workload. Join it with other metrics.", []string{"go_version", "go_line", "container_aware", "gomaxprocs_by", "gomemlimit_by", "workload"}},
 		processes: {"snug_go_container_processes", gauge, "Go processes in the container.", nil},
 		started:   {"snug_go_container_start_time_seconds", gauge, "When the first Go process started, in seconds since 1970.", nil},
-		resized:   {"snug_go_container_resized_timestamp_seconds", gauge, "When the CPU quota or the memory limit last changed while the first Go process ran, in seconds since 1970. Absent where it did not, as far as the agent has seen.", []string{"resource"}},
+		resized:   {"snug_go_container_resized_timestamp_seconds", gauge, "When the CPU quota or the memory limit last changed while the first Go process ran, in seconds since 1970. Absent if the agent has seen no change.", []string{"resource"}},
 
 		gomaxprocs: {"snug_go_container_gomaxprocs", gauge, "GOMAXPROCS in force, in Ps.", nil},
 		gomemlimit: {"snug_go_container_gomemlimit_bytes", gauge, "GOMEMLIMIT in force, in bytes. +Inf is off.", nil},
 		gogc:       {"snug_go_container_gogc_percent", gauge, "GOGC in force, in percent. +Inf is off.", nil},
-		heapLive:   {"snug_go_container_heap_live_bytes", gauge, "Bytes that the last garbage collection found in use.", nil},
-		heapGoal:   {"snug_go_container_heap_goal_bytes", gauge, "Bytes at which the next garbage collection is to end. Absent where there is no goal.", nil},
+		heapLive:   {"snug_go_container_heap_live_bytes", gauge, "Live heap as of the last garbage collection, in bytes.", nil},
+		heapGoal:   {"snug_go_container_heap_goal_bytes", gauge, "Heap goal of the next garbage collection, in bytes. Absent if there is no goal.", nil},
 		resident:   {"snug_go_container_resident_memory_bytes", gauge, "Resident memory of the first Go process.", nil},
-		cpuSeconds: {"snug_go_container_cpu_seconds_total", counter, "CPU time that the first Go process has used.", nil},
-		gcCycles:   {"snug_go_container_gc_cycles_total", counter, "Garbage collections that were completed.", nil},
-		gcCPU:      {"snug_go_container_gc_cpu_seconds_total", counter, "CPU time of garbage collections as Go counts it, without marking by idle Ps. Too much where CPU is short: compare it with itself, or take snug_go_container_gc_cpu_ratio.", nil},
-		gcPause:    {"snug_go_container_gc_pause_seconds_total", counter, "Time that all goroutines were stopped by garbage collections.", nil},
-		gcShare:    {"snug_go_container_gc_cpu_ratio", gauge, "Share of the CPU time that garbage collection took in the last minute, 0 to 1. Absent where none ended.", nil},
+		cpuSeconds: {"snug_go_container_cpu_seconds_total", counter, "CPU time of the first Go process.", nil},
+		gcCycles:   {"snug_go_container_gc_cycles_total", counter, "Completed garbage collections.", nil},
+		gcCPU:      {"snug_go_container_gc_cpu_seconds_total", counter, "CPU time of garbage collections as Go counts it, without marking by idle Ps. Too high if CPU is short: compare it only with itself, or use snug_go_container_gc_cpu_ratio.", nil},
+		gcPause:    {"snug_go_container_gc_pause_seconds_total", counter, "Time for which garbage collections stopped all goroutines.", nil},
+		gcShare:    {"snug_go_container_gc_cpu_ratio", gauge, "Share of the CPU time that garbage collection took in the last minute, 0 to 1. Absent if no collection ended.", nil},
 		affinity:   {"snug_go_container_affinity_cpus", gauge, "CPUs that the first Go process may run on.", nil},
 
-		quota:            {"snug_go_container_cpu_quota_cores", gauge, "CPU quota, in cores: the tightest of all levels. Absent where there is none.", nil},
-		request:          {"snug_go_container_cpu_request_cores", gauge, "CPU request, in cores, as the weight of the group tells. Absent where it may stand for several.", nil},
-		periods:          {"snug_go_container_cpu_periods_total", counter, "Periods of the quota in which the container wanted to run. Absent where there is no quota.", nil},
-		throttledPeriods: {"snug_go_container_cpu_throttled_periods_total", counter, "Periods in which it ran into the quota. Absent where there is no quota.", nil},
-		throttledSeconds: {"snug_go_container_cpu_throttled_seconds_total", counter, "Time that it was kept from running by the quota, summed over CPUs. Absent where there is no quota.", nil},
-		throttled:        {"snug_go_container_cpu_throttled_ratio", gauge, "Share of the periods between the last two scans in which it ran into the quota, 0 to 1. Absent where there is no quota, or it did not run.", nil},
-		memoryLimit:      {"snug_go_container_memory_limit_bytes", gauge, "Memory limit. Absent where there is none.", nil},
-		memoryUsed:       {"snug_go_container_memory_usage_bytes", gauge, "Memory that the container is charged with, page cache included.", nil},
-		memoryHeld:       {"snug_go_container_memory_unreclaimable_bytes", gauge, "Memory of the group that has the limit that the kernel cannot take back.", nil},
-		oomKills:         {"snug_go_container_oom_kills_total", counter, "Processes of the container that were killed for want of memory.", nil},
+		quota:            {"snug_go_container_cpu_quota_cores", gauge, "CPU quota, in cores: the lowest of all levels. Absent if there is none.", nil},
+		request:          {"snug_go_container_cpu_request_cores", gauge, "CPU request, in cores, derived from the weight of the cgroup. Absent if the weight fits several requests.", nil},
+		periods:          {"snug_go_container_cpu_periods_total", counter, "Periods of the quota in which the container was runnable. Absent if there is no quota.", nil},
+		throttledPeriods: {"snug_go_container_cpu_throttled_periods_total", counter, "Periods in which the container was throttled. Absent if there is no quota.", nil},
+		throttledSeconds: {"snug_go_container_cpu_throttled_seconds_total", counter, "Time for which the quota kept the container from running, summed over CPUs. Absent if there is no quota.", nil},
+		throttled:        {"snug_go_container_cpu_throttled_ratio", gauge, "Share of the periods between the last two scans in which the container was throttled, 0 to 1. Absent if there is no quota, or the container did not run.", nil},
+		memoryLimit:      {"snug_go_container_memory_limit_bytes", gauge, "Memory limit. Absent if there is none.", nil},
+		memoryUsed:       {"snug_go_container_memory_usage_bytes", gauge, "Memory charged to the container, including page cache.", nil},
+		memoryHeld:       {"snug_go_container_memory_unreclaimable_bytes", gauge, "Memory that the kernel cannot reclaim, in the cgroup that has the limit.", nil},
+		oomKills:         {"snug_go_container_oom_kills_total", counter, "Processes of the container that were OOM-killed.", nil},
 
-		found: {"snug_go_container_finding", gauge, "1 for each thing that is wrong; snug explain ID says what it means.", []string{"id", "severity"}},
+		found: {"snug_go_container_finding", gauge, "1 for each finding; snug explain ID says what it means.", []string{"id", "severity"}},
 
-		scanSeconds: {"snug_agent_scan_duration_seconds", gauge, "How long the last scan took. It rests on purpose.", nil},
-		scanCPU:     {"snug_agent_scan_cpu_seconds", gauge, "CPU time that the agent used during the last scan.", nil},
-		scansTotal:  {"snug_agent_scans_total", counter, "Scans that were completed.", nil},
+		scanSeconds: {"snug_agent_scan_duration_seconds", gauge, "Duration of the last scan, pauses included.", nil},
+		scanCPU:     {"snug_agent_scan_cpu_seconds", gauge, "CPU time of the agent during the last scan.", nil},
+		scansTotal:  {"snug_agent_scans_total", counter, "Completed scans.", nil},
 		scanEvery:   {"snug_agent_scan_interval_seconds", gauge, "Time from the beginning of one scan to that of the next.", nil},
 		scanEnded:   {"snug_agent_last_scan_timestamp_seconds", gauge, "When the last scan ended, in seconds since 1970.", nil},
 		allSeen:     {"snug_agent_processes", gauge, "Processes of the node at the last scan.", nil},
-		goSeen:      {"snug_agent_go_processes", gauge, "Go processes at the last scan, in containers or the node's own.", []string{"place"}},
-		programs:    {"snug_agent_programs", gauge, "Distinct executables that are known.", nil},
-		skipped:     {"snug_agent_processes_skipped", gauge, "Processes that were passed over at the last scan, by reason.", []string{"reason"}},
-		memoryRead:  {"snug_agent_memory_read", gauge, "1 if the memory of processes is read, 0 with --no-mem.", nil},
+		goSeen:      {"snug_agent_go_processes", gauge, "Go processes at the last scan, by place: in a container, or directly on the node.", []string{"place"}},
+		programs:    {"snug_agent_programs", gauge, "Distinct known executables.", nil},
+		skipped:     {"snug_agent_processes_skipped", gauge, "Processes that the last scan skipped, by reason.", []string{"reason"}},
+		memoryRead:  {"snug_agent_memory_read", gauge, "1 if the agent reads the memory of processes, 0 with --no-mem.", nil},
 	}
 }
 
-// metrics are what the last scan found: a scrape looks at no process.
+// metrics returns the page of the last scan. A scrape reads no process.
 func (a *Agent) metrics() string {
 	s := newScrape()
 	a.sample(s)
 	var page promtext.Page
 	for m, f := range s.families {
 		if len(s.series[m]) == 0 {
-			continue // of nothing there is
+			continue
 		}
 		page.Family(f.name, f.help, f.kind)
 		for _, one := range s.series[m] {
@@ -180,7 +179,7 @@ func (a *Agent) sample(s *scrape) {
 			continue
 		}
 		inContainers += len(c.Processes)
-		// A container that starts again may be there twice for a moment, with the same names.
+		// While a container restarts, it may be there twice with the same names.
 		if other := series[labelsOf(c)]; other == nil || later(c, other) {
 			series[labelsOf(c)] = c
 		}
@@ -192,7 +191,7 @@ func (a *Agent) sample(s *scrape) {
 	}
 }
 
-// labelsOf are the values of containerLabels.
+// labelsOf returns the values of containerLabels.
 func labelsOf(c *finding.Container) [5]string {
 	if c.Namespace != nil && c.Pod != nil && c.Name != nil {
 		return [5]string{*c.Namespace, *c.Pod, *c.Name}
@@ -200,8 +199,8 @@ func labelsOf(c *finding.Container) [5]string {
 	return [5]string{word(c.Namespace), word(c.Pod), word(c.Name), word(c.PodUID), word(c.ID)}
 }
 
-// later reports whether a container's first process started after another's.
+// later reports whether the first process of c started after that of other.
 func later(c, other *finding.Container) bool {
 	x, y := c.Processes[0].Started, other.Processes[0].Started
-	return x != nil && (y == nil || *x > *y) // RFC 3339 of one zone
+	return x != nil && (y == nil || *x > *y) // RFC 3339 in one zone
 }

@@ -19,48 +19,47 @@ import (
 )
 
 const (
-	// listWithin is how long a list may take.
-	listWithin = 30 * time.Second
-	// mostList bytes are read of a list.
-	mostList = 256 << 20
-	podsPath = "/api/v1/pods"
+	// listTimeout bounds the time of a list.
+	listTimeout = 30 * time.Second
+	// maxListBytes bounds the size of a list.
+	maxListBytes = 256 << 20
+	podsPath     = "/api/v1/pods"
 )
 
-// PodNames knows the pods of one node that have not ended, and their containers, from the
-// API server: it lists them once, and then is told what changes. It may be used from several
-// goroutines.
+// PodNames has the pods of one node that have not ended, and their containers, from the API
+// server: it lists them once and then watches for changes. It is safe for concurrent use.
 type PodNames struct {
 	api    *rest.Client
 	node   string
 	note   func(string)
-	listed chan struct{} // closed when they were listed
+	listed chan struct{} // closed after the first list
 
 	// For tests.
-	pause    func(context.Context, time.Duration) error
-	lastsFor time.Duration
+	pause     func(context.Context, time.Duration) error
+	goodAfter time.Duration
 
 	mu   sync.RWMutex
 	pods map[string]*knownPod // by metadata.uid
-	// static are those whose cgroup has the hash of their manifest in place of the UID,
-	// which is that of a mirror at the API server.
-	static map[string]*knownPod
-	claims int  // the last claim that was given to a pod: a new one, or one of another manifest
-	full   bool // a pod was left out, as there are mostPods
-	told   bool // and that was noted
+	// static has the static pods by the hash of their manifest. Their cgroup has the hash in
+	// place of the UID; the UID at the API server is that of a mirror.
+	static    map[string]*knownPod
+	claims    int  // the last claim given to a pod: a new pod, or one with another manifest
+	full      bool // a pod was left out, because there are maxPods
+	fullNoted bool // full was noted
 }
 
-// NewPodNames makes one that knows nothing yet. note is told what goes wrong; nil = nobody is.
+// NewPodNames returns an empty PodNames. note receives errors; nil = none.
 func NewPodNames(api *rest.Client, node string, note func(string)) *PodNames {
 	if note == nil {
 		note = func(string) {}
 	}
 	return &PodNames{
-		api: api, node: node, note: note, listed: make(chan struct{}), pause: pause, lastsFor: lastsFor,
+		api: api, node: node, note: note, listed: make(chan struct{}), pause: pause, goodAfter: goodAfter,
 		pods: map[string]*knownPod{}, static: map[string]*knownPod{},
 	}
 }
 
-// Lookup is Names'.
+// Lookup implements Names.
 func (n *PodNames) Lookup(uid, container string) (Named, bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -75,20 +74,19 @@ func (n *PodNames) Lookup(uid, container string) (Named, bool) {
 	return Named{p.namespace, p.name, c.name, p.workload, c.image, c.digest}, true
 }
 
-// Listed is closed when the names are known for the first time.
+// Listed returns a channel that is closed after the first list.
 func (n *PodNames) Listed() <-chan struct{} { return n.listed }
 
-// List asks for the names once.
+// List lists the names once.
 func (n *PodNames) List(ctx context.Context) error {
 	_, err := n.list(ctx)
 	return err
 }
 
-// list replaces all that is known, and returns the version to watch from. Pods are taken
-// in one by one: a node's may be many megabytes. Where the list breaks off, what was known
-// goes on being known.
+// list replaces all pods, and returns the version to watch from. It decodes one pod at a time,
+// because a node's pods may be many megabytes. If the list fails, the old pods stay.
 func (n *PodNames) list(ctx context.Context) (version string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, listWithin)
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	body, err := n.get(ctx, url.Values{"resourceVersion": {"0"}})
 	if err != nil {
@@ -96,8 +94,8 @@ func (n *PodNames) list(ctx context.Context) (version string, err error) {
 	}
 	defer body.Close()
 	all := NewPodNames(n.api, n.node, nil)
-	if version, err = all.read(io.LimitReader(body, mostList)); err != nil {
-		return "", fmt.Errorf("the list of pods is not understood: %w", err)
+	if version, err = all.read(io.LimitReader(body, maxListBytes)); err != nil {
+		return "", fmt.Errorf("the list of pods cannot be decoded: %w", err)
 	}
 	n.mu.Lock()
 	n.pods, n.static, n.claims, n.full = all.pods, all.static, all.claims, all.full
@@ -107,15 +105,15 @@ func (n *PodNames) list(ctx context.Context) (version string, err error) {
 		close(n.listed)
 	}
 	n.mu.Unlock()
-	n.tellFull()
+	n.noteFull()
 	return version, nil
 }
 
-var errNoList = errors.New("no object with a list of items")
+var errNoList = errors.New("not an object with a list of items")
 
-// read takes in a PodList and returns its version.
+// read decodes a PodList and returns its version.
 func (n *PodNames) read(r io.Reader) (version string, err error) {
-	d := jsontext.NewDecoder(r, believing)
+	d := jsontext.NewDecoder(r, lenient)
 	expect := func(want jsontext.Kind) error {
 		token, err := d.ReadToken()
 		if err == nil && token.Kind() != want {
@@ -159,16 +157,16 @@ func (n *PodNames) read(r io.Reader) (version string, err error) {
 	return version, expect('}')
 }
 
-// add takes in a pod. Of mirrors that claim the same manifest the first one has it, and when
-// that is gone the next. Who may make pods may also make one that is called a mirror, but a
-// kubelet runs no such pod, and deletes those that are not its own.
+// add adds or replaces a pod. If several mirrors claim the same manifest, the first one gets
+// it, and the next one after that is gone. A user with the right to create pods can create a
+// false mirror, but a kubelet runs no such pod, and deletes mirrors that are not its own.
 func (n *PodNames) add(p *apiPod) {
 	uid := p.meta().UID
-	if uid == "" || len(uid) > mostName {
+	if uid == "" || len(uid) > maxNameLen {
 		return
 	}
 	old := n.pods[uid]
-	if old == nil && len(n.pods) >= mostPods {
+	if old == nil && len(n.pods) >= maxPods {
 		n.full = true
 		return
 	}
@@ -186,7 +184,7 @@ func (n *PodNames) add(p *apiPod) {
 	n.settle(known.hash)
 }
 
-// remove forgets a pod.
+// remove removes a pod.
 func (n *PodNames) remove(uid string) {
 	if gone := n.pods[uid]; gone != nil {
 		delete(n.pods, uid)
@@ -194,7 +192,7 @@ func (n *PodNames) remove(uid string) {
 	}
 }
 
-// settle finds out whose a manifest is: the first one's of those that claim it.
+// settle assigns a manifest to the first of the pods that claim it.
 func (n *PodNames) settle(hash string) {
 	if hash == "" {
 		return
@@ -207,19 +205,19 @@ func (n *PodNames) settle(hash string) {
 	}
 }
 
-// tellFull notes once that a pod was left out. n.mu is not held.
-func (n *PodNames) tellFull() {
+// noteFull notes once that a pod was left out. n.mu is not held.
+func (n *PodNames) noteFull() {
 	n.mu.Lock()
-	tells := n.full && !n.told
-	n.told = n.told || n.full
+	note := n.full && !n.fullNoted
+	n.fullNoted = n.fullNoted || n.full
 	n.mu.Unlock()
-	if tells {
-		n.note(fmt.Sprintf("note: more than %d pods are on the node, and those beyond have no names", mostPods))
+	if note {
+		n.note(fmt.Sprintf("note: more than %d pods are on the node, and the rest have no names", maxPods))
 	}
 }
 
-// get asks for the pods of the node. Those that have ended may be many, and wait for somebody
-// to delete them; of one that ends a watch tells as of one that is deleted.
+// get requests the pods of the node that have not ended: ended pods may be many, because they
+// stay until they are deleted. A watch reports a pod that ends like one that is deleted.
 // Source: k8s.io/kubernetes pkg/registry/core/pod, ToSelectableFields.
 func (n *PodNames) get(ctx context.Context, q url.Values) (io.ReadCloser, error) {
 	q.Set("fieldSelector", "spec.nodeName="+n.node+",status.phase!=Succeeded,status.phase!=Failed")

@@ -12,23 +12,23 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// In a cgroup namespace the kernel shows groups by their way from the namespace's root,
-// which with cgroup v2 is mostly the agent's own container: "/../../kubepods.slice/...".
-// A process in a group beside it has only the end of its path left, "/../../podUID/ID",
-// which tells neither its class nor where its limits are. A view puts such ways into the
-// node's tree again. See cgroup_namespaces(7).
+// In a cgroup namespace the kernel shows cgroups by their path from the namespace's root,
+// which with cgroup v2 is usually the agent's own container: "/../../kubepods.slice/...".
+// Of a process in a sibling group only the end of the path is left, "/../../podUID/ID", which
+// shows neither the pod's class nor where its limits are. A view maps such paths to the node's
+// tree. See cgroup_namespaces(7).
 
-// view is how one hierarchy is seen from another cgroup namespace than the node's.
+// view maps one hierarchy from the agent's cgroup namespace to the node's tree.
 type view struct {
 	*cgroup.Mount
-	// own is the namespace's root in the node's tree: "/kubepods/podUID"; "" = it was not
+	// own is the path of the namespace's root in the node's tree: "/kubepods/podUID"; "" = not
 	// found.
 	own string
 }
 
-// viewsOf are those hierarchies of a node's tree whose top is another group than the root of
-// the own namespace: one above or beside that, or one below, which is mounted alone. There is
-// none where the tree is no cgroup file system.
+// viewsOf returns views of the hierarchies of a node's tree whose top is not the root of the
+// agent's namespace: it is above or beside it, or below and mounted on its own. It returns
+// none if the tree is no cgroup file system.
 func viewsOf(tree fs.FS, tops []string) []view {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -36,10 +36,10 @@ func viewsOf(tree fs.FS, tops []string) []view {
 	}
 	type shown struct {
 		mount *cgroup.Mount
-		info  fs.FileInfo // of its point
+		info  fs.FileInfo // of its mount point
 	}
 	var outside []shown
-	var roots []fs.FileInfo // of the namespace, in each hierarchy that is mounted from there
+	var roots []fs.FileInfo // of the namespace, in each hierarchy mounted from there
 	for _, m := range cgroup.Mounts(text) {
 		switch info, err := os.Stat(m.Point); {
 		case err != nil:
@@ -60,11 +60,11 @@ func viewsOf(tree fs.FS, tops []string) []view {
 			continue
 		}
 		v := view{Mount: outside[i].mount}
-		// Limits are those of CPU and memory; in other hierarchies nothing is looked up.
+		// Only the CPU and memory hierarchies have limits.
 		if v.Above() > 0 && (!v.V1 || v.has("cpu") || v.has("memory")) {
-			v.own = findGroup(tree, top, v.Above(), isOneOf(tree, roots))
+			v.own = findGroup(tree, top, v.Above(), isAnyOf(tree, roots))
 			if v.own == "" {
-				v.own = findGroup(tree, top, v.Above(), holds(tree, os.Getpid()))
+				v.own = findGroup(tree, top, v.Above(), containsPID(tree, os.Getpid()))
 			}
 		}
 		views = append(views, v)
@@ -72,25 +72,25 @@ func viewsOf(tree fs.FS, tops []string) []view {
 	return views
 }
 
-// leaves reports whether the tree's root is outside of the namespace's, which in the node's
-// own namespace none is.
-func (v *view) leaves() bool { return v.Root == "/.." || strings.HasPrefix(v.Root, "/../") }
+// outside reports whether the tree's root is outside of the namespace's root. In the node's
+// own namespace it never is.
+func (v *view) outside() bool { return v.Root == "/.." || strings.HasPrefix(v.Root, "/../") }
 
 // has reports whether a hierarchy of v1 has a controller.
 func (v *view) has(controller string) bool { return cgroup.HasWord(v.Options, controller) }
 
-// mostGroups are looked at to find one.
-const mostGroups = 100_000
+// maxGroups bounds the search for a group.
+const maxGroups = 100_000
 
-// findGroup is which group of a tree's hierarchy it is, among those so many levels below
-// its top; "" = none.
+// findGroup returns the group exactly depth levels below the top of a hierarchy for which it
+// returns true; "" = none.
 func findGroup(tree fs.FS, top string, depth int, it func(name string) bool) string {
 	found, seen := "", 0
 	_ = fs.WalkDir(tree, top, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil // groups come and go
 		}
-		if seen++; seen > mostGroups {
+		if seen++; seen > maxGroups {
 			return fs.SkipAll
 		}
 		below := strings.TrimPrefix(name, top)
@@ -106,25 +106,24 @@ func findGroup(tree fs.FS, top string, depth int, it func(name string) bool) str
 	return found
 }
 
-// isOneOf tells whether a directory is one of those, wherever they are seen.
-func isOneOf(tree fs.FS, those []fs.FileInfo) func(string) bool {
+// isAnyOf returns a function that reports whether a directory is one of dirs, under any path.
+func isAnyOf(tree fs.FS, dirs []fs.FileInfo) func(string) bool {
 	return func(name string) bool {
 		info, err := fs.Stat(tree, name)
-		return err == nil && slices.ContainsFunc(those, func(one fs.FileInfo) bool { return os.SameFile(one, info) })
+		return err == nil && slices.ContainsFunc(dirs, func(one fs.FileInfo) bool { return os.SameFile(one, info) })
 	}
 }
 
-// holds tells whether a process is in a group.
-func holds(tree fs.FS, pid int) func(string) bool {
+// containsPID returns a function that reports whether a process is in a group.
+func containsPID(tree fs.FS, pid int) func(string) bool {
 	return func(name string) bool {
 		text, err := fs.ReadFile(tree, path.Join(name, "cgroup.procs"))
 		return err == nil && cgroup.Names(text, int64(pid))
 	}
 }
 
-// inTree rewrites the text of a /proc/PID/cgroup, as the own namespace shows it, to what
-// the node would show. What cannot be put into the node's tree stays as it is, and then
-// is in no mount.
+// inTree rewrites a /proc/PID/cgroup, as the agent's namespace shows it, to what the node would
+// show. A path outside of the node's tree stays unchanged; it is in no mount.
 func inTree(text string, views []view) string {
 	if len(views) == 0 {
 		return text
@@ -132,27 +131,27 @@ func inTree(text string, views []view) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		id, rest, _ := strings.Cut(line, ":")
-		controllers, way, ok := strings.Cut(strings.TrimSuffix(rest, "\n"), ":")
+		controllers, group, ok := strings.Cut(strings.TrimSuffix(rest, "\n"), ":")
 		first, _, _ := strings.Cut(controllers, ",")
 		i := slices.IndexFunc(views, func(v view) bool { return !v.V1 && controllers == "" || v.V1 && first != "" && v.has(first) })
 		if !ok || i < 0 {
 			b.WriteString(line)
 			continue
 		}
-		b.WriteString(id + ":" + controllers + ":" + views[i].place(way) + "\n")
+		b.WriteString(id + ":" + controllers + ":" + views[i].place(group) + "\n")
 	}
 	return b.String()
 }
 
-// place is where a way from the namespace's root leads to in the node's tree.
-func (v *view) place(way string) string {
-	rest, ok := cgroup.Below(way, v.Root)
+// place returns the path in the node's tree of a path from the namespace's root.
+func (v *view) place(group string) string {
+	rest, ok := cgroup.Below(group, v.Root)
 	if !ok && v.own != "" {
-		rest, ok = cgroup.Join(v.own, way)
+		rest, ok = cgroup.Join(v.own, group)
 	}
 	switch {
 	case !ok:
-		return way // it is outside of the tree
+		return group // it is outside of the tree
 	case rest == "":
 		return "/"
 	}

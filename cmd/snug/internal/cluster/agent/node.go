@@ -16,24 +16,24 @@ import (
 	"time"
 )
 
-// node is a tree to read limits in, for an agent whose own /sys/fs/cgroup is not the
-// node's but that has the node's at a place of its own (a hostPath volume):
+// node is a file system to read limits in, for an agent whose own /sys/fs/cgroup is not the
+// node's, and that has the node's elsewhere (a hostPath volume):
 //
 //	proc/...                   this machine's: a pod with hostPID sees the node's processes
-//	proc/1/mountinfo           made up of what is in sys/fs/cgroup
+//	proc/1/mountinfo           generated from sys/fs/cgroup
 //	proc/PID/cgroup            as the node would show it
 //	sys/...                    ROOT/sys/..., and nothing outside of it
 //
-// Where the agent has a cgroup namespace of its own, views tell what the node calls groups.
+// If the agent has its own cgroup namespace, views map its paths to those of the node.
 type node struct {
 	root   *os.Root
-	mounts []byte // as proc/1/mountinfo
-	views  []view // none where its groups are called as the own cgroup namespace calls them
+	mounts []byte // the text of proc/1/mountinfo
+	views  []view // none if the agent's cgroup namespace shows the paths of the node
 }
 
 const cgroupDir = "sys/fs/cgroup"
 
-// openNode opens a directory that has a node's sys/fs/cgroup in it.
+// openNode opens a directory that contains a node's sys/fs/cgroup.
 func openNode(dir string) (*node, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -45,7 +45,7 @@ func openNode(dir string) (*node, error) {
 		root.Close()
 		return nil, err
 	}
-	n.mounts = madeMounts(entries, func(dir string) bool {
+	n.mounts = mountTable(entries, func(dir string) bool {
 		_, err := root.Stat(path.Join(cgroupDir, dir, "cgroup.controllers"))
 		return err == nil
 	})
@@ -59,26 +59,26 @@ func openNode(dir string) (*node, error) {
 	return n, nil
 }
 
-// namespaced is this machine's tree where a cgroup namespace that is not the node's shows
-// it all the same; nil elsewhere, where there is nothing to put right. In the node's own
-// namespace a container's tree may have the container's group for its top, and every process
-// still shows where in the node's it is.
+// namespaced returns this machine's tree, if a cgroup namespace other than the node's shows
+// the node's groups; nil otherwise, because then no path needs mapping. In the node's own
+// namespace the top of a container's tree may be the container's group, but every process
+// still shows its path on the node.
 func namespaced() *node {
 	n, err := openNode("/")
 	if err != nil {
 		return nil
 	}
-	if !slices.ContainsFunc(n.views, func(v view) bool { return v.leaves() }) {
+	if !slices.ContainsFunc(n.views, func(v view) bool { return v.outside() }) {
 		n.close()
 		return nil
 	}
 	return n
 }
 
-// madeMounts is a mount table for the cgroup file systems below /sys/fs/cgroup: one of v2,
-// or a directory for each hierarchy of v1, named by its controllers. unified reports
-// whether a directory has one of v2; "" is the one above all.
-func madeMounts(entries []fs.DirEntry, unified func(dir string) bool) []byte {
+// mountTable returns a mount table of the cgroup file systems below /sys/fs/cgroup: one of v2,
+// or a directory for each hierarchy of v1, named by its controllers. unified reports whether
+// a directory is a v2 hierarchy; "" is /sys/fs/cgroup itself.
+func mountTable(entries []fs.DirEntry, unified func(dir string) bool) []byte {
 	var b bytes.Buffer
 	line := func(dir, kind, options string) {
 		// See proc_pid_mountinfo(5).
@@ -109,7 +109,7 @@ func (n *node) Open(name string) (fs.File, error) {
 		return n.regular(name)
 	}
 	if rest == "1/mountinfo" {
-		return &made{name: "mountinfo", Reader: bytes.NewReader(n.mounts)}, nil
+		return &memFile{name: "mountinfo", Reader: bytes.NewReader(n.mounts)}, nil
 	}
 	f, err := os.Open("/proc/" + rest)
 	pid, file, _ := strings.Cut(rest, "/")
@@ -121,12 +121,12 @@ func (n *node) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &made{name: "cgroup", Reader: strings.NewReader(inTree(string(text), n.views))}, nil
+	return &memFile{name: "cgroup", Reader: strings.NewReader(inTree(string(text), n.views))}, nil
 }
 
-// errIrregular says that a file of the tree is none of the kernel's: whoever opens a pipe
-// waits for another end.
-var errIrregular = errors.New("no regular file")
+// errIrregular means that a file of the tree is not the kernel's. Opening a pipe could block
+// forever.
+var errIrregular = errors.New("not a regular file")
 
 // regular opens a file or a directory below the root.
 func (n *node) regular(name string) (fs.File, error) {
@@ -145,21 +145,20 @@ func (n *node) regular(name string) (fs.File, error) {
 	return f, nil
 }
 
-// made is a file that is none. It can be read once; who wants what it says now opens it
-// again, since it has no ReadAt.
-type made struct {
+// memFile is a file in memory. It has no ReadAt, so a reader opens it again for new contents.
+type memFile struct {
 	name string
 	io.Reader
 }
 
-func (m *made) Close() error               { return nil }
-func (m *made) Stat() (fs.FileInfo, error) { return madeInfo{m.name}, nil }
+func (m *memFile) Close() error               { return nil }
+func (m *memFile) Stat() (fs.FileInfo, error) { return memInfo{m.name}, nil }
 
-type madeInfo struct{ name string }
+type memInfo struct{ name string }
 
-func (i madeInfo) Name() string     { return i.name }
-func (madeInfo) Size() int64        { return 0 }
-func (madeInfo) Mode() fs.FileMode  { return 0o444 }
-func (madeInfo) ModTime() time.Time { return time.Time{} }
-func (madeInfo) IsDir() bool        { return false }
-func (madeInfo) Sys() any           { return nil }
+func (i memInfo) Name() string     { return i.name }
+func (memInfo) Size() int64        { return 0 }
+func (memInfo) Mode() fs.FileMode  { return 0o444 }
+func (memInfo) ModTime() time.Time { return time.Time{} }
+func (memInfo) IsDir() bool        { return false }
+func (memInfo) Sys() any           { return nil }

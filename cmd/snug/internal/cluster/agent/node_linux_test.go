@@ -20,7 +20,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// tree makes a node's file system with these cgroup directories.
+// tree makes a node's file system with cgroup directories.
 func tree(t *testing.T, dirs ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -39,7 +39,7 @@ func write(t *testing.T, root, name, text string) {
 	}
 }
 
-// TestNodeMounts: what is mounted where, by what is there.
+// TestNodeMounts checks the generated mount table.
 func TestNodeMounts(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -73,7 +73,7 @@ func TestNodeMounts(t *testing.T) {
 	}
 }
 
-// TestNodeIrregular: what is no file of the kernel's is not waited for.
+// TestNodeIrregular: opening a pipe fails instead of blocking.
 func TestNodeIrregular(t *testing.T) {
 	root := tree(t, "memory/a")
 	const pipe = cgroupDir + "/memory/memory.limit_in_bytes"
@@ -113,13 +113,13 @@ func TestNodeIrregular(t *testing.T) {
 	}
 }
 
-// mounted is a mount of v2, or of v1 with options.
+// mounted returns a mount of v2, or of v1 with options.
 func mounted(root, options string) *cgroup.Mount {
 	return &cgroup.Mount{Root: root, V1: options != "", Options: []byte(options)}
 }
 
-// TestInTree: ways from a container's own group become the node's, and what is not in
-// its tree stays what it is.
+// TestInTree: paths from a container's own group become the node's; paths outside of the tree
+// stay unchanged.
 func TestInTree(t *testing.T) {
 	const own = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podx.slice/cri-containerd-y.scope"
 	v2 := []view{{mounted("/../../../..", ""), own}}
@@ -158,19 +158,19 @@ func TestInTree(t *testing.T) {
 	}
 }
 
-// TestLeaves: whether a root is outside of the namespace's.
-func TestLeaves(t *testing.T) {
+// TestOutside checks whether a root is outside of the namespace's.
+func TestOutside(t *testing.T) {
 	for root, want := range map[string]bool{
 		"/": false, "/..": true, "/../../..": true, "/../x": true, "/..x": false, "/kubepods/burstable/podx/y": false, "/a/..": false,
 	} {
-		if got := (&view{Mount: mounted(root, "")}).leaves(); got != want {
+		if got := (&view{Mount: mounted(root, "")}).outside(); got != want {
 			t.Errorf("%s: %t", root, got)
 		}
 	}
 }
 
-// TestNamespacedBind: where a container has its own group for the top of its tree, and no
-// cgroup namespace, as runc makes it with v1, it is still in its pod.
+// TestNamespacedBind: if the top of a container's tree is its own group, without a cgroup
+// namespace, as runc does with v1, its path still shows its pod.
 func TestNamespacedBind(t *testing.T) {
 	needRoot(t)
 	p := makePod(t, 9)
@@ -200,8 +200,7 @@ func TestNamespacedBind(t *testing.T) {
 	}
 }
 
-// TestFindGroup: a directory is found again, wherever it is seen, and so is the one that a
-// process is in.
+// TestFindGroup: a directory is found under another path, and so is the group of a process.
 func TestFindGroup(t *testing.T) {
 	root := tree(t, "kubepods/pod1/a", "kubepods/pod2/b")
 	write(t, root, "kubepods/pod2/cgroup.procs", "12\n")
@@ -213,23 +212,23 @@ func TestFindGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := findGroup(files, cgroupDir, depth, isOneOf(files, []fs.FileInfo{own})); got != "/"+dir {
+		if got := findGroup(files, cgroupDir, depth, isAnyOf(files, []fs.FileInfo{own})); got != "/"+dir {
 			t.Errorf("%q: %q", dir, got)
 		}
 	}
-	if got := findGroup(files, cgroupDir, 3, holds(files, 12)); got != "/kubepods/pod2/b" {
+	if got := findGroup(files, cgroupDir, 3, containsPID(files, 12)); got != "/kubepods/pod2/b" {
 		t.Errorf("%q", got)
 	}
 	elsewhere, err := os.Stat(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := findGroup(files, cgroupDir, 3, isOneOf(files, []fs.FileInfo{elsewhere})); got != "" {
+	if got := findGroup(files, cgroupDir, 3, isAnyOf(files, []fs.FileInfo{elsewhere})); got != "" {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestNodeLimits: a process's own number, a v2 tree elsewhere, and nothing outside of it.
+// TestNodeLimits reads the limits of a process in a v2 tree elsewhere, and nothing outside it.
 func TestNodeLimits(t *testing.T) {
 	c := start(t)
 	c.says("ready")
@@ -249,7 +248,7 @@ func TestNodeLimits(t *testing.T) {
 	if _, err := fs.ReadFile(n, "sys/fs/cgroup/kubepods/a/memory.high"); err == nil {
 		t.Error("it left its tree")
 	}
-	// As if the agent's own group were below, and the process beside it.
+	// As if the agent's group were below, and the process in a sibling.
 	name := "proc/" + strconv.Itoa(c.pid()) + "/cgroup"
 	n.views = []view{{mounted("/../..", ""), "/kubepods/a"}}
 	f, err := n.Open(name)
@@ -269,7 +268,7 @@ func TestNodeLimits(t *testing.T) {
 	}
 }
 
-// replaced is a tree with one file that says something else.
+// replaced is a tree with one file replaced.
 type replaced struct {
 	fs.FS
 	name, text string
@@ -277,12 +276,12 @@ type replaced struct {
 
 func (r *replaced) Open(name string) (fs.File, error) {
 	if name == r.name {
-		return &made{name: "cgroup", Reader: strings.NewReader(r.text)}, nil
+		return &memFile{name: "cgroup", Reader: strings.NewReader(r.text)}, nil
 	}
 	return r.FS.Open(name)
 }
 
-// TestNodeMissing: a directory that is no node's.
+// TestNodeMissing: a directory without a cgroup tree is an error.
 func TestNodeMissing(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), "/nonexistent"} {
 		if _, err := New(Options{Root: dir}); err == nil {

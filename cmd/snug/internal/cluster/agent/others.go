@@ -12,33 +12,32 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// That a container has no Go program is worth to know as well: who decides on the next one
-// of its workload then need not guess. It is said only of containers with names, in which
-// each process was looked at.
+// The document also lists containers without a Go program, so that the webhook need not guess
+// about the next pod of the workload. It lists only containers with names in which each
+// process was inspected.
 
 const (
-	// settledAfter is how long a container has to run before it is said that no program in
-	// it is Go's: a script may start one when it is done with other things. A Go process has
-	// to run as long to be the container's program: a probe, or what starts the container, is
-	// none.
+	// settledAfter is how long a container must run before it is listed as one without Go: a
+	// script may start a Go program later. A Go process must run as long to count as the
+	// container's program: probes, and the program that starts the container, do not count.
 	settledAfter = time.Minute
-	// mostOthers are listed.
-	mostOthers = 2000
+	// maxOthers bounds the list.
+	maxOthers = 2000
 )
 
-// bystander is a container, and what is known of the processes in it that are none of Go's.
+// bystander is a container, with the state of its processes that are not Go programs.
 type bystander struct {
 	at      podid.Place
-	since   time.Time // of the scan at which it was first there
-	pid     int       // the first of its processes at the last scan, and so mostly the oldest
-	tick    int       // the scan at which such a process was there
-	unseen  int       // the scan at which one was there that was not looked at
-	hasGo   bool      // a Go process has run there for settledAfter at some time
+	since   time.Time // the first scan that found it
+	pid     int       // the first of its processes at the last scan, which is usually the oldest
+	tick    int       // the last scan that found such a process
+	unseen  int       // the last scan that could not inspect a process in it
+	hasGo   bool      // a Go process has run in it for settledAfter
 	settled bool      // it has run for settledAfter
 }
 
-// bystanderOf is the container that a process is in; nil where it is in none, or in one
-// that is no pod's. ok is false where that is unknown, as when it has ended.
+// bystanderOf returns the container of a process; nil if it is in no container of a pod. ok is
+// false if that is unknown, for example because the process has ended.
 func (s *scanner) bystanderOf(pid int) (b *bystander, ok bool) {
 	text := s.groupOf(pid)
 	if text == "" {
@@ -51,7 +50,7 @@ func (s *scanner) bystanderOf(pid int) (b *bystander, ok bool) {
 	return s.bystander(at), true
 }
 
-// bystander is a container, from here on if it was not known.
+// bystander returns the state of a container, and creates it if it is new.
 func (s *scanner) bystander(at podid.Place) *bystander {
 	k := keyOfPlace(at)
 	b := s.bystanders[k]
@@ -62,9 +61,9 @@ func (s *scanner) bystander(at podid.Place) *bystander {
 	return b
 }
 
-// beside notes that a process, which is none of Go's, is there. One that is new may be on
-// its way to its container, and is asked where it is whenever it is looked at.
-func (s *scanner) beside(pid int, o *other, looked bool) {
+// notePresent records a process that is not a Go program. A new process may still move to its
+// container, so its container is read again at each inspection.
+func (s *scanner) notePresent(pid int, o *other, looked bool) {
 	if !s.named || o.kernel {
 		return
 	}
@@ -74,16 +73,16 @@ func (s *scanner) beside(pid int, o *other, looked bool) {
 	if o.in == nil {
 		return
 	}
-	// Numbers are listed from the lowest on, so that what a container runs all the time comes
-	// before what it runs now and then.
+	// PIDs are listed in ascending order, so a container's permanent processes usually come
+	// before temporary ones.
 	if o.in.tick != s.tick {
 		o.in.pid = pid
 	}
 	o.in.tick = s.tick
 }
 
-// unseen notes that a process could not be looked at, whatever it is.
-func (s *scanner) unseen(pid int) {
+// noteUnseen records a process that could not be inspected.
+func (s *scanner) noteUnseen(pid int) {
 	if !s.named {
 		return
 	}
@@ -97,7 +96,7 @@ func (s *scanner) unseen(pid int) {
 	}
 }
 
-// others are the containers without Go programs. members are those that have some.
+// others returns the containers without Go programs. members has the others.
 func (a *Agent) others(members map[string][]*process, now time.Time) []finding.OtherContainer {
 	list, s := []finding.OtherContainer{}, a.scanner
 	s.remember(members, now)
@@ -107,7 +106,7 @@ func (a *Agent) others(members map[string][]*process, now time.Time) []finding.O
 			delete(s.bystanders, k)
 			continue
 		}
-		if b.hasGo || len(members[k]) > 0 || b.tick != s.tick || b.unseen == s.tick || s.unplaced == s.tick || len(list) == mostOthers || !b.hasSettled(now, s.settledAfter) {
+		if b.hasGo || len(members[k]) > 0 || b.tick != s.tick || b.unseen == s.tick || s.unplaced == s.tick || len(list) == maxOthers || !b.hasSettled(now, s.settledAfter) {
 			continue
 		}
 		if n, ok := a.opts.Names.Lookup(b.at.PodUID, b.at.ContainerID); ok && n.Container != "" {
@@ -119,7 +118,7 @@ func (a *Agent) others(members map[string][]*process, now time.Time) []finding.O
 	return list
 }
 
-// remember notes which containers have Go programs, for as long as anything is in them.
+// remember records which containers have Go programs, until the container ends.
 func (s *scanner) remember(members map[string][]*process, now time.Time) {
 	for _, list := range members {
 		at := s.placeOf(list[0])
@@ -133,8 +132,8 @@ func (s *scanner) remember(members map[string][]*process, now time.Time) {
 	}
 }
 
-// hasSettled reports whether a container has run for long enough: it was there so long ago,
-// or its first process is as old.
+// hasSettled reports whether a container is known for as long as after, or its first process
+// is that old.
 func (b *bystander) hasSettled(now time.Time, after time.Duration) bool {
 	b.settled = b.settled || now.Sub(b.since) >= after
 	if !b.settled {
@@ -146,7 +145,7 @@ func (b *bystander) hasSettled(now time.Time, after time.Duration) bool {
 	return b.settled
 }
 
-// namesOf writes down names.
+// namesOf returns names for the document.
 func namesOf(n Named) finding.ContainerNames {
 	return finding.ContainerNames{
 		Namespace: text(n.Namespace), Pod: text(n.Pod), Name: text(n.Container),

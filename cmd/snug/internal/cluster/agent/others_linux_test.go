@@ -11,8 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// TestOthersSettled: a container has run for as long as what is in it all the time, whatever
-// it starts now and then, or for as long as it is known.
+// TestOthersSettled: a container counts as old as its oldest process, or as long as it is known.
 func TestOthersSettled(t *testing.T) {
 	var pids [2]int
 	var started [2]time.Time
@@ -29,12 +28,12 @@ func TestOthersSettled(t *testing.T) {
 		}
 		started[i] = p.First().Started
 		p.Close()
-		time.Sleep(50 * time.Millisecond) // the kernel counts in ticks
+		time.Sleep(50 * time.Millisecond) // start times are in ticks
 	}
 	now, after := started[1], started[1].Sub(started[0])-10*time.Millisecond
 	for _, c := range []struct {
 		name  string
-		there []int // as they are listed
+		there []int // in the order of PIDs
 		known time.Duration
 		want  bool
 	}{
@@ -50,7 +49,7 @@ func TestOthersSettled(t *testing.T) {
 			for range 2 {
 				s.tick++
 				for _, pid := range c.there {
-					s.beside(pid, &other{in: b}, false)
+					s.notePresent(pid, &other{in: b}, false)
 				}
 			}
 			if got := b.hasSettled(now, after); got != c.want || b.tick != s.tick {

@@ -12,15 +12,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// allNamed calls every container the same.
+// allNamed returns the same names for every container.
 type allNamed struct{}
 
 func (allNamed) Lookup(string, string) (Named, bool) {
 	return Named{Namespace: "shop", Pod: "cart-1", Container: "app"}, true
 }
 
-// TestOthersRemember: of a container in which a Go process has run for a while it is never
-// said that it has none, whatever was in it in between.
+// TestOthersRemember: a container in which a Go process has run for settledAfter is never
+// listed as one without Go, until it ends.
 func TestOthersRemember(t *testing.T) {
 	const group = "0::/kubepods/burstable/pod" + cartUID + "/" + sum + "\n"
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is the CPU time that this process has used.
+// cpuTime returns the CPU time of this process.
 func cpuTime() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) != nil {
@@ -18,18 +18,18 @@ func cpuTime() time.Duration {
 }
 
 const (
-	// openFiles a process takes: its folder, its memory and stat, and its group's, of which
-	// there are three or four for each level and some more.
-	openFiles = 36
-	// spareFiles are left for everything else.
+	// filesPerProcess is the number of files open for a process: its directory, memory and stat,
+	// and those of its group, three or four for each level and some more.
+	filesPerProcess = 36
+	// spareFiles is the number of files left for everything else.
 	spareFiles = 128
 )
 
-// roomForFiles is how many processes may be kept open, and as many groups.
-func roomForFiles() int {
+// maxOpenProcesses returns how many processes, and how many groups, may stay open.
+func maxOpenProcesses() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
 		return 16
 	}
-	return max(16, int(min(l.Cur, 1<<20)-spareFiles)/openFiles)
+	return max(16, int(min(l.Cur, 1<<20)-spareFiles)/filesPerProcess)
 }

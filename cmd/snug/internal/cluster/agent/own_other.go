@@ -8,4 +8,4 @@ import "time"
 
 func cpuTime() time.Duration { return 0 }
 
-func roomForFiles() int { return 0 }
+func maxOpenProcesses() int { return 0 }

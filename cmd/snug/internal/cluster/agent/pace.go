@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// pacer keeps work that takes CPU time from taking more than a share of one CPU for
-// long: others on the node wait for it otherwise.
+// pacer limits work to a share of one CPU, so that other programs on the node need not wait.
 type pacer struct {
-	share float64 // of one CPU, 0 to 1; 0 = there is no bound
+	share float64 // of one CPU, 0 to 1; 0 = no bound
 	since time.Duration
 	begun bool
 	// For tests; nil = the process's own CPU time, and sleep.
@@ -18,11 +17,11 @@ type pacer struct {
 	sleep func(context.Context, time.Duration) error
 }
 
-// stint is how much CPU time may be taken at once: about a slice of the scheduler's, and
-// far above what it costs to sleep.
+// stint is the CPU time between two pauses: about a time slice of the scheduler, and far
+// above the cost of a sleep.
 const stint = 5 * time.Millisecond
 
-// rest sleeps when it is time to. The error is ctx's.
+// rest sleeps if a stint is used up. It returns the error of ctx.
 func (p *pacer) rest(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -11,13 +11,11 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 )
 
-// page shows the last scan to people. What it is ordered by is in the address:
+// page serves the last scan as HTML. It ignores unknown parameters. These are known:
 //
-//	?sort=COLUMN   a column, as its head links to it
-//	?reverse=1     the other way round
+//	?sort=COLUMN   a column, as in the links of the heads
+//	?reverse=1     in reverse
 //	?wrong=1       only containers with a warning
-//
-// Words that it does not know it ignores: there is nothing to be done about them.
 func (a *Agent) page(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	d, trends := a.last, map[string]history{}
@@ -31,7 +29,7 @@ func (a *Agent) page(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	if d == nil {
 		h.Set("Content-Type", "text/plain; charset=utf-8")
-		http.Error(w, "no scan yet, come again in a moment", http.StatusServiceUnavailable)
+		http.Error(w, "no scan yet, try again in a moment", http.StatusServiceUnavailable)
 		return
 	}
 	_, age := a.Last()

@@ -12,38 +12,39 @@ import (
 )
 
 const (
-	// mostPods are remembered. A kubelet runs 110 unless it is told to run more, and those that
-	// have ended are not listed.
-	mostPods = 5000
-	// mostContainers are remembered of a pod; the API server bounds them by the size of a
-	// pod only.
-	mostContainers = 250
-	// mostName and mostImage bytes have a name and that of an image; what is longer is
-	// left out. Source: k8s.io/apimachinery pkg/util/validation, DNS1123SubdomainMaxLength;
-	// of an image no bound is set, and registries keep to 255 and a tag or digest.
-	mostName, mostImage = 253, 512
+	// maxPods bounds the pods. A kubelet runs at most 110 by default, and ended pods are not
+	// listed.
+	maxPods = 5000
+	// maxContainers bounds the containers of a pod; the API server bounds only the size of a
+	// pod.
+	maxContainers = 250
+	// maxNameLen and maxImageLen bound the bytes of a name and of an image's name; longer ones
+	// are left out. Source: k8s.io/apimachinery pkg/util/validation,
+	// DNS1123SubdomainMaxLength. An image has no such bound; registries allow 255 and a tag or
+	// digest.
+	maxNameLen, maxImageLen = 253, 512
 )
 
-// Named is what a container is called, and what it was made from. "" is unknown.
+// Named has the names of a container and of its image. "" is unknown.
 type Named struct {
 	Namespace, Pod, Container string
 	Workload                  string // "Deployment/web", as podid names it
-	Image                     string // as the pod names it
-	Digest                    string // "sha256:..." of what is run
+	Image                     string // as in the pod
+	Digest                    string // "sha256:..." of the running image
 }
 
-// knownPod is what is remembered of a pod.
+// knownPod is the kept part of a pod.
 type knownPod struct {
 	namespace, name, workload string
 	containers                map[string]knownContainer // by id
 
-	hash  string // of the manifest that it claims to be the mirror of; "" = of none
-	claim int    // who claimed it before has less
+	hash  string // of the manifest that it claims to mirror; "" = none
+	claim int    // earlier claims are smaller
 }
 
 type knownContainer struct{ name, image, digest string }
 
-// apiPod is what is read of a pod; the rest, which may be a megabyte, is passed over.
+// apiPod is the decoded part of a pod; the rest, which may be a megabyte, is skipped.
 // Source: k8s.io/api/core/v1.
 type apiPod struct {
 	pod.Pod
@@ -60,11 +61,11 @@ type containerStatus struct {
 	ImageID     string `json:"imageID"`
 }
 
-// believing is how what an API server writes is read: it checked it, and names are all that
-// is taken from it.
-var believing = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+// lenient are the decoding options for answers of an API server, which has validated them;
+// only names are used.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// meta is a pod's metadata, empty where it has none.
+// meta returns a pod's metadata, empty if it has none.
 func (p *apiPod) meta() *pod.Metadata {
 	if p.Metadata == nil {
 		return &pod.Metadata{}
@@ -72,45 +73,44 @@ func (p *apiPod) meta() *pod.Metadata {
 	return p.Metadata
 }
 
-// known is what is remembered of it.
+// known returns the kept part of a pod.
 func (p *apiPod) known() *knownPod {
 	m := p.meta()
 	k := &knownPod{
-		namespace: upTo(mostName, m.Namespace), name: upTo(mostName, m.Name), workload: upTo(2*mostName, m.Workload()),
+		namespace: atMost(maxNameLen, m.Namespace), name: atMost(maxNameLen, m.Name), workload: atMost(2*maxNameLen, m.Workload()),
 		containers: map[string]knownContainer{},
 	}
-	// On the mirror of a static pod both are the hash of its manifest.
+	// On the mirror of a static pod both annotations are the hash of its manifest.
 	if hash := m.Annotations.Of[pod.HashAnnotation]; hash == m.Annotations.Of[pod.MirrorAnnotation] {
-		k.hash = upTo(mostName, hash)
+		k.hash = atMost(maxNameLen, hash)
 	}
 	images := map[string]string{}
 	for _, list := range [...]pod.Containers{p.Spec.Containers, p.Spec.InitContainers, p.Spec.EphemeralContainers} {
 		for _, c := range list {
-			images[c.Name] = upTo(mostImage, c.Image)
+			images[c.Name] = atMost(maxImageLen, c.Image)
 		}
 	}
 	for _, list := range [...][]containerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses, p.Status.EphemeralContainerStatuses} {
 		for _, c := range list {
-			if _, id, ok := strings.Cut(c.ContainerID, "://"); ok && id != "" && len(id) <= mostName && len(k.containers) < mostContainers {
-				k.containers[id] = knownContainer{upTo(mostName, c.Name), images[c.Name], digestOf(c.ImageID)}
+			if _, id, ok := strings.Cut(c.ContainerID, "://"); ok && id != "" && len(id) <= maxNameLen && len(k.containers) < maxContainers {
+				k.containers[id] = knownContainer{atMost(maxNameLen, c.Name), images[c.Name], digestOf(c.ImageID)}
 			}
 		}
 	}
 	return k
 }
 
-// upTo is a text that is no longer than it may be, or else "".
-func upTo(most int, text string) string {
-	if len(text) > most {
+// atMost returns a text if it is at most n bytes long, or else "".
+func atMost(n int, text string) string {
+	if len(text) > n {
 		return ""
 	}
 	return text
 }
 
-// digestOf is that of a status's imageID, of which there are several forms: a name and a
-// digest, "docker.io/library/x@sha256:...", before which dockershim and cri-dockerd write
-// "docker-pullable://", or, of an image that was never pulled, its digest alone. "" is
-// every other.
+// digestOf returns the digest in a status's imageID, which has several forms: a name and a
+// digest, "docker.io/library/x@sha256:...", after "docker-pullable://" with dockershim and
+// cri-dockerd, or only a digest if the image was never pulled. It returns "" for any other.
 // Source: k8s.io/cri-api pkg/apis/runtime/v1, ContainerStatus.image_ref.
 func digestOf(imageID string) string {
 	digest := imageID[strings.LastIndexByte(imageID, '@')+1:]

@@ -16,7 +16,7 @@ import (
 
 const sum = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// TestDigestOf: the forms of a status's imageID.
+// TestDigestOf checks the forms of a status's imageID.
 func TestDigestOf(t *testing.T) {
 	for imageID, want := range map[string]string{
 		"docker.io/library/nginx@sha256:" + sum:      "sha256:" + sum,
@@ -41,7 +41,7 @@ func TestDigestOf(t *testing.T) {
 	}
 }
 
-// TestKnown: the workload by a pod's owners, images by the pod, digests by its status.
+// TestKnown: the workload comes from the owners, images from the spec, digests from the status.
 func TestKnown(t *testing.T) {
 	const (
 		spec   = `"spec":{"containers":[{"name":"app","image":"shop/cart:1"},{"name":"new","image":"x"}],"initContainers":[{"name":"proxy","image":"mesh:2","restartPolicy":"Always"}],"ephemeralContainers":[{"name":"debug","image":"busybox"}]}`
@@ -52,14 +52,14 @@ func TestKnown(t *testing.T) {
 		{"a Deployment", `"namespace":"shop","name":"cart-5d8f-x","generateName":"cart-5d8f-","labels":{"pod-template-hash":"5d8f","a":"b"},"ownerReferences":[{"kind":"ConfigMap","name":"c"},{"kind":"ReplicaSet","name":"cart-5d8f","controller":true}]`, spec + "," + status, "shop cart-5d8f-x Deployment/cart"},
 		{"a Rollout", `"namespace":"shop","name":"cart-5d8f-x","generateName":"cart-5d8f-","labels":{"rollouts-pod-template-hash":"5d8f"},"ownerReferences":[{"kind":"ReplicaSet","name":"cart-5d8f","controller":true}]`, spec + "," + status, "shop cart-5d8f-x Rollout/cart"},
 		{"a CronJob", `"namespace":"shop","name":"b-1-x","ownerReferences":[{"kind":"Job","name":"b-29384756","controller":true},{"kind":"ReplicaSet","name":"other","controller":true}]`, spec + "," + status, "shop b-1-x CronJob/b"},
-		{"nobody's", `"namespace":"shop","name":"one","ownerReferences":[{"kind":"Pod","name":"x"}]`, spec + "," + status, "shop one Pod/one"},
-		{"nobody's, with a name that was made up", `"namespace":"shop","name":"one-abcde","generateName":"one-"`, spec + "," + status, "shop one-abcde Pod/one"},
+		{"no owner", `"namespace":"shop","name":"one","ownerReferences":[{"kind":"Pod","name":"x"}]`, spec + "," + status, "shop one Pod/one"},
+		{"no owner, with a generated name", `"namespace":"shop","name":"one-abcde","generateName":"one-"`, spec + "," + status, "shop one-abcde Pod/one"},
 		{"an owner without an end", `"name":"p","ownerReferences":[{"kind":"` + strings.Repeat("K", 600) + `","name":"x","controller":true}]`, spec + "," + status, " p "},
 		{"a name without an end", `"namespace":"n","name":"` + strings.Repeat("p", 300) + `"`, spec + "," + status, "n  Pod/" + strings.Repeat("p", 300)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var p apiPod
-			if err := json.Unmarshal([]byte(`{"metadata":{`+c.metadata+`},`+c.rest+`}`), &p, believing); err != nil {
+			if err := json.Unmarshal([]byte(`{"metadata":{`+c.metadata+`},`+c.rest+`}`), &p, lenient); err != nil {
 				t.Fatal(err)
 			}
 			k := p.known()
@@ -74,7 +74,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestKnownHostile: what is missing, and what is more than there should be.
+// TestKnownHostile checks pods with missing, and with too many or too long, parts.
 func TestKnownHostile(t *testing.T) {
 	var statuses []string
 	for i := range 5000 {
@@ -90,10 +90,10 @@ func TestKnownHostile(t *testing.T) {
 		{"a status without a spec", `{"status":{"containerStatuses":[{"name":"a","containerID":"x://1","imageID":"sha256:1"}]}}`, 1},
 		{"an image without an end", `{"spec":{"containers":[{"name":"a","image":"` + strings.Repeat("i", 1000) + `"}]},"status":{"containerStatuses":[{"name":"a","containerID":"x://1"}]}}`, 1},
 		{"an id without an end", `{"status":{"containerStatuses":[{"name":"a","containerID":"x://` + strings.Repeat("1", 1000) + `"}]}}`, 0},
-		{"so many", `{"status":{"containerStatuses":[` + strings.Join(statuses, ",") + `]}}`, mostContainers},
+		{"too many", `{"status":{"containerStatuses":[` + strings.Join(statuses, ",") + `]}}`, maxContainers},
 	} {
 		var p apiPod
-		if err := json.Unmarshal([]byte(c.text), &p, believing); err != nil {
+		if err := json.Unmarshal([]byte(c.text), &p, lenient); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		k := p.known()
@@ -108,8 +108,7 @@ func TestKnownHostile(t *testing.T) {
 	}
 }
 
-// TestStaticClaimed: who claims the manifest of another's pod does not get it while that is
-// there. When it is gone the next one has it.
+// TestStaticClaimed: a second pod that claims a manifest gets it only after the first is gone.
 func TestStaticClaimed(t *testing.T) {
 	n := NewPodNames(nil, "", nil)
 	add := func(uid, namespace, hash, mirror string) {
@@ -124,7 +123,7 @@ func TestStaticClaimed(t *testing.T) {
 			t.Errorf("%q, want %q", c.Namespace, want)
 		}
 	}
-	add("3", "evil", etcdSum, "") // that is no mirror
+	add("3", "evil", etcdSum, "") // no mirror
 	add("4", "evil", etcdSum, "mirror")
 	says("")
 	n.remove("3")
@@ -162,7 +161,7 @@ func TestStaticClaimed(t *testing.T) {
 	}
 }
 
-// TestReadSmall: pods of a megabyte leave little behind, and no more than one is held.
+// TestReadSmall: of pods of a megabyte little is kept, and only one is in memory at a time.
 func TestReadSmall(t *testing.T) {
 	const pods, each = 100, 1 << 20
 	one := func(i int) io.Reader {
@@ -185,7 +184,7 @@ func TestReadSmall(t *testing.T) {
 	runtime.KeepAlive(n)
 }
 
-// heap is what is in use after a collection.
+// heap returns the live heap.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	// window is how long collections are counted for, which may be minutes apart, and
-	// what findings go by, which should not come and go.
+	// window is the time over which collections are counted, which may be minutes apart, and
+	// findings are judged, so that they do not come and go.
 	window = time.Minute
-	// wholeLooks is at how many scans a process is looked at as if it were new: what it
-	// may run on can change, and what could not be found out may be by then.
-	wholeLooks = 20
-	// groupLooks is at how many scans it is asked which groups it is in.
-	groupLooks = 4
-	// restLooks is at how many scans the memory is read of a process that does nothing.
-	restLooks = 4
-	// young processes are asked both at each scan: they may be on their way.
+	// wholeEvery is the interval, in scans, at which a process is inspected as if it were new:
+	// its CPUs may have changed, and what was unknown may be known by then.
+	wholeEvery = 20
+	// groupEvery is the interval, in scans, at which its cgroups are read.
+	groupEvery = 4
+	// restEvery is the interval, in scans, at which the memory of an idle process is read.
+	restEvery = 4
+	// young is the age up to which every scan reads both: a new process may still change.
 	young = time.Minute
-	// maxMoments are kept of the window, however short the interval is.
+	// maxMoments bounds the moments of the window, for any interval.
 	maxMoments = 5
 )
 
-// process is a Go process that is looked at again and again.
+// process is a known Go process.
 type process struct {
 	p       *proc.Process
-	closed  bool             // p is; it is opened again for each look
-	group   string           // text of its /proc/PID/cgroup; "" = unknown
-	moments []observe.Moment // of the window, some time apart; the first is where it begins
+	closed  bool             // p is closed, and opened again at each scan
+	group   string           // its /proc/PID/cgroup; "" = unknown
+	moments []observe.Moment // of the window, spaced; the first is its beginning
 	last    observe.Moment
-	prev    observe.Moment // of the scan before; its Go is nil at the first
+	prev    observe.Moment // of the previous scan; Go is nil at the first
 	quota   changing[float64]
 	memory  changing[int64]
 }
@@ -48,8 +48,8 @@ func (e *process) close() {
 	}
 }
 
-// again looks at a process again. It is false when that has ended, or runs another
-// program.
+// again inspects a known process. It returns false if the process has ended, or runs
+// another program.
 func (e *process) again(s *scanner) bool {
 	before := e.last.Go
 	if e.closed {
@@ -63,18 +63,18 @@ func (e *process) again(s *scanner) bool {
 			return false
 		}
 		e.p, e.closed = p, false
-		if len(s.known) > s.room {
+		if len(s.known) > s.maxOpen {
 			defer e.close()
 		}
 	}
-	if !e.closed && len(s.known) <= s.room {
+	if !e.closed && len(s.known) <= s.maxOpen {
 		e.p.KeepStat()
 	}
 	var g *goproc.Facts
 	switch {
-	case s.due(before, wholeLooks), before.Hint == "" && !before.GOMAXPROCS.Known() && !s.outside && isYoung(before):
+	case s.due(before, wholeEvery), before.Hint == "" && !before.GOMAXPROCS.Known() && !s.outside && isYoung(before):
 		g = s.look(e.p)
-	case !s.due(before, restLooks) && !isYoung(before):
+	case !s.due(before, restEvery) && !isYoung(before):
 		g = before.Resting(e.p)
 	}
 	if g == nil {
@@ -87,14 +87,14 @@ func (e *process) again(s *scanner) bool {
 	return true
 }
 
-// due reports whether it is a process's turn for what is done at every so many scans.
+// due reports whether a process is due for work that is done at every nth scan, n = every.
 func (s *scanner) due(g *goproc.Facts, every int) bool { return (s.tick+g.Pid)%every == 0 }
 
 func isYoung(g *goproc.Facts) bool { return time.Since(g.Stat.Started) < young }
 
-// note adds what was seen. Its limits are read when all processes were looked at.
+// note records the facts of a scan. settle adds the limits later.
 func (e *process) note(s *scanner, g *goproc.Facts) {
-	if e.group == "" || s.due(g, groupLooks) || isYoung(g) {
+	if e.group == "" || s.due(g, groupEvery) || isYoung(g) {
 		if text := s.groupOf(g.Pid); text != "" && text != e.group {
 			e.moved(text)
 		}
@@ -103,21 +103,21 @@ func (e *process) note(s *scanner, g *goproc.Facts) {
 	e.last = observe.Moment{At: time.Now(), Go: g}
 }
 
-// moved notes that a process is in other groups. Their limits and counters are others than
-// those before, and that is no resize.
+// moved records that a process has changed its cgroups. The new limits and counters are not
+// comparable with the old ones, and the change is no resize.
 func (e *process) moved(text string) {
 	e.group = text
 	e.quota, e.memory = changing[float64]{}, changing[int64]{}
 	e.last.Limits, e.moments = nil, nil
 }
 
-// worked reports whether a process has used CPU time since the scan before, as far as the
-// kernel's steps of 10 ms tell.
+// worked reports whether a process has used CPU time since the previous scan, to the
+// kernel's resolution of 10 ms.
 func (e *process) worked() bool {
 	return e.prev.Go == nil || e.prev.Go.Stat.CPU != e.last.Go.Stat.CPU
 }
 
-// settle adds the limits to what was seen.
+// settle adds the limits to the last moment.
 func (e *process) settle(l *limits.Limits) {
 	now := e.last.At
 	e.last.Limits = observe.OnCPUs(l, e.last.Go.CPUs)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// TestScanResting: the memory of a process that does nothing is read at every so many scans
-// only, of one that has just started at each, and of one that works too.
+// TestScanResting: the memory of an idle process is read only at every restEvery-th scan, that
+// of a young or busy process at each.
 func TestScanResting(t *testing.T) {
-	const planted, scans = 4321, 4 * restLooks
+	const planted, scans = 4321, 4 * restEvery
 	for _, c := range []struct {
 		name         string
 		young, works bool
@@ -18,7 +18,7 @@ func TestScanResting(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			child := start(t)
 			child.says("ready")
-			a := make1(t, Options{})
+			a := newAgent(t, Options{})
 			scan(t, a)
 			kept := 0
 			for range scans {
@@ -26,18 +26,18 @@ func TestScanResting(t *testing.T) {
 				if p == nil {
 					t.Fatal("it is not known")
 				}
-				// Of the next scan only what it has read can differ.
+				// After the next scan the value differs only if it was read.
 				facts := p.last.Go
 				facts.GOGC.N = planted
 				if !c.young {
 					facts.Stat.Started = time.Now().Add(-2 * young)
 				}
 				if c.works {
-					facts.Stat.CPU -= 10 * time.Millisecond // since then it has used some
+					facts.Stat.CPU -= 10 * time.Millisecond // it has used CPU time since
 				}
 				scan(t, a)
 				switch now := a.scanner.known[child.pid()].last.Go.GOGC.N; {
-				case now == planted && a.scanner.due(facts, restLooks):
+				case now == planted && a.scanner.due(facts, restEvery):
 					t.Errorf("not read at scan %d, when it is due", a.scanner.tick)
 				case now == planted:
 					kept++

@@ -15,9 +15,9 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// give writes down what a container gives; before may be nil, and so may now where the
-// limits are not known.
-func give(c *finding.Container, before, now *limits.Limits) {
+// addLimits adds a container's limits and counters to the document. before may be nil; now is
+// nil if the limits are unknown.
+func addLimits(c *finding.Container, before, now *limits.Limits) {
 	defer func() { finding.Settle(c, c.Unknown) }()
 	if now == nil {
 		for _, field := range []string{"quota_cores", "memory_limit_bytes"} {
@@ -52,7 +52,7 @@ func give(c *finding.Container, before, now *limits.Limits) {
 	}
 }
 
-// row is a process as the document lists it, with what is wrong.
+// row returns a process for the document, with its findings.
 func (e *process) row() finding.NodeProcess {
 	g, l := e.last.Go, e.last.Limits
 	f := observe.Facts(g, l)
@@ -104,7 +104,7 @@ func (e *process) row() finding.NodeProcess {
 	return r
 }
 
-// collections adds what was collected in the window.
+// collections adds the garbage collections of the window.
 func (e *process) collections(r *finding.NodeProcess) {
 	a, b := &e.moments[0], &e.last
 	took := b.At.Sub(a.At)
@@ -118,7 +118,7 @@ func (e *process) collections(r *finding.NodeProcess) {
 	r.GC = observe.CollectorShare(a.Go, b.Go)
 }
 
-// growth is by how much a count has grown; below 0 = unknown.
+// growth returns the difference of two counts; below 0 = unknown.
 func growth(a, b figure.Of[uint32]) float64 {
 	if !a.Known() || !b.Known() {
 		return -1

@@ -14,35 +14,35 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// The reasons for which a process is passed over.
+// The reasons why a scan skips a process.
 const (
-	passedEnded    = "ended"            // it ended, or became another program, while it was looked at
-	passedZombie   = "zombie"           // it has ended, and its parent has not asked how
-	passedDenied   = finding.LeftDenied // it may not be looked at, so whether it is Go's is unknown
-	passedStarting = "starting"         // it has run no program of its own yet, and looks like its parent
-	passedError    = "error"            // the kernel said something else
+	skipEnded    = "ended"            // it ended, or became another program, during the scan
+	skipZombie   = "zombie"           // it has ended, and its parent has not waited for it
+	skipDenied   = finding.LeftDenied // the agent lacks the rights, so it may be Go or not
+	skipStarting = "starting"         // it has not run its own program yet, and looks like its parent
+	skipError    = "error"            // any other error
 )
 
-// reasons are all of them, so that each is a series from the first scan on.
-var reasons = [...]string{passedDenied, passedEnded, passedError, passedStarting, passedZombie}
+// reasons lists all reasons, so that each is a series from the first scan on.
+var reasons = [...]string{skipDenied, skipEnded, skipError, skipStarting, skipZombie}
 
 const (
-	// settling is at how many scans a process that is not Go's is looked at every time: it
-	// may be a script that is about to run a Go program.
+	// settling is the number of scans that inspect a new process that is not Go's every time:
+	// it may be a script that is about to run a Go program.
 	settling = 4
-	// otherLooks is at how many scans it is looked at once from then on.
-	otherLooks = 4
+	// otherEvery is the interval, in scans, at which it is inspected from then on.
+	otherEvery = 4
 )
 
-// scanner keeps what is known from one scan to the next.
+// scanner keeps the state between scans.
 type scanner struct {
 	files   *goproc.Cache
 	outside bool
-	node    *node // where limits are read; nil = this machine
+	node    *node // where to read limits; nil = this machine
 	self    int
-	room    int // processes that may be kept open, and groups
+	maxOpen int // how many processes, and how many groups, may stay open
 	pace    pacer
-	named   bool // containers have names, so that those without Go are of interest
+	named   bool // containers have names, so the document lists those without Go too
 
 	tick   int
 	known  map[int]*process
@@ -51,36 +51,36 @@ type scanner struct {
 	at     time.Time         // of the last scan
 
 	bystanders   map[string]*bystander // by keyOfPlace
-	unplaced     int                   // the scan at which there was a process that was not looked at, nobody knows where
+	unplaced     int                   // the last scan with a process that was not inspected, in an unknown container
 	settledAfter time.Duration
 }
 
-// other is a process that is none of Go's.
+// other is a process that is not a Go program.
 type other struct {
-	mark   uint64 // as long as it is the same, so is the process
-	kernel bool   // it is a thread of the kernel
+	mark   uint64 // identifies the process: another mark is another process
+	kernel bool   // a kernel thread
 	looks  int
-	due    int // the scan at which it is looked at again
-	tick   int // the scan at which it was there
+	due    int // the scan that inspects it again
+	tick   int // the last scan that found it
 	in     *bystander
 }
 
-// result is what one scan saw.
+// result is the outcome of one scan.
 type result struct {
-	interval  time.Duration // since the scan before; 0 = this is the first
+	interval  time.Duration // since the previous scan; 0 = this is the first
 	processes int
-	passed    map[string]int
-	hint      string // what would help with those denied
+	skipped   map[string]int
+	hint      string // what would help with denied processes
 }
 
-// scan goes through all processes, and then through the groups of those that are Go's.
+// scan visits all processes, and then reads the limits of the groups of Go processes.
 func (s *scanner) scan(ctx context.Context) (*result, error) {
 	entries, err := proc.Entries()
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	r := &result{passed: map[string]int{}}
+	r := &result{skipped: map[string]int{}}
 	if !s.at.IsZero() {
 		r.interval = now.Sub(s.at)
 	}
@@ -90,7 +90,7 @@ func (s *scanner) scan(ctx context.Context) (*result, error) {
 	for _, entry := range entries {
 		if entry.Pid == s.self {
 			r.processes++
-			s.unseen(entry.Pid)
+			s.noteUnseen(entry.Pid)
 			continue
 		}
 		if err := s.pace.rest(ctx); err != nil {
@@ -110,8 +110,8 @@ func (s *scanner) scan(ctx context.Context) (*result, error) {
 	return r, s.readGroups(ctx)
 }
 
-// visit looks at a process, and reports whether it is a Go process that is known from
-// here on.
+// visit inspects a process, and reports whether it is a Go process. Go processes are then
+// in s.known.
 func (s *scanner) visit(entry proc.Entry, r *result) bool {
 	pid := entry.Pid
 	if p := s.known[pid]; p != nil {
@@ -142,16 +142,16 @@ func (s *scanner) visit(entry proc.Entry, r *result) bool {
 		return false
 	case errors.Is(err, proc.ErrDenied):
 		r.processes++
-		r.passed[passedDenied]++
-		s.unseen(pid)
+		r.skipped[skipDenied]++
+		s.noteUnseen(pid)
 		if r.hint == "" {
 			r.hint = denial(pid)
 		}
 		return false
 	default:
 		r.processes++
-		r.passed[passedError]++
-		s.unseen(pid)
+		r.skipped[skipError]++
+		s.noteUnseen(pid)
 		return false
 	}
 	is, known := s.files.IsGo(id)
@@ -161,8 +161,8 @@ func (s *scanner) visit(entry proc.Entry, r *result) bool {
 			return true
 		}
 		if is, known = s.files.IsGo(id); !known || is {
-			s.unseen(pid)
-			return false // it was passed over, and counted
+			s.noteUnseen(pid)
+			return false // it was skipped and counted
 		}
 		r.processes--
 	}
@@ -170,7 +170,7 @@ func (s *scanner) visit(entry proc.Entry, r *result) bool {
 	return false
 }
 
-// pass notes a process that is none of Go's, and when to look at it again.
+// pass records a process that is not a Go program, and when to inspect it again.
 func (s *scanner) pass(pid int, o other, r *result) {
 	if !o.kernel {
 		r.processes++
@@ -180,37 +180,37 @@ func (s *scanner) pass(pid int, o other, r *result) {
 		o.looks++
 		o.due = s.tick + 1
 		if o.kernel || o.looks > settling {
-			o.due = s.tick + otherLooks
+			o.due = s.tick + otherEvery
 		}
 		if o.looks == settling+1 {
-			o.due += pid % otherLooks // not all of them at once
+			o.due += pid % otherEvery // spread over the scans
 		}
 	}
-	s.beside(pid, &o, looked)
+	s.notePresent(pid, &o, looked)
 	s.others[pid] = o
 }
 
-// without sorts a process that has no executable, and reports whether it is a thread of
-// the kernel.
+// without classifies a process without an executable, and reports whether it is a kernel
+// thread.
 func (s *scanner) without(pid int, r *result) (kernel bool) {
 	stat, err := proc.StatOf(pid)
 	switch {
 	case err != nil:
-		r.passed[passedEnded]++
+		r.skipped[skipEnded]++
 	case stat.Kernel:
 		kernel = true
 	case stat.Zombie():
 		r.processes++
-		r.passed[passedZombie]++
+		r.skipped[skipZombie]++
 	default:
 		r.processes++
-		r.passed[passedStarting]++
-		s.unseen(pid)
+		r.skipped[skipStarting]++
+		s.noteUnseen(pid)
 	}
 	return kernel
 }
 
-// denial is what would help to look at a process.
+// denial returns a hint what would help to inspect a process.
 func denial(pid int) string {
 	p, err := proc.Open(pid)
 	if err != nil {
@@ -224,27 +224,27 @@ func denial(pid int) string {
 	return ""
 }
 
-// meet looks at a process for the first time.
+// meet inspects a process for the first time, and reports whether it is a Go process.
 func (s *scanner) meet(pid int, r *result) bool {
 	p, err := proc.Open(pid)
 	if err != nil {
-		r.passed[passedOf(err)]++
+		r.skipped[skipReason(err)]++
 		return false
 	}
 	g := s.look(p)
 	switch {
 	case g.Err != nil:
-		r.passed[passedOf(g.Err)]++
+		r.skipped[skipReason(g.Err)]++
 	case !g.Exe.IsGo:
-	// With several threads too: in runc init Go's runtime has started after the fork, and it
-	// is in the container that it makes, or runs a command in. No Go program that stays forks
-	// without running another.
+	// Also with several threads: in runc init, Go's runtime starts after the fork, and the
+	// process is already in the container. Go programs that keep running do not fork without
+	// exec.
 	case g.Stat.Forked:
-		r.passed[passedStarting]++
+		r.skipped[skipStarting]++
 	default:
 		e := &process{p: p}
 		e.note(s, g)
-		if s.known[pid] = e; len(s.known) > s.room {
+		if s.known[pid] = e; len(s.known) > s.maxOpen {
 			e.close()
 		}
 		return true
@@ -253,7 +253,7 @@ func (s *scanner) meet(pid int, r *result) bool {
 	return false
 }
 
-// look looks at a process as far as it may.
+// look inspects a process, without its memory if s.outside.
 func (s *scanner) look(p *proc.Process) *goproc.Facts {
 	if s.outside {
 		return goproc.LookOutside(p, s.files)
@@ -261,17 +261,17 @@ func (s *scanner) look(p *proc.Process) *goproc.Facts {
 	return goproc.Look(p, s.files)
 }
 
-// passedOf is the reason that an error stands for.
-func passedOf(err error) string {
+// skipReason returns the reason for an error.
+func skipReason(err error) string {
 	switch {
 	case errors.Is(err, proc.ErrGone), errors.Is(err, fs.ErrNotExist):
-		return passedEnded
+		return skipEnded
 	case errors.Is(err, proc.ErrDenied):
-		return passedDenied
+		return skipDenied
 	case errors.Is(err, proc.ErrNone):
-		return passedStarting
+		return skipStarting
 	}
-	return passedError
+	return skipError
 }
 
 func (s *scanner) close() {

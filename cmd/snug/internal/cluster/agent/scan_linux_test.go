@@ -22,7 +22,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// TestMain lets the test's own binary be a Go process to look at.
+// TestMain lets the test binary also be the Go process to inspect.
 func TestMain(m *testing.M) {
 	switch how := os.Getenv("AGENT_TEST_CHILD"); how {
 	case "":
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child is a Go process, up.
+// child is a running Go process.
 type child struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -105,7 +105,7 @@ func (c *child) end() {
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
 
-func make1(t *testing.T, opts Options) *Agent {
+func newAgent(t *testing.T, opts Options) *Agent {
 	t.Helper()
 	opts.Files, opts.Interval = goproc.NewCache(""), time.Second
 	a, err := New(opts)
@@ -125,7 +125,7 @@ func scan(t *testing.T, a *Agent) *finding.Node {
 	return d
 }
 
-// find is a process in the document; nil when it is not there.
+// find returns a process in the document, and its container; nil = none.
 func find(d *finding.Node, pid int) (*finding.Container, *finding.NodeProcess) {
 	for i := range d.Containers {
 		for j := range d.Containers[i].Processes {
@@ -146,11 +146,11 @@ func count(d *finding.Node, reason string) int {
 	return 0
 }
 
-// TestScan: knobs and who set them; what is set between two scans is seen.
+// TestScan checks knobs and who set them, also after a change between two scans.
 func TestScan(t *testing.T) {
 	c := start(t)
 	c.says("ready")
-	a := make1(t, Options{Node: "node-1"})
+	a := newAgent(t, Options{Node: "node-1"})
 	d := scan(t, a)
 	_, p := find(d, c.pid())
 	switch {
@@ -162,7 +162,7 @@ func TestScan(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if _, own := find(d, os.Getpid()); own != nil {
-		t.Error("it looks at itself")
+		t.Error("the agent inspects itself")
 	}
 	before := p.Cycles.N
 	c.ask()
@@ -181,12 +181,12 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestScanWhole: what is looked at as if it were new says the same.
+// TestScanWhole: inspecting a process as if it were new gives the same figures.
 func TestScanWhole(t *testing.T) {
 	c := start(t)
 	c.says("ready")
-	a := make1(t, Options{})
-	for range wholeLooks + 1 {
+	a := newAgent(t, Options{})
+	for range wholeEvery + 1 {
 		if _, p := find(scan(t, a), c.pid()); p == nil || p.GOMAXPROCS.N != 3 {
 			t.Fatalf("%+v", p)
 		}
@@ -196,12 +196,12 @@ func TestScanWhole(t *testing.T) {
 	}
 }
 
-// TestScanShort: short of files nothing is kept open, and all is seen.
+// TestScanShort: with too few files nothing stays open, and everything is found.
 func TestScanShort(t *testing.T) {
 	c := start(t)
 	c.says("ready")
-	a := make1(t, Options{})
-	a.scanner.room = 0
+	a := newAgent(t, Options{})
+	a.scanner.maxOpen = 0
 	for range 3 {
 		if _, p := find(scan(t, a), c.pid()); p == nil || p.GOMAXPROCS.N != 3 {
 			t.Fatalf("%+v", p)
@@ -213,12 +213,12 @@ func TestScanShort(t *testing.T) {
 	}
 }
 
-// TestScanOutside: without memory the environment's word counts.
+// TestScanOutside: without memory the environment's values count.
 func TestScanOutside(t *testing.T) {
 	c := start(t)
 	c.says("ready")
 	c.ask()
-	a := make1(t, Options{Outside: true})
+	a := newAgent(t, Options{Outside: true})
 	for range 2 {
 		d := scan(t, a)
 		_, p := find(d, c.pid())
@@ -228,11 +228,11 @@ func TestScanOutside(t *testing.T) {
 	}
 }
 
-// TestScanZombie: one that has ended is counted, not listed, and then forgotten.
+// TestScanZombie: a zombie is counted but not listed, and then forgotten.
 func TestScanZombie(t *testing.T) {
 	c := start(t)
 	c.says("ready")
-	a := make1(t, Options{})
+	a := newAgent(t, Options{})
 	if _, p := find(scan(t, a), c.pid()); p == nil {
 		t.Fatal("it is not there")
 	}
@@ -245,10 +245,10 @@ func TestScanZombie(t *testing.T) {
 	for {
 		d := scan(t, a)
 		_, p := find(d, c.pid())
-		if p == nil && count(d, passedZombie) > 0 {
+		if p == nil && count(d, skipZombie) > 0 {
 			break
 		}
-		// Between the end of its memory and that of itself it is neither.
+		// Between the end of its memory and its own end it is neither.
 		if time.Now().After(late) {
 			t.Fatalf("%+v, %+v", p, d.Skipped)
 		}
@@ -258,21 +258,21 @@ func TestScanZombie(t *testing.T) {
 	}
 }
 
-// TestScanReused: who has the number of one that was known is another process.
+// TestScanReused: a process with a reused PID is another process.
 func TestScanReused(t *testing.T) {
 	for name, room := range map[string]int{"kept open": 1000, "short of files": 0} {
 		t.Run(name, func(t *testing.T) {
 			first := start(t)
 			first.says("ready")
-			a := make1(t, Options{})
-			a.scanner.room = room
+			a := newAgent(t, Options{})
+			a.scanner.maxOpen = room
 			scan(t, a)
 			old := a.scanner.known[first.pid()]
 			first.end()
-			time.Sleep(50 * time.Millisecond) // the kernel counts in ticks, and gives no number twice within one
+			time.Sleep(50 * time.Millisecond) // start times are in ticks
 			second := start(t)
 			second.says("ready")
-			// What the second one's number stands for is, as far as is known, the first.
+			// As if the second process had reused the PID of the first.
 			delete(a.scanner.known, first.pid())
 			a.scanner.known[second.pid()] = old
 			old.last.Go.Pid, old.last.Go.Stat.CPU = second.pid(), time.Hour
@@ -284,12 +284,11 @@ func TestScanReused(t *testing.T) {
 	}
 }
 
-// TestScanExec: a shell that becomes a Go program is one from then on, and nothing else
-// before.
+// TestScanExec: a shell is not listed, and is listed after it execs a Go program.
 func TestScanExec(t *testing.T) {
 	c := start(t, "/bin/sh", "-c", `echo ready; read line; exec "$1"`, "sh", self(t))
 	c.says("ready")
-	a := make1(t, Options{})
+	a := newAgent(t, Options{})
 	if _, p := find(scan(t, a), c.pid()); p != nil {
 		t.Fatalf("a shell is %+v", p)
 	}
@@ -300,8 +299,7 @@ func TestScanExec(t *testing.T) {
 	}
 }
 
-// TestScanChurn: processes that come and go all the time do no harm, and no error is
-// told.
+// TestScanChurn: processes that come and go during scans cause no wrong figures and no notes.
 func TestScanChurn(t *testing.T) {
 	stay := start(t)
 	stay.says("ready")
@@ -316,8 +314,8 @@ func TestScanChurn(t *testing.T) {
 			c.Run() // its standard input is empty
 		}
 	}()
-	var said []string
-	a := make1(t, Options{Note: func(s string) { said = append(said, s) }})
+	var notes []string
+	a := newAgent(t, Options{Note: func(s string) { notes = append(notes, s) }})
 	for range 50 {
 		d := scan(t, a)
 		if _, p := find(d, stay.pid()); p == nil || p.GOMAXPROCS.N != 3 {
@@ -333,18 +331,18 @@ func TestScanChurn(t *testing.T) {
 	}
 	stop()
 	<-done
-	if len(said) > 0 {
-		t.Errorf("%q", said)
+	if len(notes) > 0 {
+		t.Errorf("%q", notes)
 	}
 }
 
-// TestScanMoved: the groups of a process are asked for again, and another one is no resize.
+// TestScanMoved: the groups of a process are read again, and a move is no resize.
 func TestScanMoved(t *testing.T) {
 	s := &scanner{}
 	g := &goproc.Facts{Pid: os.Getpid()}
 	e := &process{group: "0::/before\n"}
 	e.quota.last = limits.Of(1.0)
-	for range groupLooks {
+	for range groupEvery {
 		s.tick++
 		e.note(s, g)
 	}
@@ -352,22 +350,22 @@ func TestScanMoved(t *testing.T) {
 		t.Errorf("in %q, want %q; %+v", e.group, want, e.quota)
 	}
 	e.quota.last = limits.Of(1.0)
-	for range groupLooks {
+	for range groupEvery {
 		s.tick++
 		e.note(s, g)
 	}
 	if e.quota.last != limits.Of(1.0) {
-		t.Errorf("who stays where it is has lost its limits: %+v", e.quota)
+		t.Errorf("a process that stays in its group lost its limits: %+v", e.quota)
 	}
 }
 
-// TestRunAwaits: the first scan is after the names are known, or when they do not come.
+// TestRunAwaits: the first scan waits for the names, at most awaitTimeout.
 func TestRunAwaits(t *testing.T) {
 	for name, come := range map[string]bool{"they come": true, "they do not come": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				known := make(chan struct{})
-				a := make1(t, Options{Await: known})
+				a := newAgent(t, Options{Await: known})
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan bool)
 				go func() { a.Run(ctx); close(ended) }()
@@ -378,7 +376,7 @@ func TestRunAwaits(t *testing.T) {
 				if come {
 					close(known)
 				} else {
-					time.Sleep(awaits)
+					time.Sleep(awaitTimeout)
 				}
 				synctest.Wait()
 				if d, _ := a.Last(); d == nil {
@@ -391,9 +389,9 @@ func TestRunAwaits(t *testing.T) {
 	}
 }
 
-// TestScanInterrupted: a scan ends with its context, and the last one counts on.
+// TestScanInterrupted: a scan ends with its context, and the last document stays.
 func TestScanInterrupted(t *testing.T) {
-	a := make1(t, Options{})
+	a := newAgent(t, Options{})
 	want := scan(t, a)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
@@ -405,8 +403,7 @@ func TestScanInterrupted(t *testing.T) {
 	}
 }
 
-// TestScanDenied: root without any other right sees that there are processes, and is told
-// what would help.
+// TestScanDenied: root without capabilities counts processes as denied, with a hint.
 func TestScanDenied(t *testing.T) {
 	if !strings.Contains(","+os.Getenv("SNUG_E2E")+",", ",root,") {
 		t.Skip("set SNUG_E2E=root to run as root")
@@ -430,13 +427,13 @@ func TestScanDenied(t *testing.T) {
 			}
 			n := d.(*finding.Node)
 			if _, p := find(n, c.pid()); p != nil {
-				t.Errorf("it may be looked at: %+v", p)
+				t.Errorf("it was inspected: %+v", p)
 			}
-			if count(n, passedDenied) == 0 || count(n, passedError) > 0 {
+			if count(n, skipDenied) == 0 || count(n, skipError) > 0 {
 				t.Errorf("%+v", n.Skipped)
 			}
 			for _, l := range n.Skipped {
-				if l.Reason == passedDenied && !strings.Contains(l.Hint, "CAP_SYS_PTRACE") {
+				if l.Reason == skipDenied && !strings.Contains(l.Hint, "CAP_SYS_PTRACE") {
 					t.Errorf("%+v", l)
 				}
 			}
@@ -444,7 +441,7 @@ func TestScanDenied(t *testing.T) {
 	}
 }
 
-// scanOnce prints one scan, as whoever runs it may see it.
+// scanOnce prints one scan with the rights of its user.
 func scanOnce(outside bool) {
 	a, err := New(Options{Files: goproc.NewCache(""), Outside: outside})
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// scrape is what one answer holds.
+// scrape is the series of one answer.
 type scrape struct {
 	families *registry
 	series   [metricCount][]point
@@ -29,7 +29,7 @@ type point struct {
 	labels []promtext.Label // sorted by name
 }
 
-// pairs are labels with their values, those that have one, sorted.
+// pairs returns the labels with a value, sorted.
 func pairs(names, values []string) []promtext.Label {
 	all := make([]promtext.Label, 0, len(names))
 	for i, name := range names {
@@ -45,7 +45,7 @@ func sorted(labels []promtext.Label) []promtext.Label {
 	return labels
 }
 
-// with is a container's labels and the metric's own.
+// with returns a container's labels and those of the metric.
 func (s *scrape) with(labels []promtext.Label, m metric, values ...string) []promtext.Label {
 	return sorted(slices.Concat(labels, pairs(s.families[m].labels, values)))
 }
@@ -54,19 +54,19 @@ func (s *scrape) labelled(m metric, v float64, labels []promtext.Label) {
 	s.series[m] = append(s.series[m], point{v, labels})
 }
 
-// number sends a series of the agent's own.
+// number adds a series of the agent itself.
 func (s *scrape) number(m metric, v float64, values ...string) {
 	s.labelled(m, v, pairs(s.families[m].labels, values))
 }
 
-// maybe sends what is known.
+// maybe adds a series if its value is known.
 func maybe[T figure.Number](s *scrape, m metric, f figure.Of[T], labels []promtext.Label) {
 	if f.Known() && !math.IsNaN(float64(f.N)) {
 		s.labelled(m, float64(f.N), labels)
 	}
 }
 
-// when sends a time that is known, in RFC 3339.
+// when adds a series of an RFC 3339 time; nil = none.
 func (s *scrape) when(m metric, v *string, labels []promtext.Label) {
 	if v == nil {
 		return
@@ -76,7 +76,7 @@ func (s *scrape) when(m metric, v *string, labels []promtext.Label) {
 	}
 }
 
-// container sends all series of a container.
+// container adds all series of a container.
 func (s *scrape) container(c *finding.Container, labels []promtext.Label) {
 	p := &c.Processes[0]
 	aware := ""
@@ -137,7 +137,7 @@ func (s *scrape) container(c *finding.Container, labels []promtext.Label) {
 	}
 }
 
-// word is "" for nil.
+// word returns "" for nil.
 func word(s *string) string {
 	if s == nil {
 		return ""

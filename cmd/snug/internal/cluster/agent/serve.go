@@ -15,22 +15,21 @@ import (
 )
 
 const (
-	// readWithin and writeWithin are how long a client may take, idleFor how long it may
-	// keep a connection that it does not use.
-	readWithin, writeWithin, idleFor = 10 * time.Second, 30 * time.Second, 2 * time.Minute
-	// mostHeader bytes are read of a request.
-	mostHeader = 16 << 10
-	// mostRequests are answered at the same time; others are told to come again.
-	mostRequests = 8
-	// endsWithin is how long requests may go on when the agent is told to end.
-	endsWithin = 5 * time.Second
+	// readTimeout and writeTimeout bound a request, idleTimeout an unused connection.
+	readTimeout, writeTimeout, idleTimeout = 10 * time.Second, 30 * time.Second, 2 * time.Minute
+	// maxHeaderBytes bounds the header of a request.
+	maxHeaderBytes = 16 << 10
+	// maxRequests bounds the requests at a time; others get Retry-After.
+	maxRequests = 8
+	// shutdownTimeout bounds the requests that are in progress when the agent ends.
+	shutdownTimeout = 5 * time.Second
 )
 
-// Serve scans, and answers on l until ctx ends. It closes l.
+// Serve scans and serves on l until ctx ends. It closes l.
 func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler:     a.Handler(),
-		ReadTimeout: readWithin, WriteTimeout: writeWithin, IdleTimeout: idleFor, MaxHeaderBytes: mostHeader,
+		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -45,10 +44,10 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		late, stop := context.WithTimeout(context.Background(), endsWithin)
+		late, stop := context.WithTimeout(context.Background(), shutdownTimeout)
 		defer stop()
 		if err = server.Shutdown(late); errors.Is(err, context.DeadlineExceeded) {
-			err = server.Close() // they had their time
+			err = server.Close() // end them
 		}
 		<-failed // it has closed l
 	}
@@ -57,7 +56,7 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Handler answers requests:
+// Handler returns the handler of:
 //
 //	/          the page
 //	/findings  the document
@@ -66,8 +65,8 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		// Not compressed: that takes more CPU time than all the rest of a scrape, and the way
-		// to Prometheus is mostly short.
+		// Not compressed: that costs more CPU time than the rest of a scrape, and Prometheus is
+		// usually near.
 		w.Header().Set("Content-Type", promtext.ContentType)
 		_, _ = io.WriteString(w, a.metrics())
 	})
@@ -77,10 +76,10 @@ func (a *Agent) Handler() http.Handler {
 	return limited(mux)
 }
 
-// limited answers so many requests at the same time, and says of every answer that it is
-// what it claims to be and of this moment.
+// limited answers at most maxRequests requests at a time, and adds the headers nosniff and
+// no-store.
 func limited(next http.Handler) http.Handler {
-	turn := make(chan struct{}, mostRequests)
+	turn := make(chan struct{}, maxRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case turn <- struct{}{}:

@@ -20,11 +20,11 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// idle is an agent that never scans; its last scan, if any, is the test's.
+// idle returns an agent that never scans, with d as its last scan if not nil.
 func idle(d *finding.Node, age time.Duration) *Agent {
 	a, err := New(Options{Interval: time.Minute, Files: goproc.NewCache("")})
 	if err != nil {
-		panic(err) // it has no directory to open
+		panic(err) // without Root it opens nothing
 	}
 	if d != nil {
 		a.last, a.ended, a.scans = d, time.Now().Add(-age), 3
@@ -33,7 +33,7 @@ func idle(d *finding.Node, age time.Duration) *Agent {
 	return a
 }
 
-// sampleNode is a node as a scan may find it.
+// sampleNode returns the document of a scan.
 func sampleNode() *finding.Node {
 	process := func(pid int, started string) finding.NodeProcess {
 		return finding.NodeProcess{
@@ -71,7 +71,7 @@ func sampleNode() *finding.Node {
 		Head: finding.NewHead(finding.KindAgent), At: "2026-11-22T10:01:00Z", Memory: true, Lost: []string{},
 		Scan:       finding.Scan{Seconds: 0.5, CPU: 0.1, Processes: 200, Go: 5, Programs: 9},
 		Containers: []finding.Container{limited, free, unread, own},
-		Skipped:    []finding.Left{{Reason: passedDenied, Count: 3, Hint: "run as root"}}, Unknown: []finding.Gap{},
+		Skipped:    []finding.Left{{Reason: skipDenied, Count: 3, Hint: "run as root"}}, Unknown: []finding.Gap{},
 	}
 	for i := range d.Containers {
 		c := &d.Containers[i]
@@ -83,7 +83,7 @@ func sampleNode() *finding.Node {
 	return d
 }
 
-// gathered are the series of a scrape: "name{a=b}" without empty labels, and the values.
+// gathered returns the values of a scrape by series: "name{a=b}" without empty labels.
 func gathered(t *testing.T, a *Agent) map[string]float64 {
 	t.Helper()
 	page := a.metrics()
@@ -120,7 +120,7 @@ func gathered(t *testing.T, a *Agent) map[string]float64 {
 	return series
 }
 
-// TestMetrics: what is known is there, and what is none or unknown is not.
+// TestMetrics: known values are there, none and unknown are not.
 func TestMetrics(t *testing.T) {
 	got := gathered(t, idle(sampleNode(), 0))
 	limited := "{container_id=" + strings.Repeat("ab", 32) + ",pod_uid=0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34}"
@@ -167,8 +167,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestMetricsNamed: with names there are no ids, and of two with the same names the later
-// one counts.
+// TestMetricsNamed: with names there are no ids, and of two containers with the same names the
+// later one counts.
 func TestMetricsNamed(t *testing.T) {
 	d := sampleNode()
 	for i := range d.Containers[:2] {
@@ -187,7 +187,7 @@ func TestMetricsNamed(t *testing.T) {
 	}
 }
 
-// TestMetricsEmpty: before the first scan there is nothing but the agent.
+// TestMetricsEmpty: before the first scan there are only series of the agent.
 func TestMetricsEmpty(t *testing.T) {
 	got := gathered(t, idle(nil, 0))
 	if len(got) != 2 || got["snug_agent_scans_total{}"] != 0 {
@@ -195,7 +195,7 @@ func TestMetricsEmpty(t *testing.T) {
 	}
 }
 
-// TestAnswers: each address, before and after a scan, and when the last is old.
+// TestAnswers checks each path, before and after a scan, and with an old scan.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name, method, path string
@@ -233,22 +233,22 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestWarn: that most is hidden is told, and that a few processes are is not.
+// TestWarn: many denied processes are noted, a few are not.
 func TestWarn(t *testing.T) {
 	for denied, want := range map[int]string{
-		107: "note: 107 of 108 processes cannot be looked at, denied\nhint: run as root\n", 3: "", 0: "",
+		107: "note: 107 of 108 processes cannot be inspected, denied\nhint: run as root\n", 3: "", 0: "",
 	} {
-		said := ""
+		notes := ""
 		a := idle(sampleNode(), 0)
-		a.opts.Note = func(text string) { said += text + "\n" }
-		a.warn(&finding.Node{Scan: finding.Scan{Processes: 108}, Skipped: []finding.Left{{Reason: passedDenied, Count: denied, Hint: "run as root"}}})
-		if said != want {
-			t.Errorf("%d denied: %q", denied, said)
+		a.opts.Note = func(text string) { notes += text + "\n" }
+		a.warn(&finding.Node{Scan: finding.Scan{Processes: 108}, Skipped: []finding.Left{{Reason: skipDenied, Count: denied, Hint: "run as root"}}})
+		if notes != want {
+			t.Errorf("%d denied: %q", denied, notes)
 		}
 	}
 }
 
-// TestHealthyMeanwhile: health may be asked for while a scan ends. The race detector tells.
+// TestHealthyMeanwhile calls Healthy while a scan ends, for the race detector.
 func TestHealthyMeanwhile(t *testing.T) {
 	a := idle(nil, 0)
 	done := make(chan bool)
@@ -265,11 +265,11 @@ func TestHealthyMeanwhile(t *testing.T) {
 	}
 }
 
-// TestTooMany: who comes while all are busy is told to come again.
+// TestTooMany: a request above maxRequests gets Retry-After.
 func TestTooMany(t *testing.T) {
 	entered, hold := make(chan bool), make(chan bool)
 	h := limited(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { entered <- true; <-hold }))
-	for range mostRequests {
+	for range maxRequests {
 		go h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 		<-entered
 	}
@@ -281,7 +281,7 @@ func TestTooMany(t *testing.T) {
 	close(hold)
 }
 
-// TestServeEnds: with its context, also while a client keeps a connection.
+// TestServeEnds: Serve ends with its context, also while a client keeps a connection.
 func TestServeEnds(t *testing.T) {
 	a := idle(nil, 0)
 	ctx, stop := context.WithCancel(t.Context())
@@ -306,7 +306,7 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// TestServeFails: an address that is taken away is an error, and ends it.
+// TestServeFails: Serve fails if its listener is closed.
 func TestServeFails(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -319,9 +319,9 @@ func TestServeFails(t *testing.T) {
 	}
 }
 
-// TestPacer: what is taken is rested for, in proportion.
+// TestPacer: the pauses are in proportion to the CPU time.
 func TestPacer(t *testing.T) {
-	now := 10 * time.Second // of CPU time, before anything was done
+	now := 10 * time.Second // of CPU time, before the first stint
 	var slept time.Duration
 	p := pacer{share: 0.25, cpu: func() time.Duration { return now }, sleep: func(_ context.Context, d time.Duration) error { slept += d; return nil }}
 	for range 1000 {
@@ -348,18 +348,18 @@ func TestPacer(t *testing.T) {
 	}
 }
 
-// TestHistory: so many scans back, and nothing of containers that are gone.
+// TestHistory: historyLen scans are kept, and none of containers that have ended.
 func TestHistory(t *testing.T) {
 	d := sampleNode()
 	a := idle(d, 0)
 	now := time.Now()
-	for i := range kept + 10 {
+	for i := range historyLen + 10 {
 		d.Containers[0].Throttled = figure.New(float64(i), "")
 		now = now.Add(time.Second)
 		a.remember(d, now)
 	}
 	h := a.history[keyOfContainer(&d.Containers[0])]
-	if len(h.throttled) != kept || h.throttled[kept-1] != kept+9 || h.throttled[0] != 10 || h.memory[0] != 64<<20 {
+	if len(h.throttled) != historyLen || h.throttled[historyLen-1] != historyLen+9 || h.throttled[0] != 10 || h.memory[0] != 64<<20 {
 		t.Errorf("%v %v", h.throttled, h.memory)
 	}
 	if h := a.history[keyOfContainer(&d.Containers[1])]; h.throttled[0] != -1 {
@@ -372,7 +372,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestRegistry: each metric has its row, and a name of its own.
+// TestRegistry: each metric has a row and a unique name.
 func TestRegistry(t *testing.T) {
 	seen := map[string]bool{}
 	for m, f := range newRegistry() {
