@@ -21,53 +21,52 @@ import (
 	"time"
 )
 
-// Agents are where `snug agent` answers: the addresses of a name.
+// Agents are the addresses of a DNS name on which `snug agent` listens.
 type Agents struct {
 	Host, Port string
-	// Lookup finds addresses; nil = net.DefaultResolver.
+	// Lookup returns addresses; nil = net.DefaultResolver.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-	within time.Duration // for all of them; 0 = roundWithin
+	within time.Duration // bounds a round; 0 = roundTimeout
 }
 
 const (
-	// roundWithin is how long it may take to ask all agents, so that who asks comes round
-	// each minute even where nothing is let through to them.
-	roundWithin = 45 * time.Second
-	// atOnce agents are asked at the same time: each is there connectsWithin, and has
-	// answered answersWithin.
-	atOnce         = 32
-	connectsWithin = 3 * time.Second
-	answersWithin  = 15 * time.Second
-	// mostAnswer bytes are read of an agent's document; mostAgents are asked.
-	mostAnswer = 8 << 20
-	mostAgents = 10000
+	// roundTimeout bounds the time to ask all agents, so that the caller can ask every minute
+	// even if nothing gets through to them.
+	roundTimeout = 45 * time.Second
+	// maxConcurrent bounds the agents asked at a time, connectTimeout and answerTimeout the
+	// time for each.
+	maxConcurrent  = 32
+	connectTimeout = 3 * time.Second
+	answerTimeout  = 15 * time.Second
+	// maxDocument bounds the bytes of an agent's document, maxAgents the agents.
+	maxDocument = 8 << 20
+	maxAgents   = 10000
 )
 
-// agents' own client: no proxy stands between pods, and connections are not kept from
-// minute to minute.
+// client is the HTTP client for agents: without a proxy, which is not used between pods, and
+// without connections kept from minute to minute.
 var client = &http.Client{
-	Timeout: answersWithin,
+	Timeout: answerTimeout,
 	Transport: &http.Transport{
-		DialContext: (&net.Dialer{Timeout: connectsWithin}).DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+		DialContext: (&net.Dialer{Timeout: connectTimeout}).DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
 	},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// Asked is what became of asking all agents.
+// Asked is the result of asking all agents.
 type Asked struct {
 	Agents int
-	Silent int // of these, those that did not answer, or were not reached in time
+	Silent int // agents that did not answer in time
 	Facts  []Fact
-	// Surplus is how many facts were left out, as there are mostFacts without them: each
-	// once, however many agents tell it, and those of mostFacts others at most.
+	// Surplus is the number of distinct facts left out beyond maxFacts. It is at most maxFacts.
 	Surplus int
 }
 
-// Ask asks all agents, and takes less than a minute. The error is of the name alone: agents
-// that do not answer are counted.
+// Ask asks all agents, in less than a minute. It fails only if the name has no addresses;
+// agents that do not answer are counted.
 func (a *Agents) Ask(ctx context.Context) (Asked, error) {
-	ctx, stop := context.WithTimeout(ctx, cmp.Or(a.within, roundWithin))
+	ctx, stop := context.WithTimeout(ctx, cmp.Or(a.within, roundTimeout))
 	defer stop()
 	lookup := a.Lookup
 	if lookup == nil {
@@ -77,12 +76,12 @@ func (a *Agents) Ask(ctx context.Context) (Asked, error) {
 	if err != nil {
 		return Asked{}, err
 	}
-	found = found[:min(len(found), mostAgents)]
+	found = found[:min(len(found), maxAgents)]
 	asked := Asked{Agents: len(found)}
-	told := newSightings() // an agent on each node says the same of a DaemonSet
+	all := newSightings() // of a DaemonSet, every agent reports the same
 	var mu sync.Mutex
 	var group sync.WaitGroup
-	turn := make(chan struct{}, atOnce)
+	turn := make(chan struct{}, maxConcurrent)
 	for _, ip := range found {
 		turn <- struct{}{}
 		group.Go(func() {
@@ -93,11 +92,11 @@ func (a *Agents) Ask(ctx context.Context) (Asked, error) {
 			if err != nil {
 				asked.Silent++
 			}
-			told.add(facts)
+			all.add(facts)
 		})
 	}
 	group.Wait()
-	asked.Facts, asked.Surplus = slices.Collect(maps.Values(told.all)), len(told.surplus)
+	asked.Facts, asked.Surplus = slices.Collect(maps.Values(all.all)), len(all.surplus)
 	return asked, nil
 }
 
@@ -117,14 +116,14 @@ func ask(ctx context.Context, address string) ([]Fact, error) {
 	return Read(response.Body)
 }
 
-// seen is what is read of a container in an agent's document, package finding's Node.
+// seen is the decoded part of a container in an agent's document, a finding.Node.
 type seen struct {
 	Namespace, Workload, Container, Image *string
 	Digest                                *string `json:"image_digest"`
 	Processes                             first
 }
 
-// first is the Go process of a container that started first, nil = there is none.
+// first is the Go process of a container that started first; nil = none.
 type first struct{ process *process }
 
 type process struct {
@@ -134,20 +133,20 @@ type process struct {
 	Started *string `json:"started"`
 }
 
-// leastAge is how long a process has to run to be a container's program: a probe is none.
-const leastAge = time.Minute
+// minAge is how long a process must run to count as the container's program and not a probe.
+const minAge = time.Minute
 
-// stays reports whether it had run for so long when it was seen. Unknown is long enough.
-func (p *process) stays(at string) bool {
+// hasSettled reports whether the process had run for minAge at the time at, or true if unknown.
+func (p *process) hasSettled(at string) bool {
 	if p.Started == nil {
 		return true
 	}
 	seen, err := time.Parse(time.RFC3339, at)
 	started, bad := time.Parse(time.RFC3339, *p.Started)
-	return err != nil || bad != nil || seen.Sub(started) >= leastAge
+	return err != nil || bad != nil || seen.Sub(started) >= minAge
 }
 
-// UnmarshalJSON passes over all others: a document may be made of millions.
+// UnmarshalJSON skips all other processes: a hostile document may have millions.
 func (f *first) UnmarshalJSON(text []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if token, err := dec.Token(); token != json.Delim('[') || !dec.More() {
@@ -156,13 +155,13 @@ func (f *first) UnmarshalJSON(text []byte) error {
 	return dec.Decode(&f.process)
 }
 
-var errNoDocument = errors.New("no document of snug agent")
+var errNoDocument = errors.New("not a document of snug agent")
 
-// Read reads an agent's document, a container at a time. A container's program is the Go
-// process that started first, if it has run for a minute. What lacks a name that has to be known is left out, and so
-// is what comes after mostFacts.
+// Read decodes an agent's document, a container at a time. A container's program is the Go
+// process that started first, if it has run for minAge. Read leaves out containers that lack
+// a name, and all after maxFacts.
 func Read(r io.Reader) ([]Fact, error) {
-	dec := json.NewDecoder(io.LimitReader(r, mostAnswer))
+	dec := json.NewDecoder(io.LimitReader(r, maxDocument))
 	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
 		return nil, errNoDocument
 	}
@@ -174,13 +173,13 @@ func Read(r io.Reader) ([]Fact, error) {
 			return nil, errNoDocument
 		}
 		switch key {
-		case "snug", "kind", "at": // which stand before all else
+		case "snug", "kind", "at": // these come first
 			var text string
 			err = dec.Decode(&text)
 			head[key.(string)] = text
 		case "containers":
 			facts, err = each(dec, facts, func(c *seen) (Fact, bool) { return c.fact(head["at"]) })
-		case "other_containers": // all of whose processes were looked at, and none is Go's
+		case "other_containers": // containers without a Go process
 			facts, err = each(dec, facts, func(*seen) (Fact, bool) { return Fact{}, true })
 		default:
 			err = dec.Decode(new(json.RawMessage))
@@ -195,7 +194,7 @@ func Read(r io.Reader) ([]Fact, error) {
 	return facts, nil
 }
 
-// each adds the facts of a list of containers.
+// each appends the facts of a list of containers.
 func each(dec *json.Decoder, facts []Fact, program func(*seen) (Fact, bool)) ([]Fact, error) {
 	token, err := dec.Token()
 	if err != nil || token == nil {
@@ -204,15 +203,15 @@ func each(dec *json.Decoder, facts []Fact, program func(*seen) (Fact, bool)) ([]
 	if token != json.Delim('[') {
 		return nil, errNoDocument
 	}
-	var c seen // one for all: a list may be of millions
+	var c seen // reused: a hostile list may have millions
 	for dec.More() {
 		c = seen{}
 		if err := dec.Decode(&c); err != nil {
 			return nil, err
 		}
 		f, ok := program(&c)
-		f.Namespace, f.Workload, f.Container, f.Image, f.Digest = said(c.Namespace), said(c.Workload), said(c.Container), said(c.Image), said(c.Digest)
-		if ok && f.valid() && len(facts) < mostFacts {
+		f.Namespace, f.Workload, f.Container, f.Image, f.Digest = deref(c.Namespace), deref(c.Workload), deref(c.Container), deref(c.Image), deref(c.Digest)
+		if ok && f.valid() && len(facts) < maxFacts {
 			facts = append(facts, f)
 		}
 	}
@@ -220,18 +219,18 @@ func each(dec *json.Decoder, facts []Fact, program func(*seen) (Fact, bool)) ([]
 	return facts, err
 }
 
-// said is a text, "" where there is none.
-func said(text *string) string {
+// deref returns a text; nil = "".
+func deref(text *string) string {
 	if text == nil {
 		return ""
 	}
 	return *text
 }
 
-// fact is what a container's program is, without its names. at is when it was seen.
+// fact returns the fact of a container's program, without its names. at is the time of the scan.
 func (c *seen) fact(at string) (Fact, bool) {
 	p := c.Processes.process
-	if p == nil || p.Go == nil || !p.stays(at) {
+	if p == nil || p.Go == nil || !p.hasSettled(at) {
 		return Fact{}, false
 	}
 	m := version.FindStringSubmatch(*p.Go)
@@ -247,10 +246,10 @@ func (c *seen) fact(at string) (Fact, bool) {
 	return f, true
 }
 
-// version is that of a release of Go; others tell nothing that can be relied on.
+// version matches the version of a Go release; other versions say nothing reliable.
 var version = regexp.MustCompile(`^go(1\.[0-9]{1,3})([.rb][-.0-9a-z]*)?( .*)?$`)
 
-// ParseAgents reads HOST:PORT.
+// ParseAgents parses HOST:PORT.
 func ParseAgents(text string) (*Agents, bool) {
 	host, port, err := net.SplitHostPort(text)
 	n, bad := strconv.ParseUint(port, 10, 16)

@@ -19,7 +19,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 )
 
-// images are those that are known of a container, sorted.
+// images returns the known images of a container, sorted.
 func images(f *Facts, container string) string {
 	var all []string
 	for _, one := range f.byGroup[group{"shop", "Deployment/web", container}] {
@@ -29,8 +29,8 @@ func images(f *Facts, container string) string {
 	return strings.Join(all, " ")
 }
 
-// TestRollouts: of a workload that is rolled out again and again the newest images are
-// remembered, and those that still run.
+// TestRollouts: of a workload with many rollouts, the newest images are kept, and those that
+// still run.
 func TestRollouts(t *testing.T) {
 	version := func(n int) Fact { return fact(fmt.Sprint("web:", n), "", "1.22", true) }
 	other := version(0)
@@ -39,7 +39,7 @@ func TestRollouts(t *testing.T) {
 	now := start
 	for n := 1; n <= 9; n++ {
 		now = now.Add(20 * time.Hour)
-		f = f.With([]Fact{version(1), version(n)}, now) // the first goes on running somewhere
+		f = f.With([]Fact{version(1), version(n)}, now) // the first keeps running
 	}
 	if got, want := images(f, "a"), "web:1 web:7 web:8 web:9"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -47,7 +47,7 @@ func TestRollouts(t *testing.T) {
 	if got := images(f, "b"); got != "web:0" {
 		t.Errorf("another container has %q", got)
 	}
-	// All run at the same time, and none takes the place of another.
+	// All run at the same time, and all are kept.
 	var all []Fact
 	for n := 1; n <= 9; n++ {
 		all = append(all, version(n))
@@ -65,7 +65,7 @@ func TestRollouts(t *testing.T) {
 	}
 }
 
-// TestMoved: a digest is of one image for ever, and a name is not.
+// TestMoved: a digest always names the same image, a name may move.
 func TestMoved(t *testing.T) {
 	for d, want := range map[string]podpatch.Program{digest('a'): isGo(22, true), "": {State: podpatch.NotGo}} {
 		f := (*Facts)(nil).With([]Fact{fact("web:latest", d, "1.22", true)}, start).With([]Fact{fact("web:latest", d, "", false)}, start.Add(time.Hour))
@@ -75,7 +75,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestMovedMerged: who shares what was seen has it as who has seen all of it.
+// TestMovedMerged: merging gives the same as seeing everything.
 func TestMovedMerged(t *testing.T) {
 	for d, want := range map[string]podpatch.Program{digest('a'): isGo(22, true), "": {State: podpatch.NotGo}} {
 		old := (*Facts)(nil).With([]Fact{fact("web:latest", d, "1.22", true)}, start)
@@ -85,7 +85,7 @@ func TestMovedMerged(t *testing.T) {
 				t.Errorf("digest %q: %+v, want %+v", d, got, want)
 			}
 		}
-		// What nobody has seen for long does not hold, and takes nothing with it.
+		// An expired fact has no effect on a merge.
 		late := (*Facts)(nil).With([]Fact{fact("web:latest", d, "", false)}, start.Add(2*keepFor))
 		if got := Merged(old, late, start.Add(2*keepFor)).Program("shop", "Deployment/web", "a", "web:latest"); got.State != podpatch.NotGo {
 			t.Errorf("digest %q: %+v", d, got)
@@ -93,11 +93,10 @@ func TestMovedMerged(t *testing.T) {
 	}
 }
 
-// TestMostFacts: what is remembered is bounded, what is left out is counted, and it is said
-// once.
-func TestMostFacts(t *testing.T) {
+// TestMaxFacts: facts are bounded, those left out are counted, and that is noted once.
+func TestMaxFacts(t *testing.T) {
 	var old, young []Fact
-	for n := range mostFacts {
+	for n := range maxFacts {
 		one := fact("web:1", "", "1.22", true)
 		one.Workload = fmt.Sprint("Deployment/web-", n)
 		old = append(old, one)
@@ -107,33 +106,33 @@ func TestMostFacts(t *testing.T) {
 		}
 	}
 	f := (*Facts)(nil).With(old, start).With(young, start.Add(time.Hour))
-	if f.Len() != mostFacts || f.surplus != len(young) || len(f.byGroup[group{"shop", "Deployment/young-0", "a"}]) != 1 {
+	if f.Len() != maxFacts || f.surplus != len(young) || len(f.byGroup[group{"shop", "Deployment/young-0", "a"}]) != 1 {
 		t.Errorf("%d, %d left out", f.Len(), f.surplus)
 	}
-	if f = (*Facts)(nil).With(append(young, old...), start); f.Len() != mostFacts || f.surplus != len(young) {
+	if f = (*Facts)(nil).With(append(young, old...), start); f.Len() != maxFacts || f.surplus != len(young) {
 		t.Errorf("at once: %d, %d left out", f.Len(), f.surplus)
 	}
 
-	var said []string
-	k := &Keeper{Store: &shelf{}, Note: func(text string) { said = append(said, text) }}
-	if err := k.Keep(t.Context(), start); err != nil || k.Dropped() != 0 || len(said) != 0 {
-		t.Errorf("%v, %d dropped, said %q", err, k.Dropped(), said)
+	var notes []string
+	k := &Keeper{Store: &shelf{}, Note: func(text string) { notes = append(notes, text) }}
+	if err := k.Keep(t.Context(), start); err != nil || k.Dropped() != 0 || len(notes) != 0 {
+		t.Errorf("%v, %d dropped, notes %q", err, k.Dropped(), notes)
 	}
 	k.facts.Store(f)
 	for range 2 {
-		if err := k.Keep(t.Context(), start); err != nil || k.Dropped() < mostFacts/2 || len(said) != 1 {
-			t.Errorf("%v, %d dropped, said %q", err, k.Dropped(), said)
+		if err := k.Keep(t.Context(), start); err != nil || k.Dropped() < maxFacts/2 || len(notes) != 1 {
+			t.Errorf("%v, %d dropped, notes %q", err, k.Dropped(), notes)
 		}
 	}
 }
 
-// TestAskInTime: agents that take connections and never answer are silent, and so are those
-// whose turn does not come.
+// TestAskInTime: agents that accept connections but never answer are silent, and so are those
+// not asked in time.
 func TestAskInTime(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	const n = 3 * atOnce
+	const n = 3 * maxConcurrent
 	agents := &Agents{Host: "agents", Port: port, within: 100 * time.Millisecond, Lookup: func(context.Context, string, string) ([]netip.Addr, error) {
 		return slices.Repeat([]netip.Addr{netip.MustParseAddr("127.0.0.1")}, n), nil
 	}}
@@ -141,12 +140,12 @@ func TestAskInTime(t *testing.T) {
 	if err != nil || asked.Agents != n || asked.Silent != n || len(asked.Facts) != 0 {
 		t.Errorf("%v, %+v", err, asked)
 	}
-	if roundWithin >= every {
-		t.Errorf("a round of %s takes more than the %s until the next", roundWithin, every)
+	if roundTimeout >= every {
+		t.Errorf("a round of %s takes more than the %s until the next", roundTimeout, every)
 	}
 }
 
-// allocated is how many bytes something allocates.
+// allocated returns the bytes that work allocates.
 func allocated(work func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -155,8 +154,8 @@ func allocated(work func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestReadHostile: a document of empty elements takes not much more room than its text,
-// what is let go of again counted as well.
+// TestReadHostile: reading a document of empty elements allocates little more than its text,
+// freed memory included.
 func TestReadHostile(t *testing.T) {
 	const n = 1_000_000
 	list := strings.Repeat("{},", n) + "{}"
@@ -177,7 +176,7 @@ func TestReadHostile(t *testing.T) {
 	}
 }
 
-// workloads are facts of as many workloads.
+// workloads returns facts of n workloads.
 func workloads(n int) []Fact {
 	all := make([]Fact, n)
 	for i := range all {
@@ -187,34 +186,32 @@ func workloads(n int) []Fact {
 	return all
 }
 
-// TestWithOnce: what is known is indexed once in a round, and put in order only where some
-// of it has to go.
+// TestWithOnce: With indexes the facts once, and sorts them only if some must go.
 func TestWithOnce(t *testing.T) {
-	f := (*Facts)(nil).With(workloads(mostFacts/4), start)
-	index := allocated(func() { made(f.all) })
+	f := (*Facts)(nil).With(workloads(maxFacts/4), start)
+	index := allocated(func() { indexed(f.all) })
 	if took := allocated(func() { f.With(nil, start.Add(time.Minute)) }); took > 3*index {
 		t.Errorf("With allocates %d bytes, and an index is of %d", took, index)
 	}
 }
 
-// TestSurplusOnce: what many tell is left out once, and what is remembered of that is
-// bounded as well.
+// TestSurplusOnce: a fact of several agents counts once as left out, and that count is bounded.
 func TestSurplusOnce(t *testing.T) {
-	all := workloads(2*mostFacts + 10)
+	all := workloads(2*maxFacts + 10)
 	s := newSightings()
-	s.add(all[:mostFacts])
+	s.add(all[:maxFacts])
 	for range 3 {
-		s.add(all[mostFacts : mostFacts+5])
+		s.add(all[maxFacts : maxFacts+5])
 		s.add(all[:5])
 	}
-	if len(s.all) != mostFacts || len(s.surplus) != 5 {
+	if len(s.all) != maxFacts || len(s.surplus) != 5 {
 		t.Errorf("%d, %d left out", len(s.all), len(s.surplus))
 	}
-	if s.add(all); len(s.all) != mostFacts || len(s.surplus) != mostFacts {
+	if s.add(all); len(s.all) != maxFacts || len(s.surplus) != maxFacts {
 		t.Errorf("%d, %d left out", len(s.all), len(s.surplus))
 	}
 
-	// Whoever answers first.
+	// In any order of answers.
 	document := func(facts []Fact) string {
 		b := []byte(`{"snug":"v1","kind":"agent","containers":[],"other_containers":[`)
 		for i := range facts {
@@ -222,7 +219,7 @@ func TestSurplusOnce(t *testing.T) {
 		}
 		return string(b[:len(b)-1]) + "]}"
 	}
-	most, others := document(all[:mostFacts]), document(all[mostFacts:mostFacts+5])
+	most, others := document(all[:maxFacts]), document(all[maxFacts:maxFacts+5])
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, map[bool]string{true: most, false: others}[asked.Add(1) == 1])
@@ -232,7 +229,7 @@ func TestSurplusOnce(t *testing.T) {
 	agents := &Agents{Host: "agents", Port: port, Lookup: func(context.Context, string, string) ([]netip.Addr, error) {
 		return slices.Repeat([]netip.Addr{netip.MustParseAddr("127.0.0.1")}, 4), nil
 	}}
-	if got, err := agents.Ask(t.Context()); err != nil || got.Silent != 0 || len(got.Facts) != mostFacts || got.Surplus != 5 {
+	if got, err := agents.Ask(t.Context()); err != nil || got.Silent != 0 || len(got.Facts) != maxFacts || got.Surplus != 5 {
 		t.Errorf("%v, %d silent, %d facts, %d left out", err, got.Silent, len(got.Facts), got.Surplus)
 	}
 }

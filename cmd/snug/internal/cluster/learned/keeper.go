@@ -10,39 +10,39 @@ import (
 	"time"
 )
 
-// Store is where the text of facts is kept for all who remember.
+// Store keeps the text of the facts for all replicas.
 type Store interface {
-	// Load returns the text, nil when there is none, and its version.
+	// Load returns the text and its version; nil = none.
 	Load(context.Context) (text []byte, version string, err error)
-	// Save keeps a text in place of the version that was loaded, "" = of nothing. It is
-	// ErrConflict when somebody else was first.
+	// Save replaces the version that was loaded by a text; "" = there was none. It returns
+	// ErrConflict if the stored version is another.
 	Save(ctx context.Context, text []byte, version string) error
 }
 
-// ErrConflict says that what was loaded is no longer what is kept.
-var ErrConflict = errors.New("somebody else was first")
+// ErrConflict means that the stored text has changed since it was loaded.
+var ErrConflict = errors.New("changed since it was loaded")
 
-// every is how often agents are asked and the text is looked at.
+// every is the interval at which the agents are asked and the text is loaded.
 const every = time.Minute
 
-// Keeper keeps facts up to date. Facts is for others at any time.
+// Keeper keeps facts up to date. Its methods without a context are safe for concurrent use.
 type Keeper struct {
-	Agents *Agents // nil = nobody is asked: others do, and share
+	Agents *Agents // nil = other replicas ask, and share
 	Store  Store
-	Note   func(string) // says something to who runs it
+	Note   func(string) // receives notes for the log
 
 	facts  atomic.Pointer[Facts]
-	agents atomic.Pointer[Asked] // of the last minute, without their facts
-	// dropped is how many facts had no room, not in the text or not even here.
-	dropped atomic.Int64
-	full    bool // it was noted that there is no room
-	said    string
+	agents atomic.Pointer[Asked] // of the last round, without facts
+	// dropped is the number of facts that did not fit into the text or into maxFacts.
+	dropped  atomic.Int64
+	full     bool // it was noted that facts are dropped
+	lastNote string
 }
 
-// Facts are those that hold now; nil at first.
+// Facts returns the current facts; nil at first.
 func (k *Keeper) Facts() *Facts { return k.facts.Load() }
 
-// Asked is how many agents were asked last, and how many of them did not answer.
+// Asked returns how many agents were asked in the last round, and how many did not answer.
 func (k *Keeper) Asked() (agents, silent int) {
 	if a := k.agents.Load(); a != nil {
 		return a.Agents, a.Silent
@@ -50,19 +50,19 @@ func (k *Keeper) Asked() (agents, silent int) {
 	return 0, 0
 }
 
-// Dropped is how many facts had no room when they were last shared: this replica may know
-// them all the same, and others do not.
+// Dropped returns how many facts were left out when they were last shared. This replica may
+// still have them.
 func (k *Keeper) Dropped() int { return int(k.dropped.Load()) }
 
-// Run keeps until ctx ends. It reports what fails when it fails in another way than
+// Run calls Keep every minute until ctx ends. It notes an error if it differs from the one
 // before.
 func (k *Keeper) Run(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	// What others have learned is there at once.
-	k.tell(ctx, k.share(ctx, nil, time.Now()))
+	// Load what other replicas have learned before asking.
+	k.note(ctx, k.share(ctx, nil, time.Now()))
 	for {
-		k.tell(ctx, k.Keep(ctx, time.Now()))
+		k.note(ctx, k.Keep(ctx, time.Now()))
 		select {
 		case <-ctx.Done():
 			return
@@ -71,18 +71,18 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-func (k *Keeper) tell(ctx context.Context, err error) {
-	said := ""
+func (k *Keeper) note(ctx context.Context, err error) {
+	text := ""
 	if err != nil && ctx.Err() == nil {
-		said = err.Error()
+		text = err.Error()
 	}
-	if said != "" && said != k.said {
-		k.Note(said)
+	if text != "" && text != k.lastNote {
+		k.Note(text)
 	}
-	k.said = said
+	k.lastNote = text
 }
 
-// Keep asks the agents, and shares what is known with others.
+// Keep asks the agents, and shares the facts with other replicas.
 func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
 	var seen []Fact
 	var surplus int
@@ -97,14 +97,14 @@ func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
 	err := k.share(ctx, seen, now)
 	if full := k.dropped.Add(int64(surplus)) > 0; full != k.full {
 		if k.full = full; full {
-			k.Note("more is learned than there is room for: what nobody has seen for longest is forgotten (snug_webhook_facts_dropped)")
+			k.Note("more facts than fit: those last seen longest ago are dropped (snug_webhook_facts_dropped)")
 		}
 	}
 	return errors.Join(failed, err)
 }
 
-// share joins what was seen with what others share. What cannot be shared is known here
-// all the same.
+// share merges what was seen with the shared facts. If it fails, this replica still keeps the
+// new facts.
 func (k *Keeper) share(ctx context.Context, seen []Fact, now time.Time) error {
 	for attempt := 0; ; attempt++ {
 		text, version, err := k.Store.Load(ctx)
@@ -119,7 +119,7 @@ func (k *Keeper) share(ctx context.Context, seen []Fact, now time.Time) error {
 		k.facts.Store(facts)
 		more, dropped := facts.Encode()
 		k.dropped.Store(int64(facts.surplus + dropped))
-		// A text that is there and holds nothing that is known is not written anew.
+		// An unreadable text is not overwritten with nothing.
 		if !bytes.Equal(more, text) && (facts.Len() > 0 || len(text) > 0 && unreadable == nil) {
 			err = k.Store.Save(ctx, more, version)
 		}

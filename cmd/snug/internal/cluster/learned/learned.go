@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package learned remembers what programs the containers of a cluster turned out to run,
-// for who decides on the next pod of the same workload before it runs. Agents on the
-// nodes have seen them; several who remember share one text.
+// Package learned keeps which programs the containers of a cluster run, so that the webhook
+// can decide on the next pod of the same workload before it runs. The facts come from the
+// agents on the nodes; replicas share them as one text.
 package learned
 
 import (
@@ -21,62 +21,62 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// Fact is what was seen of one container of a workload.
+// Fact is what agents have seen of one container of a workload.
 type Fact struct {
 	Namespace string `json:"namespace"`
 	Workload  string `json:"workload"` // "Deployment/web"
 	Container string `json:"container"`
-	Image     string `json:"image,omitempty"`  // as the pod names it
-	Digest    string `json:"digest,omitempty"` // "sha256:..." of what was run
-	// Go is the program's version, "1.22"; "" = it is not one of Go.
+	Image     string `json:"image,omitempty"`  // as in the pod
+	Digest    string `json:"digest,omitempty"` // "sha256:..." of the image that ran
+	// Go is the Go version of the program, "1.22"; "" = not a Go program.
 	Go string `json:"go,omitempty"`
-	// Blind says that it does not follow its CPU quota by itself.
+	// Blind means that the program does not follow its CPU quota by itself.
 	Blind bool `json:"blind,omitempty"`
-	// First and Last are when it was seen, in seconds since 1970. Last is not newer than
-	// it has to be; see refreshAfter.
+	// First and Last are when it was seen first and last, in seconds since 1970. Last may lag
+	// by refreshAfter.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
 }
 
 const (
-	// keepFor is how long a fact holds that nobody sees any more.
+	// keepFor is how long a fact holds after it was last seen.
 	keepFor = 30 * 24 * time.Hour
-	// refreshAfter is how old Last gets before it is renewed: a text that changes each
-	// minute would be written each minute.
+	// refreshAfter is the age at which Last is renewed. If it were renewed every minute, the
+	// text would be written every minute.
 	refreshAfter = 12 * time.Hour
-	// runsFor is how old Last gets at most while somebody goes on seeing it, and a bit.
+	// runsFor is the age of Last from which an image counts as no longer running.
 	runsFor = refreshAfter + time.Hour
-	// keepNewest images of a container of a workload are remembered, and others for as long
-	// as they run: a workload that is rolled out each hour would fill the text alone.
+	// keepNewest is how many images of a container are kept besides those that run. Otherwise
+	// a workload with a rollout every hour would fill the text.
 	keepNewest = 3
-	// mostText bounds the text, in bytes. An object of the API has a megabyte.
-	mostText = 900 << 10
-	// mostFacts bounds what is read and remembered; so many do not fit into mostText.
-	mostFacts = 20000
+	// maxText bounds the text, in bytes. An API object may have a megabyte.
+	maxText = 900 << 10
+	// maxFacts bounds the facts that are read and kept. It is more than fits in maxText.
+	maxFacts = 20000
 )
 
-// key tells facts apart.
+// key identifies a fact.
 type key struct{ namespace, workload, container, image string }
 
 func (f *Fact) key() key {
 	return key{f.Namespace, f.Workload, f.Container, cmp.Or(f.Digest, f.Image)}
 }
 
-// group are the facts of one container of a workload.
+// group identifies a container of a workload.
 type group struct{ namespace, workload, container string }
 
-// Facts are facts for looking up. They do not change.
+// Facts is an immutable, indexed set of facts.
 type Facts struct {
 	all     map[key]Fact
-	byGroup map[group][]Fact // the image that was first seen last is the first
-	surplus int              // left out, as there are mostFacts without them
+	byGroup map[group][]Fact // sorted by newest
+	surplus int              // how many were left out beyond maxFacts
 }
 
-// Len is how many there are.
+// Len returns the number of facts.
 func (f *Facts) Len() int { return len(f.all) }
 
-// made indexes facts.
-func made(all map[key]Fact) *Facts {
+// indexed returns indexed facts.
+func indexed(all map[key]Fact) *Facts {
 	f := &Facts{all: all, byGroup: make(map[group][]Fact, len(all))}
 	for _, one := range all {
 		g := group{one.Namespace, one.Workload, one.Container}
@@ -88,16 +88,16 @@ func made(all map[key]Fact) *Facts {
 	return f
 }
 
-// newest sorts by what was first seen last; the rest makes it the same order always.
+// newest compares by First, latest first; the other fields make the order total.
 func newest(a, b Fact) int {
 	return cmp.Or(cmp.Compare(b.First, a.First), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload),
 		cmp.Compare(a.Container, b.Container), cmp.Compare(a.Digest, b.Digest), cmp.Compare(a.Image, b.Image))
 }
 
-// Program is what is known of the program in a container that is to run: what its image
-// was seen to be, by its digest where the pod names it, or else by its name; or else what
-// the newest image of the same container of the workload is, because a new version of a
-// program is mostly built by the same Go. nil Facts know nothing.
+// Program returns what is known of the program in a new container. It goes by the digest of
+// its image, if the pod names it, or else by its name. For an unknown image it returns the
+// program of the newest image of the same container, because a new version is usually built
+// with the same Go. Of nil Facts it returns unknown.
 func (f *Facts) Program(namespace, workload, container, image string) podpatch.Program {
 	if f == nil {
 		return podpatch.Program{}
@@ -124,39 +124,39 @@ func (f *Fact) program() podpatch.Program {
 	return podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: minor, Blind: f.Blind}}
 }
 
-// minorOf reads 1.22.
+// minorOf parses "1.22".
 func minorOf(text string) (int, bool) {
 	rest, ok := strings.CutPrefix(text, "1.")
 	n, err := strconv.Atoi(rest)
 	return n, ok && err == nil && n >= 0 && n < 1000
 }
 
-// With are facts and what was seen of them now, as Read gives it. What nobody has seen for
-// long is left out, and so are old images of a container that had many since; and those of
-// more than mostFacts that were not seen for longest.
+// With returns the facts updated by those seen now. It leaves out facts older than keepFor,
+// old images beyond keepNewest that no longer run, and beyond maxFacts those last seen longest
+// ago.
 func (f *Facts) With(seen []Fact, now time.Time) *Facts {
 	all := map[key]Fact{}
 	if f != nil {
-		all = lasting(f.all, now)
+		all = unexpired(f.all, now)
 	}
 	fresh := newSightings()
 	fresh.add(seen)
 	for k, one := range fresh.all {
 		one.First, one.Last = now.Unix(), now.Unix()
 		if old, known := all[k]; known {
-			// A script may run the program now and then only, and a digest is of one image; a
-			// name may be of another by now.
+			// A digest is of one image, in which a script may run the Go program only now and
+			// then. A name may be of another image by now.
 			if old.Go != "" && one.Go == "" && one.Digest != "" {
 				continue
 			}
 			one.First = old.First
-			if old.says() == one.says() && now.Sub(time.Unix(old.Last, 0)) < refreshAfter {
+			if old.content() == one.content() && now.Sub(time.Unix(old.Last, 0)) < refreshAfter {
 				continue
 			}
 		}
 		all[k] = one
 	}
-	with := made(all)
+	with := indexed(all)
 	for g, facts := range with.byGroup {
 		newer := min(len(facts), keepNewest)
 		others := slices.DeleteFunc(facts[newer:], func(one Fact) bool {
@@ -169,22 +169,22 @@ func (f *Facts) With(seen []Fact, now time.Time) *Facts {
 		with.byGroup[g] = facts[:newer+len(others)]
 	}
 	surplus := len(fresh.surplus)
-	if n := len(all) - mostFacts; n > 0 {
-		for _, one := range latest(all)[mostFacts:] {
+	if n := len(all) - maxFacts; n > 0 {
+		for _, one := range latest(all)[maxFacts:] {
 			delete(all, one.key())
 		}
-		with = made(all)
+		with = indexed(all)
 		surplus += n
 	}
 	with.surplus = surplus
 	return with
 }
 
-// lasting are those facts that hold at a time.
-func lasting(facts map[key]Fact, now time.Time) map[key]Fact {
+// unexpired returns the facts that hold at a time.
+func unexpired(facts map[key]Fact, now time.Time) map[key]Fact {
 	all := make(map[key]Fact, len(facts))
 	for k, one := range facts {
-		// Clocks differ; nobody sees the future.
+		// Clocks differ: no time is in the future.
 		one.First, one.Last = min(one.First, now.Unix()), min(one.Last, now.Unix())
 		if now.Sub(time.Unix(one.Last, 0)) <= keepFor {
 			all[k] = one
@@ -193,13 +193,13 @@ func lasting(facts map[key]Fact, now time.Time) map[key]Fact {
 	return all
 }
 
-// latest are facts in the order of when they were seen last, the latest first.
+// latest returns facts sorted by Last, the latest first.
 func latest(all map[key]Fact) []Fact {
 	return slices.SortedFunc(maps.Values(all), func(a, b Fact) int { return cmp.Or(cmp.Compare(b.Last, a.Last), newest(a, b)) })
 }
 
-// says is what a fact says, when it was seen left out.
-func (f *Fact) says() string {
+// content returns a fact's content without its times, for comparison.
+func (f *Fact) content() string {
 	blind := ""
 	if f.Blind {
 		blind = "blind"
@@ -207,42 +207,42 @@ func (f *Fact) says() string {
 	return f.Go + " " + blind + " " + f.Image
 }
 
-// sightings are one of each of what many have seen, whoever answered first.
+// sightings are the distinct facts of many agents, independent of their order.
 type sightings struct {
-	all     map[key]Fact     // mostFacts at most
-	surplus map[key]struct{} // those left out, mostFacts at most
+	all     map[key]Fact     // at most maxFacts
+	surplus map[key]struct{} // left out, at most maxFacts
 }
 
 func newSightings() *sightings {
 	return &sightings{map[key]Fact{}, map[key]struct{}{}}
 }
 
-// add adds what was seen: a program of Go rather than none yet.
+// add adds facts. A Go program wins over none.
 func (s *sightings) add(seen []Fact) {
 	for _, one := range seen {
 		k := one.key()
 		old, ok := s.all[k]
 		switch {
-		case ok && old.says() >= one.says():
-		case ok || len(s.all) < mostFacts:
+		case ok && old.content() >= one.content():
+		case ok || len(s.all) < maxFacts:
 			s.all[k] = one
-		case len(s.surplus) < mostFacts:
+		case len(s.surplus) < maxFacts:
 			s.surplus[k] = struct{}{}
 		}
 	}
 }
 
-// Merged are the facts of both.
+// Merged returns the facts of both.
 func Merged(a, b *Facts, now time.Time) *Facts {
 	all := map[key]Fact{}
 	if a != nil {
-		all = lasting(a.all, now)
+		all = unexpired(a.all, now)
 	}
 	if b != nil {
-		for k, one := range lasting(b.all, now) {
+		for k, one := range unexpired(b.all, now) {
 			if old, ok := all[k]; ok {
 				first := min(one.First, old.First)
-				if old.over(&one) {
+				if old.supersedes(&one) {
 					one = old
 				}
 				one.First = first
@@ -250,28 +250,28 @@ func Merged(a, b *Facts, now time.Time) *Facts {
 			all[k] = one
 		}
 	}
-	return made(all)
+	return indexed(all)
 }
 
-// over tells which of two facts of the same image holds; whichever comes first, the answer
-// is the same. A digest is of one image: a program of Go that was seen in it goes on being
-// there where others see none yet, as With has it.
-func (f *Fact) over(other *Fact) bool {
+// supersedes reports whether f holds rather than other, a fact of the same image. The result
+// does not depend on the order of merging. As in With, a Go program that was seen in the image
+// of a digest stays, even if others have not seen it yet.
+func (f *Fact) supersedes(other *Fact) bool {
 	if f.Digest != "" && (f.Go == "") != (other.Go == "") {
 		return f.Go != ""
 	}
-	return cmp.Or(cmp.Compare(f.Last, other.Last), cmp.Compare(f.says(), other.says())) > 0
+	return cmp.Or(cmp.Compare(f.Last, other.Last), cmp.Compare(f.content(), other.content())) > 0
 }
 
-// Encode writes facts; the same facts give the same bytes. Where they are too many, those
-// that were not seen for longest are left out, dropped of them.
+// Encode encodes facts; the same facts give the same bytes. If they exceed maxText, it drops
+// those last seen longest ago.
 func (f *Facts) Encode() (text []byte, dropped int) {
 	facts := latest(f.all)
 	var lines [][]byte
 	size := len("[]\n")
 	for i := range facts {
 		line, err := json.Marshal(&facts[i])
-		if err != nil || size+len(line)+2 > mostText {
+		if err != nil || size+len(line)+2 > maxText {
 			break
 		}
 		lines = append(lines, line)
@@ -281,29 +281,29 @@ func (f *Facts) Encode() (text []byte, dropped int) {
 	return append(append([]byte("["), bytes.Join(lines, []byte(",\n"))...), "]\n"...), len(facts) - len(lines)
 }
 
-// ErrUnreadable says that a text holds no facts.
-var ErrUnreadable = errors.New("no facts that can be read")
+// ErrUnreadable means that a text cannot be decoded.
+var ErrUnreadable = errors.New("the facts cannot be read")
 
-// Decode reads what Encode wrote. Facts that make no sense are left out.
+// Decode decodes the output of Encode. It leaves out invalid facts.
 func Decode(text []byte) (*Facts, error) {
 	var facts []Fact
 	if len(bytes.TrimSpace(text)) == 0 {
-		return made(nil), nil
+		return indexed(nil), nil
 	}
-	if len(text) > 2*mostText || json.Unmarshal(text, &facts) != nil {
-		return made(nil), ErrUnreadable
+	if len(text) > 2*maxText || json.Unmarshal(text, &facts) != nil {
+		return indexed(nil), ErrUnreadable
 	}
 	all := map[key]Fact{}
-	for _, one := range facts[:min(len(facts), mostFacts)] {
+	for _, one := range facts[:min(len(facts), maxFacts)] {
 		if one.valid() {
 			all[one.key()] = one
 		}
 	}
-	return made(all), nil
+	return indexed(all), nil
 }
 
-// What texts are made of; how long they may be stands beside where it is asked: a bound
-// within an expression takes a millisecond to compile before every command of the tool.
+// The patterns have no bounds; the functions below check lengths. A bound within a pattern
+// takes a millisecond to compile, before every command of the tool.
 var (
 	workload  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*/[a-z0-9][-a-z0-9.]*$`)
 	imageName = regexp.MustCompile(`^[!-~]*$`)
@@ -320,7 +320,7 @@ func isDigest(text string) bool {
 	return text == "" || hexText.MatchString(sum) && (algorithm == "sha256" && len(sum) == 64 || algorithm == "sha512" && len(sum) == 128)
 }
 
-// valid tells whether a fact is one: others have written it.
+// valid reports whether a fact is valid: it comes from outside.
 func (f *Fact) valid() bool {
 	version := f.Go == ""
 	if !version {

@@ -43,7 +43,7 @@ func TestProgram(t *testing.T) {
 	f = f.With([]Fact{fact("web:1", digest('a'), "1.22", true)}, start)
 	f = f.With([]Fact{fact("web:2", digest('b'), "1.26", false), fact("web:latest", digest('c'), "1.24", true)}, start.Add(time.Hour))
 	f = f.With([]Fact{fact("web:latest", digest('d'), "", false)}, start.Add(2*time.Hour))
-	// Seen again, which makes it no newer.
+	// Seen again: First stays.
 	f = f.With([]Fact{fact("web:1", digest('a'), "1.22", true)}, start.Add(40*time.Hour))
 	unknown, not := podpatch.Program{}, podpatch.Program{State: podpatch.NotGo}
 	for _, c := range []struct {
@@ -64,7 +64,7 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	if got := (*Facts)(nil).Program("shop", "Deployment/web", "a", "web:1"); got != unknown {
-		t.Errorf("nothing is known, and %+v", got)
+		t.Errorf("of no facts: %+v", got)
 	}
 }
 
@@ -78,29 +78,28 @@ func TestWith(t *testing.T) {
 		}
 	}
 	if f = f.With([]Fact{one}, start.Add(13*time.Hour)); bytes.Equal(encoded(f), text) {
-		t.Error("the text does not say that it was seen again")
+		t.Error("Last is not renewed")
 	}
 	changed := one
 	changed.Blind = false
 	if got := f.With([]Fact{changed}, start.Add(14*time.Hour)).Program("shop", "Deployment/web", "a", "web:1"); got != isGo(22, false) {
-		t.Errorf("another GODEBUG is not taken over: %+v", got)
+		t.Errorf("another GODEBUG: %+v", got)
 	}
 	if f.With(nil, start.Add(30*24*time.Hour)).Len() != 1 || f.With(nil, start.Add(31*24*time.Hour)).Len() != 0 {
-		t.Error("a fact that nobody sees holds for 30 days")
+		t.Error("an unseen fact must hold for 30 days")
 	}
-	// Nobody has seen the future.
+	// Times in the future are cut.
 	if got := f.With(nil, start.Add(-time.Hour)); got.Len() != 1 || got.With(nil, start.Add(31*24*time.Hour)).Len() != 0 {
-		t.Error("a clock that was wrong makes a fact hold for longer")
+		t.Error("a wrong clock makes a fact hold for longer")
 	}
-	// Whoever answers first.
+	// In any order.
 	none := one
 	none.Go, none.Blind = "", false
 	a, b := (*Facts)(nil).With([]Fact{none, one}, start), (*Facts)(nil).With([]Fact{one, none}, start)
 	if !bytes.Equal(encoded(a), encoded(b)) || !bytes.Equal(encoded(a), text) {
 		t.Errorf("%s%s", encoded(a), encoded(b))
 	}
-	// Where the same image was seen without its program, it has it all the same; nobody has
-	// seen it then.
+	// If the same image is seen without its Go program, the fact and its times stay.
 	if got := a.With([]Fact{none}, start.Add(13*time.Hour)); !bytes.Equal(encoded(got), text) {
 		t.Errorf("%s", encoded(got))
 	}
@@ -109,7 +108,7 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// TestMerged: replicas that exchange texts in any order end with the same one.
+// TestMerged: replicas that exchange facts in any order end with the same text.
 func TestMerged(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	some := func() *Facts {
@@ -146,7 +145,7 @@ func TestEncodeBounded(t *testing.T) {
 	f := (*Facts)(nil).With(seen[:5000], start).With(seen[5000:], start.Add(time.Hour))
 	text, dropped := f.Encode()
 	got, err := Decode(text)
-	if err != nil || len(text) > mostText || len(text) < mostText*9/10 || dropped != f.Len()-got.Len() {
+	if err != nil || len(text) > maxText || len(text) < maxText*9/10 || dropped != f.Len()-got.Len() {
 		t.Errorf("%v, %d bytes of %d facts", err, len(text), f.Len())
 	}
 	newer := 0
@@ -156,7 +155,7 @@ func TestEncodeBounded(t *testing.T) {
 		}
 	}
 	if newer != min(5000, got.Len()) {
-		t.Errorf("%d of %d that were kept are of the newer", newer, got.Len())
+		t.Errorf("%d of %d that were kept are newer", newer, got.Len())
 	}
 }
 
@@ -257,7 +256,7 @@ func TestKeep(t *testing.T) {
 		t.Errorf("written %d times", s.saves)
 	}
 
-	// What cannot be shared is known all the same, and goes on being known.
+	// Without the store, and without agents, the facts stay.
 	away := &Keeper{Agents: agents, Store: &shelf{fails: errors.New("no server")}}
 	if err := away.Keep(t.Context(), start); err == nil || away.Facts().Len() != 3 {
 		t.Errorf("%v, %d facts", err, away.Facts().Len())
@@ -266,7 +265,7 @@ func TestKeep(t *testing.T) {
 	if err := nobody.Keep(t.Context(), start); err == nil || nobody.Facts().Len() != 3 {
 		t.Errorf("%v, %d facts", err, nobody.Facts().Len())
 	}
-	// What others have put there and cannot be read is left alone until something is known.
+	// An unreadable text stays until there are facts.
 	broken := &shelf{text: []byte("x"), version: 1}
 	if err := (&Keeper{Store: broken}).Keep(t.Context(), start); err != nil || broken.saves != 0 {
 		t.Errorf("%v, written %d times", err, broken.saves)
@@ -312,8 +311,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestReadYoung: what has just started may be a probe, and is not taken for a container's
-// program.
+// TestReadYoung: a process that has just started may be a probe, and gives no fact.
 func TestReadYoung(t *testing.T) {
 	for started, learned := range map[string]bool{
 		`"2026-11-22T12:00:00Z"`: true, `"2026-11-22T12:29:00Z"`: true, `"2026-11-22T12:29:01Z"`: false,
