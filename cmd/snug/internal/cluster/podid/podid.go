@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podid tells from the name of a process's cgroup which container of which pod
-// it belongs to, and from a pod's owners which workload that is of. It is pure, and asks
-// neither the kubelet nor a container runtime.
+// Package podid finds the pod and the container of a process by the name of its cgroup, and
+// the workload of a pod by its owners. It is pure: it asks neither the kubelet nor a container
+// runtime.
 //
-// The kubelet makes a cgroup for each pod, the runtime one for each container below it.
-// Two drivers name them:
+// The kubelet makes a cgroup for each pod, and the container runtime one below it for each
+// container. The names depend on the cgroup driver:
 //
 //	cgroupfs   /kubepods/burstable/podUID/ID
 //	systemd    /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice/cri-containerd-ID.scope
 //
-// A guaranteed pod's have no word for the class of service. systemd reads a dash in a
-// slice's name as a level, so the UID has underscores in place of its own dashes. The
-// UID of a static pod is a hash without any. What stands before kubepods is the
-// kubelet's --cgroup-root: nothing, or /kubelet in kind, where systemd's names repeat it
-// (kubelet-kubepods-...).
+// The names of a Guaranteed pod have no part for the class. systemd reads a dash in a
+// slice's name as a level, so the UID has underscores in place of dashes. The UID of a static
+// pod is a hash without dashes. The part before kubepods is the kubelet's --cgroup-root:
+// empty, or /kubelet in kind, where systemd's names repeat it (kubelet-kubepods-...).
 //
 // Sources: k8s.io/kubernetes pkg/kubelet/cm, cgroup_manager_linux.go (ToSystemd,
 // ToCgroupfs, escapeSystemdCgroupName), pod_container_manager_linux.go
@@ -37,36 +36,34 @@ const (
 	BestEffort Class = "BestEffort"
 )
 
-// Place is what a cgroup's path tells. Everything is "" where it does not tell.
+// Place is the pod and container of a cgroup. Unknown fields are "".
 type Place struct {
-	// PodUID is as the API server writes it, metadata.uid, with dashes; of a static
-	// pod it is the kubelet's hash.
+	// PodUID is metadata.uid, with dashes; of a static pod it is the kubelet's hash.
 	PodUID string
 	Class  Class
-	// ContainerID is lower-case hexadecimal, mostly of 64 digits, as in a pod's
-	// status.containerStatuses[].containerID behind "://".
+	// ContainerID is lower-case hexadecimal, usually 64 digits, as after "://" in a pod's
+	// status.containerStatuses[].containerID.
 	ContainerID string
-	// Runtime is "containerd", "cri-o", "docker" or "podman"; "" also where only the
-	// driver cgroupfs is used, in which most name no one.
+	// Runtime is "containerd", "cri-o", "docker" or "podman". With the driver cgroupfs it is
+	// usually "", because most runtimes do not add their name.
 	Runtime string
 }
 
-// mostText is more than a process can be in groups: 4096 bytes of a path for each of
-// some hierarchies.
-const mostText = 256 << 10
+// maxText bounds a /proc/PID/cgroup: a path of at most 4096 bytes for each hierarchy fits.
+const maxText = 256 << 10
 
-// Parse finds the place of a process in the text of its /proc/PID/cgroup, whose lines
-// are, see cgroups(7),
+// Parse returns the place of a process from its /proc/PID/cgroup, with these lines, see
+// cgroups(7):
 //
 //	4:memory:/kubepods/besteffort/pod1b/2c     v1, one for each hierarchy
 //	0::/kubepods.slice/...                     v2
 //
-// Of several lines it takes the one that tells most: a runtime may leave a container out
-// of a hierarchy. Text that makes no sense has no place.
+// Of several lines it uses the most complete one: a runtime may leave a container out of a
+// hierarchy. For invalid text it returns the zero Place.
 func Parse(cgroup string) Place {
 	var best Place
 	score := -1
-	for line := range strings.Lines(cgroup[:min(len(cgroup), mostText)]) {
+	for line := range strings.Lines(cgroup[:min(len(cgroup), maxText)]) {
 		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		_, path, ok := strings.Cut(rest, ":")
 		if !ok || !strings.HasPrefix(path, "/") {
@@ -87,16 +84,15 @@ func Parse(cgroup string) Place {
 	return best
 }
 
-// ParsePath finds the place in one path. The last pod in it counts, because a node may
-// be a container itself (kind), and behind that pod the first container, because a
-// container may make groups and containers of its own. Where there is no pod, the last
-// container counts. A path that begins with "/.." is one as seen from another cgroup
-// namespace, and is as good.
+// ParsePath returns the place from one path. The last pod in it counts, because a node may
+// itself be a container (kind), and after that pod the first container, because a container
+// may make groups and containers of its own. Without a pod, the last container counts. The
+// path may begin with "/..", as seen from another cgroup namespace.
 func ParsePath(path string) Place {
 	var parts []string
 	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
-		// A runtime with the driver cgroupfs that is given systemd's triple takes it for
-		// a name: "kubepods-burstable-podUID.slice:cri-containerd:ID".
+		// A runtime with the driver cgroupfs takes systemd's triple for a name:
+		// "kubepods-burstable-podUID.slice:cri-containerd:ID".
 		if triple := strings.Split(part, ":"); len(triple) == 3 {
 			parts = append(parts, triple[0], triple[1]+"-"+triple[2])
 			continue
@@ -121,11 +117,11 @@ func ParsePath(path string) Place {
 	return p
 }
 
-// pod reads one part of a path, which may be a pod's, given those before it.
+// pod parses one part of a path as a pod's name, given the parts before it.
 func pod(part string, before []string) (uid string, class Class, ok bool) {
 	if name, isSlice := strings.CutSuffix(part, ".slice"); isSlice {
-		// Before "-pod" stand kubepods, perhaps a class, and before them the kubelet's
-		// root: kubelet-kubepods-burstable-podUID.
+		// Before "-pod" come the kubelet's root if any, kubepods, and the class if any:
+		// kubelet-kubepods-burstable-podUID.
 		head, tail, found := cutLast(name, "-pod")
 		if !found {
 			return "", "", false
@@ -142,7 +138,7 @@ func pod(part string, before []string) (uid string, class Class, ok bool) {
 	return uid, class, found
 }
 
-// classOf reads the name of what holds pods: it ends in kubepods or in that and a class.
+// classOf parses the name of the parent of pods, which ends in kubepods or kubepods and a class.
 func classOf(name, separator string) (Class, bool) {
 	class := Guaranteed
 	if head, ok := strings.CutSuffix(name, separator+"burstable"); ok {
@@ -161,9 +157,9 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// isUID reports whether a text may be a pod's UID: one of RFC 9562, or the hash of a
-// static pod's manifest. Users of the API may choose neither; what a cgroup's name
-// claims is checked so that it can be shown and made a label.
+// isUID reports whether a text may be a pod's UID: one of RFC 9562, or the hash of a static
+// pod's manifest. Users of the API can choose neither, but anyone can name a cgroup: the check
+// makes the text safe to show and to use as a label.
 func isUID(s string) bool {
 	switch len(s) {
 	case 36:
@@ -174,7 +170,7 @@ func isUID(s string) bool {
 	return false
 }
 
-// runtimes are the prefixes of the names of containers.
+// runtimes lists the prefixes of containers' names.
 var runtimes = []struct{ prefix, runtime string }{
 	{"cri-containerd-", "containerd"},
 	{"nerdctl-", "containerd"},
@@ -183,7 +179,7 @@ var runtimes = []struct{ prefix, runtime string }{
 	{"libpod-", "podman"},
 }
 
-// container reads one part of a path, which may be a container's.
+// container parses one part of a path as a container's name.
 func container(part string) (id, runtime string, ok bool) {
 	name := strings.TrimSuffix(part, ".scope")
 	for _, r := range runtimes {
@@ -191,12 +187,12 @@ func container(part string) (id, runtime string, ok bool) {
 			return id, r.runtime, true
 		}
 	}
-	// The driver cgroupfs names it by its id alone, of which nothing else is.
+	// With the driver cgroupfs the name is only the id.
 	return name, "", name == part && isHex(name, 64, 64)
 }
 
-func isHex(s string, least, most int) bool {
-	if len(s) < least || len(s) > most {
+func isHex(s string, minLen, maxLen int) bool {
+	if len(s) < minLen || len(s) > maxLen {
 		return false
 	}
 	return strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') }) < 0

@@ -15,7 +15,7 @@ const (
 	other   = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 )
 
-// TestParsePath: the name of a group as each driver, runtime and distribution gives it.
+// TestParsePath checks the names that each driver, runtime and distribution gives.
 func TestParsePath(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
@@ -74,7 +74,7 @@ func TestParsePath(t *testing.T) {
 	}
 }
 
-// TestParse: of several hierarchies the one that tells most.
+// TestParse: of several hierarchies the most complete one counts.
 func TestParse(t *testing.T) {
 	in := Place{PodUID: uid, Class: Burstable, ContainerID: id}
 	for _, c := range []struct {
@@ -97,7 +97,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a path is, what is found in it can be shown.
+// FuzzParse: the result for any path is safe to show.
 func FuzzParse(f *testing.F) {
 	f.Add("0::/kubepods/burstable/pod" + uid + "/" + id)
 	f.Add("0::/kubepods-burstable-pod" + escaped + ".slice:cri-containerd:" + id)

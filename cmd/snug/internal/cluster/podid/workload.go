@@ -4,18 +4,18 @@ package podid
 
 import "strings"
 
-// HashLabel is what a Deployment tells its ReplicaSets, and their pods, apart by.
+// HashLabel is the label by which a Deployment tells its ReplicaSets, and their pods, apart.
 // Source: k8s.io/api apps/v1, DefaultDeploymentUniqueLabelKey.
 const HashLabel = "pod-template-hash"
 
-// RolloutHashLabel is the same of a Rollout.
+// RolloutHashLabel is the same label of an Argo Rollout.
 // Source: argo-rollouts pkg/apis/rollouts/v1alpha1, DefaultRolloutUniqueLabelKey.
 const RolloutHashLabel = "rollouts-pod-template-hash"
 
-// Workload names what a pod belongs to, "Deployment/web", by the kind and name of the
-// controller among its owners and the values of its labels HashLabel and RolloutHashLabel,
-// "" = it has none. The ReplicaSets of a Deployment and of a Rollout, and the Jobs of a
-// CronJob, change; what made them is taken from their names.
+// Workload returns the workload of a pod, "Deployment/web". kind and name are those of its
+// controlling owner, hash and rollout the values of the labels HashLabel and RolloutHashLabel;
+// "" = none. The ReplicaSets of a Deployment or Rollout, and the Jobs of a CronJob, change, so
+// their owner is derived from their name.
 // Source: k8s.io/kubernetes/pkg/controller/deployment and .../cronjob, getJobName;
 // argo-rollouts/rollout, createNewReplicaSet.
 func Workload(kind, name, hash, rollout string) string {
@@ -31,21 +31,20 @@ func Workload(kind, name, hash, rollout string) string {
 	return kind + "/" + name
 }
 
-// generated is how many letters the API server puts behind a generateName, of which it
-// takes no more than mostBase bytes.
+// generatedLen is the number of letters that the API server appends to a generateName, after
+// at most maxBase bytes of it.
 // Source: k8s.io/apiserver/pkg/storage/names, MaxGeneratedNameLength.
 const (
-	generated = 5
-	mostBase  = 63 - generated
+	generatedLen = 5
+	maxBase      = 63 - generatedLen
 )
 
-// Alone names a pod without a controller as if it were one: "Pod/web". Of one whose name
-// the API server makes up, which it does after it has asked who admits it, that is the
-// beginning.
+// Alone returns the workload of a pod without a controller: "Pod/web". If the API server
+// generates the pod's name, which it does after admission, it is the base of the name.
 func Alone(name, generateName string) string {
-	generateName = generateName[:min(len(generateName), mostBase)]
-	made := strings.HasPrefix(name, generateName) && len(name) == len(generateName)+generated
-	if base := strings.TrimSuffix(generateName, "-"); base != "" && (name == "" || made) {
+	generateName = generateName[:min(len(generateName), maxBase)]
+	generated := strings.HasPrefix(name, generateName) && len(name) == len(generateName)+generatedLen
+	if base := strings.TrimSuffix(generateName, "-"); base != "" && (name == "" || generated) {
 		name = base
 	}
 	return "Pod/" + name

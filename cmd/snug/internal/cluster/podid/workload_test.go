@@ -31,9 +31,9 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
-// TestAlone: before and after the API server has made up a name it is the same.
+// TestAlone: the result is the same before and after the API server generates a name.
 func TestAlone(t *testing.T) {
-	// The API server takes 58 bytes of a generateName.
+	// The API server uses at most 58 bytes of a generateName.
 	long, cut := strings.Repeat("a", 70)+"-", strings.Repeat("a", 58)
 	for _, c := range [][3]string{
 		{"p", "", "Pod/p"},
