@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cert makes the certificates that a webhook shows, keeps them where all its
-// replicas find them, and renews them while it runs. It is told where that is; it knows
-// nothing of Kubernetes.
+// Package cert makes the certificates of a webhook, shares them among its replicas through a
+// Store, and renews them. It does not depend on Kubernetes.
 //
-// A certificate comes with a CA of its own, whose key is thrown away at once: it can
-// sign nothing else. So every renewal is one of the CA as well, and clients have to be
-// told of it before the certificate is shown. Two generations are kept, and both CAs are
-// what clients are told. When a certificate is to be shown first is in itself, so all
-// replicas change over at the same time without talking to each other.
+// Each certificate has its own CA, whose key is discarded at once, so it can sign nothing
+// else. Every renewal therefore replaces the CA too, and clients must trust the new CA before
+// the certificate is used. Two generations are kept, and clients trust both CAs. NotBefore of
+// a certificate says when its use begins, so all replicas switch at the same time without
+// talking to each other.
 package cert
 
 import (
@@ -26,8 +25,8 @@ import (
 	"time"
 )
 
-// skew is how far clocks may be apart: certificates are valid so long before they are
-// shown. Source for the figure: package x509 and all clients compare with their own clock.
+// skew is the allowed difference between clocks: a certificate is valid that long before it is
+// used, because package x509 and all clients compare with their own clock.
 const skew = time.Hour
 
 // generation is a certificate and its CA.
@@ -36,18 +35,18 @@ type generation struct {
 	leaf tls.Certificate // leaf.Leaf is set
 }
 
-// from is when it is shown first.
+// from returns when its use begins.
 func (g *generation) from() time.Time { return g.leaf.Leaf.NotBefore.Add(skew) }
 
-// ahead tells whether it is of a clock that was wrong: none is made so long before it is
-// valid.
-func (g *generation) ahead(now time.Time) bool { return now.Before(g.leaf.Leaf.NotBefore) }
+// notYetValid reports whether it comes from a wrong clock: no certificate is made before its
+// NotBefore.
+func (g *generation) notYetValid(now time.Time) bool { return now.Before(g.leaf.Leaf.NotBefore) }
 
-// until is when it is valid no longer.
-func (g *generation) until() time.Time { return g.leaf.Leaf.NotAfter }
+// expires returns the end of its validity.
+func (g *generation) expires() time.Time { return g.leaf.Leaf.NotAfter }
 
-// names tells whether it is valid for all names.
-func (g *generation) names(all []string) bool {
+// validFor reports whether it is valid for all names.
+func (g *generation) validFor(all []string) bool {
 	for _, name := range all {
 		if g.leaf.Leaf.VerifyHostname(name) != nil {
 			return false
@@ -56,8 +55,8 @@ func (g *generation) names(all []string) bool {
 	return true
 }
 
-// generate makes a certificate for names (of hosts, or IP addresses), shown from a time
-// on for as long as life.
+// generate makes a certificate for names (of hosts, or IP addresses), to be used from a time
+// on for life.
 func generate(names []string, from time.Time, life time.Duration) (*generation, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
@@ -74,7 +73,7 @@ func generate(names []string, from time.Time, life time.Duration) (*generation, 
 	begin, end := from.Add(-skew), from.Add(life)
 	ca := &x509.Certificate{
 		SerialNumber: serial, NotBefore: begin, NotAfter: end,
-		// Clients find the CA of a certificate by its name; those of two generations differ.
+		// Clients find a certificate's CA by its name, so each generation has another.
 		Subject:  pkix.Name{CommonName: "snug webhook CA " + serial.Text(36)},
 		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
 	}
@@ -106,23 +105,22 @@ func generate(names []string, from time.Time, life time.Duration) (*generation, 
 	return &generation{ca, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}}, nil
 }
 
-// Keys of what is kept. The first two are those of a Secret of the type kubernetes.io/tls;
-// a .crt holds a certificate and after it its CA.
+// Keys of the stored data. The first two are those of a Secret of the type kubernetes.io/tls.
+// A .crt has a certificate followed by its CA.
 const (
 	keyCert    = "tls.crt"
 	keyKey     = "tls.key"
 	keyOldCert = "old.crt"
 	keyOldKey  = "old.key"
-	keyBundle  = "ca.crt" // both CAs, for people and other programs
+	keyBundle  = "ca.crt" // both CAs, for information
 )
 
 var errNoCertificate = errors.New("no certificate with its CA and its key")
 
-// Keys are all of them.
+// Keys lists all keys.
 var Keys = []string{keyCert, keyKey, keyOldCert, keyOldKey, keyBundle}
 
-// parse reads a generation; it is not taken on trust: what does not fit together is an
-// error.
+// parse parses a generation, and checks that certificate, key and CA match.
 func parse(crt, key []byte) (*generation, error) {
 	pair, err := tls.X509KeyPair(crt, key)
 	if err != nil || len(pair.Certificate) != 2 {
@@ -132,7 +130,7 @@ func parse(crt, key []byte) (*generation, error) {
 	if err != nil || pair.Leaf.CheckSignatureFrom(ca) != nil {
 		return nil, errNoCertificate
 	}
-	pair.Certificate = pair.Certificate[:1] // who checks it has the CA
+	pair.Certificate = pair.Certificate[:1] // clients have the CA
 	return &generation{ca, pair}, nil
 }
 
@@ -149,10 +147,10 @@ func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// generations are those that are kept, the newest first; two at most.
+// generations are the stored generations, at most two, the newest first.
 type generations []*generation
 
-// parseAll reads what was kept. What cannot be read is as if it were not there.
+// parseAll parses the stored data. It ignores invalid generations.
 func parseAll(data map[string][]byte) generations {
 	var all generations
 	for _, keys := range [][2]string{{keyCert, keyKey}, {keyOldCert, keyOldKey}} {
@@ -175,8 +173,7 @@ func (all generations) encode() (map[string][]byte, error) {
 	return data, nil
 }
 
-// bundle is the CAs as clients are told of them. The same generations give the same
-// bytes.
+// bundle returns the CAs in PEM, for clients. The same generations give the same bytes.
 func (all generations) bundle() []byte {
 	var b bytes.Buffer
 	for _, g := range all {
@@ -185,8 +182,8 @@ func (all generations) bundle() []byte {
 	return b.Bytes()
 }
 
-// shown is the one to show now: the newest whose time has come, or else the other.
-func (all generations) shown(now time.Time) *generation {
+// current returns the generation to use now: the newest whose time has come, or else the newest.
+func (all generations) current(now time.Time) *generation {
 	for _, g := range all {
 		if !now.Before(g.from()) {
 			return g
@@ -198,20 +195,20 @@ func (all generations) shown(now time.Time) *generation {
 	return nil
 }
 
-// renewed are the generations with a new one, where it is time: two thirds of the life of
-// the newest are over, or it is not for these names, or not valid yet. ok is false where
-// it is not time.
+// renewed returns the generations with a new one if a renewal is due: two thirds of the life
+// of the newest are over, it is not for these names, or it is not valid yet. Otherwise ok is
+// false.
 func (all generations) renewed(names []string, now time.Time, life time.Duration) (more generations, ok bool, err error) {
 	from := now
 	if len(all) > 0 {
 		g := all[0]
-		if fits := g.names(names) && now.Before(g.until()) && !g.ahead(now); fits {
-			if now.Before(g.until().Add(-g.until().Sub(g.from()) / 3)) {
+		if fits := g.validFor(names) && now.Before(g.expires()) && !g.notYetValid(now); fits {
+			if now.Before(g.expires().Add(-g.expires().Sub(g.from()) / 3)) {
 				return nil, false, nil
 			}
 			from = now.Add(Notice(life))
-			if end := g.until().Add(-Notice(life) / 2); from.After(end) {
-				from = now // nobody may be left without
+			if end := g.expires().Add(-Notice(life) / 2); from.After(end) {
+				from = now // there must be no gap
 			}
 		}
 	}
@@ -221,7 +218,7 @@ func (all generations) renewed(names []string, now time.Time, life time.Duration
 	}
 	more = generations{g}
 	for _, g := range all {
-		if now.Before(g.until()) && !g.ahead(now) {
+		if now.Before(g.expires()) && !g.notYetValid(now) {
 			more = append(more, g)
 			break
 		}
@@ -229,6 +226,6 @@ func (all generations) renewed(names []string, now time.Time, life time.Duration
 	return more, true, nil
 }
 
-// Notice is how long before a certificate is shown clients are told of its CA: a tenth of
-// its life, at most 10 minutes.
+// Notice returns how long before the use of a certificate clients get its CA: a tenth of its
+// life, at most 10 minutes.
 func Notice(life time.Duration) time.Duration { return min(life/10, 10*time.Minute) }

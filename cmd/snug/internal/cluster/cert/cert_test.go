@@ -29,7 +29,7 @@ type shelf struct {
 	loads   int
 	saves   int
 	fails   error
-	before  func() // is called once, before the next Save
+	before  func() // called once, before the next Save
 }
 
 func (s *shelf) Load(context.Context) (map[string][]byte, string, error) {
@@ -74,7 +74,7 @@ func keeper(s Store) *Keeper {
 	return &Keeper{Store: s, Names: []string{"snug-webhook.snug.svc", "127.0.0.1"}, Life: life, Note: func(string) {}}
 }
 
-// trusts fails unless a client that was told of these CAs trusts what a keeper shows.
+// trusts checks that a client with these CAs trusts a keeper's current certificate.
 func trusts(t *testing.T, bundle []byte, k *Keeper, now time.Time) *x509.Certificate {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -82,7 +82,7 @@ func trusts(t *testing.T, bundle []byte, k *Keeper, now time.Time) *x509.Certifi
 		t.Fatal("no CA")
 	}
 	k.mu.Lock()
-	leaf := k.all.shown(now).leaf.Leaf
+	leaf := k.all.current(now).leaf.Leaf
 	k.mu.Unlock()
 	for _, name := range k.Names {
 		if _, err := leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: pool, CurrentTime: now}); err != nil {
@@ -92,13 +92,13 @@ func trusts(t *testing.T, bundle []byte, k *Keeper, now time.Time) *x509.Certifi
 	return leaf
 }
 
-// TestKeep goes through a year with two replicas that look at different times.
+// TestKeep runs two replicas, at different times, through a year.
 func TestKeep(t *testing.T) {
 	s := &shelf{}
 	a, b := keeper(s), keeper(s)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	shown := map[string]bool{}
-	told := []byte(nil) // what clients were told a minute ago
+	told := []byte(nil) // the CAs that clients had a minute ago
 	for at := time.Duration(0); at < 365*24*time.Hour; {
 		now := begin.Add(at)
 		for i, k := range []*Keeper{a, b} {
@@ -117,9 +117,9 @@ func TestKeep(t *testing.T) {
 			t.Fatalf("%d CAs", n)
 		}
 		told = s.told
-		// By the minute where a certificate is renewed and shown first, else by the day.
+		// In steps of a minute around renewal and first use, otherwise of a day.
 		step := 24 * time.Hour
-		switch left := a.all[0].until().Sub(now) - life/3; {
+		switch left := a.all[0].expires().Sub(now) - life/3; {
 		case left > 0:
 			step = max(min(step, left-5*time.Minute), time.Minute)
 		case left > -30*time.Minute, now.Before(a.all[0].from().Add(10 * time.Minute)):
@@ -181,8 +181,8 @@ func TestKeepStartsAnew(t *testing.T) {
 			s.data[keyCert] = append(pem.EncodeToMemory(block), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.ca.Raw})...)
 		}, 0},
 		{"another name", func(_ *shelf, k *Keeper) { k.Names = []string{"other.snug.svc"} }, 0},
-		{"all have slept too long", func(*shelf, *Keeper) {}, 2 * life},
-		{"all have slept long", func(*shelf, *Keeper) {}, life - time.Minute},
+		{"all replicas slept past the expiry", func(*shelf, *Keeper) {}, 2 * life},
+		{"all replicas slept until shortly before the expiry", func(*shelf, *Keeper) {}, life - time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &shelf{}
@@ -237,24 +237,24 @@ func TestKeepFails(t *testing.T) {
 	}
 	s.fails = errors.New("no server")
 	if err := k.Keep(t.Context(), time.Now()); err == nil || k.Ready() != nil {
-		t.Error("a server that is away makes it unready")
+		t.Error("without a server it must stay ready")
 	}
 	if c, err := k.GetCertificate(nil); err != nil || time.Until(c.Leaf.NotAfter) < life/2 {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestRunNotes: what fails is said once, until it fails in another way.
+// TestRunNotes: an error is noted once, until it changes.
 func TestRunNotes(t *testing.T) {
 	s := &shelf{fails: errors.New("no server")}
 	k := keeper(s)
 	k.Life = time.Second
 	var mu sync.Mutex
-	var said []string
+	var notes []string
 	k.Note = func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
-		said = append(said, text)
+		notes = append(notes, text)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -272,8 +272,8 @@ func TestRunNotes(t *testing.T) {
 	}
 	stop()
 	<-done
-	if fmt.Sprint(said) != "[no server]" {
-		t.Errorf("said %q", said)
+	if fmt.Sprint(notes) != "[no server]" {
+		t.Errorf("notes: %q", notes)
 	}
 }
 
@@ -313,12 +313,12 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !look().Leaf.Equal(first) {
-		t.Error("half of a key is no reason to drop what was read")
+		t.Error("half a key must not replace the certificate")
 	}
 	second := put()
 	os.Chtimes(f.Cert, time.Time{}, time.Now().Add(time.Minute))
 	if !look().Leaf.Equal(second) {
-		t.Error("the renewed certificate is not shown")
+		t.Error("the renewed certificate is not used")
 	}
 }
 

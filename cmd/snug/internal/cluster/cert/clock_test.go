@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TestClockWasWrong: a certificate that was made by a clock ahead is replaced, and is not
-// taken for a good one until then.
+// TestClockWasWrong: a certificate from a clock that was ahead is not ready, and is replaced.
 func TestClockWasWrong(t *testing.T) {
 	names, now, life := []string{"x.y.svc"}, time.Now(), 90*24*time.Hour
 	ahead, err := generate(names, now.Add(48*time.Hour), life)
@@ -21,21 +20,21 @@ func TestClockWasWrong(t *testing.T) {
 	}
 	for _, all := range []generations{{ahead}, {ahead, good}} {
 		more, due, err := all.renewed(names, now, life)
-		if err != nil || !due || len(more) != len(all) || more[0].ahead(now) || more[len(more)-1] == ahead {
+		if err != nil || !due || len(more) != len(all) || more[0].notYetValid(now) || more[len(more)-1] == ahead {
 			t.Errorf("%v, due %t, %d", err, due, len(more))
 		}
 		if _, due, err := more.renewed(names, now, life); due || err != nil {
 			t.Errorf("%v, due again %t", err, due)
 		}
 	}
-	if k := (&Keeper{all: generations{ahead}, told: true}); k.Ready() == nil {
+	if k := (&Keeper{all: generations{ahead}, published: true}); k.Ready() == nil {
 		t.Error("ready with a certificate that is not valid yet")
 	}
-	if k := (&Keeper{all: generations{ahead, good}, told: true}); k.Ready() != nil {
+	if k := (&Keeper{all: generations{ahead, good}, published: true}); k.Ready() != nil {
 		t.Error("not ready though the older one is valid")
 	}
-	// The next one is told of before it is shown.
-	if next, err := generate(names, now.Add(Notice(life)), life); err != nil || next.ahead(now) {
-		t.Errorf("%v: the next one is taken for a mistake", err)
+	// A regular renewal is valid before its first use.
+	if next, err := generate(names, now.Add(Notice(life)), life); err != nil || next.notYetValid(now) {
+		t.Errorf("%v: a regular renewal counts as not yet valid", err)
 	}
 }

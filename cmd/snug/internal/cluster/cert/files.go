@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Files is a certificate that somebody else renews: cert-manager, or who runs the
-// webhook. Files that change are read again.
+// Files is a certificate in files that another program renews, for example cert-manager. It
+// reads changed files again.
 type Files struct {
 	Cert, Key string // paths; PEM
 
 	mu    sync.Mutex
 	pair  *tls.Certificate
-	state [2]time.Time // of the files that pair is of
-	next  time.Time    // when to look again
+	state [2]time.Time // modification times of the files of pair
+	next  time.Time    // when to check again
 }
 
-// lookEvery is how often files are looked at.
+// lookEvery is the interval at which the files are checked.
 const lookEvery = 10 * time.Second
 
-// GetCertificate is for tls.Config. While the files do not fit each other, what was read
-// before is shown.
+// GetCertificate implements tls.Config.GetCertificate. While the files do not match, it
+// returns the previous certificate.
 func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,7 +60,7 @@ func (f *Files) read() error {
 	return nil
 }
 
-// Until is when the certificate is valid no longer; the zero time when there is none.
+// Until returns the expiry of the certificate; the zero time = there is none.
 func (f *Files) Until() time.Time {
 	c, err := f.GetCertificate(nil)
 	if err != nil || c.Leaf == nil {

@@ -10,52 +10,52 @@ import (
 	"time"
 )
 
-// Store is where certificates are kept, and whom to tell of their CAs.
+// Store keeps certificates, and gives their CAs to clients.
 type Store interface {
-	// Load returns what is kept, nil when there is nothing, and its version.
+	// Load returns the data and its version; nil = none.
 	Load(context.Context) (data map[string][]byte, version string, err error)
-	// Save keeps data in place of the version that was loaded, "" = of nothing. It is
-	// ErrConflict when somebody else was first.
+	// Save replaces the version that was loaded by data; "" = there was none. It returns
+	// ErrConflict if the stored version is another.
 	Save(ctx context.Context, data map[string][]byte, version string) error
 	// Tell makes clients trust these CAs, in PEM.
 	Tell(ctx context.Context, bundle []byte) error
 }
 
-// ErrConflict says that what was loaded is no longer what is kept.
-var ErrConflict = errors.New("somebody else was first")
+// ErrConflict means that the stored data has changed since it was loaded.
+var ErrConflict = errors.New("changed since it was loaded")
 
-// Keeper keeps a certificate that is valid.
+// Keeper keeps a valid certificate.
 type Keeper struct {
 	Store Store
-	Names []string      // of hosts, and IP addresses, that it is for
+	Names []string      // of hosts, or IP addresses
 	Life  time.Duration // of a certificate; above 0
-	Note  func(string)  // says something to who runs it
+	Note  func(string)  // receives errors for the log
 
-	mu   sync.Mutex
-	all  generations
-	told bool // clients have been told of a CA
-	last string
+	mu        sync.Mutex
+	all       generations
+	published bool // clients have got a CA
+	lastNote  string
 }
 
-// Every is how often to Keep.
+// Every returns the interval at which to call Keep.
 func (k *Keeper) Every() time.Duration {
 	return min(max(Notice(k.Life)/10, 100*time.Millisecond), time.Minute)
 }
 
-// Run keeps until ctx ends. It reports what fails when it fails in another way than
+// Run calls Keep periodically until ctx ends. It notes an error if it differs from the one
 // before.
 func (k *Keeper) Run(ctx context.Context) {
 	tick := time.NewTicker(k.Every())
 	defer tick.Stop()
 	for {
-		said := ""
+		text := ""
 		if err := k.Keep(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			said = err.Error()
+			text = err.Error()
 		}
-		if said != k.last && said != "" {
-			k.Note(said)
+		if text != k.lastNote && text != "" {
+			k.Note(text)
 		}
-		k.last = said
+		k.lastNote = text
 		select {
 		case <-ctx.Done():
 			return
@@ -64,9 +64,9 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Keep takes over what others keep, renews it where it is time, and tells clients.
+// Keep loads the shared certificates, renews them if due, and gives the CAs to clients.
 func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
-	// Who loses a race takes what the other has made.
+	// After a lost race, use the certificate of the other replica.
 	for attempt := 0; ; attempt++ {
 		data, version, err := k.Store.Load(ctx)
 		if err != nil {
@@ -96,24 +96,23 @@ func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
 	}
 	err := k.Store.Tell(ctx, k.all.bundle())
 	k.mu.Lock()
-	k.told = k.told || err == nil
+	k.published = k.published || err == nil
 	k.mu.Unlock()
 	return err
 }
 
-// GetCertificate is for tls.Config.
+// GetCertificate implements tls.Config.GetCertificate.
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	g := k.all.shown(time.Now())
+	g := k.all.current(time.Now())
 	if g == nil {
 		return nil, errors.New("no certificate yet")
 	}
 	return &g.leaf, nil
 }
 
-// Until is when the certificate that is shown is valid no longer; the zero time when
-// there is none.
+// Until returns the expiry of the current certificate; the zero time = there is none.
 func (k *Keeper) Until() time.Time {
 	c, err := k.GetCertificate(nil)
 	if err != nil {
@@ -122,17 +121,17 @@ func (k *Keeper) Until() time.Time {
 	return c.Leaf.NotAfter
 }
 
-// Ready says why no client can trust this server yet. A renewal is told so early that it
-// is no reason, should it not succeed at once.
+// Ready returns why no client can trust this server yet. A failed renewal is no reason,
+// because there is time left to try again.
 func (k *Keeper) Ready() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
 	case len(k.all) == 0:
 		return errors.New("no certificate yet")
-	case k.all.shown(time.Now()).ahead(time.Now()):
+	case k.all.current(time.Now()).notYetValid(time.Now()):
 		return errors.New("the certificate is not valid yet")
-	case !k.told:
+	case !k.published:
 		return errors.New("the webhook configurations do not have its CA")
 	}
 	return nil
