@@ -73,7 +73,7 @@ func TestAgentUsage(t *testing.T) {
 	}
 	t.Setenv("NODE_NAME", "node-1")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if code, _, talk := snug(t, "agent", "--names", "--once"); code != message.ExitFailed || !strings.Contains(talk, "this is no pod") {
+	if code, _, talk := snug(t, "agent", "--names", "--once"); code != message.ExitFailed || !strings.Contains(talk, "not in a pod") {
 		t.Errorf("exit code %d\n%s", code, talk)
 	}
 }

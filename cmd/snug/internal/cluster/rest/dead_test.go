@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// hurried gives up soon.
+// hurried has short timeouts.
 var hurried = times{answer: 100 * time.Millisecond, silence: 20 * time.Millisecond, echo: time.Second}
 
-// served makes a client of a server that is reached at another address.
+// served returns a client of a server at another address.
 func served(t *testing.T, address string, server *httptest.Server, within times) *Client {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,8 +36,7 @@ func served(t *testing.T, address string, server *httptest.Server, within times)
 	return c
 }
 
-// TestDead: a watch on a connection that nothing comes over any more ends, though nobody
-// closes it.
+// TestDead: a watch on a dead connection ends, even if the connection is not closed.
 func TestDead(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
@@ -48,7 +47,7 @@ func TestDead(t *testing.T) {
 	server.StartTLS()
 	path := newPath(t, server.Listener.Addr().String())
 	within := hurried
-	within.answer = time.Minute // a machine may stand still
+	within.answer = time.Minute // the machine may be slow
 	c := served(t, path.Addr().String(), server, within)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
@@ -62,13 +61,13 @@ func TestDead(t *testing.T) {
 	defer body.Close()
 	path.dead.Store(true)
 	if _, err := io.ReadAll(body); err == nil || ctx.Err() != nil {
-		t.Errorf("%v, %v: it is not seen that the connection is dead", err, ctx.Err())
+		t.Errorf("%v, %v: the dead connection goes unnoticed", err, ctx.Err())
 	}
-	path.close() // or the server waits for who is gone
+	path.close() // otherwise the server waits for the connections
 	server.Close()
 }
 
-// path passes bytes on until it is dead, and then takes them and passes nothing on.
+// path is a proxy that forwards bytes until it is dead, and then discards them.
 type path struct {
 	net.Listener
 	dead atomic.Bool
@@ -129,7 +128,7 @@ func (p *path) close() {
 	}
 }
 
-// TestMute: who takes connections and says nothing is given up.
+// TestMute: a server that accepts connections but never answers is a timeout.
 func TestMute(t *testing.T) {
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
@@ -137,7 +136,7 @@ func TestMute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() // nobody accepts; the kernel does
+	defer l.Close() // only the kernel accepts connections
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	if _, err := served(t, l.Addr().String(), server, hurried).Stream(ctx, "/x"); err == nil || ctx.Err() != nil {

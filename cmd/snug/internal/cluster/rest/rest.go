@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest speaks to a Kubernetes API server: four verbs on single objects, and lists
-// and watches as they come, as JSON.
+// Package rest is a client of a Kubernetes API server: four verbs on single objects, and
+// streams of lists and watches, as JSON.
 package rest
 
 import (
@@ -22,50 +22,52 @@ import (
 	"time"
 )
 
-// mounted is where Kubernetes puts what a pod needs to speak to its API server.
+// podDir is where Kubernetes mounts the credentials of a pod for its API server.
 // Source: k8s.io/kubernetes/plugin/pkg/admission/serviceaccount.
-const mounted = "/var/run/secrets/kubernetes.io/serviceaccount"
+const podDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// times are how long a server may take.
+// times are timeouts.
 type times struct {
-	// answer is for a connection, its handshake and the header of an answer, each.
+	// answer bounds each of connecting, the handshake and the header of an answer.
 	answer time.Duration
-	// A connection on which nothing has come for so long as silence is asked for a sign of
-	// life, and is dead when none comes within echo. A watch may be quiet for hours, and
-	// nobody tells of a server or a path to it that is gone.
+	// silence is the time without data after which a ping is sent, echo the time to wait for
+	// its answer. A watch may be quiet for hours, and without pings a lost server or network
+	// goes unnoticed.
 	silence, echo time.Duration
 }
 
-var usual = times{answersWithin, 30 * time.Second, 15 * time.Second}
+var defaultTimes = times{answerTimeout, 30 * time.Second, 15 * time.Second}
 
 const (
-	// answersWithin is how long the server may take.
-	answersWithin = 10 * time.Second
-	// mostAnswer bounds an answer, in bytes: etcd keeps no larger objects.
-	mostAnswer = 8 << 20
-	// mostToken bounds a token.
-	mostToken = 64 << 10
+	// answerTimeout bounds an answer.
+	answerTimeout = 10 * time.Second
+	// maxAnswer bounds an answer, in bytes: etcd keeps no larger objects.
+	maxAnswer = 8 << 20
+	// maxToken bounds a token, in bytes.
+	maxToken = 64 << 10
 )
 
-// Server is where an API server is and how to be let in. What is "" is as it is in a pod.
+// Server is the address of an API server, and the credentials. Empty fields are those of a pod.
 type Server struct {
 	URL       string // https://host:port
-	TokenFile string // read again for each request: tokens are renewed
+	TokenFile string // read for each request, because tokens are renewed
 	CAFile    string // PEM
 }
 
-// Client asks one API server.
+// Client is a client of one API server.
 type Client struct {
 	url, token string
 	http       *http.Client
-	streams    *http.Client // the same, and takes as long as an answer goes on
+	streams    *http.Client // the same without a timeout for the body
 }
 
-// ErrNotInPod says that it is not known where the API server is.
-var ErrNotInPod = errors.New("this is no pod: KUBERNETES_SERVICE_HOST is not set")
+// ErrNotInPod means that the address of the API server is unknown.
+var ErrNotInPod = errors.New("not in a pod: KUBERNETES_SERVICE_HOST is not set")
 
-// New makes a client. getenv is os.Getenv.
-func New(s Server, getenv func(string) string) (*Client, error) { return newClient(s, getenv, usual) }
+// New returns a client. getenv is os.Getenv.
+func New(s Server, getenv func(string) string) (*Client, error) {
+	return newClient(s, getenv, defaultTimes)
+}
 
 func newClient(s Server, getenv func(string) string, within times) (*Client, error) {
 	if s.URL == "" {
@@ -76,15 +78,15 @@ func newClient(s Server, getenv func(string) string, within times) (*Client, err
 		s.URL = "https://" + net.JoinHostPort(host, port)
 	}
 	if u, err := url.Parse(s.URL); err != nil || u.Scheme != "https" || u.Host == "" {
-		return nil, errors.New("no address of an API server: " + s.URL)
+		return nil, errors.New("not an address of an API server: " + s.URL)
 	}
 	if s.TokenFile == "" {
-		s.TokenFile = filepath.Join(mounted, "token")
+		s.TokenFile = filepath.Join(podDir, "token")
 	}
 	if s.CAFile == "" {
-		s.CAFile = filepath.Join(mounted, "ca.crt")
+		s.CAFile = filepath.Join(podDir, "ca.crt")
 	}
-	text, err := readFile(s.CAFile, mostAnswer)
+	text, err := readFile(s.CAFile, maxAnswer)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func newClient(s Server, getenv func(string) string, within times) (*Client, err
 			HTTP2:               &http.HTTP2Config{SendPingTimeout: within.silence, PingTimeout: within.echo},
 			MaxIdleConnsPerHost: 2, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		},
-		// An API server does not send elsewhere, and a token must not go there.
+		// API servers do not redirect, and a token must not go elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	short := *streams
@@ -107,34 +109,34 @@ func newClient(s Server, getenv func(string) string, within times) (*Client, err
 	return &Client{strings.TrimSuffix(s.URL, "/"), s.TokenFile, &short, streams}, nil
 }
 
-// Namespace is the namespace of the pod that this is; "" when it is none.
+// Namespace returns the namespace of this pod; "" outside of a pod.
 func Namespace() string {
-	text, err := readFile(filepath.Join(mounted, "namespace"), 1<<10)
+	text, err := readFile(filepath.Join(podDir, "namespace"), 1<<10)
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(text))
 }
 
-func readFile(name string, most int64) ([]byte, error) {
+func readFile(name string, maxLen int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+	return io.ReadAll(io.LimitReader(f, maxLen))
 }
 
-// Refused is an answer that is no success.
+// Refused is the error of an answer with another status than 2xx.
 type Refused struct {
-	Code    int // of HTTP
+	Code    int // HTTP status
 	Message string
-	What    string // that was asked for: "GET /api/v1/..."
+	What    string // the request: "GET /api/v1/..."
 }
 
 func (r *Refused) Error() string { return fmt.Sprintf("%s: %d %s", r.What, r.Code, r.Message) }
 
-// Is tells whether an error is an answer with this code of HTTP.
+// Is reports whether an error is a Refused with this HTTP status.
 func Is(err error, code int) bool {
 	var r *Refused
 	return errors.As(err, &r) && r.Code == code
@@ -155,12 +157,12 @@ func (c *Client) Update(ctx context.Context, path string, object any) error {
 	return c.do(ctx, http.MethodPut, path, "application/json", object, nil)
 }
 
-// Patch merges a patch into an object as kubectl does: entries of lists by their names.
+// Patch applies a strategic merge patch to an object: list entries are merged by name.
 func (c *Client) Patch(ctx context.Context, path string, patch any) error {
 	return c.do(ctx, http.MethodPatch, path, "application/strategic-merge-patch+json", patch, nil)
 }
 
-// Stream reads a list or a watch for as long as it goes on; the caller bounds and closes it.
+// Stream returns the body of a list or a watch; the caller bounds and closes it.
 func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	response, err := c.send(ctx, c.streams, http.MethodGet, path, "", nil)
 	if err != nil {
@@ -170,17 +172,17 @@ func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error)
 		return response.Body, nil
 	}
 	defer response.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(response.Body, mostToken))
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxToken))
 	return nil, &Refused{response.StatusCode, message(text), http.MethodGet + " " + path}
 }
 
-// send asks, and lets the caller read the answer.
+// send sends a request; the caller reads and closes the body.
 func (c *Client) send(ctx context.Context, by *http.Client, method, path, contentType string, text []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
-	token, err := readFile(c.token, mostToken)
+	token, err := readFile(c.token, maxToken)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +196,7 @@ func (c *Client) send(ctx context.Context, by *http.Client, method, path, conten
 	if err != nil {
 		var broken *url.Error
 		if errors.As(err, &broken) {
-			err = broken.Err // without the address, which says nothing
+			err = broken.Err // without the URL, which is added below
 		}
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
@@ -214,7 +216,7 @@ func (c *Client) do(ctx context.Context, method, path, contentType string, body,
 		return err
 	}
 	defer response.Body.Close()
-	if text, err = io.ReadAll(io.LimitReader(response.Body, mostAnswer)); err != nil {
+	if text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer)); err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if response.StatusCode/100 != 2 {
@@ -229,7 +231,7 @@ func (c *Client) do(ctx context.Context, method, path, contentType string, body,
 	return nil
 }
 
-// message is what a Status of the API says.
+// message returns the message of an API Status.
 func message(text []byte) string {
 	var status struct {
 		Message string `json:"message"`

@@ -34,10 +34,10 @@ func client(t *testing.T, h http.HandlerFunc) (c *Client, tokenFile string) {
 }
 
 func TestClient(t *testing.T) {
-	var said []string
+	var requests []string
 	c, token := client(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		said = append(said, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("Content-Type"), body)))
+		requests = append(requests, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("Content-Type"), body)))
 		fmt.Fprint(w, `{"name":"x"}`)
 	})
 	var got struct{ Name string }
@@ -52,8 +52,8 @@ func TestClient(t *testing.T) {
 		t.Error(err)
 	}
 	want := []string{"GET /api/v1/x Bearer first", `POST /x Bearer second application/json {"a":1}`, `PUT /x/a Bearer second application/json {"a":1}`, `PATCH /x/a Bearer second application/strategic-merge-patch+json {"a":1}`}
-	if strings.Join(said, "\n") != strings.Join(want, "\n") {
-		t.Errorf("asked\n%s", strings.Join(said, "\n"))
+	if strings.Join(requests, "\n") != strings.Join(want, "\n") {
+		t.Errorf("requests:\n%s", strings.Join(requests, "\n"))
 	}
 }
 
@@ -93,7 +93,7 @@ func TestNew(t *testing.T) {
 	}
 	for _, s := range []Server{{URL: "http://x"}, {URL: "https://"}, {URL: ":"}, {URL: "https://x", CAFile: file}, {URL: "https://x", CAFile: file + "x"}} {
 		if _, err := New(s, none); err == nil {
-			t.Errorf("%+v is fine", s)
+			t.Errorf("no error for %+v", s)
 		}
 	}
 	in := map[string]string{"KUBERNETES_SERVICE_HOST": "::1", "KUBERNETES_SERVICE_PORT": "443"}
