@@ -13,16 +13,16 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/image"
 )
 
-// tree is a filesystem to which layers are applied one by one, the lowest first,
-// as programs do that unpack images.
+// tree is a file system to which layers are applied one by one, the lowest first, as container
+// runtimes do.
 type tree struct {
-	kids map[string]*tree // nil = no directory
+	kids map[string]*tree // nil = not a directory
 	text string           // as in file
 }
 
 func (t *tree) child(name string, file *tree) { t.kids[name] = file }
 
-// dir is a directory that is made where there is none.
+// dir returns a directory, and makes it if needed.
 func (t *tree) dir(name string) *tree {
 	for _, part := range strings.Split(name, "/") {
 		if part == "" {
@@ -36,7 +36,7 @@ func (t *tree) dir(name string) *tree {
 	return t
 }
 
-// at is what is at a path, links not followed.
+// at returns the file at a path, without following links.
 func (t *tree) at(name string) *tree {
 	for _, part := range strings.Split(name, "/") {
 		if t == nil || t.kids == nil {
@@ -74,7 +74,7 @@ func (t *tree) apply(layer []file) {
 	}
 }
 
-// open follows a path. It is "" where there is no file.
+// open returns the text of the file at a path; "" = none.
 func (t *tree) open(name string) string {
 	at := ""
 	rest := strings.Split(name, "/")
@@ -114,8 +114,8 @@ func (t *tree) open(name string) string {
 	return ""
 }
 
-// TestAsApplied: the program is the file that is there when all layers have been
-// applied, though only the topmost are read.
+// TestAsApplied: the program is the same as after applying all layers, although only the
+// topmost are read.
 func TestAsApplied(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	name := func() string {
@@ -126,7 +126,7 @@ func TestAsApplied(t *testing.T) {
 		return path.Join(parts...)
 	}
 	texts := 0
-	// A layer has a name once, and no file where another is in a directory.
+	// In a layer, names are unique, and no file is a directory of another.
 	layer := func(all *tree) []file {
 		var files []file
 		used := map[string]bool{} // directories, and files: true
@@ -167,7 +167,7 @@ func TestAsApplied(t *testing.T) {
 				}
 				add(at, "->"+to)
 			case 4:
-				// Its file is one of this layer, or there was nothing.
+				// A hard link to a file of this layer.
 				for _, f := range files {
 					if !strings.Contains(f.name, ".wh.") {
 						add(at, "=>"+f.name)
@@ -206,6 +206,6 @@ func TestAsApplied(t *testing.T) {
 		}
 	}
 	if there < 100 {
-		t.Errorf("%d have a program", there)
+		t.Errorf("only %d have a program", there)
 	}
 }

@@ -10,38 +10,37 @@ import (
 	"strings"
 )
 
-// budget is what may still be read of one image, its archive and all its layers
-// together.
+// budget is what may still be read of one image: its archive and all its layers together.
 type budget struct {
 	bytes   int64 // read and unpacked
 	entries int   // files in archives, and the directories they imply
-	names   int   // bytes of their names and of what they link to
-	headers int64 // bytes of headers that are longer than headers are
-	steps   int   // looks into the list of a layer
-	keep    int64 // bytes of files that may be the program
-	program int64 // bytes of the program; it is not used up
+	names   int   // bytes of their names and link targets
+	headers int64 // bytes of headers beyond usualHeader
+	steps   int   // lookups in the list of a layer
+	keep    int64 // bytes of kept files that may be the program
+	program int64 // largest size of the program; not used up
 }
 
-// standard is the budget of an image. The largest that are in use have some ten
-// thousand files; what is read is mostly the topmost layers.
+// standard is the budget of an image. The largest images in use have some ten thousand files,
+// and usually only the topmost layers are read.
 var standard = budget{bytes: 4 << 30, entries: 1_000_000, names: 128 << 20, headers: 64 << 20, steps: 2_000_000, keep: 1 << 30, program: 1 << 30}
 
 const (
-	maxLayers = 127     // of docker
+	maxLayers = 127     // as Docker
 	maxPath   = 4096    // PATH_MAX
-	maxLinks  = 40      // as many as Linux follows
-	maxJSON   = 4 << 20 // what registries take of a manifest
+	maxLinks  = 40      // as Linux
+	maxJSON   = 4 << 20 // the limit of registries for a manifest
 	maxIndex  = 3       // indexes within indexes
 
-	// usualHeader is what the headers of one file may have: its own, one of long
+	// usualHeader is the largest usual size of the headers of one file: its own, one for long
 	// names or times, and a name of PATH_MAX.
 	usualHeader = 8 << 10
 )
 
-// tooMuch is the error of an image that is larger than its budget.
+// tooMuch is the error for an image that exceeds its budget.
 type tooMuch struct{ what string }
 
-func (e *tooMuch) Error() string { return "an image of more than " + e.what }
+func (e *tooMuch) Error() string { return "the image has more than " + e.what }
 
 var (
 	errBytes   = &tooMuch{fmt.Sprintf("%d GiB unpacked", standard.bytes>>30)}
@@ -49,10 +48,10 @@ var (
 	errNames   = &tooMuch{fmt.Sprintf("%d MiB of names", standard.names>>20)}
 	errHeaders = &tooMuch{fmt.Sprintf("%d MiB of long headers", standard.headers>>20)}
 	errLayers  = &tooMuch{fmt.Sprintf("%d layers", maxLayers)}
-	errSteps   = errors.New("an image of too many links and directories")
+	errSteps   = errors.New("the image has too many links and directories")
 )
 
-// entry takes one file off.
+// entry charges one file.
 func (b *budget) entry(name, link string) error {
 	if b.entries--; b.entries < 0 {
 		return errEntries
@@ -63,13 +62,13 @@ func (b *budget) entry(name, link string) error {
 	return nil
 }
 
-// meter takes what is read off a budget.
+// meter is a reader that charges a budget.
 type meter struct {
 	r      io.Reader
 	left   *budget
 	n      int64 // read so far
-	header bool  // what is read is a header
-	free   int64 // bytes of it that cost nothing
+	header bool  // a header is being read
+	free   int64 // bytes of the header that are not charged
 }
 
 func (m *meter) Read(p []byte) (int, error) {
@@ -95,8 +94,8 @@ func (m *meter) Read(p []byte) (int, error) {
 // errStop ends a walk.
 var errStop = errors.New("enough")
 
-// walk goes through the files of an archive. A visit that does not read what a
-// file has costs no time where r is an io.Seeker.
+// walk visits the files of an archive. If r is an io.Seeker, it skips the contents that a
+// visit does not read.
 func (b *budget) walk(r io.Reader, visit func(*tar.Header, io.Reader) error) error {
 	m := &meter{r: r, left: b}
 	var in io.Reader = m
@@ -108,7 +107,7 @@ func (b *budget) walk(r io.Reader, visit func(*tar.Header, io.Reader) error) err
 		}{m, seeker}
 	}
 	archive := tar.NewReader(in)
-	skip := int64(0) // of the file before
+	skip := int64(0) // rest of the previous file
 	for {
 		m.header, m.free = true, usualHeader+skip
 		h, err := archive.Next()
@@ -134,8 +133,8 @@ func (b *budget) walk(r io.Reader, visit func(*tar.Header, io.Reader) error) err
 	}
 }
 
-// stored is how long a file is in the archive, where it is passed over as what
-// stands before the next header. A sparse file may claim any length.
+// stored returns the length of a file in the archive, which is skipped before the next header.
+// A sparse file may claim any length.
 func stored(h *tar.Header) int64 {
 	sparse := h.Typeflag == tar.TypeGNUSparse
 	for key := range h.PAXRecords {
@@ -147,7 +146,7 @@ func stored(h *tar.Header) int64 {
 	return h.Size
 }
 
-// damage is the error of an archive that cannot be read on.
+// damage returns the error for an archive that cannot be read further.
 func damage(err error) error {
 	if much := (*tooMuch)(nil); errors.As(err, &much) {
 		return much

@@ -14,7 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/image"
 )
 
-// saved writes what docker save writes.
+// saved writes an archive in the format of docker save.
 func saved(t *testing.T, config string, names []string, layers map[string][]byte) string {
 	t.Helper()
 	files := []file{{"c.json", config}, {"manifest.json", `[{"Config":"c.json","Layers":["` + strings.Join(names, `","`) + `"]}]`}}
@@ -35,8 +35,8 @@ func put(t *testing.T, text []byte) string {
 
 const byName = `{"config":{"Cmd":["app"],"Env":["PATH=%s"]}}`
 
-// TestLayersOnce: however often a layer is named and in however many directories
-// the program is searched, its files are counted once.
+// TestLayersOnce: the files of a layer count once, even if the layer is named many times and
+// the program is searched in many directories.
 func TestLayersOnce(t *testing.T) {
 	var dirs, names []string
 	for i := range 32 {
@@ -52,20 +52,20 @@ func TestLayersOnce(t *testing.T) {
 	layer := map[string][]byte{"l": packed(t, archive(t, files...))}
 	config := fmt.Sprintf(byName, strings.Join(dirs, ":"))
 	spent, err := image.Spent(saved(t, config, names, layer), image.Allowance{})
-	if err == nil || !strings.Contains(err.Error(), "without its program d0/app") {
+	if err == nil || !strings.Contains(err.Error(), "lacks its program d0/app") {
 		t.Errorf("%v", err)
 	}
-	// Three files of the archive, 500 of the layer, each with header and text.
+	// Three files of the archive and 500 of the layer, each with header and text.
 	if spent.Entries != 503 || spent.Bytes > 600*1024 {
 		t.Errorf("%+v", spent)
 	}
 	_, err = image.Spent(saved(t, config, append(names, "l"), layer), image.Allowance{})
-	if err == nil || err.Error() != "an image of more than 127 layers" {
+	if err == nil || err.Error() != "the image has more than 127 layers" {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestBudget: all that is read of an image has an end.
+// TestBudget: each part of the budget bounds the reading.
 func TestBudget(t *testing.T) {
 	const entry = `{"config":{"Entrypoint":["/srv/app"]}}`
 	zeros := string(make([]byte, 1<<20))
@@ -75,7 +75,7 @@ func TestBudget(t *testing.T) {
 		many = append(many, file{fmt.Sprintf("d%d/f", i), ""})
 	}
 	long := strings.Repeat("n", 3000)
-	// Headers of which only the last one of a file counts.
+	// Many headers for one file, of which only the last counts.
 	header := archive(t, file{long, ""})
 	chain := bytes.Repeat(header[:7*512], 40)
 	deep := `{"config":{"Entrypoint":["` + strings.Repeat("/d", 1000) + `"]}}`
@@ -85,28 +85,28 @@ func TestBudget(t *testing.T) {
 		of           image.Allowance
 		want         string
 	}{
-		{"bytes", entry, big, image.Allowance{Bytes: 1 << 20}, "an image of more than 4 GiB unpacked"},
-		{"files", entry, archive(t, many...), image.Allowance{Entries: 200}, "an image of more than 1000000 files"},
-		{"directories", entry, archive(t, many...), image.Allowance{Entries: 400}, "an image of more than 1000000 files"},
-		{"names", entry, archive(t, file{long, ""}), image.Allowance{Names: 2000}, "an image of more than 128 MiB of names"},
-		{"headers", entry, append(chain, header...), image.Allowance{Headers: 50_000}, "an image of more than 64 MiB of long headers"},
-		{"headers, packed", entry, packed(t, append(chain, header...)), image.Allowance{Headers: 50_000}, "an image of more than 64 MiB of long headers"},
-		{"headers behind a file, packed", entry, packed(t, append(archive(t, file{"a", zeros})[:512+1<<20], append(chain, header...)...)), image.Allowance{Headers: 50_000}, "an image of more than 64 MiB of long headers"},
-		{"steps", deep, archive(t, file{strings.Repeat("/d", 999), "->x"}), image.Allowance{Steps: 100_000}, "an image of too many links and directories"},
+		{"bytes", entry, big, image.Allowance{Bytes: 1 << 20}, "the image has more than 4 GiB unpacked"},
+		{"files", entry, archive(t, many...), image.Allowance{Entries: 200}, "the image has more than 1000000 files"},
+		{"directories", entry, archive(t, many...), image.Allowance{Entries: 400}, "the image has more than 1000000 files"},
+		{"names", entry, archive(t, file{long, ""}), image.Allowance{Names: 2000}, "the image has more than 128 MiB of names"},
+		{"headers", entry, append(chain, header...), image.Allowance{Headers: 50_000}, "the image has more than 64 MiB of long headers"},
+		{"headers, packed", entry, packed(t, append(chain, header...)), image.Allowance{Headers: 50_000}, "the image has more than 64 MiB of long headers"},
+		{"headers behind a file, packed", entry, packed(t, append(archive(t, file{"a", zeros})[:512+1<<20], append(chain, header...)...)), image.Allowance{Headers: 50_000}, "the image has more than 64 MiB of long headers"},
+		{"steps", deep, archive(t, file{strings.Repeat("/d", 999), "->x"}), image.Allowance{Steps: 100_000}, "the image has too many links and directories"},
 	} {
 		spent, err := image.Spent(saved(t, c.config, []string{"l"}, map[string][]byte{"l": c.layer}), c.of)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s; %+v", c.name, err, c.want, spent)
 		}
 		c.of = image.Allowance{}
-		if _, err := image.Spent(saved(t, c.config, []string{"l"}, map[string][]byte{"l": c.layer}), c.of); err == nil || !strings.Contains(err.Error(), "without its program") {
-			t.Errorf("%s, with the usual budget: %v", c.name, err)
+		if _, err := image.Spent(saved(t, c.config, []string{"l"}, map[string][]byte{"l": c.layer}), c.of); err == nil || !strings.Contains(err.Error(), "lacks its program") {
+			t.Errorf("%s, with the standard budget: %v", c.name, err)
 		}
 	}
 }
 
-// TestNotKept: what is too large to be kept on suspicion is read when it is known
-// to be the program.
+// TestNotKept: a candidate that is too large to keep is read again once it is known to be the
+// program.
 func TestNotKept(t *testing.T) {
 	layer := packed(t, archive(t, file{"bin/app", strings.Repeat("x", 5000)}))
 	name := saved(t, fmt.Sprintf(byName, "/bin"), []string{"l"}, map[string][]byte{"l": layer})
@@ -120,7 +120,7 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// TestBomb: an archive that unpacks to far more than it is has an end.
+// TestBomb: an archive that decompresses to far more than its size is an error.
 func TestBomb(t *testing.T) {
 	bomb := packed(t, archive(t, file{"manifest.json", string(make([]byte, 8<<20))}))
 	_, err := image.Spent(put(t, bomb), image.Allowance{})
@@ -133,8 +133,8 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// TestNothingLeft: while a program is open there is no file that an end of snug
-// would leave behind.
+// TestNothingLeft: while a program is open, there is no file that a killed snug would leave
+// behind.
 func TestNothingLeft(t *testing.T) {
 	temp := t.TempDir()
 	name := put(t, packed(t, archive(t, layout(`{"config":{"Entrypoint":["/srv/app"]}}`, archive(t, file{"srv/app", "one"}))...)))
@@ -157,7 +157,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// TestPlatform: of an image for several platforms the same is taken each time.
+// TestPlatform checks which of several platforms is used.
 func TestPlatform(t *testing.T) {
 	one := func(digest, os, arch, variant string) string {
 		return fmt.Sprintf(`{"digest":"sha256:%s","platform":{"os":"%s","architecture":"%s","variant":"%s"}}`, digest, os, arch, variant)
@@ -174,10 +174,10 @@ func TestPlatform(t *testing.T) {
 		{"the first of others", []string{one("m", "linux", "s390x", ""), one("x", "linux", "ppc64le", "")}, "linux/s390x", 2},
 		{"the first of variants", []string{one("m", "linux", "amd64", ""), one("x", "linux", "amd64", "v3")}, "linux/amd64", 2},
 		{"not Windows", []string{one("x", "windows", "amd64", ""), one("m", "linux", "arm64", "")}, "linux/arm64", 1},
-		{"one, which says it", []string{`{"digest":"sha256:m"}`}, "linux/riscv64", 1},
+		{"one, by its configuration", []string{`{"digest":"sha256:m"}`}, "linux/riscv64", 1},
 		{"two images", []string{`{"digest":"sha256:m"}`, `{"digest":"sha256:x"}`}, "!more than one image in an index", 0},
 		{"the same twice", []string{`{"digest":"sha256:m"}`, `{"digest":"sha256:m"}`}, "linux/riscv64", 1},
-		{"none", []string{none}, "!an index without an image for Linux", 0},
+		{"none", []string{none}, "!the index has no image for Linux", 0},
 	} {
 		p, err := image.Open(put(t, archive(t,
 			file{"index.json", `{"manifests":[` + strings.Join(c.index, ",") + `]}`},
@@ -202,8 +202,7 @@ func TestPlatform(t *testing.T) {
 	}
 }
 
-// TestSavedTwice: an archive of docker save may name an image twice, and a layer
-// by a link.
+// TestSavedTwice: an archive of docker save may list an image twice, and a layer by a link.
 func TestSavedTwice(t *testing.T) {
 	manifest := func(configs ...string) file {
 		var all []string

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// config is the part of an image's configuration that says what it starts.
+// config is the part of an image's configuration that names its program.
 // Source: github.com/opencontainers/image-spec, config.md.
 type config struct {
 	OS, Architecture, Variant string
@@ -21,9 +21,9 @@ type config struct {
 	} `json:"config"`
 }
 
-// programs are the paths that the image's program may have, without their first
-// slash. They are searched where it is named without a directory: there what is
-// not executable is passed over.
+// programs returns the candidate paths of the image's program, without the first slash. If
+// the program is named without a directory, searched is true: the paths are those of PATH,
+// and files that are not executable do not count.
 func (c *config) programs() (paths []string, searched bool) {
 	words := append(append([]string{}, c.Config.Entrypoint...), c.Config.Cmd...)
 	if len(words) == 0 || words[0] == "" {
@@ -49,15 +49,15 @@ func (c *config) programs() (paths []string, searched bool) {
 	return paths, true
 }
 
-// description is what an image says of itself.
+// description is the decoded metadata of an image.
 type description struct {
 	config    config
-	layers    []string // by their names in the store, the topmost first
-	platform  string   // "linux/amd64"; "" = it does not say
-	platforms int      // that it was taken of
+	layers    []string // names in the store, the topmost first
+	platform  string   // "linux/amd64"; "" = unknown
+	platforms int      // how many the image has
 }
 
-// platform is of an image in an index.
+// platform is the platform of an image in an index.
 // Source: github.com/opencontainers/image-spec, image-index.md.
 type platform struct{ OS, Architecture, Variant string }
 
@@ -68,7 +68,7 @@ func (p platform) String() string {
 	return strings.TrimSuffix(p.OS+"/"+p.Architecture+"/"+p.Variant, "/")
 }
 
-// describe reads what an image says of itself.
+// describe reads the metadata of an image.
 func describe(s store, b *budget) (*description, error) {
 	d, err := describeSaved(s, b)
 	if d == nil && err == nil {
@@ -87,8 +87,8 @@ func describe(s store, b *budget) (*description, error) {
 	return d, nil
 }
 
-// describeSaved reads what docker save writes, where manifest.json names files.
-// It is nil without one.
+// describeSaved reads the format of docker save, in which manifest.json names files. It
+// returns nil without a manifest.json.
 func describeSaved(s store, b *budget) (*description, error) {
 	var saved []struct {
 		Config string
@@ -97,7 +97,7 @@ func describeSaved(s store, b *budget) (*description, error) {
 	if err := readJSON(s, "manifest.json", b, &saved); err != nil || len(saved) == 0 {
 		return nil, nil
 	}
-	// The same image is there twice where it has two names.
+	// An image with two names is listed twice.
 	for _, one := range saved[1:] {
 		if one.Config != saved[0].Config {
 			return nil, fmt.Errorf("%d images in one archive", len(saved))
@@ -107,7 +107,7 @@ func describeSaved(s store, b *budget) (*description, error) {
 	return d, readJSON(s, saved[0].Config, b, &d.config)
 }
 
-// describeLayout reads an OCI layout, where each name is a digest.
+// describeLayout reads an OCI layout, in which names are digests.
 // Source: github.com/opencontainers/image-spec, image-layout.md, manifest.md.
 func describeLayout(s store, b *budget) (*description, error) {
 	d := &description{platforms: 1}
@@ -139,17 +139,17 @@ func describeLayout(s store, b *budget) (*description, error) {
 			d.platform, d.platforms = text, max(platforms, d.platforms)
 		}
 	}
-	return nil, errors.New("an index without an image for Linux")
+	return nil, errors.New("the index has no image for Linux")
 }
 
-// manifest is an image in an index, or an index.
+// manifest is an image or an index in an index.
 type manifest struct {
 	Digest   string
 	Platform platform
 }
 
-// choose takes one of an index, and counts the platforms that it is for. It is nil
-// where there is none for Linux.
+// choose returns an image of an index, and the number of platforms. It returns nil if there
+// is none for Linux.
 func choose(all []manifest) (one *manifest, platforms int, err error) {
 	preference := func(p platform) int {
 		return slices.Index([]string{"arm64", "amd64"}, p.Architecture)
@@ -157,7 +157,7 @@ func choose(all []manifest) (one *manifest, platforms int, err error) {
 	seen := map[platform]string{} // digests
 	for i := range all {
 		m := &all[i]
-		// Beside images there are attestations, of no platform.
+		// An index may also have attestations, of platform unknown.
 		if m.Platform.OS == "unknown" || m.Platform.OS != "" && m.Platform.OS != "linux" {
 			continue
 		}
@@ -172,7 +172,7 @@ func choose(all []manifest) (one *manifest, platforms int, err error) {
 	return one, len(seen), nil
 }
 
-// digestName is the file of a digest.
+// digestName returns the file name of a digest.
 func digestName(digest string) string {
 	algorithm, hash, _ := strings.Cut(digest, ":")
 	return path.Join("blobs", path.Base(path.Clean("/"+algorithm)), path.Base(path.Clean("/"+hash)))

@@ -12,7 +12,7 @@ func Program(name string, w io.Writer) (string, error) {
 	return written(w)(Open(name))
 }
 
-// ProgramIn is Program of an archive in memory.
+// ProgramIn is Program for an archive in memory.
 func ProgramIn(archive []byte, w io.Writer) (string, error) {
 	b := standard
 	s, err := readTar(bytes.NewReader(archive), int64(len(archive)), io.NopCloser(nil), &b)
@@ -39,8 +39,7 @@ type Allowance struct {
 	Entries, Names, Steps int
 }
 
-// Spent opens an image with a budget, where 0 is the usual one, and returns what it
-// took of it.
+// Spent opens an image with a budget, and returns what that used. 0 = the standard value.
 func Spent(name string, a Allowance) (Allowance, error) {
 	b := standard
 	set := func(to *int64, v int64) {

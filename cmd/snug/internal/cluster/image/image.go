@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image finds the program that a container image starts: in an OCI layout,
-// which is a directory or an archive, or in what docker save writes, packed with
-// gzip or not. Images are other people's: names do not leave the image, and one
-// budget bounds what is read of all its layers together.
+// Package image finds the program that a container image starts, in an OCI layout, which is a
+// directory or an archive, or in the output of docker save, compressed with gzip or not.
+// Images are not trusted: names do not leave the image, and one budget bounds the reading of
+// all its layers together.
 package image
 
 import (
@@ -12,46 +12,44 @@ import (
 	"path"
 )
 
-// ErrNone is the error of a file that is no image.
-var ErrNone = errors.New("no image")
+// ErrNone is the error for a file that is not an image.
+var ErrNone = errors.New("not an image")
 
-// ErrZstd is the error of an image of which a layer has to be read that is packed
-// with zstd: Go's library does not unpack it.
+// ErrZstd is the error for an image that needs a layer compressed with zstd, which Go's
+// standard library cannot decompress.
 var ErrZstd = errors.New("packed with zstd, which snug does not read")
 
 // Entrypoint is the program that an image starts, open for reading.
 type Entrypoint struct {
 	*io.SectionReader
-	// Path is where the image says it is, without the first slash. It may be a
-	// link there.
+	// Path is its path in the image, without the first slash. It may be a link.
 	Path string
-	// Platform is what the program is for, as in "linux/amd64"; "" = the image
-	// does not say. Platforms is of how many this one was taken.
+	// Platform is the platform of the program, "linux/amd64"; "" = unknown. Platforms is how
+	// many the image has.
 	Platform  string
 	Platforms int
 
 	image *image
 }
 
-// Close ends reading. No file is left behind.
+// Close closes the image. No file is left behind.
 func (p *Entrypoint) Close() error { return p.image.close() }
 
-// image is one image, as far as it has been read.
+// image is one image, with the layers read so far.
 type image struct {
 	store  store
 	spool  *spool
 	left   *budget
-	layers []string          // by their names in the store, the topmost first
-	read   map[string]*layer // by the same names
-	wanted map[string]bool   // paths that are kept when they are passed
+	layers []string          // names in the store, the topmost first
+	read   map[string]*layer // by name
+	wanted map[string]bool   // paths to keep when a layer is read
 }
 
 func (im *image) close() error { return errors.Join(im.store.close(), im.spool.close()) }
 
-// Open finds the program that an image starts. The error is ErrNone when name is
-// neither a directory with an index.json nor a tar archive with one or with a
-// manifest.json. Of an image for several platforms linux/amd64 is taken, else
-// linux/arm64, else the first that it names.
+// Open finds the program that an image starts. It returns ErrNone if name is neither a
+// directory with an index.json nor a tar archive with an index.json or a manifest.json. For
+// several platforms it uses linux/amd64, or else linux/arm64, or else the first.
 func Open(name string) (*Entrypoint, error) {
 	b := standard
 	return openWithin(name, &b)
@@ -85,9 +83,9 @@ func (im *image) program() (*Entrypoint, error) {
 	im.layers = d.layers
 	candidates, searched := d.config.programs()
 	if len(candidates) == 0 {
-		return nil, errors.New("an image that starts nothing")
+		return nil, errors.New("the image starts no program")
 	}
-	// All of them are kept in the one pass through a layer.
+	// One pass through a layer keeps all candidates.
 	for _, p := range candidates {
 		im.wanted[p] = true
 	}
@@ -105,17 +103,17 @@ func (im *image) program() (*Entrypoint, error) {
 		}
 		return &Entrypoint{SectionReader: r, Path: p, Platform: d.platform, Platforms: d.platforms, image: im}, nil
 	}
-	return nil, errors.New("an image without its program " + candidates[0])
+	return nil, errors.New("the image lacks its program " + candidates[0])
 }
 
-// content is a file of a layer. Where the layer was read before it was known that
-// the file is the program, the layer is read once more, up to the file.
+// content returns a file of a layer. If the file was not kept when the layer was read, it
+// reads the layer again, up to the file.
 func (im *image) content(f *found) (*io.SectionReader, error) {
 	if kept := f.layer.kept[f.path]; kept != nil {
 		return kept, nil
 	}
 	if f.size > im.left.program {
-		return nil, errors.New("a program that is too large, " + path.Base(f.path))
+		return nil, errors.New("the program is too large, " + path.Base(f.path))
 	}
-	return im.again(f)
+	return im.reread(f)
 }

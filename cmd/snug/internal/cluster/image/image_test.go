@@ -18,8 +18,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/image"
 )
 
-// file is an entry of a layer; a text that begins with "->" is a symbolic link,
-// with "=>" a hard link, with "-x" one that is not executable.
+// file is an entry of a layer. A text that begins with "->" is a symbolic link, with "=>" a
+// hard link, with "-x" a file that is not executable.
 type file struct{ name, text string }
 
 func archive(t *testing.T, files ...file) []byte {
@@ -31,8 +31,8 @@ func archive(t *testing.T, files ...file) []byte {
 	return b
 }
 
-// pack makes an archive, without files that no archive can have, which are in
-// err. Links are those of file where that is asked for.
+// pack makes an archive. err has the files that cannot be in an archive. links enables the
+// links of file.
 func pack(files []file, links bool) (_ []byte, err error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -69,7 +69,7 @@ func packed(t *testing.T, text []byte) []byte {
 	return b.Bytes()
 }
 
-// layout are the files of an OCI layout.
+// layout returns the files of an OCI layout.
 func layout(config string, layers ...[]byte) []file {
 	files := []file{
 		{"index.json", `{"manifests":[{"digest":"sha256:att","platform":{"os":"unknown","architecture":"unknown"}},{"digest":"sha256:index"}]}`},
@@ -98,32 +98,32 @@ func TestProgram(t *testing.T) {
 		{"a symbolic link", entry, [][]file{{{"srv/app", "->../bin/app"}, {"bin/app", "one"}}}, "srv/app", "one"},
 		{"a link of its directory, in a layer below", entry, [][]file{{{"srv", "->usr/srv"}, {"usr/srv/app", "one"}}, {{"etc/x", ""}}}, "srv/app", "one"},
 		{"a hard link", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "=>bin/app"}}}, "srv/app", "one"},
-		{"removed", entry, [][]file{{{"srv/app", "one"}}, {{"srv/.wh.app", ""}}}, "", "!without its program srv/app"},
+		{"removed", entry, [][]file{{{"srv/app", "one"}}, {{"srv/.wh.app", ""}}}, "", "!lacks its program srv/app"},
 		{"removed with its directory, and there again", entry, [][]file{{{"srv/app", "one"}}, {{"srv/.wh..wh..opq", ""}, {"srv/app", "two"}}}, "srv/app", "two"},
-		{"links in a circle", entry, [][]file{{{"srv/app", "->app2"}, {"srv/app2", "->app"}}}, "", "!without its program"},
-		{"a link that leaves", entry, [][]file{{{"srv/app", "->../../../../etc/passwd"}}}, "", "!without its program"},
+		{"links in a circle", entry, [][]file{{{"srv/app", "->app2"}, {"srv/app2", "->app"}}}, "", "!lacks its program"},
+		{"a link that leaves", entry, [][]file{{{"srv/app", "->../../../../etc/passwd"}}}, "", "!lacks its program"},
 		{"a link through a linked directory", entry, [][]file{{{"srv/app", "->lib/../app"}, {"srv/lib", "->/opt/deep"}, {"opt/deep/x", ""}, {"opt/app", "one"}, {"app", "wrong"}}}, "srv/app", "one"},
-		{"a link to what was passed before", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "->/bin/app"}}}, "srv/app", "one"},
-		{"a link to what is newer", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "->/bin/app"}}, {{"bin/app", "two"}}}, "srv/app", "two"},
-		{"a link to what is removed", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "->/bin/app"}}, {{"bin/.wh.app", ""}}}, "", "!without its program"},
-		{"a hard link to what is newer", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "=>bin/app"}}, {{"bin/app", "two"}}}, "srv/app", "one"},
-		{"a hard link to what is removed", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "=>bin/app"}}, {{".wh.bin", ""}}}, "srv/app", "one"},
+		{"a link to an earlier file", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "->/bin/app"}}}, "srv/app", "one"},
+		{"a link to a newer file", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "->/bin/app"}}, {{"bin/app", "two"}}}, "srv/app", "two"},
+		{"a link to a removed file", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "->/bin/app"}}, {{"bin/.wh.app", ""}}}, "", "!lacks its program"},
+		{"a hard link to a newer file", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "=>bin/app"}}, {{"bin/app", "two"}}}, "srv/app", "one"},
+		{"a hard link to a removed file", entry, [][]file{{{"bin/app", "one"}, {"srv/app", "=>bin/app"}}, {{".wh.bin", ""}}}, "srv/app", "one"},
 		{"a hard link to a link", entry, [][]file{{{"srv/other", "->lib"}, {"srv/app", "=>srv/other"}, {"srv/lib", "one"}}}, "srv/app", "one"},
-		{"hard links in a circle", entry, [][]file{{{"srv/other", "=>srv/app"}, {"srv/app", "=>srv/other"}}}, "", "!without its program"},
-		{"removed with what it was in", entry, [][]file{{{"srv/app", "one"}}, {{".wh.srv", ""}}}, "", "!without its program"},
-		{"removed twice", entry, [][]file{{{"srv/app", "one"}}, {{"srv/.wh.app", ""}}, {{"srv/x", ""}}}, "", "!without its program"},
+		{"hard links in a circle", entry, [][]file{{{"srv/other", "=>srv/app"}, {"srv/app", "=>srv/other"}}}, "", "!lacks its program"},
+		{"removed with its directory", entry, [][]file{{{"srv/app", "one"}}, {{".wh.srv", ""}}}, "", "!lacks its program"},
+		{"removed twice", entry, [][]file{{{"srv/app", "one"}}, {{"srv/.wh.app", ""}}, {{"srv/x", ""}}}, "", "!lacks its program"},
 		{"removed, and there in a layer above", entry, [][]file{{{"srv/app", "one"}}, {{"srv/.wh.app", ""}}, {{"srv/app", "two"}}}, "srv/app", "two"},
-		{"in a directory that is new", entry, [][]file{{{"srv/app", "one"}}, {{".wh.srv", ""}, {"srv/x", ""}}}, "", "!without its program"},
-		{"a file in place of its directory", entry, [][]file{{{"srv/app", "one"}}, {{"srv", "x"}}}, "", "!without its program"},
-		{"a directory in place of a link", entry, [][]file{{{"srv", "->usr"}, {"usr/app", "one"}}, {{"srv/x", ""}}}, "", "!without its program"},
-		{"all removed", entry, [][]file{{{"srv/app", "one"}}, {{".wh..wh..opq", ""}}}, "", "!without its program"},
+		{"in a replaced directory", entry, [][]file{{{"srv/app", "one"}}, {{".wh.srv", ""}, {"srv/x", ""}}}, "", "!lacks its program"},
+		{"a file in place of its directory", entry, [][]file{{{"srv/app", "one"}}, {{"srv", "x"}}}, "", "!lacks its program"},
+		{"a directory in place of a link", entry, [][]file{{{"srv", "->usr"}, {"usr/app", "one"}}, {{"srv/x", ""}}}, "", "!lacks its program"},
+		{"all removed", entry, [][]file{{{"srv/app", "one"}}, {{".wh..wh..opq", ""}}}, "", "!lacks its program"},
 		{"the last of a name", entry, [][]file{{{"srv/app", "one"}, {"srv/app", "two"}}}, "srv/app", "two"},
 		{"a link that became a file", entry, [][]file{{{"srv/app", "->x"}, {"srv/x", "one"}, {"srv/app", "two"}}}, "srv/app", "two"},
-		{"by PATH, past what is not executable", `{"config":{"Cmd":["app"],"Env":["PATH=/opt:/bin"]}}`, [][]file{{{"opt/app", "-x"}, {"bin/app", "one"}}}, "bin/app", "one"},
+		{"by PATH, past a file that is not executable", `{"config":{"Cmd":["app"],"Env":["PATH=/opt:/bin"]}}`, [][]file{{{"opt/app", "-x"}, {"bin/app", "one"}}}, "bin/app", "one"},
 		{"by PATH, past a directory", `{"config":{"Cmd":["app"],"Env":["PATH=/opt:/bin"]}}`, [][]file{{{"bin/app", "one"}}, {{"opt/app/x", "two"}}}, "bin/app", "one"},
 		{"by PATH, in order", `{"config":{"Cmd":["app"],"Env":["PATH=/opt:/bin"]}}`, [][]file{{{"opt/app", "one"}}, {{"bin/app", "two"}}}, "opt/app", "one"},
-		{"nothing to start", `{"config":{}}`, nil, "", "!starts nothing"},
-		{"no program", entry, [][]file{{{"x", "y"}}}, "", "!without its program"},
+		{"nothing to start", `{"config":{}}`, nil, "", "!starts no program"},
+		{"no program", entry, [][]file{{{"x", "y"}}}, "", "!lacks its program"},
 		{"a damaged config", `{`, nil, "", "!damaged, blobs/sha256/c"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -206,8 +206,7 @@ func TestNoImage(t *testing.T) {
 	}
 }
 
-// zstd packs text as zstd does what it cannot make smaller: a frame of blocks as
-// they are. Source: RFC 8878, 3.1.1.
+// zstd returns a zstd frame of uncompressed blocks. Source: RFC 8878, 3.1.1.
 func zstd(text []byte) []byte {
 	b := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0} // the size follows, in four bytes
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
@@ -225,8 +224,8 @@ func zstd(text []byte) []byte {
 	return b
 }
 
-// TestZstd: a layer that cannot be read is known for what it is; one that need
-// not be read does not matter.
+// TestZstd: a zstd layer that must be read is ErrZstd; one that need not be read does not
+// matter.
 func TestZstd(t *testing.T) {
 	const entry = `{"config":{"Entrypoint":["/srv/app"]}}`
 	layer := archive(t, file{"srv/app", "one"})
@@ -256,7 +255,7 @@ func TestZstd(t *testing.T) {
 	}
 }
 
-// little takes a program of 64 KiB at most: an archive may claim more than it has.
+// little takes at most 64 KiB: an archive may claim more than it has.
 type little struct{ bytes.Buffer }
 
 func (l *little) Write(p []byte) (int, error) {
@@ -266,10 +265,9 @@ func (l *little) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// FuzzProgram: whatever an archive holds, it is read without a panic. An image
-// is described in few bytes, a file of a layer a line, so that the fuzzer has
-// little to vary: of whole archives it does a few in a second. One byte of the
-// archive is another than it should be.
+// FuzzProgram: no archive causes a panic. The input describes an image in a few bytes, a line
+// per file of a layer, because the fuzzer manages only a few whole archives per second. One
+// byte of the archive is changed.
 func FuzzProgram(f *testing.F) {
 	const entry = `{"config":{"Entrypoint":["/srv/app"]}}`
 	f.Add(true, entry, "srv/app=one", "srv/.wh.app=", uint16(0), byte(0))
@@ -301,7 +299,7 @@ func FuzzProgram(f *testing.F) {
 	})
 }
 
-// layerOf makes a layer of lines NAME=TEXT; what has none is taken as it is.
+// layerOf makes a layer from lines NAME=TEXT; a spec without "=" is the layer itself.
 func layerOf(spec string) []byte {
 	if !strings.Contains(spec, "=") {
 		return []byte(spec)

@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// kind is what a layer has at a path.
+// kind is the kind of a file in a layer.
 type kind uint8
 
 const (
-	nothing kind = iota // but it may remove what is there
+	nothing kind = iota // it may still remove a file of lower layers
 	directory
 	regular
 	symlink
@@ -26,27 +26,26 @@ const (
 	other
 )
 
-// entry is what a layer says of a path.
+// entry is the entry of a layer for a path.
 // Source: github.com/opencontainers/image-spec, layer.md.
 type entry struct {
 	kind       kind
 	executable bool
-	removes    bool // what the layers below have here
-	opaque     bool // removes what they have in this directory
-	number     int  // of the file in the archive, from 0
+	removes    bool // removes the path in lower layers
+	opaque     bool // removes the contents of the directory in lower layers
+	number     int  // index of the file in the archive
 	size       int64
-	to         string // where a link leads
+	to         string // the target of a link
 }
 
-// layer is the list of a layer's files. A directory is in it where it is only
-// implied as well.
+// layer is the list of a layer's files, with the directories that their paths imply.
 type layer struct {
 	name string // in the store
 	at   map[string]entry
-	kept map[string]*io.SectionReader // files that were wanted, by their paths
+	kept map[string]*io.SectionReader // wanted files, by path
 }
 
-// layer reads a layer, once. 0 is the topmost.
+// layer returns a layer, and reads it the first time. 0 is the topmost.
 func (im *image) layer(i int) (*layer, error) {
 	name := im.layers[i]
 	if l := im.read[name]; l != nil {
@@ -65,7 +64,7 @@ func (im *image) layer(i int) (*layer, error) {
 	return l, nil
 }
 
-// walk goes through the files of a layer.
+// walk visits the files of a layer.
 func (im *image) walk(l *layer, visit func(*tar.Header, io.Reader) error) error {
 	b, err := im.store.open(l.name)
 	if err != nil {
@@ -84,7 +83,7 @@ func (im *image) walk(l *layer, visit func(*tar.Header, io.Reader) error) error 
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// unpacked undoes gzip.
+// unpacked returns the decompressed layer.
 func unpacked(b blob, left *budget) (io.Reader, error) {
 	head := make([]byte, 4)
 	if _, err := b.ReadAt(head, 0); err != nil && err != io.EOF {
@@ -92,24 +91,24 @@ func unpacked(b blob, left *budget) (io.Reader, error) {
 	}
 	switch {
 	case bytes.HasPrefix(head, gzipMagic):
-		// What goes in counts as well: nothing may come out of it.
+		// The input counts too, because it may decompress to nothing.
 		r, err := gzip.NewReader(bufio.NewReader(&meter{r: b, left: left}))
 		if err != nil {
 			return nil, damage(err)
 		}
 		return r, nil
 	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}), head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], []byte{0x2a, 0x4d, 0x18}):
-		// A frame, or one to skip. Source: RFC 8878, 3.1.
+		// A frame, or a skippable frame. Source: RFC 8878, 3.1.
 		return nil, ErrZstd
 	}
 	return b.SectionReader, nil
 }
 
-// add takes a file into the list.
+// add adds a file to the list.
 func (l *layer) add(im *image, h *tar.Header, number int, r io.Reader) error {
 	name := inImage(h.Name)
 	if name == "" || len(name) > maxPath {
-		return nil // the root, or no file that can be named
+		return nil // the root, or a name that cannot exist
 	}
 	dir, base := path.Split(name)
 	dir = strings.TrimSuffix(dir, "/")
@@ -118,14 +117,14 @@ func (l *layer) add(im *image, h *tar.Header, number int, r io.Reader) error {
 		case gone == ".wh..opq":
 			return l.put(im.left, dir, func(e *entry) { e.kind, e.opaque = directory, true })
 		case gone == "" || strings.HasPrefix(gone, ".wh."):
-			return nil // of aufs
+			return nil // aufs metadata
 		}
 		return l.put(im.left, path.Join(dir, gone), func(e *entry) { e.removes = true })
 	}
 	delete(l.kept, name)
 	size := h.Size
 	if err := l.put(im.left, name, func(e *entry) {
-		// The last file of a name is the one that is there.
+		// Of several files with a name, the last one counts.
 		*e = entry{kind: kindOf(h.Typeflag), executable: h.Mode&0o111 != 0, removes: e.removes, opaque: e.opaque, number: number, size: size}
 		if e.kind == symlink || e.kind == hardlink {
 			e.to = strings.Clone(h.Linkname)
@@ -145,7 +144,7 @@ func (l *layer) add(im *image, h *tar.Header, number int, r io.Reader) error {
 	return nil
 }
 
-// put changes what is said of a path, and adds the directories that it is in.
+// put changes the entry of a path, and adds its parent directories.
 func (l *layer) put(left *budget, name string, change func(*entry)) error {
 	e := l.at[name]
 	change(&e)
@@ -182,8 +181,8 @@ func kindOf(flag byte) kind {
 	return other
 }
 
-// again takes a file out of a layer that has been read.
-func (im *image) again(f *found) (*io.SectionReader, error) {
+// reread reads a layer again for a file.
+func (im *image) reread(f *found) (*io.SectionReader, error) {
 	number := -1
 	var content *io.SectionReader
 	err := im.walk(f.layer, func(_ *tar.Header, r io.Reader) error {

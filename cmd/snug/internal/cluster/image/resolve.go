@@ -14,9 +14,8 @@ type found struct {
 	path  string // in the layer
 }
 
-// resolve follows a path through an image as Linux does through the layers that
-// lie on each other. It reads no more layers than say something of the path. It is
-// nil where there is no regular file.
+// resolve follows a path through an image, as Linux does in an overlay of its layers. It
+// reads only the layers that affect the path. It returns nil if there is no regular file.
 // Source: path_resolution(7), and the kernel's filesystems/overlayfs.rst.
 func (im *image) resolve(file string) (*found, error) {
 	at, rest := "", file
@@ -36,7 +35,7 @@ func (im *image) resolve(file string) (*found, error) {
 		}
 		f, err := im.lookup(here, 0)
 		for err == nil && f.kind == hardlink && links < maxLinks {
-			// It is what it was when its layer was made.
+			// Its target is the file as of its own layer.
 			links++
 			f, err = im.lookup(inImage(f.to), f.above)
 		}
@@ -54,7 +53,7 @@ func (im *image) resolve(file string) (*found, error) {
 				at = ""
 			}
 			rest = f.to + "/" + rest
-			// Where it leads is likely to be found in a layer below.
+			// The target is probably in a lower layer: keep it when it passes.
 			im.wanted[inImage(path.Join(at, rest))] = true
 		case regular:
 			if strings.Trim(rest, "/") != "" {
@@ -68,34 +67,34 @@ func (im *image) resolve(file string) (*found, error) {
 	return nil, nil
 }
 
-// looked is what an image has at a path, and how many layers are above that one.
-type looked struct {
+// result is the file at a path, and how many layers are above its layer.
+type result struct {
 	found
 	above int
 }
 
-// lookup looks at a path without following links, in a layer and those below. It
-// has no kind where there is nothing.
-func (im *image) lookup(name string, above int) (looked, error) {
+// lookup returns the file at a path in a layer or those below, without following links. Its
+// kind is nothing if there is none.
+func (im *image) lookup(name string, above int) (result, error) {
 	for ; above < len(im.layers); above++ {
 		l, err := im.layer(above)
 		if err != nil {
-			return looked{}, err
+			return result{}, err
 		}
-		e, said, err := l.lookup(name, im.left)
+		e, decided, err := l.lookup(name, im.left)
 		if err != nil {
-			return looked{}, err
+			return result{}, err
 		}
-		if said {
-			return looked{found{e, l, name}, above}, nil
+		if decided {
+			return result{found{e, l, name}, above}, nil
 		}
 	}
-	return looked{}, nil
+	return result{}, nil
 }
 
-// lookup looks at a path in one layer. said is false where it depends on the
+// lookup returns the entry at a path in one layer. decided is false if it depends on the
 // layers below.
-func (l *layer) lookup(name string, left *budget) (e entry, said bool, err error) {
+func (l *layer) lookup(name string, left *budget) (e entry, decided bool, err error) {
 	for end := 0; ; {
 		if left.steps--; left.steps < 0 {
 			return entry{}, false, errSteps
@@ -103,14 +102,14 @@ func (l *layer) lookup(name string, left *budget) (e entry, said bool, err error
 		e, ok := l.at[name[:end]]
 		switch {
 		case !ok:
-			return entry{}, said, nil
+			return entry{}, decided, nil
 		case end == len(name):
-			return e, said || e.kind != nothing || e.removes, nil
+			return e, decided || e.kind != nothing || e.removes, nil
 		case e.kind != directory:
-			// A file, or nothing any more: there is nothing in it.
+			// A file, or removed: it contains nothing.
 			return entry{}, true, nil
 		}
-		said = said || e.removes || e.opaque
+		decided = decided || e.removes || e.opaque
 		if end > 0 {
 			end++ // the slash
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
-// store is where blobs are, by their names in a layout.
+// store has blobs by their names in a layout.
 type store interface {
 	open(name string) (blob, error)
 	close() error
@@ -61,8 +61,7 @@ func openStore(name string, spool *spool, b *budget) (store, error) {
 	return s, nil
 }
 
-// openArchive opens an archive, packed with gzip or not. Closing the store closes
-// it.
+// openArchive opens an archive, compressed with gzip or not. Closing the store closes it.
 func openArchive(f *os.File, spool *spool, b *budget) (store, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -79,8 +78,8 @@ func openArchive(f *os.File, spool *spool, b *budget) (store, error) {
 	return readTar(r, r.Size(), f, b)
 }
 
-// unpackArchive writes an archive that is packed as a whole into the spool: what
-// is in it is read in another order than it is written.
+// unpackArchive decompresses an archive into the spool, because its files are not read in
+// order.
 func unpackArchive(f *os.File, spool *spool, b *budget) (*io.SectionReader, error) {
 	source, err := bounded.Wrap(context.Background(), io.NopCloser(f), f.Name(), bounded.Limits{Bytes: b.bytes, Unpacked: b.bytes})
 	if err != nil {
@@ -97,7 +96,7 @@ func unpackArchive(f *os.File, spool *spool, b *budget) (*io.SectionReader, erro
 	return unpacked, inArchive(err)
 }
 
-// inArchive is an error of the archive that the image is in.
+// inArchive returns the error of the archive that contains the image.
 func inArchive(err error) error {
 	if err == errDamaged {
 		return errors.New("a damaged archive")
@@ -108,7 +107,7 @@ func inArchive(err error) error {
 type dirStore struct{ root *os.Root }
 
 func (d dirStore) open(name string) (blob, error) {
-	// A pipe that nobody writes to would be waited for.
+	// Opening a pipe could block forever.
 	if info, err := d.root.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return blob{}, errors.New("no file, " + name)
 	}
@@ -126,28 +125,28 @@ func (d dirStore) open(name string) (blob, error) {
 
 func (d dirStore) close() error { return d.root.Close() }
 
-// tarStore is an archive whose files are found by their offsets.
+// tarStore is an archive with the offsets of its files.
 type tarStore struct {
 	io.ReaderAt
 	io.Closer
 	at map[string]place
 }
 
-// place is where a file of an archive is.
+// place is the place of a file in an archive.
 type place struct {
 	offset, size int64
-	link         string // the name of another file that it is; "" = it is none
+	link         string // the name of the file that it links to; "" = it is no link
 }
 
-// block is the length of a header. Its magic stands at 257 (POSIX.1-2017, pax,
-// ustar interchange format).
+// block is the length of a header. Its magic is at offset 257 (POSIX.1-2017, pax, ustar
+// interchange format).
 const block = 512
 
 func isTar(head []byte) bool {
 	return len(head) == block && bytes.Equal(head[257:262], []byte("ustar"))
 }
 
-// readTar finds the files of an archive, and closes c with the store.
+// readTar lists the files of an archive. The store closes c.
 func readTar(r io.ReaderAt, size int64, c io.Closer, b *budget) (store, error) {
 	head := make([]byte, block)
 	if _, err := r.ReadAt(head, 0); err != nil || !isTar(head) {
@@ -159,14 +158,14 @@ func readTar(r io.ReaderAt, size int64, c io.Closer, b *budget) (store, error) {
 		name := inImage(h.Name)
 		switch h.Typeflag {
 		case tar.TypeReg:
-			// The reader of archives reads no further than the header.
+			// archive/tar has read up to the end of the header.
 			at, err := section.Seek(0, io.SeekCurrent)
 			if err != nil {
 				return err
 			}
 			s.at[name] = place{offset: at, size: h.Size}
 		case tar.TypeSymlink:
-			// So older releases of docker save write a layer that is there twice.
+			// Older releases of docker save write a repeated layer like this.
 			s.at[name] = place{link: inImage(path.Join(path.Dir(name), h.Linkname))}
 		case tar.TypeLink:
 			s.at[name] = place{link: inImage(h.Linkname)}
@@ -201,7 +200,7 @@ func (s tarStore) open(name string) (blob, error) {
 
 func (s tarStore) close() error { return s.Close() }
 
-// inImage is a name as it is kept: without its first slash, and within the image.
+// inImage returns a clean name without its first slash, which does not leave the image.
 func inImage(name string) string {
 	return strings.TrimPrefix(path.Clean("/"+name), "/")
 }
@@ -225,15 +224,15 @@ func readJSON(s store, name string, b *budget, into any) error {
 	return nil
 }
 
-// spool is a file for what is unpacked. It has no name where a file that is open
-// can be removed, so that nothing is left behind however snug ends.
+// spool is a temporary file for decompressed data. If the system can remove an open file, it
+// has no name, so that nothing is left behind when snug is killed.
 type spool struct {
 	f    *os.File
-	name string // "" = it has none
+	name string // "" = removed
 	size int64
 }
 
-// add writes all that r has.
+// add appends all of r.
 func (s *spool) add(r io.Reader) (*io.SectionReader, error) {
 	if s.f == nil {
 		f, err := os.CreateTemp("", "snug-image-*")
