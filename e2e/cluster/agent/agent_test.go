@@ -28,7 +28,7 @@ func tool(t *testing.T) string {
 	return once(t, "snug", func(file string) error { return programs.BuildTool(programs.Root(t), file) })
 }
 
-// start builds the tool and runs all pods, from inside their groups.
+// start builds the tool, and runs all pods in their groups.
 func start(t *testing.T, all map[string]*pod) (snug string) {
 	t.Helper()
 	base := cgv1.New(t, "cpu", "memory")
@@ -73,11 +73,11 @@ func start(t *testing.T, all map[string]*pod) (snug string) {
 		p.pid = cmd.Process.Pid
 	}
 	snug = tool(t)
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // after it: the go command keeps its cache
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // after the build, which needs the go command's cache
 	return snug
 }
 
-// TestOnce: each pod with its limits, its Go and what is wrong.
+// TestOnce checks the limits, the Go version and the findings of each pod.
 func TestOnce(t *testing.T) {
 	gate.Root(t, "root")
 	all := pods()
@@ -85,7 +85,7 @@ func TestOnce(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		args []string
-	}{{"this machine's cgroups", nil}, {"another place's", []string{"--root", bindCgroups(t)}}} {
+	}{{"this machine's cgroups", nil}, {"with --root", []string{"--root", bindCgroups(t)}}} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := exec.Command(snug, append([]string{"agent", "--once", "--json"}, c.args...)...).Output()
 			if err != nil {
@@ -126,8 +126,8 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// TestNamespace: from within a container that has a cgroup namespace of its own, with v1,
-// whose root is another in each hierarchy.
+// TestNamespace runs the agent in a container with its own cgroup namespace, with v1, in which
+// each hierarchy has another root.
 func TestNamespace(t *testing.T) {
 	gate.Root(t, "root")
 	all := pods()
@@ -138,7 +138,7 @@ func TestNamespace(t *testing.T) {
 for c in $(cut -d: -f2 /proc/self/cgroup | grep -E '(^|,)(cpu|memory)(,|$)'); do mkdir /sys/fs/cgroup/$c; mount -t cgroup -o $c none /sys/fs/cgroup/$c; done
 `
 	for _, c := range []struct{ name, mounts, args string }{
-		{"with a tree of its own", own, "--root " + bindCgroups(t)},
+		{"with its own tree", own, "--root " + bindCgroups(t)},
 		{"without", "", "--root " + bindCgroups(t)},
 		{"with the node's in its place", "", ""},
 	} {
@@ -146,19 +146,18 @@ for c in $(cut -d: -f2 /proc/self/cgroup | grep -E '(^|,)(cpu|memory)(,|$)'); do
 			script := "set -e\n" + c.mounts + `exec "$0" agent --once --json ` + c.args
 			cmd := base.Command(t, at.path(), "unshare", "--cgroup", "--mount", "/bin/sh", "-c", script, snug)
 			cmd.Env = os.Environ()
-			var said bytes.Buffer
-			cmd.Stderr = &said
+			var errs bytes.Buffer
+			cmd.Stderr = &errs
 			out, err := cmd.Output()
 			if err != nil {
-				t.Fatalf("%v\n%s", err, &said)
+				t.Fatalf("%v\n%s", err, &errs)
 			}
 			judge(t, decode(t, out), all)
 		})
 	}
 }
 
-// bindCgroups mounts this machine's cgroup file systems at another place, as a hostPath
-// volume has them.
+// bindCgroups mounts this machine's cgroup file systems elsewhere, as a hostPath volume does.
 func bindCgroups(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -186,7 +185,7 @@ type served struct {
 	cmd *exec.Cmd
 }
 
-// serve starts an agent at a port that is free.
+// serve starts an agent on a free port.
 func serve(t *testing.T, snug string, args ...string) *served {
 	t.Helper()
 	cmd := exec.Command(snug, append([]string{"agent", "--listen", "127.0.0.1:0"}, args...)...)
@@ -208,7 +207,7 @@ func serve(t *testing.T, snug string, args ...string) *served {
 	return &served{"http://" + m[1], cmd}
 }
 
-// get is an answer's code and body.
+// get returns an answer's code and body.
 func (s *served) get(t *testing.T, path string) (int, []byte) {
 	t.Helper()
 	r, err := http.Get(s.url + path)
@@ -223,7 +222,7 @@ func (s *served) get(t *testing.T, path string) (int, []byte) {
 	return r.StatusCode, text
 }
 
-// patience is how long something is waited for that takes a few seconds.
+// patience bounds a wait that usually takes a few seconds.
 const patience = 3 * time.Minute
 
 // until waits until f is true.
@@ -236,7 +235,7 @@ func until(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// TestServes: the same over HTTP, scan after scan, until it is told to end.
+// TestServes checks the same over HTTP, scan after scan, until SIGTERM.
 func TestServes(t *testing.T) {
 	gate.Root(t, "root")
 	all := pods()
@@ -261,7 +260,7 @@ func TestServes(t *testing.T) {
 	if err := syscall.Kill(all["plain"].pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "without the one that has ended", func() bool {
+	until(t, "without the process that has ended", func() bool {
 		_, text := s.get(t, "/findings")
 		return !bytes.Contains(text, []byte(all["plain"].uid))
 	})

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// alone is the variable that tells that the mounts are this test's own.
+// alone is the variable that marks a process with its own mount namespace.
 const alone = "AGENT_TEST_ALONE"
 
-// TestMain keeps what these tests mount from other tests at the same time: a second tree of
-// cgroups is as good as the first to whoever looks for one, until it is gone again.
+// TestMain runs the tests in their own mount namespace, so that concurrent tests do not find
+// the second cgroup tree that these tests mount.
 func TestMain(m *testing.M) {
 	if os.Getuid() == 0 && os.Getenv(alone) == "" && strings.Contains(os.Getenv("SNUG_E2E"), "root") {
 		if path, err := exec.LookPath("unshare"); err == nil {
@@ -32,10 +32,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// shared is where programs are that more than one test starts.
+// shared is the directory of programs that several tests use.
 var shared string
 
-// once makes a file of shared, if that is not done yet.
+// once makes a file in shared, if it does not exist.
 func once(t *testing.T, name string, make func(file string) error) string {
 	t.Helper()
 	file := filepath.Join(shared, name)

@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/e2e/fit/vm"
 )
 
-// plan and seen are those of the program inside, which is a main package.
+// These types mirror those of the program inside, which is a main package.
 type (
 	inPod struct {
 		Group     string
@@ -33,9 +33,9 @@ type (
 	}
 )
 
-// OnV2 tests the tool at the path snug on a machine with cgroup v2, the groups named by
-// either driver and by each runtime, on the node itself and from within containers, whose
-// cgroup namespaces show other groups by their ways from there.
+// OnV2 tests the tool at the path snug on a machine with cgroup v2, with the group names of
+// both drivers and all runtimes. It runs the tool on the node and in containers, whose cgroup
+// namespaces show other groups by relative paths.
 func OnV2(t *testing.T, machine vm.Kind, snug string) {
 	all := pods()
 	all["old"].prefix = "cri-containerd"
@@ -43,7 +43,7 @@ func OnV2(t *testing.T, machine vm.Kind, snug string) {
 	all["plain"].prefix = "docker"
 	all["spent"].prefix = "" // the driver cgroupfs
 	systemd, cgroupfs := named(8, &pod{class: "besteffort", prefix: "cri-containerd"}), named(9, &pod{class: "burstable"})
-	beside := named(4, &pod{class: "burstable"}) // a container of the same pod as spent's
+	beside := named(4, &pod{class: "burstable"}) // a container in spent's pod
 	beside.id = cgroupfs.id
 
 	dir := t.TempDir()
@@ -75,11 +75,11 @@ func OnV2(t *testing.T, machine vm.Kind, snug string) {
 		inRun
 	}{
 		{"on the node", inRun{Args: once}},
-		{"on the node, its cgroups at another place", inRun{Args: elsewhere}},
+		{"on the node, with --root", inRun{Args: elsewhere}},
 		{"in a container, systemd", inRun{Group: systemd.path(), Own: true, Args: elsewhere}},
 		{"in a container, cgroupfs", inRun{Group: cgroupfs.path(), Own: true, Args: elsewhere}},
 		{"in a pod with others", inRun{Group: beside.path(), Own: true, Args: elsewhere}},
-		{"in a container without a tree of its own", inRun{Group: cgroupfs.path(), Args: elsewhere}},
+		{"in a container without its own tree", inRun{Group: cgroupfs.path(), Args: elsewhere}},
 		{"in a container, the node's cgroups in place of its own", inRun{Group: cgroupfs.path(), Args: once}},
 	}
 	var plan struct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agent lets `snug agent` look at real Go processes in real groups that are named
-// as a kubelet and a container runtime name them.
+// Package agent runs `snug agent` on real Go processes in real cgroups, named as a kubelet and
+// a container runtime name them.
 package agent
 
 import (
@@ -18,9 +18,8 @@ import (
 	"testing"
 )
 
-// target is a program that says when it is up and ends with its standard input. If it is
-// told to it works, has thought first, or has had a child that took more memory than there
-// is.
+// target is a program that prints ready and ends with its standard input. By its argument it
+// also works, uses CPU time first, or first runs a child that is OOM-killed.
 const target = `package main
 
 import (
@@ -65,7 +64,7 @@ func main() {
 	io.Copy(io.Discard, os.Stdin)
 }
 
-// used is the CPU time of this process: a machine that is busy gives it little in a second.
+// used is the CPU time of this process, which a busy machine gives slowly.
 func used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -78,8 +77,8 @@ func work() {
 	for i := 0; i < 4; i++ {
 		go func() {
 			for {
-				kept = make([]byte, 64<<10) // a collection each second or so, with the CPU time it has
-				for t := time.Now(); time.Since(t) < time.Millisecond; { // collections keep up
+				kept = make([]byte, 64<<10) // about one collection per second, at its quota
+				for t := time.Now(); time.Since(t) < time.Millisecond; { // so that collections keep up
 				}
 			}
 		}()
@@ -87,12 +86,12 @@ func work() {
 }
 `
 
-// pod is a container, and the program in it.
+// pod is a container and its program.
 type pod struct {
 	uid, id   string
 	class     string // "burstable", "besteffort", "" for guaranteed
-	prefix    string // of the container's scope with systemd's names; "" = names of the driver cgroupfs
-	inner     string // a group that the runtime makes in it; "" = none
+	prefix    string // of the container's scope with the driver systemd; "" = the driver cgroupfs
+	inner     string // a group that the runtime makes in the container; "" = none
 	quota     int    // microseconds in 100 ms; 0 = none
 	memory    int    // MiB; 0 = none
 	toolchain string // "" = nothing runs in it
@@ -102,7 +101,7 @@ type pod struct {
 	pid       int
 }
 
-// groups are those of the pod, the outermost first.
+// groups returns the groups of the pod, the outermost first.
 // Source: k8s.io/kubernetes pkg/kubelet/cm, cgroup_manager_linux.go, ToSystemd and ToCgroupfs.
 func (p *pod) groups() []string {
 	parts := []string{"kubepods", p.class, "pod" + p.uid, p.id}
@@ -127,13 +126,13 @@ func (p *pod) groups() []string {
 
 func (p *pod) path() string { return p.groups()[len(p.groups())-1] }
 
-// limited is the group that has the limits.
+// limited returns the group that has the limits.
 func (p *pod) limited() string { return strings.TrimSuffix(p.path(), "/"+p.inner) }
 
-// run begins the UIDs of this process's pods: another run at the same time has others.
+// run returns the prefix of the UIDs of this process's pods; a concurrent run has another.
 func run() string { return fmt.Sprintf("%08x-0000-4000-8000", os.Getpid()) }
 
-// named gives a pod a UID and an id of its own.
+// named gives a pod a unique UID and id.
 func named(n int, p *pod) *pod {
 	p.uid = fmt.Sprintf("%s-%012d", run(), n)
 	sum := sha256.Sum256([]byte(p.uid))
@@ -141,13 +140,13 @@ func named(n int, p *pod) *pod {
 	return p
 }
 
-// pods are some that a node may have. The old one has so little that it runs into its quota
-// whatever else the machine does.
+// pods returns typical pods of a node. The quota of old is so small that it is always
+// throttled.
 func pods() map[string]*pod {
 	return map[string]*pod{
 		"old":   named(1, &pod{class: "burstable", quota: 10_000, memory: 256, toolchain: "go1.24.13", line: "1.24", env: []string{"GOMAXPROCS=8"}, args: []string{"hunter3"}}),
 		"blind": named(2, &pod{quota: 100_000, memory: 256, toolchain: "go1.26.8", line: "1.24", env: []string{"GOMEMLIMIT=512MiB"}}),
-		"plain": named(3, &pod{class: "besteffort", toolchain: "go1.26.8", line: "1.26", env: []string{"SECRET=hunter2"}, args: []string{"think"}}), // a collection at its start is else most of what it ever did
+		"plain": named(3, &pod{class: "besteffort", toolchain: "go1.26.8", line: "1.26", env: []string{"SECRET=hunter2"}, args: []string{"think"}}), // otherwise the collection at its start would be most of its CPU time
 		"spent": named(4, &pod{class: "burstable", quota: 200_000, memory: 48, toolchain: "go1.26.8", line: "1.26", args: []string{"spend"}}),
 	}
 }
@@ -172,7 +171,7 @@ func build(t *testing.T, dir string, p *pod) string {
 	return exe
 }
 
-// node is what of the document is asked for here.
+// node is the part of the document that the tests check.
 type node struct {
 	Kind       string
 	Memory     bool `json:"memory_read"`
@@ -228,7 +227,7 @@ func (n *node) of(t *testing.T, p *pod) container {
 		return c.PodUID != nil && *c.PodUID == p.uid && c.ID != nil && *c.ID == p.id
 	})
 	if i < 0 {
-		t.Fatalf("pod %s, pid %d, is not among %d containers; passed over: %+v\n%+v", p.uid, p.pid, len(n.Containers), n.Skipped, n.Containers)
+		t.Fatalf("pod %s, pid %d, is not among %d containers; skipped: %+v\n%+v", p.uid, p.pid, len(n.Containers), n.Skipped, n.Containers)
 	}
 	c := n.Containers[i]
 	if len(c.Processes) != 1 || c.Processes[0].PID != p.pid || c.Processes[0].Name != "server" {
@@ -241,7 +240,7 @@ func (c *container) finds(id string) bool {
 	return slices.ContainsFunc(c.Processes[0].Findings, func(f struct{ ID, Severity, Fix string }) bool { return f.ID == id })
 }
 
-// is compares what may be nil.
+// is reports whether p is not nil and *p is want.
 func is[T comparable](p *T, want T) bool { return p != nil && *p == want }
 
 func decode(t *testing.T, text []byte) *node {
@@ -258,7 +257,7 @@ func decode(t *testing.T, text []byte) *node {
 	return &n
 }
 
-// judge compares what was found with what the pods are.
+// judge compares the document with the pods.
 func judge(t *testing.T, n *node, all map[string]*pod) {
 	t.Helper()
 	old := n.of(t, all["old"])

@@ -14,7 +14,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/prom"
 )
 
-// TestPrometheus: Debian's Prometheus scrapes an agent, and is asked what it then knows.
+// TestPrometheus: Debian's Prometheus scrapes an agent, and answers queries about it.
 func TestPrometheus(t *testing.T) {
 	gate.Root(t, "prometheus")
 	all := pods()

@@ -20,10 +20,10 @@ import (
 	"github.com/snug-go/snug/e2e/internal/cgv1"
 )
 
-// role is the variable that makes this test's program one that runs in a container.
+// role is the variable that makes the test binary a program in a container.
 const role = "OBSERVE_ROLE"
 
-// TestMain lets the test's own program be what is looked at.
+// TestMain lets the test binary also be the program to inspect.
 func TestMain(m *testing.M) {
 	switch name := os.Getenv(role); name {
 	case "":
@@ -42,10 +42,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// garbage keeps what is allocated from being proved to be unused.
+// garbage keeps the compiler from removing allocations.
 var garbage []byte
 
-// rests is whether it has worked enough.
+// rests ends the work.
 var rests atomic.Bool
 
 func spin() {
@@ -56,7 +56,7 @@ func spin() {
 	}
 }
 
-// thrash holds as much as GOMEMLIMIT allows, in many small pieces, and makes garbage.
+// thrash fills the heap up to GOMEMLIMIT with many small objects, and makes garbage.
 func thrash() {
 	type piece struct {
 		next *piece
@@ -72,7 +72,7 @@ func thrash() {
 	}
 }
 
-// container is one of a pod of its own, and what runs in it.
+// container is the only container of a pod.
 type container struct {
 	name   string // of the pod
 	role   string
@@ -82,7 +82,7 @@ type container struct {
 	in     io.WriteCloser
 }
 
-// containers are some that a node may have, each with what is wrong with it.
+// containers returns containers with various faults.
 func containers() []*container {
 	return []*container{
 		{name: "above", role: "work", env: []string{"GOMAXPROCS=16"}, quota: 10_000, memory: 256},
@@ -94,7 +94,7 @@ func containers() []*container {
 	}
 }
 
-// uid is of the pod: another run at the same time has others.
+// uid returns the UID of the pod; a concurrent run has others.
 func (c *container) uid() string {
 	sum := sha256.Sum256([]byte(c.name))
 	return fmt.Sprintf("%08x-0000-4000-8000-%x", os.Getpid(), sum[:6])
@@ -102,13 +102,13 @@ func (c *container) uid() string {
 
 func (c *container) id() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(c.uid()))) }
 
-// group is as a kubelet with the driver cgroupfs names it.
+// group returns the name that a kubelet with the driver cgroupfs gives.
 func (c *container) group() string { return "/kubepods/burstable/pod" + c.uid() + "/" + c.id() }
 
-// node has containers in groups of its own, until the test ends.
+// node has containers in groups, until the test ends.
 type node struct{ base *cgv1.Base }
 
-// rest tells the program to do no more.
+// rest ends the work of the program.
 func (c *container) rest(t *testing.T) {
 	t.Helper()
 	if _, err := fmt.Fprintln(c.in); err != nil {
@@ -129,7 +129,7 @@ func startNode(t *testing.T, all []*container) *node {
 		}
 	}
 	for _, c := range all {
-		// Half a CPU is asked for: 512 is no default.
+		// A request of half a CPU: 512 is not the default.
 		cpu := map[string]string{"cpu.shares": "512"}
 		if c.quota > 0 {
 			cpu["cpu.cfs_quota_us"] = strconv.Itoa(c.quota)
@@ -166,7 +166,7 @@ func startNode(t *testing.T, all []*container) *node {
 	return n
 }
 
-// resize changes the limits of a container as a kubelet does, while it runs.
+// resize changes the limits of a running container, as a kubelet does.
 func (n *node) resize(t *testing.T, c *container, quota, memory int) {
 	t.Helper()
 	for file, v := range map[string]int{
@@ -179,8 +179,8 @@ func (n *node) resize(t *testing.T, c *container, quota, memory int) {
 	}
 }
 
-// named are the rules by which Prometheus gives the containers names, as an agent with
-// --names does: here there is no API server that knows the pods.
+// named returns relabeling rules that give the containers names, as an agent with --names
+// does: here there is no API server.
 func named(all []*container) string {
 	var b strings.Builder
 	rule := func(format string, args ...any) { fmt.Fprintf(&b, "      - {"+format+"}\n", args...) }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// panel is a panel of the dashboard, or the title of a row of them.
+// panel is a panel of the dashboard, or a row of panels.
 // Source: Grafana's documentation, "Dashboard JSON model", the classic one.
 type panel struct {
 	ID                       int
@@ -35,7 +35,7 @@ type panel struct {
 	}
 }
 
-// dashboard is what of it is asked for here.
+// dashboard is the part of the dashboard that the tests check.
 type dashboard struct {
 	UID, Title, Description string
 	SchemaVersion           int
@@ -62,10 +62,10 @@ func theDashboard(t *testing.T) *dashboard {
 	return &out
 }
 
-// units are those of Grafana that are used (packages/grafana-data, valueFormats/categories).
+// units are the units of Grafana in use (packages/grafana-data, valueFormats/categories).
 var units = []string{"short", "percentunit", "bytes", "s", "cps", "reqps"}
 
-// TestDashboard: it is whole, and laid out so that people can read it.
+// TestDashboard checks that the dashboard is complete and laid out without overlaps and holes.
 func TestDashboard(t *testing.T) {
 	d := theDashboard(t)
 	if d.UID == "" || d.Title == "" || d.Description == "" || d.SchemaVersion < 42 || d.ID != nil {
@@ -77,7 +77,7 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("it has %s", left)
 		}
 	}
-	known := []string{"__rate_interval", "__all"} // of Grafana
+	known := []string{"__rate_interval", "__all"} // built into Grafana
 	for _, v := range d.Templating.List {
 		known = append(known, v.Name)
 		if v.Label == "" || v.Type == "query" && v.AllValue != ".*" {
@@ -114,7 +114,7 @@ func TestDashboard(t *testing.T) {
 		if p.Collapsed != (len(p.Panels) > 0) || p.Collapsed && p.Type != "row" {
 			t.Errorf("%s: closed, and with %d panels", p.Title, len(p.Panels))
 		}
-		// What is about each container is asked for when somebody wants it.
+		// Series per container only in closed rows, which query on demand.
 		if perPod := regexp.MustCompile(`\{\{pod\}\}`); perPod.MatchString(fmt.Sprint(p.Targets)) {
 			t.Errorf("%s: a line for each pod, in a row that is open", p.Title)
 		}
@@ -124,7 +124,7 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// flat are all panels, those of closed rows among them.
+// flat returns all panels, including those in closed rows.
 func (d *dashboard) flat() []panel {
 	var all []panel
 	for _, p := range d.Panels {
@@ -133,7 +133,7 @@ func (d *dashboard) flat() []panel {
 	return all
 }
 
-// fills judges a layout: no panel lies on another, and there are no holes, from a line on.
+// fills checks a layout from a line on: panels do not overlap, and there are no holes.
 func fills(t *testing.T, panels []panel, from int) {
 	t.Helper()
 	cells := map[[2]int]string{}
@@ -164,7 +164,7 @@ func fills(t *testing.T, panels []panel, from int) {
 	}
 }
 
-// judge looks at a panel that shows something.
+// judge checks a panel with queries.
 func (p *panel) judge(t *testing.T, name string) {
 	t.Helper()
 	if !strings.HasSuffix(p.Description, ".") || p.Datasource.UID != "${datasource}" || p.Datasource.Type != "prometheus" || len(p.Targets) == 0 {

@@ -30,19 +30,19 @@ import (
 	"github.com/snug-go/snug/e2e/internal/prom"
 )
 
-// patience bounds the wait for what happens on its own.
+// patience bounds a wait.
 const patience = 3 * time.Minute
 
-func until(t *testing.T, what string, said func() string, yes func() bool) {
+func until(t *testing.T, what string, state func() string, yes func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !yes(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not after %v: %s\n%s", patience, what, said())
+			t.Fatalf("not after %v: %s\n%s", patience, what, state())
 		}
 	}
 }
 
-// listens waits until a server has said where.
+// listens waits until a server logs its address.
 func listens(t *testing.T, p *daemon.Process, what *regexp.Regexp) string {
 	t.Helper()
 	var found []string
@@ -54,11 +54,11 @@ func listens(t *testing.T, p *daemon.Process, what *regexp.Regexp) string {
 	return found[1]
 }
 
-// lab is an agent and a webhook, and a Prometheus that scrapes both.
+// lab is an agent, a webhook, and a Prometheus that scrapes both.
 type lab struct {
 	*prom.Server
 	agent, webhook string // addresses of their metrics
-	questions      string // where the webhook answers
+	questions      string // the address of the webhook
 }
 
 func newLab(t *testing.T, all []*container) *lab {
@@ -76,7 +76,7 @@ func newLab(t *testing.T, all []*container) *lab {
 	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// There is no API server: what it has learned it keeps for itself.
+	// There is no API server: the webhook cannot share what it learns.
 	webhook := daemon.Start(t, t.TempDir(), exe, "webhook", "--listen", "127.0.0.1:0", "--health", "127.0.0.1:0", "--cert-file", crt, "--key-file", key,
 		"--namespace", "snug", "--agents", l.agent, "--api-url", "https://127.0.0.1:1", "--api-token-file", token, "--api-ca-file", crt)
 	l.webhook = listens(t, webhook, regexp.MustCompile(`and for kubelets and Prometheus on (127\.0\.0\.1:\d+)`))
@@ -97,7 +97,7 @@ scrape_configs:
 	return l
 }
 
-// certificate makes one for this machine, which is its own CA.
+// certificate makes a self-signed certificate for this machine.
 func certificate(t *testing.T, dir string) (crt, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -125,12 +125,12 @@ func certificate(t *testing.T, dir string) (crt, key string) {
 	return crt, key
 }
 
-// question is about a pod that opts in.
+// question is a request about a pod that opts in.
 const question = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","namespace":"shop",
 "kind":{"version":"v1","kind":"Pod"},"resource":{"version":"v1","resource":"pods"},
 "object":{"metadata":{"name":"p","labels":{"snug.dev/inject":"enabled"}},"spec":{"containers":[{"name":"a","image":"x","resources":{"limits":{"memory":"512Mi"}}}]}}}}`
 
-// ask asks the webhook something, and then nonsense.
+// ask sends the webhook a valid request, and then an invalid one.
 func (l *lab) ask(t *testing.T) {
 	t.Helper()
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
@@ -146,11 +146,11 @@ func (l *lab) ask(t *testing.T) {
 	}
 }
 
-// asked is that Prometheus has seen both.
+// asked is a query with a result once Prometheus has seen both.
 const asked = `rate(snug_webhook_reviews_total{outcome="patched"}[15s]) > 0 and on () rate(snug_webhook_reviews_total{outcome="unreadable"}[15s]) > 0`
 
-// answers waits until a query has an answer that will do, and returns it. A machine that is
-// busy misses scrapes, and what is asked about the webhook needs questions that are new.
+// answers waits until do accepts the result of a query, and returns it: a busy machine misses
+// scrapes. Queries about the webhook need new requests.
 func (l *lab) answers(t *testing.T, query string, do func([]prom.Sample) bool) (got []prom.Sample) {
 	t.Helper()
 	until(t, query, func() string { return fmt.Sprintf("last: %v", got) }, func() bool {
@@ -163,10 +163,10 @@ func (l *lab) answers(t *testing.T, query string, do func([]prom.Sample) bool) (
 	return got
 }
 
-// some is an answer that is not empty.
+// some accepts a result that is not empty.
 func some(got []prom.Sample) bool { return len(got) > 0 }
 
-// get is a page.
+// get returns a page.
 func get(t *testing.T, url string) string {
 	t.Helper()
 	r, err := http.Get(url)
@@ -181,7 +181,7 @@ func get(t *testing.T, url string) string {
 	return string(text)
 }
 
-// firing are the alerts that fire, as "alert pod" and of GoStaleAfterResize with its knob.
+// firing returns the firing alerts, as "alert pod", for GoStaleAfterResize with its knob.
 func (l *lab) firing(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -202,8 +202,8 @@ func (l *lab) firing(t *testing.T) []string {
 	return all
 }
 
-// TestReal: alerts fire and resolve for real programs; all queries of the dashboard and the
-// runbooks are answered; and every metric that any of them names is one that there is.
+// TestReal: alerts fire and resolve for real programs, all queries of the dashboard and the
+// runbooks have results, and every metric that they name exists.
 func TestReal(t *testing.T) {
 	gate.Root(t, "prometheus")
 	all := containers()
@@ -217,8 +217,8 @@ func TestReal(t *testing.T) {
 	until(t, "all containers are there", state, func() bool { return len(l.Query(t, `snug_go_container_info{namespace="shop"}`)) == len(all) })
 	n.resize(t, by["grown"], 200_000, 256)
 	want := []string{"GoGCThrashes thrashes", "GoMemlimitAboveLimit over", "GoProcsAboveQuota above", "GoStaleAfterResize grown GOMAXPROCS", "GoStaleAfterResize grown GOMEMLIMIT"}
-	until(t, "what is wrong fires, and nothing else: "+fmt.Sprint(want), state, func() bool { return slices.Equal(l.firing(t), want) })
-	// It depends on the machine's other work how much it is throttled at a moment.
+	until(t, "the faults fire, and nothing else: "+fmt.Sprint(want), state, func() bool { return slices.Equal(l.firing(t), want) })
+	// How much it is throttled varies with the load of the machine.
 	until(t, "nothing fires for what is throttled and fits", state, func() bool {
 		return len(l.Query(t, `snug_go_container_cpu_throttled_ratio{pod="fits"} > 0.5`)) == 1 && slices.Equal(l.firing(t), want)
 	})
@@ -262,7 +262,7 @@ func (l *lab) dashboard(t *testing.T) {
 			}
 		})
 	}
-	for query, want := range map[string]string{ // by title of the panel that has one figure
+	for query, want := range map[string]string{ // by title of a panel with one figure
 		"Throttled, GOMAXPROCS too high": "1", "Throttled, GOMAXPROCS fits": "0", "Stale after a resize": "0",
 	} {
 		t.Run(query, func(t *testing.T) {
@@ -291,17 +291,17 @@ func (l *lab) dashboard(t *testing.T) {
 	}
 }
 
-// about are the pods that pages are read for, "above" where a page is not here.
+// about has the pods for the queries of pages; the default is "above".
 var about = map[string]string{
 	"GoGCThrashes.md": "thrashes", "GoMemlimitAboveLimit.md": "over", "GoStaleAfterResize.md": "grown",
 }
 
-// empty are queries of the pages that may have no answer here, and why.
+// empty has the queries of the pages that may have no result here, and why.
 var empty = map[string]string{
 	`up{job="snug-agent"} == 0`: "the agent is up",
 }
 
-// runbooks runs every query of the pages: each has an answer.
+// runbooks runs every query of the pages: each has a result.
 func (l *lab) runbooks(t *testing.T) {
 	n := 0
 	unused := maps.Clone(empty)
@@ -325,7 +325,7 @@ func (l *lab) runbooks(t *testing.T) {
 	}
 }
 
-// names looks for every metric that alerts, dashboard and runbooks name.
+// names checks that every metric in alerts, dashboard and runbooks exists.
 func (l *lab) names(t *testing.T) {
 	there := map[string]bool{}
 	for _, address := range []string{l.agent, l.webhook} {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe proves the chart's alerts, dashboard and runbooks: that they fit each
-// other, by promtool, and on a real Prometheus that scraped a real agent and webhook.
+// Package observe tests the chart's alerts, dashboard and runbooks: against each other, with
+// promtool, and on a real Prometheus that scrapes a real agent and webhook.
 package observe
 
 import (
@@ -40,7 +40,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// alerts are all rules, by group.
+// alerts returns all rules, by group.
 func alerts(t *testing.T) map[string][]rule {
 	t.Helper()
 	var file struct {
@@ -62,7 +62,7 @@ func alerts(t *testing.T) map[string][]rule {
 	return all
 }
 
-// TestPromtool has Prometheus' own tool judge the rules and run their tests.
+// TestPromtool checks the rules with promtool, and runs their tests.
 func TestPromtool(t *testing.T) {
 	gate.Need(t, "prometheus")
 	for _, args := range [][]string{{"check", "rules", "--lint=all", "--lint-fatal", alertsFile}, {"test", "rules", "testdata/alerts_test.yaml"}} {
@@ -72,7 +72,7 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// TestRules: what each alert says of itself, and where.
+// TestRules checks the labels, annotations and page of each alert.
 func TestRules(t *testing.T) {
 	index := read(t, filepath.Join(runbooks, "README.md"))
 	pages := map[string]bool{}
@@ -108,7 +108,7 @@ func TestRules(t *testing.T) {
 	}
 	for _, e := range entries {
 		if !pages[e.Name()] && e.Name() != "README.md" {
-			t.Errorf("%s is the page of no alert", e.Name())
+			t.Errorf("%s is a page without an alert", e.Name())
 		}
 		delete(pages, e.Name())
 	}
@@ -117,7 +117,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestTested: each alert is seen to wait, to fire and to resolve.
+// TestTested: the rule tests show each alert waiting, firing and resolving.
 func TestTested(t *testing.T) {
 	var file struct {
 		Tests []struct {
@@ -133,7 +133,7 @@ func TestTested(t *testing.T) {
 	}
 	fired := map[string]bool{}
 	for _, test := range file.Tests {
-		seen := map[string]string{} // by alert: . for none, ! for some, in the order of the test
+		seen := map[string]string{} // by alert, an evaluation each: "." = none, "!" = fires
 		for _, r := range test.Rules {
 			if len(r.Alerts) > 0 {
 				seen[r.Name] += "!"
@@ -151,7 +151,7 @@ func TestTested(t *testing.T) {
 	for _, rules := range alerts(t) {
 		for _, r := range rules {
 			if !fired[r.Alert] {
-				t.Errorf("%s is never seen to fire", r.Alert)
+				t.Errorf("no test shows %s firing", r.Alert)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func pages(t *testing.T) []page {
 
 var fence = regexp.MustCompile("(?ms)^ *```([a-z]+)\n(.*?)^ *```$")
 
-// blocks are the lines of all blocks of a language.
+// blocks returns the lines of all blocks in a language.
 func (p page) blocks(language string) []string {
 	var lines []string
 	for _, m := range fence.FindAllStringSubmatch(p.text, -1) {
@@ -46,7 +46,7 @@ func (p page) blocks(language string) []string {
 	return lines
 }
 
-// TestPages: each page is short and has its parts, and its links lead somewhere.
+// TestPages: each page is short and has its parts, and its links exist.
 func TestPages(t *testing.T) {
 	names := []string{}
 	for _, p := range pages(t) {
@@ -63,7 +63,7 @@ func TestPages(t *testing.T) {
 				return
 			}
 			if !strings.HasPrefix(p.text, "# "+strings.TrimSuffix(p.name, ".md")+"\n\n**") {
-				t.Error("it does not begin with its name and what it means")
+				t.Error("it does not begin with its name and its meaning")
 			}
 			at := 0
 			for _, part := range []string{"## Confirm", "## Fix", "## Ignore when"} {
@@ -74,7 +74,7 @@ func TestPages(t *testing.T) {
 				at = i
 			}
 			if n := strings.Count(p.text, "\n"); n > 60 {
-				t.Errorf("%d lines, at night", n)
+				t.Errorf("%d lines, want at most 60", n)
 			}
 			if len(p.blocks("promql")) == 0 {
 				t.Error("no query")
@@ -83,8 +83,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCommands: commands of snug that a page names exist, with their flags, and so do the
-// ids that it sends to snug explain.
+// TestCommands: the snug commands of the pages exist, with their flags, and so do the ids for
+// snug explain.
 func TestCommands(t *testing.T) {
 	gate.Need(t, "prometheus")
 	exe := filepath.Join(t.TempDir(), "snug")

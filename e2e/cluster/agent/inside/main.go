@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Inside runs in the virtual machine of the agent's tests: it starts the programs of some
-// pods in their groups, and then the agent, here and in containers.
+// Inside runs in the virtual machine of the agent's tests. It starts the programs of pods in
+// their groups, and then the agent, on the node and in containers.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Plan is what to do, as JSON in the file that is the first argument.
+// Plan is the input, JSON in the file of the first argument.
 type Plan struct {
 	Pods []Pod
 	Runs []Run
@@ -31,35 +31,35 @@ type Pod struct {
 	Group string // below /sys/fs/cgroup
 	Args  []string
 	Env   []string
-	// Throttled: it works more than its group's quota allows, and the agent is to look when
-	// that was seen.
+	// Throttled means that the program exceeds its group's quota, and that the agent runs only
+	// after the group was throttled.
 	Throttled bool
 }
 
-// Run is one of the agent.
+// Run is a run of the agent.
 type Run struct {
-	// Group is the container's that it runs in, with namespaces of its own for cgroups and
-	// mounts, and the node's processes; "" = on the node itself.
+	// Group is the group of the container to run in, with its own cgroup and mount namespaces
+	// and the node's PID namespace; "" = on the node itself.
 	Group string
-	// Own: the container's /sys/fs/cgroup shows its own group alone, as runtimes mount it;
-	// else the node's are there.
+	// Own means that the container's /sys/fs/cgroup shows only its own group, as runtimes mount
+	// it, and not the node's.
 	Own  bool
 	Args []string
 }
 
-// Seen is what became of it all, in the order of the plan.
+// Seen is the output, in the order of the plan.
 type Seen struct {
 	Pids []int
 	Runs []Output
 }
 
-// Output is what a run said.
+// Output is the output of a run.
 type Output struct{ Stdout, Stderr, Err string }
 
 const (
-	enter = "enter" // the argument of this program that becomes the agent
+	enter = "enter" // the argument that makes this program exec the agent
 	tree  = "/sys/fs/cgroup"
-	host  = "/host" // where a container has the node's tree
+	host  = "/host" // where a container mounts the node's tree
 )
 
 func main() {
@@ -76,8 +76,8 @@ func main() {
 }
 
 func run(file string) error {
-	// Its mounts are its own: other tests use the machine after it.
-	runtime.LockOSThread() // namespaces are the thread's, and its children's
+	// A mount namespace of its own, because other tests use the machine later.
+	runtime.LockOSThread() // namespaces belong to the thread and its children
 	if err := unshare(syscall.CLONE_NEWNS); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func run(file string) error {
 	return json.NewEncoder(os.Stdout).Encode(seen)
 }
 
-// start starts a program from inside its group, and waits until it is ready.
+// start starts a program in its group, and waits until it is ready.
 func (p *Pod) start() (*exec.Cmd, error) {
 	cmd := exec.Command(p.Args[0], p.Args[1:]...)
 	cmd.Env, cmd.Stderr = append([]string{}, p.Env...), os.Stderr
@@ -143,7 +143,7 @@ func (p *Pod) start() (*exec.Cmd, error) {
 // patience bounds the wait for a program to be throttled.
 const patience = 3 * time.Minute
 
-// wait waits until the group is throttled once more than it was.
+// wait waits until the group is throttled again.
 func (p *Pod) wait() error {
 	first, err := p.throttled()
 	for end := time.Now().Add(patience); err == nil; time.Sleep(100 * time.Millisecond) {
@@ -158,7 +158,7 @@ func (p *Pod) wait() error {
 	return err
 }
 
-// throttled is in how many periods the group was.
+// throttled returns the number of throttled periods of the group.
 func (p *Pod) throttled() (int, error) {
 	text, err := os.ReadFile(filepath.Join(tree, p.Group, "cpu.stat"))
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *Pod) throttled() (int, error) {
 	return 0, errors.New("no nr_throttled in cpu.stat")
 }
 
-// bind shows the node's groups at a second place, as a hostPath volume does.
+// bind mounts the node's groups a second time, as a hostPath volume does.
 func bind() error {
 	at := filepath.Join(host, tree)
 	if err := os.MkdirAll(at, 0o755); err != nil {
@@ -203,16 +203,16 @@ func (r *Run) output() (o Output) {
 		defer group.Close()
 		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd())}
 	}
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		o.Err = err.Error()
 	}
-	o.Stdout, o.Stderr = out.String(), said.String()
+	o.Stdout, o.Stderr = out.String(), errs.String()
 	return o
 }
 
-// unshare gives the thread namespaces of its own, for mounts too.
+// unshare gives the thread new namespaces, with private mounts.
 func unshare(flags int) error {
 	if err := syscall.Unshare(flags); err != nil {
 		return err
@@ -220,10 +220,10 @@ func unshare(flags int) error {
 	return syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 }
 
-// become makes namespaces for cgroups, whose root is the group that this process is in,
-// and for mounts, and becomes the agent. It returns only what went wrong.
+// become makes new mount and cgroup namespaces, with the current group as the root, and execs
+// the agent. It returns only on an error.
 func become(own bool, args []string) error {
-	runtime.LockOSThread() // namespaces are the thread's, and exec keeps those of its caller
+	runtime.LockOSThread() // namespaces belong to the thread, and exec keeps those of its caller
 	if err := unshare(syscall.CLONE_NEWCGROUP | syscall.CLONE_NEWNS); err != nil {
 		return err
 	}
