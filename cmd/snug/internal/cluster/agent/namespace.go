@@ -82,9 +82,9 @@ func (v *view) has(controller string) bool { return cgroup.HasWord(v.Options, co
 // maxGroups bounds the search for a group.
 const maxGroups = 100_000
 
-// findGroup returns the group exactly depth levels below the top of a hierarchy for which it
-// returns true; "" = none.
-func findGroup(tree fs.FS, top string, depth int, it func(name string) bool) string {
+// findGroup returns the first group exactly depth levels below the top of a hierarchy that
+// matches; "" = none.
+func findGroup(tree fs.FS, top string, depth int, matches func(name string) bool) string {
 	found, seen := "", 0
 	_ = fs.WalkDir(tree, top, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -97,7 +97,7 @@ func findGroup(tree fs.FS, top string, depth int, it func(name string) bool) str
 		switch level := strings.Count(below, "/"); {
 		case level < depth:
 			return nil
-		case it(name):
+		case matches(name):
 			found = "/" + strings.TrimPrefix(below, "/")
 			return fs.SkipAll
 		}

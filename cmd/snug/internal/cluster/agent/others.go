@@ -96,7 +96,7 @@ func (s *scanner) noteUnseen(pid int) {
 	}
 }
 
-// others returns the containers without Go programs. members has the others.
+// others returns the containers without Go programs. members has those with Go programs.
 func (a *Agent) others(members map[string][]*process, now time.Time) []finding.OtherContainer {
 	list, s := []finding.OtherContainer{}, a.scanner
 	s.remember(members, now)

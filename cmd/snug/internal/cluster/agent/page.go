@@ -14,7 +14,7 @@ import (
 // page serves the last scan as HTML. It ignores unknown parameters. These are known:
 //
 //	?sort=COLUMN   a column, as in the links of the heads
-//	?reverse=1     in reverse
+//	?reverse=1     in reverse order
 //	?wrong=1       only containers with a warning
 func (a *Agent) page(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()

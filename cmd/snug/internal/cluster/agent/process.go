@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// window is the time over which collections are counted, which may be minutes apart, and
-	// findings are judged, so that they do not come and go.
+	// window is the time over which collections are counted and findings are judged. It is long,
+	// so that findings do not come and go.
 	window = time.Minute
 	// wholeEvery is the interval, in scans, at which a process is inspected as if it were new:
 	// its CPUs may have changed, and what was unknown may be known by then.
@@ -23,7 +23,8 @@ const (
 	groupEvery = 4
 	// restEvery is the interval, in scans, at which the memory of an idle process is read.
 	restEvery = 4
-	// young is the age up to which every scan reads both: a new process may still change.
+	// young is the age up to which every scan reads cgroups and memory: a new process may still
+	// change.
 	young = time.Minute
 	// maxMoments bounds the moments of the window, for any interval.
 	maxMoments = 5

@@ -51,7 +51,7 @@ type scanner struct {
 	at     time.Time         // of the last scan
 
 	bystanders   map[string]*bystander // by keyOfPlace
-	unplaced     int                   // the last scan with a process that was not inspected, in an unknown container
+	unplaced     int                   // the last scan that could not inspect a process in an unknown container
 	settledAfter time.Duration
 }
 
