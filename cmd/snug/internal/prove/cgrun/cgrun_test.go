@@ -128,7 +128,7 @@ func TestFindHierarchy(t *testing.T) {
 		{"escaped-mount-point", "0::/a\n", `1 2 0:3 / /c\040d\134 rw - cgroup2 x rw` + "\n", "cpu", false, `/c d\/a /c d\`, ""},
 		{"tags-before-the-dash", "0::/a\n", "1 2 0:3 / /c rw shared:1 master:2 - cgroup2 x rw\n", "cpu", false, "/c/a /c", ""},
 		{"controller-name-in-another", "5:cpuacct:/a\n", both, "cpu", true, "", "no group has the cpu controller"},
-		{"outside-the-namespace", "0::/../a\n", "1 2 0:3 / /c rw - cgroup2 x rw\n", "cpu", false, "", "cannot be seen"},
+		{"outside-the-namespace", "0::/../a\n", "1 2 0:3 / /c rw - cgroup2 x rw\n", "cpu", false, "", "not visible"},
 		{"not-mounted", "0::/a\n", "1 2 0:3 / /c rw - tmpfs x rw\n", "cpu", false, "", "no cgroup filesystem"},
 		{"garbage", ":::\nx\n0::\n", "x\n- - -\n", "cpu", false, "", "no group has"},
 	}
@@ -210,8 +210,8 @@ func TestLimitsOfAGroup(t *testing.T) {
 	}
 }
 
-// TestSituations: every saved container. What package limits proves by, and what a group's
-// files say, are of the same place: the mount, the group and the levels.
+// TestSituations checks for every saved container that package limits and this package
+// read the same place: mount, group and levels.
 func TestSituations(t *testing.T) {
 	all, err := fixture.LoadAll(os.DirFS("../../../../../testdata/situations"))
 	if err != nil {
@@ -234,9 +234,9 @@ func TestSituations(t *testing.T) {
 			_, off := errors.AsType[noControllerError](err)
 			switch {
 			case off && state == limits.None || unread(&l, field, state) != nil:
-				continue // there is none, or limits says that it does not know
+				continue // no limit, or unknown to package limits
 			case err != nil:
-				if !strings.Contains(mounts, " /..") { // from outside of the namespace: no groups are made there
+				if !strings.Contains(mounts, " /..") { // outside the namespace, where no groups are made
 					t.Errorf("%s, %s: %v, and limits says %v", s.Name, controller, err, state)
 				}
 				continue
@@ -320,7 +320,7 @@ func TestUsageSinceAnEarlierReading(t *testing.T) {
 		Pressure: span(150), MemoryPeakBytes: &peak, OOMKills: number(2)}
 	want := Usage{Periods: number(20), ThrottledPeriods: number(0), ThrottledTime: span(2), Pressure: span(50), OOMKills: number(1)}
 	if got := now.since(earlier); !reflect.DeepEqual(got, want) {
-		t.Errorf("since = %s, want %s: what went back, or was not there, is not known", show(got), show(want))
+		t.Errorf("since = %s, want %s: a counter that decreased or was missing is unknown", show(got), show(want))
 	}
 }
 

@@ -19,28 +19,27 @@ import (
 type Child struct {
 	// Confinement is what was proved before the command started.
 	Confinement Confinement
-	// AtStart is what Usage said when the command was let go, just before Ready:
-	// what the shim used. Each counter of Usage minus that of AtStart, where both
-	// are known, is the command's, but for the shim's last steps: taking the
-	// go-ahead, and execve(2) (together about as much as any process needs to
-	// start). A peak cannot be subtracted; one that is no larger than AtStart's is
-	// the shim's.
+	// AtStart is the Usage just before Ready: that of the shim. If both are known, a
+	// counter of Usage minus that of AtStart is the command's, plus the shim's last
+	// steps: receiving the go-ahead, and execve(2) (together about as much as any
+	// process needs to start). A peak cannot be subtracted; one that is no larger
+	// than AtStart's is the shim's.
 	AtStart Usage
 
 	pid   int
 	group *group
-	shim  used // what the shim had used when it was let go
+	shim  used // used by the shim before the go-ahead
 
-	waiting sync.Mutex // held by the one who waits
+	waiting sync.Mutex // held while waiting
 
 	mu     sync.Mutex
-	reaped bool // its pid may belong to somebody else
+	reaped bool // its pid may belong to another process
 	exit   Exit
-	failed error // of waiting: somebody else has reaped it
+	failed error // of waiting: other code has reaped it
 	atEnd  Usage // read before it was reaped
 }
 
-// used is what getrusage(2) says of the process itself.
+// used is what getrusage(2) reports of a process itself.
 type used struct {
 	User, System time.Duration
 	MaxRSS       int64 // bytes
@@ -49,8 +48,7 @@ type used struct {
 // PID returns the command's process id.
 func (c *Child) PID() int { return c.pid }
 
-// Signal sends a signal to the command. After the command was waited for it
-// does nothing.
+// Signal sends a signal to the command. After Wait has returned it does nothing.
 func (c *Child) Signal(sig syscall.Signal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,9 +58,9 @@ func (c *Child) Signal(sig syscall.Signal) error {
 	return os.NewSyscallError("kill", unix.Kill(c.pid, sig))
 }
 
-// Wait waits for the command to end. It may be called again, and by several at a
-// time: all get the same. The error is ECHILD where somebody else has reaped the
-// command, or SIGCHLD is ignored; how it ended is then unknown.
+// Wait waits for the command to end. You can call it again, and from several
+// goroutines: all calls return the same. The error is ECHILD if other code has reaped
+// the command, or if SIGCHLD is ignored; how the command ended is then unknown.
 func (c *Child) Wait() (Exit, error) {
 	for {
 		stopped, err := c.wait(false, false)
@@ -74,9 +72,9 @@ func (c *Child) Wait() (Exit, error) {
 	}
 }
 
-// wait waits until the command ends or, if stops is set, is stopped: then it
-// returns the signal that did it, else 0. If all is set it reaps every other
-// child that ends meanwhile, as pid 1 has to.
+// wait waits until the command ends or, if stops is set, is stopped. It returns the
+// signal that stopped the command, else 0. If all is set it reaps every other
+// child that ends meanwhile, as pid 1 must.
 func (c *Child) wait(stops, all bool) (stopped syscall.Signal, err error) {
 	c.waiting.Lock()
 	defer c.waiting.Unlock()
@@ -94,22 +92,22 @@ func (c *Child) wait(stops, all bool) (stopped syscall.Signal, err error) {
 		options |= unix.WSTOPPED
 	}
 	for {
-		// First see who it is and only then reap, under the lock, so that Signal
-		// never hits a pid that is free again.
+		// First find out which child it is, then reap it under the lock, so that
+		// Signal never reaches a reused pid.
 		var info unix.Siginfo
 		if err := unix.Waitid(idtype, id, &info, options, nil); err == unix.EINTR {
 			continue
 		} else if err != nil {
 			return 0, c.lost(os.NewSyscallError("waitid", err))
 		}
-		// si_pid stands first in what x/sys leaves unnamed (sigaction(2)).
+		// si_pid is the first field that x/sys leaves unnamed (sigaction(2)).
 		pid := int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), siginfoPID)))
 		if pid != c.pid {
 			unix.Wait4(pid, nil, unix.WNOHANG|unix.WUNTRACED, nil)
 			continue
 		}
-		// systemd removes a scope without processes, and a zombie is none: this is as
-		// early as its counters can be final.
+		// systemd removes a scope without processes, and a zombie does not count as one.
+		// The counters are final from here on, so read them at once.
 		atEnd := c.group.usage()
 		c.mu.Lock()
 		var ws unix.WaitStatus
@@ -134,11 +132,11 @@ func (c *Child) wait(stops, all bool) (stopped syscall.Signal, err error) {
 	}
 }
 
-// siginfoPID is where si_pid stands in siginfo_t on 64-bit Linux.
+// siginfoPID is the offset of si_pid in siginfo_t on 64-bit Linux.
 const siginfoPID = 16
 
-// lost notes that waiting failed. If it is because there is no such child, its pid
-// is nobody's to signal.
+// lost records that waiting failed. If there is no such child any more, its pid may
+// belong to another process and is not signalled.
 func (c *Child) lost(err error) error {
 	if errors.Is(err, unix.ECHILD) {
 		c.mu.Lock()
@@ -148,15 +146,15 @@ func (c *Child) lost(err error) error {
 	return err
 }
 
-// rssNoise is how much more than it had reported the shim may have touched when it
-// became the command, in bytes.
+// rssNoise is how much the shim's resident set may grow between its report and
+// execve(2), in bytes.
 const rssNoise = 1 << 20
 
-// exitOf is how a command ended of which the shim had used that much.
+// exitOf returns how a command ended, without what the shim had used.
 func exitOf(ws unix.WaitStatus, ru unix.Rusage, shim used) Exit {
 	all := usedOf(ru)
-	// The kernel splits the time by where its ticks fell, so that a part may be
-	// less than the shim's; the sum is exact (cputime_adjust, kernel/sched/cputime.c).
+	// The kernel splits the time by its ticks, so one part may be less than the shim's;
+	// the sum is exact (cputime_adjust, kernel/sched/cputime.c).
 	user, system := all.User-shim.User, all.System-shim.System
 	e := Exit{
 		Code:       ws.ExitStatus(),
@@ -173,29 +171,29 @@ func exitOf(ws unix.WaitStatus, ru unix.Rusage, shim used) Exit {
 	return e
 }
 
-// usedOf converts what getrusage(2) and wait4(2) say.
+// usedOf converts the result of getrusage(2) or wait4(2).
 func usedOf(ru unix.Rusage) used {
 	return used{time.Duration(ru.Utime.Nano()), time.Duration(ru.Stime.Nano()), ru.Maxrss * 1024}
 }
 
-// Usage reads the group's counters; they start at zero with the group and hold the
-// shim's work, see AtStart. Once the group is gone it returns what they were when
-// the command ended.
+// Usage reads the group's counters. They start at zero with the group and include the
+// shim's work, see AtStart. After the group is gone it returns their values at the end
+// of the command.
 func (c *Child) Usage() Usage {
 	c.mu.Lock()
 	atEnd := c.atEnd
 	c.mu.Unlock()
 	u := c.group.usage().or(atEnd)
-	if c.group.asItIs {
+	if c.group.ungrouped {
 		u.CPUTime = c.cpuTime()
 	}
 	return u
 }
 
-// Remove ends what still runs in the group, as a container ends with its first
-// process, and removes the group, also where Wait fails. Call it after Wait; before,
-// the command itself is killed. It returns how many processes were killed. After an
-// error the watchdog, if there is one, goes on trying when snug ends.
+// Remove kills the processes left in the group, as a container ends with its first
+// process, and removes the group, even if Wait fails. Call it after Wait; before, it
+// kills the command itself. It returns how many processes it killed. After an error
+// the watchdog, if there is one, tries again when snug ends.
 func (c *Child) Remove() (leftovers int, err error) {
 	c.Signal(syscall.SIGKILL)
 	_, err = c.Wait()

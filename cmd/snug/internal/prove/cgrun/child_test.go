@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inFakeScope starts a command in a scope of the stand-in for systemd (see
-// TestScope) and returns what removes that, as systemd does.
+// inFakeScope starts a command in a scope of the fake systemd (see TestScope), and
+// returns a function that removes the scope, as systemd does.
 func inFakeScope(t *testing.T, spec Spec) (c *Child, collect func()) {
 	t.Helper()
 	n := makeNest(t)
@@ -59,7 +59,7 @@ func TestUsageOutlivesAScope(t *testing.T) {
 		oomKills uint64
 	}{
 		{"ends", self("as-exit", "0"), 0, 0},
-		{"killed for want of memory", self("as-eater", "134217728"), syscall.SIGKILL, 1},
+		{"OOM kill", self("as-eater", "134217728"), syscall.SIGKILL, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, collect := inFakeScope(t, Spec{Args: tt.args, CPUs: 1, MemoryBytes: 32 << 20, Weight: 200})
@@ -103,8 +103,8 @@ func TestSeveralWaitForOneCommand(t *testing.T) {
 	}
 }
 
-// Somebody else reaps the command, as where SIGCHLD is ignored: its group and
-// whatever it left behind are removed all the same.
+// If other code reaps the command, as when SIGCHLD is ignored, its group and the
+// processes it left behind are still removed.
 func TestRemoveWithoutTheCommandsEnd(t *testing.T) {
 	needRoot(t)
 	file := filepath.Join(t.TempDir(), "family")
@@ -132,7 +132,7 @@ func TestRemoveWithoutTheCommandsEnd(t *testing.T) {
 			t.Errorf("left: %s", p.dir)
 		}
 	}
-	none := &Child{pid: c.pid, reaped: true, failed: unix.ECHILD, group: &group{asItIs: true}}
+	none := &Child{pid: c.pid, reaped: true, failed: unix.ECHILD, group: &group{ungrouped: true}}
 	if u := none.Usage(); u.CPUTime != nil {
 		t.Errorf("CPU time %v of a command whose end is unknown", *u.CPUTime)
 	}
@@ -187,20 +187,20 @@ func TestExitWithoutTheShim(t *testing.T) {
 
 func TestLargestResidentSetIsTheCommandsOrUnknown(t *testing.T) {
 	needRoot(t)
-	snugs := make([]byte, 40<<20) // this process is larger than a small command
+	snugs := make([]byte, 40<<20) // makes this process larger than a small command
 	for i := 0; i < len(snugs); i += 4096 {
 		snugs[i] = 1
 	}
-	// A command counts when it is larger than this process, which -race and the tests
-	// before this one may have made large.
+	// The command must be larger than this process, which -race and earlier tests may
+	// have made large.
 	var own syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
 		t.Fatal(err)
 	}
 	size := max(128<<20, 2*own.Maxrss<<10)
 	for _, tt := range []struct {
-		args        []string
-		least, most int64
+		args     []string
+		min, max int64
 	}{
 		{self("as-exit", "0"), 0, 0},
 		{self("as-eater", strconv.FormatInt(size, 10)), size, size + 72<<20},
@@ -210,8 +210,8 @@ func TestLargestResidentSetIsTheCommandsOrUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 		exit, err := c.Wait()
-		if err != nil || exit.MaxRSSBytes < tt.least || exit.MaxRSSBytes > tt.most {
-			t.Errorf("%v: ended with %+v, %v; want a largest resident set from %d to %d", tt.args[1:], exit, err, tt.least, tt.most)
+		if err != nil || exit.MaxRSSBytes < tt.min || exit.MaxRSSBytes > tt.max {
+			t.Errorf("%v: ended with %+v, %v; want a largest resident set from %d to %d", tt.args[1:], exit, err, tt.min, tt.max)
 		}
 		if n, err := c.Remove(); n != 0 || err != nil {
 			t.Errorf("Remove() = %d, %v", n, err)
@@ -249,7 +249,7 @@ func TestOptionalMemoryLimit(t *testing.T) {
 	if o := run(t, into(flags)); o.code != 125 || o.stdout != "" {
 		t.Errorf("not optional: %+v", o)
 	}
-	// Where it can be, it is.
+	// If it is possible, the limit is set.
 	if o := run(t, snug(flags+"-memory-optional -report "+report, "as-probe")); o.code != 0 {
 		t.Errorf("%+v", o)
 	}

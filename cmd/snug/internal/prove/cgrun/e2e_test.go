@@ -91,8 +91,8 @@ func TestCountersShowThrottling(t *testing.T) {
 		u := c.Usage()
 		return u.ThrottledPeriods != nil && *u.ThrottledPeriods >= 5
 	})
-	// The quota is 20 ms a period. What a CPU that the host holds up, if the machine is
-	// virtual, takes beyond it, the kernel takes back in later periods.
+	// The quota is 20 ms per period. On a virtual machine, a CPU delayed by the host can
+	// use more; the kernel deducts it from later periods.
 	until(t, "little CPU time for the periods", func() bool {
 		u := c.Usage()
 		return *u.CPUTime > 0 && *u.CPUTime <= time.Duration(*u.Periods+2)*40*time.Millisecond
@@ -106,7 +106,7 @@ func TestCountersShowThrottling(t *testing.T) {
 	if *u.ThrottledPeriods > *u.Periods || *u.ThrottledTime <= 0 {
 		t.Errorf("throttled %d of %d periods for %v", *u.ThrottledPeriods, *u.Periods, *u.ThrottledTime)
 	}
-	pressure := false // v2 counts it, if the kernel was not told not to
+	pressure := false // v2 counts it, unless the kernel's parameters forbid it
 	for _, p := range c.group.parts {
 		_, err := os.ReadFile(filepath.Join(p.dir, "cpu.pressure"))
 		pressure = pressure || err == nil
@@ -268,7 +268,7 @@ func TestNothingStartsWithoutAGroup(t *testing.T) {
 	dir := t.TempDir()
 	os.Chmod(dir, 0o777)
 	ran := filepath.Join(dir, "ran")
-	exe := filepath.Join(dir, "snug") // where nobody can reach it
+	exe := filepath.Join(dir, "snug") // where user 65532 can reach it
 	b, err := os.ReadFile(self()[0])
 	if err == nil {
 		err = os.WriteFile(exe, b, 0o755)

@@ -10,12 +10,11 @@ import (
 	"syscall"
 )
 
-// ErrNotSupported is returned (wrapped) where commands cannot be confined at
-// all: anything but Linux on amd64 and arm64.
+// ErrNotSupported is returned (wrapped) on every system except Linux on amd64 and
+// arm64.
 var ErrNotSupported = errors.New("confining a command needs Linux on amd64 or arm64")
 
-// Exit codes of a run that has no exit code of a command to pass on, as with
-// env(1) and the shells.
+// Exit codes of a run whose command did not start, as in env(1) and the shells.
 const (
 	CodeFailed     = 125 // snug failed, or was used wrongly
 	CodeCannotExec = 126 // the command was found and cannot be executed
@@ -34,7 +33,7 @@ func ExitCode(err error) int {
 	return CodeFailed
 }
 
-// Hint returns the cure that an error of this package knows of, or "".
+// Hint returns what helps against an error of this package, or "".
 func Hint(err error) string {
 	var h interface{ Hint() string }
 	if errors.As(err, &h) {
@@ -43,7 +42,7 @@ func Hint(err error) string {
 	return ""
 }
 
-// SpecError is a Spec that cannot be fulfilled anywhere.
+// SpecError is a Spec that no machine can fulfil.
 type SpecError struct {
 	What string // what is wrong, with the value
 	Cure string
@@ -54,27 +53,27 @@ func (e *SpecError) Error() string { return e.What }
 // Hint returns what to ask for instead.
 func (e *SpecError) Hint() string { return e.Cure }
 
-// ProofError is a child that is not confined as asked. It was killed before the
-// command could start.
+// ProofError is a child that is not confined as the Spec asks. It was killed before
+// the command started.
 type ProofError struct {
 	What string
 }
 
 func (e *ProofError) Error() string { return "not confined as asked: " + e.What }
 
-// A Tried is one way that did not work, and why. Way is "" for what keeps every
-// way from being looked for.
+// A Tried is a way that failed, and why. Way is "" for an error that prevents
+// all ways.
 type Tried struct {
 	Way Way
 	Err error
 }
 
-// NoWayError is returned when no group could be made, or, with Spec.Own or
-// Spec.NoLimit, when it failed without one. Nothing was started.
+// NoWayError is returned if no group could be made, or if a start with Spec.Own or
+// Spec.NoLimit failed. Nothing was started.
 type NoWayError struct {
 	Tried []Tried
-	// Container says that snug is inside a container, whose own limits Spec.Own
-	// would take as they are. (Spec.NoLimit needs no group anywhere.)
+	// Container reports that snug is inside a container, where Spec.Own would run the
+	// command within the container's limits. (Spec.NoLimit never needs a group.)
 	Container bool
 
 	cure string
@@ -101,7 +100,7 @@ func (e *NoWayError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the reasons, one for each way.
+// Unwrap returns the reasons, one per way.
 func (e *NoWayError) Unwrap() []error {
 	errs := make([]error, len(e.Tried))
 	for i, t := range e.Tried {
@@ -113,15 +112,15 @@ func (e *NoWayError) Unwrap() []error {
 // Hint returns what would make it work.
 func (e *NoWayError) Hint() string {
 	if e.Container {
-		return e.cure + "; inside a container: its own limits hold, and can be taken as they are"
+		return e.cure + "; inside a container: the command can run within the container's own limits"
 	}
 	return e.cure
 }
 
-// InterruptedError is returned when a signal or the context ended Start before
+// InterruptedError is returned if a signal or the context ended Start before
 // the command was running.
 type InterruptedError struct {
-	Signal int // 0 when it was the context
+	Signal int // 0 if it was the context
 }
 
 func (e *InterruptedError) Error() string {
@@ -132,9 +131,9 @@ func (e *InterruptedError) Error() string {
 }
 
 // errWatchdog is a watchdog that cannot be started, or does not answer.
-var errWatchdog = errors.New("no watchdog to end the command with snug")
+var errWatchdog = errors.New("the watchdog that ends the command with snug does not work")
 
-// errSilent is a shim that ended without a word.
+// errSilent is a shim that ended without a report.
 type errSilent struct{ exit Exit }
 
 func (e *errSilent) Error() string {

@@ -20,8 +20,8 @@ type ExecError struct {
 	Name string // as it was given
 	Code int    // CodeNotFound or CodeCannotExec
 	Err  error
-	// Interpreter is the program at fault, if it is not the command itself: the
-	// one of its #! line, or the dynamic loader it was built for.
+	// Interpreter is the program that failed, if it is not the command itself: that
+	// of its #! line, or the dynamic loader it was built for.
 	Interpreter string
 }
 
@@ -56,25 +56,24 @@ func (e *ExecError) Hint() string {
 	case e.Interpreter != "" && e.Code == CodeNotFound:
 		return "install that program, or correct the script's #! line; for a binary, take one built for this system's C library"
 	case errors.Is(e.Err, syscall.EISDIR):
-		return "name a program, this is a directory"
+		return "name a program; this is a directory"
 	case errors.Is(e.Err, syscall.EACCES):
 		return "make it executable (chmod +x); if it is, see whether it is on a noexec mount or below a directory that this user cannot search"
 	case errors.Is(e.Err, syscall.ENOEXEC):
 		return "a script needs a first line such as #!/bin/sh, and a binary has to be built for this kind of machine"
 	case errors.Is(e.Err, syscall.ELOOP):
-		return "its symbolic links lead in a circle: link it to a real file"
+		return "its symbolic links form a loop: link it to a real file"
 	case errors.Is(e.Err, syscall.E2BIG):
 		return "make the arguments or the environment shorter"
 	case errors.Is(e.Err, syscall.ETXTBSY):
-		return "it is open for writing: start it when that is done"
+		return "it is open for writing: start it after it is closed"
 	}
 	return ""
 }
 
-// ExecFailed returns why a command could not be executed, as an *ExecError:
-// execve(2) gave err for file, which stood for name. A relative file counts from
-// dir ("": here). The kernel's error may be about another file than this one; then
-// Interpreter says which.
+// ExecFailed returns the *ExecError of a command: execve(2) returned err for file,
+// the file of name. A relative file is relative to dir ("": the current directory).
+// The kernel's error may be about another file; then Interpreter names it.
 func ExecFailed(name, file, dir string, err error) error {
 	e := &ExecError{Name: name, Code: CodeCannotExec, Err: err}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -90,7 +89,7 @@ func ExecFailed(name, file, dir string, err error) error {
 	if interpreter == "" {
 		return e
 	}
-	// It is the interpreter's failure only if looking at it finds the same one.
+	// The interpreter is at fault only if a look at it gives the same error.
 	info, statErr := os.Stat(at(interpreter))
 	missing := e.Code == CodeNotFound && statErr != nil
 	denied := errors.Is(err, fs.ErrPermission) && (errors.Is(statErr, fs.ErrPermission) || statErr == nil && (info.IsDir() || info.Mode()&0o111 == 0))
@@ -100,8 +99,8 @@ func ExecFailed(name, file, dir string, err error) error {
 	return e
 }
 
-// interpreterOf returns the program that the kernel starts for a file: that of the
-// #! line of a script, the loader of a dynamic ELF program, "" if there is none.
+// interpreterOf returns the program that the kernel starts for a file: that of a
+// script's #! line, the loader of a dynamic ELF program, or "".
 func interpreterOf(file string) string {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 		return ""

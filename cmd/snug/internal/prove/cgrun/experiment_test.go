@@ -84,7 +84,7 @@ func TestBurstAboveTheCallersLimitIsTold(t *testing.T) {
 	if c.BurstMicros != 20000 || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], n.cpu) {
 		t.Errorf("burst %d, warnings %q", c.BurstMicros, c.Warnings)
 	}
-	// v1 takes no quota above the caller's, and so no burst above that either.
+	// v1 refuses a quota above the caller's, and so a burst above it too.
 	inner = snug("-cpus 1 -burst 80000 -report "+report, "as-probe")
 	if o := run(t, command(append(self("as-into", n.enter, "--"), inner.Args...))); o.code != 0 {
 		t.Fatalf("%+v", o)
@@ -111,7 +111,7 @@ func TestBurstThatCannotBe(t *testing.T) {
 		t.Errorf("cure %q", text)
 	}
 
-	// A directory without the file stands for a kernel without the feature.
+	// A directory without the file acts as a kernel without the feature.
 	g := &group{want: w}
 	err := g.allowBurst(part{dir: t.TempDir(), parent: "/"})
 	if !errors.Is(err, errNoBurst) || !strings.Contains(err.Error(), "cpu.max.burst") {
@@ -201,7 +201,7 @@ func TestRemoveEndsAFamily(t *testing.T) {
 		leftovers int
 	}{
 		{"limited", Spec{CPUs: 1}, 2},
-		{"without a limit", Spec{NoLimit: true, Tied: true}, 1}, // the daemon gets away
+		{"without a limit", Spec{NoLimit: true, Tied: true}, 1}, // the daemon escapes
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "family")
@@ -250,7 +250,7 @@ func TestContextEndsAStart(t *testing.T) {
 			cancel()
 		}
 	}
-	for i := range 40 { // at any time: it runs, or nothing is left
+	for i := range 40 { // at any time: the command runs, or nothing is left
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*250*time.Microsecond)
 		c, err := Start(ctx, Spec{Args: self("as-exit", "0"), CPUs: 1, Tied: true})
 		cancel()
@@ -314,7 +314,7 @@ func TestManyStartsLeaveNothing(t *testing.T) {
 	}
 	nothingNew(t, before)
 	if kids := children(os.Getpid()); len(kids) != 1 || len(guard.groups) != 0 {
-		t.Errorf("children %v, want the watchdog alone; it knows %d groups", kids, len(guard.groups))
+		t.Errorf("children %v, want the watchdog alone; it watches %d groups", kids, len(guard.groups))
 	}
 }
 
@@ -335,7 +335,7 @@ func TestTooFewFiles(t *testing.T) {
 	if o := run(t, enough()); o.code != 0 {
 		t.Errorf("36 files: %+v", o)
 	}
-	// One that was opened before the limit was lowered is passed on, and in the way.
+	// A file opened before the limit was lowered is passed on, and uses up the numbers.
 	high := enough()
 	high.ExtraFiles = make([]*os.File, 38)
 	high.ExtraFiles[37] = os.Stdin
@@ -368,11 +368,11 @@ func TestInContainer(t *testing.T) {
 		t.Errorf("hint %q", h)
 	}
 	if !scarce([]Tried{{WayV1, fmt.Errorf("x: %w", errWatchdog)}}) || scarce(e.Tried) {
-		t.Error("what is used up is taken for a container's doing, or the other way round")
+		t.Error("used-up resources are mistaken for the effect of a container, or vice versa")
 	}
 }
 
-// A start that fails says why, and that a container's own limits could be taken.
+// The error of a failed start gives the reason, and suggests the container's own limits.
 func TestReadOnlyTreeInAContainer(t *testing.T) {
 	needRoot(t)
 	cmd := command(append(self("as-readonly"), snug("-cpus 1", "as-exit", "0").Args...))

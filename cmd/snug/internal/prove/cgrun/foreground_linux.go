@@ -15,21 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Foreground runs a command as if it stood in snug's place: same files, same
-// terminal, signals passed on, stopped and continued together. It returns when the
-// command has ended, what it left running in its group has been killed and the group
-// is gone. End with [Result.Finish]: the signals stay caught as by [Catch], so that
-// none of them ends this process on the way there.
+// Foreground runs a command as if in snug's place: with the same files and the same
+// terminal; it passes signals on, and both stop and continue together. It returns after
+// the command has ended, the processes left in its group are killed and the group is
+// removed. End with [Result.Finish]: the signals stay caught as by [Catch], so that
+// none of them ends this process before.
 //
-// A signal that comes before the command runs and would end snug ends it: the
-// Result then says so as if the command had died of it. As pid 1 Foreground also
-// reaps the orphans it inherits.
+// A signal that would end snug, and arrives before the command runs, ends the start:
+// the Result then reads as if the signal had killed the command. As pid 1, Foreground
+// also reaps the orphans it inherits.
 //
-// The command has a process group of its own, and the terminal while snug would
-// have it (see terminal). So a signal to snug's process group reaches the command
-// once, through snug; SIGKILL and SIGSTOP do not reach it: Spec.Tied ends it with
-// snug. A signal that the command sends to its parent is passed on as any other,
-// and comes back.
+// The command has a process group of its own. It has the terminal whenever snug would
+// have it (see terminal). A signal to snug's process group therefore reaches the
+// command once, through snug. SIGKILL and SIGSTOP do not reach it; Spec.Tied ends it
+// with snug. A signal that the command sends to its parent is passed on like any
+// other, and comes back.
 func Foreground(spec Spec) (res Result, err error) {
 	signals, err := caught()
 	if err != nil {
@@ -37,7 +37,7 @@ func Foreground(spec Spec) (res Result, err error) {
 	}
 
 	f := follower{stop: stopJob}
-	defer f.terminal.takeBack() // last of all: then a shell may go on
+	defer f.terminal.takeBack() // last: after this a shell may continue
 	spec.lead = func(pid int) {
 		if shared, _ := ownJob(); !shared {
 			f.terminal.lend(pid)
@@ -57,7 +57,7 @@ func Foreground(spec Spec) (res Result, err error) {
 			res.Leftovers, res.Warning = c.Remove()
 		}
 	}
-	defer remove() // in a panic, too
+	defer remove() // also in a panic
 
 	f.child = c
 	for _, sig := range pending {
@@ -81,16 +81,16 @@ func Foreground(spec Spec) (res Result, err error) {
 	f.ended(res.Exit)
 	res.Confinement = c.Confinement
 	killed := c.group.clear()
-	res.Usage = c.Usage() // before the group goes, after the last process
+	res.Usage = c.Usage() // after the last process, before the group is removed
 	remove()
 	res.Leftovers += killed
 	return res, err
 }
 
-// Catch starts to collect the signals that Foreground passes on, for good; it may
-// be called again. A program calls it before it prepares a Spec: a signal that
-// comes in between would otherwise reach the Go runtime, which ends the program
-// with a goroutine dump on SIGQUIT. What was caught, Foreground acts on.
+// Catch starts to collect the signals that Foreground passes on, and never stops. You
+// can call it again. Call it before you prepare a Spec: a signal in between would
+// otherwise reach the Go runtime, which ends the program with a goroutine dump on
+// SIGQUIT. Foreground acts on the collected signals.
 func Catch() error {
 	_, err := caught()
 	return err
@@ -105,8 +105,8 @@ var caught = sync.OnceValues(func() (<-chan os.Signal, error) {
 	return signals, nil
 })
 
-// startWatching starts the command. A signal that would end snug ends the start;
-// others wait until the command can have them.
+// startWatching starts the command. A signal that would end snug ends the start; it
+// returns the others for the command.
 func startWatching(spec Spec, signals <-chan os.Signal) (*Child, []syscall.Signal, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -149,10 +149,10 @@ func startWatching(spec Spec, signals <-chan os.Signal) (*Child, []syscall.Signa
 	}
 }
 
-// passedOn lists the signals that are handled: all that can be, except those
+// passedOn returns the signals to pass on: all that can be caught, except those
 // about this process itself (faults, SIGCHLD, SIGPIPE, its own CPU and file
 // size limits), SIGURG, which the Go runtime sends to itself, and the first
-// three real-time ones, which C libraries use.
+// three real-time signals, which C libraries use.
 func passedOn() []syscall.Signal {
 	list := []syscall.Signal{
 		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGTERM,
@@ -168,7 +168,7 @@ func passedOn() []syscall.Signal {
 type follower struct {
 	child    *Child
 	terminal terminal
-	asked    bool                       // snug was asked to stop since it was last continued
+	asked    bool                       // snug has received a stop signal since it was last continued
 	passed   syscall.Signal             // the last signal passed on
 	hungUp   bool                       // see stopped
 	stop     func(syscall.Signal, bool) // stopJob
@@ -179,7 +179,7 @@ type event struct {
 	err     error
 }
 
-// watch reports stops, and last the end, of the command.
+// watch reports the stops of the command, and then its end.
 func (f *follower) watch() <-chan event {
 	events := make(chan event, 1)
 	all := os.Getpid() == 1
@@ -195,8 +195,8 @@ func (f *follower) watch() <-chan event {
 	return events
 }
 
-// received acts on a signal. One that asks to stop snug takes effect when, and only
-// if, the child stops: an editor first puts the terminal in order, a shell ignores it.
+// received acts on a signal. A stop signal stops snug only if and when the child stops:
+// an editor first restores the terminal, a shell ignores the signal.
 func (f *follower) received(sig syscall.Signal) {
 	switch {
 	case wantsTerminal(sig) && f.terminal.lentTo != 0 && foreground() == f.terminal.lentTo && shared():
@@ -213,7 +213,7 @@ func (f *follower) received(sig syscall.Signal) {
 		f.asked = true
 		f.passOn(sig)
 		if f.child.state() == 'T' {
-			f.stopped(sig) // the child's stop was seen first, and snug was not asked then
+			f.stopped(sig) // the child's stop was seen before this signal
 		}
 	}
 }
@@ -226,8 +226,8 @@ func wantsTerminal(sig syscall.Signal) bool {
 	return sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }
 
-// passOn gives the child a signal; and its whole group, as a terminal would, what
-// the terminal sends while snug's group is in the foreground.
+// passOn sends a signal to the child. A signal that terminals send goes to the child's
+// whole process group while snug's group is in the foreground, as from a terminal.
 func (f *follower) passOn(sig syscall.Signal) {
 	f.passed = sig
 	if sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGWINCH || stopsJob(sig) {
@@ -239,8 +239,8 @@ func (f *follower) passOn(sig syscall.Signal) {
 	f.child.Signal(sig)
 }
 
-// resume continues the child after snug was continued: a shell's fg has put snug's
-// group into the foreground before, its bg has not.
+// resume continues the child after snug was continued. Before that, a shell's fg has
+// put snug's group into the foreground; its bg has not.
 func (f *follower) resume() {
 	f.terminal.lendAgain()
 	if f.child.state() == 'T' {
@@ -248,10 +248,10 @@ func (f *follower) resume() {
 	}
 }
 
-// stopped acts on a stop of the child. It stops snug as well, so that the shell that
-// waits for snug takes over, and the others in its group, for which the shell waits
-// too. A bare SIGSTOP, as from a debugger, is none of the shell's business: whoever
-// sent it continues the child alone.
+// stopped acts on a stop of the child. It also stops snug and the other processes of
+// snug's group, so that the shell that waits for them takes over. A bare SIGSTOP, for
+// example from a debugger, does not concern the shell: its sender continues the child
+// alone.
 func (f *follower) stopped(sig syscall.Signal) {
 	if f.child.state() != 'T' {
 		return
@@ -270,9 +270,9 @@ func (f *follower) stopped(sig syscall.Signal) {
 			return
 		}
 		if _, orphaned := ownJob(); orphaned && wantsTerminal(sig) {
-			// No shell will ever give it the terminal. The kernel ends orphans that are
-			// stopped in the same way (_exit(2)). One that catches SIGHUP and reads on is
-			// stopped again: not in a busy loop.
+			// No shell will ever give it the terminal. The kernel ends stopped orphans in
+			// the same way (_exit(2)). A process that catches SIGHUP and reads on is
+			// stopped again; the sleep avoids a busy loop.
 			if !f.hungUp {
 				f.hungUp = true
 				f.child.signalGroup(unix.SIGHUP)
@@ -291,8 +291,8 @@ func (f *follower) stopped(sig syscall.Signal) {
 	f.resume()
 }
 
-// ended tells the others in snug's group of the Ctrl-C that ended the command. While
-// it had the terminal they did not get it, and a script would go on.
+// ended sends the Ctrl-C that ended the command to the other processes of snug's group.
+// They did not get it while the command had the terminal, and a script would continue.
 func (f *follower) ended(how Exit) {
 	sig := syscall.Signal(how.Signal)
 	if (sig == unix.SIGINT || sig == unix.SIGQUIT) && f.terminal.lentTo != 0 && foreground() == f.terminal.lentTo && f.passed != sig {
@@ -300,7 +300,7 @@ func (f *follower) ended(how Exit) {
 	}
 }
 
-// signalGroup sends a signal to the child's process group, as Signal does to the child.
+// signalGroup is Signal for the child's process group.
 func (c *Child) signalGroup(sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -315,14 +315,13 @@ func (c *Child) state() byte {
 	return s.state
 }
 
-// Finish ends this process the way the command ended: with its exit code, or by
-// the signal that killed it, without another core dump. Pid 1 exits with 128
-// plus the signal instead, because default actions do not exist for it. Finish
-// does not return.
+// Finish ends this process as the command ended: with its exit code, or by the signal
+// that killed it, without a second core dump. Pid 1 exits with 128 plus the signal
+// instead, because signals have no default action for it. Finish does not return.
 func (e Exit) Finish() {
 	if e.Signal != 0 && os.Getpid() != 1 {
 		unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
-		unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // for cores that go to a pipe
+		unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // prevents cores to a pipe
 		sig := syscall.Signal(e.Signal)
 		runtime.LockOSThread()
 		sigaction(sig, &kernelSigaction{handler: sigDefault}, nil)

@@ -19,28 +19,28 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// A group is a cgroup of our own: one directory on v2, one a hierarchy on v1. Where
-// none is made it has no parts.
+// A group is a cgroup made for a command: one directory on v2, one per hierarchy on v1.
+// A command without a group of its own has no parts.
 type group struct {
 	name     string
 	parts    []part
-	want     want // what is written; quota is clamped on v1 where the parent allows less
+	want     want // the limits to write; on v1 the quota is clamped if the parent allows less
 	record   *record
 	scope    bool // made by systemd, which also removes it
 	warnings []string
 
-	clampedBy string // file of the limit above that the quota was clamped to, "" if it was not
-	tied      bool   // the watchdog knows of it
+	clampedBy string // file of the limit above that clamped the quota, "" if none did
+	tied      bool   // the watchdog is responsible for it
 
-	// Without a group of our own:
-	asItIs    bool
-	shared    []part       // what snug and the command are both in, if its counters are wanted
-	before    Usage        // what they counted before the start
+	// For a command without a group of its own:
+	ungrouped bool
+	shared    []part       // the groups of snug and the command, if their counters are needed
+	before    Usage        // their counters before the start
 	processes processGroup // the command's own, if it has one
 }
 
-// makeGroup makes the directories of an attempt and writes the limits. On error
-// nothing is left.
+// makeGroup makes the directories of an attempt and writes the limits. After an error
+// no directory is left.
 func makeGroup(a attempt, w want, r *record, name string) (g *group, err error) {
 	g = &group{name: name, want: w, record: r}
 	defer func() {
@@ -67,8 +67,8 @@ func makeGroup(a attempt, w want, r *record, name string) (g *group, err error) 
 	return g, nil
 }
 
-// makeDir makes the directory of a part. Something else may be mounted over the
-// tree, where it would be a directory like any other.
+// makeDir makes the directory of a part. If another file system covers the tree, it
+// returns an error instead of making an ordinary directory there.
 func makeDir(p part) error {
 	var at unix.Statfs_t
 	if err := unix.Statfs(p.parent, &at); err != nil {
@@ -80,7 +80,7 @@ func makeDir(p part) error {
 	return os.Mkdir(p.dir, 0o755)
 }
 
-// limit writes the limits of one part, and reads them back.
+// limit writes the limits of a part, and reads them back.
 func (g *group) limit(p part) error {
 	if p.has("cpuset") && p.v1 {
 		// A new v1 cpuset is empty and takes no process.
@@ -121,9 +121,8 @@ func (g *group) limitCPU(p part) error {
 			return err
 		}
 	} else {
-		// v1 refuses a ratio above the parent's (EINVAL): what the parent has is
-		// then the most there is. A new group has no quota, so that the period
-		// can be written first.
+		// v1 refuses a ratio above the parent's (EINVAL), so the parent's is the
+		// maximum. A new group has no quota, so the period can be written first.
 		quota, period, file, err := tightestCPU(fsys, parents(p), true)
 		if err != nil {
 			return err
@@ -149,7 +148,7 @@ func (g *group) limitCPU(p part) error {
 	return g.allowBurst(p)
 }
 
-// allowBurst writes the burst, for which the kernel wants to know the quota first.
+// allowBurst writes the burst. The kernel needs the quota first.
 func (g *group) allowBurst(p part) error {
 	fsys := os.DirFS("/")
 	quota, period, above, err := tightestCPU(fsys, parents(p), p.v1)
@@ -196,7 +195,7 @@ func (g *group) limitMemory(p part) error {
 	return err
 }
 
-// denySwap notes that swap could not be denied, if there is any to be had.
+// denySwap adds a warning if swap could not be denied and the machine has swap.
 func (g *group) denySwap(err error) {
 	if err == nil {
 		return
@@ -208,11 +207,10 @@ func (g *group) denySwap(err error) {
 	g.warnings = append(g.warnings, fmt.Sprintf("memory above the limit may be swapped out instead of failing: %v", err))
 }
 
-// rounded reports whether got is the memory limit asked for, rounded down to a
-// page of at most 64 KiB.
+// rounded reports whether got is asked, rounded down to pages of at most 64 KiB.
 func rounded(got, asked int64) bool { return got <= asked && asked-got < 64<<10 }
 
-// parents returns the directories above a part, as far as they are groups.
+// parents returns the directories above a part that are groups.
 func parents(p part) []string {
 	var list []string
 	for d := p.parent; d != "/"; d = path.Dir(d) {
@@ -224,8 +222,8 @@ func parents(p part) []string {
 	return list
 }
 
-// write writes a file of a group of our own. The file has to be there: O_CREATE
-// would turn a missing kernel feature into a puzzling permission error.
+// write writes an existing file of a group that snug made: O_CREATE would turn a
+// missing kernel feature into a misleading permission error.
 func write(dir, name, text string) error {
 	f, err := os.OpenFile(path.Join(dir, name), os.O_WRONLY, 0)
 	if err != nil {
@@ -237,13 +235,13 @@ func write(dir, name, text string) error {
 
 // usage reads the group's counters.
 func (g *group) usage() Usage {
-	if g.asItIs {
+	if g.ungrouped {
 		return usage(os.DirFS("/"), g.shared).since(g.before)
 	}
 	return usage(os.DirFS("/"), g.parts)
 }
 
-// pids returns the processes in the group and in the groups made below it.
+// pids returns the processes in the group and in the groups below it.
 func (g *group) pids() []int {
 	seen := map[int]bool{}
 	var list []int
@@ -262,8 +260,8 @@ func (g *group) pids() []int {
 	return list
 }
 
-// pidsBelow returns the processes of a group and of those below it. Processes of
-// other pid namespaces show as 0.
+// pidsBelow returns the processes of a group and of the groups below it. Processes of
+// other pid namespaces appear as 0.
 func pidsBelow(dir string) []int {
 	var list []int
 	for _, d := range groupsBelow(dir) {
@@ -292,12 +290,12 @@ func groupsBelow(dir string) []string {
 	return append(list, dir)
 }
 
-// leftoverGrace is how long processes that outlive the command may take to end
-// by themselves, as the last members of a pipeline do.
+// leftoverGrace is the time in which processes that outlive the command may end by
+// themselves, like the last members of a pipeline.
 const leftoverGrace = 100 * time.Millisecond
 
-// clear ends what still runs in the group after its command, the way a container
-// ends with its first process, and returns how many processes were killed.
+// clear ends the processes left in the group after its command, as a container
+// ends with its first process, and returns how many processes it killed.
 func (g *group) clear() (killed int) {
 	wait := time.Millisecond
 	for start := time.Now(); time.Since(start) < leftoverGrace; time.Sleep(wait) {
@@ -309,10 +307,10 @@ func (g *group) clear() (killed int) {
 	return g.end()
 }
 
-// end kills what runs in the group and returns how many processes that were.
+// end kills the processes in the group and returns their number.
 func (g *group) end() (killed int) {
 	seen := map[int]bool{}
-	for range 200 { // forks can be quicker than a round; each round is 5 ms or more
+	for range 200 { // a fork can be quicker than a round, which lasts 5 ms or more
 		left := g.pids()
 		if len(left) == 0 {
 			break
@@ -329,9 +327,9 @@ func (g *group) end() (killed int) {
 	return killed
 }
 
-// killAll kills whatever is in the group, if it has a v2 part that can do so (since
-// Linux 5.14): no fork gets away. Every process of the command is in every part,
-// unless it had the privilege to move.
+// killAll kills all processes in the group if it has a v2 part and the kernel has
+// cgroup.kill (since Linux 5.14), which no fork escapes. Every process of the command
+// is in every part, unless it had the privilege to move.
 func (g *group) killAll() bool {
 	for _, p := range g.parts {
 		if !p.v1 && !g.scope && write(p.dir, "cgroup.kill", "1") == nil {
@@ -341,8 +339,8 @@ func (g *group) killAll() bool {
 	return false
 }
 
-// kill kills a process if it is in this group. The descriptor is opened before
-// that is checked, so that a reused pid is never hit.
+// kill kills a process if it is in this group. It opens the descriptor before that
+// check, so that it never kills a reused pid.
 func (g *group) kill(pid int) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -372,8 +370,8 @@ func (g *group) kill(pid int) bool {
 	return false
 }
 
-// remove removes the group with whatever groups were made below it, and its
-// record. The kernel may need a moment after the last process ended.
+// remove removes the group, the groups below it, and its record. It tries for 2 s,
+// because the kernel may need a moment after the last process has ended.
 func (g *group) remove() error {
 	var err error
 	wait := time.Millisecond
@@ -385,7 +383,7 @@ func (g *group) remove() error {
 		}
 		wait = min(2*wait, 50*time.Millisecond)
 	}
-	g.record.release() // a later run removes what is left, or the watchdog
+	g.record.release() // the watchdog or a later run removes the rest
 	return err
 }
 

@@ -16,11 +16,11 @@ import (
 // A hierarchy is one cgroup tree as a process sees it.
 type hierarchy struct {
 	v1          bool
-	controllers []string // those mounted together, on v1; nil on v2
-	mount       string   // where it is mounted
-	root        string   // which group is mounted there
+	controllers []string // on v1, those mounted together; nil on v2
+	mount       string   // mount point
+	root        string   // the group mounted there
 	path        string   // the process's group, as in /proc/PID/cgroup
-	countsOnly  bool     // wanted for its counters, not for a limit
+	countsOnly  bool     // needed for its counters, not for a limit
 }
 
 // dir returns the directory of the process's group.
@@ -29,8 +29,8 @@ func (h hierarchy) dir() string {
 	return path.Join(h.mount, rel)
 }
 
-// levels returns the directories from the process's group up to the mount
-// point: all that can be seen of its ancestors.
+// levels returns the directories from the process's group up to the mount point:
+// all visible ancestors.
 func (h hierarchy) levels() []string {
 	list := []string{h.dir()}
 	for d := h.dir(); d != h.mount && d != "/"; {
@@ -40,25 +40,25 @@ func (h hierarchy) levels() []string {
 	return list
 }
 
-// What can be wrong with the trees of a machine.
+// Errors of a machine's cgroup trees.
 var (
 	errNotMounted = errors.New("no cgroup filesystem is mounted")
-	errNotSeen    = errors.New("own group cannot be seen from here")
+	errNotSeen    = errors.New("own group is not visible from here")
 	errCovered    = errors.New("not a cgroup filesystem")
 )
 
-// noControllerError is the name of a controller that is in neither kind of tree.
+// noControllerError is a controller that neither a v1 nor a v2 tree has, by name.
 type noControllerError string
 
 func (e noControllerError) Error() string {
 	return fmt.Sprintf("no group has the %s controller, /proc/self/cgroup", string(e))
 }
 
-// findHierarchy finds the tree that has a controller, given the texts of
-// /proc/PID/cgroup and /proc/PID/mountinfo. Of several mounts it is the first of
-// cgroup.Candidates that shows the group, as for package limits; one that is covered
-// shows no cgroup.procs. Where none does it is the first, and what is wrong with it
-// is reported when a group is made.
+// findHierarchy returns the tree that has a controller, given the texts of
+// /proc/PID/cgroup and /proc/PID/mountinfo. Of several mounts it takes the first of
+// cgroup.Candidates that shows the group, as package limits does; a covered mount
+// shows no cgroup.procs. If no mount shows the group it takes the first, and making a
+// group there reports the error.
 func findHierarchy(fsys fs.FS, text, mountinfo, controller string) (hierarchy, error) {
 	h, err := findGroup(text, controller)
 	if err != nil {
@@ -67,7 +67,7 @@ func findHierarchy(fsys fs.FS, text, mountinfo, controller string) (hierarchy, e
 	group, mounts := cgroup.Group{V1: h.v1, Path: h.path}, cgroup.Mounts([]byte(mountinfo))
 	for _, c := range cgroup.Candidates(mounts, group, controller) {
 		if c.Sought {
-			continue // it shows more than this process may see, and makes no groups there
+			continue // it shows more than this process may see; no groups are made there
 		}
 		at := hierarchy{v1: h.v1, controllers: h.controllers, mount: path.Clean(c.Point), root: c.Root, path: h.path}
 		if _, err := fs.Stat(fsys, rooted(path.Join(at.dir(), "cgroup.procs"))); err == nil {
@@ -86,8 +86,8 @@ func findHierarchy(fsys fs.FS, text, mountinfo, controller string) (hierarchy, e
 	return hierarchy{}, fmt.Errorf("%w, %s controller in /proc/self/mountinfo", errNotMounted, controller)
 }
 
-// findGroup finds the group a process has for a controller in the text of
-// /proc/PID/cgroup, and on v1 the controllers that are mounted with it.
+// findGroup returns the group of a process for a controller from the text of
+// /proc/PID/cgroup, and on v1 the controllers mounted with it.
 func findGroup(text, controller string) (hierarchy, error) {
 	g, controllers := cgroup.Find([]byte(text), controller)
 	if g.Path == "" {
@@ -100,14 +100,14 @@ func findGroup(text, controller string) (hierarchy, error) {
 	return h, nil
 }
 
-// readText returns a small file's text without the spaces around it. Names are
+// readText returns the text of a small file without surrounding space. Names are
 // absolute; fsys is rooted at /.
 func readText(fsys fs.FS, name string) (string, error) {
 	b, err := readFile(fsys, name)
 	return strings.TrimSpace(string(b)), err
 }
 
-// readFile is readText with the spaces.
+// readFile is readText with surrounding space.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	b, err := fs.ReadFile(fsys, rooted(name))
 	if e, ok := errors.AsType[*fs.PathError](err); ok {

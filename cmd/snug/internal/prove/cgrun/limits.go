@@ -15,7 +15,7 @@ import (
 )
 
 // cpuLimit reads the CPU limit of one group: quota and period in microseconds,
-// quota 0 for none. The root group has no such file, which is no limit, too.
+// quota 0 for none. The root group has no such file, and so no limit.
 //
 //	cpu.max            v2: "150000 100000", "max 100000"
 //	cpu.cfs_quota_us   v1: "150000", -1 for none
@@ -49,8 +49,8 @@ func cpuLimit(fsys fs.FS, dir string, v1 bool) (quota, period int64, file string
 	return 0, 0, file, fmt.Errorf("not a CPU limit: %q, %s", strings.TrimSpace(string(text)+string(second)), file)
 }
 
-// cpuBurst reads the burst of one group in microseconds, 0 for none and where the
-// kernel knows none.
+// cpuBurst reads the burst of one group in microseconds, 0 for none or if the kernel
+// does not support it.
 //
 //	cpu.max.burst     v2: "20000"
 //	cpu.cfs_burst_us  v1: "20000"
@@ -65,14 +65,14 @@ func burstFile(v1 bool) string {
 	return "cpu.max.burst"
 }
 
-// The CPU weight of a group (sched_group_set_shares). v1 counts in 1024ths of an
-// ordinary process, v2 in hundredths.
+// Bounds of the CPU weight of a group (sched_group_set_shares). An ordinary process
+// has 1024 on v1 and 100 on v2.
 const (
 	maxWeight            = 10000
 	minShares, maxShares = 2, 1 << 18
 )
 
-// weightText returns a CPU weight in the units of the kernel, and its file.
+// weightText returns a CPU weight in the kernel's units, and its file.
 func weightText(weight int, v1 bool) (file, text string) {
 	if v1 {
 		return "cpu.shares", strconv.Itoa(min(max(weight*1024/100, minShares), maxShares))
@@ -90,7 +90,7 @@ func checkWeight(fsys fs.FS, dir string, weight int, v1 bool) error {
 	return err
 }
 
-// number reads a file that holds a number; none is 0.
+// number reads the number in a file; a missing file is 0.
 func number(fsys fs.FS, file string) (int64, string, error) {
 	text, err := readText(fsys, file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,8 +126,8 @@ func memoryLimit(fsys fs.FS, dir string, v1 bool) (limit int64, file string, err
 	return n, file, nil
 }
 
-// tightestCPU returns the smallest CPU limit of a group's levels; cores is 0
-// where none has one.
+// tightestCPU returns the smallest CPU limit of a group's levels; quota is 0 if no
+// level has one.
 func tightestCPU(fsys fs.FS, levels []string, v1 bool) (quota, period int64, file string, err error) {
 	for _, dir := range levels {
 		q, p, f, err := cpuLimit(fsys, dir, v1)
@@ -141,9 +141,9 @@ func tightestCPU(fsys fs.FS, levels []string, v1 bool) (quota, period int64, fil
 	return quota, period, file, nil
 }
 
-// unread is an error where a file of some level could not be read, or none could be
-// seen: the limit may be tighter, and then nothing is proved. A mount that would have
-// shown more, and does not, is no such file: what is seen holds.
+// unread returns an error if a file of some level could not be read, or no level is
+// visible: the limit may then be tighter, and nothing is proved. A mount that does not
+// show all it could is no error: the visible limits hold.
 func unread(l *limits.Limits, field string, state limits.State) error {
 	for _, g := range l.Unknown {
 		name := path.Base(g.File)
@@ -155,9 +155,9 @@ func unread(l *limits.Limits, field string, state limits.State) error {
 	return nil
 }
 
-// The v2 files that hold a process to something. A group that sets one of them
-// must not be stepped over. systemd gives every unit a pids.max by default, a new
-// scope as well, so that this one is not compared there.
+// The v2 files that limit a process. The new group must be below every group of the
+// caller that sets one of them. systemd gives every unit a pids.max by default, a new
+// scope too, so scopes are compared by sizeFiles.
 var (
 	sizeFiles = []string{
 		"cpu.max", "memory.max", "memory.high", "memory.swap.max", "memory.swap.high", "memory.zswap.max", "cpuset.cpus", "cpuset.mems",
@@ -165,8 +165,8 @@ var (
 	limitFiles = append([]string{"pids.max", "io.max", "hugetlb.2MB.max", "hugetlb.1GB.max"}, sizeFiles...)
 )
 
-// limitOf returns the first of the named files by which a v2 group limits what is
-// in it, or "". What cannot be read counts as a limit.
+// limitOf returns the first of the named files that limits a v2 group, or "". An
+// unreadable file counts as a limit.
 func limitOf(fsys fs.FS, dir string, files []string) string {
 	for _, name := range files {
 		file := path.Join(dir, name)
@@ -181,7 +181,7 @@ func limitOf(fsys fs.FS, dir string, files []string) string {
 	return ""
 }
 
-// shedError is a place for the group where a limit of the caller's would not hold.
+// shedError is a place for the group where a limit of the caller would not hold.
 type shedError struct{ file string }
 
-func (e *shedError) Error() string { return "there the caller's own limit would not hold, " + e.file }
+func (e *shedError) Error() string { return "the caller's own limit would not hold there, " + e.file }

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LookPath finds the file of a command as execvp(3) would: a name without a
-// slash is looked up in PATH of env (nil: this process's), from directory dir
-// ("": here). The error is an *ExecError with code 127 if there is none, 126 if
-// there is one that may not be executed.
+// LookPath finds the file of a command as execvp(3) does: a name without a
+// slash is looked up in PATH of env (nil: this process's), relative to directory dir
+// ("": the current one). The error is an *ExecError with code 127 if there is no such
+// file, 126 if it may not be executed.
 func LookPath(name string, env []string, dir string) (string, error) {
 	usable := func(file string) error {
 		at := file
@@ -30,7 +30,7 @@ func LookPath(name string, env []string, dir string) (string, error) {
 			err = unix.Faccessat(unix.AT_FDCWD, at, unix.X_OK, unix.AT_EACCESS)
 		}
 		if err == unix.EPERM || err == unix.ENOSYS {
-			// A sandbox without these calls: whether it can be executed execve(2) tells.
+			// A sandbox refuses these calls: execve(2) decides whether it can be executed.
 			var fd int
 			if fd, err = unix.Open(at, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
 				err = unix.Close(fd)
@@ -70,7 +70,7 @@ func LookPath(name string, env []string, dir string) (string, error) {
 	return "", execError(name, found)
 }
 
-// execError says why name cannot be executed, with the code a shell would give.
+// execError returns the *ExecError of a name, with the code that a shell would return.
 func execError(name string, err error) error {
 	code := CodeCannotExec
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {

@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// The test binary is also the programs that the tests run: as first argument
+// The test binary is also the programs that the tests run, by its first argument:
 //
-//	as-snug FLAGS -- CMD...   what `snug run` does with Foreground
-//	as-probe                  prints what limits it; own code, shared with nobody
+//	as-snug FLAGS -- CMD...   runs CMD with Foreground, like `snug run`
+//	as-probe                  prints its limits; shares no code with the package
 //	as-eater BYTES            uses memory
 //	as-burner                 uses CPU until it is killed
 //	as-counter FILE           appends a line for each signal it gets, until SIGTERM
 //	as-exit CODE              exits
-//	as-suicide SIGNAL         dies of a signal
+//	as-suicide SIGNAL         kills itself by a signal
 func TestMain(m *testing.M) {
 	ChildMain()
 	if filepath.Base(os.Args[0]) == "systemd-run" {
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 			os.Exit(play(role, os.Args[2:]))
 		}
 	}
-	// What is ignored here, as under nohup or in the background of a script, would be
-	// ignored by all that is started.
+	// Child processes would ignore the signals that are ignored here, for example under
+	// nohup or in the background of a script.
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig)
@@ -55,7 +55,7 @@ func play(role string, args []string) int {
 		return asProbe()
 	case "eater":
 		n, _ := strconv.Atoi(args[0])
-		// Not of Go's heap, which the race detector makes twice as large.
+		// Outside Go's heap, which the race detector doubles.
 		b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 		if err != nil {
 			panic(err)
@@ -89,7 +89,7 @@ func play(role string, args []string) int {
 	return playMore(role, args)
 }
 
-// asSnug is a small `snug run`. With -report the Result goes there as JSON.
+// asSnug is a small `snug run`. -report is a file for the Result as JSON.
 func asSnug(args []string) int {
 	fs := flag.NewFlagSet("as-snug", flag.ExitOnError)
 	var spec Spec
@@ -120,7 +120,7 @@ func asSnug(args []string) int {
 			for !exists(*hold) {
 				time.Sleep(5 * time.Millisecond)
 			}
-			settle() // what came before the file is dealt with
+			settle() // the signals sent before the file exists have been handled
 		}
 	}
 	res, err := Foreground(spec)
@@ -138,7 +138,7 @@ func asSnug(args []string) int {
 	return 0
 }
 
-// writeJSON writes a whole file at once, so that a reader never sees half of it.
+// writeJSON writes a file atomically.
 func writeJSON(name string, v any) {
 	b, err := json.Marshal(v)
 	if err == nil {
@@ -152,9 +152,8 @@ func writeJSON(name string, v any) {
 	}
 }
 
-// probed is what a program finds out about its own limits, by means that share
-// nothing with the code under test: it asks every mounted cgroup tree which
-// directory lists its pid.
+// probed is the limits of a program as it finds them itself, without the code under
+// test: in every mounted cgroup tree, it looks for the directory that lists its pid.
 type probed struct {
 	PID     int
 	CPU     string // "quota period", "" for none
@@ -212,8 +211,8 @@ func encode(v any) int {
 	return 0
 }
 
-// asCounter appends the name of every signal it gets to a file, and ends well at
-// SIGTERM. SIGURG is the runtime's own; those that stop keep their default action.
+// asCounter appends the number of every signal it gets to a file, and exits with 0 at
+// SIGTERM. The Go runtime uses SIGURG; stop signals keep their default action.
 func asCounter(name string) int {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// A nest is a caller's group, made for a test, with limits of its own. On v2 the
-// caller sits in a leaf of it, because a group with processes cannot have
-// controllers enabled for children.
+// A nest is a group of the caller, made for a test, with limits of its own. On v2 the
+// caller is in a leaf of it, because a group with processes cannot enable controllers
+// for its children.
 type nest struct {
 	enter string // directories for as-into
 	v1    bool
@@ -45,7 +45,7 @@ func makeNest(t *testing.T) nest {
 		if err := os.Mkdir(name, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { // the last user may have ended only just now
+		t.Cleanup(func() { // the last process may have just ended
 			until(t, "the end of "+name, func() bool { err := os.Remove(name); return err == nil || os.IsNotExist(err) })
 		})
 		return name
@@ -102,10 +102,10 @@ func TestCallersTighterLimitIsReported(t *testing.T) {
 		t.Errorf("effective memory limit %v from %s, want the caller's", c.MemoryBytes, c.MemoryFrom)
 	}
 	if c.LimitBytes != 268435456 {
-		t.Errorf("the group's own memory limit is %d, want what was asked for", c.LimitBytes)
+		t.Errorf("the group's own memory limit is %d, want 268435456", c.LimitBytes)
 	}
 	if n.v1 && (c.QuotaMicros != 30000 || len(c.Warnings) != 0) {
-		t.Errorf("quota %d, warnings %q; v1 can hold no more than the caller's 30000, as CPUs and CPUsFrom say", c.QuotaMicros, c.Warnings)
+		t.Errorf("quota %d, warnings %q; on v1, want the caller's 30000 and no warning", c.QuotaMicros, c.Warnings)
 	}
 	if !n.v1 && (c.QuotaMicros != 150000 || c.Way != WayDelegated) {
 		t.Errorf("quota %d by way of %s", c.QuotaMicros, c.Way)
@@ -124,7 +124,7 @@ func TestCallersTighterLimitIsReported(t *testing.T) {
 		t.Errorf("the command is not below the caller's group but in %q", p.Dirs)
 	}
 
-	// A limit below the caller's is kept as it is.
+	// A limit below the caller's is not changed.
 	inner = snug("-cpus 0.2 -memory 33554432 -report "+report, "as-probe")
 	if o := run(t, command(append(self("as-into", n.enter, "--"), inner.Args...))); o.code != 0 {
 		t.Fatalf("%+v", o)
@@ -134,8 +134,8 @@ func TestCallersTighterLimitIsReported(t *testing.T) {
 	}
 }
 
-// A limit right on the group that the caller sits in holds as well: on v1 the new
-// group is below it; on v2 it could only be beside it, and must not be made.
+// A limit of the caller's own leaf group also holds: on v1 the new group is below the
+// leaf; on v2 it could only be beside the leaf, and must not be made.
 func TestLimitOnTheCallersLeafIsNeverShed(t *testing.T) {
 	needRoot(t)
 	n := makeNest(t)

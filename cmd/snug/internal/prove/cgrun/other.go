@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// ChildMain does nothing here.
+// ChildMain does nothing on this system.
 func ChildMain() {}
 
-// A Child is a confined command; there is none here.
+// A Child is a confined command; there is none on this system.
 type Child struct {
 	Confinement Confinement
 	AtStart     Usage

@@ -32,7 +32,7 @@ func needRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("SNUG_E2E=root needs root")
 	}
-	sweep(stateDirs()...) // what a test that failed may have left
+	sweep(stateDirs()...) // removes what a failed test may have left
 	before := strays()
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -41,8 +41,8 @@ func needRoot(t *testing.T) {
 	})
 }
 
-// nothingNew waits until nothing is left of what was made since before. What somebody
-// else's runs make meanwhile comes and goes; what stays is left behind.
+// nothingNew waits until everything made since before is gone. Other runs on this
+// machine also make and remove groups meanwhile; what stays is left behind.
 func nothingNew(t *testing.T, before []string) {
 	t.Helper()
 	left := strays()
@@ -59,8 +59,8 @@ func nothingNew(t *testing.T, before []string) {
 	}
 }
 
-// strays lists every group named like ours, with those below, and every record,
-// except those whose owner lives: this machine may have other users of snug.
+// strays returns every group with a name like snug's, the groups below, and every
+// record, except those with a living owner: this machine may have other users of snug.
 func strays() []string {
 	var list []string
 	live := map[string]bool{}
@@ -152,7 +152,7 @@ func readJSON[T any](t *testing.T, name string) (v T) {
 	return v
 }
 
-// saved is Result as JSON can hold it.
+// saved is Result in a form for JSON.
 type saved struct {
 	Exit
 	Confinement Confinement
@@ -160,7 +160,7 @@ type saved struct {
 	Leftovers   int
 }
 
-// hang is when what is waited for will never be.
+// hang is the time after which a wait has failed.
 const hang = 3 * time.Minute
 
 // until waits for something to become true.

@@ -31,21 +31,21 @@ import (
 //	                          becomes CMD
 //	as-newproc CMD...         mounts a /proc for its pid namespace, then becomes CMD
 //	as-fifo CMD...            becomes real-time, then CMD
-//	as-leaver HOW             leaves things behind in its group: "process", "group",
-//	                          or "both", a process in a group below
+//	as-leaver HOW             leaves behind in its group: "process", "group", or
+//	                          "both", a process in a group below
 //	as-orphans N              makes N orphans that end at once, prints how many
-//	                          are left a minute later, or when none is
+//	                          are left a minute later, or as soon as none is
 //	as-shell FILE CMD...      a job-control shell with one job; see asShell
 //	as-with FILE CMD...       starts as-counter FILE in its process group, then becomes CMD
-//	as-background CMD...      starts CMD as a background job of as-shell's, which then
-//	                          outlives it
+//	as-background CMD...      starts CMD as a background job of as-shell, which then
+//	                          outlives CMD
 //	as-parent CMD...          starts CMD and ends
 //	as-reader FILE            at SIGUSR1 appends a line of its input to FILE; ends by
 //	                          Ctrl-C, at the end of input, and at SIGTERM
 //	as-bouncer FILE           sends SIGUSR1 to its parent, writes which signals it gets
 //	as-links FD...            prints what its descriptors are
 //	as-family FILE            leaves a child and a daemon running, writes their pids
-//	                          and its own to FILE and lives on, whatever SIGTERM says
+//	                          and its own to FILE, and ignores SIGTERM
 //	as-pulses                 uses 45 ms of CPU time, sleeps 255 ms, and so on
 //	as-frugal N CMD...        becomes CMD, which may have N files open
 func playMore(role string, args []string) int {
@@ -104,7 +104,7 @@ func playMore(role string, args []string) int {
 		}
 	case "frugal":
 		n, _ := strconv.ParseUint(args[0], 10, 64)
-		unix.CloseRange(100, 1<<30, 0) // what the tests' surroundings have open
+		unix.CloseRange(100, 1<<30, 0) // files inherited from the environment of the tests
 		check(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n}))
 		return become(args[1:])
 	case "orphans":
@@ -152,7 +152,7 @@ func playMore(role string, args []string) int {
 	return 98
 }
 
-// cpuTime is what this process has used.
+// cpuTime returns the CPU time of this process.
 func cpuTime() time.Duration {
 	var u unix.Rusage
 	check(unix.Getrusage(unix.RUSAGE_SELF, &u))
@@ -186,7 +186,7 @@ func daemon(args ...string) int {
 	return pid
 }
 
-// orphans counts those that have not ended, and zombies.
+// orphans returns the number of as-exit processes and zombies.
 func orphans() int {
 	n := 0
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -201,7 +201,7 @@ func orphans() int {
 	return n
 }
 
-// asLeaver leaves things behind in the groups named snug-* that it is in.
+// asLeaver leaves a process, a group or both behind in its groups named snug-*.
 func asLeaver(how string) int {
 	var own []string
 	filepath.WalkDir("/sys/fs/cgroup", func(name string, d os.DirEntry, err error) error {
@@ -233,12 +233,12 @@ func asLeaver(how string) int {
 	return 0
 }
 
-// asShell is the job control of a shell: it is the leader of a session with the
-// terminal as descriptor 0, runs one job in a process group of its own in the
-// foreground, and writes to file what becomes of the job. When the job stops it
-// takes the terminal back; a line "fg" on descriptor 3 continues it.
+// asShell is the job control of a shell: it leads a session with the terminal as
+// descriptor 0, runs one job in the foreground, in a process group of its own, and
+// writes the events of the job to file. When the job stops, asShell takes the terminal
+// back; a line "fg" on descriptor 3 continues the job.
 func asShell(file string, args []string) int {
-	// Handled, not ignored: the job would inherit that.
+	// Caught, because the job would inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGHUP)
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	check(err)
@@ -288,8 +288,8 @@ func asShell(file string, args []string) int {
 	}
 }
 
-// asReader reads its input when it is asked to. What ends it by default, but
-// SIGUSR1 and SIGHUP, does.
+// asReader reads a line of its input at each SIGUSR1. Other signals have their default
+// action, except SIGHUP, at which it exits with 0.
 func asReader(name string) int {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	check(err)
@@ -318,7 +318,7 @@ func asReader(name string) int {
 	return 0
 }
 
-// asSystemdRun does what systemd-run would, in the groups and with the quirk that
+// asSystemdRun acts as systemd-run, in the groups and with the quirk that
 // CGRUN_FAKE_SYSTEMD names.
 func asSystemdRun(args []string) int {
 	how := strings.Fields(os.Getenv("CGRUN_FAKE_SYSTEMD"))
@@ -356,7 +356,7 @@ func asSystemdRun(args []string) int {
 		for file, value := range map[string]string{
 			"cpu.max": quota + " 100000", "cpu.cfs_quota_us": quota,
 			"memory.max": set["MemoryMax"], "memory.limit_in_bytes": set["MemoryMax"],
-			"cpu.weight": set["CPUWeight"], "cpu.shares": "2048", // 1024 an ordinary 100
+			"cpu.weight": set["CPUWeight"], "cpu.shares": "2048", // 1024 is the default, 100 on v2
 		} {
 			weight := file == "cpu.weight" || file == "cpu.shares"
 			if quirk == "no-quota" && strings.HasPrefix(file, "cpu") && !weight || quirk == "no-weight" && weight {

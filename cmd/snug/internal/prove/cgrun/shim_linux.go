@@ -22,59 +22,59 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// shimArg as first argument makes this program the shim, watchArg the watchdog. The
-// second argument is the number of the socket to the parent.
+// shimArg as the first argument makes this program the shim, watchArg the watchdog. The
+// second argument is the descriptor of the socket to the parent.
 const (
 	shimArg  = "__snug-confine"
 	watchArg = "__snug-watch"
 )
 
-// The talk between parent and shim, one JSON value each:
+// The protocol of parent and shim, one JSON value per message:
 //
 //	parent -> shim   order
 //	shim -> parent   report, from inside the group
-//	parent -> shim   go; end of file instead: do not start
+//	parent -> shim   goAhead; end of file means: do not start
 //	shim -> parent   report again, if the command could not be executed;
-//	                 end of file instead: it runs
+//	                 end of file means: the command runs
 type order struct {
 	Join   []string // directories of the groups to enter
-	CPU    bool     // a CPU limit is to be proved
-	Memory bool     // a memory limit is to be proved
-	Own    bool     // none was asked for: say what is in force
-	Bound  bool     // real-time threads are to become ordinary ones
-	Stderr int      // descriptor to become stderr, -1 to leave it
+	CPU    bool     // prove a CPU limit
+	Memory bool     // prove a memory limit
+	Own    bool     // no limit was asked for: report the limits in force
+	Bound  bool     // make real-time threads ordinary ones
+	Stderr int      // descriptor that becomes stderr, -1 to keep the current one
 	Path   []byte   // bytes, because a path need not be UTF-8
 	Args   [][]byte
 	Env    [][]byte
 
-	Signals inherit.Signals // ignored and blocked when the parent began
+	Signals inherit.Signals // ignored and blocked at the parent's start
 	Leads   bool            // the terminal may be lent to this process
 }
 
 type report struct {
 	Confinement Confinement
 	Used        used          // by the shim
-	Err         string        // what failed before the command, "" if nothing
+	Err         string        // error before the command, "" if none
 	Errno       syscall.Errno // of execve
 }
 
 type goAhead struct{ Go bool }
 
-// ChildMain turns this process into the shim if it was started as one; it then
-// does not return. Otherwise it does nothing. A program that uses this package
-// calls it first thing in main, or in TestMain.
+// ChildMain turns this process into the shim or the watchdog if it was started as one;
+// it then does not return. Otherwise it does nothing. A program that uses this package
+// must call it first in main, or in TestMain.
 func ChildMain() {
 	if len(os.Args) != 3 || os.Args[1] != shimArg && os.Args[1] != watchArg {
 		return
 	}
-	runtime.LockOSThread() // the scheduling policy of this thread is the command's
+	runtime.LockOSThread() // the command inherits the scheduling policy of this thread
 	fd, err := strconv.Atoi(os.Args[2])
 	if err != nil || fd < 3 {
-		shimFail("a number of a descriptor is expected")
+		shimFail("not the number of a descriptor")
 	}
 	unix.CloseOnExec(fd)
 	if t, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_STREAM {
-		shimFail("this is snug's own command, started by snug itself")
+		shimFail("only snug itself starts this command")
 	}
 	conn := os.NewFile(uintptr(fd), "parent")
 	if os.Args[1] == watchArg {
@@ -88,13 +88,13 @@ func ChildMain() {
 		os.Exit(CodeFailed) // the parent is gone
 	}
 	if o.Leads {
-		// The parent waits for the command to run and would not see a stop. Execve(2)
-		// sets the default action again.
+		// While the parent waits for the command to run, it would not see a stop.
+		// execve(2) restores the default action.
 		notify(make(chan os.Signal, 1), unix.SIGQUIT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	}
 	if o.Stderr >= 0 {
-		// systemd-run had another stderr, so that its complaints are not the
-		// command's.
+		// systemd-run had another stderr, so that its errors do not mix with the
+		// command's output.
 		if err := unix.Dup3(o.Stderr, 2, 0); err == nil {
 			unix.Close(o.Stderr)
 		}
@@ -138,8 +138,8 @@ func bytesOf(list []string) [][]byte {
 	return out
 }
 
-// enter joins the groups and says what holds there, from what this process can
-// see of itself; of the order it takes only which limits matter.
+// enter joins the groups and returns what holds there, as this process itself sees it.
+// Of the order it uses only which limits to read.
 func enter(o order) (Confinement, error) {
 	c := Confinement{PID: os.Getpid()}
 	was, err := policy(0)
@@ -148,8 +148,8 @@ func enter(o order) (Confinement, error) {
 	}
 	c.PolicyWas = policyName(was)
 	for _, dir := range o.Join {
-		// v1 lets no real-time thread into a group without real-time budget, and
-		// the runtime may add threads: try again for those.
+		// v1 does not admit real-time threads to a group without a real-time budget,
+		// and the Go runtime may add threads: try again for those.
 		for try := 0; ; try++ {
 			if o.Bound {
 				if err := noRealTime(); err != nil {
@@ -178,7 +178,8 @@ func enter(o order) (Confinement, error) {
 	return c, readBack(&c, o)
 }
 
-// readBack fills in where this process is and what holds there, as package limits reads it.
+// readBack sets the groups of this process and the limits that hold there, as package
+// limits reads them.
 func readBack(c *Confinement, o order) error {
 	fsys := os.DirFS("/")
 	text, err := readText(fsys, "/proc/self/cgroup")
@@ -214,8 +215,8 @@ func readBack(c *Confinement, o order) error {
 	return nil
 }
 
-// none reports whether there is no such controller, and so no limit, where none was
-// asked for.
+// none reports whether err is a missing controller, and so no limit, and the Spec set
+// none.
 func none(err error, own bool) bool {
 	_, ok := errors.AsType[noControllerError](err)
 	return ok && own
@@ -286,13 +287,13 @@ func policyName(p int) string {
 	return "policy " + strconv.Itoa(p)
 }
 
-// bound reports whether threads of a policy are held by the CPU quota.
+// bound reports whether the CPU quota holds threads of a policy.
 func bound(name string) bool {
 	return name == "SCHED_OTHER" || name == "SCHED_BATCH" || name == "SCHED_IDLE"
 }
 
-// noRealTime gives every thread of this process that the quota would not hold
-// the policy SCHED_OTHER. That needs no privilege.
+// noRealTime sets the policy SCHED_OTHER for every thread of this process that the
+// quota would not hold. That needs no privilege.
 func noRealTime() error {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -305,7 +306,7 @@ func noRealTime() error {
 		}
 		p, err := policy(tid)
 		if err != nil || bound(policyName(p)) {
-			continue // ended, or fine as it is
+			continue // ended, or already bound
 		}
 		var param struct{ priority int32 }
 		_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), unix.SCHED_NORMAL, uintptr(unsafe.Pointer(&param)))

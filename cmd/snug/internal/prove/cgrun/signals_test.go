@@ -26,7 +26,7 @@ func lines(name string) []string {
 }
 
 // signalsIn returns the signals an as-counter has received, in order. Equal
-// signals that come close together may be one: the caller leaves time between.
+// signals that are sent close together may be one: the caller must wait between them.
 func signalsIn(name string) []string {
 	list := lines(name)
 	if len(list) > 0 && list[0] == "ready" {
@@ -35,7 +35,7 @@ func signalsIn(name string) []string {
 	return nil
 }
 
-// settle gives a signal that must not come the time to come.
+// settle waits long enough for an unwanted signal to arrive.
 func settle() { time.Sleep(150 * time.Millisecond) }
 
 func TestSignalsArePassedOnOnce(t *testing.T) {
@@ -93,7 +93,7 @@ func TestSignalBeforeTheCommandRuns(t *testing.T) {
 type screen struct {
 	t              *testing.T
 	master, orders *os.File
-	log, counts    string // what the shell saw, what the command got
+	log, counts    string // files of the shell's events and the command's signals
 	snug           int
 	child          int
 	done           chan outcome
@@ -121,8 +121,9 @@ func openPTY(t *testing.T) (master, slave *os.File) {
 	return master, slave
 }
 
-// openTerminal has the shell start a role of this binary in snug, which it reaches
-// by the roles in via: as-with, as-background. The role takes a file for what it got.
+// openTerminal makes the shell start snug, through the roles in via (as-with,
+// as-background), and snug start a role of this binary. The role's argument is a file
+// for the signals it gets.
 func openTerminal(t *testing.T, flags, role string, via ...string) *screen {
 	t.Helper()
 	dir := t.TempDir()
@@ -208,8 +209,8 @@ func (x *screen) inFront(group int) {
 func TestTerminalSignalsArriveOnce(t *testing.T) {
 	needRoot(t)
 	x := openTerminal(t, "-cpus 1", "as-counter")
-	// A group of its own, so that the terminal's signals do not reach snug: what snug
-	// receives is for the command, whoever sent it.
+	// The command has a group of its own, so the terminal's signals do not reach snug,
+	// and every signal that snug receives is for the command.
 	if g, err := unix.Getpgid(x.child); err != nil || g != x.child {
 		t.Errorf("the command is in process group %d, %v; want its own, %d", g, err, x.child)
 	}
@@ -289,8 +290,8 @@ func TestJobControl(t *testing.T) {
 
 func TestHangUpReachesTheCommandOnce(t *testing.T) {
 	needRoot(t)
-	// Without a shell snug leads the session, and a terminal that hangs up tells
-	// the leader alone.
+	// Without a shell snug leads the session, and a terminal that hangs up signals
+	// only the leader.
 	file := filepath.Join(t.TempDir(), "signals")
 	master, slave := openPTY(t)
 	cmd := snug("-cpus 1", "as-counter", file)
@@ -313,8 +314,7 @@ func TestHangUpReachesTheCommandOnce(t *testing.T) {
 	}
 }
 
-// Which of the two events snug sees first, the command's stop or its own signal,
-// is chance: either way it stops once.
+// Snug may see the command's stop or its own signal first. Either way it stops once.
 func TestSnugStopsWithItsCommandInWhateverOrder(t *testing.T) {
 	for _, sig := range []syscall.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} {
 		for _, first := range []string{"stop", "signal"} {

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// want is a Spec's limits in the units of the kernel; 0 means none.
+// want is the limits of a Spec in the kernel's units; 0 means none.
 type want struct {
 	quota, period, burst int64 // microseconds
 	memory               int64 // bytes
@@ -15,7 +15,7 @@ type want struct {
 	counters             bool
 }
 
-// cpu reports whether the cpu controller is needed for more than counting.
+// cpu reports whether the cpu controller is needed for more than its counters.
 func (w want) cpu() bool { return w.quota > 0 || w.weight > 0 }
 
 func (w want) controllers() []string {
@@ -29,7 +29,7 @@ func (w want) controllers() []string {
 	return list
 }
 
-// Check reports what in s no machine could fulfil, as a *SpecError, or nil.
+// Check returns a *SpecError if no machine could fulfil s, else nil.
 func (s *Spec) Check() error {
 	_, err := s.want()
 	return err
@@ -49,7 +49,7 @@ func (s *Spec) want() (want, error) {
 		return bad(fmt.Sprintf("memory limit %d is negative", s.MemoryBytes), "use a size such as 256MiB")
 	}
 	if s.Own || s.NoLimit {
-		return want{}, s.checkAsItIs()
+		return want{}, s.checkWithoutGroup()
 	}
 	if s.CPUs == 0 && s.MemoryBytes == 0 {
 		return bad("neither a CPU nor a memory limit", "ask for at least one of them")
@@ -78,10 +78,10 @@ func (s *Spec) want() (want, error) {
 			"use at least 1MiB; the smallest Go programs want 2MiB")
 	}
 	if s.MemoryOptional && s.MemoryBytes > 0 && s.CPUs == 0 && s.Weight == 0 {
-		return bad("the only limit is an optional one", "ask for a CPU limit or a weight, too, or make it no option")
+		return bad("the only limit is an optional one", "also set a CPU limit or a weight, or make the memory limit mandatory")
 	}
 	if s.Weight < 0 || s.Weight > maxWeight {
-		return bad(fmt.Sprintf("CPU weight %d", s.Weight), "use 1 to 10000; the kernel's own is 100")
+		return bad(fmt.Sprintf("CPU weight %d", s.Weight), "use 1 to 10000; the kernel's default is 100")
 	}
 	w.weight, w.burst = s.Weight, s.BurstMicros
 	if err := s.checkBurst(w.quota); err != nil {
@@ -92,22 +92,22 @@ func (s *Spec) want() (want, error) {
 
 // checkBurst applies the bounds of tg_set_cfs_bandwidth.
 func (s *Spec) checkBurst(quota int64) error {
-	switch most := min(quota, maxQuotaMicros-quota); {
+	switch maxBurst := min(quota, maxQuotaMicros-quota); {
 	case s.BurstMicros < 0:
 		return &SpecError{fmt.Sprintf("CPU burst %d µs is negative", s.BurstMicros), "use a time such as 20ms"}
 	case s.BurstMicros > 0 && quota == 0:
 		return &SpecError{fmt.Sprintf("CPU burst %d µs without a CPU limit", s.BurstMicros), "ask for a CPU limit, too"}
-	case s.BurstMicros > most:
+	case s.BurstMicros > maxBurst:
 		return &SpecError{fmt.Sprintf("CPU burst %d µs is above the quota of %d µs", s.BurstMicros, quota),
-			fmt.Sprintf("use at most %d µs", most)}
+			fmt.Sprintf("use at most %d µs", maxBurst)}
 	}
 	return nil
 }
 
-// checkAsItIs checks what is asked for without a group.
-func (s *Spec) checkAsItIs() error {
+// checkWithoutGroup checks a Spec that makes no group.
+func (s *Spec) checkWithoutGroup() error {
 	if s.Own && s.NoLimit {
-		return &SpecError{"both snug's own limits and none", "ask for one of them"}
+		return &SpecError{"both snug's own limits and no limits", "ask for one of them"}
 	}
 	if s.CPUs != 0 || s.MemoryBytes != 0 || s.PeriodMicros != 0 || s.BurstMicros != 0 || s.Weight != 0 {
 		return &SpecError{"a limit for a command that gets no group of its own", "leave out the limits, or make a group"}

@@ -47,7 +47,7 @@ func TestKilledSnugLeavesAConfinedCommandAndALaterRunCleansUp(t *testing.T) {
 	if len(groups) == 0 {
 		t.Fatalf("no group is called %s", name)
 	}
-	for _, g := range groups { // as if the command had made them: empty, but in use for all we know
+	for _, g := range groups { // as if the command had made them: empty, but possibly in use
 		if err := os.Mkdir(filepath.Join(g, "below"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestKilledSnugLeavesAConfinedCommandAndALaterRunCleansUp(t *testing.T) {
 		}
 	}
 
-	// An empty group with our kind of name that no record names is not ours.
+	// An empty group named like snug's that no record names is not snug's.
 	stranger := filepath.Join(filepath.Dir(groups[0]), newName())
 	if err := os.Mkdir(stranger, 0o755); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestEmptyRecordDirectoryIsRemovedFromAmongTemporaryFiles(t *testing.T) {
 			t.Errorf("%s: there afterwards %v", state, left)
 		}
 	}
-	// A record that a killed run left in the second place is found as well.
+	// A sweep also finds a record that a killed run left in the second directory.
 	r, err := newRecord([]string{fallback}, nil, "snug-0123456789abcdef")
 	if err != nil {
 		t.Fatal(err)

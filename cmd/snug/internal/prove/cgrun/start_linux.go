@@ -23,16 +23,16 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/inherit"
 )
 
-// systemdTimeout is how long systemd may take to answer. The bus itself gives up
-// after 25 s.
+// systemdTimeout is how long snug waits for an answer of systemd. The bus itself gives
+// up after 25 s.
 const systemdTimeout = 30 * time.Second
 
 // Start runs a command in a fresh group. When it returns without an error the
-// command is running, confined as Child.Confinement says. Ctx only matters until
-// then. The caller ends with Wait and then Remove, whatever happens in between.
+// command is running, confined as Child.Confinement says; from then on ctx has no
+// effect. Always end with Wait and then Remove.
 //
-// Errors: *SpecError, *ExecError, *NoWayError, *InterruptedError; a proof that
-// failed is in the NoWayError. Nothing is left behind after an error.
+// Errors: *SpecError, *ExecError, *NoWayError, *InterruptedError; a failed proof
+// is in the NoWayError. After an error nothing is left behind.
 func Start(ctx context.Context, spec Spec) (*Child, error) {
 	w, err := spec.want()
 	if err != nil {
@@ -52,20 +52,20 @@ func Start(ctx context.Context, spec Spec) (*Child, error) {
 		return c, err
 	}
 	if spec.MemoryOptional && w.memory > 0 && !scarce(tried) {
-		s.warnings = []string{fmt.Sprintf("the memory limit is left out, with it %v", &NoWayError{Tried: tried})}
+		s.warnings = []string{fmt.Sprintf("the memory limit is left out; with it, %v", &NoWayError{Tried: tried})}
 		w.memory = 0
 		if c, tried, err = s.start(ctx, w); c != nil || err != nil {
 			return c, err
 		}
 	}
 	if spec.Own || spec.NoLimit {
-		return nil, &NoWayError{Tried: tried, cure: cmp.Or(cureOf(tried), "see the kernel's log (dmesg), and what policy holds here")}
+		return nil, &NoWayError{Tried: tried, cure: cmp.Or(cureOf(tried), "see the kernel's log (dmesg) and the security policies of this machine")}
 	}
 	return nil, &NoWayError{Tried: tried, Container: !scarce(tried) && inContainer(m.fsys), cure: cure(tried, m, w)}
 }
 
-// start tries one way after the other. It returns what it tried where none works,
-// or an error that no other way would change.
+// start tries the ways in order. If none works it returns the failed ones. An error
+// that no other way would avoid ends it at once.
 func (s starter) start(ctx context.Context, w want) (c *Child, tried []Tried, err error) {
 	name := newName()
 	var attempts []attempt
@@ -81,7 +81,7 @@ func (s starter) start(ctx context.Context, w want) (c *Child, tried []Tried, er
 		s.way = a.way
 		switch a.way {
 		case WayContainer, WayNone:
-			c, err = s.asItIs(ctx, name)
+			c, err = s.withoutGroup(ctx, name)
 		case WaySystemd:
 			c, err = s.inScope(ctx, a, w, name)
 		default:
@@ -100,12 +100,12 @@ func (s starter) start(ctx context.Context, w want) (c *Child, tried []Tried, er
 	return nil, tried, nil
 }
 
-// spare is how many files a start may open at once, on top of what it passes on:
-// the record, two sockets, the runtime's poller, files of cgroupfs and of /proc.
+// spare is how many files a start may open at once, besides those it passes on: the
+// record, two sockets, the runtime's poller, files of cgroupfs and of /proc.
 const spare = 12
 
-// spareFiles returns an error when not that many more files can be opened. The Go
-// runtime ends the program when it is its own poller that gets none.
+// spareFiles returns an error if fewer than spare more files can be opened. The Go
+// runtime ends the program if it gets no file for its own poller.
 func spareFiles() error {
 	var fds [spare]int
 	for i := range fds {
@@ -115,7 +115,7 @@ func spareFiles() error {
 				unix.Close(fd)
 			}
 			if err == unix.EMFILE || err == unix.ENFILE {
-				return fmt.Errorf("%w, %d more have to be opened", err, spare)
+				return fmt.Errorf("%w, snug needs %d more", err, spare)
 			}
 			return os.NewSyscallError("open", err)
 		}
@@ -150,25 +150,25 @@ func thisMachine() machine {
 	}
 }
 
-// starter starts the shim in one of the ways and sees it through to the command.
+// starter starts the shim in one of the ways, and then the command.
 type starter struct {
 	spec    Spec
 	file    string
 	way     Way
 	machine machine
 
-	warnings []string // what was left out
+	warnings []string // about limits that were left out
 }
 
-// inGroup makes a group and starts the command in it. First it removes what
-// earlier runs could not.
+// inGroup makes a group and starts the command in it. Before that, it removes the
+// groups that earlier runs left.
 func (s starter) inGroup(ctx context.Context, a attempt, w want, name string) (*Child, error) {
 	dirs := make([]string, len(a.parts))
 	for i, p := range a.parts {
 		dirs[i] = p.dir
 	}
 	if s.spec.Tied {
-		// First of all: what is made from here on, the watchdog removes.
+		// First, so that the watchdog removes everything made from here on.
 		if err := guard.add(watchedGroup(name, a.parts, false)); err != nil {
 			return nil, err
 		}
@@ -186,7 +186,7 @@ func (s starter) inGroup(ctx context.Context, a attempt, w want, name string) (*
 	}
 	g.tied = s.spec.Tied
 	if stateErr != nil && !s.spec.Tied {
-		g.warnings = append(g.warnings, fmt.Sprintf("if snug is killed, nobody will remove its cgroup: %v", stateErr))
+		g.warnings = append(g.warnings, fmt.Sprintf("if snug is killed, its cgroup is not removed: %v", stateErr))
 	}
 	started := false
 	defer func() {
@@ -207,8 +207,8 @@ func (s starter) inGroup(ctx context.Context, a attempt, w want, name string) (*
 	return c, nil
 }
 
-// inScope has systemd make the group: systemd-run asks for a scope with itself in
-// it, and becomes the shim.
+// inScope lets systemd make the group: systemd-run requests a scope that contains
+// systemd-run itself, and becomes the shim.
 func (s starter) inScope(ctx context.Context, a attempt, w want, name string) (*Child, error) {
 	run, err := exec.LookPath("systemd-run")
 	if err != nil {
@@ -218,7 +218,7 @@ func (s starter) inScope(ctx context.Context, a attempt, w want, name string) (*
 	if err != nil {
 		return nil, err
 	}
-	stderr, complaints, err := os.Pipe()
+	stderr, writer, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
@@ -227,9 +227,9 @@ func (s starter) inScope(ctx context.Context, a attempt, w want, name string) (*
 	defer cancel()
 	c := &Child{group: &group{name: name, want: w, scope: true}}
 	argv := append(systemdArgs(w, name, a.slice, s.machine.uid), self)
-	err = s.launch(ctx, c, run, argv, s.order(w), complaints)
+	err = s.launch(ctx, c, run, argv, s.order(w), writer)
 	if _, ok := errors.AsType[*errSilent](err); ok {
-		// It ended before it became the shim, and said why.
+		// systemd-run ended before it became the shim, and its stderr says why.
 		text := make([]byte, 4096)
 		stderr.SetReadDeadline(time.Now().Add(time.Second))
 		n, _ := stderr.Read(text)
@@ -244,9 +244,9 @@ func (s starter) inScope(ctx context.Context, a attempt, w want, name string) (*
 	return c, nil
 }
 
-// systemdArgs returns systemd-run's argument list, its name included. Percents
-// are rounded to hundredths, which systemd understands since version 246;
-// what it makes of them is read back.
+// systemdArgs returns systemd-run's argument list, its name included. Percentages are
+// rounded to hundredths, which systemd understands since version 246; the result is
+// read back.
 func systemdArgs(w want, name, slice string, uid int) []string {
 	argv := []string{"systemd-run"}
 	if uid != 0 {
@@ -285,11 +285,11 @@ func (s starter) order(w want) order {
 	}
 }
 
-// launch starts program as the shim, or as what becomes it, with its order, and
-// takes it through proof and go-ahead. When complaints is set the program gets
-// that for stderr and the shim puts the right one in place. On error the process
+// launch starts program, which is or becomes the shim, sends its order, verifies its
+// proof and gives the go-ahead. If stderr is not nil the program gets it as its stderr
+// until the shim restores the right one; launch closes it. After an error the process
 // is dead and reaped.
-func (s starter) launch(ctx context.Context, c *Child, program string, argv []string, o order, complaints *os.File) error {
+func (s starter) launch(ctx context.Context, c *Child, program string, argv []string, o order, stderr *os.File) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return os.NewSyscallError("socketpair", err)
@@ -299,25 +299,25 @@ func (s starter) launch(ctx context.Context, c *Child, program string, argv []st
 	defer conn.Close()
 
 	files := inherited(s.spec)
-	if complaints != nil {
+	if stderr != nil {
 		o.Stderr = len(files)
 		files = append(files, files[2])
-		files[2] = complaints.Fd()
+		files[2] = stderr.Fd()
 	}
 	argv = append(slices.Clone(argv), shimArg, strconv.Itoa(len(files)))
 	files = append(files, theirs.Fd())
 	attr := &syscall.ProcAttr{Dir: s.spec.Dir, Env: os.Environ(), Files: files}
-	if s.spec.lead != nil || s.spec.Tied && c.group.asItIs {
+	if s.spec.lead != nil || s.spec.Tied && c.group.ungrouped {
 		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
 	}
 	pid, _, err := syscall.StartProcess(program, argv, attr)
 	theirs.Close()
-	if complaints != nil {
-		complaints.Close()
+	if stderr != nil {
+		stderr.Close()
 	}
-	var most unix.Rlimit
-	if err == unix.EBADF && unix.Getrlimit(unix.RLIMIT_NOFILE, &most) == nil && uint64(2*len(files)+1) >= most.Cur {
-		// It takes numbers above all of these on the way, and there are none.
+	var limit unix.Rlimit
+	if err == unix.EBADF && unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil && uint64(2*len(files)+1) >= limit.Cur {
+		// StartProcess needs descriptors above all of these, and the limit leaves none.
 		return fmt.Errorf("%w, descriptor %d is passed on", unix.EMFILE, len(files)-2)
 	}
 	if err != nil {
@@ -331,7 +331,7 @@ func (s starter) launch(ctx context.Context, c *Child, program string, argv []st
 		exit, _ := c.Wait()
 		if errors.Is(err, errEnded) {
 			if sig := syscall.Signal(exit.Signal); s.spec.lead != nil && (sig == unix.SIGINT || sig == unix.SIGHUP) {
-				return &InterruptedError{exit.Signal} // the terminal's
+				return &InterruptedError{exit.Signal} // from the terminal
 			}
 			return &errSilent{exit}
 		}
@@ -345,7 +345,7 @@ var (
 	errNoAnswer = errors.New("no answer from systemd")
 )
 
-// talk is the parent's side of what order describes.
+// talk is the parent's side of the protocol described at order.
 func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, committed func() bool) error {
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
 	lost := func(err error) error {
@@ -372,19 +372,19 @@ func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, com
 	c.Confinement.Warnings = slices.Concat(c.group.warnings, s.warnings)
 	c.shim = r.Used
 	if c.group.clampedBy != "" {
-		c.Confinement.CPUsFrom = c.group.clampedBy // the group's own is a copy of it
+		c.Confinement.CPUsFrom = c.group.clampedBy // the group's own limit is a copy of it
 	}
 	if err := s.verify(c); err != nil {
 		return err
 	}
 	if s.spec.Tied && !c.group.tied {
-		// Until the go-ahead the shim itself sees when snug is gone.
+		// Until the go-ahead the shim itself notices the end of snug.
 		if err := s.tie(c); err != nil {
 			return err
 		}
 	}
-	// What follows is read while the shim waits. What it used since its report is
-	// mostly the kernel's work for it.
+	// The shim waits meanwhile. The CPU time it used since its report is mostly the
+	// kernel's.
 	c.AtStart = c.Usage()
 	if all, ok := cpuOf(c.pid); ok {
 		c.shim.System = max(c.shim.System, all-c.shim.User)
@@ -392,7 +392,7 @@ func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, com
 	if s.spec.Ready != nil {
 		s.spec.Ready(c.Confinement)
 	}
-	if !committed() { // the context ended; from here on it does not matter
+	if !committed() { // the context has ended; from here on it has no effect
 		return lost(nil)
 	}
 	if s.spec.lead != nil {
@@ -407,9 +407,9 @@ func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, com
 	return nil
 }
 
-// inherited returns the files for the shim, in the order of their numbers: the
-// three of the Spec, then whatever this process itself was given (descriptors
-// without FD_CLOEXEC, as a jobserver's), under the same numbers.
+// inherited returns the files for the shim by descriptor: the three of the Spec, then
+// those that this process itself has inherited (descriptors without FD_CLOEXEC, for
+// example of a jobserver), with the same numbers.
 func inherited(spec Spec) []uintptr {
 	files := []uintptr{0, 1, 2}
 	for i, f := range []*os.File{spec.Stdin, spec.Stdout, spec.Stderr} {

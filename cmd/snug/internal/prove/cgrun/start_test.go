@@ -120,9 +120,8 @@ func TestSignalsThatArePassedOn(t *testing.T) {
 	}
 }
 
-// Systemd is stood in for by this binary, which takes systemd-run's
-// place in PATH: it makes the scope's groups below the caller's, enters them and
-// becomes what stands after "--". What it does not know, it complains about.
+// This binary acts as systemd-run, under that name in PATH: it makes the scope's groups
+// below the caller's, enters them and becomes the command after "--". See asSystemdRun.
 func TestScope(t *testing.T) {
 	needRoot(t)
 	n := makeNest(t)
@@ -170,11 +169,11 @@ func TestScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := guard.groups[name]; !w.Scope || len(w.Parts) == 0 {
-		t.Errorf("the watchdog knows %+v", w)
+		t.Errorf("the watchdog watches %+v", w)
 	}
 	end(c)
 	if len(guard.groups) != 0 {
-		t.Error("the watchdog still knows the scope")
+		t.Error("the watchdog still watches the scope")
 	}
 	if p := c.Confinement; p.Way != WaySystemd || p.QuotaMicros != 33330 || p.CPUs != 0.3333 || p.LimitBytes != 64<<20 || !strings.HasSuffix(p.CPUGroup, "/"+name+".scope") {
 		t.Errorf("proof %+v", p)
@@ -204,7 +203,7 @@ func TestScope(t *testing.T) {
 	if c, err = try("well"); err != nil {
 		t.Fatal(err)
 	}
-	if !watchedGroup(name, c.group.parts, true).end() { // what the watchdog does
+	if !watchedGroup(name, c.group.parts, true).end() { // as the watchdog does
 		t.Error("the scope's processes were not ended")
 	}
 	if exit, err := c.Wait(); err != nil || exit.Signal != int(syscall.SIGKILL) {

@@ -22,14 +22,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A record says which groups a running snug has made, so that a later one can
+// A record lists the groups that a running snug has made, so that a later snug can
 // remove them if this one is killed. It is a file
 //
 //	{"boot_id":"...","groups":["/sys/fs/cgroup/cpu/snug-0123456789abcdef"]}
 //
-// on which the owner holds a lock (flock(2)) for as long as it lives; the kernel
-// drops the lock with the process, however it ends. A pid is not in it: pids are
-// used again.
+// on which the owner holds a lock (flock(2)) as long as it lives. The kernel drops the
+// lock when the process ends. The record contains no pid, because pids are reused.
 type record struct {
 	file *os.File
 }
@@ -47,8 +46,8 @@ func newName() string {
 	return "snug-" + hex.EncodeToString(b[:])
 }
 
-// stateDirs returns where this user's records may be, best first. The last is in
-// a directory for temporary files.
+// stateDirs returns the directories that may contain this user's records, best first.
+// The last is in a directory for temporary files.
 func stateDirs() []string {
 	var list []string
 	if os.Geteuid() == 0 {
@@ -68,14 +67,14 @@ func ownDir(dir string, uid int) error {
 }
 
 // isOwn returns nil for a directory that only this user can write to. In a sticky
-// directory somebody else may have made it first, or a link.
+// directory, another user may have made it first, or a link.
 func isOwn(dir string, uid int) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
 		return &os.PathError{Op: "lstat", Path: dir, Err: err}
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != uid || st.Mode&0o022 != 0 {
-		return fmt.Errorf("not a directory of this user alone, %s", dir)
+		return fmt.Errorf("not a directory that only this user can write to, %s", dir)
 	}
 	return nil
 }
@@ -85,14 +84,14 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-// newRecord writes down, before they are made, which groups will be, in the first
-// of the directories that is, or can be made, this user's alone. Without a record
-// a run cleans up after itself as ever, but nobody will if it is killed; a nil
-// record is fine to use.
+// newRecord records groups before they are made, in the first of the directories that
+// only this user can write to; it makes one if necessary. Without a record, a run
+// still cleans up after itself, but its groups stay if it is killed. A nil record is
+// usable.
 func newRecord(dirs, groups []string, name string) (r *record, err error) {
 	for _, dir := range dirs {
-		// Other runs may at any time sweep away what has no lock yet, or the
-		// directory while it is empty.
+		// At any time, another run may sweep away a record without a lock, or an empty
+		// directory.
 		for range 100 {
 			if err = ownDir(dir, os.Geteuid()); err == nil {
 				r, err = recordIn(dir, groups, name)
@@ -109,15 +108,15 @@ func newRecord(dirs, groups []string, name string) (r *record, err error) {
 	return nil, err
 }
 
-// tidy removes a directory of records, if it is empty, from among temporary files.
+// tidy removes an empty directory of records, if it is among temporary files.
 func tidy(dir string) {
 	if path.Base(dir) != "snug" {
 		unix.Rmdir(dir)
 	}
 }
 
-// recordIn makes a record in a directory. The error is fs.ErrNotExist when
-// another run's sweep was quicker.
+// recordIn makes a record in a directory. The error is fs.ErrNotExist if the sweep of
+// another run was quicker.
 func recordIn(dir string, groups []string, name string) (*record, error) {
 	file := path.Join(dir, name+".json")
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
@@ -129,7 +128,7 @@ func recordIn(dir string, groups []string, name string) (*record, error) {
 		f.Close()
 		return nil, &os.PathError{Op: "flock", Path: file, Err: err}
 	}
-	if removed(f) { // without a lock, and empty
+	if removed(f) { // by a sweep, before it was locked
 		f.Close()
 		return nil, &os.PathError{Op: "flock", Path: file, Err: fs.ErrNotExist}
 	}
@@ -145,14 +144,14 @@ func recordIn(dir string, groups []string, name string) (*record, error) {
 	return r, nil
 }
 
-// removed reports whether an open file has no name any more.
+// removed reports whether an open file has been removed.
 func removed(f *os.File) bool {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f.Fd()), &st)
 	return err != nil || st.Nlink == 0
 }
 
-// drop removes the record: its groups are gone.
+// drop removes the record of removed groups.
 func (r *record) drop() {
 	if r != nil && r.file != nil {
 		os.Remove(r.file.Name())
@@ -169,9 +168,9 @@ func (r *record) release() {
 	}
 }
 
-// sweep removes the groups of runs that were killed, where nothing lives in them
-// any more. It kills nothing, and touches no group that no record names. The runs
-// may have kept their records in any of the directories.
+// sweep removes the groups of runs that were killed, if no process is left in them. It
+// kills nothing, and touches only groups with a record. The records may be in any of
+// the directories.
 func sweep(dirs ...string) {
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
@@ -200,10 +199,10 @@ func sweepOne(file, name string) {
 		return
 	}
 	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return // its owner lives
+		return // its owner is alive
 	}
 	if removed(f) {
-		return // the name may already stand for another run's record
+		return // the name may already belong to another run's record
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<16))
 	if err != nil {
@@ -211,7 +210,7 @@ func sweepOne(file, name string) {
 	}
 	var t recordText
 	if json.Unmarshal(text, &t) != nil || t.BootID != bootID() {
-		os.Remove(file) // never written, or the groups went with the last boot
+		os.Remove(file) // never written, or its groups ended with the last boot
 		return
 	}
 	gone := true
@@ -228,17 +227,17 @@ func isCgroup(at unix.Statfs_t) bool {
 	return int64(at.Type) == unix.CGROUP_SUPER_MAGIC || int64(at.Type) == unix.CGROUP2_SUPER_MAGIC
 }
 
-// removeStale removes one group of a record and those below it, unless there is
-// a process in any of them. It reports whether the group is gone.
+// removeStale removes a group of a record and the groups below it, unless one of them
+// has a process. It reports whether the group is gone.
 func removeStale(dir, name string) bool {
 	if path.Base(dir) != name || !path.IsAbs(dir) {
-		return true // not one of ours, whatever the record says
+		return true // not a group that snug made
 	}
 	var at unix.Statfs_t
 	switch err := unix.Statfs(dir, &at); {
 	case err == syscall.ENOENT:
-		// Gone, or cgroupfs is not mounted there at present: then the groups above
-		// are missing as well, down to something else.
+		// The group is gone, or cgroupfs is not mounted there now: then the groups
+		// above are missing too, and the first directory found is not a cgroup.
 		up := path.Dir(dir)
 		for ; err == syscall.ENOENT && up != "/"; up = path.Dir(up) {
 			err = unix.Statfs(up, &at)
@@ -248,7 +247,7 @@ func removeStale(dir, name string) bool {
 		return false
 	}
 	if len(pidsBelow(dir)) > 0 {
-		return false // the command lives on; its groups are in use
+		return false // the command is alive; its groups are in use
 	}
 	gone := true
 	for _, d := range groupsBelow(dir) {

@@ -20,35 +20,35 @@ import (
 // shell does (tcsetpgrp(3)). Then Ctrl-C reaches the command and not snug, and every
 // signal that snug receives is one to pass on.
 //
-// A shell starts all of a job; snug is one process of a job that another shell has
+// A shell starts all processes of a job; snug is one process of a job that a shell has
 // started. `snug run -- CMD | less` has the pager in snug's group, a script has its
-// shell there: these would lose the terminal, and Ctrl-C. So where others are in
-// the group it stays in the foreground. Then snug receives the terminal's signals and passes
-// them on to the group of the command, and the command gets the terminal
-// when it reads from it or changes its modes, which stops it (SIGTTIN, SIGTTOU).
+// shell there: these would lose the terminal, and Ctrl-C. So if snug's group has other
+// processes it stays in the foreground. Then snug receives the terminal's signals and
+// passes them on to the command's group. The command gets the terminal when it reads
+// from it or changes its modes, because that stops it (SIGTTIN, SIGTTOU).
 
 // terminal is the controlling terminal of this process, if there is one.
 type terminal struct {
-	lentTo int // process group of the command, 0 before it first had the terminal
+	lentTo int // process group of the command, 0 until it first has the terminal
 }
 
-// lend puts a process group into the foreground, if snug's own is there.
+// lend puts a process group into the foreground if snug's own is there.
 func (t *terminal) lend(group int) {
 	if foreground() == unix.Getpgrp() && setForeground(group) == nil {
 		t.lentTo = group
 	}
 }
 
-// lendAgain gives the command back what it had before snug was stopped.
+// lendAgain gives the command the terminal again if it had it before snug was stopped.
 func (t *terminal) lendAgain() {
 	if t.lentTo != 0 {
 		t.lend(t.lentTo)
 	}
 }
 
-// takeBack puts snug's own group into the foreground. The terminal stays where it
-// is if it is no longer the command's: a shell has taken it. A command that is
-// itself a shell may leave it to a group that is gone.
+// takeBack puts snug's own group into the foreground. If the terminal is no longer the
+// command's, a shell has taken it and keeps it. But a command that is itself a shell
+// may have left it to a group that is gone.
 func (t *terminal) takeBack() {
 	if t.lentTo == 0 {
 		return
@@ -58,8 +58,8 @@ func (t *terminal) takeBack() {
 	}
 }
 
-// inhabited reports whether a process group has a process that has not ended: a zombie still
-// answers a signal.
+// inhabited reports whether a process group has a process that has not ended. A signal
+// would not tell, because it can also be sent to a zombie.
 func inhabited(group int) bool {
 	for range members(group) {
 		return true
@@ -67,7 +67,7 @@ func inhabited(group int) bool {
 	return false
 }
 
-// members yields the processes of a group that have not ended: pid and state.
+// members yields the processes of a group that have not ended, by pid.
 func members(group int) iter.Seq2[int, processStat] {
 	return func(yield func(int, processStat) bool) {
 		entries, _ := os.ReadDir("/proc")
@@ -83,7 +83,7 @@ func members(group int) iter.Seq2[int, processStat] {
 	}
 }
 
-// foreground returns the foreground process group of the terminal, 0 when there is
+// foreground returns the foreground process group of the terminal, 0 if there is
 // no terminal or the group is outside this pid namespace.
 func foreground() (group int) {
 	onTerminal(func(fd int) (err error) {
@@ -93,7 +93,8 @@ func foreground() (group int) {
 	return group
 }
 
-// setForeground works from the background too: a blocked SIGTTOU is not sent.
+// setForeground puts a process group into the foreground. It also works from the
+// background, because the kernel does not send a blocked SIGTTOU.
 func setForeground(group int) error {
 	return onTerminal(func(fd int) error {
 		runtime.LockOSThread()
@@ -116,9 +117,9 @@ func onTerminal(f func(fd int) error) error {
 	return f(fd)
 }
 
-// ownJob reports whether other processes are in snug's process group, and whether
-// the group is orphaned: no parent is there to continue it, and the kernel does not
-// let the terminal stop it (setpgid(2)).
+// ownJob reports whether snug's process group has other processes, and whether it is
+// orphaned: then it has no parent that could continue it, and the kernel does not let
+// the terminal stop it (setpgid(2)).
 func ownJob() (shared, orphaned bool) {
 	orphaned = true
 	self, _ := readStat(os.Getpid())
@@ -136,15 +137,15 @@ func ownJob() (shared, orphaned bool) {
 	return shared, orphaned
 }
 
-// shared reports whether other processes are in snug's process group.
+// shared reports whether snug's process group has other processes.
 func shared() bool {
 	is, _ := ownJob()
 	return is
 }
 
-// stopJob stops this process as the signal's default action does, and if all is set
-// the others in its process group before. The kernel leaves an orphaned group
-// running.
+// stopJob stops this process as the signal's default action does. If all is set it
+// first stops the other processes of its process group. The kernel does not stop an
+// orphaned group.
 func stopJob(sig syscall.Signal, all bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -152,13 +153,13 @@ func stopJob(sig syscall.Signal, all bool) {
 		withAction(sig, sigIgnored, func() { unix.Kill(0, sig) })
 	}
 	withAction(sig, sigDefault, func() {
-		// To this very thread: then the stop has happened when the call returns.
+		// Sent to this thread, so that the stop has happened when the call returns.
 		unix.Tgkill(os.Getpid(), unix.Gettid(), sig)
 	})
 }
 
-// notify relays signals to a channel, except those that are ignored: the command
-// inherits that. Package signal does not know all of these (see Limitations).
+// notify relays signals to a channel, except ignored ones, which the command inherits
+// as ignored. Package signal does not report all of these (see Limitations).
 func notify(c chan<- os.Signal, list ...syscall.Signal) {
 	for _, sig := range list {
 		var now kernelSigaction
@@ -191,7 +192,7 @@ func sigaction(sig syscall.Signal, set, old *kernelSigaction) error {
 	return nil
 }
 
-// withAction calls f while the signal has its default action, or is ignored.
+// withAction calls f while the signal has an action: sigDefault or sigIgnored.
 func withAction(sig syscall.Signal, action uintptr, f func()) {
 	var old kernelSigaction
 	if sigaction(sig, &kernelSigaction{handler: action}, &old) == nil {

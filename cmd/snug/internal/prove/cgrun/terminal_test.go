@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// has waits until the last line of the command's file is as wanted.
+// has waits until the last line of the command's file is want.
 func (x *screen) has(want string) {
 	x.t.Helper()
 	until(x.t, "the command writes "+want, func() bool {
@@ -24,8 +24,8 @@ func (x *screen) has(want string) {
 	})
 }
 
-// `snug run -- CMD | less`, or snug in a script: the others in snug's process group
-// keep the terminal, and have its signals, as long as the command does not read.
+// As in `snug run -- CMD | less`, or in a script, the other processes of snug's process
+// group keep the terminal and get its signals as long as the command does not read.
 func TestOthersInTheJobKeepTheTerminal(t *testing.T) {
 	needRoot(t)
 	other := filepath.Join(t.TempDir(), "other")
@@ -65,7 +65,7 @@ func TestOthersInTheJobKeepTheTerminal(t *testing.T) {
 	<-x.done
 }
 
-// groupMembers returns the processes of a process group, of whatever session.
+// groupMembers returns the processes of a process group, in any session.
 func groupMembers(group int) []int {
 	p, err := processGroupOf(group)
 	if err != nil {
@@ -120,8 +120,8 @@ func TestBackgroundJobLeavesTheTerminalAlone(t *testing.T) {
 	x.shellSaw(5, "killed 2")
 }
 
-// A background job that outlives its shell has no one to give it the terminal. It
-// would get an error, was it not in a group of its own.
+// No shell gives the terminal to a background job that outlives its shell. Without a
+// process group of its own, its read would return an error.
 func TestOrphanThatReadsIsHungUp(t *testing.T) {
 	needRoot(t)
 	x := openTerminal(t, "-cpus 1", "as-reader", "as-background", self()[0], "as-parent")
@@ -148,7 +148,7 @@ func TestKilledJobTakesATiedCommandWithIt(t *testing.T) {
 	<-x.done
 }
 
-// The price of not knowing who sent a signal.
+// Snug does not know the sender of a signal, so it also passes on the command's own.
 func TestSignalToTheParentComesBack(t *testing.T) {
 	needRoot(t)
 	file := filepath.Join(t.TempDir(), "signals")
@@ -160,7 +160,7 @@ func TestSignalToTheParentComesBack(t *testing.T) {
 	}
 }
 
-// timeout(1) and its like signal a whole group: that is one signal for the command.
+// timeout(1) and similar tools signal a whole group: the command gets one signal.
 func TestSignalToTheGroupArrivesOnce(t *testing.T) {
 	needRoot(t)
 	file := filepath.Join(t.TempDir(), "signals")

@@ -55,8 +55,8 @@ func usage(fsys fs.FS, parts []part) Usage {
 	return u
 }
 
-// addCPU takes over what a cpu.stat says. A v2 group beside v1 controllers has one
-// as well: it counts CPU time, and the same of it, and nothing of the quota.
+// addCPU adds the counters of a cpu.stat. A v2 group beside v1 controllers has one
+// too, with the same CPU time and without the counters of the quota.
 func (u *Usage) addCPU(stat []byte, v1 bool) {
 	unit, throttled, burst := time.Microsecond, "throttled_usec", "burst_usec"
 	if v1 {
@@ -72,7 +72,7 @@ func (u *Usage) addCPU(stat []byte, v1 bool) {
 	}
 }
 
-// or returns u with what it does not say taken from an earlier reading.
+// or returns u with its nil fields taken from an earlier reading.
 func (u Usage) or(earlier Usage) Usage {
 	return Usage{
 		Periods:          cmp.Or(u.Periods, earlier.Periods),
@@ -88,8 +88,9 @@ func (u Usage) or(earlier Usage) Usage {
 	}
 }
 
-// since returns what was counted after an earlier reading. A peak does not count,
-// and CPU time is not the command's in a group that it shares: they are nil.
+// since returns the counts since an earlier reading. The memory peak and the CPU time
+// are nil: a peak cannot be subtracted, and in a shared group the CPU time is not the
+// command's.
 func (u Usage) since(earlier Usage) Usage {
 	return Usage{
 		Periods:          minus(u.Periods, earlier.Periods),
@@ -103,8 +104,8 @@ func (u Usage) since(earlier Usage) Usage {
 	}
 }
 
-// minus is nil when either reading is missing, or when the counter went back: then
-// it is another group's.
+// minus returns nil if a reading is missing, or if the counter decreased: then it is
+// another group's.
 func minus[T uint64 | time.Duration](now, before *T) *T {
 	if now == nil || before == nil || *now < *before {
 		return nil
@@ -121,8 +122,8 @@ func duration(n *uint64, unit time.Duration) *time.Duration {
 	return &d
 }
 
-// stalled returns the total of the line "some" of a pressure file; nil when there
-// is none, as where the kernel was started without psi=1.
+// stalled returns the total of the line "some" of a pressure file, or nil, for example
+// if the kernel was started without psi=1.
 func stalled(text []byte) *time.Duration {
 	some, _ := cgroup.Pressure(text)
 	if !some.HasTotal {
@@ -131,8 +132,8 @@ func stalled(text []byte) *time.Duration {
 	return new(time.Duration(some.Total) * time.Microsecond)
 }
 
-// field returns the number after key in lines of "key number", or the only
-// number there is when key is "".
+// field returns the number after key in lines of "key number"; with key "" it returns
+// the only number of the text.
 func field(text []byte, key string) *uint64 {
 	n, ok := cgroup.Field(text, key)
 	if key == "" {

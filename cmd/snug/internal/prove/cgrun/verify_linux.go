@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// verify compares the proof with what was asked. A scope's parts are known only
-// from the proof, and are filled in.
+// verify compares the proof with the Spec. The parts of a scope are known only from the
+// proof; verify sets them.
 func (s starter) verify(c *Child) error {
 	p, w := c.Confinement, c.group.want
 	bad := func(format string, args ...any) error { return &ProofError{fmt.Sprintf(format, args...)} }
@@ -23,7 +23,7 @@ func (s starter) verify(c *Child) error {
 			return err
 		}
 	case WayContainer, WayNone:
-		return s.verifyAsItIs(c)
+		return s.verifyWithoutGroup(c)
 	}
 	for _, check := range []struct {
 		controller, group string
@@ -36,7 +36,7 @@ func (s starter) verify(c *Child) error {
 		}
 	}
 	if w.quota > 0 {
-		// systemd rounds; otherwise what was written must stand there.
+		// systemd rounds; without systemd the values must be exactly those written.
 		got, asked := float64(p.QuotaMicros)/float64(max(p.PeriodMicros, 1)), float64(w.quota)/float64(w.period)
 		exact := p.QuotaMicros == w.quota && p.PeriodMicros == w.period
 		if !exact && (s.way != WaySystemd || got < asked*0.98-0.01 || got > asked*1.02+0.01 || p.QuotaMicros == 0) {
@@ -58,8 +58,8 @@ func (s starter) verify(c *Child) error {
 	return nil
 }
 
-// verifyScope checks that systemd's scope lifts the command out of no limit of
-// the caller's, and notes its directories.
+// verifyScope checks that every limit of the caller also holds in systemd's scope, and
+// records its directories.
 func (s starter) verifyScope(c *Child) error {
 	text, err := readText(s.machine.fsys, "/proc/self/cgroup")
 	if err != nil {

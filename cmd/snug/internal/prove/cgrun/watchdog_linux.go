@@ -18,12 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The watchdog is this program once more, in a session of its own and outside of
-// every group that is made. It is told which groups there are over a socket whose
-// other end only snug holds, so that the end of file is snug's end, of whatever
-// kind; then it kills what is in the groups and removes them. A parent-death
-// signal (PR_SET_PDEATHSIG) would not do: it comes at the end of the thread that
-// forked, the command can drop it, and its children do not get it.
+// The watchdog is another process of this program, in a session of its own and outside
+// all groups that snug makes. It receives the list of groups over a socket whose other
+// end only snug holds, so end of file means that snug has ended, in any way. Then it
+// kills the processes in the groups and removes the groups. A parent-death signal
+// (PR_SET_PDEATHSIG) does not suffice: it is sent at the end of the thread that
+// forked, the command can clear it, and its children do not inherit it.
 //
 // Snug writes a watchMessage, and reads a watchAnswer for each.
 type watchMessage struct {
@@ -31,9 +31,9 @@ type watchMessage struct {
 	Drop string // name of a group that is gone
 }
 
-type watchAnswer struct{ Known int }
+type watchAnswer struct{ Known int } // number of watched groups
 
-// A watched group is what the watchdog has to end. Paths need not be UTF-8.
+// A watched group is one that the watchdog ends. Paths need not be UTF-8.
 type watched struct {
 	Name      string
 	Scope     bool // systemd removes it
@@ -55,11 +55,9 @@ func watchedGroup(name string, parts []part, scope bool) watched {
 	return w
 }
 
-// watchPatience is how long the watchdog may take to answer, and watchEndurance how
-// long it goes on trying to remove what snug has left.
 const (
-	watchPatience  = 10 * time.Second
-	watchEndurance = 2 * time.Minute
+	answerTimeout = 10 * time.Second // of the watchdog's answers
+	removeTimeout = 2 * time.Minute  // for the removal of all groups after the end of snug
 )
 
 // guard is this program's watchdog.
@@ -67,15 +65,15 @@ var guard watchdog
 
 type watchdog struct {
 	mu     sync.Mutex
-	conn   *os.File // nil: not started
+	conn   *os.File // nil if not started
 	in     *json.Decoder
 	pid    int
 	pidfd  int
 	groups map[string]watched
 }
 
-// add makes the watchdog responsible for a group. It starts the watchdog if there is
-// none; if there is none any more, the new one takes over every group.
+// add makes the watchdog responsible for a group. It starts the watchdog if necessary;
+// a new one takes over the groups of one that has ended.
 func (d *watchdog) add(w watched) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,7 +81,7 @@ func (d *watchdog) add(w watched) error {
 		d.groups = map[string]watched{}
 	}
 	d.groups[w.Name] = w
-	if d.conn != nil && d.tell(watchMessage{Add: &w}) == nil {
+	if d.conn != nil && d.send(watchMessage{Add: &w}) == nil {
 		return nil
 	}
 	err := d.restart()
@@ -100,17 +98,17 @@ func (d *watchdog) drop(name string) {
 	defer d.mu.Unlock()
 	delete(d.groups, name)
 	switch {
-	case d.conn == nil || d.tell(watchMessage{Drop: name}) == nil:
+	case d.conn == nil || d.send(watchMessage{Drop: name}) == nil:
 	case len(d.groups) == 0:
 		d.stop()
 	default:
-		_ = d.restart() // else the next add tries again, and says so
+		_ = d.restart() // on error the next add tries again, and returns the error
 	}
 }
 
-// tell sends a message and waits for the answer.
-func (d *watchdog) tell(m watchMessage) error {
-	d.conn.SetDeadline(time.Now().Add(watchPatience))
+// send sends a message and waits for the answer.
+func (d *watchdog) send(m watchMessage) error {
+	d.conn.SetDeadline(time.Now().Add(answerTimeout))
 	if err := json.NewEncoder(d.conn).Encode(m); err != nil {
 		return err
 	}
@@ -119,13 +117,13 @@ func (d *watchdog) tell(m watchMessage) error {
 		return err
 	}
 	if a.Known != len(d.groups) {
-		return fmt.Errorf("it knows %d groups instead of %d", a.Known, len(d.groups))
+		return fmt.Errorf("it watches %d groups instead of %d", a.Known, len(d.groups))
 	}
 	return nil
 }
 
-// restart starts a watchdog in the place of one that does not answer, if there was
-// one, and tells it everything.
+// restart stops the watchdog, if there is one, starts a new one, and adds all groups to
+// it.
 func (d *watchdog) restart() error {
 	d.stop()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -158,7 +156,7 @@ func (d *watchdog) restart() error {
 	defer func() { d.groups = all }()
 	for name, w := range all {
 		d.groups[name] = w
-		if err := d.tell(watchMessage{Add: &w}); err != nil {
+		if err := d.send(watchMessage{Add: &w}); err != nil {
 			d.stop()
 			return err
 		}
@@ -166,7 +164,7 @@ func (d *watchdog) restart() error {
 	return nil
 }
 
-// stop ends a watchdog without its doing anything, and reaps it.
+// stop kills the watchdog before it can act, and reaps it.
 func (d *watchdog) stop() {
 	if d.conn == nil {
 		return
@@ -186,9 +184,9 @@ func (d *watchdog) stop() {
 	d.conn = nil
 }
 
-// watch is the watchdog's life.
+// watch is the main function of the watchdog.
 func watch(conn *os.File) {
-	// It outlives what ends snug, even when that is aimed at everything.
+	// It survives the signals that end snug, even if they are sent to all processes.
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGALRM, unix.SIGPIPE, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
@@ -202,10 +200,10 @@ func watch(conn *os.File) {
 			groups[m.Add.Name] = *m.Add
 		}
 		delete(groups, m.Drop)
-		out.Encode(watchAnswer{len(groups)}) // if snug is gone, so is the next message
+		out.Encode(watchAnswer{len(groups)}) // an error means that snug has ended; the next Decode fails
 	}
 	wait := time.Millisecond
-	for start := time.Now(); len(groups) > 0 && time.Since(start) < watchEndurance; time.Sleep(wait) {
+	for start := time.Now(); len(groups) > 0 && time.Since(start) < removeTimeout; time.Sleep(wait) {
 		for name, w := range groups {
 			if w.end() && !recorded(name) {
 				delete(groups, name)
@@ -215,8 +213,8 @@ func watch(conn *os.File) {
 	}
 }
 
-// end kills what is in the group, and removes it with its record. It reports whether
-// the group is gone.
+// end kills the processes in the group, and removes it with its record. It reports
+// whether the group is gone.
 func (w watched) end() bool {
 	g := &group{scope: w.Scope, processes: w.Processes}
 	for _, p := range w.Parts {

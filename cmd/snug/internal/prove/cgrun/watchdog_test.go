@@ -106,7 +106,7 @@ func TestKilledSnugTakesATiedCommandWithIt(t *testing.T) {
 			cmd.Process.Kill()
 			cmd.Wait()
 			if tt.escapes {
-				until(t, "the daemon loses its brother", func() bool { return !alive(pids[1]) })
+				until(t, "the daemon's sibling ends", func() bool { return !alive(pids[1]) })
 				unix.Kill(pids[2], unix.SIGKILL)
 			}
 			until(t, "everything is gone", func() bool {
@@ -146,8 +146,8 @@ func TestKilledSnugLeavesNothingBeforeTheCommandRuns(t *testing.T) {
 	}
 }
 
-// At whatever moment snug is killed: the watchdog may not be there yet, the group
-// half made, the shim on its way, the command running.
+// Snug is killed at any moment: before the watchdog starts, with a half-made group,
+// while the shim starts, while the command runs.
 func TestKilledSnugLeavesNothingAtAnyTime(t *testing.T) {
 	needRoot(t)
 	before, marker := strays(), "marker-"+newName()
@@ -205,7 +205,7 @@ func TestAnotherWatchdogTakesOver(t *testing.T) {
 	}
 	killed := guard.pid
 	unix.Kill(killed, unix.SIGKILL)
-	if n, err := one.Remove(); n != 0 || err != nil { // notices
+	if n, err := one.Remove(); n != 0 || err != nil { // detects it
 		t.Errorf("Remove() = %d, %v", n, err)
 	}
 	if guard.pid == killed || guard.conn == nil || !alive(guard.pid) {
@@ -213,16 +213,16 @@ func TestAnotherWatchdogTakesOver(t *testing.T) {
 	}
 	killed = guard.pid
 	unix.Kill(killed, unix.SIGKILL)
-	three := start() // notices as well
-	if guard.pid == killed || len(guard.groups) != 2 || guard.tell(watchMessage{}) != nil {
-		t.Errorf("the third watchdog does not know the %d groups", len(guard.groups))
+	three := start() // detects it too
+	if guard.pid == killed || len(guard.groups) != 2 || guard.send(watchMessage{}) != nil {
+		t.Errorf("the third watchdog does not watch the %d groups", len(guard.groups))
 	}
 	for _, c := range []*Child{two, three} {
 		if n, err := c.Remove(); n != 0 || err != nil {
 			t.Errorf("Remove() = %d, %v", n, err)
 		}
 	}
-	if len(guard.groups) != 0 || guard.tell(watchMessage{}) != nil {
+	if len(guard.groups) != 0 || guard.send(watchMessage{}) != nil {
 		t.Errorf("%d groups after all were removed", len(guard.groups))
 	}
 }

@@ -12,28 +12,28 @@ import (
 	"syscall"
 )
 
-// machine is what planning looks at.
+// machine is the input of plan.
 type machine struct {
 	fsys      fs.FS                 // rooted at /
 	uid       int                   // effective user
-	owner     func(name string) int // owner of a file, -1 if it cannot be told
+	owner     func(name string) int // owner of a file, -1 if unknown
 	delegated func(dir string) bool // whether systemd marked the group as delegated
 }
 
-// A part is one directory of the group to be made: v1 needs one in each
-// hierarchy, v2 a single one.
+// A part is one directory of the group: v1 needs one in each hierarchy, v2 a single
+// one.
 type part struct {
 	v1          bool
-	controllers []string // v1: all of the hierarchy; v2: those wanted
-	parent      string   // directory it is made in
+	controllers []string // v1: all of the hierarchy; v2: those needed
+	parent      string   // parent directory
 	dir         string   // its own directory
 	group       string   // as in /proc/PID/cgroup
-	optional    bool     // it limits nothing, it only counts
+	optional    bool     // it has no limit, only counters
 }
 
 func (p part) has(controller string) bool { return slices.Contains(p.controllers, controller) }
 
-// An attempt is one way to make the group, ready to be tried.
+// An attempt is one planned way to make the group.
 type attempt struct {
 	way   Way
 	parts []part // empty for a scope: systemd makes the group
@@ -41,13 +41,13 @@ type attempt struct {
 }
 
 var (
-	errSystemdOwnsTree = errors.New("systemd manages this tree and may move what it did not put there")
+	errSystemdOwnsTree = errors.New("systemd manages this tree and may move processes that it did not put there")
 	errScopeBurst      = errors.New("systemd has no property for a CPU burst")
 	errNoBurst         = errors.New("this kernel has no CPU burst")
 )
 
-// plan lists the ways worth trying, best first, and those that are not, with
-// the reason. It only reads.
+// plan returns the ways to try, best first, and the impossible ones with their
+// reasons. It only reads.
 func plan(m machine, w want, name string) (list []attempt, tried []Tried) {
 	cgroup, err := readText(m.fsys, "/proc/self/cgroup")
 	var mounts string
@@ -118,8 +118,8 @@ func newPart(h hierarchy, parent, parentGroup, name string) part {
 	}
 }
 
-// hierarchies finds the trees of the wanted controllers: any number of v1 trees
-// (each once), and v2 with the controllers it has to serve, if any.
+// hierarchies finds the trees of the controllers that w needs: any number of v1 trees
+// (each once), and the v2 tree with its controllers, nil if none is there.
 func hierarchies(fsys fs.FS, cgroup, mounts string, w want) (v1 []hierarchy, v2 *hierarchy, err error) {
 	add := func(controller string, countsOnly bool) error {
 		h, err := findHierarchy(fsys, cgroup, mounts, controller)
@@ -151,14 +151,14 @@ func hierarchies(fsys fs.FS, cgroup, mounts string, w want) (v1 []hierarchy, v2 
 	}
 	if w.counters {
 		for _, c := range []string{"cpuacct", "memory"} {
-			_ = add(c, true) // what is not there does not count
+			_ = add(c, true) // a missing one is no error
 		}
 	}
 	return v1, v2, nil
 }
 
-// v2Parents finds where a v2 group may be made: the caller's own group, and the
-// nearest delegated one above it. For each that is "", reason says why.
+// v2Parents returns where a v2 group may be made: the caller's own group, and the
+// nearest delegated group above it. If one is "", reason says why.
 func v2Parents(m machine, h hierarchy, systemd bool) (own, above string, reason [2]error) {
 	missing := func(dir string) error {
 		file := path.Join(dir, "cgroup.subtree_control")
@@ -190,22 +190,22 @@ func v2Parents(m machine, h hierarchy, systemd bool) (own, above string, reason 
 			continue
 		}
 		if _, err := fs.Stat(m.fsys, rooted(path.Join(up, "cgroup.type"))); err != nil {
-			continue // the root of all groups belongs to the machine
+			continue // the root group belongs to the machine
 		}
 		if m.owner(up) != m.uid || m.owner(path.Join(up, "cgroup.procs")) != m.uid {
 			continue
 		}
 		if systemd && (!m.delegated(up) || strings.HasPrefix(path.Base(up), "user@")) {
-			continue // user@UID.service is delegated to systemd --user, not to us
+			continue // user@UID.service is delegated to systemd --user, not to snug
 		}
 		return own, up, reason
 	}
 	return own, "", reason
 }
 
-// bootedBySystemd reports whether systemd runs this very process's world: not
-// only that its directory is there (it may be the host's, seen from inside a
-// container, and would take our pids for others).
+// bootedBySystemd reports whether systemd is pid 1 of this pid namespace. Its directory
+// alone proves nothing: it may be that of the host, seen from inside a container, and
+// the host's systemd would mistake this namespace's pids for others.
 func bootedBySystemd(fsys fs.FS) bool {
 	info, err := fs.Stat(fsys, "run/systemd/system")
 	if err != nil || !info.IsDir() {
@@ -215,8 +215,8 @@ func bootedBySystemd(fsys fs.FS) bool {
 	return err == nil && comm == "systemd"
 }
 
-// ownSlice returns the slice a process of this user sits in, so that a scope
-// beside it stays under the same limits; "" where systemd may choose.
+// ownSlice returns the slice of this process, so that a scope in it is under the same
+// limits; "" if systemd may choose.
 func ownSlice(cgroup string, uid int) string {
 	h, err := findGroup(cgroup, "name=systemd")
 	if err != nil {
@@ -240,10 +240,9 @@ func ownSlice(cgroup string, uid int) string {
 	return slice
 }
 
-// inContainer reports whether this is inside a container, by what their engines
-// leave: Docker, Podman, systemd-nspawn and others, or a pid namespace that is not
-// the machine's first, whose number is fixed (PROC_PID_INIT_INO in Linux
-// include/linux/proc_ns.h).
+// inContainer reports whether this process is in a container: by the files of Docker,
+// Podman, systemd-nspawn and others, or by a pid namespace other than the machine's
+// first, whose number is fixed (PROC_PID_INIT_INO in Linux include/linux/proc_ns.h).
 func inContainer(fsys fs.FS) bool {
 	for _, name := range []string{"/.dockerenv", "/run/.containerenv", "/run/systemd/container"} {
 		if _, err := fs.Stat(fsys, rooted(name)); err == nil {
@@ -254,8 +253,8 @@ func inContainer(fsys fs.FS) bool {
 	return err == nil && link != "pid:[4026531836]"
 }
 
-// shed returns the file of a CPU or memory limit that holds for the caller's group
-// and would not for a process in group, or "".
+// shed returns the file of a CPU or memory limit that holds for the caller's group but
+// would not hold for a process in group, or "".
 func shed(fsys fs.FS, h hierarchy, group string) string {
 	for _, dir := range h.levels() {
 		at := hierarchy{mount: h.mount, root: h.root, path: group}
@@ -278,17 +277,17 @@ func shed(fsys fs.FS, h hierarchy, group string) string {
 	return ""
 }
 
-// cure says what would make a group possible, from why it was not.
+// cure says what would make a group possible, given the failed ways.
 func cure(tried []Tried, m machine, w want) string {
 	systemd := slices.ContainsFunc(tried, func(t Tried) bool { return t.Way == WaySystemd })
 	list := strings.Join(w.controllers(), " and ")
 	for _, t := range tried {
-		// On a machine run by systemd the other ways are not what is missing.
+		// On a machine run by systemd, only the systemd way can be mended.
 		if _, ok := errors.AsType[*shedError](t.Err); ok && (t.Way == WaySystemd || !systemd) {
-			return fmt.Sprintf("start it from a group that has no limit itself (its ancestors may), or in a leaf below that one, with %s in its cgroup.subtree_control", list)
+			return fmt.Sprintf("start snug from a group without a limit of its own (ancestors may have limits), or from a leaf below such a group, with %s in its cgroup.subtree_control", list)
 		}
 		if errors.Is(t.Err, syscall.EROFS) {
-			return "in a container, give the limits to the container (docker run --cpus --memory, resources.limits in Kubernetes), or run it with writable cgroups"
+			return "in a container, set the limits on the container (docker run --cpus --memory, resources.limits in Kubernetes), or run it with writable cgroups"
 		}
 	}
 	if text := cureOf(tried); text != "" {
@@ -302,13 +301,13 @@ func cure(tried []Tried, m machine, w want) string {
 	case m.uid != 0:
 		return fmt.Sprintf("run as root, or in a cgroup delegated to this user with %s enabled for its children", list)
 	}
-	return fmt.Sprintf("start it in a leaf of a delegated group that has %s in cgroup.subtree_control, or give the limits to the container", list)
+	return fmt.Sprintf("start snug in a leaf of a delegated group that has %s in cgroup.subtree_control, or set the limits on the container", list)
 }
 
 const cureFiles = "allow more open files (ulimit -n, fs.file-max)"
 
-// scarce reports whether something is used up, or the shim or the watchdog ended:
-// then a group is not what is missing.
+// scarce reports whether a resource is used up, or the shim or the watchdog ended:
+// then a lack of groups is not the cause.
 func scarce(tried []Tried) bool {
 	return slices.ContainsFunc(tried, func(t Tried) bool {
 		for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, errWatchdog} {
@@ -321,10 +320,10 @@ func scarce(tried []Tried) bool {
 	})
 }
 
-// cureOf says what helps where the reason is none of permissions or place, "" if
-// there is no such reason.
+// cureOf says what helps against reasons other than permissions and the caller's place
+// in the tree; "" if there is no such reason.
 func cureOf(tried []Tried) string {
-	const elsewhere = ", or give the limits to the container"
+	const elsewhere = ", or set the limits on the container"
 	for _, t := range tried {
 		path, _ := errors.AsType[*fs.PathError](t.Err)
 		has := func(list ...error) bool {
@@ -336,15 +335,15 @@ func cureOf(tried []Tried) string {
 		case has(errNotMounted):
 			return "mount the cgroup filesystem (mount -t cgroup2 none /sys/fs/cgroup)" + elsewhere
 		case has(errNotSeen):
-			return "mount the cgroup filesystem anew in this cgroup namespace" + elsewhere
+			return "mount the cgroup filesystem again in this cgroup namespace" + elsewhere
 		case has(errCovered):
-			return "unmount what covers the cgroup filesystem there" + elsewhere
+			return "unmount the file system that covers the cgroup filesystem there" + elsewhere
 		case has(errNoBurst):
-			return "leave out the burst, or start a kernel since 5.14"
+			return "leave out the burst, or use Linux 5.14 or later"
 		case has(errScopeBurst):
-			return "leave out the burst, or start it in a leaf of a delegated group that has cpu in cgroup.subtree_control"
+			return "leave out the burst, or start snug in a leaf of a delegated group that has cpu in cgroup.subtree_control"
 		case errors.As(t.Err, new(noControllerError)):
-			return "start a kernel that has the controller; see cgroup_disable in /proc/cmdline"
+			return "use a kernel that has the controller; see cgroup_disable in /proc/cmdline"
 		case has(syscall.EMFILE, syscall.ENFILE):
 			return cureFiles
 		case has(syscall.EAGAIN):
@@ -354,9 +353,9 @@ func cureOf(tried []Tried) string {
 		}
 		if shim, ok := errors.AsType[*errSilent](t.Err); ok {
 			if shim.exit.Signal == int(syscall.SIGKILL) {
-				return "ask for more memory; if it was enough, see the kernel's log (dmesg) for what killed it"
+				return "raise the memory limit; if it was large enough, see the kernel's log (dmesg) for what killed it"
 			}
-			return "see the kernel's log (dmesg) for what ended it, a crash or a security policy"
+			return "see the kernel's log (dmesg): a crash or a security policy ended it"
 		}
 	}
 	return ""

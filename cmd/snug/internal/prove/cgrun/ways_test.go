@@ -57,7 +57,7 @@ func TestPlan(t *testing.T) {
 		needs     string // controllers; "" is both
 		counters  bool
 		uid       int
-		owned     string // directories this uid owns, besides nothing
+		owned     string // directories this uid owns
 		marked    string // directories systemd marked as delegated
 		want      []string
 		tried     string // words from the reasons, each must be there
@@ -92,14 +92,14 @@ func TestPlan(t *testing.T) {
 			want: []string{"delegated /sys/fs/cgroup/d/" + name + "=/pod/x/d/" + name},
 		},
 		{
-			name:  "v2-ancestor-of-somebody-else",
+			name:  "v2-ancestor-of-another-user",
 			files: delegated, uid: 1000,
 			tried: "no group above the caller's own is delegated",
 		},
 		{
 			name:  "v2-leaf-has-a-limit",
 			files: append(slices.Clone(delegated), "/sys/fs/cgroup/d/leaf/memory.high 1048576"), uid: 1000, owned: "/sys/fs/cgroup/d",
-			tried: "the caller's own limit would not hold, /sys/fs/cgroup/d/leaf/memory.high",
+			tried: "the caller's own limit would not hold there, /sys/fs/cgroup/d/leaf/memory.high",
 		},
 		{
 			name:  "v2-leaf-has-a-pids-limit",
@@ -135,7 +135,7 @@ func TestPlan(t *testing.T) {
 		{
 			name:  "v1-group-out-of-sight",
 			files: []string{`/proc/self/cgroup 3:cpu,cpuacct:/../x`, `/proc/self/mountinfo ` + v1CPU}, needs: "cpu",
-			tried: "own group cannot be seen from here",
+			tried: "own group is not visible from here",
 		},
 		{
 			name:  "v1-not-mounted",
@@ -247,13 +247,13 @@ func TestCure(t *testing.T) {
 		{"user-with-systemd", "systemctl --user", 1000, []Tried{{WaySystemd, fs.ErrPermission}, {WayDelegated, fs.ErrPermission}}},
 		{"root-with-systemd", "systemd-run", 0, []Tried{{WaySystemd, fs.ErrPermission}}},
 		{"user-without-session", "systemctl --user", 1000, []Tried{{WayDelegated, &shedError{"/x/pids.max"}}, {WaySystemd, errors.New("no bus")}}},
-		{"limited-leaf", "no limit itself", 0, []Tried{{WaySystemd, &shedError{"/x/memory.max"}}}},
+		{"limited-leaf", "without a limit of its own", 0, []Tried{{WaySystemd, &shedError{"/x/memory.max"}}}},
 		{"no-proc", "mount -t proc", 0, []Tried{{"", &fs.PathError{Op: "open", Path: "/proc/self/cgroup", Err: fs.ErrNotExist}}}},
 		{"no-cgroupfs", "mount -t cgroup2", 0, []Tried{{"", fmt.Errorf("%w, x", errNotMounted)}}},
 		{"covered", "unmount", 0, []Tried{{WayV1, fmt.Errorf("%w, /x", errCovered)}}},
 		{"descriptors", "ulimit -n", 0, []Tried{{WayV1, os.NewSyscallError("socketpair", syscall.EMFILE)}}},
 		{"shim-crashed", "dmesg", 0, []Tried{{WayV1, &errSilent{Exit{Code: 139, Signal: 11}}}}},
-		{"shim-killed", "more memory", 0, []Tried{{WayV1, &errSilent{Exit{Code: 137, Signal: 9}}}}},
+		{"shim-killed", "raise the memory limit", 0, []Tried{{WayV1, &errSilent{Exit{Code: 137, Signal: 9}}}}},
 		{"root", "cpu and memory in cgroup.subtree_control", 0, []Tried{{WayV2, fs.ErrPermission}}},
 	} {
 		if got := cure(tt.tried, machine{uid: tt.uid}, w); !strings.Contains(got, tt.want) {

@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a command without a group of its own is told about itself.
+// Warnings for a command without a group of its own.
 const (
 	sharedWarning    = "no cgroup was made: periods, throttling, pressure and out-of-memory kills are counted for the whole group, snug and its load generator included"
 	unlimitedWarning = "nothing is enforced: the command runs in no cgroup of its own"
 )
 
-// asItIs starts the command in the groups that snug is in.
-func (s starter) asItIs(ctx context.Context, name string) (*Child, error) {
-	g := &group{name: name, asItIs: true}
+// withoutGroup starts the command in snug's own groups.
+func (s starter) withoutGroup(ctx context.Context, name string) (*Child, error) {
+	g := &group{name: name, ungrouped: true}
 	o := s.order(want{})
 	o.Bound = true
 	if s.way == WayContainer {
@@ -42,8 +42,7 @@ func (s starter) asItIs(ctx context.Context, name string) (*Child, error) {
 	return c, nil
 }
 
-// ownParts returns the groups of this process that count something. What cannot be
-// seen does not count.
+// ownParts returns the visible groups of this process that have counters.
 func (s starter) ownParts() []part {
 	text, _ := readText(s.machine.fsys, "/proc/self/cgroup")
 	mounts, _ := readText(s.machine.fsys, "/proc/self/mountinfo")
@@ -58,8 +57,8 @@ func (s starter) ownParts() []part {
 	return parts
 }
 
-// verifyAsItIs checks that the command is where snug is, and that limits hold it.
-func (s starter) verifyAsItIs(c *Child) error {
+// verifyWithoutGroup checks that the command is in snug's groups, and that CPU limits hold it.
+func (s starter) verifyWithoutGroup(c *Child) error {
 	p := c.Confinement
 	if !bound(p.Policy) {
 		return &ProofError{fmt.Sprintf("a CPU limit does not hold a thread with %s", p.Policy)}
@@ -80,10 +79,10 @@ func (s starter) verifyAsItIs(c *Child) error {
 	return nil
 }
 
-// tie makes the watchdog responsible for a command that is confined by now.
+// tie makes the watchdog responsible for a confined command.
 func (s starter) tie(c *Child) error {
 	w := watchedGroup(c.group.name, c.group.parts, c.group.scope)
-	if c.group.asItIs {
+	if c.group.ungrouped {
 		p, err := processGroupOf(c.pid)
 		if err != nil {
 			return err
@@ -97,7 +96,7 @@ func (s starter) tie(c *Child) error {
 	return nil
 }
 
-// untie tells the watchdog that all is gone.
+// untie ends the watchdog's responsibility for the group.
 func (g *group) untie() {
 	if g.tied {
 		g.tied = false
@@ -105,14 +104,14 @@ func (g *group) untie() {
 	}
 }
 
-// A processGroup is that of a command that leads one. The zero value is none.
+// A processGroup is the process group that a command leads. The zero value is none.
 type processGroup struct {
 	ID      int // pid of the leader
 	Session int
-	Started uint64 // when the leader did, in clock ticks since boot
+	Started uint64 // start time of the leader, in clock ticks since boot
 }
 
-// processStat is what is needed of /proc/PID/stat (proc_pid_stat(5)).
+// processStat holds some fields of /proc/PID/stat (proc_pid_stat(5)).
 type processStat struct {
 	state                  byte
 	parent, group, session int
@@ -120,8 +119,8 @@ type processStat struct {
 	started                uint64
 }
 
-// userHz is the unit of times in /proc as user space sees it, 100 a second on every
-// architecture (USER_HZ).
+// userHz is the number of clock ticks per second in /proc, 100 on every architecture
+// (USER_HZ).
 const userHz = 100
 
 // readStat reads /proc/PID/stat:
@@ -129,7 +128,7 @@ const userHz = 100
 //	PID (name) state ppid pgrp session ... cutime cstime ... starttime ...
 //	 1    2      3    4    5      6          16     17          22
 //
-// The name may hold anything, brackets and spaces too.
+// The name may contain any characters, brackets and spaces too.
 func readStat(pid int) (s processStat, ok bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -161,14 +160,14 @@ func processGroupOf(pid int) (processGroup, error) {
 	return processGroup{ID: pid, Session: s.session, Started: s.started}, nil
 }
 
-// reused reports whether the number of the group stands for another one by now. It
-// is taken as long as a member lives.
+// reused reports whether the number of the group now belongs to another group. The
+// kernel does not reuse it while a member lives.
 func (p processGroup) reused() bool {
 	s, ok := readStat(p.ID)
 	return ok && s.started != p.Started
 }
 
-// has reports whether a process lives in the group.
+// has reports whether a process is alive in the group.
 func (p processGroup) has(pid int) bool {
 	if p.ID == 0 {
 		return false
@@ -177,7 +176,7 @@ func (p processGroup) has(pid int) bool {
 	return ok && s.group == p.ID && s.session == p.Session && s.state != 'Z' && s.state != 'X' && !p.reused()
 }
 
-// pids returns the processes that live in the group.
+// pids returns the living processes of the group.
 func (p processGroup) pids() []int {
 	if p.ID == 0 {
 		return nil
@@ -192,8 +191,8 @@ func (p processGroup) pids() []int {
 	return list
 }
 
-// cpuTime is the CPU time of a command without a group of its own, as Usage says;
-// nil when it cannot be read.
+// cpuTime returns the CPU time of a command without a group of its own, as described at
+// Usage; nil if it cannot be read.
 func (c *Child) cpuTime() *time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,9 +214,9 @@ func (c *Child) cpuTime() *time.Duration {
 	return &sum
 }
 
-// cpuOf returns the CPU time of a process by its clock (clock_getcpuclockid(3); the
-// number is made as in Linux include/linux/posix-timers_types.h), and that of
-// the children it has waited for.
+// cpuOf returns the CPU time of a process, from its clock (clock_getcpuclockid(3); the
+// clock's number is built as in Linux include/linux/posix-timers_types.h), and of the
+// children it has waited for.
 func cpuOf(pid int) (time.Duration, bool) {
 	const sched = 2 // CPUCLOCK_SCHED
 	var ts unix.Timespec
