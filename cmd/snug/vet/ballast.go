@@ -18,9 +18,9 @@ var ballastAnalyzer = &analysis.Analyzer{
 	Run:      ballast,
 }
 
-// leastBallast is from which size on a slice that nobody uses is a ballast: smaller ones
-// hardly move the heap goal.
-const leastBallast = 64 << 20
+// minBallast is the smallest size of a ballast: a smaller slice hardly changes the heap
+// goal.
+const minBallast = 64 << 20
 
 func ballast(pass *analysis.Pass) (any, error) {
 	s := sourceOf(pass)
@@ -39,9 +39,9 @@ func (s *source) ballastAt(at site) {
 	if size == nil {
 		return
 	}
-	// What it is kept for is looked at where it is large, or may be.
+	// A size with a known type must be constant and large.
 	if tv, ok := s.pass.TypesInfo.Types[size]; ok && tv.Type != types.Typ[types.Invalid] {
-		if n, ok := s.number(size); !ok || n < leastBallast {
+		if n, ok := s.number(size); !ok || n < minBallast {
 			return
 		}
 	}
@@ -50,11 +50,11 @@ func (s *source) ballastAt(at site) {
 	}
 	if n, ok := s.number(size); ok {
 		s.report(at.node, "ballast",
-			"a ballast of "+strconv.FormatInt(n>>20, 10)+" MiB: it raises the heap goal by twice its size whatever the container gives; GOMEMLIMIT, or a larger GOGC with one, makes collections rarer and is bounded")
+			"a ballast of "+strconv.FormatInt(n>>20, 10)+" MiB raises the heap goal by twice its size, in every container; GOMEMLIMIT, or a larger GOGC together with it, makes collections rarer within a bound")
 	}
 }
 
-// kept tells whether what a call makes is only kept.
+// kept reports whether the result of a call is kept and never used.
 func (s *source) kept(at site) bool {
 	if outer := argument(at); outer != nil && s.callee(outer) == "runtime.KeepAlive" {
 		return true
@@ -91,10 +91,10 @@ func (s *source) kept(at site) bool {
 	return kept
 }
 
-// bytesOf are the types of which a ballast is made.
+// bytesOf are the element types of a ballast.
 var bytesOf = []string{"byte", "uint8", "int8"}
 
-// made is how many bytes a call makes; nil when it is no make of bytes.
+// made returns the number of bytes that a call makes; nil if it is not a make of bytes.
 func (s *source) made(call *ast.CallExpr) ast.Expr {
 	id, ok := call.Fun.(*ast.Ident)
 	if !ok || id.Name != "make" || len(call.Args) < 2 || !s.pass.TypesInfo.Types[id].IsBuiltin() {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// removeStatement is the edit that takes a statement away. ok is false where an empty
-// block would stay behind.
+// removeStatement returns the edit that removes a statement. ok is false if an empty
+// block would remain.
 func (s *source) removeStatement(at site) (edit analysis.TextEdit, ok bool) {
 	block, ok := at.parent(0).(*ast.BlockStmt)
 	if !ok {
@@ -25,7 +25,7 @@ func (s *source) removeStatement(at site) (edit analysis.TextEdit, ok bool) {
 	return s.cut(at.node.Pos(), at.node.End()), true
 }
 
-// used counts how often a file names an imported package.
+// used returns how often a file names an imported package.
 func (s *source) used(f *ast.File, from string) int {
 	n := 0
 	ast.Inspect(f, func(node ast.Node) bool {
@@ -39,7 +39,7 @@ func (s *source) used(f *ast.File, from string) int {
 	return n
 }
 
-// removeImport are the edits that take an import away.
+// removeImport returns the edits that remove an import.
 func (s *source) removeImport(f *ast.File, path string) []analysis.TextEdit {
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -60,13 +60,13 @@ func (s *source) removeImport(f *ast.File, path string) []analysis.TextEdit {
 	return nil
 }
 
-// replaceImport is the edit that makes an import another one.
+// replaceImport returns the edit that replaces the path of an import.
 func replaceImport(i *ast.ImportSpec, path string) analysis.TextEdit {
 	return analysis.TextEdit{Pos: i.Path.Pos(), End: i.Path.End(), NewText: []byte(strconv.Quote(path))}
 }
 
-// cut is the edit that removes a range, with its whole lines and a comment behind it
-// where nothing else stands on them.
+// cut returns the edit that removes a range. If nothing else is on its lines, it removes
+// the whole lines and a comment after the range.
 func (s *source) cut(pos, end token.Pos) analysis.TextEdit {
 	file := s.pass.Fset.File(pos)
 	text, err := s.pass.ReadFile(file.Name())

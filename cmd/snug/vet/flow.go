@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// arrivals are the places that the result of a call comes to: as it is, through
+// arrivals returns the places that use the result of a call: directly, through
 // arithmetic, and through one variable or flag that it is assigned to. stored is that
-// variable, nil when there is none. A place is the largest expression with the
-// result's magnitude; what it stands in is its parent.
+// variable, or nil. A place is the largest expression with the result's magnitude; its
+// parent is the use.
 func (s *source) arrivals(at site) (places []site, stored types.Object) {
 	top := s.operand(at)
 	places = []site{top}
@@ -39,7 +39,7 @@ func (s *source) arrivals(at site) (places []site, stored types.Object) {
 	return places, stored
 }
 
-// target is the variable or field that an expression is assigned to.
+// target returns the variable or field that an expression is assigned to, or nil.
 func (s *source) target(at site) types.Object {
 	switch p := at.parent(0).(type) {
 	case *ast.AssignStmt:
@@ -58,7 +58,7 @@ func (s *source) target(at site) types.Object {
 	return nil
 }
 
-// isFlag tells whether a call defines a flag with a whole number as its default.
+// isFlag reports whether a call defines a flag with a whole number as its default.
 func (s *source) isFlag(call *ast.CallExpr) bool {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -73,7 +73,7 @@ func (s *source) isFlag(call *ast.CallExpr) bool {
 	return ok && f.Pkg() != nil && (f.Pkg().Path() == "flag" || strings.HasSuffix(f.Pkg().Path(), "/pflag"))
 }
 
-// argument is the call that an expression is an argument of; nil when it is none.
+// argument returns the call that has an expression as its argument, or nil.
 func argument(at site) *ast.CallExpr {
 	call, ok := at.parent(0).(*ast.CallExpr)
 	if !ok || call.Fun == at.node {

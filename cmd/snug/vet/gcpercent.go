@@ -30,10 +30,10 @@ func gcPercent(pass *analysis.Pass) (any, error) {
 		switch {
 		case !ok || n > 0:
 		case n == 0:
-			s.report(call, idZeroGOGC, "debug.SetGCPercent(0) collects all the time: the next collection begins when one ends; off is -1, the default 100")
+			s.report(call, idZeroGOGC, "debug.SetGCPercent(0) collects all the time: the next collection begins when one ends; -1 is off, 100 the default")
 		case s.readBack(at):
 			s.report(call, "gcpercent-read",
-				"debug.SetGCPercent(-1) is used to read GOGC: until it is set again nothing is collected, and a collection that runs is waited for; runtime/metrics reads /gc/gogc:percent")
+				"debug.SetGCPercent(-1) is used to read GOGC: the call waits for a running collection, and nothing is collected until GOGC is set again; read /gc/gogc:percent of runtime/metrics")
 		case !s.restored(at) && !s.bounded():
 			s.report(call, idUnboundedHeap,
 				"debug.SetGCPercent("+strconv.FormatInt(n, 10)+") turns the collector off, and this package sets no memory limit: the heap grows until the process is killed")
@@ -42,7 +42,7 @@ func gcPercent(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// bounded tells whether something in the package sets a memory limit.
+// bounded reports whether the package sets a memory limit.
 func (s *source) bounded() bool {
 	for _, at := range s.calls["runtime/debug.SetMemoryLimit"] {
 		if n, ok := s.number(at.call().Args[0]); !ok || n >= 0 {
@@ -52,7 +52,7 @@ func (s *source) bounded() bool {
 	return s.imports(snugPath, memlimitPath)
 }
 
-// result is the variable that a call's result is kept in; nil when there is none.
+// result returns the variable that a call's result is assigned to, or nil.
 func (s *source) result(at site) types.Object {
 	if o := s.target(at); o != nil && o.Name() != "_" {
 		return o
@@ -60,14 +60,14 @@ func (s *source) result(at site) types.Object {
 	return nil
 }
 
-// restored tells whether what a call returns is handed to a later one.
+// restored reports whether a later call sets what a call returned.
 func (s *source) restored(at site) bool {
 	if outer := argument(at); outer != nil && s.callee(outer) == setGCPercent {
 		return true // debug.SetGCPercent(debug.SetGCPercent(-1)), deferred
 	}
 	o := s.result(at)
 	if o == nil {
-		// Whoever turns it on again in the package knows the value otherwise.
+		// A call that turns it on again has the value from elsewhere.
 		for _, other := range s.calls[setGCPercent] {
 			if n, ok := s.number(other.call().Args[0]); !ok || n > 0 {
 				return true
@@ -86,7 +86,7 @@ func (s *source) restored(at site) bool {
 	return false
 }
 
-// readBack tells whether a call is undone before anything else is done.
+// readBack reports whether the next statement undoes a call.
 func (s *source) readBack(at site) bool {
 	if outer := argument(at); outer != nil && s.callee(outer) == setGCPercent {
 		_, deferred := at.parent(1).(*ast.DeferStmt)

@@ -12,7 +12,7 @@ import (
 
 var goenvAnalyzer = &analysis.Analyzer{
 	Name:     "goenv",
-	Doc:      "report values of GOMEMLIMIT, GOGC, GOMAXPROCS and GODEBUG that end or mislead a process, or come too late",
+	Doc:      "report values of GOMEMLIMIT, GOGC, GOMAXPROCS and GODEBUG that end a process, mislead it, or are set too late",
 	Requires: []*analysis.Analyzer{sourceAnalyzer},
 	Run:      goEnv,
 }
@@ -25,7 +25,7 @@ func goEnv(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		name, _ := s.text(call.Args[0])
-		// GODEBUG is read again when it changes, and children inherit all of them.
+		// The runtime reads GODEBUG again when it changes, and children inherit all knobs.
 		if knobName(name) == name && name != "" && name != "GODEBUG" && !s.imports("os/exec", "syscall", "golang.org/x/sys/unix") {
 			s.report(call, "setenv-too-late",
 				"os.Setenv sets "+name+" too late: the runtime reads it once, before main; "+instead[name])
@@ -53,20 +53,20 @@ func goEnv(pass *analysis.Pass) (any, error) {
 		if len(call.Args) != 1 {
 			continue
 		}
-		if n, ok := s.number(call.Args[0]); ok && n >= 0 && n < leastMemLimit {
+		if n, ok := s.number(call.Args[0]); ok && n >= 0 && n < minMemLimit {
 			s.report(call, idTinyMemLimit,
-				"debug.SetMemoryLimit("+strconv.FormatInt(n, 10)+") is in bytes, and less than an idle Go program needs: it collects all the time; math.MaxInt64 is no limit, -1 reads")
+				"debug.SetMemoryLimit("+strconv.FormatInt(n, 10)+") is in bytes, and less than an idle Go program needs: it collects all the time; math.MaxInt64 sets no limit, -1 reads the limit")
 		}
 	}
 	return nil, nil
 }
 
-// instead is what sets a knob of a process that runs.
+// instead is how to set each knob of a running process.
 var instead = map[string]string{
 	"GOMAXPROCS": "call runtime.GOMAXPROCS", "GOGC": "call debug.SetGCPercent", "GOMEMLIMIT": "call debug.SetMemoryLimit",
 }
 
-// plain tells whether a text is a value and not the format of one, nor prose.
+// plain reports whether a text is a value, not a format and not prose.
 func plain(value string) bool { return !strings.ContainsAny(value, "%$ {}<>\n") || isPercent(value) }
 
 func isPercent(value string) bool {
@@ -74,9 +74,9 @@ func isPercent(value string) bool {
 	return err == nil
 }
 
-// beside is the value that belongs to the name of a variable: the second argument of
-// Setenv and its like, the Value beside a Name, the value of a map's key; nil when there
-// is none.
+// beside returns the value that belongs to the name of a variable: the second argument
+// of Setenv and similar functions, the Value next to a Name, the value of a map's key;
+// or nil.
 func (s *source) beside(at site) ast.Expr {
 	switch p := at.parent(0).(type) {
 	case *ast.CallExpr:
@@ -103,12 +103,12 @@ func (s *source) beside(at site) ast.Expr {
 	return nil
 }
 
-// judge reports what is wrong with a value; literal says that the range is the value
-// alone and can be replaced.
+// judge reports the problems of a value. literal means that the range contains only the
+// value, and can be replaced.
 func (s *source) judge(at analysis.Range, name, value string, literal bool) {
 	for _, p := range Knob(name, value) {
 		var fixes []analysis.SuggestedFix
-		// Where the unit is only likely, a person decides.
+		// If the unit is only likely, the user decides.
 		if literal && p.Fix != "" && p.ID == idMalformedMemLimit {
 			fixes = []analysis.SuggestedFix{{Message: "write " + p.Fix, TextEdits: []analysis.TextEdit{{
 				Pos: at.Pos(), End: at.End(), NewText: []byte(strconv.Quote(p.Fix)),

@@ -16,14 +16,14 @@ import (
 
 var golineAnalyzer = &analysis.Analyzer{
 	Name:     "goline",
-	Doc:      "report a go line below 1.25, which keeps Go from reading the CPU quota",
+	Doc:      "report a go line below 1.25, which prevents Go from reading the CPU quota",
 	Requires: []*analysis.Analyzer{sourceAnalyzer},
 	Run:      goLine,
 }
 
-// aware is the language version from which on programs read the CPU quota. Source:
+// quotaAware is the first language version whose programs read the CPU quota. Source:
 // containermaxprocs and updatemaxprocs in internal/godebugs/table.go.
-const aware = "go1.25"
+const quotaAware = "go1.25"
 
 func goLine(pass *analysis.Pass) (any, error) {
 	// Only the main module of a program decides, so a library's go line does not.
@@ -33,7 +33,7 @@ func goLine(pass *analysis.Pass) (any, error) {
 	}
 	dir, mod, work := s.module()
 	if mod == nil || helper(strings.TrimPrefix(dir, filepath.Dir(mod.path))) || pass.Module != nil && pass.Module.Version != "" {
-		return nil, nil // no module, or one that somebody else builds
+		return nil, nil // no module, a helper, or a dependency
 	}
 	says := mod
 	if work != nil {
@@ -50,7 +50,7 @@ func goLine(pass *analysis.Pass) (any, error) {
 	if len(off) == 0 {
 		return nil, nil
 	}
-	message := "go " + says.version + " builds " + strings.Join(off, ",") + " into the programs of this module, whatever Go compiles them: GOMAXPROCS is the number of CPUs of the machine and does not follow the CPU quota; write go 1.25, or godebug containermaxprocs=1"
+	message := "go " + says.version + " builds " + strings.Join(off, ",") + " into the programs of this module, with every version of Go: GOMAXPROCS is the machine's number of CPUs and does not follow the CPU quota; write go 1.25, or godebug containermaxprocs=1"
 	if v := set["default"]; v == line && v != "go"+says.version {
 		message = "godebug default=" + v + strings.TrimPrefix(message, "go "+says.version)
 	}
@@ -63,15 +63,15 @@ func goLine(pass *analysis.Pass) (any, error) {
 
 func (m *modFile) silences() bool { return slices.Contains(m.ignores, "go-line-old") }
 
-// builds is the version of Go whose defaults are built into programs with these GODEBUG
-// settings, and what of them keeps the quota from being read; nil when it is read, or a
-// setting has decided.
+// builds returns the version of Go whose defaults are built into programs with these
+// GODEBUG settings, and the defaults that prevent reading the quota; nil if the quota is
+// read, or if a setting decides.
 func (m *modFile) builds(set map[string]string) (line string, off []string) {
 	line = "go" + m.version
 	if v := set["default"]; version.IsValid(v) {
 		line = v
 	}
-	if _, decided := set["containermaxprocs"]; decided || version.Compare(version.Lang(line), aware) >= 0 {
+	if _, decided := set["containermaxprocs"]; decided || version.Compare(version.Lang(line), quotaAware) >= 0 {
 		return line, nil
 	}
 	off = []string{"containermaxprocs=0"}
@@ -81,8 +81,8 @@ func (m *modFile) builds(set map[string]string) (line string, off []string) {
 	return line, off
 }
 
-// helper tells whether a directory of a module holds programs that nobody deploys:
-// examples, and tools for those who work on the module.
+// helper reports whether a directory of a module contains programs that are not
+// deployed: examples, and tools for the module's developers.
 func helper(dir string) bool {
 	return slices.ContainsFunc(strings.Split(filepath.ToSlash(dir), "/"), func(name string) bool {
 		switch name {
@@ -99,7 +99,7 @@ type span struct{ pos, end token.Pos }
 func (s span) Pos() token.Pos { return s.pos }
 func (s span) End() token.Pos { return s.end }
 
-// sizesItself tells whether a program sets GOMAXPROCS itself, or by a module that does.
+// sizesItself reports whether a program sets GOMAXPROCS itself or by a module.
 func (s *source) sizesItself() bool {
 	if s.imports("go.uber.org/automaxprocs", snugPath) {
 		return true
@@ -107,7 +107,7 @@ func (s *source) sizesItself() bool {
 	return slices.ContainsFunc(s.calls["runtime.GOMAXPROCS"], func(at site) bool { return !s.reads(at.call()) })
 }
 
-// directives are the //go:debug lines of a file.
+// directives returns the //go:debug lines of a file.
 func directives(f *ast.File) map[string]string {
 	set := map[string]string{}
 	for _, g := range f.Comments {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestGoLine: a program's go.mod, its go.work and its directives decide together. The
-// findings stand in other files than Go's, which analysistest does not know.
+// findings are in other files than Go's, which analysistest does not support.
 func TestGoLine(t *testing.T) {
 	const plain, procs = "package main\n\nfunc main() {}\n", "package main\n\nimport \"runtime\"\n\nfunc main() { runtime.GOMAXPROCS(2) }\n"
 	for _, c := range []struct{ name, dir, mod, work, source, want string }{
@@ -63,8 +63,8 @@ func TestGoLine(t *testing.T) {
 	}
 }
 
-// goLineSays runs the analyzer over a package of one file: the finding, with its file
-// without directories.
+// goLineSays runs the analyzer on a package of one file and returns the finding, with
+// the base name of its file.
 func goLineSays(t *testing.T, path string) string {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -96,7 +96,7 @@ func goLineSays(t *testing.T, path string) string {
 	return said
 }
 
-// FuzzModFile: whatever a go.mod holds, the go line is in it.
+// FuzzModFile: the go line is a line of the file.
 func FuzzModFile(f *testing.F) {
 	f.Add("module m\n\ngo 1.24 // c\n\nrequire (\n\ta v1.0.0\n\tb v1 // indirect\n)\ngodebug x=y\n")
 	f.Add("go 1\nuse (\n./a\n)\n)(\n")

@@ -11,7 +11,7 @@ import (
 
 var gomaxprocsAnalyzer = &analysis.Analyzer{
 	Name:     "gomaxprocs",
-	Doc:      "report calls of runtime.GOMAXPROCS that undo what the runtime has learned of the container",
+	Doc:      "report calls of runtime.GOMAXPROCS that override what the runtime reads of the container",
 	Requires: []*analysis.Analyzer{sourceAnalyzer},
 	Run:      gomaxprocs,
 }
@@ -22,7 +22,7 @@ func gomaxprocs(pass *analysis.Pass) (any, error) {
 	if len(sets) == 0 {
 		return nil, nil
 	}
-	// What runtime.NumCPU and a read of GOMAXPROCS come to.
+	// Calls that get the value of runtime.NumCPU, or of a read of GOMAXPROCS.
 	fromCPU, fromProcs := map[*ast.CallExpr]bool{}, map[*ast.CallExpr]bool{}
 	trace := func(from []site, into map[*ast.CallExpr]bool) {
 		for _, at := range from {
@@ -36,7 +36,7 @@ func gomaxprocs(pass *analysis.Pass) (any, error) {
 	}
 	trace(s.calls["runtime.NumCPU"], fromCPU)
 	for _, at := range sets {
-		// What a set returns is what was, and to set that again is to restore.
+		// A set returns the old value; setting that again restores it.
 		if s.reads(at.call()) && s.target(at) == nil {
 			trace([]site{at}, fromProcs)
 		}
@@ -50,13 +50,13 @@ func gomaxprocs(pass *analysis.Pass) (any, error) {
 		switch {
 		case fromCPU[call]:
 			s.report(call, "gomaxprocs-numcpu",
-				"runtime.GOMAXPROCS is set from runtime.NumCPU, which knows no CPU quota; without the call Go takes the quota into account and follows it",
+				"runtime.GOMAXPROCS is set from runtime.NumCPU, which ignores the CPU quota; without the call Go uses the quota and follows it",
 				s.unset(at)...)
 		case fromProcs[call] && isNested(call):
 			s.report(call, "gomaxprocs-frozen",
-				"runtime.GOMAXPROCS is set to what it is: the value stays, and the runtime no longer follows a CPU quota that changes",
+				"runtime.GOMAXPROCS is set to its current value: the value stays, and the runtime no longer follows a changing CPU quota",
 				s.unset(at)...)
-		case constant && n > 1: // one P exceeds nothing, and is meant
+		case constant && n > 1: // one P exceeds no quota, and is intended
 			s.report(call, "gomaxprocs-constant",
 				"runtime.GOMAXPROCS("+strconv.FormatInt(n, 10)+") is the same in every container, and the runtime no longer follows the CPU quota")
 		}
@@ -64,15 +64,15 @@ func gomaxprocs(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// isNested tells whether the argument is itself a call of runtime.GOMAXPROCS and nothing
-// more: arithmetic means it to differ.
+// isNested reports whether the argument is itself a plain call of runtime.GOMAXPROCS.
+// With arithmetic the value is intended to differ.
 func isNested(call *ast.CallExpr) bool {
 	_, ok := ast.Unparen(call.Args[0]).(*ast.CallExpr)
 	return ok
 }
 
-// unset is the fix that takes the call away, where its result is not used and its
-// argument does nothing else.
+// unset returns the fix that removes the call, if its result is not used and its
+// argument has no other effect.
 func (s *source) unset(at site) []analysis.SuggestedFix {
 	if _, ok := at.parent(0).(*ast.ExprStmt); !ok {
 		return nil
@@ -86,7 +86,7 @@ func (s *source) unset(at site) []analysis.SuggestedFix {
 		return nil
 	}
 	edits := []analysis.TextEdit{edit}
-	if s.used(at.file(), "runtime") == 2 { // both are in the statement
+	if s.used(at.file(), "runtime") == 2 { // both uses are in the statement
 		edits = append(edits, s.removeImport(at.file(), "runtime")...)
 	}
 	return []analysis.SuggestedFix{{Message: "remove the call: the runtime sizes itself", TextEdits: edits}}

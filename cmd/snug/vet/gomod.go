@@ -11,31 +11,32 @@ import (
 	"strings"
 )
 
-// modFile is what a go.mod or go.work says that matters here. Source: go.dev/ref/mod.
+// modFile holds the parts of a go.mod or go.work that the analyzers need. Source:
+// go.dev/ref/mod.
 type modFile struct {
 	path     string
 	text     []byte
-	goLine   int               // its number, from 1; 0 = none
-	version  string            // "1.24", of the go line; "" = none
+	goLine   int               // line number of the go line, from 1; 0 = none
+	version  string            // of the go line, such as "1.24"; "" = none
 	godebug  map[string]string // of godebug lines
 	requires map[string]bool   // modules that are required directly
 	uses     []string          // directories of a go.work
-	ignores  []string          // "ID" of //snug:ignore on the go line or above it, with a reason
+	ignores  []string          // IDs of //snug:ignore with a reason, on the go line or above it
 }
 
-const mostModFile = 1 << 20 // bytes
+const maxModFile = 1 << 20 // bytes
 
-// readModFile reads a go.mod or go.work; nil when it cannot.
+// readModFile reads a go.mod or go.work; nil if it cannot.
 func readModFile(path string) *modFile {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > mostModFile {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxModFile {
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(f, mostModFile))
+	text, err := io.ReadAll(io.LimitReader(f, maxModFile))
 	if err != nil {
 		return nil
 	}
@@ -99,8 +100,8 @@ func (m *modFile) line(verb, word, comment string, number int) {
 	}
 }
 
-// module is the directory of the package, and what speaks for it there, as in moduleOf.
-// Files that cgo makes are elsewhere, and most of them tell where they come from.
+// module returns the directory of the package, and its go.mod and go.work, as moduleOf
+// does. Files that cgo makes are elsewhere, but most of them name their source.
 func (s *source) module() (dir string, mod, work *modFile) {
 	for _, f := range s.files {
 		dir = filepath.Dir(s.pass.Fset.Position(f.Package).Filename)
@@ -111,8 +112,8 @@ func (s *source) module() (dir string, mod, work *modFile) {
 	return dir, mod, work
 }
 
-// moduleOf finds the go.mod above a directory, and the go.work that speaks for it
-// instead, if there is one. Both are nil when there is none.
+// moduleOf returns the go.mod in or above a directory, and the go.work that overrides it,
+// if there is one. Both are nil if there is no go.mod.
 func moduleOf(dir string) (mod, work *modFile) {
 	root := ""
 	for up := range parents(dir) {
@@ -147,7 +148,7 @@ func moduleOf(dir string) (mod, work *modFile) {
 	return mod, work
 }
 
-// parents yields a directory and those above it.
+// parents yields a directory and its ancestors.
 func parents(dir string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for yield(dir) {

@@ -23,7 +23,7 @@ var ignoreAnalyzer = &analysis.Analyzer{
 				case g.id == "":
 					s.report(g.at, idBadIgnore, "//snug:ignore names no finding; write //snug:ignore ID reason")
 				case !known(g.id):
-					s.report(g.at, idBadIgnore, "//snug:ignore "+g.id+": there is no such finding")
+					s.report(g.at, idBadIgnore, "//snug:ignore "+g.id+": no such finding")
 				case !g.reason:
 					s.report(g.at, idBadIgnore, "//snug:ignore "+g.id+" gives no reason, so it silences nothing")
 				}
@@ -54,14 +54,14 @@ func (s *source) readIgnores(f *ast.File) {
 	}
 }
 
-// Ignore reads the text of a comment, without the characters that begin it, as an order
-// to silence a finding: snug:ignore ID reason. ok is false for other comments.
+// Ignore parses the text of a comment, without its comment mark, that silences a
+// finding: snug:ignore ID reason. ok is false for other comments.
 func Ignore(comment string) (id string, reason, ok bool) {
 	rest, ok := strings.CutPrefix(comment, "snug:ignore")
 	if !ok || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
 		return "", false, false
 	}
-	// What follows a second comment mark is not meant for people who look for a reason.
+	// Text after a second comment mark is not the reason.
 	rest, _, _ = strings.Cut(rest, "//")
 	words := strings.Fields(rest)
 	if len(words) == 0 {
@@ -74,7 +74,7 @@ func known(id string) bool {
 	return slices.ContainsFunc(checks, func(c Check) bool { return c.ID == id })
 }
 
-// ignored tells whether a finding at a place is silenced.
+// ignored reports whether a comment silences a finding at a place.
 func (s *source) ignored(pos token.Pos, id string) bool {
 	at := s.pass.Fset.Position(pos)
 	return slices.ContainsFunc(s.ignores[at.Filename], func(g ignore) bool {
@@ -83,7 +83,7 @@ func (s *source) ignored(pos token.Pos, id string) bool {
 }
 
 // report reports a finding unless a comment silences it. The message is one sentence
-// without a full stop; the first fix is safe to apply unseen.
+// without a full stop; the first fix is safe to apply without review.
 func (s *source) report(at analysis.Range, id, message string, fixes ...analysis.SuggestedFix) {
 	if id != idBadIgnore && s.ignored(at.Pos(), id) {
 		return

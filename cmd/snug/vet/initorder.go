@@ -11,7 +11,7 @@ import (
 
 var initorderAnalyzer = &analysis.Analyzer{
 	Name:     "initorder",
-	Doc:      "report GOMAXPROCS read while packages are initialised, before what sets it",
+	Doc:      "report GOMAXPROCS read while packages are initialised, before the program sets it",
 	Requires: []*analysis.Analyzer{sourceAnalyzer},
 	Run:      initOrder,
 }
@@ -42,17 +42,17 @@ func initOrder(pass *analysis.Pass) (any, error) {
 		switch {
 		case set != "":
 			s.report(at.node, "init-order",
-				"GOMAXPROCS is read while the package is initialised, before "+set+" sets it: what is kept is the old value; read it when it is used")
+				"GOMAXPROCS is read while the package is initialised, before "+set+" sets it: the program keeps the old value; read it when it is used")
 		case unknown != "":
 			s.report(at.node, "init-order-unknown",
-				"GOMAXPROCS is read while the package is initialised; "+unknown+", which the module requires, sets it and may be initialised later: import it here too, or read GOMAXPROCS when it is used")
+				"GOMAXPROCS is read while the package is initialised, but "+unknown+", which the module requires, sets it and may be initialised later: import it here too, or read GOMAXPROCS when it is used")
 		}
 	}
 	return nil, nil
 }
 
-// setsAgain tells whether a number goes into GOMAXPROCS, as the default of a flag that sets
-// it does.
+// setsAgain reports whether GOMAXPROCS is set to a number, for example the default of a
+// flag.
 func (s *source) setsAgain(at site) bool {
 	places, _ := s.arrivals(at)
 	return slices.ContainsFunc(places, func(p site) bool {
@@ -61,8 +61,8 @@ func (s *source) setsAgain(at site) bool {
 	})
 }
 
-// setLater is the call by which a function of this package, other than init, sets
-// GOMAXPROCS: it runs after every initialisation of the package. "" when there is none.
+// setLater returns the call by which a function of this package other than init sets
+// GOMAXPROCS, or "". The call runs after the package is initialised.
 func (s *source) setLater() string {
 	for _, at := range s.calls["runtime.GOMAXPROCS"] {
 		if f := at.function(); f != nil && f.Name.Name != "init" && !s.reads(at.call()) {
@@ -79,11 +79,12 @@ func (s *source) setLater() string {
 	return ""
 }
 
-// setElsewhere is a module that the go.mod of this package requires and that sets
-// GOMAXPROCS when it is initialised, where this package does not import it. Packages that
-// do not depend on one another are initialised in an order that only the whole program
-// decides. "" when there is none, when it is imported here and so comes first, and when
-// other packages of the module are imported here: one of them may import it.
+// setElsewhere returns a package that sets GOMAXPROCS when it is initialised and whose
+// module the go.mod of this package requires. The order in which packages that do not
+// depend on each other are initialised depends on the whole program. It returns "" if
+// there is no such module; if this package imports the package, which then comes first;
+// and if this package imports other packages of its own module, one of which may import
+// it.
 func (s *source) setElsewhere() string {
 	own := s.pass.Module
 	if own == nil || s.imports(own.Path) || s.imports(sideEffects...) {

@@ -11,7 +11,7 @@ import (
 // knobs are the variables that the runtime reads at start.
 var knobs = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG"}
 
-// knobName is the variable that a text begins with; "" when it is none of knobs.
+// knobName returns the one of knobs that a text begins with, or "".
 func knobName(text string) string {
 	for _, k := range knobs {
 		if strings.HasPrefix(text, k) {
@@ -21,19 +21,20 @@ func knobName(text string) string {
 	return ""
 }
 
-// Problem is what is wrong with a value.
+// Problem is a problem of a value.
 type Problem struct {
 	ID   string // of a Check
 	Text string // one sentence, without a full stop
-	Fix  string // a value that means what this one seems to; "" when that is not clear
+	Fix  string // a valid value with the likely meaning; "" if that is unclear
 }
 
-// leastMemLimit is the GOMEMLIMIT below which even an idle program of Go only collects:
-// its runtime and stacks take more.
-const leastMemLimit = 2 << 20
+// minMemLimit is the smallest useful GOMEMLIMIT, in bytes. Below it even an idle Go
+// program collects all the time, because its runtime and stacks need more.
+const minMemLimit = 2 << 20
 
-// Knob judges the value of an environment variable as the runtime of Go reads it at
-// start. Variables other than GOMAXPROCS, GOMEMLIMIT, GOGC and GODEBUG have no problems.
+// Knob returns the problems of the value of an environment variable, as the Go runtime
+// reads it at start. Variables other than GOMAXPROCS, GOMEMLIMIT, GOGC and GODEBUG have
+// none.
 // Sources: readGOGC and readGOMEMLIMIT of runtime/mgcpacer.go, schedinit of
 // runtime/proc.go, parseByteCount of runtime/string.go.
 func Knob(name, value string) []Problem {
@@ -44,7 +45,7 @@ func Knob(name, value string) []Problem {
 		return gogc(value)
 	case "GOMAXPROCS":
 		if n, err := strconv.ParseInt(value, 10, 32); value != "" && (err != nil || n <= 0) {
-			return []Problem{{idMalformedProcs, "GOMAXPROCS=" + value + " is no whole number above 0, so Go ignores it and takes its default", cores(value)}}
+			return []Problem{{idMalformedProcs, "GOMAXPROCS=" + value + " is not a whole number above 0, so Go ignores it and uses its default", cores(value)}}
 		}
 	case "GODEBUG":
 		return debugValue(value)
@@ -52,7 +53,7 @@ func Knob(name, value string) []Problem {
 	return nil
 }
 
-// cores is a number of CPUs as Kubernetes writes it, rounded up; "" when it is none.
+// cores returns a number of CPUs in the notation of Kubernetes, rounded up, or "".
 func cores(value string) string {
 	text, milli := strings.CutSuffix(value, "m")
 	v, err := strconv.ParseFloat(text, 64)
@@ -71,16 +72,16 @@ func memLimit(value string) []Problem {
 	}
 	n, ok := byteCount(value)
 	if !ok {
-		return []Problem{{idMalformedMemLimit, "GOMEMLIMIT=" + value + " ends every Go program at start: only whole numbers with B, KiB, MiB, GiB, TiB or nothing behind them are valid, and off", likelyBytes(value)}}
+		return []Problem{{idMalformedMemLimit, "GOMEMLIMIT=" + value + " ends every Go program at start: valid are off and whole numbers, alone or followed by B, KiB, MiB, GiB or TiB", likelyBytes(value)}}
 	}
-	if n < leastMemLimit {
+	if n < minMemLimit {
 		text := "GOMEMLIMIT=" + value + " is " + strconv.FormatInt(n, 10) + " bytes, less than an idle Go program needs: it collects all the time"
 		return []Problem{{idTinyMemLimit, text, likelyBytes(value + "M")}}
 	}
 	return nil
 }
 
-// byteCount is a size as the runtime reads it.
+// byteCount parses a size as the Go runtime does.
 func byteCount(s string) (int64, bool) {
 	text, shift := s, 0
 	if t, ok := strings.CutSuffix(s, "B"); ok {
@@ -92,7 +93,7 @@ func byteCount(s string) (int64, bool) {
 			}
 		}
 	}
-	// Every text that ends otherwise, and a sign that is behind no digit, is refused.
+	// The text must end in a digit.
 	if text == "" || text[len(text)-1] < '0' || text[len(text)-1] > '9' {
 		return 0, false
 	}
@@ -103,8 +104,8 @@ func byteCount(s string) (int64, bool) {
 	return n << shift, true
 }
 
-// likelyBytes is a size written as Kubernetes, Docker and people do, as Go wants it; ""
-// when it is not clear what was meant.
+// likelyBytes converts a size in the notation of Kubernetes, Docker or people to that of
+// Go; "" if its meaning is unclear.
 func likelyBytes(value string) string {
 	i := strings.LastIndexAny(value, "0123456789") + 1
 	n, err := strconv.ParseInt(value[:i], 10, 64)
@@ -117,8 +118,8 @@ func likelyBytes(value string) string {
 		return ""
 	}
 	likely := strconv.FormatInt(n, 10) + unit + "iB"
-	if n, ok := byteCount(likely); !ok || n < leastMemLimit {
-		return "" // too large, or too small to be meant
+	if n, ok := byteCount(likely); !ok || n < minMemLimit {
+		return "" // too large, or too small to be intended
 	}
 	return likely
 }
@@ -136,26 +137,26 @@ func gogc(value string) []Problem {
 		} else if strings.EqualFold(value, "off") {
 			fix = "off"
 		}
-		return []Problem{{idMalformedGOGC, "GOGC=" + value + " is neither a whole number nor off, so Go ignores it and takes 100", fix}}
+		return []Problem{{idMalformedGOGC, "GOGC=" + value + " is neither a whole number nor off, so Go ignores it and uses 100", fix}}
 	case n == 0:
-		return []Problem{{idZeroGOGC, "GOGC=0 collects all the time: the next collection begins when one ends; to turn the collector off write off", ""}}
+		return []Problem{{idZeroGOGC, "GOGC=0 collects all the time: the next collection begins when one ends; to turn the collector off, write off", ""}}
 	}
 	return nil
 }
 
-// harmful are settings of GODEBUG that are for the runtime's own tests; they are on with
-// any number above 0. Source: package runtime, section Environment Variables.
+// harmful are the GODEBUG settings for the runtime's own tests. Any number above 0 turns
+// them on. Source: package runtime, section Environment Variables.
 var harmful = map[string]string{
-	"sbrk":           "replaces the allocator and the collector: nothing is ever freed",
+	"sbrk":           "replaces the allocator and the collector: memory is never freed",
 	"gcstoptheworld": "stops the world for the whole of each collection",
-	"clobberfree":    "overwrites memory that is freed",
+	"clobberfree":    "overwrites freed memory",
 	"gccheckmark":    "marks the heap a second time with the world stopped",
 }
 
-// gates are settings of GODEBUG that are off with 0.
+// gates are the GODEBUG settings that 0 turns off.
 var gates = map[string]string{
-	"containermaxprocs": "keeps GOMAXPROCS from taking the CPU quota into account",
-	"updatemaxprocs":    "keeps GOMAXPROCS as it is at start when the CPU quota changes",
+	"containermaxprocs": "makes GOMAXPROCS ignore the CPU quota",
+	"updatemaxprocs":    "keeps GOMAXPROCS at its value from the start when the CPU quota changes",
 }
 
 func debugValue(value string) []Problem {

@@ -52,7 +52,7 @@ func TestKnob(t *testing.T) {
 	}
 }
 
-// FuzzKnob: a value that is offered instead has no problem itself.
+// FuzzKnob: a suggested value has no problem itself.
 func FuzzKnob(f *testing.F) {
 	for _, v := range []string{"512Mi", "9007199254740992KiB", "1k", "1.5g", "200%", "500m", "sbrk=1", "off"} {
 		f.Add(v)

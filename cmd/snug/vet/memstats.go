@@ -12,7 +12,7 @@ import (
 
 var memstatsAnalyzer = &analysis.Analyzer{
 	Name:     "memstats",
-	Doc:      "report runtime.ReadMemStats in loops and in handlers of requests",
+	Doc:      "report runtime.ReadMemStats in loops and in request handlers",
 	Requires: []*analysis.Analyzer{sourceAnalyzer},
 	Run:      memStats,
 }
@@ -23,20 +23,20 @@ func memStats(pass *analysis.Pass) (any, error) {
 		switch {
 		case s.hotLoop(at):
 			s.report(at.node, "memstats-loop",
-				"runtime.ReadMemStats stops the world each time around this loop; runtime/metrics reads the same figures without")
+				"runtime.ReadMemStats stops the world in every iteration of this loop; runtime/metrics reads the same figures without a stop")
 		case s.inHandler(at):
 			s.report(at.node, "memstats-handler",
-				"runtime.ReadMemStats stops the world for each request; runtime/metrics reads the same figures without")
+				"runtime.ReadMemStats stops the world for each request; runtime/metrics reads the same figures without a stop")
 		}
 	}
 	return nil, nil
 }
 
-// often is the interval from which on stopping the world costs nothing that could be
-// measured: it takes tens of microseconds.
+// often is the interval from which the cost of stopping the world, tens of microseconds,
+// is not measurable.
 const often = time.Second
 
-// hotLoop tells whether a call is in a loop that nothing slows down to often.
+// hotLoop reports whether a call is in a loop that runs more often than once in often.
 func (s *source) hotLoop(at site) bool {
 	for i := range len(at.path) {
 		var body *ast.BlockStmt
@@ -47,7 +47,7 @@ func (s *source) hotLoop(at site) bool {
 			body = n.Body
 		case *ast.RangeStmt:
 			if _, ok := s.pass.TypesInfo.TypeOf(n.X).Underlying().(*types.Chan); ok {
-				continue // a ticker, or work that comes: not known how often
+				continue // a ticker, or incoming work: the interval is unknown
 			}
 			body = n.Body
 		default:
@@ -60,8 +60,8 @@ func (s *source) hotLoop(at site) bool {
 	return false
 }
 
-// leaves tells whether the statements behind the call, up to the loop i steps up, end it:
-// then it is called once.
+// leaves reports whether the statements after the call end the loop i steps up: then the
+// call runs once.
 func leaves(at site, i int) bool {
 	for j := 1; j < i; j++ {
 		var list []ast.Stmt
@@ -88,7 +88,7 @@ func leaves(at site, i int) bool {
 	return false
 }
 
-// paced tells whether a loop waits: for a channel, or asleep. A constant sleep shorter
+// paced reports whether a loop waits for a channel or sleeps. A constant sleep shorter
 // than often does not count.
 func (s *source) paced(body *ast.BlockStmt) bool {
 	found := false
@@ -124,13 +124,13 @@ func hasDefault(s *ast.SelectStmt) bool {
 	return false
 }
 
-// contexts are the types by which frameworks hand a request to its handler.
+// contexts are the types by which frameworks pass a request to its handler.
 var contexts = map[string]bool{
 	"github.com/gin-gonic/gin.Context": true, "github.com/labstack/echo.Context": true, "github.com/labstack/echo/v4.Context": true,
 	"github.com/gofiber/fiber/v2.Ctx": true, "github.com/valyala/fasthttp.RequestCtx": true, "net/http.Request": true,
 }
 
-// inHandler tells whether the innermost function around a call takes a request.
+// inHandler reports whether the innermost function around a call takes a request.
 func (s *source) inHandler(at site) bool {
 	for i := range len(at.path) {
 		var params *ast.FieldList

@@ -12,14 +12,14 @@ import (
 
 var automaxprocsAnalyzer = &analysis.Analyzer{
 	Name:     "automaxprocs",
-	Doc:      "report automaxprocs where Go reads the CPU quota itself",
+	Doc:      "report automaxprocs if Go reads the CPU quota itself",
 	Requires: []*analysis.Analyzer{sourceAnalyzer},
 	Run:      autoMaxProcs,
 }
 
 var automemlimitAnalyzer = &analysis.Analyzer{
 	Name:     "automemlimit",
-	Doc:      "report automemlimit where it looks at the memory limit only once",
+	Doc:      "report automemlimit if it reads the memory limit only once",
 	Requires: []*analysis.Analyzer{sourceAnalyzer},
 	Run:      autoMemLimit,
 }
@@ -32,7 +32,7 @@ func autoMaxProcs(pass *analysis.Pass) (any, error) {
 		return nil, nil
 	}
 	line := "go" + strings.TrimPrefix(pass.Module.GoVersion, "go")
-	if version.Compare(version.Lang(line), aware) < 0 {
+	if version.Compare(version.Lang(line), quotaAware) < 0 {
 		return nil, nil
 	}
 	for _, f := range s.files {
@@ -47,14 +47,14 @@ func autoMaxProcs(pass *analysis.Pass) (any, error) {
 		if isBlank(i) {
 			fixes = []analysis.SuggestedFix{
 				{Message: "remove it: Go reads the CPU quota itself", TextEdits: s.removeImport(f, importPath(i))},
-				{Message: "use snug, which follows and takes the tightest limit of all levels", TextEdits: []analysis.TextEdit{replaceImport(i, snugPath+"/auto")}},
+				{Message: "use snug, which follows the tightest limit of all levels", TextEdits: []analysis.TextEdit{replaceImport(i, snugPath+"/auto")}},
 			}
 			if importOf(f, snugPath+"/auto") != nil {
 				fixes = fixes[:1]
 			}
 		}
 		s.report(i, "automaxprocs-pins",
-			"automaxprocs looks at the CPU quota once and pins GOMAXPROCS, rounded down; programs of "+line+" read the quota themselves and follow it", fixes...)
+			"automaxprocs reads the CPU quota once and pins GOMAXPROCS, rounded down; programs of "+line+" read the quota themselves and follow it", fixes...)
 	}
 	return nil, nil
 }
@@ -82,12 +82,13 @@ func autoMemLimit(pass *analysis.Pass) (any, error) {
 			}}
 		}
 		s.report(i, "automemlimit-once",
-			"automemlimit looks at the memory limit once: in a container that is resized the old GOMEMLIMIT stays, above the limit where it shrinks", fixes...)
+			"automemlimit reads the memory limit once: after a resize of the container the old GOMEMLIMIT stays, above the limit if the container shrinks", fixes...)
 	}
 	return nil, nil
 }
 
-// setsMemLimit tells whether a file calls one of automemlimit's functions that set.
+// setsMemLimit reports whether a file calls a function of automemlimit that sets the
+// limit.
 func (s *source) setsMemLimit(f *ast.File) bool {
 	for name, sites := range s.calls {
 		rest, ok := strings.CutPrefix(name, memlimitPath+"/memlimit.Set")
@@ -103,7 +104,7 @@ func (s *source) setsMemLimit(f *ast.File) bool {
 	return false
 }
 
-// importOf is the import of a path in a file; nil when there is none.
+// importOf returns the import of a path in a file, or nil.
 func importOf(f *ast.File, path string) *ast.ImportSpec {
 	for _, i := range f.Imports {
 		if importPath(i) == path {

@@ -15,26 +15,26 @@ import (
 
 var poolAnalyzer = &analysis.Analyzer{
 	Name:     "poolsize",
-	Doc:      "report pools and semaphores sized from runtime.NumCPU, or once from GOMAXPROCS",
+	Doc:      "report pools and semaphores sized by runtime.NumCPU, or once by GOMAXPROCS",
 	Requires: []*analysis.Analyzer{sourceAnalyzer},
 	Run:      poolSize,
 }
 
-// sizing are names of variables, fields, flags and functions that say how much runs at a
-// time; sizingVar those that only a variable of the package needs more than.
+// sizing matches names of variables, fields, flags and functions that are a number of
+// concurrent goroutines.
 var sizing = regexp.MustCompile(`(?i)(workers?|concurren(cy|t)|parallel(ism)?|(num|max|n)_?(threads|goroutines|jobs|procs|routines)|^(threads|jobs|routines|goroutines)$|poolsize|pool_size|^-?j$)`)
 
-// notSizing are names of things that a word of sizing appears in by chance.
+// notSizing matches names that contain a word of sizing by chance.
 var notSizing = regexp.MustCompile(`(?i)(gomaxprocs|id$|index|name|version)`)
 
 func sizes(name string) bool { return sizing.MatchString(name) && !notSizing.MatchString(name) }
 
-// pools are functions that take the number of goroutines that may run at a time.
+// pools matches functions whose argument is a number of concurrent goroutines.
 var pools = regexp.MustCompile(`^(New|Make|Start|Run|Set|With)?(Num|Max)?(Workers?|Concurrency|Parallelism|Limit|WorkerPool|GoroutinePool|Pool|Semaphore|Weighted|MaxGoroutines|PoolWithFunc)$` +
 	`|^(Set|With)[A-Z]\w*(Workers|Concurrency|Parallelism)$`)
 
-// sizingFlags are names that a flag with a number has for what runs at a time, where that
-// number is one of CPUs.
+// sizingFlags matches further names for flags of such a number whose default is a number
+// of CPUs.
 var sizingFlags = regexp.MustCompile(`^(p|cpus?|procs|threads|processes)$`)
 
 func poolSize(pass *analysis.Pass) (any, error) {
@@ -42,7 +42,7 @@ func poolSize(pass *analysis.Pass) (any, error) {
 	for _, at := range s.calls["runtime.NumCPU"] {
 		if what := s.sized(at); what != "" && !s.weighed(at) && !s.setsAgain(at) {
 			s.report(at.node, "pool-numcpu",
-				what+" is sized by runtime.NumCPU, which knows no CPU quota: in a container it may be many times what can run; use runtime.GOMAXPROCS(0)",
+				what+" is sized by runtime.NumCPU, which ignores the CPU quota: in a container it may be many times too large; use runtime.GOMAXPROCS(0)",
 				analysis.SuggestedFix{Message: "use runtime.GOMAXPROCS(0)", TextEdits: []analysis.TextEdit{{
 					Pos: at.node.Pos(), End: at.node.End(), NewText: []byte(runtimeName(at.call()) + ".GOMAXPROCS(0)"),
 				}}})
@@ -54,14 +54,14 @@ func poolSize(pass *analysis.Pass) (any, error) {
 		}
 		if what := s.sized(at); what != "" {
 			s.report(at.node, "pool-at-start",
-				what+" is sized by GOMAXPROCS as it is at start; where the CPU quota changes, GOMAXPROCS follows and this does not")
+				what+" is sized by GOMAXPROCS at start; if the CPU quota changes, GOMAXPROCS follows and this does not")
 		}
 	}
 	return nil, nil
 }
 
-// weighed tells whether the function around a call asks for GOMAXPROCS too: then it knows
-// of both numbers, and mostly takes the smaller one.
+// weighed reports whether the function around a call also reads GOMAXPROCS: it then has
+// both numbers, and usually takes the smaller one.
 func (s *source) weighed(at site) bool {
 	f := at.function()
 	return f != nil && slices.ContainsFunc(s.calls["runtime.GOMAXPROCS"], func(other site) bool {
@@ -69,13 +69,13 @@ func (s *source) weighed(at site) bool {
 	})
 }
 
-// runtimeName is what a file calls package runtime.
+// runtimeName returns the name of package runtime in a file.
 func runtimeName(call *ast.CallExpr) string {
 	return ast.Unparen(call.Fun).(*ast.SelectorExpr).X.(*ast.Ident).Name
 }
 
-// once tells whether code runs one time: at package level, in init and in main, and not
-// in a function that is passed on.
+// once reports whether code runs once: at package level, in init or in main, and not in
+// a function literal.
 func once(at site) bool {
 	for _, n := range at.path {
 		if _, ok := n.(*ast.FuncLit); ok {
@@ -86,7 +86,7 @@ func once(at site) bool {
 	return f == nil || f.Recv == nil && (f.Name.Name == "init" || f.Name.Name == "main")
 }
 
-// sized says what a number is the size of; "" when it is no pool, or cannot be seen.
+// sized names the pool that a number is the size of, or returns "".
 func (s *source) sized(at site) string {
 	places, stored := s.arrivals(at)
 	for _, p := range places {
@@ -100,7 +100,7 @@ func (s *source) sized(at site) string {
 	return ""
 }
 
-// sizedAt is sized for one place that the number comes to.
+// sizedAt is sized for one place that uses the number.
 func (s *source) sizedAt(at site) string {
 	switch p := at.parent(0).(type) {
 	case *ast.CallExpr:
@@ -123,7 +123,7 @@ func (s *source) sizedAt(at site) string {
 		}
 	case *ast.ReturnStmt:
 		if f := at.function(); f != nil && sizes(f.Name.Name) && len(p.Results) == 1 {
-			return "what " + f.Name.Name + " returns"
+			return "the result of " + f.Name.Name
 		}
 	}
 	return ""
@@ -175,8 +175,8 @@ func (s *source) sizedByCall(call *ast.CallExpr, at site) string {
 	return "the argument of " + name.Name
 }
 
-// starts tells whether a body starts a goroutine each time around: by a go statement, or
-// by a method Go, as sync.WaitGroup and errgroup.Group have it.
+// starts reports whether the body of a loop starts a goroutine: by a go statement, or by
+// a method Go, as of sync.WaitGroup and errgroup.Group.
 func starts(body *ast.BlockStmt) bool {
 	found := false
 	ast.Inspect(body, func(n ast.Node) bool {

@@ -21,16 +21,16 @@ var sourceAnalyzer = &analysis.Analyzer{
 	ResultType: reflect.TypeFor[*source](),
 }
 
-// source is what one walk over the files of a package finds; tests are left out.
+// source is the result of one walk over the files of a package, without tests.
 type source struct {
 	pass    *analysis.Pass
 	files   []*ast.File
-	calls   map[string][]site // by path and name of the function: "runtime.NumCPU"
-	knobs   []site            // literals that begin as GOMEMLIMIT and the like do
+	calls   map[string][]site // by path and name of the function, such as "runtime.NumCPU"
+	knobs   []site            // literals that begin with the name of a knob, such as GOMEMLIMIT
 	ignores map[string][]ignore
 }
 
-// site is a node and what encloses it, the file first.
+// site is a node and the nodes that enclose it, the file first.
 type site struct {
 	node ast.Node
 	path []ast.Node
@@ -39,7 +39,7 @@ type site struct {
 func (s site) call() *ast.CallExpr { return s.node.(*ast.CallExpr) }
 func (s site) file() *ast.File     { return s.path[0].(*ast.File) }
 
-// parent is what the node stands in, i steps up: 0 is the nearest.
+// parent returns the node's i-th enclosing node, 0 for the nearest, or nil.
 func (s site) parent(i int) ast.Node {
 	if i >= len(s.path) {
 		return nil
@@ -47,14 +47,14 @@ func (s site) parent(i int) ast.Node {
 	return s.path[len(s.path)-1-i]
 }
 
-// up is the site of the parent.
+// up returns the site of the parent.
 func (s site) up() site { return site{s.path[len(s.path)-1], s.path[:len(s.path)-1]} }
 
-// keep is a site that stays as it is when the walk goes on.
+// keep returns a copy of the site that stays valid when the walk continues.
 func (s site) keep() site { return site{s.node, slices.Clone(s.path)} }
 
-// walk visits every node of a file with what encloses it. The site is good until visit
-// returns.
+// walk visits every node of a file with its enclosing nodes. The site is valid until
+// visit returns.
 func walk(f *ast.File, visit func(site)) {
 	var path []ast.Node
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -68,7 +68,7 @@ func walk(f *ast.File, visit func(site)) {
 	})
 }
 
-// function is the declaration around a site; nil at package level.
+// function returns the function declaration around a site; nil at package level.
 func (s site) function() *ast.FuncDecl {
 	for _, n := range s.path {
 		if f, ok := n.(*ast.FuncDecl); ok {
@@ -78,8 +78,8 @@ func (s site) function() *ast.FuncDecl {
 	return nil
 }
 
-// watched are the packages whose calls are collected. For other packages only
-// literals count.
+// watched are the packages whose calls are collected. A file that imports none of them
+// has only literals collected.
 var watched = map[string]bool{
 	"runtime": true, "runtime/debug": true, "os": true,
 	"go.uber.org/automaxprocs/maxprocs": true, memlimitPath: true, memlimitPath + "/memlimit": true,
@@ -122,15 +122,15 @@ func isTest(pass *analysis.Pass, f *ast.File) bool {
 	return strings.HasSuffix(pass.Fset.File(f.FileStart).Name(), "_test.go")
 }
 
-// sourceOf is what the walk found, for a pass that reports under its own name.
+// sourceOf returns the result of the walk, for a pass that reports under its own name.
 func sourceOf(pass *analysis.Pass) *source {
 	s := *pass.ResultOf[sourceAnalyzer].(*source)
 	s.pass = pass
 	return &s
 }
 
-// callee names a function of another package that is called by that package's name:
-// "runtime/debug.SetGCPercent"; "" when it is none.
+// callee returns the called function if it is qualified by the name of its package, such
+// as "runtime/debug.SetGCPercent", or "".
 func (s *source) callee(call *ast.CallExpr) string {
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok {
@@ -147,12 +147,12 @@ func (s *source) callee(call *ast.CallExpr) string {
 	return p.Imported().Path() + "." + sel.Sel.Name
 }
 
-// value is the value of a constant expression; nil when it is none.
+// value returns the value of a constant expression, or nil.
 func (s *source) value(e ast.Expr) constant.Value {
 	return s.pass.TypesInfo.Types[e].Value
 }
 
-// number is the value of a constant expression.
+// number returns the value of a constant whole number.
 func (s *source) number(e ast.Expr) (int64, bool) {
 	v := s.value(e)
 	if v == nil {
@@ -164,7 +164,7 @@ func (s *source) number(e ast.Expr) (int64, bool) {
 	return constant.Int64Val(v)
 }
 
-// text is the value of a constant string.
+// text returns the value of a constant string.
 func (s *source) text(e ast.Expr) (string, bool) {
 	v := s.value(e)
 	if v == nil || v.Kind() != constant.String {
@@ -173,7 +173,7 @@ func (s *source) text(e ast.Expr) (string, bool) {
 	return constant.StringVal(v), true
 }
 
-// imports tells whether the package imports one of these paths, or a package below.
+// imports reports whether the package imports one of these paths, or a package below one.
 func (s *source) imports(paths ...string) bool {
 	for _, f := range s.files {
 		for _, i := range f.Imports {
@@ -189,7 +189,7 @@ func (s *source) imports(paths ...string) bool {
 
 func importPath(i *ast.ImportSpec) string { return strings.Trim(i.Path.Value, "\"`") }
 
-// reads tells whether a call asks for GOMAXPROCS and sets nothing.
+// reads reports whether a call of runtime.GOMAXPROCS only reads it.
 func (s *source) reads(call *ast.CallExpr) bool {
 	if len(call.Args) != 1 {
 		return false
@@ -198,8 +198,8 @@ func (s *source) reads(call *ast.CallExpr) bool {
 	return ok && n <= 0
 }
 
-// object is the variable that an expression names: an identifier, or a field or
-// package variable behind a dot; nil when it is none.
+// object returns the variable that an expression names: an identifier, or a field or
+// package variable after a dot; or nil.
 func (s *source) object(e ast.Expr) types.Object {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -210,8 +210,8 @@ func (s *source) object(e ast.Expr) types.Object {
 	return nil
 }
 
-// uses are the places where a variable is named other than to be set, in the files of
-// the package that are no tests.
+// uses returns the places that name a variable other than to set it, in the package's
+// files without tests.
 func (s *source) uses(o types.Object) []site {
 	var found []site
 	for _, f := range s.files {
@@ -224,14 +224,14 @@ func (s *source) uses(o types.Object) []site {
 	return found
 }
 
-// assigned tells whether an identifier stands alone on the left of an assignment.
+// assigned reports whether an identifier is itself on the left of an assignment.
 func assigned(id *ast.Ident, at site) bool {
 	a, ok := at.parent(0).(*ast.AssignStmt)
 	return ok && slices.Contains(a.Lhs, ast.Expr(id))
 }
 
-// operand climbs from an expression through arithmetic, conversions and min and max
-// to the largest expression that has its magnitude.
+// operand returns the largest expression around a site with the same magnitude:
+// through arithmetic, conversions, min and max.
 func (s *source) operand(at site) site {
 	for len(at.path) > 0 {
 		switch p := at.parent(0).(type) {

@@ -11,12 +11,12 @@ import (
 
 var tunerAnalyzer = &analysis.Analyzer{
 	Name:     "gctuner",
-	Doc:      "report tuners of GOGC that a finalizer runs after each collection",
+	Doc:      "report GOGC tuners that run from a finalizer after each collection",
 	Requires: []*analysis.Analyzer{sourceAnalyzer},
 	Run:      gcTuner,
 }
 
-// tuners are modules whose package is such a tuner.
+// tuners are the packages of such tuners.
 var tuners = map[string]bool{
 	"github.com/bytedance/gopkg/util/gctuner": true, "github.com/cch123/gogctuner": true,
 }
@@ -41,9 +41,9 @@ func gcTuner(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-const tunerHarm = "it sees the heap a whole collection late, waits for other finalizers, and works against a memory limit; GOMEMLIMIT bounds the heap as it grows"
+const tunerHarm = "it sees the heap one collection late, waits for other finalizers, and works against a memory limit; GOMEMLIMIT bounds the heap as it grows"
 
-// rearms tells whether the finalizer of a call sets a finalizer itself.
+// rearms reports whether the finalizer of a call sets a finalizer itself.
 func (s *source) rearms(at site) bool {
 	var body ast.Node
 	switch f := ast.Unparen(at.call().Args[1]).(type) {
@@ -54,7 +54,7 @@ func (s *source) rearms(at site) bool {
 			body = s.declaration(fn)
 		}
 	}
-	// Of the call that arms it first and the one within, one is enough.
+	// Report only the call that arms it first, not the one within.
 	if body == nil || within(at.node, body) {
 		return false
 	}
@@ -68,7 +68,7 @@ func (s *source) rearms(at site) bool {
 
 func within(n, outer ast.Node) bool { return outer.Pos() <= n.Pos() && n.End() <= outer.End() }
 
-// declaration is the body of a function of this package; nil when it is of another.
+// declaration returns the body of a function of this package, nil for other packages.
 func (s *source) declaration(fn *types.Func) ast.Node {
 	for _, f := range s.files {
 		for _, d := range f.Decls {

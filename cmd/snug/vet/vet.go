@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vet finds, in source, the mistakes that make a Go program misfit its
-// container: settings that undo what the runtime has learned of it, sizes taken from
-// the wrong number, values that end or mislead a process.
+// Package vet finds mistakes in source that make a Go program misfit its container:
+// calls that override what the runtime reads of it, sizes from the wrong number, values
+// that end or mislead a process.
 //
 // Each mistake is an analyzer of golang.org/x/tools/go/analysis, for `snug vet`, for
-// `go vet -vettool` and for linters that import them. They keep no facts: a package
-// is judged by its own source, its imports and its go.mod, and where more would be
-// needed they keep quiet. Test files are not looked at.
+// `go vet -vettool` and for linters that import them. The analyzers use no facts: they
+// judge a package by its own source, its imports and its go.mod, and report nothing if
+// that does not suffice. They ignore test files.
 //
 // A comment on the line of a finding, or on the line above it, silences it:
 //
 //	//snug:ignore ID reason
 //
-// Without a reason it silences nothing, and is reported itself.
+// A comment without a reason silences nothing, and is a finding itself.
 package vet
 
 import (
@@ -23,7 +23,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Text is what each id means, in sections of the form
+// Text explains each id, in sections of the form
 //
 //	## ID (vet)
 //
@@ -38,10 +38,10 @@ var Text string
 type Check struct {
 	ID       string // the Category of its diagnostics; stable
 	Severity string // "info", "warning" or "error"
-	Analyzer string // its Name; "" when only other files than Go's show it
+	Analyzer string // its Name; "" if only `snug vet` of other files than Go's reports it
 }
 
-// Ids of findings that Knob gives, and others that more than one file needs.
+// Ids of findings that Knob returns, and others that several files need.
 const (
 	idMalformedMemLimit = "gomemlimit-malformed"
 	idTinyMemLimit      = "gomemlimit-tiny"
@@ -83,11 +83,11 @@ var checks = []Check{
 	{idBadIgnore, "warning", "snugignore"},
 }
 
-// Checks are all kinds of findings, those of one analyzer together.
+// Checks returns all checks, grouped by analyzer.
 func Checks() []Check { return slices.Clone(checks) }
 
-// Severity is how bad a kind of finding is: info, warning or error; warning for an ID that
-// no check has.
+// Severity returns the severity of a check: info, warning or error; warning for an unknown
+// ID.
 func Severity(id string) string {
 	for _, c := range checks {
 		if c.ID == id {
@@ -97,7 +97,7 @@ func Severity(id string) string {
 	return "warning"
 }
 
-// Analyzers are all analyzers, always in the same order.
+// Analyzers returns all analyzers, always in the same order.
 func Analyzers() []*analysis.Analyzer {
 	return []*analysis.Analyzer{
 		gomaxprocsAnalyzer, poolAnalyzer, automaxprocsAnalyzer, automemlimitAnalyzer, golineAnalyzer,

@@ -28,7 +28,7 @@ func named(t *testing.T, name string) *analysis.Analyzer {
 	return nil
 }
 
-// TestAnalyzers: what is to be found is found, and nothing else is.
+// TestAnalyzers checks that the analyzers report the wanted findings and no others.
 func TestAnalyzers(t *testing.T) {
 	for name, packages := range map[string][]string{
 		"gomaxprocs": {"gomaxprocsok", "ignored"}, "poolsize": {"poolok"},
@@ -41,7 +41,7 @@ func TestAnalyzers(t *testing.T) {
 	}
 }
 
-// TestFixes compares what a fix leaves with .golden files.
+// TestFixes compares the results of fixes with .golden files.
 func TestFixes(t *testing.T) {
 	for name, packages := range map[string][]string{
 		"gomaxprocs": {"gomaxprocs"}, "poolsize": {"pool"}, "goenv": {"goenv"},
@@ -52,8 +52,8 @@ func TestFixes(t *testing.T) {
 	}
 }
 
-// module is a copy of a module in testdata. A directory with a go.mod is no part of the
-// module around it, and so not of what is released; there it is called go.mod.txt.
+// module copies a module of testdata. There its go.mod is called go.mod.txt, because a
+// directory with a go.mod is not part of the module around it, and so not released.
 func module(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -72,7 +72,7 @@ func module(t *testing.T, name string) string {
 	return dir
 }
 
-// TestModules are the analyzers that ask what a go.mod says.
+// TestModules checks the analyzers that read go.mod.
 func TestModules(t *testing.T) {
 	aware, old := module(t, "aware"), module(t, "old")
 	t.Setenv("GOWORK", "off")

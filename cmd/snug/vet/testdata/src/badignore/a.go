@@ -6,6 +6,6 @@ package badignore
 
 //snug:ignore gomaxprocs-constant // want `gives no reason`
 
-//snug:ignore no-such-thing because // want `there is no such finding`
+//snug:ignore no-such-thing because // want `no such finding`
 
 //snug:ignore pool-numcpu the machine is ours alone

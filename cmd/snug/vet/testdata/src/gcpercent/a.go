@@ -18,7 +18,7 @@ func zero() {
 	debug.SetGCPercent(0) // want `gogc-zero`
 }
 
-// What runs in between runs without the collector, on purpose.
+// The code in between runs without the collector on purpose.
 func meanwhile(f func()) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	old := debug.SetGCPercent(-1)

@@ -72,10 +72,10 @@ func fields() config {
 }
 
 func defaultConcurrency() int {
-	return rt.NumCPU() // want `what defaultConcurrency returns`
+	return rt.NumCPU() // want `the result of defaultConcurrency`
 }
 
-var startWorkers = rt.GOMAXPROCS(0) // want `startWorkers is sized by GOMAXPROCS as it is at start.*\(pool-at-start\)`
+var startWorkers = rt.GOMAXPROCS(0) // want `startWorkers is sized by GOMAXPROCS at start.*\(pool-at-start\)`
 
 func init() {
 	for range rt.GOMAXPROCS(0) { // want `pool-at-start`

@@ -5,7 +5,7 @@ package blank
 import (
 	"fmt"
 
-	_ "go.uber.org/automaxprocs" // want `looks at the CPU quota once.*\(automaxprocs-pins\)`
+	_ "go.uber.org/automaxprocs" // want `reads the CPU quota once.*\(automaxprocs-pins\)`
 )
 
 func says() { fmt.Println() }

@@ -5,7 +5,7 @@ package blankmem
 import (
 	"fmt"
 
-	_ "github.com/KimMachineGun/automemlimit" // want `looks at the memory limit once.*\(automemlimit-once\)`
+	_ "github.com/KimMachineGun/automemlimit" // want `reads the memory limit once.*\(automemlimit-once\)`
 )
 
 func says() { fmt.Println() }
