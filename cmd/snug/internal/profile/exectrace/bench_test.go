@@ -14,8 +14,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// benchTrace is the trace that benchmarks read: the file SNUG_TRACE, or one of a
-// program that is made here.
+// benchTrace returns the trace for benchmarks: the file SNUG_TRACE, or one of this
+// process.
 func benchTrace(b *testing.B) []byte {
 	b.Helper()
 	if name := os.Getenv("SNUG_TRACE"); name != "" {
@@ -28,7 +28,7 @@ func benchTrace(b *testing.B) []byte {
 	return record(b, busy).data
 }
 
-// BenchmarkBare reads all events and does nothing with them: what the parser takes.
+// BenchmarkBare reads all events and ignores them: the cost of the parser.
 func BenchmarkBare(b *testing.B) {
 	data := benchTrace(b)
 	b.SetBytes(int64(len(data)))
@@ -50,7 +50,7 @@ func BenchmarkBare(b *testing.B) {
 	}
 }
 
-// BenchmarkRead is what takes the figures as well.
+// BenchmarkRead also computes the figures.
 func BenchmarkRead(b *testing.B) {
 	data := benchTrace(b)
 	b.SetBytes(int64(len(data)))

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// The names of ranges, labels and metrics, as package trace of x/exp gives them; that
-// of a stop of the world ends with its reason in parentheses.
+// The names of ranges, labels and metrics in package trace of x/exp. The name of a stop
+// of the world ends with its reason in parentheses.
 const (
 	rangeMark   = "GC concurrent mark phase"
 	rangeAssist = "GC mark assist"
@@ -25,7 +25,7 @@ const (
 	metricGoal  = "/gc/heap/goal:bytes"
 )
 
-// event hands one event to the fold.
+// event passes one event to the fold.
 func (f *fold) event(e *trace.Event) {
 	kind := e.Kind()
 	f.at(int64(e.Time()), kind == trace.EventSync)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exectrace folds a Go execution trace, of runtime/trace, a flight
-// recorder or /debug/pprof/trace, into figures, in one pass and in the memory of
-// about one generation of the trace, which is about a second of the program.
+// Package exectrace folds a Go execution trace (of runtime/trace, a flight
+// recorder or /debug/pprof/trace) into figures. It reads the trace once, in the memory
+// of about one generation of it, which is about a second of the program.
 //
-// A trace tells when goroutines and Ps changed their state. From that follow wall
-// times, and P-occupancy: for how long a P was held by something. Neither is CPU
-// time: a thread that holds a P may wait for a CPU, most of all in a container with a
-// quota. The two are kept apart, by the names of fields too.
+// A trace records when goroutines and Ps changed their state. From that follow wall
+// times and P-occupancy: how long a P was held. Neither is CPU time: a thread that
+// holds a P may wait for a CPU, especially in a container with a quota. The names of
+// fields keep the two apart.
 //
-// Reading is left to golang.org/x/exp/trace, which has no stable API: this package
-// alone imports it.
+// golang.org/x/exp/trace reads the events. It has no stable API, so only this package
+// imports it.
 package exectrace
 
 import (
@@ -24,21 +24,22 @@ import (
 	"time"
 )
 
-// The formats, by the Go release that brought them. From firstNew on a trace is a
-// sequence of generations; the ones before can only be read whole.
+// The formats, by the Go release that introduced them. Since firstNew a trace is a
+// sequence of generations; older formats can only be read whole.
 const (
 	firstOld  = 11
 	firstNew  = 22
 	lastKnown = 26
 )
 
-// maxOld is the default of Options.MaxOld. Reading takes about 18 times as much.
+// maxOld is the default of Options.MaxOld, in bytes. Reading takes about 18 times as
+// much memory.
 const maxOld = 32 << 20
 
-// ErrNotTrace says that what was read does not begin as an execution trace does.
+// ErrNotTrace means that the data does not begin like an execution trace.
 var ErrNotTrace = errors.New("not a Go execution trace")
 
-// ErrCutOff is what Summary.Partial is for a trace that ends early or is damaged.
+// ErrCutOff is the Summary.Partial of a trace that ends early or is damaged.
 var ErrCutOff = errors.New("cut off or damaged")
 
 // FormatError is a trace in a format that cannot be read.
@@ -48,9 +49,9 @@ type FormatError struct {
 
 func (e *FormatError) Error() string {
 	if e.Minor > lastKnown {
-		return fmt.Sprintf("an execution trace in the format of Go 1.%d, and the newest that is known is that of 1.%d", e.Minor, lastKnown)
+		return fmt.Sprintf("an execution trace in the format of Go 1.%d; the newest known format is that of Go 1.%d", e.Minor, lastKnown)
 	}
-	return fmt.Sprintf("an execution trace in the format of Go 1.%d, which is not known", e.Minor)
+	return fmt.Sprintf("an execution trace in the unknown format of Go 1.%d", e.Minor)
 }
 
 // TooLargeError is a trace in an old format that is larger than Options.MaxOld.
@@ -64,7 +65,7 @@ func (e *TooLargeError) Error() string {
 		"which takes about 18 times its size in memory", e.Minor, e.Limit>>20)
 }
 
-// DamagedError is a trace of which nothing could be read.
+// DamagedError is a trace without any readable part.
 type DamagedError struct {
 	Minor int // of the format
 	Why   error
@@ -72,34 +73,34 @@ type DamagedError struct {
 
 func (e *DamagedError) Error() string {
 	if e.Minor < firstNew {
-		return "a damaged or incomplete execution trace, and the format of Go 1.21 and earlier can only be read whole"
+		return "a damaged or incomplete execution trace; the format of Go 1.21 and earlier can only be read whole"
 	}
 	return "a damaged execution trace, or one that ends within its first second"
 }
 
 func (e *DamagedError) Unwrap() error { return e.Why }
 
-// Options are how to read. The zero value has the defaults.
+// Options are the options of Read. The zero value has the defaults.
 type Options struct {
-	// MaxOld is how many bytes a trace of Go 1.21 and earlier may have, 0 for
+	// MaxOld is the maximum size of a trace of Go 1.21 and earlier, in bytes; 0 is
 	// 32 MiB.
 	MaxOld int64
-	// Progress is called a few times a second; nil is nothing.
+	// Progress, if not nil, is called a few times per second.
 	Progress func(Progress)
 }
 
-// Progress is how far reading is.
+// Progress is the progress of Read.
 type Progress struct {
 	Bytes  int64 // of the trace, unpacked
 	Events int64
-	Span   time.Duration // of the trace that these cover
+	Span   time.Duration // of the trace covered by these
 }
 
-// Read folds the trace in r. If it is damaged or ends too early, or reading fails or
-// ctx ends, what was read until then is the answer, and Summary.Partial says why; only
-// where that is nothing Read fails, with an error of r, ctx's cause, ErrNotTrace, a
+// Read folds the trace in r. If the trace is damaged or ends early, or if reading fails
+// or ctx ends, Read returns the summary of the part before, and Summary.Partial says why.
+// If that part is empty, Read returns an error of r, ctx's cause, ErrNotTrace, a
 // *FormatError, a *TooLargeError or a *DamagedError. It sets the process's GOGC while it
-// runs, so that it takes little more memory than it must.
+// runs, to limit its memory.
 func Read(ctx context.Context, r io.Reader, o Options) (*Summary, error) {
 	if o.MaxOld <= 0 {
 		o.MaxOld = maxOld
@@ -128,11 +129,11 @@ func Read(ctx context.Context, r io.Reader, o Options) (*Summary, error) {
 	err = f.read(ctx, br, in, o.Progress)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
-	} else if in.err != nil { // which the parser has words of its own for
+	} else if in.err != nil { // the parser's error for it is less clear
 		err = in.err
 	}
 	own := in.err != nil || ctx.Err() != nil
-	if !f.any() {
+	if !f.hasData() {
 		if !own {
 			err = &DamagedError{minor, err}
 		}
@@ -146,7 +147,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (*Summary, error) {
 	return s, nil
 }
 
-// format tells a trace's format from its first 16 bytes, "go 1.26 trace" and NULs
+// format returns the format of a trace from its first 16 bytes, "go 1.26 trace" and NULs
 // (internal/trace/version).
 func format(br *bufio.Reader) (minor int, err error) {
 	head, err := br.Peek(16)
@@ -171,7 +172,7 @@ func format(br *bufio.Reader) (minor int, err error) {
 	return 0, &FormatError{minor}
 }
 
-// input counts what is read, and remembers errors.
+// input counts the bytes it reads, and keeps the error of r.
 type input struct {
 	ctx context.Context
 	r   io.Reader

@@ -9,45 +9,44 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// fold takes what happens in a trace, in order, and keeps sums. Its methods are the
-// events it knows, each at the time that at told last. It decides nothing by itself and
-// reads nothing.
+// fold sums up the events of a trace, in order. Each kind of event has a method; its time
+// is that of the last call of at.
 type fold struct {
-	now, start, gen int64 // ns; gen is where this generation begins
+	now, start, gen int64 // ns; gen is the begin of this generation
 	begun           bool
 	events, samples int64
 
 	gs     map[trace.GoID]*goState
 	recent [512]*goState // by the last bits of the number
-	ps     []*procState  // by number; nil where none was seen
+	ps     []*procState  // by number; nil if not seen
 
 	running, runnable, waiting, syscall int64 // ns, over all goroutines
 	latency                             histogram
 	waits                               []*wait
 	otherWaits                          wait
-	lastWait                            *wait // that was asked for; nil = none
+	lastWait                            *wait // returned last by waitFor; nil = none
 	created, ended                      int64
 	alive, peak                         int
 
-	oldProcs int // GOMAXPROCS at the start, of a trace in an old format
-	procs    int // GOMAXPROCS; 0 = not told yet
+	oldProcs int // GOMAXPROCS at the start of a trace in an old format
+	procs    int // GOMAXPROCS; 0 = not known yet
 	procsAt  int64
-	pTime    float64 // of all Ps there are, ns
+	pTime    float64 // of all Ps, ns
 	changes  []Procs
 
-	marking        bool
-	markSince      int64
-	marks          histogram
-	begins, inHand int64 // collections that began, and that were under way at the start
+	marking          bool
+	markSince        int64
+	marks            histogram
+	begins, underWay int64 // collections that began, and that were under way at the start
 
-	stopped   *stop // the world is; nil when it runs
+	stopped   *stop // the current stop of the world; nil while it runs
 	stopSince int64
 	stops     []*stop
 	allStops  histogram
 
 	gcPs      int     // Ps that the collector holds
-	turned    int64   // when its share changed last
-	gcTaken   float64 // of Ps, ns
+	accounted int64   // when its share last changed
+	gcTaken   float64 // P time of the collector, ns
 	utilised  mmu
 	work      [workKinds]int64 // ns
 	heap      uint64
@@ -60,23 +59,23 @@ type fold struct {
 }
 
 type goState struct {
-	id     trace.GoID
-	state  trace.GoState
-	sure   bool // since is when it came into its state, not only when the trace began
-	assist bool // it is within a mark assist
-	work   workKind
-	p      *procState // that it runs on; nil when it does not run, or that is not known
-	since  int64
-	helps  int64 // since when it assists, while it runs
-	works  int64 // since when it works
-	why    *wait
+	id          trace.GoID
+	state       trace.GoState
+	sure        bool // since is when it entered its state; false if it may be earlier
+	assist      bool // in a mark assist
+	work        workKind
+	p           *procState // that it runs on; nil if it does not run, or unknown
+	since       int64
+	assistSince int64 // while it runs
+	workSince   int64
+	why         *wait
 }
 
 type procState struct {
 	running, sweeping bool
 	since, swept      int64
 	held              int64 // ns
-	gc                int   // how much of the collector runs on it
+	gc                int   // number of the collector's activities on it
 }
 
 type wait struct {
@@ -90,7 +89,7 @@ type stop struct {
 	h      histogram
 }
 
-// workKind is a way in which the collector takes a P.
+// workKind is a kind of the collector's work on a P.
 type workKind uint8
 
 const (
@@ -103,27 +102,29 @@ const (
 	workKinds
 )
 
-// What a trace may make this package remember.
+// Bounds on what this package keeps of a trace.
 const (
-	mostProcs   = 1 << 16 // runtime._MaxGomaxprocs has gone; the old format has other things from 1000000 on
-	mostReasons = 64
-	mostChanges = 1000
+	maxProcs   = 1 << 16 // the former runtime._MaxGomaxprocs; from 1000000 the old format has other things
+	maxReasons = 64
+	maxChanges = 1000
 )
 
 func newFold() *fold {
 	return &fold{gs: map[trace.GoID]*goState{}, otherWaits: wait{reason: "other reasons"}}
 }
 
-// any reports whether there is anything to tell.
-func (f *fold) any() bool { return f.now > f.start && (len(f.gs) > 0 || f.procs > 0 || f.created > 0) }
+// hasData reports whether the fold has anything to sum up.
+func (f *fold) hasData() bool {
+	return f.now > f.start && (len(f.gs) > 0 || f.procs > 0 || f.created > 0)
+}
 
-// at goes on to a time, ns; sync begins a generation.
+// at sets the time, ns; sync begins a generation.
 func (f *fold) at(t int64, sync bool) {
 	f.events++
 	if !f.begun {
 		f.begin(t)
 	}
-	if t > f.now && t-f.start >= 0 { // a damaged trace may go back, or round
+	if t > f.now && t-f.start >= 0 { // in a damaged trace, time may go back or overflow
 		f.now = t
 	}
 	if sync {
@@ -133,43 +134,43 @@ func (f *fold) at(t int64, sync bool) {
 
 func (f *fold) begin(t int64) {
 	f.begun, f.now, f.start, f.gen = true, t, t, t
-	f.turned, f.procsAt, f.timeline.start = t, t, t
+	f.accounted, f.procsAt, f.timeline.start = t, t, t
 	f.metric(metricProcs, uint64(f.oldProcs))
 }
 
-// metric is a sample of a metric.
+// metric handles a sample of a metric.
 func (f *fold) metric(name string, v uint64) {
 	switch name {
 	case metricHeap:
 		f.heap, f.heapPeak, f.heapKnown = v, max(f.heapPeak, v), true
 		f.timeline.heap(f.now, v)
 	case metricGoal:
-		if v == math.MaxUint64 { // without one, GOGC=off
+		if v == math.MaxUint64 { // no goal, GOGC=off
 			return
 		}
 		f.goal, f.goalPeak, f.goalKnown = v, max(f.goalPeak, v), true
 		f.timeline.goal(f.now, v)
 	case metricProcs:
-		n := int(min(v, mostProcs))
+		n := int(min(v, maxProcs))
 		if n == f.procs || n == 0 {
 			return
 		}
 		if f.procs == 0 {
 			f.utilised.begin(f.now)
-			f.turned = f.now
+			f.accounted = f.now
 		} else {
-			f.turn()
+			f.account()
 			f.pTime += float64(f.now-f.procsAt) * float64(f.procs)
 			f.procsAt = f.now
 		}
 		f.procs = n
-		if len(f.changes) < mostChanges {
+		if len(f.changes) < maxChanges {
 			f.changes = append(f.changes, Procs{f.span(f.now), n})
 		}
 	}
 }
 
-// share is the part of the Ps that the collector holds, 0 to 1.
+// share returns the collector's share of the Ps, 0 to 1.
 func (f *fold) share() float64 {
 	switch {
 	case f.stopped != nil && f.stopped.gc:
@@ -180,28 +181,30 @@ func (f *fold) share() float64 {
 	return min(float64(f.gcPs)/float64(f.procs), 1)
 }
 
-// turn is called before the collector's share changes.
-func (f *fold) turn() {
-	if f.procs == 0 || f.now <= f.turned {
+// account adds up the collector's share since the last call. It is called before the
+// share changes.
+func (f *fold) account() {
+	if f.procs == 0 || f.now <= f.accounted {
 		return
 	}
 	share := f.share()
 	f.utilised.to(f.now, share)
 	if share > 0 {
-		f.gcTaken += share * float64(f.procs) * float64(f.now-f.turned)
-		f.timeline.gc(f.turned, f.now, share)
+		f.gcTaken += share * float64(f.procs) * float64(f.now-f.accounted)
+		f.timeline.gc(f.accounted, f.now, share)
 	}
-	f.turned = f.now
+	f.accounted = f.now
 }
 
-// mark is the begin or the end of a collection; active says that one is under way.
+// mark handles the begin or the end of a collection; active means that it is already
+// under way.
 func (f *fold) mark(begin, active bool) {
 	switch {
 	case begin && !f.marking:
 		f.marking, f.markSince = true, f.now
 		if active {
 			f.markSince = f.gen
-			f.inHand++
+			f.underWay++
 		} else {
 			f.begins++
 		}
@@ -212,9 +215,9 @@ func (f *fold) mark(begin, active bool) {
 	}
 }
 
-// stop is a request to stop the world.
+// stop handles a request to stop the world.
 func (f *fold) stop(reason string) {
-	f.turn()
+	f.account()
 	f.stopped, f.stopSince = f.stopFor(reason), f.now
 }
 
@@ -224,20 +227,20 @@ func (f *fold) stopFor(reason string) *stop {
 			return s
 		}
 	}
-	if len(f.stops) == mostReasons {
-		return f.stops[mostReasons-1]
+	if len(f.stops) == maxReasons {
+		return f.stops[maxReasons-1]
 	}
 	s := &stop{reason: strings.Clone(reason), gc: strings.HasPrefix(reason, "GC ")}
 	f.stops = append(f.stops, s)
 	return s
 }
 
-// restart is when the world runs again.
+// restart handles the end of a stop of the world.
 func (f *fold) restart() {
 	if f.stopped == nil {
 		return
 	}
-	f.turn()
+	f.account()
 	d := f.now - f.stopSince
 	f.stopped.h.add(d)
 	f.allStops.add(d)
@@ -245,9 +248,9 @@ func (f *fold) restart() {
 	f.stopped = nil
 }
 
-// p is a P; nil is one that cannot be.
+// p returns a P; nil for an impossible number.
 func (f *fold) p(id trace.ProcID) *procState {
-	if id < 0 || id >= mostProcs {
+	if id < 0 || id >= maxProcs {
 		return nil
 	}
 	for int(id) >= len(f.ps) {
@@ -259,7 +262,7 @@ func (f *fold) p(id trace.ProcID) *procState {
 	return f.ps[id]
 }
 
-// proc is a P that starts or stops running, or is told to.
+// proc handles a change of a P's state, or a report of it.
 func (f *fold) proc(id trace.ProcID, from, to trace.ProcState) {
 	p := f.p(id)
 	if p == nil {
@@ -277,7 +280,7 @@ func (f *fold) proc(id trace.ProcID, from, to trace.ProcState) {
 	}
 }
 
-// sweep begins or ends on a P.
+// sweep handles the begin or the end of a sweep on a P.
 func (f *fold) sweep(id trace.ProcID, begin bool) {
 	p := f.p(id)
 	if p == nil || p.sweeping == begin {
@@ -286,31 +289,31 @@ func (f *fold) sweep(id trace.ProcID, begin bool) {
 	p.sweeping = begin
 	if begin {
 		p.swept = f.now
-		f.collects(p)
+		f.takeP(p)
 	} else {
 		f.work[sweeping] = plus(f.work[sweeping], f.now-p.swept)
-		f.leaves(p)
+		f.releaseP(p)
 	}
 }
 
-// collects is the collector taking a P; leaves is it giving it back.
-func (f *fold) collects(p *procState) {
+// takeP gives the collector a P; releaseP takes it back.
+func (f *fold) takeP(p *procState) {
 	if p == nil {
 		return
 	}
 	if p.gc == 0 {
-		f.turn()
+		f.account()
 		f.gcPs++
 	}
 	p.gc++
 }
 
-func (f *fold) leaves(p *procState) {
+func (f *fold) releaseP(p *procState) {
 	if p == nil || p.gc == 0 {
 		return
 	}
 	if p.gc == 1 {
-		f.turn()
+		f.account()
 		f.gcPs--
 	}
 	p.gc--

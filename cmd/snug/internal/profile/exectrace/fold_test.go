@@ -13,7 +13,7 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// script is a fold that has seen some events; times are in ms.
+// script is a fold with methods for events; times are in ms.
 type script struct{ *fold }
 
 func newScript(procs uint64) script {
@@ -56,7 +56,7 @@ func TestStopsOfTheWorld(t *testing.T) {
 	s.t(9).mark(false, false)
 	s.t(12).stop("GOMAXPROCS")
 	s.t(17).restart()
-	s.t(20).restart() // of nothing
+	s.t(20).restart() // without a stop
 	got := s.summary()
 	w := &got.Wall
 	if w.Run != 20*time.Millisecond || w.GCs != 1 || w.Ended != 1 || w.Marking != 8*time.Millisecond {
@@ -95,7 +95,7 @@ func TestOpenAtTheEnd(t *testing.T) {
 
 func TestLatency(t *testing.T) {
 	s := newScript(1)
-	// One that was runnable when the trace began: nobody knows since when.
+	// A goroutine that was runnable when the trace began: the time before is unknown.
 	s.goroutine(1, 0, trace.GoUndetermined, trace.GoRunnable, "")
 	s.t(5).run(1, 0)
 	s.t(6).goroutine(1, 0, trace.GoRunning, trace.GoNotExist, "")
@@ -134,7 +134,7 @@ func TestCollectorsShare(t *testing.T) {
 	s.create(2)
 	s.t(1).run(1, 0) // a worker
 	s.label(1, labelDedicated)
-	s.t(2).run(2, 1) // which assists
+	s.t(2).run(2, 1) // will assist
 	s.t(3).assist(2, true)
 	s.sweep(1, true) // on the same P: it counts once
 	s.t(4).sweep(1, false)
@@ -145,7 +145,7 @@ func TestCollectorsShare(t *testing.T) {
 	s.t(9).block(1, "GC worker (idle)")
 	s.t(10).wake(1)
 	s.run(1, 0)
-	s.label(1, labelIdle) // an idle worker takes nothing from anybody
+	s.label(1, labelIdle) // an idle worker does not count
 	s.t(20).block(1, "GC worker (idle)")
 	o := s.summary().Occupancy
 	if o.Dedicated != 8*time.Millisecond || o.Assist != 3*time.Millisecond || o.Sweep != time.Millisecond || o.Idle != 10*time.Millisecond {
@@ -173,8 +173,9 @@ func TestGOMAXPROCSChanges(t *testing.T) {
 	}
 }
 
-// TestWhatWasThereBefore counts a state from the trace's start on, if it is told late.
-func TestWhatWasThereBefore(t *testing.T) {
+// TestStateBeforeTheTrace: a state that is reported late counts from the start of the
+// trace.
+func TestStateBeforeTheTrace(t *testing.T) {
 	s := newScript(2)
 	s.t(4).goroutine(1, 0, trace.GoUndetermined, trace.GoWaiting, "")
 	s.t(5).goroutine(2, 0, trace.GoUndetermined, trace.GoRunning, "")
@@ -194,7 +195,7 @@ func TestWhatWasThereBefore(t *testing.T) {
 	}
 }
 
-// TestMMU has known answers.
+// TestMMU compares with known values.
 func TestMMU(t *testing.T) {
 	s := newScript(2)
 	s.t(20).stop("GC sweep termination") // 2 ms of both Ps
@@ -215,7 +216,7 @@ func TestMMU(t *testing.T) {
 	}
 }
 
-// TestMMUAgainstDefinition compares with the smallest of all windows.
+// TestMMUAgainstDefinition compares with the minimum over all windows.
 func TestMMUAgainstDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -254,7 +255,7 @@ func TestMMUAgainstDefinition(t *testing.T) {
 				look(p.end)
 				look(p.end - w)
 			}
-			got, ok := m.least(i)
+			got, ok := m.minimum(i)
 			if ok != (worst >= 0) || ok && math.Abs(got-(1-worst/float64(w))) > 1e-6 {
 				t.Fatalf("window %v of %v: %v, %v; want %v", window, pieces, got, ok, 1-worst/float64(w))
 			}
@@ -273,7 +274,7 @@ func TestMMUForgetsWhatIsOver(t *testing.T) {
 	}
 	m.endHere()
 	for i := range Windows {
-		if got, ok := m.least(i); !ok || math.Abs(got-.5) > .02 {
+		if got, ok := m.minimum(i); !ok || math.Abs(got-.5) > .02 {
 			t.Errorf("window %v: %v, %v", Windows[i], got, ok)
 		}
 	}
@@ -336,8 +337,8 @@ func TestTimelineKeepsWhatItMerges(t *testing.T) {
 	}
 }
 
-// TestTimesThatCannotBe has a clock that goes back and round.
-func TestTimesThatCannotBe(t *testing.T) {
+// TestImpossibleTimes: the clock goes back, and overflows.
+func TestImpossibleTimes(t *testing.T) {
 	f := newFold()
 	f.at(math.MinInt64+5, true)
 	f.metric(metricProcs, math.MaxUint64)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// g is a goroutine that is known; nil when it is not.
+// g returns a goroutine; nil if it is unknown.
 func (f *fold) g(id trace.GoID) *goState {
 	slot := &f.recent[uint64(id)%uint64(len(f.recent))]
 	if g := *slot; g != nil && g.id == id {
@@ -21,7 +21,7 @@ func (f *fold) g(id trace.GoID) *goState {
 	return g
 }
 
-// goroutine is a goroutine that changes its state, on P proc, or is told to have one.
+// goroutine handles a change of a goroutine's state, on P proc, or a report of it.
 func (f *fold) goroutine(id trace.GoID, proc trace.ProcID, from, to trace.GoState, reason string) {
 	if id < 0 {
 		return
@@ -35,7 +35,7 @@ func (f *fold) goroutine(id trace.GoID, proc trace.ProcID, from, to trace.GoStat
 		switch from {
 		case trace.GoNotExist:
 			f.created++
-		case trace.GoUndetermined: // it was there before, and all that time in this state
+		case trace.GoUndetermined: // it existed before, and was always in this state
 			g.since, g.sure = f.gen, false
 		}
 		f.gs[id] = g
@@ -44,7 +44,7 @@ func (f *fold) goroutine(id trace.GoID, proc trace.ProcID, from, to trace.GoStat
 		f.peak = max(f.peak, f.alive)
 	} else {
 		if g.state == to {
-			return // told again, as at the beginning of each generation
+			return // reported again, as at the beginning of each generation
 		}
 		f.leave(g, to)
 		g.state, g.since, g.sure = to, f.now, true
@@ -53,8 +53,8 @@ func (f *fold) goroutine(id trace.GoID, proc trace.ProcID, from, to trace.GoStat
 	case trace.GoRunning:
 		g.p = f.p(proc)
 		if g.assist {
-			g.helps = f.now
-			f.collects(g.p)
+			g.assistSince = f.now
+			f.takeP(g.p)
 		}
 	case trace.GoWaiting:
 		if g.sure {
@@ -68,16 +68,16 @@ func (f *fold) goroutine(id trace.GoID, proc trace.ProcID, from, to trace.GoStat
 	}
 }
 
-// leave accounts for the state that a goroutine was in until now.
+// leave accounts for the state of a goroutine until now.
 func (f *fold) leave(g *goState, to trace.GoState) {
 	d := f.now - g.since
 	switch g.state {
 	case trace.GoRunning:
 		f.running = plus(f.running, d)
 		if g.assist {
-			f.helped(g)
+			f.endAssist(g)
 		}
-		f.worked(g)
+		f.endWork(g)
 		g.p = nil
 	case trace.GoRunnable:
 		f.runnable = plus(f.runnable, d)
@@ -96,13 +96,13 @@ func (f *fold) leave(g *goState, to trace.GoState) {
 	}
 }
 
-// waitFor is the sum for a reason to wait.
+// waitFor returns the sum of a reason to wait.
 func (f *fold) waitFor(reason string) *wait {
 	if w := f.lastWait; w != nil && w.reason == reason {
 		return w
 	}
 	if reason == "" {
-		reason = "not told"
+		reason = "unknown"
 	}
 	for _, w := range f.waits {
 		if w.reason == reason {
@@ -110,7 +110,7 @@ func (f *fold) waitFor(reason string) *wait {
 			return w
 		}
 	}
-	if len(f.waits) == mostReasons {
+	if len(f.waits) == maxReasons {
 		return &f.otherWaits
 	}
 	w := &wait{reason: strings.Clone(reason)}
@@ -118,7 +118,7 @@ func (f *fold) waitFor(reason string) *wait {
 	return w
 }
 
-// assist is a goroutine that begins or ends to help the collector.
+// assist handles the begin or the end of a goroutine's mark assist.
 func (f *fold) assist(id trace.GoID, begin bool) {
 	g := f.g(id)
 	if g == nil || g.assist == begin {
@@ -127,30 +127,30 @@ func (f *fold) assist(id trace.GoID, begin bool) {
 	if begin {
 		g.assist = true
 		if g.state == trace.GoRunning {
-			g.helps = f.now
-			f.collects(g.p)
+			g.assistSince = f.now
+			f.takeP(g.p)
 		}
 		return
 	}
 	if g.state == trace.GoRunning {
-		f.helped(g)
+		f.endAssist(g)
 	}
 	g.assist = false
 }
 
-func (f *fold) helped(g *goState) {
-	f.work[assisting] = plus(f.work[assisting], f.now-g.helps)
-	f.leaves(g.p)
+func (f *fold) endAssist(g *goState) {
+	f.work[assisting] = plus(f.work[assisting], f.now-g.assistSince)
+	f.releaseP(g.p)
 }
 
-// label says which kind of the collector's work a goroutine has just begun. It holds
-// until it stops running.
+// label handles the kind of the collector's work that a goroutine has just begun. It
+// ends when the goroutine stops running.
 func (f *fold) label(id trace.GoID, label string) {
 	g := f.g(id)
 	if g == nil || g.state != trace.GoRunning {
 		return
 	}
-	f.worked(g)
+	f.endWork(g)
 	switch label {
 	case labelDedicated:
 		g.work = dedicated
@@ -161,19 +161,19 @@ func (f *fold) label(id trace.GoID, label string) {
 	default:
 		return
 	}
-	g.works = f.now
+	g.workSince = f.now
 	if g.work != idle {
-		f.collects(g.p)
+		f.takeP(g.p)
 	}
 }
 
-func (f *fold) worked(g *goState) {
+func (f *fold) endWork(g *goState) {
 	if g.work == noWork {
 		return
 	}
-	f.work[g.work] = plus(f.work[g.work], f.now-g.works)
+	f.work[g.work] = plus(f.work[g.work], f.now-g.workSince)
 	if g.work != idle {
-		f.leaves(g.p)
+		f.releaseP(g.p)
 	}
 	g.work = noWork
 }

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A histogram has classes of 1 ns up to 32 ns, and from there on 32 to each
-// doubling: no value is further than 1/64 from the middle of its class. It takes 15 KiB.
+// A histogram has classes of 1 ns up to 32 ns, and above that 32 classes per doubling:
+// every value is within 1/64 of the middle of its class. It takes 15 KiB.
 const (
 	subBits = 5
 	subs    = 1 << subBits
 )
 
-// HistogramError is by how much a percentile may be off, as a ratio.
+// HistogramError is the maximum relative error of a percentile.
 const HistogramError = 1.0 / (2 * subs)
 
 type histogram struct {
@@ -22,7 +22,7 @@ type histogram struct {
 	classes     [(64 - subBits) * subs]int64
 }
 
-// add counts a duration in ns; below 0 is 0.
+// add counts a duration in ns; a negative one counts as 0.
 func (h *histogram) add(ns int64) {
 	ns = max(ns, 0)
 	h.n++
@@ -39,7 +39,7 @@ func class(ns int64) int {
 	return (shift+1)<<subBits + int(ns>>shift) - subs
 }
 
-// low is the least value of a class; the class ends before low of the next.
+// low returns the smallest value of a class; the class ends before low of the next.
 func low(class int) int64 {
 	if class < subs {
 		return int64(class)
@@ -48,14 +48,14 @@ func low(class int) int64 {
 	return (int64(class&(subs-1)) + subs) << shift
 }
 
-// tail is how many samples must lie above a percentile for it to be told.
-const tail = 10
+// minAbove is how many samples must lie above a percentile to estimate it.
+const minAbove = 10
 
-// quantile is the p-th quantile, 0 < p < 1, to HistogramError; false where fewer than
-// ten samples lie above it.
+// quantile returns the p-th quantile, 0 < p < 1, to within HistogramError; false if fewer
+// than ten samples lie above it.
 func (h *histogram) quantile(p float64) (time.Duration, bool) {
 	rank := int64(p*float64(h.n)) + 1 // the rank-th smallest
-	if h.n-rank < tail {
+	if h.n-rank < minAbove {
 		return 0, false
 	}
 	seen := int64(0)
@@ -71,24 +71,25 @@ func (h *histogram) quantile(p float64) (time.Duration, bool) {
 	return time.Duration(h.max), true
 }
 
-// Distribution is a histogram as others see it.
+// Distribution is a distribution of durations.
 type Distribution struct {
 	Count     int64
 	Sum, Max  time.Duration
-	Quantiles [len(Percentiles)]*time.Duration // nil where fewer than ten samples lie above
-	Classes   []Class                          // those that are not empty, rising
+	Quantiles [len(Percentiles)]*time.Duration // nil if fewer than ten samples lie above
+	Classes   []Class                          // not empty, ascending
 }
 
-// Percentiles are those of a Distribution.
+// Percentiles are the percentiles of a Distribution.
 var Percentiles = [...]float64{0.5, 0.9, 0.99, 0.999}
 
-// Class is Count durations below Below and not below the Below of the class before.
+// Class is Count durations from the Below of the previous class up to, not including,
+// Below.
 type Class struct {
 	Below time.Duration
 	Count int64
 }
 
-// Mean is 0 where there are none.
+// Mean returns the mean, 0 of no durations.
 func (d *Distribution) Mean() time.Duration {
 	if d.Count == 0 {
 		return 0
@@ -115,7 +116,7 @@ func (h *histogram) distribution() Distribution {
 	return d
 }
 
-// plus adds two that are not below 0, and stays at the largest number there is.
+// plus adds two non-negative numbers; at an overflow it returns the largest int64.
 func plus(a, b int64) int64 {
 	if s := a + b; s >= a {
 		return s

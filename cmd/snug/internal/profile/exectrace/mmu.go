@@ -4,39 +4,39 @@ package exectrace
 
 import "time"
 
-// Windows are those that the minimum mutator utilisation is told for.
+// Windows are the window lengths of the minimum mutator utilisation.
 var Windows = [...]time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second}
 
-// mmu finds the minimum mutator utilisation: of all windows of a length within the
-// trace the smallest share of P time that was left to the program (Cheng and Blelloch,
+// mmu finds the minimum mutator utilisation: the smallest share of P time left to the
+// program, over all windows of a length within the trace (Cheng and Blelloch,
 // A Parallel, Real-Time Garbage Collector, 2001).
 //
-// The collector's share of the Ps is a step function of time, so what it has taken up
-// to a time, taken(t), is a line of straight pieces, and so is taken(t+w)-taken(t). That
-// has its largest value where the share rises at t or falls at t+w, or at an end of the
-// trace. Each of these is looked at once, when the pieces that it needs are known; but
-// from one with less than the largest yet it cannot grow faster than time goes by, and
-// those before it could are passed over. Only the corners of the last window are kept.
+// The collector's share of the Ps is a step function of time. So the P time it has taken
+// until t, taken(t), is piecewise linear, and so is taken(t+w)-taken(t). The maximum of
+// that is where the share rises at t or falls at t+w, or at an end of the trace. Each of
+// these windows is examined once, when its pieces are known. From one window to the next
+// the value grows at most as fast as time passes, so windows that cannot reach the
+// maximum yet are skipped. Only the corners of the last window are kept.
 type mmu struct {
 	last    corner
-	blocks  []*[block]corner // in time, last among them
-	dropped int              // how many corners are in blocks that were dropped before
-	n       int              // corners there have been
-	spare   *[block]corner   // one that was dropped
+	blocks  []*[block]corner // in order of time, including last
+	dropped int              // number of corners in dropped blocks
+	n       int              // number of all corners so far
+	spare   *[block]corner   // a dropped block, to reuse
 	windows [len(Windows)]window
 }
 
-// block is how many corners are allocated at a time: a slice that grew would be copied.
+// block is the number of corners per allocation. A growing slice would be copied.
 const block = 1 << 12
 
-// corner is where the collector's share changes.
+// corner is a change of the collector's share.
 type corner struct {
 	t     int64   // ns
 	taken float64 // by the collector until then, in ns of all Ps
-	share float64 // that it had until then
+	share float64 // of the collector until then
 }
 
-// begin is where the function begins.
+// begin sets the start of the function.
 func (m *mmu) begin(t int64) {
 	m.add(corner{t: t})
 	for i := range m.windows {
@@ -44,7 +44,7 @@ func (m *mmu) begin(t int64) {
 	}
 }
 
-// at is the k-th corner of all.
+// at returns the k-th of all corners.
 func (m *mmu) at(k int) *corner {
 	i := uint(k - m.dropped)
 	return &m.blocks[i/block][i%block]
@@ -64,7 +64,7 @@ func (m *mmu) add(c corner) {
 	m.n++
 }
 
-// to goes on to a time, at a share that the collector had since the last corner.
+// to adds a corner; share is the collector's since the last corner.
 func (m *mmu) to(t int64, share float64) {
 	last := m.last
 	if t <= last.t {
@@ -81,7 +81,7 @@ func (m *mmu) to(t int64, share float64) {
 		}
 		long := int64(Windows[i])
 		m.pass(w, last.t-long)
-		// Those that begin at a corner and end in the last piece.
+		// Windows that begin at a corner and end in the last piece.
 		for t-w.corner.t >= long {
 			w.next++
 			after := m.at(w.next)
@@ -91,7 +91,7 @@ func (m *mmu) to(t int64, share float64) {
 			w.corner = *after
 		}
 		if w.any {
-			// A nanosecond is more than sums are off by.
+			// The error of the sums is less than a nanosecond.
 			w.until = t + max(int64(w.worst-m.taken(w, t-long))-1, 0)
 		}
 	}
@@ -100,7 +100,7 @@ func (m *mmu) to(t int64, share float64) {
 	}
 }
 
-// pass goes on to the first corner after a time.
+// pass advances a window to the first corner after a time.
 func (m *mmu) pass(w *window, t int64) {
 	if w.corner.t > t || w.next == m.n-1 {
 		return
@@ -111,7 +111,7 @@ func (m *mmu) pass(w *window, t int64) {
 	w.corner = *m.at(w.next)
 }
 
-// drop forgets corners before a window that ends at a time.
+// drop drops corners before the longest window that ends at a time.
 func (m *mmu) drop(t int64) {
 	w := &m.windows[len(m.windows)-1]
 	m.pass(w, t-int64(Windows[len(Windows)-1]))
@@ -122,14 +122,14 @@ func (m *mmu) drop(t int64) {
 	}
 }
 
-// taken is what the collector has taken since a time, which lies in the piece before the
-// corner that is next to begin a window.
+// taken returns the P time that the collector has taken since a time. The time must be in
+// the piece before the corner that begins the next window.
 func (m *mmu) taken(w *window, t int64) float64 {
 	return m.last.taken - w.corner.taken + w.corner.share*float64(w.corner.t-t)
 }
 
-// endHere looks at the windows that end at the last corner. It is called where the
-// share falls, and at the end of the trace.
+// endHere examines the windows that end at the last corner. It is called when the share
+// falls, and at the end of the trace.
 func (m *mmu) endHere() {
 	for i := range m.windows {
 		if w := &m.windows[i]; w.any && m.last.t >= w.until {
@@ -140,11 +140,11 @@ func (m *mmu) endHere() {
 
 // window is one length of window.
 type window struct {
-	next   int     // which corner is the next to begin one
-	corner corner  // that one
-	until  int64   // none that ends before is worse than what was seen
-	worst  float64 // most that the collector has taken of one
-	any    bool    // there was one
+	next   int     // index of the corner that begins the next window
+	corner corner  // that corner
+	until  int64   // no window that ends before is worse than worst
+	worst  float64 // the most that the collector has taken of a window
+	any    bool    // there was a window
 }
 
 func (w *window) seen(taken float64) {
@@ -154,9 +154,9 @@ func (w *window) seen(taken float64) {
 	w.any = true
 }
 
-// least is the minimum mutator utilisation for Windows[i], 0 to 1; false when the trace
-// is shorter.
-func (m *mmu) least(i int) (float64, bool) {
+// minimum returns the minimum mutator utilisation for Windows[i], 0 to 1; false if the
+// trace is shorter.
+func (m *mmu) minimum(i int) (float64, bool) {
 	w := &m.windows[i]
 	return min(max(1-w.worst/float64(Windows[i]), 0), 1), w.any
 }

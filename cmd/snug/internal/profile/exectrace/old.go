@@ -6,21 +6,21 @@ import "encoding/binary"
 
 // Events of the format of Go 1.21 and earlier (runtime/trace.go of Go 1.21).
 const (
-	oldBatch      = 1 // P, time: what follows is from there on
+	oldBatch      = 1 // P, time; the times that follow count from this time
 	oldGomaxprocs = 4
 	oldString     = 37 // number, length, text
 	oldUserLog    = 48 // a length and a text follow
 	oldCPUSample  = 49 // has an absolute time
 )
 
-// oldProcs finds GOMAXPROCS at the start of a trace in the format of Go 1.21 and
-// earlier; 0 when it is not there. The reader of traces takes the event that tells it
-// for the end of its own preparations, and does not pass it on.
+// oldProcs returns GOMAXPROCS at the start of a trace in the format of Go 1.21 and
+// earlier; 0 if it is missing. Package trace uses the event itself and does not pass it
+// on.
 //
-// An event is a byte, its type in the lower six bits and the number of its arguments
-// less one in the upper two, where 3 says that the length of the arguments comes
-// first; then the arguments as varints, the first of them the time since the event
-// before in the same batch.
+// An event begins with a byte: the lower six bits are its type, the upper two the number
+// of its arguments less one; 3 means that the length of the arguments follows. Then come
+// the arguments as varints. The first argument is the time since the previous event of
+// the batch.
 func oldProcs(data []byte) int {
 	data = data[min(16, len(data)):]
 	value := func() (uint64, bool) {
@@ -64,7 +64,7 @@ func oldProcs(data []byte) int {
 			for i := range count {
 				v, ok := value()
 				if !ok {
-					return int(min(procs, mostProcs))
+					return int(min(procs, maxProcs))
 				}
 				args[i] = v
 			}
@@ -83,5 +83,5 @@ func oldProcs(data []byte) int {
 			break
 		}
 	}
-	return int(min(procs, mostProcs))
+	return int(min(procs, maxProcs))
 }

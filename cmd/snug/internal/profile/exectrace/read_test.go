@@ -25,7 +25,7 @@ func read(t testing.TB, data []byte) *Summary {
 	return s
 }
 
-// TestThisProcess compares a trace of this process with what its runtime says.
+// TestThisProcess compares a trace of this process with the figures of its runtime.
 func TestThisProcess(t *testing.T) {
 	r := record(t, busy)
 	s := read(t, r.data)
@@ -41,7 +41,7 @@ func TestThisProcess(t *testing.T) {
 	if s.Wall.Run < r.wall {
 		t.Errorf("run time %v, took %v", s.Wall.Run, r.wall)
 	}
-	// From the request on is longer than the runtime's pause, which begins when the world has stopped.
+	// Our stop begins at the request, the runtime's pause when the world has stopped.
 	if pause := time.Duration(r.after.PauseTotalNs - r.before.PauseTotalNs); s.Wall.GCStopped() < pause*9/10 {
 		t.Errorf("stopped for %v, the runtime says %v", s.Wall.GCStopped(), pause)
 	}
@@ -93,7 +93,7 @@ func TestFlightRecorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := read(t, b.Bytes())
-	// The first, and what the runtime itself begins, may be among them.
+	// The first, and those that the runtime itself begins, may be included.
 	if n := int64(after.NumGC - before.NumGC); s.Wall.GCs < n || s.Wall.GCs > n+3 {
 		t.Errorf("%d collections, the runtime says %d", s.Wall.GCs, n)
 	}
@@ -115,7 +115,7 @@ func TestGOMAXPROCSOverTime(t *testing.T) {
 	}
 }
 
-// generations is a trace of several.
+// generations returns a trace of several generations.
 func generations(t testing.TB) []byte {
 	return record(t, func() {
 		for range 12 {
@@ -125,7 +125,7 @@ func generations(t testing.TB) []byte {
 	}).data
 }
 
-// TestCutOff cuts a trace everywhere: what whole generations say is told, and
+// TestCutOff cuts a trace everywhere: the summary contains whole generations and
 // nothing else.
 func TestCutOff(t *testing.T) {
 	if testing.Short() {
@@ -140,7 +140,7 @@ func TestCutOff(t *testing.T) {
 		var damaged *DamagedError
 		switch {
 		case err == nil && s.Partial == nil:
-			t.Errorf("cut at %d/50: not said", i)
+			t.Errorf("cut at %d/50: not reported as partial", i)
 		case err == nil:
 			partial++
 			if !errors.Is(s.Partial, ErrCutOff) || s.Wall.GCs < last || s.Wall.GCs > whole.Wall.GCs || s.Wall.Run > whole.Wall.Run {
@@ -171,7 +171,7 @@ func TestReadingFails(t *testing.T) {
 	if _, err := Read(context.Background(), iotest.ErrReader(broken), Options{}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	// Ctrl-C while the rest is waited for.
+	// Ctrl-C while Read waits for the rest.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s, err = Read(ctx, io.MultiReader(bytes.NewReader(data[:len(data)*9/10]), readerFunc(func([]byte) (int, error) {
@@ -218,11 +218,11 @@ func TestWhatIsNotATrace(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that no input ends the program, and that no figure is out of its
-// range.
+// FuzzRead checks that no input crashes the program, and that all figures are within
+// their ranges.
 func FuzzRead(f *testing.F) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
-	f.Add(record(f, func() {}).data) // a few KiB: what is long takes for ever to be made shorter
+	f.Add(record(f, func() {}).data) // a few KiB: minimising a long input takes too long
 	f.Add([]byte("go 1.26 trace\x00\x00\x00"))
 	f.Add([]byte("go 1.22 trace\x00\x00\x00\x01\x01\x00\x00\x00"))
 	f.Add([]byte("go 1.21 trace\x00\x00\x00\x01\x00\x00\x44\x01\x02\x03\x25\x01\x01a"))

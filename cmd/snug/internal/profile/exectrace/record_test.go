@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// recorded is a trace of this process, and what it knew of itself meanwhile.
+// recorded is a trace of this process, with its own figures of that time.
 type recorded struct {
 	data          []byte
 	before, after runtime.MemStats
@@ -23,7 +23,7 @@ type recorded struct {
 func record(t testing.TB, work func()) *recorded {
 	t.Helper()
 	if trace.IsEnabled() {
-		t.Skip("a trace is being taken already")
+		t.Skip("a trace is already being taken")
 	}
 	var b bytes.Buffer
 	r := &recorded{procs: runtime.GOMAXPROCS(0)}

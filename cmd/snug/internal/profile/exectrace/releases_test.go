@@ -16,8 +16,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/oldgo"
 )
 
-// TestGoReleases reads traces of other Go releases, and compares them with what the
-// programs said of themselves.
+// TestGoReleases compares traces of other Go releases with the figures that the programs
+// print.
 func TestGoReleases(t *testing.T) {
 	if !slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), "go") {
 		t.Skip("set SNUG_E2E=go to fetch other Go releases and trace what they build")
@@ -76,7 +76,7 @@ func TestGoReleases(t *testing.T) {
 	}
 }
 
-// build has a release build the program, without go.work.
+// build builds the program with a release, without go.work.
 func build(t *testing.T, version string, minor int) string {
 	t.Helper()
 	source, err := os.ReadFile("testdata/program/main.go")

@@ -14,43 +14,41 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// errDamaged is what a panic over a trace becomes: the reader of traces does so on some
-// damage.
+// errDamaged replaces a panic: package trace panics on some damaged traces.
 var errDamaged = errors.New("damaged")
 
-func recovered(err *error) {
+func recoverDamage(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("%w: %v", errDamaged, p)
 	}
 }
 
-// GOGC while reading, and from which byte of a trace on it is the second one. A generation
-// of a trace is garbage when the next is read, and a heap that may grow to twice its size
-// would take as much again; where there is little, to spare some is not worth the time.
+// GOGC while reading. A generation of a trace becomes garbage when the next one is read,
+// and with GOGC=100 the heap could double. For small traces, saving memory is not worth
+// the time.
 const (
-	usual   = 100
-	sparing = 50
-	large   = 16 << 20
+	gcPercent      = 100
+	gcPercentLarge = 50       // after largeTrace bytes
+	largeTrace     = 16 << 20 // bytes
 )
 
-// between is how many events are read before ctx, the garbage collector and who waits for
-// progress have their turn.
-const between = 1024
+// checkEvery is the number of events between checks of ctx, GOGC and progress.
+const checkEvery = 1024
 
-// read folds all events that br has, which reads from in; nil is the regular end. As long
-// as it runs the process has another GOGC.
+// read folds all events of br, which reads from in; nil is the regular end. It changes
+// the process's GOGC while it runs.
 func (f *fold) read(ctx context.Context, br *bufio.Reader, in *input, progress func(Progress)) (err error) {
-	defer recovered(&err)
-	percent := usual
-	if in.n > large { // an old one, which has been read
-		percent = sparing
+	defer recoverDamage(&err)
+	percent := gcPercent
+	if in.n > largeTrace { // a trace in an old format, read whole before
+		percent = gcPercentLarge
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(percent))
 	r, err := trace.NewReader(br)
 	if err != nil {
 		return err
 	}
-	var told time.Time
+	var reported time.Time
 	for n := 1; ; n++ {
 		e, err := r.ReadEvent()
 		if err == io.EOF {
@@ -60,18 +58,18 @@ func (f *fold) read(ctx context.Context, br *bufio.Reader, in *input, progress f
 			return err
 		}
 		f.event(&e)
-		if n%between != 0 {
+		if n%checkEvery != 0 {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if percent == usual && in.n > large {
-			percent = sparing
+		if percent == gcPercent && in.n > largeTrace {
+			percent = gcPercentLarge
 			debug.SetGCPercent(percent)
 		}
-		if progress != nil && time.Since(told) > 200*time.Millisecond {
-			told = time.Now()
+		if progress != nil && time.Since(reported) > 200*time.Millisecond {
+			reported = time.Now()
 			progress(Progress{in.n, f.events, time.Duration(f.now - f.start)})
 		}
 	}

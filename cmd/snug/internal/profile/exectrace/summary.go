@@ -10,11 +10,11 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// Summary is what a trace says. Wall is time that went by; Occupancy is for how long
-// something held a P, added up over Ps; Goroutines is time that went by, added up over
-// goroutines. None is CPU time.
+// Summary is the summary of a trace. Wall is wall time; Occupancy is the time for which
+// Ps were held, summed over Ps; Goroutines is wall time, summed over goroutines. None is
+// CPU time.
 type Summary struct {
-	Format  int   // the Go release that brought the trace's format: 26 for 1.26
+	Format  int   // the Go release that introduced the trace's format: 26 for 1.26
 	Bytes   int64 // read
 	Events  int64
 	Partial error // why the trace was not read to its end; nil = it was
@@ -23,34 +23,35 @@ type Summary struct {
 	Occupancy  Occupancy
 	Goroutines Goroutines
 	Heap       Heap
-	Procs      []Procs // GOMAXPROCS and its changes, up to 1000; empty = not told
+	Procs      []Procs // GOMAXPROCS and its changes, up to 1000; empty = unknown
 	Timeline   Timeline
-	CPUSamples int64 // of a CPU profile that ran at the same time
+	CPUSamples int64 // of a CPU profile during the trace
 }
 
-// Wall are wall times.
+// Wall holds wall times.
 type Wall struct {
 	Run time.Duration // from the first event to the last
-	// GCs are collections that began within the trace, Ended those that ended in it,
-	// one that was under way at its start among these.
+	// GCs is the number of collections that began in the trace. Ended is the number that
+	// ended in it, including one that was under way at its start.
 	GCs, Ended int64
-	Marking    time.Duration // that one was under way
-	// Marks are the collections that ended, from their start until marking is over.
+	Marking    time.Duration // while a collection was under way
+	// Marks are the durations of the collections that ended, from the start to the end
+	// of marking.
 	Marks Distribution
-	// Stops are the times that the world was stopped, from the request to stop it until
-	// it runs again; StopsBy has them by their reason, the longest sum first.
+	// Stops are the stops of the world, each from the request until the world runs again;
+	// StopsBy has them by reason, the longest sum first.
 	Stops   Distribution
 	StopsBy []Stop
 }
 
-// Stop is a reason to stop the world.
+// Stop is the stops of the world for one reason.
 type Stop struct {
 	Reason string
 	GC     bool // for the collector
 	Distribution
 }
 
-// GCStopped is how long the world was stopped for the collector.
+// GCStopped returns how long the world was stopped for the collector.
 func (w *Wall) GCStopped() (total time.Duration) {
 	for i := range w.StopsBy {
 		if w.StopsBy[i].GC {
@@ -62,54 +63,56 @@ func (w *Wall) GCStopped() (total time.Duration) {
 
 // Occupancy is how long Ps were held.
 type Occupancy struct {
-	Available time.Duration   // GOMAXPROCS times the wall time; 0 = GOMAXPROCS was not told
-	Held      []time.Duration // by number of P: by a goroutine, in a system call shortly, or by the scheduler
-	Running   time.Duration   // by goroutines that ran, the collector's among them
-	// What the collector held, idle workers apart, which give way to the program.
+	Available time.Duration   // GOMAXPROCS times the wall time; 0 = GOMAXPROCS is unknown
+	Held      []time.Duration // by number of P: by a goroutine, briefly in a system call, or by the scheduler
+	Running   time.Duration   // by running goroutines, including the collector's
+	// Held by the collector. Idle is that of idle workers, which yield to the program.
 	Dedicated, Fractional, Assist, Sweep, Idle time.Duration
-	// GC is the collector's share of Available: workers but idle ones, assists, sweeping, and
-	// all Ps while the world was stopped for it. Each P counts once. nil = not known.
+	// GC is the collector's share of Available: workers except idle ones, assists,
+	// sweeping, and all Ps while the world was stopped for it. Each P counts once.
+	// nil = unknown.
 	GC *float64
-	// MMU is the minimum mutator utilisation for each of Windows; nil where the trace
-	// is shorter, or GOMAXPROCS was not told.
+	// MMU is the minimum mutator utilisation for each of Windows; nil if the trace is
+	// shorter, or GOMAXPROCS is unknown.
 	MMU [len(Windows)]*float64
 }
 
-// Goroutines is wall time added up over goroutines, those of the runtime among them.
+// Goroutines is wall time summed over goroutines, including those of the runtime.
 type Goroutines struct {
 	Created, Ended int64
-	Peak           int // most that existed at a time
-	// Latency is how long goroutines were runnable until they ran.
+	Peak           int // largest number at a time
+	// Latency is how long goroutines were runnable before they ran.
 	Latency                    Distribution
 	Runnable, Blocked, Syscall time.Duration
-	Reasons                    []Reason // to be blocked, the longest first
+	Reasons                    []Reason // to be blocked, the longest total first
 }
 
-// Reason is why goroutines were blocked: Total over Count times that came to an end or
-// lasted until the end of the trace. Who was blocked before the trace began is in
-// Goroutines.Blocked alone.
+// Reason is a reason why goroutines were blocked: Total over Count times. A time that
+// lasts until the end of the trace counts; one that began before the trace counts only in
+// Goroutines.Blocked.
 type Reason struct {
 	Reason string
 	Count  int64
 	Total  time.Duration
 }
 
-// Heap are bytes of objects, dead ones that are not swept yet among them; nil = not told.
+// Heap is the size of objects in bytes, including dead ones that are not swept yet;
+// nil = unknown.
 type Heap struct {
 	Peak, Last         *uint64
 	GoalPeak, GoalLast *uint64
 }
 
-// Procs is GOMAXPROCS from a time on.
+// Procs is the GOMAXPROCS since a time.
 type Procs struct {
 	At time.Duration // since the start of the trace
 	N  int
 }
 
-// span is the time since the start of the trace.
+// span returns the time since the start of the trace.
 func (f *fold) span(t int64) time.Duration { return time.Duration(t - f.start) }
 
-// summary ends the fold: what lasts is counted up to now.
+// summary ends the fold: states that last count up to now.
 func (f *fold) summary() *Summary {
 	for _, g := range f.gs {
 		f.leave(g, trace.GoUndetermined)
@@ -126,7 +129,7 @@ func (f *fold) summary() *Summary {
 			p.held = plus(p.held, f.now-p.since)
 		}
 	}
-	f.turn()
+	f.account()
 	marking := f.marks.sum
 	if f.marking {
 		f.timeline.mark(f.markSince, f.now)
@@ -184,7 +187,7 @@ func (f *fold) occupancy(o *Occupancy) {
 	}
 	f.utilised.endHere()
 	for i := range Windows {
-		if u, ok := f.utilised.least(i); ok {
+		if u, ok := f.utilised.minimum(i); ok {
 			o.MMU[i] = &u
 		}
 	}

@@ -4,12 +4,12 @@ package exectrace
 
 import "time"
 
-// steps is how many a timeline has at most; it has more than half of them once a
-// trace is longer than the shortest step times that.
+// steps is the maximum number of steps of a timeline. A trace of more than steps
+// nanoseconds has more than half of them.
 const steps = 512
 
-// timeline keeps the course of figures in as many steps as there is room for: when
-// the trace grows beyond them, two steps become one.
+// timeline keeps figures over time in equal steps. When the trace needs more steps, each
+// two become one.
 type timeline struct {
 	start int64
 	shift uint // a step is 1<<shift ns
@@ -25,7 +25,7 @@ type step struct {
 	stopped, marked             int64   // ns
 }
 
-// at is the step of a time.
+// at returns the step of a time.
 func (l *timeline) at(t int64) int {
 	i := (t - l.start) >> l.shift
 	if i >= steps {
@@ -35,7 +35,7 @@ func (l *timeline) at(t int64) int {
 	return int(i)
 }
 
-// grow makes steps longer until a time is among them.
+// grow lengthens the steps until they contain a time.
 func (l *timeline) grow(t int64) int64 {
 	for (t-l.start)>>l.shift >= steps {
 		for i := range steps / 2 {
@@ -48,7 +48,7 @@ func (l *timeline) grow(t int64) int64 {
 	return (t - l.start) >> l.shift
 }
 
-// and is two steps, one after the other, as one.
+// and merges two consecutive steps.
 func (s step) and(b *step) step {
 	if b.anyHeap {
 		if !s.anyHeap {
@@ -88,13 +88,13 @@ func (l *timeline) mark(from, to int64) {
 	l.over(from, to, func(s *step, ns int64) { s.marked += ns })
 }
 
-// over calls f for each step between two times, with how much of it lies there.
+// over calls f for each step between two times, with the length of its part in ns.
 func (l *timeline) over(from, to int64, f func(s *step, ns int64)) {
 	if to <= from {
 		return
 	}
 	last := l.at(to - 1)
-	if from >= l.start+int64(last)<<l.shift { // nearly always
+	if from >= l.start+int64(last)<<l.shift { // usually
 		f(&l.steps[last], to-from)
 		return
 	}
@@ -104,16 +104,16 @@ func (l *timeline) over(from, to int64, f func(s *step, ns int64)) {
 	}
 }
 
-// Timeline is the course of a trace in equal steps; the last may be cut off by its end.
+// Timeline is the figures of a trace in equal steps; its end may cut off the last step.
 type Timeline struct {
 	Step     time.Duration
 	Points   []Point
-	HasHeap  bool // before it is known it is 0
+	HasHeap  bool // the heap is 0 before it is known
 	HasGoal  bool
-	HasProcs bool // without GOMAXPROCS there is no GC
+	HasProcs bool // GC is unknown without GOMAXPROCS
 }
 
-// Point is one step. Its heap and goal stay where nothing was told of them.
+// Point is one step. Without a report, heap and goal keep their last values.
 type Point struct {
 	HeapLow, HeapHigh, Goal uint64  // bytes
 	GC                      float64 // share of the Ps that the collector held, 0 to 1
