@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Adapting imports auto and adapt/auto, and says which of their goroutines is left, and what
-// measures. SNUG_ADAPT says whether more than one look is needed for that.
+// Adapting imports auto and adapt/auto, and prints whether only the goroutine of adapt/auto
+// is left and has polled.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Fitting fits itself, by snug.Fit or by snug.Watch as its argument says, and stays until a
-// Watcher has looked.
+// Fitting fits itself by snug.Fit or snug.Watch, according to its argument, and runs until
+// a Watcher has polled.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Following says whether importing auto has left a goroutine that follows.
+// Following prints whether importing auto has started a goroutine that follows limits.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Staying imports auto and stays until that has looked.
+// Staying imports auto and runs until its Watcher has polled.
 package main
 
 import (
