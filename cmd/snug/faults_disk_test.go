@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// smallDisk is a file system that holds so many bytes, in dir.
+// smallDisk mounts a file system of a size (mount(8)) in dir and returns its directory.
 func smallDisk(t *testing.T, dir string, size string) string {
 	t.Helper()
 	at := filepath.Join(dir, "disk")
@@ -30,7 +30,7 @@ func smallDisk(t *testing.T, dir string, size string) string {
 	return at
 }
 
-// fill leaves no room, but for so many bytes.
+// fill fills a disk except for room bytes.
 func fill(t *testing.T, disk string, room int64) string {
 	t.Helper()
 	name := filepath.Join(disk, "filler")
@@ -77,7 +77,7 @@ func testFullDisks(t *testing.T, l *faultLab) {
 			v.keeps = []string{"disk"}
 			o := v.wait(t)
 			o.fails(t, 1, tt.what, tt.hint)
-			// What was measured is not lost with it.
+			// If the disk is full late, the measured results are still printed.
 			late := strings.Contains(tt.what, "has room") || strings.HasPrefix(tt.what, "cannot write, no space")
 			if answered := o.stdout != ""; answered != late {
 				t.Errorf("answers %q", o.stdout)

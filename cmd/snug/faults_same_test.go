@@ -11,11 +11,11 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// testSameSettings: 100 is what GOGC is by default, so the two settings are one.
+// testSameSettings: GOGC is 100 by default, so the two settings are equal.
 //
 // Each comparison has a false-alarm rate of at most 5 % by construction
-// (TestFalseAlarms of package stats); there are a few, of which a second
-// experiment with other seeds has to confirm one. That fails in less than 1 % of
+// (TestFalseAlarms of package stats). There are a few comparisons. The test fails only
+// if a second experiment with other seeds confirms a difference: in less than 1 % of
 // the cases.
 func testSameSettings(t *testing.T, l *faultLab) {
 	alarms := map[string]bool{}

@@ -22,10 +22,10 @@ type stage struct {
 	how      string // of the target
 	flags    string
 	reached  func(v *invocation, log, record string) bool
-	measured bool // something is, by then
+	measured bool // there are results by then
 }
 
-// Where nothing else is said the window lasts so long that only a signal ends it.
+// Unless noted, the window is so long that only a signal ends it.
 var stages = []stage{
 	{"before it listens", "never-listens", "--ready 1m", func(v *invocation, _, _ string) bool { return v.runs("never-listens") }, false},
 	{"capacity", "ends-well", "--load 50% --window 1m --warmup 1ms", requested, false},
@@ -36,13 +36,14 @@ var stages = []stage{
 	{"between runs", "ends-well", "--rounds 1000 --warmup 1ms --window 100ms", recorded, true},
 }
 
-// requested: the first request has come.
+// requested reports whether the first request has arrived.
 func requested(_ *invocation, log, _ string) bool {
 	b, _ := os.ReadFile(log)
 	return len(b) > 0
 }
 
-// inWindow: so has the window, 150 ms after the warm-up.
+// inWindow reports whether the first request has arrived, and waits until the window has
+// begun, 150 ms after the warm-up.
 func inWindow(v *invocation, log, record string) bool {
 	if !requested(v, log, record) {
 		return false
@@ -51,7 +52,7 @@ func inWindow(v *invocation, log, record string) bool {
 	return true
 }
 
-// recorded: a run is done.
+// recorded reports whether the record contains a run.
 func recorded(_ *invocation, _, record string) bool { return lines(record) >= 2 }
 
 func lines(file string) int {
@@ -130,8 +131,7 @@ func testInterrupts(t *testing.T, l *faultLab) {
 			t.Errorf("%v, answers %.200q", err, o.stdout)
 		}
 	})
-	// From the first instruction on, wherever that is: before snug handles
-	// signals it just dies.
+	// From the first instruction on: before snug handles signals, it simply dies.
 	t.Run("at any moment", func(t *testing.T) {
 		for after := time.Duration(0); after < 240*time.Millisecond; after += 20 * time.Millisecond {
 			at := address(t)
@@ -145,8 +145,8 @@ func testInterrupts(t *testing.T, l *faultLab) {
 	})
 }
 
-// testKilledSnug: what snug cannot clean up itself is cleaned up, and what it
-// had measured is not lost.
+// testKilledSnug: after a kill of snug, its groups are removed and its results are not
+// lost.
 func testKilledSnug(t *testing.T, l *faultLab) {
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func testKilledSnug(t *testing.T, l *faultLab) {
 		}
 	})
 	t.Run("goes on", func(t *testing.T) {
-		// In a short window a busy machine may get nothing done.
+		// In a short window, a busy machine may answer no request.
 		for window := 100 * time.Millisecond; !goesOn(t, l, window) && !t.Failed(); window *= 2 {
 			if window > 5*time.Second {
 				t.Fatal("no run is recorded")
@@ -206,8 +206,8 @@ func testKilledSnug(t *testing.T, l *faultLab) {
 	})
 }
 
-// goesOn kills an experiment and goes on with its record. It is false where a run had
-// nothing to show.
+// goesOn kills an experiment and continues it from its record. It returns false if a run
+// had no result.
 func goesOn(t *testing.T, l *faultLab, window time.Duration) bool {
 	dir, at := t.TempDir(), address(t)
 	record := filepath.Join(dir, "record")
@@ -236,7 +236,7 @@ func goesOn(t *testing.T, l *faultLab, window time.Duration) bool {
 		t.Fatalf("exit code %d, stderr:\n%s", o.code, o.stderr)
 	}
 	if !strings.HasPrefix(read(t, record), kept) {
-		t.Error("what was in the record has changed")
+		t.Error("the old part of the record has changed")
 	}
 	d, runs := benchDocument(t, o), 0
 	for _, c := range d.Cells {

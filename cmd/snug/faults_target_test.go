@@ -18,7 +18,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// benchDocument decodes the answer of snug bench --json.
+// benchDocument decodes the output of snug bench --json.
 func benchDocument(t *testing.T, o outcome) *finding.Bench {
 	t.Helper()
 	d := new(finding.Bench)
@@ -28,8 +28,8 @@ func benchDocument(t *testing.T, o outcome) *finding.Bench {
 	return d
 }
 
-// measured is a short experiment with a window that doubles until the outcome will do: in a
-// short one a busy machine may get nothing done.
+// measured runs short experiments with a window that doubles until do accepts the outcome:
+// in a short window, a busy machine may answer no request.
 func (l *faultLab) measured(t *testing.T, do func(outcome) bool, args []string) outcome {
 	t.Helper()
 	for window := 150 * time.Millisecond; ; window *= 2 {
@@ -65,7 +65,7 @@ func testFaultyTargets(t *testing.T, l *faultLab) {
 			}
 		})
 	}
-	// How long the warm-up and what comes after it take is up to the machine.
+	// The duration of the warm-up and the steps after it depends on the machine.
 	for name, load := range map[string]string{"crashes in the window": "saturated", "crashes in an open loop": "50/s"} {
 		t.Run(name, func(t *testing.T) {
 			for after := 300 * time.Millisecond; ; after *= 2 {
@@ -78,7 +78,7 @@ func testFaultyTargets(t *testing.T, l *faultLab) {
 			}
 		})
 	}
-	// These are measured all the same.
+	// These targets can be measured.
 	for _, tt := range []struct{ name, how, exit string }{
 		{"ignores SIGTERM", "ignores-sigterm", "ignored SIGTERM"},
 		{"floods stdout and stderr", "floods", ""},
@@ -114,7 +114,7 @@ func testFaultyTargets(t *testing.T, l *faultLab) {
 		v := l.start(t, "", join([]string{"bench"}, quick, []string{"--", "sh", "-c", "echo no >&2; exit 4"})...)
 		v.wait(t).fails(t, 1, `sh ended with a failure, exit code 4; it said: no$`, "by hand")
 	})
-	t.Run("nobody serves", func(t *testing.T) {
+	t.Run("no server", func(t *testing.T) {
 		v := l.start(t, "", "bench", "--url", "http://"+address(t)+"/")
 		v.wait(t).fails(t, 1, "nothing listens, http://", "start the service")
 	})
@@ -137,7 +137,7 @@ func testPorts(t *testing.T, l *faultLab) {
 	})
 }
 
-// testReported: variables reach a batch, and what it prints is kept.
+// testReported: variables reach a batch command, and its output is kept.
 func testReported(t *testing.T, l *faultLab) {
 	dir := filepath.Join(t.TempDir(), "said")
 	args := []string{"bench", "--cpus", "1", "--memory", "48MiB", "--rounds", "2", "--gomaxprocs", "default", "--set", "MODE=fast,PARTS=a,b",

@@ -22,9 +22,9 @@ import (
 	"time"
 )
 
-// TestFaults runs the real snug, in real cgroups, with programs that fail, on
-// disks that are full, and ends it at every stage. Each time there has to be a
-// message with a cure, the right exit code, and nothing left.
+// TestFaults runs the real snug in real cgroups, with failing programs and full disks,
+// and ends it at every stage. Each time snug must print a message with a hint, return
+// the right exit code, and leave nothing behind.
 func TestFaults(t *testing.T) {
 	if !slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), "root") {
 		t.Skip("set SNUG_E2E=root to run this in real cgroups")
@@ -56,37 +56,37 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// faultLab has the programs.
+// faultLab holds the paths of the programs.
 type faultLab struct{ snug, faulty string }
 
-// mark is the variable by which a test knows its own processes.
+// mark is the variable by which a test recognises its own processes.
 const mark = "SNUG_FAULT_TEST"
 
-// invocation is one snug.
+// invocation is one run of snug.
 type invocation struct {
 	cmd      *exec.Cmd
 	mark     string
-	dir      string // where it runs; what it leaves there is looked at
+	dir      string // working directory; checked for files left behind
 	temp     string // its TMPDIR
 	out, err string // files
 	before   state
 	keeps    []string // files that may be in dir afterwards
 }
 
-// quick are flags for a short experiment: two settings, one round.
+// quick is the flags of a short experiment: two settings, one round.
 var quick = strings.Fields("--gomaxprocs 1 --rounds 1 --warmup 50ms --window 150ms")
 
-// endless are flags for one that only a signal ends.
+// endless is the flags of an experiment that only a signal ends.
 var endless = strings.Fields("--gomaxprocs 1 --rounds 1 --warmup 50ms --window 1m")
 
-// start starts snug with arguments, as the leader of a process group. No dir is
-// a new one.
+// start starts snug with arguments, as the leader of a process group. Dir "" is a new
+// directory.
 func (l *faultLab) start(t *testing.T, dir string, args ...string) *invocation {
 	t.Helper()
 	return l.startWith(t, dir, nil, args...)
 }
 
-// startWith does it with this stdout; nil is a file.
+// startWith is start with this stdout; nil is a file.
 func (l *faultLab) startWith(t *testing.T, dir string, stdout *os.File, args ...string) *invocation {
 	t.Helper()
 	files := t.TempDir()
@@ -104,7 +104,7 @@ func (l *faultLab) startWith(t *testing.T, dir string, stdout *os.File, args ...
 	v.cmd.Dir = dir
 	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	v.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + files, "TMPDIR=" + v.temp, v.mark}
-	// Files, not pipes: nobody can hold them open.
+	// Files, not pipes, which a leftover process could hold open.
 	for name, to := range map[string]*io.Writer{v.out: &v.cmd.Stdout, v.err: &v.cmd.Stderr} {
 		f, err := os.Create(name)
 		if err != nil {
@@ -116,7 +116,7 @@ func (l *faultLab) startWith(t *testing.T, dir string, stdout *os.File, args ...
 	if stdout != nil {
 		v.cmd.Stdout = stdout
 	}
-	// What is ignored here, as under nohup, would be ignored there.
+	// Snug would inherit an ignored signal, for example under nohup.
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, syscall.SIGHUP)
 	defer signal.Stop(heard)
@@ -131,23 +131,23 @@ func (l *faultLab) startWith(t *testing.T, dir string, stdout *os.File, args ...
 	return v
 }
 
-// patience ends a test that hangs. It is no bound on how long anything takes,
-// except that what would last hours without the code under test must end.
+// patience ends a test that hangs. It does not bound durations, except of operations that
+// would last hours without the code under test.
 const patience = 2 * time.Minute
 
 // outcome is how an invocation ended.
 type outcome struct {
 	code           int // 128 + n for signal n
 	stdout, stderr string
-	talked         []string // the lines of stderr
+	lines          []string // the lines of stderr
 }
 
-// wait waits for the end, and holds that nothing is left.
+// wait waits for the end, and checks that nothing is left.
 func (v *invocation) wait(t *testing.T) outcome {
 	t.Helper()
 	ended := make(chan struct{})
 	stuck := time.AfterFunc(patience, func() {
-		v.cmd.Process.Signal(syscall.SIGQUIT) // a traceback shows where it hangs
+		v.cmd.Process.Signal(syscall.SIGQUIT) // prints a traceback
 		select {
 		case <-ended:
 		case <-time.After(time.Second):
@@ -161,7 +161,7 @@ func (v *invocation) wait(t *testing.T) outcome {
 	if s := v.cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signaled() {
 		o.code = 128 + int(s.Signal())
 	}
-	o.talked = strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")
+	o.lines = strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")
 	if hung {
 		t.Fatalf("hangs:\n%s", o.stderr)
 	}
@@ -172,11 +172,11 @@ func (v *invocation) wait(t *testing.T) outcome {
 	return o
 }
 
-// fails holds that an invocation ended with this exit code, a message and a cure.
+// fails checks that an invocation ended with this exit code, an error and a hint.
 func (o outcome) fails(t *testing.T, code int, what, hint string) {
 	t.Helper()
 	var errs, hints []string
-	for _, line := range o.talked {
+	for _, line := range o.lines {
 		if !strings.HasPrefix(line, "snug: ") {
 			t.Errorf("stderr has a line that is not snug's: %q", line)
 		}
@@ -196,15 +196,15 @@ func (o outcome) fails(t *testing.T, code int, what, hint string) {
 	if len(hints) != 1 || !regexp.MustCompile(hint).MatchString(hints[0]) {
 		t.Errorf("hints %q, want one that matches %q", hints, hint)
 	}
-	if n := len(o.talked); n >= 2 && !strings.HasPrefix(o.talked[n-2], "snug: error: ") {
-		t.Errorf("error and hint are not the last lines: %q", o.talked)
+	if n := len(o.lines); n >= 2 && !strings.HasPrefix(o.lines[n-2], "snug: error: ") {
+		t.Errorf("error and hint are not the last lines: %q", o.lines)
 	}
 	if t.Failed() {
 		t.Logf("stdout:\n%.300s\nstderr:\n%s", o.stdout, o.stderr)
 	}
 }
 
-// processes are those that snug, or what it started, has left.
+// processes returns snug, if it runs, and the processes that it started or left.
 func (v *invocation) processes() []int {
 	var list []int
 	names, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -218,8 +218,8 @@ func (v *invocation) processes() []int {
 	return list
 }
 
-// runs says whether snug has started a program with such an argument. By then it handles
-// signals.
+// runs reports whether snug has started a program with this argument. By then snug
+// handles signals.
 func (v *invocation) runs(arg string) bool {
 	for _, pid := range v.processes() {
 		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
@@ -230,15 +230,15 @@ func (v *invocation) runs(arg string) bool {
 	return false
 }
 
-// until waits until snug has come so far.
+// until waits until snug has reached a stage.
 func (v *invocation) until(t *testing.T, ask func() bool) {
 	t.Helper()
 	if _, ok := until(func() (bool, bool) { return true, ask() }); !ok {
-		t.Fatalf("does not come so far:\n%s", read(t, v.err))
+		t.Fatalf("does not reach the stage:\n%s", read(t, v.err))
 	}
 }
 
-// nothingLeft holds that there is no process, cgroup, record or file.
+// nothingLeft checks that no process, cgroup, record or file is left.
 func (v *invocation) nothingLeft(t *testing.T) {
 	t.Helper()
 	if _, ok := until(func() ([]int, bool) { l := v.processes(); return l, len(l) == 0 }); !ok {
@@ -247,8 +247,8 @@ func (v *invocation) nothingLeft(t *testing.T) {
 			t.Errorf("left a process: %d %q", pid, b)
 		}
 	}
-	// Another snug may be at work meanwhile: a group with its processes is not
-	// ours, and an empty one is soon in use or gone. Ours would be there every time.
+	// Another snug may run meanwhile: a group with processes is not ours, and an empty one
+	// is soon in use or gone. A group of ours would be there every time.
 	left := slices.DeleteFunc(groups(t), func(name string) bool { return slices.Contains(v.before, name) })
 	if _, ok := until(func() (bool, bool) {
 		now := groups(t)
@@ -270,7 +270,7 @@ func (v *invocation) nothingLeft(t *testing.T) {
 	}
 }
 
-// until asks again until the answer is yes.
+// until calls ask until it returns true.
 func until[T any](ask func() (T, bool)) (T, bool) {
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		v, ok := ask()
@@ -280,8 +280,7 @@ func until[T any](ask func() (T, bool)) (T, bool) {
 	}
 }
 
-// state is the directories of the groups that any snug has made, and the
-// records of them.
+// state is the directories of all groups made by snug, and their records.
 type state []string
 
 func groups(t *testing.T) state {
@@ -299,7 +298,7 @@ func groups(t *testing.T) state {
 
 var madeBySnug = regexp.MustCompile(`^snug-[0-9a-f]{16}(\.scope)?$`)
 
-// occupied says whether a group, or one that a record names, has processes.
+// occupied reports whether a group, or a group named by a record, has processes.
 func occupied(name string) bool {
 	dirs := []string{name}
 	if text, err := os.ReadFile(name); err == nil {
@@ -313,8 +312,9 @@ func occupied(name string) bool {
 	return false
 }
 
-// address is one that nobody serves at, nor will until the test does: of the loopback
-// network, a host of this process's own. At 127.0.0.1 the port may be another's by then.
+// address returns a free address that stays free until the test serves there: at a host
+// of the loopback network that only this process uses. At 127.0.0.1 another process may
+// take the port.
 func address(t *testing.T) string {
 	t.Helper()
 	pid := os.Getpid()

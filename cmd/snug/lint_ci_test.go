@@ -17,8 +17,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lintTree is a directory with manifests, good ones and one that is not, and snug
-// where the action puts it.
+// lintTree returns a directory with good manifests and a bad one, and a temporary
+// directory with snug in the place where the action puts it.
 func lintTree(t *testing.T) (dir, temp string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -46,7 +46,7 @@ func lintTree(t *testing.T) (dir, temp string) {
 	if err := os.MkdirAll(bin, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	// By that name the test binary is the tool: see testscript.Main.
+	// Under that name the test binary is the tool: see testscript.Main.
 	if err := os.Symlink(self, filepath.Join(bin, "snug")); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func shell(t *testing.T, dir, temp, script string, env ...string) (code int, std
 	return cmd.ProcessState.ExitCode(), out.String(), said.String()
 }
 
-// TestAction runs the step of action.yml that lints, as a runner would.
+// TestAction runs the lint step of action.yml, as a runner does.
 func TestAction(t *testing.T) {
 	dir, temp := lintTree(t)
 	var action struct {
@@ -106,7 +106,7 @@ func TestAction(t *testing.T) {
 	}
 	step := steps[2]
 	if strings.Contains(step.Run, "${{") {
-		t.Error("an input becomes part of the script: whoever names a file could run commands")
+		t.Error("an input becomes part of the script: a file name could run commands")
 	}
 	with := func(inputs map[string]string) (env []string) {
 		for name, value := range step.Env {
@@ -143,7 +143,7 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// TestPreCommit runs what the hooks would.
+// TestPreCommit runs the commands of the hooks.
 func TestPreCommit(t *testing.T) {
 	dir, temp := lintTree(t)
 	var hooks []struct {
@@ -166,7 +166,7 @@ func TestPreCommit(t *testing.T) {
 	if code, _, _ := shell(t, dir, temp, hooks[0].Entry+" 'bad dir/bad.yaml'"); code != 3 {
 		t.Errorf("bad: exit code %d", code)
 	}
-	// pre-commit fails a hook that changes a file, whatever its exit code.
+	// pre-commit fails a hook that changes a file, whatever the exit code.
 	if code, _, said := shell(t, dir, temp, hooks[1].Entry+" 'bad dir/bad.yaml'"); code != 0 {
 		t.Errorf("fixed: exit code %d\n%s", code, said)
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// In a cgroup whose quota ends plain programs of Go 1.25 to 1.27 before main,
-// snug itself has to live on: it does not size itself by its own quota.
+// A quota that crashes plain programs of Go 1.25 to 1.27 before main must not crash
+// snug: it does not size itself by its own quota.
 
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	// Each returns unless this process is one that snug started for it.
+	// Each returns unless snug started this process for it.
 	cgrun.ChildMain()    // the shim that enters a cgroup
 	load.ChildMain()     // the load generator
 	workload.ChildMain() // a built-in program to measure

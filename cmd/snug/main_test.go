@@ -24,8 +24,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"snug": main})
 }
 
-// TestScripts runs testdata/script: one behaviour a file. Beside the usual
-// commands there are
+// TestScripts runs testdata/script: one behaviour per file. It adds the commands
 //
 //	json KIND         stdout is one document of this kind, its first fields first
 //	exits CODE CMD    as exec, for a command that ends with this exit code
@@ -36,7 +35,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Scripts have no home; the programs they build may share our cache.
+	// Scripts have no HOME; the programs they build share this test's cache.
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestReadme runs every "$ snug ..." of README.md's console blocks in the
-// repository's root and compares what is printed. Commands that make cgroups
-// run with SNUG_E2E=root.
+// repository's root and compares the output. Commands that make cgroups
+// run only with SNUG_E2E=root.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestReadme(t *testing.T) {
 			got, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if lint := strings.HasPrefix(command, "snug lint "); lint != (errors.As(err, &exit) && exit.ExitCode() == 3) || !lint && err != nil {
-				t.Errorf("$ %s\n%v; 3 is for what is found", command, err)
+				t.Errorf("$ %s\n%v; want exit code 3 of snug lint and 0 of others", command, err)
 			}
 			if strings.TrimSpace(string(got)) != strings.TrimSpace(want) {
 				t.Errorf("$ %s\nprints\n%s\nand README.md says\n%s", command, got, want)

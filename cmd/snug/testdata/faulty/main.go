@@ -2,13 +2,13 @@
 
 //go:build unix
 
-// Faulty is a program to measure that does something wrong:
+// Faulty is a program to measure that misbehaves:
 //
 //	faulty HOW [ADDRESS [LOG [AFTER]]]
 //
-// A service serves at ADDRESS and appends to LOG a line "request" at its first
-// request, and one with the name of each signal that it handles; a batch command one
-// when it is done. AFTER its first request it crashes.
+// A service serves at ADDRESS. It appends to LOG a line "request" at its first request,
+// and the name of each signal that it handles. A batch command appends a line when it is
+// done. AFTER is the time from the first request to the crash.
 package main
 
 import (
@@ -48,7 +48,7 @@ func main() {
 		serve = leaking
 	case "ignores-sigterm":
 		signal.Ignore(syscall.SIGTERM)
-	case "ends-well": // also at an interrupt, as many services do
+	case "ends-well": // also at an interrupt, like many services
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGINT, syscall.SIGTERM)
 		go func() {
@@ -84,7 +84,7 @@ func main() {
 		}
 		note(log, "worked")
 		return
-	case "tells": // a batch command, of what it was told
+	case "tells": // a batch command that prints a figure about its variable
 		fmt.Printf("working\n{\"letters\":%d,\"who\":\"faulty\"}\n", len(os.Getenv("MODE")))
 		return
 	case "eats": // a batch command
@@ -115,7 +115,7 @@ func fail(text string) {
 	os.Exit(3)
 }
 
-// note appends a line to a file; none when it has no name.
+// note appends a line to a file; it does nothing without a name.
 func note(file, text string) {
 	if file == "" {
 		return
@@ -128,7 +128,8 @@ func note(file, text string) {
 	fmt.Fprintln(f, text)
 }
 
-// crashing serves for a while and panics then, out of net/http's reach.
+// crashing serves, and panics some time after the first request, where net/http cannot
+// recover.
 func crashing(after time.Duration) http.HandlerFunc {
 	var once sync.Once
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -161,7 +162,7 @@ func leaking(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, sum.Load())
 }
 
-// closing closes every connection without a word.
+// closing closes every connection without an answer.
 func closing(address string) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
