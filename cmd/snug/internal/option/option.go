@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package option holds the table of all options: the name of each as a variable, as a field
-// in Go, as a flag and in the chart. A test compares the library, the help texts, the README
+// in Go, as a flag and in the chart. A test compares the library, the help texts, docs/config.md
 // and the chart's schema with it.
 package option
 

@@ -116,9 +116,9 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestReadme checks that the README's tables have every variable and every field, and no other.
+// TestReadme checks that the tables of docs/config.md have every variable and every field, and no other.
 func TestReadme(t *testing.T) {
-	text, err := os.ReadFile(root + "README.md")
+	text, err := os.ReadFile(root + "docs/config.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,9 +139,9 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	want := slices.DeleteFunc(names(variable), func(name string) bool { return !strings.HasPrefix(name, "SNUG") })
-	same(t, "README's tables of variables", variables, want)
+	same(t, "docs/config.md: the tables of variables", variables, want)
 	want = names(func(o Option) string { return strings.TrimPrefix(o.Field, "adapt.") })
-	same(t, "README's tables of fields", slices.DeleteFunc(fields, func(name string) bool { return name == "GC" || name == "CPU" }), want) // beside Memory
+	same(t, "docs/config.md: the tables of fields", slices.DeleteFunc(fields, func(name string) bool { return name == "GC" || name == "CPU" }), want) // beside Memory
 }
 
 // TestChart checks that the chart's schema has the options of the policy's configuration, within
