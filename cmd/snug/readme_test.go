@@ -7,16 +7,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// TestReadme runs every "$ snug ..." of README.md's console blocks in the
-// repository's root and compares the output. Commands that make cgroups
-// run only with SNUG_E2E=root.
+// TestReadme runs every "$ snug ..." in the console blocks of README.md and docs/*.md in the
+// repository's root and compares what is printed. Commands that make cgroups run with
+// SNUG_E2E=root.
 func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,31 +25,74 @@ func TestReadme(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "snug"), ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	ours := regexp.MustCompile(`^([A-Z_]+=\S+ )*snug [^|;&>]*(\| (head|sed) [^|;&>]*)?$`)
 	ran := 0
-	blocks := strings.Split(string(text), "```console\n")
-	for _, block := range blocks[1:] {
-		block, _, _ = strings.Cut(block, "```")
-		for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
-			command, want, _ := strings.Cut(step, "\n")
-			if strings.Contains(command, "snug run --memory") && !slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), "root") {
-				t.Logf("set SNUG_E2E=root to run: %s", command)
-				continue
+	for _, page := range append(pages, "../../README.md") {
+		if filepath.Base(page) == "rollout.md" {
+			continue // its commands need a cluster: e2e/cluster/fleet
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range strings.Split(string(text), "```console\n")[1:] {
+			block, _, _ = strings.Cut(block, "```")
+			for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
+				command, want, _ := strings.Cut(step, "\n")
+				if strings.Contains(command, "snug run --memory") && !slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), "root") {
+					t.Logf("set SNUG_E2E=root to run: %s", command)
+					continue
+				}
+				if !ours.MatchString(command) {
+					t.Errorf("%s: $ %s\nis not a command of snug: show it in another kind of block", page, command)
+					continue
+				}
+				ran++
+				cmd := exec.Command("sh", "-c", command)
+				cmd.Dir = "../.."
+				cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GOMAXPROCS=", "GOMEMLIMIT=", "GOGC=")
+				got, err := cmd.CombinedOutput()
+				var exit *exec.ExitError
+				finds := strings.HasPrefix(command, "snug lint ") && !strings.Contains(command, "|")
+				if finds != (errors.As(err, &exit) && exit.ExitCode() == 3) || !finds && err != nil {
+					t.Errorf("%s: $ %s\n%v; 3 is for what is found", page, command, err)
+				}
+				if strings.TrimSpace(string(got)) != strings.TrimSpace(want) {
+					t.Errorf("$ %s\nprints\n%s\nand %s says\n%s", command, got, page, want)
+				}
 			}
-			cmd := exec.Command("sh", "-c", command)
-			cmd.Dir = "../.."
-			cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GOMAXPROCS=", "GOMEMLIMIT=", "GOGC=")
-			got, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if lint := strings.HasPrefix(command, "snug lint "); lint != (errors.As(err, &exit) && exit.ExitCode() == 3) || !lint && err != nil {
-				t.Errorf("$ %s\n%v; want exit code 3 of snug lint and 0 of others", command, err)
-			}
-			if strings.TrimSpace(string(got)) != strings.TrimSpace(want) {
-				t.Errorf("$ %s\nprints\n%s\nand README.md says\n%s", command, got, want)
-			}
-			ran++
 		}
 	}
 	if ran == 0 {
-		t.Error("README.md has no console block that can be run")
+		t.Error("no console block can be run")
+	}
+}
+
+// TestLinks checks that the relative links of all pages lead to files of the repository, and that README.md
+// has at most 150 lines.
+func TestLinks(t *testing.T) {
+	out, err := exec.Command("git", "-C", "../..", "ls-files", "*.md").Output()
+	if err != nil {
+		t.Skip("not a checkout")
+	}
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for page := range strings.FieldsSeq(string(out)) {
+		page = filepath.Join("../..", page)
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			to, _, _ := strings.Cut(m[1], "#")
+			if to == "" || strings.Contains(to, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), to)); err != nil {
+				t.Errorf("%s: no file for the link %s", page, m[1])
+			}
+		}
+		if n := strings.Count(string(text), "\n"); page == "../../README.md" && n > 150 {
+			t.Errorf("README.md has %d lines, want at most 150", n)
+		}
 	}
 }
