@@ -195,13 +195,13 @@ var update = flag.Bool("update", false, "write README.md anew")
 // TestPage: README.md is what the rules say.
 func TestPage(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# What `snug lint` finds\n\nMade from the folders beside it by `go test ./cmd/snug/internal/cluster/lint -update`. Each has\n" +
-		"manifests in which the rule fires, and others in which it keeps quiet.\n\n")
+	b.WriteString("# What `snug lint` finds\n\nGenerated from the folders beside it by `go test ./cmd/snug/internal/cluster/lint -update`. Each folder\n" +
+		"has manifests in which the rule fires, and others in which it does not.\n\n")
 	all := lint.Rules()
 	for _, r := range all {
 		fmt.Fprintf(&b, "- [%s](#%s): %s\n", r.ID, r.ID, r.Title)
 	}
-	b.WriteString("\nAnd mistakes that `snug vet` and `snug doctor` find elsewhere; `snug explain ID` says what they mean:\n")
+	b.WriteString("\nRules that `snug vet` or `snug doctor` has too; `snug explain ID` explains them:\n")
 	for _, id := range lint.IDs() {
 		if !slices.ContainsFunc(all, func(r lint.Rule) bool { return r.ID == id }) {
 			fmt.Fprintf(&b, "[%s](%s), ", id, id)
@@ -329,7 +329,7 @@ func TestFixes(t *testing.T) {
 	const pod = "kind: Pod\nmetadata: {name: p}\nspec:\n  %s\n  containers:\n  - {name: c, image: i, env: [{name: GOMEMLIMIT, %s}], resources: {limits: {%s}}}\n%s"
 	const limit, reference = "memory: 1Gi", "valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: \"1\"}}"
 	const shared, other = "resources: {limits: {memory: 1Gi}}", "  - {name: d, image: i}\n"
-	const together = "a memory limit for the container; or GOMEMLIMITs that together leave a tenth of the pod's limit"
+	const together = "a memory limit for the container; or GOMEMLIMITs whose sum leaves a tenth of the pod's limit"
 	for _, c := range []struct{ name, pod, variable, limit, other, id, want string }{
 		{"a share", "", `value: "90%"`, limit, "", "gomemlimit-malformed", "write 921MiB"},
 		{"an exponent", "", `value: "1e9"`, limit, "", "gomemlimit-malformed", "write 921MiB"},
@@ -337,7 +337,7 @@ func TestFixes(t *testing.T) {
 		{"a blank", "", `value: " 512MiB"`, limit, "", "gomemlimit-malformed", "write 921MiB"},
 		{"a share of nothing that is known", "", `value: "90%"`, "", "", "gomemlimit-malformed", ""},
 		{"another unit is likely", "", `value: "512Mi"`, limit, "", "gomemlimit-malformed", "write 512MiB"},
-		{"the pod's limit alone", shared, reference, "", "", "gomemlimit-at-limit", "GOMEMLIMIT=921MiB, written out"},
+		{"the pod's limit alone", shared, reference, "", "", "gomemlimit-at-limit", "GOMEMLIMIT=921MiB as a literal"},
 		{"the pod's limit, shared", shared, reference, "", other, "gomemlimit-at-limit", together},
 		{"a literal above the pod's limit, shared", shared, "value: 2GiB", "", other, "gomemlimit-above-limit", together},
 	} {

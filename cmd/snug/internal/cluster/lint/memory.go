@@ -51,7 +51,7 @@ func (s *subject) memlimitFix() string {
 		}
 	}
 	if c.MemoryShared {
-		return "a memory limit for the container; or GOMEMLIMITs that together leave a tenth of the pod's limit"
+		return "a memory limit for the container; or GOMEMLIMITs whose sum leaves a tenth of the pod's limit"
 	}
 	return "a GOMEMLIMIT of nine tenths of the memory limit"
 }
@@ -83,21 +83,18 @@ func atLimit(s *subject) {
 		{What: "GOMEMLIMIT in the " + s.noun(), Value: float64(n), Unit: finding.UnitBytes, Source: k.source(), Raw: said(k)},
 		{What: "memory limit", Value: float64(most), Unit: finding.UnitBytes, Source: limit.source("limits.memory"), Raw: limit.q.String()},
 	}
-	what, then := "the memory limit", "the kernel kills"
+	what, then := "the memory limit", "the kernel kills the process"
 	if limit.key == "MemoryHigh" {
 		what, then = "MemoryHigh", "the kernel slows the program down"
 	}
 	if n > most {
 		f := s.report("gomemlimit-above-limit", finding.SeverityWarning, s.at(k),
-			"GOMEMLIMIT is "+k.text+" and "+what+" "+limit.q.String()+": "+then+" before the collector takes notice", s.memlimitFix())
+			"GOMEMLIMIT ("+k.text+") is above "+what+" ("+limit.q.String()+"): "+then+" before the collector reacts", s.memlimitFix())
 		f.Evidence = evidence
 		return
 	}
-	message := "GOMEMLIMIT is the whole memory limit: thread stacks, cgo and the kernel's share have no room, and the kernel kills first"
-	if limit.key == "MemoryHigh" {
-		message = "GOMEMLIMIT is all of MemoryHigh: thread stacks, cgo and the kernel's share have no room, and " + then + " first"
-	}
-	f := s.report("gomemlimit-at-limit", finding.SeverityWarning, s.at(k), message, s.roomFix(k))
+	f := s.report("gomemlimit-at-limit", finding.SeverityWarning, s.at(k),
+		"GOMEMLIMIT equals "+what+": thread stacks, cgo and kernel memory have no room, and "+then+" first", s.roomFix(k))
 	f.Evidence = evidence
 }
 
@@ -129,7 +126,7 @@ func said(k *knob) string {
 func (s *subject) roomFix(k *knob) string {
 	fix := s.memlimitFix()
 	if k.reference() != nil && !s.facts().MemoryShared {
-		fix += ", written out"
+		fix += " as a literal"
 	}
 	request := s.in.amount(s.o, s.p, s.c, "requests", "memory")
 	if limit, ok := s.memoryLimit(); ok && k.refers("limits.memory") && request.state == limits.Known && request.from == "" {
@@ -151,7 +148,7 @@ func noMemlimit(s *subject) {
 		if e.Name == "GOMEMLIMIT" {
 			limit, _ := s.memoryLimit()
 			f := s.report("gomemlimit-missing", finding.SeverityInfo, s.c.At(),
-				"a Go program ("+s.program.Version+") with a memory limit of "+limit.q.String()+" and without a GOMEMLIMIT: its heap grows as if there were none", "GOMEMLIMIT="+e.Value)
+				"a Go program ("+s.program.Version+") with a memory limit of "+limit.q.String()+" and no GOMEMLIMIT: its heap grows as if there were no limit", "GOMEMLIMIT="+e.Value)
 			f.edit(s.c.AddEnv(e.Name, e.Value))
 		}
 	}

@@ -23,7 +23,7 @@ func duplicates(s *subject) {
 		}
 		for i, e := range k.earlier {
 			f := s.report("env-duplicate", finding.SeverityWarning, s.o.NameAt(e),
-				name+" is set "+strconv.Itoa(len(k.earlier)+1)+" times; the last one holds, server-side apply and Flux refuse the object", "one "+name)
+				name+" is set "+strconv.Itoa(len(k.earlier)+1)+" times; the last one wins, and server-side apply and Flux refuse the object", "one "+name)
 			if i == 0 {
 				for _, e := range k.earlier {
 					f.edit(s.c.RemoveEnv(e))
@@ -32,7 +32,7 @@ func duplicates(s *subject) {
 		}
 		if k.hides != "" {
 			s.report("env-duplicate", finding.SeverityInfo, s.o.NameAt(k.env),
-				name+" is in env and in the ConfigMap "+k.hides+" that envFrom takes: env holds, and a change there has no effect", "one "+name)
+				name+" is in env and in the ConfigMap "+k.hides+" of an envFrom: env wins, and the value in the ConfigMap has no effect", "one "+name)
 		}
 	}
 }
@@ -61,8 +61,8 @@ func sharedLimit(s *subject) {
 			what, severity = "CPU", finding.SeverityInfo
 		}
 		f := s.report("pod-limit-shared", severity, s.o.EnvAt(k.env),
-			k.called(name)+" is made of the "+what+" limit of the pod, which "+strconv.Itoa(others)+" more "+plural(others)+" without a limit of its own: each takes all of it for its own",
-			"a limit for the container, or a "+name+" written out")
+			k.called(name)+" refers to the "+what+" limit of the pod, which "+strconv.Itoa(others)+" more "+plural(others)+" too: each is sized for all of it",
+			"a limit for the container, or a literal "+name)
 		f.Evidence = gives(k, finding.UnitCount)
 	}
 }
@@ -108,8 +108,8 @@ func sharedSum(s *subject) {
 		return
 	}
 	f := s.report("pod-limit-shared", finding.SeverityWarning, limit.at,
-		"the memory limit of the pod is "+limit.q.String()+", and the GOMEMLIMITs of its "+strconv.Itoa(set)+" containers are "+units.GoMebibytes(sum)+" together: the kernel kills before the collectors take notice",
-		"GOMEMLIMITs that together leave a tenth of the pod's limit")
+		"the memory limit of the pod is "+limit.q.String()+", but the GOMEMLIMITs of "+strconv.Itoa(set)+" containers add up to "+units.GoMebibytes(sum)+": the kernel kills a process before the collectors react",
+		"GOMEMLIMITs whose sum leaves a tenth of the pod's limit")
 	f.Evidence = []finding.Evidence{
 		{What: "GOMEMLIMITs in the pod", Value: float64(sum), Unit: finding.UnitBytes, Source: "env"},
 		{What: "memory limit of the pod", Value: float64(most), Unit: finding.UnitBytes, Source: "limits.memory", Raw: limit.q.String()},
@@ -123,7 +123,7 @@ func emptyResources(s *subject) {
 		return
 	}
 	s.report("pod-resources-empty", finding.SeverityWarning, s.p.ResourcesAt(r),
-		"resources of the pod are declared and empty: Kubernetes 1.36 then takes the pod for BestEffort, whatever its containers request, and evicts it first",
+		"the pod declares empty resources: Kubernetes 1.36 then treats it as BestEffort, whatever its containers request, and evicts it first",
 		"no resources there").edit(s.p.RemoveResources())
 }
 
@@ -171,15 +171,15 @@ func stale(s *subject) {
 		switch {
 		case changes && r == nil:
 			s.report("stale-under-vpa", finding.SeverityWarning, s.at(k),
-				name+" is written out, and a VerticalPodAutoscaler changes the "+resource+" limit that it was chosen for: it becomes too much or too little",
+				name+" is a literal, and a VerticalPodAutoscaler changes the "+resource+" limit that it was chosen for: it becomes too high or too low",
 				staleFix[name])
 		case changes && !restarts && (v.Mode == "InPlaceOrRecreate" || v.Mode == "InPlace"):
 			s.report("stale-on-resize", finding.SeverityWarning, s.at(k),
-				name+" is read when the container starts, and a VerticalPodAutoscaler resizes it in place: the variable keeps the old "+noun,
+				name+" is read when the container starts, and a VerticalPodAutoscaler resizes the container in place: the variable keeps the old "+noun,
 				"resizePolicy: resourceName: "+resource+", restartPolicy: RestartContainer")
 		case policy.Text == "NotRequired":
 			s.report("stale-on-resize", finding.SeverityWarning, s.o.FieldAt(policy),
-				"the container is to be resized without a restart, and "+name+" is read when it starts: the variable keeps the old "+noun,
+				"a resize does not restart the container, and "+name+" is read when it starts: the variable keeps the old "+noun,
 				resizeFix(r != nil, name))
 		}
 	}
@@ -191,11 +191,11 @@ func resizeFix(reference bool, name string) string {
 	if reference {
 		return "restartPolicy: RestartContainer, or no " + name
 	}
-	return "no " + name + " where the program follows by itself (Go 1.25 for GOMAXPROCS, snug/auto for both)"
+	return "no " + name + " if the program follows its limit by itself (Go 1.25 for GOMAXPROCS, snug/auto for both)"
 }
 
 // staleFix is what follows a limit.
 var staleFix = map[string]string{
 	"GOMAXPROCS": `a resourceFieldRef to limits.cpu with divisor "1", or none for programs of Go 1.25 and later`,
-	"GOMEMLIMIT": `a resourceFieldRef to limits.memory or requests.memory with divisor "1"; or a program with snug/auto, which follows; or controlledValues: RequestsOnly`,
+	"GOMEMLIMIT": `a resourceFieldRef to limits.memory or requests.memory with divisor "1"; or a program with snug/auto, which follows its limit; or controlledValues: RequestsOnly`,
 }

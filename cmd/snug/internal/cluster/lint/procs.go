@@ -57,12 +57,12 @@ func pins(s *subject) {
 	case no || !yes && !byLimit:
 	case !yes:
 		f := s.report("gomaxprocs-pins", finding.SeverityInfo, at,
-			"programs of Go 1.25 and later size GOMAXPROCS by the CPU limit themselves and follow it when it changes; the variable ends that",
-			none+" where the program is built by Go 1.25 or later with a go line of 1.25; snug lint --image NAME=FILE tells")
+			"programs of Go 1.25 and later set GOMAXPROCS from the CPU limit and follow it when it changes; the variable ends that",
+			none+" if the program is built by Go 1.25 or later with a go line of 1.25 or later; snug lint --image NAME=FILE checks that")
 		f.Evidence = gives(r, finding.UnitCount)
 	case byLimit:
 		f := s.report("gomaxprocs-pins", finding.SeverityWarning, at,
-			"the program is built by "+s.program.Version+", which sizes GOMAXPROCS by the CPU limit itself and follows it when it changes; the variable ends that", none)
+			"the program is built by "+s.program.Version+", which sets GOMAXPROCS from the CPU limit and follows it when it changes; the variable ends that", none)
 		f.Evidence = gives(r, finding.UnitCount)
 		f.edit(s.c.RemoveEnv(k.env))
 	case k.known && limited:
@@ -77,7 +77,8 @@ func pins(s *subject) {
 			severity = finding.SeverityInfo
 		}
 		f := s.report("gomaxprocs-pins", severity, at,
-			"the program is built by "+s.program.Version+", which takes "+strconv.FormatInt(own, 10)+" Ps for the CPU limit of "+limit.q.String()+" by itself and follows it when it changes; GOMAXPROCS is "+k.text+" and ends that", none)
+			"the program is built by "+s.program.Version+", which uses "+strconv.FormatInt(own, 10)+" Ps for the CPU limit of "+limit.q.String()+
+				" and follows it when it changes; GOMAXPROCS="+k.text+" ends that", none)
 		f.Evidence = []finding.Evidence{
 			{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: said(k)},
 			{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()},
@@ -109,7 +110,7 @@ func aboveLimit(s *subject) {
 	}
 	k := s.knobs["GOMAXPROCS"]
 	f := s.report("procs-above-quota", finding.SeverityInfo, s.at(k),
-		"GOMAXPROCS is "+k.text+" and the CPU limit "+limit.q.String()+": the threads use it up early in each period and then all stand still",
+		"GOMAXPROCS is "+k.text+" and the CPU limit is "+limit.q.String()+": the threads use up the quota early in each period, then all are throttled",
 		"GOMAXPROCS="+strconv.FormatInt(runtimeProcs(limit.q.Milli()), 10)+", or none for programs of Go 1.25 and later; then measure")
 	f.Evidence = []finding.Evidence{
 		{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: k.text},
@@ -153,10 +154,10 @@ func subCore(s *subject) {
 	if at.Line == 0 {
 		at = s.c.At()
 	}
-	message := "the CPU limit of " + limit.q.String() + " is less than one core: one thread alone uses it up before its period ends, and then even the collector stands still"
+	message := "the CPU limit of " + limit.q.String() + " is less than one core: a single thread uses up the quota before the period ends, and then the collector is throttled too"
 	fix := "a limit of one core where latency matters, or none"
 	if n := s.o.Replicas; n > 1 && limit.from == "" {
-		message += "; " + strconv.Itoa(n) + " replicas share what fewer of a whole core could use without standing still"
+		message += "; fewer than " + strconv.Itoa(n) + " replicas, each with a whole core, could use the same CPU without being throttled"
 		fix = "fewer replicas with a limit of one core, where latency matters"
 	}
 	f := s.report("sub-core-quota", finding.SeverityInfo, at, message, fix)
@@ -174,7 +175,7 @@ func leftovers(s *subject) {
 	if p := &s.program; p.Automaxprocs != "" {
 		if yes, _ := s.follows(); yes && s.knobs["GOMAXPROCS"] == nil && !s.opaque() {
 			s.report("automaxprocs-pins", finding.SeverityWarning, s.c.At(),
-				"the program is built by "+p.Version+" with automaxprocs "+p.Automaxprocs+", which sets GOMAXPROCS once, rounded down, and ends that the runtime follows the CPU limit",
+				"the program is built by "+p.Version+" with automaxprocs "+p.Automaxprocs+", which sets GOMAXPROCS once, rounded down; the runtime then no longer follows the CPU limit",
 				"a program without automaxprocs; snug vet --fix removes it")
 		}
 	}
@@ -186,12 +187,12 @@ func leftovers(s *subject) {
 	switch other := s.knobs["GOMEMLIMIT"]; {
 	case other != nil && !(other.known && other.text == ""):
 		s.report("automemlimit-unused", finding.SeverityInfo, s.at(k),
-			"AUTOMEMLIMIT has no effect beside GOMEMLIMIT: automemlimit leaves a limit alone that is set", "one of the two")
+			"AUTOMEMLIMIT has no effect beside GOMEMLIMIT: automemlimit does not change a limit that is set", "one of the two")
 	case k.known && k.text != "" && k.text != "off" && (err != nil || !(share > 0 && share <= 1)):
 		s.report("automemlimit-unused", finding.SeverityWarning, s.at(k),
-			"AUTOMEMLIMIT is "+k.text+", and automemlimit takes shares above 0 and up to 1, and off: it sets no limit", `AUTOMEMLIMIT: "0.9"`)
+			"AUTOMEMLIMIT is "+k.text+", but automemlimit accepts only shares above 0 and up to 1, or off: it sets no limit", `AUTOMEMLIMIT: "0.9"`)
 	case s.program.State == podpatch.IsGo && s.program.Automemlimit == "":
 		s.report("automemlimit-unused", finding.SeverityWarning, s.at(k),
-			"AUTOMEMLIMIT is for programs with automemlimit, and this one is built without it: nothing bounds its heap", s.memlimitFix())
+			"AUTOMEMLIMIT needs a program with automemlimit, and this one is built without it: nothing bounds its heap", s.memlimitFix())
 	}
 }

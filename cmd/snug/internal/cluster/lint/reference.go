@@ -26,7 +26,7 @@ func (k *knob) called(name string) string {
 	if k.name == name {
 		return name
 	}
-	return name + ", made of $(" + k.name + "),"
+	return name + ", set from $(" + k.name + "),"
 }
 
 // resource is what a reference is of: "limits" and "cpu".
@@ -62,7 +62,7 @@ func procsDivisor(s *subject) {
 	if resource != "cpu" || !ok || d.IsOne() {
 		return
 	}
-	message := "the divisor " + k.env.Divisor.Text + " makes GOMAXPROCS a number of thousandths of cores, and Go takes it: "
+	message := "the divisor " + k.env.Divisor.Text + " makes GOMAXPROCS count thousandths of a core, and Go accepts it: "
 	if k.known {
 		message += k.text + " Ps for " + k.amount.q.String() + " of CPU"
 	} else {
@@ -86,15 +86,15 @@ func memlimitDivisor(s *subject) {
 	if resource != "memory" || !ok || d.IsOne() || d.Value() == 1 {
 		return
 	}
-	message := "the divisor " + k.env.Divisor.Text + " makes GOMEMLIMIT a number without its unit, and Go takes it for bytes: "
+	message := "the divisor " + k.env.Divisor.Text + " makes GOMEMLIMIT a number without a unit, which Go reads as bytes: "
 	if k.known {
 		message += k.text + " bytes for " + k.amount.q.String() + ", so it collects all the time"
 	} else {
-		message += "a few hundred of them, so it collects all the time"
+		message += "a few hundred bytes, so it collects all the time"
 	}
 	fix := `divisor: "1"`
 	if k.name != "GOMEMLIMIT" {
-		fix += ", or the unit behind $(" + k.name + ")"
+		fix += ", or the unit after $(" + k.name + ")"
 	}
 	f := s.report("gomemlimit-divisor", finding.SeverityError, s.o.EnvAt(k.env), message, fix)
 	f.Evidence = gives(k, finding.UnitBytes)
@@ -110,7 +110,7 @@ var wants = map[string]string{"GOMAXPROCS": "cpu", "GOMEMLIMIT": "memory"}
 func wrongResource(s *subject) {
 	if k, _ := s.reference("GOGC"); k != nil && plain(k.env.Resource.Text) {
 		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource),
-			k.called("GOGC")+" refers to "+k.env.Resource.Text+", and GOGC is by how many percent the heap may grow: hardly anything is collected", "no GOGC, and a GOMEMLIMIT")
+			k.called("GOGC")+" refers to "+k.env.Resource.Text+", but GOGC is the percentage by which the heap may grow: hardly anything is collected", "no GOGC, and a GOMEMLIMIT")
 		f.Evidence = gives(k, finding.UnitCount)
 	}
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
@@ -161,9 +161,9 @@ func without(s *subject) {
 		case kind == "requests":
 			id, severity, what = "reference-without-request", finding.SeverityError, "0, and a limit of 0 bytes makes Go collect all the time"
 		case resource == "memory" && gc != nil && gc.known && gc.text == "off":
-			severity, what = finding.SeverityWarning, "the memory of the whole node, and with GOGC=off nothing is collected before that"
+			severity, what = finding.SeverityWarning, "all the memory of the node, and with GOGC=off nothing is collected below that"
 		case resource == "memory":
-			what = "the memory of the whole node"
+			what = "all the memory of the node"
 		}
 		s.report(id, severity, s.o.FieldAt(k.env.Resource),
 			k.called(name)+" refers to "+k.env.Resource.Text+" of container "+k.of.Name+", which has none: it becomes "+what,
@@ -181,13 +181,13 @@ func otherContainer(s *subject) {
 		if k.of == nil {
 			if !s.c.Partial() {
 				s.report("reference-other-container", finding.SeverityError, s.o.FieldAt(k.env.Container),
-					k.called(name)+" refers to the container "+k.env.Container.Text+", and the pod has none of that name: it does not start",
+					k.called(name)+" refers to the container "+k.env.Container.Text+", which is not in the pod: the pod does not start",
 					"no containerName, which means the container itself")
 			}
 			continue
 		}
 		s.report("reference-other-container", finding.SeverityWarning, s.o.FieldAt(k.env.Container),
-			k.called(name)+" of container "+s.c.Name+" is made of what container "+k.of.Name+" may use, not of its own limits",
+			k.called(name)+" of container "+s.c.Name+" refers to the resources of container "+k.of.Name+", not to its own",
 			"no containerName, which means the container itself")
 	}
 }
@@ -200,7 +200,7 @@ func noDivisor(s *subject) {
 			continue
 		}
 		f := s.report("divisor-missing", finding.SeverityInfo, s.o.EnvAt(k.env),
-			"the reference of "+name+` has no divisor, and the API server adds "0": tools that compare, such as Argo CD, see a difference for ever`,
+			"the reference of "+name+` has no divisor, and the API server adds "0": tools that compare, such as Argo CD, show a difference forever`,
 			`divisor: "1"`)
 		f.edit(s.o.SetDivisor(k.env))
 	}

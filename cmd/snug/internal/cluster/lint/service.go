@@ -83,8 +83,8 @@ func aboveAffinity(s *subject) {
 			continue
 		}
 		g := s.report("procs-above-affinity", finding.SeverityInfo, s.at(k),
-			"GOMAXPROCS is "+k.text+" and "+key+" has "+strconv.Itoa(cpus)+" CPUs: what runs on the others waits for one",
-			"GOMAXPROCS="+strconv.Itoa(cpus)+", or none: Go takes the CPUs that it may run on")
+			"GOMAXPROCS is "+k.text+" and "+key+" has "+strconv.Itoa(cpus)+" CPUs: the other Ps wait for a CPU",
+			"GOMAXPROCS="+strconv.Itoa(cpus)+", or none: Go uses the CPUs that it may run on")
 		g.Evidence = []finding.Evidence{
 			{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: k.text},
 			{What: "CPUs it may run on", Value: float64(cpus), Unit: finding.UnitCount, Source: key, Raw: f.Text},

@@ -234,7 +234,7 @@ func (o order) wrong() (what string, likely []string) {
 		if len(likely) == 0 || slices.ContainsFunc(likely, func(id string) bool { return !slices.Contains(ids(), id) }) {
 			likely = []string{"ID"}
 		}
-		return "names " + o.id + ", which is no finding of snug lint", likely
+		return "names " + o.id + ", which is not a finding of snug lint", likely
 	case !o.reason:
 		return "gives no reason for " + o.id + ", so it silences nothing", []string{o.id}
 	}

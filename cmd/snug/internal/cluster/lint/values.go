@@ -33,7 +33,7 @@ func valueType(s *subject) {
 
 func (s *subject) notText(o *manifest.Object, e *manifest.Env) {
 	f := s.report("env-value-type", finding.SeverityError, o.EnvAt(e),
-		"the value of "+e.Name+" is "+e.Value.Text+" without quotes, which is no text: the API server refuses the object",
+		"the value of "+e.Name+" is "+e.Value.Text+" without quotes, which is not a string: the API server refuses the object",
 		`write "`+e.Value.Text+`"`)
 	f.edit(o.Replace(e.Value, e.Value.Text))
 }
@@ -62,7 +62,7 @@ func (s *subject) judge(o *manifest.Object, e *manifest.Env, text string) {
 		message := p.Text
 		switch {
 		case strings.Contains(text, "$("):
-			message += "; there is no such variable before it, so the name stays as it is written"
+			message += "; no variable of that name is set before it, so the reference is not expanded"
 			fix = ""
 		case text != e.Value.Text:
 			message += "; the manifest says " + e.Value.Text
@@ -111,7 +111,7 @@ func (s *subject) judgeKey(k *knob) {
 		if p.Fix != "" {
 			fix = "write " + p.Fix
 		}
-		s.report(p.ID, severityOf(p.ID), s.at(k), p.Text+"; the key "+k.env.Name+" of the ConfigMap "+k.from+" says it", fix)
+		s.report(p.ID, severityOf(p.ID), s.at(k), p.Text+"; the value is from the key "+k.env.Name+" of the ConfigMap "+k.from, fix)
 	}
 }
 
@@ -157,7 +157,7 @@ func (s *subject) memlimitSet() bool {
 func gogcOff(s *subject) {
 	if k := s.knobs["GOGC"]; k != nil && k.known && k.text == "off" && !s.memlimitSet() {
 		s.report("gogc-off-alone", severityOf("gogc-off-alone"), s.at(k),
-			"GOGC=off without a GOMEMLIMIT beside it: nothing is ever collected, and the heap grows until the "+s.noun()+" is killed",
+			"GOGC=off without a GOMEMLIMIT: garbage is never collected, and the heap grows until the "+s.noun()+" is killed",
 			s.memlimitFix())
 	}
 }
