@@ -311,5 +311,5 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 
 // wrongLabel says of labels what the policies warn of.
 func wrongLabel(labels string) string {
-	return "It gives nothing, " + finding.UTF8(labels) + "; write " + policy.Enabled + " or " + policy.Disabled
+	return "Invalid label, " + finding.UTF8(labels) + "; write " + policy.Enabled + " or " + policy.Disabled
 }
