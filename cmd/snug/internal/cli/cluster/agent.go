@@ -32,12 +32,12 @@ type agentOptions struct {
 }
 
 const (
-	// agentShare of one CPU is the most that scans take, however much there is to do.
+	// agentShare bounds the CPU time of scans, as a share of one CPU.
 	agentShare = 0.25
-	// agentProcs is the agent's own GOMAXPROCS: it mostly waits for the kernel.
+	// agentProcs is the agent's own GOMAXPROCS; it mostly waits for the kernel.
 	agentProcs = 2
-	// leastScan is the shortest interval between scans.
-	leastScan = time.Second
+	// minInterval is the shortest interval between scans.
+	minInterval = time.Second
 )
 
 func NewAgent(u *ui.UI) *cobra.Command {
@@ -52,29 +52,30 @@ func NewAgent(u *ui.UI) *cobra.Command {
   /metrics   for Prometheus
   /healthz   200 while scans succeed, else 503
 
-In the document containers[] are those with Go processes, and groups of the node's own such
-as services, which have a unit in place of a pod; other_containers[] are those of pods in
-which no process is Go's, known with --names.
+In the JSON document, containers[] lists containers with Go processes, and groups of the
+node's own, such as services, which have a unit in place of a pod. other_containers[] lists
+the pods' containers without a Go process; it needs --names.
 
-It stops and changes nothing, writes to nobody, and shows nothing of command lines or
-environments. It needs to see the node's processes (hostPID), user 0 and CAP_SYS_PTRACE,
-no other right. Where the node's cgroups are not at /sys/fs/cgroup, --root names the
-directory that has the node's sys/fs/cgroup in it; processes are always those of /proc.
+It stops and changes no process, sends nothing to anyone, and shows no command lines or
+environments. It needs to see the node's processes (hostPID), user 0 and CAP_SYS_PTRACE, and
+no other right. If the node's cgroups are not at /sys/fs/cgroup, --root names the directory
+that contains the node's sys/fs/cgroup; processes are always those of /proc.
 
-With --no-mem it reads no process's memory: GOMAXPROCS, GOGC and GOMEMLIMIT are then known
-only where a variable sets them, heap and collections are not, and without CAP_SYS_PTRACE
-only processes of its own user are seen. With --names it asks the API server what the pods
-of the node NODE_NAME are called, what workloads they are of and which images they run,
-with the rights of its service account: list and watch on pods. Without, a pod is told by
-its UID and a container by its id. snug webhook learns from agents with --names.`,
+With --no-mem it does not read the memory of processes. GOMAXPROCS, GOGC and GOMEMLIMIT are
+then known only if a variable sets them, heap and collections are unknown, and without
+CAP_SYS_PTRACE it sees only processes of its own user.
+
+With --names it asks the API server for the pods of the node NODE_NAME: their names,
+workloads and images. Its service account needs the rights to list and watch pods. Without
+--names it shows a pod's UID and a container's id. snug webhook needs agents with --names.`,
 		Example: `  snug agent --once
   snug agent --once --json | jq '.containers[].processes[].findings[].id'
   snug agent --listen 127.0.0.1:9464 --interval 30s
   snug agent --root /host`,
 		Args: ui.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.interval < leastScan || o.interval > time.Hour {
-				return message.Usage("wrong value, --interval "+o.interval.String(), "1s is the least, an hour the most")
+			if o.interval < minInterval || o.interval > time.Hour {
+				return message.Usage("wrong value, --interval "+o.interval.String(), "write 1s to an hour")
 			}
 			if u.JSON && !o.once {
 				return message.Usage("--json without --once", "a running agent serves the document at /findings")
@@ -85,13 +86,13 @@ its UID and a container by its id. snug webhook learns from agents with --names.
 		},
 	}
 	u.JSONFlag(cmd)
-	cmd.Flags().Lookup("json").Usage = "with --once, answer with one JSON document"
-	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "answer at `ADDRESS`")
-	cmd.Flags().Var((*flagvalue.Span)(&o.interval), "interval", "scan again after so `LONG`")
+	cmd.Flags().Lookup("json").Usage = "with --once, print one JSON document"
+	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "serve at `ADDRESS`")
+	cmd.Flags().Var((*flagvalue.Span)(&o.interval), "interval", "scan again after `TIME`")
 	cmd.Flags().Var(&o.root, "root", "read the node's cgroups in `DIR`/sys/fs/cgroup")
 	cmd.Flags().BoolVar(&o.noMem, "no-mem", false, "read no process's memory")
 	cmd.Flags().BoolVar(&o.names, "names", false, "ask the API server for the names of pods on the node NODE_NAME")
-	cmd.Flags().BoolVar(&o.once, "once", false, "scan once, print it, and end")
+	cmd.Flags().BoolVar(&o.once, "once", false, "scan once, print the result, and exit")
 	return cmd
 }
 
@@ -119,7 +120,7 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 	if o.once {
 		if names != nil {
 			if err := names.List(ctx); err != nil && ctx.Err() == nil {
-				return message.Failed("no names of pods, "+err.Error(), "without --names pods are told by their UIDs")
+				return message.Failed("no names of pods, "+err.Error(), "without --names, pods are shown by UID")
 			}
 		}
 		d, err := a.Scan(ctx)
@@ -136,7 +137,7 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 	if runtime.GOOS != "linux" {
 		return message.Failed("snug agent needs Linux", "run it on a node")
 	}
-	l, err := hear(ctx, "--listen", o.listen)
+	l, err := listen(ctx, "--listen", o.listen)
 	if err != nil {
 		return err
 	}
@@ -145,16 +146,16 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 	}
 	u.Note("listening on %s", l.Addr())
 	if names != nil {
-		var told sync.WaitGroup
-		defer told.Wait()
+		var group sync.WaitGroup
+		defer group.Wait()
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		told.Go(func() { names.Run(ctx) })
+		group.Go(func() { names.Run(ctx) })
 	}
 	return a.Serve(ctx, l)
 }
 
-// podNames asks the API server of the cluster that this is a pod of.
+// podNames returns the names of pods from the API server of the cluster that it runs in.
 func podNames(u *ui.UI, node string, note func(string)) (*agent.PodNames, error) {
 	if node == "" {
 		return nil, message.Usage("--names without a node, NODE_NAME", "set NODE_NAME from the downward API: fieldRef spec.nodeName")
@@ -166,21 +167,21 @@ func podNames(u *ui.UI, node string, note func(string)) (*agent.PodNames, error)
 	return agent.NewPodNames(api, node, note), nil
 }
 
-// hear listens on the address of a flag. One without a port, which is any port that is
-// free, is a mistake.
-func hear(ctx context.Context, flag, address string) (net.Listener, error) {
+// listen listens on the address of a flag. An address without a port, which would mean any
+// free port, is an error.
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	if host, port, err := net.SplitHostPort(address); address == "" || err == nil && port == "" {
-		return nil, unheard(flag, address, &net.AddrError{Err: "missing port in address", Addr: host})
+		return nil, listenError(flag, address, &net.AddrError{Err: "missing port in address", Addr: host})
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, unheard(flag, address, err)
+		return nil, listenError(flag, address, err)
 	}
 	return l, nil
 }
 
-// unheard is why an address cannot be listened on.
-func unheard(flag, address string, err error) error {
+// listenError returns the error of an address that cannot be listened on.
+func listenError(flag, address string, err error) error {
 	var wrong *net.AddrError
 	var name *net.DNSError
 	what, hint := err, "name another address with "+flag

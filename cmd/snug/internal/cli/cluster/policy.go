@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster is the commands for a whole cluster: policy, agent, webhook.
+// Package cluster holds the commands for a whole cluster: policy, agent, webhook.
 package cluster
 
 import (
@@ -32,30 +32,30 @@ func NewPolicy(u *ui.UI) *cobra.Command {
 	var try []string
 	cmd := &cobra.Command{
 		Use:   "policy [CONFIG]",
-		Short: "Make admission policies that give pods their GOMEMLIMIT and warn of wrong values",
-		Long: `Print admission policies for an API server, made of a small configuration. They need no
-webhook: Kubernetes 1.36 and later does what they say.
+		Short: "Print admission policies that give pods their GOMEMLIMIT and warn of wrong values",
+		Long: `Print admission policies for an API server, from a small configuration. They need no
+webhook: Kubernetes 1.36 and later enforces them itself.
 
-  NAME-fit     gives the containers of pods that opt in a GOMEMLIMIT below their memory
-               limit, and GOMAXPROCS where a label says that the program needs it
-  NAME-resize  warns of a resize in place that leaves a variable behind
+  NAME-fit     gives containers of pods that opt in a GOMEMLIMIT below their memory limit,
+               and GOMAXPROCS if a label says that the program needs it
+  NAME-resize  warns of a resize in place that leaves a variable stale
   NAME-values  warns of values that kill or mislead a Go program
 
-A namespace or a pod opts in with the label snug.dev/inject=enabled. --try says what the
-pods of manifests would be given, and why; nothing is applied. It takes limits as they are
-written, and those of a LimitRange where one is among the manifests, and the labels of namespaces that
-are. A container whose namespace's label would tell is shown as if it were opted in.`,
+A namespace or a pod opts in with the label snug.dev/inject=enabled. --try shows what pods
+of manifests would be given, and why; it applies nothing. It reads limits from the pods, and
+LimitRanges and labels of namespaces if these are among the manifests. If the label of an
+unknown namespace decides, it shows the container as if it were opted in.`,
 		Example: `  snug policy | kubectl apply -f -
   snug policy --init >snug.yaml
   snug policy snug.yaml --try deploy/
   helm template ./chart | snug policy --try -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return message.Usage("more than one configuration, "+message.Typed(args...), "one at a time; --try names manifests")
+				return message.Usage("more than one configuration, "+message.Typed(args...), "name one; --try names manifests")
 			}
 			if begin {
 				if len(args) > 0 || len(try) > 0 || u.JSON {
-					return message.Usage("--init makes nothing of a configuration", "snug policy --init >snug.yaml; --try and --json are for later")
+					return message.Usage("--init uses no configuration, --try or --json", "snug policy --init >snug.yaml")
 				}
 				return u.Write([]byte(policy.Default))
 			}
@@ -79,13 +79,13 @@ are. A container whose namespace's label would tell is shown as if it were opted
 	cmd.SetFlagErrorFunc(policyFlagError)
 	u.JSONFlag(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&begin, "init", false, "print a configuration to begin with, all keys explained")
-	flags.StringArrayVar(&try, "try", nil, "say what the pods in `FILE|DIR|-` would be given; can be repeated")
+	flags.BoolVar(&begin, "init", false, "print a configuration to start from, with every key explained")
+	flags.StringArrayVar(&try, "try", nil, "show what the pods in `FILE|DIR|-` would be given; repeatable")
 	return cmd
 }
 
-// policyFlagError is ui.FlagError, with a hint for --for: policies of another engine are no
-// part of the tool.
+// policyFlagError is ui.FlagError with a hint for --for, because snug does not print
+// policies for other engines.
 func policyFlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "for" {
@@ -94,7 +94,7 @@ func policyFlagError(cmd *cobra.Command, err error) error {
 	return ui.FlagError(cmd, err)
 }
 
-// readPolicy reads the configuration; without one the default holds.
+// readPolicy reads the configuration, or returns the default.
 func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
 	var from io.Reader = strings.NewReader("")
 	name := "the default"
@@ -104,7 +104,7 @@ func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
 		if name != "-" {
 			f, err := os.Open(name)
 			if err != nil {
-				return policy.Config{}, message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(name), "snug policy --init prints a configuration to begin with")
+				return policy.Config{}, message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(name), "snug policy --init prints a configuration to start from")
 			}
 			defer f.Close()
 			from = f
@@ -125,7 +125,7 @@ func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
 	return c, err
 }
 
-// yamlObjects are the documents of a text as JSON has them.
+// yamlObjects returns the documents of a YAML text as JSON values.
 func yamlObjects(text string) ([]any, error) {
 	all := []any{}
 	dec := yaml.NewDecoder(strings.NewReader(text))
@@ -141,7 +141,7 @@ func yamlObjects(text string) ([]any, error) {
 	}
 }
 
-// tryPolicy says what the pods of manifests would be given.
+// tryPolicy prints what the pods of manifests would be given.
 func tryPolicy(u *ui.UI, c *policy.Config, config, inputs []string) error {
 	titles := explain.Titles()
 	l := linter.New(linter.Options{In: u.In, Note: u.Note, Titles: titles})
@@ -160,8 +160,8 @@ func tryPolicy(u *ui.UI, c *policy.Config, config, inputs []string) error {
 		return err
 	}
 	namespaces := namespaceLabels(l.Manifests())
-	asked := map[[2]string]bool{} // files and namespaces
-	label := ""                   // of a namespace that is to be opted in
+	asked := map[[2]string]bool{} // reported, by file and namespace
+	label := ""                   // the first namespace to opt in
 	for _, found := range lint.Containers(l.Manifests()) {
 		namespace := found.Object.Namespace
 		g := givenTo(c, &found, namespaces[namespace], titles)
@@ -193,8 +193,8 @@ func tryPolicy(u *ui.UI, c *policy.Config, config, inputs []string) error {
 	return linter.Unread(d.Unknown)
 }
 
-// noManifest is the error of an input in which there is nothing of Kubernetes; known says
-// that what is wrong with some of them is said anyway.
+// noManifest returns an error if an input has no object of Kubernetes. With known, other
+// errors explain an input of directories.
 func noManifest(l *linter.Linter, known bool) error {
 	const hint = "pipe manifests in, or name them: helm template ./chart | snug policy --try -"
 	some := false
@@ -219,8 +219,7 @@ func noManifest(l *linter.Linter, known bool) error {
 	return nil
 }
 
-// tryNext is the command to try next. label is a namespace whose label would give its pods
-// something, "" = none.
+// tryNext returns the command to try next. label is a namespace to opt in, "" = none.
 func tryNext(d *finding.Given, config []string, label string) string {
 	give := append([]string{"snug", "policy"}, config...)
 	if i := slices.Index(give, "-"); i >= 0 {
@@ -243,15 +242,15 @@ func tryNext(d *finding.Given, config []string, label string) string {
 	case label != "":
 		return "kubectl label namespace " + label + " " + policy.InjectLabel + "=" + policy.Enabled
 	case set && !slices.Contains(d.Inputs, "-"):
-		return "snug lint " + message.Typed(d.Inputs...) // whether what is there is any good
+		return "snug lint " + message.Typed(d.Inputs...) // to check the value that is set
 	case why != "":
 		return "snug explain " + why
 	}
 	return ""
 }
 
-// namespaceLabels are labels of the namespaces that opt in or out in the input, by
-// their names. Others may be labelled where they live, so they are not known.
+// namespaceLabels returns the labels of namespaces in the input that have the inject label,
+// by name. Other namespaces may have it in the cluster, so theirs are unknown.
 func namespaceLabels(files []*manifest.File) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, f := range files {
@@ -271,7 +270,6 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 	pod := policy.Pod{Namespace: found.Object.Namespace, Labels: found.Pod.Labels(), NamespaceLabels: namespace}
 	in, known := c.OptedIn(&pod)
 	patch := podpatch.Nothing(podpatch.OptedOut)
-	// Which program it is nobody has seen.
 	texts := map[string]string{podpatch.ProcsFollow: "Taken for Go 1.25 or later, which follows its CPU limit; an older one needs the label " + policy.ProcsLabel + "=" + policy.Enabled}
 	wrong, others := policy.WrongLabel(&pod)
 	switch {
@@ -282,7 +280,7 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 		texts[podpatch.LabelWrong] = wrongLabel(wrong)
 	}
 	if others != "" && (in || !known) {
-		const knob = "GOMAXPROCS" // that both of the others are about
+		const knob = "GOMAXPROCS" // both other labels are about it
 		i := slices.IndexFunc(patch.Reasons, func(r podpatch.Reason) bool { return r.Knob != knob })
 		patch.Reasons = slices.Insert(patch.Reasons, i, podpatch.Reason{Code: podpatch.LabelWrong, Knob: knob})
 		texts[podpatch.LabelWrong] = wrongLabel(others)
@@ -309,7 +307,7 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 	return g
 }
 
-// wrongLabel says of labels what the policies warn of.
+// wrongLabel returns the text of the policies' warning of labels.
 func wrongLabel(labels string) string {
 	return "Invalid label, " + finding.UTF8(labels) + "; write " + policy.Enabled + " or " + policy.Disabled
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 )
 
-// TestTrouble: what fails of what goes on is a warning on each of its lines, with what
-// helps where that is known.
+// TestTrouble: a failure is a warning for each of its lines, with a hint if one is known.
 func TestTrouble(t *testing.T) {
 	for text, want := range map[string]string{
-		"cannot read the Secret a/b, trying again: GET /x: 401 Unauthorized":                  "the API server does not take the token",
-		"cannot read the Secret a/b, trying again: GET /x: 403 secrets is forbidden":          "a Role has to allow it",
+		"cannot read the Secret a/b, trying again: GET /x: 401 Unauthorized":                  "the API server rejects the token",
+		"cannot read the Secret a/b, trying again: GET /x: 403 secrets is forbidden":          "a Role has to permit it",
 		"there are no webhook configurations named snug-webhook":                              "snug webhook --register --namespace hook | kubectl apply -f -",
 		`cannot write the Secret a/b, trying again: POST /x: 404 namespaces "hook" not found`: "kubectl create namespace hook",
 		"lookup x: no such host\nGET /x: EOF":                                                 "",
@@ -36,7 +35,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestTroubleRegister: the command that is recommended registers this webhook, and no other.
+// TestTroubleRegister: the command in the hint registers this webhook.
 func TestTroubleRegister(t *testing.T) {
 	for want, o := range map[string]webhookOptions{
 		"--namespace NAME":                                      {},
