@@ -69,7 +69,7 @@ func TestLintImageKinds(t *testing.T) {
 		{"pod.yaml", "a file of another kind, so neither a program nor an image, pod.yaml", "", ""},
 		{"empty", "an empty file, so neither a program nor an image, empty", "", ""},
 		{os.DevNull, "a special file, so neither a program nor an image, " + os.DevNull, "", ""},
-		{"dir", "a directory without an index.json, so no OCI layout, dir", "", ""},
+		{"dir", "a directory without an index.json, so not an OCI layout, dir", "", ""},
 		{"src.tar", "a file of another kind, so neither a program nor an image, src.tar", "", ""},
 		{"src.tar.gz", "a file of another kind, so neither a program nor an image, src.tar.gz", "", ""},
 		{"text.gz", "a file of another kind, so neither a program nor an image, text.gz", "", ""},
@@ -138,7 +138,7 @@ func TestLintImagePlatform(t *testing.T) {
 			"blobs/sha256/c", `{"config":{"Entrypoint":["/cart"]}}`, "blobs/sha256/l", tarred(t, "cart", "\x7fELF no program")),
 	})
 	_, code, talk := lintIn(t, dir, "--fail-on", "never", "--image", "*=image.tar", "pod.yaml")
-	if want := "snug: note: an image for 2 platforms, linux/amd64 is looked at, image.tar\n"; code != message.ExitFine || talk != want {
+	if want := "snug: note: an image for 2 platforms, linux/amd64 is checked, image.tar\n"; code != message.ExitFine || talk != want {
 		t.Errorf("exit code %d, %q", code, talk)
 	}
 }

@@ -261,7 +261,7 @@ func TestLintImageZstd(t *testing.T) {
 	w.Close()
 	put(t, dir, map[string]string{"image.tar": saved.String(), "pod.yaml": fmt.Sprintf(lintPod, "cart")})
 	d, code, talk := lintIn(t, dir, "--image", "cart=image.tar", "pod.yaml")
-	want := "packed with zstd, which snug does not read, layer l; skopeo copy oci:DIR docker-archive:FILE unpacks it, or name the program itself: --image cart=FILE"
+	want := "packed with zstd, which snug does not read, layer l; unpack it with skopeo copy oci:DIR docker-archive:FILE, or name the program itself: --image cart=FILE"
 	if code != message.ExitFine || len(d.Unknown) != 1 || d.Unknown[0].File != "image.tar" || d.Unknown[0].Why != want || !strings.Contains(talk, want) || !strings.Contains(ids(&d), "gomaxprocs-pins") {
 		t.Errorf("exit code %d, %s, %s, %+v", code, talk, ids(&d), d.Unknown)
 	}

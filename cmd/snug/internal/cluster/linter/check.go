@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
-// Check runs the rules, and writes fixes where that was asked for.
+// Check runs the rules, and writes fixes if Mend is set.
 func (l *Linter) Check() error {
 	if err := l.readImages(); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (l *Linter) Check() error {
 	return nil
 }
 
-// Manifests are the files that may be manifests, in their order.
+// Manifests returns the files that may be manifests, in their order.
 func (l *Linter) Manifests() []*manifest.File {
 	var all []*manifest.File
 	for i := range l.Sources {
@@ -38,7 +38,7 @@ func (l *Linter) Manifests() []*manifest.File {
 	return all
 }
 
-// Document is the answer.
+// Document returns the answer.
 func (l *Linter) Document() *finding.Lint {
 	d := &finding.Lint{
 		Head: finding.NewHead(finding.KindLint), Inputs: l.Inputs, Findings: []finding.LintMistake{}, Ignored: l.result.Ignored, Unknown: []finding.Gap{},
@@ -88,7 +88,7 @@ func (l *Linter) Document() *finding.Lint {
 	return d
 }
 
-// column is that of a finding; 0 = it has none.
+// column returns the column of a finding; 0 = none.
 func column(m finding.LintMistake) int {
 	if m.Column == nil {
 		return 0
@@ -96,8 +96,8 @@ func column(m finding.LintMistake) int {
 	return *m.Column
 }
 
-// Problems are the documents that could not be read, and what is none yet;
-// sources of templates in one chart or directory are said once.
+// Problems returns the documents that could not be read, and the sources that have to be
+// rendered first; template sources of one chart or directory are one gap.
 func (l *Linter) Problems() []finding.Gap {
 	var all []finding.Gap
 	templates := map[string]int{}
@@ -123,16 +123,16 @@ func (l *Linter) Problems() []finding.Gap {
 		}
 	}
 	for _, dir := range dirs {
-		why := "the source of a template; what it makes can be looked at: helm template CHART | snug lint -"
+		why := "the source of a template; to check its output: helm template CHART | snug lint -"
 		if n := templates[dir]; n > 1 {
-			why = strconv.Itoa(n) + " sources of templates; what they make can be looked at: helm template CHART | snug lint -"
+			why = strconv.Itoa(n) + " sources of templates; to check their output: helm template CHART | snug lint -"
 		}
 		all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(dir), Why: why})
 	}
 	return all
 }
 
-// mistake is a finding as the document has it.
+// mistake converts a finding to the form of the document.
 func (l *Linter) mistake(f *lint.Found, titles map[string]string) finding.LintMistake {
 	file, line := f.Object.File().Where(f.At.Line)
 	file = finding.UTF8(file)
@@ -161,12 +161,12 @@ func (l *Linter) mistake(f *lint.Found, titles map[string]string) finding.LintMi
 	return m
 }
 
-// fixable tells whether --fix can mend a finding.
+// fixable reports whether --fix can fix a finding.
 func (l *Linter) fixable(f *lint.Found) bool {
 	return len(f.Edits) > 0 && l.writable[f.Object.File().Name] && l.refused[lintKeyOf(f)] == ""
 }
 
-// knobMistake is a finding in a Dockerfile or a file of variables.
+// knobMistake returns the finding of a Dockerfile or a file of variables.
 func knobMistake(path string, f *envfiles.Found, titles map[string]string) finding.LintMistake {
 	path = finding.UTF8(path)
 	fix := ""
@@ -181,7 +181,7 @@ func knobMistake(path string, f *envfiles.Found, titles map[string]string) findi
 	}}
 }
 
-// lintNext is the command to try next.
+// lintNext returns the command to try next.
 func lintNext(d *finding.Lint) string {
 	var worst *finding.LintMistake
 	for i := range d.Findings {

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	mostRounds   = 3  // of fixes: one that overlaps with another is made in the next
-	mostAttempts = 8  // of a round, before all that is left of it is left out
-	mostTries    = 64 // to find out which of several fixes cannot be made
-	mostNotes    = 20 // of fixes that are left out
+	maxRounds   = 3  // of fixes; a fix that overlaps another waits for the next round
+	maxAttempts = 8  // per round, before its remaining fixes are left out
+	maxTries    = 64 // to find out which of several fixes fails
+	maxNotes    = 20 // about fixes that are left out
 )
 
-// lintPlace is what a finding is about.
+// lintPlace identifies the subject of a finding.
 type lintPlace struct{ file, object, container string }
 
-// lintKey tells findings apart whose lines may move.
+// lintKey identifies a finding, whose line may move.
 type lintKey struct {
 	lintPlace
 	id, message string
@@ -41,13 +41,13 @@ func placeOf(f *lint.Found) lintPlace {
 
 func lintKeyOf(f *lint.Found) lintKey { return lintKey{placeOf(f), f.ID, f.Message} }
 
-// fix writes fixes into files. What is written has been read again: it says what
-// it said with these changes, the findings are gone, and there are no new ones. A
-// fix that cannot be made is left out.
+// fix writes fixes into files. It reads the new text again before it writes: nothing but the
+// fixes has changed, the fixed findings are gone, and there are no new ones. A fix that fails
+// is left out.
 func (l *Linter) fix() {
-	l.refused, l.tries = map[lintKey]string{}, mostTries
+	l.refused, l.tries = map[lintKey]string{}, maxTries
 	from := l.files()
-	for range mostRounds {
+	for range maxRounds {
 		if !l.round() {
 			break
 		}
@@ -63,31 +63,31 @@ func (l *Linter) fix() {
 		if why == "" {
 			continue
 		}
-		if said++; said <= mostNotes {
+		if said++; said <= maxNotes {
 			l.Note("warning: not fixed, %s, %s:%d %s", why, f.Object.File().Name, f.At.Line, f.ID)
 		}
 	}
-	if said > mostNotes {
-		l.Note("warning: %d more are not fixed", said-mostNotes)
+	if said > maxNotes {
+		l.Note("warning: %d more are not fixed", said-maxNotes)
 	}
 }
 
-// unwritable is why nothing is written to the file of a finding; "" = it may be.
+// unwritable returns why the file of a finding cannot be fixed; "" = it can.
 func (l *Linter) unwritable(f *lint.Found) string {
 	for i := range l.Sources {
 		if s := &l.Sources[i]; s.Manifest == f.Object.File() {
 			switch {
 			case s.packed:
-				return "the file is packed with gzip"
+				return "the file is compressed with gzip"
 			case !s.writable:
-				return "no regular file"
+				return "not a regular file"
 			}
 		}
 	}
 	return ""
 }
 
-// files are the manifests of all sources; nil of those that have none.
+// files returns the manifests of all sources; nil for a source without one.
 func (l *Linter) files() []*manifest.File {
 	var all []*manifest.File
 	for i := range l.Sources {
@@ -96,7 +96,7 @@ func (l *Linter) files() []*manifest.File {
 	return all
 }
 
-// back makes the manifests be those that they were, and what was found in them.
+// back restores manifests and their findings.
 func (l *Linter) back(files []*manifest.File, found lint.Result) {
 	for i := range l.Sources {
 		l.Sources[i].Manifest = files[i]
@@ -104,11 +104,11 @@ func (l *Linter) back(files []*manifest.File, found lint.Result) {
 	l.result = found
 }
 
-// round makes all fixes that do not overlap, in memory. It is false when there was
-// none to make.
+// round makes all fixes that do not overlap, in memory. It reports whether there was one to
+// make.
 func (l *Linter) round() bool {
 	before, from := l.result, l.files()
-	for attempt := range mostAttempts {
+	for attempt := range maxAttempts {
 		made := l.mend(before.Found)
 		if len(made) == 0 {
 			return false
@@ -121,13 +121,13 @@ func (l *Linter) round() bool {
 		}
 		l.back(from, before)
 		for place, id := range worse {
-			l.blame(place, id, made, attempt == mostAttempts-1)
+			l.blame(place, id, made, attempt == maxAttempts-1)
 		}
 	}
 	return false
 }
 
-// mend makes those of fixes that can be made.
+// mend makes the fixes of found that do not overlap, and returns those that succeeded.
 func (l *Linter) mend(found []lint.Found) (made []lint.Found) {
 	of := map[*manifest.File][]lint.Found{}
 	for _, f := range found {
@@ -142,7 +142,7 @@ func (l *Linter) mend(found []lint.Found) (made []lint.Found) {
 		}
 		var c chosen
 		fixes := slices.DeleteFunc(of[s.Manifest], func(f lint.Found) bool { return !c.add(f.Edits) })
-		after, done := l.most(s.Manifest, fixes)
+		after, done := l.apply(s.Manifest, fixes)
 		if after != nil {
 			s.Manifest, made = after, append(made, done...)
 		}
@@ -150,8 +150,8 @@ func (l *Linter) mend(found []lint.Found) (made []lint.Found) {
 	return made
 }
 
-// most makes as many fixes of a file as can be made together.
-func (l *Linter) most(file *manifest.File, fixes []lint.Found) (after *manifest.File, done []lint.Found) {
+// apply makes as many fixes of a file as succeed together.
+func (l *Linter) apply(file *manifest.File, fixes []lint.Found) (after *manifest.File, done []lint.Found) {
 	var try func([]lint.Found)
 	try = func(some []lint.Found) {
 		all := slices.Concat(done, some)
@@ -187,10 +187,10 @@ func lintEdits(fixes []lint.Found) []manifest.Edit {
 	return all
 }
 
-// chosen are edits of a file that do not overlap, in their order.
+// chosen holds edits of a file that do not overlap, in their order.
 type chosen []manifest.Edit
 
-// near is where an edit belongs, and those that it may overlap with.
+// near returns the index for an edit, and the edits that it may overlap.
 func (c chosen) near(e manifest.Edit) (n int, near []manifest.Edit) {
 	n, _ = slices.BinarySearchFunc(c, e, func(a, b manifest.Edit) int {
 		if a.Before(b) {
@@ -201,7 +201,7 @@ func (c chosen) near(e manifest.Edit) (n int, near []manifest.Edit) {
 	return n, c[max(0, n-1):min(len(c), n+1)]
 }
 
-// add takes edits, all or none of them.
+// add adds edits, all or none. It reports whether they fit.
 func (c *chosen) add(more []manifest.Edit) bool {
 	for _, e := range more {
 		if _, near := c.near(e); slices.ContainsFunc(near, e.Overlaps) && !slices.ContainsFunc(near, e.Same) {
@@ -216,16 +216,16 @@ func (c *chosen) add(more []manifest.Edit) bool {
 	return true
 }
 
-// worse are places where fixes bring findings that were not there, but lesser ones:
-// with the right divisor GOMEMLIMIT may still be all of the limit. The id is that of
-// one of them.
+// worse returns the places where fixes cause new findings, each with the id of one. Findings
+// less severe than the fixed one do not count: with the right divisor, GOMEMLIMIT may still
+// equal the limit.
 func (l *Linter) worse(before lint.Result, made []lint.Found) map[lintPlace]string {
 	had, worst := map[lintKey]int{}, map[lintPlace]int{}
 	for i := range before.Found {
 		had[lintKeyOf(&before.Found[i])]++
 	}
 	for _, f := range slices.Concat(l.fixed, made) {
-		had[lintKeyOf(&f)]-- // of rounds before: below 0
+		had[lintKeyOf(&f)]-- // below 0 for earlier rounds
 		worst[placeOf(&f)] = max(worst[placeOf(&f)], f.Severity.Level())
 	}
 	all := map[lintPlace]string{}
@@ -239,10 +239,10 @@ func (l *Linter) worse(before lint.Result, made []lint.Found) map[lintPlace]stri
 	return all
 }
 
-// blame leaves out the fix that brings a finding to a place: one there, else in its
-// object, its file, or anywhere.
+// blame leaves out the fix that causes a finding at a place: a fix of that place, else of
+// its object, its file, or any.
 func (l *Linter) blame(place lintPlace, id string, made []lint.Found, all bool) {
-	why := id + " would be there afterwards"
+	why := "the fix would cause " + id
 	for _, near := range []func(lintPlace) bool{
 		func(p lintPlace) bool { return p == place && !all },
 		func(p lintPlace) bool { return p.file == place.file && p.object == place.object && !all },
@@ -267,7 +267,7 @@ func (l *Linter) blame(place lintPlace, id string, made []lint.Found, all bool) 
 	}
 }
 
-// harmless tells whether a fix alone brings nothing.
+// harmless reports whether a fix alone causes no finding.
 func (l *Linter) harmless(f lint.Found) bool {
 	if l.tries <= 0 {
 		return false
@@ -280,7 +280,7 @@ func (l *Linter) harmless(f lint.Found) bool {
 	return len(made) > 0 && len(l.worse(before, made)) == 0
 }
 
-// commit notes what was made, and where it is now.
+// commit records the fixes made, at their new positions.
 func (l *Linter) commit(from []*manifest.File, made []lint.Found) {
 	moved := map[string]func(manifest.Pos) manifest.Pos{}
 	for i, f := range from {
@@ -298,8 +298,8 @@ func (l *Linter) commit(from []*manifest.File, made []lint.Found) {
 	}
 }
 
-// write replaces files by what they have become. One that cannot be written stays
-// as it is, with its findings.
+// write writes the changed files. A file that cannot be written keeps its text and its
+// findings.
 func (l *Linter) write(from []*manifest.File) {
 	var failed []string
 	for i := range l.Sources {
@@ -321,12 +321,12 @@ func (l *Linter) write(from []*manifest.File) {
 }
 
 var (
-	errMeanwhile = errors.New("it has changed meanwhile")
-	errLinked    = errors.New("it has more than one name, hard links, and would lose the others")
+	errMeanwhile = errors.New("it has changed since it was read")
+	errLinked    = errors.New("it has several hard links, and the others would keep the old text")
 )
 
-// writeOne replaces a file, if it is still what was read. Its other names would
-// keep the old text, so one with several is left alone.
+// writeOne replaces a file if it is still as it was read. It refuses a file with several
+// hard links, because the others would keep the old text.
 func (l *Linter) writeOne(s *lintSource, old []byte) error {
 	info, err := os.Stat(s.Path)
 	if err != nil {
@@ -349,12 +349,12 @@ func (l *Linter) writeOne(s *lintSource, old []byte) error {
 	})
 }
 
-// Left is the error of files that could not be written.
+// Left returns the error for files that could not be written.
 func (l *Linter) Left() error {
 	if len(l.unfixed) == 0 {
 		return nil
 	}
-	hint := "the files and their directories have to be writable, and nothing else may change them; run it again"
+	hint := "make the files and their directories writable, let nothing else change them, and run it again"
 	if n := len(l.unfixed) - 1; n > 0 {
 		hint = strconv.Itoa(n) + " more are not fixed, see above; " + hint
 	}

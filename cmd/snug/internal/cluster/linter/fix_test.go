@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestLintFixMeanwhile: a change that another process writes meanwhile is not lost.
+// TestLintFixMeanwhile: a change that another process makes between read and write is not lost.
 func TestLintFixMeanwhile(t *testing.T) {
 	const text = "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: i, env: [{name: GOMEMLIMIT, value: 512Mi}]}]}\n"
 	t.Chdir(t.TempDir())
@@ -30,7 +30,7 @@ func TestLintFixMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile("a.yaml")
-	if err != nil || string(got) != text+"# and more\n" || !strings.Contains(said.String(), "not fixed, it has changed meanwhile, a.yaml") {
+	if err != nil || string(got) != text+"# and more\n" || !strings.Contains(said.String(), "not fixed, it has changed since it was read, a.yaml") {
 		t.Errorf("%v, %q, %q", err, got, said.String())
 	}
 	if d := l.Document(); len(d.Findings) != 1 || d.Findings[0].Fixed || l.Left() == nil {

@@ -17,9 +17,10 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-const imageHint = "--image NAME=FILE: the image as manifests name it, with or without its registry and tag, or *; and its program (ELF, Mach-O or PE), an OCI layout or what docker save writes, packed with gzip or not"
+const imageHint = "--image NAME=FILE: NAME is the image as in the manifests, with or without registry and tag, or *; " +
+	"FILE is its program (ELF, Mach-O or PE), an OCI layout or a docker save archive, compressed with gzip or not"
 
-// readImages finds out what programs images have.
+// readImages reads the programs of images.
 func (l *Linter) readImages() error {
 	l.programs = map[string]lint.Program{}
 	seen := map[string]bool{}
@@ -49,7 +50,7 @@ func (l *Linter) readImages() error {
 	return nil
 }
 
-// hasImage tells whether a container has an image of this name.
+// hasImage reports whether a container has an image of this name.
 func (l *Linter) hasImage(name string) bool {
 	for _, f := range l.Manifests() {
 		for _, o := range f.Objects {
@@ -65,19 +66,19 @@ func (l *Linter) hasImage(name string) bool {
 	return false
 }
 
-// starters are programs that start another one, by their names. Some are built by
-// Go, and so tell nothing of it either way.
+// starters are names of programs that start another program. Whether they are Go programs
+// says nothing about that one.
 var starters = []string{
 	"ash", "bash", "busybox", "catatonit", "dash", "docker-init", "dumb-init", "env", "gosu", "sh", "su-exec", "tini", "tini-static",
 }
 
-// readImage looks at the program of an image, or at a file that is the program.
-// why is what keeps snug from knowing it, with what else can be done; "" = it does.
+// readImage reads the program of an image, or a file that is the program. why says why the
+// program is unknown, and what to do instead; "" = it is known.
 func (l *Linter) readImage(file string) (p lint.Program, why string, err error) {
 	const so = ", so neither a program nor an image"
 	f, err := image.Open(file)
 	if errors.Is(err, image.ErrZstd) {
-		return p, message.Reason(err) + "; skopeo copy oci:DIR docker-archive:FILE unpacks it, or ", nil
+		return p, message.Reason(err) + "; unpack it with skopeo copy oci:DIR docker-archive:FILE, or ", nil
 	}
 	if errors.Is(err, image.ErrNone) {
 		e, err := goproc.ReadExe(file) // the program itself
@@ -87,7 +88,7 @@ func (l *Linter) readImage(file string) (p lint.Program, why string, err error) 
 		case strings.HasPrefix(e.What, "a script"):
 			return p, e.What + ", which starts another program; ", nil
 		case e.What == "a directory":
-			return p, "", errors.New("a directory without an index.json, so no OCI layout")
+			return p, "", errors.New("a directory without an index.json, so not an OCI layout")
 		}
 		return p, "", errors.New(e.What + so)
 	}
@@ -96,7 +97,7 @@ func (l *Linter) readImage(file string) (p lint.Program, why string, err error) 
 	}
 	defer f.Close()
 	if f.Platforms > 1 {
-		l.Note("note: an image for %d platforms, %s is looked at, %s", f.Platforms, f.Platform, file)
+		l.Note("note: an image for %d platforms, %s is checked, %s", f.Platforms, f.Platform, file)
 	}
 	if name := path.Base(f.Path); slices.Contains(starters, name) {
 		return p, "an image that starts " + name + ", which starts another program; ", nil
@@ -111,7 +112,7 @@ func (l *Linter) readImage(file string) (p lint.Program, why string, err error) 
 	return p, "", errors.New("an image whose program " + f.Path + " is " + e.What)
 }
 
-// programOf is what rules want to know of a program.
+// programOf returns the facts of a program that rules use.
 func programOf(e *goproc.Exe) lint.Program {
 	p := lint.Program{Version: e.GoVersion, Automaxprocs: e.Automaxprocs, Automemlimit: e.Automemlimit}
 	p.State = podpatch.NotGo

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package linter lints the files, charts and images that a user names, and mends them: it
-// reads, has package lint judge, writes the fixes that are safe, and makes the document.
+// Package linter lints the files, charts and images that a user names: it reads them, runs
+// the rules of package lint, writes safe fixes, and returns the document.
 package linter
 
 import (
@@ -37,47 +37,48 @@ type Linter struct {
 	result   lint.Result
 	fixed    []lint.Found
 	refused  map[lintKey]string // fixes that are left out, and why
-	tries    int                // that are left to find out which
+	tries    int                // left to find out which fix to leave out
 	unfixed  []string           // files that could not be written, and why
 	batch    manifest.Batch
-	writable map[string]bool // by path; made for the answer
+	writable map[string]bool // by path; set by Document
 
 	unrendered unrendered
 }
 
-// lintSource is one file, or what a tool printed.
+// lintSource is one file, or the output of a tool.
 type lintSource struct {
 	Path     string
 	Named    bool           // by the user, not found in a directory
 	writable bool           // it can be fixed
-	packed   bool           // with gzip
-	Manifest *manifest.File // nil of drop-ins, which are in that of their unit
-	kind     envfiles.Kind  // of files that are no manifests
+	packed   bool           // compressed with gzip
+	Manifest *manifest.File // nil for drop-ins, which are part of their unit
+	kind     envfiles.Kind  // of a file that is not a manifest
 	text     []byte         // of a unit
 	settings []envfiles.Found
 	err      error
 }
 
-// most of what is looked at in directories.
+// Bounds on what is read in directories.
 const (
-	mostWalked    = 500_000
-	mostManifests = 100_000
+	maxWalked    = 500_000
+	maxManifests = 100_000
 )
 
-// Options are what is asked of a linter.
+// Options configure a Linter.
 type Options struct {
-	In              io.Reader                        // what "-" stands for
-	Note            func(format string, args ...any) // what the user should know at once
-	Titles          map[string]string                // what ids stand for
-	Mend            bool                             // write the fixes that are safe
-	Helm, Kustomize string                           // a chart, a directory: their tool is run; "" = none
+	In              io.Reader                        // the input "-"
+	Note            func(format string, args ...any) // prints a note at once
+	Titles          map[string]string                // by id
+	Mend            bool                             // write safe fixes
+	Helm, Kustomize string                           // a chart, a directory, for the tool of that name; "" = none
 	Images          []string                         // NAME=FILE
-	Runes           bool                             // columns count code points, and not bytes
+	Runes           bool                             // columns count code points, not bytes
 }
 
+// New returns a linter.
 func New(o Options) *Linter { return &Linter{Options: o} }
 
-// Gather reads all untrusted.
+// Gather runs the tools and reads the files and directories in args.
 func (l *Linter) Gather(args []string) error {
 	if l.Helm != "" {
 		if err := l.tool("--helm", l.Helm, "helm", "template", l.Helm); err != nil {
@@ -90,7 +91,7 @@ func (l *Linter) Gather(args []string) error {
 		}
 	}
 	if len(args) == 0 && len(l.Sources) == 0 {
-		return message.Usage("nothing to look at", "name files or directories, or - for what is piped in; --helm CHART, --kustomize DIR")
+		return message.Usage("nothing to check", "name files or directories, or - for stdin; or use --helm CHART or --kustomize DIR")
 	}
 	for i, a := range args {
 		if a == "-" && slices.Contains(args[:i], a) {
@@ -118,7 +119,7 @@ func (l *Linter) Gather(args []string) error {
 	return l.read()
 }
 
-// walk adds the files in a directory that may be manifests.
+// walk adds the files below a directory that may be manifests.
 func (l *Linter) walk(dir string) {
 	entries, files := 0, 0
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -126,7 +127,7 @@ func (l *Linter) walk(dir string) {
 			l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(path), Why: message.Reason(err)})
 			return nil
 		}
-		if entries++; entries > mostWalked || files >= mostManifests {
+		if entries++; entries > maxWalked || files >= maxManifests {
 			l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(dir), Why: "too many files; the rest is not looked at"})
 			return fs.SkipAll
 		}
@@ -150,9 +151,9 @@ func (l *Linter) walk(dir string) {
 	})
 }
 
-// read reads all files, as many at a time as there are Ps.
+// read reads all files, in parallel on all Ps.
 func (l *Linter) read() error {
-	// A file may be named, and be in a directory that is named as well.
+	// A file may be named itself and be in a named directory.
 	seen := map[string]bool{}
 	l.Sources = slices.DeleteFunc(l.Sources, func(s lintSource) bool {
 		path := filepath.Clean(s.Path)
@@ -192,8 +193,8 @@ func (l *Linter) read() error {
 	return nil
 }
 
-// kindOf is how a file is read that is no manifest. Compose files are read as
-// manifests are.
+// kindOf returns the kind of a file that is not a manifest, None for others. Compose files
+// are read like manifests.
 func kindOf(path string) envfiles.Kind {
 	if manifest.DropIn(path) != "" {
 		return envfiles.Unit
@@ -229,7 +230,7 @@ func (s *lintSource) read(batch *manifest.Batch) {
 	}
 }
 
-// runKustomize runs the tool, or kubectl, which has it built in.
+// runKustomize runs kustomize, or kubectl, which has it built in.
 func (l *Linter) runKustomize() error {
 	dir := l.Kustomize
 	if _, err := exec.LookPath("kustomize"); err != nil {
@@ -240,7 +241,7 @@ func (l *Linter) runKustomize() error {
 	return l.tool("--kustomize", dir, "kustomize", "build", dir)
 }
 
-// tool runs a program of the user's, and looks at what it prints.
+// tool runs one of the user's programs and adds its output.
 func (l *Linter) tool(flag, of, name string, args ...string) error {
 	if strings.HasPrefix(of, "-") {
 		return message.Usage("wrong value, "+flag+" "+message.Quote(of), "name a chart or a directory")
@@ -252,9 +253,9 @@ func (l *Linter) tool(flag, of, name string, args ...string) error {
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return message.Failed("there is no "+name+", PATH", "install it, or pipe in what it prints where it is: "+name+" "+strings.Join(args, " ")+" | snug lint -")
+		return message.Failed("not found in PATH, "+name, "install it, or pipe in its output from elsewhere: "+name+" "+strings.Join(args, " ")+" | snug lint -")
 	case stdout.full:
-		return message.Failed("cannot read, "+manifest.ErrTooLarge.Error()+", what "+name+" prints", "look at the chart's parts one by one")
+		return message.Failed("cannot read, "+manifest.ErrTooLarge.Error()+", the output of "+name, "check its parts one by one")
 	case err != nil:
 		return message.Failed(name+" failed, "+lastWords(stderr.String(), err)+", "+of, name+" "+strings.Join(args, " ")+" says more")
 	}
@@ -263,7 +264,7 @@ func (l *Linter) tool(flag, of, name string, args ...string) error {
 	return nil
 }
 
-// limited keeps what a tool prints, up to what is read of a file.
+// limited keeps the output of a tool, up to the maximum size of a file.
 type limited struct {
 	bytes.Buffer
 	full bool
@@ -277,7 +278,8 @@ func (b *limited) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// lastWords is why a tool failed: the first line of what it says that says so.
+// lastWords returns why a tool failed: the first line of its stderr that begins with
+// "error", else the last line, else err.
 func lastWords(said string, err error) string {
 	last := message.Reason(err)
 	for line := range strings.Lines(said) {
@@ -291,7 +293,7 @@ func lastWords(said string, err error) string {
 	return strings.TrimSuffix(last, ".")
 }
 
-// Unread is the error of what could not be read: sources of templates are none.
+// Unread returns the error for files that could not be read; template sources do not count.
 func Unread(gaps []finding.Gap) error {
 	gaps = slices.DeleteFunc(slices.Clone(gaps), func(g finding.Gap) bool { return g.Field != finding.GapFindings })
 	if len(gaps) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 )
 
-// units puts units and their drop-ins together.
+// units merges units and their drop-ins.
 func (l *Linter) units() {
 	type unit struct {
 		base    *lintSource
@@ -38,9 +38,9 @@ func (l *Linter) units() {
 		if s.text == nil || name == "" {
 			continue
 		}
-		// Beside its directory; of the same system, as with a unit in
-		// usr/lib/systemd/system and its drop-in in etc/systemd/system; or the only
-		// one of that name.
+		// The unit is beside the drop-in's directory; or in the same file system tree, such as
+		// a unit in usr/lib/systemd/system with a drop-in in etc/systemd/system; or the only
+		// unit of that name.
 		path := filepath.Join(filepath.Dir(filepath.Dir(s.Path)), name)
 		u := byPath[path]
 		if root, ok := manifest.SystemRoot(s.Path); u == nil && ok {
@@ -71,8 +71,8 @@ func (l *Linter) units() {
 	}
 }
 
-// envFiles reads the files of variables that services take. One that cannot be
-// read is not known, and no rule goes by what it may say.
+// envFiles reads the env files of services. The variables of a file that cannot be read are
+// unknown.
 func (l *Linter) envFiles() {
 	at, tried := map[string]int{}, map[string]bool{}
 	for i := range l.Sources {
@@ -85,7 +85,7 @@ func (l *Linter) envFiles() {
 		}
 		for _, path := range f.EnvFiles() {
 			n, known := at[path]
-			if tried[path] || len(tried) >= mostManifests || known && !l.Sources[n].mayBeVariables() {
+			if tried[path] || len(tried) >= maxManifests || known && !l.Sources[n].mayBeVariables() {
 				continue
 			}
 			tried[path] = true
@@ -103,8 +103,8 @@ func (l *Linter) envFiles() {
 	}
 }
 
-// mayBeVariables tells whether a file that has been read as something else holds
-// variables: it was not known for anything.
+// mayBeVariables reports whether a file that has been read may be an env file: it was not
+// recognized as anything else.
 func (s *lintSource) mayBeVariables() bool {
 	switch s.kind {
 	case envfiles.Dotenv:

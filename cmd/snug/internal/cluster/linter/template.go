@@ -17,21 +17,21 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 )
 
-// unrendered is what tools make manifests of, as far as it is among the input.
+// unrendered holds inputs from which tools make manifests.
 type unrendered struct {
-	charts         map[string]bool // directories; none is in another
-	kustomizations []string        // directories of those that others do not build on, and that change what they take
+	charts         map[string]bool // directories, none inside another
+	kustomizations []string        // directories that change their resources and are not the base of another
 }
 
-// patching are the keys of a kustomization that change or make objects.
+// patching matches the keys of a kustomization that change or generate objects.
 var patching = regexp.MustCompile(`(?m)^["']?(?:patches\w*|components|replacements|transformers|vars|\w+Generator|generators|helmCharts)["']?[ \t]*:`)
 
 func isKustomization(path string) bool {
 	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, filepath.Base(path))
 }
 
-// tools finds charts and kustomizations. What a kustomization takes is marked:
-// it may be patched, so what is not in it may still be there.
+// tools finds charts and kustomizations. It marks resources of a kustomization as patched: a
+// patch may add what they lack.
 func (l *Linter) tools() {
 	changes, found := map[string]bool{}, map[string][]byte{}
 	charts := map[string]bool{}
@@ -58,7 +58,7 @@ func (l *Linter) tools() {
 		}
 	}
 
-	// Those that others name are what those build on.
+	// A kustomization that another one names is its base.
 	base := map[string]bool{}
 	any := false
 	for dir, text := range found {
@@ -85,8 +85,8 @@ func (l *Linter) tools() {
 	}
 }
 
-// again is the text of a file, which is not kept where it says nothing of a pod;
-// empty when it cannot be read once more.
+// again returns the text of a file, which is not kept if the file has no pod. It is empty if
+// the file can no longer be read.
 func (s *lintSource) again() []byte {
 	if len(s.Manifest.Text) > 0 || s.Path == "-" {
 		return s.Manifest.Text
@@ -95,7 +95,7 @@ func (s *lintSource) again() []byte {
 	return []byte(text)
 }
 
-// within tells whether a directory is one of dirs, or in one.
+// within reports whether a directory is one of dirs, or below one.
 func within(dir string, dirs map[string]bool) bool {
 	for len(dirs) > 0 {
 		if dirs[dir] {
@@ -110,8 +110,8 @@ func within(dir string, dirs map[string]bool) bool {
 	return false
 }
 
-// chartOf is the chart that a file is of: its directory, or one above it, has a
-// Chart.yaml. "" = none has.
+// chartOf returns the chart that contains a file: the nearest directory with a Chart.yaml, at
+// most three above the file's own. "" = none.
 func chartOf(path string) string {
 	dir := filepath.Dir(path)
 	for range 4 {
@@ -126,31 +126,31 @@ func chartOf(path string) string {
 	return ""
 }
 
-// gaps are what is said of them.
+// gaps returns the gaps to report for them.
 func (u *unrendered) gaps() []finding.Gap {
 	var all []finding.Gap
 	for _, dir := range slices.Sorted(maps.Keys(u.charts)) {
 		all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(dir),
-			Why: "a chart: its templates and values are no manifests; what they make can be looked at: snug lint --helm " + message.Quote(finding.UTF8(dir))})
+			Why: "a chart: its templates and values are not manifests; to check its output: snug lint --helm " + message.Quote(finding.UTF8(dir))})
 	}
 	for _, dir := range u.kustomizations {
 		all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(dir),
-			Why: "a kustomization: what it patches and generates is not seen in its files; what they make can be looked at: snug lint --kustomize " + message.Quote(finding.UTF8(dir))})
+			Why: "a kustomization: its files do not show what it patches and generates; to check its output: snug lint --kustomize " + message.Quote(finding.UTF8(dir))})
 	}
 	return all
 }
 
-// jsonPatch is the text of patches in the form of RFC 6902.
+// jsonPatch matches patches of RFC 6902, in JSON or YAML.
 var jsonPatch = regexp.MustCompile(`^\s*(?:\[\s*\{[^{}]*"op"\s*:\s*"[a-z]+"|(?:-\s+|- )(?:op|path|from)\s*:)`)
 
-// patches are the files that were named and hold patches.
+// patches returns a gap for each named file that holds a patch.
 func (l *Linter) patches() []finding.Gap {
 	var all []finding.Gap
 	for i := range l.Sources {
 		s := &l.Sources[i]
 		if s.Named && s.Manifest != nil && s.Manifest.Found == 0 && len(s.Manifest.Objects) == 0 && jsonPatch.Match(s.again()) {
 			all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(s.Path),
-				Why: "a patch, which is no manifest; what it makes can be looked at: kustomize build DIR | snug lint -"})
+				Why: "a patch, not a manifest; to check its result: kustomize build DIR | snug lint -"})
 		}
 	}
 	return all
