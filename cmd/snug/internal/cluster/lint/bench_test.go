@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 )
 
-// workload is a deployment of usual length.
+// workload is a deployment of typical length.
 const workload = `apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -64,8 +64,8 @@ spec:
   - {name: http, port: 80, targetPort: http}
 `
 
-// BenchmarkLint looks at 5,000 manifests, half of them deployments, of which one
-// in a hundred has a mistake in its divisor.
+// BenchmarkLint checks 5,000 manifests. Half are deployments, and one in a hundred of these
+// has a wrong divisor.
 func BenchmarkLint(b *testing.B) {
 	var texts [][]byte
 	size := 0
@@ -99,8 +99,7 @@ func BenchmarkLint(b *testing.B) {
 	}
 }
 
-// BenchmarkLongLine looks at a pod of 5,000 containers in one line, each with a
-// mistake.
+// BenchmarkLongLine checks a pod of 5,000 containers in one line, each with a finding.
 func BenchmarkLongLine(b *testing.B) {
 	var s strings.Builder
 	s.WriteString(`{"kind":"Pod","spec":{"containers":[`)

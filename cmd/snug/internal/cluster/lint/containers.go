@@ -8,8 +8,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 )
 
-// Described is a container of Kubernetes, and what is known of it as an API
-// server would see it: what a ConfigMap says is not.
+// Described is a container of Kubernetes with the facts that an API server sees, which are
+// without the contents of ConfigMaps.
 type Described struct {
 	Object    *manifest.Object
 	Pod       *manifest.Pod
@@ -17,8 +17,8 @@ type Described struct {
 	Facts     podpatch.Container
 }
 
-// Containers are all that files hold, in their order. Limits of a LimitRange
-// among them count.
+// Containers returns all containers in files, in their order. LimitRanges among the files
+// count.
 func Containers(files []*manifest.File) []Described {
 	in := gather(files)
 	var all []Described

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lint finds, in Kubernetes manifests, the values that make a Go program
-// misfit its container: variables that kill it or mislead it, references that
-// give something else than they seem to, limits that change behind its back.
-// Services of compose files and units of systemd are containers as well: what
-// does not take Kubernetes is looked for in them by the same rules.
+// Package lint finds values in Kubernetes manifests with which a Go program does not fit its
+// container: variables that kill or mislead it, references that give an unexpected value,
+// limits that change after it has started. Services of compose files and systemd units are
+// containers as well: rules that do not need Kubernetes check them too.
 //
-// A rule is a function of one container and what the input says around it. Its
-// folder holds what it means (rule.md, unless package vet or rules explains the
-// same id), manifests in which it fires, with the lines marked, and manifests in
-// which it keeps quiet. Where something is not known, rules keep quiet.
+// A rule is a function of one container and its context in the input. The rule's folder holds
+// its text (rule.md, unless package vet or rules explains the same id), manifests in which it
+// fires, with the lines marked, and manifests in which it does not. Rules do not fire on
+// unknown values.
 package lint
 
 import (
@@ -27,48 +26,47 @@ import (
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
-// Found is a mistake at a place.
+// Found is a finding at a position.
 type Found struct {
 	ID        string
 	Severity  finding.Severity
 	Object    *manifest.Object
-	Container string // "" = the object or the pod as a whole
+	Container string // "" = the whole object or pod
 	Role      pod.Role
 	At        manifest.Pos
 	Message   string // what is wrong here, one sentence
 	Evidence  []finding.Evidence
 	Fix       string          // what to write instead
-	Edits     []manifest.Edit // that do it; nil = a person has to
+	Edits     []manifest.Edit // the fix as edits; nil = a person has to make it
 
 	pod  *manifest.Pod
-	what any // the container, pod or object that it is of
+	what any // the container, pod or object of the finding
 }
 
-// Program is what is known of the program in an image.
+// Program holds what is known about the program in an image.
 type Program struct {
 	podpatch.Program
-	Version      string // of Go, as it writes it; "" = not known
-	Automaxprocs string // its version, where it is linked in; "" = it is not
+	Version      string // of Go, such as go1.26; "" = unknown
+	Automaxprocs string // version of the linked module; "" = not linked
 	Automemlimit string
 }
 
-// Rule is one kind of mistake that is explained here.
+// Rule is a rule that this package explains.
 type Rule struct{ ID, Title, Text string }
 
-// check is a rule's code. The id is that of what it reports, or the first of
-// them.
+// check is the code of a rule. id is what it reports, or the first id of several.
 type check struct {
 	id    string
 	check func(*subject)
 	where where
 }
 
-// where is what a rule is for.
+// where says in which files a rule applies.
 type where uint8
 
 const (
 	everywhere where = iota
-	kubernetes       // what is said in manifests only
+	kubernetes       // in manifests only
 	services         // in compose files and units only
 )
 
@@ -76,7 +74,7 @@ func (w where) covers(f manifest.Form) bool {
 	return w == everywhere || (w == kubernetes) == (f == manifest.Kubernetes)
 }
 
-// checks are the rules' code, in the order in which they explain.
+// checks lists the code of all rules of containers.
 var checks = []check{
 	{"env-value-type", valueType, kubernetes},
 	{"gomemlimit-malformed", values, everywhere},
@@ -100,8 +98,7 @@ var checks = []check{
 	{"divisor-missing", noDivisor, kubernetes},
 }
 
-// shared are ids of rules whose words belong to package vet or rules: the same
-// mistake, seen elsewhere.
+// shared lists the ids of rules that package vet or rules explains.
 var shared = []string{
 	"gomemlimit-malformed", "gomemlimit-tiny", "gogc-malformed", "gogc-zero", "gomaxprocs-malformed", "godebug-harmful", "godebug-no-quota",
 	"gogc-off-alone", "ignore-without-reason", "gomemlimit-above-limit", "gomemlimit-missing", "procs-above-quota", "gated-off", "sub-core-quota",
@@ -111,7 +108,7 @@ var shared = []string{
 //go:embed */rule.md
 var texts embed.FS
 
-// Rules are the rules that are explained here, by id.
+// Rules returns the rules that this package explains, by id.
 func Rules() []Rule {
 	var all []Rule
 	names, _ := fs.Glob(texts, "*/rule.md")
@@ -123,7 +120,7 @@ func Rules() []Rule {
 	return all
 }
 
-// IDs are all ids that Check can give.
+// IDs returns all ids that Check can report.
 func IDs() []string { return slices.Clone(ids()) }
 
 var ids = sync.OnceValue(func() []string {
@@ -135,14 +132,14 @@ var ids = sync.OnceValue(func() []string {
 	return all
 })
 
-// Result is what Check found.
+// Result is the result of Check.
 type Result struct {
 	Found   []Found // by file, in the order of the text
-	Ignored int     // findings that a person has silenced
+	Ignored int     // number of silenced findings
 }
 
-// Check looks at files together: what one says of another's pods counts.
-// Programs are what is known of images, by their names or "*"; nil = nothing.
+// Check checks files together: a LimitRange in one counts for pods in another. programs are
+// the programs of images, by image name or "*"; nil = none.
 func Check(files []*manifest.File, programs map[string]Program) Result {
 	in := gather(files)
 	in.programs = programs
@@ -180,24 +177,24 @@ func (in *input) object(o *manifest.Object) {
 	}
 }
 
-// podChecks are rules about a pod as a whole.
+// podChecks lists the rules of pods as a whole.
 var podChecks = []check{
 	{"pod-resources-empty", emptyResources, kubernetes},
 	{"pod-limit-shared", sharedSum, kubernetes},
 	{"ignore-without-reason", badIgnore, kubernetes},
 }
 
-// subject is a container, and what the input says around it.
+// subject is a container with its context in the input.
 type subject struct {
 	in      *input
 	o       *manifest.Object
 	p       *manifest.Pod
-	c       *manifest.Container // nil = the pod as a whole
-	knobs   map[string]*knob    // the variables that Go knows, as the container sees them
+	c       *manifest.Container // nil = the whole pod
+	knobs   map[string]*knob    // the variables in knobNames, as the container sees them
 	program Program
 }
 
-// noun is what a subject is called.
+// noun returns the word for a subject.
 func (s *subject) noun() string {
 	if s.o.Form != manifest.Kubernetes {
 		return "service"
@@ -205,7 +202,7 @@ func (s *subject) noun() string {
 	return "container"
 }
 
-// report adds a finding. Where at is nowhere it is the object's.
+// report adds a finding. A zero at means the object.
 func (s *subject) report(id string, severity finding.Severity, at manifest.Pos, message, fix string) *Found {
 	f := Found{ID: id, Severity: severity, Object: s.o, At: at, Message: message, Fix: fix, pod: s.p, what: s.o}
 	switch {
@@ -218,14 +215,14 @@ func (s *subject) report(id string, severity finding.Severity, at manifest.Pos, 
 	return &s.in.found[len(s.in.found)-1]
 }
 
-// edit adds an edit that can be made.
+// edit adds an edit if ok.
 func (f *Found) edit(e manifest.Edit, ok bool) {
 	if ok {
 		f.Edits = append(f.Edits, e)
 	}
 }
 
-// severityOf is how bad a mistake is that package vet knows as well.
+// severityOf returns the severity of a rule of package vet.
 func severityOf(id string) finding.Severity {
 	for _, c := range vet.Checks() {
 		if c.ID == id {
@@ -235,7 +232,7 @@ func severityOf(id string) finding.Severity {
 	return finding.SeverityWarning
 }
 
-// finish drops what is silenced or said twice, and sorts the rest.
+// finish drops silenced and repeated findings, and sorts the rest.
 func (in *input) finish(files []*manifest.File) Result {
 	var r Result
 	order := map[*manifest.File]int{}
@@ -271,8 +268,8 @@ func (in *input) finish(files []*manifest.File) Result {
 	return r
 }
 
-// agreed are, of edits that change several places at once through aliases, the
-// containers for which they are wanted: all have to want one.
+// agreed returns, for each edit of text that several containers share through aliases, the
+// containers with a finding that wants it. Such an edit is made only if all of them want it.
 func (in *input) agreed() map[any]map[any]bool {
 	all := map[any]map[any]bool{}
 	for i := range in.found {

@@ -27,7 +27,7 @@ var (
 	imaged = regexp.MustCompile(`(?m)^# image: ([a-z]+)=(\S+)$`)
 )
 
-// programs are those that a manifest's comments speak of:
+// programs parses the comments of a manifest about programs:
 //
 //	# image: NAME=go1.26,blind,automaxprocs,automemlimit
 //	# image: NAME=notgo
@@ -76,16 +76,15 @@ func check(t *testing.T, file string) (*manifest.File, lint.Result, string) {
 	return f, lint.Check([]*manifest.File{f}, programs(t, string(text))), string(text)
 }
 
-// manifests are the files of a pattern: manifests, compose files and units.
+// manifests returns the files of a pattern: manifests, compose files and units.
 func manifests(pattern string) []string {
 	all, _ := filepath.Glob(pattern + ".yaml")
 	units, _ := filepath.Glob(pattern + ".service")
 	return append(all, units...)
 }
 
-// TestFolders: each rule fires on the marked lines of its bad manifests, keeps
-// quiet in the good ones, and its fixes make the fixed ones, of which there is
-// one for each bad manifest that can be fixed.
+// TestFolders: each rule fires on the marked lines of its bad manifests and on none of the
+// good ones, and its fixes give the .fixed ones. Every bad manifest with a fix has one.
 func TestFolders(t *testing.T) {
 	for _, id := range lint.IDs() {
 		bad, good := manifests(id+"/bad*"), manifests(id+"/good*")
@@ -158,8 +157,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestIDs: each id is explained once, here or where it comes from, and each
-// folder is of a rule.
+// TestIDs: each id is explained exactly once, here or in package vet or rules, and each folder
+// belongs to a rule.
 func TestIDs(t *testing.T) {
 	known := map[string]int{}
 	for _, r := range lint.Rules() {
@@ -190,9 +189,9 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write README.md anew")
+var update = flag.Bool("update", false, "rewrite README.md")
 
-// TestPage: README.md is what the rules say.
+// TestPage: README.md is up to date with the rules.
 func TestPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# What `snug lint` finds\n\nGenerated from the folders beside it by `go test ./cmd/snug/internal/cluster/lint -update`. Each folder\n" +
@@ -223,7 +222,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestSilenced: annotations and comments silence what they name, with a reason.
+// TestSilenced: annotations and comments silence the ids they name, if they give a reason.
 func TestSilenced(t *testing.T) {
 	const text = `
 apiVersion: apps/v1
@@ -269,7 +268,8 @@ spec:
 	}
 }
 
-// TestOrders: what silences a finding of GOGC=0, and what is said of the rest.
+// TestOrders: which comments and annotations silence a finding of GOGC=0, and the findings
+// about the others.
 func TestOrders(t *testing.T) {
 	const pod = "kind: Pod\nmetadata:\n  name: p\n  annotations: {%s}\nspec:\n  containers:\n  - name: app\n    image: app\n    env:\n%s"
 	many := ""
@@ -324,7 +324,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestFixes: what is advised where the value alone does not tell.
+// TestFixes: fixes that depend on more than the value.
 func TestFixes(t *testing.T) {
 	const pod = "kind: Pod\nmetadata: {name: p}\nspec:\n  %s\n  containers:\n  - {name: c, image: i, env: [{name: GOMEMLIMIT, %s}], resources: {limits: {%s}}}\n%s"
 	const limit, reference = "memory: 1Gi", "valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: \"1\"}}"
@@ -356,8 +356,8 @@ func TestFixes(t *testing.T) {
 	}
 }
 
-// FuzzCheck: whatever YAML there is, nothing panics, findings are at places in
-// the text, and fixes either say what they should or are refused.
+// FuzzCheck: with any YAML, nothing panics, findings are at positions in the text, and fixes
+// either give the intended text or are refused.
 func FuzzCheck(f *testing.F) {
 	files := manifests("*/*")
 	if len(files) < 60 {

@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// facts are what podpatch decides by, with what ConfigMaps say.
+// facts returns the facts for podpatch, including variables from ConfigMaps.
 func (s *subject) facts() podpatch.Container {
 	c := s.described()
 	c.Opaque, c.Set = s.opaque(), map[string]bool{}
@@ -21,7 +21,7 @@ func (s *subject) facts() podpatch.Container {
 	return c
 }
 
-// described are the facts that are written in the container, its pod and a LimitRange.
+// described returns the facts from the container, its pod and a LimitRange.
 func (s *subject) described() podpatch.Container {
 	p := s.p.Value()
 	cpu, request := s.in.amount(s.o, s.p, s.c, "limits", "cpu"), s.in.amount(s.o, s.p, s.c, "requests", "cpu")
@@ -33,7 +33,7 @@ func (s *subject) described() podpatch.Container {
 	return c
 }
 
-// value is an amount in one of package pod's units.
+// value returns an amount in one of package pod's units.
 func (a *amount) value(in func(quantity.Quantity) limits.Value[int64]) limits.Value[int64] {
 	if a.state != limits.Known {
 		return limits.Value[int64]{State: a.state}
@@ -41,7 +41,7 @@ func (a *amount) value(in func(quantity.Quantity) limits.Value[int64]) limits.Va
 	return in(a.q)
 }
 
-// memlimitFix is the GOMEMLIMIT that the container should get.
+// memlimitFix returns the GOMEMLIMIT that the container should get.
 func (s *subject) memlimitFix() string {
 	c := s.facts()
 	c.Set, c.Opaque = nil, false
@@ -56,8 +56,7 @@ func (s *subject) memlimitFix() string {
 	return "a GOMEMLIMIT of nine tenths of the memory limit"
 }
 
-// memoryLimit is the limit of the container; false where it has none, or it is
-// not known.
+// memoryLimit returns the limit of the container; false if it is none or unknown.
 func (s *subject) memoryLimit() (amount, bool) {
 	a := s.in.amount(s.o, s.p, s.c, "limits", "memory")
 	return a, a.state == limits.Known
@@ -70,35 +69,35 @@ func atLimit(s *subject) {
 	if k == nil || !k.known || !ok {
 		return
 	}
-	// With another divisor the number is no size.
+	// With another divisor the number is not a size.
 	if d, one := divisor(k.env); k.env.From == manifest.Resource && (!one || !d.IsOne()) {
 		return
 	}
 	n, ok := bytesOf(k.text)
-	most := limit.q.Value()
-	if !ok || n < most {
+	bound := limit.q.Value()
+	if !ok || n < bound {
 		return
 	}
 	evidence := []finding.Evidence{
-		{What: "GOMEMLIMIT in the " + s.noun(), Value: float64(n), Unit: finding.UnitBytes, Source: k.source(), Raw: said(k)},
-		{What: "memory limit", Value: float64(most), Unit: finding.UnitBytes, Source: limit.source("limits.memory"), Raw: limit.q.String()},
+		{What: "GOMEMLIMIT in the " + s.noun(), Value: float64(n), Unit: finding.UnitBytes, Source: k.source(), Raw: raw(k)},
+		{What: "memory limit", Value: float64(bound), Unit: finding.UnitBytes, Source: limit.source("limits.memory"), Raw: limit.q.String()},
 	}
-	what, then := "the memory limit", "the kernel kills the process"
+	name, effect := "the memory limit", "the kernel kills the process"
 	if limit.key == "MemoryHigh" {
-		what, then = "MemoryHigh", "the kernel slows the program down"
+		name, effect = "MemoryHigh", "the kernel slows the program down"
 	}
-	if n > most {
+	if n > bound {
 		f := s.report("gomemlimit-above-limit", finding.SeverityWarning, s.at(k),
-			"GOMEMLIMIT ("+k.text+") is above "+what+" ("+limit.q.String()+"): "+then+" before the collector reacts", s.memlimitFix())
+			"GOMEMLIMIT ("+k.text+") is above "+name+" ("+limit.q.String()+"): "+effect+" before the collector reacts", s.memlimitFix())
 		f.Evidence = evidence
 		return
 	}
 	f := s.report("gomemlimit-at-limit", finding.SeverityWarning, s.at(k),
-		"GOMEMLIMIT equals "+what+": thread stacks, cgo and kernel memory have no room, and "+then+" first", s.roomFix(k))
+		"GOMEMLIMIT equals "+name+": thread stacks, cgo and kernel memory have no room, and "+effect+" first", s.roomFix(k))
 	f.Evidence = evidence
 }
 
-// source is what a limit is called where it is written.
+// source returns the name of a limit in its file.
 func (a *amount) source(kubernetes string) string {
 	if a.key != "" {
 		return a.key
@@ -106,7 +105,7 @@ func (a *amount) source(kubernetes string) string {
 	return kubernetes
 }
 
-// source is where a variable is set.
+// source returns where a variable is set.
 func (k *knob) source() string {
 	if k.in.Form == manifest.EnvFile {
 		return k.from
@@ -114,15 +113,15 @@ func (k *knob) source() string {
 	return "env"
 }
 
-// said is a variable as the manifest has it.
-func said(k *knob) string {
+// raw returns the text of a variable in the manifest.
+func raw(k *knob) string {
 	if k.env.From == manifest.Resource {
 		return k.env.Resource.Text
 	}
 	return k.text
 }
 
-// roomFix says how GOMEMLIMIT can leave room.
+// roomFix returns how GOMEMLIMIT can leave room.
 func (s *subject) roomFix(k *knob) string {
 	fix := s.memlimitFix()
 	if k.reference() != nil && !s.facts().MemoryShared {
@@ -137,8 +136,8 @@ func (s *subject) roomFix(k *knob) string {
 	return fix
 }
 
-// noMemlimit finds Go programs with a memory limit that they do not know of. It
-// takes an image that is known.
+// noMemlimit finds Go programs with a memory limit and no GOMEMLIMIT. It needs a known
+// program.
 func noMemlimit(s *subject) {
 	if s.program.State != podpatch.IsGo || s.program.Automemlimit != "" || s.c.Partial() {
 		return

@@ -37,8 +37,7 @@ func duplicates(s *subject) {
 	}
 }
 
-// sharedLimit finds containers that each take the limits of the pod for their
-// own.
+// sharedLimit finds containers that are each sized for the whole limit of the pod.
 func sharedLimit(s *subject) {
 	for _, name := range []string{"GOMEMLIMIT", "GOMAXPROCS"} {
 		k := s.knobs[name].reference()
@@ -74,8 +73,8 @@ func plural(n int) string {
 	return "containers use"
 }
 
-// sharedSum finds GOMEMLIMITs that each fit into the memory limit of the pod, and
-// together do not.
+// sharedSum finds GOMEMLIMITs that each fit into the memory limit of the pod, but not
+// together.
 func sharedSum(s *subject) {
 	if s.p.Resources == nil {
 		return
@@ -85,7 +84,7 @@ func sharedSum(s *subject) {
 	if !field.Set() || limit.state != limits.Known {
 		return
 	}
-	most, sum, set := limit.q.Value(), int64(0), 0
+	bound, sum, set := limit.q.Value(), int64(0), 0
 	for _, c := range s.p.Containers {
 		if c.Role != pod.Main && c.Role != pod.Sidecar {
 			continue
@@ -95,16 +94,16 @@ func sharedSum(s *subject) {
 			continue
 		}
 		n, ok := bytesOf(k.text)
-		// What is too much for itself, and what takes the pod's limit, is said already.
-		if r := k.reference(); ok && n > most || r != nil && r.amount.from == "the pod" {
+		// Other rules report a GOMEMLIMIT above the limit, or a reference to it.
+		if r := k.reference(); ok && n > bound || r != nil && r.amount.from == "the pod" {
 			return
 		}
 		if ok {
-			sum += min(n, most)
+			sum += min(n, bound)
 			set++
 		}
 	}
-	if set < 2 || sum <= most {
+	if set < 2 || sum <= bound {
 		return
 	}
 	f := s.report("pod-limit-shared", finding.SeverityWarning, limit.at,
@@ -112,11 +111,11 @@ func sharedSum(s *subject) {
 		"GOMEMLIMITs whose sum leaves a tenth of the pod's limit")
 	f.Evidence = []finding.Evidence{
 		{What: "GOMEMLIMITs in the pod", Value: float64(sum), Unit: finding.UnitBytes, Source: "env"},
-		{What: "memory limit of the pod", Value: float64(most), Unit: finding.UnitBytes, Source: "limits.memory", Raw: limit.q.String()},
+		{What: "memory limit of the pod", Value: float64(bound), Unit: finding.UnitBytes, Source: "limits.memory", Raw: limit.q.String()},
 	}
 }
 
-// emptyResources finds pods that declare resources and name none.
+// emptyResources finds pods with empty resources.
 func emptyResources(s *subject) {
 	r := s.p.Resources
 	if r == nil || !r.Empty {
@@ -127,8 +126,8 @@ func emptyResources(s *subject) {
 		"no resources there").edit(s.p.RemoveResources())
 }
 
-// covers tells whether an autoscaler changes limits or requests of a resource of a
-// container.
+// covers reports whether an autoscaler changes the limit or the request, by kind, of a
+// container's resource.
 func covers(v *manifest.VPA, c *manifest.Container, kind, resource string) bool {
 	if v == nil || v.Mode == "Off" || c.Role == pod.Init || c.Role == pod.Ephemeral {
 		return false
@@ -144,7 +143,7 @@ func covers(v *manifest.VPA, c *manifest.Container, kind, resource string) bool 
 	return !ok || slices.Contains(controls, resource)
 }
 
-// stale finds variables that do not change with what they were made of.
+// stale finds variables that do not change with the limit or request they depend on.
 func stale(s *subject) {
 	v := s.in.vpas[s.o.Namespace+"/"+s.o.Kind+"/"+s.o.Name]
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
@@ -185,8 +184,7 @@ func stale(s *subject) {
 	}
 }
 
-// resizeFix is what follows a resize: a restart reads a reference anew, and what is
-// written out as it is.
+// resizeFix returns the fix for a resize: a restart updates a reference, but not a literal.
 func resizeFix(reference bool, name string) string {
 	if reference {
 		return "restartPolicy: RestartContainer, or no " + name
@@ -194,7 +192,7 @@ func resizeFix(reference bool, name string) string {
 	return "no " + name + " if the program follows its limit by itself (Go 1.25 for GOMAXPROCS, snug/auto for both)"
 }
 
-// staleFix is what follows a limit.
+// staleFix is the fix for a literal under an autoscaler, by variable.
 var staleFix = map[string]string{
 	"GOMAXPROCS": `a resourceFieldRef to limits.cpu with divisor "1", or none for programs of Go 1.25 and later`,
 	"GOMEMLIMIT": `a resourceFieldRef to limits.memory or requests.memory with divisor "1"; or a program with snug/auto, which follows its limit; or controlledValues: RequestsOnly`,

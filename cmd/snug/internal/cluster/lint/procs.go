@@ -11,15 +11,14 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// cpuLimit is the limit of the container; false where it has none, or it is not
-// known.
+// cpuLimit returns the limit of the container; false if it is none or unknown.
 func (s *subject) cpuLimit() (amount, bool) {
 	a := s.in.amount(s.o, s.p, s.c, "limits", "cpu")
 	return a, a.state == limits.Known
 }
 
-// follows tells whether the program is known to follow its CPU limit by itself,
-// and whether it is known not to.
+// follows reports whether the program is known to follow its CPU limit by itself, and
+// whether it is known not to.
 func (s *subject) follows() (yes, no bool) {
 	p := &s.program
 	switch {
@@ -32,9 +31,8 @@ func (s *subject) follows() (yes, no bool) {
 	return yes, !yes
 }
 
-// pins finds what ends that Go 1.25 sizes GOMAXPROCS by itself. Where the program is
-// not known only a reference to the limit is taken for it: that does what the
-// runtime would do.
+// pins finds a GOMAXPROCS that keeps Go 1.25 from following the CPU limit. If the program is
+// unknown, it reports only a reference to the limit, which gives what the runtime would use.
 func pins(s *subject) {
 	k := s.knobs["GOMAXPROCS"]
 	limit, limited := s.cpuLimit()
@@ -69,9 +67,9 @@ func pins(s *subject) {
 		n, ok := procsOf(k.text)
 		own := runtimeProcs(limit.q.Milli())
 		if !ok || n > own {
-			return // that is said otherwise
+			return // other rules report it
 		}
-		// Fewer Ps that are written out may be meant.
+		// A lower literal may be intended.
 		severity := finding.SeverityWarning
 		if r == nil && n < own {
 			severity = finding.SeverityInfo
@@ -80,7 +78,7 @@ func pins(s *subject) {
 			"the program is built by "+s.program.Version+", which uses "+strconv.FormatInt(own, 10)+" Ps for the CPU limit of "+limit.q.String()+
 				" and follows it when it changes; GOMAXPROCS="+k.text+" ends that", none)
 		f.Evidence = []finding.Evidence{
-			{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: said(k)},
+			{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: raw(k)},
 			{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()},
 		}
 		if r == nil && n == own && k.in == s.o {
@@ -89,10 +87,10 @@ func pins(s *subject) {
 	}
 }
 
-// runtimeProcs is what Go takes for a CPU limit by itself: rounded up, at least 2.
+// runtimeProcs returns the runtime's own GOMAXPROCS for a CPU limit: rounded up, at least 2.
 func runtimeProcs(milli int64) int64 { return max(2, (milli+999)/1000) }
 
-// procs is a GOMAXPROCS that is written out.
+// procs returns a literal GOMAXPROCS.
 func (s *subject) procs() (int64, bool) {
 	k := s.knobs["GOMAXPROCS"]
 	if k == nil || !k.known || k.reference() != nil {
@@ -101,7 +99,7 @@ func (s *subject) procs() (int64, bool) {
 	return procsOf(k.text)
 }
 
-// aboveLimit finds numbers of Ps that the CPU limit does not pay for.
+// aboveLimit finds a GOMAXPROCS above the CPU limit.
 func aboveLimit(s *subject) {
 	limit, ok := s.cpuLimit()
 	n, set := s.procs()
@@ -118,8 +116,7 @@ func aboveLimit(s *subject) {
 	}
 }
 
-// blind finds Go programs that do not read the CPU limit they have. It takes an
-// image that is known.
+// blind finds Go programs with a CPU limit that they do not read. It needs a known program.
 func blind(s *subject) {
 	limit, ok := s.cpuLimit()
 	if _, no := s.follows(); !no || !ok || s.program.State != podpatch.IsGo || s.program.Automaxprocs != "" || s.c.Partial() {
@@ -144,7 +141,7 @@ func blind(s *subject) {
 	}
 }
 
-// subCore finds CPU limits below one core of containers that are of Go.
+// subCore finds CPU limits below one core of Go programs.
 func subCore(s *subject) {
 	limit, ok := s.cpuLimit()
 	if !ok || limit.q.Milli() >= 1000 || !s.isGo() {
@@ -164,13 +161,12 @@ func subCore(s *subject) {
 	f.Evidence = []finding.Evidence{{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()}}
 }
 
-// isGo tells whether a container's program is known to be of Go, by its image
-// or by the variables it is given.
+// isGo reports whether a container runs a Go program, by its image or its variables.
 func (s *subject) isGo() bool {
 	return s.program.State == podpatch.IsGo || s.program.State != podpatch.NotGo && len(s.knobs) > 0
 }
 
-// leftovers finds variables for modules that do nothing here.
+// leftovers finds automaxprocs where it harms, and AUTOMEMLIMIT where it has no effect.
 func leftovers(s *subject) {
 	if p := &s.program; p.Automaxprocs != "" {
 		if yes, _ := s.follows(); yes && s.knobs["GOMAXPROCS"] == nil && !s.opaque() {

@@ -10,9 +10,8 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// reference is the variable that refers to the resource of which a variable that
-// Go reads is made; nil where it is made of something else. unit is what the
-// latter puts behind it.
+// reference returns the reference to a resource from which a variable is set: the variable
+// itself, or another in $(NAME) with unit after it. nil = it is not set from one.
 func (s *subject) reference(name string) (k *knob, unit string) {
 	k = s.knobs[name]
 	if r := k.reference(); r != k {
@@ -21,7 +20,7 @@ func (s *subject) reference(name string) (k *knob, unit string) {
 	return k, ""
 }
 
-// called is what a variable is called that is made of a reference.
+// called returns the name, for a message, of a variable that is set from k.
 func (k *knob) called(name string) string {
 	if k.name == name {
 		return name
@@ -29,13 +28,13 @@ func (k *knob) called(name string) string {
 	return name + ", set from $(" + k.name + "),"
 }
 
-// resource is what a reference is of: "limits" and "cpu".
+// resource returns the parts of a reference: "limits" and "cpu".
 func (k *knob) resource() (kind, resource string) {
 	kind, resource, _ = strings.Cut(k.env.Resource.Text, ".")
 	return kind, resource
 }
 
-// gives is the evidence that a reference gives a number.
+// gives returns the number that a reference gives, as evidence.
 func gives(k *knob, unit finding.Unit) []finding.Evidence {
 	if !k.known {
 		return nil
@@ -51,7 +50,7 @@ func gives(k *knob, unit finding.Unit) []finding.Evidence {
 	return []finding.Evidence{{What: k.name + " in the container", Value: n, Unit: unit, Source: "resourceFieldRef", Raw: raw}}
 }
 
-// procsDivisor finds thousandths of cores taken for Ps.
+// procsDivisor finds a GOMAXPROCS in thousandths of a core.
 func procsDivisor(s *subject) {
 	k, unit := s.reference("GOMAXPROCS")
 	if k == nil || unit != "" {
@@ -75,7 +74,7 @@ func procsDivisor(s *subject) {
 	}
 }
 
-// memlimitDivisor finds mebibytes taken for bytes.
+// memlimitDivisor finds a GOMEMLIMIT in mebibytes that Go reads as bytes.
 func memlimitDivisor(s *subject) {
 	k, unit := s.reference("GOMEMLIMIT")
 	if k == nil || unit != "" && unit != "B" {
@@ -103,10 +102,10 @@ func memlimitDivisor(s *subject) {
 	}
 }
 
-// wants is the resource that a variable is made for.
+// wants maps a variable to its resource.
 var wants = map[string]string{"GOMAXPROCS": "cpu", "GOMEMLIMIT": "memory"}
 
-// wrongResource finds references to another resource than the variable is of.
+// wrongResource finds references to the wrong resource.
 func wrongResource(s *subject) {
 	if k, _ := s.reference("GOGC"); k != nil && plain(k.env.Resource.Text) {
 		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource),
@@ -140,7 +139,7 @@ func wrongResource(s *subject) {
 	}
 }
 
-// without finds references to limits and requests that there are not.
+// without finds references to missing limits and requests.
 func without(s *subject) {
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
 		k, _ := s.reference(name)
@@ -151,8 +150,8 @@ func without(s *subject) {
 		if resource != wants[name] || kind != "limits" && kind != "requests" {
 			continue
 		}
-		// Without a limit it is no worse than no variable at all; where the collector
-		// waits for the limit, it waits until the node is full.
+		// A missing limit is no worse than no variable. With GOGC=off the collector waits until
+		// the node is full.
 		id, severity, what := "reference-without-limit", finding.SeverityInfo, "all the CPUs of the node"
 		gc := s.knobs["GOGC"]
 		switch {
@@ -192,7 +191,7 @@ func otherContainer(s *subject) {
 	}
 }
 
-// noDivisor finds references that the API server completes.
+// noDivisor finds references without a divisor.
 func noDivisor(s *subject) {
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
 		k, _ := s.reference(name)

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// input is everything that is looked at, with what one object says of others.
+// input holds the objects that affect others, and the findings so far.
 type input struct {
 	programs map[string]Program
 	vpas     map[string]*manifest.VPA    // by namespace, kind and name of the target
@@ -42,32 +42,30 @@ func gather(files []*manifest.File) *input {
 	return in
 }
 
-// knobNames are the variables that the runtime of Go reads, and that of
-// automemlimit.
+// knobNames are the variables that the Go runtime or automemlimit reads.
 var knobNames = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "AUTOMEMLIMIT"}
 
 // knob is a variable as a container sees it.
 type knob struct {
 	name  string
-	env   *manifest.Env    // that sets it
-	in    *manifest.Object // in which env is written: the container's, a ConfigMap or a file of variables
-	from  string           // the name of that ConfigMap, or file; "" = the container says it itself
-	text  string           // its value, where known
+	env   *manifest.Env    // the entry with its value
+	in    *manifest.Object // has env: the container's object, a ConfigMap or a file of variables
+	from  string           // the name of that ConfigMap or file; "" = the container's own env
+	text  string           // its value, if known
 	known bool
-	// via is the variable that refers to a resource, where a literal is $(NAME) of
-	// one with unit behind it; nil = it is something else.
+	// via is the reference to a resource in a literal $(NAME) with unit after it; nil = none.
 	via  *knob
 	unit string
-	// Of a reference to a resource.
-	of      *manifest.Container // whose
+	// For a reference to a resource: its container and amount.
+	of      *manifest.Container
 	amount  amount
-	earlier []*manifest.Env // entries of the same name before it
-	hides   string          // the ConfigMap of an envFrom that says it as well; "" = none
-	entry   *manifest.Env   // of the container, that takes it from a key of a ConfigMap; nil = it does not
+	earlier []*manifest.Env // earlier entries of the same name
+	hides   string          // the ConfigMap of an envFrom that has it too; "" = none
+	entry   *manifest.Env   // the container's entry with a key of a ConfigMap; nil = none
 }
 
-// reference is the variable that refers to the resource of which a variable is
-// made: itself or another; nil where it is made of something else.
+// reference returns the reference to a resource from which a variable is set: itself or
+// another variable; nil = it is not set from one.
 func (k *knob) reference() *knob {
 	switch {
 	case k == nil:
@@ -78,29 +76,28 @@ func (k *knob) reference() *knob {
 	return k.via
 }
 
-// refers tells whether a variable is a reference to a resource, such as
-// "limits.cpu".
+// refers reports whether a variable is a reference to a resource, such as "limits.cpu".
 func (k *knob) refers(to string) bool {
 	return k != nil && k.env.From == manifest.Resource && k.env.Resource.Text == to
 }
 
-// literal tells whether the container itself says the value.
+// literal reports whether the container's own env has the value.
 func (k *knob) literal() bool { return k != nil && k.env.From == manifest.Literal && k.from == "" }
 
 func newSubject(in *input, o *manifest.Object, p *manifest.Pod, c *manifest.Container) *subject {
 	s := &subject{in: in, o: o, p: p, c: c, knobs: map[string]*knob{}, program: in.program(c.Image)}
-	// envFrom comes first, env wins over it; with systemd it is the other way round.
+	// env wins over envFrom; in systemd, files win over Environment=.
 	if o.Form != manifest.Unit {
 		s.takeFrom(c.EnvFrom)
 	} else {
 		defer s.takeFrom(c.EnvFrom)
 	}
-	said := map[string]*knob{} // variables before this one
+	earlier := map[string]*knob{} // variables before this one
 	for i := range c.Env {
 		e := &c.Env[i]
 		k := &knob{name: e.Name, env: e, in: o}
-		s.value(k, said)
-		said[e.Name] = k
+		s.value(k, earlier)
+		earlier[e.Name] = k
 		if !slices.Contains(knobNames, e.Name) {
 			continue
 		}
@@ -137,8 +134,8 @@ func (s *subject) takeFrom(all []manifest.EnvFrom) {
 	}
 }
 
-// doubt notes that what ConfigMaps and files have said so far may be said anew, by
-// one that is not known and whose keys get a prefix.
+// doubt makes values from ConfigMaps and files unknown that a later, unknown one may
+// override. The keys of that one get a prefix.
 func (s *subject) doubt(prefix string) {
 	for name, k := range s.knobs {
 		if k.from != "" && strings.HasPrefix(name, prefix) {
@@ -147,7 +144,7 @@ func (s *subject) doubt(prefix string) {
 	}
 }
 
-// source is where an envFrom takes variables from; nil = that is not known.
+// source returns the ConfigMap or file of an envFrom; nil = unknown.
 func (s *subject) source(from manifest.EnvFrom) *manifest.Object {
 	switch {
 	case from.File != "":
@@ -158,14 +155,14 @@ func (s *subject) source(from manifest.EnvFrom) *manifest.Object {
 	return nil
 }
 
-// figure is a value that may be filled into another one, and so be shown: any
-// other may be a secret.
+// figure matches values that may be expanded into another value, and so be shown. Any other
+// may be a secret.
 var figure = regexp.MustCompile(`^[0-9]{1,20}[A-Za-z%]{0,4}$`)
 
-// made is a value that is another variable, with a unit behind it.
+// made matches another variable with a unit after it.
 var made = regexp.MustCompile(`^\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)([A-Za-z]*)$`)
 
-// shadows notes that a variable hides that of a ConfigMap.
+// shadows records that a variable hides one of a ConfigMap.
 func (k *knob) shadows(old *knob) {
 	if k.from == "" && old.from != "" {
 		k.hides = old.from
@@ -174,21 +171,20 @@ func (k *knob) shadows(old *knob) {
 	}
 }
 
-// opaque tells whether a variable may be set by an envFrom that is not known.
+// opaque reports whether an unknown envFrom may set variables.
 func (s *subject) opaque() bool {
-	// Of a ConfigMap without such a key in.configs knows nothing either.
 	return slices.ContainsFunc(s.c.EnvFrom, func(f manifest.EnvFrom) bool { return s.source(f) == nil })
 }
 
-// value finds out what a variable is.
-func (s *subject) value(k *knob, said map[string]*knob) {
+// value resolves a variable; earlier are the variables before it.
+func (s *subject) value(k *knob, earlier map[string]*knob) {
 	e := k.env
 	switch e.From {
 	case manifest.Literal:
-		k.text, k.known = s.expand(e.Value.Text, said)
+		k.text, k.known = s.expand(e.Value.Text, earlier)
 		k.known = k.known && plain(k.text)
 		if m := made.FindStringSubmatch(e.Value.Text); m != nil {
-			if of := said[m[1]]; of != nil && of.reference() != nil {
+			if of := earlier[m[1]]; of != nil && of.reference() != nil {
 				k.via, k.unit = of.reference(), of.unit+m[2]
 			}
 		}
@@ -224,7 +220,7 @@ func (s *subject) value(k *knob, said map[string]*knob) {
 	}
 }
 
-// divisor is that of a reference; 1 where it has none.
+// divisor returns the divisor of a reference; 1 if it has none.
 func divisor(e *manifest.Env) (quantity.Quantity, bool) {
 	if !e.Divisor.Set() {
 		return quantity.Parse("1")
@@ -232,16 +228,15 @@ func divisor(e *manifest.Env) (quantity.Quantity, bool) {
 	return quantity.Parse(e.Divisor.Text)
 }
 
-// plain tells whether a text is a value, and not a place where one is filled in
-// later: by helm, envsubst, kyverno or a person.
+// plain reports whether a text is a value, not a placeholder for helm, envsubst, kyverno or a
+// person.
 func plain(text string) bool {
 	return !strings.ContainsAny(text, "{}<>*?#") && !strings.Contains(strings.ReplaceAll(text, "$(", ""), "$")
 }
 
-// expand fills in $(NAME) as the kubelet does: from variables before this one; one
-// that there is not stays as it is written. known is false where a value is not
-// known. Source: k8s.io/kubernetes/third_party/forked/golang/expansion.
-func (s *subject) expand(text string, said map[string]*knob) (expanded string, known bool) {
+// expand expands $(NAME) like the kubelet: from earlier variables, and an unset one stays as
+// it is. known is false if a value is unknown. Source: k8s.io/kubernetes/third_party/forked/golang/expansion.
+func (s *subject) expand(text string, earlier map[string]*knob) (expanded string, known bool) {
 	var b strings.Builder
 	for {
 		i := strings.IndexByte(text, '$')
@@ -263,14 +258,14 @@ func (s *subject) expand(text string, said map[string]*knob) (expanded string, k
 			continue
 		}
 		name = name[1:]
-		value, is := said[name]
+		value, is := earlier[name]
 		switch {
 		case is && !(value.known && figure.MatchString(value.text)):
 			return "", false
 		case is:
 			b.WriteString(value.text)
 		case len(s.c.EnvFrom) > 0 || s.c.Partial():
-			return "", false // another key of a ConfigMap may be it
+			return "", false // a key of a ConfigMap may set it
 		default:
 			b.WriteString("$(" + name + ")")
 		}
@@ -278,17 +273,17 @@ func (s *subject) expand(text string, said map[string]*knob) (expanded string, k
 	}
 }
 
-// amount is a limit or a request that holds for a container.
+// amount is the effective limit or request of a container.
 type amount struct {
 	q     quantity.Quantity
 	state limits.State
-	at    manifest.Pos // where it is written; nowhere when Known by a LimitRange of another file
+	at    manifest.Pos // where it is written; zero for a LimitRange
 	from  string       // "the pod", "a LimitRange", "its limit"; "" = the container's own
-	key   string       // what it is called in a compose file or a unit; "" = as in Kubernetes
+	key   string       // its key in a compose file or a unit; "" = in Kubernetes
 }
 
-// amount is what holds for a container: its own, that of a LimitRange, that of
-// the pod. kind is "limits" or "requests".
+// amount returns the effective amount of a container: its own, a LimitRange's or the pod's.
+// kind is "limits" or "requests".
 func (in *input) amount(o *manifest.Object, p *manifest.Pod, c *manifest.Container, kind, resource string) amount {
 	if o.Form != manifest.Kubernetes {
 		if kind == "requests" {
@@ -308,8 +303,7 @@ func (in *input) amount(o *manifest.Object, p *manifest.Pod, c *manifest.Contain
 	if f := own[resource]; f.Set() {
 		return measured(o, f, "")
 	}
-	// What has a limit of its own and no request requests its limit, before a
-	// LimitRange is asked.
+	// A container with a limit and no request requests its limit; this precedes a LimitRange.
 	if f := c.Resources.Limits[resource]; kind == "requests" && f.Set() {
 		return measured(o, f, "its limit")
 	}
@@ -336,7 +330,7 @@ func (in *input) amount(o *manifest.Object, p *manifest.Pod, c *manifest.Contain
 	return amount{state: limits.None}
 }
 
-// measured reads an amount; 0 is none.
+// measured parses an amount; 0 means none.
 func measured(o *manifest.Object, f manifest.Field, from string) amount {
 	q, ok := quantity.Parse(f.Text)
 	a := amount{q: q, at: o.FieldAt(f), from: from}
@@ -350,7 +344,7 @@ func measured(o *manifest.Object, f manifest.Field, from string) amount {
 	return a
 }
 
-// program is what is known of the program in an image.
+// program returns what is known about the program in an image.
 func (in *input) program(image string) Program {
 	for _, name := range ImageNames(image) {
 		if p, ok := in.programs[name]; ok {
@@ -360,9 +354,8 @@ func (in *input) program(image string) Program {
 	return in.programs["*"]
 }
 
-// ImageNames are the names that programs may be given for an image: as it is
-// written, without its digest, without its tag, and its last part. The first that
-// there is holds. There is none for "".
+// ImageNames returns the names by which --image may name an image, in order of precedence: as
+// written, without digest, without tag, and the last part of the path. nil for "".
 func ImageNames(image string) []string {
 	name, _, _ := strings.Cut(image, "@")
 	if name == "" {

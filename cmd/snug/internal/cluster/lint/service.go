@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// bounds is what a key of a compose file or a unit bounds, and how it is read.
+// bounds is a key of a compose file or a unit that sets a limit.
 type bounds struct {
 	key, resource string
 	read          func(string) (quantity.Quantity, bool)
@@ -33,7 +33,7 @@ var boundsOf = map[manifest.Form][]bounds{
 	},
 }
 
-// serviceLimit is the tightest limit of a service that is known.
+// serviceLimit returns the lowest known limit of a service.
 func serviceLimit(o *manifest.Object, c *manifest.Container, resource string) amount {
 	tightest := amount{state: limits.None}
 	if c.Partial() {
@@ -61,17 +61,17 @@ func serviceLimit(o *manifest.Object, c *manifest.Container, resource string) am
 	return tightest
 }
 
-// cpuLists are the keys that name CPUs.
+// cpuLists lists the keys that name CPUs.
 var cpuLists = []string{"cpuset", "AllowedCPUs", "CPUAffinity"}
 
-// aboveAffinity finds numbers of Ps for which a service has no CPUs.
+// aboveAffinity finds a GOMAXPROCS above the number of CPUs that a service may run on.
 func aboveAffinity(s *subject) {
 	k := s.knobs["GOMAXPROCS"]
 	n, ok := s.procs()
 	if !ok {
 		return
 	}
-	// A quota that is tighter is said already.
+	// aboveLimit reports a lower quota.
 	quota := int64(quantity.MaxCPUs)
 	if limit, ok := s.cpuLimit(); ok {
 		quota = runtimeProcs(limit.q.Milli())

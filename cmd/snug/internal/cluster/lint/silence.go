@@ -15,17 +15,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
-// IgnoreAnnotation silences findings in a pod, or in all of an object: "ID
-// reason", more of them parted by semicolons or line feeds. Without a reason it
-// silences nothing.
+// IgnoreAnnotation silences findings in a pod, or in a whole object: "ID reason", several
+// separated by semicolons or line feeds. Without a reason it silences nothing.
 const IgnoreAnnotation = podpatch.Prefix + "ignore"
 
-// mostLines is how far above a finding its comment may be.
-const mostLines = 50
+// maxLines bounds how far above a finding its comment may be.
+const maxLines = 50
 
-// silenced tells whether a person has said that a finding is none, in an
-// annotation, or in a comment: behind it on its line, on lines of their own above
-// it, or above the variable that it is of:
+// silenced reports whether an annotation or a comment silences a finding. The comment is on
+// the line of the finding, on lines of its own above it, or above the variable:
 //
 //	# snug:ignore ID reason
 func (in *input) silenced(f *Found) bool {
@@ -50,12 +48,12 @@ func (in *input) silenced(f *Found) bool {
 		if comments[line].silences(f.ID) {
 			return true
 		}
-		for n := line - 1; n > line-mostLines; n-- {
+		for n := line - 1; n > line-maxLines; n-- {
 			c := comments[n]
 			if c.alone && c.silences(f.ID) {
 				return true
 			}
-			// In a unit the comment is above all of an assignment.
+			// In a unit, the comment is above the first line of an assignment.
 			if !c.alone && (f.Object.Form != manifest.Unit || !strings.HasSuffix(strings.TrimSpace(file.Line(n)), `\`)) {
 				break
 			}
@@ -64,8 +62,7 @@ func (in *input) silenced(f *Found) bool {
 	return false
 }
 
-// silence is what has been read of annotations and comments: of a long line there
-// may be many findings.
+// silence caches annotations and comments, because a long line may have many findings.
 type silence struct {
 	annotated map[any][]order                    // by pod, or object
 	comments  map[*manifest.File]map[int]comment // by line
@@ -75,7 +72,7 @@ type silence struct {
 type comment struct {
 	order
 	at    manifest.Pos
-	is    bool // of snug
+	is    bool // for snug
 	alone bool // on its line
 }
 
@@ -86,7 +83,7 @@ type order struct {
 	reason bool
 }
 
-// annotated are the orders of annotations that hold for a finding.
+// annotated returns the orders of annotations that apply to a finding.
 func (in *input) annotated(f *Found) []order {
 	var of any = f.Object
 	if f.pod != nil {
@@ -110,8 +107,7 @@ func (in *input) annotated(f *Found) []order {
 	return all
 }
 
-// comments are what the comments of a file say, by line; nil where none is for
-// snug.
+// comments returns the comments of a file, by line; nil = none is for snug.
 func (in *input) comments(f *manifest.File) map[int]comment {
 	all, ok := in.silence.comments[f]
 	if ok {
@@ -120,9 +116,9 @@ func (in *input) comments(f *manifest.File) map[int]comment {
 	if bytes.Contains(f.Text, []byte("snug:ignore")) {
 		all = map[int]comment{}
 		for _, c := range f.Comments() {
-			said := comment{at: c.At, alone: c.Alone}
-			said.id, said.reason, said.is = vet.Ignore(strings.TrimSpace(c.Text))
-			all[c.At.Line] = said
+			parsed := comment{at: c.At, alone: c.Alone}
+			parsed.id, parsed.reason, parsed.is = vet.Ignore(strings.TrimSpace(c.Text))
+			all[c.At.Line] = parsed
 		}
 	}
 	if in.silence.comments == nil {
@@ -132,8 +128,8 @@ func (in *input) comments(f *manifest.File) map[int]comment {
 	return all
 }
 
-// item is the line where the variable begins that a finding is of; 0 = it is of
-// something else.
+// item returns the first line of the variable of a finding; 0 = the finding is not of a
+// variable.
 func (in *input) item(f *Found) int {
 	c, ok := f.what.(*manifest.Container)
 	if !ok {
@@ -160,11 +156,11 @@ func (in *input) item(f *Found) int {
 	return all[f.At]
 }
 
-// orderID is what begins an order, and hardly a part of a reason.
+// orderID matches the start of an order, which hardly occurs in a reason.
 var orderID = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+[:,]?`)
 
-// orders are those of an annotation. A semicolon or a line feed ends one only
-// where another one follows: reasons are sentences.
+// orders parses an annotation. A semicolon or a line feed ends an order only if another order
+// follows, because reasons are sentences.
 func orders(text string) []order {
 	var all []order
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ';' || r == '\n' }) {
@@ -198,8 +194,8 @@ func badIgnore(s *subject) {
 	}
 }
 
-// badComments finds comments that silence nothing, and says it of the object that
-// they are in, or above.
+// badComments finds comments that silence nothing, and reports them for the object that they
+// are in or above.
 func (in *input) badComments(f *manifest.File) {
 	if len(f.Objects) == 0 {
 		return
@@ -223,8 +219,8 @@ func (in *input) badComments(f *manifest.File) {
 	}
 }
 
-// wrong says why an order silences nothing, "" = it does not, and the ids that it
-// likely means.
+// wrong returns why an order silences nothing, "" = it is right, and the ids that it likely
+// means.
 func (o order) wrong() (what string, likely []string) {
 	switch {
 	case o.id == "":

@@ -13,10 +13,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
-// formatted is a number that a reference gives.
+// formatted formats the number that a reference gives.
 func formatted(n int64) string { return strconv.FormatInt(n, 10) }
 
-// valueType finds values that Kubernetes does not read as text.
+// valueType finds values that are not strings.
 func valueType(s *subject) {
 	for _, name := range knobNames {
 		k := s.knobs[name]
@@ -38,11 +38,10 @@ func (s *subject) notText(o *manifest.Object, e *manifest.Env) {
 	f.edit(o.Replace(e.Value, e.Value.Text))
 }
 
-// values judges texts as the runtime of Go reads them at start.
+// values checks literals as the Go runtime parses them at start.
 func values(s *subject) {
 	for _, name := range knobNames {
-		// What is in a ConfigMap is judged there, what a reference gives by rules
-		// of its own.
+		// configMap checks ConfigMaps; other rules check references.
 		k := s.knobs[name]
 		switch {
 		case k.literal() && k.known && !(k.via != nil && k.unit == ""):
@@ -68,20 +67,20 @@ func (s *subject) judge(o *manifest.Object, e *manifest.Env, text string) {
 			message += "; the manifest says " + e.Value.Text
 			fix = ""
 		}
-		// Where it is not likely what was meant, the limit tells what would be right.
+		// If the likely meaning is above the limit, or there is none, the limit gives the fix.
 		guess := p.ID == "gomemlimit-malformed" && (p.Fix == "" || s.beyond(p.Fix))
 		if guess && text == e.Value.Text && !strings.Contains(text, "$(") {
 			fix = s.fitting()
 		}
 		f := s.report(p.ID, severityOf(p.ID), o.EnvAt(e), message, fix)
-		// Where the unit is only likely, a person decides.
+		// A person decides if the unit is only a guess.
 		if p.ID == "gomemlimit-malformed" && !guess && fix != "" {
 			f.edit(o.Replace(e.Value, p.Fix))
 		}
 	}
 }
 
-// fitting says what GOMEMLIMIT the container should get; "" = that is not known.
+// fitting returns a fix with the GOMEMLIMIT that the container should get; "" = unknown.
 func (s *subject) fitting() string {
 	if s.c == nil {
 		return ""
@@ -92,8 +91,7 @@ func (s *subject) fitting() string {
 	return ""
 }
 
-// beyond tells whether a GOMEMLIMIT is above the memory limit, as far as it is
-// known: 512MiB is where 512M is the limit.
+// beyond reports whether a GOMEMLIMIT is above a known memory limit, as 512MiB is above 512M.
 func (s *subject) beyond(text string) bool {
 	if s.c == nil {
 		return false
@@ -103,8 +101,8 @@ func (s *subject) beyond(text string) bool {
 	return ok && is && n > limit.q.Value()
 }
 
-// judgeKey judges what a key of a ConfigMap gives that is not named like the
-// variable: only who takes it knows what it is.
+// judgeKey checks a value from a ConfigMap whose key is not the name of the variable. Only
+// the reference to the key shows what it is.
 func (s *subject) judgeKey(k *knob) {
 	for _, p := range vet.Knob(k.name, k.text) {
 		fix := ""
@@ -115,7 +113,7 @@ func (s *subject) judgeKey(k *knob) {
 	}
 }
 
-// configMap judges variables in a ConfigMap or a file, whoever takes them.
+// configMap checks the variables in a ConfigMap or a file, used or not.
 func (in *input) configMap(o *manifest.Object, e *manifest.Env) {
 	s := &subject{in: in, o: o}
 	if e.From != manifest.Literal || !plain(e.Value.Text) || strings.Contains(e.Value.Text, "$") {
@@ -127,7 +125,7 @@ func (in *input) configMap(o *manifest.Object, e *manifest.Env) {
 	s.judge(o, e, e.Value.Text)
 }
 
-// bytesOf is a GOMEMLIMIT in bytes; false for off and for what Go does not take.
+// bytesOf parses a GOMEMLIMIT, in bytes; false for off and for what Go does not accept.
 func bytesOf(text string) (int64, bool) {
 	if text == "" || text == "off" {
 		return 0, false
@@ -141,19 +139,19 @@ func bytesOf(text string) (int64, bool) {
 	return q.Value(), ok && q.Value() < math.MaxInt64
 }
 
-// procsOf is a GOMAXPROCS; false for what Go does not take.
+// procsOf parses a GOMAXPROCS; false for what Go does not accept.
 func procsOf(text string) (int64, bool) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	return n, err == nil && n > 0
 }
 
-// memlimitSet tells whether a GOMEMLIMIT bounds the heap, as far as can be seen.
+// memlimitSet reports whether a memory limit of Go bounds the heap, or may.
 func (s *subject) memlimitSet() bool {
 	k := s.knobs["GOMEMLIMIT"]
 	return k != nil && !(k.known && (k.text == "off" || k.text == "")) || s.opaque() || s.c.Partial() || s.program.Automemlimit != "" || s.knobs["AUTOMEMLIMIT"] != nil
 }
 
-// gogcOff finds collectors that nothing turns on again.
+// gogcOff finds GOGC=off without a GOMEMLIMIT.
 func gogcOff(s *subject) {
 	if k := s.knobs["GOGC"]; k != nil && k.known && k.text == "off" && !s.memlimitSet() {
 		s.report("gogc-off-alone", severityOf("gogc-off-alone"), s.at(k),
@@ -162,8 +160,8 @@ func gogcOff(s *subject) {
 	}
 }
 
-// at is where a variable of the container is written, or named where a ConfigMap
-// has its value; the container where that is for all.
+// at returns where a variable of the container is written; the entry that names it if a
+// ConfigMap has the value; the container if all variables are from there.
 func (s *subject) at(k *knob) manifest.Pos {
 	if k.entry != nil {
 		return s.o.NameAt(k.entry)
