@@ -9,7 +9,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 )
 
-// TestIsName: a DNS label has 63 characters at most.
+// TestIsName: a DNS label has at most 63 characters.
 func TestIsName(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"a": true, "0": true, "a-b": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podpatch decides what a container of a pod should be given, so that a
-// Go program in it fits: GOMAXPROCS, GOMEMLIMIT, and a restart where a resize
-// would leave them stale. It is one pure function: facts and policy in, entries
-// with their reasons out. How much memory and how many Ps is package plan's
-// decision, the same that the library and `snug run` take.
+// Package podpatch decides what a container of a pod should be given so that a Go program in
+// it fits: GOMAXPROCS, GOMEMLIMIT, and a restart if a resize would leave them stale. It is one
+// pure function from facts and policy to entries with their reasons. Package plan decides how
+// much memory and how many Ps, as for the library and `snug run`.
 package podpatch
 
 import (
@@ -19,43 +18,43 @@ import (
 // Prefix begins every annotation and label of snug.
 const Prefix = "snug.dev/"
 
-// Words are what the codes of reasons mean, in sections as explain.md has them.
+// Words explains the codes of reasons, in the format of explain.md.
 //
 //go:embed reasons.md
 var Words string
 
-// Container is what is known of a container before it runs.
+// Container holds what is known about a container before it runs.
 type Container struct {
 	Program Program
 
-	// Limits and requests, the pod's own or a LimitRange's where they are what
-	// counts. Unknown = a template fills them in, or somebody else.
+	// The effective limits and requests, which may be the pod's or a LimitRange's. Unknown =
+	// they are filled in later, for example by a template.
 	CPULimit, CPURequest limits.Value[int64] // thousandths of a core
 	MemoryLimit          limits.Value[int64] // bytes
-	// MemoryShared says that the memory limit is the pod's, and that other
-	// containers use of it.
+	// MemoryShared says that the memory limit is the pod's and that other containers share
+	// it.
 	MemoryShared bool
 
-	// Set are the variables that env has, or an envFrom whose keys are known.
+	// Set are the variables in env, or in an envFrom with known keys.
 	Set map[string]bool
 	// Opaque says that an envFrom may set any variable.
 	Opaque bool
 	// Resize is the container's resizePolicy: "cpu", "memory" -> NotRequired or
-	// RestartContainer. An empty one is NotRequired.
+	// RestartContainer; "" = NotRequired.
 	Resize map[string]string
-	// NoRestart says that the container cannot be restarted by a resize: an init
-	// container that ends, or one of a pod with the restartPolicy Never.
+	// NoRestart says that a resize cannot restart the container: it is an init container
+	// that ends, or its pod has the restartPolicy Never.
 	// Source: k8s.io/kubernetes/pkg/apis/core/validation, validateResizePolicy.
 	NoRestart bool
 }
 
-// Program is what is known of the program in a container.
+// Program holds what is known about the program in a container.
 type Program struct {
 	State State
-	Go    plan.Go // where State is IsGo
+	Go    plan.Go // if State is IsGo
 }
 
-// State says whether a program is one of Go.
+// State says whether a program is a Go program.
 type State uint8
 
 const (
@@ -64,42 +63,40 @@ const (
 	NotGo
 )
 
-// Policy is how to decide. The zero Policy is the default.
+// Policy configures Decide. The zero Policy is the default.
 type Policy struct {
-	// OptIn takes programs of which it is not known whether, or by which Go,
-	// they were built for ones of a Go that does not read the quota. It is
-	// harmless to others, but they hand the variables on to their children.
+	// OptIn treats every program as a Go program, and one of an unknown Go as a program that
+	// does not read the quota. The variables do not affect other programs, but these pass
+	// them on to their children.
 	OptIn bool
 	Round plan.Round
-	// MinProcs is the least GOMAXPROCS, 0 = 1: what a reference to a limit
-	// gives, rounded up.
+	// MinProcs is the minimum of GOMAXPROCS, 0 = 1, which is what a reference gives.
 	MinProcs int
-	Memory   plan.Memory // what of the memory limit Go may use; the zero Memory is a tenth less, and 16 MiB
-	// RequestFactor is the Ps per requested core of containers without a CPU
-	// limit; 0 = leave them alone.
+	Memory   plan.Memory // the share of the memory limit; the zero Memory leaves a tenth, and at least 16 MiB
+	// RequestFactor is the number of Ps per requested core in containers without a CPU
+	// limit; 0 = no GOMAXPROCS.
 	RequestFactor float64
-	// Restart adds a resizePolicy that restarts the container when the CPU limit
-	// changes to which GOMAXPROCS was made to refer: a resize changes no variable,
-	// and a restart only those that are references.
+	// Restart adds a resizePolicy that restarts the container when the CPU limit changes, if
+	// GOMAXPROCS becomes a reference to it. A resize changes no variable, and a restart only
+	// references.
 	Restart bool
 }
 
-// Patch is what a container should be given. The zero Patch is nothing.
+// Patch holds what a container should be given. The zero Patch is nothing.
 type Patch struct {
 	Env     []Env
-	Resize  []string // resources to be given RestartContainer
+	Resize  []string // resources that get RestartContainer
 	Reasons []Reason // at least one for each of GOMAXPROCS and GOMEMLIMIT
 }
 
-// Env is a variable to be added: a value, or a reference to a resource with the
-// divisor 1.
+// Env is a variable to add: a value, or a reference to a resource with the divisor 1.
 type Env struct{ Name, Value, Resource string }
 
-// Reason says why a variable is what it is, or is left alone.
+// Reason says why a variable is set, or is left alone.
 type Reason struct {
 	Code   string
 	Knob   string // GOMAXPROCS or GOMEMLIMIT
-	Number int64  // what the code speaks of: Ps, bytes; 0 = nothing
+	Number int64  // the number that the code is about: Ps, bytes; 0 = none
 }
 
 // Codes of reasons. A code never changes its meaning.
@@ -126,13 +123,12 @@ const (
 	Excluded        = "pod-excluded"
 )
 
-// Nothing is the patch of a container that nothing is decided for, and why.
+// Nothing returns an empty patch with a reason.
 func Nothing(code string) Patch {
 	return Patch{Reasons: []Reason{{Code: code, Knob: "GOMAXPROCS"}, {Code: code, Knob: "GOMEMLIMIT"}}}
 }
 
-// Decide says what a container should be given. It never touches a variable
-// that is there already.
+// Decide returns what a container should be given. It never changes a variable that is set.
 func Decide(c *Container, policy *Policy) Patch {
 	var p Patch
 	p.procs(c, policy)
@@ -144,8 +140,7 @@ func (p *Patch) because(code, knob string, number int64) {
 	p.Reasons = append(p.Reasons, Reason{code, knob, number})
 }
 
-// excluded gives the reason for which a knob is left alone, whatever the limits
-// are.
+// excluded reports whether a knob is left alone, whatever the limits are, and adds the reason.
 func (p *Patch) excluded(c *Container, policy *Policy, knob string) bool {
 	switch {
 	case c.Program.State == NotGo && !policy.OptIn:
@@ -166,14 +161,14 @@ func (p *Patch) excluded(c *Container, policy *Policy, knob string) bool {
 	return true
 }
 
-// follows tells whether the program is known to follow its CPU quota by itself.
+// follows reports whether the program is known to follow its CPU quota by itself.
 func (c *Container) follows() bool {
 	g := c.Program.Go
 	return c.Program.State == IsGo && !g.Blind && g.Minor >= 25
 }
 
-// MaxMilli and MaxBytes are more than a machine has: an amount of that much is as
-// good as none.
+// MaxMilli and MaxBytes are above those of any machine: an amount of MaxMilli or more, or
+// above MaxBytes, counts as no limit.
 const (
 	MaxMilli = 8192 * 1000
 	MaxBytes = 1_000_000_000_000_000_000
@@ -208,8 +203,8 @@ func (p *Patch) procs(c *Container, policy *Policy) {
 
 func cores(milli int64) float64 { return float64(milli) / 1000 }
 
-// number writes package plan's GOMAXPROCS out. It has none for more cores than
-// a machine can have.
+// number sets package plan's GOMAXPROCS as a literal. Package plan returns none for more cores
+// than a machine can have.
 func (p *Patch) number(c *Container, policy *Policy, h plan.Hints, code string) {
 	in := plan.Input{Hints: h, Policy: plan.Policy{Round: policy.Round, MinProcs: max(1, policy.MinProcs), RequestFactor: policy.RequestFactor}}
 	n := plan.Decide(&in).GOMAXPROCS.Value
@@ -225,9 +220,8 @@ func (p *Patch) set(e Env, code string, number int64) {
 	p.because(code, e.Name, number)
 }
 
-// restart asks for a restart when a resource is resized to which a variable refers,
-// unless the container says something of it already. What is written out a restart
-// would read again as it is.
+// restart requests a restart for a resize of a resource that a variable refers to, unless the
+// container's resizePolicy has the resource. A restart does not change a literal.
 func (p *Patch) restart(c *Container, policy *Policy, resource, knob string) {
 	if policy.Restart && !c.NoRestart && c.Resize[resource] == "" {
 		p.Resize = append(p.Resize, resource)

@@ -15,7 +15,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// said is a patch in one line.
+// said returns a patch in one line.
 func said(p podpatch.Patch) string {
 	var s []string
 	for _, e := range p.Env {
@@ -122,8 +122,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestSame: what is decided does not depend on the order of a map, and a patch
-// that was applied is not made again.
+// TestSame: the decision does not depend on the order of a map, and a patch that was applied
+// is not made again.
 func TestSame(t *testing.T) {
 	c := podpatch.Container{
 		Program:  podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 23}},
@@ -148,7 +148,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestWords: each code has its words, and each words their code.
+// TestWords: each code is explained, and each explanation has a code.
 func TestWords(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "podpatch.go", nil, 0)
 	if err != nil {
