@@ -16,19 +16,18 @@ var (
 	duration    = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)(us|µs|ms|s)?$`)
 )
 
-// Docker reads a size as compose files have it, in bytes:
+// Docker parses a size in a compose file, in bytes:
 //
 //	512m  1.5gb  1GiB  536870912
 //
-// Whatever the suffix, it is a power of 1024. Source: docs.docker.com/reference/compose-file,
+// Every suffix is a power of 1024. Source: docs.docker.com/reference/compose-file,
 // extension "byte values"; RAMInBytes of github.com/docker/go-units.
 func Docker(text string) (Quantity, bool) {
 	return sized(text, dockerSize.FindStringSubmatch(text))
 }
 
-// Systemd reads a size as units have it, in bytes: 512M, 1.5G, in powers of 1024.
-// "infinity" is 0, no limit. Shares of the machine's memory (50%) are not known
-// here. Source: systemd.resource-control(5), parse_size of src/basic/parse-util.c.
+// Systemd parses a size in a unit, in bytes: 512M, 1.5G, in powers of 1024. "infinity" is 0,
+// no limit. The result is false for shares of the machine's memory (50%), which are unknown. Source: systemd.resource-control(5), parse_size of src/basic/parse-util.c.
 func Systemd(text string) (Quantity, bool) {
 	if text == "infinity" {
 		return Quantity{text: text}, true
@@ -40,7 +39,7 @@ func Systemd(text string) (Quantity, bool) {
 	return sized(text, m)
 }
 
-// sized reads a number and a letter that stands for a power of 1024.
+// sized parses a number and a letter for a power of 1024.
 func sized(text string, m []string) (Quantity, bool) {
 	if m == nil || len(text) > maxText {
 		return Quantity{}, false
@@ -54,7 +53,7 @@ func sized(text string, m []string) (Quantity, bool) {
 	return q, ok
 }
 
-// Cores reads a number of CPUs as compose files have it: 0.5, 2; 0 is no limit.
+// Cores parses a number of CPUs in a compose file: 0.5, 2; 0 is no limit.
 func Cores(text string) (Quantity, bool) {
 	if !number.MatchString(text) {
 		return Quantity{}, false
@@ -62,7 +61,7 @@ func Cores(text string) (Quantity, bool) {
 	return Parse(text)
 }
 
-// Percent reads CPU time as units have it: 150% is one and a half cores.
+// Percent parses CPU time in a unit: 150% is 1.5 cores.
 // Source: CPUQuota= of systemd.resource-control(5).
 func Percent(text string) (Quantity, bool) {
 	n, ok := strings.CutSuffix(text, "%")
@@ -74,9 +73,8 @@ func Percent(text string) (Quantity, bool) {
 	return q, ok
 }
 
-// Quota is the number of CPUs of a quota of the completely fair scheduler, in
-// microseconds or with a unit; "" is a period of 100 ms. A quota of 0 or below is
-// no limit. Source: docs.docker.com/reference/compose-file/services, cpu_quota.
+// Quota returns the CPUs of a quota and a period of the completely fair scheduler, in
+// microseconds or with a unit; period "" = 100 ms. A quota of 0 or below is no limit. Source: docs.docker.com/reference/compose-file/services, cpu_quota.
 func Quota(quota, period string) (Quantity, bool) {
 	if n, err := strconv.ParseInt(quota, 10, 64); err == nil && n <= 0 {
 		return Quantity{text: quota}, true
@@ -103,12 +101,12 @@ func micros(text string) (Quantity, bool) {
 	return Parse(m[1] + map[string]string{"": "", "us": "", "µs": "", "ms": "e3", "s": "e6"}[m[2]])
 }
 
-// MaxCPUs is the number of CPUs that Linux is built for at most.
+// MaxCPUs is the maximum number of CPUs of Linux.
 const MaxCPUs = 8192
 
-// CPUs is the number of CPUs in a list, such as "0-3,8": of cpuset in compose
-// files, or, with blanks for commas as well, of AllowedCPUs= and CPUAffinity= in
-// units. ok is false for the empty list.
+// CPUs returns the number of CPUs in a list such as "0-3,8": cpuset in compose files, or
+// AllowedCPUs= and CPUAffinity= in units, where spaces may replace commas. ok is false for an
+// empty or invalid list.
 func CPUs(list string) (n int, ok bool) {
 	var in [MaxCPUs]bool
 	for _, part := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' }) {

@@ -9,8 +9,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/quantity"
 )
 
-// TestOthers holds how Docker and systemd write amounts, which is not how
-// Kubernetes does: "512m" is half a gibibyte there and half a byte here.
+// TestOthers: Docker and systemd write amounts differently from Kubernetes: "512m" is half a
+// gibibyte for Docker, and half a byte for Kubernetes.
 func TestOthers(t *testing.T) {
 	const none = -1
 	quota := func(text string) (quantity.Quantity, bool) {
@@ -87,8 +87,7 @@ func TestCPUs(t *testing.T) {
 	}
 }
 
-// FuzzOthers: whatever the text, an amount is 0 or more, and no list has more
-// CPUs than Linux.
+// FuzzOthers: an amount is 0 or more, and no list has more CPUs than Linux.
 func FuzzOthers(f *testing.F) {
 	for _, s := range []string{"512m", "1.5G", "150%", "50ms", "0-3,8", "infinity"} {
 		f.Add(s, "100ms")

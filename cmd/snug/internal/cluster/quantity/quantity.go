@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quantity reads amounts of CPU and memory as Kubernetes writes them,
-// exactly.
+// Package quantity parses amounts of CPU and memory, exactly as Kubernetes does.
 package quantity
 
 import (
@@ -12,19 +11,18 @@ import (
 	"sync"
 )
 
-// Quantity is an amount: cores, bytes, or a divisor of one of them. The zero
-// Quantity is 0. It is a whole number of billionths: Kubernetes rounds finer
-// ones up.
+// Quantity is an amount: cores, bytes, or a divisor of one of them. The zero Quantity is 0. It
+// is a whole number of billionths; like Kubernetes, Parse rounds smaller fractions up.
 type Quantity struct {
 	text string
 	nano *big.Int // nil = 0
 }
 
-// maxText bounds what is worth reading: no amount of this world needs more.
+// maxText bounds an amount, in bytes; no real amount is longer.
 const maxText = 64
 
-// maxExponent bounds a decimal exponent; what is beyond it is larger than every
-// machine, or rounds to one billionth.
+// maxExponent bounds a decimal exponent. An amount beyond it is above that of any machine, or
+// rounds up to one billionth.
 const maxExponent = 60
 
 // The suffixes: powers of 1024, and powers of ten.
@@ -33,7 +31,7 @@ var (
 	decimal = map[string]int{"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 )
 
-// Parse reads
+// Parse parses an amount:
 //
 //	<quantity> ::= [+-] <number> [suffix]
 //	<number>   ::= digits | digits.digits | digits. | .digits
@@ -83,7 +81,7 @@ func Parse(text string) (Quantity, bool) {
 	return Quantity{text, n}, true
 }
 
-// exponent reads e3, E-2, e+6.
+// exponent parses e3, E-2, e+6.
 func exponent(suffix string) (int, bool) {
 	if len(suffix) < 2 || suffix[0] != 'e' && suffix[0] != 'E' {
 		return 0, false
@@ -92,7 +90,7 @@ func exponent(suffix string) (int, bool) {
 	return int(max(-maxExponent, min(maxExponent, n))), err == nil
 }
 
-// tens are powers of ten, as many as an amount can ask for.
+// tens are the powers of ten that an amount can need.
 var tens = sync.OnceValue(func() []*big.Int {
 	all := make([]*big.Int, 10+maxText+maxExponent)
 	all[0] = big.NewInt(1)
@@ -102,10 +100,10 @@ var tens = sync.OnceValue(func() []*big.Int {
 	return all
 })
 
-// pow10 is a power of ten, which must not be changed.
+// pow10 returns a power of ten. The caller must not change it.
 func pow10(n int) *big.Int { return tens()[n] }
 
-// ceilDiv is n/d rounded up, for n of 0 or more.
+// ceilDiv returns n/d rounded up, for n >= 0.
 func ceilDiv(n, d *big.Int) *big.Int {
 	q, m := new(big.Int).QuoRem(n, d, new(big.Int))
 	if m.Sign() > 0 {
@@ -114,10 +112,10 @@ func ceilDiv(n, d *big.Int) *big.Int {
 	return q
 }
 
-// String is the text that was read.
+// String returns the text that was parsed.
 func (q Quantity) String() string { return q.text }
 
-// Sign is -1, 0 or 1.
+// Sign returns -1, 0 or 1.
 func (q Quantity) Sign() int {
 	if q.nano == nil {
 		return 0
@@ -125,12 +123,12 @@ func (q Quantity) Sign() int {
 	return q.nano.Sign()
 }
 
-// Value is the amount in whole units (cores, bytes), rounded up; at most the
-// largest int64. Negative amounts are 0.
+// Value returns the amount in whole units (cores, bytes), rounded up, at most the largest
+// int64. It returns 0 for negative amounts.
 func (q Quantity) Value() int64 { return q.in(9) }
 
-// Milli is the amount in thousandths, rounded up; at most the largest int64.
-// Negative amounts are 0.
+// Milli returns the amount in thousandths, rounded up, at most the largest int64. It returns 0
+// for negative amounts.
 func (q Quantity) Milli() int64 { return q.in(6) }
 
 func (q Quantity) in(power int) int64 {
@@ -144,9 +142,9 @@ func (q Quantity) in(power int) int64 {
 	return n.Int64()
 }
 
-// Divided is what the downward API gives for an amount: CPU in thousandths by
-// thousandths, anything else in whole units by whole units, rounded up. A
-// divisor of 0 is 1. Source: convertResourceCPUToString and
+// Divided returns the downward API's value for an amount: CPU in thousandths divided by
+// thousandths, anything else in whole units divided by whole units, rounded up. A divisor of 0
+// counts as 1. Source: convertResourceCPUToString and
 // convertResourceMemoryToString of k8s.io/kubernetes/pkg/api/v1/resource.
 func (q Quantity) Divided(by Quantity, cpu bool) int64 {
 	amount, unit := q.Value(), by.Value()
@@ -166,6 +164,6 @@ func (q Quantity) Divided(by Quantity, cpu bool) int64 {
 	return n
 }
 
-// IsOne tells whether a divisor leaves an amount as it is: 1, or 0, which is
-// how the API server stores an absent one.
+// IsOne reports whether a divisor does not change an amount: it is 1, or 0, which the API
+// server stores for a missing one.
 func (q Quantity) IsOne() bool { return q.Sign() == 0 || q.nano.Cmp(pow10(9)) == 0 }

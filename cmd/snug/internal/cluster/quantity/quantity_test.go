@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestDivided holds what was seen on a real node.
+// TestDivided checks values seen on a real node.
 func TestDivided(t *testing.T) {
 	for _, c := range []struct {
 		amount, divisor string
