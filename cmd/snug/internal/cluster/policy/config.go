@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy makes admission policies of a small configuration, so that an
-// API server gives pods what package podpatch says they should have, and warns of
-// values that no Go program can use. What it makes is text; it applies nothing.
+// Package policy renders admission policies from a small configuration. With them an API
+// server gives pods what package podpatch decides, and warns of values that no Go program can
+// use. The package returns text and applies nothing.
 package policy
 
 import (
@@ -24,9 +24,9 @@ import (
 // Labels of pods and namespaces, and their values.
 const (
 	InjectLabel  = podpatch.Prefix + "inject"            // of a pod or its namespace: enabled or disabled
-	ProcsLabel   = podpatch.Prefix + "gomaxprocs"        // of a pod: enabled = its programs do not follow a CPU limit by themselves, disabled = they do
+	ProcsLabel   = podpatch.Prefix + "gomaxprocs"        // of a pod: enabled = its programs do not follow their CPU limit, disabled = they do
 	RestartLabel = podpatch.Prefix + "restart-on-resize" // of a pod: enabled = a resize may restart its containers
-	// PolicyLabel of what is rendered has the name of the configuration.
+	// PolicyLabel is on everything rendered; its value is the name of the configuration.
 	PolicyLabel = podpatch.Prefix + "policy"
 	// AddedAnnotation lists what a pod was given, and why.
 	AddedAnnotation = podpatch.Prefix + "added"
@@ -36,30 +36,30 @@ const (
 	Enabled, Disabled = "enabled", "disabled"
 )
 
-// Default is the configuration that holds where none is given, with its comments.
+// Default is the default configuration, with its comments.
 //
 //go:embed default.yaml
 var Default string
 
-// Config says who gets what.
+// Config is a configuration.
 type Config struct {
 	Name    string
-	Observe bool // pods are only annotated with what they would be given
-	All     bool // everybody who says nothing else; else who is opted in
+	Observe bool // only annotate pods with what they would be given
+	All     bool // all pods that are not opted out; false = pods that are opted in
 
 	Memory        plan.Memory // a share of the limit; the zero Memory is the default
 	Round         plan.Round
 	MinProcs      int     // at least 1
-	RequestFactor float64 // Ps for each requested core where there is no limit; 0 = none
-	OverEnvFrom   bool    // containers with an envFrom are given variables as well
+	RequestFactor float64 // Ps per requested core without a limit; 0 = no GOMAXPROCS
+	OverEnvFrom   bool    // containers with an envFrom are given variables too
 
-	Namespaces, Containers []string // that are left alone, by name
+	Namespaces, Containers []string // names that are excluded
 
 	Check  Action
 	Resize Action
 }
 
-// Action is what happens to an object that breaks a rule.
+// Action says what happens to an object that breaks a rule.
 type Action string
 
 const (
@@ -72,7 +72,7 @@ const (
 type Wrong struct {
 	Line       int
 	What, Hint string
-	Manifest   bool // it is no configuration but an object of Kubernetes
+	Manifest   bool // the text is an object of Kubernetes, not a configuration
 }
 
 func (w *Wrong) Error() string { return w.What }
@@ -96,13 +96,13 @@ func Parse(r io.Reader) (Config, error) {
 	return parse(text, c)
 }
 
-// parse reads what a text says over what holds without it.
+// parse applies a text to a configuration.
 func parse(text []byte, c Config) (Config, error) {
 	dec := yaml.NewDecoder(strings.NewReader(string(text)))
 	var doc yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return c, nil // empty, or comments alone
+		return c, nil // empty, or only comments
 	case err != nil:
 		return c, broken(err)
 	}
@@ -116,11 +116,11 @@ func parse(text []byte, c Config) (Config, error) {
 	return c, err
 }
 
-// yamlLine is the place in an error of the YAML reader.
+// yamlLine matches the line in an error of the YAML reader.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
 
 func broken(err error) error {
-	w := &Wrong{What: "no YAML", Hint: "snug policy --init prints a configuration to begin with"}
+	w := &Wrong{What: "invalid YAML", Hint: "snug policy --init prints a configuration to start from"}
 	text := err.Error()
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		w.Line, _ = strconv.Atoi(m[1])
@@ -129,7 +129,7 @@ func broken(err error) error {
 	return w
 }
 
-// keys are all there are, in the order of Default.
+// keys are all keys, in the order of Default.
 var keys = []string{"name", "mode", "inject", "memory", "round", "minProcs", "requestFactor", "envFrom", "exclude", "check", "resize"}
 
 // each calls set for the keys of a mapping.
@@ -138,17 +138,17 @@ func each(n *yaml.Node, within string, set func(string, *yaml.Node) error) error
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		what := "no mapping of keys to values"
+		what := "not a mapping of keys to values"
 		if within != "" {
 			what += ", " + within
 		}
-		return &Wrong{Line: n.Line, What: what, Hint: "snug policy --init prints a configuration to begin with"}
+		return &Wrong{Line: n.Line, What: what, Hint: "snug policy --init prints a configuration to start from"}
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		if seen[k.Value] {
-			return &Wrong{Line: k.Line, What: "twice, " + within + k.Value, Hint: "each key once"}
+			return &Wrong{Line: k.Line, What: "a key is set twice, " + within + k.Value, Hint: "set it once"}
 		}
 		seen[k.Value] = true
 		if v.Kind == yaml.AliasNode {
@@ -176,13 +176,13 @@ func (c *Config) set(key string, n *yaml.Node) error {
 		}
 	}
 	if n.Kind != yaml.ScalarNode {
-		return &Wrong{What: "no single value, " + key, Hint: "snug policy --init shows how it is written"}
+		return &Wrong{What: "not a single value, " + key, Hint: "snug policy --init shows the format"}
 	}
 	text, ok := n.Value, true
 	hint := ""
 	switch key {
 	case "name":
-		hint = "lower case letters, digits and -, at most 40 of them"
+		hint = "lower case letters, digits and -, at most 40"
 		if ok = podpatch.IsName(text) && len(text) <= 40; ok {
 			c.Name = text
 		}
@@ -238,19 +238,19 @@ func (c *Config) exclude(key string, n *yaml.Node) error {
 		return &Wrong{What: "unknown key, exclude." + quoted(key), Hint: "the keys are namespaces and containers"}
 	}
 	if n.Kind != yaml.SequenceNode {
-		return &Wrong{What: "no list, exclude." + key, Hint: "write [a, b], or []"}
+		return &Wrong{What: "not a list, exclude." + key, Hint: "write [a, b], or []"}
 	}
 	*to = []string{}
 	for _, item := range n.Content {
 		if item.Kind != yaml.ScalarNode || !podpatch.IsName(item.Value) {
-			return &Wrong{Line: item.Line, What: "no name, exclude." + key + ": " + quoted(item.Value), Hint: "names as Kubernetes has them: lower case letters, digits and -"}
+			return &Wrong{Line: item.Line, What: "not a name of Kubernetes, exclude." + key + ": " + quoted(item.Value), Hint: "use lower case letters, digits and -"}
 		}
 		*to = append(*to, item.Value)
 	}
 	return nil
 }
 
-// quoted is a text of a file as it can be shown.
+// quoted returns a text of a file in a form that is safe to show.
 func quoted(text string) string {
 	if len(text) > 60 {
 		text = text[:57] + "..."

@@ -9,17 +9,16 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// Pod is what of a pod decides who is given anything.
+// Pod holds what decides whether a pod is opted in.
 type Pod struct {
 	Namespace string
 	Labels    map[string]string
-	// NamespaceLabels are those of its namespace; nil = they are not known.
+	// NamespaceLabels are the labels of its namespace; nil = unknown.
 	NamespaceLabels map[string]string
 }
 
-// OptedIn tells whether a pod is to be given anything at all. known is false
-// where its namespace's labels would tell, and are not known. A word that is neither
-// Enabled nor Disabled opts nobody in.
+// OptedIn reports whether a pod is opted in. known is false if that depends on unknown labels
+// of its namespace. A value other than Enabled or Disabled does not opt in.
 func (c *Config) OptedIn(p *Pod) (yes, known bool) {
 	if slices.Contains(c.Namespaces, p.Namespace) {
 		return false, true
@@ -35,10 +34,10 @@ func (c *Config) OptedIn(p *Pod) (yes, known bool) {
 	return word == Enabled, known
 }
 
-// WrongLabel is which of the labels that decide about a pod have a word that is neither
-// Enabled nor Disabled: "snug.dev/inject=true on the pod"; "" = none. inject is
-// InjectLabel, which then opts the pod out, of its own or its namespace's, where that is
-// known; others are the others, which then say nothing.
+// WrongLabel returns the labels of a pod that are neither Enabled nor Disabled, such as
+// "snug.dev/inject=true on the pod"; "" = none. inject is InjectLabel, of the pod or else of
+// its namespace, if known; it then opts the pod out. others are the other labels, which are
+// then ignored.
 func WrongLabel(p *Pod) (inject, others string) {
 	wrong := func(labels map[string]string, key, at string) string {
 		if word, said := labels[key]; said && word != Enabled && word != Disabled {
@@ -59,20 +58,18 @@ func WrongLabel(p *Pod) (inject, others string) {
 	return wrong(of, InjectLabel, at), others
 }
 
-// Decide says what a container of a pod that is opted in should be given: the
-// same that the policies do. The facts' Program is not looked at: who is opted in
-// is taken for a program of Go, and without ProcsLabel for one that follows its
-// CPU limit.
+// Decide returns what a container of a pod that is opted in should be given, like the policies.
+// It ignores facts.Program: it assumes a Go program, which without ProcsLabel follows its CPU
+// limit.
 func (c *Config) Decide(p *Pod, name string, facts podpatch.Container) podpatch.Patch {
 	facts.Program = podpatch.Program{}
 	return c.DecideKnowing(p, name, facts)
 }
 
-// DecideKnowing is Decide for who may know the program. ProcsLabel still says of all the
-// pod's containers, Enabled, that they run programs of Go which do not follow their CPU
-// limit, or, Disabled, that those of Go do: who wrote it knows better than who has seen the
-// last pod. Without it what is known decides, and a Program of the state Unknown is taken
-// for what Decide takes every one for.
+// DecideKnowing is Decide for a caller that may know the program. ProcsLabel wins over
+// facts.Program for all containers of the pod: Enabled says that they run Go programs that do
+// not follow their CPU limit, Disabled that their Go programs do. An Unknown program is treated
+// as in Decide.
 func (c *Config) DecideKnowing(p *Pod, name string, facts podpatch.Container) podpatch.Patch {
 	if slices.Contains(c.Containers, name) {
 		return podpatch.Nothing(podpatch.Excluded)
@@ -90,14 +87,14 @@ func (c *Config) DecideKnowing(p *Pod, name string, facts podpatch.Container) po
 	if !follows || facts.Program.State != podpatch.IsGo {
 		return patch
 	}
-	// An old Go follows its limit where a library sees to it; what it can do with GOMEMLIMIT
-	// is as it was.
+	// With Disabled, an old Go follows its limit by a library, but whether it supports
+	// GOMEMLIMIT still depends on its version.
 	facts.Program.Go = plan.Go{Minor: 25}
 	procs, memory := only(podpatch.Decide(&facts, how), "GOMAXPROCS"), only(patch, "GOMEMLIMIT")
 	return podpatch.Patch{Env: slices.Concat(procs.Env, memory.Env), Resize: procs.Resize, Reasons: slices.Concat(procs.Reasons, memory.Reasons)}
 }
 
-// only is what a patch says of one variable.
+// only returns the part of a patch about one variable.
 func only(p podpatch.Patch, knob string) podpatch.Patch {
 	p.Env = slices.DeleteFunc(p.Env, func(e podpatch.Env) bool { return e.Name != knob })
 	p.Reasons = slices.DeleteFunc(p.Reasons, func(r podpatch.Reason) bool { return r.Knob != knob })

@@ -12,7 +12,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// TestDecideKnowing: the label decides where it is, and else what is known of a program.
+// TestDecideKnowing: the label decides if it is set, else the known program.
 func TestDecideKnowing(t *testing.T) {
 	config := parsed(t, "")
 	plain, labelled := &policy.Pod{}, &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "enabled"}}
@@ -36,9 +36,9 @@ func TestDecideKnowing(t *testing.T) {
 		{"a Go without GOMEMLIMIT, and the label", labelled, isGo(18, false), true, false},
 		{"not Go", plain, podpatch.Program{State: podpatch.NotGo}, false, false},
 		{"not Go, and the label", labelled, podpatch.Program{State: podpatch.NotGo}, true, true},
-		{"a new Go, and another word on the label", &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "disabled"}}, isGo(26, false), false, true},
-		{"a new Go, and a word that says nothing", &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "false"}}, isGo(26, false), false, true},
-		{"an old Go, and a word that says nothing", &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "false"}}, isGo(22, true), true, true},
+		{"a new Go, and the label disabled", &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "disabled"}}, isGo(26, false), false, true},
+		{"a new Go, and an invalid label", &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "false"}}, isGo(26, false), false, true},
+		{"an old Go, and an invalid label", &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "false"}}, isGo(22, true), true, true},
 		{"not known, and it follows", follows, podpatch.Program{}, false, true},
 		{"an old Go, and it follows", follows, isGo(22, true), false, true},
 		{"a new Go and an old go line, and it follows", follows, isGo(26, true), false, true},
@@ -64,8 +64,8 @@ func TestDecideKnowing(t *testing.T) {
 	}
 }
 
-// TestDecideFollows: a pod that follows its CPU limit, as its label says, has no GOMAXPROCS
-// of that, and is left what the policies give it without one.
+// TestDecideFollows: a pod whose label says that it follows its CPU limit gets no GOMAXPROCS
+// from that limit, and without a limit what the policies give.
 func TestDecideFollows(t *testing.T) {
 	config := parsed(t, "requestFactor: 2\n")
 	pod := &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "disabled"}}

@@ -11,10 +11,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
 
-// TestKyvernoExample: the example for Kyverno holds the policies of the default
-// configuration, each expression the same, in Kyverno's kinds: what Kubernetes says in a
-// binding is in the policy itself, and autogen is off, as the policies name the workloads
-// that they look at.
+// TestKyvernoExample: the example for Kyverno has the policies of the default configuration,
+// with the same expressions, in Kyverno's kinds. The content of a binding is in the policy
+// itself, and autogen is off, because the policies name the workloads that they check.
 func TestKyvernoExample(t *testing.T) {
 	const file = "../../../../../docs/examples/kyverno/policy.yaml"
 	text, err := os.ReadFile(file)
@@ -43,7 +42,7 @@ func TestKyvernoExample(t *testing.T) {
 	}
 	for i := range want {
 		if !reflect.DeepEqual(got[i], want[i]) {
-			t.Errorf("%s: %v is not what snug policy says in Kyverno's kinds; write the change of testdata/default.yaml into it", file, want[i]["metadata"].(map[string]any)["name"])
+			t.Errorf("%s: %v differs from snug policy; copy the change of testdata/default.yaml", file, want[i]["metadata"].(map[string]any)["name"])
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "rewrite testdata")
 
 func parsed(t *testing.T, text string) policy.Config {
 	t.Helper()
@@ -32,8 +32,7 @@ func parsed(t *testing.T, text string) policy.Config {
 	return c
 }
 
-// everything is a configuration in which every key but mode says something else than
-// the default.
+// everything is a configuration in which every key but mode differs from the default.
 const everything = `name: team
 inject: all
 memory: 99%-100MiB
@@ -86,7 +85,7 @@ func TestParseRefuses(t *testing.T) {
 		"memory: 400MiB\n":                    `wrong value, memory: "400MiB"`,
 		"memory: 0.9\n":                       `wrong value, memory: "0.9"`,
 		"memory: 0.9%\n":                      `wrong value, memory: "0.9%"`,
-		"memory: [90%]\n":                     `no single value, memory`,
+		"memory: [90%]\n":                     `not a single value, memory`,
 		"minProcs: 0\n":                       `wrong value, minProcs: "0"`,
 		"requestFactor: -1\n":                 `wrong value, requestFactor: "-1"`,
 		"mode: audit\n":                       `wrong value, mode: "audit"`,
@@ -94,14 +93,14 @@ func TestParseRefuses(t *testing.T) {
 		"check:\n":                            `wrong value, check: ""`,
 		"resize: deny\n":                      `wrong value, resize: "deny"`,
 		"name: Snug\n":                        `wrong value, name: "Snug"`,
-		"name: a\nname: b\n":                  `twice, name`,
+		"name: a\nname: b\n":                  `a key is set twice, name`,
 		"exclude: {pods: []}\n":               `unknown key, exclude."pods"`,
-		"exclude: {namespaces: kube-system}":  `no list, exclude.namespaces`,
-		"exclude: {containers: ['a\"] + [']}": `no name, exclude.containers: "a\"] + ["`,
-		"exclude: []\n":                       `no mapping of keys to values, exclude.`,
-		"- name: a\n":                         `no mapping of keys to values`,
+		"exclude: {namespaces: kube-system}":  `not a list, exclude.namespaces`,
+		"exclude: {containers: ['a\"] + [']}": `not a name of Kubernetes, exclude.containers: "a\"] + ["`,
+		"exclude: []\n":                       `not a mapping of keys to values, exclude.`,
+		"- name: a\n":                         `not a mapping of keys to values`,
 		"name: a\n---\nname: b\n":             `more than one document`,
-		"{":                                   `no YAML`,
+		"{":                                   `invalid YAML`,
 		strings.Repeat("#", 2<<20):            `more than 1 MiB`,
 	} {
 		_, err := policy.Parse(strings.NewReader(text))
@@ -115,7 +114,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestRender compares what is rendered with testdata, and that it is YAML.
+// TestRender compares the output with testdata, and checks that it is YAML.
 func TestRender(t *testing.T) {
 	for name, text := range map[string]string{"default": "", "everything": everything, "quiet": "check: off\nresize: off\n", "observe": "mode: observe\nresize: off\n"} {
 		c := parsed(t, text)
@@ -131,7 +130,7 @@ func TestRender(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs; -update writes it anew, look at the difference", file)
+			t.Errorf("%s differs; -update rewrites it, check the difference", file)
 		}
 		policies := 3
 		if name != "default" {
@@ -147,7 +146,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// documents are the objects of a YAML text.
+// documents returns the objects of a YAML text.
 func documents(t *testing.T, text []byte) []map[string]any {
 	t.Helper()
 	var all []map[string]any

@@ -14,12 +14,12 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
 
-// TestRenderQuotes: a name that YAML reads as a number, a truth or nothing stays a name.
+// TestRenderQuotes: a name that YAML reads as a number, a boolean or null stays a name.
 func TestRenderQuotes(t *testing.T) {
 	for _, name := range []string{"42", "1e3", "0x10", "null", "true", "off", "y", "12e03", "2001-01-01"} {
 		config := parsed(t, fmt.Sprintf("name: %q\ncheck: deny\nexclude: {namespaces: [%[1]q, web], containers: [%[1]q]}\n", name))
 		text := policy.Render(&config)
-		// YAML 1.1 takes more for something else than the reader below does.
+		// YAML 1.1 has more such words than the reader below.
 		for _, bare := range []string{policy.PolicyLabel + ": " + name, "[" + name + ","} {
 			if strings.Contains(text, bare) {
 				t.Errorf("%s: it says %s", name, bare)

@@ -19,7 +19,7 @@ var texts embed.FS
 
 var templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(texts, "*.tmpl")) })
 
-// rendering is what the templates see: a configuration, as words of CEL.
+// rendering is the data of the templates: a configuration, as expressions of CEL.
 type rendering struct {
 	*Config
 
@@ -28,34 +28,34 @@ type rendering struct {
 
 	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, ObservedAnnotation, Enabled, Disabled string
 
-	// MemoryShare is GOMEMLIMIT in bytes, of x.memory. Where the limit is below
-	// MinMemory or the share below MinShare there is none.
+	// MemoryShare is GOMEMLIMIT in bytes, from x.memory. It is unset if the limit is below
+	// MinMemory or the share below MinShare.
 	MemoryShare         string
 	MinMemory, MinShare int64
-	// MaxCores and MaxBytes are as much as no machine has.
+	// MaxCores and MaxBytes are above those of any machine.
 	MaxCores, MaxBytes int64
-	// ReferenceIf tells whether a reference gives what x.cpu, in thousandths,
-	// should; LimitProcs is the number where it does not, RequestProcs that of
+	// ReferenceIf is whether a reference gives the right GOMAXPROCS for x.cpu, in
+	// thousandths of a core; LimitProcs is the literal otherwise, RequestProcs the one for
 	// x.request, in cores.
 	ReferenceIf, LimitProcs, RequestProcs string
 
 	Codes struct{ Memory, Reference, Value, Request string }
 }
 
-// Suffixed is the name of the policy.
+// Suffixed returns the name of the policy.
 func (r *rendering) Suffixed() string { return r.Name + "-" + r.Suffix }
 
-// Warn is the same with warnings alone, whatever Check says.
+// Warn returns a copy that only warns, whatever Check is.
 func (r *rendering) Warn() *rendering {
 	w := *r
 	w.Action = action(Warn)
 	return &w
 }
 
-// action is how the API server writes an action.
+// action returns an action as the API server writes it.
 func action(a Action) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
 
-// Render writes the policies, which Kubernetes 1.36 and later enforces, as YAML documents.
+// Render returns the policies, for Kubernetes 1.36 and later, as YAML documents.
 func Render(c *Config) string {
 	r := rendering{
 		Config:      c,
@@ -88,7 +88,7 @@ func Render(c *Config) string {
 	return b.String()
 }
 
-// figures are the words that depend on numbers.
+// figures sets the expressions that depend on numbers.
 func (r *rendering) figures() {
 	r.MemoryShare = fmt.Sprintf("x.memory - (x.memory / 10 > %d ? x.memory / 10 : %[1]d)", plan.MinHeadroom)
 	if m := r.Memory; m.Percent > 0 {
@@ -97,7 +97,7 @@ func (r *rendering) figures() {
 			r.MemoryShare += " - " + strconv.FormatInt(m.Less, 10)
 		}
 	}
-	// As package podpatch decides it.
+	// Like package podpatch.
 	least := max(1, r.MinProcs)
 	switch {
 	case r.Round != plan.Ceil:
@@ -114,7 +114,7 @@ func (r *rendering) figures() {
 	}
 }
 
-// rounded is a number of Ps, of an expression in cores.
+// rounded returns an expression for Ps from an expression in cores.
 func rounded(cores string, round plan.Round, least int) string {
 	n := ""
 	switch round {
@@ -128,7 +128,7 @@ func rounded(cores string, round plan.Round, least int) string {
 	return fmt.Sprintf("[%s].map(n, n < %d ? %[2]d : n)[0]", n, least)
 }
 
-// double is a number as CEL writes floating point.
+// double returns a number as a double of CEL.
 func double(x float64) string {
 	text := strconv.FormatFloat(x, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
