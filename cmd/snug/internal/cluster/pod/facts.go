@@ -10,21 +10,21 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// The variables that a pod is given.
+// The variables that snug sets.
 const (
 	Procs  = "GOMAXPROCS"
 	Memory = "GOMEMLIMIT"
 )
 
-// Given is what holds for a container, wherever it comes from.
+// Given holds the effective amounts of a container, whatever their source.
 type Given struct {
 	CPULimit, CPURequest limits.Value[int64] // thousandths of a core
 	MemoryLimit          limits.Value[int64] // bytes
 	OfPod                bool                // the memory limit is the pod's
 }
 
-// Given is what holds for a container of a pod that is as an API server stores it: it has no
-// defaults that are not written in it.
+// Given returns the amounts of a container in a pod as an API server stores it, with all
+// defaults written in it.
 func (p *Pod) Given(c *Container) Given {
 	own, all := &c.Resources, &p.Spec.Resources.Limits
 	return Given{
@@ -33,10 +33,10 @@ func (p *Pod) Given(c *Container) Given {
 	}
 }
 
-// Beside is how many containers of a pod run for as long as others do.
+// Beside counts the containers that run side by side in a pod.
 type Beside struct{ main, sidecars int }
 
-// Beside counts containers.
+// Beside counts the containers of the pod.
 func (p *Pod) Beside() Beside {
 	b := Beside{main: len(p.Spec.Containers)}
 	for i := range p.Spec.InitContainers {
@@ -47,7 +47,7 @@ func (p *Pod) Beside() Beside {
 	return b
 }
 
-// others is how many containers run beside one.
+// others returns the number of containers that run beside one.
 func (b Beside) others(as Role) int {
 	switch as {
 	case Init:
@@ -59,8 +59,8 @@ func (b Beside) others(as Role) int {
 	}
 }
 
-// Facts are what decides on a container, the program left out: those of the webhook, of
-// policies and of lint.
+// Facts returns the facts for podpatch, except for the program. The webhook, policies and lint
+// use it.
 func (p *Pod) Facts(c *Container, as Role, beside Beside, given Given) podpatch.Container {
 	f := podpatch.Container{
 		CPULimit: given.CPULimit, CPURequest: given.CPURequest, MemoryLimit: given.MemoryLimit,
@@ -82,27 +82,27 @@ func (p *Pod) Facts(c *Container, as Role, beside Beside, given Given) podpatch.
 	return f
 }
 
-// What no machine has is as good as no limit.
+// An amount above that of any machine counts as no limit.
 const (
-	mostMemory = 1 << 60          // bytes
-	mostCPU    = 1_000_000 * 1000 // thousandths of a core
+	maxMemory = 1 << 60          // bytes
+	maxCPU    = 1_000_000 * 1000 // thousandths of a core
 )
 
-// Milli is an amount of CPU in thousandths of a core.
-func Milli(q quantity.Quantity) limits.Value[int64] { return upTo(q.Milli(), mostCPU) }
+// Milli returns an amount of CPU in thousandths of a core.
+func Milli(q quantity.Quantity) limits.Value[int64] { return upTo(q.Milli(), maxCPU) }
 
-// Bytes is an amount of memory.
-func Bytes(q quantity.Quantity) limits.Value[int64] { return upTo(q.Value(), mostMemory) }
+// Bytes returns an amount of memory in bytes.
+func Bytes(q quantity.Quantity) limits.Value[int64] { return upTo(q.Value(), maxMemory) }
 
-// upTo takes 0 and what is above most for no limit.
-func upTo(n, most int64) limits.Value[int64] {
-	if n <= 0 || n > most {
+// upTo returns n, or no limit if n is 0 or above bound.
+func upTo(n, bound int64) limits.Value[int64] {
+	if n <= 0 || n > bound {
 		return limits.NoLimit[int64]()
 	}
 	return limits.Of(n)
 }
 
-// amount reads an amount. "" is none; what is no amount is unknown.
+// amount parses an amount. "" is no limit; an invalid amount is unknown.
 func amount(text string, in func(quantity.Quantity) limits.Value[int64]) limits.Value[int64] {
 	if text == "" {
 		return limits.NoLimit[int64]()

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pod is a pod as far as snug goes by it: what the webhook is asked about, what
-// the agent reads from the API server, and what a manifest describes. One struct for all
-// of them, and one place where it becomes the facts that a container is decided on by.
+// Package pod has the fields of a pod that snug uses. The webhook gets a pod in a review, the
+// agent reads it from the API server, and a manifest describes it. All use the same struct, and
+// the same function derives the facts of a container from it.
 //
 // # Hostile text
 //
-// Whoever may create a pod writes most of its text. Reading by package json of
-// github.com/go-json-experiment takes a name for another's only where it is the same to the
-// byte, and refuses an object that has a name twice, so that nobody is given by one member
-// what the API server does not store. Lists and maps keep what is of interest, up to a bound:
-// elements take more room here than in a text.
+// A user who may create a pod controls most of its text. Package json of
+// github.com/go-json-experiment matches names byte for byte and refuses duplicate names, so
+// that snug reads the same members as the API server stores. Lists and maps keep only elements
+// that are used, up to a bound, because elements take more memory than text.
 package pod
 
 import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
 )
 
-// An API server sends objects as it stores them: defaulted, quantities as text, absent lists
-// and maps left out.
+// An API server sends objects as it stores them: with defaults, with quantities as strings, and
+// without empty lists and maps.
 // Source: k8s.io/api/core/v1.
 type (
-	// Pod is a pod. Metadata is nil where there is none.
+	// Pod is a pod. Metadata may be nil.
 	Pod struct {
 		Metadata *Metadata `json:"metadata"`
 		Spec     Spec      `json:"spec"`
@@ -68,19 +67,19 @@ type (
 	}
 )
 
-// Role is what a container is for.
+// Role is the role of a container in its pod.
 type Role uint8
 
 const (
 	Main      Role = iota
-	Init           // runs before, to its end
+	Init           // runs to its end before the main containers
 	Sidecar        // an init container that keeps running
-	Ephemeral      // put into a running pod
+	Ephemeral      // added to a running pod
 )
 
 func (r Role) String() string { return [...]string{"main", "init", "sidecar", "ephemeral"}[r] }
 
-// AsInit is the role of an init container.
+// AsInit returns the role of an init container.
 func (c *Container) AsInit() Role {
 	if c.RestartPolicy == "Always" {
 		return Sidecar
@@ -88,7 +87,7 @@ func (c *Container) AsInit() Role {
 	return Init
 }
 
-// Restarts tells whether the container is restarted by a resize of a resource.
+// Restarts reports whether a resize of a resource restarts the container.
 func (c *Container) Restarts(resource string) bool {
 	for _, r := range c.Resize {
 		if r == (Resizing{resource, "RestartContainer"}) {
@@ -98,7 +97,7 @@ func (c *Container) Restarts(resource string) bool {
 	return false
 }
 
-// Workload is what a pod belongs to, as podid names it.
+// Workload returns the workload of a pod, as podid names it.
 func (m *Metadata) Workload() string {
 	if c := m.Controller; c.Kind != "" {
 		return podid.Workload(c.Kind, c.Name, m.Labels.Of[podid.HashLabel], m.Labels.Of[podid.RolloutHashLabel])
@@ -106,36 +105,34 @@ func (m *Metadata) Workload() string {
 	return podid.Alone(m.Name, m.GenerateName)
 }
 
-// mostName bounds a name, in bytes: longer ones are refused, but only after a webhook was
-// asked. What is looked at again for each container is bounded as a name is, though no
-// validation does that for all of it: no UID, kind or amount is as long.
+// maxNameLen bounds a name, in bytes. The API server refuses longer names, but only after it has
+// asked webhooks. UIDs, kinds and amounts have the same bound here; none is as long.
 // Source: k8s.io/apimachinery/pkg/util/validation, DNS1123SubdomainMaxLength.
-const mostName = 253
+const maxNameLen = 253
 
-// Short tells whether a name is no longer than one can be.
-func Short(name string) bool { return len(name) <= mostName }
+// Short reports whether a name is within maxNameLen.
+func Short(name string) bool { return len(name) <= maxNameLen }
 
-// Sound tells whether a pod has no name that is longer, and no list that has more, than a
-// pod can have. One that has is not looked into: what its containers have in common would be
-// gone through for each of them.
+// Sound reports whether all names and lists of a pod are within bounds. Other pods must not be
+// examined further, because some of their lists would be searched once per container.
 func (p *Pod) Sound() bool {
 	if m := p.Metadata; m != nil && !(Short(m.Name) && Short(m.GenerateName) && Short(m.Controller.Kind) && Short(m.Controller.Name)) {
 		return false
 	}
 	vars := 0
 	for _, all := range [...]Containers{p.Spec.InitContainers, p.Spec.Containers} {
-		if len(all) > mostContainers {
+		if len(all) > maxContainers {
 			return false
 		}
 		for i := range all {
 			c := &all[i]
-			if !Short(c.Name) || !c.Resources.short() || len(c.Env.Vars) > mostVars || len(c.Resize) > mostResizings {
+			if !Short(c.Name) || !c.Resources.short() || len(c.Env.Vars) > maxVars || len(c.Resize) > maxResizings {
 				return false
 			}
 			vars += len(c.Env.Vars)
 		}
 	}
-	return p.Spec.Resources.short() && vars <= mostInAll
+	return p.Spec.Resources.short() && vars <= maxPodVars
 }
 
 func (r *Resources) short() bool {

@@ -65,23 +65,23 @@ func TestRead(t *testing.T) {
 
 func TestSound(t *testing.T) {
 	list := func(n int, element string) string { return "[" + strings.Repeat(element+",", n-1) + element + "]" }
-	long := strings.Repeat("x", mostName+1)
+	long := strings.Repeat("x", maxNameLen+1)
 	for text, want := range map[string]bool{
-		`{"spec":{"containers":` + list(mostContainers, `{}`) + `}}`:                                                        true,
-		`{"spec":{"containers":` + list(mostContainers+1, `{}`) + `}}`:                                                      false,
-		`{"spec":{"initContainers":` + list(5*mostContainers, `{}`) + `}}`:                                                  false,
-		`{"spec":{"containers":[{"resizePolicy":` + list(mostResizings, `{}`) + `}]}}`:                                      true,
-		`{"spec":{"containers":[{"resizePolicy":` + list(mostResizings+1, `{}`) + `}]}}`:                                    false,
-		`{"spec":{"containers":[{"env":` + list(10*mostVars, `{"name":"A"}`) + `}]}}`:                                       true,
-		`{"spec":{"containers":[{"env":` + list(mostVars, `{"name":"GOMEMLIMIT"}`) + `}]}}`:                                 true,
-		`{"spec":{"containers":[{"env":` + list(mostVars+1, `{"name":"GOMEMLIMIT"}`) + `}]}}`:                               false,
-		`{"spec":{"containers":` + list(mostInAll/mostVars+1, `{"env":`+list(mostVars, `{"name":"GOMEMLIMIT"}`)+`}`) + `}}`: false,
-		`{"metadata":{"name":"` + long[1:] + `"}}`:                                                                          true,
-		`{"metadata":{"name":"` + long + `"}}`:                                                                              false,
-		`{"metadata":{"ownerReferences":[{"name":"` + long + `","controller":true}]}}`:                                      false,
-		`{"spec":{"containers":[{"image":"` + long + `"}]}}`:                                                                true,
-		`{"spec":{"containers":[{"resources":{"requests":{"cpu":"` + long + `"}}}]}}`:                                       false,
-		`{"spec":{"resources":{"limits":{"memory":"` + long + `"}}}}`:                                                       false,
+		`{"spec":{"containers":` + list(maxContainers, `{}`) + `}}`:                                                        true,
+		`{"spec":{"containers":` + list(maxContainers+1, `{}`) + `}}`:                                                      false,
+		`{"spec":{"initContainers":` + list(5*maxContainers, `{}`) + `}}`:                                                  false,
+		`{"spec":{"containers":[{"resizePolicy":` + list(maxResizings, `{}`) + `}]}}`:                                      true,
+		`{"spec":{"containers":[{"resizePolicy":` + list(maxResizings+1, `{}`) + `}]}}`:                                    false,
+		`{"spec":{"containers":[{"env":` + list(10*maxVars, `{"name":"A"}`) + `}]}}`:                                       true,
+		`{"spec":{"containers":[{"env":` + list(maxVars, `{"name":"GOMEMLIMIT"}`) + `}]}}`:                                 true,
+		`{"spec":{"containers":[{"env":` + list(maxVars+1, `{"name":"GOMEMLIMIT"}`) + `}]}}`:                               false,
+		`{"spec":{"containers":` + list(maxPodVars/maxVars+1, `{"env":`+list(maxVars, `{"name":"GOMEMLIMIT"}`)+`}`) + `}}`: false,
+		`{"metadata":{"name":"` + long[1:] + `"}}`:                                                                         true,
+		`{"metadata":{"name":"` + long + `"}}`:                                                                             false,
+		`{"metadata":{"ownerReferences":[{"name":"` + long + `","controller":true}]}}`:                                     false,
+		`{"spec":{"containers":[{"image":"` + long + `"}]}}`:                                                               true,
+		`{"spec":{"containers":[{"resources":{"requests":{"cpu":"` + long + `"}}}]}}`:                                      false,
+		`{"spec":{"resources":{"limits":{"memory":"` + long + `"}}}}`:                                                      false,
 	} {
 		if got := parsed(t, text).Sound(); got != want {
 			t.Errorf("%.100s: %t", text, got)
@@ -89,7 +89,7 @@ func TestSound(t *testing.T) {
 	}
 }
 
-// TestFactsShared: a limit of the pod is shared with whoever runs beside a container.
+// TestFactsShared: a container shares the pod's limit with the containers that run beside it.
 func TestFactsShared(t *testing.T) {
 	for spec, want := range map[string]string{
 		`"containers":[{}]`:    "main false",

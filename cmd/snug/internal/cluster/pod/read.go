@@ -12,20 +12,20 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
 
-// The bounds of lists: more than any pod has. A list keeps one more, so that Sound sees that
-// there were too many; the others are passed over.
+// Bounds of lists, above those of any real pod. A list keeps one element more, so that Sound
+// sees that there were too many; further elements are skipped.
 const (
-	mostContainers = 1000
-	mostResizings  = 64
-	mostVars       = 64   // of one container, those that are kept
-	mostInAll      = 4000 // variables of a pod
+	maxContainers = 1000
+	maxResizings  = 64
+	maxVars       = 64   // kept variables of one container
+	maxPodVars    = 4000 // kept variables of a pod
 )
 
-// SkippedAnnotation says of a pod that is opted in and was given nothing why.
+// SkippedAnnotation says why a pod that is opted in was given nothing.
 const SkippedAnnotation = "snug.dev/skipped"
 
-// MirrorAnnotation is that of what the API shows of a static pod, which is not what runs;
-// there both are the hash of its manifest.
+// MirrorAnnotation is on the API object of a static pod, which is only a copy of what runs.
+// Both annotations are the hash of its manifest.
 // Source: k8s.io/kubernetes/pkg/kubelet/types, ConfigMirrorAnnotationKey and
 // ConfigHashAnnotationKey; pkg/kubelet/pod, CreateMirrorPod.
 const (
@@ -33,8 +33,8 @@ const (
 	HashAnnotation   = "kubernetes.io/config.hash"
 )
 
-// ofInterest are the labels and annotations of interest. There may be any number of others, those
-// with the prefix of snug among them.
+// ofInterest are the labels and annotations to keep. There may be any number of others, also
+// with the prefix of snug.
 var ofInterest = func() map[string]string {
 	all := map[string]string{}
 	for _, key := range []string{policy.InjectLabel, policy.ProcsLabel, policy.RestartLabel, podid.HashLabel, podid.RolloutHashLabel,
@@ -46,12 +46,12 @@ var ofInterest = func() map[string]string {
 
 // Texts are labels or annotations.
 type Texts struct {
-	Given bool              // there is a map, though maybe an empty one
-	Of    map[string]string // those of interest
-	Size  int               // of all of them as they are written, in bytes
+	Given bool              // there is a map, possibly empty
+	Of    map[string]string // those in ofInterest
+	Size  int               // of all of them in JSON, in bytes
 }
 
-// UnmarshalJSONFrom reads a map of texts.
+// UnmarshalJSONFrom decodes a map of texts.
 func (t *Texts) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*t = Texts{}
 	return each(d, '{', func() {
@@ -88,13 +88,14 @@ func (t *Texts) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// Owner is what controls a pod, the first of its owners that does. The zero Owner is none.
+// Owner is the controller of a pod, the first owner with controller: true. The zero Owner is
+// none.
 type Owner struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 }
 
-// UnmarshalJSONFrom reads a list of owners.
+// UnmarshalJSONFrom decodes a list of owners.
 func (o *Owner) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*o = Owner{}
 	type reference struct {
@@ -112,17 +113,17 @@ func (o *Owner) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-type owner Owner // is read as it is written
+type owner Owner // without UnmarshalJSONFrom
 
-// Containers are a list of containers.
+// Containers is a list of containers.
 type Containers []Container
 
-// UnmarshalJSONFrom reads a list of containers, of which none is null: to such a one nothing
-// could be added.
+// UnmarshalJSONFrom decodes a list of containers. A null element is an error, because a patch
+// could not add to it.
 func (all *Containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*all = nil
 	return each(d, '[', nil, func() error {
-		if len(*all) > mostContainers {
+		if len(*all) > maxContainers {
 			return d.SkipValue()
 		}
 		if d.PeekKind() == 'n' {
@@ -133,14 +134,14 @@ func (all *Containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// Resizings are a resizePolicy.
+// Resizings is a resizePolicy.
 type Resizings []Resizing
 
-// UnmarshalJSONFrom reads a resizePolicy.
+// UnmarshalJSONFrom decodes a resizePolicy.
 func (all *Resizings) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*all = nil
 	return each(d, '[', nil, func() error {
-		if len(*all) > mostResizings {
+		if len(*all) > maxResizings {
 			return d.SkipValue()
 		}
 		*all = append(*all, Resizing{})
@@ -148,22 +149,22 @@ func (all *Resizings) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// Env is an env. Of variables only those are kept that a pod is given: the values of others
-// are nobody's business.
+// Env is an env. It keeps only the variables that snug sets; the values of others may be
+// secrets.
 type Env struct {
-	Given bool // there is a list, though maybe an empty one
+	Given bool // there is a list, possibly empty
 	Vars  []Var
 }
 
 // Var is a GOMAXPROCS or GOMEMLIMIT in an env.
 type Var struct {
-	At        int // in the list
+	At        int // index in the list
 	Name      string
 	Value     string
-	Reference bool // it has a valueFrom, so that a restart reads it anew
+	Reference bool // it has a valueFrom, so a restart updates it
 }
 
-// UnmarshalJSONFrom reads an env.
+// UnmarshalJSONFrom decodes an env.
 func (e *Env) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*e = Env{}
 	type variable struct {
@@ -176,7 +177,7 @@ func (e *Env) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return each(d, '[', func() { e.Given = true }, func() error {
 		one = variable{}
 		err := json.UnmarshalDecode(d, &one)
-		if (one.Name == Procs || one.Name == Memory) && len(e.Vars) <= mostVars {
+		if (one.Name == Procs || one.Name == Memory) && len(e.Vars) <= maxVars {
 			e.Vars = append(e.Vars, Var{n, one.Name, one.Value, bool(one.ValueFrom)})
 		}
 		n++
@@ -184,28 +185,28 @@ func (e *Env) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// given tells whether there is something, whatever it is.
+// given reports whether there is a value other than null.
 type given bool
 
-// UnmarshalJSONFrom passes over any value.
+// UnmarshalJSONFrom skips any value.
 func (g *given) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*g = d.PeekKind() != 'n'
 	return skip(d)
 }
 
-// whole is passed over. It is half of a question, of thousands of small members.
+// whole is skipped: managedFields is half of a review and has thousands of small members.
 type whole struct{}
 
-// UnmarshalJSONFrom passes over any value.
+// UnmarshalJSONFrom skips any value.
 func (*whole) UnmarshalJSONFrom(d *jsontext.Decoder) error { return skip(d) }
 
-// skip passes over a value in one piece, which is faster than one token after another.
+// skip skips a value as a whole, which is faster than token by token.
 func skip(d *jsontext.Decoder) error {
 	_, err := d.ReadValue()
 	return err
 }
 
-// Count is how many elements a list has.
+// Count is the number of elements of a list.
 type Count int
 
 // UnmarshalJSONFrom counts the elements of a list.
@@ -214,10 +215,10 @@ func (n *Count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return each(d, '[', nil, func() error { *n++; return skip(d) })
 }
 
-var errKind = errors.New("a value of another kind than it should be")
+var errKind = errors.New("a value of the wrong kind")
 
-// each calls read for each member or element of an object or a list, and first that there is
-// one; there is none where it is null.
+// each calls there and then read for each member of an object or element of a list. For null
+// it calls neither.
 func each(d *jsontext.Decoder, kind jsontext.Kind, there func(), read func() error) error {
 	switch d.PeekKind() {
 	case 'n':
