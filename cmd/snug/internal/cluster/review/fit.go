@@ -12,11 +12,11 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
 
-// fit decides on a pod that is opted in. What it does, and in which order, is what the
-// policy of fit.yaml.tmpl does.
+// fit decides on a pod that is opted in. It does the same as the policy of fit.yaml.tmpl, in the
+// same order.
 func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 	var all, restarts, outdated patch
-	var given, left words
+	var given, left reasons
 	notes := &p.Metadata.Annotations
 	before := noted(notes.Of[policy.AddedAnnotation])
 	beside := p.Beside()
@@ -41,7 +41,7 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 			due := memlimit(r.Config.DecideKnowing(about, c.Name, facts).Env)
 			for _, v := range c.Env.Vars {
 				if !isWritten(v) || due == "" || due == v.Value || !before.correct(entry(c, v.Value), entry(c, due)) {
-					continue // by others, or as it should be
+					continue // not added by snug, or correct
 				}
 				outdated.replace(at, number, "/env/", strconv.Itoa(v.At), "/value")
 				outdated.text(due)
@@ -60,8 +60,8 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 			text = strings.TrimSuffix(before.corrected()+separator+text, separator)
 		}
 	}
-	if text != "" && notes.Of[key] != text && notes.Size+len(key)+len(text) > mostAnnotations {
-		return nil, Unchanged // nobody could tell what was given from what somebody wrote
+	if text != "" && notes.Of[key] != text && notes.Size+len(key)+len(text) > maxAnnotations {
+		return nil, Unchanged // without the annotation, snug could not recognize its own values
 	}
 	if r.Config.Observe {
 		done, key, all = Observed, policy.ObservedAnnotation, nil
@@ -69,7 +69,7 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 	switch {
 	case text != "":
 		left.Reset()
-	case before.text != "": // something was given before
+	case before.text != "": // variables were added before
 		done = Unchanged
 		left.Reset()
 	default:
@@ -82,14 +82,14 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 	return all, done
 }
 
-// isWritten tells whether a variable is a GOMEMLIMIT that snug may have written: a value as
-// podpatch.Bytes writes it.
+// isWritten reports whether a variable is a GOMEMLIMIT that snug may have written: a value in the
+// format of units.GoMebibytes.
 func isWritten(v pod.Var) bool {
 	digits := strings.TrimSuffix(v.Value, "MiB")
 	return v.Name == pod.Memory && !v.Reference && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// memlimit is the GOMEMLIMIT among variables that are due, "" where there is none.
+// memlimit returns the GOMEMLIMIT among variables to set, "" = none.
 func memlimit(due []podpatch.Env) string {
 	for _, e := range due {
 		if e.Name == pod.Memory {
@@ -99,24 +99,24 @@ func memlimit(due []podpatch.Env) string {
 	return ""
 }
 
-// entry is how the annotation says that a container was given a GOMEMLIMIT.
+// entry returns the part of the annotation for a GOMEMLIMIT of a container.
 func entry(c *pod.Container, value string) string {
 	return c.Name + " " + pod.Memory + "=" + value + " (" + podpatch.MemoryShare + ")"
 }
 
-// separator is between the parts of an annotation.
+// separator separates the parts of an annotation.
 const separator = "; "
 
-// note is an annotation of what was given. A pod may have thousands of variables and
-// parts, so each is looked up, and none searched for.
+// note is an annotation that lists what was added. It is a map, because a pod may have thousands
+// of variables and parts.
 type note struct {
 	text  string
-	parts map[string]string // what each is to be from now on; nil where there are none
+	parts map[string]string // old part -> new part; nil = none
 }
 
-// noted reads an annotation. One that no object can have is as good as none.
+// noted parses an annotation. One above the maximum size counts as none.
 func noted(text string) note {
-	if text == "" || len(text) > mostAnnotations {
+	if text == "" || len(text) > maxAnnotations {
 		return note{}
 	}
 	n := note{text, map[string]string{}}
@@ -126,7 +126,7 @@ func noted(text string) note {
 	return n
 }
 
-// correct puts another part in the place of one. It is false where there is none.
+// correct replaces a part, unless it has been replaced. It reports whether the part is there.
 func (n *note) correct(part, now string) bool {
 	is, ok := n.parts[part]
 	if ok && is == part {
@@ -135,7 +135,7 @@ func (n *note) correct(part, now string) bool {
 	return ok
 }
 
-// corrected is the annotation as it should be now.
+// corrected returns the new annotation.
 func (n *note) corrected() string {
 	parts := strings.Split(n.text, separator)
 	for i, part := range parts {
@@ -144,7 +144,7 @@ func (n *note) corrected() string {
 	return strings.Join(parts, separator)
 }
 
-// variables adds to the env of a container.
+// variables adds variables to the env of a container.
 func (p *patch) variables(c *pod.Container, at, number string, due []podpatch.Env) {
 	p.extend(c.Env.Given, at, number, "/env", len(due), func(i int) {
 		e := due[i]
@@ -162,7 +162,7 @@ func (p *patch) variables(c *pod.Container, at, number string, due []podpatch.En
 	})
 }
 
-// resizePolicy adds restarts for more resources to a container's resizePolicy.
+// resizePolicy adds restarts for resources to a container's resizePolicy.
 func (p *patch) resizePolicy(c *pod.Container, at, number string, resources []string) {
 	p.extend(len(c.Resize) > 0, at, number, "/resizePolicy", len(resources), func(i int) {
 		p.raw(`{"resourceName":`)
@@ -171,12 +171,12 @@ func (p *patch) resizePolicy(c *pod.Container, at, number string, resources []st
 	})
 }
 
-// words say what was given, or not, and why: "a GOMEMLIMIT=460MiB (pod-memory-share);
-// a GOMAXPROCS (pod-procs-reference)".
-type words struct{ strings.Builder }
+// reasons is the text of an annotation: "a GOMEMLIMIT=460MiB (pod-memory-share); a GOMAXPROCS
+// (pod-procs-reference)".
+type reasons struct{ strings.Builder }
 
-// add says what a container was given, or what not.
-func (w *words) add(c *pod.Container, d *podpatch.Patch, given bool) {
+// add adds the variables that a container is given, or those that it is not.
+func (w *reasons) add(c *pod.Container, d *podpatch.Patch, given bool) {
 	for i := range d.Reasons {
 		r := &d.Reasons[i]
 		if r.Code == podpatch.RestartOnResize {
@@ -207,23 +207,23 @@ func (w *words) add(c *pod.Container, d *podpatch.Patch, given bool) {
 	}
 }
 
-// mostAnnotations bounds the annotations of an object, keys and values, in bytes. One
-// with more is refused.
+// maxAnnotations bounds the annotations of an object, keys and values, in bytes. The API server
+// refuses more.
 // Source: k8s.io/apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB.
-const mostAnnotations = 256 << 10
+const maxAnnotations = 256 << 10
 
 const annotations = "/metadata/annotations"
 
-// annotate writes what was given, or would be, to the annotation of that key, or why
-// nothing is: one of the two texts is "". What does not hold any more is removed. What is
-// too long to be stored is left out; annotations are counted as they are written, which
-// may be more than it is.
+// annotate writes given, what is or would be added, to the annotation of a key, or left, why
+// nothing is, to SkippedAnnotation; one of the two is "". It removes an annotation that no longer
+// holds, and omits a text that is too long. Annotations count by their JSON text, which may be
+// longer than their value.
 func (p *patch) annotate(notes *pod.Texts, key, given, left string) {
 	for _, a := range [...]struct{ key, text string }{{key, given}, {pod.SkippedAnnotation, left}} {
 		switch old, ok := notes.Of[a.key]; {
 		case a.text == "" && ok && a.key != policy.AddedAnnotation:
 			p.remove(annotations, "/", pointer.Replace(a.key))
-		case a.text == "" || ok && old == a.text || notes.Size+len(a.key)+len(a.text) > mostAnnotations:
+		case a.text == "" || ok && old == a.text || notes.Size+len(a.key)+len(a.text) > maxAnnotations:
 		default:
 			if !notes.Given {
 				p.add(annotations)

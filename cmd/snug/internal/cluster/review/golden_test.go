@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is answered into testdata/answers.txt")
 
-// TestAnswers: the recorded questions have the answers that they had, to the byte.
+// TestAnswers: the answers to recorded reviews are unchanged, byte for byte.
 func TestAnswers(t *testing.T) {
 	const file = "testdata/answers.txt"
 	var b strings.Builder

@@ -11,10 +11,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
 
-const mostName = 253 // bytes
+const maxNameLen = 253 // bytes
 
-// TestHostileGrows: a question that is twice as long makes twice as much work, whatever it
-// is made of. Work that goes over a text again and again allocates again and again.
+// TestHostileGrows: the work grows linearly with the length of a review, whatever its content.
+// Allocations stand for work, because repeated passes allocate repeatedly.
 func TestHostileGrows(t *testing.T) {
 	r := &Reviewer{Config: configured(t, "")}
 	limit := object{"limits": object{"memory": "1Gi"}}
@@ -25,7 +25,7 @@ func TestHostileGrows(t *testing.T) {
 		}
 		return all
 	}
-	// spread has n variables in containers of that name.
+	// spread returns n variables in containers of that name.
 	spread := func(n int, name string, value func(int) string) []any {
 		const each = 8
 		var all []any
@@ -65,7 +65,7 @@ func TestHostileGrows(t *testing.T) {
 			return func() { r.Fit(q, ByPod) }
 		},
 		"the longest name of a container": func(n int) func() {
-			q := question(t, "web", annotated(parts(n), spread(n, strings.Repeat("x", mostName), func(i int) string { return fmt.Sprint(i) })...))
+			q := question(t, "web", annotated(parts(n), spread(n, strings.Repeat("x", maxNameLen), func(i int) string { return fmt.Sprint(i) })...))
 			return func() { r.Fit(q, ByPod) }
 		},
 		"containers that a resize leaves behind": func(n int) func() {
@@ -84,8 +84,8 @@ func TestHostileGrows(t *testing.T) {
 	}
 }
 
-// TestHostileRoom: a question of small elements takes not much more room than the largest
-// that an API server asks, and has no long answer.
+// TestHostileRoom: a review of many small elements takes little more memory than the largest
+// review of an API server, and has no long answer.
 func TestHostileRoom(t *testing.T) {
 	r := &Reviewer{Config: configured(t, "")}
 	const (
@@ -114,7 +114,7 @@ func TestHostileRoom(t *testing.T) {
 		"lists of resizePolicy": {"1", labels, `"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi","cpu":"1"}},` + again(30_000, `"resizePolicy":`+few(64)) + `}]`, Unreadable},
 		"labels":                {"1", labels[:len(labels)-1] + keys(370_000) + "}", plain, Unreadable},
 		"annotations":           {"1", labels + `,"annotations":{"x":""` + keys(370_000) + "}", plain, Unreadable},
-		"labels that are read":  {"1", labels[:len(labels)-1] + keys(mostMembers-50) + "}", plain, Patched},
+		"labels that are read":  {"1", labels[:len(labels)-1] + keys(maxMembers-50) + "}", plain, Patched},
 		"variables":             {"1", labels, `"containers":[{"name":"a","env":` + list + `}]`, Unreadable},
 		"owners":                {"1", labels + `,"ownerReferences":` + list, plain, Unreadable},
 		"colons in a text":      {"1", labels + `,"annotations":{"x":"` + strings.Repeat(":", 262_000) + `"}`, plain, Patched},
@@ -135,8 +135,8 @@ func TestHostileRoom(t *testing.T) {
 	}
 }
 
-// TestLongNames: a question with a name that no object has is not looked into. What many
-// containers have in common would else be gone through for each of them.
+// TestLongNames: a review with a name that is too long is not examined, because shared lists
+// would be searched once per container.
 func TestLongNames(t *testing.T) {
 	r := &Reviewer{Config: configured(t, "")}
 	for at, with := range map[string]func(request, metadata, spec object, text string){
@@ -154,13 +154,13 @@ func TestLongNames(t *testing.T) {
 		"init container": func(_, _, spec object, text string) { spec["initContainers"] = []any{object{"name": text}} },
 		"amount":         func(_, _, spec object, text string) { spec["resources"] = object{"limits": object{"memory": text}} },
 	} {
-		for size, want := range map[int]Outcome{mostName: Patched, mostName + 1: Unreadable} {
+		for size, want := range map[int]Outcome{maxNameLen: Patched, maxNameLen + 1: Unreadable} {
 			pod := podOf(t, enabled, "containers: [{name: a, resources: {limits: {memory: 1Gi}}}]")
 			request := object{"uid": "1", "operation": "CREATE", "namespace": "web", "resource": object{"resource": "pods"}, "object": pod}
 			with(request, pod["metadata"].(object), pod["spec"].(object), strings.Repeat("x", size))
 			uid := request["uid"].(string)
-			if len(uid) > mostName {
-				uid = "" // it is not sent back
+			if len(uid) > maxNameLen {
+				uid = "" // not sent back
 			}
 			text, outcome := r.Fit(asked(t, request), ByPod)
 			a := must(t, text, uid)
@@ -171,7 +171,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// bare are containers without limits.
+// bare returns containers without limits.
 func bare(n int) []any {
 	var all []any
 	for i := range n {
@@ -180,7 +180,7 @@ func bare(n int) []any {
 	return all
 }
 
-// allocated is how many bytes something allocates.
+// allocated returns the bytes that a function allocates.
 func allocated(work func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -189,10 +189,10 @@ func allocated(work func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLongAnnotation: an annotation that no object can have says nothing.
+// TestLongAnnotation: an annotation above the maximum size is ignored.
 func TestLongAnnotation(t *testing.T) {
 	const said = "a GOMEMLIMIT=1 (pod-memory-share)"
-	for size, corrected := range map[int]bool{mostAnnotations: true, mostAnnotations + 1: false} {
+	for size, corrected := range map[int]bool{maxAnnotations: true, maxAnnotations + 1: false} {
 		n := noted(said + separator + strings.Repeat("x", size-len(said+separator)))
 		if n.correct(said, "y") != corrected {
 			t.Errorf("%d bytes: corrected %t", size, !corrected)
@@ -222,7 +222,7 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// TestNotTouched: pods that are given nothing, or whose values are not snug's own.
+// TestNotTouched: pods that are given nothing, or with values that snug did not add.
 func TestNotTouched(t *testing.T) {
 	r := &Reviewer{Config: configured(t, "")}
 	const given = "containers: [{name: a, resources: {limits: {memory: 1Gi}}}]"
@@ -234,7 +234,7 @@ func TestNotTouched(t *testing.T) {
 		annotations object
 	}{
 		"a mirror of a static pod": {given, object{"kubernetes.io/config.mirror": "x"}},
-		"no room to say it":        {given, object{"x": strings.Repeat("y", mostAnnotations-20)}},
+		"no room for the note":     {given, object{"x": strings.Repeat("y", maxAnnotations-20)}},
 		"off":                      {env("value: 'off'"), object{policy.AddedAnnotation: "a GOMEMLIMIT=off (pod-memory-share)"}},
 		"in another unit":          {env("value: 1GiB"), object{policy.AddedAnnotation: "a GOMEMLIMIT=1GiB (pod-memory-share)"}},
 		"a value and a reference":  {env("value: 460MiB, valueFrom: {resourceFieldRef: {resource: limits.memory}}"), object{policy.AddedAnnotation: "a GOMEMLIMIT=460MiB (pod-memory-share)"}},

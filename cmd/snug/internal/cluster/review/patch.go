@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// patch is a JSON Patch (RFC 6902) that grows: its text, without the end of the list.
+// patch is the text of a JSON Patch (RFC 6902) without the closing bracket.
 type patch []byte
 
-// add begins an operation that adds, or replaces a member that is there; its value has to
-// follow, and done.
+// add begins an add operation, which replaces an existing member. The caller appends the value
+// and calls done.
 func (p *patch) add(path ...string) {
 	p.begin("add", path)
 	*p = append(*p, `,"value":`...)
 }
 
-// replace replaces a member that is there; its value has to follow, and done.
+// replace begins a replace operation. The caller appends the value and calls done.
 func (p *patch) replace(path ...string) {
 	p.begin("replace", path)
 	*p = append(*p, `,"value":`...)
 }
 
-// remove removes a member.
+// remove appends a remove operation.
 func (p *patch) remove(path ...string) {
 	p.begin("remove", path)
 	p.done()
@@ -36,13 +36,13 @@ func (p *patch) begin(op string, path []string) {
 	}
 	b = append(append(append(b, `{"op":"`...), op...), `","path":"`...)
 	for _, part := range path {
-		b = append(b, part...) // of our own making
+		b = append(b, part...) // not from the review
 	}
 	*p = append(b, '"')
 }
 
-// extend adds n entries to a list of a container, each by one operation, or all of them by
-// one where there is no such list; write writes the i-th.
+// extend adds n elements to a list of a container: one operation per element, or one for all if
+// the list is missing. write writes the i-th.
 func (p *patch) extend(there bool, at, number, list string, n int, write func(i int)) {
 	if there {
 		for i := range n {
@@ -80,15 +80,14 @@ func (p *patch) done() { *p = append(*p, '}') }
 // raw appends JSON.
 func (p *patch) raw(text string) { *p = append(*p, text...) }
 
-// text appends a text.
+// text appends a JSON string.
 func (p *patch) text(text string) { *p = quote(*p, text) }
 
-// quote appends a text as JSON has it.
+// quote appends a text as a JSON string.
 func quote(b []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
-			// A text can always be written.
-			quoted, _ := json.Marshal(text)
+			quoted, _ := json.Marshal(text) // never fails for a string
 			return append(b, quoted...)
 		}
 	}

@@ -21,14 +21,14 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
 
-// configs turn every knob that decides.
+// configs vary every key that affects the decision.
 var configs = []string{
 	"", "inject: all\nmemory: 99%-100MiB\nround: floor\nminProcs: 2\nrequestFactor: 1.5\nenvFrom: add\nexclude: {namespaces: [web], containers: [b]}\n",
 	"memory: 75%\nround: nearest\nrequestFactor: 0.3\nminProcs: 3\n",
 }
 
-// TestObserved: who observes notes what who enforces would have given, in the same words,
-// and changes nothing else.
+// TestObserved: observe mode notes what enforce mode would add, in the same words, and changes
+// nothing else.
 func TestObserved(t *testing.T) {
 	for i, text := range configs {
 		enforcing, observing := &Reviewer{Config: configured(t, text)}, &Reviewer{Config: configured(t, "mode: observe\n"+text)}
@@ -57,8 +57,8 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestLimitsChange: what was given of a limit is put right when another webhook changes
-// the limit before the next question, unless nothing would be given of the new one.
+// TestLimitsChange: a value that was added is corrected after another webhook has changed the
+// limit, unless the new limit gives no value.
 func TestLimitsChange(t *testing.T) {
 	for i, text := range configs {
 		r := &Reviewer{Config: configured(t, text)}
@@ -83,7 +83,7 @@ func TestLimitsChange(t *testing.T) {
 					}
 				}
 			}
-			// As if no variable had ever been given: that is what should be there now.
+			// The expected values are those of a pod without variables.
 			bare := manifestWithout(t, pod, given)
 			fresh, _ := fitted(t, r, "shop", ByNamespace, bare)
 			now, outcome := fitted(t, r, "shop", ByNamespace, pod)
@@ -91,7 +91,7 @@ func TestLimitsChange(t *testing.T) {
 			for name, value := range given {
 				want := sizeOf(fresh, name)
 				if want == "" {
-					want = value // nothing would be given of it
+					want = value // the new limit gives no value
 				}
 				if want != value {
 					corrected++
@@ -113,7 +113,7 @@ func TestLimitsChange(t *testing.T) {
 
 var givenSize = regexp.MustCompile(`^(\w+) GOMEMLIMIT=(\w+) \(pod-memory-share\)$`)
 
-// sizeOf is the GOMEMLIMIT of a container, "" where there is none.
+// sizeOf returns the GOMEMLIMIT of a container, "" = none.
 func sizeOf(pod object, name string) string {
 	line, _ := stored(pod)
 	_, after, _ := strings.Cut(" "+line, " "+name+"{")
@@ -126,7 +126,7 @@ func sizeOf(pod object, name string) string {
 	return ""
 }
 
-// manifestWithout is a pod without annotations and without the GOMEMLIMIT of some
+// manifestWithout returns a pod without annotations and without the GOMEMLIMIT of some
 // containers.
 func manifestWithout(t *testing.T, pod object, given map[string]string) object {
 	t.Helper()
@@ -147,8 +147,8 @@ func manifestWithout(t *testing.T, pod object, given map[string]string) object {
 	return o
 }
 
-// TestAsPolicies: without facts of programs a pod is given what the policies give it.
-// They are compared with package policy's Decide on a real API server, in e2e/cluster/kube.
+// TestAsPolicies: without facts of programs, a pod gets what policy.Decide gives. e2e/cluster/kube
+// compares that with the policies on a real API server.
 func TestAsPolicies(t *testing.T) {
 	for i, text := range configs {
 		r := &Reviewer{Config: configured(t, text)}
@@ -171,8 +171,8 @@ func TestAsPolicies(t *testing.T) {
 	}
 }
 
-// expected is a pod as package lint reads it and package policy decides on it, and how
-// many things it is given.
+// expected returns a pod as package lint reads it and package policy decides on it, and the number
+// of things it is given.
 func expected(t *testing.T, c *policy.Config, namespace string, by OptIn, pod object) (string, int) {
 	t.Helper()
 	text := mustJSON(t, object{"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"], "spec": pod["spec"]})
@@ -285,14 +285,14 @@ func randomResources(r *rand.Rand) object {
 	return o
 }
 
-// FuzzFit: whatever is asked, the answer is one that an API server takes, and the pod is
-// never refused for it: what is patched can be.
+// FuzzFit: an API server accepts the answer to any review, and the patch applies, so the pod is
+// never refused.
 func FuzzFit(f *testing.F) {
 	random := rand.New(rand.NewPCG(5, 5))
 	for range 20 {
 		pod := randomPod(random)
 		f.Add(question(f, "web", pod))
-		// What was given, and a limit that has changed since.
+		// A value that was added, and a limit that has changed since.
 		pod, _ = fitted(f, &Reviewer{Config: configured(f, "")}, "shop", ByNamespace, pod)
 		pod["spec"].(object)["containers"].([]any)[0].(object)["resources"] = object{"limits": object{"memory": "2Gi"}}
 		f.Add(question(f, "web", pod))
@@ -302,7 +302,7 @@ func FuzzFit(f *testing.F) {
 	}
 	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		// As a client reads it that takes names as they are.
+		// Like a client that matches names exactly.
 		asked := func() object {
 			var all object
 			_ = json.Unmarshal(text, &all) // nothing is patched then
@@ -342,8 +342,7 @@ func FuzzFit(f *testing.F) {
 	})
 }
 
-// recorded are questions as a real API server asks them, by their names: e2e/cluster/webhook
-// records them.
+// recorded returns reviews of a real API server, by name. e2e/cluster/webhook records them.
 func recorded(t testing.TB) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.json")

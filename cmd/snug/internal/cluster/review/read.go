@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 )
 
-// What is read of an AdmissionReview. Source: k8s.io/api/admission/v1.
+// The fields of an AdmissionReview that are used. Source: k8s.io/api/admission/v1.
 type (
 	envelope struct {
 		APIVersion string   `json:"apiVersion"`
@@ -32,21 +32,21 @@ type (
 	}
 )
 
-// mostMembers bounds the members of all objects in a question, because to know that no name
-// comes twice takes more memory than the text. mostMarks bounds colons, those in texts
-// included, and objects: an annotation may have 262,144 of either.
+// maxMembers bounds the members of all objects in a review, because the check for duplicate names
+// takes more memory than the text. maxMarks bounds colons, including those in strings, and
+// braces: an annotation may have 262,144 of either.
 const (
-	mostMembers = 100_000
-	mostMarks   = 400_000
+	maxMembers = 100_000
+	maxMarks   = 400_000
 )
 
-// bounded reports whether a question is one that may be decoded.
+// bounded reports whether a review is within the bounds for decoding.
 func bounded(question []byte) bool {
-	return bytes.Count(question, []byte(`":`)) <= mostMembers && bytes.Count(question, []byte(":")) <= mostMarks && bytes.Count(question, []byte("{")) <= mostMarks
+	return bytes.Count(question, []byte(`":`)) <= maxMembers && bytes.Count(question, []byte(":")) <= maxMarks && bytes.Count(question, []byte("{")) <= maxMarks
 }
 
-// read reads a question; nil where it cannot be read. The answer is ready but for what it
-// says.
+// read decodes a review; the request is nil if that fails. The answer has the UID, and then a
+// warning.
 func read(question []byte) (*request, *answer) {
 	var e envelope
 	if bounded(question) && json.Unmarshal(question, &e) == nil &&
@@ -56,26 +56,26 @@ func read(question []byte) (*request, *answer) {
 	return nil, &answer{uid: uidOf(question), warnings: []string{unreadable}}
 }
 
-// uidOf is the UID of a question that makes no sense: the answer has to have the same.
+// uidOf returns the UID of a review that cannot be decoded, because the answer must have it.
 func uidOf(question []byte) string {
 	var e struct {
 		Request struct {
 			UID string `json:"uid"`
 		} `json:"request"`
 	}
-	_ = json.Unmarshal(question, &e, jsontext.AllowDuplicateNames(true)) // it is read as far as it goes
+	_ = json.Unmarshal(question, &e, jsontext.AllowDuplicateNames(true)) // decoded up to the first error
 	if !pod.Short(e.Request.UID) {
 		return ""
 	}
 	return e.Request.UID
 }
 
-// sound tells whether a question is about something that can be.
+// sound reports whether the names and lists of a request are within bounds.
 func (q *request) sound() bool {
 	return pod.Short(q.UID) && pod.Short(q.Namespace) && (q.Object == nil || q.Object.Sound()) && (q.OldObject == nil || q.OldObject.Sound())
 }
 
-// isPods tells whether a question is about pods, or a resource below them.
+// isPods reports whether a request is an operation on pods, or on a subresource of them.
 func (q *request) isPods(subresource, operation string) bool {
 	return q.Resource.Group == "" && q.Resource.Resource == "pods" && q.SubResource == subresource && q.Operation == operation
 }

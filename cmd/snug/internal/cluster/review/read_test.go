@@ -12,7 +12,7 @@ func TestRead(t *testing.T) {
 		if q, a := read(text); q == nil || q.Object == nil || len(q.Object.Spec.Containers) == 0 || a.uid != q.UID {
 			t.Errorf("%s cannot be read", name)
 		}
-		// Wherever it breaks off it cannot be read, and is answered by its uid.
+		// A truncated review cannot be decoded; the answer has its UID.
 		for end := range len(text) {
 			if end > 3000 && end%97 > 0 {
 				continue
@@ -25,8 +25,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadExactly: the webhook decides only by members that an API server stores, not by one in
-// another case or one of two with the same name.
+// TestReadExactly: the webhook uses only members that an API server stores: none with a name in
+// another case, none with a duplicate name.
 func TestReadExactly(t *testing.T) {
 	const pod = `{"metadata":{"name":"p","labels":{"snug.dev/inject":"enabled"}},"spec":{"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi"}}}]}}`
 	r := &Reviewer{Config: configured(t, "")}

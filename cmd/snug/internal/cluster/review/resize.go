@@ -13,13 +13,13 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/quantity"
 )
 
-// mostWarning bounds a warning, in bytes: the API server cuts longer ones.
+// maxWarning bounds a warning, in bytes; the API server truncates longer ones.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers, AdmissionResponse.Warnings.
-const mostWarning = 256
+const maxWarning = 256
 
-// Resize answers a resize in place: with a warning where it leaves a variable behind. It
-// finds what the policy of resize.yaml.tmpl finds, but for pods that say nothing in a
-// namespace that is opted out: the question does not tell, and those are not asked about.
+// Resize answers the review of a resize in place, with a warning if it leaves a variable stale.
+// It finds the same as the policy of resize.yaml.tmpl. The review does not say whether the
+// namespace is opted out; the registration selects by that.
 func (r *Reviewer) Resize(question []byte) ([]byte, Outcome) {
 	q, a := read(question)
 	if q == nil {
@@ -37,29 +37,28 @@ func (r *Reviewer) Resize(question []byte) ([]byte, Outcome) {
 		return a.text(), Fine
 	}
 	const end = " left stale by this resize: variables are read when a container starts (snug explain stale-on-resize)"
-	a.warnings = []string{listed(stale, mostWarning-len(end)) + end}
+	a.warnings = []string{listed(stale, maxWarning-len(end)) + end}
 	return a.text(), Warned
 }
 
-// listed names things, as many as most bytes have room for, at least one, and how many
-// more there are.
-func listed(names []string, most int) string {
+// listed lists names within size bytes, at least one, and the number of the others.
+func listed(names []string, size int) string {
 	all := strings.Join(names, ", ")
-	if len(all) <= most || len(names) == 1 {
+	if len(all) <= size || len(names) == 1 {
 		return all
 	}
 	more := func(n int) string { return " and " + strconv.Itoa(len(names)-n) + " more" }
-	n, size := 1, len(names[0])
+	n, used := 1, len(names[0])
 	for ; n < len(names)-1; n++ {
-		if size += len(", ") + len(names[n]); size+len(more(n+1)) > most {
+		if used += len(", ") + len(names[n]); used+len(more(n+1)) > size {
 			break
 		}
 	}
 	return strings.Join(names[:n], ", ") + more(n)
 }
 
-// stale are the variables of containers whose limit changes: those that are written out,
-// and references in containers that the change does not restart.
+// stale returns the variables of containers whose limit changes: literals, and references in
+// containers that the resize does not restart.
 func stale(now, old *pod.Pod, excluded []string) []string {
 	before := map[string]*pod.Container{}
 	for _, c := range running(old) {
@@ -102,7 +101,7 @@ func stale(now, old *pod.Pod, excluded []string) []string {
 	return all
 }
 
-// running are the containers that a resize changes while they run.
+// running returns the containers that a resize may change.
 func running(p *pod.Pod) []*pod.Container {
 	var all []*pod.Container
 	for i := range p.Spec.Containers {
@@ -116,8 +115,7 @@ func running(p *pod.Pod) []*pod.Container {
 	return all
 }
 
-// differ tells whether two amounts do; none is 0, and one that cannot be read is like
-// any other.
+// differ reports whether two amounts differ. "" is 0; an invalid amount equals any other.
 func differ(a, b string) bool {
 	if a == b {
 		return false

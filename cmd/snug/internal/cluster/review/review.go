@@ -1,36 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package review answers the questions that an API server asks a webhook: an
-// AdmissionReview in, one out, as text. It is pure: the same configuration, the same
-// facts of programs and the same question give the same bytes.
+// Package review answers the AdmissionReviews that an API server sends to a webhook, text for
+// text. It is pure: the same configuration, facts of programs and review give the same bytes.
 //
-// # Who is opted in
+// # Which pods are opted in
 //
-// A pod's own label wins over its namespace's. The question does not carry the
-// namespace's labels, and to read them from the API server would be a wait for it in
-// each creation of a pod. But the server selects by them before it asks. So a
-// configuration has entries that differ by their selectors and the path they call,
-// and which of them was called tells what the namespace says:
+// A pod's own label wins over its namespace's. The review does not contain the namespace's
+// labels, and a request for them would delay the creation of every pod. But the API server
+// selects by labels before it asks. So the webhook configuration has entries with different
+// selectors and paths, and the path tells what the labels say:
 //
-//	pods that say it themselves     objectSelector: the label is there         ByPod
-//	pods that say nothing           objectSelector: the label is not there,
+//	pods with the label             objectSelector: the label exists           ByPod
+//	pods without the label          objectSelector: the label does not exist,
 //	                                namespaceSelector: the namespace opts in   ByNamespace
 //
-// Where everybody is opted in who says nothing else there is one more, for pods and
-// namespaces that both say nothing, which calls the path of the second. No pod matches
-// two. An entry whose selectors are wider than these does no harm: the
-// label in the question is looked at again.
+// With inject: all there is one more entry, with the second path, for pods without the label in
+// namespaces without the label. No pod matches two entries. An entry with wider selectors does no
+// harm, because the label in the review is checked again.
 //
-// A resize is warned of wherever nobody opted out, as the pod may have variables of
-// others. There are two entries as well, by who says something, with one path: neither
-// matches where the pod's label, or else its namespace's, is disabled.
+// A resize causes a warning unless the pod is opted out, because a pod may have variables that
+// snug did not add. This has two entries as well, with one path: neither matches if the label of
+// the pod, or else of its namespace, is disabled.
 //
 // # Nothing is refused
 //
-// Every answer allows. What cannot be read is left as it is, with a warning to who
-// created it. A patch that does not apply would block the pod whatever the failurePolicy
-// says (k8s.io/apiserver/pkg/admission/plugin/webhook/mutating, callAttrMutatingHook), so
-// a path is only added to after it was seen in the question.
+// Every answer allows. A pod that cannot be read stays as it is, with a warning to its creator. A
+// patch that does not apply would block the pod whatever the failurePolicy
+// (k8s.io/apiserver/pkg/admission/plugin/webhook/mutating, callAttrMutatingHook), so a patch only
+// adds below paths that are in the review.
 package review
 
 import (
@@ -41,56 +38,56 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
 
-// OptIn is which entry of the configuration asks.
+// OptIn says which entry of the webhook configuration asks.
 type OptIn uint8
 
 const (
-	// ByPod: the pod's own label decides, whatever its namespace says.
+	// ByPod: the pod's own label decides.
 	ByPod OptIn = iota
-	// ByNamespace: the namespace opts in those who say nothing.
+	// ByNamespace: the namespace opts in pods without the label.
 	ByNamespace
 )
 
-// Outcome is what became of a question, one of a few words.
+// Outcome is the result of a review.
 type Outcome string
 
 const (
-	Patched    Outcome = "patched"    // the pod was given something
+	Patched    Outcome = "patched"    // variables are added
 	Observed   Outcome = "observed"   // the pod is annotated with what it would be given
-	Skipped    Outcome = "skipped"    // opted in, and nothing is to be given; it is annotated with why
-	Unchanged  Outcome = "unchanged"  // all has been said of it before
+	Skipped    Outcome = "skipped"    // opted in, but given nothing; annotated with the reason
+	Unchanged  Outcome = "unchanged"  // an earlier review did all
 	OptedOut   Outcome = "opted_out"  // not opted in, or a resize of a pod that is opted out
-	Warned     Outcome = "warned"     // a resize leaves a variable behind
-	Fine       Outcome = "fine"       // a resize leaves none behind
-	Other      Outcome = "other"      // not a question of this kind
-	Unreadable Outcome = "unreadable" // no question that can be read
+	Warned     Outcome = "warned"     // a resize leaves a variable stale
+	Fine       Outcome = "fine"       // a resize leaves none stale
+	Other      Outcome = "other"      // not a review of this kind
+	Unreadable Outcome = "unreadable" // the review cannot be decoded
 )
 
-// Outcomes are all there are.
+// Outcomes are all outcomes.
 var Outcomes = []Outcome{Patched, Observed, Skipped, Unchanged, OptedOut, Warned, Fine, Other, Unreadable}
 
-// Subject is a container whose program is asked for.
+// Subject identifies the container of a program.
 type Subject struct {
 	Namespace, Workload, Container string
 	Image                          string // as the pod names it
 }
 
-// Reviewer answers. It may be used by many at the same time.
+// Reviewer answers reviews. It is safe for concurrent use.
 type Reviewer struct {
 	Config *policy.Config
-	// Program tells what is known of a container's program; nil = nothing ever is. It
-	// must not wait for anybody.
+	// Program returns what is known about a container's program; nil = nothing is known. It
+	// must not block.
 	Program func(Subject) podpatch.Program
 }
 
-// answer is a response; the zero answer allows and says nothing.
+// answer is a response; the zero answer allows without a patch or warning.
 type answer struct {
 	uid      string
 	patch    patch
 	warnings []string
 }
 
-// Fit answers the question whether a pod is to be changed as it is created.
+// Fit answers the review of a pod that is created.
 func (r *Reviewer) Fit(question []byte, by OptIn) ([]byte, Outcome) {
 	q, a := read(question)
 	if q == nil {
@@ -119,9 +116,9 @@ func (r *Reviewer) Fit(question []byte, by OptIn) ([]byte, Outcome) {
 	return a.text(), done
 }
 
-const unreadable = "snug: the pod cannot be read and is left as it is"
+const unreadable = "snug: the pod cannot be read and stays as it is"
 
-// text is an answer as the API server reads it.
+// text returns an answer as JSON.
 // Source: k8s.io/api/admission/v1, AdmissionResponse.
 func (a *answer) text() []byte {
 	b := make([]byte, 0, 1024+base64.StdEncoding.EncodedLen(len(a.patch)+1))

@@ -18,10 +18,10 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// skippedAnnotation is what tests call it, in which a pod is a variable.
+// skippedAnnotation is pod.SkippedAnnotation; in some tests, pod is a variable.
 const skippedAnnotation = pod.SkippedAnnotation
 
-// object is a pod, or a part of one, as JSON has it.
+// object is a pod, or a part of one, as JSON.
 type object = map[string]any
 
 func configured(t testing.TB, text string) *policy.Config {
@@ -33,7 +33,7 @@ func configured(t testing.TB, text string) *policy.Config {
 	return &c
 }
 
-// question asks about a pod that is created.
+// question returns the review of a pod that is created.
 func question(t testing.TB, namespace string, pod any) []byte {
 	t.Helper()
 	return asked(t, object{"uid": "1", "operation": "CREATE", "namespace": namespace, "resource": object{"group": "", "version": "v1", "resource": "pods"}, "object": pod})
@@ -48,7 +48,7 @@ func asked(t testing.TB, request object) []byte {
 	return text
 }
 
-// answered is an answer as an API server checks it.
+// answered is a decoded answer.
 type answered struct {
 	APIVersion, Kind string
 	Response         *struct {
@@ -60,7 +60,7 @@ type answered struct {
 	}
 }
 
-// must reads an answer, and fails unless an API server would take it, and the pod.
+// must decodes an answer, and fails unless an API server accepts it and the pod.
 // Source: k8s.io/apiserver/pkg/admission/plugin/webhook/request, VerifyAdmissionResponse.
 func must(t testing.TB, text []byte, uid string) *answered {
 	t.Helper()
@@ -82,7 +82,7 @@ func must(t testing.TB, text []byte, uid string) *answered {
 	return &a
 }
 
-// podOf reads a pod's YAML.
+// podOf parses the YAML of a pod.
 func podOf(t testing.TB, labels, spec string) object {
 	t.Helper()
 	var p object
@@ -97,7 +97,7 @@ func podOf(t testing.TB, labels, spec string) object {
 	return p
 }
 
-// canonical makes amounts text, as an API server does.
+// canonical converts amounts to strings, like an API server.
 func canonical(o any) {
 	switch o := o.(type) {
 	case object:
@@ -118,8 +118,8 @@ func canonical(o any) {
 	}
 }
 
-// stored is what of a pod is snug's business, in one line, init containers first; and
-// its annotations.
+// stored returns the parts of a pod that snug may change, in one line with init containers first,
+// and its annotations.
 func stored(pod object) (line string, annotations object) {
 	var all []string
 	spec := pod["spec"].(object)
@@ -149,7 +149,7 @@ func stored(pod object) (line string, annotations object) {
 	return strings.Join(all, " "), annotations
 }
 
-// fitted reviews a pod until nothing changes; once has to be enough.
+// fitted reviews a pod until nothing changes, and fails if that takes more than one patch.
 func fitted(t testing.TB, r *Reviewer, namespace string, by OptIn, pod object) (object, Outcome) {
 	t.Helper()
 	q := question(t, namespace, pod)
@@ -194,7 +194,7 @@ func TestFit(t *testing.T) {
 	const one = `containers: [{name: a, resources: {limits: {memory: 512Mi, cpu: 1500m}}}]`
 	for _, c := range []struct {
 		name, config, labels, spec string
-		want, said                 string // said is the annotation added, or else the one skipped
+		want, said                 string // said is the annotation snug.dev/added, or else snug.dev/skipped
 	}{
 		{"a memory limit", "", enabled, one, "a{GOMEMLIMIT=460MiB}", "a GOMEMLIMIT=460MiB (pod-memory-share)"},
 		{"a program that needs GOMAXPROCS", "", oldGo, one, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}", "a GOMAXPROCS (pod-procs-reference); a GOMEMLIMIT=460MiB (pod-memory-share)"},
@@ -315,7 +315,7 @@ func TestFitKnowing(t *testing.T) {
 	}
 }
 
-// TestFitReinvoked: what others change between two questions.
+// TestFitReinvoked: other webhooks change the pod between two reviews.
 func TestFitReinvoked(t *testing.T) {
 	r := &Reviewer{Config: configured(t, "")}
 	pod := podOf(t, enabled, "containers: [{name: a}]")
@@ -323,7 +323,7 @@ func TestFitReinvoked(t *testing.T) {
 	if _, notes := stored(pod); outcome != Skipped || len(notes) != 1 {
 		t.Fatalf("%s, annotations %v", outcome, notes)
 	}
-	// Another webhook gives a limit and a container.
+	// Another webhook adds a limit and a container.
 	spec := pod["spec"].(object)
 	spec["containers"].([]any)[0].(object)["resources"] = object{"limits": object{"memory": "1Gi"}}
 	pod, outcome = fitted(t, r, "web", ByPod, pod)
@@ -340,8 +340,8 @@ func TestFitReinvoked(t *testing.T) {
 	}
 }
 
-// TestFitCorrects: what was given is put right when the limit is another one by now, and
-// nothing else is touched.
+// TestFitCorrects: a value that was added is corrected after the limit has changed, and nothing
+// else changes.
 func TestFitCorrects(t *testing.T) {
 	const given = "a GOMEMLIMIT=460MiB (pod-memory-share)"
 	env := func(value string) string {
@@ -380,8 +380,8 @@ func TestFitCorrects(t *testing.T) {
 	}
 }
 
-// TestFitBeside: policies beside the webhook have given the pod something, or would, and
-// it says nothing against that.
+// TestFitBeside: the policies have added variables to the pod, or noted them, and the webhook does
+// not contradict them.
 func TestFitBeside(t *testing.T) {
 	const given = "a GOMEMLIMIT=460MiB (pod-memory-share)"
 	old := func(Subject) podpatch.Program {
@@ -413,10 +413,10 @@ func TestFitBeside(t *testing.T) {
 	}
 }
 
-// TestFitAnnotationsFull: an annotation that has no room would block the pod.
+// TestFitAnnotationsFull: no annotation is added above the maximum size, which would block the pod.
 func TestFitAnnotationsFull(t *testing.T) {
 	r := &Reviewer{Config: configured(t, "")}
-	for size, annotated := range map[int]bool{mostAnnotations - 100: true, mostAnnotations - 20: false} {
+	for size, annotated := range map[int]bool{maxAnnotations - 100: true, maxAnnotations - 20: false} {
 		for _, spec := range []string{"containers: [{name: a, resources: {limits: {memory: 1Gi}}}]", "containers: [{name: a, env: [{name: GOMEMLIMIT, value: '1'}]}]"} {
 			pod := podOf(t, enabled, spec)
 			pod["metadata"].(object)["annotations"] = object{"x": strings.Repeat("y", size-1)}
@@ -426,7 +426,7 @@ func TestFitAnnotationsFull(t *testing.T) {
 			for k, v := range notes {
 				total += len(k) + len(v.(string))
 			}
-			if total > mostAnnotations || len(notes) == 1 && annotated && strings.Contains(spec, "1Gi") || len(notes) == 2 && !annotated {
+			if total > maxAnnotations || len(notes) == 1 && annotated && strings.Contains(spec, "1Gi") || len(notes) == 2 && !annotated {
 				t.Errorf("%d bytes before, %d after in %d annotations", size, total, len(notes))
 			}
 		}
