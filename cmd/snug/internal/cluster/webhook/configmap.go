@@ -9,18 +9,18 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
 )
 
-// factsKey is where a ConfigMap has the facts.
+// factsKey is the key of the facts in a ConfigMap.
 const factsKey = "facts.json"
 
-// ConfigMap keeps facts in a ConfigMap. It is a learned.Store.
+// ConfigMap stores facts in a ConfigMap. It is a learned.Store.
 type ConfigMap struct{ kept }
 
-// NewConfigMap makes one.
+// NewConfigMap returns a store.
 func NewConfigMap(client *rest.Client, namespace, name string) *ConfigMap {
 	return &ConfigMap{kept{client: client, resource: "configmaps", kind: "ConfigMap", namespace: namespace, name: name, own: []string{factsKey}}}
 }
 
-// Load is of learned.Store.
+// Load implements learned.Store.
 func (c *ConfigMap) Load(ctx context.Context) ([]byte, string, error) {
 	data, version, err := c.load(ctx)
 	if err != nil || version == "" {
@@ -29,7 +29,7 @@ func (c *ConfigMap) Load(ctx context.Context) ([]byte, string, error) {
 	return []byte(data[factsKey]), version, nil
 }
 
-// Save is of learned.Store.
+// Save implements learned.Store.
 func (c *ConfigMap) Save(ctx context.Context, text []byte, version string) error {
 	return c.save(ctx, map[string]string{factsKey: string(text)}, version, learned.ErrConflict)
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
 )
 
-// kept is an object of the API in which a webhook keeps something for all its replicas.
+// kept is an object of the API with data that all replicas of a webhook share.
 type kept struct {
 	client          *rest.Client
 	resource, kind  string // "secrets", "Secret"
 	namespace, name string
 
-	own []string // keys of data that are this one's; all else stays as it is
-	// What was loaded: the object without its metadata and data, and these.
+	own []string // keys of data that snug writes; others stay as they are
+	// The loaded object without its metadata and data, and these.
 	old, meta object
 	data      map[string]string
 }
 
-// object is an object of the API, or a part of one, by its keys.
+// object is an object of the API, or a part of one, by key.
 type object map[string]json.RawMessage
 
-// get reads what a key has; one that is not there changes nothing.
+// get decodes the value of a key. A missing key changes nothing.
 func (o object) get(key string, to any) error {
 	if text, ok := o[key]; ok {
 		return json.Unmarshal(text, to)
@@ -36,12 +36,12 @@ func (o object) get(key string, to any) error {
 	return nil
 }
 
-// managed is the label of what a webhook makes by itself.
+// managed is the label of objects that a webhook creates.
 var managed = map[string]string{"app.kubernetes.io/managed-by": "snug-webhook"}
 
 func (k *kept) collection() string { return "/api/v1/namespaces/" + k.namespace + "/" + k.resource }
 
-// load returns the data and its version; nil and "" where there is no such object.
+// load returns the data and its version; nil and "" if there is no such object.
 func (k *kept) load(ctx context.Context) (map[string]string, string, error) {
 	var got, meta object
 	var data map[string]string
@@ -62,14 +62,14 @@ func (k *kept) load(ctx context.Context) (map[string]string, string, error) {
 	return maps.Clone(data), version, nil
 }
 
-// save puts data in place of the version that was loaded. conflict is its error when
-// somebody else was first.
+// save replaces the data of the loaded version. It returns conflict if another process has
+// changed the object since.
 func (k *kept) save(ctx context.Context, data map[string]string, version string, conflict error) error {
 	o, meta, all := map[string]any{}, map[string]any{}, map[string]string{}
 	if version == "" {
 		meta["labels"] = managed
 	} else {
-		fill(o, k.old) // its type cannot be changed
+		fill(o, k.old) // the type of a Secret is immutable
 		fill(meta, k.meta)
 		meta["resourceVersion"] = version
 		maps.Copy(all, k.data)
@@ -95,14 +95,14 @@ func (k *kept) save(ctx context.Context, data map[string]string, version string,
 	return nil
 }
 
-// fill puts into an object that is to be written what another has.
+// fill copies the members of an object.
 func fill(o map[string]any, from object) {
 	for key, text := range from {
 		o[key] = text
 	}
 }
 
-// failed says what could not be done, by the name of the object.
+// failed adds the operation and the object to an error.
 func (k *kept) failed(what string, err error) error {
 	return fmt.Errorf("cannot %s the %s %s/%s, trying again: %w", what, k.kind, k.namespace, k.name, err)
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
 )
 
-// api is an API server for single objects, which keeps versions.
+// api is an API server for single objects with versions.
 type api struct {
 	mu      sync.Mutex
 	objects map[string]map[string]any
@@ -68,7 +68,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		meta["resourceVersion"] = fmt.Sprint(a.version)
 		a.objects[path] = body
 	case http.MethodPatch:
-		// By the names of webhooks, as the API server merges them.
+		// Merge webhooks by name, like the API server.
 		for _, change := range body["webhooks"].([]any) {
 			for _, w := range old["webhooks"].([]any) {
 				if w, change := w.(map[string]any), change.(map[string]any); w["name"] == change["name"] {
@@ -152,7 +152,7 @@ func TestSecret(t *testing.T) {
 			if before != nil && (a.objects[path]["type"] != "kubernetes.io/tls" || a.objects[path]["metadata"].(map[string]any)["labels"].(map[string]any)["of"] != "chart") {
 				t.Errorf("stored %v", a.objects[path])
 			}
-			// All is as it should be: nothing is written.
+			// Everything is up to date: nothing is written.
 			a.asked = nil
 			if err := keepers[0].Keep(t.Context(), time.Now()); err != nil || strings.Contains(strings.Join(a.asked, " "), "P") {
 				t.Errorf("%v: %q", err, a.asked)
@@ -209,7 +209,7 @@ func TestConfigMap(t *testing.T) {
 	}
 }
 
-// TestKeepsOthers: all that somebody else has written in an object stays.
+// TestKeepsOthers: data of others in an object stays.
 func TestKeepsOthers(t *testing.T) {
 	const secret, facts = "/api/v1/namespaces/snug/secrets/tls", "/api/v1/namespaces/snug/configmaps/facts"
 	with := func(kind string, more map[string]any) map[string]any {
@@ -236,7 +236,7 @@ func TestKeepsOthers(t *testing.T) {
 	wantSecret, wantFacts := copied(secret), copied(facts)
 	client := served(t, a)
 	s, c := NewSecret(client, "snug", "tls", "x"), NewConfigMap(client, "snug", "facts")
-	for i, text := range []string{"[1]", "[2]"} { // what was written is loaded as well
+	for i, text := range []string{"[1]", "[2]"} { // the next load returns what was written
 		_, version, err := s.Load(t.Context())
 		if err = errors.Join(err, s.Save(t.Context(), map[string][]byte{"tls.crt": []byte(text)}, version)); err != nil {
 			t.Fatal(err)

@@ -16,32 +16,31 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 )
 
-// metrics are what a webhook counts, by path. Labels have few values, all of our own
-// making.
+// metrics holds the counters of a webhook, by path. Labels have few values, none from a review.
 type metrics struct {
 	mu    sync.Mutex
 	paths map[string]*pathMetrics
 	more  []func(*promtext.Page)
 }
 
-// pathMetrics are those of one path; its series are there from the beginning.
+// pathMetrics holds the metrics of one path. All its series exist from the start.
 type pathMetrics struct {
 	outcomes map[review.Outcome]*atomic.Int64
 	reasons  map[string]*atomic.Int64
 
 	mu      sync.Mutex
-	atMost  [len(bounds)]uint64 // answers that took no longer than that bound and longer than the one before
+	buckets [len(bounds)]uint64 // answers at or below the bound and above the previous one
 	count   uint64
 	seconds float64
 }
 
-// bounds are of the time of an answer, in seconds.
+// bounds are the upper bounds of the buckets of answer times, in seconds.
 var bounds = [...]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1}
 
-// refusals are why a question is not answered.
+// refusals are the reasons for not answering a review.
 var refusals = []string{"busy", "large", "cut"}
 
-// of are the metrics of one path.
+// of returns the metrics of a path.
 func (m *metrics) of(path string) *pathMetrics {
 	p := &pathMetrics{outcomes: map[review.Outcome]*atomic.Int64{}, reasons: map[string]*atomic.Int64{}}
 	for _, o := range review.Outcomes {
@@ -68,41 +67,41 @@ func (p *pathMetrics) done(o review.Outcome, took time.Duration) {
 	p.count++
 	p.seconds += s
 	if i < len(bounds) {
-		p.atMost[i]++
+		p.buckets[i]++
 	}
 }
 
 func (p *pathMetrics) refused(reason string) { p.reasons[reason].Add(1) }
 
-// ServeHTTP answers Prometheus.
+// ServeHTTP serves Prometheus.
 func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	m.mu.Lock()
 	paths := maps.Clone(m.paths)
 	m.mu.Unlock()
 	names := slices.Sorted(maps.Keys(paths))
 	var page promtext.Page
-	page.Family("snug_webhook_reviews_total", "Questions answered, by path and outcome.", promtext.Counter)
+	page.Family("snug_webhook_reviews_total", "Reviews answered, by path and outcome.", promtext.Counter)
 	for _, name := range names {
 		for _, o := range review.Outcomes {
 			page.Sample(float64(paths[name].outcomes[o].Load()), promtext.Label{Name: "outcome", Value: string(o)}, promtext.Label{Name: "path", Value: name})
 		}
 	}
-	page.Family("snug_webhook_refused_total", "Questions that were not answered, by path and reason: busy, large, cut.", promtext.Counter)
+	page.Family("snug_webhook_refused_total", "Reviews not answered, by path and reason: busy, large, cut.", promtext.Counter)
 	for _, name := range names {
 		for _, reason := range refusals {
 			page.Sample(float64(paths[name].reasons[reason].Load()), promtext.Label{Name: "path", Value: name}, promtext.Label{Name: "reason", Value: reason})
 		}
 	}
-	page.Family("snug_webhook_review_duration_seconds", "Time from a request's header to its answer, by path.", promtext.Histogram)
+	page.Family("snug_webhook_review_duration_seconds", "Time from the header of a request to the answer, by path.", promtext.Histogram)
 	for _, name := range names {
 		p := paths[name]
 		p.mu.Lock()
-		atMost, seconds, count := p.atMost, p.seconds, p.count
+		buckets, seconds, count := p.buckets, p.seconds, p.count
 		p.mu.Unlock()
-		for i := 1; i < len(atMost); i++ {
-			atMost[i] += atMost[i-1]
+		for i := 1; i < len(buckets); i++ {
+			buckets[i] += buckets[i-1]
 		}
-		page.Buckets(bounds[:], atMost[:], seconds, count, promtext.Label{Name: "path", Value: name})
+		page.Buckets(bounds[:], buckets[:], seconds, count, promtext.Label{Name: "path", Value: name})
 	}
 	for _, add := range m.more {
 		add(&page)
@@ -112,19 +111,19 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, page.String())
 }
 
-// ValidUntil is a metric of when the certificate that is shown ends.
+// ValidUntil returns a metric of the end of the certificate in use.
 func ValidUntil(until func() time.Time) func(*promtext.Page) {
 	return func(p *promtext.Page) {
 		end := 0.0
 		if t := until(); !t.IsZero() {
 			end = float64(t.Unix())
 		}
-		p.Family("snug_webhook_certificate_expiry_timestamp_seconds", "When the certificate that is shown is valid no longer; 0 when there is none.", promtext.Gauge)
+		p.Family("snug_webhook_certificate_expiry_timestamp_seconds", "End of validity of the certificate in use; 0 = none.", promtext.Gauge)
 		p.Sample(end)
 	}
 }
 
-// Learned are metrics of what is known of programs, and of who was asked.
+// Learned returns metrics of the known programs and of the agents.
 func Learned(k *learned.Keeper) func(*promtext.Page) {
 	return func(p *promtext.Page) {
 		known := 0
@@ -136,10 +135,10 @@ func Learned(k *learned.Keeper) func(*promtext.Page) {
 			name, help string
 			n          int
 		}{
-			{"snug_webhook_facts", "Containers of workloads whose program is known.", known},
-			{"snug_webhook_facts_dropped", "Containers whose program was learned and that had no room among those shared.", k.Dropped()},
-			{"snug_webhook_agents", "Agents that were asked last.", asked},
-			{"snug_webhook_agents_silent", "Of these, agents that did not answer.", silent},
+			{"snug_webhook_facts", "Containers of workloads with a known program.", known},
+			{"snug_webhook_facts_dropped", "Containers with a learned program for which the ConfigMap had no room.", k.Dropped()},
+			{"snug_webhook_agents", "Agents asked in the last round.", asked},
+			{"snug_webhook_agents_silent", "Agents asked in the last round that did not answer.", silent},
 		} {
 			p.Family(m.name, m.help, promtext.Gauge)
 			p.Sample(float64(m.n))

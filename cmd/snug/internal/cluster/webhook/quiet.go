@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// quiet passes a line on now and then: what an HTTP server complains of, others cause,
-// as often as they please.
+// quiet limits the rate of an HTTP server's log lines, because clients cause them as often as they
+// like.
 type quiet struct {
 	note func(string)
 	mu   sync.Mutex
 	last time.Time
-	kept int // lines since then
+	held int // lines since then
 }
 
-// noteEvery is the time between two complaints.
+// noteEvery is the minimum time between two notes.
 const noteEvery = 10 * time.Second
 
 func quietLog(note func(string)) *log.Logger { return log.New(&quiet{note: note}, "", 0) }
@@ -28,13 +28,13 @@ func (q *quiet) Write(line []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if now := time.Now(); now.Sub(q.last) < noteEvery {
-		q.kept++
+		q.held++
 	} else {
 		text := strings.TrimSpace(string(line))
-		if q.kept > 0 {
-			text += fmt.Sprintf(" (and %d more before)", q.kept)
+		if q.held > 0 {
+			text += fmt.Sprintf(" (and %d more before)", q.held)
 		}
-		q.last, q.kept = now, 0
+		q.last, q.held = now, 0
 		q.note(text)
 	}
 	return len(line), nil

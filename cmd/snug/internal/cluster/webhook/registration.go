@@ -18,20 +18,20 @@ var registration string
 
 var registrationText = sync.OnceValue(func() *template.Template { return template.Must(template.New("").Parse(registration)) })
 
-// Place is where API servers find a webhook.
+// Place is the address of a webhook for API servers.
 type Place struct {
 	Namespace, Service string
 	URL                string // instead of a service: https://host:port
 }
 
-// place is a Place and a path there, as the template has it.
+// place is a Place with a path, for the template.
 type place struct {
 	Place
 	Path string
 }
 
-// Register writes what registers a webhook with an API server, as YAML. The namespace of
-// the webhook itself is left out: who is asked is not to be waited for.
+// Register returns the YAML that registers a webhook with an API server. It excludes the
+// webhook's own namespace, so that its pods never wait for the webhook.
 func Register(c *policy.Config, configuration string, at Place) string {
 	excluded := slices.Clone(c.Namespaces)
 	if at.Namespace != "" && !slices.Contains(excluded, at.Namespace) {

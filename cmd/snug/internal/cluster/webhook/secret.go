@@ -12,20 +12,20 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
 )
 
-// Secret keeps certificates in a Secret, and writes their CAs into the configurations
-// that register a webhook. It is a cert.Store.
+// Secret stores certificates in a Secret, and writes their CAs into the webhook configurations. It
+// is a cert.Store.
 type Secret struct {
 	kept
 	configuration string
 }
 
-// NewSecret makes one. configuration is the name of the webhook configurations, of either
-// kind; one that is not there is not missed.
+// NewSecret returns a store. configuration is the name of the mutating and the validating webhook
+// configuration; one of the two may be missing.
 func NewSecret(client *rest.Client, namespace, name, configuration string) *Secret {
 	return &Secret{kept{client: client, resource: "secrets", kind: "Secret", namespace: namespace, name: name, own: cert.Keys}, configuration}
 }
 
-// Load is of cert.Store.
+// Load implements cert.Store.
 func (s *Secret) Load(ctx context.Context) (map[string][]byte, string, error) {
 	got, version, err := s.load(ctx)
 	if err != nil || version == "" {
@@ -33,13 +33,13 @@ func (s *Secret) Load(ctx context.Context) (map[string][]byte, string, error) {
 	}
 	data := map[string][]byte{}
 	for k, v := range got {
-		// What is no base64 the API server does not keep.
+		// The API server stores only valid base64.
 		data[k], _ = base64.StdEncoding.DecodeString(v)
 	}
 	return data, version, nil
 }
 
-// Save is of cert.Store.
+// Save implements cert.Store.
 func (s *Secret) Save(ctx context.Context, data map[string][]byte, version string) error {
 	text := map[string]string{}
 	for k, v := range data {
@@ -48,10 +48,10 @@ func (s *Secret) Save(ctx context.Context, data map[string][]byte, version strin
 	return s.save(ctx, text, version, cert.ErrConflict)
 }
 
-// configurations are the kinds of them.
+// configurations are the resources of webhook configurations.
 var configurations = []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
 
-// entry is of a webhook in a configuration what tells whom its clients trust.
+// entry is the part of a webhook in a configuration with the CA that clients trust.
 type entry struct {
 	Name   string `json:"name"`
 	Client struct {
@@ -59,7 +59,7 @@ type entry struct {
 	} `json:"clientConfig"`
 }
 
-// Tell is of cert.Store. All entries of the configurations are taken for this webhook's.
+// Tell implements cert.Store. It assumes that all entries of the configurations are this webhook's.
 func (s *Secret) Tell(ctx context.Context, bundle []byte) error {
 	want := base64.StdEncoding.EncodeToString(bundle)
 	found := false

@@ -13,7 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/review"
 )
 
-// TestStalled: connections that send a header and no question keep nobody from answers.
+// TestStalled: connections that send a header but no review do not delay other answers.
 func TestStalled(t *testing.T) {
 	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
 	arrived := make(chan struct{}, 100)
@@ -23,17 +23,17 @@ func TestStalled(t *testing.T) {
 		h.ServeHTTP(rw, r)
 	}))
 	defer server.Close()
-	for range 2 * mostAtOnce {
+	for range 2 * maxParallel {
 		c, err := net.Dial("tcp", server.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", FitByPod, mostQuestion)
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", FitByPod, maxReview)
 		<-arrived
 	}
 	got := 0
-	for range 3 { // on a machine that stands still a question does not arrive in time
+	for range 3 { // on an overloaded machine a review arrives late
 		r, err := http.Post(server.URL+FitByPod, "application/json", strings.NewReader(question))
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// deaf is somebody who does not read an answer until it is told to.
+// deaf is a client that does not read an answer until the test lets it.
 type deaf struct {
 	*httptest.ResponseRecorder
 	begun chan<- struct{}
@@ -61,13 +61,13 @@ func (d *deaf) Write(b []byte) (int, error) {
 	return d.ResponseRecorder.Write(b)
 }
 
-// TestDeaf: those who do not read their answers keep nobody from theirs, and have room for
-// these alone.
+// TestDeaf: clients that do not read their answers do not delay others, and hold only the memory of
+// these answers.
 func TestDeaf(t *testing.T) {
 	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
 	begun, reads, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	const size = 1 << 20
-	for range mostAtOnce {
+	for range maxParallel {
 		go func() {
 			rw := &deaf{httptest.NewRecorder(), begun, reads}
 			w.Handler().ServeHTTP(rw, httptest.NewRequest("POST", FitByPod, strings.NewReader(strings.Repeat(" ", size)+question)))
@@ -77,10 +77,10 @@ func TestDeaf(t *testing.T) {
 			done <- struct{}{}
 		}()
 	}
-	for range mostAtOnce {
+	for range maxParallel {
 		<-begun
 	}
-	if turns, held := len(w.turn), w.held.Load(); turns != 0 || held == 0 || held > mostAtOnce*smallAnswer {
+	if turns, held := len(w.turn), w.held.Load(); turns != 0 || held == 0 || held > maxParallel*smallAnswer {
 		t.Errorf("%d turns are taken, %d bytes held", turns, held)
 	}
 	got := httptest.NewRecorder()
@@ -88,7 +88,7 @@ func TestDeaf(t *testing.T) {
 		t.Errorf("status %d", got.Code)
 	}
 	close(reads)
-	for range mostAtOnce {
+	for range maxParallel {
 		<-done
 	}
 	if w.held.Load() != 0 {
@@ -96,8 +96,8 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// TestAnswers: what an answer takes is refused where there is no room for it, unless it is
-// small; and a turn ends whatever becomes of the question.
+// TestAnswers: an answer without room is refused, unless it is small; and a turn ends whatever the
+// outcome.
 func TestAnswers(t *testing.T) {
 	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
 	m := w.metrics.of("fit/pod")
@@ -115,9 +115,9 @@ func TestAnswers(t *testing.T) {
 		code int
 	}{
 		{0, 1 << 20, 200},
-		{mostHeld - 1<<20, 1 << 20, 200},
-		{mostHeld - 1<<20, 1<<20 + 1, 503},
-		{mostHeld - 1, smallAnswer, 200},
+		{maxHeld - 1<<20, 1 << 20, 200},
+		{maxHeld - 1<<20, 1<<20 + 1, 503},
+		{maxHeld - 1, smallAnswer, 200},
 	} {
 		w.held.Store(c.held)
 		if code := ask(long(c.size)); code != c.code || w.held.Load() != c.held {
@@ -129,12 +129,12 @@ func TestAnswers(t *testing.T) {
 		ask(func([]byte) ([]byte, review.Outcome) { panic("x") })
 		t.Error("no panic")
 	}()
-	if len(w.turn) != 0 || w.held.Load() != mostHeld-1 {
+	if len(w.turn) != 0 || w.held.Load() != maxHeld-1 {
 		t.Errorf("%d turns are taken, %d bytes held", len(w.turn), w.held.Load())
 	}
 }
 
-// TestHeld: there is room for so many bytes of questions, and all of it again after them.
+// TestHeld: reviews may hold maxHeld bytes, and release them.
 func TestHeld(t *testing.T) {
 	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
 	ask := func() int {
@@ -142,12 +142,12 @@ func TestHeld(t *testing.T) {
 		w.Handler().ServeHTTP(got, httptest.NewRequest("POST", FitByPod, strings.NewReader(question)))
 		return got.Code
 	}
-	w.held.Store(mostHeld - int64(len(question)) + 1)
+	w.held.Store(maxHeld - int64(len(question)) + 1)
 	if code := ask(); code != 503 {
 		t.Errorf("full: %d", code)
 	}
-	w.held.Store(mostHeld - int64(len(question)))
-	if code := ask(); code != 200 || w.held.Load() != mostHeld-int64(len(question)) {
+	w.held.Store(maxHeld - int64(len(question)))
+	if code := ask(); code != 200 || w.held.Load() != maxHeld-int64(len(question)) {
 		t.Errorf("with room: %d, %d held", code, w.held.Load())
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook serves the answers of package review to API servers, over TLS, and its
-// own state to kubelets and Prometheus, without it.
+// Package webhook serves the answers of package review to API servers, with TLS, and its own state
+// to kubelets and Prometheus, without TLS.
 package webhook
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 )
 
-// Paths that an API server asks at. See package review for what the first two tell.
+// Paths for API servers. Package review explains the first two.
 const (
 	FitByPod       = "/fit/pod"
 	FitByNamespace = "/fit/namespace"
@@ -29,60 +29,60 @@ const (
 )
 
 const (
-	// mostQuestion bounds a question, in bytes. An object is at most 3 MiB as it is sent,
-	// and the question about an update has two.
-	mostQuestion = 8 << 20
-	// mostHeader bytes are read of a request's header.
-	mostHeader = 16 << 10
-	// mostHeld bounds the questions that are read and the answers that are written at the
-	// same time, in bytes: each may be large, and memory is not.
-	mostHeld = 64 << 20
-	// smallAnswer is as long as an answer may be that is never refused, in bytes: it takes no
-	// more room than its connection does.
+	// maxReview bounds a review, in bytes. An object is sent with at most 3 MiB, and the
+	// review of an update has two.
+	maxReview = 8 << 20
+	// maxHeader bounds the header of a request, in bytes.
+	maxHeader = 16 << 10
+	// maxHeld bounds the reviews being read and the answers being written, together, in
+	// bytes.
+	maxHeld = 64 << 20
+	// smallAnswer is the length up to which an answer is never refused, in bytes: it takes no
+	// more memory than its connection.
 	smallAnswer = 64 << 10
-	// mostAtOnce bounds the questions that are answered at the same time. Others wait.
-	mostAtOnce = 16
-	// waitAtMost is how long a question waits for its turn. Then the API server is asked to
-	// come again, and creates the pod as it is.
-	waitAtMost = 2 * time.Second
-	// readWithin is how long a question may take to come, with HTTP/2 each by itself. An API
-	// server waits for 2 s.
-	readWithin = 3 * time.Second
-	// writeWithin is how long an API server may take to read the answer.
-	writeWithin = 10 * time.Second
-	// idleFor is how long a connection is kept without a question. An API server ends one
-	// after 90 s: that it is ended here, just as a question comes, is to be a rare case.
-	idleFor = 3 * time.Minute
-	// endsWithin is how long questions may go on when the webhook has been asked to end.
-	endsWithin = 10 * time.Second
+	// maxParallel bounds the reviews being answered. Others wait.
+	maxParallel = 16
+	// turnTimeout bounds the wait of a review. Then the answer is 503, and the API server
+	// creates the pod as it is.
+	turnTimeout = 2 * time.Second
+	// readTimeout bounds the time to read a review, in HTTP/2 of each by itself. An API server
+	// waits for 2 s.
+	readTimeout = 3 * time.Second
+	// writeTimeout bounds the time to write an answer.
+	writeTimeout = 10 * time.Second
+	// idleTimeout closes a connection without reviews. An API server closes it after 90 s. A
+	// longer timeout here avoids closing it just as a review arrives.
+	idleTimeout = 3 * time.Minute
+	// shutdownTimeout bounds the time for reviews in progress after the drain.
+	shutdownTimeout = 10 * time.Second
 )
 
-// Options are what a webhook is made of.
+// Options configure a webhook.
 type Options struct {
 	Reviewer *review.Reviewer
-	// Certificate is what the server shows; it is asked at each handshake.
+	// Certificate returns the certificate, for each handshake.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Ready says why questions should not come here; nil is always ready.
+	// Ready returns why the webhook is not ready; a nil Ready is always ready.
 	Ready func() error
-	// Drain is how long to go on after the end was asked for, while the endpoints of the
-	// service are told of it.
+	// Drain is how long to keep serving after the end of the context, until the endpoints of
+	// the service are updated.
 	Drain time.Duration
 	// More are further metrics.
 	More []func(*promtext.Page)
-	Note func(string) // says something to who runs it; nil = nobody listens
+	Note func(string) // prints a note for the operator; nil = none
 }
 
-// Webhook is a webhook's server.
+// Webhook is the server of a webhook.
 type Webhook struct {
 	o       Options
 	turn    chan struct{}
-	held    atomic.Int64 // bytes of questions and answers
+	held    atomic.Int64 // bytes of reviews and answers
 	buffers sync.Pool
 	ending  atomic.Bool
 	metrics *metrics
 }
 
-// New makes a server.
+// New returns a server.
 func New(o Options) *Webhook {
 	if o.Note == nil {
 		o.Note = func(string) {}
@@ -90,26 +90,26 @@ func New(o Options) *Webhook {
 	if o.Ready == nil {
 		o.Ready = func() error { return nil }
 	}
-	w := &Webhook{o: o, turn: make(chan struct{}, mostAtOnce), metrics: &metrics{more: o.More}}
+	w := &Webhook{o: o, turn: make(chan struct{}, maxParallel), metrics: &metrics{more: o.More}}
 	w.buffers.New = func() any { return new(bytes.Buffer) }
 	return w
 }
 
-// Serve answers API servers on questions, by TLS, and everybody else on state, until ctx
-// ends; then it is no longer ready, goes on for Drain, finishes what it has begun, and
-// returns. It closes both listeners.
-func (w *Webhook) Serve(ctx context.Context, questions, state net.Listener) error {
+// Serve serves API servers on reviews, with TLS, and others on state, until ctx ends. Then it is no
+// longer ready, keeps serving for Drain, finishes the requests in progress, and returns. It closes
+// both listeners.
+func (w *Webhook) Serve(ctx context.Context, reviews, state net.Listener) error {
 	server := func(h http.Handler) *http.Server {
 		return &http.Server{
-			Handler: h, ReadTimeout: readWithin, WriteTimeout: writeWithin, IdleTimeout: idleFor, MaxHeaderBytes: mostHeader,
+			Handler: h, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 			ErrorLog: quietLog(w.o.Note),
 		}
 	}
-	asked, seen := server(w.Handler()), server(w.State())
-	asked.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.o.Certificate}
+	main, side := server(w.Handler()), server(w.State())
+	main.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.o.Certificate}
 	failed := make(chan error, 2)
-	go func() { failed <- asked.ServeTLS(questions, "", "") }()
-	go func() { failed <- seen.Serve(state) }()
+	go func() { failed <- main.ServeTLS(reviews, "", "") }()
+	go func() { failed <- side.Serve(state) }()
 	var err error
 	select {
 	case err = <-failed:
@@ -120,11 +120,11 @@ func (w *Webhook) Serve(ctx context.Context, questions, state net.Listener) erro
 		case <-time.After(w.o.Drain):
 		}
 	}
-	late, stop := context.WithTimeout(context.Background(), endsWithin)
+	late, stop := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer stop()
-	for _, s := range []*http.Server{asked, seen} {
+	for _, s := range []*http.Server{main, side} {
 		if e := s.Shutdown(late); errors.Is(e, context.DeadlineExceeded) {
-			_ = s.Close() // they had their time
+			_ = s.Close()
 		}
 	}
 	if errors.Is(err, http.ErrServerClosed) {
@@ -133,7 +133,7 @@ func (w *Webhook) Serve(ctx context.Context, questions, state net.Listener) erro
 	return err
 }
 
-// Handler answers questions.
+// Handler returns the handler of reviews.
 func (w *Webhook) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, answer := range map[string]func([]byte) ([]byte, review.Outcome){
@@ -147,16 +147,16 @@ func (w *Webhook) Handler() http.Handler {
 	return mux
 }
 
-// answer reads a question, takes its turn and answers it.
+// answer reads a review, waits for a turn and answers it.
 func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics, answer func([]byte) ([]byte, review.Outcome)) {
 	begin := time.Now()
 	if w.ending.Load() {
-		// Who asks again is to find another of us. With HTTP/2 what is asked at this
-		// moment is answered all the same; HTTP/1.1 can lose a question on a connection
-		// that ends just then, which is why a third less CPU time is not taken.
+		// The next review should go to another replica. HTTP/2 still answers reviews in
+		// flight. HTTP/1.1 would take a third less CPU time, but can lose a review on a
+		// connection that closes.
 		rw.Header().Set("Connection", "close")
 	}
-	body := &heldReader{from: http.MaxBytesReader(rw, r.Body, mostQuestion), all: &w.held}
+	body := &heldReader{from: http.MaxBytesReader(rw, r.Body, maxReview), all: &w.held}
 	defer body.hold(0)
 	text, outcome, err := w.ask(r, body, answer)
 	if err == nil && !body.hold(cap(text)) && cap(text) > smallAnswer {
@@ -171,20 +171,20 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 			http.Error(rw, err.Error(), http.StatusServiceUnavailable)
 		case errors.As(err, &large):
 			m.refused("large")
-			http.Error(rw, "the question is too large", http.StatusRequestEntityTooLarge)
+			http.Error(rw, "the review is too large", http.StatusRequestEntityTooLarge)
 		default:
 			m.refused("cut")
-			http.Error(rw, "the question did not come to its end", http.StatusBadRequest)
+			http.Error(rw, "the review is truncated", http.StatusBadRequest)
 		}
 		return
 	}
-	// Who does not read the answer keeps the room that it takes, and no turn.
+	// A client that does not read the answer holds its memory, but no turn.
 	rw.Header().Set("Content-Type", "application/json")
 	_, _ = rw.Write(text)
 	m.done(outcome, time.Since(begin))
 }
 
-// ask reads a question and has it answered, for which it waits for a turn.
+// ask reads a review, waits for a turn and returns the answer.
 func (w *Webhook) ask(r *http.Request, body io.Reader, answer func([]byte) ([]byte, review.Outcome)) ([]byte, review.Outcome, error) {
 	buffer := w.buffers.Get().(*bytes.Buffer)
 	defer w.keep(buffer)
@@ -202,14 +202,14 @@ func (w *Webhook) ask(r *http.Request, body io.Reader, answer func([]byte) ([]by
 	return text, outcome, nil
 }
 
-// heldReader counts what is read among all that is held, up to mostHeld.
+// heldReader counts the bytes read towards maxHeld.
 type heldReader struct {
 	from io.Reader
 	all  *atomic.Int64
 	n    int64
 }
 
-var errBusy = errors.New("too many questions at the same time")
+var errBusy = errors.New("too many reviews at the same time")
 
 func (r *heldReader) Read(b []byte) (int, error) {
 	n, err := r.from.Read(b)
@@ -219,21 +219,21 @@ func (r *heldReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// hold counts n bytes from now on, and tells whether there is room for them.
+// hold sets the number of bytes held to n, and reports whether there is room for them.
 func (r *heldReader) hold(n int) bool {
 	more := int64(n) - r.n
 	r.n = int64(n)
-	return r.all.Add(more) <= mostHeld || more <= 0
+	return r.all.Add(more) <= maxHeld || more <= 0
 }
 
-// take waits for a turn.
+// take waits for a turn, and reports whether it got one.
 func (w *Webhook) take(ctx context.Context) bool {
 	select {
 	case w.turn <- struct{}{}:
 		return true
 	default:
 	}
-	timer := time.NewTimer(waitAtMost)
+	timer := time.NewTimer(turnTimeout)
 	defer timer.Stop()
 	select {
 	case w.turn <- struct{}{}:
@@ -246,7 +246,7 @@ func (w *Webhook) take(ctx context.Context) bool {
 
 func (w *Webhook) leave() { <-w.turn }
 
-// keep puts a buffer back, unless it is one of the few large ones.
+// keep returns a buffer to the pool, unless it is large.
 func (w *Webhook) keep(b *bytes.Buffer) {
 	if b.Cap() <= 128<<10 {
 		b.Reset()
@@ -254,26 +254,26 @@ func (w *Webhook) keep(b *bytes.Buffer) {
 	}
 }
 
-// State tells of the webhook:
+// State returns the handler of the webhook's state:
 //
 //	/healthz  200 while it runs
-//	/readyz   200 while questions should come here, else 503
+//	/readyz   200 while it is ready for reviews, else 503
 //	/metrics  for Prometheus
 func (w *Webhook) State() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", w.metrics)
-	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { say(rw, nil) })
+	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { reply(rw, nil) })
 	mux.HandleFunc("GET /readyz", func(rw http.ResponseWriter, _ *http.Request) {
 		err := w.o.Ready()
 		if w.ending.Load() {
 			err = errors.New("ending")
 		}
-		say(rw, err)
+		reply(rw, err)
 	})
 	return mux
 }
 
-func say(rw http.ResponseWriter, err error) {
+func reply(rw http.ResponseWriter, err error) {
 	if err != nil {
 		http.Error(rw, err.Error(), http.StatusServiceUnavailable)
 		return

@@ -57,8 +57,8 @@ func TestHandler(t *testing.T) {
 		{"nonsense", "POST", FitByPod, "nonsense", 200, `"allowed":true,"warnings":["snug`},
 		{"another method", "GET", FitByPod, "", 405, ""},
 		{"another path", "POST", "/", question, 404, ""},
-		{"a large question", "POST", FitByPod, strings.Repeat(" ", mostQuestion) + question, 413, "too large"},
-		{"the largest question", "POST", FitByPod, strings.Repeat(" ", mostQuestion-len(question)) + question, 200, `"patchType":"JSONPatch"`},
+		{"a large question", "POST", FitByPod, strings.Repeat(" ", maxReview) + question, 413, "too large"},
+		{"the largest question", "POST", FitByPod, strings.Repeat(" ", maxReview-len(question)) + question, 200, `"patchType":"JSONPatch"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
@@ -95,26 +95,26 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("gone") }
 
-// TestBusy: so many questions at the same time, and no more.
+// TestBusy: at most maxParallel reviews are answered at the same time.
 func TestBusy(t *testing.T) {
 	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
-	for range mostAtOnce {
+	for range maxParallel {
 		w.turn <- struct{}{}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	stop() // who asks has gone
+	stop() // the client is gone
 	got := httptest.NewRecorder()
 	w.Handler().ServeHTTP(got, httptest.NewRequest("POST", FitByPod, strings.NewReader(question)).WithContext(ctx))
 	if got.Code != 503 || got.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
-	// Who waits gets the turn of the next that ends.
+	// A waiting review gets the next turn that ends.
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		got := httptest.NewRecorder()
 		w.Handler().ServeHTTP(got, httptest.NewRequest("POST", FitByPod, strings.NewReader(question)))
-		if got.Code != 200 && got.Code != 503 { // on a machine that stands still the wait is over
+		if got.Code != 200 && got.Code != 503 { // on an overloaded machine the wait times out
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}()
@@ -122,8 +122,8 @@ func TestBusy(t *testing.T) {
 	<-done
 }
 
-// TestServe: API servers are answered by TLS while the certificate changes; told to end it
-// is no longer ready, goes on, and ends with all that it has begun.
+// TestServe: the server answers with TLS while the certificate changes. When its context ends, it is
+// no longer ready, keeps serving for the drain, and finishes the requests in progress.
 func TestServe(t *testing.T) {
 	var said []string
 	var mu sync.Mutex
@@ -157,7 +157,7 @@ func TestServe(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	// The drain of an hour ends when one of the servers does.
+	// The drain of an hour ends with one of the servers.
 	ended := make(chan error, 1)
 	go func() { ended <- w.Serve(ctx, listeners[0], listeners[1]) }()
 
@@ -198,7 +198,7 @@ func TestServe(t *testing.T) {
 	if r := ask(); r.ProtoMajor != 2 {
 		t.Errorf("protocol %s", r.Proto)
 	}
-	// Somebody who does not trust the certificate.
+	// A client that does not trust the certificate.
 	if c, err := tls.Dial("tcp", listeners[0].Addr().String(), &tls.Config{RootCAs: x509.NewCertPool()}); err == nil {
 		c.Close()
 		t.Error("a certificate of nobody is trusted")
@@ -208,7 +208,7 @@ func TestServe(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	ask()
-	// By HTTP/1.1 it can be seen that who asks is sent to another one.
+	// With HTTP/1.1, the answer shows that the connection is to close.
 	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "example.com", NextProtos: []string{"http/1.1"}}}
 	defer old.CloseIdleConnections()
 	client.Transport = old
@@ -226,7 +226,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestRegister compares what is printed with testdata, and that it is YAML.
+// TestRegister compares the output with testdata, and checks that it is YAML.
 func TestRegister(t *testing.T) {
 	service := Place{Namespace: "snug", Service: "snug-webhook"}
 	for name, c := range map[string]struct {
@@ -277,7 +277,7 @@ func TestRegister(t *testing.T) {
 		}
 		n := 4
 		if c := configured(t, c.config); c.All {
-			n++ // for namespaces that say nothing
+			n++ // for namespaces without the label
 			if c.Resize == policy.Off {
 				n -= 2
 			}
@@ -288,7 +288,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestSelectors: of which pods and namespaces an API server asks, by their labels.
+// TestSelectors: an API server asks about the right pods and namespaces, by their labels.
 func TestSelectors(t *testing.T) {
 	type selector struct {
 		Expressions []struct {
@@ -317,7 +317,7 @@ func TestSelectors(t *testing.T) {
 	for _, config := range []string{"", "inject: all", "exclude: {namespaces: []}", "exclude: {namespaces: [infra]}"} {
 		c := configured(t, config)
 		dec := yaml.NewDecoder(strings.NewReader(Register(c, "snug-webhook", Place{Namespace: "snug", Service: "s"})))
-		var entries [2][]struct { // for pods that are created, and resizes
+		var entries [2][]struct { // for new pods, and for resizes
 			Name      string
 			Object    selector `yaml:"objectSelector"`
 			Namespace selector `yaml:"namespaceSelector"`
@@ -364,7 +364,7 @@ func TestQuiet(t *testing.T) {
 	for i := range 100 {
 		l.Printf("error %d\n", i)
 	}
-	if fmt.Sprint(said) != "[error 0]" && len(said) > 3 { // a machine may stand still for long
+	if fmt.Sprint(said) != "[error 0]" && len(said) > 3 { // on an overloaded machine there may be more
 		t.Errorf("said %q", said)
 	}
 }
