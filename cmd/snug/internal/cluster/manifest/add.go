@@ -11,12 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// AddEnv gives a container another variable, behind those that it has.
+// AddEnv adds a variable at the end of a container's env.
 func (c *Container) AddEnv(name, value string) (Edit, bool) {
 	return c.add(name, []string{`value: "` + value + `"`}, pair("value", str(value)))
 }
 
-// AddReference gives a container a variable that refers to a resource.
+// AddReference adds a variable that refers to a resource.
 func (c *Container) AddReference(name, resource string) (Edit, bool) {
 	return c.add(name, []string{"valueFrom:", "  resourceFieldRef:", "    resource: " + resource, `    divisor: "1"`},
 		pair("valueFrom", mapping(pair("resourceFieldRef", mapping(append(pair("resource", str(resource)), pair("divisor", str("1"))...))))))
@@ -30,7 +30,7 @@ func mapping(content []*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: content}
 }
 
-// add writes an item of env: its name, and lines below it.
+// add adds an item to env: its name, and lines below it.
 func (c *Container) add(name string, lines []string, rest []*yaml.Node) (Edit, bool) {
 	if c.Pod.Object.Form != Kubernetes {
 		return Edit{}, false
@@ -47,8 +47,8 @@ func (c *Container) add(name string, lines []string, rest []*yaml.Node) (Edit, b
 	return t.add(t.node(c.node), t.node(c.env), lines, item)
 }
 
-// add writes an item, by its lines, behind those of env, which is nil where the
-// container has none.
+// add adds an item, given as lines and as a node, at the end of env; env is nil if the container has
+// none.
 func (t *tree) add(c, env *yaml.Node, lines []string, item *yaml.Node) (Edit, bool) {
 	d := t.doc
 	if env != nil {
@@ -73,19 +73,19 @@ func (t *tree) add(c, env *yaml.Node, lines []string, item *yaml.Node) (Edit, bo
 	if !ok || !alone && strings.Trim(indent, " -") != "" {
 		return Edit{}, false
 	}
-	indent = strings.Repeat(" ", len(indent)) // as it is behind the dash of a list
+	indent = strings.Repeat(" ", len(indent)) // as after the dash of a list
 	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{item}}
 	image := -1
 	for i := 0; i+1 < len(c.Content); i += 2 {
 		switch c.Content[i].Value {
-		case "env": // of nothing
+		case "env": // null
 			start, end, ok := d.empty(c.Content[i], c.Content[i+1])
 			_, last := d.file.around(start)
 			if !ok || start != end && len(bytes.Trim(d.file.Text[end:last], " \t")) > 0 {
 				return Edit{}, false
 			}
 			if start == end {
-				start, end = last, last // behind what may be a comment
+				start, end = last, last // after a possible comment
 			}
 			return t.edit(c, start, end, d.file.below(start, indent, lines), splice{index: i + 1, remove: 1, insert: []*yaml.Node{list}})
 		case "image":
@@ -95,7 +95,7 @@ func (t *tree) add(c, env *yaml.Node, lines []string, item *yaml.Node) (Edit, bo
 	if image < 0 {
 		return Edit{}, false
 	}
-	// Behind the line of the image, which a whole container has.
+	// After the line of the image, which a complete container has.
 	_, end, ok := d.scalar(c.Content[image])
 	if !ok {
 		return Edit{}, false
@@ -104,16 +104,14 @@ func (t *tree) add(c, env *yaml.Node, lines []string, item *yaml.Node) (Edit, bo
 	return t.edit(c, end, end, d.file.below(end, indent, append([]string{"env:"}, lines...)), splice{index: image + 1, insert: pair("env", list)})
 }
 
-// indent is the blank text before an offset on its line; alone is false where
-// there is other text.
+// indent returns the text before an offset on its line. alone is false if it is not only spaces.
 func (d *document) indent(at int) (blank string, alone bool) {
 	start, _ := d.file.around(at)
 	line := d.file.Text[start:at]
 	return string(line), len(bytes.Trim(line, " ")) == 0
 }
 
-// around is where the line of an offset begins, and where it ends, the end of
-// the line itself left out.
+// around returns the start and the end of the line of an offset, without the line ending.
 func (f *File) around(at int) (start, end int) {
 	n := f.pos(at).Line
 	if end = len(f.Text); n < len(f.lines) {
@@ -124,7 +122,7 @@ func (f *File) around(at int) (start, end int) {
 	return f.lines[n-1], end
 }
 
-// next is where the line behind that of an offset begins.
+// next returns the start of the line after that of an offset.
 func (f *File) next(at int) int {
 	if n := f.pos(at).Line; n < len(f.lines) {
 		return f.lines[n]
@@ -132,8 +130,7 @@ func (f *File) next(at int) int {
 	return len(f.Text)
 }
 
-// ending is how the line of an offset ends; of the last line, how the one before
-// it does.
+// ending returns the line ending of the line of an offset; for the last line, that of the line before.
 func (f *File) ending(at int) string {
 	n := f.pos(at).Line
 	if n == len(f.lines) {
@@ -145,7 +142,7 @@ func (f *File) ending(at int) string {
 	return "\n"
 }
 
-// below is lines behind the line of an offset.
+// below returns lines to insert after the line of an offset.
 func (f *File) below(at int, indent string, lines []string) string {
 	ending := f.ending(at)
 	var b strings.Builder
@@ -157,8 +154,7 @@ func (f *File) below(at int, indent string, lines []string) string {
 
 var emptyLine = regexp.MustCompile(`^ *resources:[ \t]*\{[ \t]*\}[ \t]*\r?\n?$`)
 
-// RemoveResources takes empty resources of a pod out, where they are a line of
-// their own.
+// RemoveResources removes empty resources of a pod, if they are on a line of their own.
 func (p *Pod) RemoveResources() (Edit, bool) {
 	if p.Resources == nil || !p.Resources.Empty {
 		return Edit{}, false

@@ -15,26 +15,25 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 )
 
-// Batch is files that are looked at together, and bounds the memory that this
-// takes. Trees of documents are not kept, which are ten times as large as what
-// rules want of them: only an edit needs one, and reads the document once more.
-// The zero Batch is ready. Files may be read into it at the same time; to make
-// edits is for one goroutine.
+// Batch reads files and bounds their memory. It does not keep the trees of documents, which are ten
+// times as large as the part that rules use. Only an edit needs a tree, and parses the document
+// again. The zero Batch is ready to use. Goroutines may read files concurrently, but only one may
+// make edits.
 type Batch struct {
-	kept  atomic.Int64 // bytes, by an estimate
+	kept  atomic.Int64 // bytes, estimated
 	long  sync.Mutex   // held while a long file is read
-	large sync.Mutex   // held while a large document is, in it or not
-	last  *tree        // that an edit was made of
+	large sync.Mutex   // held while a large document is parsed
+	last  *tree        // of the last edit
 }
 
 const (
 	maxKept    = 256 << 20 // bytes
-	longText   = 1 << 20   // bytes; such files are read one after another
-	largeNodes = 100_000   // and such documents
+	longText   = 1 << 20   // bytes; longer files are read one at a time
+	largeNodes = 100_000   // larger documents are parsed one at a time
 )
 
-// Read reads a stream, of which size bytes are expected, 0 = not known. The error
-// is one of reading, or ErrTooLarge.
+// Read reads and parses a stream. size is the expected size in bytes, 0 = unknown. The error is from r,
+// or ErrTooLarge.
 func (b *Batch) Read(name string, r io.Reader, size int64) (*File, error) {
 	text := make([]byte, 0, max(min(size+1, longText), bytes.MinRead))
 	text, err := fill(text, r, longText)
@@ -52,13 +51,13 @@ func (b *Batch) Read(name string, r io.Reader, size int64) (*File, error) {
 	return b.Parse(name, text), nil
 }
 
-// fill reads until there are so many bytes, or no more.
-func fill(text []byte, r io.Reader, most int) ([]byte, error) {
-	for len(text) < most {
+// fill reads until text has size bytes, or r ends.
+func fill(text []byte, r io.Reader, size int) ([]byte, error) {
+	for len(text) < size {
 		if len(text) == cap(text) {
 			text = slices.Grow(text, bytes.MinRead)
 		}
-		n, err := r.Read(text[len(text):min(cap(text), most)])
+		n, err := r.Read(text[len(text):min(cap(text), size)])
 		text = text[:len(text)+n]
 		if err == io.EOF {
 			break
@@ -70,8 +69,7 @@ func fill(text []byte, r io.Reader, most int) ([]byte, error) {
 	return text, nil
 }
 
-// Parse is Parse of one file of many: its text is not kept where it says nothing
-// of a pod.
+// Parse parses one file of the batch. It does not keep the text of a file that does not affect a pod.
 func (b *Batch) Parse(name string, text []byte) *File {
 	size := int64(len(text))
 	if b.kept.Add(size) > maxKept {
@@ -88,7 +86,7 @@ func (b *Batch) Parse(name string, text []byte) *File {
 
 const tooMuch = "too much for one run; the rest is not looked at"
 
-// enter waits until a document of so many nodes may be read.
+// enter waits until a document with that number of nodes may be parsed.
 func (b *Batch) enter(nodes int) (leave func()) {
 	if nodes <= largeNodes {
 		return func() {}
@@ -97,9 +95,9 @@ func (b *Batch) enter(nodes int) (leave func()) {
 	return b.large.Unlock
 }
 
-// nodes is not less than the number of nodes that a text can have: all but the
-// first are behind one of these. In a block a mark is followed by blank space;
-// in JSON a colon follows a quote.
+// nodes returns an upper bound of the number of nodes of a text: every node but the first follows one
+// of these characters. In block style a space follows the indicator; in JSON a colon follows a
+// quote.
 func nodes(text []byte) int {
 	n := 1
 	for i, c := range text {
@@ -115,17 +113,16 @@ func nodes(text []byte) int {
 	return 2 * n
 }
 
-// What is kept of an object takes, in bytes, measured and rounded up.
+// Memory of the kept parts of an object, in bytes, measured and rounded up.
 const (
 	objectSize = 800 // with its pod
 	partSize   = 400 // a container
 	envSize    = 850
-	refSize    = 400 // of a variable that refers to a resource, beside
+	refSize    = 400 // more for a variable that refers to a resource
 	fieldSize  = 450
 )
 
-// keep takes from objects the trees that they are of, and leaves places. It is
-// false when there is no room for more.
+// keep drops the trees of objects and keeps positions. It reports whether there is room for them.
 func (b *Batch) keep(objects []*Object) bool {
 	size := int64(0)
 	for _, o := range objects {
@@ -138,8 +135,8 @@ func (b *Batch) keep(objects []*Object) bool {
 	return false
 }
 
-// forget leaves of the nodes of an object their places, and of its metadata what
-// is asked for later. It returns the size of what is left.
+// forget keeps only the positions of an object's nodes, and the metadata that is used later. It returns
+// the remaining size.
 func (o *Object) forget() (size int) {
 	size = objectSize + len(o.Source) + fieldSize*len(o.Ranges)
 	meta := o.meta
@@ -176,7 +173,7 @@ func (o *Object) forget() (size int) {
 	return size + weigh(o.meta)
 }
 
-// spot is a node without what is below it.
+// spot returns a node without its children.
 func spot(n *yaml.Node) *yaml.Node {
 	if n == nil || n.Kind == yaml.ScalarNode {
 		return n
@@ -184,8 +181,8 @@ func spot(n *yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: n.Kind, Style: n.Style, Tag: n.Tag, Line: n.Line, Column: n.Column}
 }
 
-// known is a mapping with those of its keys that are asked for later: of metadata
-// the labels, and annotations of snug; of a pod when it is started again.
+// known returns a mapping with the keys that are used later: labels and snug's annotations in metadata,
+// restartPolicy in a pod.
 func known(n *yaml.Node, depth int) *yaml.Node {
 	if n = follow(n); n == nil || depth > 6 {
 		return nil
@@ -222,7 +219,7 @@ func known(n *yaml.Node, depth int) *yaml.Node {
 	return less
 }
 
-// scalars is a mapping with those of its values that are scalars.
+// scalars returns a mapping with only its scalar values.
 func scalars(n *yaml.Node) *yaml.Node {
 	less := spot(n)
 	if n.Kind == yaml.MappingNode {
@@ -235,7 +232,7 @@ func scalars(n *yaml.Node) *yaml.Node {
 	return less
 }
 
-// weigh is about how much memory a tree takes, in bytes.
+// weigh estimates the memory of a tree, in bytes.
 func weigh(n *yaml.Node) int {
 	if n == nil {
 		return 0

@@ -13,7 +13,7 @@ import (
 
 const onePod = "kind: Pod\nspec: {containers: [{name: a, image: i, env: [{name: GOGC, value: '1'}]}]}\n"
 
-// TestKept: of a document no more is kept than what rules want.
+// TestKept: only the parts of a document that rules use are kept.
 func TestKept(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats
@@ -38,8 +38,7 @@ func TestKept(t *testing.T) {
 	runtime.KeepAlive(f)
 }
 
-// TestBatchFull: what there is no room for is said, and what was there before is
-// looked at.
+// TestBatchFull: documents without room are reported, and earlier ones are kept.
 func TestBatchFull(t *testing.T) {
 	var b Batch
 	b.kept.Store(maxKept - 10_000)
@@ -57,7 +56,7 @@ func TestBatchFull(t *testing.T) {
 	}
 }
 
-// TestManyObjects: objects are not dropped without a word.
+// TestManyObjects: dropped objects are reported.
 func TestManyObjects(t *testing.T) {
 	text := "kind: List\nitems:\n- &p {kind: Pod, spec: {containers: [{name: a}]}}\n" + strings.Repeat("- *p\n", maxObjects)
 	for name, text := range map[string]string{"of a list": text, "of two documents": strings.TrimSuffix(text, "- *p\n") + "---\n" + onePod + "---\n" + onePod} {
@@ -68,8 +67,8 @@ func TestManyObjects(t *testing.T) {
 	}
 }
 
-// TestNodes: the estimate is never less than what there is, and not much more for
-// what kubectl prints.
+// TestNodes: the estimate is never below the number of nodes, and not far above it for the output of
+// kubectl.
 func TestNodes(t *testing.T) {
 	for _, text := range []string{
 		onePod, "a", "", "[a,b,{c: d,e}]", "? a\n? - b\n: c\n", "- - - a\n- b:\n  - c", `{"a":[1,-2,"b:c"],'d':null,"e":{}}`, "{a, b: , c: [d]}", "a:\n-\n-\n-", "{\"a\":&x b,\"c\":*x}", "é:\u00a0b", "{? a : b, ? c}", "[a:,b:]", "- a:\tb\n- c",
@@ -94,7 +93,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestLongLines: places behind many runes of all lengths are what they are.
+// TestLongLines: positions after many runes of all lengths are right.
 func TestLongLines(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("kind: Pod\nspec: {containers: [")
@@ -104,7 +103,7 @@ func TestLongLines(t *testing.T) {
 	b.WriteString("]}\n")
 	f := Parse("f", []byte(b.String()))
 	o := f.Objects[0]
-	for i := 499; i >= 0; i -= 7 { // not in their order
+	for i := 499; i >= 0; i -= 7 { // not in order
 		at := o.EnvAt(&o.Pods[0].Containers[i].Env[0])
 		if text := f.Line(at.Line)[at.Column-1:]; !strings.HasPrefix(text, fmt.Sprintf("'v%d'", i)) {
 			t.Fatalf("%d: %+v, %.20s", i, at, text)
@@ -115,8 +114,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestUsers: places that take a node through aliases are counted, but for what is
-// there for others only.
+// TestUsers: places that use a node through aliases are counted, except below top-level x- keys.
 func TestUsers(t *testing.T) {
 	const env = "env: [{name: GOGC, value: 200%}]"
 	for _, c := range []struct {

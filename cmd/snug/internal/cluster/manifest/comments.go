@@ -9,13 +9,12 @@ import (
 
 // Comment is a comment in a file.
 type Comment struct {
-	At    Pos    // of what begins it
-	Text  string // without that
-	Alone bool   // there is nothing else on its line
+	At    Pos    // of the # or ;
+	Text  string // after the # or ;
+	Alone bool   // it is alone on its line
 }
 
-// Comments are those of a file, in their order. What looks like one in a string
-// is none.
+// Comments returns the comments of a file, in order. Text in a string is not a comment.
 func (f *File) Comments() []Comment {
 	if len(f.Objects) > 0 && (f.Objects[0].Form == Unit || f.Objects[0].Form == EnvFile) {
 		return lineComments(string(f.Text))
@@ -27,7 +26,7 @@ func (f *File) Comments() []Comment {
 	return s.found
 }
 
-// lineComments are lines that begin with # or ;. Source: systemd.syntax(7).
+// lineComments returns the lines that begin with # or ;. Source: systemd.syntax(7).
 func lineComments(text string) []Comment {
 	var all []Comment
 	for i, line := range strings.Split(text, "\n") {
@@ -39,19 +38,18 @@ func lineComments(text string) []Comment {
 	return all
 }
 
-// commentScanner goes through lines of YAML as far as it takes to tell comments
-// from what is in scalars. A plain scalar of several lines, one of which begins
-// with a quote, misleads it.
+// commentScanner scans lines of YAML, to tell comments from text in scalars. A plain scalar of several
+// lines, one of which begins with a quote, misleads it.
 type commentScanner struct {
 	found []Comment
 	depth int  // of [ and {
-	quote byte // that the line begins inside of; 0 = none
+	quote byte // of a quoted scalar that continues on the line; 0 = none
 
-	block         bool // the line may be of a block scalar
-	parent, inner int  // the indentation of what holds that, and its own; -1 = at the top, and not known yet
+	block         bool // the line may be part of a block scalar
+	parent, inner int  // the indentation of its parent, -1 = top level; and its own, -1 = unknown yet
 }
 
-// blockHeader is what begins a block scalar. Source: yaml.org/spec/1.1, 9.2.
+// blockHeader matches the start of a block scalar. Source: yaml.org/spec/1.1, 9.2.
 var blockHeader = regexp.MustCompile(`^[|>][-+]?([1-9]?)[-+]?[ \t]*(?:[ \t]#|$)`)
 
 func (s *commentScanner) line(n int, line string) {
@@ -96,7 +94,7 @@ func (s *commentScanner) line(n int, line string) {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
 
-// plain is where a plain scalar ends.
+// plain returns the end of a plain scalar.
 func (s *commentScanner) plain(line string, i int) int {
 	for i++; i < len(line); i++ {
 		switch c := line[i]; {
@@ -107,7 +105,7 @@ func (s *commentScanner) plain(line string, i int) int {
 	return i
 }
 
-// quoted is where a quoted scalar ends, or the line.
+// quoted returns the end of a quoted scalar, or of the line.
 func (s *commentScanner) quoted(line string, i int) int {
 	for ; i < len(line); i++ {
 		switch {
@@ -124,7 +122,7 @@ func (s *commentScanner) quoted(line string, i int) int {
 	return i
 }
 
-// begin notes the block scalar whose header is at i.
+// begin begins the block scalar whose header is at i.
 func (s *commentScanner) begin(line string, i int) {
 	s.block, s.parent, s.inner = true, -1, -1
 	at := 0
@@ -134,7 +132,7 @@ func (s *commentScanner) begin(line string, i int) {
 		}
 		at++
 	}
-	// Of a key it is the key's, without one that of the list.
+	// The parent is the key or, without a key, the list.
 	if key := strings.TrimRight(line[:i], " \t"); at < i && strings.Contains(key, ":") {
 		s.parent = at
 	}
@@ -143,7 +141,7 @@ func (s *commentScanner) begin(line string, i int) {
 	}
 }
 
-// within tells whether a line is of the block scalar above it.
+// within reports whether a line is part of the block scalar above it.
 func (s *commentScanner) within(line string) bool {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	if indent == len(line) {

@@ -11,14 +11,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// serviceKnobs are the variables that are kept of services. Others may be secrets.
+// serviceKnobs are the variables of services to keep. Others may be secrets.
 var serviceKnobs = append(slices.Clone(knobNames), "AUTOMEMLIMIT")
 
-// serviceLimits are the keys of a service that bound it.
+// serviceLimits are the keys of a service with limits.
 var serviceLimits = []string{"mem_limit", "cpus", "cpu_quota", "cpu_period", "cpuset"}
 
-// compose reads a compose file; false when it is none: one is known by services
-// of which at least one has a key that only services of compose files have.
+// compose reads a compose file. It returns false for other files: a compose file has services, and at
+// least one has a key that only services of compose files have.
 //
 //	services:
 //	  NAME:
@@ -28,9 +28,8 @@ var serviceLimits = []string{"mem_limit", "cpus", "cpu_quota", "cpu_period", "cp
 //	    mem_limit: 512m
 //	    deploy: {resources: {limits: {cpus: "0.5", memory: 512m}}}
 //
-// Source: docs.docker.com/reference/compose-file. What others than YAML put
-// together (extends, several files, variables) is not known: docker compose
-// config prints it.
+// Source: docs.docker.com/reference/compose-file. Values from extends, several files or variables are
+// unknown; docker compose config resolves them.
 func (w *walker) compose(root *yaml.Node) bool {
 	services := w.get(root, "services")
 	if services == nil || services.Kind != yaml.MappingNode || w.get(root, "kind") != nil {
@@ -90,8 +89,8 @@ func (w *walker) service(name, n *yaml.Node) {
 	w.doc.file.Objects = append(w.doc.file.Objects, o)
 }
 
-// serviceEnv reads environment, a mapping or a list. A variable without a value
-// has that of the shell, and a $ begins something to be filled in.
+// serviceEnv reads environment, a mapping or a list. A variable without a value has that of the shell,
+// and a $ begins a substitution; both are unknown.
 func (w *walker) serviceEnv(n *yaml.Node) []Env {
 	var all []Env
 	add := func(name string, f Field, at *yaml.Node) {
@@ -121,8 +120,7 @@ func (w *walker) serviceEnv(n *yaml.Node) []Env {
 	return all
 }
 
-// envFiles reads env_file. A file is known when it is in the directory of the
-// compose file, or below it.
+// envFiles reads env_file. A file outside the directory of the compose file is unknown.
 func (w *walker) envFiles(n *yaml.Node) []EnvFrom {
 	var all []EnvFrom
 	add := func(n *yaml.Node) {

@@ -19,13 +19,13 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 )
 
-// The limits of what is read: what an API server takes is below 3 MiB an
-// object; a List of them, as kubectl prints it, is larger.
+// Bounds on input. An API server accepts objects below 3 MiB; a List of objects, as kubectl prints
+// it, is larger.
 const (
 	MaxBytes    = 64 << 20
 	maxDocument = 32 << 20
-	maxNodes    = 2_000_000 // in one document, by an estimate from above
-	maxVisits   = 4_000_000 // of nodes, an alias followed counts again
+	maxNodes    = 2_000_000 // in one document, by an upper estimate
+	maxVisits   = 4_000_000 // of nodes; a followed alias counts again
 	maxDepth    = 60
 	maxObjects  = 100_000 // in one file
 )
@@ -39,18 +39,16 @@ type document struct {
 	start int // bytes
 	line  int // from 1
 	text  []byte
-	lines []int         // where each line begins, as YAML counts them; made when asked for
-	marks map[int][]int // of long lines, where each stride of runes ends
+	lines []int         // offsets of the lines, as YAML counts them; computed on demand
+	marks map[int][]int // offsets in long lines, one per stride runes
 
-	template *bool // whether it is the source of one; made when asked for
+	template *bool // it is the source of a template; computed on demand
 }
 
-// helmAction is what helm's templates have in them, and arguments of programs
-// hardly.
+// helmAction matches actions of helm templates, which arguments of programs hardly contain.
 var helmAction = regexp.MustCompile(`\{\{-?[ \t]*(?:[$(]*\.(?:Values|Release|Chart|Capabilities|Files|Template)\b|include\b|template\b|toYaml\b|tpl\b|if\b|with\b|range\b|end\b)`)
 
-// templated tells whether a document that is YAML is the source of a template
-// all the same.
+// templated reports whether a document that parses as YAML is the source of a template.
 func (d *document) templated() bool {
 	if d.template == nil {
 		is := bytes.Contains(d.text, []byte("{{")) && helmAction.Match(d.text)
@@ -59,7 +57,7 @@ func (d *document) templated() bool {
 	return *d.template
 }
 
-// Parse reads a stream that is in memory, which it keeps.
+// Parse parses a stream. It keeps text.
 func Parse(name string, text []byte) *File { return new(Batch).parse(name, text) }
 
 func (b *Batch) parse(name string, text []byte) *File {
@@ -73,7 +71,7 @@ func (b *Batch) parse(name string, text []byte) *File {
 		return f
 	}
 	if bytes.IndexByte(text, 0) >= 0 { // as in UTF-16 without a mark
-		f.Problems = append(f.Problems, Problem{Line: 1, Why: "a NUL byte, so it is no text in UTF-8"})
+		f.Problems = append(f.Problems, Problem{Line: 1, Why: "a NUL byte, so not text in UTF-8"})
 		return f
 	}
 	start := 0
@@ -93,9 +91,8 @@ func (b *Batch) parse(name string, text []byte) *File {
 	return f
 }
 
-// nextDocument is where the document that begins at start ends: before the next
-// line that begins with "---". Inside of a document no line can, whatever its
-// style. A marker belongs to the document behind it.
+// nextDocument returns the end of the document at start: the next line that begins with "---". No line
+// inside a document can begin so, in any style. A marker belongs to the document after it.
 func nextDocument(text []byte, start int) int {
 	for at := start; ; {
 		i := bytes.Index(text[at:], []byte("\n---"))
@@ -109,8 +106,8 @@ func nextDocument(text []byte, start int) int {
 	}
 }
 
-// parts are the documents in a document of JSON, where they may follow one
-// another without a marker; else itself.
+// parts returns the documents in JSON text, which may follow one another without a marker; else d
+// itself.
 func (d *document) parts() []*document {
 	text := bytes.TrimPrefix(d.text, []byte("---"))
 	if body := bytes.TrimLeft(text, " \t\r\n"); len(body) == 0 || body[0] != '{' {
@@ -126,7 +123,7 @@ func (d *document) parts() []*document {
 			if err == io.EOF && len(all) > 1 {
 				return all
 			}
-			return []*document{d} // one document, or no JSON
+			return []*document{d} // one document, or not JSON
 		}
 		end := int(dec.InputOffset())
 		part := text[last:end]
@@ -146,8 +143,8 @@ var (
 	knobNames  = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG"}
 )
 
-// interesting tells whether a document may say something of a pod, and counts
-// it. What is not is not parsed, which is most of what a chart renders.
+// interesting reports whether a document may affect a pod; if not, it counts it. Most documents of a
+// chart do not, and are never parsed.
 func (d *document) interesting() bool {
 	kind := ""
 	if m := topKind.FindSubmatch(d.text); m != nil {
@@ -166,7 +163,7 @@ func (d *document) interesting() bool {
 	case "Namespace":
 		yes = has("labels")
 	default:
-		list := kind == "" || strings.HasSuffix(kind, "List") // of whatever
+		list := kind == "" || strings.HasSuffix(kind, "List") // of any kind
 		yes = has("ontainers") || has("VerticalPodAutoscaler") || has("LimitRange") ||
 			list && (slices.ContainsFunc(knobNames, has) || has("Namespace") && has(podpatch.Prefix))
 	}
@@ -182,7 +179,7 @@ func (d *document) read() {
 	}
 	n := nodes(d.text)
 	if len(d.text) > maxDocument || n > maxNodes {
-		d.problem(0, "a document that is too large")
+		d.problem(0, "the document is too large")
 		return
 	}
 	defer d.file.batch.enter(n)()
@@ -200,7 +197,7 @@ func (d *document) read() {
 		w.object(root, 0)
 	}
 	if w.left <= 0 {
-		d.problem(0, "a document that unfolds to too much")
+		d.problem(0, "the document is too large with its aliases expanded")
 	}
 	if w.full {
 		d.file.full = true
@@ -222,8 +219,8 @@ func (d *document) read() {
 	}
 }
 
-// parseYAML reads one document; nil when there is none in the text. A panic of
-// the parser, which is not ours, is an error as well.
+// parseYAML parses one document; nil if the text has none. It returns a panic of the parser as an
+// error.
 func parseYAML(text []byte) (root *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -242,7 +239,7 @@ func parseYAML(text []byte) (root *yaml.Node, err error) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// refuse notes that a document is no YAML.
+// refuse records that a document is not YAML.
 func (d *document) refuse(err error) {
 	text := err.Error()
 	line := 0
@@ -254,16 +251,15 @@ func (d *document) refuse(err error) {
 		d.file.Problems = append(d.file.Problems, Problem{Line: d.fileLine(line), Why: "the source of a template", Template: true})
 		return
 	}
-	d.problem(line, "no YAML: "+text)
+	d.problem(line, "invalid YAML: "+text)
 }
 
-// problem notes that a document is not looked at; line is from 1 in it, 0 = its
-// beginning.
+// problem records that a document is skipped; line is in the document, from 1, 0 = its start.
 func (d *document) problem(line int, why string) {
 	d.file.Problems = append(d.file.Problems, Problem{Line: d.fileLine(line), Why: why})
 }
 
-// fileLine is the line in the file of a line of the document as YAML counts them.
+// fileLine converts a line of the document, as YAML counts lines, to a line of the file.
 func (d *document) fileLine(line int) int {
 	if at := lineStarts(d.text); line > 1 && line <= len(at) {
 		return d.file.pos(d.start + at[line-1]).Line
@@ -271,7 +267,7 @@ func (d *document) fileLine(line int) int {
 	return d.line
 }
 
-// offset is where a node begins in its file, in bytes.
+// offset returns where a node begins in its file, in bytes.
 func (d *document) offset(n *yaml.Node) (int, bool) {
 	if d.lines == nil {
 		d.lines = lineStarts(d.text)
@@ -297,11 +293,11 @@ func (d *document) offset(n *yaml.Node) (int, bool) {
 	return d.start + at, true
 }
 
-// stride is after how many runes of a line their place is noted: a manifest may
-// be one line, and the place of all that is in it be asked for.
+// stride is the number of runes between stored offsets in a line: a manifest may be one line, and
+// need the position of everything in it.
 const stride = 256
 
-// long is where each stride of runes of a line ends; line is from 0.
+// long returns the offsets in a line, one per stride runes; line is from 0.
 func (d *document) long(line int) []int {
 	if marks, ok := d.marks[line]; ok {
 		return marks
@@ -326,8 +322,7 @@ func (d *document) long(line int) []int {
 	return marks
 }
 
-// lineStarts is where the lines of a text begin, as YAML 1.1 parts them: at CR,
-// LF, CR LF, NEL, LS and PS. Source: yaml.org/spec/1.1, 4.1.4.
+// lineStarts returns the offsets of lines as YAML 1.1 separates them: at CR, LF, CR LF, NEL, LS and PS. Source: yaml.org/spec/1.1, 4.1.4.
 func lineStarts(text []byte) []int {
 	all := []int{0}
 	for i := 0; i < len(text); i++ {
@@ -344,7 +339,7 @@ func lineStarts(text []byte) []int {
 	return all
 }
 
-// pos is the line and column of an offset.
+// pos returns the line and column of an offset.
 func (f *File) pos(at int) Pos {
 	if f.lines == nil {
 		f.lines = []int{0}
@@ -361,8 +356,7 @@ func (f *File) pos(at int) Pos {
 	return Pos{i + 1, at - f.lines[i] + 1}
 }
 
-// Runes is the column of a place in code points. It is quick for places that follow
-// one another.
+// Runes returns the column of a position in code points. It is fast for positions in order.
 func (f *File) Runes(at Pos) int {
 	f.pos(0)
 	if at.Line < 1 || at.Line > len(f.lines) || at.Column < 1 {
@@ -378,7 +372,7 @@ func (f *File) Runes(at Pos) int {
 	return c.runes
 }
 
-// Line is the text of a line, from 1, without its end; "" where there is none.
+// Line returns the text of a line, from 1, without its end; "" if there is none.
 func (f *File) Line(n int) string {
 	f.pos(0)
 	if n < 1 || n > len(f.lines) {

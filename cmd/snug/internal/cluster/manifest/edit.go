@@ -13,33 +13,32 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Edit replaces a part of a file. It says twice what it does, to the text and to
-// the tree of the document, so that Apply can tell whether the new text says just
-// that. It holds no tree: those are large.
+// Edit replaces a part of a file. It holds the change of the text and the change of the tree, so that
+// Apply can check that the new text has exactly the new tree. It holds no tree itself, because trees
+// are large.
 type Edit struct {
 	change
 	splice splice
-	users  int // places of the document that take the node which changes
+	users  int // places of the document that use the changed node
 }
 
-// change is what an edit does to a text.
+// change is the change of the text.
 type change struct {
 	doc        *document
 	start, end int
 	text       string
 }
 
-// splice is what an edit does to the tree of its document: it replaces children of one
-// node. Places and indices are those of the document as it was read, so they depend on
-// no other edit.
+// splice is the change of the tree: it replaces children of one node. Positions and indices are those
+// of the original document, so they do not depend on other edits.
 type splice struct {
-	at     *yaml.Node   // the place of the node, for tree.node
+	at     *yaml.Node   // the position of the node, for tree.node
 	index  int          // of the first child to remove, or before which to insert
 	remove int          // number of children
 	insert []*yaml.Node // new children; for a scalar, which has none, the one that replaces it
 }
 
-// tree is the tree of which edits of an object are made; nil where it cannot have any.
+// tree returns the tree for edits of an object; nil if it cannot be edited.
 func (o *Object) tree() *tree {
 	if o.Form == Unit || o.Form == EnvFile {
 		return nil
@@ -47,23 +46,22 @@ func (o *Object) tree() *tree {
 	return o.doc.tree()
 }
 
-// edit makes an edit of node n: the text from start to end becomes text, and s happens
-// to the children; s.at is filled in. ok is false where no place of the document uses n.
+// edit returns an edit of node n that replaces the text from start to end by text, and the children by
+// s, whose at it sets. ok is false if no place of the document uses n.
 func (t *tree) edit(n *yaml.Node, start, end int, text string, s splice) (Edit, bool) {
 	s.at = spot(n)
 	e := Edit{change{t.doc, start, end, text}, s, t.uses(n)}
 	return e, e.users > 0
 }
 
-// Users is how many places of its document an edit changes, through aliases.
+// Users returns the number of places of its document that an edit changes, through aliases.
 func (e Edit) Users() int { return e.users }
 
-// Key is the same for edits that do the same, and can be compared.
+// Key returns a comparable value that is equal for equal edits.
 func (e Edit) Key() any { return e.change }
 
-// Replace gives a field another text, in its own style of quotes. ok is false
-// where it cannot be done by exchanging a few characters: block scalars,
-// anchors, tags, text over several lines.
+// Replace sets the text of a field, in its quoting style. ok is false if that takes more than replacing
+// a few characters: block scalars, anchors, tags, text over several lines.
 func (o *Object) Replace(f Field, text string) (Edit, bool) {
 	t := o.tree()
 	if t == nil {
@@ -89,18 +87,18 @@ func (o *Object) Replace(f Field, text string) (Edit, bool) {
 	return t.edit(n, start, end, written, splice{insert: []*yaml.Node{str(text)}})
 }
 
-// bare tells whether a text is a string without quotes, whoever reads it.
+// bare reports whether a text is a string without quotes for every YAML parser.
 func bare(text string) bool {
 	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9./_=-]*$`).MatchString(text) && isString(&yaml.Node{Kind: yaml.ScalarNode, Tag: resolved(text), Value: text})
 }
 
-// resolved is the tag that YAML gives a text without quotes.
+// resolved returns the tag of a text without quotes.
 func resolved(text string) string {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
 	return n.ShortTag()
 }
 
-// SetDivisor gives a reference to a resource the divisor 1.
+// SetDivisor sets the divisor of a reference to 1.
 func (o *Object) SetDivisor(e *Env) (Edit, bool) {
 	if e.Divisor.Set() {
 		return o.Replace(e.Divisor, "1")
@@ -125,7 +123,7 @@ func (o *Object) SetDivisor(e *Env) (Edit, bool) {
 	return t.insert(in, t.node(e.Resource.node), "divisor", "1")
 }
 
-// empty is the text behind the colon of a key whose value is null.
+// empty returns the text after the colon of a key whose value is null.
 func (d *document) empty(key, value *yaml.Node) (start, end int, ok bool) {
 	_, start, ok = d.scalar(key)
 	if !ok || !null(value) || value.Anchor != "" {
@@ -146,11 +144,10 @@ func (d *document) empty(key, value *yaml.Node) (start, end int, ok bool) {
 	return start, end, ok && end > start && len(bytes.Trim(text[start:end-len(value.Value)], " \t")) == 0
 }
 
-// insert writes a key behind the one whose value is a scalar of the same
-// mapping, in the mapping's style.
-func (t *tree) insert(in, behind *yaml.Node, key, value string) (Edit, bool) {
-	i := slices.Index(in.Content, behind)
-	start, end, ok := t.doc.scalar(behind)
+// insert inserts a key after the key with the scalar value after, in the style of the mapping.
+func (t *tree) insert(in, after *yaml.Node, key, value string) (Edit, bool) {
+	i := slices.Index(in.Content, after)
+	start, end, ok := t.doc.scalar(after)
 	if i%2 != 1 || !ok {
 		return Edit{}, false
 	}
@@ -181,16 +178,16 @@ func (t *tree) insert(in, behind *yaml.Node, key, value string) (Edit, bool) {
 		}
 		return t.edit(in, end, end, ","+gap+written, s)
 	}
-	// Behind the line, and what may be a comment on it.
+	// After the line, which may have a comment.
 	if bytes.ContainsRune(text[line:begin], '\t') || end > last {
 		return Edit{}, false
 	}
 	return t.edit(in, last, last, f.ending(begin)+strings.Repeat(" ", begin-line)+written, s)
 }
 
-// RemoveEnv takes a variable out of a container's list. ok is false where it is
-// not a few lines of its own, or the only one, and where something takes its
-// value: $(NAME) in a later variable, or in the container's arguments.
+// RemoveEnv removes a variable from a container's list. ok is false if it is not on lines of its own, if
+// it is the only one, or if something uses its value: $(NAME) in a later variable, or in the
+// container's arguments.
 func (c *Container) RemoveEnv(e *Env) (Edit, bool) {
 	t := c.Pod.Object.tree()
 	if t == nil {
@@ -213,7 +210,7 @@ func (c *Container) RemoveEnv(e *Env) (Edit, bool) {
 		return Edit{}, false
 	}
 	last = f.next(last)
-	// Comments that are further in than the dash are of the item.
+	// Comments with more indentation than the dash belong to the item.
 	for last < len(f.Text) {
 		_, end := f.around(last)
 		text := bytes.TrimLeft(f.Text[last:end], " ")
@@ -225,7 +222,7 @@ func (c *Container) RemoveEnv(e *Env) (Edit, bool) {
 	return t.edit(env, line, last, "", splice{index: i, remove: 1})
 }
 
-// end is where the last scalar of a tree ends.
+// end returns the end of the last scalar of a tree.
 func (d *document) end(n *yaml.Node) (int, bool) {
 	last := 0
 	for _, c := range n.Content {
@@ -246,7 +243,7 @@ func (d *document) end(n *yaml.Node) (int, bool) {
 	return last, last > 0
 }
 
-// scalar is where a scalar begins and ends in its file, its quotes included.
+// scalar returns the start and the end of a scalar in its file, including its quotes.
 func (d *document) scalar(n *yaml.Node) (start, end int, ok bool) {
 	if n == nil || n.Kind != yaml.ScalarNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		return 0, 0, false
@@ -272,7 +269,7 @@ func (d *document) scalar(n *yaml.Node) (start, end int, ok bool) {
 	return start, start + end, true
 }
 
-// closing is where a quoted text ends, behind its closing quote.
+// closing returns the end of a quoted text, after its closing quote.
 func closing(text []byte, quote byte) (int, bool) {
 	if len(text) == 0 || text[0] != quote {
 		return 0, false
@@ -290,21 +287,21 @@ func closing(text []byte, quote byte) (int, bool) {
 	return 0, false
 }
 
-// Overlaps tells whether two edits touch the same text.
+// Overlaps reports whether two edits change the same text.
 func (e Edit) Overlaps(other Edit) bool {
 	return e.start < other.end && other.start < e.end || e.start == other.start
 }
 
-// Before tells whether an edit begins before another.
+// Before reports whether an edit begins before another.
 func (e Edit) Before(other Edit) bool { return e.start < other.start }
 
-// Same tells whether two edits do the same.
+// Same reports whether two edits are equal.
 func (e Edit) Same(other Edit) bool { return e.change == other.change }
 
-var errEdit = errors.New("the text that was made does not say what it should")
+var errEdit = errors.New("the new text would not have the intended meaning")
 
-// Apply makes edits, which must not overlap, and reads the result. It is an
-// error when that says anything else than the file with these changes.
+// Apply makes edits, which must not overlap, and parses the result. It fails if the result is anything
+// but the file with these changes.
 func (f *File) Apply(edits []Edit) (*File, error) {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
@@ -327,8 +324,8 @@ func (f *File) Apply(edits []Edit) (*File, error) {
 	return after, nil
 }
 
-// check holds that a file is another one with edits, which are sorted: of each
-// document that has any the tree, of the others the text.
+// check checks that after is f with edits, which are sorted. It compares the tree of a document with
+// edits, and the text of others.
 func (f *File) check(after *File, edits []Edit) error {
 	if len(after.Objects) != len(f.Objects) || len(after.Problems) != len(f.Problems) || after.Found != f.Found {
 		return errEdit
@@ -360,7 +357,7 @@ func (f *File) check(after *File, edits []Edit) error {
 	return nil
 }
 
-// becomes tells whether a document is another one after edits, which are sorted.
+// becomes reports whether a document with edits, which are sorted, has the tree of made.
 func (d *document) becomes(made *document, edits []Edit) bool {
 	old := d.grow()
 	if old == nil || !old.splice(edits) {
@@ -370,17 +367,16 @@ func (d *document) becomes(made *document, edits []Edit) bool {
 	return err == nil && same(old.root, root, map[[2]*yaml.Node]bool{})
 }
 
-// splice makes the edits, which are sorted, in a tree. ok is false where a node or its
-// children are missing.
+// splice makes edits, which are sorted, in a tree. ok is false if a node or its children are missing.
 func (t *tree) splice(edits []Edit) (ok bool) {
-	// A node is found by its place, so find all of them before any changes.
+	// Find all nodes before any change, because they are found by position.
 	nodes := make([]*yaml.Node, len(edits))
 	for i := range edits {
 		if nodes[i] = t.node(edits[i].splice.at); nodes[i] == nil {
 			return false
 		}
 	}
-	// Begin with the last, so that the indices of the others stay right.
+	// Begin with the last, so that earlier indices stay valid.
 	for i, e := range slices.Backward(edits) {
 		n, s := nodes[i], e.splice
 		switch {
@@ -395,11 +391,11 @@ func (t *tree) splice(edits []Edit) (ok bool) {
 	return true
 }
 
-// Moved tells where places of a file are after edits.
+// Moved returns a function from positions in f to positions after edits.
 func (f *File) Moved(edits []Edit, after *File) func(Pos) Pos {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
-	shifts := []int{0} // behind so many edits
+	shifts := []int{0} // by number of preceding edits
 	for i, e := range edits {
 		shifts = append(shifts, shifts[i]+len(e.text)-(e.end-e.start))
 	}

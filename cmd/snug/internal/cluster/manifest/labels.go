@@ -4,10 +4,10 @@ package manifest
 
 import "go.yaml.in/yaml/v3"
 
-// Labels are those of a pod.
+// Labels returns the labels of a pod.
 func (p *Pod) Labels() map[string]string { return labels(p.meta) }
 
-// Labels are those of an object.
+// Labels returns the labels of an object.
 func (o *Object) Labels() map[string]string { return labels(o.meta) }
 
 func labels(meta *yaml.Node) map[string]string {

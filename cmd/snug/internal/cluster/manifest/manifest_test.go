@@ -13,8 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 )
 
-// said is a file in a few words: its objects, their containers and variables
-// with their places, its problems.
+// said summarizes a file: its objects, their containers and variables with positions, its problems.
 func said(f *manifest.File) string {
 	var s []string
 	for _, o := range f.Objects {
@@ -57,9 +56,9 @@ func TestParse(t *testing.T) {
 		{"an unknown kind", "apiVersion: example.org/v1\nkind: Machine\nspec: {parts: [{pod: {" + container + "}}]}", "Machine @1:1 a@3:36 GOGC=1@3:82"},
 		{"no kind", "spec: {" + container + "}", ""},
 		{"several documents", "# nothing\n---\nkind: Pod\nspec: {" + container + "}\n--- # next\nkind: Pod\nspec: {" + container + "}\n---\n", "Pod @3:1 a@4:21 GOGC=1@4:67 Pod @6:1 a@7:21 GOGC=1@7:67"},
-		{"one of them broken", "kind: Pod\nspec: {containers: [}\n---\nkind: Pod\nspec: {" + container + "}", "Pod @4:1 a@5:21 GOGC=1@5:67 !1:no YAML: did not find expected node content"},
-		{"broken behind a carriage return", "kind: Pod\nx: containers\r\n---\nkind: Pod # containers\r\ny: [}\n", "!4:no YAML: did not find expected node content"},
-		{"broken, in a line that only YAML begins", "kind: Pod # containers\rx: y\r- z", "!1:no YAML: did not find expected key"},
+		{"one of them broken", "kind: Pod\nspec: {containers: [}\n---\nkind: Pod\nspec: {" + container + "}", "Pod @4:1 a@5:21 GOGC=1@5:67 !1:invalid YAML: did not find expected node content"},
+		{"broken behind a carriage return", "kind: Pod\nx: containers\r\n---\nkind: Pod # containers\r\ny: [}\n", "!4:invalid YAML: did not find expected node content"},
+		{"broken, in a line that only YAML begins", "kind: Pod # containers\rx: y\r- z", "!1:invalid YAML: did not find expected key"},
 		{"line feeds with carriage returns", "kind: Pod\r\nspec:\r\n  " + container + "\r\n", "Pod @1:1 a@3:16 GOGC=1@3:62"},
 		{"a byte order mark", "\ufeffkind: Pod\nspec:\n  " + container, "Pod @1:4 a@3:16 GOGC=1@3:62"},
 		{"other alphabets", "kind: Pod\nspec: {é: 'ü', " + container + "}", "Pod @1:1 a@2:31 GOGC=1@2:77"},
@@ -80,7 +79,7 @@ func TestParse(t *testing.T) {
 		{"the source of a template", "kind: Pod\nspec:\n  {{- with .Values.x }}\n  " + container + "\n  {{- end }}", "!2:the source of a template"},
 		{"binary", "kind: Pod\xff\nspec: containers", "!1:not text in UTF-8"},
 		{"UTF-16", "\xff\xfek\x00", "!1:text in UTF-16, not UTF-8"},
-		{"UTF-16 without a mark", "k\x00i\x00n\x00d\x00:\x00", "!1:a NUL byte, so it is no text in UTF-8"},
+		{"UTF-16 without a mark", "k\x00i\x00n\x00d\x00:\x00", "!1:a NUL byte, so not text in UTF-8"},
 		{"empty", "", ""},
 		{"only markers", "---\n---\n...\n---", ""},
 		{"names that are no text", "kind: Pod\nspec:\n  containers:\n  - name: [a]\n  - name: 1\n    env: {a: b}\n  - x\n  - name: b\n    env: [x, {name: {}}, {value: y}, {name: Z, value: {}}]", "Pod @1:1 @4:5 1@5:5 b@8:5 Z=@9:55"},
@@ -93,7 +92,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestHostile: what a small text unfolds to is bounded, and so is what is read.
+// TestHostile: the expansion of aliases is bounded, and so is the input.
 func TestHostile(t *testing.T) {
 	var bomb strings.Builder
 	bomb.WriteString("kind: List\na0: &a0 {kind: Pod, spec: {" + container + "}}\n")
@@ -135,8 +134,8 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestEdits: edits touch what they should and nothing else, whatever the ends of
-// lines, and are refused where they cannot be made.
+// TestEdits: edits change only what they should, with any line endings, and are refused if they cannot
+// be made.
 func TestEdits(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"line feeds with carriage returns", "kind: Pod\r\nspec:\r\n  containers:\r\n  - name: a\r\n    env:\r\n    - name: GOGC\r\n      valueFrom:\r\n        resourceFieldRef:\r\n          resource: limits.cpu\r\n",
@@ -175,8 +174,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestApplyRefuses: an edit whose text does not say what it does to the tree is
-// not made.
+// TestApplyRefuses: Apply refuses an edit whose text does not match its change of the tree.
 func TestApplyRefuses(t *testing.T) {
 	f := manifest.Parse("f", []byte("kind: Pod\nspec: {containers: [{name: a, image: 'x', env: [{name: GOGC, value: 200%}]}]}\n"))
 	c := f.Objects[0].Pods[0].Containers[0]
@@ -189,8 +187,7 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
-// TestEditsTogether: edits of one list and what is in it hold beside each other, in
-// whichever order they are given.
+// TestEditsTogether: edits of a list and of its items work together, in any order.
 func TestEditsTogether(t *testing.T) {
 	f := manifest.Parse("f", []byte(`kind: Pod
 spec:
@@ -256,7 +253,7 @@ spec:
 	}
 }
 
-// FuzzParse: whatever the text, it is read without a panic, and places are in it.
+// FuzzParse: any text is parsed without a panic, and positions are in the text.
 func FuzzParse(f *testing.F) {
 	seeds, _ := filepath.Glob("../lint/*/*.yaml")
 	if len(seeds) == 0 {
@@ -284,7 +281,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// places holds that places are in the text.
+// places checks that positions are in the text.
 func places(t *testing.T, file *manifest.File) {
 	text := file.Text
 	lines := strings.Count(string(text), "\n") + 1
@@ -315,7 +312,7 @@ func places(t *testing.T, file *manifest.File) {
 	}
 }
 
-// TestComments: what is a comment, and what is in a scalar.
+// TestComments: comments are told from text in scalars.
 func TestComments(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"alone and behind", "# a\nk: v # b\n", "1:1 a alone, 2:6 b"},

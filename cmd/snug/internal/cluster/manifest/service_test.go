@@ -11,7 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 )
 
-// bounds are the limits and files of a file's services.
+// bounds returns the limits and env files of a file's services.
 func bounds(f *manifest.File) string {
 	var s []string
 	for _, o := range f.Objects {

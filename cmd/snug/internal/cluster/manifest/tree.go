@@ -10,18 +10,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tree is all of a document, read once more for edits.
+// tree is a whole document, parsed again for edits.
 type tree struct {
 	doc      *document
 	root     *yaml.Node
 	aliased  bool                      // there are aliases
-	parents  map[*yaml.Node]*yaml.Node // and those that are aliases of a node, when asked for
+	parents  map[*yaml.Node]*yaml.Node // this and the next maps are computed on demand
 	aliases  map[*yaml.Node][]*yaml.Node
 	users    map[*yaml.Node]int
 	mentions map[*yaml.Node]*mentions
 }
 
-// grow reads a document; nil where that cannot be.
+// grow parses a document; nil if that fails.
 func (d *document) grow() *tree {
 	if d.file.batch == nil {
 		return nil
@@ -34,7 +34,7 @@ func (d *document) grow() *tree {
 	return &tree{doc: d, root: root, mentions: map[*yaml.Node]*mentions{}}
 }
 
-// tree is that of the document which was asked for last: rules go from object to
+// tree returns the tree of the document. It keeps only the last one, because rules go from object to
 // object.
 func (d *document) tree() *tree {
 	b := d.file.batch
@@ -47,7 +47,7 @@ func (d *document) tree() *tree {
 	return b.last
 }
 
-// node is the node of a place: the outermost of its kind that begins there.
+// node returns the node at a position: the outermost of its kind that begins there.
 func (t *tree) node(at *yaml.Node) *yaml.Node {
 	if at == nil {
 		return nil
@@ -57,7 +57,7 @@ func (t *tree) node(at *yaml.Node) *yaml.Node {
 		if n.Kind == at.Kind && n.Line == at.Line && n.Column == at.Column {
 			return n
 		}
-		// Children follow one another.
+		// Children are in order.
 		i := sort.Search(len(n.Content), func(i int) bool { return !before(n.Content[i]) })
 		if i == 0 {
 			return nil
@@ -67,11 +67,11 @@ func (t *tree) node(at *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// manyUsers is more than can be counted.
+// manyUsers bounds a count of users.
 const manyUsers = 1 << 20
 
-// uses is how many places of the document take a node, through aliases: what is
-// below a key x or x-... at the top is there for others only.
+// uses returns how many places of the document use a node, through aliases. A node below a top-level
+// key x or x-... counts only where an alias uses it.
 func (t *tree) uses(n *yaml.Node) int {
 	if t.parents == nil {
 		t.parents, t.aliases, t.users = map[*yaml.Node]*yaml.Node{}, map[*yaml.Node][]*yaml.Node{}, map[*yaml.Node]int{t.root: 1}
@@ -105,7 +105,7 @@ func (t *tree) count(n *yaml.Node) int {
 	if known, ok := t.users[n]; ok {
 		return known
 	}
-	t.users[n] = manyUsers // of what is in itself
+	t.users[n] = manyUsers // for a node inside itself
 	sum := 0
 	if p := t.parents[n]; p != nil {
 		sum = t.count(p)
@@ -117,19 +117,17 @@ func (t *tree) count(n *yaml.Node) int {
 	return t.users[n]
 }
 
-// mentions are the variables that a container's other texts take.
+// mentions holds the variables that texts of a container use.
 type mentions struct {
-	env   map[string][]int // in which items of env, from 0
-	other map[string]bool
-	left  int // of nodes that are looked at
+	env   map[string][]int // items of env that use a variable, from 0
+	other map[string]bool  // used outside env
+	left  int              // nodes left to visit
 }
 
-// mention is how a variable is taken: by Kubernetes as $(NAME), by shells as
-// $NAME and ${NAME}.
+// mention matches the use of a variable: $(NAME) in Kubernetes, $NAME and ${NAME} in shells.
 var mention = regexp.MustCompile(`\$[({]?([A-Z]+)`)
 
-// mentioned are the variables that texts of a container take, but for the names
-// of variables.
+// mentioned returns the variables that texts of a container use.
 func (t *tree) mentioned(container, env *yaml.Node) *mentions {
 	if m := t.mentions[container]; m != nil {
 		return m
@@ -168,8 +166,8 @@ func (m *mentions) walk(n *yaml.Node, note func(string)) {
 	}
 }
 
-// needed tells whether something takes a variable from the item i of env: the
-// value that it has up to the next item of that name.
+// needed reports whether something uses the variable of item i of env, with the value that it has up
+// to the next item of the same name.
 func (t *tree) needed(container, env *yaml.Node, i int) bool {
 	w := walker{doc: t.doc, left: maxVisits}
 	name := text(w.get(env.Content[i], "name"))
@@ -187,13 +185,13 @@ func (t *tree) needed(container, env *yaml.Node, i int) bool {
 	return after < len(at) && at[after] <= next || last && m.other[name]
 }
 
-// anchored tells whether something may refer to a part of a tree.
+// anchored reports whether a tree has an anchor.
 func anchored(n *yaml.Node) bool {
 	return n.Anchor != "" || slices.ContainsFunc(n.Content, anchored)
 }
 
-// same tells whether trees mean the same; their aliases have to be in the same
-// places. seen are pairs of anchored nodes that have been compared.
+// same reports whether trees mean the same, with aliases in the same places. seen holds the pairs of
+// anchored nodes compared so far.
 func same(a, b *yaml.Node, seen map[[2]*yaml.Node]bool) bool {
 	if a == nil || b == nil || a.Kind != b.Kind || len(a.Content) != len(b.Content) || (a.Anchor == "") != (b.Anchor == "") {
 		return false

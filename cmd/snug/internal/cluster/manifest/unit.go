@@ -15,8 +15,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 )
 
-// DropIn is the name of the unit of which a file is a drop-in:
-// cart.service.d/10-memory.conf is one of cart.service. "" = it is none.
+// DropIn returns the unit of a drop-in: cart.service for cart.service.d/10-memory.conf; "" = the file
+// is not a drop-in.
 func DropIn(path string) (unit string) {
 	dir := filepath.Base(filepath.Dir(path))
 	if unit = strings.TrimSuffix(dir, ".d"); unit != dir && filepath.Ext(unit) == ".service" && filepath.Ext(path) == ".conf" {
@@ -25,13 +25,13 @@ func DropIn(path string) (unit string) {
 	return ""
 }
 
-// part is one of the files that a File is made of.
+// part is one of the files of a File.
 type part struct {
 	name string
-	line int // of its first line in all of them, from 1
+	line int // of its first line in the File, from 1
 }
 
-// Where is the file and the line in it of a line.
+// Where returns the name of the file of a line, and the line in it.
 func (f *File) Where(line int) (name string, in int) {
 	name, in = f.Name, line
 	for _, p := range f.parts {
@@ -42,15 +42,14 @@ func (f *File) Where(line int) (name string, in int) {
 	return name, in
 }
 
-// Text is a file that has been read.
+// Text is the text of a file.
 type Text struct {
 	Name string
 	Text []byte
 }
 
-// ParseUnit reads a service of systemd: its unit, or a drop-in, and the drop-ins
-// that follow in their order. As in systemd a later assignment holds, and an
-// empty one takes back what was said before.
+// ParseUnit parses a service of systemd: its unit, or a drop-in, and then its drop-ins in order. As in
+// systemd, the last assignment wins, and an empty one resets the value.
 func ParseUnit(files ...Text) *File {
 	f := &File{Name: files[0].Name}
 	var all []envfiles.Directive
@@ -88,7 +87,7 @@ func ParseUnit(files ...Text) *File {
 	return f
 }
 
-// ParseEnvFile reads a file of variables, lines of NAME=VALUE.
+// ParseEnvFile parses an env file, lines of NAME=VALUE.
 func ParseEnvFile(t Text) *File {
 	f := &File{Name: t.Name, Text: t.Text}
 	u := unit{f: f, d: plainDocument(f)}
@@ -100,8 +99,7 @@ func ParseEnvFile(t Text) *File {
 	return f
 }
 
-// plainDocument is all of a file whose lines end with a line feed and nothing
-// else.
+// plainDocument returns a file as one document, in which only line feeds end lines.
 func plainDocument(f *File) *document {
 	d := &document{file: f, line: 1, text: f.Text, lines: []int{0}}
 	for i, c := range f.Text {
@@ -112,14 +110,14 @@ func plainDocument(f *File) *document {
 	return d
 }
 
-// unit is a unit that is being read.
+// unit is a unit being parsed.
 type unit struct {
 	f *File
 	d *document
 	c *Container
 }
 
-// node is a place: a line, and in it where a text begins.
+// node returns a node with a position: a line, and the column of a text in it.
 func (u *unit) node(line int, at string) *yaml.Node {
 	column := 1
 	if text := u.f.Line(line); at != "" {
@@ -139,15 +137,13 @@ func (u *unit) env(s envfiles.Setting) Env {
 	return e
 }
 
-// unitLimits are the directives that bound a service, each with a value.
-// MemoryLimit is what MemoryMax was called for cgroup v1.
+// unitLimits are the directives with a limit. MemoryLimit is the name of MemoryMax for cgroup v1.
 var unitLimits = []string{"MemoryMax", "MemoryHigh", "MemoryLimit", "CPUQuota"}
 
-// mostList bounds what assignments add up to: more than a thousand CPUs, one by
-// one.
-const mostList = 8 << 10
+// maxList bounds a list after all assignments, in bytes: more than a thousand single CPUs.
+const maxList = 8 << 10
 
-// unitLists are those that hold a list to which assignments add.
+// unitLists are the directives with a list to which assignments add.
 var unitLists = []string{"AllowedCPUs", "CPUAffinity"}
 
 // directive reads one assignment in [Service]. Source: systemd.exec(5),
@@ -183,19 +179,18 @@ func (u *unit) directive(d *envfiles.Directive) {
 		if old := limits[d.Name]; list && old.Set() {
 			value = old.Text + " " + value
 		}
-		if len(value) > mostList {
-			value = "too long to be one"
+		if len(value) > maxList {
+			value = "too long"
 		}
 		limits[d.Name] = Field{Text: value, String: true, node: u.node(d.Line, d.Name)}
 	}
 }
 
-// unitDir is where units are, behind the root of their system: on this machine,
-// or in a tree that becomes one.
+// unitDir matches the directory of a unit, below the root of this machine or of a file system tree.
 var unitDir = regexp.MustCompile(`^(.*?/)?(?:etc|run|lib|usr/lib|usr/local/lib)/systemd/system/`)
 
-// SystemRoot is the root of the system in which a unit's file lies, "/" or that of
-// a tree that becomes one; ok is false where the path does not tell.
+// SystemRoot returns the root of the file system of a unit's path: "/", or the root of a tree. ok is
+// false if the path is not in a directory of units.
 func SystemRoot(path string) (root string, ok bool) {
 	m := unitDir.FindStringSubmatch(filepath.ToSlash(path))
 	if m == nil {
@@ -204,8 +199,8 @@ func SystemRoot(path string) (root string, ok bool) {
 	return filepath.FromSlash(m[1]), true
 }
 
-// envFile is the path of a file of variables on this machine: of units in a
-// tree like that of a system.
+// envFile returns the path of an env file on this machine, if the unit is in a file system tree; else
+// "".
 func (u *unit) envFile(line int, path string) string {
 	name, _ := u.f.Where(line)
 	root, ok := SystemRoot(name)
@@ -216,8 +211,7 @@ func (u *unit) envFile(line int, path string) string {
 	return filepath.Join(root, filepath.FromSlash(local))
 }
 
-// EnvFiles are the files of variables that services of a file take, as far as it
-// is known where they are.
+// EnvFiles returns the paths of the env files of services, as far as they are known.
 func (f *File) EnvFiles() []string {
 	var all []string
 	for _, o := range f.Objects {

@@ -4,8 +4,8 @@ package manifest
 
 import "github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 
-// Value is the pod as everybody else has it, without its places. What a compose file or a
-// unit has other names for than Kubernetes is not in it.
+// Value returns the pod as a pod.Pod, without positions. It lacks the keys of compose files and units
+// that differ from those of Kubernetes.
 func (p *Pod) Value() *pod.Pod {
 	if p.value != nil {
 		return p.value
@@ -24,7 +24,7 @@ func (p *Pod) Value() *pod.Pod {
 	return p.value
 }
 
-// Value is the container as its pod's Value has it.
+// Value returns the container as in the pod's Value.
 func (c *Container) Value() *pod.Container {
 	v := c.value()
 	return &v

@@ -13,16 +13,16 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 )
 
-// walker goes through the nodes of a document. left bounds its steps, because
-// aliases make a small text a large tree.
+// walker visits the nodes of a document. left bounds its steps, because aliases can turn a small text
+// into a large tree.
 type walker struct {
 	doc  *document
 	left int
-	full bool // there are more objects than are kept
+	full bool // there are more than maxObjects
 }
 
-// get is the value of a key of a mapping, aliases followed and keys merged with
-// <<; nil when there is none, or it is null.
+// get returns the value of a key of a mapping. It follows aliases and merges with <<. nil = missing or
+// null.
 func (w *walker) get(m *yaml.Node, key string) *yaml.Node {
 	if found := w.find(m, key, 4); found != nil && !null(found) {
 		return found
@@ -32,7 +32,7 @@ func (w *walker) get(m *yaml.Node, key string) *yaml.Node {
 
 func null(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// find is get, and null where it is null.
+// find is get, but returns a null node for null.
 func (w *walker) find(m *yaml.Node, key string, merges int) *yaml.Node {
 	if m = follow(m); m == nil || m.Kind != yaml.MappingNode {
 		return nil
@@ -40,7 +40,7 @@ func (w *walker) find(m *yaml.Node, key string, merges int) *yaml.Node {
 	var found *yaml.Node
 	for i := 0; i+1 < len(m.Content) && w.left > 0; i += 2 {
 		w.left--
-		// The last of two keys that are the same holds.
+		// The last of equal keys wins.
 		if k := follow(m.Content[i]); k != nil && k.Kind == yaml.ScalarNode && k.Value == key {
 			found = m.Content[i+1]
 		}
@@ -65,7 +65,7 @@ func (w *walker) find(m *yaml.Node, key string, merges int) *yaml.Node {
 	return follow(found)
 }
 
-// follow is a node, or what it is an alias of.
+// follow returns a node, or the target of an alias.
 func follow(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -73,7 +73,7 @@ func follow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// items are the members of a sequence.
+// items returns the elements of a sequence.
 func (w *walker) items(n *yaml.Node) []*yaml.Node {
 	if n = follow(n); n == nil || n.Kind != yaml.SequenceNode || w.left <= 0 {
 		return nil
@@ -82,7 +82,7 @@ func (w *walker) items(n *yaml.Node) []*yaml.Node {
 	return n.Content
 }
 
-// fields are the scalars of a mapping, by key.
+// fields returns the scalars of a mapping, by key.
 func (w *walker) fields(n *yaml.Node) map[string]Field {
 	if n = follow(n); n == nil || n.Kind != yaml.MappingNode || len(n.Content) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (w *walker) fields(n *yaml.Node) map[string]Field {
 	return all
 }
 
-// field is a scalar; the zero Field for anything else, and for null.
+// field returns a scalar; the zero Field for anything else, and for null.
 func field(n *yaml.Node) Field {
 	if n = follow(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return Field{}
@@ -107,8 +107,8 @@ func field(n *yaml.Node) Field {
 	return Field{Text: n.Value, String: isString(n), node: n}
 }
 
-// isString tells whether Kubernetes reads a scalar as a string: it reads YAML
-// 1.1, where some words are booleans. Source: sigs.k8s.io/yaml.
+// isString reports whether Kubernetes reads a scalar as a string. It reads YAML 1.1, where some words
+// are booleans. Source: sigs.k8s.io/yaml.
 func isString(n *yaml.Node) bool {
 	if n.Tag != "!!str" && n.Tag != "" && n.Tag != "!" {
 		return n.Style&yaml.TaggedStyle != 0 && strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") || n.Tag == "!!timestamp"
@@ -163,9 +163,9 @@ func (w *walker) object(n *yaml.Node, depth int) {
 	}
 }
 
-// pods finds pods by their shape: a mapping with a spec that has containers.
-// native tells whether n is an object or a template of Kubernetes' own, whose spec
-// is that of a pod: an operator's may have the same keys for other things.
+// pods finds pods by their shape: a mapping with a spec that has containers. native says that n is an
+// object or a template of Kubernetes, whose spec is that of a pod. The spec of an operator's object
+// may use the same keys for other things.
 func (w *walker) pods(o *Object, n *yaml.Node, native bool, depth int) {
 	if n = follow(n); n == nil || depth > maxDepth || w.left <= 0 {
 		return
@@ -191,12 +191,12 @@ func (w *walker) pods(o *Object, n *yaml.Node, native bool, depth int) {
 	}
 }
 
-// knative tells whether an object is one of Knative's, which have the kinds and
-// the shape of Kubernetes' own, and names and resources of containers only.
+// knative reports whether an object is of Knative. Its objects have kinds and shapes of Kubernetes, but
+// their containers may lack names, and their pods have no resources.
 func (o *Object) knative() bool { return strings.Contains(o.APIVersion, "knative.dev/") }
 
-// isPodSpec tells whether a mapping is what a pod is described by: a list of
-// containers, each with a name, or at least an image where names may be absent.
+// isPodSpec reports whether a mapping is the spec of a pod: it has a container with a name or, if
+// nameless, with an image.
 func (w *walker) isPodSpec(n *yaml.Node, nameless bool) bool {
 	if n.Kind != yaml.MappingNode {
 		return false
@@ -211,7 +211,7 @@ func (w *walker) isPodSpec(n *yaml.Node, nameless bool) bool {
 	return false
 }
 
-// pod reads a pod. Where it is not native its spec has no resources of the pod.
+// pod reads a pod. Only a native pod has resources of the pod.
 func (w *walker) pod(o *Object, meta, spec *yaml.Node, native bool) {
 	p := &Pod{Object: o, meta: meta, spec: spec}
 	if n := w.get(spec, "resources"); native && !o.knative() && n != nil && n.Kind == yaml.MappingNode {
@@ -240,7 +240,7 @@ func (w *walker) pod(o *Object, meta, spec *yaml.Node, native bool) {
 	o.Pods = append(o.Pods, p)
 }
 
-// knativeName is what Knative calls a container without a name. Source:
+// knativeName is Knative's name for a container without one. Source:
 // knative.dev/serving/pkg/apis/config, DefaultUserContainerName.
 const knativeName = "user-container"
 
@@ -311,8 +311,8 @@ func (w *walker) resources(n *yaml.Node) Resources {
 	return Resources{Limits: w.fields(w.get(n, "limits")), Requests: w.fields(w.get(n, "requests")), Empty: len(n.Content) == 0, node: n}
 }
 
-// data reads the variables of Go's runtime among the keys of a ConfigMap, and sizes
-// under whatever key: a container may take one for its GOMEMLIMIT.
+// data reads the keys of a ConfigMap that are variables of the Go runtime, and sizes under any key: a
+// container may use one for its GOMEMLIMIT.
 func (w *walker) data(n *yaml.Node) []Env {
 	if n = follow(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -328,9 +328,8 @@ func (w *walker) data(n *yaml.Node) []Env {
 	return all
 }
 
-// ranges reads what a LimitRange gives to containers. What its rule does not say
-// follows from the rest of it: a default from max, a request from the default, or
-// else from min.
+// ranges reads the defaults of a LimitRange for containers. A missing default follows from max, a
+// missing request from the default or else from min.
 // Source: k8s.io/kubernetes/pkg/apis/core/v1, SetDefaults_LimitRangeItem.
 func (w *walker) ranges(n *yaml.Node) []Range {
 	var all []Range
@@ -344,7 +343,7 @@ func (w *walker) ranges(n *yaml.Node) []Range {
 	return all
 }
 
-// filled is a with what only b has.
+// filled returns a, with the keys that only b has.
 func filled(a, b map[string]Field) map[string]Field {
 	if a == nil {
 		return b
