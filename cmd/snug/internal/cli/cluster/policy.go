@@ -210,11 +210,11 @@ func noManifest(l *linter.Linter, known bool) error {
 			if name == "-" {
 				name = "stdin"
 			}
-			return message.Failed("no manifest of Kubernetes, "+name, hint)
+			return message.Failed("no Kubernetes manifest, "+name, hint)
 		}
 	}
 	if !some && !known {
-		return message.Failed("no manifest of Kubernetes, "+message.Typed(l.Inputs...), hint)
+		return message.Failed("no Kubernetes manifest, "+message.Typed(l.Inputs...), hint)
 	}
 	return nil
 }

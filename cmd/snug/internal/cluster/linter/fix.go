@@ -53,7 +53,7 @@ func (l *Linter) fix() {
 		}
 	}
 	l.write(from)
-	said := 0
+	notes := 0
 	for i := range l.result.Found {
 		f := &l.result.Found[i]
 		why := l.refused[lintKeyOf(f)]
@@ -63,12 +63,12 @@ func (l *Linter) fix() {
 		if why == "" {
 			continue
 		}
-		if said++; said <= maxNotes {
+		if notes++; notes <= maxNotes {
 			l.Note("warning: not fixed, %s, %s:%d %s", why, f.Object.File().Name, f.At.Line, f.ID)
 		}
 	}
-	if said > maxNotes {
-		l.Note("warning: %d more are not fixed", said-maxNotes)
+	if notes > maxNotes {
+		l.Note("warning: %d more are not fixed", notes-maxNotes)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestParse(t *testing.T) {
 		{"no kind", "spec: {" + container + "}", ""},
 		{"several documents", "# nothing\n---\nkind: Pod\nspec: {" + container + "}\n--- # next\nkind: Pod\nspec: {" + container + "}\n---\n", "Pod @3:1 a@4:21 GOGC=1@4:67 Pod @6:1 a@7:21 GOGC=1@7:67"},
 		{"one of them broken", "kind: Pod\nspec: {containers: [}\n---\nkind: Pod\nspec: {" + container + "}", "Pod @4:1 a@5:21 GOGC=1@5:67 !1:invalid YAML: did not find expected node content"},
-		{"broken behind a carriage return", "kind: Pod\nx: containers\r\n---\nkind: Pod # containers\r\ny: [}\n", "!4:invalid YAML: did not find expected node content"},
+		{"broken after a carriage return", "kind: Pod\nx: containers\r\n---\nkind: Pod # containers\r\ny: [}\n", "!4:invalid YAML: did not find expected node content"},
 		{"broken, in a line that only YAML begins", "kind: Pod # containers\rx: y\r- z", "!1:invalid YAML: did not find expected key"},
 		{"line feeds with carriage returns", "kind: Pod\r\nspec:\r\n  " + container + "\r\n", "Pod @1:1 a@3:16 GOGC=1@3:62"},
 		{"a byte order mark", "\ufeffkind: Pod\nspec:\n  " + container, "Pod @1:4 a@3:16 GOGC=1@3:62"},
@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 		{"line separators that only YAML knows", "kind: Pod\nmetadata: {name: \"a\u2028b\"}\nspec: {" + container + "}", "Pod a\u2028b@1:1 a@3:21 GOGC=1@3:67"},
 		{"a list", "kind: List\nitems:\n- kind: Pod\n  spec: {" + container + "}\n- kind: PodList\n  items: [{kind: Pod, spec: {" + container + "}}]", "Pod @3:3 a@4:23 GOGC=1@4:69 Pod @6:11 a@6:43 GOGC=1@6:89"},
 		{"JSON", `{"kind":"Pod","spec":{"containers":[{"name":"a","env":[{"name":"GOGC","value":"1"}]}]}}`, "Pod @1:1 a@1:37 GOGC=1@1:79"},
-		{"JSON behind JSON", "{\"kind\":\"Pod\",\n\"spec\":{\"containers\":[{\"name\":\"a\"}]}}\n{\"kind\":\"Pod\",\"spec\":{\"containers\":[{\"name\":\"b\"}]}}\n", "Pod @1:1 a@2:23 Pod @3:1 b@3:37"},
+		{"JSON after JSON", "{\"kind\":\"Pod\",\n\"spec\":{\"containers\":[{\"name\":\"a\"}]}}\n{\"kind\":\"Pod\",\"spec\":{\"containers\":[{\"name\":\"b\"}]}}\n", "Pod @1:1 a@2:23 Pod @3:1 b@3:37"},
 		{"JSON with tabs", "{\n\t\"kind\": \"Pod\",\n\t\"spec\": {\"containers\": [{\"name\": \"a\"}]}\n}\n", "Pod @1:1 a@3:26"},
 		{"roles", "kind: Pod\nspec:\n  initContainers:\n  - name: a\n  - {name: b, restartPolicy: Always}\n  containers: [{name: c}]\n  ephemeralContainers: [{name: d}]", "Pod @1:1 init:a@4:5 sidecar:b@5:5 c@6:16 ephemeral:d@7:25"},
 		{"aliases and merges", "kind: Pod\nx: &env [{name: GOGC, value: '1'}]\ny: &base {image: i, env: *env}\nspec:\n  containers:\n  - {<<: *base, name: a}\n  - {<<: [*base], name: b, env: []}", "Pod @1:1 a@6:5 GOGC=1@2:30 b@7:5"},
@@ -75,14 +75,14 @@ func TestParse(t *testing.T) {
 		{"a definition", "kind: CustomResourceDefinition\nspec: {" + container + "}", ""},
 		{"a schema", "kind: Thing\nspec: {properties: {containers: {type: array}}}", ""},
 		{"status", "kind: Pod\nspec: {}\nstatus: {x: {" + container + "}}", ""},
-		{"nothing of a container", "kind: Service\nspec: {ports: [}", ""},
+		{"nothing about a container", "kind: Service\nspec: {ports: [}", ""},
 		{"the source of a template", "kind: Pod\nspec:\n  {{- with .Values.x }}\n  " + container + "\n  {{- end }}", "!2:the source of a template"},
 		{"binary", "kind: Pod\xff\nspec: containers", "!1:not text in UTF-8"},
 		{"UTF-16", "\xff\xfek\x00", "!1:text in UTF-16, not UTF-8"},
 		{"UTF-16 without a mark", "k\x00i\x00n\x00d\x00:\x00", "!1:a NUL byte, so not text in UTF-8"},
 		{"empty", "", ""},
 		{"only markers", "---\n---\n...\n---", ""},
-		{"names that are no text", "kind: Pod\nspec:\n  containers:\n  - name: [a]\n  - name: 1\n    env: {a: b}\n  - x\n  - name: b\n    env: [x, {name: {}}, {value: y}, {name: Z, value: {}}]", "Pod @1:1 @4:5 1@5:5 b@8:5 Z=@9:55"},
+		{"names that are not text", "kind: Pod\nspec:\n  containers:\n  - name: [a]\n  - name: 1\n    env: {a: b}\n  - x\n  - name: b\n    env: [x, {name: {}}, {value: y}, {name: Z, value: {}}]", "Pod @1:1 @4:5 1@5:5 b@8:5 Z=@9:55"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := said(manifest.Parse("f", []byte(c.text))); got != c.want {
@@ -312,11 +312,11 @@ func places(t *testing.T, file *manifest.File) {
 	}
 }
 
-// TestComments: comments are told from text in scalars.
+// TestComments: comments are distinguished from text in scalars.
 func TestComments(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"alone and behind", "# a\nk: v # b\n", "1:1 a alone, 2:6 b"},
-		{"no blank before it", "k: v#b\nl: 'v'#c\n", ""},
+		{"alone and after text", "# a\nk: v # b\n", "1:1 a alone, 2:6 b"},
+		{"no space before it", "k: v#b\nl: 'v'#c\n", ""},
 		{"quoted", "k: \"a # b\" # c\nl: 'it''s # d' # e\nm: \"\\\" # f\"\n", "1:12 c, 2:16 e"},
 		{"quoted over lines", "k: \"a\n  # b\n  c\" # d\n", "3:6 d"},
 		{"quotes in a plain scalar", "k: it's # a\nl: say \"b # c\n", "1:9 a, 2:11 c"},

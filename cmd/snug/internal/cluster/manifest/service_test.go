@@ -77,7 +77,7 @@ func TestParseUnit(t *testing.T) {
 		{"unit", "a.service", []string{unit}, "unit a.service@4:1 @4:1 GOGC=50@8:3", "a.service:/usr/bin/cart AllowedCPUs=0-1@6 MemoryMax=1G@5"},
 		{"with drop-ins", "a.service", []string{unit, "\ufeff[Service]\nMemoryMax=2G\n[X]\nMemoryMax=3G", "[Service]\nAllowedCPUs=4\nEnvironment=GOGC=1"},
 			"unit a.service@4:1 @4:1 GOGC=50@8:3 GOGC=1@15:13", "a.service:/usr/bin/cart AllowedCPUs=0-1 4@14 MemoryMax=2G@10"},
-		{"taken back", "a.service", []string{unit, "[Service]\nExecStart=\nMemoryMax=\nAllowedCPUs=\nEnvironment=\n"}, "unit a.service@4:1 @4:1", "a.service:"},
+		{"reset", "a.service", []string{unit, "[Service]\nExecStart=\nMemoryMax=\nAllowedCPUs=\nEnvironment=\n"}, "unit a.service@4:1 @4:1", "a.service:"},
 		{"without its section", "a.service", []string{unit, "MemoryMax=2G\n"}, "unit a.service@4:1 @4:1 GOGC=50@8:3", "a.service:/usr/bin/cart AllowedCPUs=0-1@6 MemoryMax=1G@5"},
 		{"files", "a.service", []string{"[Service]\nEnvironmentFile=/etc/a\n"}, "unit a.service@2:1 @2:1", "a.service: <"},
 		{"files of this machine", "/etc/systemd/system/a.service", []string{"[Service]\nEnvironmentFile=-/etc/a\nEnvironmentFile=/etc/%p\nEnvironmentFile=b\nEnvironmentFile=/../c"},
@@ -85,7 +85,7 @@ func TestParseUnit(t *testing.T) {
 		{"files of a tree", "deb/root/usr/lib/systemd/system/a.service", []string{"[Service]\nEnvironmentFile=/x\nEnvironmentFile=\nEnvironmentFile=/etc/a\n"}, "unit a.service@2:1 @2:1", "a.service: <deb/root/etc/a"},
 		{"a drop-in alone", "x/a.service.d/m.conf", []string{"[Service]\nMemoryMax=1G\n"}, "unit a.service@2:1 @2:1", "a.service: MemoryMax=1G@2 partial"},
 		{"of something else", "a.service", []string{"[D-BUS Service]\nName=x\n"}, "", ""},
-		{"no text", "a.service", []string{"[Service]\n\xff\xfe=\nEnvironment=GOGC=\xff\n"}, "unit a.service@2:1 @2:1 GOGC=\xff@3:13", "a.service:"},
+		{"not text", "a.service", []string{"[Service]\n\xff\xfe=\nEnvironment=GOGC=\xff\n"}, "unit a.service@2:1 @2:1 GOGC=\xff@3:13", "a.service:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var files []manifest.Text

@@ -23,15 +23,15 @@ func (c *Config) OptedIn(p *Pod) (yes, known bool) {
 	if slices.Contains(c.Namespaces, p.Namespace) {
 		return false, true
 	}
-	word, said := p.Labels[InjectLabel]
-	known = said || p.NamespaceLabels != nil
-	if !said {
-		word, said = p.NamespaceLabels[InjectLabel]
+	value, ok := p.Labels[InjectLabel]
+	known = ok || p.NamespaceLabels != nil
+	if !ok {
+		value, ok = p.NamespaceLabels[InjectLabel]
 	}
-	if !said {
+	if !ok {
 		return c.All, known
 	}
-	return word == Enabled, known
+	return value == Enabled, known
 }
 
 // WrongLabel returns the labels of a pod that are neither Enabled nor Disabled, such as
@@ -40,8 +40,8 @@ func (c *Config) OptedIn(p *Pod) (yes, known bool) {
 // then ignored.
 func WrongLabel(p *Pod) (inject, others string) {
 	wrong := func(labels map[string]string, key, at string) string {
-		if word, said := labels[key]; said && word != Enabled && word != Disabled {
-			return key + "=" + word + " on the " + at
+		if value, ok := labels[key]; ok && value != Enabled && value != Disabled {
+			return key + "=" + value + " on the " + at
 		}
 		return ""
 	}

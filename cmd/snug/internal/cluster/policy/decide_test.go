@@ -26,8 +26,8 @@ func TestDecideKnowing(t *testing.T) {
 		program     podpatch.Program
 		procs, size bool
 	}{
-		{"not known", plain, podpatch.Program{}, false, true},
-		{"not known, with the label", labelled, podpatch.Program{}, true, true},
+		{"unknown", plain, podpatch.Program{}, false, true},
+		{"unknown, with the label", labelled, podpatch.Program{}, true, true},
 		{"an old Go", plain, isGo(22, true), true, true},
 		{"a new Go and an old go line", plain, isGo(26, true), true, true},
 		{"a new Go", plain, isGo(26, false), false, true},
@@ -39,7 +39,7 @@ func TestDecideKnowing(t *testing.T) {
 		{"a new Go, and the label disabled", &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "disabled"}}, isGo(26, false), false, true},
 		{"a new Go, and an invalid label", &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "false"}}, isGo(26, false), false, true},
 		{"an old Go, and an invalid label", &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "false"}}, isGo(22, true), true, true},
-		{"not known, and it follows", follows, podpatch.Program{}, false, true},
+		{"unknown, and it follows", follows, podpatch.Program{}, false, true},
 		{"an old Go, and it follows", follows, isGo(22, true), false, true},
 		{"a new Go and an old go line, and it follows", follows, isGo(26, true), false, true},
 		{"a Go without GOMEMLIMIT, and it follows", follows, isGo(18, true), false, false},

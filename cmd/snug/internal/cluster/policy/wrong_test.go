@@ -16,10 +16,10 @@ func TestWrongLabel(t *testing.T) {
 		inject, others string
 	}{
 		{"none", policy.Pod{}, "", ""},
-		{"right ones", policy.Pod{Labels: labels{policy.InjectLabel: "enabled", policy.ProcsLabel: "disabled"}}, "", ""},
+		{"valid", policy.Pod{Labels: labels{policy.InjectLabel: "enabled", policy.ProcsLabel: "disabled"}}, "", ""},
 		{"its own", policy.Pod{Labels: labels{policy.InjectLabel: "true"}, NamespaceLabels: labels{policy.InjectLabel: "no"}}, "snug.dev/inject=true on the pod", ""},
 		{"its namespace's", policy.Pod{NamespaceLabels: labels{policy.InjectLabel: "no"}}, "snug.dev/inject=no on the namespace", ""},
-		{"its namespace's, and its own is right", policy.Pod{Labels: labels{policy.InjectLabel: "enabled"}, NamespaceLabels: labels{policy.InjectLabel: "no"}}, "", ""},
+		{"its namespace's, and its own is valid", policy.Pod{Labels: labels{policy.InjectLabel: "enabled"}, NamespaceLabels: labels{policy.InjectLabel: "no"}}, "", ""},
 		{"others", policy.Pod{Labels: labels{policy.ProcsLabel: "", policy.RestartLabel: "on"}}, "", "snug.dev/gomaxprocs= on the pod, snug.dev/restart-on-resize=on on the pod"},
 		{"another", policy.Pod{Labels: labels{policy.RestartLabel: "on"}}, "", "snug.dev/restart-on-resize=on on the pod"},
 	} {

@@ -56,7 +56,7 @@ func TestHostileGrows(t *testing.T) {
 			q := question(t, "web", annotated(parts(n), spread(n, "a", func(i int) string { return fmt.Sprint(i, "MiB") })...))
 			return func() { r.Fit(q, ByPod) }
 		},
-		"variables that all are in it": func(n int) func() {
+		"variables that are all in it": func(n int) func() {
 			q := question(t, "web", annotated(parts(n), spread(n, "a", func(i int) string { return fmt.Sprint(i) })...))
 			return func() { r.Fit(q, ByPod) }
 		},
@@ -68,7 +68,7 @@ func TestHostileGrows(t *testing.T) {
 			q := question(t, "web", annotated(parts(n), spread(n, strings.Repeat("x", maxNameLen), func(i int) string { return fmt.Sprint(i) })...))
 			return func() { r.Fit(q, ByPod) }
 		},
-		"containers that a resize leaves behind": func(n int) func() {
+		"containers that a resize leaves stale": func(n int) func() {
 			q := asked(t, object{"uid": "1", "operation": "UPDATE", "namespace": "web", "subResource": "resize", "resource": object{"resource": "pods"},
 				"object": resized(n), "oldObject": object{"metadata": object{"name": "p"}, "spec": object{"containers": bare(n)}}})
 			return func() { r.Resize(q) }
@@ -114,7 +114,7 @@ func TestHostileRoom(t *testing.T) {
 		"lists of resizePolicy": {"1", labels, `"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi","cpu":"1"}},` + again(30_000, `"resizePolicy":`+few(64)) + `}]`, Unreadable},
 		"labels":                {"1", labels[:len(labels)-1] + keys(370_000) + "}", plain, Unreadable},
 		"annotations":           {"1", labels + `,"annotations":{"x":""` + keys(370_000) + "}", plain, Unreadable},
-		"labels that are read":  {"1", labels[:len(labels)-1] + keys(maxMembers-50) + "}", plain, Patched},
+		"labels that are kept":  {"1", labels[:len(labels)-1] + keys(maxMembers-50) + "}", plain, Patched},
 		"variables":             {"1", labels, `"containers":[{"name":"a","env":` + list + `}]`, Unreadable},
 		"owners":                {"1", labels + `,"ownerReferences":` + list, plain, Unreadable},
 		"colons in a text":      {"1", labels + `,"annotations":{"x":"` + strings.Repeat(":", 262_000) + `"}`, plain, Patched},

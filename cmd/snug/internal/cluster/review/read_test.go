@@ -34,7 +34,7 @@ func TestReadExactly(t *testing.T) {
 		replace, by string
 		want        Outcome
 	}{
-		"as it is":                       {"", "", Patched},
+		"unchanged":                      {"", "", Patched},
 		"a limit in another case":        {`"memory":"1Gi"`, `"memory":"1Gi","Memory":"1Mi"`, Patched},
 		"only in another case":           {`"memory":"1Gi"`, `"MEMORY":"1Gi"`, Skipped},
 		"labels in another case":         {`"labels"`, `"Labels"`, OptedOut},
@@ -46,7 +46,7 @@ func TestReadExactly(t *testing.T) {
 		"a label twice":                  {`"snug.dev/inject"`, `"snug.dev/inject":"disabled","snug.dev/inject"`, Unreadable},
 		"a label twice, once in escapes": {`"snug.dev/inject"`, `"snug.dev/injec\u0074":"disabled","snug.dev/inject"`, Unreadable},
 		"an object twice":                {`"object"`, `"object":null,"object"`, Unreadable},
-		"something unread twice":         {`"spec":{`, `"spec":{"x":{"a":1,"a":2},`, Unreadable},
+		"a skipped member twice":         {`"spec":{`, `"spec":{"x":{"a":1,"a":2},`, Unreadable},
 		"text that is not UTF-8":         {`"name":"p"`, "\"name\":\"p\xff\"", Unreadable},
 		"half of a surrogate pair":       {`"name":"p"`, `"name":"p\ud800"`, Unreadable},
 		"a null list":                    {`"containers"`, `"initContainers":null,"containers"`, Patched},

@@ -8,7 +8,7 @@
 // A pod's own label wins over its namespace's. The review does not contain the namespace's
 // labels, and a request for them would delay the creation of every pod. But the API server
 // selects by labels before it asks. So the webhook configuration has entries with different
-// selectors and paths, and the path tells what the labels say:
+// selectors and paths, and the path shows what the labels say:
 //
 //	pods with the label             objectSelector: the label exists           ByPod
 //	pods without the label          objectSelector: the label does not exist,

@@ -57,8 +57,8 @@ func TestHandler(t *testing.T) {
 		{"nonsense", "POST", FitByPod, "nonsense", 200, `"allowed":true,"warnings":["snug`},
 		{"another method", "GET", FitByPod, "", 405, ""},
 		{"another path", "POST", "/", question, 404, ""},
-		{"a large question", "POST", FitByPod, strings.Repeat(" ", maxReview) + question, 413, "too large"},
-		{"the largest question", "POST", FitByPod, strings.Repeat(" ", maxReview-len(question)) + question, 200, `"patchType":"JSONPatch"`},
+		{"a large review", "POST", FitByPod, strings.Repeat(" ", maxReview) + question, 413, "too large"},
+		{"the largest review", "POST", FitByPod, strings.Repeat(" ", maxReview-len(question)) + question, 200, `"patchType":"JSONPatch"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
@@ -201,7 +201,7 @@ func TestServe(t *testing.T) {
 	// A client that does not trust the certificate.
 	if c, err := tls.Dial("tcp", listeners[0].Addr().String(), &tls.Config{RootCAs: x509.NewCertPool()}); err == nil {
 		c.Close()
-		t.Error("a certificate of nobody is trusted")
+		t.Error("an untrusted certificate is accepted")
 	}
 	stop()
 	for state("/readyz") == 200 {
