@@ -28,7 +28,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/review"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "rewrite testdata")
 
 func configured(t *testing.T, text string) *policy.Config {
 	t.Helper()
@@ -251,7 +251,7 @@ func TestRegister(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs; -update writes it anew, look at the difference", file)
+			t.Errorf("%s differs; -update rewrites it, check the difference", file)
 		}
 		names := map[string]bool{}
 		for dec := yaml.NewDecoder(bytes.NewReader(got)); ; {

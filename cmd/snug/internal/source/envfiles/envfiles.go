@@ -118,7 +118,7 @@ func Judge(kind Kind, settings []Setting) []Found {
 		// Only the last stage of a Dockerfile runs the program. The others run the compiler,
 		// which ends before the heap is large.
 		if s.Name == "GOGC" && s.Value == "off" && !bounded[s.Stage] && (kind != Dockerfile || s.Stage == last) {
-			problems = append(problems, vet.Problem{ID: "gogc-off-alone", Text: "GOGC=off without a GOMEMLIMIT beside it: nothing is ever collected, and the heap grows until the process is killed"})
+			problems = append(problems, vet.Problem{ID: "gogc-off-alone", Text: "GOGC=off without a GOMEMLIMIT: garbage is never collected, and the heap grows until the process is killed"})
 		}
 		for _, p := range problems {
 			if !slices.Contains(s.Ignores, p.ID) {
