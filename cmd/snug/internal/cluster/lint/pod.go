@@ -54,16 +54,23 @@ func sharedLimit(s *subject) {
 		if others == 0 || s.c.Role == pod.Init {
 			continue
 		}
-		what := "memory"
 		severity := finding.SeverityWarning
 		if resource == "cpu" {
-			what, severity = "CPU", finding.SeverityInfo
+			severity = finding.SeverityInfo
 		}
 		f := s.report("pod-limit-shared", severity, s.o.EnvAt(k.env),
-			k.called(name)+" refers to the "+what+" limit of the pod, which "+strconv.Itoa(others)+" more "+plural(others)+" too: each is sized for all of it",
+			k.called(name)+" refers to the "+inWords(resource)+" limit of the pod, which "+strconv.Itoa(others)+" more "+plural(others)+" too: each is sized for all of it",
 			"a limit for the container, or a literal "+name)
 		f.Evidence = gives(k, finding.UnitCount)
 	}
+}
+
+// inWords returns the name of a resource in a sentence.
+func inWords(resource string) string {
+	if resource == "cpu" {
+		return "CPU"
+	}
+	return resource
 }
 
 func plural(n int) string {
@@ -170,7 +177,7 @@ func stale(s *subject) {
 		switch {
 		case changes && r == nil:
 			s.report("stale-under-vpa", finding.SeverityWarning, s.at(k),
-				name+" is a literal, and a VerticalPodAutoscaler changes the "+resource+" limit that it was chosen for: it becomes too high or too low",
+				name+" is a literal, and a VerticalPodAutoscaler changes the "+inWords(resource)+" limit that it was chosen for: it becomes too high or too low",
 				staleFix[name])
 		case changes && !restarts && (v.Mode == "InPlaceOrRecreate" || v.Mode == "InPlace"):
 			s.report("stale-on-resize", finding.SeverityWarning, s.at(k),

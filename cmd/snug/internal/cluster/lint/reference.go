@@ -166,7 +166,7 @@ func without(s *subject) {
 		}
 		s.report(id, severity, s.o.FieldAt(k.env.Resource),
 			k.called(name)+" refers to "+k.env.Resource.Text+" of container "+k.of.Name+", which has none: it becomes "+what,
-			"a "+strings.TrimSuffix(kind, "s")+" for "+resource+", or no "+name)
+			"a "+inWords(resource)+" "+strings.TrimSuffix(kind, "s")+", or no "+name)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/quantity"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -83,7 +84,7 @@ func aboveAffinity(s *subject) {
 			continue
 		}
 		g := s.report("procs-above-affinity", finding.SeverityInfo, s.at(k),
-			"GOMAXPROCS is "+k.text+" and "+key+" has "+strconv.Itoa(cpus)+" CPUs: the other Ps wait for a CPU",
+			"GOMAXPROCS is "+k.text+" and "+key+" has "+units.Plural(cpus, "CPU")+": the other Ps wait for a CPU",
 			"GOMAXPROCS="+strconv.Itoa(cpus)+", or none: Go uses the CPUs that it may run on")
 		g.Evidence = []finding.Evidence{
 			{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: k.text},
