@@ -78,13 +78,13 @@ func atLimit(s *subject) {
 	if !ok || n < bound {
 		return
 	}
+	label, name, effect := "memory limit", "the memory limit", "the kernel kills the process"
+	if limit.key == "MemoryHigh" {
+		label, name, effect = "MemoryHigh", "MemoryHigh", "the kernel slows the program down"
+	}
 	evidence := []finding.Evidence{
 		{What: "GOMEMLIMIT in the " + s.noun(), Value: float64(n), Unit: finding.UnitBytes, Source: k.source(), Raw: raw(k)},
-		{What: "memory limit", Value: float64(bound), Unit: finding.UnitBytes, Source: limit.source("limits.memory"), Raw: limit.q.String()},
-	}
-	name, effect := "the memory limit", "the kernel kills the process"
-	if limit.key == "MemoryHigh" {
-		name, effect = "MemoryHigh", "the kernel slows the program down"
+		{What: label, Value: float64(bound), Unit: finding.UnitBytes, Source: limit.source("limits.memory"), Raw: limit.q.String()},
 	}
 	if n > bound {
 		f := s.report("gomemlimit-above-limit", finding.SeverityWarning, s.at(k),

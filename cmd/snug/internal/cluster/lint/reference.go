@@ -89,7 +89,7 @@ func memlimitDivisor(s *subject) {
 	if k.known {
 		message += k.text + " bytes for " + k.amount.q.String() + ", so it collects all the time"
 	} else {
-		message += "a few hundred bytes, so it collects all the time"
+		message += "one byte for each " + k.env.Divisor.Text + " of the limit, so it collects all the time"
 	}
 	fix := `divisor: "1"`
 	if k.name != "GOMEMLIMIT" {
