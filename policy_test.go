@@ -28,7 +28,7 @@ limits, plan, apply, fit, follow, law, watch, snug < adapt
 limits, plan, apply, fit, follow, law, watch < adapt/auto
 NONE < law
 law < simulator
-NONE < limiter, fixture, oracle
+NONE < limiter, fixture, oracle, deploy/helm/snug/files
 
 The tool, group by group:
 NONE < vet, message, profile/
@@ -64,6 +64,7 @@ prove/stats, prove/cgrun, prove/load, prove/workload, prove/experiment < prove/r
 prove/cgrun, prove/workload, prove/experiment, prove/search, prove/runner, report/content < prove/lab
 cluster/podpatch < cluster/policy, cluster/learned
 cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/pod
+deploy/helm/snug/files < cluster/policy, cluster/webhook
 cluster/podpatch, cluster/pod < cluster/manifest
 cluster/podpatch, cluster/pod, cluster/manifest, cluster/quantity < cluster/lint
 cluster/podpatch, cluster/manifest, cluster/lint, cluster/image < cluster/linter

@@ -35,7 +35,7 @@ type stage struct {
 // Paths that several stages depend on.
 var (
 	library = []string{"go.mod", "snug.go", "watch.go", "auto", "adapt", "limits", "limiter", "internal"}
-	cluster = []string{"cmd/snug/internal/cluster", "cmd/snug/internal/cli/cluster",
+	cluster = []string{"cmd/snug/internal/cluster", "cmd/snug/internal/cli/cluster", "deploy/helm/snug/files",
 		"cmd/snug/go.mod", "internal/plan", "internal/cgroup", "e2e/cluster/kube", "e2e/cluster/lab", "e2e/go.mod", "e2e/internal", unitTests, libraryTests[1]}
 )
 

@@ -1,10 +1,7 @@
 {{/*
 The configuration, and the data that templates make of it. snug policy and snug webhook
 --register do the same in Go (package policy, render.go, and package webhook,
-registration.go); a test of the chart compares the output. files/policy and files/webhook
-are copies of the packages' templates, not links: Flux leaves links out of what it fetches
-from a Git repository (fluxcd/flux2#4088), and would install no policy, without an error.
-go test ./e2e/cluster/chart -run TestCopies -update writes them anew.
+registration.go); a test of the chart compares the output.
 */}}
 
 {{/* The configuration as snug policy and snug webhook read it. YAML reads a bare off as false. */}}

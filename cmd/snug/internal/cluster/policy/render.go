@@ -3,7 +3,6 @@
 package policy
 
 import (
-	"embed"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,13 +10,13 @@ import (
 	"text/template"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/deploy/helm/snug/files"
 	"github.com/snug-go/snug/internal/plan"
 )
 
-//go:embed *.tmpl
-var texts embed.FS
-
-var templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(texts, "*.tmpl")) })
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.ParseFS(files.Templates, "policy/*.tmpl"))
+})
 
 // rendering is the data of the templates: a configuration, as expressions of CEL.
 type rendering struct {

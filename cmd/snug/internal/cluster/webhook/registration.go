@@ -3,7 +3,6 @@
 package webhook
 
 import (
-	_ "embed"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,12 +10,12 @@ import (
 	"text/template"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
+	"github.com/snug-go/snug/deploy/helm/snug/files"
 )
 
-//go:embed registration.yaml.tmpl
-var registration string
-
-var registrationText = sync.OnceValue(func() *template.Template { return template.Must(template.New("").Parse(registration)) })
+var registration = sync.OnceValue(func() *template.Template {
+	return template.Must(template.ParseFS(files.Templates, "webhook/registration.yaml.tmpl"))
+})
 
 // Place is the address of a webhook for API servers.
 type Place struct {
@@ -42,7 +41,7 @@ func Register(c *policy.Config, configuration string, at Place) string {
 	}
 	var b strings.Builder
 	// The template is embedded, and a test renders all its branches.
-	if err := registrationText().Execute(&b, map[string]any{
+	if err := registration().Execute(&b, map[string]any{
 		"Configuration": configuration, "All": c.All, "Resizes": c.Resize != policy.Off, "Excluded": strings.Join(excluded, ", "),
 		"InjectLabel": policy.InjectLabel, "Enabled": policy.Enabled, "Disabled": policy.Disabled,
 		"ByPod": place{at, FitByPod}, "ByNamespace": place{at, FitByNamespace}, "Resize": place{at, Resize},
