@@ -58,6 +58,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 func newRoot(u *ui.UI) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "snug",
 		Short: "Make Go programs fit their containers",
@@ -79,11 +80,14 @@ try.`,
 			if len(args) > 0 {
 				return unknownCommand(cmd, args)
 			}
+			if version {
+				return u.Answer(ui.Build())
+			}
 			return verdict(u)
 		},
 	}
-	root.SuggestionsMinimumDistance = 2
 	u.JSONFlag(root)
+	root.Flags().BoolVar(&version, "version", false, "print the version of snug")
 	root.SetIn(u.In)
 	root.SetOut(u.Out)
 	root.SetErr(u.Err)
@@ -126,11 +130,12 @@ try.`,
 
 func unknownCommand(cmd *cobra.Command, words []string) error {
 	hint := "snug --help lists them"
-	// An empty name is a prefix of every command, and a long one is not a typing error.
-	if name := words[0]; name != "" && len(name) < message.MaxShown {
-		if like := cmd.SuggestionsFor(name); len(like) > 0 {
-			hint = "did you mean snug " + strings.Join(like, " or snug ") + "?"
-		}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if like := ui.Like(words[0], names); len(like) > 0 {
+		hint = "did you mean snug " + strings.Join(like, " or snug ") + "?"
 	}
 	return message.Usage("unknown command, "+message.Typed(words[0]), hint)
 }

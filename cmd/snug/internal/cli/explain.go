@@ -47,7 +47,15 @@ chart. Without an argument, list them all.`,
 			if len(args) > 1 {
 				return message.Usage("unknown words, "+message.Typed(args...), "one id or word at a time; snug explain lists them all")
 			}
-			return message.Usage("unknown id or word, "+message.Typed(words), "snug explain lists them")
+			hint := "snug explain lists them"
+			var ids []string
+			for _, e := range all {
+				ids = append(ids, e.ID)
+			}
+			if like := ui.Like(words, ids); len(like) > 0 {
+				hint = "did you mean snug explain " + strings.Join(like, " or ") + "?"
+			}
+			return message.Usage("unknown id or word, "+message.Typed(words), hint)
 		},
 	}
 	u.JSONFlag(cmd)

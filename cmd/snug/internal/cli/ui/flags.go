@@ -5,6 +5,7 @@ package ui
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,9 +42,30 @@ func FlagError(cmd *cobra.Command, err error) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			return message.Usage("unknown flag, -"+message.Cut(name, message.MaxShown), help)
 		}
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if like := Like(name, names); len(like) > 0 {
+			help = "did you mean --" + strings.Join(like, " or --") + "?"
+		}
 		return message.Usage("unknown flag, --"+message.Cut(name, message.MaxShown), help)
 	}
 	return message.Usage(err.Error(), help)
+}
+
+// Like returns the names that a mistyped word may stand for: at most two letters differ, or the word
+// begins the name.
+func Like(word string, names []string) []string {
+	if word == "" || len(word) > message.MaxShown { // a prefix of every name, or no typing error
+		return nil
+	}
+	list := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range names {
+		if !strings.Contains(name, " ") {
+			list.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+		}
+	}
+	like := list.SuggestionsFor(word)
+	return like[:min(len(like), 3)]
 }
 
 // NoArgs refuses arguments that a command does not take.
