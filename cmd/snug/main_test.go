@@ -80,6 +80,9 @@ func oneDocument(ts *testscript.TestScript, neg bool, args []string) {
 	if err := d.Decode(&v); err != nil {
 		ts.Fatalf("not JSON: %v", err)
 	}
+	if bad := undescribed([]byte(line)); bad != "" {
+		ts.Fatalf("not as snug explain json:%s describes it: %s", args[0], bad)
+	}
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

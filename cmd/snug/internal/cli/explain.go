@@ -20,14 +20,19 @@ func newExplain(u *ui.UI) *cobra.Command {
 		Short: "Explain the id of a reason, a warning or a finding, a term, or an alert",
 		Long: `Explain the id of a reason, a warning or a finding (in brackets in text; "reason", "code"
 or "id" in JSON), a word on snug's screen such as votes or "heap goal", or an alert of its
-chart. Without an argument, list them all.`,
+chart. json:KIND prints the JSON Schema of a kind of document, such as json:ps. Without an
+argument, list all ids and words.`,
 		Example: `  snug explain quota-ceil
   snug explain Ps looking for work
-  snug explain GoProcsAboveQuota`,
+  snug explain GoProcsAboveQuota
+  snug explain json:ps`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
 			for _, e := range explain.All() {
 				ids = append(ids, e.ID)
+			}
+			for _, kind := range finding.Kinds() {
+				ids = append(ids, "json:"+kind)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -41,6 +46,13 @@ chart. Without an argument, list them all.`,
 				return u.Answer(d)
 			}
 			words := strings.Join(args, " ")
+			if kind, ok := strings.CutPrefix(words, "json:"); ok {
+				schema := finding.Schema(kind)
+				if schema == "" {
+					return message.Usage("unknown kind of document, "+message.Typed(kind), "json: and one of "+strings.Join(finding.Kinds(), ", "))
+				}
+				return u.Write([]byte(schema))
+			}
 			if e := explain.Find(all, words); e != nil {
 				return u.Answer(e)
 			}
