@@ -116,6 +116,7 @@ const (
 const style = `
 text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #1f2328 }
 .title { font-weight: 600; font-size: 15px }
+.mark { font-weight: 700; font-size: 24px }
 .quiet { fill: #59636e; font-size: 12px }
 .paper { fill: #ffffff; stroke: #d1d9e0 }
 .axis { stroke: #d1d9e0 }
@@ -132,7 +133,7 @@ text { fill: #f0f6fc } .quiet { fill: #9198a1 } .paper { fill: #0d1117; stroke: 
 
 func draw(w io.Writer, before, after *side, seconds float64) {
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n", width, height, width, height)
-	fmt.Fprintf(w, "<title>etcd in a container of 128 MiB under the same load: %s as it comes, %s under snug run</title>\n", before.end, after.end)
+	fmt.Fprintf(w, "<title>etcd in a container of 128 MiB under the same load: alone %s, under snug run %s</title>\n", before.end, after.end)
 	fmt.Fprintf(w, "<style>%s</style>\n", style)
 	fmt.Fprintf(w, `<rect class="paper" x="0.5" y="0.5" width="%d" height="%d" rx="8"/>`+"\n", width-1, height-1)
 	panel(w, before, 64, seconds, "before")
@@ -151,7 +152,7 @@ func panel(w io.Writer, s *side, x, seconds float64, class string) {
 		fmt.Fprintf(w, `<line class="%s" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`+"\n", class, x, x+plotWidth, y(size), y(size))
 	}
 	text(x, 30, "title", "start", "$ "+s.title)
-	text(x, 50, "quiet", "start", s.knobs)
+	text(x, 50, "quiet", "start", s.knobs+", in 128 MiB and 0.75 CPUs")
 	for _, size := range []float64{0, 64} {
 		line("axis", size)
 		text(x-8, y(size)+4, "quiet", "end", strconv.Itoa(int(size)))
@@ -178,7 +179,7 @@ func panel(w io.Writer, s *side, x, seconds float64, class string) {
 	fmt.Fprintf(w, `<path class="%s" d="%s"/>`+"\n", class, path.String())
 	end := s.points[len(s.points)-1]
 	if s.killed {
-		text(at(end.at), y(limit)+5, "bad title", "middle", "✕")
+		text(at(end.at), y(limit)+8, "bad mark", "middle", "✕")
 		text(x+plotWidth, y(36), "bad title", "end", "out of memory: "+s.end)
 		return
 	}
