@@ -11,8 +11,8 @@ type Node struct {
 	At         string      `json:"at"`               // end of the scan, RFC 3339
 	Node       *string     `json:"node"`             // node name; null = not configured
 	Seconds    *float64    `json:"interval_seconds"` // since the previous scan; null = this is the first
-	Memory     bool        `json:"memory_read"`      // false: process memory was not read; Lost says what is missing
-	Lost       []string    `json:"lost"`             // what Memory false costs, one sentence each
+	Memory     bool        `json:"memory_read"`      // false: the memory of processes was not read
+	Lost       []string    `json:"lost"`             // what is unknown without the memory of processes, one sentence each
 	Scan       Scan        `json:"scan"`
 	Containers []Container `json:"containers"` // containers with Go processes
 	// Others are containers of named pods in which every process was inspected and no Go

@@ -36,10 +36,9 @@ type Setup struct {
 	Metrics   []string  `json:"metrics,omitempty"` // names in reported to show
 	Machine   Machine   `json:"machine"`
 	// Program is the SHA-256 of the program's file, in hex; "" = not read.
-	Program string `json:"program_sha256"`
-	// Resumed is the number of runs since Started that were taken from a record.
-	Resumed int      `json:"resumed_runs"`
-	Request *Request `json:"request"` // null = no requests were sent
+	Program string   `json:"program_sha256"`
+	Resumed int      `json:"resumed_runs"` // runs that were taken from a record
+	Request *Request `json:"request"`      // null = no requests were sent
 	// Probe is the duration of the stall probe of a built-in service.
 	Probe float64 `json:"probe_seconds"`
 	// Capacities are measured with the default setting in a saturating closed loop
@@ -181,7 +180,7 @@ type Run struct {
 	Invalid string    `json:"invalid"` // why the run does not count; "" = valid
 
 	Window   float64    `json:"window_seconds"`
-	Elapsed  float64    `json:"elapsed_seconds"` // span of the counters: an open loop waits for its last answers; 0 in old records = Window
+	Elapsed  float64    `json:"elapsed_seconds"` // span of the counters: an open loop waits for its last answers; 0 in old records = window_seconds
 	Ops      int64      `json:"ops"`             // finished in the window
 	Errors   int64      `json:"errors"`          // failed in the window
 	Error    string     `json:"error"`           // the first failure, as text
@@ -217,11 +216,9 @@ type Run struct {
 	Noise     Noise       `json:"noise"`
 	Confined  Confinement `json:"confinement"`
 	// Unfinished counts requests of a closed loop without an answer at the window's end.
-	Unfinished int64 `json:"unfinished"`
-	// Note is a remark of the workload that the reader must see; Counts are further
-	// figures of the workload, by name.
-	Note   string           `json:"note"`
-	Counts map[string]int64 `json:"counts,omitempty"`
+	Unfinished int64            `json:"unfinished"`
+	Note       string           `json:"note"`             // a remark of the workload that the reader must see
+	Counts     map[string]int64 `json:"counts,omitempty"` // further figures of the workload, by name
 	// Exit says how the program ended; "" = snug ended it as planned.
 	Exit string `json:"exit"`
 	// Reported are the numbers in the last line of a batch's stdout that is a JSON object.

@@ -135,10 +135,9 @@ type Examined struct {
 	Kind    string   `json:"kind"`   // "process", "profile", "trace", "log" or "metrics"
 	Go      *string  `json:"go_version"`
 	Seconds *float64 `json:"seconds"` // time watched; null = a single look, or a file
-	// GOMAXPROCSSource is as in Process; GOMAXPROCSModule is the linked module that may
-	// have set it when the source is "code"; null = none, or unknown.
+	// As in Process.
 	GOMAXPROCSSource *string    `json:"gomaxprocs_source"`
-	GOMAXPROCSModule *string    `json:"gomaxprocs_module"`
+	GOMAXPROCSModule *string    `json:"gomaxprocs_module"` // linked module that may have set it if the source is "code"; null = none, or unknown
 	Facts            []Evidence `json:"facts"`
 	Findings         []Finding  `json:"findings"`
 	Unknown          []Gap      `json:"unknown"`

@@ -22,8 +22,8 @@ const Version = "v1"
 
 // Head holds the first fields of every document.
 type Head struct {
-	Snug string `json:"snug"` // Version
-	Kind string `json:"kind"`
+	Snug string `json:"snug"` // version of all documents, "v1"
+	Kind string `json:"kind"` // name of this shape
 }
 
 // NewHead returns the head of a document of this version.

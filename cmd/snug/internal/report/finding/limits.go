@@ -54,8 +54,8 @@ type CPU struct {
 	Burst      figure.Of[float64] `json:"burst_cores"`              // null = none
 	Cpuset     *string            `json:"cpuset"`                   // list such as "0-3,8"; null = none
 
-	// Counters of bandwidth control at the level of Source, or in the process's own
-	// cgroup if there is no quota. Seconds are summed over CPUs.
+	// Counters of bandwidth control at the level of source, or in the process's own
+	// cgroup if there is no quota.
 	Periods          figure.Of[int64]   `json:"periods"`
 	ThrottledPeriods figure.Of[int64]   `json:"throttled_periods"`
 	ThrottledSeconds figure.Of[float64] `json:"throttled_seconds"`

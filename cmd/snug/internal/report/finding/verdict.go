@@ -16,15 +16,12 @@ type BenchVerdict struct {
 	// Code says why nothing was judged; absent = something was.
 	Code string `json:"code,omitempty"`
 	// Metric is the objective, by its field name in cells.
-	Metric string   `json:"metric,omitempty"`
-	Judged []Judged `json:"judged,omitempty"` // one per container
-	// Risks are the metrics in which a winner may still be worse, largest first.
-	// FewRounds: some metrics have no interval, because there were too few rounds.
-	// NoTails: latencies under an open loop were not measured.
-	Risks     []Risk     `json:"risks,omitempty"`
-	FewRounds bool       `json:"few_rounds,omitempty"`
-	NoTails   bool       `json:"no_tails,omitempty"`
-	Law       *StallTest `json:"stall_law,omitempty"` // only with code "stall-law"
+	Metric    string     `json:"metric,omitempty"`
+	Judged    []Judged   `json:"judged,omitempty"`     // one per container
+	Risks     []Risk     `json:"risks,omitempty"`      // metrics in which a winner may still be worse, largest first
+	FewRounds bool       `json:"few_rounds,omitempty"` // some metrics have no interval, because there were too few rounds
+	NoTails   bool       `json:"no_tails,omitempty"`   // latencies under an open loop were not measured
+	Law       *StallTest `json:"stall_law,omitempty"`  // only with code "stall-law"
 	// Unshown is cannot_show as data.
 	Unshown []Unshown `json:"unshown,omitempty"`
 }
@@ -43,26 +40,20 @@ type Judged struct {
 	Code     string `json:"code"`
 	Baseline int    `json:"baseline"` // index of a cell with the baseline setting
 	Loads    int    `json:"loads"`    // number of loads compared
-	// Setting is a cell of the setting that wins, leads or trades; null = none. Gain
-	// is the metric in which it is better, Costs those in which it is worse. In a
-	// search both come from the confirmation.
+	// Setting is a cell of the setting that wins, leads or trades; null = none. In a search the next two
+	// come from the confirmation.
 	Setting *int         `json:"setting"`
-	Gain    *Comparison  `json:"gain"`
-	Costs   []Comparison `json:"costs,omitempty"`
-	// Fails says how the baseline fails. Failing says how the setting fails or, if
-	// the baseline is kept, another setting.
-	Fails   *Failure `json:"baseline_fails,omitempty"`
-	Failing *Failure `json:"setting_fails,omitempty"`
-	// Rounds is the maximum compared, Least the minimum that can show any difference,
-	// Need the number that would show one of the margin.
-	Rounds int     `json:"rounds,omitempty"`
-	Least  int     `json:"least_rounds,omitempty"`
-	Need   int     `json:"need_rounds,omitempty"`
-	Margin float64 `json:"margin_ratio,omitempty"` // largest difference that does not count, 0.02 = 2%
-	// Broken is the requirement that the setting of a search, or else its baseline, does
-	// not meet; Bounds are all bounds.
+	Gain    *Comparison  `json:"gain"`                     // the metric in which it is better
+	Costs   []Comparison `json:"costs,omitempty"`          // those in which it is worse
+	Fails   *Failure     `json:"baseline_fails,omitempty"` // how the baseline fails
+	Failing *Failure     `json:"setting_fails,omitempty"`  // how the setting fails or, if the baseline is kept, another one
+	Rounds  int          `json:"rounds,omitempty"`         // at most compared
+	Least   int          `json:"least_rounds,omitempty"`   // the least that can show any difference
+	Need    int          `json:"need_rounds,omitempty"`    // about as many as would show a difference of the margin
+	Margin  float64      `json:"margin_ratio,omitempty"`   // largest difference that does not count, 0.02 = 2%
+	// Broken is the requirement that the setting of a search, or else its baseline, does not meet.
 	Broken *Broken  `json:"broken,omitempty"`
-	Bounds []string `json:"bounds,omitempty"`
+	Bounds []string `json:"bounds,omitempty"` // all of them
 }
 
 // Values of Judged.Code.
