@@ -72,12 +72,16 @@ func read(dir, name string) (*side, error) {
 	}
 	defer f.Close()
 	s := &side{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
 		var p point
 		if _, err := fmt.Sscan(lines.Text(), &p.at, &p.size); err != nil {
 			return nil, fmt.Errorf("%s: %q: %w", f.Name(), lines.Text(), err)
 		}
 		s.points = append(s.points, p)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
 	}
 	if len(s.points) == 0 {
 		return nil, fmt.Errorf("%s: no samples", f.Name())

@@ -5,6 +5,7 @@
 package figure
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"math"
@@ -65,7 +66,7 @@ type Number interface {
 	~int | ~int64 | ~uint32 | ~uint64 | ~float64
 }
 
-// As converts the number of a figure. A number that To cannot hold becomes its largest one.
+// As converts the number of a figure. A number above those of an int64 becomes the largest one.
 func As[To, From Number](f Of[From]) Of[To] {
 	n := To(f.N)
 	if (n < 0) != (f.N < 0) {
@@ -105,7 +106,11 @@ func (f Of[T]) MarshalJSON() ([]byte, error) {
 	if !f.Known() {
 		return []byte("null"), nil
 	}
-	return json.Marshal(f.N)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // as the document's own encoder
+	err := e.Encode(f.N)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. null becomes none.

@@ -26,5 +26,23 @@ func Clean(s string) string {
 	return b.String()
 }
 
+// CleanLines makes a whole answer safe for a terminal. It escapes control characters except for
+// newlines and tabs, and characters that change the direction of text.
+func CleanLines(s string) string {
+	bad := func(r rune) bool { return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf) }
+	if !strings.ContainsFunc(s, bad) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if bad(r) {
+			b.WriteString(Clean(string(r)))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // Unprintable reports whether Clean escapes a rune.
 func Unprintable(r rune) bool { return !unicode.IsPrint(r) }

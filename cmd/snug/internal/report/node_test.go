@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
-
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
@@ -118,7 +117,7 @@ func TestNodeText(t *testing.T) {
 	}
 	for _, want := range []string{
 		"3 Go processes in 3 containers, 1 with a warning or worse; 3 of 9 processes denied\n", "pod 0ad2ec32-5d7/aaaaaaaaaaaa  7    ", "shop/cart-1/app", "error: x-error\n",
-		"passed over: 3 processes, denied (run as root)\n", "passed over: 1 process, zombie\n", "without memory: heap and collections\n", "next: snug doctor 7\n",
+		"skipped: 3 processes, denied (run as root)\n", "skipped: 1 process, zombie\n", "without memory: heap and collections\n", "next: snug doctor 7\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

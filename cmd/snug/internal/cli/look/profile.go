@@ -58,11 +58,9 @@ self-contained page.`,
 			if o.Duration <= 0 || o.Duration > time.Hour {
 				return message.Usage("wrong value, --duration "+o.Duration.String(), "write up to an hour")
 			}
-			if err := cmp.Or(outfile.Writable("--output", string(file)), outfile.Writable("--html", string(html))); err != nil {
+			apart := outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Flag: "--output", Name: string(file)}, outfile.File{Flag: "--html", Name: string(html)})
+			if err := cmp.Or(apart, outfile.Writable("--output", string(file)), outfile.Writable("--html", string(html))); err != nil {
 				return err
-			}
-			if file != "" && file == html {
-				return message.Usage("two outputs for one file, --output and --html "+message.Quote(string(file)), "give each its own")
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()

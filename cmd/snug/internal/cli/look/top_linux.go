@@ -29,6 +29,10 @@ import (
 // livePipe is the child's end of a pipe that the parent holds open.
 const livePipe = 3
 
+// endWithin is how long the child may take to close the screen after a signal, or when the parent has
+// ended.
+const endWithin = 2 * time.Second
+
 // killAfter is how long the child has to end after SIGTERM.
 const killAfter = 3 * time.Second
 
@@ -128,7 +132,8 @@ func attend(o *topOptions) (*os.ProcessState, []byte, error) {
 	}
 }
 
-// orphaned returns a context that ends when the parent does, or on a signal.
+// orphaned returns a context that ends when the parent does, or on a signal. The process ends soon
+// after, whatever keeps the screen from closing.
 func orphaned() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	ctx, cancel := context.WithCancel(ctx)
@@ -137,6 +142,9 @@ func orphaned() (context.Context, context.CancelFunc) {
 		_, _ = os.NewFile(livePipe, "pipe").Read(make([]byte, 1))
 		cancel()
 	}()
+	context.AfterFunc(ctx, func() {
+		time.AfterFunc(endWithin, func() { os.Exit(message.ExitFailed) })
+	})
 	return ctx, func() { cancel(); stop() }
 }
 

@@ -43,7 +43,11 @@ func topLoop(u *ui.UI, o *topOptions, view *top.View) error {
 	tcell.SetEncodingFallback(tcell.EncodingFallbackASCII)
 	// Do not query the terminal: a late answer over a slow line would end up as input to
 	// the shell.
-	screen, err := tcell.NewTerminfoScreen(tcell.OptNegotiation(false), tcell.OptKeyboardProtocol(tcell.LegacyKeyboard))
+	var screen tcell.Screen
+	tty, err := tcell.NewDevTty()
+	if err == nil {
+		screen, err = tcell.NewTerminfoScreenFromTty(&sane{Tty: tty}, tcell.OptNegotiation(false), tcell.OptKeyboardProtocol(tcell.LegacyKeyboard))
+	}
 	if err == nil {
 		err = screen.Init()
 	}

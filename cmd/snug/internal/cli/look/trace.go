@@ -4,6 +4,7 @@ package look
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -52,7 +53,11 @@ CPU time.`,
 			if duration < time.Second || duration > time.Hour {
 				return message.Usage("wrong value, --duration "+duration.String(), "write 1s to an hour")
 			}
-			if err := outfile.Writable("--html", string(page)); err != nil {
+			files := []outfile.File{{Flag: "--html", Name: string(page)}}
+			for _, name := range args {
+				files = append(files, outfile.File{Name: name})
+			}
+			if err := cmp.Or(outfile.Apart(files...), outfile.Writable("--html", string(page))); err != nil {
 				return err
 			}
 			ctx, stop := ui.UntilInterrupted()

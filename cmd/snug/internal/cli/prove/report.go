@@ -84,6 +84,9 @@ text and JSON only. A file of snug top shows one look after the other, as --batc
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Flag: "--html", Name: html}, outfile.File{Flag: "--benchfmt", Name: benchfmt}); err != nil {
+				return err
+			}
 			d, rest, err := readDocument(u, args[0])
 			if err != nil {
 				return err

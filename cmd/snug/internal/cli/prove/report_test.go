@@ -51,7 +51,7 @@ func TestReadDocument(t *testing.T) {
 	}
 	u.In = strings.NewReader(`{"snug":"v1","kind":"verdict","limits":{},"plan":null}`)
 	var f *message.Failure
-	if _, _, err := readDocument(u, "-"); !errors.As(err, &f) || !strings.Contains(f.What, "a part is missing") {
+	if _, _, err := readDocument(u, "-"); !errors.As(err, &f) || !strings.Contains(f.What, "is missing") {
 		t.Errorf("half of a verdict: %v", err)
 	}
 }
@@ -92,5 +92,28 @@ func TestWriteFormsOfNoExperiment(t *testing.T) {
 	}
 	if _, err := os.Lstat(file); err == nil {
 		t.Error("wrote a file")
+	}
+}
+
+// TestRecheckObjective: an objective that this version does not know gives no verdict.
+func TestRecheckObjective(t *testing.T) {
+	text, err := os.ReadFile("../../report/testdata/killed.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, objective := range []string{"", "x"} {
+		d, err := finding.Decode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := d.(*finding.Bench)
+		b.Objective = objective
+		again, err := recheck(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := again.(*finding.Bench).Verdict; v.Keep || len(v.Judged) > 0 {
+			t.Errorf("%q: %+v", objective, v)
+		}
 	}
 }

@@ -63,7 +63,7 @@ type Asked struct {
 	Surplus int
 }
 
-// Ask asks all agents, in less than a minute. It fails only if the name has no addresses;
+// Ask asks all agents, in less than a minute. It fails only if the lookup of the name fails;
 // agents that do not answer are counted.
 func (a *Agents) Ask(ctx context.Context) (Asked, error) {
 	ctx, stop := context.WithTimeout(ctx, cmp.Or(a.within, roundTimeout))

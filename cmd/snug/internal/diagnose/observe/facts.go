@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/figure"
-
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"

@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/figure"
-
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/limits"

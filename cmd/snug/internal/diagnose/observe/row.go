@@ -34,31 +34,38 @@ func Row(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Pro
 	if g.Stat.RSSBytes > 0 {
 		r.Memory.Know(g.Stat.RSSBytes, "")
 	}
+	file := "/proc/" + strconv.Itoa(g.Pid)
+	unread := []finding.Gap{{Field: "quota_cores", File: file, Why: "the process has ended"}, {Field: "memory_limit_bytes", File: file, Why: "the process has ended"}}
+	r.Quota.None()
+	r.MemoryLimit.None()
 	r.Throttled.None()
-	if l == nil {
-		r.Quota.Because("the process has ended")
-		r.MemoryLimit.Because("the process has ended")
-	} else {
-		r.Quota = Limit(l, "cpu.quota_cores", l.CPU.Quota, l.CPU.Source)
-		r.MemoryLimit = Limit(l, "memory.hard_bytes", l.Memory.Hard, l.Memory.Source)
+	if l != nil {
+		if q := figure.Limit(l.CPU.Quota, l.CPU.Source); q.Known() {
+			r.Quota = q
+		}
+		if m := figure.Limit(l.Memory.Hard, l.Memory.Source); m.Known() {
+			r.MemoryLimit = m
+		}
 		if share, ok := Throttled(nil, l); ok {
 			r.Throttled.Know(share, "")
 		} else if r.Quota.Known() && l.CPU.Throttle.Periods.State == limits.Unknown {
 			r.Throttled.Unknown("", "the quota's counters cannot be read")
 		}
+		unread = unreadLimits(l)
 	}
-	r.Unknown = finding.Gaps(&r, "/proc/"+strconv.Itoa(g.Pid))
+	r.Unknown = append(finding.Gaps(&r, file), unread...)
+	finding.Settle(&r, r.Unknown)
 	return r
 }
 
-// Limit returns the figure for a limit. field is its name in l.Unknown, which says why it is
-// unknown.
-func Limit[T int | int64 | float64](l *limits.Limits, field string, v limits.Value[T], from limits.Source) figure.Of[T] {
-	f := figure.Limit(v, from)
+// unreadLimits lists the levels that could not be read. A limit found on another level holds all the
+// same.
+func unreadLimits(l *limits.Limits) []finding.Gap {
+	var gaps []finding.Gap
 	for _, gap := range l.Unknown {
-		if gap.Field == field {
-			f.Because(gap.Why)
+		if field := map[string]string{"cpu.quota_cores": "quota_cores", "memory.hard_bytes": "memory_limit_bytes"}[gap.Field]; field != "" {
+			gaps = append(gaps, finding.Gap{Field: field, File: finding.UTF8(gap.File), Why: finding.UTF8(gap.Why)})
 		}
 	}
-	return f
+	return gaps
 }

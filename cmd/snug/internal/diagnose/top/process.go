@@ -8,11 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/figure"
-
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -108,9 +107,10 @@ func (e *watched) idle(w *watcher) bool {
 	if r.Waiting.Known() || e.last.Waits {
 		r.Waiting.Know(0, "")
 	}
-	r.Throttled.None()
+	r.Throttled = figure.Of[float64]{}
 	e.collections(r, &e.moments[0], &e.last)
 	e.means(r)
+	finding.Settle(r, r.Unknown)
 	return true
 }
 

@@ -37,7 +37,10 @@ type setting struct {
 // containers groups cells and comparisons. It leaves out a container if the objective was
 // not compared and nothing failed.
 func containers(d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string) []*container {
-	name, _ := metricOf(objective)
+	name, ok := metricOf(objective)
+	if !ok {
+		return nil
+	}
 	var out []*container
 	of := func(baseline int) *container {
 		base := cells[baseline].Arm

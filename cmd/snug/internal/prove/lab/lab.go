@@ -111,8 +111,12 @@ func (l *Lab) readLimits() (err error) {
 // prepare checks the output files, builds the Runner from the flags, and inspects the
 // machine and the program.
 func (l *Lab) prepare() error {
-	for _, f := range [][2]string{{"--html", l.HTML}, {"--benchfmt", l.Benchfmt}, {"--record", l.RecordFile}} {
-		if err := outfile.Writable(f[0], f[1]); err != nil {
+	files := []outfile.File{{Flag: "--html", Name: l.HTML}, {Flag: "--benchfmt", Name: l.Benchfmt}, {Flag: "--record", Name: l.RecordFile}}
+	if err := outfile.Apart(files...); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := outfile.Writable(f.Flag, f.Name); err != nil {
 			return err
 		}
 	}

@@ -55,6 +55,17 @@ func Decode(data []byte) (Document, error) {
 	if t == nil {
 		return nil, fmt.Errorf("unknown kind of document, %q", h.Kind)
 	}
+	if needs := parts[h.Kind]; needs != nil {
+		var has map[string]present
+		if err := json.Unmarshal(data, &has); err != nil {
+			return nil, fmt.Errorf("damaged document of kind %s: %w", h.Kind, err)
+		}
+		for _, part := range needs {
+			if !has[part] {
+				return nil, fmt.Errorf("damaged document of kind %s: %s is missing", h.Kind, part)
+			}
+		}
+	}
 	d := reflect.New(t).Interface().(Document)
 	if err := json.Unmarshal(data, d); err != nil {
 		return nil, fmt.Errorf("damaged document of kind %s: %w", h.Kind, err)

@@ -51,6 +51,25 @@ var types = map[string]reflect.Type{
 	KindGiven:   reflect.TypeFor[Given](),
 }
 
+// parts are the fields that hold the answer of a kind, if it is no list. A document without one is
+// damaged: an absent limit must not read as none.
+var parts = map[string][]string{
+	KindLimits:  {"cpu", "memory"},
+	KindPlan:    {"gomaxprocs", "gomemlimit", "gogc"},
+	KindExplain: {"id", "text"},
+	KindVersion: {"version"},
+	KindPolicy:  {"yaml"},
+	KindTune:    {"baseline"},
+}
+
+// present reports whether a field has a value other than null.
+type present bool
+
+func (p *present) UnmarshalJSON(text []byte) error {
+	*p = string(text) != "null"
+	return nil
+}
+
 // KindOf returns the kind of a document's type, as in its JSON.
 func KindOf(d Document) string {
 	for kind, t := range types {

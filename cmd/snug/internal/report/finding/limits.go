@@ -24,16 +24,20 @@ func (d *Limits) Limited() bool {
 // Settle is the function Settle, and lets a gap decide about the quota of the level whose file it names.
 func (d *Limits) Settle() {
 	Settle(d, d.Unknown)
+	byFile := map[string]string{}
+	for _, gap := range d.Unknown {
+		if gap.Field == "cpu.quota_cores" {
+			byFile[gap.File] = gap.Why
+		}
+	}
 	for i := range d.CPU.Levels {
 		l := &d.CPU.Levels[i]
-		if l.Quota.Known() {
-			continue
-		}
-		l.Quota.None()
-		for _, gap := range d.Unknown {
-			if gap.Field == "cpu.quota_cores" && gap.File == l.File {
-				l.Quota.Unknown(gap.File, gap.Why)
-			}
+		switch why, unread := byFile[l.File]; {
+		case l.Quota.Known():
+		case unread:
+			l.Quota.Unknown(l.File, why)
+		default:
+			l.Quota.None()
 		}
 	}
 }

@@ -49,7 +49,7 @@ type Judged struct {
 	Failing *Failure     `json:"setting_fails,omitempty"`  // how the setting fails or, if the baseline is kept, another one
 	Rounds  int          `json:"rounds,omitempty"`         // at most compared
 	Least   int          `json:"least_rounds,omitempty"`   // the least that can show any difference
-	Need    int          `json:"need_rounds,omitempty"`    // about as many as would show a difference of the margin
+	Need    int          `json:"need_rounds,omitempty"`    // about how many would show a difference of the margin
 	Margin  float64      `json:"margin_ratio,omitempty"`   // largest difference that does not count, 0.02 = 2%
 	// Broken is the requirement that the setting of a search, or else its baseline, does not meet.
 	Broken *Broken  `json:"broken,omitempty"`

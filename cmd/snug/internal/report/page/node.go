@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
-
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -190,7 +189,7 @@ func (v *nodeView) top(d *finding.Node, o *NodePage) {
 		content.Processes(d.Scan.Processes, "process"), units.Plural(d.Scan.Programs, "program"),
 		"a scan took "+units.Duration(d.Scan.CPU)+" of CPU")
 	for _, s := range d.Skipped {
-		text := content.Processes(s.Count, "process") + " passed over: " + message.Clean(s.Reason)
+		text := content.Processes(s.Count, "process") + " skipped: " + message.Clean(s.Reason)
 		if s.Hint != "" {
 			text += " (" + message.Clean(s.Hint) + ")"
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
-
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/chart"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"

@@ -8,7 +8,10 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"strings"
 	"sync"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
 //go:embed *.tmpl *.css *.js
@@ -50,7 +53,12 @@ func (s *shell) write(w io.Writer, name string, view any, styles ...string) erro
 		}
 		s.Style += template.CSS(style)
 	}
-	return pages().ExecuteTemplate(w, name, view)
+	var b strings.Builder
+	if err := pages().ExecuteTemplate(&b, name, view); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, message.CleanLines(b.String()))
+	return err
 }
 
 // run allows the page to run a script.

@@ -3,11 +3,12 @@
 package text
 
 import (
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func (p *Page) explanation(d *finding.Explanation) {
-	p.line("%s: %s", d.ID, d.Title)
+	p.line("%s: %s", message.Clean(d.ID), message.Clean(d.Title))
 	p.line("")
 	p.WriteString(d.Text)
 }
@@ -17,19 +18,19 @@ func (p *Page) index(d *finding.Index) {
 	p.line("")
 	rows := [][]string{}
 	for _, e := range d.Entries {
-		rows = append(rows, []string{e.ID, e.Class, e.Title})
+		rows = append(rows, []string{message.Clean(e.ID), message.Clean(e.Class), message.Clean(e.Title)})
 	}
 	p.table(rows)
 	p.next(d.Next)
 }
 
 func (p *Page) build(d *finding.Build) {
-	p.line("snug %s (%s, %s/%s)", d.Version, d.Go, d.OS, d.Arch)
+	p.line("snug %s (%s, %s/%s)", message.Clean(d.Version), message.Clean(d.Go), message.Clean(d.OS), message.Clean(d.Arch))
 	if d.Commit != nil {
 		changed := ""
 		if d.Changed {
 			changed = ", with changes"
 		}
-		p.line("commit %s%s", *d.Commit, changed)
+		p.line("commit %s%s", message.Clean(*d.Commit), changed)
 	}
 }

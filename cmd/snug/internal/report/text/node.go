@@ -35,7 +35,7 @@ func (p *Page) node(d *finding.Node) {
 		if s.Hint != "" {
 			hint = " (" + metric.Readable(s.Hint) + ")"
 		}
-		p.line("passed over: %s, %s%s", content.Processes(s.Count, "process"), message.Clean(s.Reason), hint)
+		p.line("skipped: %s, %s%s", content.Processes(s.Count, "process"), message.Clean(s.Reason), hint)
 	}
 	for _, l := range d.Lost {
 		p.line("without memory: %s", metric.Readable(l))

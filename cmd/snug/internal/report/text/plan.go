@@ -125,11 +125,11 @@ func (p *Page) ignored(knob string, reasons []finding.Reason) {
 		if where != "" {
 			where = " (" + where + ")"
 		}
-		p.line("not used for %s: %s%s [%s]", knob, message.Clean(r.Text), where, r.Code)
+		p.line("not used for %s: %s%s [%s]", knob, message.Clean(r.Text), where, message.Clean(r.Code))
 	}
 }
 
-func why(r finding.Reason) string { return message.Clean(r.Text) + " [" + r.Code + "]" }
+func why(r finding.Reason) string { return message.Clean(r.Text) + " [" + message.Clean(r.Code) + "]" }
 
 func amount(a *finding.Amount, print func(int64) string) string {
 	switch {

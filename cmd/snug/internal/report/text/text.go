@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -52,6 +53,6 @@ func Write(w io.Writer, d finding.Document) error {
 	default:
 		return fmt.Errorf("no text for a document of kind %s", finding.KindOf(d))
 	}
-	_, err := io.WriteString(w, p.String())
+	_, err := io.WriteString(w, message.CleanLines(p.String()))
 	return err
 }

@@ -47,7 +47,7 @@ func Fix(found []Found) error {
 			return notFixed(file, err)
 		}
 		if texts[file], err = edited(old, taken[file]); err != nil {
-			return message.Failed("cannot fix, "+err.Error()+", "+file, "it has changed meanwhile; run it again")
+			return message.Failed("cannot fix, "+err.Error()+", "+file, "it has changed since it was read; run it again")
 		}
 	}
 	return writeFixed(files, texts)

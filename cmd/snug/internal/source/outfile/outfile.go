@@ -97,6 +97,39 @@ func Save(name string, text []byte) error {
 	return nil
 }
 
+// File is a file by the flag that names it; Flag "" is an input. Name "" is no file, "-" a stream.
+type File struct{ Flag, Name string }
+
+// Apart refuses an output that is an input, or another output: the one written last would replace
+// it.
+func Apart(files ...File) error {
+	for i, f := range files {
+		if f.Flag == "" || f.Name == "" || f.Name == "-" {
+			continue
+		}
+		for j, g := range files {
+			switch {
+			case i == j || g.Name == "" || g.Name == "-" || !same(f.Name, g.Name):
+			case g.Flag == "":
+				return message.Usage("the output is the input, "+f.Flag+" "+message.Quote(f.Name), "give the output another name")
+			default:
+				return message.Usage("two outputs for one file, "+f.Flag+" and "+g.Flag+" "+message.Quote(g.Name), "give each its own")
+			}
+		}
+	}
+	return nil
+}
+
+// same reports whether two names lead to one regular file, or would.
+func same(a, b string) bool {
+	i, err1 := os.Stat(a)
+	j, err2 := os.Stat(b)
+	if err1 == nil && err2 == nil {
+		return os.SameFile(i, j) && i.Mode().IsRegular()
+	}
+	return filepath.Clean(a) == filepath.Clean(b)
+}
+
 // Writable checks, before a long run, that a file can be written. It does not open pipes, because
 // their reader would see an empty output.
 func Writable(flag, file string) error {
