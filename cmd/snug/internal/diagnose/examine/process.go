@@ -68,7 +68,7 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 		return nil, &NotGo{PID: pid, What: first.Go.Exe.What}
 	}
 	last := first
-	if duration > 0 {
+	if duration > 0 && denied == nil {
 		e.watch(ctx, first.Go, duration)
 		last = e.look()
 	}

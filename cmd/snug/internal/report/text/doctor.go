@@ -96,6 +96,11 @@ func verdictOn(t *finding.Examined) string {
 		return "nothing wrong"
 	}
 	// Without limits, or without figures, much could not be judged.
+	for _, gap := range t.Unknown {
+		if gap.Field == "program" {
+			return "could not look"
+		}
+	}
 	return "nothing found"
 }
 

@@ -55,6 +55,7 @@ func TestVerdictOn(t *testing.T) {
 	}{
 		{finding.Examined{Kind: "process"}, "nothing wrong"},
 		{finding.Examined{Kind: "process", Unknown: make([]finding.Gap, 1)}, "nothing found"},
+		{finding.Examined{Kind: "process", Unknown: []finding.Gap{{Field: "program"}}}, "could not look"},
 		{finding.Examined{Kind: "log"}, "nothing found"},
 		{finding.Examined{Findings: of("info", "info")}, "nothing that hurts now, 2 for information"},
 		{finding.Examined{Findings: of("error", "warning", "warning", "info")}, "1 error, 2 warnings, 1 for information"},
