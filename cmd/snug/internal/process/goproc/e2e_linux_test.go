@@ -3,7 +3,8 @@
 package goproc
 
 import (
-	"encoding/json"
+	"bytes"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	f := Look(p, NewCache(""))
 	seen := seenBy{Facts: *f, Denied: errors.Is(f.Err, proc.ErrDenied)}
 	seen.Facts.Err = nil
-	if err := json.NewEncoder(os.Stdout).Encode(seen); err != nil {
+	if err := gob.NewEncoder(os.Stdout).Encode(seen); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -76,7 +77,7 @@ func TestOtherUser(t *testing.T) {
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err == nil {
-			err = json.Unmarshal(out, &seen)
+			err = gob.NewDecoder(bytes.NewReader(out)).Decode(&seen)
 		}
 		if err != nil {
 			t.Fatal(err)

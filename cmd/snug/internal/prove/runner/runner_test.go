@@ -222,7 +222,7 @@ func TestRuns(t *testing.T) {
 			}
 		}},
 		{name: "batch, out of memory", arm: finding.Arm{Workload: "command", Quota: 1, Memory: 16 << 20, Load: LoadBatch}, command: []string{"sh", "-c", "exec tail /dev/zero"}, check: func(t *testing.T, r finding.Run) {
-			if r.OOMKills == nil || *r.OOMKills == 0 || r.Wall != nil || r.Errors == 0 || !strings.Contains(r.Exit, "memory") {
+			if r.OOMKills == nil || *r.OOMKills == 0 || r.Wall != nil || r.Errors == 0 || !strings.Contains(r.Exit, "OOM-killed") {
 				t.Errorf("kills %v, wall %v, errors %d, exit %q", r.OOMKills, r.Wall, r.Errors, r.Exit)
 			}
 		}},
