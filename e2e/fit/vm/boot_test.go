@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/snug-go/snug/e2e/fit/vm/wire"
 )
@@ -107,5 +108,28 @@ func TestCompleteFails(t *testing.T) {
 func TestUnknownMachine(t *testing.T) {
 	if _, _, err := Boot(t.Context(), t.TempDir(), Spec{Kind: Kind{Arch: "pdp11"}}); err == nil || !strings.Contains(err.Error(), `"pdp11"`) {
 		t.Errorf("error %v, want the architecture in it", err)
+	}
+}
+
+// TestBootAgain: a guest that does not start is booted again, and its console is that of the boot
+// that did; the last boot has no limit. A guest that fails after its first line is not booted again.
+func TestBootAgain(t *testing.T) {
+	dir := t.TempDir()
+	emulator := filepath.Join(dir, "emulator")
+	script := `#!/bin/sh
+if mkdir "$1/once" 2>/dev/null; then exec sleep 1h; fi
+echo "` + wire.FirstLine + `"
+echo x >>"$1/boots"
+exit 3
+`
+	if err := os.WriteFile(emulator, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	console, err := emulate(t.Context(), []string{emulator, dir}, []time.Duration{10 * time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), "exit status 3") || console != wire.FirstLine+"\n" {
+		t.Errorf("console %q, error %v", console, err)
+	}
+	if boots, err := os.ReadFile(filepath.Join(dir, "boots")); err != nil || string(boots) != "x\n" {
+		t.Errorf("%q, %v", boots, err)
 	}
 }

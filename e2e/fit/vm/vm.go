@@ -76,7 +76,7 @@ func Boot(ctx context.Context, dir string, spec Spec) (results []Result, console
 		return nil, "", err
 	}
 	answers := filepath.Join(dir, "results")
-	console, err = qemu(ctx, machine.command(spec, image, root, answers))
+	console, err = emulate(ctx, machine.command(spec, image, root, answers), patience)
 	if ctx.Err() != nil {
 		err = fmt.Errorf("not done after %v: %w", spec.Timeout, ctx.Err())
 	}
@@ -86,6 +86,24 @@ func Boot(ctx context.Context, dir string, spec Spec) (results []Result, console
 		return results, console, err
 	}
 	return results, console, complete(spec, results, console)
+}
+
+// patience is how long the first boots may take until the guest's first line; the last boot has no
+// such limit. A boot takes seconds, but now and then the emulated kernel of a machine with several
+// CPUs hangs before its first process, with all of them busy.
+var patience = []time.Duration{2 * time.Minute, 4 * time.Minute}
+
+// emulate runs the emulator until a guest has started, and returns its console. Nothing is lost by
+// another boot: the guest has not begun its job.
+func emulate(ctx context.Context, command []string, patience []time.Duration) (console string, err error) {
+	for _, limit := range patience {
+		console, err = qemu(ctx, command, limit)
+		if !errors.Is(err, errSilent) {
+			return console, err
+		}
+		fmt.Fprintf(os.Stderr, "vm: the guest did not start within %v, booting again\n", limit)
+	}
+	return qemu(ctx, command, 0)
 }
 
 func (k Kind) withDefaults() Kind {

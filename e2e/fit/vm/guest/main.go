@@ -32,6 +32,7 @@ func main() {
 		enter()
 		return
 	}
+	fmt.Println(wire.FirstLine)
 	code := 0
 	if err := run(); err != nil {
 		fmt.Println("snug-vm: error:", err)

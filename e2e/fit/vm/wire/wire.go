@@ -16,6 +16,9 @@ const (
 // JobFile is the path of the Job in the guest.
 const JobFile = "/job.json"
 
+// FirstLine is the console's first line: the guest's first process runs.
+const FirstLine = "snug-vm: first line"
+
 // LastLine starts the console's last line; the guest's exit code follows it.
 const LastLine = "snug-vm: last line, exit code "
 
