@@ -16,12 +16,19 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/small"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 )
 
 var update = flag.Bool("u", false, "write what the commands print now into testdata/script; review the diff")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"snug": main})
+	testscript.Main(m, map[string]func(){"snug": main, "snug-run": func() {
+		cgrun.ChildMain()
+		os.Exit(small.Main(&ui.UI{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}, os.Args[1:]))
+	}})
 }
 
 // TestScripts runs testdata/script: one behaviour per file. It adds the commands

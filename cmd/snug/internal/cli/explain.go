@@ -70,6 +70,6 @@ argument, list all ids and words.`,
 			return message.Usage("unknown id or word, "+message.Typed(words), hint)
 		},
 	}
-	u.JSONFlag(cmd)
+	u.JSONFlag(cmd.Flags())
 	return cmd
 }

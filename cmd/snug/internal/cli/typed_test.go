@@ -17,11 +17,17 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
+// commands returns the tree of all commands.
+func commands() *cobra.Command {
+	u := &ui.UI{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
+	return program(u).Command(u)
+}
+
 // TestOddWords checks that every command reports an argument that is empty, long or not text, in two
 // short lines of text.
 func TestOddWords(t *testing.T) {
 	var lines [][]string
-	root := newRoot(&ui.UI{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+	root := commands()
 	for _, cmd := range root.Commands() {
 		for _, word := range []string{"", strings.Repeat("long", 1<<18), "\xff\xfe\x1b[31m"} {
 			if word != "" && cmd.Name() == "vet" {
@@ -54,10 +60,10 @@ func TestOddWords(t *testing.T) {
 // TestCompleteFlags checks that completed values are valid values.
 func TestCompleteFlags(t *testing.T) {
 	want := map[string][]string{
-		"doctor --fail-on": {"info", "warning", "error", "never"}, "vet --fail-on": nil, "lint --fail-on": nil, "ps --sort": nil, "top --sort": nil,
+		"doctor --fail-on": {"info", "warning", "error", "never"}, "vet --fail-on": nil, "lint --fail-on": nil, "lint --format": nil, "check --fail-on": nil, "check --format": nil, "ps --sort": nil, "top --sort": nil,
 		"plan --round": nil, "run --round": nil, "bench --workload": nil, "tune --workload": nil, "bench --objective": nil, "tune --objective": nil,
 	}
-	root := newRoot(&ui.UI{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+	root := commands()
 	seen := 0
 	for _, cmd := range root.Commands() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
@@ -72,7 +73,7 @@ workloads and images. Its service account needs the rights to list and watch pod
   snug agent --once --json | jq '.containers[].processes[].findings[].id'
   snug agent --listen 127.0.0.1:9464 --interval 30s
   snug agent --root /host`,
-		Args: ui.NoArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.interval < minInterval || o.interval > time.Hour {
 				return message.Usage("wrong value, --interval "+o.interval.String(), "write 1s to an hour")
@@ -85,10 +86,10 @@ workloads and images. Its service account needs the rights to list and watch pod
 			return runAgent(u, ctx, &o)
 		},
 	}
-	u.JSONFlag(cmd)
+	u.JSONFlag(cmd.Flags())
 	cmd.Flags().Lookup("json").Usage = "with --once, print one JSON document"
 	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "serve at `ADDRESS`")
-	cmd.Flags().Var((*flagvalue.Span)(&o.interval), "interval", "scan again after `TIME`")
+	cmd.Flags().Var((*flagvalue.Span)(&o.interval), "interval", "scan again after `DURATION`")
 	cmd.Flags().Var(&o.root, "root", "read the node's cgroups in `DIR`/sys/fs/cgroup")
 	cmd.Flags().BoolVar(&o.noMem, "no-mem", false, "read no process's memory")
 	cmd.Flags().BoolVar(&o.names, "names", false, "ask the API server for the names of pods on the node NODE_NAME")

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster holds the commands for a whole cluster: policy, agent, webhook.
 package cluster
 
 import (
@@ -77,7 +76,7 @@ unknown namespace decides, it shows the container as if it were opted in.`,
 		},
 	}
 	cmd.SetFlagErrorFunc(policyFlagError)
-	u.JSONFlag(cmd)
+	u.JSONFlag(cmd.Flags())
 	flags := cmd.Flags()
 	flags.BoolVar(&begin, "init", false, "print a configuration to start from, with every key explained")
 	flags.StringArrayVar(&try, "try", nil, "show what the pods in `FILE|DIR|-` would be given; repeatable")
@@ -91,7 +90,7 @@ func policyFlagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "for" {
 		return message.Usage("unknown flag, --for", "policies are for Kubernetes; docs/examples/kyverno in the repository has them for Kyverno")
 	}
-	return ui.FlagError(cmd, err)
+	return ui.FlagError(cmd.CommandPath(), cmd.Flags(), err)
 }
 
 // readPolicy reads the configuration, or returns the default.

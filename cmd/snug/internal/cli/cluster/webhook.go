@@ -18,6 +18,7 @@ import (
 
 	library "github.com/snug-go/snug"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/cert"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/learned"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
@@ -84,7 +85,7 @@ ConfigMap for all replicas.
   snug webhook --config snug.yaml
   snug webhook --agents snug-agent.snug.svc:9464
   snug webhook --cert-file tls.crt --key-file tls.key`,
-		Args: ui.NoArgs,
+		Args: usage.NoArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			if (o.certFile == "") != (o.keyFile == "") {
 				return message.Usage("--cert-file or --key-file alone", "give both")
@@ -133,13 +134,13 @@ ConfigMap for all replicas.
 	flags.Var(&o.url, "url", "API servers reach it at `URL`, without a service")
 	flags.Var(&o.configuration, "configuration", "`NAME` of the webhook configurations (default the name in --config plus -webhook)")
 	flags.Var(&o.secret, "secret", "store the certificate in the Secret `NAME`")
-	flags.Var((*flagvalue.Span)(&o.certLife), "cert-life", "issue certificates that are valid for `TIME`")
+	flags.Var((*flagvalue.Span)(&o.certLife), "cert-life", "issue certificates that are valid for `DURATION`")
 	flags.Lookup("cert-life").DefValue = "2160h, 90 days"
 	flags.Var(&o.certFile, "cert-file", "use the certificate in `FILE`, which you renew")
 	flags.Var(&o.keyFile, "key-file", "use the key in `FILE`")
 	flagvalue.Define(flags, "agents", "ask snug agent at `HOST:PORT`, every address of HOST, which programs containers run", "the name of a headless service and a port, such as snug-agent.snug.svc:9464", learned.ParseAgents, &o.agents)
 	flags.Var(&o.facts, "facts", "store what is learned in the ConfigMap `NAME`")
-	flags.Var((*flagvalue.Span)(&o.drain), "drain", "keep serving for `TIME` after SIGTERM")
+	flags.Var((*flagvalue.Span)(&o.drain), "drain", "keep serving for `DURATION` after SIGTERM")
 	flags.Var((*flagvalue.Text)(&o.api.URL), "api-url", "`URL` of the API server (default that of its pod)")
 	flags.Var((*flagvalue.Text)(&o.api.TokenFile), "api-token-file", "use the token in `FILE` for the API server (default that of its pod)")
 	flags.Var((*flagvalue.Text)(&o.api.CAFile), "api-ca-file", "use the CA in `FILE` for the API server (default that of its pod)")

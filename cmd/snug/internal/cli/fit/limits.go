@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fit implements the commands that find and apply what fits: limits, plan, run,
-// collect.
+// Package fit implements the commands that find and apply what fits: limits, plan, run.
 package fit
 
 import (
-	"github.com/spf13/cobra"
-
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 )
 
-func NewLimits(u *ui.UI) *cobra.Command {
+func NewLimits(u *ui.UI) *ui.Command {
 	var at Place
-	cmd := &cobra.Command{
+	cmd := &ui.Command{
 		Use:   "limits [--root DIR] [--pid N]",
 		Short: "Show what the container gives: CPU, memory, and where each limit comes from",
 		Long: `Show what the container gives a process: CPU quota, affinity, weight and
@@ -23,9 +20,9 @@ A limit that cannot be read is listed as unknown. It never counts as no limit.`,
 		Example: `  snug limits
   snug limits --pid 4711 --json
   snug limits --root /host --pid 4711`,
-		Args: ui.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if err := at.open(); err != nil {
+		Flags: ui.NewFlags(),
+		Run: func([]string) error {
+			if err := at.Open(); err != nil {
 				return err
 			}
 			l, err := at.read()
@@ -37,7 +34,7 @@ A limit that cannot be read is listed as unknown. It never counts as no limit.`,
 			return u.Answer(d)
 		},
 	}
-	at.add(cmd)
-	u.JSONFlag(cmd)
+	at.Add(cmd.Flags)
+	u.JSONFlag(cmd.Flags)
 	return cmd
 }

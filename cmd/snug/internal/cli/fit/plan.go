@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -22,13 +20,13 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-func NewPlan(u *ui.UI) *cobra.Command {
+func NewPlan(u *ui.UI) *ui.Command {
 	var at Place
 	var policy PolicyFlags
 	var version versionFlag
 	var exe flagvalue.Text
 	var workers int
-	cmd := &cobra.Command{
+	cmd := &ui.Command{
 		Use:   "plan [--root DIR] [--pid N] [--go VERSION | --exe FILE] [POLICY] [HINTS]",
 		Short: "Show what Go should use there, and why: GOMAXPROCS, GOMEMLIMIT, GOGC",
 		Long: `Show what Go should use in a container, why, and what it would use by itself.
@@ -50,12 +48,12 @@ process.`,
   snug plan --exe ./server
   snug plan --pid 4711 --round floor --json
   snug plan --root case.txtar --go 1.24`,
-		Args: ui.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Flags: ui.NewFlags(),
+		Run: func([]string) error {
 			if exe != "" && version.text != "" {
 				return message.Usage("only one of them, --go and --exe", "--exe finds the version of a program by itself")
 			}
-			if err := at.open(); err != nil {
+			if err := at.Open(); err != nil {
 				return err
 			}
 			q := Question{At: &at, Policy: &policy, version: version, exe: string(exe), workers: workers}
@@ -66,13 +64,13 @@ process.`,
 			return u.Answer(d)
 		},
 	}
-	at.add(cmd)
-	flagvalue.Define(cmd.Flags(), "workers", "`N` such Go processes share the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &workers)
-	cmd.Flags().Var(&version, "go", "plan for a program built by Go `VERSION`")
-	cmd.Flags().Var(&exe, "exe", "plan for the Go program in `FILE`")
-	policy.add(cmd.Flags())
-	ui.Complete(cmd, "round", roundings...)
-	u.JSONFlag(cmd)
+	at.Add(cmd.Flags)
+	flagvalue.Define(cmd.Flags, "workers", "`N` such Go processes share the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &workers)
+	cmd.Flags.Var(&version, "go", "plan for a program built by Go `VERSION`")
+	cmd.Flags.Var(&exe, "exe", "plan for the Go program in `FILE`")
+	policy.add(cmd.Flags)
+	cmd.Complete = map[string][]string{"round": roundings}
+	u.JSONFlag(cmd.Flags)
 	return cmd
 }
 

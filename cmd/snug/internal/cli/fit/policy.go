@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/option"
 	"github.com/snug-go/snug/internal/follow"
@@ -29,6 +30,8 @@ var roundings = []string{"ceil", "floor", "nearest"}
 func (f *PolicyFlags) add(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	option.Flags(fs, func(set option.Setter) { f.setters = append(f.setters, set) })
+	flagvalue.Section(fs, "Policy", "round", "min-procs", "max-procs", "reserve-cpus", "request-factor", "gomaxprocs", "gomemlimit", "gogc")
+	flagvalue.Section(fs, "Hints: what the process cannot see", "cpu-limit", "cpu-request", "memory-limit")
 }
 
 // input returns policy and hints from the SNUG variables and the flags; flags win. A variable

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/goenv"
@@ -22,9 +20,9 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-func NewRun(u *ui.UI) *cobra.Command {
+func NewRun(u *ui.UI) *ui.Command {
 	r := runCommand{ui: u}
-	cmd := &cobra.Command{
+	cmd := &ui.Command{
 		Use:   "run [--cpus CPUS] [--memory SIZE] [POLICY] [HINTS] -- CMD [ARG...]",
 		Short: "Start a program fitted to its container, or in a container of given size",
 		Long: `Start CMD with the variables that make it fit its container: GOMEMLIMIT from the
@@ -58,30 +56,26 @@ or --memory, it ends snug too; if snug is killed, so is CMD.`,
 		Example: `  snug run -- ./server --port 8080
   snug run --cpus 1.5 --memory 256MiB -- ./server
   snug run --as-go 1.26 --workers 4 -- ./start.sh`,
-		Args:        cobra.ArbitraryArgs,
-		Annotations: ui.AnotherProgram(),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Flags:        ui.NewFlags(),
+		TakesProgram: true,
+		Run: func(args []string) error {
 			if u.Err == os.Stderr {
 				u.Err = bestEffort{} // losing snug's notes is better than not starting CMD
 			}
-			return runFailure(r.run(args))
+			return r.run(args)
 		},
+		Fail: runFailure,
 	}
-	cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
-		c.Parent().HelpFunc()(c, args)
-		if c.CalledAs() != "" { // but not for snug help run
-			u.Helped = runFailure(u.Helped)
-		}
-	})
-	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return runFailure(ui.FlagError(c, err)) })
-	fs := cmd.Flags()
+	fs := cmd.Flags
 	fs.SetInterspersed(false)
 	r.policy.add(fs)
 	flagvalue.Define(fs, "cpus", "make a CPU limit of `CPUS`, as 1.5 or 1500m", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &r.spec.CPUs)
 	flagvalue.Define(fs, "memory", "make a memory limit of `SIZE`, as 256MiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &r.spec.MemoryBytes)
 	fs.Var(&r.asGo, "as-go", "CMD is not Go: set the variables for children built by Go `VERSION`")
-	ui.Complete(cmd, "round", roundings...)
+	cmd.Complete = map[string][]string{"round": roundings}
 	flagvalue.Define(fs, "workers", "CMD starts `N` Go processes: each gets its share of the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &r.workers)
+	flagvalue.Section(fs, "A cgroup for CMD", "cpus", "memory")
+	flagvalue.Section(fs, "Program", "as-go", "workers")
 	return cmd
 }
 

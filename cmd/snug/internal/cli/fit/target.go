@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -40,10 +40,17 @@ func unopened(name string, err error) error {
 	return message.Failed(message.Reason(err)+", "+name, rootHint)
 }
 
-func (p *Place) add(cmd *cobra.Command) {
-	cmd.Flags().Var(&p.root, "root", "read the tree in `DIR`, or a situation saved by snug collect")
-	cmd.Flags().Var(&p.pid, "pid", "read process `N` instead of this one (or the tree's proc/self)")
+// Add adds the flags.
+func (p *Place) Add(flags *pflag.FlagSet) {
+	flags.Var(&p.root, "root", "read the tree in `DIR`, or a situation saved by snug collect")
+	flags.Var(&p.pid, "pid", "read process `N` instead of this one (or the tree's proc/self)")
 }
+
+// FS returns the tree after Open; nil = this machine.
+func (p *Place) FS() fs.FS { return p.fsys }
+
+// PID returns the process; 0 = this one, or proc/self of the tree.
+func (p *Place) PID() int { return int(p.pid) }
 
 // Target returns the place for documents.
 func (p *Place) Target() finding.Target {
@@ -72,9 +79,9 @@ func (p *Place) args() string {
 // self reports whether the place is snug's own process.
 func (p *Place) self() bool { return p.root == "" && p.pid == 0 }
 
-// open opens the root. Nothing outside it is ever opened: links that lead out of it are not
+// Open opens the root. Nothing outside it is ever opened: links that lead out of it are not
 // followed.
-func (p *Place) open() error {
+func (p *Place) Open() error {
 	if p.root == "" {
 		return nil
 	}
@@ -164,14 +171,14 @@ func (p *Place) check() error {
 func (p *Place) read() (limits.Limits, error) {
 	l, err := limits.Read(limits.Process{FS: p.fsys, PID: int(p.pid)})
 	if err == nil {
-		err = p.alive()
+		err = p.Alive()
 	}
-	return l, p.failure(err)
+	return l, p.Failure(err)
 }
 
-// alive returns limits.ErrNoProcess if the process ended while its limits were read: they may
+// Alive returns limits.ErrNoProcess if the process ended while its limits were read: they may
 // then be wrong.
-func (p *Place) alive() error {
+func (p *Place) Alive() error {
 	if p.pid == 0 {
 		return nil
 	}
@@ -198,8 +205,8 @@ func zombie(stat []byte) bool {
 	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
-// failure turns an error of reading the place into a failure; nil stays nil.
-func (p *Place) failure(err error) error {
+// Failure turns an error of reading the place into a failure; nil stays nil.
+func (p *Place) Failure(err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -87,7 +87,7 @@ func TestProcessEndsMeanwhile(t *testing.T) {
 	if _, err := at.read(); !errors.As(err, &f) || f.What != "no such process, pid 42 of tree" {
 		t.Errorf("%v, want no such process", err)
 	}
-	if err := at.alive(); !errors.Is(err, limits.ErrNoProcess) {
+	if err := at.Alive(); !errors.Is(err, limits.ErrNoProcess) {
 		t.Errorf("%v, want %v", err, limits.ErrNoProcess)
 	}
 }

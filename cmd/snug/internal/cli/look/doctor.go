@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
@@ -23,7 +24,7 @@ import (
 )
 
 func NewDoctor(u *ui.UI) *cobra.Command {
-	var fails ui.FailOn
+	var fails usage.FailOn
 	duration, verbose := 10*time.Second, false
 	cmd := &cobra.Command{
 		Use:   "doctor TARGET...",
@@ -78,8 +79,8 @@ and how it was read; snug explain WORD explains a word.`,
 			return nil
 		},
 	}
-	u.JSONFlag(cmd)
-	cmd.Flags().Var((*flagvalue.Span)(&duration), "duration", "watch processes for `TIME`; 0 looks once")
+	u.JSONFlag(cmd.Flags())
+	cmd.Flags().Var((*flagvalue.Span)(&duration), "duration", "watch processes for `DURATION`; 0 looks once")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "all figures, and how they were read")
 	fails.Add(cmd)
 	return cmd

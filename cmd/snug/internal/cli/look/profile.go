@@ -84,8 +84,8 @@ self-contained page.`,
 			return profiled(u, d, p, string(file), string(html))
 		},
 	}
-	u.JSONFlag(cmd)
-	cmd.Flags().Var((*flagvalue.Span)(&o.Duration), "duration", "sample for `TIME`")
+	u.JSONFlag(cmd.Flags())
+	cmd.Flags().Var((*flagvalue.Span)(&o.Duration), "duration", "sample for `DURATION`")
 	cmd.Flags().Var((*rateFlag)(&o.Rate), "rate", "take `SAMPLES` for each second of CPU time, at most 250; 0 is 99")
 	cmd.Flags().VarP(&file, "output", "o", "write the profile to `FILE`, for go tool pprof")
 	cmd.Flags().Var(&html, "html", "write a flame graph to `FILE`")

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
@@ -79,9 +80,9 @@ you must be root to read another user's process.`,
 			return u.Answer(d)
 		},
 	}
-	u.JSONFlag(cmd)
+	u.JSONFlag(cmd.Flags())
 	cmd.Flags().StringVar(&order, "sort", "finding", "`ORDER`: finding, pid, memory, throttled or procs")
-	ui.Complete(cmd, "sort", slices.Sorted(maps.Keys(PSOrders))...)
+	usage.Complete(cmd, "sort", slices.Sorted(maps.Keys(PSOrders))...)
 	cmd.Flags().BoolVar(&wrong, "wrong", false, "list only processes with a warning or worse")
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -66,11 +67,11 @@ the screen keeps their last figures until you press q.`,
 			return topLive(u, &o)
 		},
 	}
-	u.JSONFlag(cmd)
+	u.JSONFlag(cmd.Flags())
 	cmd.Flags().Lookup("json").Usage = "print one JSON document for each look"
-	cmd.Flags().VarP((*flagvalue.Span)(&o.interval), "interval", "d", "look again every `TIME`")
+	cmd.Flags().VarP((*flagvalue.Span)(&o.interval), "interval", "d", "look again every `DURATION`")
 	cmd.Flags().StringVar(&o.sort, "sort", o.sort, "sort by `COLUMN`: "+strings.Join(top.Orders(), ", "))
-	ui.Complete(cmd, "sort", top.Orders()...)
+	usage.Complete(cmd, "sort", top.Orders()...)
 	cmd.Flags().BoolVarP(&o.batch, "batch", "b", false, "print looks as text, one after the other")
 	cmd.Flags().IntVarP(&o.frames, "number", "n", 0, "print `N` looks and end")
 	cmd.Flags().BoolVar(&o.attended, "attended", false, "")
@@ -104,7 +105,7 @@ func topFrames(u *ui.UI, o *topOptions) error {
 			return err
 		}
 		view.Update(d)
-		if err := u.TopFrame(view, d, n > 0); err != nil {
+		if err := u.Frame(view.Plain, d, n > 0); err != nil {
 			return err
 		}
 		if said := view.Over(); said != "" {

@@ -65,8 +65,8 @@ CPU time.`,
 			return traces(u, ctx, args, duration, string(page))
 		},
 	}
-	u.JSONFlag(cmd)
-	cmd.Flags().Var((*flagvalue.Span)(&duration), "duration", "trace for `TIME` at the address of /debug/pprof")
+	u.JSONFlag(cmd.Flags())
+	cmd.Flags().Var((*flagvalue.Span)(&duration), "duration", "trace for `DURATION` at the address of /debug/pprof")
 	cmd.Flags().Var(&page, "html", "write a page with the heap, the collector and histograms to `FILE`")
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
@@ -72,7 +73,7 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
   snug bench --workload xml --gogc 100,1000 --trace
   snug bench --check --json --url http://127.0.0.1:8080/ -- ./server`,
 		Args:        cobra.ArbitraryArgs,
-		Annotations: ui.AnotherProgram(),
+		Annotations: usage.AnotherProgram(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := command(&b.Lab, cmd, args); err != nil {
 				return err
@@ -98,14 +99,14 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 	b.Sweep.AddKnobs(fs)
 	b.Sweep.AddSets(fs)
 	flagvalue.DefineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", wantWorkload(), parseWorkloads, &b.Sweep.Workloads)
-	flagvalue.DefineList(fs, "load", "loads of a service: saturated, `80%`, 800/s", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &b.Sweep.Loads)
-	flagvalue.DefineList(fs, "users", "closed loops of `N` users each, such as 30,50,100", "whole numbers from 1 to 10000", func(text string) (int, bool) {
+	flagvalue.DefineList(fs, "load", "loads of a service in `LIST`: saturated, 80%, 800/s", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &b.Sweep.Loads)
+	flagvalue.DefineList(fs, "users", "closed loops with the numbers of users in `LIST`, such as 30,50,100", "whole numbers from 1 to 10000", func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= 1 && n <= 10_000
 	}, &b.Users)
 	b.Add(fs)
-	ui.Complete(cmd, "objective", lab.Objectives...)
-	ui.Complete(cmd, "workload", workload.Names()...)
+	usage.Complete(cmd, "objective", lab.Objectives...)
+	usage.Complete(cmd, "workload", workload.Names()...)
 	flagvalue.DefineList(fs, "metric", "show figures that a batch prints itself, by `NAME` in the last line of JSON", "names of figures", func(text string) (string, bool) {
 		return text, text != ""
 	}, &b.Metrics)
@@ -114,7 +115,8 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 	fs.BoolVar(&b.Full, "full", false, "also open loops and latency percentiles; about 15 minutes")
 	fs.BoolVar(&b.Check, "check", false, "exit with 3 if the current setting is worse than the best")
 	fs.Var((*flagvalue.Text)(&b.Benchfmt), "benchfmt", "also write the runs to `FILE` in Go's benchmark format, for benchstat")
-	u.JSONFlag(cmd)
+	u.JSONFlag(cmd.Flags())
+	lab.Sections(fs)
 	return cmd
 }
 

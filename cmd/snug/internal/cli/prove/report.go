@@ -114,7 +114,7 @@ text and JSON only. A file of snug top shows one look after the other, as --batc
 	cmd.Flags().Var((*flagvalue.Text)(&html), "html", "write a page to `FILE`; - is stdout")
 	cmd.Flags().Var((*flagvalue.Text)(&benchfmt), "benchfmt", "write the runs to `FILE` in Go's benchmark format; - is stdout")
 	cmd.Flags().BoolVar(&again, "recheck", false, "compute every figure and the verdict of snug bench again from its raw runs")
-	u.JSONFlag(cmd)
+	u.JSONFlag(cmd.Flags())
 	return cmd
 }
 
@@ -193,7 +193,7 @@ func replayLooks(u *ui.UI, look *finding.Watch, rest []byte, name string) error 
 	view := top.New(top.Options{ASCII: !ui.UTF8Locale(u.Getenv)})
 	for n := 1; ; n++ {
 		view.Update(look)
-		if err := u.TopFrame(view, look, n > 1); err != nil {
+		if err := u.Frame(view.Plain, look, n > 1); err != nil {
 			return err
 		}
 		if len(bytes.TrimSpace(rest)) == 0 {

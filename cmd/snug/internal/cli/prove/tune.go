@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
@@ -37,7 +38,7 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
   snug tune --cpus 2 --memory 1GiB -- ./batch input.xml
   snug tune --constraint 'rss<=400MiB' --html report.html --url http://127.0.0.1:8080/ -- ./server`,
 		Args:        cobra.ArbitraryArgs,
-		Annotations: ui.AnotherProgram(),
+		Annotations: usage.AnotherProgram(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := command(&t.Lab, cmd, args); err != nil {
 				return err
@@ -59,19 +60,20 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 	t.Sweep.AddLimits(fs)
 	t.Sweep.AddKnobs(fs)
 	flagvalue.Define(fs, "workload", "tune the built-in `NAME` instead of a program (see snug bench --help)", wantWorkload(), parseWorkload, &t.Workload)
-	flagvalue.Define(fs, "load", "load of a service: `saturated`, 80%, 800/s (default saturated; 80% for p99)", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &t.Load)
+	flagvalue.Define(fs, "load", "one `LOAD` of a service: saturated, 80%, 800/s (default saturated; 80% for p99)", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &t.Load)
 	fs.StringArrayVar(&t.Constraints, "constraint", nil, "the winner must meet `BOUND`, such as 'p99<20ms'; repeatable")
-	flagvalue.Define(fs, "budget", "search for `TIME` (default 15m)", "a time from 1m to 24h", func(text string) (time.Duration, bool) {
+	flagvalue.Define(fs, "budget", "search for `DURATION` (default 15m)", "a time from 1m to 24h", func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d >= time.Minute && d <= 24*time.Hour
 	}, &t.Budget)
 	t.Add(fs)
-	ui.Complete(cmd, "objective", lab.Objectives...)
-	ui.Complete(cmd, "workload", workload.Names()...)
+	usage.Complete(cmd, "objective", lab.Objectives...)
+	usage.Complete(cmd, "workload", workload.Names()...)
 	for _, refused := range []string{"replicas", "rounds", "record"} { // lab.Tune rejects these with a reason
 		fs.MarkHidden(refused)
 	}
-	u.JSONFlag(cmd)
+	u.JSONFlag(cmd.Flags())
+	lab.Sections(fs)
 	return cmd
 }
 

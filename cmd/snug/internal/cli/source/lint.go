@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source holds the commands that check files before anything runs: vet, lint.
+// Package source holds the commands that check files before anything runs: check, and its parts
+// vet and lint.
 package source
 
 import (
@@ -11,6 +12,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/explain"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/linter"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -18,9 +20,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// lintFlags holds the flags of snug lint.
+// lintFlags holds the flags of snug lint and snug check.
 type lintFlags struct {
-	fails  ui.FailOn
+	fails  usage.FailOn
 	format string
 	sarif  bool
 	linter.Options
@@ -50,55 +52,70 @@ The exit status is 3 if there is a finding at the level of --fail-on or above.`,
   snug explain gomemlimit-divisor`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			minimum, err := f.fails.Least()
-			if err != nil {
-				return err
-			}
-			render, err := f.render(u)
-			if err != nil {
-				return err
-			}
-			if f.Mend && (f.Helm != "" || f.Kustomize != "" || slices.Contains(args, "-")) {
-				return message.Usage("no file to fix, the input is piped in or printed by a tool", "name files or directories, or leave out --fix")
-			}
-			f.In, f.Note, f.Titles, f.Runes = u.In, u.Note, explain.Titles(), f.sarif
-			l := linter.New(f.Options)
-			if err := l.Gather(args); err != nil {
-				return err
-			}
-			if err := l.Check(); err != nil {
-				return err
-			}
-			d := l.Document()
-			for _, g := range d.Unknown {
-				u.Note("warning: not looked at, %s, %s", g.Why, g.File)
-			}
-			if err := render(d); err != nil {
-				return err
-			}
-			if minimum != "" && d.Worst().Level() >= minimum.Level() {
-				return &message.Failure{Code: message.ExitFinding}
-			}
-			if err := l.Left(); err != nil {
-				return err
-			}
-			return linter.Unread(d.Unknown)
+			return f.run(u, args, func(d *finding.Lint) (finding.Document, error) { return d, nil })
 		},
 	}
-	u.JSONFlag(cmd)
+	f.add(u, cmd)
+	return cmd
+}
+
+// run checks what args name and prints the answer, which document makes of the findings in files.
+func (f *lintFlags) run(u *ui.UI, args []string, document func(*finding.Lint) (finding.Document, error)) error {
+	minimum, err := f.fails.Least()
+	if err != nil {
+		return err
+	}
+	render, err := f.render(u)
+	if err != nil {
+		return err
+	}
+	if f.Mend && (f.Helm != "" || f.Kustomize != "" || slices.Contains(args, "-")) {
+		return message.Usage("no file to fix, the input is piped in or printed by a tool", "name files or directories, or leave out --fix")
+	}
+	f.In, f.Note, f.Titles, f.Runes = u.In, u.Note, explain.Titles(), f.sarif
+	l := linter.New(f.Options)
+	if err := l.Gather(args); err != nil {
+		return err
+	}
+	if err := l.Check(); err != nil {
+		return err
+	}
+	d := l.Document()
+	answer, err := document(d)
+	if err != nil {
+		return err
+	}
+	for _, g := range d.Unknown {
+		u.Note("warning: not looked at, %s, %s", g.Why, g.File)
+	}
+	if err := render(answer, d); err != nil {
+		return err
+	}
+	if minimum != "" && d.Worst().Level() >= minimum.Level() {
+		return &message.Failure{Code: message.ExitFinding}
+	}
+	if err := l.Left(); err != nil {
+		return err
+	}
+	return linter.Unread(d.Unknown)
+}
+
+// add adds the flags.
+func (f *lintFlags) add(u *ui.UI, cmd *cobra.Command) {
+	u.JSONFlag(cmd.Flags())
 	flags := cmd.Flags()
 	flags.BoolVar(&f.Mend, "fix", false, "write safe fixes into the files")
 	f.fails.Add(cmd)
-	flags.StringVar(&f.format, "format", f.format, "answer as text, json, sarif (code scanning) or github (annotations)")
+	flags.StringVar(&f.format, "format", f.format, "answer in `FORMAT`: text, json, sarif (code scanning) or github (annotations)")
 	flags.BoolVar(&f.sarif, "sarif", false, "same as --format sarif")
 	flags.StringVar(&f.Helm, "helm", "", "run helm template on `CHART` and check the output")
 	flags.StringVar(&f.Kustomize, "kustomize", "", "run kustomize build on `DIR` and check the output")
 	flags.StringArrayVar(&f.Images, "image", nil, "`NAME=FILE`: the program, OCI layout or docker save archive of an image; repeatable")
-	return cmd
+	usage.Complete(cmd, "format", "text", "json", "sarif", "github")
 }
 
-// render returns the function that prints the answer.
-func (f *lintFlags) render(u *ui.UI) (func(*finding.Lint) error, error) {
+// render returns the function that prints the answer. d has the findings of any answer.
+func (f *lintFlags) render(u *ui.UI) (func(answer finding.Document, d *finding.Lint) error, error) {
 	format := f.format
 	switch {
 	case f.sarif && format != "text" && format != "sarif", u.JSON && format != "text" && format != "json", f.sarif && u.JSON:
@@ -110,12 +127,12 @@ func (f *lintFlags) render(u *ui.UI) (func(*finding.Lint) error, error) {
 	}
 	switch format {
 	case "text":
-		return func(d *finding.Lint) error { return u.Answer(d) }, nil
+		return func(answer finding.Document, _ *finding.Lint) error { return u.Answer(answer) }, nil
 	case "json":
-		return func(d *finding.Lint) error { u.JSON = true; return u.Answer(d) }, nil
+		return func(answer finding.Document, _ *finding.Lint) error { u.JSON = true; return u.Answer(answer) }, nil
 	case "sarif":
 		f.sarif = true
-		return func(d *finding.Lint) error {
+		return func(_ finding.Document, d *finding.Lint) error {
 			text, err := report.SARIF(d, explain.Texts(), ui.Build().Version)
 			if err != nil {
 				return err
@@ -123,7 +140,7 @@ func (f *lintFlags) render(u *ui.UI) (func(*finding.Lint) error, error) {
 			return u.Write(text)
 		}, nil
 	case "github":
-		return func(d *finding.Lint) error { return u.Write(report.Annotations(d)) }, nil
+		return func(_ finding.Document, d *finding.Lint) error { return u.Write(report.Annotations(d)) }, nil
 	}
 	return nil, message.Usage("wrong value, --format "+message.Quote(f.format), "write "+strings.Join([]string{"text", "json", "sarif"}, ", ")+" or github")
 }

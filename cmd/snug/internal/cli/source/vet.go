@@ -19,6 +19,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/explain"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
@@ -27,7 +28,7 @@ import (
 )
 
 func NewVet(u *ui.UI) *cobra.Command {
-	var fails ui.FailOn
+	var fails usage.FailOn
 	tags, fix := "", false
 	cmd := &cobra.Command{
 		Use:   "vet [PACKAGE...]",
@@ -64,7 +65,7 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{}, Unknown: []finding.Gap{}}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			found, wrong := govet.Run(ctx, args, tags)
+			found, _, wrong := govet.Run(ctx, "", args, tags)
 			if wrong != nil && len(found) == 0 {
 				return wrong
 			}
@@ -102,7 +103,7 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			return nil
 		},
 	}
-	u.JSONFlag(cmd)
+	u.JSONFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&fix, "fix", false, "apply safe fixes")
 	cmd.Flags().StringVar(&tags, "tags", "", "build `TAGS`, as for the go command")
 	fails.Add(cmd)

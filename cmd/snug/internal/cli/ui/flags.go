@@ -4,24 +4,17 @@ package ui
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
-	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// severities are the values of --fail-on.
-var severities = map[string]finding.Severity{
-	"info": finding.SeverityInfo, "warning": finding.SeverityWarning, "error": finding.SeverityError, "never": "",
-}
-
-// FlagError turns an error of the flag library into one of snug's own.
-func FlagError(cmd *cobra.Command, err error) error {
-	help := cmd.CommandPath() + " --help lists the flags"
+// FlagError turns an error of the flag library into one of snug's own. path is the command with
+// the names before it, flags are those it has.
+func FlagError(path string, flags *pflag.FlagSet, err error) error {
+	help := path + " --help lists the flags"
 	var invalid *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
 	var unknown *pflag.NotExistError
@@ -43,7 +36,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 			return message.Usage("unknown flag, -"+message.Cut(name, message.MaxShown), help)
 		}
 		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if like := Like(name, names); len(like) > 0 {
 			help = "did you mean --" + strings.Join(like, " or --") + "?"
 		}
@@ -52,80 +45,43 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return message.Usage(err.Error(), help)
 }
 
-// Like returns the names that a mistyped word may stand for: at most two letters differ, or the word
-// begins the name.
-func Like(word string, names []string) []string {
+// Like returns the names that a mistyped word may stand for, at most three: at most two letters,
+// and at most half of them, differ, or the word begins the name.
+func Like(word string, names []string) (like []string) {
 	if word == "" || len(word) > message.MaxShown { // a prefix of every name, or no typing error
 		return nil
 	}
-	list := &cobra.Command{SuggestionsMinimumDistance: 2}
+	word = strings.ToLower(word)
 	for _, name := range names {
-		if !strings.Contains(name, " ") {
-			list.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+		if lower := strings.ToLower(name); !strings.Contains(name, " ") && (strings.HasPrefix(lower, word) || distance(word, lower) <= min(2, len(word)/2)) {
+			like = append(like, name)
 		}
 	}
-	like := list.SuggestionsFor(word)
 	return like[:min(len(like), 3)]
 }
 
-// NoArgs refuses arguments that a command does not take.
-func NoArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return message.Usage("takes no argument, "+cmd.CommandPath()+" "+message.Typed(args[0]), cmd.CommandPath()+" --help")
+// distance is Levenshtein's: how many letters to insert, delete or replace to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
 	}
-	return nil
-}
-
-// RefuseEmpty makes a command refuse empty arguments, which usually come from an unset shell
-// variable. It calls check first, unless check is nil.
-func RefuseEmpty(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if check != nil {
-			if err := check(cmd, args); err != nil {
-				return err
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
 			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
 		}
-		if i := slices.Index(args, ""); i >= 0 {
-			return EmptyWord(cmd.CommandPath() + " " + message.Typed(args[:i+1]...))
-		}
-		return nil
 	}
+	return row[len(b)]
 }
 
+// EmptyWord returns the error for an empty argument.
 func EmptyWord(where string) error {
 	return message.Usage("empty argument, "+where, "is a variable unset? write a name, or leave it out")
-}
-
-// TakesProgram annotates commands whose arguments are another program's command line. In it
-// any argument but the first may be empty.
-const TakesProgram = "program"
-
-// AnotherProgram returns the annotations of a command that takes another program.
-func AnotherProgram() map[string]string { return map[string]string{TakesProgram: "yes"} }
-
-// Complete makes shells complete the values of a flag.
-func Complete(cmd *cobra.Command, flag string, words ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // no such flag, or twice: found by every test
-	}
-}
-
-// FailOn is the flag --fail-on: the lowest severity at which a command exits with
-// ExitFinding.
-type FailOn string
-
-// Add defines the flag.
-func (f *FailOn) Add(cmd *cobra.Command) {
-	*f = "warning"
-	cmd.Flags().StringVar((*string)(f), "fail-on", string(*f), "exit with 3 if a finding has this `SEVERITY` or a higher one: info, warning, error or never")
-	Complete(cmd, "fail-on", "info", "warning", "error", "never")
-}
-
-// Least returns the severity; "" = never.
-func (f FailOn) Least() (finding.Severity, error) {
-	severity, ok := severities[string(f)]
-	if !ok {
-		return "", message.Usage("wrong value, --fail-on "+message.Quote(string(f)), "write info, warning, error or never")
-	}
-	return severity, nil
 }

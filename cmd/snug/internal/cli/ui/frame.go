@@ -5,20 +5,20 @@ package ui
 import (
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TopFrame prints one look. If further is set, a blank line separates it from the one before.
-func (u *UI) TopFrame(view *top.View, d *finding.Watch, further bool) error {
+// Frame prints one of several answers. text returns it for a width in cells; 0 = any. If further
+// is set, a blank line separates it from the one before.
+func (u *UI) Frame(text func(columns int) string, d finding.Document, further bool) error {
 	if u.JSON {
 		return u.Answer(d)
 	}
-	text := view.Plain(u.columns())
+	shown := text(u.columns())
 	if further {
-		text = "\n" + text
+		shown = "\n" + shown
 	}
-	return u.Write([]byte(text))
+	return u.Write([]byte(shown))
 }
 
 // UTF8Locale reports whether the locale's character set is UTF-8. LC_ALL wins over LC_CTYPE,

@@ -35,12 +35,11 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 // UI holds the streams and the state that commands print with.
@@ -48,22 +47,26 @@ type UI struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
+	// Text renders documents for people.
+	Text     func(io.Writer, finding.Document) error
 	JSON     bool       // --json was given
+	Program  string     // name of the program, such as "snug"
 	Command  string     // command that ran, such as "snug top"
+	Brief    bool       // -h was given: print a short help
 	Helped   error      // error of writing a help text, which the flag library drops
 	printing sync.Mutex // held while writing to Err; servers write from several goroutines
 	shown    bool       // a status line is on the terminal
 }
 
-// JSONFlag adds --json to a command. Every command that prints an answer has it.
-func (u *UI) JSONFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&u.JSON, "json", false, "answer with one JSON document")
+// JSONFlag adds --json to the flags of a command. Every command that prints an answer has it.
+func (u *UI) JSONFlag(flags *pflag.FlagSet) {
+	flags.BoolVar(&u.JSON, "json", false, "answer with one JSON document")
 }
 
 // Answer prints a document.
 func (u *UI) Answer(d finding.Document) error {
 	var b bytes.Buffer
-	render := text.Write
+	render := u.Text
 	if u.JSON {
 		render = report.JSON
 	}

@@ -73,6 +73,7 @@ type Options struct {
 	Helm, Kustomize string                           // a chart, a directory, for the tool of that name; "" = none
 	Images          []string                         // NAME=FILE
 	Runes           bool                             // columns count code points, not bytes
+	Tree            bool                             // directories hold source: read Dockerfiles and .env files too, but no testdata
 }
 
 // New returns a linter.
@@ -133,12 +134,13 @@ func (l *Linter) walk(dir string) {
 		}
 		name := d.Name()
 		if d.IsDir() {
-			if path != dir && (strings.HasPrefix(name, ".") || name == "vendor" || name == "node_modules") {
+			if path != dir && (strings.HasPrefix(name, ".") || name == "vendor" || name == "node_modules" || l.Tree && name == "testdata") {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		yes := kindOf(path) == envfiles.Unit
+		kind := kindOf(path)
+		yes := kind == envfiles.Unit || l.Tree && kind != envfiles.None
 		switch strings.ToLower(filepath.Ext(name)) {
 		case ".yaml", ".yml", ".json":
 			yes = true

@@ -59,8 +59,15 @@ type File struct {
 	tab *pclntab
 
 	mu     sync.Mutex // guards the page caches of tab
-	vars   func() Vars
-	layout func() Layout
+	vars   once[Vars]
+	layout once[Layout]
+}
+
+// once is a value that is made when it is first needed. It is not sync.OnceValue, whose function
+// would be in every program that opens a file.
+type once[T any] struct {
+	sync.Once
+	value T
 }
 
 // Open opens an executable of size bytes. The error is ErrNotGo or ErrUnsupported, wrapped, or a
@@ -84,8 +91,6 @@ func OpenLive(r io.ReaderAt, size int64, mem io.ReaderAt, bias uint64) (*File, e
 		return nil, err
 	}
 	f.TextStart, f.Funcs = f.tab.text, f.tab.nfunc
-	f.vars = sync.OnceValue(func() Vars { return vote(f) })
-	f.layout = sync.OnceValue(func() Layout { return layoutOf(f) })
 	return f, nil
 }
 
@@ -124,7 +129,13 @@ func (f *File) Frames(dst []Frame, pc uint64) []Frame {
 
 // Vars returns the addresses of the runtime's variables. The first call does the
 // work.
-func (f *File) Vars() Vars { return f.vars() }
+func (f *File) Vars() Vars {
+	f.vars.Do(func() { f.vars.value = vote(f) })
+	return f.vars.value
+}
 
 // Layout returns the offsets of fields in the runtime's variables. The first call does the work.
-func (f *File) Layout() Layout { return f.layout() }
+func (f *File) Layout() Layout {
+	f.layout.Do(func() { f.layout.value = layoutOf(f) })
+	return f.layout.value
+}

@@ -96,6 +96,10 @@ func FuzzOpen(f *testing.F) {
 		if err == nil {
 			exercise(file)
 		}
+		image := patch(images[i], spots[i], p)
+		if h, err := ReadHeaders(bytes.NewReader(image)); err == nil {
+			h.BuildInfo(bytes.NewReader(image))
+		}
 	})
 }
 
@@ -106,6 +110,9 @@ func FuzzHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p []byte) {
 		if file, err := openBytes(p); err == nil {
 			exercise(file)
+		}
+		if h, err := ReadHeaders(bytes.NewReader(p)); err == nil {
+			h.BuildInfo(bytes.NewReader(p))
 		}
 	})
 }

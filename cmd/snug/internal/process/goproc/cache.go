@@ -4,7 +4,6 @@ package goproc
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -157,21 +156,21 @@ func entryOf(r io.ReaderAt) (uint64, bool) {
 //	4 bytes size of name, 4 size of description, 4 kind, name, description
 func goBuildID(r io.ReaderAt) string {
 	const most = 64 << 10
-	f, err := elf.NewFile(&frugal{r, maxRead})
+	f, err := gobin.ReadHeaders(&frugal{r, maxRead})
 	if err != nil {
 		return ""
 	}
-	for _, prog := range f.Progs {
-		if prog.Type != elf.PT_NOTE || prog.Filesz > most {
+	for _, prog := range f.Programs {
+		if prog.Type != gobin.SegmentNote || prog.Filesz > most {
 			continue
 		}
 		note := make([]byte, prog.Filesz)
-		if _, err := prog.ReadAt(note, 0); err != nil {
+		if _, err := r.ReadAt(note, int64(min(prog.Off, 1<<62))); err != nil {
 			continue
 		}
 		for len(note) >= 12 {
-			nameSize, size := uint64(f.ByteOrder.Uint32(note)), uint64(f.ByteOrder.Uint32(note[4:]))
-			kind := f.ByteOrder.Uint32(note[8:])
+			nameSize, size := uint64(f.Order.Uint32(note)), uint64(f.Order.Uint32(note[4:]))
+			kind := f.Order.Uint32(note[8:])
 			note = note[12:]
 			from := (nameSize + 3) &^ 3
 			if from+size > uint64(len(note)) {

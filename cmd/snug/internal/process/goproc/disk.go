@@ -3,10 +3,10 @@
 package goproc
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"path/filepath"
@@ -73,9 +73,12 @@ func openDisk(dir string) *disk {
 	return &disk{filepath.Join(dir, "snug", folderPrefix+hash(self())[:16])}
 }
 
+// hash returns 32 digits. Two programs with the same hash only take each other's place, because a
+// file repeats its key.
 func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	h := fnv.New128a()
+	h.Write([]byte(text))
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // file returns the name of a program's file, or "" for a program that must not be kept: it has
@@ -85,7 +88,7 @@ func (d *disk) file(k key) string {
 	if d == nil || strings.Count(k.buildID, "/") != 3 || len(k.buildID) < 40 || len(k.buildID) > 512 {
 		return ""
 	}
-	return filepath.Join(d.dir, hash(fmt.Sprintf("%d %d %s", k.size, k.uid, k.buildID))[:32]+".json")
+	return filepath.Join(d.dir, hash(fmt.Sprintf("%d %d %s", k.size, k.uid, k.buildID))+".json")
 }
 
 // load returns nil if there is no usable file.

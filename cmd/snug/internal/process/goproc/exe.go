@@ -7,15 +7,16 @@ package goproc
 import (
 	"bytes"
 	"cmp"
-	"debug/buildinfo"
-	"debug/elf"
 	"errors"
 	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 )
 
 // Exe holds what is known about an executable file.
@@ -103,7 +104,7 @@ func ReadExeAt(r io.ReaderAt) (Exe, error) {
 	if sections && !goes {
 		return Exe{What: sniff(head)}, nil
 	}
-	if info, err := buildinfo.Read(r); err == nil {
+	if info := recorded(r); info != nil {
 		e := fromBuildInfo(info)
 		e.Stripped = sections && !symbols
 		if len(info.Deps) == 0 {
@@ -118,6 +119,25 @@ func ReadExeAt(r io.ReaderAt) (Exe, error) {
 		return e, nil
 	}
 	return Exe{What: sniff(head)}, nil
+}
+
+// Foreign reads the build information of programs that are not ELF; nil = none is read. snug sets
+// it to debug/buildinfo.Read, which snug-run does without.
+var Foreign func(io.ReaderAt) (*debug.BuildInfo, error)
+
+// recorded returns what the go command recorded in a program; nil = nothing.
+func recorded(r io.ReaderAt) *debug.BuildInfo {
+	if h, err := gobin.ReadHeaders(r); err == nil {
+		return h.BuildInfo(r)
+	}
+	if Foreign == nil {
+		return nil
+	}
+	info, err := Foreign(r)
+	if err != nil {
+		return nil
+	}
+	return info
 }
 
 // fromBuildInfo returns what the go command recorded in a program.
@@ -158,17 +178,16 @@ const noVersion = "(version unknown)"
 // all of Debian's are, lists no modules. A stripped program keeps the names of functions in the
 // line table (runtime/symtab.go, pcHeader).
 func (e *Exe) byNames(r io.ReaderAt) {
-	f, err := elf.NewFile(r)
+	f, err := gobin.ReadHeaders(r)
 	if err != nil {
 		return
 	}
-	defer f.Close()
 	for _, name := range []string{".gopclntab", ".data.rel.ro.gopclntab"} {
 		s := f.Section(name)
 		if s == nil {
 			continue
 		}
-		table := io.NewSectionReader(s, 0, int64(s.Size))
+		table := io.NewSectionReader(r, int64(min(s.Off, 1<<62)), int64(min(s.Size, 1<<62)))
 		head := make([]byte, 64)
 		if _, err := table.ReadAt(head, 0); err != nil || head[7] != 8 {
 			return
@@ -176,14 +195,14 @@ func (e *Exe) byNames(r io.ReaderAt) {
 		// magic, two zeros, minimum instruction, pointer size; then nfunc, nfiles, since
 		// Go 1.18 textStart, and the offsets of the names and of what follows them.
 		at := 24
-		switch magic := f.ByteOrder.Uint32(head); magic {
+		switch magic := f.Order.Uint32(head); magic {
 		case 0xfffffff0, 0xfffffff1:
 			at = 32
 		case 0xfffffffa: // Go 1.16 and 1.17
 		default:
 			return
 		}
-		from, to := f.ByteOrder.Uint64(head[at:]), f.ByteOrder.Uint64(head[at+8:])
+		from, to := f.Order.Uint64(head[at:]), f.Order.Uint64(head[at+8:])
 		if from > to || to > s.Size || to-from > maxRead {
 			return
 		}
@@ -288,12 +307,11 @@ func ThisMinor() int {
 // only Go's linker writes (build information, build ID note or line table), and whether it has
 // a symbol table.
 func goSections(r io.ReaderAt) (any, goes, symbols bool) {
-	f, err := elf.NewFile(r)
+	f, err := gobin.ReadHeaders(r)
 	if err != nil {
 		return false, false, false
 	}
-	defer f.Close()
-	symbols = f.SectionByType(elf.SHT_SYMTAB) != nil
+	symbols = slices.ContainsFunc(f.Sections, func(s gobin.Section) bool { return s.Type == gobin.SectionSymbols })
 	for _, name := range []string{".go.buildinfo", ".note.go.buildid", ".gopclntab", ".data.rel.ro.gopclntab"} {
 		if f.Section(name) != nil {
 			return true, true, symbols

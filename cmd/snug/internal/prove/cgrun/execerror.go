@@ -4,7 +4,6 @@ package cgrun
 
 import (
 	"bufio"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 )
 
 // ExecError is a command that could not be executed.
@@ -118,13 +119,13 @@ func interpreterOf(file string) string {
 		}
 		return rest
 	}
-	exe, err := elf.NewFile(f)
+	exe, err := gobin.ReadHeaders(f)
 	if err != nil {
 		return ""
 	}
-	for _, p := range exe.Progs {
-		if p.Type == elf.PT_INTERP {
-			text, _ := io.ReadAll(io.LimitReader(p.Open(), 4096))
+	for _, p := range exe.Programs {
+		if p.Type == gobin.SegmentLoader {
+			text, _ := io.ReadAll(io.NewSectionReader(f, int64(min(p.Off, 1<<62)), int64(min(p.Filesz, 4096))))
 			return strings.TrimRight(string(text), "\x00")
 		}
 	}

@@ -205,7 +205,7 @@ func orphans() int {
 func asLeaver(how string) int {
 	var own []string
 	filepath.WalkDir("/sys/fs/cgroup", func(name string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() && groupName.MatchString(d.Name()) {
+		if err == nil && d.IsDir() && ownName(d.Name()) {
 			b, _ := os.ReadFile(filepath.Join(name, "cgroup.procs"))
 			for pid := range strings.FieldsSeq(string(b)) {
 				if pid == strconv.Itoa(os.Getpid()) {

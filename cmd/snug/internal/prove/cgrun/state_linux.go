@@ -5,17 +5,15 @@
 package cgrun
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
@@ -38,12 +36,14 @@ type recordText struct {
 	Groups []string `json:"groups"`
 }
 
-var groupName = regexp.MustCompile(`^snug-[0-9a-f]{16}$`)
+// ownName reports whether newName may have made a name.
+func ownName(name string) bool {
+	digits, ok := strings.CutPrefix(name, "snug-")
+	return ok && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
+}
 
 func newName() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return "snug-" + hex.EncodeToString(b[:])
+	return fmt.Sprintf("snug-%016x", rand.Uint64())
 }
 
 // stateDirs returns the directories that may contain this user's records, best first.
@@ -179,7 +179,7 @@ func sweep(dirs ...string) {
 		}
 		for _, e := range entries {
 			name, ok := strings.CutSuffix(e.Name(), ".json")
-			if ok && groupName.MatchString(name) {
+			if ok && ownName(name) {
 				sweepOne(filepath.Join(dir, e.Name()), name)
 			}
 		}

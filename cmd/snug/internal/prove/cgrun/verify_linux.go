@@ -77,7 +77,7 @@ func (s starter) verifyScope(c *Child) error {
 		if err != nil {
 			return err
 		}
-		if !groupName.MatchString(strings.TrimSuffix(path.Base(want.group), ".scope")) {
+		if !ownName(strings.TrimSuffix(path.Base(want.group), ".scope")) {
 			return &ProofError{fmt.Sprintf("systemd has not put the child into a group for %s, %s", want.controller, want.group)}
 		}
 		if file := shed(s.machine.fsys, h, want.group); file != "" {

@@ -196,7 +196,7 @@ func watch(conn *os.File) {
 		if err := in.Decode(&m); err != nil {
 			break
 		}
-		if m.Add != nil && groupName.MatchString(m.Add.Name) {
+		if m.Add != nil && ownName(m.Add.Name) {
 			groups[m.Add.Name] = *m.Add
 		}
 		delete(groups, m.Drop)

@@ -18,21 +18,21 @@ func (l *Lab) Add(fs *pflag.FlagSet) {
 	flagvalue.DefineList(fs, "url", "load the service at `URL`; several are replicas", "an address such as http://127.0.0.1:8080/", parseURL, &l.URLs)
 	fs.StringVar(&l.method, "method", "", "HTTP `METHOD` of the requests (default GET, with --body POST)")
 	fs.StringVar(&l.body, "body", "", "`TEXT` to send, or @FILE")
-	fs.StringArrayVar(&l.header, "header", nil, "header of the requests, such as `'Name: value'`; repeatable")
-	flagvalue.Define(fs, "timeout", "a request may take `TIME` (default 10s)", "a time such as 10s", parseTime, &l.timeout)
-	flagvalue.Define(fs, "ready", "wait up to `TIME` until the service listens (default 10s)", "a time such as 10s", parseTime, &l.ready)
+	fs.StringArrayVar(&l.header, "header", nil, "send `HEADER` with each request, such as 'Name: value'; repeatable")
+	flagvalue.Define(fs, "timeout", "a request may take `DURATION` (default 10s)", "a time such as 10s", parseTime, &l.timeout)
+	flagvalue.Define(fs, "ready", "wait up to `DURATION` until the service listens (default 10s)", "a time such as 10s", parseTime, &l.ready)
 	flagvalue.Define(fs, "rounds", "measure every setting `N` times (default 7)", "a whole number from 1 to 1000", func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= 1 && n <= 1000
 	}, &l.rounds)
-	flagvalue.Define(fs, "window", "measure for `TIME` in each run", "a time from 100ms to 1h", parseWindow, &l.window)
-	flagvalue.Define(fs, "warmup", "load for `TIME` before each window (default 1s)", "a time such as 1s", parseTime, &l.warmUp)
+	flagvalue.Define(fs, "window", "measure for `DURATION` in each run", "a time from 100ms to 1h", parseWindow, &l.window)
+	flagvalue.Define(fs, "warmup", "load for `DURATION` before each window (default 1s)", "a time such as 1s", parseTime, &l.warmUp)
 	l.seed = 1
 	flagvalue.Define(fs, "seed", "seed `N` of order, arrivals and resampling (default 1)", "a whole number", func(text string) (uint64, bool) {
 		n, err := strconv.ParseUint(text, 10, 64)
 		return n, err == nil
 	}, &l.seed)
-	flagvalue.Define(fs, "objective", "what better means: `cpu` (per request), rps, p99 or wall", "cpu, rps, p99 or wall", func(text string) (string, bool) {
+	flagvalue.Define(fs, "objective", "what better means, one `OBJECTIVE`: cpu (per request), rps, p99 or wall", "cpu, rps, p99 or wall", func(text string) (string, bool) {
 		return text, slices.Contains(Objectives, text)
 	}, &l.objective)
 	fs.BoolVar(&l.RealTime, "rt", false, "the load generator gets real-time priority (needs root)")
@@ -41,28 +41,49 @@ func (l *Lab) Add(fs *pflag.FlagSet) {
 	fs.Var((*flagvalue.Text)(&l.HTML), "html", "also write a report to `FILE`, a self-contained page")
 }
 
+// Sections puts the flags of bench and tune under titles in a help. A command need not have all of
+// them.
+func Sections(fs *pflag.FlagSet) {
+	for _, s := range []struct {
+		title string
+		names []string
+	}{
+		{"Container", []string{"cpus", "memory", "replicas", "burst", "no-limit"}},
+		{"Settings to compare", []string{"gomaxprocs", "gogc", "gomemlimit", "set"}},
+		{"Load", []string{"workload", "load", "users", "url", "method", "body", "header", "timeout", "ready", "rt"}},
+		{"Experiment", []string{"budget", "constraint", "rounds", "window", "warmup", "seed", "objective", "trace", "full"}},
+		{"Output", []string{"metric", "stdout", "check", "record", "html", "benchfmt", "json"}},
+	} {
+		for _, name := range s.names {
+			if fs.Lookup(name) != nil {
+				flagvalue.Section(fs, s.title, name)
+			}
+		}
+	}
+}
+
 // AddLimits defines the flags for limits.
 func (s *sweep) AddLimits(fs *pflag.FlagSet) {
-	flagvalue.DefineList(fs, "cpus", "limit CPU time to `CPUS`, such as 0.5,1,1500m (default 1)", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &s.CPUs)
-	flagvalue.DefineList(fs, "memory", "limit memory to `SIZE`, such as 256MiB,1GiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.Memory)
-	flagvalue.DefineList(fs, "replicas", "divide the limits among `N` containers, such as 1,5 (built-in services)", "whole numbers from 1 to 100", func(text string) (int, bool) {
+	flagvalue.DefineList(fs, "cpus", "limit CPU time to the CPUs in `LIST`, such as 0.5,1,1500m (default 1)", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &s.CPUs)
+	flagvalue.DefineList(fs, "memory", "limit memory to the sizes in `LIST`, such as 256MiB,1GiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.Memory)
+	flagvalue.DefineList(fs, "replicas", "divide the limits among the numbers of containers in `LIST`, such as 1,5 (built-in services)", "whole numbers from 1 to 100", func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= 1 && n <= 100
 	}, &s.replicas)
-	flagvalue.DefineList(fs, "burst", "save up to `TIME` of unused quota: 0, 50ms, or quota", "0, a time such as 50ms, or quota", parseBurst, &s.burst)
+	flagvalue.DefineList(fs, "burst", "save unused quota, up to the durations in `LIST`: 0, 50ms, or quota", "0, a time such as 50ms, or quota", parseBurst, &s.burst)
 }
 
 // AddKnobs defines the flags for knobs.
 func (s *sweep) AddKnobs(fs *pflag.FlagSet) {
-	flagvalue.DefineList(fs, "gomaxprocs", "compare values of GOMAXPROCS, such as `1,2,8`", "whole numbers from 1, or default", parseKnob(func(text string) bool {
+	flagvalue.DefineList(fs, "gomaxprocs", "compare the values of GOMAXPROCS in `LIST`, such as 1,2,8", "whole numbers from 1, or default", parseKnob(func(text string) bool {
 		_, ok := plan.ParseProcs(text)
 		return ok
 	}), &s.procs)
-	flagvalue.DefineList(fs, "gogc", "compare values of GOGC, such as `50,100,off`", "whole numbers from 1, off, or default", parseKnob(func(text string) bool {
+	flagvalue.DefineList(fs, "gogc", "compare the values of GOGC in `LIST`, such as 50,100,off", "whole numbers from 1, off, or default", parseKnob(func(text string) bool {
 		_, ok := flagvalue.ParseGOGC(text)
 		return ok
 	}), &s.gogc)
-	flagvalue.DefineList(fs, "gomemlimit", "compare values of GOMEMLIMIT, such as `124MiB,90%`; percentages are of --memory", plan.Want("SNUG_GOMEMLIMIT")+"; or default", func(text string) (plan.Memory, bool) {
+	flagvalue.DefineList(fs, "gomemlimit", "compare the values of GOMEMLIMIT in `LIST`, such as 124MiB,90%; percentages are of --memory", plan.Want("SNUG_GOMEMLIMIT")+"; or default", func(text string) (plan.Memory, bool) {
 		if text == "default" {
 			return plan.Memory{}, true
 		}

@@ -68,7 +68,7 @@ type reasons []struct {
 }
 
 func (all *reasons) add(why string) {
-	key := figuresOf.ReplaceAllString(why, "0")
+	key := withoutFigures(why)
 	for i := range *all {
 		if r := &(*all)[i]; r.key == key {
 			r.runs, r.differ = r.runs+1, r.differ || r.example != why

@@ -3,7 +3,6 @@
 package content
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -13,12 +12,48 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-var (
-	// lastValue matches the last knob of a pruned setting, and its value.
-	lastValue = regexp.MustCompile(`([A-Za-z]+)=([^ ,=]+)$`)
-	// ofSize matches the size in a reason, which differs for each setting.
-	ofSize = regexp.MustCompile(` of [0-9.]+ ?[KMGT]?i?B\b`)
-)
+// lastValue returns the last knob of a pruned setting, and its value; "" if it does not end in one.
+func lastValue(what string) (knob, value string) {
+	i := strings.LastIndexByte(what, '=')
+	if i < 0 || i+1 == len(what) || strings.ContainsAny(what[i+1:], " ,") {
+		return "", ""
+	}
+	knob = what[:i]
+	for n := len(knob); n > 0; n-- {
+		if c := knob[n-1] | 0x20; c < 'a' || c > 'z' {
+			knob = knob[n:]
+			break
+		}
+	}
+	if knob == "" {
+		return "", ""
+	}
+	return knob, what[i+1:]
+}
+
+// withoutSize removes the size from a reason, such as " of 200 MiB", because it differs for each
+// setting.
+func withoutSize(why string) string {
+	words := strings.Split(why, " ")
+	for i := 0; i+1 < len(words); i++ {
+		number := strings.TrimLeft(words[i+1], "0123456789.")
+		if words[i] != "of" || number == words[i+1] {
+			continue
+		}
+		unit, n := number, 2
+		if unit == "" && i+2 < len(words) {
+			unit, n = words[i+2], 3
+		}
+		if rest := strings.TrimRight(unit, ".,;:)"); rest != "B" && (len(rest) < 2 || !strings.Contains("KMGT", rest[:1]) || strings.TrimPrefix(rest[1:], "i") != "B") {
+			continue
+		} else if tail := unit[len(rest):]; i > 0 {
+			words[i-1] += tail
+		}
+		words = append(words[:i], words[i+n:]...)
+		i--
+	}
+	return strings.Join(words, " ")
+}
 
 // PrunedGroups returns the settings that a search did not try. Settings whose reasons differ
 // only in numbers are grouped.
@@ -30,11 +65,8 @@ func PrunedGroups(all []finding.Pruned) []finding.Pruned {
 	var groups []group
 next:
 	for _, x := range all {
-		knob := ""
-		if m := lastValue.FindStringSubmatch(x.What); m != nil {
-			knob = m[1]
-		}
-		key := knob + ": " + figuresOf.ReplaceAllString(x.Why, "0")
+		knob, _ := lastValue(x.What)
+		key := knob + ": " + withoutFigures(x.Why)
 		for i := range groups {
 			if knob != "" && groups[i].key == key {
 				groups[i].members = append(groups[i].members, x)
@@ -53,10 +85,10 @@ next:
 		var low, high string
 		for _, x := range g.members {
 			if x.Why != g.members[0].Why {
-				why = ofSize.ReplaceAllString(g.members[0].Why, "")
+				why = withoutSize(g.members[0].Why)
 			}
 			settings += 1 + strings.Count(x.What, ", ") // GOGC=50, 100 with GOMEMLIMIT=179MiB
-			v := lastValue.FindStringSubmatch(x.What)[2]
+			_, v := lastValue(x.What)
 			if low == "" || Magnitude(v) < Magnitude(low) {
 				low = v
 			}
@@ -64,7 +96,7 @@ next:
 				high = v
 			}
 		}
-		knob := lastValue.FindStringSubmatch(g.members[0].What)[1]
+		knob, _ := lastValue(g.members[0].What)
 		what := units.Plural(settings, "setting") + " with " + knob + " " + metric.ValueText(knob, low)
 		if high != low {
 			what += " to " + metric.ValueText(knob, high)

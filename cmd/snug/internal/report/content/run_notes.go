@@ -4,7 +4,6 @@ package content
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -12,8 +11,21 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// figuresOf matches the numbers in a note, which may differ between runs.
-var figuresOf = regexp.MustCompile(`[0-9][0-9.,]*`)
+// withoutFigures replaces the numbers in a note by 0, because they may differ between runs.
+func withoutFigures(note string) string {
+	var b strings.Builder
+	for i := 0; i < len(note); i++ {
+		if c := note[i]; c < '0' || c > '9' {
+			b.WriteByte(c)
+			continue
+		}
+		b.WriteByte('0')
+		for i+1 < len(note) && strings.IndexByte("0123456789.,", note[i+1]) >= 0 {
+			i++
+		}
+	}
+	return b.String()
+}
 
 // runNotes returns each note of the valid runs once, and the number of requests that the
 // percentiles of a closed loop of users leave out.
@@ -41,7 +53,7 @@ func runNotes(cells []finding.Cell) []string {
 			if r.Note == "" {
 				continue
 			}
-			key := c.Workload + ": " + figuresOf.ReplaceAllString(r.Note, "0")
+			key := c.Workload + ": " + withoutFigures(r.Note)
 			at, ok := seen[key]
 			if !ok {
 				at = len(remarks)

@@ -22,6 +22,7 @@ const (
 	KindTop     = "top"
 	KindAgent   = "agent"
 	KindLint    = "lint"
+	KindCheck   = "check"
 	KindPolicy  = "policy"
 	KindGiven   = "given"
 )
@@ -47,6 +48,7 @@ var types = map[string]reflect.Type{
 	KindTop:     reflect.TypeFor[Watch](),
 	KindAgent:   reflect.TypeFor[Node](),
 	KindLint:    reflect.TypeFor[Lint](),
+	KindCheck:   reflect.TypeFor[Check](),
 	KindPolicy:  reflect.TypeFor[Policy](),
 	KindGiven:   reflect.TypeFor[Given](),
 }

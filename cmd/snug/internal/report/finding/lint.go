@@ -17,6 +17,12 @@ type Lint struct {
 	Next     string        `json:"next"`
 }
 
+// Check holds the findings in all files of a tree: what Lint has, and those in Go source.
+type Check struct {
+	Lint
+	Packages int `json:"packages"` // Go packages that were analyzed
+}
+
 // Values of Gap.Field: input that could not be read, and template sources, which are
 // skipped and are not an error.
 const (

@@ -12,7 +12,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-func (p *Page) lint(d *finding.Lint) {
+// mistakes prints the answer of a command. source counts what it read that is not a file of d.
+func (p *Page) mistakes(d *finding.Lint, command, source string) {
 	count, fixed := map[finding.Severity]int{}, 0
 	for i := range d.Findings {
 		if m := &d.Findings[i]; m.Fixed {
@@ -23,13 +24,13 @@ func (p *Page) lint(d *finding.Lint) {
 	}
 	verdict := counts(count, fixed)
 	switch n := len(d.Unknown); {
-	case d.Files == 0 && n == 0:
+	case d.Files == 0 && n == 0 && source == "":
 		verdict = "no manifests"
 	case n > 0:
 		verdict += ", " + units.Plural(n, "part") + " not looked at"
 	}
 	p.line("%s: %s", message.Clean(strings.Join(d.Inputs, " ")), verdict)
-	p.line("%s, %s of Kubernetes, %s%s", units.Plural(d.Files, "file"), units.Plural(d.Objects, "object"), units.Plural(d.Pods, "pod"), beside(d))
+	p.line("%s%s, %s of Kubernetes, %s%s", source, units.Plural(d.Files, "file"), units.Plural(d.Objects, "object"), units.Plural(d.Pods, "pod"), beside(d))
 	file, fixable := "", 0
 	for i := range d.Findings {
 		m := &d.Findings[i]
@@ -51,7 +52,7 @@ func (p *Page) lint(d *finding.Lint) {
 	}
 	if fixable > 0 {
 		p.line("")
-		p.line("snug lint --fix fixes %d of them", fixable)
+		p.line("snug %s --fix fixes %d of them", command, fixable)
 	}
 	p.next(d.Next)
 }

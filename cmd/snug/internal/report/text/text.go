@@ -9,7 +9,26 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
+
+// WriteFit writes the documents of snug-run for people. It exists because the linker leaves out
+// the code for all other kinds.
+func WriteFit(w io.Writer, d finding.Document) error {
+	var p Page
+	switch d := d.(type) {
+	case *finding.Limits:
+		p.limits(d)
+	case *finding.Plan:
+		p.plan(d)
+	case *finding.Build:
+		p.build(d)
+	default:
+		return fmt.Errorf("no text for a document of kind %s", finding.KindOf(d))
+	}
+	_, err := io.WriteString(w, message.CleanLines(p.String()))
+	return err
+}
 
 // Write writes a document for people: the verdict, a small table, the reasons and
 // one next command.
@@ -45,7 +64,9 @@ func Write(w io.Writer, d finding.Document) error {
 	case *finding.Trace:
 		p.trace(d)
 	case *finding.Lint:
-		p.lint(d)
+		p.mistakes(d, "lint", "")
+	case *finding.Check:
+		p.mistakes(&d.Lint, "check", units.Plural(d.Packages, "Go package")+", ")
 	case *finding.Policy:
 		p.WriteString(d.YAML)
 	case *finding.Given:

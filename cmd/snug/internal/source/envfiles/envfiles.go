@@ -120,6 +120,10 @@ func Judge(kind Kind, settings []Setting) []Found {
 		if s.Name == "GOGC" && s.Value == "off" && !bounded[s.Stage] && (kind != Dockerfile || s.Stage == last) {
 			problems = append(problems, vet.Problem{ID: "gogc-off-alone", Text: "GOGC=off without a GOMEMLIMIT: garbage is never collected, and the heap grows until the process is killed"})
 		}
+		// A process takes GOMAXPROCS from the image of each of its containers, whatever their size.
+		if s.Name == "GOMAXPROCS" && kind == Dockerfile && s.Stage == last && s.Value != "" && len(problems) == 0 {
+			problems = append(problems, vet.Problem{ID: "gomaxprocs-constant", Text: "GOMAXPROCS=" + s.Value + " is the same in every container of this image, and the runtime no longer follows the CPU quota"})
+		}
 		for _, p := range problems {
 			if !slices.Contains(s.Ignores, p.ID) {
 				found = append(found, Found{Line: s.Line, Problem: p})

@@ -11,6 +11,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -44,26 +45,33 @@ type Edit struct {
 }
 
 // Run loads packages with the go command and analyzes them. It compiles their dependencies but
-// does not analyze them, because no analyzer has facts. With an error it may also return the
-// findings of the packages that compile.
-func Run(ctx context.Context, patterns []string, tags string) ([]Found, error) {
+// does not analyze them, because no analyzer has facts. It returns the findings and the number of
+// packages that they are of; with an error these are the packages that compile. dir is the
+// directory to load from; "" = the current one.
+func Run(ctx context.Context, dir string, patterns []string, tags string) ([]Found, int, error) {
 	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedModule |
 		packages.NeedExportFile | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedTypesInfo | packages.NeedSyntax
-	c := &packages.Config{Context: ctx, Mode: mode}
+	c := &packages.Config{Context: ctx, Mode: mode, Dir: dir}
 	if tags != "" {
 		c.BuildFlags = []string{"-tags=" + tags}
 	}
 	all, err := packages.Load(c, patterns...)
+	if err != nil && dir != "" && strings.Contains(err.Error(), "go.work") { // a module that the workspace does not have
+		c.Env = append(os.Environ(), "GOWORK=off")
+		all, err = packages.Load(c, patterns...)
+	}
 	switch {
 	case ctx.Err() != nil:
-		return nil, Interrupted()
+		return nil, 0, Interrupted()
 	case err != nil && noGo():
-		return nil, message.Failed("there is no go command, PATH", "install Go, or put its bin directory on PATH")
+		return nil, 0, message.Failed("there is no go command, PATH", "install Go, or put its bin directory on PATH")
 	case err != nil:
-		return nil, failure(ctx, err.Error())
+		return nil, 0, failure(ctx, err.Error())
 	case len(all) == 0: // Load then drops the message of the go command
-		said, _ := exec.CommandContext(ctx, "go", append([]string{"list", "-export", "--"}, patterns...)...).CombinedOutput()
-		return nil, failure(ctx, string(said)+"\nno packages to vet")
+		list := exec.CommandContext(ctx, "go", append([]string{"list", "-export", "--"}, patterns...)...)
+		list.Dir = dir
+		said, _ := list.CombinedOutput()
+		return nil, 0, failure(ctx, string(said)+"\nno packages to vet")
 	}
 	wrong := ""
 	all = slices.DeleteFunc(all, func(p *packages.Package) bool {
@@ -83,11 +91,11 @@ func Run(ctx context.Context, patterns []string, tags string) ([]Found, error) {
 	found, err := analyze(all)
 	switch {
 	case ctx.Err() != nil:
-		return nil, Interrupted()
+		return nil, 0, Interrupted()
 	case wrong != "":
-		return found, failure(ctx, wrong)
+		return found, len(all), failure(ctx, wrong)
 	}
-	return found, err
+	return found, len(all), err
 }
 
 // analyze returns the findings of the analyzers, without duplicates, in the order of files.

@@ -39,7 +39,7 @@ func TestInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	found, err := Run(ctx, []string{"./..."}, "")
+	found, _, err := Run(ctx, "", []string{"./..."}, "")
 	var f *message.Failure
 	if found != nil || !errors.As(err, &f) || f.Code != message.ExitInterrupted || f.What != "interrupted" || f.Hint == "" {
 		t.Errorf("%v, %v", found, err)

@@ -29,10 +29,10 @@ func TestImportInError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if found, err := Run(t.Context(), []string{"./top"}, ""); err == nil || !strings.Contains(err.Error(), "cannot vet, ") {
+	if found, _, err := Run(t.Context(), "", []string{"./top"}, ""); err == nil || !strings.Contains(err.Error(), "cannot vet, ") {
 		t.Errorf("%v, %v", found, err)
 	}
-	found, err := Run(t.Context(), []string{"./top", "./alone"}, "")
+	found, _, err := Run(t.Context(), "", []string{"./top", "./alone"}, "")
 	if err == nil || len(found) == 0 || !strings.HasSuffix(found[0].File, "alone/a.go") {
 		t.Errorf("%v, %v", found, err)
 	}

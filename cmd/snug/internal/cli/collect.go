@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fit
+package cli
 
 import (
 	"os"
 
-	"github.com/spf13/cobra"
-
+	"github.com/snug-go/snug/cmd/snug/internal/cli/fit"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/collect"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
@@ -15,11 +14,11 @@ import (
 	"github.com/snug-go/snug/internal/fixture"
 )
 
-func NewCollect(u *ui.UI) *cobra.Command {
-	var at Place
+func newCollect(u *ui.UI) *ui.Command {
+	var at fit.Place
 	var file flagvalue.Text
 	var raw bool
-	cmd := &cobra.Command{
+	cmd := &ui.Command{
 		Use:   "collect [--root DIR] [--pid N] [-o FILE] [--raw]",
 		Short: "Save the files that limits are read from, for a bug report or a test",
 		Long: `Save the situation of a process: its cgroup file, mount table and allowed CPUs,
@@ -31,22 +30,22 @@ Names, ids and paths are replaced by made-up ones, unless you give --raw. Read t
 file before you pass it on.`,
 		Example: `  snug collect --pid 4711 -o case.txtar
   snug plan --root case.txtar`,
-		Args: ui.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if err := at.open(); err != nil {
+		Flags: ui.NewFlags(),
+		Run: func([]string) error {
+			if err := at.Open(); err != nil {
 				return err
 			}
-			if at.fsys == nil {
+			if at.FS() == nil {
 				if _, err := os.Stat("/proc/self/cgroup"); err != nil {
 					return message.Failed("/proc does not show this process: "+message.Reason(err)+", /proc/self/cgroup", "mount it first: mount -t proc proc /proc")
 				}
 			}
-			s, err := collect.Situation(at.fsys, int(at.pid), raw)
+			s, err := collect.Situation(at.FS(), at.PID(), raw)
 			if err == nil {
-				err = at.alive()
+				err = at.Alive()
 			}
 			if err != nil {
-				return at.failure(err)
+				return at.Failure(err)
 			}
 			text := fixture.Format(s)
 			if file == "" || file == "-" {
@@ -63,8 +62,8 @@ file before you pass it on.`,
 			return nil
 		},
 	}
-	at.add(cmd)
-	cmd.Flags().VarP(&file, "output", "o", "write to `FILE` instead of stdout")
-	cmd.Flags().BoolVar(&raw, "raw", false, "keep the real names, ids and paths")
+	at.Add(cmd.Flags)
+	cmd.Flags.VarP(&file, "output", "o", "write to `FILE` instead of stdout")
+	cmd.Flags.BoolVar(&raw, "raw", false, "keep the real names, ids and paths")
 	return cmd
 }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package small is the command line of snug-run: those commands of snug that a container needs,
+// without the library that makes the others a program.
+package small
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/fit"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
+)
+
+const name = "snug-run"
+
+const long = `snug-run finds what a container really gives a Go program, decides what GOMAXPROCS
+and GOMEMLIMIT should be, and starts the program with that. It is the part of snug that
+a container needs; snug itself also finds what is wrong, and measures.`
+
+const example = `  snug-run run -- ./server         start ./server fitted
+  snug-run plan --exe ./server     what that sets, and why
+  snug-run limits                  what the container gives`
+
+// whole lists the commands that only snug has.
+var whole = []string{
+	"agent", "bench", "check", "cluster", "collect", "completion", "doctor", "explain", "lint", "policy",
+	"profile", "ps", "report", "top", "trace", "tune", "vet", "webhook",
+}
+
+// Main runs snug-run with args, which do not include its name, and returns the exit code: that of
+// the same command of snug.
+func Main(u *ui.UI, args []string) int {
+	u.Text, u.Program, u.Command = text.WriteFit, name, name
+	if err := run(u, args); err != nil {
+		return u.Complain(err)
+	}
+	return message.ExitFine
+}
+
+func run(u *ui.UI, args []string) error {
+	commands := []*ui.Command{fit.NewLimits(u), fit.NewPlan(u), fit.NewRun(u), ui.NewVersion(u)}
+	help := &ui.Help{Path: name, Long: long, Example: example, Use: name + " COMMAND", Flags: ui.NewFlags()}
+	help.Flags.BoolP("help", "h", false, "help for "+name)
+	help.Flags.Bool("version", false, "print the version")
+	group := ui.HelpGroup{Title: "Commands:"}
+	var names []string
+	for _, c := range commands {
+		group.Commands = append(group.Commands, [2]string{c.Name(), c.Short})
+		names = append(names, c.Name())
+	}
+	help.Groups = []ui.HelpGroup{group}
+
+	first := ""
+	if len(args) > 0 {
+		first = args[0]
+	}
+	wanted := first
+	switch {
+	case first == "--version":
+		wanted = "version"
+	case first == "help" && len(args) > 1:
+		wanted, args = args[1], []string{"help", "--help"}
+	case len(args) == 0, first == "help", first == "-h", first == "--help":
+		return u.Write(help.Bytes())
+	}
+	i := slices.Index(names, wanted)
+	switch {
+	case i >= 0:
+		return one(u, commands[i], args[1:])
+	case strings.HasPrefix(wanted, "-") && wanted != "-":
+		return message.Usage("unknown flag, "+message.Typed(wanted), name+" --help lists the commands")
+	case slices.Contains(whole, wanted):
+		return message.Usage("unknown command, "+message.Typed(wanted), "it is a command of snug; "+name+" is the small part for containers")
+	}
+	hint := name + " --help lists them"
+	if like := ui.Like(wanted, names); len(like) > 0 {
+		hint = "did you mean " + name + " " + strings.Join(like, " or "+name+" ") + "?"
+	}
+	return message.Usage("unknown command, "+message.Typed(wanted), hint)
+}
+
+// one runs a command.
+func one(u *ui.UI, c *ui.Command, args []string) error {
+	path := name + " " + c.Name()
+	u.Command = path
+	help := c.Flags.BoolP("help", "h", false, "help for "+c.Name())
+	c.Flags.SetInterspersed(!c.TakesProgram)
+	c.Flags.Usage = func() {}
+	err := c.Flags.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp), err == nil && *help:
+		h := &ui.Help{Path: path, Short: c.Short, Long: c.Long, Example: c.Example, Use: name + " " + c.Use, Flags: c.Flags, Brief: slices.Contains(args, "-h")}
+		return c.Failed(u.Write(h.Bytes()))
+	case err != nil:
+		return c.Failed(ui.FlagError(path, c.Flags, err))
+	}
+	if err := c.Check(path, c.Flags.Args()); err != nil {
+		return c.Failed(err)
+	}
+	return c.Failed(c.Run(c.Flags.Args()))
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/govet"
+)
+
+func NewCheck(u *ui.UI) *cobra.Command {
+	f := lintFlags{format: "text"}
+	f.Tree = true
+	tags := ""
+	cmd := &cobra.Command{
+		Use:   "check [FILE|DIR]...",
+		Short: "Check source and manifests for what does not fit the container",
+		Long: `Check a tree before anything runs; the default is the current directory.
+
+In Go source: calls that undo what Go has learned about the container, pools sized by the
+machine, values that end a process at start, an old go line in go.mod. The go command loads
+the packages, so they must compile. Test files are not checked.
+
+In Kubernetes manifests, compose files, systemd units, Dockerfiles and .env files: divisors
+that make GOMEMLIMIT 128 bytes, sizes that Go cannot parse, references to limits that do
+not exist, variables that pin what Go 1.25 follows by itself. You need no cluster. You can
+pipe in the output of helm and kustomize (-); --helm and --kustomize run them.
+
+To silence a finding, put a comment on its line or the line above, with a reason:
+//snug:ignore ID reason, or # snug:ignore ID reason; or set the annotation
+` + lint.IgnoreAnnotation + `: "ID reason" on the pod or its object.
+
+The exit status is 3 if there is a finding at the level of --fail-on or above.
+
+snug vet checks source alone and takes packages as go vet does; snug lint checks manifests
+alone.`,
+		Example: `  snug check
+  snug check --fix .
+  helm template ./chart | snug check -
+  snug check --format github --fail-on error .    in CI
+  snug explain gomemlimit-divisor`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 && f.Helm == "" && f.Kustomize == "" {
+				args = []string{"."}
+			}
+			return f.run(u, args, func(d *finding.Lint) (finding.Document, error) {
+				ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+				defer stop()
+				c := &finding.Check{Lint: *d}
+				c.Kind = finding.KindCheck
+				err := f.source(ctx, c, args, tags)
+				*d = c.Lint // rendered, and judged by --fail-on
+				return c, err
+			})
+		},
+	}
+	f.add(u, cmd)
+	cmd.Flags().StringVar(&tags, "tags", "", "build `TAGS`, as for the go command")
+	return cmd
+}
+
+// source adds the findings in the Go packages below paths. Packages that cannot be loaded are a
+// gap, because the rest of the answer holds without them.
+func (f *lintFlags) source(ctx context.Context, d *finding.Check, paths []string, tags string) error {
+	for _, l := range loadings(paths) {
+		found, n, wrong := govet.Run(ctx, l.dir, []string{l.pattern}, tags)
+		if ctx.Err() != nil {
+			return govet.Interrupted()
+		}
+		d.Packages += n
+		if wrong != nil {
+			why, _, _ := strings.Cut(wrong.Error(), "\n")
+			d.Unknown = append(d.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(l.dir), Why: finding.UTF8(message.Cut(why, message.MaxShown))})
+		}
+		if f.Mend && wrong == nil {
+			if err := govet.Fix(found); err != nil {
+				return err
+			}
+		}
+		for i := range found {
+			v := &found[i]
+			column := v.Column
+			if f.Runes {
+				column = inRunes(v.File, v.Line, column)
+			}
+			m := finding.LintMistake{Mistake: mistake(v.ID, v.File, v.Line, &column, v.Message)}
+			m.Fix, m.Fixable, m.Fixed = v.Fix, len(v.Edits) > 0, v.Fixed
+			d.Findings = append(d.Findings, m)
+		}
+	}
+	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	d.Next = nextOf(d.Findings)
+	return nil
+}
+
+// nextOf returns the command to try next: what a fix leaves to do, or else the explanation of the
+// worst finding.
+func nextOf(all []finding.LintMistake) string {
+	v := &finding.Vet{}
+	for i := range all {
+		v.Findings = append(v.Findings, all[i].Mistake)
+	}
+	return vetNext(v)
+}
+
+// inRunes converts a column in bytes to one in code points, both from 1.
+func inRunes(file string, line, column int) int {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return column
+	}
+	lines := strings.SplitN(string(text), "\n", line+1)
+	if line < 1 || len(lines) < line || column < 1 || column-1 > len(lines[line-1]) {
+		return column
+	}
+	return utf8.RuneCountInString(lines[line-1][:column-1]) + 1
+}
