@@ -51,6 +51,7 @@ report/page, process/, diagnose/ < cluster/agent
 diagnose/, cluster/, vet, report/finding < cli/explain
 limits, plan, fit, follow, watch, snug, fixture, vet, message, flagvalue, option, goenv, process/, profile/, source/, diagnose/, prove/, cluster/, report/ < cli/ < main
 prove/ < main
+prove/, cli/ui < snug-run
 
 Inside the groups:
 process/proc, process/gobin < process/goproc
@@ -71,7 +72,11 @@ cluster/podpatch, cluster/manifest, cluster/lint, cluster/image < cluster/linter
 cluster/quantity, cluster/podpatch, cluster/policy, cluster/pod < cluster/review
 cluster/cert, cluster/rest, cluster/review, cluster/policy, cluster/learned, cluster/podpatch < cluster/webhook
 cluster/pod, cluster/podid, cluster/rest < cluster/agent
-cli/ui, cli/explain < cli/fit, cli/look, cli/prove, cli/source, cli/cluster < cli
+cli/ui < cli/fit < cli/small < snug-run
+cli/ui < cli/usage
+cli/ui, cli/usage, cli/explain < cli/look, cli/prove, cli/source, cli/cluster
+cli/ui, cli/usage, cli/explain, cli/root, cli/fit, cli/look, cli/prove, cli/source, cli/cluster < cli
+cli/ui, cli/usage < cli/root
 `
 
 // pure packages decide; they access neither the machine nor the clock.

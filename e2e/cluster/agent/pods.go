@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/snug-go/snug/e2e/internal/figures"
 )
 
 // target is a program that prints ready and ends with its standard input. By its argument it
@@ -246,7 +248,7 @@ func is[T comparable](p *T, want T) bool { return p != nil && *p == want }
 func decode(t *testing.T, text []byte) *node {
 	t.Helper()
 	var n node
-	if err := json.Unmarshal(text, &n); err != nil || n.Kind != "agent" {
+	if err := figures.Unmarshal(text, &n); err != nil || n.Kind != "agent" {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	for _, secret := range []string{"hunter2", "hunter3", "SECRET"} {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/e2e/cluster/kube"
+	"github.com/snug-go/snug/e2e/internal/figures"
 	"github.com/snug-go/snug/e2e/internal/gate"
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
@@ -262,7 +263,7 @@ func (c *cluster) seen(t *testing.T, p *pod, name, image, cpu, procs, limit stri
 	}()
 	c.Wait(t, "the agent reports "+want, func() bool {
 		var d struct{ Containers []container }
-		if err := json.Unmarshal([]byte(get(t, c.agent+"/findings")), &d); err != nil {
+		if err := figures.Unmarshal([]byte(get(t, c.agent+"/findings")), &d); err != nil {
 			t.Fatal(err)
 		}
 		// The sandbox, whose pause program is in Go here, is a container without a name.

@@ -6,7 +6,6 @@ package debian
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/e2e/internal/figures"
 	"github.com/snug-go/snug/e2e/internal/gate"
 	"github.com/snug-go/snug/e2e/internal/programs"
 )
@@ -57,7 +57,7 @@ func look(snug string, pid int) (process, []byte, error) {
 	out, err := cmd.Output()
 	var d struct{ Processes []process }
 	if err == nil {
-		err = json.Unmarshal(out, &d)
+		err = figures.Unmarshal(out, &d)
 	}
 	if err != nil || len(d.Processes) != 1 {
 		return process{}, out, fmt.Errorf("%v\n%s%s", err, out, &stderr)

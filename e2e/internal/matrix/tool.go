@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+
+	"github.com/snug-go/snug/e2e/internal/figures"
 )
 
 // Answers maps names to command lines of the tool that run in every situation. CheckAnswer checks
@@ -64,7 +66,7 @@ func (s Situation) CheckAnswer(t *testing.T, m Machine, name string, o Outcome) 
 
 func (s Situation) checkLimits(m Machine, stdout string) error {
 	var d limitsDocument
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
+	if err := figures.Unmarshal([]byte(stdout), &d); err != nil {
 		return err
 	}
 	affinity := s.affinity(m.CPUs)
@@ -97,7 +99,7 @@ func (s Situation) checkLimits(m Machine, stdout string) error {
 
 func (s Situation) checkPlan(m Machine, stdout string) error {
 	var d planDocument
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
+	if err := figures.Unmarshal([]byte(stdout), &d); err != nil {
 		return err
 	}
 	procs := s.affinity(m.CPUs) // kept if the plan sets nothing

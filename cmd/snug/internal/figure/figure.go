@@ -100,10 +100,16 @@ func Compare[T cmp.Ordered](a, b Of[T]) int {
 	return cmp.Compare(a.N, b.N)
 }
 
-// MarshalJSON writes the figure as documents hold it: the number, or null for both none and
-// unknown. Documents list the unknown ones.
+// none is the JSON of a figure for a limit that is not set, or of one that does not apply.
+const none = `"none"`
+
+// MarshalJSON writes the figure as documents hold it: the number, "none", or null for an unknown
+// one. Documents list the unknown ones, with the reason.
 func (f Of[T]) MarshalJSON() ([]byte, error) {
-	if !f.Known() {
+	switch f.State {
+	case limits.None:
+		return []byte(none), nil
+	case limits.Unknown:
 		return []byte("null"), nil
 	}
 	var b bytes.Buffer
@@ -113,10 +119,14 @@ func (f Of[T]) MarshalJSON() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. null becomes none.
+// UnmarshalJSON reads what MarshalJSON writes.
 func (f *Of[T]) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
+	switch string(text) {
+	case none:
 		*f = Of[T]{State: limits.None}
+		return nil
+	case "null":
+		*f = Of[T]{}
 		return nil
 	}
 	*f = Of[T]{State: limits.Known}

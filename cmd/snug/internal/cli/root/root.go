@@ -46,9 +46,17 @@ func (p *Program) Main(u *ui.UI, args []string) int {
 		err = u.Helped
 	}
 	if err != nil {
+		// The flags may be wrong before --json.
+		u.JSON = u.JSON || ran.Flags().Lookup("json") != nil && asksJSON(args)
 		return u.Complain(err)
 	}
 	return message.ExitFine
+}
+
+// asksJSON reports whether --json is among the arguments of snug's own.
+func asksJSON(args []string) bool {
+	json, end := slices.Index(args, "--json"), slices.Index(args, "--")
+	return json >= 0 && (end < 0 || json < end)
 }
 
 // Command returns the tree of commands.

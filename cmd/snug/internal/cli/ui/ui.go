@@ -56,6 +56,7 @@ type UI struct {
 	Helped   error      // error of writing a help text, which the flag library drops
 	printing sync.Mutex // held while writing to Err; servers write from several goroutines
 	shown    bool       // a status line is on the terminal
+	answered bool       // something was written to stdout
 }
 
 // JSONFlag adds --json to the flags of a command. Every command that prints an answer has it.
@@ -78,6 +79,7 @@ func (u *UI) Answer(d finding.Document) error {
 
 // Write writes an answer to stdout. A closed pipe is not an error.
 func (u *UI) Write(answer []byte) error {
+	u.answered = true
 	_, err := u.Out.Write(answer)
 	if err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 		return nil
@@ -137,6 +139,11 @@ func (u *UI) Complain(err error) int {
 	u.Note("error: %s", message.Cut(what, MaxLine))
 	if hint != "" {
 		u.Note("hint: %s", message.Cut(hint, MaxLine))
+	}
+	if u.JSON && !u.answered {
+		d := &finding.Error{Head: finding.NewHead(finding.KindError), Command: u.Command, Code: f.Code}
+		d.Error, d.Hint = finding.UTF8(message.Cut(what, MaxLine)), finding.UTF8(message.Cut(hint, MaxLine))
+		_ = u.Answer(d) // the error is what matters
 	}
 	return f.Code
 }

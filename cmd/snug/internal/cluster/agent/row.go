@@ -18,7 +18,12 @@ import (
 // addLimits adds a container's limits and counters to the document. before may be nil; now is
 // nil if the limits are unknown.
 func addLimits(c *finding.Container, before, now *limits.Limits) {
-	defer func() { finding.Settle(c, c.Unknown) }()
+	defer func() {
+		finding.Settle(c, c.Unknown)
+		if now != nil && len(now.CPU.Requests) > 1 {
+			c.Request.Unknown("", "several requests give this weight")
+		}
+	}()
 	if now == nil {
 		for _, field := range []string{"quota_cores", "memory_limit_bytes"} {
 			c.Unknown = append(c.Unknown, finding.Gap{Field: field, File: "/proc/PID/cgroup", Why: "the groups cannot be read"})

@@ -3,6 +3,7 @@
 package goproc
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -46,7 +47,7 @@ func runTool(t *testing.T, d any, args ...string) {
 		t.Fatalf("snug %q: %v\n%s%s", args, err, out, exit.Stderr)
 	}
 	if err == nil {
-		err = json.Unmarshal(out, d)
+		err = json.Unmarshal(bytes.ReplaceAll(out, []byte(`:"none"`), []byte(":null")), d)
 	}
 	if err != nil {
 		t.Fatalf("snug %q: %v\n%s", args, err, out)

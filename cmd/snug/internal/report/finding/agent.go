@@ -71,9 +71,8 @@ type OtherContainer struct {
 }
 
 // Container describes a container with Go processes or, if Unit is set, a cgroup of the
-// node itself. null is none, or unknown if Unknown lists the field. Figures over an interval
-// are null at the first scan, except Throttled, which then covers the time since the cgroup
-// was created.
+// node itself. Figures over an interval are "none" at the first scan, except Throttled, which
+// then covers the time since the cgroup was created.
 type Container struct {
 	ContainerNames
 	PodUID  *string `json:"pod_uid"`
@@ -83,16 +82,16 @@ type Container struct {
 	Unit    *string `json:"unit"`      // last part of the path of a cgroup outside containers: "kubelet.service"; "/" = the root
 	Group   *string `json:"cgroup"`    // full path, with cgroup v1 those of cpu and memory if they differ; null if unit is null
 
-	Quota            figure.Of[float64] `json:"quota_cores"`                // null = none
-	Request          figure.Of[float64] `json:"request_cores"`              // from the weight; null if several requests give that weight
-	Weight           figure.Of[int]     `json:"cpu_weight"`                 // cgroup v2, 1 to 10000
-	Shares           figure.Of[int]     `json:"cpu_shares"`                 // cgroup v1, 2 to 262144
-	Throttled        figure.Of[float64] `json:"throttled_ratio"`            // throttled periods over periods, 0 to 1
-	Periods          figure.Of[int64]   `json:"periods"`                    // this and the next two: since the cgroup was created
-	ThrottledPeriods figure.Of[int64]   `json:"throttled_periods"`          // of periods
-	ThrottledSeconds figure.Of[float64] `json:"throttled_seconds"`          // summed over CPUs
-	Used             figure.Of[float64] `json:"used_cores"`                 // by its Go processes, over the interval
-	MemoryLimit      figure.Of[int64]   `json:"memory_limit_bytes"`         // null = none
+	Quota            figure.Of[float64] `json:"quota_cores"`
+	Request          figure.Of[float64] `json:"request_cores"`     // from the weight; unknown if several requests give that weight
+	Weight           figure.Of[int]     `json:"cpu_weight"`        // cgroup v2, 1 to 10000
+	Shares           figure.Of[int]     `json:"cpu_shares"`        // cgroup v1, 2 to 262144
+	Throttled        figure.Of[float64] `json:"throttled_ratio"`   // throttled periods over periods, 0 to 1
+	Periods          figure.Of[int64]   `json:"periods"`           // this and the next two: since the cgroup was created
+	ThrottledPeriods figure.Of[int64]   `json:"throttled_periods"` // of periods
+	ThrottledSeconds figure.Of[float64] `json:"throttled_seconds"` // summed over CPUs
+	Used             figure.Of[float64] `json:"used_cores"`        // by its Go processes, over the interval
+	MemoryLimit      figure.Of[int64]   `json:"memory_limit_bytes"`
 	Memory           figure.Of[int64]   `json:"memory_bytes"`               // charged, including page cache
 	Unreclaimable    figure.Of[int64]   `json:"memory_unreclaimable_bytes"` // part of it, or of the usage at the level with the limit
 	OOMKills         figure.Of[int64]   `json:"oom_kills"`                  // in the cgroup since it was created
@@ -131,8 +130,8 @@ type NodeProcess struct {
 	Used     figure.Of[float64] `json:"used_cores"`        // CPU seconds per second, over the interval
 	Window   figure.Of[float64] `json:"window_seconds"`    // length that the next two cover
 	PerMin   figure.Of[float64] `json:"gc_per_minute"`     // collections
-	GC       figure.Of[float64] `json:"gc_cpu_ratio"`      // share of its CPU time spent in collections; null = none ended in the window
-	GCTotal  figure.Of[float64] `json:"gc_cpu_seconds"`    // since it started, the runtime's estimate; null = unknown
+	GC       figure.Of[float64] `json:"gc_cpu_ratio"`      // share of its CPU time spent in collections; none = no collection ended in the window
+	GCTotal  figure.Of[float64] `json:"gc_cpu_seconds"`    // since it started, the runtime's estimate
 	Pauses   figure.Of[float64] `json:"gc_pause_seconds"`  // since it started
 	CPUTotal float64            `json:"cpu_seconds"`       // since it started
 }

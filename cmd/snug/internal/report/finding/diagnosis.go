@@ -89,7 +89,7 @@ type Skipped struct {
 	PIDs  []int  `json:"pids"` // up to ten of them
 }
 
-// Process is one Go process. null is none, or unknown if Unknown lists the field.
+// Process is one Go process.
 type Process struct {
 	PID        int               `json:"pid"`
 	Exe        string            `json:"exe"`        // path of the executable in the process's own file system; the process name if it has no path
@@ -98,16 +98,16 @@ type Process struct {
 	// Source of GOMAXPROCS: "environment", "code", "runtime" (from the quota) or
 	// "host" (from the CPUs at start).
 	GOMAXPROCSSource figure.Of[string]  `json:"gomaxprocs_source"`
-	GOMEMLIMIT       figure.Of[int64]   `json:"gomemlimit_bytes"`   // null = none
-	GOGC             figure.Of[Amount]  `json:"gogc_percent"`       // or "off"
-	Live             figure.Of[int64]   `json:"live_heap_bytes"`    // marked by the last collection
-	Goal             figure.Of[int64]   `json:"heap_goal_bytes"`    // heap size at which the next collection should end; null = none
-	Cycles           figure.Of[int64]   `json:"collections"`        // since it started
-	Quota            figure.Of[float64] `json:"quota_cores"`        // null = none
-	Throttled        figure.Of[float64] `json:"throttled_ratio"`    // throttled periods over periods, 0 to 1
-	Memory           figure.Of[int64]   `json:"memory_bytes"`       // resident
-	MemoryLimit      figure.Of[int64]   `json:"memory_limit_bytes"` // null = none
-	Findings         []Finding          `json:"findings"`           // worst first
+	GOMEMLIMIT       figure.Of[int64]   `json:"gomemlimit_bytes"`
+	GOGC             figure.Of[Amount]  `json:"gogc_percent"`    // or "off"
+	Live             figure.Of[int64]   `json:"live_heap_bytes"` // marked by the last collection
+	Goal             figure.Of[int64]   `json:"heap_goal_bytes"` // heap size at which the next collection should end
+	Cycles           figure.Of[int64]   `json:"collections"`     // since it started
+	Quota            figure.Of[float64] `json:"quota_cores"`
+	Throttled        figure.Of[float64] `json:"throttled_ratio"` // throttled periods over periods, 0 to 1
+	Memory           figure.Of[int64]   `json:"memory_bytes"`    // resident
+	MemoryLimit      figure.Of[int64]   `json:"memory_limit_bytes"`
+	Findings         []Finding          `json:"findings"` // worst first
 	Unknown          []Gap              `json:"unknown"`
 }
 

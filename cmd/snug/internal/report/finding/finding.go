@@ -3,9 +3,10 @@
 // Package finding defines snug's documents and their JSON. A command fills in one document. The
 // renderers of package report read nothing else, so a saved document can be rendered again.
 //
-// Field names carry their units. null means none or not applicable. A figure that
-// could not be read is null too, and is listed in the "unknown" beside it. In Go these are the
-// three states of a figure.Of; Decode restores them from the list.
+// Field names carry their units. A figure that could not be read is null, and is listed in the
+// "unknown" beside it. "none" is a figure that does not exist, such as a limit that is not set, or
+// does not apply. In Go these are the three states of a figure.Of; Decode takes the reasons of the
+// unknown ones from the list. Fields that are no figures are null without a value.
 package finding
 
 import (
@@ -80,6 +81,16 @@ func DecodeLine(data []byte) (d Document, rest []byte, err error) {
 	line, rest, _ := bytes.Cut(bytes.TrimLeft(data, "\r\n"), []byte("\n"))
 	d, err = Decode(line)
 	return d, rest, err
+}
+
+// Error is the document of a command with --json that has no answer. The same lines are on
+// standard error.
+type Error struct {
+	Head
+	Command string `json:"command"`   // such as "snug ps"; "snug" if there is no such command
+	Error   string `json:"error"`     // what is wrong, and where
+	Hint    string `json:"hint"`      // what to do about it; "" = nothing is known
+	Code    int    `json:"exit_code"` // 1 = failed, 2 = wrong usage, 130 = interrupted
 }
 
 // Target says what a document is about.

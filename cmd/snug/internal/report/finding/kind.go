@@ -23,6 +23,7 @@ const (
 	KindAgent   = "agent"
 	KindLint    = "lint"
 	KindCheck   = "check"
+	KindError   = "error"
 	KindPolicy  = "policy"
 	KindGiven   = "given"
 )
@@ -49,6 +50,7 @@ var types = map[string]reflect.Type{
 	KindAgent:   reflect.TypeFor[Node](),
 	KindLint:    reflect.TypeFor[Lint](),
 	KindCheck:   reflect.TypeFor[Check](),
+	KindError:   reflect.TypeFor[Error](),
 	KindPolicy:  reflect.TypeFor[Policy](),
 	KindGiven:   reflect.TypeFor[Given](),
 }
@@ -61,6 +63,7 @@ var parts = map[string][]string{
 	KindExplain: {"id", "text"},
 	KindVersion: {"version"},
 	KindPolicy:  {"yaml"},
+	KindError:   {"error", "exit_code"},
 	KindTune:    {"baseline"},
 }
 

@@ -21,9 +21,13 @@ func (d *Limits) Limited() bool {
 	return d.CPU.Quota.Known() || d.Memory.Hard.Known() || d.Memory.Soft.Known() || len(d.Unknown) > 0
 }
 
-// Settle is the function Settle, and lets a gap decide about the quota of the level whose file it names.
+// Settle is the function Settle, and lets a gap decide about the quota of the level whose file it
+// names. A request is unknown if several fit.
 func (d *Limits) Settle() {
 	Settle(d, d.Unknown)
+	if len(d.CPU.Candidates) > 1 {
+		d.CPU.Request.Unknown("", "several requests fit the weight")
+	}
 	byFile := map[string]string{}
 	for _, gap := range d.Unknown {
 		if gap.Field == "cpu.quota_cores" {
@@ -45,18 +49,18 @@ func (d *Limits) Settle() {
 // CPU is the CPU part of Limits.
 type CPU struct {
 	Cores    figure.Of[float64] `json:"cores"`         // the smaller of the next two; null = neither could be read
-	Quota    figure.Of[float64] `json:"quota_cores"`   // the smallest of all visible levels; null = none
+	Quota    figure.Of[float64] `json:"quota_cores"`   // the smallest of all visible levels
 	Affinity figure.Of[int]     `json:"affinity_cpus"` // CPUs in the affinity mask
 	Source   *Source            `json:"source"`        // of the quota; null = no quota
 
 	Weight figure.Of[int] `json:"weight"` // cgroup v2, 1 to 10000
 	Shares figure.Of[int] `json:"shares"` // cgroup v1, 2 to 262144
-	// Request is the CPU request derived from weight or shares; null = there is none,
-	// or several requests fit.
+	// Request is the CPU request derived from weight or shares; unknown if several requests
+	// fit.
 	Request    figure.Of[float64] `json:"request_cores"`
 	Candidates []float64          `json:"request_candidates_cores"` // all requests that fit; 0 = unset
-	Burst      figure.Of[float64] `json:"burst_cores"`              // null = none
-	Cpuset     *string            `json:"cpuset"`                   // list such as "0-3,8"; null = none
+	Burst      figure.Of[float64] `json:"burst_cores"`
+	Cpuset     *string            `json:"cpuset"` // list such as "0-3,8"; null = none
 
 	// Counters of bandwidth control at the level of source, or in the process's own
 	// cgroup if there is no quota.
@@ -71,20 +75,20 @@ type CPU struct {
 // Level is the CPU quota of one visible cgroup.
 type Level struct {
 	Source
-	Quota figure.Of[float64] `json:"quota_cores"` // null = none
+	Quota figure.Of[float64] `json:"quota_cores"`
 }
 
 // Memory is the memory part of Limits.
 type Memory struct {
-	Hard          figure.Of[int64] `json:"hard_bytes"`           // above it the kernel kills; null = none
+	Hard          figure.Of[int64] `json:"hard_bytes"`           // above it the kernel kills
 	Source        *Source          `json:"source"`               // of hard_bytes
-	Soft          figure.Of[int64] `json:"soft_bytes"`           // above it the kernel throttles; null = none
+	Soft          figure.Of[int64] `json:"soft_bytes"`           // above it the kernel throttles
 	SoftSource    *Source          `json:"soft_source"`          // of soft_bytes
 	Shared        bool             `json:"shared"`               // an ancestor of the process's own cgroup sets the hard limit
 	Current       figure.Of[int64] `json:"current_bytes"`        // charged to the process's own cgroup, including page cache
-	SharedCurrent figure.Of[int64] `json:"shared_current_bytes"` // charged at the level of the hard limit; null = not shared
+	SharedCurrent figure.Of[int64] `json:"shared_current_bytes"` // charged at the level of the hard limit; none = not shared
 	Host          figure.Of[int64] `json:"host_bytes"`           // MemTotal of the machine
-	SwapMax       figure.Of[int64] `json:"swap_max_bytes"`       // null = none; never counted as memory
+	SwapMax       figure.Of[int64] `json:"swap_max_bytes"`       // never counted as memory
 	SwapCurrent   figure.Of[int64] `json:"swap_current_bytes"`
 
 	Events   Events    `json:"events"`

@@ -220,7 +220,7 @@ func (m *schemaMaker) schema(t *testing.T, typ reflect.Type) map[string]any {
 		return map[string]any{"type": "string", "format": "date-time"}
 	case strings.HasSuffix(typ.PkgPath(), "/figure"):
 		n, _ := typ.FieldByName("N")
-		return null(m.schema(t, n.Type))
+		return map[string]any{"anyOf": []any{m.schema(t, n.Type), map[string]any{"const": "none"}, map[string]any{"type": "null"}}}
 	}
 	switch typ.Kind() {
 	case reflect.Pointer:
@@ -309,7 +309,7 @@ func inWords(typ reflect.Type) string {
 		return "time, RFC 3339"
 	case strings.HasSuffix(typ.PkgPath(), "/figure"):
 		n, _ := typ.FieldByName("N")
-		return inWords(n.Type) + " or null"
+		return inWords(n.Type) + ", none or null"
 	}
 	switch typ.Kind() {
 	case reflect.Pointer:

@@ -19,8 +19,8 @@ type Watch struct {
 // Over reports whether all processes selected by pid have ended.
 func (w *Watch) Over() bool { return len(w.Ended) > 0 && len(w.Ended) == len(w.Selected) }
 
-// TopProcess is one process in a Watch. Figures over an interval are null in the first sample
-// of a process. Throttled covers the interval, and is null if the cgroup did not run in it.
+// TopProcess is one process in a Watch. Figures over an interval are "none" in the first sample
+// of a process. Throttled covers the interval, and is "none" if the cgroup did not run in it.
 type TopProcess struct {
 	Process
 	Name      string             `json:"name"`         // of the executable, or the kernel's name for the process
@@ -34,7 +34,7 @@ type TopProcess struct {
 	SetLimit  *string            `json:"gomemlimit_source"` // same words as gomaxprocs_source; null = the default, or unknown
 	Window    figure.Of[float64] `json:"window_seconds"`    // length that the fields below cover, at most 30
 	PerMinute figure.Of[float64] `json:"gc_per_minute"`     // collections
-	GC        figure.Of[float64] `json:"gc_cpu_ratio"`      // share of its CPU time spent in them, 0 to 1; null = none ended in the window
+	GC        figure.Of[float64] `json:"gc_cpu_ratio"`      // share of its CPU time spent in them, 0 to 1; none = no collection ended in the window
 	Paused    figure.Of[float64] `json:"pause_ratio"`       // share of time that collections stopped all goroutines, 0 to 1
 	MeanPause figure.Of[float64] `json:"pause_seconds"`     // stopped per collection, mean
 	Busy      figure.Of[float64] `json:"busy_ps"`           // Ps not idle, including spinning ones, mean over samples

@@ -39,6 +39,11 @@ func Write(w io.Writer, d finding.Document) error {
 		p.limits(d)
 	case *finding.Plan:
 		p.plan(d)
+	case *finding.Error:
+		p.line("%s: error: %s", d.Command, d.Error)
+		if d.Hint != "" {
+			p.line("hint: %s", d.Hint)
+		}
 	case *finding.Verdict:
 		p.verdict(d)
 	case *finding.Explanation:
