@@ -3,7 +3,6 @@
 package cli
 
 import (
-	_ "embed"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,55 +15,52 @@ import (
 
 func newExplain(u *ui.UI) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain [ID | WORD]",
+		Use:   "explain [ID | WORD | PREFIX | TOPIC]",
 		Short: "Explain the id of a reason, a warning or a finding, a term, or an alert",
 		Long: `Explain the id of a reason, a warning or a finding (in brackets in text; "reason", "code"
 or "id" in JSON), a word on snug's screen such as votes or "heap goal", or an alert of its
-chart. json:KIND prints the JSON Schema of a kind of document, such as json:ps. Without an
-argument, list all ids and words.`,
+chart. json:KIND prints the JSON Schema of a kind of document, such as json:ps.
+
+The name of a topic, such as limits, lists its ids, and a prefix those that begin with it.
+Without an argument, list all by topic; with --json their texts are in it.`,
 		Example: `  snug explain quota-ceil
   snug explain Ps looking for work
+  snug explain gomaxprocs-
   snug explain GoProcsAboveQuota
   snug explain json:ps`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var ids []string
-			for _, e := range explain.All() {
-				ids = append(ids, e.ID)
+			var names []string
+			for _, name := range explain.Names() {
+				if !strings.Contains(name, " ") {
+					names = append(names, name)
+				}
 			}
-			for _, kind := range finding.Kinds() {
-				ids = append(ids, "json:"+kind)
-			}
-			return ids, cobra.ShellCompDirectiveNoFileComp
+			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			all := explain.All()
 			if len(args) == 0 {
-				d := &finding.Index{Head: finding.NewHead(finding.KindIndex), Next: "snug explain " + all[0].ID}
-				for _, e := range all {
-					d.Entries = append(d.Entries, e.Entry)
-				}
-				return u.Answer(d)
+				return u.Answer(explain.Index(all))
 			}
 			words := strings.Join(args, " ")
-			if kind, ok := strings.CutPrefix(words, "json:"); ok {
-				schema := finding.Schema(kind)
-				if schema == "" {
-					return message.Usage("unknown kind of document, "+message.Typed(kind), "json: and one of "+strings.Join(finding.Kinds(), ", "))
-				}
+			kind, isKind := strings.CutPrefix(words, "json:")
+			if schema := finding.Schema(kind); isKind && schema != "" {
 				return u.Write([]byte(schema))
 			}
 			if e := explain.Find(all, words); e != nil {
-				return u.Answer(e)
+				return u.Answer(&finding.Explanation{Head: finding.NewHead(finding.KindExplain), Entry: *e})
+			}
+			if under := explain.Under(all, words); len(under) > 0 {
+				return u.Answer(explain.Index(under))
+			}
+			if isKind {
+				return message.Usage("unknown kind of document, "+message.Typed(kind), "json: and one of "+strings.Join(finding.Kinds(), ", "))
 			}
 			if len(args) > 1 {
 				return message.Usage("unknown words, "+message.Typed(args...), "one id or word at a time; snug explain lists them all")
 			}
 			hint := "snug explain lists them"
-			var ids []string
-			for _, e := range all {
-				ids = append(ids, e.ID)
-			}
-			if like := ui.Like(words, ids); len(like) > 0 {
+			if like := ui.Like(words, explain.Names()); len(like) > 0 {
 				hint = "did you mean snug explain " + strings.Join(like, " or ") + "?"
 			}
 			return message.Usage("unknown id or word, "+message.Typed(words), hint)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/vet"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/internal/watch"
@@ -30,7 +32,8 @@ import (
 func TestWordsOnTheScreen(t *testing.T) {
 	words := strings.Fields("P BY QUOTA THROTTLED MEMORY LIMIT GOMEMLIMIT GOGC env code quota host info warning error " +
 		"votes vote looks look samples perf runtime/pprof schedstat cpu.stat oom_kill sched_getaffinity live-heap over-size")
-	words = append(words, "Ps", "worst finding", "for information", "nothing that hurts now", "set by", "Heap Goal", "watched for")
+	words = append(words, "Ps", "worst finding", "for information", "nothing that hurts now", "set by", "Heap Goal", "watched for",
+		"STW", "stall", "effective GOGC", "run queue", "headroom", "period", "throttled", "live heap", "knob", "cgroup", "stop the world")
 	f := &rules.Facts{}
 	fields := reflect.ValueOf(f).Elem()
 	figures := 0
@@ -69,7 +72,7 @@ func TestWordsOnTheScreen(t *testing.T) {
 	}
 }
 
-// TestWords checks the format of words.md, and that no word has two meanings.
+// TestWords checks the format of all texts, and that no word has two meanings.
 func TestWords(t *testing.T) {
 	of := map[string]string{}
 	for _, e := range All() {
@@ -77,17 +80,83 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s is explained twice", e.ID)
 		}
 		of[e.ID] = e.ID
-	}
-	for _, e := range Parse(wordsText) {
-		if e.Title == "" || strings.HasSuffix(e.Title, ".") || len(e.Text) < 40 || e.Class != "term" || !regexp.MustCompile(`^[a-z]+([-.][a-z]+)*$`).MatchString(e.ID) {
-			t.Errorf("%s: class %q, title %q, text %q", e.ID, e.Class, e.Title, e.Text)
+		if e.Topic == "" || e.Title == "" || strings.HasSuffix(e.Title, ".") || len(e.Text) < 40 {
+			t.Errorf("%s: topic %q, title %q, text %q", e.ID, e.Topic, e.Title, e.Text)
 		}
+		if e.Class == "term" && !regexp.MustCompile(`^[a-z]+([-.][a-z]+)*$`).MatchString(e.ID) {
+			t.Errorf("the term %s is not in small letters", e.ID)
+		}
+	}
+	for _, e := range All() {
 		for _, w := range shownAs(e.Text) {
 			w = strings.ToLower(w)
 			if of[w] != "" && of[w] != e.ID {
 				t.Errorf("%q is shown by %s and by %s", w, of[w], e.ID)
 			}
 			of[w] = e.ID
+		}
+	}
+}
+
+// TestTopics checks that each topic has a file, a title and entries, that none is named like an
+// id or a word, and that Index and Under group by them.
+func TestTopics(t *testing.T) {
+	files, err := filepath.Glob("texts/*.md")
+	if err != nil || len(files) != len(topics) {
+		t.Errorf("%d files of %d topics, %v", len(files), len(topics), err)
+	}
+	all := All()
+	index := Index(all)
+	if len(index.Topics) != len(topics) {
+		t.Errorf("%d of %d topics have entries", len(index.Topics), len(topics))
+	}
+	seen := map[string]int{}
+	for _, e := range all {
+		seen[e.Topic]++
+	}
+	for _, topic := range index.Topics {
+		if topic.Title == "" || strings.Contains(topic.Title, "\n") || strings.HasPrefix(topic.Text, "#") {
+			t.Errorf("%+v", topic)
+		}
+		if e := Find(all, topic.ID); e != nil {
+			t.Errorf("the topic %s is also a word of %s", topic.ID, e.ID)
+		}
+		if got := len(Under(all, topic.ID)); got != seen[topic.ID] {
+			t.Errorf("%s: %d entries of %d", topic.ID, got, seen[topic.ID])
+		}
+	}
+	for prefix, want := range map[string][]string{
+		"gomaxprocs-n": {"gomaxprocs-numcpu"}, "effective": {"effective-gogc"}, "STW": {"stop-the-world", "stw_total_seconds", "stw_max_seconds"}, "no such": nil,
+	} {
+		var got []string
+		for _, e := range Under(all, prefix) {
+			got = append(got, e.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", prefix, got, want)
+		}
+	}
+	if got := Index(Under(all, "json:p")); len(got.Topics) != 1 || len(got.Entries) != 4 || got.Next != "snug explain json:plan" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestMetricsExplained checks that every metric of experiments, its column and its name are
+// explained.
+func TestMetricsExplained(t *testing.T) {
+	all := All()
+	of := map[string]bool{}
+	for _, m := range metric.Metrics {
+		of[m.Key] = true
+		for _, word := range []string{m.Key, m.Head, m.Words} {
+			if Find(all, word) == nil {
+				t.Errorf("%s of %s is not explained", word, m.Key)
+			}
+		}
+	}
+	for _, e := range Under(all, "metrics") {
+		if e.Class != "metric" || !of[e.ID] {
+			t.Errorf("%s, class %s, is no metric", e.ID, e.Class)
 		}
 	}
 }
@@ -107,7 +176,7 @@ func TestAlertsExplained(t *testing.T) {
 	if len(want) < 10 {
 		t.Fatalf("%d alerts", len(want))
 	}
-	for _, e := range Parse(alertsText) {
+	for _, e := range Under(all, "alerts") {
 		if e.Class != "alert" || !want[e.ID] {
 			t.Errorf("%s, class %q, is not an alert of the chart", e.ID, e.Class)
 			continue
@@ -141,8 +210,8 @@ func TestAlertsExplained(t *testing.T) {
 	}
 }
 
-// TestEveryCodeIsExplained compares explain.md with the constants of packages
-// plan and limits.
+// TestEveryCodeIsExplained compares the reasons and warnings with the constants of packages
+// plan, law, limits, search and lab.
 func TestEveryCodeIsExplained(t *testing.T) {
 	codes := map[string]string{}
 	collectCodes(t, codes, "../../../../../internal/plan", func(string) bool { return true })
@@ -155,23 +224,31 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		t.Fatalf("found only %d codes", len(codes))
 	}
 	explained := map[string]bool{}
-	for _, e := range Parse(explainText) {
-		if explained[e.ID] {
-			t.Errorf("%s is explained twice", e.ID)
-		}
+	for _, e := range ofLibrary() {
 		explained[e.ID] = true
-		if codes[e.ID] == "" && e.Class != "term" {
+		if codes[e.ID] == "" {
 			t.Errorf("%s is explained and nothing gives it", e.ID)
-		}
-		if e.Title == "" || len(e.Text) < 40 || strings.HasSuffix(e.Title, ".") || !regexp.MustCompile(`^(reason|warning|reason, warning|term)$`).MatchString(e.Class) {
-			t.Errorf("%s: class %q, title %q, text %q", e.ID, e.Class, e.Title, e.Text)
 		}
 	}
 	for code, name := range codes {
 		if !explained[code] {
-			t.Errorf("%s (%s) has no section in explain.md", code, name)
+			t.Errorf("%s (%s) has no section in texts/", code, name)
 		}
 	}
+}
+
+// ofLibrary returns the reasons and warnings of the library and of experiments.
+func ofLibrary() []finding.Entry {
+	var of []finding.Entry
+	for _, e := range All() {
+		switch e.Class {
+		case "reason", "warning", "reason, warning":
+			if e.Topic != "pods" { // TestLintIDs, and podpatch compares its own
+				of = append(of, e)
+			}
+		}
+	}
+	return of
 }
 
 // collectCodes finds the string constants of a package that look like codes.
@@ -214,7 +291,7 @@ func collectCodes(t *testing.T, codes map[string]string, dir string, want func(n
 
 // TestEveryCodeHasText checks that no reason and no warning is printed as its bare code.
 func TestEveryCodeHasText(t *testing.T) {
-	for _, e := range Parse(explainText) {
+	for _, e := range ofLibrary() {
 		from := limits.Source{File: "FILE", Level: "LEVEL", Raw: "RAW"}
 		if strings.Contains(e.Class, "reason") {
 			if text := watch.Text(plan.Reason{Code: e.ID, Number: 3, Source: from}, 2); text == e.ID {
@@ -233,7 +310,7 @@ func TestEveryCodeHasText(t *testing.T) {
 // TestRulesExplained checks that each rule's id has exactly one explanation, its own.
 func TestRulesExplained(t *testing.T) {
 	for _, r := range rules.All() {
-		var explained []finding.Explanation
+		var explained []finding.Entry
 		for _, e := range All() {
 			if e.ID == r.ID {
 				explained = append(explained, e)

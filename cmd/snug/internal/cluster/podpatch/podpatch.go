@@ -18,7 +18,7 @@ import (
 // Prefix begins every annotation and label of snug.
 const Prefix = "snug.dev/"
 
-// Words explains the codes of reasons, in the format of explain.md.
+// Words explains the codes of reasons, in the format of package explain.
 //
 //go:embed reasons.md
 var Words string

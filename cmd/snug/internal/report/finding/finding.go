@@ -158,24 +158,33 @@ type Verdict struct {
 	Next  string    `json:"next"`
 }
 
-// Explanation is the full text for one id.
+// Explanation explains one id.
 type Explanation struct {
 	Head
 	Entry
-	Text string `json:"text"`
 }
 
-// Entry is one id and its short title.
+// Entry is one id or word, and what it means.
 type Entry struct {
 	ID    string `json:"id"`
-	Class string `json:"class"` // "reason", "warning", "rule", "lint", "vet", "alert" or "term"
+	Topic string `json:"topic"` // id of the group that it belongs to
+	Class string `json:"class"` // "reason", "warning", "rule", "lint", "vet", "alert", "term", "metric" or "document"
 	Title string `json:"title"`
+	Text  string `json:"text"` // paragraphs of plain text
 }
 
-// Index lists every id.
+// Topic is a group of entries.
+type Topic struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	Text  string `json:"text"` // "" = nothing to add
+}
+
+// Index lists ids and words by topic.
 type Index struct {
 	Head
-	Entries []Entry `json:"entries"`
+	Topics  []Topic `json:"topics"`
+	Entries []Entry `json:"entries"` // in the order of the topics
 	Next    string  `json:"next"`
 }
 

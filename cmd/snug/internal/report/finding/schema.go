@@ -54,6 +54,21 @@ func Schema(kind string) string {
 	return string(text) + "\n"
 }
 
+// About returns what each kind of document is, in sentences: the description in its schema.
+func About() map[string]string {
+	var all map[string]struct {
+		Description string `json:"description"`
+	}
+	if err := json.Unmarshal(schemas, &all); err != nil {
+		panic(err) // a test reads it
+	}
+	about := map[string]string{}
+	for kind, t := range types {
+		about[kind] = all[t.Name()].Description
+	}
+	return about
+}
+
 // each calls use for the name of each definition that a schema refers to.
 func each(schema any, use func(name string)) {
 	switch v := schema.(type) {

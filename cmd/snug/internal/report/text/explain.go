@@ -14,13 +14,19 @@ func (p *Page) explanation(d *finding.Explanation) {
 }
 
 func (p *Page) index(d *finding.Index) {
-	p.line("%d ids that snug can explain", len(d.Entries))
-	p.line("")
-	rows := [][]string{}
-	for _, e := range d.Entries {
-		rows = append(rows, []string{message.Clean(e.ID), message.Clean(e.Class), message.Clean(e.Title)})
+	for i, topic := range d.Topics {
+		if i > 0 {
+			p.line("")
+		}
+		p.line("%s (%s)", message.Clean(topic.Title), message.Clean(topic.ID))
+		rows := [][]string{}
+		for _, e := range d.Entries {
+			if e.Topic == topic.ID {
+				rows = append(rows, []string{"  " + message.Clean(e.ID), message.Clean(e.Title)})
+			}
+		}
+		p.table(rows)
 	}
-	p.table(rows)
 	p.next(d.Next)
 }
 
