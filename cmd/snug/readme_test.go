@@ -96,3 +96,29 @@ func TestLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestExperiments checks that docs/experiments.md has each folder of experiments/ once.
+func TestExperiments(t *testing.T) {
+	text, err := os.ReadFile("../../docs/experiments.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir("../../experiments")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := 0
+	for _, file := range files {
+		if !file.IsDir() {
+			continue
+		}
+		folders++
+		name := file.Name()
+		if n := strings.Count(string(text), "](../experiments/"+name+") |"); n != 1 {
+			t.Errorf("%d rows of docs/experiments.md link ../experiments/%s", n, name)
+		}
+	}
+	if rows := strings.Count(string(text), "](../experiments/"); rows != folders {
+		t.Errorf("%d rows for %d folders", rows, folders)
+	}
+}
