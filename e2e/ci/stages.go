@@ -182,6 +182,16 @@ go run ./e2e/release -check
 gotest -count=1 ./e2e/release`,
 	},
 	{
+		// The packages of site/package-lock.json come from the npm registry; nothing else does.
+		name: "site", cpus: 2, seconds: 120, after: []string{"packages"},
+		words: "site",
+		paths: []string{"README.md", "docs", "site", "cmd/snug/internal/cli/explain", "cmd/snug/internal/cluster/lint", "cmd/snug/internal/cluster/podpatch/reasons.md",
+			"cmd/snug/internal/diagnose/rules", "cmd/snug/internal/report/finding", "cmd/snug/vet", "e2e/report/browser", "e2e/internal", unitTests},
+		script: `
+command -v npm >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends npm >/dev/null
+gotest -count=1 -run TestSite ./e2e/report/browser`,
+	},
+	{
 		name: "machines", cpus: 2, seconds: 600, after: []string{"packages"},
 		words: "vm,machines",
 		paths: slices.Concat(library, []string{"cmd/snug/internal/prove/cgrun", "cmd/snug/internal/process/goproc", "cmd/snug/internal/cluster/agent", "testdata/situations",

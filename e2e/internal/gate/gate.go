@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gate decides whether a heavy test may run. The variable SNUG_E2E is a comma-separated
-// list of words: root (makes cgroups), vm (boots one virtual machine), machines (runs slow tests in
-// it and boots machines of other kinds), oci (starts containers), browser (checks pages in
-// Chromium), debian (reads programs of Debian), prometheus (runs Prometheus with the shipped
-// rules), go (builds programs with other Go releases), kube (builds and starts a Kubernetes API
-// server), chart (builds Helm and installs the chart), fleet (runs hundreds of pods on simulated
-// nodes), node (makes this machine a node of Kubernetes), engines (starts containers with docker,
-// podman and others), release (builds and installs a release).
+// list of words: root (makes cgroups), vm (boots one virtual machine), machines (runs slow tests
+// in it and boots machines of other kinds), oci (starts containers), browser (checks pages in
+// Chromium), site (builds the site of the documentation and checks it in Chromium), debian (reads
+// programs of Debian), prometheus (runs Prometheus with the shipped rules), go (builds programs
+// with other Go releases), kube (builds and starts a Kubernetes API server), chart (builds Helm
+// and installs the chart), fleet (runs hundreds of pods on simulated nodes), node (makes this
+// machine a node of Kubernetes), engines (starts containers with docker, podman and others),
+// release (builds and installs a release).
 package gate
 
 import (

@@ -96,8 +96,14 @@ var screens = []screen{
 	{"paper", 760, 1, "dark", "print"}, // a dark screen must not give dark paper
 }
 
-// load shows a file on a screen.
+// load shows one of snug's pages on a screen.
 func load(t *testing.T, browser context.Context, file string, s screen) *tab {
+	t.Helper()
+	return visit(t, browser, "file://"+file, "footer", s)
+}
+
+// visit shows an address on a screen and waits for an element.
+func visit(t *testing.T, browser context.Context, address, element string, s screen) *tab {
 	t.Helper()
 	ctx, shut := chromedp.NewContext(browser)
 	t.Cleanup(shut)
@@ -126,8 +132,8 @@ func load(t *testing.T, browser context.Context, file string, s screen) *tab {
 		Width: s.width, Height: 800, DeviceScaleFactor: s.scale, Mobile: s.width < 500})
 	call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Media: s.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}}})
-	if err := chromedp.Do(ctx, chromedp.Navigate("file://"+file), chromedp.WaitReady(chromedp.CSS("footer"))); err != nil {
-		t.Fatalf("%s on %s: %v", filepath.Base(file), s.name, err)
+	if err := chromedp.Do(ctx, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS(element))); err != nil {
+		t.Fatalf("%s on %s: %v", filepath.Base(address), s.name, err)
 	}
 	return p
 }
