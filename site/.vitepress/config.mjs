@@ -39,6 +39,7 @@ function target(page, href) {
 function links(md) {
   md.core.ruler.push('repository', state => {
     for (const block of state.tokens) {
+      if (/^<!--[^]*-->$/.test(block.content)) block.children = [] // a comment is not for readers
       if (block.type === 'code_block') [block.type, block.tag] = ['fence', 'code'] // as wide as the page, too
       if (['console', 'promql'].includes(block.info)) block.info = 'txt' // one colour for all output; the highlighter lacks PromQL
       for (const token of block.children ?? [])

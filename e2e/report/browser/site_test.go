@@ -163,6 +163,9 @@ func siteLinks(t *testing.T, dir string, pages map[string]string) {
 		if name == "404.html" {
 			continue
 		}
+		if strings.Contains(text, "&lt;!--") {
+			t.Errorf("%s shows a comment of its source", name)
+		}
 		base := &url.URL{Path: "/" + name}
 		for _, m := range regexp.MustCompile(`\s(?:href|src)="([^"]*)"`).FindAllStringSubmatch(text, -1) {
 			to, err := base.Parse(html.UnescapeString(m[1]))
