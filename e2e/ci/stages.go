@@ -154,7 +154,7 @@ done`,
 		words: "go",
 		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/figure", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
 			"cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "cmd/snug/internal/source/govet", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
-			"e2e/internal/programs"}),
+			"e2e/internal/figures", "e2e/internal/programs"}),
 		script: alone + `
 for toolchain in go1.24.13 go1.25.14 go1.27.3; do
   echo "-- the library, $toolchain"
@@ -176,7 +176,7 @@ gotest -race -modfile="$mod" ./...`,
 		name: "release", cpus: 2, seconds: 400, after: []string{"packages"},
 		words: "release",
 		paths: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "contrib/prometheus/go.mod", "contrib/prometheus/go.sum", "e2e/release",
-			"e2e/fit/oci", "e2e/internal/matrix", "e2e/internal/programs"},
+			"e2e/fit/oci", "e2e/internal/figures", "e2e/internal/matrix", "e2e/internal/programs"},
 		script: `
 go run ./e2e/release -check
 gotest -count=1 ./e2e/release`,
