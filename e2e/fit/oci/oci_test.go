@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,7 @@ func image(t *testing.T, all ...programs.Program) string {
 	}
 	root := t.TempDir()
 	programs.Build(t, root, all)
+	programs.BuildSmall(t, root)
 	// The container's user needs to traverse the parent directories.
 	for dir := root; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
@@ -104,6 +106,12 @@ func TestExitCodes(t *testing.T) {
 		{"wrong usage", []string{"/snug", "run", "--no-such-flag", "--", probe}, 125},
 		// The container's cgroup file system is read-only.
 		{"no group to confine in", []string{"/snug", "run", "--cpus", "0.5", "--", probe}, 125},
+	}
+	for _, test := range slices.Clone(tests) { // snug-run is the same, but smaller
+		small := slices.Clone(test.args)
+		small[0] = "/snug-run"
+		test.name, test.args = "snug-run: "+test.name, small
+		tests = append(tests, test)
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

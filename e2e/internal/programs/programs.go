@@ -155,6 +155,14 @@ func BuildTool(root, to string) error {
 	return goBuild(filepath.Join(root, "cmd", "snug"), to, nil)
 }
 
+// BuildSmall builds snug-run of this tree into dir.
+func BuildSmall(t testing.TB, dir string) {
+	t.Helper()
+	if err := goBuild(filepath.Join(Root(t), "cmd", "snug", "snug-run"), filepath.Join(dir, "snug-run"), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // BuildToolFor builds cmd/snug of this tree for a GOARCH and returns its path.
 func BuildToolFor(t testing.TB, arch string) string {
 	t.Helper()
