@@ -28,6 +28,7 @@ func Of(command func(*ui.UI) *ui.Command) func(*ui.UI) *cobra.Command {
 			usage.Complete(cmd, flag, words...)
 		}
 		if c.Fail != nil {
+			cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return c.Failed(u.CheckColor()) }
 			cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 				cmd.Parent().HelpFunc()(cmd, args)
 				if cmd.CalledAs() != "" { // but not for snug help run

@@ -82,6 +82,9 @@ func (p *Program) Command(u *ui.UI) *cobra.Command {
 		},
 	}
 	u.JSONFlag(root.Flags())
+	u.ColorFlag(root.PersistentFlags())
+	usage.Complete(root, "color", "auto", "always", "never")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return u.CheckColor() }
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetIn(u.In)
 	root.SetOut(u.Out)

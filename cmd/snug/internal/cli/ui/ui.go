@@ -13,9 +13,9 @@ package ui
 //     and without a full stop.
 //   - A failure is up to two lines: "snug: error: what, where" and, if there is a
 //     fix, "snug: hint: the fix".
-//   - No colour, no width: the output to a pipe and to a terminal is the same,
-//     and NO_COLOR has nothing to switch off. One exception: on a terminal, long
-//     work shows its progress in a line of stderr that is overwritten.
+//   - No width: the output to a pipe and to a terminal has the same text. On a terminal, or
+//     with --color always, words that say how bad something is are coloured. Long work shows
+//     its progress on a terminal in a line of stderr that is overwritten.
 //   - A reader that closes the pipe (head) is not a failure: the rest is dropped.
 //   - Text from elsewhere (files, variables) is escaped if it could control a
 //     terminal or is not UTF-8, and cut if it is long. message.Typed quotes what
@@ -56,6 +56,7 @@ type UI struct {
 	Helped   error      // error of writing a help text, which the flag library drops
 	printing sync.Mutex // held while writing to Err; servers write from several goroutines
 	shown    bool       // a status line is on the terminal
+	color    string     // value of --color; "" = never
 	answered bool       // something was written to stdout
 }
 
@@ -73,6 +74,9 @@ func (u *UI) Answer(d finding.Document) error {
 	}
 	if err := render(&b, d); err != nil {
 		return err
+	}
+	if !u.JSON && u.coloured(u.Out) {
+		return u.Write([]byte(paint(b.String())))
 	}
 	return u.Write(b.Bytes())
 }
@@ -121,7 +125,11 @@ func (u *UI) Note(format string, args ...any) {
 	u.printing.Lock()
 	defer u.printing.Unlock()
 	u.status("")
-	fmt.Fprintln(u.Err, "snug: "+message.Clean(finding.UTF8(fmt.Sprintf(format, args...))))
+	line := message.Clean(finding.UTF8(fmt.Sprintf(format, args...)))
+	if u.coloured(u.Err) {
+		line = paintLine(line)
+	}
+	fmt.Fprintln(u.Err, "snug: "+line)
 }
 
 // Complain prints an error and returns its exit code.
