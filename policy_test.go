@@ -31,7 +31,7 @@ law < simulator
 NONE < limiter, fixture, oracle, deploy/helm/snug/files
 
 The tool, group by group:
-NONE < vet, message, profile/
+NONE < vet, message, profile/, tmpl
 plan < flagvalue, goenv, report/units
 plan, flagvalue < option
 plan < process/
@@ -40,7 +40,8 @@ limits < figure < process/, profile/promtext, report/, diagnose/, cluster/agent,
 limits < process/goproc
 message, report/finding, report/units < report/metric < report/content < report/chart
 message, report/finding, report/units, report/metric, report/content < report/text < report
-message, report/finding, report/units, report/metric, report/content, report/chart, profile/cpuprof < report/page
+message, report/finding, report/units, report/metric, report/content, report/chart, profile/cpuprof, tmpl < report/page
+tmpl < report/chart
 report/finding, report/text < report/reporttest
 limits, message, report/finding, report/units, process/, profile/, source/bounded < diagnose/
 cgroup, limits, plan, fixture < diagnose/collect
@@ -65,7 +66,7 @@ prove/stats, prove/cgrun, prove/load, prove/workload, prove/experiment < prove/r
 prove/cgrun, prove/workload, prove/experiment, prove/search, prove/runner, report/content < prove/lab
 cluster/podpatch < cluster/policy, cluster/learned
 cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/pod
-deploy/helm/snug/files < cluster/policy, cluster/webhook
+deploy/helm/snug/files, tmpl < cluster/policy, cluster/webhook
 cluster/podpatch, cluster/pod < cluster/manifest
 cluster/podpatch, cluster/pod, cluster/manifest, cluster/quantity < cluster/lint
 cluster/podpatch, cluster/manifest, cluster/lint, cluster/image < cluster/linter

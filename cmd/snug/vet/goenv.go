@@ -66,8 +66,8 @@ var instead = map[string]string{
 	"GOMAXPROCS": "call runtime.GOMAXPROCS", "GOGC": "call debug.SetGCPercent", "GOMEMLIMIT": "call debug.SetMemoryLimit",
 }
 
-// plain reports whether a text is a value, not a format and not prose.
-func plain(value string) bool { return !strings.ContainsAny(value, "%$ {}<>\n") || isPercent(value) }
+// plain reports whether a text is a value, not a format, a pattern or prose.
+func plain(value string) bool { return !strings.ContainsAny(value, "%$ {}<>()\\\n") || isPercent(value) }
 
 func isPercent(value string) bool {
 	_, err := strconv.Atoi(strings.TrimSuffix(value, "%"))

@@ -7,23 +7,24 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"text/template"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 	"github.com/snug-go/snug/deploy/helm/snug/files"
 	"github.com/snug-go/snug/internal/plan"
 )
 
-var templates = sync.OnceValue(func() *template.Template {
-	return template.Must(template.ParseFS(files.Templates, "policy/*.tmpl"))
+var templates = sync.OnceValue(func() *tmpl.Templates {
+	return tmpl.Must(tmpl.Parse(files.Templates, "policy/*.tmpl", false, nil))
 })
 
 // rendering is the data of the templates: a configuration, as expressions of CEL.
 type rendering struct {
 	*Config
 
-	Suffix string // of the policy's name
-	Action string
+	Suffixed string // name of the policy
+	Action   string
+	Warn     *rendering // a copy that only warns, whatever Check is
 
 	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, ObservedAnnotation, Enabled, Disabled string
 
@@ -39,16 +40,6 @@ type rendering struct {
 	ReferenceIf, LimitProcs, RequestProcs string
 
 	Codes struct{ Memory, Reference, Value, Request string }
-}
-
-// Suffixed returns the name of the policy.
-func (r *rendering) Suffixed() string { return r.Name + "-" + r.Suffix }
-
-// Warn returns a copy that only warns, whatever Check is.
-func (r *rendering) Warn() *rendering {
-	w := *r
-	w.Action = action(Warn)
-	return &w
 }
 
 // action returns an action as the API server writes it.
@@ -78,9 +69,12 @@ func Render(c *Config) string {
 		if i > 0 {
 			b.WriteString("---\n")
 		}
-		r.Suffix = part
+		r.Suffixed = c.Name + "-" + part
+		warn := r
+		warn.Action = action(Warn)
+		r.Warn = &warn
 		// The templates are embedded, and a test renders all their branches.
-		if err := templates().ExecuteTemplate(&b, part+".yaml.tmpl", &r); err != nil {
+		if err := templates().Write(&b, part+".yaml.tmpl", &r); err != nil {
 			panic(err)
 		}
 	}
