@@ -45,7 +45,7 @@ tmpl < report/chart
 report/finding, report/text < report/reporttest
 limits, message, report/finding, report/units, process/, profile/, source/bounded < diagnose/
 cgroup, limits, plan, fixture < diagnose/collect
-cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, source/outfile < prove/
+cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, profile/gobench, source/outfile < prove/
 cgroup, limits, plan, message, report/finding, report/units, vet, source/, profile/promtext < cluster/
 process/goproc < cluster/linter
 report/page, process/, diagnose/ < cluster/agent
@@ -63,7 +63,7 @@ diagnose/rules < diagnose/observe < diagnose/examine < diagnose/top
 prove/inherit < prove/cgrun
 prove/stats < prove/experiment < prove/search
 prove/stats, prove/cgrun, prove/load, prove/workload, prove/experiment < prove/runner
-prove/cgrun, prove/workload, prove/experiment, prove/search, prove/runner, report/content < prove/lab
+prove/cgrun, prove/gotest, prove/workload, prove/experiment, prove/search, prove/runner, report/content < prove/lab
 cluster/podpatch < cluster/policy, cluster/learned
 cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/pod
 deploy/helm/snug/files, tmpl < cluster/policy, cluster/webhook

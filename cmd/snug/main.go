@@ -15,6 +15,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/gotest"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 )
@@ -24,5 +25,6 @@ func main() {
 	cgrun.ChildMain()    // the shim that enters a cgroup
 	load.ChildMain()     // the load generator
 	workload.ChildMain() // a built-in program to measure
+	gotest.ChildMain()   // what go test starts instead of a test program
 	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -114,7 +114,35 @@ func benchLines(b *strings.Builder, cells []finding.Cell) {
 			if values.Len() > 0 {
 				fmt.Fprintf(b, "%s 1%s\n", name, values.String())
 			}
+			goBenchmarks(b, name, r)
 		}
+	}
+}
+
+// goBenchmarks writes the figures of Go benchmarks under their own names, with the setting
+// after them. Iterations are not kept: medians have none.
+func goBenchmarks(b *strings.Builder, name string, r *finding.Run) {
+	_, setting, _ := strings.Cut(name, "/quota=")
+	last := ""
+	for _, f := range r.Benchmarks {
+		if units.Odd(f.Value) {
+			continue
+		}
+		if f.Benchmark != last {
+			if last != "" {
+				b.WriteByte('\n')
+			}
+			last = f.Benchmark
+			parts := strings.Split(last, "/")
+			for i := range parts {
+				parts[i] = word(parts[i])
+			}
+			fmt.Fprintf(b, "Benchmark%s/quota=%s 1", strings.Join(parts, "/"), setting)
+		}
+		fmt.Fprintf(b, " %s %s", strconv.FormatFloat(f.Value, 'g', -1, 64), strings.Join(strings.Fields(message.Clean(f.Unit)), "_"))
+	}
+	if last != "" {
+		b.WriteByte('\n')
 	}
 }
 

@@ -4,6 +4,7 @@
 package prove
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/engine"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -24,6 +26,7 @@ import (
 func NewBench(u *ui.UI) *cobra.Command {
 	b := &lab.Bench{Lab: newLab(u)}
 	b.Records = true
+	in := new(container)
 	cmd := &cobra.Command{
 		Use:   "bench [LIMITS] [KNOBS] [LOAD] [--url URL] [-- CMD [ARG...]]",
 		Short: "Compare settings of Go in a real container, with honest statistics",
@@ -40,6 +43,10 @@ latency percentiles, and takes about 15 minutes.
 command without --url is a batch job, and its duration is compared. --url alone
 loads a service that already runs: snug confines nothing and sets no knob.
 
+Go benchmarks, from go test -bench or a test program with -test.bench, are
+compared one by one, in each unit that they print. snug builds those of go test
+before the first run.
+
 If a batch runs out of memory, that is a result of its setting: the report says
 in how many rounds, with an exact interval. If the last line that a batch prints
 is a JSON object, its numbers are kept with each run; --metric shows them.
@@ -52,6 +59,9 @@ most load tests are.
 
 Workloads:
 ` + workloadHelp() + `
+--in docker runs all of it in a container, on a machine without cgroups such as a
+Mac: the program must be built for Linux, and the current directory is there.
+
 In a container that cannot make cgroups, snug confines nothing by default: the
 container's own limits apply, and only the knobs are compared.
 
@@ -69,6 +79,8 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
   snug bench --cpus 1 --load 50%,80% --url http://127.0.0.1:8080/ -- ./server
   snug bench --cpus 2 --memory 512MiB --gogc 50,100,400 -- ./batch input.xml
   snug bench --set MODE=fast,GOGC=200 --set MODE=small --metric rows_per_second -- ./batch
+  snug bench --cpus 2 --gomaxprocs 1,2,4 -- go test -bench Decode ./codec
+  snug bench --in docker --cpus 1 -- ./batch
   snug bench --users 30,50,100 --url http://127.0.0.1:8080/ -- ./server
   snug bench --workload xml --gogc 100,1000 --trace
   snug bench --check --json --url http://127.0.0.1:8080/ -- ./server`,
@@ -76,6 +88,12 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 		Annotations: usage.AnotherProgram(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := command(&b.Lab, cmd, args); err != nil {
+				return err
+			}
+			if in.engine != "" {
+				return in.run(context.Background(), u, &b.Lab, commandLine())
+			}
+			if err := in.check(); err != nil {
 				return err
 			}
 			doc, err := b.Run()
@@ -115,6 +133,8 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 	fs.BoolVar(&b.Full, "full", false, "also open loops and latency percentiles; about 15 minutes")
 	fs.BoolVar(&b.Check, "check", false, "exit with 3 if the current setting is worse than the best")
 	fs.Var((*flagvalue.Text)(&b.Benchfmt), "benchfmt", "also write the runs to `FILE` in Go's benchmark format, for benchstat")
+	in.add(fs)
+	usage.Complete(cmd, "in", engine.Names...)
 	u.JSONFlag(cmd.Flags())
 	lab.Sections(fs)
 	return cmd
@@ -154,6 +174,8 @@ func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
 		return "snug bench --rt" + again(&b.Lab, flags, knobs...)
 	case b.Sweep.Workloads[0] == "url":
 		return "snug bench" + again(&b.Lab, flags, target...) + " -- COMMAND"
+	case b.Benchmarks():
+		return ""
 	case len(b.Cmd) == 0 && !b.Full && flags.NFlag() == 0:
 		return "snug bench --full --html report.html"
 	case len(b.Cmd) == 0:

@@ -82,6 +82,7 @@ func cell(a Arm, all []finding.Run, seed uint64) finding.Cell {
 	c.Killed = s.killed()
 	c.ErrorRate = errorRatio(s.runs)
 	c.Reported = s.reported()
+	c.Benchmarks = s.benchmarks()
 	c.Stall = stalls(s.runs)
 	c.Latency, c.P999 = s.pooled(seed)
 	return c

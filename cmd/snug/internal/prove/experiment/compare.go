@@ -34,7 +34,9 @@ var metrics = []compared{
 
 func anyLoad(finding.Arm) bool { return true }
 
-func closedLoop(a finding.Arm) bool { return !OpenLoop(a) && a.Load != "batch" }
+func closedLoop(a finding.Arm) bool {
+	return !OpenLoop(a) && a.Load != "batch" && a.Load != LoadBenchmark
+}
 
 func tails(a finding.Arm) bool { return OpenLoop(a) || a.Load == "self" }
 
@@ -51,7 +53,8 @@ const power = 0.8
 // Compare compares each arm with its baseline, in each metric that both have, by the
 // ratio of the rounds in which both count. The index of an arm is that of its cell.
 // P-values are adjusted by Holm over the arms that share a metric and a baseline: those
-// of one workload, quota and load.
+// of one workload, quota and load. Go benchmarks are compared one by one, and by their
+// geometric mean, see benchmarks.
 //
 // Compare leaves out a round in which either run does not count; this is independent of
 // the results. It also leaves out a round in which either run was OOM-killed, had no
@@ -60,45 +63,78 @@ const power = 0.8
 // not. A metric with a figure of 0 in any round is not compared, nor is the P99 of an
 // open loop with fewer than 1000 requests a run.
 func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
-	all := []finding.Comparison{}
+	var c comparing
 	for _, m := range metrics {
-		families := map[int][]int{} // by baseline: indexes into all
-		paired := map[int]stats.Paired{}
 		for i := range cells {
 			b, ok := d.baseline(i)
 			if !ok || !m.on(cells[i].Arm) || m.Key == metric.P99 && fewRequests(d.Arms[i], cells[i]) {
 				continue
 			}
-			p := stats.ComparePaired(pairs(cells[b], cells[i], m.Run))
-			if p.N == 0 {
-				continue
-			}
-			c := finding.Comparison{
-				Cell: i, Baseline: b, Metric: m.Key, Pairs: p.N, Ratio: p.Ratio, P: p.P, Margin: m.margin,
-			}
-			if p.HasInterval {
-				c.Low, c.High = &p.Interval.Low, &p.Interval.High
-			}
-			families[b] = append(families[b], len(all))
-			paired[len(all)] = p
-			all = append(all, c)
+			c.add(i, b, m, "", stats.ComparePaired(pairs(cells[b], cells[i], m.Run)))
 		}
-		for _, family := range families {
-			ps := make([]float64, len(family))
-			for k, i := range family {
-				ps[k] = all[i].P
-			}
-			for k, adjusted := range stats.Holm(ps) {
-				c := &all[family[k]]
-				c.Adjusted = adjusted
-				c.Word = stats.Judge(paired[family[k]], adjusted, m.margin, !m.More)
-				if c.Word == finding.NotShown {
-					c.NeedN = need(paired[family[k]], m.margin, len(family))
-				}
+	}
+	c.benchmarks(d, cells)
+	return c.judged()
+}
+
+// comparing collects comparisons and their families.
+type comparing struct {
+	all      []finding.Comparison
+	metrics  []compared     // of all
+	paired   []stats.Paired // of all
+	families map[claim][]int
+}
+
+// claim is what the comparisons of a family have in common: their arms are tried for the
+// same thing.
+type claim struct {
+	metric, benchmark string
+	baseline          int
+}
+
+// add adds the comparison of a cell with its baseline, unless they have no pairs.
+func (c *comparing) add(cell, baseline int, m compared, benchmark string, p stats.Paired) {
+	if p.N == 0 {
+		return
+	}
+	one := finding.Comparison{
+		Cell: cell, Baseline: baseline, Metric: m.Key, Benchmark: benchmark, Pairs: p.N, Ratio: p.Ratio, P: p.P, Margin: m.margin,
+	}
+	if p.HasInterval {
+		one.Low, one.High = &p.Interval.Low, &p.Interval.High
+	}
+	if c.families == nil {
+		c.families = map[claim][]int{}
+	}
+	family := claim{m.Key, benchmark, baseline}
+	c.families[family] = append(c.families[family], len(c.all))
+	c.all, c.metrics, c.paired = append(c.all, one), append(c.metrics, m), append(c.paired, p)
+}
+
+// judged adjusts the p-values, and returns the comparisons with their words.
+func (c *comparing) judged() []finding.Comparison {
+	for _, family := range c.families {
+		ps := make([]float64, len(family))
+		for k, i := range family {
+			ps[k] = c.all[i].P
+		}
+		for k, adjusted := range stats.Holm(ps) {
+			i := family[k]
+			one, m := &c.all[i], c.metrics[i]
+			one.Adjusted = adjusted
+			one.Word = stats.Judge(c.paired[i], adjusted, m.margin, !m.More)
+			switch {
+			case one.Word == finding.NotShown:
+				one.NeedN = need(c.paired[i], m.margin, len(family))
+			case one.Word != finding.Same && !m.Directed():
+				one.Word = finding.Differs
 			}
 		}
 	}
-	return all
+	if c.all == nil {
+		return []finding.Comparison{}
+	}
+	return c.all
 }
 
 // pairs returns the figures of the rounds that count and have the figure in both cells.

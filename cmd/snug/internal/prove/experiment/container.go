@@ -106,7 +106,7 @@ func (c *container) setting(cell int) *setting {
 
 func (c *container) add(p *finding.Comparison) {
 	s := c.setting(p.Cell)
-	if p.Metric == c.metric {
+	if p.Metric == c.metric && p.Benchmark == "" {
 		s.objective = append(s.objective, p)
 		c.maxPairs = max(c.maxPairs, p.Pairs)
 		c.family[p.Baseline]++

@@ -45,7 +45,7 @@ func risks(v *finding.BenchVerdict, cs []*container) {
 		}
 	}
 	var all []risk
-	for _, m := range metrics {
+	for _, m := range append(metrics[:len(metrics):len(metrics)], compared{Metric: metric.MetricOf(metric.BenchTime)}) {
 		if r, ok := worst[m.Key]; ok {
 			all = append(all, r)
 		}

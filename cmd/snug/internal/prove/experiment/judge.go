@@ -9,12 +9,12 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// metricOf returns the metric of an objective: cpu, rps, wall, p50, p99 or memory. It
-// returns false for any other word.
+// metricOf returns the metric of an objective: cpu, rps, wall, p50, p99, memory or
+// ns/op. It returns false for any other word.
 func metricOf(objective string) (name string, ok bool) {
 	name, ok = map[string]string{
 		"cpu": metric.CPU, "rps": metric.RPS, "wall": metric.Wall,
-		"p50": metric.P50, "p99": metric.P99, "memory": metric.Peak,
+		"p50": metric.P50, "p99": metric.P99, "memory": metric.Peak, "ns/op": metric.BenchTime,
 	}[objective]
 	return name, ok
 }
@@ -41,6 +41,9 @@ const errorMargin = 0.001
 // If the baseline fails in some rounds (OOM-killed, or without a result) or fails more of
 // its operations, a setting that does not, in at least as many rounds, is better whatever
 // its figures. A setting that fails is never better.
+//
+// Of Go benchmarks the objective is the geometric mean of all; a setting that is worse in
+// any one of them does not win.
 //
 // Containers (workload, quota and memory limit) are judged separately. Best is set if
 // exactly one of them has a better setting: to its first cell in which the objective is

@@ -63,6 +63,9 @@ func (b *Bench) complete() error {
 	if err := b.checkFlags(); err != nil {
 		return err
 	}
+	if err := b.checkBenchmarks(); err != nil {
+		return err
+	}
 	if err := b.checkTrace(builtin); err != nil {
 		return err
 	}
@@ -98,6 +101,10 @@ func (b *Bench) complete() error {
 		window = fullWindow
 	}
 	b.timing(window, quick)
+	if b.benchmarks() {
+		b.objective = "ns/op"
+		return nil
+	}
 	if !b.objectiveSet && !slices.ContainsFunc(s.Workloads, func(w string) bool { return b.loadsOf(w)[0] != runner.LoadBatch }) {
 		b.objective = "wall"
 	}
@@ -135,7 +142,9 @@ func (b *Bench) loadsOf(w string) []string {
 	switch {
 	case len(b.URLs) > 0, workload.IsService(w):
 		return b.Sweep.Loads
-	case w == "command", workload.IsBatch(w):
+	case w == "command":
+		return []string{b.commandLoad()}
+	case workload.IsBatch(w):
 		return []string{runner.LoadBatch}
 	}
 	return []string{runner.LoadSelf}
@@ -150,6 +159,7 @@ func (b *Bench) Run() (*finding.Bench, error) {
 	if err := b.complete(); err != nil {
 		return nil, err
 	}
+	defer b.clean()
 	if err := b.prepare(); err != nil {
 		return nil, err
 	}

@@ -49,6 +49,7 @@ func Sections(fs *pflag.FlagSet) {
 		names []string
 	}{
 		{"Container", []string{"cpus", "memory", "replicas", "burst", "no-limit"}},
+		{"Docker or podman", []string{"in", "image", "in-arg", "snug-linux"}},
 		{"Settings to compare", []string{"gomaxprocs", "gogc", "gomemlimit", "set"}},
 		{"Load", []string{"workload", "load", "users", "url", "method", "body", "header", "timeout", "ready", "rt"}},
 		{"Experiment", []string{"budget", "constraint", "rounds", "window", "warmup", "seed", "objective", "trace", "full"}},

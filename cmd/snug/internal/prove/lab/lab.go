@@ -81,6 +81,7 @@ type Lab struct {
 	runner   *runner.Runner
 	choice   choice
 	program  string // SHA-256 of the program's file
+	scratch  string // directory of a program that snug built; "" is none
 	machine  finding.Machine
 	warnings []finding.Warning
 }
@@ -158,6 +159,9 @@ func (l *Lab) prepare() error {
 		}
 		req.Header[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
+	if err := l.build(self); err != nil {
+		return err
+	}
 	return l.recognise(self)
 }
 
@@ -189,7 +193,7 @@ func (l *Lab) recognise(self string) error {
 	file := self
 	if len(l.Cmd) > 0 {
 		var err error
-		if file, err = cgrun.LookPath(l.Cmd[0], nil, ""); err != nil {
+		if file, err = cgrun.LookPath(l.runner.Command[0], nil, ""); err != nil {
 			return message.Failed(err.Error(), "check the name and PATH; everything after -- is the command")
 		}
 		l.choice.env = plan.Env{GOMAXPROCS: l.Getenv("GOMAXPROCS"), GOMEMLIMIT: l.Getenv("GOMEMLIMIT"), GOGC: l.Getenv("GOGC")}

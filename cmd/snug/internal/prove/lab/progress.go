@@ -79,7 +79,7 @@ func (l *Lab) announce(d *experiment.Design, kept int) {
 	switch {
 	case runs == 0:
 		return
-	case d.Arms[0].Load == runner.LoadBatch:
+	case d.Arms[0].Load == runner.LoadBatch, d.Arms[0].Load == experiment.LoadBenchmark:
 		l.Talk.Note("note: %s: %s of the command", shape, units.Plural(runs, "run"))
 	default:
 		l.Talk.Note("note: %s: %s, about %s", shape, units.Plural(runs, "run"), approximate(took))

@@ -81,6 +81,9 @@ func (t *Tune) input() (*search.Input, error) {
 	if err := t.checkFlags(); err != nil {
 		return nil, err
 	}
+	if t.benchmarks() {
+		return nil, message.Usage("Go benchmarks are compared, not tuned, snug tune -- "+message.Quote(t.Cmd[0]), "snug bench --gomaxprocs 1,2,4 --gogc 100,400 compares settings of a benchmark")
+	}
 	service := len(t.URLs) > 0 || workload.IsService(t.Workload)
 	if !service && t.Load != "" {
 		return nil, message.Usage("a load for a program that is not a service, --load", "give the address where it serves: --url http://127.0.0.1:PORT/")

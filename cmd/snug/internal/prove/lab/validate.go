@@ -152,7 +152,7 @@ func checkable(d *finding.Bench) error {
 	case killed:
 		return message.Failed("nothing to check: every setting runs out of memory, --check", "give it more: --memory SIZE")
 	}
-	metric := map[string]string{"cpu": "cpu_seconds_per_op", "rps": "rps", "p99": "p99_seconds", "wall": "wall_seconds"}[d.Objective]
+	metric := map[string]string{"cpu": "cpu_seconds_per_op", "rps": "rps", "p99": "p99_seconds", "wall": "wall_seconds", "ns/op": "benchmark.ns/op"}[d.Objective]
 	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric }) {
 		return message.Failed("nothing to check: no settings were compared in "+d.Objective+", --check", "see the runs of --json for what is missing, or name other settings or another --objective")
 	}

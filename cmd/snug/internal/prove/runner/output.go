@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/profile/gobench"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 )
 
@@ -28,6 +30,8 @@ type output struct {
 	all  *os.File          // copy of the whole output; nil is none
 	err  error             // of writing to all
 	gc   *workload.GCTrace // nil is not parsed
+
+	benchmarks *gobench.Reader // nil is not parsed
 }
 
 func newOutput(trace bool) (*output, error) {
@@ -68,6 +72,9 @@ func (o *output) take(b []byte) {
 	defer o.mu.Unlock()
 	if o.gc != nil {
 		o.gc.Write(b)
+	}
+	if o.benchmarks != nil {
+		o.benchmarks.Write(b)
 	}
 	if o.all != nil && o.err == nil {
 		_, o.err = o.all.Write(b)
@@ -147,6 +154,32 @@ func (o *output) reported() map[string]float64 {
 		return numbers
 	}
 	return nil
+}
+
+// results returns what the benchmarks printed. procs is the GOMAXPROCS that was set, 0 if
+// none was.
+func (o *output) results(procs int) gobench.Results {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.benchmarks.Results(procs, runtime.NumCPU())
+}
+
+// failed returns the first line about a benchmark or test that failed, with the line that
+// follows it, which has the reason; "" if there is none.
+func (o *output) failed() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	first := ""
+	for line := range strings.Lines(string(o.tail)) {
+		line = strings.TrimSpace(line)
+		if first != "" {
+			return first + ", " + line
+		}
+		if strings.HasPrefix(line, "--- FAIL: ") {
+			first = line
+		}
+	}
+	return first
 }
 
 // close stops the draining. It closes the read end even if a grandchild holds the write

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/profile/gobench"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -53,6 +54,8 @@ type launch struct {
 	protocol bool     // stdin and stdout are pipes to this process
 	trace    bool     // stderr carries a GC trace
 	stdout   *os.File // copy of all stdout; nil is none
+
+	benchmarks bool // stdout has the results of Go benchmarks
 }
 
 // start runs a program confined as the arm says, or returns an error. The caller must
@@ -137,6 +140,9 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 			return nil, err
 		}
 		p.out.all = l.stdout
+		if l.benchmarks {
+			p.out.benchmarks = new(gobench.Reader)
+		}
 		spec.Stdout = p.out.w
 	}
 	if p.child, err = cgrun.Start(ctx, spec); err != nil {
@@ -268,11 +274,19 @@ func (p *process) crashed(ctx context.Context, when string) error {
 // lastOutput returns the last line that the program printed.
 func (p *process) lastOutput() string {
 	s := p.err.lastLine()
+	if s == "" && p.out != nil && p.out.benchmarks != nil {
+		s = p.out.failed()
+	}
 	if s == "" && p.out != nil {
 		s = p.out.lastLine()
 	}
+	return shorter(s)
+}
+
+// shorter bounds what is quoted of a program's output.
+func shorter(s string) string {
 	if len(s) > 200 {
-		s = s[:200] + "..."
+		return s[:200] + "..."
 	}
 	return s
 }

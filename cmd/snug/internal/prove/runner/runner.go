@@ -79,7 +79,7 @@ func (r *Runner) Run(ctx context.Context, t experiment.Trial) (finding.Run, erro
 	}
 	var err error
 	switch {
-	case len(r.Command) > 0 && t.Arm.Load == LoadBatch:
+	case len(r.Command) > 0 && (t.Arm.Load == LoadBatch || t.Arm.Load == experiment.LoadBenchmark):
 		err = r.batch(ctx, t, &run)
 	case len(r.Command) == 0 && len(r.Request.URLs) > 0:
 		err = r.remote(ctx, t, &run)

@@ -9,11 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // self runs a built-in workload that drives itself.
@@ -91,7 +93,9 @@ func expect(events *workload.Events, name string) (*workload.Result, error) {
 
 // batch runs a user's command to its end.
 func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run) (err error) {
-	l := launch{args: r.Command, trace: r.Trace}
+	// A benchmark gets no GC trace: to print its lines would be part of the time measured.
+	benchmarks := t.Arm.Load == experiment.LoadBenchmark
+	l := launch{args: r.Command, trace: r.Trace && !benchmarks, benchmarks: benchmarks}
 	l.env = environment(r.base(), t.Arm.Knobs, l.trace, false)
 	before := readMachine()
 	if r.Stdout != "" {
@@ -120,7 +124,9 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	if err := p.out.wait(); err != nil {
 		return fmt.Errorf("cannot write the program's output, %w", err)
 	}
-	run.Reported = p.out.reported()
+	if !benchmarks {
+		run.Reported = p.out.reported()
+	}
 	wall := p.over.Sub(p.began).Seconds()
 	run.Window, run.Wall, run.Ops = wall, &wall, 1
 	after := readCounters(processes{p})
@@ -142,8 +148,40 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 		e := p.crashed(ctx, "with a failure")
 		if te, ok := e.(*TargetError); ok {
 			te.Cure = "a command that fails cannot be compared: run it by hand first; a service needs --url"
+			if benchmarks {
+				te.Cure = "a benchmark that fails cannot be compared: run it by hand first, with " + metric.SettingText(t.Arm)
+			}
 		}
 		return e
+	}
+	if benchmarks {
+		return r.benchmarked(run, p)
+	}
+	return nil
+}
+
+// benchmarked fills in what the benchmarks of a run printed. Package testing runs each for
+// a time, so the duration and the CPU time of the run say nothing.
+func (r *Runner) benchmarked(run *finding.Run, p *process) error {
+	run.Wall, run.CPUPerOp = nil, nil
+	procs, _ := strconv.Atoi(run.Arm.GOMAXPROCS)
+	res := p.out.results(procs)
+	if len(res.Figures) == 0 {
+		e := &TargetError{p.name + " printed no result of a benchmark", "-bench takes a regular expression that must match a name; list them: go test -list Benchmark, or PROGRAM -test.list Benchmark"}
+		if res.Broken > 0 {
+			e.What += "; a line that begins like one: " + shorter(res.First)
+			e.Cure = "package testing prints a result on the line of its name: the benchmark must not print to standard output"
+		}
+		return e
+	}
+	for _, f := range res.Figures {
+		run.Benchmarks = append(run.Benchmarks, finding.BenchFigure{Benchmark: f.Benchmark, Unit: f.Unit, Value: f.Value})
+	}
+	if res.Procs > 0 {
+		run.Procs = &res.Procs
+	}
+	if res.Broken > 0 {
+		run.Note = fmt.Sprintf("%d lines of results could not be read, because the benchmark printed in between: %s", res.Broken, shorter(res.First))
 	}
 	return nil
 }

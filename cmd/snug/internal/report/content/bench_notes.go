@@ -19,6 +19,7 @@ func BenchNotes(d *finding.Bench) []string {
 	parts := Sections(d.Cells, d.Comparisons)
 	for i := range parts {
 		notes = append(notes, parts[i].notShown(d.Cells, d.Comparisons, len(parts) > 1)...)
+		notes = append(notes, parts[i].missing(d.Cells)...)
 	}
 	saturated, closed := false, false
 	for i := range d.Cells {
@@ -89,7 +90,9 @@ func common(s *finding.Setup, cells []finding.Cell, cannot []string) []string {
 
 // notShown says where no difference is shown, and how many rounds would show one.
 func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, several bool) []string {
-	mine := s.Comparisons(cells, all)
+	mine := slices.DeleteFunc(s.Comparisons(cells, all), func(c finding.Comparison) bool {
+		return ofBenchmark(c) && (c.Metric != metric.BenchTime || c.Benchmark != "") // the table says ~
+	})
 	type group struct {
 		names, metrics []string
 		low, high      int
@@ -159,9 +162,10 @@ func few(names []string) string {
 	return strings.Join(names, "; ")
 }
 
-// Windowed reports whether a round lasts as long as the window. A batch has no fixed length.
+// Windowed reports whether a round lasts as long as the window. A batch
+// and Go benchmarks have no fixed length.
 func Windowed(s *finding.Setup, cells []finding.Cell) bool {
-	return s.Window > 0 && (len(cells) == 0 || slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Load != "batch" }))
+	return s.Window > 0 && (len(cells) == 0 || slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Load != "batch" && c.Load != "benchmark" }))
 }
 
 // RoundsText returns the number of rounds, or the round in which they stopped; "" if

@@ -13,6 +13,8 @@ import (
 // URL of a service, or else the workload.
 func ProgramName(s *finding.Setup, workload string) string {
 	switch {
+	case workload == "command" && len(s.Command) > 1 && path.Base(s.Command[0]) == "go" && s.Command[1] == "test":
+		return "go test"
 	case workload == "command" && len(s.Command) > 0 && s.Command[0] != "":
 		return path.Base(s.Command[0])
 	case workload == "url" && s.URL != "":

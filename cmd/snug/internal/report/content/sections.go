@@ -66,7 +66,7 @@ func users(load string) (int, bool) {
 }
 
 // requests reports whether snug sends the requests of a load.
-func requests(load string) bool { return load != "batch" && load != "self" }
+func requests(load string) bool { return load != "batch" && load != "benchmark" && load != "self" }
 
 // load describes a load.
 func load(name string, offered *float64) string {
@@ -79,6 +79,8 @@ func load(name string, offered *float64) string {
 		return "saturated (closed loop at full speed)"
 	case name == "batch":
 		return "a fixed amount of work"
+	case name == "benchmark":
+		return "Go benchmarks"
 	case name == "self":
 		return "the workload drives itself"
 	case strings.HasSuffix(name, "%"):

@@ -63,7 +63,7 @@ func (s *Section) Figures(cells []finding.Cell, names []string) Grid {
 
 // shows reports whether a metric belongs in the tables of a section.
 func (s *Section) shows(cells []finding.Cell, key string) bool {
-	batch := s.any(cells, func(c *finding.Cell) bool { return c.Wall != nil })
+	batch := s.any(cells, func(c *finding.Cell) bool { return c.Wall != nil || c.Load == "benchmark" })
 	switch key {
 	case "p50_seconds", "p99_seconds", "p999_seconds":
 		return s.open(cells)
@@ -99,9 +99,9 @@ func (s *Section) varies(cells []finding.Cell) bool {
 }
 
 // Differences returns the table of comparisons: better, worse, the same, or not shown
-// (~), with one column per metric.
+// (~), with one column per metric. Those of Go benchmarks have their own, see Benchmarks.
 func (s *Section) Differences(cells []finding.Cell, all []finding.Comparison) (Grid, bool) {
-	mine := s.Comparisons(cells, all)
+	mine := slices.DeleteFunc(s.Comparisons(cells, all), ofBenchmark)
 	if len(mine) == 0 {
 		return Grid{}, false
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
@@ -216,7 +217,7 @@ func (w words) notExcluded() string {
 		if m := metric.MetricOf(c.Metric); m != nil && m.More {
 			bad, how = c.Low, "lower"
 		}
-		text := metric.CalledOf(c.Metric, w.cells[c.Cell].Arm) + " could be up to " + units.About(math.Abs(*bad-1)) + " " + how
+		text := metric.CalledOf(c.Metric, w.cells[c.Cell].Arm) + ofWhich(&r.Comparison) + " could be up to " + units.About(math.Abs(*bad-1)) + " " + how
 		if j.Loads > 1 {
 			text += " " + under(w.cells[c.Cell].Load)
 		}
@@ -325,6 +326,8 @@ func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) s
 		text = "serves " + size + less
 	case metric.Wall:
 		text = "takes " + size + less + " time"
+	case metric.BenchTime:
+		text = "takes " + size + less + " " + metric.Called(p.Metric) + w.inBenchmark(p)
 	case metric.P50, metric.P99:
 		text = "has a " + size + lower + " " + metric.Called(p.Metric)
 	}
@@ -332,6 +335,31 @@ func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) s
 		text += " " + under(arm.Load)
 	}
 	return text
+}
+
+// inBenchmark says which benchmark a comparison is of, if there are several.
+func (w words) inBenchmark(p *finding.Comparison) string {
+	n := 0
+	for _, f := range w.cells[p.Cell].Benchmarks {
+		if metric.Benchmark+f.Unit == p.Metric {
+			n++
+		}
+	}
+	switch {
+	case p.Benchmark != "":
+		return ofWhich(p)
+	case n > 1:
+		return " in the geometric mean of " + units.Plural(n, "benchmark")
+	}
+	return ""
+}
+
+// ofWhich names the benchmark of a comparison.
+func ofWhich(p *finding.Comparison) string {
+	if p.Benchmark == "" {
+		return ""
+	}
+	return " of " + message.Clean(p.Benchmark)
 }
 
 // under puts a load in words.

@@ -32,7 +32,7 @@ type Setup struct {
 	NoLimit   bool      `json:"no_limit"`          // no quota was enforced; every rendering says so
 	Repeated  int       `json:"repeated"`          // invalid runs that were repeated
 	Excluded  int       `json:"excluded"`          // invalid runs without a valid repetition
-	Objective string    `json:"objective"`         // cpu, rps, p99 or wall
+	Objective string    `json:"objective"`         // cpu, rps, p99, wall or, of Go benchmarks, ns/op
 	Metrics   []string  `json:"metrics,omitempty"` // names in reported to show
 	Machine   Machine   `json:"machine"`
 	// Program is the SHA-256 of the program's file, in hex; "" = not read.
@@ -88,8 +88,8 @@ type Arm struct {
 	// with one process each; 0 means 1.
 	Replicas int `json:"replicas"`
 	Knobs
-	// Load is saturated, batch (one run of fixed work), self (the workload
-	// drives itself), "50%" of capacity, "800/s", or "30 users".
+	// Load is saturated, batch (one run of fixed work), benchmark (Go benchmarks), self (the
+	// workload drives itself), "50%" of capacity, "800/s", or "30 users".
 	Load string `json:"load"`
 }
 
@@ -131,6 +131,9 @@ type Cell struct {
 	// Reported are medians of the figures that the program printed, see Run. Their
 	// intervals are named "reported.NAME".
 	Reported map[string]float64 `json:"reported,omitempty"`
+	// Benchmarks are medians of the figures of Go benchmarks. Their intervals are named
+	// "benchmark.UNIT NAME".
+	Benchmarks []BenchFigure `json:"benchmarks,omitempty"`
 	// Intervals are exact order-statistic intervals of the medians above, by field
 	// name; one is absent if there are too few rounds.
 	Intervals map[string]Interval `json:"intervals"`
@@ -223,8 +226,18 @@ type Run struct {
 	Exit string `json:"exit"`
 	// Reported are the numbers in the last line of a batch's stdout that is a JSON object.
 	Reported map[string]float64 `json:"reported,omitempty"`
+	// Benchmarks are the figures of Go benchmarks, in the order in which they ran; the
+	// median if one ran several times.
+	Benchmarks []BenchFigure `json:"benchmarks,omitempty"`
 	// Stdout is the file with all of a batch's stdout; absent = not kept.
 	Stdout string `json:"stdout,omitempty"`
+}
+
+// BenchFigure is one figure of one Go benchmark.
+type BenchFigure struct {
+	Benchmark string  `json:"benchmark"` // without "Benchmark" and the GOMAXPROCS at its end
+	Unit      string  `json:"unit"`      // as printed: ns/op, B/op, allocs/op, MB/s or its own
+	Value     float64 `json:"value"`
 }
 
 // Generator describes the load generator in one run. null is not measured.
@@ -262,24 +275,28 @@ type Histogram struct {
 
 // Comparison compares an arm with the baseline by the ratio of paired rounds.
 type Comparison struct {
-	Cell     int      `json:"cell"`     // index into cells
-	Baseline int      `json:"baseline"` // index into cells
-	Metric   string   `json:"metric"`   // cpu_seconds_per_op, rps, p99_seconds, ...
-	Pairs    int      `json:"pairs"`    // paired rounds
-	Ratio    float64  `json:"ratio"`    // arm over baseline, Hodges-Lehmann; 1 = no difference
-	Low      *float64 `json:"low"`      // interval of ratio; null = too few pairs
-	High     *float64 `json:"high"`
-	P        float64  `json:"p"`            // Wilcoxon signed-rank, exact, two-sided
-	Adjusted float64  `json:"p_holm"`       // over the arms of one metric and one load
-	Word     string   `json:"word"`         // better, worse, same, not shown
-	NeedN    *int     `json:"need_n"`       // rounds that would show a difference of margin_ratio; null unless word is "not shown", or with fewer than 6 pairs
-	Margin   float64  `json:"margin_ratio"` // largest difference that does not count, 0.02 = 2%
+	Cell     int    `json:"cell"`     // index into cells
+	Baseline int    `json:"baseline"` // index into cells
+	Metric   string `json:"metric"`   // cpu_seconds_per_op, rps, p99_seconds, benchmark.ns/op, ...
+	// Benchmark is the Go benchmark of a benchmark metric; absent = the geometric mean of
+	// all that both cells have.
+	Benchmark string   `json:"benchmark,omitempty"`
+	Pairs     int      `json:"pairs"` // paired rounds
+	Ratio     float64  `json:"ratio"` // arm over baseline, Hodges-Lehmann; 1 = no difference
+	Low       *float64 `json:"low"`   // interval of ratio; null = too few pairs
+	High      *float64 `json:"high"`
+	P         float64  `json:"p"`            // Wilcoxon signed-rank, exact, two-sided
+	Adjusted  float64  `json:"p_holm"`       // over the arms of one metric and one load
+	Word      string   `json:"word"`         // better, worse, differs, same, not shown
+	NeedN     *int     `json:"need_n"`       // rounds that would show a difference of margin_ratio; null unless word is "not shown", or with fewer than 6 pairs
+	Margin    float64  `json:"margin_ratio"` // largest difference that does not count, 0.02 = 2%
 }
 
 // Values of Comparison.Word.
 const (
 	Better   = "better"
 	Worse    = "worse"
+	Differs  = "differs" // in a unit of which snug does not know whether more is better
 	Same     = "same"
 	NotShown = "not shown"
 )

@@ -35,6 +35,7 @@ const (
 	Seconds
 	Bytes
 	Ratio
+	Nanoseconds
 )
 
 // Print formats the values of a column.
@@ -46,6 +47,8 @@ func (u Unit) Print(v []*float64) []string {
 		return Amounts(v)
 	case Ratio:
 		return Shares(v)
+	case Nanoseconds:
+		return units.Each(v, func(ns float64) string { return units.Suits(ns*1e-9, units.Times).In(ns * 1e-9) })
 	}
 	return units.Each(v, units.Rate)
 }
@@ -101,12 +104,15 @@ var Metrics = []Metric{
 		func(c *cell) *float64 { return c.ErrorRate }, errorsOf, true},
 }
 
-// MetricOf returns the metric of a key; nil = none.
+// MetricOf returns the metric of a key, which may be one of Go benchmarks; nil = none.
 func MetricOf(key string) *Metric {
 	for i := range Metrics {
 		if Metrics[i].Key == key {
 			return &Metrics[i]
 		}
+	}
+	if unit, ok := strings.CutPrefix(key, Benchmark); ok {
+		return benchmark(unit)
 	}
 	return nil
 }
@@ -128,6 +134,9 @@ func CalledOf(key string, a finding.Arm) string {
 func Operation(a finding.Arm) string {
 	switch workload, _, _ := strings.Cut(a.Workload, "/"); workload {
 	case "http", "command", "url":
+		if a.Load == "benchmark" {
+			break
+		}
 		return "request"
 	}
 	return "operation"

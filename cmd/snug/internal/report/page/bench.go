@@ -57,6 +57,9 @@ func sectionView(s *content.Section, cells []finding.Cell, all []finding.Compari
 	if g, ok := s.Differences(cells, all); ok {
 		p.Tables = append(p.Tables, tableOf(Sentence(content.DifferencesTitle(cells, s, all)), g))
 	}
+	for _, t := range s.Benchmarks(cells, all) {
+		p.Tables = append(p.Tables, tableOf(Sentence(t.Title), t.Grid))
+	}
 	base := baseline(s, cells, all)
 	for _, key := range []string{"rps", "wall_seconds", "cpu_seconds_per_op", "p95_seconds"} {
 		if key == "p95_seconds" && !s.Users {
