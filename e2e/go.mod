@@ -23,3 +23,6 @@ require (
 
 // Nobody installs this module; the tree's library is the one to test.
 replace github.com/snug-go/snug => ../
+
+// In go.work this is also the tool that contrib/golangci requires.
+replace github.com/snug-go/snug/cmd/snug => ../cmd/snug

@@ -69,7 +69,7 @@ fi`,
 unformatted=$(git ls-files '*.go' | xargs gofmt -l)
 [ -z "$unformatted" ] || { echo "not gofmt'ed: $unformatted"; exit 1; }
 go vet work
-go run ` + staticcheck + ` ./... ./cmd/snug/... ./contrib/prometheus/... ./e2e/...`,
+go run ` + staticcheck + ` ./... ./cmd/snug/... ./contrib/golangci/... ./contrib/prometheus/... ./e2e/...`,
 	},
 	{
 		// Finds changes that break programs which use the library. .ci/api names the commit whose
@@ -92,7 +92,7 @@ done
 	},
 	{
 		name: "platforms", every: true, cpus: 2, seconds: 30,
-		script: `go run ./e2e/ci/platforms ./... ./cmd/snug/... ./contrib/prometheus/...`,
+		script: `go run ./e2e/ci/platforms ./... ./cmd/snug/... ./contrib/golangci/... ./contrib/prometheus/...`,
 	},
 	{
 		// Tests each module as users get it: without go.work. Only the library, if not yet
@@ -110,6 +110,9 @@ gotest -count=1 -skip TestReadme -modfile="$mod" .
 cd ../..
 alone contrib/prometheus
 go vet -modfile="$mod" ./...
+gotest -count=1 -modfile="$mod" ./...
+cd ../..
+alone contrib/golangci
 gotest -count=1 -modfile="$mod" ./...`,
 	},
 	{
@@ -145,7 +148,7 @@ for system in darwin/arm64 windows/amd64 linux/arm64; do
   export GOOS=${system%/*} GOARCH=${system#*/}
   echo "-- $system"
   (GOWORK=off go vet ./...)
-  go vet ./cmd/snug/... ./contrib/prometheus/...
+  go vet ./cmd/snug/... ./contrib/golangci/... ./contrib/prometheus/...
 done`,
 	},
 	{
@@ -190,6 +193,13 @@ gotest -count=1 ./e2e/release`,
 		script: `
 command -v npm >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends npm >/dev/null
 gotest -count=1 -run TestSite ./e2e/report/browser`,
+	},
+	{
+		// Builds golangci-lint with the plugin.
+		name: "golangci", cpus: 2, seconds: 300,
+		words:  "golangci",
+		paths:  []string{"contrib/golangci", "cmd/snug/vet", "cmd/snug/go.mod", unitTests},
+		script: `gotest -count=1 -timeout 40m ./contrib/golangci`,
 	},
 	{
 		name: "machines", cpus: 2, seconds: 600, after: []string{"packages"},
@@ -243,12 +253,13 @@ const raced = `. ./adapt/... ./limiter ./limits ./internal/apply ./internal/fit 
 	`./internal/plan ./internal/sense ./internal/watch`
 
 // alone defines a shell function. It enters the directory of a module and sets mod to a copy of its
-// go.mod that uses the library of this tree instead of a published one.
+// go.mod that uses the library and the tool of this tree instead of published ones.
 const alone = `
 alone() {
   mod="$CI_STAGE/$(basename "$1").mod"
   cp "$1/go.mod" "$mod"; cp "$1/go.sum" "${mod%.mod}.sum"
   go mod edit -replace github.com/snug-go/snug="$PWD" "$mod"
+  case $1 in *golangci) go mod edit -replace github.com/snug-go/snug/cmd/snug="$PWD/cmd/snug" "$mod" ;; esac
   cd "$1"
   export GOWORK=off
   go mod tidy -diff -modfile="$mod"
