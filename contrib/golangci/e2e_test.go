@@ -77,19 +77,19 @@ func TestCustom(t *testing.T) {
 	write(t, dir, ".custom-gcl.yml", strings.ReplaceAll(custom, "../snug", root))
 	must(dir, filepath.Join(dir, "bin", "golangci-lint"), "custom", "-v")
 
-	lint := func(name, goLine, text string) (string, int) {
+	lint := func(name, text string) (string, int) {
 		in := filepath.Join(dir, name)
-		write(t, in, "go.mod", "module example.com/m\n\ngo "+goLine+"\n")
+		write(t, in, "go.mod", "module example.com/m\n\ngo 1.26\n")
 		write(t, in, "main.go", text)
 		write(t, in, ".golangci.yml", strings.Replace(settings, "linters:\n", "linters:\n  default: none\n", 1))
 		return run(in, filepath.Join(dir, "custom-gcl"), "run")
 	}
-	out, code := lint("faulty", "1.24", "package main\n\nimport \"runtime\"\n\nfunc main() {\n\truntime.GOMAXPROCS(runtime.NumCPU())\n}\n")
+	out, code := lint("faulty", "package main\n\nimport \"runtime\"\n\nfunc main() {\n\truntime.GOMAXPROCS(runtime.NumCPU())\n}\n")
 	if code != 1 || !strings.Contains(out, "main.go:6:2: ") || !strings.Contains(out, "(snug)") || !strings.Contains(out, "GOMAXPROCS") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	t.Log(out)
-	out, code = lint("good", "1.26", "package main\n\nfunc main() {}\n")
+	out, code = lint("good", "package main\n\nfunc main() {}\n")
 	if code != 0 || !strings.Contains(out, "0 issues") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
