@@ -5,6 +5,7 @@ package prove
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
-	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/engine"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/gotest"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
@@ -75,12 +75,12 @@ func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string
 		if gotest.KindOf(l.Cmd) == gotest.GoTest {
 			return message.Usage("no go command in the container, --in "+c.engine, "build the program first, and measure it in the package's directory: GOOS=linux CGO_ENABLED=0 go test -c -o bench.test PACKAGE; snug bench --in "+c.engine+" -- ./bench.test -test.bench REGEXP")
 		}
-		file, err := cgrun.LookPath(l.Cmd[0], nil, "")
+		file, err := exec.LookPath(l.Cmd[0])
 		if err == nil {
 			file, err = filepath.Abs(file)
 		}
 		if err != nil {
-			return message.Failed(err.Error(), "check the name and PATH; everything after -- is the command")
+			return message.Failed("no such program, "+message.Quote(l.Cmd[0]), "check the name and PATH; everything after -- is the command")
 		}
 		s.Program = file
 		s.Args[len(s.Args)-len(l.Cmd)] = file

@@ -58,6 +58,10 @@ type Spec struct {
 // Run runs the command and returns its exit code. An error means that it did not start.
 // It leaves no container.
 func Run(ctx context.Context, s *Spec) (int, error) {
+	if runtime.GOOS == "windows" {
+		// A container has no C:\, and the command line may name any file there.
+		return 0, message.Failed("file names of Windows do not exist in a container, --in "+s.Engine, "start snug for Linux in WSL, with the same flags")
+	}
 	client, err := exec.LookPath(s.Engine)
 	if err != nil {
 		return 0, message.Failed("no "+s.Engine+" in PATH, --in "+s.Engine, "install it, or name the other: --in docker or --in podman")
