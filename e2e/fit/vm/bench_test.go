@@ -35,6 +35,12 @@ func TestBench(t *testing.T) {
 			step:   vm.Step{Name: "in a container", Cgroup: groups{"/a": {"cpu.max": "150000 100000"}}, In: []string{"/a"}, Private: true, Uid: 65532, Args: bench(), After: []string{"/a/cgroup.stat"}, Seconds: 300},
 			method: "container", quota: 150_000, stderr: "no cgroup can be made here",
 		},
+		{
+			// As snug bench --in starts it: the machine's cgroup namespace and a writable tree, in a
+			// group beside which others can be made.
+			step:   vm.Step{Name: "in a container of --in", Cgroup: groups{"/docker": {}, "/docker/id": {}}, In: []string{"/docker/id"}, Args: bench("--cpus", "0.5", "--memory", "256MiB"), After: []string{"/docker/id/cgroup.stat"}, Seconds: 300},
+			method: "delegated", quota: 50_000,
+		},
 	}
 	var steps []vm.Step
 	for _, test := range tests {

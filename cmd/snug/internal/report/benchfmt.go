@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -123,25 +124,25 @@ func benchLines(b *strings.Builder, cells []finding.Cell) {
 // after them. Iterations are not kept: medians have none.
 func goBenchmarks(b *strings.Builder, name string, r *finding.Run) {
 	_, setting, _ := strings.Cut(name, "/quota=")
-	last := ""
+	last, begun := "", false
 	for _, f := range r.Benchmarks {
 		if units.Odd(f.Value) {
 			continue
 		}
-		if f.Benchmark != last {
-			if last != "" {
+		if f.Benchmark != last || !begun {
+			if begun {
 				b.WriteByte('\n')
 			}
-			last = f.Benchmark
+			last, begun = f.Benchmark, true
 			parts := strings.Split(last, "/")
 			for i := range parts {
 				parts[i] = word(parts[i])
 			}
 			fmt.Fprintf(b, "Benchmark%s/quota=%s 1", strings.Join(parts, "/"), setting)
 		}
-		fmt.Fprintf(b, " %s %s", strconv.FormatFloat(f.Value, 'g', -1, 64), strings.Join(strings.Fields(message.Clean(f.Unit)), "_"))
+		fmt.Fprintf(b, " %s %s", strconv.FormatFloat(f.Value, 'g', -1, 64), cmp.Or(strings.Join(strings.Fields(message.Clean(f.Unit)), "_"), "none"))
 	}
-	if last != "" {
+	if begun {
 		b.WriteByte('\n')
 	}
 }

@@ -48,6 +48,41 @@ func TestBenchfmt(t *testing.T) {
 	}
 }
 
+// TestBenchfmtOfBenchmarks: Go benchmarks keep their names, units and values, and benchstat does not
+// take the end of a name for GOMAXPROCS.
+func TestBenchfmtOfBenchmarks(t *testing.T) {
+	results, _ := readBench(t, benchmarks())
+	count := map[string]int{}
+	for _, r := range results {
+		count[string(r.Name)]++
+		if v, ok := r.Value("hits/op"); ok != strings.HasPrefix(string(r.Name), "Decode/size=1_2/") || ok && v != 3 {
+			t.Errorf("%s: %v", r.Name, r.Values)
+		}
+	}
+	for name, want := range map[string]int{
+		"Decode/size=1_2/quota=1/procs=2/load=benchmark": 7, "Decode/size=1_2/quota=1/procs=1/load=benchmark": 7,
+		"Encode/quota=1/procs=2/load=benchmark": 7, "Encode/quota=1/procs=1/load=benchmark": 0,
+	} {
+		if count[name] != want {
+			t.Errorf("%s: %d results, want %d of %v", name, count[name], want, count)
+		}
+	}
+}
+
+// TestBenchfmtOfHostileBenchmarks: no name or unit adds a line or a field.
+func TestBenchfmtOfHostileBenchmarks(t *testing.T) {
+	d := benchmarks()
+	for i := range d.Cells {
+		for k := range d.Cells[i].Rounds {
+			d.Cells[i].Rounds[k].Benchmarks = []finding.BenchFigure{{Benchmark: "a b\nBenchmarkX 1", Unit: "", Value: 1}, {Benchmark: "", Unit: "n s\n/op", Value: 1}}
+		}
+	}
+	results, _ := readBench(t, d)
+	if len(results) != 3*14 {
+		t.Errorf("%d results", len(results))
+	}
+}
+
 // TestBenchfmtIsWhole: every valid round is a result, no invalid round is, and the
 // values equal those of the document.
 func TestBenchfmtIsWhole(t *testing.T) {

@@ -129,7 +129,9 @@ func (r *Reader) Results(procs, cpus int) Results {
 		out.Procs = 1
 	}
 	for _, k := range order {
-		out.Figures = append(out.Figures, Figure{strings.TrimSuffix(k.name, suffix), k.unit, median(values[k])})
+		// A function may be named Benchmark; then nothing is left.
+		name := cmp.Or(strings.TrimSuffix(k.name, suffix), "Benchmark")
+		out.Figures = append(out.Figures, Figure{name, k.unit, median(values[k])})
 	}
 	return out
 }

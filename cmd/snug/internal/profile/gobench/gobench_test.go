@@ -32,6 +32,7 @@ func TestResults(t *testing.T) {
 		{"-test.v names it first", "BenchmarkX\nBenchmarkX-2 1 5 ns/op\n", 2, "P=2 X ns/op=5"},
 		{"it prints in between", "BenchmarkX-2   \thello\n     100\t 5 ns/op\n", 2, "P=0 broken 1: BenchmarkX-2   \thello"},
 		{"the last line has no end", "BenchmarkX-2 1 5 ns/op", 2, "P=2 X ns/op=5"},
+		{"the shortest name", "Benchmark-2 1 5 ns/op\n", 2, "P=2 Benchmark ns/op=5"},
 		{"Windows", "BenchmarkX-2 1 5 ns/op\r\n", 2, "P=2 X ns/op=5"},
 		{"no number", "BenchmarkX-2 1 NaN ns/op 3 B/op\n", 2, "P=2 X B/op=3"},
 		{"an endless line", "Benchmark" + strings.Repeat("x", 1<<20) + "\nBenchmarkX-2 1 5 ns/op\n", 2, "P=2 X ns/op=5 broken 1: "},

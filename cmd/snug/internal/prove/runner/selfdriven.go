@@ -111,7 +111,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	}
 	defer processes{p}.cleanUp(&err)
 	run.Confined = p.confinement()
-	if r.Long != nil {
+	if r.Long != nil && !benchmarks {
 		long := time.AfterFunc(LongRun, r.Long)
 		defer long.Stop()
 	}
