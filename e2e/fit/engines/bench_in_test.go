@@ -104,6 +104,19 @@ func TestBenchIn(t *testing.T) {
 			}
 			left()
 
+			// The go command is here, and what it builds runs there.
+			out.Reset()
+			talk.Reset()
+			cmd = snug(&out, "--cpus", "0.5", "--gomaxprocs", "1", "--rounds", "1", "--json", "--benchfmt", "lines", "--", "go", "test", "-bench", "SortInts$", "-benchtime", "5x", "sort")
+			cmd.Stderr = &talk
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%v\n%s", err, talk.String())
+			}
+			if lines, err := os.ReadFile(filepath.Join(dir, "lines")); err != nil || !strings.Contains(string(lines), "BenchmarkSortInts/quota=0.5/procs=1/load=benchmark 1 ") {
+				t.Errorf("%v\n%s", err, lines)
+			}
+			left()
+
 			out.Reset()
 			cmd = snug(&out, "--load", "50%", "--", l.bin+"/snug", "version")
 			if cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(out.String(), "snug: error: a load for a program that is not a service") {

@@ -4,6 +4,7 @@ package prove
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,10 +72,17 @@ func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string
 		s.Files = append(s.Files, filepath.Join(l.Stdout, "run"))
 	}
 	s.Args = withoutFlags(args, containerFlags)
-	if len(l.Cmd) > 0 {
-		if gotest.KindOf(l.Cmd) == gotest.GoTest {
-			return message.Usage("no go command in the container, --in "+c.engine, "build the program first, and measure it in the package's directory: GOOS=linux CGO_ENABLED=0 go test -c -o bench.test PACKAGE; snug bench --in "+c.engine+" -- ./bench.test -test.bench REGEXP")
+	switch {
+	case len(l.Cmd) > 0 && gotest.KindOf(l.Cmd) == gotest.GoTest:
+		scratch, err := os.MkdirTemp("", "snug-go-test-")
+		if err != nil {
+			return message.Failed("cannot build, "+message.Reason(err), "TMPDIR names a directory with room for the test program")
 		}
+		defer os.RemoveAll(scratch)
+		if err := c.build(u, s, l.Cmd, scratch); err != nil {
+			return err
+		}
+	case len(l.Cmd) > 0:
 		file, err := exec.LookPath(l.Cmd[0])
 		if err == nil {
 			file, err = filepath.Abs(file)
@@ -90,6 +98,55 @@ func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string
 		return err
 	}
 	return &message.Failure{Code: code} // snug inside has said why
+}
+
+// build builds the program of go test for the container, where there is no go command. It
+// runs in the directory of the package.
+func (c *container) build(u *ui.UI, s *engine.Spec, cmd []string, scratch string) error {
+	ctx, stop := ui.UntilInterrupted()
+	defer stop()
+	arch, err := engine.Arch(ctx, c.engine)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return message.Failed("cannot find snug's own program, "+message.Reason(err), "run it by its full path")
+	}
+	u.Status("go test builds")
+	b, err := gotest.Build(ctx, self, cmd, scratch, u.Err, "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")
+	u.Status("")
+	if e, ok := errors.AsType[*gotest.BuildError](err); ok {
+		return message.Failed(e.What, e.Cure)
+	} else if ctx.Err() != nil {
+		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
+	} else if err != nil {
+		return err
+	}
+	u.Note("note: go test built %s for linux/%s, and every run starts that in %s", filepath.Base(b.Args[0]), arch, b.Dir)
+	flags := s.Args[:len(s.Args)-len(cmd)]
+	s.Args = append(absolute(flags, "html", "benchfmt", "record", "stdout"), b.Args...)
+	s.Program, s.Dir = b.Args[0], b.Dir
+	return nil
+}
+
+// absolute makes the values of flags that name files absolute, for another current directory.
+func absolute(args []string, names ...string) []string {
+	out := slices.Clone(args)
+	for i, a := range args {
+		name, value, valued := strings.Cut(strings.TrimPrefix(a, "--"), "=")
+		if !strings.HasPrefix(a, "--") || !slices.Contains(names, name) {
+			continue
+		}
+		at, prefix := i, "--"+name+"="
+		if !valued && i+1 < len(args) {
+			at, prefix, value = i+1, "", args[i+1]
+		}
+		if file, err := filepath.Abs(value); err == nil && value != "" {
+			out[at] = prefix + file
+		}
+	}
+	return out
 }
 
 // withoutFlags removes flags that take a value, up to --.

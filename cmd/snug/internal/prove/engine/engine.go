@@ -7,6 +7,7 @@ package engine
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
@@ -43,6 +44,8 @@ type Spec struct {
 	Args   []string // of snug, without its own name
 	// Program is the file to measure, as the container's snug finds it; "" = none.
 	Program string
+	// Dir is the directory in which snug runs; "" = the current one.
+	Dir string
 	// Files are files that snug writes or reads. Their directories are in the container
 	// under the same names, as the current directory is.
 	Files []string
@@ -58,15 +61,7 @@ type Spec struct {
 // Run runs the command and returns its exit code. An error means that it did not start.
 // It leaves no container.
 func Run(ctx context.Context, s *Spec) (int, error) {
-	if runtime.GOOS == "windows" {
-		// A container has no C:\, and the command line may name any file there.
-		return 0, message.Failed("file names of Windows do not exist in a container, --in "+s.Engine, "start snug for Linux in WSL, with the same flags")
-	}
-	client, err := exec.LookPath(s.Engine)
-	if err != nil {
-		return 0, message.Failed("no "+s.Engine+" in PATH, --in "+s.Engine, "install it, or name the other: --in docker or --in podman")
-	}
-	arch, err := platform(ctx, client, s.Engine)
+	client, arch, err := find(ctx, s.Engine)
 	if err != nil {
 		return 0, err
 	}
@@ -93,6 +88,25 @@ func Run(ctx context.Context, s *Spec) (int, error) {
 	return attached(client, name, s, slices.Concat(arguments(s, name, dir), []string{image, inside}, s.Args))
 }
 
+// Arch returns the architecture of an engine's machine, which may be a virtual one.
+func Arch(ctx context.Context, engine string) (string, error) {
+	_, arch, err := find(ctx, engine)
+	return arch, err
+}
+
+// find returns the client of an engine, and the architecture of its machine.
+func find(ctx context.Context, engine string) (client, arch string, err error) {
+	if runtime.GOOS == "windows" {
+		// A container has no C:\, and the command line may name any file there.
+		return "", "", message.Failed("file names of Windows do not exist in a container, --in "+engine, "start snug for Linux in WSL, with the same flags")
+	}
+	if client, err = exec.LookPath(engine); err != nil {
+		return "", "", message.Failed("no "+engine+" in PATH, --in "+engine, "install it, or name the other: --in docker or --in podman")
+	}
+	arch, err = platform(ctx, client, engine)
+	return client, arch, err
+}
+
 // arguments returns the engine's command line up to the image. snug makes cgroups beside
 // the container's own: this takes the machine's cgroup namespace and a writable cgroup file
 // system, and no capability or --privileged.
@@ -105,7 +119,7 @@ func arguments(s *Spec, name, dir string) []string {
 	if s.RealTime {
 		args = append(args, "--cap-add", "SYS_NICE")
 	}
-	args = append(args, "--volume", s.Snug+":"+inside+":ro", "--workdir", dir)
+	args = append(args, "--volume", s.Snug+":"+inside+":ro", "--workdir", cmp.Or(s.Dir, dir))
 	for _, m := range mounts(s, dir) {
 		args = append(args, "--volume", m)
 	}
@@ -128,6 +142,9 @@ func mounts(s *Spec, dir string) []string {
 			}
 		}
 		have, all = append(have, of), append(all, of+":"+of+mode)
+	}
+	if s.Dir != "" {
+		add(filepath.Join(s.Dir, "file"), "")
 	}
 	for _, f := range s.Files {
 		if !filepath.IsAbs(f) {
@@ -191,7 +208,7 @@ func remove(client, name string) {
 	exec.CommandContext(ctx, client, "rm", "-f", name).Run()
 }
 
-// platform returns the architecture of the engine's machine, which may be a virtual one.
+// platform asks an engine for its machine's architecture.
 func platform(ctx context.Context, client, engine string) (string, error) {
 	query := []string{"version", "--format", "{{.Server.Os}}/{{.Server.Arch}}"}
 	if engine == "podman" {

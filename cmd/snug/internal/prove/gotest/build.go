@@ -37,8 +37,8 @@ const childArg = "go-test-program"
 // Build runs a go test command with this program as the one that starts what it built
 // (-exec). So the go command itself decides about flags, directory and environment. The
 // program is kept in dir. self is an executable that calls ChildMain; messages of the go
-// command go to log.
-func Build(ctx context.Context, self string, args []string, dir string, log io.Writer) (*Built, error) {
+// command go to log. env are variables besides this process's, such as another GOOS.
+func Build(ctx context.Context, self string, args []string, dir string, log io.Writer, env ...string) (*Built, error) {
 	list := filepath.Join(dir, "started")
 	at := 2
 	if len(args) > 2 { // -C must be the first flag
@@ -52,7 +52,7 @@ func Build(ctx context.Context, self string, args []string, dir string, log io.W
 	cmd := exec.CommandContext(ctx, args[0], slices.Concat(args[1:at], []string{"-exec", quoted(self) + " " + childArg + " " + quoted(list)}, args[at:])...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	var said bytes.Buffer // "ok PACKAGE" of programs that did nothing
-	cmd.Stdout, cmd.Stderr = &said, log
+	cmd.Stdout, cmd.Stderr, cmd.Env = &said, log, append(os.Environ(), env...)
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
