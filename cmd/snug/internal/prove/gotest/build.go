@@ -64,6 +64,7 @@ func Build(ctx context.Context, self string, args []string, dir string, log io.W
 		return nil, &BuildError{"cannot run " + args[0] + ", " + err.Error(), "snug builds with the go command; or build elsewhere (go test -c), and measure ./PACKAGE.test -test.bench REGEXP"}
 	}
 	data, err := os.ReadFile(list)
+	os.Remove(list) // it has the environment
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
