@@ -48,6 +48,8 @@ func fakeCell(arm finding.Arm, labels []string, rounds int, s shape) finding.Cel
 			Confined:  finding.Confinement{Way: "root-v1", Group: "/snug-1/r", QuotaMicros: int64(arm.Quota * 1e5), PeriodMicros: 1e5, Policy: "SCHED_OTHER"}}
 		if s.p99 > 0 {
 			run.P50, run.P99 = keep("p50_seconds", ptr(vary(s.p50, .1))), keep("p99_seconds", ptr(vary(s.p99, .35)))
+			run.STW = keep("stw_total_seconds", ptr(units.RoundTo(s.gc*40e-6*float64(s.procs*s.procs*(i+1)), 4)))
+			run.STWMax = ptr(units.RoundTo(*run.STW/s.gc, 4))
 		}
 		c.Rounds = append(c.Rounds, run)
 	}
@@ -66,6 +68,7 @@ func fakeCell(arm finding.Arm, labels []string, rounds int, s shape) finding.Cel
 	c.RPS, c.CPUPerOp, c.P50, c.P99 = middle("rps"), middle("cpu_seconds_per_op"), middle("p50_seconds"), middle("p99_seconds")
 	c.Throttled, c.GCPerSec, c.Peak = ptr(s.throttled), ptr(s.gc), ptr(int64(24<<20))
 	if s.p99 > 0 {
+		c.STWTotal, c.STWMax = middle("stw_total_seconds"), c.Rounds[rounds-1].STWMax
 		c.P999 = ptr(s.p99 * 1.7)
 		c.Latency = fakeLatency(s.p50, s.p99, 60000)
 	}

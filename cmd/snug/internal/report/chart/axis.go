@@ -15,6 +15,7 @@ type scale struct {
 	low, high float64 // of the quantity
 	from, to  float64 // of the drawing
 	log       bool
+	unit      units.Unit // of the ticks
 }
 
 // at returns the coordinate of x; values outside the scale are drawn at the edge.
@@ -29,12 +30,13 @@ func (s scale) at(x float64) float64 {
 	return s.from + min(max((x-low)/(high-low), 0), 1)*(s.to-s.from)
 }
 
-// linear returns a scale around values with about n ticks at round numbers. It need
-// not begin at zero, because it shows positions, not lengths of bars.
-func linear(values []float64, n int, from, to float64) (scale, []float64) {
+// linear returns a scale around values with about n ticks at round numbers of the unit that
+// suits them; of is nil for plain numbers. It need not begin at zero, because it shows
+// positions, not lengths of bars.
+func linear(values []float64, n int, from, to float64, of []units.Unit) (scale, []float64) {
 	low, high, ok := units.Span(values)
 	if !ok {
-		return scale{low: 0, high: 1, from: from, to: to}, nil
+		return scale{low: 0, high: 1, from: from, to: to, unit: unitOf(1, of)}, nil
 	}
 	pad := (high - low) * .06
 	if high-low < math.Abs(high)*.02 { // do not magnify noise
@@ -49,8 +51,8 @@ func linear(values []float64, n int, from, to float64) (scale, []float64) {
 		low -= pad
 	}
 	high += pad
-	step := nice((high - low) / float64(max(n, 1)))
-	s := scale{low: low, high: high, from: from, to: to}
+	s := scale{low: low, high: high, from: from, to: to, unit: unitOf(max(math.Abs(low), math.Abs(high)), of)}
+	step := nice((high-low)/s.unit.One/float64(max(n, 1))) * s.unit.One
 	var ticks []float64
 	for k := math.Ceil(low / step); k*step <= high && len(ticks) < 4*n; k++ {
 		ticks = append(ticks, k*step)
@@ -109,15 +111,51 @@ func nice(x float64) float64 {
 	return 10 * power
 }
 
-// tickText formats the ticks of an axis in one unit, with as few digits as possible.
-func tickText(ticks []float64, of []units.Unit) []string {
-	u := units.Unit{One: 1}
-	if len(of) > 0 && len(ticks) > 0 {
-		u = units.Suits(max(math.Abs(ticks[0]), math.Abs(ticks[len(ticks)-1]))/2, of)
+// unitOf returns the unit for the ticks of an axis up to high.
+func unitOf(high float64, of []units.Unit) units.Unit {
+	if len(of) == 0 {
+		return units.Unit{One: 1}
 	}
+	return units.Suits(high/2, of)
+}
+
+// tickText formats the ticks of an axis in one unit, with as few digits as possible.
+func tickText(ticks []float64, u units.Unit) []string {
 	texts := make([]string, len(ticks))
 	for i, t := range ticks {
-		texts[i] = strings.TrimSpace(strconv.FormatFloat(units.RoundTo(t/u.One, 6), 'f', -1, 64) + " " + u.Name)
+		texts[i] = "0"
+		if math.Abs(t) > 1e-12*u.One {
+			texts[i] = strings.TrimSpace(strconv.FormatFloat(units.RoundTo(t/u.One, 6), 'f', -1, 64) + " " + u.Name)
+		}
 	}
 	return texts
+}
+
+// ratioScale returns a scale of ratios that contains 1, and its ticks: in percent of difference,
+// or logarithmic in multiples if the ratios are far apart.
+func ratioScale(values []float64, from, to float64) (scale, []float64, []string) {
+	low, high := 1.0, 1.0
+	for _, v := range values {
+		if v > 0 && !units.Odd(v) {
+			low, high = min(low, max(v, 1e-6)), max(high, min(v, 1e6))
+		}
+	}
+	if high < 2.5 && low > .2 {
+		s, ticks := linear([]float64{low, high}, 4, from, to, nil)
+		labels := make([]string, len(ticks))
+		for i, t := range ticks {
+			labels[i] = strings.ReplaceAll(units.Change(units.RoundTo(t, 6)), "-", "\u2212")
+		}
+		return s, ticks, labels
+	}
+	s, all := logarithmic([]float64{low, high}, from, to)
+	var ticks []float64
+	var labels []string
+	last := math.Inf(-1)
+	for _, t := range all {
+		if at := s.at(t); t == 1 || at-last >= 34 && math.Abs(at-s.at(1)) >= 34 {
+			ticks, labels, last = append(ticks, t), append(labels, "x"+units.Exact(units.RoundTo(t, 3))), at
+		}
+	}
+	return s, ticks, labels
 }

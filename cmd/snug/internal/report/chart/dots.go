@@ -5,7 +5,11 @@ package chart
 import (
 	"fmt"
 	"html/template"
+	"math"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -52,6 +56,9 @@ func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[s
 	}
 	const left, right, row = 2, narrow - 2, 46
 	title := metric.Heading(m.Key, s.Requests)
+	if strings.HasPrefix(m.Key, "stw_") {
+		title += ": " + m.Words
+	}
 	better := "Less is better"
 	if m.More {
 		better = "More is better"
@@ -67,24 +74,33 @@ func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[s
 		desc += s.Name(&cells[i]) + ": " + texts[k] + ". "
 	}
 	d := Drawing("dots", narrow, height, title+" by setting; "+better, desc)
-	x, ticks := linear(values, 4, left, right)
-	labels := tickText(ticks, unitsOf(m))
-	bottom := height - 24
+	x, ticks := linear(values, 4, side, narrow-side, unitsOf(m))
+	labels := tickText(ticks, x.unit)
+	if low, high, ok := units.Span(values); ok && m.Unit == metric.Seconds && low >= 0 && high > 20*low {
+		x, ticks = logarithmic(values, side, narrow-side)
+		ticks = distant(ticks, x, 50)
+		labels = perTick(ticks)
+	}
 	for k, t := range ticks {
-		d.Line("grid", x.at(t), 4, x.at(t), bottom)
-		d.text("tick", anchor(x.at(t), narrow), x.at(t), height-8, labels[k])
+		d.text("tick", "middle", x.at(t), height-8, labels[k])
 	}
 	dashed, bars, circles := false, false, false
 	if base >= 0 {
 		if v := m.Of(&cells[base]); v != nil {
 			dashed = true
-			d.Line("base", x.at(*v), 0, x.at(*v), bottom)
 		}
 	}
 	for k, i := range part {
 		c := &cells[i]
 		y := float64(k*row) + 31
-		d.text("name", "start", left, y-15, content.Short(s.Name(c), 36))
+		for _, t := range ticks {
+			d.Line("grid", x.at(t), y-9, x.at(t), y+15)
+		}
+		if dashed {
+			at := x.at(*m.Of(&cells[base]))
+			d.Line("base", at, y-9, at, y+15)
+		}
+		d.text("name", "start", left, y-15, content.Short(s.Name(c), lineLetters-utf8.RuneCountInString(texts[k])-2))
 		d.text("value", "end", right, y-15, texts[k])
 		for _, r := range valid(m, c) {
 			circles = true
@@ -103,6 +119,9 @@ func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[s
 	f := &Figure{Title: title, Caption: better + ".", Charts: []template.HTML{d.Done()}}
 	if bars {
 		f.Caption += " Bar: interval of the median."
+	}
+	if m.Key == "stw_max_seconds" {
+		f.Caption += " Mark: the longest of all rounds."
 	}
 	if circles {
 		f.Caption += " Circles: rounds."
@@ -143,7 +162,19 @@ func unitsOf(m *metric.Metric) []units.Unit {
 	return units.Times
 }
 
-// anchor keeps the label of an axis inside the drawing.
+// distant returns the ticks whose labels lie at least apart from the one before.
+func distant(ticks []float64, x scale, apart float64) []float64 {
+	last := math.Inf(-1)
+	return slices.DeleteFunc(ticks, func(t float64) bool {
+		if math.Abs(x.at(t)-last) < apart {
+			return true
+		}
+		last = x.at(t)
+		return false
+	})
+}
+
+// anchor keeps a label inside the drawing.
 func anchor(x, w float64) string {
 	switch {
 	case x < 24:

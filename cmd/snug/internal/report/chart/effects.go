@@ -53,7 +53,7 @@ func effectChart(t *finding.Tune, knob string, levels []finding.Effect, all []fl
 	}
 	d := Drawing("effect", narrow, h, "Effect of "+knob, desc)
 	d.text("name", "start", 4, 16, knob)
-	y, ticks := linear(all, 4, h-bottom, top)
+	y, ticks := linear(all, 4, h-bottom, top, nil)
 	for _, t := range ticks {
 		d.Line("grid", left, y.at(t), right, y.at(t))
 		d.text("tick", "end", left-6, y.at(t)+4, units.Change(units.RoundTo(t, 6)))

@@ -62,16 +62,16 @@ func ParetoFront(d *finding.Tune) *front {
 		xb, _ := cell(b)
 		return cmp.Compare(xa, xb)
 	})
-	const h, top, left, bottom, right = 300, 12, 58, 40, narrow - 10
+	const h, top, left, bottom, right = 300, 12, 62, 40, narrow - side
 	g := Drawing("front", narrow, h, "Every setting: CPU per operation against "+m.Words,
 		units.Plural(len(best), "setting")+" of "+strconv.Itoa(len(part))+" are on the front: no other is at least as good in "+what+".")
-	sx, xt := linear(xs, 4, left, right)
-	sy, yt := linear(ys, 5, h-bottom, top)
-	for k, label := range tickText(xt, units.Times) {
+	sx, xt := linear(xs, 4, left, right, units.Times)
+	sy, yt := linear(ys, 5, h-bottom, top, unitsOf(m))
+	for k, label := range tickText(xt, sx.unit) {
 		g.Line("grid", sx.at(xt[k]), top, sx.at(xt[k]), h-bottom)
-		g.text("tick", anchor(sx.at(xt[k]), narrow), sx.at(xt[k]), h-bottom+17, label)
+		g.text("tick", "middle", sx.at(xt[k]), h-bottom+17, label)
 	}
-	for k, label := range tickText(yt, unitsOf(m)) {
+	for k, label := range tickText(yt, sy.unit) {
 		g.Line("grid", left, sy.at(yt[k]), right, sy.at(yt[k]))
 		g.text("tick", "end", left-6, sy.at(yt[k])+4, label)
 	}

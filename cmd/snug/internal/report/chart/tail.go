@@ -102,7 +102,7 @@ func tailChart(curves []curve, w, h float64, class string) template.HTML {
 	const top, bottom, left = 12, 34, 56
 	room, letters := 150.0, 22
 	if w < 500 {
-		room, letters = 92, 13
+		room, letters = 108, 13
 	}
 	right := w - room
 	var values []float64

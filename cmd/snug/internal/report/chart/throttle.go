@@ -55,7 +55,7 @@ func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int
 	}
 	height := float64(len(s.Cells)*row + 30)
 	d := Drawing("strip "+class, w, height, "Gaps of a spinning thread over "+units.Duration(long)+", with the stall law", desc)
-	x := scale{low: 0, high: long, from: left, to: right}
+	x := scale{low: 0, high: long, from: side, to: w - side}
 	for k, i := range s.Cells {
 		c := &cells[i]
 		st := c.Stall
@@ -82,18 +82,15 @@ func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int
 			}
 		}
 	}
-	step := nice(long / 5)
+	some := 5
 	if w < 500 {
-		step = nice(long / 3)
+		some = 3
 	}
-	var ticks []float64
-	for k := 0; k < 12 && float64(k)*step <= long*(1+1e-9); k++ {
-		ticks = append(ticks, float64(k)*step)
-	}
-	for k, label := range tickText(ticks, units.Times) {
+	ticks, unit := fromZero(long, some, units.Times)
+	for k, label := range tickText(ticks, unit) {
 		at := x.at(ticks[k])
 		d.Line("axis", at, height-26, at, height-21)
-		d.text("tick", anchor(at, w), at, height-7, label)
+		d.text("tick", "middle", at, height-7, label)
 	}
 	return d.Done()
 }

@@ -65,11 +65,8 @@ func (l Lines) chart(w, h float64, size string) template.HTML {
 		}
 	}
 	d := Drawing("course "+size, w, h, l.Title+" over "+units.Duration(l.End), desc)
-	ticks := fromZero(high, 4, l.Of)
-	labels := make([]string, len(ticks))
-	if l.Of != nil {
-		labels = tickText(ticks, l.Of)
-	}
+	ticks, unit := fromZero(high, 4, l.Of)
+	labels := tickText(ticks, unit)
 	for i, t := range ticks {
 		if l.Of == nil {
 			labels[i] = units.Share(t)
@@ -81,8 +78,8 @@ func (l Lines) chart(w, h float64, size string) template.HTML {
 	if w < 500 {
 		some = 3
 	}
-	across := fromZero(l.End, some, units.Times)
-	for i, label := range tickText(across, units.Times) {
+	across, unit := fromZero(l.End, some, units.Times)
+	for i, label := range tickText(across, unit) {
 		d.Line("axis", x.at(across[i]), h-bottom, x.at(across[i]), h-bottom+5)
 		d.text("tick", "middle", x.at(across[i]), h-bottom+19, label)
 	}
@@ -134,17 +131,14 @@ func apart(wanted []float64, distance, low, high float64) []float64 {
 }
 
 // fromZero returns about n ticks from zero up, at round numbers of the unit that suits high.
-func fromZero(high float64, n int, of []units.Unit) []float64 {
-	one := 1.0
-	if of != nil {
-		one = units.Suits(high/2, of).One
-	}
-	step := nice(high/one/float64(n)) * one
+func fromZero(high float64, n int, of []units.Unit) ([]float64, units.Unit) {
+	unit := unitOf(high, of)
+	step := nice(high/unit.One/float64(n)) * unit.One
 	var ticks []float64
 	for k := 0; k <= 4*n && float64(k)*step <= high*(1+1e-9); k++ {
 		ticks = append(ticks, float64(k)*step)
 	}
-	return ticks
+	return ticks, unit
 }
 
 // thousands are the units of counts.
@@ -183,8 +177,8 @@ func Bars(h *finding.Histogram, title string) template.HTML {
 	d := Drawing("hist", w, height, title, "from "+units.Duration(low)+" to "+units.Duration(high))
 	x, ticks := logarithmic([]float64{low, high * ratio}, left, right)
 	y := scale{low: 0, high: highest, from: height - bottom, to: top}
-	up := fromZero(highest, 3, thousands)
-	for i, label := range tickText(up, thousands) {
+	up, unit := fromZero(highest, 3, thousands)
+	for i, label := range tickText(up, unit) {
 		d.Line("grid", left, y.at(up[i]), right, y.at(up[i]))
 		d.text("tick", "end", left-6, y.at(up[i])+4, label)
 	}

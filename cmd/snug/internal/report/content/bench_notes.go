@@ -98,7 +98,7 @@ func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 		low, high      int
 	}
 	var groups []group
-	for _, key := range compared(mine) {
+	for _, key := range Compared(mine) {
 		g := group{metrics: []string{metric.Called(key)}}
 		for _, c := range mine {
 			if c.Metric != key || c.Word != finding.NotShown {

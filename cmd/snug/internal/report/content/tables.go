@@ -69,7 +69,7 @@ func (s *Section) shows(cells []finding.Cell, key string) bool {
 		return s.open(cells)
 	case "p95_seconds":
 		return s.Users || s.open(cells) && !s.any(cells, func(c *finding.Cell) bool { return c.P99 != nil })
-	case "stw_total_seconds", "stw_max_seconds", "peak_heap_bytes":
+	case "peak_heap_bytes":
 		return batch // a batch is measured for its collections; a service has GC/s
 	case "memory_peak_bytes":
 		return batch || s.varies(cells)
@@ -77,6 +77,20 @@ func (s *Section) shows(cells []finding.Cell, key string) bool {
 		return s.any(cells, func(c *finding.Cell) bool { return c.ErrorRate != nil && *c.ErrorRate > 0 && c.Load != "batch" })
 	}
 	return true
+}
+
+// Drawn returns the metrics to draw by their own medians, because settings are not compared in
+// them. The time that the world was stopped is never compared: it may be microseconds, and a
+// multiple of these does not matter.
+func (s *Section) Drawn(cells []finding.Cell, all []finding.Comparison) []string {
+	var keys []string
+	if len(s.Comparisons(cells, all)) == 0 {
+		keys = append(keys, metric.RPS, metric.Wall, metric.CPU)
+	}
+	if s.Users {
+		keys = append(keys, metric.P95)
+	}
+	return append(keys, "stw_total_seconds", "stw_max_seconds")
 }
 
 // open reports whether a section's latencies describe a service. In a saturated closed
@@ -106,7 +120,7 @@ func (s *Section) Differences(cells []finding.Cell, all []finding.Comparison) (G
 		return Grid{}, false
 	}
 	g := s.keys(cells, false)
-	for _, key := range compared(mine) {
+	for _, key := range Compared(mine) {
 		column := make([]string, len(s.Cells))
 		for k, i := range s.Cells {
 			column[k] = units.None
@@ -137,8 +151,8 @@ func (s *Section) Comparisons(cells []finding.Cell, all []finding.Comparison) []
 	return mine
 }
 
-// compared returns the metrics of comparisons, in the order of the columns above.
-func compared(all []finding.Comparison) []string {
+// Compared returns the metrics of comparisons, in the order of the columns above.
+func Compared(all []finding.Comparison) []string {
 	var keys []string
 	for _, c := range all {
 		if !slices.Contains(keys, c.Metric) {
@@ -168,21 +182,36 @@ func difference(c *finding.Comparison) string {
 	return units.ChangeBetween(c.Ratio, *c.Low, *c.High) + " " + message.Clean(c.Word)
 }
 
+// Outcome is difference, with the interval also where no difference is shown.
+func Outcome(c *finding.Comparison) string {
+	text := difference(c)
+	if text != "~" || c.Low == nil || c.High == nil || units.Odd(*c.Low) || units.Odd(*c.High) {
+		return text
+	}
+	return text + " [" + units.Between(*c.Low, *c.High) + "]"
+}
+
 // DifferencesTitle returns the heading of the differences.
 func DifferencesTitle(cells []finding.Cell, s *Section, all []finding.Comparison) string {
 	mine := s.Comparisons(cells, all)
-	names := []string{}
 	low, high := mine[0].Pairs, mine[0].Pairs
 	for _, c := range mine {
-		if name := ArmName(&cells[c.Baseline]); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
 		low, high = min(low, c.Pairs), max(high, c.Pairs)
 	}
 	pairs := units.Plural(high, "paired round")
 	if low != high {
 		pairs = strconv.Itoa(low) + " to " + pairs
 	}
-	return "against " + Short(strings.Join(names, "; "), 30) + ", " + pairs +
-		": difference [interval]; ~ no difference shown"
+	return "against " + Baselines(cells, mine) + ", " + pairs + ": difference [interval]; ~ no difference shown"
+}
+
+// Baselines names the baselines of comparisons.
+func Baselines(cells []finding.Cell, all []finding.Comparison) string {
+	names := []string{}
+	for _, c := range all {
+		if name := ArmName(&cells[c.Baseline]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return Short(strings.Join(names, "; "), 30)
 }

@@ -60,11 +60,11 @@ func sectionView(s *content.Section, cells []finding.Cell, all []finding.Compari
 	for _, t := range s.Benchmarks(cells, all) {
 		p.Tables = append(p.Tables, tableOf(Sentence(t.Title), t.Grid))
 	}
+	if f := chart.Differences(s, cells, all); f != nil {
+		p.Figures = append(p.Figures, figureView{Figure: f, Grid: true})
+	}
 	base := baseline(s, cells, all)
-	for _, key := range []string{"rps", "wall_seconds", "cpu_seconds_per_op", "p95_seconds"} {
-		if key == "p95_seconds" && !s.Users {
-			continue
-		}
+	for _, key := range s.Drawn(cells, all) {
 		if f := chart.Dots(s, cells, metric.MetricOf(key), kind, base); f != nil {
 			p.Figures = append(p.Figures, figureView{Figure: f})
 		}

@@ -86,11 +86,19 @@ type cellView struct {
 // never by colour alone.
 func tableOf(caption string, g content.Grid) table {
 	t := table{Caption: caption}
-	rows := 0
-	for _, c := range g.Columns {
+	rows, stay := 0, 0 // stay is the column that stays while the others scroll: the last key
+	for i, c := range g.Columns {
+		if c.Key {
+			stay = i
+		}
+	}
+	for i, c := range g.Columns {
 		class := ""
 		if c.Text {
 			class = "text"
+		}
+		if i == stay && c.Key {
+			class += " stay"
 		}
 		t.Head = append(t.Head, cellView{Text: c.Head, Class: class, Scope: "col"})
 		rows = max(rows, len(c.Cells))
@@ -104,6 +112,9 @@ func tableOf(caption string, g content.Grid) table {
 			}
 			if c.Key {
 				v.Scope = "row"
+			}
+			if i == stay && c.Key {
+				v.Class += " stay"
 			}
 			switch {
 			case strings.HasSuffix(v.Text, "] "+finding.Better), strings.HasSuffix(v.Text, "% "+finding.Better):

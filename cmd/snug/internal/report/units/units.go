@@ -179,6 +179,14 @@ func ChangeBetween(ratio, low, high float64) string {
 	return Change(ratio) + " [" + Points(low) + ", " + Points(high) + "]"
 }
 
+// Between formats the interval of a ratio: -3.5 to +2 %, or x0.8 to x12.
+func Between(low, high float64) string {
+	if high >= 3 {
+		return "x" + Figures(low, 2) + " to x" + Figures(high, 2)
+	}
+	return Points(low) + " to " + Points(high) + " %"
+}
+
 // Number formats x with at most three decimals.
 func Number(x float64) string {
 	s := strconv.FormatFloat(x, 'f', 3, 64)
