@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snug-go/snug/cmd/snug/internal/report/chart"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
@@ -42,6 +43,9 @@ func tracedOne() finding.Traced {
 			Step: .5, HeapLow: []uint64{1, 2 << 20, 3 << 20, 2 << 20}, HeapHigh: []uint64{1, 9 << 20, 4 << 20, 3 << 20}, Goal: []uint64{4 << 20, 8 << 20, 8 << 20, 8 << 20},
 			GC: []float64{0, .5, .25, .25}, Stopped: []float64{0, .03, .02, .01}, Marking: []float64{0, 1, .5, 0},
 		},
+		Ps: finding.TracePs{
+			Step: .5, Program: [][]float64{{.5, .25, .25, 1}, {0, 0, 1, .5}}, Collector: [][]float64{{.5, 0, .25, 0}, {0, 0, 0, 0}}, Other: [][]float64{{0, .5, 0, 0}, {0, 0, 0, .25}},
+		},
 	}
 }
 
@@ -59,9 +63,9 @@ func TestTraceText(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{one.String(), "trace.out: 2 s with 15 collections; the world was stopped for 30 ms (1.5 %), the collector held 25 %\n  of the Ps' time, heap up to 9.00 MiB\n"},
 		{one.String(), "\nwall time\nrun time                 2 s\n"},
-		{one.String(), "\nstop-the-world, P99      -\n"},
+		{one.String(), "\nstop-the-world, P99      too few (30)\n"},
 		{one.String(), "\nnext: snug trace --html trace.html trace.out\n"},
-		{two.String(), "run time                 2 s    4 s    +100 %\n"},
+		{two.String(), "run time                 2 s           4 s           +100 %\n"},
 		{two.String(), "collector's share                    25 %        20 %        -5 points\n"},
 		{two.String(), "peak             9.00 MiB  -         -\n"},
 		{two.String(), "partial: these are figures of the first 4 s: it is cut off\\nhere\n"},
@@ -81,6 +85,7 @@ func TestTracePage(t *testing.T) {
 	hostile.Target = `<script>alert(1)</script>`
 	hostile.Timeline.GC[1], hostile.Timeline.Step = math.NaN(), math.Inf(1)
 	hostile.Timeline.HeapLow = nil
+	hostile.Ps.Program[0], hostile.Ps.Other[1] = []float64{-1, math.NaN(), 1e300, math.Inf(-1)}, []float64{math.Inf(1), 5e-324, -1e300, 2}
 	hostile.Goroutines.Latency.Histogram = &finding.Histogram{Seconds: []float64{-1, 0, math.Inf(1)}, Counts: []int64{1, -5, 3}}
 	hostile.Wall.StopsBy[0].Reason = `"><img src=x>`
 	for name, d := range map[string]*finding.Trace{
@@ -98,8 +103,8 @@ func TestTracePage(t *testing.T) {
 			if strings.Contains(page, "<script") || strings.Contains(page, "<img") || strings.Contains(page, "NaN") {
 				t.Error("the page runs or shows what it must not")
 			}
-			if name == "one" && strings.Count(page, "<svg") != 7 {
-				t.Errorf("%d drawings, want heap and collector, wide and narrow, and three histograms", strings.Count(page, "<svg"))
+			if name == "one" && strings.Count(page, "<svg") != 9 {
+				t.Errorf("%d drawings, want Ps, heap and collector, wide and narrow, and three histograms", strings.Count(page, "<svg"))
 			}
 			wellFormed(t, page)
 		})
@@ -130,7 +135,7 @@ func TestTwoTracesOnOneScale(t *testing.T) {
 	if !strings.HasPrefix(v.Verdict, "A, trace.out: ") || !strings.HasPrefix(v.Lead, "B, trace.out: ") {
 		t.Errorf("%s\n%s", v.Verdict, v.Lead)
 	}
-	if v.Parts[0].Title != "Wall time" || len(v.Parts[0].Tables) != 1 || len(v.Parts[0].Tables[0].Head) != 4 {
+	if v.Parts[0].Title != "Figures" || len(v.Parts[0].Tables) != 4 || len(v.Parts[0].Tables[0].Head) != 4 {
 		t.Errorf("the first part is %+v, want the differences", v.Parts[0])
 	}
 	ticks := [][]string{}
@@ -139,7 +144,7 @@ func TestTwoTracesOnOneScale(t *testing.T) {
 			continue
 		}
 		found := []string{}
-		for _, text := range strings.Split(string(p.Figures[0].Charts[0]), `<text class="tick"`)[1:] {
+		for _, text := range strings.Split(string(p.Figures[1].Charts[0]), `<text class="tick"`)[1:] {
 			_, text, _ = strings.Cut(text, ">")
 			text, _, _ = strings.Cut(text, "<")
 			found = append(found, text)
@@ -148,6 +153,37 @@ func TestTwoTracesOnOneScale(t *testing.T) {
 	}
 	if len(ticks) != 2 || !slices.Equal(ticks[0], ticks[1]) || !slices.Contains(ticks[0], "50 MiB") || !slices.Contains(ticks[0], "2 s") {
 		t.Errorf("%q", ticks)
+	}
+}
+
+// TestCourseOfPs: the program stands on the lower edge of a P's lane, what else holds the P on
+// the program, and the collector hangs from the upper edge.
+func TestCourseOfPs(t *testing.T) {
+	one := tracedOne()
+	f := chart.Lanes(&one, 2)
+	if f == nil || len(f.Charts) != 2 {
+		t.Fatalf("%+v", f)
+	}
+	for _, want := range []string{ // the first lane is from 26 to 52, and 0 to 2 s from 62 to 648
+		`<path class="program" d="M62 52V39H208.5V45.5H501.5V26H648V52Z"/>`,
+		`<path class="other" d="M62 52V39H208.5V32.5H355V45.5H501.5V26H648V52Z"/>`,
+		`<path class="collector" d="M62 26V39H208.5V26H355V32.5H501.5V26H648V26Z"/>`,
+		`<path class="collector" d=""/>`, ">P 1</text>", ">60 %</text>", ">scheduler, system call</text>",
+	} {
+		if !strings.Contains(string(f.Charts[0]), want) {
+			t.Errorf("no %s in\n%s", want, f.Charts[0])
+		}
+	}
+	if strings.Contains(f.Caption, "first") {
+		t.Error(f.Caption)
+	}
+	one.Occupancy.Held = make([]float64, 48)
+	if f := chart.Lanes(&one, 2); !strings.Contains(f.Caption, "The first 2 of 48 Ps.") {
+		t.Error(f.Caption)
+	}
+	one.Ps.Other = one.Ps.Other[:1]
+	if chart.Lanes(&one, 2) != nil {
+		t.Error("lists of different length are drawn")
 	}
 }
 

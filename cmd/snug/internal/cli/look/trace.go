@@ -67,7 +67,7 @@ CPU time.`,
 	}
 	u.JSONFlag(cmd.Flags())
 	cmd.Flags().Var((*flagvalue.Span)(&duration), "duration", "trace for `DURATION` at the address of /debug/pprof")
-	cmd.Flags().Var(&page, "html", "write a page with the heap, the collector and histograms to `FILE`")
+	cmd.Flags().Var(&page, "html", "write a page with the Ps, the heap, the collector and histograms to `FILE`")
 	return cmd
 }
 

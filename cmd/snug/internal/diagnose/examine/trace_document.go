@@ -38,6 +38,7 @@ func traced(target string, s *exectrace.Summary) *finding.Traced {
 		Heap:     finding.TraceHeap{Peak: s.Heap.Peak, Last: s.Heap.Last, GoalPeak: s.Heap.GoalPeak, GoalLast: s.Heap.GoalLast},
 		Procs:    []finding.TraceProcs{},
 		Timeline: course(&s.Timeline),
+		Ps:       finding.TracePs{Step: s.Ps.Step.Seconds(), Program: rounded(s.Ps.Program), Collector: rounded(s.Ps.Collector), Other: rounded(s.Ps.Other)},
 		Unknown:  []finding.Gap{},
 	}
 	if s.Partial != nil {
@@ -125,4 +126,16 @@ func course(l *exectrace.Timeline) finding.TraceTimeline {
 		t.Stopped, t.Marking = append(t.Stopped, short(p.Stopped)), append(t.Marking, short(p.Marking))
 	}
 	return t
+}
+
+// rounded rounds shares to a tenth of a percent, which no drawing shows.
+func rounded(all [][]float64) [][]float64 {
+	out := make([][]float64, len(all))
+	for p, shares := range all {
+		out[p] = make([]float64, len(shares))
+		for i, x := range shares {
+			out[p][i] = math.Round(x*1e3) / 1e3
+		}
+	}
+	return out
 }

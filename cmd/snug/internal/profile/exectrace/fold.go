@@ -76,6 +76,11 @@ type procState struct {
 	since, swept      int64
 	held              int64 // ns
 	gc                int   // number of the collector's activities on it
+
+	goroutines, idleMarking int // that run on it, idle mark workers among them
+	lane                    *lane
+	heldBy                  held
+	heldSince               int64
 }
 
 type wait struct {
@@ -257,7 +262,7 @@ func (f *fold) p(id trace.ProcID) *procState {
 		f.ps = append(f.ps, nil)
 	}
 	if f.ps[id] == nil {
-		f.ps[id] = &procState{}
+		f.ps[id] = &procState{lane: f.timeline.lane(int(id)), heldSince: f.gen}
 	}
 	return f.ps[id]
 }
@@ -274,9 +279,11 @@ func (f *fold) proc(id trace.ProcID, from, to trace.ProcState) {
 		if from == trace.ProcUndetermined {
 			p.since = f.gen
 		}
+		f.turn(p, p.since)
 	case !runs && p.running:
 		p.running = false
 		p.held = plus(p.held, f.now-p.since)
+		f.turn(p, f.now)
 	}
 }
 
@@ -306,6 +313,7 @@ func (f *fold) takeP(p *procState) {
 		f.gcPs++
 	}
 	p.gc++
+	f.turn(p, f.now)
 }
 
 func (f *fold) releaseP(p *procState) {
@@ -317,4 +325,5 @@ func (f *fold) releaseP(p *procState) {
 		f.gcPs--
 	}
 	p.gc--
+	f.turn(p, f.now)
 }

@@ -354,3 +354,45 @@ func TestImpossibleTimes(t *testing.T) {
 		t.Errorf("%+v", s.Wall)
 	}
 }
+
+// TestCourseOfPs: each P's time by what holds it, also of states that are reported late.
+func TestCourseOfPs(t *testing.T) {
+	s := newScript(2)
+	s.t(4).proc(0, trace.ProcUndetermined, trace.ProcRunning)
+	s.goroutine(1, 0, trace.GoUndetermined, trace.GoRunning, "") // since the start
+	s.t(8).goroutine(1, 0, trace.GoRunning, trace.GoSyscall, "") // keeps its P
+	s.t(12).goroutine(1, 0, trace.GoSyscall, trace.GoRunning, "")
+	s.t(20).block(1, "")
+	s.proc(0, trace.ProcRunning, trace.ProcIdle)
+	s.t(24).proc(1, trace.ProcIdle, trace.ProcRunning)
+	s.create(2)
+	s.run(2, 1)
+	s.t(26).sweep(1, true)
+	s.t(28).sweep(1, false)
+	s.t(30).block(2, "")
+	s.create(3)
+	s.run(3, 1)
+	s.label(3, labelIdle)
+	s.t(32).block(3, "")
+	s.create(4)
+	s.run(4, 1)
+	s.assist(4, true)
+	s.t(36).assist(4, false)
+	s.proc(maxLanes, trace.ProcIdle, trace.ProcRunning)
+	s.t(40).metric("", 0)
+	got := s.summary().Ps
+	if len(got.Program) != 2 || len(got.Program[0]) > maxColumns || got.Step > time.Millisecond {
+		t.Fatalf("%d Ps, %d steps of %v", len(got.Program), len(got.Program[0]), got.Step)
+	}
+	for i, want := range [][3]float64{{16, 0, 4}, {8, 8, 0}} { // ms by the program, the collector, others
+		for k, of := range [][]float64{got.Program[i], got.Collector[i], got.Other[i]} {
+			sum := 0.0
+			for _, share := range of {
+				sum += share * got.Step.Seconds() * 1000
+			}
+			if math.Abs(sum-want[k]) > .5 { // the last step is cut off
+				t.Errorf("P %d, kind %d: %v ms, want %v", i, k, sum, want[k])
+			}
+		}
+	}
+}

@@ -51,7 +51,10 @@ func (f *fold) goroutine(id trace.GoID, proc trace.ProcID, from, to trace.GoStat
 	}
 	switch to {
 	case trace.GoRunning:
-		g.p = f.p(proc)
+		if g.p = f.p(proc); g.p != nil {
+			g.p.goroutines++
+			f.turn(g.p, g.since)
+		}
 		if g.assist {
 			g.assistSince = f.now
 			f.takeP(g.p)
@@ -78,7 +81,11 @@ func (f *fold) leave(g *goState, to trace.GoState) {
 			f.endAssist(g)
 		}
 		f.endWork(g)
-		g.p = nil
+		if g.p != nil {
+			g.p.goroutines--
+			f.turn(g.p, f.now)
+			g.p = nil
+		}
 	case trace.GoRunnable:
 		f.runnable = plus(f.runnable, d)
 		if g.sure && to == trace.GoRunning {
@@ -164,6 +171,9 @@ func (f *fold) label(id trace.GoID, label string) {
 	g.workSince = f.now
 	if g.work != idle {
 		f.takeP(g.p)
+	} else if g.p != nil {
+		g.p.idleMarking++
+		f.turn(g.p, f.now)
 	}
 }
 
@@ -174,6 +184,9 @@ func (f *fold) endWork(g *goState) {
 	f.work[g.work] = plus(f.work[g.work], f.now-g.workSince)
 	if g.work != idle {
 		f.releaseP(g.p)
+	} else if g.p != nil {
+		g.p.idleMarking--
+		f.turn(g.p, f.now)
 	}
 	g.work = noWork
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/trace"
@@ -73,7 +74,28 @@ func TestThisProcess(t *testing.T) {
 	if l := &s.Timeline; len(l.Points) < steps/2 || !l.HasHeap || !l.HasProcs {
 		t.Errorf("timeline of %d", len(l.Points))
 	}
+	ps, running, all := &s.Ps, 0.0, 0.0
+	for p := range ps.Program {
+		for i := range ps.Program[p] {
+			long := min(ps.Step, s.Wall.Run-time.Duration(i)*ps.Step).Seconds()
+			busy := ps.Program[p][i] + ps.Collector[p][i]
+			running += busy * long
+			all += (busy + ps.Other[p][i]) * long
+			if busy+ps.Other[p][i] > 1+1e-9 {
+				t.Errorf("P %d was held for %v of step %d", p, busy+ps.Other[p][i], i)
+			}
+		}
+	}
+	if n := len(ps.Program); n != len(o.Held) {
+		t.Errorf("the course of %d Ps of %d", n, len(o.Held))
+	}
+	if !about(running, o.Running.Seconds()) || !about(all, held.Seconds()) {
+		t.Errorf("by their course Ps ran for %v s and were held for %v s; by the sums %v and %v", running, all, o.Running, held)
+	}
 }
+
+// about reports whether two sums are equal within 1 %.
+func about(a, b float64) bool { return math.Abs(a-b) <= .01*max(a, b) }
 
 func TestFlightRecorder(t *testing.T) {
 	f := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 10 * time.Second})

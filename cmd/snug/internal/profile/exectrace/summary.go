@@ -25,6 +25,7 @@ type Summary struct {
 	Heap       Heap
 	Procs      []Procs // GOMAXPROCS and its changes, up to 1000; empty = unknown
 	Timeline   Timeline
+	Ps         Ps
 	CPUSamples int64 // of a CPU profile during the trace
 }
 
@@ -128,6 +129,7 @@ func (f *fold) summary() *Summary {
 		if p.running {
 			p.held = plus(p.held, f.now-p.since)
 		}
+		f.fill(p, f.now)
 	}
 	f.account()
 	marking := f.marks.sum
@@ -162,6 +164,7 @@ func (f *fold) summary() *Summary {
 	}
 	s.Timeline = f.timeline.course(f.now)
 	s.Timeline.HasProcs = f.procs > 0
+	s.Ps = f.timeline.ps(f.now)
 	return s
 }
 

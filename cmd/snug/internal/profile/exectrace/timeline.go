@@ -15,6 +15,7 @@ type timeline struct {
 	shift uint // a step is 1<<shift ns
 	used  int
 	steps [steps]step
+	lanes []*lane // of the first Ps, by number
 }
 
 type step struct {
@@ -42,6 +43,9 @@ func (l *timeline) grow(t int64) int64 {
 			l.steps[i] = l.steps[2*i].and(&l.steps[2*i+1])
 		}
 		clear(l.steps[steps/2:])
+		for _, c := range l.lanes {
+			c.merge()
+		}
 		l.shift++
 		l.used = (l.used + 1) / 2
 	}
@@ -90,17 +94,22 @@ func (l *timeline) mark(from, to int64) {
 
 // over calls f for each step between two times, with the length of its part in ns.
 func (l *timeline) over(from, to int64, f func(s *step, ns int64)) {
+	l.spread(from, to, func(i int, ns int64) { f(&l.steps[i], ns) })
+}
+
+// spread is over with the number of the step.
+func (l *timeline) spread(from, to int64, f func(i int, ns int64)) {
 	if to <= from {
 		return
 	}
 	last := l.at(to - 1)
 	if from >= l.start+int64(last)<<l.shift { // usually
-		f(&l.steps[last], to-from)
+		f(last, to-from)
 		return
 	}
 	for i := l.at(from); i <= last; i++ {
 		begin := l.start + int64(i)<<l.shift
-		f(&l.steps[i], min(to, begin+1<<l.shift)-max(from, begin))
+		f(i, min(to, begin+1<<l.shift)-max(from, begin))
 	}
 }
 

@@ -82,16 +82,7 @@ func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int
 			}
 		}
 	}
-	some := 5
-	if w < 500 {
-		some = 3
-	}
-	ticks, unit := fromZero(long, some, units.Times)
-	for k, label := range tickText(ticks, unit) {
-		at := x.at(ticks[k])
-		d.Line("axis", at, height-26, at, height-21)
-		d.text("tick", "middle", at, height-7, label)
-	}
+	timeAxis(d, x, height-26, w)
 	return d.Done()
 }
 

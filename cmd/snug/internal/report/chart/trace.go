@@ -11,6 +11,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
+// Margins of the drawings over time, whose axes are below each other.
+const plotLeft, plotRight = 62, 112
+
 // Lines draws figures over time on one scale from zero.
 type Lines struct {
 	Title     string
@@ -43,8 +46,8 @@ func (l Lines) Figure(caption string) *Figure {
 }
 
 func (l Lines) chart(w, h float64, size string) template.HTML {
-	const top, bottom, left = 12, 34, 62
-	right := w - 100
+	const top, bottom, left = 12, 34, plotLeft
+	right := w - plotRight
 	high := l.High
 	if high == 0 {
 		for _, p := range l.All {
@@ -74,15 +77,7 @@ func (l Lines) chart(w, h float64, size string) template.HTML {
 		d.Line("grid", left, y.at(t), right, y.at(t))
 		d.text("tick", "end", left-8, y.at(t)+4, labels[i])
 	}
-	some := 6
-	if w < 500 {
-		some = 3
-	}
-	across, unit := fromZero(l.End, some, units.Times)
-	for i, label := range tickText(across, unit) {
-		d.Line("axis", x.at(across[i]), h-bottom, x.at(across[i]), h-bottom+5)
-		d.text("tick", "middle", x.at(across[i]), h-bottom+19, label)
-	}
+	timeAxis(d, x, h-bottom, w)
 	var ends []float64
 	for _, p := range l.All {
 		if n := len(p.Values); n > 0 {
@@ -112,6 +107,19 @@ func (l Lines) chart(w, h float64, size string) template.HTML {
 		d.text("label", "start", right+13, at[i]+4, p.Name)
 	}
 	return d.Done()
+}
+
+// timeAxis draws the ticks of seconds from 0 on, at a height of a drawing of width w.
+func timeAxis(d *svg, x scale, y, w float64) {
+	some := 6
+	if w < 500 {
+		some = 3
+	}
+	ticks, unit := fromZero(x.high, some, units.Times)
+	for i, label := range tickText(ticks, unit) {
+		d.Line("axis", x.at(ticks[i]), y, x.at(ticks[i]), y+5)
+		d.text("tick", "middle", x.at(ticks[i]), y+19, label)
+	}
 }
 
 func (l Lines) value(x float64) string {

@@ -83,6 +83,18 @@ type traceFigure struct {
 	value func(*finding.Traced) *float64
 	print func(float64) string
 	ratio bool // show the difference in percentage points
+	// times are the durations that the figure is a percentile of; nil = it is none.
+	times func(*finding.Traced) *finding.TraceTimes
+}
+
+// missing returns the text for an unknown figure.
+func (f *traceFigure) missing(t *finding.Traced) string {
+	if f.times != nil {
+		if n := f.times(t).Count; n > 0 {
+			return "too few (" + strconv.FormatInt(n, 10) + ")"
+		}
+	}
+	return units.None
 }
 
 // TraceGroups returns the figures of one trace, or of two with their differences.
@@ -101,7 +113,7 @@ func TraceGroups(d *finding.Trace) []traceGroup {
 				v := f.value(&d.Traces[i])
 				values = append(values, v)
 				if v == nil {
-					row = append(row, units.None)
+					row = append(row, f.missing(&d.Traces[i]))
 				} else {
 					row, found = append(row, f.print(*v)), true
 				}

@@ -27,6 +27,7 @@ type Traced struct {
 	Heap       TraceHeap      `json:"heap"`
 	Procs      []TraceProcs   `json:"gomaxprocs"` // the value at the start, and each change
 	Timeline   TraceTimeline  `json:"timeline"`
+	Ps         TracePs        `json:"ps"`
 	// CPUSamples counts samples of a CPU profile taken at the same time.
 	CPUSamples int64 `json:"cpu_samples"`
 	Unknown    []Gap `json:"unknown"`
@@ -134,4 +135,14 @@ type TraceTimeline struct {
 	GC       []float64 `json:"gc_p_occupancy_ratio"`  // share of P time, 0 to 1
 	Stopped  []float64 `json:"stopped_wall_ratio"`    // share of the step, 0 to 1
 	Marking  []float64 `json:"gc_running_wall_ratio"` // share of the step, 0 to 1
+}
+
+// TracePs holds what held each P over time, in equal steps: one list for each P, by number,
+// of shares of the step, 0 to 1. The rest of a step the P was idle. It has at most the first
+// 32 Ps.
+type TracePs struct {
+	Step      float64     `json:"step_seconds"`
+	Program   [][]float64 `json:"program_ratio_by_p"`   // running goroutines, except those of the collector
+	Collector [][]float64 `json:"collector_ratio_by_p"` // mark workers, idle ones too, assists and sweeping
+	Other     [][]float64 `json:"other_ratio_by_p"`     // the scheduler, and system calls that kept the P
 }

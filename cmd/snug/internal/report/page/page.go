@@ -58,7 +58,15 @@ type Part struct {
 	Title   string
 	Intro   string
 	Tables  []table
+	Beside  bool // place the tables side by side
 	Figures []figureView
+}
+
+// add adds a table with a title of its own.
+func (p *Part) add(title, caption string, g content.Grid) {
+	t := tableOf(caption, g)
+	t.Title = title
+	p.Tables = append(p.Tables, t)
 }
 
 type figureView struct {
@@ -71,6 +79,7 @@ type fact struct{ Name, Text string }
 
 // table is a grid by rows.
 type table struct {
+	Title   string // "" = none
 	Caption string
 	Head    []cellView
 	Rows    [][]cellView

@@ -4,7 +4,6 @@ package page
 
 import (
 	"html/template"
-	"slices"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -30,7 +29,9 @@ func TraceView(d *finding.Trace) *view {
 		v.Verdict = "A, " + v.Verdict
 		v.Lead = "B, " + message.Clean(second.Target) + ": " + content.TraceVerdict(second)
 	}
-	var courses, tables, reasons []Part
+	var courses []Part
+	tables := Part{Title: "Figures", Beside: len(d.Traces) == 1}
+	reasons := Part{Title: "What was waited for", Beside: true}
 	end, heap := traceScale(d)
 	for i := range d.Traces {
 		t := &d.Traces[i]
@@ -47,12 +48,10 @@ func TraceView(d *finding.Trace) *view {
 			fact{"Trace" + name, message.Clean(t.Target)},
 			fact{"Format", message.Clean(t.Format) + ", " + units.Plural(t.Events, "event") + ", " + content.BytesText(float64(t.Bytes))})
 		if rows := content.StopRows(t, false); len(rows) > 0 {
-			reasons = append(reasons, Part{Title: "Why the world was stopped" + name,
-				Tables: []table{tableOf("Wall time, from the request to stop it until it runs again", gridOf([]string{"for", "total", "times", "mean", "longest"}, rows))}})
+			reasons.add("Why the world was stopped"+name, "Wall time, from the request to stop it until it runs again", gridOf([]string{"for", "total", "times", "mean", "longest"}, rows))
 		}
 		if rows := content.WaitRows(t, len(t.Goroutines.Reasons), false); len(rows) > 0 {
-			reasons = append(reasons, Part{Title: "Why goroutines were blocked" + name,
-				Tables: []table{tableOf("Wall time, summed over goroutines, including the runtime's", gridOf([]string{"by", "total", "times"}, rows))}})
+			reasons.add("Why goroutines were blocked"+name, "Wall time, summed over goroutines, including the runtime's", gridOf([]string{"by", "total", "times"}, rows))
 		}
 	}
 	for _, g := range content.TraceGroups(d) {
@@ -60,12 +59,15 @@ func TraceView(d *finding.Trace) *view {
 		if about == "" {
 			about = "from the first event to the last"
 		}
-		tables = append(tables, Part{Title: Sentence(title), Tables: []table{tableOf(Sentence(about), traceGrid(d, g.Rows))}})
+		tables.add(Sentence(title), Sentence(about), traceGrid(d, g.Rows))
 	}
 	if len(d.Traces) > 1 { // with two traces, the differences come first
-		v.Parts = slices.Concat(tables, courses, reasons)
+		v.Parts = append([]Part{tables}, courses...)
 	} else {
-		v.Parts = slices.Concat(courses, tables, reasons)
+		v.Parts = append(courses, tables)
+	}
+	if len(reasons.Tables) > 0 {
+		v.Parts = append(v.Parts, reasons)
 	}
 	v.Notes = content.TraceNotes(d)
 	v.How = append(v.How,
@@ -135,6 +137,9 @@ func traceScale(d *finding.Trace) (seconds, bytes float64) {
 func TracePart(t *finding.Traced, title string, end, high float64) Part {
 	l := &t.Timeline
 	p := Part{Title: title}
+	if f := chart.Lanes(t, end); f != nil {
+		p.Figures = append(p.Figures, figureView{Figure: f})
+	}
 	if heap := (chart.Lines{
 		Title: "Heap and its goal", Step: l.Step, End: end, High: high, Of: units.Sizes,
 		All: []chart.Plotted{
@@ -145,9 +150,9 @@ func TracePart(t *finding.Traced, title string, end, high float64) Part {
 	}
 	if gc := (chart.Lines{
 		Title: "The collector", Step: l.Step, End: end, High: 1,
-		All: []chart.Plotted{{Name: "Ps' time", Kind: 3, Values: l.GC, Per: 1}, {Name: "world stopped", Kind: 2, Values: l.Stopped, Per: 1}},
+		All: []chart.Plotted{{Name: "collector", Kind: 3, Values: l.GC, Per: 1}, {Name: "stopped", Kind: 2, Values: l.Stopped, Per: 1}},
 	}); gc.Any() {
-		p.Figures = append(p.Figures, figureView{Figure: gc.Figure("Share of the P time that the collector held (P-occupancy), and of the time that the world was stopped (wall time), in each step of " + units.Duration(l.Step) + ".")})
+		p.Figures = append(p.Figures, figureView{Figure: gc.Figure("In each step of " + units.Duration(l.Step) + ": the share of the Ps' time that the collector held (P-occupancy), and of the time that the world was stopped (wall time).")})
 	}
 	return p
 }
