@@ -124,3 +124,11 @@ func TestTicksInRoundUnits(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestFit(t *testing.T) {
+	for width, want := range map[float64]string{1000: "POLICY=snug SNUG_AT_LIMIT=oom", 150: "POLICY=...MIT=oom", 0: "P...m"} {
+		if got := fit("POLICY=snug SNUG_AT_LIMIT=oom", width); got != want {
+			t.Errorf("in %v: %s, want %s", width, got, want)
+		}
+	}
+}

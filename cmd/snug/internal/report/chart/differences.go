@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -18,9 +17,6 @@ import (
 // side is the width of the margins beside the plots of rows, so that the label of a tick at
 // their edge stays centered below it.
 const side = 28
-
-// lineLetters is the number of characters that fit on a line of a narrow drawing.
-const lineLetters = 46
 
 // Differences draws what the verdict is about: for each metric that a section's settings are
 // compared in, the paired difference of each setting from its baseline, with its interval, the
@@ -127,7 +123,7 @@ func (d *differences) draw() template.HTML {
 		}
 		texts[i] = strings.ReplaceAll(content.Outcome(c), "-", "\u2212")
 		name := d.s.Name(&d.cells[c.Cell])
-		split = split || utf8.RuneCountInString(name)+utf8.RuneCountInString(texts[i]) > lineLetters
+		split = split || textWidth(name)+textWidth(texts[i]) > narrow-12
 		desc += name + ": " + texts[i] + ". "
 	}
 	const top = 30
@@ -161,7 +157,7 @@ func (d *differences) draw() template.HTML {
 		g.Line("zero", x.at(1), y-9, x.at(1), y+15)
 		name := d.s.Name(&d.cells[c.Cell])
 		if split {
-			g.text("name", "start", 2, y-30, content.Short(name, lineLetters))
+			g.text("name", "start", 2, y-30, fit(name, narrow-4))
 		} else {
 			g.text("name", "start", 2, y-15, name)
 		}

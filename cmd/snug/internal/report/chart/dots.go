@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -51,7 +50,7 @@ func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[s
 		}
 		values = append(values, valid(m, &cells[i])...)
 	}
-	if len(part) == 0 {
+	if _, high, _ := units.Span(values); len(part) == 0 || high == 0 {
 		return nil
 	}
 	const left, right, row = 2, narrow - 2, 46
@@ -100,7 +99,7 @@ func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[s
 			at := x.at(*m.Of(&cells[base]))
 			d.Line("base", at, y-9, at, y+15)
 		}
-		d.text("name", "start", left, y-15, content.Short(s.Name(c), lineLetters-utf8.RuneCountInString(texts[k])-2))
+		d.text("name", "start", left, y-15, fit(s.Name(c), narrow-12-textWidth(texts[k])))
 		d.text("value", "end", right, y-15, texts[k])
 		for _, r := range valid(m, c) {
 			circles = true

@@ -5,6 +5,7 @@ package chart
 import (
 	"html/template"
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
@@ -56,7 +57,7 @@ func effectChart(t *finding.Tune, knob string, levels []finding.Effect, all []fl
 	y, ticks := linear(all, 4, h-bottom, top, nil)
 	for _, t := range ticks {
 		d.Line("grid", left, y.at(t), right, y.at(t))
-		d.text("tick", "end", left-6, y.at(t)+4, units.Change(units.RoundTo(t, 6)))
+		d.text("tick", "end", left-6, y.at(t)+4, strings.ReplaceAll(units.Change(units.RoundTo(t, 6)), "-", "\u2212"))
 	}
 	d.Line("base", left, y.at(1), right, y.at(1))
 	points := make([][2]float64, len(levels))
@@ -64,13 +65,9 @@ func effectChart(t *finding.Tune, knob string, levels []finding.Effect, all []fl
 	for i, e := range levels {
 		points[i] = [2]float64{left + step*(float64(i)+.5), y.at(e.Ratio)}
 	}
-	for i := 1; i < len(levels); i++ {
-		// A line suggests that values in between behave alike: draw it only for rising numbers.
-		if a, b := content.Magnitude(levels[i-1].Value), content.Magnitude(levels[i].Value); a > 0 && b > a {
-			d.Path("effects", points[i-1:i+1])
-		}
-	}
 	for i, e := range levels {
+		// A stem, not a line to the next value, which would suggest that values in between were measured.
+		d.Line("whisker s0", points[i][0], y.at(1), points[i][0], points[i][1])
 		d.mark(0, points[i][0], points[i][1], 4.5)
 		d.text("tick", "middle", points[i][0], h-bottom+18, content.Short(metric.ValueText(e.Knob, e.Value), max(int(step/7), 4)))
 		if n := content.RunsOf(t, &e); n > 0 {

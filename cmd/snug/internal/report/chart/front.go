@@ -5,6 +5,7 @@ package chart
 import (
 	"cmp"
 	"html/template"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,10 +92,18 @@ func ParetoFront(d *finding.Tune) *front {
 		}
 	}
 	var numbers, names []string
+	var discs [][2]float64
 	for k, i := range best {
 		a, b := cell(i)
-		g.circle("chosen", sx.at(a), sy.at(b), 9)
-		g.text("number", "middle", sx.at(a), sy.at(b)+4, strconv.Itoa(k+1))
+		at := [2]float64{sx.at(a), sy.at(b)}
+		free := apartFrom(discs, at, [4]float64{left + 10, top, right, h - bottom - 10})
+		if free != at {
+			g.circle("chosen", at[0], at[1], 3)
+			g.Line("leader", at[0], at[1], free[0], free[1])
+		}
+		discs = append(discs, free)
+		g.circle("chosen", free[0], free[1], 9)
+		g.text("number", "middle", free[0], free[1]+4, strconv.Itoa(k+1))
 		numbers, names = append(numbers, strconv.Itoa(k+1)), append(names, content.ArmName(&d.Cells[i]))
 	}
 	for _, i := range part {
@@ -137,6 +146,24 @@ func ParetoFront(d *finding.Tune) *front {
 	}
 	f.Key.Add("memory", metric.Amounts(peak))
 	return f
+}
+
+// apartFrom returns a place near the wanted one for a disc with a number that is in a box, left,
+// top, right and bottom, and does not cover others.
+func apartFrom(others [][2]float64, wanted [2]float64, box [4]float64) [2]float64 {
+	covers := func(at [2]float64) bool {
+		return slices.ContainsFunc(others, func(o [2]float64) bool { return math.Hypot(o[0]-at[0], o[1]-at[1]) < 20 })
+	}
+	for away := 0.0; away < 120 && covers(wanted); away += 10 {
+		for turn := range 12 {
+			angle := float64(turn) * math.Pi / 6
+			at := [2]float64{wanted[0] + away*math.Cos(angle), wanted[1] - away*math.Sin(angle)}
+			if at[0] >= box[0] && at[1] >= box[1] && at[0] <= box[2] && at[1] <= box[3] && !covers(at) {
+				return at
+			}
+		}
+	}
+	return wanted
 }
 
 // beats reports whether a is at least as good as b in all the given metrics, and both

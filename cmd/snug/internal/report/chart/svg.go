@@ -63,6 +63,32 @@ func (s *svg) text(class, anchor string, x, y float64, words string) {
 	fmt.Fprintf(s, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, px(x), px(y), html.EscapeString(words))
 }
 
+// textWidth estimates the width of text in CSS pixels, at 12.5 px in a wide font.
+func textWidth(words string) float64 {
+	w := 0.0
+	for _, r := range words {
+		switch {
+		case strings.ContainsRune(" .,:;|'[]()ijlt-/", r):
+			w += 4.8
+		case r >= 'A' && r <= 'Z' || strings.ContainsRune("mw%=+\u2212~", r):
+			w += 9.8
+		default:
+			w += 7.9
+		}
+	}
+	return w
+}
+
+// fit shortens text to a width. It cuts in the middle, because settings often differ at the end.
+func fit(words string, width float64) string {
+	r := []rune(words)
+	for n := len(r); n > 2 && textWidth(words) > width; {
+		n--
+		words = string(r[:(n+1)/2]) + "..." + string(r[len(r)-n/2:])
+	}
+	return words
+}
+
 // Path draws a line through points.
 func (s *svg) Path(class string, points [][2]float64) {
 	if len(points) == 0 {

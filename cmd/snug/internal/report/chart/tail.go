@@ -100,9 +100,9 @@ func Tails(s *content.Section, cells []finding.Cell, kind map[string]int) *Figur
 
 func tailChart(curves []curve, w, h float64, class string) template.HTML {
 	const top, bottom, left = 12, 34, 56
-	room, letters := 150.0, 22
+	room := 170.0
 	if w < 500 {
-		room, letters = 108, 13
+		room = 108
 	}
 	right := w - room
 	var values []float64
@@ -145,7 +145,7 @@ func tailChart(curves []curve, w, h float64, class string) template.HTML {
 		end, at := points[len(points)-1], heights[len(curves)-1-i]
 		d.mark(c.kind, end[0], end[1], 4)
 		d.Line("leader", end[0]+6, end[1], right+10, at)
-		d.text("label", "start", right+13, at+4, content.Short(c.name, letters))
+		d.text("label", "start", right+13, at+4, fit(c.name, room-13))
 	}
 	return d.Done()
 }

@@ -5,6 +5,7 @@ package chart
 import (
 	"html/template"
 	"math"
+	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -38,6 +39,7 @@ func Strips(cells []finding.Cell) *Figure {
 	f := &Figure{
 		Title: "When a spinning thread stalls",
 		Caption: "Blocks: one thread did not run. Brackets: the stall by the law T(1\u2212q/N), at the end of each period. " +
+			"A gap that is longer than the law also holds waits for CPUs that other programs used. " +
 			"Vertical lines are one period apart and stand where long gaps end on average, because the kernel does not say when its periods begin.",
 	}
 	f.Charts = []template.HTML{stripChart(&s, cells, wide, widePeriods, "wide"), stripChart(&s, cells, narrow, narrowPeriods, "narrow")}
@@ -60,11 +62,7 @@ func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int
 		c := &cells[i]
 		st := c.Stall
 		y := float64(k * row)
-		letters := 60
-		if w < 500 {
-			letters = 20
-		}
-		d.text("name", "start", left, y+14, content.Short(s.Name(c), letters))
+		d.text("name", "start", left, y+14, fit(s.Name(c), right-12-textWidth(stripText(st))))
 		d.text("value", "end", right, y+14, stripText(st))
 		end := min(st.Span, st.Period*float64(periods), long)
 		d.rect("track", x.at(0), y+32, x.at(end)-x.at(0), 20)
@@ -95,7 +93,13 @@ func stripText(st *finding.Stall) string {
 	if st.Median == nil {
 		return law + ", measured: none"
 	}
-	return law + ", measured " + units.Duration(*st.Median)
+	text := law + ", measured " + units.Duration(*st.Median)
+	if st.Law > 0 {
+		if r := *st.Median / st.Law; r < .9 || r > 1.1 {
+			text += " (" + strings.ReplaceAll(units.Change(r), "-", "\u2212") + ")"
+		}
+	}
+	return text
 }
 
 // phase returns where in a period long gaps end: the circular mean of the ends of gaps at least

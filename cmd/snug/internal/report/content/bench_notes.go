@@ -134,6 +134,15 @@ func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 	return notes
 }
 
+// Missing says what is unknown and why, with the file if there is one.
+func Missing(g *finding.Gap) string {
+	text := metric.Readable(g.Field)
+	if g.File != "" {
+		text += ", " + message.Clean(g.File)
+	}
+	return text + ": " + metric.Readable(g.Why)
+}
+
 // maxRounds is the largest number of rounds that is practical.
 const maxRounds = 1000
 

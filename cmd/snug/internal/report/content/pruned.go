@@ -89,10 +89,10 @@ next:
 			}
 			settings += 1 + strings.Count(x.What, ", ") // GOGC=50, 100 with GOMEMLIMIT=179MiB
 			_, v := lastValue(x.What)
-			if low == "" || Magnitude(v) < Magnitude(low) {
+			if low == "" || magnitude(v) < magnitude(low) {
 				low = v
 			}
-			if high == "" || Magnitude(v) > Magnitude(high) {
+			if high == "" || magnitude(v) > magnitude(high) {
 				high = v
 			}
 		}
@@ -106,8 +106,8 @@ next:
 	return out
 }
 
-// Magnitude returns the value of a knob as a number for sorting; 0 for a word.
-func Magnitude(v string) float64 {
+// magnitude returns the value of a knob as a number for sorting; 0 for a word.
+func magnitude(v string) float64 {
 	digits := strings.TrimRight(v, "KMGTiB")
 	x, err := strconv.ParseFloat(digits, 64)
 	if err != nil {

@@ -69,6 +69,10 @@ func (s *Section) shows(cells []finding.Cell, key string) bool {
 		return s.open(cells)
 	case "p95_seconds":
 		return s.Users || s.open(cells) && !s.any(cells, func(c *finding.Cell) bool { return c.P99 != nil })
+	case "stw_total_seconds", "stw_max_seconds":
+		return s.any(cells, func(c *finding.Cell) bool {
+			return c.STWMax != nil && *c.STWMax > 0 || c.STWTotal != nil && *c.STWTotal > 0
+		})
 	case "peak_heap_bytes":
 		return batch // a batch is measured for its collections; a service has GC/s
 	case "memory_peak_bytes":

@@ -105,7 +105,7 @@ func (v *view) faults(warnings []finding.Warning, unknown []finding.Gap) {
 		v.Faults = append(v.Faults, Sentence(metric.Readable(w.Text))+" ["+message.Clean(w.Code)+"]")
 	}
 	for _, g := range unknown {
-		v.Faults = append(v.Faults, "Unknown: "+metric.Readable(g.Field)+", "+message.Clean(g.File)+": "+metric.Readable(g.Why))
+		v.Faults = append(v.Faults, "Unknown: "+content.Missing(&g))
 	}
 }
 

@@ -37,7 +37,7 @@ func (p *Page) notes(warnings []finding.Warning, unknown []finding.Gap) {
 		p.line("warning: %s [%s]", metric.Readable(w.Text), message.Clean(w.Code))
 	}
 	for _, g := range unknown {
-		p.line("unknown: %s, %s: %s", metric.Readable(g.Field), message.Clean(g.File), metric.Readable(g.Why))
+		p.line("unknown: %s", content.Missing(&g))
 	}
 }
 

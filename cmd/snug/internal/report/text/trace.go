@@ -6,7 +6,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -32,7 +31,7 @@ func (p *Page) trace(d *finding.Trace) {
 	}
 	for i := range d.Traces {
 		for _, g := range d.Traces[i].Unknown {
-			p.line("unknown: %s, %s: %s", metric.Readable(g.Field), message.Clean(g.File), metric.Readable(g.Why))
+			p.line("unknown: %s", content.Missing(&g))
 		}
 	}
 	if d.Page != nil {
