@@ -4,6 +4,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"html"
 	"strings"
 	"testing"
@@ -46,9 +47,9 @@ func order(t *testing.T, d *finding.Node, o page.NodePage) string {
 		t.Fatal(err)
 	}
 	body := b.String()
-	body, _, _ = strings.Cut(body[strings.Index(body, "<tbody>"):], "</tbody>")
+	body, _, _ = strings.Cut(body[strings.Index(body, "<tbody"):], "</tbody>")
 	var ids string
-	for _, row := range strings.Split(body, "<tr>")[1:] {
+	for _, row := range strings.Split(body, "<tr ")[1:] {
 		_, name, _ := strings.Cut(row, "c2f3")
 		if name == "" {
 			_, name, _ = strings.Cut(row, "pod 0ad2ec32-5d7/")
@@ -168,13 +169,33 @@ func TestNodeDenied(t *testing.T) {
 			if got := plainText(h1); !strings.EqualFold(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
-			if n := strings.Count(body, "What was not seen"); n != 1 || strings.Index(body, "What was not seen") < strings.Index(body, "Containers with Go programs") != c.first {
+			if n := strings.Count(body, "What was not seen"); n != 1 || strings.Index(body, "What was not seen") < strings.Index(body, "with Go programs</h2>") != c.first {
 				t.Errorf("%d times, or at the wrong place", n)
 			}
 			if got := strings.Contains(body, "Only those with a warning"); got != (c.gos > 0) {
 				t.Errorf("a link to those with a warning: %t", got)
 			}
 		})
+	}
+}
+
+// TestNodeOutsideContainers: groups of the node are not called containers, and a fix is text.
+func TestNodeOutsideContainers(t *testing.T) {
+	d := nodeOf()
+	for i := range d.Containers {
+		d.Containers[i].Unit, d.Containers[i].Group, d.Containers[i].PodUID, d.Containers[i].ID = new("a.service"), new("/a.service"), nil, nil
+	}
+	var said, drawn bytes.Buffer
+	if err := errors.Join(text.Write(&said, d), page.NodeHTML(&drawn, d, page.NodePage{})); err != nil {
+		t.Fatal(err)
+	}
+	if want := "3 Go processes in 3 groups outside of containers, 1 with a warning or worse\n"; !strings.HasPrefix(said.String(), want) {
+		t.Errorf("no %q in %s", want, said.String())
+	}
+	for _, want := range []string{"<h2>Groups with Go programs, outside of containers</h2>", "<p>Fix: GOGC=100</p>", "<li>group /a.service</li>", `data-head="Quota"`} {
+		if !strings.Contains(drawn.String(), want) {
+			t.Errorf("no %s", want)
+		}
 	}
 }
 

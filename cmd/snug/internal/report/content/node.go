@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // NodeVerdict returns the verdict on a node in one sentence, and the number of containers
@@ -64,16 +65,12 @@ func begin(id *string) string {
 }
 
 // containersOf formats a number of containers and of other cgroups.
-func containersOf(containers, units int) string {
-	s := strconv.Itoa(containers) + " container"
-	if containers != 1 {
-		s += "s"
+func containersOf(containers, groups int) string {
+	switch {
+	case containers == 0 && groups > 0:
+		return units.Plural(groups, "group") + " outside of containers"
+	case groups > 0:
+		return units.Plural(containers, "container") + " and " + units.Plural(groups, "other group")
 	}
-	if units > 0 {
-		s += " and " + strconv.Itoa(units) + " other group"
-		if units != 1 {
-			s += "s"
-		}
-	}
-	return s
+	return units.Plural(containers, "container")
 }

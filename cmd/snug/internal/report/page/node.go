@@ -41,7 +41,7 @@ var nodeColumns = []struct {
 	order, head string
 	compare     func(a, b *finding.Container) int
 }{
-	{"name", "Container", func(a, b *finding.Container) int {
+	{"name", "Name", func(a, b *finding.Container) int {
 		return cmp.Compare(content.ContainerName(a), content.ContainerName(b))
 	}},
 	{"worst", "Worst finding", func(a, b *finding.Container) int { return cmp.Compare(b.Worst().Level(), a.Worst().Level()) }},
@@ -101,6 +101,7 @@ type nodeView struct {
 	shell
 	Blind    bool     // show what was not seen first, because it is much
 	Filter   linkView // Text "" = no filter
+	Listed   string   // what the table lists
 	Head     []headView
 	Rows     [][]nodeCell
 	Findings []foundView
@@ -116,6 +117,7 @@ type headView struct {
 type nodeCell struct {
 	Text, Note, Class, URL string
 	Chart                  template.HTML
+	Scale                  string // of the chart
 }
 
 // foundView holds the findings of one container.
@@ -153,6 +155,14 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 	}
 	v.top(d, &o)
 	v.order(all, &o)
+	switch groups := count(all, func(c *finding.Container) bool { return c.Unit != nil }); {
+	case groups == 0:
+		v.Listed = "Containers with Go programs"
+	case groups == len(all):
+		v.Listed = "Groups with Go programs, outside of containers"
+	default:
+		v.Listed = "Containers and other groups with Go programs"
+	}
 	for _, c := range all {
 		v.Rows = append(v.Rows, nodeRow(c, &o))
 		if c.Worst() == "" {
@@ -165,6 +175,17 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 		v.Findings = append(v.Findings, foundIn(c))
 	}
 	return v.write(w, "node.tmpl", &v, "chart.css", "node.css")
+}
+
+// count returns how many containers are of a kind.
+func count(all []*finding.Container, is func(*finding.Container) bool) int {
+	n := 0
+	for _, c := range all {
+		if is(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // top fills in everything above the table.

@@ -39,7 +39,7 @@ func nodeRow(c *finding.Container, o *NodePage) []nodeCell {
 	}
 	row := []nodeCell{name, worst, cellOf(p.GoVersion, func(s string) string { return content.GoShort(message.Clean(s)) })}
 	if p.Aware != nil && !*p.Aware {
-		row[2].Note = "blind to quotas"
+		row[2].Note = "ignores quotas"
 	}
 	procs := cellOf(p.GOMAXPROCS, strconv.Itoa)
 	if p.GOMAXPROCSSource.Known() {
@@ -48,14 +48,14 @@ func nodeRow(c *finding.Container, o *NodePage) []nodeCell {
 	quota := cellOf(c.Quota, units.Number)
 	used := cellOf(c.Used, func(x float64) string { return units.Figures(x, 2) })
 	cut := cellOf(c.Throttled, units.Share)
-	cut.Chart = sparkline("throttled", throttled, 1, o.Step)
+	cut.Chart, cut.Scale = sparkline("throttled", throttled, 1, o.Step, units.Share)
 	held := cellOf(c.Unreclaimable, units.Bytes)
 	top := float64(0)
 	if c.MemoryLimit.Known() {
 		held.Note = "of " + units.Bytes(c.MemoryLimit.N)
 		top = float64(c.MemoryLimit.N)
 	}
-	held.Chart = sparkline("memory", memory, top, o.Step)
+	held.Chart, held.Scale = sparkline("memory", memory, top, o.Step, content.BytesText)
 	limit := cellOf(p.GOMEMLIMIT, units.Bytes)
 	gc := cellOf(p.GC, units.Share)
 	if p.PerMin.Known() {
@@ -92,9 +92,10 @@ func cellOf[T any](f figure.Of[T], print func(T) string) nodeCell {
 // The size of a sparkline in CSS pixels.
 const sparkWide, sparkHigh = 96, 30
 
-// sparkline draws figures from left to right. top is the value of the upper edge; 0 = the
-// largest figure. Figures below 0 are gaps. It returns "" with fewer than two figures.
-func sparkline(what string, list []float32, top float64, step time.Duration) template.HTML {
+// sparkline draws figures from left to right, and returns its scale as text. top is the value of
+// the upper edge; 0 = the largest figure. Figures below 0 are gaps. It returns "" with fewer than
+// two figures.
+func sparkline(what string, list []float32, top float64, step time.Duration, print func(float64) string) (drawing template.HTML, scale string) {
 	highest, known := 0.0, 0
 	for _, x := range list {
 		if x >= 0 {
@@ -103,7 +104,7 @@ func sparkline(what string, list []float32, top float64, step time.Duration) tem
 		}
 	}
 	if known < 2 {
-		return ""
+		return "", ""
 	}
 	if highest > top {
 		top = highest
@@ -111,7 +112,8 @@ func sparkline(what string, list []float32, top float64, step time.Duration) tem
 	if top <= 0 {
 		top = 1
 	}
-	title := what + " in the last " + units.Duration((time.Duration(len(list)-1) * step).Seconds())
+	span := units.Duration((time.Duration(len(list)-1) * step).Seconds())
+	title := what + " in the last " + span
 	s := chart.Drawing("spark", sparkWide, sparkHigh, title, "")
 	s.Line("grid", 0, sparkHigh-1, sparkWide, sparkHigh-1)
 	var run [][2]float64
@@ -124,7 +126,7 @@ func sparkline(what string, list []float32, top float64, step time.Duration) tem
 		run = append(run, [2]float64{sparkWide * float64(i) / float64(len(list)-1), 1 + (sparkHigh-2)*(1-float64(x)/top)})
 	}
 	s.Path("curve s1", run)
-	return s.Done()
+	return s.Done(), "0 to " + print(top) + ", " + span
 }
 
 // foundIn returns the findings of a container, by process.
@@ -141,6 +143,7 @@ func foundIn(c *finding.Container) foundView {
 	add("pod", c.PodUID)
 	add("container", c.ID)
 	add("class", c.Class)
+	add("group", c.Group)
 	for i := range c.Processes {
 		p := &c.Processes[i]
 		for _, f := range p.Findings {
