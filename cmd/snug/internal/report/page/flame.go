@@ -33,6 +33,10 @@ func Flame(w io.Writer, g *cpuprof.Graph, title string) error {
 		Merged:   len(g.Calls) > 0,
 	}
 	for _, f := range g.Top {
+		if few := max(f.Self, f.Caused)*float64(g.Samples) < minTopSamples-.5; few && g.Samples > 0 {
+			v.Few++
+			continue
+		}
 		v.Top = append(v.Top, topRow{f.Name, units.Share(f.Self), units.Share(f.Caused)})
 	}
 	if len(v.Classes) > 0 {
@@ -43,6 +47,9 @@ func Flame(w io.Writer, g *cpuprof.Graph, title string) error {
 	return v.write(w, "flame.tmpl", &v, "flame.css")
 }
 
+// minTopSamples is the minimum number of samples of a function in the table: fewer are chance.
+const minTopSamples = 3
+
 // flameView holds the fields of the template.
 type flameView struct {
 	shell
@@ -51,6 +58,7 @@ type flameView struct {
 	OverSize string
 	GC       string
 	Top      []topRow
+	Few      int // functions that are not in Top, because they have too few samples
 	Graph    template.HTML
 	Merged   bool
 	Of       string
@@ -60,7 +68,7 @@ type flameView struct {
 type classRow struct {
 	Group                   string // of a colour
 	Class, CPU, Share, What string
-	Width                   string // of the bar, in percent
+	Width                   string // of the bar, in percent of the largest class
 }
 
 type groupRow struct{ Group, Name, Share string }
@@ -92,11 +100,15 @@ func groupOf(c cpuprof.Class) string {
 
 func classRows(s *cpuprof.Summary) []classRow {
 	var rows []classRow
+	largest := 0.0
+	for _, share := range s.Shares {
+		largest = max(largest, share.Ratio)
+	}
 	for _, share := range s.Shares {
 		rows = append(rows, classRow{
 			Group: groupOf(share.Class), Class: string(share.Class),
 			CPU: units.Duration(share.Seconds), Share: units.Share(share.Ratio), What: share.Class.Words(),
-			Width: strconv.FormatFloat(100*share.Ratio, 'f', 2, 64),
+			Width: strconv.FormatFloat(100*share.Ratio/max(largest, 1e-9), 'f', 2, 64),
 		})
 	}
 	return rows
