@@ -37,6 +37,13 @@
     }
   }
 
+  for (const t of document.querySelectorAll("table")) {
+    const p = t.parentElement;
+    if (p.scrollWidth <= p.clientWidth + 1 || matchMedia("print").matches) continue;
+    if (p.tabIndex !== 0 || !getComputedStyle(p).backgroundImage.includes("gradient") || !t.querySelector(".stay"))
+      bad.push(`${name(t)} is cut off: it needs a shadow, the focus, and a column that stays`);
+  }
+
   const rgba = c => (c.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
   const light = c => { const [r, g, b] = rgba(c).slice(0, 3).map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
     return .2126 * r + .7152 * g + .0722 * b; };

@@ -27,6 +27,7 @@ const wrong = `<!DOCTYPE html>
 <div style="width: 2000px; height: 5px"></div>
 <svg viewBox="0 0 300 100" width="300"><text x="280" y="50">leaves its drawing</text><text x="10" y="50">first</text><text x="12" y="52">second</text></svg>
 <svg viewBox="0 0 9 9" width="9" height="9" aria-label="dot"><title>dot</title></svg>
+<div style="overflow-x: auto"><table><tr><td style="min-width: 2000px">cell</table></div>
 <script>console.log("hello"); fetch("data:text/plain,x"); setTimeout(() => { throw new Error("thrown") });</script>
 <footer>end</footer>`
 
@@ -41,7 +42,7 @@ func TestRules(t *testing.T) {
 	found := strings.Join(ask[[]string](t, p, rules), "\n")
 	for _, want := range []string{
 		"scrolls sideways", "there is a script", "no language", "no title", "not one h1", "follows a heading", "a drawing without a name",
-		"svg \"dot\" is 9 by 9", "leaves its drawing", "lie over each other", "px high", "contrast of",
+		"svg \"dot\" is 9 by 9", "leaves its drawing", "lie over each other", "px high", "contrast of", "is cut off",
 	} {
 		if !strings.Contains(found, want) {
 			t.Errorf("not found: %s; found:\n%s", want, found)
