@@ -171,7 +171,7 @@ func Bars(h *finding.Histogram, title string) template.HTML {
 	if !ok || len(values) < 2 || high <= low {
 		return ""
 	}
-	const w, height, top, bottom, left, right = narrow, 200, 10, 34, 44, narrow - 6
+	const w, height, top, bottom, left, right = narrow, 200, 10, 34, 44, narrow - side
 	ratio := max(math.Pow(high/low, 1./maxBars), math.Pow(2, .25))
 	var heights [maxBars + 2]float64
 	highest := 0.0
