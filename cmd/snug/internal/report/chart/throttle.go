@@ -39,7 +39,7 @@ func Strips(cells []finding.Cell) *Figure {
 	f := &Figure{
 		Title: "When a spinning thread stalls",
 		Caption: "Blocks: one thread did not run. Brackets: the stall by the law T(1\u2212q/N), at the end of each period. " +
-			"A gap that is longer than the law also holds waits for CPUs that other programs used. " +
+			"A gap that is longer than the law also holds waits for a CPU that other threads used. " +
 			"Vertical lines are one period apart and stand where long gaps end on average, because the kernel does not say when its periods begin.",
 	}
 	f.Charts = []template.HTML{stripChart(&s, cells, wide, widePeriods, "wide"), stripChart(&s, cells, narrow, narrowPeriods, "narrow")}
