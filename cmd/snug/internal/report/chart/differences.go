@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
@@ -58,11 +59,20 @@ type differences struct {
 	rows  []finding.Comparison
 }
 
+// name returns the name of a row: the setting, and the Go benchmark.
+func (d *differences) name(c *finding.Comparison) string {
+	name := d.s.Name(&d.cells[c.Cell])
+	if c.Benchmark != "" {
+		name = message.Clean(c.Benchmark) + ", " + name
+	}
+	return name
+}
+
 // rounds returns the ratio of each round in which both settings have the metric. Runs that were
 // OOM-killed are not compared.
 func (d *differences) rounds(c *finding.Comparison) []float64 {
 	m := metric.MetricOf(d.key)
-	if m == nil || m.Run == nil {
+	if m == nil || m.Run == nil || c.Benchmark != "" { // the figures of single benchmarks are in the tables
 		return nil
 	}
 	figures := func(cell *finding.Cell) map[int]float64 {
@@ -122,7 +132,7 @@ func (d *differences) draw() template.HTML {
 			values = append(values, 1-c.Margin, 1+c.Margin)
 		}
 		texts[i] = strings.ReplaceAll(content.Outcome(c), "-", "\u2212")
-		name := d.s.Name(&d.cells[c.Cell])
+		name := d.name(c)
 		split = split || textWidth(name)+textWidth(texts[i]) > narrow-12
 		desc += name + ": " + texts[i] + ". "
 	}
@@ -155,7 +165,7 @@ func (d *differences) draw() template.HTML {
 			g.Line("grid", x.at(t), y-9, x.at(t), y+15)
 		}
 		g.Line("zero", x.at(1), y-9, x.at(1), y+15)
-		name := d.s.Name(&d.cells[c.Cell])
+		name := d.name(c)
 		if split {
 			g.text("name", "start", 2, y-30, fit(name, narrow-4))
 		} else {
