@@ -33,9 +33,23 @@ type Templates struct {
 	escape bool
 }
 
+// or returns the first argument that is true, or the last.
+func or(args ...any) (any, error) {
+	for _, a := range args {
+		if truth(reflect.ValueOf(a)) {
+			return a, nil
+		}
+	}
+	return args[len(args)-1], nil
+}
+
 // builtins are the functions that all templates have.
 var builtins = Funcs{
 	"not": func(args ...any) (any, error) { return !truth(reflect.ValueOf(args[0])), nil },
+	"or":  or,
+	"len": func(args ...any) (any, error) { return reflect.ValueOf(args[0]).Len(), nil },
+	"eq":  func(args ...any) (any, error) { return args[0] == args[1], nil },
+	"gt":  func(args ...any) (any, error) { return args[0].(int) > args[1].(int), nil },
 	"index": func(args ...any) (any, error) {
 		v := indirect(reflect.ValueOf(args[0]))
 		for _, arg := range args[1:] {

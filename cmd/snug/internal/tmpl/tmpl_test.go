@@ -27,7 +27,7 @@ func TestAsGo(t *testing.T) {
 		"{{range .In.List}}[{{.}}]{{end}}{{range .Empty}}x{{else}}empty{{end}}", "{{range $i, $v := .In.List}}{{if $i}}, {{end}}{{$v}}{{end}}",
 		"{{range $one := .All}}{{$one.Text}}{{range .List}}{{.}}{{end}};{{end}}", "{{index .In.List 1}} {{(index .All 1).Text}}",
 		"{{define \"part\"}}({{.Text}}{{$.Text}}){{end}}{{template \"part\" .In}}{{range .All}}{{template \"part\" .}}{{end}}",
-		"{{$x := .In}}{{$x.Text}}{{with $y := .N}}{{$y}}{{end}}", "{{.Missing}}{{.F}}", "{{upper .In.Text}}{{.In.Text | upper}}",
+		"{{$x := .In}}{{$x.Text}}{{with $y := .N}}{{$y}}{{end}}", "{{.Missing}}{{.F}}", "{{if eq .Zero 0}}eq{{end}}{{if gt (len .All) 1}}gt{{end}}{{if or .Empty .No}}x{{else}}{{or .Empty .Yes}}{{end}}", "{{upper .In.Text}}{{.In.Text | upper}}",
 	} {
 		want := template.Must(template.New("t").Funcs(template.FuncMap{"upper": strings.ToUpper}).Parse(text))
 		var a, b strings.Builder

@@ -4,7 +4,6 @@ package chart
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -14,13 +13,14 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // Figure is a drawing with its title and caption.
 type Figure struct {
 	Title   string
 	Caption string
-	Charts  []template.HTML
+	Charts  []tmpl.HTML
 }
 
 // narrow is the width of drawings side by side, and of all drawings on a phone; wide
@@ -115,7 +115,7 @@ func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[s
 		}
 		d.mark(n, x.at(*medians[k]), y, 5)
 	}
-	f := &Figure{Title: title, Caption: better + ".", Charts: []template.HTML{d.Done()}}
+	f := &Figure{Title: title, Caption: better + ".", Charts: []tmpl.HTML{d.Done()}}
 	if bars {
 		f.Caption += " Bar: interval of the median."
 	}

@@ -5,7 +5,6 @@ package page
 import (
 	"fmt"
 	"html"
-	"html/template"
 	"io"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // Flame writes a CPU profile as one self-contained page: CPU time by class, a flame
@@ -59,7 +59,7 @@ type flameView struct {
 	GC       string
 	Top      []topRow
 	Few      int // functions that are not in Top, because they have too few samples
-	Graph    template.HTML
+	Graph    tmpl.HTML
 	Merged   bool
 	Of       string
 	Comments []string
@@ -158,7 +158,7 @@ const (
 
 // drawing returns an SVG of calls. For the script, positions and widths are also given
 // in parts per million.
-func drawing(calls []cpuprof.Call, seconds float64) template.HTML {
+func drawing(calls []cpuprof.Call, seconds float64) tmpl.HTML {
 	rows := 1
 	for _, f := range calls {
 		rows = max(rows, f.Depth+1)
@@ -197,7 +197,7 @@ func drawing(calls []cpuprof.Call, seconds float64) template.HTML {
 		b.WriteString("</g>\n")
 	}
 	b.WriteString("</svg>")
-	return template.HTML(b.String())
+	return tmpl.HTML(b.String())
 }
 
 // label returns the text of a frame: the function without its package path, prefixed

@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"html/template"
 	"maps"
 	"slices"
 	"strconv"
@@ -291,7 +290,7 @@ func (v *view) embed(d finding.Document) error {
 	if err := errors.Join(err, z.Close()); err != nil {
 		return err
 	}
-	v.Data = template.URL("data:application/gzip;base64," + base64.StdEncoding.EncodeToString(packed.Bytes()))
+	v.Data = ("data:application/gzip;base64," + base64.StdEncoding.EncodeToString(packed.Bytes()))
 	v.Size, v.Full = units.Bytes(int64(packed.Len())), units.Bytes(int64(len(data)))
 	if len(data) <= maxJSON {
 		v.JSON = string(data)

@@ -4,7 +4,6 @@ package page
 
 import (
 	"cmp"
-	"html/template"
 	"io"
 	"net/url"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // NodePage holds what a node's page shows besides its document.
@@ -116,7 +116,7 @@ type headView struct {
 
 type nodeCell struct {
 	Text, Note, Class, URL string
-	Chart                  template.HTML
+	Chart                  tmpl.HTML
 	Scale                  string // of the chart
 }
 

@@ -5,7 +5,7 @@ package page
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"io"
 	"regexp"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // Write writes a document as one self-contained page: no script, no font, no
@@ -46,11 +47,11 @@ type view struct {
 	How     []fact
 	Runs    table
 
-	File string       // name of the download
-	Data template.URL // data: URL of the document, compressed by gzip
-	JSON string       // the document; "" = too long
-	Size string       // of the download
-	Full string       // of the document, uncompressed
+	File string // name of the download
+	Data string // data: URL of the document, compressed by gzip
+	JSON string // the document; "" = too long
+	Size string // of the download
+	Full string // of the document, uncompressed
 }
 
 // Part is a chapter: tables, then drawings.
@@ -160,8 +161,8 @@ var flagName = regexp.MustCompile(`(^|[ (])(--?[a-z][a-z0-9-]{0,24})`)
 
 // Unbroken typesets a text and keeps flags on one line. Their hyphens stay hyphens,
 // so that you can copy them.
-func Unbroken(s string) template.HTML {
-	return template.HTML(flagName.ReplaceAllString(template.HTMLEscapeString(Typeset(s)), `$1<span class="flag">$2</span>`))
+func Unbroken(s string) tmpl.HTML {
+	return tmpl.HTML(flagName.ReplaceAllString(html.EscapeString(Typeset(s)), `$1<span class="flag">$2</span>`))
 }
 
 func digit(r rune) bool { return r >= '0' && r <= '9' }
