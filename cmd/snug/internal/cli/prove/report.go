@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -29,49 +30,64 @@ func publish(u *ui.UI, l *lab.Lab, d finding.Document) error {
 	if err := u.Answer(d); err != nil {
 		return err
 	}
-	return writeForms(d, l.HTML, l.Benchfmt)
+	return writeForms(d, form{l.HTML, page.Write, pageHint}, form{l.Benchfmt, report.Benchfmt, linesHint})
 }
 
 // Which documents have which form.
 const (
 	pageHint  = "only experiments, of snug bench and snug tune, and traces, of snug trace, have a page"
 	linesHint = "only experiments, of snug bench and snug tune, have this form"
+	benchHint = "only experiments of snug bench have this form"
 	savedHint = "name a file that a command of snug wrote with --json"
 )
 
-// writeForms writes a document as a page and in Go's benchmark format; "" is no file.
-func writeForms(d finding.Document, html, benchfmt string) error {
-	for _, form := range []struct {
-		file   string
-		render func(io.Writer, finding.Document) error
-		hint   string
-	}{{html, page.Write, pageHint}, {benchfmt, report.Benchfmt, linesHint}} {
-		if form.file == "" {
+// form is a file that a document is also written to, "" = none, - = stdout.
+type form struct {
+	file   string
+	render func(io.Writer, finding.Document) error
+	hint   string // if the document does not have this form
+}
+
+// bytes renders a document.
+func (f form) bytes(d finding.Document) ([]byte, error) {
+	var b bytes.Buffer
+	if err := f.render(&b, d); err != nil {
+		return nil, message.Failed(err.Error(), f.hint)
+	}
+	return b.Bytes(), nil
+}
+
+// writeForms writes a document's forms to their files.
+func writeForms(d finding.Document, forms ...form) error {
+	for _, f := range forms {
+		if f.file == "" {
 			continue
 		}
-		var b bytes.Buffer
-		if err := form.render(&b, d); err != nil {
-			return message.Failed(err.Error(), form.hint)
+		text, err := f.bytes(d)
+		if err != nil {
+			return err
 		}
-		if err := outfile.Replace(form.file, b.Bytes()); err != nil {
-			return message.Failed("cannot write, "+message.Reason(err)+", "+form.file, outfile.RoomHint)
+		if err := outfile.Replace(f.file, text); err != nil {
+			return message.Failed("cannot write, "+message.Reason(err)+", "+f.file, outfile.RoomHint)
 		}
 	}
 	return nil
 }
 
 func NewReport(u *ui.UI) *cobra.Command {
-	var html, benchfmt string
+	var html, benchfmt, markdown, baseline string
 	var again bool
 	cmd := &cobra.Command{
-		Use:   "report [--html FILE] [--benchfmt FILE] [--recheck] FILE",
+		Use:   "report [--html FILE] [--benchfmt FILE] [--markdown FILE] [--recheck] FILE",
 		Short: "Show a saved answer again, as text, a page, or benchstat's input",
 		Long: `Show a document that a command of snug wrote with --json, as text or, with --json,
 unchanged. FILE may be - for standard input, and may be compressed with gzip.
 
 --html writes a self-contained page of a document of snug bench, tune or trace.
---benchfmt writes a document of bench or tune in Go's benchmark format. All others are
-text and JSON only. A file of snug top shows one look after the other, as --batch did.`,
+--benchfmt writes a document of bench or tune in Go's benchmark format. --markdown
+writes a document of bench for the comment of a pull request; with --baseline the
+figures of an earlier document stand before its own. All others are text and JSON
+only. A file of snug top shows one look after the other, as --batch did.`,
 		Example: `  snug bench --json > bench.json
   snug report bench.json
   snug report --html report.html bench.json
@@ -84,7 +100,7 @@ text and JSON only. A file of snug top shows one look after the other, as --batc
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Flag: "--html", Name: html}, outfile.File{Flag: "--benchfmt", Name: benchfmt}); err != nil {
+			if err := outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Flag: "--html", Name: html}, outfile.File{Flag: "--benchfmt", Name: benchfmt}, outfile.File{Flag: "--markdown", Name: markdown}); err != nil {
 				return err
 			}
 			d, rest, err := readDocument(u, args[0])
@@ -96,13 +112,25 @@ text and JSON only. A file of snug top shows one look after the other, as --batc
 					return err
 				}
 			}
-			if html == "-" || benchfmt == "-" {
-				return writeForm(u, d, html, benchfmt)
+			var stored finding.Document
+			if baseline != "" {
+				if markdown == "" {
+					return message.Usage("only --markdown shows a baseline, --baseline "+baseline, "snug report --markdown - --baseline "+message.Quote(baseline)+" "+message.Quote(args[0]))
+				}
+				if stored, _, err = readDocument(u, baseline); err != nil {
+					return err
+				}
 			}
-			if err := writeForms(d, html, benchfmt); err != nil {
+			forms := []form{{html, page.Write, pageHint}, {benchfmt, report.Benchfmt, linesHint},
+				{markdown, func(w io.Writer, d finding.Document) error { return report.Markdown(w, d, stored) }, benchHint}}
+			forms = slices.DeleteFunc(forms, func(f form) bool { return f.file == "" })
+			if slices.ContainsFunc(forms, func(f form) bool { return f.file == "-" }) {
+				return writeForm(u, d, forms)
+			}
+			if err := writeForms(d, forms...); err != nil {
 				return err
 			}
-			if (html != "" || benchfmt != "") && !u.JSON {
+			if len(forms) > 0 && !u.JSON {
 				return nil
 			}
 			if look, ok := d.(*finding.Watch); ok {
@@ -113,25 +141,23 @@ text and JSON only. A file of snug top shows one look after the other, as --batc
 	}
 	cmd.Flags().Var((*flagvalue.Text)(&html), "html", "write a page to `FILE`; - is stdout")
 	cmd.Flags().Var((*flagvalue.Text)(&benchfmt), "benchfmt", "write the runs to `FILE` in Go's benchmark format; - is stdout")
+	cmd.Flags().Var((*flagvalue.Text)(&markdown), "markdown", "write a comment for a pull request to `FILE`; - is stdout")
+	cmd.Flags().Var((*flagvalue.Text)(&baseline), "baseline", "show the figures of `FILE`, an earlier document, in the comment")
 	cmd.Flags().BoolVar(&again, "recheck", false, "compute every figure and the verdict of snug bench again from its raw runs")
 	u.JSONFlag(cmd.Flags())
 	return cmd
 }
 
-// writeForm writes one form to stdout.
-func writeForm(u *ui.UI, d finding.Document, html, benchfmt string) error {
-	if html != "" && benchfmt != "" || u.JSON {
-		return message.Usage("stdout takes one answer, --html --benchfmt --json", "give the others a file")
+// writeForm writes the only form to stdout.
+func writeForm(u *ui.UI, d finding.Document, forms []form) error {
+	if len(forms) > 1 || u.JSON {
+		return message.Usage("stdout takes one answer, --html --benchfmt --markdown --json", "give the others a file")
 	}
-	render, hint := page.Write, pageHint
-	if benchfmt == "-" {
-		render, hint = report.Benchfmt, linesHint
+	text, err := forms[0].bytes(d)
+	if err != nil {
+		return err
 	}
-	var b bytes.Buffer
-	if err := render(&b, d); err != nil {
-		return message.Failed(err.Error(), hint)
-	}
-	return u.Write(b.Bytes())
+	return u.Write(text)
 }
 
 // readAll reads a document, and decompresses it if it is in gzip format.

@@ -13,7 +13,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
+	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 	"github.com/snug-go/snug/cmd/snug/internal/report/reporttest"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
@@ -84,7 +86,7 @@ func TestPublishAnswersFirst(t *testing.T) {
 func TestWriteFormsOfNoExperiment(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	d := &finding.Plan{Head: finding.NewHead(finding.KindPlan)}
-	for _, err := range []error{writeForms(d, file, ""), writeForms(d, "", file)} {
+	for _, err := range []error{writeForms(d, form{file, page.Write, pageHint}), writeForms(d, form{file, report.Benchfmt, linesHint})} {
 		var f *message.Failure
 		if !errors.As(err, &f) || f.Code != message.ExitFailed || !strings.Contains(f.Hint, "only experiments") {
 			t.Errorf("%+v", err)
