@@ -11,7 +11,6 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -55,16 +54,9 @@ func each(t *testing.T, test func(*testing.T, client)) {
 	}
 }
 
-// image is the file with the only required value.
-const image = "testdata/image.yaml"
-
-// try runs a command. The values of "-f -" override those of image. The error is the standard
-// error.
+// try runs a command. The error is the standard error.
 func (h client) try(t testing.TB, values string, args ...string) (string, error) {
 	t.Helper()
-	if at := slices.Index(args, "-f"); at >= 0 {
-		args = slices.Insert(slices.Clone(args), at, "-f", image)
-	}
 	cmd := exec.CommandContext(t.Context(), h.path, args...)
 	cmd.Env, cmd.Stdin = h.env, strings.NewReader(values)
 	var said bytes.Buffer

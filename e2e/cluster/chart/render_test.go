@@ -185,13 +185,13 @@ func TestSettings(t *testing.T) {
 			image              string
 			added              any
 		}{
-			{"the agent", "", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names"}, "registry.example/snug:v0.1.0", []any{"SYS_PTRACE"}},
+			{"the agent", "", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
 			{"an agent that reads no memory", "agent: {memory: false, names: false, interval: 1m}\nimage: {tag: v9}", "DaemonSet",
-				[]any{"agent", "--root=/host", "--interval=1m", "--no-mem"}, "registry.example/snug:v9", nil},
+				[]any{"agent", "--root=/host", "--interval=1m", "--no-mem"}, "ghcr.io/snug-go/snug:v9", nil},
 			{"the webhook", "webhook: {enabled: true}\nimage: {repository: other.example/snug}", "Deployment",
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug", "--agents=snug-agent.snug.svc:9464"}, "other.example/snug:v0.1.0", nil},
 			{"a webhook without agents", "webhook: {enabled: true}\nagent: {enabled: false}\nimage: {digest: 'sha256:" + strings.Repeat("0a", 32) + "'}", "Deployment",
-				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug"}, "registry.example/snug@sha256:" + strings.Repeat("0a", 32), nil},
+				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug"}, "ghcr.io/snug-go/snug@sha256:" + strings.Repeat("0a", 32), nil},
 		} {
 			got := container(c.values, c.kind)
 			if !slices.Equal(got["args"].([]any), c.args) || got["image"] != c.image {
@@ -217,7 +217,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// TestNeedsImage: without an image, helm fails and asks for one; there is no default image.
+// TestNeedsImage: if the default image is taken away, helm fails and asks for one.
 func TestNeedsImage(t *testing.T) {
 	gate.Need(t, "chart")
 	each(t, func(t *testing.T, h client) {
@@ -227,7 +227,7 @@ func TestNeedsImage(t *testing.T) {
 			"image.digest=sha256:" + strings.Repeat("0", 64): true,
 			"agent.enabled=false,policy.enabled=true":        false,
 		} {
-			_, err := h.try(t, "", "template", release, folder, "-n", namespace, "--set", set)
+			_, err := h.try(t, "", "template", release, folder, "-n", namespace, "--set", "image.repository=,"+set)
 			if needed != (err != nil) || needed && !strings.Contains(err.Error(), "image.repository is empty; hint: ") {
 				t.Errorf("%s: %v", set, err)
 			}

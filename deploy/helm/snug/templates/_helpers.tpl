@@ -25,7 +25,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 
 {{- define "snug.image" -}}
 {{- with .Values.image -}}
-{{- $at := required "image.repository is empty; hint: say where you keep the image of snug, --set image.repository=registry.example/snug" .repository -}}
+{{- $at := required "image.repository is empty; hint: leave it out for the published image, or name your copy, --set image.repository=registry.example/snug" .repository -}}
 {{- if .digest }}{{ $at }}@{{ .digest }}{{ else }}{{ $at }}:{{ .tag | default $.Chart.AppVersion }}{{ end -}}
 {{- end -}}
 {{- end -}}
