@@ -176,15 +176,6 @@ done
 gotest -race -modfile="$mod" ./...`,
 	},
 	{
-		name: "release", cpus: 2, seconds: 400, after: []string{"packages"},
-		words: "release",
-		paths: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "contrib/prometheus/go.mod", "contrib/prometheus/go.sum", "e2e/release",
-			"e2e/fit/oci", "e2e/internal/figures", "e2e/internal/matrix", "e2e/internal/programs"},
-		script: `
-go run ./e2e/release -check
-gotest -count=1 ./e2e/release`,
-	},
-	{
 		// The packages of site/package-lock.json come from the npm registry; nothing else does.
 		name: "site", cpus: 2, seconds: 120, after: []string{"packages"},
 		words: "site",
@@ -220,6 +211,15 @@ gotest -count=1 -run TestSite ./e2e/report/browser`,
 		name: "kubernetes", cpus: 2, seconds: 1500, after: []string{"packages"}, keeps: "snug-kube",
 		paths:  []string{"e2e/internal/kubebuild"},
 		script: `go run ./e2e/cluster/lab -build`,
+	},
+	{
+		name: "release", cpus: 2, seconds: 600, after: []string{"kubernetes"},
+		words: "release",
+		paths: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "cmd/snug/snug-run", "contrib/prometheus/go.mod", "contrib/prometheus/go.sum", "e2e/release",
+			"install.sh", "contrib/snug.sh", "check", "bench", ".github", ".pre-commit-hooks.yaml", "deploy/helm/snug", "e2e/fit/oci", "e2e/internal"},
+		script: `
+go run ./e2e/release -check
+gotest -count=1 -timeout 30m ./e2e/release`,
 	},
 	{
 		name: "kube", cpus: 2, seconds: 120, after: []string{"kubernetes"},

@@ -37,7 +37,8 @@ func newUser(ctx context.Context, dir string, proxies ...string) (user, error) {
 		"GOPROXY=" + strings.Join(append(chain, upstream), ","),
 		"GONOSUMDB=github.com/snug-go/*", // not yet published when this runs
 		"GOWORK=off",
-		"GOTOOLCHAIN=local",
+		"GOTOOLCHAIN=" + toolchain,
+		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off",
 		"GOPATH=" + filepath.Join(dir, "gopath"),
 		"GOMODCACHE=" + filepath.Join(dir, "modcache"),
 		// The cache must be removable; go.sum cannot contain the new library yet.
@@ -47,19 +48,25 @@ func newUser(ctx context.Context, dir string, proxies ...string) (user, error) {
 	}}, nil
 }
 
-// install installs the tool at the version from the user's proxies for linux/arch and returns the
-// binary's path. The build flags make it small and independent of paths.
-func (u user) install(ctx context.Context, version, arch string) (string, error) {
-	env := append([]string{"GOOS=linux", "GOARCH=" + arch}, u.env...)
-	if _, err := command(ctx, u.dir, env, "go", "install", "-trimpath", "-buildvcs=false",
-		"-tags=startsignals", "-ldflags=-s -w -checklinkname=0", tool+"@"+version); err != nil {
+// toolchain builds releases, so that everybody who builds one gets the same bytes.
+const toolchain = "go1.26.8"
+
+// install installs the programs at the version from the user's proxies for a system and returns
+// the directory that contains them. The build flags make them small and independent of paths.
+func (u user) install(ctx context.Context, version string, s system) (string, error) {
+	env := append([]string{"GOOS=" + s.os, "GOARCH=" + s.arch}, u.env...)
+	args := []string{"go", "install", "-trimpath", "-buildvcs=false", "-tags=startsignals", "-ldflags=-s -w -checklinkname=0"}
+	for _, p := range s.programs() {
+		args = append(args, packages[p]+"@"+version)
+	}
+	if _, err := command(ctx, u.dir, env, args...); err != nil {
 		return "", err
 	}
 	bin := filepath.Join(u.dir, "gopath", "bin")
-	if runtime.GOOS != "linux" || runtime.GOARCH != arch {
-		bin = filepath.Join(bin, "linux_"+arch)
+	if runtime.GOOS != s.os || runtime.GOARCH != s.arch {
+		bin = filepath.Join(bin, s.os+"_"+s.arch)
 	}
-	return filepath.Join(bin, "snug"), nil
+	return bin, nil
 }
 
 // check vets and tests copies of the tool and the collector that get the library only from the

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,18 +13,28 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
-// arches lists the architectures of the released binaries.
-var arches = []string{"amd64", "arm64"}
+const (
+	sumsFile    = "SHA256SUMS"
+	sbomFile    = "sbom.spdx.json"
+	licenceFile = "THIRD_PARTY_LICENSES"
+	// pinFile has the checksums of the published release. Actions and hooks verify by it. It is in
+	// a module that no program contains, so that it does not change what it describes.
+	pinFile = "e2e/release/" + sumsFile
+)
 
-// release fills a new or empty directory with one static binary per architecture, SHA256SUMS,
-// sbom.spdx.json, THIRD_PARTY_LICENSES and a container image. It builds every binary twice, as two
-// users who share only the proxy, and fails if the results differ.
+// release fills a new or empty directory with a release. It builds every binary twice, as two users
+// who share only the proxy and the compiler's cache, and fails if the results differ.
 func (t tree) release(ctx context.Context, dir, version string) error {
 	if old, err := os.ReadDir(dir); err == nil && len(old) > 0 {
 		return fmt.Errorf("%s is not empty", dir)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	key, err := signingKey()
+	if err != nil {
 		return err
 	}
 	work, err := os.MkdirTemp("", "snug-release-")
@@ -33,118 +42,175 @@ func (t tree) release(ctx context.Context, dir, version string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
+	binaries, cache, err := t.build(ctx, work, version)
+	if err != nil {
+		return err
+	}
+	files, err := t.assemble(ctx, version, binaries, cache, key)
+	if err != nil {
+		return err
+	}
+	return write(dir, files)
+}
+
+func write(dir string, files []content) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f.name), f.text, os.FileMode(f.mode)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assemble makes the files of a release from its binaries. cache is the module cache that they were
+// built from; without a key nothing is signed.
+func (t tree) assemble(ctx context.Context, version string, binaries []binary, cache string, k *key) ([]content, error) {
+	created, err := t.time(ctx)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := t.documents(ctx, cache, version, created, binaries)
+	if err != nil {
+		return nil, err
+	}
+	files := slices.Clone(texts[1:])
+	images, err := imageFiles(version, created, binaries, texts)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, images...)
+	for _, s := range systems {
+		var programs []content
+		for _, b := range binaries {
+			if b.system == s {
+				programs = append(programs, content{b.file(), 0o755, b.text})
+			}
+		}
+		a, err := archive(version, created, s, append(programs, texts[:2]...))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, a)
+	}
+	packages, err := makePackages(ctx, version, created, binaries, texts)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, packages...)
+	chart, err := t.chart(ctx, version, created)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, chart)
+	for _, make := range []func(string, []content) (content, error){formula, krew} {
+		f, err := make(version, files)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	sums := checksums(files)
+	if err := t.pinned(version, sums); err != nil {
+		return nil, err
+	}
+	files = append(files, content{sumsFile, 0o644, sums})
+	provenance, err := t.provenance(ctx, version, created, files, k)
+	if err != nil || k == nil {
+		return append(files, provenance), err
+	}
+	signed, err := k.files(sums)
+	return slices.Concat(files, []content{provenance}, signed), err
+}
+
+// build builds all binaries, and returns the module cache that has their sources.
+func (t tree) build(ctx context.Context, work, version string) (all []binary, cache string, err error) {
 	proxy := filepath.Join(work, "proxy")
 	if err := t.writeProxy(ctx, proxy, version); err != nil {
-		return err
+		return nil, "", err
 	}
 	var users []user
 	for _, name := range []string{"one", filepath.Join("another", "place")} {
 		home := filepath.Join(work, name)
 		if err := os.MkdirAll(home, 0o755); err != nil {
-			return err
+			return nil, "", err
 		}
 		u, err := newUser(ctx, home, proxy)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
 		users = append(users, u)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	var binaries []binary
-	for _, arch := range arches {
-		b, err := buildTwice(ctx, users, version, arch)
+	for _, s := range systems {
+		b, err := buildTwice(ctx, users, version, s)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		if err := os.WriteFile(filepath.Join(dir, b.name), b.text, 0o755); err != nil {
-			return err
-		}
-		binaries = append(binaries, b)
+		all = append(all, b...)
 	}
-	cache := filepath.Join(users[0].dir, "modcache")
+	return all, filepath.Join(users[0].dir, "modcache"), nil
+}
+
+// documents returns the licence of snug, those of others, and the SBOM.
+func (t tree) documents(ctx context.Context, cache, version string, created time.Time, binaries []binary) ([]content, error) {
 	licences, err := collectLicences(ctx, cache, binaries)
 	if err != nil {
-		return err
-	}
-	created, err := t.time(ctx)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	sbom, err := writeSBOM(version, created, binaries, licences)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	own, err := os.ReadFile(filepath.Join(t.root, "LICENSE"))
-	if err != nil {
-		return err
-	}
-	texts := []content{{"THIRD_PARTY_LICENSES", 0o644, licenceText(licences)}, {"sbom.spdx.json", 0o644, sbom}}
-	var image bytes.Buffer
-	if err := writeImage(&image, version, created, binaries, append([]content{{"LICENSE", 0o644, own}}, texts...)); err != nil {
-		return err
-	}
-	for _, f := range append(texts, content{imageFile, 0o644, image.Bytes()}) {
-		if err := os.WriteFile(filepath.Join(dir, f.name), f.text, 0o644); err != nil {
-			return err
-		}
-	}
-	return writeSums(dir)
+	return []content{{"LICENSE", 0o644, own}, {licenceFile, 0o644, licenceText(licences)}, {sbomFile, 0o644, sbom}}, err
 }
 
-// binary is a released program.
-type binary struct {
-	name string
-	arch string
-	text []byte
-	info *buildinfo.BuildInfo
-}
-
-func (b binary) sum() string { return fmt.Sprintf("%x", sha256.Sum256(b.text)) }
-
-// buildTwice builds as every user and compares the results.
-func buildTwice(ctx context.Context, users []user, version, arch string) (binary, error) {
-	b := binary{name: "snug-linux-" + arch, arch: arch}
-	for _, u := range users {
-		path, err := u.install(ctx, version, arch)
+func imageFiles(version string, created time.Time, binaries []binary, beside []content) ([]content, error) {
+	var files []content
+	for _, program := range []string{program, small} {
+		index, err := makeImage(program, version, created, binaries, beside)
 		if err != nil {
-			return b, err
+			return nil, err
 		}
-		text, err := os.ReadFile(path)
+		text, err := packImage(index, registryName+"/"+program, version, created)
 		if err != nil {
-			return b, err
+			return nil, err
 		}
-		if b.text != nil && !bytes.Equal(b.text, text) {
-			return b, fmt.Errorf("%s is not reproducible: two builds differ", b.name)
-		}
-		b.text = text
+		files = append(files, content{imageFile(program), 0o644, text})
 	}
-	if bytes.Contains(b.text, []byte(users[0].dir)) {
-		return b, fmt.Errorf("%s contains the path of its build directory", b.name)
-	}
-	info, err := buildinfo.Read(bytes.NewReader(b.text))
-	if err != nil {
-		return b, fmt.Errorf("%s: %w", b.name, err)
-	}
-	b.info = info
-	return b, static(b)
+	return files, nil
 }
 
-// writeSums writes SHA256SUMS for all files of the directory, in the format of sha256sum -c.
-func writeSums(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
+// checksums returns the SHA-256 of files in the format of sha256sum -c.
+func checksums(files []content) []byte {
 	var lines []string
-	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return err
-		}
-		lines = append(lines, fmt.Sprintf("%x  %s\n", sha256.Sum256(text), e.Name()))
+	for _, f := range files {
+		lines = append(lines, fmt.Sprintf("%x  %s\n", sha256.Sum256(f.text), f.name))
 	}
 	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[66:], b[66:]) })
-	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(strings.Join(lines, "")), 0o644)
+	return []byte(strings.Join(lines, ""))
+}
+
+// pinned compares checksums with those in the tree, if they are of the same version. The tag's
+// build on another machine proves that way that the release is reproducible.
+func (t tree) pinned(version string, sums []byte) error {
+	want, err := os.ReadFile(filepath.Join(t.root, pinFile))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Contains(want, []byte("  "+program+"_"+number(version)+"_")) {
+		return nil
+	}
+	if err == nil && !bytes.Equal(want, sums) {
+		err = fmt.Errorf("this release differs from %s:\n%s", pinFile, sums)
+	}
+	return err
+}
+
+// find returns the file with the name.
+func find(files []content, name string) (content, error) {
+	i := slices.IndexFunc(files, func(f content) bool { return f.name == name })
+	if i < 0 {
+		return content{}, fmt.Errorf("the release lacks %s", name)
+	}
+	return files[i], nil
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"debug/elf"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,7 +39,7 @@ func collectLicences(ctx context.Context, cache string, binaries []binary) ([]li
 		modules[std] = &debug.Module{Path: std, Version: b.info.GoVersion}
 		for _, m := range b.info.Deps {
 			if m.Replace != nil {
-				return nil, fmt.Errorf("%s replaces %s", b.name, m.Path)
+				return nil, fmt.Errorf("%s replaces %s", b.name(), m.Path)
 			}
 			if m.Path != library {
 				modules[m.Path] = m
@@ -150,22 +149,4 @@ func licenceText(all []licence) []byte {
 		}
 	}
 	return b.Bytes()
-}
-
-// static checks that a binary is static and built for the architecture in its name.
-func static(b binary) error {
-	f, err := elf.NewFile(bytes.NewReader(b.text))
-	if err != nil {
-		return fmt.Errorf("%s: %w", b.name, err)
-	}
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
-			return fmt.Errorf("%s is linked dynamically", b.name)
-		}
-	}
-	want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[b.arch]
-	if f.Machine != want {
-		return fmt.Errorf("%s is for %v", b.name, f.Machine)
-	}
-	return nil
 }

@@ -2,12 +2,28 @@
 
 // Release makes a release of the tool from this tree, as users will get it.
 //
-//	go run ./e2e/release -o DIR      binaries, checksums, SBOM and licences
-//	go run ./e2e/release -proxy DIR  only a module proxy with the modules of this tree
-//	go run ./e2e/release -check      vet and test the dependents without go.work
+//	go run ./e2e/release -o DIR          all that a tag publishes
+//	go run ./e2e/release -push REGISTRY  the images and the chart in DIR to a registry
+//	go run ./e2e/release -proxy DIR      only a module proxy with the modules of this tree
+//	go run ./e2e/release -check          vet and test the dependents without go.work
+//
+// DIR has archives, deb and rpm packages, the chart, the images, a formula for Homebrew, a manifest
+// for krew, SBOM, licences, SHA256SUMS and the provenance in SLSA's format. SNUG_SIGN_KEY, an ECDSA
+// key in PEM form, signs checksums, provenance and images. The same source gives the same bytes on
+// every machine.
+//
+// nfpm makes the packages, go-containerregistry the images, and Helm publishes the chart. goreleaser
+// would replace the archives and the manifests, but not the rest: it builds a tree and not the
+// modules that users get, its go.mod has 376 lines of modules, and for SBOM and images it starts
+// programs that it does not contain.
 //
 // The proxy holds the modules at the version of the release. So the built, vetted and tested code
 // is what a user's go command fetches after tagging. go.work would hide what go.mod lacks.
+//
+// To release: make it with -o dist, copy dist/SHA256SUMS to e2e/release, commit, run .ci/full, and push
+// the tags VERSION, cmd/snug/VERSION and contrib/prometheus/VERSION. The workflow release makes it
+// again, compares it with these checksums, and publishes it. Actions and hooks at this commit download
+// what these checksums name.
 package main
 
 import (
@@ -41,13 +57,14 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	version := flags.String("version", "v0.1.0", "the release's version")
 	out := flags.String("o", "", "make the release in this directory")
+	push := flags.String("push", "", "push the images and the chart of the release in -o to this registry, such as "+registryName)
 	proxy := flags.String("proxy", "", "write the module proxy to this directory")
 	check := flags.Bool("check", false, "vet and test a copy of the tool against the proxy, without go.work")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || (*out == "" && *proxy == "" && !*check) {
-		return errors.New("wrong usage: one or more of -o DIR, -proxy DIR, -check")
+	if flags.NArg() > 0 || (*out == "" && *proxy == "" && !*check) || (*push != "" && *out == "") {
+		return errors.New("wrong usage: one or more of -o DIR, -proxy DIR, -check; -push REGISTRY with -o")
 	}
 	tree, err := findTree(ctx)
 	if err != nil {
@@ -63,11 +80,17 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	if *out != "" {
+	switch {
+	case *push != "":
+		return pushRelease(ctx, *out, *version, *push)
+	case *out != "":
 		return tree.release(ctx, *out, *version)
 	}
 	return nil
 }
+
+// number is a version without the v of Go's, as packages and charts write it.
+func number(version string) string { return strings.TrimPrefix(version, "v") }
 
 // tree is a working copy of the repository.
 type tree struct{ root string }

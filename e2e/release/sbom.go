@@ -87,7 +87,7 @@ func writeSBOM(version string, created time.Time, binaries []binary, licences []
 	sums := ""
 	for _, b := range binaries {
 		f := spdxFile{
-			ID: "SPDXRef-File-" + b.name, Name: "./" + b.name, Types: []string{"BINARY"},
+			ID: "SPDXRef-File-" + b.name(), Name: "./" + b.system.String() + "/" + b.file(), Types: []string{"BINARY"},
 			LicenseConcluded: "NOASSERTION", Copyright: "NOASSERTION",
 		}
 		// SPDX wants SHA-1 of every file, whatever it is still good for.
@@ -138,11 +138,12 @@ func packageID(path string) string {
 }
 
 // time returns the time of the release, which is the same for the same source: SOURCE_DATE_EPOCH
-// (https://reproducible-builds.org/specs/source-date-epoch/), or else that of the last commit.
+// (https://reproducible-builds.org/specs/source-date-epoch/), or else that of the last commit to what
+// is released. A later commit that only pins its checksums does not change it.
 func (t tree) time(ctx context.Context) (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
-		out, err := command(ctx, t.root, nil, "git", "log", "-1", "--format=%ct")
+		out, err := command(ctx, t.root, nil, "git", "log", "-1", "--format=%ct", "--", ".", ":(exclude)e2e", ":(exclude).ci")
 		if err != nil {
 			return time.Time{}, fmt.Errorf("no commit to take the time from, set SOURCE_DATE_EPOCH: %w", err)
 		}

@@ -8,7 +8,7 @@
 // with other Go releases), kube (builds and starts a Kubernetes API server), chart (builds Helm
 // and installs the chart), fleet (runs hundreds of pods on simulated nodes), node (makes this
 // machine a node of Kubernetes), engines (starts containers with docker, podman and others),
-// release (builds and installs a release).
+// release (makes a release and installs all of it).
 package gate
 
 import (

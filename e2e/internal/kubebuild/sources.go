@@ -8,7 +8,11 @@ import "strings"
 // the zip of every release.
 const KubernetesVersion = "v1.36.3"
 
-const kubernetes, kwok = "k8s.io/kubernetes", "sigs.k8s.io/kwok"
+const (
+	kubernetes, kwok = "k8s.io/kubernetes", "sigs.k8s.io/kwok"
+	nfpm, cosign     = "github.com/goreleaser/nfpm/v2", "github.com/sigstore/cosign/v2"
+	actionlint       = "github.com/rhysd/actionlint"
+)
 
 // Releases that tests use.
 var (
@@ -37,7 +41,27 @@ var (
 		Module: "helm.sh/helm/v4", Version: "v4.3.1", Folder: "helm-v4.3.1", LDFlags: "-s -w",
 		Packages: map[string]string{"helm4": "helm.sh/helm/v4/cmd/helm"},
 	}
-	All = []Source{Kubernetes, Kwok, Helm3, Helm4}
+	// These make and check a release.
+	Nfpm = Source{
+		Module: nfpm, Version: "v2.45.2", Folder: "nfpm-v2.45.2", LDFlags: "-s -w",
+		Packages: map[string]string{"nfpm": nfpm + "/cmd/nfpm"},
+	}
+	Krew = Source{
+		Module: "sigs.k8s.io/krew", Version: "v0.4.3", Folder: "krew-v0.4.3", LDFlags: "-s -w",
+		Packages: map[string]string{
+			"validate-krew-manifest": "sigs.k8s.io/krew/cmd/validate-krew-manifest",
+			"kubectl-krew":           "sigs.k8s.io/krew/cmd/krew",
+		},
+	}
+	Cosign = Source{
+		Module: cosign, Version: "v2.6.1", Folder: "cosign-v2.6.1", LDFlags: "-s -w",
+		Packages: map[string]string{"cosign": cosign + "/cmd/cosign"},
+	}
+	Actionlint = Source{
+		Module: actionlint, Version: "v1.7.12", Folder: "actionlint-v1.7.12", LDFlags: "-s -w",
+		Packages: map[string]string{"actionlint": actionlint + "/cmd/actionlint"},
+	}
+	All = []Source{Kubernetes, Kwok, Helm3, Helm4, Nfpm, Krew, Cosign, Actionlint}
 )
 
 // Helms lists the commands of Helm: the oldest release that the chart supports, which merges on the
