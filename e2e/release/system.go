@@ -32,6 +32,9 @@ const (
 // packages maps the programs to what the go command installs.
 var packages = map[string]string{program: tool, small: tool + "/snug-run"}
 
+// maxBytes bounds the size of the programs for Linux: nobody puts a large one beside a server.
+var maxBytes = map[string]int{program: 20 << 20, small: 4 << 20}
+
 func (s system) programs() []string {
 	if s.os == "linux" {
 		return []string{program, small}
@@ -94,6 +97,11 @@ func buildTwice(ctx context.Context, users []user, version string, s system) ([]
 			if err := standalone(*b); err != nil {
 				return nil, err
 			}
+		}
+	}
+	for _, b := range all {
+		if s.os == "linux" && len(b.text) > maxBytes[b.program] {
+			return nil, fmt.Errorf("%s has %d bytes, want at most %d", b.name(), len(b.text), maxBytes[b.program])
 		}
 	}
 	return all, nil

@@ -175,10 +175,10 @@ func TestALimitThatComesBack(t *testing.T) {
 		w.do(func() { w.collected(60 * mib) })
 		time.Sleep(20 * time.Second)
 		w.do(func() { w.memory = 0 })
-		time.Sleep(20 * time.Second)
+		time.Sleep(20*time.Second + 500*time.Millisecond) // between two looks, so that only one follows
 		w.expect(t, 16, plan.NoMemLimit)
 		w.do(func() { w.memory, w.charged = 4096*mib, 1600*mib; w.collected(1000 * mib) })
-		time.Sleep(1100 * time.Millisecond)
+		time.Sleep(600 * time.Millisecond)
 		w.expect(t, 16, less(4096*mib))
 		close(done)
 	})
