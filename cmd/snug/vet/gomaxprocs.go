@@ -4,7 +4,9 @@ package vet
 
 import (
 	"go/ast"
+	"go/version"
 	"strconv"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -48,6 +50,9 @@ func gomaxprocs(pass *analysis.Pass) (any, error) {
 		}
 		n, constant := s.number(call.Args[0])
 		switch {
+		case fromCPU[call] && oldLine(pass) != "":
+			s.report(call, "gomaxprocs-numcpu",
+				"runtime.GOMAXPROCS is set from runtime.NumCPU, which ignores the CPU quota; with go "+oldLine(pass)+" in go.mod the runtime ignores it too: write go 1.25, then remove the call")
 		case fromCPU[call]:
 			s.report(call, "gomaxprocs-numcpu",
 				"runtime.GOMAXPROCS is set from runtime.NumCPU, which ignores the CPU quota; without the call Go uses the quota and follows it",
@@ -62,6 +67,19 @@ func gomaxprocs(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return nil, nil
+}
+
+// oldLine returns the go line of the package's module if its programs do not read the CPU quota;
+// "" = they do, or the line is not known.
+func oldLine(pass *analysis.Pass) string {
+	if pass.Module == nil || pass.Module.GoVersion == "" {
+		return ""
+	}
+	line := strings.TrimPrefix(pass.Module.GoVersion, "go")
+	if version.Compare(version.Lang("go"+line), quotaAware) >= 0 {
+		return ""
+	}
+	return line
 }
 
 // isNested reports whether the argument is itself a plain call of runtime.GOMAXPROCS.
