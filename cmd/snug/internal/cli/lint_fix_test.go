@@ -186,7 +186,7 @@ func TestLintFailures(t *testing.T) {
 		talk  string
 	}{
 		{"broken in a directory", map[string]string{"d/a.yaml": "kind: Pod\nspec: {containers: [}\n", "d/b.yaml": "\xff"}, []string{"d"}, message.ExitFailed,
-			"snug: error: cannot read, invalid YAML: did not find expected node content, d/a.yaml:1\nsnug: hint: 1 more could not be read, see above; the rest has been looked at\n"},
+			"snug: error: cannot read, invalid YAML: did not find expected node content, d/a.yaml:1\nsnug: hint: 1 more could not be read, see above; mend them, or name the files to check; the rest has been looked at\n"},
 		{"a finding beside it", map[string]string{"d/a.yaml": "kind: Pod\nspec: {containers: [}\n", "d/b.yaml": fixMe}, []string{"d"}, message.ExitFinding, "warning: not looked at, invalid YAML"},
 		{"none as bad", map[string]string{"d/a.yaml": "kind: Pod\nspec: {containers: [}\n", "d/b.yaml": fixMe}, []string{"--fail-on", "never", "d"}, message.ExitFailed, "error: cannot read, invalid YAML"},
 		{"a template in a directory", map[string]string{"d/a.yaml": template}, []string{"d"}, message.ExitFine, "warning: not looked at, the source of a template"},

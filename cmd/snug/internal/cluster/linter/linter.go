@@ -301,9 +301,10 @@ func Unread(gaps []finding.Gap) error {
 	if len(gaps) == 0 {
 		return nil
 	}
-	hint := "the rest has been looked at"
+	rest := ", or name the files to check; the rest has been looked at"
+	hint := "mend it" + rest
 	if n := len(gaps) - 1; n > 0 {
-		hint = strconv.Itoa(n) + " more could not be read, see above; " + hint
+		hint = strconv.Itoa(n) + " more could not be read, see above; mend them" + rest
 	}
 	return message.Failed("cannot read, "+gaps[0].Why+", "+gaps[0].File, hint)
 }
