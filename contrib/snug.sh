@@ -29,3 +29,6 @@ get() {
 for snug in "$bin/snug" "$bin/snug.exe"; do [ ! -x "$snug" ] || exec "$snug" "$@"; done
 get >&2
 for snug in "$bin/snug" "$bin/snug.exe"; do [ ! -x "$snug" ] || exec "$snug" "$@"; done
+printf 'snug.sh: error: %s\n' "there is no program in $bin" >&2
+printf 'snug.sh: hint: %s\n' "remove that directory and run it again" >&2
+exit 1

@@ -196,7 +196,8 @@ gotest -count=1 -run TestSite ./e2e/report/browser`,
 		name: "machines", cpus: 2, seconds: 600, after: []string{"packages"},
 		words: "vm,machines",
 		paths: slices.Concat(library, []string{"cmd/snug/internal/prove/cgrun", "cmd/snug/internal/process/goproc", "cmd/snug/internal/cluster/agent", "testdata/situations",
-			"e2e/cluster/agent", "e2e/fit/peers", "e2e/fit/probe", "e2e/fit/vm", "e2e/internal/figures", "e2e/internal/matrix", "e2e/internal/programs"}, libraryTests), // "guest" runs the tests every time
+			"e2e/cluster/agent", "e2e/fit/peers", "e2e/fit/probe", "e2e/fit/vm", "e2e/internal/figures", "e2e/internal/matrix", "e2e/internal/programs",
+			":(exclude)e2e/fit/vm/boot_test.go"}, libraryTests), // it needs no machine; "guest" runs all tests every time
 		script: `gotest -count=1 -timeout 60m ./e2e/fit/vm`,
 	},
 	{

@@ -67,7 +67,9 @@ var instead = map[string]string{
 }
 
 // plain reports whether a text is a value, not a format, a pattern or prose.
-func plain(value string) bool { return !strings.ContainsAny(value, "%$ {}<>()\\\n") || isPercent(value) }
+func plain(value string) bool {
+	return !strings.ContainsAny(value, "%$ {}<>()\\\n") || isPercent(value)
+}
 
 func isPercent(value string) bool {
 	_, err := strconv.Atoi(strings.TrimSuffix(value, "%"))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tmpl fills in templates of Go's syntax: the part of text/template that snug's templates
-// use. Whoever calls text/template or html/template keeps every exported method of every type in
-// the program, because a template might call it; that is a tenth of snug. This package reads fields
-// and calls given functions, never methods.
+// use. A program that calls text/template or html/template keeps every exported method of every
+// type, because a template might call it; that is a tenth of snug. These templates read fields and
+// call given functions, no methods.
 package tmpl
 
 import (
@@ -43,13 +43,36 @@ func or(args ...any) (any, error) {
 	return args[len(args)-1], nil
 }
 
+// ints returns two arguments, which must be of type int.
+func ints(args []any) (a, b int, err error) {
+	if len(args) == 2 {
+		a, isA := args[0].(int)
+		b, isB := args[1].(int)
+		if isA && isB {
+			return a, b, nil
+		}
+	}
+	return 0, 0, fmt.Errorf("want two whole numbers: %v", args)
+}
+
 // builtins are the functions that all templates have.
 var builtins = Funcs{
 	"not": func(args ...any) (any, error) { return !truth(reflect.ValueOf(args[0])), nil },
 	"or":  or,
-	"len": func(args ...any) (any, error) { return reflect.ValueOf(args[0]).Len(), nil },
-	"eq":  func(args ...any) (any, error) { return args[0] == args[1], nil },
-	"gt":  func(args ...any) (any, error) { return args[0].(int) > args[1].(int), nil },
+	"len": func(args ...any) (any, error) {
+		if v := reflect.ValueOf(args[0]); v.Kind() == reflect.Slice || v.Kind() == reflect.String {
+			return v.Len(), nil
+		}
+		return nil, fmt.Errorf("%T has no length", args[0])
+	},
+	"eq": func(args ...any) (any, error) {
+		a, b, err := ints(args)
+		return a == b, err
+	},
+	"gt": func(args ...any) (any, error) {
+		a, b, err := ints(args)
+		return a > b, err
+	},
 	"index": func(args ...any) (any, error) {
 		v := indirect(reflect.ValueOf(args[0]))
 		for _, arg := range args[1:] {
@@ -170,7 +193,7 @@ func (x *run) node(n parse.Node, dot reflect.Value) error {
 	return nil
 }
 
-// branch is if, and with with: the latter changes dot.
+// branch carries out an if, or a with, which changes dot.
 func (x *run) branch(n *parse.BranchNode, dot reflect.Value, with bool) error {
 	mark := len(x.vars)
 	defer func() { x.vars = x.vars[:mark] }()
@@ -241,6 +264,9 @@ func (x *run) template(n *parse.TemplateNode, dot reflect.Value) error {
 
 // pipe returns the value of a pipeline and sets the variable that it declares.
 func (x *run) pipe(p *parse.PipeNode, dot reflect.Value) (v reflect.Value, err error) {
+	if p.IsAssign {
+		return v, fmt.Errorf("%s assigns, which is not supported", p)
+	}
 	for i, c := range p.Cmds {
 		var last []any
 		if i > 0 {
@@ -307,6 +333,9 @@ func (x *run) operand(n parse.Node, dot reflect.Value) (reflect.Value, error) {
 	case *parse.StringNode:
 		return reflect.ValueOf(n.Text), nil
 	case *parse.NumberNode:
+		if !n.IsInt {
+			return reflect.Value{}, fmt.Errorf("%s is not supported: no whole number", n)
+		}
 		return reflect.ValueOf(int(n.Int64)), nil
 	case *parse.BoolNode:
 		return reflect.ValueOf(n.True), nil
@@ -326,7 +355,7 @@ func fields(v reflect.Value, names []string) (reflect.Value, error) {
 			return v, fmt.Errorf("no field %s", name)
 		}
 		f := v.FieldByName(name)
-		if !f.IsValid() {
+		if !f.IsValid() || !f.CanInterface() {
 			return f, fmt.Errorf("%v has no field %s", v.Type(), name)
 		}
 		v = f

@@ -41,11 +41,11 @@ func TestAsGo(t *testing.T) {
 	}
 }
 
-// TestWrong: mistakes are errors, and none panics.
+// TestWrong: these mistakes are errors.
 func TestWrong(t *testing.T) {
 	for _, text := range []string{
 		"{{.A.B}}", "{{range .N}}{{end}}", "{{template \"none\"}}", "{{index .List 5}}", "{{index .N 0}}", "{{.N.Text}}", "{{define \"t2\"}}{{template \"t2\" .}}{{end}}{{template \"t2\" .}}",
-		"{{not}}", "{{.N 1}}", "{{break}}",
+		"{{not}}", "{{.N 1}}", "{{break}}", "{{gt .List 1}}", "{{len .N}}", "{{eq .N}}", "{{eq .List .List}}", "{{$x := 1}}{{$x = 2}}", "{{2.5}}",
 	} {
 		got, err := Parse(fstest.MapFS{"t": {Data: []byte(text)}}, "t", true, nil)
 		if err == nil {

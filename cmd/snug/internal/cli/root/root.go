@@ -47,16 +47,10 @@ func (p *Program) Main(u *ui.UI, args []string) int {
 	}
 	if err != nil {
 		// The flags may be wrong before --json.
-		u.JSON = u.JSON || ran.Flags().Lookup("json") != nil && asksJSON(args)
+		u.JSON = u.JSON || ui.AsksJSON(ran.Flags(), args)
 		return u.Complain(err)
 	}
 	return message.ExitFine
-}
-
-// asksJSON reports whether --json is among the arguments of snug's own.
-func asksJSON(args []string) bool {
-	json, end := slices.Index(args, "--json"), slices.Index(args, "--")
-	return json >= 0 && (end < 0 || json < end)
 }
 
 // Command returns the tree of commands.

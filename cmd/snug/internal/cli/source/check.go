@@ -6,10 +6,8 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -32,7 +30,8 @@ func NewCheck(u *ui.UI) *cobra.Command {
 
 In Go source: calls that undo what Go has learned about the container, pools sized by the
 machine, values that end a process at start, an old go line in go.mod. The go command loads
-the packages, so they must compile. Test files are not checked.
+the packages, so they must compile. Test files are not checked; a Go file stands for its
+package.
 
 In Kubernetes manifests, compose files, systemd units, Dockerfiles and .env files: divisors
 that make GOMEMLIMIT 128 bytes, sizes that Go cannot parse, references to limits that do
@@ -57,12 +56,18 @@ alone.`,
 			if len(args) == 0 && f.Helm == "" && f.Kustomize == "" {
 				args = []string{"."}
 			}
-			return f.run(u, args, func(d *finding.Lint) (finding.Document, error) {
-				ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-				defer stop()
-				c := &finding.Check{Lint: *d}
-				c.Kind = finding.KindCheck
-				err := f.source(ctx, c, args, tags)
+			ctx, stop := ui.UntilInterrupted()
+			defer stop()
+			// Before --fix writes anything, so that Ctrl-C leaves everything as it was.
+			src, err := load(ctx, args, tags)
+			if err != nil {
+				return err
+			}
+			files := slices.DeleteFunc(slices.Clone(args), goFile)
+			return f.run(u, files, func(d *finding.Lint) (finding.Document, error) {
+				c := &finding.Check{Lint: *d, Packages: src.packages}
+				c.Kind, c.Inputs = finding.KindCheck, args
+				err := f.source(c, src)
 				*d = c.Lint // rendered, and judged by --fail-on
 				return c, err
 			})
@@ -73,40 +78,68 @@ alone.`,
 	return cmd
 }
 
-// source adds the findings in the Go packages below paths. Packages that cannot be loaded are a
-// gap, because the rest of the answer holds without them.
-func (f *lintFlags) source(ctx context.Context, d *finding.Check, paths []string, tags string) error {
+// goSource holds the findings in the Go packages below some paths. Packages that cannot be loaded
+// are a gap, because the rest of the answer holds without them.
+type goSource struct {
+	packages int
+	found    []govet.Found
+	unknown  []finding.Gap
+}
+
+// load analyzes the Go packages below paths.
+func load(ctx context.Context, paths []string, tags string) (*goSource, error) {
+	src := &goSource{}
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil && goFile(path) {
+			return nil, message.Failed("cannot read, "+message.Reason(err)+", "+path, "name a file, a directory, or - for stdin")
+		}
+	}
 	for _, l := range loadings(paths) {
 		found, n, wrong := govet.Run(ctx, l.dir, []string{l.pattern}, tags)
 		if ctx.Err() != nil {
-			return govet.Interrupted()
+			return nil, govet.Interrupted()
 		}
-		d.Packages += n
+		src.packages += n
+		for i := range found {
+			f := &found[i]
+			if !slices.ContainsFunc(src.found, func(o govet.Found) bool {
+				return o.ID == f.ID && o.File == f.File && o.Line == f.Line && o.Column == f.Column
+			}) {
+				src.found = append(src.found, *f)
+			}
+		}
 		if wrong != nil {
 			why, _, _ := strings.Cut(wrong.Error(), "\n")
-			d.Unknown = append(d.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(l.dir), Why: finding.UTF8(message.Cut(why, message.MaxShown))})
+			why = strings.TrimPrefix(why, "cannot vet, ")
+			src.unknown = append(src.unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(l.dir), Why: finding.UTF8(message.Cut(why, message.MaxShown))})
 		}
-		if f.Mend && wrong == nil {
-			if err := govet.Fix(found); err != nil {
-				return err
-			}
+	}
+	return src, nil
+}
+
+// source adds the findings in Go source, and fixes those that can be with --fix. With an error the
+// document is complete.
+func (f *lintFlags) source(d *finding.Check, src *goSource) error {
+	d.Unknown = append(d.Unknown, src.unknown...)
+	var failed error
+	if f.Mend {
+		failed = govet.Fix(src.found)
+	}
+	for i := range src.found {
+		v := &src.found[i]
+		column := v.Column
+		if f.Runes {
+			column = inRunes(v.File, v.Line, column)
 		}
-		for i := range found {
-			v := &found[i]
-			column := v.Column
-			if f.Runes {
-				column = inRunes(v.File, v.Line, column)
-			}
-			m := finding.LintMistake{Mistake: mistake(v.ID, v.File, v.Line, &column, v.Message)}
-			m.Fix, m.Fixable, m.Fixed = v.Fix, len(v.Edits) > 0, v.Fixed
-			d.Findings = append(d.Findings, m)
-		}
+		m := finding.LintMistake{Mistake: mistake(v.ID, v.File, v.Line, &column, v.Message)}
+		m.Fix, m.Fixable, m.Fixed = v.Fix, len(v.Edits) > 0, v.Fixed && failed == nil
+		d.Findings = append(d.Findings, m)
 	}
 	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	d.Next = nextOf(d.Findings)
-	return nil
+	return failed
 }
 
 // nextOf returns the command to try next: what a fix leaves to do, or else the explanation of the

@@ -6,7 +6,6 @@ package source
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,6 +68,7 @@ func (f *lintFlags) run(u *ui.UI, args []string, document func(*finding.Lint) (f
 	if err != nil {
 		return err
 	}
+	u.JSON = u.JSON || f.format == "json"
 	if f.Mend && (f.Helm != "" || f.Kustomize != "" || slices.Contains(args, "-")) {
 		return message.Usage("no file to fix, the input is piped in or printed by a tool", "name files or directories, or leave out --fix")
 	}
@@ -81,15 +81,15 @@ func (f *lintFlags) run(u *ui.UI, args []string, document func(*finding.Lint) (f
 		return err
 	}
 	d := l.Document()
-	answer, err := document(d)
-	if err != nil {
-		return err
-	}
+	answer, failed := document(d)
 	for _, g := range d.Unknown {
 		u.Note("warning: not looked at, %s, %s", g.Why, g.File)
 	}
 	if err := render(answer, d); err != nil {
 		return err
+	}
+	if failed != nil {
+		return failed
 	}
 	if minimum != "" && d.Worst().Level() >= minimum.Level() {
 		return &message.Failure{Code: message.ExitFinding}
@@ -129,7 +129,7 @@ func (f *lintFlags) render(u *ui.UI) (func(answer finding.Document, d *finding.L
 	case "text":
 		return func(answer finding.Document, _ *finding.Lint) error { return u.Answer(answer) }, nil
 	case "json":
-		return func(answer finding.Document, _ *finding.Lint) error { u.JSON = true; return u.Answer(answer) }, nil
+		return func(answer finding.Document, _ *finding.Lint) error { return u.Answer(answer) }, nil
 	case "sarif":
 		f.sarif = true
 		return func(_ finding.Document, d *finding.Lint) error {
@@ -142,5 +142,5 @@ func (f *lintFlags) render(u *ui.UI) (func(answer finding.Document, d *finding.L
 	case "github":
 		return func(_ finding.Document, d *finding.Lint) error { return u.Write(report.Annotations(d)) }, nil
 	}
-	return nil, message.Usage("wrong value, --format "+message.Quote(f.format), "write "+strings.Join([]string{"text", "json", "sarif"}, ", ")+" or github")
+	return nil, message.Usage("wrong value, --format "+message.Quote(f.format), "write text, json, sarif or github")
 }

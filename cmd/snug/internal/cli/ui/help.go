@@ -56,8 +56,8 @@ func (h *Help) Bytes() []byte {
 	}
 	writeFlags(&b, h.Flags)
 	switch {
-	case brief:
-		fmt.Fprintf(&b, "\n%s --help explains them and has examples.\n", h.Path)
+	case brief && h.Example != "":
+		fmt.Fprintf(&b, "\n%s --help explains more and has examples.\n", h.Path)
 	case h.Example != "":
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", h.Example)
 	}

@@ -32,6 +32,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -63,6 +64,13 @@ type UI struct {
 // JSONFlag adds --json to the flags of a command. Every command that prints an answer has it.
 func (u *UI) JSONFlag(flags *pflag.FlagSet) {
 	flags.BoolVar(&u.JSON, "json", false, "answer with one JSON document")
+}
+
+// AsksJSON reports whether --json is among the arguments of a command that has it. Its flags may be
+// wrong before --json.
+func AsksJSON(flags *pflag.FlagSet, args []string) bool {
+	json, end := slices.Index(args, "--json"), slices.Index(args, "--")
+	return flags.Lookup("json") != nil && json >= 0 && (end < 0 || json < end)
 }
 
 // Answer prints a document.
@@ -164,10 +172,8 @@ func UntilInterrupted() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-const (
-	// MaxLine bounds a line of an error or a hint, in bytes.
-	MaxLine = 2000
-)
+// MaxLine bounds a line of an error or a hint, in bytes.
+const MaxLine = 2000
 
 // Build returns what the Go toolchain recorded in this binary.
 func Build() *finding.Build {

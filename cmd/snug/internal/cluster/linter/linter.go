@@ -91,7 +91,7 @@ func (l *Linter) Gather(args []string) error {
 			return err
 		}
 	}
-	if len(args) == 0 && len(l.Sources) == 0 {
+	if len(args) == 0 && len(l.Sources) == 0 && !l.Tree {
 		return message.Usage("nothing to check", "name files or directories, or - for stdin; or use --helm CHART or --kustomize DIR")
 	}
 	for i, a := range args {
@@ -120,9 +120,18 @@ func (l *Linter) Gather(args []string) error {
 	return l.read()
 }
 
+// Followed returns a directory such that filepath.WalkDir enters it even if it is a link.
+func Followed(dir string) string {
+	if info, err := os.Lstat(dir); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return dir + string(filepath.Separator)
+	}
+	return dir
+}
+
 // walk adds the files below a directory that may be manifests.
 func (l *Linter) walk(dir string) {
 	entries, files := 0, 0
+	dir = Followed(dir)
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(path), Why: message.Reason(err)})

@@ -47,8 +47,8 @@ const (
 // errNotELF means that a file is not ELF, or damaged.
 var errNotELF = errors.New("not an ELF file")
 
-// ReadHeaders reads the headers. Of a damaged table it keeps nothing: the error is then nil and
-// the list empty, because a file without section headers is as good.
+// ReadHeaders reads the headers. A damaged table is left out, without an error: a program runs
+// without section headers too. Names of sections are cut at 64 bytes.
 func ReadHeaders(r io.ReaderAt) (*Headers, error) {
 	var head [64]byte
 	if n, err := r.ReadAt(head[:], 0); n < 52 || n < len(head) && head[4] == 2 {
@@ -113,7 +113,7 @@ func (h *Headers) sections(r io.ReaderAt, off uint64, entry, n, names uint16) {
 	if h.Class64 {
 		want = sectionHeaders64
 	}
-	if entry != want || names >= n {
+	if entry != want || names >= n || names == 0 { // 0 = there are no names
 		return
 	}
 	at := []uint32{}
@@ -138,7 +138,10 @@ func (h *Headers) sections(r io.ReaderAt, off uint64, entry, n, names uint16) {
 	}
 	for i := range h.Sections {
 		if uint64(at[i]) < uint64(len(text)) {
-			name, _, _ := bytes.Cut(text[at[i]:], []byte{0})
+			// No section that anybody looks for has a longer name, and a hostile file has one of
+			// a megabyte for each of 65,535 sections.
+			const maxName = 64
+			name, _, _ := bytes.Cut(text[at[i]:min(len(text), int(at[i])+maxName)], []byte{0})
 			h.Sections[i].Name = string(name)
 		}
 	}

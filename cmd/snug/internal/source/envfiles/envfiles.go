@@ -30,6 +30,7 @@ type Setting struct {
 	// Stage counts from 1. A FROM, a service or a section begins a new stage: settings of
 	// different stages belong to different processes.
 	Stage   int
+	Final   bool     // in a Dockerfile: it holds in the image that is made
 	Ignores []string // ids that a comment on the line above silences, with a reason
 }
 
@@ -102,26 +103,39 @@ type Found struct {
 
 // Judge returns the harmful settings of a file.
 func Judge(kind Kind, settings []Setting) []Found {
-	last, bounded := 0, map[int]bool{}
-	for _, s := range settings {
-		last = max(last, s.Stage)
-		if s.Name == "GOMEMLIMIT" && (s.Unknown || s.Value != "off" && s.Value != "") {
-			bounded[s.Stage] = true
+	// lasts reports whether a setting is in force in the end: in a Dockerfile that of the image that it
+	// makes, without later ones of the same name.
+	lasts := func(i int) bool {
+		if kind != Dockerfile {
+			return true
+		}
+		return settings[i].Final && !slices.ContainsFunc(settings[i+1:], func(s Setting) bool { return s.Final && s.Name == settings[i].Name })
+	}
+	bounded := map[int]bool{} // by stage; those of one image are 0
+	stageOf := func(s *Setting) int {
+		if s.Final {
+			return 0
+		}
+		return s.Stage
+	}
+	for i := range settings {
+		if s := &settings[i]; s.Name == "GOMEMLIMIT" && (s.Unknown || s.Value != "off" && s.Value != "") {
+			bounded[stageOf(s)] = true
 		}
 	}
 	var found []Found
-	for _, s := range settings {
+	for i := range settings {
+		s := &settings[i]
 		if s.Unknown {
 			continue
 		}
 		problems := vet.Knob(s.Name, s.Value)
-		// Only the last stage of a Dockerfile runs the program. The others run the compiler,
-		// which ends before the heap is large.
-		if s.Name == "GOGC" && s.Value == "off" && !bounded[s.Stage] && (kind != Dockerfile || s.Stage == last) {
+		// The other stages of a Dockerfile run the compiler, which ends before the heap is large.
+		if s.Name == "GOGC" && s.Value == "off" && !bounded[stageOf(s)] && lasts(i) {
 			problems = append(problems, vet.Problem{ID: "gogc-off-alone", Text: "GOGC=off without a GOMEMLIMIT: garbage is never collected, and the heap grows until the process is killed"})
 		}
-		// A process takes GOMAXPROCS from the image of each of its containers, whatever their size.
-		if s.Name == "GOMAXPROCS" && kind == Dockerfile && s.Stage == last && s.Value != "" && len(problems) == 0 {
+		// An ENV of the image holds in every container, whatever its CPU limit.
+		if s.Name == "GOMAXPROCS" && kind == Dockerfile && lasts(i) && s.Value != "" && len(problems) == 0 {
 			problems = append(problems, vet.Problem{ID: "gomaxprocs-constant", Text: "GOMAXPROCS=" + s.Value + " is the same in every container of this image, and the runtime no longer follows the CPU quota"})
 		}
 		for _, p := range problems {

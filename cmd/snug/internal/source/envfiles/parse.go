@@ -2,7 +2,10 @@
 
 package envfiles
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // dockerfile reads ENV instructions:
 //
@@ -15,6 +18,7 @@ import "strings"
 func dockerfile(text string) []Setting {
 	var found []Setting
 	escape, stage := `\`, 0
+	var stages []baseImage
 	var ignores []string
 	all := strings.Split(text, "\n")
 	for i := 0; i < len(all); i++ {
@@ -55,6 +59,7 @@ func dockerfile(text string) []Setting {
 		switch strings.ToUpper(word) {
 		case "FROM":
 			stage++
+			stages = append(stages, baseOf(rest.String(), stages))
 		case "ENV":
 			for _, s := range envInstruction(rest.String(), escape[0]) {
 				s.Line += first + 1
@@ -64,7 +69,36 @@ func dockerfile(text string) []Setting {
 		}
 		ignores = nil
 	}
+	// The image is made by the last stage and those that it is built from.
+	for at := len(stages); at > 0; at = stages[at-1].stage {
+		for i := range found {
+			found[i].Final = found[i].Final || found[i].Stage == at
+		}
+	}
 	return found
+}
+
+// baseImage is the base of a stage: an earlier stage, from 1; 0 = an image from elsewhere.
+type baseImage struct {
+	stage int
+	name  string // of the stage itself, in lower case
+}
+
+// baseOf reads the text after FROM: [--platform=P] IMAGE [AS NAME].
+func baseOf(text string, earlier []baseImage) (b baseImage) {
+	words := slices.DeleteFunc(strings.Fields(strings.ToLower(text)), func(w string) bool { return strings.HasPrefix(w, "--") })
+	if len(words) == 0 {
+		return b
+	}
+	if len(words) > 2 && words[1] == "as" {
+		b.name = words[2]
+	}
+	for i, e := range earlier {
+		if e.name == words[0] && e.name != "" {
+			b.stage = i + 1
+		}
+	}
+	return b
 }
 
 // envInstruction reads the text after ENV, with its lines joined by line feeds. Line counts from
