@@ -21,7 +21,7 @@ type Option struct {
 	Field    string // field of snug.Options, or after "WatchOptions." or "adapt." of those
 	Flag     string // flag of snug plan and snug run
 	Help     string // help text of the flag
-	Chart    string // key of snug policy's configuration and of the chart's values
+	Chart    string // key of snug cluster policy's configuration and of the chart's values
 
 	set  func(text string, p *plan.Policy) bool // nil: plan.Set
 	want string                                 // "": plan.Want

@@ -1,10 +1,10 @@
 {{/*
-The configuration, and the data that templates make of it. snug policy and snug webhook
+The configuration, and the data that templates make of it. snug cluster policy and snug cluster webhook
 --register do the same in Go (package policy, render.go, and package webhook,
 registration.go); a test of the chart compares the output.
 */}}
 
-{{/* The configuration as snug policy and snug webhook read it. YAML reads a bare off as false. */}}
+{{/* The configuration as snug cluster policy and snug cluster webhook read it. YAML reads a bare off as false. */}}
 {{- define "snug.config" -}}
 {{- with .Values.config -}}
 name: {{ .name | quote }}

@@ -22,7 +22,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// agentOptions are the flags of snug agent.
+// agentOptions are the flags of snug cluster agent.
 type agentOptions struct {
 	listen   string
 	interval time.Duration
@@ -68,11 +68,11 @@ CAP_SYS_PTRACE it sees only processes of its own user.
 
 With --names it asks the API server for the pods of the node NODE_NAME: their names,
 workloads and images. Its service account needs the rights to list and watch pods. Without
---names it shows a pod's UID and a container's id. snug webhook needs agents with --names.`,
-		Example: `  snug agent --once
-  snug agent --once --json | jq '.containers[].processes[].findings[].id'
-  snug agent --listen 127.0.0.1:9464 --interval 30s
-  snug agent --root /host`,
+--names it shows a pod's UID and a container's id. snug cluster webhook needs agents with --names.`,
+		Example: `  snug cluster agent --once
+  snug cluster agent --once --json | jq '.containers[].processes[].findings[].id'
+  snug cluster agent --listen 127.0.0.1:9464 --interval 30s
+  snug cluster agent --root /host`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.interval < minInterval || o.interval > time.Hour {
@@ -129,14 +129,14 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 		case ctx.Err() != nil:
 			return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
 		case errors.Is(err, agent.ErrNotLinux):
-			return message.Failed("snug agent needs Linux", "run it on a node")
+			return message.Failed("snug cluster agent needs Linux", "run it on a node")
 		case err != nil:
 			return examine.Unlisted(err)
 		}
 		return u.Answer(d)
 	}
 	if runtime.GOOS != "linux" {
-		return message.Failed("snug agent needs Linux", "run it on a node")
+		return message.Failed("snug cluster agent needs Linux", "run it on a node")
 	}
 	l, err := listen(ctx, "--listen", o.listen)
 	if err != nil {

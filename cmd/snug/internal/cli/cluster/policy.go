@@ -44,17 +44,17 @@ A namespace or a pod opts in with the label snug.dev/inject=enabled. --try shows
 of manifests would be given, and why; it applies nothing. It reads limits from the pods, and
 LimitRanges and labels of namespaces if these are among the manifests. If the label of an
 unknown namespace decides, it shows the container as if it were opted in.`,
-		Example: `  snug policy | kubectl apply -f -
-  snug policy --init >snug.yaml
-  snug policy snug.yaml --try deploy/
-  helm template ./chart | snug policy --try -`,
+		Example: `  snug cluster policy | kubectl apply -f -
+  snug cluster policy --init >snug.yaml
+  snug cluster policy snug.yaml --try deploy/
+  helm template ./chart | snug cluster policy --try -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return message.Usage("more than one configuration, "+message.Typed(args...), "name one; --try names manifests")
 			}
 			if begin {
 				if len(args) > 0 || len(try) > 0 || u.JSON {
-					return message.Usage("--init uses no configuration, --try or --json", "snug policy --init >snug.yaml")
+					return message.Usage("--init uses no configuration, --try or --json", "snug cluster policy --init >snug.yaml")
 				}
 				return u.Write([]byte(policy.Default))
 			}
@@ -103,7 +103,7 @@ func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
 		if name != "-" {
 			f, err := os.Open(name)
 			if err != nil {
-				return policy.Config{}, message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(name), "snug policy --init prints a configuration to start from")
+				return policy.Config{}, message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(name), "snug cluster policy --init prints a configuration to start from")
 			}
 			defer f.Close()
 			from = f
@@ -117,7 +117,7 @@ func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
 			at += ":" + strconv.Itoa(wrong.Line)
 		}
 		if wrong.Manifest {
-			wrong.Hint = "this is a manifest: snug policy --try " + message.Typed(name)
+			wrong.Hint = "this is a manifest: snug cluster policy --try " + message.Typed(name)
 		}
 		return c, message.Usage(wrong.What+", "+at, wrong.Hint)
 	}
@@ -195,7 +195,7 @@ func tryPolicy(u *ui.UI, c *policy.Config, config, inputs []string) error {
 // noManifest returns an error if an input has no object of Kubernetes. With known, other
 // errors explain an input of directories.
 func noManifest(l *linter.Linter, known bool) error {
-	const hint = "pipe manifests in, or name them: helm template ./chart | snug policy --try -"
+	const hint = "pipe manifests in, or name them: helm template ./chart | snug cluster policy --try -"
 	some := false
 	for i := range l.Sources {
 		s := &l.Sources[i]
@@ -220,7 +220,7 @@ func noManifest(l *linter.Linter, known bool) error {
 
 // tryNext returns the command to try next. label is a namespace to opt in, "" = none.
 func tryNext(d *finding.Given, config []string, label string) string {
-	give := append([]string{"snug", "policy"}, config...)
+	give := append([]string{"snug", "cluster", "policy"}, config...)
 	if i := slices.Index(give, "-"); i >= 0 {
 		give[i] = "FILE" // stdin has been read
 	}

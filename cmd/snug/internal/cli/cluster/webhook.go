@@ -30,7 +30,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
-// webhookOptions are the flags of snug webhook.
+// webhookOptions are the flags of snug cluster webhook.
 type webhookOptions struct {
 	config, certFile, keyFile                 flagvalue.Text
 	listen, health                            string
@@ -66,7 +66,7 @@ func NewWebhook(u *ui.UI) *cobra.Command {
 		Use:   "webhook",
 		Short: "Serve an admission webhook that gives new pods their GOMEMLIMIT",
 		Long: `Serve an admission webhook that gives new pods the variables that Go programs in them need
-to fit. It reads the configuration of snug policy and decides like the policies; it is for
+to fit. It reads the configuration of snug cluster policy and decides like the policies; it is for
 clusters before Kubernetes 1.36. It never changes a value that is set, and never refuses a
 pod.
 
@@ -75,16 +75,16 @@ writes its CA into the webhook configurations. With --cert-file and --key-file y
 certificate; snug then leaves the configurations alone.
 
 By default it assumes that every program is built by Go 1.25 or later, like the policies,
-unless the label snug.dev/gomaxprocs=enabled says otherwise. With --agents it asks snug agent
+unless the label snug.dev/gomaxprocs=enabled says otherwise. With --agents it asks snug cluster agent
 on the nodes every minute which programs run in containers of the same workload, and decides
 by that if the label is neither enabled nor disabled. It keeps what it has learned in a
 ConfigMap for all replicas.
 
   --health serves /healthz, /readyz and /metrics`,
-		Example: `  snug webhook --register --namespace snug | kubectl apply -f -
-  snug webhook --config snug.yaml
-  snug webhook --agents snug-agent.snug.svc:9464
-  snug webhook --cert-file tls.crt --key-file tls.key`,
+		Example: `  snug cluster webhook --register --namespace snug | kubectl apply -f -
+  snug cluster webhook --config snug.yaml
+  snug cluster webhook --agents snug-agent.snug.svc:9464
+  snug cluster webhook --cert-file tls.crt --key-file tls.key`,
 		Args: usage.NoArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			if (o.certFile == "") != (o.keyFile == "") {
@@ -125,7 +125,7 @@ ConfigMap for all replicas.
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(&o.config, "config", "read the configuration from `FILE` or - (snug policy --init prints one)")
+	flags.Var(&o.config, "config", "read the configuration from `FILE` or - (snug cluster policy --init prints one)")
 	flags.BoolVar(&o.register, "register", false, "print the manifest that registers the webhook with an API server, and exit")
 	flags.StringVar(&o.listen, "listen", o.listen, "serve API servers at `ADDRESS`, with TLS")
 	flags.StringVar(&o.health, "health", o.health, "serve kubelets and Prometheus at `ADDRESS`")
@@ -138,7 +138,7 @@ ConfigMap for all replicas.
 	flags.Lookup("cert-life").DefValue = "2160h, 90 days"
 	flags.Var(&o.certFile, "cert-file", "use the certificate in `FILE`, which you renew")
 	flags.Var(&o.keyFile, "key-file", "use the key in `FILE`")
-	flagvalue.Define(flags, "agents", "ask snug agent at `HOST:PORT`, every address of HOST, which programs containers run", "the name of a headless service and a port, such as snug-agent.snug.svc:9464", learned.ParseAgents, &o.agents)
+	flagvalue.Define(flags, "agents", "ask snug cluster agent at `HOST:PORT`, every address of HOST, which programs containers run", "the name of a headless service and a port, such as snug-agent.snug.svc:9464", learned.ParseAgents, &o.agents)
 	flags.Var(&o.facts, "facts", "store what is learned in the ConfigMap `NAME`")
 	flags.Var((*flagvalue.Span)(&o.drain), "drain", "keep serving for `DURATION` after SIGTERM")
 	flags.Var((*flagvalue.Text)(&o.api.URL), "api-url", "`URL` of the API server (default that of its pod)")
@@ -240,7 +240,7 @@ func (o *webhookOptions) registered(c *policy.Config) string {
 
 // registering returns the command that registers this webhook.
 func (o *webhookOptions) registering() string {
-	words := []string{"snug", "webhook", "--register", "--namespace", cmp.Or(string(o.namespace), "NAME")}
+	words := []string{"snug", "cluster", "webhook", "--register", "--namespace", cmp.Or(string(o.namespace), "NAME")}
 	config := o.config
 	if config == "-" {
 		config = "FILE" // stdin has been read

@@ -87,7 +87,7 @@ func Parse(r io.Reader) (Config, error) {
 		return Config{}, &Wrong{What: err.Error(), Hint: "name a file that can be read"}
 	}
 	if len(text) > maxText {
-		return Config{}, &Wrong{What: "more than 1 MiB", Hint: "a configuration has a dozen lines; snug policy --init prints one"}
+		return Config{}, &Wrong{What: "more than 1 MiB", Hint: "a configuration has a dozen lines; snug cluster policy --init prints one"}
 	}
 	c, err := parse([]byte(Default), Config{})
 	if err != nil {
@@ -120,7 +120,7 @@ func parse(text []byte, c Config) (Config, error) {
 var yamlLine = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
 
 func broken(err error) error {
-	w := &Wrong{What: "invalid YAML", Hint: "snug policy --init prints a configuration to start from"}
+	w := &Wrong{What: "invalid YAML", Hint: "snug cluster policy --init prints a configuration to start from"}
 	text := err.Error()
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		w.Line, _ = strconv.Atoi(m[1])
@@ -142,7 +142,7 @@ func each(n *yaml.Node, within string, set func(string, *yaml.Node) error) error
 		if within != "" {
 			what += ", " + within
 		}
-		return &Wrong{Line: n.Line, What: what, Hint: "snug policy --init prints a configuration to start from"}
+		return &Wrong{Line: n.Line, What: what, Hint: "snug cluster policy --init prints a configuration to start from"}
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -176,7 +176,7 @@ func (c *Config) set(key string, n *yaml.Node) error {
 		}
 	}
 	if n.Kind != yaml.ScalarNode {
-		return &Wrong{What: "not a single value, " + key, Hint: "snug policy --init shows the format"}
+		return &Wrong{What: "not a single value, " + key, Hint: "snug cluster policy --init shows the format"}
 	}
 	text, ok := n.Value, true
 	hint := ""

@@ -42,7 +42,7 @@ func TestKyvernoExample(t *testing.T) {
 	}
 	for i := range want {
 		if !reflect.DeepEqual(got[i], want[i]) {
-			t.Errorf("%s: %v differs from snug policy; copy the change of testdata/default.yaml", file, want[i]["metadata"].(map[string]any)["name"])
+			t.Errorf("%s: %v differs from snug cluster policy; copy the change of testdata/default.yaml", file, want[i]["metadata"].(map[string]any)["name"])
 		}
 	}
 }

@@ -4,7 +4,7 @@ package finding
 
 import "github.com/snug-go/snug/cmd/snug/internal/figure"
 
-// Node is the result of the last scan of `snug agent`: the Go processes of a node by
+// Node is the result of the last scan of `snug cluster agent`: the Go processes of a node by
 // container, with their findings.
 type Node struct {
 	Head

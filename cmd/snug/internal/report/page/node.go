@@ -139,7 +139,7 @@ const maxFound = 200
 // the table.
 func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 	v := nodeView{shell: shell{
-		Class: "wide", Served: true, Kind: "agent", Title: "snug agent", Version: "agent",
+		Class: "wide", Served: true, Kind: "agent", Title: "snug cluster agent", Version: "agent",
 		Links: []linkView{{"Findings as JSON", "findings"}, {"metrics", "metrics"}},
 	}}
 	if d.Node != nil {
