@@ -100,7 +100,7 @@ only. A file of snug top shows one look after the other, as --batch did.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Flag: "--html", Name: html}, outfile.File{Flag: "--benchfmt", Name: benchfmt}, outfile.File{Flag: "--markdown", Name: markdown}); err != nil {
+			if err := outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Name: baseline}, outfile.File{Flag: "--html", Name: html}, outfile.File{Flag: "--benchfmt", Name: benchfmt}, outfile.File{Flag: "--markdown", Name: markdown}); err != nil {
 				return err
 			}
 			d, rest, err := readDocument(u, args[0])

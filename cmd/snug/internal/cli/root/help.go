@@ -12,8 +12,11 @@ import (
 func help(cmd *cobra.Command, brief bool) *ui.Help {
 	h := &ui.Help{
 		Path: cmd.CommandPath(), Short: cmd.Short, Long: cmd.Long, Example: cmd.Example,
-		Use: cmd.UseLine(), Flags: cmd.LocalFlags(), Brief: brief && cmd.HasParent(),
+		Use: cmd.UseLine(), Flags: ui.NewFlags(), Brief: brief && cmd.HasParent(),
 	}
+	h.Flags.SortFlags = cmd.Flags().SortFlags
+	h.Flags.AddFlagSet(cmd.LocalFlags())
+	h.Flags.AddFlagSet(cmd.InheritedFlags())
 	if !cmd.HasAvailableSubCommands() {
 		return h
 	}

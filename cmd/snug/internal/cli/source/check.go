@@ -95,6 +95,10 @@ func load(ctx context.Context, paths []string, tags string) (*goSource, error) {
 		}
 	}
 	for _, l := range loadings(paths) {
+		if l.pattern == noModule {
+			src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(l.dir), Why: "Go files without a go.mod above them"})
+			continue
+		}
 		found, n, wrong := govet.Run(ctx, l.dir, []string{l.pattern}, tags)
 		if ctx.Err() != nil {
 			return nil, govet.Interrupted()

@@ -15,6 +15,9 @@ import (
 // loading is a request to the go command: packages, from a directory.
 type loading struct{ dir, pattern string }
 
+// noModule is the pattern for Go files that no go.mod is above: the go command cannot load them.
+const noModule = ""
+
 // maxEntries bounds how many files and directories are looked at for Go source.
 const maxEntries = 500_000
 
@@ -38,7 +41,10 @@ func loadings(paths []string) (all []loading) {
 		switch {
 		case err != nil || slices.ContainsFunc(paths, func(other string) bool { return inside(path, other) }):
 		case !info.IsDir():
-			if goFile(path) {
+			switch {
+			case filepath.Base(path) == "go.mod":
+				add(loading{filepath.Dir(path), "./..."})
+			case goFile(path):
 				add(loading{filepath.Dir(path), "."})
 			}
 		default:
@@ -79,8 +85,11 @@ func below(dir string) (all []loading) {
 		source = source || strings.HasSuffix(name, ".go") && !slices.ContainsFunc(nested, func(m string) bool { return inside(path, m) })
 		return nil
 	})
-	if source && inModule(dir) {
+	switch {
+	case source && inModule(dir):
 		all = append([]loading{{dir, "./..."}}, all...)
+	case source:
+		all = append(all, loading{dir, noModule})
 	}
 	return all
 }

@@ -14,7 +14,7 @@ import (
 
 // ColorFlag adds --color to the flags of a program.
 func (u *UI) ColorFlag(flags *pflag.FlagSet) {
-	flags.StringVar(&u.color, "color", "auto", "colour words in text: `WHEN` is auto (on a terminal, without NO_COLOR), always or never")
+	flags.StringVar(&u.color, "color", "auto", "colour words in text `WHEN`: auto (on a terminal, without NO_COLOR), always or never")
 }
 
 // CheckColor returns an error for a wrong --color.

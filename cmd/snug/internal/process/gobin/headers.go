@@ -87,7 +87,13 @@ func readTable(r io.ReaderAt, off uint64, entry, n uint16) []byte {
 	return table
 }
 
+// maxPrograms bounds the segments: programs have a dozen, and a search goes through all of them.
+const maxPrograms = 1024
+
 func (h *Headers) programs(r io.ReaderAt, off uint64, entry, n uint16) {
+	if n > maxPrograms {
+		return
+	}
 	o := h.Order
 	if size := uint16(programHeaders32); !h.Class64 && entry == size {
 		for t := readTable(r, off, entry, n); len(t) > 0; t = t[size:] {

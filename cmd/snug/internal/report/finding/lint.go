@@ -23,11 +23,12 @@ type Check struct {
 	Packages int `json:"packages"` // Go packages that were analyzed
 }
 
-// Values of Gap.Field: input that could not be read, and template sources, which are
-// skipped and are not an error.
+// Values of Gap.Field: input that could not be read; and template sources and Go files without a
+// module, which are skipped and are not an error.
 const (
 	GapFindings  = "findings"
 	GapTemplates = "templates"
+	GapSource    = "source"
 )
 
 // LintMistake is a finding in a manifest, a compose file or a systemd unit.
