@@ -223,15 +223,15 @@ func TestLintUnrendered(t *testing.T) {
 		"plain/kustomization.yml":            "resources: [pod.yaml]\nnamespace: n\n",
 		"plain/pod.yaml":                     pod,
 	})
-	helm, kustomize := "snug lint --helm ", "snug lint --kustomize "
+	helm, kustomize := "snug check --helm ", "snug check --kustomize "
 	for _, c := range []struct{ name, arg, want, unknown string }{
 		{"a chart", "charts", "", "charts/shop: " + helm + "charts/shop"},
 		{"values of a chart", "charts/shop/values.yaml", "", "charts/shop: " + helm + "charts/shop"},
 		{"an object of a chart that is no template", "charts/shop/crds/d.yaml", "", ""},
 		{"an overlay and its base", "kust", "", "kust/overlays/a: " + kustomize + "kust/overlays/a"},
 		{"a base alone", "kust/base", "kust/base/pod.yaml:3:gogc-off-alone", ""},
-		{"a patch", "kust/overlays/a/patch.json", "", "kust/overlays/a/patch.json: kustomize build DIR | snug lint -"},
-		{"a patch in YAML", "kust/overlays/a/patch.yaml", "", "kust/overlays/a/patch.yaml: kustomize build DIR | snug lint -"},
+		{"a patch", "kust/overlays/a/patch.json", "", "kust/overlays/a/patch.json: kustomize build DIR | snug check -"},
+		{"a patch in YAML", "kust/overlays/a/patch.yaml", "", "kust/overlays/a/patch.yaml: kustomize build DIR | snug check -"},
 		{"a kustomization that changes nothing", "plain", "plain/pod.yaml:3:gogc-off-alone", ""},
 	} {
 		d, _, talk := lintIn(t, dir, "--fail-on", "never", c.arg)

@@ -66,7 +66,11 @@ alone.`,
 			files := slices.DeleteFunc(slices.Clone(args), goFile)
 			return f.run(u, files, func(d *finding.Lint) (finding.Document, error) {
 				c := &finding.Check{Lint: *d, Packages: src.packages}
-				c.Kind, c.Inputs = finding.KindCheck, args
+				c.Kind = finding.KindCheck
+				c.Inputs = c.Inputs[:len(c.Inputs)-len(files)] // --helm and --kustomize
+				for _, a := range args {
+					c.Inputs = append(c.Inputs, finding.UTF8(a))
+				}
 				err := f.source(c, src)
 				*d = c.Lint // rendered, and judged by --fail-on
 				return c, err

@@ -56,7 +56,7 @@ func pins(s *subject) {
 	case !yes:
 		f := s.report("gomaxprocs-pins", finding.SeverityInfo, at,
 			"programs of Go 1.25 and later set GOMAXPROCS from the CPU limit and follow it when it changes; the variable ends that",
-			none+" if the program is built by Go 1.25 or later with a go line of 1.25 or later; snug lint --image NAME=FILE checks that")
+			none+" if the program is built by Go 1.25 or later with a go line of 1.25 or later; snug check --image NAME=FILE checks that")
 		f.Evidence = gives(r, finding.UnitCount)
 	case byLimit:
 		f := s.report("gomaxprocs-pins", finding.SeverityWarning, at,

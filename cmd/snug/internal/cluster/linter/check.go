@@ -123,9 +123,9 @@ func (l *Linter) Problems() []finding.Gap {
 		}
 	}
 	for _, dir := range dirs {
-		why := "the source of a template; to check its output: helm template CHART | snug lint -"
+		why := "the source of a template; to check its output: helm template CHART | snug check -"
 		if n := templates[dir]; n > 1 {
-			why = strconv.Itoa(n) + " sources of templates; to check their output: helm template CHART | snug lint -"
+			why = strconv.Itoa(n) + " sources of templates; to check their output: helm template CHART | snug check -"
 		}
 		all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(dir), Why: why})
 	}

@@ -102,7 +102,7 @@ func (l *Linter) Gather(args []string) error {
 		if a == "-" {
 			file, err := l.batch.Read("-", l.In, 0)
 			if err != nil {
-				return message.Failed("cannot read, "+err.Error()+", stdin", "pipe manifests in: helm template ./chart | snug lint -")
+				return message.Failed("cannot read, "+err.Error()+", stdin", "pipe manifests in: helm template ./chart | snug check -")
 			}
 			l.Sources = append(l.Sources, lintSource{Path: "-", Named: true, Manifest: file})
 			continue
@@ -264,7 +264,7 @@ func (l *Linter) tool(flag, of, name string, args ...string) error {
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return message.Failed("not found in PATH, "+name, "install it, or pipe in its output from elsewhere: "+name+" "+strings.Join(args, " ")+" | snug lint -")
+		return message.Failed("not found in PATH, "+name, "install it, or pipe in its output from elsewhere: "+name+" "+strings.Join(args, " ")+" | snug check -")
 	case stdout.full:
 		return message.Failed("cannot read, "+manifest.ErrTooLarge.Error()+", the output of "+name, "check its parts one by one")
 	case err != nil:

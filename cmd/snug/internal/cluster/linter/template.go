@@ -131,11 +131,11 @@ func (u *unrendered) gaps() []finding.Gap {
 	var all []finding.Gap
 	for _, dir := range slices.Sorted(maps.Keys(u.charts)) {
 		all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(dir),
-			Why: "a chart: its templates and values are not manifests; to check its output: snug lint --helm " + message.Quote(finding.UTF8(dir))})
+			Why: "a chart: its templates and values are not manifests; to check its output: snug check --helm " + message.Quote(finding.UTF8(dir))})
 	}
 	for _, dir := range u.kustomizations {
 		all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(dir),
-			Why: "a kustomization: its files do not show what it patches and generates; to check its output: snug lint --kustomize " + message.Quote(finding.UTF8(dir))})
+			Why: "a kustomization: its files do not show what it patches and generates; to check its output: snug check --kustomize " + message.Quote(finding.UTF8(dir))})
 	}
 	return all
 }
@@ -150,7 +150,7 @@ func (l *Linter) patches() []finding.Gap {
 		s := &l.Sources[i]
 		if s.Named && s.Manifest != nil && s.Manifest.Found == 0 && len(s.Manifest.Objects) == 0 && jsonPatch.Match(s.again()) {
 			all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(s.Path),
-				Why: "a patch, not a manifest; to check its result: kustomize build DIR | snug lint -"})
+				Why: "a patch, not a manifest; to check its result: kustomize build DIR | snug check -"})
 		}
 	}
 	return all

@@ -49,30 +49,21 @@ type Edit struct {
 // packages that they are of; with an error these are the packages that compile. dir is the
 // directory to load from; "" = the current one.
 func Run(ctx context.Context, dir string, patterns []string, tags string) ([]Found, int, error) {
+	found, n, err := run(ctx, dir, patterns, tags, nil)
+	if dir != "" && err != nil && strings.Contains(err.Error(), "go.work") { // a module that the workspace does not have
+		found, n, err = run(ctx, dir, patterns, tags, append(os.Environ(), "GOWORK=off"))
+	}
+	return found, n, err
+}
+
+func run(ctx context.Context, dir string, patterns []string, tags string, env []string) ([]Found, int, error) {
 	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedModule |
 		packages.NeedExportFile | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedTypesInfo | packages.NeedSyntax
-	c := &packages.Config{Context: ctx, Mode: mode, Dir: dir}
+	c := &packages.Config{Context: ctx, Mode: mode, Dir: dir, Env: env}
 	if tags != "" {
 		c.BuildFlags = []string{"-tags=" + tags}
 	}
 	all, err := packages.Load(c, patterns...)
-	said := ""
-	listed := func() {
-		list := exec.CommandContext(ctx, "go", append([]string{"list", "-export", "--"}, patterns...)...)
-		list.Dir, list.Env = dir, c.Env
-		out, _ := list.CombinedOutput()
-		said = string(out)
-	}
-	if err == nil && len(all) == 0 { // Load then drops the message of the go command
-		listed()
-	}
-	if dir != "" && (err != nil && strings.Contains(err.Error(), "go.work") || strings.Contains(said, "go.work")) {
-		// A module that the workspace does not have.
-		c.Env = append(os.Environ(), "GOWORK=off")
-		if all, err = packages.Load(c, patterns...); err == nil && len(all) == 0 {
-			listed()
-		}
-	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, 0, Interrupted()
@@ -80,10 +71,14 @@ func Run(ctx context.Context, dir string, patterns []string, tags string) ([]Fou
 		return nil, 0, message.Failed("there is no go command, PATH", "install Go, or put its bin directory on PATH")
 	case err != nil:
 		return nil, 0, failure(ctx, err.Error())
-	case len(all) == 0 && dir != "" && strings.Contains(said, "matched no packages"):
-		return nil, 0, nil // a module without source, in a tree of others
-	case len(all) == 0:
-		return nil, 0, failure(ctx, said+"\nno packages to vet")
+	case len(all) == 0: // Load then drops the message of the go command
+		list := exec.CommandContext(ctx, "go", append([]string{"list", "-export", "--"}, patterns...)...)
+		list.Dir, list.Env = dir, env
+		said, _ := list.CombinedOutput()
+		if dir != "" && strings.Contains(string(said), "matched no packages") {
+			return nil, 0, nil // a module without source, in a tree of others
+		}
+		return nil, 0, failure(ctx, string(said)+"\nno packages to vet")
 	}
 	wrong := ""
 	all = slices.DeleteFunc(all, func(p *packages.Package) bool {
