@@ -204,7 +204,7 @@ gotest -count=1 -run TestSite ./e2e/report/browser`,
 		name: "engines", cpus: 2, seconds: 350, after: []string{"packages"},
 		words: "engines",
 		paths: slices.Concat([]string{"go.mod", "limits", "internal/cgroup", "internal/fit", "internal/plan", "cmd/snug/internal/cli/fit", "cmd/snug/internal/cli/prove/in.go",
-			"cmd/snug/internal/prove/engine", "e2e/fit/engines", "e2e/fit/vm", "e2e/go.mod", "e2e/internal"}, libraryTests),
+			"cmd/snug/internal/prove/engine", "e2e/fit/engines", "e2e/fit/vm", "e2e/go.mod", "e2e/internal", ":(exclude)e2e/fit/vm/boot_test.go"}, libraryTests),
 		script: `gotest -count=1 -timeout 60m ./e2e/fit/engines`,
 	},
 	{
