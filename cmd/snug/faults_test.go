@@ -336,3 +336,6 @@ func read(t *testing.T, name string) string {
 }
 
 func join(lists ...[]string) []string { return slices.Concat(lists...) }
+
+// errorDocument begins what a command with --json prints in place of an answer.
+const errorDocument = `{"snug":"v1","kind":"error",`

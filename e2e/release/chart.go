@@ -32,7 +32,7 @@ func (t tree) chart(ctx context.Context, version string, at time.Time) (content,
 	}
 	image := registryName + "/" + program + ":" + version
 	if about.AppVersion != version || about.Version != number(version) || !strings.Contains(about.Annotations["artifacthub.io/images"], "image: "+image+"\n") {
-		return content{}, fmt.Errorf("Chart.yaml is not of version %s with the image %s", version, image)
+		return content{}, fmt.Errorf("the chart's Chart.yaml is not of version %s with the image %s", version, image)
 	}
 	names, err := t.files(ctx, chartDir)
 	if err != nil {

@@ -10,13 +10,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
 // TestBuildInfo compares the recorded information and the headers with what Go's own packages read,
 // for both classes and byte orders, with and without section headers, and for Go's tools.
 func TestBuildInfo(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "pkg", "tool", runtime.GOOS+"_"+runtime.GOARCH, "*"))
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), "pkg", "tool", runtime.GOOS+"_"+runtime.GOARCH, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
