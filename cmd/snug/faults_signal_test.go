@@ -211,7 +211,7 @@ func testKilledSnug(t *testing.T, l *faultLab) {
 func goesOn(t *testing.T, l *faultLab, window time.Duration) bool {
 	dir, at := t.TempDir(), address(t)
 	record := filepath.Join(dir, "record")
-	args := strings.Fields("bench --gomaxprocs 1 --rounds 3 --warmup 1ms --json --record record --url http://" + at + "/ --window " + window.String() + " --")
+	args := strings.Fields("bench --gomaxprocs 1 --rounds 3 --objective none --warmup 1ms --json --record record --url http://" + at + "/ --window " + window.String() + " --")
 	args = append(args, l.faulty, "serves", at)
 	begin := func() (v *invocation, nothing func() bool) {
 		v = l.start(t, dir, args...)

@@ -140,7 +140,7 @@ func testPorts(t *testing.T, l *faultLab) {
 // testReported: variables reach a batch command, and its output is kept.
 func testReported(t *testing.T, l *faultLab) {
 	dir := filepath.Join(t.TempDir(), "said")
-	args := []string{"bench", "--cpus", "1", "--memory", "48MiB", "--rounds", "2", "--gomaxprocs", "default", "--set", "MODE=fast,PARTS=a,b",
+	args := []string{"bench", "--cpus", "1", "--memory", "48MiB", "--rounds", "2", "--objective", "none", "--gomaxprocs", "default", "--set", "MODE=fast,PARTS=a,b",
 		"--metric", "letters", "--stdout", dir, "--json", "--", l.faulty}
 	for _, how := range []string{"tells", "eats"} {
 		d := benchDocument(t, l.start(t, "", append(args, how)...).wait(t))

@@ -74,10 +74,10 @@ type invocation struct {
 }
 
 // quick is the flags of a short experiment: two settings, one round.
-var quick = strings.Fields("--gomaxprocs 1 --rounds 1 --warmup 50ms --window 150ms")
+var quick = strings.Fields("--gomaxprocs 1 --rounds 1 --objective none --warmup 50ms --window 150ms")
 
 // endless is the flags of an experiment that only a signal ends.
-var endless = strings.Fields("--gomaxprocs 1 --rounds 1 --warmup 50ms --window 1m")
+var endless = strings.Fields("--gomaxprocs 1 --rounds 1 --objective none --warmup 50ms --window 1m")
 
 // start starts snug with arguments, as the leader of a process group. Dir "" is a new
 // directory.

@@ -67,7 +67,7 @@ func TestBenchIn(t *testing.T) {
 			}
 
 			var out, talk bytes.Buffer
-			cmd := snug(&out, "--cpus", "0.5", "--gomaxprocs", "1", "--rounds", "2", "--json", "--html", "page.html", "--", l.bin+"/snug", "version")
+			cmd := snug(&out, "--cpus", "0.5", "--gomaxprocs", "1", "--rounds", "2", "--objective", "none", "--json", "--html", "page.html", "--", l.bin+"/snug", "version")
 			cmd.Stderr = &talk
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v\n%s", err, talk.String())
@@ -107,7 +107,7 @@ func TestBenchIn(t *testing.T) {
 			// The go command is here, and what it builds runs there.
 			out.Reset()
 			talk.Reset()
-			cmd = snug(&out, "--cpus", "0.5", "--gomaxprocs", "1", "--rounds", "1", "--json", "--benchfmt", "lines", "--", "go", "test", "-bench", "SortInts$", "-benchtime", "5x", "sort")
+			cmd = snug(&out, "--cpus", "0.5", "--gomaxprocs", "1", "--rounds", "1", "--objective", "none", "--json", "--benchfmt", "lines", "--", "go", "test", "-bench", "SortInts$", "-benchtime", "5x", "sort")
 			cmd.Stderr = &talk
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v\n%s", err, talk.String())

@@ -27,11 +27,11 @@ func TestWords(t *testing.T) {
 		{metric.ValueText("burst", "20000"), "20 ms"},
 		{metric.ValueText("burst", "0"), "unset"},
 		{metric.ValueText("GOGC", ""), "unset"},
-		{content.Needs(0, 0), ""},
-		{content.Needs(40, 40), "; needs n = 40 rounds"},
-		{content.Needs(16, 43), "; needs n = 16 to 43 rounds"},
-		{content.Needs(16, 4366), "; needs n = 16 rounds or more, for some not practical (over 1000 rounds)"},
-		{content.Needs(4366, 4366), "; not practical (over 1000 rounds)"},
+		{content.Needs("2 %", 0, 0), ""},
+		{content.Needs("2 %", 40, 40), "; to show 2 % takes about 40 rounds"},
+		{content.Needs("2 %", 16, 43), "; to show 2 % takes about 16 to 43 rounds"},
+		{content.Needs("2 %", 16, 4366), "; to show 2 % takes 16 rounds or more, for some over 1000"},
+		{content.Needs("2 %", 4366, 4366), "; to show 2 % takes over 1000 rounds, which is not practical"},
 		{string(page.Unbroken("use --full, not <b> or a-b")), `use <span class="flag">--full</span>, not &lt;b&gt; or a-b`},
 	} {
 		if c.got != c.want {

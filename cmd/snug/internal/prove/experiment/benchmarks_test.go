@@ -57,10 +57,10 @@ func TestBenchmarks(t *testing.T) {
 	}{
 		{"one benchmark", []string{"Sort ns/op"}, script{"GOMAXPROCS=1": {"Sort ns/op": .8}},
 			"ns/op mean better, same; Sort better, same",
-			"GOMAXPROCS=1 takes 20 % (19 to 21 %) less time per operation than the default"},
+			"GOMAXPROCS=1 takes 20 % (19 to 21 %) less time per operation than the default in 9 paired rounds"},
 		{"better in the mean of two", both, script{"GOMAXPROCS=1": {"Sort ns/op": .8}},
 			"ns/op mean better, same; Sort better, same; Scan same, same; B/op mean same, same; Sort same, same; Scan same, same",
-			"GOMAXPROCS=1 takes 11 % (10 to 11 %) less time per operation in the geometric mean of 2 benchmarks than the default"},
+			"GOMAXPROCS=1 takes 11 % (10 to 11 %) less time per operation in the geometric mean of 2 benchmarks than the default in 9 paired rounds"},
 		{"better in one, worse in the other", both, script{"GOMAXPROCS=8": {"Sort ns/op": .6, "Scan ns/op": 1.2}},
 			"ns/op mean same, better; Sort same, better; Scan same, worse; B/op mean same, same; Sort same, same; Scan same, same",
 			"keep the default: GOMAXPROCS=8 takes 15 % (14 to 16 %) less time per operation in the geometric mean of 2 benchmarks but takes 20 % more time per operation of Scan: a trade, not a win"},
@@ -70,10 +70,10 @@ func TestBenchmarks(t *testing.T) {
 			"no verdict: time per operation was not measured side by side"},
 		{"missing in one setting", both, script{"GOMAXPROCS=1": {"Scan ns/op": -1, "Scan B/op": -1, "Sort ns/op": .8}},
 			"ns/op mean better, same; Sort better, same; Scan -, same; B/op mean same, same; Sort same, same; Scan -, same",
-			"GOMAXPROCS=1 takes 20 % (19 to 21 %) less time per operation than the default"},
+			"GOMAXPROCS=1 takes 20 % (19 to 21 %) less time per operation than the default in 9 paired rounds"},
 		{"nothing allocated", []string{"Sort ns/op", "Sort B/op"}, script{"": {}, "Go's default": {"Sort B/op": 0}},
 			"ns/op mean same, same; Sort same, same",
-			"keep the default: nothing measured beats it beyond noise"},
+			"keep the default: nothing measured beats it beyond noise (2 settings, 9 rounds)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := &Design{Arms: benchArms(), Rounds: 9, Seed: 3}

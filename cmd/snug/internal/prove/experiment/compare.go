@@ -50,7 +50,8 @@ func OpenLoop(a finding.Arm) bool {
 // difference.
 const power = 0.8
 
-// Compare compares each arm with its baseline, in each metric that both have, by the
+// Compare compares each arm with its baseline (if that fails, with the setting in its
+// place, see standing), in each metric that both have, by the
 // ratio of the rounds in which both count. The index of an arm is that of its cell.
 // P-values are adjusted by Holm over the arms that share a metric and a baseline: those
 // of one workload, quota and load. Go benchmarks are compared one by one, and by their
@@ -64,6 +65,7 @@ const power = 0.8
 // open loop with fewer than 1000 requests a run.
 func Compare(d *Design, cells []finding.Cell) []finding.Comparison {
 	var c comparing
+	d = d.standing(cells)
 	for _, m := range metrics {
 		for i := range cells {
 			b, ok := d.baseline(i)

@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"math"
+	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
@@ -14,33 +15,26 @@ type container struct {
 	base     finding.Arm // without its load
 	baseline int         // index of one of its cells
 	cells    []finding.Cell
-	metric   string
 	settings []*setting // in the order of the cells
 	loads    map[string]bool
-	maxPairs int              // maximum over the objective's comparisons
-	family   map[int]int      // number of those comparisons, by baseline: one for each load
-	fails    *finding.Failure // how the baseline fails; nil if no round of it failed
+	order    []string         // metrics in which a setting may win, see kinds
+	waits    bool             // the baseline leaves CPU time unused under a closed loop
+	fails    *finding.Failure // how the planned baseline fails; nil if no round of it failed
+	replaced bool             // the baseline stands in for the planned one, see standing
 }
 
 // setting is one setting in a container.
 type setting struct {
-	arm       finding.Arm           // without its load
-	cells     []int                 // one for each load
-	objective []*finding.Comparison // one for each load that has the metric
-	guarded   []*finding.Comparison // comparisons of the objective and the guarded metrics
-	worse     []*finding.Comparison // those of guarded in which it is worse
-	broken    *finding.Failure      // how it fails; nil if it does not, or no more than the baseline
-	spared    *finding.Failure      // how the baseline fails where this setting does not
-	sparedAt  int                   // cell of spared
+	arm      finding.Arm           // without its load
+	cells    []int                 // one for each load
+	compared []*finding.Comparison // with the baseline
+	broken   *finding.Failure      // how it fails; nil if it does not, or no more than the baseline
 }
 
-// containers groups cells and comparisons. It leaves out a container if the objective was
-// not compared and nothing failed.
-func containers(d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string) []*container {
-	name, ok := metricOf(objective)
-	if !ok {
-		return nil
-	}
+// containers groups cells and comparisons by the baseline that they are compared with.
+// planned has the baselines of the design, and d those that work. It leaves out a
+// container if the objective was not compared and nothing failed.
+func containers(planned, d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string, machineCPUs int) []*container {
 	var out []*container
 	of := func(baseline int) *container {
 		base := cells[baseline].Arm
@@ -50,44 +44,40 @@ func containers(d *Design, cells []finding.Cell, comparisons []finding.Compariso
 				return c
 			}
 		}
-		c := &container{base: base, baseline: baseline, cells: cells, metric: name, loads: map[string]bool{}, family: map[int]int{}}
+		c := &container{base: base, baseline: baseline, cells: cells, loads: map[string]bool{}}
 		out = append(out, c)
 		return c
 	}
-	measured := func(i int) (b int, ok bool) {
-		if b, ok = d.baseline(i); !ok {
-			return 0, false
-		}
-		return b, len(valid(cells[i].Rounds)) > 0 && len(valid(cells[b].Rounds)) > 0
-	}
 	for i := range cells {
-		if b, ok := measured(i); ok {
-			c := of(b)
-			c.loads[cells[i].Load] = true
-			s := c.setting(i)
-			s.cells = append(s.cells, i)
+		b, ok := d.baseline(i)
+		if !ok || len(valid(cells[i].Rounds)) == 0 || len(valid(cells[b].Rounds)) == 0 {
+			continue
 		}
-	}
-	for i := range cells {
-		if b, ok := measured(i); ok {
-			c := of(b)
-			c.fail(c.setting(i), i, b)
+		c := of(b)
+		c.loads[cells[i].Load] = true
+		s := c.setting(i)
+		s.cells = append(s.cells, i)
+		c.fail(s, i, b)
+		p, isBaseline := planned.baseline(i)
+		if !isBaseline {
+			p = i
+		}
+		c.replaced = c.replaced || p != b
+		if f := failuresOf(&cells[p]); c.fails == nil && (p != b && f.any() || f.killed+f.empty > 0) {
+			c.fails = f.of(p)
 		}
 	}
 	for i := range comparisons {
-		c := of(comparisons[i].Baseline)
-		c.add(&comparisons[i])
+		p := &comparisons[i]
+		s := of(p.Baseline).setting(p.Cell)
+		s.compared = append(s.compared, p)
 	}
-	kept := out[:0]
-	for _, c := range out {
-		for _, s := range c.settings {
-			if len(s.objective) > 0 || s.broken != nil || s.spared != nil {
-				kept = append(kept, c)
-				break
-			}
-		}
-	}
-	return kept
+	return slices.DeleteFunc(out, func(c *container) bool {
+		c.order = c.kinds(objective, machineCPUs)
+		return len(c.order) == 0 || !c.replaced && !slices.ContainsFunc(c.settings, func(s *setting) bool {
+			return s.broken != nil || slices.ContainsFunc(c.order, func(name string) bool { return len(s.in(name)) > 0 })
+		})
+	})
 }
 
 // setting returns the setting of a cell, and adds it if it is new.
@@ -104,108 +94,105 @@ func (c *container) setting(cell int) *setting {
 	return s
 }
 
-func (c *container) add(p *finding.Comparison) {
-	s := c.setting(p.Cell)
-	if p.Metric == c.metric && p.Benchmark == "" {
-		s.objective = append(s.objective, p)
-		c.maxPairs = max(c.maxPairs, p.Pairs)
-		c.family[p.Baseline]++
-	}
-	if !guarded[p.Metric] && p.Metric != c.metric {
-		return
-	}
-	s.guarded = append(s.guarded, p)
-	if p.Word == finding.Worse {
-		s.worse = append(s.worse, p)
-	}
+// in returns the comparisons of a setting in a metric, one for each load.
+func (s *setting) in(name string) []*finding.Comparison {
+	return slices.DeleteFunc(slices.Clone(s.compared), func(p *finding.Comparison) bool { return p.Metric != name || p.Benchmark != "" })
 }
 
-// winner returns the best of the settings that are better than the baseline, or nil. A
-// setting that works where the baseline fails beats any other.
-func (c *container) winner() *setting {
-	for _, cost := range []bool{false, true} {
-		var best *setting
-		lowest := math.Inf(1)
+// largest returns the comparison in a metric with this word that is furthest from 1, over
+// all loads and benchmarks; nil if there is none.
+func (s *setting) largest(name, word string) *finding.Comparison {
+	var found *finding.Comparison
+	for _, p := range s.compared {
+		if p.Metric == name && p.Word == word && (found == nil || math.Abs(math.Log(p.Ratio)) > math.Abs(math.Log(found.Ratio))) {
+			found = p
+		}
+	}
+	return found
+}
+
+// better reports whether a setting is shown to be better in a metric under some load. Of Go
+// benchmarks only the geometric mean makes a setting better.
+func (s *setting) better(name string) bool {
+	return slices.ContainsFunc(s.in(name), func(p *finding.Comparison) bool { return p.Word == finding.Better })
+}
+
+// wins reports whether a setting is better in a metric, and worse in it under no load and
+// in no benchmark.
+func (s *setting) wins(name string) bool {
+	return s.better(name) && s.largest(name, finding.Worse) == nil
+}
+
+// blocked reports whether something keeps a setting from winning: it fails, or it is worse
+// in a metric that counts.
+func (c *container) blocked(s *setting) bool {
+	return s.broken != nil || slices.ContainsFunc(s.compared, func(p *finding.Comparison) bool {
+		return p.Word == finding.Worse && c.blocks(p.Metric)
+	})
+}
+
+// winner returns the best of the settings that are better than the baseline, and the
+// metric in which it is; nil if there is none.
+func (c *container) winner() (*setting, string) {
+	for _, name := range c.order {
+		var better []*setting
 		for _, s := range c.settings {
-			if s.spared == nil || s.broken != nil || len(s.worse) > 0 != cost {
-				continue
+			if s.wins(name) && !c.blocked(s) {
+				better = append(better, s)
 			}
-			if x := c.median(s); best == nil || x < lowest {
-				best, lowest = s, x
+		}
+		if w := c.fewest(better, name); w != nil {
+			return w, name
+		}
+	}
+	return nil, ""
+}
+
+// trade returns the best of the settings that are better than the baseline in a metric and
+// blocked, and that metric; nil if there is none.
+func (c *container) trade() (*setting, string) {
+	for _, name := range c.order {
+		var best *setting
+		for _, s := range c.settings {
+			if s.better(name) && c.blocked(s) && (best == nil || c.score(s, name) < c.score(best, name)) {
+				best = s
 			}
 		}
 		if best != nil {
-			return best
+			return best, name
 		}
 	}
-	return c.best(func(s *setting) bool { return len(s.worse) == 0 && s.broken == nil })
+	return nil, ""
 }
 
-// trade returns the best of the settings that are better in the objective and worse in
-// something else, or nil.
-func (c *container) trade() *setting {
-	return c.best(func(s *setting) bool { return len(s.worse) > 0 || s.broken != nil })
-}
-
-func (c *container) best(among func(*setting) bool) *setting {
-	var best *setting
-	lowest := math.Inf(1)
-	for _, s := range c.settings {
-		if c.headline(s) == nil || !among(s) {
-			continue
-		}
-		if r := c.score(s); r < lowest {
-			best, lowest = s, r
-		}
+// best returns the cell to recommend: the winner's or, if the planned baseline fails, that
+// of the setting in its place. It is false if there is none.
+func (c *container) best() (int, bool) {
+	if w, name := c.winner(); w != nil {
+		return c.gain(w, name).Cell, true
 	}
-	return best
+	return c.baseline, c.replaced
 }
 
-// headline returns the first comparison in which the setting's objective is better.
-func (c *container) headline(s *setting) *finding.Comparison {
-	for _, p := range s.objective {
-		if p.Word == finding.Better {
-			return p
+// gain returns the comparison that shows most how much better a setting is in a metric.
+func (c *container) gain(s *setting, name string) *finding.Comparison {
+	var found *finding.Comparison
+	for _, p := range s.in(name) {
+		if p.Word == finding.Better && (found == nil || math.Abs(math.Log(p.Ratio)) > math.Abs(math.Log(found.Ratio))) {
+			found = p
 		}
 	}
-	return nil
+	return found
 }
 
-// cell returns the cell in which a setting is better.
-func (c *container) cell(s *setting) int {
-	if s.spared != nil {
-		return s.sparedAt
-	}
-	return c.headline(s).Cell
-}
-
-// score is the mean logarithm of the objective's ratio over loads; less is better.
-func (c *container) score(s *setting) float64 {
-	sum := 0.0
-	for _, p := range s.objective {
+// score is the mean logarithm of a metric's ratio over loads; less is better.
+func (c *container) score(s *setting, name string) float64 {
+	sum, all := 0.0, s.in(name)
+	for _, p := range all {
 		sum += math.Log(p.Ratio)
 	}
-	return c.sign() * sum / float64(len(s.objective))
-}
-
-// median returns the mean logarithm of the objective itself over loads, for settings that
-// cannot be compared with the baseline; less is better. +Inf is unknown.
-func (c *container) median(s *setting) float64 {
-	sum := 0.0
-	for _, i := range s.cells {
-		v := metric.MetricOf(c.metric).Of(&c.cells[i])
-		if v == nil {
-			return math.Inf(1)
-		}
-		sum += math.Log(*v)
+	if metric.MetricOf(name).More {
+		sum = -sum
 	}
-	return c.sign() * sum / float64(len(s.cells))
-}
-
-// sign returns the factor that makes less of the objective better.
-func (c *container) sign() float64 {
-	if metric.MetricOf(c.metric).More {
-		return -1
-	}
-	return 1
+	return sum / float64(len(all))
 }

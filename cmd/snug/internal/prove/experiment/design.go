@@ -131,6 +131,16 @@ func (d *Design) MinRounds() int {
 	return minRounds(largest)
 }
 
+// Compares reports whether the design compares anything.
+func (d *Design) Compares() bool {
+	for i := range d.Arms {
+		if _, ok := d.baseline(i); ok {
+			return true
+		}
+	}
+	return false
+}
+
 func minRounds(comparisons int) int {
 	return max(stats.MinPairs(1-confidence, comparisons), stats.NeedForMedian(confidence))
 }

@@ -22,13 +22,13 @@ func risks(v *finding.BenchVerdict, cs []*container) {
 	}
 	worst := map[string]risk{}
 	for i, c := range cs {
-		w := c.winner()
+		w, _ := c.winner()
 		if w == nil {
 			continue
 		}
 		v.NoTails = v.NoTails || !c.tails()
-		for _, p := range w.guarded {
-			if p.Word != finding.NotShown {
+		for _, p := range w.compared {
+			if p.Word != finding.NotShown || !c.blocks(p.Metric) {
 				continue
 			}
 			if p.Low == nil || p.High == nil {

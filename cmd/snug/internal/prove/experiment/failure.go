@@ -50,25 +50,16 @@ func (f failures) of(cell int) *finding.Failure {
 	return out
 }
 
-// fail records whether the setting or the baseline fails where the other does not. A
-// setting is broken if it has a failed round or more failed operations than the baseline,
-// and cannot win. It is spared if it is not broken, has at least as many rounds, and the
-// baseline fails.
-//
-// The comparisons leave failed rounds out: a setting that is sometimes killed keeps only
-// the rounds in which it did well. So failures are judged separately.
+// any reports whether the cell failed in some round, or failed more than errorMargin of
+// its operations.
+func (f failures) any() bool { return f.killed+f.empty > 0 || f.ratio > errorMargin }
+
+// fail records how a setting fails, if its baseline does not fail in the same way. Such a
+// setting cannot win: the comparisons leave failed rounds out, so a setting that is
+// sometimes killed keeps only the rounds in which it did well.
 func (c *container) fail(s *setting, cell, baseline int) {
 	arm, base := failuresOf(&c.cells[cell]), failuresOf(&c.cells[baseline])
-	if c.fails == nil && base.killed+base.empty > 0 {
-		c.fails = base.of(baseline)
-	}
-	switch {
-	case arm.killed+arm.empty > 0 || arm.ratio > base.ratio+errorMargin:
-		if s.broken == nil {
-			s.broken = arm.of(cell)
-		}
-	case s.spared != nil || arm.rounds < base.rounds:
-	case base.killed+base.empty > 0, arm.ratio <= errorMargin && base.ratio > arm.ratio+errorMargin:
-		s.spared, s.sparedAt = base.of(baseline), cell
+	if s.broken == nil && (arm.killed+arm.empty > 0 || arm.ratio > base.ratio+errorMargin) {
+		s.broken = arm.of(cell)
 	}
 }

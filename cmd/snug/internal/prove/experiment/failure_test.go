@@ -47,15 +47,15 @@ func TestFailures(t *testing.T) {
 		want  string
 	}{
 		{"the default is killed in some rounds", first(3, base, kill), 1, 1, false, 5,
-			"the default is OOM-killed in 3 of 8 rounds; GOMAXPROCS=1 is not; too few rounds to show what it costs, tails were not measured"},
+			"the default is OOM-killed in 3 of 8 rounds; GOMAXPROCS=1 is not (which may be chance)"},
 		{"the default is killed in every round", first(8, base, kill), 1, 1, false, 0,
 			"the default is OOM-killed in 8 of 8 rounds; GOMAXPROCS=1 is not"},
 		{"and the other is cheaper", first(2, base, kill), 0.8, 1, false, 6,
-			"the default is OOM-killed in 2 of 8 rounds; GOMAXPROCS=1 is not, and costs 20 % (20 to 20 %) less CPU per request"},
+			"the default is OOM-killed in 2 of 8 rounds; GOMAXPROCS=1 is not (which may be chance)"},
 		{"or dearer", first(2, base, kill), 1.25, 1, false, 6,
-			"the default is OOM-killed in 2 of 8 rounds; GOMAXPROCS=1 is not, but costs 25 % more CPU per request"},
+			"the default is OOM-killed in 2 of 8 rounds; GOMAXPROCS=1 is not (which may be chance)"},
 		{"the default answers nothing in some rounds", first(3, base, unanswered), 1, 1, false, 5,
-			"the default has no result in 3 of 8 rounds; GOMAXPROCS=1 does not; too few rounds to show what it costs, tails were not measured"},
+			"the default has no result in 3 of 8 rounds; GOMAXPROCS=1 does not (which may be chance)"},
 		{"nor in any", first(8, base, unanswered), 1, 1, false, 0,
 			"the default fails 100 % of its requests; GOMAXPROCS=1 does not"},
 		{"the default ends early", first(8, base, early), 1, 1, false, 0,
@@ -63,7 +63,7 @@ func TestFailures(t *testing.T) {
 		{"the default fails some requests", first(8, base, some), 1, 1, false, 8,
 			"the default fails 10 % of its requests; GOMAXPROCS=1 does not"},
 		{"both fail some requests", both(first(8, base, some), first(8, one, some)), 0.8, 1, false, 8,
-			"GOMAXPROCS=1 costs 20 % (20 to 20 %) less CPU per request than the default, GOMAXPROCS=2"},
+			"GOMAXPROCS=1 costs 20 % (20 to 20 %) less CPU per request than the default, GOMAXPROCS=2, in 8 paired rounds; tails were not measured"},
 		{"both are killed", both(first(8, base, kill), first(8, one, kill)), 0.8, -1, false, 0,
 			"no verdict: the default is OOM-killed in 8 of 8 rounds, and no other setting is shown to be spared"},
 		{"both now and then", both(first(1, base, kill), first(2, one, kill)), 0.8, -1, false, 6,
@@ -96,22 +96,24 @@ func TestFailures(t *testing.T) {
 			if v.Best != nil {
 				best = *v.Best
 			}
-			if p := find(cs, 1, metric.CPU); p != nil {
-				pairs = p.Pairs
+			for _, cell := range []int{0, 1} { // whichever is not the baseline
+				if p := find(cs, cell, metric.CPU); p != nil {
+					pairs = p.Pairs
+				}
 			}
 			if best != c.best || v.Keep != c.keep || pairs != c.pairs {
 				t.Errorf("best %d, keep %v, %d pairs, want %d, %v, %d", best, v.Keep, pairs, c.best, c.keep, c.pairs)
 			}
-			if worse, w := Worse(d, cells, "cpu"); worse != (c.best >= 0) || said(w, cells).Text != v.Text {
+			if worse, w := Worse(d, cells, "cpu", 4); worse != (c.best >= 0) || said(w, cells).Text != v.Text {
 				t.Errorf("worse %v: %+v", worse, w)
 			}
 		})
 	}
 }
 
-// TestSparedAreRanked: the cheapest of several spared settings is named, and the load
-// under which the default fails.
-func TestSparedAreRanked(t *testing.T) {
+// TestSparedAreCompared: of two spared settings one takes the default's place, and the
+// other is compared with it. The load under which the default fails is named.
+func TestSparedAreCompared(t *testing.T) {
 	d := full(8, 1)
 	s := service{sd: 0.0001, factor: func(a finding.Arm, key string) float64 {
 		return script{"GOMAXPROCS=1": {metric.CPU: 1.01}}.factor(a, key)
@@ -128,8 +130,8 @@ func TestSparedAreRanked(t *testing.T) {
 	}
 	cells := Cells(d, runs)
 	v := said(Judge(d, cells, Compare(d, cells), "cpu", 64), cells)
-	want := "the default is OOM-killed in 8 of 8 rounds at 50% load; GOMAXPROCS=8 is not"
-	if v.Best == nil || *v.Best != 5 || v.Text != want {
+	want := "the default is OOM-killed in 8 of 8 rounds at 50% load; GOMAXPROCS=1 is not, and nothing else measured beats that beyond noise (1 setting, 8 rounds)"
+	if v.Best == nil || *v.Best != 1 || v.Text != want {
 		t.Errorf("%+v\nwant %s", v, want)
 	}
 }

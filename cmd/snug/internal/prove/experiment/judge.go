@@ -27,41 +27,46 @@ var guarded = map[string]bool{metric.CPU: true, metric.RPS: true, metric.Wall: t
 // errorMargin is how much the share of failed operations may rise.
 const errorMargin = 0.001
 
-// Judge decides what to set. A setting is knobs and burst, under all measured loads. It
-// is better than the baseline if the objective is better under some load, and neither the
-// objective nor a guarded metric (CPU, throughput, P50, P99, wall time, failed
-// operations, OOM kills) is worse under any. The best of several has the smallest ratio
-// of the objective, averaged over loads.
+// Judge decides what to set. A setting is knobs and burst, under all measured loads.
+//
+// The settings of a container (workload, quota and memory limit) are compared with its
+// baseline: the default or, if that fails, a setting that works (see standing). A setting
+// is better if a metric of the objective is shown to be better under some load, and
+// neither that metric nor a guarded one (CPU, throughput, P50, P99, wall time, failed
+// operations, OOM kills) is shown to be worse under any. The objective names one metric,
+// or is [Auto]: then the data say which metric comes first (see kinds), and a metric
+// decides if none before it does.
+//
+// Of several better settings, the one with the best ratio, averaged over loads, wins,
+// unless one that changes less is not shown to be worse than it. Settings that beat the
+// winner in another metric are named beside it, with their price. With [None] nothing is
+// judged.
 //
 // Words of comparisons keep to 5 % of false alarms for each metric and load. A verdict
-// looks at several loads and containers without a further correction: a word needs its
-// whole interval beyond the margin, and 500 simulated experiments of three loads without
-// any difference had 4 false verdicts (TestNoFalseVerdicts).
-//
-// If the baseline fails in some rounds (OOM-killed, or without a result) or fails more of
-// its operations, a setting that does not, in at least as many rounds, is better whatever
-// its figures. A setting that fails is never better.
+// looks at several metrics, loads and containers without a further correction: a word
+// needs its whole interval beyond the margin. TestNoFalseVerdicts simulates 500
+// experiments of three loads without any difference.
 //
 // Of Go benchmarks the objective is the geometric mean of all; a setting that is worse in
 // any one of them does not win.
 //
-// Containers (workload, quota and memory limit) are judged separately. Best is set if
-// exactly one of them has a better setting: to its first cell in which the objective is
-// better or the baseline fails. Keep is set if none has. Neither is set if the objective
-// was not measured beside a baseline, if there are too few rounds to show any difference,
-// or if a baseline fails and no setting is spared; the text says so.
+// Containers are judged separately. Best is set if exactly one of them has a setting to
+// recommend: to a cell of it. Keep is set if none has. Neither is set if the objective was
+// not measured beside a baseline, if there are too few rounds to show any difference, or
+// if a baseline fails and all other settings may too; the text says so.
 //
 // machineCPUs is how many CPUs programs could use; it limits what can be shown.
 func Judge(d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string, machineCPUs int) finding.BenchVerdict {
-	cs := containers(d, cells, comparisons, objective)
-	unshown := slices.Concat(uncounted(cells), cannot(cells, machineCPUs), loads(d, cells, machineCPUs))
-	v := verdictOf(d, cells, cs, objective, unshown)
+	works := d.standing(cells)
+	cs := containers(d, works, cells, comparisons, objective, machineCPUs)
+	unshown := slices.Concat(uncounted(cells), cannot(cells, machineCPUs), loads(works, cells, machineCPUs))
+	v := verdictOf(works, cells, cs, objective, unshown)
 	better, undecided := 0, 0
 	for _, c := range cs {
-		if w := c.winner(); w != nil {
+		if best, ok := c.best(); ok {
 			better++
-			v.Best = new(c.cell(w))
-		} else if c.fails != nil || c.few() {
+			v.Best = &best
+		} else if c.fails != nil || c.few(c.judged().Metric) {
 			undecided++
 		}
 	}
@@ -76,7 +81,7 @@ func Judge(d *Design, cells []finding.Cell, comparisons []finding.Comparison, ob
 // worse than another setting of the same workload: whether a measured one is better as
 // Judge defines it, such as one that works where this one fails. It also returns that
 // verdict.
-func Worse(d *Design, cells []finding.Cell, objective string) (bool, finding.BenchVerdict) {
+func Worse(d *Design, cells []finding.Cell, objective string, machineCPUs int) (bool, finding.BenchVerdict) {
 	label := LabelDefault
 	for _, a := range d.Arms {
 		if a.Is(LabelCurrent) {
@@ -92,10 +97,12 @@ func Worse(d *Design, cells []finding.Cell, objective string) (bool, finding.Ben
 		}
 		return 0, false
 	}
-	cs := containers(&beside, cells, Compare(&beside, cells), objective)
+	works := beside.standing(cells)
+	cs := containers(&beside, works, cells, Compare(&beside, cells), objective, machineCPUs)
 	worse := false
 	for _, c := range cs {
-		worse = worse || c.winner() != nil
+		_, better := c.best()
+		worse = worse || better
 	}
-	return worse, verdictOf(&beside, cells, cs, objective, uncounted(cells))
+	return worse, verdictOf(works, cells, cs, objective, uncounted(cells))
 }

@@ -48,34 +48,34 @@ func TestVerdicts(t *testing.T) {
 		want      string
 	}{
 		{name: "one is better", arms: []Arm{base, one, eight}, script: cheap, best: 1,
-			want: "GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request than the default, GOMAXPROCS=2; tails were not measured"},
+			want: "GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request than the default, GOMAXPROCS=2, in 8 paired rounds; tails were not measured"},
 		{name: "two labels, and another objective", arms: []Arm{arm("", "saturated", LabelDefault, LabelSnug), one},
 			script: script{"GOMAXPROCS=1": {metric.RPS: 1.25}}, objective: "rps", best: 1,
-			want: "GOMAXPROCS=1 serves 25 % (25 to 25 %) more than the default, GOMAXPROCS=2; tails were not measured; Go's default and snug's value are the same here (2)"},
+			want: "GOMAXPROCS=1 serves 25 % (25 to 25 %) more than the default, GOMAXPROCS=2, in 8 paired rounds; tails were not measured; Go's default and snug's value are the same here (2)"},
 		{name: "snug's is better", arms: []Arm{base, arm("1", "saturated", LabelSnug)}, script: cheap, best: 1,
-			want: "snug's GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request than the default, GOMAXPROCS=2; tails were not measured"},
+			want: "snug's GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request than the default, GOMAXPROCS=2, in 8 paired rounds; tails were not measured"},
 		{name: "nothing is", arms: []Arm{base, one, eight}, script: script{}, keep: true, best: -1,
-			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise"},
+			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise (2 settings, 8 rounds)"},
 		{name: "all are worse", arms: []Arm{base, eight}, script: cheap, keep: true, best: -1,
-			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise"},
+			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise (1 setting, 8 rounds)"},
 		{name: "noise", arms: []Arm{base, one}, script: script{"GOMAXPROCS=1": {metric.CPU: 0.99}}, sd: 0.05, keep: true, best: -1,
-			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise; to see 2 % takes about N rounds"},
+			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise (1 setting, 8 rounds); to see 2 % takes about N rounds"},
 		{name: "a trade", arms: []Arm{base, one, eight}, script: trade, keep: true, best: -1,
 			want: "keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request but serves 7 % less: a trade, not a win"},
 		{name: "a trade under another load", arms: []Arm{base, one, arm("", "50%", LabelDefault), arm("1", "50%")}, keep: true, best: -1,
 			script: script{"GOMAXPROCS=1": {metric.CPU: 0.88, metric.P99: 1.5}},
-			want:   "keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request when saturated but has a 50 % higher P99 at 50% load: a trade, not a win"},
+			want:   "keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request at 50% load but has a 50 % higher P99 at 50% load: a trade, not a win"},
 		{name: "several loads", arms: []Arm{base, one, arm("", "50%", LabelDefault), arm("1", "50%")}, best: 3, objective: "p99",
 			script: script{"GOMAXPROCS=1": {metric.CPU: 0.99, metric.P99: 0.63}},
-			want:   "GOMAXPROCS=1 has a 37 % (37 to 37 %) lower P99 at 50% load than the default, GOMAXPROCS=2"},
+			want:   "GOMAXPROCS=1 has a 37 % (37 to 37 %) lower P99 at 50% load than the default, GOMAXPROCS=2, in 8 paired rounds"},
 		{name: "several knobs", arms: []Arm{base, gc}, best: 1, script: script{metric.SettingText(gc.Arm): {metric.CPU: 0.8}},
-			want: "GOGC=400 GOMEMLIMIT=124MiB burst 50 ms costs 20 % (20 to 20 %) less CPU per request than the default, GOMAXPROCS=2; tails were not measured"},
+			want: "GOGC=400 GOMEMLIMIT=124MiB burst 50 ms costs 20 % (20 to 20 %) less CPU per request than the default, GOMAXPROCS=2, in 8 paired rounds; tails were not measured"},
 		{name: "several containers of one size", arms: []Arm{base, split}, keep: true, best: -1, script: script{"in 5 containers": {metric.CPU: 1.3}},
-			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise"},
+			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise (1 setting, 8 rounds)"},
 		{name: "the current setting", arms: []Arm{arm("8", "saturated", LabelCurrent), one}, script: cheap, best: 1,
-			want: "GOMAXPROCS=1 costs 27 % (27 to 27 %) less CPU per request than the current setting; tails were not measured"},
+			want: "GOMAXPROCS=1 costs 27 % (27 to 27 %) less CPU per request and serves 18 % (18 to 18 %) more than the current setting in 8 paired rounds; tails were not measured"},
 		{name: "keep the current setting", arms: []Arm{arm("1", "saturated", LabelCurrent), eight}, script: cheap, keep: true, best: -1,
-			want: "keep the current setting (GOMAXPROCS=1): nothing measured beats it beyond noise"},
+			want: "keep the current setting (GOMAXPROCS=1): nothing measured beats it beyond noise (1 setting, 8 rounds)"},
 		{name: "too few rounds", arms: []Arm{base, one, eight}, rounds: 3, script: cheap, best: -1,
 			want: "no verdict: 3 rounds cannot show a difference, however large; it takes at least 7"},
 		{name: "too few rounds for so many arms", arms: []Arm{base, one, eight, arm("3", "saturated"), arm("4", "saturated")}, rounds: 7, script: cheap,
@@ -86,7 +86,7 @@ func TestVerdicts(t *testing.T) {
 		{name: "too few rounds in one of them", arms: append(at(0.5, base, one, eight), at(1, base, one)...), rounds: 6, script: script{}, best: -1,
 			want: "no verdict at 0.5 CPUs: 6 rounds cannot show a difference, however large; it takes at least 7; keep the default at 1 CPU: nothing measured beats it beyond noise"},
 		{name: "much noise", arms: []Arm{base, one}, script: script{}, sd: 1, keep: true, best: -1,
-			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise; to see 2 % takes over 1000 rounds, which is not practical"},
+			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise (1 setting, 8 rounds); to see 2 % takes over 1000 rounds, which is not practical"},
 		{name: "one arm", arms: []Arm{base}, script: cheap, best: -1,
 			want: "no verdict: one setting alone, nothing to compare it with"},
 		{name: "an objective that was not measured", arms: []Arm{base, one}, script: cheap, objective: "wall", best: -1,
@@ -100,7 +100,7 @@ func TestVerdicts(t *testing.T) {
 		{name: "variants", arms: []Arm{numcpu, limiter}, script: script{}, best: -1,
 			want: "no verdict: one setting alone, nothing to compare it with"},
 		{name: "variants compared", arms: []Arm{numcpu, limiter}, script: script{}, against: BaselineOfVariants, keep: true, best: -1,
-			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise"},
+			want: "keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise (1 setting, 8 rounds)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := &Design{Arms: c.arms, Rounds: 8, Seed: 1, Against: c.against}
@@ -144,23 +144,23 @@ func TestWorse(t *testing.T) {
 		want  string
 	}{
 		{"the default is, when there is no other", []Arm{base, arm("1", "saturated")}, true,
-			"GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request than the default, GOMAXPROCS=2; tails were not measured"},
+			"GOMAXPROCS=1 costs 12 % (12 to 12 %) less CPU per request than the default, GOMAXPROCS=2, in 8 paired rounds; tails were not measured"},
 		{"the default is the best", []Arm{base, arm("8", "saturated")}, false,
-			"keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise"},
+			"keep the default (GOMAXPROCS=2): nothing measured beats it beyond noise (1 setting, 8 rounds)"},
 		{"the default is better than the current one", []Arm{base, arm("8", "saturated", LabelCurrent)}, true,
-			"Go's default costs 17 % (17 to 17 %) less CPU per request than the current setting; tails were not measured"},
+			"Go's default costs 17 % (17 to 17 %) less CPU per request than the current setting in 8 paired rounds; tails were not measured"},
 		{"the current one is the best", []Arm{base, arm("1", "saturated", LabelCurrent), arm("8", "saturated")}, false,
-			"keep the current setting (GOMAXPROCS=1): nothing measured beats it beyond noise"},
+			"keep the current setting (GOMAXPROCS=1): nothing measured beats it beyond noise (2 settings, 8 rounds)"},
 		{"variants are other programs", []Arm{variant("pool/numcpu", "8", LabelDefault), variant("pool/limiter", "1", LabelDefault)}, false,
 			"no verdict: one setting alone, nothing to compare it with"},
 		{"but each has its own default", []Arm{variant("pool/numcpu", "8", LabelDefault), variant("pool/limiter", "8", LabelDefault), variant("pool/limiter", "1")}, true,
-			"GOMAXPROCS=1 costs 27 % (27 to 27 %) less CPU per operation than the default; tails were not measured"},
+			"GOMAXPROCS=1 costs 27 % (27 to 27 %) less CPU per operation than the default in 8 paired rounds; tails were not measured"},
 		{"no comparison", []Arm{base}, false, "no verdict: one setting alone, nothing to compare it with"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := &Design{Arms: c.arms, Rounds: 8, Seed: 1, Against: BaselineOfVariants}
 			cells := Cells(d, execute(t, d, service{sd: 0.0001, factor: s.factor}))
-			worse, v := Worse(d, cells, "cpu")
+			worse, v := Worse(d, cells, "cpu", 4)
 			if text := said(v, cells).Text; worse != c.worse || text != c.want {
 				t.Errorf("%v, %s\nwant %v, %s", worse, text, c.worse, c.want)
 			}

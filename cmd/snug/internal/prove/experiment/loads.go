@@ -60,20 +60,13 @@ func saturation(c *finding.Cell) *finding.Unshown {
 	return &finding.Unshown{Code: finding.UnshownHeadroom, Used: used}
 }
 
-// unsaturated reports that a saturating load left CPU time of the baseline unused. What
-// it could use is bounded by its quota, its Ps and the machine's CPUs. The load generator
-// needs CPUs too, and is named if it used some.
+// unsaturated reports that a saturating load left CPU time of the baseline unused. The
+// load generator needs CPUs too, and is named if it used some.
 func unsaturated(c *finding.Cell, machineCPUs int) *finding.Unshown {
 	if c.Load != "saturated" {
 		return nil
 	}
-	could := float64(machineCPUs)
-	if c.Quota > 0 {
-		could = min(could, c.Quota)
-	}
-	if c.Procs != nil {
-		could = min(could, float64(*c.Procs*max(1, c.Replicas)))
-	}
+	could := couldUse(c, machineCPUs)
 	used, ok := medianOf(c, usedCPUs)
 	if !ok || used >= busy*could {
 		return nil
@@ -86,6 +79,19 @@ func unsaturated(c *finding.Cell, machineCPUs int) *finding.Unshown {
 		u.Generator = x
 	}
 	return u
+}
+
+// couldUse returns how many CPUs a cell could use: at most its quota, its Ps and those of
+// the machine.
+func couldUse(c *finding.Cell, machineCPUs int) float64 {
+	could := float64(machineCPUs)
+	if c.Quota > 0 {
+		could = min(could, c.Quota)
+	}
+	if c.Procs != nil {
+		could = min(could, float64(*c.Procs*max(1, c.Replicas)))
+	}
+	return could
 }
 
 // usedCPUs returns how many CPUs a run used on average.

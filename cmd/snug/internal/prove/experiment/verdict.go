@@ -3,9 +3,11 @@
 package experiment
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
@@ -40,6 +42,9 @@ func verdictOf(d *Design, cells []finding.Cell, cs []*container, objective strin
 		for _, c := range cs {
 			v.Judged = append(v.Judged, c.judged())
 		}
+		if v.Metric == "" {
+			v.Metric = v.Judged[0].Metric
+		}
 		risks(&v, cs)
 		return v
 	}
@@ -51,6 +56,9 @@ func verdictOf(d *Design, cells []finding.Cell, cs []*container, objective strin
 	for i := range d.Arms {
 		if _, ok := d.baseline(i); ok {
 			v.Code = finding.CodeNotCompared
+			if objective == None {
+				v.Code = finding.CodeNotAsked
+			}
 		}
 	}
 	return v
@@ -58,28 +66,42 @@ func verdictOf(d *Design, cells []finding.Cell, cs []*container, objective strin
 
 // judged returns the verdict on a container.
 func (c *container) judged() finding.Judged {
-	j := finding.Judged{
-		Code: finding.Kept, Baseline: c.baseline, Loads: len(c.loads), Fails: c.fails,
-		Rounds: c.maxPairs, Least: c.minRounds(),
-	}
-	if w := c.winner(); w != nil {
-		j.Code = finding.Won
-		if w.spared != nil {
-			j.Code, j.Fails = finding.Spared, w.spared
+	name := c.order[0]
+	for _, k := range c.order { // the first that was measured
+		if c.pairs(k) > 0 {
+			name = k
+			break
 		}
-		c.better(&j, w)
+	}
+	j := finding.Judged{
+		Code: finding.Kept, Baseline: c.baseline, Loads: len(c.loads), Metric: name, Settings: len(c.settings), Fails: c.fails,
+		Rounds: c.pairs(name), Least: c.minRounds(name),
+	}
+	if c.replaced && c.fails.Rounds > 0 {
+		j.Chance = stats.AllInOne(c.fails.Rounds, c.fails.Of, failuresOf(&c.cells[c.baseline]).rounds) > 1-confidence
+	}
+	if w, by := c.winner(); w != nil {
+		j.Code = finding.Won
+		if c.replaced {
+			j.Code = finding.Spared
+		}
+		c.better(&j, w, by)
 		return j
 	}
-	switch t := c.trade(); {
+	t, by := c.trade()
+	switch {
+	case c.replaced:
+		j.Code, j.Setting = finding.Spared, &c.baseline
+		j.Others = c.others(nil)
 	case c.fails != nil:
 		j.Code = finding.NoneSpared
-	case c.few():
+	case c.few(name):
 		j.Code = finding.TooFew
 	case t != nil:
 		j.Code, j.Failing = finding.Traded, t.broken
-		c.better(&j, t)
+		c.better(&j, t, by)
 	default:
-		j.Need, j.Margin = c.need()
+		j.Need, j.Margin = c.need(name)
 		if s := c.failing(); s != nil {
 			j.Failing = s.broken
 		}
@@ -87,34 +109,97 @@ func (c *container) judged() finding.Judged {
 	return j
 }
 
-// better records a setting, and the metrics in which it is better and worse.
-func (c *container) better(j *finding.Judged, s *setting) {
-	j.Setting = &s.cells[0]
-	j.Gain = c.headline(s)
-	for _, p := range s.worse {
-		j.Costs = append(j.Costs, *p)
+// better records a setting, the metric that decides for it, and all others in which it is
+// better or worse.
+func (c *container) better(j *finding.Judged, s *setting, by string) {
+	j.Metric, j.Setting, j.Gain = by, &s.cells[0], c.gain(s, by)
+	j.Rounds, j.Least = c.pairs(by), c.minRounds(by)
+	for _, name := range []string{metric.RPS, metric.Wall, metric.P99, metric.CPU, metric.Peak} {
+		if p := c.gain(s, name); p != nil && name != by && s.wins(name) {
+			j.Also = append(j.Also, *p)
+		}
+	}
+	j.Costs = costs(s)
+	if j.Code != finding.Traded {
+		j.Others = c.others(s)
 	}
 }
 
-// few reports whether there are too few rounds to show any difference, however large.
-func (c *container) few() bool { return c.maxPairs > 0 && c.maxPairs < c.minRounds() }
+// costs returns, for each metric in which a setting is worse, the largest difference.
+func costs(s *setting) []finding.Comparison {
+	var out []finding.Comparison
+	seen := map[string]bool{}
+	for _, p := range s.compared {
+		if p.Word == finding.Worse && !seen[p.Metric] {
+			seen[p.Metric] = true
+			out = append(out, *s.largest(p.Metric, finding.Worse))
+		}
+	}
+	return out
+}
 
-// minRounds returns how many rounds are needed to show any difference.
-func (c *container) minRounds() int {
+// maxOthers bounds how many settings are named beside the one that wins.
+const maxOthers = 2
+
+// others returns the settings that win something else: in another metric they are better
+// than the baseline, and shown to be better than the winner. Without a winner, the
+// baseline is the one to beat.
+func (c *container) others(winner *setting) []finding.Other {
+	var out []finding.Other
+	for _, name := range c.order {
+		var better []*setting
+		for _, s := range c.settings {
+			if s != winner && s.broken == nil && s.wins(name) {
+				better = append(better, s)
+			}
+		}
+		s := c.fewest(better, name)
+		if s == nil || len(out) == maxOthers || winner != nil && !c.beats(s, winner, name, len(better)) ||
+			slices.ContainsFunc(out, func(o finding.Other) bool { return o.Setting == s.cells[0] }) {
+			continue
+		}
+		out = append(out, finding.Other{Setting: s.cells[0], Gain: *c.gain(s, name), Costs: costs(s)})
+	}
+	return out
+}
+
+// pairs returns the largest number of rounds compared in a metric.
+func (c *container) pairs(name string) int {
+	n := 0
+	for _, s := range c.settings {
+		for _, p := range s.in(name) {
+			n = max(n, p.Pairs)
+		}
+	}
+	return n
+}
+
+// few reports whether there are too few rounds to show any difference, however large.
+func (c *container) few(name string) bool {
+	n := c.pairs(name)
+	return n > 0 && n < c.minRounds(name)
+}
+
+// minRounds returns how many rounds are needed to show any difference in a metric.
+func (c *container) minRounds(name string) int {
+	family := map[int]int{} // comparisons by baseline: one for each load
 	largest := 1
-	for _, n := range c.family {
-		largest = max(largest, n)
+	for _, s := range c.settings {
+		for _, p := range s.in(name) {
+			family[p.Baseline]++
+			largest = max(largest, family[p.Baseline])
+		}
 	}
 	return minRounds(largest)
 }
 
 // need returns how many rounds would show a difference of the margin. 0: more rounds do
 // not help, or no figure suggested a difference.
-func (c *container) need() (rounds int, margin float64) {
+func (c *container) need(name string) (rounds int, margin float64) {
 	for _, s := range c.settings {
-		for _, p := range s.objective {
+		for _, p := range s.in(name) {
 			if p.Word == finding.NotShown && p.NeedN != nil && *p.NeedN > p.Pairs {
-				rounds, margin = max(rounds, *p.NeedN, c.minRounds()), p.Margin
+				rounds, margin = max(rounds, *p.NeedN, c.minRounds(name)), p.Margin
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func TestNoFalseVerdicts(t *testing.T) {
 		d := full(7, seed)
 		cells := Cells(d, execute(t, d, service{seed: seed, sd: 0.03, sds: measured}))
 		cs := Compare(d, cells)
-		for _, objective := range []string{"cpu", "p99", "rps"} {
+		for _, objective := range []string{"cpu", "p99", "rps", Auto} {
 			if v := Judge(d, cells, cs, objective, 64); !v.Keep {
 				wrong[objective]++
 			}
@@ -53,7 +53,7 @@ func TestNotExcluded(t *testing.T) {
 			high, load = *p.High, cells[i].Load
 		}
 	}
-	want := "than the default, GOMAXPROCS=2; P99 could be up to " + units.About(high-1) + " higher at " + load + " load"
+	want := "than the default, GOMAXPROCS=2, in 8 paired rounds; P99 could be up to " + units.About(high-1) + " higher at " + load + " load"
 	if high < 1.1 || !strings.HasSuffix(v.Text, want) {
 		t.Errorf("%s\nwant %s", v.Text, want)
 	}

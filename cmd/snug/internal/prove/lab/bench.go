@@ -102,11 +102,10 @@ func (b *Bench) complete() error {
 	}
 	b.timing(window, quick)
 	if b.benchmarks() {
-		b.objective = "ns/op"
+		if b.objective != experiment.None {
+			b.objective = "ns/op"
+		}
 		return nil
-	}
-	if !b.objectiveSet && !slices.ContainsFunc(s.Workloads, func(w string) bool { return b.loadsOf(w)[0] != runner.LoadBatch }) {
-		b.objective = "wall"
 	}
 	var loads []string
 	for _, w := range s.Workloads {
@@ -187,18 +186,30 @@ func (b *Bench) Run() (*finding.Bench, error) {
 		}
 	}
 	d := &experiment.Design{Arms: arms, Rounds: b.rounds, Seed: b.seed, Against: experiment.BaselineOfVariants}
-	switch minRounds := d.MinRounds(); {
-	case d.Rounds == 0:
-		d.Rounds = max(defaultRounds, minRounds)
-	case d.Rounds < minRounds && b.Check:
-		return nil, message.Usage(fmt.Sprintf("%s cannot show any difference between %s, --check --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(arms), "setting"), d.Rounds),
-			fmt.Sprintf("give it --rounds %d, or fewer settings", minRounds))
-	case d.Rounds < minRounds:
-		b.Talk.Note("note: %s need %d rounds to show any difference; --rounds %d measures without a verdict", units.Plural(len(arms), "setting"), minRounds, d.Rounds)
+	if d.Rounds == 0 {
+		d.Rounds = max(defaultRounds, d.MinRounds())
+	}
+	if err := b.enough(d); err != nil {
+		return nil, err
 	}
 	b.rounds = d.Rounds
 	b.design = d
 	return b.measure(d)
+}
+
+// enough refuses rounds that cannot show any difference, however large, if a verdict is
+// wanted.
+func (b *Bench) enough(d *experiment.Design) error {
+	least := d.MinRounds()
+	switch {
+	case d.Rounds >= least || !d.Compares() || b.objective == experiment.None && !b.Check:
+		return nil
+	case b.Check:
+		return message.Usage(fmt.Sprintf("%s cannot show any difference between %s, --check --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting"), d.Rounds),
+			fmt.Sprintf("give it --rounds %d, or fewer settings", least))
+	}
+	return message.Usage(fmt.Sprintf("%s cannot show any difference between %s, however large, --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting"), d.Rounds),
+		fmt.Sprintf("give it --rounds %d, fewer settings, or --objective none to measure without a verdict", least))
 }
 
 // Judge returns an error if no run counts, or if --check finds the current setting worse.
@@ -210,7 +221,7 @@ func (b *Bench) Judge(doc *finding.Bench) error {
 		if err := checkable(doc); err != nil {
 			return err
 		}
-		if worse, v := experiment.Worse(b.design, doc.Cells, b.objective); worse {
+		if worse, v := experiment.Worse(b.design, doc.Cells, b.objective, doc.Machine.CPUs); worse {
 			content.Say(&v, doc.Cells)
 			return &message.Failure{Code: message.ExitFinding, What: v.Text, Hint: "set what the verdict says, or run it again with more --rounds to be sure"}
 		}

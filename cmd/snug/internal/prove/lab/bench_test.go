@@ -25,23 +25,23 @@ func TestFillIn(t *testing.T) {
 		window, warmUp time.Duration
 		objective      string
 	}{
-		{"nothing", "", nil, "http", "saturated", "1,8", quickWindow, 400 * time.Millisecond, "cpu"},
-		{"rounds only", "--rounds 3", nil, "http", "saturated", "1,8", quickWindow, 400 * time.Millisecond, "cpu"},
-		{"full", "--full", nil, "http", "saturated,50%,80%", "1,8", fullWindow, time.Second, "cpu"},
-		{"a quota", "--cpus 0.5", nil, "http", "saturated", "1,8", plainWindow, time.Second, "cpu"},
-		{"a knob", "--gogc 50", nil, "http", "saturated", "", plainWindow, time.Second, "cpu"},
-		{"times", "--window 300ms --warmup 2s", nil, "http", "saturated", "1,8", 300 * time.Millisecond, 2 * time.Second, "cpu"},
-		{"users", "--users 5,10", nil, "http", "5 users,10 users", "1,8", plainWindow, time.Second, "cpu"},
-		{"loads and users", "--load 50%,saturated --users 5", nil, "http", "50%,saturated,5 users", "1,8", plainWindow, time.Second, "cpu"},
-		{"fixed work", "--workload xml/pool", nil, "xml/pool", "batch", "1,8", plainWindow, time.Second, "wall"},
-		{"a family of workloads", "--workload xml --trace", nil, "xml/single,xml/fanout,xml/pool", "batch", "1,8", plainWindow, time.Second, "wall"},
-		{"several workloads", "--workload http,xml/pool", nil, "http,xml/pool", "saturated", "1,8", plainWindow, time.Second, "cpu"},
-		{"drives itself", "--workload syscall", nil, "syscall", "self", "1,8", plainWindow, time.Second, "cpu"},
-		{"command", "", []string{"true"}, "command", "batch", "1,2,4", plainWindow, time.Second, "wall"},
+		{"nothing", "", nil, "http", "saturated", "1,8", quickWindow, 400 * time.Millisecond, "auto"},
+		{"rounds only", "--rounds 3", nil, "http", "saturated", "1,8", quickWindow, 400 * time.Millisecond, "auto"},
+		{"full", "--full", nil, "http", "saturated,50%,80%", "1,8", fullWindow, time.Second, "auto"},
+		{"a quota", "--cpus 0.5", nil, "http", "saturated", "1,8", plainWindow, time.Second, "auto"},
+		{"a knob", "--gogc 50", nil, "http", "saturated", "", plainWindow, time.Second, "auto"},
+		{"times", "--window 300ms --warmup 2s", nil, "http", "saturated", "1,8", 300 * time.Millisecond, 2 * time.Second, "auto"},
+		{"users", "--users 5,10", nil, "http", "5 users,10 users", "1,8", plainWindow, time.Second, "auto"},
+		{"loads and users", "--load 50%,saturated --users 5", nil, "http", "50%,saturated,5 users", "1,8", plainWindow, time.Second, "auto"},
+		{"fixed work", "--workload xml/pool", nil, "xml/pool", "batch", "1,8", plainWindow, time.Second, "auto"},
+		{"a family of workloads", "--workload xml --trace", nil, "xml/single,xml/fanout,xml/pool", "batch", "1,8", plainWindow, time.Second, "auto"},
+		{"several workloads", "--workload http,xml/pool", nil, "http,xml/pool", "saturated", "1,8", plainWindow, time.Second, "auto"},
+		{"drives itself", "--workload syscall", nil, "syscall", "self", "1,8", plainWindow, time.Second, "auto"},
+		{"command", "", []string{"true"}, "command", "batch", "1,2,4", plainWindow, time.Second, "auto"},
 		{"command for its CPU time", "--objective cpu", []string{"true"}, "command", "batch", "1,2,4", plainWindow, time.Second, "cpu"},
-		{"service", "--url http://127.0.0.1:1/", []string{"serve"}, "command", "saturated", "1,2,4", plainWindow, time.Second, "cpu"},
-		{"service, full", "--full --url http://127.0.0.1:1/", []string{"serve"}, "command", "saturated,50%,80%", "1,2,4", fullWindow, time.Second, "cpu"},
-		{"service of somebody else", "--url http://127.0.0.1:1/ --load 5/s", nil, "url", "5/s", "", plainWindow, time.Second, "cpu"},
+		{"service", "--url http://127.0.0.1:1/", []string{"serve"}, "command", "saturated", "1,2,4", plainWindow, time.Second, "auto"},
+		{"service, full", "--full --url http://127.0.0.1:1/", []string{"serve"}, "command", "saturated,50%,80%", "1,2,4", fullWindow, time.Second, "auto"},
+		{"service of somebody else", "--url http://127.0.0.1:1/ --load 5/s", nil, "url", "5/s", "", plainWindow, time.Second, "auto"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := parsed(t, c.flags)
@@ -131,9 +131,9 @@ func TestCheckable(t *testing.T) {
 		{"compared in something else", []finding.Cell{{Labels: byDefault}, {Labels: other}}, []finding.Comparison{{Metric: "rps"}}, message.ExitFailed},
 		{"nothing compared", []finding.Cell{{Labels: byDefault}}, nil, message.ExitFailed},
 		{"another is killed", []finding.Cell{{Labels: byDefault}, {Labels: other, OOMKills: kills(1)}}, cpu, -1},
-		{"the default is killed", []finding.Cell{{Labels: byDefault, OOMKills: kills(1)}, {Labels: other}}, cpu, message.ExitFinding},
+		{"the default is killed", []finding.Cell{{Labels: byDefault, OOMKills: kills(1)}, {Labels: other}}, nil, -1},
 		{"the default is killed, the current is not", []finding.Cell{{Labels: byDefault, OOMKills: kills(1)}, {Labels: current}}, cpu, -1},
-		{"the current is killed", []finding.Cell{{Labels: byDefault}, {Labels: current, OOMKills: kills(1)}}, cpu, message.ExitFinding},
+		{"the current is killed", []finding.Cell{{Labels: byDefault}, {Labels: current, OOMKills: kills(1)}}, nil, -1},
 		{"all are killed", []finding.Cell{{Labels: byDefault, OOMKills: kills(1)}, {Labels: other, OOMKills: kills(2)}}, nil, message.ExitFailed},
 	} {
 		d := &finding.Bench{Setup: finding.Setup{Objective: "cpu"}, Cells: c.cells, Comparisons: c.comparisons}

@@ -40,7 +40,7 @@ func (l *Lab) checkBenchmarks() error {
 		return message.Usage("snug starts the test program itself, -exec", "leave it out")
 	case len(l.Metrics) > 0:
 		return message.Usage("Go benchmarks have their own figures, --metric", "leave it out: all that they print are shown")
-	case l.objective != "":
+	case l.objective != "" && l.objective != experiment.Auto && l.objective != experiment.None:
 		return message.Usage("Go benchmarks are compared in ns/op, --objective "+l.objective, "leave it out; every other unit that they print is compared too")
 	}
 	return nil

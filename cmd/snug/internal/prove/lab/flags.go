@@ -32,7 +32,7 @@ func (l *Lab) Add(fs *pflag.FlagSet) {
 		n, err := strconv.ParseUint(text, 10, 64)
 		return n, err == nil
 	}, &l.seed)
-	flagvalue.Define(fs, "objective", "what better means, one `OBJECTIVE`: cpu (per request), rps, p99 or wall", "cpu, rps, p99 or wall", func(text string) (string, bool) {
+	flagvalue.Define(fs, "objective", "what better means, one `OBJECTIVE`: cpu (per request), rps, p99, wall, none, or auto (default): what the data call for", "auto, cpu, rps, p99, wall or none", func(text string) (string, bool) {
 		return text, slices.Contains(Objectives, text)
 	}, &l.objective)
 	fs.BoolVar(&l.RealTime, "rt", false, "the load generator gets real-time priority (needs root)")

@@ -26,6 +26,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
@@ -35,7 +36,7 @@ import (
 )
 
 // Objectives are the values of --objective.
-var Objectives = []string{"cpu", "rps", "p99", "wall"}
+var Objectives = []string{experiment.Auto, "cpu", "rps", "p99", "wall", experiment.None}
 
 // talk prints notes and the status line while an experiment runs.
 type talk interface {
@@ -96,8 +97,8 @@ func (l *Lab) timing(window time.Duration, quick bool) {
 			l.warmUp = 400 * time.Millisecond
 		}
 	}
-	if l.objectiveSet = l.objective != ""; !l.objectiveSet {
-		l.objective = "cpu"
+	if l.objectiveSet = l.objective != "" && l.objective != experiment.Auto; !l.objectiveSet {
+		l.objective = experiment.Auto
 	}
 }
 

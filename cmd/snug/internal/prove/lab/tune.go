@@ -89,8 +89,13 @@ func (t *Tune) input() (*search.Input, error) {
 		return nil, message.Usage("a load for a program that is not a service, --load", "give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
 	t.timing(tuneWindow, false)
-	if !t.objectiveSet && !service && (!builtin || workload.IsBatch(t.Workload)) {
+	switch {
+	case t.objective == experiment.None:
+		return nil, message.Usage("a search needs an objective, --objective none", "one of cpu, rps, p99 and wall; or snug bench, which compares without one")
+	case !t.objectiveSet && !service && (!builtin || workload.IsBatch(t.Workload)):
 		t.objective = "wall"
+	case !t.objectiveSet:
+		t.objective = "cpu"
 	}
 	base := finding.Arm{Workload: "command", Load: runner.LoadBatch}
 	if builtin {

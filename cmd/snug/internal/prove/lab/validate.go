@@ -140,20 +140,20 @@ func checkable(d *finding.Bench) error {
 	if slices.ContainsFunc(d.Cells, func(c finding.Cell) bool { return slices.Contains(c.Labels, experiment.LabelCurrent) }) {
 		label = experiment.LabelCurrent
 	}
-	var killed, lives bool
+	lives, killed := false, false
 	for _, c := range d.Cells {
 		out := c.OOMKills != nil && *c.OOMKills > 0
 		killed = killed || out && slices.Contains(c.Labels, label)
 		lives = lives || !out
 	}
-	switch {
-	case killed && lives:
-		return &message.Failure{Code: message.ExitFinding, What: "the setting checked runs out of memory, and another does not, --check", Hint: "give it more memory, or set what the table shows to work without"}
-	case killed:
+	if killed && !lives {
 		return message.Failed("nothing to check: every setting runs out of memory, --check", "give it more: --memory SIZE")
 	}
+	if killed {
+		return nil // the verdict says so
+	}
 	metric := map[string]string{"cpu": "cpu_seconds_per_op", "rps": "rps", "p99": "p99_seconds", "wall": "wall_seconds", "ns/op": "benchmark.ns/op"}[d.Objective]
-	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric }) {
+	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric || metric == "" }) {
 		return message.Failed("nothing to check: no settings were compared in "+d.Objective+", --check", "see the runs of --json for what is missing, or name other settings or another --objective")
 	}
 	return nil

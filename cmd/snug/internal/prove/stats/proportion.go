@@ -47,3 +47,14 @@ func binomialCDF(k, n int, p float64) float64 {
 	}
 	return min(sum, 1)
 }
+
+// AllInOne returns the probability that k failures fall by chance into the n runs of one
+// setting and none into the m runs of another, if both fail equally often: Fisher's exact
+// test, one-sided, for k of n against 0 of m. It is 1 for no failures.
+func AllInOne(k, n, m int) float64 {
+	p := 1.0
+	for i := range k {
+		p *= float64(n-i) / float64(n+m-i)
+	}
+	return p
+}

@@ -17,6 +17,9 @@ import (
 func BenchNotes(d *finding.Bench) []string {
 	notes := Early(&d.Setup)
 	parts := Sections(d.Cells, d.Comparisons)
+	if text := criterion(parts, d.Cells, d.Comparisons); text != "" {
+		notes = append(notes, text)
+	}
 	for i := range parts {
 		notes = append(notes, parts[i].notShown(d.Cells, d.Comparisons, len(parts) > 1)...)
 		notes = append(notes, parts[i].missing(d.Cells)...)
@@ -88,6 +91,31 @@ func common(s *finding.Setup, cells []finding.Cell, cannot []string) []string {
 	return append(notes, invalidNotes(s, cells)...)
 }
 
+// criterion says from which size on a difference counts, by metric; "" without
+// comparisons.
+func criterion(parts []Section, cells []finding.Cell, all []finding.Comparison) string {
+	var sizes []string
+	heads := map[string][]string{} // by size
+	for i := range parts {
+		for _, c := range parts[i].Comparisons(cells, all) {
+			size, head := units.About(c.Margin), metric.Heading(c.Metric, parts[i].Requests)
+			if heads[size] == nil {
+				sizes = append(sizes, size)
+			}
+			if !slices.Contains(heads[size], head) {
+				heads[size] = append(heads[size], head)
+			}
+		}
+	}
+	for i, size := range sizes {
+		sizes[i] = size + " (" + strings.Join(heads[size], ", ") + ")"
+	}
+	if len(sizes) == 0 {
+		return ""
+	}
+	return "a difference counts if its whole interval lies beyond " + strings.Join(sizes, ", ")
+}
+
 // notShown says where no difference is shown, and how many rounds would show one.
 func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, several bool) []string {
 	mine := slices.DeleteFunc(s.Comparisons(cells, all), func(c finding.Comparison) bool {
@@ -95,6 +123,7 @@ func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 	})
 	type group struct {
 		names, metrics []string
+		size           string
 		low, high      int
 	}
 	var groups []group
@@ -104,6 +133,7 @@ func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 			if c.Metric != key || c.Word != finding.NotShown {
 				continue
 			}
+			g.size = units.About(c.Margin)
 			g.names = append(g.names, s.Name(&cells[c.Cell]))
 			if c.NeedN != nil {
 				if g.low == 0 || *c.NeedN < g.low {
@@ -115,7 +145,9 @@ func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 		if len(g.names) == 0 {
 			continue
 		}
-		same := slices.IndexFunc(groups, func(h group) bool { return h.low == g.low && h.high == g.high && slices.Equal(h.names, g.names) })
+		same := slices.IndexFunc(groups, func(h group) bool {
+			return h.size == g.size && h.low == g.low && h.high == g.high && slices.Equal(h.names, g.names)
+		})
 		if same < 0 {
 			groups = append(groups, g)
 		} else {
@@ -124,12 +156,11 @@ func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 	}
 	var notes []string
 	for _, g := range groups {
-		text := "not shown: a difference in " + strings.Join(g.metrics, ", ") + " of " + few(g.names)
+		text := "not decided: " + strings.Join(g.metrics, ", ") + " of " + few(g.names)
 		if several {
 			text += " (" + Short(s.brief, 60) + ")"
 		}
-		text += Needs(g.low, g.high)
-		notes = append(notes, text)
+		notes = append(notes, text+Needs(g.size, g.low, g.high))
 	}
 	return notes
 }
@@ -146,20 +177,21 @@ func Missing(g *finding.Gap) string {
 // maxRounds is the largest number of rounds that is practical.
 const maxRounds = 1000
 
-// Needs says how many rounds would show a difference: low and high are the minimum
-// and maximum over several settings; 0 is unknown.
-func Needs(low, high int) string {
+// Needs says how many rounds would show a difference of a size: low and high are the
+// minimum and maximum over several settings; 0 is unknown.
+func Needs(size string, low, high int) string {
+	takes := "; to show " + size + " takes "
 	switch {
 	case high <= 0:
 		return ""
 	case low > maxRounds:
-		return "; not practical (over 1000 rounds)"
+		return takes + "over 1000 rounds, which is not practical"
 	case high > maxRounds:
-		return fmt.Sprintf("; needs n = %d rounds or more, for some not practical (over 1000 rounds)", low)
+		return takes + fmt.Sprintf("%d rounds or more, for some over 1000", low)
 	case low != high:
-		return fmt.Sprintf("; needs n = %d to %d rounds", low, high)
+		return takes + fmt.Sprintf("about %d to %d rounds", low, high)
 	}
-	return fmt.Sprintf("; needs n = %d rounds", high)
+	return takes + fmt.Sprintf("about %d rounds", high)
 }
 
 // few joins names; of six or more it shows four and counts the rest.

@@ -66,7 +66,7 @@ func (s *Section) Benchmarks(cells []finding.Cell, all []finding.Comparison) []T
 				column[k] = units.None
 				for _, c := range mine {
 					if c.Cell == i && c.Benchmark == name {
-						column[k] = difference(&c)
+						column[k] = Outcome(&c)
 					}
 				}
 			}

@@ -132,7 +132,7 @@ func (s *Section) Differences(cells []finding.Cell, all []finding.Comparison) (G
 				switch {
 				case c.Metric != key:
 				case c.Cell == i:
-					column[k] = difference(&c)
+					column[k] = Outcome(&c)
 				case c.Baseline == i && column[k] == units.None:
 					column[k] = "baseline"
 				}
@@ -175,24 +175,20 @@ func place(key string) int {
 	return i
 }
 
-// difference formats one comparison for a table.
-func difference(c *finding.Comparison) string {
+// Outcome says what a comparison shows: -20 % [-25, -15] worse. Where nothing is decided it
+// is ~ and the interval, if there are enough rounds for one: the difference may be anything
+// within.
+func Outcome(c *finding.Comparison) string {
+	interval := c.Low != nil && c.High != nil && !units.Odd(*c.Low) && !units.Odd(*c.High)
 	switch {
-	case c.Word == finding.NotShown || units.Odd(c.Ratio) || c.Ratio <= 0:
+	case units.Odd(c.Ratio) || c.Ratio <= 0 || c.Word == finding.NotShown && !interval:
 		return "~"
-	case c.Low == nil || c.High == nil:
+	case c.Word == finding.NotShown:
+		return "~ [" + units.Between(*c.Low, *c.High) + "]"
+	case !interval:
 		return units.Change(c.Ratio) + " " + message.Clean(c.Word)
 	}
 	return units.ChangeBetween(c.Ratio, *c.Low, *c.High) + " " + message.Clean(c.Word)
-}
-
-// Outcome is difference, with the interval also where no difference is shown.
-func Outcome(c *finding.Comparison) string {
-	text := difference(c)
-	if text != "~" || c.Low == nil || c.High == nil || units.Odd(*c.Low) || units.Odd(*c.High) {
-		return text
-	}
-	return text + " [" + units.Between(*c.Low, *c.High) + "]"
 }
 
 // DifferencesTitle returns the heading of the differences.
@@ -206,7 +202,7 @@ func DifferencesTitle(cells []finding.Cell, s *Section, all []finding.Comparison
 	if low != high {
 		pairs = strconv.Itoa(low) + " to " + pairs
 	}
-	return "against " + Baselines(cells, mine) + ", " + pairs + ": difference [interval]; ~ no difference shown"
+	return "against " + Baselines(cells, mine) + ", " + pairs + ": difference [interval]; ~ not decided"
 }
 
 // Baselines names the baselines of comparisons.

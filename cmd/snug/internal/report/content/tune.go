@@ -191,7 +191,7 @@ func Costs(d *finding.Tune) string {
 	var all []string
 	for _, c := range d.Confirm.Comparisons {
 		if c.Word == finding.Worse && c.Cell == 0 {
-			all = append(all, metric.Called(c.Metric)+" "+strings.TrimSuffix(difference(&c), " "+finding.Worse))
+			all = append(all, metric.Called(c.Metric)+" "+strings.TrimSuffix(Outcome(&c), " "+finding.Worse))
 		}
 	}
 	if len(all) == 0 {

@@ -47,6 +47,8 @@ func (w words) verdict() string {
 		return lawText(w.Law)
 	case finding.CodeAlone:
 		return "no verdict: one setting alone, nothing to compare it with"
+	case finding.CodeNotAsked:
+		return "measured without a verdict, as --objective none asks"
 	case finding.CodeNotCompared:
 		text := "no verdict: " + metric.Called(w.Metric) + " was not measured side by side"
 		if lost := w.uncounted(); lost != "" {
@@ -119,33 +121,118 @@ func (w words) several() string {
 }
 
 // claim says where a setting is better: GOMAXPROCS=1 costs 12 % (8 to 14 %) less
-// CPU per request than the default, GOMAXPROCS=2. For a spared setting it says how the
-// baseline fails, and what the setting costs or gains.
-func (w words) claim(j *finding.Judged, procs bool) string {
-	base := &w.cells[j.Baseline]
+// CPU per request than the default, GOMAXPROCS=2, in 8 paired rounds. For a spared setting
+// it first says how the planned baseline fails. whole adds what only one verdict has room
+// for.
+func (w words) claim(j *finding.Judged, whole bool) string {
 	if j.Code == finding.Spared {
-		not := " does not"
-		if j.Fails.Code == finding.FailsMemory {
-			not = " is not"
-		}
-		text := "the " + baseName(base) + " " + w.failure(j, j.Fails) + "; " + w.setting(j, *j.Setting) + not
+		return w.spared(j, whole)
+	}
+	base := &w.cells[j.Baseline]
+	text := w.setting(j, *j.Setting) + " " + w.gains(j, whole) + " than the " + baseName(base)
+	if n := w.cells[j.Gain.Baseline].Procs; whole && n != nil && base.GOMAXPROCS == "" {
+		text += ", GOMAXPROCS=" + strconv.Itoa(*n) + ","
+	}
+	if whole {
+		text += rounds(j)
+	}
+	return strings.TrimSuffix(text, ",") + w.price(j, whole)
+}
+
+// spared says how the planned baseline fails, which setting does not, and what was
+// compared with that.
+func (w words) spared(j *finding.Judged, whole bool) string {
+	failed, at := &w.cells[j.Fails.Cell], &w.cells[j.Baseline]
+	not := " does not"
+	if j.Fails.Code == finding.FailsMemory {
+		not = " is not"
+	}
+	if j.Chance {
+		not += " (which may be chance)"
+	}
+	text := "the " + baseName(failed) + " " + w.failure(j, j.Fails) + "; "
+	switch others := j.Settings - 1; { // the failed one is compared too, in the rounds in which it worked
+	case failed.Knobs == at.Knobs && failed.Burst == at.Burst: // an older document compares with the failed baseline
+		text += w.setting(j, *j.Setting) + not
 		if len(j.Costs) > 0 {
 			text += ", but " + w.phrase(j, &j.Costs[0], false)
 		} else if j.Gain != nil {
 			text += ", and " + w.phrase(j, j.Gain, true)
 		}
-		return text
-	}
-	text := w.setting(j, *j.Setting) + " " + w.phrase(j, j.Gain, true) + " than the " + baseName(base)
-	if n := w.cells[j.Gain.Baseline].Procs; procs && n != nil && base.GOMAXPROCS == "" {
-		text += ", GOMAXPROCS=" + strconv.Itoa(*n)
+	case j.Gain != nil:
+		text += w.setting(j, j.Baseline) + not + ", and " + w.setting(j, *j.Setting) + " " + w.gains(j, whole) + " than that" + rounds(j) + w.price(j, whole)
+	default:
+		text += w.setting(j, j.Baseline) + not
+		if whole && others > 0 {
+			text += ", and nothing else measured beats that beyond noise" + compared(others, j.Rounds)
+		}
+		if whole {
+			text += w.others(j)
+		}
 	}
 	return text
 }
 
+// gains lists the metrics in which a setting is better, the one that decides first.
+func (w words) gains(j *finding.Judged, whole bool) string {
+	all := []string{w.phrase(j, j.Gain, true)}
+	if whole {
+		for i := range j.Also {
+			all = append(all, w.phrase(j, &j.Also[i], true))
+		}
+	}
+	return units.List(all)
+}
+
+// price says in what a setting that wins is worse, and which settings win something else.
+func (w words) price(j *finding.Judged, whole bool) string {
+	text := w.costs(j, j.Costs)
+	if whole {
+		text += w.others(j)
+	}
+	return text
+}
+
+func (w words) costs(j *finding.Judged, costs []finding.Comparison) string {
+	var all []string
+	for i := range costs {
+		all = append(all, w.phrase(j, &costs[i], false))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ", but " + units.List(all)
+}
+
+// others names the settings that win something else, with their price.
+func (w words) others(j *finding.Judged) string {
+	text := ""
+	for i := range j.Others {
+		o := &j.Others[i]
+		text += "; " + w.setting(j, o.Setting) + " " + w.phrase(j, &o.Gain, true) + w.costs(j, o.Costs)
+	}
+	return text
+}
+
+// rounds says on how many rounds a comparison stands; "" in an older document.
+func rounds(j *finding.Judged) string {
+	if j.Settings == 0 || j.Rounds == 0 {
+		return ""
+	}
+	return " in " + units.Plural(j.Rounds, "paired round")
+}
+
+// compared says what was compared: " (3 settings, 8 rounds)"; "" in an older document.
+func compared(settings, rounds int) string {
+	if settings < 1 || rounds < 1 {
+		return ""
+	}
+	return " (" + units.Plural(settings, "setting") + ", " + units.Plural(rounds, "round") + ")"
+}
+
 // noneSpared says why there is no verdict although the baseline fails.
 func (w words) noneSpared(j *finding.Judged) string {
-	return "the " + baseName(&w.cells[j.Baseline]) + " " + w.failure(j, j.Fails) + ", and no other setting is shown to be spared"
+	return "the " + baseName(&w.cells[j.Fails.Cell]) + " " + w.failure(j, j.Fails) + ", and no other setting is shown to be spared"
 }
 
 // tooFew says that there are too few rounds for a verdict.
@@ -164,7 +251,7 @@ func (w words) why(j *finding.Judged) string {
 		}
 		return w.setting(j, *j.Setting) + " " + w.phrase(j, j.Gain, true) + " but " + but + ": a trade, not a win"
 	}
-	text := "nothing measured beats it beyond noise"
+	text := "nothing measured beats it beyond noise" + compared(j.Settings, j.Rounds)
 	if f := j.Failing; f != nil {
 		text = w.setting(j, f.Cell) + " " + w.failure(j, f) + ", and " + text
 	}

@@ -31,35 +31,53 @@ const (
 	CodeUncounted   = "uncounted"    // no valid runs
 	CodeNotCompared = "not-compared" // the metric was not measured in pairs
 	CodeAlone       = "one-setting"  // nothing to compare with
+	CodeNotAsked    = "not-asked"    // the objective was "none"
 	CodeLaw         = "stall-law"    // only stalls were measured
 	CodeUnfinished  = "unfinished"   // a search was stopped
 )
 
 // Judged is the decision for one container: a workload, a quota and a memory limit.
 type Judged struct {
-	Code     string `json:"code"`
-	Baseline int    `json:"baseline"` // index of a cell with the baseline setting
-	Loads    int    `json:"loads"`    // number of loads compared
+	Code string `json:"code"`
+	// Baseline is the index of a cell with the setting that the others are compared with:
+	// the planned one or, if that fails (see baseline_fails), the one that takes its place.
+	Baseline int `json:"baseline"`
+	Loads    int `json:"loads"` // number of loads compared
+	// Metric is the one that decides here, by its field name in cells; absent = that of the verdict.
+	Metric string `json:"metric,omitempty"`
+	// Settings is the number of settings compared with the baseline.
+	Settings int `json:"settings,omitempty"`
 	// Setting is a cell of the setting that wins, leads or trades; null = none. In a search the next two
 	// come from the confirmation.
 	Setting *int         `json:"setting"`
 	Gain    *Comparison  `json:"gain"`                     // the metric in which it is better
-	Costs   []Comparison `json:"costs,omitempty"`          // those in which it is worse
-	Fails   *Failure     `json:"baseline_fails,omitempty"` // how the baseline fails
-	Failing *Failure     `json:"setting_fails,omitempty"`  // how the setting fails or, if the baseline is kept, another one
-	Rounds  int          `json:"rounds,omitempty"`         // at most compared
-	Least   int          `json:"least_rounds,omitempty"`   // the least that can show any difference
-	Need    int          `json:"need_rounds,omitempty"`    // about how many would show a difference of the margin
-	Margin  float64      `json:"margin_ratio,omitempty"`   // largest difference that does not count, 0.02 = 2%
+	Also    []Comparison `json:"also,omitempty"`           // others in which it is better: the largest of each metric
+	Costs   []Comparison `json:"costs,omitempty"`          // those in which it is worse: the largest of each metric
+	Others  []Other      `json:"others,omitempty"`         // settings that win something else
+	Fails   *Failure     `json:"baseline_fails,omitempty"` // how the planned baseline fails
+	// Chance: so few failures fall into the baseline's rounds alone by chance in more than 5 % of experiments.
+	Chance  bool     `json:"may_be_chance,omitempty"`
+	Failing *Failure `json:"setting_fails,omitempty"` // how the setting fails or, if the baseline is kept, another one
+	Rounds  int      `json:"rounds,omitempty"`        // at most compared
+	Least   int      `json:"least_rounds,omitempty"`  // the least that can show any difference
+	Need    int      `json:"need_rounds,omitempty"`   // about how many would show a difference of the margin
+	Margin  float64  `json:"margin_ratio,omitempty"`  // largest difference that does not count, 0.02 = 2%
 	// Broken is the requirement that the setting of a search, or else its baseline, does not meet.
 	Broken *Broken  `json:"broken,omitempty"`
 	Bounds []string `json:"bounds,omitempty"` // all of them
 }
 
+// Other is a setting that is better than the one that wins, in another metric.
+type Other struct {
+	Setting int          `json:"setting"` // index of a cell
+	Gain    Comparison   `json:"gain"`
+	Costs   []Comparison `json:"costs,omitempty"` // metrics in which it is worse than the baseline
+}
+
 // Values of Judged.Code.
 const (
 	Won         = "win"            // Setting is better, and worse in no metric
-	Spared      = "spared"         // the baseline fails and Setting does not
+	Spared      = "spared"         // the planned baseline fails and Setting does not
 	Traded      = "trade"          // Setting is better in one metric and worse in another: keep the baseline
 	Kept        = "keep"           // nothing is better beyond noise
 	NoneSpared  = "none-spared"    // the baseline fails, and all others may too: no verdict

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// standing returns the design with baselines that work. A baseline that fails under some
+// load (OOM-killed, without a result, or with failed operations) cannot say which of the
+// others is best. So in its container another setting takes its place, if one does not
+// fail under any load and has at least as many rounds: snug's own or, if that fails too,
+// the one that changes least. If all fail, the baseline stays.
+//
+// A failure is the only result that it depends on. Figures play no part.
+func (d *Design) standing(cells []finding.Cell) *Design {
+	instead := map[int]int{} // planned baseline to the one in its place
+	for i := range d.Arms {
+		b, ok := d.baseline(i)
+		if !ok {
+			continue
+		}
+		if _, done := instead[b]; !done {
+			instead[b] = d.substitute(cells, b)
+		}
+	}
+	works := *d
+	works.Against = func(_ []Arm, i int) (int, bool) {
+		b, ok := d.baseline(i)
+		if !ok { // a planned baseline: it is compared with the one in its place
+			b = i
+		}
+		if other, replaced := instead[b]; replaced {
+			b = other
+		}
+		return b, b != i
+	}
+	return &works
+}
+
+// substitute returns the cell to compare with instead of a planned baseline, at the same
+// load; the baseline itself if it works or nothing else does.
+func (d *Design) substitute(cells []finding.Cell, baseline int) int {
+	base := d.setting(cells, baseline)
+	if !slices.ContainsFunc(base, func(i int) bool { return failuresOf(&cells[i]).any() }) {
+		return baseline
+	}
+	best := baseline
+	for i := range d.Arms {
+		if familyOf(d.Arms[i]) != familyOf(d.Arms[baseline]) || !spared(cells, base, d.setting(cells, i)) {
+			continue
+		}
+		if best == baseline || simpler(d.Arms[i], d.Arms[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// setting returns the cells of an arm's setting, under all loads.
+func (d *Design) setting(cells []finding.Cell, arm int) []int {
+	var out []int
+	want := d.Arms[arm].Arm
+	for i := range cells {
+		if a := d.Arms[i].Arm; len(valid(cells[i].Rounds)) > 0 {
+			if a.Load = want.Load; a == want {
+				out = append(out, i)
+			}
+		}
+	}
+	return out
+}
+
+// spared reports whether a setting works under every load under which the baseline was
+// measured, in at least as many rounds.
+func spared(cells []finding.Cell, base, setting []int) bool {
+	for _, b := range base {
+		i := slices.IndexFunc(setting, func(i int) bool { return cells[i].Load == cells[b].Load })
+		if i < 0 {
+			return false
+		}
+		if f := failuresOf(&cells[setting[i]]); f.any() || f.rounds < failuresOf(&cells[b]).rounds {
+			return false
+		}
+	}
+	return len(base) > 0
+}
+
+// simpler reports whether setting a should stand in before b: snug's own first, then the
+// one that changes less.
+func simpler(a, b Arm) bool {
+	if a.Is(LabelSnug) != b.Is(LabelSnug) {
+		return a.Is(LabelSnug)
+	}
+	return changes(a.Arm) < changes(b.Arm)
+}
+
+// changes weighs what a setting changes, to choose between settings of which none is
+// shown to be better: 2 for each knob, and 1 more for GOMAXPROCS. A set GOMAXPROCS keeps
+// Go from following the quota, so leaving it unset beats any other single knob.
+func changes(a finding.Arm) int {
+	n := 2 * len(a.Vars.List())
+	for _, set := range []bool{a.GOMAXPROCS != "", a.GOGC != "", a.GOMEMLIMIT != "", a.Burst > 0, a.Replicas > 1} {
+		if set {
+			n += 2
+		}
+	}
+	if a.GOMAXPROCS != "" {
+		n++
+	}
+	return n
+}
