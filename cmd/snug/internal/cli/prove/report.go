@@ -30,8 +30,15 @@ func publish(u *ui.UI, l *lab.Lab, d finding.Document) error {
 	if err := u.Answer(d); err != nil {
 		return err
 	}
-	return writeForms(d, form{l.HTML, page.Write, pageHint}, form{l.Benchfmt, report.Benchfmt, linesHint})
+	err := writeForms(d, form{l.HTML, page.Write, pageHint}, form{l.Benchfmt, report.Benchfmt, linesHint})
+	if err == nil && l.Benchfmt != "" {
+		u.Note(benchstatNote)
+	}
+	return err
 }
+
+// benchstatNote says why benchstat may call a difference what snug does not.
+const benchstatNote = "note: benchstat takes these runs without their rounds, and each setting alone; it may call worse or better what snug does not (docs/bench.md)"
 
 // Which documents have which form.
 const (
@@ -129,6 +136,9 @@ only. A file of snug top shows one look after the other, as --batch did.`,
 			}
 			if err := writeForms(d, forms...); err != nil {
 				return err
+			}
+			if benchfmt != "" {
+				u.Note(benchstatNote)
 			}
 			if len(forms) > 0 && !u.JSON {
 				return nil

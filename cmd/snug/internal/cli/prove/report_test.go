@@ -5,6 +5,7 @@ package prove
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +63,7 @@ func TestReadDocument(t *testing.T) {
 func TestPublishAnswersFirst(t *testing.T) {
 	var out bytes.Buffer
 	dir := t.TempDir()
-	u := &ui.UI{Out: &out, JSON: true}
+	u := &ui.UI{Out: &out, Err: io.Discard, JSON: true}
 	l := &lab.Lab{HTML: filepath.Join(dir, "nowhere", "page.html"), Benchfmt: filepath.Join(dir, "runs.txt")}
 	d := &finding.Bench{Head: finding.NewHead(finding.KindBench)}
 	var f *message.Failure
