@@ -193,6 +193,13 @@ gotest -count=1 -run TestSite ./e2e/report/browser`,
 		script: `gotest -count=1 -timeout 40m ./contrib/golangci`,
 	},
 	{
+		// Experiments on programs whose best setting is known.
+		name: "advice", cpus: 2, seconds: 240,
+		words:  "advice",
+		paths:  []string{"cmd/snug/internal/prove", "cmd/snug/internal/report/content/verdict.go", "e2e/prove", unitTests},
+		script: `gotest -count=1 -timeout 40m ./e2e/prove/advice`,
+	},
+	{
 		name: "machines", cpus: 2, seconds: 600, after: []string{"packages"},
 		words: "vm,machines",
 		paths: slices.Concat(library, []string{"cmd/snug/internal/prove/cgrun", "cmd/snug/internal/process/goproc", "cmd/snug/internal/cluster/agent", "testdata/situations",

@@ -8,7 +8,8 @@
 // with other Go releases), kube (builds and starts a Kubernetes API server), chart (builds Helm
 // and installs the chart), fleet (runs hundreds of pods on simulated nodes), node (makes this
 // machine a node of Kubernetes), engines (starts containers with docker, podman and others),
-// release (makes a release and installs all of it).
+// release (makes a release and installs all of it), advice (measures programs whose best setting is
+// known).
 package gate
 
 import (
