@@ -139,6 +139,9 @@ func (p Plan) withDefaults() (Plan, error) {
 		if _, err := address(text); err != nil {
 			return Plan{}, err
 		}
+		if !HTTP(text) {
+			return Plan{}, &Error{What: fmt.Sprintf("neither http nor https, %s", text), Cure: "give it as http://HOST:PORT/PATH"}
+		}
 	}
 	switch {
 	case p.Window <= 0:
