@@ -47,6 +47,7 @@ func TestFaults(t *testing.T) {
 		{"port", testPorts},
 		{"memory", testMemory},
 		{"reported", testReported},
+		{"load command", testLoadCommands},
 		{"interrupt", testInterrupts},
 		{"killed", testKilledSnug},
 		{"disk", testFullDisks},

@@ -29,9 +29,15 @@ import (
 
 func main() {
 	how, address, log := arg(1), arg(2), arg(3)
+	if command := commands[how]; command != nil {
+		command(address, log)
+		return
+	}
 	serve := func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fine\n") }
 	switch how {
 	case "serves":
+	case "echoes":
+		echoes(address)
 	case "exits":
 		fail("cannot open the database, nowhere.db")
 	case "panics":

@@ -43,6 +43,12 @@ latency percentiles, and takes about 15 minutes.
 command without --url is a batch job, and its duration is compared. --url alone
 loads a service that already runs: snug confines nothing and sets no knob.
 
+--load-cmd 'CMD' loads a service of any protocol: CMD runs by sh -c outside of
+the cgroup, for SNUG_SECONDS seconds, and its last line is a JSON object such as
+{"operations": 5000, "errors": 0, "p99_seconds": 0.012}, or a Go benchmark's.
+--url tcp://HOST:PORT is where the service listens. --prepare 'CMD' fills the
+service before each run. docs/bench.md has the variables and all fields.
+
 Go benchmarks, from go test -bench or a test program with -test.bench, are
 compared one by one, in each unit that they print. snug builds those of go test
 before the first run.
@@ -82,6 +88,7 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
   snug bench --cpus 2 --gomaxprocs 1,2,4 -- go test -bench Decode ./codec
   snug bench --in docker --cpus 1 -- ./batch
   snug bench --users 30,50,100 --url http://127.0.0.1:8080/ -- ./server
+  snug bench --prepare ./fill.sh --load-cmd ./load.sh --url tcp://127.0.0.1:4222 -- ./broker
   snug bench --workload xml --gogc 100,1000 --trace
   snug bench --check --json --url http://127.0.0.1:8080/ -- ./server`,
 		Args:        cobra.ArbitraryArgs,
@@ -125,7 +132,7 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 	b.Add(fs)
 	usage.Complete(cmd, "objective", lab.Objectives...)
 	usage.Complete(cmd, "workload", workload.Names()...)
-	flagvalue.DefineList(fs, "metric", "show figures that a batch prints itself, by `NAME` in the last line of JSON", "names of figures", func(text string) (string, bool) {
+	flagvalue.DefineList(fs, "metric", "show figures that a batch or a load command prints, by `NAME` in the last line of JSON", "names of figures", func(text string) (string, bool) {
 		return text, text != ""
 	}, &b.Metrics)
 	fs.Var((*flagvalue.Text)(&b.Stdout), "stdout", "keep what each run of a batch prints, in files of `DIR`")
@@ -174,14 +181,14 @@ func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
 		return "snug bench --rt" + again(&b.Lab, flags, knobs...)
 	case b.Sweep.Workloads[0] == "url":
 		return "snug bench" + again(&b.Lab, flags, target...) + " -- COMMAND"
-	case b.Benchmarks():
+	case b.Benchmarks(), flags.Changed("load-cmd") && len(b.Users) > 0:
 		return ""
 	case len(b.Cmd) == 0 && !b.Full && flags.NFlag() == 0:
 		return "snug bench --full --html report.html"
 	case len(b.Cmd) == 0:
 		return "snug bench --url http://127.0.0.1:PORT/ -- COMMAND"
 	case len(b.Sweep.CPUs) > 1 || len(b.Sweep.Memory) > 1 || len(b.Sweep.Loads) > 1:
-		return "snug tune" + again(&b.Lab, flags, "url", "method", "body", "header", "timeout", "ready", "rt")
+		return "snug tune" + again(&b.Lab, flags, "url", "load-cmd", "prepare", "method", "body", "header", "timeout", "ready", "rt")
 	}
 	return "snug tune" + again(&b.Lab, flags, target...)
 }

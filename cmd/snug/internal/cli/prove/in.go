@@ -54,6 +54,9 @@ func (c *container) check() error {
 
 // run runs this command line in a container. args is the command line of this process.
 func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string) error {
+	if l.Beside() {
+		return message.Usage("a command beside the program, in a container, --load-cmd or --prepare with --in", "run snug in a container of yours that has the command's tools")
+	}
 	s := &engine.Spec{
 		Engine: c.engine, Image: c.image, Snug: c.snug, More: c.more, RealTime: l.RealTime,
 		Out: u.Out, Err: u.Err, Note: u.Note,

@@ -74,6 +74,8 @@ type Results struct {
 	// Figures are in the order in which the benchmarks ran. If one ran several times
 	// (-count), each figure is the median.
 	Figures []Figure
+	// Iterations are the sums over all runs of each benchmark.
+	Iterations map[string]int64
 	// Procs is the GOMAXPROCS at the end of the names; 0 = unknown.
 	Procs int
 	// Broken counts the lines that begin like a result and are none: the benchmark, or
@@ -93,6 +95,7 @@ func (r *Reader) Results(procs, cpus int) Results {
 	type key struct{ name, unit string }
 	var order []key
 	values := map[key][]float64{}
+	iterations := map[string]int64{}
 	in := benchfmt.NewReader(bytes.NewReader(r.kept), "")
 	for in.Scan() {
 		switch line := in.Result().(type) {
@@ -101,6 +104,7 @@ func (r *Reader) Results(procs, cpus int) Results {
 				out.First = r.lineAt(line.Line)
 			}
 		case *benchfmt.Result:
+			iterations[string(line.Name)] += int64(line.Iters)
 			for _, v := range line.Values {
 				value, unit := v.Value, v.Unit
 				if v.OrigUnit != "" {
@@ -128,9 +132,11 @@ func (r *Reader) Results(procs, cpus int) Results {
 	case len(names) > 0 && procs <= 1:
 		out.Procs = 1
 	}
+	out.Iterations = map[string]int64{}
 	for _, k := range order {
 		// A function may be named Benchmark; then nothing is left.
 		name := cmp.Or(strings.TrimSuffix(k.name, suffix), "Benchmark")
+		out.Iterations[name] = iterations[k.name]
 		out.Figures = append(out.Figures, Figure{name, k.unit, median(values[k])})
 	}
 	return out

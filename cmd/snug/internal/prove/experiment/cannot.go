@@ -24,14 +24,14 @@ func cannot(cells []finding.Cell, machineCPUs int) []finding.Unshown {
 		if c.Quota >= float64(machineCPUs) {
 			idle = append(idle, c.Quota)
 		}
-		if OpenLoop(c.Arm) {
+		if openLoop(&c) {
 			open = true
 			if c.Quota == 0 || float64(machineCPUs)-math.Ceil(c.Quota) < 1 {
 				shared = append(shared, c.Quota)
 			}
 		}
 		saturated = saturated || c.Load == "saturated"
-		users = users || strings.HasSuffix(c.Load, " users")
+		users = users || strings.HasSuffix(c.Load, " users") || c.Loop() == finding.LoopClosed
 	}
 	for _, u := range []finding.Unshown{{Code: finding.UnshownThrottle, Quotas: idle}, {Code: finding.UnshownGenerator, Quotas: shared}} {
 		if len(u.Quotas) > 0 {

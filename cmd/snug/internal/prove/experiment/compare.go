@@ -14,31 +14,41 @@ import (
 type compared struct {
 	*metric.Metric
 	margin float64 // differences up to this share do not count
-	// on reports whether, under the arm's load, the figure describes the program.
-	on func(finding.Arm) bool
+	// on reports whether, under the cell's load, the figure describes the program.
+	on func(*finding.Cell) bool
 }
 
 // metrics lists the compared metrics, in the order of the comparisons. Throughput is
 // compared in closed loops only: in an open loop it is the offered load. Latencies are
 // compared in open loops and in workloads that drive themselves. In a closed loop,
 // saturating or of users, latency measures the queue at the callers (Little: callers over
-// throughput), and waiting callers send less while the service stalls.
+// throughput), and waiting callers send less while the service stalls. A load command is a
+// closed loop unless it says that it is open, also at a rate.
 var metrics = []compared{
 	{metric.MetricOf(metric.CPU), 0.02, anyLoad},
 	{metric.MetricOf(metric.RPS), 0.03, closedLoop},
 	{metric.MetricOf(metric.Wall), 0.02, anyLoad},
-	{metric.MetricOf(metric.P50), 0.05, tails},
-	{metric.MetricOf(metric.P99), 0.10, tails},
+	{metric.MetricOf(metric.P50), 0.05, Tails},
+	{metric.MetricOf(metric.P99), 0.10, Tails},
 	{metric.MetricOf(metric.Peak), 0.05, anyLoad},
 }
 
-func anyLoad(finding.Arm) bool { return true }
+func anyLoad(*finding.Cell) bool { return true }
 
-func closedLoop(a finding.Arm) bool {
-	return !OpenLoop(a) && a.Load != "batch" && a.Load != LoadBenchmark
+func closedLoop(c *finding.Cell) bool {
+	return !OpenLoop(c.Arm) && c.Loop() != finding.LoopOpen && c.Load != "batch" && c.Load != LoadBenchmark
 }
 
-func tails(a finding.Arm) bool { return OpenLoop(a) || a.Load == "self" }
+// Tails reports whether the latencies of a cell describe the service.
+func Tails(c *finding.Cell) bool { return openLoop(c) || c.Load == "self" }
+
+// openLoop reports whether the requests of a cell arrived without waiting for answers.
+func openLoop(c *finding.Cell) bool {
+	if loop := c.Loop(); loop != "" {
+		return loop == finding.LoopOpen
+	}
+	return OpenLoop(c.Arm)
+}
 
 // OpenLoop reports whether an arm's load arrives without waiting for answers: a share of
 // capacity or a rate.
@@ -73,7 +83,7 @@ func CompareAsPlanned(d *Design, cells []finding.Cell) []finding.Comparison {
 	for _, m := range metrics {
 		for i := range cells {
 			b, ok := d.baseline(i)
-			if !ok || !m.on(cells[i].Arm) || m.Key == metric.P99 && fewRequests(d.Arms[i], cells[i]) {
+			if !ok || !m.on(&cells[i]) || m.Key == metric.P99 && fewRequests(d.Arms[i], cells[i]) {
 				continue
 			}
 			c.add(i, b, m, "", stats.ComparePaired(pairs(cells[b], cells[i], m.Run)))

@@ -60,12 +60,12 @@ func risks(v *finding.BenchVerdict, cs []*container) {
 func (c *container) tails() bool {
 	closed, open := false, false
 	for i := range c.cells {
-		arm := c.cells[i].Arm
-		if !c.loads[arm.Load] {
+		one := &c.cells[i]
+		if !c.loads[one.Load] {
 			continue
 		}
-		open = open || tails(arm)
-		closed = closed || closedLoop(arm)
+		open = open || Tails(one)
+		closed = closed || closedLoop(one) || one.Loop() == finding.LoopClosed
 	}
 	return open || !closed
 }

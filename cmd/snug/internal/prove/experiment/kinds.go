@@ -41,7 +41,7 @@ func (c *container) kinds(objective string, machineCPUs int) []string {
 	closed := c.loads["self"]
 	for i := range c.cells {
 		a := c.cells[i].Arm
-		if a.Load = ""; a != c.base || !closedLoop(c.cells[i].Arm) || c.cells[i].Load == "self" {
+		if a.Load = ""; a != c.base || !closedLoop(&c.cells[i]) || c.cells[i].Load == "self" {
 			continue
 		}
 		closed = true
@@ -98,7 +98,7 @@ func (c *container) beats(a, b *setting, name string, comparisons int) bool {
 	better := false
 	for _, i := range a.cells {
 		at := slices.IndexFunc(b.cells, func(k int) bool { return c.cells[k].Load == c.cells[i].Load })
-		if at < 0 || !m.on(c.cells[i].Arm) {
+		if at < 0 || !m.on(&c.cells[i]) {
 			continue
 		}
 		p := stats.ComparePaired(pairs(c.cells[b.cells[at]], c.cells[i], m.Run))

@@ -121,7 +121,7 @@ func unserved(d *Design, cells []finding.Cell) []finding.Unshown {
 	var out []finding.Unshown
 	for i := range cells {
 		c := &cells[i]
-		if !OpenLoop(c.Arm) {
+		if !openLoop(c) {
 			continue
 		}
 		short, ok := medianOf(c, func(r finding.Run) (float64, bool) {
@@ -165,9 +165,13 @@ func meanLatency(r finding.Run) (float64, bool) {
 }
 
 // fewRequests reports whether an open loop sends too few requests in a run for a P99. It
-// uses the rate, which is the same for all arms, and not the number of answers.
+// uses the rate, which is the same for all arms, and not the number of answers. A load
+// command that is an open loop may have a rate of its own, so its answers count.
 func fewRequests(a Arm, c finding.Cell) bool {
 	runs := valid(c.Rounds)
+	if a.Rate <= 0 && c.Loop() == finding.LoopOpen && len(runs) > 0 {
+		return runs[0].Ops+runs[0].Errors < MinRequests
+	}
 	if !OpenLoop(a.Arm) || a.Rate <= 0 || len(runs) == 0 || runs[0].Window <= 0 {
 		return false
 	}
@@ -177,7 +181,7 @@ func fewRequests(a Arm, c finding.Cell) bool {
 func tooFew(d *Design, cells []finding.Cell) []finding.Unshown {
 	var rates []float64
 	for i := range cells {
-		if _, ok := d.baseline(i); ok && fewRequests(d.Arms[i], cells[i]) {
+		if _, ok := d.baseline(i); ok && d.Arms[i].Rate > 0 && openLoop(&cells[i]) && fewRequests(d.Arms[i], cells[i]) {
 			rates = append(rates, d.Arms[i].Rate)
 		}
 	}

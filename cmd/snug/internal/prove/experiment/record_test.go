@@ -185,6 +185,8 @@ func TestAnothersRecord(t *testing.T) {
 		{"window", func(d *Design, s *finding.Setup) { s.Window = 2.5 }, nil, "(the seconds of the window are 4 there, 2.5 here)"},
 		{"command", func(d *Design, s *finding.Setup) { s.Command = []string{"./other"} }, nil,
 			`(the command is "./serve -p 8080" there, "./other" here)`},
+		{"load command", func(d *Design, s *finding.Setup) { s.LoadCommand = "./load" }, nil, `(the load command is "" there, "./load" here)`},
+		{"prepare command", func(d *Design, s *finding.Setup) { s.Prepare = "./fill" }, nil, `(the prepare command is "" there, "./fill" here)`},
 		{"number of arms", func(d *Design, s *finding.Setup) { d.Arms = d.Arms[:2] }, nil, "(the number of arms is 3 there, 2 here)"},
 		{"an arm", func(d *Design, s *finding.Setup) { d.Arms[1].GOGC = "off" }, nil,
 			"(the arm 2 is http, 1 CPU, GOMAXPROCS=1, saturated there, http, 1 CPU, GOMAXPROCS=1 GOGC=off, saturated here)"},

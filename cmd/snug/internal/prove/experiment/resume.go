@@ -102,6 +102,8 @@ func (h *header) differs(d *Design, s finding.Setup, path string) error {
 	for _, p := range []pair{
 		{"command is", strings.Join(was.Command, " "), strings.Join(s.Command, " ")},
 		{"URL is", was.URL, s.URL},
+		{"load command is", was.LoadCommand, s.LoadCommand},
+		{"prepare command is", was.Prepare, s.Prepare},
 		{"rounds are", old.Rounds, d.Rounds},
 		{"seed is", old.Seed, d.Seed},
 		{"tries are", old.tries(), d.tries()},

@@ -94,10 +94,20 @@ func ParseLoad(text string) (string, bool) {
 	return text, false
 }
 
+// parseURL accepts an http or https URL, and any other with a host and a port: snug can wait
+// until something listens there. See checkCommands.
 func parseURL(text string) (string, bool) {
 	u, err := url.Parse(text)
-	return text, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	return text, err == nil && u.Hostname() != "" && (isHTTP(text) || u.Scheme != "" && u.Port() != "")
 }
+
+// isHTTP reports whether snug's load generator can send requests to a URL.
+func isHTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+func parseCommand(text string) (string, bool) { return text, strings.TrimSpace(text) != "" }
 
 func parseTime(text string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)

@@ -118,6 +118,12 @@ func (b *Bench) complete() error {
 // one load of their own.
 func (b *Bench) completeLoads() error {
 	s := &b.Sweep
+	if err := b.checkCommandLoads(s.Loads); err != nil {
+		return err
+	}
+	if b.loadCmd != "" && b.Full {
+		return message.Usage("a load command has its own loads, --full", "leave it out, or give rates: --load 400/s,800/s")
+	}
 	for _, n := range b.Users {
 		s.Loads = append(s.Loads, strconv.Itoa(n)+" users")
 	}
@@ -125,7 +131,9 @@ func (b *Bench) completeLoads() error {
 	if !service && (len(s.Loads) > 0 || b.Full) {
 		return message.Usage("a load for a program that is not a service, "+b.loadFlag(), "give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
-	if len(s.Loads) == 0 {
+	if len(s.Loads) == 0 && b.loadCmd != "" {
+		s.Loads = []string{runner.LoadCommand}
+	} else if len(s.Loads) == 0 {
 		s.Loads = []string{runner.LoadSaturated}
 		if b.Full {
 			s.Loads = append(s.Loads, "50%", "80%")

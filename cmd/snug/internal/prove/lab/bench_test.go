@@ -41,6 +41,9 @@ func TestFillIn(t *testing.T) {
 		{"command for its CPU time", "--objective cpu", []string{"true"}, "command", "batch", "1,2,4", plainWindow, time.Second, "cpu"},
 		{"service", "--url http://127.0.0.1:1/", []string{"serve"}, "command", "saturated", "1,2,4", plainWindow, time.Second, "auto"},
 		{"service, full", "--full --url http://127.0.0.1:1/", []string{"serve"}, "command", "saturated,50%,80%", "1,2,4", fullWindow, time.Second, "auto"},
+		{"load command", "--load-cmd x --url tcp://127.0.0.1:1", []string{"serve"}, "command", "command", "1,2,4", plainWindow, time.Second, "auto"},
+		{"load command at rates, of users", "--load-cmd x --url tcp://127.0.0.1:1 --load 5/s,9/s --users 8", []string{"serve"}, "command", "5/s,9/s,8 users", "1,2,4", plainWindow, time.Second, "auto"},
+		{"load command for its tails", "--load-cmd x --url tcp://127.0.0.1:1 --objective p99", []string{"serve"}, "command", "command", "1,2,4", plainWindow, time.Second, "p99"},
 		{"service of somebody else", "--url http://127.0.0.1:1/ --load 5/s", nil, "url", "5/s", "", plainWindow, time.Second, "auto"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

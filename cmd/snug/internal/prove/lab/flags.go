@@ -15,7 +15,9 @@ import (
 
 // Add defines the flags that bench and tune share.
 func (l *Lab) Add(fs *pflag.FlagSet) {
-	flagvalue.DefineList(fs, "url", "load the service at `URL`; several are replicas", "an address such as http://127.0.0.1:8080/", parseURL, &l.URLs)
+	flagvalue.DefineList(fs, "url", "load the service at `URL`; several are replicas", "an address such as http://127.0.0.1:8080/ or, with --load-cmd, tcp://127.0.0.1:4222", parseURL, &l.URLs)
+	flagvalue.Define(fs, "load-cmd", "load the service with `CMD`, by sh -c outside its cgroup, instead of HTTP requests", "a command for sh -c", parseCommand, &l.loadCmd)
+	flagvalue.Define(fs, "prepare", "run `CMD` before each run's warm-up, by sh -c outside the cgroup, to fill the service", "a command for sh -c", parseCommand, &l.fill)
 	fs.StringVar(&l.method, "method", "", "HTTP `METHOD` of the requests (default GET, with --body POST)")
 	fs.StringVar(&l.body, "body", "", "`TEXT` to send, or @FILE")
 	fs.StringArrayVar(&l.header, "header", nil, "send `HEADER` with each request, such as 'Name: value'; repeatable")
@@ -51,7 +53,7 @@ func Sections(fs *pflag.FlagSet) {
 		{"Container", []string{"cpus", "memory", "replicas", "burst", "no-limit"}},
 		{"Docker or podman", []string{"in", "image", "in-arg", "snug-linux"}},
 		{"Settings to compare", []string{"gomaxprocs", "gogc", "gomemlimit", "set"}},
-		{"Load", []string{"workload", "load", "users", "url", "method", "body", "header", "timeout", "ready", "rt"}},
+		{"Load", []string{"workload", "load", "users", "url", "load-cmd", "prepare", "method", "body", "header", "timeout", "ready", "rt"}},
 		{"Experiment", []string{"budget", "constraint", "rounds", "window", "warmup", "seed", "objective", "trace", "full"}},
 		{"Output", []string{"metric", "stdout", "check", "record", "html", "benchfmt", "json"}},
 	} {

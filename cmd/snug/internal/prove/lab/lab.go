@@ -58,6 +58,8 @@ type Lab struct {
 	header  []string
 	timeout time.Duration
 	ready   time.Duration
+	loadCmd string // loads the service; "" is snug's load generator
+	fill    string // the prepare command; "" is none
 
 	rounds    int
 	window    time.Duration
@@ -135,7 +137,7 @@ func (l *Lab) prepare() error {
 	}
 	l.machine = runner.Machine()
 	l.runner = &runner.Runner{
-		Self: self, Command: l.Cmd, Env: nil,
+		Self: self, Command: l.Cmd, Env: nil, Load: l.loadCmd, Prepare: l.fill,
 		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
 		Probe: probeTime, RealTime: l.RealTime, NoLimit: l.noLimit, Exec: l.Trace, Stdout: l.Stdout,
 	}
@@ -233,7 +235,7 @@ func orDefault(d, other time.Duration) time.Duration {
 func (l *Lab) setup(started time.Time) finding.Setup {
 	s := finding.Setup{
 		Version: l.Version, Started: started.UTC(), Command: append([]string{}, l.Cmd...),
-		URL: l.addresses(), Seed: l.seed, Rounds: l.rounds, Program: l.program, Probe: l.probe().Seconds(),
+		LoadCommand: l.loadCmd, Prepare: l.fill, URL: l.addresses(), Seed: l.seed, Rounds: l.rounds, Program: l.program, Probe: l.probe().Seconds(),
 		WarmUp: l.warmUp.Seconds(), Window: l.window.Seconds(), NoLimit: l.noLimit,
 		Objective: l.objective, Metrics: l.Metrics, Machine: l.machine, Capacities: []finding.Capacity{},
 	}
@@ -242,6 +244,9 @@ func (l *Lab) setup(started time.Time) finding.Setup {
 		s.Request = &finding.Request{
 			Method: cmp.Or(q.Method, "GET"), Headers: slices.Sorted(maps.Keys(q.Header)),
 			Timeout: q.Timeout.Seconds(), Connections: runner.Connections, RealTime: l.RealTime,
+		}
+		if l.loadCmd != "" { // it has its own requests and connections
+			s.Request.Method, s.Request.Connections = "", 0
 		}
 		if q.Body != nil {
 			s.Request.BodySHA256 = fmt.Sprintf("%x", sha256.Sum256(q.Body))

@@ -88,6 +88,11 @@ func (t *Tune) input() (*search.Input, error) {
 	if !service && t.Load != "" {
 		return nil, message.Usage("a load for a program that is not a service, --load", "give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
+	if t.Load != "" {
+		if err := t.checkCommandLoads([]string{t.Load}); err != nil {
+			return nil, err
+		}
+	}
 	t.timing(tuneWindow, false)
 	switch {
 	case t.objective == experiment.None:
@@ -104,6 +109,8 @@ func (t *Tune) input() (*search.Input, error) {
 	switch {
 	case service && t.Load != "":
 		base.Load = t.Load
+	case t.loadCmd != "":
+		base.Load = runner.LoadCommand
 	case service && t.objective == "p99":
 		base.Load = "80%"
 	case service:

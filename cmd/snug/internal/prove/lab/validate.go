@@ -22,10 +22,13 @@ func (l *Lab) checkFlags() error {
 	for _, f := range []struct {
 		name  string
 		given bool
-	}{{"--metric", len(l.Metrics) > 0}, {"--stdout", l.Stdout != ""}} {
+	}{{"--metric", len(l.Metrics) > 0 && l.loadCmd == ""}, {"--stdout", l.Stdout != ""}} {
 		if f.given && (len(l.Cmd) == 0 || len(l.URLs) > 0) {
 			return message.Usage("no batch that prints anything, "+f.name, "name a program that does its work and ends after --, without --url")
 		}
+	}
+	if err := l.checkCommands(); err != nil {
+		return err
 	}
 	if len(l.URLs) > 0 {
 		return nil
@@ -44,6 +47,55 @@ func (l *Lab) checkFlags() error {
 	return nil
 }
 
+// checkCommands rejects --load-cmd and --prepare without a service that snug starts, and an
+// address that takes a load command without one.
+func (l *Lab) checkCommands() error {
+	flag := "--load-cmd"
+	if l.loadCmd == "" {
+		flag = "--prepare"
+	}
+	switch {
+	case !l.Beside():
+	case len(l.Cmd) == 0:
+		return message.Usage("no service that snug starts, "+flag, "give the service's command after --")
+	case len(l.URLs) == 0:
+		return message.Usage("no address of the service to wait for, "+flag, "say where it listens: --url http://127.0.0.1:PORT/, or --url tcp://127.0.0.1:PORT with --load-cmd")
+	}
+	if l.loadCmd == "" {
+		for _, u := range l.URLs {
+			if !isHTTP(u) {
+				return message.Usage("neither http nor https, --url "+message.Quote(runner.Redacted(u)), "--load-cmd 'CMD' loads a service that does not speak HTTP")
+			}
+		}
+		return nil
+	}
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0}} {
+		if f.given {
+			return message.Usage("the load command has its own requests, "+f.name, "leave it out, or put it into the command of --load-cmd")
+		}
+	}
+	return nil
+}
+
+// Beside reports whether commands run beside the measured program: --load-cmd or --prepare.
+func (l *Lab) Beside() bool { return l.loadCmd != "" || l.fill != "" }
+
+// checkCommandLoads rejects loads that a load command cannot be asked for.
+func (l *Lab) checkCommandLoads(loads []string) error {
+	if l.loadCmd == "" {
+		return nil
+	}
+	for _, load := range loads {
+		if rateOf(load) == 0 {
+			return message.Usage("not a load of a load command, --load "+load, "--load 800/s gives it SNUG_RATE=800; without --load it sends as much as it wants")
+		}
+	}
+	return nil
+}
+
 // checkObjective rejects an objective that runs under these loads do not measure.
 func (l *Lab) checkObjective(loads []string) error {
 	open := slices.ContainsFunc(loads, func(load string) bool { return experiment.OpenLoop(finding.Arm{Load: load}) })
@@ -51,14 +103,14 @@ func (l *Lab) checkObjective(loads []string) error {
 	self := slices.Contains(loads, runner.LoadSelf)
 	closed := slices.ContainsFunc(loads, func(load string) bool {
 		_, users := runner.Users(load)
-		return users || load == runner.LoadSaturated
+		return users || load == runner.LoadSaturated || load == runner.LoadCommand
 	})
 	switch {
 	case l.objective == "wall" && !batch:
 		return message.Usage("only a command that ends has a duration, --objective wall", "a service has cpu, rps and p99")
 	case batch && !open && !closed && !self && (l.objective == "rps" || l.objective == "p99"):
 		return message.Usage("a command that ends has neither rps nor p99, --objective "+l.objective, "compare wall or cpu; a service needs --url")
-	case l.objective == "p99" && closed && !open && !self:
+	case l.objective == "p99" && closed && !open && !self && l.loadCmd == "":
 		return message.Usage("latency of a closed loop is not compared, --objective p99", "give a rate: --load 80% or --load 800/s")
 	case l.objective == "rps" && open && !closed && !self:
 		return message.Usage("the throughput of an open loop is its offered load, --objective rps", "--load saturated shows what the service can do")

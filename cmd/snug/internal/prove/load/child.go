@@ -30,6 +30,7 @@ type event struct {
 	Error  string  `json:"error,omitempty"`
 	Hint   string  `json:"hint,omitempty"`
 	Result *Result `json:"result,omitempty"`
+	Ended  *Ended  `json:"ended,omitempty"` // of a Command
 }
 
 const (
@@ -39,7 +40,7 @@ const (
 	goLine     = "go"
 )
 
-// The arguments: snug load, or snug load real-time.
+// The arguments: snug load, or snug load real-time. See Command for snug load command.
 const (
 	childArg  = "load"
 	becomeArg = "real-time"
@@ -51,6 +52,10 @@ const (
 func ChildMain() {
 	if len(os.Args) < 2 || os.Args[1] != childArg {
 		return
+	}
+	if len(os.Args) > 2 && os.Args[2] == commandArg {
+		startCommand(os.Args)
+		os.Exit(0)
 	}
 	// A terminal interrupts both processes; the parent handles it.
 	signal.Ignore(os.Interrupt)

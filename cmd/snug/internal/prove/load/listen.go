@@ -10,7 +10,15 @@ import (
 	"time"
 )
 
-// address returns host:port of a URL.
+// HTTP reports whether the load generator can send requests to a URL: whether its scheme
+// is http or https.
+func HTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// address returns host:port of a URL. It needs a port if its scheme is neither http nor
+// https.
 func address(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" {
@@ -18,9 +26,9 @@ func address(text string) (string, error) {
 	}
 	port := u.Port()
 	switch {
-	case u.Scheme != "http" && u.Scheme != "https":
-		return "", &Error{What: fmt.Sprintf("neither http nor https, %s", text), Cure: "give it as http://HOST:PORT/PATH"}
 	case port != "":
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", &Error{What: fmt.Sprintf("a URL without a port, %s", text), Cure: "give it as tcp://HOST:PORT"}
 	case u.Scheme == "https":
 		port = "443"
 	default:

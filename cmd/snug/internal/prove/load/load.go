@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -136,6 +137,9 @@ func (p Plan) withDefaults() (Plan, error) {
 		return bad("no URL")
 	}
 	for _, text := range p.URLs {
+		if !HTTP(text) && strings.Contains(text, "://") {
+			return Plan{}, &Error{What: fmt.Sprintf("neither http nor https, %s", text), Cure: "give it as http://HOST:PORT/PATH"}
+		}
 		if _, err := address(text); err != nil {
 			return Plan{}, err
 		}

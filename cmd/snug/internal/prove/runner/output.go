@@ -19,11 +19,17 @@ import (
 // tailBytes is how much of a program's output is kept to explain why it ended.
 const tailBytes = 8 << 10
 
+// loadBytes is how much is kept of the output of a load command: its last line may have a
+// histogram.
+const loadBytes = 1 << 20
+
 // output drains a program's stdout or stderr so that the program never waits. It keeps
 // the end of the output and parses the GC trace in it.
 type output struct {
 	r, w *os.File // w is nil once the program has started
 	done chan struct{}
+
+	keep int // bytes of tail; twice as many at most, and tailBytes at least
 
 	mu   sync.Mutex
 	tail []byte
@@ -53,6 +59,14 @@ func (o *output) started() {
 	o.drain()
 }
 
+// ended closes this process's copy of the write end after the program has ended, and waits
+// for its last output. It is for an output that was drained from the start.
+func (o *output) ended() {
+	o.w.Close()
+	o.w = nil
+	o.wait()
+}
+
 func (o *output) drain() {
 	go func() {
 		defer close(o.done)
@@ -80,8 +94,8 @@ func (o *output) take(b []byte) {
 		_, o.err = o.all.Write(b)
 	}
 	o.tail = append(o.tail, b...)
-	if len(o.tail) > 2*tailBytes {
-		o.tail = append(o.tail[:0], o.tail[len(o.tail)-tailBytes:]...)
+	if keep := max(o.keep, tailBytes); len(o.tail) > 2*keep {
+		o.tail = append(o.tail[:0], o.tail[len(o.tail)-keep:]...)
 	}
 }
 
@@ -137,23 +151,34 @@ func (o *output) reported() map[string]float64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	lines := bytes.Split(o.tail, []byte("\n"))
-	for _, line := range slices.Backward(lines[:len(lines)-1]) {
+	_, all := lastObject(lines[:len(lines)-1])
+	return numbers(all)
+}
+
+// lastObject returns the last line that is a JSON object, and what it says; nil if there is
+// none.
+func lastObject(lines [][]byte) ([]byte, map[string]any) {
+	for _, line := range slices.Backward(lines) {
 		var all map[string]any
-		if json.Unmarshal(line, &all) != nil || all == nil {
-			continue
+		if json.Unmarshal(line, &all) == nil && all != nil {
+			return line, all
 		}
-		var numbers map[string]float64
-		for name, v := range all {
-			if x, ok := v.(float64); ok {
-				if numbers == nil {
-					numbers = map[string]float64{}
-				}
-				numbers[name] = x
-			}
-		}
-		return numbers
 	}
-	return nil
+	return nil, nil
+}
+
+// numbers returns the numbers of a JSON object, nil if it has none.
+func numbers(all map[string]any) map[string]float64 {
+	var out map[string]float64
+	for name, v := range all {
+		if x, ok := v.(float64); ok {
+			if out == nil {
+				out = map[string]float64{}
+			}
+			out[name] = x
+		}
+	}
+	return out
 }
 
 // results returns what the benchmarks printed. procs is the GOMAXPROCS that was set, 0 if

@@ -5,6 +5,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
@@ -59,9 +60,7 @@ func (ps processes) died(ctx context.Context, run *finding.Run, when string, err
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if !ps.ended() {
-		pause(ctx, 200*time.Millisecond) // a failed request may be the first sign
-	}
+	ps.awaitEnd(ctx) // a failed request may be the first sign
 	for _, p := range ps {
 		if !p.ended() {
 			continue
@@ -77,6 +76,20 @@ func (ps processes) died(ctx context.Context, run *finding.Run, when string, err
 		return nil
 	}
 	return err
+}
+
+// awaitEnd waits for the end of a program that may be ending. After an OOM kill that can
+// take some periods: it needs CPU time of its quota for it.
+func (ps processes) awaitEnd(ctx context.Context) {
+	for start := time.Now(); !ps.ended() && ctx.Err() == nil; pause(ctx, 10*time.Millisecond) {
+		limit := 200 * time.Millisecond
+		if slices.ContainsFunc(ps, (*process).oomKilled) {
+			limit = 5 * time.Second
+		}
+		if time.Since(start) > limit {
+			return
+		}
+	}
 }
 
 // killed returns the Exit text of an OOM-killed program, with the limit if the arm sets none.

@@ -6,7 +6,6 @@ package runner
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"os"
 	"strconv"
@@ -42,6 +41,10 @@ type Runner struct {
 
 	// Request is what to send to a service: URLs, method, body.
 	Request load.Plan
+	// Load is a command that loads the service instead of snug's load generator, and Prepare
+	// one that fills it before; both for sh -c, "" is none. See commandDriver.
+	Load    string
+	Prepare string
 	// Ready is how long a service may take until it listens.
 	Ready time.Duration
 
@@ -99,6 +102,7 @@ const (
 	LoadSaturated = "saturated" // closed loop, as fast as it goes
 	LoadBatch     = "batch"     // one run of fixed work
 	LoadSelf      = "self"      // the workload drives itself
+	LoadCommand   = "command"   // as much as the load command sends
 )
 
 // Users returns the number of users of a load such as "30 users".
@@ -109,84 +113,6 @@ func Users(load string) (int, bool) {
 	}
 	users, err := strconv.Atoi(n)
 	return users, err == nil && users > 0
-}
-
-// plan returns the load of a trial.
-func (r *Runner) plan(t experiment.Trial, urls []string) load.Plan {
-	p := r.Request
-	p.URLs, p.Seed, p.RealTime = urls, t.Seed, r.RealTime
-	p.Warm, p.Window = r.WarmUp, r.Window
-	users, isUsers := Users(t.Arm.Load)
-	switch {
-	case isUsers:
-		p.Kind, p.Connections = load.Closed, users
-	case t.Arm.Load == LoadSaturated:
-		p.Kind, p.Connections = load.Closed, Connections
-	default:
-		p.Kind, p.Rate, p.Connections = load.Open, t.Rate, 0
-	}
-	return p
-}
-
-// served fills in what the load generator measured.
-func served(run *finding.Run, res load.Result, open bool) {
-	run.Window, run.Elapsed = res.Window, res.Elapsed
-	run.Ops, run.Errors, run.Error, run.Unfinished = res.Ops, res.Errors, res.FirstError, res.Unfinished
-	run.P50, run.P95, run.P99, run.Max = res.P50, res.P95, res.P99, res.Max
-	if len(res.Latency.Counts) > 0 {
-		run.Latency = (*finding.Histogram)(&res.Latency)
-	}
-	rps := res.RPS
-	run.RPS = &rps
-	run.Generator = &finding.Generator{
-		LatenessP99: res.LatenessP99, LatenessMax: res.LatenessMax, CPU: res.CPUSeconds, Policy: res.Policy,
-	}
-	if open {
-		offered := float64(res.Sent) / res.Window
-		run.Offered = &offered
-		run.Invalid = late(res)
-	}
-}
-
-// maxLateness is how late a generator may be at the 99th percentile before its run does
-// not count, in seconds: 1 ms, or 5 % of the measured latency if that is more.
-const maxLateness = 0.001
-
-func late(res load.Result) string {
-	allowed := maxLateness
-	if res.P99 != nil {
-		allowed = max(allowed, *res.P99/20)
-	}
-	if res.LatenessP99 == nil || *res.LatenessP99 <= allowed {
-		return ""
-	}
-	return fmt.Sprintf("the load generator was late: %.1f ms at the 99th percentile", *res.LatenessP99*1000)
-}
-
-// unanswered returns an error if a service answered nothing and the request may be at
-// fault. If an earlier run had an answer to the same request, it is the setting's result
-// instead.
-func (r *Runner) unanswered(run *finding.Run, who, address string) error {
-	switch {
-	case run.Ops > 0:
-		r.answered = true
-	case run.Errors == 0:
-		return &TargetError{
-			fmt.Sprintf("no request was due in the window of %s", r.Window),
-			"give it a longer --window, or a higher rate",
-		}
-	case !r.answered && strings.Contains(run.Error, "status "):
-		return &TargetError{
-			fmt.Sprintf("%s answered every request with an error, %s", who, run.Error),
-			"send the request by hand: --url needs an address that answers with 200; set --method, --body and --header as it requires",
-		}
-	case !r.answered:
-		return &TargetError{
-			fmt.Sprintf("%s answered no request, %s: %s", who, Redacted(address), run.Error),
-			"send a request to this URL by hand; --timeout allows more time",
-		}
-	}
-	return nil
 }
 
 // Redacted returns a URL without its password.

@@ -49,15 +49,17 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 		}
 	}
 	run.Confined = all[0].confinement()
-
-	g, err := load.Start(ctx, r.Self, r.plan(t, urls))
+	alive, cancel := all.whileAlive(ctx)
+	defer cancel()
+	if err := r.prepare(alive, t); err != nil {
+		return all.died(ctx, run, "while it was prepared", err)
+	}
+	d, err := r.driver(ctx, t, urls)
 	if err != nil {
 		return err
 	}
-	defer g.Close()
-	alive, cancel := all.whileAlive(ctx)
-	defer cancel()
-	if err := g.Warm(alive); err != nil {
+	defer d.close()
+	if err := d.warm(alive); err != nil {
 		return all.died(ctx, run, "in the warm-up", err)
 	}
 	if builtin {
@@ -73,13 +75,14 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 		}
 	}
 	a := readCounters(all)
-	res, err := g.Go(alive)
-	if err != nil {
+	if err := d.measure(alive); err != nil {
 		return all.died(ctx, run, "in the window", err)
 	}
 	b := readCounters(all)
-	served(run, res, r.plan(t, urls).Kind == load.Open)
-	account(run, a, b, res.CPUSeconds)
+	if err := d.result(run); err != nil {
+		return all.died(ctx, run, "in the window", err)
+	}
+	account(run, a, b, run.Generator.CPU)
 	traced(run, a.trace, b.trace)
 	if all.ended() {
 		return all.died(ctx, run, "in the window", nil)
@@ -99,7 +102,7 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 		run.Exit = firstOf(run.Exit, p.stop(ctx))
 	}
 	run.MaxRSS = all.rss()
-	return r.unanswered(run, all[0].name, urls[0])
+	return d.unanswered(run, all[0].name)
 }
 
 // listening waits for the line in which a built-in service prints its URL.
@@ -187,24 +190,24 @@ func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Ru
 			return &TargetError{"nothing listens, " + Redacted(url), "start the service first, or give its command after --"}
 		}
 	}
-	plan := r.plan(t, r.Request.URLs)
-	g, err := load.Start(ctx, r.Self, plan)
+	d, err := r.driver(ctx, t, r.Request.URLs)
 	if err != nil {
 		return err
 	}
-	defer g.Close()
-	if err := g.Warm(ctx); err != nil {
+	defer d.close()
+	if err := d.warm(ctx); err != nil {
 		return err
 	}
 	pause(ctx, settle)
 	a := readMachine()
-	res, err := g.Go(ctx)
-	if err != nil {
+	if err := d.measure(ctx); err != nil {
 		return err
 	}
-	served(run, res, plan.Kind == load.Open)
+	if err := d.result(run); err != nil {
+		return err
+	}
 	run.Noise = noise(a, readMachine(), nil)
-	return r.unanswered(run, "the service", r.Request.URLs[0])
+	return d.unanswered(run, "the service")
 }
 
 func firstOf(a, b string) string {

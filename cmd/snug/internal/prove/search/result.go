@@ -66,7 +66,7 @@ func (s *search) cells() map[int]int {
 // meaning, P99. It leaves out cells that failed or lack a figure.
 func (s *search) front() {
 	s.tune.Front = []int{}
-	tails := experiment.OpenLoop(s.in.Base.Arm) || s.in.Base.Load == "self"
+	tails := experiment.Tails(&finding.Cell{Arm: s.in.Base.Arm, Rounds: s.runs})
 	figures := func(c finding.Cell) ([]float64, bool) {
 		x := []float64{or(c.CPUPerOp, math.NaN()), or(metric.Float(c.Peak), math.NaN())}
 		if tails {

@@ -59,10 +59,17 @@ func (s *search) checkBaseline() error {
 	return s.checkTails()
 }
 
-// checkTails fails if P99 is the objective and a run has too few requests for the
-// confirmation to compare it.
+// checkTails fails if P99 is the objective and the confirmation cannot compare it: because
+// the load command is a closed loop, or a run has too few requests.
 func (s *search) checkTails() error {
 	rate := s.in.Base.Rate
+	closed := func(r finding.Run) bool { return r.Loop == finding.LoopClosed }
+	if s.in.Objective.name == "p99" && slices.ContainsFunc(s.runs, closed) {
+		return &UnmeasuredError{
+			"the load command is a closed loop, and its latencies are not compared",
+			`if it sends at its own times and not after an answer, it must print "open": true; else name another --objective`,
+		}
+	}
 	if s.in.Objective.name != "p99" || !experiment.OpenLoop(s.in.Base.Arm) || len(s.runs) == 0 {
 		return nil
 	}

@@ -66,7 +66,21 @@ func users(load string) (int, bool) {
 }
 
 // requests reports whether snug sends the requests of a load.
-func requests(load string) bool { return load != "batch" && load != "benchmark" && load != "self" }
+func requests(load string) bool {
+	return load != "batch" && load != "benchmark" && load != "self" && load != "command"
+}
+
+// loadText describes the load of a cell.
+func loadText(c *finding.Cell) string {
+	loop := c.Loop()
+	switch {
+	case loop == "" || c.Load == "command" && loop == finding.LoopClosed:
+		return load(c.Load, c.Offered)
+	case c.Load == "command":
+		return "load command (open loop)"
+	}
+	return "load command at " + message.Clean(c.Load) + " (" + message.Clean(loop) + " loop)"
+}
 
 // load describes a load.
 func load(name string, offered *float64) string {
@@ -83,6 +97,8 @@ func load(name string, offered *float64) string {
 		return "Go benchmarks"
 	case name == "self":
 		return "the workload drives itself"
+	case name == "command":
+		return "load command (closed loop)"
 	case strings.HasSuffix(name, "%"):
 		return "open loop at " + strings.TrimSuffix(message.Clean(name), "%") + " % of capacity" + rps
 	case strings.HasSuffix(name, "/s"):
@@ -184,7 +200,7 @@ func NewSection(cells []finding.Cell, part []int) Section {
 		s.quota = s.quota || c.Quota != first.Quota
 		s.Memory = s.Memory || c.Memory != first.Memory
 		s.Load = s.Load || c.Load != first.Load
-		s.Requests = s.Requests && requests(c.Load)
+		s.Requests = s.Requests && requests(c.Load) && c.Loop() == ""
 	}
 	s.Users = contextOf(first).load == "users" && !s.Workload && !s.quota && !s.Memory
 	var title, brief []string
@@ -204,7 +220,7 @@ func NewSection(cells []finding.Cell, part []int) Section {
 		title = append(title, "closed loop of users")
 		brief = append(brief, "users")
 	case !s.Load:
-		title = append(title, load(first.Load, first.Offered))
+		title = append(title, loadText(first))
 		brief = append(brief, message.Clean(first.Load))
 	}
 	s.Title, s.brief = strings.Join(title, "; "), strings.Join(brief, ", ")

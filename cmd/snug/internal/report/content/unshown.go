@@ -30,6 +30,10 @@ func (w words) unshown(u *finding.Unshown) string {
 	case finding.UnshownGenerator:
 		return here + fmt.Sprintf("with %s the load generator has no CPU of its own, and latencies include its waits", quotaText(u.Quotas))
 	case finding.UnshownOmission:
+		if slices.ContainsFunc(w.cells, func(c finding.Cell) bool { return c.Loop() != "" }) {
+			return "a load command that waits for an answer before the next operation meets few stalls: its latencies " +
+				"hide them (coordinated omission), one that sends at its own times and prints \"open\": true shows them"
+		}
 		return "users wait for an answer before the next request, so few requests meet a stall: " +
 			"latencies of a closed loop hide it (coordinated omission), --load 80% shows it"
 	case finding.UnshownTails:

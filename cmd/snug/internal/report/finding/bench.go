@@ -19,22 +19,27 @@ type Bench struct {
 
 // Setup describes how an experiment was run.
 type Setup struct {
-	Version   string    `json:"version"` // of snug
-	Started   time.Time `json:"started"`
-	Seconds   float64   `json:"seconds"`           // total duration
-	Command   []string  `json:"command"`           // the program measured; empty for a built-in workload or a URL
-	URL       string    `json:"url"`               // "" = none
-	Seed      uint64    `json:"seed"`              // for order, arrivals and bootstrap
-	Rounds    int       `json:"rounds"`            // planned
-	WarmUp    float64   `json:"warmup_seconds"`    // per run, before the window
-	Window    float64   `json:"window_seconds"`    // measured time per run
-	Complete  bool      `json:"complete"`          // false: stopped early, results are partial
-	NoLimit   bool      `json:"no_limit"`          // no quota was enforced; every rendering says so
-	Repeated  int       `json:"repeated"`          // invalid runs that were repeated
-	Excluded  int       `json:"excluded"`          // invalid runs without a valid repetition
-	Objective string    `json:"objective"`         // cpu, rps, p99, wall or, of Go benchmarks, ns/op
-	Metrics   []string  `json:"metrics,omitempty"` // names in reported to show
-	Machine   Machine   `json:"machine"`
+	Version string    `json:"version"` // of snug
+	Started time.Time `json:"started"`
+	Seconds float64   `json:"seconds"` // total duration
+	Command []string  `json:"command"` // the program measured; empty for a built-in workload or a URL
+	// LoadCommand loaded the service instead of snug's load generator, and Prepare filled it
+	// before each run; both for sh -c.
+	LoadCommand string `json:"load_command,omitempty"`
+	Prepare     string `json:"prepare_command,omitempty"`
+
+	URL       string   `json:"url"`               // "" = none
+	Seed      uint64   `json:"seed"`              // for order, arrivals and bootstrap
+	Rounds    int      `json:"rounds"`            // planned
+	WarmUp    float64  `json:"warmup_seconds"`    // per run, before the window
+	Window    float64  `json:"window_seconds"`    // measured time per run
+	Complete  bool     `json:"complete"`          // false: stopped early, results are partial
+	NoLimit   bool     `json:"no_limit"`          // no quota was enforced; every rendering says so
+	Repeated  int      `json:"repeated"`          // invalid runs that were repeated
+	Excluded  int      `json:"excluded"`          // invalid runs without a valid repetition
+	Objective string   `json:"objective"`         // cpu, rps, p99, wall or, of Go benchmarks, ns/op
+	Metrics   []string `json:"metrics,omitempty"` // names in reported to show
+	Machine   Machine  `json:"machine"`
 	// Program is the SHA-256 of the program's file, in hex; "" = not read.
 	Program string   `json:"program_sha256"`
 	Resumed int      `json:"resumed_runs"` // runs that were taken from a record
@@ -89,7 +94,8 @@ type Arm struct {
 	Replicas int `json:"replicas"`
 	Knobs
 	// Load is saturated, batch (one run of fixed work), benchmark (Go benchmarks), self (the
-	// workload drives itself), "50%" of capacity, "800/s", or "30 users".
+	// workload drives itself), command (as much as the load command sends), "50%" of
+	// capacity, "800/s", or "30 users".
 	Load string `json:"load"`
 }
 
@@ -224,13 +230,37 @@ type Run struct {
 	Counts     map[string]int64 `json:"counts,omitempty"` // further figures of the workload, by name
 	// Exit says how the program ended; "" = snug ended it as planned.
 	Exit string `json:"exit"`
-	// Reported are the numbers in the last line of a batch's stdout that is a JSON object.
+	// Loop is open or closed, as the load command says; absent = there was no load command.
+	Loop string `json:"loop,omitempty"`
+	// Reported are the numbers in the last line that is a JSON object: of a batch's stdout, or
+	// the further numbers of a load command's.
 	Reported map[string]float64 `json:"reported,omitempty"`
 	// Benchmarks are the figures of Go benchmarks, in the order in which they ran; the
 	// median if one ran several times.
 	Benchmarks []BenchFigure `json:"benchmarks,omitempty"`
 	// Stdout is the file with all of a batch's stdout; absent = not kept.
 	Stdout string `json:"stdout,omitempty"`
+}
+
+// Values of Run.Loop.
+const (
+	LoopOpen   = "open"
+	LoopClosed = "closed"
+)
+
+// Loop returns the loop of a cell's load command: closed unless all of its runs say open; ""
+// if there was no load command.
+func (c *Cell) Loop() string {
+	loop := ""
+	for i := range c.Rounds {
+		switch c.Rounds[i].Loop {
+		case LoopClosed:
+			return LoopClosed
+		case LoopOpen:
+			loop = LoopOpen
+		}
+	}
+	return loop
 }
 
 // BenchFigure is one figure of one Go benchmark.

@@ -99,6 +99,8 @@ func how(s *finding.Setup, cells []finding.Cell) []fact {
 	for _, c := range s.Capacities {
 		add("Capacity", fmt.Sprintf("%s with %s: the default served %s/s; loads in %% are of it", message.Clean(content.ProgramName(s, c.Workload)), content.Quota(c.Quota), units.Rate(c.RPS)))
 	}
+	add("Prepared by", message.Clean(s.Prepare))
+	add("Loaded by", message.Clean(s.LoadCommand))
 	add("Requests", requestText(s.Request))
 	add("Load generator", generatorText(s, cells))
 	if s.Probe > 0 {
@@ -136,7 +138,7 @@ func confidence(cells []finding.Cell) string {
 
 // requestText describes the requests, without what may be secret.
 func requestText(r *finding.Request) string {
-	if r == nil {
+	if r == nil || r.Method == "" { // the load command's requests are unknown
 		return ""
 	}
 	parts := []string{message.Clean(r.Method)}

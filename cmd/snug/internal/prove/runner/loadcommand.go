@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/profile/gobench"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// PrepareTime is how long a prepare command may take.
+const PrepareTime = 10 * time.Minute
+
+// The phases of a run, in SNUG_PHASE.
+const (
+	phasePrepare = "prepare"
+	phaseWarm    = "warmup"
+	phaseMeasure = "measure"
+)
+
+// commandDriver loads a service with the operator's command: once for the warm-up, and
+// once for the window. It is a closed loop unless the command's output says otherwise.
+type commandDriver struct {
+	runner *Runner
+	trial  experiment.Trial
+
+	end     load.Ended
+	said    *said // of the window
+	tooLong error // the command did not end; nil if it did
+}
+
+// said is what a command printed.
+type said struct {
+	out, err *output
+}
+
+// lastLine returns the last line of its stderr or, without one, of its stdout.
+func (s *said) lastLine() string {
+	if line := s.err.lastLine(); line != "" {
+		return shorter(line)
+	}
+	return shorter(s.out.lastLine())
+}
+
+func (d *commandDriver) warm(ctx context.Context) error {
+	r := d.runner
+	end, s, err := r.outside(ctx, r.Load, d.trial, phaseWarm, r.WarmUp, r.WarmUp+r.Request.Timeout)
+	return r.loadFailed(end, s, err, phaseWarm, r.WarmUp)
+}
+
+func (d *commandDriver) measure(ctx context.Context) error {
+	r := d.runner
+	end, s, err := r.outside(ctx, r.Load, d.trial, phaseMeasure, r.Window, r.Window+r.Request.Timeout)
+	d.end, d.said = end, s
+	err = r.loadFailed(end, s, err, phaseMeasure, r.Window)
+	if errors.Is(err, errTooLong) && r.answered {
+		// The command ended in an earlier run, so this is the setting's result.
+		d.tooLong, err = err, nil
+	}
+	return err
+}
+
+func (d *commandDriver) result(run *finding.Run) error {
+	run.Generator = &finding.Generator{Policy: d.end.Policy}
+	if d.tooLong != nil {
+		run.Errors, run.Error, run.Loop = 1, d.tooLong.Error(), finding.LoopClosed
+		return nil
+	}
+	cpu := d.end.CPU
+	run.Generator.CPU = &cpu
+	res, err := readLoad(d.said.out, d.end.Wall)
+	if err != nil {
+		return err
+	}
+	res.fill(run, d.end.Wall, d.trial.Rate)
+	return nil
+}
+
+// unanswered is as that of the load generator: without operations the load command is at
+// fault, until it has counted some in a run.
+func (d *commandDriver) unanswered(run *finding.Run, who string) error {
+	if run.Ops > 0 {
+		d.runner.answered = true
+		return nil
+	}
+	if d.runner.answered {
+		return nil
+	}
+	what := "the load command counted no operation of " + who
+	if run.Error != "" {
+		what += ": " + shorter(run.Error)
+	}
+	if line := d.said.err.lastLine(); line != "" {
+		what += "; it said: " + shorter(line)
+	}
+	return &TargetError{what, "start the service and the load command by hand, and see why"}
+}
+
+func (d *commandDriver) close() {}
+
+// prepare runs the prepare command; without one it does nothing.
+func (r *Runner) prepare(ctx context.Context, t experiment.Trial) error {
+	if r.Prepare == "" {
+		return nil
+	}
+	end, s, err := r.outside(ctx, r.Prepare, t, phasePrepare, 0, PrepareTime)
+	switch {
+	case errors.Is(err, errTooLong):
+		return &TargetError{
+			fmt.Sprintf("the prepare command did not end in %s", PrepareTime), "fill the service with less, or start it from data that you filled before",
+		}
+	case err != nil:
+		return err
+	case !end.OK():
+		return &TargetError{failedText("the prepare command", end, s), "start the service and the prepare command by hand, and see why"}
+	}
+	return nil
+}
+
+// loadFailed returns the error of a load command that failed; span is its SNUG_SECONDS.
+func (r *Runner) loadFailed(end load.Ended, s *said, err error, phase string, span time.Duration) error {
+	name := "the load command"
+	if phase == phaseWarm {
+		name += ", in the warm-up,"
+	}
+	switch {
+	case errors.Is(err, errTooLong):
+		return &tooLongError{TargetError{
+			fmt.Sprintf("%s did not end in %s (SNUG_SECONDS=%s and %s more)", name, span+r.Request.Timeout, seconds(span), r.Request.Timeout),
+			"it must end by itself after SNUG_SECONDS; --timeout gives it more time for that",
+		}}
+	case err != nil:
+		return err
+	case !end.OK():
+		return &TargetError{failedText(name, end, s), "start the service and the load command by hand, and see why"}
+	}
+	return nil
+}
+
+// errTooLong is the cause of ending a command that takes too long.
+var errTooLong = errors.New("takes too long")
+
+// tooLongError is a TargetError because of errTooLong.
+type tooLongError struct{ TargetError }
+
+func (e *tooLongError) Unwrap() []error { return []error{&e.TargetError, errTooLong} }
+
+// failedText describes a command that failed, with the end of its output.
+func failedText(name string, end load.Ended, s *said) string {
+	text := name + " failed, " + end.How()
+	if line := s.lastLine(); line != "" {
+		text += "; it said: " + line
+	}
+	return text
+}
+
+// outside runs a command beside the measured program, not in its cgroup. span is its
+// SNUG_SECONDS; it is ended after limit.
+func (r *Runner) outside(ctx context.Context, shell string, t experiment.Trial, phase string, span, limit time.Duration) (load.Ended, *said, error) {
+	s := new(said)
+	var err error
+	if s.out, err = newOutput(false); err != nil {
+		return load.Ended{}, nil, err
+	}
+	defer s.out.close()
+	if s.err, err = newOutput(false); err != nil {
+		return load.Ended{}, nil, err
+	}
+	defer s.err.close()
+	s.out.keep, s.out.benchmarks = loadBytes, new(gobench.Reader)
+	c := load.Command{
+		Shell: shell, Env: r.variables(t, phase, span), RealTime: r.RealTime && phase != phasePrepare,
+		Stdout: s.out.w, Stderr: s.err.w,
+	}
+	// The program's descriptors are copies: here the pipes are drained from the start.
+	s.out.drain()
+	s.err.drain()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTooLong)
+	defer cancel()
+	end, err := c.Run(ctx, r.Self)
+	s.out.ended()
+	s.err.ended()
+	return end, s, err
+}
+
+// variables returns the environment of a command beside the program.
+func (r *Runner) variables(t experiment.Trial, phase string, span time.Duration) []string {
+	v := []string{
+		"SNUG_PHASE=" + phase, "SNUG_SECONDS=" + seconds(span),
+		"SNUG_WARMUP=" + seconds(r.WarmUp), "SNUG_WINDOW=" + seconds(r.Window),
+		"SNUG_SEED=" + strconv.FormatUint(t.Seed, 10), "SNUG_URL=" + strings.Join(r.Request.URLs, " "),
+	}
+	users, rate := "", ""
+	if n, ok := Users(t.Arm.Load); ok {
+		users = strconv.Itoa(n)
+	}
+	if t.Rate > 0 {
+		rate = strconv.FormatFloat(t.Rate, 'f', -1, 64)
+	}
+	return load.Variables(append(v, "SNUG_USERS="+users, "SNUG_RATE="+rate)...)
+}
+
+// seconds formats a duration as a decimal number of seconds, as short as possible.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

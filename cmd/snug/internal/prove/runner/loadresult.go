@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// loadResult is what a load command reports: the last line of its stdout that is a JSON
+// object. Times are in seconds. nil is not reported.
+type loadResult struct {
+	Operations *float64 `json:"operations"`
+	Errors     float64  `json:"errors"`
+	Error      string   `json:"error"` // the first of them
+	Seconds    *float64 `json:"seconds"`
+	Open       bool     `json:"open"`
+
+	P50 *float64 `json:"p50_seconds"`
+	P95 *float64 `json:"p95_seconds"`
+	P99 *float64 `json:"p99_seconds"`
+	Max *float64 `json:"max_seconds"`
+
+	Latency *finding.Histogram `json:"latency"`
+
+	note     string
+	reported map[string]float64 // all other numbers
+}
+
+// loadFields are the names above that are numbers.
+var loadFields = []string{"operations", "errors", "seconds", "p50_seconds", "p95_seconds", "p99_seconds", "max_seconds"}
+
+// cureLoad says what a load command must print.
+const cureLoad = `its last line must be as {"operations": 5000, "errors": 0, "p99_seconds": 0.012}, or the result of one Go benchmark`
+
+// readLoad reads the output of a load command that took wall seconds.
+func readLoad(o *output, wall float64) (*loadResult, error) {
+	o.mu.Lock()
+	lines := bytes.Split(o.tail, []byte("\n"))
+	line, all := lastObject(lines)
+	o.mu.Unlock()
+	var res *loadResult
+	var err error
+	if all == nil {
+		res, err = benchmarkLoad(o)
+	} else {
+		res, err = objectLoad(line, all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if bad := res.check(wall); bad != "" {
+		return nil, &TargetError{"the load command printed " + bad, "times are in seconds, and cannot be longer than the command took"}
+	}
+	return res, nil
+}
+
+// objectLoad reads a line that is a JSON object.
+func objectLoad(line []byte, all map[string]any) (*loadResult, error) {
+	res := new(loadResult)
+	if err := json.Unmarshal(line, res); err != nil {
+		what := err.Error()
+		if _, field, ok := strings.Cut(what, "loadResult."); ok {
+			what = "a field of the wrong type, " + field
+		}
+		return nil, &TargetError{"the load command printed " + what + ": " + shorter(string(line)), cureLoad}
+	}
+	if res.Operations == nil {
+		return nil, &TargetError{"the load command printed no operations, but " + shorter(string(line)), cureLoad}
+	}
+	res.reported = numbers(all)
+	for _, name := range loadFields {
+		delete(res.reported, name)
+	}
+	if len(res.reported) == 0 {
+		res.reported = nil
+	}
+	return res, nil
+}
+
+// benchmarkLoad reads the result of one Go benchmark: its iterations are the operations.
+func benchmarkLoad(o *output) (*loadResult, error) {
+	all := o.results(0)
+	switch len(all.Iterations) {
+	case 0:
+		what := "the load command printed nothing"
+		if line := o.lastLine(); line != "" {
+			what = "the load command printed no JSON object and no result of a benchmark; its last line: " + shorter(line)
+		}
+		return nil, &TargetError{what, cureLoad}
+	case 1:
+	default:
+		return nil, &TargetError{fmt.Sprintf("the load command printed the results of %d benchmarks", len(all.Iterations)), "choose one: only then are its iterations the operations"}
+	}
+	res := new(loadResult)
+	for name, n := range all.Iterations {
+		ops := float64(n)
+		res.Operations = &ops
+		res.note = "operations are the iterations of Benchmark" + name
+	}
+	for _, f := range all.Figures {
+		if f.Unit == "ns/op" {
+			span := *res.Operations * f.Value / 1e9
+			res.Seconds = &span
+			continue
+		}
+		if res.reported == nil {
+			res.reported = map[string]float64{}
+		}
+		res.reported[f.Unit] = f.Value
+	}
+	return res, nil
+}
+
+// check returns what is impossible, "" if nothing is.
+func (l *loadResult) check(wall float64) string {
+	whole := func(x float64) bool { return x >= 0 && x < 1<<53 && x == math.Trunc(x) }
+	switch {
+	case !whole(*l.Operations):
+		return fmt.Sprintf("%v operations", *l.Operations)
+	case !whole(l.Errors):
+		return fmt.Sprintf("%v errors", l.Errors)
+	case l.Seconds != nil && *l.Seconds <= 0:
+		return fmt.Sprintf("%v seconds", *l.Seconds)
+	}
+	for _, t := range []struct {
+		name string
+		of   *float64
+	}{{"seconds", l.Seconds}, {"p50_seconds", l.P50}, {"p95_seconds", l.P95}, {"p99_seconds", l.P99}, {"max_seconds", l.Max}} {
+		// The command's own clock may start a little earlier, and count in whole milliseconds.
+		if t.of != nil && !(*t.of >= 0 && *t.of <= wall*1.01+0.05) {
+			return fmt.Sprintf("%s %v, and took %.2f s", t.name, *t.of, wall)
+		}
+	}
+	if h := l.Latency; h != nil {
+		switch {
+		case len(h.Seconds) != len(h.Counts):
+			return fmt.Sprintf("a latency with %d seconds and %d counts", len(h.Seconds), len(h.Counts))
+		case !slices.IsSorted(h.Seconds):
+			return "a latency with seconds that do not ascend"
+		case slices.ContainsFunc(h.Counts, func(n int64) bool { return n < 0 }):
+			return "a latency with a negative count"
+		case len(h.Seconds) > 0 && !(h.Seconds[0] >= 0 && h.Seconds[len(h.Seconds)-1] <= wall*1.01+0.05):
+			return fmt.Sprintf("a latency of %v seconds, and took %.2f s", h.Seconds[len(h.Seconds)-1], wall)
+		}
+	}
+	return ""
+}
+
+// fill fills in a run. rate is the requested rate, 0 if none was.
+func (l *loadResult) fill(run *finding.Run, wall, rate float64) {
+	run.Window, run.Elapsed = wall, wall
+	if l.Seconds != nil {
+		run.Window = *l.Seconds
+	}
+	run.Ops, run.Errors, run.Error = int64(*l.Operations), int64(l.Errors), l.Error
+	if run.Window > 0 {
+		rps := *l.Operations / run.Window
+		run.RPS = &rps
+	}
+	run.P50, run.P95, run.P99, run.Max = l.P50, l.P95, l.P99, l.Max
+	if h := l.Latency; h != nil && len(h.Seconds) > 0 {
+		run.Latency = h
+		for share, p := range map[float64]**float64{0.50: &run.P50, 0.95: &run.P95, 0.99: &run.P99, 1: &run.Max} {
+			if *p == nil {
+				*p = quantile(h, share)
+			}
+		}
+	}
+	run.Loop = finding.LoopClosed
+	if l.Open {
+		run.Loop = finding.LoopOpen
+		if rate > 0 {
+			run.Offered = &rate
+		}
+	}
+	run.Note, run.Reported = l.note, l.reported
+}
+
+// quantile returns the smallest class of a histogram that holds a share of its samples and
+// all smaller classes; nil if it has none.
+func quantile(h *finding.Histogram, share float64) *float64 {
+	total := int64(0)
+	for _, n := range h.Counts {
+		total += n
+	}
+	below := int64(0)
+	for i, n := range h.Counts {
+		below += n
+		if n > 0 && float64(below) >= share*float64(total) {
+			return &h.Seconds[i]
+		}
+	}
+	return nil
+}
