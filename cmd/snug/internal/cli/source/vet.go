@@ -65,7 +65,8 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{}, Unknown: []finding.Gap{}}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			found, _, wrong := govet.Run(ctx, "", args, tags)
+			r, wrong := govet.Run(ctx, "", args, tags)
+			found := r.Found
 			if wrong != nil && len(found) == 0 {
 				return wrong
 			}
