@@ -185,9 +185,12 @@ func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 	}
 }
 
-// mistake returns a finding at a line, with the title of its id.
+// mistake returns a finding at a line, with the title of its id. A column below 1 is unknown, as nil.
 func mistake(id, file string, line int, column *int, message string) finding.Mistake {
 	file = beneath(file)
+	if column != nil && *column < 1 {
+		column = nil
+	}
 	m := finding.Mistake{Message: strings.TrimSuffix(message, " ("+id+")"), File: file, Line: line, Column: column}
 	m.ID, m.Target, m.Evidence, m.Severity = id, file+":"+strconv.Itoa(line), []finding.Evidence{}, finding.Severity(vet.Severity(id))
 	for _, e := range explain.OfVet() {

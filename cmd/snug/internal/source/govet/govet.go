@@ -29,7 +29,7 @@ import (
 // Found is a finding in source, or in the go.mod or go.work of a program.
 type Found struct {
 	ID, File     string
-	Line, Column int
+	Line, Column int // in File itself, whatever //line directives say; Column in bytes, 0 = unknown
 	Message      string
 	Fix          string // what the first fix does; "" = no fix
 	Edits        []Edit // edits of that fix; nil = it cannot be applied
@@ -157,7 +157,7 @@ func analyze(all []*packages.Package) ([]Found, error) {
 
 // finding converts a diagnostic with its first fix.
 func finding(fset *token.FileSet, d *analysis.Diagnostic) Found {
-	at := fset.Position(d.Pos)
+	at := vet.Position(fset, d.Pos)
 	f := Found{ID: d.Category, File: filepath.Clean(at.Filename), Line: at.Line, Column: at.Column, Message: d.Message}
 	if len(d.SuggestedFixes) == 0 {
 		return f
