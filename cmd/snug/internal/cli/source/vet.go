@@ -170,9 +170,7 @@ func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 		found, skipped := envfiles.Scan(ctx, filepath.FromSlash(dir), deep)
 		for _, f := range found {
 			m := mistake(f.ID, f.File, f.Line, nil, f.Text)
-			if f.Fix != "" {
-				m.Fix = "write " + f.Fix
-			}
+			m.Fix = f.Fix
 			if first(m.Target + " " + m.ID) {
 				d.Findings = append(d.Findings, m)
 			}
