@@ -47,7 +47,7 @@ func (p *Program) Main(u *ui.UI, args []string) int {
 	}
 	if err != nil {
 		// The flags may be wrong before --json.
-		u.JSON = u.JSON || ui.AsksJSON(ran.Flags(), args)
+		u.JSON = ui.AsksJSON(ran.Flags(), args, u.JSON)
 		return u.Complain(err)
 	}
 	return message.ExitFine

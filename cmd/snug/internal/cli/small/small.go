@@ -98,7 +98,7 @@ func one(u *ui.UI, c *ui.Command, args []string) error {
 		h := &ui.Help{Path: path, Short: c.Short, Long: c.Long, Example: c.Example, Use: name + " " + c.Use, Flags: c.Flags, Brief: slices.Contains(args, "-h")}
 		return c.Failed(u.Write(h.Bytes()))
 	case err != nil:
-		u.JSON = u.JSON || ui.AsksJSON(c.Flags, args)
+		u.JSON = ui.AsksJSON(c.Flags, args, u.JSON)
 		return c.Failed(ui.FlagError(path, c.Flags, err))
 	}
 	if err := c.Check(path, c.Flags.Args()); err != nil {
