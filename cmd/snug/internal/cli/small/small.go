@@ -78,11 +78,7 @@ func run(u *ui.UI, args []string) error {
 	case slices.Contains(whole, wanted):
 		return message.Usage("unknown command, "+message.Typed(wanted), "it is a command of snug; "+name+" is the small part for containers")
 	}
-	hint := name + " --help lists them"
-	if like := ui.Like(wanted, names); len(like) > 0 {
-		hint = "did you mean " + name + " " + strings.Join(like, " or "+name+" ") + "?"
-	}
-	return message.Usage("unknown command, "+message.Typed(wanted), hint)
+	return ui.UnknownCommand(name, wanted, names)
 }
 
 // one runs a command.

@@ -77,3 +77,12 @@ func TestAsksJSON(t *testing.T) {
 		t.Error("what was read before")
 	}
 }
+
+func TestDidYouMean(t *testing.T) {
+	names := []string{"plan", "plain", "run"}
+	for word, want := range map[string]string{"pln": "did you mean snug plan?", "plat": "did you mean snug plan or snug plain?", "xyz": "none"} {
+		if got := DidYouMean("snug ", word, names, "none"); got != want {
+			t.Errorf("%s: %q, want %q", word, got, want)
+		}
+	}
+}
