@@ -66,14 +66,18 @@ func DidYouMean(before, word string, names []string, otherwise string) string {
 }
 
 // Like returns the names that a mistyped word may stand for, at most three: at most two letters,
-// and at most half of them, differ, or the word begins the name.
+// and at most half of them, differ, or the word begins the name, or differs in one letter from its
+// first part (cpus, cpu-limit).
 func Like(word string, names []string) (like []string) {
 	if word == "" || len(word) > message.MaxShown { // a prefix of every name, or no typing error
 		return nil
 	}
 	word = strings.ToLower(word)
 	for _, name := range names {
-		if lower := strings.ToLower(name); !strings.Contains(name, " ") && (strings.HasPrefix(lower, word) || distance(word, lower) <= min(2, len(word)/2)) {
+		lower := strings.ToLower(name)
+		first, _, parts := strings.Cut(lower, "-")
+		if !strings.Contains(name, " ") && (strings.HasPrefix(lower, word) || distance(word, lower) <= min(2, len(word)/2) ||
+			parts && len(word) > 2 && distance(word, first) <= 1) {
 			like = append(like, name)
 		}
 	}
