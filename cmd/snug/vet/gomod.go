@@ -104,7 +104,7 @@ func (m *modFile) line(verb, word, comment string, number int) {
 // does. Files that cgo makes are elsewhere, but most of them name their source.
 func (s *source) module() (dir string, mod, work *modFile) {
 	for _, f := range s.files {
-		dir = filepath.Dir(s.pass.Fset.Position(f.Package).Filename)
+		dir = filepath.Dir(Position(s.pass.Fset, f.Package).Filename)
 		if mod, work = moduleOf(dir); mod != nil {
 			break
 		}

@@ -48,7 +48,7 @@ func (s *source) readIgnores(f *ast.File) {
 			if !ok {
 				continue
 			}
-			at := s.pass.Fset.Position(c.Pos())
+			at := Position(s.pass.Fset, c.Pos())
 			s.ignores[at.Filename] = append(s.ignores[at.Filename], ignore{at.Line, id, reason, c})
 		}
 	}
@@ -76,7 +76,7 @@ func known(id string) bool {
 
 // ignored reports whether a comment silences a finding at a place.
 func (s *source) ignored(pos token.Pos, id string) bool {
-	at := s.pass.Fset.Position(pos)
+	at := Position(s.pass.Fset, pos)
 	return slices.ContainsFunc(s.ignores[at.Filename], func(g ignore) bool {
 		return g.id == id && g.reason && (g.line == at.Line || g.line == at.Line-1)
 	})

@@ -59,10 +59,7 @@ Without an argument, list all by topic; with --json their texts are in it.`,
 			if len(args) > 1 {
 				return message.Usage("unknown words, "+message.Typed(args...), "one id or word at a time; snug explain lists them all")
 			}
-			hint := "snug explain lists them"
-			if like := ui.Like(words, explain.Names()); len(like) > 0 {
-				hint = "did you mean snug explain " + strings.Join(like, " or ") + "?"
-			}
+			hint := ui.DidYouMean("snug explain ", words, explain.Names(), "snug explain lists them")
 			return message.Usage("unknown id or word, "+message.Typed(words), hint)
 		},
 	}

@@ -245,7 +245,11 @@ func (q *Question) next(d *finding.Plan) string {
 		program = message.Quote(q.exe)
 	}
 	if q.At.self() && (d.GOMAXPROCS.Value != nil || d.GOMEMLIMIT.Value != nil || d.GOGC.Value != nil) {
-		return "snug run -- " + program
+		flags, variables := q.Policy.given()
+		if q.exe != "" && goproc.FitsItself(q.exe) {
+			return variables + program
+		}
+		return "snug run " + flags + "-- " + program
 	}
 	if len(d.Warnings) > 0 {
 		return "snug explain " + d.Warnings[0].Code

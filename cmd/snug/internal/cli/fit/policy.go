@@ -21,6 +21,7 @@ import (
 // values.
 type PolicyFlags struct {
 	setters []option.Setter // one for each flag on the command line, in order
+	flags   *pflag.FlagSet  // nil = none was defined
 }
 
 // roundings are the values of --round.
@@ -29,9 +30,24 @@ var roundings = []string{"ceil", "floor", "nearest"}
 // add defines the flags.
 func (f *PolicyFlags) add(fs *pflag.FlagSet) {
 	fs.SortFlags = false
+	f.flags = fs
 	option.Flags(fs, func(set option.Setter) { f.setters = append(f.setters, set) })
 	flagvalue.Section(fs, "Policy", "round", "min-procs", "max-procs", "reserve-cpus", "request-factor", "gomaxprocs", "gomemlimit", "gogc")
 	flagvalue.Section(fs, "Hints: what the process cannot see", "cpu-limit", "cpu-request", "memory-limit")
+}
+
+// given returns the flags on the command line in the form of a command that starts a program: as
+// flags of `snug run`, and as variables for a program that reads them itself.
+func (f *PolicyFlags) given() (flags, variables string) {
+	for _, o := range option.Table {
+		if f.flags == nil || o.Flag == "" || !f.flags.Changed(o.Flag) {
+			continue
+		}
+		value := message.Quote(f.flags.Lookup(o.Flag).Value.String())
+		flags += "--" + o.Flag + " " + value + " "
+		variables += o.Variable + "=" + value + " "
+	}
+	return flags, variables
 }
 
 // input returns policy and hints from the SNUG variables and the flags; flags win. A variable

@@ -87,8 +87,9 @@ func NewReport(u *ui.UI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [--html FILE] [--benchfmt FILE] [--markdown FILE] [--recheck] FILE",
 		Short: "Show a saved answer again, as text, a page, or benchstat's input",
-		Long: `Show a document that a command of snug wrote with --json, as text or, with --json,
-unchanged. FILE may be - for standard input, and may be compressed with gzip.
+		Long: `Show a document that a command of snug wrote with --json, as text or, with --json, as
+JSON: unchanged if this version of snug wrote it, otherwise with the fields that this
+version has. FILE may be - for standard input, and may be compressed with gzip.
 
 --html writes a self-contained page of a document of snug bench, tune or trace.
 --benchfmt writes a document of bench or tune in Go's benchmark format. --markdown

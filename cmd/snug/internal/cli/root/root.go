@@ -5,7 +5,6 @@ package root
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +46,7 @@ func (p *Program) Main(u *ui.UI, args []string) int {
 	}
 	if err != nil {
 		// The flags may be wrong before --json.
-		u.JSON = u.JSON || ui.AsksJSON(ran.Flags(), args)
+		u.JSON = ui.AsksJSON(ran.Flags(), args, u.JSON)
 		return u.Complain(err)
 	}
 	return message.ExitFine
@@ -136,16 +135,11 @@ func (p *Program) adopt(parent, cmd *cobra.Command) {
 
 // unknown returns the failure for words that are no command of parent.
 func (p *Program) unknown(parent *cobra.Command, words []string) error {
-	path := parent.CommandPath()
-	hint := path + " --help lists them"
 	var names []string
 	for _, c := range parent.Commands() {
 		if !c.Hidden {
 			names = append(names, c.Name())
 		}
 	}
-	if like := ui.Like(words[0], names); len(like) > 0 {
-		hint = "did you mean " + path + " " + strings.Join(like, " or "+path+" ") + "?"
-	}
-	return message.Usage("unknown command, "+message.Typed(words[0]), hint)
+	return ui.UnknownCommand(parent.CommandPath(), words[0], names)
 }

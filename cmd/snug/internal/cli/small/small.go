@@ -27,8 +27,8 @@ const example = `  snug-run run -- ./server         start ./server fitted
   snug-run plan --exe ./server     what that sets, and why
   snug-run limits                  what the container gives`
 
-// whole lists the commands that only snug has.
-var whole = []string{
+// Whole lists the commands that only snug has. A test compares it with them.
+var Whole = []string{
 	"agent", "bench", "check", "cluster", "collect", "completion", "doctor", "explain", "lint", "policy",
 	"profile", "ps", "report", "top", "trace", "tune", "vet", "webhook",
 }
@@ -48,6 +48,8 @@ func run(u *ui.UI, args []string) error {
 	help := &ui.Help{Path: name, Long: long, Example: example, Use: name + " COMMAND", Flags: ui.NewFlags()}
 	help.Flags.BoolP("help", "h", false, "help for "+name)
 	help.Flags.Bool("version", false, "print the version")
+	u.JSONFlag(help.Flags)
+	u.ColorFlag(help.Flags)
 	group := ui.HelpGroup{Title: "Commands:"}
 	var names []string
 	for _, c := range commands {
@@ -56,33 +58,68 @@ func run(u *ui.UI, args []string) error {
 	}
 	help.Groups = []ui.HelpGroup{group}
 
-	first := ""
-	if len(args) > 0 {
-		first = args[0]
+	at := commandAt(help.Flags, args)
+	if at < 0 {
+		return alone(u, help, args, names)
 	}
-	wanted := first
-	switch {
-	case first == "--version":
-		wanted = "version"
-	case first == "help" && len(args) > 1:
-		wanted, args = args[1], []string{"help", "--help"}
-	case len(args) == 0, first == "help", first == "-h", first == "--help":
-		return u.Write(help.Bytes())
+	wanted, rest := args[at], slices.Delete(slices.Clone(args), at, at+1)
+	if wanted == "help" {
+		if at = commandAt(help.Flags, rest); at < 0 {
+			return u.Write(help.Bytes())
+		}
+		wanted, rest = rest[at], []string{"--help"}
 	}
 	i := slices.Index(names, wanted)
 	switch {
 	case i >= 0:
-		return one(u, commands[i], args[1:])
-	case strings.HasPrefix(wanted, "-") && wanted != "-":
-		return message.Usage("unknown flag, "+message.Typed(wanted), name+" --help lists the commands")
-	case slices.Contains(whole, wanted):
+		return one(u, commands[i], rest)
+	case slices.Contains(Whole, wanted):
 		return message.Usage("unknown command, "+message.Typed(wanted), "it is a command of snug; "+name+" is the small part for containers")
 	}
-	hint := name + " --help lists them"
-	if like := ui.Like(wanted, names); len(like) > 0 {
-		hint = "did you mean " + name + " " + strings.Join(like, " or "+name+" ") + "?"
+	return ui.UnknownCommand(name, wanted, names)
+}
+
+// alone handles flags without a command.
+func alone(u *ui.UI, help *ui.Help, args, commands []string) error {
+	help.Flags.Usage = func() {}
+	if err := help.Flags.Parse(args); err != nil {
+		u.JSON = ui.AsksJSON(help.Flags, args, u.JSON)
+		return ui.FlagError(name, help.Flags, err)
 	}
-	return message.Usage("unknown command, "+message.Typed(wanted), hint)
+	if err := u.CheckColor(); err != nil {
+		return err
+	}
+	asked, _ := help.Flags.GetBool("help")
+	version, _ := help.Flags.GetBool("version")
+	switch {
+	case help.Flags.NArg() > 0: // behind --
+		return ui.UnknownCommand(name, help.Flags.Arg(0), commands)
+	case version && !asked:
+		return u.Answer(ui.Build())
+	}
+	return u.Write(help.Bytes())
+}
+
+// commandAt returns the index of the command in args, which flags may precede; -1 = none. Flags
+// that are not among flags are taken to have a value, as snug takes them.
+func commandAt(flags *pflag.FlagSet, args []string) int {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a == "--":
+			return -1
+		case !strings.HasPrefix(a, "-") || a == "-":
+			return i
+		case strings.Contains(a, "="), a == "-h":
+		case strings.HasPrefix(a, "--"):
+			if f := flags.Lookup(a[2:]); f == nil || f.NoOptDefVal == "" {
+				i++
+			}
+		case len(a) == 2: // -p 1
+			i++
+		}
+	}
+	return -1
 }
 
 // one runs a command.
@@ -90,6 +127,7 @@ func one(u *ui.UI, c *ui.Command, args []string) error {
 	path := name + " " + c.Name()
 	u.Command = path
 	help := c.Flags.BoolP("help", "h", false, "help for "+c.Name())
+	u.ColorFlag(c.Flags)
 	c.Flags.SetInterspersed(!c.TakesProgram)
 	c.Flags.Usage = func() {}
 	err := c.Flags.Parse(args)
@@ -98,8 +136,11 @@ func one(u *ui.UI, c *ui.Command, args []string) error {
 		h := &ui.Help{Path: path, Short: c.Short, Long: c.Long, Example: c.Example, Use: name + " " + c.Use, Flags: c.Flags, Brief: slices.Contains(args, "-h")}
 		return c.Failed(u.Write(h.Bytes()))
 	case err != nil:
-		u.JSON = u.JSON || ui.AsksJSON(c.Flags, args)
+		u.JSON = ui.AsksJSON(c.Flags, args, u.JSON)
 		return c.Failed(ui.FlagError(path, c.Flags, err))
+	}
+	if err := u.CheckColor(); err != nil {
+		return c.Failed(err)
 	}
 	if err := c.Check(path, c.Flags.Args()); err != nil {
 		return c.Failed(err)

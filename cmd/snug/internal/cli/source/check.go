@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -30,8 +31,8 @@ func NewCheck(u *ui.UI) *cobra.Command {
 
 In Go source: calls that undo what Go has learned about the container, pools sized by the
 machine, values that end a process at start, an old go line in go.mod. The go command loads
-the packages, so they must compile. Test files are not checked; a Go file stands for its
-package.
+the packages, so they must compile. A Go file stands for its package. Test files are not
+checked, and of what the build leaves out, only what --tags brings in.
 
 In Kubernetes manifests, compose files, systemd units, Dockerfiles and .env files: divisors
 that make GOMEMLIMIT 128 bytes, sizes that Go cannot parse, references to limits that do
@@ -98,18 +99,22 @@ func load(ctx context.Context, paths []string, tags string) (*goSource, error) {
 			return nil, message.Failed("cannot read, "+message.Reason(err)+", "+path, "name a file, a directory, or - for stdin")
 		}
 	}
+	var files []string // of all packages
+	failed := false    // the files of some packages are unknown
 	for _, l := range loadings(paths) {
 		if l.pattern == noModule {
 			src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(l.dir), Why: "Go files without a go.mod above them"})
 			continue
 		}
-		found, n, wrong := govet.Run(ctx, l.dir, []string{l.pattern}, tags)
+		r, wrong := govet.Run(ctx, l.dir, []string{l.pattern}, tags)
 		if ctx.Err() != nil {
 			return nil, govet.Interrupted()
 		}
-		src.packages += n
-		for i := range found {
-			f := &found[i]
+		src.packages += r.Packages
+		files = append(files, r.Files...)
+		failed = failed || wrong != nil && len(r.Files) == 0
+		for i := range r.Found {
+			f := &r.Found[i]
 			if !slices.ContainsFunc(src.found, func(o govet.Found) bool {
 				return o.ID == f.ID && o.File == f.File && o.Line == f.Line && o.Column == f.Column
 			}) {
@@ -122,7 +127,46 @@ func load(ctx context.Context, paths []string, tags string) (*goSource, error) {
 			src.unknown = append(src.unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(l.dir), Why: finding.UTF8(message.Cut(why, message.MaxShown))})
 		}
 	}
+	if !failed {
+		src.notLoaded(paths, files, tags)
+	}
 	return src, nil
+}
+
+// notLoaded adds a gap for each Go file among paths that is not one of the files of packages.
+func (src *goSource) notLoaded(paths, files []string, tags string) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(path, ".go") || slices.ContainsFunc(files, func(file string) bool {
+			if filepath.Base(file) != filepath.Base(path) {
+				return false
+			}
+			other, err := os.Stat(file)
+			return err == nil && os.SameFile(info, other)
+		}) {
+			continue
+		}
+		src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(path), Why: finding.UTF8(govet.LeftOut(path, tags))})
+	}
+}
+
+// nothing returns an error if no file of a document was looked at, but some should have been.
+func nothing(d *finding.Check) error {
+	if d.Files > 0 || d.Packages > 0 {
+		return nil
+	}
+	for _, g := range d.Unknown {
+		if g.Field == finding.GapSource {
+			hint := "name a directory to check all packages below it"
+			if strings.HasPrefix(g.Why, "left out by its ") { // tags or name
+				hint = "bring it in by --tags, or by GOOS and GOARCH in the environment"
+			} else if strings.Contains(g.Why, "go.mod") {
+				hint = "go mod init makes a go.mod"
+			}
+			return message.Failed("nothing was checked, "+g.Why+", "+g.File, hint)
+		}
+	}
+	return nil
 }
 
 // source adds the findings in Go source, and fixes those that can be with --fix. With an error the
@@ -147,6 +191,9 @@ func (f *lintFlags) source(d *finding.Check, src *goSource) error {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	d.Next = nextOf(d.Findings)
+	if failed == nil {
+		failed = nothing(d)
+	}
 	return failed
 }
 

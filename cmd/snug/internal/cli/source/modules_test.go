@@ -42,3 +42,12 @@ func TestLoadings(t *testing.T) {
 		}
 	}
 }
+
+// TestColumn: a column that is unknown is not 0, which SARIF refuses.
+func TestColumn(t *testing.T) {
+	for column, want := range map[int]bool{0: false, 1: true} {
+		if m := mistake("pool-numcpu", "a.go", 3, &column, "x"); (m.Column != nil) != want {
+			t.Errorf("%d: %v", column, m.Column)
+		}
+	}
+}

@@ -65,7 +65,8 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{}, Unknown: []finding.Gap{}}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			found, _, wrong := govet.Run(ctx, "", args, tags)
+			r, wrong := govet.Run(ctx, "", args, tags)
+			found := r.Found
 			if wrong != nil && len(found) == 0 {
 				return wrong
 			}
@@ -169,9 +170,7 @@ func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 		found, skipped := envfiles.Scan(ctx, filepath.FromSlash(dir), deep)
 		for _, f := range found {
 			m := mistake(f.ID, f.File, f.Line, nil, f.Text)
-			if f.Fix != "" {
-				m.Fix = "write " + f.Fix
-			}
+			m.Fix = f.Fix
 			if first(m.Target + " " + m.ID) {
 				d.Findings = append(d.Findings, m)
 			}
@@ -184,9 +183,12 @@ func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 	}
 }
 
-// mistake returns a finding at a line, with the title of its id.
+// mistake returns a finding at a line, with the title of its id. A column below 1 is unknown, as nil.
 func mistake(id, file string, line int, column *int, message string) finding.Mistake {
 	file = beneath(file)
+	if column != nil && *column < 1 {
+		column = nil
+	}
 	m := finding.Mistake{Message: strings.TrimSuffix(message, " ("+id+")"), File: file, Line: line, Column: column}
 	m.ID, m.Target, m.Evidence, m.Severity = id, file+":"+strconv.Itoa(line), []finding.Evidence{}, finding.Severity(vet.Severity(id))
 	for _, e := range explain.OfVet() {

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-
-	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
 // Command is a command of snug and of snug-run. It does not depend on the library that makes
@@ -46,10 +44,10 @@ func (c *Command) Failed(err error) error {
 // Check returns an error for arguments that the command does not take. path is the command with
 // the names before it, such as "snug plan".
 func (c *Command) Check(path string, args []string) error {
-	if len(args) == 0 || c.TakesProgram {
+	if c.TakesProgram {
 		return nil
 	}
-	return message.Usage("takes no argument, "+path+" "+message.Typed(args[0]), path+" --help")
+	return NoArgs(path, args)
 }
 
 // NewVersion returns the command version.

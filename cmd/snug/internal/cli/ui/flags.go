@@ -37,23 +37,47 @@ func FlagError(path string, flags *pflag.FlagSet, err error) error {
 		}
 		var names []string
 		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if like := Like(name, names); len(like) > 0 {
-			help = "did you mean --" + strings.Join(like, " or --") + "?"
-		}
-		return message.Usage("unknown flag, --"+message.Cut(name, message.MaxShown), help)
+		return message.Usage("unknown flag, --"+message.Cut(name, message.MaxShown), DidYouMean("--", name, names, help))
 	}
 	return message.Usage(err.Error(), help)
 }
 
+// NoArgs returns an error if there are arguments. path is the command with the names before it.
+func NoArgs(path string, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return message.Usage("takes no argument, "+path+" "+message.Typed(args[0]), path+" --help")
+}
+
+// UnknownCommand returns the error for a word that is none of the commands of path.
+func UnknownCommand(path, word string, commands []string) error {
+	return message.Usage("unknown command, "+message.Typed(word), DidYouMean(path+" ", word, commands, path+" --help lists them"))
+}
+
+// DidYouMean returns a hint: the names like word, each with what stands before it, or otherwise if
+// there are none.
+func DidYouMean(before, word string, names []string, otherwise string) string {
+	like := Like(word, names)
+	if len(like) == 0 {
+		return otherwise
+	}
+	return "did you mean " + before + strings.Join(like, " or "+before) + "?"
+}
+
 // Like returns the names that a mistyped word may stand for, at most three: at most two letters,
-// and at most half of them, differ, or the word begins the name.
+// and at most half of them, differ, or the word begins the name, or differs in one letter from its
+// first part (cpus, cpu-limit).
 func Like(word string, names []string) (like []string) {
 	if word == "" || len(word) > message.MaxShown { // a prefix of every name, or no typing error
 		return nil
 	}
 	word = strings.ToLower(word)
 	for _, name := range names {
-		if lower := strings.ToLower(name); !strings.Contains(name, " ") && (strings.HasPrefix(lower, word) || distance(word, lower) <= min(2, len(word)/2)) {
+		lower := strings.ToLower(name)
+		first, _, parts := strings.Cut(lower, "-")
+		if !strings.Contains(name, " ") && (strings.HasPrefix(lower, word) || distance(word, lower) <= min(2, len(word)/2) ||
+			parts && len(word) > 2 && distance(word, first) <= 1) {
 			like = append(like, name)
 		}
 	}

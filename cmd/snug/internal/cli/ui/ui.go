@@ -32,7 +32,8 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -66,11 +67,29 @@ func (u *UI) JSONFlag(flags *pflag.FlagSet) {
 	flags.BoolVar(&u.JSON, "json", false, "answer with one JSON document")
 }
 
-// AsksJSON reports whether --json is among the arguments of a command that has it. Its flags may be
-// wrong before --json.
-func AsksJSON(flags *pflag.FlagSet, args []string) bool {
-	json, end := slices.Index(args, "--json"), slices.Index(args, "--")
-	return flags.Lookup("json") != nil && json >= 0 && (end < 0 || json < end)
+// AsksJSON reports whether a command that has --json is asked for JSON by its arguments, as the
+// flag library reads them: --json, --json=true, --json=0, and the last one wins. It is for an error
+// in other flags, at which the library stops; otherwise is what it has read until then.
+func AsksJSON(flags *pflag.FlagSet, args []string, otherwise bool) bool {
+	if flags.Lookup("json") == nil {
+		return otherwise
+	}
+	for _, a := range args {
+		if a == "--" {
+			break
+		}
+		name, value, has := strings.Cut(a, "=")
+		if name != "--json" {
+			continue
+		}
+		if !has {
+			value = "true"
+		}
+		if json, err := strconv.ParseBool(value); err == nil {
+			otherwise = json
+		}
+	}
+	return otherwise
 }
 
 // Answer prints a document.

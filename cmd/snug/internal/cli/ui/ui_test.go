@@ -57,3 +57,32 @@ func TestInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// TestAsksJSON: as pflag reads a boolean flag.
+func TestAsksJSON(t *testing.T) {
+	flags := NewFlags()
+	if AsksJSON(flags, []string{"--json"}, false) {
+		t.Error("a command without --json")
+	}
+	(&UI{}).JSONFlag(flags)
+	for args, want := range map[string]bool{
+		"": false, "--json": true, "--wrong --json": true, "--json=true": true, "--json=1": true, "--json=false": false, "--json=F": false,
+		"--json --json=false": false, "--json=false --json": true, "--jsonx": false, "-- --json": false, "--json=maybe": false,
+	} {
+		if got := AsksJSON(flags, strings.Fields(args), false); got != want {
+			t.Errorf("%q: %v, want %v", args, got, want)
+		}
+	}
+	if !AsksJSON(flags, []string{"--wrong"}, true) || AsksJSON(flags, []string{"--json=false"}, true) {
+		t.Error("what was read before")
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	names := []string{"plan", "plain", "run"}
+	for word, want := range map[string]string{"pln": "did you mean snug plan?", "plat": "did you mean snug plan or snug plain?", "xyz": "none"} {
+		if got := DidYouMean("snug ", word, names, "none"); got != want {
+			t.Errorf("%s: %q, want %q", word, got, want)
+		}
+	}
+}

@@ -21,10 +21,7 @@ var severities = map[string]finding.Severity{
 
 // NoArgs refuses arguments that a command does not take.
 func NoArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return message.Usage("takes no argument, "+cmd.CommandPath()+" "+message.Typed(args[0]), cmd.CommandPath()+" --help")
-	}
-	return nil
+	return ui.NoArgs(cmd.CommandPath(), args)
 }
 
 // RefuseEmpty makes a command refuse empty arguments, which usually come from an unset shell

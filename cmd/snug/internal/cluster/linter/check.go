@@ -169,13 +169,9 @@ func (l *Linter) fixable(f *lint.Found) bool {
 // knobMistake returns the finding of a Dockerfile or a file of variables.
 func knobMistake(path string, f *envfiles.Found, titles map[string]string) finding.LintMistake {
 	path = finding.UTF8(path)
-	fix := ""
-	if f.Fix != "" {
-		fix = "write " + f.Fix
-	}
 	return finding.LintMistake{Mistake: finding.Mistake{
 		Finding: finding.Finding{
-			ID: f.ID, Severity: finding.Severity(vet.Severity(f.ID)), Title: titles[f.ID], Target: path + ":" + strconv.Itoa(f.Line), Evidence: []finding.Evidence{}, Fix: fix,
+			ID: f.ID, Severity: finding.Severity(vet.Severity(f.ID)), Title: titles[f.ID], Target: path + ":" + strconv.Itoa(f.Line), Evidence: []finding.Evidence{}, Fix: f.Fix,
 		},
 		Message: f.Text, File: path, Line: f.Line,
 	}}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
@@ -103,12 +104,12 @@ func Check(f *Facts) []finding.Finding {
 	return found
 }
 
-// bench returns the command that compares values of a setting for this program. The user
-// completes it with the program's arguments, which snug does not read, and the address
-// of a service.
+// bench returns the command that compares values of a setting for this program. It has neither the
+// program's arguments, which snug does not read, nor the address of a service; the text for people
+// says so.
 func (f *Facts) bench(flags string) string {
-	program := f.Program
-	if program == "" {
+	program := message.Quote(f.Program)
+	if f.Program == "" {
 		program = "PROGRAM"
 	}
 	s := "snug bench"
@@ -118,7 +119,7 @@ func (f *Facts) bench(flags string) string {
 	if m := num(f.MemHard); m > 0 {
 		s += " --memory " + units.GoMebibytes(int64(m))
 	}
-	return s + " " + flags + " [--url URL] -- " + program + " ARG..."
+	return s + " " + flags + " -- " + program
 }
 
 func number(v float64) string { return units.Exact(math.Round(v*100) / 100) }

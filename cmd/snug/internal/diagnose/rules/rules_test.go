@@ -97,6 +97,10 @@ func TestFixtures(t *testing.T) {
 					t.Errorf("%s, %s: %q", r.ID, f.Situation, text)
 				}
 			}
+			// A shell takes it as it is: no brackets, no ellipsis.
+			if strings.ContainsAny(got.Verify, "[]<>|") || strings.Contains(got.Verify, "...") {
+				t.Errorf("%s, %s: not a command: %q", r.ID, f.Situation, got.Verify)
+			}
 		}
 		for _, f := range quiet {
 			if got := find(&f); got != nil {

@@ -17,6 +17,16 @@ func (t *pclntab) lookup(wanted map[string]bool) map[string]fn {
 	return found
 }
 
+// Has reports whether the program has a function with one of these names, which all begin with
+// prefix. Stripping keeps the names.
+func (f *File) Has(prefix string, rest ...string) bool {
+	wanted := map[string]bool{}
+	for _, name := range rest {
+		wanted[name] = true
+	}
+	return f.tab != nil && len(f.tab.nameOffsets("\x00"+prefix, wanted)) > 0
+}
+
 // named visits the functions whose names are at these offsets.
 func (t *pclntab) named(at map[uint32]string, visit func(name string, f fn)) {
 	budget := 2*int64(t.limit-t.funcs) + 1<<20

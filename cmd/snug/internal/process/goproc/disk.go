@@ -17,7 +17,7 @@ import (
 
 // disk keeps images in files of a few hundred bytes:
 //
-//	snug/programs-ID/KEY.json      ID of the snug that wrote it, KEY of the program
+//	snug/programs-ID/KEY.json      ID: from the build ID of the snug that wrote it; KEY: from the program's key
 //
 // A new build of snug may search differently, so it starts with an empty directory and removes
 // those of other builds. A file with any defect is ignored.
@@ -73,8 +73,9 @@ func openDisk(dir string) *disk {
 	return &disk{filepath.Join(dir, "snug", folderPrefix+hash(self())[:16])}
 }
 
-// hash returns 32 digits. Two programs with the same hash only take each other's place, because a
-// file repeats its key.
+// hash returns the 128 bits of FNV-1a as 32 hexadecimal digits, for names. Programs with the same
+// hash replace each other's file and never read it, because a file repeats its key. A directory
+// does not: it has the first 64 bits, and two builds of snug share one by a chance of 1 in 2^64.
 func hash(text string) string {
 	h := fnv.New128a()
 	h.Write([]byte(text))

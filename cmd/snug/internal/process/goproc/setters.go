@@ -17,22 +17,8 @@ var known = []string{"go.uber.org/automaxprocs/", "github.com/KimMachineGun/auto
 // except those of modules that Exe reports. It finds them by their instructions, in a stripped
 // program too, in some 10 ms for 10 MB of code. The result is empty if the file is not a Go
 // program that snug can read.
-func OwnSetters(path string) gobin.Setters {
-	// Stat before opening, as in ReadExe: opening a device may have an effect.
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return gobin.Setters{}
-	}
-	f, err := open(path)
-	if err != nil {
-		return gobin.Setters{}
-	}
-	defer f.Close()
-	bin, err := gobin.Open(f, info.Size())
-	if err != nil {
-		return gobin.Setters{}
-	}
-	found := bin.Setters()
+func OwnSetters(path string) (found gobin.Setters) {
+	inspect(path, func(bin *gobin.File) { found = bin.Setters() })
 	for _, list := range []*[]string{&found.GOMAXPROCS, &found.GOMEMLIMIT} {
 		*list = slices.DeleteFunc(*list, func(name string) bool {
 			// A copy in the program's own tree (vendor/) has a path before the name.
@@ -40,4 +26,28 @@ func OwnSetters(path string) gobin.Setters {
 		})
 	}
 	return found
+}
+
+// FitsItself reports whether a program imports snug/auto or snug/adapt/auto, which do at start what
+// `snug run` would. It is false if snug cannot read the file.
+func FitsItself(path string) (yes bool) {
+	inspect(path, func(bin *gobin.File) { yes = bin.Has("github.com/snug-go/snug/", "auto.init.0", "adapt/auto.init.0") })
+	return yes
+}
+
+// inspect calls look with an executable, unless it is not a Go program that snug can read.
+func inspect(path string, look func(*gobin.File)) {
+	// Stat before opening, as in ReadExe: opening a device may have an effect.
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	f, err := open(path)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if bin, err := gobin.Open(f, info.Size()); err == nil {
+		look(bin)
+	}
 }

@@ -70,8 +70,8 @@ type OtherContainer struct {
 	ID     *string `json:"container_id"`
 }
 
-// Container describes a container with Go processes or, if Unit is set, a cgroup of the
-// node itself. Figures over an interval are "none" at the first scan, except Throttled, which
+// Container describes a container with Go processes or, if unit is set, a cgroup of the
+// node itself. Figures over an interval are "none" at the first scan, except throttled_*, which
 // then covers the time since the cgroup was created.
 type Container struct {
 	ContainerNames
@@ -111,7 +111,7 @@ func (c *Container) Worst() Severity {
 	return worst
 }
 
-// NodeProcess is a Go process in a Node. Its Throttled is its container's, over the interval.
+// NodeProcess is a Go process of a node. Its throttled_ratio is its container's, over the interval.
 type NodeProcess struct {
 	Process
 	Name    string  `json:"name"`    // of the executable, or the kernel's name for the process

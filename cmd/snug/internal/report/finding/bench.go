@@ -107,7 +107,7 @@ type Knobs struct {
 	Vars       Vars   `json:"env"`        // all others
 }
 
-// Cell holds the results of one arm: medians over its valid rounds. null is not measured.
+// Cell holds the results of one setting: medians over its valid rounds. null is not measured.
 type Cell struct {
 	Arm
 	Labels []string `json:"labels"` // names of this arm: default, snug, current, ...
@@ -134,7 +134,7 @@ type Cell struct {
 	// Killed counts the rounds with an OOM kill.
 	Killed *Killed `json:"killed"`
 	Stall  *Stall  `json:"stall"`
-	// Reported are medians of the figures that the program printed, see Run. Their
+	// Reported are medians of the figures that the program printed, as in runs. Their
 	// intervals are named "reported.NAME".
 	Reported map[string]float64 `json:"reported,omitempty"`
 	// Benchmarks are medians of the figures of Go benchmarks. Their intervals are named
@@ -156,7 +156,7 @@ type Killed struct {
 	Ratio Interval `json:"ratio_interval"`
 }
 
-// Interval is a confidence interval. Confidence is its actual level, 0 to 1.
+// Interval is a confidence interval; confidence is its actual level, 0 to 1.
 type Interval struct {
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
@@ -296,14 +296,14 @@ type Confinement struct {
 	Policy       string `json:"policy"` // scheduling policy
 }
 
-// Histogram is a latency distribution: Counts[i] samples are at most Seconds[i] and more than
-// Seconds[i-1]. Empty classes are left out. Values are exact to three digits.
+// Histogram is a latency distribution: counts[i] samples are at most seconds[i] and more than
+// seconds[i-1]. Empty classes are left out. Values are exact to three digits.
 type Histogram struct {
 	Seconds []float64 `json:"seconds"`
 	Counts  []int64   `json:"counts"`
 }
 
-// Comparison compares an arm with the baseline by the ratio of paired rounds.
+// Comparison compares a setting with the baseline by the ratio of paired rounds.
 type Comparison struct {
 	Cell     int    `json:"cell"`     // index into cells
 	Baseline int    `json:"baseline"` // index into cells

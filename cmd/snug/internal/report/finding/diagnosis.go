@@ -135,7 +135,7 @@ type Examined struct {
 	Kind    string   `json:"kind"`   // "process", "profile", "trace", "log" or "metrics"
 	Go      *string  `json:"go_version"`
 	Seconds *float64 `json:"seconds"` // time watched; null = a single look, or a file
-	// As in Process.
+	// As in json:ps.
 	GOMAXPROCSSource *string    `json:"gomaxprocs_source"`
 	GOMAXPROCSModule *string    `json:"gomaxprocs_module"` // linked module that may have set it if the source is "code"; null = none, or unknown
 	Facts            []Evidence `json:"facts"`

@@ -46,7 +46,7 @@ func (d *Limits) Settle() {
 	}
 }
 
-// CPU is the CPU part of Limits.
+// CPU is the CPU part of the limits.
 type CPU struct {
 	Cores    figure.Of[float64] `json:"cores"`         // the smaller of the next two; null = neither could be read
 	Quota    figure.Of[float64] `json:"quota_cores"`   // the smallest of all visible levels
@@ -78,7 +78,7 @@ type Level struct {
 	Quota figure.Of[float64] `json:"quota_cores"`
 }
 
-// Memory is the memory part of Limits.
+// Memory is the memory part of the limits.
 type Memory struct {
 	Hard          figure.Of[int64] `json:"hard_bytes"`           // above it the kernel kills
 	Source        *Source          `json:"source"`               // of hard_bytes

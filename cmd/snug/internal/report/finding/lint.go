@@ -17,7 +17,7 @@ type Lint struct {
 	Next     string        `json:"next"`
 }
 
-// Check holds the findings in all files of a tree: what Lint has, and those in Go source.
+// Check holds the findings in all files of a tree: those of json:lint, and those in Go source.
 type Check struct {
 	Lint
 	Packages int `json:"packages"` // Go packages that were analyzed

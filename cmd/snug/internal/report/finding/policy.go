@@ -16,7 +16,7 @@ type Given struct {
 	Inject     string           `json:"inject"`     // "labelled", or "all": pods without a label are opted in
 	Mode       string           `json:"mode"`       // "enforce", or "observe": only annotate pods
 	Containers []GivenContainer `json:"containers"` // in the order of the files
-	Unknown    []Gap            `json:"unknown"`    // also entries with the field GapOptedIn
+	Unknown    []Gap            `json:"unknown"`    // also entries with the field opted_in
 	Next       string           `json:"next"`       // "" = none
 }
 

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -91,7 +92,7 @@ func comments(t *testing.T) map[string]string {
 			}
 			for _, spec := range g.Specs {
 				s := spec.(*ast.TypeSpec)
-				all[s.Name.Name] = text(g.Doc, s.Doc)
+				all[s.Name.Name] = withoutName(s.Name.Name, text(g.Doc, s.Doc))
 				st, ok := s.Type.(*ast.StructType)
 				if !ok {
 					continue
@@ -105,6 +106,44 @@ func comments(t *testing.T) map[string]string {
 		}
 	}
 	return all
+}
+
+// withoutName returns a type's comment for readers who do not know the type: "X is a Y." and "X holds
+// Y." without X.
+func withoutName(name, comment string) string {
+	comment = strings.TrimPrefix(comment, name+" ")
+	return strings.TrimPrefix(strings.TrimPrefix(comment, "is "), "are ")
+}
+
+// TestSchemaWords: descriptions use the names that the JSON has, not those of Go.
+func TestSchemaWords(t *testing.T) {
+	var all map[string]struct {
+		Description string
+		Properties  map[string]struct{ Description string }
+	}
+	if err := json.Unmarshal(schemas, &all); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for name := range all {
+		if name != "CPU" {
+			names = append(names, name)
+		}
+	}
+	// A type's name in front, or in a sentence, or a field's of one of them.
+	goName := regexp.MustCompile(`^(` + strings.Join(names, "|") + `) (is|are|holds|has|says|describes)\b|[a-z,(] (` + strings.Join(names, "|") +
+		`|Arm|Knobs|Throttled|Unit)\b|\b[A-Z][a-z]+\[|\bnil\b`)
+	check := func(where, text string) {
+		if m := goName.FindString(text); m != "" {
+			t.Errorf("%s: %q in %q", where, m, text)
+		}
+	}
+	for name, def := range all {
+		check(name, def.Description)
+		for property, p := range def.Properties {
+			check(name+"."+property, p.Description)
+		}
+	}
 }
 
 type schemaMaker struct {
@@ -260,7 +299,7 @@ func (m *schemaMaker) tables() string {
 		kindOf[types[kind].Name()] = kind
 	}
 	table := func(title string, typ reflect.Type) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| field | type | meaning |\n|--|--|--|\n", title, strings.ReplaceAll(m.comments[typ.Name()], "*", `\*`))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| field | type | meaning |\n|--|--|--|\n", title, sentence(strings.ReplaceAll(m.comments[typ.Name()], "*", `\*`)))
 		for _, f := range fieldsOf(typ) {
 			name, omitted := jsonName(f.StructField)
 			kind := inWords(f.Type)
@@ -294,6 +333,14 @@ func (m *schemaMaker) tables() string {
 		}
 	}
 	return b.String()
+}
+
+// sentence returns a text with a capital first letter.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // inWords returns the name of a type in JSON.

@@ -11,7 +11,7 @@ type Watch struct {
 	Seconds   *float64     `json:"interval_seconds"` // since the previous sample; null = this is the first
 	Machine   int          `json:"cpus"`             // CPUs of the machine; 0 = unknown
 	Processes []TopProcess `json:"processes"`        // by pid
-	Others    []Skipped    `json:"others"`           // processes that could not be inspected, as in PS
+	Others    []Skipped    `json:"others"`           // processes that could not be inspected, as in json:ps
 	Selected  []string     `json:"selected"`         // the pids and names you asked for; empty = all
 	Ended     []int        `json:"ended"`            // selected pids whose processes have ended; empty if you selected names
 }
@@ -19,8 +19,8 @@ type Watch struct {
 // Over reports whether all processes selected by pid have ended.
 func (w *Watch) Over() bool { return len(w.Ended) > 0 && len(w.Ended) == len(w.Selected) }
 
-// TopProcess is one process in a Watch. Figures over an interval are "none" in the first sample
-// of a process. Throttled covers the interval, and is "none" if the cgroup did not run in it.
+// TopProcess is one process of a sample. Figures over an interval are "none" in the first sample
+// of a process. throttled_ratio covers the interval, and is "none" if the cgroup did not run in it.
 type TopProcess struct {
 	Process
 	Name      string             `json:"name"`         // of the executable, or the kernel's name for the process

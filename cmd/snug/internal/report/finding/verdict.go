@@ -3,7 +3,7 @@
 package finding
 
 // BenchVerdict is the result of an experiment or a search: the decision as data, and the
-// sentences that package content derives from it. Older documents have only the sentences.
+// sentences that are made from it. Older documents have only the sentences.
 type BenchVerdict struct {
 	// Keep: nothing measured is better than the baseline beyond noise.
 	Keep bool `json:"keep"`

@@ -174,6 +174,7 @@ func (p *Page) finding(f *finding.Finding, all bool) {
 	}
 	if f.Verify != "" {
 		p.line("verify: %s", message.Clean(f.Verify))
+		p.line("  and the program's arguments after it; --url URL before the -- if it is a service")
 	}
 }
 

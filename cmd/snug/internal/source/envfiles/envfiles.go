@@ -98,7 +98,9 @@ func Parse(kind Kind, text string) []Setting {
 type Found struct {
 	File string
 	Line int
-	vet.Problem
+	ID   string // of a vet.Check
+	Text string // one sentence, without a full stop
+	Fix  string // what to do; "" if that is unclear
 }
 
 // Judge returns the harmful settings of a file.
@@ -135,13 +137,23 @@ func Judge(kind Kind, settings []Setting) []Found {
 			problems = append(problems, vet.Problem{ID: "gogc-off-alone", Text: "GOGC=off without a GOMEMLIMIT: garbage is never collected, and the heap grows until the process is killed"})
 		}
 		// An ENV of the image holds in every container, whatever its CPU limit.
-		if s.Name == "GOMAXPROCS" && kind == Dockerfile && lasts(i) && s.Value != "" && len(problems) == 0 {
+		constant := s.Name == "GOMAXPROCS" && kind == Dockerfile && lasts(i) && s.Value != "" && s.Value != "1" && len(problems) == 0
+		if constant {
 			problems = append(problems, vet.Problem{ID: "gomaxprocs-constant", Text: "GOMAXPROCS=" + s.Value + " is the same in every container of this image, and the runtime no longer follows the CPU quota"})
 		}
 		for _, p := range problems {
-			if !slices.Contains(s.Ignores, p.ID) {
-				found = append(found, Found{Line: s.Line, Problem: p})
+			if slices.Contains(s.Ignores, p.ID) {
+				continue
 			}
+			f := Found{Line: s.Line, ID: p.ID, Text: p.Text}
+			switch {
+			case p.Fix != "":
+				f.Fix = "write " + p.Fix
+			case constant:
+				// Not an edit: the image does not say which Go built the program.
+				f.Fix = "delete GOMAXPROCS from this ENV; start a program that is older than Go 1.25, or whose go line is, with snug run"
+			}
+			found = append(found, f)
 		}
 	}
 	return found

@@ -76,6 +76,7 @@ func TestJudge(t *testing.T) {
 		{"off while it is built", Dockerfile, "FROM a\nENV GOGC=off\nFROM b\nENV A=b", ""},
 		{"the same Ps in every container", Dockerfile, "FROM a AS b\nENV GOMAXPROCS=2\nFROM scratch\nENV GOMAXPROCS=3\nENV GOMAXPROCS=4", "5 gomaxprocs-constant"},
 		{"Ps of a stage that it is built from", Dockerfile, "FROM --platform=x a AS Base\nENV GOMAXPROCS=2\nFROM c AS d\nFROM base", "2 gomaxprocs-constant"},
+		{"one P exceeds no quota", Dockerfile, "FROM a\nENV GOMAXPROCS=1", ""},
 		{"Ps while it is built", Dockerfile, "FROM golang AS b\nENV GOMAXPROCS=2\nFROM scratch AS c\nENV X=1", ""},
 		{"off while another is built", Dockerfile, "FROM a\nENV GOGC=off\nFROM b\nENV GOGC=50", ""},
 		{"as Kubernetes writes it", Unit, "[Service]\nEnvironment=GOMEMLIMIT=512Mi", "2 gomemlimit-malformed"},

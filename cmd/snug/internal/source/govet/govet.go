@@ -29,7 +29,7 @@ import (
 // Found is a finding in source, or in the go.mod or go.work of a program.
 type Found struct {
 	ID, File     string
-	Line, Column int
+	Line, Column int // in File itself, whatever //line directives say; Column in bytes, 0 = unknown
 	Message      string
 	Fix          string // what the first fix does; "" = no fix
 	Edits        []Edit // edits of that fix; nil = it cannot be applied
@@ -44,19 +44,26 @@ type Edit struct {
 	New      string
 }
 
-// Run loads packages with the go command and analyzes them. It compiles their dependencies but
-// does not analyze them, because no analyzer has facts. It returns the findings and the number of
-// packages that they are of; with an error these are the packages that compile. dir is the
-// directory to load from; "" = the current one.
-func Run(ctx context.Context, dir string, patterns []string, tags string) ([]Found, int, error) {
-	found, n, err := run(ctx, dir, patterns, tags, nil)
-	if dir != "" && err != nil && strings.Contains(err.Error(), "go.work") { // a module that the workspace does not have
-		found, n, err = run(ctx, dir, patterns, tags, append(os.Environ(), "GOWORK=off"))
-	}
-	return found, n, err
+// Result holds what Run found.
+type Result struct {
+	Found    []Found
+	Packages int      // packages with files that were analyzed
+	Files    []string // Go files of all packages that were loaded, also of those that do not compile
 }
 
-func run(ctx context.Context, dir string, patterns []string, tags string, env []string) ([]Found, int, error) {
+// Run loads packages with the go command and analyzes them. It compiles their dependencies but
+// does not analyze them, because no analyzer has facts. With an error the findings are those of the
+// packages that compile. dir is the directory to load from; "" = the current one, and then packages
+// that the build leaves out completely are an error.
+func Run(ctx context.Context, dir string, patterns []string, tags string) (Result, error) {
+	r, err := run(ctx, dir, patterns, tags, nil)
+	if dir != "" && err != nil && strings.Contains(err.Error(), "go.work") { // a module that the workspace does not have
+		r, err = run(ctx, dir, patterns, tags, append(os.Environ(), "GOWORK=off"))
+	}
+	return r, err
+}
+
+func run(ctx context.Context, dir string, patterns []string, tags string, env []string) (r Result, err error) {
 	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedModule |
 		packages.NeedExportFile | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedTypesInfo | packages.NeedSyntax
 	c := &packages.Config{Context: ctx, Mode: mode, Dir: dir, Env: env}
@@ -66,24 +73,30 @@ func run(ctx context.Context, dir string, patterns []string, tags string, env []
 	all, err := packages.Load(c, patterns...)
 	switch {
 	case ctx.Err() != nil:
-		return nil, 0, Interrupted()
+		return r, Interrupted()
 	case err != nil && noGo():
-		return nil, 0, message.Failed("there is no go command, PATH", "install Go, or put its bin directory on PATH")
+		return r, message.Failed("there is no go command, PATH", "install Go, or put its bin directory on PATH")
 	case err != nil:
-		return nil, 0, failure(ctx, err.Error())
+		return r, failure(ctx, err.Error())
 	case len(all) == 0: // Load then drops the message of the go command
 		list := exec.CommandContext(ctx, "go", append([]string{"list", "-export", "--"}, patterns...)...)
 		list.Dir, list.Env = dir, env
 		said, _ := list.CombinedOutput()
 		if dir != "" && strings.Contains(string(said), "matched no packages") {
-			return nil, 0, nil // a module without source, in a tree of others
+			return r, nil // a module without source, in a tree of others
 		}
-		return nil, 0, failure(ctx, string(said)+"\nno packages to vet")
+		return r, failure(ctx, string(said)+"\nno packages to vet")
+	}
+	for _, p := range all {
+		r.Files = append(r.Files, p.GoFiles...)
 	}
 	wrong := ""
 	all = slices.DeleteFunc(all, func(p *packages.Package) bool {
 		if len(p.Errors) == 0 && !p.IllTyped {
-			return false
+			return len(p.GoFiles) == 0
+		}
+		if dir != "" && leftOut(p) {
+			return true
 		}
 		// Its own errors come first, then those of its imports.
 		packages.Visit([]*packages.Package{p}, func(d *packages.Package) bool {
@@ -95,14 +108,21 @@ func run(ctx context.Context, dir string, patterns []string, tags string, env []
 		wrong = cmp.Or(wrong, p.PkgPath+" does not compile")
 		return true
 	})
-	found, err := analyze(all)
+	r.Packages = len(all)
+	r.Found, err = analyze(all)
 	switch {
 	case ctx.Err() != nil:
-		return nil, 0, Interrupted()
+		return Result{}, Interrupted()
 	case wrong != "":
-		return found, len(all), failure(ctx, wrong)
+		return r, failure(ctx, wrong)
 	}
-	return found, len(all), err
+	return r, err
+}
+
+// leftOut reports whether the build leaves out every Go file of a package.
+func leftOut(p *packages.Package) bool {
+	return len(p.GoFiles) == 0 && len(p.Errors) > 0 && (strings.Contains(p.Errors[0].Msg, "build constraints exclude all Go files") ||
+		strings.Contains(p.Errors[0].Msg, "no Go files in"))
 }
 
 // analyze returns the findings of the analyzers, without duplicates, in the order of files.
@@ -137,7 +157,7 @@ func analyze(all []*packages.Package) ([]Found, error) {
 
 // finding converts a diagnostic with its first fix.
 func finding(fset *token.FileSet, d *analysis.Diagnostic) Found {
-	at := fset.Position(d.Pos)
+	at := vet.Position(fset, d.Pos)
 	f := Found{ID: d.Category, File: filepath.Clean(at.Filename), Line: at.Line, Column: at.Column, Message: d.Message}
 	if len(d.SuggestedFixes) == 0 {
 		return f

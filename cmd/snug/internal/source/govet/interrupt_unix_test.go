@@ -39,10 +39,10 @@ func TestInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	found, _, err := Run(ctx, "", []string{"./..."}, "")
+	r, err := Run(ctx, "", []string{"./..."}, "")
 	var f *message.Failure
-	if found != nil || !errors.As(err, &f) || f.Code != message.ExitInterrupted || f.What != "interrupted" || f.Hint == "" {
-		t.Errorf("%v, %v", found, err)
+	if r.Found != nil || !errors.As(err, &f) || f.Code != message.ExitInterrupted || f.What != "interrupted" || f.Hint == "" {
+		t.Errorf("%v, %v", r, err)
 	}
 	if _, err := os.Stat(ended); err != nil {
 		t.Errorf("the go command got no signal: %v", err)

@@ -29,11 +29,11 @@ func TestImportInError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if found, _, err := Run(t.Context(), "", []string{"./top"}, ""); err == nil || !strings.Contains(err.Error(), "cannot vet, ") {
-		t.Errorf("%v, %v", found, err)
+	if r, err := Run(t.Context(), "", []string{"./top"}, ""); err == nil || !strings.Contains(err.Error(), "cannot vet, ") {
+		t.Errorf("%v, %v", r, err)
 	}
-	found, _, err := Run(t.Context(), "", []string{"./top", "./alone"}, "")
-	if err == nil || len(found) == 0 || !strings.HasSuffix(found[0].File, "alone/a.go") {
-		t.Errorf("%v, %v", found, err)
+	r, err := Run(t.Context(), "", []string{"./top", "./alone"}, "")
+	if err == nil || len(r.Found) == 0 || !strings.HasSuffix(r.Found[0].File, "alone/a.go") {
+		t.Errorf("%v, %v", r, err)
 	}
 }
