@@ -21,6 +21,9 @@ func (l *Lab) explain(ctx context.Context, err error) error {
 	var noWay *cgrun.NoWayError
 	var spec *cgrun.SpecError
 	var f *message.Failure
+	if t, ok := errors.AsType[*taken](err); ok {
+		err = t.port
+	}
 	switch {
 	case err == nil:
 		return nil

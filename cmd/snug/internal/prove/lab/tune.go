@@ -210,7 +210,7 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 		t.Talk.Status(fmt.Sprintf("%s: run %d of %d; %s of %s", stage, min(p.Done+1, p.Total), p.Total,
 			time.Since(started).Round(time.Second), t.Budget))
 	}
-	doc, err := search.Run(ctx, *in, t.runner)
+	doc, err := search.Run(ctx, *in, t.patiently())
 	t.Talk.Status("")
 	if err != nil {
 		err = t.searchError(ctx, err)

@@ -108,7 +108,7 @@ func Run(ctx context.Context, in Input, r experiment.Runner) (*finding.Tune, err
 	if len(in.Base.Labels) == 0 {
 		in.Base.Labels = []string{experiment.LabelDefault}
 	}
-	s := &search{in: in, runner: r, started: time.Now()}
+	s := &search{in: in, runner: &tolerant{runner: r}, started: time.Now()}
 	s.tune = &finding.Tune{
 		Head:        finding.NewHead(finding.KindTune),
 		Setup:       finding.Setup{Started: s.started, Seed: in.Seed, Objective: in.Objective.String()},

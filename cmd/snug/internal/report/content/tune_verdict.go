@@ -149,7 +149,7 @@ func (w searchWords) broken() string {
 		finding.BrokeRuns:    "no run that counts",
 		finding.BrokeErrors:  "more errors than the baseline",
 		finding.BrokeLoad:    "did not serve the offered load",
-		finding.BrokeNothing: "nothing finished",
+		finding.BrokeNothing: "it finished nothing in a run",
 	}[b.Code]; ok {
 		return text
 	}
