@@ -26,9 +26,14 @@ container: a service under load with --url, or a batch command without it.
 
 The search measures the default first. It then measures a sample of the settings
 that can fit, balanced so that every value of every knob appears equally often,
-and repeatedly keeps the better half. Last it compares the winner with the
-default in fresh, paired runs. The verdict is the winner with its interval, or to
-keep the default. You see the plan and its duration before the search starts.
+and repeatedly keeps the better half. Last it compares the leader with the
+default in fresh, paired runs, and with itself without each of its knobs: a knob
+that is not shown to matter is left out. If the default is killed or serves
+nothing, what snug run sets is the setting to beat. The verdict is the winner
+with its interval, or to keep the default.
+
+--budget is a deadline, kept within 10 %. A small budget has fewer settings and
+shorter runs.
 
 Objectives: cpu (CPU time per request), rps, p99, wall (of a batch command).
 --constraint sets bounds that the winner must keep: p99<20ms, rss<=400MiB,
@@ -80,11 +85,11 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 // winner returns the flag with which snug bench measures the best setting; "" if that is
 // the default.
 func winner(doc *finding.Tune) string {
-	if doc.Verdict.Best == nil || doc.Confirm == nil {
+	if doc.Verdict.Best == nil {
 		return ""
 	}
 	var set []string
-	k := doc.Confirm.Winner.Knobs
+	k := doc.Cells[*doc.Verdict.Best].Knobs
 	for _, v := range []struct{ name, value string }{{"GOMAXPROCS", k.GOMAXPROCS}, {"GOGC", k.GOGC}, {"GOMEMLIMIT", k.GOMEMLIMIT}} {
 		if v.value != "" {
 			set = append(set, v.name+"="+v.value)

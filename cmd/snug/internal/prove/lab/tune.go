@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -16,6 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -29,7 +30,27 @@ type Tune struct {
 	Budget      time.Duration
 }
 
-const tuneWindow = 3 * time.Second
+// tuneWindow is the window of a run in a long search, and leastWindow, ten periods of a
+// quota, that in a short one.
+const (
+	tuneWindow  = 3 * time.Second
+	leastWindow = time.Second
+	shortWarmUp = 400 * time.Millisecond
+)
+
+// pace fills in the times that the flags left unset: a small budget gets short runs,
+// because a comparison needs a number of them.
+func (t *Tune) pace() {
+	if t.Budget == 0 {
+		t.Budget = 15 * time.Minute
+	}
+	window := min(tuneWindow, max(leastWindow, t.Budget/200))
+	if t.warmUp == 0 && t.window == 0 && window < tuneWindow/2 {
+		t.warmUp = shortWarmUp
+	}
+	t.timing(window, false)
+	t.noProbe = true
+}
 
 func (t *Tune) Run() (*finding.Tune, error) {
 	if err := t.readLimits(); err != nil {
@@ -93,7 +114,7 @@ func (t *Tune) input() (*search.Input, error) {
 			return nil, err
 		}
 	}
-	t.timing(tuneWindow, false)
+	t.pace()
 	switch {
 	case t.objective == experiment.None:
 		return nil, message.Usage("a search needs an objective, --objective none", "one of cpu, rps, p99 and wall; or snug bench, which compares without one")
@@ -120,9 +141,6 @@ func (t *Tune) input() (*search.Input, error) {
 	}
 	if err := t.checkObjective([]string{base.Load}); err != nil {
 		return nil, err
-	}
-	if t.Budget == 0 {
-		t.Budget = 15 * time.Minute
 	}
 	in := &search.Input{
 		Base:   experiment.Arm{Arm: base, Labels: []string{experiment.LabelDefault}, Rate: rateOf(base.Load)},
@@ -197,18 +215,15 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 			return nil, t.explain(ctx, err)
 		}
 		in.Base.Rate = share * c.RPS
+		in.Budget -= capacityRuns * in.PerRun
 		setup.Capacities = append(setup.Capacities, c)
 	}
 	if err := t.preview(in); err != nil {
 		return nil, err
 	}
-	in.Planned = func(p search.Plan) error {
-		t.Talk.Note("note: %s", planned(p))
-		return nil
-	}
-	in.Progress = func(stage string, p experiment.Progress) {
-		t.Talk.Status(fmt.Sprintf("%s: run %d of %d; %s of %s", stage, min(p.Done+1, p.Total), p.Total,
-			time.Since(started).Round(time.Second), t.Budget))
+	in.Progress = func(stage string, spent time.Duration, p experiment.Progress) {
+		t.Talk.Status(fmt.Sprintf("%s: run %d of %d; %s of at most %s", content.StageName(&finding.Stage{Name: stage}),
+			min(p.Done+1, p.Total), p.Total, approximate(spent), approximate(in.Budget)))
 	}
 	doc, err := search.Run(ctx, *in, t.patiently())
 	t.Talk.Status("")
@@ -227,27 +242,25 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 	return doc, err
 }
 
-// preview prints the plan before anything is measured.
+// preview says how long the search takes, before anything is measured.
 func (t *Tune) preview(in *search.Input) error {
 	p, err := search.Preview(*in)
 	if err != nil {
 		return t.searchError(context.Background(), err)
 	}
-	t.Talk.Note("note: at most %s; the baseline may rule some out", planned(p))
+	about := ""
+	if expected, most := minutes(p.Expected), minutes(p.AtMost); in.Base.Load == runner.LoadBatch || expected == most {
+		about = "at most " + most
+	} else {
+		about = "about " + expected + ", at most " + most
+	}
+	t.Talk.Note("note: %s: the default first, then up to %s, and the best of them again on fresh runs", about, units.Plural(p.Candidates, "setting"))
 	return nil
 }
 
-// planned describes the plan of a search.
-func planned(p search.Plan) string {
-	var steps []string
-	for _, s := range p.Steps {
-		steps = append(steps, fmt.Sprintf("%s %d x %d", s.Name, s.Arms, s.Rounds))
-	}
-	took := ""
-	if p.PerRun > 0 {
-		took = ", about " + approximate(p.Duration())
-	}
-	return fmt.Sprintf("%d settings, %d runs%s: %s", p.Candidates, p.Runs(), took, strings.Join(steps, ", "))
+// minutes formats a duration in whole minutes, one at least.
+func minutes(d time.Duration) string {
+	return strconv.Itoa(max(1, int(d.Round(time.Minute).Minutes()))) + " min"
 }
 
 func (t *Tune) searchError(ctx context.Context, err error) error {
