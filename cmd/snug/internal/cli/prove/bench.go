@@ -25,7 +25,6 @@ import (
 
 func NewBench(u *ui.UI) *cobra.Command {
 	b := &lab.Bench{Lab: newLab(u)}
-	b.Records = true
 	in := new(container)
 	cmd := &cobra.Command{
 		Use:   "bench [LIMITS] [KNOBS] [LOAD] [--url URL] [-- CMD [ARG...]]",

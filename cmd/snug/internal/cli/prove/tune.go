@@ -74,7 +74,7 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 	t.Add(fs)
 	usage.Complete(cmd, "objective", lab.Objectives...)
 	usage.Complete(cmd, "workload", workload.Names()...)
-	for _, refused := range []string{"replicas", "rounds", "record"} { // lab.Tune rejects these with a reason
+	for _, refused := range []string{"replicas", "rounds"} { // lab.Tune rejects these with a reason
 		fs.MarkHidden(refused)
 	}
 	u.JSONFlag(cmd.Flags())

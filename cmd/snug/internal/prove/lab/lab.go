@@ -72,7 +72,6 @@ type Lab struct {
 	noLimit      bool
 	noProbe      bool // stalls are not of interest
 	RecordFile   string
-	Records      bool // the command has --record
 	HTML         string
 	Metrics      []string
 	Stdout       string

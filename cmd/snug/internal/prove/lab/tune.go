@@ -92,8 +92,6 @@ func (t *Tune) input() (*search.Input, error) {
 		return nil, message.Usage("a built-in workload and a program of your own, --workload "+t.Workload, "give one or the other")
 	case len(s.CPUs) > 1 || len(s.Memory) > 1:
 		return nil, message.Usage("several limits, --cpus or --memory", "a program is tuned for one container: run snug tune for each")
-	case t.RecordFile != "":
-		return nil, message.Usage("a search has no record, --record", "keep its result: --json > tune.json")
 	case t.rounds != 0:
 		return nil, message.Usage("a search chooses the number of rounds, --rounds", "give it more time: --budget 30m")
 	case len(s.replicas) > 0:
@@ -208,18 +206,29 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 	defer stop()
 	started := time.Now()
 	setup := t.setup(started)
-	if share, ok := percentOf(in.Base.Load); ok {
-		c := finding.Capacity{Workload: in.Base.Workload, Quota: in.Base.Quota, Memory: in.Base.Memory}
+	var old *finding.Setup
+	if t.RecordFile != "" {
 		var err error
-		if c.RPS, err = t.capacity(ctx, c); err != nil {
+		if _, old, err = experiment.Recorded(t.RecordFile); err != nil {
 			return nil, t.explain(ctx, err)
 		}
-		in.Base.Rate = share * c.RPS
-		in.Budget -= capacityRuns * in.PerRun
-		setup.Capacities = append(setup.Capacities, c)
+	}
+	if err := t.rate(ctx, in, &setup, old); err != nil {
+		return nil, t.explain(ctx, err)
 	}
 	if err := t.preview(in); err != nil {
 		return nil, err
+	}
+	if t.RecordFile != "" {
+		var err error
+		if in.Record, err = experiment.OpenSearch(t.RecordFile, in.Identity(), in.Base, setup); err != nil {
+			return nil, t.explain(ctx, err)
+		}
+		defer in.Record.Close()
+		if kept := in.Record.Kept(); kept > 0 {
+			setup.Started, setup.Resumed = old.Started, kept
+			t.Talk.Note("note: %s taken from %s", are(kept), t.RecordFile)
+		}
 	}
 	in.Progress = func(stage string, spent time.Duration, p experiment.Progress) {
 		t.Talk.Status(fmt.Sprintf("%s: run %d of %d; %s of at most %s", content.StageName(&finding.Stage{Name: stage}),
@@ -229,6 +238,9 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 	t.Talk.Status("")
 	if err != nil {
 		err = t.searchError(ctx, err)
+		if in.Record != nil {
+			t.Talk.Note("note: the runs are kept; the same command with --record %s resumes there", message.Quote(t.RecordFile))
+		}
 	}
 	if doc == nil || len(doc.Stages) == 0 {
 		return nil, err
@@ -240,6 +252,36 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 	doc.Warnings = append(t.allWarnings(), doc.Warnings...)
 	content.SayTune(doc)
 	return doc, err
+}
+
+// are says that a number of runs is something.
+func are(runs int) string {
+	if runs == 1 {
+		return "1 run is"
+	}
+	return units.Plural(runs, "run") + " are"
+}
+
+// rate turns a load that is a share of capacity into requests per second. The capacity
+// that an earlier start recorded comes from old, which may be nil.
+func (t *Tune) rate(ctx context.Context, in *search.Input, setup, old *finding.Setup) error {
+	share, ok := percentOf(in.Base.Load)
+	if !ok {
+		return nil
+	}
+	c := finding.Capacity{Workload: in.Base.Workload, Quota: in.Base.Quota, Memory: in.Base.Memory}
+	if old != nil && len(old.Capacities) > 0 {
+		c = old.Capacities[0]
+	} else {
+		var err error
+		if c.RPS, err = t.capacity(ctx, c); err != nil {
+			return err
+		}
+	}
+	in.Base.Rate = share * c.RPS
+	in.Budget -= capacityRuns * in.PerRun
+	setup.Capacities = append(setup.Capacities, c)
+	return nil
 }
 
 // preview says how long the search takes, before anything is measured.

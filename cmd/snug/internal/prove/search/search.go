@@ -5,8 +5,11 @@ package search
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
@@ -34,6 +37,9 @@ type Input struct {
 	PerRun time.Duration
 	Runs   int // the budget in runs, if Budget is 0
 	Seed   uint64
+	// Record keeps the runs, see [experiment.OpenSearch]; nil keeps none. A search that is
+	// resumed with the runs of an earlier start makes the same choices.
+	Record *experiment.Record
 	// Progress is called before each run and at the end of each stage, never
 	// concurrently; spent is what the runs so far took. nil is not called.
 	Progress func(stage string, spent time.Duration, p experiment.Progress)
@@ -99,6 +105,24 @@ func (in *Input) space() SpaceInput {
 	return s
 }
 
+// Identity returns what the choices of a search depend on besides its runs, the seed and
+// the baseline, for [experiment.OpenSearch].
+func (in *Input) Identity() map[string]string {
+	var constraints []string
+	for _, c := range in.Constraints {
+		constraints = append(constraints, c.String())
+	}
+	snug := ""
+	if in.Snug != nil {
+		snug = strings.Join([]string{in.Snug.GOMAXPROCS, in.Snug.GOGC, in.Snug.GOMEMLIMIT}, " ")
+	}
+	return map[string]string{
+		"objective": in.Objective.String(), "constraints": strings.Join(constraints, " "),
+		"budget": in.Budget.String(), "CPUs": strconv.Itoa(in.CPUs), "memory limit": strconv.FormatInt(in.Memory, 10),
+		"values": fmt.Sprintf("%q %q %q %v", in.Values.GOMAXPROCS, in.Values.GOGC, in.Values.GOMEMLIMIT, in.Values.Burst), "snug's plan": snug,
+	}
+}
+
 // parameters returns the number of parameters of the additive model.
 func parameters(factors []finding.Factor) int {
 	n := 1
@@ -154,7 +178,7 @@ func Run(ctx context.Context, in Input, r experiment.Runner) (*finding.Tune, err
 	if len(in.Base.Labels) == 0 {
 		in.Base.Labels = []string{experiment.LabelDefault}
 	}
-	s := &search{in: in, trials: trials{runner: r, ledger: newLedger(&in)}, started: time.Now()}
+	s := &search{in: in, trials: trials{runner: r, record: in.Record, ledger: newLedger(&in)}, started: time.Now()}
 	s.tune = &finding.Tune{
 		Head:        finding.NewHead(finding.KindTune),
 		Setup:       finding.Setup{Started: s.started, Seed: in.Seed, Objective: in.Objective.String()},

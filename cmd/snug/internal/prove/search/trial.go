@@ -16,6 +16,7 @@ import (
 // order.
 type trials struct {
 	runner experiment.Runner
+	record *experiment.Record // nil keeps nothing
 	ledger
 	// proven: a run had an answer, or was OOM-killed. Before that a failure is the
 	// command's or the request's, and ends the search.
@@ -29,21 +30,38 @@ func (r *trials) Run(ctx context.Context, t experiment.Trial) (finding.Run, erro
 	if r.allowed != nil && !r.allowed() {
 		return finding.Run{}, errBudget
 	}
+	run, old, err := r.record.Take(t)
+	if err == nil && !old {
+		run, err = r.try(ctx, t)
+		if err == nil {
+			err = r.record.Add(t, run)
+		}
+	}
+	if err != nil {
+		return run, err
+	}
+	r.proven = r.proven || run.Ops > 0 || killed(&run)
+	r.add(&run)
+	return run, nil
+}
+
+// try does a run that no record holds.
+func (r *trials) try(ctx context.Context, t experiment.Trial) (finding.Run, error) {
 	began := time.Now()
 	run, err := r.runner.Run(ctx, t)
 	var failed experiment.TargetFailure
-	switch {
-	case err == nil:
-		r.proven = r.proven || run.Ops > 0 || killed(&run)
-	case !r.proven || ctx.Err() != nil || !errors.As(err, &failed):
-		return run, err
-	default:
-		run = finding.Run{Arm: t.Arm, Errors: 1, Error: failed.Error(), Started: run.Started}
+	if err != nil {
+		if !r.proven || ctx.Err() != nil || !errors.As(err, &failed) {
+			return run, err
+		}
+		run = finding.Run{Arm: t.Arm, Errors: 1, Error: failed.Error()}
+	}
+	if run.Started.IsZero() {
+		run.Started = began.UTC()
 	}
 	if run.Took == 0 {
 		run.Took = time.Since(began).Seconds()
 	}
-	r.add(&run)
 	return run, nil
 }
 
