@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -52,7 +54,7 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 			if doc == nil {
 				return err
 			}
-			doc.Next = "snug bench" + winner(doc) + again(&t.Lab, cmd.Flags(), target...)
+			doc.Next = nextTune(t, cmd.Flags(), doc)
 			if e := publish(u, &t.Lab, doc); err == nil {
 				err = e
 			}
@@ -66,6 +68,7 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 	t.Sweep.AddKnobs(fs)
 	flagvalue.Define(fs, "workload", "tune the built-in `NAME` instead of a program (see snug bench --help)", wantWorkload(), parseWorkload, &t.Workload)
 	flagvalue.Define(fs, "load", "one `LOAD` of a service: saturated, 80%, 800/s (default saturated; 80% for p99)", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &t.Load)
+	flagvalue.Define(fs, "users", "a closed loop with `N` users instead of a --load", "a whole number from 1 to 10000", parseUsers, &t.Users)
 	fs.StringArrayVar(&t.Constraints, "constraint", nil, "the winner must meet `BOUND`, such as 'p99<20ms'; repeatable")
 	flagvalue.Define(fs, "budget", "search for `DURATION` (default 15m)", "a time from 1m to 24h", func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
@@ -80,6 +83,16 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 	u.JSONFlag(cmd.Flags())
 	lab.Sections(fs)
 	return cmd
+}
+
+// nextTune returns the command to run next: the rest of a search that stopped, or the
+// answer beside other settings.
+func nextTune(t *lab.Tune, flags *pflag.FlagSet, doc *finding.Tune) string {
+	if !doc.Complete && t.RecordFile != "" {
+		all := append([]string{"gomaxprocs", "gogc", "gomemlimit", "burst", "constraint", "budget", "window", "warmup", "seed", "objective"}, target...)
+		return "snug tune --record " + message.Quote(t.RecordFile) + again(&t.Lab, flags, all...)
+	}
+	return "snug bench" + winner(doc) + again(&t.Lab, flags, target...)
 }
 
 // winner returns the flag with which snug bench measures the best setting; "" if that is

@@ -26,6 +26,7 @@ type Tune struct {
 	Sweep       sweep
 	Workload    string
 	Load        string
+	Users       int // of a closed loop; 0 is none
 	Constraints []string
 	Budget      time.Duration
 }
@@ -104,8 +105,14 @@ func (t *Tune) input() (*search.Input, error) {
 		return nil, message.Usage("Go benchmarks are compared, not tuned, snug tune -- "+message.Quote(t.Cmd[0]), "snug bench --gomaxprocs 1,2,4 --gogc 100,400 compares settings of a benchmark")
 	}
 	service := len(t.URLs) > 0 || workload.IsService(t.Workload)
+	if t.Users > 0 {
+		if t.Load != "" {
+			return nil, message.Usage("two loads, --load and --users", "give one or the other")
+		}
+		t.Load = strconv.Itoa(t.Users) + " users"
+	}
 	if !service && t.Load != "" {
-		return nil, message.Usage("a load for a program that is not a service, --load", "give the address where it serves: --url http://127.0.0.1:PORT/")
+		return nil, message.Usage("a load for a program that is not a service, "+t.loadFlag(), "give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
 	if t.Load != "" {
 		if err := t.checkCommandLoads([]string{t.Load}); err != nil {
@@ -160,6 +167,14 @@ func (t *Tune) input() (*search.Input, error) {
 		in.Constraints = append(in.Constraints, c)
 	}
 	return in, nil
+}
+
+// loadFlag returns the flag that chose the load.
+func (t *Tune) loadFlag() string {
+	if t.Users > 0 {
+		return "--users"
+	}
+	return "--load"
 }
 
 // complete adds what depends on the machine and the program.
