@@ -117,6 +117,9 @@ func divide(runs, candidates, parameters, varied int) []Step {
 	// Too few for all of it: a smaller screen, and one rung.
 	left := runs - 2*minPairs
 	if left < 2 {
+		left = runs - 2*leastPairs // enough, if all of them agree
+	}
+	if left < 2 {
 		return nil
 	}
 	first := Step{"screen", min(candidates, max(2, left*2/3)), 1}

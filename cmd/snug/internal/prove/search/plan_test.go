@@ -25,7 +25,9 @@ func TestStepsFitTheRuns(t *testing.T) {
 		{60, 2, 2, 1, "2x10 2x10"},
 		{30, 40, 13, 3, "9x1 4x1"},
 		{18, 40, 13, 3, "2x1"},
-		{17, 40, 13, 3, ""},
+		{17, 40, 13, 3, "3x1 2x1"},
+		{14, 40, 13, 3, "2x1"},
+		{13, 40, 13, 3, ""},
 	} {
 		var parts []string
 		sum := 0
@@ -36,7 +38,7 @@ func TestStepsFitTheRuns(t *testing.T) {
 		if got := strings.Join(parts, " "); got != c.want {
 			t.Errorf("%d runs for %d settings: %s, want %s", c.runs, c.candidates, got, c.want)
 		}
-		if rest := c.runs - sum; sum > 0 && rest < 2*minPairs {
+		if rest := c.runs - sum; sum > 0 && rest < 2*leastPairs {
 			t.Errorf("%d runs for %d settings: %d are left to confirm", c.runs, c.candidates, rest)
 		}
 	}
@@ -45,7 +47,7 @@ func TestStepsFitTheRuns(t *testing.T) {
 		for candidates := 2; candidates < 60; candidates += 7 {
 			for varied := 1; varied <= 4; varied++ {
 				steps := divide(runs, candidates, min(candidates, 14), varied)
-				if n := runsOf(steps); len(steps) > 0 && n > runs-2*minPairs {
+				if n := runsOf(steps); len(steps) > 0 && n > runs-2*leastPairs {
 					t.Fatalf("%d runs for %d settings: %v", runs, candidates, steps)
 				}
 			}

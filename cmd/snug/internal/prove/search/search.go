@@ -211,6 +211,9 @@ func (s *search) all(ctx context.Context) error {
 		return nil
 	}
 	steps := divide(s.trials.left(), len(s.judge.candidates), parameters(factors), varied(factors))
+	if len(steps) == 0 && s.ref == 0 {
+		return nil // the budget ended it: the baseline took longer than expected
+	}
 	if len(steps) > 0 {
 		arms := fraction(s.judge.candidates, s.judge.sizes, steps[0].Arms, s.in.Seed)
 		s.reserve = s.trials.left() - runsOf(steps)

@@ -23,6 +23,9 @@ func tuneView(d *finding.Tune) *view {
 		s := content.ConfirmSection(d.Confirm)
 		p := sectionView(&s, cells, d.Confirm.Comparisons, nil, kindsOf(cells), false)
 		p.Title, p.Intro = "Confirmed on fresh rounds", Sentence(s.Title)+"."
+		for _, text := range content.KnobTests(d) {
+			p.Intro += " " + Sentence(text) + "."
+		}
 		v.Parts = append(v.Parts, p)
 	}
 	compromises := Part{Title: "Compromises"}
