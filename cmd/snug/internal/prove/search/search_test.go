@@ -355,6 +355,43 @@ func TestBudgetInTime(t *testing.T) {
 	}
 }
 
+// TestBudgetIsADeadline: whatever a run takes and the search expected, it ends within the
+// budget and a tenth of it, and it says so if that was too short.
+func TestBudgetIsADeadline(t *testing.T) {
+	for _, budget := range []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute} {
+		for _, run := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second, 25 * time.Second} {
+			if budget/run > 300 {
+				continue // nothing new, and slow
+			}
+			t.Run(budget.String()+" of "+run.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					in := input(t, "cpu")
+					in.Runs, in.Budget, in.PerRun = 0, budget, 2*time.Second
+					w := newWorld(0.03, 1, gogcHelps)
+					w.alter = func(*finding.Run) { time.Sleep(run) }
+					began := time.Now()
+					out, err := Run(t.Context(), in, w)
+					if err != nil {
+						t.Fatal(err)
+					}
+					content.SayTune(out)
+					took := time.Since(began)
+					if took > budget*11/10 {
+						t.Errorf("took %v: %+v", took, out.Stages)
+					}
+					enough := budget >= smallest*run+run
+					if decided := out.Verdict.Code == ""; enough && !decided || out.Verdict.Text == "" {
+						t.Errorf("decided %v, after %v: %q, %+v", decided, took, out.Verdict.Text, out.Stages)
+					}
+					if out.Verdict.Code == finding.CodeBudget && !strings.Contains(out.Verdict.Text, "--budget ") {
+						t.Errorf("%q", out.Verdict.Text)
+					}
+				})
+			})
+		}
+	}
+}
+
 func TestInputErrors(t *testing.T) {
 	for want, change := range map[string]func(*Input){
 		"want a saturating load":     func(in *Input) { in.Objective, _ = ParseObjective("rps"); in.Base.Load, in.Base.Rate = "50%", 9 },

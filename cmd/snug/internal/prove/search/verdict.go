@@ -4,6 +4,7 @@ package search
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -23,6 +24,10 @@ func (s *search) verdict(err error, at map[int]int) {
 	j := s.judged(at)
 	if j.Code == "" {
 		v.Code = finding.CodeBudget
+		s.tune.Needed = math.Ceil(smallest*s.trials.cost()/60) * 60
+		if s.trials.inRuns {
+			s.tune.Needed = 0
+		}
 		return
 	}
 	v.Judged = []finding.Judged{j}

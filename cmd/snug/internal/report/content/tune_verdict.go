@@ -5,6 +5,7 @@ package content
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -20,7 +21,10 @@ func SayTune(d *finding.Tune) {
 	case v.Code == finding.CodeUnfinished:
 		v.Text = "undecided: the search was not finished"
 	case v.Code == finding.CodeBudget:
-		v.Text = fmt.Sprintf("undecided: the budget of %s ended before a setting was confirmed; give it more", Whole(d.Budget))
+		v.Text = fmt.Sprintf("undecided: the budget of %s ended before a setting was confirmed", Whole(d.Budget))
+		if d.Needed > d.Budget {
+			v.Text += "; give it --budget " + strconv.Itoa(int(d.Needed/60)) + "m"
+		}
 	case len(v.Judged) == 1:
 		v.Text = searchWords{d, &v.Judged[0]}.verdict()
 	}

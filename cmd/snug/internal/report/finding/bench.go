@@ -337,7 +337,8 @@ type Tune struct {
 	Head
 	Setup
 	Budget      float64      `json:"budget_seconds"`
-	Constraints []string     `json:"constraints"` // as you wrote them
+	Needed      float64      `json:"needed_seconds,omitempty"` // the least budget that confirms a setting; only with the verdict "budget"
+	Constraints []string     `json:"constraints"`              // as you wrote them
 	Baseline    Cell         `json:"baseline"`
 	Space       []Factor     `json:"space"`  // after pruning
 	Pruned      []Pruned     `json:"pruned"` // settings left out, and why
