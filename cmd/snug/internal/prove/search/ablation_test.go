@@ -77,6 +77,9 @@ func TestOnlyShownKnobsAreRecommended(t *testing.T) {
 			if !slices.Equal(names[:3], []string{"baseline", "plan", "screen"}) || out.Cells[0].Knobs != (finding.Knobs{}) {
 				t.Errorf("stages %v, first cell %+v", names, out.Cells[0].Knobs)
 			}
+			if kept := out.Stages[1].Kept; len(kept) != 1 || out.Cells[kept[0]].GOMEMLIMIT != plan {
+				t.Errorf("after snug's plan goes on %v", kept)
+			}
 			if out.Environment == nil || (c.want.GOMAXPROCS == "") == regexp.MustCompile("GOMAXPROCS").MatchString(out.Environment.Shell) {
 				t.Errorf("to set: %+v", out.Environment)
 			}

@@ -269,13 +269,20 @@ func (s *search) reference(ctx context.Context) error {
 
 // candidates makes the space from what was measured so far, and returns its factors.
 func (s *search) candidates() []finding.Factor {
-	reference := s.judge.candidates[s.ref].Arm
+	measured := s.judge.candidates
+	reference := measured[s.ref].Arm
 	in := s.in.space()
 	s.observe(&in)
 	factors, candidates, pruned := Space(in)
 	s.tune.Space, s.tune.Pruned = factors, append(s.tune.Pruned, pruned...)
 	s.judge.candidates = candidates
-	s.ref = max(0, slices.IndexFunc(candidates, func(c Candidate) bool { return c.Arm == reference }))
+	at := func(a finding.Arm) int {
+		return max(0, slices.IndexFunc(candidates, func(c Candidate) bool { return c.Arm == a }))
+	}
+	s.ref = at(reference)
+	if len(measured) > 1 { // snug's plan has another place now
+		s.kept[1] = []int{at(measured[1].Arm)}
+	}
 	for k, f := range factors {
 		s.judge.sizes[k] = len(f.Values)
 	}

@@ -109,9 +109,9 @@ func StageName(s *finding.Stage) string {
 }
 
 // KnobTests says which knobs of the leader its confirmation shows to be needed, one
-// sentence each.
+// sentence each; none if the leader is not recommended at all.
 func KnobTests(d *finding.Tune) []string {
-	if d.Confirm == nil {
+	if d.Confirm == nil || d.Confirm.Answer == 1 {
 		return nil
 	}
 	var out []string
@@ -127,7 +127,7 @@ func KnobTests(d *finding.Tune) []string {
 		switch {
 		case k.Needed:
 			out = append(out, name+" is needed: "+effect)
-		case k.Cell == d.Confirm.Answer || d.Confirm.Answer == 1:
+		case k.Cell == d.Confirm.Answer:
 			out = append(out, name+" is left out: no loss beyond the margin was shown ("+effect+")")
 		default:
 			out = append(out, name+" stays, though these rounds do not show that it is needed ("+effect+"): without it too little was shown")
