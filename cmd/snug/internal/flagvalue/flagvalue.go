@@ -68,9 +68,13 @@ func (s *Span) Set(text string) error {
 // Parsed is a flag whose text is parsed at once, so that the error names it. Its value is
 // used later and wins over that of its variable.
 type Parsed struct {
-	text string
-	Take func(text string) error
+	text  string
+	given []string
+	Take  func(text string) error
 }
+
+// Given returns the texts of the flag, in the order in which they were given.
+func (v *Parsed) Given() []string { return v.given }
 
 func (v *Parsed) String() string { return v.text }
 
@@ -78,6 +82,7 @@ func (v *Parsed) Type() string { return "" }
 
 func (v *Parsed) Set(text string) error {
 	v.text = text
+	v.given = append(v.given, text)
 	return v.Take(text)
 }
 

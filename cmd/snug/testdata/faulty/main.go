@@ -52,6 +52,25 @@ func main() {
 		serve = crashing(after)
 	case "leaks":
 		serve = leaking
+	case "picky": // it runs under some settings only
+		if os.Getenv("GOMAXPROCS") == "1" {
+			fail("at least two Ps, please")
+		}
+		if os.Getenv("GOGC") == "50" {
+			serve = func(http.ResponseWriter, *http.Request) { time.Sleep(time.Hour) }
+		}
+	case "caches": // 77 MiB, and garbage with each request
+		cache := make([]byte, 77<<20)
+		for i := range cache {
+			cache[i] = 1
+		}
+		serve = func(w http.ResponseWriter, _ *http.Request) {
+			garbage := make([]byte, 256<<10)
+			for i := range garbage {
+				garbage[i] = cache[i]
+			}
+			w.Write(garbage[:1])
+		}
 	case "ignores-sigterm":
 		signal.Ignore(syscall.SIGTERM)
 	case "ends-well": // also at an interrupt, like many services

@@ -25,7 +25,6 @@ import (
 
 func NewBench(u *ui.UI) *cobra.Command {
 	b := &lab.Bench{Lab: newLab(u)}
-	b.Records = true
 	in := new(container)
 	cmd := &cobra.Command{
 		Use:   "bench [LIMITS] [KNOBS] [LOAD] [--url URL] [-- CMD [ARG...]]",
@@ -125,10 +124,7 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 	b.Sweep.AddSets(fs)
 	flagvalue.DefineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", wantWorkload(), parseWorkloads, &b.Sweep.Workloads)
 	flagvalue.DefineList(fs, "load", "loads of a service in `LIST`: saturated, 80%, 800/s", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &b.Sweep.Loads)
-	flagvalue.DefineList(fs, "users", "closed loops with the numbers of users in `LIST`, such as 30,50,100", "whole numbers from 1 to 10000", func(text string) (int, bool) {
-		n, err := strconv.Atoi(text)
-		return n, err == nil && n >= 1 && n <= 10_000
-	}, &b.Users)
+	flagvalue.DefineList(fs, "users", "closed loops with the numbers of users in `LIST`, such as 30,50,100", "whole numbers from 1 to 10000", parseUsers, &b.Users)
 	b.Add(fs)
 	usage.Complete(cmd, "objective", lab.Objectives...)
 	usage.Complete(cmd, "workload", workload.Names()...)
@@ -150,6 +146,11 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 // parseWorkloads accepts the name of a built-in workload or the common prefix of several.
 func parseWorkloads(text string) (string, bool) { return text, len(workload.Family(text)) > 0 }
 
+func parseUsers(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 1 && n <= 10_000
+}
+
 // parseWorkload accepts the name of a built-in workload; wantWorkload lists them.
 func parseWorkload(text string) (string, bool) {
 	_, ok := workload.Describe(text)
@@ -170,7 +171,7 @@ func workloadHelp() string {
 
 // nextBench returns the command to run next.
 func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
-	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "burst", "replicas", "users", "rounds", "window", "warmup", "seed", "objective", "full", "metric", "stdout"}, target...)
+	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "burst", "replicas", "rounds", "window", "warmup", "seed", "objective", "full", "metric", "stdout"}, target...)
 	late := slices.ContainsFunc(doc.Cells, func(c finding.Cell) bool {
 		return slices.ContainsFunc(c.Rounds, func(r finding.Run) bool { return strings.Contains(r.Invalid, "generator was late") })
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
@@ -47,7 +48,9 @@ func again(l *lab.Lab, flags *pflag.FlagSet, names ...string) string {
 		case f.Value.Type() == "bool":
 			b.WriteString(" --" + f.Name)
 		default:
-			b.WriteString(" --" + f.Name + " " + message.Quote(f.Value.String()))
+			for _, text := range given(f) {
+				b.WriteString(" --" + f.Name + " " + message.Quote(text))
+			}
 		}
 	})
 	if len(l.Cmd) > 0 {
@@ -59,5 +62,23 @@ func again(l *lab.Lab, flags *pflag.FlagSet, names ...string) string {
 	return b.String()
 }
 
+// given returns the texts of a flag as the user gave them. The value of a header may be
+// secret.
+func given(f *pflag.Flag) []string {
+	switch v := f.Value.(type) {
+	case *flagvalue.Parsed:
+		return v.Given()
+	case pflag.SliceValue:
+		all := slices.Clone(v.GetSlice())
+		for i, text := range all {
+			if name, _, ok := strings.Cut(text, ":"); ok && f.Name == "header" {
+				all[i] = name + ": xxxxx"
+			}
+		}
+		return all
+	}
+	return []string{f.Value.String()}
+}
+
 // target lists the flags that say what is measured, and in which container.
-var target = []string{"cpus", "memory", "workload", "load", "url", "load-cmd", "prepare", "method", "body", "header", "timeout", "ready", "rt", "no-limit"}
+var target = []string{"cpus", "memory", "workload", "load", "users", "url", "load-cmd", "prepare", "method", "body", "header", "timeout", "ready", "rt", "no-limit"}

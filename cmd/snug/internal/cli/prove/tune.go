@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -26,9 +28,14 @@ container: a service under load with --url, or a batch command without it.
 
 The search measures the default first. It then measures a sample of the settings
 that can fit, balanced so that every value of every knob appears equally often,
-and repeatedly keeps the better half. Last it compares the winner with the
-default in fresh, paired runs. The verdict is the winner with its interval, or to
-keep the default. You see the plan and its duration before the search starts.
+and repeatedly keeps the better half. Last it compares the leader with the
+default in fresh, paired runs, and with itself without each of its knobs: a knob
+that is not shown to matter is left out. If the default is killed or serves
+nothing, what snug run sets is the setting to beat. The verdict is the winner
+with its interval, or to keep the default.
+
+--budget is a deadline, kept within 10 %. A small budget has fewer settings and
+shorter runs.
 
 Objectives: cpu (CPU time per request), rps, p99, wall (of a batch command).
 --constraint sets bounds that the winner must keep: p99<20ms, rss<=400MiB,
@@ -47,7 +54,7 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 			if doc == nil {
 				return err
 			}
-			doc.Next = "snug bench" + winner(doc) + again(&t.Lab, cmd.Flags(), target...)
+			doc.Next = nextTune(t, cmd.Flags(), doc)
 			if e := publish(u, &t.Lab, doc); err == nil {
 				err = e
 			}
@@ -61,6 +68,7 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 	t.Sweep.AddKnobs(fs)
 	flagvalue.Define(fs, "workload", "tune the built-in `NAME` instead of a program (see snug bench --help)", wantWorkload(), parseWorkload, &t.Workload)
 	flagvalue.Define(fs, "load", "one `LOAD` of a service: saturated, 80%, 800/s (default saturated; 80% for p99)", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &t.Load)
+	flagvalue.Define(fs, "users", "a closed loop with `N` users instead of a --load", "a whole number from 1 to 10000", parseUsers, &t.Users)
 	fs.StringArrayVar(&t.Constraints, "constraint", nil, "the winner must meet `BOUND`, such as 'p99<20ms'; repeatable")
 	flagvalue.Define(fs, "budget", "search for `DURATION` (default 15m)", "a time from 1m to 24h", func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
@@ -69,7 +77,7 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 	t.Add(fs)
 	usage.Complete(cmd, "objective", lab.Objectives...)
 	usage.Complete(cmd, "workload", workload.Names()...)
-	for _, refused := range []string{"replicas", "rounds", "record"} { // lab.Tune rejects these with a reason
+	for _, refused := range []string{"replicas", "rounds"} { // lab.Tune rejects these with a reason
 		fs.MarkHidden(refused)
 	}
 	u.JSONFlag(cmd.Flags())
@@ -77,14 +85,24 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 	return cmd
 }
 
+// nextTune returns the command to run next: the rest of a search that stopped, or the
+// answer beside other settings.
+func nextTune(t *lab.Tune, flags *pflag.FlagSet, doc *finding.Tune) string {
+	if !doc.Complete && t.RecordFile != "" {
+		all := append([]string{"gomaxprocs", "gogc", "gomemlimit", "burst", "constraint", "budget", "window", "warmup", "seed", "objective"}, target...)
+		return "snug tune --record " + message.Quote(t.RecordFile) + again(&t.Lab, flags, all...)
+	}
+	return "snug bench" + winner(doc) + again(&t.Lab, flags, target...)
+}
+
 // winner returns the flag with which snug bench measures the best setting; "" if that is
 // the default.
 func winner(doc *finding.Tune) string {
-	if doc.Verdict.Best == nil || doc.Confirm == nil {
+	if doc.Verdict.Best == nil {
 		return ""
 	}
 	var set []string
-	k := doc.Confirm.Winner.Knobs
+	k := doc.Cells[*doc.Verdict.Best].Knobs
 	for _, v := range []struct{ name, value string }{{"GOMAXPROCS", k.GOMAXPROCS}, {"GOGC", k.GOGC}, {"GOMEMLIMIT", k.GOMEMLIMIT}} {
 		if v.value != "" {
 			set = append(set, v.name+"="+v.value)

@@ -36,6 +36,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -58,6 +59,7 @@ type UI struct {
 	Helped   error      // error of writing a help text, which the flag library drops
 	printing sync.Mutex // held while writing to Err; servers write from several goroutines
 	shown    bool       // a status line is on the terminal
+	reported time.Time  // when the status was last a line of its own
 	color    string     // value of --color; "" = never
 	answered bool       // something was written to stdout
 }
@@ -128,6 +130,7 @@ func (u *UI) Status(text string) {
 // status is Status for a caller that holds u.printing.
 func (u *UI) status(text string) {
 	if f, ok := u.Err.(*os.File); !ok || !terminal(f) {
+		u.report(text)
 		return
 	}
 	if text == "" {
@@ -139,6 +142,23 @@ func (u *UI) status(text string) {
 	}
 	u.shown = true
 	fmt.Fprint(u.Err, "\r\x1b[Ksnug: "+message.Clean(text))
+}
+
+// reportEvery is how often the status appears where it has no line of its own.
+const reportEvery = time.Minute
+
+// report prints the status as a line of its own, once a minute: a log shows that snug is
+// alive, and is not filled.
+func (u *UI) report(text string) {
+	now := time.Now()
+	switch {
+	case text == "":
+	case u.reported.IsZero():
+		u.reported = now
+	case now.Sub(u.reported) >= reportEvery:
+		u.reported = now
+		fmt.Fprintln(u.Err, "snug: "+message.Clean(text))
+	}
 }
 
 // terminal reports whether a file is a character device, such as a terminal.

@@ -14,10 +14,17 @@ import (
 // Runner does one run: a fresh process in a fresh cgroup.
 //
 // An error is final: the experiment cannot continue (no cgroup, the program cannot be
-// started, the context ended). A run that does not count (late generator, noisy
-// neighbour) has Invalid set, and is repeated.
+// started, the context ended); a search goes on after a [TargetFailure]. A run that does
+// not count (late generator, noisy neighbour) has Invalid set, and is repeated.
 type Runner interface {
 	Run(ctx context.Context, t Trial) (finding.Run, error)
+}
+
+// TargetFailure is an error of a Runner about the program, not about the machine: under
+// the setting of this run it did not listen, ended too early or answered no request.
+type TargetFailure interface {
+	error
+	TargetFailed()
 }
 
 // Trial is one run to do.

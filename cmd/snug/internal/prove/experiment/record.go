@@ -32,6 +32,8 @@ type Record struct {
 	file file
 	size int64 // of the complete lines
 	kept []finding.Run
+	// taken counts the runs that Take returned.
+	taken int
 }
 
 // file is the part of os.File that a Record uses.
@@ -46,8 +48,9 @@ type file interface {
 // header is the first line.
 type header struct {
 	finding.Head
-	Design Design        `json:"design"`
-	Setup  finding.Setup `json:"setup"`
+	Design Design            `json:"design"`
+	Setup  finding.Setup     `json:"setup"`
+	Search map[string]string `json:"search,omitempty"` // see OpenSearch
 }
 
 // line is any other line.
@@ -75,6 +78,10 @@ func (e *RecordError) Hint() string { return e.Cure }
 // command, window or machine. Labels and the objective may differ; they do not change
 // what is measured.
 func OpenRecord(path string, d *Design, setup finding.Setup) (*Record, error) {
+	return openRecord(path, &header{finding.NewHead(kindRecord), *d, setup, nil})
+}
+
+func openRecord(path string, h *header) (*Record, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, failed("open", path, err)
@@ -84,7 +91,7 @@ func OpenRecord(path string, d *Design, setup finding.Setup) (*Record, error) {
 		f.Close()
 		return nil, &RecordError{"the record is in use by another snug, " + path, "wait for it, or give another file name", err}
 	}
-	if err := rec.open(f, d, setup); err != nil {
+	if err := rec.open(f, h); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -99,7 +106,7 @@ func (rec *Record) Kept() int {
 	return len(rec.kept)
 }
 
-func (rec *Record) open(f io.Reader, d *Design, setup finding.Setup) error {
+func (rec *Record) open(f io.Reader, h *header) error {
 	data, err := io.ReadAll(f)
 	if err != nil {
 		return failed("read", rec.path, err)
@@ -109,11 +116,13 @@ func (rec *Record) open(f io.Reader, d *Design, setup finding.Setup) error {
 		return err
 	}
 	if old != nil {
-		if err := old.differs(d, setup, rec.path); err != nil {
+		if err := old.differs(h, rec.path); err != nil {
 			return err
 		}
-		if err := d.check(runs, rec.path); err != nil {
-			return err
+		if h.Search == nil { // a search checks each run when it asks for it
+			if err := h.Design.check(runs, rec.path); err != nil {
+				return err
+			}
 		}
 	}
 	rec.kept, rec.size = runs, size
@@ -123,7 +132,7 @@ func (rec *Record) open(f io.Reader, d *Design, setup finding.Setup) error {
 	if old != nil {
 		return nil
 	}
-	if err := rec.write(header{finding.NewHead(kindRecord), *d, setup}); err != nil {
+	if err := rec.write(h); err != nil {
 		os.Remove(rec.path) // it holds nothing
 		return failed("start", rec.path, err)
 	}

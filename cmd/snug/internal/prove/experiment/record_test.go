@@ -301,7 +301,7 @@ func TestDiskFull(t *testing.T) {
 		for _, stuck := range []bool{false, true} {
 			f := &disk{room: room, stuck: stuck}
 			rec := &Record{path: "/data/r.jsonl", file: f}
-			if err := rec.write(header{finding.NewHead(kindRecord), *plain(4), setup()}); err != nil {
+			if err := rec.write(header{finding.NewHead(kindRecord), *plain(4), setup(), nil}); err != nil {
 				t.Fatal(err)
 			}
 			got, err := Execute(t.Context(), plain(4), &fake{run: eventful}, rec, nil)
@@ -330,7 +330,7 @@ func TestNoRoomForTheHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec := &Record{path: path, file: &disk{room: 10}}
-	err := rec.open(strings.NewReader(""), plain(4), setup())
+	err := rec.open(strings.NewReader(""), &header{Design: *plain(4), Setup: setup()})
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot start the record: no space left on device, ") {
 		t.Error(err)
 	}

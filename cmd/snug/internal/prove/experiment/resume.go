@@ -85,10 +85,13 @@ func foreign(path string) error {
 	}
 }
 
-// differs returns an error if the record is another experiment's. It names the first
-// difference.
-func (h *header) differs(d *Design, s finding.Setup, path string) error {
-	old, was := &h.Design, &h.Setup
+// differs returns an error if the record is not that of the experiment now. It names the
+// first difference.
+func (h *header) differs(now *header, path string) error {
+	old, was, d, s := &h.Design, &h.Setup, &now.Design, &now.Setup
+	if err := h.searches(now, path); err != nil {
+		return err
+	}
 	what := func(name string, then, now any) error {
 		if then == now {
 			return nil

@@ -39,6 +39,9 @@ func (b *Bench) rates(ctx context.Context, d *experiment.Design, old *finding.Se
 	return known, nil
 }
 
+// capacityRuns is the number of runs that measure a capacity.
+const capacityRuns = 3
+
 // capacity returns what the default setting serves when saturated: the median of three
 // runs.
 func (l *Lab) capacity(ctx context.Context, c finding.Capacity) (float64, error) {
@@ -46,7 +49,7 @@ func (l *Lab) capacity(ctx context.Context, c finding.Capacity) (float64, error)
 	defer l.Talk.Status("")
 	arm := finding.Arm{Workload: c.Workload, Quota: c.Quota, Memory: c.Memory, Load: runner.LoadSaturated}
 	var seen []float64
-	for i := range 3 {
+	for i := range capacityRuns {
 		run, err := l.runner.Run(ctx, experiment.Trial{Arm: arm, Round: i, Seed: l.seed + uint64(i)})
 		if err != nil {
 			return 0, err
@@ -61,5 +64,5 @@ func (l *Lab) capacity(ctx context.Context, c finding.Capacity) (float64, error)
 		seen = append(seen, *run.RPS)
 	}
 	slices.Sort(seen)
-	return seen[1], nil
+	return seen[capacityRuns/2], nil
 }

@@ -70,8 +70,8 @@ type Lab struct {
 	objectiveSet bool
 	RealTime     bool
 	noLimit      bool
+	noProbe      bool // stalls are not of interest
 	RecordFile   string
-	Records      bool // the command has --record
 	HTML         string
 	Metrics      []string
 	Stdout       string
@@ -139,7 +139,7 @@ func (l *Lab) prepare() error {
 	l.runner = &runner.Runner{
 		Self: self, Command: l.Cmd, Env: nil, Load: l.loadCmd, Prepare: l.fill,
 		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
-		Probe: probeTime, RealTime: l.RealTime, NoLimit: l.noLimit, Exec: l.Trace, Stdout: l.Stdout,
+		Probe: l.probe(), RealTime: l.RealTime, NoLimit: l.noLimit, Exec: l.Trace, Stdout: l.Stdout,
 	}
 	if l.Stdout != "" {
 		if err := os.MkdirAll(l.Stdout, 0o755); err != nil {
@@ -290,7 +290,7 @@ const probeTime = 600 * time.Millisecond
 
 // probe returns the time that a run spends on the stall probe.
 func (l *Lab) probe() time.Duration {
-	if len(l.Cmd)+len(l.URLs) > 0 {
+	if len(l.Cmd)+len(l.URLs) > 0 || l.noProbe {
 		return 0
 	}
 	return probeTime

@@ -40,7 +40,7 @@ func TestExplain(t *testing.T) {
 		{"anything", fine, errors.New("broken"), message.ExitFailed, "broken", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := Lab{Records: true}
+			l := Lab{}
 			var f *message.Failure
 			if !errors.As(l.explain(c.ctx, c.err), &f) || f.Code != c.code || !strings.Contains(f.What, c.what) || !strings.Contains(f.Hint, c.hint) {
 				t.Errorf("%+v, want %d, %q, %q", f, c.code, c.what, c.hint)

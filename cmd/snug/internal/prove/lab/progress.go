@@ -21,6 +21,9 @@ func (l *Lab) explain(ctx context.Context, err error) error {
 	var noWay *cgrun.NoWayError
 	var spec *cgrun.SpecError
 	var f *message.Failure
+	if t, ok := errors.AsType[*taken](err); ok {
+		err = t.port
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -40,13 +43,10 @@ func (l *Lab) explain(ctx context.Context, err error) error {
 
 // resumeHint says how to resume an interrupted experiment.
 func (l *Lab) resumeHint() string {
-	switch {
-	case l.RecordFile != "":
+	if l.RecordFile != "" {
 		return "the same command resumes from " + l.RecordFile
-	case l.Records:
-		return "with --record FILE the same command resumes where it stopped"
 	}
-	return "a search cannot be resumed: set its time with --budget"
+	return "with --record FILE the same command resumes where it stopped"
 }
 
 // progress returns a function that shows progress on the status line, which only a

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -16,6 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -25,11 +26,32 @@ type Tune struct {
 	Sweep       sweep
 	Workload    string
 	Load        string
+	Users       int // of a closed loop; 0 is none
 	Constraints []string
 	Budget      time.Duration
 }
 
-const tuneWindow = 3 * time.Second
+// tuneWindow is the window of a run in a long search, and leastWindow, ten periods of a
+// quota, that in a short one.
+const (
+	tuneWindow  = 3 * time.Second
+	leastWindow = time.Second
+	shortWarmUp = 400 * time.Millisecond
+)
+
+// pace fills in the times that the flags left unset: a small budget gets short runs,
+// because a comparison needs a number of them.
+func (t *Tune) pace() {
+	if t.Budget == 0 {
+		t.Budget = 15 * time.Minute
+	}
+	window := min(tuneWindow, max(leastWindow, t.Budget/200))
+	if t.warmUp == 0 && t.window == 0 && window < tuneWindow/2 {
+		t.warmUp = shortWarmUp
+	}
+	t.timing(window, false)
+	t.noProbe = true
+}
 
 func (t *Tune) Run() (*finding.Tune, error) {
 	if err := t.readLimits(); err != nil {
@@ -71,8 +93,6 @@ func (t *Tune) input() (*search.Input, error) {
 		return nil, message.Usage("a built-in workload and a program of your own, --workload "+t.Workload, "give one or the other")
 	case len(s.CPUs) > 1 || len(s.Memory) > 1:
 		return nil, message.Usage("several limits, --cpus or --memory", "a program is tuned for one container: run snug tune for each")
-	case t.RecordFile != "":
-		return nil, message.Usage("a search has no record, --record", "keep its result: --json > tune.json")
 	case t.rounds != 0:
 		return nil, message.Usage("a search chooses the number of rounds, --rounds", "give it more time: --budget 30m")
 	case len(s.replicas) > 0:
@@ -85,15 +105,21 @@ func (t *Tune) input() (*search.Input, error) {
 		return nil, message.Usage("Go benchmarks are compared, not tuned, snug tune -- "+message.Quote(t.Cmd[0]), "snug bench --gomaxprocs 1,2,4 --gogc 100,400 compares settings of a benchmark")
 	}
 	service := len(t.URLs) > 0 || workload.IsService(t.Workload)
+	if t.Users > 0 {
+		if t.Load != "" {
+			return nil, message.Usage("two loads, --load and --users", "give one or the other")
+		}
+		t.Load = strconv.Itoa(t.Users) + " users"
+	}
 	if !service && t.Load != "" {
-		return nil, message.Usage("a load for a program that is not a service, --load", "give the address where it serves: --url http://127.0.0.1:PORT/")
+		return nil, message.Usage("a load for a program that is not a service, "+t.loadFlag(), "give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
 	if t.Load != "" {
 		if err := t.checkCommandLoads([]string{t.Load}); err != nil {
 			return nil, err
 		}
 	}
-	t.timing(tuneWindow, false)
+	t.pace()
 	switch {
 	case t.objective == experiment.None:
 		return nil, message.Usage("a search needs an objective, --objective none", "one of cpu, rps, p99 and wall; or snug bench, which compares without one")
@@ -121,9 +147,6 @@ func (t *Tune) input() (*search.Input, error) {
 	if err := t.checkObjective([]string{base.Load}); err != nil {
 		return nil, err
 	}
-	if t.Budget == 0 {
-		t.Budget = 15 * time.Minute
-	}
 	in := &search.Input{
 		Base:   experiment.Arm{Arm: base, Labels: []string{experiment.LabelDefault}, Rate: rateOf(base.Load)},
 		Budget: t.Budget, Seed: t.seed,
@@ -144,6 +167,14 @@ func (t *Tune) input() (*search.Input, error) {
 		in.Constraints = append(in.Constraints, c)
 	}
 	return in, nil
+}
+
+// loadFlag returns the flag that chose the load.
+func (t *Tune) loadFlag() string {
+	if t.Users > 0 {
+		return "--users"
+	}
+	return "--load"
 }
 
 // complete adds what depends on the machine and the program.
@@ -190,30 +221,41 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 	defer stop()
 	started := time.Now()
 	setup := t.setup(started)
-	if share, ok := percentOf(in.Base.Load); ok {
-		c := finding.Capacity{Workload: in.Base.Workload, Quota: in.Base.Quota, Memory: in.Base.Memory}
+	var old *finding.Setup
+	if t.RecordFile != "" {
 		var err error
-		if c.RPS, err = t.capacity(ctx, c); err != nil {
+		if _, old, err = experiment.Recorded(t.RecordFile); err != nil {
 			return nil, t.explain(ctx, err)
 		}
-		in.Base.Rate = share * c.RPS
-		setup.Capacities = append(setup.Capacities, c)
+	}
+	if err := t.rate(ctx, in, &setup, old); err != nil {
+		return nil, t.explain(ctx, err)
 	}
 	if err := t.preview(in); err != nil {
 		return nil, err
 	}
-	in.Planned = func(p search.Plan) error {
-		t.Talk.Note("note: %s", planned(p))
-		return nil
+	if t.RecordFile != "" {
+		var err error
+		if in.Record, err = experiment.OpenSearch(t.RecordFile, in.Identity(), in.Base, setup); err != nil {
+			return nil, t.explain(ctx, err)
+		}
+		defer in.Record.Close()
+		if kept := in.Record.Kept(); kept > 0 {
+			setup.Started, setup.Resumed = old.Started, kept
+			t.Talk.Note("note: %s taken from %s", are(kept), t.RecordFile)
+		}
 	}
-	in.Progress = func(stage string, p experiment.Progress) {
-		t.Talk.Status(fmt.Sprintf("%s: run %d of %d; %s of %s", stage, min(p.Done+1, p.Total), p.Total,
-			time.Since(started).Round(time.Second), t.Budget))
+	in.Progress = func(stage string, spent time.Duration, p experiment.Progress) {
+		t.Talk.Status(fmt.Sprintf("%s: run %d of %d; %s of at most %s", content.StageName(&finding.Stage{Name: stage}),
+			min(p.Done+1, p.Total), p.Total, approximate(spent), approximate(in.Budget)))
 	}
-	doc, err := search.Run(ctx, *in, t.runner)
+	doc, err := search.Run(ctx, *in, t.patiently())
 	t.Talk.Status("")
 	if err != nil {
 		err = t.searchError(ctx, err)
+		if in.Record != nil {
+			t.Talk.Note("note: the runs are kept; the same command with --record %s resumes there", message.Quote(t.RecordFile))
+		}
 	}
 	if doc == nil || len(doc.Stages) == 0 {
 		return nil, err
@@ -227,27 +269,55 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 	return doc, err
 }
 
-// preview prints the plan before anything is measured.
+// are says that a number of runs is something.
+func are(runs int) string {
+	if runs == 1 {
+		return "1 run is"
+	}
+	return units.Plural(runs, "run") + " are"
+}
+
+// rate turns a load that is a share of capacity into requests per second. The capacity
+// that an earlier start recorded comes from old, which may be nil.
+func (t *Tune) rate(ctx context.Context, in *search.Input, setup, old *finding.Setup) error {
+	share, ok := percentOf(in.Base.Load)
+	if !ok {
+		return nil
+	}
+	c := finding.Capacity{Workload: in.Base.Workload, Quota: in.Base.Quota, Memory: in.Base.Memory}
+	if old != nil && len(old.Capacities) > 0 {
+		c = old.Capacities[0]
+	} else {
+		var err error
+		if c.RPS, err = t.capacity(ctx, c); err != nil {
+			return err
+		}
+	}
+	in.Base.Rate = share * c.RPS
+	in.Budget -= capacityRuns * in.PerRun
+	setup.Capacities = append(setup.Capacities, c)
+	return nil
+}
+
+// preview says how long the search takes, before anything is measured.
 func (t *Tune) preview(in *search.Input) error {
 	p, err := search.Preview(*in)
 	if err != nil {
 		return t.searchError(context.Background(), err)
 	}
-	t.Talk.Note("note: at most %s; the baseline may rule some out", planned(p))
+	about := ""
+	if expected, most := minutes(p.Expected), minutes(p.AtMost); in.Base.Load == runner.LoadBatch || expected == most {
+		about = "at most " + most
+	} else {
+		about = "about " + expected + ", at most " + most
+	}
+	t.Talk.Note("note: %s: the default first, then up to %s, and the best of them again on fresh runs", about, units.Plural(p.Candidates, "setting"))
 	return nil
 }
 
-// planned describes the plan of a search.
-func planned(p search.Plan) string {
-	var steps []string
-	for _, s := range p.Steps {
-		steps = append(steps, fmt.Sprintf("%s %d x %d", s.Name, s.Arms, s.Rounds))
-	}
-	took := ""
-	if p.PerRun > 0 {
-		took = ", about " + approximate(p.Duration())
-	}
-	return fmt.Sprintf("%d settings, %d runs%s: %s", p.Candidates, p.Runs(), took, strings.Join(steps, ", "))
+// minutes formats a duration in whole minutes, one at least.
+func minutes(d time.Duration) string {
+	return strconv.Itoa(max(1, int(d.Round(time.Minute).Minutes()))) + " min"
 }
 
 func (t *Tune) searchError(ctx context.Context, err error) error {

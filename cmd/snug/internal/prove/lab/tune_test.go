@@ -25,6 +25,7 @@ func parsedTune(t *testing.T, line string) (*Tune, error) {
 	got.Sweep.AddKnobs(fs)
 	flagvalue.Define(fs, "workload", "", "", func(text string) (string, bool) { return text, true }, &got.Workload)
 	flagvalue.Define(fs, "load", "", "", ParseLoad, &got.Load)
+	fs.IntVar(&got.Users, "users", 0, "")
 	fs.StringArrayVar(&got.Constraints, "constraint", nil, "")
 	flagvalue.Define(fs, "budget", "", "", parseTime, &got.Budget)
 	got.Add(fs)
@@ -46,6 +47,8 @@ func TestTuneInput(t *testing.T) {
 		{"service with a load", url + "--load 50% -- cmd", "command", "50%", "cpu"},
 		{"latency", url + "--objective p99 -- cmd", "command", "80%", "p99"},
 		{"latency at a rate", url + "--objective p99 --load 400/s -- cmd", "command", "400/s", "p99"},
+		{"service with users", url + "--users 8 -- cmd", "command", "8 users", "cpu"},
+		{"throughput with users", url + "--users 8 --objective rps -- cmd", "command", "8 users", "rps"},
 		{"built-in service", "--workload http", "http", "saturated", "cpu"},
 		{"built-in fixed work", "--workload xml/pool", "xml/pool", "batch", "wall"},
 		{"drives itself", "--workload syscall", "syscall", "self", "cpu"},
@@ -98,6 +101,44 @@ func TestTuneComplete(t *testing.T) {
 	}
 	if in.PerRun != 1500*time.Millisecond+runCost {
 		t.Errorf("a run takes %s", in.PerRun)
+	}
+}
+
+// TestTuneRefusesLoads that it would ignore or cannot compare.
+func TestTuneRefusesLoads(t *testing.T) {
+	for line, want := range map[string]string{
+		"--users 8 -- cmd": "not a service, --users",
+		"--url http://127.0.0.1:1/ --users 8 --load 800/s -- cmd":     "two loads",
+		"--url http://127.0.0.1:1/ --users 8 --objective p99 -- cmd":  "latency of a closed loop",
+		"--url http://127.0.0.1:1/ --load 800/s --objective rps -- c": "open loop",
+	} {
+		tn, err := parsedTune(t, line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tn.input(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}
+
+// TestTunePace: a small budget has short runs; what you set stays.
+func TestTunePace(t *testing.T) {
+	for line, want := range map[string][2]time.Duration{
+		"-- cmd":                           {3 * time.Second, time.Second},
+		"--budget 5m -- cmd":               {1500 * time.Millisecond, time.Second},
+		"--budget 1m -- cmd":               {time.Second, 400 * time.Millisecond},
+		"--budget 1m --window 2s -- cmd":   {2 * time.Second, time.Second},
+		"--budget 1m --warmup 2s -- cmd":   {time.Second, 2 * time.Second},
+		"--budget 60m --window 10s -- cmd": {10 * time.Second, time.Second},
+	} {
+		tn, err := parsedTune(t, line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tn.pace(); tn.window != want[0] || tn.warmUp != want[1] {
+			t.Errorf("%s: window %s, warm-up %s; want %v", line, tn.window, tn.warmUp, want)
+		}
 	}
 }
 

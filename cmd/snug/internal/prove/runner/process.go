@@ -246,6 +246,16 @@ type TargetError struct {
 
 func (e *TargetError) Error() string { return e.What }
 
+// TargetFailed makes it an experiment.TargetFailure.
+func (e *TargetError) TargetFailed() {}
+
+// A PortError reports that another program has the port of the service, maybe only for a
+// moment. It is also a *TargetError, by errors.As.
+type PortError struct{ Target *TargetError }
+
+func (e *PortError) Error() string { return e.Target.What }
+func (e *PortError) Unwrap() error { return e.Target }
+
 // awaitInterrupt gives ctx a moment to end: a terminal's Ctrl-C reaches snug and the
 // programs that it started, maybe them first.
 func awaitInterrupt(ctx context.Context) { pause(ctx, 250*time.Millisecond) }
@@ -264,11 +274,10 @@ func (p *process) crashed(ctx context.Context, when string) error {
 	if said := p.lastOutput(); said != "" {
 		what += "; it said: " + said
 	}
-	cure := "run it by hand first: the command must keep serving until it gets SIGTERM"
 	if strings.Contains(what, "address already in use") {
-		cure = "end what listens there, or give the program another port"
+		return &PortError{&TargetError{what, "end what listens there, or give the program another port"}}
 	}
-	return &TargetError{what, cure}
+	return &TargetError{what, "run it by hand first: the command must keep serving until it gets SIGTERM"}
 }
 
 // lastOutput returns the last line that the program printed.

@@ -17,7 +17,7 @@ import (
 func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.Run) (err error) {
 	builtin := len(r.Command) == 0
 	if url, ok := busy(r.Request.URLs); ok && !builtin {
-		return &TargetError{"something listens already, " + Redacted(url), "end it, or give the program another port: snug would measure the wrong one"}
+		return &PortError{&TargetError{"something listens already, " + Redacted(url), "end it, or give the program another port: snug would measure the wrong one"}}
 	}
 	l := launch{args: r.Command, trace: r.Trace && !builtin, protocol: builtin}
 	if builtin {

@@ -60,7 +60,7 @@ func (s *search) crossed() [knobs]map[int]bool {
 			left = append(left, t)
 		}
 	}
-	base := s.judge.candidates[0].levels
+	base := s.judge.candidates[s.ref].levels
 	for {
 		var next []measured
 		for _, t := range left {

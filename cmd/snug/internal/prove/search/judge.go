@@ -33,8 +33,8 @@ type standing struct {
 	cell     int
 	score    float64 // of the objective, on the logarithmic scale; less is better
 	measured bool    // false: only predicted
-	// failed: it was OOM-killed, had more errors than the baseline, did not serve the
-	// offered load, or had no run that counts.
+	// failed: it was OOM-killed, finished nothing in a run, had more errors than the
+	// baseline, did not serve the offered load, or had no run that counts.
 	failed string
 	excess float64 // beyond the bounds of the constraints, on the logarithmic scale; 0 is within
 }
@@ -117,6 +117,9 @@ func (j *judge) failure(runs []finding.Run) string {
 	for _, r := range runs {
 		if killed(&r) {
 			return finding.BrokeMemory
+		}
+		if r.Invalid == "" && empty(&r) {
+			return finding.BrokeNothing
 		}
 		if r.Invalid != "" {
 			continue

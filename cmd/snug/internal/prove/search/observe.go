@@ -58,22 +58,23 @@ func (in *Input) check() error {
 	return nil
 }
 
-// procs returns the GOMAXPROCS of the baseline; nil if its runs did not report it.
+// procs returns the GOMAXPROCS of the baseline, or of another setting that leaves it
+// alone; nil if no run reported it.
 func (s *search) procs() *int {
 	for _, r := range s.runs {
-		if r.Arm == s.in.Base.Arm && r.Procs != nil {
+		if r.Arm.GOMAXPROCS == s.in.Base.GOMAXPROCS && r.Procs != nil {
 			return r.Procs
 		}
 	}
 	return nil
 }
 
-// medianOf returns the median of a figure of the baseline; nil if no run has it.
+// medianOf returns the median of a figure of the setting to beat; nil if no run has it.
 func (s *search) medianOf(read func(*finding.Run) *float64) *float64 {
 	var x []float64
 	for i := range s.runs {
 		r := &s.runs[i]
-		if v := read(r); v != nil && r.Invalid == "" && r.Arm == s.in.Base.Arm {
+		if v := read(r); v != nil && r.Invalid == "" && r.Arm == s.refArm() {
 			x = append(x, *v)
 		}
 	}
@@ -94,6 +95,14 @@ func (s *search) errors() float64 {
 		}
 	}
 	return float64(errors) / max(1, float64(ops+errors))
+}
+
+// refArm returns the arm of the setting to beat.
+func (s *search) refArm() finding.Arm {
+	if s.ref < len(s.judge.candidates) {
+		return s.judge.candidates[s.ref].Arm
+	}
+	return s.in.Base.Arm
 }
 
 func or(p *float64, otherwise float64) float64 {
@@ -163,7 +172,8 @@ func (s *search) warn(code, format string, args ...any) {
 // limits returns the constraints that always apply: under a memory limit a tenth of it
 // stays free. The peak of a cgroup counts page cache, which the kernel reclaims before it
 // kills. If the baseline's peak exceeds the bound because of that, the bound applies to
-// the resident memory instead.
+// the resident memory instead. Where only snug's plan survives, a setting may use as much
+// as that does.
 func (s *search) limits(memory int64) []Constraint {
 	if memory <= 0 {
 		return nil
@@ -177,5 +187,12 @@ func (s *search) limits(memory int64) []Constraint {
 		}
 	}
 	m, _ := figureOf(name)
+	if s.ref != 0 { // where the default fails, what snug's plan uses is the measure
+		for _, r := range s.judge.byCell(s.runs)[s.ref] {
+			if v := m.Run(&r); v != nil && r.Invalid == "" {
+				bound = min(max(bound, 1.02**v), float64(memory))
+			}
+		}
+	}
 	return []Constraint{{m, false, bound, name + "<=" + units.Bytes(int64(bound))}}
 }

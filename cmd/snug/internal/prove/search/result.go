@@ -17,10 +17,7 @@ func (s *search) finish(err error) {
 	t := s.tune
 	t.Complete = err == nil
 	t.Seconds = time.Since(s.started).Seconds()
-	t.Rounds = s.rounds
-	if s.tune.Confirm != nil {
-		t.Rounds += confirmPairs
-	}
+	t.Rounds = s.rounds + s.paired
 	at := s.cells()
 	for i, kept := range s.kept {
 		t.Stages[i].Kept = []int{}

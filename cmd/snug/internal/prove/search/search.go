@@ -4,8 +4,12 @@ package search
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
@@ -33,23 +37,53 @@ type Input struct {
 	PerRun time.Duration
 	Runs   int // the budget in runs, if Budget is 0
 	Seed   uint64
-	// Planned is called with the plan once the baseline is measured; an error ends the
-	// search and is returned. nil is not called.
-	Planned func(Plan) error
+	// Record keeps the runs, see [experiment.OpenSearch]; nil keeps none. A search that is
+	// resumed with the runs of an earlier start makes the same choices.
+	Record *experiment.Record
 	// Progress is called before each run and at the end of each stage, never
-	// concurrently. nil is not called.
-	Progress func(stage string, p experiment.Progress)
+	// concurrently; spent is what the runs so far took. nil is not called.
+	Progress func(stage string, spent time.Duration, p experiment.Progress)
 }
 
-// Preview returns the plan as far as it is known before a run, for the largest possible
-// space. It returns an error if the input is not valid, and a [*BudgetError] if no useful
-// search fits the budget.
+// Preview returns what a search is going to do, for the largest possible space. It returns
+// an error if the input is not valid, and a [*BudgetError] if the budget allows no useful
+// search.
 func Preview(in Input) (Plan, error) {
 	if err := in.check(); err != nil {
 		return Plan{}, err
 	}
 	factors, candidates, _ := Space(in.space())
-	return newPlan(in.Runs, in.Budget, in.PerRun, len(candidates), parameters(factors))
+	l := newLedger(&in)
+	p := Plan{Candidates: len(candidates), Runs: baselineRuns}
+	if runs := l.left(); len(candidates) > 1 {
+		steps := divide(runs-baselineOf(runs), len(candidates), parameters(factors), varied(factors))
+		if runs < smallest || steps == nil {
+			return Plan{}, tooSmall(&in)
+		}
+		p.Runs = baselineOf(runs) + 2*confirmPairs
+		for _, s := range steps {
+			p.Runs += s.Runs()
+		}
+		p.Runs = min(p.Runs, runs)
+	}
+	p.Expected, p.AtMost = l.duration(p.Runs), in.Budget
+	return p, nil
+}
+
+// baselineOf returns how many runs of the baseline a budget allows.
+func baselineOf(runs int) int {
+	if runs < smallest+minScreen {
+		return minBaseline
+	}
+	return baselineRuns
+}
+
+func tooSmall(in *Input) *BudgetError {
+	e := &BudgetError{Budget: in.Budget, Runs: in.Runs, NeedRuns: smallest}
+	if in.Budget > 0 {
+		e.Need = (smallest*in.PerRun + time.Minute - 1).Truncate(time.Minute)
+	}
+	return e
 }
 
 func (in *Input) space() SpaceInput {
@@ -71,6 +105,24 @@ func (in *Input) space() SpaceInput {
 	return s
 }
 
+// Identity returns what the choices of a search depend on besides its runs, the seed and
+// the baseline, for [experiment.OpenSearch].
+func (in *Input) Identity() map[string]string {
+	var constraints []string
+	for _, c := range in.Constraints {
+		constraints = append(constraints, c.String())
+	}
+	snug := ""
+	if in.Snug != nil {
+		snug = strings.Join([]string{in.Snug.GOMAXPROCS, in.Snug.GOGC, in.Snug.GOMEMLIMIT}, " ")
+	}
+	return map[string]string{
+		"objective": in.Objective.String(), "constraints": strings.Join(constraints, " "),
+		"budget": in.Budget.String(), "CPUs": strconv.Itoa(in.CPUs), "memory limit": strconv.FormatInt(in.Memory, 10),
+		"values": fmt.Sprintf("%q %q %q %v", in.Values.GOMAXPROCS, in.Values.GOGC, in.Values.GOMEMLIMIT, in.Values.Burst), "snug's plan": snug,
+	}
+}
+
 // parameters returns the number of parameters of the additive model.
 func parameters(factors []finding.Factor) int {
 	n := 1
@@ -80,20 +132,38 @@ func parameters(factors []finding.Factor) int {
 	return n
 }
 
+// varied returns the number of knobs with several values.
+func varied(factors []finding.Factor) int {
+	n := 0
+	for _, f := range factors {
+		if len(f.Values) > 1 {
+			n++
+		}
+	}
+	return n
+}
+
 // search is one search under way.
 type search struct {
-	in      Input
-	runner  experiment.Runner
-	tune    *finding.Tune
-	plan    Plan
-	judge   judge
-	runs    []finding.Run // of all stages except the confirmation
-	rounds  int           // so far
-	stages  int
-	kept    [][]int // candidates, by stage
-	started time.Time
-	ranking []standing
-	surface surface
+	in     Input
+	trials trials
+	tune   *finding.Tune
+	judge  judge
+	// ref is the candidate that the others must beat: the baseline, or snug's plan where
+	// the baseline fails and that does not.
+	ref       int
+	reserve   int           // runs to keep for the confirmation
+	runs      []finding.Run // of all stages except the confirmation
+	rounds    int           // so far
+	stages    int
+	kept      [][]int // candidates, by stage
+	started   time.Time
+	ranking   []standing
+	surface   surface
+	confirmed []int // candidates of the confirmation, by its cells
+	paired    int   // rounds of the confirmation
+	// unaffordable: a setting leads, and the budget allows no confirmation.
+	unaffordable bool
 }
 
 // Run searches. With an error, also the context's, it returns what it has measured, and
@@ -108,7 +178,7 @@ func Run(ctx context.Context, in Input, r experiment.Runner) (*finding.Tune, err
 	if len(in.Base.Labels) == 0 {
 		in.Base.Labels = []string{experiment.LabelDefault}
 	}
-	s := &search{in: in, runner: r, started: time.Now()}
+	s := &search{in: in, trials: trials{runner: r, record: in.Record, ledger: newLedger(&in)}, started: time.Now()}
 	s.tune = &finding.Tune{
 		Head:        finding.NewHead(finding.KindTune),
 		Setup:       finding.Setup{Started: s.started, Seed: in.Seed, Objective: in.Objective.String()},
@@ -127,73 +197,117 @@ func Run(ctx context.Context, in Input, r experiment.Runner) (*finding.Tune, err
 func (s *search) all(ctx context.Context) error {
 	base := Candidate{Arm: s.in.Base.Arm}
 	s.judge = judge{candidates: []Candidate{base}, sizes: [knobs]int{1, 1, 1, 1}, objective: s.in.Objective}
-	if err := s.stage(ctx, Step{"baseline", 1, baselineRuns}, []int{0}, []int{0}, 0); err != nil {
+	if err := s.alone(ctx, "baseline", 0); err != nil {
 		return err
 	}
 	if err := s.checkBaseline(); err != nil {
 		return err
 	}
-	if err := s.candidates(); err != nil || len(s.judge.candidates) < 2 {
+	if err := s.reference(ctx); err != nil {
 		return err
 	}
-	arms := fraction(s.judge.candidates, s.judge.sizes, s.plan.Steps[1].Arms, s.in.Seed)
-	if err := s.stage(ctx, s.plan.Steps[1], arms, nil, 0); err != nil {
-		return err
+	factors := s.candidates()
+	if len(s.judge.candidates) < 2 {
+		return nil
 	}
-	for i := 2; i < len(s.plan.Steps)-1; i++ {
-		s.replan(i)
-		step := s.plan.Steps[i]
-		if err := s.stage(ctx, step, s.best(step.Arms), nil, pessimist); err != nil {
+	steps := divide(s.trials.left(), len(s.judge.candidates), parameters(factors), varied(factors))
+	if len(steps) == 0 && s.ref == 0 {
+		return nil // the budget ended it: the baseline took longer than expected
+	}
+	if len(steps) > 0 {
+		arms := fraction(s.judge.candidates, s.judge.sizes, steps[0].Arms, s.in.Seed)
+		s.reserve = s.trials.left() - runsOf(steps)
+		if err := s.stage(ctx, steps[0], arms, steps[1:], 0); err != nil || !s.anyScored() {
 			return err
 		}
+		steps = steps[1:]
 	}
-	if top := s.ranking[0]; top.cell == 0 || !top.feasible() {
-		return nil
+	for ; len(steps) > 0; steps = steps[1:] {
+		if steps = s.replan(steps); len(steps) == 0 {
+			break
+		}
+		if err := s.stage(ctx, steps[0], s.best(steps[0].Arms), steps[1:], pessimist); err != nil {
+			return err
+		}
 	}
 	return s.confirm(ctx)
 }
 
-// candidates makes the space and the plan from the baseline's runs.
-func (s *search) candidates() error {
+// runsOf returns the number of runs of steps, without repetitions.
+func runsOf(steps []Step) int {
+	n := 0
+	for _, s := range steps {
+		n += s.Runs()
+	}
+	return n
+}
+
+// reference measures snug's plan where the baseline is OOM-killed or finishes nothing, and
+// makes it the setting to beat: "better than what dies" is no recommendation.
+func (s *search) reference(ctx context.Context) error {
+	s.judge.errors = s.errors()
+	why := s.judge.failure(s.runs)
+	if s.in.Snug == nil || why != finding.BrokeMemory && why != finding.BrokeNothing {
+		return nil
+	}
+	own := space{SpaceInput: s.in.space()}
+	arm := s.in.Base.Arm
+	arm.Knobs = *s.in.Snug
+	if own.key(arm) == own.key(s.in.Base.Arm) {
+		return nil
+	}
+	s.judge.candidates = append(s.judge.candidates, Candidate{Arm: own.arm(own.key(arm)), levels: [knobs]int{1}})
+	s.judge.sizes[0] = 2
+	if err := s.alone(ctx, "plan", 1); err != nil {
+		return err
+	}
+	if s.judge.failure(s.judge.byCell(s.runs)[1]) == "" {
+		s.ref = 1
+	}
+	return nil
+}
+
+// candidates makes the space from what was measured so far, and returns its factors.
+func (s *search) candidates() []finding.Factor {
+	measured := s.judge.candidates
+	reference := measured[s.ref].Arm
 	in := s.in.space()
 	s.observe(&in)
 	factors, candidates, pruned := Space(in)
 	s.tune.Space, s.tune.Pruned = factors, append(s.tune.Pruned, pruned...)
 	s.judge.candidates = candidates
+	at := func(a finding.Arm) int {
+		return max(0, slices.IndexFunc(candidates, func(c Candidate) bool { return c.Arm == a }))
+	}
+	s.ref = at(reference)
+	if len(measured) > 1 { // snug's plan has another place now
+		s.kept[1] = []int{at(measured[1].Arm)}
+	}
 	for k, f := range factors {
 		s.judge.sizes[k] = len(f.Values)
 	}
 	s.judge.constraints = append(s.limits(in.Memory), s.in.Constraints...)
-	s.judge.errors = s.errors()
 	s.ranking, s.surface = s.judge.rank(s.runs, 0)
-	perRun := s.in.PerRun
-	if s.in.Budget > 0 {
-		perRun = max(1, time.Since(s.started)/time.Duration(len(s.runs)))
-	}
-	var err error
-	if s.plan, err = newPlan(s.in.Runs, s.in.Budget, perRun, len(candidates), parameters(factors)); err != nil {
-		return err
-	}
-	if s.in.Planned != nil {
-		return s.in.Planned(s.plan)
-	}
-	return nil
+	return factors
 }
 
-// replan divides the rest of the budget over the rungs from step i on: runs may have been
-// repeated, or take longer with other knobs.
-func (s *search) replan(i int) {
-	if s.in.Budget == 0 {
-		return
+// replan divides what the budget still allows over the rungs: runs may have been repeated,
+// or take longer with other knobs. It leaves out the first rungs if they do not fit.
+func (s *search) replan(rungs []Step) []Step {
+	left := s.trials.left() - s.reserve
+	for len(rungs) > 0 {
+		var sizes []int
+		sum := 0
+		for _, step := range rungs {
+			sizes = append(sizes, step.Arms)
+			sum += step.Arms
+		}
+		if sum <= left {
+			return halving(left, sizes)
+		}
+		rungs = rungs[1:]
 	}
-	last := s.tune.Stages[len(s.tune.Stages)-1]
-	perRun := last.Seconds / float64(max(1, last.Runs))
-	left := int((s.in.Budget-time.Since(s.started)).Seconds()/max(perRun, 1e-6)) - 2*confirmPairs
-	var sizes []int
-	for _, step := range s.plan.Steps[i : len(s.plan.Steps)-1] {
-		sizes = append(sizes, step.Arms)
-	}
-	copy(s.plan.Steps[i:], halving(left, sizes))
+	return nil
 }
 
 // best returns the n leading candidates.
@@ -205,49 +319,73 @@ func (s *search) best(n int) []int {
 	return cells
 }
 
-// stage measures candidates and ranks all of them. A nil kept is replaced by the
-// candidates that the next step will measure.
-func (s *search) stage(ctx context.Context, step Step, cells, kept []int, z float64) error {
+// alone measures one candidate at the beginning: as often as the budget allows, and up to
+// baselineRuns times.
+func (s *search) alone(ctx context.Context, name string, cell int) error {
+	first := s.trials.n
+	s.trials.allowed = func() bool {
+		few := s.trials.n-first < minBaseline
+		return s.trials.limit() && (few || s.trials.holds(smallest-minBaseline))
+	}
+	return s.measure(ctx, Step{name, 1, baselineRuns}, []int{cell}, 0, func() []int { return []int{cell} })
+}
+
+// stage measures candidates and ranks all of them; next are the steps after it.
+func (s *search) stage(ctx context.Context, step Step, cells []int, next []Step, z float64) error {
+	s.trials.allowed = func() bool { return s.trials.holds(s.reserve) }
+	return s.measure(ctx, step, cells, z, func() []int {
+		if len(next) == 0 {
+			return s.best(1)
+		}
+		return s.best(next[0].Arms)
+	})
+}
+
+func (s *search) measure(ctx context.Context, step Step, cells []int, z float64, kept func() []int) error {
 	d := &experiment.Design{Rounds: step.Rounds, Seed: s.seed()}
 	for _, c := range cells {
 		d.Arms = append(d.Arms, s.arm(c))
 	}
-	began := time.Now()
-	runs, err := s.execute(ctx, step.Name, d)
+	runs, short, err := s.execute(ctx, step.Name, d)
 	for i := range runs {
 		runs[i].Round += s.rounds
 	}
 	s.rounds += step.Rounds
 	s.runs = append(s.runs, runs...)
 	s.ranking, s.surface = s.judge.rank(s.runs, z)
-	if kept == nil {
-		next := 1
-		if i := slices.IndexFunc(s.plan.Steps, func(o Step) bool { return o.Name == step.Name }); i+2 < len(s.plan.Steps) {
-			next = s.plan.Steps[i+1].Arms
-		}
-		kept = s.best(next)
-	}
-	if err != nil {
-		kept = []int{}
-	}
-	s.done(step.Name, began, len(runs), kept)
+	s.done(step.Name, runs, short, kept, err)
 	return err
 }
 
-func (s *search) done(name string, began time.Time, runs int, kept []int) {
-	s.tune.Stages = append(s.tune.Stages, finding.Stage{Name: name, Runs: runs, Seconds: time.Since(began).Seconds()})
-	s.kept = append(s.kept, kept)
+// done records a stage. kept returns the candidates that go on.
+func (s *search) done(name string, runs []finding.Run, short bool, kept func() []int, err error) {
+	stage := finding.Stage{Name: name, Runs: len(runs), Short: short}
+	for _, r := range runs {
+		stage.Seconds += r.Took
+	}
+	s.tune.Stages = append(s.tune.Stages, stage)
+	cells := []int{}
+	if err == nil {
+		cells = kept()
+	}
+	s.kept = append(s.kept, cells)
 }
 
-func (s *search) execute(ctx context.Context, stage string, d *experiment.Design) ([]finding.Run, error) {
+// execute does the runs of a design; short reports that the budget ended it early.
+func (s *search) execute(ctx context.Context, stage string, d *experiment.Design) (runs []finding.Run, short bool, err error) {
 	var progress func(experiment.Progress)
 	if s.in.Progress != nil {
-		progress = func(p experiment.Progress) { s.in.Progress(stage, p) }
+		progress = func(p experiment.Progress) {
+			s.in.Progress(stage, time.Duration(s.trials.spent*float64(time.Second)), p)
+		}
 	}
-	runs, err := experiment.Execute(ctx, d, s.runner, nil, progress)
+	runs, err = experiment.Execute(ctx, d, &s.trials, nil, progress)
+	if errors.Is(err, errBudget) {
+		short, err = true, nil
+	}
 	s.tune.Repeated += experiment.Repeated(runs)
 	s.tune.Excluded += experiment.Excluded(runs)
-	return runs, err
+	return runs, short, err
 }
 
 // seed returns the seed of the next stage: every stage has its own arrivals. It is below

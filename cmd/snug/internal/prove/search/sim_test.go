@@ -57,6 +57,9 @@ func grid48() Values {
 		GOMEMLIMIT: []string{"", "400MiB"}}
 }
 
+// reserved is the number of runs that a search of three knobs keeps for its confirmation.
+const reserved = (2 + maxWithout) * minPairs
+
 func input(t testing.TB, objective string, constraints ...string) Input {
 	t.Helper()
 	o, err := ParseObjective(objective)
@@ -64,7 +67,7 @@ func input(t testing.TB, objective string, constraints ...string) Input {
 		t.Fatal(err)
 	}
 	in := Input{Base: experiment.Arm{Arm: finding.Arm{Workload: "http", Quota: 1, Load: "saturated"}},
-		CPUs: 8, Objective: o, Values: grid48(), Runs: baselineRuns + 2*confirmPairs + 48}
+		CPUs: 8, Objective: o, Values: grid48(), Runs: baselineRuns + reserved + 48}
 	for _, c := range constraints {
 		p, err := ParseConstraint(c)
 		if err != nil {
@@ -157,7 +160,7 @@ func TestRegretOfRandomSurfaces(t *testing.T) {
 			for i := range c.surfaces {
 				value := randomSurface(uint64(i))
 				in := input(t, "cpu")
-				in.Seed, in.Runs = uint64(i), baselineRuns+2*confirmPairs+c.runs
+				in.Seed, in.Runs = uint64(i), baselineRuns+reserved+c.runs
 				out, err := Run(t.Context(), in, newWorld(c.noise, uint64(i), value))
 				if err != nil {
 					t.Fatal(err)

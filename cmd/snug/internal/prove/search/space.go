@@ -8,9 +8,9 @@
 // function but to identify the best arm with a fixed budget. A model of the garbage
 // collector leaves out the settings that cannot fit. Half of the runs screen a balanced
 // fraction of the rest, and a model of additive effects predicts the settings without
-// runs. Sequential halving spends the other half on the best. Last, the winner must beat
-// the default on fresh runs, because the best of many noisy figures is too good on
-// average (the winner's curse).
+// runs. Sequential halving spends the other half on the best. Last, the leader must beat
+// the default on fresh runs, and needs each of its knobs there, because the best of many
+// noisy figures is too good on average (the winner's curse).
 //
 // The package depends only on an [experiment.Runner].
 package search

@@ -4,7 +4,7 @@ package search
 
 import (
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -22,85 +22,115 @@ func (s *search) verdict(err error, at map[int]int) {
 		return
 	}
 	j := s.judged(at)
-	v.Judged = []finding.Judged{j}
-	if j.Code != finding.Won && j.Code != finding.Spared {
-		v.Keep = j.Fails == nil // do not keep what runs out of memory
+	if j.Code == "" {
+		v.Code = finding.CodeBudget
+		s.tune.Needed = math.Ceil(smallest*s.trials.cost()/60) * 60
+		if s.trials.inRuns {
+			s.tune.Needed = 0
+		}
 		return
 	}
-	v.Best = new(at[s.ranking[0].cell])
-	s.tune.Environment = environment(s.judge.candidates[s.ranking[0].cell].Arm, s.in.Base.Arm)
+	v.Judged = []finding.Judged{j}
+	if j.Code != finding.Won && j.Code != finding.Spared {
+		v.Keep = j.Fails == nil // do not keep what fails
+		return
+	}
+	v.Best = j.Setting
+	s.tune.Environment = environment(s.tune.Cells[*v.Best].Arm, s.in.Base.Arm)
 	for _, c := range j.Costs {
 		s.warn(WarnTrade, "%s is worse with it: %s", metric.Called(c.Metric), units.ChangeSaid(c.Ratio, c.Low, c.High))
 	}
 }
 
-// judged returns the decision and its evidence.
+// judged returns the decision and its evidence; without a code if the budget ended the
+// search before anything was confirmed.
 func (s *search) judged(at map[int]int) finding.Judged {
-	j := finding.Judged{Baseline: at[0], Loads: 1, Fails: s.baselineKills(at[0])}
-	switch {
-	case len(s.judge.candidates) < 2:
+	j := finding.Judged{Baseline: at[0], Loads: 1, Fails: s.fails(at[0])}
+	top := standing{cell: -1}
+	if len(s.ranking) > 0 {
+		top = s.ranking[0]
+	}
+	switch planned := len(s.tune.Space) > 0; {
+	case planned && len(s.judge.candidates) < 2:
 		j.Code = finding.NothingElse
-		return j
-	case !s.ranking[0].feasible():
+	case s.tune.Confirm != nil:
+		s.confirmedBy(&j, at)
+	case !planned || len(s.tune.Stages) < 2: // the budget
+	case !top.feasible():
 		j.Code = finding.NoneHolds
-		for _, c := range s.judge.constraints {
-			j.Bounds = append(j.Bounds, c.String())
+		for _, con := range s.judge.constraints {
+			j.Bounds = append(j.Bounds, con.String())
 		}
-		return j
-	case s.ranking[0].cell == 0:
+	case s.ref != 0: // snug's plan survives where the baseline fails; the budget confirmed nothing else
+		j.Code, j.Setting = finding.Spared, new(at[s.ref])
+	case !s.unaffordable:
 		j.Code = finding.NoneBetter
-		return j
-	}
-	j.Setting = new(at[s.ranking[0].cell])
-	if gain, ok := s.gain(); ok {
-		j.Gain = &gain
-	}
-	for _, c := range s.tune.Confirm.Comparisons {
-		if c.Word == finding.Worse {
-			j.Costs = append(j.Costs, c)
-		}
-	}
-	switch broken := s.broken(s.tune.Confirm.Winner, true); {
-	case s.won():
-		j.Code, j.Broken = finding.Won, s.broken(s.tune.Confirm.Default, false)
-		if j.Fails != nil && j.Fails.Rounds > 0 {
-			j.Code = finding.Spared
-		}
-	case broken != nil:
-		j.Code, j.Broken = finding.LeaderBroke, broken
-	default:
-		j.Code, j.Margin = finding.NoGain, margins[s.in.Objective.name]
 	}
 	return j
 }
 
-// baselineKills returns how often the baseline was OOM-killed in the confirmation; nil if it never
-// was.
-func (s *search) baselineKills(cell int) *finding.Failure {
-	f := finding.Failure{Cell: cell, Code: finding.FailsMemory}
-	died := s.baselineKilled()
-	if s.tune.Confirm != nil {
-		f.Rounds, f.Of = s.kills()
-		died = died || slices.ContainsFunc(s.tune.Confirm.Default.Rounds, func(r finding.Run) bool { return killed(&r) })
+// confirmedBy completes the decision after a confirmation.
+func (s *search) confirmedBy(j *finding.Judged, at map[int]int) {
+	c := s.tune.Confirm
+	lead, base := s.confirmed[0], s.confirmed[1]
+	if len(c.Winner.Rounds) < leastPairs || len(c.Default.Rounds) < leastPairs {
+		if s.ref != 0 {
+			j.Code, j.Setting = finding.Spared, new(at[s.ref])
+		}
+		return
 	}
-	if !died {
+	broken := s.broken(c.Winner, true)
+	j.Setting, j.Gain = new(at[s.confirmed[c.Answer]]), s.gain(c.Answer)
+	switch {
+	case c.Answer != 1:
+		j.Code, j.Broken = finding.Won, s.broken(c.Default, false)
+		if j.Fails != nil {
+			j.Code = finding.Spared
+		}
+		if base != 0 {
+			j.Against = new(at[base])
+		}
+		for _, o := range c.Comparisons {
+			if o.Cell == c.Answer && o.Word == finding.Worse {
+				j.Costs = append(j.Costs, o)
+			}
+		}
+	case s.ref != 0 && base == 0 && broken == nil: // snug's plan, where the baseline failed before
+		j.Code, j.Setting, j.Gain = finding.Spared, new(at[lead]), nil
+	case s.ref != 0 && base == s.ref: // the leader does not beat snug's plan
+		j.Code, j.Leader, j.Led, j.Gain = finding.Spared, new(at[lead]), s.gain(0), nil
+		j.Broken, j.Margin = broken, margins[s.in.Objective.name]
+	case broken != nil:
+		j.Code, j.Setting, j.Gain, j.Broken = finding.LeaderBroke, new(at[lead]), s.gain(0), broken
+	default:
+		j.Code, j.Setting, j.Gain, j.Margin = finding.NoGain, new(at[lead]), s.gain(0), margins[s.in.Objective.name]
+	}
+}
+
+// fails returns how often the baseline failed, over all of its runs that count; nil if it
+// never did.
+func (s *search) fails(cell int) *finding.Failure {
+	runs := s.judge.byCell(s.runs)[0]
+	if s.tune.Confirm != nil && len(s.confirmed) > 1 && s.confirmed[1] == 0 {
+		runs = append(runs, s.tune.Confirm.Default.Rounds...)
+	}
+	f := finding.Failure{Cell: cell, Code: finding.FailsResult}
+	for _, r := range runs {
+		if r.Invalid != "" {
+			continue
+		}
+		f.Of++
+		if killed(&r) {
+			f.Code = finding.FailsMemory
+		}
+		if killed(&r) || empty(&r) {
+			f.Rounds++
+		}
+	}
+	if f.Rounds == 0 {
 		return nil
 	}
 	return &f
-}
-
-// kills counts the baseline's runs of the confirmation that were OOM-killed, and those
-// that count.
-func (s *search) kills() (n, of int) {
-	for _, r := range s.tune.Confirm.Default.Rounds {
-		if r.Invalid == "" {
-			of++
-			if killed(&r) {
-				n++
-			}
-		}
-	}
-	return n, of
 }
 
 // variables returns the knobs of an arm that are set, in the usual order.

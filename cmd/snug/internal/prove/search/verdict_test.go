@@ -61,10 +61,14 @@ func TestFront(t *testing.T) {
 }
 
 func TestConfirmationIsInABBABlocks(t *testing.T) {
-	a, b := experiment.Arm{Arm: finding.Arm{Load: "a"}}, experiment.Arm{Arm: finding.Arm{Load: "b"}}
 	first := map[string]int{}
 	for seed := range uint64(50) {
-		trials := confirmation(a, b, seed).Schedule()
+		s := search{in: Input{Seed: seed}}
+		s.judge.candidates = []Candidate{{Arm: finding.Arm{Load: "a"}}, {Arm: finding.Arm{Load: "b"}}}
+		trials := s.confirmation(contest{cell: 0, base: 1, pairs: confirmPairs}).Schedule()
+		if len(trials) != 2*confirmPairs {
+			t.Fatalf("%d runs", len(trials))
+		}
 		for i := 0; i < len(trials); i += 4 {
 			if trials[i].Arm != trials[i+3].Arm || trials[i+1].Arm != trials[i+2].Arm || trials[i].Arm == trials[i+1].Arm {
 				t.Fatalf("seed %d, block at %d: %v", seed, i, trials[i:i+4])
@@ -73,7 +77,7 @@ func TestConfirmationIsInABBABlocks(t *testing.T) {
 		}
 	}
 	if first["a"] < 90 || first["b"] < 90 {
-		t.Errorf("of 250 blocks %d begin with the winner, %d with the baseline", first["a"], first["b"])
+		t.Errorf("of 250 blocks %d begin with the leader, %d with the baseline", first["a"], first["b"])
 	}
 }
 

@@ -46,6 +46,7 @@ func NamedTune(d *finding.Tune) *finding.Tune {
 		c := *d.Confirm
 		c.Winner.Workload = ProgramName(&d.Setup, c.Winner.Workload)
 		c.Default.Workload = ProgramName(&d.Setup, c.Default.Workload)
+		c.Without = Named(&d.Setup, c.Without)
 		out.Confirm = &c
 	}
 	return &out
@@ -60,4 +61,6 @@ func WithConfirmation(d *finding.Tune) []finding.Cell {
 }
 
 // Confirmed returns the cells that the comparisons of a confirmation index.
-func Confirmed(c *finding.Confirm) []finding.Cell { return []finding.Cell{c.Winner, c.Default} }
+func Confirmed(c *finding.Confirm) []finding.Cell {
+	return append([]finding.Cell{c.Winner, c.Default}, c.Without...)
+}

@@ -63,7 +63,7 @@ func Space(d *finding.Tune) Grid {
 func Stages(d *finding.Tune) Grid {
 	var names, runs, time, on []string
 	for _, s := range d.Stages {
-		names, runs, time = append(names, message.Clean(s.Name)), append(runs, strconv.Itoa(s.Runs)), append(time, Whole(s.Seconds))
+		names, runs, time = append(names, StageName(&s)), append(runs, strconv.Itoa(s.Runs)), append(time, Whole(s.Seconds))
 		kept := []string{}
 		for _, i := range s.Kept {
 			if i >= 0 && i < len(d.Cells) {
@@ -80,18 +80,67 @@ func Stages(d *finding.Tune) Grid {
 		on = append(on, text)
 	}
 	var g Grid
-	g.Key("stage", names)
+	g.Key("measured", names)
 	g.Add("runs", runs)
 	g.Add("time", time)
 	g.Text("goes on", on)
 	return g
 }
 
+// StageName describes a stage for readers.
+func StageName(s *finding.Stage) string {
+	name := message.Clean(s.Name)
+	switch number, ok := strings.CutPrefix(name, "halve "); {
+	case ok:
+		name = "the best " + number + " again"
+	case name == "baseline":
+		name = "the default"
+	case name == "plan":
+		name = "snug's plan"
+	case name == "screen":
+		name = "a balanced sample"
+	case name == "confirm":
+		name = "the leader, on fresh runs"
+	}
+	if s.Short {
+		name += ", cut short by the budget"
+	}
+	return name
+}
+
+// KnobTests says which knobs of the leader its confirmation shows to be needed, one
+// sentence each; none if the leader is not recommended at all.
+func KnobTests(d *finding.Tune) []string {
+	if d.Confirm == nil || d.Confirm.Answer == 1 {
+		return nil
+	}
+	var out []string
+	for _, k := range d.Confirm.Knobs {
+		name := message.Clean(k.Knob) + "=" + metric.ValueText(k.Knob, k.Value)
+		effect := "could not be compared"
+		if c := k.Change; c != nil {
+			effect = metric.Called(c.Metric) + " " + units.ChangeSaid(c.Ratio, c.Low, c.High) + " without it"
+		}
+		if k.Broken != nil {
+			effect = "without it: " + brokenText(k.Broken)
+		}
+		switch {
+		case k.Needed:
+			out = append(out, name+" is needed: "+effect)
+		case k.Cell == d.Confirm.Answer:
+			out = append(out, name+" is left out: no loss beyond the margin was shown ("+effect+")")
+		default:
+			out = append(out, name+" stays, though these rounds do not show that it is needed ("+effect+"): without it too little was shown")
+		}
+	}
+	return out
+}
+
 // Candidates returns the settings that got furthest, best first, and the default.
 func Candidates(d *finding.Tune) (Section, bool) {
 	var part []int
 	take := func(i int) {
-		if i >= 0 && i < len(d.Cells) && !slices.Contains(part, i) {
+		if i >= 0 && i < len(d.Cells) && !slices.Contains(part, i) && len(d.Cells[i].Rounds) > 0 {
 			part = append(part, i)
 		}
 	}
@@ -190,7 +239,7 @@ func Costs(d *finding.Tune) string {
 	}
 	var all []string
 	for _, c := range d.Confirm.Comparisons {
-		if c.Word == finding.Worse && c.Cell == 0 {
+		if c.Word == finding.Worse && c.Cell == d.Confirm.Answer {
 			all = append(all, metric.Called(c.Metric)+" "+strings.TrimSuffix(Outcome(&c), " "+finding.Worse))
 		}
 	}
@@ -223,14 +272,25 @@ func OtherWarnings(d *finding.Tune) []finding.Warning {
 	return rest
 }
 
+// ConfirmSection returns the settings of a confirmation: the leader, its baseline, and the
+// leader without each of its knobs.
+func ConfirmSection(c *finding.Confirm) Section {
+	cells := Confirmed(c)
+	part := make([]int, len(cells))
+	for i := range part {
+		part[i] = i
+	}
+	return NewSection(cells, part)
+}
+
 func TuneNotes(d *finding.Tune) []string {
 	notes := Early(&d.Setup)
-	if d.Confirm == nil && len(d.Cells) > 0 {
+	if d.Confirm == nil && len(d.Cells) > 0 && d.Verdict.Best == nil {
 		notes = append(notes, "nothing was confirmed on fresh rounds: the candidates above are from the search alone, not a result")
 	}
 	cells := WithConfirmation(d)
 	if d.Confirm != nil {
-		s := NewSection(Confirmed(d.Confirm), []int{0, 1})
+		s := ConfirmSection(d.Confirm)
 		notes = append(notes, s.notShown(Confirmed(d.Confirm), d.Confirm.Comparisons, false)...)
 	}
 	notes = append(notes, runNotes(cells)...)

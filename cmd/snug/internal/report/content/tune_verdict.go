@@ -5,8 +5,10 @@ package content
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
@@ -18,6 +20,11 @@ func SayTune(d *finding.Tune) {
 	switch {
 	case v.Code == finding.CodeUnfinished:
 		v.Text = "undecided: the search was not finished"
+	case v.Code == finding.CodeBudget:
+		v.Text = fmt.Sprintf("undecided: the budget of %s ended before a setting was confirmed", Whole(d.Budget))
+		if d.Needed > d.Budget {
+			v.Text += "; give it --budget " + strconv.Itoa(int(d.Needed/60)) + "m"
+		}
 	case len(v.Judged) == 1:
 		v.Text = searchWords{d, &v.Judged[0]}.verdict()
 	}
@@ -48,17 +55,30 @@ func (w searchWords) verdict() string {
 			w.leader(), units.Share(w.j.Margin), w.change())
 	}
 	if w.j.Fails != nil { // the baseline cannot be kept
-		return "no setting to recommend: " + w.base() + " is OOM-killed, and " + why
+		return "no setting to recommend: " + w.failed() + ", and " + why
 	}
 	return "keep " + w.base() + ": " + why
 }
 
-// set says what to set, and why.
+// failed says how the baseline fails.
+func (w searchWords) failed() string {
+	f := w.j.Fails
+	how := "is OOM-killed"
+	if f.Code == finding.FailsResult {
+		how = "finishes nothing"
+	}
+	return fmt.Sprintf("%s %s in %d of %d runs", w.base(), how, f.Rounds, f.Of)
+}
+
+// set says what to set, and why: what was compared with what, and on how many rounds.
 func (w searchWords) set() string {
 	set := "set " + w.leader() + ": "
-	if f := w.j.Fails; w.j.Code == finding.Spared {
-		text := set + fmt.Sprintf("%s is OOM-killed in %d of %d runs, and it is not", w.base(), f.Rounds, f.Of)
-		if w.j.Gain != nil {
+	if w.j.Code == finding.Spared {
+		text := set + w.failed() + ", and it is not"
+		switch {
+		case w.j.Leader != nil:
+			return text + "; " + w.unbeaten()
+		case w.j.Gain != nil:
 			return text + "; " + w.change()
 		}
 		return text + w.price()
@@ -67,6 +87,36 @@ func (w searchWords) set() string {
 		return set + w.change() + ", and it holds where " + w.base() + " does not: " + w.broken()
 	}
 	return set + w.change()
+}
+
+// unbeaten says that the leader of the search does not beat what is recommended.
+func (w searchWords) unbeaten() string {
+	lead := searchedSetting(w.Cells[*w.j.Leader].Arm)
+	if w.j.Broken != nil {
+		return lead + " led the search, but on fresh runs: " + w.broken()
+	}
+	text := fmt.Sprintf("%s led the search, and on fresh runs no gain beyond %s over it was shown", lead, units.Share(w.j.Margin))
+	if l := w.j.Led; l != nil {
+		text += fmt.Sprintf(" (%s %s, %s)", metric.Called(w.Verdict.Metric), units.ChangeSaid(l.Ratio, l.Low, l.High), units.Plural(l.Pairs, "paired round"))
+	}
+	return text
+}
+
+// comparedWith names the other side of the comparison: ", against the default in 10
+// paired rounds".
+func (w searchWords) comparedWith() string {
+	if w.j.Gain == nil || w.j.Gain.Pairs == 0 {
+		return ""
+	}
+	other := w.base()
+	if w.j.Against != nil {
+		c := &w.Cells[*w.j.Against]
+		other = searchedSetting(c.Arm)
+		if slices.Contains(c.Labels, labelSnug) {
+			other = "snug's plan (" + other + ")"
+		}
+	}
+	return " against " + other + " in " + units.Plural(w.j.Gain.Pairs, "paired round")
 }
 
 func (w searchWords) base() string {
@@ -81,7 +131,7 @@ func (w searchWords) leader() string {
 	c := &w.Cells[*w.j.Setting]
 	name := searchedSetting(c.Arm)
 	if slices.Contains(c.Labels, labelSnug) {
-		name += " (what snug's library sets)"
+		name += " (what snug run sets)"
 	}
 	return name
 }
@@ -109,7 +159,7 @@ func (w searchWords) change() string {
 	if w.j.Gain == nil {
 		return what + " could not be compared" + w.price()
 	}
-	return what + " " + units.ChangeSaid(w.j.Gain.Ratio, w.j.Gain.Low, w.j.Gain.High) + w.price()
+	return what + " " + units.ChangeSaid(w.j.Gain.Ratio, w.j.Gain.Low, w.j.Gain.High) + w.comparedWith() + w.price()
 }
 
 // price lists where the leader is worse, except the objective: ", for 139 % more
@@ -138,18 +188,19 @@ func (w searchWords) price() string {
 	return ", for " + units.List(costs)
 }
 
-// broken describes the requirement that is not met.
-func (w searchWords) broken() string {
-	b := w.j.Broken
+func (w searchWords) broken() string { return brokenText(w.j.Broken) }
+
+// brokenText describes the requirement that is not met.
+func brokenText(b *finding.Broken) string {
 	if b.Code == finding.BrokeBound {
-		return b.Bound + " is not certain to hold"
+		return message.Clean(b.Bound) + " is not certain to hold"
 	}
 	if text, ok := map[string]string{
 		finding.BrokeMemory:  "OOM-killed",
 		finding.BrokeRuns:    "no run that counts",
 		finding.BrokeErrors:  "more errors than the baseline",
 		finding.BrokeLoad:    "did not serve the offered load",
-		finding.BrokeNothing: "nothing finished",
+		finding.BrokeNothing: "it finished nothing in a run",
 	}[b.Code]; ok {
 		return text
 	}

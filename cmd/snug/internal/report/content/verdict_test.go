@@ -120,7 +120,7 @@ func TestSearchSaid(t *testing.T) {
 			Code: finding.Spared, Setting: new(1), Gain: gain, Fails: killed},
 		"set GOMAXPROCS=1: CPU per operation -11 % (95 % interval -13 to -9.0 %), and it holds where the default does not: did not serve the offered load": {
 			Code: finding.Won, Setting: new(1), Gain: gain, Broken: &finding.Broken{Code: finding.BrokeLoad}},
-		"no setting to recommend: the default is OOM-killed, and there is nothing else to try": {Code: finding.NothingElse, Fails: killed},
+		"no setting to recommend: the default is OOM-killed in 3 of 10 runs, and there is nothing else to try": {Code: finding.NothingElse, Fails: killed},
 	} {
 		d := &finding.Tune{Cells: two(), Verdict: finding.BenchVerdict{Metric: metric.CPU, Judged: []finding.Judged{j}}}
 		if SayTune(d); d.Verdict.Text != want {

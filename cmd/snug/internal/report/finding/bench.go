@@ -186,7 +186,8 @@ type Run struct {
 	Try     int       `json:"try"`   // 0, or the number of the repetition
 	Seed    uint64    `json:"seed"`  // for the arrivals: the same for all arms of a round
 	Started time.Time `json:"started"`
-	Invalid string    `json:"invalid"` // why the run does not count; "" = valid
+	Invalid string    `json:"invalid"`                // why the run does not count; "" = valid
+	Took    float64   `json:"took_seconds,omitempty"` // from start to clean-up; absent in old documents
 
 	Window   float64    `json:"window_seconds"`
 	Elapsed  float64    `json:"elapsed_seconds"` // span of the counters: an open loop waits for its last answers; 0 in old records = window_seconds
@@ -336,7 +337,8 @@ type Tune struct {
 	Head
 	Setup
 	Budget      float64      `json:"budget_seconds"`
-	Constraints []string     `json:"constraints"` // as you wrote them
+	Needed      float64      `json:"needed_seconds,omitempty"` // the least budget that confirms a setting; only with the verdict "budget"
+	Constraints []string     `json:"constraints"`              // as you wrote them
 	Baseline    Cell         `json:"baseline"`
 	Space       []Factor     `json:"space"`  // after pruning
 	Pruned      []Pruned     `json:"pruned"` // settings left out, and why
@@ -366,10 +368,11 @@ type Pruned struct {
 
 // Stage is one step of the search.
 type Stage struct {
-	Name    string  `json:"name"` // baseline, screen, halve 8, ..., confirm
+	Name    string  `json:"name"` // baseline, plan (snug's, where the default fails), screen, halve 8, ..., confirm
 	Runs    int     `json:"runs"`
 	Seconds float64 `json:"seconds"`
-	Kept    []int   `json:"kept"` // cells that go on, best first
+	Kept    []int   `json:"kept"`            // cells that go on, best first
+	Short   bool    `json:"short,omitempty"` // the budget ended it early
 }
 
 // Effect is the effect of one value of a factor on the objective, averaged over the
@@ -380,11 +383,28 @@ type Effect struct {
 	Ratio float64 `json:"ratio"`
 }
 
-// Confirm compares the winner with the default on fresh, paired data.
+// Confirm compares the setting that led a search with its baseline on fresh, paired data.
+// Cell 0 is the leader, 1 the baseline, and the others are those of Without.
 type Confirm struct {
-	Winner      Cell         `json:"winner"`
-	Default     Cell         `json:"default"`
-	Comparisons []Comparison `json:"comparisons"` // cell 0 is the winner, 1 the default
+	Winner Cell `json:"winner"` // the leader
+	// Default is the baseline: the default, or snug's plan where the default fails.
+	Default Cell `json:"default"`
+	// Without holds the leader without one of its knobs each, in the same rounds.
+	Without     []Cell       `json:"without,omitempty"`
+	Comparisons []Comparison `json:"comparisons"`     // all with cell 1
+	Knobs       []KnobTest   `json:"knobs,omitempty"` // one for each of Without
+	Answer      int          `json:"answer"`          // the cell to set; 1 = the leader is not shown to be better
+}
+
+// KnobTest says whether the leader of a search needs one of its knobs.
+type KnobTest struct {
+	Knob   string `json:"knob"`
+	Value  string `json:"value"`
+	Cell   int    `json:"cell"`   // of the confirmation: the leader without it
+	Needed bool   `json:"needed"` // without it the objective is worse beyond the margin, or a requirement is not met
+	// Change is the objective without it over that with it; null = not compared.
+	Change *Comparison `json:"change"`
+	Broken *Broken     `json:"broken,omitempty"` // requirement that is not met without it
 }
 
 // Environment is the winner in forms to paste.

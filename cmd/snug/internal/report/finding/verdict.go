@@ -34,6 +34,7 @@ const (
 	CodeNotAsked    = "not-asked"    // the objective was "none"
 	CodeLaw         = "stall-law"    // only stalls were measured
 	CodeUnfinished  = "unfinished"   // a search was stopped
+	CodeBudget      = "budget"       // the budget of a search ended before a setting was confirmed
 )
 
 // Judged is the decision for one container: a workload, a quota and a memory limit.
@@ -65,6 +66,12 @@ type Judged struct {
 	// Broken is the requirement that the setting of a search, or else its baseline, does not meet.
 	Broken *Broken  `json:"broken,omitempty"`
 	Bounds []string `json:"bounds,omitempty"` // all of them
+	// Against is the cell that a search compared Setting with, if that is not the baseline: snug's plan,
+	// where the baseline fails.
+	Against *int `json:"against,omitempty"`
+	// Leader is the cell that led a search, if it is not Setting; its change and Pairs are those of Led.
+	Leader *int        `json:"leader,omitempty"`
+	Led    *Comparison `json:"led,omitempty"`
 }
 
 // Other is a setting that is better than the one that wins, in another metric.

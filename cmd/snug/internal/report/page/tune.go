@@ -20,9 +20,12 @@ func tuneView(d *finding.Tune) *view {
 	}
 	if d.Confirm != nil {
 		cells := content.Confirmed(d.Confirm)
-		s := content.NewSection(cells, []int{0, 1})
-		p := sectionView(&s, cells, d.Confirm.Comparisons, nil, kindsOf([]finding.Cell{d.Confirm.Default, d.Confirm.Winner}), false)
+		s := content.ConfirmSection(d.Confirm)
+		p := sectionView(&s, cells, d.Confirm.Comparisons, nil, kindsOf(cells), false)
 		p.Title, p.Intro = "Confirmed on fresh rounds", Sentence(s.Title)+"."
+		for _, text := range content.KnobTests(d) {
+			p.Intro += " " + Sentence(text) + "."
+		}
 		v.Parts = append(v.Parts, p)
 	}
 	compromises := Part{Title: "Compromises"}

@@ -19,6 +19,9 @@ func (p *Page) tune(d *finding.Tune) {
 	if text := content.Costs(d); text != "" {
 		p.wrap(text)
 	}
+	for _, text := range content.KnobTests(d) {
+		p.wrap(text)
+	}
 	p.line("")
 	if len(d.Cells) == 0 {
 		p.line("nothing was measured")
@@ -48,7 +51,7 @@ func (p *Page) tune(d *finding.Tune) {
 	}
 	if d.Confirm != nil {
 		cells := content.Confirmed(d.Confirm)
-		s := content.NewSection(cells, []int{0, 1})
+		s := content.ConfirmSection(d.Confirm)
 		p.line("")
 		p.wrap("confirmed on fresh rounds")
 		p.grid(s.Figures(cells, nil))
