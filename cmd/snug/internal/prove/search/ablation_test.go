@@ -47,10 +47,10 @@ func TestOnlyShownKnobsAreRecommended(t *testing.T) {
 		text        string
 	}{
 		{"the rest is taste", 0, 0, finding.Knobs{GOMEMLIMIT: plan},
-			`^set GOMEMLIMIT=\S+ \(what snug run sets\): the default is OOM-killed in \d+ of \d+ runs, and it is not`},
+			`^set GOMEMLIMIT=\S+ \(what snug run sets\): the default is OOM-killed in \d+ of \d+ runs, this setting in none`},
 		{"both are worth a little less than the margin", -0.01, -0.01, finding.Knobs{GOMEMLIMIT: plan}, `the default is OOM-killed`},
 		{"GOGC=50 is worth it", -0.15, 0, finding.Knobs{GOMEMLIMIT: plan, GOGC: "50"},
-			`and it is not; CPU per operation -1\d % \(.*\) against snug's plan \(GOMEMLIMIT=\S+\) in \d+ paired rounds$`},
+			`this setting in none; CPU per operation -1\d % \(.*\) against snug's plan \(GOMEMLIMIT=\S+\) in \d+ paired rounds$`},
 		{"both are worth it", -0.15, -0.15, finding.Knobs{GOMEMLIMIT: plan, GOGC: "50", GOMAXPROCS: "1"}, `against snug's plan`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

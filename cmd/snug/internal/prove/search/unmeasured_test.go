@@ -50,7 +50,7 @@ func TestDefaultIsKilled(t *testing.T) {
 		want string
 	}{
 		"all without a GOMEMLIMIT are": {func(a finding.Arm) bool { return a.GOMEMLIMIT == "" },
-			"the default is OOM-killed in 17 of 17 runs, and it is not"},
+			"the default is OOM-killed in 17 of 17 runs, this setting in none"},
 		"all but a low GOGC are": {func(a finding.Arm) bool { return a.GOGC != "50" },
 			"set GOGC=50"},
 		"everything is": {func(finding.Arm) bool { return true },

@@ -74,7 +74,7 @@ func (w searchWords) failed() string {
 func (w searchWords) set() string {
 	set := "set " + w.leader() + ": "
 	if w.j.Code == finding.Spared {
-		text := set + w.failed() + ", and it is not"
+		text := set + w.failed() + ", this setting in none"
 		switch {
 		case w.j.Leader != nil:
 			return text + "; " + w.unbeaten()

@@ -116,7 +116,7 @@ func TestSearchSaid(t *testing.T) {
 			Code: finding.LeaderBroke, Setting: new(1), Broken: &finding.Broken{Code: finding.BrokeBound, Bound: "p99<20ms"}},
 		"keep the default: GOMAXPROCS=1 led the search, and on fresh runs no gain beyond 2 % was shown (CPU per operation could not be compared)": {
 			Code: finding.NoGain, Setting: new(1), Margin: 0.02},
-		"set GOMAXPROCS=1: the default is OOM-killed in 3 of 10 runs, and it is not; CPU per operation -11 % (95 % interval -13 to -9.0 %)": {
+		"set GOMAXPROCS=1: the default is OOM-killed in 3 of 10 runs, this setting in none; CPU per operation -11 % (95 % interval -13 to -9.0 %)": {
 			Code: finding.Spared, Setting: new(1), Gain: gain, Fails: killed},
 		"set GOMAXPROCS=1: CPU per operation -11 % (95 % interval -13 to -9.0 %), and it holds where the default does not: did not serve the offered load": {
 			Code: finding.Won, Setting: new(1), Gain: gain, Broken: &finding.Broken{Code: finding.BrokeLoad}},
