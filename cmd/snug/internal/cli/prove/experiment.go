@@ -60,4 +60,4 @@ func again(l *lab.Lab, flags *pflag.FlagSet, names ...string) string {
 }
 
 // target lists the flags that say what is measured, and in which container.
-var target = []string{"cpus", "memory", "workload", "load", "url", "load-cmd", "prepare", "method", "body", "header", "timeout", "ready", "rt", "no-limit"}
+var target = []string{"cpus", "memory", "workload", "load", "url", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt", "no-limit"}
