@@ -21,8 +21,8 @@ import (
 const http2Conns = 32
 
 // client is one connection of HTTP/2, by net/http; it connects again if the service closes
-// it. A request costs about three times the CPU time of one by conn, and is sent by a
-// goroutine of its own: its lateness counts to the start of that.
+// it. A request costs more CPU time than one by conn. A goroutine of its own sends it, and its
+// lateness counts to the start of that.
 type client struct{ transport *http.Transport }
 
 func newClient() *client {
