@@ -87,6 +87,7 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
   snug bench --cpus 2 --gomaxprocs 1,2,4 -- go test -bench Decode ./codec
   snug bench --in docker --cpus 1 -- ./batch
   snug bench --users 30,50,100 --url http://127.0.0.1:8080/ -- ./server
+  snug bench --grpc greet.Greeter/Hello --body @hello.bin --url http://127.0.0.1:50051 -- ./server
   snug bench --prepare ./fill.sh --load-cmd ./load.sh --url tcp://127.0.0.1:4222 -- ./broker
   snug bench --workload xml --gogc 100,1000 --trace
   snug bench --check --json --url http://127.0.0.1:8080/ -- ./server`,
@@ -189,7 +190,7 @@ func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
 	case len(b.Cmd) == 0:
 		return "snug bench --url http://127.0.0.1:PORT/ -- COMMAND"
 	case len(b.Sweep.CPUs) > 1 || len(b.Sweep.Memory) > 1 || len(b.Sweep.Loads) > 1:
-		return "snug tune" + again(&b.Lab, flags, "url", "load-cmd", "prepare", "method", "body", "header", "timeout", "ready", "rt")
+		return "snug tune" + again(&b.Lab, flags, "url", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt")
 	}
 	return "snug tune" + again(&b.Lab, flags, target...)
 }

@@ -81,4 +81,4 @@ func given(f *pflag.Flag) []string {
 }
 
 // target lists the flags that say what is measured, and in which container.
-var target = []string{"cpus", "memory", "workload", "load", "users", "url", "load-cmd", "prepare", "method", "body", "header", "timeout", "ready", "rt", "no-limit"}
+var target = []string{"cpus", "memory", "workload", "load", "users", "url", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt", "no-limit"}

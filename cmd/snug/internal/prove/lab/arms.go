@@ -107,6 +107,13 @@ func isHTTP(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https")
 }
 
+// parseMethod accepts a method of gRPC: a service, a slash and a name.
+func parseMethod(text string) (string, bool) {
+	text = strings.TrimPrefix(text, "/")
+	service, name, ok := strings.Cut(text, "/")
+	return text, ok && service != "" && name != "" && !strings.ContainsAny(text, " ?#%") && !strings.Contains(name, "/")
+}
+
 func parseCommand(text string) (string, bool) { return text, strings.TrimSpace(text) != "" }
 
 func parseTime(text string) (time.Duration, bool) {

@@ -20,6 +20,8 @@ func (l *Lab) Add(fs *pflag.FlagSet) {
 	flagvalue.Define(fs, "prepare", "run `CMD` before each run's warm-up, by sh -c outside the cgroup, to fill the service", "a command for sh -c", parseCommand, &l.fill)
 	fs.StringVar(&l.method, "method", "", "HTTP `METHOD` of the requests (default GET, with --body POST)")
 	fs.StringVar(&l.body, "body", "", "`TEXT` to send, or @FILE")
+	fs.BoolVar(&l.http2, "http2", false, "speak HTTP/2, also without TLS (prior knowledge)")
+	flagvalue.Define(fs, "grpc", "call `METHOD` of gRPC, such as greet.Greeter/Hello, with the protobuf message of --body", "a method such as greet.Greeter/Hello", parseMethod, &l.grpc)
 	fs.StringArrayVar(&l.header, "header", nil, "send `HEADER` with each request, such as 'Name: value'; repeatable")
 	flagvalue.Define(fs, "timeout", "a request may take `DURATION` (default 10s)", "a time such as 10s", parseTime, &l.timeout)
 	flagvalue.Define(fs, "ready", "wait up to `DURATION` until the service listens (default 10s)", "a time such as 10s", parseTime, &l.ready)
@@ -53,7 +55,7 @@ func Sections(fs *pflag.FlagSet) {
 		{"Container", []string{"cpus", "memory", "replicas", "burst", "no-limit"}},
 		{"Docker or podman", []string{"in", "image", "in-arg", "snug-linux"}},
 		{"Settings to compare", []string{"gomaxprocs", "gogc", "gomemlimit", "set"}},
-		{"Load", []string{"workload", "load", "users", "url", "load-cmd", "prepare", "method", "body", "header", "timeout", "ready", "rt"}},
+		{"Load", []string{"workload", "load", "users", "url", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt"}},
 		{"Experiment", []string{"budget", "constraint", "rounds", "window", "warmup", "seed", "objective", "trace", "full"}},
 		{"Output", []string{"metric", "stdout", "check", "record", "html", "benchfmt", "json"}},
 	} {

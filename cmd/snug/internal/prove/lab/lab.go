@@ -56,6 +56,8 @@ type Lab struct {
 	method  string
 	body    string
 	header  []string
+	http2   bool
+	grpc    string // a method
 	timeout time.Duration
 	ready   time.Duration
 	loadCmd string // loads the service; "" is snug's load generator
@@ -151,7 +153,8 @@ func (l *Lab) prepare() error {
 	})
 	req := &l.runner.Request
 	req.URLs, req.Method, req.Body, req.Timeout = l.URLs, l.method, body, orDefault(l.timeout, 10*time.Second)
-	if req.Method == "" && body != nil {
+	req.HTTP2, req.GRPC = l.http2, l.grpc
+	if req.Method == "" && (body != nil || l.grpc != "") {
 		req.Method = "POST"
 	}
 	req.Header = map[string]string{}
@@ -243,7 +246,7 @@ func (l *Lab) setup(started time.Time) finding.Setup {
 		q := &l.runner.Request
 		s.Request = &finding.Request{
 			Method: cmp.Or(q.Method, "GET"), Headers: slices.Sorted(maps.Keys(q.Header)),
-			Timeout: q.Timeout.Seconds(), Connections: runner.Connections, RealTime: l.RealTime,
+			HTTP2: q.HTTP2 || q.GRPC != "", GRPC: q.GRPC, Timeout: q.Timeout.Seconds(), Connections: runner.Connections, RealTime: l.RealTime,
 		}
 		if l.loadCmd != "" { // it has its own requests and connections
 			s.Request.Method, s.Request.Connections = "", 0

@@ -30,6 +30,9 @@ func (l *Lab) checkFlags() error {
 	if err := l.checkCommands(); err != nil {
 		return err
 	}
+	if l.grpc != "" && l.method != "" {
+		return message.Usage("a call of gRPC is a POST, --grpc with --method", "leave out --method")
+	}
 	if len(l.URLs) > 0 {
 		return nil
 	}
@@ -38,6 +41,7 @@ func (l *Lab) checkFlags() error {
 		given bool
 	}{
 		{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0},
+		{"--http2", l.http2}, {"--grpc", l.grpc != ""},
 		{"--timeout", l.timeout != 0 && len(l.Cmd) > 0}, {"--ready", l.ready != 0 && len(l.Cmd) > 0},
 	} {
 		if f.given {
@@ -72,7 +76,7 @@ func (l *Lab) checkCommands() error {
 	for _, f := range []struct {
 		name  string
 		given bool
-	}{{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0}} {
+	}{{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0}, {"--http2", l.http2}, {"--grpc", l.grpc != ""}} {
 		if f.given {
 			return message.Usage("the load command has its own requests, "+f.name, "leave it out, or put it into the command of --load-cmd")
 		}

@@ -24,6 +24,7 @@ type closedLoop struct {
 type user struct {
 	choice *rand.Rand
 	conns  []*conn // by target, nil when not connected
+	client *client // over HTTP/2
 }
 
 func newClosedLoop(p Plan, targets []target) *closedLoop {
@@ -31,6 +32,7 @@ func newClosedLoop(p Plan, targets []target) *closedLoop {
 	for i := range l.users {
 		l.users[i].choice = rand.New(rand.NewPCG(p.Seed, streamChoice+uint64(i)))
 		l.users[i].conns = make([]*conn, len(targets))
+		l.users[i].client = newClient()
 	}
 	return l
 }
@@ -78,6 +80,9 @@ func (l *closedLoop) loop(u *user, t *tally, cut bool) {
 
 // request sends one request and reads the answer.
 func (u *user) request(j job, n int, deadline time.Time) error {
+	if j.target.call != nil {
+		return u.client.exchange(j.target.call, deadline)
+	}
 	for {
 		c := u.conns[n]
 		if c == nil {

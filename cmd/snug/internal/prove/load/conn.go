@@ -34,11 +34,21 @@ type conn struct {
 
 // requestBytes returns the bytes of one request.
 func requestBytes(p Plan, url string) ([]byte, error) {
-	var body io.Reader
-	if len(p.Body) > 0 {
-		body = bytes.NewReader(p.Body)
+	req, err := newRequest(p.Method, url, p.Header)
+	if err != nil {
+		return nil, err
 	}
-	req, err := http.NewRequest(p.Method, url, body)
+	if len(p.Body) > 0 {
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(p.Body)), int64(len(p.Body))
+	}
+	var out bytes.Buffer
+	err = req.Write(&out)
+	return out.Bytes(), err
+}
+
+// newRequest returns a request without a body.
+func newRequest(method, url string, header map[string]string) (*http.Request, error) {
+	req, err := http.NewRequest(method, url, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -47,16 +57,14 @@ func requestBytes(p Plan, url string) ([]byte, error) {
 		password, _ := u.Password()
 		req.SetBasicAuth(u.Username(), password)
 	}
-	for name, value := range p.Header {
+	for name, value := range header {
 		if strings.EqualFold(name, "Host") {
 			req.Host = value
 			continue
 		}
 		req.Header.Set(name, value)
 	}
-	var out bytes.Buffer
-	err = req.Write(&out)
-	return out.Bytes(), err
+	return req, nil
 }
 
 // dial connects, and does the TLS handshake.

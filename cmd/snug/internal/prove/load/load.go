@@ -15,6 +15,7 @@
 //
 // The client speaks HTTP/1.1 over persistent connections, follows no redirect, uses no
 // proxy and does not ask for compression. It sends one request at a time on a connection.
+// Over HTTP/2, see client, the requests of an open loop share connections.
 package load
 
 import (
@@ -43,8 +44,13 @@ type Plan struct {
 	Method string            `json:"method"` // "" is GET
 	Header map[string]string `json:"header"`
 	Body   []byte            `json:"body"`
-	Kind   string            `json:"kind"` // Open or Closed
-	Rate   float64           `json:"rate"` // of an open loop, requests per second
+	// HTTP2 makes the client speak HTTP/2, over plain TCP with prior knowledge.
+	HTTP2 bool `json:"http2"`
+	// GRPC is the method of unary calls, package.Service/Method, whose message is Body as
+	// protobuf; it implies HTTP2. "" is no gRPC.
+	GRPC string  `json:"grpc"`
+	Kind string  `json:"kind"` // Open or Closed
+	Rate float64 `json:"rate"` // of an open loop, requests per second
 	// Connections is the number of users of a closed loop. In an open loop it is the
 	// maximum number of outstanding requests, up to 10000; 0 is 10000. A request that is
 	// due at the maximum counts as failed.
@@ -68,7 +74,8 @@ type Result struct {
 	// Elapsed is the time until the last request ended: Window or more.
 	Elapsed float64 `json:"elapsed_seconds"`
 	Sent    int64   `json:"sent"` // requests that were due in the window
-	// Ops are the requests with an answer of status 200 to 299 that was read to its end.
+	// Ops are the requests with an answer of status 200 to 299, and of gRPC status 0, that
+	// was read to its end.
 	// In an open loop they include answers after the window to requests that were due in
 	// it; in a closed loop they do not.
 	Ops        int64  `json:"ops"`
@@ -184,6 +191,7 @@ type target struct {
 	request []byte // the bytes of one request
 	head    bool   // answers have no body
 	retry   bool   // may be sent again if a connection turns out to be closed
+	call    *call  // over HTTP/2; nil is HTTP/1.1
 }
 
 // newTarget builds the request of a plan for one of its URLs.
@@ -201,6 +209,11 @@ func newTarget(p Plan, text string) (target, error) {
 		return target{}, &Error{What: fmt.Sprintf("bad load plan: %v, %s", err, text)}
 	}
 	t := target{url: u.Redacted(), secure: u.Scheme == "https", name: u.Hostname(), address: addr, request: request}
+	if p.HTTP2 || p.GRPC != "" {
+		if t.call, err = newCall(p, text); err != nil {
+			return target{}, &Error{What: fmt.Sprintf("bad load plan: %v, %s", err, text)}
+		}
+	}
 	t.head = p.Method == http.MethodHead
 	switch p.Method { // RFC 9110, 9.2.2
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:

@@ -48,10 +48,17 @@ type openLoop struct {
 	mu          sync.Mutex
 	outstanding int
 	idle        [][]*openConn // by target, as a stack, so that few stay in use
+
+	clients []*client // over HTTP/2, used in turn
+	next    int       // of clients
 }
 
 func newOpenLoop(p Plan, targets []target) *openLoop {
-	return &openLoop{plan: p, targets: targets, idle: make([][]*openConn, len(targets))}
+	o := &openLoop{plan: p, targets: targets, idle: make([][]*openConn, len(targets))}
+	for range http2Conns {
+		o.clients = append(o.clients, newClient())
+	}
+	return o
 }
 
 func (o *openLoop) run(length time.Duration, stream uint64) *tally {
@@ -83,6 +90,13 @@ func (o *openLoop) send(j job, n int) {
 	}
 	o.outstanding++
 	o.pending.Add(1)
+	if j.target.call != nil {
+		o.next++
+		c := o.clients[o.next%http2Conns]
+		o.mu.Unlock()
+		go o.call(j, c)
+		return
+	}
 	c := o.take(n)
 	if c != nil {
 		j.sent = j.tally.now()
@@ -97,6 +111,13 @@ func (o *openLoop) send(j job, n int) {
 	default:
 		go o.write(c, j)
 	}
+}
+
+// call sends a request over HTTP/2 and reads the answer.
+func (o *openLoop) call(j job, c *client) {
+	j.sent = j.tally.now()
+	err := c.exchange(j.target.call, j.deadline(o.plan.Timeout))
+	o.end(j, j.tally.now(), err)
 }
 
 // take returns an idle connection, nil if there is none. The caller holds mu.

@@ -129,6 +129,11 @@ func (r *Runner) unanswered(run *finding.Run, who, address string) error {
 			fmt.Sprintf("no request was due in the window of %s", r.Window),
 			"give it a longer --window, or a higher rate",
 		}
+	case !r.answered && r.Request.GRPC != "":
+		return &TargetError{
+			fmt.Sprintf("%s answered no call of %s, %s: %s", who, r.Request.GRPC, Redacted(address), run.Error),
+			"call it by hand: --grpc takes package.Service/Method, --body @FILE its message in protobuf, and --url the address of the server",
+		}
 	case !r.answered && strings.Contains(run.Error, "status "):
 		return &TargetError{
 			fmt.Sprintf("%s answered every request with an error, %s", who, run.Error),

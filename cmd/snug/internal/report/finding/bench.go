@@ -54,6 +54,8 @@ type Setup struct {
 // Request describes the requests of the load generator, without what may be secret.
 type Request struct {
 	Method      string   `json:"method"`
+	HTTP2       bool     `json:"http2,omitempty"`       // else HTTP/1.1
+	GRPC        string   `json:"grpc_method,omitempty"` // of unary calls; absent = no gRPC
 	Headers     []string `json:"header_names"`
 	BodySHA256  string   `json:"body_sha256"`     // "" = no body
 	Timeout     float64  `json:"timeout_seconds"` // per request

@@ -142,6 +142,12 @@ func requestText(r *finding.Request) string {
 		return ""
 	}
 	parts := []string{message.Clean(r.Method)}
+	switch {
+	case r.GRPC != "":
+		parts[0] = "gRPC " + message.Clean(r.GRPC)
+	case r.HTTP2:
+		parts[0] += " by HTTP/2"
+	}
 	if len(r.Headers) > 0 {
 		parts[0] += " with the headers " + message.Clean(strings.Join(r.Headers, ", "))
 	}
