@@ -52,6 +52,7 @@ func TestFaults(t *testing.T) {
 		{"killed", testKilledSnug},
 		{"disk", testFullDisks},
 		{"same", testSameSettings},
+		{"check", testCheck},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, l) })
 	}

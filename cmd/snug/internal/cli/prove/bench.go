@@ -138,7 +138,7 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 	fs.Var((*flagvalue.Text)(&b.Stdout), "stdout", "keep what each run of a batch prints, in files of `DIR`")
 	fs.BoolVar(&b.Trace, "trace", false, "also take an execution trace of each run, and show its figures")
 	fs.BoolVar(&b.Full, "full", false, "also open loops and latency percentiles; about 15 minutes")
-	fs.BoolVar(&b.Check, "check", false, "exit with 3 if the current setting is worse than the best")
+	fs.BoolVar(&b.Check, "check", false, "exit with 3 if the current setting is worse than the best, and print what to paste")
 	fs.Var((*flagvalue.Text)(&b.Benchfmt), "benchfmt", "also write the runs to `FILE` in Go's benchmark format, for benchstat")
 	in.add(fs)
 	usage.Complete(cmd, "in", engine.Names...)

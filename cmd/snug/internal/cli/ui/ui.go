@@ -12,7 +12,8 @@ package ui
 //   - stderr holds everything else. Every line begins with "snug:", in lower case
 //     and without a full stop.
 //   - A failure is up to two lines: "snug: error: what, where" and, if there is a
-//     fix, "snug: hint: the fix".
+//     fix, "snug: hint: the fix". What a check found is no failure of snug, so its line has no
+//     "error:".
 //   - No width: the output to a pipe and to a terminal has the same text. On a terminal, or
 //     with --color always, words that say how bad something is are coloured. Long work shows
 //     its progress on a terminal in a line of stderr that is overwritten.
@@ -171,7 +172,11 @@ func (u *UI) Complain(err error) int {
 		what += ", " + u.Command
 		hint = cmp.Or(hint, "there is no answer yet; run it again")
 	}
-	u.Note("error: %s", message.Cut(what, MaxLine))
+	kind := "error: "
+	if f.Code == message.ExitFinding {
+		kind = "check: "
+	}
+	u.Note("%s%s", kind, message.Cut(what, MaxLine))
 	if hint != "" {
 		u.Note("hint: %s", message.Cut(hint, MaxLine))
 	}

@@ -27,7 +27,7 @@ type Bench struct {
 	Full  bool
 	Check bool
 
-	design *experiment.Design // set by Run
+	checked error // the result of --check, set by Run
 }
 
 // The round count and the windows. Seven rounds are the minimum at which Holm's method
@@ -201,7 +201,6 @@ func (b *Bench) Run() (*finding.Bench, error) {
 		return nil, err
 	}
 	b.rounds = d.Rounds
-	b.design = d
 	return b.measure(d)
 }
 
@@ -226,13 +225,7 @@ func (b *Bench) Judge(doc *finding.Bench) error {
 		return message.Failed(fmt.Sprintf("none of %s counted: %s", units.Plural(n, "run"), why), "give the load generator real-time priority (--rt), or use a less busy machine")
 	}
 	if b.Check {
-		if err := checkable(doc); err != nil {
-			return err
-		}
-		if worse, v := experiment.Worse(b.design, doc.Cells, b.objective, doc.Machine.CPUs); worse {
-			content.Say(&v, doc.Cells)
-			return &message.Failure{Code: message.ExitFinding, What: v.Text, Hint: "set what the verdict says, or run it again with more --rounds to be sure"}
-		}
+		return b.checked
 	}
 	return nil
 }
@@ -286,5 +279,8 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 	doc.Verdict = experiment.Judge(d, doc.Cells, doc.Comparisons, b.objective, setup.Machine.CPUs)
 	content.Say(&doc.Verdict, doc.Cells)
 	doc.Repeated, doc.Excluded = experiment.Repeated(runs), experiment.Excluded(runs)
+	if b.Check {
+		b.checked = b.check(d, doc)
+	}
 	return doc, err
 }

@@ -12,6 +12,9 @@ type Bench struct {
 	Cells       []Cell       `json:"cells"`
 	Comparisons []Comparison `json:"comparisons"` // every cell except the baselines, against its baseline
 	Verdict     BenchVerdict `json:"verdict"`
+	// Environment is the better setting that --check found; absent = none, or a different one in
+	// each container.
+	Environment *Environment `json:"environment,omitempty"`
 	Unknown     []Gap        `json:"unknown"`
 	Warnings    []Warning    `json:"warnings"`
 	Next        string       `json:"next"`
@@ -392,4 +395,6 @@ type Environment struct {
 	Shell      string `json:"shell"`
 	Dockerfile string `json:"dockerfile"`
 	Kubernetes string `json:"kubernetes"`
+	// Go is an import that sets snug's plan at start; absent = the winner is not that plan.
+	Go string `json:"go,omitempty"`
 }

@@ -15,6 +15,9 @@ import (
 func benchView(d *finding.Bench) *view {
 	d = content.NamedBench(d)
 	v := newView("bench", &d.Setup, d.Cells, &d.Verdict)
+	if d.Environment != nil {
+		v.Environ = content.Forms(d.Environment)
+	}
 	parts := content.Sections(d.Cells, d.Comparisons)
 	kind := kindsOf(d.Cells)
 	for i := range parts {

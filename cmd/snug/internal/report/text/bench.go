@@ -44,6 +44,11 @@ func (p *Page) bench(d *finding.Bench) {
 		}
 		p.line("")
 	}
+	if d.Environment != nil {
+		p.line("to paste:")
+		p.environment(d.Environment)
+		p.line("")
+	}
 	for _, n := range content.BenchNotes(d) {
 		p.wrap(n)
 	}
