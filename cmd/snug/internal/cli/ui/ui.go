@@ -16,7 +16,8 @@ package ui
 //     "error:".
 //   - No width: the output to a pipe and to a terminal has the same text. On a terminal, or
 //     with --color always, words that say how bad something is are coloured. Long work shows
-//     its progress on a terminal in a line of stderr that is overwritten.
+//     its progress on a terminal in a line of stderr that is overwritten, and elsewhere an
+//     experiment prints a line once a minute.
 //   - A reader that closes the pipe (head) is not a failure: the rest is dropped.
 //   - Text from elsewhere (files, variables) is escaped if it could control a
 //     terminal or is not UTF-8, and cut if it is long. message.Typed quotes what
@@ -128,7 +129,7 @@ func (u *UI) Status(text string) {
 
 // status is Status for a caller that holds u.printing.
 func (u *UI) status(text string) {
-	if f, ok := u.Err.(*os.File); !ok || !terminal(f) {
+	if !u.Terminal() {
 		return
 	}
 	if text == "" {
@@ -140,6 +141,12 @@ func (u *UI) status(text string) {
 	}
 	u.shown = true
 	fmt.Fprint(u.Err, "\r\x1b[Ksnug: "+message.Clean(text))
+}
+
+// Terminal reports whether stderr is a terminal, where Status shows its text.
+func (u *UI) Terminal() bool {
+	f, ok := u.Err.(*os.File)
+	return ok && terminal(f)
 }
 
 // terminal reports whether a file is a character device, such as a terminal.

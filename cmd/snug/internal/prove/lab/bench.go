@@ -244,6 +244,13 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 			return nil, b.explain(ctx, err)
 		}
 	}
+	probes := capacityRuns * b.unmeasured(d, old)
+	todo, doing := 0, ""
+	if probes > 0 { // then a record has no runs yet
+		todo, doing = b.announce(d, 0, probes), capacityText
+	}
+	m := b.measured(doing)
+	defer m.done()
 	if setup.Capacities, err = b.rates(ctx, d, old); err != nil {
 		return nil, b.explain(ctx, err)
 	}
@@ -254,13 +261,17 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 		}
 		defer rec.Close()
 	}
-	b.announce(d, rec.Kept())
+	if probes == 0 {
+		todo = b.announce(d, rec.Kept(), 0)
+	}
 	if old != nil && rec.Kept() > 0 {
 		setup.Started, setup.Resumed = old.Started, rec.Kept()
 	}
-	progress, done := b.progress()
-	runs, err := experiment.Execute(ctx, d, b.runner, rec, progress)
-	done()
+	first := b.firstRun(d, todo)
+	runs, err := experiment.Execute(ctx, d, b.runner, rec, func(p experiment.Progress) {
+		first(p)
+		m.progress(p)
+	})
 	if err != nil {
 		err = b.explain(ctx, err)
 		if len(runs) == 0 {
