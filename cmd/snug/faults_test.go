@@ -53,6 +53,7 @@ func TestFaults(t *testing.T) {
 		{"disk", testFullDisks},
 		{"same", testSameSettings},
 		{"check", testCheck},
+		{"ramp", testRamp},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, l) })
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +22,7 @@ import (
 type Bench struct {
 	Lab
 	Sweep sweep
-	Users []int
+	Users []string // loads of --users
 	Full  bool
 	Check bool
 
@@ -124,9 +123,7 @@ func (b *Bench) completeLoads() error {
 	if b.loadCmd != "" && b.Full {
 		return message.Usage("a load command has its own loads, --full", "leave it out, or give rates: --load 400/s,800/s")
 	}
-	for _, n := range b.Users {
-		s.Loads = append(s.Loads, strconv.Itoa(n)+" users")
-	}
+	s.Loads = append(s.Loads, b.Users...)
 	service := len(b.URLs) > 0 || len(b.Cmd) == 0 && slices.ContainsFunc(s.Workloads, workload.IsService)
 	if !service && (len(s.Loads) > 0 || b.Full) {
 		return message.Usage("a load for a program that is not a service, "+b.loadFlag(), "give the address where it serves: --url http://127.0.0.1:PORT/")
@@ -141,7 +138,7 @@ func (b *Bench) completeLoads() error {
 	} else if b.Full {
 		return message.Usage("--full has its own loads, --load or --users", "give one or the other")
 	}
-	return nil
+	return b.checkRamp()
 }
 
 // loadsOf returns the loads of a workload.
@@ -194,10 +191,17 @@ func (b *Bench) Run() (*finding.Bench, error) {
 		}
 	}
 	d := &experiment.Design{Arms: arms, Rounds: b.rounds, Seed: b.seed, Against: experiment.BaselineOfVariants}
-	if d.Rounds == 0 {
+	_, ramp := b.ramp()
+	switch {
+	case d.Rounds > 0:
+	case ramp && !b.Check:
+		d.Rounds = rampRounds
+	default:
 		d.Rounds = max(defaultRounds, d.MinRounds())
 	}
-	if err := b.enough(d); err != nil {
+	if least := d.MinRounds(); ramp && !b.Check && d.Compares() && d.Rounds < least {
+		b.Talk.Note("note: %s show the course of the ramp, and do not judge: %s need %d to show any difference, --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(arms), "setting"), least, least)
+	} else if err := b.enough(d); err != nil {
 		return nil, err
 	}
 	b.rounds = d.Rounds

@@ -103,7 +103,8 @@ func (l *Lab) checkObjective(loads []string) error {
 	self := slices.Contains(loads, runner.LoadSelf)
 	closed := slices.ContainsFunc(loads, func(load string) bool {
 		_, users := runner.Users(load)
-		return users || load == runner.LoadSaturated || load == runner.LoadCommand
+		_, ramp := finding.ParseRamp(load)
+		return users || ramp || load == runner.LoadSaturated || load == runner.LoadCommand
 	})
 	switch {
 	case l.objective == "wall" && !batch:

@@ -344,6 +344,9 @@ func ofWhich(p *finding.Comparison) string {
 
 // under puts a load in words.
 func under(load string) string {
+	if text, ok := rampText(load); ok {
+		return "in a " + text
+	}
 	switch {
 	case strings.HasSuffix(load, "users"):
 		return "with " + load

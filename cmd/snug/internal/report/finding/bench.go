@@ -98,7 +98,7 @@ type Arm struct {
 	Knobs
 	// Load is saturated, batch (one run of fixed work), benchmark (Go benchmarks), self (the
 	// workload drives itself), command (as much as the load command sends), "50%" of
-	// capacity, "800/s", or "30 users".
+	// capacity, "800/s", "30 users", or "30..100 users in 2m".
 	Load string `json:"load"`
 }
 
@@ -241,6 +241,8 @@ type Run struct {
 	// Benchmarks are the figures of Go benchmarks, in the order in which they ran; the
 	// median if one ran several times.
 	Benchmarks []BenchFigure `json:"benchmarks,omitempty"`
+	// Timeline is the course of a load whose number of users changes; absent = it does not.
+	Timeline *Timeline `json:"timeline,omitempty"`
 	// Stdout is the file with all of a batch's stdout; absent = not kept.
 	Stdout string `json:"stdout,omitempty"`
 }
