@@ -53,6 +53,8 @@ func TestFaults(t *testing.T) {
 		{"disk", testFullDisks},
 		{"same", testSameSettings},
 		{"search", testSearches},
+		{"check", testCheck},
+		{"ramp", testRamp},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, l) })
 	}

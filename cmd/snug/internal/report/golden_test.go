@@ -24,7 +24,7 @@ var documents = []struct {
 	name string
 	doc  finding.Document
 }{
-	{"quick", quick()}, {"full", full()}, {"users", rising()}, {"batch", batch()}, {"killed", killed()}, {"tune", searched()},
+	{"quick", quick()}, {"full", full()}, {"users", rising()}, {"ramp", ramping()}, {"batch", batch()}, {"killed", killed()}, {"tune", searched()},
 	{"empty-bench", &finding.Bench{Head: finding.NewHead(finding.KindBench)}},
 	{"empty-tune", &finding.Tune{Head: finding.NewHead(finding.KindTune)}},
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
@@ -55,6 +56,11 @@ func Markdown(w io.Writer, d, stored finding.Document) error {
 		}
 		fmt.Fprintf(&b, "The baseline%s said: %s. Its figures stand before the arrows. They are of other runs, perhaps on another machine: only the table of differences compares.\n\n",
 			when, escape(content.Answer(&then.Verdict)))
+	}
+	if now.Environment != nil {
+		for _, f := range content.Forms(now.Environment) {
+			fmt.Fprintf(&b, "%s\n\n%s\n", escape(f.Name), indented(f.Text))
+		}
 	}
 	for _, n := range content.BenchNotes(now) {
 		fmt.Fprintf(&b, "- %s\n", escape(n))
@@ -130,5 +136,15 @@ func table(b *strings.Builder, g content.Grid) {
 // markup has a meaning in GitHub's Markdown. An @ would notify a person.
 var markup = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "|", "\\|", "~", "\\~", "#", "\\#",
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "@\u200b")
+
+// indented returns a text as a block of code. Its lines are escaped as on a terminal, so that none of
+// them ends the block.
+func indented(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("    " + message.Clean(strings.TrimRight(line, "\n")) + "\n")
+	}
+	return b.String()
+}
 
 func escape(s string) string { return markup.Replace(metric.Readable(s)) }

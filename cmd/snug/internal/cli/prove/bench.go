@@ -60,7 +60,8 @@ Loads: saturated (closed loop, as fast as the service answers), 80% (open loop,
 at 80% of what the default setting serves when saturated), 800/s (open loop). An
 open loop sends each request when it is due, even if earlier ones are not
 answered yet, and latency counts from that time. --users is a closed loop, as
-most load tests are.
+most load tests are. --users 30..100/2m adds users evenly while it measures, in
+one process, and shows the course: throughput, median, P95, throttling, GC.
 
 Workloads:
 ` + workloadHelp() + `
@@ -88,6 +89,7 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
   snug bench --in docker --cpus 1 -- ./batch
   snug bench --users 30,50,100 --url http://127.0.0.1:8080/ -- ./server
   snug bench --grpc greet.Greeter/Hello --body @hello.bin --url http://127.0.0.1:50051 -- ./server
+  snug bench --users 30..100/2m --html ramp.html --url http://127.0.0.1:8080/ -- ./server
   snug bench --prepare ./fill.sh --load-cmd ./load.sh --url tcp://127.0.0.1:4222 -- ./broker
   snug bench --workload xml --gogc 100,1000 --trace
   snug bench --check --json --url http://127.0.0.1:8080/ -- ./server`,
@@ -125,7 +127,7 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 	b.Sweep.AddSets(fs)
 	flagvalue.DefineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", wantWorkload(), parseWorkloads, &b.Sweep.Workloads)
 	flagvalue.DefineList(fs, "load", "loads of a service in `LIST`: saturated, 80%, 800/s", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &b.Sweep.Loads)
-	flagvalue.DefineList(fs, "users", "closed loops with the numbers of users in `LIST`, such as 30,50,100", "whole numbers from 1 to 10000", parseUsers, &b.Users)
+	b.AddUsers(fs)
 	b.Add(fs)
 	usage.Complete(cmd, "objective", lab.Objectives...)
 	usage.Complete(cmd, "workload", workload.Names()...)
@@ -135,7 +137,7 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 	fs.Var((*flagvalue.Text)(&b.Stdout), "stdout", "keep what each run of a batch prints, in files of `DIR`")
 	fs.BoolVar(&b.Trace, "trace", false, "also take an execution trace of each run, and show its figures")
 	fs.BoolVar(&b.Full, "full", false, "also open loops and latency percentiles; about 15 minutes")
-	fs.BoolVar(&b.Check, "check", false, "exit with 3 if the current setting is worse than the best")
+	fs.BoolVar(&b.Check, "check", false, "exit with 3 if the current setting is worse than the best, and print what to paste")
 	fs.Var((*flagvalue.Text)(&b.Benchfmt), "benchfmt", "also write the runs to `FILE` in Go's benchmark format, for benchstat")
 	in.add(fs)
 	usage.Complete(cmd, "in", engine.Names...)

@@ -52,7 +52,7 @@ const (
 
 // labels are words at the beginning of a line, or behind a place in a file, and their colours.
 var labels = []struct{ word, colour string }{
-	{"error:", red}, {"warning:", yellow}, {"info:", dim}, {"unknown:", yellow}, {"fix:", green}, {"fixed:", green}, {"next:", dim}, {"hint:", green},
+	{"error:", red}, {"check:", red}, {"warning:", yellow}, {"info:", dim}, {"unknown:", yellow}, {"fix:", green}, {"fixed:", green}, {"next:", dim}, {"hint:", green},
 }
 
 // endings are words that end a cell of a table.

@@ -12,10 +12,12 @@ package ui
 //   - stderr holds everything else. Every line begins with "snug:", in lower case
 //     and without a full stop.
 //   - A failure is up to two lines: "snug: error: what, where" and, if there is a
-//     fix, "snug: hint: the fix".
+//     fix, "snug: hint: the fix". What a check found is no failure of snug, so its line has no
+//     "error:".
 //   - No width: the output to a pipe and to a terminal has the same text. On a terminal, or
 //     with --color always, words that say how bad something is are coloured. Long work shows
-//     its progress on a terminal in a line of stderr that is overwritten.
+//     its progress on a terminal in a line of stderr that is overwritten, and elsewhere an
+//     experiment prints a line once a minute.
 //   - A reader that closes the pipe (head) is not a failure: the rest is dropped.
 //   - Text from elsewhere (files, variables) is escaped if it could control a
 //     terminal or is not UTF-8, and cut if it is long. message.Typed quotes what
@@ -129,7 +131,7 @@ func (u *UI) Status(text string) {
 
 // status is Status for a caller that holds u.printing.
 func (u *UI) status(text string) {
-	if f, ok := u.Err.(*os.File); !ok || !terminal(f) {
+	if !u.Terminal() {
 		u.report(text)
 		return
 	}
@@ -159,6 +161,12 @@ func (u *UI) report(text string) {
 		u.reported = now
 		fmt.Fprintln(u.Err, "snug: "+message.Clean(text))
 	}
+}
+
+// Terminal reports whether stderr is a terminal, where Status shows its text.
+func (u *UI) Terminal() bool {
+	f, ok := u.Err.(*os.File)
+	return ok && terminal(f)
 }
 
 // terminal reports whether a file is a character device, such as a terminal.
@@ -191,7 +199,11 @@ func (u *UI) Complain(err error) int {
 		what += ", " + u.Command
 		hint = cmp.Or(hint, "there is no answer yet; run it again")
 	}
-	u.Note("error: %s", message.Cut(what, MaxLine))
+	kind := "error: "
+	if f.Code == message.ExitFinding {
+		kind = "check: "
+	}
+	u.Note("%s%s", kind, message.Cut(what, MaxLine))
 	if hint != "" {
 		u.Note("hint: %s", message.Cut(hint, MaxLine))
 	}

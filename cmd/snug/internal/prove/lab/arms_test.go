@@ -145,8 +145,7 @@ func parsed(t *testing.T, flags string) *Bench {
 	fs.BoolVar(&b.Trace, "trace", false, "")
 	fs.BoolVar(&b.Full, "full", false, "")
 	fs.BoolVar(&b.Check, "check", false, "")
-	users := func(text string) (n int, ok bool) { _, err := fmt.Sscan(text, &n); return n, err == nil }
-	flagvalue.DefineList(fs, "users", "", "", users, &b.Users)
+	b.AddUsers(fs)
 	if err := fs.Parse(strings.Fields(flags)); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,11 +22,11 @@ import (
 type Bench struct {
 	Lab
 	Sweep sweep
-	Users []int
+	Users []string // loads of --users
 	Full  bool
 	Check bool
 
-	design *experiment.Design // set by Run
+	checked error // the result of --check, set by Run
 }
 
 // The round count and the windows. Seven rounds are the minimum at which Holm's method
@@ -124,9 +123,7 @@ func (b *Bench) completeLoads() error {
 	if b.loadCmd != "" && b.Full {
 		return message.Usage("a load command has its own loads, --full", "leave it out, or give rates: --load 400/s,800/s")
 	}
-	for _, n := range b.Users {
-		s.Loads = append(s.Loads, strconv.Itoa(n)+" users")
-	}
+	s.Loads = append(s.Loads, b.Users...)
 	service := len(b.URLs) > 0 || len(b.Cmd) == 0 && slices.ContainsFunc(s.Workloads, workload.IsService)
 	if !service && (len(s.Loads) > 0 || b.Full) {
 		return message.Usage("a load for a program that is not a service, "+b.loadFlag(), "give the address where it serves: --url http://127.0.0.1:PORT/")
@@ -141,7 +138,7 @@ func (b *Bench) completeLoads() error {
 	} else if b.Full {
 		return message.Usage("--full has its own loads, --load or --users", "give one or the other")
 	}
-	return nil
+	return b.checkRamp()
 }
 
 // loadsOf returns the loads of a workload.
@@ -194,14 +191,20 @@ func (b *Bench) Run() (*finding.Bench, error) {
 		}
 	}
 	d := &experiment.Design{Arms: arms, Rounds: b.rounds, Seed: b.seed, Against: experiment.BaselineOfVariants}
-	if d.Rounds == 0 {
+	_, ramp := b.ramp()
+	switch {
+	case d.Rounds > 0:
+	case ramp && !b.Check:
+		d.Rounds = rampRounds
+	default:
 		d.Rounds = max(defaultRounds, d.MinRounds())
 	}
-	if err := b.enough(d); err != nil {
+	if least := d.MinRounds(); ramp && !b.Check && d.Compares() && d.Rounds < least {
+		b.Talk.Note("note: %s show the course of the ramp, and do not judge: %s need %d to show any difference, --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(arms), "setting"), least, least)
+	} else if err := b.enough(d); err != nil {
 		return nil, err
 	}
 	b.rounds = d.Rounds
-	b.design = d
 	return b.measure(d)
 }
 
@@ -226,13 +229,7 @@ func (b *Bench) Judge(doc *finding.Bench) error {
 		return message.Failed(fmt.Sprintf("none of %s counted: %s", units.Plural(n, "run"), why), "give the load generator real-time priority (--rt), or use a less busy machine")
 	}
 	if b.Check {
-		if err := checkable(doc); err != nil {
-			return err
-		}
-		if worse, v := experiment.Worse(b.design, doc.Cells, b.objective, doc.Machine.CPUs); worse {
-			content.Say(&v, doc.Cells)
-			return &message.Failure{Code: message.ExitFinding, What: v.Text, Hint: "set what the verdict says, or run it again with more --rounds to be sure"}
-		}
+		return b.checked
 	}
 	return nil
 }
@@ -251,6 +248,13 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 			return nil, b.explain(ctx, err)
 		}
 	}
+	probes := capacityRuns * b.unmeasured(d, old)
+	todo, doing := 0, ""
+	if probes > 0 { // then a record has no runs yet
+		todo, doing = b.announce(d, 0, probes), capacityText
+	}
+	m := b.measured(doing)
+	defer m.done()
 	if setup.Capacities, err = b.rates(ctx, d, old); err != nil {
 		return nil, b.explain(ctx, err)
 	}
@@ -261,13 +265,17 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 		}
 		defer rec.Close()
 	}
-	b.announce(d, rec.Kept())
+	if probes == 0 {
+		todo = b.announce(d, rec.Kept(), 0)
+	}
 	if old != nil && rec.Kept() > 0 {
 		setup.Started, setup.Resumed = old.Started, rec.Kept()
 	}
-	progress, done := b.progress()
-	runs, err := experiment.Execute(ctx, d, b.runner, rec, progress)
-	done()
+	first := b.firstRun(d, todo)
+	runs, err := experiment.Execute(ctx, d, b.runner, rec, func(p experiment.Progress) {
+		first(p)
+		m.progress(p)
+	})
 	if err != nil {
 		err = b.explain(ctx, err)
 		if len(runs) == 0 {
@@ -286,5 +294,8 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 	doc.Verdict = experiment.Judge(d, doc.Cells, doc.Comparisons, b.objective, setup.Machine.CPUs)
 	content.Say(&doc.Verdict, doc.Cells)
 	doc.Repeated, doc.Excluded = experiment.Repeated(runs), experiment.Excluded(runs)
+	if b.Check {
+		b.checked = b.check(d, doc)
+	}
 	return doc, err
 }

@@ -39,13 +39,32 @@ func (b *Bench) rates(ctx context.Context, d *experiment.Design, old *finding.Se
 	return known, nil
 }
 
+// unmeasured counts the capacities that rates would measure.
+func (b *Bench) unmeasured(d *experiment.Design, old *finding.Setup) int {
+	var known []finding.Capacity
+	if old != nil {
+		known = append(known, old.Capacities...)
+	}
+	n := 0
+	for _, a := range d.Arms {
+		key := finding.Capacity{Workload: a.Workload, Quota: a.Quota, Memory: a.Memory}
+		if _, share := percentOf(a.Load); share && !slices.ContainsFunc(known, func(c finding.Capacity) bool { c.RPS = 0; return c == key }) {
+			known = append(known, key)
+			n++
+		}
+	}
+	return n
+}
+
 // capacityRuns is the number of runs that measure a capacity.
 const capacityRuns = 3
+
+const capacityText = "measuring what the default setting can serve"
 
 // capacity returns what the default setting serves when saturated: the median of three
 // runs.
 func (l *Lab) capacity(ctx context.Context, c finding.Capacity) (float64, error) {
-	l.Talk.Status("measuring what the default setting can serve")
+	l.Talk.Status(capacityText)
 	defer l.Talk.Status("")
 	arm := finding.Arm{Workload: c.Workload, Quota: c.Quota, Memory: c.Memory, Load: runner.LoadSaturated}
 	var seen []float64

@@ -42,6 +42,8 @@ var Objectives = []string{experiment.Auto, "cpu", "rps", "p99", "wall", experime
 type talk interface {
 	Note(format string, args ...any)
 	Status(text string)
+	// Terminal reports whether Status shows anything.
+	Terminal() bool
 }
 
 // Lab is what `snug bench` and `snug tune` have in common: the program and its load, the
@@ -80,6 +82,7 @@ type Lab struct {
 	Benchfmt     string // of snug bench
 	Trace        bool   // of snug bench
 
+	beat time.Duration   // between two looks at the progress; 0 is the meter's own
 	ctx  context.Context // see interruptible
 	stop context.CancelFunc
 

@@ -21,7 +21,8 @@ type said struct{ notes []string }
 func (s *said) Note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
-func (s *said) Status(string) {}
+func (s *said) Status(string)  {}
+func (s *said) Terminal() bool { return false }
 
 // contended is a Runner whose port is taken in some of its runs.
 type contended struct {

@@ -5,7 +5,6 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -49,42 +48,32 @@ func (l *Lab) resumeHint() string {
 	return "with --record FILE the same command resumes where it stopped"
 }
 
-// progress returns a function that shows progress on the status line, which only a
-// terminal has, and one that clears it.
-func (l *Lab) progress() (func(experiment.Progress), func()) {
-	return func(p experiment.Progress) {
-			again := ""
-			if p.Repeated > 0 {
-				again = fmt.Sprintf(", %d repeated", p.Repeated)
-			}
-			left := ""
-			if p.Left > 0 {
-				left = ", about " + approximate(p.Left) + " left"
-			}
-			l.Talk.Status(fmt.Sprintf("run %d of %d%s%s", min(p.Done+1, p.Total), p.Total, again, left))
-		},
-		func() { l.Talk.Status("") }
-}
-
 // announce prints what is about to run, how long it takes, and whether the machine is
-// busy.
-func (l *Lab) announce(d *experiment.Design, kept int) {
+// busy. kept is the number of runs that a record has, probes the number of runs to measure
+// capacities. It returns the number of runs of the design.
+func (l *Lab) announce(d *experiment.Design, kept, probes int) int {
 	all := len(d.Arms) * d.Rounds
 	runs := max(0, all-kept)
-	took := time.Duration(runs) * (l.warmUp + l.window + l.probe() + runCost)
 	shape := units.Plural(len(d.Arms), "setting") + ", " + units.Plural(d.Rounds, "round")
 	if kept > 0 {
 		l.Talk.Note("note: %s of %d are taken from %s", units.Plural(kept, "run"), all, l.RecordFile)
 	}
-	switch {
-	case runs == 0:
-		return
-	case d.Arms[0].Load == runner.LoadBatch, d.Arms[0].Load == experiment.LoadBenchmark:
-		l.Talk.Note("note: %s: %s of the command", shape, units.Plural(runs, "run"))
-	default:
-		l.Talk.Note("note: %s: %s, about %s", shape, units.Plural(runs, "run"), approximate(took))
+	if runs == 0 {
+		return 0
+	}
+	took, open := time.Duration(0), false
+	for _, a := range d.Arms {
+		one, ok := l.duration(a.Arm)
+		took, open = took+one, open || !ok
+	}
+	took = took*time.Duration(runs)/time.Duration(len(d.Arms)) + time.Duration(probes)*(l.warmUp+l.window+l.probe()+runCost)
+	if open {
+		l.Talk.Note("note: %s: %s of the command; the first shows how long they take", shape, units.Plural(runs, "run"))
+	} else {
+		l.Talk.Note("note: %s: %s, %s", shape, units.Plural(runs+probes, "run"), minutes(took))
 	}
 	if load, ok := runner.Busy(); ok && load > float64(l.machine.CPUs)/2 {
 		l.Talk.Note("note: other programs keep this machine busy (load %s on %s): expect noise", units.Exact(load), units.Plural(l.machine.CPUs, "CPU"))
 	}
+	return runs
 }

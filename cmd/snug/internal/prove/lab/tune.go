@@ -306,7 +306,7 @@ func (t *Tune) preview(in *search.Input) error {
 		return t.searchError(context.Background(), err)
 	}
 	about := ""
-	if expected, most := minutes(p.Expected), minutes(p.AtMost); in.Base.Load == runner.LoadBatch || expected == most {
+	if expected, most := wholeMinutes(p.Expected), wholeMinutes(p.AtMost); in.Base.Load == runner.LoadBatch || expected == most {
 		about = "at most " + most
 	} else {
 		about = "about " + expected + ", at most " + most
@@ -315,8 +315,8 @@ func (t *Tune) preview(in *search.Input) error {
 	return nil
 }
 
-// minutes formats a duration in whole minutes, one at least.
-func minutes(d time.Duration) string {
+// wholeMinutes formats a duration in whole minutes, one at least.
+func wholeMinutes(d time.Duration) string {
 	return strconv.Itoa(max(1, int(d.Round(time.Minute).Minutes()))) + " min"
 }
 

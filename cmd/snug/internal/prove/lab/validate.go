@@ -107,7 +107,8 @@ func (l *Lab) checkObjective(loads []string) error {
 	self := slices.Contains(loads, runner.LoadSelf)
 	closed := slices.ContainsFunc(loads, func(load string) bool {
 		_, users := runner.Users(load)
-		return users || load == runner.LoadSaturated || load == runner.LoadCommand
+		_, ramp := finding.ParseRamp(load)
+		return users || ramp || load == runner.LoadSaturated || load == runner.LoadCommand
 	})
 	switch {
 	case l.objective == "wall" && !batch:
@@ -185,32 +186,6 @@ func (s *sweep) check(c *choice) error {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// checkable returns an error if --check has nothing to compare: missing figures must not
-// pass.
-func checkable(d *finding.Bench) error {
-	label := experiment.LabelDefault
-	if slices.ContainsFunc(d.Cells, func(c finding.Cell) bool { return slices.Contains(c.Labels, experiment.LabelCurrent) }) {
-		label = experiment.LabelCurrent
-	}
-	lives, killed := false, false
-	for _, c := range d.Cells {
-		out := c.OOMKills != nil && *c.OOMKills > 0
-		killed = killed || out && slices.Contains(c.Labels, label)
-		lives = lives || !out
-	}
-	if killed && !lives {
-		return message.Failed("nothing to check: every setting runs out of memory, --check", "give it more: --memory SIZE")
-	}
-	if killed {
-		return nil // the verdict says so
-	}
-	metric := map[string]string{"cpu": "cpu_seconds_per_op", "rps": "rps", "p99": "p99_seconds", "wall": "wall_seconds", "ns/op": "benchmark.ns/op"}[d.Objective]
-	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric || metric == "" }) {
-		return message.Failed("nothing to check: no settings were compared in "+d.Objective+", --check", "see the runs of --json for what is missing, or name other settings or another --objective")
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 // generator would burn CPU time while every request fails at once.
 const afterError = 10 * time.Millisecond
 
-// closedLoop is a fixed number of users. They keep their connections from the warm-up to
-// the window.
+// closedLoop is a number of users, which may change in the window. They keep their connections
+// from the warm-up to the window.
 type closedLoop struct {
 	plan    Plan
 	targets []target
@@ -28,7 +28,7 @@ type user struct {
 }
 
 func newClosedLoop(p Plan, targets []target) *closedLoop {
-	l := &closedLoop{plan: p, targets: targets, users: make([]user, p.Connections)}
+	l := &closedLoop{plan: p, targets: targets, users: make([]user, max(p.Connections, p.To))}
 	for i := range l.users {
 		l.users[i].choice = rand.New(rand.NewPCG(p.Seed, streamChoice+uint64(i)))
 		l.users[i].conns = make([]*conn, len(targets))
@@ -43,17 +43,48 @@ func newClosedLoop(p Plan, targets []target) *closedLoop {
 func (l *closedLoop) run(length time.Duration, stream uint64) *tally {
 	t := newTally(l.plan, length, 1000*length.Seconds())
 	var group sync.WaitGroup
+	if stream == streamWindow {
+		t.slice(l.plan.Slices)
+	}
 	for i := range l.users {
-		group.Go(func() { l.loop(&l.users[i], t, stream == streamWindow) })
+		from, until := l.active(i, length, stream)
+		if from >= until {
+			continue
+		}
+		group.Go(func() {
+			time.Sleep(from - t.now())
+			l.loop(&l.users[i], t, until, stream == streamWindow)
+		})
 	}
 	group.Wait()
 	return t
 }
 
-func (l *closedLoop) loop(u *user, t *tally, cut bool) {
+// active returns when user i sends: its first request is not before from, and the last one before
+// until. In the warm-up the number of users does not change.
+func (l *closedLoop) active(i int, length time.Duration, stream uint64) (from, until time.Duration) {
+	first, last := l.plan.Connections, l.plan.To
+	if stream != streamWindow || last == 0 {
+		last = first
+	}
+	step := func(n int) time.Duration { // each number of users lasts as long
+		return time.Duration(float64(length) * float64(n) / float64(max(first, last)-min(first, last)+1))
+	}
+	switch {
+	case i < min(first, last):
+		return 0, length
+	case i < last:
+		return step(i - first + 1), length
+	case i < first:
+		return 0, step(first - i)
+	}
+	return 0, 0
+}
+
+func (l *closedLoop) loop(u *user, t *tally, until time.Duration, cut bool) {
 	for {
 		sent := t.now()
-		if sent >= t.length {
+		if sent >= until {
 			return
 		}
 		n := 0

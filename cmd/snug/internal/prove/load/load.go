@@ -36,6 +36,9 @@ const (
 // loop.
 const maxOutstanding = 10000
 
+// maxSlices is the maximum number of slices of a window.
+const maxSlices = 10_000
+
 // Plan describes what to send. In JSON durations are in nanoseconds.
 type Plan struct {
 	// URLs are the replicas of the service, http or https. Each request goes to one of
@@ -55,6 +58,11 @@ type Plan struct {
 	// maximum number of outstanding requests, up to 10000; 0 is 10000. A request that is
 	// due at the maximum counts as failed.
 	Connections int `json:"connections"`
+	// To is the number of users at the end of the window, if it changes; 0 is Connections. In
+	// between, each number of users lasts equally long.
+	To int `json:"to_connections"`
+	// Slices is in how many slices of equal length the window is counted too; 0 is none.
+	Slices int `json:"slices"`
 	// Warm is how long to send before the window, at the same rate, without counting; 0
 	// is no warm-up.
 	Warm    time.Duration `json:"warm_nanos"`
@@ -109,6 +117,16 @@ type Result struct {
 	// Policy is the scheduling policy of the generator's threads, as read back:
 	// SCHED_OTHER, SCHED_FIFO, ...; "mixed" if they differ; "" is unknown.
 	Policy string `json:"policy"`
+	// Slices are the slices of the window, in order.
+	Slices []Slice `json:"slices,omitempty"`
+}
+
+// Slice counts the requests that ended in a part of the window, see Result.
+type Slice struct {
+	Ops    int64    `json:"ops"`
+	Errors int64    `json:"errors"`
+	P50    *float64 `json:"p50_seconds"` // null if no request had an answer
+	P95    *float64 `json:"p95_seconds"`
 }
 
 // Error reports a load generator that could not do its work. Failures of the service are
@@ -160,6 +178,12 @@ func (p Plan) withDefaults() (Plan, error) {
 		return bad("a timeout of %v, it can be up to %v", p.Timeout, longest)
 	case p.Connections < 0 || p.Connections > maxOutstanding:
 		return bad("%d connections, there can be up to %d", p.Connections, maxOutstanding)
+	case p.To < 0 || p.To > maxOutstanding:
+		return bad("%d users, there can be up to %d", p.To, maxOutstanding)
+	case p.Slices < 0 || p.Slices > maxSlices:
+		return bad("%d slices, there can be up to %d", p.Slices, maxSlices)
+	case p.To > 0 && p.Kind == Open:
+		return bad("an open loop has no users")
 	}
 	switch p.Kind {
 	case Open:

@@ -26,6 +26,13 @@ type tally struct {
 	latency    samples
 	service    samples
 	lateness   samples
+	slices     []part // nil is none
+}
+
+// part counts a slice of the window.
+type part struct {
+	ops, errors int64
+	latency     samples
 }
 
 func newTally(p Plan, length time.Duration, expected float64) *tally {
@@ -40,6 +47,17 @@ func newTally(p Plan, length time.Duration, expected float64) *tally {
 	return t
 }
 
+// slice makes the tally count n slices of equal length too. It must be called before any request.
+func (t *tally) slice(n int) { t.slices = make([]part, n) }
+
+// part returns the slice that holds a moment; nil if there are none.
+func (t *tally) part(at time.Duration) *part {
+	if len(t.slices) == 0 || at >= t.length {
+		return nil
+	}
+	return &t.slices[int(float64(len(t.slices))*float64(at)/float64(t.length))]
+}
+
 func (t *tally) now() time.Duration { return time.Since(t.start) }
 
 // end counts a request that was sent and has ended.
@@ -50,9 +68,17 @@ func (t *tally) end(j job, end time.Duration, err error) {
 	if t.open {
 		t.lateness.add(j.sent - j.due)
 	}
+	part := t.part(end)
 	if err != nil {
 		t.fail(j, err)
+		if part != nil {
+			part.errors++
+		}
 		return
+	}
+	if part != nil {
+		part.ops++
+		part.latency.add(end - j.due)
 	}
 	t.ops++
 	if end < t.length {
@@ -105,6 +131,12 @@ func (t *tally) result(elapsed time.Duration) Result {
 	for _, s := range []*samples{&t.latency, &t.service, &t.lateness} {
 		s.done()
 	}
+	var slices []Slice
+	for i := range t.slices {
+		p := &t.slices[i]
+		p.latency.done()
+		slices = append(slices, Slice{Ops: p.ops, Errors: p.errors, P50: p.latency.quantile(0.50, 0), P95: p.latency.quantile(0.95, 0)})
+	}
 	return Result{
 		Window: t.length.Seconds(), Elapsed: elapsed.Seconds(),
 		Sent: t.sent, Ops: t.ops, InWindow: t.inWindow, Errors: t.errors,
@@ -119,5 +151,6 @@ func (t *tally) result(elapsed time.Duration) Result {
 		ServiceP99:  t.service.quantile(0.99, 0),
 		LatenessP99: t.lateness.quantile(0.99, 0),
 		LatenessMax: t.lateness.largest(),
+		Slices:      slices,
 	}
 }

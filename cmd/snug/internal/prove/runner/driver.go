@@ -71,7 +71,11 @@ func (r *Runner) plan(t experiment.Trial, urls []string) load.Plan {
 	p.URLs, p.Seed, p.RealTime = urls, t.Seed, r.RealTime
 	p.Warm, p.Window = r.WarmUp, r.Window
 	users, isUsers := Users(t.Arm.Load)
+	ramp, isRamp := finding.ParseRamp(t.Arm.Load)
 	switch {
+	case isRamp:
+		p.Kind, p.Connections, p.To = load.Closed, ramp.From, ramp.To
+		p.Window, p.Slices = ramp.Over, ramp.Slices()
 	case isUsers:
 		p.Kind, p.Connections = load.Closed, users
 	case t.Arm.Load == LoadSaturated:

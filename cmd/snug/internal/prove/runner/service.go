@@ -19,7 +19,8 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	if url, ok := busy(r.Request.URLs); ok && !builtin {
 		return &PortError{&TargetError{"something listens already, " + Redacted(url), "end it, or give the program another port: snug would measure the wrong one"}}
 	}
-	l := launch{args: r.Command, trace: r.Trace && !builtin, protocol: builtin}
+	_, ramp := finding.ParseRamp(t.Arm.Load)
+	l := launch{args: r.Command, trace: r.Trace && !builtin || ramp && builtin, protocol: builtin}
 	if builtin {
 		l.args = append([]string{r.Self}, workload.Args(t.Arm.Workload, workload.Options{UntilEOF: true})...)
 	}
@@ -75,10 +76,15 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 		}
 	}
 	a := readCounters(all)
+	course := follow(alive, t.Arm, all)
+	defer course.end()
 	if err := d.measure(alive); err != nil {
 		return all.died(ctx, run, "in the window", err)
 	}
+	course.end()
 	b := readCounters(all)
+	course.record(run, a, b, slicesOf(d))
+	b.trace = course.traced(b.trace)
 	if err := d.result(run); err != nil {
 		return all.died(ctx, run, "in the window", err)
 	}
@@ -200,9 +206,12 @@ func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Ru
 	}
 	pause(ctx, settle)
 	a := readMachine()
+	course := follow(ctx, t.Arm, nil)
+	defer course.end()
 	if err := d.measure(ctx); err != nil {
 		return err
 	}
+	course.record(run, counters{}, counters{}, slicesOf(d))
 	if err := d.result(run); err != nil {
 		return err
 	}

@@ -34,6 +34,9 @@ type Traced struct {
 	// STW and STWMax are in seconds: of the first and third phase of each cycle, sweep
 	// and mark termination, in which the world is stopped.
 	STW, STWMax float64
+	// CPU is the time that Ps spent on the collections, in seconds: assists and idle Ps too, and time
+	// in which the kernel held a thread back.
+	CPU float64
 	// PeakHeap is the largest heap at the end of marking, HeapLive what the last cycle
 	// marked; in bytes, rounded down to MiB by the runtime.
 	PeakHeap, HeapLive int64
@@ -75,6 +78,21 @@ func (t *GCTrace) Take() Traced {
 	return sum
 }
 
+// Plus returns the sum of two, of which b is the later.
+func (a Traced) Plus(b Traced) Traced {
+	b.Cycles += a.Cycles
+	b.Missed += a.Missed
+	b.Mixed = b.Mixed || a.Mixed
+	b.STW += a.STW
+	b.STWMax = max(b.STWMax, a.STWMax)
+	b.CPU += a.CPU
+	b.PeakHeap = max(b.PeakHeap, a.PeakHeap)
+	if b.Procs == 0 {
+		b.HeapLive, b.Procs = a.HeapLive, a.Procs
+	}
+	return b
+}
+
 func (t *GCTrace) line(s string) {
 	c, ok := parseCycle(s)
 	if !ok {
@@ -90,6 +108,7 @@ func (t *GCTrace) line(s string) {
 	t.last = c.number
 	sum.Cycles++
 	sum.STW += (c.phases[0] + c.phases[2]) / 1000
+	sum.CPU += c.cpu / 1000
 	sum.STWMax = max(sum.STWMax, c.phases[0]/1000, c.phases[2]/1000)
 	sum.PeakHeap = max(sum.PeakHeap, c.heaps[1]<<20)
 	sum.HeapLive = c.heaps[2] << 20
@@ -101,6 +120,7 @@ type cycle struct {
 	number uint64
 	phases [3]float64 // clock, ms: sweep termination, mark, mark termination
 	heaps  [3]int64   // MiB: at the start, at the end of marking, live
+	cpu    float64    // ms, of all phases
 	procs  int
 }
 
@@ -151,6 +171,14 @@ func parseCycle(s string) (cycle, bool) {
 		if c.heaps[i], err = strconv.ParseInt(heaps[i], 10, 64); err != nil || c.heaps[i] < 0 || c.heaps[i] > math.MaxInt64>>20 {
 			return c, false
 		}
+	}
+	// 0.03+0.1/0.4/0+0.006: mark is assists, workers and idle Ps.
+	for n := range strings.FieldsFuncSeq(strings.TrimSuffix(parts[1], " ms cpu"), func(r rune) bool { return r == '+' || r == '/' }) {
+		ms, err := strconv.ParseFloat(n, 64)
+		if err != nil || !(ms >= 0 && ms < 1e9) {
+			return c, false
+		}
+		c.cpu += ms
 	}
 	c.procs, err = strconv.Atoi(procs)
 	return c, err == nil && c.procs > 0

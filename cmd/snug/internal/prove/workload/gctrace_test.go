@@ -18,7 +18,7 @@ const (
 )
 
 func TestGCTrace(t *testing.T) {
-	one := Traced{Cycles: 1, STW: 0.000021, STWMax: 0.000018, PeakHeap: 5 << 20, HeapLive: 1 << 20, Procs: 2}
+	one := Traced{Cycles: 1, STW: 0.000021, STWMax: 0.000018, CPU: 0.000542, PeakHeap: 5 << 20, HeapLive: 1 << 20, Procs: 2}
 	for _, tt := range []struct {
 		name, text string
 		want       Traced
@@ -31,12 +31,12 @@ func TestGCTrace(t *testing.T) {
 		{"after-very-long-text", strings.Repeat("x", 10*longestLine) + line1, one},
 		{"among-text", "a\n" + line1 + "b\ngc\n", one},
 		{"not-ended", strings.TrimSuffix(line1, "\n"), Traced{}},
-		{"two-forced", line1 + line2, Traced{Cycles: 2, STW: 0.000021 + 0.05075, STWMax: 0.0505, PeakHeap: 120 << 20, HeapLive: 60 << 20, Procs: 8}},
-		{"leak-check", line3, Traced{Cycles: 1, STW: 0.002, STWMax: 0.001, PeakHeap: 62 << 20, HeapLive: 60 << 20, Procs: 8}},
-		{"before-go-1.18-and-one-missed", line3 + line5, Traced{Cycles: 2, Missed: 1, STW: 0.005, STWMax: 0.002, PeakHeap: 62 << 20, HeapLive: 59 << 20, Procs: 4}},
+		{"two-forced", line1 + line2, Traced{Cycles: 2, STW: 0.000021 + 0.05075, STWMax: 0.0505, CPU: 0.000542 + 0.05025, PeakHeap: 120 << 20, HeapLive: 60 << 20, Procs: 8}},
+		{"leak-check", line3, Traced{Cycles: 1, STW: 0.002, STWMax: 0.001, CPU: 0.002, PeakHeap: 62 << 20, HeapLive: 60 << 20, Procs: 8}},
+		{"before-go-1.18-and-one-missed", line3 + line5, Traced{Cycles: 2, Missed: 1, STW: 0.005, STWMax: 0.002, CPU: 0.004, PeakHeap: 62 << 20, HeapLive: 59 << 20, Procs: 4}},
 		{"text-inside-the-line", line1 + strings.Replace(line2, "50.5", "50oops\n.5", 1) + line3,
-			Traced{Cycles: 2, Missed: 1, STW: 0.000021 + 0.002, STWMax: 0.001, PeakHeap: 62 << 20, HeapLive: 60 << 20, Procs: 8}},
-		{"two-processes", line3 + line1, Traced{Cycles: 2, Mixed: true, STW: 0.002 + 0.000021, STWMax: 0.001, PeakHeap: 62 << 20, HeapLive: 1 << 20, Procs: 2}},
+			Traced{Cycles: 2, Missed: 1, STW: 0.000021 + 0.002, STWMax: 0.001, CPU: 0.000542 + 0.002, PeakHeap: 62 << 20, HeapLive: 60 << 20, Procs: 8}},
+		{"two-processes", line3 + line1, Traced{Cycles: 2, Mixed: true, STW: 0.002 + 0.000021, STWMax: 0.001, CPU: 0.002 + 0.000542, PeakHeap: 62 << 20, HeapLive: 1 << 20, Procs: 2}},
 		{"cycle-zero", strings.Replace(line1, "gc 1", "gc 0", 1), Traced{}},
 		{"negative-time", strings.Replace(line1, "0.018+", "-0.018+", 1), Traced{}},
 		{"not-a-number", strings.Replace(line1, "0.018+", "NaN+", 1), Traced{}},
@@ -61,9 +61,24 @@ func TestGCTrace(t *testing.T) {
 	}
 }
 
+func TestTracedPlus(t *testing.T) {
+	all := line1 + line2 + line3 + line5
+	var trace, whole GCTrace
+	io.WriteString(&whole, all)
+	var sum Traced
+	for line := range strings.Lines(all) {
+		io.WriteString(&trace, line)
+		sum = sum.Plus(trace.Take())
+		sum = sum.Plus(trace.Take()) // nothing
+	}
+	if want := whole.Take(); !nearly(sum, want) {
+		t.Errorf("%+v line by line, %+v at once", sum, want)
+	}
+}
+
 func nearly(a, b Traced) bool {
-	close := math.Abs(a.STW-b.STW) < 1e-12 && math.Abs(a.STWMax-b.STWMax) < 1e-12
-	a.STW, a.STWMax, b.STW, b.STWMax = 0, 0, 0, 0
+	close := math.Abs(a.STW-b.STW) < 1e-12 && math.Abs(a.STWMax-b.STWMax) < 1e-12 && math.Abs(a.CPU-b.CPU) < 1e-12
+	a.STW, a.STWMax, a.CPU, b.STW, b.STWMax, b.CPU = 0, 0, 0, 0, 0, 0
 	return close && a == b
 }
 

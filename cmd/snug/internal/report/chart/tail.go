@@ -91,7 +91,7 @@ func Tails(s *content.Section, cells []finding.Cell, kind map[string]int) *Figur
 		return cmp.Compare(a.points[len(a.points)-1][1], b.points[len(b.points)-1][1])
 	})
 	f := &Figure{Title: "Latency by percentile", Caption: s.Title + ". From the intended start of each request. A line ends where fewer than ten samples lie above it."}
-	if s.Users || cells[s.Cells[0]].Loop() == finding.LoopClosed {
+	if s.Users || s.Ramp || cells[s.Cells[0]].Loop() == finding.LoopClosed {
 		f.Caption = s.Title + ". A closed loop hides stalls: users who wait send no requests. A line ends where fewer than ten samples lie above it."
 	}
 	f.Charts = []tmpl.HTML{tailChart(curves, wide, 360, "wide"), tailChart(curves, narrow, 320, "narrow")}

@@ -111,15 +111,19 @@ func (l Lines) chart(w, h float64, size string) tmpl.HTML {
 
 // timeAxis draws the ticks of seconds from 0 on, at a height of a drawing of width w.
 func timeAxis(d *svg, x scale, y, w float64) {
-	some := 6
-	if w < 500 {
-		some = 3
-	}
-	ticks, unit := fromZero(x.high, some, units.Times)
+	ticks, unit := fromZero(x.high, timeTicks(w), units.Times)
 	for i, label := range tickText(ticks, unit) {
 		d.Line("axis", x.at(ticks[i]), y, x.at(ticks[i]), y+5)
 		d.text("tick", "middle", x.at(ticks[i]), y+19, label)
 	}
+}
+
+// timeTicks returns about how many ticks of time a drawing of width w has room for.
+func timeTicks(w float64) int {
+	if w < 500 {
+		return 3
+	}
+	return 6
 }
 
 func (l Lines) value(x float64) string {

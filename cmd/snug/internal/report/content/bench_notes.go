@@ -29,7 +29,8 @@ func BenchNotes(d *finding.Bench) []string {
 		c := &d.Cells[i]
 		saturated = saturated || c.P99 != nil && c.Load == "saturated"
 		_, ok := users(c.Load)
-		closed = closed || ok
+		_, ramp := finding.ParseRamp(c.Load)
+		closed = closed || ok || ramp
 	}
 	if closed && !slices.ContainsFunc(d.Verdict.Cannot, omission) {
 		notes = append(notes, "what a closed loop hides: each user waits for an answer before the next request, so a stall also stops "+

@@ -42,6 +42,8 @@ func runNotes(cells []finding.Cell) []string {
 		c := &cells[i]
 		several = several || c.Workload != cells[0].Workload
 		_, closed := users(c.Load)
+		_, ramp := finding.ParseRamp(c.Load)
+		closed = closed || ramp
 		for k := range c.Rounds {
 			r := &c.Rounds[k]
 			if r.Invalid != "" {

@@ -88,6 +88,9 @@ func load(name string, offered *float64) string {
 	if offered != nil {
 		rps = ", " + units.Rate(*offered) + "/s offered"
 	}
+	if text, ok := rampText(name); ok {
+		return text
+	}
 	switch {
 	case name == "saturated":
 		return "saturated (closed loop at full speed)"
@@ -121,7 +124,8 @@ type Section struct {
 	Cells []int
 	// Which of these differ within the section, besides the knobs.
 	Workload, quota, Memory, Load bool
-	Users                         bool
+	Users                         bool // closed loops, one row for each number of users
+	Ramp                          bool // a closed loop whose number of users changes
 	Requests                      bool
 }
 
@@ -203,6 +207,8 @@ func NewSection(cells []finding.Cell, part []int) Section {
 		s.Requests = s.Requests && requests(c.Load) && c.Loop() == ""
 	}
 	s.Users = contextOf(first).load == "users" && !s.Workload && !s.quota && !s.Memory
+	_, ramp := finding.ParseRamp(first.Load)
+	s.Ramp = ramp && !s.Load
 	var title, brief []string
 	if !s.Workload {
 		title = append(title, message.Clean(first.Workload))

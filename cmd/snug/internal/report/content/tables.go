@@ -48,7 +48,7 @@ func (s *Section) Figures(cells []finding.Cell, names []string) Grid {
 		column := m.Print(values)
 		if Measured(column) || m.Key == "throttled_ratio" {
 			head := metric.Heading(m.Key, s.Requests)
-			if m.Key == "p50_seconds" && s.Users {
+			if m.Key == "p50_seconds" && (s.Users || s.Ramp) {
 				head = "median"
 			}
 			g.Add(head, column)
@@ -68,7 +68,7 @@ func (s *Section) shows(cells []finding.Cell, key string) bool {
 	case "p50_seconds", "p99_seconds", "p999_seconds":
 		return s.open(cells)
 	case "p95_seconds":
-		return s.Users || s.open(cells) && !s.any(cells, func(c *finding.Cell) bool { return c.P99 != nil })
+		return s.Users || s.Ramp || s.open(cells) && !s.any(cells, func(c *finding.Cell) bool { return c.P99 != nil })
 	case "stw_total_seconds", "stw_max_seconds":
 		return s.any(cells, func(c *finding.Cell) bool {
 			return c.STWMax != nil && *c.STWMax > 0 || c.STWTotal != nil && *c.STWTotal > 0
@@ -91,7 +91,7 @@ func (s *Section) Drawn(cells []finding.Cell, all []finding.Comparison) []string
 	if len(s.Comparisons(cells, all)) == 0 {
 		keys = append(keys, metric.RPS, metric.Wall, metric.CPU)
 	}
-	if s.Users {
+	if s.Users || s.Ramp {
 		keys = append(keys, metric.P95)
 	}
 	return append(keys, "stw_total_seconds", "stw_max_seconds")

@@ -301,5 +301,9 @@ func TuneNotes(d *finding.Tune) []string {
 type Form struct{ Name, Text string }
 
 func Forms(e *finding.Environment) []Form {
-	return []Form{{"shell", e.Shell}, {"Dockerfile", e.Dockerfile}, {"Kubernetes", e.Kubernetes}}
+	all := []Form{{"shell", e.Shell}, {"Dockerfile", e.Dockerfile}, {"Kubernetes", e.Kubernetes}}
+	if e.Go != "" {
+		all = append(all, Form{"Go, in package main", e.Go})
+	}
+	return all
 }

@@ -155,9 +155,12 @@ func (w words) why(j *finding.Judged) string {
 }
 
 // keep returns "keep the default (GOMAXPROCS=2)".
-func (w words) keep(j *finding.Judged) string {
-	base := &w.cells[j.Baseline]
-	text := "keep the " + baseName(base)
+func (w words) keep(j *finding.Judged) string { return "keep " + w.base(j.Baseline) }
+
+// base returns a baseline with its values: "the default (GOMAXPROCS=2)".
+func (w words) base(cell int) string {
+	base := &w.cells[cell]
+	text := "the " + baseName(base)
 	if base.Procs != nil && base.GOMAXPROCS == "" {
 		return text + " (GOMAXPROCS=" + strconv.Itoa(*base.Procs) + ")"
 	}
@@ -230,7 +233,7 @@ func (w words) setting(j *finding.Judged, cell int) string {
 	if c.Workload != w.cells[j.Baseline].Workload {
 		name = c.Workload + " with " + name
 	}
-	if slices.Contains(c.Labels, labelSnug) {
+	if slices.Contains(c.Labels, labelSnug) && name != metric.GoDefault {
 		name = "snug's " + name
 	}
 	return name
@@ -341,6 +344,9 @@ func ofWhich(p *finding.Comparison) string {
 
 // under puts a load in words.
 func under(load string) string {
+	if text, ok := rampText(load); ok {
+		return "in a " + text
+	}
 	switch {
 	case strings.HasSuffix(load, "users"):
 		return "with " + load

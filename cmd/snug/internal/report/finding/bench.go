@@ -12,6 +12,9 @@ type Bench struct {
 	Cells       []Cell       `json:"cells"`
 	Comparisons []Comparison `json:"comparisons"` // every cell except the baselines, against its baseline
 	Verdict     BenchVerdict `json:"verdict"`
+	// Environment is the better setting that --check found; absent = none, or a different one in
+	// each container.
+	Environment *Environment `json:"environment,omitempty"`
 	Unknown     []Gap        `json:"unknown"`
 	Warnings    []Warning    `json:"warnings"`
 	Next        string       `json:"next"`
@@ -97,7 +100,7 @@ type Arm struct {
 	Knobs
 	// Load is saturated, batch (one run of fixed work), benchmark (Go benchmarks), self (the
 	// workload drives itself), command (as much as the load command sends), "50%" of
-	// capacity, "800/s", or "30 users".
+	// capacity, "800/s", "30 users", or "30..100 users in 2m".
 	Load string `json:"load"`
 }
 
@@ -241,6 +244,8 @@ type Run struct {
 	// Benchmarks are the figures of Go benchmarks, in the order in which they ran; the
 	// median if one ran several times.
 	Benchmarks []BenchFigure `json:"benchmarks,omitempty"`
+	// Timeline is the course of a load whose number of users changes; absent = it does not.
+	Timeline *Timeline `json:"timeline,omitempty"`
 	// Stdout is the file with all of a batch's stdout; absent = not kept.
 	Stdout string `json:"stdout,omitempty"`
 }
@@ -414,4 +419,6 @@ type Environment struct {
 	Shell      string `json:"shell"`
 	Dockerfile string `json:"dockerfile"`
 	Kubernetes string `json:"kubernetes"`
+	// Go is an import that sets snug's plan at start; absent = the winner is not that plan.
+	Go string `json:"go,omitempty"`
 }

@@ -15,6 +15,9 @@ import (
 func benchView(d *finding.Bench) *view {
 	d = content.NamedBench(d)
 	v := newView("bench", &d.Setup, d.Cells, &d.Verdict)
+	if d.Environment != nil {
+		v.Environ = content.Forms(d.Environment)
+	}
 	parts := content.Sections(d.Cells, d.Comparisons)
 	kind := kindsOf(d.Cells)
 	for i := range parts {
@@ -57,8 +60,14 @@ func sectionView(s *content.Section, cells []finding.Cell, all []finding.Compari
 	if g, ok := s.Differences(cells, all); ok {
 		p.Tables = append(p.Tables, tableOf(Sentence(content.DifferencesTitle(cells, s, all)), g))
 	}
+	for _, t := range s.Courses(cells) {
+		p.Tables = append(p.Tables, tableOf(Sentence(t.Title), t.Grid))
+	}
 	for _, t := range s.Benchmarks(cells, all) {
 		p.Tables = append(p.Tables, tableOf(Sentence(t.Title), t.Grid))
+	}
+	if f := chart.Ramp(s, cells, kind); f != nil {
+		p.Figures = append(p.Figures, figureView{Figure: f})
 	}
 	if f := chart.Differences(s, cells, all); f != nil {
 		p.Figures = append(p.Figures, figureView{Figure: f, Grid: true})

@@ -26,6 +26,11 @@ func (p *Page) bench(d *finding.Bench) {
 			p.wrap(content.DifferencesTitle(d.Cells, s, d.Comparisons))
 			p.grid(g)
 		}
+		for _, t := range s.Courses(d.Cells) {
+			p.line("")
+			p.wrap(t.Title)
+			p.grid(t.Grid)
+		}
 		for _, t := range s.Benchmarks(d.Cells, d.Comparisons) {
 			p.line("")
 			p.wrap(t.Title)
@@ -42,6 +47,11 @@ func (p *Page) bench(d *finding.Bench) {
 		if len(parts) > 1 {
 			p.grid(g)
 		}
+		p.line("")
+	}
+	if d.Environment != nil {
+		p.line("to paste:")
+		p.environment(d.Environment)
 		p.line("")
 	}
 	for _, n := range content.BenchNotes(d) {

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// meter shows how far an experiment is: every second on the status line of a terminal, otherwise
+// once a minute in a line of its own.
+type meter struct {
+	talk  talk
+	every time.Duration
+	began time.Time
+	stop  chan struct{}
+	ended chan struct{}
+
+	mu    sync.Mutex
+	doing string              // while there is no progress; "" shows nothing
+	last  experiment.Progress // Total is 0 before the first
+	at    time.Time           // of last
+}
+
+// measured starts a meter. The caller must call done.
+func (l *Lab) measured(doing string) *meter {
+	m := &meter{talk: l.Talk, every: l.beat, began: time.Now(), doing: doing, stop: make(chan struct{}), ended: make(chan struct{})}
+	if m.every == 0 {
+		if m.every = time.Minute; l.Talk.Terminal() {
+			m.every = time.Second
+		}
+	}
+	go m.run()
+	return m
+}
+
+func (m *meter) run() {
+	defer close(m.ended)
+	tick := time.NewTicker(m.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.stop:
+			return
+		case <-tick.C:
+			m.show()
+		}
+	}
+}
+
+// done ends the meter and clears its line.
+func (m *meter) done() {
+	close(m.stop)
+	<-m.ended
+	m.talk.Status("")
+}
+
+// progress takes what an experiment reports.
+func (m *meter) progress(p experiment.Progress) {
+	m.mu.Lock()
+	m.last, m.at = p, time.Now()
+	m.mu.Unlock()
+	if m.talk.Terminal() {
+		m.show()
+	}
+}
+
+func (m *meter) show() {
+	m.mu.Lock()
+	text := progressText(m.doing, m.last, time.Since(m.began), time.Since(m.at))
+	if m.doing == "" && m.last.Total == 0 {
+		text = ""
+	}
+	m.mu.Unlock()
+	if text == "" {
+		return
+	}
+	if m.talk.Terminal() {
+		m.talk.Status(text)
+	} else {
+		m.talk.Note("%s", text)
+	}
+}
+
+// progressText says what is done, for how long and for how much longer. since is the time since p.
+func progressText(doing string, p experiment.Progress, elapsed, since time.Duration) string {
+	text := doing
+	if p.Total > 0 {
+		text = fmt.Sprintf("run %d of %d", min(p.Done+1, p.Total), p.Total)
+		if p.Repeated > 0 {
+			text += fmt.Sprintf(", %d repeated", p.Repeated)
+		}
+	}
+	text += "; " + approximate(elapsed) + " so far"
+	if left := p.Left - since; left > 0 {
+		text += ", about " + approximate(left) + " left"
+	}
+	return text
+}
+
+// minutes says how long something takes.
+func minutes(d time.Duration) string {
+	if n := int(d.Round(time.Minute).Minutes()); n > 0 {
+		return fmt.Sprintf("about %d min", n)
+	}
+	return "under a minute"
+}
+
+// duration returns the time that a run of an arm takes; false if only a run can show it.
+func (l *Lab) duration(a finding.Arm) (time.Duration, bool) {
+	if a.Load == experiment.LoadBenchmark || a.Load == runner.LoadBatch {
+		return 0, false
+	}
+	return l.warmUp + l.window + l.probe() + runCost, true
+}
+
+// firstRun returns a function that takes the progress of an experiment, and says once how long the
+// runs take that have no fixed duration: after the first of them. runs is the number of runs to do.
+func (l *Lab) firstRun(d *experiment.Design, runs int) func(experiment.Progress) {
+	var known time.Duration // of the other runs, on average
+	open := 0
+	for _, a := range d.Arms {
+		if took, ok := l.duration(a.Arm); ok {
+			known += took / time.Duration(len(d.Arms))
+		} else {
+			open++
+		}
+	}
+	said := open == 0
+	var before *experiment.Progress
+	return func(p experiment.Progress) {
+		if before != nil && !said {
+			if _, ok := l.duration(before.Trial.Arm); !ok {
+				said = true
+				took := p.Elapsed - before.Elapsed
+				all := time.Duration(runs) * (known + took*time.Duration(open)/time.Duration(len(d.Arms)))
+				l.Talk.Note("note: each run takes %s: %s for %d runs", content.Whole(took.Seconds()), minutes(all), runs)
+			}
+		}
+		before = &p
+	}
+}
