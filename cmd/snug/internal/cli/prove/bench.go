@@ -46,7 +46,7 @@ loads a service that already runs: snug confines nothing and sets no knob.
 the cgroup, for SNUG_SECONDS seconds, and its last line is a JSON object such as
 {"operations": 5000, "errors": 0, "p99_seconds": 0.012}, or a Go benchmark's.
 --url tcp://HOST:PORT is where the service listens. --prepare 'CMD' fills the
-service before each run. docs/bench.md has the variables and all fields.
+service before each run. "snug explain load-command" has the variables.
 
 Go benchmarks, from go test -bench or a test program with -test.bench, are
 compared one by one, in each unit that they print. snug builds those of go test
