@@ -183,7 +183,7 @@ func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
 		return "snug bench --rt" + again(&b.Lab, flags, knobs...)
 	case b.Sweep.Workloads[0] == "url":
 		return "snug bench" + again(&b.Lab, flags, target...) + " -- COMMAND"
-	case b.Benchmarks(), flags.Changed("load-cmd") && len(b.Users) > 0:
+	case b.Benchmarks(), flags.Changed("load-cmd") && len(b.Sweep.Loads) > 1: // a search has one load
 		return ""
 	case len(b.Cmd) == 0 && !b.Full && flags.NFlag() == 0:
 		return "snug bench --full --html report.html"
