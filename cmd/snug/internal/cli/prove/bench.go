@@ -46,7 +46,7 @@ loads a service that already runs: snug confines nothing and sets no knob.
 the cgroup, for SNUG_SECONDS seconds, and its last line is a JSON object such as
 {"operations": 5000, "errors": 0, "p99_seconds": 0.012}, or a Go benchmark's.
 --url tcp://HOST:PORT is where the service listens. --prepare 'CMD' fills the
-service before each run. docs/bench.md has the variables and all fields.
+service before each run. "snug explain load-command" has the variables.
 
 Go benchmarks, from go test -bench or a test program with -test.bench, are
 compared one by one, in each unit that they print. snug builds those of go test
@@ -185,12 +185,12 @@ func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
 		return "snug bench --rt" + again(&b.Lab, flags, knobs...)
 	case b.Sweep.Workloads[0] == "url":
 		return "snug bench" + again(&b.Lab, flags, target...) + " -- COMMAND"
-	case b.Benchmarks(), flags.Changed("load-cmd") && len(b.Users) > 0:
+	case b.Benchmarks(), flags.Changed("load-cmd") && len(b.Sweep.Loads) > 1: // a search has one load
 		return ""
 	case len(b.Cmd) == 0 && !b.Full && flags.NFlag() == 0:
 		return "snug bench --full --html report.html"
 	case len(b.Cmd) == 0:
-		return "snug bench --url http://127.0.0.1:PORT/ -- COMMAND"
+		return "snug bench --url http://127.0.0.1:8080/ -- COMMAND"
 	case len(b.Sweep.CPUs) > 1 || len(b.Sweep.Memory) > 1 || len(b.Sweep.Loads) > 1:
 		return "snug tune" + again(&b.Lab, flags, "url", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt")
 	}

@@ -154,6 +154,9 @@ func (l *Lab) prepare() error {
 	l.runner.Long = sync.OnceFunc(func() {
 		l.Talk.Note("note: %s has been running for %g s; if it is a service, give its address: --url http://127.0.0.1:PORT/", l.Cmd[0], runner.LongRun.Seconds())
 	})
+	l.runner.LongPrepare = sync.OnceFunc(func() {
+		l.Talk.Note("note: the prepare command has been running for %g s; it may take %s", runner.LongRun.Seconds(), approximate(runner.PrepareTime))
+	})
 	req := &l.runner.Request
 	req.URLs, req.Method, req.Body, req.Timeout = l.URLs, l.method, body, orDefault(l.timeout, 10*time.Second)
 	req.HTTP2, req.GRPC = l.http2, l.grpc

@@ -93,7 +93,7 @@ func (l *Lab) checkCommandLoads(loads []string) error {
 		return nil
 	}
 	for _, load := range loads {
-		if rateOf(load) == 0 {
+		if _, users := runner.Users(load); !users && rateOf(load) == 0 {
 			return message.Usage("not a load of a load command, --load "+load, "--load 800/s gives it SNUG_RATE=800; without --load it sends as much as it wants")
 		}
 	}

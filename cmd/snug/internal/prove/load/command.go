@@ -50,6 +50,9 @@ func (e Ended) OK() bool { return e.Code == 0 && e.Signal == 0 }
 // commandArg makes the load generator a starter of a command.
 const commandArg = "command"
 
+// statusFD is the starter's descriptor for how the command ended.
+const statusFD = 3
+
 // patience is how long a starter may take to end what its command started.
 const patience = 5 * time.Second
 
@@ -111,7 +114,7 @@ func (c Command) Run(ctx context.Context, exe string) (Ended, error) {
 
 // startCommand is the starter. args are those of this process.
 func startCommand(args []string) {
-	out := json.NewEncoder(os.NewFile(3, "status"))
+	out := json.NewEncoder(os.NewFile(statusFD, "status"))
 	end, err := runCommand(args)
 	e := event{Event: eventDone, Ended: &end}
 	if err != nil {

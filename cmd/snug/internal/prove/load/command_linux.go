@@ -34,6 +34,7 @@ func runCommand(args []string) (Ended, error) {
 	if realTime {
 		return Ended{}, becomeRealTime(args[:3])
 	}
+	syscall.CloseOnExec(statusFD) // else a process that the command leaves could hold it open
 	// The parent handles these. To ignore one would make the command ignore it too.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	in := bufio.NewReader(os.Stdin)

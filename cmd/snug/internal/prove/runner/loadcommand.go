@@ -111,6 +111,10 @@ func (r *Runner) prepare(ctx context.Context, t experiment.Trial) error {
 	if r.Prepare == "" {
 		return nil
 	}
+	if r.LongPrepare != nil {
+		long := time.AfterFunc(LongRun, r.LongPrepare)
+		defer long.Stop()
+	}
 	end, s, err := r.outside(ctx, r.Prepare, t, phasePrepare, 0, PrepareTime)
 	switch {
 	case errors.Is(err, errTooLong):

@@ -25,7 +25,8 @@ const Connections = 32
 // group gets its quota back.
 const settle = 150 * time.Millisecond
 
-// LongRun is the time after which a batch command may be a service.
+// LongRun is the time after which a batch command may be a service, and a prepare command
+// may hang.
 const LongRun = 10 * time.Second
 
 // A Runner does the runs of one experiment, one at a time. It implements
@@ -64,6 +65,8 @@ type Runner struct {
 	// Long, if not nil, is called on another goroutine in each run of a batch command
 	// that reaches LongRun: it may be a service.
 	Long func()
+	// LongPrepare is Long for a prepare command.
+	LongPrepare func()
 
 	// Warnings say what the program's confinement lacks, one sentence each, collected
 	// over the runs.

@@ -134,7 +134,7 @@ func CalledOf(key string, a finding.Arm) string {
 func Operation(a finding.Arm) string {
 	switch workload, _, _ := strings.Cut(a.Workload, "/"); workload {
 	case "http", "command", "url":
-		if a.Load == "benchmark" || a.Load == "batch" {
+		if a.Load == "benchmark" || a.Load == "batch" || a.Load == "command" {
 			break
 		}
 		return "request"
