@@ -40,9 +40,9 @@ type cell struct {
 }
 
 type knobs struct {
-	Procs  *int    `json:"gomaxprocs"`
-	GOGC   any     `json:"gogc"` // nil = unset
-	Memory any     `json:"gomemlimit"`
+	Procs  *int `json:"gomaxprocs"`
+	GOGC   any  `json:"gogc"` // nil = unset
+	Memory any  `json:"gomemlimit"`
 }
 
 type comparison struct {

@@ -49,7 +49,7 @@ func TestAuto(t *testing.T) {
 			want:   "GOGC=400 takes 29 % (29 to 29 %) less time than the default, GOMAXPROCS=2, in 8 paired rounds, but needs 108 % more memory"},
 		{name: "a default that is killed: snug's own is enough", arms: memory, dies: dies, used: 1, best: 1,
 			script: script{name(small): {metric.CPU: 1.01}, name(pinned): {metric.CPU: 0.99}},
-			want:   "the default is OOM-killed in 8 of 8 rounds; snug's GOMEMLIMIT=230MiB is not, and nothing else measured beats that beyond noise (2 settings, 8 rounds)"},
+			want:   "the default is OOM-killed in 8 of 8 rounds; snug's GOMEMLIMIT=230MiB is not, and nothing else that lives beats it beyond noise (2 settings, 8 rounds)"},
 		{name: "a knob that earns its place, and one that does not", arms: memory, dies: dies, used: 1, best: 2,
 			script: script{name(small): {metric.CPU: 0.80}, name(pinned): {metric.CPU: 0.79}},
 			want: "the default is OOM-killed in 8 of 8 rounds; snug's GOMEMLIMIT=230MiB is not, and GOGC=50 GOMEMLIMIT=230MiB costs 20 % (20 to 20 %) less CPU per request " +
@@ -58,7 +58,7 @@ func TestAuto(t *testing.T) {
 			want: "no verdict: the default is OOM-killed in 8 of 8 rounds, and no other setting is shown to be spared"},
 		{name: "snug's too: the simplest that lives", arms: memory, dies: func(a finding.Arm) bool { return a.GOGC == "" }, used: 1, best: 2,
 			script: script{name(pinned): {metric.CPU: 1.3}},
-			want:   "the default is OOM-killed in 8 of 8 rounds; GOGC=50 GOMEMLIMIT=230MiB is not, and nothing else measured beats that beyond noise (2 settings, 8 rounds)"},
+			want:   "the default is OOM-killed in 8 of 8 rounds; GOGC=50 GOMEMLIMIT=230MiB is not, and nothing else that lives beats it beyond noise (1 setting, 8 rounds)"},
 		{name: "one knob in place of two", arms: []Arm{base, set("1", "400", ""), set("", "400", ""), arm("1", "saturated")}, used: 1, best: 2,
 			script: script{"GOMAXPROCS=1 GOGC=400": {metric.CPU: 0.70}, "GOGC=400": {metric.CPU: 0.705}, "GOMAXPROCS=1": {metric.CPU: 0.70}},
 			want:   "GOGC=400 costs 30 % (29 to 30 %) less CPU per request than the default, GOMAXPROCS=2, in 8 paired rounds; tails were not measured"},

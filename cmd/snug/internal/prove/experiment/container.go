@@ -18,9 +18,11 @@ type container struct {
 	settings []*setting // in the order of the cells
 	loads    map[string]bool
 	order    []string         // metrics in which a setting may win, see kinds
+	auto     bool             // the data say which metric decides
 	waits    bool             // the baseline leaves CPU time unused under a closed loop
 	fails    *finding.Failure // how the planned baseline fails; nil if no round of it failed
 	replaced bool             // the baseline stands in for the planned one, see standing
+	planned  []int            // cells of the planned baseline, if it is replaced
 }
 
 // setting is one setting in a container.
@@ -50,21 +52,40 @@ func containers(planned, d *Design, cells []finding.Cell, comparisons []finding.
 	}
 	for i := range cells {
 		b, ok := d.baseline(i)
-		if !ok || len(valid(cells[i].Rounds)) == 0 || len(valid(cells[b].Rounds)) == 0 {
+		p, compared := planned.baseline(i)
+		if !compared {
+			p = i // a planned baseline
+		}
+		standIn := !ok && p != i // i is compared with nothing, because it stands in for p
+		if standIn {
+			b = i
+		}
+		if !ok && !standIn || len(valid(cells[i].Rounds)) == 0 || len(valid(cells[b].Rounds)) == 0 || familyOf(planned.Arms[p]) != familyOf(planned.Arms[b]) && p != b {
 			continue
 		}
 		c := of(b)
 		c.loads[cells[i].Load] = true
+		if p != b {
+			c.replaced = true
+			if !slices.Contains(c.planned, p) {
+				c.planned = append(c.planned, p)
+			}
+		}
+		if f := failuresOf(&cells[p]); c.fails == nil && f.killed+f.empty > 0 {
+			c.fails = f.of(p)
+		}
+		if standIn {
+			continue
+		}
 		s := c.setting(i)
 		s.cells = append(s.cells, i)
-		c.fail(s, i, b)
-		p, isBaseline := planned.baseline(i)
-		if !isBaseline {
-			p = i
+		if c.fail(s, i, b); p == i && p != b && s.broken == nil {
+			s.broken = failuresOf(&cells[p]).of(p) // the planned baseline, which fails under another load
 		}
-		c.replaced = c.replaced || p != b
-		if f := failuresOf(&cells[p]); c.fails == nil && (p != b && f.any() || f.killed+f.empty > 0) {
-			c.fails = f.of(p)
+	}
+	for _, c := range out {
+		if c.replaced && c.fails == nil { // it fails operations only
+			c.fails = failuresOf(&cells[c.planned[0]]).of(c.planned[0])
 		}
 	}
 	for i := range comparisons {
@@ -74,7 +95,7 @@ func containers(planned, d *Design, cells []finding.Cell, comparisons []finding.
 	}
 	return slices.DeleteFunc(out, func(c *container) bool {
 		c.order = c.kinds(objective, machineCPUs)
-		return len(c.order) == 0 || !c.replaced && !slices.ContainsFunc(c.settings, func(s *setting) bool {
+		return len(c.order) == 0 || !c.replaced && c.fails == nil && !slices.ContainsFunc(c.settings, func(s *setting) bool {
 			return s.broken != nil || slices.ContainsFunc(c.order, func(name string) bool { return len(s.in(name)) > 0 })
 		})
 	})
@@ -111,10 +132,14 @@ func (s *setting) largest(name, word string) *finding.Comparison {
 	return found
 }
 
-// better reports whether a setting is shown to be better in a metric under some load. Of Go
-// benchmarks only the geometric mean makes a setting better.
+// better reports whether a setting is shown to be better in a metric under some load. Its
+// p-value is adjusted for the number of loads too (Bonferroni): a verdict looks at all of
+// them. Of Go benchmarks only the geometric mean makes a setting better.
 func (s *setting) better(name string) bool {
-	return slices.ContainsFunc(s.in(name), func(p *finding.Comparison) bool { return p.Word == finding.Better })
+	all := s.in(name)
+	return slices.ContainsFunc(all, func(p *finding.Comparison) bool {
+		return p.Word == finding.Better && p.Adjusted*float64(len(all)) <= 1-confidence
+	})
 }
 
 // wins reports whether a setting is better in a metric, and worse in it under no load and
@@ -124,10 +149,11 @@ func (s *setting) wins(name string) bool {
 }
 
 // blocked reports whether something keeps a setting from winning: it fails, or it is worse
-// in a metric that counts.
+// in a metric that counts. CPU per request is only a price for a setting that serves more,
+// where the quota is not used up.
 func (c *container) blocked(s *setting) bool {
 	return s.broken != nil || slices.ContainsFunc(s.compared, func(p *finding.Comparison) bool {
-		return p.Word == finding.Worse && c.blocks(p.Metric)
+		return p.Word == finding.Worse && c.blocks(p.Metric) && !(c.waits && p.Metric == metric.CPU && s.wins(metric.RPS))
 	})
 }
 

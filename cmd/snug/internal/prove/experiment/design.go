@@ -117,15 +117,17 @@ func (d *Design) tries() int {
 }
 
 // MinRounds returns how many rounds this design needs to show any difference, however
-// large, between all of its arms: [stats.MinPairs] of the largest family of comparisons,
-// and at least what the interval of a median needs.
+// large, between all of its arms: [stats.MinPairs] of the largest family of comparisons
+// under all loads, and at least what the interval of a median needs.
 func (d *Design) MinRounds() int {
-	size := map[int]int{} // comparisons of one metric and one load, by baseline
+	size := map[finding.Arm]int{} // comparisons of one metric, by baseline without its load
 	largest := 1
 	for i := range d.Arms {
 		if b, ok := d.baseline(i); ok {
-			size[b]++
-			largest = max(largest, size[b])
+			base := d.Arms[b].Arm
+			base.Load = ""
+			size[base]++
+			largest = max(largest, size[base])
 		}
 	}
 	return minRounds(largest)

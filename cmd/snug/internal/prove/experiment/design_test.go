@@ -159,7 +159,7 @@ func TestBaseline(t *testing.T) {
 }
 
 // TestMinRounds: the smallest p-value of n pairs is 2^(1-n). Holm multiplies it by the
-// number of comparisons under one load.
+// number of comparisons under one load, and a verdict by the number of loads.
 func TestMinRounds(t *testing.T) {
 	for arms := 1; arms < 12; arms++ {
 		d := &Design{}
@@ -167,7 +167,7 @@ func TestMinRounds(t *testing.T) {
 			d.Arms = append(d.Arms, arm(string(rune('a'+i)), "saturated"), arm(string(rune('a'+i)), "50%"))
 		}
 		want := 6
-		for float64(arms-1)*math.Pow(2, float64(1-want)) > 0.05 {
+		for float64(2*(arms-1))*math.Pow(2, float64(1-want)) > 0.05 {
 			want++
 		}
 		if got := d.MinRounds(); got != want {

@@ -50,10 +50,6 @@ func (f failures) of(cell int) *finding.Failure {
 	return out
 }
 
-// any reports whether the cell failed in some round, or failed more than errorMargin of
-// its operations.
-func (f failures) any() bool { return f.killed+f.empty > 0 || f.ratio > errorMargin }
-
 // fail records how a setting fails, if its baseline does not fail in the same way. Such a
 // setting cannot win: the comparisons leave failed rounds out, so a setting that is
 // sometimes killed keeps only the rounds in which it did well.

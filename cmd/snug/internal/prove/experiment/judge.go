@@ -53,7 +53,7 @@ const errorMargin = 0.001
 // Containers are judged separately. Best is set if exactly one of them has a setting to
 // recommend: to a cell of it. Keep is set if none has. Neither is set if the objective was
 // not measured beside a baseline, if there are too few rounds to show any difference, or
-// if a baseline fails and all other settings may too; the text says so.
+// if a baseline fails and all other settings may too, or may by chance; the text says so.
 //
 // machineCPUs is how many CPUs programs could use; it limits what can be shown.
 func Judge(d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string, machineCPUs int) finding.BenchVerdict {
@@ -63,7 +63,7 @@ func Judge(d *Design, cells []finding.Cell, comparisons []finding.Comparison, ob
 	v := verdictOf(works, cells, cs, objective, unshown)
 	better, undecided := 0, 0
 	for _, c := range cs {
-		if best, ok := c.best(); ok {
+		if best, ok := c.best(); ok && !c.chance() {
 			better++
 			v.Best = &best
 		} else if c.fails != nil || c.few(c.judged().Metric) {

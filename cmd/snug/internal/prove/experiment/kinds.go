@@ -21,54 +21,59 @@ const (
 // important first: that of the objective or, for auto, what the data call for.
 //
 // A batch, and Go benchmarks, are to end early. A service whose baseline leaves part of
-// its quota unused under a closed loop waits for something else than CPU time: throughput
-// comes first, and CPU per request is only a price. A service that uses up its quota
-// serves more if a request costs less: CPU per request comes first, because it varies
-// least between runs. Without a closed loop the tail comes first.
+// its quota unused under every closed loop waits for something else than CPU time:
+// throughput comes first, and CPU per request is only a price. A service that uses up its
+// quota serves more if a request costs less: CPU per request comes first, because it
+// varies least between runs. Without a closed loop the tail comes first. Less memory alone
+// wins nothing: it is named beside the rest.
 func (c *container) kinds(objective string, machineCPUs int) []string {
-	if name, ok := metricOf(objective); ok {
-		return []string{name}
-	}
-	if objective != Auto {
-		return nil
-	}
-	if c.loads["batch"] {
-		return []string{metric.Wall, metric.CPU, metric.Peak}
-	}
-	if c.loads[LoadBenchmark] {
-		return []string{metric.BenchTime}
-	}
 	closed := c.loads["self"]
+	c.waits = false
 	for i := range c.cells {
 		a := c.cells[i].Arm
 		if a.Load = ""; a != c.base || !closedLoop(&c.cells[i]) || c.cells[i].Load == "self" {
 			continue
 		}
+		unused := idle(&c.cells[i], machineCPUs)
+		c.waits = unused && (c.waits || !closed)
 		closed = true
-		if idle(&c.cells[i], machineCPUs) {
-			c.waits = true
-			return []string{metric.RPS, metric.P99, metric.CPU, metric.Peak}
-		}
 	}
-	if !closed {
-		return []string{metric.P99, metric.CPU, metric.Peak}
+	if name, ok := metricOf(objective); ok {
+		return []string{name}
 	}
-	return []string{metric.CPU, metric.RPS, metric.P99, metric.Peak}
+	c.auto = objective == Auto
+	switch {
+	case !c.auto:
+		return nil
+	case c.loads["batch"]:
+		return []string{metric.Wall, metric.CPU}
+	case c.loads[LoadBenchmark]:
+		return []string{metric.BenchTime}
+	case !closed:
+		return []string{metric.P99, metric.CPU}
+	case c.waits:
+		return []string{metric.RPS, metric.P99, metric.CPU}
+	}
+	return []string{metric.CPU, metric.RPS, metric.P99}
 }
 
-// idle reports whether a cell under a closed loop left CPU time unused, see couldUse.
+// idle reports whether a cell under a closed loop left part of its quota unused, although
+// the CPUs that the load generator did not take would have been enough for more.
 func idle(c *finding.Cell, machineCPUs int) bool {
+	could := float64(machineCPUs)
+	if x, ok := medianOf(c, generatorCPUs); ok {
+		could -= x
+	}
+	if c.Quota > 0 {
+		could = min(could, c.Quota)
+	}
 	used, ok := medianOf(c, usedCPUs)
-	return ok && used < busy*couldUse(c, machineCPUs)
+	return ok && used < busy*could
 }
 
 // blocks reports whether a setting that is worse in this metric cannot win. Memory is a
-// price, unless it is the objective, and so is CPU per request where the quota is not
-// used up.
+// price, unless it is the objective.
 func (c *container) blocks(name string) bool {
-	if name == metric.CPU && c.waits {
-		return false
-	}
 	return guarded[name] || slices.Contains(c.order[:min(1, len(c.order))], name)
 }
 

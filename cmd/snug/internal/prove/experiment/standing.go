@@ -5,14 +5,16 @@ package experiment
 import (
 	"slices"
 
+	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // standing returns the design with baselines that work. A baseline that fails under some
 // load (OOM-killed, without a result, or with failed operations) cannot say which of the
 // others is best. So in its container another setting takes its place, if one does not
-// fail under any load and has at least as many rounds: snug's own or, if that fails too,
-// the one that changes least. If all fail, the baseline stays.
+// fail where it does: snug's own or, if that fails too, the one that changes least. If
+// all fail, the baseline stays.
 //
 // A failure is the only result that it depends on. Figures play no part.
 func (d *Design) standing(cells []finding.Cell) *Design {
@@ -32,8 +34,9 @@ func (d *Design) standing(cells []finding.Cell) *Design {
 		if !ok { // a planned baseline: it is compared with the one in its place
 			b = i
 		}
-		if other, replaced := instead[b]; replaced {
-			b = other
+		if other, replaced := instead[b]; replaced && other != b {
+			// A stand-in stands for its own program only.
+			return other, other != i && familyOf(d.Arms[other]) == familyOf(d.Arms[i])
 		}
 		return b, b != i
 	}
@@ -44,12 +47,9 @@ func (d *Design) standing(cells []finding.Cell) *Design {
 // load; the baseline itself if it works or nothing else does.
 func (d *Design) substitute(cells []finding.Cell, baseline int) int {
 	base := d.setting(cells, baseline)
-	if !slices.ContainsFunc(base, func(i int) bool { return failuresOf(&cells[i]).any() }) {
-		return baseline
-	}
 	best := baseline
 	for i := range d.Arms {
-		if familyOf(d.Arms[i]) != familyOf(d.Arms[baseline]) || !spared(cells, base, d.setting(cells, i)) {
+		if i == baseline || familyOf(d.Arms[i]) != familyOf(d.Arms[baseline]) || !spared(cells, base, d.setting(cells, i)) {
 			continue
 		}
 		if best == baseline || simpler(d.Arms[i], d.Arms[best]) {
@@ -74,18 +74,48 @@ func (d *Design) setting(cells []finding.Cell, arm int) []int {
 }
 
 // spared reports whether a setting works under every load under which the baseline was
-// measured, in at least as many rounds.
+// measured, and the baseline fails under one of them. It needs more than half as many
+// rounds.
 func spared(cells []finding.Cell, base, setting []int) bool {
+	fails := false
 	for _, b := range base {
 		i := slices.IndexFunc(setting, func(i int) bool { return cells[i].Load == cells[b].Load })
 		if i < 0 {
 			return false
 		}
-		if f := failuresOf(&cells[setting[i]]); f.any() || f.rounds < failuresOf(&cells[b]).rounds {
+		own, other := failuresOf(&cells[setting[i]]), failuresOf(&cells[b])
+		if own.killed+own.empty > 0 || 2*own.rounds <= other.rounds {
+			return false
+		}
+		switch {
+		case other.killed+other.empty > 0:
+			fails = true
+		case moreErrors(&cells[b], &cells[setting[i]]):
+			fails = true
+		case moreErrors(&cells[setting[i]], &cells[b]):
 			return false
 		}
 	}
-	return len(base) > 0
+	return fails
+}
+
+// moreErrors reports whether a cell fails more of its operations than another: beyond
+// errorMargin, and in paired rounds so consistently that chance is no explanation.
+func moreErrors(c, other *finding.Cell) bool {
+	if or(c.ErrorRate) <= or(other.ErrorRate)+errorMargin {
+		return false
+	}
+	ratios := map[int]float64{}
+	for _, r := range valid(other.Rounds) {
+		ratios[r.Round] = or(metric.MetricOf(metric.Errors).Run(&r))
+	}
+	var more []float64
+	for _, r := range valid(c.Rounds) {
+		if x, ok := ratios[r.Round]; ok {
+			more = append(more, or(metric.MetricOf(metric.Errors).Run(&r))-x)
+		}
+	}
+	return len(more) > 0 && stats.SignedRank(more) <= 1-confidence
 }
 
 // simpler reports whether setting a should stand in before b: snug's own first, then the

@@ -74,11 +74,8 @@ func (c *container) judged() finding.Judged {
 		}
 	}
 	j := finding.Judged{
-		Code: finding.Kept, Baseline: c.baseline, Loads: len(c.loads), Metric: name, Settings: len(c.settings), Fails: c.fails,
-		Rounds: c.pairs(name), Least: c.minRounds(name),
-	}
-	if c.replaced && c.fails.Rounds > 0 {
-		j.Chance = stats.AllInOne(c.fails.Rounds, c.fails.Of, failuresOf(&c.cells[c.baseline]).rounds) > 1-confidence
+		Code: finding.Kept, Baseline: c.baseline, Loads: len(c.loads), Metric: name, Settings: c.compared(name), Fails: c.fails,
+		Rounds: c.pairs(name), Least: c.minRounds(name), Chance: c.chance(),
 	}
 	if w, by := c.winner(); w != nil {
 		j.Code = finding.Won
@@ -92,7 +89,7 @@ func (c *container) judged() finding.Judged {
 	switch {
 	case c.replaced:
 		j.Code, j.Setting = finding.Spared, &c.baseline
-		j.Others = c.others(nil)
+		j.Others, j.Costs = c.others(nil), c.price()
 	case c.fails != nil:
 		j.Code = finding.NoneSpared
 	case c.few(name):
@@ -107,6 +104,62 @@ func (c *container) judged() finding.Judged {
 		}
 	}
 	return j
+}
+
+// compared counts the settings that were compared with the baseline in a metric. Beside a
+// setting that stands in, only those that do not fail count.
+func (c *container) compared(name string) int {
+	n := 0
+	for _, s := range c.settings {
+		if len(s.in(name)) > 0 && !(c.replaced && s.broken != nil) {
+			n++
+		}
+	}
+	return n
+}
+
+// chance reports whether so few failures of the planned baseline, and none of the setting
+// in its place, are no more than chance explains. The p-value is multiplied by the number
+// of settings that could have taken its place.
+func (c *container) chance() bool {
+	if !c.replaced || c.fails.Rounds == 0 {
+		return false
+	}
+	p := stats.AllInOne(c.fails.Rounds, c.fails.Of, failuresOf(&c.cells[c.baseline]).rounds)
+	return p*float64(max(1, len(c.settings))) > 1-confidence
+}
+
+// price returns in what the setting that stands in is worse than the planned baseline,
+// under the loads under which both work.
+func (c *container) price() []finding.Comparison {
+	var out []finding.Comparison
+	at := map[string]int{}
+	for i := range c.cells {
+		if a := c.cells[i].Arm; a != c.base {
+			if a.Load = ""; a == c.base {
+				at[c.cells[i].Load] = i
+			}
+		}
+	}
+	for _, p := range c.planned {
+		i, ok := at[c.cells[p].Load]
+		if f := failuresOf(&c.cells[p]); !ok || f.killed+f.empty > 0 || f.ratio > errorMargin {
+			continue
+		}
+		for _, m := range metrics {
+			if !m.on(&c.cells[p]) {
+				continue
+			}
+			r := stats.ComparePaired(pairs(c.cells[p], c.cells[i], m.Run))
+			if stats.Judge(r, r.P*float64(len(c.planned)), m.margin, !m.More) == finding.Worse {
+				out = append(out, finding.Comparison{
+					Cell: i, Baseline: p, Metric: m.Key, Pairs: r.N, Ratio: r.Ratio, Low: &r.Interval.Low, High: &r.Interval.High,
+					P: r.P, Adjusted: min(1, r.P*float64(len(c.planned))), Word: finding.Worse, Margin: m.margin,
+				})
+			}
+		}
+	}
+	return out
 }
 
 // better records a setting, the metric that decides for it, and all others in which it is
@@ -146,7 +199,10 @@ const maxOthers = 2
 // baseline is the one to beat.
 func (c *container) others(winner *setting) []finding.Other {
 	var out []finding.Other
-	for _, name := range c.order {
+	if !c.auto { // the objective decides alone
+		return nil
+	}
+	for _, name := range []string{metric.RPS, metric.Wall, metric.P99, metric.CPU, metric.Peak} {
 		var better []*setting
 		for _, s := range c.settings {
 			if s != winner && s.broken == nil && s.wins(name) {
@@ -180,17 +236,14 @@ func (c *container) few(name string) bool {
 	return n > 0 && n < c.minRounds(name)
 }
 
-// minRounds returns how many rounds are needed to show any difference in a metric.
+// minRounds returns how many rounds are needed to show any difference in a metric, under
+// any of the loads.
 func (c *container) minRounds(name string) int {
-	family := map[int]int{} // comparisons by baseline: one for each load
-	largest := 1
+	n := 0
 	for _, s := range c.settings {
-		for _, p := range s.in(name) {
-			family[p.Baseline]++
-			largest = max(largest, family[p.Baseline])
-		}
+		n += len(s.in(name))
 	}
-	return minRounds(largest)
+	return minRounds(max(1, n))
 }
 
 // need returns how many rounds would show a difference of the margin. 0: more rounds do

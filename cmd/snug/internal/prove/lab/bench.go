@@ -52,6 +52,9 @@ func (b *Bench) complete() error {
 	if len(s.Workloads) > 0 && !builtin {
 		return message.Usage("a built-in workload and a program of your own, --workload "+strings.Join(s.Workloads, ","), "give one or the other")
 	}
+	if b.Check && b.objective == experiment.None {
+		return message.Usage("nothing to check without a verdict, --check with --objective none", "leave one of them out")
+	}
 	if b.Check && remote {
 		return message.Usage("nothing to compare, --check with --url alone", "give the service's command after --, so that snug can start it with other settings")
 	}

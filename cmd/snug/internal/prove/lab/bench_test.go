@@ -134,9 +134,9 @@ func TestCheckable(t *testing.T) {
 		{"compared in something else", []finding.Cell{{Labels: byDefault}, {Labels: other}}, []finding.Comparison{{Metric: "rps"}}, message.ExitFailed},
 		{"nothing compared", []finding.Cell{{Labels: byDefault}}, nil, message.ExitFailed},
 		{"another is killed", []finding.Cell{{Labels: byDefault}, {Labels: other, OOMKills: kills(1)}}, cpu, -1},
-		{"the default is killed", []finding.Cell{{Labels: byDefault, OOMKills: kills(1)}, {Labels: other}}, nil, -1},
+		{"the default is killed", []finding.Cell{{Labels: byDefault, OOMKills: kills(1)}, {Labels: other}}, nil, message.ExitFinding},
 		{"the default is killed, the current is not", []finding.Cell{{Labels: byDefault, OOMKills: kills(1)}, {Labels: current}}, cpu, -1},
-		{"the current is killed", []finding.Cell{{Labels: byDefault}, {Labels: current, OOMKills: kills(1)}}, nil, -1},
+		{"the current is killed", []finding.Cell{{Labels: byDefault}, {Labels: current, OOMKills: kills(1)}}, nil, message.ExitFinding},
 		{"all are killed", []finding.Cell{{Labels: byDefault, OOMKills: kills(1)}, {Labels: other, OOMKills: kills(2)}}, nil, message.ExitFailed},
 	} {
 		d := &finding.Bench{Setup: finding.Setup{Objective: "cpu"}, Cells: c.cells, Comparisons: c.comparisons}

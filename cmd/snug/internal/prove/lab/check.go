@@ -56,7 +56,7 @@ func checkable(d *finding.Bench) error {
 		return message.Failed("nothing to check: every setting runs out of memory, --check", "give it more: --memory SIZE")
 	}
 	if killed {
-		return nil // the verdict says so
+		return &message.Failure{Code: message.ExitFinding, What: "the setting checked runs out of memory, and no other is shown to be spared, --check", Hint: "give it more memory, or more --rounds"}
 	}
 	metric := map[string]string{"cpu": "cpu_seconds_per_op", "rps": "rps", "p99": "p99_seconds", "wall": "wall_seconds", "ns/op": "benchmark.ns/op"}[d.Objective]
 	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric || metric == "" }) {

@@ -41,8 +41,8 @@ func (w words) spared(j *finding.Judged, whole bool) string {
 		not += " (which may be chance)"
 	}
 	text := "the " + baseName(failed) + " " + w.failure(j, j.Fails) + "; "
-	switch others := j.Settings - 1; { // the failed one is compared too, in the rounds in which it worked
-	case failed.Knobs == at.Knobs && failed.Burst == at.Burst: // an older document compares with the failed baseline
+	switch {
+	case sameSetting(failed.Arm, at.Arm): // an older document compares with the failed baseline
 		text += w.setting(j, *j.Setting) + not
 		if len(j.Costs) > 0 {
 			text += ", but " + w.phrase(j, &j.Costs[0], false)
@@ -52,15 +52,25 @@ func (w words) spared(j *finding.Judged, whole bool) string {
 	case j.Gain != nil:
 		text += w.setting(j, j.Baseline) + not + ", and " + w.setting(j, *j.Setting) + " " + w.gains(j, whole) + " than that" + rounds(j) + w.price(j, whole)
 	default:
-		text += w.setting(j, j.Baseline) + not
-		if whole && others > 0 {
-			text += ", and nothing else measured beats that beyond noise" + compared(others, j.Rounds)
+		text += w.setting(j, j.Baseline) + not + w.costs(j, j.Costs)
+		switch few := j.Rounds < j.Least; {
+		case !whole || j.Settings == 0 || j.Rounds == 0:
+		case few:
+			text += "; " + units.Plural(j.Rounds, "round") + " are too few to compare it with others, it takes " + strconv.Itoa(j.Least)
+		default:
+			text += ", and nothing else that lives beats it beyond noise" + compared(j.Settings, j.Rounds)
 		}
 		if whole {
 			text += w.others(j)
 		}
 	}
 	return text
+}
+
+// sameSetting reports whether two arms differ in nothing but their load.
+func sameSetting(a, b finding.Arm) bool {
+	a.Load = b.Load
+	return a == b
 }
 
 // gains lists the metrics in which a setting is better, the one that decides first.

@@ -50,7 +50,10 @@ func (w words) verdict() string {
 	case finding.CodeNotAsked:
 		return "measured without a verdict, as --objective none asks"
 	case finding.CodeNotCompared:
-		text := "no verdict: " + metric.Called(w.Metric) + " was not measured side by side"
+		text := "no verdict: nothing was measured side by side"
+		if w.Metric != "" {
+			text = "no verdict: " + metric.Called(w.Metric) + " was not measured side by side"
+		}
 		if lost := w.uncounted(); lost != "" {
 			text += "; " + lost
 		}
@@ -82,7 +85,7 @@ func (w words) one(j *finding.Judged) string {
 // to keep the baseline.
 func (w words) several() string {
 	var won, open, few, kept []string
-	trades := 0
+	trades, keeps := 0, 0 // keeps is a container where the baseline is kept
 	for i := range w.Judged {
 		j := &w.Judged[i]
 		where := w.where(j)
@@ -95,9 +98,9 @@ func (w words) several() string {
 			few = append(few, "no verdict "+where+": "+tooFew(j))
 		case finding.Traded:
 			trades++
-			kept = append(kept, where)
+			kept, keeps = append(kept, where), i
 		default:
-			kept = append(kept, where)
+			kept, keeps = append(kept, where), i
 		}
 	}
 	if len(few) > 0 && len(few) == len(w.Judged) {
@@ -108,7 +111,7 @@ func (w words) several() string {
 	}
 	says := slices.Concat(won, open, few)
 	if len(kept) > 0 {
-		text := "keep the " + baseName(&w.cells[w.Judged[0].Baseline]) + " " + units.List(kept)
+		text := "keep the " + baseName(&w.cells[w.Judged[keeps].Baseline]) + " " + units.List(kept)
 		switch {
 		case trades > 0:
 			text += ": nothing measured beats it without a cost"
@@ -298,7 +301,7 @@ func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) s
 	if p.Ratio < 1 {
 		less, lower = " less", " lower"
 	}
-	text := "needs " + size + less + " memory"
+	text := "has " + size + less + " " + metric.Called(p.Metric) + w.inBenchmark(p)
 	switch p.Metric {
 	case metric.CPU:
 		text = "costs " + size + less + " " + metric.CalledOf(p.Metric, arm)
@@ -308,6 +311,8 @@ func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) s
 		text = "takes " + size + less + " time"
 	case metric.BenchTime:
 		text = "takes " + size + less + " " + metric.Called(p.Metric) + w.inBenchmark(p)
+	case metric.Peak:
+		text = "needs " + size + less + " memory"
 	case metric.P50, metric.P99:
 		text = "has a " + size + lower + " " + metric.Called(p.Metric)
 	}
