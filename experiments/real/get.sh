@@ -50,7 +50,6 @@ module nsqd github.com/nsqio/nsq@v1.3.0 github.com/nsqio/nsq/apps/nsqd $svc
 module bench_writer github.com/nsqio/nsq@v1.3.0 github.com/nsqio/nsq/bench/bench_writer $svc
 module bench_reader github.com/nsqio/nsq@v1.3.0 github.com/nsqio/nsq/bench/bench_reader $svc
 module esbuild github.com/evanw/esbuild@v0.28.2 github.com/evanw/esbuild/cmd/esbuild
-module staticcheck honnef.co/go/tools@v0.8.2 honnef.co/go/tools/cmd/staticcheck
 module etcd3.6 go.etcd.io/etcd/server/v3@v3.6.13
 module opa github.com/open-policy-agent/opa@v1.22.3
 module coredns github.com/coredns/coredns@v1.14.5
