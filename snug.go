@@ -62,7 +62,7 @@ type Options struct {
 	// CPURequest is known: up to 1000, or 0 for 2. SNUG_REQUEST_FACTOR.
 	RequestFactor float64
 	// GOMEMLIMIT is the part of the memory limit that Go may use: "90%", "99%-100MiB",
-	// "400MiB", "off", or "" for all but the larger of 10% and 16 MiB. A memory limit below
+	// "400MiB", "off", or "" for all but the larger of 10% and 8 MiB. A memory limit below
 	// 64 MiB sets nothing. A plain size is used as it is; one above the limit gives a warning
 	// in the Plan. SNUG_GOMEMLIMIT.
 	GOMEMLIMIT string

@@ -70,7 +70,7 @@ type Result struct {
 // Now returns the process's current values, as needed for a decision.
 func Now() plan.Now {
 	n := AtStart()
-	if n.Live >= plan.MinMemory-plan.MinHeadroom {
+	if n.Live >= plan.MinValue {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m) // stops the world
 		n.Live = int64(m.HeapAlloc)

@@ -18,7 +18,7 @@ import (
 func resident() int64 {
 	const unknown = 1 << 62
 	var ru syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err == nil && int64(ru.Maxrss)<<10 < plan.MinMemory-plan.MinHeadroom {
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err == nil && int64(ru.Maxrss)<<10 < plan.MinValue {
 		return 0
 	}
 	fd, err := syscall.Open("/proc/self/statm", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)

@@ -23,7 +23,7 @@ func TestLive(t *testing.T) {
 		fmt.Print(live(mib))
 		return
 	}
-	const threshold = (plan.MinMemory - plan.MinHeadroom) >> 20
+	const threshold = plan.MinValue >> 20
 	for _, mib := range []int{0, threshold + 6, 160} {
 		// A program started by vfork inherits the peak of a large parent; a shell is small, and
 		// forks.

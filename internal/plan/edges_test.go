@@ -76,11 +76,11 @@ func TestEdgesOfDecisions(t *testing.T) {
 		{"two workers", Input{Limits: memory(500 * mib), Policy: Policy{Workers: 2}}, 225 * mib, Workers, 0},
 		{"memory.high is lower", Input{Limits: highFirst}, 360 * mib, MemoryHigh, 0},
 		{"memory.high equals memory.max", Input{Limits: memory(400 * mib)}, 360 * mib, MemoryMax, 0},
-		{"the smallest limit", Input{Limits: memory(64 * mib)}, 48 * mib, MemoryMax, 0},
+		{"the smallest limit", Input{Limits: memory(64 * mib)}, 56 * mib, MemoryMax, 0},
 		{"a byte less", Input{Limits: memory(64*mib - 1)}, 0, TooSmall, 0},
 		{"the live heap is the value", Input{Limits: memory(500 * mib), Now: Now{Procs: 1, NumCPU: 1, MemLimit: NoMemLimit, Live: 450 * mib}}, 0, LiveHeap, 1},
 		{"the live heap is a byte less", Input{Limits: memory(500 * mib), Now: Now{Procs: 1, NumCPU: 1, MemLimit: NoMemLimit, Live: 450*mib - 1}}, 450 * mib, MemoryMax, 0},
-		{"headroom is a tenth or 16 MiB", Input{Limits: memory(160 * mib)}, 144 * mib, MemoryMax, 0},
+		{"headroom is a tenth or 8 MiB", Input{Limits: memory(80 * mib)}, 72 * mib, MemoryMax, 0},
 	} {
 		p := Decide(&c.in)
 		if s := p.GOMEMLIMIT; s.Value != c.value || s.Code != c.code || len(p.Warnings) != c.warnings {

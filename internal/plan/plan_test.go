@@ -111,8 +111,8 @@ func TestMemory(t *testing.T) {
 		{"no limit", Input{Limits: container(0, 16, 0)}, 0, NoLimit},
 		{"unknown", Input{Limits: unknown}, 0, Unknown},
 		{"a tenth stays free", Input{Limits: container(0, 16, 1000*mib)}, 900 * mib, MemoryMax},
-		{"at least 16 MiB stay free", Input{Limits: container(0, 16, 100*mib)}, 84 * mib, MemoryMax},
-		{"smallest", Input{Limits: container(0, 16, 64*mib)}, 48 * mib, MemoryMax},
+		{"at least 8 MiB stay free", Input{Limits: container(0, 16, 72*mib)}, 64 * mib, MemoryMax},
+		{"smallest", Input{Limits: container(0, 16, 64*mib)}, 56 * mib, MemoryMax},
 		{"too small", Input{Limits: container(0, 16, 64*mib-1)}, 0, TooSmall},
 		{"memory.high", Input{Limits: high}, 360 * mib, MemoryHigh},
 		{"memory.high alone", Input{Limits: onlyHigh}, 360 * mib, MemoryHigh},
@@ -249,7 +249,7 @@ func FuzzDecide(f *testing.F) {
 		if s.Leave != (s.Value == 0) || s.Code == "" {
 			t.Errorf("GOMEMLIMIT %+v of %+v", s, in)
 		}
-		if !s.Leave && (s.Value < MinMemory-MinHeadroom || s.Value <= live) {
+		if !s.Leave && (s.Value < MinValue || s.Value <= live) {
 			t.Errorf("GOMEMLIMIT %d is below the floor or the live heap: %+v", s.Value, in)
 		}
 		if limit, ok := l.Memory.Soft.Get(); ok && !s.Leave && less >= 0 && s.Value > limit {

@@ -17,7 +17,7 @@ func (p *policies) observed(t *testing.T) {
 		{"both variables, and a restart", in, "gomaxprocs=enabled restart-on-resize=enabled", plain, "a GOMAXPROCS (pod-procs-reference); a GOMEMLIMIT=460MiB (pod-memory-share)", nil},
 		{"several containers", in, "",
 			`initContainers: [{name: s, image: x, restartPolicy: Always, env: [{name: A, value: b}], resources: {limits: {memory: 64Mi}}}], containers: [{name: a, image: x, resources: {limits: {memory: 1Gi}}}]`,
-			"a GOMEMLIMIT=921MiB (pod-memory-share); s GOMEMLIMIT=48MiB (pod-memory-share)", nil},
+			"a GOMEMLIMIT=921MiB (pod-memory-share); s GOMEMLIMIT=56MiB (pod-memory-share)", nil},
 		{"a LimitRange's limits", limited, "", `containers: [{name: a, image: x}]`, "a GOMEMLIMIT=270MiB (pod-memory-share)", nil},
 		{"nothing to add", in, "", `containers: [{name: a, image: x}]`, "", nil},
 		{"a variable already set", in, "", withEnv("GOMEMLIMIT", "100MiB"), "", nil},

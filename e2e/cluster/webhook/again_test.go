@@ -120,7 +120,7 @@ func (l *lab) changed(t *testing.T) {
 	hook.Register(t, l.Lab, l.exe, s)
 	hook.Start(t, l.exe, l.at, s, "--secret", "changed")
 	l.inForce(t)
-	for memory, want := range map[string]string{"1Gi": "921MiB", "128Mi": "112MiB"} {
+	for memory, want := range map[string]string{"1Gi": "921MiB", "128Mi": "115MiB"} {
 		t.Run(memory, func(t *testing.T) {
 			l.limiter(t, memory)
 			said := "added: a GOMEMLIMIT=" + want + " (pod-memory-share)"

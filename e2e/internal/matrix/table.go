@@ -132,13 +132,13 @@ var table = []Situation{
 		Runtime: all, Snug: all, Memory: 483183821, PeerMemory: 483183820,
 	},
 	{
-		// A tenth would be less than 16 MiB.
-		Name: "memory 128 MiB", Levels: []Level{{Memory: 128 * mib}}, Hard: 128 * mib,
-		Runtime: all, Snug: all, Memory: 112 * mib, PeerMemory: 120795955,
+		// A tenth would be less than 8 MiB.
+		Name: "memory 72 MiB", Levels: []Level{{Memory: 72 * mib}}, Hard: 72 * mib,
+		Runtime: all, Snug: all, Memory: 64 * mib, PeerMemory: 67947724,
 	},
 	{
 		Name: "memory 64 MiB", Alike: true, Levels: []Level{{Memory: 64 * mib}}, Hard: 64 * mib,
-		Runtime: all, Snug: all, Memory: 48 * mib, PeerMemory: 60397977,
+		Runtime: all, Snug: all, Memory: 56 * mib, PeerMemory: 60397977,
 	},
 	{
 		Name: "memory too small to steer by", Alike: true, Levels: []Level{{Memory: 48 * mib}}, Hard: 48 * mib,

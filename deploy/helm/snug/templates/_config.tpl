@@ -60,7 +60,7 @@ because JSON numbers would be printed as floating point.
 {{- define "snug.rendering" -}}
 {{- $c := (index . 0).Values.config -}}
 {{- $least := int64 $c.minProcs -}}
-{{- $share := "x.memory - (x.memory / 10 > 16777216 ? x.memory / 10 : 16777216)" -}}
+{{- $share := "x.memory - (x.memory / 10 > 8388608 ? x.memory / 10 : 8388608)" -}}
 {{- if ne $c.memory "default" -}}
 {{- $percent := regexFind "^[0-9.]+" $c.memory | float64 | toString -}}
 {{- $share = printf "int(double(x.memory) * %s / 100.0)" (include "snug.double" $percent) -}}

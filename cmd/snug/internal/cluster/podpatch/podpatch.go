@@ -72,7 +72,7 @@ type Policy struct {
 	Round plan.Round
 	// MinProcs is the minimum of GOMAXPROCS, 0 = 1, which is what a reference gives.
 	MinProcs int
-	Memory   plan.Memory // the share of the memory limit; the zero Memory leaves a tenth, and at least 16 MiB
+	Memory   plan.Memory // the share of the memory limit; the zero Memory leaves a tenth, and at least 8 MiB
 	// RequestFactor is the number of Ps per requested core in containers without a CPU
 	// limit; 0 = no GOMAXPROCS.
 	RequestFactor float64

@@ -50,7 +50,7 @@ func Render(c *Config) string {
 	r := rendering{
 		Config:      c,
 		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, Enabled: Enabled, Disabled: Disabled,
-		MinMemory: plan.MinMemory, MinShare: plan.MinMemory - plan.MinHeadroom,
+		MinMemory: plan.MinMemory, MinShare: plan.MinValue,
 		MaxCores: podpatch.MaxMilli / 1000, MaxBytes: podpatch.MaxBytes,
 	}
 	r.Codes.Memory, r.Codes.Reference, r.Codes.Value, r.Codes.Request = podpatch.MemoryShare, podpatch.ProcsReference, podpatch.ProcsValue, podpatch.ProcsRequest

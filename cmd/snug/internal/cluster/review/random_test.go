@@ -363,7 +363,7 @@ func TestRecorded(t *testing.T) {
 	for name, want := range map[string]string{
 		"bare": "a GOMEMLIMIT=460MiB (pod-memory-share)",
 		"web":  "cart GOMAXPROCS (pod-procs-reference); cart GOMEMLIMIT=460MiB (pod-memory-share)",
-		"mesh": "cart GOMAXPROCS (pod-procs-reference); cart GOMEMLIMIT=460MiB (pod-memory-share); mesh-init GOMAXPROCS (pod-procs-reference); mesh-init GOMEMLIMIT=921MiB (pod-memory-share); vault-agent GOMAXPROCS (pod-procs-reference); vault-agent GOMEMLIMIT=112MiB (pod-memory-share)",
+		"mesh": "cart GOMAXPROCS (pod-procs-reference); cart GOMEMLIMIT=460MiB (pod-memory-share); mesh-init GOMAXPROCS (pod-procs-reference); mesh-init GOMEMLIMIT=921MiB (pod-memory-share); vault-agent GOMAXPROCS (pod-procs-reference); vault-agent GOMEMLIMIT=115MiB (pod-memory-share)",
 		"many": "c9 GOMEMLIMIT=460MiB (pod-memory-share)",
 		"out":  "",
 	} {

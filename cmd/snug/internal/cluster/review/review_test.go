@@ -218,7 +218,7 @@ func TestFit(t *testing.T) {
 		{"init and sidecar containers", "", restarts, `initContainers: [{name: i, resources: {limits: {memory: 1Gi, cpu: 1}}}, {name: s, restartPolicy: Always, resources: {limits: {memory: 1Gi, cpu: 1}}}], ` + one,
 			"i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} s{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB cpu:RestartContainer} a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer}", ""},
 		{"the pod's limits, one container", "", oldGo, `resources: {limits: {memory: 1Gi, cpu: 2}}, initContainers: [{name: i}], containers: [{name: a}]`, "i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB}", ""},
-		{"the pod's limits, two containers", "", oldGo, `resources: {limits: {memory: 1Gi, cpu: 2}}, containers: [{name: a}, {name: b, resources: {limits: {memory: 100Mi}}}]`, "a{GOMAXPROCS<limits.cpu/1} b{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=84MiB}", ""},
+		{"the pod's limits, two containers", "", oldGo, `resources: {limits: {memory: 1Gi, cpu: 2}}, containers: [{name: a}, {name: b, resources: {limits: {memory: 100Mi}}}]`, "a{GOMAXPROCS<limits.cpu/1} b{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=90MiB}", ""},
 		{"the pod's limits, a sidecar", "", enabled, `resources: {limits: {memory: 1Gi}}, initContainers: [{name: i}, {name: s, restartPolicy: Always}], containers: [{name: a}]`, "i{} s{} a{}",
 			"a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-memory-shared); i GOMAXPROCS (pod-no-cpu-limit); i GOMEMLIMIT (pod-memory-shared); s GOMAXPROCS (pod-no-cpu-limit); s GOMEMLIMIT (pod-memory-shared)"},
 		{"an excluded container", "exclude: {containers: [b]}", enabled, `containers: [{name: a, resources: {limits: {memory: 1Gi}}}, {name: b, resources: {limits: {memory: 1Gi}}}]`, "a{GOMEMLIMIT=921MiB} b{}", "a GOMEMLIMIT=921MiB (pod-memory-share)"},
@@ -349,7 +349,7 @@ func TestFitCorrects(t *testing.T) {
 	}
 	for _, c := range []struct{ name, config, spec, before, want, said string }{
 		{"more memory", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "a{A=b GOMEMLIMIT=921MiB}", "added a GOMEMLIMIT=921MiB (pod-memory-share)"},
-		{"less memory", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 64Mi}}}", given, "a{A=b GOMEMLIMIT=48MiB}", "added a GOMEMLIMIT=48MiB (pod-memory-share)"},
+		{"less memory", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 64Mi}}}", given, "a{A=b GOMEMLIMIT=56MiB}", "added a GOMEMLIMIT=56MiB (pod-memory-share)"},
 		{"the same", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 512Mi}}}", given, "a{A=b GOMEMLIMIT=460MiB}", "added " + given},
 		{"too little memory", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 63Mi}}}", given, "a{A=b GOMEMLIMIT=460MiB}", "added " + given},
 		{"another value in the annotation", "", "{name: a, " + env("461MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "a{A=b GOMEMLIMIT=461MiB}", "added " + given},

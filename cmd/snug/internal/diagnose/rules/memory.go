@@ -24,7 +24,7 @@ const (
 	// minFree bytes below it, and lets memory that is not Go's grow by the factor
 	// otherGrowth.
 	safeShare   = 0.9
-	minFree     = 16 << 20
+	minFree     = 8 << 20
 	otherGrowth = 1.25
 	// smallHeap is the live heap in bytes below which growth in percent means nothing.
 	smallHeap = 16 << 20

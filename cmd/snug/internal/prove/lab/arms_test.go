@@ -92,7 +92,7 @@ func TestArms(t *testing.T) {
 		{"snug's memory limit by another name", "--cpus 1 --memory 200MiB --gomemlimit 90%,180MiB,188743680", machine(16),
 			[]string{"q1 m200 default", "q1 m200 L180MiB snug"}},
 		{"memory that is no number of MiB", "--cpus 1 --memory 100MiB --gomemlimit 1000000", machine(16),
-			[]string{"q1 m100 default", "q1 m100 L84MiB snug", "q1 m100 L1000000B"}},
+			[]string{"q1 m100 default", "q1 m100 L90MiB snug", "q1 m100 L1000000B"}},
 		{"burst", "--cpus 0.5 --burst 0,10ms,quota,50ms --gomaxprocs default", machine(16),
 			[]string{"q0.5 default+snug", "q0.5 b10000", "q0.5 b50000"}},
 		{"replicas", "--cpus 1 --replicas 1,5", machine(16),
