@@ -243,7 +243,7 @@ func followsALiveGroup(t *testing.T, kind string) {
 	h.memory(app, 256) // the container shrinks
 	says(procs, 230)
 	h.memory(pod, 128) // then the pod
-	says(procs, 112)
+	says(procs, 115)
 	h.memory(pod, 2048) // the pod grows first
 	h.memory(app, 1024)
 	says(procs, 921)

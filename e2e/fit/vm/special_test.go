@@ -77,7 +77,7 @@ func TestSpecial(t *testing.T) {
 		// The tool makes the groups.
 		{
 			step:  vm.Step{Name: "confine in the root group", Args: run(both...), After: []string{"/cgroup.stat"}},
-			procs: 2, memory: 48 << 20, cgroup: "0::/snug-", after: []string{nothing},
+			procs: 2, memory: 56 << 20, cgroup: "0::/snug-", after: []string{nothing},
 		},
 		{
 			step:  vm.Step{Name: "confine with a minimum of 1", Args: run("--cpus", "0.5"), Env: []string{"SNUG_MIN_PROCS=1"}, After: []string{"/cgroup.stat"}},

@@ -55,7 +55,7 @@ func Ramp(s *content.Section, cells []finding.Cell, kind map[string]int) *Figure
 
 func rampChart(all []*content.Course, cells []finding.Cell, kind map[string]int, w float64) tmpl.HTML {
 	const left, panel, gap = plotLeft, 78, 30
-	right, class := w-14, "wide"
+	right, class := w-22, "wide"
 	if w < 500 {
 		class = "narrow"
 	}
