@@ -71,8 +71,8 @@ func cell(a Arm, all []finding.Run, seed uint64) finding.Cell {
 	c.Throttled = s.median(metric.Throttled, func(r finding.Run) *float64 { return metric.ThrottledOf(&r) })
 	c.GCPerSec = s.median("gc_per_second", collections)
 	c.STWTotal = s.median("stw_total_seconds", func(r finding.Run) *float64 { return r.STW })
-	c.PeakHeap = whole(s.median("peak_heap_bytes", func(r finding.Run) *float64 { return metric.Float(r.PeakHeap) }))
-	c.Peak = whole(s.median(metric.Peak, func(r finding.Run) *float64 { return metric.Float(r.Peak) }))
+	c.PeakHeap = rounded(s.median("peak_heap_bytes", func(r finding.Run) *float64 { return metric.Float(r.PeakHeap) }))
+	c.Peak = rounded(s.median(metric.Peak, func(r finding.Run) *float64 { return metric.Float(r.Peak) }))
 	for _, r := range s.runs {
 		c.STWMax = larger(c.STWMax, r.STWMax)
 		if r.OOMKills != nil {
@@ -177,7 +177,7 @@ func (s summary) pooled(seed uint64) (*finding.Histogram, *float64) {
 	counts := map[float64]int64{}
 	total := int64(0)
 	for _, r := range s.runs {
-		if r.Latency == nil {
+		if !whole(r.Latency) {
 			continue
 		}
 		clusters = append(clusters, stats.Cluster{Values: r.Latency.Seconds, Counts: r.Latency.Counts})
@@ -206,6 +206,9 @@ func (s summary) pooled(seed uint64) (*finding.Histogram, *float64) {
 	}
 	return h, &estimate
 }
+
+// whole reports whether a distribution has a count for each value; a file may be damaged.
+func whole(h *finding.Histogram) bool { return h != nil && len(h.Seconds) == len(h.Counts) }
 
 // errorRatio returns nil if there were no operations.
 func errorRatio(runs []finding.Run) *float64 {
@@ -286,7 +289,7 @@ func or[T float64 | uint64](p *T) T {
 	return *p
 }
 
-func whole(f *float64) *int64 {
+func rounded(f *float64) *int64 {
 	if f == nil {
 		return nil
 	}

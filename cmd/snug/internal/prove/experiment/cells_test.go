@@ -166,3 +166,17 @@ func TestCollectionsOverTheirTime(t *testing.T) {
 		t.Errorf("in no time: %v", *got)
 	}
 }
+
+// TestDamagedLatency: a distribution without a count for each value is as one that is not
+// there.
+func TestDamagedLatency(t *testing.T) {
+	d := plain(1)
+	runs := execute(t, d, service{sd: 0.01})
+	runs[0].Latency = &finding.Histogram{Seconds: []float64{0.001, 0.002}, Counts: []int64{1}}
+	runs[1].Latency = &finding.Histogram{Seconds: []float64{0.001}, Counts: []int64{1, 2}}
+	for _, c := range Cells(d, runs) {
+		if c.Latency != nil {
+			t.Errorf("%+v", c.Latency)
+		}
+	}
+}

@@ -152,7 +152,7 @@ func unserved(d *Design, cells []finding.Cell) []finding.Unshown {
 // meanLatency returns the mean latency of a run in seconds, its P50 if there is no
 // histogram.
 func meanLatency(r finding.Run) (float64, bool) {
-	if r.Latency != nil {
+	if whole(r.Latency) {
 		sum, n := 0.0, 0.0
 		for i, v := range r.Latency.Seconds {
 			sum, n = sum+v*float64(r.Latency.Counts[i]), n+float64(r.Latency.Counts[i])

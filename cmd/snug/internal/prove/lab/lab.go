@@ -362,6 +362,9 @@ func (l *Lab) confinement(s *sweep) error {
 	return nil
 }
 
+// maxBody is the largest body that snug sends with each request.
+const maxBody = 64 << 20
+
 // content returns the body of a request: the text of --body, or the file that it names.
 func (l *Lab) content() ([]byte, error) {
 	file, isFile := strings.CutPrefix(l.body, "@")
@@ -371,7 +374,17 @@ func (l *Lab) content() ([]byte, error) {
 	case !isFile:
 		return []byte(l.body), nil
 	}
-	b, err := os.ReadFile(file)
+	info, err := os.Stat(file)
+	var b []byte
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = errors.New("not a regular file")
+	case info.Size() > maxBody:
+		err = errors.New("more than " + units.Bytes(maxBody))
+	default:
+		b, err = os.ReadFile(file)
+	}
 	if err != nil {
 		return nil, message.Failed("cannot read the body, "+message.Reason(err)+", "+file, "--body takes text, or @FILE")
 	}
