@@ -123,9 +123,15 @@ func (s *setting) in(name string) []*finding.Comparison {
 // largest returns the comparison in a metric with this word that is furthest from 1, over
 // all loads and benchmarks; nil if there is none.
 func (s *setting) largest(name, word string) *finding.Comparison {
+	return furthest(s.compared, func(p *finding.Comparison) bool { return p.Metric == name && p.Word == word })
+}
+
+// furthest returns the comparison that is furthest from 1, of those that are meant; nil if
+// none is.
+func furthest(all []*finding.Comparison, meant func(*finding.Comparison) bool) *finding.Comparison {
 	var found *finding.Comparison
-	for _, p := range s.compared {
-		if p.Metric == name && p.Word == word && (found == nil || math.Abs(math.Log(p.Ratio)) > math.Abs(math.Log(found.Ratio))) {
+	for _, p := range all {
+		if meant(p) && (found == nil || math.Abs(math.Log(p.Ratio)) > math.Abs(math.Log(found.Ratio))) {
 			found = p
 		}
 	}
@@ -200,15 +206,10 @@ func (c *container) best() (int, bool) {
 	return c.baseline, c.replaced
 }
 
-// gain returns the comparison that shows most how much better a setting is in a metric.
+// gain returns the comparison that shows most how much better a setting is in a metric; of
+// Go benchmarks, their geometric mean.
 func (c *container) gain(s *setting, name string) *finding.Comparison {
-	var found *finding.Comparison
-	for _, p := range s.in(name) {
-		if p.Word == finding.Better && (found == nil || math.Abs(math.Log(p.Ratio)) > math.Abs(math.Log(found.Ratio))) {
-			found = p
-		}
-	}
-	return found
+	return furthest(s.in(name), func(p *finding.Comparison) bool { return p.Word == finding.Better })
 }
 
 // score is the mean logarithm of a metric's ratio over loads; less is better.

@@ -99,7 +99,7 @@ func (c *container) fewest(better []*setting, name string) *setting {
 // their own paired rounds: under one load at least, and worse under none. The p-value is
 // multiplied by the number of comparisons (Bonferroni).
 func (c *container) beats(a, b *setting, name string, comparisons int) bool {
-	m, margin := comparedIn(name)
+	m := comparedIn(name)
 	better := false
 	for _, i := range a.cells {
 		at := slices.IndexFunc(b.cells, func(k int) bool { return c.cells[k].Load == c.cells[i].Load })
@@ -107,7 +107,7 @@ func (c *container) beats(a, b *setting, name string, comparisons int) bool {
 			continue
 		}
 		p := stats.ComparePaired(pairs(c.cells[b.cells[at]], c.cells[i], m.Run))
-		switch stats.Judge(p, p.P*float64(max(1, comparisons)), margin, !m.More) {
+		switch stats.Judge(p, p.P*float64(max(1, comparisons)), m.margin, !m.More) {
 		case finding.Better:
 			better = true
 		case finding.Worse:
@@ -117,13 +117,12 @@ func (c *container) beats(a, b *setting, name string, comparisons int) bool {
 	return better
 }
 
-// comparedIn returns how settings are compared in a metric, and its margin.
-func comparedIn(name string) (compared, float64) {
+// comparedIn returns how settings are compared in a metric.
+func comparedIn(name string) compared {
 	for _, m := range metrics {
 		if m.Key == name {
-			return m, m.margin
+			return m
 		}
 	}
-	m := compared{metric.MetricOf(name), benchMargin, anyLoad}
-	return m, m.margin
+	return compared{metric.MetricOf(name), benchMargin, anyLoad}
 }

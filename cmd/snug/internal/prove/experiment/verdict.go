@@ -167,7 +167,7 @@ func (c *container) price() []finding.Comparison {
 func (c *container) better(j *finding.Judged, s *setting, by string) {
 	j.Metric, j.Setting, j.Gain = by, &s.cells[0], c.gain(s, by)
 	j.Rounds, j.Least = c.pairs(by), c.minRounds(by)
-	for _, name := range []string{metric.RPS, metric.Wall, metric.P99, metric.CPU, metric.Peak} {
+	for _, name := range told {
 		if p := c.gain(s, name); p != nil && name != by && s.wins(name) {
 			j.Also = append(j.Also, *p)
 		}
@@ -191,6 +191,9 @@ func costs(s *setting) []finding.Comparison {
 	return out
 }
 
+// told lists the metrics in which a gain is told, in this order: one for each kind.
+var told = []string{metric.RPS, metric.Wall, metric.P99, metric.CPU, metric.Peak}
+
 // maxOthers bounds how many settings are named beside the one that wins.
 const maxOthers = 2
 
@@ -202,7 +205,7 @@ func (c *container) others(winner *setting) []finding.Other {
 	if !c.auto { // the objective decides alone
 		return nil
 	}
-	for _, name := range []string{metric.RPS, metric.Wall, metric.P99, metric.CPU, metric.Peak} {
+	for _, name := range told {
 		var better []*setting
 		for _, s := range c.settings {
 			if s != winner && s.broken == nil && s.wins(name) {
