@@ -71,7 +71,7 @@ func containers(planned, d *Design, cells []finding.Cell, comparisons []finding.
 				c.planned = append(c.planned, p)
 			}
 		}
-		if f := failuresOf(&cells[p]); c.fails == nil && f.killed+f.empty > 0 {
+		if f := failuresOf(&cells[p]); c.fails == nil && f.lost() > 0 {
 			c.fails = f.of(p)
 		}
 		if standIn {
@@ -201,14 +201,14 @@ func (c *container) trade() (*setting, string) {
 // of the setting in its place. It is false if there is none.
 func (c *container) best() (int, bool) {
 	if w, name := c.winner(); w != nil {
-		return c.gain(w, name).Cell, true
+		return w.gain(name).Cell, true
 	}
 	return c.baseline, c.replaced
 }
 
 // gain returns the comparison that shows most how much better a setting is in a metric; of
 // Go benchmarks, their geometric mean.
-func (c *container) gain(s *setting, name string) *finding.Comparison {
+func (s *setting) gain(name string) *finding.Comparison {
 	return furthest(s.in(name), func(p *finding.Comparison) bool { return p.Word == finding.Better })
 }
 

@@ -24,6 +24,9 @@ type failures struct {
 	ratio  float64
 }
 
+// lost is the number of rounds without a result, killed or not.
+func (f failures) lost() int { return f.killed + f.empty }
+
 func failuresOf(c *finding.Cell) failures {
 	var f failures
 	for _, r := range valid(c.Rounds) {
@@ -55,7 +58,7 @@ func (f failures) of(cell int) *finding.Failure {
 // sometimes killed keeps only the rounds in which it did well.
 func (c *container) fail(s *setting, cell, baseline int) {
 	arm, base := failuresOf(&c.cells[cell]), failuresOf(&c.cells[baseline])
-	if s.broken == nil && (arm.killed+arm.empty > 0 || arm.ratio > base.ratio+errorMargin) {
+	if s.broken == nil && (arm.lost() > 0 || arm.ratio > base.ratio+errorMargin) {
 		s.broken = arm.of(cell)
 	}
 }

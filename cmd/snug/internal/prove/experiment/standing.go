@@ -84,11 +84,11 @@ func spared(cells []finding.Cell, base, setting []int) bool {
 			return false
 		}
 		own, other := failuresOf(&cells[setting[i]]), failuresOf(&cells[b])
-		if own.killed+own.empty > 0 || 2*own.rounds <= other.rounds {
+		if own.lost() > 0 || 2*own.rounds <= other.rounds {
 			return false
 		}
 		switch {
-		case other.killed+other.empty > 0:
+		case other.lost() > 0:
 			fails = true
 		case moreErrors(&cells[b], &cells[setting[i]]):
 			fails = true

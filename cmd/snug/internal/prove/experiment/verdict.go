@@ -135,15 +135,14 @@ func (c *container) price() []finding.Comparison {
 	var out []finding.Comparison
 	at := map[string]int{}
 	for i := range c.cells {
-		if a := c.cells[i].Arm; a != c.base {
-			if a.Load = ""; a == c.base {
-				at[c.cells[i].Load] = i
-			}
+		a := c.cells[i].Arm
+		if a.Load = ""; a == c.base {
+			at[c.cells[i].Load] = i
 		}
 	}
 	for _, p := range c.planned {
 		i, ok := at[c.cells[p].Load]
-		if f := failuresOf(&c.cells[p]); !ok || f.killed+f.empty > 0 || f.ratio > errorMargin {
+		if f := failuresOf(&c.cells[p]); !ok || f.lost() > 0 || f.ratio > errorMargin {
 			continue
 		}
 		for _, m := range metrics {
@@ -165,10 +164,10 @@ func (c *container) price() []finding.Comparison {
 // better records a setting, the metric that decides for it, and all others in which it is
 // better or worse.
 func (c *container) better(j *finding.Judged, s *setting, by string) {
-	j.Metric, j.Setting, j.Gain = by, &s.cells[0], c.gain(s, by)
+	j.Metric, j.Setting, j.Gain = by, &s.cells[0], s.gain(by)
 	j.Rounds, j.Least = c.pairs(by), c.minRounds(by)
 	for _, name := range told {
-		if p := c.gain(s, name); p != nil && name != by && s.wins(name) {
+		if p := s.gain(name); p != nil && name != by && s.wins(name) {
 			j.Also = append(j.Also, *p)
 		}
 	}
@@ -217,7 +216,7 @@ func (c *container) others(winner *setting) []finding.Other {
 			slices.ContainsFunc(out, func(o finding.Other) bool { return o.Setting == s.cells[0] }) {
 			continue
 		}
-		out = append(out, finding.Other{Setting: s.cells[0], Gain: *c.gain(s, name), Costs: costs(s)})
+		out = append(out, finding.Other{Setting: s.cells[0], Gain: *s.gain(name), Costs: costs(s)})
 	}
 	return out
 }
