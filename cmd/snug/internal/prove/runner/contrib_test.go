@@ -34,7 +34,7 @@ func TestContribLoad(t *testing.T) {
 				t.Errorf("%s got %q, want %q", tt.script, args, tt.args)
 			}
 			got := ""
-			res, err := readLoad(printed(out), 2.1)
+			res, err := readLoad(printed(out), 2.1, 2.1)
 			if err != nil {
 				got = "error: " + err.Error()
 			} else {
@@ -50,7 +50,7 @@ func TestContribLoad(t *testing.T) {
 	}
 	t.Run("nats-bench", func(t *testing.T) {
 		out, args := contrib(t, "nats-bench", "nats-bench", "0.1")
-		res, err := readLoad(printed(out), 600)
+		res, err := readLoad(printed(out), 600, 0.1)
 		if err != nil {
 			t.Fatal(err)
 		}

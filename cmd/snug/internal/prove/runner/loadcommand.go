@@ -76,7 +76,7 @@ func (d *commandDriver) result(run *finding.Run) error {
 	}
 	cpu := d.end.CPU
 	run.Generator.CPU = &cpu
-	res, err := readLoad(d.said.out, d.end.Wall)
+	res, err := readLoad(d.said.out, d.end.Wall, d.runner.Window.Seconds())
 	if err != nil {
 		return err
 	}

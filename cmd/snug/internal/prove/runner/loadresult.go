@@ -39,8 +39,11 @@ var loadFields = []string{"operations", "errors", "seconds", "p50_seconds", "p95
 // cureLoad says what a load command must print.
 const cureLoad = `its last line must be as {"operations": 5000, "errors": 0, "p99_seconds": 0.012}, or the result of one Go benchmark`
 
-// readLoad reads the output of a load command that took wall seconds.
-func readLoad(o *output, wall float64) (*loadResult, error) {
+// leastShare is the share of the window that a load without errors must last.
+const leastShare = 0.1
+
+// readLoad reads the output of a load command that took wall seconds of a window.
+func readLoad(o *output, wall, window float64) (*loadResult, error) {
 	o.mu.Lock()
 	lines := bytes.Split(o.tail, []byte("\n"))
 	line, all := lastObject(lines)
@@ -55,8 +58,18 @@ func readLoad(o *output, wall float64) (*loadResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bad := res.check(wall); bad != "" {
-		return nil, &TargetError{"the load command printed " + bad, "times are in seconds, and cannot be longer than the command took"}
+	if bad, cure := res.check(wall); bad != "" {
+		return nil, &TargetError{"the load command printed " + bad, cure}
+	}
+	span := wall
+	if res.Seconds != nil {
+		span = *res.Seconds
+	}
+	// With errors it may have ended early because the service did.
+	if res.Errors == 0 && span < leastShare*window {
+		return nil, &TargetError{
+			fmt.Sprintf("the load command loaded for %.2g s of a window of %g s", span, window), "it must load for SNUG_SECONDS, or with so many operations that they take as long",
+		}
 	}
 	return res, nil
 }
@@ -118,39 +131,53 @@ func benchmarkLoad(o *output) (*loadResult, error) {
 	return res, nil
 }
 
-// check returns what is impossible, "" if nothing is.
-func (l *loadResult) check(wall float64) string {
+// check returns what is impossible and a cure, "" if nothing is.
+func (l *loadResult) check(wall float64) (bad, cure string) {
 	whole := func(x float64) bool { return x >= 0 && x < 1<<53 && x == math.Trunc(x) }
 	switch {
 	case !whole(*l.Operations):
-		return fmt.Sprintf("%v operations", *l.Operations)
+		return fmt.Sprintf("%v operations", *l.Operations), "operations and errors are whole numbers from 0 on"
 	case !whole(l.Errors):
-		return fmt.Sprintf("%v errors", l.Errors)
+		return fmt.Sprintf("%v errors", l.Errors), "operations and errors are whole numbers from 0 on"
 	case l.Seconds != nil && *l.Seconds <= 0:
-		return fmt.Sprintf("%v seconds", *l.Seconds)
+		return fmt.Sprintf("%v seconds", *l.Seconds), "seconds is how long it loaded; without it snug takes how long the command ran"
 	}
+	const tooLong = "times are in seconds, and cannot be longer than the command took"
 	for _, t := range []struct {
 		name string
 		of   *float64
 	}{{"seconds", l.Seconds}, {"p50_seconds", l.P50}, {"p95_seconds", l.P95}, {"p99_seconds", l.P99}, {"max_seconds", l.Max}} {
 		// The command's own clock may start a little earlier, and count in whole milliseconds.
 		if t.of != nil && !(*t.of >= 0 && *t.of <= wall*1.01+0.05) {
-			return fmt.Sprintf("%s %v, and took %.2f s", t.name, *t.of, wall)
+			return fmt.Sprintf("%s %v, and took %.2f s", t.name, *t.of, wall), tooLong
 		}
+	}
+	below, least := "", 0.0
+	for _, t := range []struct {
+		name string
+		of   *float64
+	}{{"p50_seconds", l.P50}, {"p95_seconds", l.P95}, {"p99_seconds", l.P99}, {"max_seconds", l.Max}} {
+		if t.of == nil {
+			continue
+		}
+		if *t.of < least {
+			return fmt.Sprintf("%s %v, above %s %v", below, least, t.name, *t.of), "a higher percentile of the same latencies cannot be less: see which is which"
+		}
+		below, least = t.name, *t.of
 	}
 	if h := l.Latency; h != nil {
 		switch {
 		case len(h.Seconds) != len(h.Counts):
-			return fmt.Sprintf("a latency with %d seconds and %d counts", len(h.Seconds), len(h.Counts))
+			return fmt.Sprintf("a latency with %d seconds and %d counts", len(h.Seconds), len(h.Counts)), "each count is of the latency at the same place in seconds"
 		case !slices.IsSorted(h.Seconds):
-			return "a latency with seconds that do not ascend"
+			return "a latency with seconds that do not ascend", "sort seconds, and counts with them"
 		case slices.ContainsFunc(h.Counts, func(n int64) bool { return n < 0 }):
-			return "a latency with a negative count"
+			return "a latency with a negative count", "counts are whole numbers from 0 on"
 		case len(h.Seconds) > 0 && !(h.Seconds[0] >= 0 && h.Seconds[len(h.Seconds)-1] <= wall*1.01+0.05):
-			return fmt.Sprintf("a latency of %v seconds, and took %.2f s", h.Seconds[len(h.Seconds)-1], wall)
+			return fmt.Sprintf("a latency of %v seconds, and took %.2f s", h.Seconds[len(h.Seconds)-1], wall), tooLong
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // fill fills in a run. rate is the requested rate, 0 if none was.

@@ -46,6 +46,9 @@ func TestReadLoad(t *testing.T) {
 		{"less than none", `{"operations": -8}`, "error: the load command printed -8 operations"},
 		{"errors less than none", `{"operations": 8, "errors": -1}`, "error: the load command printed -1 errors"},
 		{"no time", `{"operations": 8, "seconds": 0}`, "error: the load command printed 0 seconds"},
+		{"no time worth the name", `{"operations": 8, "seconds": 1e-300}`, "error: the load command loaded for 1e-300 s of a window of 4 s"},
+		{"an early end with errors", `{"operations": 8, "errors": 1, "seconds": 0.1}`, "8 ops, 1 errors, 0.1 s, 80/s, closed"},
+		{"mixed percentiles", `{"operations": 8, "p50_seconds": 0.3, "p99_seconds": 0.1}`, "error: the load command printed p50_seconds 0.3, above p99_seconds 0.1"},
 		{"milliseconds", `{"operations": 8, "p99_seconds": 12}`, "error: the load command printed p99_seconds 12, and took 4.00 s"},
 		{"nanoseconds", `{"operations": 8, "seconds": 4e9}`, "error: the load command printed seconds 4e+09, and took 4.00 s"},
 		{"a histogram in milliseconds", `{"operations":8,"latency":{"seconds":[1,2,12],"counts":[1,1,1]}}`, "error: the load command printed a latency of 12 seconds, and took 4.00 s"},
@@ -56,7 +59,7 @@ func TestReadLoad(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
-			res, err := readLoad(printed(tt.said), 4)
+			res, err := readLoad(printed(tt.said), 4, 4)
 			if err != nil {
 				got = "error: " + err.Error()
 			} else {
@@ -100,7 +103,7 @@ func FuzzReadLoad(f *testing.F) {
 	f.Add(`{"operations":100,"latency":{"seconds":[0.01,0.02],"counts":[90,10]}}`)
 	f.Add("BenchmarkPub-2 1000 2000000 ns/op\n")
 	f.Fuzz(func(t *testing.T, said string) {
-		res, err := readLoad(printed(said), 4)
+		res, err := readLoad(printed(said), 4, 4)
 		if err != nil {
 			return
 		}
