@@ -3,6 +3,7 @@
 package prove
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -37,7 +39,8 @@ with its interval, or to keep the default.
 --budget is a deadline, kept within 10 %. A small budget has fewer settings and
 shorter runs.
 
-Objectives: cpu (CPU time per request), rps, p99, wall (of a batch command).
+Objectives: cpu (CPU time per request), rps, p99, wall (of a batch command), or auto: wall
+for a batch, rps for a service that leaves part of its quota unused, else cpu.
 --constraint sets bounds that the winner must keep: p99<20ms, rss<=400MiB,
 rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 		Example: `  snug tune --cpus 1 --memory 512MiB --url http://127.0.0.1:8080/ -- ./server
@@ -75,7 +78,8 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 		return d, err == nil && d >= time.Minute && d <= 24*time.Hour
 	}, &t.Budget)
 	t.Add(fs)
-	usage.Complete(cmd, "objective", lab.Objectives...)
+	fs.Lookup("objective").Usage = "what better means, one `OBJECTIVE`: cpu (per request), rps, p99, wall, or auto (default): see above"
+	usage.Complete(cmd, "objective", slices.DeleteFunc(slices.Clone(lab.Objectives), func(o string) bool { return o == experiment.None })...)
 	usage.Complete(cmd, "workload", workload.Names()...)
 	for _, refused := range []string{"replicas", "rounds"} { // lab.Tune rejects these with a reason
 		fs.MarkHidden(refused)

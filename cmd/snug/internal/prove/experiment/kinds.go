@@ -34,7 +34,7 @@ func (c *container) kinds(objective string, machineCPUs int) []string {
 		if a.Load = ""; a != c.base || !closedLoop(&c.cells[i]) || c.cells[i].Load == "self" {
 			continue
 		}
-		unused := idle(&c.cells[i], machineCPUs)
+		unused := Waits(&c.cells[i], machineCPUs)
 		c.waits = unused && (c.waits || !closed)
 		closed = true
 	}
@@ -57,9 +57,13 @@ func (c *container) kinds(objective string, machineCPUs int) []string {
 	return []string{metric.CPU, metric.RPS, metric.P99}
 }
 
-// idle reports whether a cell under a closed loop left part of its quota unused, although
-// the CPUs that the load generator did not take would have been enough for more.
-func idle(c *finding.Cell, machineCPUs int) bool {
+// Waits reports whether a cell under a closed loop from outside left part of its quota
+// unused, although the CPUs that the load generator did not take would have been enough for
+// more: it waits for something else than CPU time.
+func Waits(c *finding.Cell, machineCPUs int) bool {
+	if !closedLoop(c) || c.Load == "self" {
+		return false
+	}
 	could := float64(machineCPUs)
 	if x, ok := medianOf(c, generatorCPUs); ok {
 		could -= x

@@ -120,13 +120,14 @@ func (t *Tune) input() (*search.Input, error) {
 		}
 	}
 	t.pace()
+	auto := false
 	switch {
 	case t.objective == experiment.None:
 		return nil, message.Usage("a search needs an objective, --objective none", "one of cpu, rps, p99 and wall; or snug bench, which compares without one")
 	case !t.objectiveSet && !service && (!builtin || workload.IsBatch(t.Workload)):
 		t.objective = "wall"
 	case !t.objectiveSet:
-		t.objective = "cpu"
+		t.objective, auto = "cpu", service
 	}
 	base := finding.Arm{Workload: "command", Load: runner.LoadBatch}
 	if builtin {
@@ -150,7 +151,7 @@ func (t *Tune) input() (*search.Input, error) {
 	in := &search.Input{
 		Base:   experiment.Arm{Arm: base, Labels: []string{experiment.LabelDefault}, Rate: rateOf(base.Load)},
 		Budget: t.Budget, Seed: t.seed,
-		Values: search.Values{GOMAXPROCS: s.procs, GOGC: s.gogc},
+		Values: search.Values{GOMAXPROCS: s.procs, GOGC: s.gogc}, Auto: auto,
 	}
 	var err error
 	if in.Objective, err = search.ParseObjective(t.objective); err != nil {

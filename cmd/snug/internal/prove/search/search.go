@@ -28,8 +28,11 @@ type Input struct {
 	Values Values
 	Only   func(finding.Arm) bool // see SpaceInput
 	// Snug are the knobs that snug's library would set; nil is unknown.
-	Snug        *finding.Knobs
-	Objective   Objective
+	Snug      *finding.Knobs
+	Objective Objective
+	// Auto replaces the objective by throughput where the setting to beat waits for
+	// something else than CPU time, see [experiment.Waits].
+	Auto        bool
 	Constraints []Constraint
 	// Budget is how long the search may take. PerRun is about how long a run takes, for
 	// the plan before the first run.
@@ -206,6 +209,7 @@ func (s *search) all(ctx context.Context) error {
 	if err := s.reference(ctx); err != nil {
 		return err
 	}
+	s.follow()
 	factors := s.candidates()
 	if len(s.judge.candidates) < 2 {
 		return nil
@@ -265,6 +269,17 @@ func (s *search) reference(ctx context.Context) error {
 		s.ref = 1
 	}
 	return nil
+}
+
+// follow makes throughput the objective where that is what the data call for. A resumed search
+// has the same runs, and so the same objective.
+func (s *search) follow() {
+	c := finding.Cell{Arm: s.refArm(), Rounds: s.judge.byCell(s.runs)[s.ref]}
+	if !s.in.Auto || !experiment.Waits(&c, s.in.CPUs) {
+		return
+	}
+	s.in.Objective, _ = ParseObjective("rps")
+	s.judge.objective, s.tune.Objective = s.in.Objective, s.in.Objective.String()
 }
 
 // candidates makes the space from what was measured so far, and returns its factors.

@@ -130,6 +130,32 @@ func TestMoreOperationsAreBetter(t *testing.T) {
 	}
 }
 
+// TestObjectiveFollowsTheData: more Ps cost CPU time and serve more where the default leaves half
+// of its quota unused.
+func TestObjectiveFollowsTheData(t *testing.T) {
+	blocked := func(a finding.Arm) float64 {
+		return map[string]float64{"": 0, "1": -0.02, "4": 0.05, "8": 0.1}[a.GOMAXPROCS]
+	}
+	for used, want := range map[float64]string{0.5: "rps 8", 0.98: "cpu"} {
+		in := input(t, "cpu")
+		in.Auto, in.Base.Load, in.Base.Quota = true, "saturated", 1
+		w := newWorld(0.005, 1, blocked)
+		w.alter = func(r *finding.Run) {
+			cpu := used * r.Window
+			rps := map[string]float64{"": 100, "1": 55, "4": 150, "8": 190}[r.Arm.GOMAXPROCS]
+			r.CPU, r.RPS = &cpu, &rps
+		}
+		out := search1(t, in, w)
+		got := out.Objective
+		if out.Verdict.Best != nil && got == "rps" {
+			got += " " + out.Cells[*out.Verdict.Best].GOMAXPROCS
+		}
+		if got != want {
+			t.Errorf("%v of a CPU used: %q, want %q: %s", used, got, want, out.Verdict.Text)
+		}
+	}
+}
+
 func TestConstraints(t *testing.T) {
 	killed := func(r *finding.Run) { // GOGC of 400 and more is always killed, off only sometimes
 		if r.Arm.GOGC == "400" || r.Arm.GOGC == "800" {
