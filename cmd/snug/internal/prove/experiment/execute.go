@@ -130,8 +130,11 @@ func (e *execution) run(ctx context.Context, t Trial, left int) error {
 	if run.Started.IsZero() {
 		run.Started = began
 	}
+	if err := e.record.add(run); err != nil {
+		return err
+	}
 	e.runs = append(e.runs, run)
-	return e.record.add(run)
+	return nil
 }
 
 // report calls progress before the run of t; left counts the remaining runs and t.

@@ -5,7 +5,9 @@
 package outfile
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -130,8 +132,9 @@ func same(a, b string) bool {
 	return filepath.Clean(a) == filepath.Clean(b)
 }
 
-// Writable checks, before a long run, that a file can be written. It does not open pipes, because
-// their reader would see an empty output.
+// Writable checks, before a long run, that a file can be written, and that no page would replace a
+// record or a document of snug. It does not open pipes, because their reader would see an empty
+// output.
 func Writable(flag, file string) error {
 	switch file {
 	case "":
@@ -141,6 +144,9 @@ func Writable(flag, file string) error {
 	}
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil
+	}
+	if flag == "--html" && document(file) {
+		return message.Usage("a document of snug, which a page would replace, "+flag+" "+message.Quote(file), "give the page a name of its own")
 	}
 	_, before := os.Lstat(file)
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
@@ -152,4 +158,17 @@ func Writable(flag, file string) error {
 		os.Remove(file)
 	}
 	return nil
+}
+
+// document reports whether a file begins as a record or a document of snug.
+func document(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [64]byte
+	n, _ := io.ReadFull(f, head[:])
+	key, ok := bytes.CutPrefix(bytes.TrimSpace(head[:n]), []byte("{"))
+	return ok && bytes.HasPrefix(bytes.TrimSpace(key), []byte(`"snug":`))
 }

@@ -18,10 +18,15 @@ func TestWritable(t *testing.T) {
 	if err := os.WriteFile(there, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	document := filepath.Join(t.TempDir(), "document")
+	if err := os.WriteFile(document, []byte("{\n  \"snug\": \"v1\"}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, file string
 		code       int // -1: fine
 	}{
+		{"a document", document, message.ExitUsage},
 		{"none", "", -1},
 		{"new", filepath.Join(dir, "new"), -1},
 		{"there", there, -1},
