@@ -50,7 +50,8 @@ type Options struct {
 	// Round rounds fractions of a core to Ps. SNUG_ROUND=ceil|floor|nearest.
 	Round Round
 	// MinProcs is the smallest GOMAXPROCS to choose: 1 to 8192, or 0 for 2, as in the Go
-	// runtime. The number of CPUs the process may run on still caps it. SNUG_MIN_PROCS.
+	// runtime, but 1 for a CPU limit below one core. The number of CPUs the process may run
+	// on still caps it. SNUG_MIN_PROCS.
 	MinProcs int
 	// MaxProcs is the largest GOMAXPROCS to choose: 1 to 8192 and at least MinProcs, or 0 for
 	// no maximum. SNUG_MAX_PROCS.

@@ -134,7 +134,7 @@ const DefaultRequestFactor = 2
 // Policy controls decisions. The zero Policy is the default.
 type Policy struct {
 	Round         Round
-	MinProcs      int     // minimum Ps, 0 = 2 as in the Go runtime; never above affinity
+	MinProcs      int     // minimum Ps, 0 = 2 as in the Go runtime, or 1 below a quota of one core; never above affinity
 	MaxProcs      int     // maximum Ps, 0 = none
 	ReserveCPUs   float64 // cores to leave to other processes in the container
 	RequestFactor float64 // Ps per requested core, 0 = DefaultRequestFactor

@@ -93,10 +93,7 @@ func (in *Input) size(s *Setting) {
 	case Nearest:
 		n = int(cores + 0.5)
 	}
-	minProcs := 2
-	if pol.MinProcs > 0 {
-		minProcs = pol.MinProcs
-	}
+	minProcs := in.minProcs(cores, s.Code)
 	if minProcs = min(minProcs, affinity); n < minProcs {
 		n = minProcs
 		s.Code = QuotaMin
@@ -106,6 +103,19 @@ func (in *Input) size(s *Setting) {
 		s.Code = MaxProcs
 	}
 	s.Value = int64(max(n, 1))
+}
+
+// minProcs returns the smallest GOMAXPROCS for so many cores. Below a quota of one core a second P
+// only spends the period's quota sooner, and all wait for the next: experiments/real. A request is
+// no bound, so a program may use more. From one core on it is the runtime's minimum.
+func (in *Input) minProcs(cores float64, code string) int {
+	switch {
+	case in.Policy.MinProcs > 0:
+		return in.Policy.MinProcs
+	case cores < 1 && code != CPURequest:
+		return 1
+	}
+	return 2
 }
 
 // cores sets the reason to the limit that decides. If there is none, Number stays 0.

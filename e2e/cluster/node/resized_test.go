@@ -10,7 +10,7 @@ import (
 	"github.com/snug-go/snug/e2e/cluster/kube"
 )
 
-// minOne is the variable that lets snug in a program choose 1 CPU; its default minimum is 2.
+// minOne is the variable that lets snug in a program choose 1 CPU; its default minimum is 2 from a limit of one core on.
 const minOne = "SNUG_MIN_PROCS=1"
 
 // fit returns the GOMEMLIMIT that snug in a program sets for a memory limit: a tenth less, exact to

@@ -28,7 +28,7 @@ type container struct {
 }
 
 // containers distinguish the rules on two CPUs: automaxprocs rounds 1.5 down to 1; snug and Go 1.25
-// round it up, to at least 2.
+// round it up, to at least 2; below one core snug chooses 1.
 var containers = []container{
 	{"none", "", 0},
 	{"0.5", "50000", 0},

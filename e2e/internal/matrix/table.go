@@ -55,11 +55,11 @@ var table = []Situation{
 	{Name: "quota max", Alike: true, Levels: []Level{{CPU: "max"}}, Runtime: all, Snug: all},
 	{
 		Name: "quota 0.05", Alike: true, Levels: []Level{{CPU: "5000 100000"}}, Quota: 0.05,
-		Runtime: Procs{2, 2, 2}, Snug: Procs{2, 2, 2}, One: true, PeerProcs: 1,
+		Runtime: Procs{2, 2, 2}, Snug: Procs{1, 1, 1}, One: true, PeerProcs: 1,
 	},
 	{
 		Name: "quota 0.5", Alike: true, Levels: []Level{{CPU: "50000 100000"}}, Quota: 0.5,
-		Runtime: Procs{2, 2, 2}, Snug: Procs{2, 2, 2}, One: true, PeerProcs: 1,
+		Runtime: Procs{2, 2, 2}, Snug: Procs{1, 1, 1}, One: true, PeerProcs: 1,
 	},
 	{
 		Name: "quota 1", Levels: []Level{{CPU: "100000 100000"}}, Quota: 1,

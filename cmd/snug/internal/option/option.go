@@ -32,7 +32,7 @@ var Table = []Option{
 	{Variable: "SNUG_ROUND", Field: "Round", Flag: "round", Chart: "round",
 		Help: "`HOW` fractions of a core become Ps: ceil, floor or nearest (default ceil)"},
 	{Variable: "SNUG_MIN_PROCS", Field: "MinProcs", Flag: "min-procs", Chart: "minProcs",
-		Help: "at least `N` Ps, never above affinity (default 2)"},
+		Help: "at least `N` Ps, never above affinity (default 2, below one core 1)"},
 	{Variable: "SNUG_MAX_PROCS", Field: "MaxProcs", Flag: "max-procs",
 		Help: "at most `N` Ps"},
 	{Variable: "SNUG_RESERVE_CPUS", Field: "ReserveCPUs", Flag: "reserve-cpus",

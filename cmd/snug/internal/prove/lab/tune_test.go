@@ -88,7 +88,7 @@ func TestTuneComplete(t *testing.T) {
 	if err := tn.complete(in); err != nil {
 		t.Fatal(err)
 	}
-	if in.CPUs != 16 || in.Base.Quota != 0.5 || in.Base.Memory != 200<<20 || *in.Snug != (finding.Knobs{GOMEMLIMIT: "180MiB"}) {
+	if in.CPUs != 16 || in.Base.Quota != 0.5 || in.Base.Memory != 200<<20 || *in.Snug != (finding.Knobs{GOMAXPROCS: "1", GOMEMLIMIT: "180MiB"}) {
 		t.Errorf("CPUs %d, %+v, snug %+v", in.CPUs, in.Base, in.Snug)
 	}
 	v := in.Values
