@@ -89,13 +89,22 @@ type Facts struct {
 	GCShare  figure.Of[float64] `json:"gc_share,omitzero"`  // marking, assists and sweeping
 }
 
-// rounded returns the GOMAXPROCS that snug and Go 1.25 choose for the quota: rounded up, at
-// least 2 (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS). It is NaN without a quota.
+// rounded returns the GOMAXPROCS that Go 1.25 chooses for the quota: rounded up, at least 2
+// (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS). It is NaN without a quota.
 func (f *Facts) rounded() float64 {
 	if q := num(f.Quota); q > 0 {
 		return max(2, math.Ceil(q))
 	}
 	return math.NaN()
+}
+
+// advised returns the GOMAXPROCS that snug chooses for the quota: as rounded, but 1 below one
+// core (internal/plan, minProcs). It is NaN without a quota.
+func (f *Facts) advised() float64 {
+	if num(f.Quota) < 1 {
+		return 1
+	}
+	return f.rounded()
 }
 
 // quotaBinds reports whether the quota bounds the useful number of Ps, and not the number

@@ -54,12 +54,17 @@ func subCoreQuota(f *Facts) *result {
 	if !(num(f.Quota) > 0 && num(f.Quota) < 1 && num(f.Throttled) >= minThrottled) {
 		return nil
 	}
-	return &result{
+	res := &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(quota, throttled),
-		fix:      "none is certain: one thread alone can use the quota up before its period ends; measure GOMAXPROCS=1 and a quota of 1",
-		verify:   f.bench("--gomaxprocs 1,2"),
+		fix:      "a quota of one core if latency matters: one thread alone uses this one up before its period ends",
 	}
+	if num(f.Procs) > 1 {
+		res.evidence = append(res.evidence, f.saw(gomaxprocs)...)
+		res.fix = "GOMAXPROCS=1, as snug sets below one core, unless its goroutines block in system calls; or a quota of one core"
+		res.verify = f.bench("--gomaxprocs 1," + whole(num(f.Procs)))
+	}
+	return res
 }
 
 // throttledFit finds throttling that is not caused by GOMAXPROCS.

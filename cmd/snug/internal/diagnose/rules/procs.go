@@ -39,9 +39,9 @@ func (f *Facts) suffers() (bool, []finding.Evidence) {
 	return num(f.Spinning) >= spinningShare*num(f.Busy) && num(f.Throttled) >= minThrottled, seen
 }
 
-// tooMany finds a GOMAXPROCS above n, the number that limit allows.
-func (f *Facts) tooMany(n float64, limit shown, fix string) *result {
-	if !(num(f.Procs) > n) {
+// tooMany finds a GOMAXPROCS above most, the number that limit allows; n is the one to set.
+func (f *Facts) tooMany(most, n float64, limit shown, fix string) *result {
+	if !(num(f.Procs) > most) {
 		return nil
 	}
 	value := f.set("GOMAXPROCS="+whole(n), f.ProcsBy != ByEnvironment && !f.ownCode())
@@ -70,7 +70,7 @@ func (f *Facts) aboveQuota(fix string) *result {
 	if !f.quotaBinds() {
 		return nil
 	}
-	return f.tooMany(f.rounded(), quota, fix)
+	return f.tooMany(f.rounded(), f.advised(), quota, fix)
 }
 
 // maxprocs is the prefix of the module that rounds quotas down.
@@ -254,7 +254,7 @@ func procsAboveAffinity(f *Facts) *result {
 	if f.quotaBinds() {
 		return nil
 	}
-	return f.tooMany(num(f.CPUs), cpus, f.autoProcs())
+	return f.tooMany(num(f.CPUs), num(f.CPUs), cpus, f.autoProcs())
 }
 
 // overSize fires if the container is not known, as for a profile alone.
