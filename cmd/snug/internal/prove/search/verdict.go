@@ -3,9 +3,7 @@
 package search
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
@@ -36,7 +34,6 @@ func (s *search) verdict(err error, at map[int]int) {
 		return
 	}
 	v.Best = j.Setting
-	s.tune.Environment = environment(s.tune.Cells[*v.Best].Arm, s.in.Base.Arm)
 	for _, c := range j.Costs {
 		s.warn(WarnTrade, "%s is worse with it: %s", metric.Called(c.Metric), units.ChangeSaid(c.Ratio, c.Low, c.High))
 	}
@@ -142,43 +139,4 @@ func variables(k finding.Knobs) [][2]string {
 		}
 	}
 	return out
-}
-
-// environment returns a setting to paste. It unsets variables that only the baseline has,
-// if the format can.
-func environment(a, base finding.Arm) *finding.Environment {
-	e := &finding.Environment{}
-	var set, gone []string
-	var yaml strings.Builder
-	for _, v := range variables(a.Knobs) {
-		set = append(set, v[0]+"="+v[1])
-		fmt.Fprintf(&yaml, "  - name: %s\n    value: %q\n", v[0], v[1])
-	}
-	now := map[string]bool{}
-	for _, v := range variables(a.Knobs) {
-		now[v[0]] = true
-	}
-	for _, v := range variables(base.Knobs) {
-		if !now[v[0]] {
-			gone = append(gone, v[0])
-		}
-	}
-	if len(gone) > 0 {
-		e.Shell = "unset " + strings.Join(gone, " ") + "\n"
-		note := "# without " + strings.Join(gone, ", ") + "\n"
-		e.Dockerfile, e.Kubernetes = note, note
-	}
-	if len(set) > 0 {
-		e.Shell += "export " + strings.Join(set, " ") + "\n"
-		e.Dockerfile += "ENV " + strings.Join(set, " ") + "\n"
-		e.Kubernetes += "env:\n" + yaml.String()
-	}
-	if a.Burst != base.Burst {
-		// cpu.max.burst, cpu.cfs_burst_us: Documentation/scheduler/sched-bwc.rst.
-		note := fmt.Sprintf("# and in the cgroup: cpu.max.burst (v1: cpu.cfs_burst_us) = %d\n", a.Burst)
-		e.Shell += note
-		e.Dockerfile += note
-		e.Kubernetes += note
-	}
-	return e
 }

@@ -10,33 +10,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-func TestEnvironment(t *testing.T) {
-	for name, c := range map[string]struct {
-		arm, base finding.Arm
-		want      finding.Environment
-	}{
-		"two variables": {finding.Arm{Knobs: finding.Knobs{GOGC: "off", GOMEMLIMIT: "450MiB"}}, finding.Arm{}, finding.Environment{
-			Shell:      "export GOGC=off GOMEMLIMIT=450MiB\n",
-			Dockerfile: "ENV GOGC=off GOMEMLIMIT=450MiB\n",
-			Kubernetes: "env:\n  - name: GOGC\n    value: \"off\"\n  - name: GOMEMLIMIT\n    value: \"450MiB\"\n",
-		}},
-		"one set now is to go": {finding.Arm{Knobs: finding.Knobs{GOMAXPROCS: "1"}}, finding.Arm{Knobs: finding.Knobs{GOMAXPROCS: "2", GOGC: "50"}}, finding.Environment{
-			Shell:      "unset GOGC\nexport GOMAXPROCS=1\n",
-			Dockerfile: "# without GOGC\nENV GOMAXPROCS=1\n",
-			Kubernetes: "# without GOGC\nenv:\n  - name: GOMAXPROCS\n    value: \"1\"\n",
-		}},
-		"a burst alone": {finding.Arm{Burst: 50000}, finding.Arm{}, finding.Environment{
-			Shell:      "# and in the cgroup: cpu.max.burst (v1: cpu.cfs_burst_us) = 50000\n",
-			Dockerfile: "# and in the cgroup: cpu.max.burst (v1: cpu.cfs_burst_us) = 50000\n",
-			Kubernetes: "# and in the cgroup: cpu.max.burst (v1: cpu.cfs_burst_us) = 50000\n",
-		}},
-	} {
-		if got := environment(c.arm, c.base); *got != c.want {
-			t.Errorf("%s: %q, want %q", name, *got, c.want)
-		}
-	}
-}
-
 func TestFront(t *testing.T) {
 	cell := func(load string, cpu, p99 float64, peak int64) finding.Cell {
 		return finding.Cell{Arm: finding.Arm{Load: load}, CPUPerOp: &cpu, P99: &p99, Peak: &peak}

@@ -14,7 +14,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// SayTune sets the text of a search's verdict. Without data the text stays unchanged.
+// SayTune sets the text of a search's verdict, and what to paste. Without data the text stays
+// unchanged.
 func SayTune(d *finding.Tune) {
 	v := &d.Verdict
 	switch {
@@ -27,6 +28,9 @@ func SayTune(d *finding.Tune) {
 		}
 	case len(v.Judged) == 1:
 		v.Text = searchWords{d, &v.Judged[0]}.verdict()
+	}
+	if v.Best != nil {
+		d.Environment = Paste(&d.Cells[*v.Best], &d.Baseline, d.Command)
 	}
 }
 
