@@ -131,7 +131,7 @@ func (u *UI) Status(text string) {
 
 // status is Status for a caller that holds u.printing.
 func (u *UI) status(text string) {
-	if !u.Terminal() {
+	if f, ok := u.Err.(*os.File); !ok || !terminal(f) {
 		u.report(text)
 		return
 	}
@@ -161,12 +161,6 @@ func (u *UI) report(text string) {
 		u.reported = now
 		fmt.Fprintln(u.Err, "snug: "+message.Clean(text))
 	}
-}
-
-// Terminal reports whether stderr is a terminal, where Status shows its text.
-func (u *UI) Terminal() bool {
-	f, ok := u.Err.(*os.File)
-	return ok && terminal(f)
 }
 
 // terminal reports whether a file is a character device, such as a terminal.

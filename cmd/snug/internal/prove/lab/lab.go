@@ -42,8 +42,6 @@ var Objectives = []string{experiment.Auto, "cpu", "rps", "p99", "wall", experime
 type talk interface {
 	Note(format string, args ...any)
 	Status(text string)
-	// Terminal reports whether Status shows anything.
-	Terminal() bool
 }
 
 // Lab is what `snug bench` and `snug tune` have in common: the program and its load, the

@@ -13,8 +13,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// meter shows how far an experiment is: every second on the status line of a terminal, otherwise
-// once a minute in a line of its own.
+// meter gives the status every second, also while a run goes on.
 type meter struct {
 	talk  talk
 	every time.Duration
@@ -32,9 +31,7 @@ type meter struct {
 func (l *Lab) measured(doing string) *meter {
 	m := &meter{talk: l.Talk, every: l.beat, began: time.Now(), doing: doing, stop: make(chan struct{}), ended: make(chan struct{})}
 	if m.every == 0 {
-		if m.every = time.Minute; l.Talk.Terminal() {
-			m.every = time.Second
-		}
+		m.every = time.Second
 	}
 	go m.run()
 	return m
@@ -66,9 +63,7 @@ func (m *meter) progress(p experiment.Progress) {
 	m.mu.Lock()
 	m.last, m.at = p, time.Now()
 	m.mu.Unlock()
-	if m.talk.Terminal() {
-		m.show()
-	}
+	m.show()
 }
 
 func (m *meter) show() {
@@ -78,13 +73,8 @@ func (m *meter) show() {
 		text = ""
 	}
 	m.mu.Unlock()
-	if text == "" {
-		return
-	}
-	if m.talk.Terminal() {
+	if text != "" {
 		m.talk.Status(text)
-	} else {
-		m.talk.Note("%s", text)
 	}
 }
 

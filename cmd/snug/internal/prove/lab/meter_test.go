@@ -16,14 +16,11 @@ import (
 
 // scripted is a talk that keeps what it is given.
 type scripted struct {
-	terminal bool
-	mu       sync.Mutex
-	notes    []string
-	status   []string
-	said     chan struct{} // has room for one; nil is not waited for
+	mu     sync.Mutex
+	notes  []string
+	status []string
+	said   chan struct{} // has room for one; nil is not waited for
 }
-
-func (s *scripted) Terminal() bool { return s.terminal }
 
 func (s *scripted) Note(format string, args ...any) {
 	s.mu.Lock()
@@ -65,50 +62,17 @@ func (s *scripted) until(t *testing.T, lines *[]string, prefix string) {
 	}
 }
 
-// TestProgressWithoutATerminal: lines come while a run goes on, and none after the end.
-func TestProgressWithoutATerminal(t *testing.T) {
+// TestProgress: the status changes while a run goes on, and is cleared at the end.
+func TestProgress(t *testing.T) {
 	s := &scripted{said: make(chan struct{}, 1)}
 	l := Lab{Talk: s, beat: time.Millisecond}
 	m := l.measured("measuring")
-	s.until(t, &s.notes, "measuring; ")
-	m.progress(experiment.Progress{Done: 4, Total: 72, Left: 10 * time.Minute})
-	s.until(t, &s.notes, "run 5 of 72; ")
-	m.done()
-	n := len(s.notes)
-	if line := s.notes[n-1]; !strings.HasSuffix(line, " so far, about 10 min left") {
-		t.Errorf("the last line is %q", line)
-	}
-	for _, text := range s.status {
-		if text != "" {
-			t.Errorf("status %q without a terminal", text)
-		}
-	}
-	if len(s.notes) != n {
-		t.Errorf("%d lines after the end", len(s.notes)-n)
-	}
-}
-
-func TestProgressOnATerminal(t *testing.T) {
-	s := &scripted{terminal: true, said: make(chan struct{}, 1)}
-	l := Lab{Talk: s, beat: time.Millisecond}
-	m := l.measured("")
-	m.progress(experiment.Progress{Done: 0, Total: 21, Repeated: 1})
-	s.until(t, &s.status, "run 1 of 21, 1 repeated; 0 s so far")
+	s.until(t, &s.status, "measuring; ")
+	m.progress(experiment.Progress{Done: 4, Total: 72, Repeated: 1, Left: 10 * time.Minute})
+	s.until(t, &s.status, "run 5 of 72, 1 repeated; 0 s so far, about 10 min left")
 	m.done()
 	if len(s.notes) > 0 || s.status[len(s.status)-1] != "" {
 		t.Errorf("notes %q, last status %q; want no notes, and nothing at the end", s.notes, s.status[len(s.status)-1])
-	}
-}
-
-// TestMinuteOfProgress: without a terminal a line comes once a minute, with one more often.
-func TestMinuteOfProgress(t *testing.T) {
-	for terminal, want := range map[bool]time.Duration{false: time.Minute, true: time.Second} {
-		l := Lab{Talk: &scripted{terminal: terminal}}
-		m := l.measured("")
-		m.done()
-		if m.every != want {
-			t.Errorf("terminal %t: every %s, want %s", terminal, m.every, want)
-		}
 	}
 }
 

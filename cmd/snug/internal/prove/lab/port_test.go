@@ -21,8 +21,7 @@ type said struct{ notes []string }
 func (s *said) Note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
-func (s *said) Status(string)  {}
-func (s *said) Terminal() bool { return false }
+func (s *said) Status(string) {}
 
 // contended is a Runner whose port is taken in some of its runs.
 type contended struct {
